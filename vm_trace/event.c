@@ -1,0 +1,65 @@
+/*
+ * Composing events. See event.h.
+ */
+#include "event.h"
+
+bool
+rb_vm_trace_event_begin(struct vm_trace_event *event, struct rb_vm_trace_local *local,
+                        struct rb_execution_context_struct *ec, uint64_t ns)
+{
+    struct rb_vm_trace_writer *writer = &local->writer;
+    uint64_t name_id;
+    uint32_t tid = rb_vm_trace_host_thread(ec, &name_id);
+    unsigned thread = writer_last_thread(writer, tid, name_id);
+    if (!thread) thread = rb_vm_trace_writer_thread(writer, tid, name_id);
+    if (!thread) {
+        char name[256];
+        size_t bytes = rb_vm_trace_host_thread_name(ec, name, sizeof(name));
+        if (bytes > sizeof(name)) bytes = sizeof(name);
+        if (!rb_vm_trace_writer_name_thread(writer, tid, name_id, name, bytes, &thread)) return false;
+    }
+    event->writer = writer;
+    event->thread = thread;
+    event->arguments = 0;
+    event->record[1] = ns;
+    event->words = 2;
+    return true;
+}
+
+bool
+rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_local *local)
+{
+    enum { NAMED = W_TAIL - W_0 };
+    struct rb_vm_trace_stacks *stacks = &local->stacks;
+    size_t count = stacks->frame_count;
+    const struct vm_trace_frame *frame = stacks->frames + count;
+
+    size_t named = count < NAMED ? count : NAMED;
+    for (size_t i = 0; i < named; i++) {
+        struct vm_trace_label *label = &stacks->labels[(--frame)->id];
+        unsigned index;
+        if (!writer_string(event->writer, &label->slot, label->text, label->bytes, &index)) return false;
+        event_string(event, (enum vm_trace_word)(W_0 + i), index);
+    }
+    if (count > NAMED) {
+        uint32_t id = (--frame)->node;
+        struct vm_trace_node *node = &stacks->nodes[id];
+        if (node->slot.chunk != event->writer->serial) {
+            size_t bytes;
+            const char *text = rb_vm_trace_stacks_tail(stacks, id, &bytes);
+            if (!rb_vm_trace_writer_define(event->writer, &node->slot, text, bytes)) return false;
+        }
+        event_string(event, W_TAIL, node->slot.index);
+    }
+    return true;
+}
+
+bool
+rb_vm_trace_event_write(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec,
+                        vm_trace_event_writer *write, const void *what)
+{
+    if (local->writer.chunk.words && write(local, ec, what)) return true;
+    if (rb_vm_trace_local_next_chunk(local, ec) && write(local, ec, what)) return true;
+    local->lost++;
+    return false;
+}

@@ -1,0 +1,98 @@
+#ifndef RUBY_VM_TRACE_EVENT_H
+#define RUBY_VM_TRACE_EVENT_H 1
+/*
+ * Composing one event: gather its references and arguments, then write it at once.
+ *
+ * An event and the strings that it names must be in one chunk, and what room they need is
+ * known only when they are written. So an event is a function that writes it and says false
+ * when the chunk was full; rb_vm_trace_event_write then begins a new chunk and calls it once
+ * more, and an empty chunk is large enough for any event.
+ */
+
+#include "local.h"
+
+#define EVENT_MAX_WORDS (2 + 2 * FXT_MAX_ARGUMENTS)
+
+struct vm_trace_event {
+    struct rb_vm_trace_writer *writer;
+    unsigned words;        /* header and time included */
+    unsigned arguments;
+    unsigned thread;
+    uint64_t record[EVENT_MAX_WORDS];
+};
+
+/*
+ * Begin one. False: the thread could not be written, the chunk is full. `ec` names the thread.
+ */
+bool rb_vm_trace_event_begin(struct vm_trace_event *event, struct rb_vm_trace_local *local,
+                             struct rb_execution_context_struct *ec, uint64_t ns);
+
+static inline void
+event_string(struct vm_trace_event *event, enum vm_trace_word name, unsigned string_index)
+{
+    event->record[event->words++] = fxt_string_argument((unsigned)name, string_index);
+    event->arguments++;
+}
+
+static inline void
+event_uint32(struct vm_trace_event *event, enum vm_trace_word name, uint32_t value)
+{
+    event->record[event->words++] = fxt_uint32_argument((unsigned)name, value);
+    event->arguments++;
+}
+
+static inline void
+event_uint64(struct vm_trace_event *event, enum vm_trace_word name, uint64_t value)
+{
+    event->record[event->words++] = fxt_uint64_argument((unsigned)name);
+    event->record[event->words++] = value;
+    event->arguments++;
+}
+
+/* A text that is not kept anywhere: defined each time. */
+static inline bool
+event_text(struct vm_trace_event *event, enum vm_trace_word name, const char *text, size_t bytes)
+{
+    struct vm_trace_slot slot;
+    if (!rb_vm_trace_writer_define(event->writer, &slot, text, bytes)) return false;
+    event_string(event, name, slot.index);
+    return true;
+}
+
+static inline bool
+event_interned(struct vm_trace_event *event, enum vm_trace_word name, const struct vm_trace_string *string)
+{
+    unsigned index;
+    if (!writer_interned(event->writer, string, &index)) return false;
+    event_string(event, name, index);
+    return true;
+}
+
+/* Write it. False: the chunk is full. */
+static inline bool
+event_end(struct vm_trace_event *event, enum fxt_event type, enum vm_trace_word category, unsigned name)
+{
+    uint64_t *to = writer_reserve(event->writer, event->words);
+    if (!to) return false;
+    memcpy(to + 1, event->record + 1, (event->words - 1) * sizeof(*to));
+    writer_publish(event->writer, event->words,
+                   fxt_event_header(type, event->words, event->arguments, event->thread,
+                                    (unsigned)category, name));
+    event->writer->events++;
+    return true;
+}
+
+/*
+ * The backtrace that stacks_capture found: "0" to "9" and "10+". False: the chunk is full.
+ */
+bool rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_local *local);
+
+/* How an event is written: false when the chunk was full. */
+typedef bool vm_trace_event_writer(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec,
+                                   const void *what);
+
+/* Write one event, in a new chunk when the old one is full. What can't be written is counted. */
+bool rb_vm_trace_event_write(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec,
+                             vm_trace_event_writer *write, const void *what);
+
+#endif /* RUBY_VM_TRACE_EVENT_H */

@@ -1,0 +1,117 @@
+/*
+ * Exits and fallbacks: from machine code to an event.
+ */
+#include "sites.h"
+#include "event.h"
+#include "clock.h"
+
+struct exit_event {
+    const struct rb_vm_trace_site *site;
+    uint64_t ns;
+    uint64_t weight;               /* exits that this one stands for */
+    enum vm_trace_word outcome;    /* W_NONE: not a recompile exit */
+};
+
+static bool
+write_exit(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
+{
+    static const enum vm_trace_word categories[] = {
+        [RB_VM_TRACE_SIDE_EXIT] = W_SIDE_EXIT,
+        [RB_VM_TRACE_RECOMPILE_EXIT] = W_RECOMPILE_EXIT,
+        [RB_VM_TRACE_FALLBACK] = W_FALLBACK
+    };
+    const struct exit_event *exit = what;
+    const struct rb_vm_trace_site *site = exit->site;
+    struct vm_trace_event event;
+    unsigned reason;
+    if (!rb_vm_trace_event_begin(&event, local, ec, exit->ns)) return false;
+    if (!writer_interned(&local->writer, site->reason, &reason)) return false;
+    if (!rb_vm_trace_event_backtrace(&event, local)) return false;
+    if (!event_interned(&event, W_INSN, site->insn)) return false;
+    event_uint32(&event, W_VERSION, site->version);
+    if (exit->weight > 1) event_uint32(&event, W_WEIGHT, (uint32_t)exit->weight);
+    if (exit->outcome != W_NONE) event_string(&event, W_OUTCOME, exit->outcome);
+    return event_end(&event, FXT_INSTANT, categories[site->kind], reason);
+}
+
+static void
+record(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const struct exit_event *exit)
+{
+    const struct rb_vm_trace_site *site = exit->site;
+    if (local == rb_vm_trace_global.spare) { /* shared by ractors: nothing in it but the count */
+        __atomic_fetch_add(&local->lost, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    if (!rb_vm_trace_stacks_capture(&local->stacks, ec, site->pc ? site->pc + HOST_PC_EXACT : 0)) {
+        local->lost++;
+        return;
+    }
+    if (!__atomic_load_n(&site->located, __ATOMIC_RELAXED) && local->stacks.frame_count) {
+        const struct vm_trace_label *label =
+            &local->stacks.labels[local->stacks.frames[local->stacks.frame_count - 1].id];
+        rb_vm_trace_site_locate(site, label->text, label->bytes);
+    }
+    if (rb_vm_trace_event_write(local, ec, write_exit, exit) && site->kind != RB_VM_TRACE_FALLBACK) {
+        local->sampled++;
+    }
+}
+
+void
+rb_vm_trace_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site,
+                 struct rb_execution_context_struct *ec)
+{
+    local->countdown = rb_vm_trace_global.config.exit_rate;
+    if (!trace_on()) return;
+    struct exit_event exit = { site, clock_now_ns(), local->countdown, W_NONE };
+    record(local, ec, &exit);
+}
+
+void
+rb_vm_trace_recompile_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site,
+                           struct rb_execution_context_struct *ec,
+                           uint64_t start_ns, enum rb_vm_trace_outcome outcome)
+{
+    static const enum vm_trace_word words[] = {
+        [RB_VM_TRACE_PROFILING] = W_PROFILING,
+        [RB_VM_TRACE_INVALIDATED] = W_INVALIDATED,
+        [RB_VM_TRACE_ALREADY_INVALIDATED] = W_ALREADY_INVALIDATED,
+        [RB_VM_TRACE_VERSION_LIMIT] = W_VERSION_LIMIT
+    };
+    local->countdown = rb_vm_trace_global.config.exit_rate;
+    if (!trace_on()) return;
+    struct exit_event exit = { site, start_ns, local->countdown, words[outcome] };
+    record(local, ec, &exit);
+}
+
+void
+rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec)
+{
+    struct rb_vm_trace_local *local = rb_vm_trace_host_local(ec);
+    local->hits[site->index]++;
+
+    bool fallback = site->kind == RB_VM_TRACE_FALLBACK;
+    uint64_t *countdown = fallback ? &local->fallback_countdown : &local->countdown;
+    if (--*countdown > 0) return;
+    *countdown = fallback ? rb_vm_trace_global.config.fallback_rate : rb_vm_trace_global.config.exit_rate;
+    if (!trace_on()) return;
+    struct exit_event exit = { site, clock_now_ns(), *countdown, W_NONE };
+    record(local, ec, &exit);
+}
+
+uint64_t
+rb_vm_trace_now(void)
+{
+    return clock_now_ns();
+}
+
+size_t
+rb_vm_trace_ractor_offset(void)
+{
+    return rb_vm_trace_host_ractor_offset();
+}
+
+size_t
+rb_vm_trace_countdown_offset(void)
+{
+    return offsetof(struct rb_vm_trace_local, countdown);
+}

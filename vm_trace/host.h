@@ -1,0 +1,85 @@
+#ifndef RUBY_VM_TRACE_HOST_H
+#define RUBY_VM_TRACE_HOST_H 1
+/*
+ * The seam between the tracer and the insides of Ruby: what the tracer has to ask. Answered
+ * by host_cruby.c in a Ruby, and by a fake in unit tests. Nothing here allocates a Ruby
+ * object, runs Ruby code or takes a lock.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct rb_execution_context_struct;
+struct rb_iseq_struct;
+struct rb_vm_trace_local;
+
+/*
+ * One frame as the walk finds it. `pc` and `method` together tell it from all other live
+ * frames with another label:
+ *   Ruby frame   pc = where it goes on, behind the call; method = its method entry, or 0
+ *   exit frame   pc = the exiting instruction + HOST_PC_EXACT (its own line, not the one before)
+ *   C frame      pc = that of its caller + HOST_PC_CFUNC, for it reads as called from there
+ * Instructions are words, so the low bits are free. No pc moves while its ISEQ lives; a
+ * method entry may (rb_vm_trace_compacted).
+ */
+#define HOST_PC_EXACT 1
+#define HOST_PC_CFUNC 2
+#define HOST_PC_MASK (~(uintptr_t)3)
+
+struct vm_trace_frame {
+    uintptr_t pc;
+    uintptr_t method;
+    const struct rb_iseq_struct *iseq; /* valid during the event only */
+    uint32_t id;    /* of its label (stacks.h); 0: not known */
+    uint32_t node;  /* of the stack from the outermost frame to this one; 0: not known */
+};
+
+/*
+ * Walk the stack of `ec`, outermost frame first, into frames[0..]. A slot that holds the same
+ * pc and method already keeps its id and node; another one is filled anew with both 0, and
+ * *changed_out is the first such slot, or the number of frames. `iseq` is always set.
+ *
+ * `top_pc`, when not 0, is the pc of the innermost frame, for compiled code may know better
+ * than the frame does.
+ *
+ * Returns the number of frames, which may be more than `capacity`: then only that many slots
+ * were filled.
+ */
+size_t rb_vm_trace_host_walk(struct rb_execution_context_struct *ec, uintptr_t top_pc,
+                             struct vm_trace_frame *frames, size_t capacity, size_t *changed_out);
+
+/*
+ * Label of a frame: "Owner#method (path:line)", as Ruby's backtraces read. Writes at most
+ * `capacity` bytes, not terminated. Returns the full length, which may be more.
+ */
+size_t rb_vm_trace_host_label(const struct vm_trace_frame *frame, char *buffer, size_t capacity);
+
+/* Bounds of an ISEQ's instructions, which hold every pc in it; for its death. */
+void rb_vm_trace_host_iseq_range(const struct rb_iseq_struct *iseq, uintptr_t *from_out, uintptr_t *to_out);
+
+/* The execution context of the current native thread; NULL when it runs no Ruby. */
+struct rb_execution_context_struct *rb_vm_trace_host_current(void);
+
+/* What the ractor of `ec` records with. */
+struct rb_vm_trace_local *rb_vm_trace_host_local(struct rb_execution_context_struct *ec);
+
+/* Give every live ractor its local: maker() is called once for each. VM lock held. */
+void rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*maker)(void));
+
+/* Native id of the thread of `ec`, and something that changes when its name does. */
+uint32_t rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_t *name_id_out);
+
+/* Its name; as for host_label. */
+size_t rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity);
+
+/* Offset of the field that rb_vm_trace_host_local reads, in bytes from the ractor. */
+size_t rb_vm_trace_host_ractor_offset(void);
+
+/* RUBY_DESCRIPTION; static or for ever. */
+const char *rb_vm_trace_host_description(void);
+
+/* Name of the base that was patched, or "". */
+const char *rb_vm_trace_host_base(void);
+
+#endif /* RUBY_VM_TRACE_HOST_H */

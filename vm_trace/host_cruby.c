@@ -1,0 +1,365 @@
+/*
+ * What the tracer asks of CRuby: see host.h. The only file of the module that knows the insides
+ * of the VM, so what differs between Rubies belongs here.
+ */
+#include "ruby/internal/config.h"
+
+#include <unistd.h>
+#ifdef __linux__
+# include <sys/syscall.h>
+#endif
+
+#include "internal.h"
+#include "internal/class.h"
+#include "internal/imemo.h"
+#include "internal/variable.h"
+#include "internal/vm.h"
+#include "eval_intern.h"
+#include "iseq.h"
+#include "method.h"
+#include "ractor_core.h"
+#include "ruby/debug.h"
+#include "vm_core.h"
+#include "zjit.h"
+
+#include "vm_trace/host.h"
+#include "vm_trace/vm_trace.h"
+
+#if defined(__has_include)
+# if __has_include("vm_trace/base.h")
+#  include "vm_trace/base.h"  /* made by our build: the name of the base */
+# endif
+#endif
+#ifndef RB_VM_TRACE_BASE
+# define RB_VM_TRACE_BASE ""
+#endif
+
+/* Tags in the low bits of a pc need these free. */
+STATIC_ASSERT(instructions_are_words, sizeof(VALUE) == 8);
+
+VALUE rb_mod_name0(VALUE klass, bool *permanent); /* variable.c */
+extern const char *rb_dynamic_description;        /* version.c */
+
+/* --- frames ------------------------------------------------------------------------------ */
+
+static inline bool
+cfunc_method_p(const rb_callable_method_entry_t *method)
+{
+    return method && method->def && method->def->type == VM_METHOD_TYPE_CFUNC;
+}
+
+size_t
+rb_vm_trace_host_walk(struct rb_execution_context_struct *ec, uintptr_t top_pc,
+                      struct vm_trace_frame *frames, size_t capacity, size_t *changed_out)
+{
+    const rb_control_frame_t *top = ec->cfp;
+    size_t count = 0, changed = SIZE_MAX;
+    *changed_out = 0;
+    if (!top) return 0; /* a thread that has not begun */
+
+    /* Frames lie side by side; the outermost one is a dummy. */
+    const rb_control_frame_t *cfp = RUBY_VM_END_CONTROL_FRAME(ec);
+    cfp = RUBY_VM_NEXT_CONTROL_FRAME(RUBY_VM_NEXT_CONTROL_FRAME(cfp));
+
+    uintptr_t caller_pc = 0;
+    const rb_iseq_t *caller_iseq = NULL;
+    for (; cfp >= top; cfp = RUBY_VM_NEXT_CONTROL_FRAME(cfp)) {
+        const rb_callable_method_entry_t *method = rb_vm_frame_method_entry_unchecked(cfp);
+        uintptr_t pc;
+        if (VM_FRAME_RUBYFRAME_P_UNCHECKED(cfp)) {
+            /* Compiled frames keep both outside the control frame. */
+            caller_iseq = CFP_ISEQ(cfp);
+            caller_pc = (uintptr_t)CFP_PC(cfp);
+            if (!caller_pc) continue;
+            pc = caller_pc;
+            if (cfp == top && top_pc) pc = top_pc;
+        }
+        else if (cfunc_method_p(method)) {
+            pc = caller_pc + HOST_PC_CFUNC;
+        }
+        else {
+            continue; /* a block in C: not a frame that a backtrace shows */
+        }
+
+        if (count < capacity) {
+            struct vm_trace_frame *frame = &frames[count];
+            frame->iseq = caller_iseq;
+            if (frame->pc != pc || frame->method != (uintptr_t)method) {
+                frame->pc = pc;
+                frame->method = (uintptr_t)method;
+                frame->id = frame->node = 0;
+                if (changed == SIZE_MAX) changed = count;
+            }
+        }
+        count++;
+    }
+    *changed_out = changed < count ? changed : count;
+    return count;
+}
+
+/* --- labels -------------------------------------------------------------------------------- */
+
+struct text {
+    char *buffer;
+    size_t capacity, bytes; /* bytes: of the whole text, written or not */
+};
+
+static void
+add(struct text *text, const char *from, size_t bytes)
+{
+    if (text->bytes < text->capacity) {
+        size_t room = text->capacity - text->bytes;
+        memcpy(text->buffer + text->bytes, from, bytes < room ? bytes : room);
+    }
+    text->bytes += bytes;
+}
+
+static void
+add_cstr(struct text *text, const char *from)
+{
+    add(text, from, strlen(from));
+}
+
+static void
+add_string(struct text *text, VALUE string)
+{
+    if (RB_TYPE_P(string, T_STRING)) add(text, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
+}
+
+static void
+add_number(struct text *text, unsigned long number)
+{
+    char digits[24];
+    add(text, digits, (size_t)snprintf(digits, sizeof(digits), "%lu", number));
+}
+
+/* Name of a class or module if it has one for good: backtraces show no other. */
+static VALUE
+permanent_name(VALUE klass)
+{
+    bool permanent = false;
+    if (!RB_TYPE_P(klass, T_CLASS) && !RB_TYPE_P(klass, T_MODULE)) return Qnil;
+    VALUE name = rb_mod_name0(klass, &permanent);
+    return permanent ? name : Qnil;
+}
+
+/* "Owner#name", "Owner.name" for a singleton's, or the bare name of an anonymous owner's. */
+static void
+add_method_name(struct text *text, VALUE owner, VALUE name)
+{
+    if (RB_TYPE_P(owner, T_CLASS) || RB_TYPE_P(owner, T_MODULE)) {
+        bool singleton = RB_TYPE_P(owner, T_CLASS) && RCLASS_SINGLETON_P(owner);
+        VALUE shown = permanent_name(singleton ? RCLASS_ATTACHED_OBJECT(owner) : owner);
+        if (!NIL_P(shown)) {
+            add_string(text, shown);
+            add_cstr(text, singleton ? "." : "#");
+        }
+    }
+    add_string(text, name);
+}
+
+/* The module whose source has the definition, which an alias or a copy does not change. */
+static VALUE
+method_owner(const rb_callable_method_entry_t *method)
+{
+    if (!method || !method->def) return Qnil;
+    VALUE owner = method->owner, original = method->def->original_module;
+    if (!original || original == owner) return owner;
+    bool copy_on_singleton = RB_TYPE_P(owner, T_CLASS) && RCLASS_SINGLETON_P(owner) &&
+        RCLASS_ATTACHED_OBJECT(owner) == original; /* module_function */
+    return copy_on_singleton ? owner : original;
+}
+
+/* As backtraces name the code of an ISEQ. */
+static void
+add_iseq_name(struct text *text, VALUE owner, const rb_iseq_t *iseq)
+{
+    for (;;) {
+        const struct rb_iseq_constant_body *body = ISEQ_BODY(iseq);
+        switch (body->type) {
+          case ISEQ_TYPE_METHOD:
+            add_method_name(text, owner, body->location.label);
+            return;
+          case ISEQ_TYPE_RESCUE:
+          case ISEQ_TYPE_ENSURE:
+          case ISEQ_TYPE_EVAL:
+            if (!body->parent_iseq) break;
+            iseq = body->parent_iseq;
+            continue;
+          case ISEQ_TYPE_BLOCK:
+          case ISEQ_TYPE_PLAIN: {
+            if (!body->parent_iseq) break;
+            int levels = 0;
+            while (iseq != body->local_iseq) {
+                if (ISEQ_BODY(iseq)->type == ISEQ_TYPE_BLOCK) levels++;
+                iseq = ISEQ_BODY(iseq)->parent_iseq;
+            }
+            add_cstr(text, "block ");
+            if (levels > 1) {
+                add_cstr(text, "(");
+                add_number(text, (unsigned long)levels);
+                add_cstr(text, " levels) ");
+            }
+            add_cstr(text, "in ");
+            if (ISEQ_BODY(iseq)->type == ISEQ_TYPE_PLAIN) break; /* it is its own: end here */
+            continue;
+          }
+          default:
+            break;
+        }
+        add_string(text, ISEQ_BODY(iseq)->location.label);
+        return;
+    }
+}
+
+/* Line of the instruction at the pc, or of the call before it. */
+static unsigned int
+line_of(const rb_iseq_t *iseq, uintptr_t tagged_pc)
+{
+    const struct rb_iseq_constant_body *body = ISEQ_BODY(iseq);
+    size_t at = (size_t)((const VALUE *)(tagged_pc & HOST_PC_MASK) - body->iseq_encoded);
+    if (at > body->iseq_size) return 0;
+    if (!(tagged_pc & HOST_PC_EXACT) && at > 0) at--;
+    return rb_iseq_line_no(iseq, at);
+}
+
+size_t
+rb_vm_trace_host_label(const struct vm_trace_frame *frame, char *buffer, size_t capacity)
+{
+    struct text text = { buffer, capacity, 0 };
+    const rb_callable_method_entry_t *method = (const rb_callable_method_entry_t *)frame->method;
+    VALUE owner = method_owner(method);
+    if (frame->pc & HOST_PC_CFUNC) {
+        add_method_name(&text, owner, rb_id2str(method->def->original_id));
+    }
+    else {
+        add_iseq_name(&text, owner, frame->iseq);
+    }
+    add_cstr(&text, " (");
+    if (frame->iseq) {
+        add_string(&text, rb_iseq_path(frame->iseq));
+        add_cstr(&text, ":");
+        add_number(&text, line_of(frame->iseq, frame->pc));
+    }
+    else {
+        add_cstr(&text, "<cfunc>");
+    }
+    add_cstr(&text, ")");
+    return text.bytes;
+}
+
+void
+rb_vm_trace_host_iseq_range(const struct rb_iseq_struct *iseq, uintptr_t *from_out, uintptr_t *to_out)
+{
+    const struct rb_iseq_constant_body *body = ISEQ_BODY(iseq);
+    *from_out = (uintptr_t)body->iseq_encoded;
+    *to_out = (uintptr_t)(body->iseq_encoded + (body->iseq_encoded ? body->iseq_size : 0));
+}
+
+/* --- threads and ractors --------------------------------------------------------------------- */
+
+struct rb_execution_context_struct *
+rb_vm_trace_host_current(void)
+{
+    return rb_current_execution_context(false);
+}
+
+struct rb_vm_trace_local *
+rb_vm_trace_host_local(struct rb_execution_context_struct *ec)
+{
+    return rb_ec_ractor_ptr(ec)->vm_trace;
+}
+
+size_t
+rb_vm_trace_host_ractor_offset(void)
+{
+    return offsetof(rb_ractor_t, vm_trace);
+}
+
+void
+rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*maker)(void))
+{
+    rb_vm_t *vm = GET_VM();
+    rb_ractor_t *ractor = NULL;
+    ccan_list_for_each(&vm->ractor.set, ractor, vmlr_node) {
+        if (!ractor->vm_trace) ractor->vm_trace = maker();
+    }
+}
+
+/* A native thread that runs one Ruby thread after another (M:N) has no name of its own. */
+static bool
+shared_native_thread_p(const rb_thread_t *th)
+{
+    return th->nt && !th->nt->dedicated;
+}
+
+uint32_t
+rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_t *name_id_out)
+{
+    const rb_thread_t *th = rb_ec_thread_ptr(ec);
+    *name_id_out = shared_native_thread_p(th) ? 1 :
+        (uint64_t)th->name ^ (uint64_t)(uintptr_t)th * UINT64_C(0x9E3779B97F4A7C15);
+#ifdef RB_THREAD_T_HAS_NATIVE_ID
+    if (th->nt && th->nt->tid) return (uint32_t)th->nt->tid;
+#endif
+#ifdef __linux__
+    return (uint32_t)syscall(SYS_gettid);
+#else
+    return (uint32_t)th->serial;
+#endif
+}
+
+size_t
+rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity)
+{
+    struct text text = { buffer, capacity, 0 };
+    const rb_thread_t *th = rb_ec_thread_ptr(ec);
+    const rb_ractor_t *ractor = th->ractor;
+    if (shared_native_thread_p(th)) {
+        add_cstr(&text, "M:N thread");
+    }
+    else if (!NIL_P(th->name) && th->name) {
+        add_string(&text, th->name);
+    }
+    else if (th == th->vm->ractor.main_thread) {
+        add_cstr(&text, "main");
+    }
+    else if (th == ractor->threads.main) {
+        add_cstr(&text, "Ractor #");
+        add_number(&text, rb_ractor_id(ractor));
+        if (RB_TYPE_P(ractor->name, T_STRING)) {
+            add_cstr(&text, " ");
+            add_string(&text, ractor->name);
+        }
+    }
+    else {
+        const rb_iseq_t *iseq = NULL;
+        if (th->invoke_type == thread_invoke_type_proc) {
+            const rb_proc_t *proc;
+            GetProcPtr(th->invoke_arg.proc.proc, proc);
+            if (vm_block_type(&proc->block) == block_type_iseq) iseq = vm_block_iseq(&proc->block);
+        }
+        add_cstr(&text, "Thread");
+        if (iseq) {
+            add_cstr(&text, " ");
+            add_string(&text, rb_iseq_path(iseq));
+            add_cstr(&text, ":");
+            add_number(&text, (unsigned long)ISEQ_BODY(iseq)->location.first_lineno);
+        }
+    }
+    return text.bytes;
+}
+
+/* --- who we are ------------------------------------------------------------------------------- */
+
+const char *
+rb_vm_trace_host_description(void)
+{
+    return rb_dynamic_description;
+}
+
+const char *
+rb_vm_trace_host_base(void)
+{
+    return RB_VM_TRACE_BASE;
+}

@@ -1,0 +1,441 @@
+/*
+ * From start to end: the file, the locals of ractors, forks, the last words.
+ *
+ * Locks, outermost first: trace.lock, open_lock, then those of strings, stacks and the sink,
+ * which are leaves. A recorder takes none on its way, but for a new chunk (the sink's).
+ */
+#include "sites.h"
+#include "event.h"
+#include "clock.h"
+#include "options.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MAP_NORESERVE
+# define MAP_NORESERVE 0
+#endif
+
+struct vm_trace_global rb_vm_trace_global = {
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .sink = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 }
+};
+
+/* Held while a forked child's file is made, so that it is made once. */
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+
+#define trace rb_vm_trace_global
+
+/* One line on stderr, in one write, with the JIT's name before it. */
+#ifdef __GNUC__
+__attribute__((format(printf, 1, 2)))
+#endif
+static void
+say(const char *format, ...)
+{
+    char line[4096 + 256]; /* a path and some words */
+    int n = snprintf(line, sizeof(line), "%s: ", trace.config.jit);
+    va_list arguments;
+    va_start(arguments, format);
+    n += vsnprintf(line + n, sizeof(line) - (size_t)n - 1, format, arguments);
+    va_end(arguments);
+    if ((size_t)n > sizeof(line) - 2) n = (int)sizeof(line) - 2;
+    line[n++] = '\n';
+    if (write(STDERR_FILENO, line, (size_t)n) < 0) { /* nobody listens */ }
+}
+
+/* --- locals -------------------------------------------------------------------------------- */
+
+static size_t
+local_bytes(void)
+{
+    return sizeof(struct rb_vm_trace_local) + VM_TRACE_MAX_SITES * sizeof(uint64_t);
+}
+
+/* Address space of zeros: pages of counters that are never touched cost nothing. */
+static struct rb_vm_trace_local *
+allocate_local(void)
+{
+    void *at = mmap(NULL, local_bytes(), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) return NULL;
+    struct rb_vm_trace_local *local = at;
+    local->countdown = trace.config.exit_rate;
+    local->fallback_countdown = trace.config.fallback_rate;
+    return local;
+}
+
+static struct rb_vm_trace_local *
+make_local(void)
+{
+    struct rb_vm_trace_local *local = allocate_local();
+    if (!local) return trace.spare;
+    if (!rb_vm_trace_stacks_init(&local->stacks)) {
+        rb_vm_trace_stacks_free(&local->stacks);
+        munmap(local, local_bytes());
+        return trace.spare;
+    }
+    rb_vm_trace_writer_init(&local->writer, &trace.sink, trace.pid);
+
+    pthread_mutex_lock(&trace.lock);
+    local->next = trace.locals;
+    local->link = &trace.locals;
+    if (local->next) local->next->link = &local->next;
+    trace.locals = local;
+    pthread_mutex_unlock(&trace.lock);
+    return local;
+}
+
+struct rb_vm_trace_local *
+rb_vm_trace_ractor_new(void)
+{
+    return trace_on() ? make_local() : NULL;
+}
+
+static void
+add_counts(struct vm_trace_totals *totals, const struct rb_vm_trace_local *local)
+{
+    totals->sampled += local->sampled;
+    totals->lost += local->lost;
+    totals->events += local->writer.events;
+}
+
+void
+rb_vm_trace_ractor_free(struct rb_vm_trace_local *local)
+{
+    if (!local || local == trace.spare) return;
+
+    pthread_mutex_lock(&trace.lock);
+    *local->link = local->next;
+    if (local->next) local->next->link = local->link;
+    /* The spare keeps the hits of those that are gone. */
+    for (uint32_t i = 1; i < rb_vm_trace_site_limit(); i++) trace.spare->hits[i] += local->hits[i];
+    rb_vm_trace_writer_close(&local->writer);
+    add_counts(&trace.dead, local);
+    pthread_mutex_unlock(&trace.lock);
+
+    rb_vm_trace_writer_free(&local->writer);
+    rb_vm_trace_stacks_free(&local->stacks);
+    munmap(local, local_bytes());
+}
+
+uint64_t
+rb_vm_trace_local_hits(uint32_t index)
+{
+    uint64_t hits = trace.spare->hits[index];
+    for (const struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
+        hits += local->hits[index];
+    }
+    return hits;
+}
+
+void
+rb_vm_trace_local_clear_hits(uint32_t index)
+{
+    trace.spare->hits[index] = 0;
+    for (struct rb_vm_trace_local *local = trace.locals; local; local = local->next) local->hits[index] = 0;
+}
+
+/* --- the file ------------------------------------------------------------------------------ */
+
+/* Our command line as the system has it; "" where it doesn't tell. */
+static size_t
+command_line(char *buffer, size_t capacity)
+{
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    ssize_t n = read(fd, buffer, capacity);
+    close(fd);
+    if (n <= 0) return 0;
+    size_t bytes = (size_t)n - 1; /* less the last NUL */
+    for (size_t i = 0; i < bytes; i++) {
+        if (buffer[i] == '\0') buffer[i] = ' ';
+    }
+    return bytes;
+}
+
+static bool
+write_settings(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
+{
+    (void)what;
+    const struct rb_vm_trace_config *config = &trace.config;
+    const char *ruby = rb_vm_trace_host_description(), *base = rb_vm_trace_host_base();
+    char command[4096], flags[64];
+    size_t command_bytes = command_line(command, sizeof(command));
+    int flag_bytes = snprintf(flags, sizeof(flags), "%s%s%s%s",
+                              config->exit_rate ? " exits" : "", config->fallback_rate ? " fallbacks" : "",
+                              config->compiles ? " compiles" : "",
+                              config->invalidations ? " invalidations" : "");
+
+    struct vm_trace_event event;
+    if (!rb_vm_trace_event_begin(&event, local, ec, trace.begin_ns)) return false;
+    if (!event_text(&event, W_RUBY, ruby, strlen(ruby))) return false;
+    if (!event_text(&event, W_BASE, base, strlen(base))) return false;
+    if (!event_text(&event, W_JIT, config->jit, strlen(config->jit))) return false;
+    if (!event_text(&event, W_FLAGS, flags + 1, (size_t)flag_bytes - 1)) return false;
+    if (!event_text(&event, W_COMMAND, command, command_bytes)) return false;
+    event_uint32(&event, W_PID, trace.pid);
+    if (config->exit_rate) event_uint32(&event, W_EXIT_RATE, (uint32_t)config->exit_rate);
+    if (config->fallback_rate) event_uint32(&event, W_FALLBACK_RATE, (uint32_t)config->fallback_rate);
+    if (config->counter && !event_text(&event, W_COUNTER, config->counter, strlen(config->counter))) return false;
+    return event_end(&event, FXT_INSTANT, W_TRACE, W_SETTINGS);
+}
+
+/* Make the file of this process. False, and one line that says why, when it can't be. */
+static bool
+open_file(bool child)
+{
+    free(trace.path);
+    trace.path = rb_vm_trace_expand_path(trace.config.path, trace.pid, child);
+    const char *why = trace.path ? rb_vm_trace_sink_open(&trace.sink, trace.path) : "out of memory";
+    if (why) {
+        say("can't trace to %s: %s; running untraced", trace.path ? trace.path : "a file", why);
+        return false;
+    }
+    return true;
+}
+
+bool
+rb_vm_trace_local_next_chunk(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec)
+{
+    bool ok;
+    if (__atomic_load_n(&trace.state, __ATOMIC_ACQUIRE) == VM_TRACE_PENDING) {
+        pthread_mutex_lock(&open_lock);
+        if (trace.state == VM_TRACE_PENDING && open_file(true)) say("tracing to %s", trace.path);
+        ok = rb_vm_trace_writer_next_chunk(&local->writer);
+        /* From here on others may reserve, too: the first chunk is ours. */
+        __atomic_store_n(&trace.state, VM_TRACE_ON, __ATOMIC_RELEASE);
+        pthread_mutex_unlock(&open_lock);
+    }
+    else {
+        ok = rb_vm_trace_writer_next_chunk(&local->writer);
+    }
+    if (ok && local->writer.chunk.offset == 0) write_settings(local, ec, NULL);
+    return ok;
+}
+
+static char *
+copy(const char *text)
+{
+    return text ? strdup(text) : NULL;
+}
+
+bool
+rb_vm_trace_supported_p(void)
+{
+    return true;
+}
+
+bool
+rb_vm_trace_start(const struct rb_vm_trace_config *config)
+{
+    trace.pid = (uint32_t)getpid();
+    trace.begin_ns = clock_now_ns();
+    trace.config = *config;
+    trace.config.path = copy(config->path);
+    trace.config.counter = copy(config->counter);
+    if (!open_file(false)) return false;
+
+    trace.spare = allocate_local();
+    if (!trace.spare) {
+        say("can't trace: out of memory; running untraced");
+        rb_vm_trace_sink_close(&trace.sink);
+        unlink(trace.path);
+        return false;
+    }
+    __atomic_store_n(&trace.state, VM_TRACE_ON, __ATOMIC_RELEASE);
+    rb_vm_trace_host_each_ractor(make_local);
+    say("tracing to %s", trace.path);
+
+    struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
+    struct rb_vm_trace_local *local = ec ? rb_vm_trace_host_local(ec) : NULL;
+    if (local && local != trace.spare) rb_vm_trace_local_next_chunk(local, ec);
+    return true;
+}
+
+/* --- lives of others ------------------------------------------------------------------------- */
+
+static void
+tell_all(struct vm_trace_range range)
+{
+    pthread_mutex_lock(&trace.lock);
+    for (struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
+        rb_vm_trace_stacks_dead(&local->stacks, range);
+    }
+    pthread_mutex_unlock(&trace.lock);
+}
+
+void
+rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq)
+{
+    if (!trace_on()) return;
+    uintptr_t from, to;
+    rb_vm_trace_host_iseq_range(iseq, &from, &to);
+    if (from == to) return; /* it never got instructions */
+
+    /* A pc may stand behind the last instruction. */
+    tell_all((struct vm_trace_range){ .from = from, .to = to + 1 });
+    struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
+    struct rb_vm_trace_local *local = ec ? rb_vm_trace_host_local(ec) : NULL;
+    rb_vm_trace_sites_retire(from, local == trace.spare ? NULL : local, ec);
+}
+
+void
+rb_vm_trace_method_free(const void *method_entry)
+{
+    if (!trace_on()) return;
+    uintptr_t at = (uintptr_t)method_entry;
+    tell_all((struct vm_trace_range){ .from = at, .to = at + 1, .methods = true });
+}
+
+void
+rb_vm_trace_compacted(void)
+{
+    if (!trace_on()) return;
+    pthread_mutex_lock(&trace.lock);
+    for (struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
+        rb_vm_trace_stacks_all_dead(&local->stacks);
+    }
+    pthread_mutex_unlock(&trace.lock);
+}
+
+/* --- fork -------------------------------------------------------------------------------------- */
+
+void
+rb_vm_trace_before_fork(void)
+{
+    pthread_mutex_lock(&trace.lock);
+    pthread_mutex_lock(&open_lock);
+    pthread_mutex_lock(&trace.sink.lock);
+    rb_vm_trace_strings_before_fork();
+}
+
+/* In the child: what is mapped and open is the parent's. */
+static void
+begin_child(void)
+{
+    trace.pid = (uint32_t)getpid();
+    trace.begin_ns = clock_now_ns();
+    rb_vm_trace_sink_close(&trace.sink);
+    trace.sink.error = 0;
+    trace.dead = (struct vm_trace_totals){ 0 };
+    for (struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
+        rb_vm_trace_writer_drop(&local->writer);
+        local->writer.pid = trace.pid;
+        local->sampled = local->lost = 0;
+        local->countdown = trace.config.exit_rate;
+        local->fallback_countdown = trace.config.fallback_rate;
+        memset(local->hits, 0, rb_vm_trace_site_limit() * sizeof(*local->hits));
+        /* Its owner may have been in the middle of something; that thread is no more. */
+        rb_vm_trace_stacks_after_fork(&local->stacks);
+    }
+    memset(trace.spare->hits, 0, rb_vm_trace_site_limit() * sizeof(*trace.spare->hits));
+    trace.spare->lost = 0;
+    __atomic_store_n(&trace.state, VM_TRACE_PENDING, __ATOMIC_RELEASE);
+}
+
+void
+rb_vm_trace_after_fork(long pid)
+{
+    /* daemon(3) says 0 when it failed, too: only the pid tells who we are. */
+    if (pid == 0 && trace_on() && (uint32_t)getpid() != trace.pid) begin_child();
+    rb_vm_trace_strings_after_fork();
+    pthread_mutex_unlock(&trace.sink.lock);
+    pthread_mutex_unlock(&open_lock);
+    pthread_mutex_unlock(&trace.lock);
+}
+
+/* --- end ----------------------------------------------------------------------------------------- */
+
+static bool
+write_loss(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
+{
+    const struct vm_trace_totals *totals = what;
+    const char *why = trace.sink.error ? strerror(trace.sink.error) : "out of memory";
+    struct vm_trace_event event;
+    if (!rb_vm_trace_event_begin(&event, local, ec, clock_now_ns())) return false;
+    event_uint64(&event, W_LOST, totals->lost);
+    if (!event_text(&event, W_REASON, why, strlen(why))) return false;
+    return event_end(&event, FXT_INSTANT, W_TRACE, W_LOSS);
+}
+
+static bool
+write_summary(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
+{
+    const struct vm_trace_totals *totals = what;
+    struct vm_trace_event event;
+    if (!rb_vm_trace_event_begin(&event, local, ec, clock_now_ns())) return false;
+    event_uint64(&event, W_EXITS, totals->exits);
+    event_uint64(&event, W_SAMPLED, totals->sampled);
+    event_uint64(&event, W_FALLBACKS, totals->fallbacks);
+    event_uint64(&event, W_EVENTS, totals->events);
+    event_uint64(&event, W_LOST, totals->lost);
+    event_uint64(&event, W_SITES, totals->sites);
+    return event_end(&event, FXT_INSTANT, W_TRACE, W_SUMMARY);
+}
+
+/* All that was counted so far, less the hits. */
+static struct vm_trace_totals
+count_all(void)
+{
+    struct vm_trace_totals totals = trace.dead;
+    totals.lost += trace.spare->lost;
+    for (const struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
+        add_counts(&totals, local);
+    }
+    return totals;
+}
+
+static void
+say_what_was_written(const struct vm_trace_totals *totals)
+{
+    char exits[96] = "", lost[160] = "nothing lost";
+    if (trace.config.exit_rate > 1) {
+        snprintf(exits, sizeof(exits), "%llu of %llu exits (one in %llu), ", (unsigned long long)totals->sampled,
+                 (unsigned long long)totals->exits, (unsigned long long)trace.config.exit_rate);
+    }
+    else if (trace.config.exit_rate) {
+        snprintf(exits, sizeof(exits), "%llu of %llu exits, ", (unsigned long long)totals->sampled,
+                 (unsigned long long)totals->exits);
+    }
+    if (totals->lost) {
+        snprintf(lost, sizeof(lost), "%llu events lost (%s)", (unsigned long long)totals->lost,
+                 trace.sink.error ? strerror(trace.sink.error) : "out of memory");
+    }
+    say("wrote %s%llu events to %s, %s", exits, (unsigned long long)totals->events, trace.path, lost);
+}
+
+void
+rb_vm_trace_shutdown(void)
+{
+    if (!trace_on()) return;
+    struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
+    struct rb_vm_trace_local *local = ec ? rb_vm_trace_host_local(ec) : NULL;
+    if (local == trace.spare) local = NULL;
+
+    pthread_mutex_lock(&trace.lock);
+    if (trace.state == VM_TRACE_ON) {
+        for (struct rb_vm_trace_local *other = trace.locals; other; other = other->next) {
+            if (other != local) rb_vm_trace_writer_close(&other->writer);
+        }
+        struct vm_trace_totals hits = trace.dead;
+        rb_vm_trace_sites_report(local, ec, &hits);
+
+        if (local) rb_vm_trace_writer_last_words(&local->writer);
+        struct vm_trace_totals totals = count_all();
+        totals.exits = hits.exits;
+        totals.fallbacks = hits.fallbacks;
+        totals.sites = hits.sites;
+        if (local && totals.lost && rb_vm_trace_event_write(local, ec, write_loss, &totals)) totals.events++;
+        if (local && rb_vm_trace_event_write(local, ec, write_summary, &totals)) totals.events++;
+        if (local) rb_vm_trace_writer_close(&local->writer);
+        rb_vm_trace_sink_close(&trace.sink);
+        say_what_was_written(&totals);
+    }
+    __atomic_store_n(&trace.state, VM_TRACE_OFF, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&trace.lock);
+}

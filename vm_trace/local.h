@@ -1,0 +1,75 @@
+#ifndef RUBY_VM_TRACE_LOCAL_H
+#define RUBY_VM_TRACE_LOCAL_H 1
+/*
+ * What one ractor records with, and the state that all share.
+ *
+ * Machine code adds to `hits` and counts `countdown` down (vm_trace.h); the rest is C's. One
+ * local is used under the GVL of its ractor, so two threads never are in it at once. The
+ * list of all is guarded by trace.lock.
+ */
+
+#include "vm_trace.h"
+#include "stacks.h"
+#include "writer.h"
+
+/*
+ * Sites that can live at once. Their counters are address space of every ractor (8 MiB),
+ * memory only where code really exits.
+ */
+#define VM_TRACE_MAX_SITES ((uint32_t)1 << 20)
+
+struct rb_vm_trace_local {
+    uint64_t countdown;          /* to the next sampled exit */
+    uint64_t fallback_countdown;
+    struct rb_vm_trace_local *next;
+    struct rb_vm_trace_local **link; /* what points here; NULL: not in the list */
+    uint64_t sampled;            /* exits recorded */
+    uint64_t lost;               /* events that should be in the file and are not */
+    struct rb_vm_trace_writer writer;
+    struct rb_vm_trace_stacks stacks;
+    uint64_t hits[];             /* by index of the site */
+};
+
+enum vm_trace_state {
+    VM_TRACE_OFF,     /* never started, or ended */
+    VM_TRACE_PENDING, /* child of a fork: the file is made when there is something to say */
+    VM_TRACE_ON
+};
+
+struct vm_trace_totals {
+    uint64_t exits, fallbacks; /* hits */
+    uint64_t sampled, events, lost, sites;
+};
+
+extern struct vm_trace_global {
+    pthread_mutex_t lock;        /* guards the list, the totals and the change of state */
+    int state;                   /* enum vm_trace_state; read without the lock */
+    uint32_t pid;
+    uint64_t begin_ns;           /* of this process' trace: no event is earlier */
+    struct rb_vm_trace_config config; /* its strings are own copies */
+    char *path;                  /* of the file at hand */
+    struct rb_vm_trace_sink sink;
+    struct rb_vm_trace_local *locals;
+    struct rb_vm_trace_local *spare;  /* for ractors that no memory was had for: counts losses */
+    struct vm_trace_totals dead;      /* of ractors that are gone */
+} rb_vm_trace_global;
+
+static inline bool
+trace_on(void)
+{
+    return __builtin_expect(__atomic_load_n(&rb_vm_trace_global.state, __ATOMIC_ACQUIRE) != VM_TRACE_OFF, 1);
+}
+
+/*
+ * Give the local's writer a chunk to write into: makes the file of a forked child if that is
+ * still to be done, and begins a file with the settings. False: no more room, or no file.
+ */
+bool rb_vm_trace_local_next_chunk(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec);
+
+/* Sum of hits of one site over all locals, living and dead. trace.lock held. */
+uint64_t rb_vm_trace_local_hits(uint32_t site_index);
+
+/* Set a site's counter to 0 in all locals. trace.lock held. */
+void rb_vm_trace_local_clear_hits(uint32_t site_index);
+
+#endif /* RUBY_VM_TRACE_LOCAL_H */

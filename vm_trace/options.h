@@ -1,0 +1,16 @@
+#ifndef RUBY_VM_TRACE_OPTIONS_H
+#define RUBY_VM_TRACE_OPTIONS_H 1
+/*
+ * Values of trace options, common to all JITs. See also rb_vm_trace_parse_rate in vm_trace.h.
+ */
+
+#include <stdint.h>
+
+/*
+ * The path of process `pid` from a template: %p is the pid, %% a per cent sign. NULL is
+ * /tmp/perfetto-%p.fxt. `child` is for a process forked from a traced one: where the template
+ * has no %p, ".PID" is added, for the parent's file is not ours. malloc'ed; NULL: no memory.
+ */
+char *rb_vm_trace_expand_path(const char *pattern, uint32_t pid, int child);
+
+#endif /* RUBY_VM_TRACE_OPTIONS_H */

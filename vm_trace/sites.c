@@ -1,0 +1,260 @@
+/*
+ * Sites. See sites.h. All of this is guarded by trace.lock.
+ */
+#include "sites.h"
+#include "event.h"
+#include "clock.h"
+
+#include <stdlib.h>
+
+#define BLOCK_SITES 256
+#define MAX_BLOCKS (VM_TRACE_MAX_SITES / BLOCK_SITES)
+
+static struct {
+    struct rb_vm_trace_site *blocks[MAX_BLOCKS];
+    uint32_t count;       /* sites ever made, index 0 included: the next new index */
+    uint32_t alive;
+    uint32_t free;        /* head of the free list */
+    uint32_t *units;      /* by hash of the ISEQ: head of a list of sites; a power of two */
+    uint32_t unit_size;
+} sites = { .count = 1 };
+
+static struct rb_vm_trace_site *
+site_at(uint32_t index)
+{
+    return &sites.blocks[index / BLOCK_SITES][index % BLOCK_SITES];
+}
+
+static uint32_t *
+unit_head(uintptr_t unit)
+{
+    uint64_t hash = (uint64_t)unit * UINT64_C(0x9E3779B97F4A7C15);
+    return &sites.units[(uint32_t)(hash >> 32) & (sites.unit_size - 1)];
+}
+
+/* A list holds the sites of all ISEQs with its hash; keep the lists short. */
+static bool
+grow_units(void)
+{
+    uint32_t size = sites.unit_size ? sites.unit_size * 2 : 1024;
+    uint32_t *units = calloc(size, sizeof(*units));
+    if (!units) return sites.unit_size != 0;
+    free(sites.units);
+    sites.units = units;
+    sites.unit_size = size;
+    for (uint32_t index = 1; index < sites.count; index++) {
+        struct rb_vm_trace_site *site = site_at(index);
+        if (!site->unit) continue;
+        uint32_t *head = unit_head(site->unit);
+        site->next = *head;
+        *head = index;
+    }
+    return true;
+}
+
+static struct rb_vm_trace_site *
+take_site(void)
+{
+    if (sites.free) {
+        struct rb_vm_trace_site *site = site_at(sites.free);
+        sites.free = site->next;
+        return site;
+    }
+    if (sites.count == VM_TRACE_MAX_SITES) return NULL;
+    if (!sites.blocks[sites.count / BLOCK_SITES]) {
+        sites.blocks[sites.count / BLOCK_SITES] = calloc(BLOCK_SITES, sizeof(struct rb_vm_trace_site));
+        if (!sites.blocks[sites.count / BLOCK_SITES]) return NULL;
+    }
+    struct rb_vm_trace_site *site = site_at(sites.count);
+    site->index = sites.count++;
+    return site;
+}
+
+/* The label of the exiting instruction, as far as the ISEQ alone tells it. */
+static struct vm_trace_string *
+locate(const struct rb_vm_trace_site_desc *desc)
+{
+    uintptr_t from, to;
+    rb_vm_trace_host_iseq_range(desc->frame, &from, &to);
+    char buffer[1024], *text = buffer, *more = NULL;
+    struct vm_trace_frame frame = {
+        .pc = (desc->pc ? (uintptr_t)desc->pc : from) + HOST_PC_EXACT, .iseq = desc->frame
+    };
+    size_t bytes = rb_vm_trace_host_label(&frame, buffer, sizeof(buffer));
+    if (bytes > sizeof(buffer)) {
+        more = malloc(bytes);
+        if (!more) return NULL;
+        bytes = rb_vm_trace_host_label(&frame, more, bytes);
+        text = more;
+    }
+    struct vm_trace_string *string = rb_vm_trace_string_intern(text, bytes);
+    free(more);
+    return string;
+}
+
+static void
+release_texts(struct rb_vm_trace_site *site)
+{
+    rb_vm_trace_string_release(site->reason);
+    rb_vm_trace_string_release(site->insn);
+    rb_vm_trace_string_release(site->location);
+    site->reason = site->insn = site->location = NULL;
+}
+
+struct rb_vm_trace_site *
+rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
+{
+    if (!trace_on()) return NULL;
+
+    uintptr_t from, to;
+    rb_vm_trace_host_iseq_range(desc->unit, &from, &to);
+
+    pthread_mutex_lock(&rb_vm_trace_global.lock);
+    struct rb_vm_trace_site *site = NULL;
+    if (sites.alive < sites.unit_size || grow_units()) site = take_site();
+    if (site) {
+        uint32_t index = site->index;
+        *site = (struct rb_vm_trace_site){
+            .index = index, .version = desc->version, .kind = desc->kind, .pc = (uintptr_t)desc->pc,
+            .reason = rb_vm_trace_string_intern(desc->reason, desc->reason_len),
+            .insn = rb_vm_trace_string_intern(desc->insn, desc->insn_len),
+            .location = locate(desc)
+        };
+        if (site->reason && site->insn && site->location) {
+            uint32_t *head = unit_head(from);
+            site->unit = from;
+            site->next = *head;
+            *head = index;
+            sites.alive++;
+        }
+        else {
+            release_texts(site);
+            site->next = sites.free;
+            sites.free = index;
+            site = NULL;
+        }
+    }
+    pthread_mutex_unlock(&rb_vm_trace_global.lock);
+    return site;
+}
+
+void
+rb_vm_trace_site_locate(const struct rb_vm_trace_site *known, const char *label, size_t bytes)
+{
+    struct rb_vm_trace_site *site = site_at(known->index);
+    pthread_mutex_lock(&rb_vm_trace_global.lock);
+    if (!site->located) {
+        struct vm_trace_string *location = rb_vm_trace_string_intern(label, bytes);
+        if (location) {
+            rb_vm_trace_string_release(site->location);
+            site->location = location;
+        }
+        __atomic_store_n(&site->located, true, __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&rb_vm_trace_global.lock);
+}
+
+struct site_report {
+    const struct rb_vm_trace_site *site;
+    uint64_t hits;
+};
+
+static bool
+write_site(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
+{
+    static const enum vm_trace_word kinds[] = {
+        [RB_VM_TRACE_SIDE_EXIT] = W_SIDE_EXIT,
+        [RB_VM_TRACE_RECOMPILE_EXIT] = W_RECOMPILE_EXIT,
+        [RB_VM_TRACE_FALLBACK] = W_FALLBACK
+    };
+    const struct site_report *report = what;
+    const struct rb_vm_trace_site *site = report->site;
+    struct vm_trace_event event;
+    if (!rb_vm_trace_event_begin(&event, local, ec, clock_now_ns())) return false;
+    if (!event_interned(&event, W_REASON, site->reason)) return false;
+    event_string(&event, W_KIND, kinds[site->kind]);
+    if (!event_interned(&event, W_INSN, site->insn)) return false;
+    event_uint32(&event, W_VERSION, site->version);
+    if (!event_interned(&event, W_LOCATION, site->location)) return false;
+    event_uint64(&event, W_HITS, report->hits);
+    return event_end(&event, FXT_INSTANT, W_TRACE, W_SITE);
+}
+
+static void
+report_site(const struct rb_vm_trace_site *site, struct rb_vm_trace_local *local,
+            struct rb_execution_context_struct *ec, struct vm_trace_totals *totals)
+{
+    struct site_report report = { site, rb_vm_trace_local_hits(site->index) };
+    if (report.hits == 0) return;
+    *(site->kind == RB_VM_TRACE_FALLBACK ? &totals->fallbacks : &totals->exits) += report.hits;
+    totals->sites++;
+    if (local) rb_vm_trace_event_write(local, ec, write_site, &report);
+}
+
+void
+rb_vm_trace_sites_report(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec,
+                         struct vm_trace_totals *totals)
+{
+    for (uint32_t index = 1; index < sites.count; index++) {
+        const struct rb_vm_trace_site *site = site_at(index);
+        if (site->unit) report_site(site, local, ec, totals);
+    }
+}
+
+void
+rb_vm_trace_sites_retire(uintptr_t unit, struct rb_vm_trace_local *local,
+                         struct rb_execution_context_struct *ec)
+{
+    pthread_mutex_lock(&rb_vm_trace_global.lock);
+    if (sites.unit_size) {
+        uint32_t *link = unit_head(unit);
+        while (*link) {
+            struct rb_vm_trace_site *site = site_at(*link);
+            if (site->unit != unit) {
+                link = &site->next;
+                continue;
+            }
+            *link = site->next;
+            report_site(site, local, ec, &rb_vm_trace_global.dead);
+            rb_vm_trace_local_clear_hits(site->index);
+            release_texts(site);
+            site->unit = 0;
+            site->next = sites.free;
+            sites.free = site->index;
+            sites.alive--;
+        }
+    }
+    pthread_mutex_unlock(&rb_vm_trace_global.lock);
+}
+
+size_t
+rb_vm_trace_site_count(void)
+{
+    return sites.alive;
+}
+
+uint32_t
+rb_vm_trace_site_limit(void)
+{
+    return sites.count;
+}
+
+void
+rb_vm_trace_sites_free(void)
+{
+    for (uint32_t index = 1; index < sites.count; index++) release_texts(site_at(index));
+    for (uint32_t block = 0; block < MAX_BLOCKS; block++) {
+        free(sites.blocks[block]);
+        sites.blocks[block] = NULL;
+    }
+    free(sites.units);
+    sites.units = NULL;
+    sites.unit_size = sites.free = sites.alive = 0;
+    sites.count = 1;
+}
+
+size_t
+rb_vm_trace_hits_offset(const struct rb_vm_trace_site *site)
+{
+    return offsetof(struct rb_vm_trace_local, hits) + site->index * sizeof(uint64_t);
+}

@@ -1,0 +1,47 @@
+#ifndef RUBY_VM_TRACE_SITES_H
+#define RUBY_VM_TRACE_SITES_H 1
+/*
+ * Sites: the static record of each place that can exit. A site never moves, for machine code
+ * holds its address, and lives until the ISEQ dies whose code holds it.
+ */
+
+#include "local.h"
+
+struct rb_vm_trace_site {
+    uint32_t index;           /* of its counter in every local; never 0 for a live site */
+    uint32_t version;
+    enum rb_vm_trace_kind kind;
+    uint32_t next;            /* of the same ISEQ, or of the free list; 0: end */
+    uintptr_t pc;             /* of the exiting instruction; 0: the frame knows */
+    uintptr_t unit;           /* identity of the ISEQ (its first pc); 0: free */
+    struct vm_trace_string *reason, *insn;
+    struct vm_trace_string *location; /* label: of the first recorded exit, till then without owner */
+    bool located;             /* location has its owner */
+};
+
+/*
+ * Better the site's location by the label of a frame that exited there. Once a site. GVL held.
+ */
+void rb_vm_trace_site_locate(const struct rb_vm_trace_site *site, const char *label, size_t bytes);
+
+/* Write an event for every site with hits into `local`. trace.lock held. Fills in exits, fallbacks, sites. */
+void rb_vm_trace_sites_report(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec,
+                              struct vm_trace_totals *totals);
+
+/*
+ * The ISEQ whose instructions begin at `unit` is dead: write its sites with hits into `local`
+ * (when that is not NULL) and free them. Their hits go to the totals of the dead.
+ */
+void rb_vm_trace_sites_retire(uintptr_t unit, struct rb_vm_trace_local *local,
+                              struct rb_execution_context_struct *ec);
+
+/* Live sites: for tests and bounds. */
+size_t rb_vm_trace_site_count(void);
+
+/* One more than the highest index in use: counters from there on were never touched. */
+uint32_t rb_vm_trace_site_limit(void);
+
+/* Free everything: when the tracer ends, and machine code that holds an address can't run. */
+void rb_vm_trace_sites_free(void);
+
+#endif /* RUBY_VM_TRACE_SITES_H */

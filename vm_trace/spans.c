@@ -1,0 +1,149 @@
+/*
+ * Durations: compilations with their phases, and invalidations.
+ */
+#include "event.h"
+#include "clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct span_event {
+    enum rb_vm_trace_span span;
+    uint64_t ns;
+    const char *name;
+    size_t name_bytes;
+    const struct vm_trace_string *phase;  /* the name, interned, or NULL */
+    /* for the end of a whole compilation: */
+    const char *iseq;
+    size_t iseq_bytes;
+    uint32_t version;
+    uint64_t code_bytes;
+};
+
+static enum vm_trace_word
+category(enum rb_vm_trace_span span)
+{
+    return span == RB_VM_TRACE_INVALIDATION ? W_INVALIDATION : W_COMPILE;
+}
+
+static bool
+wanted(enum rb_vm_trace_span span)
+{
+    return trace_on() && (span == RB_VM_TRACE_INVALIDATION ? rb_vm_trace_global.config.invalidations
+                                                           : rb_vm_trace_global.config.compiles);
+}
+
+static bool
+span_name(struct vm_trace_event *event, const struct span_event *span, unsigned *index_out)
+{
+    if (span->phase) return writer_interned(event->writer, span->phase, index_out);
+    struct vm_trace_slot slot;
+    if (!rb_vm_trace_writer_define(event->writer, &slot, span->name, span->name_bytes)) return false;
+    *index_out = slot.index;
+    return true;
+}
+
+static bool
+write_begin(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
+{
+    const struct span_event *span = what;
+    struct vm_trace_event event;
+    unsigned name;
+    if (!rb_vm_trace_event_begin(&event, local, ec, span->ns)) return false;
+    if (!span_name(&event, span, &name)) return false;
+    if (span->span == RB_VM_TRACE_INVALIDATION && !rb_vm_trace_event_backtrace(&event, local)) return false;
+    return event_end(&event, FXT_DURATION_BEGIN, category(span->span), name);
+}
+
+static bool
+write_end(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
+{
+    const struct span_event *span = what;
+    struct vm_trace_event event;
+    unsigned name;
+    if (!rb_vm_trace_event_begin(&event, local, ec, span->ns)) return false;
+    if (!span_name(&event, span, &name)) return false;
+    if (span->iseq) {
+        if (!event_text(&event, W_ISEQ, span->iseq, span->iseq_bytes)) return false;
+        event_uint32(&event, W_VERSION, span->version);
+        event_uint64(&event, W_CODE_BYTES, span->code_bytes);
+    }
+    return event_end(&event, FXT_DURATION_END, category(span->span), name);
+}
+
+/*
+ * Phases have few names, which recur: they are interned and stay. Other names hold an ISEQ's
+ * or an address, and are written where they occur.
+ */
+static const struct vm_trace_string *
+phase_name(enum rb_vm_trace_span span, const char *name, size_t bytes)
+{
+    if (span != RB_VM_TRACE_PHASE) return NULL;
+    struct vm_trace_string *string = rb_vm_trace_string_intern(name, bytes);
+    if (string && string->refs > 1) rb_vm_trace_string_release(string); /* keep one */
+    return string;
+}
+
+static struct rb_vm_trace_local *
+current_local(struct rb_execution_context_struct **ec_out)
+{
+    struct rb_execution_context_struct *ec = *ec_out = rb_vm_trace_host_current();
+    struct rb_vm_trace_local *local = ec ? rb_vm_trace_host_local(ec) : NULL;
+    return local == rb_vm_trace_global.spare ? NULL : local;
+}
+
+bool
+rb_vm_trace_span_begin(enum rb_vm_trace_span kind, const char *name, size_t name_len)
+{
+    if (!wanted(kind)) return false;
+    struct rb_execution_context_struct *ec;
+    struct rb_vm_trace_local *local = current_local(&ec);
+    if (!local) return false;
+
+    if (name_len > FXT_MAX_STRING_BYTES) name_len = FXT_MAX_STRING_BYTES;
+    struct span_event span = {
+        .span = kind, .ns = clock_now_ns(), .name = name, .name_bytes = name_len,
+        .phase = phase_name(kind, name, name_len)
+    };
+    if (kind == RB_VM_TRACE_INVALIDATION && !rb_vm_trace_stacks_capture(&local->stacks, ec, 0)) {
+        local->lost++;
+        return false;
+    }
+    return rb_vm_trace_event_write(local, ec, write_begin, &span);
+}
+
+static void
+end_span(struct span_event *span)
+{
+    struct rb_execution_context_struct *ec;
+    struct rb_vm_trace_local *local = current_local(&ec);
+    if (!local || !trace_on()) return;
+    if (span->name_bytes > FXT_MAX_STRING_BYTES) span->name_bytes = FXT_MAX_STRING_BYTES;
+    span->ns = clock_now_ns();
+    span->phase = phase_name(span->span, span->name, span->name_bytes);
+    rb_vm_trace_event_write(local, ec, write_end, span);
+}
+
+void
+rb_vm_trace_span_end(enum rb_vm_trace_span kind, const char *name, size_t name_len)
+{
+    struct span_event span = { .span = kind, .name = name, .name_bytes = name_len };
+    end_span(&span);
+}
+
+void
+rb_vm_trace_compile_end(const char *name, size_t name_len, const struct rb_iseq_struct *iseq,
+                        uint32_t version, size_t code_bytes)
+{
+    char label[1024];
+    uintptr_t from, to;
+    rb_vm_trace_host_iseq_range(iseq, &from, &to);
+    struct vm_trace_frame frame = { .pc = from + HOST_PC_EXACT, .iseq = iseq };
+    size_t bytes = rb_vm_trace_host_label(&frame, label, sizeof(label));
+    if (bytes > sizeof(label)) bytes = sizeof(label);
+    struct span_event span = {
+        .span = RB_VM_TRACE_COMPILE, .name = name, .name_bytes = name_len,
+        .iseq = label, .iseq_bytes = bytes, .version = version, .code_bytes = code_bytes
+    };
+    end_span(&span);
+}

@@ -1,0 +1,390 @@
+/*
+ * Frames to labels, stacks to nodes. See stacks.h.
+ */
+#include "stacks.h"
+#include "fxt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_FRAMES 256
+#define FIRST_LABELS 1024
+#define FIRST_NODES 1024
+/* Stacks are a cache: past this many the tree is begun anew, so it can't grow without bound. */
+#define MAX_NODES (1u << 17)
+/* More dead things than this in the queue, and all labels are forgotten instead. */
+#define MAX_DEAD 1024
+
+bool
+rb_vm_trace_stacks_init(struct rb_vm_trace_stacks *stacks)
+{
+    pthread_mutex_init(&stacks->dead_lock, NULL);
+    stacks->frame_capacity = FIRST_FRAMES;
+    stacks->frames = calloc(stacks->frame_capacity, sizeof(*stacks->frames));
+    stacks->label_capacity = FIRST_LABELS;
+    stacks->labels = calloc(stacks->label_capacity, sizeof(*stacks->labels));
+    stacks->label_count = 1;
+    stacks->label_index_size = FIRST_LABELS * 2;
+    stacks->label_index = calloc(stacks->label_index_size, sizeof(*stacks->label_index));
+    stacks->node_capacity = FIRST_NODES;
+    stacks->nodes = calloc(stacks->node_capacity, sizeof(*stacks->nodes));
+    stacks->node_count = 1;
+    stacks->node_index_size = FIRST_NODES * 2;
+    stacks->node_index = calloc(stacks->node_index_size, sizeof(*stacks->node_index));
+    stacks->dead = calloc(MAX_DEAD, sizeof(*stacks->dead));
+    return stacks->frames && stacks->labels && stacks->label_index && stacks->nodes && stacks->node_index &&
+        stacks->dead;
+}
+
+void
+rb_vm_trace_stacks_free(struct rb_vm_trace_stacks *stacks)
+{
+    for (uint32_t id = 1; id < stacks->label_count && stacks->labels; id++) free(stacks->labels[id].text);
+    free(stacks->frames);
+    free(stacks->labels);
+    free(stacks->label_index);
+    free(stacks->nodes);
+    free(stacks->node_index);
+    free(stacks->scratch);
+    free(stacks->dead);
+    pthread_mutex_destroy(&stacks->dead_lock);
+}
+
+char *
+rb_vm_trace_stacks_scratch(struct rb_vm_trace_stacks *stacks, size_t bytes)
+{
+    if (bytes > stacks->scratch_capacity) {
+        size_t capacity = stacks->scratch_capacity ? stacks->scratch_capacity : 8192;
+        while (capacity < bytes) capacity *= 2;
+        char *grown = realloc(stacks->scratch, capacity);
+        if (!grown) return NULL;
+        stacks->scratch = grown;
+        stacks->scratch_capacity = capacity;
+    }
+    return stacks->scratch;
+}
+
+/* Addresses differ in their middle bits: mix them down. */
+static uint32_t
+hash_pair(uintptr_t a, uintptr_t b)
+{
+    uint64_t hash = ((uint64_t)a ^ ((uint64_t)b << 21 | (uint64_t)b >> 43)) * UINT64_C(0x9E3779B97F4A7C15);
+    return (uint32_t)(hash >> 32);
+}
+
+/* --- labels ---------------------------------------------------------------------------- */
+
+static void
+index_label(struct rb_vm_trace_stacks *stacks, uint32_t id)
+{
+    const struct vm_trace_label *label = &stacks->labels[id];
+    uint32_t mask = stacks->label_index_size - 1;
+    uint32_t at = hash_pair(label->pc, label->method) & mask;
+    while (stacks->label_index[at]) at = (at + 1) & mask;
+    stacks->label_index[at] = id;
+}
+
+/* Build the index again, after a change of size or a removal. */
+static void
+index_all_labels(struct rb_vm_trace_stacks *stacks)
+{
+    memset(stacks->label_index, 0, stacks->label_index_size * sizeof(*stacks->label_index));
+    for (uint32_t id = 1; id < stacks->label_count; id++) {
+        if (stacks->labels[id].pc) index_label(stacks, id);
+    }
+}
+
+static bool
+grow_labels(struct rb_vm_trace_stacks *stacks)
+{
+    uint32_t capacity = stacks->label_capacity * 2;
+    struct vm_trace_label *labels = realloc(stacks->labels, capacity * sizeof(*labels));
+    if (!labels) return false;
+    stacks->labels = labels;
+    uint32_t *index = calloc((size_t)capacity * 2, sizeof(*index));
+    if (!index) return false;
+    free(stacks->label_index);
+    stacks->label_index = index;
+    stacks->label_index_size = capacity * 2;
+    stacks->label_capacity = capacity;
+    index_all_labels(stacks);
+    return true;
+}
+
+/* Ask the host and keep the text. 0: no memory. */
+static uint32_t
+make_label(struct rb_vm_trace_stacks *stacks, const struct vm_trace_frame *frame)
+{
+    char *buffer = rb_vm_trace_stacks_scratch(stacks, 1024);
+    if (!buffer) return 0;
+    size_t bytes = rb_vm_trace_host_label(frame, buffer, stacks->scratch_capacity);
+    if (bytes > stacks->scratch_capacity) {
+        buffer = rb_vm_trace_stacks_scratch(stacks, bytes);
+        if (!buffer) return 0;
+        bytes = rb_vm_trace_host_label(frame, buffer, stacks->scratch_capacity);
+    }
+    bytes = rb_vm_trace_string_cut(buffer, bytes);
+
+    uint32_t id = stacks->free_label;
+    if (!id) {
+        if (stacks->label_count == stacks->label_capacity && !grow_labels(stacks)) return 0;
+        id = stacks->label_count;
+    }
+    char *text = malloc(bytes ? bytes : 1);
+    if (!text) return 0;
+    memcpy(text, buffer, bytes);
+
+    struct vm_trace_label *label = &stacks->labels[id];
+    if (id == stacks->label_count) stacks->label_count++;
+    else stacks->free_label = label->next_free;
+    *label = (struct vm_trace_label){
+        .pc = frame->pc, .method = frame->method, .text = text, .bytes = (uint32_t)bytes
+    };
+    stacks->labels_alive++;
+    index_label(stacks, id);
+    return id;
+}
+
+static uint32_t
+find_label(struct rb_vm_trace_stacks *stacks, const struct vm_trace_frame *frame)
+{
+    uint32_t mask = stacks->label_index_size - 1;
+    uint32_t at = hash_pair(frame->pc, frame->method) & mask;
+    for (uint32_t id; (id = stacks->label_index[at]) != 0; at = (at + 1) & mask) {
+        if (stacks->labels[id].pc == frame->pc && stacks->labels[id].method == frame->method) return id;
+    }
+    return make_label(stacks, frame);
+}
+
+/* --- nodes ----------------------------------------------------------------------------- */
+
+/* Begin the tree anew. The nodes in the slots of the last walk mean nothing any more. */
+static void
+forget_nodes(struct rb_vm_trace_stacks *stacks)
+{
+    stacks->node_count = 1;
+    memset(stacks->node_index, 0, stacks->node_index_size * sizeof(*stacks->node_index));
+}
+
+static bool
+grow_nodes(struct rb_vm_trace_stacks *stacks)
+{
+    uint32_t capacity = stacks->node_capacity * 2;
+    struct vm_trace_node *nodes = realloc(stacks->nodes, capacity * sizeof(*nodes));
+    if (!nodes) return false;
+    stacks->nodes = nodes;
+    uint32_t size = capacity * 2;
+    uint32_t *index = calloc(size, sizeof(*index));
+    if (!index) return false;
+    for (uint32_t id = 1; id < stacks->node_count; id++) {
+        uint32_t *head = &index[hash_pair(nodes[id].parent, nodes[id].label) & (size - 1)];
+        nodes[id].next = *head;
+        *head = id;
+    }
+    free(stacks->node_index);
+    stacks->node_index = index;
+    stacks->node_index_size = size;
+    stacks->node_capacity = capacity;
+    return true;
+}
+
+/* The stack with `label` on top of `parent`. 0: no memory. */
+static uint32_t
+find_node(struct rb_vm_trace_stacks *stacks, uint32_t parent, uint32_t label)
+{
+    uint32_t hash = hash_pair(parent, label);
+    uint32_t id = stacks->node_index[hash & (stacks->node_index_size - 1)];
+    for (; id; id = stacks->nodes[id].next) {
+        if (stacks->nodes[id].parent == parent && stacks->nodes[id].label == label) return id;
+    }
+    if (stacks->node_count == stacks->node_capacity && !grow_nodes(stacks)) return 0;
+
+    id = stacks->node_count++;
+    uint32_t *head = &stacks->node_index[hash & (stacks->node_index_size - 1)];
+    const struct vm_trace_node *below = parent ? &stacks->nodes[parent] : NULL;
+    bool same = below && below->label == label;
+    stacks->nodes[id] = (struct vm_trace_node){
+        .parent = parent, .label = label,
+        .depth = below ? below->depth + 1 : 1,
+        .run = same ? below->run + 1 : 1,
+        .beyond = same ? below->beyond : parent,
+        .next = *head
+    };
+    *head = id;
+    return id;
+}
+
+/* --- what died -------------------------------------------------------------------------- */
+
+static int
+compare_ranges(const void *a, const void *b)
+{
+    const struct vm_trace_range *x = a, *y = b;
+    if (x->methods != y->methods) return x->methods ? 1 : -1;
+    return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* Is there a range of that sort around the address? The ranges are sorted and apart. */
+static bool
+in_ranges(const struct vm_trace_range *ranges, size_t count, bool methods, uintptr_t address)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        const struct vm_trace_range *range = &ranges[middle];
+        if (range->methods != methods) {
+            if (range->methods) high = middle;
+            else low = middle + 1;
+        }
+        else if (address < range->from) high = middle;
+        else if (address >= range->to) low = middle + 1;
+        else return true;
+    }
+    return false;
+}
+
+static void
+forget_dead(struct rb_vm_trace_stacks *stacks)
+{
+    pthread_mutex_lock(&stacks->dead_lock);
+    qsort(stacks->dead, stacks->dead_count, sizeof(*stacks->dead), compare_ranges);
+    bool any = false;
+    for (uint32_t id = 1; id < stacks->label_count; id++) {
+        struct vm_trace_label *label = &stacks->labels[id];
+        if (!label->pc) continue;
+        if (stacks->dead_all ||
+            in_ranges(stacks->dead, stacks->dead_count, false, label->pc & HOST_PC_MASK) ||
+            (label->method && in_ranges(stacks->dead, stacks->dead_count, true, label->method))) {
+            free(label->text);
+            label->text = NULL;
+            label->pc = 0;
+            label->next_free = stacks->free_label;
+            stacks->free_label = id;
+            stacks->labels_alive--;
+            any = true;
+        }
+    }
+    stacks->dead_count = 0;
+    stacks->dead_all = false;
+    __atomic_store_n(&stacks->dead_pending, false, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&stacks->dead_lock);
+
+    /* The slots of the last walk may hold an address that is used again, known label or not. */
+    stacks->frame_count = 0;
+    memset(stacks->frames, 0, stacks->frame_capacity * sizeof(*stacks->frames));
+    if (any) {
+        index_all_labels(stacks);
+        forget_nodes(stacks); /* ids of labels will be used again */
+    }
+}
+
+void
+rb_vm_trace_stacks_dead(struct rb_vm_trace_stacks *stacks, struct vm_trace_range range)
+{
+    pthread_mutex_lock(&stacks->dead_lock);
+    if (stacks->dead_count < MAX_DEAD) stacks->dead[stacks->dead_count++] = range;
+    else stacks->dead_all = true;
+    __atomic_store_n(&stacks->dead_pending, true, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&stacks->dead_lock);
+}
+
+void
+rb_vm_trace_stacks_all_dead(struct rb_vm_trace_stacks *stacks)
+{
+    pthread_mutex_lock(&stacks->dead_lock);
+    stacks->dead_all = true;
+    __atomic_store_n(&stacks->dead_pending, true, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&stacks->dead_lock);
+}
+
+void
+rb_vm_trace_stacks_after_fork(struct rb_vm_trace_stacks *stacks)
+{
+    pthread_mutex_init(&stacks->dead_lock, NULL);
+    stacks->dead_all = stacks->dead_pending = true;
+}
+
+/* --- capture ------------------------------------------------------------------------------ */
+
+static bool
+grow_frames(struct rb_vm_trace_stacks *stacks, size_t needed)
+{
+    size_t capacity = stacks->frame_capacity;
+    while (capacity < needed) capacity *= 2;
+    struct vm_trace_frame *frames = realloc(stacks->frames, capacity * sizeof(*frames));
+    if (!frames) return false;
+    memset(frames + stacks->frame_capacity, 0, (capacity - stacks->frame_capacity) * sizeof(*frames));
+    stacks->frames = frames;
+    stacks->frame_capacity = capacity;
+    return true;
+}
+
+bool
+rb_vm_trace_stacks_capture(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_struct *ec,
+                           uintptr_t top_pc)
+{
+    if (__atomic_load_n(&stacks->dead_pending, __ATOMIC_ACQUIRE)) forget_dead(stacks);
+
+    /* A slot past the last walk's end may hold the frame of an older one. Its label still
+     * counts, being the frame's own, but not its node, which is made of what was under it. */
+    size_t known = stacks->frame_count;
+    stacks->frame_count = 0; /* nothing is known if this fails half-way */
+
+    size_t changed;
+    size_t count = rb_vm_trace_host_walk(ec, top_pc, stacks->frames, stacks->frame_capacity, &changed);
+    if (changed < known) known = changed;
+    if (count > stacks->frame_capacity) {
+        if (!grow_frames(stacks, count)) return false;
+        count = rb_vm_trace_host_walk(ec, top_pc, stacks->frames, stacks->frame_capacity, &changed);
+    }
+    if (stacks->node_count + (count - known) > MAX_NODES) {
+        forget_nodes(stacks);
+        known = 0;
+    }
+
+    struct vm_trace_frame *frames = stacks->frames;
+    uint32_t node = known > 0 ? frames[known - 1].node : 0;
+    for (size_t i = known; i < count; i++) {
+        if (!frames[i].id) frames[i].id = find_label(stacks, &frames[i]);
+        if (!frames[i].id) return false;
+        node = frames[i].node = find_node(stacks, node, frames[i].id);
+        if (!node) return false;
+    }
+    stacks->frame_count = count;
+    return true;
+}
+
+/* --- the tail ------------------------------------------------------------------------------ */
+
+const char *
+rb_vm_trace_stacks_tail(struct rb_vm_trace_stacks *stacks, uint32_t node, size_t *bytes_out)
+{
+    /* Room is kept for " < 4294967295 more frames", so that the note always fits. */
+    enum { NOTE_BYTES = 32, COUNT_BYTES = 16 };
+    static const char SEPARATOR[] = " < ";
+    char *text = rb_vm_trace_stacks_scratch(stacks, STACKS_TAIL_BYTES);
+    if (!text) {
+        *bytes_out = 0;
+        return "";
+    }
+    size_t bytes = 0;
+    while (node) {
+        const struct vm_trace_node *top = &stacks->nodes[node];
+        const struct vm_trace_label *label = &stacks->labels[top->label];
+        size_t separator = bytes ? sizeof(SEPARATOR) - 1 : 0;
+        if (bytes + separator + label->bytes + COUNT_BYTES + NOTE_BYTES > STACKS_TAIL_BYTES) {
+            bytes += (size_t)snprintf(text + bytes, NOTE_BYTES, "%s%u more frame%s",
+                                      bytes ? SEPARATOR : "", top->depth, top->depth == 1 ? "" : "s");
+            break;
+        }
+        memcpy(text + bytes, SEPARATOR, separator);
+        bytes += separator;
+        memcpy(text + bytes, label->text, label->bytes);
+        bytes += label->bytes;
+        if (top->run > 1) bytes += (size_t)snprintf(text + bytes, COUNT_BYTES, " x%u", top->run);
+        node = top->beyond;
+    }
+    *bytes_out = bytes;
+    return text;
+}

@@ -1,0 +1,98 @@
+#ifndef RUBY_VM_TRACE_STACKS_H
+#define RUBY_VM_TRACE_STACKS_H 1
+/*
+ * Capture first, name once: frames of a stack to small ids, and stacks to nodes of a tree.
+ *
+ * Each ractor has one of these and uses it under its GVL. Only a frame that was never seen
+ * gets a label made. The slots of the last walk are kept and compared, so a frame that did
+ * not change costs no lookup.
+ *
+ * What dies elsewhere (ISEQs, method entries) may die in another thread. It is queued here
+ * and its frames are forgotten before the next capture: memory is used again only after it
+ * was queued, so no frame can be mistaken for a dead one.
+ */
+
+#include "host.h"
+#include "strings.h"
+
+#include <pthread.h>
+
+struct vm_trace_label {
+    uintptr_t pc, method;      /* pc 0: free */
+    char *text;                /* own */
+    uint32_t bytes;
+    struct vm_trace_slot slot; /* in the writer's chunk */
+    uint32_t next_free;
+};
+
+/* A stack: a frame on top of a stack. Its text is what "10+" shows. */
+struct vm_trace_node {
+    uint32_t parent;           /* 0: none */
+    uint32_t label;
+    uint32_t depth;            /* frames, this one included */
+    uint32_t run;              /* frames from here outwards that have the same label */
+    uint32_t beyond;           /* the node behind that run */
+    uint32_t next;             /* in its bucket */
+    struct vm_trace_slot slot;
+};
+
+struct vm_trace_range {
+    uintptr_t from, to;        /* of pcs when `methods` is false, else of method entries */
+    bool methods;
+};
+
+struct rb_vm_trace_stacks {
+    struct vm_trace_frame *frames; /* of the last walk, outermost first */
+    size_t frame_count, frame_capacity;
+
+    struct vm_trace_label *labels; /* by id; 0 is not used */
+    uint32_t label_count, label_capacity; /* count: highest id in use + 1 */
+    uint32_t labels_alive, free_label;
+    uint32_t *label_index;         /* open addressing by (pc, method); a power of two */
+    uint32_t label_index_size;
+
+    struct vm_trace_node *nodes;   /* by id; 0 is not used */
+    uint32_t node_count, node_capacity;
+    uint32_t *node_index;          /* heads of chains by (parent, label); a power of two */
+    uint32_t node_index_size;
+
+    char *scratch;                 /* for texts being made */
+    size_t scratch_capacity;
+
+    pthread_mutex_t dead_lock;     /* guards the two below; `dead_pending` is read without it */
+    struct vm_trace_range *dead;
+    size_t dead_count;
+    bool dead_pending;
+    bool dead_all;                 /* forget everything */
+};
+
+/* Zeroed before. False when there is no memory. */
+bool rb_vm_trace_stacks_init(struct rb_vm_trace_stacks *stacks);
+void rb_vm_trace_stacks_free(struct rb_vm_trace_stacks *stacks);
+
+/*
+ * Walk the stack of `ec` (see host.h for top_pc) and give every frame its id and node:
+ * stacks->frames[0 .. frame_count), outermost first. False when there is no memory.
+ */
+bool rb_vm_trace_stacks_capture(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_struct *ec,
+                                uintptr_t top_pc);
+
+/*
+ * Text of the stack `node` for the argument "10+": labels joined by " < ", innermost first, a
+ * run of n frames with one label as "label xn", at most STACKS_TAIL_BYTES, ending in
+ * "< N more frames" when frames had to be left out. Valid until the next call.
+ */
+#define STACKS_TAIL_BYTES 4096
+const char *rb_vm_trace_stacks_tail(struct rb_vm_trace_stacks *stacks, uint32_t node, size_t *bytes_out);
+
+/* Queue what died. Any thread. */
+void rb_vm_trace_stacks_dead(struct rb_vm_trace_stacks *stacks, struct vm_trace_range range);
+void rb_vm_trace_stacks_all_dead(struct rb_vm_trace_stacks *stacks);
+
+/* In the child of a fork: whoever held the lock is gone, and what it did may be half done. */
+void rb_vm_trace_stacks_after_fork(struct rb_vm_trace_stacks *stacks);
+
+/* A buffer of at least `bytes`, kept for the next use; NULL when there is no memory. */
+char *rb_vm_trace_stacks_scratch(struct rb_vm_trace_stacks *stacks, size_t bytes);
+
+#endif /* RUBY_VM_TRACE_STACKS_H */

@@ -1,0 +1,210 @@
+#ifndef RUBY_VM_TRACE_VM_TRACE_H
+#define RUBY_VM_TRACE_VM_TRACE_H 1
+/*
+ * The seam between the VM (and its JITs) and the tracer: all that they call, and nothing
+ * that they need not know. The folder vm_trace/ has nothing to do with the file vm_trace.c
+ * beside it, which is TracePoint.
+ *
+ * When the module is built out (USE_VM_TRACE is 0) every function below is a stub that does
+ * nothing, so call sites carry no #if. A JIT written in Rust links against the same names:
+ * vm_trace/disabled.c gives it the stubs as real functions.
+ *
+ * Rules for all of them, where nothing else is said: they allocate no Ruby object, raise
+ * nothing, never block on another ractor's work, and after any failure the program runs on
+ * as if it were not traced.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifndef USE_VM_TRACE
+# define USE_VM_TRACE 1
+#endif
+
+struct rb_execution_context_struct;
+struct rb_iseq_struct;
+struct rb_ractor_struct;
+
+/* A place in compiled code that can give up: made when the code is made, passed by address. */
+struct rb_vm_trace_site;
+
+/*
+ * What one ractor records with: its writer, its tables, and the two words that machine code
+ * touches. It hangs on the ractor and is never NULL while tracing is on.
+ */
+struct rb_vm_trace_local;
+
+enum rb_vm_trace_kind {
+    RB_VM_TRACE_SIDE_EXIT,
+    RB_VM_TRACE_RECOMPILE_EXIT,
+    RB_VM_TRACE_FALLBACK
+};
+
+/* What a recompile exit led to. The numbers are known to the JIT. */
+enum rb_vm_trace_outcome {
+    RB_VM_TRACE_PROFILING,           /* the instruction is profiled again, the code stays */
+    RB_VM_TRACE_INVALIDATED,         /* this exit invalidated the version */
+    RB_VM_TRACE_ALREADY_INVALIDATED, /* an older version that still runs somewhere */
+    RB_VM_TRACE_VERSION_LIMIT        /* no more versions are allowed: the exit stays for ever */
+};
+
+enum rb_vm_trace_span {
+    RB_VM_TRACE_COMPILE,      /* of an ISEQ: the outermost */
+    RB_VM_TRACE_PHASE,        /* of a compilation; its names are few */
+    RB_VM_TRACE_INVALIDATION
+};
+
+/* --- start ------------------------------------------------------------------------- */
+
+struct rb_vm_trace_config {
+    const char *jit;         /* "ZJIT": the prefix of messages; static */
+    const char *path;        /* --zjit-trace-file, with %p for the pid; NULL for the default */
+    const char *counter;     /* the one counter asked for, for the settings event, or NULL */
+    uint64_t exit_rate;      /* K: one exit in K is recorded; 0: exits are not traced */
+    uint64_t fallback_rate;  /* likewise for fallbacks */
+    bool compiles;
+    bool invalidations;
+};
+
+#if USE_VM_TRACE
+/* Whether the module is built in: trace options are refused when it is not. */
+bool rb_vm_trace_supported_p(void);
+
+/*
+ * Open the file and begin. Called once, with the GVL, before any site is made. The strings of
+ * the config are copied. False when the file could not be made: one line on stderr said so,
+ * no site should be made, and every other function is harmless.
+ */
+bool rb_vm_trace_start(const struct rb_vm_trace_config *config);
+
+/*
+ * Parse K of a sample-rate option: a decimal number from 1 to 4294967295. False, and a line on
+ * stderr that names the option and what it takes, when it is anything else.
+ */
+bool rb_vm_trace_parse_rate(const char *option, const char *value, uint64_t *rate_out);
+
+/* --- sites ------------------------------------------------------------------------- */
+
+struct rb_vm_trace_site_desc {
+    enum rb_vm_trace_kind kind;
+    const char *reason;      /* UTF-8, not terminated; copied */
+    size_t reason_len;       /* bytes */
+    const char *insn;        /* name of the bytecode instruction, likewise */
+    size_t insn_len;
+    const struct rb_iseq_struct *unit;  /* the ISEQ that was compiled; its death ends the site */
+    const struct rb_iseq_struct *frame; /* the ISEQ whose frame exits: a callee when inlined */
+    const void *pc;          /* address of the exiting instruction in `frame`; NULL: as the frame says */
+    uint32_t version;        /* number of the compiled version of `unit`, from 1 */
+};
+
+/*
+ * Make the static record of one exit. Called while compiling, under the VM lock. NULL when
+ * there is no memory (or tracing never started): the caller then makes an untraced exit.
+ */
+struct rb_vm_trace_site *rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc);
+
+/*
+ * What machine code does at a traced exit, after the frame's state is saved:
+ *
+ *     local = ec->thread->ractor->vm_trace        (rb_vm_trace_ractor_offset())
+ *     *(local + hits_offset(site)) += 1
+ *     K > 1:  if (--*(local + countdown_offset)) goto done
+ *     rb_vm_trace_exit(local, site, ec)
+ *   done:
+ *
+ * Both words are 64 bits wide and belong to the ractor, so no atomic instruction is needed.
+ */
+size_t rb_vm_trace_ractor_offset(void);                                /* bytes */
+size_t rb_vm_trace_countdown_offset(void);                             /* bytes */
+size_t rb_vm_trace_hits_offset(const struct rb_vm_trace_site *site);   /* bytes */
+
+/* --- exits (GVL held; the exiting frame is the top one) ----------------------------- */
+
+/* Record one sampled exit. Restarts the countdown. */
+void rb_vm_trace_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site,
+                      struct rb_execution_context_struct *ec);
+
+/*
+ * The same for an exit that may cause a recompilation. `start_ns` is rb_vm_trace_now() from
+ * before the JIT acted, so that the exit stands before what it caused.
+ */
+void rb_vm_trace_recompile_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site,
+                                struct rb_execution_context_struct *ec,
+                                uint64_t start_ns, enum rb_vm_trace_outcome outcome);
+
+/* Count, sample and record, all out of line: for rare places and for fallbacks. */
+void rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec);
+
+/* Nanoseconds of CLOCK_BOOTTIME. */
+uint64_t rb_vm_trace_now(void);
+
+/* --- spans (GVL held) --------------------------------------------------------------- */
+
+/*
+ * Begin a duration event on this thread; false when it is not recorded. An invalidation
+ * carries the backtrace. `name` is copied.
+ */
+bool rb_vm_trace_span_begin(enum rb_vm_trace_span span, const char *name, size_t name_len);
+
+/* End the innermost one. Spans of one thread nest. */
+void rb_vm_trace_span_end(enum rb_vm_trace_span span, const char *name, size_t name_len);
+
+/* The same for a whole compilation. `version` 0: no code was made. */
+void rb_vm_trace_compile_end(const char *name, size_t name_len, const struct rb_iseq_struct *iseq,
+                             uint32_t version, size_t code_bytes);
+
+/* --- lives of others ------------------------------------------------------------------ */
+
+/* An ISEQ, a method entry dies: called by the GC, which may run beside other ractors. */
+void rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq);
+void rb_vm_trace_method_free(const void *method_entry);
+
+/* Objects have moved. Called with every ractor stopped. */
+void rb_vm_trace_compacted(void);
+
+/* A ractor is made: before it runs. Any thread. */
+struct rb_vm_trace_local *rb_vm_trace_ractor_new(void);
+
+/* It is gone: called once, when it can't run any more. Takes NULL. */
+void rb_vm_trace_ractor_free(struct rb_vm_trace_local *local);
+
+/* Around fork(2); `pid` is what it returned. Main ractor, GVL held. */
+void rb_vm_trace_before_fork(void);
+void rb_vm_trace_after_fork(long pid);
+
+/* --- end -------------------------------------------------------------------------------- */
+
+/* Write the counts and the summary, close the file, say on stderr what was written. */
+void rb_vm_trace_shutdown(void);
+
+#else /* !USE_VM_TRACE */
+# ifndef RB_VM_TRACE_STUB
+#  define RB_VM_TRACE_STUB static inline
+# endif
+struct rb_vm_trace_site_desc;
+RB_VM_TRACE_STUB bool rb_vm_trace_supported_p(void) { return false; }
+RB_VM_TRACE_STUB bool rb_vm_trace_start(const struct rb_vm_trace_config *config) { return false; }
+RB_VM_TRACE_STUB bool rb_vm_trace_parse_rate(const char *option, const char *value, uint64_t *rate_out) { return false; }
+RB_VM_TRACE_STUB struct rb_vm_trace_site *rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc) { return NULL; }
+RB_VM_TRACE_STUB size_t rb_vm_trace_ractor_offset(void) { return 0; }
+RB_VM_TRACE_STUB size_t rb_vm_trace_countdown_offset(void) { return 0; }
+RB_VM_TRACE_STUB size_t rb_vm_trace_hits_offset(const struct rb_vm_trace_site *site) { return 0; }
+RB_VM_TRACE_STUB void rb_vm_trace_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
+RB_VM_TRACE_STUB void rb_vm_trace_recompile_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, uint64_t start_ns, enum rb_vm_trace_outcome outcome) {}
+RB_VM_TRACE_STUB void rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
+RB_VM_TRACE_STUB uint64_t rb_vm_trace_now(void) { return 0; }
+RB_VM_TRACE_STUB bool rb_vm_trace_span_begin(enum rb_vm_trace_span span, const char *name, size_t name_len) { return false; }
+RB_VM_TRACE_STUB void rb_vm_trace_span_end(enum rb_vm_trace_span span, const char *name, size_t name_len) {}
+RB_VM_TRACE_STUB void rb_vm_trace_compile_end(const char *name, size_t name_len, const struct rb_iseq_struct *iseq, uint32_t version, size_t code_bytes) {}
+RB_VM_TRACE_STUB void rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq) {}
+RB_VM_TRACE_STUB void rb_vm_trace_method_free(const void *method_entry) {}
+RB_VM_TRACE_STUB void rb_vm_trace_compacted(void) {}
+RB_VM_TRACE_STUB struct rb_vm_trace_local *rb_vm_trace_ractor_new(void) { return NULL; }
+RB_VM_TRACE_STUB void rb_vm_trace_ractor_free(struct rb_vm_trace_local *local) {}
+RB_VM_TRACE_STUB void rb_vm_trace_before_fork(void) {}
+RB_VM_TRACE_STUB void rb_vm_trace_after_fork(long pid) {}
+RB_VM_TRACE_STUB void rb_vm_trace_shutdown(void) {}
+#endif /* USE_VM_TRACE */
+
+#endif /* RUBY_VM_TRACE_VM_TRACE_H */

@@ -1,0 +1,208 @@
+/*
+ * Records into chunks. See writer.h.
+ */
+#include "writer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One provider for all writers: a chunk introduces it anew, which is what empties the tables. */
+#define PROVIDER_ID 1
+static const char PROVIDER_NAME[] = "ruby vm_trace";
+static const char PROCESS_NAME[] = "ruby";
+/* Room for a loss and a summary with the text and the thread that they may need. */
+#define LAST_WORDS 128
+#define TICKS_PER_SECOND UINT64_C(1000000000) /* times are nanoseconds */
+
+void
+rb_vm_trace_writer_init(struct rb_vm_trace_writer *writer, struct rb_vm_trace_sink *sink, uint32_t pid)
+{
+    writer->sink = sink;
+    writer->pid = pid;
+}
+
+uint64_t *
+rb_vm_trace_writer_reserve_slow(struct rb_vm_trace_writer *writer, size_t words)
+{
+    size_t end = writer->pos + words;
+    if (!writer->chunk.words || words > FXT_MAX_RECORD_WORDS || end > writer->limit) return NULL;
+
+    /* The grid's padding from `page` on is untouched. Put the rest of the last page in order,
+     * then lay one padding record under the whole of the new one. */
+    size_t page = (end + SINK_GRID_WORDS - 1) / SINK_GRID_WORDS * SINK_GRID_WORDS;
+    uint64_t *at = writer->chunk.words + writer->pos;
+    if (page > end) writer->chunk.words[end] = fxt_padding_header(page - end);
+    __atomic_store_n(at, fxt_padding_header(words), __ATOMIC_RELEASE);
+    writer->pad_end = page;
+    return at;
+}
+
+bool
+rb_vm_trace_writer_define(struct rb_vm_trace_writer *writer, struct vm_trace_slot *slot,
+                          const char *text, size_t bytes)
+{
+    if (bytes == 0) { /* index 0 is the empty string, always */
+        slot->chunk = writer->serial;
+        slot->index = 0;
+        return writer->serial != 0;
+    }
+    if (writer->next_string > FXT_MAX_STRING_INDEX) return false;
+
+    size_t words = 1 + fxt_words(bytes);
+    uint64_t *record = writer_reserve(writer, words);
+    if (!record) return false;
+    fxt_put_text(record + 1, text, bytes);
+    writer_publish(writer, words, fxt_string_header(writer->next_string, bytes));
+    slot->chunk = writer->serial;
+    slot->index = writer->next_string++;
+    return true;
+}
+
+bool
+rb_vm_trace_writer_interned_slow(struct rb_vm_trace_writer *writer, const struct vm_trace_string *string,
+                                 unsigned *index_out)
+{
+    if (string->id >= writer->interned_capacity) {
+        uint32_t capacity = writer->interned_capacity ? writer->interned_capacity : 256;
+        while (capacity <= string->id) capacity *= 2;
+        struct vm_trace_interned_slot *grown = realloc(writer->interned, capacity * sizeof(*grown));
+        if (!grown) { /* define it each time: larger, never wrong */
+            struct vm_trace_slot once = { 0, 0 };
+            return writer_string(writer, &once, string->text, string->bytes, index_out);
+        }
+        memset(grown + writer->interned_capacity, 0, (capacity - writer->interned_capacity) * sizeof(*grown));
+        writer->interned = grown;
+        writer->interned_capacity = capacity;
+    }
+    struct vm_trace_interned_slot *known = &writer->interned[string->id];
+    if (known->serial != string->serial) {
+        known->serial = string->serial;
+        known->slot.chunk = 0;
+    }
+    return writer_string(writer, &known->slot, string->text, string->bytes, index_out);
+}
+
+static void
+write_process(struct rb_vm_trace_writer *writer, unsigned name)
+{
+    uint64_t *record = writer_reserve(writer, 2);
+    record[1] = writer->pid;
+    writer_publish(writer, 2, fxt_kernel_object_header(2, FXT_OBJECT_PROCESS, name, 0));
+}
+
+bool
+rb_vm_trace_writer_next_chunk(struct rb_vm_trace_writer *writer)
+{
+    struct rb_vm_trace_chunk chunk;
+    if (!rb_vm_trace_sink_reserve(writer->sink, &chunk)) return false;
+    rb_vm_trace_writer_close(writer);
+    writer->chunk = chunk;
+    writer->limit = SINK_CHUNK_WORDS - LAST_WORDS;
+    writer->pos = writer->chunk.first;
+    writer->pad_end = SINK_GRID_WORDS;
+    writer->serial++;
+    writer->next_string = 1;
+    writer->thread_count = 0;
+    writer->last_thread = 0;
+    writer->chunks++;
+
+    /* A fresh chunk has room for all of the preamble. */
+    size_t name_bytes = sizeof(PROVIDER_NAME) - 1;
+    size_t words = 1 + fxt_words(name_bytes);
+    uint64_t *record = writer_reserve(writer, words);
+    fxt_put_text(record + 1, PROVIDER_NAME, name_bytes);
+    writer_publish(writer, words, fxt_provider_info_header(PROVIDER_ID, name_bytes));
+
+    record = writer_reserve(writer, 2);
+    record[1] = TICKS_PER_SECOND;
+    writer_publish(writer, 2, fxt_header(FXT_INITIALIZATION, 2));
+
+    struct vm_trace_slot slot;
+    for (int word = 1; word < W_COUNT; word++) {
+        size_t bytes;
+        const char *text = rb_vm_trace_word_text((enum vm_trace_word)word, &bytes);
+        rb_vm_trace_writer_define(writer, &slot, text, bytes);
+    }
+    rb_vm_trace_writer_define(writer, &slot, PROCESS_NAME, sizeof(PROCESS_NAME) - 1);
+    write_process(writer, slot.index);
+    return true;
+}
+
+void
+rb_vm_trace_writer_last_words(struct rb_vm_trace_writer *writer)
+{
+    writer->limit = SINK_CHUNK_WORDS;
+}
+
+static uint32_t
+find_thread(const struct rb_vm_trace_writer *writer, uint32_t tid)
+{
+    for (uint32_t i = 0; i < writer->thread_count; i++) {
+        if (writer->threads[i].tid == tid) return i + 1;
+    }
+    return 0;
+}
+
+unsigned
+rb_vm_trace_writer_thread(struct rb_vm_trace_writer *writer, uint32_t tid, uint64_t name_id)
+{
+    uint32_t index = find_thread(writer, tid);
+    if (!index || writer->threads[index - 1].name != name_id) return 0;
+    writer->last_thread = index;
+    return index;
+}
+
+bool
+rb_vm_trace_writer_name_thread(struct rb_vm_trace_writer *writer, uint32_t tid, uint64_t name_id,
+                               const char *name, size_t name_bytes, unsigned *index_out)
+{
+    uint32_t index = find_thread(writer, tid);
+    if (!index && writer->thread_count == FXT_MAX_THREAD_INDEX) return false;
+
+    struct vm_trace_slot slot = { 0, 0 };
+    if (!rb_vm_trace_writer_define(writer, &slot, name, name_bytes)) return false;
+    uint64_t *record = writer_reserve(writer, 4);
+    if (!record) return false;
+    record[1] = tid;
+    record[2] = fxt_koid_argument(W_PROCESS);
+    record[3] = writer->pid;
+    writer_publish(writer, 4, fxt_kernel_object_header(4, FXT_OBJECT_THREAD, slot.index, 1));
+
+    if (!index) {
+        record = writer_reserve(writer, 3);
+        if (!record) return false;
+        index = ++writer->thread_count;
+        record[1] = writer->pid;
+        record[2] = tid;
+        writer_publish(writer, 3, fxt_thread_header(index));
+        writer->threads[index - 1].tid = tid;
+    }
+    writer->threads[index - 1].name = name_id;
+    writer->last_thread = index;
+    *index_out = index;
+    return true;
+}
+
+void
+rb_vm_trace_writer_close(struct rb_vm_trace_writer *writer)
+{
+    rb_vm_trace_sink_release(writer->sink, &writer->chunk, writer->pos);
+    writer->pos = writer->pad_end = 0;
+}
+
+void
+rb_vm_trace_writer_drop(struct rb_vm_trace_writer *writer)
+{
+    rb_vm_trace_chunk_drop(&writer->chunk);
+    writer->pos = writer->pad_end = 0;
+    writer->events = 0;
+    writer->chunks = 0;
+}
+
+void
+rb_vm_trace_writer_free(struct rb_vm_trace_writer *writer)
+{
+    free(writer->interned);
+    writer->interned = NULL;
+    writer->interned_capacity = 0;
+}
