@@ -1,0 +1,74 @@
+# A program that ZJIT compiles and that then keeps falling out of the compiled code, in several ways. `make demo` runs it
+# traced. Every method is first called with what it gets compiled for, and later with something else.
+
+class Ledger
+  LARGEST_FIXNUM = 2**62 - 1
+
+  # Compiled for integers that fit into a word; the next one after the largest does not.
+  def next_number(number)
+    number + 1
+  end
+
+  # Compiled for strings; a symbol or a number leaves.
+  def title(name)
+    "account #{name}"
+  end
+
+  # Compiled for pairs; anything but an Array leaves.
+  def split(pair)
+    left, right = pair
+    right || left
+  end
+
+  # An instruction that ZJIT does not compile.
+  def number?(text)
+    /\A#{"[0-9]"}+\z/o.match?(text)
+  end
+
+  # Reads one variable of objects of different shapes: ZJIT learns and compiles again, until it has seen enough of them.
+  def worth(account)
+    account.balance
+  end
+
+  # The second branch was never taken while calls were profiled.
+  def describe(entry)
+    if entry.nil?
+      "nothing"
+    else
+      entry.to_s
+    end
+  end
+end
+
+# The order in which an object's variables are set is its shape.
+class Account
+  attr_reader :balance
+
+  def initialize(balance, first_set)
+    instance_variable_set(first_set, true) if first_set
+    @balance = balance
+  end
+end
+
+ledger = Ledger.new
+
+20.times do |i|
+  ledger.next_number(i)
+  ledger.title("savings")
+  ledger.split([i, i])
+  ledger.worth(Account.new(i, nil))
+  ledger.describe(nil)
+end
+
+accounts = %i[@open @owner @currency @limit @branch].map { |name| Account.new(7, name) }
+sum = 0
+6_000.times do |i|
+  sum += ledger.next_number(Ledger::LARGEST_FIXNUM) & 1
+  sum += ledger.title(i).size
+  sum += ledger.split(i)
+  sum += 1 if ledger.number?("42")
+  sum += ledger.worth(accounts[i % accounts.size])
+  sum += ledger.describe(i).size
+end
+
+puts "The ledger's sum is #{sum}."

@@ -1,0 +1,134 @@
+# A small project for the tests of the build scripts: copies of the scripts, a base that pins a commit of a small repository
+# made on the spot, and a home of its own. Nothing outside its temporary folder is touched, no network is asked.
+
+require "fileutils"
+require "minitest/autorun"
+require "open3"
+require "tmpdir"
+
+class Project
+  ROOT = File.expand_path("../..", __dir__)
+  FILES = {
+    "version.h" => "#define RUBY_API_VERSION_MAJOR 4\n",
+    "common.mk" => (1..20).map { |n| "line #{n}\n" }.join,
+    "zjit.c" => (1..20).map { |n| "int f#{n}(void);\n" }.join,
+    "gems/bundled_gems" => "minitest 6.0.0 https://example.invalid/minitest\n",
+    ".gitignore" => "*.o\n/configure\n",
+  }.freeze
+
+  attr_reader :dir, :ruby, :commit, :tree
+
+  def initialize
+    @dir = Dir.mktmpdir("vm-trace-build-")
+    @ruby = path("ruby")
+    make_ruby
+    FileUtils.mkdir_p([path("project/tools"), path("project/bases"), path("project/vm_trace"), path("home")])
+    FileUtils.cp(Dir["#{ROOT}/tools/*.sh"], path("project/tools"))
+    script("bin/rustc", "echo 'rustc 1.90.0 (some build)'")
+    write("project/bases/small", <<~BASE)
+      url=file://#{path("no-upstream")}
+      commit=#{commit}
+      tree=#{tree}
+      date=2026-08-22T02:33:28Z
+      jits=zjit
+      rustc_min=1.0
+      configure_args=
+      patches=patches/small
+      build_core_minutes=1
+      build_log_lines=1
+    BASE
+  end
+
+  def delete
+    FileUtils.rm_rf(dir)
+  end
+
+  def path(name)
+    File.join(dir, name)
+  end
+
+  def read(name)
+    File.read(path(name))
+  end
+
+  def write(name, text)
+    FileUtils.mkdir_p(File.dirname(path(name)))
+    File.write(path(name), text)
+  end
+
+  def script(name, text)
+    write(name, "#!/bin/sh\n#{text}")
+    FileUtils.chmod(0o755, path(name))
+  end
+
+  def env(**more)
+    { "HOME" => path("home"), "PATH" => "#{path("bin")}:#{ENV["PATH"]}", "XDG_CACHE_HOME" => nil, "RUBY_SOURCE" => nil,
+      "BASE" => "small", "DEPS" => nil, "CI" => nil, "V" => nil, "FORCE" => nil, **more.transform_keys(&:to_s) }
+  end
+
+  # Runs a script of the project. Returns [stdout, stderr, exit status].
+  def run(script, *args, **env)
+    out, err, status = Open3.capture3(env(**env), path("project/tools/#{script}"), *args, stdin_data: "")
+    [out, err, status.exitstatus]
+  end
+
+  def git(*args, in: ruby, env: {})
+    who = { "GIT_AUTHOR_NAME" => "A", "GIT_AUTHOR_EMAIL" => "a@example.invalid", "GIT_COMMITTER_NAME" => "C",
+            "GIT_COMMITTER_EMAIL" => "c@example.invalid", "GIT_CONFIG_GLOBAL" => "/dev/null", "GIT_CONFIG_NOSYSTEM" => "1" }
+    out, status = Open3.capture2e(who.merge(env), "git", "-C", binding.local_variable_get(:in), *args)
+    raise "git #{args.join(' ')}: #{out}" unless status.success?
+    out.chomp
+  end
+
+  def cache
+    path("home/.cache/ruby-vm-trace")
+  end
+
+  def store
+    "#{cache}/#{commit}.git"
+  end
+
+  # A patch as git format-patch writes it. The block edits a text of FILES.
+  def patch(name, subject: name, file: "zjit.c")
+    work = path("patch-work")
+    FileUtils.rm_rf(work)
+    git("clone", "-q", ruby, work, in: dir)
+    git("checkout", "-q", commit, in: work)
+    Dir["#{path("project/patches/small")}/*.patch"].sort.each { |other| git("am", "-q", other, in: work) }
+    target = File.join(work, file)
+    FileUtils.mkdir_p(File.dirname(target))
+    File.write(target, yield(File.exist?(target) ? File.read(target) : ""))
+    git("add", "-A", "-f", in: work)
+    git("commit", "-q", "-m", "#{subject}\n\nWhy it is so.", in: work)
+    text = git("format-patch", "--stdout", "-N", "--zero-commit", "HEAD~1", in: work)
+    write("project/patches/small/#{name}.patch", "#{text}\n")
+    File.write(path("project/patches/small/series"), "#{name}.patch\n", mode: "a")
+  end
+
+  def patch_path(name)
+    path("project/patches/small/#{name}.patch")
+  end
+
+  private
+
+  def make_ruby
+    git("init", "-q", "-b", "master", ruby, in: dir)
+    FILES.each { |name, text| write("ruby/#{name}", text) }
+    git("add", "-A", "-f")
+    git("commit", "-q", "-m", "the pinned one")
+    @commit = git("rev-parse", "HEAD")
+    @tree = git("rev-parse", "HEAD^{tree}")
+  end
+end
+
+class BuildTest < Minitest::Test
+  attr_reader :project
+
+  def setup
+    @project = Project.new
+  end
+
+  def teardown
+    project.delete
+  end
+end

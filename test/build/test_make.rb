@@ -1,0 +1,134 @@
+# make itself: the way from a fresh clone, what is said when something is missing, and that edits rebuild what depends on them.
+
+require_relative "project"
+
+class TestMake < BuildTest
+  TOOL = {
+    "tools/vm-trace/main.c" => %(#include "answer.h"\n#include <stdio.h>\nint\nmain(void)\n{\n    printf("%d\\n", ANSWER);\n    return 0;\n}\n),
+    "tools/vm-trace/answer.h" => "#define ANSWER 42\n",
+    "tools/vm-trace/other.c" => "int other(void);\nint\nother(void)\n{\n    return 1;\n}\n",
+    "tools/vm-trace/vm-trace.1" => ".TH VM-TRACE 1\n",
+  }.freeze
+
+  def setup
+    super
+    %w[GNUmakefile Makefile.in configure.ac].each { |file| FileUtils.cp("#{Project::ROOT}/#{file}", project.path("project")) }
+    FileUtils.mv(project.path("project/bases/small"), project.path("project/bases/ruby-4.1"))
+    TOOL.each { |name, text| project.write("project/#{name}", text) }
+  end
+
+  def make(*args, dir: project.path("project"), **env)
+    env = { "MAKEFLAGS" => nil, "MAKELEVEL" => nil, "MAKE" => nil, "MAKEOVERRIDES" => nil, "MFLAGS" => nil, "BASE" => nil, "CC" => nil, "CFLAGS" => nil, **env }
+    out, status = Open3.capture2e(project.env(**env.transform_keys(&:to_sym)), "make", *args, chdir: dir, stdin_data: "")
+    [out, status.exitstatus]
+  end
+
+  def assert_make(*args, **options)
+    out, status = make(*args, **options)
+    assert_equal 0, status, out
+    out
+  end
+
+  def tool = `#{project.path("project/build/tool/vm-trace")}`.chomp
+
+  def test_one_command_configures_and_builds
+    assert_make "tool"
+    assert_equal "42", tool
+  end
+
+  def test_a_second_time_does_nothing
+    assert_make "tool"
+    assert_empty assert_make("tool")
+  end
+
+  def test_an_edited_header_rebuilds_what_includes_it_and_no_more
+    assert_make "tool"
+    project.write("project/tools/vm-trace/answer.h", "#define ANSWER 43\n")
+    out = assert_make("tool")
+    assert_equal "43", tool
+    assert_includes out, "main.c"
+    refute_includes out, "other.c"
+  end
+
+  def test_other_flags_rebuild
+    assert_make "tool"
+    assert_includes assert_make("tool", "CFLAGS=-O0 -DANSWER=1"), "other.c"
+  end
+
+  def test_v_shows_the_commands
+    assert_match(/-c -o build\/tool\/main\.o/, assert_make("tool", "V=1"))
+    refute_match(/-c -o/, assert_make("clean") + assert_make("tool"))
+  end
+
+  def test_configure_alone_stops_there_for_options_to_be_given
+    assert_make "configure"
+    assert File.exist?(project.path("project/configure"))
+    refute File.exist?(project.path("project/Makefile"))
+  end
+
+  def test_clean_and_distclean
+    assert_make "tool"
+    before = Dir.glob("**/*", File::FNM_DOTMATCH, base: project.path("project"))
+    assert_make "clean"
+    refute File.exist?(project.path("project/build/tool"))
+    assert_make "distclean"
+    after = Dir.glob("**/*", File::FNM_DOTMATCH, base: project.path("project"))
+    assert_empty after.grep(/\A(build|configure|config\.|Makefile\z|autom4te)/) - ["configure.ac"], before
+  end
+
+  def test_clean_in_a_fresh_clone_makes_nothing
+    assert_make "clean"
+    assert_make "distclean"
+    refute File.exist?(project.path("project/configure"))
+  end
+
+  def test_distclean_does_not_lose_work
+    project.run("source.sh", "cache", RUBY_SOURCE: project.ruby, BASE: "ruby-4.1")
+    assert_make "src"
+    project.write("project/build/ruby-4.1/src/zjit.c", "mine\n")
+    out, status = make("distclean")
+    refute_equal 0, status
+    assert_includes out, " M zjit.c"
+    assert_equal "mine\n", project.read("project/build/ruby-4.1/src/zjit.c")
+    assert_make "distclean", "FORCE=1"
+  end
+
+  def test_unknown_base_is_refused_by_configure
+    assert_make "configure"
+    out, status = Open3.capture2e(project.env, "./configure", "--with-base=ruby-9", chdir: project.path("project"))
+    refute_predicate status, :success?
+    assert_includes out, 'there is no base "ruby-9"; bases/ has: ruby-4.1'
+  end
+
+  def test_configured_source_is_used
+    assert_make "configure"
+    out, status = Open3.capture2e(project.env, "./configure", "--with-ruby-source=#{project.ruby}", chdir: project.path("project"))
+    assert_predicate status, :success?, out
+    assert_includes assert_make("src"), "using RUBY_SOURCE=#{project.ruby}"
+  end
+
+  def test_a_path_with_a_space_is_refused_early
+    FileUtils.mv(project.path("project"), project.path("my project"))
+    out, status = make("tool", dir: project.path("my project"))
+    refute_equal 0, status
+    assert_includes out, "holds a space"
+  end
+
+  def test_missing_packages_are_named_in_one_line_when_they_may_not_be_installed
+    %w[autoconf ruby].each { |name| project.script("bin/#{name}", "exit 127") }
+    project.script("bin/cc", "exit 1")
+    out, err, status = project.run("deps.sh", DEPS: "no", BASE: "ruby-4.1")
+    assert_equal 1, status
+    assert_empty out
+    line = err.lines.grep(/apt-get install/)
+    assert_equal 1, line.size, err
+    assert_match(/ libc6-dev .*libyaml-dev .*libcmocka-dev/, line.first)
+  end
+
+  def test_missing_rustc_is_named_and_stops_nothing
+    project.script("bin/rustc", "echo rustc 0.9.0")
+    _, err, status = project.run("deps.sh", DEPS: "no", BASE: "ruby-4.1")
+    assert_equal 0, status, err
+    assert_includes err, "needs rustc >= 1.0, found: 0.9.0"
+  end
+end

@@ -1,0 +1,93 @@
+# The test runner: what it counts, and that nothing that went wrong passes as a success.
+
+require_relative "project"
+
+class TestRunner < BuildTest
+  def setup
+    super
+    FileUtils.cp("#{Project::ROOT}/tools/run-tests.rb", project.path("project/tools"))
+  end
+
+  def run_suites(*suites, **env)
+    out, status = Open3.capture2e(project.env(**env), RbConfig.ruby, "tools/run-tests.rb", *suites, chdir: project.path("project"))
+    [out, status.exitstatus]
+  end
+
+  def assert_closing_line(line, status, result)
+    assert_equal line, result.first.lines.last.chomp, result.first
+    assert_equal status, result.last, result.first
+  end
+
+  def add_file(name, body)
+    project.write("project/test/#{name}", <<~RUBY)
+      require "minitest/autorun"
+      class SomeTest < Minitest::Test
+        #{body}
+      end
+    RUBY
+  end
+
+  def test_passes_failures_errors_and_skips_are_summed_over_suites
+    add_file("tool/test_a.rb", "def test_ok = pass\ndef test_bad = flunk\ndef test_error = raise\ndef test_later = skip('no time')")
+    add_file("build/test_b.rb", "def test_ok = pass")
+    result = run_suites("tool", "build")
+    assert_closing_line "2 passed, 2 failed, 1 skipped", 1, result
+    assert_includes result.first, "failed: test/tool/test_a.rb (2)"
+    assert_includes result.first, "skipped: SomeTest#test_later: no time"
+  end
+
+  def test_success_has_status_0
+    add_file("tool/test_a.rb", "def test_ok = pass")
+    assert_closing_line "1 passed, 0 failed, 0 skipped", 0, run_suites("tool")
+  end
+
+  def test_file_that_dies_is_a_failure
+    project.write("project/test/tool/test_a.rb", "exit 7")
+    assert_closing_line "0 passed, 1 failed, 0 skipped", 1, run_suites("tool")
+  end
+
+  def test_file_without_tests_is_a_failure
+    project.write("project/test/tool/test_a.rb", "require 'minitest/autorun'")
+    assert_closing_line "0 passed, 1 failed, 0 skipped", 1, run_suites("tool")
+  end
+
+  def test_cmocka_programs_are_counted
+    project.write("project/test/unit/test_x.c", "")
+    project.script("project/build/unit/test_x", <<~'SH')
+      echo '[==========] Running 4 test(s).'
+      echo '[  PASSED  ] 2 test(s).'
+      echo '[  SKIPPED ] 1 test(s), listed below:'
+      echo '[  FAILED  ] 1 test(s), listed below:' >&2
+      exit 1
+    SH
+    assert_closing_line "2 passed, 1 failed, 1 skipped", 1, run_suites("unit")
+  end
+
+  def test_cmocka_program_that_crashes_or_was_not_built_is_a_failure
+    project.write("project/test/unit/test_x.c", "")
+    assert_closing_line "0 passed, 1 failed, 0 skipped", 1, run_suites("unit")
+    project.script("project/build/unit/test_x", "echo '[  PASSED  ] 2 test(s).'; kill -SEGV $$")
+    assert_closing_line "2 passed, 1 failed, 0 skipped", 1, run_suites("unit")
+  end
+
+  def test_without_a_source_integration_tests_are_counted_as_skipped_with_the_reason
+    add_file("integration/test_i.rb", "def test_one = flunk\ndef test_two = flunk")
+    result = run_suites("integration")
+    assert_closing_line "0 passed, 0 failed, 2 skipped", 0, result
+    assert_match(/skipped: test\/integration\/test_i.rb: 2 tests: the source of CRuby was not found/, result.first)
+  end
+
+  def test_a_rustc_that_is_too_old_is_named_with_the_version_needed
+    add_file("integration/test_i.rb", "def test_one = flunk")
+    project.write("project/bases/small", project.read("project/bases/small").sub("rustc_min=1.0", "rustc_min=99.1"))
+    result = run_suites("integration")
+    assert_closing_line "0 passed, 0 failed, 1 skipped", 0, result
+    assert_includes result.first, "needs rustc >= 99.1"
+  end
+
+  def test_a_wrong_source_is_a_failure
+    add_file("integration/test_i.rb", "def test_one = flunk")
+    result = run_suites("integration", RUBY_SOURCE: project.path("nowhere"))
+    assert_closing_line "0 passed, 1 failed, 1 skipped", 1, result
+  end
+end

@@ -1,0 +1,60 @@
+#!/bin/sh
+# Checks for what the build needs, by trying it (so it works on any distribution), and installs what is missing where it may:
+# as root on Debian or a relative, unless DEPS=no.
+. "$(dirname "$0")/common.sh"
+
+has() { command -v "$1" >/dev/null 2>&1; }
+has_header() { # header [what must come before it]
+    printf '%s\n#include <%s>\n' "${2:-}" "$1" | "${CC:-cc}" -E - >/dev/null 2>&1
+}
+has_certificates() {
+    [ -n "${RUBY_SOURCE:-}" ] ||
+    for f in /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/ca-bundle.pem /etc/ssl/cert.pem; do
+        [ -e "$f" ] && return 0
+    done
+}
+
+missing_packages() {
+    has make || echo make
+    has autoconf || echo autoconf
+    has git || echo git
+    has "${CC:-cc}" || echo gcc
+    has_header stdio.h || echo libc6-dev
+    has ruby && ruby -e 'exit RUBY_VERSION.to_i >= 3' || echo ruby
+    has ruby && ruby -e 'require "minitest"' 2>/dev/null || echo ruby-minitest
+    # The patched Ruby's own extensions (RubyGems needs the first two); the tests of the C code.
+    has_header yaml.h || echo libyaml-dev
+    has_header zlib.h || echo zlib1g-dev
+    has_header openssl/ssl.h || echo libssl-dev
+    has_header cmocka.h '#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>' || echo libcmocka-dev
+    # git fetches the base's source over https where it is nowhere on this machine.
+    has_certificates || echo ca-certificates
+}
+
+missing=$(missing_packages | tr '\n' ' ' | sed 's/ $//')
+install="apt-get install -y --no-install-recommends $missing"
+if [ -n "$missing" ]; then
+    if [ "${DEPS:-}" != no ] && [ "$(id -u)" = 0 ] && [ -e /etc/debian_version ] && has apt-get; then
+        say "Missing build packages: $missing"
+        say "+ $install    (DEPS=no forbids it)"
+        export DEBIAN_FRONTEND=noninteractive
+        # The lists may be absent or out of date: tried first as they are, then after one update.
+        $install </dev/null >&2 || {
+            say "+ apt-get update"
+            apt-get update </dev/null >&2 || :
+            $install </dev/null >&2
+        } || { say "deps.sh: apt-get failed; install these and run make again: $missing"; exit 1; }
+        missing=$(missing_packages | tr '\n' ' ')
+        [ -z "$missing" ] || { say "deps.sh: still missing after apt-get: $missing"; exit 1; }
+    else
+        say "The build needs packages that are not here. On Debian and its relatives, as root:"
+        say "  apt-get install --no-install-recommends $missing"
+        exit 1
+    fi
+fi
+
+fault=$(rustc_fault)
+[ -z "$fault" ] || say "Note: $fault. Until then all that needs the patched Ruby is left out."

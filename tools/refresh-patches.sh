@@ -1,0 +1,34 @@
+#!/bin/sh
+# Rewrites patches/<base> from the commits that build/<base>/src has on its base. Running it twice changes nothing:
+# everything that format-patch takes from the machine, the day or the user's configuration is switched off.
+. "$(dirname "$0")/common.sh"
+. "$(dirname "$0")/series.sh"
+src=$build/src
+[ -d "$src/.git" ] || die "there is no build/$base/src yet: make makes it"
+dirty=$(own_git -C "$src" status --porcelain --untracked-files=normal)
+[ -z "$dirty" ] || die "build/$base/src has changes that are in no commit; commit them there first (or drop them):
+$dirty"
+[ "$(series_id)" = "$(cat "$src/.git/vm-trace-series")" ] || [ -n "${FORCE:-}" ] ||
+    die "$patches changed since build/$base/src was made from it, and that would be overwritten; take it back, or FORCE=1 overwrites it"
+own_git -C "$src" merge-base --is-ancestor refs/vm-trace/base HEAD || die "HEAD of build/$base/src does not stand on refs/vm-trace/base"
+[ -z "$(own_git -C "$src" rev-list --merges refs/vm-trace/base..HEAD)" ] || die "build/$base/src has a merge: patches are a straight line of commits"
+
+new=$build/patches.tmp
+rm -rf "$new"
+mkdir -p "$new" "$top/$patches"
+own_git -C "$src" format-patch --quiet --output-directory "$new" --zero-commit --no-signature --no-numbered --no-renames \
+    --abbrev=12 --unified=3 --diff-algorithm=histogram --no-ext-diff --no-textconv --no-base --no-thread --no-attach --no-notes \
+    --stat=80 refs/vm-trace/base..HEAD
+
+# The comment at the top of series stays.
+{ [ ! -f "$series" ] || sed -n '/^#/!q;p' "$series"; (cd "$new" && ls | grep '\.patch$' || :); } > "$new/series"
+for p in $(series_patches); do
+    [ -e "$new/$p" ] || rm -f "$top/$patches/$p"
+done
+for f in "$new"/*; do
+    cmp -s "$f" "$top/$patches/${f##*/}" || cp "$f" "$top/$patches/"
+done
+rm -rf "$new"
+own_git -C "$src" update-ref refs/vm-trace/made HEAD
+series_id > "$src/.git/vm-trace-series"
+say "refresh-patches: $patches has the $(series_patches | wc -l) commits of build/$base/src"

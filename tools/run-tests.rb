@@ -1,0 +1,157 @@
+# Runs test suites one after the other, shows their output, and closes with "N passed, N failed, N skipped" over all of them.
+#   run-tests.rb SUITE...      (called by the Makefile, which sets what the tests find in ENV)
+# Exit status 1 when something failed. What cannot run here (no CRuby source, no rustc) is named with the reason and counted as skipped.
+
+class Runner
+  UNAVAILABLE = 3 # tools/common.sh
+
+  def initialize
+    @passed = @failed = @skipped = 0
+    @failures = []
+    @skips = []
+  end
+
+  def run(suites)
+    suites.each { |suite| send(suite) }
+    puts
+    @failures.each { |name| puts "failed: #{name}" }
+    @skips.each { |reason| puts "skipped: #{reason}" }
+    puts "#{@passed} passed, #{@failed} failed, #{@skipped} skipped"
+    @failed == 0
+  end
+
+  private
+
+  # C unit tests of the module, each its own program.
+  def unit
+    Dir["test/unit/test_*.c"].sort.each { |source| cmocka("build/unit/#{File.basename(source, '.c')}") }
+  end
+
+  def tool
+    Dir["test/tool/test_*.c"].sort.each { |source| cmocka("build/tool-test/#{File.basename(source, '.c')}") }
+    Dir["test/tool/test_*.rb"].sort.each { |file| minitest(file) }
+  end
+
+  # The scripts of the build itself, on small repositories made for the purpose.
+  def build
+    Dir["test/build/test_*.rb"].sort.each { |file| minitest(file) }
+  end
+
+  def patches
+    heading("tools/check-patches.sh")
+    count = Hash.new(0)
+    status = output_of("tools/check-patches.sh") do |line|
+      count[$1] += 1 if line =~ /\A(ok|not ok|skip) - /
+      @skips << "check-patches: #$1" if line =~ /\Askip - (.*)/
+    end
+    add("tools/check-patches.sh", count["ok"], count["not ok"], count["skip"], status)
+  end
+
+  def integration
+    files = Dir["test/integration/test_*.rb"].sort
+    return if files.empty?
+    if (reason = without_ruby)
+      skip_files(files, reason)
+    else
+      files.each { |file| minitest(file) }
+    end
+  end
+
+  # Tests of the documentation's commands; each file says itself what needs the patched Ruby.
+  def docs
+    files = Dir["test/docs/test_*.rb"].sort
+    return if files.empty?
+    ENV["NO_RUBY"] = without_ruby
+    files.each { |file| minitest(file) }
+  end
+
+  # Builds the patched Ruby. nil, or the reason why there is none.
+  def without_ruby
+    return @without_ruby if defined?(@without_ruby)
+    heading("the patched Ruby")
+    system("tools/build-ruby.sh")
+    status = $?.exitstatus
+    @without_ruby =
+      if status == 0
+        nil
+      elsif status == UNAVAILABLE
+        File.read("build/#{ENV.fetch('BASE')}/unavailable").strip
+      else
+        add("building the patched Ruby", 0, 1, 0, nil)
+        "the patched Ruby did not build"
+      end
+  end
+
+  def cmocka(program)
+    heading(program)
+    passed = failed = skipped = 0
+    status = output_of(program) do |line|
+      case line
+      when /\A\[  PASSED  \] (\d+) test/ then passed = $1.to_i
+      when /\A\[  FAILED  \] (\d+) test/ then failed = $1.to_i
+      when /\A\[  SKIPPED \] (\d+) test/ then skipped = $1.to_i
+      when /\A\[  SKIPPED \] (\w+)\s*\z/ then @skips << "#{program}: #$1"
+      end
+    end
+    add(program, passed, failed, skipped, status)
+  end
+
+  # -v names every test, and the reason of each that skips itself.
+  def minitest(file)
+    heading(file)
+    runs = bad = skips = 0
+    skipping = nil
+    status = output_of(RbConfig.ruby, "-w", "-Itest", "-I#{File.dirname(file)}", file, "-v") do |line|
+      case line
+      when /\A(\d+) runs, \d+ assertions, (\d+) failures, (\d+) errors, (\d+) skips/
+        runs, bad, skips = $1.to_i, $2.to_i + $3.to_i, $4.to_i
+      when /\A\s*\d+\) Skipped:/ then skipping = true
+      when /\A(\S+) \[.*\]:\s*\z/ then skipping &&= $1
+      else
+        @skips << "#{skipping}: #{line.strip}" if skipping.is_a?(String)
+        skipping = nil
+      end
+    end
+    add(file, runs - bad - skips, bad, skips, status)
+  end
+
+  def skip_files(files, reason)
+    files.each do |file|
+      tests = File.read(file).scan(/^\s*def test_|^\s*define_method\(?\s*:?"test_/).size
+      @skipped += tests
+      @skips << "#{file}: #{tests} tests: #{reason}"
+    end
+  end
+
+  # A suite that dies, or that ran nothing, has not passed.
+  def add(name, passed, failed, skipped, status)
+    failed += 1 if failed == 0 && status && !status.success?
+    failed += 1 if passed + failed + skipped == 0
+    @passed += passed
+    @failed += failed
+    @skipped += skipped
+    @failures << "#{name} (#{failed})" if failed > 0
+  end
+
+  def output_of(*command)
+    IO.popen(command, err: [:child, :out], in: File::NULL) do |io|
+      io.each_line do |line|
+        print line
+        yield line.scrub
+      end
+    end
+    $?
+  rescue SystemCallError => e
+    puts "cannot run #{command.first}: #{e.message}"
+    system("false")
+    $?
+  end
+
+  def heading(name)
+    puts "", "== #{name}"
+  end
+end
+
+$stdout.sync = true
+Dir.chdir(File.expand_path("..", __dir__))
+exit Runner.new.run(ARGV)

@@ -1,0 +1,44 @@
+# The patch series of a base, for the scripts beside it: sourced after common.sh.
+
+# The patches' file names in order. Comments (#) and empty lines are left out.
+series_patches() {
+    [ ! -f "$series" ] || sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' "$series"
+}
+
+# Changes whenever the source pin, the order or a patch does.
+series_id() {
+    { echo "$tree"; series_patches; series_patches | while read -r p; do cat "$top/$patches/$p"; done; } | sha256sum | cut -c1-40
+}
+
+# Makes the work tree $2 from the repository $1 (see source.sh): branch vm_trace at the base. refs/vm-trace/base is where patches begin.
+# gems/bundled_gems is emptied by a commit of its own, because make and make install would fetch what it lists from the network.
+series_worktree() {
+    own_git clone --quiet --no-checkout --single-branch --branch base "$1" "$2"
+    own_git -C "$2" remote remove origin
+    own_git -C "$2" checkout --quiet -b vm_trace base
+    own_git -C "$2" branch --quiet -D base
+    if [ -f "$2/gems/bundled_gems" ]; then
+        : > "$2/gems/bundled_gems"
+        own_git -C "$2" commit --quiet --all --message "Build without bundled gems
+
+Not a patch: the build would fetch them from the network."
+    fi
+    own_git -C "$2" update-ref refs/vm-trace/base HEAD
+    mkdir -p "$2/.git/info"
+    echo /vm_trace/ >> "$2/.git/info/exclude" # the module's copy: its home is vm_trace/ in this repository
+}
+
+# Applies one patch as a commit in the work tree $1. git am wants every line of context as it is, so there is no fuzz.
+# The committer and his date follow from the patch: the same patches give the same commit ids everywhere.
+series_apply_one() { # work-tree patch
+    own_git -C "$1" am --quiet --committer-date-is-author-date --keep-cr --no-3way "$top/$patches/$2" </dev/null >&2 || {
+        own_git -C "$1" am --abort 2>/dev/null || :
+        return 1
+    }
+}
+
+series_apply() { # work-tree
+    series_patches | while read -r p; do
+        series_apply_one "$1" "$p" || die "$patches/$p does not apply to base $base (git's message is above)"
+    done
+}
