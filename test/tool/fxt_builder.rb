@@ -1,0 +1,214 @@
+# Makes Fuchsia trace files, good and bad ones, for the tests of the tool. It shares nothing with the tracer's own encoder:
+# it is written after the format's specification (https://fuchsia.dev/fuchsia-src/reference/tracing/trace-format).
+class FxtBuilder
+  MAGIC = [0x0016547846040010].pack("Q<")
+  EVENT_TYPES = %i[instant counter begin end complete async_begin async_instant async_end flow_begin flow_step flow_end].freeze
+  ARG_TYPES = %i[null int32 uint32 int64 uint64 double string pointer koid bool].freeze
+
+  Inline = Struct.new(:text)
+
+  attr_reader :bytes
+
+  def initialize(magic: true)
+    @bytes = magic ? MAGIC.b : "".b
+    @strings = {}
+    @next_string = 1
+  end
+
+  # Where the next record begins: what messages call its offset.
+  def offset = @bytes.bytesize
+
+  def words(*words)
+    start = offset
+    @bytes << words.pack("Q<*")
+    start
+  end
+
+  def raw(bytes)
+    start = offset
+    @bytes << bytes
+    start
+  end
+
+  # A record of any type; `size` lies about its length when given.
+  def record(type, fields, body = "", size: nil)
+    body = body.b
+    body << "\0" * (-body.bytesize % 8)
+    start = offset
+    size ||= 1 + body.bytesize / 8
+    @bytes << [type | size << 4 | fields].pack("Q<") << body
+    start
+  end
+
+  def provider(id, name = "")
+    @strings = {}
+    @next_string = 1
+    record(0, 1 << 16 | id << 20 | name.bytesize << 52, name)
+  end
+
+  def section(id) = record(0, 2 << 16 | id << 20)
+
+  def init(ticks_per_second = 1_000_000_000) = record(1, 0, [ticks_per_second].pack("Q<"))
+
+  def string(index, text, **opts) = record(2, index << 16 | text.bytesize << 32, text, **opts)
+
+  # Padding, as the tracer writes it: a string record that defines index 0.
+  def padding(words) = record(2, 0, "\0" * (8 * (words - 1)))
+
+  def thread(index, pid, tid) = record(3, index << 16, [pid, tid].pack("Q<Q<"))
+
+  # Defines the text if need be and returns its reference. Integers are references already.
+  def ref(text)
+    case text
+    when Integer then text
+    when Inline then text.text.empty? ? 0 : 0x8000 | text.text.bytesize
+    when "" then 0
+    else
+      @strings[text] ||= begin
+        index = @next_string
+        @next_string += 1
+        string(index, text)
+        index
+      end
+    end
+  end
+
+  def inline(text) = text.is_a?(Inline) ? text.text.b + "\0" * (-text.text.bytesize % 8) : "".b
+
+  # value: a String, Inline, Integer, Float, true, false, nil, or [type, value]
+  def arg(name, value, size: nil)
+    type, value =
+      case value
+      when Array then value
+      when String, Inline then [:string, value]
+      when Integer then [value.between?(-2**31, 2**31 - 1) ? :int32 : :int64, value]
+      when Float then [:double, value]
+      when nil then [:null, nil]
+      else [:bool, value]
+      end
+    low = 0
+    body = inline(name)
+    case type
+    when :int32, :uint32 then low = value & 0xffffffff
+    when :bool then low = value ? 1 : 0
+    when :string
+      low = ref(value)
+      body << inline(value)
+    when :int64, :uint64, :koid, :pointer then body << [value & (2**64 - 1)].pack("Q<")
+    when :double then body << [value].pack("E")
+    end
+    type = ARG_TYPES.index(type) unless type.is_a?(Integer)
+    size ||= 1 + body.bytesize / 8
+    [type | size << 4 | ref(name) << 16 | low << 32].pack("Q<") + body
+  end
+
+  # Returns the offset of the event record (strings that it needs are defined before it). args: a Hash, or encoded arguments.
+  def event(type, cat, name, ts:, thread: 1, args: {}, extra: [], size: nil, arg_count: nil, pid: nil, tid: nil)
+    encoded = args.is_a?(Hash) ? args.map { |key, value| arg(key, value) } : args
+    cat_ref, name_ref = ref(cat), ref(name)
+    thread = 0 if pid
+    body = [ts].pack("Q<")
+    body << [pid, tid].pack("Q<Q<") if pid
+    body << inline(cat) << inline(name) << encoded.join << Array(extra).pack("Q<*")
+    type = EVENT_TYPES.index(type) unless type.is_a?(Integer)
+    fields = type << 16 | (arg_count || encoded.size) << 20 | thread << 24 | cat_ref << 32 | name_ref << 48
+    record(4, fields, body, size: size)
+  end
+
+  def process_name(pid, name) = kernel_object(1, pid, name)
+  def thread_name(pid, tid, name) = kernel_object(2, tid, name, "process" => [:koid, pid])
+
+  def kernel_object(type, id, name, args = {})
+    encoded = args.map { |key, value| arg(key, value) }
+    name_ref = ref(name)
+    record(7, type << 16 | name_ref << 24 | encoded.size << 40, [id].pack("Q<") + inline(name) + encoded.join)
+  end
+
+  # One provider, one thread (index 1) of process 42: what most tests begin with.
+  def self.simple
+    builder = new
+    builder.provider(1, "test")
+    builder.init
+    builder.thread(1, 42, 43)
+    builder.process_name(42, "ruby")
+    builder.thread_name(42, 43, "main")
+    yield builder if block_given?
+    builder
+  end
+end
+
+# A trace as the tracer writes it, after the event contract. The events are data, so that a test can break one thing:
+#   OurTrace.new(rate: 97).tap { |t| t.exits[0][:args].delete("insn") }.build
+class OurTrace
+  attr_accessor :settings, :exits, :sites, :losses, :summary, :spans, :extra
+  attr_reader :offsets
+
+  def initialize(rate: 1, fallback_rate: nil)
+    weight = rate > 1 ? { "weight" => [:uint32, rate] } : {}
+    @settings = {
+      "ruby" => "ruby 4.1.0dev (2026-08-22) +ZJIT [x86_64-linux]", "base" => "81cefb5c9d", "jit" => "ZJIT",
+      "command" => "ruby --zjit-trace-exits app.rb", "pid" => [:uint32, 42], "exit_rate" => [:uint64, rate],
+    }
+    @settings["fallback_rate"] = [:uint64, fallback_rate] if fallback_rate
+    @exits = [
+      exit_event("side_exit", "GuardType(Fixnum)", 2000, "Foo#bar (/app/foo.rb:3)", "opt_plus", weight),
+      exit_event("side_exit", "GuardType(Fixnum)", 3000, "Foo#bar (/app/foo.rb:3)", "opt_plus", weight),
+      exit_event("recompile_exit", "NoProfileSend", 4000, "Foo#baz (/app/foo.rb:9)", "send",
+                 weight.merge("outcome" => "profiling")),
+      exit_event("fallback", "SendPolymorphic", 5000, "Foo#bar (/app/foo.rb:4)", "send",
+                 fallback_rate && fallback_rate > 1 ? { "weight" => [:uint32, fallback_rate] } : {}),
+    ]
+    @spans = [
+      { type: :begin, cat: "compile", name: "compile_iseq", ts: 4100, args: {} },
+      { type: :begin, cat: "compile", name: "build_hir", ts: 4200, args: {} },
+      { type: :end, cat: "compile", name: "build_hir", ts: 4300, args: {} },
+      { type: :end, cat: "compile", name: "compile_iseq", ts: 4500, args: { "version" => [:uint32, 2] } },
+    ]
+    @losses = []
+    @extra = []
+    @sites = [
+      site("side_exit", "GuardType(Fixnum)", "Foo#bar (/app/foo.rb:3)", "opt_plus", 2 * rate + (rate > 1 ? 5 : 0)),
+      site("recompile_exit", "NoProfileSend", "Foo#baz (/app/foo.rb:9)", "send", rate),
+      site("fallback", "SendPolymorphic", "Foo#bar (/app/foo.rb:4)", "send", fallback_rate || 1),
+    ]
+    @summary = { ts: 9000, args: nil }
+    @offsets = {}
+  end
+
+  def exit_event(cat, reason, ts, frame, insn, more = {})
+    args = { "0" => frame, "1" => "<main> (/app/run.rb:1)", "insn" => insn, "version" => [:uint32, 1] }
+    { type: :instant, cat: cat, name: reason, ts: ts, args: args.merge(more) }
+  end
+
+  def site(kind, reason, location, insn, hits)
+    { type: :instant, cat: "trace", name: "site", ts: 8000,
+      args: { "reason" => reason, "kind" => kind, "insn" => insn, "version" => [:uint32, 1], "location" => location,
+              "hits" => [:uint64, hits] } }
+  end
+
+  # What a true summary would say of the events as they are.
+  def summary_args
+    hits = ->(kinds) { @sites.select { |s| kinds.include?(s[:args]["kind"]) }.sum { |s| s[:args]["hits"][1] } }
+    count = 1 + @exits.size + @spans.size + @losses.size + @sites.size + @extra.size
+    { "exits" => [:uint64, hits[%w[side_exit recompile_exit]]], "fallbacks" => [:uint64, hits[%w[fallback]]],
+      "events" => [:uint64, count], "lost" => [:uint64, @losses.sum { |l| l[:args]["lost"][1] }],
+      "sampled" => [:uint64, @exits.count { |e| e[:cat] != "fallback" }], "sites" => [:uint64, @sites.size] }
+  end
+
+  # offsets holds the place of each event afterwards, by the objects that were given.
+  def build
+    FxtBuilder.simple do |b|
+      b.thread(2, 42, 44)
+      all = [{ type: :instant, cat: "trace", name: "settings", ts: 1000, args: @settings }]
+      all.concat((@exits + @spans).sort_by.with_index { |e, i| [e[:ts], i] }, @losses, @sites, @extra)
+      if @summary
+        all << { type: :instant, cat: "trace", name: "summary", ts: @summary[:ts], args: @summary[:args] || summary_args }
+      end
+      all.each do |e|
+        @offsets[e.equal?(all.last) && @summary ? :summary : e] =
+          b.event(e[:type], e[:cat], e[:name], ts: e[:ts], args: e[:args], extra: e[:extra] || [], thread: e[:thread] || 1)
+      end
+      @offsets[:settings] = @offsets[all.first]
+    end
+  end
+end

@@ -1,0 +1,296 @@
+# `vm-trace check` on traces of the tracer: each rule of the event contract has a case that breaks it.
+require_relative "tool_helper"
+
+class TestCheckContract < Minitest::Test
+  include ToolHelper
+
+  # Breaks one thing of a good trace: the block returns what assert_broken should find at which event.
+  def broken(message, rate: 1, fallback_rate: nil, **rest)
+    trace = OurTrace.new(rate: rate, fallback_rate: fallback_rate)
+    culprit = yield trace
+    builder = trace.build
+    offset = culprit == :end ? nil : trace.offsets.fetch(culprit)
+    result = check(builder)
+    assert_equal "vm-trace: F: offset #{offset}: #{message}\n", result.err
+    assert_equal 1, result.status
+    assert_empty result.out
+  end
+
+  # --- what is fine ---
+
+  def test_good_traces_are_fine_at_several_rates
+    assert_fine(OurTrace.new.build)
+    assert_fine(OurTrace.new(rate: 97).build)
+    assert_fine(OurTrace.new(rate: 2, fallback_rate: 5).build)
+  end
+
+  def test_trace_whose_program_was_killed_is_fine
+    trace = OurTrace.new
+    trace.summary = nil
+    trace.sites = []
+    assert_fine(trace.build)
+  end
+
+  def test_duration_left_open_by_a_killed_program_is_only_a_warning
+    trace = OurTrace.new
+    trace.summary = nil
+    trace.spans.pop
+    result = check(trace.build)
+    assert_match(/warning: duration compile_iseq never ends/, result.err)
+    assert_equal 0, result.status
+  end
+
+  def test_additions_are_let_pass
+    trace = OurTrace.new
+    trace.settings["something_new"] = 5
+    trace.exits[0][:args]["shape"] = 77
+    trace.extra << { type: :instant, cat: "trace", name: "something_new", ts: 8500, args: {} }
+    assert_fine(trace.build)
+  end
+
+  def test_trace_of_others_is_not_held_to_the_contract
+    assert_fine(FxtBuilder.simple { |b| b.event(:instant, "side_exit", "x", ts: 1) })
+  end
+
+  def test_eleven_frames_are_fine
+    trace = OurTrace.new
+    (2..9).each { |i| trace.exits[0][:args][i.to_s] = "frame #{i}" }
+    trace.exits[0][:args]["10+"] = "frame 10 < frame 11"
+    assert_fine(trace.build)
+  end
+
+  def test_recompile_exit_may_stand_after_the_spans_of_what_it_led_to
+    trace = OurTrace.new
+    builder = FxtBuilder.simple do |b|
+      b.event(:instant, "trace", "settings", ts: 1000, args: trace.settings)
+      b.event(:begin, "invalidation", "x", ts: 2010)
+      b.event(:end, "invalidation", "x", ts: 2020)
+      exit = trace.exits[2]
+      b.event(:instant, exit[:cat], exit[:name], ts: 2000, args: exit[:args])
+    end
+    assert_fine(builder)
+  end
+
+  def test_losses_that_are_told_are_fine
+    trace = OurTrace.new
+    trace.losses << { type: :instant, cat: "trace", name: "loss", ts: 7000, args: { "lost" => [:uint64, 3], "reason" => "disk full" } }
+    trace.exits.pop
+    assert_fine(trace.build)
+  end
+
+  # --- settings and summary ---
+
+  def test_settings_that_are_not_first
+    trace = OurTrace.new
+    builder = FxtBuilder.simple do |b|
+      b.event(:instant, "trace", "other", ts: 500)
+      @at = b.event(:instant, "trace", "settings", ts: 1000, args: trace.settings)
+    end
+    result = check(builder)
+    assert_match(/\Avm-trace: F: offset #{@at}: trace settings is not the first event of the file\n/, result.err)
+  end
+
+  def test_summary_without_settings
+    builder = FxtBuilder.simple do |b|
+      @at = b.event(:instant, "trace", "summary", ts: 1, args: { "exits" => 0, "events" => 0, "lost" => 0 })
+    end
+    assert_fault(@at, "the file has no trace settings before its summary", builder)
+  end
+
+  def test_event_earlier_than_settings
+    broken("event is earlier than trace settings") { |t| t.exits[0].merge!(ts: 999, thread: 2); t.exits[0] }
+  end
+
+  def test_event_later_than_the_summary
+    broken("event is later than trace summary") { |t| t.exits[0].merge!(ts: 9001, thread: 2); t.exits[0] }
+  end
+
+  def test_second_summary
+    trace = OurTrace.new
+    trace.extra << { type: :instant, cat: "trace", name: "summary", ts: 8500, args: { "exits" => 0, "events" => 0, "lost" => 0 } }
+    result = check(trace.build)
+    assert_match(/offset #{trace.offsets.fetch(:summary)}: a second trace summary; the first is at offset #{trace.offsets.fetch(trace.extra[0])}\n/,
+                 result.err)
+    assert_equal 1, result.status
+  end
+
+  def summary_says(**wrong)
+    lambda do |t|
+      t.summary[:args] = t.summary_args.merge(wrong.to_h { |key, value| [key.to_s, [:uint64, value]] })
+      :summary
+    end
+  end
+
+  def test_summary_with_a_wrong_count_of_events
+    broken("trace summary says events: 77, but the file holds: 12", &summary_says(events: 77))
+  end
+
+  def test_summary_with_a_wrong_count_of_exits
+    broken("trace summary says exits: 77, but hits of the sites add up to: 3", &summary_says(exits: 77))
+  end
+
+  def test_summary_with_a_wrong_count_of_fallbacks
+    broken("trace summary says fallbacks: 77, but hits of the sites add up to: 1", &summary_says(fallbacks: 77))
+  end
+
+  def test_summary_with_a_wrong_count_of_sampled_exits
+    broken("trace summary says sampled: 77, but exits in the file: 3", &summary_says(sampled: 77))
+  end
+
+  def test_summary_with_a_wrong_count_of_sites
+    broken("trace summary says sites: 77, but the file holds: 3", &summary_says(sites: 77))
+  end
+
+  def test_summary_with_losses_that_no_event_tells
+    broken("trace summary says lost: 2, but loss events add up to: 0", &summary_says(lost: 2))
+  end
+
+  def test_summary_without_its_counts
+    %w[exits events lost].each do |key|
+      broken("trace summary lacks its argument #{key}") { |t| t.summary[:args] = t.summary_args.reject { |k, _| k == key }; :summary }
+    end
+  end
+
+  def test_duration_left_open_though_there_is_a_summary
+    broken("duration compile_iseq never ends, though the trace has its summary") { |t| t.spans.pop; t.spans[0] }
+  end
+
+  # --- exits ---
+
+  def test_exit_without_an_innermost_frame
+    broken("side_exit GuardType(Fixnum) lacks its argument 0, the innermost frame") do |t|
+      %w[0 1].each { |key| t.exits[0][:args].delete(key) }
+      t.exits[0]
+    end
+  end
+
+  def test_backtrace_with_a_gap
+    broken("side_exit GuardType(Fixnum) has a gap in its backtrace: frame 2 is missing") do |t|
+      t.exits[0][:args]["3"] = "frame"
+      t.exits[0]
+    end
+  end
+
+  def test_rest_of_a_backtrace_without_its_tenth_frame
+    broken("side_exit GuardType(Fixnum) has a gap in its backtrace: frame 2 is missing") do |t|
+      t.exits[0][:args]["10+"] = "frame"
+      t.exits[0]
+    end
+  end
+
+  def test_frame_that_is_no_string
+    broken("side_exit GuardType(Fixnum): frame 1 is not a string") { |t| t.exits[0][:args]["1"] = 5; t.exits[0] }
+  end
+
+  def test_exit_without_insn_or_version
+    broken("side_exit GuardType(Fixnum) lacks its argument insn") { |t| t.exits[0][:args].delete("insn"); t.exits[0] }
+    broken("fallback SendPolymorphic lacks its argument version") { |t| t.exits[3][:args].delete("version"); t.exits[3] }
+    broken("side_exit GuardType(Fixnum) has no string as its argument insn") { |t| t.exits[0][:args]["insn"] = 5; t.exits[0] }
+    broken("side_exit GuardType(Fixnum) has no whole number from 0 on as its argument version") do |t|
+      t.exits[0][:args]["version"] = -1
+      t.exits[0]
+    end
+  end
+
+  def test_weight_where_all_are_recorded
+    broken("side_exit GuardType(Fixnum) has an argument weight, though all are recorded") do |t|
+      t.exits[0][:args]["weight"] = 1
+      t.exits[0]
+    end
+  end
+
+  def test_no_weight_where_exits_are_sampled
+    broken("side_exit GuardType(Fixnum) lacks its argument weight, though one in 97 is recorded", rate: 97) do |t|
+      t.exits[0][:args].delete("weight")
+      t.exits[0]
+    end
+  end
+
+  def test_weight_that_is_not_the_rate
+    broken("recompile_exit NoProfileSend: weight is 5, though one in 97 is recorded", rate: 97) do |t|
+      t.exits[2][:args]["weight"] = 5
+      t.exits[2]
+    end
+    broken("fallback SendPolymorphic: weight is 2, though one in 3 is recorded", rate: 2, fallback_rate: 3) do |t|
+      t.exits[3][:args]["weight"] = 2
+      t.exits[3]
+    end
+  end
+
+  def test_outcomes
+    broken("recompile_exit NoProfileSend has the unknown outcome recompiled") { |t| t.exits[2][:args]["outcome"] = "recompiled"; t.exits[2] }
+    broken("recompile_exit NoProfileSend lacks its argument outcome") { |t| t.exits[2][:args].delete("outcome"); t.exits[2] }
+    broken("side_exit GuardType(Fixnum) has an argument outcome") { |t| t.exits[0][:args]["outcome"] = "profiling"; t.exits[0] }
+    %w[profiling invalidated already_invalidated version_limit].each do |outcome|
+      assert_fine(OurTrace.new.tap { |t| t.exits[2][:args]["outcome"] = outcome }.build)
+    end
+  end
+
+  def test_argument_given_twice
+    broken("side_exit GuardType(Fixnum) has two arguments insn") do |t|
+      t.exits[0][:args][FxtBuilder::Inline.new("insn")] = "send"
+      t.exits[0]
+    end
+  end
+
+  # --- categories and kinds ---
+
+  def test_unknown_category
+    broken("unknown category side_exits") { |t| t.extra << { type: :instant, cat: "side_exits", name: "x", ts: 8500, args: {} }; t.extra[0] }
+  end
+
+  def test_kind_of_event_that_its_category_does_not_have
+    broken("trace x is not an instant") { |t| t.extra << { type: :complete, cat: "trace", name: "x", ts: 8500, extra: 8501, args: {} }; t.extra[0] }
+    broken("compile x is not a duration") { |t| t.extra << { type: :instant, cat: "compile", name: "x", ts: 8500, args: {} }; t.extra[0] }
+    broken("reprofile x is not an async event") { |t| t.extra << { type: :instant, cat: "reprofile", name: "x", ts: 8500, args: {} }; t.extra[0] }
+  end
+
+  # --- time ---
+
+  def test_time_that_runs_back_on_a_thread
+    trace = OurTrace.new
+    late = trace.exit_event("side_exit", "Late", 7000, "a", "b")
+    early = trace.exit_event("side_exit", "Early", 6000, "a", "b")
+    trace.exits = []
+    trace.sites = []
+    trace.losses = [late, early] # where no sorting puts them right
+    trace.summary = nil
+    result = check(trace.build)
+    assert_equal "vm-trace: F: offset #{trace.offsets.fetch(early)}: side_exit Early: time runs back on thread 43, from 7000 to 6000 ns\n",
+                 result.err
+  end
+
+  # --- sites ---
+
+  def test_sites_lacking_what_they_must_say
+    %w[reason kind insn location version hits].each do |key|
+      trace = OurTrace.new
+      trace.sites[0][:args].delete(key)
+      trace.summary = nil
+      result = check(trace.build)
+      assert_equal "vm-trace: F: offset #{trace.offsets.fetch(trace.sites[0])}: trace site lacks its argument #{key}\n", result.err
+      assert_equal 1, result.status
+    end
+  end
+
+  def test_site_of_unknown_kind
+    trace = OurTrace.new
+    trace.sites[0][:args]["kind"] = "exit"
+    trace.summary = nil
+    assert_fault(trace.tap(&:build).offsets.fetch(trace.sites[0]), "trace site has the unknown kind exit", trace.build)
+  end
+
+  def test_site_sampled_more_often_than_hit
+    broken("trace site: 9 sampled of 2 hits") { |t| t.sites[0][:args]["sampled"] = 9; t.sites[0] }
+  end
+
+  def test_loss_without_its_count_or_reason
+    loss = { type: :instant, cat: "trace", name: "loss", ts: 7000, args: { "lost" => [:uint64, 3], "reason" => "disk full" } }
+    %w[lost reason].each do |key|
+      trace = OurTrace.new
+      trace.losses << loss.merge(args: loss[:args].reject { |k, _| k == key })
+      trace.summary = nil
+      assert_fault(trace.tap(&:build).offsets.fetch(trace.losses[0]), "trace loss lacks its argument #{key}", trace.build)
+    end
+  end
+end

@@ -1,0 +1,82 @@
+# The command line: help, statuses, wrong usage.
+require_relative "tool_helper"
+
+class TestCli < Minitest::Test
+  include ToolHelper
+
+  def test_no_command_shows_help_on_stderr
+    result = tool
+    assert_match(/\AUsage: vm-trace COMMAND/, result.err)
+    assert_empty result.out
+    assert_equal 2, result.status
+  end
+
+  def test_help_lists_commands_and_statuses
+    [%w[--help], %w[-h], %w[help]].each do |args|
+      result = tool(*args)
+      assert_match(/^  check .*\n  summary .*\n  dump .*\n  query /, result.out)
+      assert_match(/^Exit status: 0 .*; 1 .*; 2 .*;\s3 .*;\s4 /m, result.out)
+      assert_empty result.err
+      assert_equal 0, result.status
+    end
+  end
+
+  def test_every_command_has_help
+    %w[check summary dump query].each do |command|
+      result = tool(command, "--help")
+      assert_match(/\AUsage: vm-trace #{command} /, result.out)
+      assert_match(/^Exit status: /, result.out)
+      assert_equal 0, result.status
+      assert_equal result.out, tool("help", command).out
+    end
+  end
+
+  def test_help_fits_90_columns
+    [%w[--help], %w[check --help], %w[summary --help], %w[dump --help], %w[query --help]].each do |args|
+      long = tool(*args).out.lines.select { |line| line.chomp.size > 90 }
+      assert_empty long
+    end
+  end
+
+  def test_version
+    assert_match(/\Avm-trace \d\S*\n\z/, tool("--version").out)
+  end
+
+  def test_unknown_command_suggests_the_nearest
+    result = tool("summray", "x")
+    assert_equal "vm-trace: unknown command summray; did you mean summary?\n", result.err
+    assert_equal 2, result.status
+    assert_equal "vm-trace: unknown command frobnicate; vm-trace --help lists them\n", tool("frobnicate").err
+  end
+
+  def test_wrong_usage
+    { %w[check] => /check needs a file to read/, %w[check --frob x] => /unrecognized option '--frob'/,
+      %w[summary --top x f] => /--top takes a number from 1 to \d+, not x/, %w[summary --top 0 f] => /not 0/,
+      %w[summary --top=-1 f] => /not -1/, %w[summary -n 99999999999999999999 f] => /not 9+/,
+      %w[check --top 3 f] => /check takes no option -n/, %w[check --memory 0 f] => /--memory takes a number/ }.each do |args, message|
+      result = tool(*args)
+      assert_match(/\Avm-trace: /, result.err, args.inspect)
+      assert_match(message, result.err)
+      assert_equal 2, result.status, args.inspect
+      assert_empty result.out
+    end
+  end
+
+  def test_output_that_cannot_be_written
+    skip "no /dev/full here" unless File.exist?("/dev/full")
+    with_file(OurTrace.new.build) do |path|
+      %w[check summary dump].each do |command|
+        system(TOOL, command, path, out: "/dev/full", err: "#{path}.err")
+        assert_equal 3, $?.exitstatus, command
+        assert_equal "vm-trace: cannot write to standard output: No space left on device\n", File.read("#{path}.err")
+      end
+    end
+  end
+
+  def test_man_page_names_every_command_and_option
+    man = File.read(File.join(ROOT, "tools/vm-trace/vm-trace.1"))
+    (%w[check summary dump query].map { |c| "Cm #{c}" } + %w[top max-faults memory help version].map { |o| "-#{o}" }).each do |word|
+      assert_includes man, word
+    end
+  end
+end

@@ -1,0 +1,84 @@
+# Damaged traces against a build with the address and undefined-behaviour sanitizers: nothing crashes, hangs or runs wild.
+# The damage is seeded, so that a failure can be had again: FUZZ_SEED=N, FUZZ_COUNT=N (mutants).
+require_relative "tool_helper"
+require "rbconfig"
+require "timeout"
+
+class TestFuzz < Minitest::Test
+  include ToolHelper
+
+  SEED = Integer(ENV["FUZZ_SEED"] || 20260822)
+  COUNT = Integer(ENV["FUZZ_COUNT"] || 3000)
+  BATCH = 250
+  SQL = "SELECT * FROM slice LEFT JOIN args USING (arg_set_id); SELECT * FROM flow; SELECT * FROM thread_state; SELECT * FROM sched;" \
+        "SELECT * FROM counter JOIN track t ON t.id = track_id; SELECT * FROM thread JOIN process USING (upid)"
+  ENVIRONMENT = { "ASAN_OPTIONS" => "exitcode=99:allocator_may_return_null=1:detect_leaks=1", "UBSAN_OPTIONS" => "exitcode=99:print_stacktrace=1" }.freeze
+
+  def sanitized_tool(dir)
+    path = File.join(dir, "vm-trace-sanitized")
+    sources = Dir[File.join(ROOT, "tools/vm-trace/*.c")]
+    cc = ENV["CC"] || "cc"
+    command = [cc, "-std=gnu99", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-o", path, *sources]
+    # With the query command where there is SQLite, without it elsewhere.
+    [%w[-DHAVE_SQLITE3 -lsqlite3], []].each do |more|
+      log, status = Open3.capture2e(*command, *more)
+      return path, more.any? if status.success?
+      @log = log
+    end
+    skip "#{cc} cannot build with sanitizers: #{@log.lines.first}" unless @log =~ /\.[ch]:\d+.*error/
+    flunk @log
+  end
+
+  # Bytes flipped, words replaced by wild values, pieces removed, doubled, moved.
+  def mutate(bytes, random)
+    bytes = bytes.dup
+    (1 + random.rand(8)).times do
+      next if bytes.bytesize < 16
+      at = random.rand(bytes.bytesize)
+      word = 8 * random.rand(bytes.bytesize / 8)
+      case random.rand(7)
+      when 0, 1 then bytes.setbyte(at, bytes.getbyte(at) ^ 1 << random.rand(8))
+      when 2 then bytes.setbyte(at, random.rand(256))
+      when 3 then bytes[word, 8] = [random.rand(2**64)].pack("Q<")
+      when 4 then bytes[word, 8] = [bytes[word, 8].ljust(8, "\0").unpack1("Q<") & ~0xfff0 | random.rand(5000) << 4].pack("Q<")
+      when 5 then bytes[word, 8 * random.rand(20)] = ""
+      when 6 then bytes.insert(word, bytes[8 * random.rand(bytes.bytesize / 8), 8 * random.rand(40)])
+      end
+    end
+    bytes[0, 8] = FxtBuilder::MAGIC if random.rand(10) > 0 && bytes.bytesize >= 8
+    random.rand(10) == 0 ? bytes[0, random.rand(bytes.bytesize + 1)] : bytes
+  end
+
+  def run_batch(tool, command, paths)
+    output, status = Timeout.timeout(60) do
+      sql = command == "query" ? [SQL] : []
+      Open3.capture2e(ENVIRONMENT, tool, command, "--max-faults=3", "--memory=64", *paths, *sql, binmode: true)
+    end
+    return nil if !status.signaled? && [0, 1, 4].include?(status.exitstatus) && output !~ /runtime error:|Sanitizer/n
+    output.byteslice(-4000..) || output
+  end
+
+  def test_damaged_traces_are_survived
+    seeds = (Dir[File.join(TRACES, "*.fxt")] + Dir[File.join(CONFORMANCE, "*.fxt")]).sort.map { |f| File.binread(f) }
+    random = Random.new(SEED)
+    Dir.mktmpdir do |dir|
+      tool, query = sanitized_tool(dir)
+      commands = %w[check summary dump] + (query ? %w[query] : [])
+      COUNT.fdiv(BATCH).ceil.times do |batch|
+        paths = Array.new(BATCH) do |i|
+          bytes = seeds[random.rand(seeds.size)]
+          bytes = bytes[0, 6000] if bytes.bytesize > 6000
+          File.join(dir, "#{batch}-#{i}.fxt").tap { |path| File.binwrite(path, mutate(bytes, random)) }
+        end
+        commands.each do |command|
+          next unless run_batch(tool, command, paths)
+          culprit = paths.find { |path| run_batch(tool, command, [path]) } || paths.last
+          kept = File.join(Dir.tmpdir, "vm-trace-#{command}-#{File.basename(culprit)}")
+          FileUtils.cp(culprit, kept)
+          flunk "vm-trace #{command} does not survive #{kept}:\n#{run_batch(tool, command, [culprit])}"
+        end
+        paths.each { |path| File.delete(path) }
+      end
+    end
+  end
+end

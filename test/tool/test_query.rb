@@ -1,0 +1,148 @@
+# `vm-trace query`: SQL over traces. That the tables are Perfetto's is proved in test_conformance.rb; here is what those files
+# do not have.
+require_relative "tool_helper"
+
+class TestQuery < Minitest::Test
+  include ToolHelper
+
+  BY_REASON_AND_METHOD = <<~SQL
+    SELECT s.name AS reason, a.display_value AS method, COUNT(*) AS count
+    FROM slice s JOIN args a ON a.arg_set_id = s.arg_set_id AND a.key = '0'
+    GROUP BY s.name, a.display_value ORDER BY count DESC
+  SQL
+
+  def query(bytes, sql)
+    with_file(bytes) do |path|
+      result = tool("query", path, sql)
+      skip "the tool was built without SQLite" if result.err.include?("built without SQLite")
+      return result
+    end
+  end
+
+  def rows(bytes, sql)
+    result = query(bytes, sql)
+    assert_equal "", result.err
+    result.out.lines.drop(1).map(&:chomp)
+  end
+
+  def test_the_query_of_the_design
+    assert_equal ['"GuardType(Fixnum)","Foo#bar (/app/foo.rb:3)",2', '"NoProfileSend","Foo#baz (/app/foo.rb:9)",1',
+                  '"SendPolymorphic","Foo#bar (/app/foo.rb:4)",1'].sort,
+                 rows(OurTrace.new.build, BY_REASON_AND_METHOD).sort
+  end
+
+  def test_durations_nest_and_ends_bring_arguments
+    trace = FxtBuilder.simple do |b|
+      b.event(:begin, "c", "outer", ts: 100, args: { "a" => 1, "b" => 1 })
+      b.event(:begin, "c", "inner", ts: 200)
+      b.event(:instant, "c", "point", ts: 250)
+      b.event(:end, "c", "inner", ts: 300)
+      b.event(:end, "c", "outer", ts: 500, args: { "b" => 2, "c" => 3 })
+    end
+    assert_equal ['"outer",400,0,"[NULL]"', '"inner",100,1,"outer"', '"point",0,2,"inner"'],
+                 rows(trace, "select s.name, s.dur, s.depth, p.name from slice s left join slice p on p.id = s.parent_id")
+    assert_equal %w["a","1" "b","2" "c","3"], rows(trace, "select key, display_value from args")
+  end
+
+  def test_events_are_sorted_by_time_before_they_are_paired
+    trace = FxtBuilder.simple do |b|
+      b.event(:end, "c", "x", ts: 300)
+      b.event(:begin, "c", "x", ts: 100)
+    end
+    assert_equal ['"x",100,200'], rows(trace, "select name, ts, dur from slice")
+  end
+
+  def test_open_duration_has_dur_minus_1
+    assert_equal ["-1"], rows(FxtBuilder.simple { |b| b.event(:begin, "c", "x", ts: 1) }, "select dur from slice")
+  end
+
+  def test_overlapping_duration_is_dropped_as_perfetto_does
+    trace = FxtBuilder.simple do |b|
+      b.event(:complete, "c", "a", ts: 100, extra: 200)
+      b.event(:complete, "c", "b", ts: 150, extra: 250)
+    end
+    assert_equal ['"a"'], rows(trace, "select name from slice")
+  end
+
+  def test_async_events_of_one_name_share_tracks_that_are_free
+    trace = FxtBuilder.simple do |b|
+      b.event(:async_begin, "c", "n", ts: 1, extra: 1)
+      b.event(:async_begin, "c", "n", ts: 2, extra: 2)
+      b.event(:async_end, "c", "n", ts: 3, extra: 1)
+      b.event(:async_begin, "c", "n", ts: 4, extra: 3)
+      b.event(:async_instant, "c", "n", ts: 5, extra: 2)
+    end
+    tracks = rows(trace, "select track_id, dur from slice order by ts").map { |row| row.split(",").map(&:to_i) }
+    assert_equal tracks[0][0], tracks[2][0]
+    refute_equal tracks[0][0], tracks[1][0]
+    assert_equal [2, -1, -1, 0], tracks.map(&:last)
+  end
+
+  def test_flow_across_processes
+    trace = FxtBuilder.simple do |b|
+      b.event(:complete, "c", "from", ts: 10, extra: 20, pid: 1, tid: 1)
+      b.event(:flow_begin, "c", "f", ts: 11, extra: 9, pid: 1, tid: 1)
+      b.event(:complete, "c", "to", ts: 30, extra: 40, pid: 2, tid: 2)
+      b.event(:flow_end, "c", "f", ts: 31, extra: 9, pid: 2, tid: 2)
+    end
+    assert_equal ['"from","to"'],
+                 rows(trace, "select a.name, b.name from flow join slice a on a.id = slice_out join slice b on b.id = slice_in")
+  end
+
+  def test_faults_are_counted_as_perfetto_counts_them
+    trace = FxtBuilder.simple do |b|
+      2.times { b.event(:instant, 99, 0, ts: 1) }
+      b.event(:counter, "c", "n", ts: 1, args: { "v" => "text" }, extra: 1)
+      b.event(:instant, 0, 0, ts: 2**63)
+    end
+    result = query(trace, "select * from stats where value > 0 order by name")
+    assert_equal ['"fuchsia_invalid_string_ref",2', '"fuchsia_non_numeric_counters",1', '"fuchsia_timestamp_overflow",1'],
+                 result.out.lines.drop(1).map(&:chomp)
+    assert_equal 1, result.status
+  end
+
+  def test_lookups_by_key_find_what_a_scan_finds
+    trace = FxtBuilder.simple { |b| 50.times { |i| b.event(:instant, "c", "n#{i}", ts: i, args: { "i" => i }) } }
+    assert_equal ['"n7"'], rows(trace, "select name from slice where id = 7")
+    assert_equal ['"n7"'], rows(trace, "select name from slice where id = '7' + 0")
+    assert_empty rows(trace, "select name from slice where id = 7.5 or id = -1 or id = 4294967295 or id = null")
+    assert_equal ["50"], rows(trace, "select count(*) from slice s join args a using (arg_set_id) where a.int_value = s.ts")
+    assert_empty rows(trace, "select * from args where arg_set_id in (0, 51, 99999999999)")
+  end
+
+  def test_several_statements_and_values
+    result = query(FxtBuilder.new, "select 1 as a, 2.5 as b, null as c, 'x\"y' as d; -- and\n select 'two' as e;")
+    assert_equal "\"a\",\"b\",\"c\",\"d\"\n1,2.500000,\"[NULL]\",\"x\"\"y\"\n\"e\"\n\"two\"\n", result.out
+  end
+
+  def test_several_files
+    with_file(OurTrace.new.build) do |path|
+      result = tool("query", path, path, BY_REASON_AND_METHOD)
+      skip "the tool was built without SQLite" if result.err.include?("built without SQLite")
+      assert_includes result.out, "\"GuardType(Fixnum)\",\"Foo#bar (/app/foo.rb:3)\",4\n"
+    end
+  end
+
+  def test_wrong_sql_gets_sqlites_message
+    { "selec 1" => 'near "selec": syntax error', "select x from slice" => "no such column: x", "select * from nothing" => "no such table: nothing",
+      "insert into slice values (1)" => /table slice may not be modified|9 columns/ }.each do |sql, message|
+      result = query(OurTrace.new.build, sql)
+      assert_match(message.is_a?(Regexp) ? message : /\Avm-trace: query: #{Regexp.escape(message)}\n\z/, result.err)
+      assert_equal 2, result.status
+    end
+  end
+
+  def test_query_without_sql
+    with_file(FxtBuilder.new) do |path|
+      result = tool("query", path)
+      skip "the tool was built without SQLite" if result.err.include?("built without SQLite")
+      assert_match(/query needs a file and SQL/, result.err)
+      assert_equal 2, result.status
+    end
+  end
+
+  def test_control_characters_are_escaped
+    trace = FxtBuilder.simple { |b| b.event(:instant, "c", "\e[31m\n", ts: 1) }
+    assert_equal ['"\\x1B[31m\\n"'], rows(trace, "select name from slice")
+  end
+end

@@ -1,0 +1,70 @@
+# What the tests of the command-line tool share. VM_TRACE names the tool.
+require "minitest/autorun"
+require "json"
+require "open3"
+require "tempfile"
+require "tmpdir"
+require_relative "fxt_builder"
+
+module ToolHelper
+  ROOT = File.expand_path("../..", __dir__)
+  TOOL = File.expand_path(ENV["VM_TRACE"] || File.join(ROOT, "build/tool/vm-trace"), ROOT)
+  CONFORMANCE = ENV["CONFORMANCE"] || File.expand_path("../shared/conformance", ROOT)
+  TRACES = File.join(ROOT, "test/traces")
+
+  Result = Struct.new(:out, :err, :status)
+
+  # Runs the tool; its output is taken as UTF-8, however broken.
+  def tool(*args, stdin: "", tool: TOOL)
+    out, err, status = Open3.capture3({ "LC_ALL" => "C.UTF-8" }, tool, *args, stdin_data: stdin, binmode: true)
+    flunk "#{args.inspect}: killed by signal #{status.termsig}\n#{err}" if status.signaled?
+    Result.new(out.force_encoding("UTF-8"), err.force_encoding("UTF-8"), status.exitstatus)
+  end
+
+  def with_file(bytes, name = "trace.fxt")
+    bytes = bytes.bytes if bytes.is_a?(FxtBuilder)
+    Dir.mktmpdir do |dir|
+      path = File.join(dir, name)
+      File.binwrite(path, bytes)
+      yield path
+    end
+  end
+
+  def check(bytes, *options)
+    with_file(bytes) do |path|
+      result = tool("check", *options, path)
+      result.err.gsub!(path, "F")
+      result.out.gsub!(path, "F")
+      return result
+    end
+  end
+
+  # The file has this fault and no other, at that place.
+  def assert_fault(offset, message, bytes, status: 1)
+    result = check(bytes)
+    assert_equal "vm-trace: F: offset #{offset}: #{message}\n", result.err
+    assert_equal status, result.status
+    assert_empty result.out
+  end
+
+  def assert_fine(bytes)
+    result = check(bytes)
+    assert_equal "", result.err
+    assert_match(/\AF: ok: \d+ records, \d+ events, \d+ chunks\n\z/, result.out)
+    assert_equal 0, result.status
+  end
+
+  def dump(bytes)
+    with_file(bytes) do |path|
+      result = tool("dump", path)
+      result.err.gsub!(path, "F")
+      return result, result.out.each_line.map { |line| JSON.parse(line) }
+    end
+  end
+
+  def conformance_files
+    files = Dir[File.join(CONFORMANCE, "*.fxt")].sort
+    skip "no conformance files in ../shared/conformance (CONFORMANCE=DIR names another place)" if files.empty?
+    files
+  end
+end

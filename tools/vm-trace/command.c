@@ -1,0 +1,27 @@
+/* command.c - what the commands share. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+
+bool
+read_file(struct reader *reader, const char *file, struct fxt_visitor *visitor, struct diag *diag)
+{
+    visitor->fault = diag_fault;
+    visitor->fault_context = diag;
+    int error = reader_read(reader, file, visitor);
+    if (error == 0) return true;
+    char text[256];
+    snprintf(text, sizeof text, "cannot be opened: %s", strerror(error));
+    diag_file(file, text);
+    return false;
+}
+
+enum status
+finish_output(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return STATUS_FINE;
+    fprintf(stderr, "vm-trace: cannot write to standard output: %s\n", strerror(errno));
+    return STATUS_CANNOT_READ;
+}

@@ -1,0 +1,426 @@
+/* contract.c - see contract.h */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "contract.h"
+#include "escape.h"
+#include "map.h"
+#include "words.h"
+#include "xalloc.h"
+
+enum { CLOCKS_MAX = 256 * 1024 };
+
+/* The last times of one thread within one provider. Three of them: an exit that may recompile carries the time before the JIT
+ * acted on it, and is written after the spans and the sites' counts that come of that action. */
+enum clock { CLOCK_EXITS, CLOCK_TRACE, CLOCK_SPANS, CLOCKS };
+
+struct clocks {
+    int64_t last_ns[CLOCKS];
+};
+
+struct contract {
+    struct reader *reader;
+    bool ours;
+    bool said_late; /* that settings are not first */
+    bool summarized;
+    uint64_t rates[2]; /* K of exits, of fallbacks */
+
+    uint64_t events; /* before the summary */
+    uint64_t settings;
+    int64_t settings_ns;
+    int64_t first_ns;
+    uint64_t first_offset;
+    int64_t last_ns;
+    uint64_t last_offset;
+    int64_t summary_ns;
+    uint64_t summary_offset;
+
+    uint64_t recorded_exits;
+    uint64_t site_exits;
+    uint64_t site_fallbacks;
+    uint64_t sites;
+    uint64_t losses; /* sum of loss events */
+    bool has_exits, has_fallbacks, has_events, has_sampled, has_sites, has_lost;
+    uint64_t summary_exits, summary_fallbacks, summary_events, summary_sampled, summary_sites, summary_lost;
+
+    struct map clock_of_thread;
+    struct clocks *clocks;
+    uint32_t clock_count;
+    uint32_t clock_capacity;
+};
+
+struct contract *
+contract_new(struct reader *reader)
+{
+    struct contract *contract = xcalloc(1, sizeof *contract);
+    contract->reader = reader;
+    contract->rates[0] = contract->rates[1] = 1;
+    return contract;
+}
+
+void
+contract_free(struct contract *contract)
+{
+    if (contract == NULL) return;
+    map_free(&contract->clock_of_thread);
+    free(contract->clocks);
+    free(contract);
+}
+
+bool
+contract_ended(const struct contract *contract)
+{
+    return contract->ours && contract->summarized;
+}
+
+#define FAULT(contract, event, ...) reader_fault((contract)->reader, FXT_FAULT_CONTRACT, (event)->offset, __VA_ARGS__)
+
+/* An event's category and name as printable text. */
+struct event_name {
+    char text[200];
+};
+
+static const char *
+name_of(struct event_name *name, const struct fxt_event *event)
+{
+    char category[40], own[140];
+    snprintf(name->text, sizeof name->text, "%s %s", escape_into(category, sizeof category, event->category),
+             escape_into(own, sizeof own, event->name));
+    return name->text;
+}
+
+/* --- arguments ------------------------------------------------------------------- */
+
+static void
+require_string(struct contract *contract, const struct fxt_event *event, uint32_t word)
+{
+    const struct fxt_arg *arg = fxt_event_arg(event, word);
+    if (arg != NULL && arg->type == FXT_ARG_STRING) return;
+    struct event_name name;
+    FAULT(contract, event, "%s %s argument %s", name_of(&name, event), arg ? "has no string as its" : "lacks its",
+          pool_string(reader_pool(contract->reader), word).ptr);
+}
+
+static bool
+require_uint(struct contract *contract, const struct fxt_event *event, uint32_t word, uint64_t *value_out)
+{
+    const struct fxt_arg *arg = fxt_event_arg(event, word);
+    if (fxt_arg_uint(arg, value_out)) return true;
+    struct event_name name;
+    FAULT(contract, event, "%s %s argument %s", name_of(&name, event),
+          arg ? "has no whole number from 0 on as its" : "lacks its",
+          pool_string(reader_pool(contract->reader), word).ptr);
+    return false;
+}
+
+/* Nothing is said when it is not there. */
+static bool
+optional_uint(struct contract *contract, const struct fxt_event *event, uint32_t word, uint64_t *value_out)
+{
+    return fxt_event_arg(event, word) != NULL && require_uint(contract, event, word, value_out);
+}
+
+static void
+check_no_doubles(struct contract *contract, const struct fxt_event *event)
+{
+    for (unsigned i = 1; i < event->arg_count; i++) {
+        for (unsigned j = 0; j < i; j++) {
+            if (!fxt_string_equal(event->args[i].name, event->args[j].name)) continue;
+            char key[64];
+            struct event_name name;
+            FAULT(contract, event, "%s has two arguments %s", name_of(&name, event),
+                  escape_into(key, sizeof key, event->args[i].name));
+            return;
+        }
+    }
+}
+
+/* Frames "0", "1", ... without a gap, then "10+" where there are more than ten. */
+static void
+check_backtrace(struct contract *contract, const struct fxt_event *event)
+{
+    unsigned present = 0;
+    struct event_name name;
+    for (unsigned i = 0; i < event->arg_count; i++) {
+        uint32_t word = event->args[i].name.id;
+        if (word < WORD_FRAME_0 || word > WORD_FRAME_REST) continue;
+        present |= 1u << (word - WORD_FRAME_0);
+        if (event->args[i].type == FXT_ARG_STRING) continue;
+        FAULT(contract, event, "%s: frame %s is not a string", name_of(&name, event),
+              pool_string(reader_pool(contract->reader), word).ptr);
+    }
+    if (!(present & 1)) {
+        FAULT(contract, event, "%s lacks its argument 0, the innermost frame", name_of(&name, event));
+    }
+    else if (present & (present + 1)) {
+        unsigned missing = (unsigned)__builtin_ctz(~present);
+        FAULT(contract, event, "%s has a gap in its backtrace: frame %u is missing", name_of(&name, event), missing);
+    }
+}
+
+/* --- exits ------------------------------------------------------------------------- */
+
+static void
+check_weight(struct contract *contract, const struct fxt_event *event, uint64_t rate)
+{
+    const struct fxt_arg *arg = fxt_event_arg(event, WORD_WEIGHT);
+    struct event_name name;
+    uint64_t weight;
+    if (arg == NULL) {
+        if (rate <= 1) return;
+        FAULT(contract, event, "%s lacks its argument weight, though one in %" PRIu64 " is recorded", name_of(&name, event),
+              rate);
+    }
+    else if (rate <= 1) {
+        FAULT(contract, event, "%s has an argument weight, though all are recorded", name_of(&name, event));
+    }
+    else if (!fxt_arg_uint(arg, &weight)) {
+        FAULT(contract, event, "%s: weight is not a whole number", name_of(&name, event));
+    }
+    else if (weight != rate) {
+        FAULT(contract, event, "%s: weight is %" PRIu64 ", though one in %" PRIu64 " is recorded", name_of(&name, event), weight,
+              rate);
+    }
+}
+
+static void
+check_outcome(struct contract *contract, const struct fxt_event *event)
+{
+    const struct fxt_arg *arg = fxt_event_arg(event, WORD_OUTCOME);
+    struct event_name name;
+    if (event->category.id != WORD_RECOMPILE_EXIT) {
+        if (arg != NULL) FAULT(contract, event, "%s has an argument outcome", name_of(&name, event));
+        return;
+    }
+    require_string(contract, event, WORD_OUTCOME);
+    if (arg == NULL || arg->type != FXT_ARG_STRING) return;
+    switch (arg->string.id) {
+      case WORD_PROFILING:
+      case WORD_INVALIDATED:
+      case WORD_ALREADY_INVALIDATED:
+      case WORD_VERSION_LIMIT:
+        return;
+    }
+    char outcome[64];
+    FAULT(contract, event, "%s has the unknown outcome %s", name_of(&name, event),
+          escape_into(outcome, sizeof outcome, arg->string));
+}
+
+static void
+check_exit(struct contract *contract, const struct fxt_event *event)
+{
+    uint64_t version;
+    bool fallback = event->category.id == WORD_FALLBACK;
+    check_backtrace(contract, event);
+    require_string(contract, event, WORD_INSN);
+    require_uint(contract, event, WORD_VERSION, &version);
+    check_weight(contract, event, contract->rates[fallback]);
+    check_outcome(contract, event);
+    contract->recorded_exits += !fallback;
+}
+
+/* --- events of category trace -------------------------------------------------------- */
+
+static void
+read_settings(struct contract *contract, const struct fxt_event *event)
+{
+    if (contract->settings++ == 0) {
+        contract->settings_ns = event->ts_ns;
+        if (contract->events > 0 && !contract->said_late) {
+            contract->said_late = true;
+            FAULT(contract, event, "trace settings is not the first event of the file");
+        }
+    }
+    static const uint32_t words[2] = {WORD_EXIT_RATE, WORD_FALLBACK_RATE};
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t rate;
+        if (optional_uint(contract, event, words[i], &rate)) contract->rates[i] = rate;
+    }
+}
+
+static void
+check_site(struct contract *contract, const struct fxt_event *event)
+{
+    uint64_t hits = 0, sampled = 0, version;
+    require_string(contract, event, WORD_REASON);
+    require_string(contract, event, WORD_KIND);
+    require_string(contract, event, WORD_INSN);
+    require_string(contract, event, WORD_LOCATION);
+    require_uint(contract, event, WORD_VERSION, &version);
+    contract->sites++;
+    bool counted = require_uint(contract, event, WORD_HITS, &hits);
+    if (counted && optional_uint(contract, event, WORD_SAMPLED, &sampled) && sampled > hits) {
+        FAULT(contract, event, "trace site: %" PRIu64 " sampled of %" PRIu64 " hits", sampled, hits);
+    }
+    const struct fxt_arg *kind = fxt_event_arg(event, WORD_KIND);
+    if (kind == NULL || kind->type != FXT_ARG_STRING) return;
+    switch (kind->string.id) {
+      case WORD_SIDE_EXIT:
+      case WORD_RECOMPILE_EXIT: contract->site_exits += hits; return;
+      case WORD_FALLBACK: contract->site_fallbacks += hits; return;
+    }
+    char text[64];
+    FAULT(contract, event, "trace site has the unknown kind %s", escape_into(text, sizeof text, kind->string));
+}
+
+static void
+read_summary(struct contract *contract, const struct fxt_event *event)
+{
+    if (contract->summarized) {
+        FAULT(contract, event, "a second trace summary; the first is at offset %" PRIu64, contract->summary_offset);
+        return;
+    }
+    contract->summarized = true;
+    contract->summary_ns = event->ts_ns;
+    contract->summary_offset = event->offset;
+    contract->has_exits = require_uint(contract, event, WORD_EXITS, &contract->summary_exits);
+    contract->has_events = require_uint(contract, event, WORD_EVENTS, &contract->summary_events);
+    contract->has_lost = require_uint(contract, event, WORD_LOST, &contract->summary_lost);
+    contract->has_fallbacks = optional_uint(contract, event, WORD_FALLBACKS, &contract->summary_fallbacks);
+    contract->has_sampled = optional_uint(contract, event, WORD_SAMPLED, &contract->summary_sampled);
+    contract->has_sites = optional_uint(contract, event, WORD_SITES, &contract->summary_sites);
+}
+
+static void
+check_trace_event(struct contract *contract, const struct fxt_event *event)
+{
+    uint64_t lost;
+    switch (event->name.id) {
+      case WORD_SETTINGS: read_settings(contract, event); break;
+      case WORD_SITE: check_site(contract, event); break;
+      case WORD_SUMMARY: read_summary(contract, event); break;
+      case WORD_LOSS:
+        require_string(contract, event, WORD_REASON);
+        if (require_uint(contract, event, WORD_LOST, &lost)) contract->losses += lost;
+        break;
+    }
+}
+
+/* --- all events ------------------------------------------------------------------------ */
+
+static void
+check_kind(struct contract *contract, const struct fxt_event *event)
+{
+    const char *kind;
+    bool right;
+    struct event_name name;
+    switch (event->category.id) {
+      case WORD_SIDE_EXIT:
+      case WORD_RECOMPILE_EXIT:
+      case WORD_FALLBACK:
+      case WORD_TRACE:
+        kind = "an instant";
+        right = event->type == FXT_EVENT_INSTANT;
+        break;
+      case WORD_COMPILE:
+      case WORD_INVALIDATION:
+        kind = "a duration";
+        right = event->type >= FXT_EVENT_DURATION_BEGIN && event->type <= FXT_EVENT_DURATION_COMPLETE;
+        break;
+      case WORD_REPROFILE:
+        kind = "an async event";
+        right = event->type >= FXT_EVENT_ASYNC_BEGIN && event->type <= FXT_EVENT_ASYNC_END;
+        break;
+      default: {
+        char category[64];
+        FAULT(contract, event, "unknown category %s", escape_into(category, sizeof category, event->category));
+        return;
+      }
+    }
+    if (!right) FAULT(contract, event, "%s is not %s", name_of(&name, event), kind);
+}
+
+static struct clocks *
+clocks_of(struct contract *contract, const struct fxt_event *event)
+{
+    uint64_t key = (uint64_t)event->provider << 32 | event->tid;
+    uint32_t index = map_get(&contract->clock_of_thread, key);
+    if (index != MAP_NONE) return &contract->clocks[index];
+    if (contract->clock_count == CLOCKS_MAX) return NULL;
+    if (contract->clock_count == contract->clock_capacity) {
+        contract->clock_capacity = contract->clock_capacity ? contract->clock_capacity * 2 : 16;
+        contract->clocks = xrealloc(contract->clocks, contract->clock_capacity, sizeof *contract->clocks);
+    }
+    map_set(&contract->clock_of_thread, key, contract->clock_count);
+    contract->clocks[contract->clock_count] = (struct clocks){0};
+    return &contract->clocks[contract->clock_count++];
+}
+
+static void
+check_time(struct contract *contract, const struct fxt_event *event)
+{
+    struct clocks *clocks = clocks_of(contract, event);
+    if (clocks == NULL) return;
+    enum clock clock = event->type != FXT_EVENT_INSTANT ? CLOCK_SPANS : event->category.id == WORD_TRACE ? CLOCK_TRACE : CLOCK_EXITS;
+    int64_t *last_ns = &clocks->last_ns[clock];
+    int64_t now_ns = event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns;
+    if (now_ns < *last_ns) {
+        struct event_name name;
+        FAULT(contract, event, "%s: time runs back on thread %" PRIu32 ", from %" PRId64 " to %" PRId64 " ns",
+              name_of(&name, event), event->tid, *last_ns, now_ns);
+        return;
+    }
+    *last_ns = now_ns;
+}
+
+void
+contract_event(struct contract *contract, const struct fxt_event *event)
+{
+    bool tells = event->category.id == WORD_TRACE && (event->name.id == WORD_SETTINGS || event->name.id == WORD_SUMMARY);
+    if (tells && !contract->ours) {
+        contract->ours = true;
+        if (event->name.id == WORD_SUMMARY) FAULT(contract, event, "the file has no trace settings before its summary");
+        if (event->name.id == WORD_SUMMARY) contract->said_late = true;
+    }
+    bool summary = event->category.id == WORD_TRACE && event->name.id == WORD_SUMMARY;
+    if (contract->ours) {
+        check_kind(contract, event);
+        check_no_doubles(contract, event);
+        check_time(contract, event);
+        switch (event->category.id) {
+          case WORD_SIDE_EXIT:
+          case WORD_RECOMPILE_EXIT:
+          case WORD_FALLBACK: check_exit(contract, event); break;
+          case WORD_TRACE: check_trace_event(contract, event); break;
+        }
+    }
+    if (contract->events == 0 || event->ts_ns < contract->first_ns) {
+        contract->first_ns = event->ts_ns;
+        contract->first_offset = event->offset;
+    }
+    if (summary) return;
+    contract->events++;
+    if (event->ts_ns > contract->last_ns) {
+        contract->last_ns = event->ts_ns;
+        contract->last_offset = event->offset;
+    }
+}
+
+static void
+compare(struct contract *contract, bool said, uint64_t summary, uint64_t found, const char *what, const char *where)
+{
+    if (!said || summary == found) return;
+    reader_fault(contract->reader, FXT_FAULT_CONTRACT, contract->summary_offset,
+                 "trace summary says %s: %" PRIu64 ", but %s: %" PRIu64, what, summary, where, found);
+}
+
+void
+contract_finish(struct contract *contract)
+{
+    if (!contract->ours) return;
+    if (contract->settings > 0 && contract->first_ns < contract->settings_ns) {
+        reader_fault(contract->reader, FXT_FAULT_CONTRACT, contract->first_offset, "event is earlier than trace settings");
+    }
+    if (!contract->summarized) return; /* the program did not end in good order: nothing to compare with */
+    if (contract->last_ns > contract->summary_ns) {
+        reader_fault(contract->reader, FXT_FAULT_CONTRACT, contract->last_offset, "event is later than trace summary");
+    }
+    compare(contract, contract->has_events, contract->summary_events, contract->events, "events", "the file holds");
+    compare(contract, contract->has_sampled, contract->summary_sampled, contract->recorded_exits, "sampled", "exits in the file");
+    compare(contract, contract->has_lost, contract->summary_lost, contract->losses, "lost", "loss events add up to");
+    if (contract->has_lost && contract->summary_lost > 0) return; /* then sites may be missing too */
+    compare(contract, contract->has_sites, contract->summary_sites, contract->sites, "sites", "the file holds");
+    compare(contract, contract->has_exits, contract->summary_exits, contract->site_exits, "exits", "hits of the sites add up to");
+    compare(contract, contract->has_fallbacks, contract->summary_fallbacks, contract->site_fallbacks, "fallbacks",
+            "hits of the sites add up to");
+}

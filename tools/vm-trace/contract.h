@@ -1,0 +1,21 @@
+#ifndef CONTRACT_H
+#define CONTRACT_H
+/* contract.h - checks that a trace of our tracer keeps the event contract (doc/events.md).
+ *
+ * A trace is ours when it has a trace/settings or trace/summary event; nothing is asked of others. What the contract does not
+ * speak of (more arguments, more kinds of trace events) is let pass.
+ */
+#include "reader.h"
+
+struct contract;
+
+struct contract *contract_new(struct reader *reader);
+void contract_free(struct contract *contract);
+/* Each event of the file, in the file's order. Reports faults through the reader. */
+void contract_event(struct contract *contract, const struct fxt_event *event);
+/* What can only be said at the end: counts, order. */
+void contract_finish(struct contract *contract);
+/* True when the trace is ours and its program ended in good order: nothing may be left open then. */
+bool contract_ended(const struct contract *contract);
+
+#endif

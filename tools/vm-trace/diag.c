@@ -1,0 +1,72 @@
+/* diag.c - see diag.h */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "diag.h"
+#include "escape.h"
+
+enum status
+worse(enum status a, enum status b)
+{
+    return a > b ? a : b;
+}
+
+void
+print_file_name(FILE *out, const char *file)
+{
+    if (strcmp(file, "-") == 0) file = "standard input";
+    print_escaped(out, (struct fxt_string){.ptr = file, .len = (uint32_t)strlen(file)});
+}
+
+void
+diag_file(const char *file, const char *text)
+{
+    fputs("vm-trace: ", stderr);
+    print_file_name(stderr, file);
+    fprintf(stderr, ": %s\n", text);
+}
+
+struct diag
+diag_new(const char *file, uint64_t shown_most)
+{
+    return (struct diag){.file = file, .shown_most = shown_most};
+}
+
+static enum status
+status_of(const struct fxt_fault *fault)
+{
+    if (fault->severity == FXT_WARNING) return STATUS_FINE;
+    switch (fault->code) {
+      case FXT_FAULT_NOT_A_TRACE: return STATUS_NOT_A_TRACE;
+      case FXT_FAULT_READ_FAILED: return STATUS_CANNOT_READ;
+      default: return STATUS_FAULTS;
+    }
+}
+
+void
+diag_fault(void *context, const struct fxt_fault *fault)
+{
+    struct diag *diag = context;
+    if (fault->severity == FXT_WARNING) diag->warnings++;
+    else diag->faults++;
+    diag->worst = worse(diag->worst, status_of(fault));
+    if (diag->shown >= diag->shown_most) return;
+    diag->shown++;
+    fputs("vm-trace: ", stderr);
+    print_file_name(stderr, diag->file);
+    fprintf(stderr, ": offset %" PRIu64 ": %s%s\n", fault->offset, fault->severity == FXT_WARNING ? "warning: " : "",
+            fault->text);
+}
+
+enum status
+diag_finish(struct diag *diag)
+{
+    uint64_t all = diag->faults + diag->warnings;
+    if (all <= diag->shown) return diag->worst;
+    fputs("vm-trace: ", stderr);
+    print_file_name(stderr, diag->file);
+    fprintf(stderr, ": %" PRIu64 " more faults and warnings are not shown (check --max-faults=N shows more)\n",
+            all - diag->shown);
+    return diag->worst;
+}

@@ -1,0 +1,156 @@
+/* model_sched.c - scheduling: who ran on which CPU, and the states of threads in between. */
+#include <stdlib.h>
+
+#include "model.h"
+#include "xalloc.h"
+
+struct scheduled {
+    uint32_t pid;
+    uint32_t tid;
+    int64_t last_ts;
+    uint32_t slice; /* its open rows, or MODEL_NONE */
+    uint32_t state;
+};
+
+struct model_scheduling {
+    struct map by_tid; /* all 64 bits of it */
+    MODEL_ARRAY(struct scheduled) threads;
+};
+
+static struct scheduled *
+get(struct model *model, uint64_t tid)
+{
+    if (model->scheduling == NULL) model->scheduling = xcalloc(1, sizeof *model->scheduling);
+    struct model_scheduling *all = model->scheduling;
+    uint32_t index = map_get(&all->by_tid, tid);
+    if (index == MAP_NONE) {
+        index = all->threads.count;
+        make_room(all->threads.list, all->threads.count, all->threads.capacity);
+        all->threads.list[all->threads.count++] =
+            (struct scheduled){.tid = (uint32_t)tid, .slice = MODEL_NONE, .state = MODEL_NONE};
+        map_set(&all->by_tid, tid, index);
+    }
+    return &all->threads.list[index];
+}
+
+void
+model_thread_process(struct model *model, uint64_t tid, uint64_t pid)
+{
+    get(model, tid)->pid = (uint32_t)pid;
+}
+
+static const char *
+state_name(unsigned state)
+{
+    static const char *const names[] = {"R", "R", "T", "S", "Z", "X"};
+    return state < sizeof names / sizeof *names ? names[state] : NULL;
+}
+
+/* Ends the thread's open state and begins another. */
+static void
+new_state(struct model *model, struct scheduled *thread, uint32_t utid, int64_t ts, uint32_t cpu, const char *state,
+          uint32_t waker, uint32_t waker_state)
+{
+    if (thread->state != MODEL_NONE) model->states.list[thread->state].dur = ts - thread->last_ts;
+    thread->last_ts = ts;
+    thread->state = model->states.count;
+    make_room(model->states.list, model->states.count, model->states.capacity);
+    model->states.list[model->states.count++] = (struct model_state){
+        .ts = ts, .dur = -1, .cpu = cpu, .utid = utid, .state = state, .waker = waker, .waker_state = waker_state};
+}
+
+static void
+switch_from(struct model *model, uint64_t tid, int64_t ts, uint32_t cpu, unsigned state)
+{
+    struct scheduled *thread = get(model, tid);
+    uint32_t utid = model_thread(model, thread->tid, thread->pid);
+    if (thread->slice != MODEL_NONE) {
+        model->scheds.list[thread->slice].dur = ts - thread->last_ts;
+        model->scheds.list[thread->slice].end_state = state_name(state);
+        thread->slice = MODEL_NONE;
+    }
+    new_state(model, thread, utid, ts, cpu, state_name(state), MODEL_NONE, MODEL_NONE);
+}
+
+static void
+switch_to(struct model *model, uint64_t tid, int64_t ts, uint32_t cpu, int32_t priority)
+{
+    struct scheduled *thread = get(model, tid);
+    uint32_t utid = model_thread(model, thread->tid, thread->pid);
+    thread->slice = model->scheds.count;
+    make_room(model->scheds.list, model->scheds.count, model->scheds.capacity);
+    model->scheds.list[model->scheds.count++] =
+        (struct model_sched){.ts = ts, .dur = -1, .cpu = cpu, .utid = utid, .priority = priority};
+    new_state(model, thread, utid, ts, cpu, "Running", MODEL_NONE, MODEL_NONE);
+}
+
+static void
+wake(struct model *model, uint64_t tid, int64_t ts, uint32_t cpu, const uint64_t *waker_tid, uint32_t waker)
+{
+    struct scheduled *thread = get(model, tid);
+    uint32_t utid = model_thread(model, thread->tid, thread->pid);
+    uint32_t waker_state = thread->state; /* without a waker it woke by itself */
+    if (waker_tid != NULL) {
+        uint32_t index = map_get(&model->scheduling->by_tid, *waker_tid);
+        waker_state = index == MAP_NONE ? MODEL_NONE : model->scheduling->threads.list[index].state;
+    }
+    new_state(model, thread, utid, ts, cpu, "W", waker_tid != NULL ? waker : utid, waker_state);
+}
+
+/* An argument that must be an int32. False when it is something else: the record is dropped. */
+static bool
+weight_arg(const struct fxt_sched *sched, const char *name, int32_t *weight_out)
+{
+    *weight_out = 0;
+    for (unsigned i = 0; i < sched->arg_count; i++) {
+        if (!fxt_string_is(sched->args[i].name, name)) continue;
+        if (sched->args[i].type != FXT_ARG_INT32) return false;
+        *weight_out = (int32_t)sched->args[i].i64;
+    }
+    return true;
+}
+
+void
+model_scheduled(struct model *model, const struct fxt_sched *sched)
+{
+    const int32_t idle = INT32_MIN;
+    int32_t in = sched->in_priority, out = sched->out_priority;
+    get(model, sched->out_tid); /* both are known from here on, as wakers too */
+    if (sched->type != FXT_SCHED_WAKEUP) get(model, sched->in_tid);
+    switch (sched->type) {
+      case FXT_SCHED_LEGACY_SWITCH:
+        if (get(model, sched->out_tid)->pid != 0 || out != 0) {
+            switch_from(model, sched->out_tid, sched->ts_ns, sched->cpu, sched->out_state);
+        }
+        if (get(model, sched->in_tid)->pid != 0 || in != 0) switch_to(model, sched->in_tid, sched->ts_ns, sched->cpu, in);
+        break;
+      case FXT_SCHED_SWITCH:
+        if (!weight_arg(sched, "incoming_weight", &in) || !weight_arg(sched, "outgoing_weight", &out)) break;
+        if (out != idle) switch_from(model, sched->out_tid, sched->ts_ns, sched->cpu, sched->out_state);
+        if (in != idle) switch_to(model, sched->in_tid, sched->ts_ns, sched->cpu, in);
+        break;
+      case FXT_SCHED_WAKEUP: {
+        const uint64_t *waker_tid = NULL;
+        uint32_t waker = MODEL_NONE;
+        if (!weight_arg(sched, "weight", &in)) break;
+        for (unsigned i = 0; i < sched->arg_count; i++) {
+            if (!fxt_string_is(sched->args[i].name, "waker")) continue;
+            if (sched->args[i].type != FXT_ARG_KOID) return;
+            waker_tid = &sched->args[i].u64;
+            waker = model_any_thread(model, (uint32_t)*waker_tid);
+        }
+        if (in != idle) wake(model, sched->out_tid, sched->ts_ns, sched->cpu, waker_tid, waker);
+        break;
+      }
+    }
+}
+
+void
+model_sched_end(struct model *model)
+{
+    if (model->scheduling == NULL) return;
+    map_free(&model->scheduling->by_tid);
+    free(model->scheduling->threads.list);
+    free(model->scheduling);
+    model->scheduling = NULL;
+}

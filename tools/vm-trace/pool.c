@@ -1,0 +1,201 @@
+/* pool.c - see pool.h. Bytes lie in blocks that never move, so pointers into them stay good. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "map.h"
+#include "pool.h"
+#include "words.h"
+
+enum { BLOCK_BYTES = 256 * 1024 };
+
+struct entry {
+    const char *ptr;
+    uint32_t len;
+    uint32_t hash;
+};
+
+struct block {
+    struct block *next;
+    size_t used;
+    size_t size;
+    char bytes[];
+};
+
+struct pool {
+    struct budget *budget;
+    struct entry *entries; /* by number; entry 0 is the empty string that stands for STRING_NONE */
+    uint32_t count;
+    uint32_t capacity;
+    uint32_t *slots; /* numbers; STRING_NONE where free */
+    size_t slot_count;
+    struct block *blocks;
+};
+
+static uint32_t
+hash_bytes(const char *ptr, size_t len)
+{
+    uint64_t hash = len * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t word;
+    for (; len >= sizeof word; ptr += sizeof word, len -= sizeof word) {
+        memcpy(&word, ptr, sizeof word);
+        hash = mix64(hash ^ word);
+    }
+    word = 0;
+    memcpy(&word, ptr, len);
+    return (uint32_t)mix64(hash ^ word);
+}
+
+static size_t
+slot_of(const struct pool *pool, const char *ptr, size_t len, uint32_t hash)
+{
+    size_t slot = hash & (pool->slot_count - 1);
+    for (;; slot = (slot + 1) & (pool->slot_count - 1)) {
+        uint32_t id = pool->slots[slot];
+        if (id == STRING_NONE) return slot;
+        const struct entry *entry = &pool->entries[id];
+        if (entry->hash == hash && entry->len == len && memcmp(entry->ptr, ptr, len) == 0) return slot;
+    }
+}
+
+static bool
+grow_slots(struct pool *pool)
+{
+    size_t count = pool->slot_count * 2;
+    if (!budget_take(pool->budget, count * sizeof *pool->slots)) return false;
+    budget_give_back(pool->budget, pool->slot_count * sizeof *pool->slots);
+    free(pool->slots);
+    pool->slots = xcalloc(count, sizeof *pool->slots);
+    pool->slot_count = count;
+    for (uint32_t id = 1; id < pool->count; id++) {
+        size_t slot = pool->entries[id].hash & (count - 1);
+        while (pool->slots[slot] != STRING_NONE) slot = (slot + 1) & (count - 1);
+        pool->slots[slot] = id;
+    }
+    return true;
+}
+
+static bool
+grow_entries(struct pool *pool)
+{
+    if (!budget_take(pool->budget, pool->capacity * sizeof *pool->entries)) return false;
+    pool->capacity *= 2;
+    pool->entries = xrealloc(pool->entries, pool->capacity, sizeof *pool->entries);
+    return true;
+}
+
+static const char *
+keep_bytes(struct pool *pool, const char *ptr, size_t len)
+{
+    struct block *block = pool->blocks;
+    if (block == NULL || len + 1 > block->size - block->used) {
+        size_t size = len + 1 > BLOCK_BYTES ? len + 1 : BLOCK_BYTES;
+        if (!budget_take(pool->budget, sizeof *block + size)) return NULL;
+        block = xrealloc(NULL, 1, sizeof *block + size);
+        *block = (struct block){.next = pool->blocks, .size = size};
+        pool->blocks = block;
+    }
+    char *kept = block->bytes + block->used;
+    memcpy(kept, ptr, len);
+    kept[len] = '\0';
+    block->used += len + 1;
+    return kept;
+}
+
+uint32_t
+pool_find(const struct pool *pool, const char *ptr, size_t len)
+{
+    return pool->slots[slot_of(pool, ptr, len, hash_bytes(ptr, len))];
+}
+
+uint32_t
+pool_intern(struct pool *pool, const char *ptr, size_t len)
+{
+    uint32_t hash = hash_bytes(ptr, len);
+    size_t slot = slot_of(pool, ptr, len, hash);
+    if (pool->slots[slot] != STRING_NONE) return pool->slots[slot];
+
+    if (pool->count == pool->capacity && !grow_entries(pool)) return STRING_NONE;
+    if ((size_t)pool->count * 2 >= pool->slot_count) {
+        if (!grow_slots(pool)) return STRING_NONE;
+        slot = slot_of(pool, ptr, len, hash);
+    }
+    const char *kept = keep_bytes(pool, ptr, len);
+    if (kept == NULL) return STRING_NONE;
+    uint32_t id = pool->count++;
+    pool->entries[id] = (struct entry){.ptr = kept, .len = (uint32_t)len, .hash = hash};
+    pool->slots[slot] = id;
+    return id;
+}
+
+struct fxt_string
+pool_string(const struct pool *pool, uint32_t id)
+{
+    const struct entry *entry = &pool->entries[id];
+    return (struct fxt_string){.ptr = entry->ptr, .len = entry->len, .id = id};
+}
+
+uint32_t
+pool_size(const struct pool *pool)
+{
+    return pool->count;
+}
+
+uint32_t
+pool_id(struct pool *pool, struct fxt_string string)
+{
+    return string.id != STRING_NONE ? string.id : pool_intern(pool, string.ptr, string.len);
+}
+
+struct pool *
+pool_new(struct budget *budget)
+{
+    struct pool *pool = xcalloc(1, sizeof *pool);
+    pool->budget = budget;
+    pool->capacity = 1024;
+    pool->entries = xcalloc(pool->capacity, sizeof *pool->entries);
+    pool->entries[0] = (struct entry){.ptr = ""};
+    pool->count = 1;
+    pool->slot_count = 4096;
+    pool->slots = xcalloc(pool->slot_count, sizeof *pool->slots);
+    /* What a pool starts with is not counted: it must be there for the smallest budget too. */
+    budget->limit_bytes += pool->capacity * sizeof *pool->entries + pool->slot_count * sizeof *pool->slots +
+                           sizeof(struct block) + BLOCK_BYTES;
+    budget_take(budget, pool->capacity * sizeof *pool->entries + pool->slot_count * sizeof *pool->slots);
+#define INTERN_WORD(name, text) pool_intern(pool, text, sizeof(text) - 1);
+    WORDS(INTERN_WORD)
+#undef INTERN_WORD
+    return pool;
+}
+
+void
+pool_free(struct pool *pool)
+{
+    if (pool == NULL) return;
+    for (struct block *block = pool->blocks, *next; block != NULL; block = next) {
+        next = block->next;
+        free(block);
+    }
+    free(pool->entries);
+    free(pool->slots);
+    free(pool);
+}
+
+bool
+fxt_string_is(struct fxt_string string, const char *text)
+{
+    return string.len == strlen(text) && memcmp(string.ptr, text, string.len) == 0;
+}
+
+bool
+fxt_string_equal(struct fxt_string a, struct fxt_string b)
+{
+    return a.len == b.len && memcmp(a.ptr, b.ptr, a.len) == 0;
+}
+
+int
+fxt_string_compare(struct fxt_string a, struct fxt_string b)
+{
+    uint32_t shared = a.len < b.len ? a.len : b.len;
+    int order = memcmp(a.ptr, b.ptr, shared);
+    return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
+}
