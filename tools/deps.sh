@@ -30,6 +30,7 @@ missing_packages() {
 #include <stddef.h>
 #include <stdint.h>
 #include <setjmp.h>' || echo libcmocka-dev
+    has_header sqlite3.h || echo libsqlite3-dev # for vm-trace query
     # git fetches the base's source over https where it is nowhere on this machine.
     has_certificates || echo ca-certificates
 }

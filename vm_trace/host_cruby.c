@@ -48,6 +48,31 @@ cfunc_method_p(const rb_callable_method_entry_t *method)
     return method && method->def && method->def->type == VM_METHOD_TYPE_CFUNC;
 }
 
+static inline const rb_callable_method_entry_t *
+method_in(VALUE me_cref)
+{
+    return me_cref && imemo_type_p(me_cref, imemo_ment) ? (const rb_callable_method_entry_t *)me_cref : NULL;
+}
+
+/*
+ * The method that a frame runs, as rb_vm_frame_method_entry_unchecked() finds it, which is out
+ * of line and would be the larger part of a walk. A block has its method's in an outer
+ * environment; a special variable ($~) may stand where a method's own is.
+ */
+static inline const rb_callable_method_entry_t *
+frame_method(const rb_control_frame_t *cfp)
+{
+    const VALUE *ep = cfp->ep;
+    while (!VM_ENV_LOCAL_P_UNCHECKED(ep)) {
+        const rb_callable_method_entry_t *method = method_in(ep[VM_ENV_DATA_INDEX_ME_CREF]);
+        if (method) return method;
+        ep = VM_ENV_PREV_EP_UNCHECKED(ep);
+    }
+    VALUE me_cref = ep[VM_ENV_DATA_INDEX_ME_CREF];
+    if (me_cref && imemo_type_p(me_cref, imemo_svar)) me_cref = ((const struct vm_svar *)me_cref)->cref_or_me;
+    return method_in(me_cref);
+}
+
 size_t
 rb_vm_trace_host_walk(struct rb_execution_context_struct *ec, uintptr_t top_pc,
                       struct vm_trace_frame *frames, size_t capacity, size_t *changed_out)
@@ -64,7 +89,7 @@ rb_vm_trace_host_walk(struct rb_execution_context_struct *ec, uintptr_t top_pc,
     uintptr_t caller_pc = 0;
     const rb_iseq_t *caller_iseq = NULL;
     for (; cfp >= top; cfp = RUBY_VM_NEXT_CONTROL_FRAME(cfp)) {
-        const rb_callable_method_entry_t *method = rb_vm_frame_method_entry_unchecked(cfp);
+        const rb_callable_method_entry_t *method = frame_method(cfp);
         uintptr_t pc;
         if (VM_FRAME_RUBYFRAME_P_UNCHECKED(cfp)) {
             /* Compiled frames keep both outside the control frame. */

@@ -218,12 +218,6 @@ rb_vm_trace_local_next_chunk(struct rb_vm_trace_local *local, struct rb_executio
     return ok;
 }
 
-static char *
-copy(const char *text)
-{
-    return text ? strdup(text) : NULL;
-}
-
 bool
 rb_vm_trace_supported_p(void)
 {
@@ -236,8 +230,12 @@ rb_vm_trace_start(const struct rb_vm_trace_config *config)
     trace.pid = (uint32_t)getpid();
     trace.begin_ns = clock_now_ns();
     trace.config = *config;
-    trace.config.path = copy(config->path);
-    trace.config.counter = copy(config->counter);
+    trace.config.path = rb_vm_trace_absolute_path(config->path);
+    trace.config.counter = config->counter ? strdup(config->counter) : NULL;
+    if (config->path && !trace.config.path) {
+        say("can't trace to %s: the current folder has no path; running untraced", config->path);
+        return false;
+    }
     if (!open_file(false)) return false;
 
     trace.spare = allocate_local();

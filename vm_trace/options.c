@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char DEFAULT_PATH[] = "/tmp/perfetto-%p.fxt";
 
@@ -67,4 +68,25 @@ rb_vm_trace_expand_path(const char *pattern, uint32_t pid, int child)
     }
     *to = '\0';
     return path;
+}
+
+char *
+rb_vm_trace_absolute_path(const char *path)
+{
+    if (!path) return NULL;
+    if (path[0] == '/') return strdup(path);
+
+    char folder[4096];
+    if (!getcwd(folder, sizeof(folder))) return NULL;
+    /* A per cent sign of the folder's name is no pattern. */
+    size_t room = 2 * strlen(folder) + 1 + strlen(path) + 1;
+    char *absolute = malloc(room), *to = absolute;
+    if (!absolute) return NULL;
+    for (const char *from = folder; *from; from++) {
+        if (*from == '%') *to++ = '%';
+        *to++ = *from;
+    }
+    *to++ = '/';
+    strcpy(to, path);
+    return absolute;
 }

@@ -13,4 +13,10 @@
  */
 char *rb_vm_trace_expand_path(const char *pattern, uint32_t pid, int child);
 
+/*
+ * The path made absolute, for a program may change its folder before it forks. Copies NULL as
+ * NULL. malloc'ed; NULL also when there is no memory or no current folder.
+ */
+char *rb_vm_trace_absolute_path(const char *path);
+
 #endif /* RUBY_VM_TRACE_OPTIONS_H */

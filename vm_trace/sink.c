@@ -60,11 +60,30 @@ rb_vm_trace_sink_open(struct rb_vm_trace_sink *sink, const char *path)
     }
     if (fd < 0) return strerror(errno);
 
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        const char *why = strerror(errno);
+        close(fd);
+        return why;
+    }
     pthread_once(&padding_once, make_padding_block);
     sink->fd = fd;
+    sink->device = st.st_dev;
+    sink->inode = st.st_ino;
     sink->size = 0;
     sink->error = 0;
     return NULL;
+}
+
+/*
+ * A program that closes all descriptors it knows nothing of, as daemons do, closes ours, and its
+ * next file gets the number. That must never be written to.
+ */
+static bool
+sink_fd_is_ours(const struct rb_vm_trace_sink *sink)
+{
+    struct stat st;
+    return fstat(sink->fd, &st) == 0 && st.st_dev == sink->device && st.st_ino == sink->inode;
 }
 
 /* Write all of a block, or fail with errno set. */
@@ -92,6 +111,8 @@ write_block(int fd, const uint64_t *words, uint64_t offset)
 static int
 grow(struct rb_vm_trace_sink *sink)
 {
+    if (!sink_fd_is_ours(sink)) return EBADF;
+
     /* Past the limit the kernel would send SIGXFSZ, which kills: look first. */
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
@@ -159,7 +180,7 @@ rb_vm_trace_sink_release(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk
     chunk->words = NULL;
 
     pthread_mutex_lock(&sink->lock);
-    if (sink->fd >= 0 && chunk->offset + SINK_CHUNK_BYTES == sink->size) {
+    if (sink->fd >= 0 && chunk->offset + SINK_CHUNK_BYTES == sink->size && sink_fd_is_ours(sink)) {
         /* To the end of the page: the next chunk is mapped from there, and the record of
          * padding that fills the page stays whole. */
         uint64_t size = chunk->offset +
@@ -179,6 +200,6 @@ rb_vm_trace_chunk_drop(struct rb_vm_trace_chunk *chunk)
 void
 rb_vm_trace_sink_close(struct rb_vm_trace_sink *sink)
 {
-    if (sink->fd >= 0) close(sink->fd);
+    if (sink->fd >= 0 && sink_fd_is_ours(sink)) close(sink->fd);
     sink->fd = -1;
 }

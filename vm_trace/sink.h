@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define SINK_CHUNK_BYTES ((size_t)1 << 20)
 #define SINK_CHUNK_WORDS (SINK_CHUNK_BYTES / 8)
@@ -26,6 +27,8 @@
 struct rb_vm_trace_sink {
     pthread_mutex_t lock;  /* guards all below */
     int fd;                /* -1: no file */
+    dev_t device;          /* of the file, and */
+    ino_t inode;           /* its number: see sink_fd_is_ours in sink.c */
     uint64_t size;         /* bytes, a multiple of the page's */
     int error;             /* errno of the failure that stopped it, or 0 */
 };

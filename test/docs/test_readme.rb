@@ -1,0 +1,66 @@
+# Every command of the README is run as it stands, in this clone; what can't be run inside a test is named with the reason.
+require "minitest/autorun"
+require "open3"
+
+class TestReadme < Minitest::Test
+  TOP = File.expand_path("../..", __dir__)
+  README = File.read(File.join(TOP, "README.md"))
+  COMMANDS = README.scan(/^```sh\n(.*?)^```/m).flat_map { |(block)| block.lines.map(&:strip) }
+
+  # Run by others: the reason is what a reader of the log should know.
+  ELSEWHERE = {
+    "make check" => "this test is part of it",
+    "make ruby-source RUBY_SOURCE=/path/to/ruby" => "test/build has it, on small repositories",
+  }.freeze
+
+  COMMANDS.uniq.each_with_index do |command, i|
+    define_method "test_command_#{i}_#{command[/\A[^|"]{1,50}/].gsub(/\W+/, "_")}_succeeds" do
+      return pass if ELSEWHERE[command]
+      skip ENV["NO_RUBY"] if ENV["NO_RUBY"] && (command.include?("ruby") || command.include?("demo") || command.include?(".fxt"))
+      ready(command)
+      out, status = Open3.capture2e(command, chdir: TOP)
+      assert status.success?, "#{command}\n#{out}"
+      refute_empty out
+    end
+  end
+
+  def test_the_summary_shown_is_that_of_the_demo
+    skip ENV["NO_RUBY"] if ENV["NO_RUBY"]
+    out, status = Open3.capture2e("make", "demo", chdir: TOP)
+    assert status.success?, out
+    command = README[/^\$ (build\/tool\/vm-trace summary .*)$/, 1]
+    out, = Open3.capture2e(command, chdir: TOP)
+    shown = README[/^(Exits by reason: .*?)^```$/m, 1]
+    assert_equal shown.lines.map(&:rstrip), out[/^(Exits by reason: .*?)\n\nRecompile/m, 1].lines.map(&:rstrip)
+  end
+
+  def test_flags_of_the_table_are_those_of_help
+    skip ENV["NO_RUBY"] if ENV["NO_RUBY"]
+    help, = Open3.capture2e(File.join(TOP, "build/#{ENV.fetch("BASE", "ruby-4.1")}/ruby"), "--help")
+    table = README.scan(/`(--zjit-trace-[a-z-]+)/).flatten.uniq.sort
+    assert_equal help.scan(/--zjit-trace-[a-z-]+/).uniq.sort, table
+  end
+
+  def test_packages_are_those_that_make_installs
+    deps = File.read(File.join(TOP, "tools/deps.sh")).scan(/\|\| echo ([a-z0-9-]+)/).flatten.uniq.sort
+    shown = README[/^apt-get install (.*)$/, 1].split.reject { |word| word.start_with?("-") }.sort
+    assert_equal deps, shown
+  end
+
+  def test_links_lead_to_files
+    README.scan(/\]\((?!http)([^)#]+)/).flatten.each do |link|
+      assert_path_exists File.join(TOP, link)
+    end
+  end
+
+  private
+
+  # The trace that the commands read, when the test that makes it has not been run yet (their order is random).
+  def ready(command)
+    return unless command.include?("build/mine.fxt") && !command.include?("--zjit")
+    return if File.exist?(File.join(TOP, "build/mine.fxt"))
+    make = COMMANDS.find { |c| c.include?("--zjit-trace-file=build/mine.fxt") }
+    out, status = Open3.capture2e(make, chdir: TOP)
+    assert status.success?, out
+  end
+end
