@@ -55,6 +55,12 @@ size_t rb_vm_trace_host_walk(struct rb_execution_context_struct *ec, uintptr_t t
  */
 size_t rb_vm_trace_host_label(const struct vm_trace_frame *frame, char *buffer, size_t capacity);
 
+/*
+ * The method entry whose code, or a block of it, an ISEQ is, as far as the innermost frame of the
+ * current thread tells: it does when the JIT compiles what is being called. 0: it does not.
+ */
+uintptr_t rb_vm_trace_host_method_of(const struct rb_iseq_struct *iseq);
+
 /* Bounds of an ISEQ's instructions, which hold every pc in it; for its death. */
 void rb_vm_trace_host_iseq_range(const struct rb_iseq_struct *iseq, uintptr_t *from_out, uintptr_t *to_out);
 

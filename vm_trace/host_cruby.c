@@ -273,6 +273,16 @@ rb_vm_trace_host_label(const struct vm_trace_frame *frame, char *buffer, size_t 
     return text.bytes;
 }
 
+uintptr_t
+rb_vm_trace_host_method_of(const struct rb_iseq_struct *iseq)
+{
+    const struct rb_execution_context_struct *ec = rb_current_execution_context(false);
+    if (!ec || !ec->cfp || VM_FRAME_CFRAME_P_UNCHECKED(ec->cfp)) return 0;
+    const rb_iseq_t *running = CFP_ISEQ(ec->cfp);
+    if (!running || ISEQ_BODY(running)->local_iseq != ISEQ_BODY(iseq)->local_iseq) return 0;
+    return (uintptr_t)frame_method(ec->cfp);
+}
+
 void
 rb_vm_trace_host_iseq_range(const struct rb_iseq_struct *iseq, uintptr_t *from_out, uintptr_t *to_out)
 {

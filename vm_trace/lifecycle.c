@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifndef MAP_NORESERVE
@@ -46,6 +47,20 @@ say(const char *format, ...)
     if ((size_t)n > sizeof(line) - 2) n = (int)sizeof(line) - 2;
     line[n++] = '\n';
     if (write(STDERR_FILENO, line, (size_t)n) < 0) { /* nobody listens */ }
+}
+
+/*
+ * Where stderr led when the tracer began. A program that has led it elsewhere since has made the
+ * place a part of its own output, and that is not ours to write to.
+ */
+static struct stat first_stderr;
+
+static bool
+stderr_is_the_first(void)
+{
+    struct stat now;
+    return fstat(STDERR_FILENO, &now) == 0 && now.st_dev == first_stderr.st_dev &&
+        now.st_ino == first_stderr.st_ino;
 }
 
 /* --- locals -------------------------------------------------------------------------------- */
@@ -196,6 +211,7 @@ open_file(bool child)
         say("can't trace to %s: %s; running untraced", trace.path ? trace.path : "a file", why);
         return false;
     }
+    if (stderr_is_the_first()) say("tracing to %s", trace.path);
     return true;
 }
 
@@ -205,7 +221,7 @@ rb_vm_trace_local_next_chunk(struct rb_vm_trace_local *local, struct rb_executio
     bool ok;
     if (__atomic_load_n(&trace.state, __ATOMIC_ACQUIRE) == VM_TRACE_PENDING) {
         pthread_mutex_lock(&open_lock);
-        if (trace.state == VM_TRACE_PENDING && open_file(true)) say("tracing to %s", trace.path);
+        if (trace.state == VM_TRACE_PENDING) open_file(true);
         ok = rb_vm_trace_writer_next_chunk(&local->writer);
         /* From here on others may reserve, too: the first chunk is ours. */
         __atomic_store_n(&trace.state, VM_TRACE_ON, __ATOMIC_RELEASE);
@@ -229,6 +245,7 @@ rb_vm_trace_start(const struct rb_vm_trace_config *config)
 {
     trace.pid = (uint32_t)getpid();
     trace.begin_ns = clock_now_ns();
+    if (fstat(STDERR_FILENO, &first_stderr) != 0) first_stderr.st_ino = 0; /* there is none */
     trace.config = *config;
     trace.config.path = rb_vm_trace_absolute_path(config->path);
     trace.config.counter = config->counter ? strdup(config->counter) : NULL;
@@ -247,7 +264,6 @@ rb_vm_trace_start(const struct rb_vm_trace_config *config)
     }
     __atomic_store_n(&trace.state, VM_TRACE_ON, __ATOMIC_RELEASE);
     rb_vm_trace_host_each_ractor(make_local);
-    say("tracing to %s", trace.path);
 
     struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
     struct rb_vm_trace_local *local = ec ? rb_vm_trace_host_local(ec) : NULL;
@@ -391,6 +407,7 @@ count_all(void)
 static void
 say_what_was_written(const struct vm_trace_totals *totals)
 {
+    if (!stderr_is_the_first()) return;
     char exits[96] = "", lost[160] = "nothing lost";
     if (trace.config.exit_rate > 1) {
         snprintf(exits, sizeof(exits), "%llu of %llu exits (one in %llu), ", (unsigned long long)totals->sampled,

@@ -70,7 +70,7 @@ take_site(void)
     return site;
 }
 
-/* The label of the exiting instruction, as far as the ISEQ alone tells it. */
+/* The label of the exiting instruction, as far as it is known while compiling. */
 static struct vm_trace_string *
 locate(const struct rb_vm_trace_site_desc *desc)
 {
@@ -78,7 +78,8 @@ locate(const struct rb_vm_trace_site_desc *desc)
     rb_vm_trace_host_iseq_range(desc->frame, &from, &to);
     char buffer[1024], *text = buffer, *more = NULL;
     struct vm_trace_frame frame = {
-        .pc = (desc->pc ? (uintptr_t)desc->pc : from) + HOST_PC_EXACT, .iseq = desc->frame
+        .pc = (desc->pc ? (uintptr_t)desc->pc : from) + HOST_PC_EXACT,
+        .method = rb_vm_trace_host_method_of(desc->frame), .iseq = desc->frame
     };
     size_t bytes = rb_vm_trace_host_label(&frame, buffer, sizeof(buffer));
     if (bytes > sizeof(buffer)) {

@@ -138,7 +138,9 @@ rb_vm_trace_compile_end(const char *name, size_t name_len, const struct rb_iseq_
     char label[1024];
     uintptr_t from, to;
     rb_vm_trace_host_iseq_range(iseq, &from, &to);
-    struct vm_trace_frame frame = { .pc = from + HOST_PC_EXACT, .iseq = iseq };
+    struct vm_trace_frame frame = {
+        .pc = from + HOST_PC_EXACT, .method = rb_vm_trace_host_method_of(iseq), .iseq = iseq
+    };
     size_t bytes = rb_vm_trace_host_label(&frame, label, sizeof(label));
     if (bytes > sizeof(label)) bytes = sizeof(label);
     struct span_event span = {

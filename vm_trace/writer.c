@@ -21,6 +21,13 @@ rb_vm_trace_writer_init(struct rb_vm_trace_writer *writer, struct rb_vm_trace_si
     writer->pid = pid;
 }
 
+static void
+set_pad_end(struct rb_vm_trace_writer *writer, size_t pad_end)
+{
+    writer->pad_end = pad_end;
+    writer->fast_end = pad_end < writer->limit ? pad_end : writer->limit;
+}
+
 uint64_t *
 rb_vm_trace_writer_reserve_slow(struct rb_vm_trace_writer *writer, size_t words)
 {
@@ -33,7 +40,7 @@ rb_vm_trace_writer_reserve_slow(struct rb_vm_trace_writer *writer, size_t words)
     uint64_t *at = writer->chunk.words + writer->pos;
     if (page > end) writer->chunk.words[end] = fxt_padding_header(page - end);
     __atomic_store_n(at, fxt_padding_header(words), __ATOMIC_RELEASE);
-    writer->pad_end = page;
+    set_pad_end(writer, page);
     return at;
 }
 
@@ -99,7 +106,7 @@ rb_vm_trace_writer_next_chunk(struct rb_vm_trace_writer *writer)
     writer->chunk = chunk;
     writer->limit = SINK_CHUNK_WORDS - LAST_WORDS;
     writer->pos = writer->chunk.first;
-    writer->pad_end = SINK_GRID_WORDS;
+    set_pad_end(writer, SINK_GRID_WORDS);
     writer->serial++;
     writer->next_string = 1;
     writer->thread_count = 0;
@@ -187,14 +194,16 @@ void
 rb_vm_trace_writer_close(struct rb_vm_trace_writer *writer)
 {
     rb_vm_trace_sink_release(writer->sink, &writer->chunk, writer->pos);
-    writer->pos = writer->pad_end = 0;
+    writer->pos = writer->limit = 0;
+    set_pad_end(writer, 0);
 }
 
 void
 rb_vm_trace_writer_drop(struct rb_vm_trace_writer *writer)
 {
     rb_vm_trace_chunk_drop(&writer->chunk);
-    writer->pos = writer->pad_end = 0;
+    writer->pos = writer->limit = 0;
+    set_pad_end(writer, 0);
     writer->events = 0;
     writer->chunks = 0;
 }

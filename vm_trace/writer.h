@@ -36,6 +36,7 @@ struct rb_vm_trace_writer {
     size_t pos;             /* words: where the next record goes */
     size_t limit;           /* words: a record must end before */
     size_t pad_end;         /* words: end of the padding record at pos; pos when none is there */
+    size_t fast_end;        /* words: the lesser of both */
     uint32_t serial;        /* number of the chunk, from 1 on in this writer; 0: none yet */
     uint32_t next_string;   /* index of the next string record */
     uint32_t thread_count;
@@ -85,7 +86,7 @@ static inline uint64_t *
 writer_reserve(struct rb_vm_trace_writer *writer, size_t words)
 {
     size_t end = writer->pos + words;
-    if (end > writer->pad_end) return rb_vm_trace_writer_reserve_slow(writer, words);
+    if (end > writer->fast_end) return rb_vm_trace_writer_reserve_slow(writer, words);
     if (end < writer->pad_end) writer->chunk.words[end] = fxt_padding_header(writer->pad_end - end);
     return writer->chunk.words + writer->pos;
 }

@@ -411,6 +411,13 @@ class TestCheckFormat < Minitest::Test
     assert_match(/names and tables need more than 4 MiB/, result.err)
   end
 
+  def test_tables_of_strings_count_as_memory
+    trace = FxtBuilder.simple { |b| 2000.times { |i| b.provider(i); b.string(32767, "x"); b.string(1, "x") } }
+    assert_match(/names and tables need more than 4 MiB/, check(trace, "--memory=4").err)
+    without = FxtBuilder.simple { |b| 2000.times { |i| b.provider(i) } }
+    assert_equal 0, check(without, "--memory=4").status
+  end
+
   def test_several_files_and_the_worst_status
     with_file(FxtBuilder.simple) do |good|
       with_file(FxtBuilder.simple { |b| b.event(:instant, 99, 0, ts: 1) }) do |bad|

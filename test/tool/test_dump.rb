@@ -34,11 +34,11 @@ class TestDump < Minitest::Test
   end
 
   def test_json_is_valid_whatever_bytes_are_in_names
-    name = "\0\e[1m\"\\\u00ff\u{1f600}\u2028\xff\xc0\x80\xed\xa0\x80".b
+    name = "\0\e[1m\"\\\u00ff\u{1f600}\u2028\xff\xc0\x80\xed\xa0\x80\xe0\x80\x80\xf0\x80\x80\x80".b
     result, events = dump(FxtBuilder.simple { |b| b.event(:instant, "c", name, ts: 1, args: { FxtBuilder::Inline.new(name) => name }) })
     assert result.out.valid_encoding?
     refute_match(/[\x00-\x09\x0b-\x1f\x7f]/, result.out)
-    clean = "\0\e[1m\"\\\u00ff\u{1f600}\u2028" + "\ufffd" * 6
+    clean = "\0\e[1m\"\\\u00ff\u{1f600}\u2028" + "\ufffd" * 13
     assert_equal clean, events[0]["name"]
     assert_equal({ clean => clean }, events[0]["args"])
   end
@@ -69,6 +69,15 @@ class TestDump < Minitest::Test
   def test_ids_are_cut_to_32_bits
     _, events = dump(FxtBuilder.simple { |b| b.event(:instant, "c", "n", ts: 1, pid: 2**32 + 5, tid: 2**33 + 6) })
     assert_equal [5, 6], events[0].values_at("pid", "tid")
+  end
+
+  # As Perfetto: the size of an argument says where the next begins, even when that is within it.
+  def test_next_argument_begins_where_the_size_of_the_last_says
+    _, events = dump(FxtBuilder.simple do |b|
+      key = b.ref("hidden")
+      b.event(:instant, "c", "n", ts: 1, args: [b.arg("a", [:uint64, 9 | 1 << 4 | key << 16 | 1 << 32], size: 1)], arg_count: 2)
+    end)
+    assert_equal true, events[0]["args"]["hidden"]
   end
 
   def test_what_can_be_read_before_a_fault_is_printed

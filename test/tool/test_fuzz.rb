@@ -8,10 +8,11 @@ class TestFuzz < Minitest::Test
   include ToolHelper
 
   SEED = Integer(ENV["FUZZ_SEED"] || 20260822)
-  COUNT = Integer(ENV["FUZZ_COUNT"] || 3000)
+  COUNT = Integer(ENV["FUZZ_COUNT"] || 2000)
   BATCH = 250
   SQL = "SELECT * FROM slice LEFT JOIN args USING (arg_set_id); SELECT * FROM flow; SELECT * FROM thread_state; SELECT * FROM sched;" \
-        "SELECT * FROM counter JOIN track t ON t.id = track_id; SELECT * FROM thread JOIN process USING (upid)"
+        "SELECT * FROM counter JOIN track t ON t.id = track_id; SELECT * FROM thread JOIN process USING (upid);" \
+        "SELECT * FROM args WHERE arg_set_id IN (-1, 0, 1, 4000000000); SELECT * FROM slice WHERE id IN (0, 9999999)"
   ENVIRONMENT = { "ASAN_OPTIONS" => "exitcode=99:allocator_may_return_null=1:detect_leaks=1", "UBSAN_OPTIONS" => "exitcode=99:print_stacktrace=1" }.freeze
 
   def sanitized_tool(dir)
@@ -78,6 +79,7 @@ class TestFuzz < Minitest::Test
           flunk "vm-trace #{command} does not survive #{kept}:\n#{run_batch(tool, command, [culprit])}"
         end
         paths.each { |path| File.delete(path) }
+        pass
       end
     end
   end

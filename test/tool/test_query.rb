@@ -115,6 +115,39 @@ class TestQuery < Minitest::Test
     assert_equal "\"a\",\"b\",\"c\",\"d\"\n1,2.500000,\"[NULL]\",\"x\"\"y\"\n\"e\"\n\"two\"\n", result.out
   end
 
+  def test_tables_of_one_file_do_not_reach_into_the_next
+    one = FxtBuilder.simple { |b| b.event(:instant, "c", "n", ts: 1) }
+    other = FxtBuilder.new.tap { |b| b.section(1); b.event(:instant, 1, 1, ts: 2) }
+    with_file(one) do |first|
+      with_file(other) do |second|
+        result = tool("query", first, second, "select count(*) from slice")
+        skip "the tool was built without SQLite" if result.err.include?("built without SQLite")
+        assert_match(/provider 1 was never introduced/, result.err)
+        assert_equal "\"count(*)\"\n1\n", result.out
+      end
+    end
+  end
+
+  def test_slices_that_touch_lie_beside_each_other_and_instants_of_one_time_upon_each_other
+    trace = FxtBuilder.simple do |b|
+      b.event(:complete, "c", "a", ts: 100, extra: 200)
+      b.event(:complete, "c", "b", ts: 200, extra: 300)
+      b.event(:instant, "c", "i", ts: 300)
+      b.event(:instant, "c", "j", ts: 300)
+      b.event(:complete, "c", "d", ts: 300, extra: 400)
+    end
+    assert_equal %w["a",0 "b",0 "i",0 "j",1 "d",0], rows(trace, "select name, depth from slice")
+  end
+
+  def test_threads_of_two_processes_with_one_tid_are_two
+    trace = FxtBuilder.simple do |b|
+      [1, 2, 1].each { |pid| b.event(:instant, "c", "n", ts: pid, pid: pid, tid: 5) }
+    end
+    assert_equal %w[1,5 2,5], rows(trace, "select pid, tid from thread join process using (upid) where tid = 5 order by pid")
+    assert_equal %w[1,2 2,1], rows(trace, "select pid, count(*) from slice s join thread_track tt on tt.id = s.track_id " \
+                                          "join thread using (utid) join process using (upid) group by pid order by pid")
+  end
+
   def test_several_files
     with_file(OurTrace.new.build) do |path|
       result = tool("query", path, path, BY_REASON_AND_METHOD)
@@ -124,7 +157,7 @@ class TestQuery < Minitest::Test
   end
 
   def test_wrong_sql_gets_sqlites_message
-    { "selec 1" => 'near "selec": syntax error', "select x from slice" => "no such column: x", "select * from nothing" => "no such table: nothing",
+    { "selec 1" => 'near "selec": syntax error', "select x from slice" => "no such column: x", "select * from no_table" => "no such table: no_table",
       "insert into slice values (1)" => /table slice may not be modified|9 columns/ }.each do |sql, message|
       result = query(OurTrace.new.build, sql)
       assert_match(message.is_a?(Regexp) ? message : /\Avm-trace: query: #{Regexp.escape(message)}\n\z/, result.err)

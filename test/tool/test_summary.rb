@@ -33,6 +33,13 @@ class TestSummary < Minitest::Test
                  table(out, "Exits by reason")
   end
 
+  def test_last_of_two_arguments_of_one_name_counts
+    trace = FxtBuilder.simple do |b|
+      b.event(:instant, "side_exit", "r", ts: 1, args: [b.arg("0", "first"), b.arg(FxtBuilder::Inline.new("0"), "second")])
+    end
+    assert_equal [["1", "100.0%", "second"]], table(summary(trace).out, "Exits by innermost frame")
+  end
+
   def test_exits_that_are_not_instants_are_not_exits
     out = summary(FxtBuilder.simple { |b| b.event(:counter, "side_exit", "n", ts: 1, extra: 1); b.event(:complete, "side_exit", "n", ts: 1, extra: 2) }).out
     refute_match(/^Exits/, out)
@@ -91,6 +98,14 @@ class TestSummary < Minitest::Test
   def test_ties_stand_in_the_order_of_names
     trace = FxtBuilder.simple { |b| %w[c a b].each { |n| b.event(:instant, "side_exit", n, ts: 1, args: { "0" => "f" }) } }
     assert_equal %w[a b c], table(summary(trace).out, "Exits by reason").map(&:last)
+  end
+
+  def test_durations_that_took_most_time_come_first
+    trace = FxtBuilder.simple do |b|
+      3.times { |i| b.event(:complete, "invalidation", "often", ts: i * 10, extra: i * 10 + 1) }
+      b.event(:complete, "invalidation", "long", ts: 100, extra: 200)
+    end
+    assert_equal %w[long often], table(summary(trace).out, "Invalidations").map(&:last)
   end
 
   def test_threads_are_listed_where_there_is_more_than_one

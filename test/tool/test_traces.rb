@@ -7,7 +7,6 @@ class TestTraces < Minitest::Test
   include ToolHelper
 
   def test_files_are_what_make_rb_makes
-    assert_equal Traces.all.map { |name| "#{name}.fxt" }, Dir.children(TRACES).grep(/\.fxt\z/).sort
     Traces.all.each do |name|
       assert_equal Traces.public_send(name).bytes, File.binread(File.join(TRACES, "#{name}.fxt")), "run test/traces/make.rb"
     end

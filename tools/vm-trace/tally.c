@@ -72,11 +72,11 @@ tally_find(const struct tally *tally, const uint32_t key[TALLY_KEYS])
 }
 
 static int
-by_count(const void *left, const void *right, void *pool)
+by_weight(const void *left, const void *right, void *pool)
 {
     const struct tally_row *a = left, *b = right;
-    if (a->count != b->count) return a->count > b->count ? -1 : 1;
     if (a->total_ns != b->total_ns) return a->total_ns > b->total_ns ? -1 : 1;
+    if (a->count != b->count) return a->count > b->count ? -1 : 1;
     for (unsigned i = 0; i < TALLY_KEYS; i++) {
         if (a->key[i] == b->key[i]) continue;
         if (a->key[i] >= pool_size(pool) || b->key[i] >= pool_size(pool)) return a->key[i] < b->key[i] ? -1 : 1;
@@ -90,5 +90,5 @@ void
 tally_sort(struct tally *tally, const struct pool *pool)
 {
     if (tally->row_count == 0) return;
-    qsort_r(tally->rows, tally->row_count, sizeof *tally->rows, by_count, (void *)pool);
+    qsort_r(tally->rows, tally->row_count, sizeof *tally->rows, by_weight, (void *)pool);
 }

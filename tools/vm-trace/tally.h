@@ -35,8 +35,8 @@ struct tally_row *tally_row(struct tally *tally, const uint32_t key[TALLY_KEYS])
 void tally_add(struct tally *tally, const uint32_t key[TALLY_KEYS], uint64_t records, uint64_t count, uint64_t total_ns);
 /* The row of a key, or NULL. */
 const struct tally_row *tally_find(const struct tally *tally, const uint32_t key[TALLY_KEYS]);
-/* Puts the rows in order: largest count first, then longest time, then by the texts of their keys. Rows can't be added or
- * found after it. */
+/* Puts the rows in order: longest total time first, where there are times, then largest count, then by the texts of their
+ * keys. Rows can't be added or found after it. */
 void tally_sort(struct tally *tally, const struct pool *pool);
 
 #endif
