@@ -3,7 +3,6 @@
  */
 #include "sites.h"
 #include "event.h"
-#include "clock.h"
 
 struct exit_event {
     const struct rb_vm_trace_site *site;
@@ -62,7 +61,7 @@ rb_vm_trace_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site 
 {
     local->countdown = rb_vm_trace_global.config.exit_rate;
     if (!trace_on()) return;
-    struct exit_event exit = { site, clock_now_ns(), local->countdown, W_NONE };
+    struct exit_event exit = { site, clock_now_ns(&local->clock), local->countdown, W_NONE };
     record(local, ec, &exit);
 }
 
@@ -94,14 +93,14 @@ rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context
     if (--*countdown > 0) return;
     *countdown = fallback ? rb_vm_trace_global.config.fallback_rate : rb_vm_trace_global.config.exit_rate;
     if (!trace_on()) return;
-    struct exit_event exit = { site, clock_now_ns(), *countdown, W_NONE };
+    struct exit_event exit = { site, clock_now_ns(&local->clock), *countdown, W_NONE };
     record(local, ec, &exit);
 }
 
 uint64_t
-rb_vm_trace_now(void)
+rb_vm_trace_now(struct rb_vm_trace_local *local)
 {
-    return clock_now_ns();
+    return clock_now_ns(&local->clock);
 }
 
 size_t

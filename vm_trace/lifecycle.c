@@ -6,7 +6,6 @@
  */
 #include "sites.h"
 #include "event.h"
-#include "clock.h"
 #include "options.h"
 
 #include <fcntl.h>
@@ -244,7 +243,8 @@ bool
 rb_vm_trace_start(const struct rb_vm_trace_config *config)
 {
     trace.pid = (uint32_t)getpid();
-    trace.begin_ns = clock_now_ns();
+    rb_vm_trace_clock_init();
+    trace.begin_ns = rb_vm_trace_clock_system_ns();
     if (fstat(STDERR_FILENO, &first_stderr) != 0) first_stderr.st_ino = 0; /* there is none */
     trace.config = *config;
     trace.config.path = rb_vm_trace_absolute_path(config->path);
@@ -333,13 +333,14 @@ static void
 begin_child(void)
 {
     trace.pid = (uint32_t)getpid();
-    trace.begin_ns = clock_now_ns();
+    trace.begin_ns = rb_vm_trace_clock_system_ns();
     rb_vm_trace_sink_close(&trace.sink);
     trace.sink.error = 0;
     trace.dead = (struct vm_trace_totals){ 0 };
     for (struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
         rb_vm_trace_writer_drop(&local->writer);
         local->writer.pid = trace.pid;
+        local->clock = (struct vm_trace_clock){ 0 }; /* no time of its is to be before begin_ns */
         local->sampled = local->lost = 0;
         local->countdown = trace.config.exit_rate;
         local->fallback_countdown = trace.config.fallback_rate;
@@ -371,7 +372,7 @@ write_loss(struct rb_vm_trace_local *local, struct rb_execution_context_struct *
     const struct vm_trace_totals *totals = what;
     const char *why = trace.sink.error ? strerror(trace.sink.error) : "out of memory";
     struct vm_trace_event event;
-    if (!rb_vm_trace_event_begin(&event, local, ec, clock_now_ns())) return false;
+    if (!rb_vm_trace_event_begin(&event, local, ec, clock_now_ns(&local->clock))) return false;
     event_uint64(&event, W_LOST, totals->lost);
     if (!event_text(&event, W_REASON, why, strlen(why))) return false;
     return event_end(&event, FXT_INSTANT, W_TRACE, W_LOSS);
@@ -382,7 +383,7 @@ write_summary(struct rb_vm_trace_local *local, struct rb_execution_context_struc
 {
     const struct vm_trace_totals *totals = what;
     struct vm_trace_event event;
-    if (!rb_vm_trace_event_begin(&event, local, ec, clock_now_ns())) return false;
+    if (!rb_vm_trace_event_begin(&event, local, ec, clock_now_ns(&local->clock))) return false;
     event_uint64(&event, W_EXITS, totals->exits);
     event_uint64(&event, W_SAMPLED, totals->sampled);
     event_uint64(&event, W_FALLBACKS, totals->fallbacks);

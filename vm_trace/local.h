@@ -9,6 +9,7 @@
  */
 
 #include "vm_trace.h"
+#include "clock.h"
 #include "stacks.h"
 #include "writer.h"
 
@@ -25,6 +26,7 @@ struct rb_vm_trace_local {
     struct rb_vm_trace_local **link; /* what points here; NULL: not in the list */
     uint64_t sampled;            /* exits recorded */
     uint64_t lost;               /* events that should be in the file and are not */
+    struct vm_trace_clock clock;
     struct rb_vm_trace_writer writer;
     struct rb_vm_trace_stacks stacks;
     uint64_t hits[];             /* by index of the site */

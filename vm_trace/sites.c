@@ -3,7 +3,6 @@
  */
 #include "sites.h"
 #include "event.h"
-#include "clock.h"
 
 #include <stdlib.h>
 
@@ -171,7 +170,7 @@ write_site(struct rb_vm_trace_local *local, struct rb_execution_context_struct *
     const struct site_report *report = what;
     const struct rb_vm_trace_site *site = report->site;
     struct vm_trace_event event;
-    if (!rb_vm_trace_event_begin(&event, local, ec, clock_now_ns())) return false;
+    if (!rb_vm_trace_event_begin(&event, local, ec, clock_now_ns(&local->clock))) return false;
     if (!event_interned(&event, W_REASON, site->reason)) return false;
     event_string(&event, W_KIND, kinds[site->kind]);
     if (!event_interned(&event, W_INSN, site->insn)) return false;

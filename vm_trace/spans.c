@@ -2,7 +2,6 @@
  * Durations: compilations with their phases, and invalidations.
  */
 #include "event.h"
-#include "clock.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -102,7 +101,7 @@ rb_vm_trace_span_begin(enum rb_vm_trace_span kind, const char *name, size_t name
 
     if (name_len > FXT_MAX_STRING_BYTES) name_len = FXT_MAX_STRING_BYTES;
     struct span_event span = {
-        .span = kind, .ns = clock_now_ns(), .name = name, .name_bytes = name_len,
+        .span = kind, .ns = clock_now_ns(&local->clock), .name = name, .name_bytes = name_len,
         .phase = phase_name(kind, name, name_len)
     };
     if (kind == RB_VM_TRACE_INVALIDATION && !rb_vm_trace_stacks_capture(&local->stacks, ec, 0)) {
@@ -119,7 +118,7 @@ end_span(struct span_event *span)
     struct rb_vm_trace_local *local = current_local(&ec);
     if (!local || !trace_on()) return;
     if (span->name_bytes > FXT_MAX_STRING_BYTES) span->name_bytes = FXT_MAX_STRING_BYTES;
-    span->ns = clock_now_ns();
+    span->ns = clock_now_ns(&local->clock);
     span->phase = phase_name(span->span, span->name, span->name_bytes);
     rb_vm_trace_event_write(local, ec, write_end, span);
 }

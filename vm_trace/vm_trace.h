@@ -136,8 +136,8 @@ void rb_vm_trace_recompile_exit(struct rb_vm_trace_local *local, const struct rb
 /* Count, sample and record, all out of line: for rare places and for fallbacks. */
 void rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec);
 
-/* Nanoseconds of CLOCK_BOOTTIME. */
-uint64_t rb_vm_trace_now(void);
+/* The ractor's time, in nanoseconds of CLOCK_BOOTTIME. */
+uint64_t rb_vm_trace_now(struct rb_vm_trace_local *local);
 
 /* --- spans (GVL held) --------------------------------------------------------------- */
 
@@ -193,7 +193,7 @@ RB_VM_TRACE_STUB size_t rb_vm_trace_hits_offset(const struct rb_vm_trace_site *s
 RB_VM_TRACE_STUB void rb_vm_trace_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
 RB_VM_TRACE_STUB void rb_vm_trace_recompile_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, uint64_t start_ns, enum rb_vm_trace_outcome outcome) {}
 RB_VM_TRACE_STUB void rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
-RB_VM_TRACE_STUB uint64_t rb_vm_trace_now(void) { return 0; }
+RB_VM_TRACE_STUB uint64_t rb_vm_trace_now(struct rb_vm_trace_local *local) { return 0; }
 RB_VM_TRACE_STUB bool rb_vm_trace_span_begin(enum rb_vm_trace_span span, const char *name, size_t name_len) { return false; }
 RB_VM_TRACE_STUB void rb_vm_trace_span_end(enum rb_vm_trace_span span, const char *name, size_t name_len) {}
 RB_VM_TRACE_STUB void rb_vm_trace_compile_end(const char *name, size_t name_len, const struct rb_iseq_struct *iseq, uint32_t version, size_t code_bytes) {}

@@ -205,6 +205,12 @@ class OurTrace
         all << { type: :instant, cat: "trace", name: "summary", ts: @summary[:ts], args: @summary[:args] || summary_args }
       end
       all.each do |e|
+        if e[:new_chunk]
+          b.provider(1, "test")
+          b.init
+          b.thread(1, 42, 43)
+          b.thread(2, 42, 44)
+        end
         @offsets[e.equal?(all.last) && @summary ? :summary : e] =
           b.event(e[:type], e[:cat], e[:name], ts: e[:ts], args: e[:args], extra: e[:extra] || [], thread: e[:thread] || 1)
       end

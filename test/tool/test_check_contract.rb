@@ -260,6 +260,17 @@ class TestCheckContract < Minitest::Test
                  result.err
   end
 
+  def test_time_may_run_back_from_chunk_to_chunk
+    trace = OurTrace.new
+    late = trace.exit_event("side_exit", "Late", 7000, "a", "b")
+    early = trace.exit_event("side_exit", "Early", 6000, "a", "b").merge(new_chunk: true)
+    trace.exits = []
+    trace.sites = []
+    trace.losses = [late, early]
+    trace.summary = nil
+    assert_fine(trace.build)
+  end
+
   # --- sites ---
 
   def test_sites_lacking_what_they_must_say

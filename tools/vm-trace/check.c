@@ -73,6 +73,14 @@ check_event(void *context, const struct fxt_event *event)
 }
 
 static void
+check_chunk(void *context, uint32_t provider, struct fxt_string name, uint64_t offset)
+{
+    struct check *check = context;
+    (void)provider, (void)name, (void)offset;
+    contract_chunk(check->contract);
+}
+
+static void
 check_span(void *context, const struct span_edge *begin, const struct span_edge *end)
 {
     struct check *check = context;
@@ -138,7 +146,7 @@ check_file(const struct options *options, const char *file)
     check.contract = contract_new(check.reader);
 
     struct diag diag = diag_new(file, options->max_faults);
-    struct fxt_visitor visitor = {.context = &check, .event = check_event};
+    struct fxt_visitor visitor = {.context = &check, .event = check_event, .chunk = check_chunk};
     enum status status = STATUS_CANNOT_READ;
     if (read_file(check.reader, file, &visitor, &diag)) {
         spans_finish(check.spans);

@@ -330,6 +330,14 @@ check_kind(struct contract *contract, const struct fxt_event *event)
     if (!right) FAULT(contract, event, "%s is not %s", name_of(&name, event), kind);
 }
 
+void
+contract_chunk(struct contract *contract)
+{
+    /* Ractors take turns on a native thread and have a writer each: only within a chunk is the order of one thread theirs. */
+    map_free(&contract->clock_of_thread);
+    contract->clock_count = 0;
+}
+
 static struct clocks *
 clocks_of(struct contract *contract, const struct fxt_event *event)
 {

@@ -11,6 +11,8 @@ struct contract;
 
 struct contract *contract_new(struct reader *reader);
 void contract_free(struct contract *contract);
+/* A new chunk begins: what comes may be older than what was. */
+void contract_chunk(struct contract *contract);
 /* Each event of the file, in the file's order. Reports faults through the reader. */
 void contract_event(struct contract *contract, const struct fxt_event *event);
 /* What can only be said at the end: counts, order. */

@@ -1,0 +1,97 @@
+/*
+ * The clock. See clock.h.
+ */
+#include "clock.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HORIZON_NS UINT64_C(10000000)
+/* The error of a pair is some tens of ns: over this time it is less than one in 10,000. */
+#define LEAST_BASELINE_NS UINT64_C(1000000)
+/* A scale that moves by more than one in 1,000 is none: the machine slept, or was moved. */
+#define PLAUSIBLE 1000
+/* More than this the counter is not ahead of the clock by any honest error. */
+#define MOST_AHEAD_NS UINT64_C(100000)
+
+static bool use_ticks;
+
+uint64_t
+rb_vm_trace_clock_system_ns(void)
+{
+    struct timespec ts;
+#ifdef CLOCK_BOOTTIME
+    clock_gettime(CLOCK_BOOTTIME, &ts);
+#else
+    clock_gettime(CLOCK_MONOTONIC, &ts); /* the nearest that other systems have */
+#endif
+    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+void
+rb_vm_trace_clock_init(void)
+{
+#if CLOCK_HAS_TICKS
+    /* The kernel has checked that the counter is invariant and the same on all cores, or it
+     * would not use it. */
+    char name[8] = "";
+    int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    ssize_t n = read(fd, name, sizeof(name));
+    close(fd);
+    use_ticks = n == 4 && memcmp(name, "tsc\n", 4) == 0;
+#endif
+}
+
+uint64_t
+rb_vm_trace_clock_update(struct vm_trace_clock *clock, uint64_t ticks, uint64_t ns)
+{
+    /* What would have been told for this instant. */
+    uint64_t told = clock->scale ? clock->anchor_ns + clock_scale(clock, ticks - clock->anchor_ticks) : 0;
+    bool begun = clock->origin_ns != 0 && ticks > clock->origin_ticks && ns > clock->origin_ns;
+
+    uint64_t scale = 0;
+    if (begun && ns - clock->origin_ns >= LEAST_BASELINE_NS) {
+        scale = (uint64_t)(((unsigned __int128)(ns - clock->origin_ns) << 32) / (ticks - clock->origin_ticks));
+        uint64_t change = scale > clock->scale ? scale - clock->scale : clock->scale - scale;
+        if (clock->scale && change > clock->scale / PLAUSIBLE) begun = false;
+    }
+    if (!begun) {
+        *clock = (struct vm_trace_clock){ .origin_ticks = ticks, .origin_ns = ns };
+        return ns;
+    }
+    if (!scale) return ns; /* too early to tell */
+
+    if (clock->scale && told > ns && told - ns < MOST_AHEAD_NS) ns = told;
+    clock->scale = scale;
+    clock->anchor_ticks = ticks;
+    clock->anchor_ns = ns;
+    clock->horizon = (HORIZON_NS << 32) / (scale ? scale : 1);
+    return ns;
+}
+
+uint64_t
+rb_vm_trace_clock_read(struct vm_trace_clock *clock)
+{
+#if CLOCK_HAS_TICKS
+    if (use_ticks) {
+        /* The narrowest of three, for we may be interrupted between the two. */
+        uint64_t best = UINT64_MAX, ticks = 0, ns = 0;
+        for (int i = 0; i < 3; i++) {
+            uint64_t before = __rdtsc();
+            uint64_t now = rb_vm_trace_clock_system_ns();
+            uint64_t width = __rdtsc() - before;
+            if (width < best) {
+                best = width;
+                ticks = before + width / 2;
+                ns = now;
+            }
+        }
+        return rb_vm_trace_clock_update(clock, ticks, ns);
+    }
+#endif
+    (void)clock;
+    return rb_vm_trace_clock_system_ns();
+}
