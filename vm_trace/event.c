@@ -15,7 +15,7 @@ rb_vm_trace_event_begin(struct vm_trace_event *event, struct rb_vm_trace_local *
     if (!thread) {
         char name[256];
         size_t bytes = rb_vm_trace_host_thread_name(ec, name, sizeof(name));
-        if (bytes > sizeof(name)) bytes = sizeof(name);
+        if (bytes > sizeof(name)) bytes = rb_vm_trace_text_fit(name, sizeof(name), sizeof(name) - 1);
         if (!rb_vm_trace_writer_name_thread(writer, tid, name_id, name, bytes, &thread)) return false;
     }
     event->writer = writer;

@@ -14,11 +14,6 @@ struct exit_event {
 static bool
 write_exit(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
 {
-    static const enum vm_trace_word categories[] = {
-        [RB_VM_TRACE_SIDE_EXIT] = W_SIDE_EXIT,
-        [RB_VM_TRACE_RECOMPILE_EXIT] = W_RECOMPILE_EXIT,
-        [RB_VM_TRACE_FALLBACK] = W_FALLBACK
-    };
     const struct exit_event *exit = what;
     const struct rb_vm_trace_site *site = exit->site;
     struct vm_trace_event event;
@@ -30,7 +25,7 @@ write_exit(struct rb_vm_trace_local *local, struct rb_execution_context_struct *
     event_uint32(&event, W_VERSION, site->version);
     if (exit->weight > 1) event_uint32(&event, W_WEIGHT, (uint32_t)exit->weight);
     if (exit->outcome != W_NONE) event_string(&event, W_OUTCOME, exit->outcome);
-    return event_end(&event, FXT_INSTANT, categories[site->kind], reason);
+    return event_end(&event, FXT_INSTANT, site_category(site), reason);
 }
 
 static void

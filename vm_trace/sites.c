@@ -162,17 +162,12 @@ struct site_report {
 static bool
 write_site(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
 {
-    static const enum vm_trace_word kinds[] = {
-        [RB_VM_TRACE_SIDE_EXIT] = W_SIDE_EXIT,
-        [RB_VM_TRACE_RECOMPILE_EXIT] = W_RECOMPILE_EXIT,
-        [RB_VM_TRACE_FALLBACK] = W_FALLBACK
-    };
     const struct site_report *report = what;
     const struct rb_vm_trace_site *site = report->site;
     struct vm_trace_event event;
     if (!rb_vm_trace_event_begin(&event, local, ec, clock_now_ns(&local->clock))) return false;
     if (!event_interned(&event, W_REASON, site->reason)) return false;
-    event_string(&event, W_KIND, kinds[site->kind]);
+    event_string(&event, W_KIND, site_category(site));
     if (!event_interned(&event, W_INSN, site->insn)) return false;
     event_uint32(&event, W_VERSION, site->version);
     if (!event_interned(&event, W_LOCATION, site->location)) return false;

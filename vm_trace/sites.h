@@ -19,6 +19,18 @@ struct rb_vm_trace_site {
     bool located;             /* location has its owner */
 };
 
+/* The category of its events. */
+static inline enum vm_trace_word
+site_category(const struct rb_vm_trace_site *site)
+{
+    static const enum vm_trace_word categories[] = {
+        [RB_VM_TRACE_SIDE_EXIT] = W_SIDE_EXIT,
+        [RB_VM_TRACE_RECOMPILE_EXIT] = W_RECOMPILE_EXIT,
+        [RB_VM_TRACE_FALLBACK] = W_FALLBACK
+    };
+    return categories[site->kind];
+}
+
 /*
  * Better the site's location by the label of a frame that exited there. Once a site. GVL held.
  */

@@ -99,7 +99,7 @@ rb_vm_trace_span_begin(enum rb_vm_trace_span kind, const char *name, size_t name
     struct rb_vm_trace_local *local = current_local(&ec);
     if (!local) return false;
 
-    if (name_len > FXT_MAX_STRING_BYTES) name_len = FXT_MAX_STRING_BYTES;
+    name_len = rb_vm_trace_text_fit(name, name_len, FXT_MAX_STRING_BYTES);
     struct span_event span = {
         .span = kind, .ns = clock_now_ns(&local->clock), .name = name, .name_bytes = name_len,
         .phase = phase_name(kind, name, name_len)
@@ -117,7 +117,7 @@ end_span(struct span_event *span)
     struct rb_execution_context_struct *ec;
     struct rb_vm_trace_local *local = current_local(&ec);
     if (!local || !trace_on()) return;
-    if (span->name_bytes > FXT_MAX_STRING_BYTES) span->name_bytes = FXT_MAX_STRING_BYTES;
+    span->name_bytes = rb_vm_trace_text_fit(span->name, span->name_bytes, FXT_MAX_STRING_BYTES);
     span->ns = clock_now_ns(&local->clock);
     span->phase = phase_name(span->span, span->name, span->name_bytes);
     rb_vm_trace_event_write(local, ec, write_end, span);
@@ -141,7 +141,7 @@ rb_vm_trace_compile_end(const char *name, size_t name_len, const struct rb_iseq_
         .pc = from + HOST_PC_EXACT, .method = rb_vm_trace_host_method_of(iseq), .iseq = iseq
     };
     size_t bytes = rb_vm_trace_host_label(&frame, label, sizeof(label));
-    if (bytes > sizeof(label)) bytes = sizeof(label);
+    if (bytes > sizeof(label)) bytes = rb_vm_trace_text_fit(label, sizeof(label), sizeof(label) - 1);
     struct span_event span = {
         .span = RB_VM_TRACE_COMPILE, .name = name, .name_bytes = name_len,
         .iseq = label, .iseq_bytes = bytes, .version = version, .code_bytes = code_bytes

@@ -225,6 +225,27 @@ compare_ranges(const void *a, const void *b)
     return x->from < y->from ? -1 : x->from > y->from;
 }
 
+/*
+ * Sort the queue and join what overlaps: memory that died may have been used again, in other
+ * pieces, and died again. Returns how many ranges are left.
+ */
+static size_t
+sort_ranges(struct vm_trace_range *ranges, size_t count)
+{
+    qsort(ranges, count, sizeof(*ranges), compare_ranges);
+    size_t left = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct vm_trace_range *last = left ? &ranges[left - 1] : NULL;
+        if (last && last->methods == ranges[i].methods && ranges[i].from <= last->to) {
+            if (ranges[i].to > last->to) last->to = ranges[i].to;
+        }
+        else {
+            ranges[left++] = ranges[i];
+        }
+    }
+    return left;
+}
+
 /* Is there a range of that sort around the address? The ranges are sorted and apart. */
 static bool
 in_ranges(const struct vm_trace_range *ranges, size_t count, bool methods, uintptr_t address)
@@ -248,7 +269,7 @@ static void
 forget_dead(struct rb_vm_trace_stacks *stacks)
 {
     pthread_mutex_lock(&stacks->dead_lock);
-    qsort(stacks->dead, stacks->dead_count, sizeof(*stacks->dead), compare_ranges);
+    stacks->dead_count = sort_ranges(stacks->dead, stacks->dead_count);
     bool any = false;
     for (uint32_t id = 1; id < stacks->label_count; id++) {
         struct vm_trace_label *label = &stacks->labels[id];

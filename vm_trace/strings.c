@@ -71,13 +71,19 @@ grow_buckets(void)
 }
 
 size_t
+rb_vm_trace_text_fit(const char *text, size_t bytes, size_t room)
+{
+    if (bytes <= room) return bytes;
+    while (room > 0 && ((unsigned char)text[room] & 0xC0) == 0x80) room--;
+    return room;
+}
+
+size_t
 rb_vm_trace_string_cut(char *text, size_t bytes)
 {
     if (bytes <= FXT_MAX_STRING_BYTES) return bytes;
     char note[48];
-    size_t keep = FXT_MAX_STRING_BYTES - sizeof(note);
-    /* Don't leave half of a UTF-8 character. */
-    while (keep > 0 && ((unsigned char)text[keep] & 0xC0) == 0x80) keep--;
+    size_t keep = rb_vm_trace_text_fit(text, bytes, FXT_MAX_STRING_BYTES - sizeof(note));
     int n = snprintf(note, sizeof(note), "...[%zu bytes cut]", bytes - keep);
     memcpy(text + keep, note, (size_t)n);
     return keep + (size_t)n;

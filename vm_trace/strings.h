@@ -71,6 +71,9 @@ void rb_vm_trace_string_release(struct vm_trace_string *string);
 /* Number of interned texts: for tests and for bounds. */
 size_t rb_vm_trace_string_count(void);
 
+/* The most of a text that fits into `room` bytes without half of a UTF-8 character at its end. */
+size_t rb_vm_trace_text_fit(const char *text, size_t bytes, size_t room);
+
 /*
  * Cut a text of `bytes` to FXT's longest, ending it with "...[N bytes cut]". `text` is a
  * buffer of the caller's. Returns the new length.
