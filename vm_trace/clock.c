@@ -11,10 +11,10 @@
 #define HORIZON_NS UINT64_C(10000000)
 /* The error of a pair is some tens of ns: over this time it is less than one in 10,000. */
 #define LEAST_BASELINE_NS UINT64_C(1000000)
-/* A scale that moves by more than one in 1,000 is none: the machine slept, or was moved. */
+/* A rate that moves by more than one in 1,000 is none: the machine slept, or was moved. */
 #define PLAUSIBLE 1000
-/* More than this the counter is not ahead of the clock by any honest error. */
-#define MOST_AHEAD_NS UINT64_C(100000)
+/* More than this no honest error is: then time does run back, for it ran ahead. */
+#define MOST_AHEAD_NS (HORIZON_NS / 10)
 
 static bool use_ticks;
 
@@ -45,31 +45,36 @@ rb_vm_trace_clock_init(void)
 #endif
 }
 
+/* Ns of a tick since the last pair; 0 when that can't be told, or when it can't be true. */
+static uint64_t
+rate_since(const struct vm_trace_clock *clock, uint64_t ticks, uint64_t ns)
+{
+    uint64_t rate = (uint64_t)(((unsigned __int128)(ns - clock->pair_ns) << 32) / (ticks - clock->pair_ticks));
+    uint64_t change = rate > clock->rate ? rate - clock->rate : clock->rate - rate;
+    return clock->rate && change > clock->rate / PLAUSIBLE ? 0 : rate;
+}
+
 uint64_t
 rb_vm_trace_clock_update(struct vm_trace_clock *clock, uint64_t ticks, uint64_t ns)
 {
-    /* What would have been told for this instant. */
-    uint64_t told = clock->scale ? clock->anchor_ns + clock_scale(clock, ticks - clock->anchor_ticks) : 0;
-    bool begun = clock->origin_ns != 0 && ticks > clock->origin_ticks && ns > clock->origin_ns;
+    bool begun = clock->pair_ns != 0 && ticks > clock->pair_ticks && ns > clock->pair_ns;
+    if (begun && ns - clock->pair_ns < LEAST_BASELINE_NS) return ns; /* too early to tell */
 
-    uint64_t scale = 0;
-    if (begun && ns - clock->origin_ns >= LEAST_BASELINE_NS) {
-        scale = (uint64_t)(((unsigned __int128)(ns - clock->origin_ns) << 32) / (ticks - clock->origin_ticks));
-        uint64_t change = scale > clock->scale ? scale - clock->scale : clock->scale - scale;
-        if (clock->scale && change > clock->scale / PLAUSIBLE) begun = false;
-    }
-    if (!begun) {
-        *clock = (struct vm_trace_clock){ .origin_ticks = ticks, .origin_ns = ns };
+    uint64_t rate = begun ? rate_since(clock, ticks, ns) : 0;
+    uint64_t told = clock->scale ? clock->anchor_ns + clock_scale(clock, ticks - clock->anchor_ticks) : 0;
+    uint64_t ahead = told > ns ? told - ns : 0;
+    if (!rate || ahead > MOST_AHEAD_NS) {
+        *clock = (struct vm_trace_clock){ .pair_ticks = ticks, .pair_ns = ns };
         return ns;
     }
-    if (!scale) return ns; /* too early to tell */
-
-    if (clock->scale && told > ns && told - ns < MOST_AHEAD_NS) ns = told;
-    clock->scale = scale;
+    clock->pair_ticks = ticks;
+    clock->pair_ns = ns;
+    clock->rate = rate;
     clock->anchor_ticks = ticks;
-    clock->anchor_ns = ns;
-    clock->horizon = (HORIZON_NS << 32) / (scale ? scale : 1);
-    return ns;
+    clock->anchor_ns = ns + ahead;
+    clock->scale = (uint64_t)((unsigned __int128)rate * (HORIZON_NS - ahead) / HORIZON_NS);
+    clock->horizon = (HORIZON_NS << 32) / rate;
+    return ns + ahead;
 }
 
 uint64_t

@@ -23,10 +23,11 @@
 #endif
 
 struct vm_trace_clock {
-    uint64_t anchor_ticks, anchor_ns;  /* read together last */
-    uint64_t horizon;                  /* ticks from there on that may be scaled; 0: none */
-    uint64_t scale;                    /* ns of a tick, 32 binary places; 0: not known yet */
-    uint64_t origin_ticks, origin_ns;  /* read together first: the scale is the mean since then */
+    uint64_t anchor_ticks, anchor_ns;  /* from here on ticks are scaled */
+    uint64_t horizon;                  /* so many of them; 0: none */
+    uint64_t scale;                    /* ns of a tick, 32 binary places */
+    uint64_t pair_ticks, pair_ns;      /* read together last */
+    uint64_t rate;                     /* true ns of a tick between the last two pairs; 0: not known */
 };
 
 /* Find out, once, whether ticks may be used. Before any clock is read. */
@@ -40,7 +41,8 @@ uint64_t rb_vm_trace_clock_read(struct vm_trace_clock *clock);
 
 /*
  * The arithmetic of that: take a pair that was read together, and return the time that it is,
- * which is `ns`, or a little more where times that were told already were ahead of it.
+ * which is `ns`, or a little more where times that were told already were ahead of it. Then
+ * the scale is made so much smaller that both meet at the next horizon.
  */
 uint64_t rb_vm_trace_clock_update(struct vm_trace_clock *clock, uint64_t ticks, uint64_t ns);
 

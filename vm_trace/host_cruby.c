@@ -89,6 +89,10 @@ rb_vm_trace_host_walk(struct rb_execution_context_struct *ec, uintptr_t top_pc,
     uintptr_t caller_pc = 0;
     const rb_iseq_t *caller_iseq = NULL;
     for (; cfp >= top; cfp = RUBY_VM_NEXT_CONTROL_FRAME(cfp)) {
+        /* A rescue or ensure body runs in a frame of its own on that of its method, and stands for
+         * both, as in Ruby's backtraces. */
+        if (cfp > top && VM_FRAME_TYPE_UNCHECKED(RUBY_VM_NEXT_CONTROL_FRAME(cfp)) == VM_FRAME_MAGIC_RESCUE) continue;
+
         const rb_callable_method_entry_t *method = frame_method(cfp);
         uintptr_t pc;
         if (VM_FRAME_RUBYFRAME_P_UNCHECKED(cfp)) {
@@ -99,11 +103,11 @@ rb_vm_trace_host_walk(struct rb_execution_context_struct *ec, uintptr_t top_pc,
             pc = caller_pc;
             if (cfp == top && top_pc) pc = top_pc;
         }
-        else if (cfunc_method_p(method)) {
+        else if (VM_FRAME_TYPE_UNCHECKED(cfp) == VM_FRAME_MAGIC_CFUNC && cfunc_method_p(method)) {
             pc = caller_pc + HOST_PC_CFUNC;
         }
         else {
-            continue; /* a block in C: not a frame that a backtrace shows */
+            continue; /* a block in C has the method around it, and is no frame that a backtrace shows */
         }
 
         if (count < capacity) {
@@ -152,10 +156,10 @@ add_string(struct text *text, VALUE string)
 }
 
 static void
-add_number(struct text *text, unsigned long number)
+add_number(struct text *text, long number)
 {
     char digits[24];
-    add(text, digits, (size_t)snprintf(digits, sizeof(digits), "%lu", number));
+    add(text, digits, (size_t)snprintf(digits, sizeof(digits), "%ld", number));
 }
 
 /* Name of a class or module if it has one for good: backtraces show no other. */
@@ -222,7 +226,7 @@ add_iseq_name(struct text *text, VALUE owner, const rb_iseq_t *iseq)
             add_cstr(text, "block ");
             if (levels > 1) {
                 add_cstr(text, "(");
-                add_number(text, (unsigned long)levels);
+                add_number(text, levels);
                 add_cstr(text, " levels) ");
             }
             add_cstr(text, "in ");
@@ -237,15 +241,15 @@ add_iseq_name(struct text *text, VALUE owner, const rb_iseq_t *iseq)
     }
 }
 
-/* Line of the instruction at the pc, or of the call before it. */
-static unsigned int
+/* Line of the instruction at the pc, or of the call before it; eval may begin below 0. */
+static int
 line_of(const rb_iseq_t *iseq, uintptr_t tagged_pc)
 {
     const struct rb_iseq_constant_body *body = ISEQ_BODY(iseq);
     size_t at = (size_t)((const VALUE *)(tagged_pc & HOST_PC_MASK) - body->iseq_encoded);
     if (at > body->iseq_size) return 0;
     if (!(tagged_pc & HOST_PC_EXACT) && at > 0) at--;
-    return rb_iseq_line_no(iseq, at);
+    return (int)rb_iseq_line_no(iseq, at);
 }
 
 size_t
@@ -379,7 +383,7 @@ rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffe
             add_cstr(&text, " ");
             add_string(&text, rb_iseq_path(iseq));
             add_cstr(&text, ":");
-            add_number(&text, (unsigned long)ISEQ_BODY(iseq)->location.first_lineno);
+            add_number(&text, ISEQ_BODY(iseq)->location.first_lineno);
         }
     }
     return text.bytes;

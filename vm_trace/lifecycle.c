@@ -180,17 +180,17 @@ write_settings(struct rb_vm_trace_local *local, struct rb_execution_context_stru
     const char *ruby = rb_vm_trace_host_description(), *base = rb_vm_trace_host_base();
     char command[4096], flags[64];
     size_t command_bytes = command_line(command, sizeof(command));
-    int flag_bytes = snprintf(flags, sizeof(flags), "%s%s%s%s",
-                              config->exit_rate ? " exits" : "", config->fallback_rate ? " fallbacks" : "",
-                              config->compiles ? " compiles" : "",
-                              config->invalidations ? " invalidations" : "");
+    snprintf(flags, sizeof(flags), "%s%s%s%s",
+             config->exit_rate ? " exits" : "", config->fallback_rate ? " fallbacks" : "",
+             config->compiles ? " compiles" : "", config->invalidations ? " invalidations" : "");
+    const char *first_flag = flags[0] ? flags + 1 : flags;
 
     struct vm_trace_event event;
     if (!rb_vm_trace_event_begin(&event, local, ec, trace.begin_ns)) return false;
     if (!event_text(&event, W_RUBY, ruby, strlen(ruby))) return false;
     if (!event_text(&event, W_BASE, base, strlen(base))) return false;
     if (!event_text(&event, W_JIT, config->jit, strlen(config->jit))) return false;
-    if (!event_text(&event, W_FLAGS, flags + 1, (size_t)flag_bytes - 1)) return false;
+    if (!event_text(&event, W_FLAGS, first_flag, strlen(first_flag))) return false;
     if (!event_text(&event, W_COMMAND, command, command_bytes)) return false;
     event_uint32(&event, W_PID, trace.pid);
     if (config->exit_rate) event_uint32(&event, W_EXIT_RATE, (uint32_t)config->exit_rate);
@@ -220,10 +220,10 @@ rb_vm_trace_local_next_chunk(struct rb_vm_trace_local *local, struct rb_executio
     bool ok;
     if (__atomic_load_n(&trace.state, __ATOMIC_ACQUIRE) == VM_TRACE_PENDING) {
         pthread_mutex_lock(&open_lock);
-        if (trace.state == VM_TRACE_PENDING) open_file(true);
-        ok = rb_vm_trace_writer_next_chunk(&local->writer);
+        bool opened = trace.state != VM_TRACE_PENDING || open_file(true);
+        ok = opened && rb_vm_trace_writer_next_chunk(&local->writer);
         /* From here on others may reserve, too: the first chunk is ours. */
-        __atomic_store_n(&trace.state, VM_TRACE_ON, __ATOMIC_RELEASE);
+        __atomic_store_n(&trace.state, opened ? VM_TRACE_ON : VM_TRACE_OFF, __ATOMIC_RELEASE);
         pthread_mutex_unlock(&open_lock);
     }
     else {
@@ -434,6 +434,10 @@ rb_vm_trace_shutdown(void)
     if (local == trace.spare) local = NULL;
 
     pthread_mutex_lock(&trace.lock);
+    /* A forked child that exited, but had none of its exits sampled, still has counts to report. */
+    if (trace.state == VM_TRACE_PENDING && local && (rb_vm_trace_sites_any_hits() || count_all().lost)) {
+        rb_vm_trace_local_next_chunk(local, ec);
+    }
     if (trace.state == VM_TRACE_ON) {
         for (struct rb_vm_trace_local *other = trace.locals; other; other = other->next) {
             if (other != local) rb_vm_trace_writer_close(&other->writer);

@@ -184,6 +184,7 @@ report_site(const struct rb_vm_trace_site *site, struct rb_vm_trace_local *local
     *(site->kind == RB_VM_TRACE_FALLBACK ? &totals->fallbacks : &totals->exits) += report.hits;
     totals->sites++;
     if (local) rb_vm_trace_event_write(local, ec, write_site, &report);
+    else rb_vm_trace_global.dead.lost++; /* its event: the hits are in the totals */
 }
 
 void
@@ -194,6 +195,16 @@ rb_vm_trace_sites_report(struct rb_vm_trace_local *local, struct rb_execution_co
         const struct rb_vm_trace_site *site = site_at(index);
         if (site->unit) report_site(site, local, ec, totals);
     }
+}
+
+bool
+rb_vm_trace_sites_any_hits(void)
+{
+    if (rb_vm_trace_global.dead.exits || rb_vm_trace_global.dead.fallbacks) return true;
+    for (uint32_t index = 1; index < sites.count; index++) {
+        if (site_at(index)->unit && rb_vm_trace_local_hits(index)) return true;
+    }
+    return false;
 }
 
 void

@@ -40,6 +40,9 @@ void rb_vm_trace_site_locate(const struct rb_vm_trace_site *site, const char *la
 void rb_vm_trace_sites_report(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec,
                               struct vm_trace_totals *totals);
 
+/* Whether any site was hit since counts began. trace.lock held. */
+bool rb_vm_trace_sites_any_hits(void);
+
 /*
  * The ISEQ whose instructions begin at `unit` is dead: write its sites with hits into `local`
  * (when that is not NULL) and free them. Their hits go to the totals of the dead.

@@ -12,6 +12,7 @@ static const char PROVIDER_NAME[] = "ruby vm_trace";
 static const char PROCESS_NAME[] = "ruby";
 /* Room for a loss and a summary with the text and the thread that they may need. */
 #define LAST_WORDS 128
+#define LAST_STRINGS 4
 #define TICKS_PER_SECOND UINT64_C(1000000000) /* times are nanoseconds */
 
 void
@@ -53,7 +54,7 @@ rb_vm_trace_writer_define(struct rb_vm_trace_writer *writer, struct vm_trace_slo
         slot->index = 0;
         return writer->serial != 0;
     }
-    if (writer->next_string > FXT_MAX_STRING_INDEX) return false;
+    if (writer->next_string > writer->string_limit) return false;
 
     size_t words = 1 + fxt_words(bytes);
     uint64_t *record = writer_reserve(writer, words);
@@ -109,6 +110,7 @@ rb_vm_trace_writer_next_chunk(struct rb_vm_trace_writer *writer)
     set_pad_end(writer, SINK_GRID_WORDS);
     writer->serial++;
     writer->next_string = 1;
+    writer->string_limit = FXT_MAX_STRING_INDEX - LAST_STRINGS;
     writer->thread_count = 0;
     writer->last_thread = 0;
     writer->chunks++;
@@ -138,7 +140,9 @@ rb_vm_trace_writer_next_chunk(struct rb_vm_trace_writer *writer)
 void
 rb_vm_trace_writer_last_words(struct rb_vm_trace_writer *writer)
 {
+    if (!writer->chunk.words) return;
     writer->limit = SINK_CHUNK_WORDS;
+    writer->string_limit = FXT_MAX_STRING_INDEX;
 }
 
 static uint32_t

@@ -39,6 +39,7 @@ struct rb_vm_trace_writer {
     size_t fast_end;        /* words: the lesser of both */
     uint32_t serial;        /* number of the chunk, from 1 on in this writer; 0: none yet */
     uint32_t next_string;   /* index of the next string record */
+    uint32_t string_limit;  /* and the highest that it may have */
     uint32_t thread_count;
     uint32_t last_thread;   /* index that was asked for last: mostly the one that comes next */
     struct vm_trace_thread threads[FXT_MAX_THREAD_INDEX]; /* index - 1 */
@@ -62,7 +63,7 @@ void rb_vm_trace_writer_init(struct rb_vm_trace_writer *writer, struct rb_vm_tra
 bool rb_vm_trace_writer_next_chunk(struct rb_vm_trace_writer *writer);
 
 /*
- * Free the room at the end of the chunk that is kept for what must be said when the disk is
+ * Free the room at the end of the chunk, and of its string table, that is kept for what must be said when the disk is
  * full: the loss and the summary.
  */
 void rb_vm_trace_writer_last_words(struct rb_vm_trace_writer *writer);

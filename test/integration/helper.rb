@@ -1,0 +1,114 @@
+# What the integration tests share: running a script under the patched Ruby in a temporary folder, its trace checked.
+#
+# The environment says what to drive: TRACED_RUBY the patched Ruby, VM_TRACE the tool, RUBY_SRC its patched source tree,
+# RUBY_OBJ the folder that CRuby was built in. Without one of them, the place where the build of BASE puts it is taken.
+require "minitest/autorun"
+require "fileutils"
+require "tmpdir"
+require_relative "trace"
+
+module Integration
+  ROOT = File.expand_path("../..", __dir__)
+  BUILD = File.join(ROOT, "build", ENV["BASE"] || "ruby-4.1")
+
+  def self.place(variable, default) = File.expand_path(ENV[variable] || File.join(BUILD, default))
+
+  RUBY = place("TRACED_RUBY", "ruby")
+  RUBY_SRC = place("RUBY_SRC", "src")
+  RUBY_OBJ = place("RUBY_OBJ", "obj")
+  # A run that takes longer hangs.
+  TIME_LIMIT = 120
+  # Nothing of the user's or of bundler's, which the tests may run under.
+  ENVIRONMENT = %w[RUBYOPT RUBYLIB GEM_HOME GEM_PATH BUNDLE_GEMFILE].to_h { |name| [name, nil] }
+    .merge("LC_ALL" => "C.UTF-8").freeze
+
+  class StillRunning < StandardError; end
+
+  # `traces` holds the validated trace of each process that wrote one.
+  Run = Struct.new(:status, :out, :err, :traces, :dir, :pid, keyword_init: true) do
+    # The only trace, or that of the process that was started.
+    def trace
+      return traces.first if traces.size == 1
+      traces.find { |trace| trace.settings["pid"] == pid } or raise "no trace of #{pid} in #{dir}: #{Dir.children(dir)}"
+    end
+
+    # Lines on stderr that the tracer did not write.
+    def own_err = err.lines.grep_v(/\AZJIT: (tracing to|wrote) /).join
+    def tracer_lines = err.lines.grep(/\AZJIT: /)
+  end
+
+  def setup
+    super
+    @dirs = []
+  end
+
+  def teardown
+    @dirs.each { |dir| FileUtils.rm_rf(dir) }
+    super
+  end
+
+  # Run `script` untraced unless `flags` say otherwise. Each trace left in the folder is validated.
+  #   ended, recorders: see Trace#validate
+  #   files: { name => text } to put beside the script
+  def run_ruby(script, *flags, args: [], env: {}, files: {}, name: "script.rb", time_limit: TIME_LIMIT, ended: true, recorders: 1)
+    dir = scratch_dir
+    files.merge(name => script).each { |file, text| File.binwrite(File.join(dir, file), text) }
+    result = run_in(dir, *flags, name, *args, env: env, time_limit: time_limit)
+    validate_all(result, ended: ended, recorders: recorders)
+  end
+
+  # The same, traced: each process writes <folder>/<pid>.fxt. `flags` come after the usual ones, and win.
+  def run_traced(script, *flags, **options)
+    run_ruby(script, "--zjit-call-threshold=2", "--zjit-trace-exits", "--zjit-trace-file=%p.fxt", *flags, **options)
+  end
+
+  # Likewise, and the program has to end well and to say nothing on stderr. Returns its run.
+  def trace(script, *flags, **options)
+    result = run_traced(script, *flags, **options)
+    assert_predicate result.status, :success?, result.err
+    assert_empty result.own_err
+    result
+  end
+
+  # `command`: what is run instead of the patched Ruby.
+  def run_in(dir, *arguments, env: {}, time_limit: TIME_LIMIT, command: [RUBY, "--disable=gems"])
+    out, err = %w[.out .err].map { |name| File.join(dir, name) }
+    pid = Process.spawn(ENVIRONMENT.merge(env), *command, *arguments,
+                        in: File::NULL, out: out, err: err, chdir: dir, pgroup: true)
+    status = wait(pid, time_limit)
+    Run.new(status: status, out: read(out), err: read(err), traces: [], dir: dir, pid: pid)
+  end
+
+  # Ends the whole process group of a program that does not end by itself.
+  def wait(pid, time_limit)
+    waiter = Process.detach(pid)
+    return waiter.value if waiter.join(time_limit)
+    Process.kill(:KILL, -pid)
+    waiter.join
+    raise StillRunning, "still running after #{time_limit} s"
+  end
+
+  def validate_all(result, ended: true, recorders: 1)
+    result.traces = Dir[File.join(result.dir, "*.fxt*")].sort.map do |path|
+      validated(Trace.new(path), ended: ended, recorders: recorders)
+    end
+    result
+  end
+
+  def validated(trace, **options)
+    trace.validate(**options)
+  rescue Trace::Invalid => e
+    flunk e.message
+  end
+
+  def scratch_dir
+    Dir.mktmpdir("vm-trace-test-").tap { |dir| @dirs << dir }
+  end
+
+  def read(path) = File.read(path, encoding: "UTF-8").scrub
+
+  class Test < Minitest::Test
+    include Integration
+    make_my_diffs_pretty!
+  end
+end

@@ -1,0 +1,40 @@
+# Real input: CRuby's own benchmark programs print the same traced as untraced, and leave a valid trace.
+require_relative "helper"
+
+class TestBenchmarks < Integration::Test
+  parallelize_me! # each test waits for a process of its own
+
+  # What takes longer than this untraced is left out, and named.
+  UNTRACED_LIMIT = 45
+  # A hang is no slowness.
+  TRACED_LIMIT = 300
+
+  FLAGS = %w[--zjit-call-threshold=2].freeze
+  PROGRAMS = Dir[File.join(Integration::RUBY_SRC, "benchmark", "{app,so}_*.rb")].sort.freeze
+
+  def test_there_are_programs_to_run
+    assert_operator PROGRAMS.size, :>=, 30, "no benchmark folder in RUBY_SRC, #{Integration::RUBY_SRC}"
+  end
+
+  PROGRAMS.each do |program|
+    define_method("test_#{File.basename(program, ".rb")}_prints_the_same_traced") do
+      dir = scratch_dir
+      untraced = run_for(UNTRACED_LIMIT, dir, *FLAGS, program)
+      skip "left out: takes more than #{UNTRACED_LIMIT} s untraced" unless untraced
+      skip "left out: it fails untraced: #{untraced.err.lines.first}" unless untraced.status.success?
+      traced = run_in(dir, *FLAGS, "--zjit-trace-exits", "--zjit-trace-file=t.fxt", program, time_limit: TRACED_LIMIT)
+      assert_predicate traced.status, :success?, traced.err
+      assert traced.out == untraced.out, "its output differs traced"
+      assert_equal untraced.err, traced.own_err
+      assert_match(/ZJIT: wrote \d+ of \d+ exits, \d+ events to \S+, nothing lost\n\z/, traced.err)
+      validate_all(traced)
+    end
+  end
+
+  # nil: it took too long, and was ended.
+  def run_for(limit, dir, *arguments)
+    run_in(dir, *arguments, time_limit: limit)
+  rescue Integration::StillRunning
+    nil
+  end
+end

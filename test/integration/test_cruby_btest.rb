@@ -1,0 +1,28 @@
+# CRuby's bootstrap tests pass with every exit of every one of their processes traced, and each trace is valid.
+require_relative "helper"
+
+class TestCrubyBtest < Integration::Test
+  def test_btest_passes_traced
+    skip "no build folder of CRuby at #{Integration::RUBY_OBJ}" unless File.exist?(File.join(Integration::RUBY_OBJ, "Makefile"))
+    dir = scratch_dir
+    result = run_in(dir, "-C", Integration::RUBY_OBJ, "btest", "HAVE_GIT=no",
+                    "RUN_OPTS=--zjit --zjit-call-threshold=1 --zjit-trace-exits --zjit-trace-file=#{dir}/%p.fxt",
+                    command: ["make"], time_limit: 900)
+    said = result.out + result.err
+    passed = said[/^PASS all (\d+) tests/, 1]
+    assert passed, said.lines.grep(/^#\d+ |=>|BUG|FAIL/).join
+    assert_operator passed.to_i, :>, 2000
+    assert_predicate result.status, :success?
+    assert_all_valid(Dir[File.join(dir, "*.fxt")])
+  end
+
+  # Some tests kill their processes, so not every trace has its last words: `check` alone looks at them.
+  def assert_all_valid(traces)
+    assert_operator traces.size, :>, 1000
+    traces.each_slice(200) do |some|
+      out, err, status = Open3.capture3(Trace::TOOL, "check", *some)
+      assert_predicate status, :success?, err.lines.first(20).join
+      assert_equal some.size, out.lines.size
+    end
+  end
+end

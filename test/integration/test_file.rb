@@ -1,0 +1,203 @@
+# Where the trace goes: safely made, or not at all, and then the program runs untraced.
+require_relative "helper"
+
+class TestFile < Integration::Test
+  SCRIPT = <<~'RUBY'
+    def foo = ::RubyVM::ZJIT.induce_side_exit!
+    10.times { foo }
+    puts "done"
+    warn "warned"
+    exit 7
+  RUBY
+  FLAGS = %w[--zjit-call-threshold=2 --zjit-trace-exits].freeze
+
+  def setup
+    super
+    @dir = scratch_dir
+    File.write(File.join(@dir, "script.rb"), SCRIPT)
+    @command = [Integration::RUBY, "--disable=gems"]
+  end
+
+  # Run as a user who may not do everything. False when that can't be done.
+  def become_nobody
+    return true unless Process.uid.zero?
+    other = %w[setpriv --reuid=65534 --regid=65534 --clear-groups]
+    return false unless system(*other, Integration::RUBY, "-e", "", out: File::NULL, err: File::NULL)
+    @command = other + @command
+    FileUtils.chmod(0o755, @dir)
+    true
+  end
+
+  def path(name) = File.join(@dir, name)
+
+  def run_to(name, env: {})
+    result = run_in(@dir, *FLAGS, *("--zjit-trace-file=#{name}" if name), "script.rb", env: env, command: @command)
+    assert_equal [7, "done\n", "warned\n"], [result.status.exitstatus, result.out, result.own_err.sub(/\AZJIT: can't trace .*\n/, "")]
+    result
+  end
+
+  def assert_traced_to(name, as: name)
+    result = run_to(name)
+    trace = validated(Trace.new(File.expand_path(as.gsub("PID", result.pid.to_s), @dir)))
+    assert_operator trace.exits.size, :>, 0
+    result
+  end
+
+  # One line, and nothing left behind.
+  def assert_untraced(name, why)
+    before = Dir.children(@dir)
+    result = run_to(name)
+    assert_equal ["ZJIT: can't trace to #{File.expand_path(name, @dir)}: #{why}; running untraced\n"], result.err.lines.grep(/ZJIT/)
+    assert_empty Dir.children(@dir) - before - %w[.out .err]
+  end
+
+  def test_a_path_is_taken_as_it_is
+    assert_traced_to("a trace.fxt")
+  end
+
+  def test_an_absolute_path_is_taken
+    assert_traced_to(path("absolute.fxt"))
+  end
+
+  def test_percent_p_is_the_pid
+    assert_traced_to("x-%p-%p.fxt", as: "x-PID-PID.fxt")
+  end
+
+  def test_two_percents_are_one
+    assert_traced_to("x%%p-%d.fxt", as: "x%p-%d.fxt")
+  end
+
+  def test_a_path_that_is_not_ascii_is_taken
+    assert_traced_to("träce-日本.fxt")
+  end
+
+  def test_the_default_is_in_tmp_and_named_by_the_pid
+    result = run_to(nil)
+    file = "/tmp/perfetto-#{result.pid}.fxt"
+    assert_includes result.err, "ZJIT: tracing to #{file}\n"
+    assert_operator validated(Trace.new(file)).exits.size, :>, 0
+  ensure
+    FileUtils.rm_f(file) if file
+  end
+
+  def test_only_the_owner_may_read_it
+    FileUtils.chmod(0o777, @dir)
+    old = File.umask(0)
+    assert_traced_to("t.fxt")
+    assert_equal 0o600, File.stat(path("t.fxt")).mode & 0o777
+  ensure
+    File.umask(old)
+  end
+
+  def test_a_link_in_its_place_is_neither_followed_nor_removed
+    File.write(path("target"), "precious")
+    File.symlink("target", path("t.fxt"))
+    assert_untraced("t.fxt", "it exists and is not a regular file")
+    assert_equal "precious", File.read(path("target"))
+    assert_equal "target", File.readlink(path("t.fxt"))
+  end
+
+  def test_a_link_to_nothing_makes_no_file_there
+    File.symlink("target", path("t.fxt"))
+    assert_untraced("t.fxt", "it exists and is not a regular file")
+    refute_path_exists path("target")
+  end
+
+  def test_a_stale_file_of_ones_own_is_replaced
+    File.write(path("t.fxt"), "x" * 5_000_000)
+    old = File.stat(path("t.fxt")).ino
+    File.link(path("t.fxt"), path("other name"))
+    assert_traced_to("t.fxt")
+    refute_equal old, File.stat(path("t.fxt")).ino
+    assert_equal 5_000_000, File.size(path("other name")), "what has another name is not written into"
+  end
+
+  def test_a_file_of_another_user_stays
+    skip "only root can give a file away" unless Process.uid.zero?
+    File.write(path("t.fxt"), "precious")
+    File.chown(12_345, nil, path("t.fxt"))
+    assert_untraced("t.fxt", "it exists and belongs to another user")
+    assert_equal "precious", File.read(path("t.fxt"))
+  end
+
+  def test_a_folder_in_its_place_stays_and_the_program_runs_untraced
+    Dir.mkdir(path("t.fxt"))
+    assert_untraced("t.fxt", "it exists and is not a regular file")
+    assert_path_exists path("t.fxt")
+  end
+
+  def test_a_fifo_in_its_place_stays_and_the_program_runs_untraced
+    File.mkfifo(path("t.fxt"))
+    assert_untraced("t.fxt", "it exists and is not a regular file")
+    assert_predicate File.stat(path("t.fxt")), :pipe?
+  end
+
+  def test_a_folder_that_is_not_there_leaves_the_program_untraced
+    assert_untraced("nowhere/t.fxt", "No such file or directory")
+  end
+
+  def test_a_file_taken_for_a_folder_leaves_the_program_untraced
+    assert_untraced("script.rb/t.fxt", "Not a directory")
+  end
+
+  def test_a_folder_that_takes_no_files_leaves_the_program_untraced
+    assert_untraced("/proc/t.fxt", "No such file or directory")
+  end
+
+  def test_a_folder_without_write_permission_leaves_the_program_untraced
+    Dir.mkdir(path("closed"), 0o500)
+    skip "root may write everywhere, and there is no setpriv to be another user" unless become_nobody
+    assert_untraced("closed/t.fxt", "Permission denied")
+  end
+
+  def test_a_name_that_is_too_long_leaves_the_program_untraced
+    assert_untraced("x" * 300, "File name too long")
+  end
+
+  # The limit is seen before a write past it would raise SIGXFSZ.
+  def test_a_limit_of_the_files_size_stops_the_trace_and_not_the_program
+    result = limited(fsize: 3 << 20, exits: 100_000)
+    assert_match(/ZJIT: wrote \d+ of 100000 exits, \d+ events to \S+\/t\.fxt, \d+ events lost \(File too large\)\n\z/, result.err)
+    trace = Trace.new(path("t.fxt")).validate
+    summary = trace.summary
+    assert_equal 100_000, summary["exits"]
+    assert_equal summary["lost"], trace.in_category("trace").find { |event| event["name"] == "loss" }["args"]["lost"]
+    assert_operator summary["sampled"], :>, 10_000
+    # An exit is recorded or lost; the counts of sites that don't fit are lost as well.
+    assert_operator summary["sampled"] + summary["lost"], :>=, 100_000
+  end
+
+  def test_a_limit_below_one_chunk_loses_all_and_says_so
+    result = run_in(@dir, *FLAGS, "--zjit-trace-file=t.fxt", "script.rb",
+                    command: ["/bin/sh", "-c", 'ulimit -f 64; exec "$@"', "sh", Integration::RUBY])
+    assert_equal [7, "done\n", "warned\n"], [result.status.exitstatus, result.out, result.own_err]
+    assert_match(/events lost \(File too large\)\n\z/, result.err)
+  end
+
+  def limited(fsize:, exits:)
+    script = <<~RUBY
+      Process.setrlimit(:FSIZE, #{fsize})
+      def foo = ::RubyVM::ZJIT.induce_side_exit!
+      foo
+      i = 0
+      while i < #{exits}
+        foo
+        i += 1
+      end
+      puts "done"
+    RUBY
+    File.write(path("limited.rb"), script)
+    result = run_in(@dir, *FLAGS, "--zjit-trace-file=t.fxt", "limited.rb")
+    assert_predicate result.status, :success?, "#{result.status} #{result.err}"
+    assert_equal "done\n", result.out
+    result
+  end
+
+  def test_a_closed_stderr_harms_nothing
+    result = run_in(@dir, *FLAGS, "--zjit-trace-file=t.fxt", "-e",
+                    "def foo = ::RubyVM::ZJIT.induce_side_exit!\n10.times { foo }\nputs 'done'", 
+                    command: ["/bin/sh", "-c", 'exec "$@" 2>&-', "sh", Integration::RUBY])
+    assert_equal "done\n", result.out
+    assert_operator validated(Trace.new(path("t.fxt"))).exits.size, :>, 0
+  end
+end

@@ -1,0 +1,193 @@
+# Each trace flag and each bad value of it.
+require_relative "helper"
+
+class TestFlags < Integration::Test
+  SCRIPT = <<~'RUBY'
+    def foo(x) = x + 1
+    def bar = (::RubyVM::ZJIT.induce_side_exit!)
+    20.times { foo(1); bar }
+    9.times { foo(4_611_686_018_427_387_903) }
+    puts "done"
+  RUBY
+  FILE = "--zjit-trace-file=%p.fxt"
+  USUAL = ["--zjit-call-threshold=2", FILE].freeze
+
+  def traced_with(*flags)
+    result = run_ruby(SCRIPT, *USUAL, *flags)
+    assert_predicate result.status, :success?, result.err
+    assert_equal "done\n", result.out
+    result
+  end
+
+  # Ruby's own words.
+  def invalid(flag) = "invalid ZJIT option '#{flag.delete_prefix("--zjit-")}' ("
+
+  # Nothing ran, no file was made, one line names the option and what it takes, and Ruby's own error follows.
+  def assert_refused(flag, takes)
+    result = run_ruby("puts 'it ran'", *USUAL, flag)
+    assert_equal 1, result.status.exitstatus, result.err
+    assert_empty result.out
+    assert_empty result.traces
+    option, value = flag.split("=", 2)
+    assert_equal 2, result.err.lines.size, result.err
+    assert_includes result.err.lines[0], option
+    assert_includes result.err.lines[0], takes
+    assert_includes result.err.lines[0], "'#{value}'" unless value.nil? || value.empty?
+    assert_includes result.err.lines[1], invalid(flag)
+  end
+
+  %w[--zjit-trace-exits-sample-rate --zjit-trace-fallbacks-sample-rate].each do |option|
+    ["0", "-1", "x", "1x", "", "4294967296", "1.5", " 1", "+1", "0x10", "99999999999999999999999", "１"].each do |value|
+      define_method("test_#{option}_of_#{value.inspect}_is_refused") do
+        assert_refused("#{option}=#{value}", "a whole number from 1")
+      end
+    end
+
+    define_method("test_#{option}_without_a_value_is_refused") do
+      assert_refused(option, "a whole number from 1")
+    end
+  end
+
+  ["nonsense", "exit_", "side_exit_count", "exit_directive_induced ", "EXIT_THROW"].each do |counter|
+    define_method("test_exits_of_the_unknown_counter_#{counter.inspect}_are_refused") do
+      assert_refused("--zjit-trace-exits=#{counter}", "counter")
+    end
+  end
+
+  def test_an_empty_path_is_refused
+    assert_refused("--zjit-trace-file=", "path")
+  end
+
+  def test_a_path_without_a_value_is_refused
+    assert_refused("--zjit-trace-file", "path")
+  end
+
+  %w[--zjit-trace-compiles=1 --zjit-trace-invalidation=x --zjit-trace-fallbacks=all --zjit-trace --zjit-trace-nothing].each do |flag|
+    define_method("test_#{flag}_is_an_invalid_option") do
+      result = run_ruby("puts 'it ran'", *USUAL, flag)
+      assert_equal 1, result.status.exitstatus
+      assert_empty result.out
+      assert_includes result.err, invalid(flag)
+    end
+  end
+
+  def exit_counters
+    result = run_ruby("puts RubyVM::ZJIT.stats.keys.grep(/\\Aexit_/)", "--zjit-stats-quiet")
+    result.out.split.tap { |names| assert_operator names.size, :>, 50, result.err }
+  end
+
+  def test_every_exit_counter_is_taken
+    dir = scratch_dir
+    exit_counters.each do |name|
+      result = run_in(dir, "--zjit-call-threshold=2", FILE, "--zjit-trace-exits=#{name}", "-e", "nil")
+      assert_predicate result.status, :success?, "#{name}: #{result.err}"
+      validate_all(result)
+      assert_equal name, result.trace.settings["counter"]
+      FileUtils.rm(result.trace.path)
+    end
+  end
+
+  def test_a_counter_records_only_what_it_counts
+    all = traced_with("--zjit-trace-exits").trace
+    assert_equal %w[DirectiveInduced FixnumAddOverflow], all.exits.map { |event| event["name"] }.uniq.sort
+    { "exit_fixnum_add_overflow" => "FixnumAddOverflow", "exit_directive_induced" => "DirectiveInduced" }.each do |counter, reason|
+      one = traced_with("--zjit-trace-exits=#{counter}").trace
+      assert_equal all.exits(reason).size, one.exits.size
+      assert_equal [reason], one.exits.map { |event| event["name"] }.uniq
+      assert_equal one.exits.size, one.summary["exits"]
+    end
+  end
+
+  def test_a_counter_that_counts_no_exit_of_the_program_records_none
+    trace = traced_with("--zjit-trace-exits=exit_throw").trace
+    assert_empty trace.exits
+    assert_equal 0, trace.summary["exits"]
+  end
+
+  def test_without_a_trace_flag_nothing_is_traced_or_said
+    result = run_ruby(SCRIPT, "--zjit-call-threshold=2")
+    assert_equal ["done\n", ""], [result.out, result.err]
+    assert_empty result.traces
+  end
+
+  def test_a_trace_file_alone_traces_nothing
+    result = traced_with
+    assert_empty result.traces
+    assert_empty result.err
+  end
+
+  def test_nothing_is_traced_without_the_jit
+    result = run_ruby(SCRIPT, FILE, "--zjit-trace-exits", "--zjit-disable")
+    assert_equal ["done\n", ""], [result.out, result.err]
+    assert_empty result.traces
+  end
+
+  def test_a_jit_enabled_late_traces
+    result = run_ruby("RubyVM::ZJIT.enable\n" + SCRIPT, *USUAL, "--zjit-trace-exits", "--zjit-disable")
+    assert_equal "done\n", result.out
+    assert_operator result.trace.exits("FixnumAddOverflow").size, :>, 0
+  end
+
+  def test_flags_may_come_from_rubyopt
+    result = run_ruby(SCRIPT, env: { "RUBYOPT" => "--zjit-call-threshold=2 --zjit-trace-exits #{FILE}" })
+    assert_equal "done\n", result.out
+    assert_operator result.trace.exits.size, :>, 0
+  end
+
+  {
+    "--zjit-trace-exits" => { "flags" => "exits", "exit_rate" => 1 },
+    "--zjit-trace-exits-sample-rate=5" => { "flags" => "exits", "exit_rate" => 5 },
+    "--zjit-trace-compiles" => { "flags" => "compiles" },
+    "--zjit-trace-invalidation" => { "flags" => "invalidations" },
+    "--zjit-trace-fallbacks" => { "flags" => "fallbacks", "fallback_rate" => 1 },
+    "--zjit-trace-fallbacks-sample-rate=3" => { "flags" => "fallbacks", "fallback_rate" => 3 },
+  }.each do |flag, expected|
+    define_method("test_#{flag}_is_among_the_settings_and_turns_on_nothing_else") do
+      trace = traced_with(flag).trace
+      assert_equal expected, trace.settings.slice("flags", "exit_rate", "fallback_rate")
+      wanted = { "exits" => %w[side_exit recompile_exit], "compiles" => %w[compile],
+                 "invalidations" => %w[invalidation], "fallbacks" => %w[fallback] }.fetch(expected["flags"])
+      assert_empty trace.events.map { |event| event["cat"] }.uniq - wanted - ["trace"]
+    end
+  end
+
+  def test_the_settings_say_who_ran_what
+    result = traced_with("--zjit-trace-exits")
+    settings = result.trace.settings
+    assert_equal run_ruby("puts RUBY_DESCRIPTION", "--zjit-call-threshold=2").out.chomp, settings["ruby"]
+    assert_equal "ZJIT", settings["jit"]
+    assert_equal result.pid, settings["pid"]
+    assert_includes settings["command"], " --zjit-trace-exits script.rb"
+    assert_includes settings, "base"
+  end
+
+  def test_a_late_flag_wins_over_an_early_one
+    trace = traced_with("--zjit-trace-exits-sample-rate=5", "--zjit-trace-exits-sample-rate=2").trace
+    assert_equal 2, trace.settings["exit_rate"]
+  end
+
+  def test_stderr_has_one_line_at_the_start_and_one_at_the_end
+    result = traced_with("--zjit-trace-exits")
+    path = "#{result.dir}/#{result.pid}.fxt"
+    exits = result.trace.summary["exits"]
+    events = result.trace.events.size
+    assert_equal "ZJIT: tracing to #{path}\nZJIT: wrote #{exits} of #{exits} exits, #{events} events to #{path}, nothing lost\n", result.err
+  end
+
+  def test_the_last_line_says_how_many_were_sampled
+    result = traced_with("--zjit-trace-exits-sample-rate=3")
+    summary = result.trace.summary
+    assert_equal "ZJIT: wrote #{summary["sampled"]} of #{summary["exits"]} exits (one in 3), " \
+                 "#{result.trace.events.size} events to #{result.dir}/#{result.pid}.fxt, nothing lost\n", result.err.lines[1]
+  end
+
+  def test_help_lists_each_flag_within_80_columns
+    help = run_ruby("", "--help").out.lines(chomp: true)
+    long = help.select { |line| line.size > 80 }
+    assert_empty long
+    %w[--zjit-trace-exits[=counter] --zjit-trace-exits-sample-rate=num --zjit-trace-fallbacks --zjit-trace-fallbacks-sample-rate=num
+       --zjit-trace-file=path --zjit-trace-compiles --zjit-trace-invalidation].each do |flag|
+      assert_equal 1, help.count { |line| line.split(/\s+/).include?(flag) }, flag
+    end
+  end
+end

@@ -1,0 +1,98 @@
+# Code that dies, and memory that is used again: labels and counts stay those of what exited.
+require_relative "helper"
+
+class TestLives < Integration::Test
+  # Each round defines a method of its own, exits in it, and forgets it.
+  COME_AND_GO = <<~'RUBY'
+    rounds = Integer(ARGV.fetch(0))
+    rounds.times do |i|
+      klass = Class.new
+      Object.const_set("K#{i}", klass)
+      klass.class_eval("def m#{i}\n::RubyVM::ZJIT.induce_side_exit!\nend", "file#{i}.rb", i + 1)
+      object = klass.new
+      5.times { object.send("m#{i}") }
+      Object.send(:remove_const, "K#{i}")
+      GC.start if i % 50 == 49
+      GC.compact if ARGV[1] == "compact" && i % 200 == 199
+    end
+  RUBY
+
+  def assert_each_round_is_its_own(trace, rounds)
+    found = trace.exits("DirectiveInduced").map { |event| event["args"]["0"] }.tally
+    expected = (0...rounds).map { |i| "K#{i}#m#{i} (file#{i}.rb:#{i + 2})" }
+    assert_equal expected, found.keys
+    # The first call is not compiled yet.
+    assert_equal [4], found.values.uniq
+    sites = trace.sites("DirectiveInduced")
+    assert_equal expected.sort, sites.map { |site| site["location"] }.sort
+    assert_equal [4], sites.map { |site| site["hits"] }.uniq
+  end
+
+  def test_methods_that_are_collected_keep_their_labels_and_counts
+    assert_each_round_is_its_own(trace(COME_AND_GO, args: ["1000"]).trace, 1000)
+  end
+
+  # Only what is not compiled is collected for sure: the frames below the one that exits. Their memory is used again.
+  def test_frames_of_code_that_was_collected_are_not_taken_for_others
+    trace = trace(<<~'RUBY').trace
+      def foo = ::RubyVM::ZJIT.induce_side_exit!
+      3.times { foo }
+      3000.times do |i|
+        eval("\n" * (i % 7) + "def m#{i % 3}(x) = foo\nm#{i % 3}(1)", nil, "f#{i % 11}.rb")
+        GC.start if i % 100 == 99
+      end
+    RUBY
+    found = trace.exits("DirectiveInduced").last(3000).map { |event| event["args"].values_at("1", "2") }
+    expected = 3000.times.map do |i|
+      ["Object#m#{i % 3} (f#{i % 11}.rb:#{i % 7 + 1})", "block in <main> (f#{i % 11}.rb:#{i % 7 + 2})"]
+    end
+    assert_equal expected, found
+  end
+
+  def test_compaction_changes_no_label
+    assert_each_round_is_its_own(trace(COME_AND_GO, args: %w[600 compact]).trace, 600)
+  end
+
+  def test_compaction_on_every_collection_changes_no_label
+    assert_each_round_is_its_own(trace("GC.auto_compact = true\n" + COME_AND_GO, args: ["300"]).trace, 300)
+  end
+
+  def test_code_compiled_and_traced_under_gc_stress_is_right
+    script = <<~'RUBY'
+      def foo(x) = x > 3 ? x.to_s : (::RubyVM::ZJIT.induce_side_exit!; x)
+      5.times { foo(1) }
+      GC.stress = true
+      20.times { |i| foo(i) }
+      eval("def bar = (::RubyVM::ZJIT.induce_side_exit!)\n5.times { bar }")
+      GC.stress = false
+    RUBY
+    trace = trace(script, "--zjit-trace-compiles").trace
+    assert_equal ["Object#bar ((eval at script.rb:5):1)", "Object#foo (script.rb:1)"],
+                 trace.exits("DirectiveInduced").map { |event| event["args"]["0"] }.uniq.sort
+  end
+
+  def test_a_method_defined_anew_under_its_old_name_has_its_own_line
+    trace = trace(<<~'RUBY').trace
+      200.times do |i|
+        eval("def foo = (::RubyVM::ZJIT.induce_side_exit!)", nil, "foo.rb", 10 + i)
+        4.times { foo }
+        GC.start if i % 20 == 0
+      end
+    RUBY
+    lines = trace.exits("DirectiveInduced").map { |event| event["args"]["0"][/\AObject#foo \(foo\.rb:(\d+)\)\z/, 1].to_i }
+    assert_equal (10...210).to_a, lines.uniq
+  end
+
+  def test_an_exit_in_a_trap_or_a_finalizer_is_like_any_other
+    trace = trace(<<~'RUBY').trace
+      def foo = ::RubyVM::ZJIT.induce_side_exit!
+      3.times { foo }
+      trap(:USR1) { 5.times { foo } }
+      10.times { Process.kill(:USR1, $$); sleep 0.001 }
+      ObjectSpace.define_finalizer(Object.new, proc { 5.times { foo } })
+      TracePoint.new(:call) { }.enable { 3.times { foo } }
+      5.times { foo }
+    RUBY
+    assert_operator trace.exits("DirectiveInduced").size, :>, 20
+  end
+end

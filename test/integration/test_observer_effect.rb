@@ -1,0 +1,117 @@
+# Tracing changes nothing of what it looks at: the same exits, compilations and invalidations, traced or not.
+require_relative "helper"
+
+class TestObserverEffect < Integration::Test
+  # Read at the end of the process, by itself: all counters of --zjit-stats, but those of time and memory, of frames
+  # written, which differ from run to run, and of calls of C functions by name, for a traced exit calls others.
+  PRINT = <<~'RUBY'
+    at_exit do
+      counts = RubyVM::ZJIT.stats.reject { |key, _| key.match?(/time|bytes|size|\Accall_|\Avm_write_/) }
+      File.write("counts", counts.map { |key, value| "#{key}=#{value}" }.join("\n"))
+    end
+  RUBY
+
+  FLAGS = {
+    "every exit" => %w[--zjit-trace-exits],
+    "one in 97" => %w[--zjit-trace-exits-sample-rate=97],
+    "everything" => %w[--zjit-trace-exits --zjit-trace-compiles --zjit-trace-invalidation --zjit-trace-fallbacks],
+  }.freeze
+
+  # Own programs, besides those of CRuby's benchmark folder.
+  OWN = {
+    polymorphic: <<~'RUBY',
+      def show(x) = x.to_s
+      def pick(x)
+        if x == 1 then x.inspect
+        elsif x == 2 then x.to_f
+        elsif x == 3 then x.chr
+        elsif x == 4 then x.hash.zero?
+        else x
+        end
+      end
+      def add(a, b) = a + b
+      class A; attr_reader :x; def initialize(x) = (@y = 1 if x.odd?; @x = x); end
+      200.times do |i|
+        show([i, :a, nil, 1.5, "s"][i % 5])
+        pick(i / 20)
+        add(i, 4_611_686_018_427_387_900)
+        A.new(i).x
+      end
+    RUBY
+    redefinition: <<~'RUBY',
+      def one = 1
+      def two = one + one
+      class B; def to_s = "b"; end
+      100.times do |i|
+        two
+        "#{B.new}"
+        eval("def one = #{i}") if i % 10 == 0
+        B.class_eval("def to_s = '#{i}'") if i % 15 == 0
+        B.new.singleton_class if i == 50
+      end
+      class Integer; def +(other) = 0; end
+      50.times { two }
+    RUBY
+    exceptions: <<~'RUBY',
+      def raises(x) = x > 2 ? raise(ArgumentError, "x") : x
+      def rescues(x)
+        raises(x)
+      rescue ArgumentError
+        x.times { |i| i + 1 }
+      ensure
+        x.to_s
+      end
+      def breaks(a) = a.each { |x| break x if x > 2 }
+      300.times { |i| rescues(i % 5); breaks([1, 2, 3, 4]); catch(:t) { throw :t if i.odd? } }
+    RUBY
+    deep_and_uncompiled: <<~'RUBY',
+      def fails = (::RubyVM::ZJIT.induce_compile_failure!; 1)
+      def exits(n) = n == 0 ? (::RubyVM::ZJIT.induce_side_exit!) : exits(n - 1)
+      200.times { |i| fails; exits(i % 50) }
+    RUBY
+    gc_and_evals: <<~'RUBY',
+      400.times do |i|
+        klass = Class.new { class_eval("def m#{i}(x) = x > 3 ? x.to_s : x") }
+        object = klass.new
+        6.times { |x| object.send("m#{i}", x) }
+        GC.start if i % 100 == 0
+      end
+      GC.compact if GC.respond_to?(:compact)
+    RUBY
+  }.freeze
+
+  # Programs of CRuby's benchmark folder that are short, always the same, and exit.
+  BENCHMARKS = %w[app_answer app_factorial app_mandelbrot app_uri so_ackermann].freeze
+
+  def counts(script, *flags)
+    result = run_ruby(script, "-r./counts.rb", "--zjit-call-threshold=2", "--zjit-stats-quiet",
+                      "--zjit-trace-file=%p.fxt", *flags, files: { "counts.rb" => PRINT })
+    assert_predicate result.status, :success?, result.err
+    assert_equal flags.empty? ? 0 : 1, result.traces.size
+    found = File.read(File.join(result.dir, "counts")).lines(chomp: true).to_h { |line| line.rpartition("=").values_at(0, 2) }
+    FileUtils.rm_f(result.traces.map(&:path))
+    [found, result.out]
+  end
+
+  def assert_unobserved(script)
+    untraced = counts(script)
+    assert_equal untraced, counts(script), "this program is not the same from run to run: it shows nothing"
+    assert_operator untraced[0]["side_exit_count"].to_i, :>, 0, "no exit at all"
+    FLAGS.each do |name, flags|
+      traced = counts(script, *flags)
+      differ = (untraced[0].to_a - traced[0].to_a).map { |key, value| "#{key}: #{value} untraced, #{traced[0][key]} traced" }
+      assert_empty differ, name
+      assert_equal untraced[1], traced[1], name
+    end
+  end
+
+  OWN.each do |name, script|
+    define_method("test_#{name}_is_the_same_traced") { assert_unobserved(script) }
+  end
+
+  BENCHMARKS.each do |name|
+    file = File.join(Integration::RUBY_SRC, "benchmark", "#{name}.rb")
+    next unless File.exist?(file)
+    define_method("test_#{name}_is_the_same_traced") { assert_unobserved(File.read(file)) }
+  end
+end

@@ -1,0 +1,146 @@
+# Every frame of a stack is in the event: ten by name, the rest joined, runs counted, and what was left out said.
+require_relative "helper"
+
+class TestStacks < Integration::Test
+  # Exits at the bottom of `depth` frames of one method, <main> not counted. No block, so <main> is the only other frame.
+  RECURSIVE = <<~'RUBY'
+    def down(n)
+      if n > 1
+        down(n - 1)
+      else
+        ::RubyVM::ZJIT.induce_side_exit!
+        nil
+      end
+    end
+    depth = Integer(ARGV.fetch(0))
+    i = 0
+    while i < 30
+      down(depth)
+      i += 1
+    end
+  RUBY
+
+  def stacks(script, *args)
+    found = trace(script, args: args.map(&:to_s)).trace.exits("DirectiveInduced")
+    refute_empty found
+    found
+  end
+
+  [1, 16, 100, 2000].each do |depth|
+    define_method("test_a_stack_of_#{depth}_frames_is_whole") do
+      stacks(RECURSIVE, depth).each do |event|
+        labels, left_out = Trace.frames(event)
+        assert_equal depth + 1, labels.size + left_out
+        assert_equal 0, left_out, "a run takes one label, so nothing needs to be left out"
+        expected = ["Object#down (script.rb:5)"] + ["Object#down (script.rb:3)"] * (depth - 1) + [labels.last]
+        assert_match(/\A<main> \(script\.rb:1[0-9]\)\z/, labels.last)
+        assert_equal expected, labels
+        assert_equal [depth + 1, 10].min, Trace.named_frames(event).size
+      end
+    end
+  end
+
+  def test_a_stack_of_ten_frames_has_no_rest
+    stacks(RECURSIVE, 9).each { |event| refute_includes event["args"], "10+" }
+  end
+
+  def test_a_stack_of_eleven_frames_has_one_in_its_rest
+    stacks(RECURSIVE, 10).each { |event| assert_match(/\A<main> \(script\.rb:\d+\)\z/, event["args"]["10+"]) }
+  end
+
+  def test_a_run_is_written_once_with_its_count
+    rest = stacks(RECURSIVE, 100).first["args"]["10+"]
+    assert_match(/\AObject#down \(script\.rb:3\) x90 < <main> \(script\.rb:\d+\)\z/, rest)
+  end
+
+  MUTUAL = <<~'RUBY'
+    def even(n)
+      return odd(n - 1) if n > 1
+      ::RubyVM::ZJIT.induce_side_exit!
+    end
+    def odd(n)
+      return even(n - 1) if n > 1
+      ::RubyVM::ZJIT.induce_side_exit!
+    end
+    depth = Integer(ARGV.fetch(0))
+    i = 0
+    while i < 30
+      even(depth)
+      i += 1
+    end
+  RUBY
+
+  def test_mutual_recursion_alternates
+    stacks(MUTUAL, 31).each do |event|
+      labels, left_out = Trace.frames(event)
+      assert_equal 0, left_out
+      assert_equal 32, labels.size
+      below = labels[1..-2]
+      assert_equal 30, below.size
+      assert_equal ["Object#odd (script.rb:6)", "Object#even (script.rb:2)"] * 15, below
+    end
+  end
+
+  def test_a_rest_of_more_than_4_kib_says_how_many_frames_it_leaves_out
+    [1000, 2000].each do |depth|
+      stacks(MUTUAL, depth).each do |event|
+        rest = event["args"]["10+"]
+        labels, left_out = Trace.frames(event)
+        assert_match(/ < \d+ more frames\z/, rest)
+        assert_equal depth + 1, labels.size + left_out
+        # As many as fit: another label and the note would not.
+        assert_operator rest.bytesize, :>, 4096 - 2 * labels[-1].bytesize - 64
+        assert_operator rest.bytesize, :<=, 4096
+      end
+    end
+  end
+
+  def test_a_label_longer_than_the_rest_leaves_all_beyond_it_out
+    name = "m" * 5000
+    script = <<~RUBY
+      def #{name}(n)
+        return #{name}(n - 1) if n > 1
+        ::RubyVM::ZJIT.induce_side_exit!
+      end
+      i = 0
+      while i < 30
+        #{name}(20)
+        i += 1
+      end
+    RUBY
+    stacks(script).each do |event|
+      assert_equal "11 more frames", event["args"]["10+"]
+      assert_equal "Object##{name} (script.rb:3)", event["args"]["0"]
+    end
+  end
+
+  # A stack that grows and shrinks: what the recorder keeps of the last walk must never show in the next.
+  def test_stacks_that_change_all_the_time_are_each_right
+    script = <<~'RUBY'
+      $depths = []
+      def walk(n, depth)
+        ::RubyVM::ZJIT.induce_side_exit!; $depths << depth
+        return if n == 0
+        n.odd? ? left(n - 1, depth + 1) : right(n - 1, depth + 1)
+        n % 3 == 0 ? right(n / 2, depth + 1) : left(n / 2, depth + 1)
+      end
+      def left(n, depth)
+        walk(n, depth + 1)
+      end
+      def right(n, depth)
+        walk(n, depth + 1)
+      end
+      4.times { walk(3, 0) }
+      $depths.clear
+      walk(9, 0)
+      puts $depths.join(" ")
+    RUBY
+    result = trace(script)
+    depths = result.out.split.map(&:to_i)
+    found = result.trace.exits("DirectiveInduced").last(depths.size).map do |event|
+      labels, left_out = Trace.frames(event)
+      labels.size + left_out - 2 # the innermost walk, and <main>
+    end
+    assert_equal depths, found
+  end
+end

@@ -1,0 +1,184 @@
+# One trace, read through the tool, and the one validator that every trace of every test goes through.
+require "json"
+require "open3"
+
+class Trace
+  TOOL = File.expand_path(ENV["VM_TRACE"] || "../../build/tool/vm-trace", ENV["VM_TRACE"] ? Dir.pwd : __dir__)
+  EXITS = %w[side_exit recompile_exit].freeze
+  FRAMES = (0..9).map(&:to_s).freeze
+  REST = "10+"
+  REST_MAX_BYTES = 4096
+  # A dump of more events than this is not read into Ruby: `vm-trace check` compares the sums in C.
+  READABLE_EVENTS = 300_000
+
+  class Invalid < StandardError; end
+
+  attr_reader :path
+
+  def initialize(path)
+    @path = path
+  end
+
+  # Each event as dump tells it: "ts", "ph", "cat", "name", "pid", "tid", "thread", "args".
+  def events
+    @events ||= tool("dump").each_line.map { |line| JSON.parse(line) }
+  end
+
+  def in_category(*categories)
+    events.select { |event| categories.include?(event["cat"]) }
+  end
+
+  def exits(reason = nil)
+    in_category(*EXITS).select { |event| reason.nil? || event["name"] == reason }
+  end
+
+  # Always the first event, so a long trace need not be read for it.
+  def settings
+    @settings ||= IO.popen([TOOL, "dump", @path], err: File::NULL, encoding: "UTF-8") do |dump|
+      event = JSON.parse(dump.gets || bad("no event at all"))
+      bad("the first event is #{event["cat"]}/#{event["name"]}, not the settings") unless event["name"] == "settings"
+      event["args"]
+    end
+  end
+
+  def summary = @summary ||= trace_event("summary")["args"]
+
+  def sites(reason = nil)
+    found = in_category("trace").select { |event| event["name"] == "site" }.map { |event| event["args"] }
+    reason ? found.select { |site| site["reason"] == reason } : found
+  end
+
+  # Labels of an event's frames as they stand in "0" to "9"; the innermost first.
+  def self.named_frames(event) = FRAMES.filter_map { |key| event["args"][key] }
+
+  # All frames of an event, one label each, runs written out. Where some were left out, [labels, how many].
+  def self.frames(event)
+    labels = named_frames(event)
+    left_out = 0
+    (event["args"][REST] || "").split(" < ").each do |part|
+      if part =~ /\A(\d+) more frames?\z/
+        left_out += $1.to_i
+      elsif part =~ /\A(.*) x(\d+)\z/m
+        labels.concat([$1] * $2.to_i)
+      else
+        labels << part
+      end
+    end
+    [labels, left_out]
+  end
+
+  # `ended`: false for a process that was killed, whose trace holds all but the last words.
+  # `recorders`: how many ractors of the process exited; each counts down by itself.
+  def validate(ended: true, recorders: 1)
+    checked = tool("check")
+    bad("check has no closing line: #{checked.inspect}") unless checked =~ /: ok: \d+ records, (\d+) events, \d+ chunks\n\z/
+    return self if $1.to_i > READABLE_EVENTS
+    validate_order(ended, recorders)
+    validate_rates(ended, recorders)
+    validate_backtraces
+    validate_spans(ended)
+    validate_sums if ended
+    self
+  end
+
+  private
+
+  def bad(what) = raise(Invalid, "#{@path}: #{what}")
+
+  def tool(command)
+    out, err, status = Open3.capture3(TOOL, command, @path)
+    unless status.success? && err.empty?
+      bad("vm-trace #{command}: status #{status.exitstatus || status}\n#{err.lines.first(10).join}")
+    end
+    out.force_encoding("UTF-8")
+  end
+
+  def trace_event(name)
+    found = in_category("trace").select { |event| event["name"] == name }
+    bad("#{found.size} events trace/#{name}, not one") unless found.size == 1
+    found.first
+  end
+
+  def validate_order(ended, recorders)
+    trace_event("settings") # one, and
+    settings                # the first
+    pids = events.map { |event| event["pid"] }.uniq
+    bad("events are of pids #{pids}, the settings of #{settings["pid"]}") unless pids == [settings["pid"]]
+    return unless ended
+    # Each ractor has chunks of its own, so the last in the file is not always the last in time.
+    last = recorders == 1 ? events.last : events.max_by { |event| event["ts"] }
+    bad("the last event is #{last["cat"]}/#{last["name"]}, not the summary") unless last["name"] == "summary"
+  end
+
+  def validate_rates(ended, recorders)
+    { EXITS => settings["exit_rate"], %w[fallback] => settings["fallback_rate"] }.each do |categories, rate|
+      sampled = in_category(*categories)
+      bad("#{sampled.size} events of #{categories}, which were not asked for") if rate.nil? && sampled.any?
+      next unless rate
+      wrong = sampled.find { |event| event["args"].fetch("weight", 1) != rate }
+      bad("weight of #{wrong} is not #{rate}") if wrong
+      next unless ended
+      total = summary[categories == EXITS ? "exits" : "fallbacks"]
+      unweighed = total - sampled.size * rate
+      unless unweighed.between?(0, (rate - 1) * recorders) || summary["lost"] > 0
+        bad("#{sampled.size} events of #{total} #{categories} at K = #{rate} with #{recorders} recorders")
+      end
+    end
+  end
+
+  def validate_backtraces
+    in_category(*EXITS, "fallback").each do |event|
+      named = Trace.named_frames(event).size
+      rest = event["args"][REST]
+      bad("no frame 0 in #{event}") unless event["args"]["0"]
+      bad("10+ without ten frames in #{event}") if rest && named != FRAMES.size
+      bad("10+ of #{rest.bytesize} bytes") if rest && rest.bytesize > REST_MAX_BYTES
+      bad("a frame without a place in #{event}") unless Trace.named_frames(event).all?(/ \((.*:-?\d+|<cfunc>)\)\z/m)
+    end
+  end
+
+  # Spans of a thread nest; the outermost of a compilation says what it made.
+  def validate_spans(ended)
+    open = Hash.new { |hash, tid| hash[tid] = [] }
+    in_category("compile", "invalidation").each do |event|
+      stack = open[event["tid"]]
+      case event["ph"]
+      when "B" then stack << event
+      when "E"
+        begun = stack.pop
+        unless begun && begun.values_at("cat", "name") == event.values_at("cat", "name")
+          bad("#{event} ends #{begun.inspect}")
+        end
+      else bad("not a duration: #{event}")
+      end
+    end
+    left = open.values.flatten
+    bad("never ended: #{left}") if ended && left.any?
+  end
+
+  def validate_sums
+    same("exit events", exits.size, "summary sampled", summary["sampled"])
+    same("events before the summary", events.size - 1, "summary events", summary["events"])
+    return if summary["lost"] > 0 # sites may be among what was lost
+    exit_sites, fallback_sites = sites.partition { |site| EXITS.include?(site["kind"]) }
+    same("hits of exit sites", exit_sites.sum { |site| site["hits"] }, "summary exits", summary["exits"])
+    same("hits of fallback sites", fallback_sites.sum { |site| site["hits"] }, "summary fallbacks", summary["fallbacks"])
+    same("sites", sites.size, "summary sites", summary["sites"])
+    same_by_site(EXITS, exit_sites) if settings["exit_rate"] == 1
+    same_by_site(%w[fallback], fallback_sites) if settings["fallback_rate"] == 1
+  end
+
+  # When all are recorded, the events of each kind of site are as many as its hits.
+  def same_by_site(categories, sites)
+    recorded = in_category(*categories).map { |event| [event["cat"], event["name"], *event["args"].values_at("insn", "version")] }.tally
+    counted = Hash.new(0)
+    sites.each { |site| counted[site.values_at("kind", "reason", "insn", "version")] += site["hits"] }
+    (recorded.keys | counted.keys).each do |key|
+      same("events of #{key}", recorded.fetch(key, 0), "hits of its sites", counted[key])
+    end
+  end
+
+  def same(what, is, other, should_be)
+    bad("#{what}: #{is}, but #{other}: #{should_be}") unless is == should_be
+  end
+end

@@ -1,0 +1,212 @@
+/*
+ * A host without Ruby. See fake_host.h, and vm_trace/host.h for what each answer means.
+ */
+#define _GNU_SOURCE 1 /* asprintf */
+#include "fake_host.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { INSTRUCTION_BYTES = 8 };
+
+struct fake_host fake_host;
+static struct rb_ractor_struct *ractors;
+static __thread struct rb_execution_context_struct *current;
+
+struct rb_iseq_struct
+fake_iseq_at(uintptr_t from, unsigned instructions, const char *name, const char *path)
+{
+    return (struct rb_iseq_struct){ from, from + instructions * INSTRUCTION_BYTES, name, path };
+}
+
+struct rb_iseq_struct
+fake_iseq(const char *name, const char *path)
+{
+    static uintptr_t next = 0x7f0000000000;
+    uintptr_t from = __atomic_fetch_add(&next, 0x10000, __ATOMIC_RELAXED);
+    return fake_iseq_at(from, 1000, name, path);
+}
+
+const void *
+fake_pc(const struct rb_iseq_struct *iseq, unsigned line)
+{
+    return (const void *)(iseq->from + (line - 1) * INSTRUCTION_BYTES);
+}
+
+void
+fake_ractor_add(struct rb_ractor_struct *ractor)
+{
+    ractor->next = ractors;
+    ractors = ractor;
+}
+
+void
+fake_current(struct rb_execution_context_struct *ec)
+{
+    current = ec;
+}
+
+static void
+push(struct rb_execution_context_struct *ec, struct fake_frame frame)
+{
+    if (ec->frame_count == ec->frame_capacity) {
+        ec->frame_capacity = ec->frame_capacity ? ec->frame_capacity * 2 : 64;
+        ec->frames = realloc(ec->frames, ec->frame_capacity * sizeof(*ec->frames));
+        if (!ec->frames) abort();
+    }
+    ec->frames[ec->frame_count++] = frame;
+}
+
+void
+fake_push(struct rb_execution_context_struct *ec, const struct rb_iseq_struct *iseq, unsigned line)
+{
+    push(ec, (struct fake_frame){ iseq, NULL, line });
+}
+
+void
+fake_push_method(struct rb_execution_context_struct *ec, const struct rb_iseq_struct *iseq,
+                 const struct fake_method *method, unsigned line)
+{
+    push(ec, (struct fake_frame){ iseq, method, line });
+}
+
+void
+fake_push_cfunc(struct rb_execution_context_struct *ec, const struct fake_method *method)
+{
+    push(ec, (struct fake_frame){ NULL, method, 0 });
+}
+
+void
+fake_pop(struct rb_execution_context_struct *ec, size_t frames)
+{
+    ec->frame_count -= frames;
+}
+
+void
+fake_free_stack(struct rb_execution_context_struct *ec)
+{
+    free(ec->frames);
+    ec->frames = NULL;
+    ec->frame_count = ec->frame_capacity = 0;
+}
+
+/* --- the answers ----------------------------------------------------------------------------- */
+
+size_t
+rb_vm_trace_host_walk(struct rb_execution_context_struct *ec, uintptr_t top_pc,
+                      struct vm_trace_frame *frames, size_t capacity, size_t *changed_out)
+{
+    __atomic_fetch_add(&fake_host.walks, 1, __ATOMIC_RELAXED);
+    size_t changed = SIZE_MAX;
+    uintptr_t caller_pc = 0;
+    const struct rb_iseq_struct *caller = NULL;
+    for (size_t i = 0; i < ec->frame_count; i++) {
+        const struct fake_frame *from = &ec->frames[i];
+        uintptr_t pc = caller_pc + HOST_PC_CFUNC;
+        if (from->iseq) {
+            caller = from->iseq;
+            pc = caller_pc = from->iseq->from + from->line * INSTRUCTION_BYTES;
+            if (top_pc && i + 1 == ec->frame_count) pc = top_pc;
+        }
+        if (i >= capacity) continue;
+        struct vm_trace_frame *to = &frames[i];
+        to->iseq = caller;
+        if (to->pc == pc && to->method == (uintptr_t)from->method) continue;
+        *to = (struct vm_trace_frame){ pc, (uintptr_t)from->method, caller, 0, 0 };
+        if (changed == SIZE_MAX) changed = i;
+    }
+    *changed_out = changed < ec->frame_count ? changed : ec->frame_count;
+    return ec->frame_count;
+}
+
+size_t
+rb_vm_trace_host_label(const struct vm_trace_frame *frame, char *buffer, size_t capacity)
+{
+    __atomic_fetch_add(&fake_host.labels, 1, __ATOMIC_RELAXED);
+    const struct fake_method *method = (const struct fake_method *)frame->method;
+    const struct rb_iseq_struct *iseq = frame->iseq;
+    bool cfunc = (frame->pc & HOST_PC_CFUNC) != 0;
+    const char *name = cfunc ? method->name : iseq->name;
+    char *text;
+    size_t line = 0;
+    if (iseq) {
+        line = ((frame->pc & HOST_PC_MASK) - iseq->from) / INSTRUCTION_BYTES;
+        if (frame->pc & HOST_PC_EXACT) line++;
+    }
+    int n = asprintf(&text, "%s%s%s (%s:%zu)", method ? method->owner : "", method ? "#" : "", name,
+                     iseq ? iseq->path : "<cfunc>", line);
+    if (n < 0) abort();
+    memcpy(buffer, text, (size_t)n < capacity ? (size_t)n : capacity);
+    free(text);
+    return (size_t)n;
+}
+
+uintptr_t
+rb_vm_trace_host_method_of(const struct rb_iseq_struct *iseq)
+{
+    if (!current || current->frame_count == 0) return 0;
+    const struct fake_frame *top = &current->frames[current->frame_count - 1];
+    return top->iseq == iseq ? (uintptr_t)top->method : 0;
+}
+
+void
+rb_vm_trace_host_iseq_range(const struct rb_iseq_struct *iseq, uintptr_t *from_out, uintptr_t *to_out)
+{
+    *from_out = iseq->from;
+    *to_out = iseq->to;
+}
+
+struct rb_execution_context_struct *
+rb_vm_trace_host_current(void)
+{
+    return current;
+}
+
+struct rb_vm_trace_local *
+rb_vm_trace_host_local(struct rb_execution_context_struct *ec)
+{
+    return ec->ractor->local;
+}
+
+void
+rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*maker)(void))
+{
+    for (struct rb_ractor_struct *ractor = ractors; ractor; ractor = ractor->next) {
+        if (!ractor->local) ractor->local = maker();
+    }
+}
+
+uint32_t
+rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_t *name_id_out)
+{
+    *name_id_out = ec->name_id;
+    return ec->tid;
+}
+
+size_t
+rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity)
+{
+    __atomic_fetch_add(&fake_host.thread_names, 1, __ATOMIC_RELAXED);
+    size_t bytes = strlen(ec->thread_name);
+    memcpy(buffer, ec->thread_name, bytes < capacity ? bytes : capacity);
+    return bytes;
+}
+
+size_t
+rb_vm_trace_host_ractor_offset(void)
+{
+    return offsetof(struct rb_ractor_struct, local);
+}
+
+const char *
+rb_vm_trace_host_description(void)
+{
+    return "ruby 9.9.9 (a fake one)";
+}
+
+const char *
+rb_vm_trace_host_base(void)
+{
+    return "ruby-9.9";
+}

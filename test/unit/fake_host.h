@@ -1,0 +1,68 @@
+#ifndef FAKE_HOST_H
+#define FAKE_HOST_H 1
+/*
+ * A host without Ruby: stacks, labels, threads and ractors as a test sets them. Its addresses
+ * are numbers that nobody follows.
+ */
+
+#include "host.h"
+
+/* An ISEQ of up to 1,000 lines, one instruction each. */
+struct rb_iseq_struct {
+    uintptr_t from, to;
+    const char *name;
+    const char *path;
+};
+
+struct fake_method {
+    const char *owner;
+    const char *name;   /* of a method in C */
+};
+
+struct fake_frame {
+    const struct rb_iseq_struct *iseq;  /* NULL: a method in C */
+    const struct fake_method *method;   /* may be NULL */
+    unsigned line;                      /* where it is, or where it called */
+};
+
+struct rb_ractor_struct {
+    uint64_t other_fields[5];
+    struct rb_vm_trace_local *local;
+    struct rb_ractor_struct *next;
+};
+
+struct rb_execution_context_struct {
+    struct rb_ractor_struct *ractor;
+    uint32_t tid;
+    const char *thread_name;
+    uint64_t name_id;
+    struct fake_frame *frames;  /* outermost first */
+    size_t frame_count, frame_capacity;
+};
+
+/* What the module asked, to be set to 0 by tests. */
+struct fake_host {
+    size_t labels, walks, thread_names;
+};
+extern struct fake_host fake_host;
+
+/* An ISEQ at addresses of its own, or at those given. */
+struct rb_iseq_struct fake_iseq(const char *name, const char *path);
+struct rb_iseq_struct fake_iseq_at(uintptr_t from, unsigned instructions, const char *name, const char *path);
+
+/* The instruction of a line, as the JIT knows it. */
+const void *fake_pc(const struct rb_iseq_struct *iseq, unsigned line);
+
+void fake_ractor_add(struct rb_ractor_struct *ractor);
+
+/* The native thread that calls runs this context from now on; NULL: it runs no Ruby. */
+void fake_current(struct rb_execution_context_struct *ec);
+
+void fake_push(struct rb_execution_context_struct *ec, const struct rb_iseq_struct *iseq, unsigned line);
+void fake_push_method(struct rb_execution_context_struct *ec, const struct rb_iseq_struct *iseq,
+                      const struct fake_method *method, unsigned line);
+void fake_push_cfunc(struct rb_execution_context_struct *ec, const struct fake_method *method);
+void fake_pop(struct rb_execution_context_struct *ec, size_t frames);
+void fake_free_stack(struct rb_execution_context_struct *ec);
+
+#endif /* FAKE_HOST_H */

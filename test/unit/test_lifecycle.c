@@ -1,0 +1,677 @@
+/*
+ * From start to end: settings, ractors, losses, the last words, and what may be called when.
+ */
+#define _GNU_SOURCE 1
+#include "harness.h"
+#include "traced.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { CHUNK = 1 << 20 };
+
+static struct rb_iseq_struct foo;
+
+static void
+push_foo(void)
+{
+    foo = fake_iseq("foo", "app.rb");
+    fake_push(&main_thread, &foo, 3);
+}
+
+/* An exit at one of many lines with a reason of its own length: events of many sizes. */
+static void
+take_varied_exits(struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, unsigned exits)
+{
+    static __thread unsigned n;
+    for (unsigned i = 0; i < exits; i++, n++) {
+        ec->frames[ec->frame_count - 1].line = 1 + n * 7 % 900;
+        take_exit(site, ec);
+    }
+}
+
+/* --- start ---------------------------------------------------------------------------------------- */
+
+static void
+settings_come_first_and_say_all(void **state)
+{
+    (void)state;
+    uint64_t before = rb_vm_trace_clock_system_ns();
+    start_traced(.exit_rate = 97, .fallback_rate = 4294967295, .compiles = true, .invalidations = true, .counter = "exit_guard");
+    struct trace *trace = finish_traced();
+    const struct trace_event *settings = &trace->events[0];
+    assert_string_equal(settings->category, "trace");
+    assert_string_equal(settings->name, "settings");
+    assert_true(settings->ns >= before);
+    assert_int_equal(settings->tid, 1001);
+    assert_string_equal(trace_text(settings, "ruby"), "ruby 9.9.9 (a fake one)");
+    assert_string_equal(trace_text(settings, "base"), "ruby-9.9");
+    assert_string_equal(trace_text(settings, "jit"), "ZJIT");
+    assert_string_equal(trace_text(settings, "flags"), "exits fallbacks compiles invalidations");
+    assert_non_null(strstr(trace_text(settings, "command"), "test_lifecycle"));
+    assert_int_equal(trace_number(settings, "pid"), getpid());
+    assert_int_equal(trace_number(settings, "exit_rate"), 97);
+    assert_true(trace_number(settings, "fallback_rate") == 4294967295);
+    assert_string_equal(trace_text(settings, "counter"), "exit_guard");
+    trace_free(trace);
+}
+
+static void
+settings_leave_out_what_is_not_traced(void **state)
+{
+    (void)state;
+    start_traced(.invalidations = true);
+    struct trace *trace = finish_traced();
+    assert_string_equal(trace_text(&trace->events[0], "flags"), "invalidations");
+    assert_null(trace_argument(&trace->events[0], "exit_rate"));
+    assert_null(trace_argument(&trace->events[0], "fallback_rate"));
+    assert_null(trace_argument(&trace->events[0], "counter"));
+    assert_summary(trace, 0, 0, 0);
+    trace_free(trace);
+}
+
+static void
+trace_of_nothing_is_made(void **state)
+{
+    (void)state;
+    start_traced(.exit_rate = 0);
+    struct trace *trace = finish_traced();
+    assert_string_equal(trace_text(&trace->events[0], "flags"), "");
+    trace_free(trace);
+}
+
+static void
+first_and_last_line_say_where_the_trace_is_and_what_is_in_it(void **state)
+{
+    (void)state;
+    capture_stderr();
+    start_traced(.exit_rate = 2);
+    push_foo();
+    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
+    for (int i = 0; i < 5; i++) take_exit(site, &main_thread);
+    char *path = strdup(traced_path), expected[512];
+    struct trace *trace = finish_traced();
+    char *said = captured_stderr();
+    snprintf(expected, sizeof(expected), "ZJIT: tracing to %s\n"
+             "ZJIT: wrote 2 of 5 exits (one in 2), 5 events to %s, nothing lost\n", path, path);
+    assert_string_equal(said, expected);
+    assert_int_equal(trace->event_count, 5);
+    trace_free(trace);
+    free(said);
+    free(path);
+}
+
+static void
+last_line_is_not_said_into_what_became_the_programs_own_output(void **state)
+{
+    (void)state;
+    start_traced(.exit_rate = 1);
+    capture_stderr(); /* the program leads its stderr elsewhere */
+    struct trace *trace = finish_traced();
+    char *said = captured_stderr();
+    assert_string_equal(said, "");
+    free(said);
+    trace_free(trace);
+}
+
+static void
+trace_that_cannot_be_made_is_one_line_and_all_calls_are_harmless(void **state)
+{
+    (void)state;
+    fake_ractor_add(&main_ractor);
+    fake_current(&main_thread);
+    push_foo();
+    char *path = temp_path("none/t.fxt");
+    capture_stderr();
+    assert_false(rb_vm_trace_start(&(struct rb_vm_trace_config){
+        .jit = "ZJIT", .path = path, .counter = "c", .exit_rate = 1, .fallback_rate = 1, .compiles = true, .invalidations = true
+    }));
+    assert_null(main_ractor.local);
+    assert_null(rb_vm_trace_ractor_new());
+    rb_vm_trace_ractor_free(NULL);
+    assert_null(rb_vm_trace_site_new(&(struct rb_vm_trace_site_desc){
+        .reason = "r", .reason_len = 1, .insn = "i", .insn_len = 1, .unit = &foo, .frame = &foo
+    }));
+    assert_false(rb_vm_trace_span_begin(RB_VM_TRACE_COMPILE, "c", 1));
+    rb_vm_trace_span_end(RB_VM_TRACE_COMPILE, "c", 1);
+    rb_vm_trace_compile_end("c", 1, &foo, 1, 1);
+    rb_vm_trace_iseq_free(&foo);
+    rb_vm_trace_method_free(&foo);
+    rb_vm_trace_compacted();
+    rb_vm_trace_before_fork();
+    rb_vm_trace_after_fork(0);
+    rb_vm_trace_before_fork();
+    rb_vm_trace_after_fork(-1);
+    rb_vm_trace_shutdown();
+    char *said = captured_stderr(), expected[512];
+    snprintf(expected, sizeof(expected), "ZJIT: can't trace to %s: %s; running untraced\n", path, strerror(ENOENT));
+    assert_string_equal(said, expected);
+    free(said);
+    free(path);
+    fake_free_stack(&main_thread);
+}
+
+static void
+relative_path_is_taken_from_where_the_trace_began(void **state)
+{
+    (void)state;
+    assert_int_equal(chdir(temp_folder()), 0);
+    start_traced(.exit_rate = 1, .path = "here-%p.fxt");
+    assert_int_equal(chdir("/"), 0);
+    char name[64];
+    snprintf(name, sizeof(name), "here-%d.fxt", (int)getpid());
+    traced_path = temp_path(name);
+    trace_free(finish_traced());
+}
+
+/* --- ractors --------------------------------------------------------------------------------------- */
+
+struct worker {
+    struct rb_ractor_struct ractor;
+    struct rb_execution_context_struct thread;
+    struct rb_vm_trace_site *site;
+    unsigned exits;
+};
+
+static void *
+work(void *argument)
+{
+    struct worker *worker = argument;
+    fake_current(&worker->thread);
+    for (unsigned i = 0; i < worker->exits; i++) {
+        if (i % 50 == 0) { /* others' ISEQs die, and this one evals */
+            struct rb_iseq_struct eval = fake_iseq("eval", "e.rb");
+            fake_push(&worker->thread, &eval, 1);
+            take_exit(make_site(RB_VM_TRACE_SIDE_EXIT, "eval", &eval, 0), &worker->thread);
+            fake_pop(&worker->thread, 1);
+            rb_vm_trace_iseq_free(&eval);
+            rb_vm_trace_method_free(&eval);
+        }
+        take_varied_exits(worker->site, &worker->thread, 1);
+    }
+    return NULL;
+}
+
+static void
+assert_ractors_are_counted(uint64_t rate, bool free_before_the_end)
+{
+    enum { RACTORS = 4, EXITS = 30000, EVALS = EXITS / 50 };
+    start_traced(.exit_rate = rate);
+    push_foo();
+    struct worker *workers = calloc(RACTORS, sizeof(*workers));
+    pthread_t threads[RACTORS];
+    static const char *const reasons[] = { "ractor 0", "ractor 1", "ractor 2", "ractor 3" };
+    for (int i = 0; i < RACTORS; i++) {
+        struct worker *worker = &workers[i];
+        worker->ractor.local = rb_vm_trace_ractor_new();
+        assert_non_null(worker->ractor.local);
+        worker->thread = (struct rb_execution_context_struct){
+            .ractor = &worker->ractor, .tid = 2000 + (uint32_t)i, .thread_name = reasons[i], .name_id = 5
+        };
+        fake_push(&worker->thread, &foo, 1);
+        fake_push(&worker->thread, &foo, 1);
+        worker->site = make_site(RB_VM_TRACE_SIDE_EXIT, reasons[i], &foo, 0);
+        worker->exits = EXITS;
+    }
+    for (int i = 0; i < RACTORS; i++) assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+    for (int i = 0; i < RACTORS; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < RACTORS && free_before_the_end; i++) rb_vm_trace_ractor_free(workers[i].ractor.local);
+    rb_vm_trace_shutdown();
+    for (int i = 0; i < RACTORS && !free_before_the_end; i++) rb_vm_trace_ractor_free(workers[i].ractor.local);
+
+    struct trace *trace = finish_traced();
+    size_t recorded = 0;
+    for (int i = 0; i < RACTORS; i++) {
+        size_t here = 0;
+        assert_int_equal(site_hits(trace, reasons[i]), EXITS);
+        for (size_t n = 0; n < trace->event_count; n++) {
+            const struct trace_event *event = &trace->events[n];
+            if (event->tid != 2000 + (uint32_t)i || strcmp(event->category, "side_exit") != 0) continue;
+            assert_string_equal(event->thread, reasons[i]);
+            assert_true(strcmp(event->name, "eval") == 0 || strcmp(event->name, reasons[i]) == 0);
+            here++;
+        }
+        assert_int_equal(here, (EXITS + EVALS) / rate); /* one countdown a ractor */
+        recorded += here;
+        fake_free_stack(&workers[i].thread);
+    }
+    assert_summary(trace, RACTORS * (EXITS + EVALS), recorded, 0);
+    trace_free(trace);
+    free(workers);
+}
+
+static void
+ractors_that_exit_at_once_are_all_counted(void **state)
+{
+    (void)state;
+    assert_ractors_are_counted(1, false);
+}
+
+static void
+one_in_97_is_exact_in_each_ractor(void **state)
+{
+    (void)state;
+    assert_ractors_are_counted(97, false);
+}
+
+static void
+counts_of_ractors_that_are_gone_are_kept(void **state)
+{
+    (void)state;
+    assert_ractors_are_counted(1, true);
+}
+
+static void
+counts_of_a_gone_ractor_are_reported_when_the_iseq_dies(void **state)
+{
+    (void)state;
+    start_traced(.exit_rate = 7);
+    push_foo();
+    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
+    struct rb_ractor_struct ractor = { .local = rb_vm_trace_ractor_new() };
+    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 1 };
+    fake_push(&thread, &foo, 2);
+    for (int i = 0; i < 20; i++) take_exit(site, &thread);
+    for (int i = 0; i < 10; i++) take_exit(site, &main_thread);
+    rb_vm_trace_ractor_free(ractor.local);
+    rb_vm_trace_iseq_free(&foo);
+    struct rb_iseq_struct bar = fake_iseq("bar", "app.rb");
+    make_site(RB_VM_TRACE_SIDE_EXIT, "heir of the index", &bar, 0);
+    struct trace *trace = finish_traced();
+    assert_int_equal(site_hits(trace, "r"), 30);
+    assert_int_equal(site_hits(trace, "heir of the index"), 0);
+    assert_summary(trace, 30, 2 + 1, 0);
+    trace_free(trace);
+    fake_free_stack(&thread);
+}
+
+static void
+ractor_that_never_exits_takes_no_chunk(void **state)
+{
+    (void)state;
+    start_traced(.exit_rate = 1);
+    struct rb_vm_trace_local *local = rb_vm_trace_ractor_new();
+    rb_vm_trace_ractor_free(local);
+    struct trace *trace = finish_traced();
+    assert_int_equal(trace->chunk_count, 1);
+    trace_free(trace);
+}
+
+static void
+ractors_that_live_at_the_start_get_their_local(void **state)
+{
+    (void)state;
+    static struct rb_ractor_struct other;
+    fake_ractor_add(&other);
+    start_traced(.exit_rate = 1);
+    assert_non_null(other.local);
+    assert_ptr_not_equal(other.local, main_ractor.local);
+    rb_vm_trace_ractor_free(other.local);
+    trace_free(finish_traced());
+}
+
+/* When there was no memory for a ractor it shares the spare one: nothing recorded, all counted. */
+static void
+ractor_without_memory_of_its_own_counts_losses(void **state)
+{
+    (void)state;
+    start_traced(.exit_rate = 1, .fallback_rate = 1, .compiles = true);
+    push_foo();
+    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0),
+        *fallback = make_site(RB_VM_TRACE_FALLBACK, "f", &foo, 0);
+    struct rb_ractor_struct ractor = { .local = rb_vm_trace_global.spare };
+    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 1 };
+    for (int i = 0; i < 20; i++) take_exit(site, &thread);
+    for (int i = 0; i < 3; i++) take_exit(site, &main_thread);
+    rb_vm_trace_hit(fallback, &thread);
+    fake_current(&thread);
+    assert_false(rb_vm_trace_span_begin(RB_VM_TRACE_COMPILE, "c", 1));
+    fake_current(&main_thread);
+    rb_vm_trace_ractor_free(ractor.local);
+    struct trace *trace = finish_traced();
+    assert_summary(trace, 23, 3, 21);
+    assert_int_equal(site_hits(trace, "r"), 23);
+    trace_free(trace);
+}
+
+/* --- losses ---------------------------------------------------------------------------------------- */
+
+/*
+ * The disk is full in the middle. `salt` shifts where the first chunk ends in the middle of an
+ * event, so that the room left differs.
+ */
+static void
+fill_the_disk(void *argument)
+{
+    unsigned salt = *(unsigned *)argument;
+    limit_file_size(CHUNK);
+    start_traced(.exit_rate = 1);
+    push_foo();
+    char reason[512];
+    memset(reason, 'r', sizeof(reason));
+    reason[1 + salt * 13] = '\0';
+    for (unsigned i = 0; i < 1 + salt; i++) fake_push(&main_thread, &foo, 1 + i);
+    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, reason, &foo, 0);
+    take_varied_exits(site, &main_thread, 40000);
+    uint64_t lost = main_ractor.local->lost, sampled = main_ractor.local->sampled;
+    assert_true(sampled > 1000);
+    assert_int_equal(lost + sampled, 40000);
+    struct trace *trace = finish_traced();
+    const struct trace_event *summary = trace_event(trace, "trace", "summary", 0);
+    lost = trace_number(summary, "lost");
+    assert_true(lost == 40000 - sampled || lost == 40000 - sampled + 1); /* the site's event may be lost too */
+    assert_summary(trace, 40000, sampled, lost);
+    assert_string_equal(trace_text(trace_event(trace, "trace", "loss", 0), "reason"), strerror(EFBIG));
+    trace_free(trace);
+}
+
+static void
+full_disk_in_the_middle_leaves_loss_and_summary(void **state)
+{
+    (void)state;
+    for (unsigned salt = 0; salt < 14; salt++) in_child(fill_the_disk, &salt);
+}
+
+static void
+full_disk_is_said_at_the_end(void **state)
+{
+    (void)state;
+    char *disk = temp_path("disk");
+    assert_int_equal(mkdir(disk, 0777), 0);
+    mount_small_disk(disk, 2 * CHUNK + CHUNK / 2);
+    traced_path = temp_path("disk/t.fxt");
+    capture_stderr();
+    start_traced(.exit_rate = 1, .path = traced_path);
+    push_foo();
+    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
+    take_varied_exits(site, &main_thread, 100000);
+    uint64_t sampled = main_ractor.local->sampled;
+    struct trace *trace = finish_traced();
+    char *said = captured_stderr(), expected[128];
+    uint64_t lost = trace_number(trace_event(trace, "trace", "summary", 0), "lost");
+    assert_in_range(lost + sampled, 100000, 100001); /* the site's event may be lost, too */
+    assert_int_equal(trace->chunk_count, 2);
+    assert_summary(trace, 100000, sampled, lost);
+    snprintf(expected, sizeof(expected), ", %llu events lost (%s)\n", (unsigned long long)lost, strerror(ENOSPC));
+    assert_non_null(strstr(said, expected));
+    assert_string_equal(trace_text(trace_event(trace, "trace", "loss", 0), "reason"), strerror(ENOSPC));
+    trace_free(trace);
+    free(said);
+    free(disk);
+}
+
+static void
+full_disk_at_the_start_leaves_the_program_alone(void **state)
+{
+    (void)state;
+    limit_file_size(1000);
+    capture_stderr();
+    start_traced(.exit_rate = 1);
+    push_foo();
+    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
+    for (int i = 0; i < 10; i++) take_exit(site, &main_thread);
+    rb_vm_trace_iseq_free(&foo);
+    rb_vm_trace_shutdown();
+    free_traced();
+    char *said = captured_stderr();
+    assert_non_null(strstr(said, "wrote 0 of 10 exits"));
+    assert_non_null(strstr(said, strerror(EFBIG)));
+    assert_null(strstr(said, "nothing lost"));
+    free(said);
+    free(traced_path);
+}
+
+static void
+losses_of_other_ractors_are_in_the_main_ones_last_words(void **state)
+{
+    (void)state;
+    limit_file_size(2 * CHUNK);
+    start_traced(.exit_rate = 1);
+    push_foo();
+    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
+    struct rb_ractor_struct ractor = { .local = rb_vm_trace_ractor_new() };
+    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 1 };
+    fake_push(&thread, &foo, 2);
+    take_varied_exits(site, &thread, 40000);
+    uint64_t lost = ractor.local->lost;
+    assert_true(lost > 0);
+    take_varied_exits(site, &main_thread, 100);
+    rb_vm_trace_ractor_free(ractor.local);
+    struct trace *trace = finish_traced();
+    assert_summary(trace, 40100, 40100 - lost, lost);
+    assert_int_equal(trace_event(trace, "trace", "summary", 0)->tid, 1001);
+    trace_free(trace);
+    fake_free_stack(&thread);
+}
+
+/* A ractor that begins when the disk is full has no chunk at all. */
+static void
+ractor_without_a_chunk_counts_its_losses(void **state)
+{
+    (void)state;
+    limit_file_size(CHUNK);
+    start_traced(.exit_rate = 1);
+    push_foo();
+    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
+    struct rb_ractor_struct ractor = { .local = rb_vm_trace_ractor_new() };
+    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 1 };
+    fake_push(&thread, &foo, 2);
+    take_varied_exits(site, &thread, 10);
+    take_varied_exits(site, &main_thread, 5);
+    rb_vm_trace_ractor_free(ractor.local);
+    struct trace *trace = finish_traced();
+    assert_summary(trace, 15, 5, 10);
+    trace_free(trace);
+    fake_free_stack(&thread);
+}
+
+static void
+last_words_have_room_for_a_thread_with_a_long_name(void **state)
+{
+    (void)state;
+    limit_file_size(CHUNK);
+    start_traced(.exit_rate = 1);
+    push_foo();
+    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
+    take_varied_exits(site, &main_thread, 40000);
+    static char name[300];
+    memset(name, 'n', sizeof(name) - 1);
+    main_thread.thread_name = name; /* renamed at the very end */
+    main_thread.name_id = 99;
+    struct trace *trace = finish_traced();
+    assert_int_equal(trace_count(trace, "trace", "loss"), 1);
+    assert_int_equal(trace_count(trace, "trace", "summary"), 1);
+    assert_true(strlen(trace_event(trace, "trace", "summary", 0)->thread) > 200);
+    trace_free(trace);
+}
+
+/* With no string left in the chunk, the loss must still be said. */
+static void
+last_words_are_said_when_the_string_table_is_full(void **state)
+{
+    (void)state;
+    limit_file_size(CHUNK);
+    start_traced(.exit_rate = 1, .compiles = true);
+    push_foo();
+    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
+    take_exit(site, &main_thread);
+    struct vm_trace_slot slot;
+    char text[16];
+    for (int i = 0; rb_vm_trace_writer_define(&main_ractor.local->writer, &slot, text, (size_t)sprintf(text, "%d", i)); i++) {}
+    fake_push(&main_thread, &foo, 99); /* a frame that would need a string */
+    take_exit(site, &main_thread);
+    assert_int_equal(main_ractor.local->lost, 1);
+    struct trace *trace = finish_traced();
+    assert_int_equal(trace_count(trace, "trace", "summary"), 1);
+    uint64_t lost = trace_number(trace_event(trace, "trace", "summary", 0), "lost");
+    assert_in_range(lost, 1, 2); /* the site's event may be lost too */
+    assert_int_equal(trace_count(trace, "trace", "loss"), 1);
+    assert_int_equal(trace_number(trace_event(trace, "trace", "loss", 0), "lost"), lost);
+    trace_free(trace);
+}
+
+/* As daemons do: all descriptors closed, and ours used again for a file of the program. */
+static void
+closed_descriptor_is_a_loss_and_the_programs_file_is_untouched(void **state)
+{
+    (void)state;
+    start_traced(.exit_rate = 1);
+    push_foo();
+    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
+    take_varied_exits(site, &main_thread, 10);
+    char *log = temp_path("log");
+    int fd = rb_vm_trace_global.sink.fd;
+    close(fd);
+    assert_int_equal(open(log, O_RDWR | O_CREAT, 0600), fd);
+    take_varied_exits(site, &main_thread, 40000);
+    uint64_t sampled = main_ractor.local->sampled;
+    assert_true(sampled < 40010);
+    struct trace *trace = finish_traced();
+    uint64_t lost = trace_number(trace_event(trace, "trace", "summary", 0), "lost");
+    assert_in_range(lost + sampled, 40010, 40011);
+    assert_summary(trace, 40010, sampled, lost);
+    assert_string_equal(trace_text(trace_event(trace, "trace", "loss", 0), "reason"), strerror(EBADF));
+    size_t bytes;
+    free(read_bytes(log, &bytes));
+    assert_int_equal(bytes, 0);
+    assert_int_not_equal(fcntl(fd, F_GETFD), -1);
+    trace_free(trace);
+    free(log);
+}
+
+/* --- the end ----------------------------------------------------------------------------------------- */
+
+static void
+summary_is_the_last_event_and_counts_all_others(void **state)
+{
+    (void)state;
+    start_traced(.exit_rate = 1, .fallback_rate = 1, .compiles = true, .invalidations = true);
+    push_foo();
+    take_exit(make_site(RB_VM_TRACE_SIDE_EXIT, "a", &foo, 1), &main_thread);
+    take_recompile_exit(make_site(RB_VM_TRACE_RECOMPILE_EXIT, "b", &foo, 2), &main_thread, RB_VM_TRACE_PROFILING);
+    rb_vm_trace_hit(make_site(RB_VM_TRACE_FALLBACK, "c", &foo, 3), &main_thread);
+    rb_vm_trace_span_begin(RB_VM_TRACE_INVALIDATION, "d", 1);
+    rb_vm_trace_span_end(RB_VM_TRACE_INVALIDATION, "d", 1);
+    rb_vm_trace_span_begin(RB_VM_TRACE_COMPILE, "e", 1);
+    rb_vm_trace_compile_end("e", 1, &foo, 1, 100);
+    struct trace *trace = finish_traced();
+    assert_summary(trace, 2, 2, 0);
+    assert_int_equal(trace->event_count, 1 + 3 + 4 + 3 + 1); /* settings, exits, spans, sites, summary */
+    const struct trace_event *summary = &trace->events[trace->event_count - 1];
+    assert_string_equal(summary->name, "summary");
+    for (size_t i = 0; i < trace->event_count; i++) assert_true(trace->events[i].ns <= summary->ns);
+    trace_free(trace);
+}
+
+static void
+file_ends_with_the_page_of_its_last_record(void **state)
+{
+    (void)state;
+    start_traced(.exit_rate = 1);
+    char *path = strdup(traced_path);
+    trace_free(finish_traced());
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    assert_true(st.st_size > 0 && st.st_size <= 8192);
+    assert_int_equal(st.st_size % 4096, 0);
+    free(path);
+}
+
+static void
+calls_after_the_end_are_harmless_and_leave_the_file(void **state)
+{
+    (void)state;
+    start_traced(.exit_rate = 2, .fallback_rate = 1, .compiles = true, .invalidations = true);
+    push_foo();
+    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0), *fallback = make_site(RB_VM_TRACE_FALLBACK, "f", &foo, 0),
+        *recompile = make_site(RB_VM_TRACE_RECOMPILE_EXIT, "c", &foo, 0);
+    take_exit(site, &main_thread);
+    rb_vm_trace_shutdown();
+    size_t bytes, bytes_after;
+    uint8_t *before = read_bytes(traced_path, &bytes);
+    for (int i = 0; i < 10; i++) take_exit(site, &main_thread); /* code that was compiled may still run */
+    for (int i = 0; i < 10; i++) rb_vm_trace_hit(fallback, &main_thread);
+    for (int i = 0; i < 10; i++) take_recompile_exit(recompile, &main_thread, RB_VM_TRACE_PROFILING);
+    rb_vm_trace_iseq_free(&foo);
+    rb_vm_trace_compacted();
+    assert_null(rb_vm_trace_ractor_new());
+    rb_vm_trace_before_fork();
+    rb_vm_trace_after_fork(1);
+    rb_vm_trace_shutdown();
+    uint8_t *after = read_bytes(traced_path, &bytes_after);
+    assert_int_equal(bytes_after, bytes);
+    assert_memory_equal(before, after, bytes);
+    free(before);
+    free(after);
+    trace_free(finish_traced());
+}
+
+static void
+end_outside_of_ruby_leaves_a_valid_file(void **state)
+{
+    (void)state;
+    start_traced(.exit_rate = 1);
+    push_foo();
+    take_exit(make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0), &main_thread);
+    fake_current(NULL);
+    struct trace *trace = finish_traced();
+    assert_int_equal(trace_count(trace, "side_exit", NULL), 1);
+    trace_free(trace);
+}
+
+static void
+trace_is_readable_while_it_is_written(void **state)
+{
+    (void)state;
+    start_traced(.exit_rate = 1);
+    push_foo();
+    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
+    for (unsigned i = 0; i < 20; i++) {
+        take_varied_exits(site, &main_thread, 1000);
+        struct trace *trace = trace_read(traced_path);
+        assert_int_equal(trace_count(trace, "side_exit", "r"), 1000 * (i + 1));
+        trace_free(trace);
+    }
+    trace_free(finish_traced());
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        isolated_test(settings_come_first_and_say_all),
+        isolated_test(settings_leave_out_what_is_not_traced),
+        isolated_test(trace_of_nothing_is_made),
+        isolated_test(first_and_last_line_say_where_the_trace_is_and_what_is_in_it),
+        isolated_test(last_line_is_not_said_into_what_became_the_programs_own_output),
+        isolated_test(trace_that_cannot_be_made_is_one_line_and_all_calls_are_harmless),
+        isolated_test(relative_path_is_taken_from_where_the_trace_began),
+        isolated_test(ractors_that_exit_at_once_are_all_counted),
+        isolated_test(one_in_97_is_exact_in_each_ractor),
+        isolated_test(counts_of_ractors_that_are_gone_are_kept),
+        isolated_test(counts_of_a_gone_ractor_are_reported_when_the_iseq_dies),
+        isolated_test(ractor_that_never_exits_takes_no_chunk),
+        isolated_test(ractors_that_live_at_the_start_get_their_local),
+        isolated_test(ractor_without_memory_of_its_own_counts_losses),
+        isolated_test(full_disk_in_the_middle_leaves_loss_and_summary),
+        isolated_test(full_disk_is_said_at_the_end),
+        isolated_test(full_disk_at_the_start_leaves_the_program_alone),
+        isolated_test(losses_of_other_ractors_are_in_the_main_ones_last_words),
+        isolated_test(ractor_without_a_chunk_counts_its_losses),
+        isolated_test(last_words_have_room_for_a_thread_with_a_long_name),
+        isolated_test(last_words_are_said_when_the_string_table_is_full),
+        isolated_test(closed_descriptor_is_a_loss_and_the_programs_file_is_untouched),
+        isolated_test(summary_is_the_last_event_and_counts_all_others),
+        isolated_test(file_ends_with_the_page_of_its_last_record),
+        isolated_test(calls_after_the_end_are_harmless_and_leave_the_file),
+        isolated_test(end_outside_of_ruby_leaves_a_valid_file),
+        isolated_test(trace_is_readable_while_it_is_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

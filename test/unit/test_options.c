@@ -1,0 +1,193 @@
+/*
+ * Values of options: paths of traces, and K of a sample rate.
+ */
+#define _GNU_SOURCE 1
+#include "harness.h"
+#include "options.h"
+#include "vm_trace.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void
+assert_path(const char *pattern, uint32_t pid, int child, const char *expected)
+{
+    char *path = rb_vm_trace_expand_path(pattern, pid, child);
+    assert_string_equal(path, expected);
+    free(path);
+}
+
+static void
+default_path_has_the_pid(void **state)
+{
+    (void)state;
+    assert_path(NULL, 1234, 0, "/tmp/perfetto-1234.fxt");
+    assert_path(NULL, 4294967295, 0, "/tmp/perfetto-4294967295.fxt");
+}
+
+static void
+path_without_a_pattern_is_taken_as_it_is(void **state)
+{
+    (void)state;
+    assert_path("/a/b.fxt", 7, 0, "/a/b.fxt");
+    assert_path("", 7, 0, "");
+    assert_path("/größe %d %", 7, 0, "/größe %d %");
+}
+
+static void
+percent_p_is_the_pid_wherever_it_stands(void **state)
+{
+    (void)state;
+    assert_path("%p", 42, 0, "42");
+    assert_path("/t/%p/a-%p.fxt", 42, 0, "/t/42/a-42.fxt");
+    assert_path("%p%p%p%p%p%p%p%p", 4294967295, 0,
+                "42949672954294967295429496729542949672954294967295429496729542949672954294967295");
+}
+
+static void
+two_percent_signs_are_one(void **state)
+{
+    (void)state;
+    assert_path("/t/100%%.fxt", 42, 0, "/t/100%.fxt");
+    assert_path("%%p", 42, 0, "%p");
+    assert_path("%%%p", 42, 0, "%42");
+    assert_path("%%%%", 42, 0, "%%");
+}
+
+static void
+child_has_its_own_pid_or_gets_it_appended(void **state)
+{
+    (void)state;
+    assert_path("/t/a-%p.fxt", 43, 1, "/t/a-43.fxt");
+    assert_path("/t/a.fxt", 43, 1, "/t/a.fxt.43");
+    assert_path("/t/%%p", 43, 1, "/t/%p.43");
+    assert_path(NULL, 43, 1, "/tmp/perfetto-43.fxt");
+    assert_path("a", 4294967295, 1, "a.4294967295");
+}
+
+/* --- absolute ---------------------------------------------------------------------------------------- */
+
+static void
+absolute_path_stays_and_none_stays_none(void **state)
+{
+    (void)state;
+    char *path = rb_vm_trace_absolute_path("/a/%p/../b");
+    assert_string_equal(path, "/a/%p/../b");
+    free(path);
+    assert_null(rb_vm_trace_absolute_path(NULL));
+}
+
+static void
+relative_path_begins_with_the_current_folder(void **state)
+{
+    (void)state;
+    assert_int_equal(chdir(temp_folder()), 0);
+    char *path = rb_vm_trace_absolute_path("a/%p.fxt"), expected[256];
+    snprintf(expected, sizeof(expected), "%s/a/%%p.fxt", temp_folder());
+    assert_string_equal(path, expected);
+    free(path);
+}
+
+static void
+percent_sign_of_the_current_folder_is_no_pattern(void **state)
+{
+    (void)state;
+    char *folder = temp_path("100%p%%");
+    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(chdir(folder), 0);
+    char *absolute = rb_vm_trace_absolute_path("%p.fxt"), *path = rb_vm_trace_expand_path(absolute, 42, 0), expected[256];
+    snprintf(expected, sizeof(expected), "%s/42.fxt", folder);
+    assert_string_equal(path, expected);
+    free(absolute);
+    free(path);
+    free(folder);
+}
+
+static void
+relative_path_in_a_folder_that_is_gone_is_none(void **state)
+{
+    (void)state;
+    char *folder = temp_path("gone");
+    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(chdir(folder), 0);
+    assert_int_equal(rmdir(folder), 0);
+    assert_null(rb_vm_trace_absolute_path("a.fxt"));
+    free(folder);
+}
+
+/* --- rates --------------------------------------------------------------------------------------------- */
+
+static void
+whole_numbers_from_1_are_rates(void **state)
+{
+    (void)state;
+    static const struct { const char *text; uint64_t rate; } good[] = {
+        { "1", 1 }, { "2", 2 }, { "97", 97 }, { "1000000", 1000000 }, { "4294967295", 4294967295 }, { "007", 7 }
+    };
+    for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
+        uint64_t rate = 0;
+        errno = ERANGE; /* what an earlier call left must not matter */
+        assert_true(rb_vm_trace_parse_rate("--zjit-trace-exits-sample-rate", good[i].text, &rate));
+        assert_int_equal(rate, good[i].rate);
+    }
+}
+
+static void
+anything_else_is_refused_naming_the_option_and_what_it_takes(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "", "0", "00", "-1", "+1", " 1", "1 ", "1x", "x", "0x10", "1.0", "1e3", "1_000", "4294967296", "18446744073709551616",
+        "99999999999999999999999999", "18446744073709551617", "\xE2\x91\xA0"
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        uint64_t rate = 12345;
+        errno = 0;
+        capture_stderr();
+        bool taken = rb_vm_trace_parse_rate("--zjit-trace-exits-sample-rate", bad[i], &rate);
+        char *said = captured_stderr(), quoted[64];
+        if (taken) fail_msg("'%s' was taken as %llu", bad[i], (unsigned long long)rate);
+        assert_int_equal(rate, 12345);
+        snprintf(quoted, sizeof(quoted), "'%s'", bad[i]);
+        assert_non_null(strstr(said, "--zjit-trace-exits-sample-rate"));
+        assert_non_null(strstr(said, "from 1 "));
+        assert_non_null(strstr(said, quoted));
+        assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1); /* one line */
+        free(said);
+    }
+}
+
+static void
+good_rate_after_a_bad_one_is_taken(void **state)
+{
+    (void)state;
+    uint64_t rate = 0;
+    errno = 0;
+    assert_false(rb_vm_trace_parse_rate("--o", "18446744073709551616", &rate)); /* leaves ERANGE */
+    assert_true(rb_vm_trace_parse_rate("--o", "3", &rate));
+    assert_int_equal(rate, 3);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        isolated_test(default_path_has_the_pid),
+        isolated_test(path_without_a_pattern_is_taken_as_it_is),
+        isolated_test(percent_p_is_the_pid_wherever_it_stands),
+        isolated_test(two_percent_signs_are_one),
+        isolated_test(child_has_its_own_pid_or_gets_it_appended),
+        isolated_test(absolute_path_stays_and_none_stays_none),
+        isolated_test(relative_path_begins_with_the_current_folder),
+        isolated_test(percent_sign_of_the_current_folder_is_no_pattern),
+        isolated_test(relative_path_in_a_folder_that_is_gone_is_none),
+        isolated_test(whole_numbers_from_1_are_rates),
+        isolated_test(anything_else_is_refused_naming_the_option_and_what_it_takes),
+        isolated_test(good_rate_after_a_bad_one_is_taken),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,619 @@
+/*
+ * The trace file: how it is made, grown and given back.
+ */
+#define _GNU_SOURCE 1 /* F_GETFD and the like */
+#include "harness.h"
+#include "sink.h"
+#include "validate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, CHUNK = 1 << 20, CHUNK_WORDS = CHUNK / 8 };
+static const uint64_t MAGIC = 0x0016547846040010;
+
+static struct rb_vm_trace_sink sink = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
+
+static char *
+open_sink(const char *name)
+{
+    char *path = temp_path(name);
+    const char *why = rb_vm_trace_sink_open(&sink, path);
+    if (why) fail_msg("%s: %s", path, why);
+    return path;
+}
+
+static void
+write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void
+assert_text(const char *path, const char *text)
+{
+    size_t bytes;
+    uint8_t *data = read_bytes(path, &bytes);
+    assert_int_equal(bytes, strlen(text));
+    assert_memory_equal(data, text, bytes);
+    free(data);
+}
+
+static off_t
+size_of(const char *path)
+{
+    struct stat st;
+    assert_int_equal(lstat(path, &st), 0);
+    return st.st_size;
+}
+
+static void
+assert_refused(const char *path, const char *reason)
+{
+    const char *why = rb_vm_trace_sink_open(&sink, path);
+    assert_non_null(why);
+    assert_non_null(strstr(why, reason));
+    assert_int_equal(sink.fd, -1);
+}
+
+/* A record of `words` at `at` which a reader passes over, so that a chunk can be told from a fresh one. */
+static void
+put_string(uint64_t *at, unsigned index, size_t words)
+{
+    memset(at + 1, 'x', (words - 1) * 8);
+    at[0] = 2 | (uint64_t)words << 4 | (uint64_t)index << 16 | (uint64_t)(words - 1) * 8 << 32;
+}
+
+static void
+put_provider(uint64_t *at)
+{
+    at[0] = 0x0010000000110020;
+    at[1] = 'p';
+}
+
+/* --- opening ----------------------------------------------------------------------------------- */
+
+static void
+file_is_made_for_its_owner_alone(void **state)
+{
+    (void)state;
+    umask(0);
+    char *path = open_sink("t.fxt");
+    struct stat st;
+    assert_int_equal(lstat(path, &st), 0);
+    assert_true(S_ISREG(st.st_mode));
+    assert_int_equal(st.st_mode & 07777, 0600);
+    free(path);
+}
+
+static void
+file_is_closed_by_exec(void **state)
+{
+    (void)state;
+    free(open_sink("t.fxt"));
+    assert_true(fcntl(sink.fd, F_GETFD) & FD_CLOEXEC);
+}
+
+static void
+stale_file_of_ones_own_is_replaced_by_another_file(void **state)
+{
+    (void)state;
+    char *path = temp_path("t.fxt"), *other_name = temp_path("other");
+    write_file(path, "stale");
+    assert_int_equal(link(path, other_name), 0);
+    free(open_sink("t.fxt"));
+    assert_int_equal(size_of(path), 0);
+    assert_text(other_name, "stale"); /* not truncated and written over: that may be a file of value */
+    free(path);
+    free(other_name);
+}
+
+static void
+link_is_not_followed_and_its_target_is_untouched(void **state)
+{
+    (void)state;
+    char *path = temp_path("t.fxt"), *target = temp_path("target");
+    write_file(target, "precious");
+    assert_int_equal(symlink(target, path), 0);
+    assert_refused(path, "not a regular file");
+    assert_text(target, "precious");
+    struct stat st;
+    assert_int_equal(lstat(path, &st), 0);
+    assert_true(S_ISLNK(st.st_mode)); /* and the link stays */
+    free(path);
+    free(target);
+}
+
+static void
+link_to_nowhere_makes_no_file_there(void **state)
+{
+    (void)state;
+    char *path = temp_path("t.fxt"), *target = temp_path("target");
+    assert_int_equal(symlink(target, path), 0);
+    assert_refused(path, "not a regular file");
+    assert_int_equal(access(target, F_OK), -1);
+    free(path);
+    free(target);
+}
+
+static void
+folder_is_refused(void **state)
+{
+    (void)state;
+    assert_refused(temp_folder(), "not a regular file");
+}
+
+static void
+fifo_is_refused_without_waiting_for_a_reader(void **state)
+{
+    (void)state;
+    char *path = temp_path("t.fxt");
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_refused(path, "not a regular file");
+    assert_int_equal(access(path, F_OK), 0);
+    free(path);
+}
+
+static void
+device_is_refused_and_stays(void **state)
+{
+    (void)state;
+    /* A node of our own: a test that can fail must not be able to take the machine's /dev/null. */
+    char *path = temp_path("null");
+    if (mknod(path, S_IFCHR | 0600, makedev(1, 3)) != 0) skip();
+    assert_refused(path, "not a regular file");
+    struct stat st;
+    assert_int_equal(lstat(path, &st), 0);
+    assert_true(S_ISCHR(st.st_mode));
+    unlink(path);
+    free(path);
+}
+
+static void
+missing_folder_is_named_as_the_system_does(void **state)
+{
+    (void)state;
+    char *path = temp_path("none/t.fxt");
+    assert_refused(path, strerror(ENOENT));
+    free(path);
+}
+
+static void
+file_of_another_user_is_refused_and_stays(void **state)
+{
+    (void)state;
+    if (geteuid() != 0) skip_because("only root can make a file of another user");
+    char *path = temp_path("t.fxt");
+    write_file(path, "theirs");
+    assert_int_equal(chown(path, 65534, 65534), 0);
+    assert_refused(path, "another user");
+    assert_text(path, "theirs");
+    free(path);
+}
+
+static void
+file_that_cannot_be_removed_is_refused(void **state)
+{
+    (void)state;
+    if (geteuid() != 0) skip_because("only root can become another user");
+    char *path = temp_path("t.fxt");
+    write_file(path, "mine");
+    assert_int_equal(chown(path, 65534, 65534), 0);
+    assert_int_equal(chmod(temp_folder(), 0555), 0); /* root's folder: nobody may not unlink in it */
+    assert_int_equal(seteuid(65534), 0);
+    assert_refused(path, strerror(EACCES));
+    assert_int_equal(seteuid(0), 0);
+    assert_text(path, "mine");
+    free(path);
+}
+
+/* --- chunks ---------------------------------------------------------------------------------------- */
+
+static void
+fresh_chunk_is_padding_a_record_a_page(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    struct rb_vm_trace_chunk chunk;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_int_equal(chunk.first, 1);
+    assert_int_equal(chunk.offset, 0);
+    assert_true(chunk.words[0] == MAGIC);
+    assert_true(chunk.words[1] == 0x1FF2); /* 511 words */
+    for (size_t i = 2; i < CHUNK_WORDS; i++) {
+        uint64_t expected = i % 512 == 0 ? 0x2002 : 0; /* 512 words */
+        if (chunk.words[i] != expected) fail_msg("word %zu is %llx", i, (unsigned long long)chunk.words[i]);
+    }
+    size_t bytes;
+    uint8_t *data = read_bytes(path, &bytes);
+    assert_int_equal(bytes, CHUNK);
+    assert_memory_equal(data, chunk.words, bytes);
+    free(data);
+    struct trace *trace = trace_read(path);
+    assert_int_equal(trace->padding_words, CHUNK_WORDS - 1);
+    assert_int_equal(trace->record_count, 0);
+    trace_free(trace);
+    free(path);
+}
+
+/* What a kill in the middle of the write leaves: the kernel cuts it at pages. */
+static void
+every_page_of_a_fresh_chunk_is_a_place_to_end(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    struct rb_vm_trace_chunk chunk;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    size_t bytes;
+    uint8_t *data = read_bytes(path, &bytes);
+    assert_int_equal(bytes, 2 * CHUNK);
+    for (size_t cut = PAGE; cut <= bytes; cut += PAGE) {
+        struct trace *trace = trace_decode(data, cut, TRACE_FILE);
+        assert_string_equal(trace->fault, "");
+        trace_free(trace);
+    }
+    free(data);
+    free(path);
+}
+
+static void
+chunks_follow_each_other_without_a_gap(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    struct rb_vm_trace_chunk a, b, c;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &a));
+    assert_true(rb_vm_trace_sink_reserve(&sink, &b));
+    assert_true(rb_vm_trace_sink_reserve(&sink, &c));
+    assert_int_equal(b.offset, CHUNK);
+    assert_int_equal(b.first, 0);
+    assert_int_equal(c.offset, 2 * CHUNK);
+    b.words[0] = 0x1234; /* marks that show at their place in the file */
+    c.words[0] = 0x5678;
+    size_t bytes;
+    uint8_t *data = read_bytes(path, &bytes);
+    assert_int_equal(bytes, 3 * CHUNK);
+    assert_true(((uint64_t *)data)[CHUNK_WORDS] == 0x1234);
+    assert_true(((uint64_t *)data)[2 * CHUNK_WORDS] == 0x5678);
+    free(data);
+    free(path);
+}
+
+static void
+release_of_the_last_chunk_trims_to_a_page(void **state)
+{
+    (void)state;
+    static const struct { size_t used, bytes; } cases[] = {
+        { 1, PAGE }, { 511, PAGE }, { 512, PAGE }, { 513, 2 * PAGE }, { CHUNK_WORDS - 1, CHUNK }, { CHUNK_WORDS, CHUNK }
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char *path = open_sink("t.fxt");
+        struct rb_vm_trace_chunk chunk;
+        assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+        rb_vm_trace_sink_release(&sink, &chunk, cases[i].used);
+        assert_null(chunk.words);
+        assert_int_equal(size_of(path), cases[i].bytes);
+        trace_free(trace_read(path));
+        rb_vm_trace_sink_close(&sink);
+        free(path);
+    }
+}
+
+static void
+next_chunk_stands_where_the_last_one_was_trimmed(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    struct rb_vm_trace_chunk a, b;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &a));
+    put_provider(a.words + 1);
+    put_string(a.words + 3, 1, 509);
+    put_string(a.words + 512, 2, 512);
+    rb_vm_trace_sink_release(&sink, &a, 1024);
+    assert_true(rb_vm_trace_sink_reserve(&sink, &b));
+    assert_int_equal(b.offset, 2 * PAGE);
+    assert_int_equal(b.first, 0);
+    assert_int_equal(size_of(path), 2 * PAGE + CHUNK);
+    put_string(b.words, 3, 512);
+    rb_vm_trace_sink_release(&sink, &b, 512);
+    assert_int_equal(size_of(path), 3 * PAGE);
+    struct trace *trace = trace_read(path);
+    assert_int_equal(trace->string_count, 3);
+    assert_int_equal(trace->padding_words, 0);
+    trace_free(trace);
+    free(path);
+}
+
+static void
+release_of_an_inner_chunk_keeps_the_size(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    struct rb_vm_trace_chunk a, b;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &a));
+    assert_true(rb_vm_trace_sink_reserve(&sink, &b));
+    put_provider(b.words);
+    put_string(b.words + 2, 1, 510);
+    rb_vm_trace_sink_release(&sink, &a, 3);
+    assert_null(a.words);
+    assert_int_equal(size_of(path), 2 * CHUNK);
+    rb_vm_trace_sink_release(&sink, &b, 512);
+    assert_int_equal(size_of(path), CHUNK + PAGE);
+    struct trace *trace = trace_read(path);
+    assert_int_equal(trace->chunk_count, 1);
+    trace_free(trace);
+    free(path);
+}
+
+static void
+release_of_nothing_does_nothing(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    struct rb_vm_trace_chunk chunk = { 0 };
+    rb_vm_trace_sink_release(&sink, &chunk, 0);
+    rb_vm_trace_chunk_drop(&chunk);
+    assert_int_equal(size_of(path), 0);
+    free(path);
+}
+
+static void
+dropped_chunk_leaves_the_file_as_it_is(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    struct rb_vm_trace_chunk chunk;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    put_provider(chunk.words + 1);
+    put_string(chunk.words + 3, 1, 509);
+    size_t bytes, bytes_after;
+    uint8_t *before = read_bytes(path, &bytes);
+    rb_vm_trace_chunk_drop(&chunk);
+    assert_null(chunk.words);
+    uint8_t *after = read_bytes(path, &bytes_after);
+    assert_int_equal(bytes_after, CHUNK);
+    assert_memory_equal(before, after, bytes);
+    free(before);
+    free(after);
+    free(path);
+}
+
+static void
+mapped_chunk_is_usable_after_the_close(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    struct rb_vm_trace_chunk chunk;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    rb_vm_trace_sink_close(&sink);
+    assert_int_equal(sink.fd, -1);
+    put_provider(chunk.words + 1);
+    put_string(chunk.words + 3, 1, 509);
+    rb_vm_trace_sink_release(&sink, &chunk, 512);
+    struct trace *trace = trace_read(path);
+    assert_int_equal(trace->string_count, 1);
+    trace_free(trace);
+    free(path);
+}
+
+static void
+closed_sink_has_no_more_chunks(void **state)
+{
+    (void)state;
+    free(open_sink("t.fxt"));
+    rb_vm_trace_sink_close(&sink);
+    struct rb_vm_trace_chunk chunk;
+    assert_false(rb_vm_trace_sink_reserve(&sink, &chunk));
+    rb_vm_trace_sink_close(&sink);
+}
+
+/* --- what goes wrong ------------------------------------------------------------------------------- */
+
+static void
+limit_of_the_file_size_is_an_error_and_no_signal(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    limit_file_size(2 * CHUNK + CHUNK / 2);
+    struct rb_vm_trace_chunk a, b, c;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &a));
+    assert_true(rb_vm_trace_sink_reserve(&sink, &b));
+    assert_int_equal(sink.error, 0);
+    assert_false(rb_vm_trace_sink_reserve(&sink, &c)); /* SIGXFSZ would end this process */
+    assert_int_equal(sink.error, EFBIG);
+    assert_int_equal(size_of(path), 2 * CHUNK);
+    trace_free(trace_read(path));
+    free(path);
+}
+
+static void
+chunk_that_ends_at_the_limit_is_had(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    limit_file_size(CHUNK);
+    struct rb_vm_trace_chunk chunk;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_int_equal(size_of(path), CHUNK);
+    free(path);
+}
+
+static void
+error_stays_until_another_file_is_opened(void **state)
+{
+    (void)state;
+    free(open_sink("t.fxt"));
+    limit_file_size(CHUNK / 2);
+    struct rb_vm_trace_chunk chunk;
+    assert_false(rb_vm_trace_sink_reserve(&sink, &chunk));
+    limit_file_size(10 * CHUNK);
+    assert_false(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_int_equal(sink.error, EFBIG);
+    rb_vm_trace_sink_close(&sink);
+    free(open_sink("u.fxt"));
+    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_int_equal(sink.error, 0);
+}
+
+static void
+full_disk_is_an_error_and_the_file_stays_valid(void **state)
+{
+    (void)state;
+    char *disk = temp_path("disk");
+    assert_int_equal(mkdir(disk, 0777), 0);
+    mount_small_disk(disk, 2 * CHUNK + CHUNK / 2);
+    char *path = open_sink("disk/t.fxt");
+    struct rb_vm_trace_chunk a, b, c;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &a));
+    assert_true(rb_vm_trace_sink_reserve(&sink, &b));
+    assert_false(rb_vm_trace_sink_reserve(&sink, &c));
+    assert_int_equal(sink.error, ENOSPC);
+    assert_int_equal(size_of(path), 2 * CHUNK);
+
+    /* All of what was reserved can be written: no SIGBUS. */
+    put_provider(a.words + 1);
+    memset(a.words + 3, 'x', CHUNK - 24);
+    put_provider(b.words);
+    memset(b.words + 2, 'x', CHUNK - 16);
+    for (size_t i = 512; i < CHUNK_WORDS; i += 512) put_string(a.words + i, 10 + (unsigned)(i / 512), 512);
+    put_string(a.words + 3, 1, 509);
+    for (size_t i = 512; i < CHUNK_WORDS; i += 512) put_string(b.words + i, 10 + (unsigned)(i / 512), 512);
+    put_string(b.words + 2, 1, 510);
+    struct trace *trace = trace_read(path);
+    assert_int_equal(trace->string_count, 512);
+    trace_free(trace);
+    free(path);
+    free(disk);
+}
+
+static void
+disk_that_others_filled_is_an_error_before_the_size_grows(void **state)
+{
+    (void)state;
+    char *disk = temp_path("disk"), *other = temp_path("disk/other");
+    assert_int_equal(mkdir(disk, 0777), 0);
+    mount_small_disk(disk, 3 * CHUNK);
+    char *path = open_sink("disk/t.fxt");
+    struct rb_vm_trace_chunk chunk;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    FILE *file = fopen(other, "w");
+    char block[PAGE] = "x";
+    for (int i = 0; i < 300; i++) assert_int_equal(fwrite(block, 1, PAGE, file), PAGE);
+    fclose(file);
+    assert_false(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_int_equal(sink.error, ENOSPC);
+    assert_int_equal(size_of(path), CHUNK);
+    trace_free(trace_read(path));
+    free(path);
+    free(other);
+    free(disk);
+}
+
+/* Daemons close what they don't know, and their next file has our number. */
+static void
+descriptor_that_became_another_file_is_never_touched(void **state)
+{
+    (void)state;
+    free(open_sink("t.fxt"));
+    struct rb_vm_trace_chunk a, b;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &a));
+    char *other = temp_path("log");
+    write_file(other, "lines of a log");
+    close(sink.fd);
+    assert_int_equal(open(other, O_RDWR), sink.fd);
+
+    assert_false(rb_vm_trace_sink_reserve(&sink, &b));
+    assert_int_equal(sink.error, EBADF);
+    rb_vm_trace_sink_release(&sink, &a, 1);
+    int fd = sink.fd;
+    rb_vm_trace_sink_close(&sink);
+    assert_int_not_equal(fcntl(fd, F_GETFD), -1); /* still open */
+    assert_text(other, "lines of a log");
+    free(other);
+}
+
+static void *
+reserve_and_release(void *argument)
+{
+    for (int i = 0; i < 8; i++) {
+        struct rb_vm_trace_chunk chunk;
+        if (!rb_vm_trace_sink_reserve(&sink, &chunk)) return "no chunk";
+        for (size_t word = chunk.first; word < CHUNK_WORDS; word = word / 512 * 512 + 512) {
+            /* A chunk that another thread has would not be fresh. */
+            size_t words = 512 - word % 512;
+            if (chunk.words[word] != (2 | (uint64_t)words << 4)) return "not fresh";
+            chunk.words[word + 1] = (uint64_t)argument;
+        }
+        for (size_t word = chunk.first; word < CHUNK_WORDS; word = word / 512 * 512 + 512) {
+            if (chunk.words[word + 1] != (uint64_t)argument) return "another thread wrote here";
+        }
+        rb_vm_trace_sink_release(&sink, &chunk, i % 2 ? CHUNK_WORDS : CHUNK_WORDS / 2);
+    }
+    return NULL;
+}
+
+static void
+threads_get_chunks_of_their_own(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    pthread_t threads[4];
+    char marks[4];
+    for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, reserve_and_release, &marks[i]), 0);
+    for (int i = 0; i < 4; i++) {
+        void *why;
+        pthread_join(threads[i], &why);
+        if (why) fail_msg("%s", (char *)why);
+    }
+    assert_true(sink.size <= 32 * (uint64_t)CHUNK);
+    assert_int_equal(sink.size % PAGE, 0);
+    trace_free(trace_read(path));
+    free(path);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        isolated_test(file_is_made_for_its_owner_alone),
+        isolated_test(file_is_closed_by_exec),
+        isolated_test(stale_file_of_ones_own_is_replaced_by_another_file),
+        isolated_test(link_is_not_followed_and_its_target_is_untouched),
+        isolated_test(link_to_nowhere_makes_no_file_there),
+        isolated_test(folder_is_refused),
+        isolated_test(fifo_is_refused_without_waiting_for_a_reader),
+        isolated_test(device_is_refused_and_stays),
+        isolated_test(missing_folder_is_named_as_the_system_does),
+        isolated_test(file_of_another_user_is_refused_and_stays),
+        isolated_test(file_that_cannot_be_removed_is_refused),
+        isolated_test(fresh_chunk_is_padding_a_record_a_page),
+        isolated_test(every_page_of_a_fresh_chunk_is_a_place_to_end),
+        isolated_test(chunks_follow_each_other_without_a_gap),
+        isolated_test(release_of_the_last_chunk_trims_to_a_page),
+        isolated_test(next_chunk_stands_where_the_last_one_was_trimmed),
+        isolated_test(release_of_an_inner_chunk_keeps_the_size),
+        isolated_test(release_of_nothing_does_nothing),
+        isolated_test(dropped_chunk_leaves_the_file_as_it_is),
+        isolated_test(mapped_chunk_is_usable_after_the_close),
+        isolated_test(closed_sink_has_no_more_chunks),
+        isolated_test(limit_of_the_file_size_is_an_error_and_no_signal),
+        isolated_test(chunk_that_ends_at_the_limit_is_had),
+        isolated_test(error_stays_until_another_file_is_opened),
+        isolated_test(full_disk_is_an_error_and_the_file_stays_valid),
+        isolated_test(disk_that_others_filled_is_an_error_before_the_size_grows),
+        isolated_test(descriptor_that_became_another_file_is_never_touched),
+        isolated_test(threads_get_chunks_of_their_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

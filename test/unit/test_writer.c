@@ -1,0 +1,795 @@
+/*
+ * Records into chunks: what is in the file at every instant, and what happens when a chunk, a
+ * table or the disk is full.
+ */
+#define _GNU_SOURCE 1 /* REG_EFL */
+#include "harness.h"
+#include "validate.h"
+#include "writer.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+enum { CHUNK = 1 << 20, CHUNK_WORDS = CHUNK / 8, PAGE_WORDS = 512, LARGEST = 4095 };
+enum { PID = 0x01020304, TID = 0x0A0B0C0D };
+
+static struct rb_vm_trace_sink sink = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
+static struct rb_vm_trace_writer writer;
+static char *path;
+
+static void
+start(void)
+{
+    path = temp_path("t.fxt");
+    const char *why = rb_vm_trace_sink_open(&sink, path);
+    if (why) fail_msg("%s", why);
+    rb_vm_trace_writer_init(&writer, &sink, PID);
+    assert_true(rb_vm_trace_writer_next_chunk(&writer));
+}
+
+/* Close all and decode what is in the file. */
+static struct trace *
+finish(void)
+{
+    rb_vm_trace_writer_close(&writer);
+    rb_vm_trace_writer_free(&writer);
+    rb_vm_trace_sink_close(&sink);
+    struct trace *trace = trace_read(path);
+    free(path);
+    return trace;
+}
+
+/* The chunk as a reader finds it at this instant. */
+static struct trace *
+look(void)
+{
+    size_t first = writer.chunk.first;
+    struct trace *trace = trace_decode(writer.chunk.words + first, CHUNK - first * 8, TRACE_CHUNK);
+    if (trace->fault[0]) fail_msg("with the writer at word %zu: %s", writer.pos, trace->fault);
+    return trace;
+}
+
+static struct trace
+look_at_counts(void)
+{
+    struct trace *trace = look(), counts = *trace;
+    trace_free(trace);
+    return counts;
+}
+
+/* A string record of `words`, at least 2. False: no room. */
+static bool
+put(size_t words, char letter)
+{
+    static char text[LARGEST * 8];
+    struct vm_trace_slot slot;
+    size_t bytes = (words - 1) * 8;
+    memset(text, letter, bytes);
+    return rb_vm_trace_writer_define(&writer, &slot, text, bytes);
+}
+
+/* Bring the writer to a word of its chunk, with records that define nothing. */
+static void
+go_to(size_t word)
+{
+    while (writer.pos < word) {
+        size_t words = word - writer.pos < 256 ? word - writer.pos : 256;
+        uint64_t *record = writer_reserve(&writer, words);
+        assert_non_null(record);
+        writer_publish(&writer, words, 2 | (uint64_t)words << 4);
+    }
+    assert_int_equal(writer.pos, word);
+}
+
+static void
+put_event(uint64_t ns)
+{
+    unsigned thread = rb_vm_trace_writer_thread(&writer, TID, 1);
+    if (!thread) assert_true(rb_vm_trace_writer_name_thread(&writer, TID, 1, "main", 4, &thread));
+    uint64_t *record = writer_reserve(&writer, 2);
+    assert_non_null(record);
+    record[1] = ns;
+    writer_publish(&writer, 2, fxt_event_header(FXT_INSTANT, 2, 0, thread, W_TRACE, W_SITE));
+}
+
+/* --- bytes ------------------------------------------------------------------------------------- */
+
+static void
+file_begins_with_magic_provider_clock_and_words(void **state)
+{
+    (void)state;
+    start();
+    const uint64_t expected[] = {
+        0x0016547846040010,                                         /* magic */
+        0x00D0000000110030, 0x5F6D762079627572, 0x0000006563617274, /* provider 1, "ruby vm_trace" */
+        0x0000000000000021, 0x000000003B9ACA00,                     /* 10^9 ticks a second */
+        0x0000000100010022, 0x0000000000000030,                     /* string 1: "0" */
+        0x0000000100020022, 0x0000000000000031                      /* string 2: "1" */
+    };
+    assert_memory_equal(writer.chunk.words, expected, sizeof(expected));
+    /* The last of the preamble: the process, its name being the string before it. */
+    unsigned name = writer.next_string - 1;
+    const uint64_t last[] = {
+        0x0000000400000022 | (uint64_t)name << 16, 0x0000000079627572,  /* "ruby" */
+        0x0000000000010027 | (uint64_t)name << 24, 0x0000000001020304
+    };
+    assert_memory_equal(writer.chunk.words + writer.pos - 4, last, sizeof(last));
+    trace_free(finish());
+}
+
+static void
+words_have_their_numbers_as_indexes_in_every_chunk(void **state)
+{
+    (void)state;
+    start();
+    assert_true(rb_vm_trace_writer_next_chunk(&writer));
+    struct trace *trace = look();
+    for (int word = 1; word < W_COUNT; word++) {
+        size_t bytes;
+        const char *text = rb_vm_trace_word_text((enum vm_trace_word)word, &bytes);
+        assert_non_null(trace_string(trace, (unsigned)word));
+        assert_string_equal(trace_string(trace, (unsigned)word), text);
+    }
+    trace_free(trace);
+    trace_free(finish());
+}
+
+static void
+thread_is_written_with_its_name_and_process(void **state)
+{
+    (void)state;
+    start();
+    size_t at = writer.pos;
+    uint64_t name = writer.next_string;
+    unsigned index = 0;
+    assert_true(rb_vm_trace_writer_name_thread(&writer, TID, 7, "worker 1", 8, &index));
+    assert_int_equal(index, 1);
+    const uint64_t expected[] = {
+        0x0000000800000022 | name << 16, 0x312072656B726F77,                        /* "worker 1" */
+        0x0000010000020047 | name << 24, 0x000000000A0B0C0D,                        /* thread TID is called so */
+        0x0000000000000028 | (uint64_t)W_PROCESS << 16, 0x0000000001020304,         /* process: PID */
+        0x0000000000010033, 0x0000000001020304, 0x000000000A0B0C0D                  /* thread 1: PID, TID */
+    };
+    assert_memory_equal(writer.chunk.words + at, expected, sizeof(expected));
+    assert_int_equal(writer.pos - at, sizeof(expected) / 8);
+    trace_free(finish());
+}
+
+static void
+longest_string_is_read_back(void **state)
+{
+    (void)state;
+    start();
+    assert_true(put(LARGEST, 'l'));
+    struct trace *trace = finish();
+    const char *text = trace_string(trace, W_COUNT + 1);
+    assert_int_equal(strlen(text), 32752);
+    assert_int_equal(strspn(text, "l"), 32752);
+    trace_free(trace);
+}
+
+static void
+empty_text_is_index_0_without_a_record(void **state)
+{
+    (void)state;
+    start();
+    size_t at = writer.pos;
+    struct vm_trace_slot slot = { 0, 9 };
+    assert_true(rb_vm_trace_writer_define(&writer, &slot, "", 0));
+    assert_int_equal(slot.index, 0);
+    assert_int_equal(writer.pos, at);
+    trace_free(finish());
+}
+
+/* --- valid at every instant --------------------------------------------------------------------- */
+
+/* As if the process was killed between reserve and publish, with the body half or wholly there. */
+static void
+body_is_invisible_until_the_first_word(void **state)
+{
+    (void)state;
+    static const size_t starts[] = { 600, 1023, 1024, 1025, 1500 };
+    static const size_t sizes[] = { 2, 24, 511, 512, 513, 1025, LARGEST };
+    for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
+        for (size_t j = 0; j < sizeof(sizes) / sizeof(*sizes); j++) {
+            start();
+            go_to(starts[i]);
+            size_t words = sizes[j];
+            struct trace before = look_at_counts();
+            uint64_t *record = writer_reserve(&writer, words);
+            assert_non_null(record);
+            struct trace reserved = look_at_counts();
+            for (size_t word = 1; word < words; word++) record[word] = word % 3 ? UINT64_MAX : 0;
+            struct trace written = look_at_counts();
+            assert_int_equal(reserved.string_count, before.string_count);
+            assert_int_equal(written.string_count, before.string_count);
+            assert_int_equal(written.padding_words, before.padding_words);
+
+            memset(record + 1, 'b', (words - 1) * 8);
+            writer_publish(&writer, words, fxt_string_header(writer.next_string++, (words - 1) * 8));
+            struct trace after = look_at_counts();
+            assert_int_equal(after.string_count, before.string_count + 1);
+            assert_int_equal(after.padding_words, before.padding_words - words);
+            trace_free(finish());
+        }
+    }
+}
+
+static void
+record_of_one_word_is_possible_anywhere(void **state)
+{
+    (void)state;
+    start();
+    for (int i = 0; i < 2000; i++) {
+        uint64_t *record = writer_reserve(&writer, 1);
+        assert_non_null(record);
+        writer_publish(&writer, 1, 0x12);
+        if (i % 64 == 0) look_at_counts();
+    }
+    trace_free(finish());
+}
+
+static void
+record_may_end_at_or_behind_the_end_of_its_page(void **state)
+{
+    (void)state;
+    for (size_t start_word = PAGE_WORDS * 3 - 40; start_word < PAGE_WORDS * 3; start_word += 13) {
+        for (int more = -2; more <= 2; more++) {
+            int words = (int)(PAGE_WORDS * 3 - start_word) + more;
+            if (words < 2) continue;
+            start();
+            go_to(start_word);
+            assert_true(put((size_t)words, 'e'));
+            look_at_counts();
+            assert_true(put(2, 'f'));
+            look_at_counts();
+            trace_free(finish());
+        }
+    }
+}
+
+static void
+record_of_more_than_4095_words_is_refused(void **state)
+{
+    (void)state;
+    start();
+    size_t at = writer.pos;
+    assert_null(writer_reserve(&writer, LARGEST + 1));
+    assert_null(writer_reserve(&writer, CHUNK_WORDS));
+    assert_int_equal(writer.pos, at);
+    look_at_counts();
+    assert_true(put(LARGEST, 'a'));
+    trace_free(finish());
+}
+
+/*
+ * Every single store: the chunk is made read-only, each store into it faults, is let through
+ * alone by the processor's trap flag, and before and after it the chunk is decoded.
+ */
+#if defined(__x86_64__) && defined(__linux__)
+static struct {
+    size_t stores;
+    size_t records;   /* decoded last */
+    size_t strings;
+    bool off;
+} watch;
+
+static void
+watched_look(void)
+{
+    struct trace now = look_at_counts();
+    if (now.record_count < watch.records) fail_msg("after store %zu a record is gone", watch.stores);
+    if (now.record_count > watch.records + 1) fail_msg("store %zu made %zu records", watch.stores, now.record_count - watch.records);
+    watch.records = now.record_count;
+    watch.strings = now.string_count;
+}
+
+static void
+on_store(int signal, siginfo_t *info, void *context)
+{
+    (void)signal;
+    char *at = info->si_addr, *from = (char *)writer.chunk.words;
+    if (at < from || at >= from + CHUNK) {
+        watch.off = true;
+        mprotect(writer.chunk.words, CHUNK, PROT_READ | PROT_WRITE);
+        fail_msg("a store at %p, outside of the chunk", (void *)at);
+    }
+    watch.stores++;
+    mprotect(writer.chunk.words, CHUNK, PROT_READ | PROT_WRITE);
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] |= 0x100; /* trap behind the next instruction */
+}
+
+static void
+on_stored(int signal, siginfo_t *info, void *context)
+{
+    (void)signal, (void)info;
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~0x100;
+    watched_look();
+    if (!watch.off) mprotect(writer.chunk.words, CHUNK, PROT_READ);
+}
+
+static void
+watch_stores(void)
+{
+    struct sigaction action = { .sa_sigaction = on_store, .sa_flags = SA_SIGINFO | SA_NODEFER };
+    sigaction(SIGSEGV, &action, NULL);
+    action.sa_sigaction = on_stored;
+    sigaction(SIGTRAP, &action, NULL);
+    struct trace now = look_at_counts();
+    watch.records = now.record_count;
+    assert_int_equal(mprotect(writer.chunk.words, CHUNK, PROT_READ), 0);
+}
+
+/* A large string record, of whose body only some words are stored: a copy would be a store a byte. */
+static void
+put_large(size_t words, char letter)
+{
+    uint64_t *record = writer_reserve(&writer, words);
+    assert_non_null(record);
+    mprotect(writer.chunk.words, CHUNK, PROT_READ | PROT_WRITE);
+    memset(record + 1, letter, (words - 1) * 8);
+    mprotect(writer.chunk.words, CHUNK, PROT_READ);
+    for (size_t word = 1; word < words; word += words / 4 + 1) ((volatile uint64_t *)record)[word] = record[1];
+    writer_publish(&writer, words, fxt_string_header(writer.next_string++, (words - 1) * 8));
+}
+
+static void
+unwatch_stores(void)
+{
+    watch.off = true;
+    mprotect(writer.chunk.words, CHUNK, PROT_READ | PROT_WRITE);
+    signal(SIGSEGV, SIG_DFL);
+    signal(SIGTRAP, SIG_DFL);
+}
+
+static void
+chunk_is_valid_after_every_single_store(void **state)
+{
+    (void)state;
+    if (getenv("LD_PRELOAD") && strstr(getenv("LD_PRELOAD"), "valgrind")) skip_because("valgrind does not single-step");
+    start();
+    watch_stores();
+    unsigned thread;
+    assert_true(rb_vm_trace_writer_name_thread(&writer, TID, 1, "main", 4, &thread));
+    put_event(1);
+    go_to(PAGE_WORDS - 30);
+    put_large(30, 'a');                  /* to the end of its page */
+    assert_true(put(5, 'b'));            /* first of a page */
+    put_large(PAGE_WORDS, 'c');          /* over one end */
+    put_event(2);
+    put_large(PAGE_WORDS * 2 + 7, 'd');  /* over two */
+    go_to(PAGE_WORDS * 5 - 1);
+    put_large(2, 'e');                   /* first word on one page, the second on the next */
+    go_to(PAGE_WORDS * 6 - 2);
+    put_event(3);
+    put_large(PAGE_WORDS, 'f');          /* a page of its own */
+    put_large(LARGEST, 'g');
+    go_to(PAGE_WORDS * 17);
+    put_large(PAGE_WORDS * 3, 'h');
+    for (uint64_t ns = 4; ns < 30; ns++) put_event(ns);
+    unwatch_stores();
+    assert_true(watch.stores > 150);
+
+    struct trace *trace = finish();
+    assert_int_equal(trace_count(trace, "trace", "site"), 29);
+    trace_free(trace);
+}
+#else
+static void
+chunk_is_valid_after_every_single_store(void **state)
+{
+    (void)state;
+    skip_because("stores are single-stepped on x86-64 Linux only");
+}
+#endif
+
+/* --- chunks ---------------------------------------------------------------------------------------- */
+
+static void
+full_chunk_refuses_and_the_next_one_goes_on(void **state)
+{
+    (void)state;
+    start();
+    size_t put_count = 0;
+    while (put(100, 'a')) put_count++;
+    assert_true(put_count > 1250);
+    assert_false(put(100, 'a'));
+    look_at_counts();
+    assert_true(rb_vm_trace_writer_next_chunk(&writer));
+    assert_int_equal(writer.chunk.offset, CHUNK);
+    assert_true(put(100, 'b'));
+    struct trace *trace = finish();
+    assert_int_equal(trace->chunk_count, 2);
+    assert_int_equal(trace->string_count, put_count + 1 + 2 * W_COUNT);
+    trace_free(trace);
+}
+
+/* Records of many sizes over several chunks: nothing is lost, nothing is there twice. */
+static void
+records_of_all_sizes_fill_chunks_without_loss(void **state)
+{
+    (void)state;
+    start();
+    uint32_t random = 12345;
+    size_t count = 0, words_put = 0;
+    while (writer.serial < 5) {
+        random = random * 1103515245 + 12345;
+        size_t words = 2 + (random >> 16) % ((random >> 8) % 16 ? 40 : LARGEST - 2);
+        if (!put(words, 'r')) {
+            look_at_counts();
+            assert_true(rb_vm_trace_writer_next_chunk(&writer));
+            continue;
+        }
+        count++;
+        words_put += words;
+    }
+    struct trace *trace = finish();
+    assert_int_equal(trace->chunk_count, 5);
+    assert_int_equal(trace->string_count, count + 5 * W_COUNT);
+    assert_true(words_put > 4 * CHUNK_WORDS - 4 * (LARGEST + 1200));
+    trace_free(trace);
+}
+
+static void
+full_string_table_starts_a_new_chunk(void **state)
+{
+    (void)state;
+    start();
+    struct vm_trace_slot slot;
+    char text[16];
+    size_t count = 0;
+    for (;; count++) {
+        size_t bytes = (size_t)sprintf(text, "%zu", count);
+        if (!rb_vm_trace_writer_define(&writer, &slot, text, bytes)) break;
+    }
+    /* A few may be kept for the last words. */
+    assert_in_range(slot.index, 32760, 32767);
+    assert_int_equal(writer.next_string, slot.index + 1);
+    assert_int_equal(count + W_COUNT, slot.index);
+    assert_true(writer.pos < CHUNK_WORDS - 10000); /* the table was full, not the chunk */
+    struct trace *trace = look();
+    sprintf(text, "%zu", count - 1);
+    assert_string_equal(trace_string(trace, slot.index), text);
+    trace_free(trace);
+
+    assert_true(rb_vm_trace_writer_next_chunk(&writer));
+    assert_true(rb_vm_trace_writer_define(&writer, &slot, "first of the next", 17));
+    assert_int_equal(slot.index, W_COUNT + 1);
+    trace = finish();
+    assert_int_equal(trace->chunk_count, 2);
+    assert_string_equal(trace_string(trace, W_COUNT + 1), "first of the next");
+    trace_free(trace);
+}
+
+static void
+chunk_can_be_read_alone(void **state)
+{
+    (void)state;
+    start();
+    struct vm_trace_slot slot = { 0, 0 };
+    unsigned index;
+    for (int chunk = 0; chunk < 3; chunk++) {
+        assert_true(writer_string(&writer, &slot, "a label", 7, &index));
+        put_event(10 + (uint64_t)chunk);
+        go_to(CHUNK_WORDS - 2000);
+        if (chunk < 2) assert_true(rb_vm_trace_writer_next_chunk(&writer));
+    }
+    struct trace *trace = finish();
+    assert_int_equal(trace_count(trace, "trace", "site"), 3);
+    trace_free(trace);
+
+    path = temp_path("t.fxt");
+    size_t bytes;
+    uint8_t *data = read_bytes(path, &bytes);
+    for (size_t offset = 0; offset < bytes; offset += CHUNK) {
+        size_t size = bytes - offset < CHUNK ? bytes - offset : CHUNK;
+        trace = trace_decode(data + offset + (offset ? 0 : 8), size - (offset ? 0 : 8), TRACE_CHUNK);
+        assert_string_equal(trace->fault, "");
+        const struct trace_event *event = trace_event(trace, "trace", "site", 0);
+        assert_int_equal(event->ns, 10 + offset / CHUNK);
+        assert_string_equal(event->thread, "main");
+        assert_string_equal(event->process, "ruby");
+        assert_string_equal(trace_string(trace, W_COUNT + 1), "a label");
+        trace_free(trace);
+    }
+    free(data);
+    free(path);
+}
+
+static void
+text_is_defined_once_a_chunk(void **state)
+{
+    (void)state;
+    start();
+    struct vm_trace_slot slot = { 0, 0 };
+    unsigned first, again;
+    assert_true(writer_string(&writer, &slot, "a label", 7, &first));
+    size_t at = writer.pos;
+    assert_true(writer_string(&writer, &slot, "a label", 7, &again));
+    assert_int_equal(first, again);
+    assert_int_equal(writer.pos, at);
+    assert_true(rb_vm_trace_writer_next_chunk(&writer));
+    at = writer.pos;
+    assert_true(writer_string(&writer, &slot, "a label", 7, &again));
+    assert_int_equal(writer.pos, at + 2);
+    trace_free(finish());
+}
+
+/* --- the disk is full ---------------------------------------------------------------------------- */
+
+static void
+failed_next_chunk_keeps_the_old_one_for_the_last_words(void **state)
+{
+    (void)state;
+    limit_file_size(CHUNK);
+    start();
+    while (put(50, 'a')) {}
+    while (put(2, 'b')) {}
+    size_t at = writer.pos;
+    assert_false(rb_vm_trace_writer_next_chunk(&writer));
+    assert_int_equal(sink.error, EFBIG);
+    assert_non_null(writer.chunk.words);
+    assert_int_equal(writer.pos, at);
+    assert_false(put(2, 'b'));
+    rb_vm_trace_writer_last_words(&writer);
+    assert_true(put(2, 'c'));
+    put_event(1);
+    struct trace *trace = finish();
+    assert_int_equal(trace_count(trace, "trace", "site"), 1);
+    trace_free(trace);
+}
+
+/*
+ * Whatever the sizes of the records that filled the chunk, there is room for a loss and a
+ * summary with the texts and the thread that they need: 64 words.
+ */
+static void
+room_for_the_last_words_is_kept_from_records_of_all_sizes(void **state)
+{
+    (void)state;
+    for (size_t words = 1; words <= 600; words += words < 20 ? 1 : 61) {
+        limit_file_size(CHUNK);
+        start();
+        for (uint64_t *record; (record = writer_reserve(&writer, words)) != NULL; ) {
+            writer_publish(&writer, words, 2 | (uint64_t)words << 4);
+        }
+        for (uint64_t *record; (record = writer_reserve(&writer, 1)) != NULL; ) writer_publish(&writer, 1, 0x12);
+        rb_vm_trace_writer_last_words(&writer);
+        if (CHUNK_WORDS - writer.pos < 64) fail_msg("after records of %zu words %zu are left", words, CHUNK_WORDS - writer.pos);
+        if (!put(64, 'l')) fail_msg("after records of %zu words there is no room", words);
+        while (put(2, 'm')) {}
+        trace_free(finish());
+    }
+}
+
+static void
+closed_writer_refuses_and_goes_on_with_a_next_chunk(void **state)
+{
+    (void)state;
+    start();
+    rb_vm_trace_writer_close(&writer);
+    assert_false(put(2, 'a'));
+    assert_null(writer_reserve(&writer, 1));
+    rb_vm_trace_writer_last_words(&writer);
+    assert_null(writer_reserve(&writer, 1));
+    rb_vm_trace_writer_close(&writer);
+    assert_true(rb_vm_trace_writer_next_chunk(&writer));
+    assert_true(put(2, 'a'));
+    struct trace *trace = finish();
+    assert_int_equal(trace->chunk_count, 2);
+    trace_free(trace);
+}
+
+static void
+dropped_writer_refuses_and_leaves_the_file(void **state)
+{
+    (void)state;
+    start();
+    put_event(1);
+    size_t bytes, bytes_after;
+    uint8_t *before = read_bytes(path, &bytes);
+    writer.events = 1;
+    rb_vm_trace_writer_drop(&writer);
+    assert_null(writer_reserve(&writer, 1));
+    assert_false(put(2, 'a'));
+    rb_vm_trace_writer_close(&writer);
+    assert_int_equal(writer.events, 0);
+    uint8_t *after = read_bytes(path, &bytes_after);
+    assert_int_equal(bytes, bytes_after);
+    assert_memory_equal(before, after, bytes);
+    free(before);
+    free(after);
+    trace_free(finish());
+}
+
+/* --- threads ------------------------------------------------------------------------------------------ */
+
+static void
+thread_table_holds_255_and_then_a_new_chunk_is_needed(void **state)
+{
+    (void)state;
+    start();
+    unsigned index;
+    for (uint32_t tid = 1; tid <= 255; tid++) {
+        assert_int_equal(rb_vm_trace_writer_thread(&writer, tid, 1), 0);
+        assert_true(rb_vm_trace_writer_name_thread(&writer, tid, 1, "t", 1, &index));
+        assert_int_equal(index, tid);
+    }
+    assert_false(rb_vm_trace_writer_name_thread(&writer, 256, 1, "t", 1, &index));
+    for (uint32_t tid = 1; tid <= 255; tid++) assert_int_equal(rb_vm_trace_writer_thread(&writer, tid, 1), tid);
+    assert_int_equal(rb_vm_trace_writer_thread(&writer, 256, 1), 0);
+    /* One that is known may still be renamed. */
+    assert_true(rb_vm_trace_writer_name_thread(&writer, 255, 2, "u", 1, &index));
+    assert_int_equal(index, 255);
+
+    assert_true(rb_vm_trace_writer_next_chunk(&writer));
+    assert_int_equal(rb_vm_trace_writer_thread(&writer, 1, 1), 0);
+    assert_true(rb_vm_trace_writer_name_thread(&writer, 256, 1, "t", 1, &index));
+    assert_int_equal(index, 1);
+    trace_free(finish());
+}
+
+static void
+renamed_thread_keeps_its_index_and_writes_its_new_name(void **state)
+{
+    (void)state;
+    start();
+    unsigned first, second;
+    put_event(1);
+    assert_true(rb_vm_trace_writer_name_thread(&writer, TID, 1, "main", 4, &first));
+    assert_int_equal(rb_vm_trace_writer_thread(&writer, TID, 2), 0);
+    assert_int_equal(writer_last_thread(&writer, TID, 2), 0);
+    assert_true(rb_vm_trace_writer_name_thread(&writer, TID, 2, "renamed", 7, &second));
+    assert_int_equal(first, second);
+    assert_int_equal(rb_vm_trace_writer_thread(&writer, TID, 2), first);
+    assert_int_equal(rb_vm_trace_writer_thread(&writer, TID, 1), 0);
+    uint64_t *record = writer_reserve(&writer, 2);
+    record[1] = 2;
+    writer_publish(&writer, 2, fxt_event_header(FXT_INSTANT, 2, 0, first, W_TRACE, W_SITE));
+    struct trace *trace = finish();
+    assert_string_equal(trace_event(trace, NULL, NULL, 0)->thread, "main");
+    assert_string_equal(trace_event(trace, NULL, NULL, 1)->thread, "renamed");
+    assert_int_equal(trace_event(trace, NULL, NULL, 1)->tid, TID);
+    assert_int_equal(trace_event(trace, NULL, NULL, 1)->pid, PID);
+    trace_free(trace);
+}
+
+static void
+last_thread_is_found_without_a_search(void **state)
+{
+    (void)state;
+    start();
+    unsigned a, b;
+    assert_int_equal(writer_last_thread(&writer, 1, 1), 0);
+    assert_true(rb_vm_trace_writer_name_thread(&writer, 1, 1, "a", 1, &a));
+    assert_true(rb_vm_trace_writer_name_thread(&writer, 2, 1, "b", 1, &b));
+    assert_int_equal(writer_last_thread(&writer, 2, 1), b);
+    assert_int_equal(writer_last_thread(&writer, 1, 1), 0);
+    assert_int_equal(rb_vm_trace_writer_thread(&writer, 1, 1), a);
+    assert_int_equal(writer_last_thread(&writer, 1, 1), a);
+    assert_true(rb_vm_trace_writer_next_chunk(&writer));
+    assert_int_equal(writer_last_thread(&writer, 1, 1), 0);
+    trace_free(finish());
+}
+
+static void
+thread_without_a_name_is_written(void **state)
+{
+    (void)state;
+    start();
+    unsigned index;
+    assert_true(rb_vm_trace_writer_name_thread(&writer, TID, 1, "", 0, &index));
+    assert_int_equal(index, 1);
+    put_event(1);
+    struct trace *trace = finish();
+    assert_string_equal(trace_event(trace, NULL, NULL, 0)->thread, "");
+    trace_free(trace);
+}
+
+/* --- interned texts ---------------------------------------------------------------------------------- */
+
+static unsigned
+interned(const struct vm_trace_string *string)
+{
+    unsigned index = 0;
+    assert_true(writer_interned(&writer, string, &index));
+    return index;
+}
+
+static void
+interned_text_is_defined_once_a_chunk(void **state)
+{
+    (void)state;
+    start();
+    struct vm_trace_string *a = rb_vm_trace_string_intern("reason a", 8), *b = rb_vm_trace_string_intern("reason b", 8);
+    unsigned index = interned(a);
+    assert_int_equal(interned(b), index + 1);
+    assert_int_equal(interned(a), index);
+    struct trace *trace = look();
+    assert_string_equal(trace_string(trace, index), "reason a");
+    trace_free(trace);
+    assert_true(rb_vm_trace_writer_next_chunk(&writer));
+    assert_int_equal(interned(b), index); /* the first of this chunk */
+    trace = finish();
+    assert_string_equal(trace_string(trace, index), "reason b");
+    trace_free(trace);
+}
+
+static void
+text_with_an_id_used_before_is_defined_anew(void **state)
+{
+    (void)state;
+    start();
+    struct vm_trace_string *a = rb_vm_trace_string_intern("reason a", 8);
+    uint32_t id = a->id;
+    unsigned index = interned(a);
+    rb_vm_trace_string_release(a);
+    struct vm_trace_string *b = rb_vm_trace_string_intern("reason b", 8);
+    assert_int_equal(b->id, id);
+    assert_int_not_equal(interned(b), index);
+    struct trace *trace = finish();
+    assert_string_equal(trace_string(trace, index), "reason a");
+    assert_string_equal(trace_string(trace, index + 1), "reason b");
+    trace_free(trace);
+}
+
+static void
+thousands_of_interned_texts_keep_their_indexes(void **state)
+{
+    (void)state;
+    enum { COUNT = 3000 };
+    start();
+    static struct vm_trace_string *strings[COUNT];
+    static unsigned indexes[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        char text[32];
+        strings[i] = rb_vm_trace_string_intern(text, (size_t)sprintf(text, "reason %d", i));
+    }
+    for (int i = COUNT; i-- > 0; ) indexes[i] = interned(strings[i]); /* the highest id first */
+    for (int i = 0; i < COUNT; i++) assert_int_equal(interned(strings[i]), indexes[i]);
+    struct trace *trace = finish();
+    assert_string_equal(trace_string(trace, indexes[0]), "reason 0");
+    assert_string_equal(trace_string(trace, indexes[COUNT - 1]), "reason 2999");
+    trace_free(trace);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        isolated_test(file_begins_with_magic_provider_clock_and_words),
+        isolated_test(words_have_their_numbers_as_indexes_in_every_chunk),
+        isolated_test(thread_is_written_with_its_name_and_process),
+        isolated_test(longest_string_is_read_back),
+        isolated_test(empty_text_is_index_0_without_a_record),
+        isolated_test(body_is_invisible_until_the_first_word),
+        isolated_test(record_of_one_word_is_possible_anywhere),
+        isolated_test(record_may_end_at_or_behind_the_end_of_its_page),
+        isolated_test(record_of_more_than_4095_words_is_refused),
+        isolated_test(chunk_is_valid_after_every_single_store),
+        isolated_test(full_chunk_refuses_and_the_next_one_goes_on),
+        isolated_test(records_of_all_sizes_fill_chunks_without_loss),
+        isolated_test(full_string_table_starts_a_new_chunk),
+        isolated_test(chunk_can_be_read_alone),
+        isolated_test(text_is_defined_once_a_chunk),
+        isolated_test(failed_next_chunk_keeps_the_old_one_for_the_last_words),
+        isolated_test(room_for_the_last_words_is_kept_from_records_of_all_sizes),
+        isolated_test(closed_writer_refuses_and_goes_on_with_a_next_chunk),
+        isolated_test(dropped_writer_refuses_and_leaves_the_file),
+        isolated_test(thread_table_holds_255_and_then_a_new_chunk_is_needed),
+        isolated_test(renamed_thread_keeps_its_index_and_writes_its_new_name),
+        isolated_test(last_thread_is_found_without_a_search),
+        isolated_test(thread_without_a_name_is_written),
+        isolated_test(interned_text_is_defined_once_a_chunk),
+        isolated_test(text_with_an_id_used_before_is_defined_anew),
+        isolated_test(thousands_of_interned_texts_keep_their_indexes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,116 @@
+/*
+ * A traced program. See traced.h.
+ */
+#include "harness.h"
+#include "traced.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct rb_ractor_struct main_ractor;
+struct rb_execution_context_struct main_thread = { .ractor = &main_ractor, .tid = 1001, .thread_name = "main", .name_id = 1 };
+char *traced_path;
+
+void
+(start_traced)(struct rb_vm_trace_config config)
+{
+    if (!config.jit) config.jit = "ZJIT";
+    if (!config.path) config.path = traced_path = temp_path("t.fxt");
+    fake_ractor_add(&main_ractor);
+    fake_current(&main_thread);
+    assert_true(rb_vm_trace_start(&config));
+    assert_non_null(main_ractor.local);
+}
+
+void
+free_traced(void)
+{
+    rb_vm_trace_ractor_free(main_ractor.local);
+    main_ractor.local = NULL;
+    rb_vm_trace_sites_free();
+    fake_free_stack(&main_thread);
+}
+
+struct trace *
+finish_traced(void)
+{
+    rb_vm_trace_shutdown();
+    free_traced();
+    struct trace *trace = trace_read(traced_path);
+    free(traced_path);
+    traced_path = NULL;
+    return trace;
+}
+
+struct rb_vm_trace_site *
+make_site(enum rb_vm_trace_kind kind, const char *reason, const struct rb_iseq_struct *iseq, unsigned line)
+{
+    struct rb_vm_trace_site *site = rb_vm_trace_site_new(&(struct rb_vm_trace_site_desc){
+        .kind = kind, .reason = reason, .reason_len = strlen(reason), .insn = "opt_plus", .insn_len = 8,
+        .unit = iseq, .frame = iseq, .pc = line ? fake_pc(iseq, line) : NULL, .version = 1
+    });
+    assert_non_null(site);
+    return site;
+}
+
+/* The three loads, two words and one call that stand in compiled code. True: this exit is sampled. */
+static bool
+count(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, char **local_out)
+{
+    char *local = *local_out = *(char **)((char *)ec->ractor + rb_vm_trace_ractor_offset());
+    ++*(uint64_t *)(local + rb_vm_trace_hits_offset(site));
+    return rb_vm_trace_global.config.exit_rate <= 1 || --*(uint64_t *)(local + rb_vm_trace_countdown_offset()) == 0;
+}
+
+void
+take_exit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec)
+{
+    char *local;
+    if (count(site, ec, &local)) rb_vm_trace_exit((struct rb_vm_trace_local *)local, site, ec);
+}
+
+void
+take_recompile_exit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, enum rb_vm_trace_outcome outcome)
+{
+    char *local;
+    uint64_t start_ns = rb_vm_trace_now(ec->ractor->local);
+    if (count(site, ec, &local)) rb_vm_trace_recompile_exit((struct rb_vm_trace_local *)local, site, ec, start_ns, outcome);
+}
+
+uint64_t
+site_hits(const struct trace *trace, const char *reason)
+{
+    uint64_t hits = 0;
+    for (size_t i = 0; i < trace->event_count; i++) {
+        const struct trace_event *event = &trace->events[i];
+        if (event_is(event, "trace", "site") && strcmp(trace_text(event, "reason"), reason) == 0) hits += trace_number(event, "hits");
+    }
+    return hits;
+}
+
+void
+assert_summary(const struct trace *trace, uint64_t exits, uint64_t sampled, uint64_t lost)
+{
+    assert_int_equal(trace_count(trace, "trace", "summary"), 1);
+    assert_int_equal(trace_count(trace, "trace", "settings"), 1);
+    const struct trace_event *summary = trace_event(trace, "trace", "summary", 0);
+    assert_int_equal(trace_number(summary, "exits"), exits);
+    assert_int_equal(trace_number(summary, "sampled"), sampled);
+    assert_int_equal(trace_count(trace, "side_exit", NULL) + trace_count(trace, "recompile_exit", NULL), sampled);
+    assert_int_equal(trace_number(summary, "events"), trace->event_count - 1);
+    assert_int_equal(trace_number(summary, "lost"), lost);
+    if (lost) {
+        assert_int_equal(trace_number(trace_event(trace, "trace", "loss", 0), "lost"), lost);
+        return; /* sites' events may be among them */
+    }
+    assert_int_equal(trace_count(trace, "trace", "loss"), 0);
+    assert_int_equal(trace_number(summary, "sites"), trace_count(trace, "trace", "site"));
+    uint64_t exit_hits = 0, fallback_hits = 0;
+    for (size_t i = 0; i < trace->event_count; i++) {
+        const struct trace_event *site = &trace->events[i];
+        if (!event_is(site, "trace", "site")) continue;
+        *(strcmp(trace_text(site, "kind"), "fallback") == 0 ? &fallback_hits : &exit_hits) += trace_number(site, "hits");
+    }
+    assert_int_equal(exit_hits, exits);
+    assert_int_equal(trace_number(summary, "fallbacks"), fallback_hits);
+}

@@ -1,0 +1,506 @@
+/*
+ * Reading traces strictly. See validate.h.
+ */
+#include "harness.h"
+#include "validate.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { RECORD_METADATA = 0, RECORD_INIT = 1, RECORD_STRING = 2, RECORD_THREAD = 3, RECORD_EVENT = 4, RECORD_OBJECT = 7 };
+enum { OBJECT_PROCESS = 1, OBJECT_THREAD = 2 };
+enum { ARGUMENT_UINT32 = 2, ARGUMENT_UINT64 = 4, ARGUMENT_STRING = 6, ARGUMENT_KOID = 8 };
+#define MAGIC UINT64_C(0x0016547846040010)
+#define STRINGS 32768
+#define THREADS 256
+
+struct text {
+    const char *text;
+    size_t bytes;
+    unsigned chunk;  /* where it was defined, from 1 */
+};
+
+struct named {
+    uint64_t koid;
+    uint64_t process;
+    const char *name;
+};
+
+struct span {
+    uint64_t tid;
+    const char *category, *name;
+};
+
+/* What is known at one place of the file, and all memory that the events point into. */
+struct trace_reader {
+    struct text *strings;  /* by index; those of earlier chunks count for nothing */
+    struct {
+        bool defined;
+        uint64_t pid, tid;
+    } threads[THREADS];
+    struct named *named;   /* threads and processes, of the whole file */
+    size_t named_count;
+    struct span *spans;    /* open durations */
+    size_t span_count;
+    void **memory;
+    size_t memory_count, memory_capacity;
+    bool clock;            /* the chunk has its initialization record */
+};
+
+static uint64_t
+bits(uint64_t word, unsigned first, unsigned count)
+{
+    return word >> first & ((UINT64_C(1) << count) - 1);
+}
+
+static bool __attribute__((format(printf, 3, 4)))
+fault(struct trace *trace, size_t word, const char *format, ...)
+{
+    int n = snprintf(trace->fault, sizeof(trace->fault), "at byte %zu: ", word * 8);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(trace->fault + n, sizeof(trace->fault) - (size_t)n, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+static void *
+grown(void *array, size_t count, size_t size)
+{
+    /* To the next power of two, and only when the count is one. */
+    if (count & (count - 1)) return array;
+    void *more = realloc(array, (count ? count * 2 : 1) * size);
+    if (!more) abort();
+    return more;
+}
+
+static const char *
+keep(struct trace_reader *reader, const char *text, size_t bytes)
+{
+    char *copy = malloc(bytes + 1);
+    if (!copy) abort();
+    memcpy(copy, text, bytes);
+    copy[bytes] = '\0';
+    reader->memory = grown(reader->memory, reader->memory_count, sizeof(*reader->memory));
+    reader->memory[reader->memory_count++] = copy;
+    return copy;
+}
+
+static bool
+utf8_p(const unsigned char *text, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; ) {
+        size_t more = text[i] < 0x80 ? 0 : text[i] >= 0xC2 && text[i] < 0xE0 ? 1 : text[i] >= 0xE0 && text[i] < 0xF0 ? 2 :
+            text[i] >= 0xF0 && text[i] < 0xF5 ? 3 : 9;
+        if (more >= bytes - i) return false;
+        for (size_t j = 1; j <= more; j++) {
+            if ((text[i + j] & 0xC0) != 0x80) return false;
+        }
+        i += more + 1;
+    }
+    return true;
+}
+
+/* Text of `bytes` in `room` words: they must be just enough, with zeros behind. */
+static bool
+text_in(struct trace *trace, const uint64_t *words, size_t at, size_t room, size_t bytes, const char **text_out)
+{
+    if ((bytes + 7) / 8 != room) return fault(trace, at, "text of %zu bytes in %zu words", bytes, room);
+    const unsigned char *text = (const unsigned char *)(words + at);
+    for (size_t i = bytes; i < room * 8; i++) {
+        if (text[i]) return fault(trace, at, "text is padded with something else than zeros");
+    }
+    if (!utf8_p(text, bytes)) return fault(trace, at, "text is not UTF-8: %.*s", (int)(bytes > 80 ? 80 : bytes), (const char *)text);
+    *text_out = keep(trace->reader, (const char *)text, bytes);
+    return true;
+}
+
+static bool
+defined_p(const struct trace *trace, unsigned index)
+{
+    return trace->chunk_count != 0 && trace->reader->strings[index].chunk == trace->chunk_count;
+}
+
+static bool
+reference(struct trace *trace, size_t at, uint64_t index, struct text *text_out)
+{
+    if (index >= STRINGS) return fault(trace, at, "an inline string, which the tracer never writes");
+    if (index == 0) {
+        *text_out = (struct text){ "", 0, 0 };
+        return true;
+    }
+    *text_out = trace->reader->strings[index];
+    if (!defined_p(trace, (unsigned)index)) return fault(trace, at, "string %u is not defined in this chunk", (unsigned)index);
+    return true;
+}
+
+static struct named *
+find_named(struct trace *trace, uint64_t koid, uint64_t process)
+{
+    for (size_t i = trace->reader->named_count; i-- > 0; ) {
+        struct named *named = &trace->reader->named[i];
+        if (named->koid == koid && named->process == process) return named;
+    }
+    return NULL;
+}
+
+static const char *
+name_of(struct trace *trace, uint64_t koid, uint64_t process)
+{
+    const struct named *named = find_named(trace, koid, process);
+    return named ? named->name : "";
+}
+
+static bool
+arguments_in(struct trace *trace, const uint64_t *words, size_t at, size_t end, unsigned count, struct trace_argument *out)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (at >= end) return fault(trace, at, "argument %u is behind the record's end", i);
+        uint64_t head = words[at];
+        size_t size = bits(head, 4, 12);
+        unsigned type = (unsigned)bits(head, 0, 4);
+        struct text name, value;
+        if (!reference(trace, at, bits(head, 16, 16), &name)) return false;
+        if (name.bytes == 0) return fault(trace, at, "argument %u has no name", i);
+        for (unsigned j = 0; j < i; j++) {
+            if (strcmp(out[j].name, name.text) == 0) return fault(trace, at, "two arguments are called %s", name.text);
+        }
+        out[i] = (struct trace_argument){ .name = name.text };
+        size_t wanted = type == ARGUMENT_UINT64 || type == ARGUMENT_KOID ? 2 : 1;
+        if (size != wanted) return fault(trace, at, "argument of type %u has %zu words", type, size);
+        if (at + size > end) return fault(trace, at, "argument %s ends behind the record", name.text);
+        switch (type) {
+          case ARGUMENT_UINT32:
+            out[i].number = bits(head, 32, 32);
+            out[i].bits = 32;
+            break;
+          case ARGUMENT_UINT64:
+          case ARGUMENT_KOID:
+            if (bits(head, 32, 32)) return fault(trace, at, "reserved bits of argument %s are set", name.text);
+            out[i].number = words[at + 1];
+            out[i].bits = 64;
+            break;
+          case ARGUMENT_STRING:
+            if (bits(head, 48, 16)) return fault(trace, at, "reserved bits of argument %s are set", name.text);
+            if (!reference(trace, at, bits(head, 32, 16), &value)) return false;
+            out[i].text = value.text;
+            out[i].bytes = value.bytes;
+            break;
+          default:
+            return fault(trace, at, "argument %s has type %u, which the tracer never writes", name.text, type);
+        }
+        at += size;
+    }
+    if (at != end) return fault(trace, at, "%zu words behind the last argument", end - at);
+    return true;
+}
+
+static bool
+read_metadata(struct trace *trace, const uint64_t *words, size_t at, size_t size)
+{
+    struct trace_reader *reader = trace->reader;
+    uint64_t head = words[at];
+    const char *name;
+    if (bits(head, 16, 4) != 1) return fault(trace, at, "metadata of type %u, which the tracer never writes", (unsigned)bits(head, 16, 4));
+    if (bits(head, 60, 4)) return fault(trace, at, "reserved bits of the provider record are set");
+    if (bits(head, 20, 32) == 0) return fault(trace, at, "provider 0");
+    if (!text_in(trace, words, at + 1, size - 1, bits(head, 52, 8), &name)) return false;
+
+    /* The tables are empty from here on. */
+    memset(reader->threads, 0, sizeof(reader->threads));
+    reader->clock = false;
+    trace->chunk_count++;
+    return true;
+}
+
+static bool
+read_string(struct trace *trace, const uint64_t *words, size_t at, size_t size)
+{
+    uint64_t head = words[at];
+    unsigned index = (unsigned)bits(head, 16, 15);
+    struct text text = { NULL, bits(head, 32, 15), trace->chunk_count };
+    if (bits(head, 31, 1) || bits(head, 47, 17)) return fault(trace, at, "reserved bits of a string record are set");
+    if (index == 0) {
+        if (text.bytes) return fault(trace, at, "string 0 has a text");
+        trace->padding_words += size;
+        return true;
+    }
+    trace->record_count++;
+    if (trace->chunk_count == 0) return fault(trace, at, "string before a provider");
+    if (text.bytes == 0) return fault(trace, at, "string %u is empty", index);
+    if (defined_p(trace, index)) return fault(trace, at, "string %u is defined twice in a chunk", index);
+    if (!text_in(trace, words, at + 1, size - 1, text.bytes, &text.text)) return false;
+    trace->reader->strings[index] = text;
+    trace->string_count++;
+    return true;
+}
+
+static bool
+read_thread(struct trace *trace, const uint64_t *words, size_t at, size_t size)
+{
+    uint64_t head = words[at];
+    unsigned index = (unsigned)bits(head, 16, 8);
+    if (size != 3) return fault(trace, at, "thread record of %zu words", size);
+    if (bits(head, 24, 40)) return fault(trace, at, "reserved bits of a thread record are set");
+    if (index == 0) return fault(trace, at, "thread 0 is defined");
+    if (trace->reader->threads[index].defined) return fault(trace, at, "thread %u is defined twice in a chunk", index);
+    trace->reader->threads[index].defined = true;
+    trace->reader->threads[index].pid = words[at + 1];
+    trace->reader->threads[index].tid = words[at + 2];
+    return true;
+}
+
+static bool
+read_object(struct trace *trace, const uint64_t *words, size_t at, size_t size)
+{
+    uint64_t head = words[at];
+    unsigned type = (unsigned)bits(head, 16, 8), count = (unsigned)bits(head, 40, 4);
+    struct text name;
+    struct trace_argument argument = { 0 };
+    if (size < 2) return fault(trace, at, "kernel object record of %zu words", size);
+    if (bits(head, 44, 20)) return fault(trace, at, "reserved bits of a kernel object record are set");
+    if (!reference(trace, at, bits(head, 24, 16), &name)) return false;
+    if (type == OBJECT_PROCESS ? count != 0 : type != OBJECT_THREAD || count != 1) {
+        return fault(trace, at, "kernel object of type %u with %u arguments", type, count);
+    }
+    if (!arguments_in(trace, words, at + 2, at + size, count, &argument)) return false;
+    if (type == OBJECT_THREAD && (strcmp(argument.name, "process") != 0 || argument.bits != 64)) {
+        return fault(trace, at, "thread without its process");
+    }
+
+    struct trace_reader *reader = trace->reader;
+    uint64_t process = type == OBJECT_THREAD ? argument.number : 0;
+    struct named *named = find_named(trace, words[at + 1], process);
+    if (!named) {
+        reader->named = grown(reader->named, reader->named_count, sizeof(*named));
+        named = &reader->named[reader->named_count++];
+        named->koid = words[at + 1];
+        named->process = process;
+    }
+    named->name = name.text;
+    trace->thread_name_count += type == OBJECT_THREAD;
+    return true;
+}
+
+static bool
+follow_span(struct trace *trace, size_t at, const struct trace_event *event)
+{
+    struct trace_reader *reader = trace->reader;
+    if (event->type == EVENT_BEGIN) {
+        reader->spans = grown(reader->spans, reader->span_count, sizeof(*reader->spans));
+        reader->spans[reader->span_count++] = (struct span){ event->tid, event->category, event->name };
+        return true;
+    }
+    size_t i = reader->span_count;
+    while (i > 0 && reader->spans[i - 1].tid != event->tid) i--;
+    if (i == 0) return fault(trace, at, "%s ends but did not begin", event->name);
+    if (strcmp(reader->spans[i - 1].name, event->name) != 0 || strcmp(reader->spans[i - 1].category, event->category) != 0) {
+        return fault(trace, at, "%s ends inside of %s", event->name, reader->spans[i - 1].name);
+    }
+    memmove(&reader->spans[i - 1], &reader->spans[i], (reader->span_count - i) * sizeof(*reader->spans));
+    reader->span_count--;
+    return true;
+}
+
+static bool
+read_event(struct trace *trace, const uint64_t *words, size_t at, size_t size)
+{
+    uint64_t head = words[at];
+    struct text category, name;
+    unsigned thread = (unsigned)bits(head, 24, 8);
+    struct trace_event event = {
+        .type = (enum trace_event_type)bits(head, 16, 4), .offset = at * 8, .chunk = trace->chunk_count - 1,
+        .argument_count = (unsigned)bits(head, 20, 4)
+    };
+    if (trace->chunk_count == 0 || !trace->reader->clock) return fault(trace, at, "event before the provider and its clock");
+    if (size < 2) return fault(trace, at, "event of %zu words", size);
+    if (event.type != EVENT_INSTANT && event.type != EVENT_BEGIN && event.type != EVENT_END) {
+        return fault(trace, at, "event of type %u, which the tracer never writes", (unsigned)event.type);
+    }
+    if (!reference(trace, at, bits(head, 32, 16), &category) || !reference(trace, at, bits(head, 48, 16), &name)) return false;
+    if (category.bytes == 0 || name.bytes == 0) return fault(trace, at, "event without a category or a name");
+    if (thread == 0) return fault(trace, at, "event with an inline thread, which the tracer never writes");
+    if (!trace->reader->threads[thread].defined) return fault(trace, at, "thread %u is not defined in this chunk", thread);
+    event.category = category.text;
+    event.name = name.text;
+    event.ns = words[at + 1];
+    event.pid = trace->reader->threads[thread].pid;
+    event.tid = trace->reader->threads[thread].tid;
+    event.process = name_of(trace, event.pid, 0);
+    event.thread = name_of(trace, event.tid, event.pid);
+    if (!arguments_in(trace, words, at + 2, at + size, event.argument_count, event.arguments)) return false;
+    if (event.type != EVENT_INSTANT && !follow_span(trace, at, &event)) return false;
+
+    trace->events = grown(trace->events, trace->event_count, sizeof(event));
+    trace->events[trace->event_count++] = event;
+    return true;
+}
+
+static bool
+read_record(struct trace *trace, const uint64_t *words, size_t at, size_t size)
+{
+    unsigned type = (unsigned)bits(words[at], 0, 4);
+    if (type == RECORD_STRING) return read_string(trace, words, at, size);
+    trace->record_count++;
+    if (type != RECORD_METADATA && trace->chunk_count == 0) return fault(trace, at, "record of type %u before a provider", type);
+    switch (type) {
+      case RECORD_METADATA: return read_metadata(trace, words, at, size);
+      case RECORD_THREAD: return read_thread(trace, words, at, size);
+      case RECORD_OBJECT: return read_object(trace, words, at, size);
+      case RECORD_EVENT: return read_event(trace, words, at, size);
+      case RECORD_INIT:
+        if (size != 2 || words[at + 1] == 0) return fault(trace, at, "initialization record without its ticks");
+        trace->reader->clock = true;
+        return true;
+    }
+    return fault(trace, at, "record of type %u, which the tracer never writes", type);
+}
+
+struct trace *
+trace_decode(const void *data, size_t bytes, enum trace_part part)
+{
+    struct trace *trace = calloc(1, sizeof(*trace));
+    struct trace_reader *reader = calloc(1, sizeof(*reader));
+    if (!trace || !reader || !(reader->strings = calloc(STRINGS, sizeof(*reader->strings)))) abort();
+    trace->reader = reader;
+
+    const uint64_t *words = data;
+    size_t count = bytes / 8, at = 0;
+    if (bytes % 8) {
+        fault(trace, count, "the size is no multiple of 8 bytes");
+        return trace;
+    }
+    if (part == TRACE_FILE) {
+        if (count == 0 || words[at++] != MAGIC) {
+            fault(trace, 0, "no magic number");
+            return trace;
+        }
+    }
+    while (at < count) {
+        size_t size = bits(words[at], 4, 12);
+        if (size == 0) {
+            fault(trace, at, "record of size 0");
+            break;
+        }
+        if (size > count - at) {
+            fault(trace, at, "record of %zu words, but %zu are left", size, count - at);
+            break;
+        }
+        if (!read_record(trace, words, at, size)) break;
+        at += size;
+    }
+    trace->open_spans = reader->span_count;
+    return trace;
+}
+
+uint8_t *
+read_bytes(const char *path, size_t *bytes_out)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file) fail_msg("%s cannot be opened", path);
+    fseek(file, 0, SEEK_END);
+    long size = ftell(file);
+    rewind(file);
+    uint8_t *bytes = malloc(size > 0 ? (size_t)size : 1);
+    if (!bytes || fread(bytes, 1, (size_t)size, file) != (size_t)size) fail_msg("%s cannot be read", path);
+    fclose(file);
+    *bytes_out = (size_t)size;
+    return bytes;
+}
+
+/* What the tool says; its output is shown when the test fails. */
+static void
+check_with_tool(const char *path)
+{
+    const char *tool = getenv("VM_TRACE");
+    if (!tool || !*tool || access(tool, X_OK) != 0) return;
+    char command[4096];
+    snprintf(command, sizeof(command), "'%s' check '%s'", tool, path);
+    fflush(NULL);
+    int status = system(command);
+    if (status != 0) fail_msg("%s: wait status %d", command, status);
+}
+
+struct trace *
+trace_read(const char *path)
+{
+    size_t bytes;
+    uint8_t *data = read_bytes(path, &bytes);
+    struct trace *trace = trace_decode(data, bytes, TRACE_FILE);
+    free(data);
+    if (trace->fault[0]) fail_msg("%s: %s", path, trace->fault);
+    check_with_tool(path);
+    return trace;
+}
+
+void
+trace_free(struct trace *trace)
+{
+    struct trace_reader *reader = trace->reader;
+    for (size_t i = 0; i < reader->memory_count; i++) free(reader->memory[i]);
+    free(reader->memory);
+    free(reader->strings);
+    free(reader->named);
+    free(reader->spans);
+    free(reader);
+    free(trace->events);
+    free(trace);
+}
+
+bool
+event_is(const struct trace_event *event, const char *category, const char *name)
+{
+    return (!category || strcmp(event->category, category) == 0) && (!name || strcmp(event->name, name) == 0);
+}
+
+const struct trace_event *
+trace_event(const struct trace *trace, const char *category, const char *name, size_t nth)
+{
+    for (size_t i = 0; i < trace->event_count; i++) {
+        if (event_is(&trace->events[i], category, name) && nth-- == 0) return &trace->events[i];
+    }
+    fail_msg("no such event: %s %s", category ? category : "", name ? name : "");
+    return NULL;
+}
+
+size_t
+trace_count(const struct trace *trace, const char *category, const char *name)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < trace->event_count; i++) count += event_is(&trace->events[i], category, name);
+    return count;
+}
+
+const char *
+trace_string(const struct trace *trace, unsigned index)
+{
+    return index < STRINGS && defined_p(trace, index) ? trace->reader->strings[index].text : NULL;
+}
+
+const struct trace_argument *
+trace_argument(const struct trace_event *event, const char *name)
+{
+    for (unsigned i = 0; i < event->argument_count; i++) {
+        if (strcmp(event->arguments[i].name, name) == 0) return &event->arguments[i];
+    }
+    return NULL;
+}
+
+const char *
+trace_text(const struct trace_event *event, const char *name)
+{
+    const struct trace_argument *argument = trace_argument(event, name);
+    if (!argument || !argument->text) fail_msg("%s has no text %s", event->name, name);
+    return argument->text;
+}
+
+uint64_t
+trace_number(const struct trace_event *event, const char *name)
+{
+    const struct trace_argument *argument = trace_argument(event, name);
+    if (!argument || argument->text) fail_msg("%s has no number %s", event->name, name);
+    return argument->number;
+}

@@ -1,0 +1,84 @@
+#ifndef VALIDATE_H
+#define VALIDATE_H 1
+/*
+ * The one validator of every trace that a unit test makes: a strict reader of Fuchsia Trace
+ * Format that shares nothing with the module (it does not include fxt.h). It takes only what
+ * this tracer writes; anything else is a fault, with its offset.
+ * https://fuchsia.dev/fuchsia-src/reference/tracing/trace-format
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum trace_event_type { EVENT_INSTANT = 0, EVENT_BEGIN = 2, EVENT_END = 3 };
+
+struct trace_argument {
+    const char *name;
+    const char *text;     /* NULL: a number */
+    size_t bytes;         /* of the text */
+    uint64_t number;
+    unsigned bits;        /* of the number: 32 or 64 */
+};
+
+struct trace_event {
+    enum trace_event_type type;
+    const char *category, *name;
+    uint64_t ns;
+    uint64_t pid, tid;
+    const char *thread;   /* its name as written last before the event; "" when none was */
+    const char *process;
+    size_t offset;        /* bytes, from where the decoding began */
+    unsigned chunk;       /* provider records before it, less one */
+    unsigned argument_count;
+    struct trace_argument arguments[15];
+};
+
+struct trace {
+    char fault[256];      /* "": none */
+    struct trace_event *events;
+    size_t event_count;
+    unsigned chunk_count; /* provider records */
+    size_t record_count;  /* of all but padding and the magic number */
+    size_t padding_words;
+    size_t string_count;  /* records that define one */
+    size_t thread_name_count; /* records that name a thread */
+    size_t open_spans;    /* durations that have not ended */
+    struct trace_reader *reader;
+};
+
+enum trace_part {
+    TRACE_FILE,  /* begins with the magic number */
+    TRACE_CHUNK  /* begins with a provider record, or holds only padding */
+};
+
+/* Decode all of `bytes`. Never NULL; look at `fault`. Free it with trace_free. */
+struct trace *trace_decode(const void *words, size_t bytes, enum trace_part part);
+
+/*
+ * Decode a file and fail the test on any fault. When the environment has VM_TRACE, the path of
+ * the tool, `vm-trace check` must find nothing either.
+ */
+struct trace *trace_read(const char *path);
+
+void trace_free(struct trace *trace);
+
+/* The nth (from 0) event of that category and name; NULL stands for any. Fails the test when there is none. */
+const struct trace_event *trace_event(const struct trace *trace, const char *category, const char *name, size_t nth);
+bool event_is(const struct trace_event *event, const char *category, const char *name);
+size_t trace_count(const struct trace *trace, const char *category, const char *name);
+
+/* Text of a string of the last chunk, or NULL when the index is not defined there. */
+const char *trace_string(const struct trace *trace, unsigned index);
+
+/* An argument, or NULL. */
+const struct trace_argument *trace_argument(const struct trace_event *event, const char *name);
+
+/* Text or number of an argument; fails the test when there is none of that kind. */
+const char *trace_text(const struct trace_event *event, const char *name);
+uint64_t trace_number(const struct trace_event *event, const char *name);
+
+/* A whole file in memory; free it. */
+uint8_t *read_bytes(const char *path, size_t *bytes_out);
+
+#endif /* VALIDATE_H */
