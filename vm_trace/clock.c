@@ -61,7 +61,10 @@ rb_vm_trace_clock_update(struct vm_trace_clock *clock, uint64_t ticks, uint64_t 
     if (begun && ns - clock->pair_ns < LEAST_BASELINE_NS) return ns; /* too early to tell */
 
     uint64_t rate = begun ? rate_since(clock, ticks, ns) : 0;
-    uint64_t told = clock->scale ? clock->anchor_ns + clock_scale(clock, ticks - clock->anchor_ticks) : 0;
+    /* The most that can have been told: no ticks past the horizon were scaled. */
+    uint64_t since = ticks - clock->anchor_ticks;
+    if (since > clock->horizon) since = clock->horizon;
+    uint64_t told = clock->scale ? clock->anchor_ns + clock_scale(clock, since) : 0;
     uint64_t ahead = told > ns ? told - ns : 0;
     if (!rate || ahead > MOST_AHEAD_NS) {
         *clock = (struct vm_trace_clock){ .pair_ticks = ticks, .pair_ns = ns };

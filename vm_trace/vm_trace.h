@@ -45,7 +45,7 @@ enum rb_vm_trace_kind {
 enum rb_vm_trace_outcome {
     RB_VM_TRACE_PROFILING,           /* the instruction is profiled again, the code stays */
     RB_VM_TRACE_INVALIDATED,         /* this exit invalidated the version */
-    RB_VM_TRACE_ALREADY_INVALIDATED, /* an older version that still runs somewhere */
+    RB_VM_TRACE_ALREADY_INVALIDATED, /* the newest version is invalid already, a next one not made yet */
     RB_VM_TRACE_VERSION_LIMIT        /* no more versions are allowed: the exit stays for ever */
 };
 

@@ -82,6 +82,21 @@ times_never_run_back_under_slew_and_jitter(void **state)
     }
 }
 
+/* What was never told need not be kept to: the scale's small error adds up while nobody asks. */
+static void
+idle_clock_is_not_ahead_when_it_is_asked_again(void **state)
+{
+    (void)state;
+    for (int ppm = -20; ppm <= 20; ppm += 10) {
+        struct vm_trace_clock ticking = { 0 };
+        rb_vm_trace_clock_update(&ticking, TICKS(0), NS(0));
+        rb_vm_trace_clock_update(&ticking, TICKS(5 * MS), NS(5 * MS));
+        uint64_t ns = 10000ull * MS, system = NS(ns + (uint64_t)((int64_t)ns * ppm / MS));
+        uint64_t now = rb_vm_trace_clock_update(&ticking, TICKS(ns), system);
+        if (now > system + 1000 || now < system) fail_msg("%lld ns off at %d ppm", (long long)(now - system), ppm);
+    }
+}
+
 static void
 jump_ahead_of_the_system_is_followed(void **state)
 {
@@ -148,6 +163,7 @@ main(void)
         isolated_test(scaled_time_is_that_of_the_system),
         isolated_test(horizon_is_10_ms_of_ticks),
         isolated_test(times_never_run_back_under_slew_and_jitter),
+        isolated_test(idle_clock_is_not_ahead_when_it_is_asked_again),
         isolated_test(jump_ahead_of_the_system_is_followed),
         isolated_test(counter_that_ran_back_begins_anew),
         isolated_test(machine_times_stand_between_those_of_the_system),

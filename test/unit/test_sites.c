@@ -297,7 +297,7 @@ sites_of_thousands_of_iseqs_are_told_apart_and_freed(void **state)
     fake_push(&main_thread, &bar, 1);
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < ISEQS; i++) {
-            iseqs[i] = fake_iseq_at(0x10000000 + (uintptr_t)(i * 7919 % ISEQS) * 64, 8, "eval", "e.rb");
+            iseqs[i] = fake_iseq_at(0x10000000 + (uintptr_t)i * (uintptr_t)i * 320, 8, "eval", "e.rb"); /* in no regular distance */
             sprintf(reasons[i], "r%d", i);
             for (unsigned line = 1; line <= 1 + (unsigned)i % 3; line++) {
                 struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, reasons[i], &iseqs[i], line);
@@ -306,7 +306,13 @@ sites_of_thousands_of_iseqs_are_told_apart_and_freed(void **state)
             }
         }
         assert_int_equal(rb_vm_trace_site_count(), ISEQS * 2);
-        for (int i = 0; i < ISEQS; i++) rb_vm_trace_iseq_free(&iseqs[(i * 1009 + round) % ISEQS]);
+        size_t alive = ISEQS * 2;
+        for (int i = 0; i < ISEQS; i++) {
+            int dead = (i * 1009 + round) % ISEQS;
+            rb_vm_trace_iseq_free(&iseqs[dead]);
+            alive -= 1 + (size_t)dead % 3;
+            assert_int_equal(rb_vm_trace_site_count(), alive); /* its own ones, and no other's */
+        }
         assert_int_equal(rb_vm_trace_site_count(), 0);
         assert_int_equal(rb_vm_trace_string_count(), strings);
     }

@@ -519,16 +519,20 @@ first_and_last_pc_of_a_dead_iseq_are_forgotten(void **state)
     start();
     struct rb_iseq_struct before = fake_iseq_at(0x500000, 10, "before", "x.rb"), dead = fake_iseq_at(0x600000, 10, "dead", "x.rb"),
         behind = fake_iseq_at(0x700000, 10, "behind", "x.rb");
+    struct fake_method each = { "Array", "each" };
     fake_push(&ec, &before, 9);
-    fake_push(&ec, &dead, 0);   /* at the very first word */
-    fake_push(&ec, &dead, 10);  /* behind the last instruction, a call */
+    fake_push(&ec, &dead, 0);      /* at the very first word */
+    fake_push(&ec, &dead, 10);     /* behind the last instruction, a call */
+    fake_push_cfunc(&ec, &each);   /* which called this */
     fake_push(&ec, &behind, 1);
-    assert_int_equal(capture(), 4);
+    assert_int_equal(capture(), 5);
     iseq_dies(&dead);
     dead.name = "another";
-    assert_int_equal(capture(), 2);
-    assert_label(1, "another (x.rb:10)");
-    assert_label(2, "another (x.rb:0)");
+    dead.path = "y.rb";
+    assert_int_equal(capture(), 3);
+    assert_label(1, "Array#each (y.rb:10)");
+    assert_label(2, "another (y.rb:10)");
+    assert_label(3, "another (y.rb:0)");
     finish();
 }
 
