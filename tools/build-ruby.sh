@@ -1,9 +1,16 @@
 #!/usr/bin/env bash
 # Builds the patched Ruby of a base: build/<base>/obj from build/<base>/src, installed below build/<base>/stage and linked as
 # build/<base>/ruby. Does nothing when nothing changed. Exit status 3: it cannot be built here (build/<base>/unavailable says why).
+#   build-ruby.sh --base     builds the base without patches, in the same way, for comparisons: base-src, base-obj, base-stage, base-ruby
 . "$(dirname "$0")/common.sh"
 . "$top/tools/step.sh"
-src=$build/src obj=$build/obj stage=$build/stage log=$build/build.log
+case ${1:-} in
+'') kind= branch=vm_trace ;;
+--base) kind=base- branch=base ;;
+*) die "usage: build-ruby.sh [--base]" ;;
+esac
+src=$build/${kind}src obj=$build/${kind}obj stage=$build/${kind}stage log=$build/${kind}build.log
+ruby=$build/${kind}ruby built=$build/${kind}built
 make=${MAKE:-make}
 cores=$(nproc)
 jobs=${JOBS:-$cores}
@@ -20,7 +27,7 @@ if [ -n "$fault" ]; then
     exit $UNAVAILABLE
 fi
 
-"$top/tools/prepare.sh" || {
+"$top/tools/prepare.sh" "$@" || {
     status=$?
     [ $status != $UNAVAILABLE ] || echo "the source of CRuby was not found (the ways to supply it are listed above)" > "$build/unavailable"
     exit $status
@@ -41,18 +48,18 @@ inputs() {
         own_git -C "$src" diff HEAD
         own_git -C "$src" ls-files --others --exclude-standard -z | (cd "$src" && xargs -0r sha256sum)
     } | sha256sum
-    (cd "$src" && find vm_trace -type f | sort | xargs -r sha256sum) | sha256sum
+    (cd "$src" && [ ! -d vm_trace ] || find vm_trace -type f | sort | xargs -r sha256sum) | sha256sum
 }
 now=$(inputs)
-[ "$now" != "$(cat "$build/built" 2>/dev/null)" ] || [ ! -x "$build/ruby" ] || exit 0
-before=$(head -n 1 "$build/built" 2>/dev/null || :)
-rm -f "$build/built"
+[ "$now" != "$(cat "$built" 2>/dev/null)" ] || [ ! -x "$ruby" ] || exit 0
+before=$(head -n 1 "$built" 2>/dev/null || :)
+rm -f "$built"
 : > "$log"
 
 # `ruby -v` names the base, not the commit ids of the patches, which change with every edit of one.
 revision="#define RUBY_REVISION \"${commit:0:10}\"
 #define RUBY_FULL_REVISION \"$commit\"
-#define RUBY_BRANCH_NAME \"vm_trace\"
+#define RUBY_BRANCH_NAME \"$branch\"
 #define RUBY_RELEASE_DATETIME \"$date\"
 #define RUBY_RELEASE_YEAR ${date:0:4}
 #define RUBY_RELEASE_MONTH $((10#${date:5:2}))
@@ -84,9 +91,9 @@ if [ -x "$stage/bin/ruby" ] && [ "$before" = "$(echo "$now" | head -n 1)" ]; the
     cmp -s "$obj/libruby-static.a" "$stage/lib/libruby-static.a" || cp "$obj/libruby-static.a" "$stage/lib/"
 else
     rm -rf "$stage"
-    step "installing CRuby below build/$base/stage" "" "$make" -C "$obj" install DESTDIR="$stage" HAVE_GIT=no
+    step "installing CRuby below ${stage#"$top"/}" "" "$make" -C "$obj" install DESTDIR="$stage" HAVE_GIT=no
 fi
-ln -sfn stage/bin/ruby "$build/ruby"
-"$build/ruby" -e 'exit' || die "the built Ruby does not start"
-echo "$now" > "$build/built"
-say "build: build/$base/ruby is $("$build/ruby" -v)"
+ln -sfn "${stage##*/}/bin/ruby" "$ruby"
+"$ruby" -e 'exit' || die "the built Ruby does not start"
+echo "$now" > "$built"
+say "build: ${ruby#"$top"/} is $("$ruby" -v)"

@@ -1,8 +1,10 @@
 #!/bin/sh
 # Checks for what the build needs, by trying it (so it works on any distribution), and installs what is missing where it may:
 # as root on Debian or a relative, unless DEPS=no.
+#   deps.sh PROGRAM:PACKAGE...     checks for these programs instead
 . "$(dirname "$0")/common.sh"
 
+programs=$*
 has() { command -v "$1" >/dev/null 2>&1; }
 has_header() { # header [what must come before it]
     printf '%s\n#include <%s>\n' "${2:-}" "$1" | "${CC:-cc}" -E - >/dev/null 2>&1
@@ -15,6 +17,10 @@ has_certificates() {
 }
 
 missing_packages() {
+    if [ -n "$programs" ]; then
+        for pair in $programs; do has "${pair%%:*}" || echo "${pair#*:}"; done
+        return
+    fi
     has make || echo make
     has autoconf || echo autoconf
     has git || echo git
@@ -57,5 +63,6 @@ if [ -n "$missing" ]; then
     fi
 fi
 
+[ -z "$programs" ] || exit 0
 fault=$(rustc_fault)
 [ -z "$fault" ] || say "Note: $fault. Until then all that needs the patched Ruby is left out."

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Brings build/<base>/src up to date: the pinned source, each patch of the series as a commit, and a copy of vm_trace/.
 # Only files that really change are written, so that CRuby's make rebuilds no more than it must.
+#   prepare.sh --base     makes build/<base>/base-src, the source without patches and module, for comparisons
 . "$(dirname "$0")/common.sh"
 . "$(dirname "$0")/series.sh"
 src=$build/src
@@ -45,6 +46,21 @@ base_is_pinned() {
 }
 
 mkdir -p "$build"
+if [ "${1:-}" = --base ]; then
+    src=$build/base-src
+    if [ -d "$src" ] && ! base_is_pinned; then
+        say "prepare: the pin in bases/$base changed: build/$base/base-src and base-obj are made anew"
+        rm -rf "$src" "$build/base-obj" "$build/base-built"
+    fi
+    if [ ! -d "$src" ]; then
+        store=$("$top/tools/source.sh" find) || exit $?
+        say "prepare: making build/$base/base-src: the source without patches"
+        rm -rf "$src.half-made"
+        series_worktree "$store" "$src.half-made"
+        mv -T "$src.half-made" "$src"
+    fi
+    exit
+fi
 if [ ! -d "$src" ]; then
     make_src
 elif [ "$(series_id)" != "$(cat "$state" 2>/dev/null)" ]; then

@@ -37,6 +37,11 @@ class Runner
     Dir["test/build/test_*.rb"].sort.each { |file| minitest(file) }
   end
 
+  # The comparison harness and its statistics, on made-up data and made-up rubies.
+  def benchmarks
+    Dir["test/benchmarks/test_*.rb"].sort.each { |file| minitest(file) }
+  end
+
   def patches
     heading("tools/check-patches.sh")
     count = Hash.new(0)

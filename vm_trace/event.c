@@ -26,11 +26,11 @@ rb_vm_trace_event_begin(struct vm_trace_event *event, struct rb_vm_trace_local *
     return true;
 }
 
-bool
-rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_local *local)
+/* Compose the arguments of the stack at hand. False: the chunk is full. */
+static bool
+compose_backtrace(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks)
 {
     enum { NAMED = W_TAIL - W_0 };
-    struct rb_vm_trace_stacks *stacks = &local->stacks;
     size_t count = stacks->frame_count;
     const struct vm_trace_frame *frame = stacks->frames + count;
 
@@ -51,6 +51,32 @@ rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_loc
         }
         event_string(event, W_TAIL, node->slot.index);
     }
+    return true;
+}
+
+bool
+rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_local *local)
+{
+    struct rb_vm_trace_stacks *stacks = &local->stacks;
+    struct vm_trace_backtrace *last = &local->backtrace;
+    if (stacks->frame_count == 0) return true;
+
+    uint32_t node = stacks->frames[stacks->frame_count - 1].node; /* is the whole stack */
+    uint32_t chunk = event->writer->serial;
+    uint64_t *to = event->record + event->words;
+    if (last->node == node && last->chunk == chunk && last->tree == stacks->tree) {
+        memcpy(to, last->words, last->arguments * sizeof(*to));
+        event->words += last->arguments;
+        event->arguments += last->arguments;
+        return true;
+    }
+    unsigned before = event->arguments;
+    if (!compose_backtrace(event, stacks)) return false;
+    last->arguments = event->arguments - before; /* a word each */
+    memcpy(last->words, to, last->arguments * sizeof(*to));
+    last->chunk = chunk;
+    last->tree = stacks->tree;
+    last->node = node;
     return true;
 }
 

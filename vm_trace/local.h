@@ -19,6 +19,13 @@
  */
 #define VM_TRACE_MAX_SITES ((uint32_t)1 << 20)
 
+/* The arguments of the last backtrace: in a loop the next one is often the same. */
+struct vm_trace_backtrace {
+    uint32_t chunk, tree, node;  /* what they hold for: chunk 0 for nothing */
+    uint32_t arguments;
+    uint64_t words[W_TAIL - W_0 + 1];
+};
+
 struct rb_vm_trace_local {
     uint64_t countdown;          /* to the next sampled exit */
     uint64_t fallback_countdown;
@@ -29,6 +36,7 @@ struct rb_vm_trace_local {
     struct vm_trace_clock clock;
     struct rb_vm_trace_writer writer;
     struct rb_vm_trace_stacks stacks;
+    struct vm_trace_backtrace backtrace;
     uint64_t hits[];             /* by index of the site */
 };
 

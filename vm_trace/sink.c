@@ -2,7 +2,7 @@
  * The trace file. See sink.h for its rules.
  */
 #ifndef _GNU_SOURCE
-# define _GNU_SOURCE 1 /* fallocate, MAP_POPULATE */
+# define _GNU_SOURCE 1 /* fallocate */
 #endif
 #include "sink.h"
 #include "fxt.h"
@@ -14,10 +14,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#ifndef MAP_POPULATE
-# define MAP_POPULATE 0
-#endif
 
 /* What is written at once; a chunk is a whole number of these. */
 #define BLOCK_BYTES ((size_t)1 << 16)
@@ -154,7 +150,8 @@ rb_vm_trace_sink_reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk
     if (sink->fd >= 0 && sink->error == 0) {
         sink->error = grow(sink);
         if (sink->error == 0) {
-            void *at = mmap(NULL, SINK_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+            /* Not MAP_POPULATE: it would map the pages for reading, and each would fault once more. */
+            void *at = mmap(NULL, SINK_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
                             sink->fd, (off_t)sink->size);
             if (at == MAP_FAILED) {
                 sink->error = errno;

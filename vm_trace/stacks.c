@@ -164,6 +164,7 @@ static void
 forget_nodes(struct rb_vm_trace_stacks *stacks)
 {
     stacks->node_count = 1;
+    stacks->tree++;
     memset(stacks->node_index, 0, stacks->node_index_size * sizeof(*stacks->node_index));
 }
 

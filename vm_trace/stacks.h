@@ -53,6 +53,7 @@ struct rb_vm_trace_stacks {
 
     struct vm_trace_node *nodes;   /* by id; 0 is not used */
     uint32_t node_count, node_capacity;
+    uint32_t tree;                 /* changes when ids of nodes come to mean others */
     uint32_t *node_index;          /* heads of chains by (parent, label); a power of two */
     uint32_t node_index_size;
 

@@ -497,7 +497,7 @@ full_disk_is_an_error_and_the_file_stays_valid(void **state)
 }
 
 static void
-disk_that_others_filled_is_an_error_before_the_size_grows(void **state)
+disk_that_others_filled_is_an_error_and_the_size_stays(void **state)
 {
     (void)state;
     char *disk = temp_path("disk"), *other = temp_path("disk/other");
@@ -610,7 +610,7 @@ main(void)
         isolated_test(chunk_that_ends_at_the_limit_is_had),
         isolated_test(error_stays_until_another_file_is_opened),
         isolated_test(full_disk_is_an_error_and_the_file_stays_valid),
-        isolated_test(disk_that_others_filled_is_an_error_before_the_size_grows),
+        isolated_test(disk_that_others_filled_is_an_error_and_the_size_stays),
         isolated_test(descriptor_that_became_another_file_is_never_touched),
         isolated_test(threads_get_chunks_of_their_own),
     };

@@ -1,0 +1,107 @@
+# The exits of a workload, by reason and method, as `vm-trace query` reads them from a trace of one run.
+
+require "csv"
+require "fileutils"
+require "tmpdir"
+require_relative "side"
+
+module Bench
+  class Exits
+    # One exit in K is recorded: that says where, and keeps the trace small. How many is told exactly by the sites' counters.
+    RATE = 97
+
+    COUNTERS = <<~SQL
+      SELECT r.display_value, l.display_value, SUM(h.int_value)
+      FROM slice s
+      JOIN args k ON k.arg_set_id = s.arg_set_id AND k.key = 'kind' AND k.display_value IN ('side_exit', 'recompile_exit')
+      JOIN args r ON r.arg_set_id = s.arg_set_id AND r.key = 'reason'
+      JOIN args l ON l.arg_set_id = s.arg_set_id AND l.key = 'location'
+      JOIN args h ON h.arg_set_id = s.arg_set_id AND h.key = 'hits'
+      WHERE s.category = 'trace' AND s.name = 'site' GROUP BY 1, 2
+    SQL
+
+    # For the base's own tracer, which has no counters.
+    EVENTS = <<~SQL
+      SELECT s.name, a.display_value, COUNT(*)
+      FROM slice s JOIN args a ON a.arg_set_id = s.arg_set_id AND a.key = '0'
+      WHERE s.category IN ('side_exit', 'recompile_exit') GROUP BY 1, 2
+    SQL
+
+    def initialize(tool, timeout: nil)
+      @tool, @timeout = tool, timeout
+    end
+
+    # {[reason, method] => count}. Failed when the side has no tracer, or the workload does not run under it.
+    def of(side, workload)
+      Dir.mktmpdir("vm-trace-bench") do |folder|
+        trace = "#{folder}/exits.fxt"
+        if side.takes?("--zjit-trace-exits", "--zjit-trace-file=#{folder}/try.fxt")
+          side.run_unmeasured(workload, timeout: @timeout,
+                              flags: ["--zjit-trace-exits", "--zjit-trace-exits-sample-rate=#{RATE}", "--zjit-trace-file=#{trace}"])
+          count(trace, COUNTERS)
+        else
+          count(base_trace(side, workload, trace), EVENTS).transform_values { |n| n * RATE }
+        end
+      end
+    end
+
+    # [reason, method, baseline's count, candidate's count], those that differ most first.
+    def self.beside(baseline, candidate)
+      (baseline.keys | candidate.keys)
+        .map { |key| [*key, baseline.fetch(key, 0), candidate.fetch(key, 0)] }
+        .sort_by { |reason, method, a, b| [-(b - a).abs, -[a, b].max, reason, method] }
+    end
+
+    def self.table(rows, limit: 20)
+      return "    no exits on either side\n" if rows.empty?
+      lines = [%w[baseline candidate change], *rows.first(limit).map { |_, _, a, b| [number(a), number(b), change(a, b)] }]
+      widths = lines.transpose.map { |column| column.map(&:size).max }
+      names = ["exits: reason in method", *rows.first(limit).map { |reason, method, *| "#{reason} in #{method}" }]
+      out = lines.zip(names).map { |cells, name| "    #{cells.each_with_index.map { |cell, i| cell.rjust(widths[i]) }.join('  ')}  #{name}" }
+      out << "    ... and #{rows.size - limit} more" if rows.size > limit
+      out.join("\n") + "\n"
+    end
+
+    def self.number(n)
+      n.to_s.reverse.scan(/\d{1,3}/).join(",").reverse
+    end
+
+    def self.change(a, b)
+      return "new" if a == 0
+      return "gone" if b == 0
+      a == b ? "=" : "%+.0f %%" % ((b - a) * 100.0 / a)
+    end
+
+    private
+
+    # The unpatched base writes to one place only, and its rate N means one in N+1.
+    def base_trace(side, workload, trace)
+      flags = ["--zjit-trace-exits", "--zjit-trace-exits-sample-rate=#{RATE - 1}"]
+      pid = nil
+      side.run_unmeasured(workload, timeout: @timeout, flags: flags) { |started| pid = started }
+      written = "/tmp/perfetto-#{pid}.fxt"
+      raise Failed, "#{side} records no exits (no --zjit-trace-file, and no #{written})" unless File.file?(written) && File.owned?(written)
+      FileUtils.mv(written, trace)
+      trace
+    ensure
+      File.unlink(written) if written && File.file?(written) && File.owned?(written)
+    end
+
+    def count(trace, sql)
+      out = IO.popen([@tool, "query", trace, sql], err: File::NULL, &:read)
+      # 1: the trace has faults or is cut, and what could be read was used
+      raise Failed, "#{@tool} cannot read the trace (status #{$?.exitstatus})" unless [0, 1].include?($?.exitstatus)
+      rows = CSV.parse(out).drop(1)
+      rows.each_with_object(Hash.new(0)) do |(reason, place, n), counts|
+        counts[[reason, method_of(place)]] += n.to_i
+      end.then { |counts| Hash[counts] }
+    rescue SystemCallError => e
+      raise Failed, "#{@tool}: #{e.message} (make tool builds it)"
+    end
+
+    # "Owner#method (path:line)" without the place, which the base does not have and an edit moves.
+    def method_of(place)
+      place.to_s.sub(/ \([^()]*\)\z/, "")
+    end
+  end
+end

@@ -1,0 +1,69 @@
+# Measures what recording costs: the same loop in several processes in turn, untraced and traced, ours and the base's.
+
+require "fileutils"
+require_relative "side"
+require_relative "statistics"
+
+module Bench
+  # One way to run the loop. `tracer` :none, :ours or :base, `rate` K (one exit in K is recorded)
+  Variant = Struct.new(:name, :side, :tracer, :rate)
+
+  class Recording
+    ROWS = File.expand_path("../rows", __dir__)
+
+    # What a round gives of one variant: seconds of an iteration, bytes of the trace, peak memory.
+    Run = Struct.new(:seconds, :bytes, :peak_kib)
+
+    attr_reader :sides
+
+    # `sides`: {ours: Side, base: Side or nil}; `folder`: where our traces go (the base's go to /tmp always). All are deleted at once.
+    def initialize(sides, folder:, timeout: 300, progress: nil)
+      @sides, @folder, @timeout, @progress = sides, folder, timeout, progress
+    end
+
+    # One process. Failed also when a trace that should be there is not, for then nothing was measured.
+    def run(variant, program, *arguments, folder: @folder)
+      workload = Workload.new(program, "#{ROWS}/#{program}.rb", arguments.map(&:to_s))
+      pid = nil
+      measure = variant.side.run(workload, timeout: @timeout, flags: flags(variant, folder)) { |started| pid = started }
+      trace = trace_of(variant, pid, folder)
+      bytes = trace && (File.file?(trace) ? File.size(trace) : raise(Failed, "no trace was written to #{trace}"))
+      Run.new(measure.seconds, bytes, measure.peak_kib)
+    ensure
+      trace = trace_of(variant, pid, folder) if pid
+      File.unlink(trace) if trace && File.file?(trace) && File.owned?(trace)
+    end
+
+    # `rounds` times every job in turn, forwards and backwards. jobs: {key => [variant, program, arguments...]}. {key => [Run, ...]},
+    # where the same index is the same round. Stops early when the block says so.
+    def rounds(rounds, title, jobs, **options)
+      runs = jobs.transform_values { [] }
+      rounds.times do |round|
+        @progress&.step(round, rounds, 0, 1, title)
+        keys = round.even? ? jobs.keys : jobs.keys.reverse
+        one = keys.to_h { |key| [key, run(*jobs[key], **options)] }
+        one.each { |key, measured| runs[key] << measured }
+      end
+      runs
+    end
+
+    private
+
+    def flags(variant, folder)
+      case variant.tracer
+      when :none then []
+      when :ours
+        ["--zjit-trace-exits", "--zjit-trace-exits-sample-rate=#{variant.rate}", "--zjit-trace-file=#{folder}/vm-trace-bench-%p.fxt"]
+      when :base # its N records one in N+1; without the option, every one
+        ["--zjit-trace-exits", *("--zjit-trace-exits-sample-rate=#{variant.rate - 1}" if variant.rate > 1)]
+      end
+    end
+
+    def trace_of(variant, pid, folder)
+      case variant.tracer
+      when :ours then "#{folder}/vm-trace-bench-#{pid}.fxt"
+      when :base then "/tmp/perfetto-#{pid}.fxt"
+      end
+    end
+  end
+end

@@ -1,0 +1,255 @@
+# The rows of `make bench`: what recording may cost, as measured against the tracer that the unpatched base has.
+
+require_relative "recording"
+require_relative "comparison"
+require_relative "workloads"
+
+module Bench
+  # ours, base: numbers with their unit in `unit`; ratio and its spread say base / ours unless the row says otherwise;
+  # met: true, false, or nil where there is no target
+  Row = Struct.new(:name, :unit, :ours, :base, :ratio, :spread, :runs, :target, :met, :note, keyword_init: true)
+
+  class Rows
+    # Exits of one iteration. A process runs seven of them, so its trace has 20 to 40 MB when every exit is recorded: enough for the
+    # kernel's part, and for the clock; more would measure this machine's memory.
+    EVERY = 40_000
+    EVERY_BASE_DEEP = 15_000 # 20 us each
+    SAMPLED = 400_000
+    THROWS = 40_000
+    THROWS_SAMPLED = 200_000
+    COLD = 1_000
+    DEPTHS = [8, 16, 30, 53, 100].freeze
+
+    attr_reader :rows, :comparison, :depth_lines, :interrupted
+
+    def initialize(sides, rounds:, cold_rounds:, compare_runs:, workloads:, folder:, only: nil, progress: nil, options: {})
+      @recording = Recording.new(sides, folder: folder, progress: progress)
+      @ours, @base = sides.values_at(:ours, :base)
+      @rounds, @cold_rounds, @compare_runs, @workloads = rounds, cold_rounds, compare_runs, workloads
+      @only, @progress, @options = only, progress, options
+      @rows = []
+      @depth_lines = []
+      @exits = {}
+    end
+
+    GROUPS = %i[exits throws size memory cold tmpfs absent depths].freeze
+
+    def run
+      (@only || GROUPS).each do |group|
+        send(group)
+      rescue Failed => e
+        @rows << Row.new(name: group.to_s, note: "failed: #{e.message}", met: false)
+      end
+    rescue Interrupt
+      @interrupted = true
+    ensure
+      @progress&.clear
+    end
+
+    private
+
+    def variant(name, side, tracer = :none, rate = 1)
+      Variant.new(name, side, tracer, rate)
+    end
+
+    # Seconds of one of `count` things, of each round.
+    def each_of(runs, count)
+      runs.map { |run| run.seconds / count }
+    end
+
+    def minus(a, b)
+      a.zip(b).map { |x, y| x - y }
+    end
+
+    # --- one exit -------------------------------------------------------------------------
+
+    # ours, base: one exit in `rate` recorded, and the same loop untraced
+    def exit_jobs(depth, rate)
+      every = rate == 1 ? EVERY : SAMPLED
+      every_base = rate == 1 && depth > 20 ? EVERY_BASE_DEEP : every
+      {
+        ours: [variant("ours", @ours), "exits", depth, SAMPLED],
+        ours_traced: [variant("ours K=#{rate}", @ours, :ours, rate), "exits", depth, every],
+        base: [variant("base", @base), "exits", depth, SAMPLED],
+        base_traced: [variant("base K=#{rate}", @base, :base, rate), "exits", depth, every_base]
+      }
+    end
+
+    # Net costs in ns of each round: traced less untraced, which ran one right after the other.
+    def exit_costs(depth, rate, rounds)
+      jobs = exit_jobs(depth, rate)
+      runs = @recording.rounds(rounds, "one exit, K=#{rate}, #{depth} frames", jobs)
+      times = runs.to_h { |key, list| [key, each_of(list, jobs[key].last).map { |s| s * 1e9 }] }
+      { ours: minus(times[:ours_traced], times[:ours]), base: minus(times[:base_traced], times[:base]),
+        untraced: times[:ours], untraced_base: times[:base] }
+    end
+
+    def exits
+      { 8 => 50, 53 => 100 }.each do |depth, at_least|
+        costs = exit_costs(depth, 1, @rounds)
+        add_exit_row("one exit, K=1, #{depth} frames", costs, "ratio >= #{at_least}") { |_, ratio| ratio >= at_least }
+        # A few ns in a loop of 50 and more: that takes more rounds, and they are short.
+        costs = exit_costs(depth, 97, @rounds * 3)
+        if depth == 8
+          add_exit_row("one exit, K=97, #{depth} frames", costs, "<= 3 ns, ratio >= 20") { |ours, ratio| ours <= 3 && ratio >= 20 }
+        else
+          add_exit_row("one exit, K=97, #{depth} frames", costs, nil)
+        end
+      end
+    end
+
+    def add_exit_row(name, costs, target)
+      a, b = Statistics.median(costs[:ours]), Statistics.median(costs[:base])
+      ratio = a > 0 ? b / a : Float::INFINITY # our cost is not to be told from none
+      middle = [0.25, 0.75].map { |q| Statistics.quantile(costs[:ours], q) }
+      untraced = %i[untraced untraced_base].map { |key| Statistics.median(costs[key]) }
+      @rows << Row.new(name: name, unit: "ns", ours: a, base: b, ratio: ratio, spread: spread(costs[:base].zip(costs[:ours]).map { |x, y| x / y }),
+                       runs: costs[:ours].size, target: target, met: target ? yield(a, ratio) : nil,
+                       note: "half of our runs: %.1f .. %.1f ns; the loop untraced: %.0f ns, base %.0f ns" % [*middle, *untraced])
+    end
+
+    def spread(values)
+      # A sampled exit's cost can come out as nothing at all.
+      values = values.map { |value| value.finite? && value > 0 ? value : Float::INFINITY }
+      values.minmax
+    end
+
+    # --- throws ------------------------------------------------------------------------------
+
+    def throws
+      jobs = {
+        ours: [variant("ours", @ours), "throws", THROWS_SAMPLED],
+        ours_1: [variant("ours K=1", @ours, :ours, 1), "throws", THROWS],
+        ours_97: [variant("ours K=97", @ours, :ours, 97), "throws", THROWS_SAMPLED],
+        base: [variant("base", @base), "throws", THROWS_SAMPLED],
+        base_1: [variant("base K=1", @base, :base, 1), "throws", THROWS],
+        base_97: [variant("base K=97", @base, :base, 97), "throws", THROWS_SAMPLED]
+      }
+      runs = @recording.rounds(@rounds, "throws", jobs)
+      times = runs.to_h { |key, list| [key, each_of(list, jobs[key].last)] }
+      { 1 => 2.2, 97 => 1.05 }.each do |rate, most|
+        ours, base = [[:"ours_#{rate}", :ours], [:"base_#{rate}", :base]].map { |a, b| times[a].zip(times[b]).map { |x, y| x / y } }
+        @rows << Row.new(name: "loop of throws, K=#{rate}, traced / untraced", unit: "times", ours: Statistics.median(ours), base: Statistics.median(base),
+                         ratio: Statistics.median(base) / Statistics.median(ours), spread: spread(base.zip(ours).map { |x, y| x / y }),
+                         runs: ours.size, target: "<= #{most} times", met: Statistics.median(ours) <= most)
+      end
+      @rows[-2].note = "untraced: %.0f ns a throw; we record two exits of it, the base one" % (Statistics.median(times[:ours]) * 1e9)
+    end
+
+    # --- bytes and memory -----------------------------------------------------------------------
+
+    # Of two lengths, so that what a trace has once falls out.
+    def size
+      sizes = [EVERY / 2, EVERY].map do |exits|
+        { ours: run_one(@ours, :ours, exits).bytes, base: run_one(@base, :base, exits).bytes }
+      end
+      ours, base = %i[ours base].map { |key| (sizes[1][key] - sizes[0][key]) / (EVERY / 2 * 7.0) }
+      @rows << Row.new(name: "bytes an event, 8 frames", unit: "bytes", ours: ours, base: base, ratio: base / ours, runs: 1,
+                       target: "<= 112 bytes", met: ours.round <= 112, note: "with lines, instruction and version; the base has none of these")
+    end
+
+    def run_one(side, tracer, exits)
+      @recording.run(variant("", side, tracer, 1), "exits", 8, exits)
+    end
+
+    # Peak of resident memory, traced less untraced, at two lengths.
+    def memory
+      short, long = EVERY / 2, EVERY * 2
+      jobs = {}
+      { ours: @ours, base: @base }.each do |key, side|
+        [short, long].each do |exits|
+          jobs[[key, :none, exits]] = [variant("", side), "exits", 8, exits]
+          jobs[[key, :traced, exits]] = [variant("", side, key, 1), "exits", 8, exits]
+        end
+      end
+      runs = @recording.rounds([@rounds / 2, 3].max, "memory", jobs)
+      added = lambda do |key, exits|
+        minus(*[:traced, :none].map { |how| runs[[key, how, exits]].map { |run| run.peak_kib / 1024.0 } })
+      end
+      ours, base = %i[ours base].map { |key| Statistics.median(added.(key, long)) }
+      @rows << Row.new(name: "peak memory added while tracing", unit: "MiB", ours: ours, base: base, runs: runs.values.first.size,
+                       target: "<= 8 MiB", met: ours <= 8,
+                       note: "ours %.1f MiB with a quarter of the exits" % Statistics.median(added.(:ours, short)))
+    end
+
+    # --- cold ---------------------------------------------------------------------------------------
+
+    def cold
+      jobs = {
+        ours: [variant("ours", @ours), "cold", COLD], ours_1: [variant("ours K=1", @ours, :ours, 1), "cold", COLD],
+        base: [variant("base", @base), "cold", COLD], base_1: [variant("base K=1", @base, :base, 1), "cold", COLD]
+      }
+      runs = @recording.rounds(@cold_rounds, "cold start", jobs)
+      times = runs.transform_values { |list| each_of(list, COLD).map { |s| s * 1e6 } }
+      ours, base = %i[ours base].map { |key| minus(times[:"#{key}_1"], times[key]) }
+      a, b = Statistics.median(ours), Statistics.median(base)
+      @rows << Row.new(name: "cold start, one new frame of #{COLD}", unit: "us", ours: a, base: b, ratio: b / a,
+                       spread: spread(base.zip(ours).map { |x, y| x / y }), runs: ours.size, target: "<= 3 us", met: a <= 3,
+                       note: "each with its exit; two frames are new each time, the caller and its line in the loop")
+    end
+
+    # --- where the file is ------------------------------------------------------------------------------
+
+    # The same exits into a file in memory, where no disk's file system has a part in it.
+    def tmpfs
+      return unless File.directory?("/dev/shm") && File.writable?("/dev/shm")
+      [8, 53].each do |depth|
+        jobs = { ours: [variant("", @ours), "exits", depth, SAMPLED], ours_1: [variant("", @ours, :ours, 1), "exits", depth, EVERY] }
+        runs = @recording.rounds(@rounds, "tmpfs, #{depth} frames", jobs, folder: "/dev/shm")
+        times = runs.to_h { |key, list| [key, each_of(list, jobs[key].last).map { |s| s * 1e9 }] }
+        net = minus(times[:ours_1], times[:ours])
+        @rows << Row.new(name: "one exit, K=1, #{depth} frames, in /dev/shm", unit: "ns", ours: Statistics.median(net), runs: net.size,
+                         note: "%.0f .. %.0f ns" % net.minmax)
+      end
+    end
+
+    # --- trace flags absent ---------------------------------------------------------------------------------
+
+    def absent
+      @comparison = Comparison.new(@base, @ours, @workloads, runs: @compare_runs, progress: @progress)
+      @comparison.run
+      raise Interrupt if @comparison.interrupted
+      done = @comparison.results.reject { |result| result.failure || result.candidate.empty? }
+      failed = @comparison.results.select(&:failure).map { |result| "#{result.workload.name}: #{result.failure}" }
+      raise Failed, failed.first || "no workload ran" if done.empty?
+      add_code_rows(done)
+      add_time_row(done, failed)
+    end
+
+    def add_code_rows(done)
+      %w[code_region_bytes side_exit_size].each do |key|
+        # Of all runs of both sides: a compilation may come earlier or later by chance, so each side has a set.
+        sets = done.to_h do |result|
+          [result.workload.name, [result.candidate, result.baseline].map { |list| list.filter_map { |measure| measure.extra[key] }.uniq.sort }]
+        end
+        sets.reject! { |_, both| both.all?(&:empty?) }
+        unlike = sets.reject { |_, (ours, base)| ours == base || !(ours & base).empty? }
+        sums = [0, 1].map { |i| sets.sum { |_, both| both[i].first || 0 } }
+        @rows << Row.new(name: "trace flags absent: #{key}", unit: "bytes", ours: sums[0], base: sums[1], ratio: sums[1].fdiv(sums[0]),
+                         runs: done.size, target: "equal", met: !sets.empty? && unlike.empty?,
+                         note: unlike.empty? ? "equal in #{sets.size} of #{sets.size} programs" : "differs in: #{unlike.keys.join(' ')}")
+      end
+    end
+
+    def add_time_row(done, failed)
+      intervals = done.to_h { |result| [result.workload.name, result.interval(@options[:confidence] / 100.0, @options[:seed])] }
+      slower = intervals.select { |_, i| i.verdict == :slower }.keys
+      mean = Math.exp(intervals.values.sum { |i| Math.log(i.ratio) } / intervals.size)
+      note = slower.empty? ? "no program is slower" : "slower: #{slower.join(' ')}"
+      note += "; failed: #{failed.join('; ')}" unless failed.empty?
+      @rows << Row.new(name: "trace flags absent: run time, ours / base", unit: "times", ours: mean, base: 1.0, ratio: mean,
+                       spread: intervals.values.map(&:ratio).minmax, runs: @compare_runs, target: "within noise",
+                       met: slower.empty? && failed.empty? && done.size >= 10, note: "#{done.size} programs, #{note}")
+    end
+
+    # --- for the drawing ---------------------------------------------------------------------------------------
+
+    def depths
+      points = DEPTHS.map { |depth| [depth, exit_costs(depth, 1, [@rounds / 2, 3].max)] }
+      @depth_lines = { "the base's tracer, 15 frames kept" => :base, "ours, all frames kept" => :ours }.map do |title, key|
+        [title, points.map { |depth, costs| [depth, Statistics.median(costs[key]), *costs[key].minmax].map { |x| x.round(1) } }
+                      .select { |point| point.all?(&:positive?) }]
+      end
+    end
+  end
+end

@@ -1,0 +1,141 @@
+# One of the two things compared: a ruby executable with flags, and how one process of it is run and measured.
+
+require "rbconfig"
+require "shellwords"
+require "tempfile"
+
+module Bench
+  class BadArgument < StandardError; end
+
+  # A workload that did not run: with the reason for the report.
+  class Failed < StandardError; end
+
+  Workload = Struct.new(:name, :path, :arguments) do
+    def command
+      [path, *arguments]
+    end
+  end
+
+  # seconds: median of the iterations, or of the whole process; the rest is nil where it is not known
+  Measure = Struct.new(:seconds, :process_seconds, :iterations, :peak_kib, :extra, keyword_init: true)
+
+  class Side
+    INSIDE = File.expand_path("../inside.rb", __dir__)
+
+    attr_reader :name, :command, :description
+
+    # `text` is an executable, or one with its flags in one argument: "ruby --zjit".
+    def initialize(name, text)
+      @name = name
+      @command = Shellwords.split(text)
+      raise BadArgument, "#{name}: no executable is given" if @command.empty?
+      @command[0] = find_executable(@command[0])
+      @description = try_out
+    rescue ArgumentError => e
+      raise BadArgument, "#{name}: #{text}: #{e.message}"
+    end
+
+    def to_s
+      @command.shelljoin
+    end
+
+    # Runs one process to its end. Failed when it can't, with what it said. A block gets its pid when it has begun.
+    def run(workload, timeout: nil, flags: [], &block)
+      report = Tempfile.new("vm-trace-bench")
+      seconds = process([*@command, *flags, "-r", INSIDE, *workload.command], timeout,
+                        { "VM_TRACE_BENCH" => report.path }, &block)
+      measure(report.read, seconds)
+    ensure
+      report&.close!
+    end
+
+    # The same without measuring, for what a process leaves behind. The block gets its pid.
+    def run_unmeasured(workload, timeout: nil, flags: [], &block)
+      process([*@command, *flags, *workload.command], timeout, { "VM_TRACE_BENCH" => File::NULL }, &block)
+    end
+
+    # Whether it takes these flags.
+    def takes?(*flags)
+      system(*@command, *flags, "-e", "", in: File::NULL, out: File::NULL, err: File::NULL) == true
+    end
+
+    private
+
+    def find_executable(word)
+      path = word.include?("/") ? File.expand_path(word) : in_path(word)
+      raise BadArgument, "#{name}: #{word}: no such file#{' in PATH' unless word.include?('/')}" unless path && File.exist?(path)
+      raise BadArgument, "#{name}: #{word}: a folder, not an executable" if File.directory?(path)
+      raise BadArgument, "#{name}: #{word}: not an executable" unless File.executable?(path)
+      path
+    end
+
+    def in_path(word)
+      ENV.fetch("PATH", "").split(":").map { |folder| File.join(folder, word) }
+         .find { |path| File.executable?(path) && !File.directory?(path) }
+    end
+
+    def try_out
+      out = IO.popen([*@command, "-e", "print RUBY_DESCRIPTION"], err: [:child, :out], in: File::NULL, &:read)
+      return out.lines.last.to_s.strip if $?.success? && !out.empty?
+      raise BadArgument, "#{name}: #{self} does not run Ruby: #{out.lines.last.to_s.strip.then { |line| line.empty? ? "status #{$?.exitstatus}" : line }}"
+    rescue SystemCallError => e
+      raise BadArgument, "#{name}: #{self} cannot be run: #{e.message}"
+    end
+
+    # In a process group of its own: Ctrl-C is for us, and then all that it started goes with it.
+    def process(command, timeout, env)
+      errors = Tempfile.new("vm-trace-bench")
+      start = now
+      pid = Process.spawn(env, *command, in: File::NULL, out: File::NULL, err: errors.path, pgroup: true)
+      yield pid if block_given?
+      waiter = Process.detach(pid)
+      unless waiter.join(timeout)
+        kill(pid, waiter)
+        raise Failed, "it did not end within #{timeout} s"
+      end
+      seconds = now - start
+      return seconds if waiter.value.success?
+      raise Failed, failure(waiter.value, errors)
+    rescue SystemCallError => e
+      raise Failed, e.message
+    rescue Interrupt
+      kill(pid, waiter) if pid
+      raise
+    ensure
+      errors&.close!
+    end
+
+    def kill(pid, waiter)
+      Process.kill(:KILL, -pid)
+      waiter&.join
+    rescue Errno::ESRCH, Errno::EPERM
+      # it is gone
+    end
+
+    def failure(status, errors)
+      said = File.read(errors.path).scrub.lines.map(&:strip)
+      # Ruby's own message is the first line that names a file and an error; else the last says most.
+      line = said.find { |text| text =~ /\A\S+:\d+:.*\(\w+\)\z|\[BUG\]|panicked/ } || said.reject(&:empty?).last
+      how = status.signaled? ? "killed by signal #{status.termsig}" : "status #{status.exitstatus}"
+      line ? "#{how}: #{line}" : how
+    end
+
+    def measure(text, process_seconds)
+      values = Hash.new { |hash, key| hash[key] = [] }
+      text.each_line do |line|
+        key, value = line.split
+        values[key] << Float(value, exception: false) if value
+      end
+      values.each_value(&:compact!)
+      iterations = values.delete("iteration") || []
+      peaks = values.delete("peak") || []
+      Measure.new(seconds: iterations.empty? ? process_seconds : Statistics.median(iterations),
+                  process_seconds: process_seconds, iterations: iterations.empty? ? nil : iterations.size,
+                  peak_kib: peaks.max&.to_i, extra: values.transform_values(&:last))
+    end
+
+    def now
+      Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

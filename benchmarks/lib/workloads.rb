@@ -1,0 +1,57 @@
+# What there is to run: our own programs by name, any script, any folder of scripts.
+
+require_relative "side"
+
+module Bench
+  module Workloads
+    OURS = File.expand_path("../workloads", __dir__)
+
+    module_function
+
+    def names
+      Dir["#{OURS}/*.rb"].sort.map { |path| File.basename(path, ".rb") }
+    end
+
+    # First line of a workload: the question that it asks.
+    def question(name)
+      File.open("#{OURS}/#{name}.rb", &:gets).to_s.sub(/\A#\s*/, "").strip
+    end
+
+    def find(arguments)
+      return names.map { |name| ours(name) } if arguments.empty?
+      list = arguments.flat_map { |argument| expand(argument) }.uniq(&:path)
+      shorten(list)
+    end
+
+    def expand(argument)
+      if File.directory?(argument)
+        paths = Dir["#{argument}/*.rb"].sort
+        raise BadArgument, "#{argument}: the folder holds no .rb file" if paths.empty?
+        paths.map { |path| script(path) }
+      elsif File.file?(argument)
+        [script(argument)]
+      elsif names.include?(argument)
+        [ours(argument)]
+      else
+        raise BadArgument, "#{argument}: no such workload, script or folder; ours are: #{names.join(' ')}"
+      end
+    end
+
+    def ours(name)
+      Workload.new(name, "#{OURS}/#{name}.rb", [])
+    end
+
+    def script(path)
+      Workload.new(path, File.expand_path(path), [])
+    end
+
+    # Scripts go by their file's name while that is the only one of its kind.
+    def shorten(list)
+      counts = list.map { |workload| File.basename(workload.name, ".rb") }.tally
+      list.each do |workload|
+        short = File.basename(workload.name, ".rb")
+        workload.name = short if counts[short] == 1
+      end
+    end
+  end
+end

@@ -1,0 +1,230 @@
+/*
+ * The recording path without Ruby, for counting its instructions: recording CASE EVENTS.
+ * benchmarks/instructions runs it under callgrind with two numbers of events; the difference
+ * is what the events cost, whatever starting costs.
+ *
+ * The walk below is what host_cruby.c does less the finding of each frame's method. Time is
+ * the counter's at a fixed scale: how often the real clock is read anew depends on how fast
+ * the program runs, and would make two runs differ.
+ */
+#include "host.h"
+#include "sites.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_FRAMES = 64, METHOD_BYTES = 64, INSTRUCTION_BYTES = 8 };
+
+struct rb_iseq_struct {
+    uintptr_t from, to;
+};
+
+struct rb_execution_context_struct {
+    struct rb_vm_trace_local *local;
+    size_t count;
+    uintptr_t pcs[MOST_FRAMES]; /* outermost first */
+};
+
+/* No address is followed. */
+static const struct rb_iseq_struct iseq = { 0x10000000, 0x20000000 };
+static struct rb_execution_context_struct ec;
+
+/* --- the clock ----------------------------------------------------------------------- */
+
+uint64_t
+rb_vm_trace_clock_system_ns(void)
+{
+    return 1000000000;
+}
+
+void
+rb_vm_trace_clock_init(void)
+{
+}
+
+uint64_t
+rb_vm_trace_clock_read(struct vm_trace_clock *clock)
+{
+    clock->anchor_ticks = 0;
+    clock->anchor_ns = 1000000000;
+    clock->scale = UINT64_C(1) << 31;
+    clock->horizon = UINT64_MAX;
+    return clock->anchor_ns;
+}
+
+/* --- the host ------------------------------------------------------------------------ */
+
+size_t
+rb_vm_trace_host_walk(struct rb_execution_context_struct *from, uintptr_t top_pc,
+                      struct vm_trace_frame *frames, size_t capacity, size_t *changed_out)
+{
+    size_t changed = SIZE_MAX;
+    for (size_t i = 0; i < from->count; i++) {
+        uintptr_t pc = from->pcs[i], method = METHOD_BYTES * (i + 1);
+        if (top_pc && i + 1 == from->count) pc = top_pc;
+        if (i >= capacity) continue;
+        frames[i].iseq = &iseq;
+        if (frames[i].pc == pc && frames[i].method == method) continue;
+        frames[i] = (struct vm_trace_frame){ .pc = pc, .method = method, .iseq = &iseq };
+        if (changed == SIZE_MAX) changed = i;
+    }
+    *changed_out = changed < from->count ? changed : from->count;
+    return from->count;
+}
+
+size_t
+rb_vm_trace_host_label(const struct vm_trace_frame *frame, char *buffer, size_t capacity)
+{
+    /* 40 bytes, as labels often have, and all of them different. */
+    char text[] = "Owner#method_name (some/file.rb:0000000)";
+    uintptr_t number = frame->pc;
+    for (size_t at = sizeof(text) - 3; at > sizeof(text) - 10; at--, number /= 10) text[at] = (char)('0' + number % 10);
+    size_t bytes = sizeof(text) - 1;
+    memcpy(buffer, text, bytes < capacity ? bytes : capacity);
+    return bytes;
+}
+
+uintptr_t
+rb_vm_trace_host_method_of(const struct rb_iseq_struct *of)
+{
+    (void)of;
+    return 0;
+}
+
+void
+rb_vm_trace_host_iseq_range(const struct rb_iseq_struct *of, uintptr_t *from_out, uintptr_t *to_out)
+{
+    *from_out = of->from;
+    *to_out = of->to;
+}
+
+struct rb_execution_context_struct *
+rb_vm_trace_host_current(void)
+{
+    return &ec;
+}
+
+struct rb_vm_trace_local *
+rb_vm_trace_host_local(struct rb_execution_context_struct *of)
+{
+    return of->local;
+}
+
+void
+rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*maker)(void))
+{
+    ec.local = maker();
+}
+
+uint32_t
+rb_vm_trace_host_thread(struct rb_execution_context_struct *of, uint64_t *name_id_out)
+{
+    (void)of;
+    *name_id_out = 1;
+    return 4711;
+}
+
+size_t
+rb_vm_trace_host_thread_name(struct rb_execution_context_struct *of, char *buffer, size_t capacity)
+{
+    (void)of;
+    memcpy(buffer, "main", capacity < 4 ? capacity : 4);
+    return 4;
+}
+
+size_t
+rb_vm_trace_host_ractor_offset(void)
+{
+    return offsetof(struct rb_execution_context_struct, local);
+}
+
+const char *
+rb_vm_trace_host_description(void)
+{
+    return "no ruby";
+}
+
+const char *
+rb_vm_trace_host_base(void)
+{
+    return "";
+}
+
+/* --- the cases ------------------------------------------------------------------------- */
+
+static uintptr_t
+instruction(size_t number)
+{
+    return iseq.from + number * INSTRUCTION_BYTES;
+}
+
+static struct rb_vm_trace_site *
+make_site(size_t number)
+{
+    struct rb_vm_trace_site *site = rb_vm_trace_site_new(&(struct rb_vm_trace_site_desc){
+        .kind = RB_VM_TRACE_SIDE_EXIT, .reason = "FixnumAddOverflow", .reason_len = 17,
+        .insn = "opt_plus", .insn_len = 8, .unit = &iseq, .frame = &iseq,
+        .pc = (const void *)instruction(number), .version = 1
+    });
+    if (!site) abort();
+    return site;
+}
+
+static void
+set_stack(size_t frames)
+{
+    ec.count = frames;
+    for (size_t i = 0; i < frames; i++) ec.pcs[i] = instruction(1000 + i);
+}
+
+struct bench_case {
+    const char *name;
+    size_t frames;
+    bool other_top, new_frame, new_chunk;
+};
+
+static const struct bench_case cases[] = {
+    { .name = "same_stack_8_frames", .frames = 8 },
+    { .name = "same_stack_53_frames", .frames = 53 },
+    { .name = "other_top_frame_8_frames", .frames = 8, .other_top = true },
+    { .name = "new_frame_8_frames", .frames = 8, .new_frame = true },
+    { .name = "new_chunk_8_frames", .frames = 8, .new_chunk = true },
+};
+enum { CASES = sizeof(cases) / sizeof(cases[0]) };
+
+static void
+run(const struct bench_case *what, size_t events)
+{
+    struct rb_vm_trace_site *sites[] = { make_site(1), make_site(2) };
+    set_stack(what->frames);
+    for (size_t i = 0; i < events; i++) {
+        /* In the middle of the stack: what is above is looked up again. */
+        if (what->new_frame) ec.pcs[what->frames / 2] = instruction(5000 + i);
+        if (what->new_chunk && !rb_vm_trace_local_next_chunk(ec.local, &ec)) abort();
+        rb_vm_trace_exit(ec.local, sites[what->other_top ? i % 2 : 0], &ec);
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "--compiler") == 0) {
+        puts(__VERSION__);
+        return 0;
+    }
+    if (argc == 2 && strcmp(argv[1], "--cases") == 0) {
+        for (size_t i = 0; i < CASES; i++) puts(cases[i].name);
+        return 0;
+    }
+    for (size_t i = 0; argc == 4 && i < CASES; i++) {
+        if (strcmp(cases[i].name, argv[1]) != 0) continue;
+        struct rb_vm_trace_config config = { .jit = "none", .path = argv[3], .exit_rate = 1 };
+        if (!rb_vm_trace_start(&config)) return 1;
+        run(&cases[i], strtoul(argv[2], NULL, 10));
+        rb_vm_trace_shutdown();
+        return ec.local->lost ? 1 : 0;
+    }
+    fprintf(stderr, "usage: recording --cases | --compiler | CASE EVENTS FILE\n");
+    return 2;
+}

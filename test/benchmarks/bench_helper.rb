@@ -1,0 +1,75 @@
+# For the tests of benchmarks/: rubies that are scripts around the system's ruby, and one way to run the command. No CRuby is needed, and
+# no test asserts how long anything took, only what was made of it.
+
+require "fileutils"
+require "json"
+require "minitest/autorun"
+require "open3"
+require "rbconfig"
+require "tmpdir"
+
+ROOT = File.expand_path("../..", __dir__)
+$LOAD_PATH.unshift("#{ROOT}/benchmarks/lib")
+
+class BenchTest < Minitest::Test
+  COMPARE = "#{ROOT}/benchmarks/compare"
+
+  attr_reader :dir
+
+  def setup
+    @dir = Dir.mktmpdir("vm-trace-bench-test-")
+  end
+
+  def teardown
+    FileUtils.rm_rf(dir)
+  end
+
+  def path(name)
+    File.join(dir, name)
+  end
+
+  def write(name, text)
+    FileUtils.mkdir_p(File.dirname(path(name)))
+    File.write(path(name), text)
+    path(name)
+  end
+
+  # A "ruby" whose speed is what we say: a workload of ours reports SPEED times what it would.
+  def ruby(name, speed: 1, before: "")
+    write(name, <<~SH)
+      #!/bin/sh
+      #{before}
+      SPEED=#{speed} exec #{RbConfig.ruby} "$@"
+    SH
+    FileUtils.chmod(0o755, path(name))
+    path(name)
+  end
+
+  # A workload that reports a made-up time: SPEED times 10 ms, give or take a noise that is another one in each process.
+  def made_up(name, noise: 0.002, body: "")
+    write(name, <<~RUBY)
+      #{body}
+      random = Random.new(Process.pid)
+      File.open(ENV.fetch("VM_TRACE_BENCH"), "a") do |file|
+        5.times { file.puts "iteration \#{0.01 * ENV.fetch("SPEED").to_f * (1 + #{noise} * (random.rand - 0.5))}" }
+      end
+    RUBY
+  end
+
+  def compare(*arguments, env: {})
+    env = { "VM_TRACE_BENCH_SAVED" => path("saved"), **env }
+    out, err, status = Open3.capture3(env, RbConfig.ruby, "-w", COMPARE, *arguments, chdir: dir, stdin_data: "")
+    [out, err, status.exitstatus]
+  end
+
+  def assert_compare(status, *arguments, **options)
+    out, err, found = compare(*arguments, **options)
+    assert_equal status, found, out + err
+    [out, err]
+  end
+
+  # The line of the table about one workload.
+  def row(out, name)
+    out.lines.find { |line| line.start_with?("#{name} ") } or flunk "no row #{name} in:\n#{out}"
+  end
+end
