@@ -58,10 +58,10 @@ bool
 rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_local *local)
 {
     struct rb_vm_trace_stacks *stacks = &local->stacks;
-    struct vm_trace_backtrace *last = &local->backtrace;
     if (stacks->frame_count == 0) return true;
 
     uint32_t node = stacks->frames[stacks->frame_count - 1].node; /* is the whole stack */
+    struct vm_trace_backtrace *last = &local->backtraces[node % VM_TRACE_BACKTRACES];
     uint32_t chunk = event->writer->serial;
     uint64_t *to = event->record + event->words;
     if (last->node == node && last->chunk == chunk && last->tree == stacks->tree) {

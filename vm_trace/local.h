@@ -19,7 +19,11 @@
  */
 #define VM_TRACE_MAX_SITES ((uint32_t)1 << 20)
 
-/* The arguments of the last backtrace: in a loop the next one is often the same. */
+/*
+ * The arguments of a backtrace that was written: in a loop the same few stacks exit again and
+ * again. The last ones are kept, by the low bits of the node.
+ */
+#define VM_TRACE_BACKTRACES 8
 struct vm_trace_backtrace {
     uint32_t chunk, tree, node;  /* what they hold for: chunk 0 for nothing */
     uint32_t arguments;
@@ -36,7 +40,7 @@ struct rb_vm_trace_local {
     struct vm_trace_clock clock;
     struct rb_vm_trace_writer writer;
     struct rb_vm_trace_stacks stacks;
-    struct vm_trace_backtrace backtrace;
+    struct vm_trace_backtrace backtraces[VM_TRACE_BACKTRACES];
     uint64_t hits[];             /* by index of the site */
 };
 
