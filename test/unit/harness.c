@@ -5,6 +5,7 @@
 #include "harness.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <sched.h>
 #include <signal.h>
@@ -154,14 +155,35 @@ in_child(void (*body)(void *), void *argument)
     wait_for(child);
 }
 
+static void
+write_text(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY);
+    if (fd < 0 || write(fd, text, strlen(text)) < 0) skip_because("this user cannot be mapped into a namespace");
+    close(fd);
+}
+
+/* A namespace in which a user who is not root may mount, and is still himself. */
+static void
+enter_user_namespace(void)
+{
+    char uids[64], gids[64];
+    snprintf(uids, sizeof(uids), "%u %u 1", (unsigned)geteuid(), (unsigned)geteuid());
+    snprintf(gids, sizeof(gids), "%u %u 1", (unsigned)getegid(), (unsigned)getegid());
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) {
+        skip_because("no mount namespace can be made here (it needs root, or user namespaces)");
+    }
+    write_text("/proc/self/setgroups", "deny");
+    write_text("/proc/self/uid_map", uids);
+    write_text("/proc/self/gid_map", gids);
+}
+
 void
 mount_small_disk(const char *path, size_t bytes)
 {
     char options[64];
     snprintf(options, sizeof(options), "size=%zu", bytes);
-    if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) {
-        skip_because("no mount namespace can be made here (it needs root, or user namespaces)");
-    }
+    if (unshare(CLONE_NEWNS) != 0) enter_user_namespace();
     if (mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) != 0 || mount("tmpfs", path, "tmpfs", 0, options) != 0) {
         skip_because("no small disk can be mounted here");
     }

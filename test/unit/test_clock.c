@@ -77,9 +77,25 @@ times_never_run_back_under_slew_and_jitter(void **state)
             if (now < last) fail_msg("back by %llu ns at %llu, %d ppm", (unsigned long long)(last - now), (unsigned long long)ns, ppm);
             int64_t off = (int64_t)(now - system);
             if (off > 50000 || off < -50000) fail_msg("off by %lld ns at %llu, %d ppm", (long long)off, (unsigned long long)ns, ppm);
-            last = now;
+            /* And asked once more at once. */
+            last = ticking.horizon ? told(&ticking, TICKS(ns)) : now;
+            if (last < now) fail_msg("back by %llu ns after %llu, %d ppm", (unsigned long long)(now - last), (unsigned long long)ns, ppm);
         }
     }
+}
+
+static void
+clock_that_is_ahead_has_met_the_system_at_the_next_horizon(void **state)
+{
+    (void)state;
+    struct vm_trace_clock ticking = { 0 };
+    rb_vm_trace_clock_update(&ticking, TICKS(0), NS(0));
+    rb_vm_trace_clock_update(&ticking, TICKS(5 * MS), NS(5 * MS));
+    /* The system's clock became slower by 500 ppm just then. */
+    uint64_t now = rb_vm_trace_clock_update(&ticking, TICKS(15 * MS), NS(15 * MS - 5000));
+    assert_in_range(now, NS(15 * MS - 20), NS(15 * MS + 20));
+    now = told(&ticking, TICKS(25 * MS - 1000));
+    assert_in_range(now, NS(25 * MS - 10000 - 1000 - 100), NS(25 * MS - 10000 - 1000 + 100));
 }
 
 /* What was never told need not be kept to: the scale's small error adds up while nobody asks. */
@@ -163,6 +179,7 @@ main(void)
         isolated_test(scaled_time_is_that_of_the_system),
         isolated_test(horizon_is_10_ms_of_ticks),
         isolated_test(times_never_run_back_under_slew_and_jitter),
+        isolated_test(clock_that_is_ahead_has_met_the_system_at_the_next_horizon),
         isolated_test(idle_clock_is_not_ahead_when_it_is_asked_again),
         isolated_test(jump_ahead_of_the_system_is_followed),
         isolated_test(counter_that_ran_back_begins_anew),

@@ -456,6 +456,60 @@ exits_over_many_chunks_are_all_there(void **state)
     trace_free(trace);
 }
 
+/*
+ * A few stacks again and again, as in a loop, while code dies, objects move and chunks end: each
+ * event has the frames that were there, under the names that they had then.
+ */
+static void
+every_backtrace_is_that_of_its_exit(void **state)
+{
+    (void)state;
+    enum { STACKS = 24, EXITS = 20000 };
+    static struct { unsigned stack, name; } taken[EXITS];
+    static char names[EXITS / 700 + 1][12];
+    start_traced(.exit_rate = 1);
+    struct rb_iseq_struct iseq = fake_iseq("m0", "app.rb"), code = fake_iseq("code", "app.rb");
+    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &code, 0);
+    uint32_t random = 7;
+    unsigned stack = 0, name = 0;
+    for (unsigned n = 0; n < EXITS; n++) {
+        if (n % 700 == 0) {
+            if (n % 1400 == 0) rb_vm_trace_iseq_free(&iseq);
+            else rb_vm_trace_compacted();
+            name = n / 700;
+            sprintf(names[name], "m%u", name);
+            iseq.name = names[name]; /* another one at the same address */
+        }
+        random = random * 1103515245 + 12345;
+        if (random >> 30 != 0) stack = (random >> 16) % STACKS; /* else the same once more */
+        main_thread.frame_count = 0;
+        for (unsigned i = 0; i < 1 + stack % 14; i++) fake_push(&main_thread, &iseq, 1 + stack + i * 30);
+        take_exit(site, &main_thread);
+        taken[n].stack = stack;
+        taken[n].name = name;
+        /* Fill the chunk now and then. */
+        if (n % 999 == 0) while (rb_vm_trace_writer_define(&main_ractor.local->writer, &(struct vm_trace_slot){ 0, 0 }, "filler", 6)) {}
+    }
+    struct trace *trace = finish_traced();
+    assert_true(trace->chunk_count > 20);
+    for (unsigned n = 0; n < EXITS; n++) {
+        const struct trace_event *event = &trace->events[1 + n];
+        unsigned depth = 1 + taken[n].stack % 14, line = 1 + taken[n].stack;
+        assert_int_equal(event->argument_count, (depth < 11 ? depth : 11) + 2);
+        for (unsigned i = 0; i < depth && i < 10; i++) {
+            char expected[32], key[4];
+            sprintf(expected, "%s (app.rb:%u)", names[taken[n].name], line + (depth - 1 - i) * 30);
+            sprintf(key, "%u", i);
+            assert_string_equal(trace_text(event, key), expected);
+        }
+        if (depth <= 10) continue;
+        char expected[32];
+        sprintf(expected, "%s (app.rb:%u)", names[taken[n].name], line + (depth - 11) * 30);
+        assert_memory_equal(trace_text(event, "10+"), expected, strlen(expected));
+    }
+    trace_free(trace);
+}
+
 int
 main(void)
 {
@@ -481,6 +535,7 @@ main(void)
         isolated_test(more_than_255_threads_need_more_chunks_and_lose_nothing),
         isolated_test(long_name_of_a_thread_is_cut_between_characters),
         isolated_test(exits_over_many_chunks_are_all_there),
+        isolated_test(every_backtrace_is_that_of_its_exit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,8 @@
 #include "traced.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -371,6 +373,7 @@ child_whose_file_cannot_be_made_says_so_once_and_why(void **state)
     if (child == 0) {
         char *path = child_path(getpid());
         assert_int_equal(mkdir(path, 0700), 0); /* what is in its way */
+        free(path);
         take(5);
         rb_vm_trace_iseq_free(&foo);
         end_child();
@@ -385,6 +388,77 @@ child_whose_file_cannot_be_made_says_so_once_and_why(void **state)
     assert_string_equal(said, expected);
     free(said);
     free(path);
+    trace_free(finish_traced());
+}
+
+static void *
+take_in_a_thread(void *argument)
+{
+    struct rb_execution_context_struct *thread = argument;
+    fake_current(thread);
+    take_exit(site, thread);
+    return NULL;
+}
+
+/*
+ * Two ractors of the child come to the file at once and it can't be made: both stand at the lock
+ * (which the hooks of a fork hold for them here), and the second must not undo what the first found.
+ */
+static void
+file_that_cannot_be_made_is_tried_once_by_ractors_that_come_together(void **state)
+{
+    (void)state;
+    enum { RACTORS = 3 };
+    capture_stderr();
+    start(1);
+    take(1);
+    pid_t child = traced_fork();
+    if (child == 0) {
+        struct rb_ractor_struct ractors[RACTORS] = { { .local = NULL } };
+        struct rb_execution_context_struct contexts[RACTORS];
+        pthread_t threads[RACTORS];
+        char *path = child_path(getpid());
+        assert_int_equal(mkdir(path, 0700), 0);
+        free(path);
+        for (int i = 0; i < RACTORS; i++) {
+            ractors[i].local = rb_vm_trace_ractor_new();
+            contexts[i] = (struct rb_execution_context_struct){
+                .ractor = &ractors[i], .tid = 2000 + (uint32_t)i, .thread_name = "t", .name_id = 1, .frames = main_thread.frames,
+                .frame_count = 1
+            };
+        }
+        rb_vm_trace_before_fork();
+        for (int i = 0; i < RACTORS; i++) pthread_create(&threads[i], NULL, take_in_a_thread, &contexts[i]);
+        nanosleep(&(struct timespec){ 0, 50000000 }, NULL); /* in less they may come one by one, which must pass, too */
+        rb_vm_trace_after_fork(-1);
+        for (int i = 0; i < RACTORS; i++) pthread_join(threads[i], NULL);
+        assert_int_equal(rb_vm_trace_global.state, VM_TRACE_OFF);
+        end_child();
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    char *said = captured_stderr(), *first = strstr(said, "can't trace to ");
+    if (status != 0) fail_msg("the child ended with %d: %s", status, said);
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "ZJIT: ")); /* nothing more is said */
+    free(said);
+    trace_free(finish_traced());
+}
+
+static void
+child_does_not_keep_the_parents_file_open(void **state)
+{
+    (void)state;
+    start(1);
+    take(1);
+    int fd = rb_vm_trace_global.sink.fd;
+    pid_t child = traced_fork();
+    if (child == 0) {
+        assert_int_equal(fcntl(fd, F_GETFD), -1);
+        end_child();
+    }
+    wait_for(child);
+    assert_int_not_equal(fcntl(fd, F_GETFD), -1);
     trace_free(finish_traced());
 }
 
@@ -496,6 +570,8 @@ main(void)
         isolated_test(other_ractors_are_dropped_in_the_child),
         isolated_test(counts_of_gone_and_spare_ractors_begin_anew_in_the_child),
         isolated_test(child_whose_file_cannot_be_made_says_so_once_and_why),
+        isolated_test(file_that_cannot_be_made_is_tried_once_by_ractors_that_come_together),
+        isolated_test(child_does_not_keep_the_parents_file_open),
         isolated_test(relative_path_of_a_child_is_in_the_first_folder),
         isolated_test(child_that_leaves_without_an_end_has_a_valid_file),
         isolated_test(sigkill_loses_nothing_that_was_published),

@@ -196,7 +196,7 @@ long_label_of_an_iseq_is_cut_between_characters(void **state)
     for (size_t i = 0; i < 3; i++) {
         const char *label = trace_text(trace_event(trace, "compile", NULL, 2 * i + 1), "iseq");
         assert_true(strlen(label) > 1000);
-        assert_memory_equal(label, "xx\xE2\x82\xAC" + 2 - i, 3 + i);
+        assert_memory_equal(label, &"xx\xE2\x82\xAC"[2 - i], 3 + i);
     }
     trace_free(trace);
 }

@@ -384,7 +384,7 @@ assert_cut_tail(size_t depth, unsigned first_line)
     size_t shown = 0;
     char *at = text;
     for (;;) {
-        unsigned line, more;
+        unsigned line = 0, more = 0;
         int length = 0;
         if (sscanf(at, "%u more frame%n", &more, &length) == 1 && length) {
             if (more + shown != depth) fail_msg("%zu shown and %u more, of %zu", shown, more, depth);
