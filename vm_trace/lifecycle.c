@@ -156,7 +156,7 @@ rb_vm_trace_local_clear_hits(uint32_t index)
 
 /* --- the file ------------------------------------------------------------------------------ */
 
-/* Our command line as the system has it; "" where it doesn't tell. */
+/* Our command line as the system has it, or as much of it as fits; "" where it doesn't tell. */
 static size_t
 command_line(char *buffer, size_t capacity)
 {
@@ -165,7 +165,9 @@ command_line(char *buffer, size_t capacity)
     ssize_t n = read(fd, buffer, capacity);
     close(fd);
     if (n <= 0) return 0;
-    size_t bytes = (size_t)n - 1; /* less the last NUL */
+    size_t bytes = (size_t)n;
+    if (bytes == capacity) bytes = rb_vm_trace_text_fit(buffer, bytes, bytes - 1);
+    while (bytes > 0 && buffer[bytes - 1] == '\0') bytes--;
     for (size_t i = 0; i < bytes; i++) {
         if (buffer[i] == '\0') buffer[i] = ' ';
     }
@@ -220,7 +222,8 @@ rb_vm_trace_local_next_chunk(struct rb_vm_trace_local *local, struct rb_executio
     bool ok;
     if (__atomic_load_n(&trace.state, __ATOMIC_ACQUIRE) == VM_TRACE_PENDING) {
         pthread_mutex_lock(&open_lock);
-        bool opened = trace.state != VM_TRACE_PENDING || open_file(true);
+        /* Another ractor may have been here first, and have failed. */
+        bool opened = trace.state == VM_TRACE_PENDING ? open_file(true) : trace.state == VM_TRACE_ON;
         ok = opened && rb_vm_trace_writer_next_chunk(&local->writer);
         /* From here on others may reserve, too: the first chunk is ours. */
         __atomic_store_n(&trace.state, opened ? VM_TRACE_ON : VM_TRACE_OFF, __ATOMIC_RELEASE);
