@@ -369,11 +369,18 @@ rb_vm_trace_after_fork(long pid)
 
 /* --- end ----------------------------------------------------------------------------------------- */
 
+/* Why events were lost: the disk's reason, or the only other one there is. */
+static const char *
+loss_reason(void)
+{
+    return trace.sink.error ? strerror(trace.sink.error) : "out of memory";
+}
+
 static bool
 write_loss(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
 {
     const struct vm_trace_totals *totals = what;
-    const char *why = trace.sink.error ? strerror(trace.sink.error) : "out of memory";
+    const char *why = loss_reason();
     struct vm_trace_event event;
     if (!rb_vm_trace_event_begin(&event, local, ec, clock_now_ns(&local->clock))) return false;
     event_uint64(&event, W_LOST, totals->lost);
@@ -423,7 +430,7 @@ say_what_was_written(const struct vm_trace_totals *totals)
     }
     if (totals->lost) {
         snprintf(lost, sizeof(lost), "%llu events lost (%s)", (unsigned long long)totals->lost,
-                 trace.sink.error ? strerror(trace.sink.error) : "out of memory");
+                 loss_reason());
     }
     say("wrote %s%llu events to %s, %s", exits, (unsigned long long)totals->events, trace.path, lost);
 }

@@ -113,7 +113,6 @@ rb_vm_trace_writer_next_chunk(struct rb_vm_trace_writer *writer)
     writer->string_limit = FXT_MAX_STRING_INDEX - LAST_STRINGS;
     writer->thread_count = 0;
     writer->last_thread = 0;
-    writer->chunks++;
 
     /* A fresh chunk has room for all of the preamble. */
     size_t name_bytes = sizeof(PROVIDER_NAME) - 1;
@@ -209,7 +208,6 @@ rb_vm_trace_writer_drop(struct rb_vm_trace_writer *writer)
     writer->pos = writer->limit = 0;
     set_pad_end(writer, 0);
     writer->events = 0;
-    writer->chunks = 0;
 }
 
 void

@@ -50,7 +50,6 @@ struct rb_vm_trace_writer {
     uint32_t interned_capacity;
     uint32_t pid;
     uint64_t events;        /* published */
-    uint64_t chunks;
 };
 
 /* `writer` is zeroed. The sink must outlive it. */
