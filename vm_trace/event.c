@@ -26,9 +26,8 @@ rb_vm_trace_event_begin(struct vm_trace_event *event, struct rb_vm_trace_local *
     return true;
 }
 
-/* Compose the arguments of the stack at hand. False: the chunk is full. */
-static bool
-compose_backtrace(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks)
+bool
+rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks)
 {
     enum { NAMED = W_TAIL - W_0 };
     size_t count = stacks->frame_count;
@@ -51,32 +50,6 @@ compose_backtrace(struct vm_trace_event *event, struct rb_vm_trace_stacks *stack
         }
         event_string(event, W_TAIL, node->slot.index);
     }
-    return true;
-}
-
-bool
-rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_local *local)
-{
-    struct rb_vm_trace_stacks *stacks = &local->stacks;
-    if (stacks->frame_count == 0) return true;
-
-    uint32_t node = stacks->frames[stacks->frame_count - 1].node; /* is the whole stack */
-    struct vm_trace_backtrace *last = &local->backtraces[node % VM_TRACE_BACKTRACES];
-    uint32_t chunk = event->writer->serial;
-    uint64_t *to = event->record + event->words;
-    if (last->node == node && last->chunk == chunk && last->tree == stacks->tree) {
-        memcpy(to, last->words, last->arguments * sizeof(*to));
-        event->words += last->arguments;
-        event->arguments += last->arguments;
-        return true;
-    }
-    unsigned before = event->arguments;
-    if (!compose_backtrace(event, stacks)) return false;
-    last->arguments = event->arguments - before; /* a word each */
-    memcpy(last->words, to, last->arguments * sizeof(*to));
-    last->chunk = chunk;
-    last->tree = stacks->tree;
-    last->node = node;
     return true;
 }
 

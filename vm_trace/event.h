@@ -74,10 +74,10 @@ event_end(struct vm_trace_event *event, enum fxt_event type, enum vm_trace_word 
 {
     uint64_t *to = writer_reserve(event->writer, event->words);
     if (!to) return false;
+    event->record[0] = fxt_event_header(type, event->words, event->arguments, event->thread,
+                                        (unsigned)category, name);
     memcpy(to + 1, event->record + 1, (event->words - 1) * sizeof(*to));
-    writer_publish(event->writer, event->words,
-                   fxt_event_header(type, event->words, event->arguments, event->thread,
-                                    (unsigned)category, name));
+    writer_publish(event->writer, event->words, event->record[0]);
     event->writer->events++;
     return true;
 }
@@ -85,7 +85,7 @@ event_end(struct vm_trace_event *event, enum fxt_event type, enum vm_trace_word 
 /*
  * The backtrace that stacks_capture found: "0" to "9" and "10+". False: the chunk is full.
  */
-bool rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_local *local);
+bool rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks);
 
 /* How an event is written: false when the chunk was full. */
 typedef bool vm_trace_event_writer(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec,

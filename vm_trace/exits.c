@@ -11,6 +11,40 @@ struct exit_event {
     enum vm_trace_word outcome;    /* W_NONE: not a recompile exit */
 };
 
+/* Where the event of this site with the stack at hand is kept; NULL when there is no stack. */
+static inline struct vm_trace_template *
+template_of(struct rb_vm_trace_local *local, uint32_t *node_out)
+{
+    const struct rb_vm_trace_stacks *stacks = &local->stacks;
+    if (stacks->frame_count == 0) return NULL;
+    *node_out = stacks->frames[stacks->frame_count - 1].node; /* is the whole stack */
+    return &local->templates[*node_out % VM_TRACE_TEMPLATES];
+}
+
+/* Write the event once more that a template holds, at another time. False: there is none, or no room. */
+static inline bool
+write_again(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const struct exit_event *exit)
+{
+    struct rb_vm_trace_writer *writer = &local->writer;
+    uint32_t node;
+    const struct vm_trace_template *known = template_of(local, &node);
+    if (!known || known->node != node || known->site != exit->site->serial || known->chunk != writer->serial ||
+        known->tree != local->stacks.tree || known->outcome != (uint32_t)exit->outcome) {
+        return false;
+    }
+    uint64_t name_id;
+    uint32_t tid = rb_vm_trace_host_thread(ec, &name_id);
+    if (writer_last_thread(writer, tid, name_id) != known->thread) return false;
+
+    uint64_t *to = writer_reserve(writer, known->words);
+    if (!to) return false;
+    to[1] = exit->ns;
+    for (uint32_t i = 2; i < known->words; i++) to[i] = known->record[i];
+    writer_publish(writer, known->words, known->record[0]);
+    writer->events++;
+    return true;
+}
+
 static bool
 write_exit(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
 {
@@ -20,15 +54,38 @@ write_exit(struct rb_vm_trace_local *local, struct rb_execution_context_struct *
     unsigned reason;
     if (!rb_vm_trace_event_begin(&event, local, ec, exit->ns)) return false;
     if (!writer_interned(&local->writer, site->reason, &reason)) return false;
-    if (!rb_vm_trace_event_backtrace(&event, local)) return false;
+    if (!rb_vm_trace_event_backtrace(&event, &local->stacks)) return false;
     if (!event_interned(&event, W_INSN, site->insn)) return false;
     event_uint32(&event, W_VERSION, site->version);
     if (exit->weight > 1) event_uint32(&event, W_WEIGHT, (uint32_t)exit->weight);
     if (exit->outcome != W_NONE) event_string(&event, W_OUTCOME, exit->outcome);
-    return event_end(&event, FXT_INSTANT, site_category(site), reason);
+    if (!event_end(&event, FXT_INSTANT, site_category(site), reason)) return false;
+
+    uint32_t node;
+    struct vm_trace_template *keep = template_of(local, &node);
+    if (keep && event.words <= VM_TRACE_TEMPLATE_WORDS) {
+        keep->chunk = local->writer.serial;
+        keep->tree = local->stacks.tree;
+        keep->node = node;
+        keep->site = site->serial;
+        keep->outcome = (uint32_t)exit->outcome;
+        keep->thread = event.thread;
+        keep->words = event.words;
+        memcpy(keep->record, event.record, event.words * sizeof(*keep->record));
+    }
+    return true;
 }
 
+/* For the first exit of a site its frame tells what was not known while compiling. */
 static void
+locate(const struct rb_vm_trace_site *site, const struct rb_vm_trace_stacks *stacks)
+{
+    if (__atomic_load_n(&site->located, __ATOMIC_RELAXED) || !stacks->frame_count) return;
+    const struct vm_trace_label *label = &stacks->labels[stacks->frames[stacks->frame_count - 1].id];
+    rb_vm_trace_site_locate(site, label->text, label->bytes);
+}
+
+static inline void
 record(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const struct exit_event *exit)
 {
     const struct rb_vm_trace_site *site = exit->site;
@@ -40,14 +97,11 @@ record(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, 
         local->lost++;
         return;
     }
-    if (!__atomic_load_n(&site->located, __ATOMIC_RELAXED) && local->stacks.frame_count) {
-        const struct vm_trace_label *label =
-            &local->stacks.labels[local->stacks.frames[local->stacks.frame_count - 1].id];
-        rb_vm_trace_site_locate(site, label->text, label->bytes);
+    if (!write_again(local, ec, exit)) {
+        locate(site, &local->stacks);
+        if (!rb_vm_trace_event_write(local, ec, write_exit, exit)) return;
     }
-    if (rb_vm_trace_event_write(local, ec, write_exit, exit) && site->kind != RB_VM_TRACE_FALLBACK) {
-        local->sampled++;
-    }
+    if (site->kind != RB_VM_TRACE_FALLBACK) local->sampled++;
 }
 
 void

@@ -58,18 +58,25 @@ method_in(VALUE me_cref)
  * The method that a frame runs, as rb_vm_frame_method_entry_unchecked() finds it, which is out
  * of line and would be the larger part of a walk. A block has its method's in an outer
  * environment; a special variable ($~) may stand where a method's own is.
+ *
+ * `known` is a method entry that lives, or 0: what equals it need not be looked into.
  */
 static inline const rb_callable_method_entry_t *
-frame_method(const rb_control_frame_t *cfp)
+frame_method(const rb_control_frame_t *cfp, VALUE known)
 {
     const VALUE *ep = cfp->ep;
+    VALUE me_cref;
     while (!VM_ENV_LOCAL_P_UNCHECKED(ep)) {
-        const rb_callable_method_entry_t *method = method_in(ep[VM_ENV_DATA_INDEX_ME_CREF]);
-        if (method) return method;
+        me_cref = ep[VM_ENV_DATA_INDEX_ME_CREF];
+        if (me_cref) {
+            const rb_callable_method_entry_t *method = method_in(me_cref);
+            if (method) return method;
+        }
         ep = VM_ENV_PREV_EP_UNCHECKED(ep);
     }
-    VALUE me_cref = ep[VM_ENV_DATA_INDEX_ME_CREF];
-    if (me_cref && imemo_type_p(me_cref, imemo_svar)) me_cref = ((const struct vm_svar *)me_cref)->cref_or_me;
+    me_cref = ep[VM_ENV_DATA_INDEX_ME_CREF];
+    if (!me_cref || me_cref == known) return (const rb_callable_method_entry_t *)me_cref;
+    if (imemo_type_p(me_cref, imemo_svar)) me_cref = ((const struct vm_svar *)me_cref)->cref_or_me;
     return method_in(me_cref);
 }
 
@@ -93,7 +100,9 @@ rb_vm_trace_host_walk(struct rb_execution_context_struct *ec, uintptr_t top_pc,
          * both, as in Ruby's backtraces. */
         if (cfp > top && VM_FRAME_TYPE_UNCHECKED(RUBY_VM_NEXT_CONTROL_FRAME(cfp)) == VM_FRAME_MAGIC_RESCUE) continue;
 
-        const rb_callable_method_entry_t *method = frame_method(cfp);
+        /* Deaths are told before memory is used again, and slots forgotten then: what stands in one lives. */
+        struct vm_trace_frame *frame = count < capacity ? &frames[count] : NULL;
+        const rb_callable_method_entry_t *method = frame_method(cfp, frame ? (VALUE)frame->method : 0);
         uintptr_t pc;
         if (VM_FRAME_RUBYFRAME_P_UNCHECKED(cfp)) {
             /* Compiled frames keep both outside the control frame. */
@@ -110,8 +119,7 @@ rb_vm_trace_host_walk(struct rb_execution_context_struct *ec, uintptr_t top_pc,
             continue; /* a block in C has the method around it, and is no frame that a backtrace shows */
         }
 
-        if (count < capacity) {
-            struct vm_trace_frame *frame = &frames[count];
+        if (frame) {
             frame->iseq = caller_iseq;
             if (frame->pc != pc || frame->method != (uintptr_t)method) {
                 frame->pc = pc;
@@ -284,7 +292,7 @@ rb_vm_trace_host_method_of(const struct rb_iseq_struct *iseq)
     if (!ec || !ec->cfp || VM_FRAME_CFRAME_P_UNCHECKED(ec->cfp)) return 0;
     const rb_iseq_t *running = CFP_ISEQ(ec->cfp);
     if (!running || ISEQ_BODY(running)->local_iseq != ISEQ_BODY(iseq)->local_iseq) return 0;
-    return (uintptr_t)frame_method(ec->cfp);
+    return (uintptr_t)frame_method(ec->cfp, 0);
 }
 
 void

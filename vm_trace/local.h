@@ -20,14 +20,17 @@
 #define VM_TRACE_MAX_SITES ((uint32_t)1 << 20)
 
 /*
- * The arguments of a backtrace that was written: in a loop the same few stacks exit again and
- * again. The last ones are kept, by the low bits of the node.
+ * An event that was written: in a loop the same few sites exit with the same few stacks again and
+ * again, and then only the time is another. The last ones are kept, by the low bits of the node.
  */
-#define VM_TRACE_BACKTRACES 8
-struct vm_trace_backtrace {
-    uint32_t chunk, tree, node;  /* what they hold for: chunk 0 for nothing */
-    uint32_t arguments;
-    uint64_t words[W_TAIL - W_0 + 1];
+#define VM_TRACE_TEMPLATES 8
+#define VM_TRACE_TEMPLATE_WORDS 18 /* the most that an exit has */
+struct vm_trace_template {
+    uint32_t chunk, tree, node;  /* what it holds for: chunk 0 for nothing */
+    uint32_t site;               /* serial */
+    uint32_t outcome;
+    uint32_t thread, words;
+    uint64_t record[VM_TRACE_TEMPLATE_WORDS];
 };
 
 struct rb_vm_trace_local {
@@ -40,7 +43,7 @@ struct rb_vm_trace_local {
     struct vm_trace_clock clock;
     struct rb_vm_trace_writer writer;
     struct rb_vm_trace_stacks stacks;
-    struct vm_trace_backtrace backtraces[VM_TRACE_BACKTRACES];
+    struct vm_trace_template templates[VM_TRACE_TEMPLATES];
     uint64_t hits[];             /* by index of the site */
 };
 

@@ -14,6 +14,7 @@ static struct {
     uint32_t count;       /* sites ever made, index 0 included: the next new index */
     uint32_t alive;
     uint32_t free;        /* head of the free list */
+    uint32_t serial;      /* of the newest */
     uint32_t *units;      /* by hash of the ISEQ: head of a list of sites; a power of two */
     uint32_t unit_size;
 } sites = { .count = 1 };
@@ -115,7 +116,7 @@ rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
     if (site) {
         uint32_t index = site->index;
         *site = (struct rb_vm_trace_site){
-            .index = index, .version = desc->version, .kind = desc->kind, .pc = (uintptr_t)desc->pc,
+            .index = index, .serial = ++sites.serial, .version = desc->version, .kind = desc->kind, .pc = (uintptr_t)desc->pc,
             .reason = rb_vm_trace_string_intern(desc->reason, desc->reason_len),
             .insn = rb_vm_trace_string_intern(desc->insn, desc->insn_len),
             .location = locate(desc)

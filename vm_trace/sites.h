@@ -9,6 +9,7 @@
 
 struct rb_vm_trace_site {
     uint32_t index;           /* of its counter in every local; never 0 for a live site */
+    uint32_t serial;          /* no other site has had it, also not at this address */
     uint32_t version;
     enum rb_vm_trace_kind kind;
     uint32_t next;            /* of the same ISEQ, or of the free list; 0: end */

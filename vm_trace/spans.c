@@ -50,7 +50,7 @@ write_begin(struct rb_vm_trace_local *local, struct rb_execution_context_struct 
     unsigned name;
     if (!rb_vm_trace_event_begin(&event, local, ec, span->ns)) return false;
     if (!span_name(&event, span, &name)) return false;
-    if (span->span == RB_VM_TRACE_INVALIDATION && !rb_vm_trace_event_backtrace(&event, local)) return false;
+    if (span->span == RB_VM_TRACE_INVALIDATION && !rb_vm_trace_event_backtrace(&event, &local->stacks)) return false;
     return event_end(&event, FXT_DURATION_BEGIN, category(span->span), name);
 }
 

@@ -190,14 +190,21 @@ grow_nodes(struct rb_vm_trace_stacks *stacks)
     return true;
 }
 
-/* The stack with `label` on top of `parent`. 0: no memory. */
+/* Whether `id`, which may be of a tree before, is the stack with `label` on top of `parent`. */
+static inline bool
+node_is(const struct rb_vm_trace_stacks *stacks, uint32_t id, uint32_t parent, uint32_t label)
+{
+    return id && id < stacks->node_count && stacks->nodes[id].parent == parent && stacks->nodes[id].label == label;
+}
+
+/* That stack. 0: no memory. */
 static uint32_t
 find_node(struct rb_vm_trace_stacks *stacks, uint32_t parent, uint32_t label)
 {
     uint32_t hash = hash_pair(parent, label);
     uint32_t id = stacks->node_index[hash & (stacks->node_index_size - 1)];
     for (; id; id = stacks->nodes[id].next) {
-        if (stacks->nodes[id].parent == parent && stacks->nodes[id].label == label) return id;
+        if (node_is(stacks, id, parent, label)) return id;
     }
     if (stacks->node_count == stacks->node_capacity && !grow_nodes(stacks)) return 0;
 
@@ -348,8 +355,8 @@ rb_vm_trace_stacks_capture(struct rb_vm_trace_stacks *stacks, struct rb_executio
 {
     if (__atomic_load_n(&stacks->dead_pending, __ATOMIC_ACQUIRE)) forget_dead(stacks);
 
-    /* A slot past the last walk's end may hold the frame of an older one. Its label still
-     * counts, being the frame's own, but not its node, which is made of what was under it. */
+    /* A slot past the last walk's end may hold the frame of an older one. Its label still counts,
+     * being the frame's own; its node only if what is under it is the same again. */
     size_t known = stacks->frame_count;
     stacks->frame_count = 0; /* nothing is known if this fails half-way */
 
@@ -370,8 +377,11 @@ rb_vm_trace_stacks_capture(struct rb_vm_trace_stacks *stacks, struct rb_executio
     for (size_t i = known; i < count; i++) {
         if (!frames[i].id) frames[i].id = find_label(stacks, &frames[i]);
         if (!frames[i].id) return false;
-        node = frames[i].node = find_node(stacks, node, frames[i].id);
-        if (!node) return false;
+        if (!node_is(stacks, frames[i].node, node, frames[i].id)) {
+            frames[i].node = find_node(stacks, node, frames[i].id);
+            if (!frames[i].node) return false;
+        }
+        node = frames[i].node;
     }
     stacks->frame_count = count;
     return true;
