@@ -63,7 +63,7 @@ write_exit(struct rb_vm_trace_local *local, struct rb_execution_context_struct *
 
     uint32_t node;
     struct vm_trace_template *keep = template_of(local, &node);
-    if (keep && event.words <= VM_TRACE_TEMPLATE_WORDS) {
+    if (keep) {
         keep->chunk = local->writer.serial;
         keep->tree = local->stacks.tree;
         keep->node = node;

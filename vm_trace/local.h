@@ -24,7 +24,7 @@
  * again, and then only the time is another. The last ones are kept, by the low bits of the node.
  */
 #define VM_TRACE_TEMPLATES 8
-#define VM_TRACE_TEMPLATE_WORDS 18 /* the most that an exit has */
+#define VM_TRACE_TEMPLATE_WORDS (2 + FXT_MAX_ARGUMENTS) /* an exit's arguments are a word each */
 struct vm_trace_template {
     uint32_t chunk, tree, node;  /* what it holds for: chunk 0 for nothing */
     uint32_t site;               /* serial */

@@ -510,6 +510,64 @@ every_backtrace_is_that_of_its_exit(void **state)
     trace_free(trace);
 }
 
+/* Code of `unit` into which `foo` was inlined. */
+static struct rb_vm_trace_site *
+make_inlined_site(const char *reason, const struct rb_iseq_struct *unit)
+{
+    return rb_vm_trace_site_new(&(struct rb_vm_trace_site_desc){
+        .kind = RB_VM_TRACE_SIDE_EXIT, .reason = reason, .reason_len = strlen(reason), .insn = "nop", .insn_len = 3,
+        .unit = unit, .frame = &foo, .pc = fake_pc(&foo, 3), .version = 2
+    });
+}
+
+static void
+site_at_the_address_of_a_dead_one_is_not_taken_for_it(void **state)
+{
+    (void)state;
+    start_traced(.exit_rate = 1);
+    push_foo(3);
+    struct rb_iseq_struct unit = fake_iseq("unit", "app.rb");
+    struct rb_vm_trace_site *first = make_inlined_site("first", &unit);
+    take_exit(first, &main_thread);
+    take_exit(first, &main_thread);
+    rb_vm_trace_iseq_free(&unit);
+    struct rb_vm_trace_site *second = make_inlined_site("second", &unit);
+    assert_ptr_equal(second, first);
+    take_exit(second, &main_thread);
+    struct trace *trace = finish_traced();
+    assert_int_equal(trace_count(trace, "side_exit", "first"), 2);
+    assert_int_equal(trace_count(trace, "side_exit", "second"), 1);
+    trace_free(trace);
+}
+
+static void
+events_that_differ_in_one_thing_each_say_their_own(void **state)
+{
+    (void)state;
+    start_traced(.exit_rate = 1);
+    struct rb_execution_context_struct other = { .ractor = &main_ractor, .tid = 1002, .thread_name = "other", .name_id = 2 };
+    push_foo(3);
+    fake_push_method(&other, &foo, &foo_method, 3);
+    struct rb_vm_trace_site *sites[] = {
+        make_site(RB_VM_TRACE_RECOMPILE_EXIT, "a", &foo, 3), make_site(RB_VM_TRACE_RECOMPILE_EXIT, "b", &foo, 3)
+    };
+    enum { EVENTS = 24000 }; /* more than a chunk */
+    for (unsigned i = 0; i < EVENTS; i++) {
+        fake_current(i & 2 ? &other : &main_thread);
+        take_recompile_exit(sites[i & 1], i & 2 ? &other : &main_thread, i & 4 ? RB_VM_TRACE_PROFILING : RB_VM_TRACE_VERSION_LIMIT);
+    }
+    fake_current(&main_thread);
+    struct trace *trace = finish_traced();
+    for (unsigned i = 0; i < EVENTS; i++) {
+        const struct trace_event *event = trace_event(trace, "recompile_exit", NULL, i);
+        assert_string_equal(event->name, i & 1 ? "b" : "a");
+        assert_int_equal(event->tid, i & 2 ? 1002 : 1001);
+        assert_string_equal(trace_text(event, "outcome"), i & 4 ? "profiling" : "version_limit");
+    }
+    trace_free(trace);
+    fake_free_stack(&other);
+}
+
 int
 main(void)
 {
@@ -536,6 +594,8 @@ main(void)
         isolated_test(long_name_of_a_thread_is_cut_between_characters),
         isolated_test(exits_over_many_chunks_are_all_there),
         isolated_test(every_backtrace_is_that_of_its_exit),
+        isolated_test(site_at_the_address_of_a_dead_one_is_not_taken_for_it),
+        isolated_test(events_that_differ_in_one_thing_each_say_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
