@@ -1,4 +1,5 @@
-# Runs test suites one after the other, shows their output, and closes with "N passed, N failed, N skipped" over all of them.
+# Runs test suites one after the other, shows their output, and closes with "N passed, N failed, N skipped" over all of them. The text of
+# each failure is repeated just before, so that the tail of a log shows it.
 #   run-tests.rb SUITE...      (called by the Makefile, which sets what the tests find in ENV)
 # Exit status 1 when something failed. What cannot run here (no CRuby source, no rustc) is named with the reason and counted as skipped.
 
@@ -8,14 +9,16 @@ class Runner
   def initialize
     @passed = @failed = @skipped = 0
     @failures = []
+    @texts = []
     @skips = []
   end
 
   def run(suites)
     suites.each { |suite| send(suite) }
     puts
-    @failures.each { |name| puts "failed: #{name}" }
     @skips.each { |reason| puts "skipped: #{reason}" }
+    @texts.each { |text| puts "", text }
+    @failures.each { |name| puts "failed: #{name}" }
     puts "#{@passed} passed, #{@failed} failed, #{@skipped} skipped"
     @failed == 0
   end
@@ -48,6 +51,7 @@ class Runner
     status = output_of("tools/check-patches.sh") do |line|
       count[$1] += 1 if line =~ /\A(ok|not ok|skip) - /
       @skips << "check-patches: #$1" if line =~ /\Askip - (.*)/
+      @texts << "tools/check-patches.sh: #{line.chomp}" if line =~ /\Anot ok - /
     end
     add("tools/check-patches.sh", count["ok"], count["not ok"], count["skip"], status)
   end
@@ -90,23 +94,35 @@ class Runner
   def cmocka(program)
     heading(program)
     passed = failed = skipped = 0
+    said = nil
     status = output_of(program) do |line|
       case line
       when /\A\[  PASSED  \] (\d+) test/ then passed = $1.to_i
       when /\A\[  FAILED  \] (\d+) test/ then failed = $1.to_i
       when /\A\[  SKIPPED \] (\d+) test/ then skipped = $1.to_i
       when /\A\[  SKIPPED \] (\w+)\s*\z/ then @skips << "#{program}: #$1"
+      when /\A\[ RUN      \] / then said = []
+      when /\A\[  FAILED  \] (\w+)\s*\z/
+        # The list at the end names it once more.
+        @texts << ["#{program}: #$1", *said].join("\n") if said
+        said = nil
+      else said&.push(line.chomp)
       end
     end
     add(program, passed, failed, skipped, status)
   end
 
-  # -v names every test, and the reason of each that skips itself.
+  # -v names every test, and the reason of each that skips itself. Those that fail are told at the end, numbered, up to the sums.
   def minitest(file)
     heading(file)
     runs = bad = skips = 0
-    skipping = nil
+    skipping = text = nil
     status = output_of(RbConfig.ruby, "-w", "-Itest", "-I#{File.dirname(file)}", file, "-v") do |line|
+      case line
+      when /\A\s*\d+\) (Failure|Error):/ then @texts << (text = +"#{file}: #$1:")
+      when /\A\s*\d+\) Skipped:/, /\A\d+ runs, / then text = nil
+      else text << "\n" << line.chomp if text && !line.strip.empty?
+      end
       case line
       when /\A(\d+) runs, \d+ assertions, (\d+) failures, (\d+) errors, (\d+) skips/
         runs, bad, skips = $1.to_i, $2.to_i + $3.to_i, $4.to_i

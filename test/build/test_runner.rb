@@ -36,6 +36,37 @@ class TestRunner < BuildTest
     assert_includes result.first, "skipped: SomeTest#test_later: no time"
   end
 
+  # The tail of a log is what is looked at first.
+  def test_texts_of_failures_and_errors_are_repeated_before_the_closing_line
+    add_file("tool/test_a.rb", "def test_bad = assert_equal(%w[one two], [1], 'counts')\ndef test_error = raise('oops')\ndef test_later = skip('no time')")
+    add_file("tool/test_b.rb", "def test_ok = pass")
+    out, = run_suites("tool")
+    tail = out[/^== test\/tool\/test_b.rb.*/m].lines(chomp: true).drop_while { |line| line !~ /\d+ runs/ }.drop(1)
+    text = tail.join("\n")
+    assert_match(/^test\/tool\/test_a.rb: Failure:\nSomeTest#test_bad \[.*\]:\ncounts\.\nExpected: \["one", "two"\]\n  Actual: \[1\]$/, text)
+    assert_match(/^test\/tool\/test_a.rb: Error:\nSomeTest#test_error:\nRuntimeError: oops$/, text)
+    assert_equal "skipped: SomeTest#test_later: no time", tail.reject(&:empty?).find { |line| line.include?("no time") }
+    assert_equal 1, text.scan("no time").size, "a skipped test is no failure"
+    assert_equal ["failed: test/tool/test_a.rb (2)", "1 passed, 2 failed, 1 skipped"], tail.last(2)
+  end
+
+  def test_texts_of_failed_cmocka_tests_are_repeated
+    project.write("project/test/unit/test_x.c", "")
+    project.script("project/build/unit/test_x", <<~'SH')
+      echo '[ RUN      ] this_fails'
+      echo '[  ERROR   ] --- 0x1 != 0x2' >&2
+      echo '[   LINE   ] --- test/unit/test_x.c:12: error: Failure!' >&2
+      echo '[  FAILED  ] this_fails' >&2
+      echo '[  PASSED  ] 2 test(s).'
+      echo '[  FAILED  ] tests: 1 test(s), listed below:' >&2
+      echo '[  FAILED  ] this_fails' >&2
+      exit 1
+    SH
+    out, = run_suites("unit")
+    assert_equal ["build/unit/test_x: this_fails", "[  ERROR   ] --- 0x1 != 0x2", "[   LINE   ] --- test/unit/test_x.c:12: error: Failure!",
+                  "failed: build/unit/test_x (1)", "2 passed, 1 failed, 0 skipped"], out.lines(chomp: true).last(5)
+  end
+
   def test_success_has_status_0
     add_file("tool/test_a.rb", "def test_ok = pass")
     assert_closing_line "1 passed, 0 failed, 0 skipped", 0, run_suites("tool")
