@@ -93,7 +93,19 @@ class TestObserverEffect < Integration::Test
     [found, result.out]
   end
 
+  # What the conservative marking of the GC happens to keep alive differs from run to run, and so may a count. That passes; an
+  # effect of tracing comes again every time.
+  ATTEMPTS = 3
+
   def assert_unobserved(script)
+    attempts ||= 0
+    compare(script)
+  rescue Minitest::Assertion
+    retry if (attempts += 1) < ATTEMPTS
+    raise
+  end
+
+  def compare(script)
     untraced = counts(script)
     assert_equal untraced, counts(script), "this program is not the same from run to run: it shows nothing"
     assert_operator untraced[0]["side_exit_count"].to_i, :>, 0, "no exit at all"

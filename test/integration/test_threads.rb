@@ -15,14 +15,21 @@ class TestThreads < Integration::Test
     result = trace(<<~'RUBY')
       def foo = ::RubyVM::ZJIT.induce_side_exit!
       2.times { foo }
+      # All live at once: the native id of one that ended may be given again.
+      first, last = Queue.new, Queue.new
       threads = 4.times.map do |n|
         Thread.new do
+          first.pop
           Thread.current.name = "worker #{n}"
           puts "#{Thread.current.native_thread_id} #{10 + n}"
           $stdout.flush
           (10 + n).times { foo; Thread.pass }
+          last.pop
         end
       end
+      4.times { first << 1 }
+      Thread.pass until last.num_waiting == 4
+      4.times { last << 1 }
       threads.each(&:join)
     RUBY
     expected = result.out.lines.each_with_index.to_h do |line, _|
