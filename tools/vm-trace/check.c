@@ -169,10 +169,26 @@ check_file(const struct options *options, const char *file)
     return status;
 }
 
-enum status
-command_check(const struct options *options, int file_count, char **files)
+static enum status
+run(const struct options *options, int file_count, char **files)
 {
     enum status status = STATUS_FINE;
     for (int i = 0; i < file_count; i++) status = worse(status, check_file(options, files[i]));
     return worse(status, finish_output());
 }
+
+static const struct cli_option check_options[] = {OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
+
+const struct command command_check = {
+    .name = "check",
+    .purpose = "say everything that is wrong with a trace",
+    .arguments = "FILE...",
+    .help =
+        "Reads each trace from start to end and says every fault as\n"
+        "`vm-trace: FILE: offset N: reason` on standard error. For a trace that was written\n"
+        "by the tracer its event contract is checked as well. A trace without a fault gets one\n"
+        "line on standard output: `FILE: ok: N records, N events, N chunks`. Warnings (what is\n"
+        "legal but comes to nothing) do not change the exit status.\n",
+    .options = check_options,
+    .run = run,
+};

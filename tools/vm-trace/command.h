@@ -1,23 +1,27 @@
 #ifndef COMMAND_H
 #define COMMAND_H
-/* command.h - the commands, and the options that they share. Each returns its exit status and says its own errors. */
+/* command.h - the commands, each defined in a file of its own, and what they share. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "diag.h"
+#include "options.h"
 
-struct options {
-    uint64_t top;        /* rows of a table */
-    uint64_t max_faults; /* that are shown of one file */
-    size_t memory_bytes; /* for names and tables */
+struct command {
+    const char *name;
+    const char *purpose;   /* a few words, for the list of commands */
+    const char *arguments; /* as the line of usage shows them */
+    const char *help;
+    const struct cli_option *options; /* ends with an empty one */
+    /* The arguments after the options: one at least. Returns the exit status, and says its own errors. */
+    enum status (*run)(const struct options *options, int argument_count, char **arguments);
 };
 
-enum status command_check(const struct options *options, int file_count, char **files);
-enum status command_summary(const struct options *options, int file_count, char **files);
-enum status command_dump(const struct options *options, int file_count, char **files);
-/* The last argument is the SQL. */
-enum status command_query(const struct options *options, int argument_count, char **arguments);
+extern const struct command command_check;
+extern const struct command command_summary;
+extern const struct command command_dump;
+extern const struct command command_query;
 
 /* Reads a file for a command; its faults go to diag. False, and said, when it can't be opened. */
 bool read_file(struct reader *reader, const char *file, struct fxt_visitor *visitor, struct diag *diag);

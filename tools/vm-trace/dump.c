@@ -98,10 +98,24 @@ dump_file(const struct options *options, const char *file)
     return status;
 }
 
-enum status
-command_dump(const struct options *options, int file_count, char **files)
+static enum status
+run(const struct options *options, int file_count, char **files)
 {
     enum status status = STATUS_FINE;
     for (int i = 0; i < file_count; i++) status = worse(status, dump_file(options, files[i]));
     return worse(status, finish_output());
 }
+
+static const struct cli_option dump_options[] = {OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
+
+const struct command command_dump = {
+    .name = "dump",
+    .purpose = "print each event as one line of JSON",
+    .arguments = "FILE...",
+    .help =
+        "Prints the events in the order of the file, one JSON object in a line, with the\n"
+        "members ts (ns), dur, ph (i C B E X b n e s t f, as in Chrome's trace format), id, cat,\n"
+        "name, pid, tid, thread, provider, offset, args. Bytes that are not UTF-8 become U+FFFD.\n",
+    .options = dump_options,
+    .run = run,
+};

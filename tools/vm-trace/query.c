@@ -82,8 +82,8 @@ run_sql(sqlite3 *db, const char *sql)
     return STATUS_FINE;
 }
 
-enum status
-command_query(const struct options *options, int argument_count, char **arguments)
+static enum status
+run(const struct options *options, int argument_count, char **arguments)
 {
     int file_count = argument_count - 1;
     if (file_count == 0) {
@@ -114,8 +114,8 @@ command_query(const struct options *options, int argument_count, char **argument
 }
 #else
 
-enum status
-command_query(const struct options *options, int argument_count, char **arguments)
+static enum status
+run(const struct options *options, int argument_count, char **arguments)
 {
     (void)options;
     (void)argument_count;
@@ -124,3 +124,20 @@ command_query(const struct options *options, int argument_count, char **argument
     return STATUS_USAGE;
 }
 #endif
+
+static const struct cli_option query_options[] = {OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
+
+const struct command command_query = {
+    .name = "query",
+    .purpose = "run SQL over traces, with the tables of Perfetto",
+    .arguments = "FILE... SQL",
+    .help =
+        "Prints the rows of a query as comma-separated values. Tables and columns are Perfetto's:\n"
+        "slice, args, thread, process, track, thread_track, counter, counter_track, flow, sched,\n"
+        "thread_state, stats. Which method exits for which reason:\n"
+        "  SELECT s.name AS reason, a.display_value AS method, COUNT(*) AS count\n"
+        "  FROM slice s JOIN args a ON a.arg_set_id = s.arg_set_id AND a.key = '0'\n"
+        "  GROUP BY s.name, a.display_value ORDER BY count DESC\n",
+    .options = query_options,
+    .run = run,
+};

@@ -207,8 +207,8 @@ summarize_file(const struct options *options, const char *file)
     return status;
 }
 
-enum status
-command_summary(const struct options *options, int file_count, char **files)
+static enum status
+run(const struct options *options, int file_count, char **files)
 {
     enum status status = STATUS_FINE;
     for (int i = 0; i < file_count; i++) {
@@ -217,3 +217,18 @@ command_summary(const struct options *options, int file_count, char **files)
     }
     return worse(status, finish_output());
 }
+
+static const struct cli_option summary_options[] = {OPTION_TOP, OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
+
+const struct command command_summary = {
+    .name = "summary",
+    .purpose = "count exits by reason and by frame, compilations, losses",
+    .arguments = "FILE...",
+    .help =
+        "Prints one screen for each trace: settings, time span, what was lost, exits by reason\n"
+        "and by innermost frame, what recompile exits led to, fallbacks, exact counts for each\n"
+        "exit's site, compilations, invalidations, threads. Where exits were sampled, counts are\n"
+        "scaled by weight, and it says so.\n",
+    .options = summary_options,
+    .run = run,
+};
