@@ -28,7 +28,7 @@ missing_packages() {
     has_header stdio.h || echo libc6-dev
     has ruby && ruby -e 'exit RUBY_VERSION.to_i >= 3' || echo ruby
     has ruby && ruby -e 'require "minitest"' 2>/dev/null || echo ruby-minitest
-    # The patched Ruby's own extensions (RubyGems needs the first two); the tests of the C code.
+    # The patched Ruby's own extensions (RubyGems needs the first two, vm-trace the second); the tests of the C code.
     has_header yaml.h || echo libyaml-dev
     has_header zlib.h || echo zlib1g-dev
     has_header openssl/ssl.h || echo libssl-dev

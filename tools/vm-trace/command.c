@@ -9,6 +9,7 @@ bool
 read_file(struct reader *reader, const char *file, struct fxt_visitor *visitor, struct diag *diag)
 {
     visitor->fault = diag_fault;
+    visitor->progress = diag_progress;
     visitor->fault_context = diag;
     int error = reader_read(reader, file, visitor);
     if (error == 0) return true;

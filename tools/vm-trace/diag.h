@@ -26,9 +26,11 @@ void print_file_name(FILE *out, const char *file);
 /* `vm-trace: FILE: text` */
 void diag_file(const char *file, const char *text);
 
-/* Says the faults of one file, up to a limit, and counts them all. */
+/* Says the faults of one file, up to a limit, and counts them all. Shows how far the reading is. */
 struct diag {
     const char *file;
+    int64_t begun_ns;    /* when reading began; 0 where no progress is shown: stderr is no terminal */
+    int64_t shown_ns;    /* when progress was shown last; 0 while there is nothing to take away */
     uint64_t shown_most;
     uint64_t shown;
     uint64_t faults;
@@ -39,7 +41,9 @@ struct diag {
 struct diag diag_new(const char *file, uint64_t shown_most);
 /* For the reader's callback: context is a struct diag. */
 void diag_fault(void *context, const struct fxt_fault *fault);
-/* Says how many were not shown, if any; the file's exit status. */
+/* For the reader's callback, likewise: one line that is written over, when reading takes more than a second. */
+void diag_progress(void *context, uint64_t bytes, uint64_t size);
+/* Takes the line of progress away; says how many faults were not shown, if any; the file's exit status. */
 enum status diag_finish(struct diag *diag);
 
 #endif

@@ -1,23 +1,39 @@
 #ifndef INPUT_H
 #define INPUT_H
-/* input.h - a trace file as a stream of bytes: a regular file of any size, one that is still being written, or a pipe.
+/* input.h - a trace file as a stream of bytes: a regular file of any size, one that is still being written, a pipe; any of them
+ * may be compressed with gzip, which is seen by its first bytes.
  *
  * It is read through a window rather than mapped: a file that shrinks while it is read must not end the tool with a signal, and
- * a pipe has to work too. The end of the file is where it is when the reader gets there.
+ * pipes and compressed files have to work too. Nothing is kept: memory is the window's, and another for compressed bytes.
+ *
+ * Of a regular file as much is read as there is when it is opened. One that is still being written has whole records up to there,
+ * and later events than its last chunk's are not half in.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <zlib.h>
 
 enum { INPUT_WINDOW_BYTES = 1024 * 1024 };
 
+#define INPUT_SIZE_UNKNOWN UINT64_MAX
+
 struct input {
     int fd;
-    int error; /* errno of the read that failed, or 0 */
-    int at_end;
+    int error;               /* errno of the read that failed, or 0 */
+    const char *gzip_fault;  /* what is wrong with the compressed data; NULL where nothing is */
+    bool at_end;
     uint8_t *window;
-    size_t start;    /* first byte of the window that was not taken */
-    size_t end;      /* end of what was read into it */
-    uint64_t offset; /* of that first byte, in the file */
+    size_t start;            /* first byte of the window that was not taken */
+    size_t end;              /* end of what was read into it */
+    uint64_t offset;         /* of that first byte, in the trace as it is when decompressed */
+
+    uint64_t file_size;      /* bytes to read of the file, compressed as they are; INPUT_SIZE_UNKNOWN for a pipe */
+    uint64_t file_taken;     /* bytes that were read of it */
+    bool probed;             /* whether it is compressed is known */
+    bool in_member;          /* within a gzip member */
+    uint8_t *compressed;     /* window of compressed bytes, INPUT_WINDOW_BYTES; NULL where there are none */
+    z_stream gzip;
 };
 
 /* Opens a file, or standard input for "-". 0, or errno. */

@@ -18,6 +18,8 @@ static const struct command *const commands[] = {
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
+static const char files[] = "\nFILE may be - for standard input, compressed with gzip, and still being written.\n";
+
 static const char statuses[] =
     "Exit status: 0 all is fine; 1 the trace has faults, or is cut: what could be read was\n"
     "used; 2 wrong usage or SQL; 3 a file cannot be opened or read, or the output not written;\n"
@@ -30,8 +32,8 @@ print_help(FILE *out)
           "Reads Fuchsia trace files (.fxt), those of CRuby's JIT tracer above all.\n\n"
           "Commands:\n", out);
     for (int i = 0; i < COMMAND_COUNT; i++) fprintf(out, "  %-9s  %s\n", commands[i]->name, commands[i]->purpose);
-    fputs("\nFILE may be - for standard input, and may still be being written.\n"
-          "vm-trace COMMAND --help tells more; vm-trace --version prints the version.\n\n", out);
+    fputs(files, out);
+    fputs("vm-trace COMMAND --help tells more; vm-trace --version prints the version.\n\n", out);
     fputs(statuses, out);
 }
 
@@ -40,7 +42,7 @@ print_command_help(const struct command *command)
 {
     printf("Usage: vm-trace %s [OPTION]... %s\n\n%s\n", command->name, command->arguments, command->help);
     options_print_help(command->options);
-    printf("\nFILE may be - for standard input, and may still be being written.\n\n%s", statuses);
+    printf("%s\n%s", files, statuses);
 }
 
 /* How many letters must change to make b of a: for "did you mean". Names are short. */

@@ -238,13 +238,26 @@ read_record(struct reader *reader, const uint8_t *bytes, size_t words)
     }
 }
 
+/* Reports why the input ended before its end. False when it did not. */
+static bool
+said_why_short(struct reader *reader, const struct input *input)
+{
+    if (input->error != 0) {
+        reader_fault(reader, FXT_FAULT_READ_FAILED, input->offset, "cannot read further: %s", strerror(input->error));
+    }
+    else if (input->gzip_fault != NULL) {
+        reader_fault(reader, FXT_FAULT_DAMAGED_GZIP, input->offset, "the compressed data are damaged: %s", input->gzip_fault);
+    }
+    return input->error != 0 || input->gzip_fault != NULL;
+}
+
 /* Reads the first record, which every Fuchsia trace begins with. */
 static void
 read_magic(struct reader *reader, struct input *input)
 {
     uint64_t word;
     size_t there = input_need(input, sizeof word);
-    if (input->error != 0) return; /* said by read_records */
+    if (there < sizeof word && said_why_short(reader, input)) return;
     if (there == 0) {
         reader_fault(reader, FXT_FAULT_NOT_A_TRACE, 0, "the file is empty");
         return;
@@ -259,11 +272,20 @@ read_magic(struct reader *reader, struct input *input)
 static void
 read_records(struct reader *reader, struct input *input)
 {
+    uint64_t told = 0;
     while (!reader->stopped) {
         reader->offset = input->offset;
+        if (input->file_taken != told && reader->visitor.progress) {
+            told = input->file_taken;
+            reader->visitor.progress(reader->visitor.fault_context, told, input->file_size);
+        }
         size_t there = input_need(input, FXT_WORD_BYTES);
-        if (there == 0) break;
+        if (there == 0) {
+            said_why_short(reader, input);
+            break;
+        }
         if (there < FXT_WORD_BYTES) {
+            if (said_why_short(reader, input)) break;
             reader_fault(reader, FXT_FAULT_TRUNCATED, reader->offset,
                          "the file is cut: it ends after %zu bytes of a record's first word", there);
             break;
@@ -278,15 +300,13 @@ read_records(struct reader *reader, struct input *input)
         }
         there = input_need(input, bytes);
         if (there < bytes) {
+            if (said_why_short(reader, input)) break;
             reader_fault(reader, FXT_FAULT_TRUNCATED, reader->offset,
                          "the file is cut: it ends after %zu bytes of a record of %zu", there, bytes);
             break;
         }
         read_record(reader, input_bytes(input), words);
         input_take(input, bytes);
-    }
-    if (input->error != 0) {
-        reader_fault(reader, FXT_FAULT_READ_FAILED, input->offset, "cannot read further: %s", strerror(input->error));
     }
     reader->counts.bytes = input->offset;
 }

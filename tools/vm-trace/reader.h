@@ -29,6 +29,7 @@ enum fxt_severity {
     F(TRUNCATED, FATAL, "") \
     F(SIZE_ZERO, FATAL, "") \
     F(READ_FAILED, FATAL, "") \
+    F(DAMAGED_GZIP, FATAL, "") \
     F(OUT_OF_BUDGET, FATAL, "") \
     F(RECORD_TOO_SHORT, FAULT, "fuchsia_record_read_error") \
     F(RECORD_LENGTH, FAULT, "") \
@@ -139,6 +140,8 @@ struct fxt_visitor {
     void (*chunk)(void *context, uint32_t provider, struct fxt_string name, uint64_t offset);
     void *fault_context;
     void (*fault)(void *fault_context, const struct fxt_fault *fault);
+    /* Now and then: bytes that were read of the file, and its size (INPUT_SIZE_UNKNOWN of input.h for a pipe). Gets fault_context. */
+    void (*progress)(void *fault_context, uint64_t bytes, uint64_t size);
 };
 
 /* What was read of the file so far. */
@@ -161,7 +164,7 @@ struct pool *reader_pool(struct reader *reader);
 /* For users of the reader that keep tables of their own, and want them under the same limit. */
 struct budget *reader_budget(struct reader *reader);
 
-/* Reads a file from start to end ("-": standard input). 0, or the errno of a file that could not be opened; all else is
+/* Reads a file from start to end ("-": standard input; compressed with gzip or not). 0, or the errno of a file that could not be opened; all else is
  * reported as faults. Tables of providers start empty, the pool is kept. */
 int reader_read(struct reader *reader, const char *path, const struct fxt_visitor *visitor);
 const struct fxt_counts *reader_counts(const struct reader *reader);
