@@ -96,7 +96,7 @@ done
 # What a trace says of the Ruby that made it.
 base_h="#define RB_VM_TRACE_BASE \"$base $(printf %.12s "$commit")\""
 [ "$base_h" = "$(cat "$src/vm_trace/base.h" 2>/dev/null)" ] || { echo "$base_h" > "$src/vm_trace/base.h"; headers_changed=yes; }
-for f in "$top"/vm_trace/*.[ch]; do
+for f in "$top"/vm_trace/*.[ch] "$top"/vm_trace/*.py; do
     [ -e "$f" ] || continue
     cmp -s "$f" "$src/vm_trace/${f##*/}" && continue
     cp "$f" "$src/vm_trace/${f##*/}"

@@ -1,0 +1,207 @@
+# Post mortem: the gdb commands beside the module show and save what is in memory, on a stopped process and on a core file.
+require_relative "helper"
+
+class TestGdb < Integration::Test
+  COMMANDS = File.join(Integration::RUBY_SRC, "vm_trace", "gdb.py")
+  EXITS = 500
+  PROGRAM = <<~RUBY
+    Warning[:experimental] = false
+    def foo(x) = x + 1
+    def bar(n)
+      n.times { ::RubyVM::ZJIT.induce_side_exit! }
+    end
+    20.times { foo(1) }
+    bar(2)
+    ractor = Ractor.new { bar(30); Ractor.main.send(:done); Ractor.receive }
+    Ractor.receive
+    #{EXITS}.times { foo(4_611_686_018_427_387_903) }
+  RUBY
+  FLAGS = %w[-W0 --zjit-call-threshold=2 --zjit-trace-exits --zjit-trace-file=t.fxt].freeze
+
+  QUIETLY = ["gdb", "-q", "-nx", "-batch", "-iex", "set debuginfod enabled off"].freeze
+  PYTHON = system("gdb", "-batch", "-ex", "python 1", out: File::NULL, err: File::NULL)
+
+  def setup
+    super
+    skip "no gdb that has Python" unless PYTHON
+    @dir = scratch_dir
+  end
+
+  def path(name) = File.join(@dir, name)
+
+  # What gdb says. `target`: what it is started on.
+  def gdb(*target, commands:)
+    out, status = Open3.capture2e(Integration::ENVIRONMENT, *QUIETLY, "-x", COMMANDS,
+                                  *commands.flat_map { |command| ["-ex", command] }, *target, chdir: @dir)
+    assert_predicate status, :success?, out
+    out.force_encoding("UTF-8")
+  end
+
+  # A command that is to fail, in a form that gdb goes on after.
+  def failing(command) = "python\ntry: gdb.execute('#{command}')\nexcept gdb.error as e: print(e)"
+
+  # The program under gdb, which stops it by a signal of its own.
+  def gdb_at_the_end(program, *commands, flags: FLAGS)
+    File.write(path("script.rb"), program + "Process.kill(:TRAP, $$)\n")
+    gdb("--args", Integration::RUBY, "--disable=gems", *flags, "script.rb", commands: ["set startup-with-shell off", "run", *commands, "kill"])
+  end
+
+  # One session for the tests that only look, for gdb takes its time to start. What each command said, by the command.
+  LOOKING = ["vm-trace sites 2", "vm-trace sites 1000", "vm-trace writers", "vm-trace events 3", "vm-trace save saved.fxt"].freeze
+  private_constant :LOOKING
+
+  def said(command)
+    @@session ||= begin
+      marked = LOOKING.flat_map { |one| ["echo == #{one}\\n", one] }
+      parts = gdb_at_the_end(PROGRAM, *marked).split(/^== /).to_h { |part| part.split("\n", 2) }
+      { said: parts, dir: Dir.mktmpdir("vm-trace-test-") }.tap do |session|
+        FileUtils.cp([path("t.fxt"), path("saved.fxt")], session[:dir])
+        Minitest.after_run { FileUtils.rm_rf(session[:dir]) }
+      end
+    end
+    @dir = @@session[:dir]
+    @@session[:said].fetch(command)
+  end
+
+  # The program's core file. `filter`: what of its memory is to be in there.
+  def core_of(program, filter:)
+    pattern = File.read("/proc/sys/kernel/core_pattern").chomp
+    skip "cores go to #{pattern}" unless pattern.match?(/\A[^|\/]*\z/)
+    File.write(path("script.rb"), "File.write('/proc/self/coredump_filter', '#{filter}')\n#{program}Process.kill(:ABRT, $$)\nsleep\n")
+    pid = Process.spawn(Integration::ENVIRONMENT, Integration::RUBY, "--disable=gems", *FLAGS, "script.rb",
+                        chdir: @dir, rlimit_core: Process::RLIM_INFINITY, in: File::NULL, out: File::NULL, err: File::NULL)
+    Process.wait(pid)
+    assert_predicate $?, :coredump?, "no core of #{pid}: #{$?.inspect}"
+    Dir[path("core*")].fetch(0)
+  end
+
+  # The trace as the program left it, and what gdb saved of it.
+  def whole = @whole ||= Trace.new(path("t.fxt")).tap { |trace| [trace.events, trace.settings] }
+  def saved = validated(Trace.new(path("saved.fxt")), ended: false)
+
+  def counts(trace) = trace.exits.map { |event| event.values_at("name", "tid") }.tally
+
+  def assert_holds_all(trace)
+    assert_operator trace.exits("FixnumAddOverflow").size, :>=, EXITS - 1
+    assert_equal 2, trace.exits.map { |event| event["tid"] }.uniq.size
+    assert_equal counts(whole), counts(trace)
+    assert_equal whole.settings, trace.settings
+  end
+
+  def test_status_says_what_is_recorded_and_where_to
+    said = gdb_at_the_end(PROGRAM, "vm-trace status", flags: FLAGS + %w[--zjit-trace-compiles --zjit-trace-exits-sample-rate=7])
+    assert_match(/^state     on$/, said)
+    assert_match(/^file      #{Regexp.escape(File.realpath(@dir))}\/t.fxt, \d+ bytes$/, said)
+    assert_match(/^records   one exit in 7, compiles$/, said)
+  end
+
+  def test_sites_are_listed_with_their_hits_the_most_frequent_first
+    said = said("vm-trace sites 1000")
+    listed = said.scan(/^ +(\d+)  (.+?)  (\w+)  version \d+  .*  (?:side|recompile)_exit$/)
+    hits = listed.map { |count,| count.to_i }
+    assert_equal hits.sort.reverse, hits
+    assert_includes said, "#{listed.size} live sites, #{hits.sum} hits\n"
+    sums = listed.group_by { |_, reason, insn| [reason, insn] }.transform_values { |sites| sites.sum { |count,| count.to_i } }
+    assert_equal whole.exits.map { |event| [event["name"], event["args"]["insn"]] }.tally, sums.select { |_, count| count > 0 }
+    assert_match(/^ +\d+  FixnumAddOverflow  opt_plus  version 1  Object#foo \(script.rb:2\)  side_exit$/, said)
+  end
+
+  def test_only_as_many_sites_are_listed_as_asked_for
+    assert_equal 2, said("vm-trace sites 2").scan(/_exit$/).size
+  end
+
+  def test_writers_are_listed_with_their_chunks
+    recorders = said("vm-trace writers").scan(/^recorder (\d+) .* (\d+) exits recorded, 0 lost, next sample in 1
+    chunk 1 of it, at 0x\h+, file offset (\d+), \d+ of 1048576/)
+    assert_equal [%w[1 0], %w[2 1048576]], recorders.map { |number, _, offset| [number, offset] }
+    by_thread = whole.exits.group_by { |event| event["tid"] == whole.settings["pid"] }
+    assert_equal [true, false].map { |main| by_thread[main].size }, recorders.map { |_, exits, _| exits.to_i }
+  end
+
+  def test_the_last_events_of_each_ractor_are_shown
+    said = said("vm-trace events 3")
+    main, ractor = said.split(/^recorder /).last(2)
+    assert_match(/\A1: the last 3 of \d+ events in its chunk \(from memory\)$/, main)
+    shown = main.scan(/^  \d+\.\d{9}  thread \d+  (.*)\n      0        (.*)$/)
+    assert_equal [["side_exit FixnumAddOverflow", "Object#foo (script.rb:2)"]] * 3, shown
+    assert_match(/\A2: the last 3 of \d+ events/, ractor)
+    assert_includes ractor, "side_exit DirectiveInduced\n      0        block in Object#bar (script.rb:4)\n"
+    times = said.scan(/^  (\d+\.\d{9})  /).flatten
+    assert_equal 6, times.size
+  end
+
+  def test_what_is_in_memory_is_saved_as_a_valid_trace
+    assert_includes said("vm-trace save saved.fxt"), "saved.fxt: 2 chunks, offset 0 from memory, offset 1048576 from memory\n"
+    assert_holds_all(saved)
+  end
+
+  # Chunks before the one at hand are in the file only: the settings, which stand in the first, are made anew.
+  def test_a_trace_saved_from_a_later_chunk_has_its_settings
+    program = PROGRAM + "30_000.times { foo(4_611_686_018_427_387_903) }\n"
+    gdb_at_the_end(program, "vm-trace save saved.fxt")
+    trace = saved
+    told = ->(settings) { settings.slice("ruby", "jit", "flags", "exit_rate", "pid") }
+    assert_equal told.(whole.settings), told.(trace.settings)
+    last = ->(exits) { exits.last(100).map { |event| event.values_at("ts", "tid", "args") } }
+    assert_equal last.(whole.exits("FixnumAddOverflow")), last.(trace.exits("FixnumAddOverflow"))
+  end
+
+  # A chunk may begin in the middle of a compilation, whose beginning is in the one before.
+  def test_a_chunk_that_begins_inside_a_span_is_saved_as_a_valid_trace
+    gdb_at_the_end(<<~'RUBY', "vm-trace save saved.fxt", flags: FLAGS + ["--zjit-trace-compiles"])
+      2000.times { |i| eval("def m#{i}(x) = x.to_s + 'a'\n3.times { m#{i}(1) }") }
+    RUBY
+    assert_operator saved.in_category("compile").size, :>, 100
+    assert_operator File.size(path("t.fxt")), :>, File.size(path("saved.fxt"))
+  end
+
+  def test_save_replaces_no_file
+    File.write(path("saved.fxt"), "precious")
+    assert_includes gdb_at_the_end(PROGRAM, failing("vm-trace save saved.fxt")), "vm-trace: saved.fxt: File exists"
+    assert_equal "precious", File.read(path("saved.fxt"))
+  end
+
+  def test_without_a_trace_the_commands_say_so
+    said = gdb_at_the_end("", "vm-trace status", "vm-trace sites", "vm-trace writers", flags: [])
+    assert_match(/^state     off$/, said)
+    assert_match(/^0 live sites, 0 hits$/, said)
+  end
+
+  def test_a_running_process_is_attached_to
+    File.write(path("script.rb"), PROGRAM + "puts 'ready'\n$stdout.flush\nsleep\n")
+    IO.popen([Integration::ENVIRONMENT, Integration::RUBY, "--disable=gems", *FLAGS, "script.rb", { chdir: @dir, err: File::NULL }]) do |program|
+      assert_equal "ready\n", program.gets
+      said = gdb("-p", program.pid.to_s, commands: ["vm-trace save saved.fxt"])
+      skip "gdb may not attach to another process here" if said.include?("Operation not permitted")
+      assert_holds_all(saved)
+    ensure
+      Process.kill(:KILL, program.pid)
+    end
+  end
+
+  # By default the chunks are not in a core, and the file has them.
+  def test_a_core_without_the_chunks_takes_them_from_the_file
+    core = core_of(PROGRAM, filter: "0x33")
+    said = gdb(Integration::RUBY, core, commands: ["vm-trace sites 1", "vm-trace events 1", "vm-trace save saved.fxt"])
+    assert_match(/^ +\d+  FixnumAddOverflow/, said)
+    assert_holds_all(saved)
+  end
+
+  def test_a_core_with_the_chunks_needs_no_file
+    core = core_of(PROGRAM, filter: "0x3b")
+    whole
+    FileUtils.rm(path("t.fxt"))
+    said = gdb(Integration::RUBY, core, commands: ["vm-trace events 1", "vm-trace save saved.fxt"])
+    assert_match(/ events in its chunk \(from memory\)$/, said)
+    assert_holds_all(saved)
+  end
+
+  def test_a_core_without_the_chunks_and_no_file_says_what_is_needed
+    core = core_of(PROGRAM, filter: "0x33")
+    whole
+    FileUtils.rm(path("t.fxt"))
+    said = gdb(Integration::RUBY, core, commands: ["vm-trace writers", failing("vm-trace events")])
+    assert_match(/^recorder 1 .* exits recorded, 0 lost/, said)
+    assert_match(/the chunk at offset 0 is not in the core, and .*t\.fxt: No such file or directory\. .*coredump_filter/, said)
+  end
+end

@@ -1,0 +1,361 @@
+"""Post mortem: what the tracer has in memory, from a stopped process or a core file.
+
+    gdb -x vm_trace/gdb.py --pid PID          (or: ruby CORE; `make gdb` does this)
+    (gdb) vm-trace status | sites [N] | writers | events [N] | save FILE
+
+Reads only: nothing is called in the process, so it works at any instruction and in a core. Chunks are shared mappings of the trace
+file, which core files leave out by default (coredump_filter, bit 3); then they are read from the file, while it is there.
+Only the layouts of the module's own structs are used, by way of the debug information.
+"""
+import os
+import struct
+
+import gdb
+
+WORD = 8
+MAGIC = 0x0016547846040010
+# Not in the debug information, for they are macros: sink.h, sites.c.
+CHUNK_WORDS = (1 << 20) // WORD
+BLOCK_SITES = 256
+METADATA, INITIALIZATION, STRING, THREAD, EVENT = range(5)
+EVENT_KINDS = {0: "instant", 2: "begin", 3: "end"}
+DURATION_BEGIN, DURATION_END = 2, 3
+
+
+def failed(text):
+    return gdb.GdbError("vm-trace: " + text)
+
+
+def bits(word, first, count):
+    return word >> first & ((1 << count) - 1)
+
+
+def text_of(pointer, length=None):
+    """A C string, or `length` bytes of one. "" for NULL."""
+    if int(pointer) == 0:
+        return ""
+    data = pointer.string(errors="replace") if length is None else memory(int(pointer), length).decode(errors="replace")
+    return printable(data)
+
+
+def printable(text):
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def memory(address, length):
+    return bytes(gdb.selected_inferior().read_memory(address, length))
+
+
+def static_of(file, name):
+    """A static variable of one of the module's files."""
+    for found in gdb.lookup_static_symbols(name):
+        if found.symtab.filename.endswith(os.path.join("vm_trace", file)):
+            return found.value()
+    raise failed("%s of %s has no debug information in this executable" % (name, file))
+
+
+def trace():
+    try:
+        return gdb.parse_and_eval("rb_vm_trace_global")
+    except gdb.error as error:
+        raise failed("no tracer with debug information here (%s); is it the patched ruby that ran?" % error)
+
+
+def locals_of(state):
+    """What each living ractor records with, the oldest first."""
+    found, local = [], state["locals"]
+    while int(local) != 0:
+        found.insert(0, local.dereference())
+        local = local["next"]
+    return found
+
+
+def sites():
+    """Live sites with their hits, summed over all ractors; the most frequent first."""
+    state, table = trace(), static_of("sites.c", "sites")
+    counters = [local["hits"] for local in locals_of(state)]
+    if int(state["spare"]) != 0:
+        counters.append(state["spare"]["hits"])
+    found = []
+    for index in range(1, int(table["count"])):
+        block = table["blocks"][index // BLOCK_SITES]
+        if int(block) == 0:
+            continue
+        site = block[index % BLOCK_SITES]
+        if int(site["unit"]) == 0:
+            continue
+        if int(site["index"]) != index:
+            raise failed("gdb.py does not fit the vm_trace/sites.c that was built")
+        found.append((sum(int(hits[index]) for hits in counters), site))
+    return sorted(found, key=lambda pair: -pair[0])
+
+
+class Chunk:
+    """The words of a writer's chunk, from memory or else from the file, with what they say."""
+
+    def __init__(self, state, writer):
+        self.offset = int(writer["chunk"]["offset"])
+        self.first = int(writer["chunk"]["first"])
+        self.used = int(writer["pos"])
+        self.source = "memory"
+        address = int(writer["chunk"]["words"])
+        try:
+            data = memory(address, CHUNK_WORDS * WORD)
+        except gdb.MemoryError:
+            data = b""
+        if not any(data[:4096]):
+            data, self.source = self.from_file(text_of(state["path"])), "the file"
+        self.words = list(struct.unpack("<%dQ" % (len(data) // WORD), data))
+
+    def from_file(self, path):
+        try:
+            with open(path, "rb") as file:
+                file.seek(self.offset)
+                data = file.read(CHUNK_WORDS * WORD)
+        except OSError as error:
+            raise failed("the chunk at offset %d is not in the core, and %s: %s. Before a core is written, bit 3 of "
+                         "/proc/PID/coredump_filter (echo 0x3b) puts it there" % (self.offset, path, error.strerror))
+        if not any(data[:4096]):
+            raise failed("the chunk at offset %d is not in the core, and %s does not reach there" % (self.offset, path))
+        return data
+
+    def records(self):
+        """(position, type, words) of each record that was published, padding left out."""
+        at = self.first
+        while at < min(self.used, len(self.words)):
+            header = self.words[at]
+            size = bits(header, 4, 12)
+            if size == 0:
+                raise failed("a record of size 0 at offset %d" % (self.offset + at * WORD))
+            if bits(header, 0, 4) != STRING or bits(header, 16, 16) != 0:
+                yield at, bits(header, 0, 4), self.words[at:at + size]
+            at += size
+
+    def events(self):
+        """(position, kind, ns, tid, category, name, arguments) of each event."""
+        strings, threads = {0: ""}, {}
+        for at, kind, words in self.records():
+            if kind == STRING:
+                strings[bits(words[0], 16, 16)] = printable(bytes_of(words[1:])[:bits(words[0], 32, 15)].decode(errors="replace"))
+            elif kind == THREAD:
+                threads[bits(words[0], 16, 8)] = words[2]
+            elif kind == EVENT:
+                category, name = (strings.get(bits(words[0], first, 16), "?") for first in (32, 48))
+                arguments = list(self.arguments(words[2:], bits(words[0], 20, 4), strings))
+                yield at, bits(words[0], 16, 4), words[1], threads.get(bits(words[0], 24, 8), 0), category, name, arguments
+
+    @staticmethod
+    def arguments(words, count, strings):
+        at = 0
+        for _ in range(count):
+            header = words[at]
+            kind, size, name = bits(header, 0, 4), bits(header, 4, 12), strings.get(bits(header, 16, 16), "?")
+            if kind == 6:
+                yield name, strings.get(bits(header, 32, 16), "?")
+            else:
+                yield name, str(bits(header, 32, 32) if size == 1 else words[at + 1])
+            at += size
+
+
+def bytes_of(words):
+    return struct.pack("<%dQ" % len(words), *words)
+
+
+def chunks(state):
+    """(number of the ractor's recorder, its local, its chunk or None)"""
+    for number, local in enumerate(locals_of(state), 1):
+        writer = local["writer"]
+        yield number, local, Chunk(state, writer) if int(writer["chunk"]["words"]) != 0 else None
+
+
+# --- a trace of its own: a settings event made anew, and the chunks as they are -----------------------------------------------
+
+
+def inline(text):
+    """A string reference that stands for itself, and its words."""
+    data = text.encode()[:0x7fff]
+    padded = data + bytes(-len(data) % WORD)
+    return 0x8000 | len(data), list(struct.unpack("<%dQ" % (len(padded) // WORD), padded))
+
+
+def header(kind, words, fields=0):
+    return kind | words << 4 | fields
+
+
+def argument(name, value):
+    reference, key = inline(name)
+    if isinstance(value, str):
+        value_reference, words = inline(value)
+        return [6 | (1 + len(key) + len(words)) << 4 | reference << 16 | value_reference << 32, *key, *words]
+    return [2 | (1 + len(key)) << 4 | reference << 16 | value << 32, *key]
+
+
+def preamble(state):
+    """A provider, its clock, and the settings: chunks hold all else, but only the first of a file holds these."""
+    name_length, name = inline("ruby vm_trace")
+    provider = [header(METADATA, 1 + len(name), 1 << 16 | 1 << 20 | (name_length & 0x7fff) << 52), *name]
+    clock = [header(INITIALIZATION, 2), 10 ** 9]
+    config, pid = state["config"], int(state["pid"])
+    flags = [flag for flag, on in (("exits", config["exit_rate"]), ("fallbacks", config["fallback_rate"]),
+                                   ("compiles", config["compiles"]), ("invalidations", config["invalidations"])) if int(on)]
+    arguments = [("ruby", text_of(gdb.parse_and_eval("rb_dynamic_description"))), ("jit", text_of(config["jit"])),
+                 ("flags", " ".join(flags)), ("command", "saved by gdb"), ("pid", pid)]
+    arguments += [(name, int(config[name])) for name in ("exit_rate", "fallback_rate") if int(config[name])]
+    if int(config["counter"]):
+        arguments.append(("counter", text_of(config["counter"])))
+    (category, category_words), (event, event_words) = inline("trace"), inline("settings")
+    body = [int(state["begin_ns"]), pid, pid, *category_words, *event_words]
+    for key, value in arguments:
+        body += argument(key, value)
+    settings = [header(EVENT, 1 + len(body), len(arguments) << 20 | category << 32 | event << 48), *body]
+    return [MAGIC, *provider, *clock, *settings]
+
+
+def without_loose_ends(chunk):
+    """The chunk's words; the end of a span whose beginning was in an earlier chunk becomes padding."""
+    words = list(chunk.words[chunk.first:])
+    depths = {}
+    for at, kind, _, tid, *_ in chunk.events():
+        if kind == DURATION_BEGIN:
+            depths[tid] = depths.get(tid, 0) + 1
+        elif kind == DURATION_END and depths.get(tid, 0) == 0:
+            words[at - chunk.first] = header(STRING, bits(chunk.words[at], 4, 12))
+        elif kind == DURATION_END:
+            depths[tid] -= 1
+    return words
+
+
+# --- commands -----------------------------------------------------------------------------------------------------------------
+
+
+class VMTrace(gdb.Command):
+    """What the tracer of JIT exits has in memory: vm-trace status | sites | writers | events | save."""
+
+    def __init__(self):
+        super().__init__("vm-trace", gdb.COMMAND_DATA, gdb.COMPLETE_NONE, True)
+
+
+class Subcommand(gdb.Command):
+    def __init__(self):
+        super().__init__("vm-trace " + self.word, gdb.COMMAND_DATA, gdb.COMPLETE_FILENAME if self.word == "save" else gdb.COMPLETE_NONE)
+
+    @staticmethod
+    def number(argument, default):
+        if not argument:
+            return default
+        if not argument.isdigit() or int(argument) == 0:
+            raise failed("%s: a whole number from 1 is needed" % argument)
+        return int(argument)
+
+
+class Status(Subcommand):
+    """vm-trace status: whether it records, what, and where to."""
+
+    word = "status"
+
+    def invoke(self, argument, from_tty):
+        state = trace()
+        print("state     %s" % {0: "off", 1: "pending: a forked child that has recorded nothing yet", 2: "on"}[int(state["state"])])
+        if int(state["state"]) == 0:
+            return
+        config, sink = state["config"], state["sink"]
+        print("pid       %d" % int(state["pid"]))
+        print("file      %s, %d bytes" % (text_of(state["path"]), int(sink["size"])))
+        if int(sink["error"]):
+            print("stopped   %s" % os.strerror(int(sink["error"])))
+        print("records   %s" % (", ".join(self.recorded(config)) or "nothing"))
+
+    @staticmethod
+    def recorded(config):
+        for what in ("exit", "fallback"):
+            rate = int(config[what + "_rate"])
+            if rate:
+                yield "every %s" % what if rate == 1 else "one %s in %d" % (what, rate)
+        for what in ("compiles", "invalidations"):
+            if int(config[what]):
+                yield what
+
+
+class Sites(Subcommand):
+    """vm-trace sites [N]: the N most frequent places that exit (20), with their exact hits."""
+
+    word = "sites"
+
+    def invoke(self, argument, from_tty):
+        most = self.number(argument, 20)
+        found = sites()
+        print("%d live sites, %d hits" % (len(found), sum(hits for hits, _ in found)))
+        for hits, site in found[:most]:
+            texts = [text_of(site[name]["text"].address.cast(gdb.lookup_type("char").pointer()), int(site[name]["bytes"]))
+                     if int(site[name]) else "" for name in ("reason", "insn", "location")]
+            kind = str(site["kind"]).replace("RB_VM_TRACE_", "").lower()
+            print("%12d  %s  %s  version %d  %s  %s" % (hits, texts[0], texts[1], int(site["version"]), texts[2], kind))
+
+
+class Writers(Subcommand):
+    """vm-trace writers: what each ractor records with, and its chunk of the file."""
+
+    word = "writers"
+
+    def invoke(self, argument, from_tty):
+        for number, local in enumerate(locals_of(trace()), 1):
+            writer = local["writer"]
+            print("recorder %d  at 0x%x  %d events, %d exits recorded, %d lost, next sample in %d" % (
+                number, int(local.address), int(writer["events"]), int(local["sampled"]), int(local["lost"]), int(local["countdown"])))
+            if int(writer["chunk"]["words"]) == 0:
+                print("    no chunk")
+                continue
+            print("    chunk %d of it, at 0x%x, file offset %d, %d of %d bytes used, %d strings, %d threads" % (
+                int(writer["serial"]), int(writer["chunk"]["words"]), int(writer["chunk"]["offset"]), int(writer["pos"]) * WORD,
+                CHUNK_WORDS * WORD, int(writer["next_string"]) - 1, int(writer["thread_count"])))
+
+
+class Events(Subcommand):
+    """vm-trace events [N]: the last N events of each ractor (10), as far as its chunk at hand holds them."""
+
+    word = "events"
+
+    def invoke(self, argument, from_tty):
+        most = self.number(argument, 10)
+        for number, _, chunk in chunks(trace()):
+            if chunk is None:
+                print("recorder %d: no chunk" % number)
+                continue
+            events = list(chunk.events())
+            shown = min(most, len(events))
+            print("recorder %d: the last %d of %d events in its chunk (from %s)" % (number, shown, len(events), chunk.source))
+            for _, kind, ns, tid, category, name, arguments in events[-most:]:
+                told = "" if kind == 0 else " (%s)" % EVENT_KINDS.get(kind, "?")
+                print("  %d.%09d  thread %d  %s %s%s" % (ns // 10 ** 9, ns % 10 ** 9, tid, category, name, told))
+                for key, value in arguments:
+                    print("      %-8s %s" % (key, value))
+
+
+class Save(Subcommand):
+    """vm-trace save FILE: write the chunks at hand out as a trace. Those before them are in the trace file only."""
+
+    word = "save"
+
+    def invoke(self, argument, from_tty):
+        names = gdb.string_to_argv(argument)
+        if len(names) != 1:
+            raise failed("save takes one argument, the file to make")
+        state = trace()
+        if int(state["state"]) == 0:
+            raise failed("nothing is traced here")
+        found = sorted((chunk for _, _, chunk in chunks(state) if chunk), key=lambda chunk: chunk.offset)
+        first = [MAGIC] if found and found[0].offset == 0 else preamble(state)
+        try:
+            # Not over a file that is there: it may be the trace.
+            with open(names[0], "xb") as file:
+                file.write(bytes_of(first))
+                for chunk in found:
+                    file.write(bytes_of(without_loose_ends(chunk)))
+        except OSError as error:
+            raise failed("%s: %s" % (names[0], error.strerror))
+        print("%s: %d chunks, %s" % (names[0], len(found), ", ".join("offset %d from %s" % (c.offset, c.source) for c in found) or "none"))
+
+
+VMTrace()
+for command in (Status, Sites, Writers, Events, Save):
+    command()
