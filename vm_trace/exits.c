@@ -153,6 +153,12 @@ rb_vm_trace_now(struct rb_vm_trace_local *local)
 }
 
 size_t
+rb_vm_trace_thread_offset(void)
+{
+    return rb_vm_trace_host_thread_offset();
+}
+
+size_t
 rb_vm_trace_ractor_offset(void)
 {
     return rb_vm_trace_host_ractor_offset();

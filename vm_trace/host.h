@@ -79,7 +79,8 @@ uint32_t rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_
 /* Its name; as for host_label. */
 size_t rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity);
 
-/* Offset of the field that rb_vm_trace_host_local reads, in bytes from the ractor. */
+/* Offset of the ractor in a thread, and of the field that rb_vm_trace_host_local reads in a ractor, in bytes. */
+size_t rb_vm_trace_host_thread_offset(void);
 size_t rb_vm_trace_host_ractor_offset(void);
 
 /* RUBY_DESCRIPTION; static or for ever. */

@@ -318,6 +318,12 @@ rb_vm_trace_host_local(struct rb_execution_context_struct *ec)
 }
 
 size_t
+rb_vm_trace_host_thread_offset(void)
+{
+    return offsetof(rb_thread_t, ractor);
+}
+
+size_t
 rb_vm_trace_host_ractor_offset(void)
 {
     return offsetof(rb_ractor_t, vm_trace);

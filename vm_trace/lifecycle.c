@@ -286,6 +286,14 @@ tell_all(struct vm_trace_range range)
     pthread_mutex_unlock(&trace.lock);
 }
 
+static void
+retire_sites(uintptr_t unit)
+{
+    struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
+    struct rb_vm_trace_local *local = ec ? rb_vm_trace_host_local(ec) : NULL;
+    rb_vm_trace_sites_retire(unit, local == trace.spare ? NULL : local, ec);
+}
+
 void
 rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq)
 {
@@ -296,9 +304,16 @@ rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq)
 
     /* A pc may stand behind the last instruction. */
     tell_all((struct vm_trace_range){ .from = from, .to = to + 1 });
-    struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
-    struct rb_vm_trace_local *local = ec ? rb_vm_trace_host_local(ec) : NULL;
-    rb_vm_trace_sites_retire(from, local == trace.spare ? NULL : local, ec);
+    retire_sites(from);
+}
+
+void
+rb_vm_trace_code_free(const struct rb_iseq_struct *iseq)
+{
+    if (!trace_on()) return;
+    uintptr_t from, to;
+    rb_vm_trace_host_iseq_range(iseq, &from, &to);
+    retire_sites(from);
 }
 
 void

@@ -58,8 +58,8 @@ enum rb_vm_trace_span {
 /* --- start ------------------------------------------------------------------------- */
 
 struct rb_vm_trace_config {
-    const char *jit;         /* "ZJIT": the prefix of messages; static */
-    const char *path;        /* --zjit-trace-file, with %p for the pid; NULL for the default */
+    const char *jit;         /* "ZJIT" or "YJIT": the prefix of messages; static */
+    const char *path;        /* of --zjit-trace-file or its like, with %p for the pid; NULL for the default */
     const char *counter;     /* the one counter asked for, for the settings event, or NULL */
     uint64_t exit_rate;      /* K: one exit in K is recorded; 0: exits are not traced */
     uint64_t fallback_rate;  /* likewise for fallbacks */
@@ -95,7 +95,7 @@ struct rb_vm_trace_site_desc {
     const struct rb_iseq_struct *unit;  /* the ISEQ that was compiled; its death ends the site */
     const struct rb_iseq_struct *frame; /* the ISEQ whose frame exits: a callee when inlined */
     const void *pc;          /* address of the exiting instruction in `frame`; NULL: as the frame says */
-    uint32_t version;        /* number of the compiled version of `unit`, from 1 */
+    uint32_t version;        /* number of the compiled version, from 1, as the JIT counts them */
 };
 
 /*
@@ -107,7 +107,7 @@ struct rb_vm_trace_site *rb_vm_trace_site_new(const struct rb_vm_trace_site_desc
 /*
  * What machine code does at a traced exit, after the frame's state is saved:
  *
- *     local = ec->thread->ractor->vm_trace        (rb_vm_trace_ractor_offset())
+ *     local = ec->thread->ractor->vm_trace        (rb_vm_trace_thread_offset(), rb_vm_trace_ractor_offset())
  *     *(local + hits_offset(site)) += 1
  *     K > 1:  if (--*(local + countdown_offset)) goto done
  *     rb_vm_trace_exit(local, site, ec)
@@ -115,6 +115,7 @@ struct rb_vm_trace_site *rb_vm_trace_site_new(const struct rb_vm_trace_site_desc
  *
  * Both words are 64 bits wide and belong to the ractor, so no atomic instruction is needed.
  */
+size_t rb_vm_trace_thread_offset(void);                                /* of `ractor`, in bytes */
 size_t rb_vm_trace_ractor_offset(void);                                /* bytes */
 size_t rb_vm_trace_countdown_offset(void);                             /* bytes */
 size_t rb_vm_trace_hits_offset(const struct rb_vm_trace_site *site);   /* bytes */
@@ -160,6 +161,9 @@ void rb_vm_trace_compile_end(const char *name, size_t name_len, const struct rb_
 void rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq);
 void rb_vm_trace_method_free(const void *method_entry);
 
+/* All machine code of a live ISEQ is freed, and its sites with it. Under the VM lock. */
+void rb_vm_trace_code_free(const struct rb_iseq_struct *iseq);
+
 /* Objects have moved. Called with every ractor stopped. */
 void rb_vm_trace_compacted(void);
 
@@ -187,6 +191,7 @@ RB_VM_TRACE_STUB bool rb_vm_trace_supported_p(void) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_start(const struct rb_vm_trace_config *config) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_parse_rate(const char *option, const char *value, uint64_t *rate_out) { return false; }
 RB_VM_TRACE_STUB struct rb_vm_trace_site *rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc) { return NULL; }
+RB_VM_TRACE_STUB size_t rb_vm_trace_thread_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_ractor_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_countdown_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_hits_offset(const struct rb_vm_trace_site *site) { return 0; }
@@ -199,6 +204,7 @@ RB_VM_TRACE_STUB void rb_vm_trace_span_end(enum rb_vm_trace_span span, const cha
 RB_VM_TRACE_STUB void rb_vm_trace_compile_end(const char *name, size_t name_len, const struct rb_iseq_struct *iseq, uint32_t version, size_t code_bytes) {}
 RB_VM_TRACE_STUB void rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq) {}
 RB_VM_TRACE_STUB void rb_vm_trace_method_free(const void *method_entry) {}
+RB_VM_TRACE_STUB void rb_vm_trace_code_free(const struct rb_iseq_struct *iseq) {}
 RB_VM_TRACE_STUB void rb_vm_trace_compacted(void) {}
 RB_VM_TRACE_STUB struct rb_vm_trace_local *rb_vm_trace_ractor_new(void) { return NULL; }
 RB_VM_TRACE_STUB void rb_vm_trace_ractor_free(struct rb_vm_trace_local *local) {}

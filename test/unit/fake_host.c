@@ -194,6 +194,12 @@ rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffe
 }
 
 size_t
+rb_vm_trace_host_thread_offset(void)
+{
+    return 0; /* for machine code, which is not run here */
+}
+
+size_t
 rb_vm_trace_host_ractor_offset(void)
 {
     return offsetof(struct rb_ractor_struct, local);

@@ -164,6 +164,28 @@ dead_iseq_reports_its_sites_then_and_there(void **state)
     trace_free(trace);
 }
 
+/* What a code GC does: the ISEQ lives on and is compiled anew. */
+static void
+freed_code_reports_its_sites_and_the_iseq_gets_new_ones(void **state)
+{
+    (void)state;
+    start(1);
+    fake_push(&main_thread, &bar, 1);
+    struct rb_vm_trace_site *a = make_site(RB_VM_TRACE_SIDE_EXIT, "a", &foo, 1), *b = make_site(RB_VM_TRACE_SIDE_EXIT, "b", &bar, 1);
+    for (int i = 0; i < 20; i++) take_exit(a, &main_thread);
+    rb_vm_trace_code_free(&foo);
+    assert_int_equal(rb_vm_trace_site_count(), 1);
+    take_exit(b, &main_thread);
+    struct rb_vm_trace_site *again = make_site(RB_VM_TRACE_SIDE_EXIT, "again", &foo, 1);
+    for (int i = 0; i < 3; i++) take_exit(again, &main_thread);
+    struct trace *trace = finish_traced();
+    assert_int_equal(site_hits(trace, "a"), 20);
+    assert_int_equal(site_hits(trace, "b"), 1);
+    assert_int_equal(site_hits(trace, "again"), 3);
+    assert_summary(trace, 24, 24, 0);
+    trace_free(trace);
+}
+
 static void
 index_of_a_dead_site_is_used_again_with_a_count_of_zero(void **state)
 {
@@ -336,6 +358,7 @@ main(void)
         isolated_test(long_location_is_whole),
         isolated_test(no_site_is_made_when_there_is_no_trace),
         isolated_test(dead_iseq_reports_its_sites_then_and_there),
+        isolated_test(freed_code_reports_its_sites_and_the_iseq_gets_new_ones),
         isolated_test(index_of_a_dead_site_is_used_again_with_a_count_of_zero),
         isolated_test(sites_of_an_iseq_at_a_reused_address_are_its_own),
         isolated_test(death_of_an_inlined_iseq_leaves_the_sites_of_its_caller),
