@@ -62,9 +62,13 @@ class Runner
     if (reason = without_ruby)
       skip_files(files, reason)
     else
-      files.each { |file| minitest(file) }
+      jits.each { |jit| (files - only_for_others(files, jit)).each { |file| minitest(file, "JIT" => jit) } }
     end
   end
+
+  # The JITs that the patches of the base trace: each is driven by the same tests, but for those that say they are for another.
+  def jits = File.read("bases/#{ENV.fetch("BASE")}")[/^jits="?([^"\n]*)/, 1].split
+  def only_for_others(files, jit) = files.select { |file| (only = File.read(file)[/^Integration\.only "(.*)"/, 1]) && only != jit }
 
   # Tests of the documentation's commands; each file says itself what needs the patched Ruby.
   def docs
@@ -113,11 +117,11 @@ class Runner
   end
 
   # -v names every test, and the reason of each that skips itself. Those that fail are told at the end, numbered, up to the sums.
-  def minitest(file)
-    heading(file)
+  def minitest(file, env = {})
+    heading([file, *env.values].join(" "))
     runs = bad = skips = 0
     skipping = text = nil
-    status = output_of(RbConfig.ruby, "-w", "-Itest", "-I#{File.dirname(file)}", file, "-v") do |line|
+    status = output_of(env, RbConfig.ruby, "-w", "-Itest", "-I#{File.dirname(file)}", file, "-v") do |line|
       case line
       when /\A\s*\d+\) (Failure|Error):/ then @texts << (text = +"#{file}: #$1:")
       when /\A\s*\d+\) Skipped:/, /\A\d+ runs, / then text = nil
@@ -133,7 +137,7 @@ class Runner
         skipping = nil
       end
     end
-    add(file, runs - bad - skips, bad, skips, status)
+    add([file, *env.values].join(" "), runs - bad - skips, bad, skips, status)
   end
 
   def skip_files(files, reason)

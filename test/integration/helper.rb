@@ -2,14 +2,15 @@
 #
 # The environment says what to drive: TRACED_RUBY the patched Ruby, VM_TRACE the tool, RUBY_SRC its patched source tree,
 # RUBY_OBJ the folder that CRuby was built in. Without one of them, the place where the build of BASE puts it is taken.
+# JIT says which of its JITs, see jit.rb.
 require "minitest/autorun"
 require "fileutils"
 require "tmpdir"
+require_relative "jit"
 require_relative "trace"
 
 module Integration
-  ROOT = File.expand_path("../..", __dir__)
-  BUILD = File.join(ROOT, "build", ENV["BASE"] || "ruby-4.1")
+  BUILD = File.join(ROOT, "build", BASE)
 
   def self.place(variable, default) = File.expand_path(ENV[variable] || File.join(BUILD, default))
 
@@ -33,8 +34,8 @@ module Integration
     end
 
     # Lines on stderr that the tracer did not write.
-    def own_err = err.lines.grep_v(/\AZJIT: (tracing to|wrote) /).join
-    def tracer_lines = err.lines.grep(/\AZJIT: /)
+    def own_err = err.lines.grep_v(/\A[YZ]JIT: (tracing to|wrote) /).join
+    def tracer_lines = err.lines.grep(/\A[YZ]JIT: /)
   end
 
   def setup
@@ -52,7 +53,7 @@ module Integration
   #   files: { name => text } to put beside the script
   def run_ruby(script, *flags, args: [], env: {}, files: {}, name: "script.rb", time_limit: TIME_LIMIT, ended: true, recorders: 1)
     dir = scratch_dir
-    files.merge(name => script).each { |file, text| File.binwrite(File.join(dir, file), text) }
+    files.merge(name => script).each { |file, text| File.binwrite(File.join(dir, file), jit(text)) }
     result = run_in(dir, *flags, name, *args, env: env, time_limit: time_limit)
     validate_all(result, ended: ended, recorders: recorders)
   end
@@ -73,6 +74,8 @@ module Integration
   # `command`: what is run instead of the patched Ruby.
   def run_in(dir, *arguments, env: {}, time_limit: TIME_LIMIT, command: [RUBY, "--disable=gems"])
     out, err = %w[.out .err].map { |name| File.join(dir, name) }
+    arguments = arguments.map { |argument| jit(argument) }
+    env = env.transform_values { |value| value && jit(value) }
     pid = Process.spawn(ENVIRONMENT.merge(env), *command, *arguments,
                         in: File::NULL, out: out, err: err, chdir: dir, pgroup: true)
     status = wait(pid, time_limit)

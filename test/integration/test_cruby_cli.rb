@@ -1,5 +1,6 @@
 # CRuby's own test of ZJIT's flags passes on the patched tree.
 require_relative "helper"
+Integration.only "zjit"
 
 class TestCrubyCli < Integration::Test
   def test_test_zjit_cli_passes

@@ -21,11 +21,11 @@ class TestLives < Integration::Test
     found = trace.exits("DirectiveInduced").map { |event| event["args"]["0"] }.tally
     expected = (0...rounds).map { |i| "K#{i}#m#{i} (file#{i}.rb:#{i + 2})" }
     assert_equal expected, found.keys
-    # The first call is not compiled yet.
-    assert_equal [4], found.values.uniq
+    # The first call is not compiled yet, unless its caller's code has it compiled.
+    assert_empty found.values.uniq - (JIT == "zjit" ? [4] : [4, 5])
     sites = trace.sites("DirectiveInduced")
     assert_equal expected.sort, sites.map { |site| site["location"] }.sort
-    assert_equal [4], sites.map { |site| site["hits"] }.uniq
+    assert_equal found.values.sort, sites.map { |site| site["hits"] }.sort
   end
 
   def test_methods_that_are_collected_keep_their_labels_and_counts

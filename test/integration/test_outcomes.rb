@@ -1,5 +1,6 @@
 # A recompile exit says what it led to.
 require_relative "helper"
+Integration.only "zjit"
 
 class TestOutcomes < Integration::Test
   # Each of the branches is not profiled when `foo` is compiled: calls there make it profile and then compile anew. Strings

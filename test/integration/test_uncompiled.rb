@@ -1,6 +1,7 @@
 # Exits that no compiled code takes: after compile errors and at the entry for exception handlers. The sum of the trace is
 # what --zjit-stats counts.
 require_relative "helper"
+Integration.only "zjit"
 
 class TestUncompiled < Integration::Test
   STATS = "\nputs RubyVM::ZJIT.stats.select { |key, _| key == :side_exit_count || key.start_with?('exit_') }.map { |pair| pair.join('=') }\n"

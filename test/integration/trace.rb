@@ -1,6 +1,7 @@
 # One trace, read through the tool, and the one validator that every trace of every test goes through.
 require "json"
 require "open3"
+require_relative "jit"
 
 class Trace
   TOOL = File.expand_path(ENV["VM_TRACE"] || "../../build/tool/vm-trace", ENV["VM_TRACE"] ? Dir.pwd : __dir__)
@@ -29,7 +30,7 @@ class Trace
   end
 
   def exits(reason = nil)
-    in_category(*EXITS).select { |event| reason.nil? || event["name"] == reason }
+    in_category(*EXITS).select { |event| reason.nil? || event["name"] == Integration.jit(reason) }
   end
 
   # Always the first event, so a long trace need not be read for it.
@@ -45,7 +46,7 @@ class Trace
 
   def sites(reason = nil)
     found = in_category("trace").select { |event| event["name"] == "site" }.map { |event| event["args"] }
-    reason ? found.select { |site| site["reason"] == reason } : found
+    reason ? found.select { |site| site["reason"] == Integration.jit(reason) } : found
   end
 
   # Labels of an event's frames as they stand in "0" to "9"; the innermost first.

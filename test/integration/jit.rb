@@ -1,0 +1,40 @@
+# The JIT that the tests drive: the environment's JIT, or the first that the file of the base names.
+#
+# Tests are written once, in the terms of ZJIT: its flags, the exit that it can be told to take, its reasons. For another JIT
+# `Integration.jit` says the same in that one's terms. The helper does so with flags and scripts, Trace with the reasons that it
+# is asked for; a test does it with what it expects on stderr. What only one JIT has is tested in a file that says
+# `Integration.only "zjit"`, or by a test that asks Integration::JIT.
+module Integration
+  ROOT = File.expand_path("../..", __dir__)
+  BASE = ENV["BASE"] || "ruby-4.1"
+  JIT = ENV["JIT"] || File.read(File.join(ROOT, "bases", BASE))[/^jits="?(\w+)/, 1]
+
+  # An addition of constants that overflows: one exit each time that compiled code comes there, as with ZJIT's directive.
+  YJIT_TERMS = {
+    "::RubyVM::ZJIT.induce_side_exit!" => "(4611686018427387903 + 1)",
+    "DirectiveInduced" => "opt_plus_overflow",
+    "FixnumAddOverflow" => "opt_plus_overflow",
+    "exit_directive_induced" => "opt_plus_overflow",
+    "exit_fixnum_add_overflow" => "opt_plus_overflow",
+    "--zjit-trace-exits" => "--yjit-trace-side-exits",
+    "--zjit-stats-quiet" => "--yjit-stats=quiet",
+    "RubyVM::ZJIT.stats" => "RubyVM::YJIT.runtime_stats",
+    "zjit" => "yjit",
+    "ZJIT" => "YJIT",
+  }.freeze
+  TERMS = { "zjit" => {}, "yjit" => YJIT_TERMS }.fetch(JIT)
+
+  def self.jit(text)
+    return text if TERMS.empty?
+    text.gsub(Regexp.union(TERMS.keys.sort_by { |term| -term.size }), TERMS)
+  end
+
+  # tools/run-tests.rb looks for this line, too.
+  def self.only(jit)
+    return if jit == JIT
+    warn "these tests are for #{jit}"
+    exit
+  end
+
+  def jit(text) = Integration.jit(text)
+end
