@@ -20,6 +20,20 @@ read_file(struct reader *reader, const char *file, struct fxt_visitor *visitor, 
 }
 
 enum status
+read_files(struct reader *reader, const struct options *options, int file_count, char **files, struct fxt_visitor *visitor,
+           void (*file_end)(void *context))
+{
+    enum status status = STATUS_FINE;
+    for (int i = 0; i < file_count; i++) {
+        struct diag diag = diag_new(files[i], options->max_faults);
+        bool read = read_file(reader, files[i], visitor, &diag);
+        status = worse(status, read ? diag_finish(&diag) : STATUS_CANNOT_READ);
+        if (read && file_end != NULL) file_end(visitor->context);
+    }
+    return status;
+}
+
+enum status
 finish_output(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout)) return STATUS_FINE;

@@ -1,13 +1,10 @@
-/* dump.c - `vm-trace dump`: each event as one line of JSON, in the order of the file.
- *
- * ph is the letter of Chrome's trace format: i, C, B, E, X, b, n, e, s, t, f.
- */
+/* dump.c - `vm-trace dump`: each event as one line of JSON, in the order of the file. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 
 #include "command.h"
 #include "escape.h"
+#include "event_json.h"
 #include "thread_table.h"
 
 struct dump {
@@ -15,48 +12,13 @@ struct dump {
     struct threads threads;
 };
 
-static const char phases[] = {
-    [FXT_EVENT_INSTANT] = 'i',
-    [FXT_EVENT_COUNTER] = 'C',
-    [FXT_EVENT_DURATION_BEGIN] = 'B',
-    [FXT_EVENT_DURATION_END] = 'E',
-    [FXT_EVENT_DURATION_COMPLETE] = 'X',
-    [FXT_EVENT_ASYNC_BEGIN] = 'b',
-    [FXT_EVENT_ASYNC_INSTANT] = 'n',
-    [FXT_EVENT_ASYNC_END] = 'e',
-    [FXT_EVENT_FLOW_BEGIN] = 's',
-    [FXT_EVENT_FLOW_STEP] = 't',
-    [FXT_EVENT_FLOW_END] = 'f',
-};
-
-static void
-dump_value(const struct fxt_arg *arg)
-{
-    switch (arg->type) {
-      case FXT_ARG_NULL: fputs("null", stdout); break;
-      case FXT_ARG_INT32:
-      case FXT_ARG_INT64: printf("%" PRId64, arg->i64); break;
-      case FXT_ARG_UINT32:
-      case FXT_ARG_UINT64:
-      case FXT_ARG_KOID: printf("%" PRIu64, arg->u64); break;
-      case FXT_ARG_DOUBLE: /* JSON has no word for what is not a finite number */
-        if (isfinite(arg->f64)) printf("%.17g", arg->f64);
-        else printf("\"%f\"", arg->f64);
-        break;
-      case FXT_ARG_STRING: print_json(stdout, arg->string); break;
-      case FXT_ARG_POINTER: printf("\"0x%" PRIx64 "\"", arg->u64); break;
-      case FXT_ARG_BOOL: fputs(arg->boolean ? "true" : "false", stdout); break;
-      case FXT_ARG_UNKNOWN: fputs("\"unknown\"", stdout); break;
-    }
-}
-
 static void
 dump_event(void *context, const struct fxt_event *event)
 {
     struct dump *dump = context;
     printf("{\"ts\":%" PRId64, event->ts_ns);
     if (event->type == FXT_EVENT_DURATION_COMPLETE) printf(",\"dur\":%" PRId64, event->end_ns - event->ts_ns);
-    printf(",\"ph\":\"%c\"", phases[event->type]);
+    printf(",\"ph\":\"%c\"", event_phase(event->type));
     if (event->type == FXT_EVENT_COUNTER || event->type >= FXT_EVENT_ASYNC_BEGIN) printf(",\"id\":%" PRIu64, event->id);
     fputs(",\"cat\":", stdout);
     print_json(stdout, event->category);
@@ -68,14 +30,9 @@ dump_event(void *context, const struct fxt_event *event)
         fputs(",\"thread\":", stdout);
         print_json(stdout, pool_string(reader_pool(dump->reader), thread->name));
     }
-    printf(",\"provider\":%" PRIu32 ",\"offset\":%" PRIu64 ",\"args\":{", event->provider, event->offset);
-    for (unsigned i = 0; i < event->arg_count; i++) {
-        if (i > 0) putchar(',');
-        print_json(stdout, event->args[i].name);
-        putchar(':');
-        dump_value(&event->args[i]);
-    }
-    fputs("}}\n", stdout);
+    printf(",\"provider\":%" PRIu32 ",\"offset\":%" PRIu64 ",\"args\":", event->provider, event->offset);
+    print_event_args(stdout, event);
+    fputs("}\n", stdout);
 }
 
 static void

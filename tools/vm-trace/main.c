@@ -15,6 +15,7 @@ static const struct command *const commands[] = {
     &command_summary,
     &command_dump,
     &command_query,
+    &command_export,
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 

@@ -80,9 +80,10 @@ reader_fault(struct reader *reader, enum fxt_fault_code code, uint64_t offset, c
     if (reader->visitor.fault) reader->visitor.fault(reader->visitor.fault_context, &fault);
 }
 
-static void
-out_of_budget(struct reader *reader)
+void
+reader_out_of_budget(struct reader *reader)
 {
+    if (reader->stopped) return;
     reader_fault(reader, FXT_FAULT_OUT_OF_BUDGET, reader->offset,
                  "names and tables need more than %zu MiB; reading ends here (--memory=MIB grants more)",
                  reader->budget.limit_bytes >> 20);
@@ -105,7 +106,7 @@ read_metadata(struct reader *reader, struct cursor *cursor)
         decode_finish(reader, cursor, "provider info");
         reader->current = providers_introduce(&reader->providers, id);
         if (reader->current == NULL) {
-            out_of_budget(reader);
+            reader_out_of_budget(reader);
             return;
         }
         reader->counts.chunks++;
@@ -188,7 +189,7 @@ read_string(struct reader *reader, struct cursor *cursor)
     uint32_t known = pool_size(reader->pool);
     uint32_t id = pool_intern(reader->pool, ptr, len);
     if (id == STRING_NONE || !provider_set_string(&reader->providers, reader->current, index, id)) {
-        out_of_budget(reader);
+        reader_out_of_budget(reader);
         return;
     }
     if (id >= known) check_utf8(reader, index, ptr, len); /* said once for each string */
@@ -208,7 +209,7 @@ read_thread(struct reader *reader, struct cursor *cursor)
         return;
     }
     decode_finish(reader, cursor, "thread");
-    if (!provider_set_thread(&reader->providers, reader->current, index, pid, tid)) out_of_budget(reader);
+    if (!provider_set_thread(&reader->providers, reader->current, index, pid, tid)) reader_out_of_budget(reader);
 }
 
 static void
@@ -324,7 +325,7 @@ reader_read(struct reader *reader, const char *path, const struct fxt_visitor *v
     providers_clear(&reader->providers);
     /* Perfetto knows a provider 0 from the start: files of one provider need not introduce it. */
     reader->current = providers_introduce(&reader->providers, 0);
-    if (reader->current == NULL) out_of_budget(reader);
+    if (reader->current == NULL) reader_out_of_budget(reader);
 
     read_magic(reader, &input);
     if (!reader->stopped) read_records(reader, &input);

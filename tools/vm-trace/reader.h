@@ -163,6 +163,8 @@ void reader_free(struct reader *reader);
 struct pool *reader_pool(struct reader *reader);
 /* For users of the reader that keep tables of their own, and want them under the same limit. */
 struct budget *reader_budget(struct reader *reader);
+/* Says, once, that the budget is used up, and ends the reading. */
+void reader_out_of_budget(struct reader *reader);
 
 /* Reads a file from start to end ("-": standard input; compressed with gzip or not). 0, or the errno of a file that could not be opened; all else is
  * reported as faults. Tables of providers start empty, the pool is kept. */
