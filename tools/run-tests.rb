@@ -118,12 +118,13 @@ class Runner
 
   # -v names every test, and the reason of each that skips itself. Those that fail are told at the end, numbered, up to the sums.
   def minitest(file, env = {})
-    heading([file, *env.values].join(" "))
+    name = [file, *env.values].join(" ")
+    heading(name)
     runs = bad = skips = 0
     skipping = text = nil
     status = output_of(env, RbConfig.ruby, "-w", "-Itest", "-I#{File.dirname(file)}", file, "-v") do |line|
       case line
-      when /\A\s*\d+\) (Failure|Error):/ then @texts << (text = +"#{file}: #$1:")
+      when /\A\s*\d+\) (Failure|Error):/ then @texts << (text = +"#{name}: #$1:")
       when /\A\s*\d+\) Skipped:/, /\A\d+ runs, / then text = nil
       else text << "\n" << line.chomp if text && !line.strip.empty?
       end
@@ -137,7 +138,7 @@ class Runner
         skipping = nil
       end
     end
-    add([file, *env.values].join(" "), runs - bad - skips, bad, skips, status)
+    add(name, runs - bad - skips, bad, skips, status)
   end
 
   def skip_files(files, reason)
