@@ -73,7 +73,10 @@ struct rb_vm_trace_local *rb_vm_trace_host_local(struct rb_execution_context_str
 /* Give every live ractor its local: maker() is called once for each. VM lock held. */
 void rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*maker)(void));
 
-/* Native id of the thread of `ec`, and something that changes when its name does. */
+/*
+ * Native id of the thread of `ec`, and something that tells who has that thread, and so its name,
+ * from others that had it. A change of the name is told by rb_vm_trace_thread_renamed.
+ */
 uint32_t rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_t *name_id_out);
 
 /* Its name; as for host_label. */

@@ -350,8 +350,7 @@ uint32_t
 rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_t *name_id_out)
 {
     const rb_thread_t *th = rb_ec_thread_ptr(ec);
-    *name_id_out = shared_native_thread_p(th) ? 1 :
-        (uint64_t)th->name ^ (uint64_t)(uintptr_t)th * UINT64_C(0x9E3779B97F4A7C15);
+    *name_id_out = shared_native_thread_p(th) ? 1 : (uint64_t)(uintptr_t)th; /* thread_renamed tells the rest */
 #ifdef RB_THREAD_T_HAS_NATIVE_ID
     if (th->nt && th->nt->tid) return (uint32_t)th->nt->tid;
 #endif

@@ -198,41 +198,70 @@ write_settings(struct rb_vm_trace_local *local, struct rb_execution_context_stru
     if (config->exit_rate) event_uint32(&event, W_EXIT_RATE, (uint32_t)config->exit_rate);
     if (config->fallback_rate) event_uint32(&event, W_FALLBACK_RATE, (uint32_t)config->fallback_rate);
     if (config->counter && !event_text(&event, W_COUNTER, config->counter, strlen(config->counter))) return false;
+    if (config->max_size.bytes) {
+        const char *keep = config->max_size.keep_oldest ? "oldest" : "newest";
+        event_uint64(&event, W_MAX_BYTES, config->max_size.bytes);
+        if (!event_text(&event, W_KEEP, keep, strlen(keep))) return false;
+    }
     return event_end(&event, FXT_INSTANT, W_TRACE, W_SETTINGS);
 }
 
-/* Make the file of this process. False, and one line that says why, when it can't be. */
-static bool
-open_file(bool child)
+/* Make the file of this process. NULL, or why it can't be made. */
+static const char *
+make_file(bool child)
 {
     free(trace.path);
     trace.path = rb_vm_trace_expand_path(trace.config.path, trace.pid, child);
-    const char *why = trace.path ? rb_vm_trace_sink_open(&trace.sink, trace.path) : "out of memory";
-    if (why) {
-        say("can't trace to %s: %s; running untraced", trace.path ? trace.path : "a file", why);
-        return false;
+    return trace.path ? rb_vm_trace_sink_open(&trace.sink, trace.path) : "out of memory";
+}
+
+/*
+ * A first chunk with the settings, which in a file that keeps its newest events is a short one of
+ * its own: it is never used again. NULL, or why there is no room.
+ */
+static const char *
+begin_file(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec)
+{
+    bool ok = rb_vm_trace_writer_next_chunk(&local->writer);
+    if (ok) write_settings(local, ec, NULL);
+    if (ok && trace.sink.keep_newest) {
+        rb_vm_trace_writer_close(&local->writer);
+        rb_vm_trace_sink_begin_ring(&trace.sink);
+        ok = rb_vm_trace_writer_next_chunk(&local->writer);
     }
-    if (stderr_is_the_first()) say("tracing to %s", trace.path);
-    return true;
+    return ok ? NULL : rb_vm_trace_sink_reason(trace.sink.error);
+}
+
+/* Say where the trace goes, or why nowhere: then no file is left behind. */
+static bool
+say_where(const char *why)
+{
+    if (!why) {
+        if (stderr_is_the_first()) say("tracing to %s", trace.path);
+        return true;
+    }
+    say("can't trace to %s: %s; running untraced", trace.path ? trace.path : "a file", why);
+    if (trace.sink.fd >= 0) rb_vm_trace_sink_discard(&trace.sink, trace.path);
+    return false;
 }
 
 bool
 rb_vm_trace_local_next_chunk(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec)
 {
+    if (__atomic_load_n(&trace.state, __ATOMIC_ACQUIRE) != VM_TRACE_PENDING) {
+        return rb_vm_trace_writer_next_chunk(&local->writer);
+    }
     bool ok;
-    if (__atomic_load_n(&trace.state, __ATOMIC_ACQUIRE) == VM_TRACE_PENDING) {
-        pthread_mutex_lock(&open_lock);
-        /* Another ractor may have been here first, and have failed. */
-        bool opened = trace.state == VM_TRACE_PENDING ? open_file(true) : trace.state == VM_TRACE_ON;
-        ok = opened && rb_vm_trace_writer_next_chunk(&local->writer);
-        /* From here on others may reserve, too: the first chunk is ours. */
-        __atomic_store_n(&trace.state, opened ? VM_TRACE_ON : VM_TRACE_OFF, __ATOMIC_RELEASE);
-        pthread_mutex_unlock(&open_lock);
+    pthread_mutex_lock(&open_lock);
+    if (trace.state == VM_TRACE_PENDING) {
+        const char *why = make_file(true);
+        ok = say_where(why ? why : begin_file(local, ec));
+        __atomic_store_n(&trace.state, ok ? VM_TRACE_ON : VM_TRACE_OFF, __ATOMIC_RELEASE);
     }
-    else {
-        ok = rb_vm_trace_writer_next_chunk(&local->writer);
+    else { /* another ractor was here first, and may have failed */
+        ok = trace.state == VM_TRACE_ON && rb_vm_trace_writer_next_chunk(&local->writer);
     }
-    if (ok && local->writer.chunk.offset == 0) write_settings(local, ec, NULL);
+    pthread_mutex_unlock(&open_lock);
     return ok;
 }
 
@@ -256,22 +285,19 @@ rb_vm_trace_start(const struct rb_vm_trace_config *config)
         say("can't trace to %s: the current folder has no path; running untraced", config->path);
         return false;
     }
-    if (!open_file(false)) return false;
+    trace.sink.max_bytes = config->max_size.bytes;
+    trace.sink.keep_newest = config->max_size.bytes && !config->max_size.keep_oldest;
+    const char *why = make_file(false);
+    if (why) return say_where(why);
 
     trace.spare = allocate_local();
-    if (!trace.spare) {
-        say("can't trace: out of memory; running untraced");
-        rb_vm_trace_sink_close(&trace.sink);
-        unlink(trace.path);
-        return false;
-    }
     __atomic_store_n(&trace.state, VM_TRACE_ON, __ATOMIC_RELEASE);
-    rb_vm_trace_host_each_ractor(make_local);
-
+    if (trace.spare) rb_vm_trace_host_each_ractor(make_local);
     struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
     struct rb_vm_trace_local *local = ec ? rb_vm_trace_host_local(ec) : NULL;
-    if (local && local != trace.spare) rb_vm_trace_local_next_chunk(local, ec);
-    return true;
+    bool ok = say_where(local && local != trace.spare ? begin_file(local, ec) : "out of memory");
+    if (!ok) __atomic_store_n(&trace.state, VM_TRACE_OFF, __ATOMIC_RELEASE);
+    return ok;
 }
 
 /* --- lives of others ------------------------------------------------------------------------- */
@@ -335,6 +361,25 @@ rb_vm_trace_compacted(void)
     pthread_mutex_unlock(&trace.lock);
 }
 
+void
+rb_vm_trace_thread_renamed(void)
+{
+    if (!trace_on()) return;
+    struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
+    struct rb_vm_trace_local *local = ec ? rb_vm_trace_host_local(ec) : NULL;
+    if (local && local != trace.spare) rb_vm_trace_writer_forget_names(&local->writer);
+}
+
+bool
+rb_vm_trace_fault(const void *address)
+{
+    if (!trace_on()) return false;
+    /* Whoever touches a chunk is its owner, or the sink. */
+    struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
+    struct rb_vm_trace_local *local = ec ? rb_vm_trace_host_local(ec) : NULL;
+    return rb_vm_trace_sink_fault(&trace.sink, local ? &local->writer.chunk : NULL, address);
+}
+
 /* --- fork -------------------------------------------------------------------------------------- */
 
 void
@@ -353,7 +398,6 @@ begin_child(void)
     trace.pid = (uint32_t)getpid();
     trace.begin_ns = rb_vm_trace_clock_system_ns();
     rb_vm_trace_sink_close(&trace.sink);
-    trace.sink.error = 0;
     trace.dead = (struct vm_trace_totals){ 0 };
     for (struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
         rb_vm_trace_writer_drop(&local->writer);
@@ -384,22 +428,30 @@ rb_vm_trace_after_fork(long pid)
 
 /* --- end ----------------------------------------------------------------------------------------- */
 
-/* Why events were lost: the disk's reason, or the only other one there is. */
+/* Events that are not in the file, and why. */
+struct loss {
+    uint64_t events;
+    const char *why;
+};
+
+/* Of those that were not written, or were cut off: the disk's reason, or the only other ones there are. */
 static const char *
 loss_reason(void)
 {
-    return trace.sink.error ? strerror(trace.sink.error) : "out of memory";
+    if (trace.sink.reason) return rb_vm_trace_sink_reason(trace.sink.reason);
+    return trace.sink.starved ? "a file of that size has too few chunks for so many ractors" : "out of memory";
 }
+
+static const char DROPPED[] = "older events gave way at the limit of the file's size";
 
 static bool
 write_loss(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
 {
-    const struct vm_trace_totals *totals = what;
-    const char *why = loss_reason();
+    const struct loss *loss = what;
     struct vm_trace_event event;
     if (!rb_vm_trace_event_begin(&event, local, ec, clock_now_ns(&local->clock))) return false;
-    event_uint64(&event, W_LOST, totals->lost);
-    if (!event_text(&event, W_REASON, why, strlen(why))) return false;
+    event_uint64(&event, W_LOST, loss->events);
+    if (!event_text(&event, W_REASON, loss->why, strlen(loss->why))) return false;
     return event_end(&event, FXT_INSTANT, W_TRACE, W_LOSS);
 }
 
@@ -431,10 +483,10 @@ count_all(void)
 }
 
 static void
-say_what_was_written(const struct vm_trace_totals *totals)
+say_what_was_written(const struct vm_trace_totals *totals, const struct loss *lost, const struct loss *dropped)
 {
     if (!stderr_is_the_first()) return;
-    char exits[96] = "", lost[160] = "nothing lost";
+    char exits[96] = "", losses[320] = "nothing lost";
     if (trace.config.exit_rate > 1) {
         snprintf(exits, sizeof(exits), "%llu of %llu exits (one in %llu), ", (unsigned long long)totals->sampled,
                  (unsigned long long)totals->exits, (unsigned long long)trace.config.exit_rate);
@@ -444,10 +496,58 @@ say_what_was_written(const struct vm_trace_totals *totals)
                  (unsigned long long)totals->exits);
     }
     if (totals->lost) {
-        snprintf(lost, sizeof(lost), "%llu events lost (%s)", (unsigned long long)totals->lost,
-                 loss_reason());
+        snprintf(losses, sizeof(losses), "%llu events lost (%s%s%s)", (unsigned long long)totals->lost,
+                 lost->events ? lost->why : "", lost->events && dropped->events ? "; " : "",
+                 dropped->events ? dropped->why : "");
     }
-    say("wrote %s%llu events to %s, %s", exits, (unsigned long long)totals->events, trace.path, lost);
+    say("wrote %s%llu events to %s, %s", exits, (unsigned long long)totals->events, trace.path, losses);
+}
+
+/*
+ * Someone cut the file short, or removed it. Make what is left a valid file, with a chunk for the
+ * last words. Returns what is no longer there of what was written.
+ */
+static struct vm_trace_counts
+rescue(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec)
+{
+    struct vm_trace_totals written = count_all();
+    struct vm_trace_counts left;
+    if (local) rb_vm_trace_writer_close(&local->writer);
+    bool mended = rb_vm_trace_sink_mend(&trace.sink, &left);
+    if (mended && local && rb_vm_trace_writer_next_chunk(&local->writer) && left.events == 0) {
+        write_settings(local, ec, NULL);
+    }
+    return (struct vm_trace_counts){ written.events - left.events, written.sampled - left.exits };
+}
+
+/* All chunks but the local's are back. */
+static void
+write_last_words(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec)
+{
+    int trouble = rb_vm_trace_sink_end(&trace.sink);
+    struct vm_trace_counts gone = { 0, 0 };
+    if (trouble == SINK_CUT || trouble == SINK_REMOVED) gone = rescue(local, ec);
+
+    struct vm_trace_totals hits = trace.dead;
+    rb_vm_trace_sites_report(local, ec, &hits);
+    if (local) rb_vm_trace_writer_last_words(&local->writer);
+
+    struct vm_trace_totals totals = count_all();
+    totals.exits = hits.exits;
+    totals.fallbacks = hits.fallbacks;
+    totals.sites = hits.sites;
+    totals.sampled -= gone.exits + trace.sink.dropped.exits;
+    totals.events -= gone.events + trace.sink.dropped.events;
+    struct loss lost = { totals.lost + gone.events, loss_reason() }, dropped = { trace.sink.dropped.events, DROPPED };
+    totals.lost = lost.events + dropped.events;
+    if (local) {
+        if (lost.events && rb_vm_trace_event_write(local, ec, write_loss, &lost)) totals.events++;
+        if (dropped.events && rb_vm_trace_event_write(local, ec, write_loss, &dropped)) totals.events++;
+        if (rb_vm_trace_event_write(local, ec, write_summary, &totals)) totals.events++;
+        rb_vm_trace_writer_close(&local->writer);
+    }
+    rb_vm_trace_sink_close(&trace.sink);
+    say_what_was_written(&totals, &lost, &dropped);
 }
 
 void
@@ -467,19 +567,7 @@ rb_vm_trace_shutdown(void)
         for (struct rb_vm_trace_local *other = trace.locals; other; other = other->next) {
             if (other != local) rb_vm_trace_writer_close(&other->writer);
         }
-        struct vm_trace_totals hits = trace.dead;
-        rb_vm_trace_sites_report(local, ec, &hits);
-
-        if (local) rb_vm_trace_writer_last_words(&local->writer);
-        struct vm_trace_totals totals = count_all();
-        totals.exits = hits.exits;
-        totals.fallbacks = hits.fallbacks;
-        totals.sites = hits.sites;
-        if (local && totals.lost && rb_vm_trace_event_write(local, ec, write_loss, &totals)) totals.events++;
-        if (local && rb_vm_trace_event_write(local, ec, write_summary, &totals)) totals.events++;
-        if (local) rb_vm_trace_writer_close(&local->writer);
-        rb_vm_trace_sink_close(&trace.sink);
-        say_what_was_written(&totals);
+        write_last_words(local, ec);
     }
     __atomic_store_n(&trace.state, VM_TRACE_OFF, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&trace.lock);

@@ -1,7 +1,7 @@
 #ifndef RUBY_VM_TRACE_OPTIONS_H
 #define RUBY_VM_TRACE_OPTIONS_H 1
 /*
- * Values of trace options, common to all JITs. See also rb_vm_trace_parse_rate in vm_trace.h.
+ * Values of trace options, common to all JITs. See also rb_vm_trace_parse_... in vm_trace.h.
  */
 
 #include <stdint.h>

@@ -2,13 +2,14 @@
  * The trace file. See sink.h for its rules.
  */
 #ifndef _GNU_SOURCE
-# define _GNU_SOURCE 1 /* fallocate, pwritev */
+# define _GNU_SOURCE 1 /* fallocate, MAP_ANONYMOUS */
 #endif
 #include "sink.h"
 #include "fxt.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -54,7 +55,8 @@ rb_vm_trace_sink_open(struct rb_vm_trace_sink *sink, const char *path)
     /* O_EXCL follows no link; a few rounds, for someone may make the file again meanwhile. */
     int fd = -1;
     for (int round = 0; round < 3; round++) {
-        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        /* O_APPEND: bytes written after a cut must not leave a hole, for zeros are no records. */
+        fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd >= 0 || errno != EEXIST) break;
         const char *why = remove_stale(path);
         if (why) return why;
@@ -63,50 +65,68 @@ rb_vm_trace_sink_open(struct rb_vm_trace_sink *sink, const char *path)
     if (fd < 0) return strerror(errno);
 
     struct stat st;
-    if (fstat(fd, &st) != 0) {
+    uint64_t *idle = NULL;
+    size_t max_idle = sink->keep_newest ? (size_t)(sink->max_bytes / SINK_CHUNK_BYTES) : 0;
+    if (fstat(fd, &st) != 0 || (max_idle > 0 && !(idle = malloc(max_idle * sizeof(*idle))))) {
         const char *why = strerror(errno);
         close(fd);
         return why;
     }
     pthread_once(&padding_once, make_padding);
+    free(sink->idle);
     sink->fd = fd;
     sink->device = st.st_dev;
     sink->inode = st.st_ino;
     sink->size = 0;
-    sink->error = 0;
+    sink->error = sink->reason = 0;
+    sink->ended = sink->starved = sink->cut = false;
+    sink->idle = idle;
+    sink->first_idle = sink->idle_count = sink->max_idle = 0;
+    sink->dropped = (struct vm_trace_counts){ 0, 0 };
     return NULL;
 }
 
-/*
- * A program that closes all descriptors it knows nothing of, as daemons do, closes ours, and its
- * next file gets the number. That must never be written to.
- */
-static bool
-sink_fd_is_ours(const struct rb_vm_trace_sink *sink)
+void
+rb_vm_trace_sink_discard(struct rb_vm_trace_sink *sink, const char *path)
 {
     struct stat st;
-    return fstat(sink->fd, &st) == 0 && st.st_dev == sink->device && st.st_ino == sink->inode;
+    if (lstat(path, &st) == 0 && st.st_dev == sink->device && st.st_ino == sink->inode) unlink(path);
+    rb_vm_trace_sink_close(sink);
 }
 
 /*
- * Write a chunk of padding, or fail with errno set. In one call where the kernel lets us: it then
+ * What others did to the file. A program that closes all descriptors it knows nothing of, as
+ * daemons do, closes ours, and its next file gets the number: that must never be written to.
+ */
+static int
+file_trouble(const struct rb_vm_trace_sink *sink)
+{
+    struct stat st;
+    if (fstat(sink->fd, &st) != 0 || st.st_dev != sink->device || st.st_ino != sink->inode) return EBADF;
+    if (st.st_nlink == 0) return SINK_REMOVED;
+    bool cut = __atomic_load_n(&sink->cut, __ATOMIC_RELAXED);
+    return cut || (uint64_t)st.st_size < sink->size ? SINK_CUT : 0;
+}
+
+/*
+ * Append a chunk of padding, or fail with errno set. In one call where the kernel lets us: it then
  * takes its memory in large pieces, which costs half as much, now and when they are mapped.
  */
 static bool
-write_padding(int fd, uint64_t offset)
+append_padding(int fd, bool at_start)
 {
     for (size_t done = 0; done < SINK_CHUNK_BYTES; ) {
         struct iovec pieces[PIECES + 1];
         int count = 0;
         for (size_t at = done; at < SINK_CHUNK_BYTES; count++) {
-            bool first = offset == 0 && at < PAGE_BYTES;
+            bool first = at_start && at < PAGE_BYTES;
             size_t in_piece = at % PIECE_BYTES;
             size_t bytes = (first ? PAGE_BYTES : PIECE_BYTES) - in_piece;
             pieces[count].iov_base = (char *)(first ? first_page : padding_piece) + in_piece;
             pieces[count].iov_len = bytes;
             at += bytes;
         }
-        ssize_t n = pwritev(fd, pieces, count, (off_t)(offset + done));
+        ssize_t n = writev(fd, pieces, count);
         if (n > 0) {
             done += (size_t)n;
         }
@@ -121,18 +141,28 @@ write_padding(int fd, uint64_t offset)
     return true;
 }
 
-/* Grow the file by one chunk of padding. Returns 0 or an errno. */
+/* Past the limit the kernel would send SIGXFSZ, which kills: look first. */
+static bool
+rlimit_allows(uint64_t size)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || size <= limit.rlim_cur;
+}
+
+/* Take back what was appended behind `size`, which may not be where the file ended. */
+static void
+take_back(struct rb_vm_trace_sink *sink, uint64_t appended)
+{
+    struct stat st;
+    if (fstat(sink->fd, &st) != 0 || (uint64_t)st.st_size < appended) return;
+    if (ftruncate(sink->fd, (off_t)((uint64_t)st.st_size - appended)) != 0) { /* it stays as padding */ }
+}
+
+/* Grow the file by one chunk of padding. Returns 0 or what went wrong. */
 static int
 grow(struct rb_vm_trace_sink *sink)
 {
-    if (!sink_fd_is_ours(sink)) return EBADF;
-
-    /* Past the limit the kernel would send SIGXFSZ, which kills: look first. */
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-        sink->size + SINK_CHUNK_BYTES > limit.rlim_cur) {
-        return EFBIG;
-    }
+    if (!rlimit_allows(sink->size + SINK_CHUNK_BYTES)) return EFBIG;
 #ifdef FALLOC_FL_KEEP_SIZE
     /* Ask for the space without a change of size, for new bytes would be zeros. */
     if (fallocate(sink->fd, FALLOC_FL_KEEP_SIZE, (off_t)sink->size, (off_t)SINK_CHUNK_BYTES) != 0 &&
@@ -140,13 +170,16 @@ grow(struct rb_vm_trace_sink *sink)
         return errno;
     }
 #endif
-    if (!write_padding(sink->fd, sink->size)) {
+    if (!append_padding(sink->fd, sink->size == 0)) {
         int error = errno;
         /* A part of a chunk is valid, but nobody would use it. */
-        if (ftruncate(sink->fd, (off_t)sink->size) != 0) { /* it stays as padding */ }
+        if (file_trouble(sink) == 0 && ftruncate(sink->fd, (off_t)sink->size) != 0) { /* it stays as padding */ }
         return error;
     }
-    return 0;
+    sink->size += SINK_CHUNK_BYTES;
+    int trouble = file_trouble(sink); /* it was cut just before: the new chunk is not where it should be */
+    if (trouble == SINK_CUT) take_back(sink, SINK_CHUNK_BYTES);
+    return trouble;
 }
 
 /*
@@ -174,6 +207,76 @@ map_chunk(int fd, uint64_t offset)
     return at;
 }
 
+static void *
+map_at(struct rb_vm_trace_sink *sink, uint64_t offset)
+{
+    void *at = map_chunk(sink->fd, offset);
+    if (at != MAP_FAILED) return at;
+    sink->error = errno;
+    return NULL;
+}
+
+static void
+push_idle(struct rb_vm_trace_sink *sink, uint64_t offset)
+{
+    sink->idle[(sink->first_idle + sink->idle_count++) % sink->max_idle] = offset;
+}
+
+/* Map the chunk that was given back first and make it fresh. NULL, without an error, when there is none. */
+static void *
+reuse(struct rb_vm_trace_sink *sink, uint64_t *offset_out)
+{
+    if (sink->idle_count == 0) {
+        sink->starved = true;
+        return NULL;
+    }
+    uint64_t offset = *offset_out = sink->idle[sink->first_idle];
+    sink->first_idle = (sink->first_idle + 1) % sink->max_idle;
+    sink->idle_count--;
+
+    void *at = map_at(sink, offset);
+    if (!at) return NULL;
+    __atomic_store_n(&sink->renewing, at, __ATOMIC_RELEASE);
+    bool whole = rb_vm_trace_records_count(at, SINK_CHUNK_WORDS, &sink->dropped) == SINK_CHUNK_WORDS &&
+        rb_vm_trace_records_renew(at, SINK_CHUNK_WORDS);
+    __atomic_store_n(&sink->renewing, NULL, __ATOMIC_RELEASE);
+    if (whole) return at;
+    munmap(at, SINK_CHUNK_BYTES);
+    sink->error = __atomic_load_n(&sink->cut, __ATOMIC_RELAXED) ? SINK_CUT : SINK_DAMAGED;
+    return NULL;
+}
+
+/* Room at the end of a limited file that keeps its oldest events: for what is written last. */
+static uint64_t
+kept_for_the_end(const struct rb_vm_trace_sink *sink)
+{
+    if (sink->ended || sink->keep_newest) return 0;
+    uint64_t share = sink->max_bytes / 8 / SINK_CHUNK_BYTES * SINK_CHUNK_BYTES;
+    return share ? share : SINK_CHUNK_BYTES;
+}
+
+static bool
+limit_allows(const struct rb_vm_trace_sink *sink)
+{
+    return !sink->max_bytes || sink->size + SINK_CHUNK_BYTES + kept_for_the_end(sink) <= sink->max_bytes;
+}
+
+/* A fresh chunk, mapped; NULL when there is none. */
+static void *
+next_chunk(struct rb_vm_trace_sink *sink, uint64_t *offset_out)
+{
+    sink->error = file_trouble(sink);
+    if (sink->error) return NULL;
+    if (!limit_allows(sink)) {
+        if (sink->keep_newest) return reuse(sink, offset_out);
+        sink->error = SINK_LIMIT;
+        return NULL;
+    }
+    *offset_out = sink->size;
+    sink->error = grow(sink);
+    return sink->error ? NULL : map_at(sink, *offset_out);
+}
+
 bool
 rb_vm_trace_sink_reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out)
 {
@@ -181,20 +284,15 @@ rb_vm_trace_sink_reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk
 
     pthread_mutex_lock(&sink->lock);
     if (sink->fd >= 0 && sink->error == 0) {
-        sink->error = grow(sink);
-        if (sink->error == 0) {
-            void *at = map_chunk(sink->fd, sink->size);
-            if (at == MAP_FAILED) {
-                sink->error = errno;
-            }
-            else {
-                chunk_out->words = at;
-                chunk_out->first = sink->size == 0 ? 1 : 0;
-                chunk_out->offset = sink->size;
-                ok = true;
-            }
-            sink->size += SINK_CHUNK_BYTES;
+        uint64_t offset;
+        void *at = next_chunk(sink, &offset);
+        if (at) {
+            chunk_out->words = at;
+            chunk_out->first = offset == 0 ? 1 : 0;
+            chunk_out->offset = offset;
+            ok = true;
         }
+        if (sink->error) sink->reason = sink->error;
     }
     pthread_mutex_unlock(&sink->lock);
     return ok;
@@ -208,14 +306,133 @@ rb_vm_trace_sink_release(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk
     chunk->words = NULL;
 
     pthread_mutex_lock(&sink->lock);
-    if (sink->fd >= 0 && chunk->offset + SINK_CHUNK_BYTES == sink->size && sink_fd_is_ours(sink)) {
-        /* To the end of the page: the next chunk is mapped from there, and the record of
-         * padding that fills the page stays whole. */
-        uint64_t size = chunk->offset +
-            (used + SINK_GRID_WORDS - 1) / SINK_GRID_WORDS * SINK_GRID_WORDS * FXT_WORD_BYTES;
-        if (ftruncate(sink->fd, (off_t)size) == 0) sink->size = size;
+    if (sink->fd >= 0 && file_trouble(sink) == 0) {
+        if (sink->max_idle > 0 && !sink->ended) {
+            push_idle(sink, chunk->offset);
+        }
+        else if (chunk->offset + SINK_CHUNK_BYTES == sink->size) {
+            /* To the end of the page: the next chunk is mapped from there, and the record of
+             * padding that fills the page stays whole. */
+            uint64_t size = chunk->offset +
+                (used + SINK_GRID_WORDS - 1) / SINK_GRID_WORDS * SINK_GRID_WORDS * FXT_WORD_BYTES;
+            if (ftruncate(sink->fd, (off_t)size) == 0) sink->size = size;
+        }
     }
     pthread_mutex_unlock(&sink->lock);
+}
+
+void
+rb_vm_trace_sink_begin_ring(struct rb_vm_trace_sink *sink)
+{
+    pthread_mutex_lock(&sink->lock);
+    sink->max_idle = (size_t)(sink->max_bytes / SINK_CHUNK_BYTES);
+    pthread_mutex_unlock(&sink->lock);
+}
+
+int
+rb_vm_trace_sink_end(struct rb_vm_trace_sink *sink)
+{
+    pthread_mutex_lock(&sink->lock);
+    sink->ended = true;
+    if (sink->error == SINK_LIMIT) sink->error = 0;
+    int trouble = sink->fd >= 0 ? file_trouble(sink) : EBADF;
+    if (trouble) sink->reason = trouble;
+    pthread_mutex_unlock(&sink->lock);
+    return trouble;
+}
+
+/* Read from `offset` on till the buffer is full or the file ends. */
+static size_t
+read_words(int fd, uint64_t offset, uint64_t *words, size_t count)
+{
+    char *bytes = (char *)words;
+    size_t size = count * FXT_WORD_BYTES, done = 0;
+    while (done < size) {
+        ssize_t n = pread(fd, bytes + done, size - done, (off_t)(offset + done));
+        if (n == 0 || (n < 0 && errno != EINTR)) break;
+        if (n > 0) done += (size_t)n;
+    }
+    return done / FXT_WORD_BYTES;
+}
+
+/* Bytes of the whole records that the file begins with. */
+static uint64_t
+whole_bytes(int fd, uint64_t *buffer, struct vm_trace_counts *counts)
+{
+    uint64_t offset = 0;
+    if (read_words(fd, 0, buffer, 1) != 1 || buffer[0] != FXT_MAGIC_RECORD) return 0;
+    for (;;) {
+        size_t words = read_words(fd, offset, buffer, SINK_CHUNK_WORDS);
+        size_t whole = rb_vm_trace_records_count(buffer, words, counts);
+        if (whole == 0) return offset;
+        offset += whole * FXT_WORD_BYTES;
+    }
+}
+
+/* What is left, padded to a page. False: it could not be. */
+static bool
+mend(struct rb_vm_trace_sink *sink, uint64_t *buffer, struct vm_trace_counts *left)
+{
+    uint64_t size = whole_bytes(sink->fd, buffer, left);
+    if (left->events == 0) size = 0; /* not even the settings: begin anew */
+    if (ftruncate(sink->fd, (off_t)size) != 0) return false;
+    size_t words = (SINK_GRID_WORDS - size / FXT_WORD_BYTES % SINK_GRID_WORDS) % SINK_GRID_WORDS;
+    if (words > 0) {
+        memset(buffer, 0, words * FXT_WORD_BYTES);
+        buffer[0] = fxt_padding_header(words);
+        size_t bytes = words * FXT_WORD_BYTES;
+        if (!rlimit_allows(size + bytes) || write(sink->fd, buffer, bytes) != (ssize_t)bytes) return false;
+    }
+    sink->size = size + words * FXT_WORD_BYTES;
+    sink->cut = false;
+    sink->error = 0;
+    sink->dropped = (struct vm_trace_counts){ 0, 0 };
+    sink->max_bytes = 0; /* what is left is less; and no chunk is where it was */
+    return true;
+}
+
+bool
+rb_vm_trace_sink_mend(struct rb_vm_trace_sink *sink, struct vm_trace_counts *left_out)
+{
+    *left_out = (struct vm_trace_counts){ 0, 0 };
+    uint64_t *buffer = malloc(SINK_CHUNK_BYTES);
+    if (!buffer) return false;
+    pthread_mutex_lock(&sink->lock);
+    bool ok = sink->fd >= 0 && file_trouble(sink) == SINK_CUT && mend(sink, buffer, left_out);
+    pthread_mutex_unlock(&sink->lock);
+    free(buffer);
+    return ok;
+}
+
+static bool
+put_memory_under(void *at, const void *address)
+{
+    if (!at || (uintptr_t)address - (uintptr_t)at >= SINK_CHUNK_BYTES) return false;
+    return mmap(at, SINK_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at;
+}
+
+bool
+rb_vm_trace_sink_fault(struct rb_vm_trace_sink *sink, const struct rb_vm_trace_chunk *chunk, const void *address)
+{
+    /* All that is called and touched here is allowed in a signal handler. */
+    int saved = errno;
+    bool ours = (chunk && put_memory_under(chunk->words, address)) ||
+        put_memory_under(__atomic_load_n(&sink->renewing, __ATOMIC_ACQUIRE), address);
+    if (ours) __atomic_store_n(&sink->cut, true, __ATOMIC_RELAXED);
+    errno = saved;
+    return ours;
+}
+
+const char *
+rb_vm_trace_sink_reason(int error)
+{
+    switch (error) {
+      case SINK_LIMIT: return "the limit of the file's size is reached";
+      case SINK_CUT: return "another program cut the file short";
+      case SINK_REMOVED: return "the file was removed";
+      case SINK_DAMAGED: return "another program wrote into the file";
+      default: return strerror(error);
+    }
 }
 
 void
@@ -228,6 +445,9 @@ rb_vm_trace_chunk_drop(struct rb_vm_trace_chunk *chunk)
 void
 rb_vm_trace_sink_close(struct rb_vm_trace_sink *sink)
 {
-    if (sink->fd >= 0 && sink_fd_is_ours(sink)) close(sink->fd);
+    if (sink->fd >= 0 && file_trouble(sink) != EBADF) close(sink->fd);
     sink->fd = -1;
+    free(sink->idle);
+    sink->idle = NULL;
+    sink->max_idle = sink->idle_count = 0;
 }

@@ -11,8 +11,17 @@
  * ends with a whole record. What the disk can't hold is seen here, when the chunk is
  * reserved, and never as a SIGBUS later.
  *
- * Nothing here knows of records but the padding and the magic number.
+ * The file may have a limit. Its last part is then kept for the end (sites, loss, summary), or,
+ * where the newest events are to be kept, chunks are used again, those first that were given back
+ * first: records.h tells how one is made fresh with the file valid all the time.
+ *
+ * Others may remove the file, or cut it short while chunks of it are mapped. Touching a page that
+ * is gone raises SIGBUS; rb_vm_trace_sink_fault, called by the handler, puts memory under the
+ * chunk, which goes nowhere. Recording stops at the next chunk, and rb_vm_trace_sink_mend makes a
+ * valid file again of what is left.
  */
+
+#include "records.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -24,13 +33,31 @@
 #define SINK_CHUNK_WORDS (SINK_CHUNK_BYTES / 8)
 #define SINK_GRID_WORDS ((size_t)512)      /* a padding record a page */
 
+/* What can stop a file beside what errno says. */
+enum {
+    SINK_LIMIT = -1,       /* its limit is reached */
+    SINK_CUT = -2,         /* someone else made it shorter */
+    SINK_REMOVED = -3,
+    SINK_DAMAGED = -4      /* a chunk to be used again holds no records */
+};
+
 struct rb_vm_trace_sink {
     pthread_mutex_t lock;  /* guards all below */
+    uint64_t max_bytes;    /* of a file; 0: no limit. Set before it is opened, as is */
+    bool keep_newest;      /* at the limit, use the oldest chunk again */
     int fd;                /* -1: no file */
     dev_t device;          /* of the file, and */
-    ino_t inode;           /* its number: see sink_fd_is_ours in sink.c */
+    ino_t inode;           /* its number: see file_trouble in sink.c */
     uint64_t size;         /* bytes, a multiple of the page's */
-    int error;             /* errno of the failure that stopped it, or 0 */
+    int error;             /* errno of the failure that stopped it, or SINK_..., or 0 */
+    int reason;            /* the last such, which stays */
+    bool ended;            /* rb_vm_trace_sink_end was called */
+    uint64_t *idle;        /* offsets of chunks given back, oldest first: a ring of max_idle */
+    size_t first_idle, idle_count, max_idle; /* max_idle 0: chunks are not used again (yet) */
+    struct vm_trace_counts dropped; /* what stood in chunks that were used again */
+    bool starved;          /* a chunk was refused because all were in use */
+    void *renewing;        /* chunk at hand; like the next one used by rb_vm_trace_sink_fault without the lock */
+    bool cut;              /* a page of a chunk was gone */
 };
 
 struct rb_vm_trace_chunk {
@@ -46,17 +73,48 @@ struct rb_vm_trace_chunk {
  */
 const char *rb_vm_trace_sink_open(struct rb_vm_trace_sink *sink, const char *path);
 
+/* Close the file and remove it from `path`, if that is still where it is. */
+void rb_vm_trace_sink_discard(struct rb_vm_trace_sink *sink, const char *path);
+
 /*
  * Reserve the next chunk of the file, full of padding, and map it for the caller alone.
- * False on failure, and from then on: sink->error says why. Any thread.
+ * False on failure, and from then on: sink->error says why. When sink->error is 0 all chunks of a
+ * limited file are in use: the caller may give its own back and try again. Any thread.
  */
 bool rb_vm_trace_sink_reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out);
 
 /*
  * Give back a chunk of which `used` words hold records; the rest stays padding, or is cut
- * off at a page when the chunk is the last of the file. The chunk is empty afterwards.
+ * off at a page when the chunk is the last of the file (and will not be used again). The chunk is
+ * empty afterwards.
  */
 void rb_vm_trace_sink_release(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk, size_t used);
+
+/*
+ * The file has its settings: chunks reserved from here on may be used again.
+ */
+void rb_vm_trace_sink_begin_ring(struct rb_vm_trace_sink *sink);
+
+/*
+ * Only the last events are to come: open the room that was kept for them. Returns what others did
+ * to the file: 0, SINK_CUT, SINK_REMOVED, or EBADF when its descriptor is no longer ours.
+ */
+int rb_vm_trace_sink_end(struct rb_vm_trace_sink *sink);
+
+/*
+ * Make a valid file of what a cut left: whole records, padded to a page. Reads all of it, and
+ * counts what is there. Every chunk must have been released. False: it can't be written to.
+ */
+bool rb_vm_trace_sink_mend(struct rb_vm_trace_sink *sink, struct vm_trace_counts *left_out);
+
+/*
+ * In a handler of SIGBUS: put private memory under the chunk that holds `address`, which is
+ * `chunk` (may be NULL) or the one that the sink is at. False: the address is in neither.
+ */
+bool rb_vm_trace_sink_fault(struct rb_vm_trace_sink *sink, const struct rb_vm_trace_chunk *chunk, const void *address);
+
+/* Text of sink->error, or of a reason like it. */
+const char *rb_vm_trace_sink_reason(int error);
 
 /* Unmap without a touch of the file: for the child of a fork, whose parent owns it. */
 void rb_vm_trace_chunk_drop(struct rb_vm_trace_chunk *chunk);

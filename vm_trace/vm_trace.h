@@ -57,12 +57,18 @@ enum rb_vm_trace_span {
 
 /* --- start ------------------------------------------------------------------------- */
 
+struct rb_vm_trace_max_size {
+    uint64_t bytes;          /* of each file; 0: no limit */
+    bool keep_oldest;        /* at the limit; otherwise the newest events are kept */
+};
+
 struct rb_vm_trace_config {
     const char *jit;         /* "ZJIT" or "YJIT": the prefix of messages; static */
     const char *path;        /* of --zjit-trace-file or its like, with %p for the pid; NULL for the default */
     const char *counter;     /* the one counter asked for, for the settings event, or NULL */
     uint64_t exit_rate;      /* K: one exit in K is recorded; 0: exits are not traced */
     uint64_t fallback_rate;  /* likewise for fallbacks */
+    struct rb_vm_trace_max_size max_size;
     bool compiles;
     bool invalidations;
 };
@@ -83,6 +89,12 @@ bool rb_vm_trace_start(const struct rb_vm_trace_config *config);
  * stderr that names the option and what it takes, when it is anything else.
  */
 bool rb_vm_trace_parse_rate(const char *option, const char *value, uint64_t *rate_out);
+
+/*
+ * Parse the limit of a file's size: MiB, from 4 on, and which events are kept, "newest" (also when
+ * nothing is said) or "oldest": "64", "64,oldest". Failure is as above.
+ */
+bool rb_vm_trace_parse_max_size(const char *option, const char *value, struct rb_vm_trace_max_size *size_out);
 
 /* --- sites ------------------------------------------------------------------------- */
 
@@ -177,6 +189,15 @@ void rb_vm_trace_ractor_free(struct rb_vm_trace_local *local);
 void rb_vm_trace_before_fork(void);
 void rb_vm_trace_after_fork(long pid);
 
+/* A thread has a new name. Called by a thread of the same ractor, with the GVL. */
+void rb_vm_trace_thread_renamed(void);
+
+/*
+ * In a handler of SIGBUS, before anything else: true when the address is in a part of the trace
+ * file that someone cut off. Then memory is there now, and the handler returns. Async-signal-safe.
+ */
+bool rb_vm_trace_fault(const void *address);
+
 /* --- end -------------------------------------------------------------------------------- */
 
 /* Write the counts and the summary, close the file, say on stderr what was written. */
@@ -192,6 +213,7 @@ RB_VM_TRACE_STUB bool rb_vm_trace_start(const struct rb_vm_trace_config *config)
 RB_VM_TRACE_STUB bool rb_vm_trace_parse_rate(const char *option, const char *value, uint64_t *rate_out) { return false; }
 RB_VM_TRACE_STUB struct rb_vm_trace_site *rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc) { return NULL; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_thread_offset(void) { return 0; }
+RB_VM_TRACE_STUB bool rb_vm_trace_parse_max_size(const char *option, const char *value, struct rb_vm_trace_max_size *size_out) { return false; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_ractor_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_countdown_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_hits_offset(const struct rb_vm_trace_site *site) { return 0; }
@@ -210,6 +232,8 @@ RB_VM_TRACE_STUB struct rb_vm_trace_local *rb_vm_trace_ractor_new(void) { return
 RB_VM_TRACE_STUB void rb_vm_trace_ractor_free(struct rb_vm_trace_local *local) {}
 RB_VM_TRACE_STUB void rb_vm_trace_before_fork(void) {}
 RB_VM_TRACE_STUB void rb_vm_trace_after_fork(long pid) {}
+RB_VM_TRACE_STUB void rb_vm_trace_thread_renamed(void) {}
+RB_VM_TRACE_STUB bool rb_vm_trace_fault(const void *address) { return false; }
 RB_VM_TRACE_STUB void rb_vm_trace_shutdown(void) {}
 #endif /* USE_VM_TRACE */
 

@@ -13,6 +13,7 @@ static const char PROCESS_NAME[] = "ruby";
 /* Room for a loss and a summary with the text and the thread that they may need. */
 #define LAST_WORDS 128
 #define LAST_STRINGS 4
+#define NO_NAME UINT64_MAX /* no host's name_id */
 #define TICKS_PER_SECOND UINT64_C(1000000000) /* times are nanoseconds */
 
 void
@@ -102,7 +103,12 @@ bool
 rb_vm_trace_writer_next_chunk(struct rb_vm_trace_writer *writer)
 {
     struct rb_vm_trace_chunk chunk;
-    if (!rb_vm_trace_sink_reserve(writer->sink, &chunk)) return false;
+    if (!rb_vm_trace_sink_reserve(writer->sink, &chunk)) {
+        if (writer->sink->error || !writer->chunk.words) return false;
+        /* All chunks of a limited file are in use: then it is ours that is used again. */
+        rb_vm_trace_writer_close(writer);
+        if (!rb_vm_trace_sink_reserve(writer->sink, &chunk)) return false;
+    }
     rb_vm_trace_writer_close(writer);
     writer->chunk = chunk;
     writer->limit = SINK_CHUNK_WORDS - LAST_WORDS;
@@ -160,6 +166,13 @@ rb_vm_trace_writer_thread(struct rb_vm_trace_writer *writer, uint32_t tid, uint6
     if (!index || writer->threads[index - 1].name != name_id) return 0;
     writer->last_thread = index;
     return index;
+}
+
+void
+rb_vm_trace_writer_forget_names(struct rb_vm_trace_writer *writer)
+{
+    for (uint32_t i = 0; i < writer->thread_count; i++) writer->threads[i].name = NO_NAME;
+    writer->last_thread = 0;
 }
 
 bool

@@ -140,7 +140,10 @@ unsigned rb_vm_trace_writer_thread(struct rb_vm_trace_writer *writer, uint32_t t
 bool rb_vm_trace_writer_name_thread(struct rb_vm_trace_writer *writer, uint32_t tid, uint64_t name_id,
                                     const char *name, size_t name_bytes, unsigned *index_out);
 
-/* The same when it was asked for last, under that name; 0 when it was not. */
+/* Names of threads are written again when the threads come next. */
+void rb_vm_trace_writer_forget_names(struct rb_vm_trace_writer *writer);
+
+/* As writer_thread when it was asked for last, under that name; 0 when it was not. */
 static inline unsigned
 writer_last_thread(const struct rb_vm_trace_writer *writer, uint32_t tid, uint64_t name_id)
 {

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -406,25 +407,379 @@ full_disk_is_said_at_the_end(void **state)
     free(disk);
 }
 
+/* No file at all, rather than one of 0 bytes that no reader takes. */
 static void
-full_disk_at_the_start_leaves_the_program_alone(void **state)
+assert_no_room_at_the_start(struct rb_vm_trace_config config, const char *reason)
+{
+    config.jit = "ZJIT";
+    config.exit_rate = 1;
+    fake_ractor_add(&main_ractor);
+    fake_current(&main_thread);
+    push_foo();
+    capture_stderr();
+    assert_false(rb_vm_trace_start(&config));
+    assert_null(rb_vm_trace_site_new(&(struct rb_vm_trace_site_desc){
+        .reason = "r", .reason_len = 1, .insn = "i", .insn_len = 1, .unit = &foo, .frame = &foo
+    }));
+    rb_vm_trace_iseq_free(&foo);
+    rb_vm_trace_shutdown();
+    free_traced();
+    char *said = captured_stderr(), expected[512];
+    snprintf(expected, sizeof(expected), "ZJIT: can't trace to %s: %s; running untraced\n", config.path, reason);
+    assert_string_equal(said, expected);
+    assert_int_equal(access(config.path, F_OK), -1);
+    free(said);
+}
+
+static void
+file_size_limit_below_a_chunk_leaves_the_program_untraced_and_no_file(void **state)
 {
     (void)state;
+    char *path = temp_path("t.fxt");
     limit_file_size(1000);
+    assert_no_room_at_the_start((struct rb_vm_trace_config){ .path = path }, strerror(EFBIG));
+    free(path);
+}
+
+static void
+full_disk_at_the_start_leaves_the_program_untraced_and_no_file(void **state)
+{
+    (void)state;
+    char *disk = temp_path("disk"), *path = temp_path("disk/t.fxt");
+    assert_int_equal(mkdir(disk, 0777), 0);
+    mount_small_disk(disk, CHUNK / 2);
+    assert_no_room_at_the_start((struct rb_vm_trace_config){ .path = path }, strerror(ENOSPC));
+    free(path);
+    free(disk);
+}
+
+static void
+file_of_a_forked_child_that_finds_the_disk_full_is_not_left_behind(void **state)
+{
+    (void)state;
+    char *disk = temp_path("disk");
+    assert_int_equal(mkdir(disk, 0777), 0);
+    mount_small_disk(disk, CHUNK + CHUNK / 2);
+    traced_path = temp_path("disk/t.fxt");
+    start_traced(.exit_rate = 1, .path = traced_path);
+    push_foo();
+    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
+    capture_stderr();
+    rb_vm_trace_before_fork();
+    pid_t child = fork();
+    rb_vm_trace_after_fork(child);
+    if (child == 0) {
+        for (int i = 0; i < 10; i++) take_exit(site, &main_thread);
+        rb_vm_trace_shutdown();
+        _exit(0);
+    }
+    wait_for(child);
+    char *said = captured_stderr(), path[256], expected[512];
+    snprintf(path, sizeof(path), "%s.%d", traced_path, child);
+    snprintf(expected, sizeof(expected), "ZJIT: can't trace to %s: %s; running untraced\n", path, strerror(ENOSPC));
+    assert_string_equal(said, expected);
+    assert_int_equal(access(path, F_OK), -1);
+    free(said);
+    take_exit(site, &main_thread);
+    struct trace *trace = finish_traced(); /* the parent's is whole */
+    assert_summary(trace, 1, 1, 0);
+    trace_free(trace);
+    free(disk);
+}
+
+/* --- what others do to the file --------------------------------------------------------------------- */
+
+static void
+on_fault(int signal, siginfo_t *info, void *context)
+{
+    (void)signal, (void)context;
+    if (!rb_vm_trace_fault(info->si_addr)) _exit(99);
+}
+
+/* As CRuby's handler does. */
+static void
+handle_faults(void)
+{
+    struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
+    sigaction(SIGBUS, &action, NULL);
+}
+
+/* Cut the file to a part of what it has, in the middle of 100,000 exits; then sums must be right. */
+static void
+cut_in_the_middle(void *argument)
+{
+    unsigned part = *(unsigned *)argument; /* of 16 */
+    handle_faults();
     capture_stderr();
     start_traced(.exit_rate = 1);
     push_foo();
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
-    for (int i = 0; i < 10; i++) take_exit(site, &main_thread);
-    rb_vm_trace_iseq_free(&foo);
+    take_varied_exits(site, &main_thread, 50000);
+    struct stat st;
+    assert_int_equal(stat(traced_path, &st), 0);
+    assert_int_equal(truncate(traced_path, st.st_size * part / 16), 0);
+    take_varied_exits(site, &main_thread, 50000);
+    struct trace *trace = finish_traced();
+    char *said = captured_stderr(), expected[128];
+    uint64_t kept = trace_count(trace, "side_exit", NULL);
+    uint64_t lost = trace_number(trace_event(trace, "trace", "summary", 0), "lost");
+    assert_summary(trace, 100000, kept, lost);
+    assert_in_range(kept, part * 50000 / 16 > 5000 ? part * 50000 / 16 - 5000 : 0, part * 50000 / 16 + 5000);
+    assert_true(lost + kept >= 100000 && lost + kept <= 100001); /* where nothing is left, the settings are lost, too */
+    assert_string_equal(trace_text(trace_event(trace, "trace", "loss", 0), "reason"), "another program cut the file short");
+    snprintf(expected, sizeof(expected), "wrote %llu of 100000 exits, ", (unsigned long long)kept);
+    assert_non_null(strstr(said, expected));
+    snprintf(expected, sizeof(expected), ", %llu events lost (another program cut the file short)\n", (unsigned long long)lost);
+    assert_non_null(strstr(said, expected));
+    assert_int_equal(site_hits(trace, "r"), 100000); /* counts are not events */
+    trace_free(trace);
+    free(said);
+}
+
+static void
+cut_file_is_mended_at_the_end_and_the_loss_is_exact(void **state)
+{
+    (void)state;
+    for (unsigned part = 0; part < 16; part += 3) in_child(cut_in_the_middle, &part);
+}
+
+enum { OTHERS_EXITS = 30000 };
+static struct rb_vm_trace_site *others_site;
+
+static void *
+exit_in_another_ractor(void *argument)
+{
+    fake_current(argument);
+    take_varied_exits(others_site, argument, OTHERS_EXITS);
+    return NULL;
+}
+
+/* `count` ractors that run at once; join_ractors ends them. */
+static struct rb_ractor_struct others[8];
+static struct rb_execution_context_struct contexts[8];
+static pthread_t threads[8];
+
+static void
+run_ractors(int count)
+{
+    others_site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
+    for (int i = 0; i < count; i++) {
+        others[i].local = rb_vm_trace_ractor_new();
+        contexts[i] = (struct rb_execution_context_struct){ .ractor = &others[i], .tid = 2 + (unsigned)i, .thread_name = "t" };
+        fake_push(&contexts[i], &foo, 2);
+        assert_int_equal(pthread_create(&threads[i], NULL, exit_in_another_ractor, &contexts[i]), 0);
+    }
+}
+
+static void
+join_ractors(int count)
+{
+    for (int i = 0; i < count; i++) {
+        pthread_join(threads[i], NULL);
+        rb_vm_trace_ractor_free(others[i].local);
+        fake_free_stack(&contexts[i]);
+    }
+}
+
+static void
+cut_under_several_ractors_harms_none(void **state)
+{
+    (void)state;
+    enum { RACTORS = 4 };
+    handle_faults();
+    start_traced(.exit_rate = 1);
+    push_foo();
+    run_ractors(RACTORS);
+    for (int cut = 0; cut < 50; cut++) {
+        assert_int_equal(truncate(traced_path, cut * 4096), 0); /* shorter, and longer with zeros */
+        usleep(1000);
+    }
+    join_ractors(RACTORS);
+    assert_int_equal(truncate(traced_path, 4096), 0); /* none of the chunks is as it should be */
+    struct trace *trace = finish_traced();
+    uint64_t lost = trace_number(trace_event(trace, "trace", "summary", 0), "lost");
+    assert_true(lost > 0);
+    assert_summary(trace, RACTORS * OTHERS_EXITS, trace_count(trace, "side_exit", NULL), lost);
+    trace_free(trace);
+}
+
+static void
+removed_file_is_a_loss_of_all_and_said(void **state)
+{
+    (void)state;
+    capture_stderr();
+    start_traced(.exit_rate = 1);
+    push_foo();
+    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
+    take_varied_exits(site, &main_thread, 30000);
+    assert_int_equal(unlink(traced_path), 0);
+    take_varied_exits(site, &main_thread, 30000);
     rb_vm_trace_shutdown();
     free_traced();
-    char *said = captured_stderr();
-    assert_non_null(strstr(said, "wrote 0 of 10 exits"));
-    assert_non_null(strstr(said, strerror(EFBIG)));
-    assert_null(strstr(said, "nothing lost"));
+    char *said = captured_stderr(), expected[512];
+    /* 60,000 exits, the settings, and the site's event */
+    snprintf(expected, sizeof(expected), "wrote 0 of 60000 exits, 0 events to %s, 60002 events lost (the file was removed)\n", traced_path);
+    assert_non_null(strstr(said, expected));
+    assert_int_equal(access(traced_path, F_OK), -1);
     free(said);
     free(traced_path);
+}
+
+static void
+address_that_is_not_the_tracers_is_not_its_fault(void **state)
+{
+    (void)state;
+    int somewhere = 0;
+    assert_false(rb_vm_trace_fault(&somewhere)); /* before the start */
+    start_traced(.exit_rate = 1);
+    assert_false(rb_vm_trace_fault(&somewhere));
+    assert_false(rb_vm_trace_fault(NULL));
+    fake_current(NULL);
+    assert_false(rb_vm_trace_fault(main_ractor.local->writer.chunk.words)); /* a thread without Ruby touches none */
+    fake_current(&main_thread);
+    void *chunk = main_ractor.local->writer.chunk.words;
+    trace_free(finish_traced());
+    assert_false(rb_vm_trace_fault(chunk));
+}
+
+/* --- a limited file ---------------------------------------------------------------------------------- */
+
+static struct rb_vm_trace_max_size
+mib(uint64_t size, bool keep_oldest)
+{
+    return (struct rb_vm_trace_max_size){ .bytes = size << 20, .keep_oldest = keep_oldest };
+}
+
+/* Lines go up one by one, so the kept exits tell which they are. */
+static void
+take_numbered_exits(struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, unsigned from, unsigned to)
+{
+    for (unsigned i = from; i < to; i++) {
+        ec->frames[ec->frame_count - 1].line = 1 + i % 900;
+        ec->frames[ec->frame_count - 2].line = 1 + i / 900;
+        take_exit(site, ec);
+    }
+}
+
+static unsigned
+number_of(const struct trace_event *event)
+{
+    unsigned low, high;
+    const char *inner = trace_text(event, "0"), *outer = trace_text(event, "1");
+    assert_int_equal(sscanf(inner, "foo (app.rb:%u)", &low), 1);
+    assert_int_equal(sscanf(outer, "foo (app.rb:%u)", &high), 1);
+    return (low - 1) + 900 * (high - 1);
+}
+
+static void
+newest_exits_are_kept_with_the_settings_and_all_sums_are_right(void **state)
+{
+    (void)state;
+    enum { EXITS = 400000 };
+    capture_stderr();
+    start_traced(.exit_rate = 1, .max_size = mib(4, false));
+    push_foo();
+    fake_push(&main_thread, &foo, 1);
+    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
+    take_numbered_exits(site, &main_thread, 0, EXITS);
+    struct stat st;
+    assert_int_equal(stat(traced_path, &st), 0);
+    assert_true(st.st_size <= 4 * CHUNK);
+    struct trace *trace = finish_traced();
+    char *said = captured_stderr(), expected[256];
+
+    const struct trace_event *settings = &trace->events[0];
+    assert_true(event_is(settings, "trace", "settings"));
+    assert_true(trace_number(settings, "max_bytes") == 4 * CHUNK);
+    assert_string_equal(trace_text(settings, "keep"), "newest");
+    uint64_t kept = trace_count(trace, "side_exit", NULL);
+    assert_true(kept > 10000 && kept < EXITS / 2);
+    assert_summary(trace, EXITS, kept, EXITS - kept);
+    assert_string_equal(trace_text(trace_event(trace, "trace", "loss", 0), "reason"),
+                        "older events gave way at the limit of the file's size");
+    static bool seen[EXITS];
+    for (size_t i = 0; i < kept; i++) seen[number_of(trace_event(trace, "side_exit", "r", i))] = true;
+    for (size_t i = 0; i < EXITS; i++) assert_int_equal(seen[i], i >= EXITS - kept);
+    snprintf(expected, sizeof(expected), "wrote %llu of %d exits, ", (unsigned long long)kept, EXITS);
+    assert_non_null(strstr(said, expected));
+    snprintf(expected, sizeof(expected), ", %llu events lost (older events gave way at the limit of the file's size)\n",
+             (unsigned long long)(EXITS - kept));
+    assert_non_null(strstr(said, expected));
+    assert_int_equal(site_hits(trace, "r"), EXITS);
+    trace_free(trace);
+    free(said);
+}
+
+static void
+oldest_exits_are_kept_and_the_counts_have_room(void **state)
+{
+    (void)state;
+    enum { EXITS = 200000, SITES = 5000 };
+    start_traced(.exit_rate = 1, .max_size = mib(4, true));
+    push_foo();
+    fake_push(&main_thread, &foo, 1);
+    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
+    take_numbered_exits(site, &main_thread, 0, EXITS);
+    for (unsigned i = 0; i < SITES; i++) {
+        char reason[32];
+        snprintf(reason, sizeof(reason), "site %u", i);
+        take_exit(make_site(RB_VM_TRACE_SIDE_EXIT, reason, &foo, 1 + i % 900), &main_thread);
+    }
+    struct trace *trace = finish_traced();
+    uint64_t kept = trace_count(trace, "side_exit", NULL);
+    assert_true(kept > 10000 && kept < EXITS);
+    assert_summary(trace, EXITS + SITES, kept, EXITS + SITES - kept);
+    for (size_t i = 0; i < kept; i++) assert_int_equal(number_of(trace_event(trace, "side_exit", "r", i)), i);
+    assert_string_equal(trace_text(trace_event(trace, "trace", "loss", 0), "reason"), "the limit of the file's size is reached");
+    assert_int_equal(trace_count(trace, "trace", "site"), 1 + SITES); /* all of them */
+    trace_free(trace);
+}
+
+static void
+file_below_its_limit_is_as_any_other(void **state)
+{
+    (void)state;
+    for (int oldest = 0; oldest < 2; oldest++) {
+        fflush(NULL);
+        pid_t child = fork();
+        if (child == 0) {
+            start_traced(.exit_rate = 1, .max_size = mib(4, oldest));
+            push_foo();
+            struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
+            take_varied_exits(site, &main_thread, 100);
+            char *path = strdup(traced_path);
+            struct trace *trace = finish_traced();
+            assert_summary(trace, 100, 100, 0);
+            trace_free(trace);
+            struct stat st;
+            assert_int_equal(stat(path, &st), 0);
+            assert_true(st.st_size < 100000); /* trimmed */
+            exit(0);
+        }
+        wait_for(child);
+    }
+}
+
+/* More ractors than chunks: each keeps its own, or has none and counts. */
+static void
+more_ractors_than_chunks_stay_below_the_limit(void **state)
+{
+    (void)state;
+    enum { RACTORS = 6 };
+    start_traced(.exit_rate = 1, .max_size = mib(4, false));
+    push_foo();
+    run_ractors(RACTORS);
+    join_ractors(RACTORS);
+    struct stat st;
+    assert_int_equal(stat(traced_path, &st), 0);
+    assert_true(st.st_size <= 4 * CHUNK);
+    struct trace *trace = finish_traced();
+    uint64_t kept = trace_count(trace, "side_exit", NULL), lost = 0;
+    for (size_t i = 0; i < trace_count(trace, "trace", "loss"); i++) lost += trace_number(trace_event(trace, "trace", "loss", i), "lost");
+    assert_true(kept > 10000);
+    assert_int_equal(trace_number(trace_event(trace, "trace", "summary", 0), "lost"), lost);
+    assert_int_equal(lost + kept, RACTORS * OTHERS_EXITS);
+    trace_free(trace);
 }
 
 static void
@@ -661,7 +1016,17 @@ main(void)
         isolated_test(ractor_without_memory_of_its_own_counts_losses),
         isolated_test(full_disk_in_the_middle_leaves_loss_and_summary),
         isolated_test(full_disk_is_said_at_the_end),
-        isolated_test(full_disk_at_the_start_leaves_the_program_alone),
+        isolated_test(file_size_limit_below_a_chunk_leaves_the_program_untraced_and_no_file),
+        isolated_test(full_disk_at_the_start_leaves_the_program_untraced_and_no_file),
+        isolated_test(file_of_a_forked_child_that_finds_the_disk_full_is_not_left_behind),
+        isolated_test(cut_file_is_mended_at_the_end_and_the_loss_is_exact),
+        isolated_test(cut_under_several_ractors_harms_none),
+        isolated_test(removed_file_is_a_loss_of_all_and_said),
+        isolated_test(address_that_is_not_the_tracers_is_not_its_fault),
+        isolated_test(newest_exits_are_kept_with_the_settings_and_all_sums_are_right),
+        isolated_test(oldest_exits_are_kept_and_the_counts_have_room),
+        isolated_test(file_below_its_limit_is_as_any_other),
+        isolated_test(more_ractors_than_chunks_stay_below_the_limit),
         isolated_test(losses_of_other_ractors_are_in_the_main_ones_last_words),
         isolated_test(ractor_without_a_chunk_counts_its_losses),
         isolated_test(last_words_have_room_for_a_thread_with_a_long_name),

@@ -81,6 +81,27 @@ put_provider(uint64_t *at)
     at[1] = 'p';
 }
 
+/* What a chunk begins with before its first event: provider, clock, thread 1, string 1. */
+enum { PREAMBLE = 9 };
+static void
+put_preamble(uint64_t *at)
+{
+    put_provider(at);
+    at[2] = 0x21;
+    at[3] = 1000000000;
+    at[4] = 0x0000000000010033;
+    at[5] = at[6] = 42;
+    at[7] = 0x0000000100010022;
+    at[8] = 'e';
+}
+
+static void
+put_event(uint64_t *at)
+{
+    at[1] = 1;
+    at[0] = 0x0001000101000024;
+}
+
 /* --- opening ----------------------------------------------------------------------------------- */
 
 static void
@@ -542,6 +563,340 @@ descriptor_that_became_another_file_is_never_touched(void **state)
     free(other);
 }
 
+/* --- what others do to the file -------------------------------------------------------------------- */
+
+static struct rb_vm_trace_chunk faulting;
+static volatile sig_atomic_t faults;
+
+static void
+on_fault(int signal, siginfo_t *info, void *context)
+{
+    (void)signal, (void)context;
+    faults++;
+    if (!rb_vm_trace_sink_fault(&sink, &faulting, info->si_addr)) _exit(99);
+}
+
+static void
+handle_faults(void)
+{
+    struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
+    sigaction(SIGBUS, &action, NULL);
+}
+
+static void
+chunk_that_was_cut_off_takes_words_that_go_nowhere(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    handle_faults();
+    assert_true(rb_vm_trace_sink_reserve(&sink, &faulting));
+    put_provider(faulting.words + 1);
+    assert_int_equal(truncate(path, 0), 0);
+    for (size_t i = 0; i < CHUNK_WORDS; i += 100) faulting.words[i] = i;
+    for (size_t i = 0; i < CHUNK_WORDS; i += 100) assert_int_equal(faulting.words[i], i);
+    assert_int_equal(faults, 1);
+    assert_int_equal(size_of(path), 0);
+    rb_vm_trace_sink_release(&sink, &faulting, 512); /* nor does it get its size back, as zeros */
+    assert_int_equal(size_of(path), 0);
+    free(path);
+}
+
+static void
+address_outside_of_the_chunk_is_not_ours(void **state)
+{
+    (void)state;
+    free(open_sink("t.fxt"));
+    struct rb_vm_trace_chunk chunk, none = { 0 };
+    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_false(rb_vm_trace_sink_fault(&sink, &chunk, (char *)chunk.words - 1));
+    assert_false(rb_vm_trace_sink_fault(&sink, &chunk, (char *)chunk.words + CHUNK));
+    assert_false(rb_vm_trace_sink_fault(&sink, &none, NULL));
+    assert_false(rb_vm_trace_sink_fault(&sink, NULL, chunk.words));
+    assert_true(chunk.words[1] == 0x1FF2); /* untouched */
+    assert_true(rb_vm_trace_sink_fault(&sink, &chunk, (char *)chunk.words + CHUNK - 1));
+}
+
+static void
+cut_is_seen_at_the_next_chunk(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    struct rb_vm_trace_chunk a, b;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &a));
+    assert_int_equal(truncate(path, CHUNK / 2), 0);
+    assert_false(rb_vm_trace_sink_reserve(&sink, &b));
+    assert_int_equal(sink.error, SINK_CUT);
+    assert_int_equal(size_of(path), CHUNK / 2);
+    assert_int_equal(rb_vm_trace_sink_end(&sink), SINK_CUT);
+    free(path);
+}
+
+static void
+removal_is_seen_at_the_next_chunk_and_at_the_end(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    struct rb_vm_trace_chunk a, b;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &a));
+    assert_int_equal(rb_vm_trace_sink_end(&sink), 0);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rb_vm_trace_sink_end(&sink), SINK_REMOVED);
+    assert_false(rb_vm_trace_sink_reserve(&sink, &b));
+    assert_int_equal(sink.error, SINK_REMOVED);
+    struct vm_trace_counts left;
+    assert_false(rb_vm_trace_sink_mend(&sink, &left));
+    free(path);
+}
+
+static void
+renamed_file_is_still_the_file(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt"), *other = temp_path("u.fxt");
+    struct rb_vm_trace_chunk chunk;
+    assert_int_equal(rename(path, other), 0);
+    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_int_equal(size_of(other), CHUNK);
+    free(path);
+    free(other);
+}
+
+/* Between the look at the file and the write: bytes are appended, so that no hole of zeros comes to be. */
+static void
+write_into_a_file_that_was_just_cut_leaves_no_hole(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    struct rb_vm_trace_chunk chunk;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_true(fcntl(sink.fd, F_GETFL) & O_APPEND);
+    assert_int_equal(truncate(path, PAGE), 0);
+    uint64_t word = 0x12; /* one word of padding */
+    assert_int_equal(pwrite(sink.fd, &word, 8, CHUNK), 8);
+    assert_int_equal(size_of(path), PAGE + 8);
+    free(path);
+}
+
+/* Two chunks of records of a page: an event and a text. Cut at any place, whole records are what is left. */
+static void
+cut_file_is_mended_to_whole_records(void **state)
+{
+    (void)state;
+    static const struct { off_t cut; size_t size, events; } cases[] = {
+        { 0, 0, 0 }, { 8, 0, 0 }, { 7, 0, 0 }, { 100, PAGE, 1 }, { PAGE - 8, PAGE, 1 }, { PAGE, PAGE, 1 },
+        { PAGE + 8, PAGE, 1 }, { PAGE + 16, 2 * PAGE, 2 }, { CHUNK - 8, CHUNK, 256 }, { CHUNK, CHUNK, 256 },
+        { CHUNK + 15, CHUNK, 256 }, { CHUNK + 87, CHUNK + PAGE, 256 }, { CHUNK + 88, CHUNK + PAGE, 257 }, { 2 * CHUNK - 1, 2 * CHUNK, 512 }
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char *path = open_sink("t.fxt");
+        for (int chunk_number = 0; chunk_number < 2; chunk_number++) {
+            struct rb_vm_trace_chunk chunk;
+            assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+            for (size_t page = 0; page < CHUNK_WORDS; page += 512) {
+                uint64_t *at = chunk.words + page;
+                size_t words = 512;
+                if (page == 0 && chunk_number == 0) at++, words--;
+                if (page == 0) put_preamble(at), at += PREAMBLE, words -= PREAMBLE;
+                put_event(at);
+                put_string(at + 2, 2 + (unsigned)(page / 512), words - 2);
+            }
+            rb_vm_trace_sink_release(&sink, &chunk, CHUNK_WORDS);
+        }
+        assert_int_equal(truncate(path, cases[i].cut), 0);
+        assert_int_equal(rb_vm_trace_sink_end(&sink), SINK_CUT);
+        struct vm_trace_counts left;
+        assert_true(rb_vm_trace_sink_mend(&sink, &left));
+        assert_int_equal(left.events, cases[i].events);
+        assert_int_equal(size_of(path), cases[i].size);
+        assert_int_equal(rb_vm_trace_sink_end(&sink), 0);
+
+        struct rb_vm_trace_chunk next; /* and it goes on from there */
+        assert_true(rb_vm_trace_sink_reserve(&sink, &next));
+        assert_int_equal(next.offset, cases[i].size);
+        assert_int_equal(next.first, cases[i].size == 0);
+        rb_vm_trace_sink_release(&sink, &next, 512);
+        rb_vm_trace_sink_close(&sink);
+        struct trace *trace = trace_read(path);
+        assert_int_equal(trace->event_count, cases[i].events);
+        trace_free(trace);
+        free(path);
+    }
+}
+
+static void
+file_with_a_hole_is_mended_up_to_there(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    struct rb_vm_trace_chunk chunk;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    put_preamble(chunk.words + 1);
+    put_event(chunk.words + 1 + PREAMBLE);
+    put_string(chunk.words + 12, 2, 500);
+    rb_vm_trace_sink_release(&sink, &chunk, CHUNK_WORDS);
+    assert_int_equal(truncate(path, PAGE), 0);
+    assert_int_equal(rb_vm_trace_sink_end(&sink), SINK_CUT);
+    assert_int_equal(truncate(path, CHUNK / 2), 0); /* longer again, with zeros */
+    struct vm_trace_counts left;
+    assert_true(rb_vm_trace_sink_mend(&sink, &left));
+    assert_int_equal(left.events, 1);
+    assert_int_equal(size_of(path), PAGE);
+    trace_free(trace_read(path));
+    free(path);
+}
+
+/* Offsets past what 32 bits hold: the file is made long, without its blocks. */
+static void
+chunks_past_4_gib_have_their_own_bytes(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    uint64_t far = (UINT64_C(10) << 30) + PAGE;
+    if (truncate(path, (off_t)far) != 0) skip_because("this file system has no files of 10 GiB");
+    sink.size = far;
+    for (uint64_t i = 0; i < 3; i++) {
+        struct rb_vm_trace_chunk chunk;
+        assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+        assert_true(chunk.offset == far + i * CHUNK);
+        assert_int_equal(chunk.first, 0);
+        assert_true(chunk.words[0] == 0x2002 && chunk.words[CHUNK_WORDS - 512] == 0x2002);
+        chunk.words[1] = 0x1234 + i;
+        uint64_t word;
+        assert_int_equal(pread(sink.fd, &word, 8, (off_t)chunk.offset + 8), 8);
+        assert_true(word == 0x1234 + i);
+        rb_vm_trace_sink_release(&sink, &chunk, i == 2 ? 1 : CHUNK_WORDS);
+    }
+    assert_true((uint64_t)size_of(path) == far + 2 * CHUNK + PAGE);
+    free(path);
+}
+
+/* --- a limited file ---------------------------------------------------------------------------------- */
+
+static char *
+open_limited(size_t chunks, bool keep_newest)
+{
+    sink.max_bytes = chunks * CHUNK;
+    sink.keep_newest = keep_newest;
+    return open_sink("t.fxt");
+}
+
+/* Reserve one, mark it, give it back. The offset, in chunks behind the first page. */
+static uint64_t
+use_chunk(uint64_t mark)
+{
+    struct rb_vm_trace_chunk chunk;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_true(chunk.words[0] == 0x2002 && chunk.words[CHUNK_WORDS - 512] == 0x2002); /* fresh */
+    put_preamble(chunk.words);
+    put_event(chunk.words + PREAMBLE);
+    put_string(chunk.words + PREAMBLE + 2, (unsigned)mark, 501);
+    assert_int_equal(chunk.offset % CHUNK, PAGE);
+    rb_vm_trace_sink_release(&sink, &chunk, 512);
+    return chunk.offset / CHUNK;
+}
+
+static void
+begin_ring(void)
+{
+    struct rb_vm_trace_chunk head;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &head));
+    put_preamble(head.words + 1);
+    put_event(head.words + 1 + PREAMBLE);
+    put_string(head.words + 12, 2, 500);
+    rb_vm_trace_sink_release(&sink, &head, 512);
+    rb_vm_trace_sink_begin_ring(&sink);
+}
+
+static void
+newest_chunks_are_kept_and_the_file_does_not_grow(void **state)
+{
+    (void)state;
+    char *path = open_limited(5, true);
+    begin_ring();
+    for (uint64_t i = 0; i < 23; i++) {
+        assert_int_equal(use_chunk(100 + i), i % 4);
+        assert_true(size_of(path) <= 5 * CHUNK);
+        struct trace *trace = trace_read(path);
+        assert_int_equal(trace->event_count, 1 + (i < 4 ? i + 1 : 4)); /* the first is that of the settings */
+        trace_free(trace);
+    }
+    assert_int_equal(sink.dropped.events, 19);
+    assert_int_equal(sink.dropped.exits, 0);
+    assert_int_equal(rb_vm_trace_sink_end(&sink), 0);
+    free(path);
+}
+
+static void
+chunk_that_is_in_use_is_not_used_again(void **state)
+{
+    (void)state;
+    free(open_limited(5, true));
+    begin_ring();
+    struct rb_vm_trace_chunk held;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &held));
+    held.words[1] = 0x5555;
+    for (uint64_t i = 0; i < 9; i++) assert_int_equal(use_chunk(100 + i), 1 + i % 3);
+    assert_true(held.words[1] == 0x5555);
+}
+
+static void
+refusal_because_all_chunks_are_in_use_is_no_error(void **state)
+{
+    (void)state;
+    free(open_limited(5, true));
+    begin_ring();
+    struct rb_vm_trace_chunk chunks[5];
+    for (int i = 0; i < 4; i++) assert_true(rb_vm_trace_sink_reserve(&sink, &chunks[i]));
+    assert_false(rb_vm_trace_sink_reserve(&sink, &chunks[4]));
+    assert_int_equal(sink.error, 0);
+    assert_true(sink.starved);
+    rb_vm_trace_sink_release(&sink, &chunks[2], 1);
+    assert_true(rb_vm_trace_sink_reserve(&sink, &chunks[4]));
+    assert_true(chunks[4].offset == PAGE + 2 * CHUNK);
+}
+
+static void
+oldest_chunks_are_kept_with_room_for_the_end(void **state)
+{
+    (void)state;
+    static const struct { size_t limit, before, at_the_end; } cases[] = { { 4, 3, 1 }, { 8, 7, 1 }, { 16, 14, 2 }, { 24, 21, 3 } };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char *path = open_limited(cases[i].limit, false);
+        struct rb_vm_trace_chunk chunk;
+        size_t count = 0;
+        while (rb_vm_trace_sink_reserve(&sink, &chunk)) count++;
+        assert_int_equal(count, cases[i].before);
+        assert_int_equal(sink.error, SINK_LIMIT);
+        assert_int_equal(rb_vm_trace_sink_end(&sink), 0);
+        for (count = 0; rb_vm_trace_sink_reserve(&sink, &chunk); ) count++;
+        assert_int_equal(count, cases[i].at_the_end);
+        assert_int_equal(sink.reason, SINK_LIMIT);
+        assert_true((size_t)size_of(path) == cases[i].limit * CHUNK);
+        rb_vm_trace_sink_close(&sink);
+        free(path);
+    }
+}
+
+static void
+chunk_that_was_cut_off_while_it_is_made_fresh_is_an_error(void **state)
+{
+    (void)state;
+    char *path = open_limited(4, true);
+    handle_faults();
+    begin_ring();
+    for (uint64_t i = 0; i < 3; i++) use_chunk(100 + i);
+    /* The look at the file comes first; make it pass. */
+    assert_int_equal(truncate(path, PAGE + 100), 0);
+    uint64_t size = sink.size;
+    sink.size = PAGE;
+    sink.max_bytes = CHUNK / 2;
+    assert_false(rb_vm_trace_sink_reserve(&sink, &faulting));
+    assert_int_equal(faults, 1);
+    assert_int_equal(sink.error, SINK_CUT);
+    sink.size = size;
+    free(path);
+}
+
 static void *
 reserve_and_release(void *argument)
 {
@@ -612,6 +967,20 @@ main(void)
         isolated_test(full_disk_is_an_error_and_the_file_stays_valid),
         isolated_test(disk_that_others_filled_is_an_error_and_the_size_stays),
         isolated_test(descriptor_that_became_another_file_is_never_touched),
+        isolated_test(chunk_that_was_cut_off_takes_words_that_go_nowhere),
+        isolated_test(address_outside_of_the_chunk_is_not_ours),
+        isolated_test(cut_is_seen_at_the_next_chunk),
+        isolated_test(removal_is_seen_at_the_next_chunk_and_at_the_end),
+        isolated_test(renamed_file_is_still_the_file),
+        isolated_test(write_into_a_file_that_was_just_cut_leaves_no_hole),
+        isolated_test(cut_file_is_mended_to_whole_records),
+        isolated_test(file_with_a_hole_is_mended_up_to_there),
+        isolated_test(chunks_past_4_gib_have_their_own_bytes),
+        isolated_test(newest_chunks_are_kept_and_the_file_does_not_grow),
+        isolated_test(chunk_that_is_in_use_is_not_used_again),
+        isolated_test(refusal_because_all_chunks_are_in_use_is_no_error),
+        isolated_test(oldest_chunks_are_kept_with_room_for_the_end),
+        isolated_test(chunk_that_was_cut_off_while_it_is_made_fresh_is_an_error),
         isolated_test(threads_get_chunks_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

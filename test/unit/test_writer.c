@@ -2,19 +2,16 @@
  * Records into chunks: what is in the file at every instant, and what happens when a chunk, a
  * table or the disk is full.
  */
-#define _GNU_SOURCE 1 /* REG_EFL */
 #include "harness.h"
 #include "validate.h"
+#include "watch.h"
 #include "writer.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 enum { CHUNK = 1 << 20, CHUNK_WORDS = CHUNK / 8, PAGE_WORDS = 512, LARGEST = 4095 };
@@ -269,62 +266,17 @@ record_of_more_than_4095_words_is_refused(void **state)
     trace_free(finish());
 }
 
-/*
- * Every single store: the chunk is made read-only, each store into it faults, is let through
- * alone by the processor's trap flag, and before and after it the chunk is decoded.
- */
-#if defined(__x86_64__) && defined(__linux__)
 static struct {
-    size_t stores;
     size_t records;   /* decoded last */
-    size_t strings;
-    bool off;
-} watch;
+} watched;
 
 static void
 watched_look(void)
 {
     struct trace now = look_at_counts();
-    if (now.record_count < watch.records) fail_msg("after store %zu a record is gone", watch.stores);
-    if (now.record_count > watch.records + 1) fail_msg("store %zu made %zu records", watch.stores, now.record_count - watch.records);
-    watch.records = now.record_count;
-    watch.strings = now.string_count;
-}
-
-static void
-on_store(int signal, siginfo_t *info, void *context)
-{
-    (void)signal;
-    char *at = info->si_addr, *from = (char *)writer.chunk.words;
-    if (at < from || at >= from + CHUNK) {
-        watch.off = true;
-        mprotect(writer.chunk.words, CHUNK, PROT_READ | PROT_WRITE);
-        fail_msg("a store at %p, outside of the chunk", (void *)at);
-    }
-    watch.stores++;
-    mprotect(writer.chunk.words, CHUNK, PROT_READ | PROT_WRITE);
-    ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] |= 0x100; /* trap behind the next instruction */
-}
-
-static void
-on_stored(int signal, siginfo_t *info, void *context)
-{
-    (void)signal, (void)info;
-    ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~0x100;
-    watched_look();
-    if (!watch.off) mprotect(writer.chunk.words, CHUNK, PROT_READ);
-}
-
-static void
-watch_stores(void)
-{
-    struct sigaction action = { .sa_sigaction = on_store, .sa_flags = SA_SIGINFO | SA_NODEFER };
-    sigaction(SIGSEGV, &action, NULL);
-    action.sa_sigaction = on_stored;
-    sigaction(SIGTRAP, &action, NULL);
-    struct trace now = look_at_counts();
-    watch.records = now.record_count;
-    assert_int_equal(mprotect(writer.chunk.words, CHUNK, PROT_READ), 0);
+    if (now.record_count < watched.records) fail_msg("a record is gone");
+    if (now.record_count > watched.records + 1) fail_msg("one store made %zu records", now.record_count - watched.records);
+    watched.records = now.record_count;
 }
 
 /* A large string record, of whose body only some words are stored: a copy would be a store a byte. */
@@ -333,29 +285,20 @@ put_large(size_t words, char letter)
 {
     uint64_t *record = writer_reserve(&writer, words);
     assert_non_null(record);
-    mprotect(writer.chunk.words, CHUNK, PROT_READ | PROT_WRITE);
+    watch_pause();
     memset(record + 1, letter, (words - 1) * 8);
-    mprotect(writer.chunk.words, CHUNK, PROT_READ);
+    watch_resume();
     for (size_t word = 1; word < words; word += words / 4 + 1) ((volatile uint64_t *)record)[word] = record[1];
     writer_publish(&writer, words, fxt_string_header(writer.next_string++, (words - 1) * 8));
-}
-
-static void
-unwatch_stores(void)
-{
-    watch.off = true;
-    mprotect(writer.chunk.words, CHUNK, PROT_READ | PROT_WRITE);
-    signal(SIGSEGV, SIG_DFL);
-    signal(SIGTRAP, SIG_DFL);
 }
 
 static void
 chunk_is_valid_after_every_single_store(void **state)
 {
     (void)state;
-    if (getenv("LD_PRELOAD") && strstr(getenv("LD_PRELOAD"), "valgrind")) skip_because("valgrind does not single-step");
     start();
-    watch_stores();
+    watched.records = look_at_counts().record_count;
+    watch_stores(writer.chunk.words, CHUNK, watched_look);
     unsigned thread;
     assert_true(rb_vm_trace_writer_name_thread(&writer, TID, 1, "main", 4, &thread));
     put_event(1);
@@ -374,21 +317,12 @@ chunk_is_valid_after_every_single_store(void **state)
     go_to(PAGE_WORDS * 17);
     put_large(PAGE_WORDS * 3, 'h');
     for (uint64_t ns = 4; ns < 30; ns++) put_event(ns);
-    unwatch_stores();
-    assert_true(watch.stores > 150);
+    assert_true(watch_end() > 150);
 
     struct trace *trace = finish();
     assert_int_equal(trace_count(trace, "trace", "site"), 29);
     trace_free(trace);
 }
-#else
-static void
-chunk_is_valid_after_every_single_store(void **state)
-{
-    (void)state;
-    skip_because("stores are single-stepped on x86-64 Linux only");
-}
-#endif
 
 /* --- chunks ---------------------------------------------------------------------------------------- */
 
