@@ -19,6 +19,8 @@ module Integration
   RUBY_OBJ = place("RUBY_OBJ", "obj")
   # A run that takes longer hangs, even on a machine that is slow and does other things.
   TIME_LIMIT = 300
+  # `make check-long`: the same tests, with more of everything.
+  LONG = !ENV["LONG"].to_s.empty?
   # Nothing of the user's or of bundler's, which the tests may run under.
   ENVIRONMENT = %w[RUBYOPT RUBYLIB GEM_HOME GEM_PATH BUNDLE_GEMFILE].to_h { |name| [name, nil] }
     .merge("LC_ALL" => "C.UTF-8").freeze

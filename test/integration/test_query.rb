@@ -1,6 +1,5 @@
 # The query that the event contract promises works as it stands, over the tool, and gives the right rows.
 require_relative "helper"
-require "csv"
 
 class TestQuery < Integration::Test
   QUERY = <<~SQL

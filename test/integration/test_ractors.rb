@@ -58,6 +58,66 @@ class TestRactors < Integration::Test
     assert_operator ids.size, :>, 1
   end
 
+  # Each ractor exits in a method of its own, a hundred times between two looks at its native thread. When both see the same, the
+  # hundred were there; otherwise they were on one of the two, or, rarely, moved about more than once.
+  LOOKING = <<~'RUBY'
+    Warning[:experimental] = false
+    ractors, exits = ARGV.map { |argument| Integer(argument) }
+    BIG = 2**62 - 1 # one more is no small integer
+    ractors.times do |i|
+      eval("def exit_#{i}(x) = x + 1\ndef hundred_#{i}(x)\n  i = 0\n  while i < 100\n    exit_#{i}(x)\n    i += 1\n  end\nend")
+      30.times { send("hundred_#{i}", 1) }
+    end
+    all = ractors.times.map do |n|
+      Ractor.new(n, exits) do |i, exits|
+        seen = Hash.new(0)
+        hundred = :"hundred_#{i}"
+        (exits / 100).times do |n|
+          before = Thread.current.native_thread_id
+          __send__(hundred, BIG)
+          after = Thread.current.native_thread_id
+          seen[before == after ? before : nil] += 100
+          GC.start if n % 300 == i
+          Array.new(50) { "garbage" }
+        end
+        [i, seen.to_a]
+      end
+    end.map(&:value)
+    all.each { |i, counts| counts.each { |tid, count| puts "#{i} #{tid.inspect} #{count}" } }
+  RUBY
+
+  [4, 16].each do |ractors|
+    define_method("test_#{ractors}_ractors_exit_100_000_times_each_while_the_gc_runs") do
+      exits = 100_000
+      result = trace(LOOKING, args: [ractors.to_s, exits.to_s], recorders: ractors + 1)
+      recorded = Hash.new { |hash, ractor| hash[ractor] = Hash.new(0) }
+      result.trace.exit_counts.each do |(reason, frame, tid, thread), count|
+        refute_empty thread.to_s, "thread #{tid} has no name"
+        recorded[frame[/\AObject#exit_(\d+) \(/, 1].to_i][tid] += count if reason == "FixnumAddOverflow"
+      end
+      seen = result.out.lines.map(&:split).group_by(&:first).transform_values { |lines| lines.to_h { |_, tid, count| [tid, count.to_i] } }
+      assert_equal ractors, seen.size
+      ractors.times do |i|
+        assert_equal exits, recorded[i].values.sum, "of ractor #{i}"
+        moving = seen.fetch(i.to_s).delete("nil").to_i
+        seen[i.to_s].each { |tid, count| assert_includes count..count + moving, recorded[i][tid.to_i], "ractor #{i} on thread #{tid}" }
+      end
+    end
+  end
+
+  # A trace's table of threads has 255 places; each ractor has a recorder of its own, which ends with it.
+  def test_hundreds_of_ractors_born_and_dead_are_all_counted
+    ractors = Integration::LONG ? 3000 : 400
+    result = trace(WORK + <<~RUBY, recorders: ractors + 1)
+      #{ractors}.times.each_slice(20) { |some| some.map { |n| Ractor.new { bar(25) } }.each(&:value) }
+      puts File.read("/proc/self/status")[/^VmHWM:\\s*(\\d+)/, 1]
+    RUBY
+    counts = result.trace.exit_counts.select { |(reason, _, _, thread), _| reason == "DirectiveInduced" && thread != "main" }
+    assert_equal 25 * ractors, counts.values.sum
+    assert_empty counts.keys.select { |_, _, _, thread| thread.to_s.empty? }
+    assert_operator result.out.to_i, :<, 2_000_000, "KiB: what dead ractors recorded with is freed"
+  end
+
   def test_ractors_that_come_and_go_are_all_counted
     script = WORK + <<~'RUBY'
       40.times { |n| Ractor.new { bar(25) }.value }

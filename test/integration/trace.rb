@@ -1,4 +1,5 @@
 # One trace, read through the tool, and the one validator that every trace of every test goes through.
+require "csv"
 require "json"
 require "open3"
 require_relative "jit"
@@ -49,6 +50,13 @@ class Trace
     reason ? found.select { |site| site["reason"] == Integration.jit(reason) } : found
   end
 
+  # How many exits of each [reason, innermost frame, native thread id, thread name]. Counted by the tool, for traces of any length.
+  def exit_counts
+    sql = "SELECT s.name, a.display_value, t.tid, t.name, COUNT(*) FROM slice s JOIN args a ON a.arg_set_id = s.arg_set_id AND a.key = '0' " \
+          "JOIN thread_track k ON s.track_id = k.id JOIN thread t USING (utid) WHERE s.category LIKE '%_exit' GROUP BY 1, 2, 3, 4"
+    CSV.parse(tool("query", sql)).drop(1).to_h { |reason, frame, tid, thread, count| [[reason, frame, tid.to_i, thread], count.to_i] }
+  end
+
   # Labels of an event's frames as they stand in "0" to "9"; the innermost first.
   def self.named_frames(event) = FRAMES.filter_map { |key| event["args"][key] }
 
@@ -86,8 +94,8 @@ class Trace
 
   def bad(what) = raise(Invalid, "#{@path}: #{what}")
 
-  def tool(command)
-    out, err, status = Open3.capture3(TOOL, command, @path)
+  def tool(command, *arguments)
+    out, err, status = Open3.capture3(TOOL, command, @path, *arguments)
     unless status.success? && err.empty?
       bad("vm-trace #{command}: status #{status.exitstatus || status}\n#{err.lines.first(10).join}")
     end
