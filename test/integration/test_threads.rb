@@ -89,4 +89,97 @@ class TestThreads < Integration::Test
     labels = events.map { |event| Trace.frames(event).first.map { |label| label[/\A.*(?= \()/] } }.uniq
     assert_equal [["Object#foo", "block (2 levels) in Object#in_fiber", "Integer#times", "block in Object#in_fiber"]], labels
   end
+
+  # Exits of all threads and fibers of a ractor are counted down together.
+  def assert_exactly_one_in(rate, result)
+    summary = result.trace.summary
+    assert_equal summary["exits"] / rate, summary["sampled"]
+    assert_equal summary["sampled"], result.trace.exit_counts.values.sum
+    assert_equal Integer(result.out.lines.last), result.trace.sites("FixnumAddOverflow").sum { |site| site["hits"] }
+  end
+
+  WARM = "def foo(x) = x + 1\nBIG = 2**62 - 1\n60.times { foo(1) }\n"
+
+  THREADS = <<~'RUBY'
+    threads = 300.times.map do |n|
+      Thread.new do
+        Thread.current.name = "t#{n}"
+        200.times { |i| foo(BIG); Thread.pass if i % 50 == n % 50; Thread.current.name = "t#{n} late" if i == 99 }
+      end
+    end
+    threads.each(&:join)
+    puts 300 * 200
+  RUBY
+
+  [1, 7, 97].each do |rate|
+    define_method("test_one_exit_in_#{rate}_of_300_threads_is_recorded") do
+      result = trace(WARM + THREADS, "--zjit-trace-exits-sample-rate=#{rate}")
+      assert_exactly_one_in rate, result
+    end
+  end
+
+  def test_exits_before_and_after_a_rename_have_the_name_of_their_time
+    result = trace(WARM + THREADS)
+    by_name = result.trace.exits("FixnumAddOverflow").map { |event| event["thread"] }.tally
+    300.times { |n| assert_equal [100, 100], by_name.values_at("t#{n}", "t#{n} late"), "thread #{n}" }
+  end
+
+  # Ruby threads that share native ones: the name of an event's thread is that of the native one, whichever Ruby thread ran there.
+  [1, 7].each do |rate|
+    define_method("test_one_exit_in_#{rate}_of_200_m_n_threads_is_recorded") do
+      result = trace(WARM + <<~'RUBY', "--zjit-trace-exits-sample-rate=#{rate}", env: { "RUBY_MN_THREADS" => "1" })
+        threads = 200.times.map { |n| Thread.new { 100.times { |i| foo(BIG); i % 25 == 0 ? sleep(0.0001) : Thread.pass } } }
+        threads.each(&:join)
+        puts 200 * 100
+      RUBY
+      assert_exactly_one_in rate, result
+      assert_empty result.trace.exit_counts.keys.select { |_, _, _, name| name.to_s.empty? }
+    end
+  end
+
+  [1, 97].each do |rate|
+    define_method("test_one_exit_in_#{rate}_of_ten_thousand_fibers_is_recorded") do
+      result = trace(WARM + <<~'RUBY', "--zjit-trace-exits-sample-rate=#{rate}")
+        # Many alive at once, each entered again and again.
+        20.times do
+          fibers = 500.times.map { Fiber.new { 10.times { foo(BIG); Fiber.yield } } }
+          10.times { fibers.each(&:resume) }
+        end
+        puts 20 * 500 * 10
+      RUBY
+      assert_exactly_one_in rate, result
+      assert_equal [result.pid], result.trace.exit_counts.keys.map { |_, _, tid, _| tid }.uniq
+    end
+  end
+
+  def test_fibers_of_several_threads_exit_on_the_thread_that_runs_them
+    result = trace(WARM + <<~'RUBY', "--zjit-trace-exits-sample-rate=3")
+      threads = 8.times.map do |n|
+        Thread.new do
+          Thread.current.name = "runs #{n}"
+          fibers = 50.times.map { Fiber.new { loop { foo(BIG); Fiber.yield } } }
+          20.times { fibers.each(&:resume); Thread.pass }
+        end
+      end
+      threads.each(&:join)
+      puts 8 * 50 * 20
+    RUBY
+    assert_exactly_one_in 3, result
+    names = result.trace.exit_counts.keys.select { |reason, *| reason == "FixnumAddOverflow" }.map(&:last).uniq
+    assert_equal 8.times.map { |n| "runs #{n}" }, names.sort
+  end
+
+  # A scheduler runs fibers where the program waits.
+  def test_exits_under_a_fiber_scheduler_are_sampled_exactly
+    scheduler = File.join(Integration::RUBY_SRC, "test", "fiber", "scheduler.rb")
+    result = trace(WARM + <<~RUBY, "--zjit-trace-exits-sample-rate=7", args: [scheduler])
+      require ARGV[0]
+      Thread.new do
+        Fiber.set_scheduler(Scheduler.new)
+        100.times { |n| Fiber.schedule { 20.times { foo(BIG); sleep 0.0001 } } }
+      end.join
+      puts 100 * 20
+    RUBY
+    assert_exactly_one_in 7, result
+  end
 end
