@@ -26,7 +26,7 @@ class TestBenchmarks < Integration::Test
       assert_predicate traced.status, :success?, traced.err
       assert traced.out == untraced.out, "its output differs traced"
       assert_equal untraced.err, traced.own_err
-      assert_match(/ZJIT: wrote \d+ of \d+ exits, \d+ events to \S+, nothing lost\n\z/, traced.err)
+      assert_match(/#{jit("ZJIT")}: wrote \d+ of \d+ exits, \d+ events to \S+, nothing lost\n\z/, traced.err)
       validate_all(traced)
     end
   end

@@ -14,7 +14,7 @@ class TestFile < Integration::Test
   def setup
     super
     @dir = scratch_dir
-    File.write(File.join(@dir, "script.rb"), SCRIPT)
+    File.write(File.join(@dir, "script.rb"), jit(SCRIPT))
     @command = [Integration::RUBY, "--disable=gems"]
   end
 
@@ -32,7 +32,7 @@ class TestFile < Integration::Test
 
   def run_to(name, env: {})
     result = run_in(@dir, *FLAGS, *("--zjit-trace-file=#{name}" if name), "script.rb", env: env, command: @command)
-    assert_equal [7, "done\n", "warned\n"], [result.status.exitstatus, result.out, result.own_err.sub(/\AZJIT: can't trace .*\n/, "")]
+    assert_equal [7, "done\n", "warned\n"], [result.status.exitstatus, result.out, result.own_err.sub(/\A#{jit("ZJIT")}: can't trace .*\n/, "")]
     result
   end
 
@@ -47,7 +47,7 @@ class TestFile < Integration::Test
   def assert_untraced(name, why)
     before = Dir.children(@dir)
     result = run_to(name)
-    assert_equal ["ZJIT: can't trace to #{File.expand_path(name, @dir)}: #{why}; running untraced\n"], result.err.lines.grep(/ZJIT/)
+    assert_equal [jit("ZJIT: can't trace to #{File.expand_path(name, @dir)}: #{why}; running untraced\n")], result.err.lines.grep(/JIT/)
     assert_empty Dir.children(@dir) - before - %w[.out .err]
   end
 
@@ -74,7 +74,7 @@ class TestFile < Integration::Test
   def test_the_default_is_in_tmp_and_named_by_the_pid
     result = run_to(nil)
     file = "/tmp/perfetto-#{result.pid}.fxt"
-    assert_includes result.err, "ZJIT: tracing to #{file}\n"
+    assert_includes result.err, jit("ZJIT: tracing to #{file}\n")
     assert_operator validated(Trace.new(file)).exits.size, :>, 0
   ensure
     FileUtils.rm_f(file) if file
@@ -157,7 +157,7 @@ class TestFile < Integration::Test
   # The limit is seen before a write past it would raise SIGXFSZ.
   def test_a_limit_of_the_files_size_stops_the_trace_and_not_the_program
     result = limited(fsize: 3 << 20, exits: 100_000)
-    assert_match(/ZJIT: wrote \d+ of 100000 exits, \d+ events to \S+\/t\.fxt, \d+ events lost \(File too large\)\n\z/, result.err)
+    assert_match(/#{jit("ZJIT")}: wrote \d+ of 100000 exits, \d+ events to \S+\/t\.fxt, \d+ events lost \(File too large\)\n\z/, result.err)
     trace = Trace.new(path("t.fxt")).validate
     summary = trace.summary
     assert_equal 100_000, summary["exits"]
@@ -186,7 +186,7 @@ class TestFile < Integration::Test
       end
       puts "done"
     RUBY
-    File.write(path("limited.rb"), script)
+    File.write(path("limited.rb"), jit(script))
     result = run_in(@dir, *FLAGS, "--zjit-trace-file=t.fxt", "limited.rb")
     assert_predicate result.status, :success?, "#{result.status} #{result.err}"
     assert_equal "done\n", result.out

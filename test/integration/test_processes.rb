@@ -145,7 +145,7 @@ class TestProcesses < Integration::Test
   def test_sigkill_in_the_middle_loses_nothing_that_was_written
     6.times do |round|
       dir = scratch_dir
-      File.write(File.join(dir, "script.rb"), FOO + <<~'RUBY')
+      File.write(File.join(dir, "script.rb"), jit(FOO) + <<~'RUBY')
         n = 0
         loop do
           foo
@@ -155,8 +155,8 @@ class TestProcesses < Integration::Test
         end
       RUBY
       out = File.join(dir, "out")
-      pid = Process.spawn(Integration::ENVIRONMENT, Integration::RUBY, "--disable=gems", "--zjit-call-threshold=2", "--zjit-trace-exits",
-                          "--zjit-trace-compiles", "--zjit-trace-file=t.fxt", "script.rb", chdir: dir, out: out, err: File::NULL)
+      flags = %w[--zjit-call-threshold=2 --zjit-trace-exits --zjit-trace-compiles --zjit-trace-file=t.fxt].map { |flag| jit(flag) }
+      pid = Process.spawn(Integration::ENVIRONMENT, Integration::RUBY, "--disable=gems", *flags, "script.rb", chdir: dir, out: out, err: File::NULL)
       sleep 0.01 until File.size?(out) && File.size(out) > 1500 * round
       Process.kill(:KILL, pid)
       Process.wait(pid)
