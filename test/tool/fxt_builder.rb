@@ -124,14 +124,14 @@ class FxtBuilder
     record(7, type << 16 | name_ref << 24 | encoded.size << 40, [id].pack("Q<") + inline(name) + encoded.join)
   end
 
-  # One provider, one thread (index 1) of process 42: what most tests begin with.
-  def self.simple
+  # One provider, one thread (index 1) of a process: what most tests begin with.
+  def self.simple(pid: 42)
     builder = new
     builder.provider(1, "test")
     builder.init
-    builder.thread(1, 42, 43)
-    builder.process_name(42, "ruby")
-    builder.thread_name(42, 43, "main")
+    builder.thread(1, pid, pid + 1)
+    builder.process_name(pid, "ruby")
+    builder.thread_name(pid, pid + 1, "main")
     yield builder if block_given?
     builder
   end
@@ -143,11 +143,12 @@ class OurTrace
   attr_accessor :settings, :exits, :sites, :losses, :summary, :spans, :extra
   attr_reader :offsets
 
-  def initialize(rate: 1, fallback_rate: nil)
+  def initialize(rate: 1, fallback_rate: nil, pid: 42)
+    @pid = pid
     weight = rate > 1 ? { "weight" => [:uint32, rate] } : {}
     @settings = {
       "ruby" => "ruby 4.1.0dev (2026-08-22) +ZJIT [x86_64-linux]", "base" => "81cefb5c9d", "jit" => "ZJIT",
-      "command" => "ruby --zjit-trace-exits app.rb", "pid" => [:uint32, 42], "exit_rate" => [:uint64, rate],
+      "command" => "ruby --zjit-trace-exits app.rb", "pid" => [:uint32, pid], "exit_rate" => [:uint64, rate],
     }
     @settings["fallback_rate"] = [:uint64, fallback_rate] if fallback_rate
     @exits = [
@@ -197,8 +198,8 @@ class OurTrace
 
   # offsets holds the place of each event afterwards, by the objects that were given.
   def build
-    FxtBuilder.simple do |b|
-      b.thread(2, 42, 44)
+    FxtBuilder.simple(pid: @pid) do |b|
+      b.thread(2, @pid, @pid + 2)
       all = [{ type: :instant, cat: "trace", name: "settings", ts: 1000, args: @settings }]
       all.concat((@exits + @spans).sort_by.with_index { |e, i| [e[:ts], i] }, @losses, @sites, @extra)
       if @summary
@@ -208,8 +209,8 @@ class OurTrace
         if e[:new_chunk]
           b.provider(1, "test")
           b.init
-          b.thread(1, 42, 43)
-          b.thread(2, 42, 44)
+          b.thread(1, @pid, @pid + 1)
+          b.thread(2, @pid, @pid + 2)
         end
         @offsets[e.equal?(all.last) && @summary ? :summary : e] =
           b.event(e[:type], e[:cat], e[:name], ts: e[:ts], args: e[:args], extra: e[:extra] || [], thread: e[:thread] || 1)

@@ -87,14 +87,14 @@ class TestCheckContract < Minitest::Test
       @at = b.event(:instant, "trace", "settings", ts: 1000, args: trace.settings)
     end
     result = check(builder)
-    assert_match(/\Avm-trace: F: offset #{@at}: trace settings is not the first event of the file\n/, result.err)
+    assert_match(/\Avm-trace: F: offset #{@at}: trace settings is not the first event of its process\n/, result.err)
   end
 
   def test_summary_without_settings
     builder = FxtBuilder.simple do |b|
       @at = b.event(:instant, "trace", "summary", ts: 1, args: { "exits" => 0, "events" => 0, "lost" => 0 })
     end
-    assert_fault(@at, "the file has no trace settings before its summary", builder)
+    assert_fault(@at, "its process has no trace settings before this summary", builder)
   end
 
   def test_event_earlier_than_settings
@@ -303,5 +303,24 @@ class TestCheckContract < Minitest::Test
       trace.summary = nil
       assert_fault(trace.tap(&:build).offsets.fetch(trace.losses[0]), "trace loss lacks its argument #{key}", trace.build)
     end
+  end
+
+  # --- several processes in one file ---
+
+  def test_each_process_has_its_own_settings_and_summary
+    assert_fine OurTrace.new(pid: 100).build.bytes + OurTrace.new(pid: 200, rate: 97).build.bytes
+  end
+
+  def test_counts_of_each_process_are_compared_with_its_own_summary
+    second = OurTrace.new(pid: 200)
+    second.summary[:args] = second.summary_args.merge("exits" => [:uint64, 99])
+    first = OurTrace.new(pid: 100).build.bytes
+    bytes = first + second.build.bytes
+    assert_fault first.size + second.offsets[:summary], "trace summary says exits: 99, but hits of the sites add up to: 3", bytes
+  end
+
+  def test_a_process_without_settings_is_not_held_to_those_of_another
+    other = FxtBuilder.simple(pid: 200) { |b| b.event(:instant, "unheard of", "n", ts: 1) }
+    assert_fine OurTrace.new(pid: 100).build.bytes + other.bytes
   end
 end

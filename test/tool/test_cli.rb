@@ -14,7 +14,7 @@ class TestCli < Minitest::Test
   def test_help_lists_commands_and_statuses
     [%w[--help], %w[-h], %w[help]].each do |args|
       result = tool(*args)
-      assert_match(/^  check .*\n  summary .*\n  dump .*\n  query /, result.out)
+      assert_match(/^  report .*\n  info .*\n  check .*\n  dump .*\n  query /, result.out)
       assert_match(/^Exit status: 0 .*; 1 .*; 2 .*;\s3 .*;\s4 /m, result.out)
       assert_empty result.err
       assert_equal 0, result.status
@@ -22,7 +22,7 @@ class TestCli < Minitest::Test
   end
 
   def test_every_command_has_help
-    %w[check summary dump query].each do |command|
+    %w[report info check dump query].each do |command|
       result = tool(command, "--help")
       assert_match(/\AUsage: vm-trace #{command} /, result.out)
       assert_match(/^Exit status: /, result.out)
@@ -32,7 +32,7 @@ class TestCli < Minitest::Test
   end
 
   def test_help_fits_90_columns
-    [%w[--help], %w[check --help], %w[summary --help], %w[dump --help], %w[query --help]].each do |args|
+    [%w[--help], %w[report --help], %w[info --help], %w[check --help], %w[dump --help], %w[query --help]].each do |args|
       long = tool(*args).out.lines.select { |line| line.chomp.size > 90 }
       assert_empty long
     end
@@ -43,17 +43,21 @@ class TestCli < Minitest::Test
   end
 
   def test_unknown_command_suggests_the_nearest
-    result = tool("summray", "x")
-    assert_equal "vm-trace: unknown command summray; did you mean summary?\n", result.err
+    result = tool("reprot", "x")
+    assert_equal "vm-trace: unknown command reprot; did you mean report?\n", result.err
     assert_equal 2, result.status
     assert_equal "vm-trace: unknown command frobnicate; vm-trace --help lists them\n", tool("frobnicate").err
   end
 
   def test_wrong_usage
     { %w[check] => /check needs a file to read/, %w[check --frob x] => /unrecognized option '--frob'/,
-      %w[summary --top x f] => /--top takes a number from 1 to \d+, not x/, %w[summary --top 0 f] => /not 0/,
-      %w[summary --top=-1 f] => /not -1/, %w[summary -n 99999999999999999999 f] => /not 9+/,
-      %w[check --top 3 f] => /unrecognized option '--top'/, %w[check --memory 0 f] => /--memory takes a number/ }.each do |args, message|
+      %w[report --top x f] => /--top takes a number from 1 to \d+, not x/, %w[report --top 0 f] => /not 0/,
+      %w[report --top=-1 f] => /not -1/, %w[report -n 99999999999999999999 f] => /not 9+/,
+      %w[check --top 3 f] => /unrecognized option '--top'/, %w[check --memory 0 f] => /--memory takes a number/,
+      %w[report --since x f] => /--since takes a time such as 1\.5, 20ms or 300us, not x/, %w[report --since=-1 f] => /not -1/,
+      %w[report --until 5h f] => /not 5h/, %w[report --until inf f] => /not inf/, %w[report --until 1e3 f] => /not 1e3/,
+      %w[report --until= f] => /takes a time/, %w[report --until 99999999999 f] => /not 9+/,
+      %w[report --format xml f] => /--format takes text, json, markdown or csv, not xml/ }.each do |args, message|
       result = tool(*args)
       assert_match(/\Avm-trace: /, result.err, args.inspect)
       assert_match(message, result.err)
@@ -65,7 +69,7 @@ class TestCli < Minitest::Test
   def test_output_that_cannot_be_written
     skip "no /dev/full here" unless File.exist?("/dev/full")
     with_file(OurTrace.new.build) do |path|
-      %w[check summary dump].each do |command|
+      %w[report info check dump].each do |command|
         system(TOOL, command, path, out: "/dev/full", err: "#{path}.err")
         assert_equal 3, $?.exitstatus, command
         assert_equal "vm-trace: cannot write to standard output: No space left on device\n", File.read("#{path}.err")
@@ -75,7 +79,8 @@ class TestCli < Minitest::Test
 
   def test_man_page_names_every_command_and_option
     man = File.read(File.join(ROOT, "tools/vm-trace/vm-trace.1"))
-    (%w[check summary dump query].map { |c| "Cm #{c}" } + %w[top max-faults memory help version].map { |o| "-#{o}" }).each do |word|
+    (%w[report info check dump query].map { |c| "Cm #{c}" } +
+      %w[top since until reason method thread format max-faults memory help version].map { |o| "-#{o}" }).each do |word|
       assert_includes man, word
     end
   end

@@ -64,7 +64,7 @@ class TestFuzz < Minitest::Test
     random = Random.new(SEED)
     Dir.mktmpdir do |dir|
       tool, query = sanitized_tool(dir)
-      commands = %w[check summary dump] + (query ? %w[query] : [])
+      commands = %w[check report dump] + (query ? %w[query] : [])
       COUNT.fdiv(BATCH).ceil.times do |batch|
         paths = Array.new(BATCH) do |i|
           bytes = seeds[random.rand(seeds.size)]

@@ -1,4 +1,4 @@
-# The traces in test/traces/: what check says of them, and the whole screen that summary prints, against kept text.
+# The traces in test/traces/: what check says of them, and what report and info print in every format, against kept text.
 # UPDATE=1 writes that text again; read the difference before it is committed.
 require_relative "tool_helper"
 require_relative "../traces/make"
@@ -6,19 +6,35 @@ require_relative "../traces/make"
 class TestTraces < Minitest::Test
   include ToolHelper
 
+  FORMATS = { "text" => "txt", "json" => "json", "markdown" => "md", "csv" => "csv" }.freeze
+
+  def assert_kept(kept, *command)
+    kept = File.join(TRACES, kept)
+    text = Dir.chdir(TRACES) { tool(*command).out }
+    File.write(kept, text) if ENV["UPDATE"]
+    assert_equal File.read(kept), text, command.join(" ")
+  end
+
   def test_files_are_what_make_rb_makes
     Traces.all.each do |name|
       assert_equal Traces.public_send(name).bytes, File.binread(File.join(TRACES, "#{name}.fxt")), "run test/traces/make.rb"
     end
   end
 
-  def test_summaries
-    Traces.all.each do |name|
-      text = Dir.chdir(TRACES) { tool("summary", "#{name}.fxt").out }
-      kept = File.join(TRACES, "#{name}.summary.txt")
-      File.write(kept, text) if ENV["UPDATE"]
-      assert_equal File.read(kept), text, name.to_s
+  def test_reports
+    Traces.all.each { |name| assert_kept("#{name}.report.txt", "report", "#{name}.fxt") }
+  end
+
+  def test_report_in_every_format
+    FORMATS.each do |format, suffix|
+      assert_kept("exits.report.#{suffix}", "report", "--format=#{format}", "exits.fxt")
+      assert_kept("processes.top-2.report.#{suffix}", "report", "--format=#{format}", "--top=2", "processes.fxt")
     end
+  end
+
+  def test_info
+    assert_kept("processes.info.txt", "info", "processes.fxt")
+    assert_kept("killed.info.json", "info", "--format=json", "killed.fxt")
   end
 
   def test_check_finds_no_fault

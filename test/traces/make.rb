@@ -48,6 +48,41 @@ module Traces
     end
   end
 
+  # Three processes in one file, as `vm-trace merge` joins them: every exit recorded, one in 97, and one that was killed.
+  def self.processes
+    killed = OurTrace.new(pid: 300, rate: 5)
+    killed.summary = nil
+    killed.sites = []
+    builder = OurTrace.new(pid: 100).build
+    [OurTrace.new(pid: 200, rate: 97), killed].each { |trace| builder.raw(trace.build.bytes) }
+    builder
+  end
+
+  # Half a second in which one place goes on exiting after two recompilations, another at the limit, a third stops.
+  def self.loops
+    trace = OurTrace.new
+    trace.exits = []
+    trace.spans = []
+    add = lambda do |at_ms, reason, frame, version, outcome|
+      trace.exits << trace.exit_event("recompile_exit", reason, at_ms * 1_000_000, frame, "opt_send_without_block",
+                                      "version" => [:uint32, version], "outcome" => outcome)
+    end
+    40.times { |i| add[1 + i, "GuardType(Fixnum)", "Foo#bar (/app/foo.rb:3)", 1, i == 39 ? "invalidated" : "profiling"] }
+    60.times { |i| add[100 + i, "GuardType(Float)", "Foo#bar (/app/foo.rb:3)", 2, i == 59 ? "invalidated" : "profiling"] }
+    300.times { |i| add[200 + i, "GuardType(String)", "Foo#bar (/app/foo.rb:3)", 3, "version_limit"] }
+    100.times { |i| add[400 + i, "NoProfileSend", "Foo#baz (/app/foo.rb:9)", 2, "version_limit"] }
+    9.times { |i| add[50 + i, "NoProfileSend", "Foo#fine (/app/foo.rb:20)", 1, i == 8 ? "invalidated" : "profiling"] }
+    places = trace.exits.group_by { |exit| [exit[:name], exit[:args]["0"], exit[:args]["version"]] }
+    trace.sites = places.map do |(reason, frame, version), exits|
+      trace.site("recompile_exit", reason, frame, "opt_send_without_block", exits.size).tap do |site|
+        site[:ts] = 510_000_000
+        site[:args]["version"] = version
+      end
+    end
+    trace.summary[:ts] = 520_000_000
+    trace.build
+  end
+
   def self.all = singleton_methods(false).sort - [:all]
 end
 

@@ -19,7 +19,8 @@ struct command {
 };
 
 extern const struct command command_check;
-extern const struct command command_summary;
+extern const struct command command_report;
+extern const struct command command_info;
 extern const struct command command_dump;
 extern const struct command command_query;
 extern const struct command command_export;

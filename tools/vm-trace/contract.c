@@ -8,7 +8,7 @@
 #include "words.h"
 #include "xalloc.h"
 
-enum { CLOCKS_MAX = 256 * 1024 };
+enum { CLOCKS_MAX = 256 * 1024, PROCESSES_MAX = 16 * 1024 };
 
 /* The last times of one thread within one provider. Three of them: an exit that may recompile carries the time before the JIT
  * acted on it, and is written after the spans and the sites' counts that come of that action. */
@@ -18,8 +18,8 @@ struct clocks {
     int64_t last_ns[CLOCKS];
 };
 
-struct contract {
-    struct reader *reader;
+/* What one process of the file says of itself, and what was found of it. */
+struct process {
     bool ours;
     bool said_late; /* that settings are not first */
     bool summarized;
@@ -42,6 +42,15 @@ struct contract {
     uint64_t losses; /* sum of loss events */
     bool has_exits, has_fallbacks, has_events, has_sampled, has_sites, has_lost;
     uint64_t summary_exits, summary_fallbacks, summary_events, summary_sampled, summary_sites, summary_lost;
+};
+
+struct contract {
+    struct reader *reader;
+
+    struct map process_of_pid;
+    struct process *processes;
+    uint32_t process_count;
+    uint32_t process_capacity;
 
     struct map clock_of_thread;
     struct clocks *clocks;
@@ -54,7 +63,6 @@ contract_new(struct reader *reader)
 {
     struct contract *contract = xcalloc(1, sizeof *contract);
     contract->reader = reader;
-    contract->rates[0] = contract->rates[1] = 1;
     return contract;
 }
 
@@ -62,6 +70,8 @@ void
 contract_free(struct contract *contract)
 {
     if (contract == NULL) return;
+    map_free(&contract->process_of_pid);
+    free(contract->processes);
     map_free(&contract->clock_of_thread);
     free(contract->clocks);
     free(contract);
@@ -70,7 +80,26 @@ contract_free(struct contract *contract)
 bool
 contract_ended(const struct contract *contract)
 {
-    return contract->ours && contract->summarized;
+    uint32_t ours = 0, summarized = 0;
+    for (uint32_t i = 0; i < contract->process_count; i++) {
+        ours += contract->processes[i].ours;
+        summarized += contract->processes[i].summarized;
+    }
+    return ours > 0 && summarized == ours;
+}
+
+/* NULL when there are too many. */
+static struct process *
+process_of(struct contract *contract, uint32_t pid)
+{
+    uint32_t index = map_get(&contract->process_of_pid, pid);
+    if (index != MAP_NONE) return &contract->processes[index];
+    if (contract->process_count == PROCESSES_MAX) return NULL;
+    make_room(contract->processes, contract->process_count, contract->process_capacity);
+    map_set(&contract->process_of_pid, pid, contract->process_count);
+    struct process *process = &contract->processes[contract->process_count++];
+    *process = (struct process){.rates = {1, 1}};
+    return process;
 }
 
 #define FAULT(contract, event, ...) reader_fault((contract)->reader, FXT_FAULT_CONTRACT, (event)->offset, __VA_ARGS__)
@@ -207,39 +236,39 @@ check_outcome(struct contract *contract, const struct fxt_event *event)
 }
 
 static void
-check_exit(struct contract *contract, const struct fxt_event *event)
+check_exit(struct contract *contract, struct process *process, const struct fxt_event *event)
 {
     uint64_t version;
     bool fallback = event->category.id == WORD_FALLBACK;
     check_backtrace(contract, event);
     require_string(contract, event, WORD_INSN);
     require_uint(contract, event, WORD_VERSION, &version);
-    check_weight(contract, event, contract->rates[fallback]);
+    check_weight(contract, event, process->rates[fallback]);
     check_outcome(contract, event);
-    contract->recorded_exits += !fallback;
+    process->recorded_exits += !fallback;
 }
 
 /* --- events of category trace -------------------------------------------------------- */
 
 static void
-read_settings(struct contract *contract, const struct fxt_event *event)
+read_settings(struct contract *contract, struct process *process, const struct fxt_event *event)
 {
-    if (contract->settings++ == 0) {
-        contract->settings_ns = event->ts_ns;
-        if (contract->events > 0 && !contract->said_late) {
-            contract->said_late = true;
-            FAULT(contract, event, "trace settings is not the first event of the file");
+    if (process->settings++ == 0) {
+        process->settings_ns = event->ts_ns;
+        if (process->events > 0 && !process->said_late) {
+            process->said_late = true;
+            FAULT(contract, event, "trace settings is not the first event of its process");
         }
     }
     static const uint32_t words[2] = {WORD_EXIT_RATE, WORD_FALLBACK_RATE};
     for (unsigned i = 0; i < 2; i++) {
         uint64_t rate;
-        if (optional_uint(contract, event, words[i], &rate)) contract->rates[i] = rate;
+        if (optional_uint(contract, event, words[i], &rate)) process->rates[i] = rate;
     }
 }
 
 static void
-check_site(struct contract *contract, const struct fxt_event *event)
+check_site(struct contract *contract, struct process *process, const struct fxt_event *event)
 {
     uint64_t hits = 0, sampled = 0, version;
     require_string(contract, event, WORD_REASON);
@@ -247,7 +276,7 @@ check_site(struct contract *contract, const struct fxt_event *event)
     require_string(contract, event, WORD_INSN);
     require_string(contract, event, WORD_LOCATION);
     require_uint(contract, event, WORD_VERSION, &version);
-    contract->sites++;
+    process->sites++;
     bool counted = require_uint(contract, event, WORD_HITS, &hits);
     if (counted && optional_uint(contract, event, WORD_SAMPLED, &sampled) && sampled > hits) {
         FAULT(contract, event, "trace site: %" PRIu64 " sampled of %" PRIu64 " hits", sampled, hits);
@@ -256,42 +285,42 @@ check_site(struct contract *contract, const struct fxt_event *event)
     if (kind == NULL || kind->type != FXT_ARG_STRING) return;
     switch (kind->string.id) {
       case WORD_SIDE_EXIT:
-      case WORD_RECOMPILE_EXIT: contract->site_exits += hits; return;
-      case WORD_FALLBACK: contract->site_fallbacks += hits; return;
+      case WORD_RECOMPILE_EXIT: process->site_exits += hits; return;
+      case WORD_FALLBACK: process->site_fallbacks += hits; return;
     }
     char text[64];
     FAULT(contract, event, "trace site has the unknown kind %s", escape_into(text, sizeof text, kind->string));
 }
 
 static void
-read_summary(struct contract *contract, const struct fxt_event *event)
+read_summary(struct contract *contract, struct process *process, const struct fxt_event *event)
 {
-    if (contract->summarized) {
-        FAULT(contract, event, "a second trace summary; the first is at offset %" PRIu64, contract->summary_offset);
+    if (process->summarized) {
+        FAULT(contract, event, "a second trace summary; the first is at offset %" PRIu64, process->summary_offset);
         return;
     }
-    contract->summarized = true;
-    contract->summary_ns = event->ts_ns;
-    contract->summary_offset = event->offset;
-    contract->has_exits = require_uint(contract, event, WORD_EXITS, &contract->summary_exits);
-    contract->has_events = require_uint(contract, event, WORD_EVENTS, &contract->summary_events);
-    contract->has_lost = require_uint(contract, event, WORD_LOST, &contract->summary_lost);
-    contract->has_fallbacks = optional_uint(contract, event, WORD_FALLBACKS, &contract->summary_fallbacks);
-    contract->has_sampled = optional_uint(contract, event, WORD_SAMPLED, &contract->summary_sampled);
-    contract->has_sites = optional_uint(contract, event, WORD_SITES, &contract->summary_sites);
+    process->summarized = true;
+    process->summary_ns = event->ts_ns;
+    process->summary_offset = event->offset;
+    process->has_exits = require_uint(contract, event, WORD_EXITS, &process->summary_exits);
+    process->has_events = require_uint(contract, event, WORD_EVENTS, &process->summary_events);
+    process->has_lost = require_uint(contract, event, WORD_LOST, &process->summary_lost);
+    process->has_fallbacks = optional_uint(contract, event, WORD_FALLBACKS, &process->summary_fallbacks);
+    process->has_sampled = optional_uint(contract, event, WORD_SAMPLED, &process->summary_sampled);
+    process->has_sites = optional_uint(contract, event, WORD_SITES, &process->summary_sites);
 }
 
 static void
-check_trace_event(struct contract *contract, const struct fxt_event *event)
+check_trace_event(struct contract *contract, struct process *process, const struct fxt_event *event)
 {
     uint64_t lost;
     switch (event->name.id) {
-      case WORD_SETTINGS: read_settings(contract, event); break;
-      case WORD_SITE: check_site(contract, event); break;
-      case WORD_SUMMARY: read_summary(contract, event); break;
+      case WORD_SETTINGS: read_settings(contract, process, event); break;
+      case WORD_SITE: check_site(contract, process, event); break;
+      case WORD_SUMMARY: read_summary(contract, process, event); break;
       case WORD_LOSS:
         require_string(contract, event, WORD_REASON);
-        if (require_uint(contract, event, WORD_LOST, &lost)) contract->losses += lost;
+        if (require_uint(contract, event, WORD_LOST, &lost)) process->losses += lost;
         break;
     }
 }
@@ -374,61 +403,73 @@ check_time(struct contract *contract, const struct fxt_event *event)
 void
 contract_event(struct contract *contract, const struct fxt_event *event)
 {
+    struct process *process = process_of(contract, event->pid);
+    if (process == NULL) return;
     bool tells = event->category.id == WORD_TRACE && (event->name.id == WORD_SETTINGS || event->name.id == WORD_SUMMARY);
-    if (tells && !contract->ours) {
-        contract->ours = true;
-        if (event->name.id == WORD_SUMMARY) FAULT(contract, event, "the file has no trace settings before its summary");
-        if (event->name.id == WORD_SUMMARY) contract->said_late = true;
+    if (tells && !process->ours) {
+        process->ours = true;
+        if (event->name.id == WORD_SUMMARY) FAULT(contract, event, "its process has no trace settings before this summary");
+        if (event->name.id == WORD_SUMMARY) process->said_late = true;
     }
     bool summary = event->category.id == WORD_TRACE && event->name.id == WORD_SUMMARY;
-    if (contract->ours) {
+    if (process->ours) {
         check_kind(contract, event);
         check_no_doubles(contract, event);
         check_time(contract, event);
         switch (event->category.id) {
           case WORD_SIDE_EXIT:
           case WORD_RECOMPILE_EXIT:
-          case WORD_FALLBACK: check_exit(contract, event); break;
-          case WORD_TRACE: check_trace_event(contract, event); break;
+          case WORD_FALLBACK: check_exit(contract, process, event); break;
+          case WORD_TRACE: check_trace_event(contract, process, event); break;
         }
     }
-    if (contract->events == 0 || event->ts_ns < contract->first_ns) {
-        contract->first_ns = event->ts_ns;
-        contract->first_offset = event->offset;
+    if (process->events == 0 || event->ts_ns < process->first_ns) {
+        process->first_ns = event->ts_ns;
+        process->first_offset = event->offset;
     }
     if (summary) return;
-    contract->events++;
-    if (event->ts_ns > contract->last_ns) {
-        contract->last_ns = event->ts_ns;
-        contract->last_offset = event->offset;
+    process->events++;
+    if (event->ts_ns > process->last_ns) {
+        process->last_ns = event->ts_ns;
+        process->last_offset = event->offset;
     }
 }
 
+/* What the summary says against what was found. */
 static void
-compare(struct contract *contract, bool said, uint64_t summary, uint64_t found, const char *what, const char *where)
+compare(struct reader *reader, const struct process *process, bool said, uint64_t summary, uint64_t found, const char *what,
+        const char *where)
 {
     if (!said || summary == found) return;
-    reader_fault(contract->reader, FXT_FAULT_CONTRACT, contract->summary_offset,
-                 "trace summary says %s: %" PRIu64 ", but %s: %" PRIu64, what, summary, where, found);
+    reader_fault(reader, FXT_FAULT_CONTRACT, process->summary_offset, "trace summary says %s: %" PRIu64 ", but %s: %" PRIu64, what,
+                 summary, where, found);
+}
+
+static void
+finish_process(struct reader *reader, const struct process *process)
+{
+    if (!process->ours) return;
+    if (process->settings > 0 && process->first_ns < process->settings_ns) {
+        reader_fault(reader, FXT_FAULT_CONTRACT, process->first_offset, "event is earlier than trace settings");
+    }
+    if (!process->summarized) return; /* the program did not end in good order: nothing to compare with */
+    if (process->last_ns > process->summary_ns) {
+        reader_fault(reader, FXT_FAULT_CONTRACT, process->last_offset, "event is later than trace summary");
+    }
+    compare(reader, process, process->has_events, process->summary_events, process->events, "events", "the file holds");
+    compare(reader, process, process->has_sampled, process->summary_sampled, process->recorded_exits, "sampled",
+            "exits in the file");
+    compare(reader, process, process->has_lost, process->summary_lost, process->losses, "lost", "loss events add up to");
+    if (process->has_lost && process->summary_lost > 0) return; /* then sites may be missing too */
+    compare(reader, process, process->has_sites, process->summary_sites, process->sites, "sites", "the file holds");
+    compare(reader, process, process->has_exits, process->summary_exits, process->site_exits, "exits",
+            "hits of the sites add up to");
+    compare(reader, process, process->has_fallbacks, process->summary_fallbacks, process->site_fallbacks, "fallbacks",
+            "hits of the sites add up to");
 }
 
 void
 contract_finish(struct contract *contract)
 {
-    if (!contract->ours) return;
-    if (contract->settings > 0 && contract->first_ns < contract->settings_ns) {
-        reader_fault(contract->reader, FXT_FAULT_CONTRACT, contract->first_offset, "event is earlier than trace settings");
-    }
-    if (!contract->summarized) return; /* the program did not end in good order: nothing to compare with */
-    if (contract->last_ns > contract->summary_ns) {
-        reader_fault(contract->reader, FXT_FAULT_CONTRACT, contract->last_offset, "event is later than trace summary");
-    }
-    compare(contract, contract->has_events, contract->summary_events, contract->events, "events", "the file holds");
-    compare(contract, contract->has_sampled, contract->summary_sampled, contract->recorded_exits, "sampled", "exits in the file");
-    compare(contract, contract->has_lost, contract->summary_lost, contract->losses, "lost", "loss events add up to");
-    if (contract->has_lost && contract->summary_lost > 0) return; /* then sites may be missing too */
-    compare(contract, contract->has_sites, contract->summary_sites, contract->sites, "sites", "the file holds");
-    compare(contract, contract->has_exits, contract->summary_exits, contract->site_exits, "exits", "hits of the sites add up to");
-    compare(contract, contract->has_fallbacks, contract->summary_fallbacks, contract->site_fallbacks, "fallbacks",
-            "hits of the sites add up to");
+    for (uint32_t i = 0; i < contract->process_count; i++) finish_process(contract->reader, &contract->processes[i]);
 }

@@ -2,7 +2,8 @@
 #define CONTRACT_H
 /* contract.h - checks that a trace of our tracer keeps the event contract (doc/events.md).
  *
- * A trace is ours when it has a trace/settings or trace/summary event; nothing is asked of others. What the contract does not
+ * A file may hold several processes: each has its settings, its summary and its sites, and is checked by itself. One is ours when
+ * it has a trace/settings or trace/summary event; nothing is asked of others. What the contract does not
  * speak of (more arguments, more kinds of trace events) is let pass.
  */
 #include "reader.h"
@@ -17,7 +18,7 @@ void contract_chunk(struct contract *contract);
 void contract_event(struct contract *contract, const struct fxt_event *event);
 /* What can only be said at the end: counts, order. */
 void contract_finish(struct contract *contract);
-/* True when the trace is ours and its program ended in good order: nothing may be left open then. */
+/* True when there are processes of ours and all of them ended in good order: nothing may be left open then. */
 bool contract_ended(const struct contract *contract);
 
 #endif

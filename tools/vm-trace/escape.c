@@ -104,3 +104,18 @@ print_json(FILE *out, struct fxt_string string)
     }
     putc('"', out);
 }
+
+void
+print_csv(FILE *out, struct fxt_string string)
+{
+    putc('"', out);
+    for (const char *quote; (quote = memchr(string.ptr, '"', string.len)) != NULL;) {
+        uint32_t len = (uint32_t)(quote - string.ptr);
+        print_escaped(out, (struct fxt_string){.ptr = string.ptr, .len = len});
+        fputs("\"\"", out);
+        string.ptr += len + 1;
+        string.len -= len + 1;
+    }
+    print_escaped(out, string);
+    putc('"', out);
+}

@@ -23,4 +23,7 @@ char *escape_into(char *buffer, size_t size, struct fxt_string string);
 /* A JSON string with its quotes. A byte that is not UTF-8 becomes U+FFFD, so the output is valid JSON whatever the input. */
 void print_json(FILE *out, struct fxt_string string);
 
+/* A quoted field of comma-separated values, escaped as for people. */
+void print_csv(FILE *out, struct fxt_string string);
+
 #endif

@@ -11,8 +11,9 @@
 
 /* As --help lists them. */
 static const struct command *const commands[] = {
+    &command_report,
+    &command_info,
     &command_check,
-    &command_summary,
     &command_dump,
     &command_query,
     &command_export,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "document.h"
 #include "escape.h"
 #include "options.h"
 
@@ -62,6 +63,39 @@ take_text(const struct cli_option *option, const char *text)
 {
     *(const char **)option->value = text;
     return true;
+}
+
+bool
+take_time(const struct cli_option *option, const char *text)
+{
+    static const struct {
+        const char *unit;
+        double ns;
+    } units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
+    char *end;
+    double number = strtod(text, &end);
+    bool plain = text + strspn(text, "0123456789.") == end; /* no sign, no exponent, no "inf" */
+    for (unsigned i = 0; plain && end > text && i < sizeof units / sizeof units[0]; i++) {
+        if (strcmp(end, units[i].unit) != 0) continue;
+        double ns = number * units[i].ns;
+        if (ns > 9e18) break;
+        *(int64_t *)option->value = (int64_t)(ns + 0.5);
+        return true;
+    }
+    return option_wrong(option, "a time such as 1.5, 20ms or 300us", text);
+}
+
+bool
+take_format(const struct cli_option *option, const char *text)
+{
+    static const char *const names[] = {
+        [FORMAT_TEXT] = "text", [FORMAT_JSON] = "json", [FORMAT_MARKDOWN] = "markdown", [FORMAT_CSV] = "csv"};
+    for (int i = FORMAT_TEXT; i <= FORMAT_CSV; i++) {
+        if (strcmp(text, names[i]) != 0) continue;
+        *(enum document_format *)option->value = (enum document_format)i;
+        return true;
+    }
+    return option_wrong(option, "text, json, markdown or csv", text);
 }
 
 int

@@ -20,6 +20,9 @@ struct cli_option {
     uint64_t least, most; /* for take_number */
 };
 
+/* An entry without bounds. */
+#define CLI_OPTION(name, letter, argument, help, take, value) {name, letter, argument, help, take, value, 0, 0}
+
 /* What most commands share. */
 struct options {
     uint64_t top;        /* rows of a table */
@@ -39,12 +42,19 @@ enum { DEFAULT_TOP = 10, DEFAULT_MAX_FAULTS = 100, DEFAULT_MEMORY_MIB = 1024 };
     {"memory", 'M', "MIB", "most memory for a trace's names and tables (default 1024)", take_mebibytes, \
      &common_options.memory_bytes, 1, SIZE_MAX >> 21}
 
+#define OPTION_FORMAT(format) \
+    CLI_OPTION("format", 'f', "FORMAT", "text (default), json, markdown or csv", take_format, format)
+
 /* value: a uint64_t */
 bool take_number(const struct cli_option *option, const char *text);
 /* value: a size_t, in bytes */
 bool take_mebibytes(const struct cli_option *option, const char *text);
 /* value: a const char * */
 bool take_text(const struct cli_option *option, const char *text);
+/* value: an int64_t, in ns. The text is a number of seconds, or has a unit: 1.5, 20ms, 300us, 5ns */
+bool take_time(const struct cli_option *option, const char *text);
+/* value: an enum document_format */
+bool take_format(const struct cli_option *option, const char *text);
 /* Says that `text` is no argument for the option, which takes `what`. Returns false. */
 bool option_wrong(const struct cli_option *option, const char *what, const char *text);
 

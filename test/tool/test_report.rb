@@ -1,0 +1,495 @@
+# `vm-trace report` and `info`: what they count. How they look, in every format, is in test_traces.rb.
+require "csv"
+require "pty"
+require_relative "tool_helper"
+
+class TestReport < Minitest::Test
+  include ToolHelper
+
+  def report(bytes, *options)
+    with_file(bytes) { |path| return tool("report", *options, path) }
+  end
+
+  # Several files, in the order given.
+  def report_of_files(*contents, options: [])
+    Dir.mktmpdir do |dir|
+      names = contents.each_index.map { |i| "#{i}.fxt" }
+      names.zip(contents) { |name, bytes| File.binwrite(File.join(dir, name), bytes.is_a?(FxtBuilder) ? bytes.bytes : bytes) }
+      return Dir.chdir(dir) { tool("report", *options, *names) }
+    end
+  end
+
+  def json(bytes, *options) = JSON.parse(report(bytes, "--format=json", *options).out)
+
+  # Rows of a table as arrays of the named columns.
+  def rows(data, table, *columns) = data.fetch(table)["rows"].map { |row| columns.map { |column| row.fetch(column) } }
+
+  def head(out, title) = out.lines.grep(/^  #{title} /).map { |line| line.sub(/^  #{title} +/, "").chomp }
+
+  def exit_event(builder, reason = "r", frame = "A#a (/a.rb:1)", ts: 1, insn: "send", version: 1, kind: "side_exit", thread: 1, **more)
+    args = { "0" => frame, "insn" => insn, "version" => [:uint32, version] }.merge(more.transform_keys(&:to_s))
+    builder.event(:instant, kind, reason, ts: ts, args: args, thread: thread)
+  end
+
+  # --- exits ---
+
+  def test_exits_are_counted_by_reason_line_and_instruction
+    data = json(OurTrace.new.build)
+    assert_equal [["GuardType(Fixnum)", "side_exit", 2, 0.666667], ["NoProfileSend", "recompile_exit", 1, 0.333333]],
+                 rows(data, "exits_by_reason", "reason", "kind", "count", "share")
+    assert_equal [["Foo#bar (/app/foo.rb:3)", 2], ["Foo#baz (/app/foo.rb:9)", 1]], rows(data, "exits_by_line", "method", "count")
+    assert_equal [["opt_plus", 2], ["send", 1]], rows(data, "exits_by_instruction", "instruction", "count")
+    assert_equal [["profiling", 1]], rows(data, "outcomes", "outcome", "count")
+    assert_equal [["SendPolymorphic", "Foo#bar (/app/foo.rb)", 1]], rows(data, "fallbacks", "reason", "method", "count")
+    assert_equal [3, 3, 1], data["totals"]["rows"][0].values_at("exits", "exits_recorded", "fallbacks")
+  end
+
+  def test_worst_pairs_are_of_a_method_whatever_its_line_and_a_reason
+    trace = FxtBuilder.simple do |b|
+      exit_event(b, "X", "A#a (/x y (z).rb:1)", ts: 10)
+      exit_event(b, "X", "A#a (/x y (z).rb:22)", ts: 30)
+      exit_event(b, "Y", "A#a (/x y (z).rb:1)", ts: 20)
+      exit_event(b, "X", "block (2 levels) in B#b (/b.rb:1)", ts: 40)
+      exit_event(b, "X", "no label at all", ts: 50)
+      exit_event(b, "X", "(<cfunc>)", ts: 60)
+    end
+    assert_equal [["X", "A#a (/x y (z).rb)", 2, 0, 20], ["X", "(<cfunc>)", 1, 50, 50], ["X", "block (2 levels) in B#b (/b.rb)", 1, 30, 30],
+                  ["X", "no label at all", 1, 40, 40], ["Y", "A#a (/x y (z).rb)", 1, 10, 10]],
+                 rows(json(trace), "worst", "reason", "method", "count", "first_ns", "last_ns")
+  end
+
+  def test_rate_over_time_adds_up_and_stands_where_the_exits_are
+    trace = FxtBuilder.simple do |b|
+      b.event(:instant, "trace", "settings", ts: 0, args: { "pid" => 1 })
+      100.times { |i| exit_event(b, "early", ts: i * 1_000_000) }
+      1000.times { |i| exit_event(b, "late", ts: 900_000_000 + i * 100_000) }
+      exit_event(b, "last", ts: 1_000_000_000)
+    end
+    rates = rows(json(trace), "exits_by_reason", "reason", "rate").to_h
+    assert_in_delta 100, rates["early"].sum, 0.1
+    assert_in_delta 1000, rates["late"].sum, 0.1
+    assert_equal [0] * 16, rates["early"].last(16), "100 ms of a second are 2 of 20 parts, and a bin may lie over an edge"
+    assert_equal [0] * 17, rates["late"].first(17)
+    assert_match(/ +▁+█+ +side_exit +late$|  +[▁-█]{2,3} +side_exit +late$/, report(trace).out)
+  end
+
+  def test_events_that_are_older_than_the_first_have_negative_times
+    trace = FxtBuilder.simple { |b| exit_event(b, ts: 5_000_000_000); exit_event(b, ts: 3_000_000_000) }
+    assert_equal [[-2_000_000_000, 0]], rows(json(trace), "worst", "first_ns", "last_ns")
+    assert_in_delta 2, rows(json(trace), "worst", "rate")[0][0].sum
+  end
+
+  def test_times_at_the_end_of_what_can_be_held
+    trace = FxtBuilder.simple { |b| exit_event(b, ts: 0); exit_event(b, ts: 2**63 - 1) }
+    assert_equal [[0, 2**63 - 1]], rows(json(trace), "worst", "first_ns", "last_ns")
+    assert_equal [1.0, 1.0], rows(json(trace), "worst", "rate")[0][0].values_at(0, -1).map { |n| n.round(6) }
+  end
+
+  def test_last_of_two_arguments_of_one_name_counts
+    trace = FxtBuilder.simple do |b|
+      b.event(:instant, "side_exit", "r", ts: 1, args: [b.arg("0", "first"), b.arg(FxtBuilder::Inline.new("0"), "second")])
+    end
+    assert_equal [["second"]], rows(json(trace), "exits_by_line", "method")
+  end
+
+  def test_exits_that_are_not_instants_are_not_exits
+    trace = FxtBuilder.simple { |b| b.event(:counter, "side_exit", "n", ts: 1, extra: 1); b.event(:complete, "side_exit", "n", ts: 1, extra: 2) }
+    assert_empty json(trace)["exits_by_reason"]["rows"]
+    refute_match(/^Exits/, report(trace).out)
+  end
+
+  def test_exits_without_arguments_are_counted_all_the_same
+    trace = FxtBuilder.simple { |b| b.event(:instant, "side_exit", "r", ts: 1) }
+    assert_equal [["(not said)"]], rows(json(trace), "exits_by_line", "method")
+  end
+
+  def test_ties_stand_in_the_order_of_names
+    trace = FxtBuilder.simple { |b| %w[c a b].each { |n| exit_event(b, n) } }
+    assert_equal [["a"], ["b"], ["c"]], rows(json(trace), "exits_by_reason", "reason")
+  end
+
+  def test_more_rows_than_top_are_summed
+    trace = FxtBuilder.simple { |b| 12.times { |i| (i + 1).times { exit_event(b, "Reason#{i}", "F#f#{i} (/f.rb:1)") } } }
+    data = json(trace, "--top=2")
+    assert_equal [["Reason11", 12], ["Reason10", 11]], rows(data, "exits_by_reason", "reason", "count")
+    %w[exits_by_reason exits_by_line worst].each do |table|
+      assert_equal [10, 55], [data[table]["more_rows"], data[table]["more"]["count"]], table
+    end
+    assert_match(/^ +55 +70\.5% +in 10 more$/, report(trace, "--top=2").out)
+    all = json(trace, "-n", "12")["exits_by_reason"]
+    assert_equal [12, nil], [all["rows"].size, all["more_rows"]]
+  end
+
+  # --- sampled ---
+
+  def test_sampled_exits_count_what_their_sites_counted
+    result = report(OurTrace.new(rate: 97).build)
+    assert_match(/^  counts         of exits are exact: what the sites counted/, result.out)
+    assert_match(/^Exits by reason: exactly 296; 3 recorded$/, result.out)
+    assert_equal [["GuardType(Fixnum)", 199, 2], ["NoProfileSend", 97, 1]],
+                 rows(json(OurTrace.new(rate: 97).build), "exits_by_reason", "reason", "count", "recorded")
+  end
+
+  def test_sampled_exits_without_their_sites_count_their_weight
+    killed = OurTrace.new(rate: 97).tap { |trace| trace.summary = nil; trace.sites.shift(2) }
+    partly = OurTrace.new(rate: 97).tap { |trace| trace.summary[:args] = trace.summary_args; trace.sites.shift }
+    [killed, partly].each do |trace|
+      result = report(trace.build)
+      assert_match(/^  counts         of exits are estimates: events times their weight$/, result.out)
+      assert_match(/^Exits by reason: about 291, from 3 recorded$/, result.out)
+      assert_equal [["GuardType(Fixnum)", 194], ["NoProfileSend", 97]], rows(json(trace.build), "exits_by_reason", "reason", "count")
+    end
+  end
+
+  def test_exact_counts_are_not_used_for_what_the_sites_do_not_know
+    [%w[--since=0], %w[--until=1], %w[--thread=main]].each do |option|
+      result = report(OurTrace.new(rate: 97).build, *option)
+      assert_match(/^  counts         of exits are estimates, .*: exact ones are not by time or thread$/, result.out)
+      assert_match(/^Exits by reason: about 291, from 3 recorded$/, result.out)
+    end
+    assert_match(/^Exits by reason: exactly 199; 2 recorded$/, report(OurTrace.new(rate: 97).build, "--reason=Guard*").out)
+  end
+
+  def test_sites_that_no_recorded_exit_shows_are_counted
+    trace = OurTrace.new(rate: 97)
+    trace.sites << trace.site("side_exit", "Rare", "Foo#rare (/app/foo.rb:99)", "leave", 12)
+    row = json(trace.build)["worst"]["rows"].find { |r| r["reason"] == "Rare" }
+    assert_equal [12, 0, nil, nil], row.values_at("count", "recorded", "first_ns", "rate")
+  end
+
+  def test_unsampled_exits_are_counted_by_their_events
+    trace = OurTrace.new
+    trace.sites[0][:args]["location"] = "what the site was called last"
+    data = json(trace.build)
+    assert_equal [["Foo#bar (/app/foo.rb:3)", 2], ["Foo#baz (/app/foo.rb:9)", 1]], rows(data, "exits_by_line", "method", "count")
+    refute_match(/^  counts|about|exactly/, report(trace.build).out)
+  end
+
+  def test_exits_that_were_lost_are_counted_by_their_sites
+    trace = OurTrace.new
+    trace.losses << { type: :instant, cat: "trace", name: "loss", ts: 7000, args: { "lost" => [:uint64, 40], "reason" => "disk full" } }
+    trace.sites[0][:args]["hits"] = [:uint64, 42]
+    assert_equal [["GuardType(Fixnum)", 42, 2], ["NoProfileSend", 1, 1]],
+                 rows(json(trace.build), "exits_by_reason", "reason", "count", "recorded")
+  end
+
+  # --- recompilation ---
+
+  def loops(&block) = rows(json(FxtBuilder.simple(&block)), "recompile_loops", "method", "instruction", "count", "versions", "at_limit")
+
+  def test_places_that_exit_in_successive_versions_are_called_out
+    found = loops do |b|
+      3.times { exit_event(b, "NoProfileSend", "A#a (/a.rb:1)", version: 1, kind: "recompile_exit", outcome: "profiling") }
+      exit_event(b, "NoProfileSend", "A#a (/a.rb:1)", version: 1, kind: "recompile_exit", outcome: "invalidated")
+      20.times { exit_event(b, "GuardType(String)", "A#a (/a.rb:1)", version: 2) }
+      50.times { exit_event(b, "GuardType(String)", "A#b (/a.rb:9)", version: 1) }
+      exit_event(b, "GuardType(String)", "A#a (/a.rb:1)", version: 2, insn: "leave")
+    end
+    assert_equal [["A#a (/a.rb:1)", "send", 24, "1: 4, 2: 20", 0]], found
+  end
+
+  def test_places_at_the_version_limit_are_called_out
+    found = loops do |b|
+      5.times { exit_event(b, "NoProfileSend", version: 2, kind: "recompile_exit", outcome: "version_limit") }
+      9.times { exit_event(b, "NoProfileSend", "B#b (/b.rb:1)", version: 2, kind: "recompile_exit", outcome: "profiling") }
+    end
+    assert_equal [["A#a (/a.rb:1)", "send", 5, "2: 5", 5]], found
+  end
+
+  def test_of_very_many_versions_the_last_are_shown
+    found = loops { |b| (1..20).each { |v| v.times { exit_event(b, version: v) } } }
+    assert_equal "14 more, 15: 15, 16: 16, 17: 17, 18: 18, 19: 19, 20: 20", found[0][3]
+  end
+
+  def test_sampled_loops_have_exact_counts
+    trace = OurTrace.new(rate: 97)
+    trace.sites << trace.site("side_exit", "GuardType(Fixnum)", "Foo#bar (/app/foo.rb:3)", "opt_plus", 1000)
+    trace.sites.last[:args]["version"] = [:uint32, 2]
+    assert_equal [["Foo#bar (/app/foo.rb:3)", 1199, "1: 199, 2: 1,000"]],
+                 rows(json(trace.build), "recompile_loops", "method", "count", "versions")
+  end
+
+  def test_an_unknown_outcome_is_counted_as_such
+    trace = FxtBuilder.simple { |b| exit_event(b, kind: "recompile_exit", outcome: "frobnicated") }
+    assert_equal [["(not said)", 1]], rows(json(trace), "outcomes", "outcome", "count")
+  end
+
+  # --- durations ---
+
+  def test_compilations_are_counted_once_and_their_phases_apart
+    assert_match(/^Compilations: 1, 400 ns in all, 0 bytes of code$/, report(OurTrace.new.build).out)
+    assert_equal [["(whole)", 1, 400], ["build_hir", 1, 100]], rows(json(OurTrace.new.build), "compile_phases", "name", "count", "total_ns")
+  end
+
+  def test_code_bytes_and_compilations_that_made_nothing
+    trace = OurTrace.new
+    trace.spans.last[:args] = { "iseq" => "x", "version" => [:uint32, 0], "code_bytes" => [:uint64, 1234] }
+    assert_match(/^Compilations: 1, 400 ns in all, 1234 bytes of code; 1 made none$/, report(trace.build).out)
+  end
+
+  def test_median_and_95_percent_are_right_within_1_percent
+    lengths = (1..1000).map { |i| i * i * 37 }
+    trace = FxtBuilder.simple do |b|
+      b.event(:begin, "compile", "whole", ts: 0)
+      at = 1
+      lengths.shuffle(random: Random.new(1)).each do |length|
+        b.event(:begin, "compile", "phase", ts: at)
+        b.event(:end, "compile", "phase", ts: at + length)
+        at += length
+      end
+      b.event(:end, "compile", "whole", ts: at)
+    end
+    phase = json(trace)["compile_phases"]["rows"].find { |row| row["name"] == "phase" }
+    assert_equal [1000, lengths.sum, lengths.max], phase.values_at("count", "total_ns", "longest_ns")
+    assert_in_epsilon lengths[499], phase["median_ns"], 0.01
+    assert_in_epsilon lengths[949], phase["p95_ns"], 0.01
+  end
+
+  def test_quantiles_of_few_are_some_of_them
+    trace = FxtBuilder.simple { |b| [7, 100_003, 300_017].each { |ns| b.event(:complete, "invalidation", "n", ts: 1, extra: 1 + ns) } }
+    row = json(trace)["invalidations"]["rows"][0]
+    assert_in_epsilon 100_003, row["median_ns"], 0.01
+    assert_equal 300_017, row["p95_ns"]
+  end
+
+  def test_time_of_durations_is_that_of_the_paired_ends
+    trace = FxtBuilder.simple do |b|
+      b.thread(2, 42, 44)
+      b.event(:begin, "invalidation", "a", ts: 1000)
+      b.event(:begin, "invalidation", "a", ts: 2000, thread: 2)
+      b.event(:end, "invalidation", "a", ts: 5000)
+      b.event(:end, "invalidation", "a", ts: 12_000, thread: 2)
+      b.event(:complete, "invalidation", "b", ts: 20_000, extra: 20_500)
+    end
+    assert_equal [["a", 2, 14_000, 10_000], ["b", 1, 500, 500]], rows(json(trace), "invalidations", "name", "count", "total_ns", "longest_ns")
+  end
+
+  def test_durations_that_took_most_time_come_first
+    trace = FxtBuilder.simple do |b|
+      3.times { |i| b.event(:complete, "x", "often", ts: i * 10, extra: i * 10 + 1) }
+      b.event(:complete, "y", "long", ts: 100, extra: 200)
+    end
+    assert_equal [%w[y long], %w[x often]], rows(json(trace), "durations", "kind", "name")
+  end
+
+  def test_durations_that_never_end_are_told_and_not_counted
+    out = report(FxtBuilder.simple { |b| b.event(:begin, "compile", "x", ts: 1) }).out
+    assert_match(/^  never ended    1 duration, not counted below$/, out)
+    refute_match(/^Compilations/, out)
+  end
+
+  # --- filters ---
+
+  def ten_exits
+    FxtBuilder.simple do |b|
+      b.thread(2, 42, 44)
+      b.thread_name(42, 44, "worker")
+      10.times { |i| exit_event(b, "R#{i}", "A#m#{i} (/lib/a.rb:#{i})", ts: 1_000_000_000 + i * 100_000_000, thread: i.even? ? 1 : 2) }
+    end
+  end
+
+  def reasons(*options) = rows(json(ten_exits, *options), "exits_by_reason", "reason").flatten
+
+  def test_since_and_until_count_from_the_first_event
+    assert_equal %w[R2 R3 R4], reasons("--since=0.2", "--until=.5")
+    assert_equal %w[R2 R3 R4], reasons("--since=200ms", "--until", "500000us")
+    assert_equal %w[R9], reasons("-s", "900000000ns")
+    assert_equal %w[R0], reasons("-u", "0.1s")
+    assert_match(/^  only           from 0\.2 s to the end$/, report(ten_exits, "--since=0.2").out)
+  end
+
+  def test_reason_and_method_are_globs
+    assert_equal %w[R3], reasons("--reason=R3")
+    assert_equal %w[R3 R4], reasons("--reason=R[34]")
+    assert_equal %w[R7], reasons("--method=A#m7"), "the name without its path"
+    assert_equal %w[R7], reasons("--method=*a.rb:7)"), "the whole label"
+    assert_equal 10, reasons("--method=A#*").size
+    assert_empty reasons("--method=m7")
+    assert_match(/^  only           reason R3: exits and fallbacks$/, report(ten_exits, "--reason=R3").out)
+  end
+
+  def test_thread_is_a_tid_or_a_glob_of_the_name
+    assert_equal %w[R1 R3 R5 R7 R9], reasons("--thread=44")
+    assert_equal %w[R1 R3 R5 R7 R9], reasons("--thread=work*")
+    assert_equal %w[R0 R2 R4 R6 R8], reasons("-t", "main")
+  end
+
+  def test_filters_meet
+    assert_equal %w[R5], reasons("--thread=worker", "--since=0.4", "--until=0.6", "--reason=R*")
+  end
+
+  def test_durations_are_in_when_they_began_in_time
+    trace = FxtBuilder.simple do |b|
+      b.event(:begin, "invalidation", "a", ts: 1000)
+      b.event(:end, "invalidation", "a", ts: 5000)
+      b.event(:begin, "invalidation", "b", ts: 6000)
+      b.event(:end, "invalidation", "b", ts: 9000)
+    end
+    assert_equal [["a", 4000]], rows(json(trace, "--until=2us"), "invalidations", "name", "total_ns")
+    assert_equal [["b", 3000]], rows(json(trace, "--since=2us"), "invalidations", "name", "total_ns")
+    assert_empty json(trace, "--reason=*")["invalidations"]["rows"], "reasons of exits are asked for"
+  end
+
+  # --- processes, threads, losses ---
+
+  def test_losses_are_told_with_their_reason
+    trace = OurTrace.new
+    2.times { |i| trace.losses << { type: :instant, cat: "trace", name: "loss", ts: 7000, args: { "lost" => [:uint64, 500 + i], "reason" => "disk full" } } }
+    assert_equal ["1,001 events: 1,001 disk full"], head(report(trace.build).out, "lost")
+    assert_equal ["nothing"], head(report(OurTrace.new.build).out, "lost")
+    assert_equal [[42, 1001, "disk full"]], rows(json(trace.build), "losses", "pid", "events", "reason")
+  end
+
+  def test_trace_without_its_summary_does_not_claim_that_nothing_was_lost
+    trace = OurTrace.new
+    trace.summary = nil
+    assert_match(/nothing is known to be; the trace has no summary/, head(report(trace.build).out, "lost")[0])
+  end
+
+  def test_processes_of_one_file_have_their_own_settings_summary_and_sites
+    first = OurTrace.new(pid: 100).build.bytes
+    second = OurTrace.new(pid: 200, rate: 97).build.bytes
+    third = OurTrace.new(pid: 300, rate: 5).tap { |t| t.summary = nil; t.sites = [] }.build.bytes
+    data = json(first + second + third)
+    assert_equal [[100, 3, 4, "all", "yes"], [200, 296, 4, "exact", "yes"], [300, 15, 4, "estimates", "no"]],
+                 rows(data, "processes", "pid", "exits", "recorded", "counts", "ended")
+    assert_equal 3 + 296 + 15, data["totals"]["rows"][0]["exits"]
+    out = report(first + second + third).out
+    assert_includes out, "  exit_rate      97   (1 of 3 processes)\n"
+    assert_match(/^  jit            ZJIT$/, out)
+    assert_equal ["1 of 3 processes have no summary: they run still, or ended abruptly"], head(out, "lost")
+    refute_match(/^  pid  +\d+$/, out)
+  end
+
+  def test_several_files_are_one_run
+    result = report_of_files(OurTrace.new(pid: 100).build.bytes, OurTrace.new(pid: 200).build.bytes, options: ["--format=json"])
+    data = JSON.parse(result.out)
+    assert_equal [[100, "0.fxt"], [200, "1.fxt"]], rows(data, "processes", "pid", "file")
+    assert_equal [["GuardType(Fixnum)", 4], ["NoProfileSend", 2]], rows(data, "exits_by_reason", "reason", "count")
+  end
+
+  def test_files_whose_processes_have_the_same_pid_are_told_apart
+    result = report_of_files(OurTrace.new.build, OurTrace.new(rate: 97).build, options: ["--format=json"])
+    data = JSON.parse(result.out)
+    assert_equal [[42, 3, "0.fxt"], [42, 296, "1.fxt"]], rows(data, "processes", "pid", "exits", "file")
+    assert_equal 2, rows(data, "threads", "tid").size
+  end
+
+  def test_threads_are_listed_where_there_is_more_than_one
+    refute_match(/^Threads/, report(OurTrace.new.build).out)
+    trace = FxtBuilder.simple do |b|
+      b.thread(2, 42, 44)
+      b.thread_name(42, 44, "worker")
+      b.event(:instant, "c", "n", ts: 1)
+      2.times { exit_event(b, ts: 1, thread: 2) }
+    end
+    assert_equal [[2, 2, 42, 44, "worker"], [0, 1, 42, 43, "main"]], rows(json(trace), "threads", "count", "events", "pid", "tid", "thread")
+    assert_match(/^Threads, and ractors that have one: 2$/, report(trace).out)
+  end
+
+  # --- what cannot be trusted ---
+
+  def test_control_characters_do_not_reach_the_terminal
+    trace = OurTrace.new
+    trace.settings["command"] = "ruby \e]0;title\a\r\n"
+    trace.exits[0][:name] = "\e[31mred"
+    trace.exits[0][:args]["0"] = "a\u009bb\u202e\x00\xff"
+    %w[text markdown csv].each do |format|
+      out = report(trace.build, "--format=#{format}").out
+      refute_match(/[\x00-\x09\x0b-\x1f\x7f\u0080-\u009f\u202e]/, out, format)
+      assert_includes out.delete("\\"), "ruby x1B]0;titlex07rn"
+      assert_includes out.delete("\\"), "x1B[31mred"
+    end
+    assert_equal "\e[31mred", json(trace.build)["exits_by_reason"]["rows"].map { |row| row["reason"] }.grep(/red/)[0]
+  end
+
+  def test_what_markdown_would_take_for_its_own_is_escaped
+    trace = OurTrace.new
+    trace.exits[0][:name] = "a|b*c_<d>`"
+    assert_includes report(trace.build, "--format=markdown").out, "a\\|b\\*c\\_\\<d\\>\\`"
+  end
+
+  def test_csv_is_one_table_that_ruby_reads
+    trace = OurTrace.new
+    trace.exits[0][:name] = "say \"hello\", twice"
+    table = CSV.parse(report(trace.build, "--format=csv").out, headers: true)
+    by_reason = table.select { |row| row["table"] == "exits_by_reason" }
+    assert_equal [["GuardType(Fixnum)", "1"], ["NoProfileSend", "1"], ["say \"hello\", twice", "1"]], by_reason.map { |row| [row["reason"], row["count"]] }
+  end
+
+  def test_cut_trace_is_reported_up_to_there_with_status_1
+    result = report(OurTrace.new.build.bytes[0..-9])
+    assert_equal 1, result.status
+    assert_match(/the file is cut/, result.err)
+    assert_match(/^Exits by reason: 3$/, result.out)
+  end
+
+  def test_file_that_is_no_trace_gets_no_screen
+    %w[text json csv markdown].each do |format|
+      result = report("hello, hello", "--format=#{format}")
+      assert_empty result.out
+      assert_equal 4, result.status
+    end
+  end
+
+  def test_trace_among_files_that_are_none_is_reported
+    result = report_of_files("hello, hello", OurTrace.new.build)
+    assert_match(/^Exits by reason: 3$/, result.out)
+    assert_equal 4, result.status
+  end
+
+  def test_trace_without_exits_says_so
+    trace = OurTrace.new
+    trace.exits = trace.sites = []
+    assert_match(/^  exits          none$/, report(trace.build).out)
+  end
+
+  def test_a_million_events_fit_in_little_memory
+    skip "no bash to limit memory with" unless system("bash", "-c", "ulimit -v 1000000", err: File::NULL)
+    events = FxtBuilder.new(magic: false)
+    1000.times { |i| events.event(:instant, 100, 100, ts: 9000 + i, args: [events.arg(101, [:string, 102])]) }
+    Dir.mktmpdir do |dir|
+      path = File.join(dir, "large.fxt")
+      head = FxtBuilder.simple { |b| b.string(100, "side_exit"); b.string(101, "0"); b.string(102, "frame") }
+      File.open(path, "wb") { |f| f << head.bytes; 1000.times { f << events.bytes } }
+      # 32 MB of trace with 60 MB of address space, of which the program and its libraries take a part.
+      out = IO.popen(["bash", "-c", 'ulimit -v 60000; exec "$0" report "$1"', TOOL, path], &:read)
+      assert_equal 0, $?.exitstatus
+      assert_match(/^Exits by reason: 1,000,000$/, out)
+    end
+  end
+
+  # --- on a terminal ---
+
+  def on_terminal(environment)
+    with_file(OurTrace.new.build) do |path|
+      terminal, slave = PTY.open
+      pid = Process.spawn(environment, TOOL, "report", path, out: slave, err: File::NULL)
+      slave.close
+      shown = +""
+      loop { shown << terminal.readpartial(65_536) }
+    rescue EOFError, Errno::EIO # all was read
+      Process.wait(pid)
+      return shown.force_encoding("UTF-8")
+    end
+  end
+
+  def test_colour_is_for_terminals_and_no_color_turns_it_off
+    assert_includes on_terminal("TERM" => "xterm", "NO_COLOR" => nil), "\e[1mExits by reason: 3\e[0m"
+    refute_includes on_terminal("TERM" => "xterm", "NO_COLOR" => "1"), "\e"
+    refute_includes on_terminal("TERM" => "dumb", "NO_COLOR" => nil), "\e"
+    assert_includes on_terminal("TERM" => "xterm", "NO_COLOR" => ""), "\e", "an empty one does not count"
+    refute_includes report(OurTrace.new.build).out, "\e"
+  end
+
+  # --- info ---
+
+  def test_info_has_files_processes_and_providers
+    with_file(FxtBuilder.simple { |b| b.provider(7, "other"); b.init; b.provider(1, "test"); b.init; exit_event(b, thread: 0) }) do |path|
+      data = JSON.parse(tool("info", "--format=json", path).out)
+      assert_equal [[1, "test", 2], [7, "other", 1]], rows(data, "providers", "id", "provider", "chunks")
+      assert_equal [File.size(path), 3], data["files"]["rows"][0].values_at("bytes", "chunks")
+      assert_equal %w[files losses processes providers settings time_span], data.keys.sort
+    end
+  end
+end

@@ -1,0 +1,10 @@
+#ifndef TERMINAL_H
+#define TERMINAL_H
+/* terminal.h - colour on standard output, where that is a terminal and NO_COLOR is not set (https://no-color.org). */
+
+enum style { STYLE_PLAIN, STYLE_BOLD, STYLE_DIM };
+
+/* The bytes that switch to a style; "" where there is no colour. */
+const char *style(enum style style);
+
+#endif
