@@ -24,6 +24,8 @@ extern const struct command command_info;
 extern const struct command command_dump;
 extern const struct command command_query;
 extern const struct command command_export;
+extern const struct command command_merge;
+extern const struct command command_cut;
 
 /* Reads a file for a command; its faults go to diag. False, and said, when it can't be opened. */
 bool read_file(struct reader *reader, const char *file, struct fxt_visitor *visitor, struct diag *diag);

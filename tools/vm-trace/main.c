@@ -17,6 +17,8 @@ static const struct command *const commands[] = {
     &command_dump,
     &command_query,
     &command_export,
+    &command_merge,
+    &command_cut,
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 

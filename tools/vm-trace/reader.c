@@ -237,6 +237,10 @@ read_record(struct reader *reader, const uint8_t *bytes, size_t words)
       default: /* also large records: Perfetto takes their size field for that of any other record */
         reader_fault(reader, FXT_FAULT_UNKNOWN_RECORD, reader->offset, "record of the unknown type %u is skipped", type);
     }
+    if (reader->visitor.record == NULL || reader->current == NULL) return;
+    struct fxt_record record = {.type = (enum fxt_record_type)type, .header = reader->header, .offset = reader->offset,
+                                .bytes = bytes, .words = words, .provider = reader->current->id};
+    reader->visitor.record(reader->visitor.context, &record);
 }
 
 /* Reports why the input ended before its end. False when it did not. */

@@ -130,6 +130,16 @@ struct fxt_sched {
     struct fxt_arg args[FXT_ARGS_MAX];
 };
 
+/* A record as it lies in the file. */
+struct fxt_record {
+    enum fxt_record_type type; /* or a number that is not one of them */
+    uint64_t header;
+    uint64_t offset;
+    const uint8_t *bytes; /* header and all */
+    size_t words;
+    uint32_t provider; /* that it belongs to; of a provider info or section record: the one that it names */
+};
+
 /* Functions may be NULL. */
 struct fxt_visitor {
     void *context;
@@ -138,6 +148,8 @@ struct fxt_visitor {
     void (*sched)(void *context, const struct fxt_sched *sched);
     /* A provider info record: here a new chunk begins. */
     void (*chunk)(void *context, uint32_t provider, struct fxt_string name, uint64_t offset);
+    /* Every record that belongs to a provider, padding too, after what was read of it was handed out. */
+    void (*record)(void *context, const struct fxt_record *record);
     void *fault_context;
     void (*fault)(void *fault_context, const struct fxt_fault *fault);
     /* Now and then: bytes that were read of the file, and its size (INPUT_SIZE_UNKNOWN of input.h for a pipe). Gets fault_context. */

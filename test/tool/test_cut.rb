@@ -1,0 +1,176 @@
+# `vm-trace cut`: what lies in a span of time, as a trace of its own that check accepts.
+require_relative "tool_helper"
+
+class TestCut < Minitest::Test
+  include ToolHelper
+
+  # The events that are left, as dump tells them, and what was said. Times are those of the file.
+  def cut(bytes, *options)
+    with_file(bytes) do |path|
+      result = tool("cut", *options, "-o", "#{path}.out", path)
+      result.err.gsub!(path, "F")
+      events = File.exist?("#{path}.out") ? tool("dump", "#{path}.out").out.lines.map { |line| JSON.parse(line) } : nil
+      yield "#{path}.out" if block_given?
+      return events, result
+    end
+  end
+
+  def times(...) = cut(...).first.map { |event| event["ts"] }
+
+  # Instants at 1000, 2000, ... ns.
+  def instants(count = 10, **options)
+    FxtBuilder.simple { |b| (1..count).each { |i| b.event(:instant, "c", "n#{i}", ts: 1000 * i, **options) } }
+  end
+
+  def test_since_is_the_first_moment_kept_and_until_the_first_that_is_not
+    assert_equal [3000, 4000], times(instants, "--since=2us", "--until=4us")
+    assert_equal [9000, 10_000], times(instants, "--since=8us")
+    assert_equal [1000], times(instants, "--until=1us")
+    assert_equal (1..10).map { |i| 1000 * i }, times(instants)
+  end
+
+  def test_units
+    { "2us" => 3, "0.002ms" => 3, "0.000002" => 3, "0.000002s" => 3, "2000ns" => 3, "2001ns" => 4 }.each do |time, first|
+      assert_equal first * 1000, times(instants, "--since", time).first, time
+    end
+    ["", "x", "-1", "1h", "1 s", "1e999", "nan"].each do |time|
+      result = tool("cut", "--since=#{time}", "f")
+      assert_match(/--since takes a time such as/, result.err)
+      assert_equal 2, result.status
+    end
+  end
+
+  def test_wrong_usage
+    assert_match(/--since is not before --until/, tool("cut", "--since=2", "--until=2", "f").err)
+    assert_match(/cut takes one file/, tool("cut", "a", "b").err)
+    assert_equal 2, tool("cut", "a", "b").status
+  end
+
+  def test_the_start_is_the_earliest_event_wherever_it_lies
+    trace = FxtBuilder.simple { |b| [5000, 1000, 3000].each { |ts| b.event(:instant, "c", "n", ts: ts) } }
+    assert_equal [5000, 3000], times(trace, "--since=2us")
+  end
+
+  def test_settings_stay_and_counts_of_the_whole_run_go
+    events, result = cut(OurTrace.new.build, "--since=2us", "--until=3us") do |out|
+      checked = tool("check", out)
+      assert_equal 0, checked.status, checked.err
+    end
+    assert_equal %w[settings GuardType(Fixnum)], events.map { |e| e["name"] }
+    assert_equal "vm-trace: F: kept 2 of 13 events; site counts and summary are left out: they are of the whole run\n", result.err
+    assert_equal 0, result.status
+  end
+
+  def test_a_loss_in_the_span_stays
+    trace = OurTrace.new
+    trace.losses << { type: :instant, cat: "trace", name: "loss", ts: 7000, args: { "lost" => [:uint64, 5], "reason" => "full" } }
+    assert_equal %w[settings loss], cut(trace.build, "--since=6us").first.map { |e| e["name"] }
+    assert_equal %w[settings], cut(trace.build, "--since=6.5us").first.map { |e| e["name"] }
+  end
+
+  def test_a_duration_that_begins_in_the_span_is_whole
+    trace = FxtBuilder.simple do |b|
+      b.event(:begin, "c", "before", ts: 1000)
+      b.event(:end, "c", "before", ts: 3000)
+      b.event(:begin, "c", "outer", ts: 3500)
+      b.event(:begin, "c", "inner", ts: 4000)
+      b.event(:end, "c", "inner", ts: 5000)
+      b.event(:begin, "c", "later", ts: 6500)
+      b.event(:end, "c", "later", ts: 6600)
+      b.event(:end, "c", "outer", ts: 7000)
+      b.event(:complete, "c", "x", ts: 1500, extra: 9000)
+      b.event(:complete, "c", "y", ts: 5500, extra: 9000)
+    end
+    events, result = cut(trace, "--since=1us", "--until=5us") { |out| assert_equal 0, tool("check", out).status }
+    assert_equal [%w[B outer], %w[B inner], %w[E inner], %w[E outer], %w[X y]], events.map { |e| e.values_at("ph", "name") }
+    assert_match(/; 1 duration that began before left out/, result.err)
+  end
+
+  def test_durations_of_other_threads_do_not_mix
+    trace = FxtBuilder.simple do |b|
+      b.event(:begin, "c", "one", ts: 1000, pid: 1, tid: 1)
+      b.event(:begin, "c", "two", ts: 3000, pid: 1, tid: 2)
+      b.event(:end, "c", "one", ts: 4000, pid: 1, tid: 1)
+      b.event(:end, "c", "two", ts: 5000, pid: 1, tid: 2)
+    end
+    assert_equal [%w[B two], %w[E two]], cut(trace, "--since=1us").first.map { |e| e.values_at("ph", "name") }
+  end
+
+  def test_async_events_keep_their_ends
+    trace = FxtBuilder.simple do |b|
+      [[1000, 1], [3000, 2]].each { |ts, id| b.event(:async_begin, "c", "a", ts: ts, extra: id) }
+      [[4000, 1], [9000, 2]].each { |ts, id| b.event(:async_end, "c", "a", ts: ts, extra: id) }
+    end
+    events, = cut(trace, "--since=1us", "--until=5us") { |out| assert_equal 0, tool("check", out).status }
+    assert_equal [["b", 2], ["e", 2]], events.map { |e| e.values_at("ph", "id") }
+  end
+
+  # What a chunk defines is written only where something of it is kept, so a part of a long trace is small.
+  def test_chunks_outside_leave_nothing_behind
+    trace = FxtBuilder.new
+    20.times do |i|
+      trace.provider(1, "p")
+      trace.init
+      trace.thread(1, 42, 43)
+      trace.thread_name(42, 43, "main")
+      trace.string(5000, "x" * 20_000)
+      trace.event(:instant, "c", "n", ts: 1000 * (i + 1))
+    end
+    events, = cut(trace, "--since=5us", "--until=7us") { |out| assert_operator File.size(out), :<, 3 * 20_500 }
+    assert_equal [6000, 7000], events.map { |e| e["ts"] }
+    assert_equal ["main"] * 2, events.map { |e| e["thread"] }, "a name that was said in a chunk outside"
+  end
+
+  # A cut of everything is the trace; cuts beside each other are all of it.
+  def test_conformance_files_are_whole_after_cutting_and_merging
+    conformance_files.each do |file|
+      Dir.mktmpdir do |dir|
+        parts = [[], %w[--until=5us], %w[--since=5us]].each_with_index.map do |options, i|
+          File.join(dir, i.to_s).tap { |out| tool("cut", *options, "-o", out, file) }
+        end
+        all, first, second = parts.map { |part| tool("dump", part).out.lines.map { |line| JSON.parse(line).except("offset") } }
+        original = tool("dump", file).out.lines.map { |line| JSON.parse(line).except("offset") }
+        next if original.empty?
+        assert_equal original, all, file
+        dropped = original.count { |e| %w[E e].include?(e["ph"]) } # an end goes with its begin
+        assert_includes (original.size - dropped..original.size), first.size + second.size, file
+      end
+    end
+  end
+
+  def test_scheduling_is_cut_too
+    file = conformance_files.find { |f| f.end_with?("gvl_as_cpu.fxt") }
+    sql = "select ts from sched order by ts"
+    all = tool("query", file, sql).out.lines.drop(1).map(&:to_i)
+    half = all[all.size / 2]
+    Dir.mktmpdir do |dir|
+      out = File.join(dir, "out.fxt")
+      start = tool("query", file, "select min(ts) from (select ts from slice union select ts from thread_state union select ts from sched)").out.lines.last.to_i
+      tool("cut", "--since=#{half - start}ns", "-o", out, file)
+      assert_equal all.select { |ts| ts >= half }, tool("query", out, sql).out.lines.drop(1).map(&:to_i)
+    end
+  end
+
+  def test_damaged_events_are_left_out_and_counted
+    trace = instants(2)
+    trace.event(:instant, 777, "undefined category", ts: 1500)
+    events, result = cut(trace)
+    assert_equal [1000, 2000], events.map { |e| e["ts"] }
+    assert_match(/kept 2 of 3 events; 1 damaged left out/, result.err)
+    assert_equal 1, result.status
+  end
+
+  def test_nothing_kept_says_how_long_the_trace_is
+    events, result = cut(instants, "--since=1")
+    assert_empty events
+    assert_equal "vm-trace: F: kept 0 of 10 events: the trace lasts 0.000009 s\n", result.err
+  end
+
+  def test_standard_input_is_read_twice_all_the_same
+    bytes = instants.bytes
+    result = tool("cut", "--since=8us", "-", stdin: bytes)
+    assert_equal 0, result.status, result.err
+    assert_equal "vm-trace: standard input: kept 2 of 10 events\n", result.err
+    with_file(result.out) { |path| assert_equal 2, tool("dump", path).out.lines.size }
+  end
+end

@@ -1,0 +1,163 @@
+# `vm-trace merge`: a file of several is what they are beside each other, whoever wrote them.
+require_relative "tool_helper"
+
+class TestMerge < Minitest::Test
+  include ToolHelper
+
+  # Merges files and yields the result's path and what was said.
+  def merge(*files)
+    Dir.mktmpdir do |dir|
+      out = File.join(dir, "merged.fxt")
+      yield out, tool("merge", "-o", out, *files)
+    end
+  end
+
+  # Events as they are told apart from where they lie.
+  def events(*files)
+    files.flat_map { |file| tool("dump", file).out.lines.map { |line| JSON.parse(line).except("offset", "provider") } }
+  end
+
+  def with_files(*traces)
+    Dir.mktmpdir do |dir|
+      yield(*traces.each_with_index.map { |trace, i| File.join(dir, "#{i}.fxt").tap { |path| File.binwrite(path, trace.bytes) } })
+    end
+  end
+
+  QUERIES = [
+    "select s.ts, s.dur, s.depth, s.category, s.name, t.tid, p.pid from slice s left join thread_track tt on s.track_id=tt.id " \
+    "left join thread t using(utid) left join process p using(upid) order by s.ts, s.depth, s.name, t.tid",
+    "select s.ts, s.name, a.key, a.value_type, a.display_value from slice s join args a using(arg_set_id) order by s.ts, s.name, a.key, a.display_value",
+    "select p.pid, p.name, t.tid, t.name from thread t left join process p using(upid) where t.tid != 0 order by p.pid, t.tid",
+    "select c.ts, c.value, t.name from counter c join track t on c.track_id=t.id order by c.ts, t.name",
+    "select a.ts, a.name, b.ts, b.name from flow f join slice a on a.id=f.slice_out join slice b on b.id=f.slice_in order by 1",
+    "select s.ts, s.dur, s.cpu, t.tid, s.end_state from sched s join thread t using(utid) order by s.ts",
+    "select ts.ts, ts.dur, ts.state, t.tid from thread_state ts join thread t using(utid) order by ts.ts, t.tid",
+  ].freeze
+
+  def answers(*files) = QUERIES.map { |sql| tool("query", *files, sql).out }
+
+  def test_a_merged_file_alone_is_what_it_was
+    conformance_files.each do |file|
+      merge(file) do |out, result|
+        assert_equal file.end_with?("truncated_tail.fxt") ? 1 : 0, result.status, result.err
+        assert_equal events(file), events(out), file
+        assert_equal answers(file), answers(out), file
+      end
+    end
+  end
+
+  # All conformance files but the one of scheduling, where threads of all files are one by their tid.
+  def test_merged_files_of_other_origin_answer_as_they_do_beside_each_other
+    files = conformance_files.reject { |file| file.end_with?("gvl_as_cpu.fxt") }
+    merge(*files) do |out,|
+      assert_equal events(*files), events(out)
+      assert_equal answers(*files), answers(out)
+    end
+  end
+
+  def test_strings_and_threads_of_one_index_stay_apart
+    first = FxtBuilder.simple { |b| b.event(:instant, "cat", "first", ts: 1, args: { "a" => "x" }) }
+    second = FxtBuilder.new.tap do |b|
+      b.provider(1, "other")
+      b.init
+      b.thread(1, 50, 51)
+      b.event(:instant, "another", "second", ts: 2, args: { "b" => "y" })
+    end
+    with_files(first, second) do |*files|
+      merge(*files) do |out, result|
+        assert_equal "", result.err
+        assert_equal events(*files), events(out)
+        assert_equal [1, 2], tool("dump", out).out.lines.map { |line| JSON.parse(line)["provider"] }
+      end
+    end
+  end
+
+  def test_clocks_of_different_rates_stay_right
+    traces = [1_000_000_000, 1000].map do |rate|
+      FxtBuilder.new.tap { |b| b.provider(1); b.init(rate); b.event(:instant, "c", "n", ts: 5, pid: rate, tid: 1) }
+    end
+    with_files(*traces) do |*files|
+      merge(*files) { |out,| assert_equal [5, 5_000_000], events(out).map { |e| e["ts"] } }
+    end
+  end
+
+  def test_switches_between_providers_and_a_second_introduction_stay_right
+    trace = FxtBuilder.new
+    [7, 9].each { |id| trace.provider(id, "p#{id}"); trace.init; trace.string(1, "of #{id}") }
+    put = ->(ts) { trace.event(:instant, 1, 1, ts: ts, pid: 1, tid: 1) }
+    trace.section(7)
+    put[1]
+    trace.section(9)
+    put[2]
+    trace.string(1, "of 9 anew")
+    trace.section(7)
+    put[3]
+    trace.section(9)
+    put[4]
+    trace.provider(7)
+    trace.init
+    trace.string(1, "of 7 anew")
+    put[5]
+    trace.section(9)
+    put[6]
+    with_files(trace, trace) do |*files|
+      merge(*files) do |out, result|
+        assert_equal ["of 7", "of 9", "of 7", "of 9 anew", "of 7 anew", "of 9 anew"] * 2, events(out).map { |e| e["name"] }
+        assert_match(/1.fxt: process 1 is in an earlier file too/, result.err)
+      end
+    end
+  end
+
+  def test_a_provider_that_was_never_introduced_is_told_apart_too
+    trace = ->(name) { FxtBuilder.new.tap { |b| b.init; b.event(:instant, "c", name, ts: 1, pid: name.ord, tid: 1) } }
+    with_files(trace["a"], trace["b"]) do |*files|
+      merge(*files) do |out, result|
+        assert_equal "", result.err
+        assert_equal %w[a b], events(out).map { |e| e["name"] }
+        assert_equal 0, tool("check", out).status
+      end
+    end
+  end
+
+  def test_a_full_buffer_is_still_said
+    trace = FxtBuilder.simple { |b| b.record(0, 3 << 16 | 1 << 20); b.event(:instant, "c", "n", ts: 1) }
+    with_files(FxtBuilder.simple { |b| b.event(:instant, "c", "n", ts: 1) }, trace) do |*files|
+      merge(*files) { |out,| assert_match(/provider 2 reports that its buffer was full/, tool("check", out).err) }
+    end
+  end
+
+  def test_padding_is_left_out
+    merge(File.join(TRACES, "killed.fxt")) do |out,|
+      assert_operator File.size(out), :<, File.size(File.join(TRACES, "killed.fxt")) / 10
+      assert_equal events(File.join(TRACES, "killed.fxt")), events(out)
+    end
+  end
+
+  def test_a_process_in_two_files_is_said
+    with_files(OurTrace.new.build, OurTrace.new.build) do |*files|
+      merge(*files) do |_, result|
+        assert_equal "vm-trace: #{files[1]}: process 42 is in an earlier file too: what both hold of it becomes one process\n", result.err
+        assert_equal 0, result.status
+      end
+    end
+  end
+
+  def test_what_can_be_read_of_a_cut_file_is_merged
+    whole = OurTrace.new.build
+    with_files(whole) do |file|
+      File.binwrite("#{file}.cut", whole.bytes[0...-20])
+      merge("#{file}.cut", "#{file}.cut") do |out, result|
+        assert_match(/the file is cut/, result.err)
+        assert_equal 1, result.status
+        assert_equal events("#{file}.cut") * 2, events(out)
+      end
+    end
+  end
+
+  def test_standard_input_and_output
+    bytes = OurTrace.new.build.bytes
+    result = tool("merge", "-", stdin: bytes)
+    assert_equal 0, result.status, result.err
+    with_file(result.out) { |path| with_file(bytes) { |original| assert_equal events(original), events(path) } }
+  end
+end
