@@ -306,27 +306,9 @@ run(const struct options *options, int file_count, char **files)
     return output_close(&output, cut_file(options, output.file, files[0]));
 }
 
-/* "1.5", "1.5s", "20ms", "7us", "300ns" into value, an int64_t in nanoseconds. */
-static bool
-take_time(const struct cli_option *option, const char *text)
-{
-    static const struct {
-        const char *name;
-        int64_t ns;
-    } units[] = {{"", NS_PER_SECOND}, {"s", NS_PER_SECOND}, {"ms", 1000000}, {"us", 1000}, {"ns", 1}};
-    char *end;
-    double number = strtod(text, &end);
-    for (size_t i = 0; text[0] >= '0' && text[0] <= '9' && i < sizeof units / sizeof *units; i++) {
-        if (strcmp(end, units[i].name) != 0 || number * (double)units[i].ns >= 9.2e18) continue;
-        *(int64_t *)option->value = (int64_t)(number * (double)units[i].ns + 0.5);
-        return true;
-    }
-    return option_wrong(option, "a time such as 1.5, 200ms, 30us or 700ns", text);
-}
-
 static const struct cli_option cut_options[] = {
-    {"since", 0, "TIME", "first moment that is kept, from the start of the trace (default 0)", take_time, &since_ns, 0, 0},
-    {"until", 0, "TIME", "first moment that is not kept any more (default: none)", take_time, &until_ns, 0, 0},
+    CLI_OPTION("since", 's', "TIME", "first moment that is kept, from the start of the trace (default 0)", take_time, &since_ns),
+    CLI_OPTION("until", 'u', "TIME", "first moment that is not kept any more (default: none)", take_time, &until_ns),
     OPTION_OUTPUT(out_path, "where to write; - is standard output (default)"),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,

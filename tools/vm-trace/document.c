@@ -1,5 +1,6 @@
 /* document.c - see document.h */
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,18 @@ cell_share(uint64_t part, uint64_t whole)
 }
 
 struct cell
+cell_amount(double amount)
+{
+    return (struct cell){.there = true, .amount = amount};
+}
+
+struct cell
+cell_change(double share)
+{
+    return (struct cell){.there = isfinite(share), .share = share};
+}
+
+struct cell
 cell_time(int64_t ns)
 {
     return (struct cell){.there = true, .time_ns = ns};
@@ -138,6 +151,23 @@ with_commas(char text[NUMBER_TEXT], uint64_t number)
         *to++ = digits[i];
     }
     *to = '\0';
+    return text;
+}
+
+const char *
+amount_text(char text[NUMBER_TEXT], double amount)
+{
+    if (amount >= 1000 || (amount == floor(amount) && amount >= 0)) return with_commas(text, (uint64_t)(amount + 0.5));
+    snprintf(text, NUMBER_TEXT, amount >= 10 ? "%.1f" : "%.2f", amount);
+    return text;
+}
+
+const char *
+delta_text(char text[NUMBER_TEXT], double delta)
+{
+    text[0] = delta < 0 ? '-' : '+';
+    char amount[NUMBER_TEXT];
+    snprintf(text + 1, NUMBER_TEXT - 1, "%.*s", NUMBER_TEXT - 2, amount_text(amount, fabs(delta)));
     return text;
 }
 

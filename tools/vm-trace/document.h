@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "pool.h"
+#include "terminal.h"
 
 enum { DOCUMENT_PARTS = 20 }; /* of a time span, in a rate */
 
@@ -22,6 +23,9 @@ enum column_kind {
     COLUMN_DURATION, /* ns */
     COLUMN_TIME,     /* ns from the start of the trace */
     COLUMN_RATE,     /* DOCUMENT_PARTS numbers: how many in each part of the time span */
+    COLUMN_AMOUNT,   /* a count that need not be whole: a mean, a rate */
+    COLUMN_DELTA,    /* from one amount to another */
+    COLUMN_CHANGE,   /* a share by which something grew, or shrank: below 0 */
     COLUMN_TEXT,
 };
 
@@ -33,10 +37,12 @@ struct column {
 
 struct cell {
     bool there;
+    enum style style; /* STYLE_PLAIN unless it is set */
     union {
         uint64_t number; /* COLUMN_COUNT, COLUMN_NUMBER, COLUMN_DURATION */
         int64_t time_ns;
-        double share;
+        double share;  /* COLUMN_SHARE, COLUMN_CHANGE */
+        double amount; /* COLUMN_AMOUNT, COLUMN_DELTA */
         const float *rate;
         struct fxt_string text;
     };
@@ -87,6 +93,8 @@ struct cell *table_row(struct table *table);
 /* A cell's value. */
 struct cell cell_number(uint64_t number);
 struct cell cell_share(uint64_t part, uint64_t whole);
+struct cell cell_amount(double amount);
+struct cell cell_change(double share);
 struct cell cell_time(int64_t ns);
 struct cell cell_text(struct fxt_string text);
 struct cell cell_rate(const float *rate);
@@ -108,6 +116,8 @@ void document_print_csv(const struct document *document);
 /* For people. The buffer is returned. */
 enum { NUMBER_TEXT = 32 };
 const char *with_commas(char text[NUMBER_TEXT], uint64_t number);  /* 1234567 as 1,234,567 */
+const char *amount_text(char text[NUMBER_TEXT], double amount);    /* likewise; 12.3, where it is small and not whole */
+const char *delta_text(char text[NUMBER_TEXT], double delta);      /* the same with a sign: +1,234 */
 const char *bytes_text(char text[NUMBER_TEXT], uint64_t bytes);    /* 1548.3 kB */
 const char *duration_text(char text[NUMBER_TEXT], uint64_t ns);    /* 31.5 ms */
 

@@ -12,7 +12,10 @@ static void
 put_number(const struct column *column, const struct cell *cell)
 {
     switch (column->kind) {
-      case COLUMN_SHARE: printf("%.6g", cell->share); break;
+      case COLUMN_SHARE:
+      case COLUMN_CHANGE: printf("%.6g", cell->share); break;
+      case COLUMN_AMOUNT:
+      case COLUMN_DELTA: printf("%.15g", cell->amount); break;
       case COLUMN_TIME: printf("%" PRId64, cell->time_ns); break;
       default: printf("%" PRIu64, cell->number); break;
     }

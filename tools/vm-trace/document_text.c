@@ -49,6 +49,9 @@ number_text(char text[NUMBER_TEXT], enum column_kind kind, const struct cell *ce
     switch (kind) {
       case COLUMN_COUNT: return with_commas(text, cell->number);
       case COLUMN_DURATION: return duration_text(text, cell->number);
+      case COLUMN_AMOUNT: return amount_text(text, cell->amount);
+      case COLUMN_DELTA: return delta_text(text, cell->amount);
+      case COLUMN_CHANGE: snprintf(text, NUMBER_TEXT, "%+.1f%%", cell->share * 100); break;
       case COLUMN_NUMBER: snprintf(text, NUMBER_TEXT, "%" PRIu64, cell->number); break;
       case COLUMN_SHARE: snprintf(text, NUMBER_TEXT, "%.1f%%", cell->share * 100); break;
       case COLUMN_TIME: snprintf(text, NUMBER_TEXT, "%.6f s", (double)cell->time_ns / 1e9); break;
@@ -88,9 +91,11 @@ put_cell(const struct column *column, const struct cell *cell)
 {
     char text[NUMBER_TEXT];
     if (!cell->there) return;
+    if (cell->style != STYLE_PLAIN) fputs(style(cell->style), stdout);
     if (column->kind == COLUMN_TEXT) print_escaped(stdout, cell->text);
     else if (column->kind == COLUMN_RATE) put_rate(stdout, cell->rate);
     else fputs(number_text(text, column->kind, cell), stdout);
+    if (cell->style != STYLE_PLAIN) fputs(style(STYLE_PLAIN), stdout);
 }
 
 /* --- on a terminal ---------------------------------------------------------------------------- */

@@ -18,7 +18,7 @@ static const char *out_path;
 static bool without_reasons;
 
 static bool
-take_format(const struct cli_option *option, const char *text)
+take_export_format(const struct cli_option *option, const char *text)
 {
     for (format = FORMAT_FOLDED; format <= FORMAT_SQLITE; format++) {
         if (strcmp(text, format_names[format]) == 0) return true;
@@ -105,11 +105,11 @@ run(const struct options *options, int file_count, char **files)
 }
 
 static const struct cli_option export_options[] = {
-    {"format", 'f', "FORMAT", "folded, speedscope, chrome, pprof or sqlite", take_format, NULL, 0, 0},
+    CLI_OPTION("format", 'f', "FORMAT", "folded, speedscope, chrome, pprof or sqlite", take_export_format, NULL),
     OPTION_OUTPUT(out_path, "where to write; - is standard output (default)"),
-    {"sqlite", 0, "OUT", "the same as --format=sqlite --output=OUT", take_database, NULL, 0, 0},
-    {"kind", 'k', "KIND", "exits (default) or fallbacks", take_kind, NULL, 0, 0},
-    {"no-reason", 0, NULL, "end stacks in their innermost frame, not in the reason", NULL, &without_reasons, 0, 0},
+    CLI_OPTION("sqlite", 0, "OUT", "the same as --format=sqlite --output=OUT", take_database, NULL),
+    CLI_OPTION("kind", 'k', "KIND", "exits (default) or fallbacks", take_kind, NULL),
+    CLI_OPTION("no-reason", 0, NULL, "end stacks in their innermost frame, not in the reason", NULL, &without_reasons),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
     {0},

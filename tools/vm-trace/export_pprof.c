@@ -10,6 +10,7 @@
 
 #include "escape.h"
 #include "export.h"
+#include "label.h"
 #include "xalloc.h"
 
 enum { WIRE_VARINT = 0, WIRE_BYTES = 2 };
@@ -138,8 +139,8 @@ location_id(struct pprof *pprof, const struct profile_node *node)
     uint32_t id = map_get(&pprof->location_of, key);
     if (id != MAP_NONE) return id;
     struct fxt_string text = pool_string(pprof->pool, node->text);
-    struct label_parts parts = node->reason ? (struct label_parts){.name = text} : label_parts(text);
-    uint32_t function = function_id(pprof, parts.name, parts.path);
+    struct label_parts parts = node->reason ? (struct label_parts){.method = text} : label_parts(text);
+    uint32_t function = function_id(pprof, parts.method, parts.path);
     id = (uint32_t)pprof->location_of.used + 1;
     map_set(&pprof->location_of, key, id);
     pprof->inner.len = 0;

@@ -5,15 +5,16 @@
 
 #include "escape.h"
 #include "export.h"
+#include "label.h"
 #include "xalloc.h"
 
 static void
 print_frame(FILE *out, struct pool *pool, const struct profile_node *node)
 {
     struct fxt_string text = pool_string(pool, node->text);
-    struct label_parts parts = node->reason ? (struct label_parts){.name = text} : label_parts(text);
+    struct label_parts parts = node->reason ? (struct label_parts){.method = text} : label_parts(text);
     fputs("{\"name\":", out);
-    print_json(out, parts.name);
+    print_json(out, parts.method);
     if (parts.path.len > 0) {
         fputs(",\"file\":", out);
         print_json(out, parts.path);

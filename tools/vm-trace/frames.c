@@ -84,39 +84,3 @@ frames_of_rest(struct frames *frames, struct pool *pool, struct fxt_string rest)
         frames->list[frames->count++] = frame;
     }
 }
-
-/* Where " (PATH:LINE)" begins, or NULL. The name may hold "(2 levels)", the path anything, parentheses too. */
-static const char *
-place_of(struct fxt_string label)
-{
-    static const char levels[] = " levels) in ";
-    const char *end = label.ptr + label.len;
-    if (label.len == 0 || end[-1] != ')') return NULL;
-    for (const char *at = label.ptr; (at = memmem(at, (size_t)(end - at), " (", 2)) != NULL; at++) {
-        const char *number = at + 2, *after = number;
-        while (is_digit(*after)) after++;
-        if (after > number && (size_t)(end - after) > sizeof levels - 1 && memcmp(after, levels, sizeof levels - 1) == 0) continue;
-        return at;
-    }
-    return NULL;
-}
-
-struct label_parts
-label_parts(struct fxt_string label)
-{
-    struct label_parts parts = {.name = label, .path = {.ptr = ""}};
-    const char *place = place_of(label);
-    if (place == NULL) return parts;
-    const char *end = label.ptr + label.len - 1, *digits = end;
-    while (is_digit(digits[-1])) digits--;
-    bool negative = digits[-1] == '-';
-    const char *colon = digits - 1 - negative;
-    uint32_t line;
-    if (colon > place + 2 && *colon == ':' && whole_number(digits, end, &line)) {
-        parts.line = negative ? -(int64_t)line : line;
-        end = colon;
-    }
-    parts.name = part(label.ptr, place);
-    parts.path = part(place + 2, end);
-    return parts;
-}

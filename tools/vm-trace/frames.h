@@ -1,6 +1,6 @@
 #ifndef FRAMES_H
 #define FRAMES_H
-/* frames.h - the backtrace of an exit, and the parts of a frame's label.
+/* frames.h - the backtrace of an exit.
  *
  * An event names its ten innermost frames in the arguments "0" to "9"; "10+" joins those beyond by " < ", where "LABEL x12" is a
  * frame that repeats and "34 more frames" at the end stands for what did not fit (doc/events.md).
@@ -21,14 +21,5 @@ struct frames {
 
 /* Replaces what was in frames by those of an argument "10+". A zeroed struct frames is an empty one; free its list. */
 void frames_of_rest(struct frames *frames, struct pool *pool, struct fxt_string rest);
-
-/* `Foo#bar (/app/foo.rb:3)`: name `Foo#bar`, path `/app/foo.rb`, line 3. What has no such form is all name. A method in C without
- * a caller in Ruby has the path `<cfunc>` and no line. Points into the label. */
-struct label_parts {
-    struct fxt_string name;
-    struct fxt_string path;
-    int64_t line; /* 0 where there is none */
-};
-struct label_parts label_parts(struct fxt_string label);
 
 #endif

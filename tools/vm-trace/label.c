@@ -1,25 +1,59 @@
 /* label.c - see label.h */
-#define _GNU_SOURCE /* memrchr */
+#define _GNU_SOURCE /* memmem */
+#include <stdlib.h>
 #include <string.h>
 
 #include "label.h"
 
+static bool
+is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Where " (PATH:LINE)" begins, or NULL. A method can be "block (2 levels) in foo", and a path can hold anything, parentheses too. */
+static const char *
+place_of(struct fxt_string label)
+{
+    static const char levels[] = " levels) in ";
+    const char *end = label.ptr + label.len;
+    if (label.len == 0 || end[-1] != ')') return NULL;
+    for (const char *at = label.ptr; (at = memmem(at, (size_t)(end - at), " (", 2)) != NULL; at++) {
+        const char *number = at + 2, *after = number;
+        while (is_digit(*after)) after++;
+        if (after > number && (size_t)(end - after) > sizeof levels - 1 && memcmp(after, levels, sizeof levels - 1) == 0) continue;
+        return at;
+    }
+    return NULL;
+}
+
+struct label_parts
+label_parts(struct fxt_string label)
+{
+    struct label_parts parts = {.method = label, .path = {.ptr = ""}};
+    const char *place = place_of(label);
+    if (place == NULL) return parts;
+    const char *path = place + 2, *end = label.ptr + label.len - 1, *number = end;
+    while (is_digit(number[-1])) number--;
+    if (number < end && number[-1] == '-') number--;
+    if (number < end && number - path > 1 && number[-1] == ':') {
+        parts.line = strtoll(number, NULL, 10); /* ends at the parenthesis */
+        end = number - 1;
+    }
+    parts.method.len = (uint32_t)(place - label.ptr);
+    parts.path = (struct fxt_string){.ptr = path, .len = (uint32_t)(end - path)};
+    return parts;
+}
+
 size_t
 label_method_bytes(struct fxt_string label)
 {
-    if (label.len < 4 || label.ptr[label.len - 1] != ')') return label.len;
-    /* The last " (": a method can be "block (2 levels) in foo". */
-    for (size_t at = label.len - 2; at > 0; at--) {
-        if (label.ptr[at] == '(' && label.ptr[at - 1] == ' ') return at - 1;
-    }
-    return label.len;
+    return label_parts(label).method.len;
 }
 
 size_t
 label_path_end(struct fxt_string label)
 {
-    size_t method = label_method_bytes(label);
-    if (method == label.len) return label.len;
-    const char *colon = memrchr(label.ptr + method, ':', label.len - method);
-    return colon == NULL ? label.len - 1 : (size_t)(colon - label.ptr);
+    struct label_parts parts = label_parts(label);
+    return parts.path.len == 0 ? label.len : (size_t)(parts.path.ptr + parts.path.len - label.ptr);
 }

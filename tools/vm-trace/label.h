@@ -8,6 +8,15 @@
 
 #include "pool.h"
 
+/* `Foo#bar (/app/foo.rb:3)`: method `Foo#bar`, path `/app/foo.rb`, line 3. A method in C without a caller in Ruby has the path
+ * `<cfunc>` and no line. Points into the label. */
+struct label_parts {
+    struct fxt_string method;
+    struct fxt_string path;
+    int64_t line; /* 0 where there is none */
+};
+struct label_parts label_parts(struct fxt_string label);
+
 /* Of "Owner#method". */
 size_t label_method_bytes(struct fxt_string label);
 /* Of "Owner#method (path": what the method's labels have in common, whatever the line. */

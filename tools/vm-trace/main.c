@@ -16,6 +16,7 @@ static const struct command *const commands[] = {
     &command_check,
     &command_dump,
     &command_query,
+    &command_diff,
     &command_export,
     &command_merge,
     &command_cut,

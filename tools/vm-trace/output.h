@@ -10,8 +10,9 @@
 #include <stdio.h>
 
 #include "diag.h"
+#include "options.h"
 
-#define OPTION_OUTPUT(variable, what) {"output", 'o', "OUT", what, take_text, &(variable), 0, 0}
+#define OPTION_OUTPUT(variable, what) CLI_OPTION("output", 'o', "OUT", what, take_text, &(variable))
 
 enum output_kind {
     OUTPUT_TEXT,

@@ -31,6 +31,7 @@ struct report_filter {
 struct report_file {
     const char *name;
     struct fxt_counts counts;
+    int64_t first_ns, last_ns; /* of all its events; first_ns > last_ns where there are none */
 };
 
 struct report_process {

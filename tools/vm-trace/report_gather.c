@@ -297,6 +297,9 @@ on_event(void *context, const struct fxt_event *event)
         report->has_events = true;
         report->start_ns = event->ts_ns;
     }
+    struct report_file *file = &report->files[report->file_count - 1];
+    if (event->ts_ns < file->first_ns) file->first_ns = event->ts_ns;
+    if (event->ts_ns > file->last_ns) file->last_ns = event->ts_ns;
     struct report_thread *thread = thread_of(report, event->pid, event->tid);
     report_process(report, thread->process)->ours = true;
     bool instant = event->type == FXT_EVENT_INSTANT;
@@ -378,7 +381,7 @@ static enum status
 read_one(struct report *report, const char *file, uint64_t max_faults)
 {
     report->files = xrealloc(report->files, report->file_count + 1, sizeof *report->files);
-    report->files[report->file_count++] = (struct report_file){.name = file};
+    report->files[report->file_count++] = (struct report_file){.name = file, .first_ns = INT64_MAX, .last_ns = INT64_MIN};
     report->last_thread = NO_THREAD;
     struct span_visitor span_visitor = {.context = report, .span = on_span};
     report->spans = spans_new(&span_visitor);

@@ -13,6 +13,8 @@ style(enum style style)
         const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
         colour = isatty(STDOUT_FILENO) && (no_color == NULL || *no_color == '\0') && (term == NULL || strcmp(term, "dumb") != 0);
     }
-    static const char *const codes[] = {[STYLE_PLAIN] = "\033[0m", [STYLE_BOLD] = "\033[1m", [STYLE_DIM] = "\033[2m"};
+    static const char *const codes[] = {
+        [STYLE_PLAIN] = "\033[0m", [STYLE_BOLD] = "\033[1m", [STYLE_DIM] = "\033[2m",
+        [STYLE_WORSE] = "\033[31m", [STYLE_BETTER] = "\033[32m"};
     return colour ? codes[style] : "";
 }
