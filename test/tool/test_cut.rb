@@ -15,7 +15,7 @@ class TestCut < Minitest::Test
     end
   end
 
-  def times(...) = cut(...).first.map { |event| event["ts"] }
+  def times(bytes, *options) = cut(bytes, *options).first.map { |event| event["ts"] }
 
   # Instants at 1000, 2000, ... ns.
   def instants(count = 10, **options)

@@ -55,7 +55,7 @@ add_without_addresses(struct text *text, struct fxt_string from)
 static uint32_t
 intern_text(const struct diff *diff, struct text *text)
 {
-    uint32_t id = pool_intern(diff->report->pool, text->bytes, text->len);
+    uint32_t id = text->len == 0 ? STRING_NONE : pool_intern(diff->report->pool, text->bytes, text->len);
     free(text->bytes);
     return id;
 }
@@ -153,6 +153,20 @@ add_place(struct diff *diff, struct diff_table *all, const struct place *place)
     add_count(diff, &diff->reasons, (const uint32_t[4]){reason}, run, count, variance);
     add_count(diff, &diff->methods, (const uint32_t[4]){0, method}, run, count, variance);
     add_count(diff, &diff->sites, (const uint32_t[4]){reason, method, place->insn, line}, run, count, variance);
+}
+
+/* What of a run is only estimated: K of its sampling. */
+static void
+find_rates(struct diff *diff)
+{
+    const struct report *report = diff->report;
+    for (uint32_t i = 0; i < report->setting_count; i++) {
+        const struct report_setting *setting = &report->settings[i];
+        const struct report_process *process = report_process(report, setting->process);
+        if (process->exact || setting->name != (uint32_t)(diff->fallbacks ? WORD_FALLBACK_RATE : WORD_EXIT_RATE)) continue;
+        double rate = strtod(pool_string(report->pool, setting->value).ptr, NULL);
+        if (rate > 1) diff->runs[process->file].estimate = rate;
+    }
 }
 
 /* --- sites that moved ---------------------------------------------------------------------------------- */
@@ -321,6 +335,7 @@ diff_init(struct diff *diff, struct report *report, uint32_t first_side, enum di
         diff->runs[i].side = i >= first_side;
         diff->runs[i].scale = unit != PER_SECOND ? 1 : seconds > 0 ? 1 / seconds : 0;
     }
+    find_rates(diff);
     struct diff_table all = {0};
     init_table(&all);
     init_table(&diff->reasons);

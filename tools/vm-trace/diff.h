@@ -45,7 +45,7 @@ struct diff_table {
 struct diff_run {
     unsigned side;
     double scale;    /* from a count to the unit */
-    double estimate; /* largest weight of what is only estimated; 0 where all counts are exact */
+    double estimate; /* K of the sampling where counts are estimated; 0 where all are exact */
 };
 
 struct diff {

@@ -85,12 +85,18 @@ fill_row(const struct diff *diff, const struct diff_row *row, struct cell *cells
     cells[AFTER_HIGH] = cell_amount(row->counts[1].high);
 }
 
+static struct fxt_string
+name_of(const struct diff *diff, uint32_t id)
+{
+    return id == STRING_NONE ? text_of("(not said)") : pool_string(diff->report->pool, id);
+}
+
 /* A line of `Owner#method (path)`, or two where it moved. */
 static struct fxt_string
 place_text(const struct diff *diff, struct document *document, const struct diff_row *row)
 {
-    struct fxt_string method = pool_string(diff->report->pool, row->method);
-    if (row->line == 0 || method.len == 0 || method.ptr[method.len - 1] != ')') return method;
+    struct fxt_string method = name_of(diff, row->method);
+    if (row->line == 0 || method.ptr[method.len - 1] != ')') return method;
     if (row->line == row->line_after) return document_text(document, "%.*s:%" PRIu32 ")", (int)method.len - 1, method.ptr, row->line);
     return document_text(document, "%.*s:%" PRIu32 " -> %" PRIu32 ")", (int)method.len - 1, method.ptr, row->line, row->line_after);
 }
@@ -101,16 +107,15 @@ static void
 name_row(const struct diff *diff, struct document *document, const struct diff_table *table, const struct diff_row *row,
          struct cell *names)
 {
-    const struct pool *pool = diff->report->pool;
     if (table == &diff->reasons) {
-        names[0] = cell_text(pool_string(pool, row->reason));
+        names[0] = cell_text(name_of(diff, row->reason));
     }
     else if (table == &diff->methods) {
-        names[0] = cell_text(pool_string(pool, row->method));
+        names[0] = cell_text(name_of(diff, row->method));
     }
     else {
-        names[0] = cell_text(pool_string(pool, row->reason));
-        names[1] = cell_text(pool_string(pool, row->insn));
+        names[0] = cell_text(name_of(diff, row->reason));
+        names[1] = cell_text(name_of(diff, row->insn));
         names[2] = cell_text(place_text(diff, document, row));
     }
 }

@@ -89,11 +89,24 @@ escape_into(char *buffer, size_t size, struct fxt_string string)
     return buffer;
 }
 
+/* Bytes at the start that JSON takes as they are: most names are nothing else. */
+static uint32_t
+plain_ascii(const char *ptr, uint32_t len)
+{
+    uint32_t count = 0;
+    while (count < len && ptr[count] >= ' ' && ptr[count] < 0x7f && ptr[count] != '"' && ptr[count] != '\\') count++;
+    return count;
+}
+
 void
 print_json(FILE *out, struct fxt_string string)
 {
     putc('"', out);
     for (uint32_t at = 0; at < string.len;) {
+        uint32_t plain = plain_ascii(string.ptr + at, string.len - at);
+        fwrite(string.ptr + at, 1, plain, out);
+        at += plain;
+        if (at == string.len) break;
         uint32_t codepoint;
         unsigned taken = utf8_decode(string.ptr + at, string.len - at, &codepoint);
         if (taken == 0) fputs("\\ufffd", out);
