@@ -295,6 +295,16 @@ class TestCheckContract < Minitest::Test
     broken("trace site: 9 sampled of 2 hits") { |t| t.sites[0][:args]["sampled"] = 9; t.sites[0] }
   end
 
+  def test_cut_without_what_was_cut
+    args = %w[since_ns until_ns left_out].to_h { |key| [key, [:uint64, 1]] }
+    args.each_key do |key|
+      trace = OurTrace.new
+      trace.summary = nil
+      trace.extra << { type: :instant, cat: "trace", name: "cut", ts: 8500, args: args.reject { |k, _| k == key } }
+      assert_fault(trace.tap(&:build).offsets.fetch(trace.extra[0]), "trace cut lacks its argument #{key}", trace.build)
+    end
+  end
+
   def test_loss_without_its_count_or_reason
     loss = { type: :instant, cat: "trace", name: "loss", ts: 7000, args: { "lost" => [:uint64, 3], "reason" => "disk full" } }
     %w[lost reason].each do |key|

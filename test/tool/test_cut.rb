@@ -56,7 +56,9 @@ class TestCut < Minitest::Test
       checked = tool("check", out)
       assert_equal 0, checked.status, checked.err
     end
-    assert_equal %w[settings GuardType(Fixnum)], events.map { |e| e["name"] }
+    assert_equal [[3000, "settings"], [3000, "GuardType(Fixnum)"], [4000, "cut"]], events.map { |e| e.values_at("ts", "name") }
+    assert_equal({ "since_ns" => 2000, "until_ns" => 3000, "left_out" => 11 }, events.last["args"])
+    assert_equal [42, 43], events.last.values_at("pid", "tid")
     assert_equal "vm-trace: F: kept 2 of 13 events; site counts and summary are left out: they are of the whole run\n", result.err
     assert_equal 0, result.status
   end
@@ -64,8 +66,46 @@ class TestCut < Minitest::Test
   def test_a_loss_in_the_span_stays
     trace = OurTrace.new
     trace.losses << { type: :instant, cat: "trace", name: "loss", ts: 7000, args: { "lost" => [:uint64, 5], "reason" => "full" } }
-    assert_equal %w[settings loss], cut(trace.build, "--since=6us").first.map { |e| e["name"] }
-    assert_equal %w[settings], cut(trace.build, "--since=6.5us").first.map { |e| e["name"] }
+    assert_equal %w[settings loss cut], cut(trace.build, "--since=6us").first.map { |e| e["name"] }
+    assert_equal %w[settings cut], cut(trace.build, "--since=6.5us").first.map { |e| e["name"] }
+  end
+
+  # A rate is of the span, though the settings are older, and the trace does not seem to be of a program that was killed.
+  def test_a_part_is_known_for_one
+    cut(OurTrace.new.build, "--since=2us", "--until=4us") do |out|
+      report = tool("report", out).out
+      assert_match(/^  time span +2000 ns,/, report)
+      assert_match(/^  lost           nothing is known to be; this is a part cut out of a trace$/, report)
+      assert_equal "cut", JSON.parse(tool("info", "-f", "json", out).out).dig("processes", "rows", 0, "ended")
+    end
+  end
+
+  def test_a_part_of_a_part
+    cut(OurTrace.new.build, "--since=1us") do |out|
+      tool("cut", "--since=2us", "-o", "#{out}2", out)
+      assert_equal 0, tool("check", "#{out}2").status
+      assert_equal [%w[settings NoProfileSend SendPolymorphic], 2],
+                   tool("dump", "#{out}2").out.lines.map { |line| JSON.parse(line)["name"] }.then { |names|
+                     [names & %w[settings GuardType(Fixnum) NoProfileSend SendPolymorphic], names.count("cut")] }
+    end
+  end
+
+  def test_settings_of_another_program_are_not_taken_for_the_tracers
+    trace = FxtBuilder.new.tap do |b|
+      b.provider(1)
+      b.init(1000)
+      %w[settings site summary].each_with_index { |name, i| b.event(:instant, "trace", name, ts: 5 + i, pid: 1, tid: 1) }
+    end
+    events, = cut(trace, "--since=1ms")
+    assert_equal [[5_000_000, "settings"], [6_000_000, "site"], [7_000_000, "summary"]], events.map { |e| e.values_at("ts", "name") }
+  end
+
+  def test_a_process_that_began_after_the_span_is_not_there
+    trace = FxtBuilder.simple do |b|
+      b.event(:instant, "trace", "settings", ts: 1000, args: { "pid" => [:uint32, 42] })
+      b.event(:instant, "trace", "settings", ts: 9000, pid: 50, tid: 50, args: { "pid" => [:uint32, 50] })
+    end
+    assert_equal [42, 42], cut(trace, "--until=5us").first.map { |e| e["pid"] }
   end
 
   def test_a_duration_that_begins_in_the_span_is_whole

@@ -313,7 +313,7 @@ read_summary(struct contract *contract, struct process *process, const struct fx
 static void
 check_trace_event(struct contract *contract, struct process *process, const struct fxt_event *event)
 {
-    uint64_t lost;
+    uint64_t lost, ns, left_out;
     switch (event->name.id) {
       case WORD_SETTINGS: read_settings(contract, process, event); break;
       case WORD_SITE: check_site(contract, process, event); break;
@@ -321,6 +321,11 @@ check_trace_event(struct contract *contract, struct process *process, const stru
       case WORD_LOSS:
         require_string(contract, event, WORD_REASON);
         if (require_uint(contract, event, WORD_LOST, &lost)) process->losses += lost;
+        break;
+      case WORD_CUT:
+        require_uint(contract, event, WORD_SINCE_NS, &ns);
+        require_uint(contract, event, WORD_UNTIL_NS, &ns);
+        require_uint(contract, event, WORD_LEFT_OUT, &left_out);
         break;
     }
 }

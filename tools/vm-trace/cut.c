@@ -30,14 +30,23 @@ struct open_spans {
     uint32_t capacity;
 };
 
-enum decision { UNREAD /* the record has no time, or could not be read */, KEEP, LEAVE_OUT };
+enum decision { UNREAD /* the record has no time, or could not be read */, KEEP, KEEP_SETTINGS, LEAVE_OUT };
+
+/* Whose settings were kept: the thread that wrote them. */
+struct recorder {
+    uint32_t provider;
+    uint32_t pid;
+    uint32_t tid;
+};
 
 struct cut {
     struct reader *reader;
     struct splice *splice;
     int64_t first_ns, last_ns; /* of the whole trace */
     int64_t from_ns, to_ns;    /* what is kept: from the first up to before the second */
-    bool ours;                 /* the tracer's: settings were seen */
+    struct recorder *recorders; /* there are some in a trace of the tracer's */
+    uint32_t recorder_count, recorder_capacity;
+    int64_t settings_ns; /* of the last settings */
     enum decision decision;    /* about the record that is being read */
 
     struct map spans_of_thread;
@@ -131,13 +140,6 @@ keep_async(struct cut *cut, const struct fxt_event *event)
 static bool
 keep_event(struct cut *cut, const struct fxt_event *event)
 {
-    if (event->category.id == WORD_TRACE && event->type == FXT_EVENT_INSTANT) {
-        if (event->name.id == WORD_SETTINGS) return cut->ours = true;
-        if (cut->ours && (event->name.id == WORD_SITE || event->name.id == WORD_SUMMARY)) {
-            cut->totals++;
-            return false;
-        }
-    }
     switch (event->type) {
       case FXT_EVENT_DURATION_BEGIN:
       case FXT_EVENT_DURATION_END: return keep_span_edge(cut, event);
@@ -156,10 +158,34 @@ decide(struct cut *cut, bool keep)
     cut->outside += !keep;
 }
 
+/* Settings are needed whenever they were written: then from the start of the span on. Those of a process that began after it
+ * are not. */
+static void
+cut_settings(struct cut *cut, const struct fxt_event *event)
+{
+    decide(cut, event->ts_ns < cut->to_ns);
+    if (cut->decision != KEEP) return;
+    cut->decision = KEEP_SETTINGS;
+    cut->settings_ns = event->ts_ns;
+    make_room(cut->recorders, cut->recorder_count, cut->recorder_capacity);
+    cut->recorders[cut->recorder_count++] = (struct recorder){event->provider, event->pid, event->tid};
+}
+
 static void
 cut_event(void *context, const struct fxt_event *event)
 {
-    decide(context, keep_event(context, event));
+    struct cut *cut = context;
+    bool of_trace = event->category.id == WORD_TRACE && event->type == FXT_EVENT_INSTANT;
+    if (of_trace && event->name.id == WORD_SETTINGS) {
+        cut_settings(cut, event);
+    }
+    else if (of_trace && cut->recorder_count > 0 && (event->name.id == WORD_SITE || event->name.id == WORD_SUMMARY)) {
+        cut->totals++;
+        decide(cut, false);
+    }
+    else {
+        decide(cut, keep_event(cut, event));
+    }
 }
 
 static void
@@ -179,6 +205,60 @@ cut_object(void *context, const struct fxt_object *object)
     map_set(&cut->objects, key, 1);
 }
 
+/* The tracer's clock ticks in nanoseconds. Where it does not, these are some other program's settings. */
+static void
+keep_settings(struct cut *cut, const struct fxt_record *record)
+{
+    static uint64_t words[FXT_RECORD_MAX_WORDS]; /* the second one is the time */
+    struct fxt_record kept = *record;
+    memcpy(words, record->bytes, record->words * FXT_WORD_BYTES);
+    if (words[1] != (uint64_t)cut->settings_ns) cut->recorder_count--;
+    else if (cut->settings_ns < cut->from_ns) words[1] = (uint64_t)cut->from_ns;
+    kept.bytes = (const uint8_t *)words;
+    splice_keep(cut->splice, &kept);
+}
+
+static uint64_t
+short_text(const char *text)
+{
+    uint64_t word = 0;
+    memcpy(&word, text, strlen(text)); /* 8 bytes at the most */
+    return word;
+}
+
+/* The event trace/cut (doc/events.md), at the end of the span, for each process whose settings are there. */
+static void
+write_marks(struct cut *cut)
+{
+    const uint64_t args[][2] = {
+        {short_text("since_ns"), (uint64_t)since_ns},
+        {short_text("until_ns"), (uint64_t)(until_ns == INT64_MAX ? cut->last_ns - cut->first_ns + 1 : until_ns)},
+        {short_text("left_out"), cut->outside + cut->damaged},
+    };
+    enum { ARGS = sizeof args / sizeof *args, ARG_WORDS = 3, WORDS_BEFORE = 6, WORDS_ALL = WORDS_BEFORE + ARGS * ARG_WORDS };
+    const uint64_t inline_ref = FXT_STRING_REF_INLINE;
+    for (uint32_t i = 0; i < cut->recorder_count; i++) {
+        const struct recorder *recorder = &cut->recorders[i];
+        uint64_t words[WORDS_ALL] = {
+            FXT_RECORD_EVENT | WORDS_ALL << 4 | (uint64_t)ARGS << 20 | (inline_ref | strlen("trace")) << 32 | (inline_ref | strlen("cut")) << 48,
+            (uint64_t)(cut->to_ns < cut->last_ns ? cut->to_ns : cut->last_ns),
+            recorder->pid,
+            recorder->tid,
+            short_text("trace"),
+            short_text("cut"),
+        };
+        for (unsigned arg = 0; arg < ARGS; arg++) {
+            uint64_t *at = words + WORDS_BEFORE + arg * ARG_WORDS;
+            at[0] = FXT_ARG_UINT64 | ARG_WORDS << 4 | (inline_ref | 8) << 16;
+            at[1] = args[arg][0];
+            at[2] = args[arg][1];
+        }
+        struct fxt_record record = {.type = FXT_RECORD_EVENT, .header = words[0], .bytes = (const uint8_t *)words,
+                                    .words = WORDS_ALL, .provider = recorder->provider};
+        splice_keep(cut->splice, &record);
+    }
+}
+
 static void
 cut_record(void *context, const struct fxt_record *record)
 {
@@ -193,6 +273,7 @@ cut_record(void *context, const struct fxt_record *record)
       case FXT_RECORD_EVENT:
       case FXT_RECORD_SCHEDULING:
         if (decision == UNREAD) cut->damaged++;
+        if (decision == KEEP_SETTINGS) keep_settings(cut, record);
         if (decision != KEEP) return;
         break;
       case FXT_RECORD_KERNEL_OBJECT:
@@ -276,11 +357,13 @@ cut_file(const struct options *options, FILE *out, const char *file)
         struct fxt_visitor visitor = {
             .context = &cut, .event = cut_event, .sched = cut_sched, .object = cut_object, .record = cut_record};
         status = read_once(&cut, options, to_read, file, &visitor, true);
+        write_marks(&cut);
     }
     if (status < STATUS_USAGE) say_what_was_cut(&cut, file);
 
     for (uint32_t i = 0; i < cut.thread_count; i++) free(cut.spans[i].kept);
     free(cut.spans);
+    free(cut.recorders);
     map_free(&cut.spans_of_thread);
     map_free(&cut.asyncs);
     map_free(&cut.objects);

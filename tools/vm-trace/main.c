@@ -27,8 +27,9 @@ static const char files[] = "\nFILE may be - for standard input, compressed with
 
 static const char statuses[] =
     "Exit status: 0 all is fine; 1 the trace has faults, or is cut: what could be read was\n"
-    "used; 2 wrong usage or SQL; 3 a file cannot be opened or read, or the output not written;\n"
-    "4 a file is not a Fuchsia trace. Of several files the worst counts.\n";
+    "used; or there is more than diff --fail-over allows; 2 wrong usage or SQL; 3 a file\n"
+    "cannot be opened or read, or the output not written; 4 a file is not a Fuchsia trace.\n"
+    "Of several files the worst counts.\n";
 
 static void
 print_help(FILE *out)

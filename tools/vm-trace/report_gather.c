@@ -237,6 +237,7 @@ add_trace_event(struct report *report, const struct fxt_event *event, uint32_t n
         process->ours = true;
         add_settings(report, event, number);
         return;
+      case WORD_CUT: process->cut = true; return;
       case WORD_SITE: add_site(report, event, number); return;
       case WORD_LOSS: {
         const uint32_t key[2] = {number, string_arg(report, event, WORD_REASON)};

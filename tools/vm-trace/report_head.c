@@ -125,7 +125,7 @@ add_processes(struct report *report, struct document *document)
         const uint64_t numbers[] = {process->pid, process->exits, process->fallbacks, process->recorded, process->lost};
         for (unsigned column = 0; column < 5; column++) row[column] = cell_number(numbers[column]);
         row[5] = cell_text(text_of(process->exact ? "exact" : process->sampled ? "estimates" : "all"));
-        row[6] = cell_text(text_of(process->summarized ? "yes" : "no"));
+        row[6] = cell_text(text_of(process->summarized ? "yes" : process->cut ? "cut" : "no"));
         row[7] = cell_text(file_name(&report->files[process->file]));
     }
 }
@@ -156,12 +156,13 @@ add_losses(struct report *report, struct document *document)
                                 escape_into(reason, sizeof reason, pool_string(report->pool, loss->reason)));
     }
     uint64_t lost = 0;
-    uint32_t settings = 0, summaries = 0;
+    uint32_t settings = 0, summaries = 0, cuts = 0;
     for (uint32_t i = 0; i < report->processes.count; i++) {
         const struct report_process *process = report_process(report, i);
         lost += process->lost;
         settings += process->setting_count > 0;
         summaries += process->summarized;
+        cuts += process->cut;
     }
     if (lost > 0) {
         document_line(document, "lost", document_text(document, "%s event%s%s", with_commas(number, lost), plural(lost), text));
@@ -169,7 +170,11 @@ add_losses(struct report *report, struct document *document)
     else if (summaries > 0 && summaries >= settings) {
         document_line(document, "lost", text_of("nothing"));
     }
-    if (settings == 1 && summaries == 0) {
+    if (cuts > 0 && summaries + cuts >= settings) {
+        document_line(document, lost > 0 ? "" : "lost", text_of(lost > 0 ? "nothing else is known to be; this is a part cut out of a trace"
+                                       : "nothing is known to be; this is a part cut out of a trace"));
+    }
+    else if (settings == 1 && summaries == 0) {
         document_line(document, lost > 0 ? "" : "lost",
                       document_text(document, "%s; the trace has no summary: its program runs still, or ended abruptly",
                                     lost > 0 ? "nothing else is known to be" : "nothing is known to be"));
