@@ -18,6 +18,8 @@ MAGIC = 0x0016547846040010
 CHUNK_WORDS = (1 << 20) // WORD
 BLOCK_SITES = 256
 METADATA, INITIALIZATION, STRING, THREAD, EVENT = range(5)
+SINK_ERRORS = {-1: "the limit of its size is reached", -2: "another program cut it short", -3: "it was removed",
+               -4: "another program wrote into it"}  # enum in sink.h
 EVENT_KINDS = {0: "instant", 2: "begin", 3: "end"}
 DURATION_BEGIN, DURATION_END = 2, 3
 
@@ -261,8 +263,9 @@ class Status(Subcommand):
         config, sink = state["config"], state["sink"]
         print("pid       %d" % int(state["pid"]))
         print("file      %s, %d bytes" % (text_of(state["path"]), int(sink["size"])))
-        if int(sink["error"]):
-            print("stopped   %s" % os.strerror(int(sink["error"])))
+        error = int(sink["error"])
+        if error:
+            print("stopped   %s" % (SINK_ERRORS.get(error) or os.strerror(error)))
         print("records   %s" % (", ".join(self.recorded(config)) or "nothing"))
 
     @staticmethod
