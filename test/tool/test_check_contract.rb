@@ -18,6 +18,31 @@ class TestCheckContract < Minitest::Test
 
   # --- what is fine ---
 
+  def loss(count)
+    { type: :instant, cat: "trace", name: "loss", ts: 7000, args: { "lost" => [:uint64, count], "reason" => "No space left on device" } }
+  end
+
+  def test_halves_of_durations_are_fine_where_events_were_lost_or_gave_way
+    { "a killed program" => ->(trace) { trace.settings["keep"] = "newest"; trace.summary = nil },
+      "a limit" => ->(trace) { trace.settings["keep"] = "newest" },
+      "a full disk" => ->(trace) { trace.losses << loss(7) } }.each do |why, prepare|
+      [[0], [-1], [1, 2]].each do |gone|
+        trace = OurTrace.new
+        prepare[trace]
+        gone.map { |i| trace.spans[i] }.each { |span| trace.spans.delete(span) }
+        result = check(trace.build)
+        assert_equal ["", 0], [result.err, result.status], why
+      end
+    end
+  end
+
+  def test_half_of_a_duration_is_a_fault_where_the_oldest_are_kept_and_none_was_lost
+    trace = OurTrace.new
+    trace.settings["keep"] = "oldest"
+    trace.spans.shift
+    refute_equal 0, check(trace.build).status
+  end
+
   def test_good_traces_are_fine_at_several_rates
     assert_fine(OurTrace.new.build)
     assert_fine(OurTrace.new(rate: 97).build)

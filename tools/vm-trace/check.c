@@ -84,6 +84,7 @@ static void
 check_span(void *context, const struct span_edge *begin, const struct span_edge *end)
 {
     struct check *check = context;
+    if (contract_gaps(check->contract)) return; /* then a begin or an end may be among what is not there */
     struct pool *pool = reader_pool(check->reader);
     char began[100], ended[100];
     if (end == NULL) {

@@ -22,6 +22,7 @@ struct clocks {
 struct process {
     bool ours;
     bool said_late; /* that settings are not first */
+    bool gaps; /* events may be missing before others */
     bool summarized;
     uint64_t rates[2]; /* K of exits, of fallbacks */
 
@@ -100,6 +101,12 @@ process_of(struct contract *contract, uint32_t pid)
     struct process *process = &contract->processes[contract->process_count++];
     *process = (struct process){.rates = {1, 1}};
     return process;
+}
+
+bool
+contract_gaps(const struct contract *contract)
+{
+    return contract->gaps;
 }
 
 #define FAULT(contract, event, ...) reader_fault((contract)->reader, FXT_FAULT_CONTRACT, (event)->offset, __VA_ARGS__)
@@ -260,6 +267,8 @@ read_settings(struct contract *contract, struct process *process, const struct f
             FAULT(contract, event, "trace settings is not the first event of its process");
         }
     }
+    const struct fxt_arg *keep = fxt_event_arg(event, WORD_KEEP);
+    if (keep != NULL && keep->type == FXT_ARG_STRING && keep->string.id == WORD_NEWEST) contract->gaps = true;
     static const uint32_t words[2] = {WORD_EXIT_RATE, WORD_FALLBACK_RATE};
     for (unsigned i = 0; i < 2; i++) {
         uint64_t rate;
@@ -319,6 +328,7 @@ check_trace_event(struct contract *contract, struct process *process, const stru
       case WORD_SITE: check_site(contract, process, event); break;
       case WORD_SUMMARY: read_summary(contract, process, event); break;
       case WORD_LOSS:
+        contract->gaps = true;
         require_string(contract, event, WORD_REASON);
         if (require_uint(contract, event, WORD_LOST, &lost)) process->losses += lost;
         break;

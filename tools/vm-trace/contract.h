@@ -20,5 +20,7 @@ void contract_event(struct contract *contract, const struct fxt_event *event);
 void contract_finish(struct contract *contract);
 /* True when there are processes of ours and all of them ended in good order: nothing may be left open then. */
 bool contract_ended(const struct contract *contract);
+/* True when events may be missing in the middle: some were lost, or gave way in a file that keeps its newest. */
+bool contract_gaps(const struct contract *contract);
 
 #endif
