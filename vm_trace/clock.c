@@ -13,7 +13,10 @@
 #define LEAST_BASELINE_NS UINT64_C(1000000)
 /* A rate that moves by more than one in 1,000 is none: the machine slept, or was moved. */
 #define PLAUSIBLE 1000
-/* More than this no honest error is: then time does run back, for it ran ahead. */
+/* Counters run at 62 MHz to 16 GHz: others than that were set anew between two readings. */
+#define LEAST_RATE (UINT64_C(1) << 28)
+#define MOST_RATE (UINT64_C(1) << 36)
+/* More than this is no error of the scale: see rb_vm_trace_clock_update. */
 #define MOST_AHEAD_NS (HORIZON_NS / 10)
 
 static bool use_ticks;
@@ -49,7 +52,9 @@ rb_vm_trace_clock_init(void)
 static uint64_t
 rate_since(const struct vm_trace_clock *clock, uint64_t ticks, uint64_t ns)
 {
-    uint64_t rate = (uint64_t)(((unsigned __int128)(ns - clock->pair_ns) << 32) / (ticks - clock->pair_ticks));
+    unsigned __int128 exact = ((unsigned __int128)(ns - clock->pair_ns) << 32) / (ticks - clock->pair_ticks);
+    if (exact < LEAST_RATE || exact > MOST_RATE) return 0;
+    uint64_t rate = (uint64_t)exact;
     uint64_t change = rate > clock->rate ? rate - clock->rate : clock->rate - rate;
     return clock->rate && change > clock->rate / PLAUSIBLE ? 0 : rate;
 }
@@ -57,27 +62,29 @@ rate_since(const struct vm_trace_clock *clock, uint64_t ticks, uint64_t ns)
 uint64_t
 rb_vm_trace_clock_update(struct vm_trace_clock *clock, uint64_t ticks, uint64_t ns)
 {
-    bool begun = clock->pair_ns != 0 && ticks > clock->pair_ticks && ns > clock->pair_ns;
-    if (begun && ns - clock->pair_ns < LEAST_BASELINE_NS) return ns; /* too early to tell */
-
-    uint64_t rate = begun ? rate_since(clock, ticks, ns) : 0;
     /* The most that can have been told: no ticks past the horizon were scaled. */
     uint64_t since = ticks - clock->anchor_ticks;
     if (since > clock->horizon) since = clock->horizon;
-    uint64_t told = clock->scale ? clock->anchor_ns + clock_scale(clock, since) : 0;
-    uint64_t ahead = told > ns ? told - ns : 0;
-    if (!rate || ahead > MOST_AHEAD_NS) {
-        *clock = (struct vm_trace_clock){ .pair_ticks = ticks, .pair_ns = ns };
-        return ns;
+    uint64_t told = clock->anchor_ns + clock_scale(clock, since);
+    uint64_t now = ns > told ? ns : told;
+
+    bool begun = clock->pair_ns != 0 && ticks > clock->pair_ticks && ns > clock->pair_ns;
+    if (begun && ns - clock->pair_ns < LEAST_BASELINE_NS) return now; /* too early to tell */
+
+    uint64_t rate = begun ? rate_since(clock, ticks, ns) : 0;
+    if (!rate || !clock->rate || now - ns > MOST_AHEAD_NS) {
+        /* A rate is used when the next one agrees: between two readings the machine may have slept. */
+        *clock = (struct vm_trace_clock){ .pair_ticks = ticks, .pair_ns = ns, .anchor_ns = now, .rate = rate };
+        return now;
     }
     clock->pair_ticks = ticks;
     clock->pair_ns = ns;
     clock->rate = rate;
     clock->anchor_ticks = ticks;
-    clock->anchor_ns = ns + ahead;
-    clock->scale = (uint64_t)((unsigned __int128)rate * (HORIZON_NS - ahead) / HORIZON_NS);
+    clock->anchor_ns = now;
+    clock->scale = (uint64_t)((unsigned __int128)rate * (HORIZON_NS - (now - ns)) / HORIZON_NS);
     clock->horizon = (HORIZON_NS << 32) / rate;
-    return ns + ahead;
+    return now;
 }
 
 uint64_t

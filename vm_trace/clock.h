@@ -9,7 +9,9 @@
  * together every 10 ms, and in between the counter is scaled. Elsewhere the system's clock is
  * read each time.
  *
- * One of these belongs to one ractor. Its times never run back.
+ * One of these belongs to one ractor. Its times never run back, as long as the counter does not by
+ * less than 10 ms between two events: that the kernel, which uses it in the same way, would have
+ * given it up for.
  */
 
 #include <stdbool.h>
@@ -23,7 +25,7 @@
 #endif
 
 struct vm_trace_clock {
-    uint64_t anchor_ticks, anchor_ns;  /* from here on ticks are scaled */
+    uint64_t anchor_ticks, anchor_ns;  /* from here on ticks are scaled; no time told is before anchor_ns */
     uint64_t horizon;                  /* so many of them; 0: none */
     uint64_t scale;                    /* ns of a tick, 32 binary places */
     uint64_t pair_ticks, pair_ns;      /* read together last */
@@ -43,6 +45,10 @@ uint64_t rb_vm_trace_clock_read(struct vm_trace_clock *clock);
  * The arithmetic of that: take a pair that was read together, and return the time that it is,
  * which is `ns`, or a little more where times that were told already were ahead of it. Then
  * the scale is made so much smaller that both meet at the next horizon.
+ *
+ * Nothing past a horizon was ever told, so times are never ahead by more than that, 10 ms, whatever
+ * the counter did. Where they are by much, the scale was wrong (the machine was moved, the
+ * counter was set): then the time stands still until the system's has come up to it.
  */
 uint64_t rb_vm_trace_clock_update(struct vm_trace_clock *clock, uint64_t ticks, uint64_t ns);
 

@@ -22,6 +22,17 @@ told(const struct vm_trace_clock *ticking, uint64_t ticks)
     return ticking->anchor_ns + clock_scale(ticking, ticks - ticking->anchor_ticks);
 }
 
+/* A clock whose scale is known, from readings at 0 and 5 ms and one between them. */
+static struct vm_trace_clock
+running_clock(void)
+{
+    struct vm_trace_clock ticking = { 0 };
+    rb_vm_trace_clock_update(&ticking, TICKS(0), NS(0));
+    rb_vm_trace_clock_update(&ticking, TICKS(2 * MS), NS(2 * MS));
+    rb_vm_trace_clock_update(&ticking, TICKS(5 * MS), NS(5 * MS));
+    return ticking;
+}
+
 static void
 no_ticks_are_scaled_before_the_scale_is_known(void **state)
 {
@@ -32,6 +43,8 @@ no_ticks_are_scaled_before_the_scale_is_known(void **state)
     assert_true(rb_vm_trace_clock_update(&ticking, TICKS(1000), NS(1000)) == NS(1000));
     assert_int_equal(ticking.horizon, 0);
     assert_true(rb_vm_trace_clock_update(&ticking, TICKS(2 * MS), NS(2 * MS)) == NS(2 * MS));
+    assert_int_equal(ticking.horizon, 0); /* it is known when a second one agrees */
+    assert_true(rb_vm_trace_clock_update(&ticking, TICKS(4 * MS), NS(4 * MS)) == NS(4 * MS));
     assert_true(ticking.horizon > 0);
 }
 
@@ -39,9 +52,7 @@ static void
 scaled_time_is_that_of_the_system(void **state)
 {
     (void)state;
-    struct vm_trace_clock ticking = { 0 };
-    rb_vm_trace_clock_update(&ticking, TICKS(0), NS(0));
-    rb_vm_trace_clock_update(&ticking, TICKS(5 * MS), NS(5 * MS));
+    struct vm_trace_clock ticking = running_clock();
     for (uint64_t ns = 5 * MS; ns < 14 * MS; ns += 12345) {
         uint64_t now = told(&ticking, TICKS(ns));
         assert_true(now <= NS(ns) && now + 10 > NS(ns));
@@ -52,9 +63,7 @@ static void
 horizon_is_10_ms_of_ticks(void **state)
 {
     (void)state;
-    struct vm_trace_clock ticking = { 0 };
-    rb_vm_trace_clock_update(&ticking, TICKS(0), NS(0));
-    rb_vm_trace_clock_update(&ticking, TICKS(5 * MS), NS(5 * MS));
+    struct vm_trace_clock ticking = running_clock();
     assert_in_range(ticking.horizon, 3 * 10 * MS - 100, 3 * 10 * MS + 100);
 }
 
@@ -88,9 +97,7 @@ static void
 clock_that_is_ahead_has_met_the_system_at_the_next_horizon(void **state)
 {
     (void)state;
-    struct vm_trace_clock ticking = { 0 };
-    rb_vm_trace_clock_update(&ticking, TICKS(0), NS(0));
-    rb_vm_trace_clock_update(&ticking, TICKS(5 * MS), NS(5 * MS));
+    struct vm_trace_clock ticking = running_clock();
     /* The system's clock became slower by 500 ppm just then. */
     uint64_t now = rb_vm_trace_clock_update(&ticking, TICKS(15 * MS), NS(15 * MS - 5000));
     assert_in_range(now, NS(15 * MS - 20), NS(15 * MS + 20));
@@ -104,9 +111,7 @@ idle_clock_is_not_ahead_when_it_is_asked_again(void **state)
 {
     (void)state;
     for (int ppm = -20; ppm <= 20; ppm += 10) {
-        struct vm_trace_clock ticking = { 0 };
-        rb_vm_trace_clock_update(&ticking, TICKS(0), NS(0));
-        rb_vm_trace_clock_update(&ticking, TICKS(5 * MS), NS(5 * MS));
+        struct vm_trace_clock ticking = running_clock();
         uint64_t ns = 10000ull * MS, system = NS(ns + (uint64_t)((int64_t)ns * ppm / MS));
         uint64_t now = rb_vm_trace_clock_update(&ticking, TICKS(ns), system);
         if (now > system + 1000 || now < system) fail_msg("%lld ns off at %d ppm", (long long)(now - system), ppm);
@@ -117,13 +122,12 @@ static void
 jump_ahead_of_the_system_is_followed(void **state)
 {
     (void)state;
-    struct vm_trace_clock ticking = { 0 };
-    rb_vm_trace_clock_update(&ticking, TICKS(0), NS(0));
-    rb_vm_trace_clock_update(&ticking, TICKS(5 * MS), NS(5 * MS));
+    struct vm_trace_clock ticking = running_clock();
     /* The machine slept: CLOCK_BOOTTIME went on for an hour, the counter did not. */
     uint64_t hour = 3600ull * 1000 * MS;
     assert_true(rb_vm_trace_clock_update(&ticking, TICKS(20 * MS), NS(20 * MS + hour)) == NS(20 * MS + hour));
     assert_int_equal(ticking.horizon, 0); /* the old scale is worth nothing */
+    rb_vm_trace_clock_update(&ticking, TICKS(25 * MS), NS(25 * MS + hour));
     rb_vm_trace_clock_update(&ticking, TICKS(30 * MS), NS(30 * MS + hour));
     uint64_t now = told(&ticking, TICKS(31 * MS));
     assert_true(now <= NS(31 * MS + hour) && now + 10 > NS(31 * MS + hour));
@@ -134,13 +138,140 @@ static void
 counter_that_ran_back_begins_anew(void **state)
 {
     (void)state;
-    struct vm_trace_clock ticking = { 0 };
-    rb_vm_trace_clock_update(&ticking, TICKS(0), NS(0));
-    rb_vm_trace_clock_update(&ticking, TICKS(5 * MS), NS(5 * MS));
+    struct vm_trace_clock ticking = running_clock();
     assert_true(rb_vm_trace_clock_update(&ticking, 1000, NS(20 * MS)) == NS(20 * MS));
     assert_int_equal(ticking.horizon, 0);
     assert_true(rb_vm_trace_clock_update(&ticking, 1000 + 6 * MS, NS(22 * MS)) == NS(22 * MS));
+    assert_true(rb_vm_trace_clock_update(&ticking, 1000 + 12 * MS, NS(24 * MS)) == NS(24 * MS));
     assert_true(ticking.horizon > 0);
+}
+
+/*
+ * What the inline path and the slow one tell together, of a counter and a system's clock that a
+ * test moves: never less than before.
+ */
+static uint64_t last_told;
+
+static uint64_t
+tell(struct vm_trace_clock *ticking, uint64_t ticks, uint64_t system)
+{
+    bool scaled = ticks - ticking->anchor_ticks < ticking->horizon;
+    uint64_t now = scaled ? told(ticking, ticks) : rb_vm_trace_clock_update(ticking, ticks, system);
+    if (now < last_told) {
+        fail_msg("back by %llu ns at %llu ns", (unsigned long long)(last_told - now), (unsigned long long)(system - NS(0)));
+    }
+    return last_told = now;
+}
+
+/* Run for `ns`, telling the time every 100 us, at `ticks_per_us` of a counter that stands at *ticks. */
+static void
+run(struct vm_trace_clock *ticking, uint64_t *ticks, uint64_t *system, uint64_t ns, uint64_t ticks_per_us)
+{
+    for (uint64_t end = *system + ns; *system < end; ) {
+        *system += 100000;
+        *ticks += 100 * ticks_per_us;
+        uint64_t now = tell(ticking, *ticks, *system);
+        if (now > *system + 10100000) fail_msg("ahead by %llu ns", (unsigned long long)(now - *system));
+    }
+}
+
+/* Moved to a machine whose counter is faster or slower, in the middle of a horizon. */
+static void
+time_does_not_run_back_when_the_counter_changes_its_rate(void **state)
+{
+    (void)state;
+    static const uint64_t rates[] = { 300, 1500, 2900, 2999, 3001, 3100, 6000, 12000 };
+    for (size_t i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
+        struct vm_trace_clock ticking = { 0 };
+        uint64_t ticks = TICKS(0), system = NS(0);
+        last_told = 0;
+        run(&ticking, &ticks, &system, 33 * MS, 3000);
+        run(&ticking, &ticks, &system, 1 * MS, rates[i]);
+        run(&ticking, &ticks, &system, 100 * MS, rates[i]);
+        run(&ticking, &ticks, &system, 100 * MS, 3000);
+        uint64_t now = tell(&ticking, ticks += 300, system += 100);
+        if (now > system + 20000 || now + 20000 < system) fail_msg("off by %lld ns at %llu", (long long)(now - system), (unsigned long long)rates[i]);
+    }
+}
+
+/* A guest that was stopped: either clock may have gone on meanwhile, or both. */
+static void
+time_does_not_run_back_over_pauses_and_jumps(void **state)
+{
+    (void)state;
+    static const uint64_t spans[] = { 50000, 3 * MS, 9 * MS, 11 * MS, 1000ull * MS, 3600ull * 1000 * MS, UINT64_C(86400000) * MS * 40 };
+    for (size_t i = 0; i < sizeof(spans) / sizeof(*spans); i++) {
+        for (int which = 1; which <= 3; which++) {
+            for (uint64_t before = 100000; before < 31 * MS; before += 1700000) {
+                struct vm_trace_clock ticking = { 0 };
+                uint64_t ticks = TICKS(0), system = NS(0);
+                last_told = 0;
+                run(&ticking, &ticks, &system, before, 3000);
+                if (which & 1) ticks += 3 * spans[i];
+                if (which & 2) system += spans[i];
+                run(&ticking, &ticks, &system, 60 * MS, 3000);
+                uint64_t now = tell(&ticking, ticks += 300, system += 100);
+                if (now > system + 1000 || now + 1000 < system) fail_msg("off by %lld ns", (long long)(now - system));
+            }
+        }
+    }
+}
+
+static void
+time_does_not_run_back_when_the_counter_is_set_back(void **state)
+{
+    (void)state;
+    static const uint64_t counts[] = { 0, 1, 3 * MS, 1000ull * MS };
+    for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+        for (uint64_t before = 100000; before < 31 * MS; before += 1700000) {
+            struct vm_trace_clock ticking = { 0 };
+            uint64_t ticks = TICKS(0), system = NS(0);
+            last_told = 0;
+            run(&ticking, &ticks, &system, before, 3000);
+            ticks = counts[i];
+            run(&ticking, &ticks, &system, 60 * MS, 3000);
+            uint64_t now = tell(&ticking, ticks += 300, system += 100);
+            assert_true(now < system + 1000 && now + 1000 > system);
+        }
+    }
+}
+
+/* Two years, asked in bursts with long pauses between, by a counter that passes 2 to the 64th. */
+static void
+clock_is_right_for_years(void **state)
+{
+    (void)state;
+    struct vm_trace_clock ticking = { 0 };
+    uint64_t ticks = UINT64_MAX - 3 * UINT64_C(86400000) * MS * 365, system = NS(0);
+    last_told = 0;
+    for (int day = 0; day < 2 * 365; day++) {
+        run(&ticking, &ticks, &system, 25 * MS, 3000);
+        uint64_t now = tell(&ticking, ticks += 300, system += 100);
+        assert_true(now < system + 1000 && now + 1000 > system);
+        system += UINT64_C(86400000) * MS;
+        ticks += 3 * UINT64_C(86400000) * MS;
+    }
+}
+
+/* The first two pairs have a jump between them: no scale may come of it that lasts. */
+static void
+rate_that_no_counter_has_is_not_used(void **state)
+{
+    (void)state;
+    static const struct { uint64_t ticks, ns; } jumps[] = {
+        { 1, 5 * MS }, { 100, UINT64_C(86400000) * MS }, { UINT64_C(1) << 60, 2 * MS }, { 1000, 2 * MS }
+    };
+    for (size_t i = 0; i < sizeof(jumps) / sizeof(*jumps); i++) {
+        struct vm_trace_clock ticking = { 0 };
+        uint64_t ticks = TICKS(0), system = NS(0);
+        last_told = 0;
+        tell(&ticking, ticks, system);
+        tell(&ticking, ticks += jumps[i].ticks, system += jumps[i].ns);
+        assert_int_equal(ticking.horizon, 0);
+        run(&ticking, &ticks, &system, 30 * MS, 3000);
+        uint64_t now = tell(&ticking, ticks += 300, system += 100);
+        assert_true(now < system + 1000 && now + 1000 > system);
+    }
 }
 
 static void
@@ -183,6 +314,11 @@ main(void)
         isolated_test(idle_clock_is_not_ahead_when_it_is_asked_again),
         isolated_test(jump_ahead_of_the_system_is_followed),
         isolated_test(counter_that_ran_back_begins_anew),
+        isolated_test(time_does_not_run_back_when_the_counter_changes_its_rate),
+        isolated_test(time_does_not_run_back_over_pauses_and_jumps),
+        isolated_test(time_does_not_run_back_when_the_counter_is_set_back),
+        isolated_test(clock_is_right_for_years),
+        isolated_test(rate_that_no_counter_has_is_not_used),
         isolated_test(machine_times_stand_between_those_of_the_system),
         isolated_test(system_time_is_boottime),
     };
