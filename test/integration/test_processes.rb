@@ -141,30 +141,158 @@ class TestProcesses < Integration::Test
     end
   end
 
-  # At whatever instruction it dies, what was written loads.
-  def test_sigkill_in_the_middle_loses_nothing_that_was_written
-    6.times do |round|
-      dir = scratch_dir
-      File.write(File.join(dir, "script.rb"), jit(FOO) + <<~'RUBY')
-        n = 0
-        loop do
-          foo
-          n += 1
-          $stdout.syswrite("#{n}\n") if n % 10 == 0
-          sleep 0.001 if n % 1000 == 0
-        end
-      RUBY
-      out = File.join(dir, "out")
-      flags = %w[--zjit-call-threshold=2 --zjit-trace-exits --zjit-trace-compiles --zjit-trace-file=t.fxt].map { |flag| jit(flag) }
-      pid = Process.spawn(Integration::ENVIRONMENT, Integration::RUBY, "--disable=gems", *flags, "script.rb", chdir: dir, out: out, err: File::NULL)
-      sleep 0.01 until File.size?(out) && File.size(out) > 1500 * round
-      Process.kill(:KILL, pid)
-      Process.wait(pid)
-      trace = validated(Trace.new(File.join(dir, "t.fxt")), ended: false)
-      told = File.read(out).lines(chomp: true).last.to_i
-      # What it told on its standard output was in the trace before.
-      assert_operator trace.exits("DirectiveInduced").size, :>=, told
+  # Each process exits in a method of its own number, so that an event in a wrong file or in two of them would show.
+  NUMBERED = <<~'RUBY'
+    BIG = 2**62 - 1
+    def own(number) = (eval("def exit_#{number}(x) = x + 1\n40.times { exit_#{number}(1) }"); number)
+    def exits(number, times) = times.times { __send__("exit_#{number}", BIG) }
+  RUBY
+
+  # {number => exits} as all files of the run have them together, each file under its own pid alone.
+  def numbered(result)
+    result.traces.each_with_object(Hash.new(0)) do |trace, sums|
+      trace.exits("FixnumAddOverflow").each { |event| sums[event["args"]["0"][/\AObject#exit_(\d+) /, 1].to_i] += 1 }
+      assert_equal [trace.settings["pid"]], trace.events.map { |event| event["pid"] }.uniq
     end
+  end
+
+  def test_forks_of_forks_ten_deep_have_each_event_once
+    result = trace(NUMBERED + <<~'RUBY')
+      11.times { |n| own(n) }
+      def descend(n)
+        exits(n, 100 + n)
+        if n < 10
+          Process.wait(fork { descend(n + 1) })
+          exits(n, 10)
+        end
+      end
+      descend(0)
+    RUBY
+    assert_equal 11, result.traces.size
+    assert_equal 11.times.to_h { |n| [n, 100 + n + (n < 10 ? 10 : 0)] }, numbered(result)
+  end
+
+  def test_forks_in_a_loop_while_the_parent_exits_have_each_event_once
+    result = trace(NUMBERED + <<~'RUBY')
+      41.times { |n| own(n) }
+      exits(0, 50)
+      (1..40).each do |n|
+        fork { exits(n, n) }
+        exits(0, 20)
+        Process.wait if n > 4
+      end
+      Process.waitall
+    RUBY
+    assert_equal 41, result.traces.size
+    assert_equal (1..40).to_h { |n| [n, n] }.merge(0 => 50 + 20 * 40), numbered(result)
+  end
+
+  # The child has one thread, which is not the one that traced first.
+  def test_forks_from_threads_have_each_event_once_on_the_childs_only_thread
+    result = trace(NUMBERED + <<~'RUBY')
+      9.times { |n| own(n) }
+      busy = Thread.new { loop { exits(0, 1); sleep 0.0001 } }
+      threads = (1..8).map { |n| Thread.new { exits(n, 30); Process.wait(fork { exits(n, 200) }); exits(n, 3) } }
+      threads.each(&:join)
+      busy.kill.join
+    RUBY
+    assert_equal 9, result.traces.size
+    counts = numbered(result)
+    assert_equal (1..8).to_h { |n| [n, 233] }, counts.except(0)
+    children = result.traces.reject { |trace| trace.settings["pid"] == result.pid }
+    children.each { |child| assert_equal [child.settings["pid"]], child.events.map { |event| event["tid"] }.uniq }
+  end
+
+  def test_a_fork_from_a_fiber_or_a_trap_is_like_any_other
+    result = trace(NUMBERED + <<~'RUBY')
+      3.times { |n| own(n) }
+      Fiber.new { exits(0, 5); Process.wait(fork { exits(1, 50) }); exits(0, 5) }.resume
+      trap(:USR1) { Process.wait(fork { exits(2, 60) }) }
+      Process.kill(:USR1, $$)
+      Process.waitall
+      exits(0, 5)
+    RUBY
+    assert_equal({ 0 => 15, 1 => 50, 2 => 60 }, numbered(result))
+  end
+
+  # Even where the program asks that descriptors stay open.
+  def test_no_started_program_inherits_the_trace
+    result = run_traced(NUMBERED + <<~'RUBY', ended: false)
+      own(0)
+      exits(0, 10)
+      list = "readlink /proc/self/fd/*; true"
+      $stdout.sync = true
+      system(list, close_others: false)
+      Process.wait(spawn(list, close_others: false))
+      IO.popen([{}, "sh", "-c", list, close_others: false]) { |io| puts io.read }
+      # This one writes a file of its own first.
+      Process.wait(fork { exits(0, 10); exec("sh", "-c", list, close_others: false) })
+    RUBY
+    assert_predicate result.status, :success?, result.err
+    assert_operator result.out.lines.size, :>=, 12
+    refute_includes result.out, ".fxt"
+    assert_equal({ 0 => 20 }, numbered(result))
+  end
+
+  # Workers are told to end in three ways, one dies at once; a new one takes its place.
+  SERVER = <<~'RUBY'
+    require "socket"
+    own(0)
+    (1..9).each { |n| own(n) }
+    told, ready = IO.pipe
+    server = TCPServer.new("127.0.0.1", 0)
+    port = server.addr[1]
+    work = lambda do |n|
+      trap(:TERM) { exit }
+      trap(:USR1) { exits(n, 7); ready.syswrite("x") }
+      ready.syswrite("x")
+      loop do
+        client = server.accept
+        times = client.gets.to_i
+        exits(n, times)
+        client.puts "#{n} #{$$} #{times}"
+        client.close
+      end
+    end
+    workers = (1..8).to_h { |n| [fork { work.(n) }, n] }
+    told.read(8)
+    served = Hash.new(0)
+    request = lambda do |times|
+      TCPSocket.open("127.0.0.1", port) do |socket|
+        socket.puts times
+        n, _, done = socket.gets.split.map(&:to_i)
+        served[n] += done
+      end
+    end
+    200.times { |i| request.(10 + i % 5); exits(0, 1) }
+    victim = workers.keys.first
+    Process.kill(:KILL, victim)
+    Process.wait(victim)
+    workers.delete(victim)
+    workers[fork { work.(9) }] = 9
+    told.read(1)
+    # Each is waiting in accept: its handler runs there.
+    workers.each_key { |pid| Process.kill(:USR1, pid) }
+    told.read(workers.size)
+    100.times { |i| request.(10) }
+    workers.each_key.with_index { |pid, i| Process.kill(%i[TERM INT QUIT TERM HUP TERM][i % 6], pid) }
+    Process.waitall
+    exits(0, 5)
+    puts victim, served.map { |pair| pair.join("=") }.join(" ")
+  RUBY
+
+  def test_a_preforking_server_has_each_workers_exits_in_the_workers_own_file
+    result = run_traced(NUMBERED + SERVER, ended: false)
+    assert_predicate result.status, :success?, result.err
+    victim, served = result.out.lines(chomp: true)
+    assert_equal 10, result.traces.size
+    counts = numbered(result)
+    assert_equal 205, counts.delete(0)
+    served = served.split.to_h { |pair| pair.split("=").map(&:to_i) }
+    victims = result.traces.find { |trace| trace.settings["pid"] == victim.to_i }
+    assert_equal served.fetch(1, 0), counts[1], "worker 1, which was killed"
+    assert_equal served.fetch(1, 0), victims ? victims.exits("FixnumAddOverflow").size : 0
+    (2..9).each { |n| assert_equal served.fetch(n, 0) + 7, counts[n], "worker #{n}: served and trapped" }
   end
 
   def test_sigsegv_leaves_a_trace_that_can_be_read
