@@ -22,7 +22,6 @@ struct clocks {
 struct process {
     bool ours;
     bool said_late; /* that settings are not first */
-    bool gaps; /* events may be missing before others */
     bool summarized;
     uint64_t rates[2]; /* K of exits, of fallbacks */
 
@@ -47,6 +46,7 @@ struct process {
 
 struct contract {
     struct reader *reader;
+    bool gaps; /* events of some process may be missing before others */
 
     struct map process_of_pid;
     struct process *processes;
