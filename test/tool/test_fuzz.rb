@@ -21,7 +21,7 @@ class TestFuzz < Minitest::Test
     cc = ENV["CC"] || "cc"
     command = [cc, "-std=gnu99", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-o", path, *sources]
     # With the query command where there is SQLite, without it elsewhere.
-    [%w[-DHAVE_SQLITE3 -lsqlite3 -lz], %w[-lz]].each do |more|
+    [%w[-DHAVE_SQLITE3 -lsqlite3 -lz -lm], %w[-lz -lm]].each do |more|
       log, status = Open3.capture2e(*command, *more)
       return path, more.size > 1 if status.success?
       @log = log
