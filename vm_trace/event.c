@@ -3,6 +3,32 @@
  */
 #include "event.h"
 
+#include <stdlib.h>
+
+static size_t
+make_thread_name(const void *what, char *buffer, size_t capacity)
+{
+    struct rb_execution_context_struct *const *ec = what;
+    return rb_vm_trace_host_thread_name(*ec, buffer, capacity);
+}
+
+/* Index of the thread under its name; 0: the chunk is full. */
+static unsigned
+name_thread(struct rb_vm_trace_writer *writer, struct rb_execution_context_struct *ec, uint32_t tid, uint64_t name_id)
+{
+    char buffer[256];
+    size_t bytes;
+    unsigned thread = 0;
+    char *name = rb_vm_trace_text_whole(make_thread_name, &ec, buffer, sizeof(buffer), &bytes);
+    if (!rb_vm_trace_writer_name_thread(writer, tid, name_id, name, bytes, &thread) && bytes > sizeof(buffer)) {
+        /* For the last words, which have not much room. */
+        bytes = rb_vm_trace_text_cut(name, bytes, sizeof(buffer));
+        rb_vm_trace_writer_name_thread(writer, tid, name_id, name, bytes, &thread);
+    }
+    if (name != buffer) free(name);
+    return thread;
+}
+
 bool
 rb_vm_trace_event_begin(struct vm_trace_event *event, struct rb_vm_trace_local *local,
                         struct rb_execution_context_struct *ec, uint64_t ns)
@@ -12,12 +38,8 @@ rb_vm_trace_event_begin(struct vm_trace_event *event, struct rb_vm_trace_local *
     uint32_t tid = rb_vm_trace_host_thread(ec, &name_id);
     unsigned thread = writer_last_thread(writer, tid, name_id);
     if (!thread) thread = rb_vm_trace_writer_thread(writer, tid, name_id);
-    if (!thread) {
-        char name[256];
-        size_t bytes = rb_vm_trace_host_thread_name(ec, name, sizeof(name));
-        if (bytes > sizeof(name)) bytes = rb_vm_trace_text_fit(name, sizeof(name), sizeof(name) - 1);
-        if (!rb_vm_trace_writer_name_thread(writer, tid, name_id, name, bytes, &thread)) return false;
-    }
+    if (!thread) thread = name_thread(writer, ec, tid, name_id);
+    if (!thread) return false;
     event->writer = writer;
     event->thread = thread;
     event->arguments = 0;

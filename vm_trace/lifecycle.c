@@ -43,7 +43,10 @@ say(const char *format, ...)
     va_start(arguments, format);
     n += vsnprintf(line + n, sizeof(line) - (size_t)n - 1, format, arguments);
     va_end(arguments);
-    if ((size_t)n > sizeof(line) - 2) n = (int)sizeof(line) - 2;
+    if ((size_t)n > sizeof(line) - 2) {
+        n = (int)sizeof(line) - 2;
+        memcpy(line + n - 3, "...", 3);
+    }
     line[n++] = '\n';
     if (write(STDERR_FILENO, line, (size_t)n) < 0) { /* nobody listens */ }
 }
@@ -156,17 +159,18 @@ rb_vm_trace_local_clear_hits(uint32_t index)
 
 /* --- the file ------------------------------------------------------------------------------ */
 
-/* Our command line as the system has it, or as much of it as fits; "" where it doesn't tell. */
+/* Our command line as the system has it, cut when it does not fit; "" where it doesn't tell. */
 static size_t
 command_line(char *buffer, size_t capacity)
 {
     int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
     if (fd < 0) return 0;
-    ssize_t n = read(fd, buffer, capacity);
+    size_t bytes = 0;
+    char more[4096];
+    for (ssize_t n; (n = read(fd, bytes < capacity ? buffer + bytes : more,
+                              bytes < capacity ? capacity - bytes : sizeof(more))) > 0; bytes += (size_t)n);
     close(fd);
-    if (n <= 0) return 0;
-    size_t bytes = (size_t)n;
-    if (bytes == capacity) bytes = rb_vm_trace_text_fit(buffer, bytes, bytes - 1);
+    bytes = rb_vm_trace_text_cut(buffer, bytes, capacity);
     while (bytes > 0 && buffer[bytes - 1] == '\0') bytes--;
     for (size_t i = 0; i < bytes; i++) {
         if (buffer[i] == '\0') buffer[i] = ' ';
@@ -182,18 +186,22 @@ write_settings(struct rb_vm_trace_local *local, struct rb_execution_context_stru
     const char *ruby = rb_vm_trace_host_description(), *base = rb_vm_trace_host_base();
     char command[4096], flags[64];
     size_t command_bytes = command_line(command, sizeof(command));
+    char *copy;
+    const char *clean = rb_vm_trace_text_clean(command, &command_bytes, &copy);
     snprintf(flags, sizeof(flags), "%s%s%s%s",
              config->exit_rate ? " exits" : "", config->fallback_rate ? " fallbacks" : "",
              config->compiles ? " compiles" : "", config->invalidations ? " invalidations" : "");
     const char *first_flag = flags[0] ? flags + 1 : flags;
 
     struct vm_trace_event event;
-    if (!rb_vm_trace_event_begin(&event, local, ec, trace.begin_ns)) return false;
+    bool begun = rb_vm_trace_event_begin(&event, local, ec, trace.begin_ns) &&
+        event_text(&event, W_COMMAND, clean, command_bytes);
+    free(copy);
+    if (!begun) return false;
     if (!event_text(&event, W_RUBY, ruby, strlen(ruby))) return false;
     if (!event_text(&event, W_BASE, base, strlen(base))) return false;
     if (!event_text(&event, W_JIT, config->jit, strlen(config->jit))) return false;
     if (!event_text(&event, W_FLAGS, first_flag, strlen(first_flag))) return false;
-    if (!event_text(&event, W_COMMAND, command, command_bytes)) return false;
     event_uint32(&event, W_PID, trace.pid);
     if (config->exit_rate) event_uint32(&event, W_EXIT_RATE, (uint32_t)config->exit_rate);
     if (config->fallback_rate) event_uint32(&event, W_FALLBACK_RATE, (uint32_t)config->fallback_rate);

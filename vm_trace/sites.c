@@ -76,20 +76,15 @@ locate(const struct rb_vm_trace_site_desc *desc)
 {
     uintptr_t from, to;
     rb_vm_trace_host_iseq_range(desc->frame, &from, &to);
-    char buffer[1024], *text = buffer, *more = NULL;
+    char buffer[1024];
     struct vm_trace_frame frame = {
         .pc = (desc->pc ? (uintptr_t)desc->pc : from) + HOST_PC_EXACT,
         .method = rb_vm_trace_host_method_of(desc->frame), .iseq = desc->frame
     };
-    size_t bytes = rb_vm_trace_host_label(&frame, buffer, sizeof(buffer));
-    if (bytes > sizeof(buffer)) {
-        more = malloc(bytes);
-        if (!more) return NULL;
-        bytes = rb_vm_trace_host_label(&frame, more, bytes);
-        text = more;
-    }
+    size_t bytes;
+    char *text = rb_vm_trace_text_whole(rb_vm_trace_make_label, &frame, buffer, sizeof(buffer), &bytes);
     struct vm_trace_string *string = rb_vm_trace_string_intern(text, bytes);
-    free(more);
+    if (text != buffer) free(text);
     return string;
 }
 

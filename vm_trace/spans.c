@@ -72,15 +72,16 @@ write_end(struct rb_vm_trace_local *local, struct rb_execution_context_struct *e
 
 /*
  * Phases have few names, which recur: they are interned and stay. Other names hold an ISEQ's
- * or an address, and are written where they occur.
+ * or an address, and are written where they occur. Returns what the caller has to free.
  */
-static const struct vm_trace_string *
-phase_name(enum rb_vm_trace_span span, const char *name, size_t bytes)
+static char *
+set_name(struct span_event *span, const char *name, size_t bytes)
 {
-    if (span != RB_VM_TRACE_PHASE) return NULL;
-    struct vm_trace_string *string = rb_vm_trace_string_intern(name, bytes);
-    if (string && string->refs > 1) rb_vm_trace_string_release(string); /* keep one */
-    return string;
+    char *copy;
+    span->name = rb_vm_trace_text_clean(name, &bytes, &copy);
+    span->name_bytes = bytes;
+    span->phase = span->span == RB_VM_TRACE_PHASE ? rb_vm_trace_string_permanent(span->name, bytes) : NULL;
+    return copy;
 }
 
 static struct rb_vm_trace_local *
@@ -99,52 +100,51 @@ rb_vm_trace_span_begin(enum rb_vm_trace_span kind, const char *name, size_t name
     struct rb_vm_trace_local *local = current_local(&ec);
     if (!local) return false;
 
-    name_len = rb_vm_trace_text_fit(name, name_len, FXT_MAX_STRING_BYTES);
-    struct span_event span = {
-        .span = kind, .ns = clock_now_ns(&local->clock), .name = name, .name_bytes = name_len,
-        .phase = phase_name(kind, name, name_len)
-    };
+    struct span_event span = { .span = kind, .ns = clock_now_ns(&local->clock) };
     if (kind == RB_VM_TRACE_INVALIDATION && !rb_vm_trace_stacks_capture(&local->stacks, ec, 0)) {
         local->lost++;
         return false;
     }
-    return rb_vm_trace_event_write(local, ec, write_begin, &span);
+    char *copy = set_name(&span, name, name_len);
+    bool ok = rb_vm_trace_event_write(local, ec, write_begin, &span);
+    free(copy);
+    return ok;
 }
 
 static void
-end_span(struct span_event *span)
+end_span(struct span_event *span, const char *name, size_t name_len)
 {
     struct rb_execution_context_struct *ec;
     struct rb_vm_trace_local *local = current_local(&ec);
     if (!local || !trace_on()) return;
-    span->name_bytes = rb_vm_trace_text_fit(span->name, span->name_bytes, FXT_MAX_STRING_BYTES);
     span->ns = clock_now_ns(&local->clock);
-    span->phase = phase_name(span->span, span->name, span->name_bytes);
+    char *copy = set_name(span, name, name_len);
     rb_vm_trace_event_write(local, ec, write_end, span);
+    free(copy);
 }
 
 void
 rb_vm_trace_span_end(enum rb_vm_trace_span kind, const char *name, size_t name_len)
 {
-    struct span_event span = { .span = kind, .name = name, .name_bytes = name_len };
-    end_span(&span);
+    struct span_event span = { .span = kind };
+    end_span(&span, name, name_len);
 }
 
 void
 rb_vm_trace_compile_end(const char *name, size_t name_len, const struct rb_iseq_struct *iseq,
                         uint32_t version, size_t code_bytes)
 {
-    char label[1024];
+    char buffer[1024];
     uintptr_t from, to;
     rb_vm_trace_host_iseq_range(iseq, &from, &to);
     struct vm_trace_frame frame = {
         .pc = from + HOST_PC_EXACT, .method = rb_vm_trace_host_method_of(iseq), .iseq = iseq
     };
-    size_t bytes = rb_vm_trace_host_label(&frame, label, sizeof(label));
-    if (bytes > sizeof(label)) bytes = rb_vm_trace_text_fit(label, sizeof(label), sizeof(label) - 1);
+    size_t bytes;
+    char *label = rb_vm_trace_text_whole(rb_vm_trace_make_label, &frame, buffer, sizeof(buffer), &bytes);
     struct span_event span = {
-        .span = RB_VM_TRACE_COMPILE, .name = name, .name_bytes = name_len,
-        .iseq = label, .iseq_bytes = bytes, .version = version, .code_bytes = code_bytes
+        .span = RB_VM_TRACE_COMPILE, .iseq = label, .iseq_bytes = bytes, .version = version, .code_bytes = code_bytes
     };
-    end_span(&span);
+    end_span(&span, name, name_len);
+    if (label != buffer) free(label);
 }

@@ -112,28 +112,29 @@ grow_labels(struct rb_vm_trace_stacks *stacks)
     return true;
 }
 
+size_t
+rb_vm_trace_make_label(const void *frame, char *buffer, size_t capacity)
+{
+    return rb_vm_trace_host_label(frame, buffer, capacity);
+}
+
 /* Ask the host and keep the text. 0: no memory. */
 static uint32_t
 make_label(struct rb_vm_trace_stacks *stacks, const struct vm_trace_frame *frame)
 {
-    char *buffer = rb_vm_trace_stacks_scratch(stacks, 1024);
-    if (!buffer) return 0;
-    size_t bytes = rb_vm_trace_host_label(frame, buffer, stacks->scratch_capacity);
-    if (bytes > stacks->scratch_capacity) {
-        buffer = rb_vm_trace_stacks_scratch(stacks, bytes);
-        if (!buffer) return 0;
-        bytes = rb_vm_trace_host_label(frame, buffer, stacks->scratch_capacity);
-    }
-    bytes = rb_vm_trace_string_cut(buffer, bytes);
-
     uint32_t id = stacks->free_label;
     if (!id) {
         if (stacks->label_count == stacks->label_capacity && !grow_labels(stacks)) return 0;
         id = stacks->label_count;
     }
-    char *text = malloc(bytes ? bytes : 1);
-    if (!text) return 0;
-    memcpy(text, buffer, bytes);
+    char buffer[1024];
+    size_t bytes;
+    char *text = rb_vm_trace_text_whole(rb_vm_trace_make_label, frame, buffer, sizeof(buffer), &bytes);
+    if (text == buffer) {
+        text = malloc(bytes ? bytes : 1);
+        if (!text) return 0;
+        memcpy(text, buffer, bytes);
+    }
 
     struct vm_trace_label *label = &stacks->labels[id];
     if (id == stacks->label_count) stacks->label_count++;

@@ -93,6 +93,9 @@ void rb_vm_trace_stacks_all_dead(struct rb_vm_trace_stacks *stacks);
 /* In the child of a fork: whoever held the lock is gone, and what it did may be half done. */
 void rb_vm_trace_stacks_after_fork(struct rb_vm_trace_stacks *stacks);
 
+/* rb_vm_trace_host_label for rb_vm_trace_text_whole. */
+size_t rb_vm_trace_make_label(const void *frame, char *buffer, size_t capacity);
+
 /* A buffer of at least `bytes`, kept for the next use; NULL when there is no memory. */
 char *rb_vm_trace_stacks_scratch(struct rb_vm_trace_stacks *stacks, size_t bytes);
 

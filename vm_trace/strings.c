@@ -5,6 +5,7 @@
 #include "fxt.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,14 +80,108 @@ rb_vm_trace_text_fit(const char *text, size_t bytes, size_t room)
 }
 
 size_t
-rb_vm_trace_string_cut(char *text, size_t bytes)
+rb_vm_trace_text_cut(char *text, size_t bytes, size_t room)
 {
-    if (bytes <= FXT_MAX_STRING_BYTES) return bytes;
+    if (bytes <= room) return bytes;
     char note[48];
-    size_t keep = rb_vm_trace_text_fit(text, bytes, FXT_MAX_STRING_BYTES - sizeof(note));
+    size_t keep = rb_vm_trace_text_fit(text, bytes, room - sizeof(note));
     int n = snprintf(note, sizeof(note), "...[%zu bytes cut]", bytes - keep);
     memcpy(text + keep, note, (size_t)n);
     return keep + (size_t)n;
+}
+
+size_t
+rb_vm_trace_string_cut(char *text, size_t bytes)
+{
+    return rb_vm_trace_text_cut(text, bytes, FXT_MAX_STRING_BYTES);
+}
+
+/* Bytes of the UTF-8 character that `text` begins with; 0: it begins with none. */
+static size_t
+character_bytes(const unsigned char *text, size_t bytes)
+{
+    if (text[0] < 0x80) return 1;
+    size_t size = text[0] >= 0xF0 ? 4 : text[0] >= 0xE0 ? 3 : 2;
+    if (text[0] < 0xC2 || text[0] > 0xF4 || size > bytes) return 0;
+    for (size_t i = 1; i < size; i++) {
+        if ((text[i] & 0xC0) != 0x80) return 0;
+    }
+    if (text[0] == 0xE0 && text[1] < 0xA0) return 0; /* longer than need be */
+    if (text[0] == 0xED && text[1] > 0x9F) return 0; /* a surrogate */
+    if (text[0] == 0xF0 && text[1] < 0x90) return 0;
+    if (text[0] == 0xF4 && text[1] > 0x8F) return 0; /* past U+10FFFF */
+    return size;
+}
+
+/* Bytes at the start of a text that are UTF-8. */
+static size_t
+utf8_bytes(const char *text, size_t bytes)
+{
+    size_t at = 0, size;
+    while (at < bytes && (size = character_bytes((const unsigned char *)text + at, bytes - at)) > 0) at += size;
+    return at;
+}
+
+/* A copy with \xHH for what is no UTF-8; NULL: no memory. */
+static char *
+escape(const char *text, size_t bytes, size_t *bytes_out)
+{
+    char *copy = malloc(bytes * 4), *to = copy;
+    if (!copy) return NULL;
+    for (size_t at = 0; at < bytes; ) {
+        size_t good = utf8_bytes(text + at, bytes - at);
+        memcpy(to, text + at, good);
+        to += good;
+        at += good;
+        if (at < bytes) {
+            static const char digits[] = "0123456789ABCDEF";
+            unsigned char byte = (unsigned char)text[at++];
+            *to++ = '\\';
+            *to++ = 'x';
+            *to++ = digits[byte >> 4];
+            *to++ = digits[byte & 15];
+        }
+    }
+    *bytes_out = (size_t)(to - copy);
+    return copy;
+}
+
+const char *
+rb_vm_trace_text_clean(const char *text, size_t *bytes, char **copy_out)
+{
+    *copy_out = NULL;
+    size_t good = utf8_bytes(text, *bytes);
+    if (good == *bytes && good <= FXT_MAX_STRING_BYTES) return text;
+
+    char *copy;
+    if (good < *bytes) copy = escape(text, *bytes, bytes);
+    else if ((copy = malloc(*bytes)) != NULL) memcpy(copy, text, *bytes);
+    if (!copy) {
+        *bytes = rb_vm_trace_text_fit(text, good, FXT_MAX_STRING_BYTES);
+        return text;
+    }
+    *bytes = rb_vm_trace_string_cut(copy, *bytes);
+    return *copy_out = copy;
+}
+
+char *
+rb_vm_trace_text_whole(vm_trace_text_maker *make, const void *what, char *buffer, size_t capacity, size_t *bytes_out)
+{
+    char *text = buffer;
+    size_t bytes = make(what, buffer, capacity);
+    if (bytes > capacity) {
+        size_t all = bytes;
+        text = malloc(all);
+        if (text) bytes = make(what, text, all);
+        else text = buffer;
+        bytes = rb_vm_trace_text_cut(text, bytes, text == buffer ? capacity : all);
+    }
+    *bytes_out = bytes;
+    char *copy;
+    rb_vm_trace_text_clean(text, bytes_out, &copy);
+    if (!copy) return text;
+    if (text != buffer) free(text);
+    return copy;
 }
 
 static struct vm_trace_string *
@@ -120,22 +215,29 @@ intern_locked(const char *text, size_t bytes)
     return string;
 }
 
+static struct vm_trace_string *
+intern(const char *text, size_t bytes, bool permanent)
+{
+    char *copy;
+    text = rb_vm_trace_text_clean(text, &bytes, &copy);
+    pthread_mutex_lock(&pool.lock);
+    struct vm_trace_string *string = intern_locked(text, bytes);
+    if (string && permanent && string->refs > 1) string->refs--;
+    pthread_mutex_unlock(&pool.lock);
+    free(copy);
+    return string;
+}
+
 struct vm_trace_string *
 rb_vm_trace_string_intern(const char *text, size_t bytes)
 {
-    char *cut = NULL;
-    if (bytes > FXT_MAX_STRING_BYTES) {
-        cut = malloc(bytes);
-        if (!cut) return NULL;
-        memcpy(cut, text, bytes);
-        bytes = rb_vm_trace_string_cut(cut, bytes);
-        text = cut;
-    }
-    pthread_mutex_lock(&pool.lock);
-    struct vm_trace_string *string = intern_locked(text, bytes);
-    pthread_mutex_unlock(&pool.lock);
-    free(cut);
-    return string;
+    return intern(text, bytes, false);
+}
+
+struct vm_trace_string *
+rb_vm_trace_string_permanent(const char *text, size_t bytes)
+{
+    return intern(text, bytes, true);
 }
 
 void

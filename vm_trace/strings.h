@@ -62,9 +62,12 @@ struct vm_trace_string {
 
 /*
  * Find or make. The caller owns one reference. NULL when there is no memory. Any thread.
- * Texts past what a string record can hold are cut, with a note at their end.
+ * Texts are made clean (rb_vm_trace_text_clean).
  */
 struct vm_trace_string *rb_vm_trace_string_intern(const char *text, size_t bytes);
+
+/* The same, and it stays for ever, however often it is asked for. */
+struct vm_trace_string *rb_vm_trace_string_permanent(const char *text, size_t bytes);
 
 /* Give one reference back; takes NULL. Any thread. */
 void rb_vm_trace_string_release(struct vm_trace_string *string);
@@ -76,10 +79,28 @@ size_t rb_vm_trace_string_count(void);
 size_t rb_vm_trace_text_fit(const char *text, size_t bytes, size_t room);
 
 /*
- * Cut a text of `bytes` to FXT's longest, ending it with "...[N bytes cut]". `text` is a
- * buffer of the caller's. Returns the new length.
+ * Cut a text of `bytes` to `room` bytes (48 at least), ending it with "...[N bytes cut]". `text` is a
+ * buffer of the caller's that has that room, if not all of the text. Returns the new length.
  */
+size_t rb_vm_trace_text_cut(char *text, size_t bytes, size_t room);
+
+/* The same to FXT's longest. */
 size_t rb_vm_trace_string_cut(char *text, size_t bytes);
+
+/*
+ * A text as a record can hold it: UTF-8, with \xHH for each byte that is none, and cut to FXT's
+ * longest. That is `text` itself when it is so already; else a copy, which is also put into
+ * *copy_out for the caller to free (or what is good of the text, when there is no memory).
+ */
+const char *rb_vm_trace_text_clean(const char *text, size_t *bytes, char **copy_out);
+
+/*
+ * The whole of a text that `make` writes, of `what`, as rb_vm_trace_host_label does: into at most
+ * `capacity` bytes, returning its full length. In `buffer` when it fits (or when there is no
+ * memory: cut), else in memory that the caller frees; clean.
+ */
+typedef size_t vm_trace_text_maker(const void *what, char *buffer, size_t capacity);
+char *rb_vm_trace_text_whole(vm_trace_text_maker *make, const void *what, char *buffer, size_t capacity, size_t *bytes_out);
 
 /* Around fork(2): the child must find the table whole and unlocked. */
 void rb_vm_trace_strings_before_fork(void);

@@ -259,6 +259,59 @@ words_are_those_of_the_event_contract(void **state)
     }
 }
 
+/* --- clean ------------------------------------------------------------------------------------------- */
+
+static void
+assert_clean(const char *text, size_t bytes, const char *expected)
+{
+    char *copy;
+    const char *clean = rb_vm_trace_text_clean(text, &bytes, &copy);
+    assert_int_equal(bytes, strlen(expected));
+    assert_memory_equal(clean, expected, bytes);
+    free(copy);
+}
+
+static void
+good_text_is_taken_as_it_is(void **state)
+{
+    (void)state;
+    static const char *const texts[] = { "", "a", "größe", "日本", "\xF0\x9F\x98\x80", "\x7F\x01", "\xED\x9F\xBF", "\xEE\x80\x80", "\xF4\x8F\xBF\xBF" };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        size_t bytes = strlen(texts[i]);
+        char *copy;
+        assert_ptr_equal(rb_vm_trace_text_clean(texts[i], &bytes, &copy), texts[i]);
+        assert_null(copy);
+        assert_int_equal(bytes, strlen(texts[i]));
+    }
+}
+
+static void
+bytes_that_are_no_utf_8_are_shown_by_their_codes(void **state)
+{
+    (void)state;
+    assert_clean("\xFF", 1, "\\xFF");
+    assert_clean("a\x80z", 3, "a\\x80z");
+    assert_clean("\xC0\x80", 2, "\\xC0\\x80");             /* NUL, longer than need be */
+    assert_clean("\xE0\x9F\xBF", 3, "\\xE0\\x9F\\xBF");
+    assert_clean("\xED\xA0\x80", 3, "\\xED\\xA0\\x80");    /* a surrogate */
+    assert_clean("\xF4\x90\x80\x80", 4, "\\xF4\\x90\\x80\\x80");
+    assert_clean("\xF5\x80\x80\x80", 4, "\\xF5\\x80\\x80\\x80");
+    assert_clean("\xE6\x97", 2, "\\xE6\\x97");             /* the end is missing */
+    assert_clean("\xE6\x97" "a", 3, "\\xE6\\x97" "a");
+    assert_clean("\xC3\xB6\xC3", 3, "\xC3\xB6\\xC3");
+}
+
+static void
+permanent_text_has_one_reference_however_often_it_is_asked_for(void **state)
+{
+    (void)state;
+    struct vm_trace_string *string = rb_vm_trace_string_permanent("phase", 5);
+    for (int i = 0; i < 5; i++) assert_ptr_equal(rb_vm_trace_string_permanent("phase", 5), string);
+    assert_int_equal(string->refs, 1);
+    rb_vm_trace_string_release(rb_vm_trace_string_intern("phase", 5));
+    assert_int_equal(rb_vm_trace_string_count(), 1);
+}
+
 int
 main(void)
 {
@@ -276,6 +329,9 @@ main(void)
         isolated_test(cut_of_what_is_no_text_ends),
         isolated_test(words_stand_in_their_order_and_are_different),
         isolated_test(words_are_those_of_the_event_contract),
+        isolated_test(good_text_is_taken_as_it_is),
+        isolated_test(bytes_that_are_no_utf_8_are_shown_by_their_codes),
+        isolated_test(permanent_text_has_one_reference_however_often_it_is_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
