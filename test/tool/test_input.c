@@ -92,6 +92,23 @@ file_that_shrinks_ends_where_it_ends(void **state)
 }
 
 static void
+what_completes_the_last_bytes_is_read(void **state)
+{
+    (void)state;
+    struct input input;
+    uint64_t words[] = {0, 1, 2, 3};
+    append(words, 20);
+    assert_int_equal(input_open(&input, path), 0);
+    append((const char *)words + 20, 12);
+    assert_int_equal(input_need(&input, 16), 20);
+    input_take(&input, 16);
+    assert_int_equal(input_need(&input, 8), 8);
+    input_take(&input, 8);
+    assert_int_equal(input_need(&input, 8), 0);
+    input_close(&input);
+}
+
+static void
 compressed_file_of_several_members_and_windows_is_read_as_one(void **state)
 {
     (void)state;
@@ -148,6 +165,7 @@ main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, make_file, remove_file)
     const struct CMUnitTest tests[] = {
         CASE(what_is_written_after_the_opening_is_not_read),
+        CASE(what_completes_the_last_bytes_is_read),
         CASE(file_that_shrinks_ends_where_it_ends),
         CASE(compressed_file_of_several_members_and_windows_is_read_as_one),
         CASE(compressed_file_that_is_cut_gives_what_it_has_and_says_so),

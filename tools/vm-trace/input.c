@@ -12,15 +12,15 @@
 int
 input_open(struct input *input, const char *path)
 {
-    *input = (struct input){.fd = STDIN_FILENO, .file_size = INPUT_SIZE_UNKNOWN};
+    *input = (struct input){.fd = STDIN_FILENO, .file_start = -1, .file_size = INPUT_SIZE_UNKNOWN};
     if (strcmp(path, "-") != 0) {
         input->fd = open(path, O_RDONLY | O_CLOEXEC);
         if (input->fd < 0) return errno;
     }
     struct stat stat;
     if (fstat(input->fd, &stat) == 0 && S_ISREG(stat.st_mode)) {
-        off_t at = lseek(input->fd, 0, SEEK_CUR); /* standard input may have been read from */
-        input->file_size = at >= 0 && at < stat.st_size ? (uint64_t)(stat.st_size - at) : 0;
+        input->file_start = lseek(input->fd, 0, SEEK_CUR); /* standard input may have been read from */
+        input->file_size = input->file_start < stat.st_size ? (uint64_t)(stat.st_size - input->file_start) : 0;
     }
     input->window = xrealloc(NULL, INPUT_WINDOW_BYTES, 1);
     return 0;
@@ -37,6 +37,7 @@ read_file_bytes(struct input *input, uint8_t *to, size_t size)
     if (got < 0) input->error = errno;
     if (got <= 0) return 0;
     input->file_taken += (uint64_t)got;
+    input->fills++;
     return (size_t)got;
 }
 
@@ -99,6 +100,13 @@ fill(struct input *input, size_t bytes)
         input->end -= input->start;
         input->start = 0;
     }
+    size_t there = input->end - input->start;
+    /* A record that lies over the end that the file had when it was opened: it was padding then. */
+    bool over_the_end = there > 0 && there < bytes && input->file_taken == input->file_size && input->compressed == NULL;
+    if (over_the_end) {
+        input->file_size += bytes - there;
+        input->at_end = false;
+    }
     for (;;) {
         while (input->end - input->start < bytes && !input->at_end) {
             uint8_t *to = input->window + input->end;
@@ -117,6 +125,20 @@ input_need(struct input *input, size_t bytes)
 {
     size_t there = input->end - input->start;
     return there >= bytes ? there : fill(input, bytes);
+}
+
+bool
+input_reread(struct input *input, uint64_t offset, uint64_t word)
+{
+    uint64_t now;
+    off_t at = (off_t)(input->file_start + (int64_t)offset);
+    if (input->file_start < 0 || input->compressed != NULL) return false;
+    if (pread(input->fd, &now, sizeof now, at) != sizeof now || now == word) return false;
+    if (lseek(input->fd, at, SEEK_SET) != at) return false;
+    input->start = input->end = 0;
+    input->offset = input->file_taken = offset;
+    input->at_end = false;
+    return true;
 }
 
 void

@@ -6,8 +6,7 @@
  * It is read through a window rather than mapped: a file that shrinks while it is read must not end the tool with a signal, and
  * pipes and compressed files have to work too. Nothing is kept: memory is the window's, and another for compressed bytes.
  *
- * Of a regular file as much is read as there is when it is opened. One that is still being written has whole records up to there,
- * and later events than its last chunk's are not half in.
+ * Of a regular file as much is read as there is when it is opened, and what completes the record that lies over that end.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,8 +27,10 @@ struct input {
     size_t end;              /* end of what was read into it */
     uint64_t offset;         /* of that first byte, in the trace as it is when decompressed */
 
+    int64_t file_start;      /* where in a regular file the reading began; -1 for a pipe */
     uint64_t file_size;      /* bytes to read of the file, compressed as they are; INPUT_SIZE_UNKNOWN for a pipe */
     uint64_t file_taken;     /* bytes that were read of it */
+    uint64_t fills;          /* how often something was read */
     bool probed;             /* whether it is compressed is known */
     bool in_member;          /* within a gzip member */
     uint8_t *compressed;     /* window of compressed bytes, INPUT_WINDOW_BYTES; NULL where there are none */
@@ -46,6 +47,9 @@ input_bytes(const struct input *input)
 {
     return input->window + input->start;
 }
+/* Whether the word at an offset that was passed is another one now. If so, reading goes on from there. For a file that is written
+ * while it is read; never true of others. */
+bool input_reread(struct input *input, uint64_t offset, uint64_t word);
 /* Moves past bytes that input_need returned. */
 void input_take(struct input *input, size_t bytes);
 void input_close(struct input *input);

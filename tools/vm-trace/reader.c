@@ -274,10 +274,36 @@ read_magic(struct reader *reader, struct input *input)
     reader_fault(reader, FXT_FAULT_NOT_A_TRACE, 0, "not a Fuchsia trace: it does not begin with the magic number record");
 }
 
+/* Padding records that lie side by side.
+ *
+ * In a file that is being written records take the place of padding, from its start on, and may lie over the edges between padding
+ * records. So what was read behind a run of padding begins with a record only if the run's first word was still padding when that
+ * had been read: it is looked at again then, and when it has changed, the run is read again. */
+struct run {
+    bool open;
+    uint64_t offset;
+    uint64_t header;
+    uint64_t fills; /* of the input, when the first word was looked at; 0 before that */
+    struct fxt_counts counts; /* before the run */
+};
+
+/* True when the run has to be read again, and will be. */
+static bool
+run_changed(struct reader *reader, struct input *input, struct run *run)
+{
+    if (!run->open || run->fills == input->fills) return false;
+    run->fills = input->fills;
+    if (!input_reread(input, run->offset, run->header)) return false;
+    reader->counts = run->counts;
+    run->open = false;
+    return true;
+}
+
 static void
 read_records(struct reader *reader, struct input *input)
 {
     uint64_t told = 0;
+    struct run run = {.open = false};
     while (!reader->stopped) {
         reader->offset = input->offset;
         if (input->file_taken != told && reader->visitor.progress) {
@@ -289,6 +315,7 @@ read_records(struct reader *reader, struct input *input)
             said_why_short(reader, input);
             break;
         }
+        if (run_changed(reader, input, &run)) continue;
         if (there < FXT_WORD_BYTES) {
             if (said_why_short(reader, input)) break;
             reader_fault(reader, FXT_FAULT_TRUNCATED, reader->offset,
@@ -310,6 +337,10 @@ read_records(struct reader *reader, struct input *input)
                          "the file is cut: it ends after %zu bytes of a record of %zu", there, bytes);
             break;
         }
+        bool padding = fxt_bits(reader->header, FXT_HEADER_TYPE) == FXT_RECORD_STRING &&
+                       fxt_bits(reader->header, FXT_STRING_INDEX) == 0;
+        if (padding && !run.open) run = (struct run){true, reader->offset, reader->header, 0, reader->counts};
+        if (!padding) run.open = false;
         read_record(reader, input_bytes(input), words);
         input_take(input, bytes);
     }
