@@ -21,9 +21,9 @@ class TestFuzz < Minitest::Test
     cc = ENV["CC"] || "cc"
     command = [cc, "-std=gnu99", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-o", path, *sources]
     # With the query command where there is SQLite, without it elsewhere.
-    [%w[-DHAVE_SQLITE3 -lsqlite3 -lz -lm], %w[-lz -lm]].each do |more|
-      log, status = Open3.capture2e(*command, *more)
-      return path, more.size > 1 if status.success?
+    [%w[-DHAVE_SQLITE3 -lsqlite3], []].each do |more|
+      log, status = Open3.capture2e(*command, *more, "-lz", "-lm")
+      return path, more.any? if status.success?
       @log = log
     end
     skip "#{cc} cannot build with sanitizers: #{@log.lines.first}" unless @log =~ /\.[ch]:\d+.*error/
@@ -50,10 +50,21 @@ class TestFuzz < Minitest::Test
     random.rand(10) == 0 ? bytes[0, random.rand(bytes.bytesize + 1)] : bytes
   end
 
+  # Several files each, as the command takes them.
+  COMMANDS = {
+    %w[check] => ->(paths) { paths }, %w[report] => ->(paths) { paths }, %w[dump] => ->(paths) { paths },
+    %w[query] => ->(paths) { [*paths, SQL] }, %w[export --format=sqlite --output=FILE] => ->(paths) { paths },
+    %w[export --format=folded] => ->(paths) { paths }, %w[export --format=speedscope] => ->(paths) { paths },
+    %w[export --format=pprof] => ->(paths) { paths }, %w[export --format=chrome] => ->(paths) { paths },
+    %w[merge] => ->(paths) { paths }, %w[diff] => ->(paths) { [paths.first, "vs", *paths] },
+    %w[cut --since=1us --until=3us] => ->(paths) { paths.first(1) }, %w[cut] => ->(paths) { paths.last(1) },
+  }.freeze
+  NEEDS_SQLITE = COMMANDS.keys.grep(->(command) { command.first == "query" || command[1] == "--format=sqlite" }).freeze
+
   def run_batch(tool, command, paths)
+    arguments = command.map { |argument| argument.sub("FILE", "#{paths.first}.db") }
     output, status = Timeout.timeout(60) do
-      sql = command == "query" ? [SQL] : []
-      Open3.capture2e(ENVIRONMENT, tool, command, "--max-faults=3", "--memory=64", *paths, *sql, binmode: true)
+      Open3.capture2e(ENVIRONMENT, tool, *arguments, "--max-faults=3", "--memory=64", *COMMANDS[command][paths], binmode: true)
     end
     return nil if !status.signaled? && [0, 1, 4].include?(status.exitstatus) && output !~ /runtime error:|Sanitizer/n
     output.byteslice(-4000..) || output
@@ -64,7 +75,7 @@ class TestFuzz < Minitest::Test
     random = Random.new(SEED)
     Dir.mktmpdir do |dir|
       tool, query = sanitized_tool(dir)
-      commands = %w[check report dump] + (query ? %w[query] : [])
+      commands = COMMANDS.keys - (query ? [] : NEEDS_SQLITE)
       COUNT.fdiv(BATCH).ceil.times do |batch|
         paths = Array.new(BATCH) do |i|
           bytes = seeds[random.rand(seeds.size)]
@@ -74,9 +85,9 @@ class TestFuzz < Minitest::Test
         commands.each do |command|
           next unless run_batch(tool, command, paths)
           culprit = paths.find { |path| run_batch(tool, command, [path]) } || paths.last
-          kept = File.join(Dir.tmpdir, "vm-trace-#{command}-#{File.basename(culprit)}")
+          kept = File.join(Dir.tmpdir, "vm-trace-#{command.first}-#{File.basename(culprit)}")
           FileUtils.cp(culprit, kept)
-          flunk "vm-trace #{command} does not survive #{kept}:\n#{run_batch(tool, command, [culprit])}"
+          flunk "vm-trace #{command.join(" ")} does not survive #{kept}:\n#{run_batch(tool, command, [culprit])}"
         end
         paths.each { |path| File.delete(path) }
         pass
