@@ -115,5 +115,7 @@ module Integration
   class Test < Minitest::Test
     include Integration
     make_my_diffs_pretty!
+
+    def self.zjit_only(name) = (remove_method name unless JIT == "zjit")
   end
 end

@@ -3,7 +3,7 @@
 # Tests are written once, in the terms of ZJIT: its flags, the exit that it can be told to take, its reasons. For another JIT
 # `Integration.jit` says the same in that one's terms. The helper does so with flags and scripts, Trace with the reasons that it
 # is asked for; a test does it with what it expects on stderr. What only one JIT has is tested in a file that says
-# `Integration.only "zjit"`, or by a test that asks Integration::JIT.
+# `Integration.only "zjit"`, or by a test that is `zjit_only def test_...`.
 module Integration
   ROOT = File.expand_path("../..", __dir__)
   BASE = ENV["BASE"] || "ruby-4.1"

@@ -20,7 +20,7 @@ class TestFlags < Integration::Test
   end
 
   # Ruby's own words.
-  def invalid(flag) = "invalid ZJIT option '#{flag.delete_prefix("--zjit-")}' ("
+  def invalid(flag) = jit("invalid ZJIT option '#{jit(flag).sub(/\A--.jit-/, "")}' (")
 
   # Nothing ran, no file was made, one line names the option and what it takes, and Ruby's own error follows.
   def assert_refused(flag, takes)
@@ -28,7 +28,7 @@ class TestFlags < Integration::Test
     assert_equal 1, result.status.exitstatus, result.err
     assert_empty result.out
     assert_empty result.traces
-    option, value = flag.split("=", 2)
+    option, value = jit(flag).split("=", 2)
     assert_equal 2, result.err.lines.size, result.err
     assert_includes result.err.lines[0], option
     assert_includes result.err.lines[0], takes
@@ -36,7 +36,9 @@ class TestFlags < Integration::Test
     assert_includes result.err.lines[1], invalid(flag)
   end
 
-  %w[--zjit-trace-exits-sample-rate --zjit-trace-fallbacks-sample-rate].each do |option|
+  FALLBACKS = JIT == "zjit"
+
+  ["--zjit-trace-exits-sample-rate", *("--zjit-trace-fallbacks-sample-rate" if FALLBACKS)].each do |option|
     ["0", "-1", "x", "1x", "", "4294967296", "1.5", " 1", "+1", "0x10", "99999999999999999999999", "１"].each do |value|
       define_method("test_#{option}_of_#{value.inspect}_is_refused") do
         assert_refused("#{option}=#{value}", "a whole number from 1")
@@ -48,7 +50,7 @@ class TestFlags < Integration::Test
     end
   end
 
-  ["nonsense", "exit_", "side_exit_count", "exit_directive_induced ", "EXIT_THROW"].each do |counter|
+  ["nonsense", "exit_", "side_exit_count", "exit_directive_induced ", "EXIT_THROW", "GUARD_SEND_INTERRUPTED"].each do |counter|
     define_method("test_exits_of_the_unknown_counter_#{counter.inspect}_are_refused") do
       assert_refused("--zjit-trace-exits=#{counter}", "counter")
     end
@@ -72,7 +74,8 @@ class TestFlags < Integration::Test
   end
 
   def exit_counters
-    result = run_ruby("puts RubyVM::ZJIT.stats.keys.grep(/\\Aexit_/)", "--zjit-stats-quiet")
+    names = JIT == "zjit" ? "/\\Aexit_/" : "/\\A(guard|opt|getivar|setivar|leave|jit_rb|expandarray|exit_from)_/"
+    result = run_ruby("puts RubyVM::ZJIT.stats.keys.grep(#{names})", "--zjit-stats-quiet")
     result.out.split.tap { |names| assert_operator names.size, :>, 50, result.err }
   end
 
@@ -89,17 +92,17 @@ class TestFlags < Integration::Test
 
   def test_a_counter_records_only_what_it_counts
     all = traced_with("--zjit-trace-exits").trace
-    assert_equal %w[DirectiveInduced FixnumAddOverflow], all.exits.map { |event| event["name"] }.uniq.sort
+    assert_equal %w[DirectiveInduced FixnumAddOverflow].map { |reason| jit(reason) }.uniq, all.exits.map { |event| event["name"] }.uniq.sort
     { "exit_fixnum_add_overflow" => "FixnumAddOverflow", "exit_directive_induced" => "DirectiveInduced" }.each do |counter, reason|
       one = traced_with("--zjit-trace-exits=#{counter}").trace
       assert_equal all.exits(reason).size, one.exits.size
-      assert_equal [reason], one.exits.map { |event| event["name"] }.uniq
+      assert_equal [jit(reason)], one.exits.map { |event| event["name"] }.uniq
       assert_equal one.exits.size, one.summary["exits"]
     end
   end
 
   def test_a_counter_that_counts_no_exit_of_the_program_records_none
-    trace = traced_with("--zjit-trace-exits=exit_throw").trace
+    trace = traced_with("--zjit-trace-exits=#{JIT == "zjit" ? "exit_throw" : "guard_send_interrupted"}").trace
     assert_empty trace.exits
     assert_equal 0, trace.summary["exits"]
   end
@@ -142,6 +145,7 @@ class TestFlags < Integration::Test
     "--zjit-trace-fallbacks" => { "flags" => "fallbacks", "fallback_rate" => 1 },
     "--zjit-trace-fallbacks-sample-rate=3" => { "flags" => "fallbacks", "fallback_rate" => 3 },
   }.each do |flag, expected|
+    next if expected["flags"] == "fallbacks" && !FALLBACKS
     define_method("test_#{flag}_is_among_the_settings_and_turns_on_nothing_else") do
       trace = traced_with(flag).trace
       assert_equal expected, trace.settings.slice("flags", "exit_rate", "fallback_rate")
@@ -155,9 +159,9 @@ class TestFlags < Integration::Test
     result = traced_with("--zjit-trace-exits")
     settings = result.trace.settings
     assert_equal run_ruby("puts RUBY_DESCRIPTION", "--zjit-call-threshold=2").out.chomp, settings["ruby"]
-    assert_equal "ZJIT", settings["jit"]
+    assert_equal jit("ZJIT"), settings["jit"]
     assert_equal result.pid, settings["pid"]
-    assert_includes settings["command"], " --zjit-trace-exits script.rb"
+    assert_includes settings["command"], jit(" --zjit-trace-exits script.rb")
     assert_includes settings, "base"
   end
 
@@ -171,13 +175,13 @@ class TestFlags < Integration::Test
     path = "#{result.dir}/#{result.pid}.fxt"
     exits = result.trace.summary["exits"]
     events = result.trace.events.size
-    assert_equal "ZJIT: tracing to #{path}\nZJIT: wrote #{exits} of #{exits} exits, #{events} events to #{path}, nothing lost\n", result.err
+    assert_equal jit("ZJIT: tracing to #{path}\nZJIT: wrote #{exits} of #{exits} exits, #{events} events to #{path}, nothing lost\n"), result.err
   end
 
   def test_the_last_line_says_how_many_were_sampled
     result = traced_with("--zjit-trace-exits-sample-rate=3")
     summary = result.trace.summary
-    assert_equal "ZJIT: wrote #{summary["sampled"]} of #{summary["exits"]} exits (one in 3), " \
+    assert_equal jit("ZJIT: wrote") + " #{summary["sampled"]} of #{summary["exits"]} exits (one in 3), " \
                  "#{result.trace.events.size} events to #{result.dir}/#{result.pid}.fxt, nothing lost\n", result.err.lines[1]
   end
 
@@ -185,9 +189,10 @@ class TestFlags < Integration::Test
     help = run_ruby("", "--help").out.lines(chomp: true)
     long = help.select { |line| line.size > 80 }
     assert_empty long
-    %w[--zjit-trace-exits[=counter] --zjit-trace-exits-sample-rate=num --zjit-trace-fallbacks --zjit-trace-fallbacks-sample-rate=num
-       --zjit-trace-file=path --zjit-trace-compiles --zjit-trace-invalidation].each do |flag|
-      assert_equal 1, help.count { |line| line.split(/\s+/).include?(flag) }, flag
+    flags = %w[--zjit-trace-exits[=counter] --zjit-trace-exits-sample-rate=num --zjit-trace-file=path --zjit-trace-compiles --zjit-trace-invalidation]
+    flags.push("--zjit-trace-fallbacks", "--zjit-trace-fallbacks-sample-rate=num") if FALLBACKS
+    flags.each do |flag|
+      assert_equal 1, help.count { |line| line.split(/\s+/).include?(jit(flag)) }, flag
     end
   end
 end

@@ -79,8 +79,7 @@ class TestLines < Integration::Test
     assert_empty stacks.uniq.map(&internal) - notes.map(&internal)
   end
 
-  def test_an_exit_inside_an_inlined_method_has_the_line_of_its_instruction
-    skip "#{JIT} inlines no frames" unless JIT == "zjit"
+  zjit_only def test_an_exit_inside_an_inlined_method_has_the_line_of_its_instruction
     script = <<~RUBY
       def small(x) =
         x + 1

@@ -36,7 +36,7 @@ class TestSpans < Integration::Test
     end
   end
 
-  def test_a_compilation_has_phases_inside
+  zjit_only def test_a_compilation_has_phases_inside
     found = spans(traced_by("--zjit-trace-compiles"), "compile")
     outermost, inner = found.partition { |depth, *| depth == 0 }
     refute_empty outermost
@@ -45,7 +45,7 @@ class TestSpans < Integration::Test
     inner.each { |_, begun, ended| assert_empty [begun["args"], ended["args"]].reject(&:empty?).map(&:keys).flatten - %w[iseq version code_bytes] }
   end
 
-  def test_the_outermost_span_says_iseq_version_and_bytes
+  zjit_only def test_the_outermost_span_says_iseq_version_and_bytes
     result = run_ruby(<<~'RUBY', "--zjit-call-threshold=2", "--zjit-trace-file=%p.fxt", "--zjit-trace-compiles", "--zjit-inline-threshold=0")
       def branches(x)
         x == 0 ? 0 : x == 1 ? x.to_s : x.inspect
@@ -61,7 +61,7 @@ class TestSpans < Integration::Test
     assert_equal ["Object#branches (script.rb:2)"], branches.map { |arguments| arguments["iseq"] }.uniq
   end
 
-  def test_as_many_compilations_as_the_jit_counts
+  zjit_only def test_as_many_compilations_as_the_jit_counts
     result = run_ruby(SCRIPT + 'puts RubyVM::ZJIT.stats.values_at(:compiled_iseq_count).join(" ")',
                       "--zjit-call-threshold=2", "--zjit-stats-quiet", "--zjit-trace-file=%p.fxt", "--zjit-trace-compiles")
     whole = spans(result.trace, "compile").filter_map { |_, _, ended| ended["args"] if ended["args"]["iseq"] }
@@ -77,7 +77,7 @@ class TestSpans < Integration::Test
     assert(stacks.any? { |_, frame| frame == "<class:Integer> (script.rb:11)" }, "the redefinition of +: #{stacks}")
   end
 
-  def test_a_fallback_is_an_instant_with_a_backtrace
+  zjit_only def test_a_fallback_is_an_instant_with_a_backtrace
     trace = traced_by("--zjit-trace-fallbacks")
     found = trace.in_category("fallback")
     refute_empty found
@@ -87,7 +87,7 @@ class TestSpans < Integration::Test
     assert_equal 0, trace.summary["exits"]
   end
 
-  def test_one_fallback_in_k_is_recorded_with_its_weight
+  zjit_only def test_one_fallback_in_k_is_recorded_with_its_weight
     all = traced_by("--zjit-trace-fallbacks").summary["fallbacks"]
     assert_operator all, :>, 20
     [1, 2, 7].each do |rate|
@@ -97,7 +97,7 @@ class TestSpans < Integration::Test
     end
   end
 
-  def test_exits_and_fallbacks_are_sampled_apart
+  zjit_only def test_exits_and_fallbacks_are_sampled_apart
     flags = %w[--zjit-trace-fallbacks --zjit-trace-exits]
     all = traced_by(*flags).summary
     trace = traced_by("--zjit-trace-exits-sample-rate=3", "--zjit-trace-fallbacks-sample-rate=5")
@@ -107,7 +107,8 @@ class TestSpans < Integration::Test
   end
 
   def test_all_together_record_what_each_records_alone
-    each = %w[--zjit-trace-exits --zjit-trace-compiles --zjit-trace-invalidation --zjit-trace-fallbacks]
+    each = %w[--zjit-trace-exits --zjit-trace-compiles --zjit-trace-invalidation]
+    each << "--zjit-trace-fallbacks" if JIT == "zjit"
     alone = each.map { |flag| traced_by(flag).events.reject { |event| event["cat"] == "trace" }.map { |event| event.values_at("cat", "name", "ph") } }
     together = traced_by(*each).events.reject { |event| event["cat"] == "trace" }.map { |event| event.values_at("cat", "name", "ph") }
     without_addresses = ->(events) { events.map { |cat, name, ph| [cat, name.gsub(/0x\h+/, "0x"), ph] }.tally }
