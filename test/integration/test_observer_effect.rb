@@ -4,10 +4,11 @@ require_relative "helper"
 class TestObserverEffect < Integration::Test
   # Read at the end of the process, by itself: all counters of --zjit-stats, but those of time and memory, of frames
   # written, which differ from run to run, of calls by name, for a traced exit calls other C functions (and YJIT's lists of
-  # the most frequent change where some are equal), and YJIT's of machine instructions, which are more.
+  # the most frequent change where some are equal), and YJIT's of machine
+  # instructions, which are more, and of cached contexts, which are found by address.
   PRINT = <<~'RUBY'
     at_exit do
-      counts = RubyVM::ZJIT.stats.reject { |key, _| key.match?(/time|bytes|size|_ns\z|page_count|\Accall_|_calls\z|\Avm_write_|\Atemp_|_x86_|exec_mem/) }
+      counts = RubyVM::ZJIT.stats.reject { |key, _| key.match?(/time|bytes|size|_ns\z|page_count|\Accall_|_calls\z|\Avm_write_|\Atemp_|_x86_|exec_mem|context_cache/) }
       File.write("counts", counts.map { |key, value| "#{key}=#{value}" }.join("\n"))
     end
   RUBY
