@@ -1,0 +1,33 @@
+# CRuby's own test of YJIT passes on the patched tree, as it is and with all traced: it counts the exits of small programs.
+require_relative "helper"
+Integration.only "yjit"
+
+class TestCrubyYjit < Integration::Test
+  def run_tests(*arguments)
+    skip "no build folder of CRuby at #{Integration::RUBY_OBJ}" unless File.exist?(File.join(Integration::RUBY_OBJ, "Makefile"))
+    dir = scratch_dir
+    result = run_in(dir, "-C", Integration::RUBY_OBJ, "test-all", "TESTS=ruby/test_yjit.rb", "HAVE_GIT=no", *arguments, command: ["make"], time_limit: 900)
+    assert_match(/^\d\d+ tests, .* 0 failures, 0 errors/, result.out, result.out.lines.last(40).join)
+    assert_predicate result.status, :success?, result.out.lines.last(30).join
+    dir
+  end
+
+  def test_test_yjit_passes
+    run_tests
+  end
+
+  # A file that the runner requires sets RUBYOPT, for make does not hand it on. Left out are the tests that turn YJIT on and
+  # off, which any flag of it does, and that look at stderr: test_yjit_enable..., _disable, _option....
+  def test_test_yjit_passes_traced
+    traces = scratch_dir
+    flags = "--yjit-trace-side-exits --yjit-trace-compiles --yjit-trace-invalidation --yjit-trace-file=#{traces}/%p.fxt"
+    File.write("#{traces}/flags.rb", "ENV['RUBYOPT'] = '#{flags}'\n")
+    run_tests("RUN_OPTS=--disable-gems -r#{traces}/flags.rb", "TESTOPTS=-n !/test_yjit_[edo]/")
+    found = Dir["#{traces}/*.fxt"]
+    assert_operator found.size, :>, 100
+    found.each_slice(100) do |some|
+      _, err, status = Open3.capture3(Trace::TOOL, "check", *some)
+      assert_predicate status, :success?, err.lines.first(20).join
+    end
+  end
+end
