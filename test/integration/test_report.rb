@@ -82,6 +82,14 @@ class TestReport < Integration::Test
     assert_operator whole["p95_ns"], :<=, whole["longest_ns"]
   end
 
+  def test_the_benchmark_of_the_tool_has_its_rows
+    out, err, status = Open3.capture3("ruby", File.join(ROOT, "benchmarks/tool"), "--ruby", RUBY, "--tool", Trace::TOOL,
+                                      "--throws=300", "--runs=1", "--folder", scratch_dir)
+    assert_equal [0, ""], [status.exitstatus, err]
+    assert_match(/^0 MB, \d{4} exits; /, out)
+    assert_equal ["report, small trace", "report", "query"], out.scan(/^(report, small trace|report|query) +\d+\.\d+ s +\d+\.\d+ s +\d+\.\d+ MiB/).flatten
+  end
+
   # The child goes on exiting while its file is read again and again. Not as fast as it can: the file would grow without bound.
   def test_the_file_of_a_running_program_is_read_as_it_stands
     dir = scratch_dir
