@@ -136,6 +136,12 @@ class TestCut < Minitest::Test
     assert_equal [%w[B two], %w[E two]], cut(trace, "--since=1us").first.map { |e| e.values_at("ph", "name") }
   end
 
+  def test_a_provider_that_was_never_introduced_keeps_its_number
+    trace = FxtBuilder.new.tap { |b| (1..3).each { |ts| b.event(:instant, FxtBuilder::Inline.new("c"), FxtBuilder::Inline.new("n"), ts: ts, pid: 1, tid: 1) } }
+    events, = cut(trace, "--since=1ns")
+    assert_equal [[2, 0], [3, 0]], events.map { |e| e.values_at("ts", "provider") }
+  end
+
   def test_async_events_keep_their_ends
     trace = FxtBuilder.simple do |b|
       [[1000, 1], [3000, 2]].each { |ts, id| b.event(:async_begin, "c", "a", ts: ts, extra: id) }

@@ -137,7 +137,7 @@ write_waiting(struct splice *splice, struct source *source)
     if (splice->current != source && !introduced && !first) {
         write_word(splice, provider_header(FXT_METADATA_PROVIDER_SECTION, 1, source->id));
     }
-    fwrite(source->waiting, 1, source->len, splice->out);
+    if (source->len > 0) fwrite(source->waiting, 1, source->len, splice->out);
     forget_waiting(splice, source);
     splice->current = source;
 }
