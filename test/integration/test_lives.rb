@@ -95,4 +95,56 @@ class TestLives < Integration::Test
     RUBY
     assert_operator trace.exits("DirectiveInduced").size, :>, 20
   end
+
+  # Each eval makes an ISEQ of its own, which exits, is told by its name, and is garbage; the memory of the dead is used again.
+  EVALS = Integration::LONG ? 300_000 : 20_000
+  MANY_EVALS = <<~'RUBY'
+    def peak = File.read("/proc/self/status")[/^VmRSS:\s*(\d+)/, 1].to_i
+    def foo(x) = x + 1
+    60.times { foo(1) }
+    BIG = 2**62 - 1
+    evals = Integer(ARGV.fetch(0))
+    evals.times do |i|
+      eval("def caller_#{i % 7}_#{i / 7 % 11}(x) = foo(x)\ncaller_#{i % 7}_#{i / 7 % 11}(BIG)", nil, "f#{i}.rb", i + 1)
+      if i == evals / 2
+        GC.start
+        print peak, " "
+      end
+    end
+    GC.start
+    puts peak
+  RUBY
+
+  def assert_each_eval_is_told(result, evals)
+    frames = result.trace.exits("FixnumAddOverflow").map { |event| event["args"].values_at("1", "2") }
+    assert_equal evals, frames.size
+    frames.each_with_index do |found, i|
+      expected = ["Object#caller_#{i % 7}_#{i / 7 % 11} (f#{i}.rb:#{i + 1})", "block in <main> (f#{i}.rb:#{i + 2})"]
+      assert_equal expected, found unless found == expected
+    end
+  end
+
+  def test_evals_by_the_ten_thousand_are_each_told_by_their_own_name
+    result = trace(MANY_EVALS, args: [EVALS.to_s])
+    assert_each_eval_is_told(result, EVALS) if EVALS <= Trace::READABLE_EVENTS
+    halfway, at_the_end = result.out.split.map(&:to_i)
+    assert_operator at_the_end - halfway, :<, 64 * 1024, "KiB more after as many evals again: dead code must not add up"
+  end
+
+  # What was seen of a frame is kept under its address, and here every address changes hands all the time.
+  def test_evals_under_auto_compaction_are_each_told_by_their_own_name
+    result = trace("GC.auto_compact = true\n" + MANY_EVALS.sub("if i ==", "GC.start if i % 97 == 0\n  if i =="), args: ["2000"])
+    assert_each_eval_is_told(result, 2000)
+  end
+
+  def test_evals_between_verified_compactions_are_each_told_by_their_own_name
+    skip "this Ruby can't move objects" unless run_ruby("GC.compact", "--zjit-call-threshold=2").status.success?
+    script = MANY_EVALS.sub("if i ==", "GC.verify_compaction_references(expand_heap: false, toward: :empty) if i % 100 == 50\n  if i ==")
+    assert_each_eval_is_told(trace(script, args: ["600"]), 600)
+  end
+
+  def test_evals_under_gc_stress_are_each_told_by_their_own_name
+    script = MANY_EVALS.sub("evals.times do |i|\n", "evals.times do |i|\n  GC.stress = i % 2 == 0\n").sub("GC.start\nputs", "GC.stress = false\nputs")
+    assert_each_eval_is_told(trace(script, args: ["60"]), 60)
+  end
 end

@@ -142,7 +142,7 @@ class Trace
       bad("no frame 0 in #{event}") unless event["args"]["0"]
       bad("10+ without ten frames in #{event}") if rest && named != FRAMES.size
       bad("10+ of #{rest.bytesize} bytes") if rest && rest.bytesize > REST_MAX_BYTES
-      bad("a frame without a place in #{event}") unless Trace.named_frames(event).all?(/ \((.*:-?\d+|<cfunc>)\)\z/m)
+      bad("a frame without a place in #{event}") unless Trace.named_frames(event).all?(/ \((.*:-?\d+|<cfunc>)\)\z|\.\.\.\[\d+ bytes cut\]\z/m)
     end
   end
 
