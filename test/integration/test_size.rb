@@ -37,7 +37,7 @@ class TestSize < Integration::Test
     RUBY
     # Read in C: 150,000 events are many for JSON.
     sql = "SELECT a.display_value, b.display_value, COUNT(*) FROM slice s JOIN args a ON a.arg_set_id = s.arg_set_id AND a.key = '1' " \
-          "JOIN args b ON b.arg_set_id = s.arg_set_id AND b.key = '2' WHERE s.name = 'FixnumAddOverflow' GROUP BY 1, 2"
+          "JOIN args b ON b.arg_set_id = s.arg_set_id AND b.key = '2' WHERE s.name = '#{jit("FixnumAddOverflow")}' GROUP BY 1, 2"
     out, err, status = Open3.capture3(Trace::TOOL, "query", result.trace.path, sql)
     assert_predicate status, :success?, err
     rows = out.lines(chomp: true).drop(1)
@@ -127,7 +127,7 @@ class TestSize < Integration::Test
         downs = 9 + event["args"]["10+"][/\AObject#down \(script\.rb:\d+\) x(\d+) < /, 1].to_i
         assert_equal i * 5000, downs
       end
-      assert_includes result.trace.exits.map { |event| event["name"] }, "StackOverflow"
+      assert_includes result.trace.exits.map { |event| event["name"] }, "StackOverflow" if Integration::JIT == "zjit"
     end
   end
 end
