@@ -1,5 +1,6 @@
 # The rows of `make bench`: what recording may cost, as measured against the tracer that the unpatched base has.
 
+require "etc"
 require_relative "recording"
 require_relative "comparison"
 require_relative "workloads"
@@ -18,6 +19,7 @@ module Bench
     THROWS = 40_000
     THROWS_SAMPLED = 200_000
     COLD = 1_000
+    MOST_RACTORS = 4
     DEPTHS = [8, 16, 30, 53, 100].freeze
 
     attr_reader :rows, :comparison, :depth_lines, :interrupted
@@ -32,7 +34,7 @@ module Bench
       @exits = {}
     end
 
-    GROUPS = %i[exits throws size memory cold tmpfs absent depths].freeze
+    GROUPS = %i[exits throws ractors size memory cold tmpfs absent depths].freeze
 
     def run
       (@only || GROUPS).each do |group|
@@ -134,6 +136,24 @@ module Bench
                          runs: ours.size, target: "<= #{most} times", met: Statistics.median(ours) <= most)
       end
       @rows[-2].note = "untraced: %.0f ns a throw; we record two exits of it, the base one" % (Statistics.median(times[:ours]) * 1e9)
+    end
+
+    # --- ractors -----------------------------------------------------------------------------
+
+    # As many as have a core each: what they share (the file, the caches) is to cost them little.
+    def ractors
+      count = [Etc.nprocessors, MOST_RACTORS].min
+      return if count < 2
+      jobs = [1, count].each_with_object({}) do |ractors, all|
+        all[[ractors, :none]] = [variant("", @ours), "ractors", ractors, EVERY]
+        all[[ractors, :traced]] = [variant("", @ours, :ours, 1), "ractors", ractors, EVERY]
+      end
+      runs = @recording.rounds(@rounds, "ractors", jobs)
+      costs = [1, count].map { |ractors| minus(*%i[traced none].map { |how| each_of(runs[[ractors, how]], EVERY).map { |s| s * 1e9 } }) }
+      ratios = costs[1].zip(costs[0]).map { |many, one| many / one }
+      @rows << Row.new(name: "one exit in #{count} ractors at once / in one", unit: "times", ours: Statistics.median(ratios), runs: ratios.size,
+                       target: "<= 1.5 times", met: Statistics.median(ratios) <= 1.5,
+                       note: "%.2f .. %.2f times; one: %.0f ns; the base's tracer aborts there" % [*ratios.minmax, Statistics.median(costs[0])])
     end
 
     # --- bytes and memory -----------------------------------------------------------------------
