@@ -99,7 +99,8 @@ class Runner
     heading(program)
     passed = failed = skipped = 0
     said = nil
-    status = output_of(program) do |line|
+    # UNIT_WRAPPER: a program that runs it, such as valgrind with its options.
+    status = output_of([ENV["UNIT_WRAPPER"], program].compact.join(" ")) do |line|
       case line
       when /\A\[  PASSED  \] (\d+) test/ then passed = $1.to_i
       when /\A\[  FAILED  \] (\d+) test/ then failed = $1.to_i

@@ -166,9 +166,13 @@ command_line(char *buffer, size_t capacity)
     int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
     if (fd < 0) return 0;
     size_t bytes = 0;
-    char more[4096];
-    for (ssize_t n; (n = read(fd, bytes < capacity ? buffer + bytes : more,
-                              bytes < capacity ? capacity - bytes : sizeof(more))) > 0; bytes += (size_t)n);
+    char past[4096]; /* what does not fit is counted */
+    for (;;) {
+        bool room = bytes < capacity;
+        ssize_t n = read(fd, room ? buffer + bytes : past, room ? capacity - bytes : sizeof(past));
+        if (n <= 0) break;
+        bytes += (size_t)n;
+    }
     close(fd);
     bytes = rb_vm_trace_text_cut(buffer, bytes, capacity);
     while (bytes > 0 && buffer[bytes - 1] == '\0') bytes--;

@@ -91,6 +91,13 @@ skip_because(const char *reason)
     _exit(SKIPPED);
 }
 
+bool
+under_valgrind(void)
+{
+    const char *preloaded = getenv("LD_PRELOAD");
+    return preloaded && strstr(preloaded, "valgrind");
+}
+
 const char *
 temp_folder(void)
 {

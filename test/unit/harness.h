@@ -25,6 +25,9 @@ void run_isolated(void **state);
 /* In an isolated test: it cannot run here, and why. Does not return. */
 void skip_because(const char *reason) __attribute__((noreturn));
 
+/* Whether valgrind runs this: it does not single-step, and is slow. */
+bool under_valgrind(void);
+
 /* Path of a file in the folder that this test has for itself and that goes away with it. Free it. */
 char *temp_path(const char *name);
 const char *temp_folder(void);

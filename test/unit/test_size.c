@@ -38,6 +38,7 @@ static void
 forty_thousand_frames_and_reasons_have_their_names(void **state)
 {
     (void)state;
+    if (under_valgrind()) skip_because("under valgrind it takes minutes");
     enum { COUNT = 40000 };
     start_traced(.exit_rate = 1);
     static struct rb_iseq_struct iseqs[COUNT];
@@ -88,6 +89,7 @@ static void
 million_frames_have_their_names(void **state)
 {
     (void)state;
+    if (under_valgrind()) skip_because("under valgrind it takes minutes");
     enum { ISEQS = 1000 };
     start_traced(.exit_rate = 1);
     static struct rb_iseq_struct iseqs[ISEQS];
@@ -126,6 +128,7 @@ static void
 million_reasons_have_their_names_and_counts(void **state)
 {
     (void)state;
+    if (under_valgrind()) skip_because("under valgrind it takes minutes");
     enum { SITES = 1000000 };
     start_traced(.exit_rate = 4294967295);
     struct rb_iseq_struct foo = fake_iseq("foo", "a.rb");

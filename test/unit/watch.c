@@ -6,8 +6,6 @@
 #include "watch.h"
 
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -70,8 +68,7 @@ on_stored(int signal, siginfo_t *info, void *context)
 void
 watch_stores(void *at, size_t bytes, void (*look)(void))
 {
-    const char *preloaded = getenv("LD_PRELOAD");
-    if (preloaded && strstr(preloaded, "valgrind")) skip_because("valgrind does not single-step");
+    if (under_valgrind()) skip_because("valgrind does not single-step");
     watch.at = at;
     watch.bytes = bytes;
     watch.look = look;

@@ -1,0 +1,63 @@
+#!/bin/sh
+# The module's unit tests and the tool's tests under AddressSanitizer and UndefinedBehaviorSanitizer, the unit tests under
+# ThreadSanitizer, and under valgrind. Each is built in build/<name>, a tree of links to this one, by the Makefile as it is.
+# What can't be had here (a compiler without the sanitizer, no valgrind) is named and passed over.
+#   check-sanitizers.sh [asan] [tsan] [valgrind]
+. "$(dirname "$0")/common.sh"
+jobs=${JOBS:-2}
+
+links()
+{
+    mkdir -p "build/$1"
+    for folder in vm_trace test tools benchmarks bases patches doc; do
+        ln -sfn "../../$folder" "build/$1/$folder"
+    done
+}
+
+# usable NAME FLAGS...: whether programs built with these flags run here
+usable()
+{
+    name=$1
+    shift
+    mkdir -p build
+    printf 'int main(void) { return 0; }\n' > build/usable.c
+    if ${CC:-cc} "$@" -o build/usable build/usable.c 2>/dev/null && build/usable; then
+        rm -f build/usable build/usable.c
+        return 0
+    fi
+    rm -f build/usable build/usable.c
+    echo "skipped: $name: programs built with $* do not run here"
+    return 1
+}
+
+# run NAME FLAGS TARGET...: the tests behind these targets, built with these flags
+run()
+{
+    name=$1 flags=$2
+    shift 2
+    links "$name"
+    say "check-sanitizers: $name"
+    "${MAKE:-make}" -C "build/$name" -f "$top/Makefile" -j"$jobs" CFLAGS="-O1 -g -fno-omit-frame-pointer $flags -DHARNESS_SECONDS=1500" \
+        LDFLAGS="$flags" "$@" || failed="$failed $name"
+}
+
+failed=
+[ $# -gt 0 ] || set -- asan tsan valgrind
+for check; do
+    case $check in
+    asan)
+        sanitizers=-fsanitize=address,undefined
+        usable asan $sanitizers || continue
+        # A fork without exec ends in leaks that are its parent's.
+        ASAN_OPTIONS=abort_on_error=0:detect_leaks=0:detect_stack_use_after_return=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+            run asan "$sanitizers -fno-sanitize-recover=all" check-unit check-tool ;;
+    tsan)
+        usable tsan -fsanitize=thread || continue
+        TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0 run tsan -fsanitize=thread check-unit ;;
+    valgrind)
+        if ! command -v valgrind > /dev/null; then echo 'skipped: valgrind: it is not installed'; continue; fi
+        UNIT_WRAPPER='valgrind --quiet --error-exitcode=99 --leak-check=no' run valgrind '' check-unit ;;
+    *) die "no such check: $check" ;;
+    esac
+done
+[ -z "$failed" ] || die "failed:$failed"

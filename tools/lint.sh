@@ -1,0 +1,24 @@
+#!/bin/sh
+# clang-tidy (.clang-tidy says what it asks) and cppcheck on the module and the tool. What is not installed is named and passed over.
+. "$(dirname "$0")/common.sh"
+cd "$top"
+failed=
+# host_cruby.c needs CRuby's headers; disabled.c is stubs whose parameters nobody looks at.
+module=$(ls vm_trace/*.c | grep -v -e host_cruby -e disabled)
+
+if command -v clang-tidy > /dev/null; then
+    say 'lint: clang-tidy'
+    clang-tidy --quiet $module -- -std=gnu99 -iquote vm_trace 2> /dev/null || failed="$failed clang-tidy"
+else
+    echo 'skipped: clang-tidy is not installed'
+fi
+if command -v cppcheck > /dev/null; then
+    say 'lint: cppcheck'
+    cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --inline-suppr --std=c99 -I vm_trace $module ||
+        failed="$failed cppcheck"
+    cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --inline-suppr --std=c99 -I tools/vm-trace \
+        tools/vm-trace/*.c || failed="$failed cppcheck"
+else
+    echo 'skipped: cppcheck is not installed'
+fi
+[ -z "$failed" ] || die "failed:$failed"
