@@ -14,10 +14,11 @@ else
 fi
 if command -v cppcheck > /dev/null; then
     say 'lint: cppcheck'
-    cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --inline-suppr --std=c99 -I vm_trace $module ||
-        failed="$failed cppcheck"
-    cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --inline-suppr --std=c99 -I tools/vm-trace \
-        tools/vm-trace/*.c || failed="$failed cppcheck"
+    # Versions before 2.11 do not parse a compound literal behind "?", and take a call's buffer for one that is read.
+    lint='cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --inline-suppr --std=c99
+        --suppress=internalAstError --suppress=ctuuninitvar'
+    $lint -I vm_trace $module || failed="$failed cppcheck"
+    $lint -I tools/vm-trace tools/vm-trace/*.c || failed="$failed cppcheck"
 else
     echo 'skipped: cppcheck is not installed'
 fi

@@ -21,7 +21,7 @@
 #define FXT_MAX_THREAD_INDEX 255           /* 8 bits; 0 is an inline thread [Thread references] */
 #define FXT_MAX_ARGUMENTS 15               /* 4 bits [Event records] */
 /* A string record holds its text in at most 4,094 words, which is less than its 15 bits say. */
-#define FXT_MAX_STRING_BYTES ((FXT_MAX_RECORD_WORDS - 1) * FXT_WORD_BYTES)
+#define FXT_MAX_STRING_BYTES ((size_t)(FXT_MAX_RECORD_WORDS - 1) * FXT_WORD_BYTES)
 #define FXT_MAGIC_RECORD UINT64_C(0x0016547846040010)  /* [Magic number record] */
 
 enum fxt_record {                          /* [Record header] */

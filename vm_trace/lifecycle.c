@@ -166,7 +166,7 @@ command_line(char *buffer, size_t capacity)
     int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
     if (fd < 0) return 0;
     size_t bytes = 0;
-    char past[4096]; /* what does not fit is counted */
+    char past[4096] = ""; /* what does not fit is counted */
     for (;;) {
         bool room = bytes < capacity;
         ssize_t n = read(fd, room ? buffer + bytes : past, room ? capacity - bytes : sizeof(past));

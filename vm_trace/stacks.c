@@ -213,6 +213,7 @@ find_node(struct rb_vm_trace_stacks *stacks, uint32_t parent, uint32_t label)
     uint32_t *head = &stacks->node_index[hash & (stacks->node_index_size - 1)];
     const struct vm_trace_node *below = parent ? &stacks->nodes[parent] : NULL;
     bool same = below && below->label == label;
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): without nodes stacks_init had failed */
     stacks->nodes[id] = (struct vm_trace_node){
         .parent = parent, .label = label,
         .depth = below ? below->depth + 1 : 1,

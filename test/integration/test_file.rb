@@ -175,6 +175,185 @@ class TestFile < Integration::Test
     refute_path_exists path("t.fxt")
   end
 
+  # Cuts and removes the trace while it is written at full rate; the program's own output is what it would be untraced.
+  HARM = <<~'RUBY'
+    def foo = ::RubyVM::ZJIT.induce_side_exit!
+    foo
+    harm, path, size = ARGV
+    thread = Thread.new do
+      5.times do |i|
+        sleep 0.02
+        case harm
+        when "cut" then File.truncate(path, size.to_i)
+        when "half" then File.truncate(path, File.size(path) / 2)
+        when "remove" then File.unlink(path) if i == 0
+        when "rename" then File.rename(path, path + ".old") if i == 0
+        end
+      end
+    end
+    i = sum = 0
+    while thread.alive? || i < 200_000
+      foo
+      i += 1
+      sum += i % 3
+    end
+    $stdout.puts "done"
+    exit 7
+  RUBY
+
+  def harmed(*harm)
+    File.write(path("harm.rb"), jit(HARM))
+    result = run_in(@dir, *FLAGS, "--zjit-trace-file=t.fxt", "harm.rb", harm[0], path("t.fxt"), *harm.drop(1))
+    assert_equal [7, "done\n", ""], [result.status.exitstatus, result.out, result.own_err], result.err
+    result
+  end
+
+  [0, 1, 4096, 100_000, 1 << 20].each do |size|
+    define_method("test_a_file_cut_to_#{size}_bytes_is_no_bus_error_and_valid_at_the_end") do
+      result = harmed("cut", size.to_s)
+      assert_match(/ events lost \(another program cut the file short\)\n\z/, result.err)
+      trace = Trace.new(path("t.fxt")).validate
+      summary = trace.summary
+      assert_operator summary["lost"], :>, 0
+      assert_operator summary["sampled"] + summary["lost"], :>=, summary["exits"]
+    end
+  end
+
+  def test_a_file_cut_to_half_again_and_again_is_no_bus_error_and_valid_at_the_end
+    result = harmed("half")
+    assert_match(/ events lost \(another program cut the file short\)\n\z/, result.err)
+    Trace.new(path("t.fxt")).validate
+  end
+
+  def test_a_removed_file_is_said_to_be
+    result = harmed("remove")
+    assert_match(/wrote 0 of (\d+) exits, 0 events to \S+t\.fxt, \d+ events lost \(the file was removed\)\n\z/, result.err)
+    refute_path_exists path("t.fxt")
+  end
+
+  def test_a_renamed_file_is_whole
+    result = harmed("rename")
+    assert_match(/, nothing lost\n\z/, result.err)
+    validated(Trace.new(path("t.fxt.old")))
+  end
+
+  # SIGBUS that is not the tracer's fault is reported as ever.
+  def test_another_bus_error_is_still_a_crash
+    result = run_in(@dir, *FLAGS, "--zjit-trace-file=t.fxt", "-e", "Process.kill(:BUS, $$); sleep 5")
+    assert_predicate result.status, :signaled?
+    assert_match(/\[BUG\] Bus Error/, result.err)
+  end
+
+  def test_a_full_disk_at_the_start_leaves_the_program_untraced_and_no_file
+    with_disk("400k") do |mount|
+      result = run_in(@dir, *FLAGS, "--zjit-trace-file=#{mount}/t.fxt", "script.rb", command: [*in_mount(mount, "400k"), *@command])
+      assert_equal [7, "done\n"], [result.status.exitstatus, result.out]
+      assert_includes result.err, jit("ZJIT: can't trace to #{mount}/t.fxt: No space left on device; running untraced\n")
+      assert_equal "0 files\n", result.err.lines.last
+    end
+  end
+
+  def test_a_disk_that_fills_up_stops_the_trace_and_not_the_program
+    File.write(path("fill.rb"), jit(<<~'RUBY'))
+      def foo = ::RubyVM::ZJIT.induce_side_exit!
+      foo
+      i = 0
+      while i < 100_000
+        foo
+        i += 1
+      end
+      puts "done"
+    RUBY
+    with_disk("3m") do |mount|
+      result = run_in(@dir, *FLAGS, "--zjit-trace-file=#{mount}/t.fxt", "fill.rb", command: [*in_mount(mount, "3m"), *@command])
+      assert_equal [0, "done\n"], [result.status.exitstatus, result.out], result.err
+      assert_match(/events lost \(No space left on device\)$/, result.err)
+      assert_equal "1 files\n", result.err.lines.last
+      summary = Trace.new(path("t.fxt")).validate.summary
+      assert_operator summary["lost"], :>, 0
+    end
+  end
+
+  def with_disk(_size)
+    skip "only root may mount" unless Process.uid.zero? && system("unshare", "-m", "true", err: File::NULL)
+    mount = path("disk")
+    Dir.mkdir(mount)
+    yield mount
+  end
+
+  # In a mount namespace of its own a disk of `size`; what the program left on it is counted, and copied beside it.
+  def in_mount(mount, size)
+    ["unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=#{size} none #{mount} || exit 99; \"$@\"; status=$?; " \
+     "cp #{mount}/t.fxt #{@dir}/t.fxt 2>/dev/null; echo $(ls #{mount} | wc -l) files >&2; exit $status", "sh"]
+  end
+
+  # --- limits ---
+
+  LIMITED = <<~'RUBY'
+    def foo = ::RubyVM::ZJIT.induce_side_exit!
+    foo
+    i = 0
+    while i < 200_000
+      foo
+      i += 1
+    end
+    puts "done"
+  RUBY
+
+  { "4" => "newest", "4,newest" => "newest", "5,oldest" => "oldest" }.each do |value, keep|
+    define_method("test_max_size_#{value}_keeps_the_#{keep}_events") do
+      File.write(path("limited.rb"), jit(LIMITED))
+      result = run_in(@dir, *FLAGS, "--zjit-trace-max-size=#{value}", "--zjit-trace-file=t.fxt", "limited.rb")
+      assert_equal [0, "done\n", ""], [result.status.exitstatus, result.out, result.own_err]
+      assert_operator File.size(path("t.fxt")), :<=, value.to_i << 20
+      trace = Trace.new(path("t.fxt")).validate
+      assert_equal [value.to_i << 20, keep], trace.settings.values_at("max_bytes", "keep")
+      summary = trace.summary
+      assert_operator summary["sampled"], :>, 10_000
+      assert_equal summary["exits"], summary["sampled"] + summary["lost"]
+      times = trace.exits.map { |exit| exit["ts"] }
+      first, last = %w[settings summary].map { |name| trace.in_category("trace").find { |event| event["name"] == name }["ts"] }
+      middle = (first + last) / 2
+      assert keep == "newest" ? times.min > middle : times.max < middle
+      assert_match keep == "newest" ? /older events gave way at the limit/ : /the limit of the file's size is reached/, result.err
+    end
+  end
+
+  def test_a_limited_trace_that_is_killed_is_valid_and_has_its_settings
+    File.write(path("endless.rb"), jit("def foo = ::RubyVM::ZJIT.induce_side_exit!\nloop { foo }\n"))
+    5.times do |i|
+      pid = Process.spawn(Integration::ENVIRONMENT, *@command, *FLAGS, "--zjit-trace-max-size=4", "--zjit-trace-file=#{path("t.fxt")}",
+                          path("endless.rb"), err: File::NULL)
+      sleep 0.5 until File.exist?(path("t.fxt")) && File.size(path("t.fxt")) > 3 << 20
+      sleep 0.05 * (i + 1)
+      Process.kill(:KILL, pid)
+      Process.wait(pid)
+      Trace.new(path("t.fxt")).validate(ended: false)
+      File.unlink(path("t.fxt"))
+    end
+  end
+
+  ["", "3", "4,", "4,both", "x", "-4", "2000000"].each do |value|
+    define_method("test_max_size_#{value.inspect}_is_refused") do
+      result = run_in(@dir, *FLAGS, "--zjit-trace-max-size=#{value}", "script.rb")
+      refute_predicate result.status, :success?
+      assert_includes result.err, jit("--zjit-trace-max-size takes a number of MiB from 4 to 1048576, then ',newest' (the default) " \
+                                      "or ',oldest' for the events that are kept, not '#{value}'\n")
+    end
+  end
+
+  def test_a_child_of_fork_has_the_same_limit_in_a_file_of_its_own
+    File.write(path("forked.rb"), jit(LIMITED.sub("i = 0", "fork\ni = 0").sub('puts "done"', "Process.waitall")))
+    result = run_in(@dir, *FLAGS, "--zjit-trace-max-size=4", "--zjit-trace-file=%p.fxt", "forked.rb")
+    assert_predicate result.status, :success?, result.err
+    files = Dir[path("*.fxt")]
+    assert_equal 2, files.size
+    files.each do |file|
+      assert_operator File.size(file), :<=, 4 << 20
+      assert_operator Trace.new(file).validate.summary["sampled"], :>, 10_000
+    end
+  end
+
   def limited(fsize:, exits:)
     script = <<~RUBY
       Process.setrlimit(:FSIZE, #{fsize})

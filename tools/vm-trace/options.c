@@ -104,7 +104,7 @@ options_read(const struct cli_option *options, int argc, char **argv)
     struct option long_options[OPTIONS_MAX + 2] = {{"help", no_argument, NULL, 'h'}};
     char letters[2 * OPTIONS_MAX + 2] = "h";
     char *letter = letters + 1;
-    for (int i = 0; options[i].name != NULL && i < OPTIONS_MAX; i++) {
+    for (int i = 0; i < OPTIONS_MAX && options[i].name != NULL; i++) {
         bool takes = options[i].argument != NULL;
         long_options[i + 1] = (struct option){options[i].name, takes ? required_argument : no_argument, NULL, FIRST_CODE + i};
         if (options[i].letter == 0) continue;
