@@ -5,7 +5,7 @@ require_relative "side"
 require_relative "statistics"
 
 module Bench
-  # One way to run the loop. `tracer` :none, :ours or :base, `rate` K (one exit in K is recorded)
+  # One way to run the loop. `tracer` :none, :ours or :base, with YJIT :ours_yjit or :base_yjit; `rate` K (one exit in K is recorded)
   Variant = Struct.new(:name, :side, :tracer, :rate)
 
   class Recording
@@ -56,13 +56,18 @@ module Bench
         ["--zjit-trace-exits", "--zjit-trace-exits-sample-rate=#{variant.rate}", "--zjit-trace-file=#{folder}/vm-trace-bench-%p.fxt"]
       when :base # its N records one in N+1; without the option, every one
         ["--zjit-trace-exits", *("--zjit-trace-exits-sample-rate=#{variant.rate - 1}" if variant.rate > 1)]
+      when :ours_yjit
+        ["--yjit-trace-side-exits-sample-rate=#{variant.rate}", "--yjit-trace-file=#{folder}/vm-trace-bench-%p.fxt"]
+      when :base_yjit # likewise
+        ["--yjit-trace-exits", *("--yjit-trace-exits-sample-rate=#{variant.rate - 1}" if variant.rate > 1)]
       end
     end
 
     def trace_of(variant, pid, folder)
       case variant.tracer
-      when :ours then "#{folder}/vm-trace-bench-#{pid}.fxt"
+      when :ours, :ours_yjit then "#{folder}/vm-trace-bench-#{pid}.fxt"
       when :base then "/tmp/perfetto-#{pid}.fxt"
+      when :base_yjit then "yjit_exit_locations.dump"
       end
     end
   end

@@ -1,6 +1,7 @@
 # The rows of `make bench`: what recording may cost, as measured against the tracer that the unpatched base has.
 
 require "etc"
+require "shellwords"
 require_relative "recording"
 require_relative "comparison"
 require_relative "workloads"
@@ -34,7 +35,7 @@ module Bench
       @exits = {}
     end
 
-    GROUPS = %i[exits throws ractors size memory cold tmpfs absent depths].freeze
+    GROUPS = %i[exits yjit throws ractors size memory cold tmpfs absent depths].freeze
 
     def run
       (@only || GROUPS).each do |group|
@@ -66,20 +67,20 @@ module Bench
     # --- one exit -------------------------------------------------------------------------
 
     # ours, base: one exit in `rate` recorded, and the same loop untraced
-    def exit_jobs(depth, rate)
+    def exit_jobs(depth, rate, ours: [@ours, :ours], base: [@base, :base])
       every = rate == 1 ? EVERY : SAMPLED
       every_base = rate == 1 && depth > 20 ? EVERY_BASE_DEEP : every
       {
-        ours: [variant("ours", @ours), "exits", depth, SAMPLED],
-        ours_traced: [variant("ours K=#{rate}", @ours, :ours, rate), "exits", depth, every],
-        base: [variant("base", @base), "exits", depth, SAMPLED],
-        base_traced: [variant("base K=#{rate}", @base, :base, rate), "exits", depth, every_base]
+        ours: [variant("ours", ours[0]), "exits", depth, SAMPLED],
+        ours_traced: [variant("ours K=#{rate}", *ours, rate), "exits", depth, every],
+        base: [variant("base", base[0]), "exits", depth, SAMPLED],
+        base_traced: [variant("base K=#{rate}", *base, rate), "exits", depth, every_base]
       }
     end
 
     # Net costs in ns of each round: traced less untraced, which ran one right after the other.
-    def exit_costs(depth, rate, rounds)
-      jobs = exit_jobs(depth, rate)
+    def exit_costs(depth, rate, rounds, **sides)
+      jobs = exit_jobs(depth, rate, **sides)
       runs = @recording.rounds(rounds, "one exit, K=#{rate}, #{depth} frames", jobs)
       times = runs.to_h { |key, list| [key, each_of(list, jobs[key].last).map { |s| s * 1e9 }] }
       { ours: minus(times[:ours_traced], times[:ours]), base: minus(times[:base_traced], times[:base]),
@@ -98,6 +99,15 @@ module Bench
           add_exit_row("one exit, K=97, #{depth} frames", costs, nil)
         end
       end
+    end
+
+    # The same with YJIT, beside its own tracer, which counts each exit by its instruction as well.
+    def yjit
+      ours, base = [@ours, @base].map { |side| Side.new(side.name, "#{side.command[0].shellescape} --yjit") }
+      sides = { ours: [ours, :ours_yjit], base: [base, :base_yjit] }
+      add_exit_row("YJIT: one exit, K=1, 8 frames", exit_costs(8, 1, @rounds, **sides), nil)
+      add_exit_row("YJIT: one exit, K=97, 8 frames", exit_costs(8, 97, @rounds * 3, **sides), "<= 3 ns") { |cost, _| cost <= 3 }
+      add_code_rows(compare(base, ours, 1), %w[inline_code_size outlined_code_size], "YJIT: ")
     end
 
     def add_exit_row(name, costs, target)
@@ -226,18 +236,28 @@ module Bench
     # --- trace flags absent ---------------------------------------------------------------------------------
 
     def absent
-      @comparison = Comparison.new(@base, @ours, @workloads, runs: @compare_runs, progress: @progress)
-      @comparison.run
-      raise Interrupt if @comparison.interrupted
-      done = @comparison.results.reject { |result| result.failure || result.candidate.empty? }
-      failed = @comparison.results.select(&:failure).map { |result| "#{result.workload.name}: #{result.failure}" }
-      raise Failed, failed.first || "no workload ran" if done.empty?
-      add_code_rows(done)
-      add_time_row(done, failed)
+      done = compare(@base, @ours, @compare_runs) { |comparison| @comparison = comparison }
+      add_code_rows(done, %w[code_region_bytes side_exit_size])
+      add_time_row(done, failures(@comparison))
     end
 
-    def add_code_rows(done)
-      %w[code_region_bytes side_exit_size].each do |key|
+    # Results of the workloads that ran.
+    def compare(base, ours, runs)
+      comparison = Comparison.new(base, ours, @workloads, runs: runs, progress: @progress)
+      yield comparison if block_given?
+      comparison.run
+      raise Interrupt if comparison.interrupted
+      done = comparison.results.reject { |result| result.failure || result.candidate.empty? }
+      raise Failed, failures(comparison).first || "no workload ran" if done.empty?
+      done
+    end
+
+    def failures(comparison)
+      comparison.results.select(&:failure).map { |result| "#{result.workload.name}: #{result.failure}" }
+    end
+
+    def add_code_rows(done, keys, prefix = "")
+      keys.each do |key|
         # Of all runs of both sides: a compilation may come earlier or later by chance, so each side has a set.
         sets = done.to_h do |result|
           [result.workload.name, [result.candidate, result.baseline].map { |list| list.filter_map { |measure| measure.extra[key] }.uniq.sort }]
@@ -245,7 +265,7 @@ module Bench
         sets.reject! { |_, both| both.all?(&:empty?) }
         unlike = sets.reject { |_, (ours, base)| ours == base || !(ours & base).empty? }
         sums = [0, 1].map { |i| sets.sum { |_, both| both[i].first || 0 } }
-        @rows << Row.new(name: "trace flags absent: #{key}", unit: "bytes", ours: sums[0], base: sums[1], ratio: sums[1].fdiv(sums[0]),
+        @rows << Row.new(name: "#{prefix}trace flags absent: #{key}", unit: "bytes", ours: sums[0], base: sums[1], ratio: sums[1].fdiv(sums[0]),
                          runs: done.size, target: "equal", met: !sets.empty? && unlike.empty?,
                          note: unlike.empty? ? "equal in #{sets.size} of #{sets.size} programs" : "differs in: #{unlike.keys.join(' ')}")
       end
