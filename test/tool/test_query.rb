@@ -1,6 +1,7 @@
 # `vm-trace query`: SQL over traces. That the tables are Perfetto's is proved in test_conformance.rb; here is what those files
 # do not have.
 require_relative "tool_helper"
+require "timeout"
 
 class TestQuery < Minitest::Test
   include ToolHelper
@@ -11,9 +12,9 @@ class TestQuery < Minitest::Test
     GROUP BY s.name, a.display_value ORDER BY count DESC
   SQL
 
-  def query(bytes, sql)
+  def query(bytes, sql, *options)
     with_file(bytes) do |path|
-      result = tool("query", path, sql)
+      result = tool("query", *options, path, sql)
       skip "the tool was built without SQLite" if result.err.include?("built without SQLite")
       return result
     end
@@ -162,6 +163,99 @@ class TestQuery < Minitest::Test
       result = query(OurTrace.new.build, sql)
       assert_match(message.is_a?(Regexp) ? message : /\Avm-trace: query: #{Regexp.escape(message)}\n\z/, result.err)
       assert_equal 2, result.status
+    end
+  end
+
+  def test_arguments_by_set_and_key_are_compared_as_sqlite_compares
+    trace = FxtBuilder.simple { |b| 3.times { |i| b.event(:instant, "c", "n", ts: i, args: { "a" => i, "b" => "x", "0" => "y" }) } }
+    count = ->(where) { rows(trace, "select count(*) from slice s join args a on a.arg_set_id = s.arg_set_id and #{where}").first }
+    { "a.key = 'a'" => "3", "a.key = 'A'" => "0", "a.key = 'A' collate nocase" => "3", "a.key = '0'" => "3", "a.key = 0" => "0",
+      "a.key = x'61'" => "0", "a.key = null" => "0", "a.key in ('a', 'b')" => "6", "a.key = 'no such'" => "0", "a.key = a.flat_key" => "9",
+      "a.key = 'a' and a.int_value = s.ts" => "3", "a.key = 'a' and a.arg_set_id = 2" => "1" }.each do |where, expected|
+      assert_equal expected, count[where], where
+    end
+    assert_equal %w[2 2], rows(trace, "select arg_set_id from args where arg_set_id = 2.0 and key in ('a', 'b')")
+    assert_empty rows(trace, "select * from args where arg_set_id = '2' and key = 'a'")
+    assert_empty rows(trace, "select * from args where arg_set_id = 2.5 and key = 'a'")
+  end
+
+  def test_threads_of_many_processes_and_open_async_events_take_no_quadratic_time
+    trace = FxtBuilder.simple do |b|
+      20_000.times { |i| b.event(:instant, "c", "n", ts: i, pid: 100 + i, tid: 7) }
+      20_000.times { |i| b.event(:async_begin, "c", "a", ts: i, extra: i) }
+    end
+    assert_equal ["40000"], rows(trace, "select count(*) from slice")
+    assert_equal ["20000"], rows(trace, "select count(*) from thread where tid = 7")
+  end
+
+  def test_scheduling_of_a_thread_before_its_process_is_known
+    trace = FxtBuilder.simple do |b|
+      b.event(:instant, "c", "n", ts: 1, pid: 5, tid: 6)
+      b.event(:instant, "c", "n", ts: 2, pid: 9, tid: 6)
+      b.event(:instant, "c", "n", ts: 3, pid: 5, tid: 6)
+    end
+    assert_equal %w[5,2 9,1], rows(trace, "select pid, count(*) from slice s join thread_track t on t.id = track_id join thread using (utid) " \
+                                           "join process using (upid) group by pid order by pid")
+  end
+
+  def test_table_format
+    result = query(FxtBuilder.new, "select 1 as id, 'ä\n' as name, null as none union all select 1000, 'b', 2.5", "--format=table")
+    assert_equal ["  id  name  none", "----  ----  ----", "   1  ä\\n", "1000  b      2.5"],
+                 result.out.lines.map(&:rstrip)
+    long = query(FxtBuilder.new, "with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000) select i from n", "-Ftable")
+    assert_equal 5002, long.out.lines.size
+  end
+
+  def test_json_format
+    result = query(FxtBuilder.new, "select 1 as a, 2.5 as b, null as c, 'x\"</y' as d, 1e999 as e; select 1 as none where 0; select 2 as z", "--format", "json")
+    assert_equal [[{ "a" => 1, "b" => 2.5, "c" => nil, "d" => "x\"</y", "e" => "inf" }], [], [{ "z" => 2 }]],
+                 result.out.split(/(?<=^\]\n)/).map { |array| JSON.parse(array) }
+  end
+
+  def test_unknown_format
+    result = query(FxtBuilder.new, "select 1", "--format=xml")
+    assert_match(/\Avm-trace: --format takes csv, table or json, not xml\n/, result.err)
+    assert_equal 2, result.status
+  end
+
+  def test_sql_from_a_file_and_from_standard_input
+    with_file(OurTrace.new.build) do |path|
+      File.write("#{path}.sql", "-- counts\nselect count(*) as n\nfrom slice;\n")
+      result = tool("query", path, "-f", "#{path}.sql")
+      skip "the tool was built without SQLite" if result.err.include?("built without SQLite")
+      assert_equal "\"n\"\n", result.out.lines.first
+      assert_equal result.out, tool("query", "-f", "-", path, stdin: "select count(*) as n from slice").out
+      missing = tool("query", path, "-f", "#{path}.none")
+      assert_equal "vm-trace: #{path}.none: cannot be read: No such file or directory\n", missing.err
+      assert_equal 3, missing.status
+      File.write("#{path}.empty", "")
+      assert_equal ["", 0], tool("query", path, "-f", "#{path}.empty").then { |r| [r.out, r.status] }
+    end
+  end
+
+  def test_prompt_on_a_terminal
+    require "pty"
+    with_file(OurTrace.new.build) do |path|
+      skip "the tool was built without SQLite" if tool("query", path, "select 1").err.include?("built without SQLite")
+      PTY.spawn({ "TERM" => "dumb" }, TOOL, "query", path) do |out, input, pid|
+        text = +""
+        read_to = lambda do |ending| # what comes next, up to there
+          text = +""
+          Timeout.timeout(20) { text << out.readpartial(4096) until text.end_with?(ending) }
+        end
+        read_to["sql> "]
+        input.puts "select count(*) as exits"
+        read_to["...> "]
+        input.puts "from slice where category = 'side_exit';"
+        read_to["sql> "]
+        assert_match(/exits\r\n-----\r\n    2\r\n/, text)
+        input.puts "selec;"
+        read_to["sql> "]
+        assert_match(/vm-trace: query: near "selec": syntax error/, text)
+        input.write "\x04"
+        Timeout.timeout(20) { Process.wait(pid) }
+        assert_equal 0, $?.exitstatus
+      end
     end
   end
 

@@ -24,15 +24,8 @@ enum { SCHED = 100 };
 
 struct model_items {
     MODEL_ARRAY(struct item) events;
-    MODEL_ARRAY(struct fxt_sched) scheds;
+    MODEL_ARRAY(struct model_switch) scheds;
 };
-
-/* A reader's strings may be inline: then they are gone after the callback. */
-static struct fxt_string
-keep(struct model *model, struct fxt_string string)
-{
-    return pool_string(model->pool, pool_id(model->pool, string));
-}
 
 static uint32_t
 args_of_event(struct model *model, const struct fxt_event *event)
@@ -121,9 +114,7 @@ on_sched(void *context, const struct fxt_sched *sched)
     struct model *model = context;
     struct model_items *items = model->items;
     make_room(items->scheds.list, items->scheds.count, items->scheds.capacity);
-    struct fxt_sched *kept = &items->scheds.list[items->scheds.count];
-    *kept = *sched;
-    for (unsigned i = 0; i < sched->arg_count; i++) kept->args[i].name = keep(model, sched->args[i].name);
+    items->scheds.list[items->scheds.count] = model_switch_from(sched);
     push(model, (struct item){.ts = sched->ts_ns, .type = SCHED, .args = items->scheds.count++});
 }
 
@@ -207,7 +198,7 @@ play(struct model *model, const struct item *item)
         model_flow(model, (enum fxt_event_type)item->type, track, item->pid, item->id);
         break;
       case SCHED:
-        model_scheduled(model, &model->items->scheds.list[item->args]);
+        model_scheduled(model, item->ts, &model->items->scheds.list[item->args]);
         break;
     }
 }

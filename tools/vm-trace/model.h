@@ -125,8 +125,8 @@ struct model {
 
     struct map set_of_hash;
     struct map upid_of_pid;
-    struct map utids_of_tid; /* tid -> index into tid_lists */
-    MODEL_ARRAY(struct model_tid_list { uint32_t *utids; uint32_t count; uint32_t capacity; }) tid_lists;
+    struct map utid_of_thread; /* upid and tid -> utid */
+    struct map last_of_tid;    /* tid -> utid that was seen last, of whichever process */
     struct map track_of_thread;
     struct map track_of_counter;
     MODEL_ARRAY(struct model_stack) stacks; /* by track */
@@ -178,7 +178,19 @@ void model_flow(struct model *model, enum fxt_event_type type, uint32_t track, u
 void model_flows_end(struct model *model);
 
 /* model_sched.c */
-void model_scheduled(struct model *model, const struct fxt_sched *sched);
+struct model_switch {
+    enum fxt_sched_type type;
+    unsigned out_state;
+    uint32_t cpu;
+    bool dropped;      /* its arguments are not what they must be */
+    bool has_waker;
+    int32_t in, out;   /* priorities, or weights */
+    uint64_t out_tid;
+    uint64_t in_tid;   /* of a wake-up: the waker's */
+};
+/* What is kept of a record until its turn comes. */
+struct model_switch model_switch_from(const struct fxt_sched *sched);
+void model_scheduled(struct model *model, int64_t ts, const struct model_switch *sched);
 void model_thread_process(struct model *model, uint64_t tid, uint64_t pid);
 void model_sched_end(struct model *model);
 

@@ -68,10 +68,10 @@ hash_of(const struct model_arg *args, unsigned count)
     for (unsigned i = 0; i < count; i++) {
         uint64_t value;
         memcpy(&value, &args[i].integer, sizeof value);
-        hash = mix64(hash ^ ((uint64_t)args[i].key << 8 | args[i].type));
-        hash = mix64(hash ^ value);
+        hash = (hash << 23 | hash >> 41) ^ ((uint64_t)args[i].key << 8 | args[i].type);
+        hash = (hash + value) * UINT64_C(0x9e3779b97f4a7c15);
     }
-    return hash;
+    return mix64(hash);
 }
 
 static uint32_t
@@ -111,8 +111,11 @@ model_arg_set(struct model *model, uint32_t base, const struct model_arg *args, 
         all_count = model_args_of(model, base, &first);
         memcpy(all, first, all_count * sizeof *all);
     }
+    uint64_t seen = base != MODEL_NONE ? UINT64_MAX : 0; /* a bit for each key: most are there once, and need no search */
     for (unsigned i = 0; i < count; i++) {
-        unsigned at = 0;
+        uint64_t bit = UINT64_C(1) << (args[i].key & 63);
+        unsigned at = seen & bit ? 0 : all_count;
+        seen |= bit;
         while (at < all_count && all[at].key != args[i].key) at++; /* a key that is given again: the last value counts */
         if (at == sizeof all / sizeof *all) continue;
         all[at] = args[i];

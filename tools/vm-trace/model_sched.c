@@ -110,36 +110,49 @@ weight_arg(const struct fxt_sched *sched, const char *name, int32_t *weight_out)
     return true;
 }
 
-void
-model_scheduled(struct model *model, const struct fxt_sched *sched)
+struct model_switch
+model_switch_from(const struct fxt_sched *sched)
 {
-    const int32_t idle = INT32_MIN;
-    int32_t in = sched->in_priority, out = sched->out_priority;
-    get(model, sched->out_tid); /* both are known from here on, as wakers too */
-    if (sched->type != FXT_SCHED_WAKEUP) get(model, sched->in_tid);
-    switch (sched->type) {
-      case FXT_SCHED_LEGACY_SWITCH:
-        if (get(model, sched->out_tid)->pid != 0 || out != 0) {
-            switch_from(model, sched->out_tid, sched->ts_ns, sched->cpu, sched->out_state);
-        }
-        if (get(model, sched->in_tid)->pid != 0 || in != 0) switch_to(model, sched->in_tid, sched->ts_ns, sched->cpu, in);
-        break;
-      case FXT_SCHED_SWITCH:
-        if (!weight_arg(sched, "incoming_weight", &in) || !weight_arg(sched, "outgoing_weight", &out)) break;
-        if (out != idle) switch_from(model, sched->out_tid, sched->ts_ns, sched->cpu, sched->out_state);
-        if (in != idle) switch_to(model, sched->in_tid, sched->ts_ns, sched->cpu, in);
-        break;
-      case FXT_SCHED_WAKEUP: {
-        const uint64_t *waker_tid = NULL;
-        uint32_t waker = MODEL_NONE;
-        if (!weight_arg(sched, "weight", &in)) break;
+    struct model_switch kept = {
+        .type = sched->type, .out_state = sched->out_state, .cpu = sched->cpu, .in = sched->in_priority, .out = sched->out_priority,
+        .out_tid = sched->out_tid, .in_tid = sched->in_tid,
+    };
+    if (sched->type == FXT_SCHED_SWITCH) {
+        kept.dropped = !weight_arg(sched, "incoming_weight", &kept.in) || !weight_arg(sched, "outgoing_weight", &kept.out);
+    }
+    else if (sched->type == FXT_SCHED_WAKEUP) {
+        kept.dropped = !weight_arg(sched, "weight", &kept.in);
         for (unsigned i = 0; i < sched->arg_count; i++) {
             if (!fxt_string_is(sched->args[i].name, "waker")) continue;
-            if (sched->args[i].type != FXT_ARG_KOID) return;
-            waker_tid = &sched->args[i].u64;
-            waker = model_any_thread(model, (uint32_t)*waker_tid);
+            if (sched->args[i].type != FXT_ARG_KOID) kept.dropped = true;
+            kept.has_waker = true;
+            kept.in_tid = sched->args[i].u64;
         }
-        if (in != idle) wake(model, sched->out_tid, sched->ts_ns, sched->cpu, waker_tid, waker);
+    }
+    return kept;
+}
+
+void
+model_scheduled(struct model *model, int64_t ts, const struct model_switch *sched)
+{
+    const int32_t idle = INT32_MIN;
+    get(model, sched->out_tid); /* both are known from here on, as wakers too */
+    if (sched->type != FXT_SCHED_WAKEUP) get(model, sched->in_tid);
+    if (sched->dropped) return;
+    switch (sched->type) {
+      case FXT_SCHED_LEGACY_SWITCH:
+        if (get(model, sched->out_tid)->pid != 0 || sched->out != 0) {
+            switch_from(model, sched->out_tid, ts, sched->cpu, sched->out_state);
+        }
+        if (get(model, sched->in_tid)->pid != 0 || sched->in != 0) switch_to(model, sched->in_tid, ts, sched->cpu, sched->in);
+        break;
+      case FXT_SCHED_SWITCH:
+        if (sched->out != idle) switch_from(model, sched->out_tid, ts, sched->cpu, sched->out_state);
+        if (sched->in != idle) switch_to(model, sched->in_tid, ts, sched->cpu, sched->in);
+        break;
+      case FXT_SCHED_WAKEUP: {
+        uint32_t waker = sched->has_waker ? model_any_thread(model, (uint32_t)sched->in_tid) : MODEL_NONE;
+        if (sched->in != idle) wake(model, sched->out_tid, ts, sched->cpu, sched->has_waker ? &sched->in_tid : NULL, waker);
         break;
       }
     }

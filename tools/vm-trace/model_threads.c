@@ -1,6 +1,4 @@
 /* model_threads.c - processes and threads, numbered as Perfetto numbers them. */
-#include <stdlib.h>
-
 #include "model.h"
 #include "xalloc.h"
 
@@ -10,29 +8,6 @@ new_thread(struct model *model, uint32_t tid)
     uint32_t utid = model->threads.count;
     make_room(model->threads.list, model->threads.count, model->threads.capacity);
     model->threads.list[model->threads.count++] = (struct model_thread){.tid = tid, .upid = MODEL_NONE, .name = MODEL_NONE};
-    return utid;
-}
-
-static struct model_tid_list *
-tid_list(struct model *model, uint32_t tid)
-{
-    uint32_t index = map_get(&model->utids_of_tid, tid);
-    if (index == MAP_NONE) {
-        index = model->tid_lists.count;
-        make_room(model->tid_lists.list, model->tid_lists.count, model->tid_lists.capacity);
-        model->tid_lists.list[model->tid_lists.count++] = (struct model_tid_list){0};
-        map_set(&model->utids_of_tid, tid, index);
-    }
-    return &model->tid_lists.list[index];
-}
-
-static uint32_t
-start_thread(struct model *model, uint32_t tid)
-{
-    uint32_t utid = new_thread(model, tid);
-    struct model_tid_list *list = tid_list(model, tid);
-    make_room(list->utids, list->count, list->capacity);
-    list->utids[list->count++] = utid;
     return utid;
 }
 
@@ -51,9 +26,8 @@ model_threads_begin(struct model *model)
 void
 model_threads_end(struct model *model)
 {
-    for (uint32_t i = 0; i < model->tid_lists.count; i++) free(model->tid_lists.list[i].utids);
-    free(model->tid_lists.list);
-    map_free(&model->utids_of_tid);
+    map_free(&model->utid_of_thread);
+    map_free(&model->last_of_tid);
     map_free(&model->upid_of_pid);
 }
 
@@ -73,30 +47,26 @@ model_process(struct model *model, uint32_t pid)
 uint32_t
 model_any_thread(struct model *model, uint32_t tid)
 {
-    struct model_tid_list *list = tid_list(model, tid);
-    return list->count > 0 ? list->utids[list->count - 1] : start_thread(model, tid);
+    uint32_t utid = map_get(&model->last_of_tid, tid);
+    if (utid != MAP_NONE) return utid;
+    utid = new_thread(model, tid); /* of a process that is not known yet: the next that has this tid takes it */
+    map_set(&model->last_of_tid, tid, utid);
+    return utid;
 }
 
 uint32_t
 model_thread(struct model *model, uint32_t tid, uint32_t pid)
 {
     uint32_t upid = model_process(model, pid);
-    struct model_tid_list *list = tid_list(model, tid);
-    uint32_t utid = MODEL_NONE;
-    for (uint32_t i = list->count; i-- > 0;) {
-        uint32_t owner = model->threads.list[list->utids[i]].upid;
-        if (owner != MODEL_NONE && owner != upid) continue;
-        utid = list->utids[i];
-        /* To the end: a search by tid alone shall find the one seen last. */
-        for (; i + 1 < list->count; i++) list->utids[i] = list->utids[i + 1];
-        list->utids[list->count - 1] = utid;
-        break;
+    uint64_t key = (uint64_t)upid << 32 | tid;
+    uint32_t utid = map_get(&model->utid_of_thread, key);
+    if (utid == MAP_NONE) {
+        utid = map_get(&model->last_of_tid, tid);
+        if (utid == MAP_NONE || model->threads.list[utid].upid != MODEL_NONE) utid = new_thread(model, tid);
+        model->threads.list[utid].upid = upid;
+        model->threads.list[utid].main = tid == pid;
+        map_set(&model->utid_of_thread, key, utid);
     }
-    if (utid == MODEL_NONE) utid = start_thread(model, tid);
-    struct model_thread *thread = &model->threads.list[utid];
-    if (thread->upid == MODEL_NONE) {
-        thread->upid = upid;
-        thread->main = tid == pid;
-    }
+    map_set(&model->last_of_tid, tid, utid);
     return utid;
 }

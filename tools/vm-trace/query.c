@@ -1,54 +1,21 @@
 /* query.c - `vm-trace query`: SQL over traces, with Perfetto's tables. Built without SQLite it says so. */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "escape.h"
+#include "rows.h"
+#include "xalloc.h"
+
+/* The variables of the options. */
+static const char *sql_file;
+static struct { bool given; enum row_format format; } rows = {.format = ROWS_CSV};
 
 #ifdef HAVE_SQLITE3
 #include "tables.h"
-
-static void
-print_text(struct fxt_string text)
-{
-    putchar('"');
-    while (text.len > 0) {
-        const char *quote = memchr(text.ptr, '"', text.len);
-        uint32_t len = quote ? (uint32_t)(quote - text.ptr) : text.len;
-        print_escaped(stdout, (struct fxt_string){.ptr = text.ptr, .len = len});
-        if (quote == NULL) break;
-        fputs("\"\"", stdout);
-        text.ptr += len + 1;
-        text.len -= len + 1;
-    }
-    putchar('"');
-}
-
-/* As Perfetto's trace processor prints: texts quoted, NULL as "[NULL]", floats with six digits. */
-static void
-print_value(sqlite3_stmt *statement, int column)
-{
-    switch (sqlite3_column_type(statement, column)) {
-      case SQLITE_INTEGER: printf("%lld", (long long)sqlite3_column_int64(statement, column)); break;
-      case SQLITE_FLOAT: printf("%f", sqlite3_column_double(statement, column)); break;
-      case SQLITE_NULL: fputs("\"[NULL]\"", stdout); break;
-      default: {
-        const char *text = (const char *)sqlite3_column_text(statement, column);
-        print_text((struct fxt_string){.ptr = text ? text : "", .len = (uint32_t)sqlite3_column_bytes(statement, column)});
-      }
-    }
-}
-
-static void
-print_header(sqlite3_stmt *statement)
-{
-    for (int i = 0; i < sqlite3_column_count(statement); i++) {
-        const char *name = sqlite3_column_name(statement, i);
-        if (i > 0) putchar(',');
-        print_text((struct fxt_string){.ptr = name, .len = (uint32_t)strlen(name)});
-    }
-    putchar('\n');
-}
 
 static enum status
 say_sql_error(sqlite3 *db)
@@ -61,42 +28,86 @@ say_sql_error(sqlite3 *db)
 }
 
 static enum status
-run_sql(sqlite3 *db, const char *sql)
+run_sql(sqlite3 *db, const char *sql, enum row_format format)
 {
     while (*sql != '\0') {
         sqlite3_stmt *statement;
         if (sqlite3_prepare_v2(db, sql, -1, &statement, &sql) != SQLITE_OK) return say_sql_error(db);
         if (statement == NULL) continue; /* a comment or blanks */
-        if (sqlite3_column_count(statement) > 0) print_header(statement);
-        int step;
-        while ((step = sqlite3_step(statement)) == SQLITE_ROW) {
-            for (int i = 0; i < sqlite3_column_count(statement); i++) {
-                if (i > 0) putchar(',');
-                print_value(statement, i);
-            }
-            putchar('\n');
-        }
+        int result = rows_print(statement, format);
+        enum status status = result == SQLITE_DONE ? STATUS_FINE : say_sql_error(db);
         sqlite3_finalize(statement);
-        if (step != SQLITE_DONE) return say_sql_error(db);
+        if (status != STATUS_FINE) return status;
     }
     return STATUS_FINE;
 }
 
-static enum status
-run(const struct options *options, int argument_count, char **arguments)
+/* Reads and runs statements, which may go over several lines, until the end of input. What is wrong is said, and asked anew. */
+static void
+run_prompt(sqlite3 *db, enum row_format format)
 {
-    int file_count = argument_count - 1;
-    if (file_count == 0) {
-        fputs("vm-trace: query needs a file and SQL; see vm-trace query --help\n", stderr);
-        return STATUS_USAGE;
+    puts("SQL over slice, args, thread, process, track, thread_track, counter, flow, sched, stats.\n"
+         "A query ends with ; and Ctrl-D ends the prompt.");
+    char *line = NULL, *sql = NULL;
+    size_t line_size = 0, sql_len = 0;
+    for (;;) {
+        fputs(sql_len == 0 ? "sql> " : "...> ", stdout);
+        fflush(stdout);
+        ssize_t line_len = getline(&line, &line_size, stdin);
+        if (line_len < 0) break;
+        sql = xrealloc(sql, sql_len + (size_t)line_len + 1, 1);
+        memcpy(sql + sql_len, line, (size_t)line_len + 1);
+        sql_len += (size_t)line_len;
+        if (strspn(sql, " \t\r\n") == strlen(sql)) sql_len = 0;
+        if (sql_len == 0 || !sqlite3_complete(sql)) continue;
+        run_sql(db, sql, format);
+        sql_len = 0;
     }
+    putchar('\n');
+    free(line);
+    free(sql);
+}
+
+/* The text of a file ("-": standard input), or NULL, and said. */
+static char *
+read_text(const char *file)
+{
+    FILE *in = strcmp(file, "-") == 0 ? stdin : fopen(file, "r");
+    char *text = NULL;
+    size_t size = 0;
+    /* NUL never comes in SQL: with it as the end of a "line" the whole file is one. */
+    ssize_t len = in == NULL ? -1 : getdelim(&text, &size, '\0', in);
+    if (len < 0 && (in == NULL || ferror(in))) {
+        char reason[256];
+        snprintf(reason, sizeof reason, "cannot be read: %s", strerror(errno));
+        diag_file(file, reason);
+        free(text);
+        text = NULL;
+    }
+    else if (len < 0) { /* empty */
+        text = xrealloc(text, 1, 1);
+        text[0] = '\0';
+    }
+    if (in != NULL && in != stdin) fclose(in);
+    return text;
+}
+
+/* What is to be run, and how its rows are shown. */
+struct request {
+    char *sql; /* NULL: a prompt */
+    enum row_format format;
+};
+
+static enum status
+query_files(const struct options *options, int file_count, char **files, const struct request *request)
+{
     enum status status = STATUS_FINE;
     struct reader *reader = reader_new(options->memory_bytes);
     struct model *model = model_new(reader);
     for (int i = 0; i < file_count; i++) {
-        struct diag diag = diag_new(arguments[i], options->max_faults);
+        struct diag diag = diag_new(files[i], options->max_faults);
         struct fxt_visitor visitor = model_visitor(model);
-        bool read = read_file(reader, arguments[i], &visitor, &diag);
+        bool read = read_file(reader, files[i], &visitor, &diag);
         status = worse(status, read ? diag_finish(&diag) : STATUS_CANNOT_READ);
         if (read) model_file_end(model);
     }
@@ -105,12 +116,38 @@ run(const struct options *options, int argument_count, char **arguments)
     sqlite3 *db = NULL;
     if (status < STATUS_CANNOT_READ) {
         bool good = sqlite3_open(":memory:", &db) == SQLITE_OK && tables_register(db, model) == SQLITE_OK;
-        status = worse(status, good ? run_sql(db, arguments[file_count]) : say_sql_error(db));
+        if (!good) status = worse(status, say_sql_error(db));
+        else if (request->sql == NULL) run_prompt(db, request->format);
+        else status = worse(status, run_sql(db, request->sql, request->format));
     }
     sqlite3_close(db);
     model_free(model);
     reader_free(reader);
     return worse(status, finish_output());
+}
+
+static enum status
+run(const struct options *options, int argument_count, char **arguments)
+{
+    struct request request = {.format = rows.format};
+    if (sql_file != NULL) {
+        request.sql = read_text(sql_file);
+        if (request.sql == NULL) return STATUS_CANNOT_READ;
+    }
+    /* A file in the place of SQL means that there is none: no query is the name of a file. */
+    else if (argument_count > 1 && access(arguments[argument_count - 1], F_OK) != 0) {
+        request.sql = strdup(arguments[--argument_count]);
+    }
+    else if (!isatty(STDIN_FILENO)) {
+        fputs("vm-trace: query needs a file and SQL; see vm-trace query --help\n", stderr);
+        return STATUS_USAGE;
+    }
+    else if (!rows.given) {
+        request.format = ROWS_TABLE;
+    }
+    enum status status = query_files(options, argument_count, arguments, &request);
+    free(request.sql);
+    return status;
 }
 #else
 
@@ -125,16 +162,37 @@ run(const struct options *options, int argument_count, char **arguments)
 }
 #endif
 
-static const struct cli_option query_options[] = {OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
+static bool
+take_row_format(const struct cli_option *option, const char *text)
+{
+    static const char *const names[] = {[ROWS_CSV] = "csv", [ROWS_TABLE] = "table", [ROWS_JSON] = "json"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(text, names[i]) != 0) continue;
+        rows.given = true;
+        rows.format = (enum row_format)i;
+        return true;
+    }
+    return option_wrong(option, "csv, table or json", text);
+}
+
+static const struct cli_option query_options[] = {
+    CLI_OPTION("file", 'f', "FILE.sql", "run the SQL in a file (- for standard input)", take_text, &sql_file),
+    CLI_OPTION("format", 'F', "FORMAT", "csv (default; table at the prompt), table or json", take_row_format, NULL),
+    OPTION_MAX_FAULTS,
+    OPTION_MEMORY,
+    {0},
+};
 
 const struct command command_query = {
     .name = "query",
     .purpose = "run SQL over traces, with the tables of Perfetto",
-    .arguments = "FILE... SQL",
+    .arguments = "FILE... [SQL]",
     .help =
-        "Prints the rows of a query as comma-separated values. Tables and columns are Perfetto's:\n"
-        "slice, args, thread, process, track, thread_track, counter, counter_track, flow, sched,\n"
-        "thread_state, stats. Which method exits for which reason:\n"
+        "Prints the rows of a query as comma-separated values, as an aligned table, or as JSON:\n"
+        "an array of objects. Without SQL, on a terminal, it asks for it at a prompt.\n"
+        "Tables and columns are Perfetto's: slice, args, thread, process, track, thread_track,\n"
+        "counter, counter_track, flow, sched, thread_state, stats.\n"
+        "Which method exits for which reason:\n"
         "  SELECT s.name AS reason, a.display_value AS method, COUNT(*) AS count\n"
         "  FROM slice s JOIN args a ON a.arg_set_id = s.arg_set_id AND a.key = '0'\n"
         "  GROUP BY s.name, a.display_value ORDER BY count DESC\n",

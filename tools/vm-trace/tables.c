@@ -10,10 +10,13 @@
 struct table {
     const char *name;
     const char *columns;
-    int key; /* column that rows are found by */
+    int key;      /* column that rows are found by, a number */
+    int text_key; /* column that, along with it, tells one row: a string; or -1 */
     uint32_t (*rows)(const struct model *model);
     /* Rows with that key; NULL where the key is the row's number. */
     void (*find)(const struct model *model, uint32_t key, uint32_t *first_out, uint32_t *end_out);
+    /* Where there is a text key: the row among those that has it, or `end`. */
+    uint32_t (*find_text)(const struct model *model, uint32_t first, uint32_t end, uint32_t string);
     void (*column)(sqlite3_context *result, const struct model *model, uint32_t row, int column);
 };
 
@@ -71,6 +74,13 @@ args_find(const struct model *model, uint32_t key, uint32_t *first_out, uint32_t
     unsigned count = model_args_of(model, key - 1, &args);
     *first_out = (uint32_t)(args - model->args.list);
     *end_out = *first_out + count;
+}
+
+static uint32_t
+args_find_key(const struct model *model, uint32_t first, uint32_t end, uint32_t string)
+{
+    while (first < end && model->args.list[first].key != string) first++;
+    return first;
 }
 
 static void
@@ -234,17 +244,17 @@ stats_column(sqlite3_context *result, const struct model *model, uint32_t row, i
 }
 
 static const struct table tables[] = {
-    {"slice", "id, ts, dur, track_id, category, name, depth, parent_id, arg_set_id", 0, slice_rows, NULL, slice_column},
-    {"args", "id, arg_set_id, flat_key, key, int_value, string_value, real_value, value_type, display_value", 1, args_rows,
-     args_find, args_column},
-    {"thread", "id, utid, tid, name, start_ts, end_ts, upid, is_main_thread", 1, thread_rows, NULL, thread_column},
-    {"process", "id, upid, pid, name, start_ts, end_ts, parent_upid", 1, process_rows, NULL, process_column},
-    {"all_tracks", "id, name, type, parent_id, utid, upid", 0, track_rows, NULL, track_column},
-    {"counter", "id, ts, track_id, value", 0, counter_rows, NULL, counter_column},
-    {"flow", "id, slice_out, slice_in, trace_id", 0, flow_rows, NULL, flow_column},
-    {"sched", "id, ts, dur, cpu, utid, end_state, priority", 0, sched_rows, NULL, sched_column},
-    {"thread_state", "id, ts, dur, cpu, utid, state, waker_utid, waker_id", 0, state_rows, NULL, state_column},
-    {"all_faults", "name, value", -1, stats_rows, NULL, stats_column},
+    {"slice", "id, ts, dur, track_id, category, name, depth, parent_id, arg_set_id", 0, -1, slice_rows, NULL, NULL, slice_column},
+    {"args", "id, arg_set_id, flat_key, key, int_value, string_value, real_value, value_type, display_value", 1, 3, args_rows,
+     args_find, args_find_key, args_column},
+    {"thread", "id, utid, tid, name, start_ts, end_ts, upid, is_main_thread", 1, -1, thread_rows, NULL, NULL, thread_column},
+    {"process", "id, upid, pid, name, start_ts, end_ts, parent_upid", 1, -1, process_rows, NULL, NULL, process_column},
+    {"all_tracks", "id, name, type, parent_id, utid, upid", 0, -1, track_rows, NULL, NULL, track_column},
+    {"counter", "id, ts, track_id, value", 0, -1, counter_rows, NULL, NULL, counter_column},
+    {"flow", "id, slice_out, slice_in, trace_id", 0, -1, flow_rows, NULL, NULL, flow_column},
+    {"sched", "id, ts, dur, cpu, utid, end_state, priority", 0, -1, sched_rows, NULL, NULL, sched_column},
+    {"thread_state", "id, ts, dur, cpu, utid, state, waker_utid, waker_id", 0, -1, state_rows, NULL, NULL, state_column},
+    {"all_faults", "name, value", -1, -1, stats_rows, NULL, NULL, stats_column},
 };
 
 /* In the schema of all connections' temporaries: a query may not be in the way of them, nor they in its. */
@@ -302,25 +312,47 @@ disconnect(sqlite3_vtab *vtab)
     return SQLITE_OK;
 }
 
-/* idxNum 1: one key is looked up; 0: all rows are read. */
+/* How rows are found: by how many keys, in this order. All rows are read where it is 0. */
+enum lookup { ALL_ROWS, BY_KEY, BY_KEY_AND_TEXT };
+
+/* The constraint `column = value` that can be used now, or -1. */
+static int
+find_equality(const sqlite3_index_info *info, int column)
+{
+    for (int i = 0; i < info->nConstraint; i++) {
+        const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
+        if (constraint->usable && constraint->op == SQLITE_INDEX_CONSTRAINT_EQ && constraint->iColumn == column) return i;
+    }
+    return -1;
+}
+
+static void
+use_constraint(sqlite3_index_info *info, int constraint, enum lookup lookup)
+{
+    info->aConstraintUsage[constraint].argvIndex = (int)lookup;
+    info->aConstraintUsage[constraint].omit = 1; /* filter compares as SQLite would: it need not do it again for each row */
+    info->idxNum = (int)lookup;
+}
+
 static int
 best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
-    const struct vtab *vtab = (const struct vtab *)base;
-    uint32_t rows = vtab->table->rows(vtab->model);
-    info->idxNum = 0;
+    const struct table *table = ((const struct vtab *)base)->table;
+    uint32_t rows = table->rows(((const struct vtab *)base)->model);
+    info->idxNum = ALL_ROWS;
     info->estimatedRows = rows;
     info->estimatedCost = rows + 1.0;
-    for (int i = 0; i < info->nConstraint; i++) {
-        const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
-        if (!constraint->usable || constraint->op != SQLITE_INDEX_CONSTRAINT_EQ) continue;
-        if (constraint->iColumn != vtab->table->key) continue;
-        info->aConstraintUsage[i].argvIndex = 1; /* SQLite compares once more: the value may be no whole number */
-        info->idxNum = 1;
-        info->estimatedRows = vtab->table->find != NULL ? 8 : 1;
-        info->estimatedCost = 2;
-        break;
-    }
+    int key = find_equality(info, table->key);
+    if (table->key < 0 || key < 0) return SQLITE_OK;
+    use_constraint(info, key, BY_KEY);
+    info->estimatedRows = table->find != NULL ? 8 : 1;
+    info->estimatedCost = 3;
+    if (table->find == NULL) info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
+    int text = table->text_key < 0 ? -1 : find_equality(info, table->text_key);
+    if (text < 0 || strcmp(sqlite3_vtab_collation(info, text), "BINARY") != 0) return SQLITE_OK;
+    use_constraint(info, text, BY_KEY_AND_TEXT);
+    info->estimatedRows = 1;
+    info->estimatedCost = 2;
     return SQLITE_OK;
 }
 
@@ -340,29 +372,53 @@ close_cursor(sqlite3_vtab_cursor *cursor)
     return SQLITE_OK;
 }
 
+/* The whole number that a value equals, as SQLite compares it with a column that holds integers: 5 and 5.0 do, '5' does not.
+ * MODEL_NONE where it equals none that could be a row's number. */
+static uint32_t
+whole_number(sqlite3_value *value)
+{
+    sqlite3_int64 number;
+    switch (sqlite3_value_type(value)) {
+      case SQLITE_INTEGER:
+        number = sqlite3_value_int64(value);
+        return number < 0 || number >= MODEL_NONE ? MODEL_NONE : (uint32_t)number;
+      case SQLITE_FLOAT: {
+        double real = sqlite3_value_double(value);
+        return real >= 0 && real < MODEL_NONE && real == (double)(uint32_t)real ? (uint32_t)real : MODEL_NONE;
+      }
+      default:
+        return MODEL_NONE;
+    }
+}
+
 static int
-filter(sqlite3_vtab_cursor *base, int index, const char *name, int argc, sqlite3_value **argv)
+filter(sqlite3_vtab_cursor *base, int lookup, const char *name, int argc, sqlite3_value **argv)
 {
     (void)name;
+    (void)argc;
     struct vtab_cursor *cursor = (struct vtab_cursor *)base;
-    const struct vtab *vtab = (const struct vtab *)base->pVtab;
+    const struct table *table = ((const struct vtab *)base->pVtab)->table;
+    const struct model *model = ((const struct vtab *)base->pVtab)->model;
     cursor->row = 0;
-    cursor->end = vtab->table->rows(vtab->model);
-    if (index == 0 || argc == 0) return SQLITE_OK;
-    /* A value that is no number in range finds nothing; one like '5' or 5.0 is taken for 5, and compared again by SQLite. */
-    sqlite3_int64 key = sqlite3_value_int64(argv[0]);
-    if (sqlite3_value_type(argv[0]) == SQLITE_NULL || key < 0 || key >= MODEL_NONE) {
-        cursor->end = 0;
-    }
-    else if (vtab->table->find != NULL) {
-        vtab->table->find(vtab->model, (uint32_t)key, &cursor->row, &cursor->end);
-    }
-    else if (key < cursor->end) {
-        cursor->row = (uint32_t)key;
-        cursor->end = cursor->row + 1;
+    cursor->end = table->rows(model);
+    if (lookup == ALL_ROWS) return SQLITE_OK;
+
+    uint32_t key = whole_number(argv[0]);
+    if (table->find != NULL) {
+        table->find(model, key, &cursor->row, &cursor->end);
     }
     else {
-        cursor->end = 0;
+        cursor->row = key;
+        if (key < cursor->end) cursor->end = key + 1;
+    }
+    if (lookup == BY_KEY_AND_TEXT && cursor->row < cursor->end) {
+        uint32_t text = STRING_NONE;
+        if (sqlite3_value_type(argv[1]) == SQLITE_TEXT) {
+            const char *ptr = (const char *)sqlite3_value_text(argv[1]);
+            text = pool_find(model->pool, ptr, (size_t)sqlite3_value_bytes(argv[1]));
+        }
+        cursor->row = text == STRING_NONE ? cursor->end : table->find_text(model, cursor->row, cursor->end, text);
+        if (cursor->row < cursor->end) cursor->end = cursor->row + 1;
     }
     return SQLITE_OK;
 }
@@ -419,7 +475,9 @@ tables_register(sqlite3 *db, struct model *model)
         int error = sqlite3_create_module_v2(db, tables[i].name, &module, registration, free);
         if (error != SQLITE_OK) return error;
     }
-    return sqlite3_exec(db, views, NULL, NULL, NULL);
+    /* A GROUP BY over a million slices is sorted in memory rather than in a file; -65536 stands for 64 MiB. */
+    int error = sqlite3_exec(db, "PRAGMA cache_size = -65536", NULL, NULL, NULL);
+    return error == SQLITE_OK ? sqlite3_exec(db, views, NULL, NULL, NULL) : error;
 }
 #else
 typedef int tables_need_sqlite; /* an empty file is no C */
