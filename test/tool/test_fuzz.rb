@@ -19,7 +19,8 @@ class TestFuzz < Minitest::Test
     path = File.join(dir, "vm-trace-sanitized")
     sources = Dir[File.join(ROOT, "tools/vm-trace/*.c")]
     cc = ENV["CC"] || "cc"
-    command = [cc, "-std=gnu99", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-o", path, *sources]
+    command = [cc, "-std=gnu99", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
+               "-iquote", File.join(ROOT, "build/page"), "-o", path, *sources]
     # With the query command where there is SQLite, without it elsewhere.
     [%w[-DHAVE_SQLITE3 -lsqlite3], []].each do |more|
       log, status = Open3.capture2e(*command, *more, "-lz", "-lm")
@@ -56,7 +57,7 @@ class TestFuzz < Minitest::Test
     %w[query] => ->(paths) { [*paths, SQL] }, %w[export --format=sqlite --output=FILE] => ->(paths) { paths },
     %w[export --format=folded] => ->(paths) { paths }, %w[export --format=speedscope] => ->(paths) { paths },
     %w[export --format=pprof] => ->(paths) { paths }, %w[export --format=chrome] => ->(paths) { paths },
-    %w[merge] => ->(paths) { paths }, %w[diff] => ->(paths) { [paths.first, "vs", *paths] },
+    %w[html] => ->(paths) { paths }, %w[merge] => ->(paths) { paths }, %w[diff] => ->(paths) { [paths.first, "vs", *paths] },
     %w[cut --since=1us --until=3us] => ->(paths) { paths.first(1) }, %w[cut] => ->(paths) { paths.last(1) },
   }.freeze
   NEEDS_SQLITE = COMMANDS.keys.grep(->(command) { command.first == "query" || command[1] == "--format=sqlite" }).freeze

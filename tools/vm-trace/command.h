@@ -25,6 +25,7 @@ extern const struct command command_dump;
 extern const struct command command_query;
 extern const struct command command_diff;
 extern const struct command command_export;
+extern const struct command command_html;
 extern const struct command command_merge;
 extern const struct command command_cut;
 

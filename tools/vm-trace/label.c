@@ -11,17 +11,19 @@ is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Where " (PATH:LINE)" begins, or NULL. A method can be "block (2 levels) in foo", and a path can hold anything, parentheses too. */
+/* Where " (PATH:LINE)" begins, or NULL. A method can be "block (2 levels) in foo" or "<top (required)>", and a path can hold anything,
+ * parentheses too. */
 static const char *
 place_of(struct fxt_string label)
 {
-    static const char levels[] = " levels) in ";
+    static const char levels[] = " levels) in ", required[] = "required)>";
     const char *end = label.ptr + label.len;
     if (label.len == 0 || end[-1] != ')') return NULL;
     for (const char *at = label.ptr; (at = memmem(at, (size_t)(end - at), " (", 2)) != NULL; at++) {
         const char *number = at + 2, *after = number;
         while (is_digit(*after)) after++;
         if (after > number && (size_t)(end - after) > sizeof levels - 1 && memcmp(after, levels, sizeof levels - 1) == 0) continue;
+        if ((size_t)(end - number) > sizeof required - 1 && memcmp(number, required, sizeof required - 1) == 0) continue;
         return at;
     }
     return NULL;

@@ -18,6 +18,7 @@ static const struct command *const commands[] = {
     &command_query,
     &command_diff,
     &command_export,
+    &command_html,
     &command_merge,
     &command_cut,
 };

@@ -134,7 +134,9 @@ options_print_help(const struct cli_option *options)
         int len = options->letter ? snprintf(form, sizeof form, "-%c, ", options->letter) : snprintf(form, sizeof form, "    ");
         snprintf(form + len, sizeof form - (size_t)len, "--%s%s%s", options->name, options->argument ? "=" : "",
                  options->argument ? options->argument : "");
-        printf("  %-20s", form);
+        printf("  %-19s", form);
+        if (strlen(form) > 19) printf("\n%22s", ""); /* it leaves no room for the first line beside it */
+        else putchar(' ');
         for (const char *line = options->help; *line != '\0';) {
             int line_len = (int)strcspn(line, "\n");
             printf("%*s%.*s\n", line == options->help ? 0 : 22, "", line_len, line);

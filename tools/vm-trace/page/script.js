@@ -1,0 +1,668 @@
+// Draws the page from the JSON in #data. All text of the trace goes through textContent: nothing of it is ever markup.
+//
+//   files, events, exits, fallbacks, recorded, lost, ours, summarized, first_ns, span_ns, thread_count
+//   strings    all texts; the others name them by their number here
+//   settings   [name, value]        losses  [reason, events]        threads  [pid, tid, name, events]
+//   bins       width_ns, start_ns (from the first event), count
+//   rows       [category, reason, frame, insn, outcome, places, count, first ns, last ns, [bin, count, bin, count ...]]
+//              exits and fallbacks, largest first; where places is not 1, that many were summed and frame is ""
+//   compiling  as bins; compiles, invalidations, ns [bin, ns ...], invalidated [bin, count ...]
+//   stacks     [parent, text, exits, is a reason], each behind its parent; 0 is all
+"use strict";
+{
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const S = data.strings;
+  const COLORS = 10;
+  const ROWS_AT_FIRST = 40;
+  const $ = (id) => document.getElementById(id);
+
+  // --- small tools ---------------------------------------------------------------------------
+
+  function fill(node, properties, children) {
+    for (const [name, value] of Object.entries(properties || {})) {
+      if (value === undefined || value === false) continue;
+      if (name === "class") node.setAttribute("class", value);
+      else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+      else if (name === "text") node.textContent = value;
+      else node.setAttribute(name, value === true ? "" : value);
+    }
+    node.append(...children.filter((child) => child !== null && child !== undefined));
+    return node;
+  }
+  const el = (tag, properties, ...children) => fill(document.createElement(tag), properties, children);
+  const svg = (tag, properties, ...children) => fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
+
+  const number = (n) => Math.round(n).toLocaleString("en-US");
+  const percent = (part, whole) => (whole === 0 ? "–" : (100 * part / whole).toFixed(part / whole < 0.0995 ? 2 : 1) + " %");
+  const plural = (n, word) => `${number(n)} ${word}${n === 1 ? "" : "s"}`;
+  function time(ns) {
+    const size = Math.abs(ns);
+    if (size < 1e3) return `${Math.round(ns)} ns`;
+    const [unit, name] = size < 1e6 ? [1e3, "µs"] : size < 1e9 ? [1e6, "ms"] : [1e9, "s"];
+    const value = ns / unit;
+    return `${value.toFixed(Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0)} ${name}`;
+  }
+  // The next of 1, 2, 5, 10, 20 … that is no less.
+  function round_step(step) {
+    const power = 10 ** Math.floor(Math.log10(step));
+    return power * [1, 2, 5, 10].find((factor) => power * factor >= step * 0.9999);
+  }
+
+  function show_tip(event, ...content) {
+    const tip = $("tip");
+    tip.replaceChildren(...content);
+    tip.hidden = false;
+    const box = tip.getBoundingClientRect();
+    const x = event.clientX + 14 + box.width > innerWidth ? event.clientX - box.width - 14 : event.clientX + 14;
+    const y = event.clientY + 14 + box.height > innerHeight ? event.clientY - box.height - 14 : event.clientY + 14;
+    tip.style.left = `${Math.max(4, x)}px`;
+    tip.style.top = `${Math.max(4, y)}px`;
+  }
+  const hide_tip = () => { $("tip").hidden = true; };
+
+  // `Foo#bar (/app/foo.rb:3)` in its parts. The name may hold "(2 levels)" and "(required)", the path anything.
+  function label_parts(label) {
+    const match = /^(.+?) \((?!\d+ levels\) in |required\)>)(.*)\)$/s.exec(label);
+    if (!match) return { name: label, place: "", file: "" };
+    return { name: match[1], place: match[2], file: match[2].replace(/:-?\d+$/, "") };
+  }
+
+  // The end of a path that is long; the whole of it is in the tip.
+  const short_path = (path) => (path.length <= 44 ? path : path.replace(/^(<?).*?([^/]*\/[^/]*\/?[^/]*)$/, "$1…/$2"));
+
+  // --- what is looked at --------------------------------------------------------------------------
+
+  const rows = data.rows.map(([category, reason, frame, insn, outcome, places, count, first, last, cells]) => ({
+    category: S[category], reason: S[reason], frame: S[frame], insn: S[insn], outcome: S[outcome], places, count, first, last, cells,
+    fallback: S[category] === "fallback", method: label_parts(S[frame]).name, file: label_parts(S[frame]).file,
+  }));
+  for (const row of rows) {
+    if (row.places !== 1) row.frame = row.method = row.file = row.places === 0 ? "(other places)" : `(${plural(row.places, "other place")})`;
+    else if (row.frame === "") row.frame = row.method = "(no backtrace)";
+    if (row.reason === "") row.reason = "(other reasons)";
+  }
+
+  const view = {
+    fallbacks: data.exits === 0 && data.fallbacks > 0,
+    window: null,        // [first bin, last bin], both included
+    reasons: new Set(),  // empty: all
+    group: "place", search: "", sort: "count", descending: true, shown: ROWS_AT_FIRST,
+    root: 0, flame_search: "",
+  };
+  let kind_rows, kind_total, reasons, color_of;
+
+  function choose_kind(fallbacks) {
+    view.fallbacks = fallbacks;
+    view.reasons.clear();
+    kind_rows = rows.filter((row) => row.fallback === fallbacks);
+    kind_total = kind_rows.reduce((sum, row) => sum + row.count, 0);
+    const by_reason = new Map();
+    for (const row of kind_rows) by_reason.set(row.reason, (by_reason.get(row.reason) || 0) + row.count);
+    reasons = [...by_reason].sort((a, b) => b[1] - a[1]).map(([reason]) => reason);
+    color_of = new Map(reasons.map((reason, i) => [reason, Math.min(i, COLORS)]));
+  }
+  const word = () => (view.fallbacks ? "fallback" : "exit");
+  const wanted = (row) => view.reasons.size === 0 || view.reasons.has(row.reason);
+
+  function count_in_window(row) {
+    if (!view.window) return row.count;
+    let sum = 0;
+    for (let i = 0; i < row.cells.length; i += 2) {
+      if (row.cells[i] >= view.window[0] && row.cells[i] <= view.window[1]) sum += row.cells[i + 1];
+    }
+    return sum;
+  }
+
+  function update() {
+    draw_kinds();
+    draw_timeline();
+    draw_legend();
+    draw_table();
+    draw_flame();
+  }
+
+  // --- head ------------------------------------------------------------------------------------------
+
+  function draw_kinds() {
+    const choice = (fallbacks, text, count) => el("button", {
+      type: "button", "aria-pressed": String(view.fallbacks === fallbacks), text: `${text} ${number(count)}`,
+      onclick() { choose_kind(fallbacks); update(); },
+    });
+    $("kinds").hidden = data.exits === 0 || data.fallbacks === 0;
+    $("kinds").replaceChildren(choice(false, "Exits", data.exits), choice(true, "Fallbacks", data.fallbacks));
+  }
+
+  function draw_head() {
+    const setting = (name) => { const found = data.settings.find(([key]) => S[key] === name); return found && S[found[1]]; };
+    document.title = `${data.files.join(", ")} – vm-trace`;
+    $("subtitle").textContent = setting("command") || data.files.join(", ");
+    const tile = (name, value, bad) => [el("dt", { text: name }), el("dd", { text: value, class: bad ? "bad" : undefined })];
+    const tiles = [["Exits", number(data.exits)]];
+    if (data.fallbacks > 0) tiles.push(["Fallbacks", number(data.fallbacks)]);
+    tiles.push(["Time span", time(data.span_ns)]);
+    if (data.span_ns > 0) tiles.push(["Exits a second", number(data.exits / data.span_ns * 1e9)]);
+    tiles.push(["Places", number(rows.reduce((sum, row) => sum + row.places, 0))]);
+    if (data.recorded !== data.exits + data.fallbacks) tiles.push(["Recorded: counts are scaled", number(data.recorded)]);
+    if (data.compiling.compiles > 0) {
+      let ns = 0;
+      for (let i = 1; i < data.compiling.ns.length; i += 2) ns += data.compiling.ns[i];
+      tiles.push([`${plural(data.compiling.compiles, "compilation")}`, time(ns)]);
+    }
+    if (data.ours) tiles.push(["Lost events", data.lost > 0 ? number(data.lost) : data.summarized ? "none" : "none known", data.lost > 0]);
+    $("tiles").replaceChildren(...tiles.map((one) => el("div", {}, ...tile(...one))));
+    draw_findings();
+  }
+
+  function draw_findings() {
+    const exits = rows.filter((row) => !row.fallback);
+    const found = [];
+    const mono = (text) => el("span", { class: "mono", text });
+    const top = exits.find((row) => row.places === 1);
+    if (top && top.count / data.exits >= 0.1) {
+      found.push([`${percent(top.count, data.exits)} of all exits are `, mono(top.reason), " in ", mono(top.frame), "."]);
+    }
+    const forever = exits.filter((row) => row.outcome === "version_limit");
+    const forever_count = forever.reduce((sum, row) => sum + row.count, 0);
+    if (forever_count > 0) {
+      found.push([`${percent(forever_count, data.exits)} are recompile exits of methods that have all the versions they may have: they will exit there for ever. Most: `,
+        mono(forever[0].frame), "."]);
+    }
+    const quiet = data.bins.count > 20 ? exits.reduce((late, row) => Math.max(late, row.last), 0) / data.span_ns : 1;
+    if (quiet < 0.5) found.push([`No exit comes after ${time(quiet * data.span_ns)}: the code settled.`]);
+    if (data.ours && !data.summarized) found.push(["The trace has no summary: its program runs still, or ended abruptly."]);
+    if (rows.length === 0) found.push(["There are no side exits in this trace."]);
+    $("findings").replaceChildren(...found.map((parts) => el("li", {}, ...parts)));
+  }
+
+  // --- timeline --------------------------------------------------------------------------------------
+
+  const HEIGHT = 200, LEFT = 64, BOTTOM = 22, TOP = 8, STRIP = 10;
+  let plot_width = 0;
+  const bins = data.bins;
+  const bin_start = (bin) => bins.start_ns + bin * bins.width_ns;
+  const x_of = (ns) => LEFT + (ns - bin_start(0)) / (bins.count * bins.width_ns) * plot_width;
+  const bin_at = (x) => Math.max(0, Math.min(bins.count - 1, Math.floor((x - LEFT) / plot_width * bins.count)));
+
+  // For each bin the counts by color.
+  function stacked() {
+    const stacks = Array.from({ length: bins.count }, () => new Array(COLORS + 1).fill(0));
+    for (const row of kind_rows) {
+      if (!wanted(row)) continue;
+      const color = color_of.get(row.reason);
+      for (let i = 0; i < row.cells.length; i += 2) stacks[row.cells[i]][color] += row.cells[i + 1];
+    }
+    return stacks;
+  }
+
+  function draw_timeline() {
+    $("window").textContent = "";
+    $("window-clear").hidden = view.window === null;
+    if (bins.count === 0 || kind_total === 0) {
+      $("timeline").replaceChildren(el("p", { class: "empty", text: `No ${word()}s.` }));
+      return;
+    }
+    const width = Math.max(320, $("timeline").clientWidth);
+    plot_width = width - LEFT - 8;
+    const stacks = stacked();
+    const sums = stacks.map((stack) => stack.reduce((a, b) => a + b, 0));
+    const [first, last] = view.window || [0, bins.count - 1];
+    const most = Math.max(1, ...sums.slice(first, last + 1)); // what is higher outside of the window is cut off
+    const has_strip = data.compiling.count > 0;
+    const plot_height = HEIGHT - TOP - BOTTOM - (has_strip ? STRIP + 4 : 0);
+    const y_of = (count) => TOP + plot_height * (1 - Math.min(1, count / most));
+    const parts = [];
+
+    const step = round_step(most / 4);
+    for (let count = step; count <= most && step >= 1; count += step) {
+      parts.push(svg("line", { class: "grid", x1: LEFT, x2: LEFT + plot_width, y1: y_of(count), y2: y_of(count) }),
+        svg("text", { x: LEFT - 8, y: y_of(count) + 4, "text-anchor": "end", text: number(count) }));
+    }
+    const from = bin_start(0), to = bin_start(bins.count);
+    const tick = round_step((to - from) / Math.max(2, plot_width / 120));
+    for (let ns = Math.ceil(from / tick) * tick; ns <= to; ns += tick) {
+      parts.push(svg("line", { class: "grid", x1: x_of(ns), x2: x_of(ns), y1: HEIGHT - BOTTOM, y2: HEIGHT - BOTTOM + 4 }),
+        svg("text", { x: x_of(ns), y: HEIGHT - 5, "text-anchor": "middle", text: ns === 0 ? "0" : time(ns) }));
+    }
+    parts.push(svg("line", { class: "grid", x1: LEFT, x2: LEFT + plot_width, y1: TOP + plot_height, y2: TOP + plot_height }));
+
+    const bar_width = plot_width / bins.count;
+    const gap = bar_width > 3 ? 0.6 : 0;
+    for (let color = 0; color <= COLORS; color++) { // one path for each color
+      let path = "";
+      stacks.forEach((stack, bin) => {
+        if (stack[color] === 0) return;
+        let below = 0;
+        for (let i = 0; i < color; i++) below += stack[i];
+        const top = y_of(below + stack[color]), bottom = y_of(below);
+        path += `M${(LEFT + bin * bar_width).toFixed(2)} ${top.toFixed(2)}h${(bar_width - gap).toFixed(2)}V${bottom.toFixed(2)}h${(gap - bar_width).toFixed(2)}z`;
+      });
+      if (path !== "") parts.push(svg("path", { class: `k${color}`, d: path }));
+    }
+    if (has_strip) draw_compiling(parts, TOP + plot_height + 4);
+    if (view.window) {
+      const x1 = x_of(bin_start(view.window[0])), x2 = x_of(bin_start(view.window[1] + 1));
+      parts.push(svg("rect", { class: "window", x: x1, width: Math.max(1, x2 - x1), y: TOP, height: plot_height }));
+    }
+    const cursor = svg("rect", { class: "cursor", y: TOP, height: plot_height, width: Math.max(1, bar_width), x: -99 });
+    parts.push(cursor);
+    $("timeline").replaceChildren(svg("svg", { height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, "aria-hidden": "true" }, ...parts));
+    $("timeline").cursor = cursor;
+    $("timeline").stacks = stacks;
+
+    const sum = sums.slice(first, last + 1).reduce((a, b) => a + b, 0);
+    $("window").textContent = view.window
+      ? `${time(bin_start(first))} to ${time(bin_start(last + 1))}: ${plural(sum, word())}`
+      : `${plural(sum, word())}, ${time(bins.width_ns)} a bar. Drag to choose a window.`;
+  }
+
+  // Below the bars: how much of the time was spent compiling, and where versions were invalidated.
+  function draw_compiling(parts, y) {
+    const compiling = data.compiling;
+    const start = (bin) => compiling.start_ns + bin * compiling.width_ns;
+    const clip = (x) => Math.max(LEFT, Math.min(LEFT + plot_width, x));
+    const strip = (bin, properties) => {
+      const x1 = clip(x_of(start(bin))), x2 = clip(x_of(start(bin + 1)));
+      if (x2 > x1) parts.push(svg("rect", { x: x1, width: Math.max(1, x2 - x1), ...properties }));
+    };
+    parts.push(svg("text", { x: LEFT - 8, y: y + STRIP - 1, "text-anchor": "end", text: "compiling" }));
+    for (let i = 0; i < compiling.ns.length; i += 2) {
+      strip(compiling.ns[i], { class: "compiling", y, height: STRIP, opacity: Math.min(1, 0.15 + compiling.ns[i + 1] / compiling.width_ns).toFixed(2) });
+    }
+    for (let i = 0; i < compiling.invalidated.length; i += 2) strip(compiling.invalidated[i], { class: "invalidation", y: y + STRIP - 3, height: 3 });
+  }
+
+  function tip_of_bin(event, bin) {
+    const stack = $("timeline").stacks[bin];
+    const lines = stack.map((count, color) => ({ count, color })).filter((line) => line.count > 0).sort((a, b) => b.count - a.count);
+    const sum = lines.reduce((all, line) => all + line.count, 0);
+    show_tip(event, el("strong", { text: `${time(bin_start(bin))}: ${plural(sum, word())}` }), el("table", {}, ...lines.map((line) => el("tr", {},
+      el("td", {}, el("span", { class: `swatch k${line.color}` })),
+      el("td", { class: "mono", text: line.color === COLORS ? "other reasons" : reasons[line.color] }),
+      el("td", { class: "number", text: number(line.count) })))));
+  }
+
+  function choose_window(a, b) {
+    view.window = a === null || (Math.min(a, b) === 0 && Math.max(a, b) === bins.count - 1) ? null : [Math.min(a, b), Math.max(a, b)];
+    view.shown = ROWS_AT_FIRST;
+    draw_timeline();
+    draw_legend();
+    draw_table();
+  }
+
+  function listen_to_timeline() {
+    const timeline = $("timeline");
+    let pressed = null;
+    const bin_of = (event) => bin_at(event.clientX - timeline.getBoundingClientRect().left);
+    timeline.addEventListener("pointerdown", (event) => {
+      if (kind_total === 0) return;
+      pressed = bin_of(event);
+      timeline.setPointerCapture(event.pointerId);
+    });
+    timeline.addEventListener("pointermove", (event) => {
+      if (kind_total === 0) return;
+      const bin = bin_of(event);
+      if (pressed !== null && bin !== pressed) choose_window(pressed, bin);
+      timeline.cursor.setAttribute("x", x_of(bin_start(bin)));
+      tip_of_bin(event, bin);
+    });
+    timeline.addEventListener("pointerup", (event) => {
+      if (pressed !== null && bin_of(event) === pressed) choose_window(null); // a click
+      pressed = null;
+    });
+    timeline.addEventListener("pointercancel", () => { pressed = null; });
+    timeline.addEventListener("pointerleave", () => {
+      hide_tip();
+      if (timeline.cursor) timeline.cursor.setAttribute("x", -99);
+    });
+    timeline.addEventListener("keydown", (event) => {
+      if (kind_total === 0) return;
+      let [first, last] = view.window || [-1, -1];
+      const step = event.key === "ArrowLeft" ? -1 : event.key === "ArrowRight" ? 1 : 0;
+      if (event.key === "Escape") { choose_window(null); return; }
+      if (step === 0) return;
+      event.preventDefault();
+      const part = Math.max(1, Math.round(bins.count / 20));
+      if (first < 0) [first, last] = step > 0 ? [0, part - 1] : [bins.count - part, bins.count - 1];
+      else if (event.shiftKey) last = Math.max(first, Math.min(bins.count - 1, last + step * part));
+      else {
+        const shift = Math.max(-first, Math.min(bins.count - 1 - last, step * part));
+        [first, last] = [first + shift, last + shift];
+      }
+      choose_window(first, last);
+    });
+    $("window-clear").addEventListener("click", () => choose_window(null));
+    addEventListener("resize", () => { draw_timeline(); draw_flame(); });
+  }
+
+  let all_reasons_listed = false;
+  function draw_legend() {
+    const sums = new Map(reasons.map((reason) => [reason, 0]));
+    for (const row of kind_rows) sums.set(row.reason, sums.get(row.reason) + count_in_window(row));
+    const total = [...sums.values()].reduce((a, b) => a + b, 0);
+    const listed = all_reasons_listed ? reasons : reasons.filter((reason, i) => i < COLORS || view.reasons.has(reason));
+    const buttons = listed.map((reason) => el("li", {}, el("button", {
+      type: "button", "aria-pressed": String(view.reasons.has(reason)), title: reason,
+      onclick() {
+        if (!view.reasons.delete(reason)) view.reasons.add(reason);
+        view.shown = ROWS_AT_FIRST;
+        update();
+      },
+    }, el("span", { class: `swatch k${color_of.get(reason)}` }), el("span", { class: "label", text: reason }),
+    el("span", { class: "muted", text: `${number(sums.get(reason))} · ${percent(sums.get(reason), total)}` }))));
+    if (reasons.length > listed.length) {
+      buttons.push(el("li", {}, el("button", { type: "button", text: `${plural(reasons.length - listed.length, "more reason")}`,
+        onclick() { all_reasons_listed = true; draw_legend(); } })));
+    }
+    if (view.reasons.size > 0) {
+      buttons.push(el("li", {}, el("button", { type: "button", text: "All reasons", onclick() { view.reasons.clear(); update(); } })));
+    }
+    const focused = [...$("legend").querySelectorAll("button")].indexOf(document.activeElement);
+    $("legend").replaceChildren(...buttons);
+    if (focused >= 0) ($("legend").querySelectorAll("button")[focused] || $("legend").querySelector("button")).focus();
+  }
+
+  // --- table -------------------------------------------------------------------------------------------
+
+  const GROUPS = {
+    place: { title: "Place", columns: ["count", "share", "method", "reason", "insn", "outcome", "trend"] },
+    method: { title: "Method", columns: ["count", "share", "method", "reasons", "trend"], key: (row) => row.method },
+    file: { title: "File", columns: ["count", "share", "file", "reasons", "trend"], key: (row) => row.file || row.frame },
+    reason: { title: "Reason", columns: ["count", "share", "reason", "methods", "trend"], key: (row) => row.reason },
+    insn: { title: "Instruction", columns: ["count", "share", "insn", "reasons", "trend"], key: (row) => row.insn },
+  };
+  const COLUMNS = {
+    count: { title: "Count", number: true, value: (item) => item.count },
+    share: { title: "Share", value: (item) => item.count },
+    method: { title: "Method", value: (item) => item.row.frame },
+    file: { title: "File", value: (item) => item.row.file || item.row.frame },
+    reason: { title: "Reason", value: (item) => item.row.reason },
+    insn: { title: "Instruction", value: (item) => item.row.insn },
+    outcome: { title: "Outcome", value: (item) => item.row.outcome },
+    reasons: { title: "Reasons", value: (item) => [...item.others.keys()][0] || "" },
+    methods: { title: "Methods", number: true, value: (item) => item.others.size },
+    trend: { title: "Over time", value: (item) => item.first },
+  };
+
+  function matching_items() {
+    const { key } = GROUPS[view.group];
+    const terms = view.search.toLowerCase().split(/\s+/).filter(Boolean);
+    const items = new Map();
+    kind_rows.forEach((row, i) => {
+      if (!wanted(row)) return;
+      const text = `${row.frame} ${row.reason} ${row.insn} ${row.outcome}`.toLowerCase();
+      if (!terms.every((term) => text.includes(term))) return;
+      const count = count_in_window(row);
+      if (count === 0) return;
+      const id = key ? key(row) : i;
+      let item = items.get(id);
+      if (!item) items.set(id, item = { id, row, rows: [], count: 0, first: Infinity, others: new Map() });
+      item.rows.push(row);
+      item.count += count;
+      item.first = Math.min(item.first, row.first);
+      const other = view.group === "reason" ? row.method : row.reason;
+      item.others.set(other, (item.others.get(other) || 0) + count);
+    });
+    return [...items.values()];
+  }
+
+  function sorted(items) {
+    const { value } = COLUMNS[view.sort];
+    const order = view.descending ? -1 : 1;
+    return items.sort((a, b) => {
+      const x = value(a), y = value(b);
+      return (x < y ? -order : x > y ? order : 0) || b.count - a.count;
+    });
+  }
+
+  const TREND_WIDTH = 90, TREND_HEIGHT = 18;
+  function trend(item) {
+    const points = 30, sums = new Array(points).fill(0);
+    for (const row of item.rows) {
+      for (let i = 0; i < row.cells.length; i += 2) sums[Math.floor(row.cells[i] * points / bins.count)] += row.cells[i + 1];
+    }
+    const most = Math.max(1, ...sums);
+    const path = sums.map((sum, i) => (sum === 0 ? "" : `M${i * 3} ${TREND_HEIGHT}v${-Math.max(1, sum / most * TREND_HEIGHT).toFixed(1)}`)).join("");
+    return el("td", { class: "trend", title: `from ${time(item.first)} on` },
+      svg("svg", { width: TREND_WIDTH, height: TREND_HEIGHT, viewBox: `-1 0 ${TREND_WIDTH} ${TREND_HEIGHT}`, role: "img", "aria-label": `from ${time(item.first)} on` },
+        svg("path", { d: path, stroke: "currentColor", "stroke-width": 2, fill: "none" })));
+  }
+
+  const reason_line = (reason, more) => el("div", {}, el("span", { class: `swatch k${color_of.get(reason)}` }), el("span", { text: reason }), more);
+
+  function cell(name, item, total, most) {
+    const row = item.row;
+    switch (name) {
+      case "count": return el("td", { class: "number", text: number(item.count) });
+      case "share": return el("td", { class: "share" },
+        el("span", { class: "bar", style: `width:${(60 * item.count / most).toFixed(1)}px` }), percent(item.count, total));
+      case "method": {
+        const { name: method, place } = label_parts(row.frame);
+        const lines = view.group === "place" ? place : label_parts(row.frame).file;
+        return el("td", { class: "name", title: row.frame }, method, lines ? el("span", { class: "place", text: ` ${short_path(lines)}` }) : null);
+      }
+      case "file": return el("td", { class: "name", text: row.file || row.frame });
+      case "reason": return el("td", { class: "reason" }, reason_line(row.reason));
+      case "insn": return el("td", { class: "small", text: row.insn });
+      case "outcome": return el("td", { class: row.outcome === "version_limit" ? "small forever" : "small", text: row.outcome.replaceAll("_", " ") });
+      case "reasons": {
+        const parts = [...item.others].sort((a, b) => b[1] - a[1]);
+        return el("td", { class: "reason" }, ...parts.slice(0, 3).map(([reason, count]) =>
+          reason_line(reason, el("span", { class: "muted", text: percent(count, item.count) }))),
+        parts.length > 3 ? el("div", { class: "muted", text: `and ${parts.length - 3} more` }) : null);
+      }
+      case "methods": return el("td", { class: "number", text: number(item.others.size) });
+      case "trend": return trend(item);
+    }
+  }
+
+  function draw_table() {
+    const { columns } = GROUPS[view.group];
+    if (!columns.includes(view.sort)) view.sort = "count";
+    $("groups").replaceChildren(...Object.entries(GROUPS).map(([name, group]) => el("button", {
+      type: "button", "aria-pressed": String(view.group === name), text: group.title,
+      onclick() { Object.assign(view, { group: name, shown: ROWS_AT_FIRST, sort: "count", descending: true }); draw_table(); },
+    })));
+
+    const focused = document.activeElement && document.activeElement.dataset.column;
+    $("table-head").replaceChildren(el("tr", {}, ...columns.map((name) => {
+      const column = COLUMNS[name], sorting = view.sort === name;
+      return el("th", { scope: "col", class: column.number ? "number" : undefined, "aria-sort": sorting ? (view.descending ? "descending" : "ascending") : undefined },
+        el("button", { type: "button", "data-column": name, onclick() {
+          view.descending = sorting ? !view.descending : name === "count" || name === "share" || name === "methods";
+          view.sort = name;
+          draw_table();
+        } }, column.title, el("span", { class: "arrow", "aria-hidden": "true", text: sorting ? (view.descending ? "▾" : "▴") : "" })));
+    })));
+    if (focused) { const again = $("table-head").querySelector(`[data-column="${focused}"]`); if (again) again.focus(); }
+
+    const items = sorted(matching_items());
+    const total = kind_rows.reduce((sum, row) => sum + count_in_window(row), 0);
+    const sum = items.reduce((all, item) => all + item.count, 0);
+    const most = Math.max(1, ...items.map((item) => item.count));
+    $("table-sum").textContent = items.length === 0 ? "Nothing matches."
+      : `${plural(items.length, "row")}: ${plural(sum, word())}` + (sum === total ? "" : `, ${percent(sum, total)} of those in the window`);
+    $("table-body").replaceChildren(...items.slice(0, view.shown).map((item) => el("tr", {}, ...columns.map((name) => cell(name, item, total, most)))));
+    $("table-more").hidden = items.length <= view.shown;
+    $("table-more").textContent = `Show ${number(Math.min(items.length - view.shown, 200))} more of ${number(items.length)}`;
+  }
+
+  function listen_to_table() {
+    $("table-search").addEventListener("input", (event) => {
+      view.search = event.target.value;
+      view.shown = ROWS_AT_FIRST;
+      draw_table();
+    });
+    $("table-more").addEventListener("click", () => { view.shown += 200; draw_table(); });
+  }
+
+  // --- flame graph ---------------------------------------------------------------------------------------
+
+  const ROW_HEIGHT = 20;
+  const nodes = data.stacks.map(([parent, text, total, why], index) => ({
+    index, parent, text: index === 0 ? "all exits" : S[text], total, why: why === 1, children: [], value: 0, depth: 0,
+  }));
+  for (const node of nodes.slice(1)) {
+    nodes[node.parent].children.push(node);
+    node.depth = nodes[node.parent].depth + 1;
+  }
+  for (const node of nodes) node.children.sort((a, b) => b.total - a.total);
+
+  // With reasons chosen a frame is as wide as what ended in these; otherwise as all that passed through it.
+  function weigh() {
+    const all = view.reasons.size === 0 || view.fallbacks;
+    for (const node of nodes) node.value = all || (node.why && view.reasons.has(node.text)) ? node.total : 0;
+    if (!all) for (const node of nodes.slice(1).reverse()) if (node.value > 0) nodes[node.parent].value += node.value;
+  }
+
+  function ancestors(node) {
+    const list = [];
+    while (node.index !== 0) list.unshift(node = nodes[node.parent]);
+    return list;
+  }
+
+  function class_of(node) {
+    if (node.index === 0) return "frame all";
+    if (node.why) return `frame why k${color_of.has(node.text) ? color_of.get(node.text) : COLORS}`;
+    return /\((<cfunc>|<internal:.*)\)$|^\(more frames\)$/.test(node.text) ? "frame native" : "frame";
+  }
+
+  function describe(node) {
+    return `${node.text}  ${plural(node.value, "exit")}, ${percent(node.value, nodes[0].value)}`;
+  }
+
+  function draw_flame() {
+    weigh();
+    if (nodes[0].value === 0) {
+      $("flame").replaceChildren(el("p", { class: "empty", text: "No exits with a backtrace." }));
+      $("flame").style.height = "auto";
+      $("flame-sum").textContent = $("flame-detail").textContent = "";
+      $("flame-path").replaceChildren();
+      return;
+    }
+    if (nodes[view.root].value === 0) view.root = 0;
+    const root = nodes[view.root];
+    const width = $("flame").clientWidth - 1;
+    const terms = view.flame_search.toLowerCase().trim();
+    const matches = (node) => terms !== "" && node.text.toLowerCase().includes(terms);
+    const blocks = [];
+    let deepest = 0;
+    const block = (node, left, share, above) => {
+      const pixels = share * width;
+      if (pixels < 1.5) return false;
+      deepest = Math.max(deepest, node.depth);
+      blocks.push(el("div", {
+        class: class_of(node) + (above ? " above" : "") + (matches(node) ? " match" : ""), role: "treeitem", "data-node": node.index,
+        "aria-label": describe(node), "aria-level": node.depth + 1, tabindex: node === root ? "0" : "-1",
+        style: `left:${(left * width).toFixed(1)}px;top:${node.depth * ROW_HEIGHT}px;width:${Math.max(1, pixels).toFixed(1)}px` + (pixels < 12 ? ";padding:0" : ""),
+        text: pixels < 24 ? "" : node.why || node.index === 0 ? node.text : label_parts(node.text).name,
+      }));
+      return true;
+    };
+    for (const node of ancestors(root)) block(node, 0, 1, true);
+    const stack = [[root, 0]];
+    while (stack.length > 0) {
+      const [node, left] = stack.pop();
+      if (!block(node, left, node.value / root.value, false)) continue;
+      let right = left;
+      for (const child of node.children) right += child.value / root.value;
+      for (const child of [...node.children].reverse()) stack.push([child, right -= child.value / root.value]); // the leftmost is next
+    }
+    const focused = $("flame").contains(document.activeElement) && document.activeElement.dataset.node;
+    $("flame").replaceChildren(...blocks, el("div", { style: `height:${(deepest + 1) * ROW_HEIGHT}px` }));
+    $("flame").style.height = "auto";
+    $("flame").classList.toggle("searching", terms !== "");
+    if (focused) focus_node(view.root);
+
+    // Each exit counts once, however many of its frames match.
+    let matched = 0;
+    if (terms !== "") {
+      const stack = [nodes[0]];
+      while (stack.length > 0) {
+        const node = stack.pop();
+        if (matches(node)) matched += node.value;
+        else stack.push(...node.children);
+      }
+    }
+    $("flame-sum").textContent = terms !== "" ? `${percent(matched, nodes[0].value)} of the exits pass through what matches`
+      : `${plural(nodes[0].value, "exit")} by backtrace` +
+        (data.stacks_left_out > 0 ? `; ${plural(data.stacks_left_out, "small place")} left out` : "") +
+        (view.window ? "; of the whole trace, not of the window" : "");
+    $("flame-path").replaceChildren(...(view.root === 0 ? [] : [...ancestors(root), root]).flatMap((node, i) => [
+      i > 0 ? " › " : "", el("button", { type: "button", text: node.index === 0 ? "all exits" : label_parts(node.text).name, onclick() { zoom(node.index); } })]));
+    $("flame-detail").textContent = view.root === 0 ? "" : describe(root);
+  }
+
+  function zoom(index) {
+    view.root = index;
+    draw_flame();
+  }
+
+  function focus_node(index) {
+    const block = $("flame").querySelector(`[data-node="${index}"]`);
+    if (!block) return;
+    for (const other of $("flame").querySelectorAll("[tabindex='0']")) other.tabIndex = -1;
+    block.tabIndex = 0;
+    block.focus();
+  }
+
+  function listen_to_flame() {
+    const flame = $("flame");
+    const node_of = (event) => { const block = event.target.closest("[data-node]"); return block && nodes[block.dataset.node]; };
+    flame.addEventListener("click", (event) => { const node = node_of(event); if (node) zoom(node.index); });
+    flame.addEventListener("pointermove", (event) => {
+      const node = node_of(event);
+      if (!node) { hide_tip(); return; }
+      show_tip(event, el("div", { class: "mono", text: node.text }),
+        el("div", { class: "muted", text: `${plural(node.value, "exit")}, ${percent(node.value, nodes[0].value)} of all` +
+          (view.root !== 0 && node.depth > nodes[view.root].depth ? `, ${percent(node.value, nodes[view.root].value)} of what is shown` : "") }));
+    });
+    flame.addEventListener("pointerleave", hide_tip);
+    flame.addEventListener("focusin", (event) => { const node = node_of(event); if (node) $("flame-detail").textContent = describe(node); });
+    flame.addEventListener("keydown", (event) => {
+      const node = node_of(event);
+      if (!node) return;
+      const drawn = (list) => list.filter((other) => flame.querySelector(`[data-node="${other.index}"]`));
+      const siblings = node.index === 0 ? [node] : drawn(nodes[node.parent].children);
+      const at = siblings.indexOf(node);
+      const next = { ArrowDown: () => drawn(node.children)[0], ArrowUp: () => nodes[node.parent], ArrowLeft: () => siblings[at - 1],
+        ArrowRight: () => siblings[at + 1], Home: () => nodes[0] }[event.key];
+      if (next) {
+        event.preventDefault();
+        const to = next();
+        if (to) focus_node(to.index);
+      }
+      else if (event.key === "Enter" || event.key === " ") {
+        event.preventDefault();
+        zoom(node.index);
+      }
+      else if (event.key === "Escape") zoom(view.root === 0 ? 0 : nodes[view.root].parent);
+    });
+    $("flame-search").addEventListener("input", (event) => { view.flame_search = event.target.value; draw_flame(); });
+  }
+
+  // --- the trace itself ------------------------------------------------------------------------------------
+
+  function draw_about() {
+    const list = (title, pairs) => el("div", {}, el("h3", { text: title }),
+      el("dl", {}, ...pairs.flatMap(([name, value]) => [el("dt", { text: name }), el("dd", { text: value })])));
+    const about = [list("Settings", [["file", data.files.join(", ")], ...data.settings.map(([name, value]) => [S[name], S[value]])])];
+    const facts = [["events", number(data.events)], ["first event", `${(data.first_ns / 1e9).toFixed(6)} s after the system started`],
+      ["time span", time(data.span_ns)]];
+    for (const [reason, events] of data.losses) facts.push(["lost", `${plural(events, "event")}: ${S[reason] || "no reason said"}`]);
+    if (data.losses.length === 0) facts.push(["lost", data.lost > 0 ? plural(data.lost, "event") : "nothing that the trace knows of"]);
+    about.push(list("Facts", facts));
+    const threads = data.threads.slice().sort((a, b) => b[3] - a[3]);
+    const listed = threads.slice(0, 20).map(([pid, tid, name, events]) => [`${pid} / ${tid}`, `${S[name] || "(no name)"}: ${plural(events, "event")}`]);
+    if (data.thread_count > 20) listed.push(["", `and ${number(data.thread_count - 20)} more`]);
+    about.push(list("Threads", listed));
+    $("about").replaceChildren(...about);
+  }
+
+  choose_kind(view.fallbacks);
+  draw_head();
+  draw_about();
+  listen_to_timeline();
+  listen_to_table();
+  listen_to_flame();
+  update();
+}
