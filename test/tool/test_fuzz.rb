@@ -10,25 +10,34 @@ class TestFuzz < Minitest::Test
   SEED = Integer(ENV["FUZZ_SEED"] || 20260822)
   COUNT = Integer(ENV["FUZZ_COUNT"] || 2000)
   BATCH = 250
+  KEPT = Dir[File.join(__dir__, "corpus/*.fxt")].sort # what `make fuzz` found once
   SQL = "SELECT * FROM slice LEFT JOIN args USING (arg_set_id); SELECT * FROM flow; SELECT * FROM thread_state; SELECT * FROM sched;" \
         "SELECT * FROM counter JOIN track t ON t.id = track_id; SELECT * FROM thread JOIN process USING (upid);" \
         "SELECT * FROM args WHERE arg_set_id IN (-1, 0, 1, 4000000000); SELECT * FROM slice WHERE id IN (0, 9999999)"
   ENVIRONMENT = { "ASAN_OPTIONS" => "exitcode=99:allocator_may_return_null=1:detect_leaks=1", "UBSAN_OPTIONS" => "exitcode=99:print_stacktrace=1" }.freeze
 
-  def sanitized_tool(dir)
-    path = File.join(dir, "vm-trace-sanitized")
-    sources = Dir[File.join(ROOT, "tools/vm-trace/*.c")]
-    cc = ENV["CC"] || "cc"
-    command = [cc, "-std=gnu99", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
-               "-iquote", File.join(ROOT, "build/page"), "-o", path, *sources]
-    # With the query command where there is SQLite, without it elsewhere.
-    [%w[-DHAVE_SQLITE3 -lsqlite3], []].each do |more|
-      log, status = Open3.capture2e(*command, *more, "-lz", "-lm")
-      return path, more.any? if status.success?
-      @log = log
+  SANITIZERS = %w[-fsanitize=address,undefined -fno-sanitize-recover=all].freeze
+
+  # The tool with sanitizers, built once for all tests, and whether it has the query command.
+  def sanitized_tool
+    @@sanitized_tool ||= begin
+      dir = Dir.mktmpdir
+      Minitest.after_run { FileUtils.rm_rf(dir) }
+      cc = ENV["CC"] || "cc"
+      empty = File.join(dir, "empty.c")
+      File.write(empty, "int main(void) { return 0; }")
+      log, status = Open3.capture2e(cc, *SANITIZERS, "-o", "#{empty}.out", empty)
+      skip "#{cc} cannot build with sanitizers: #{log.lines.first}" unless status.success?
+
+      path = File.join(dir, "vm-trace-sanitized")
+      sources = Dir[File.join(ROOT, "tools/vm-trace/*.c")]
+      command = [cc, "-std=gnu99", "-O1", "-g", *SANITIZERS, "-iquote", File.join(ROOT, "build/page"), "-o", path, *sources, "-lz", "-lm"]
+      # With the query command where there is SQLite, without it elsewhere.
+      query = tool("query", KEPT.first, "select 1").err !~ /built without SQLite/
+      log, status = Open3.capture2e(*command, *(query ? %w[-DHAVE_SQLITE3 -lsqlite3] : []))
+      flunk log unless status.success?
+      [path, query]
     end
-    skip "#{cc} cannot build with sanitizers: #{@log.lines.first}" unless @log =~ /\.[ch]:\d+.*error/
-    flunk @log
   end
 
   # Bytes flipped, words replaced by wild values, pieces removed, doubled, moved.
@@ -72,10 +81,10 @@ class TestFuzz < Minitest::Test
   end
 
   def test_damaged_traces_are_survived
-    seeds = (Dir[File.join(TRACES, "*.fxt")] + Dir[File.join(CONFORMANCE, "*.fxt")]).sort.map { |f| File.binread(f) }
+    seeds = (Dir[File.join(TRACES, "*.fxt")] + KEPT + Dir[File.join(CONFORMANCE, "*.fxt")]).sort.map { |f| File.binread(f) }
     random = Random.new(SEED)
     Dir.mktmpdir do |dir|
-      tool, query = sanitized_tool(dir)
+      tool, query = sanitized_tool
       commands = COMMANDS.keys - (query ? [] : NEEDS_SQLITE)
       COUNT.fdiv(BATCH).ceil.times do |batch|
         paths = Array.new(BATCH) do |i|
@@ -92,6 +101,18 @@ class TestFuzz < Minitest::Test
         end
         paths.each { |path| File.delete(path) }
         pass
+      end
+    end
+  end
+
+  def test_inputs_that_once_did_harm_do_none
+    refute_empty KEPT
+    tool, query = sanitized_tool
+    Dir.mktmpdir do |dir|
+      KEPT.product(COMMANDS.keys - (query ? [] : NEEDS_SQLITE)) do |kept, command|
+        path = File.join(dir, File.basename(kept))
+        FileUtils.cp(kept, path)
+        assert_nil run_batch(tool, command, [path]), "#{command} #{kept}"
       end
     end
   end

@@ -110,6 +110,7 @@ pool_find(const struct pool *pool, const char *ptr, size_t len)
 uint32_t
 pool_intern(struct pool *pool, const char *ptr, size_t len)
 {
+    if (len == 0) ptr = ""; /* it may be NULL: a buffer that nothing was put into */
     uint32_t hash = hash_bytes(ptr, len);
     size_t slot = slot_of(pool, ptr, len, hash);
     if (pool->slots[slot] != STRING_NONE) return pool->slots[slot];

@@ -444,7 +444,9 @@ add_threads(const struct view *view)
     struct report *report = view->report;
     uint64_t exits = 0;
     uint32_t seen = 0;
-    qsort(report->threads, report->thread_count, sizeof *report->threads, compare_threads);
+    if (report->thread_count > 0) {
+        qsort(report->threads, report->thread_count, sizeof *report->threads, compare_threads);
+    }
     for (uint32_t i = 0; i < report->thread_count; i++) {
         exits += report->threads[i].exits;
         seen += report->threads[i].events > 0;
