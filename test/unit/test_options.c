@@ -172,6 +172,46 @@ good_rate_after_a_bad_one_is_taken(void **state)
     assert_int_equal(rate, 3);
 }
 
+/* --- limit of the file's size -------------------------------------------------------------------------- */
+
+static void
+size_is_mib_with_the_newest_or_the_oldest(void **state)
+{
+    (void)state;
+    static const struct { const char *value; uint64_t mib; bool oldest; } cases[] = {
+        { "4", 4, false }, { "4,newest", 4, false }, { "4,oldest", 4, true }, { "64", 64, false }, { "0064,oldest", 64, true },
+        { "1048576", 1048576, false }
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct rb_vm_trace_max_size size = { 1, !cases[i].oldest };
+        assert_true(rb_vm_trace_parse_max_size("--zjit-trace-max-size", cases[i].value, &size));
+        assert_true(size.bytes == cases[i].mib << 20);
+        assert_int_equal(size.keep_oldest, cases[i].oldest);
+    }
+}
+
+static void
+other_sizes_are_refused_with_a_line_that_says_what_is_taken(void **state)
+{
+    (void)state;
+    static const char *const values[] = {
+        "", "0", "3", "3,newest", "4,", "4,Newest", "4,newest ", "4,oldest,newest", "4 ", " 4", "+4", "-4", "4M", "4.5", "0x10",
+        ",newest", "newest", "1048577", "18446744073709551617", "99999999999999999999999"
+    };
+    for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
+        struct rb_vm_trace_max_size size = { 7, true };
+        capture_stderr();
+        bool taken = rb_vm_trace_parse_max_size("--zjit-trace-max-size", values[i], &size);
+        char *said = captured_stderr(), expected[256];
+        if (taken) fail_msg("'%s' was taken", values[i]);
+        assert_true(size.bytes == 7 && size.keep_oldest);
+        snprintf(expected, sizeof(expected), "--zjit-trace-max-size takes a number of MiB from 4 to 1048576, then ',newest' (the default) "
+                 "or ',oldest' for the events that are kept, not '%s'\n", values[i]);
+        assert_string_equal(said, expected);
+        free(said);
+    }
+}
+
 int
 main(void)
 {
@@ -188,6 +228,8 @@ main(void)
         isolated_test(whole_numbers_from_1_are_rates),
         isolated_test(anything_else_is_refused_naming_the_option_and_what_it_takes),
         isolated_test(good_rate_after_a_bad_one_is_taken),
+        isolated_test(size_is_mib_with_the_newest_or_the_oldest),
+        isolated_test(other_sizes_are_refused_with_a_line_that_says_what_is_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -237,6 +237,66 @@ file_that_cannot_be_removed_is_refused(void **state)
     free(path);
 }
 
+/* A folder like /tmp: others put things there under the name that we are about to take. */
+static void
+traps_in_a_folder_like_tmp_are_refused_and_touch_nothing(void **state)
+{
+    (void)state;
+    enum { OURS = 65534, THEIRS = 65533 };
+    if (geteuid() != 0) skip_because("only root can become two other users");
+    char *precious = temp_path("precious"), *path = temp_path("tmp/perfetto-1.fxt"), *folder = temp_path("tmp");
+    write_file(precious, "ours");
+    assert_int_equal(chown(precious, OURS, OURS), 0);
+    assert_int_equal(chmod(temp_folder(), 0777), 0);
+    assert_int_equal(mkdir(folder, 0777), 0);
+    assert_int_equal(chmod(folder, 01777), 0);
+
+    assert_int_equal(seteuid(THEIRS), 0); /* a link to what only we may write */
+    assert_int_equal(symlink(precious, path), 0);
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(seteuid(OURS), 0);
+    assert_refused(path, "not a regular file");
+    assert_int_equal(seteuid(0), 0);
+    assert_text(precious, "ours");
+    assert_int_equal(unlink(path), 0);
+
+    assert_int_equal(seteuid(THEIRS), 0); /* a file that they could go on reading */
+    write_file(path, "theirs");
+    assert_int_equal(chmod(path, 0666), 0);
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(seteuid(OURS), 0);
+    assert_refused(path, "another user");
+    assert_int_equal(seteuid(0), 0);
+    assert_text(path, "theirs");
+    assert_int_equal(unlink(path), 0);
+
+    assert_int_equal(link(precious, path), 0); /* a second name of ours: the name goes, the file stays */
+    assert_int_equal(seteuid(OURS), 0);
+    assert_null(rb_vm_trace_sink_open(&sink, path));
+    assert_int_equal(seteuid(0), 0);
+    assert_text(precious, "ours");
+    free(precious);
+    free(path);
+    free(folder);
+}
+
+/* A failed start removes what it made, and only that. */
+static void
+discard_removes_its_own_file_only(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    rb_vm_trace_sink_discard(&sink, path);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(sink.fd, -1);
+    free(open_sink("t.fxt"));
+    assert_int_equal(unlink(path), 0);
+    write_file(path, "another");
+    rb_vm_trace_sink_discard(&sink, path);
+    assert_text(path, "another");
+    free(path);
+}
+
 /* --- chunks ---------------------------------------------------------------------------------------- */
 
 static void
@@ -951,6 +1011,8 @@ main(void)
         isolated_test(missing_folder_is_named_as_the_system_does),
         isolated_test(file_of_another_user_is_refused_and_stays),
         isolated_test(file_that_cannot_be_removed_is_refused),
+        isolated_test(traps_in_a_folder_like_tmp_are_refused_and_touch_nothing),
+        isolated_test(discard_removes_its_own_file_only),
         isolated_test(fresh_chunk_is_padding_a_record_a_page),
         isolated_test(every_page_of_a_fresh_chunk_is_a_place_to_end),
         isolated_test(chunks_follow_each_other_without_a_gap),
