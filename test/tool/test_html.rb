@@ -31,6 +31,15 @@ class TestHtml < Minitest::Test
   # Sums over the cells of rows: [bin, count, bin, count ...]
   def in_bins(rows) = rows.sum { |row| row[9].each_slice(2).sum(&:last) }
 
+  # Every event lies in the bin that its time says.
+  def assert_binned(times_ns, data)
+    bins = data["bins"]
+    expected = times_ns.map { |ts| (ts - times_ns.min - bins["start_ns"]) / bins["width_ns"] }.tally
+    found = data["rows"].flat_map { |row| row[9].each_slice(2).to_a }.group_by(&:first).transform_values { |cells| cells.sum(&:last) }
+    assert_equal expected, found
+    assert_equal 0, (times_ns.min + bins["start_ns"]) % bins["width_ns"], "bins begin at multiples of their width"
+  end
+
   def test_counts_of_rows_bins_and_stacks_agree
     data = data_of(page(exits(3000)))
     assert_equal 3000, data["exits"]
@@ -44,7 +53,9 @@ class TestHtml < Minitest::Test
 
   def test_bins_span_the_trace_and_stay_few
     [100, 1_000_000, 10**15].each do |span_ns|
-      bins = data_of(page(exits(500, span_ns: span_ns)))["bins"]
+      data = data_of(page(exits(500, span_ns: span_ns)))
+      bins = data["bins"]
+      assert_binned Array.new(500) { |i| 1000 + i * span_ns / 500 }, data
       assert_operator bins["count"], :<=, 320
       assert_operator bins["count"], :>, 100, span_ns if span_ns > 10**6
       assert_operator bins["start_ns"], :<=, 0
@@ -57,7 +68,7 @@ class TestHtml < Minitest::Test
       [5_000_000_000, 1_000, 9_000_000_000_000, 2_000_000].each { |ts| b.event(:instant, "side_exit", "R", ts: ts, args: { "0" => "a" }) }
     end
     data = data_of(page(trace))
-    assert_equal 4, in_bins(data["rows"])
+    assert_binned [5_000_000_000, 1_000, 9_000_000_000_000, 2_000_000], data
     assert_equal [0, 9_000_000_000_000 - 1_000], data["rows"][0][7, 2]
   end
 

@@ -308,6 +308,13 @@ class TestReport < Minitest::Test
     assert_match(/^  only           reason R3: exits and fallbacks$/, report(ten_exits, "--reason=R3").out)
   end
 
+  def test_parentheses_in_a_name_are_not_those_of_its_path
+    ["<top (required)>", "block (2 levels) in <top (required)>", "rescue in block (12 levels) in Foo.bar"].each do |name|
+      trace = FxtBuilder.simple { |b| b.event(:instant, "side_exit", "R", ts: 1, args: { "0" => "#{name} (/app (1)/a.rb:3)" }) }
+      assert_equal 1, json(trace, "--method=#{name}")["exits_by_reason"]["rows"].size, name
+    end
+  end
+
   def test_thread_is_a_tid_or_a_glob_of_the_name
     assert_equal %w[R1 R3 R5 R7 R9], reasons("--thread=44")
     assert_equal %w[R1 R3 R5 R7 R9], reasons("--thread=work*")
