@@ -39,6 +39,9 @@ configure=(--enable-load-relative --without-git ${BASERUBY:+"--with-baseruby=$BA
 [ -z "${RUBY_CC:-}" ] || configure+=("CC=$RUBY_CC")
 [ -z "${RUBY_CFLAGS:-}" ] || configure+=("CFLAGS=$RUBY_CFLAGS")
 
+# Some Rubies' makefiles ask git for the revision all the same, unless the one in revision.h is what they take for the latest.
+no_git=(HAVE_GIT=no "REVISION_LATEST=$commit")
+
 # What the build depends on. The first line is all but the module: while that stays, only the binary has to be installed again.
 inputs() {
     {
@@ -78,10 +81,10 @@ if [ ! -f "$obj/Makefile" ] || [ "${configure[*]}" != "$(cat "$obj/configured" 2
 fi
 
 if [ -f "$obj/whole" ]; then
-    step "rebuilding what changed in CRuby" "" "$make" -C "$obj" -j"$jobs" HAVE_GIT=no ${V:+V=$V}
+    step "rebuilding what changed in CRuby" "" "$make" -C "$obj" -j"$jobs" "${no_git[@]}" ${V:+V=$V}
 else
     minutes=$(((build_core_minutes + jobs - 1) / (jobs < cores ? jobs : cores)))
-    step "building CRuby: about $minutes minutes with -j$jobs" "$build_log_lines" "$make" -C "$obj" -j"$jobs" HAVE_GIT=no ${V:+V=$V}
+    step "building CRuby: about $minutes minutes with -j$jobs" "$build_log_lines" "$make" -C "$obj" -j"$jobs" "${no_git[@]}" ${V:+V=$V}
     touch "$obj/whole"
 fi
 
@@ -91,7 +94,7 @@ if [ -x "$stage/bin/ruby" ] && [ "$before" = "$(echo "$now" | head -n 1)" ]; the
     cmp -s "$obj/libruby-static.a" "$stage/lib/libruby-static.a" || cp "$obj/libruby-static.a" "$stage/lib/"
 else
     rm -rf "$stage"
-    step "installing CRuby below ${stage#"$top"/}" "" "$make" -C "$obj" install DESTDIR="$stage" HAVE_GIT=no
+    step "installing CRuby below ${stage#"$top"/}" "" "$make" -C "$obj" install DESTDIR="$stage" "${no_git[@]}"
 fi
 ln -sfn "${stage##*/}/bin/ruby" "$ruby"
 "$ruby" -e 'exit' || die "the built Ruby does not start"

@@ -31,6 +31,14 @@ own_git() {
             -c init.defaultBranch=base -c advice.detachedHead=false "$@"
 }
 
+# The tree of a commit without what releases lack ($not_released, entries of its root). It is written into a repository of ours,
+# for the one that has the commit may be the user's. Line ends part the entries: CRuby's root has no name that git would quote.
+tree_of() { # git-dir commit git-dir-of-ours
+    git --git-dir="$1" ls-tree "$2" | awk -F '\t' -v names="${not_released:-}" '
+        BEGIN { n = split(names, name, " "); for (i = 1; i <= n; i++) lacks[name[i]] }
+        !($2 in lacks)' | own_git --git-dir="$3" mktree --missing
+}
+
 # rustup's own folder is looked in too: its line in ~/.profile is not read by every shell that runs make.
 if ! command -v rustc >/dev/null 2>&1 && [ -x "${HOME:-}/.cargo/bin/rustc" ]; then
     PATH=$HOME/.cargo/bin:$PATH

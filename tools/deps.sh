@@ -24,6 +24,7 @@ missing_packages() {
     has make || echo make
     has autoconf || echo autoconf
     has git || echo git
+    has xz || echo xz-utils # releases come packed so
     has "${CC:-cc}" || echo gcc
     has_header stdio.h || echo libc6-dev
     has ruby && ruby -e 'exit RUBY_VERSION.to_i >= 3' || echo ruby

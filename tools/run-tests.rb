@@ -46,53 +46,63 @@ class Runner
   end
 
   def patches
-    heading("tools/check-patches.sh")
-    count = Hash.new(0)
-    status = output_of("tools/check-patches.sh") do |line|
-      count[$1] += 1 if line =~ /\A(ok|not ok|skip) - /
-      @skips << "check-patches: #$1" if line =~ /\Askip - (.*)/
-      @texts << "tools/check-patches.sh: #{line.chomp}" if line =~ /\Anot ok - /
+    bases.each do |base|
+      heading("tools/check-patches.sh #{base}")
+      count = Hash.new(0)
+      status = output_of(environment(base), "tools/check-patches.sh") do |line|
+        count[$1] += 1 if line =~ /\A(ok|not ok|skip) - /
+        @skips << "check-patches: #$1" if line =~ /\Askip - (.*)/
+        @texts << "tools/check-patches.sh #{base}: #{line.chomp}" if line =~ /\Anot ok - /
+      end
+      add("tools/check-patches.sh #{base}", count["ok"], count["not ok"], count["skip"], status)
     end
-    add("tools/check-patches.sh", count["ok"], count["not ok"], count["skip"], status)
   end
 
+  # Each JIT that the patches of a base trace is driven by the same tests, but for those that say they are for another.
   def integration
-    files = Dir["test/integration/test_*.rb"].sort
-    return if files.empty?
-    if (reason = without_ruby)
-      skip_files(files, reason)
-    else
-      jits.each { |jit| (files - only_for_others(files, jit)).each { |file| minitest(file, "JIT" => jit) } }
+    bases.each do |base|
+      reason = without_ruby(base)
+      jits(base).each do |jit|
+        files = Dir["test/integration/test_*.rb"].sort.select { |file| (only_for(file) - [base, jit]).empty? }
+        next skip_files(files, "#{base} #{jit}", reason) if reason
+        files.each { |file| minitest(file, environment(base).merge("JIT" => jit), "#{base} #{jit}") }
+      end
     end
   end
 
-  # The JITs that the patches of the base trace: each is driven by the same tests, but for those that say they are for another.
-  def jits = File.read("bases/#{ENV.fetch("BASE")}")[/^jits="?([^"\n]*)/, 1].split
-  def only_for_others(files, jit) = files.select { |file| (only = File.read(file)[/^Integration\.only "(.*)"/, 1]) && only != jit }
+  def only_for(file) = File.read(file)[/^Integration\.only .*/].to_s.scan(/"(.*?)"/).flatten
 
-  # Tests of the documentation's commands; each file says itself what needs the patched Ruby.
+  # Tests of the documentation's commands, which are for one base; each file says itself what needs its patched Ruby.
   def docs
     files = Dir["test/docs/test_*.rb"].sort
-    return if files.empty?
-    ENV["NO_RUBY"] = without_ruby
-    files.each { |file| minitest(file) }
+    files.each { |file| minitest(file, environment(DOCUMENTED).merge("NO_RUBY" => without_ruby(DOCUMENTED))) }
   end
 
+  DOCUMENTED = "ruby-4.1"
+
+  # Those that were asked for: all where none was chosen, the chosen or default one first.
+  def bases = [ENV.fetch("BASE"), *ENV["BASES"]&.split].uniq
+  def jits(base) = File.read("bases/#{base}")[/^jits="?([^"\n]*)/, 1].split
+
+  # A source that was given is that of one base.
+  def environment(base) = { "BASE" => base, **(base == ENV["BASE"] ? {} : { "RUBY_SOURCE" => nil }) }
+
   # Builds the patched Ruby. nil, or the reason why there is none.
-  def without_ruby
-    return @without_ruby if defined?(@without_ruby)
-    heading("the patched Ruby")
-    system("tools/build-ruby.sh")
-    status = $?.exitstatus
-    @without_ruby =
-      if status == 0
-        nil
-      elsif status == UNAVAILABLE
-        File.read("build/#{ENV.fetch('BASE')}/unavailable").strip
-      else
-        add("building the patched Ruby", 0, 1, 0, nil)
-        "the patched Ruby did not build"
-      end
+  def without_ruby(base)
+    (@without_ruby ||= {}).fetch(base) do
+      heading("the patched Ruby of base #{base}")
+      system(environment(base), "tools/build-ruby.sh")
+      status = $?.exitstatus
+      @without_ruby[base] =
+        if status == 0
+          nil
+        elsif status == UNAVAILABLE
+          File.read("build/#{base}/unavailable").strip
+        else
+          add("building the patched Ruby of base #{base}", 0, 1, 0, nil)
+          "the patched Ruby did not build"
+        end
+    end
   end
 
   def cmocka(program)
@@ -118,8 +128,8 @@ class Runner
   end
 
   # -v names every test, and the reason of each that skips itself. Those that fail are told at the end, numbered, up to the sums.
-  def minitest(file, env = {})
-    name = [file, *env.values].join(" ")
+  def minitest(file, env = {}, variant = nil)
+    name = [file, *variant].join(" ")
     heading(name)
     runs = bad = skips = 0
     skipping = text = nil
@@ -142,11 +152,11 @@ class Runner
     add(name, runs - bad - skips, bad, skips, status)
   end
 
-  def skip_files(files, reason)
+  def skip_files(files, variant, reason)
     files.each do |file|
       tests = File.read(file).scan(/^\s*def test_|^\s*define_method\(?\s*:?"test_/).size
       @skipped += tests
-      @skips << "#{file}: #{tests} tests: #{reason}"
+      @skips << "#{file} #{variant}: #{tests} tests: #{reason}"
     end
   end
 

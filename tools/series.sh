@@ -25,7 +25,8 @@ Not a patch: the build would fetch them from the network."
     fi
     own_git -C "$2" update-ref refs/vm-trace/base HEAD
     mkdir -p "$2/.git/info"
-    echo /vm_trace/ >> "$2/.git/info/exclude" # the module's copy: its home is vm_trace/ in this repository
+    # The module's copy, whose home is vm_trace/ in this repository; and what a build makes in the source, where the base has no .gitignore.
+    printf '%s\n' /vm_trace/ "${made_for_release:-}" >> "$2/.git/info/exclude"
 }
 
 # Applies one patch as a commit in the work tree $1. git am wants every line of context as it is, so there is no fuzz.

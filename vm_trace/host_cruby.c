@@ -20,7 +20,9 @@
 #include "ractor_core.h"
 #include "ruby/debug.h"
 #include "vm_core.h"
-#include "zjit.h"
+#ifdef USE_ZJIT
+# include "zjit.h"
+#endif
 
 #include "vm_trace/host.h"
 #include "vm_trace/vm_trace.h"
@@ -37,8 +39,33 @@
 /* Tags in the low bits of a pc need these free. */
 STATIC_ASSERT(instructions_are_words, sizeof(VALUE) == 8);
 
-VALUE rb_mod_name0(VALUE klass, bool *permanent); /* variable.c */
 extern const char *rb_dynamic_description;        /* version.c */
+
+/* --- what Rubies before ZJIT do not have ------------------------------------------------- */
+
+#ifdef USE_ZJIT
+VALUE rb_mod_name0(VALUE klass, bool *permanent); /* variable.c */
+# define ORIGINAL_MODULE(def) ((def)->original_module)
+#else
+# define ORIGINAL_MODULE(def) ((VALUE)0)
+/* No frame keeps its state elsewhere: what calls out of compiled code saves it first. */
+# define CFP_PC(cfp) ((cfp)->pc)
+# define CFP_ISEQ(cfp) ((cfp)->iseq)
+/* Only a debug build of these Rubies checks anything. */
+# define VM_ENV_LOCAL_P_UNCHECKED VM_ENV_LOCAL_P
+# define VM_ENV_PREV_EP_UNCHECKED VM_ENV_PREV_EP
+# define VM_FRAME_TYPE_UNCHECKED VM_FRAME_TYPE
+# define VM_FRAME_RUBYFRAME_P_UNCHECKED VM_FRAME_RUBYFRAME_P
+# define VM_FRAME_CFRAME_P_UNCHECKED VM_FRAME_CFRAME_P
+# define RCLASS_SINGLETON_P(klass) FL_TEST_RAW(klass, FL_SINGLETON)
+
+static VALUE
+rb_mod_name0(VALUE klass, bool *permanent)
+{
+    *permanent = RCLASS_EXT(klass)->permanent_classpath;
+    return RCLASS_EXT(klass)->classpath;
+}
+#endif
 
 /* --- frames ------------------------------------------------------------------------------ */
 
@@ -200,7 +227,7 @@ static VALUE
 method_owner(const rb_callable_method_entry_t *method)
 {
     if (!method || !method->def) return Qnil;
-    VALUE owner = method->owner, original = method->def->original_module;
+    VALUE owner = method->owner, original = ORIGINAL_MODULE(method->def);
     if (!original || original == owner) return owner;
     bool copy_on_singleton = RB_TYPE_P(owner, T_CLASS) && RCLASS_SINGLETON_P(owner) &&
         RCLASS_ATTACHED_OBJECT(owner) == original; /* module_function */

@@ -30,6 +30,7 @@ class Project
       commit=#{commit}
       tree=#{tree}
       date=2026-08-22T02:33:28Z
+      origins=git
       jits=zjit
       rustc_min=1.0
       configure_args=
@@ -63,7 +64,7 @@ class Project
 
   def env(**more)
     { "HOME" => path("home"), "PATH" => "#{path("bin")}:#{ENV["PATH"]}", "XDG_CACHE_HOME" => nil, "RUBY_SOURCE" => nil,
-      "BASE" => "small", "DEPS" => nil, "CI" => nil, "V" => nil, "FORCE" => nil, **more.transform_keys(&:to_s) }
+      "BASE" => "small", "BASES" => nil, "DEPS" => nil, "CI" => nil, "V" => nil, "FORCE" => nil, **more.transform_keys(&:to_s) }
   end
 
   # Runs a script of the project. Returns [stdout, stderr, exit status].

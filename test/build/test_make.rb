@@ -131,4 +131,53 @@ class TestMake < BuildTest
     assert_equal 0, status, err
     assert_includes err, "needs rustc >= 1.0, found: 0.9.0"
   end
+
+  # --- the base where nobody chose one ---
+
+  def two_bases
+    base = project.read("project/bases/ruby-4.1")
+    project.write("project/bases/ruby-3.3", base)
+    project.write("project/bases/ruby-4.1", base.sub(project.commit, "1" * 40))
+  end
+
+  def default_base(*goals, **env) = project.run("default-base.sh", *goals, BASE: nil, **env)
+
+  def test_the_development_branch_is_the_default_where_its_source_is
+    two_bases
+    project.write("project/bases/ruby-4.1", project.read("project/bases/ruby-3.3"))
+    out, err, status = default_base("demo", RUBY_SOURCE: project.ruby)
+    assert_equal ["ruby-4.1\n", 0], [out, status], err
+  end
+
+  def test_the_release_is_the_default_where_it_is_not_and_one_line_says_so
+    two_bases
+    out, err, status = default_base("demo")
+    assert_equal ["ruby-3.3\n", 0], [out, status], err
+    line = err.lines.grep(/\AUsing base ruby-3.3/)
+    assert_equal 1, line.size, err
+    assert_includes line.first, "make ruby-source BASE=ruby-4.1 RUBY_SOURCE=DIR"
+    refute_includes err, "was not found"
+  end
+
+  def test_the_release_is_the_default_where_rustc_is_too_old_for_the_branch
+    two_bases
+    project.write("project/bases/ruby-4.1", project.read("project/bases/ruby-4.1").sub("rustc_min=1.0", "rustc_min=99.1"))
+    out, err, = default_base("all")
+    assert_equal "ruby-3.3\n", out
+    assert_includes err, "needs rustc >= 99.1"
+  end
+
+  def test_goals_without_ruby_look_for_no_source
+    two_bases
+    out, err, = default_base("tool", "check-unit")
+    assert_equal ["ruby-4.1\n", ""], [out, err]
+  end
+
+  def test_a_chosen_base_is_used_whatever_can_be_had
+    two_bases
+    project.run("source.sh", "cache", RUBY_SOURCE: project.ruby, BASE: "ruby-3.3")
+    assert_make "src", "BASE=ruby-3.3"
+    assert_path_exists project.path("project/build/ruby-3.3/src")
+    refute_path_exists project.path("project/build/ruby-4.1")
+  end
 end

@@ -105,7 +105,7 @@ class TestRunner < BuildTest
     add_file("integration/test_i.rb", "def test_one = flunk\ndef test_two = flunk")
     result = run_suites("integration")
     assert_closing_line "0 passed, 0 failed, 2 skipped", 0, result
-    assert_match(/skipped: test\/integration\/test_i.rb: 2 tests: the source of CRuby was not found/, result.first)
+    assert_match(/skipped: test\/integration\/test_i.rb small zjit: 2 tests: the source of CRuby was not found/, result.first)
   end
 
   def test_a_rustc_that_is_too_old_is_named_with_the_version_needed
@@ -120,5 +120,22 @@ class TestRunner < BuildTest
     add_file("integration/test_i.rb", "def test_one = flunk")
     result = run_suites("integration", RUBY_SOURCE: project.path("nowhere"))
     assert_closing_line "0 passed, 1 failed, 1 skipped", 1, result
+  end
+
+  def test_every_base_is_tested_and_those_that_cannot_be_built_are_named
+    project.write("project/bases/other", project.read("project/bases/small").sub("jits=zjit", 'jits="zjit yjit"'))
+    add_file("integration/test_i.rb", "def test_one = flunk")
+    result = run_suites("integration", BASES: "other small")
+    assert_closing_line "0 passed, 0 failed, 3 skipped", 0, result
+    ["small zjit", "other zjit", "other yjit"].each do |variant|
+      assert_match(/^skipped: test\/integration\/test_i.rb #{variant}: 1 tests: the source of CRuby was not found/, result.first)
+    end
+  end
+
+  def test_a_source_that_was_given_is_not_that_of_another_base
+    project.write("project/bases/other", project.read("project/bases/small"))
+    project.patch("0001-first") { |text| text.sub("f10", "first") }
+    out, = run_suites("patches", BASES: "other small", RUBY_SOURCE: project.path("nowhere"))
+    assert_equal 1, out.scan("nowhere is no directory").size, out
   end
 end

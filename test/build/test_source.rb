@@ -1,5 +1,6 @@
 # Where the source of CRuby is found, and what is said when it is not or is the wrong one.
 
+require "socket"
 require_relative "project"
 
 class TestSource < BuildTest
@@ -223,9 +224,136 @@ class TestSource < BuildTest
     assert_store(find.first)
   end
 
+  def test_plain_tree_with_a_file_that_is_tracked_though_ignored_is_right
+    project.write("ruby/kept.o", "an object\n")
+    project.git("add", "-f", "kept.o")
+    project.git("commit", "-qm", "with one")
+    base = project.read("project/bases/small").sub(project.commit, project.git("rev-parse", "HEAD"))
+      .sub(project.tree, tree = project.git("rev-parse", "HEAD^{tree}"))
+    project.write("project/bases/small", "#{base}tracked_though_ignored=kept.o\n")
+    project.git("worktree", "add", "-q", "--detach", project.path("plain"), "HEAD")
+    FileUtils.rm(project.path("plain/.git"))
+    out, err, status = find(RUBY_SOURCE: project.path("plain"))
+    assert_equal 0, status, err
+    assert_equal tree, project.git("rev-parse", "base^{tree}", in: out.chomp)
+  end
+
+  def test_have_asks_no_origin
+    project.git("clone", "-q", "--bare", project.ruby, project.path("no-upstream"), in: project.dir)
+    assert_equal 3, project.run("source.sh", "have").last
+    refute File.exist?(project.store)
+    cache
+    assert_store(project.run("source.sh", "have").first)
+  end
+
   def test_unknown_base_is_named_with_those_there_are
     _, err, status = find(BASE: "ruby-9")
     assert_equal 1, status
     assert_includes err, 'there is no base "ruby-9"; bases/ has: small'
+  end
+end
+
+# A base that is a release: its tarball lacks some of the tag's files and has others. Whatever it comes from, the tree is the same.
+class TestReleaseSource < BuildTest
+  MADE = { "configure" => "made\n", "gems/minitest-5.gem" => "a gem\n", "parse.c" => "made\n" }.freeze
+
+  def setup
+    super
+    project.write("release/ruby-1/.keep", "")
+    Project::FILES.each { |name, text| project.write("release/ruby-1/#{name}", text) unless name == ".gitignore" }
+    MADE.each { |name, text| project.write("release/ruby-1/#{name}", text) }
+    FileUtils.rm(project.path("release/ruby-1/.keep"))
+    @tarball = pack("ruby.tar.gz")
+    project.git("rm", "-q", "--cached", ".gitignore")
+    @tree = project.git("write-tree")
+    project.git("reset", "-q")
+    write_base
+  end
+
+  def pack(name)
+    project.path(name).tap { |file| assert system("tar", "-czf", file, "-C", project.path("release"), "ruby-1") }
+  end
+
+  def sum(file) = `sha256sum #{file}`[/\h+/]
+
+  def write_base(**settings)
+    base = { origins: "apt tarball", tree: @tree, not_released: ".gitignore", made_for_release: "/configure\n/gems/*-*\n/parse.c",
+             apt_package: "ruby1/stable", apt_sha256: sum(@tarball), tarball: "http://127.0.0.1:1/none", tarball_sha256: sum(@tarball), **settings }
+    text = project.read("project/bases/small").lines.grep_v(/\A(origins|tree)=/).join
+    project.write("project/bases/release", text + base.map { |name, value| "#{name}='#{value}'\n" }.join)
+  end
+
+  def find(**env) = project.run("source.sh", "find", BASE: "release", **env)
+
+  def assert_base(found)
+    out, err, status = found
+    assert_equal 0, status, err
+    assert_equal @tree, project.git("rev-parse", "base^{tree}", in: out.chomp)
+    project.git("rev-parse", "base", in: out.chomp)
+  end
+
+  # An apt that has the package, and keeps the options that it was given.
+  def script_apt(tarball)
+    project.script("bin/apt-get", <<~SH)
+      . /etc/os-release
+      case "$*" in
+      *print-uris*) echo "'http://mirror.invalid/debian/dists/$VERSION_CODENAME/InRelease' x 0"; echo "'http://vendor.invalid/x/dists/other/InRelease' x 0" ;;
+      *update*) cp "$3" #{project.path("apt.conf")}; cp "${3%apt.conf}sources.list" #{project.path("sources.list")} ;;
+      *source*) cp #{tarball} ruby1_1.orig.tar.gz ;;
+      esac
+    SH
+  end
+
+  def test_a_repository_a_work_tree_a_tarball_and_its_contents_give_the_same_commit
+    project.git("worktree", "add", "-q", "--detach", project.path("plain"), project.commit)
+    FileUtils.rm(project.path("plain/.git"))
+    commits = [project.ruby, project.path("plain"), @tarball, project.path("release/ruby-1")].map { |from| assert_base(find(RUBY_SOURCE: from)) }
+    assert_equal 1, commits.uniq.size
+  end
+
+  def test_a_tarball_with_one_more_change_is_refused
+    project.write("release/ruby-1/zjit.c", "changed\n")
+    _, err, status = find(RUBY_SOURCE: pack("other.tar.gz"))
+    assert_equal 1, status
+    assert_match(/other.tar.gz is not the base's tree/, err)
+  end
+
+  def test_apt_gives_the_source_from_the_system_s_mirror_in_its_own_configuration
+    script_apt(@tarball)
+    assert_base(find)
+    assert_match(/\Adeb-src .*http:\/\/mirror.invalid\/debian stable main\n\z/, project.read("sources.list"))
+    assert_includes project.read("apt.conf"), "#{project.cache}/half-made."
+    assert_equal [project.commit + ".git", "lock"].sort, Dir.children(project.cache).sort
+  end
+
+  def test_a_package_with_another_tarball_is_not_taken_and_the_release_is_asked
+    project.write("release/ruby-1/zjit.c", "changed\n")
+    script_apt(pack("other.tar.gz"))
+    _, err, status = find
+    assert_equal 3, status
+    assert_match(/source package ruby1\/stable, by apt: has SHA-256 \h{64}, not #{sum(@tarball)}/, err)
+    assert_match(/127.0.0.1:1.*refused/, err)
+  end
+
+  def test_the_release_s_tarball_is_fetched_and_held_against_its_sum
+    project.script("bin/apt-get", "exit 100")
+    server = TCPServer.new("127.0.0.1", 0)
+    serving = Thread.new do
+      2.times do
+        client = server.accept
+        nil until client.gets == "\r\n"
+        client.write("HTTP/1.0 200 OK\r\nContent-Length: #{File.size(@tarball)}\r\n\r\n", File.binread(@tarball))
+        client.close
+      end
+    end
+    write_base(tarball: "http://127.0.0.1:#{server.addr[1]}/ruby.tar.gz", tarball_sha256: "0" * 64)
+    _, err, status = find
+    assert_equal 3, status
+    assert_match(/ruby.tar.gz: has SHA-256 \h{64}, not 0{64}: not taken/, err)
+    write_base(tarball: "http://127.0.0.1:#{server.addr[1]}/ruby.tar.gz")
+    assert_base(find)
+  ensure
+    serving&.kill
+    server&.close
   end
 end

@@ -1,8 +1,7 @@
 # What the integration tests share: running a script under the patched Ruby in a temporary folder, its trace checked.
 #
-# The environment says what to drive: TRACED_RUBY the patched Ruby, VM_TRACE the tool, RUBY_SRC its patched source tree,
-# RUBY_OBJ the folder that CRuby was built in. Without one of them, the place where the build of BASE puts it is taken.
-# JIT says which of its JITs, see jit.rb.
+# The environment says what to drive: BASE whose patched Ruby, where the build puts it; JIT which of its JITs, see jit.rb;
+# VM_TRACE the tool.
 require "minitest/autorun"
 require "fileutils"
 require "tmpdir"
@@ -12,11 +11,9 @@ require_relative "trace"
 module Integration
   BUILD = File.join(ROOT, "build", BASE)
 
-  def self.place(variable, default) = File.expand_path(ENV[variable] || File.join(BUILD, default))
-
-  RUBY = place("TRACED_RUBY", "ruby")
-  RUBY_SRC = place("RUBY_SRC", "src")
-  RUBY_OBJ = place("RUBY_OBJ", "obj")
+  RUBY = File.join(BUILD, "ruby")
+  RUBY_SRC = File.join(BUILD, "src")
+  RUBY_OBJ = File.join(BUILD, "obj")
   # A run that takes longer hangs, even on a machine that is slow and does other things.
   TIME_LIMIT = 300
   # `make check-long`: the same tests, with more of everything.

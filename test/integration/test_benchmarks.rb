@@ -13,7 +13,7 @@ class TestBenchmarks < Integration::Test
   PROGRAMS = Dir[File.join(Integration::RUBY_SRC, "benchmark", "{app,so}_*.rb")].sort.freeze
 
   def test_there_are_programs_to_run
-    assert_operator PROGRAMS.size, :>=, 30, "no benchmark folder in RUBY_SRC, #{Integration::RUBY_SRC}"
+    assert_operator PROGRAMS.size, :>=, 30, "no benchmark folder in #{Integration::RUBY_SRC}"
   end
 
   PROGRAMS.each do |program|
