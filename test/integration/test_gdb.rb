@@ -1,5 +1,6 @@
 # Post mortem: the gdb commands beside the module show and save what is in memory, on a stopped process and on a core file.
 require_relative "helper"
+Integration.only "zjit" # what is in memory is the same for each JIT
 
 class TestGdb < Integration::Test
   COMMANDS = File.join(Integration::RUBY_SRC, "vm_trace", "gdb.py")

@@ -27,10 +27,11 @@ class TestSuddenDeath < Integration::Test
 
   # Kill it `delay` seconds after its start, or after its first exit. Returns how many exits had been begun.
   def kill_after(delay, dir, since_first:)
-    File.write(File.join(dir, "script.rb"), COUNTING)
+    File.write(File.join(dir, "script.rb"), jit(COUNTING))
     File.binwrite(File.join(dir, "counter"), [0].pack("Q"))
-    pid = Process.spawn(Integration::ENVIRONMENT, Integration::RUBY, "--disable=gems", "--zjit-call-threshold=2", "--zjit-trace-exits",
-                        "--zjit-trace-compiles", "--zjit-trace-file=t.fxt", "script.rb", chdir: dir, in: File::NULL, out: File::NULL, err: File::NULL)
+    flags = %w[--zjit-call-threshold=2 --zjit-trace-exits --zjit-trace-compiles --zjit-trace-file=t.fxt].map { |flag| jit(flag) }
+    pid = Process.spawn(Integration::ENVIRONMENT, Integration::RUBY, "--disable=gems", *flags, "script.rb",
+                        chdir: dir, in: File::NULL, out: File::NULL, err: File::NULL)
     if since_first
       limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + Integration::TIME_LIMIT
       sleep 0.001 until counter_in(dir) > 0 || Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
