@@ -86,14 +86,15 @@ class TestRactors < Integration::Test
     all.each { |i, counts| counts.each { |tid, count| puts "#{i} #{tid.inspect} #{count}" } }
   RUBY
 
-  [4, 16].each do |ractors|
+  # Each addition that overflows is one exit of ZJIT's code; YJIT's leaves it to the interpreter in some versions.
+  (Integration::JIT == "zjit" ? [4, 16] : []).each do |ractors|
     define_method("test_#{ractors}_ractors_exit_100_000_times_each_while_the_gc_runs") do
       exits = 100_000
       result = trace(LOOKING, args: [ractors.to_s, exits.to_s], recorders: ractors + 1)
       recorded = Hash.new { |hash, ractor| hash[ractor] = Hash.new(0) }
       result.trace.exit_counts.each do |(reason, frame, tid, thread), count|
         refute_empty thread.to_s, "thread #{tid} has no name"
-        recorded[frame[/\AObject#exit_(\d+) \(/, 1].to_i][tid] += count if reason == "FixnumAddOverflow"
+        recorded[frame[/\AObject#exit_(\d+) \(/, 1].to_i][tid] += count if reason == jit("FixnumAddOverflow")
       end
       seen = result.out.lines.map(&:split).group_by(&:first).transform_values { |lines| lines.to_h { |_, tid, count| [tid, count.to_i] } }
       assert_equal ractors, seen.size
@@ -112,7 +113,7 @@ class TestRactors < Integration::Test
       #{ractors}.times.each_slice(20) { |some| some.map { |n| Ractor.new { bar(25) } }.each(&:value) }
       puts File.read("/proc/self/status")[/^VmHWM:\\s*(\\d+)/, 1]
     RUBY
-    counts = result.trace.exit_counts.select { |(reason, _, _, thread), _| reason == "DirectiveInduced" && thread != "main" }
+    counts = result.trace.exit_counts.select { |(reason, _, _, thread), _| reason == jit("DirectiveInduced") && thread != "main" }
     assert_equal 25 * ractors, counts.values.sum
     assert_empty counts.keys.select { |_, _, _, thread| thread.to_s.empty? }
     assert_operator result.out.to_i, :<, 2_000_000, "KiB: what dead ractors recorded with is freed"

@@ -165,7 +165,7 @@ class TestThreads < Integration::Test
       puts 8 * 50 * 20
     RUBY
     assert_exactly_one_in 3, result
-    names = result.trace.exit_counts.keys.select { |reason, *| reason == "FixnumAddOverflow" }.map(&:last).uniq
+    names = result.trace.exit_counts.keys.select { |reason, *| reason == jit("FixnumAddOverflow") }.map(&:last).uniq
     assert_equal 8.times.map { |n| "runs #{n}" }, names.sort
   end
 
