@@ -110,7 +110,7 @@ class Runner
     passed = failed = skipped = 0
     said = nil
     # UNIT_WRAPPER: a program that runs it, such as valgrind with its options.
-    status = output_of([ENV["UNIT_WRAPPER"], program].compact.join(" ")) do |line|
+    status = output_of(*ENV["UNIT_WRAPPER"].to_s.split, program) do |line|
       case line
       when /\A\[  PASSED  \] (\d+) test/ then passed = $1.to_i
       when /\A\[  FAILED  \] (\d+) test/ then failed = $1.to_i

@@ -115,7 +115,9 @@ class Trace
     bad("events are of pids #{pids}, the settings of #{settings["pid"]}") unless pids == [settings["pid"]]
     return unless ended
     # Each ractor has chunks of its own, so the last in the file is not always the last in time.
-    last = recorders == 1 ? events.last : events.max_by { |event| event["ts"] }
+    # Nor is it where chunks are used again.
+    in_order = recorders == 1 && settings["keep"] != "newest"
+    last = in_order ? events.last : events.max_by { |event| event["ts"] }
     bad("the last event is #{last["cat"]}/#{last["name"]}, not the summary") unless last["name"] == "summary"
   end
 
