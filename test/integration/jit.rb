@@ -24,6 +24,13 @@ module Integration
   }.freeze
   TERMS = { "zjit" => {}, "yjit" => YJIT_TERMS }.fetch(JIT)
 
+  # What a Ruby's own backtraces show of a label: those before 3.4 have no owner.
+  OWNERS_IN_BACKTRACES = BASE != "ruby-3.3"
+  def self.backtrace_label(label) = OWNERS_IN_BACKTRACES ? label : label.sub(/\A(block .*?in )?[[:upper:]][[:word:]:]*[#.](?=\S)/, '\1')
+
+  # How a Ruby's own errors quote: those before 3.4 begin with a backtick.
+  def self.quoted(text) = OWNERS_IN_BACKTRACES ? "'#{text}'" : "`#{text}'"
+
   def self.jit(text)
     return text if TERMS.empty?
     text.gsub(Regexp.union(TERMS.keys.sort_by { |term| -term.size }), TERMS)
