@@ -322,8 +322,8 @@ class TestFile < Integration::Test
   def test_a_limited_trace_that_is_killed_is_valid_and_has_its_settings
     File.write(path("endless.rb"), jit("def foo = ::RubyVM::ZJIT.induce_side_exit!\nloop { foo }\n"))
     5.times do |i|
-      pid = Process.spawn(Integration::ENVIRONMENT, *@command, *FLAGS, "--zjit-trace-max-size=4", "--zjit-trace-file=#{path("t.fxt")}",
-                          path("endless.rb"), err: File::NULL)
+      flags = [*FLAGS, "--zjit-trace-max-size=4", "--zjit-trace-file=#{path("t.fxt")}"].map { |flag| jit(flag) }
+      pid = Process.spawn(Integration::ENVIRONMENT, *@command, *flags, path("endless.rb"), err: File::NULL)
       sleep 0.5 until File.exist?(path("t.fxt")) && File.size(path("t.fxt")) > 3 << 20
       sleep 0.05 * (i + 1)
       Process.kill(:KILL, pid)
