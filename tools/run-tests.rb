@@ -189,6 +189,8 @@ class Runner
   end
 end
 
+# A shell starts a job in the background with SIGINT ignored, and whatever is started from there inherits that: tests send it.
+trap(:INT, :DEFAULT)
 $stdout.sync = true
 Dir.chdir(File.expand_path("..", __dir__))
 exit Runner.new.run(ARGV)
