@@ -134,6 +134,12 @@ rb_vm_trace_host_thread_name(struct rb_execution_context_struct *of, char *buffe
 }
 
 size_t
+rb_vm_trace_host_thread_offset(void)
+{
+    return 0;
+}
+
+size_t
 rb_vm_trace_host_ractor_offset(void)
 {
     return offsetof(struct rb_execution_context_struct, local);

@@ -22,7 +22,9 @@ module Integration
     "zjit" => "yjit",
     "ZJIT" => "YJIT",
   }.freeze
-  TERMS = { "zjit" => {}, "yjit" => YJIT_TERMS }.fetch(JIT)
+  # Ractor#value is new in Ruby 3.5: before, a ractor's result is taken.
+  RUBY_TERMS = BASE == "ruby-3.3" ? { "(&:value)" => "(&:take)", "}.value" => "}.take" }.freeze : {}.freeze
+  TERMS = { "zjit" => {}, "yjit" => YJIT_TERMS }.fetch(JIT).merge(RUBY_TERMS)
 
   # What a Ruby's own backtraces show of a label: those before 3.4 have no owner.
   OWNERS_IN_BACKTRACES = BASE != "ruby-3.3"
