@@ -100,7 +100,7 @@ class TestObserverEffect < Integration::Test
   # effect of tracing comes again every time.
   ATTEMPTS = 3
 
-  # YJIT exits from few of CRuby's programs; what it compiles of them is compared all the same.
+  # YJIT exits from few of these programs; what it compiles of them is compared all the same.
   def assert_unobserved(script, exits: true)
     attempts ||= 0
     compare(script, exits)
@@ -123,10 +123,13 @@ class TestObserverEffect < Integration::Test
 
   OWN.each do |name, script|
     next if script.include?("induce_compile_failure") && JIT != "zjit"
-    define_method("test_#{name}_is_the_same_traced") { assert_unobserved(script) }
+    # Of two of them the YJIT of Ruby 3.3 never leaves its code.
+    define_method("test_#{name}_is_the_same_traced") { assert_unobserved(script, exits: Integration::BASE != "ruby-3.3") }
   end
 
+  # The timer of Ruby 3.3 interrupts a program that runs for long, so no two runs of it are the same.
   BENCHMARKS.each do |name|
+    next if Integration::BASE == "ruby-3.3"
     file = File.join(Integration::RUBY_SRC, "benchmark", "#{name}.rb")
     next unless File.exist?(file)
     define_method("test_#{name}_is_the_same_traced") { assert_unobserved(File.read(file), exits: JIT == "zjit") }
