@@ -189,8 +189,9 @@ class Runner
   end
 end
 
-# A shell starts a job in the background with SIGINT ignored, and whatever is started from there inherits that: tests send it.
-trap(:INT, :DEFAULT)
+# A shell starts a job in the background with SIGINT and SIGQUIT ignored, nohup one with SIGHUP, and whatever is started from there
+# inherits that: tests send them.
+%i[INT QUIT HUP].each { |signal| trap(signal, :DEFAULT) }
 $stdout.sync = true
 Dir.chdir(File.expand_path("..", __dir__))
 exit Runner.new.run(ARGV)
