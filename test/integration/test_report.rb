@@ -1,6 +1,9 @@
 # `vm-trace report` of real runs: it says what the program did, and of a running one what it did so far.
 require_relative "helper"
 
+# The tool does not care whose reasons it counts.
+Integration.only "zjit"
+
 class TestReport < Integration::Test
   FOO = "def foo = (::RubyVM::ZJIT.induce_side_exit!)\n3.times { foo }\n"
 

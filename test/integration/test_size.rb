@@ -64,6 +64,7 @@ class TestSize < Integration::Test
     a_nul: "a\\0b", a_newline: "two\\nlines", a_tab_and_an_escape: "\\e[31mred\\t", a_quote: "say \\\"it\\\"", the_joint_of_frames: "a < b x12",
     japanese: "\\u65e5\\u672c", an_astral_character: "\\u{1f48e}", an_empty_text: "", 4000.to_s.to_sym => "long " * 800,
   }.each do |name, text|
+    next if name == :a_nul && Integration::BASE == "ruby-3.3" # which takes none there
     define_method("test_a_file_named_by_#{name}_is_told_as_it_is") do
       result = trace(<<~RUBY)
         name = "#{text}"
