@@ -25,6 +25,7 @@ module Bench
     def run(variant, program, *arguments, folder: @folder)
       workload = Workload.new(program, "#{ROWS}/#{program}.rb", arguments.map(&:to_s))
       pid = nil
+      warm_page_cache(folder) unless variant.tracer == :none
       measure = variant.side.run(workload, timeout: @timeout, flags: flags(variant, folder)) { |started| pid = started }
       trace = trace_of(variant, pid, folder)
       bytes = trace && (File.file?(trace) ? File.size(trace) : raise(Failed, "no trace was written to #{trace}"))
@@ -48,6 +49,19 @@ module Bench
     end
 
     private
+
+    # More than any trace here has.
+    WARM_BYTES = 96 << 20
+
+    # A virtual machine gives memory that it does not use back to its host, and the first touch of a page then waits for that one: ten
+    # times what the page cache itself costs. So what a trace will need is used once just before.
+    def warm_page_cache(folder)
+      path = "#{folder}/vm-trace-bench-warm-#{$$}"
+      megabyte = "\0" * (1 << 20)
+      File.open(path, "wb") { |file| (WARM_BYTES >> 20).times { file.syswrite(megabyte) } }
+    ensure
+      FileUtils.rm_f(path)
+    end
 
     def flags(variant, folder)
       case variant.tracer
