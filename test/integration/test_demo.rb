@@ -1,4 +1,4 @@
-# The demo's program leaves compiled code in several ways on every base.
+# The demo's program leaves compiled code in several ways on every base, under the JIT that `make demo` takes there.
 require_relative "helper"
 
 class TestDemo < Integration::Test
@@ -6,6 +6,8 @@ class TestDemo < Integration::Test
     result = trace(File.read(File.join(Integration::ROOT, "examples/demo.rb")), name: "demo.rb")
     assert_match(/\AThe ledger's sum is \d+\.\n\z/, result.out)
     by_method = result.trace.exits.map { |event| event["args"]["0"] }.tally
-    assert_operator by_method.count { |_, exits| exits >= 5_000 }, :>=, 2, by_method
+    # The YJIT of the development branch compiles all but one of them.
+    methods = Integration::JIT == "yjit" && Integration::BASE != "ruby-3.3" ? 1 : 2
+    assert_operator by_method.count { |_, exits| exits >= 5_000 }, :>=, methods, by_method
   end
 end
