@@ -92,16 +92,12 @@ static inline const rb_callable_method_entry_t *
 frame_method(const rb_control_frame_t *cfp, VALUE known)
 {
     const VALUE *ep = cfp->ep;
-    VALUE me_cref;
     while (!VM_ENV_LOCAL_P_UNCHECKED(ep)) {
-        me_cref = ep[VM_ENV_DATA_INDEX_ME_CREF];
-        if (me_cref) {
-            const rb_callable_method_entry_t *method = method_in(me_cref);
-            if (method) return method;
-        }
+        const rb_callable_method_entry_t *method = method_in(ep[VM_ENV_DATA_INDEX_ME_CREF]);
+        if (method) return method;
         ep = VM_ENV_PREV_EP_UNCHECKED(ep);
     }
-    me_cref = ep[VM_ENV_DATA_INDEX_ME_CREF];
+    VALUE me_cref = ep[VM_ENV_DATA_INDEX_ME_CREF];
     if (!me_cref || me_cref == known) return (const rb_callable_method_entry_t *)me_cref;
     if (imemo_type_p(me_cref, imemo_svar)) me_cref = ((const struct vm_svar *)me_cref)->cref_or_me;
     return method_in(me_cref);

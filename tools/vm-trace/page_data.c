@@ -1,9 +1,9 @@
 /* page_data.c - see page_data.h */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
+#include "event_args.h"
 #include "page_data.h"
 #include "words.h"
 #include "xalloc.h"
@@ -51,13 +51,6 @@ add_to_row(struct page_row *row, uint64_t count, int64_t first_ns, int64_t last_
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-static uint64_t
-uint_arg(const struct fxt_event *event, uint32_t word, uint64_t missing)
-{
-    uint64_t value;
-    return fxt_arg_uint(fxt_event_arg(event, word), &value) ? value : missing;
-}
-
 static void
 add_exit(struct page_data *data, const struct fxt_event *event)
 {
@@ -84,32 +77,15 @@ add_exit(struct page_data *data, const struct fxt_event *event)
     profile_event(&data->profile, event);
 }
 
-static uint32_t
-text_of(struct page_data *data, const struct fxt_arg *arg)
-{
-    char text[64];
-    int len;
-    switch (arg->type) {
-      case FXT_ARG_STRING: return pool_id(data->pool, arg->string);
-      case FXT_ARG_INT32:
-      case FXT_ARG_INT64: len = snprintf(text, sizeof text, "%" PRId64, arg->i64); break;
-      case FXT_ARG_DOUBLE: len = snprintf(text, sizeof text, "%g", arg->f64); break;
-      case FXT_ARG_BOOL: len = snprintf(text, sizeof text, "%s", arg->boolean ? "true" : "false"); break;
-      default: len = snprintf(text, sizeof text, "%" PRIu64, arg->u64); break;
-    }
-    return pool_intern(data->pool, text, (size_t)len);
-}
-
 static void
 add_loss(struct page_data *data, const struct fxt_event *event)
 {
-    const struct fxt_arg *reason = fxt_event_arg(event, WORD_REASON);
-    uint32_t id = reason == NULL || reason->type != FXT_ARG_STRING ? STRING_NONE : pool_id(data->pool, reason->string);
+    uint32_t id = event_text(data->pool, event, WORD_REASON);
     unsigned i = 0;
     while (i < data->loss_count && data->losses[i].reason != id) i++;
     if (i == PAGE_LOSSES_MAX) i--; /* of so many reasons the last stands for the rest */
     if (i == data->loss_count) data->losses[data->loss_count++] = (struct page_loss){.reason = id};
-    data->losses[i].events += uint_arg(event, WORD_LOST, 0);
+    data->losses[i].events += event_uint(event, WORD_LOST, 0);
 }
 
 static void
@@ -122,13 +98,13 @@ add_trace_event(struct page_data *data, const struct fxt_event *event)
         for (unsigned i = 0; i < event->arg_count && data->setting_count < PAGE_SETTINGS_MAX; i++) {
             const struct fxt_arg *arg = &event->args[i];
             data->settings[data->setting_count++] =
-                (struct page_setting){pool_id(data->pool, arg->name), text_of(data, arg)};
+                (struct page_setting){pool_id(data->pool, arg->name), arg_text(data->pool, arg)};
         }
         break;
       case WORD_LOSS: add_loss(data, event); break;
       case WORD_SUMMARY:
         data->summarized = true;
-        data->lost += uint_arg(event, WORD_LOST, 0);
+        data->lost += event_uint(event, WORD_LOST, 0);
         break;
     }
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "event_args.h"
 #include "label.h"
 #include "report.h"
 #include "xalloc.h"
@@ -132,33 +133,18 @@ on_chunk(void *context, uint32_t id, struct fxt_string name, uint64_t offset)
 
 /* --- exits ------------------------------------------------------------------------------------- */
 
-/* The number of a string argument; STRING_NONE when there is none. */
-static uint32_t
-string_arg(struct report *report, const struct fxt_event *event, uint32_t word)
-{
-    const struct fxt_arg *arg = fxt_event_arg(event, word);
-    return arg == NULL || arg->type != FXT_ARG_STRING ? STRING_NONE : pool_id(report->pool, arg->string);
-}
-
-static uint64_t
-uint_arg(const struct fxt_event *event, uint32_t word, uint64_t missing)
-{
-    uint64_t value;
-    return fxt_arg_uint(fxt_event_arg(event, word), &value) ? value : missing;
-}
-
 static void
 add_exit(struct report *report, const struct fxt_event *event, struct report_thread *thread)
 {
-    uint64_t weight = uint_arg(event, WORD_WEIGHT, 1);
+    uint64_t weight = event_uint(event, WORD_WEIGHT, 1);
     bool fallback = event->category.id == WORD_FALLBACK;
     const uint32_t key[PLACE_KEYS] = {
         thread->process,
         event->category.id,
         pool_id(report->pool, event->name),
-        string_arg(report, event, WORD_FRAME_0),
-        string_arg(report, event, WORD_INSN),
-        (uint32_t)uint_arg(event, WORD_VERSION, 0),
+        event_text(report->pool, event, WORD_FRAME_0),
+        event_text(report->pool, event, WORD_INSN),
+        (uint32_t)event_uint(event, WORD_VERSION, 0),
     };
     if (!place_wanted(report, key[2], key[3])) return;
     *(fallback ? &thread->fallbacks : &thread->exits) += weight;
@@ -172,7 +158,7 @@ add_exit(struct report *report, const struct fxt_event *event, struct report_thr
     }
     places_add(&report->places, place, event->ts_ns, weight);
     if (event->category.id == WORD_RECOMPILE_EXIT) {
-        uint32_t outcome = string_arg(report, event, WORD_OUTCOME);
+        uint32_t outcome = event_text(report->pool, event, WORD_OUTCOME);
         bool known = outcome >= WORD_PROFILING && outcome <= WORD_VERSION_LIMIT;
         place->outcomes[known ? outcome - WORD_PROFILING + 1 : 0] += weight;
     }
@@ -180,33 +166,17 @@ add_exit(struct report *report, const struct fxt_event *event, struct report_thr
 
 /* --- events of category trace --------------------------------------------------------------------- */
 
-static uint32_t
-setting_text(struct report *report, const struct fxt_arg *arg)
-{
-    char text[64];
-    int len;
-    switch (arg->type) {
-      case FXT_ARG_STRING: return pool_id(report->pool, arg->string);
-      case FXT_ARG_INT32:
-      case FXT_ARG_INT64: len = snprintf(text, sizeof text, "%" PRId64, arg->i64); break;
-      case FXT_ARG_DOUBLE: len = snprintf(text, sizeof text, "%g", arg->f64); break;
-      case FXT_ARG_BOOL: len = snprintf(text, sizeof text, "%s", arg->boolean ? "true" : "false"); break;
-      default: len = snprintf(text, sizeof text, "%" PRIu64, arg->u64); break;
-    }
-    return pool_intern(report->pool, text, (size_t)len);
-}
-
 static void
 add_settings(struct report *report, const struct fxt_event *event, uint32_t number)
 {
     struct report_process *process = report_process(report, number);
-    uint64_t exit_rate = uint_arg(event, WORD_EXIT_RATE, 1), fallback_rate = uint_arg(event, WORD_FALLBACK_RATE, 1);
+    uint64_t exit_rate = event_uint(event, WORD_EXIT_RATE, 1), fallback_rate = event_uint(event, WORD_FALLBACK_RATE, 1);
     if (exit_rate > 1 || fallback_rate > 1) process->sampled = true;
     for (unsigned i = 0; i < event->arg_count && process->setting_count < REPORT_SETTINGS_MAX; i++) {
         const struct fxt_arg *arg = &event->args[i];
         make_room(report->settings, report->setting_count, report->setting_capacity);
         report->settings[report->setting_count++] =
-            (struct report_setting){number, pool_id(report->pool, arg->name), setting_text(report, arg)};
+            (struct report_setting){number, pool_id(report->pool, arg->name), arg_text(report->pool, arg)};
         process->setting_count++;
     }
 }
@@ -216,16 +186,16 @@ add_site(struct report *report, const struct fxt_event *event, uint32_t number)
 {
     const uint32_t key[PLACE_KEYS] = {
         number,
-        string_arg(report, event, WORD_KIND),
-        string_arg(report, event, WORD_REASON),
-        string_arg(report, event, WORD_LOCATION),
-        string_arg(report, event, WORD_INSN),
-        (uint32_t)uint_arg(event, WORD_VERSION, 0),
+        event_text(report->pool, event, WORD_KIND),
+        event_text(report->pool, event, WORD_REASON),
+        event_text(report->pool, event, WORD_LOCATION),
+        event_text(report->pool, event, WORD_INSN),
+        (uint32_t)event_uint(event, WORD_VERSION, 0),
     };
     report_process(report, number)->sites++;
     if (report->times_only || !place_wanted(report, key[2], key[3])) return;
     struct place *place = places_get(&report->places, key);
-    if (place != NULL) place->hits += uint_arg(event, WORD_HITS, 0);
+    if (place != NULL) place->hits += event_uint(event, WORD_HITS, 0);
 }
 
 static void
@@ -240,8 +210,8 @@ add_trace_event(struct report *report, const struct fxt_event *event, uint32_t n
       case WORD_CUT: process->cut = true; return;
       case WORD_SITE: add_site(report, event, number); return;
       case WORD_LOSS: {
-        const uint32_t key[2] = {number, string_arg(report, event, WORD_REASON)};
-        uint64_t lost = uint_arg(event, WORD_LOST, 0);
+        const uint32_t key[2] = {number, event_text(report->pool, event, WORD_REASON)};
+        uint64_t lost = event_uint(event, WORD_LOST, 0);
         struct report_loss *loss = group_row(&report->losses, key);
         if (loss != NULL) loss->events += lost;
         process->lost += lost;
@@ -249,8 +219,8 @@ add_trace_event(struct report *report, const struct fxt_event *event, uint32_t n
       }
       case WORD_SUMMARY:
         process->ours = process->summarized = true;
-        process->said_lost = uint_arg(event, WORD_LOST, 0);
-        process->said_sites = uint_arg(event, WORD_SITES, UINT64_MAX);
+        process->said_lost = event_uint(event, WORD_LOST, 0);
+        process->said_sites = event_uint(event, WORD_SITES, UINT64_MAX);
         return;
     }
 }
@@ -284,8 +254,8 @@ static void
 add_compiled(struct report *report, const struct fxt_event *event)
 {
     if (event->category.id != WORD_COMPILE || fxt_event_arg(event, WORD_CODE_BYTES) == NULL) return;
-    report->code_bytes += uint_arg(event, WORD_CODE_BYTES, 0);
-    if (uint_arg(event, WORD_VERSION, 1) == 0) report->compiled_nothing++;
+    report->code_bytes += event_uint(event, WORD_CODE_BYTES, 0);
+    if (event_uint(event, WORD_VERSION, 1) == 0) report->compiled_nothing++;
 }
 
 /* --- events ------------------------------------------------------------------------------------------- */
