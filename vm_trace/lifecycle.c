@@ -409,7 +409,7 @@ begin_child(void)
 {
     trace.pid = (uint32_t)getpid();
     trace.begin_ns = rb_vm_trace_clock_system_ns();
-    rb_vm_trace_sink_close(&trace.sink);
+    rb_vm_trace_sink_after_fork(&trace.sink);
     trace.dead = (struct vm_trace_totals){ 0 };
     for (struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
         rb_vm_trace_writer_drop(&local->writer);

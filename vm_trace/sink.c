@@ -277,6 +277,78 @@ next_chunk(struct rb_vm_trace_sink *sink, uint64_t *offset_out)
     return sink->error ? NULL : map_at(sink, *offset_out);
 }
 
+/* Make the file end before its last chunk, which nobody uses. */
+static void
+cut_last_chunk(struct rb_vm_trace_sink *sink)
+{
+    uint64_t size = sink->size - SINK_CHUNK_BYTES;
+    if (file_trouble(sink) == 0 && ftruncate(sink->fd, (off_t)size) == 0) sink->size = size;
+}
+
+static void
+drop_ready(struct rb_vm_trace_sink *sink)
+{
+    if (!sink->ready.words) return;
+    rb_vm_trace_chunk_drop(&sink->ready);
+    cut_last_chunk(sink);
+}
+
+/*
+ * The work of the thread: a chunk with every page of it mapped for writing. What fails here is
+ * left to fail again for the one who needs the chunk.
+ */
+static void
+make_ready(void *argument)
+{
+    struct rb_vm_trace_sink *sink = argument;
+    if (sink->fd < 0 || sink->error || sink->ended || sink->ready.words) return;
+    if (file_trouble(sink) || !limit_allows(sink)) return;
+    uint64_t offset = sink->size;
+    if (grow(sink) != 0) return;
+    char *at = map_chunk(sink->fd, offset);
+    if (at == MAP_FAILED) {
+        cut_last_chunk(sink);
+        return;
+    }
+    __atomic_store_n(&sink->renewing, at, __ATOMIC_RELEASE);
+    for (size_t byte = 0; byte < SINK_CHUNK_BYTES; byte += PAGE_BYTES) {
+        __atomic_fetch_or((uint64_t *)(at + byte), 0, __ATOMIC_RELAXED);
+    }
+    __atomic_store_n(&sink->renewing, NULL, __ATOMIC_RELEASE);
+    sink->ready = (struct rb_vm_trace_chunk){ .words = (uint64_t *)at, .first = offset == 0, .offset = offset };
+}
+
+void
+rb_vm_trace_sink_ahead(struct rb_vm_trace_sink *sink)
+{
+    pthread_mutex_lock(&sink->lock);
+    if (sink->fd >= 0 && !sink->error && !sink->ended && !sink->keep_newest) {
+        rb_vm_trace_ahead_ask(&sink->ahead, &sink->lock, make_ready, sink);
+    }
+    pthread_mutex_unlock(&sink->lock);
+}
+
+static void
+end_ahead(struct rb_vm_trace_sink *sink)
+{
+    rb_vm_trace_ahead_stop(&sink->ahead);
+    drop_ready(sink);
+}
+
+/* The chunk that was made ahead, if there is one and the file is well. */
+static bool
+take_ready(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out)
+{
+    if (!sink->ready.words) return false;
+    if (file_trouble(sink)) {
+        drop_ready(sink);
+        return false;
+    }
+    *chunk_out = sink->ready;
+    sink->ready.words = NULL;
+    return true;
+}
+
 bool
 rb_vm_trace_sink_reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out)
 {
@@ -284,18 +356,30 @@ rb_vm_trace_sink_reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk
 
     pthread_mutex_lock(&sink->lock);
     if (sink->fd >= 0 && sink->error == 0) {
-        uint64_t offset;
-        void *at = next_chunk(sink, &offset);
-        if (at) {
-            chunk_out->words = at;
-            chunk_out->first = offset == 0 ? 1 : 0;
-            chunk_out->offset = offset;
-            ok = true;
+        ok = take_ready(sink, chunk_out);
+        if (!ok) {
+            uint64_t offset;
+            void *at = next_chunk(sink, &offset);
+            ok = at != NULL;
+            if (ok) *chunk_out = (struct rb_vm_trace_chunk){ .words = at, .first = offset == 0, .offset = offset };
         }
         if (sink->error) sink->reason = sink->error;
     }
     pthread_mutex_unlock(&sink->lock);
     return ok;
+}
+
+/* Cut off what is not used of the chunk at `offset`, if it is the last that someone writes to. */
+static void
+cut_rest(struct rb_vm_trace_sink *sink, uint64_t offset, size_t used)
+{
+    uint64_t end = offset + SINK_CHUNK_BYTES;
+    if (sink->ready.words && sink->ready.offset == end) drop_ready(sink);
+    if (sink->size != end) return;
+    /* To the end of the page: the next chunk is mapped from there, and the record of
+     * padding that fills the page stays whole. */
+    uint64_t size = offset + (used + SINK_GRID_WORDS - 1) / SINK_GRID_WORDS * SINK_GRID_WORDS * FXT_WORD_BYTES;
+    if (ftruncate(sink->fd, (off_t)size) == 0) sink->size = size;
 }
 
 void
@@ -310,12 +394,8 @@ rb_vm_trace_sink_release(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk
         if (sink->max_idle > 0 && !sink->ended) {
             push_idle(sink, chunk->offset);
         }
-        else if (chunk->offset + SINK_CHUNK_BYTES == sink->size) {
-            /* To the end of the page: the next chunk is mapped from there, and the record of
-             * padding that fills the page stays whole. */
-            uint64_t size = chunk->offset +
-                (used + SINK_GRID_WORDS - 1) / SINK_GRID_WORDS * SINK_GRID_WORDS * FXT_WORD_BYTES;
-            if (ftruncate(sink->fd, (off_t)size) == 0) sink->size = size;
+        else {
+            cut_rest(sink, chunk->offset, used);
         }
     }
     pthread_mutex_unlock(&sink->lock);
@@ -334,6 +414,7 @@ rb_vm_trace_sink_end(struct rb_vm_trace_sink *sink)
 {
     pthread_mutex_lock(&sink->lock);
     sink->ended = true;
+    end_ahead(sink);
     if (sink->error == SINK_LIMIT) sink->error = 0;
     int trouble = sink->fd >= 0 ? file_trouble(sink) : EBADF;
     if (trouble) sink->reason = trouble;
@@ -442,12 +523,29 @@ rb_vm_trace_chunk_drop(struct rb_vm_trace_chunk *chunk)
     chunk->words = NULL;
 }
 
-void
-rb_vm_trace_sink_close(struct rb_vm_trace_sink *sink)
+static void
+close_file(struct rb_vm_trace_sink *sink)
 {
     if (sink->fd >= 0 && file_trouble(sink) != EBADF) close(sink->fd);
     sink->fd = -1;
     free(sink->idle);
     sink->idle = NULL;
     sink->max_idle = sink->idle_count = 0;
+}
+
+void
+rb_vm_trace_sink_close(struct rb_vm_trace_sink *sink)
+{
+    pthread_mutex_lock(&sink->lock);
+    end_ahead(sink);
+    close_file(sink);
+    pthread_mutex_unlock(&sink->lock);
+}
+
+void
+rb_vm_trace_sink_after_fork(struct rb_vm_trace_sink *sink)
+{
+    rb_vm_trace_ahead_after_fork(&sink->ahead);
+    rb_vm_trace_chunk_drop(&sink->ready);
+    close_file(sink);
 }

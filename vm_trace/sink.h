@@ -21,6 +21,7 @@
  * valid file again of what is left.
  */
 
+#include "ahead.h"
 #include "records.h"
 
 #include <pthread.h>
@@ -41,6 +42,12 @@ enum {
     SINK_DAMAGED = -4      /* a chunk to be used again holds no records */
 };
 
+struct rb_vm_trace_chunk {
+    uint64_t *words;       /* mapped, shared; NULL: none */
+    size_t first;          /* words from the start that are not the owner's (the magic number) */
+    uint64_t offset;       /* bytes from the start of the file */
+};
+
 struct rb_vm_trace_sink {
     pthread_mutex_t lock;  /* guards all below */
     uint64_t max_bytes;    /* of a file; 0: no limit. Set before it is opened, as is */
@@ -58,12 +65,8 @@ struct rb_vm_trace_sink {
     bool starved;          /* a chunk was refused because all were in use */
     void *renewing;        /* chunk at hand; like the next one used by rb_vm_trace_sink_fault without the lock */
     bool cut;              /* a page of a chunk was gone */
-};
-
-struct rb_vm_trace_chunk {
-    uint64_t *words;       /* mapped, shared; NULL: none */
-    size_t first;          /* words from the start that are not the owner's (the magic number) */
-    uint64_t offset;       /* bytes from the start of the file */
+    struct vm_trace_ahead ahead;
+    struct rb_vm_trace_chunk ready; /* made ahead; the last of the file */
 };
 
 /*
@@ -82,6 +85,12 @@ void rb_vm_trace_sink_discard(struct rb_vm_trace_sink *sink, const char *path);
  * limited file are in use: the caller may give its own back and try again. Any thread.
  */
 bool rb_vm_trace_sink_reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out);
+
+/*
+ * Have the next chunk made ahead, on another thread. For one who has filled a chunk and will soon
+ * fill the next. Files that keep their newest events have none made.
+ */
+void rb_vm_trace_sink_ahead(struct rb_vm_trace_sink *sink);
 
 /*
  * Give back a chunk of which `used` words hold records; the rest stays padding, or is cut
@@ -121,5 +130,8 @@ void rb_vm_trace_chunk_drop(struct rb_vm_trace_chunk *chunk);
 
 /* Close. Chunks that are still mapped stay usable. */
 void rb_vm_trace_sink_close(struct rb_vm_trace_sink *sink);
+
+/* In the child of a fork, with the lock held: close what is the parent's, without a touch of it. */
+void rb_vm_trace_sink_after_fork(struct rb_vm_trace_sink *sink);
 
 #endif /* RUBY_VM_TRACE_SINK_H */

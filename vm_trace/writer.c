@@ -103,6 +103,7 @@ bool
 rb_vm_trace_writer_next_chunk(struct rb_vm_trace_writer *writer)
 {
     struct rb_vm_trace_chunk chunk;
+    bool filled = writer->chunk.words != NULL;
     if (!rb_vm_trace_sink_reserve(writer->sink, &chunk)) {
         if (writer->sink->error || !writer->chunk.words) return false;
         /* All chunks of a limited file are in use: then it is ours that is used again. */
@@ -110,6 +111,7 @@ rb_vm_trace_writer_next_chunk(struct rb_vm_trace_writer *writer)
         if (!rb_vm_trace_sink_reserve(writer->sink, &chunk)) return false;
     }
     rb_vm_trace_writer_close(writer);
+    if (filled) rb_vm_trace_sink_ahead(writer->sink); /* a first one may stay the only one */
     writer->chunk = chunk;
     writer->limit = SINK_CHUNK_WORDS - LAST_WORDS;
     writer->pos = writer->chunk.first;

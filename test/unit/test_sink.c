@@ -996,6 +996,184 @@ threads_get_chunks_of_their_own(void **state)
     free(path);
 }
 
+/* --- chunks made ahead ------------------------------------------------------------------------------ */
+
+/* Ask for one and wait for the thread to be done; the address of the chunk. */
+static const uint64_t *
+made_ahead(void)
+{
+    rb_vm_trace_sink_ahead(&sink);
+    for (;;) {
+        pthread_mutex_lock(&sink.lock);
+        bool done = !sink.ahead.wanted;
+        const uint64_t *words = sink.ready.words;
+        pthread_mutex_unlock(&sink.lock);
+        if (done) return words;
+        usleep(100);
+    }
+}
+
+static void
+chunk_made_ahead_is_the_next_one_and_fresh(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    struct rb_vm_trace_chunk a, b, c;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &a));
+    const uint64_t *ahead = made_ahead();
+    assert_non_null(ahead);
+    assert_int_equal(size_of(path), 2 * CHUNK);
+    trace_free(trace_read(path)); /* valid with nothing in it */
+
+    assert_true(rb_vm_trace_sink_reserve(&sink, &b));
+    assert_ptr_equal(b.words, ahead);
+    assert_int_equal(b.offset, CHUNK);
+    assert_int_equal(b.first, 0);
+    for (size_t i = 0; i < CHUNK_WORDS; i += 512) assert_true(b.words[i] == 0x2002);
+    assert_true(rb_vm_trace_sink_reserve(&sink, &c)); /* there is one only */
+    assert_int_equal(c.offset, 2 * CHUNK);
+    put_provider(b.words);
+    put_string(b.words + 2, 1, 510);
+    trace_free(trace_read(path));
+    free(path);
+}
+
+static void
+chunk_made_ahead_is_cut_off_with_the_unused_rest(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    struct rb_vm_trace_chunk a, b;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &a));
+    assert_non_null(made_ahead());
+    rb_vm_trace_sink_release(&sink, &a, 513);
+    assert_int_equal(size_of(path), 2 * PAGE);
+    assert_true(rb_vm_trace_sink_reserve(&sink, &b));
+    assert_int_equal(b.offset, 2 * PAGE);
+    assert_non_null(made_ahead());
+    assert_int_equal(rb_vm_trace_sink_end(&sink), 0);
+    assert_int_equal(size_of(path), CHUNK + 2 * PAGE);
+    assert_null(sink.ready.words);
+    rb_vm_trace_sink_ahead(&sink); /* what comes after the end needs none */
+    assert_false(sink.ahead.running);
+    rb_vm_trace_sink_release(&sink, &b, 1);
+    assert_int_equal(size_of(path), 3 * PAGE);
+    free(path);
+}
+
+static void
+inner_chunk_that_is_given_back_leaves_the_one_made_ahead(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    struct rb_vm_trace_chunk a, b;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &a));
+    assert_true(rb_vm_trace_sink_reserve(&sink, &b));
+    const uint64_t *ahead = made_ahead();
+    rb_vm_trace_sink_release(&sink, &a, 1);
+    assert_ptr_equal(sink.ready.words, ahead);
+    assert_int_equal(size_of(path), 3 * CHUNK);
+    free(path);
+}
+
+static void
+chunk_that_cannot_be_made_ahead_is_an_error_for_the_one_who_needs_it(void **state)
+{
+    (void)state;
+    free(open_sink("t.fxt"));
+    struct rb_vm_trace_chunk chunk;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    limit_file_size(CHUNK);
+    assert_null(made_ahead());
+    assert_int_equal(sink.error, 0);
+    assert_false(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_int_equal(sink.error, EFBIG);
+}
+
+static void
+chunk_made_ahead_of_a_cut_is_not_handed_out(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    struct rb_vm_trace_chunk a, b;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &a));
+    assert_non_null(made_ahead());
+    assert_int_equal(truncate(path, CHUNK / 2), 0);
+    assert_false(rb_vm_trace_sink_reserve(&sink, &b));
+    assert_int_equal(sink.error, SINK_CUT);
+    assert_null(sink.ready.words);
+    assert_int_equal(size_of(path), CHUNK / 2);
+    free(path);
+}
+
+/* The thread touches pages of a file that is being cut all the time: no fault may be anyone else's. */
+static void
+cuts_while_chunks_are_made_ahead_harm_nobody(void **state)
+{
+    (void)state;
+    handle_faults();
+    for (int round = 0; round < 200; round++) {
+        char *path = open_sink("t.fxt");
+        struct rb_vm_trace_chunk chunk;
+        assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+        rb_vm_trace_sink_ahead(&sink);
+        usleep((useconds_t)round);
+        assert_int_equal(truncate(path, round % 3 * PAGE), 0);
+        rb_vm_trace_sink_close(&sink);
+        rb_vm_trace_chunk_drop(&chunk);
+        free(path);
+    }
+}
+
+/* Only signals of faults: a program's own must not be taken where it can't see them. */
+static void
+thread_that_works_ahead_takes_no_signals(void **state)
+{
+    (void)state;
+    free(open_sink("t.fxt"));
+    sigset_t set, mine;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    made_ahead();
+    assert_int_equal(kill(getpid(), SIGUSR1), 0); /* would end the process */
+    assert_non_null(made_ahead());
+    pthread_sigmask(SIG_SETMASK, NULL, &mine);
+    assert_true(sigismember(&mine, SIGUSR1)); /* as it was here */
+    assert_false(sigismember(&mine, SIGUSR2));
+}
+
+static void
+child_of_a_fork_closes_what_is_the_parents_and_works_ahead_itself(void **state)
+{
+    (void)state;
+#ifdef __SANITIZE_THREAD__
+    skip_because("ThreadSanitizer knows no threads in the child of a process that had some");
+#endif
+    char *path = open_sink("t.fxt");
+    struct rb_vm_trace_chunk chunk;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_non_null(made_ahead());
+    pthread_mutex_lock(&sink.lock);
+    pid_t child = fork();
+    if (child == 0) {
+        rb_vm_trace_sink_after_fork(&sink);
+        pthread_mutex_unlock(&sink.lock);
+        rb_vm_trace_chunk_drop(&chunk);
+        free(open_sink("u.fxt"));
+        assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+        assert_non_null(made_ahead());
+        rb_vm_trace_sink_close(&sink);
+        _exit(0);
+    }
+    pthread_mutex_unlock(&sink.lock);
+    wait_for(child);
+    assert_int_equal(size_of(path), 2 * CHUNK);
+    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_int_equal(chunk.offset, CHUNK);
+    free(path);
+}
+
 int
 main(void)
 {
@@ -1044,6 +1222,14 @@ main(void)
         isolated_test(oldest_chunks_are_kept_with_room_for_the_end),
         isolated_test(chunk_that_was_cut_off_while_it_is_made_fresh_is_an_error),
         isolated_test(threads_get_chunks_of_their_own),
+        isolated_test(chunk_made_ahead_is_the_next_one_and_fresh),
+        isolated_test(chunk_made_ahead_is_cut_off_with_the_unused_rest),
+        isolated_test(inner_chunk_that_is_given_back_leaves_the_one_made_ahead),
+        isolated_test(chunk_that_cannot_be_made_ahead_is_an_error_for_the_one_who_needs_it),
+        isolated_test(chunk_made_ahead_of_a_cut_is_not_handed_out),
+        isolated_test(cuts_while_chunks_are_made_ahead_harm_nobody),
+        isolated_test(thread_that_works_ahead_takes_no_signals),
+        isolated_test(child_of_a_fork_closes_what_is_the_parents_and_works_ahead_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,90 @@
+/*
+ * Work done ahead, by a thread. See ahead.h.
+ */
+#ifndef _GNU_SOURCE
+# define _GNU_SOURCE 1 /* pthread_setname_np */
+#endif
+#include "ahead.h"
+
+#include <limits.h>
+#include <signal.h>
+
+#define STACK_BYTES ((size_t)256 << 10)
+
+static void *
+run(void *argument)
+{
+    struct vm_trace_ahead *ahead = argument;
+    pthread_mutex_lock(ahead->lock);
+    while (!ahead->stop) {
+        if (!ahead->wanted) {
+            pthread_cond_wait(&ahead->wake, ahead->lock);
+            continue;
+        }
+        ahead->wanted = false;
+        ahead->work(ahead->argument);
+    }
+    pthread_mutex_unlock(ahead->lock);
+    return NULL;
+}
+
+/* The program's signals are for the program's threads: this one inherits that it takes none. */
+static bool
+start(struct vm_trace_ahead *ahead)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGILL);
+    sigdelset(&all, SIGFPE);
+
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0) return false;
+    bool ok = pthread_attr_setstacksize(&attributes, STACK_BYTES) == 0 && pthread_cond_init(&ahead->wake, NULL) == 0;
+    if (ok) {
+        ahead->wanted = ahead->stop = false;
+        pthread_sigmask(SIG_BLOCK, &all, &before);
+        ok = pthread_create(&ahead->thread, &attributes, run, ahead) == 0;
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    pthread_attr_destroy(&attributes);
+#ifdef __linux__
+    if (ok) pthread_setname_np(ahead->thread, "vm_trace");
+#endif
+    return ok;
+}
+
+void
+rb_vm_trace_ahead_ask(struct vm_trace_ahead *ahead, pthread_mutex_t *lock, void (*work)(void *), void *argument)
+{
+    if (!ahead->running && !ahead->refused) {
+        ahead->lock = lock;
+        ahead->work = work;
+        ahead->argument = argument;
+        ahead->running = start(ahead);
+        ahead->refused = !ahead->running;
+    }
+    if (!ahead->running) return;
+    ahead->wanted = true;
+    pthread_cond_signal(&ahead->wake);
+}
+
+void
+rb_vm_trace_ahead_stop(struct vm_trace_ahead *ahead)
+{
+    if (!ahead->running) return;
+    ahead->stop = true;
+    ahead->running = false; /* nobody else may wait for it, too */
+    pthread_cond_signal(&ahead->wake);
+    pthread_mutex_unlock(ahead->lock);
+    pthread_join(ahead->thread, NULL);
+    pthread_mutex_lock(ahead->lock);
+    pthread_cond_destroy(&ahead->wake);
+}
+
+void
+rb_vm_trace_ahead_after_fork(struct vm_trace_ahead *ahead)
+{
+    ahead->running = ahead->refused = false;
+}

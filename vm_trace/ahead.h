@@ -1,0 +1,29 @@
+#ifndef RUBY_VM_TRACE_AHEAD_H
+#define RUBY_VM_TRACE_AHEAD_H 1
+/*
+ * A thread that does a piece of work before someone has to wait for it. Made when first asked;
+ * where the system refuses it, nothing is done ahead. It takes no signals but those of a fault.
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+
+struct vm_trace_ahead {
+    pthread_t thread;
+    pthread_cond_t wake;
+    pthread_mutex_t *lock;         /* the asker's: guards all here, and is held while `work` runs */
+    void (*work)(void *argument);
+    void *argument;
+    bool running, refused, wanted, stop;
+};
+
+/* Have work(argument) done soon. lock is held by the caller, and is the same with every call. */
+void rb_vm_trace_ahead_ask(struct vm_trace_ahead *ahead, pthread_mutex_t *lock, void (*work)(void *), void *argument);
+
+/* End the thread and wait for it. lock is held by the caller, and is let go meanwhile. */
+void rb_vm_trace_ahead_stop(struct vm_trace_ahead *ahead);
+
+/* In the child of a fork, which has no such thread. */
+void rb_vm_trace_ahead_after_fork(struct vm_trace_ahead *ahead);
+
+#endif /* RUBY_VM_TRACE_AHEAD_H */
