@@ -21,6 +21,22 @@ template_of(struct rb_vm_trace_local *local, uint32_t *node_out)
     return &local->templates[*node_out % VM_TRACE_TEMPLATES];
 }
 
+/*
+ * Copy `count` words. A record's words are few and their number is not known to the compiler: four at
+ * a time, the last four once more where they are not a multiple, are a fraction of a loop's instructions.
+ */
+static inline void
+copy_words(uint64_t *to, const uint64_t *from, size_t count)
+{
+    enum { STEP = 4, STEP_BYTES = STEP * sizeof(uint64_t) };
+    if (count < STEP) {
+        for (size_t i = 0; i < count; i++) to[i] = from[i];
+        return;
+    }
+    for (size_t i = 0; i + STEP < count; i += STEP) memcpy(to + i, from + i, STEP_BYTES);
+    memcpy(to + count - STEP, from + count - STEP, STEP_BYTES);
+}
+
 /* Write the event once more that a template holds, at another time. False: there is none, or no room. */
 static inline bool
 write_again(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const struct exit_event *exit)
@@ -36,11 +52,12 @@ write_again(struct rb_vm_trace_local *local, struct rb_execution_context_struct 
     uint32_t tid = rb_vm_trace_host_thread(ec, &name_id);
     if (writer_last_thread(writer, tid, name_id) != known->thread) return false;
 
-    uint64_t *to = writer_reserve(writer, known->words);
+    size_t words = known->words;
+    uint64_t *to = writer_reserve(writer, words);
     if (!to) return false;
     to[1] = exit->ns;
-    for (uint32_t i = 2; i < known->words; i++) to[i] = known->record[i];
-    writer_publish(writer, known->words, known->record[0]);
+    copy_words(to + 2, known->record + 2, words - 2);
+    writer_publish(writer, words, known->record[0]);
     writer->events++;
     return true;
 }
