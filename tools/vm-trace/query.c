@@ -130,17 +130,18 @@ static enum status
 run(const struct options *options, int argument_count, char **arguments)
 {
     struct request request = {.format = rows.format};
-    if (sql_file != NULL) {
-        request.sql = read_text(sql_file);
-        if (request.sql == NULL) return STATUS_CANNOT_READ;
-    }
     /* A file in the place of SQL means that there is none: no query is the name of a file. */
-    else if (argument_count > 1 && access(arguments[argument_count - 1], F_OK) != 0) {
-        request.sql = strdup(arguments[--argument_count]);
-    }
-    else if (!isatty(STDIN_FILENO)) {
+    bool has_sql = sql_file == NULL && argument_count > 1 && access(arguments[argument_count - 1], F_OK) != 0;
+    if (sql_file == NULL && !has_sql && !isatty(STDIN_FILENO)) {
         fputs("vm-trace: query needs a file and SQL; see vm-trace query --help\n", stderr);
         return STATUS_USAGE;
+    }
+    if (has_sql) {
+        request.sql = strdup(arguments[--argument_count]);
+    }
+    else if (sql_file != NULL) {
+        request.sql = read_text(sql_file);
+        if (request.sql == NULL) return STATUS_CANNOT_READ;
     }
     else if (!rows.given) {
         request.format = ROWS_TABLE;
