@@ -101,6 +101,16 @@ class TestRunner < BuildTest
     assert_closing_line "2 passed, 1 failed, 0 skipped", 1, run_suites("unit")
   end
 
+  # As check-sanitizers does: what was built with other flags lies in its own build folder.
+  def test_a_tree_of_links_has_its_own_programs_run
+    project.write("project/test/unit/test_x.c", "")
+    project.script("project/build/unit/test_x", "echo '[  FAILED  ] 1 test(s), listed below:'; exit 1")
+    project.script("linked/build/unit/test_x", "echo '[  PASSED  ] 2 test(s).'")
+    %w[tools test].each { |folder| File.symlink("../project/#{folder}", project.path("linked/#{folder}")) }
+    out, status = Open3.capture2e(project.env, RbConfig.ruby, "tools/run-tests.rb", "unit", chdir: project.path("linked"))
+    assert_closing_line "2 passed, 0 failed, 0 skipped", 0, [out, status.exitstatus]
+  end
+
   def test_without_a_source_integration_tests_are_counted_as_skipped_with_the_reason
     add_file("integration/test_i.rb", "def test_one = flunk\ndef test_two = flunk")
     result = run_suites("integration")
