@@ -19,7 +19,7 @@ CHUNK_WORDS = (1 << 20) // WORD
 BLOCK_SITES = 256
 METADATA, INITIALIZATION, STRING, THREAD, EVENT = range(5)
 SINK_ERRORS = {-1: "the limit of its size is reached", -2: "another program cut it short", -3: "it was removed",
-               -4: "another program wrote into it"}  # enum in sink.h
+               -4: "another program wrote into it", -5: "the file system refused a page of it"}  # enum in sink.h
 EVENT_KINDS = {0: "instant", 2: "begin", 3: "end"}
 DURATION_BEGIN, DURATION_END = 2, 3
 

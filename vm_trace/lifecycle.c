@@ -8,6 +8,7 @@
 #include "event.h"
 #include "options.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -507,7 +508,10 @@ say_what_was_written(const struct vm_trace_totals *totals, const struct loss *lo
         snprintf(exits, sizeof(exits), "%llu of %llu exits, ", (unsigned long long)totals->sampled,
                  (unsigned long long)totals->exits);
     }
-    if (totals->lost) {
+    if (!totals->lost && trace.sink.trim_error) {
+        snprintf(losses, sizeof(losses), "nothing lost as far as can be seen (%s)", strerror(trace.sink.trim_error));
+    }
+    else if (totals->lost) {
         snprintf(losses, sizeof(losses), "%llu events lost (%s%s%s)", (unsigned long long)totals->lost,
                  lost->events ? lost->why : "", lost->events && dropped->events ? "; " : "",
                  dropped->events ? dropped->why : "");
@@ -516,7 +520,7 @@ say_what_was_written(const struct vm_trace_totals *totals, const struct loss *lo
 }
 
 /*
- * Someone cut the file short, or removed it. Make what is left a valid file, with a chunk for the
+ * Someone cut the file short, or removed it, or the disk is no longer there. Make what is left a valid file, with a chunk for the
  * last words. Returns what is no longer there of what was written.
  */
 static struct vm_trace_counts
@@ -538,7 +542,8 @@ write_last_words(struct rb_vm_trace_local *local, struct rb_execution_context_st
 {
     int trouble = rb_vm_trace_sink_end(&trace.sink);
     struct vm_trace_counts gone = { 0, 0 };
-    if (trouble == SINK_CUT || trouble == SINK_REMOVED) gone = rescue(local, ec);
+    /* Closed by the program, it still has what was written. */
+    if (trouble != 0 && trouble != EBADF) gone = rescue(local, ec);
 
     struct vm_trace_totals hits = trace.dead;
     rb_vm_trace_sites_report(local, ec, &hits);

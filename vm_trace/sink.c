@@ -78,7 +78,7 @@ rb_vm_trace_sink_open(struct rb_vm_trace_sink *sink, const char *path)
     sink->device = st.st_dev;
     sink->inode = st.st_ino;
     sink->size = 0;
-    sink->error = sink->reason = 0;
+    sink->error = sink->reason = sink->trim_error = 0;
     sink->ended = sink->starved = sink->cut = false;
     sink->idle = idle;
     sink->first_idle = sink->idle_count = sink->max_idle = 0;
@@ -102,10 +102,11 @@ static int
 file_trouble(const struct rb_vm_trace_sink *sink)
 {
     struct stat st;
-    if (fstat(sink->fd, &st) != 0 || st.st_dev != sink->device || st.st_ino != sink->inode) return EBADF;
+    if (fstat(sink->fd, &st) != 0) return errno;
+    if (st.st_dev != sink->device || st.st_ino != sink->inode) return EBADF;
     if (st.st_nlink == 0) return SINK_REMOVED;
-    bool cut = __atomic_load_n(&sink->cut, __ATOMIC_RELAXED);
-    return cut || (uint64_t)st.st_size < sink->size ? SINK_CUT : 0;
+    if ((uint64_t)st.st_size < sink->size) return SINK_CUT;
+    return __atomic_load_n(&sink->cut, __ATOMIC_RELAXED) ? SINK_REFUSED : 0;
 }
 
 /*
@@ -149,13 +150,64 @@ rlimit_allows(uint64_t size)
     return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || size <= limit.rlim_cur;
 }
 
+/* Read from `offset` on till the buffer is full or the file ends. */
+static size_t
+read_words(int fd, uint64_t offset, uint64_t *words, size_t count)
+{
+    char *bytes = (char *)words;
+    size_t size = count * FXT_WORD_BYTES, done = 0;
+    while (done < size) {
+        ssize_t n = pread(fd, bytes + done, size - done, (off_t)(offset + done));
+        if (n == 0 || (n < 0 && errno != EINTR)) break;
+        if (n > 0) done += (size_t)n;
+    }
+    return done / FXT_WORD_BYTES;
+}
+
+/* Where the last word ends that is not 0, of those before `size`; 0 when there is none. False: the file is shorter. */
+static bool
+end_of_content(int fd, uint64_t size, uint64_t *end_out)
+{
+    uint64_t page[SINK_GRID_WORDS], end = size - size % FXT_WORD_BYTES;
+    while (end > 0) {
+        size_t words = end >= PAGE_BYTES ? SINK_GRID_WORDS : (size_t)(end / FXT_WORD_BYTES);
+        if (read_words(fd, end - words * FXT_WORD_BYTES, page, words) != words) return false;
+        for (; words > 0 && page[words - 1] == 0; words--) end -= FXT_WORD_BYTES;
+        if (words > 0) break;
+    }
+    *end_out = end;
+    return true;
+}
+
+/*
+ * Make the file shorter: `size` bytes. Where someone else cuts it below that just before, the same
+ * call makes it longer, with zeros, which are no records. That is seen by the last word that was
+ * not zero, and the zeros are cut off. Returns 0, SINK_CUT in such a case, or an errno.
+ */
+static int
+shorten(int fd, uint64_t size)
+{
+    enum { ROUNDS = 100 }; /* someone may cut it over and over */
+    int result = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t content, now;
+        if (!end_of_content(fd, size, &content)) return SINK_CUT;
+        if (ftruncate(fd, (off_t)size) != 0) return errno;
+        if (!end_of_content(fd, size, &now)) return SINK_CUT;
+        if (now >= content) return result;
+        result = SINK_CUT;
+        size = now;
+    }
+    return SINK_CUT;
+}
+
 /* Take back what was appended behind `size`, which may not be where the file ended. */
 static void
 take_back(struct rb_vm_trace_sink *sink, uint64_t appended)
 {
     struct stat st;
     if (fstat(sink->fd, &st) != 0 || (uint64_t)st.st_size < appended) return;
-    if (ftruncate(sink->fd, (off_t)((uint64_t)st.st_size - appended)) != 0) { /* it stays as padding */ }
+    shorten(sink->fd, (uint64_t)st.st_size - appended); /* or it stays as padding */
 }
 
 /* Grow the file by one chunk of padding. Returns 0 or what went wrong. */
@@ -173,7 +225,7 @@ grow(struct rb_vm_trace_sink *sink)
     if (!append_padding(sink->fd, sink->size == 0)) {
         int error = errno;
         /* A part of a chunk is valid, but nobody would use it. */
-        if (file_trouble(sink) == 0 && ftruncate(sink->fd, (off_t)sink->size) != 0) { /* it stays as padding */ }
+        if (file_trouble(sink) == 0) shorten(sink->fd, sink->size); /* or it stays as padding */
         return error;
     }
     sink->size += SINK_CHUNK_BYTES;
@@ -242,7 +294,8 @@ reuse(struct rb_vm_trace_sink *sink, uint64_t *offset_out)
     __atomic_store_n(&sink->renewing, NULL, __ATOMIC_RELEASE);
     if (whole) return at;
     munmap(at, SINK_CHUNK_BYTES);
-    sink->error = __atomic_load_n(&sink->cut, __ATOMIC_RELAXED) ? SINK_CUT : SINK_DAMAGED;
+    sink->error = file_trouble(sink);
+    if (!sink->error) sink->error = SINK_DAMAGED;
     return NULL;
 }
 
@@ -277,12 +330,21 @@ next_chunk(struct rb_vm_trace_sink *sink, uint64_t *offset_out)
     return sink->error ? NULL : map_at(sink, *offset_out);
 }
 
+/* Cut padding off the end of the file. */
+static void
+trim(struct rb_vm_trace_sink *sink, uint64_t size)
+{
+    int error = shorten(sink->fd, size);
+    if (error == 0) sink->size = size;
+    else if (error != SINK_CUT) sink->trim_error = error;
+}
+
 /* Make the file end before its last chunk, which nobody uses. */
 static void
 cut_last_chunk(struct rb_vm_trace_sink *sink)
 {
     uint64_t size = sink->size - SINK_CHUNK_BYTES;
-    if (file_trouble(sink) == 0 && ftruncate(sink->fd, (off_t)size) == 0) sink->size = size;
+    if (file_trouble(sink) == 0) trim(sink, size);
 }
 
 static void
@@ -379,7 +441,7 @@ cut_rest(struct rb_vm_trace_sink *sink, uint64_t offset, size_t used)
     /* To the end of the page: the next chunk is mapped from there, and the record of
      * padding that fills the page stays whole. */
     uint64_t size = offset + (used + SINK_GRID_WORDS - 1) / SINK_GRID_WORDS * SINK_GRID_WORDS * FXT_WORD_BYTES;
-    if (ftruncate(sink->fd, (off_t)size) == 0) sink->size = size;
+    trim(sink, size);
 }
 
 void
@@ -422,20 +484,6 @@ rb_vm_trace_sink_end(struct rb_vm_trace_sink *sink)
     return trouble;
 }
 
-/* Read from `offset` on till the buffer is full or the file ends. */
-static size_t
-read_words(int fd, uint64_t offset, uint64_t *words, size_t count)
-{
-    char *bytes = (char *)words;
-    size_t size = count * FXT_WORD_BYTES, done = 0;
-    while (done < size) {
-        ssize_t n = pread(fd, bytes + done, size - done, (off_t)(offset + done));
-        if (n == 0 || (n < 0 && errno != EINTR)) break;
-        if (n > 0) done += (size_t)n;
-    }
-    return done / FXT_WORD_BYTES;
-}
-
 /* Bytes of the whole records that the file begins with. */
 static uint64_t
 whole_bytes(int fd, uint64_t *buffer, struct vm_trace_counts *counts)
@@ -450,26 +498,33 @@ whole_bytes(int fd, uint64_t *buffer, struct vm_trace_counts *counts)
     }
 }
 
-/* What is left, padded to a page. False: it could not be. */
-static bool
+/* What is left, padded to a page. Returns 0, or what is wrong: SINK_CUT when it was cut once more. */
+static int
 mend(struct rb_vm_trace_sink *sink, uint64_t *buffer, struct vm_trace_counts *left)
 {
+    *left = (struct vm_trace_counts){ 0, 0 };
     uint64_t size = whole_bytes(sink->fd, buffer, left);
     if (left->events == 0) size = 0; /* not even the settings: begin anew */
-    if (ftruncate(sink->fd, (off_t)size) != 0) return false;
+    int error = shorten(sink->fd, size);
+    if (error) return error;
     size_t words = (SINK_GRID_WORDS - size / FXT_WORD_BYTES % SINK_GRID_WORDS) % SINK_GRID_WORDS;
     if (words > 0) {
         memset(buffer, 0, words * FXT_WORD_BYTES);
         buffer[0] = fxt_padding_header(words);
         size_t bytes = words * FXT_WORD_BYTES;
-        if (!rlimit_allows(size + bytes) || write(sink->fd, buffer, bytes) != (ssize_t)bytes) return false;
+        if (!rlimit_allows(size + bytes)) return EFBIG;
+        if (write(sink->fd, buffer, bytes) != (ssize_t)bytes) return EIO;
+        size += bytes;
     }
-    sink->size = size + words * FXT_WORD_BYTES;
+    struct stat st;
+    if (fstat(sink->fd, &st) != 0) return errno;
+    if ((uint64_t)st.st_size != size) return SINK_CUT;
+    sink->size = size;
     sink->cut = false;
     sink->error = 0;
     sink->dropped = (struct vm_trace_counts){ 0, 0 };
     sink->max_bytes = 0; /* what is left is less; and no chunk is where it was */
-    return true;
+    return 0;
 }
 
 bool
@@ -479,10 +534,14 @@ rb_vm_trace_sink_mend(struct rb_vm_trace_sink *sink, struct vm_trace_counts *lef
     uint64_t *buffer = malloc(SINK_CHUNK_BYTES);
     if (!buffer) return false;
     pthread_mutex_lock(&sink->lock);
-    bool ok = sink->fd >= 0 && file_trouble(sink) == SINK_CUT && mend(sink, buffer, left_out);
+    enum { ROUNDS = 100 }; /* someone may cut it over and over */
+    int error = sink->fd >= 0 ? file_trouble(sink) : EBADF;
+    for (int round = 0; round < ROUNDS && (error == SINK_CUT || error == SINK_REFUSED); round++) {
+        error = mend(sink, buffer, left_out);
+    }
     pthread_mutex_unlock(&sink->lock);
     free(buffer);
-    return ok;
+    return error == 0;
 }
 
 static bool
@@ -512,6 +571,7 @@ rb_vm_trace_sink_reason(int error)
       case SINK_CUT: return "another program cut the file short";
       case SINK_REMOVED: return "the file was removed";
       case SINK_DAMAGED: return "another program wrote into the file";
+      case SINK_REFUSED: return "the file system refused a page of the file";
       default: return strerror(error);
     }
 }
@@ -526,7 +586,8 @@ rb_vm_trace_chunk_drop(struct rb_vm_trace_chunk *chunk)
 static void
 close_file(struct rb_vm_trace_sink *sink)
 {
-    if (sink->fd >= 0 && file_trouble(sink) != EBADF) close(sink->fd);
+    /* With an errno it can't be known whose descriptor it is. */
+    if (sink->fd >= 0 && file_trouble(sink) <= 0) close(sink->fd);
     sink->fd = -1;
     free(sink->idle);
     sink->idle = NULL;

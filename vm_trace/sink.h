@@ -39,7 +39,8 @@ enum {
     SINK_LIMIT = -1,       /* its limit is reached */
     SINK_CUT = -2,         /* someone else made it shorter */
     SINK_REMOVED = -3,
-    SINK_DAMAGED = -4      /* a chunk to be used again holds no records */
+    SINK_DAMAGED = -4,     /* a chunk to be used again holds no records */
+    SINK_REFUSED = -5      /* a page of it can't be written, though it is there */
 };
 
 struct rb_vm_trace_chunk {
@@ -58,13 +59,14 @@ struct rb_vm_trace_sink {
     uint64_t size;         /* bytes, a multiple of the page's */
     int error;             /* errno of the failure that stopped it, or SINK_..., or 0 */
     int reason;            /* the last such, which stays */
+    int trim_error;        /* errno where padding could not be cut off, or 0 */
     bool ended;            /* rb_vm_trace_sink_end was called */
     uint64_t *idle;        /* offsets of chunks given back, oldest first: a ring of max_idle */
     size_t first_idle, idle_count, max_idle; /* max_idle 0: chunks are not used again (yet) */
     struct vm_trace_counts dropped; /* what stood in chunks that were used again */
     bool starved;          /* a chunk was refused because all were in use */
     void *renewing;        /* chunk at hand; like the next one used by rb_vm_trace_sink_fault without the lock */
-    bool cut;              /* a page of a chunk was gone */
+    bool cut;              /* a page of a chunk was gone, or refused */
     struct vm_trace_ahead ahead;
     struct rb_vm_trace_chunk ready; /* made ahead; the last of the file */
 };
@@ -106,7 +108,8 @@ void rb_vm_trace_sink_begin_ring(struct rb_vm_trace_sink *sink);
 
 /*
  * Only the last events are to come: open the room that was kept for them. Returns what others did
- * to the file: 0, SINK_CUT, SINK_REMOVED, or EBADF when its descriptor is no longer ours.
+ * to the file: 0, SINK_CUT, SINK_REFUSED, SINK_REMOVED, EBADF when its descriptor is no longer
+ * ours, or what else the system says of it.
  */
 int rb_vm_trace_sink_end(struct rb_vm_trace_sink *sink);
 

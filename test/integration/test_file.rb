@@ -274,6 +274,42 @@ class TestFile < Integration::Test
     end
   end
 
+  # An error in its own structures turns a file system read-only, whatever is open on it: ext4 can be told that it met one.
+  def test_a_disk_that_turns_read_only_stops_the_trace_and_not_the_program
+    File.write(path("read-only.rb"), jit(<<~'RUBY'))
+      def foo = ::RubyVM::ZJIT.induce_side_exit!
+      mount, trigger = ARGV
+      1000.times { foo }
+      File.open("#{mount}/t.fxt", &:fsync) # pages that were written to are write-protected now
+      File.write(trigger, "1")
+      begin
+        File.write("#{mount}/new", "")
+      rescue SystemCallError => e
+        puts e.class
+      end
+      100_000.times { foo }
+      puts "done"
+      exit 7
+    RUBY
+    with_disk("64m") do |mount|
+      image = path("image")
+      File.truncate(FileUtils.touch(image).first, 64 << 20)
+      skip "mkfs.ext4 is not here" unless system("mkfs.ext4", "-q", "-F", image, err: File::NULL)
+      skip "no loop device" unless system("unshare", "-m", "mount", "-o", "loop", image, mount, err: File::NULL)
+      in_loop = ["unshare", "-m", "sh", "-c", "mount -o loop,errors=remount-ro #{image} #{mount} || exit 99; " \
+                 "trigger=/sys/fs/ext4/$(basename $(findmnt -no SOURCE #{mount}))/trigger_fs_error; " \
+                 "test -w $trigger || exit 98; \"$@\" #{mount} $trigger; status=$?; cp #{mount}/t.fxt #{@dir}/t.fxt; exit $status", "sh"]
+      result = run_in(@dir, *FLAGS, "--zjit-trace-file=#{mount}/t.fxt", "read-only.rb", command: [*in_loop, *@command])
+      skip "this kernel's ext4 has no trigger_fs_error" if result.status.exitstatus == 98
+      assert_equal [7, "Errno::EROFS\ndone\n", ""], [result.status.exitstatus, result.out, result.own_err]
+      assert_match(/wrote \d+ of \d+ exits, .* events lost \(Read-only file system\)$/, result.err)
+      summary = Trace.new(path("t.fxt")).validate.summary
+      assert_operator summary["lost"], :>, 0
+      # An exit is recorded or lost, and the counts of sites that don't fit.
+      assert_operator summary["exits"], :<=, summary["sampled"] + summary["lost"]
+    end
+  end
+
   def with_disk(_size)
     skip "only root may mount" unless Process.uid.zero? && system("unshare", "-m", "true", err: File::NULL)
     mount = path("disk")

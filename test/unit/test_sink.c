@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -627,12 +628,14 @@ descriptor_that_became_another_file_is_never_touched(void **state)
 
 static struct rb_vm_trace_chunk faulting;
 static volatile sig_atomic_t faults;
+static uint64_t size_from_then_on; /* not 0: what the sink takes the file's size for */
 
 static void
 on_fault(int signal, siginfo_t *info, void *context)
 {
     (void)signal, (void)context;
     faults++;
+    if (size_from_then_on) sink.size = size_from_then_on;
     if (!rb_vm_trace_sink_fault(&sink, &faulting, info->si_addr)) _exit(99);
 }
 
@@ -805,6 +808,120 @@ file_with_a_hole_is_mended_up_to_there(void **state)
     free(path);
 }
 
+/* Instead of the C library's: what others do between two calls. */
+static const char *cut_path; /* to be cut to cut_to bytes just before the next ftruncate */
+static off_t cut_to;
+static int fstat_error;
+
+int
+ftruncate(int fd, off_t size)
+{
+    if (cut_path) assert_int_equal(truncate(cut_path, cut_to), 0);
+    cut_path = NULL;
+    return (int)syscall(SYS_ftruncate, fd, size);
+}
+
+int
+fstat(int fd, struct stat *st)
+{
+    errno = fstat_error;
+    return fstat_error ? -1 : fstatat(fd, "", st, AT_EMPTY_PATH);
+}
+
+/* A disk that fails, or is read-only now: the file keeps its size, and a store into a page of it faults. */
+static void
+page_that_the_file_system_refuses_is_seen_and_what_is_there_is_counted(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    struct rb_vm_trace_chunk chunk, next;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    put_preamble(chunk.words + 1);
+    put_string(chunk.words + 1 + PREAMBLE + 2, 2, 500);
+    put_event(chunk.words + 1 + PREAMBLE);
+    assert_true(rb_vm_trace_sink_fault(&sink, &chunk, chunk.words + 512));
+    put_event(chunk.words + 512); /* goes nowhere */
+    assert_false(rb_vm_trace_sink_reserve(&sink, &next));
+    assert_int_equal(sink.error, SINK_REFUSED);
+    rb_vm_trace_sink_release(&sink, &chunk, 512 + 2);
+    assert_int_equal(rb_vm_trace_sink_end(&sink), SINK_REFUSED);
+    struct vm_trace_counts left;
+    assert_true(rb_vm_trace_sink_mend(&sink, &left));
+    assert_int_equal(left.events, 1);
+    assert_int_equal(rb_vm_trace_sink_end(&sink), 0);
+    rb_vm_trace_sink_close(&sink);
+    struct trace *trace = trace_read(path);
+    assert_int_equal(trace->event_count, 1);
+    trace_free(trace);
+    free(path);
+}
+
+static void
+descriptor_of_which_the_system_says_nothing_is_left_alone(void **state)
+{
+    (void)state;
+    free(open_sink("t.fxt"));
+    struct rb_vm_trace_chunk chunk;
+    int fd = sink.fd;
+    fstat_error = EIO;
+    assert_false(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_int_equal(sink.error, EIO);
+    assert_int_equal(rb_vm_trace_sink_end(&sink), EIO);
+    rb_vm_trace_sink_close(&sink);
+    assert_int_not_equal(fcntl(fd, F_GETFD), -1);
+}
+
+/* --- a cut in the very moment when the file is made shorter, which would make it longer --- */
+
+/* Three pages of records, and padding up to the chunk's end; all words of the records are 0 but for the first ones. */
+static size_t
+put_three_pages(struct rb_vm_trace_chunk *chunk)
+{
+    put_preamble(chunk->words + 1);
+    put_event(chunk->words + 1 + PREAMBLE);
+    put_string(chunk->words + 12, 2, 500);
+    for (size_t page = 512; page < 3 * 512; page += 512) {
+        put_event(chunk->words + page);
+        put_string(chunk->words + page + 2, 2 + (unsigned)page / 512, 510);
+        memset(chunk->words + page + 3, 0, 509 * 8);
+    }
+    return 3 * 512;
+}
+
+static void
+cut_while_padding_is_cut_off_leaves_no_zeros(void **state)
+{
+    (void)state;
+    static const struct { off_t cut, cut_again; int trouble; size_t size; unsigned events; } cases[] = {
+        { 0, 0, SINK_CUT, 0, 0 }, { 4, 4, SINK_CUT, 0, 0 }, { PAGE, PAGE, SINK_CUT, PAGE, 1 }, { PAGE + 8, 100, SINK_CUT, PAGE, 1 },
+        { 2 * PAGE + 16, 2 * PAGE + 16, SINK_CUT, 3 * PAGE, 3 }, { 2 * PAGE + 16, PAGE + 8, SINK_CUT, PAGE, 1 }, { 2 * PAGE + 16, 0, SINK_CUT, 0, 0 },
+        { 3 * PAGE - 8, 0, 0, 3 * PAGE, 3 }, /* zeros for zeros */
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char *path = open_sink("t.fxt");
+        struct rb_vm_trace_chunk chunk;
+        assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+        size_t used = put_three_pages(&chunk);
+        cut_path = path;
+        cut_to = cases[i].cut;
+        rb_vm_trace_sink_release(&sink, &chunk, used);
+        assert_int_equal(rb_vm_trace_sink_end(&sink), cases[i].trouble);
+        if (cases[i].trouble) {
+            struct vm_trace_counts left;
+            cut_path = path;
+            cut_to = cases[i].cut_again;
+            assert_true(rb_vm_trace_sink_mend(&sink, &left));
+            assert_int_equal(left.events, cases[i].events);
+        }
+        assert_int_equal(size_of(path), cases[i].size);
+        rb_vm_trace_sink_close(&sink);
+        struct trace *trace = cases[i].size > 0 ? trace_read(path) : NULL;
+        if (trace) assert_int_equal(trace->event_count, cases[i].events);
+        if (trace) trace_free(trace);
+        free(path);
+    }
+}
+
 /* Offsets past what 32 bits hold: the file is made long, without its blocks. */
 static void
 chunks_past_4_gib_have_their_own_bytes(void **state)
@@ -947,13 +1064,12 @@ chunk_that_was_cut_off_while_it_is_made_fresh_is_an_error(void **state)
     for (uint64_t i = 0; i < 3; i++) use_chunk(100 + i);
     /* The look at the file comes first; make it pass. */
     assert_int_equal(truncate(path, PAGE + 100), 0);
-    uint64_t size = sink.size;
+    size_from_then_on = sink.size;
     sink.size = PAGE;
     sink.max_bytes = CHUNK / 2;
     assert_false(rb_vm_trace_sink_reserve(&sink, &faulting));
     assert_int_equal(faults, 1);
     assert_int_equal(sink.error, SINK_CUT);
-    sink.size = size;
     free(path);
 }
 
@@ -1215,6 +1331,9 @@ main(void)
         isolated_test(write_into_a_file_that_was_just_cut_leaves_no_hole),
         isolated_test(cut_file_is_mended_to_whole_records),
         isolated_test(file_with_a_hole_is_mended_up_to_there),
+        isolated_test(page_that_the_file_system_refuses_is_seen_and_what_is_there_is_counted),
+        isolated_test(descriptor_of_which_the_system_says_nothing_is_left_alone),
+        isolated_test(cut_while_padding_is_cut_off_leaves_no_zeros),
         isolated_test(chunks_past_4_gib_have_their_own_bytes),
         isolated_test(newest_chunks_are_kept_and_the_file_does_not_grow),
         isolated_test(chunk_that_is_in_use_is_not_used_again),
