@@ -118,10 +118,11 @@ rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*maker)(void))
 }
 
 uint32_t
-rb_vm_trace_host_thread(struct rb_execution_context_struct *of, uint64_t *name_id_out)
+rb_vm_trace_host_thread(struct rb_execution_context_struct *of, uint64_t *name_id_out, uint64_t *runs_out)
 {
     (void)of;
     *name_id_out = 1;
+    *runs_out = 0;
     return 4711;
 }
 
@@ -131,6 +132,12 @@ rb_vm_trace_host_thread_name(struct rb_execution_context_struct *of, char *buffe
     (void)of;
     memcpy(buffer, "main", capacity < 4 ? capacity : 4);
     return 4;
+}
+
+size_t
+rb_vm_trace_host_running_name(struct rb_execution_context_struct *of, char *buffer, size_t capacity)
+{
+    return rb_vm_trace_host_thread_name(of, buffer, capacity);
 }
 
 size_t

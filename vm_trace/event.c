@@ -35,7 +35,7 @@ rb_vm_trace_event_begin(struct vm_trace_event *event, struct rb_vm_trace_local *
 {
     struct rb_vm_trace_writer *writer = &local->writer;
     uint64_t name_id;
-    uint32_t tid = rb_vm_trace_host_thread(ec, &name_id);
+    uint32_t tid = rb_vm_trace_host_thread(ec, &name_id, &event->runs);
     unsigned thread = writer_last_thread(writer, tid, name_id);
     if (!thread) thread = rb_vm_trace_writer_thread(writer, tid, name_id);
     if (!thread) thread = name_thread(writer, ec, tid, name_id);
@@ -45,6 +45,32 @@ rb_vm_trace_event_begin(struct vm_trace_event *event, struct rb_vm_trace_local *
     event->arguments = 0;
     event->record[1] = ns;
     event->words = 2;
+    return true;
+}
+
+static size_t
+make_running_name(const void *what, char *buffer, size_t capacity)
+{
+    struct rb_execution_context_struct *const *ec = what;
+    return rb_vm_trace_host_running_name(*ec, buffer, capacity);
+}
+
+bool
+rb_vm_trace_event_running_slow(struct vm_trace_event *event, struct rb_vm_trace_local *local,
+                               struct rb_execution_context_struct *ec)
+{
+    if (event->arguments == FXT_MAX_ARGUMENTS) return true;
+    struct vm_trace_running *known = &local->running[event->runs % VM_TRACE_RUNNING];
+    if (known->id != event->runs || known->slot.chunk != event->writer->serial) {
+        char buffer[256];
+        size_t bytes;
+        char *name = rb_vm_trace_text_whole(make_running_name, &ec, buffer, sizeof(buffer), &bytes);
+        bool defined = rb_vm_trace_writer_define(event->writer, &known->slot, name, bytes);
+        if (name != buffer) free(name);
+        known->id = defined ? event->runs : 0;
+        if (!defined) return false;
+    }
+    event_string(event, W_THREAD, known->slot.index);
     return true;
 }
 

@@ -18,6 +18,7 @@ struct vm_trace_event {
     unsigned words;        /* header and time included */
     unsigned arguments;
     unsigned thread;
+    uint64_t runs;         /* Ruby thread, where it shares its native one; else 0 */
     uint64_t record[EVENT_MAX_WORDS];
 };
 
@@ -86,6 +87,19 @@ event_end(struct vm_trace_event *event, enum fxt_event type, enum vm_trace_word 
  * The backtrace that stacks_capture found: "0" to "9" and "10+". False: the chunk is full.
  */
 bool rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks);
+
+/*
+ * Which Ruby thread it is of, where that shares its native thread with others: the last argument,
+ * left out where there are as many as a record takes. False: the chunk is full.
+ */
+bool rb_vm_trace_event_running_slow(struct vm_trace_event *event, struct rb_vm_trace_local *local,
+                                    struct rb_execution_context_struct *ec);
+
+static inline bool
+event_running(struct vm_trace_event *event, struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec)
+{
+    return event->runs == 0 || rb_vm_trace_event_running_slow(event, local, ec);
+}
 
 /* How an event is written: false when the chunk was full. */
 typedef bool vm_trace_event_writer(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec,

@@ -48,9 +48,9 @@ write_again(struct rb_vm_trace_local *local, struct rb_execution_context_struct 
         known->tree != local->stacks.tree || known->outcome != (uint32_t)exit->outcome) {
         return false;
     }
-    uint64_t name_id;
-    uint32_t tid = rb_vm_trace_host_thread(ec, &name_id);
-    if (writer_last_thread(writer, tid, name_id) != known->thread) return false;
+    uint64_t name_id, runs;
+    uint32_t tid = rb_vm_trace_host_thread(ec, &name_id, &runs);
+    if (writer_last_thread(writer, tid, name_id) != known->thread || known->runs != runs) return false;
 
     size_t words = known->words;
     uint64_t *to = writer_reserve(writer, words);
@@ -76,6 +76,7 @@ write_exit(struct rb_vm_trace_local *local, struct rb_execution_context_struct *
     event_uint32(&event, W_VERSION, site->version);
     if (exit->weight > 1) event_uint32(&event, W_WEIGHT, (uint32_t)exit->weight);
     if (exit->outcome != W_NONE) event_string(&event, W_OUTCOME, exit->outcome);
+    if (!event_running(&event, local, ec)) return false;
     if (!event_end(&event, FXT_INSTANT, site_category(site), reason)) return false;
 
     uint32_t node;
@@ -87,6 +88,7 @@ write_exit(struct rb_vm_trace_local *local, struct rb_execution_context_struct *
         keep->site = site->serial;
         keep->outcome = (uint32_t)exit->outcome;
         keep->thread = event.thread;
+        keep->runs = event.runs;
         keep->words = event.words;
         memcpy(keep->record, event.record, event.words * sizeof(*keep->record));
     }

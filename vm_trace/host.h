@@ -76,11 +76,15 @@ void rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*maker)(void));
 /*
  * Native id of the thread of `ec`, and something that tells who has that thread, and so its name,
  * from others that had it. A change of the name is told by rb_vm_trace_thread_renamed.
+ *
+ * A native thread may run one Ruby thread after another: then *runs_out tells these apart, and its
+ * name is that of none of them. Else *runs_out is 0. Threads of one name may have one number.
  */
-uint32_t rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_t *name_id_out);
+uint32_t rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_t *name_id_out, uint64_t *runs_out);
 
-/* Its name; as for host_label. */
+/* Its name, and that of the Ruby thread; as for host_label. */
 size_t rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity);
+size_t rb_vm_trace_host_running_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity);
 
 /* Offset of the ractor in a thread, and of the field that rb_vm_trace_host_local reads in a ractor, in bytes. */
 size_t rb_vm_trace_host_thread_offset(void);

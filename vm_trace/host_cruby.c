@@ -369,11 +369,44 @@ shared_native_thread_p(const rb_thread_t *th)
     return th->nt && !th->nt->dedicated;
 }
 
+/* The block that a thread runs, if it is one of Ruby's. */
+static const rb_iseq_t *
+thread_block(const rb_thread_t *th)
+{
+    if (th->invoke_type != thread_invoke_type_proc) return NULL;
+    const rb_proc_t *proc;
+    GetProcPtr(th->invoke_arg.proc.proc, proc);
+    return vm_block_type(&proc->block) == block_type_iseq ? vm_block_iseq(&proc->block) : NULL;
+}
+
+static uint64_t
+string_hash(VALUE string, uint64_t more)
+{
+    return st_hash(RSTRING_PTR(string), (size_t)RSTRING_LEN(string), (st_index_t)more);
+}
+
+/*
+ * Tells one name that rb_vm_trace_host_running_name gives from others. By what it is made of, not by
+ * addresses: threads die, and others with other names are born where they were.
+ */
+static uint64_t
+running_id(const rb_thread_t *th)
+{
+    const rb_iseq_t *iseq;
+    uint64_t id = 0;
+    if (RB_TYPE_P(th->name, T_STRING)) id = string_hash(th->name, 1);
+    else if (th == th->ractor->threads.main) id = (uint64_t)rb_ractor_id(th->ractor) << 1;
+    else if ((iseq = thread_block(th)) != NULL) id = string_hash(rb_iseq_path(iseq), (uint64_t)ISEQ_BODY(iseq)->location.first_lineno << 1);
+    return id | 1;
+}
+
 uint32_t
-rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_t *name_id_out)
+rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_t *name_id_out, uint64_t *runs_out)
 {
     const rb_thread_t *th = rb_ec_thread_ptr(ec);
-    *name_id_out = shared_native_thread_p(th) ? 1 : (uint64_t)(uintptr_t)th; /* thread_renamed tells the rest */
+    bool shared = shared_native_thread_p(th);
+    *name_id_out = shared ? 1 : (uint64_t)(uintptr_t)th; /* thread_renamed tells the rest */
+    *runs_out = shared ? running_id(th) : 0;
 #ifdef RB_THREAD_T_HAS_NATIVE_ID
     if (th->nt && th->nt->tid) return (uint32_t)th->nt->tid;
 #endif
@@ -387,13 +420,19 @@ rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_t *name_i
 size_t
 rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity)
 {
+    if (!shared_native_thread_p(rb_ec_thread_ptr(ec))) return rb_vm_trace_host_running_name(ec, buffer, capacity);
+    struct text text = { buffer, capacity, 0 };
+    add_cstr(&text, "M:N thread");
+    return text.bytes;
+}
+
+size_t
+rb_vm_trace_host_running_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity)
+{
     struct text text = { buffer, capacity, 0 };
     const rb_thread_t *th = rb_ec_thread_ptr(ec);
     const rb_ractor_t *ractor = th->ractor;
-    if (shared_native_thread_p(th)) {
-        add_cstr(&text, "M:N thread");
-    }
-    else if (!NIL_P(th->name) && th->name) {
+    if (RB_TYPE_P(th->name, T_STRING)) {
         add_string(&text, th->name);
     }
     else if (th == th->vm->ractor.main_thread) {
@@ -408,12 +447,7 @@ rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffe
         }
     }
     else {
-        const rb_iseq_t *iseq = NULL;
-        if (th->invoke_type == thread_invoke_type_proc) {
-            const rb_proc_t *proc;
-            GetProcPtr(th->invoke_arg.proc.proc, proc);
-            if (vm_block_type(&proc->block) == block_type_iseq) iseq = vm_block_iseq(&proc->block);
-        }
+        const rb_iseq_t *iseq = thread_block(th);
         add_cstr(&text, "Thread");
         if (iseq) {
             add_cstr(&text, " ");

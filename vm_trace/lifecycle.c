@@ -380,7 +380,8 @@ rb_vm_trace_thread_renamed(void)
     if (!trace_on()) return;
     struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
     struct rb_vm_trace_local *local = ec ? rb_vm_trace_host_local(ec) : NULL;
-    if (local && local != trace.spare) rb_vm_trace_writer_forget_names(&local->writer);
+    if (!local || local == trace.spare) return;
+    rb_vm_trace_writer_forget_names(&local->writer);
 }
 
 bool

@@ -30,7 +30,15 @@ struct vm_trace_template {
     uint32_t site;               /* serial */
     uint32_t outcome;
     uint32_t thread, words;
+    uint64_t runs;               /* which Ruby thread, see host_thread */
     uint64_t record[VM_TRACE_TEMPLATE_WORDS];
+};
+
+/* Where the names of Ruby threads stand that share native ones: by the low bits of their ids. */
+#define VM_TRACE_RUNNING 8
+struct vm_trace_running {
+    uint64_t id;                 /* 0: none */
+    struct vm_trace_slot slot;
 };
 
 struct rb_vm_trace_local {
@@ -44,6 +52,7 @@ struct rb_vm_trace_local {
     struct rb_vm_trace_writer writer;
     struct rb_vm_trace_stacks stacks;
     struct vm_trace_template templates[VM_TRACE_TEMPLATES];
+    struct vm_trace_running running[VM_TRACE_RUNNING];
     uint64_t hits[];             /* by index of the site */
 };
 

@@ -416,6 +416,8 @@ rb_vm_trace_sink_reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk
 {
     bool ok = false;
 
+    chunk_out->words = NULL;
+    chunk_out->none_idle = false;
     pthread_mutex_lock(&sink->lock);
     if (sink->fd >= 0 && sink->error == 0) {
         ok = take_ready(sink, chunk_out);
@@ -426,6 +428,7 @@ rb_vm_trace_sink_reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk
             if (ok) *chunk_out = (struct rb_vm_trace_chunk){ .words = at, .first = offset == 0, .offset = offset };
         }
         if (sink->error) sink->reason = sink->error;
+        chunk_out->none_idle = !at && !sink->error;
     }
     pthread_mutex_unlock(&sink->lock);
     return ok;

@@ -47,6 +47,7 @@ struct rb_vm_trace_chunk {
     uint64_t *words;       /* mapped, shared; NULL: none */
     size_t first;          /* words from the start that are not the owner's (the magic number) */
     uint64_t offset;       /* bytes from the start of the file */
+    bool none_idle;        /* none was had because all of a limited file are in use */
 };
 
 struct rb_vm_trace_sink {
@@ -83,8 +84,8 @@ void rb_vm_trace_sink_discard(struct rb_vm_trace_sink *sink, const char *path);
 
 /*
  * Reserve the next chunk of the file, full of padding, and map it for the caller alone.
- * False on failure, and from then on: sink->error says why. When sink->error is 0 all chunks of a
- * limited file are in use: the caller may give its own back and try again. Any thread.
+ * False on failure, and from then on: sink->error says why. When chunk_out->none_idle is set all
+ * chunks of a limited file are in use: the caller may give its own back and try again. Any thread.
  */
 bool rb_vm_trace_sink_reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out);
 

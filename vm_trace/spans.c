@@ -51,6 +51,7 @@ write_begin(struct rb_vm_trace_local *local, struct rb_execution_context_struct 
     if (!rb_vm_trace_event_begin(&event, local, ec, span->ns)) return false;
     if (!span_name(&event, span, &name)) return false;
     if (span->span == RB_VM_TRACE_INVALIDATION && !rb_vm_trace_event_backtrace(&event, &local->stacks)) return false;
+    if (!event_running(&event, local, ec)) return false;
     return event_end(&event, FXT_DURATION_BEGIN, category(span->span), name);
 }
 
@@ -67,6 +68,7 @@ write_end(struct rb_vm_trace_local *local, struct rb_execution_context_struct *e
         event_uint32(&event, W_VERSION, span->version);
         event_uint64(&event, W_CODE_BYTES, span->code_bytes);
     }
+    if (!event_running(&event, local, ec)) return false;
     return event_end(&event, FXT_DURATION_END, category(span->span), name);
 }
 

@@ -30,7 +30,7 @@
     X(W_PID, "pid") X(W_EXIT_RATE, "exit_rate") X(W_FALLBACK_RATE, "fallback_rate") X(W_COUNTER, "counter") \
     X(W_EXITS, "exits") X(W_FALLBACKS, "fallbacks") X(W_EVENTS, "events") X(W_LOST, "lost") \
     X(W_SITES, "sites") X(W_PROCESS, "process") \
-    X(W_MAX_BYTES, "max_bytes") X(W_KEEP, "keep")
+    X(W_MAX_BYTES, "max_bytes") X(W_KEEP, "keep") X(W_THREAD, "thread")
 
 enum vm_trace_word {
     W_NONE,

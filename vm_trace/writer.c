@@ -105,7 +105,7 @@ rb_vm_trace_writer_next_chunk(struct rb_vm_trace_writer *writer)
     struct rb_vm_trace_chunk chunk;
     bool filled = writer->chunk.words != NULL;
     if (!rb_vm_trace_sink_reserve(writer->sink, &chunk)) {
-        if (writer->sink->error || !writer->chunk.words) return false;
+        if (!chunk.none_idle || !writer->chunk.words) return false;
         /* All chunks of a limited file are in use: then it is ours that is used again. */
         rb_vm_trace_writer_close(writer);
         if (!rb_vm_trace_sink_reserve(writer->sink, &chunk)) return false;

@@ -56,6 +56,9 @@ class TestRactors < Integration::Test
     ids = trace.exits("DirectiveInduced").map { |event| event["tid"] }.uniq
     assert_includes ids, trace.settings["pid"]
     assert_operator ids.size, :>, 1
+    # Their native threads may be shared: then the event has the name.
+    names = trace.exits("DirectiveInduced").map { |event| event["args"]["thread"] || event["thread"] }.tally.except("main")
+    assert_equal [4, [EXITS]], [names.keys.grep(/\ARactor #\d+\z/).size, names.values.uniq], names.inspect
   end
 
   # Each ractor exits in a method of its own, a hundred times between two looks at its native thread. When both see the same, the

@@ -124,16 +124,27 @@ class TestThreads < Integration::Test
     300.times { |n| assert_equal [100, 100], by_name.values_at("t#{n}", "t#{n} late"), "thread #{n}" }
   end
 
-  # Ruby threads that share native ones: the name of an event's thread is that of the native one, whichever Ruby thread ran there.
+  # Ruby threads that share native ones, which are named after none of them: the events say which one they are of.
   [1, 7].each do |rate|
     define_method("test_one_exit_in_#{rate}_of_200_m_n_threads_is_recorded") do
       result = trace(WARM + <<~'RUBY', "--zjit-trace-exits-sample-rate=#{rate}", env: { "RUBY_MN_THREADS" => "1" })
-        threads = 200.times.map { |n| Thread.new { 100.times { |i| foo(BIG); i % 25 == 0 ? sleep(0.0001) : Thread.pass } } }
+        threads = 200.times.map do |n|
+          Thread.new do
+            Thread.current.name = "t#{n}" if n.odd?
+            100.times { |i| foo(BIG); i % 25 == 0 ? sleep(0.0001) : Thread.pass }
+          end
+        end
         threads.each(&:join)
         puts 200 * 100
       RUBY
       assert_exactly_one_in rate, result
-      assert_empty result.trace.exit_counts.keys.select { |_, _, _, name| name.to_s.empty? }
+      exits = result.trace.exits("FixnumAddOverflow")
+      assert_empty exits.select { |exit| exit["thread"].to_s.empty? }
+      assert_equal exits.size, exits.count { |exit| exit["thread"] == "M:N thread" }
+      by_name = exits.map { |exit| exit["args"]["thread"] }.tally
+      unnamed = by_name.delete("Thread script.rb:5")
+      assert_equal 100.times.map { |n| "t#{2 * n + 1}" }.sort, by_name.keys.sort
+      assert_equal [100 * 100, [100]], [unnamed, by_name.values.uniq] if rate == 1
     end
   end
 

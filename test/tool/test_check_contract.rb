@@ -242,6 +242,11 @@ class TestCheckContract < Minitest::Test
     end
   end
 
+  def test_the_thread_of_an_exit_is_a_name
+    broken("side_exit GuardType(Fixnum) has no string as its argument thread") { |t| t.exits[0][:args]["thread"] = [:uint32, 3]; t.exits[0] }
+    assert_fine(OurTrace.new.tap { |t| t.exits[2][:args]["thread"] = "worker" }.build)
+  end
+
   def test_outcomes
     broken("recompile_exit NoProfileSend has the unknown outcome recompiled") { |t| t.exits[2][:args]["outcome"] = "recompiled"; t.exits[2] }
     broken("recompile_exit NoProfileSend lacks its argument outcome") { |t| t.exits[2][:args].delete("outcome"); t.exits[2] }

@@ -73,7 +73,11 @@ class TestInput < Minitest::Test
     3.times { writer.write(padding) }
     writer.close
     Process.wait(pid)
-    shown = terminal.read_nonblock(4096)
+    shown = +""
+    begin
+      loop { shown << terminal.readpartial(4096) }
+    rescue Errno::EIO # nobody has the other end any more
+    end
     assert_match(/\A\rvm-trace: standard input: \d+ MB read/, shown)
     assert shown.end_with?("\r\e[K"), shown.inspect
   ensure

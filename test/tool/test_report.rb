@@ -394,6 +394,21 @@ class TestReport < Minitest::Test
     assert_match(/^Threads, and ractors that have one: 2$/, report(trace).out)
   end
 
+  def test_threads_that_share_a_native_one_are_listed_and_chosen_by_their_own_names
+    trace = FxtBuilder.simple do |b|
+      b.thread(2, 42, 44)
+      b.thread_name(42, 44, "M:N thread")
+      exit_event(b, "R0", ts: 1)
+      %w[one two two].each_with_index { |name, i| exit_event(b, "R#{i + 1}", ts: 2 + i, thread: 2, "thread" => name) }
+      b.event(:instant, "c", "n", ts: 9, thread: 2)
+    end
+    assert_equal [[2, nil, "two"], [1, 43, "main"], [1, nil, "one"], [0, 44, "M:N thread"]].sort_by(&:to_s),
+                 rows(json(trace), "threads", "count", "tid", "thread").sort_by(&:to_s)
+    { "two" => %w[R2 R3], "M:N*" => %w[R1 R2 R3], "44" => %w[R1 R2 R3], "0" => [] }.each do |wanted, reasons|
+      assert_equal reasons, rows(json(trace, "--thread=#{wanted}"), "exits_by_reason", "reason").flatten.sort, wanted
+    end
+  end
+
   # --- what cannot be trusted ---
 
   def test_control_characters_do_not_reach_the_terminal

@@ -178,19 +178,32 @@ rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*maker)(void))
 }
 
 uint32_t
-rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_t *name_id_out)
+rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_t *name_id_out, uint64_t *runs_out)
 {
     *name_id_out = ec->name_id;
+    *runs_out = ec->runs;
     return ec->tid;
+}
+
+static size_t
+put_name(const char *name, char *buffer, size_t capacity)
+{
+    __atomic_fetch_add(&fake_host.thread_names, 1, __ATOMIC_RELAXED);
+    size_t bytes = strlen(name);
+    memcpy(buffer, name, bytes < capacity ? bytes : capacity);
+    return bytes;
 }
 
 size_t
 rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity)
 {
-    __atomic_fetch_add(&fake_host.thread_names, 1, __ATOMIC_RELAXED);
-    size_t bytes = strlen(ec->thread_name);
-    memcpy(buffer, ec->thread_name, bytes < capacity ? bytes : capacity);
-    return bytes;
+    return put_name(ec->runs ? "shared" : ec->thread_name, buffer, capacity);
+}
+
+size_t
+rb_vm_trace_host_running_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity)
+{
+    return put_name(ec->thread_name, buffer, capacity);
 }
 
 size_t

@@ -38,6 +38,7 @@ struct rb_execution_context_struct {
     uint64_t name_id;
     struct fake_frame *frames;  /* outermost first */
     size_t frame_count, frame_capacity;
+    uint64_t runs;              /* not 0: it shares its native thread, which is named "shared" */
 };
 
 /* What the module asked, to be set to 0 by tests. */

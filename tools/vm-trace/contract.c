@@ -252,6 +252,7 @@ check_exit(struct contract *contract, struct process *process, const struct fxt_
     require_uint(contract, event, WORD_VERSION, &version);
     check_weight(contract, event, process->rates[fallback]);
     check_outcome(contract, event);
+    if (fxt_event_arg(event, WORD_THREAD) != NULL) require_string(contract, event, WORD_THREAD);
     process->recorded_exits += !fallback;
 }
 

@@ -63,10 +63,12 @@ struct report_loss {
     uint64_t events;
 };
 
+/* A native thread; or a Ruby thread that shares native ones, which its events name: these count for it alone. */
 struct report_thread {
-    uint32_t process;
-    uint32_t tid;
-    uint32_t name; /* STRING_NONE where no record names it */
+    uint32_t process; /* the key */
+    uint32_t tid;     /* 0 where it has none of its own */
+    uint32_t runs;    /* its name then, else STRING_NONE */
+    uint32_t name;    /* STRING_NONE where no record names it */
     int8_t wanted; /* by --thread: -1 not known, 0, 1 */
     uint64_t events;
     uint64_t exits, fallbacks; /* weighted */
@@ -105,10 +107,8 @@ struct report {
     uint32_t setting_count, setting_capacity;
     struct group losses;    /* of struct report_loss */
     struct group providers; /* of struct report_provider */
-    struct map thread_of_ids;
-    struct report_thread *threads;
-    uint32_t thread_count, thread_capacity;
-    uint32_t last_thread; /* that of the last event */
+    struct group threads;   /* of struct report_thread */
+    uint32_t last_thread;   /* the native one of the last event */
 
     bool has_events;
     int64_t start_ns;          /* time 0: the first event of the first file */
@@ -141,6 +141,12 @@ static inline struct report_process *
 report_process(const struct report *report, uint32_t number)
 {
     return group_at(&report->processes, number);
+}
+
+static inline struct report_thread *
+report_thread(const struct report *report, uint32_t number)
+{
+    return group_at(&report->threads, number);
 }
 
 #endif

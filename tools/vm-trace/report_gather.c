@@ -70,7 +70,8 @@ thread_wanted(struct report *report, struct report_thread *thread)
     if (thread->wanted < 0) {
         char tid[24];
         snprintf(tid, sizeof tid, "%" PRIu32, thread->tid);
-        thread->wanted = strcmp(wanted, tid) == 0 || fnmatch(wanted, pool_string(report->pool, thread->name).ptr, 0) == 0;
+        bool is_tid = thread->runs == STRING_NONE && strcmp(wanted, tid) == 0;
+        thread->wanted = is_tid || fnmatch(wanted, pool_string(report->pool, thread->name).ptr, 0) == 0;
     }
     return thread->wanted;
 }
@@ -89,26 +90,30 @@ process_of(struct report *report, uint32_t pid)
     return (uint32_t)(process - (struct report_process *)report->processes.rows);
 }
 
-static struct report_thread *
+/* The number of a row; of too many the last one stands for the rest. */
+static uint32_t
+thread_row(struct report *report, uint32_t process, uint32_t tid, uint32_t runs)
+{
+    const uint32_t key[3] = {process, tid, runs};
+    uint32_t known = report->threads.count;
+    struct report_thread *thread = group_row(&report->threads, key);
+    if (thread == NULL) return REPORT_THREADS_MAX - 1;
+    if (report->threads.count > known) {
+        thread->name = runs;
+        thread->wanted = -1;
+    }
+    return (uint32_t)(thread - (struct report_thread *)report->threads.rows);
+}
+
+static uint32_t
 thread_of(struct report *report, uint32_t pid, uint32_t tid)
 {
     if (report->last_thread != NO_THREAD) {
-        struct report_thread *last = &report->threads[report->last_thread];
+        const struct report_thread *last = report_thread(report, report->last_thread);
         const struct report_process *process = report_process(report, last->process);
-        if (last->tid == tid && process->pid == pid && process->file == report->file_count - 1) return last;
+        if (last->tid == tid && process->pid == pid && process->file == report->file_count - 1) return report->last_thread;
     }
-    uint32_t process = process_of(report, pid);
-    uint64_t key = (uint64_t)process << 32 | tid;
-    uint32_t index = map_get(&report->thread_of_ids, key);
-    if (index == MAP_NONE) {
-        if (report->thread_count == REPORT_THREADS_MAX) return &report->threads[REPORT_THREADS_MAX - 1];
-        index = report->thread_count;
-        map_set(&report->thread_of_ids, key, index);
-        make_room(report->threads, report->thread_count, report->thread_capacity);
-        report->threads[report->thread_count++] = (struct report_thread){.process = process, .tid = tid, .wanted = -1};
-    }
-    report->last_thread = index;
-    return &report->threads[index];
+    return report->last_thread = thread_row(report, process_of(report, pid), tid, STRING_NONE);
 }
 
 static void
@@ -116,7 +121,7 @@ on_object(void *context, const struct fxt_object *object)
 {
     struct report *report = context;
     if (object->type == FXT_OBJECT_PROCESS) return;
-    struct report_thread *thread = thread_of(report, object->pid, object->tid);
+    struct report_thread *thread = report_thread(report, thread_of(report, object->pid, object->tid));
     thread->name = pool_id(report->pool, object->name);
     thread->wanted = -1;
 }
@@ -271,12 +276,16 @@ on_event(void *context, const struct fxt_event *event)
     struct report_file *file = &report->files[report->file_count - 1];
     if (event->ts_ns < file->first_ns) file->first_ns = event->ts_ns;
     if (event->ts_ns > file->last_ns) file->last_ns = event->ts_ns;
-    struct report_thread *thread = thread_of(report, event->pid, event->tid);
-    report_process(report, thread->process)->ours = true;
+    uint32_t native = thread_of(report, event->pid, event->tid), row = native;
+    uint32_t process = report_thread(report, native)->process;
+    report_process(report, process)->ours = true;
     bool instant = event->type == FXT_EVENT_INSTANT;
     /* What a trace says of itself holds for all of it. */
-    if (instant && event->category.id == WORD_TRACE) add_trace_event(report, event, thread->process);
-    if (!thread_wanted(report, thread)) return;
+    if (instant && event->category.id == WORD_TRACE) add_trace_event(report, event, process);
+    uint32_t runs = event_text(report->pool, event, WORD_THREAD);
+    if (runs != STRING_NONE) row = thread_row(report, process, 0, runs);
+    struct report_thread *thread = report_thread(report, row);
+    if (!thread_wanted(report, report_thread(report, native)) && !thread_wanted(report, thread)) return;
     bool edge = event->type == FXT_EVENT_DURATION_BEGIN || event->type == FXT_EVENT_DURATION_END;
     if (edge && !report->exits_only) spans_add(report->spans, report->pool, event); /* a duration counts when it began in time */
     if (!time_wanted(report, event->ts_ns)) return;
@@ -316,6 +325,7 @@ report_new(size_t memory_bytes, const struct report_filter *filter)
     report->last_thread = NO_THREAD;
     places_init(&report->places);
     group_init(&report->processes, sizeof(struct report_process), 2, REPORT_PROCESSES_MAX);
+    group_init(&report->threads, sizeof(struct report_thread), 3, REPORT_THREADS_MAX);
     group_init(&report->losses, sizeof(struct report_loss), 2, REPORT_PROCESSES_MAX);
     group_init(&report->providers, sizeof(struct report_provider), 3, REPORT_PROCESSES_MAX);
     struct group *spans[] = {&report->compiles, &report->phases, &report->invalidations, &report->durations};
@@ -338,8 +348,7 @@ report_free(struct report *report)
     group_free(&report->processes);
     group_free(&report->losses);
     group_free(&report->providers);
-    map_free(&report->thread_of_ids);
-    free(report->threads);
+    group_free(&report->threads);
     free(report->settings);
     free(report->files);
     free(report->reason_glob.known);

@@ -424,13 +424,15 @@ add_compilations(const struct view *view)
 /* --- threads and processes ------------------------------------------------------------------------- */
 
 static int
-compare_threads(const void *left, const void *right)
+compare_threads(const void *left, const void *right, void *context)
 {
     const struct report_thread *a = left, *b = right;
+    (void)context;
     if (a->exits != b->exits) return a->exits > b->exits ? -1 : 1;
     if (a->events != b->events) return a->events > b->events ? -1 : 1;
     if (a->process != b->process) return a->process < b->process ? -1 : 1;
-    return (a->tid > b->tid) - (a->tid < b->tid);
+    if (a->tid != b->tid) return a->tid < b->tid ? -1 : 1;
+    return (a->runs > b->runs) - (a->runs < b->runs);
 }
 
 static void
@@ -444,12 +446,10 @@ add_threads(const struct view *view)
     struct report *report = view->report;
     uint64_t exits = 0;
     uint32_t seen = 0;
-    if (report->thread_count > 0) {
-        qsort(report->threads, report->thread_count, sizeof *report->threads, compare_threads);
-    }
-    for (uint32_t i = 0; i < report->thread_count; i++) {
-        exits += report->threads[i].exits;
-        seen += report->threads[i].events > 0;
+    group_sort(&report->threads, compare_threads, NULL);
+    for (uint32_t i = 0; i < report->threads.count; i++) {
+        exits += report_thread(report, i)->exits;
+        seen += report_thread(report, i)->events > 0;
     }
     char number[NUMBER_TEXT];
     struct fxt_string title = document_text(view->document, "Threads, and ractors that have one: %s", with_commas(number, seen));
@@ -457,8 +457,8 @@ add_threads(const struct view *view)
     table->data = seen < 2;
     uint32_t shown = 0;
     uint64_t rest[3] = {0};
-    for (uint32_t i = 0; i < report->thread_count; i++) {
-        const struct report_thread *thread = &report->threads[i];
+    for (uint32_t i = 0; i < report->threads.count; i++) {
+        const struct report_thread *thread = report_thread(report, i);
         if (thread->events == 0) continue;
         if (shown == view->top) {
             rest[0] += thread->exits, rest[1] += thread->fallbacks, rest[2] += thread->events;
@@ -471,7 +471,7 @@ add_threads(const struct view *view)
         cells[2] = cell_number(thread->fallbacks);
         cells[3] = cell_number(thread->events);
         cells[4] = cell_number(report_process(report, thread->process)->pid);
-        cells[5] = cell_number(thread->tid);
+        if (thread->runs == STRING_NONE) cells[5] = cell_number(thread->tid);
         cells[6] = cell_text(name_of(view, thread->name));
     }
     if (seen <= shown) return;

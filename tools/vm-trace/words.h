@@ -20,7 +20,7 @@
     W(ISEQ, "iseq") W(CODE_BYTES, "code_bytes") W(SITES, "sites") \
     W(RUBY, "ruby") W(BASE, "base") W(JIT, "jit") W(FLAGS, "flags") W(COMMAND, "command") W(PID, "pid") \
     W(CUT, "cut") W(SINCE_NS, "since_ns") W(UNTIL_NS, "until_ns") W(LEFT_OUT, "left_out") \
-    W(MODULE, "module") W(PROCESS, "process") W(KEEP, "keep") W(NEWEST, "newest")
+    W(MODULE, "module") W(PROCESS, "process") W(KEEP, "keep") W(NEWEST, "newest") W(THREAD, "thread")
 
 enum word {
     WORD_NONE = 0,
