@@ -118,12 +118,18 @@ rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*maker)(void))
 }
 
 uint32_t
-rb_vm_trace_host_thread(struct rb_execution_context_struct *of, uint64_t *name_id_out, uint64_t *runs_out)
+rb_vm_trace_host_thread(struct rb_execution_context_struct *of, uint64_t *name_id_out)
 {
     (void)of;
-    *name_id_out = 1;
-    *runs_out = 0;
+    *name_id_out = HOST_SHARED_THREAD + 1;
     return 4711;
+}
+
+uint64_t
+rb_vm_trace_host_running_id(struct rb_execution_context_struct *of)
+{
+    (void)of;
+    return 0;
 }
 
 size_t

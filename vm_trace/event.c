@@ -35,7 +35,8 @@ rb_vm_trace_event_begin(struct vm_trace_event *event, struct rb_vm_trace_local *
 {
     struct rb_vm_trace_writer *writer = &local->writer;
     uint64_t name_id;
-    uint32_t tid = rb_vm_trace_host_thread(ec, &name_id, &event->runs);
+    uint32_t tid = rb_vm_trace_host_thread(ec, &name_id);
+    event->runs = name_id == HOST_SHARED_THREAD ? rb_vm_trace_host_running_id(ec) : 0;
     unsigned thread = writer_last_thread(writer, tid, name_id);
     if (!thread) thread = rb_vm_trace_writer_thread(writer, tid, name_id);
     if (!thread) thread = name_thread(writer, ec, tid, name_id);

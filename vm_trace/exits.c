@@ -48,9 +48,10 @@ write_again(struct rb_vm_trace_local *local, struct rb_execution_context_struct 
         known->tree != local->stacks.tree || known->outcome != (uint32_t)exit->outcome) {
         return false;
     }
-    uint64_t name_id, runs;
-    uint32_t tid = rb_vm_trace_host_thread(ec, &name_id, &runs);
-    if (writer_last_thread(writer, tid, name_id) != known->thread || known->runs != runs) return false;
+    uint64_t name_id;
+    uint32_t tid = rb_vm_trace_host_thread(ec, &name_id);
+    if (writer_last_thread(writer, tid, name_id) != known->thread) return false;
+    if (known->runs != (name_id == HOST_SHARED_THREAD ? rb_vm_trace_host_running_id(ec) : 0)) return false;
 
     size_t words = known->words;
     uint64_t *to = writer_reserve(writer, words);

@@ -77,10 +77,12 @@ void rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*maker)(void));
  * Native id of the thread of `ec`, and something that tells who has that thread, and so its name,
  * from others that had it. A change of the name is told by rb_vm_trace_thread_renamed.
  *
- * A native thread may run one Ruby thread after another: then *runs_out tells these apart, and its
- * name is that of none of them. Else *runs_out is 0. Threads of one name may have one number.
+ * A native thread may run one Ruby thread after another: then its name is that of none of them, and
+ * *name_id_out is HOST_SHARED_THREAD. The running id tells those apart that have different names; not 0.
  */
-uint32_t rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_t *name_id_out, uint64_t *runs_out);
+#define HOST_SHARED_THREAD 1
+uint32_t rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_t *name_id_out);
+uint64_t rb_vm_trace_host_running_id(struct rb_execution_context_struct *ec);
 
 /* Its name, and that of the Ruby thread; as for host_label. */
 size_t rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity);

@@ -389,9 +389,10 @@ string_hash(VALUE string, uint64_t more)
  * Tells one name that rb_vm_trace_host_running_name gives from others. By what it is made of, not by
  * addresses: threads die, and others with other names are born where they were.
  */
-static uint64_t
-running_id(const rb_thread_t *th)
+uint64_t
+rb_vm_trace_host_running_id(struct rb_execution_context_struct *ec)
 {
+    const rb_thread_t *th = rb_ec_thread_ptr(ec);
     const rb_iseq_t *iseq;
     uint64_t id = 0;
     if (RB_TYPE_P(th->name, T_STRING)) id = string_hash(th->name, 1);
@@ -401,12 +402,10 @@ running_id(const rb_thread_t *th)
 }
 
 uint32_t
-rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_t *name_id_out, uint64_t *runs_out)
+rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_t *name_id_out)
 {
     const rb_thread_t *th = rb_ec_thread_ptr(ec);
-    bool shared = shared_native_thread_p(th);
-    *name_id_out = shared ? 1 : (uint64_t)(uintptr_t)th; /* thread_renamed tells the rest */
-    *runs_out = shared ? running_id(th) : 0;
+    *name_id_out = shared_native_thread_p(th) ? HOST_SHARED_THREAD : (uint64_t)(uintptr_t)th; /* thread_renamed tells the rest */
 #ifdef RB_THREAD_T_HAS_NATIVE_ID
     if (th->nt && th->nt->tid) return (uint32_t)th->nt->tid;
 #endif

@@ -428,7 +428,7 @@ rb_vm_trace_sink_reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk
             if (ok) *chunk_out = (struct rb_vm_trace_chunk){ .words = at, .first = offset == 0, .offset = offset };
         }
         if (sink->error) sink->reason = sink->error;
-        chunk_out->none_idle = !at && !sink->error;
+        chunk_out->none_idle = !ok && !sink->error;
     }
     pthread_mutex_unlock(&sink->lock);
     return ok;

@@ -178,11 +178,16 @@ rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*maker)(void))
 }
 
 uint32_t
-rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_t *name_id_out, uint64_t *runs_out)
+rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_t *name_id_out)
 {
-    *name_id_out = ec->name_id;
-    *runs_out = ec->runs;
+    *name_id_out = ec->runs ? HOST_SHARED_THREAD : ec->name_id;
     return ec->tid;
+}
+
+uint64_t
+rb_vm_trace_host_running_id(struct rb_execution_context_struct *ec)
+{
+    return ec->runs;
 }
 
 static size_t

@@ -303,7 +303,7 @@ other_ractors_are_dropped_in_the_child(void **state)
     (void)state;
     start(1);
     struct rb_ractor_struct ractor = { .local = rb_vm_trace_ractor_new() };
-    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 1 };
+    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 5 };
     fake_push(&thread, &foo, 2);
     take(1);
     for (int i = 0; i < 20; i++) take_exit(site, &thread);
@@ -339,7 +339,7 @@ counts_of_gone_and_spare_ractors_begin_anew_in_the_child(void **state)
     (void)state;
     start(1);
     struct rb_ractor_struct ractor = { .local = rb_vm_trace_ractor_new() }, poor = { .local = rb_vm_trace_global.spare };
-    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 1 };
+    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 5 };
     fake_push(&thread, &foo, 2);
     for (int i = 0; i < 20; i++) take_exit(site, &thread);
     rb_vm_trace_ractor_free(ractor.local);
@@ -423,7 +423,7 @@ file_that_cannot_be_made_is_tried_once_by_ractors_that_come_together(void **stat
         for (int i = 0; i < RACTORS; i++) {
             ractors[i].local = rb_vm_trace_ractor_new();
             contexts[i] = (struct rb_execution_context_struct){
-                .ractor = &ractors[i], .tid = 2000 + (uint32_t)i, .thread_name = "t", .name_id = 1, .frames = main_thread.frames,
+                .ractor = &ractors[i], .tid = 2000 + (uint32_t)i, .thread_name = "t", .name_id = 5, .frames = main_thread.frames,
                 .frame_count = 1
             };
         }

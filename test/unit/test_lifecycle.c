@@ -276,7 +276,7 @@ counts_of_a_gone_ractor_are_reported_when_the_iseq_dies(void **state)
     push_foo();
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
     struct rb_ractor_struct ractor = { .local = rb_vm_trace_ractor_new() };
-    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 1 };
+    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 5 };
     fake_push(&thread, &foo, 2);
     for (int i = 0; i < 20; i++) take_exit(site, &thread);
     for (int i = 0; i < 10; i++) take_exit(site, &main_thread);
@@ -327,7 +327,7 @@ ractor_without_memory_of_its_own_counts_losses(void **state)
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0),
         *fallback = make_site(RB_VM_TRACE_FALLBACK, "f", &foo, 0);
     struct rb_ractor_struct ractor = { .local = rb_vm_trace_global.spare };
-    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 1 };
+    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 5 };
     for (int i = 0; i < 20; i++) take_exit(site, &thread);
     for (int i = 0; i < 3; i++) take_exit(site, &main_thread);
     rb_vm_trace_hit(fallback, &thread);
@@ -798,7 +798,7 @@ losses_of_other_ractors_are_in_the_main_ones_last_words(void **state)
     push_foo();
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
     struct rb_ractor_struct ractor = { .local = rb_vm_trace_ractor_new() };
-    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 1 };
+    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 5 };
     fake_push(&thread, &foo, 2);
     take_varied_exits(site, &thread, 40000);
     uint64_t lost = ractor.local->lost;
@@ -822,7 +822,7 @@ ractor_without_a_chunk_counts_its_losses(void **state)
     push_foo();
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
     struct rb_ractor_struct ractor = { .local = rb_vm_trace_ractor_new() };
-    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 1 };
+    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 5 };
     fake_push(&thread, &foo, 2);
     take_varied_exits(site, &thread, 10);
     take_varied_exits(site, &main_thread, 5);
