@@ -256,7 +256,15 @@ module Bench
       comparison.results.select(&:failure).map { |result| "#{result.workload.name}: #{result.failure}" }
     end
 
+    # Whether ZJIT compiled something anew at another time than the base does, by a patch of its own (doc/reprofile.md): then its code is other code.
+    def recompiled?(result)
+      ours, base = [result.candidate, result.baseline].map { |list| list.filter_map { |measure| measure.extra["compiled_iseq_count"] } }
+      (ours & base).empty? && ours.any? || result.candidate.any? { |measure| measure.extra["reprofiled_iseq_count"].to_i > 0 }
+    end
+
     def add_code_rows(done, keys, prefix = "")
+      recompiled, done = done.partition { |result| recompiled?(result) }
+      others = recompiled.empty? ? "" : "; not judged, for versions are compiled at other times: #{recompiled.map { |result| result.workload.name }.join(' ')}"
       keys.each do |key|
         # Of all runs of both sides: a compilation may come earlier or later by chance, so each side has a set.
         sets = done.to_h do |result|
@@ -267,7 +275,7 @@ module Bench
         sums = [0, 1].map { |i| sets.sum { |_, both| both[i].first || 0 } }
         @rows << Row.new(name: "#{prefix}trace flags absent: #{key}", unit: "bytes", ours: sums[0], base: sums[1], ratio: sums[1].fdiv(sums[0]),
                          runs: done.size, target: "equal", met: !sets.empty? && unlike.empty?,
-                         note: unlike.empty? ? "equal in #{sets.size} of #{sets.size} programs" : "differs in: #{unlike.keys.join(' ')}")
+                         note: (unlike.empty? ? "equal in #{sets.size} of #{sets.size} programs" : "differs in: #{unlike.keys.join(' ')}") + others)
       end
     end
 
