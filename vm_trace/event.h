@@ -11,7 +11,7 @@
 
 #include "local.h"
 
-#define EVENT_MAX_WORDS (2 + 2 * FXT_MAX_ARGUMENTS)
+#define EVENT_MAX_WORDS (2 + 2 * FXT_MAX_ARGUMENTS + 1)
 
 struct vm_trace_event {
     struct rb_vm_trace_writer *writer;
@@ -81,6 +81,41 @@ event_end(struct vm_trace_event *event, enum fxt_event type, enum vm_trace_word 
     writer_publish(event->writer, event->words, event->record[0]);
     event->writer->events++;
     return true;
+}
+
+/*
+ * Write one that has a number: its record's last word. False: the chunk is full.
+ */
+static inline bool
+event_end_id(struct vm_trace_event *event, enum fxt_event type, enum vm_trace_word category, unsigned name, uint64_t id)
+{
+    event->record[event->words++] = id;
+    return event_end(event, type, category, name);
+}
+
+/*
+ * Whether records of so many words fit into the chunk, for events that must not be parted. Nothing that they need may have to
+ * be defined any more.
+ */
+static inline bool
+event_room(const struct vm_trace_event *event, size_t words)
+{
+    return event->writer->pos + words <= event->writer->limit;
+}
+
+/* Words of a flow event that says nothing but its number. */
+#define EVENT_FLOW_WORDS 3
+
+/*
+ * A step of the flow that joins an exit, an invalidation and a compilation: at the same time as the event that it belongs to, and
+ * right behind it, which is what binds it to that. False: the chunk is full.
+ */
+static inline bool
+event_flow(const struct vm_trace_event *of, enum fxt_event type, uint64_t id)
+{
+    struct vm_trace_event event = { .writer = of->writer, .words = 2, .thread = of->thread };
+    event.record[1] = of->record[1];
+    return event_end_id(&event, type, W_REPROFILE, W_RECOMPILATION, id);
 }
 
 /*

@@ -9,6 +9,7 @@ struct exit_event {
     uint64_t ns;
     uint64_t weight;               /* exits that this one stands for */
     enum vm_trace_word outcome;    /* W_NONE: not a recompile exit */
+    uint64_t flow;                 /* that begins here, or 0 */
 };
 
 /* Where the event of this site with the stack at hand is kept; NULL when there is no stack. */
@@ -44,7 +45,7 @@ write_again(struct rb_vm_trace_local *local, struct rb_execution_context_struct 
     struct rb_vm_trace_writer *writer = &local->writer;
     uint32_t node;
     const struct vm_trace_template *known = template_of(local, &node);
-    if (!known || known->node != node || known->site != exit->site->serial || known->chunk != writer->serial ||
+    if (exit->flow || !known || known->node != node || known->site != exit->site->serial || known->chunk != writer->serial ||
         known->tree != local->stacks.tree || known->outcome != (uint32_t)exit->outcome) {
         return false;
     }
@@ -78,7 +79,11 @@ write_exit(struct rb_vm_trace_local *local, struct rb_execution_context_struct *
     if (exit->weight > 1) event_uint32(&event, W_WEIGHT, (uint32_t)exit->weight);
     if (exit->outcome != W_NONE) event_string(&event, W_OUTCOME, exit->outcome);
     if (!event_running(&event, local, ec)) return false;
+    /* A sampled exit that recompiles and has more than ten frames has as many arguments as there can be: its site tells. */
+    if (site->inlined && site->iseq && event.arguments < FXT_MAX_ARGUMENTS && !event_interned(&event, W_ISEQ, site->iseq)) return false;
+    if (exit->flow && !event_room(&event, event.words + EVENT_FLOW_WORDS)) return false;
     if (!event_end(&event, FXT_INSTANT, site_category(site), reason)) return false;
+    if (exit->flow) event_flow(&event, FXT_FLOW_BEGIN, exit->flow);
 
     uint32_t node;
     struct vm_trace_template *keep = template_of(local, &node);
@@ -130,8 +135,25 @@ rb_vm_trace_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site 
 {
     local->countdown = rb_vm_trace_global.config.exit_rate;
     if (!trace_on()) return;
-    struct exit_event exit = { site, clock_now_ns(&local->clock), local->countdown, W_NONE };
+    struct exit_event exit = { site, clock_now_ns(&local->clock), local->countdown, W_NONE, 0 };
     record(local, ec, &exit);
+}
+
+uint64_t
+rb_vm_trace_recompile_begin(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, bool sampled)
+{
+    uint64_t ns = clock_now_ns(&local->clock);
+    local->exiting.site = site;
+    local->exiting.start_ns = ns;
+    local->exiting.flow = 0;
+    local->exiting.sampled = sampled;
+    return ns;
+}
+
+void
+rb_vm_trace_recompile_end(struct rb_vm_trace_local *local)
+{
+    local->exiting.site = NULL;
 }
 
 void
@@ -146,8 +168,10 @@ rb_vm_trace_recompile_exit(struct rb_vm_trace_local *local, const struct rb_vm_t
         [RB_VM_TRACE_VERSION_LIMIT] = W_VERSION_LIMIT
     };
     local->countdown = rb_vm_trace_global.config.exit_rate;
+    uint64_t flow = local->exiting.site ? local->exiting.flow : 0;
+    local->exiting.site = NULL;
     if (!trace_on()) return;
-    struct exit_event exit = { site, start_ns, local->countdown, words[outcome] };
+    struct exit_event exit = { site, start_ns, local->countdown, words[outcome], flow };
     record(local, ec, &exit);
 }
 
@@ -162,7 +186,7 @@ rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context
     if (--*countdown > 0) return;
     *countdown = fallback ? rb_vm_trace_global.config.fallback_rate : rb_vm_trace_global.config.exit_rate;
     if (!trace_on()) return;
-    struct exit_event exit = { site, clock_now_ns(&local->clock), *countdown, W_NONE };
+    struct exit_event exit = { site, clock_now_ns(&local->clock), *countdown, W_NONE, 0 };
     record(local, ec, &exit);
 }
 

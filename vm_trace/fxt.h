@@ -35,8 +35,14 @@ enum fxt_record {                          /* [Record header] */
 
 enum fxt_event {                           /* [Event records] */
     FXT_INSTANT = 0,
+    FXT_COUNTER = 1,                       /* a number stands behind its arguments */
     FXT_DURATION_BEGIN = 2,
-    FXT_DURATION_END = 3
+    FXT_DURATION_END = 3,
+    FXT_ASYNC_BEGIN = 5,                   /* and behind those of all from here on */
+    FXT_ASYNC_END = 7,
+    FXT_FLOW_BEGIN = 8,
+    FXT_FLOW_STEP = 9,
+    FXT_FLOW_END = 10
 };
 
 enum fxt_argument {                        /* [Argument records] */

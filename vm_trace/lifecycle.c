@@ -7,6 +7,7 @@
 #include "sites.h"
 #include "event.h"
 #include "options.h"
+#include "versions.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -100,6 +101,7 @@ make_local(void)
     rb_vm_trace_writer_init(&local->writer, &trace.sink, trace.pid);
 
     pthread_mutex_lock(&trace.lock);
+    local->number = trace.last_number++;
     local->next = trace.locals;
     local->link = &trace.locals;
     if (local->next) local->next->link = &local->next;
@@ -325,12 +327,20 @@ tell_all(struct vm_trace_range range)
     pthread_mutex_unlock(&trace.lock);
 }
 
+static struct rb_vm_trace_local *
+local_or_null(struct rb_execution_context_struct **ec_out)
+{
+    struct rb_execution_context_struct *ec = *ec_out = rb_vm_trace_host_current();
+    struct rb_vm_trace_local *local = ec ? rb_vm_trace_host_local(ec) : NULL;
+    return local == trace.spare ? NULL : local;
+}
+
 static void
 retire_sites(uintptr_t unit)
 {
-    struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
-    struct rb_vm_trace_local *local = ec ? rb_vm_trace_host_local(ec) : NULL;
-    rb_vm_trace_sites_retire(unit, local == trace.spare ? NULL : local, ec);
+    struct rb_execution_context_struct *ec;
+    struct rb_vm_trace_local *local = local_or_null(&ec);
+    rb_vm_trace_sites_retire(unit, local, ec);
 }
 
 void
@@ -344,6 +354,9 @@ rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq)
     /* A pc may stand behind the last instruction. */
     tell_all((struct vm_trace_range){ .from = from, .to = to + 1 });
     retire_sites(from);
+    struct rb_execution_context_struct *ec;
+    struct rb_vm_trace_local *local = local_or_null(&ec);
+    rb_vm_trace_life_end(from, local, ec);
 }
 
 void
@@ -417,7 +430,8 @@ begin_child(void)
         rb_vm_trace_writer_drop(&local->writer);
         local->writer.pid = trace.pid;
         local->clock = (struct vm_trace_clock){ 0 }; /* no time of its is to be before begin_ns */
-        local->sampled = local->lost = 0;
+        local->sampled = local->lost = local->rate_ns = local->rate_sampled = 0;
+        local->exiting.site = NULL;
         local->countdown = trace.config.exit_rate;
         local->fallback_countdown = trace.config.fallback_rate;
         memset(local->hits, 0, rb_vm_trace_site_limit() * sizeof(*local->hits));
@@ -435,6 +449,7 @@ rb_vm_trace_after_fork(long pid)
     /* daemon(3) says 0 when it failed, too: only the pid tells who we are. */
     if (pid == 0 && trace_on() && (uint32_t)getpid() != trace.pid) begin_child();
     rb_vm_trace_strings_after_fork();
+    if (__atomic_load_n(&trace.state, __ATOMIC_RELAXED) == VM_TRACE_PENDING) rb_vm_trace_lives_after_fork();
     pthread_mutex_unlock(&trace.sink.lock);
     pthread_mutex_unlock(&open_lock);
     pthread_mutex_unlock(&trace.lock);

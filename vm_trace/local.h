@@ -48,6 +48,16 @@ struct rb_vm_trace_local {
     struct rb_vm_trace_local **link; /* what points here; NULL: not in the list */
     uint64_t sampled;            /* exits recorded */
     uint64_t lost;               /* events that should be in the file and are not */
+    uint64_t rate_ns, rate_sampled; /* when exits were counted last, and how many there were recorded */
+    uint32_t number;             /* tells its counters from those of other ractors; 0: the first */
+    struct {
+        const struct rb_vm_trace_site *site; /* the recompile exit that the JIT acts upon; NULL: none */
+        uint64_t start_ns;
+        uint64_t flow;           /* that it began, or 0 */
+        bool sampled;
+    } exiting;
+    struct vm_trace_string *violated; /* name of the invalidation that is open */
+    struct vm_trace_string *why;      /* the same of a version's */
     struct vm_trace_clock clock;
     struct rb_vm_trace_writer writer;
     struct rb_vm_trace_stacks stacks;
@@ -76,6 +86,7 @@ extern struct vm_trace_global {
     char *path;                  /* of the file at hand */
     struct rb_vm_trace_sink sink;
     struct rb_vm_trace_local *locals;
+    uint32_t last_number;        /* of a local */
     struct rb_vm_trace_local *spare;  /* for ractors that no memory was had for: counts losses */
     struct vm_trace_totals dead;      /* of ractors that are gone */
 } rb_vm_trace_global;

@@ -3,6 +3,7 @@
  */
 #include "sites.h"
 #include "event.h"
+#include "versions.h"
 
 #include <stdlib.h>
 
@@ -94,7 +95,8 @@ release_texts(struct rb_vm_trace_site *site)
     rb_vm_trace_string_release(site->reason);
     rb_vm_trace_string_release(site->insn);
     rb_vm_trace_string_release(site->location);
-    site->reason = site->insn = site->location = NULL;
+    rb_vm_trace_string_release(site->iseq);
+    site->reason = site->insn = site->location = site->iseq = NULL;
 }
 
 struct rb_vm_trace_site *
@@ -114,7 +116,8 @@ rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
             .index = index, .serial = ++sites.serial, .version = desc->version, .kind = desc->kind, .pc = (uintptr_t)desc->pc,
             .reason = rb_vm_trace_string_intern(desc->reason, desc->reason_len),
             .insn = rb_vm_trace_string_intern(desc->insn, desc->insn_len),
-            .location = locate(desc)
+            .location = locate(desc),
+            .inlined = desc->frame != desc->unit, .iseq = rb_vm_trace_life_label(from)
         };
         if (site->reason && site->insn && site->location) {
             uint32_t *head = unit_head(from);
@@ -168,6 +171,7 @@ write_site(struct rb_vm_trace_local *local, struct rb_execution_context_struct *
     event_uint32(&event, W_VERSION, site->version);
     if (!event_interned(&event, W_LOCATION, site->location)) return false;
     event_uint64(&event, W_HITS, report->hits);
+    if (site->iseq && !event_interned(&event, W_ISEQ, site->iseq)) return false;
     return event_end(&event, FXT_INSTANT, W_TRACE, W_SITE);
 }
 

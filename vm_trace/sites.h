@@ -18,6 +18,8 @@ struct rb_vm_trace_site {
     struct vm_trace_string *reason, *insn;
     struct vm_trace_string *location; /* label: of the first recorded exit, till then without owner */
     bool located;             /* location has its owner */
+    bool inlined;             /* the frame that exits is not of the ISEQ that was compiled */
+    struct vm_trace_string *iseq; /* label of the ISEQ that was compiled; NULL where its versions are not followed */
 };
 
 /* The category of its events. */

@@ -1,8 +1,12 @@
 /*
- * Durations: compilations with their phases, and invalidations.
+ * Durations: compilations with their phases, and invalidations; and what joins the invalidation of a version to the next
+ * compilation.
  */
+#include "sites.h"
 #include "event.h"
+#include "versions.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,12 +15,15 @@ struct span_event {
     uint64_t ns;
     const char *name;
     size_t name_bytes;
-    const struct vm_trace_string *phase;  /* the name, interned, or NULL */
+    const struct vm_trace_string *phase;  /* the name, when it is interned, or NULL */
     /* for the end of a whole compilation: */
+    const struct rb_vm_trace_compiled *compiled;
     const char *iseq;
     size_t iseq_bytes;
-    uint32_t version;
-    uint64_t code_bytes;
+    const char *inlined; /* or NULL */
+    size_t inlined_bytes;
+    /* for its beginning: */
+    const struct vm_trace_life *life;
 };
 
 static enum vm_trace_word
@@ -55,6 +62,30 @@ write_begin(struct rb_vm_trace_local *local, struct rb_execution_context_struct 
     return event_end(&event, FXT_DURATION_BEGIN, category(span->span), name);
 }
 
+/*
+ * The beginning of a compilation: the ISEQ's `reprofile` span ends here, and so does the flow, where the compilation is recorded.
+ */
+static bool
+write_compile_begin(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
+{
+    const struct span_event *span = what;
+    const struct vm_trace_life *life = span->life;
+    bool ends = life && life->reprofile;
+    struct vm_trace_event event, reprofile;
+    unsigned name, label;
+    if (!rb_vm_trace_event_begin(&event, local, ec, span->ns)) return false;
+    if (span->name && !span_name(&event, span, &name)) return false;
+    if (ends) {
+        reprofile = event;
+        if (!writer_interned(event.writer, life->label, &label)) return false;
+        if (!event_room(&event, 3 + event.words + EVENT_FLOW_WORDS)) return false;
+        event_end_id(&reprofile, FXT_ASYNC_END, W_REPROFILE, label, life->reprofile);
+    }
+    if (!span->name) return true;
+    if (!event_end(&event, FXT_DURATION_BEGIN, W_COMPILE, name)) return false;
+    return !ends || !life->flow || event_flow(&event, FXT_FLOW_END, life->reprofile);
+}
+
 static bool
 write_end(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
 {
@@ -63,10 +94,17 @@ write_end(struct rb_vm_trace_local *local, struct rb_execution_context_struct *e
     unsigned name;
     if (!rb_vm_trace_event_begin(&event, local, ec, span->ns)) return false;
     if (!span_name(&event, span, &name)) return false;
-    if (span->iseq) {
+    const struct rb_vm_trace_compiled *compiled = span->compiled;
+    if (compiled) {
         if (!event_text(&event, W_ISEQ, span->iseq, span->iseq_bytes)) return false;
-        event_uint32(&event, W_VERSION, span->version);
-        event_uint64(&event, W_CODE_BYTES, span->code_bytes);
+        event_uint32(&event, W_VERSION, compiled->version);
+        event_uint64(&event, W_CODE_BYTES, compiled->code_bytes);
+        if (compiled->counted) {
+            event_uint64(&event, W_EXIT_BYTES, compiled->exit_bytes);
+            event_uint64(&event, W_EXITS, compiled->exits);
+        }
+        if (span->inlined && !event_text(&event, W_INLINED, span->inlined, span->inlined_bytes)) return false;
+        if (compiled->error && !event_text(&event, W_ERROR, compiled->error, compiled->error_len)) return false;
     }
     if (!event_running(&event, local, ec)) return false;
     return event_end(&event, FXT_DURATION_END, category(span->span), name);
@@ -82,7 +120,7 @@ set_name(struct span_event *span, const char *name, size_t bytes)
     char *copy;
     span->name = rb_vm_trace_text_clean(name, &bytes, &copy);
     span->name_bytes = bytes;
-    span->phase = span->span == RB_VM_TRACE_PHASE ? rb_vm_trace_string_permanent(span->name, bytes) : NULL;
+    if (span->span == RB_VM_TRACE_PHASE) span->phase = rb_vm_trace_string_permanent(span->name, bytes);
     return copy;
 }
 
@@ -109,6 +147,9 @@ rb_vm_trace_span_begin(enum rb_vm_trace_span kind, const char *name, size_t name
     }
     char *copy = set_name(&span, name, name_len);
     bool ok = rb_vm_trace_event_write(local, ec, write_begin, &span);
+    if (ok && kind == RB_VM_TRACE_INVALIDATION && !local->violated) {
+        local->violated = rb_vm_trace_string_intern(span.name, span.name_bytes);
+    }
     free(copy);
     return ok;
 }
@@ -123,6 +164,7 @@ end_span(struct span_event *span, const char *name, size_t name_len)
     char *copy = set_name(span, name, name_len);
     rb_vm_trace_event_write(local, ec, write_end, span);
     free(copy);
+    if (span->compiled) rb_vm_trace_counters_write(local, ec);
 }
 
 void
@@ -130,23 +172,257 @@ rb_vm_trace_span_end(enum rb_vm_trace_span kind, const char *name, size_t name_l
 {
     struct span_event span = { .span = kind };
     end_span(&span, name, name_len);
+    if (kind != RB_VM_TRACE_INVALIDATION) return;
+    struct rb_execution_context_struct *ec;
+    struct rb_vm_trace_local *local = current_local(&ec);
+    if (!local) return;
+    rb_vm_trace_string_release(local->violated);
+    local->violated = NULL;
+}
+
+/* --- compilations --------------------------------------------------------------------------- */
+
+/* Callees that were inlined into what is being compiled. Guarded by the VM lock. */
+static struct inlined {
+    char *label;
+    size_t bytes;
+    unsigned count;
+} *inlined_list;
+static size_t inlined_count, inlined_capacity;
+
+void
+rb_vm_trace_inlined(const struct rb_iseq_struct *callee, const void *method_entry)
+{
+    if (!wanted(RB_VM_TRACE_COMPILE)) return;
+    uintptr_t from, to;
+    rb_vm_trace_host_iseq_range(callee, &from, &to);
+    struct vm_trace_frame frame = { .pc = from + HOST_PC_EXACT, .method = (uintptr_t)method_entry, .iseq = callee };
+    char buffer[1024];
+    size_t bytes;
+    char *text = rb_vm_trace_text_whole(rb_vm_trace_make_label, &frame, buffer, sizeof(buffer), &bytes);
+    for (size_t i = 0; i < inlined_count; i++) {
+        if (inlined_list[i].bytes != bytes || memcmp(inlined_list[i].label, text, bytes) != 0) continue;
+        inlined_list[i].count++;
+        goto done;
+    }
+    if (inlined_count == inlined_capacity) {
+        size_t capacity = inlined_capacity ? inlined_capacity * 2 : 16;
+        struct inlined *grown = realloc(inlined_list, capacity * sizeof(*grown));
+        if (!grown) goto done; /* the event will tell fewer */
+        inlined_list = grown;
+        inlined_capacity = capacity;
+    }
+    char *label = malloc(bytes);
+    if (!label) goto done;
+    memcpy(label, text, bytes);
+    inlined_list[inlined_count++] = (struct inlined){ label, bytes, 1 };
+  done:
+    if (text != buffer) free(text);
+}
+
+/* "label, label x2", cut to what a record holds, and forget them. NULL: there are none. The caller frees it. */
+static char *
+inlined_text(size_t *bytes_out)
+{
+    size_t room = 1, at = 0;
+    for (size_t i = 0; i < inlined_count; i++) room += inlined_list[i].bytes + sizeof(", x4294967295");
+    char *text = inlined_count ? malloc(room) : NULL;
+    for (size_t i = 0; i < inlined_count; i++) {
+        const struct inlined *inlined = &inlined_list[i];
+        if (text) {
+            if (at) at += (size_t)sprintf(text + at, ", ");
+            memcpy(text + at, inlined->label, inlined->bytes);
+            at += inlined->bytes;
+            if (inlined->count > 1) at += (size_t)sprintf(text + at, " x%u", inlined->count);
+        }
+        free(inlined->label);
+    }
+    inlined_count = 0;
+    *bytes_out = text ? rb_vm_trace_string_cut(text, at) : 0;
+    return text;
+}
+
+bool
+rb_vm_trace_compile_begin(const char *name, size_t name_len, const struct rb_iseq_struct *iseq)
+{
+    if (!trace_on()) return false;
+    struct rb_execution_context_struct *ec;
+    struct rb_vm_trace_local *local = current_local(&ec);
+    if (!local) return false;
+
+    bool compiles = rb_vm_trace_global.config.compiles, ok = true;
+    struct span_event span = { .span = RB_VM_TRACE_COMPILE, .ns = clock_now_ns(&local->clock) };
+    char *copy = compiles ? set_name(&span, name, name_len) : NULL;
+    pthread_mutex_lock(&rb_vm_trace_global.lock);
+    struct vm_trace_life *life = rb_vm_trace_life_of(iseq);
+    span.life = life;
+    if (compiles || (life && life->reprofile)) ok = rb_vm_trace_event_write(local, ec, write_compile_begin, &span);
+    if (life) life->reprofile = 0;
+    pthread_mutex_unlock(&rb_vm_trace_global.lock);
+    free(copy);
+    return compiles && ok;
+}
+
+/* The label of an ISEQ that has a life, or else as the innermost frame tells. */
+static char *
+iseq_label(const struct rb_iseq_struct *iseq, char *buffer, size_t capacity, size_t *bytes_out)
+{
+    uintptr_t from, to;
+    rb_vm_trace_host_iseq_range(iseq, &from, &to);
+    pthread_mutex_lock(&rb_vm_trace_global.lock);
+    struct vm_trace_string *known = rb_vm_trace_life_label(from);
+    pthread_mutex_unlock(&rb_vm_trace_global.lock);
+    if (known) {
+        char *text = known->bytes <= capacity ? buffer : malloc(known->bytes);
+        *bytes_out = text ? known->bytes : 0;
+        if (text) memcpy(text, known->text, known->bytes);
+        rb_vm_trace_string_release(known);
+        return text ? text : buffer;
+    }
+    struct vm_trace_frame frame = {
+        .pc = from + HOST_PC_EXACT, .method = rb_vm_trace_host_method_of(iseq), .iseq = iseq
+    };
+    return rb_vm_trace_text_whole(rb_vm_trace_make_label, &frame, buffer, capacity, bytes_out);
+}
+
+void
+rb_vm_trace_compiled(const char *name, size_t name_len, const struct rb_vm_trace_compiled *compiled)
+{
+    char buffer[1024];
+    size_t bytes;
+    char *label = iseq_label(compiled->iseq, buffer, sizeof(buffer), &bytes);
+    pthread_mutex_lock(&rb_vm_trace_global.lock);
+    rb_vm_trace_count_compiled(compiled->code_bytes, compiled->version > 0);
+    pthread_mutex_unlock(&rb_vm_trace_global.lock);
+
+    struct rb_vm_trace_compiled clean = *compiled;
+    char *error = NULL;
+    if (clean.error) clean.error = rb_vm_trace_text_clean(clean.error, &clean.error_len, &error);
+    struct span_event span = {
+        .span = RB_VM_TRACE_COMPILE, .compiled = &clean,
+        .iseq = label, .iseq_bytes = bytes
+    };
+    char *inlined = inlined_text(&span.inlined_bytes);
+    span.inlined = inlined;
+    end_span(&span, name, name_len);
+    free(inlined);
+    free(error);
+    if (label != buffer) free(label);
 }
 
 void
 rb_vm_trace_compile_end(const char *name, size_t name_len, const struct rb_iseq_struct *iseq,
                         uint32_t version, size_t code_bytes)
 {
-    char buffer[1024];
-    uintptr_t from, to;
-    rb_vm_trace_host_iseq_range(iseq, &from, &to);
-    struct vm_trace_frame frame = {
-        .pc = from + HOST_PC_EXACT, .method = rb_vm_trace_host_method_of(iseq), .iseq = iseq
-    };
+    struct rb_vm_trace_compiled compiled = { .iseq = iseq, .version = version, .code_bytes = code_bytes };
+    rb_vm_trace_compiled(name, name_len, &compiled);
+}
+
+/* --- invalidated versions ---------------------------------------------------------------------- */
+
+struct version_event {
+    uint64_t ns;
+    const struct vm_trace_string *why, *iseq;
+    uint32_t version;
+    bool backtrace;
+    enum fxt_event flow_type;
+    uint64_t flow, reprofile; /* 0: none */
+};
+
+static bool
+write_version_begin(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
+{
+    const struct version_event *version = what;
+    enum { REPROFILE_WORDS = 5 };
+    struct vm_trace_event event, reprofile;
+    unsigned why, iseq;
+    if (!rb_vm_trace_event_begin(&event, local, ec, version->ns)) return false;
+    reprofile = event;
+    if (!writer_interned(event.writer, version->why, &why) || !writer_interned(event.writer, version->iseq, &iseq)) return false;
+    if (version->backtrace && !rb_vm_trace_event_backtrace(&event, &local->stacks)) return false;
+    event_string(&event, W_ISEQ, iseq);
+    event_uint32(&event, W_VERSION, version->version);
+
+    /* All of it or nothing. */
+    if (!event_room(&event, event.words + EVENT_FLOW_WORDS + REPROFILE_WORDS)) return false;
+    event_end(&event, FXT_DURATION_BEGIN, W_INVALIDATION, why);
+    if (version->flow) event_flow(&event, version->flow_type, version->flow);
+    if (version->reprofile) {
+        event_string(&reprofile, W_REASON, why);
+        event_uint32(&reprofile, W_VERSION, version->version);
+        event_end_id(&reprofile, FXT_ASYNC_BEGIN, W_REPROFILE, iseq, version->reprofile);
+    }
+    return true;
+}
+
+/* Why a version goes: what the JIT says, the exit that it acts upon, or the invalidation that it is a part of. Own reference. */
+static struct vm_trace_string *
+why_invalidated(const struct rb_vm_trace_local *local, const char *reason, size_t reason_len)
+{
+    if (reason) return rb_vm_trace_string_intern(reason, reason_len);
+    const struct vm_trace_string *known = local->exiting.site ? local->exiting.site->reason : local->violated;
+    if (known) return rb_vm_trace_string_intern(known->text, known->bytes);
     size_t bytes;
-    char *label = rb_vm_trace_text_whole(rb_vm_trace_make_label, &frame, buffer, sizeof(buffer), &bytes);
-    struct span_event span = {
-        .span = RB_VM_TRACE_COMPILE, .iseq = label, .iseq_bytes = bytes, .version = version, .code_bytes = code_bytes
-    };
-    end_span(&span, name, name_len);
-    if (label != buffer) free(label);
+    const char *text = rb_vm_trace_word_text(W_RECOMPILE_EXIT, &bytes); /* of exits that are not traced */
+    return rb_vm_trace_string_intern(text, bytes);
+}
+
+bool
+rb_vm_trace_version_begin(const struct rb_iseq_struct *iseq, uint32_t version, const char *reason, size_t reason_len,
+                          bool may_recompile)
+{
+    if (!wanted(RB_VM_TRACE_INVALIDATION)) return false;
+    struct rb_execution_context_struct *ec;
+    struct rb_vm_trace_local *local = current_local(&ec);
+    if (!local || local->why) return false;
+
+    struct version_event event = { .ns = clock_now_ns(&local->clock), .version = version };
+    event.backtrace = !local->violated;
+    if (event.backtrace && !rb_vm_trace_stacks_capture(&local->stacks, ec, 0)) {
+        local->lost++;
+        return false;
+    }
+    struct vm_trace_string *why = why_invalidated(local, reason, reason_len);
+    event.why = why;
+
+    pthread_mutex_lock(&rb_vm_trace_global.lock);
+    rb_vm_trace_count_invalidated();
+    struct vm_trace_life *life = rb_vm_trace_life_of(iseq);
+    bool ok = why && life;
+    if (!ok) local->lost++;
+    else {
+        bool exits = local->exiting.site && local->exiting.sampled && !local->exiting.flow;
+        uint64_t number = exits || may_recompile ? rb_vm_trace_life_number() : 0;
+        event.iseq = life->label;
+        event.flow = number;
+        event.flow_type = !exits ? FXT_FLOW_BEGIN : may_recompile ? FXT_FLOW_STEP : FXT_FLOW_END;
+        if (exits) {
+            local->exiting.flow = number;
+            if (event.ns <= local->exiting.start_ns) event.ns = local->exiting.start_ns + 1; /* the exit comes before */
+        }
+        if (may_recompile && !life->reprofile) event.reprofile = number;
+        ok = rb_vm_trace_event_write(local, ec, write_version_begin, &event);
+        if (ok && event.reprofile) {
+            life->reprofile = number;
+            life->flow = true;
+        }
+    }
+    pthread_mutex_unlock(&rb_vm_trace_global.lock);
+    if (ok) local->why = why;
+    else rb_vm_trace_string_release(why);
+    return ok;
+}
+
+void
+rb_vm_trace_version_end(void)
+{
+    struct rb_execution_context_struct *ec;
+    struct rb_vm_trace_local *local = current_local(&ec);
+    if (!local || !local->why) return;
+    struct vm_trace_string *why = local->why;
+    struct span_event span = { .span = RB_VM_TRACE_INVALIDATION, .phase = why };
+    end_span(&span, why->text, why->bytes);
+    if (trace_on()) rb_vm_trace_counters_write(local, ec);
+    local->why = NULL;
+    rb_vm_trace_string_release(why);
 }

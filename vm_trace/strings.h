@@ -30,7 +30,10 @@
     X(W_PID, "pid") X(W_EXIT_RATE, "exit_rate") X(W_FALLBACK_RATE, "fallback_rate") X(W_COUNTER, "counter") \
     X(W_EXITS, "exits") X(W_FALLBACKS, "fallbacks") X(W_EVENTS, "events") X(W_LOST, "lost") \
     X(W_SITES, "sites") X(W_PROCESS, "process") \
-    X(W_MAX_BYTES, "max_bytes") X(W_KEEP, "keep") X(W_THREAD, "thread")
+    X(W_MAX_BYTES, "max_bytes") X(W_KEEP, "keep") X(W_THREAD, "thread") \
+    X(W_REPROFILE, "reprofile") X(W_RECOMPILATION, "recompilation") X(W_CODE, "code") X(W_BYTES, "bytes") \
+    X(W_VERSIONS, "versions") X(W_COMPILED, "compiled") X(W_PER_SECOND, "per_second") \
+    X(W_EXIT_BYTES, "exit_bytes") X(W_INLINED, "inlined") X(W_ERROR, "error") X(W_METHODS, "methods")
 
 enum vm_trace_word {
     W_NONE,

@@ -139,8 +139,16 @@ void rb_vm_trace_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_
                       struct rb_execution_context_struct *ec);
 
 /*
- * The same for an exit that may cause a recompilation. `start_ns` is rb_vm_trace_now() from
- * before the JIT acted, so that the exit stands before what it caused.
+ * Around what the JIT does at an exit that may cause a recompilation: a version that it invalidates meanwhile is known to go
+ * because of this exit. The result is the time, in nanoseconds of CLOCK_BOOTTIME. Then one of the next two is called: the second
+ * one when this is an exit that is recorded (`sampled`).
+ */
+uint64_t rb_vm_trace_recompile_begin(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, bool sampled);
+void rb_vm_trace_recompile_end(struct rb_vm_trace_local *local);
+
+/*
+ * Record an exit that may cause a recompilation. `start_ns` is from before the JIT acted, so that the exit stands before
+ * what it caused. Restarts the countdown.
  */
 void rb_vm_trace_recompile_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site,
                                 struct rb_execution_context_struct *ec,
@@ -166,6 +174,37 @@ void rb_vm_trace_span_end(enum rb_vm_trace_span span, const char *name, size_t n
 /* The same for a whole compilation. `version` 0: no code was made. */
 void rb_vm_trace_compile_end(const char *name, size_t name_len, const struct rb_iseq_struct *iseq,
                              uint32_t version, size_t code_bytes);
+
+/*
+ * The same for a JIT that makes versions of ISEQs and follows them: the beginning also ends what began with the invalidation of
+ * the version before, so it is called whatever is recorded. False when the end is not wanted. VM lock held.
+ */
+bool rb_vm_trace_compile_begin(const char *name, size_t name_len, const struct rb_iseq_struct *iseq);
+
+struct rb_vm_trace_compiled {
+    const struct rb_iseq_struct *iseq;
+    uint32_t version;        /* 0: no code was made */
+    bool counted;            /* the two below are known */
+    uint64_t code_bytes;     /* all that was emitted meanwhile */
+    uint64_t exit_bytes;     /* those of side exits, of which there are: */
+    uint64_t exits;
+    const char *error;       /* why no code was made, or NULL; UTF-8, not terminated */
+    size_t error_len;
+};
+void rb_vm_trace_compiled(const char *name, size_t name_len, const struct rb_vm_trace_compiled *compiled);
+
+/* Between both: a callee, called by way of a method entry (or NULL), was inlined. */
+void rb_vm_trace_inlined(const struct rb_iseq_struct *callee, const void *method_entry);
+
+/* --- versions (VM lock held) -------------------------------------------------------------- */
+
+/*
+ * A compiled version is invalidated, from _begin until _end, which is called when _begin said true. `reason` NULL: the recompile
+ * exit that is being acted upon, or the invalidation span that is open. `may_recompile` false: the ISEQ has no further version.
+ */
+bool rb_vm_trace_version_begin(const struct rb_iseq_struct *iseq, uint32_t version, const char *reason, size_t reason_len,
+                               bool may_recompile);
+void rb_vm_trace_version_end(void);
 
 /* --- lives of others ------------------------------------------------------------------ */
 
@@ -224,6 +263,14 @@ RB_VM_TRACE_STUB uint64_t rb_vm_trace_now(struct rb_vm_trace_local *local) { ret
 RB_VM_TRACE_STUB bool rb_vm_trace_span_begin(enum rb_vm_trace_span span, const char *name, size_t name_len) { return false; }
 RB_VM_TRACE_STUB void rb_vm_trace_span_end(enum rb_vm_trace_span span, const char *name, size_t name_len) {}
 RB_VM_TRACE_STUB void rb_vm_trace_compile_end(const char *name, size_t name_len, const struct rb_iseq_struct *iseq, uint32_t version, size_t code_bytes) {}
+struct rb_vm_trace_compiled;
+RB_VM_TRACE_STUB uint64_t rb_vm_trace_recompile_begin(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, bool sampled) { return 0; }
+RB_VM_TRACE_STUB void rb_vm_trace_recompile_end(struct rb_vm_trace_local *local) {}
+RB_VM_TRACE_STUB bool rb_vm_trace_compile_begin(const char *name, size_t name_len, const struct rb_iseq_struct *iseq) { return false; }
+RB_VM_TRACE_STUB void rb_vm_trace_compiled(const char *name, size_t name_len, const struct rb_vm_trace_compiled *compiled) {}
+RB_VM_TRACE_STUB void rb_vm_trace_inlined(const struct rb_iseq_struct *callee, const void *method_entry) {}
+RB_VM_TRACE_STUB bool rb_vm_trace_version_begin(const struct rb_iseq_struct *iseq, uint32_t version, const char *reason, size_t reason_len, bool may_recompile) { return false; }
+RB_VM_TRACE_STUB void rb_vm_trace_version_end(void) {}
 RB_VM_TRACE_STUB void rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq) {}
 RB_VM_TRACE_STUB void rb_vm_trace_method_free(const void *method_entry) {}
 RB_VM_TRACE_STUB void rb_vm_trace_code_free(const struct rb_iseq_struct *iseq) {}

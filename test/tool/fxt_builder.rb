@@ -213,7 +213,7 @@ class OurTrace
           b.thread(2, @pid, @pid + 2)
         end
         @offsets[e.equal?(all.last) && @summary ? :summary : e] =
-          b.event(e[:type], e[:cat], e[:name], ts: e[:ts], args: e[:args], extra: e[:extra] || [], thread: e[:thread] || 1)
+          b.event(e[:type], e[:cat], e[:name], ts: e[:ts], args: e[:args] || {}, extra: e[:extra] || e[:id] || [], thread: e[:thread] || 1)
       end
       @offsets[:settings] = @offsets[all.first]
     end

@@ -269,6 +269,57 @@ class TestCheckContract < Minitest::Test
     broken("unknown category side_exits") { |t| t.extra << { type: :instant, cat: "side_exits", name: "x", ts: 8500, args: {} }; t.extra[0] }
   end
 
+  # An exit that invalidates a version, and the compilation that follows: what joins them.
+  def recompilation
+    args = { "iseq" => "Foo#bar (a.rb:1)", "version" => [:uint32, 1] }
+    [{ type: :begin, cat: "invalidation", name: "r", ts: 8100, args: args },
+     { type: :flow_step, cat: "reprofile", name: "recompilation", ts: 8100, id: 7 },
+     { type: :async_begin, cat: "reprofile", name: "Foo#bar (a.rb:1)", ts: 8100, id: 7, args: { "version" => [:uint32, 1], "reason" => "r" } },
+     { type: :end, cat: "invalidation", name: "r", ts: 8110 },
+     { type: :counter, cat: "counter", name: "versions", ts: 8111, id: 0, args: { "compiled" => [:uint64, 1] } },
+     { type: :instant, cat: "trace", name: "other", ts: 8090 },
+     { type: :flow_begin, cat: "reprofile", name: "recompilation", ts: 8090, id: 7 },
+     { type: :async_end, cat: "reprofile", name: "Foo#bar (a.rb:1)", ts: 8200, id: 7 },
+     { type: :begin, cat: "compile", name: "bar", ts: 8200 },
+     { type: :flow_end, cat: "reprofile", name: "recompilation", ts: 8200, id: 7 },
+     { type: :end, cat: "compile", name: "bar", ts: 8300, args: args.merge("code_bytes" => [:uint64, 9], "error" => "x") }]
+  end
+
+  def test_recompilation_is_fine
+    trace = OurTrace.new
+    trace.extra = recompilation
+    assert_fine(trace.build)
+  end
+
+  # [which event breaks, what is said of it], after a change of the list.
+  {
+    "a second begin" => [->(list) { list.push(list[5].merge(ts: 8400), list[6].merge(ts: 8400)) }, -1,
+                         "reprofile recompilation begins a second time with the number 7"],
+    "a second end" => [->(list) { list.push(list[5].merge(ts: 8400), list[9].merge(ts: 8400)) }, -1,
+                       "reprofile recompilation: the number 7 has ended already"],
+    "a span without its begin" => [->(list) { list.delete_at(2) }, 6, "end of async event 7, which did not begin"],
+    "a flow without its begin" => [->(list) { list.delete_at(6) }, 1, "a flow that goes on here did not begin in this trace"],
+    "a flow of another time" => [->(list) { list[9][:ts] = 8201 }, 9, "reprofile recompilation does not stand right behind an event of its thread and time"],
+    "a flow behind an end" => [->(list) { list[1], list[3] = list[3].merge(ts: 8100), list[1] }, 3,
+                               "reprofile recompilation does not stand right behind an event of its thread and time"],
+    "no version" => [->(list) { list[2][:args].delete("version") }, 2, "reprofile Foo#bar (a.rb:1) lacks its argument version"],
+    "no reason" => [->(list) { list[2][:args].delete("reason") }, 2, "reprofile Foo#bar (a.rb:1) lacks its argument reason"],
+    "an invalidation of no version" => [->(list) { list[0][:args] = { "iseq" => "x" } }, 0, "invalidation r lacks its argument version"],
+    "a compilation without its bytes" => [->(list) { list[10][:args].delete("code_bytes") }, 10, "compile bar lacks its argument code_bytes"],
+    "an error that is none" => [->(list) { list[10][:args]["error"] = [:uint32, 1] }, 10, "compile bar has no string as its argument error"],
+    "a counter that is none" => [->(list) { list[4] = { type: :instant, cat: "counter", name: "versions", ts: 8050 } }, 4, "counter versions is not a counter"],
+    "a flow that is none" => [->(list) { list << { type: :instant, cat: "reprofile", name: "recompilation", ts: 8400 } }, -1,
+                              "reprofile recompilation is not a flow"],
+  }.each do |what, (change, culprit, message)|
+    define_method("test_recompilation_with_#{what.tr(" ", "_")}") do
+      broken(message) do |trace|
+        trace.extra = recompilation
+        change[trace.extra]
+        trace.extra[culprit]
+      end
+    end
+  end
+
   def test_kind_of_event_that_its_category_does_not_have
     broken("trace x is not an instant") { |t| t.extra << { type: :complete, cat: "trace", name: "x", ts: 8500, extra: 8501, args: {} }; t.extra[0] }
     broken("compile x is not a duration") { |t| t.extra << { type: :instant, cat: "compile", name: "x", ts: 8500, args: {} }; t.extra[0] }

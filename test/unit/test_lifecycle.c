@@ -924,7 +924,7 @@ summary_is_the_last_event_and_counts_all_others(void **state)
     rb_vm_trace_compile_end("e", 1, &foo, 1, 100);
     struct trace *trace = finish_traced();
     assert_summary(trace, 2, 2, 0);
-    assert_int_equal(trace->event_count, 1 + 3 + 4 + 3 + 1); /* settings, exits, spans, sites, summary */
+    assert_int_equal(trace->event_count, 1 + 3 + 4 + 2 + 3 + 1); /* settings, exits, spans, counters, sites, summary */
     const struct trace_event *summary = &trace->events[trace->event_count - 1];
     assert_string_equal(summary->name, "summary");
     for (size_t i = 0; i < trace->event_count; i++) assert_true(trace->events[i].ns <= summary->ns);

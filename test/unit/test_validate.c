@@ -114,7 +114,7 @@ faults_of_events_are_found(void **state)
     assert_fault("without a category or a name", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x0000000101000024, 0x64);
     assert_fault("inline thread", MAGIC, PROVIDER, CLOCK, STRING_1, 0x0001000100000024, 0x64);
     assert_fault("inline string", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x8001000101000034, 0x64, 0x61);
-    assert_fault("event of type 1", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x0001000101010024, 0x64);
+    assert_fault("event of type 4", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x0001000101040024, 0x64);
     assert_fault("argument 0 is behind the record's end", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x0001000101100024, 0x64);
     assert_fault("1 words behind the last argument", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x0001000101000034, 0x64, 0);
     assert_fault("argument a ends behind", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x0001000101100034, 0x64, 0x0000000000010024);

@@ -28,6 +28,7 @@ free_traced(void)
     rb_vm_trace_ractor_free(main_ractor.local);
     main_ractor.local = NULL;
     rb_vm_trace_sites_free();
+    rb_vm_trace_lives_free();
     fake_free_stack(&main_thread);
 }
 

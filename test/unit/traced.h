@@ -8,6 +8,7 @@
 #include "fake_host.h"
 #include "local.h"
 #include "sites.h"
+#include "versions.h"
 #include "validate.h"
 
 extern struct rb_ractor_struct main_ractor;

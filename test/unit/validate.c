@@ -34,6 +34,13 @@ struct span {
     const char *category, *name;
 };
 
+/* An async event, or a flow. */
+struct number {
+    uint64_t id;
+    bool flow, begun, ended;
+    const char *name;
+};
+
 /* What is known at one place of the file, and all memory that the events point into. */
 struct trace_reader {
     struct text *strings;  /* by index; those of earlier chunks count for nothing */
@@ -45,6 +52,8 @@ struct trace_reader {
     size_t named_count;
     struct span *spans;    /* open durations */
     size_t span_count;
+    struct number *numbers;
+    size_t number_count;
     void **memory;
     size_t memory_count, memory_capacity;
     bool clock;            /* the chunk has its initialization record */
@@ -305,6 +314,56 @@ follow_span(struct trace *trace, size_t at, const struct trace_event *event)
     return true;
 }
 
+/*
+ * What has a number begins once and ends at most once. An async event begins first; an exit is written after what came of it, so
+ * the begin of a flow may stand behind its step.
+ */
+static bool
+follow_number(struct trace *trace, size_t at, const struct trace_event *event)
+{
+    struct trace_reader *reader = trace->reader;
+    bool flow = event->type >= EVENT_FLOW_BEGIN, begin = event->type == EVENT_ASYNC_BEGIN || event->type == EVENT_FLOW_BEGIN;
+    bool end = event->type == EVENT_ASYNC_END || event->type == EVENT_FLOW_END;
+    size_t i = 0;
+    while (i < reader->number_count && (reader->numbers[i].id != event->id || reader->numbers[i].flow != flow)) i++;
+    if (i == reader->number_count) {
+        if (!flow && !begin) return fault(trace, at, "%s ends but did not begin", event->name);
+        reader->numbers = grown(reader->numbers, reader->number_count, sizeof(*reader->numbers));
+        reader->numbers[reader->number_count++] = (struct number){ .id = event->id, .flow = flow, .name = event->name };
+    }
+    struct number *number = &reader->numbers[i];
+    if (strcmp(number->name, event->name) != 0) return fault(trace, at, "%s has the number of %s", event->name, number->name);
+    if (number->ended && !(flow && begin)) return fault(trace, at, "%s after the end of its number", event->name);
+    if (begin && number->begun) return fault(trace, at, "%s begins twice", event->name);
+    number->begun |= begin;
+    number->ended |= end;
+    return true;
+}
+
+/* Nothing may be missing of the trace. */
+static bool
+check_numbers(struct trace *trace)
+{
+    for (size_t i = 0; i < trace->reader->number_count; i++) {
+        const struct number *number = &trace->reader->numbers[i];
+        if (!number->begun) return fault(trace, 0, "flow %llx did not begin", (unsigned long long)number->id);
+        if (!number->ended) ++*(number->flow ? &trace->open_flows : &trace->open_asyncs);
+    }
+    return true;
+}
+
+/* A flow binds to the event before it, which has the same thread and time. */
+static bool
+follow_flow(struct trace *trace, size_t at, const struct trace_event *event)
+{
+    const struct trace_event *last = trace->event_count ? &trace->events[trace->event_count - 1] : NULL;
+    if (!last || last->tid != event->tid || last->ns != event->ns || last->chunk != event->chunk ||
+        (last->type != EVENT_INSTANT && last->type != EVENT_BEGIN)) {
+        return fault(trace, at, "flow without an event right before it");
+    }
+    return true;
+}
+
 static bool
 read_event(struct trace *trace, const uint64_t *words, size_t at, size_t size)
 {
@@ -317,7 +376,8 @@ read_event(struct trace *trace, const uint64_t *words, size_t at, size_t size)
     };
     if (trace->chunk_count == 0 || !trace->reader->clock) return fault(trace, at, "event before the provider and its clock");
     if (size < 2) return fault(trace, at, "event of %zu words", size);
-    if (event.type != EVENT_INSTANT && event.type != EVENT_BEGIN && event.type != EVENT_END) {
+    bool numbered = event.type == EVENT_COUNTER || (event.type >= EVENT_ASYNC_BEGIN && event.type <= EVENT_FLOW_END);
+    if (!numbered && event.type != EVENT_INSTANT && event.type != EVENT_BEGIN && event.type != EVENT_END) {
         return fault(trace, at, "event of type %u, which the tracer never writes", (unsigned)event.type);
     }
     if (!reference(trace, at, bits(head, 32, 16), &category) || !reference(trace, at, bits(head, 48, 16), &name)) return false;
@@ -331,8 +391,12 @@ read_event(struct trace *trace, const uint64_t *words, size_t at, size_t size)
     event.tid = trace->reader->threads[thread].tid;
     event.process = name_of(trace, event.pid, 0);
     event.thread = name_of(trace, event.tid, event.pid);
-    if (!arguments_in(trace, words, at + 2, at + size, event.argument_count, event.arguments)) return false;
-    if (event.type != EVENT_INSTANT && !follow_span(trace, at, &event)) return false;
+    if (size < 2u + numbered) return fault(trace, at, "event of %zu words", size);
+    if (numbered) event.id = words[at + size - 1];
+    if (!arguments_in(trace, words, at + 2, at + size - numbered, event.argument_count, event.arguments)) return false;
+    if ((event.type == EVENT_BEGIN || event.type == EVENT_END) && !follow_span(trace, at, &event)) return false;
+    if (numbered && event.type != EVENT_COUNTER && !follow_number(trace, at, &event)) return false;
+    if (event.type >= EVENT_FLOW_BEGIN && !follow_flow(trace, at, &event)) return false;
 
     trace->events = grown(trace->events, trace->event_count, sizeof(event));
     trace->events[trace->event_count++] = event;
@@ -393,6 +457,7 @@ trace_decode(const void *data, size_t bytes, enum trace_part part)
         at += size;
     }
     trace->open_spans = reader->span_count;
+    if (!trace->fault[0] && trace_count(trace, "trace", "loss") == 0) check_numbers(trace);
     return trace;
 }
 
@@ -445,6 +510,7 @@ trace_free(struct trace *trace)
     free(reader->strings);
     free(reader->named);
     free(reader->spans);
+    free(reader->numbers);
     free(reader);
     free(trace->events);
     free(trace);

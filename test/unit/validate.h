@@ -11,7 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum trace_event_type { EVENT_INSTANT = 0, EVENT_BEGIN = 2, EVENT_END = 3 };
+enum trace_event_type {
+    EVENT_INSTANT = 0, EVENT_COUNTER = 1, EVENT_BEGIN = 2, EVENT_END = 3, EVENT_ASYNC_BEGIN = 5, EVENT_ASYNC_END = 7,
+    EVENT_FLOW_BEGIN = 8, EVENT_FLOW_STEP = 9, EVENT_FLOW_END = 10
+};
 
 struct trace_argument {
     const char *name;
@@ -26,6 +29,7 @@ struct trace_event {
     const char *category, *name;
     uint64_t ns;
     uint64_t pid, tid;
+    uint64_t id;          /* of a counter, an async event or a flow */
     const char *thread;   /* its name as written last before the event; "" when none was */
     const char *process;
     size_t offset;        /* bytes, from where the decoding began */
@@ -44,6 +48,8 @@ struct trace {
     size_t string_count;  /* records that define one */
     size_t thread_name_count; /* records that name a thread */
     size_t open_spans;    /* durations that have not ended */
+    size_t open_asyncs;   /* async events likewise */
+    size_t open_flows;
     struct trace_reader *reader;
 };
 

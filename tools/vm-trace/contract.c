@@ -8,11 +8,11 @@
 #include "words.h"
 #include "xalloc.h"
 
-enum { CLOCKS_MAX = 256 * 1024, PROCESSES_MAX = 16 * 1024 };
+enum { CLOCKS_MAX = 256 * 1024, PROCESSES_MAX = 16 * 1024, FLOWS_MAX = 1024 * 1024 };
 
-/* The last times of one thread within one provider. Three of them: an exit that may recompile carries the time before the JIT
+/* The last times of one thread within one provider. One for counters, and three more: an exit that may recompile carries the time before the JIT
  * acted on it, and is written after the spans and the sites' counts that come of that action. */
-enum clock { CLOCK_EXITS, CLOCK_TRACE, CLOCK_SPANS, CLOCKS };
+enum clock { CLOCK_EXITS, CLOCK_TRACE, CLOCK_SPANS, CLOCK_COUNTERS, CLOCKS };
 
 struct clocks {
     int64_t last_ns[CLOCKS];
@@ -44,6 +44,19 @@ struct process {
     uint64_t summary_exits, summary_fallbacks, summary_events, summary_sampled, summary_sites, summary_lost;
 };
 
+struct flow {
+    uint64_t offset; /* of the record that was met first */
+    bool begun, ended;
+};
+
+/* The last event, to which a flow right behind it belongs. */
+struct last_event {
+    int64_t ts_ns;
+    uint32_t provider, pid, tid;
+    uint32_t category;
+    enum fxt_event_type type;
+};
+
 struct contract {
     struct reader *reader;
     bool gaps; /* events of some process may be missing before others */
@@ -52,6 +65,12 @@ struct contract {
     struct process *processes;
     uint32_t process_count;
     uint32_t process_capacity;
+
+    struct map flow_of_id;
+    struct flow *flows;
+    uint32_t flow_count;
+    uint32_t flow_capacity;
+    struct last_event last;
 
     struct map clock_of_thread;
     struct clocks *clocks;
@@ -73,6 +92,8 @@ contract_free(struct contract *contract)
     if (contract == NULL) return;
     map_free(&contract->process_of_pid);
     free(contract->processes);
+    map_free(&contract->flow_of_id);
+    free(contract->flows);
     map_free(&contract->clock_of_thread);
     free(contract->clocks);
     free(contract);
@@ -364,7 +385,16 @@ check_kind(struct contract *contract, const struct fxt_event *event)
         break;
       case WORD_REPROFILE:
         kind = "an async event";
+        if (event->name.id == WORD_RECOMPILATION) {
+            kind = "a flow";
+            right = event->type >= FXT_EVENT_FLOW_BEGIN && event->type <= FXT_EVENT_FLOW_END;
+            break;
+        }
         right = event->type >= FXT_EVENT_ASYNC_BEGIN && event->type <= FXT_EVENT_ASYNC_END;
+        break;
+      case WORD_COUNTER:
+        kind = "a counter";
+        right = event->type == FXT_EVENT_COUNTER;
         break;
       default: {
         char category[64];
@@ -399,12 +429,92 @@ clocks_of(struct contract *contract, const struct fxt_event *event)
     return &contract->clocks[contract->clock_count++];
 }
 
+/* Whether a flow stands right behind an event that it can belong to, which is an instant or begins something. */
+static bool
+flow_has_event(const struct contract *contract, const struct fxt_event *event)
+{
+    const struct last_event *last = &contract->last;
+    return last->ts_ns == event->ts_ns && last->provider == event->provider && last->pid == event->pid && last->tid == event->tid &&
+           (last->type == FXT_EVENT_INSTANT || last->type == FXT_EVENT_DURATION_BEGIN);
+}
+
+static bool
+belongs_to_exit(const struct contract *contract, const struct fxt_event *event)
+{
+    return event->type == FXT_EVENT_FLOW_BEGIN && contract->last.type == FXT_EVENT_INSTANT;
+}
+
+/* A flow begins and ends once. An exit is written after what came of it: the begin may stand behind the step. */
+static void
+check_flow(struct contract *contract, const struct fxt_event *event)
+{
+    struct event_name name;
+    uint64_t key = mix64(event->id) ^ mix64((uint64_t)event->pid + 1);
+    uint32_t index = map_get(&contract->flow_of_id, key);
+    if (index == MAP_NONE) {
+        if (contract->flow_count == FLOWS_MAX) return;
+        make_room(contract->flows, contract->flow_count, contract->flow_capacity);
+        index = contract->flow_count++;
+        contract->flows[index] = (struct flow){.offset = event->offset};
+        map_set(&contract->flow_of_id, key, index);
+    }
+    struct flow *flow = &contract->flows[index];
+    bool begins = event->type == FXT_EVENT_FLOW_BEGIN;
+    if (begins && flow->begun) FAULT(contract, event, "%s begins a second time with the number %" PRIu64, name_of(&name, event), event->id);
+    if (!begins && flow->ended) FAULT(contract, event, "%s: the number %" PRIu64 " has ended already", name_of(&name, event), event->id);
+    flow->begun |= begins;
+    flow->ended |= event->type == FXT_EVENT_FLOW_END;
+    if (!flow_has_event(contract, event)) {
+        FAULT(contract, event, "%s does not stand right behind an event of its thread and time", name_of(&name, event));
+    }
+}
+
+static void
+check_reprofile(struct contract *contract, const struct fxt_event *event)
+{
+    uint64_t version;
+    if (event->type == FXT_EVENT_ASYNC_BEGIN) {
+        require_uint(contract, event, WORD_VERSION, &version);
+        require_string(contract, event, WORD_REASON);
+    }
+    if (event->type >= FXT_EVENT_FLOW_BEGIN && event->type <= FXT_EVENT_FLOW_END) check_flow(contract, event);
+}
+
+/* What is of a version says which. One within another has no backtrace, and where no Ruby runs there is none either. */
+static void
+check_invalidation(struct contract *contract, const struct fxt_event *event)
+{
+    uint64_t version;
+    if (event->type == FXT_EVENT_DURATION_END) return;
+    if (fxt_event_arg(event, WORD_ISEQ) != NULL) {
+        require_string(contract, event, WORD_ISEQ);
+        require_uint(contract, event, WORD_VERSION, &version);
+    }
+    if (fxt_event_arg(event, WORD_FRAME_0) != NULL) check_backtrace(contract, event);
+}
+
+/* What ends a whole compilation. */
+static void
+check_compilation(struct contract *contract, const struct fxt_event *event)
+{
+    uint64_t number;
+    if (fxt_event_arg(event, WORD_ISEQ) == NULL) return;
+    require_string(contract, event, WORD_ISEQ);
+    require_uint(contract, event, WORD_VERSION, &number);
+    require_uint(contract, event, WORD_CODE_BYTES, &number);
+    optional_uint(contract, event, WORD_EXIT_BYTES, &number);
+    if (fxt_event_arg(event, WORD_INLINED) != NULL) require_string(contract, event, WORD_INLINED);
+    if (fxt_event_arg(event, WORD_ERROR) != NULL) require_string(contract, event, WORD_ERROR);
+}
+
 static void
 check_time(struct contract *contract, const struct fxt_event *event)
 {
     struct clocks *clocks = clocks_of(contract, event);
     if (clocks == NULL) return;
-    enum clock clock = event->type != FXT_EVENT_INSTANT ? CLOCK_SPANS : event->category.id == WORD_TRACE ? CLOCK_TRACE : CLOCK_EXITS;
+    enum clock clock = event->category.id == WORD_TRACE ? CLOCK_TRACE : CLOCK_EXITS;
+    if (event->type == FXT_EVENT_COUNTER) clock = CLOCK_COUNTERS;
+    else if (event->type != FXT_EVENT_INSTANT && !belongs_to_exit(contract, event)) clock = CLOCK_SPANS;
     int64_t *last_ns = &clocks->last_ns[clock];
     int64_t now_ns = event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns;
     if (now_ns < *last_ns) {
@@ -437,8 +547,12 @@ contract_event(struct contract *contract, const struct fxt_event *event)
           case WORD_RECOMPILE_EXIT:
           case WORD_FALLBACK: check_exit(contract, process, event); break;
           case WORD_TRACE: check_trace_event(contract, process, event); break;
+          case WORD_REPROFILE: check_reprofile(contract, event); break;
+          case WORD_INVALIDATION: check_invalidation(contract, event); break;
+          case WORD_COMPILE: check_compilation(contract, event); break;
         }
     }
+    contract->last = (struct last_event){event->ts_ns, event->provider, event->pid, event->tid, event->category.id, event->type};
     if (process->events == 0 || event->ts_ns < process->first_ns) {
         process->first_ns = event->ts_ns;
         process->first_offset = event->offset;
@@ -488,4 +602,8 @@ void
 contract_finish(struct contract *contract)
 {
     for (uint32_t i = 0; i < contract->process_count; i++) finish_process(contract->reader, &contract->processes[i]);
+    for (uint32_t i = 0; i < contract->flow_count && !contract->gaps; i++) {
+        if (contract->flows[i].begun) continue;
+        reader_fault(contract->reader, FXT_FAULT_CONTRACT, contract->flows[i].offset, "a flow that goes on here did not begin in this trace");
+    }
 }

@@ -54,6 +54,9 @@ struct cut {
     uint32_t thread_count, thread_capacity;
     struct map asyncs;  /* hash of an async event -> how many are open that are kept */
     struct map objects; /* hash of a name that was written */
+    struct map flows;   /* process and number of a flow -> index into flow_begins */
+    int64_t *flow_begins;
+    uint32_t flow_count, flow_capacity;
 
     uint64_t kept, outside, damaged;
     uint64_t begun_before; /* durations that end in the part */
@@ -69,10 +72,21 @@ note_time(struct cut *cut, int64_t ts_ns)
     if (ts_ns > cut->last_ns) cut->last_ns = ts_ns;
 }
 
-static void
-note_event(void *cut, const struct fxt_event *event)
+static uint64_t
+flow_key(const struct fxt_event *event)
 {
+    return mix64(event->id) ^ mix64((uint64_t)event->pid + 1);
+}
+
+static void
+note_event(void *context, const struct fxt_event *event)
+{
+    struct cut *cut = context;
     note_time(cut, event->ts_ns);
+    if (event->type != FXT_EVENT_FLOW_BEGIN || map_get(&cut->flows, flow_key(event)) != MAP_NONE) return;
+    map_set(&cut->flows, flow_key(event), cut->flow_count);
+    make_room(cut->flow_begins, cut->flow_count, cut->flow_capacity);
+    cut->flow_begins[cut->flow_count++] = event->ts_ns;
 }
 
 static void
@@ -137,6 +151,14 @@ keep_async(struct cut *cut, const struct fxt_event *event)
     return open > 0;
 }
 
+/* A flow is kept from its beginning on, as far as what it leads through is kept. */
+static bool
+keep_flow(const struct cut *cut, const struct fxt_event *event)
+{
+    uint32_t index = map_get(&cut->flows, flow_key(event));
+    return inside(cut, event->ts_ns) && (index == MAP_NONE || inside(cut, cut->flow_begins[index]));
+}
+
 static bool
 keep_event(struct cut *cut, const struct fxt_event *event)
 {
@@ -146,6 +168,9 @@ keep_event(struct cut *cut, const struct fxt_event *event)
       case FXT_EVENT_ASYNC_BEGIN:
       case FXT_EVENT_ASYNC_INSTANT:
       case FXT_EVENT_ASYNC_END: return keep_async(cut, event);
+      case FXT_EVENT_FLOW_BEGIN:
+      case FXT_EVENT_FLOW_STEP:
+      case FXT_EVENT_FLOW_END: return keep_flow(cut, event);
       default: return inside(cut, event->ts_ns);
     }
 }
@@ -367,6 +392,8 @@ cut_file(const struct options *options, FILE *out, const char *file)
     map_free(&cut.spans_of_thread);
     map_free(&cut.asyncs);
     map_free(&cut.objects);
+    map_free(&cut.flows);
+    free(cut.flow_begins);
     splice_free(cut.splice);
     reader_free(cut.reader);
     if (copy >= 0) close(copy);
