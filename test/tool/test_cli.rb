@@ -14,7 +14,7 @@ class TestCli < Minitest::Test
   def test_help_lists_commands_and_statuses
     [%w[--help], %w[-h], %w[help]].each do |args|
       result = tool(*args)
-      assert_match(/^  report .*\n  info .*\n  check .*\n  dump .*\n  query /, result.out)
+      assert_match(/^  report .*\n  history .*\n  info .*\n  check .*\n  dump .*\n  query /, result.out)
       assert_match(/^Exit status: 0 .*; 1 .*; 2 .*;\s3 .*;\s4 /m, result.out)
       assert_empty result.err
       assert_equal 0, result.status
@@ -22,7 +22,7 @@ class TestCli < Minitest::Test
   end
 
   def test_every_command_has_help
-    %w[report info check dump query diff export html merge cut].each do |command|
+    %w[report history info check dump query diff export html merge cut].each do |command|
       result = tool(command, "--help")
       assert_match(/\AUsage: vm-trace #{command} /, result.out)
       assert_match(/^Exit status: /, result.out)
@@ -32,7 +32,7 @@ class TestCli < Minitest::Test
   end
 
   def test_help_fits_90_columns
-    [[], %w[report], %w[info], %w[check], %w[dump], %w[query], %w[diff], %w[export], %w[html], %w[merge], %w[cut]].map { |c| [*c, "--help"] }.each do |args|
+    [[], %w[report], %w[history], %w[info], %w[check], %w[dump], %w[query], %w[diff], %w[export], %w[html], %w[merge], %w[cut]].map { |c| [*c, "--help"] }.each do |args|
       long = tool(*args).out.lines.select { |line| line.chomp.size > 90 }
       assert_empty long
     end
@@ -79,7 +79,7 @@ class TestCli < Minitest::Test
 
   def test_man_page_names_every_command_and_option
     man = File.read(File.join(ROOT, "tools/vm-trace/vm-trace.1"))
-    (%w[report info check dump query diff export html merge cut].map { |c| "Cm #{c}" } +
+    (%w[report history info check dump query diff export html merge cut].map { |c| "Cm #{c}" } +
       %w[top since until reason method thread format max-faults memory help version
          normalize kind map fail-over output sqlite no-reason].map { |o| "-#{o}" }).each do |word|
       assert_includes man, word

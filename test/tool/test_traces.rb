@@ -32,6 +32,11 @@ class TestTraces < Minitest::Test
     end
   end
 
+  def test_history
+    assert_kept("recompiled.history.txt", "history", "recompiled.fxt", "Foo#bar")
+    assert_kept("recompiled.history.json", "history", "--format=json", "recompiled.fxt", "block in Foo#all")
+  end
+
   def test_info
     assert_kept("processes.info.txt", "info", "processes.fxt")
     assert_kept("killed.info.json", "info", "--format=json", "killed.fxt")

@@ -83,6 +83,73 @@ module Traces
     trace.build
   end
 
+  # An ISEQ of three versions, the last of which exits for ever; two blocks of one method of which the second is compiled anew; what was
+  # inlined and what could not be compiled.
+  def self.recompiled
+    trace = OurTrace.new
+    trace.exits = []
+    trace.spans = []
+    ms = 1_000_000
+    add = ->(type, cat, name, at_ms, **rest) { trace.spans << { type: type, cat: cat, name: name, ts: (at_ms * ms).to_i, **rest } }
+    compile = lambda do |iseq, version, from_ms, to_ms, id: nil, **more|
+      add[:async_end, "reprofile", iseq, from_ms, id: id] if id
+      add[:begin, "compile", "x", from_ms]
+      add[:flow_end, "reprofile", "recompilation", from_ms, id: id] if id
+      add[:begin, "compile", "optimize", from_ms + 0.1]
+      add[:end, "compile", "optimize", from_ms + 0.2]
+      add[:end, "compile", "x", to_ms, args: { "iseq" => iseq, "version" => [:uint32, version], "code_bytes" => [:uint64, 1000 * version],
+                                               "exit_bytes" => [:uint64, 300], "exits" => [:uint64, 3] }.merge(more)]
+    end
+    invalidate = lambda do |iseq, version, at_ms, reason, id, exit = nil|
+      args = { "iseq" => iseq, "version" => [:uint32, version] }
+      args["0"] = exit if exit
+      add[:begin, "invalidation", reason, at_ms, args: args]
+      add[exit ? :flow_step : :flow_begin, "reprofile", "recompilation", at_ms, id: id]
+      add[:async_begin, "reprofile", iseq, at_ms, id: id, args: { "version" => [:uint32, version], "reason" => reason }]
+      add[:end, "invalidation", reason, at_ms + 0.05]
+    end
+    exits = lambda do |count, from_ms, step_ms, reason, frame, version, outcome, **more|
+      count.times do |i|
+        trace.spans << trace.exit_event("recompile_exit", reason, ((from_ms + i * step_ms) * ms).to_i, frame, "send",
+                                        { "version" => [:uint32, version], "outcome" => outcome, **more })
+      end
+    end
+    bar, first, second, helper = "Foo#bar (/app/foo.rb:2)", "block in Foo#all (/app/foo.rb:21)", "block in Foo#all (/app/foo.rb:31)", "Foo#helper (/app/foo.rb:9)"
+    compile[bar, 1, 2, 3, "inlined" => "#{helper} x2"]
+    exits[4, 10, 1, "NoProfileSend", "Foo#bar (/app/foo.rb:3)", 1, "profiling"]
+    exits[1, 14, 1, "NoProfileSend", "Foo#bar (/app/foo.rb:3)", 1, "invalidated"]
+    add[:flow_begin, "reprofile", "recompilation", 14, id: 1]
+    invalidate[bar, 1, 14.1, "NoProfileSend", 1, "Foo#bar (/app/foo.rb:3)"]
+    compile[bar, 2, 20, 22, id: 1]
+    exits[9, 30, 1, "GuardType(Fixnum)", helper, 2, "profiling", "iseq" => bar]
+    add[:begin, "invalidation", "CME is invalidated: 0x7f00", 45, args: { "0" => "<main> (/app/run.rb:7)" }]
+    invalidate[bar, 2, 45.01, "CME is invalidated: 0x7f00", 2]
+    add[:end, "invalidation", "CME is invalidated: 0x7f00", 46]
+    compile[bar, 3, 50, 53, id: 2]
+    exits[20, 60, 2, "GuardType(Fixnum)", "Foo#bar (/app/foo.rb:3)", 3, "version_limit"]
+    compile[first, 1, 70.4, 70.8]
+    compile[second, 1, 72.2, 72.6]
+    exits[1, 80.3, 1, "NoProfileSend", "block in Foo#all (/app/foo.rb:22)", 1, "profiling"]
+    exits[1, 82.5, 1, "NoProfileSend", "block in Foo#all (/app/foo.rb:33)", 1, "invalidated"]
+    add[:flow_begin, "reprofile", "recompilation", 82.5, id: 3]
+    invalidate[second, 1, 82.6, "NoProfileSend", 3, "block in Foo#all (/app/foo.rb:33)"]
+    compile["Foo#huge (/app/foo.rb:50)", 0, 90.5, 90.9, "error" => "IseqStackTooLarge", "exit_bytes" => [:uint64, 0], "exits" => [:uint64, 0]]
+    place = ->(event) { event[:args].values_at("0", "version", "iseq").unshift(event[:name]) }
+    found = trace.spans.select { |event| event[:cat] == "recompile_exit" }
+    trace.sites = found.group_by(&place).map do |(reason, frame, version, iseq), events|
+      trace.site("recompile_exit", reason, frame, "send", events.size).tap do |site|
+        site[:ts] = 110 * ms
+        site[:args]["version"] = version
+        site[:args]["iseq"] = iseq || { "22" => first, "33" => second }.fetch(frame[/\d+(?=\)\z)/], bar)
+      end
+    end
+    # The summary counts them as exits.
+    trace.exits, trace.spans = trace.spans.sort_by.with_index { |event, i| [event[:ts], i] }, []
+    trace.summary = { ts: 120 * ms, args: { "exits" => [:uint64, found.size], "sampled" => [:uint64, found.size], "lost" => [:uint64, 0],
+                                            "events" => [:uint64, 1 + trace.exits.size + trace.sites.size], "sites" => [:uint64, trace.sites.size] } }
+    trace.build
+  end
+
   def self.all = singleton_methods(false).sort - [:all]
 end
 

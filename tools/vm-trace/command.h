@@ -28,6 +28,7 @@ extern const struct command command_export;
 extern const struct command command_html;
 extern const struct command command_merge;
 extern const struct command command_cut;
+extern const struct command command_history;
 
 /* Reads a file for a command; its faults go to diag. False, and said, when it can't be opened. */
 bool read_file(struct reader *reader, const char *file, struct fxt_visitor *visitor, struct diag *diag);

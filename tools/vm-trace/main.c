@@ -12,6 +12,7 @@
 /* As --help lists them. */
 static const struct command *const commands[] = {
     &command_report,
+    &command_history,
     &command_info,
     &command_check,
     &command_dump,

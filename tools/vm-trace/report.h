@@ -8,6 +8,7 @@
  */
 #include "diag.h"
 #include "durations.h"
+#include "lives.h"
 #include "map.h"
 #include "places.h"
 #include "reader.h"
@@ -123,6 +124,7 @@ struct report {
     struct group phases;       /* what lies within */
     struct group invalidations;
     struct group durations;    /* of other categories */
+    struct lives lives;
     uint64_t unended;
     uint64_t untold; /* durations of more names than are told apart */
     uint64_t code_bytes;
@@ -136,6 +138,9 @@ void report_free(struct report *report);
 enum status report_read_all(struct report *report, uint64_t max_faults, int file_count, char **files);
 /* False when none of the files is a trace: then there is nothing to print. */
 bool report_readable(const struct report *report);
+
+/* Whether what became of an ISEQ counts, by its time and its label. */
+bool report_step_wanted(struct report *report, const struct life_step *step);
 
 static inline struct report_process *
 report_process(const struct report *report, uint32_t number)

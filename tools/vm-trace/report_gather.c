@@ -136,6 +136,15 @@ on_chunk(void *context, uint32_t id, struct fxt_string name, uint64_t offset)
     if (provider != NULL) provider->chunks++;
 }
 
+/* The ISEQ that the event names, where that is another method than that of its frame. */
+static uint32_t
+inlined_into(struct report *report, const struct fxt_event *event, uint32_t location)
+{
+    uint32_t iseq = event_text(report->pool, event, WORD_ISEQ);
+    if (iseq == STRING_NONE || label_without_line(report->pool, iseq) == label_without_line(report->pool, location)) return STRING_NONE;
+    return iseq;
+}
+
 /* --- exits ------------------------------------------------------------------------------------- */
 
 static void
@@ -143,13 +152,15 @@ add_exit(struct report *report, const struct fxt_event *event, struct report_thr
 {
     uint64_t weight = event_uint(event, WORD_WEIGHT, 1);
     bool fallback = event->category.id == WORD_FALLBACK;
+    uint32_t location = event_text(report->pool, event, WORD_FRAME_0);
     const uint32_t key[PLACE_KEYS] = {
         thread->process,
         event->category.id,
         pool_id(report->pool, event->name),
-        event_text(report->pool, event, WORD_FRAME_0),
+        location,
         event_text(report->pool, event, WORD_INSN),
         (uint32_t)event_uint(event, WORD_VERSION, 0),
+        inlined_into(report, event, location),
     };
     if (!place_wanted(report, key[2], key[3])) return;
     *(fallback ? &thread->fallbacks : &thread->exits) += weight;
@@ -189,13 +200,15 @@ add_settings(struct report *report, const struct fxt_event *event, uint32_t numb
 static void
 add_site(struct report *report, const struct fxt_event *event, uint32_t number)
 {
+    uint32_t location = event_text(report->pool, event, WORD_LOCATION);
     const uint32_t key[PLACE_KEYS] = {
         number,
         event_text(report->pool, event, WORD_KIND),
         event_text(report->pool, event, WORD_REASON),
-        event_text(report->pool, event, WORD_LOCATION),
+        location,
         event_text(report->pool, event, WORD_INSN),
         (uint32_t)event_uint(event, WORD_VERSION, 0),
+        inlined_into(report, event, location),
     };
     report_process(report, number)->sites++;
     if (report->times_only || !place_wanted(report, key[2], key[3])) return;
@@ -252,7 +265,7 @@ on_span(void *context, const struct span_edge *begin, const struct span_edge *en
     struct report *report = context;
     if (begin == NULL || !time_wanted(report, begin->ts_ns)) return;
     if (end == NULL) report->unended++;
-    else add_duration(report, begin->category, begin->name, begin->outermost, (uint64_t)(end->ts_ns - begin->ts_ns));
+    else if (begin->category != WORD_INVALIDATION || begin->outermost) add_duration(report, begin->category, begin->name, begin->outermost, (uint64_t)(end->ts_ns - begin->ts_ns));
 }
 
 static void
@@ -286,6 +299,7 @@ on_event(void *context, const struct fxt_event *event)
     if (runs != STRING_NONE) row = thread_row(report, process, 0, runs);
     struct report_thread *thread = report_thread(report, row);
     if (!thread_wanted(report, report_thread(report, native)) && !thread_wanted(report, thread)) return;
+    lives_event(&report->lives, report->pool, process, event);
     bool edge = event->type == FXT_EVENT_DURATION_BEGIN || event->type == FXT_EVENT_DURATION_END;
     if (edge && !report->exits_only) spans_add(report->spans, report->pool, event); /* a duration counts when it began in time */
     if (!time_wanted(report, event->ts_ns)) return;
@@ -344,6 +358,7 @@ report_free(struct report *report)
         }
         group_free(spans[i]);
     }
+    lives_free(&report->lives);
     places_free(&report->places);
     group_free(&report->processes);
     group_free(&report->losses);
@@ -374,12 +389,14 @@ read_one(struct report *report, const char *file, uint64_t max_faults)
         spans_finish(report->spans);
     }
     spans_free(report->spans);
+    lives_file_end(&report->lives);
     return status;
 }
 
 static void
 settle(struct report *report)
 {
+    lives_settle(&report->lives);
     for (uint32_t i = 0; i < report->processes.count; i++) {
         struct report_process *process = report_process(report, i);
         if (process->said_lost > process->lost) process->lost = process->said_lost;
@@ -401,6 +418,12 @@ report_read_all(struct report *report, uint64_t max_faults, int file_count, char
     for (int i = 0; i < file_count; i++) status = worse(status, read_one(report, files[i], max_faults));
     settle(report);
     return status;
+}
+
+bool
+report_step_wanted(struct report *report, const struct life_step *step)
+{
+    return time_wanted(report, step->ts_ns) && glob_matches(&report->method_glob, report->pool, step->iseq, label_matches);
 }
 
 bool

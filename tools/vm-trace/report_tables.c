@@ -39,21 +39,6 @@ compare_places(const void *left, const void *right, void *context)
     return (a->version > b->version) - (a->version < b->version);
 }
 
-/* The number of a label without its line. */
-static uint32_t
-method_of(const struct report *report, uint32_t location)
-{
-    struct fxt_string label = pool_string(report->pool, location);
-    size_t end = label_path_end(label);
-    if (end == label.len) return location;
-    char *text = xrealloc(NULL, end + 2, 1);
-    memcpy(text, label.ptr, end);
-    text[end] = ')';
-    uint32_t id = pool_intern(report->pool, text, end + 1);
-    free(text);
-    return id;
-}
-
 /* All places of exits, or of fallbacks, put together by the parts in `by` and in order: largest first. */
 static struct group
 regroup(const struct view *view, bool fallbacks, unsigned by, struct place *sum_out)
@@ -69,9 +54,10 @@ regroup(const struct view *view, bool fallbacks, unsigned by, struct place *sum_
             0,
             by & BY_CATEGORY ? place->category : 0,
             by & BY_REASON ? place->reason : 0,
-            by & BY_LOCATION ? place->location : by & BY_METHOD ? method_of(view->report, place->location) : 0,
+            by & BY_LOCATION ? place->location : by & BY_METHOD ? label_without_line(view->report->pool, place->location) : 0,
             by & BY_INSN ? place->insn : 0,
             by & BY_VERSION ? place->version : 0,
+            0,
         };
         place_merge(group_row(&group, key), place);
         if (sum_out) place_merge(sum_out, place);
@@ -200,6 +186,8 @@ struct loop {
     struct place sum;
     uint32_t first_row; /* of the places by version */
     uint32_t versions;
+    uint32_t first_reason; /* row of the places by version and reason, those with the most exits first in each version */
+    uint32_t reasons;
 };
 
 static int
@@ -209,7 +197,8 @@ compare_versions(const void *left, const void *right, void *context)
     (void)context;
     if (a->location != b->location) return a->location < b->location ? -1 : 1;
     if (a->insn != b->insn) return a->insn < b->insn ? -1 : 1;
-    return (a->version > b->version) - (a->version < b->version);
+    if (a->version != b->version) return a->version < b->version ? -1 : 1;
+    return (a->count < b->count) - (a->count > b->count);
 }
 
 static int
@@ -237,14 +226,39 @@ versions_text(const struct view *view, const struct group *by_version, const str
     return document_text(view->document, "%s", text);
 }
 
+/* "NoProfileSend" where all versions exit for the same; else what changed: "1: NoProfileSend, 2-3: GuardType(String)". */
+static struct fxt_string
+reasons_text(const struct view *view, const struct group *by_reason, const struct loop *loop)
+{
+    struct fxt_string text = text_of("");
+    unsigned runs = 0;
+    for (uint32_t i = 0; i < loop->reasons;) {
+        const struct place *first = group_at(by_reason, loop->first_reason + i), *last = first, *place = first;
+        /* The first row of a version is its foremost reason. */
+        for (; i < loop->reasons; i++) {
+            place = group_at(by_reason, loop->first_reason + i);
+            if (place->version == last->version && place != first) continue;
+            if (place->reason != first->reason) break;
+            last = place;
+        }
+        runs++;
+        const char *name = name_of(view, first->reason).ptr;
+        if (i == loop->reasons && runs == 1) return name_of(view, first->reason);
+        if (first->version == last->version) text = document_text(view->document, "%s%s%" PRIu32 ": %s", text.ptr, runs > 1 ? ", " : "", first->version, name);
+        else text = document_text(view->document, "%s%s%" PRIu32 "-%" PRIu32 ": %s", text.ptr, runs > 1 ? ", " : "", first->version, last->version, name);
+    }
+    return text;
+}
+
 static void
-add_loop_rows(const struct view *view, const struct group *by_version, const struct loop *loops, uint32_t count,
+add_loop_rows(const struct view *view, const struct group *by_version, const struct group *by_reason, const struct loop *loops, uint32_t count,
               const struct place *all)
 {
     static const struct column columns[] = {
         {"count", "count", COLUMN_COUNT},      {"share", "share", COLUMN_SHARE},
         {"at_limit", "at the limit", COLUMN_COUNT}, {"rate", "over time", COLUMN_RATE},
-        {"versions", "in version", COLUMN_TEXT}, {"instruction", "instruction", COLUMN_TEXT},
+        {"versions", "in version", COLUMN_TEXT}, {"reasons", "reason", COLUMN_TEXT},
+        {"instruction", "instruction", COLUMN_TEXT},
         {"method", "method", COLUMN_TEXT},
     };
     uint64_t exits = 0;
@@ -263,8 +277,9 @@ add_loop_rows(const struct view *view, const struct group *by_version, const str
         cells[2] = cell_number(sum->outcomes[WORD_VERSION_LIMIT - WORD_PROFILING + 1]);
         cells[3] = cell_rate(rate_of(view, sum));
         cells[4] = cell_text(versions_text(view, by_version, &loops[i]));
-        cells[5] = place_cell(view, CELL_INSN, sum, sum);
-        cells[6] = place_cell(view, CELL_METHOD, sum, sum);
+        cells[5] = cell_text(reasons_text(view, by_reason, &loops[i]));
+        cells[6] = place_cell(view, CELL_INSN, sum, sum);
+        cells[7] = place_cell(view, CELL_METHOD, sum, sum);
     }
     if (count <= view->top) return;
     table->more_rows = count - view->top;
@@ -282,12 +297,19 @@ add_loops(const struct view *view)
     struct place all;
     struct group by_version = regroup(view, false, BY_LOCATION | BY_INSN | BY_VERSION, &all);
     group_sort(&by_version, compare_versions, NULL);
+    struct group by_reason = regroup(view, false, BY_LOCATION | BY_INSN | BY_VERSION | BY_REASON, NULL);
+    group_sort(&by_reason, compare_versions, NULL);
+    uint32_t reason_row = 0;
     struct loop *loops = xcalloc(by_version.count, sizeof *loops);
     uint32_t count = 0;
     for (uint32_t row = 0; row < by_version.count;) {
         const struct place *first = group_at(&by_version, row);
         struct loop *loop = &loops[count];
-        *loop = (struct loop){.sum = {.location = first->location, .insn = first->insn}, .first_row = row};
+        *loop = (struct loop){.sum = {.location = first->location, .insn = first->insn}, .first_row = row, .first_reason = reason_row};
+        for (; reason_row < by_reason.count; reason_row++, loop->reasons++) {
+            const struct place *place = group_at(&by_reason, reason_row);
+            if (place->location != first->location || place->insn != first->insn) break;
+        }
         for (; row < by_version.count; row++) {
             const struct place *place = group_at(&by_version, row);
             if (place->location != first->location || place->insn != first->insn) break;
@@ -298,8 +320,180 @@ add_loops(const struct view *view)
         count += limited || loop->versions > 1;
     }
     qsort(loops, count, sizeof *loops, compare_loops);
-    add_loop_rows(view, &by_version, loops, count, &all);
+    add_loop_rows(view, &by_version, &by_reason, loops, count, &all);
     free(loops);
+    group_free(&by_version);
+    group_free(&by_reason);
+}
+
+/* Exits in one version of an ISEQ. */
+struct version_exits {
+    uint32_t process, iseq, version; /* the key */
+    uint64_t count;
+};
+
+/* What compiling an ISEQ anew cost and saved. */
+struct recompiled {
+    uint32_t process, iseq;
+    uint32_t first_step, steps;
+    uint32_t versions, invalidated;
+    uint64_t exits;
+    uint64_t waits;    /* from an invalidation to the next code */
+    uint64_t waited_ns;
+    bool compared;     /* there is something to compare with */
+    double saved;      /* exits, had each version gone on at the pace of the one before */
+};
+
+static uint64_t
+exits_of(struct group *by_version, const struct recompiled *of, uint32_t version)
+{
+    const uint32_t key[3] = {of->process, of->iseq, version};
+    const struct version_exits *exits = group_row(by_version, key);
+    return exits == NULL ? 0 : exits->count;
+}
+
+static void
+sum_up(const struct view *view, struct group *by_version, struct recompiled *sum)
+{
+    const struct report *report = view->report;
+    const struct life_step *steps = report->lives.steps + sum->first_step, *invalidated = NULL, *compiled = NULL;
+    int64_t file_end_ns = report->files[report_process(report, sum->process)->file].last_ns;
+    double pace = -1; /* exits a nanosecond of the version before */
+    for (uint32_t i = 0; i < sum->steps; i++) {
+        const struct life_step *step = &steps[i];
+        if (step->kind == STEP_INVALIDATED) {
+            sum->invalidated++;
+            invalidated = step;
+        }
+        if (step->kind == STEP_COMPILED) {
+            sum->versions++;
+            if (invalidated != NULL) {
+                sum->waits++;
+                sum->waited_ns += (uint64_t)(step->end_ns - invalidated->ts_ns);
+            }
+            invalidated = NULL;
+            compiled = step;
+        }
+        bool last = i + 1 == sum->steps;
+        if (compiled == NULL || (step->kind != STEP_INVALIDATED && !last)) continue;
+        int64_t end_ns = step->kind == STEP_INVALIDATED ? step->ts_ns : file_end_ns;
+        double lived = (double)(end_ns - compiled->end_ns);
+        uint64_t exits = exits_of(by_version, sum, compiled->version);
+        sum->exits += exits;
+        if (pace >= 0 && lived > 0) {
+            sum->compared = true;
+            sum->saved += pace * lived - (double)exits;
+        }
+        pace = lived > 0 ? (double)exits / lived : -1;
+        compiled = NULL;
+    }
+}
+
+static int
+compare_recompiled(const void *left, const void *right)
+{
+    const struct recompiled *a = left, *b = right;
+    if (a->versions != b->versions) return a->versions > b->versions ? -1 : 1;
+    if (a->exits != b->exits) return a->exits > b->exits ? -1 : 1;
+    return (a->first_step > b->first_step) - (a->first_step < b->first_step);
+}
+
+/* "1: NoProfileSend, 2: CME is invalidated: 0x..." */
+static struct fxt_string
+why_text(const struct view *view, const struct recompiled *sum)
+{
+    enum { SHOWN_MOST = 6 };
+    struct fxt_string text = text_of("");
+    uint32_t shown = 0;
+    for (uint32_t i = 0; i < sum->steps; i++) {
+        const struct life_step *step = &view->report->lives.steps[sum->first_step + i];
+        if (step->kind != STEP_INVALIDATED || shown++ + SHOWN_MOST < sum->invalidated) continue;
+        text = document_text(view->document, "%s%s%" PRIu32 ": %s", text.ptr, text.len > 0 ? ", " : "", step->version, name_of(view, step->reason).ptr);
+    }
+    return text;
+}
+
+static struct fxt_string
+exits_text(const struct view *view, struct group *by_version, const struct recompiled *sum)
+{
+    struct fxt_string text = text_of("");
+    char number[NUMBER_TEXT];
+    for (uint32_t i = 0; i < sum->steps; i++) {
+        const struct life_step *step = &view->report->lives.steps[sum->first_step + i];
+        if (step->kind != STEP_COMPILED) continue;
+        with_commas(number, exits_of(by_version, sum, step->version));
+        text = document_text(view->document, "%s%s%" PRIu32 ": %s", text.ptr, text.len > 0 ? ", " : "", step->version, number);
+    }
+    return text;
+}
+
+/* ISEQs that were compiled more than once, or are still waiting for it. */
+static void
+add_recompiled(const struct view *view)
+{
+    static const struct column columns[] = {
+        {"versions", "versions", COLUMN_COUNT},        {"invalidated", "invalidated", COLUMN_COUNT},
+        {"wait_ns", "to new code", COLUMN_DURATION},   {"exits", "exits", COLUMN_COUNT},
+        {"exits_by_version", "in version", COLUMN_TEXT}, {"saved", "about saved", COLUMN_AMOUNT},
+        {"reasons", "invalidated by", COLUMN_TEXT},    {"iseq", "compiled", COLUMN_TEXT},
+    };
+    struct report *report = view->report;
+    struct group by_version;
+    group_init(&by_version, sizeof(struct version_exits), 3, PLACES_MAX);
+    for (uint32_t i = 0; report->lives.count > 0 && i < report->places.group.count; i++) {
+        const struct place *place = group_at(&report->places.group, i);
+        if (place->category == WORD_FALLBACK || place->count == 0) continue;
+        const uint32_t key[3] = {
+            place->process, lives_owner(&report->lives, report->pool, place->process, place->iseq, place->location), place->version};
+        struct version_exits *exits = group_row(&by_version, key);
+        if (exits != NULL) exits->count += place->count;
+    }
+    struct recompiled *sums = xcalloc(report->lives.iseq_count ? report->lives.iseq_count : 1, sizeof *sums);
+    uint32_t count = 0;
+    for (uint32_t row = 0; row < report->lives.count;) {
+        const struct life_step *first = &report->lives.steps[row];
+        struct recompiled *sum = &sums[count];
+        *sum = (struct recompiled){.process = first->process, .iseq = first->iseq, .first_step = row};
+        bool wanted = false;
+        for (; row < report->lives.count; row++, sum->steps++) {
+            const struct life_step *step = &report->lives.steps[row];
+            if (step->process != first->process || step->iseq != first->iseq) break;
+            wanted |= report_step_wanted(report, step);
+        }
+        sum_up(view, &by_version, sum);
+        count += wanted && (sum->versions > 1 || sum->invalidated > 0);
+    }
+    qsort(sums, count, sizeof *sums, compare_recompiled);
+    struct fxt_string title = document_text(view->document, "Recompiled: %" PRIu32 " of %" PRIu32 " ISEQ%s", count, report->lives.iseq_count,
+                                            report->lives.iseq_count == 1 ? "" : "s");
+    struct table *table = document_table(view->document, "recompiled", title, COLUMNS(columns));
+    table->data = count == 0;
+    for (uint32_t i = 0; i < count && i < view->top; i++) {
+        const struct recompiled *sum = &sums[i];
+        struct cell *cells = table_row(table);
+        cells[0] = cell_number(sum->versions);
+        cells[1] = cell_number(sum->invalidated);
+        if (sum->waits > 0) cells[2] = cell_number(sum->waited_ns / sum->waits);
+        cells[3] = cell_number(sum->exits);
+        cells[4] = cell_text(exits_text(view, &by_version, sum));
+        if (sum->compared) cells[5] = cell_amount(sum->saved > 0 ? sum->saved : 0);
+        cells[6] = cell_text(why_text(view, sum));
+        cells[7] = cell_text(name_of(view, sum->iseq));
+    }
+    if (count > view->top) {
+        table->more_rows = count - view->top;
+        uint64_t versions = 0, invalidated = 0, exits = 0;
+        for (uint32_t i = (uint32_t)view->top; i < count; i++) {
+            versions += sums[i].versions;
+            invalidated += sums[i].invalidated;
+            exits += sums[i].exits;
+        }
+        struct cell *cells = table_row(table);
+        cells[0] = cell_number(versions);
+        cells[1] = cell_number(invalidated);
+        cells[3] = cell_number(exits);
+    }
+    free(sums);
     group_free(&by_version);
 }
 
@@ -515,6 +709,7 @@ report_tables(struct report *report, struct document *document, uint64_t top)
     add_totals(&view);
     for (unsigned i = 0; i < FIRST_OF_FALLBACKS; i++) add_grouping(&view, &groupings[i]);
     add_outcomes(&view);
+    add_recompiled(&view);
     add_loops(&view);
     for (unsigned i = FIRST_OF_FALLBACKS; i < GROUPINGS; i++) add_grouping(&view, &groupings[i]);
     add_compilations(&view);
