@@ -213,6 +213,15 @@ write_settings(struct rb_vm_trace_local *local, struct rb_execution_context_stru
     if (config->exit_rate) event_uint32(&event, W_EXIT_RATE, (uint32_t)config->exit_rate);
     if (config->fallback_rate) event_uint32(&event, W_FALLBACK_RATE, (uint32_t)config->fallback_rate);
     if (config->counter && !event_text(&event, W_COUNTER, config->counter, strlen(config->counter))) return false;
+    const char *methods = rb_vm_trace_methods();
+    if (methods) {
+        size_t bytes = strlen(methods);
+        char *methods_copy;
+        const char *clean_methods = rb_vm_trace_text_clean(methods, &bytes, &methods_copy);
+        bool written = event_text(&event, W_METHODS, clean_methods, bytes);
+        free(methods_copy);
+        if (!written) return false;
+    }
     if (config->max_size.bytes) {
         const char *keep = config->max_size.keep_oldest ? "oldest" : "newest";
         event_uint64(&event, W_MAX_BYTES, config->max_size.bytes);

@@ -4,7 +4,19 @@
  * Values of trace options, common to all JITs. See also rb_vm_trace_parse_... in vm_trace.h.
  */
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/*
+ * Whether code with this label, "Owner#method (path:line)", is to be traced (rb_vm_trace_parse_methods). A glob is tried on
+ * the method, for a block or a rescue body that around it, and on the path. A label may lack the owner: then that
+ * of the glob counts for nothing.
+ */
+bool rb_vm_trace_method_asked_p(const char *label, size_t bytes);
+
+/* The globs as they were given, or NULL. */
+const char *rb_vm_trace_methods(void);
 
 /*
  * The path of process `pid` from a template: %p is the pid, %% a per cent sign. NULL is

@@ -3,6 +3,7 @@
  */
 #include "sites.h"
 #include "event.h"
+#include "options.h"
 #include "versions.h"
 
 #include <stdlib.h>
@@ -89,6 +90,19 @@ locate(const struct rb_vm_trace_site_desc *desc)
     return string;
 }
 
+/* Whether the code of an ISEQ is to be traced. */
+static bool
+asked_p(const struct rb_iseq_struct *iseq)
+{
+    uintptr_t from, to;
+    rb_vm_trace_host_iseq_range(iseq, &from, &to);
+    struct vm_trace_string *label = rb_vm_trace_life_label(from);
+    if (!label) label = locate(&(struct rb_vm_trace_site_desc){ .frame = iseq });
+    bool asked = !label || rb_vm_trace_method_asked_p(label->text, label->bytes);
+    rb_vm_trace_string_release(label);
+    return asked;
+}
+
 static void
 release_texts(struct rb_vm_trace_site *site)
 {
@@ -109,7 +123,8 @@ rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
 
     pthread_mutex_lock(&rb_vm_trace_global.lock);
     struct rb_vm_trace_site *site = NULL;
-    if (sites.alive < sites.unit_size || grow_units()) site = take_site();
+    bool asked = !rb_vm_trace_methods_asked_p() || asked_p(desc->unit) || (desc->frame != desc->unit && asked_p(desc->frame));
+    if (asked && (sites.alive < sites.unit_size || grow_units())) site = take_site();
     if (site) {
         uint32_t index = site->index;
         *site = (struct rb_vm_trace_site){

@@ -4,6 +4,7 @@
  */
 #include "sites.h"
 #include "event.h"
+#include "options.h"
 #include "versions.h"
 
 #include <stdio.h>
@@ -256,6 +257,10 @@ rb_vm_trace_compile_begin(const char *name, size_t name_len, const struct rb_ise
     pthread_mutex_lock(&rb_vm_trace_global.lock);
     struct vm_trace_life *life = rb_vm_trace_life_of(iseq);
     span.life = life;
+    if (compiles && life && !rb_vm_trace_method_asked_p(life->label->text, life->label->bytes)) {
+        compiles = false;
+        span.name = NULL; /* only what is open ends */
+    }
     if (compiles || (life && life->reprofile)) ok = rb_vm_trace_event_write(local, ec, write_compile_begin, &span);
     if (life) life->reprofile = 0;
     pthread_mutex_unlock(&rb_vm_trace_global.lock);
@@ -388,8 +393,9 @@ rb_vm_trace_version_begin(const struct rb_iseq_struct *iseq, uint32_t version, c
     pthread_mutex_lock(&rb_vm_trace_global.lock);
     rb_vm_trace_count_invalidated();
     struct vm_trace_life *life = rb_vm_trace_life_of(iseq);
-    bool ok = why && life;
+    bool ok = why && life, asked = !ok || rb_vm_trace_method_asked_p(life->label->text, life->label->bytes);
     if (!ok) local->lost++;
+    else if (!asked) ok = false;
     else {
         bool exits = local->exiting.site && local->exiting.sampled && !local->exiting.flow;
         uint64_t number = exits || may_recompile ? rb_vm_trace_life_number() : 0;

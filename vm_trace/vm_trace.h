@@ -96,6 +96,15 @@ bool rb_vm_trace_parse_rate(const char *option, const char *value, uint64_t *rat
  */
 bool rb_vm_trace_parse_max_size(const char *option, const char *value, struct rb_vm_trace_max_size *size_out);
 
+/*
+ * Parse globs of methods ("Owner#method") and files, with commas between them: only what is in one of these is traced. They are
+ * kept for ever, by the last call. Failure is as above.
+ */
+bool rb_vm_trace_parse_methods(const char *option, const char *value);
+
+/* Whether there are such. */
+bool rb_vm_trace_methods_asked_p(void);
+
 /* --- sites ------------------------------------------------------------------------- */
 
 struct rb_vm_trace_site_desc {
@@ -112,7 +121,7 @@ struct rb_vm_trace_site_desc {
 
 /*
  * Make the static record of one exit. Called while compiling, under the VM lock. NULL when
- * there is no memory (or tracing never started): the caller then makes an untraced exit.
+ * there is no memory, tracing never started, or other methods were asked for: the caller then makes an untraced exit.
  */
 struct rb_vm_trace_site *rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc);
 
@@ -253,6 +262,8 @@ RB_VM_TRACE_STUB bool rb_vm_trace_parse_rate(const char *option, const char *val
 RB_VM_TRACE_STUB struct rb_vm_trace_site *rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc) { return NULL; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_thread_offset(void) { return 0; }
 RB_VM_TRACE_STUB bool rb_vm_trace_parse_max_size(const char *option, const char *value, struct rb_vm_trace_max_size *size_out) { return false; }
+RB_VM_TRACE_STUB bool rb_vm_trace_parse_methods(const char *option, const char *value) { return false; }
+RB_VM_TRACE_STUB bool rb_vm_trace_methods_asked_p(void) { return false; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_ractor_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_countdown_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_hits_offset(const struct rb_vm_trace_site *site) { return 0; }

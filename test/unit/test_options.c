@@ -212,6 +212,55 @@ other_sizes_are_refused_with_a_line_that_says_what_is_taken(void **state)
     }
 }
 
+static bool
+asked(const char *label)
+{
+    return rb_vm_trace_method_asked_p(label, strlen(label));
+}
+
+static void
+methods_are_matched_by_name_or_path(void **state)
+{
+    (void)state;
+    assert_false(rb_vm_trace_methods_asked_p());
+    assert_true(asked("anything (a.rb:1)"));
+    assert_true(rb_vm_trace_parse_methods("--x", "Foo#b?r,*/lib/*.rb,Baz.n*"));
+    assert_true(rb_vm_trace_methods_asked_p());
+    assert_string_equal(rb_vm_trace_methods(), "Foo#b?r,*/lib/*.rb,Baz.n*");
+    assert_true(asked("Foo#bar (a.rb:1)"));
+    assert_true(asked("block in Foo#bar (a.rb:1)"));
+    assert_true(asked("block (2 levels) in Foo#bar (a.rb:1)"));
+    assert_true(asked("rescue in block in Foo#bar (a.rb:1)"));
+    assert_true(asked("Baz.new (a.rb:1)"));
+    assert_true(asked("X#y (/app/lib/x.rb:12)"));
+    assert_true(asked("<top (required)> (/app/lib/x.rb:12)"));
+    assert_true(asked("bar (a.rb:1)")); /* whose is not known: maybe Foo's */
+    assert_false(asked("Foo#bars (a.rb:1)"));
+    assert_false(asked("Bar#bar (a.rb:1)"));
+    assert_false(asked("foo (a.rb:1)"));
+    assert_false(asked("X#y (/app/x.rb:12)"));
+    assert_false(asked("block (2 levels) in <main> (/app/x.rb:12)"));
+    assert_false(asked(""));
+    assert_true(rb_vm_trace_parse_methods("--x", "/a.rb"));
+    assert_true(asked("Foo#bar (/a.rb:1)"));
+    assert_false(asked("Foo#bar (/lib/a.rb:1)"));
+}
+
+static void
+globs_of_methods_must_not_be_empty(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = { "", ",", "a,", ",a", "a,,b" };
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        capture_stderr();
+        assert_false(rb_vm_trace_parse_methods("--x-methods", wrong[i]));
+        char *said = captured_stderr();
+        assert_non_null(strstr(said, "--x-methods takes globs of methods or files"));
+        free(said);
+        assert_false(rb_vm_trace_methods_asked_p());
+    }
+}
+
 int
 main(void)
 {
@@ -230,6 +279,8 @@ main(void)
         isolated_test(good_rate_after_a_bad_one_is_taken),
         isolated_test(size_is_mib_with_the_newest_or_the_oldest),
         isolated_test(other_sizes_are_refused_with_a_line_that_says_what_is_taken),
+        isolated_test(methods_are_matched_by_name_or_path),
+        isolated_test(globs_of_methods_must_not_be_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
