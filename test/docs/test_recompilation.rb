@@ -1,0 +1,35 @@
+# The worked example of doc/recompilation.md: its commands are run as they stand, in order, and show what the text says of them.
+require "minitest/autorun"
+require "open3"
+
+class TestRecompilationDoc < Minitest::Test
+  TOP = File.expand_path("../..", __dir__)
+  DOC = File.read(File.join(TOP, "doc/recompilation.md"))
+  COMMANDS = DOC.scan(/^```sh\n(.*?)^```/m).flat_map { |(block)| block.lines.map(&:strip) }
+
+  def test_commands_show_what_the_text_says
+    skip ENV["NO_RUBY"] if ENV["NO_RUBY"]
+    outputs = COMMANDS.to_h do |command|
+      out, status = Open3.capture2e(command, chdir: TOP)
+      assert status.success?, "#{command}\n#{out}"
+      [command[%r{vm-trace \w+ .*?(\w+\.fxt)}] ? [command[/vm-trace (\w+)/, 1], command[/\w+\.fxt/]] : command, out]
+    end
+    report, before = outputs.fetch(%w[report before.fxt]), outputs.fetch(%w[history before.fxt])
+    difference, after = outputs.fetch(%w[diff before.fxt]), outputs.fetch(%w[history after.fxt])
+    # The loop: the same reason in each version there is.
+    versions = report[/^Recompiled: .*\n.*\n +(\d+) .*Index#bucket \(examples/, 1].to_i
+    assert_operator versions, :>=, 3, report
+    loop = report[/^Exits that go on after recompilation.*?\n\n/m].lines.grep(/FixnumMultOverflow +opt_mult +Index#bucket/)
+    assert_equal 1, loop.size, report
+    assert_equal (1..versions).to_a, loop[0].scan(/\b(\d): [\d,]+/).flatten.map(&:to_i)
+    reasons = before.scan(/ invalidated +(\w+) .*?index.rb:(\d+)/)
+    assert_equal [%w[NoProfileSend 17], %w[NoProfileSend 18], %w[NoProfileSend 19]].first(versions - 1), reasons
+    assert_match(/^  gone .* FixnumMultOverflow$/, difference)
+    assert_match(/^  gone .* NoProfileSend$/, difference)
+    assert_operator after.scan(/ compiled /).size, :<, before.scan(/ compiled /).size
+  end
+
+  def test_links_of_the_readme_lead_here
+    assert_includes File.read(File.join(TOP, "README.md")), "doc/recompilation.md"
+  end
+end
