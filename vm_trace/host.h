@@ -74,7 +74,7 @@ struct rb_vm_trace_local *rb_vm_trace_host_local(struct rb_execution_context_str
 void rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*maker)(void));
 
 /*
- * Native id of the thread of `ec`, and something that tells who has that thread, and so its name,
+ * Native id of the thread of `ec` (NULL: the current one, which runs no Ruby), and something that tells who has that thread, and so its name,
  * from others that had it. A change of the name is told by rb_vm_trace_thread_renamed.
  *
  * A native thread may run one Ruby thread after another: then its name is that of none of them, and
@@ -84,7 +84,7 @@ void rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*maker)(void));
 uint32_t rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_t *name_id_out);
 uint64_t rb_vm_trace_host_running_id(struct rb_execution_context_struct *ec);
 
-/* Its name, and that of the Ruby thread; as for host_label. */
+/* Its name (that of the tracer where there is no `ec`), and that of the Ruby thread; as for host_label. */
 size_t rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity);
 size_t rb_vm_trace_host_running_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity);
 

@@ -404,6 +404,14 @@ rb_vm_trace_host_running_id(struct rb_execution_context_struct *ec)
 uint32_t
 rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_t *name_id_out)
 {
+    if (!ec) {
+        *name_id_out = 2;
+#ifdef __linux__
+        return (uint32_t)syscall(SYS_gettid);
+#else
+        return 0;
+#endif
+    }
     const rb_thread_t *th = rb_ec_thread_ptr(ec);
     *name_id_out = shared_native_thread_p(th) ? HOST_SHARED_THREAD : (uint64_t)(uintptr_t)th; /* thread_renamed tells the rest */
 #ifdef RB_THREAD_T_HAS_NATIVE_ID
@@ -429,6 +437,10 @@ size_t
 rb_vm_trace_host_running_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity)
 {
     struct text text = { buffer, capacity, 0 };
+    if (!ec) {
+        add_cstr(&text, "vm_trace");
+        return text.bytes;
+    }
     const rb_thread_t *th = rb_ec_thread_ptr(ec);
     const rb_ractor_t *ractor = th->ractor;
     if (RB_TYPE_P(th->name, T_STRING)) {

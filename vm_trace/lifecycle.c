@@ -4,10 +4,12 @@
  * Locks, outermost first: trace.lock, open_lock, then those of strings, stacks and the sink,
  * which are leaves. A recorder takes none on its way, but for a new chunk (the sink's).
  */
-#include "sites.h"
-#include "event.h"
+#include "lifecycle.h"
+#include "memory.h"
 #include "options.h"
 #include "versions.h"
+#include "recorder.h"
+#include "sites.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,24 +35,30 @@ static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 #define trace rb_vm_trace_global
 
 /* One line on stderr, in one write, with the JIT's name before it. */
-#ifdef __GNUC__
-__attribute__((format(printf, 1, 2)))
-#endif
 static void
-say(const char *format, ...)
+say_list(const char *format, va_list arguments)
 {
     char line[4096 + 256]; /* a path and some words */
     int n = snprintf(line, sizeof(line), "%s: ", trace.config.jit);
-    va_list arguments;
-    va_start(arguments, format);
     n += vsnprintf(line + n, sizeof(line) - (size_t)n - 1, format, arguments);
-    va_end(arguments);
     if ((size_t)n > sizeof(line) - 2) {
         n = (int)sizeof(line) - 2;
         memcpy(line + n - 3, "...", 3);
     }
     line[n++] = '\n';
     if (write(STDERR_FILENO, line, (size_t)n) < 0) { /* nobody listens */ }
+}
+
+#ifdef __GNUC__
+__attribute__((format(printf, 1, 2)))
+#endif
+static void
+say(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say_list(format, arguments);
+    va_end(arguments);
 }
 
 /*
@@ -67,6 +75,16 @@ stderr_is_the_first(void)
         now.st_ino == first_stderr.st_ino;
 }
 
+void
+rb_vm_trace_say(const char *format, ...)
+{
+    if (!stderr_is_the_first()) return;
+    va_list arguments;
+    va_start(arguments, format);
+    say_list(format, arguments);
+    va_end(arguments);
+}
+
 /* --- locals -------------------------------------------------------------------------------- */
 
 static size_t
@@ -76,13 +94,19 @@ local_bytes(void)
 }
 
 /* Address space of zeros: pages of counters that are never touched cost nothing. */
-static struct rb_vm_trace_local *
-allocate_local(void)
+uint64_t *
+rb_vm_trace_local_zeros(void)
 {
     void *at = mmap(NULL, local_bytes(), PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED) return NULL;
-    struct rb_vm_trace_local *local = at;
+    return at == MAP_FAILED ? NULL : at;
+}
+
+static struct rb_vm_trace_local *
+allocate_local(void)
+{
+    struct rb_vm_trace_local *local = (struct rb_vm_trace_local *)rb_vm_trace_local_zeros();
+    if (!local) return NULL;
     local->countdown = trace.config.exit_rate;
     local->fallback_countdown = trace.config.fallback_rate;
     return local;
@@ -134,30 +158,55 @@ rb_vm_trace_ractor_free(struct rb_vm_trace_local *local)
     if (local->next) local->next->link = local->link;
     /* The spare keeps the hits of those that are gone. */
     for (uint32_t i = 1; i < rb_vm_trace_site_limit(); i++) trace.spare->hits[i] += local->hits[i];
+    for (uint32_t i = 1; local->base && i < rb_vm_trace_site_limit(); i++) trace.spare->base[i] += local->base[i];
     rb_vm_trace_writer_close(&local->writer);
     add_counts(&trace.dead, local);
     pthread_mutex_unlock(&trace.lock);
 
     rb_vm_trace_writer_free(&local->writer);
     rb_vm_trace_stacks_free(&local->stacks);
+    if (local->base) munmap(local->base, local_bytes());
     munmap(local, local_bytes());
+}
+
+static uint64_t
+hits_since_base(const struct rb_vm_trace_local *local, uint32_t index)
+{
+    return local->hits[index] - (local->base ? local->base[index] : 0);
 }
 
 uint64_t
 rb_vm_trace_local_hits(uint32_t index)
 {
-    uint64_t hits = trace.spare->hits[index];
+    uint64_t hits = hits_since_base(trace.spare, index);
     for (const struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
-        hits += local->hits[index];
+        hits += hits_since_base(local, index);
     }
     return hits;
 }
 
 void
+rb_vm_trace_local_copy_hits(uint64_t *hits_out, uint32_t limit)
+{
+    /* One ractor's counters after the other's: there are many sites, and few ractors. */
+    for (uint32_t i = 0; i < limit; i++) hits_out[i] = hits_since_base(trace.spare, i);
+    for (const struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
+        for (uint32_t i = 0; i < limit; i++) hits_out[i] += hits_since_base(local, i);
+    }
+}
+
+static void
+clear_hits(struct rb_vm_trace_local *local, uint32_t index)
+{
+    local->hits[index] = 0;
+    if (local->base) local->base[index] = 0;
+}
+
+void
 rb_vm_trace_local_clear_hits(uint32_t index)
 {
-    trace.spare->hits[index] = 0;
-    for (struct rb_vm_trace_local *local = trace.locals; local; local = local->next) local->hits[index] = 0;
+    clear_hits(trace.spare, index);
+    for (struct rb_vm_trace_local *local = trace.locals; local; local = local->next) clear_hits(local, index);
 }
 
 /* --- the file ------------------------------------------------------------------------------ */
@@ -185,10 +234,10 @@ command_line(char *buffer, size_t capacity)
     return bytes;
 }
 
-static bool
-write_settings(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
+bool
+rb_vm_trace_write_settings(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
 {
-    (void)what;
+    const char *snapshot = what;
     const struct rb_vm_trace_config *config = &trace.config;
     const char *ruby = rb_vm_trace_host_description(), *base = rb_vm_trace_host_base();
     char command[4096], flags[64];
@@ -227,6 +276,8 @@ write_settings(struct rb_vm_trace_local *local, struct rb_execution_context_stru
         event_uint64(&event, W_MAX_BYTES, config->max_size.bytes);
         if (!event_text(&event, W_KEEP, keep, strlen(keep))) return false;
     }
+    if (snapshot && !event_text(&event, W_SNAPSHOT, snapshot, strlen(snapshot))) return false;
+    if (trace.memory.window_ns) event_uint32(&event, W_SECONDS, (uint32_t)(trace.memory.window_ns / 1000000000));
     return event_end(&event, FXT_INSTANT, W_TRACE, W_SETTINGS);
 }
 
@@ -236,7 +287,8 @@ make_file(bool child)
 {
     free(trace.path);
     trace.path = rb_vm_trace_expand_path(trace.config.path, trace.pid, child);
-    return trace.path ? rb_vm_trace_sink_open(&trace.sink, trace.path) : "out of memory";
+    if (!trace.path) return "out of memory";
+    return trace.memory.bytes ? rb_vm_trace_memory_open(&trace.sink) : rb_vm_trace_sink_open(&trace.sink, trace.path);
 }
 
 /*
@@ -247,12 +299,14 @@ static const char *
 begin_file(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec)
 {
     bool ok = rb_vm_trace_writer_next_chunk(&local->writer);
-    if (ok) write_settings(local, ec, NULL);
+    /* Memory is seen by others only after a crash or in a core: then nobody else says why. */
+    if (ok) rb_vm_trace_write_settings(local, ec, trace.memory.bytes ? "memory" : NULL);
     if (ok && trace.sink.keep_newest) {
         rb_vm_trace_writer_close(&local->writer);
         rb_vm_trace_sink_begin_ring(&trace.sink);
         ok = rb_vm_trace_writer_next_chunk(&local->writer);
     }
+    if (ok && trace.memory.bytes) ok = rb_vm_trace_recorder_begin();
     return ok ? NULL : rb_vm_trace_sink_reason(trace.sink.error);
 }
 
@@ -260,9 +314,18 @@ begin_file(struct rb_vm_trace_local *local, struct rb_execution_context_struct *
 static bool
 say_where(const char *why)
 {
-    if (!why) {
-        if (stderr_is_the_first()) say("tracing to %s", trace.path);
+    if (!why && trace.memory.bytes) {
+        rb_vm_trace_say("recording to memory, %llu MiB at most", (unsigned long long)trace.memory.bytes >> 20);
         return true;
+    }
+    if (!why) {
+        rb_vm_trace_say("tracing to %s", trace.path);
+        return true;
+    }
+    if (trace.memory.bytes) {
+        say("can't record to memory: %s; running untraced", why);
+        rb_vm_trace_sink_close(&trace.sink);
+        return false;
     }
     say("can't trace to %s: %s; running untraced", trace.path ? trace.path : "a file", why);
     if (trace.sink.fd >= 0) rb_vm_trace_sink_discard(&trace.sink, trace.path);
@@ -308,6 +371,10 @@ rb_vm_trace_start(const struct rb_vm_trace_config *config)
     if (config->path && !trace.config.path) {
         say("can't trace to %s: the current folder has no path; running untraced", config->path);
         return false;
+    }
+    if (trace.memory.bytes) {
+        trace.config.max_size = (struct rb_vm_trace_max_size){ .bytes = trace.memory.bytes };
+        config = &trace.config;
     }
     trace.sink.max_bytes = config->max_size.bytes;
     trace.sink.keep_newest = config->max_size.bytes && !config->max_size.keep_oldest;
@@ -413,7 +480,8 @@ rb_vm_trace_fault(const void *address)
     /* Whoever touches a chunk is its owner, or the sink. */
     struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
     struct rb_vm_trace_local *local = ec ? rb_vm_trace_host_local(ec) : NULL;
-    return rb_vm_trace_sink_fault(&trace.sink, local ? &local->writer.chunk : NULL, address);
+    return rb_vm_trace_sink_fault(&trace.sink, local ? &local->writer.chunk : NULL, address) ||
+        (trace.memory.bytes && rb_vm_trace_recorder_fault(address));
 }
 
 /* --- fork -------------------------------------------------------------------------------------- */
@@ -433,7 +501,7 @@ begin_child(void)
 {
     trace.pid = (uint32_t)getpid();
     trace.begin_ns = rb_vm_trace_clock_system_ns();
-    rb_vm_trace_sink_after_fork(&trace.sink);
+    if (trace.memory.bytes) rb_vm_trace_recorder_begin_child();
     trace.dead = (struct vm_trace_totals){ 0 };
     for (struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
         rb_vm_trace_writer_drop(&local->writer);
@@ -444,11 +512,14 @@ begin_child(void)
         local->countdown = trace.config.exit_rate;
         local->fallback_countdown = trace.config.fallback_rate;
         memset(local->hits, 0, rb_vm_trace_site_limit() * sizeof(*local->hits));
+        if (local->base) memset(local->base, 0, rb_vm_trace_site_limit() * sizeof(*local->base));
         /* Its owner may have been in the middle of something; that thread is no more. */
         rb_vm_trace_stacks_after_fork(&local->stacks);
     }
     memset(trace.spare->hits, 0, rb_vm_trace_site_limit() * sizeof(*trace.spare->hits));
+    if (trace.spare->base) memset(trace.spare->base, 0, rb_vm_trace_site_limit() * sizeof(*trace.spare->base));
     trace.spare->lost = 0;
+    rb_vm_trace_sink_after_fork(&trace.sink);
     __atomic_store_n(&trace.state, VM_TRACE_PENDING, __ATOMIC_RELEASE);
 }
 
@@ -456,25 +527,21 @@ void
 rb_vm_trace_after_fork(long pid)
 {
     /* daemon(3) says 0 when it failed, too: only the pid tells who we are. */
-    if (pid == 0 && trace_on() && (uint32_t)getpid() != trace.pid) begin_child();
+    bool child = pid == 0 && trace_on() && (uint32_t)getpid() != trace.pid;
+    if (child) begin_child();
     rb_vm_trace_strings_after_fork();
     if (__atomic_load_n(&trace.state, __ATOMIC_RELAXED) == VM_TRACE_PENDING) rb_vm_trace_lives_after_fork();
     pthread_mutex_unlock(&trace.sink.lock);
     pthread_mutex_unlock(&open_lock);
     pthread_mutex_unlock(&trace.lock);
+    if (child && trace.memory.bytes) rb_vm_trace_recorder_threads();
 }
 
 /* --- end ----------------------------------------------------------------------------------------- */
 
-/* Events that are not in the file, and why. */
-struct loss {
-    uint64_t events;
-    const char *why;
-};
-
 /* Of those that were not written, or were cut off: the disk's reason, or the only other ones there are. */
-static const char *
-loss_reason(void)
+const char *
+rb_vm_trace_loss_reason(void)
 {
     if (trace.sink.reason) return rb_vm_trace_sink_reason(trace.sink.reason);
     return trace.sink.starved ? "a file of that size has too few chunks for so many ractors" : "out of memory";
@@ -482,10 +549,10 @@ loss_reason(void)
 
 static const char DROPPED[] = "older events gave way at the limit of the file's size";
 
-static bool
-write_loss(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
+bool
+rb_vm_trace_write_loss(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
 {
-    const struct loss *loss = what;
+    const struct vm_trace_loss *loss = what;
     struct vm_trace_event event;
     if (!rb_vm_trace_event_begin(&event, local, ec, clock_now_ns(&local->clock))) return false;
     event_uint64(&event, W_LOST, loss->events);
@@ -493,24 +560,27 @@ write_loss(struct rb_vm_trace_local *local, struct rb_execution_context_struct *
     return event_end(&event, FXT_INSTANT, W_TRACE, W_LOSS);
 }
 
-static bool
-write_summary(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
+bool
+rb_vm_trace_write_summary(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
 {
-    const struct vm_trace_totals *totals = what;
+    const struct vm_trace_summary *summary = what;
+    const struct vm_trace_totals *totals = &summary->totals;
+    uint64_t now_ns = clock_now_ns(&local->clock);
     struct vm_trace_event event;
-    if (!rb_vm_trace_event_begin(&event, local, ec, clock_now_ns(&local->clock))) return false;
+    if (!rb_vm_trace_event_begin(&event, local, ec, now_ns < summary->least_ns ? summary->least_ns : now_ns)) return false;
     event_uint64(&event, W_EXITS, totals->exits);
     event_uint64(&event, W_SAMPLED, totals->sampled);
     event_uint64(&event, W_FALLBACKS, totals->fallbacks);
     event_uint64(&event, W_EVENTS, totals->events);
     event_uint64(&event, W_LOST, totals->lost);
     event_uint64(&event, W_SITES, totals->sites);
+    if (summary->snapshot && !event_text(&event, W_SNAPSHOT, summary->snapshot, strlen(summary->snapshot))) return false;
     return event_end(&event, FXT_INSTANT, W_TRACE, W_SUMMARY);
 }
 
 /* All that was counted so far, less the hits. */
-static struct vm_trace_totals
-count_all(void)
+struct vm_trace_totals
+rb_vm_trace_local_totals(void)
 {
     struct vm_trace_totals totals = trace.dead;
     totals.lost += trace.spare->lost;
@@ -521,7 +591,7 @@ count_all(void)
 }
 
 static void
-say_what_was_written(const struct vm_trace_totals *totals, const struct loss *lost, const struct loss *dropped)
+say_what_was_written(const struct vm_trace_totals *totals, const struct vm_trace_loss *lost, const struct vm_trace_loss *dropped)
 {
     if (!stderr_is_the_first()) return;
     char exits[96] = "", losses[320] = "nothing lost";
@@ -551,12 +621,12 @@ say_what_was_written(const struct vm_trace_totals *totals, const struct loss *lo
 static struct vm_trace_counts
 rescue(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec)
 {
-    struct vm_trace_totals written = count_all();
+    struct vm_trace_totals written = rb_vm_trace_local_totals();
     struct vm_trace_counts left;
     if (local) rb_vm_trace_writer_close(&local->writer);
     bool mended = rb_vm_trace_sink_mend(&trace.sink, &left);
     if (mended && local && rb_vm_trace_writer_next_chunk(&local->writer) && left.events == 0) {
-        write_settings(local, ec, NULL);
+        rb_vm_trace_write_settings(local, ec, NULL);
     }
     return (struct vm_trace_counts){ written.events - left.events, written.sampled - left.exits };
 }
@@ -574,18 +644,19 @@ write_last_words(struct rb_vm_trace_local *local, struct rb_execution_context_st
     rb_vm_trace_sites_report(local, ec, &hits);
     if (local) rb_vm_trace_writer_last_words(&local->writer);
 
-    struct vm_trace_totals totals = count_all();
+    struct vm_trace_totals totals = rb_vm_trace_local_totals();
     totals.exits = hits.exits;
     totals.fallbacks = hits.fallbacks;
     totals.sites = hits.sites;
     totals.sampled -= gone.exits + trace.sink.dropped.exits;
     totals.events -= gone.events + trace.sink.dropped.events;
-    struct loss lost = { totals.lost + gone.events, loss_reason() }, dropped = { trace.sink.dropped.events, DROPPED };
+    struct vm_trace_loss lost = { totals.lost + gone.events, rb_vm_trace_loss_reason() }, dropped = { trace.sink.dropped.events, DROPPED };
     totals.lost = lost.events + dropped.events;
     if (local) {
-        if (lost.events && rb_vm_trace_event_write(local, ec, write_loss, &lost)) totals.events++;
-        if (dropped.events && rb_vm_trace_event_write(local, ec, write_loss, &dropped)) totals.events++;
-        if (rb_vm_trace_event_write(local, ec, write_summary, &totals)) totals.events++;
+        if (lost.events && rb_vm_trace_event_write(local, ec, rb_vm_trace_write_loss, &lost)) totals.events++;
+        if (dropped.events && rb_vm_trace_event_write(local, ec, rb_vm_trace_write_loss, &dropped)) totals.events++;
+        struct vm_trace_summary summary = { .totals = totals };
+        if (rb_vm_trace_event_write(local, ec, rb_vm_trace_write_summary, &summary)) totals.events++;
         rb_vm_trace_writer_close(&local->writer);
     }
     rb_vm_trace_sink_close(&trace.sink);
@@ -599,17 +670,19 @@ rb_vm_trace_shutdown(void)
     struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
     struct rb_vm_trace_local *local = ec ? rb_vm_trace_host_local(ec) : NULL;
     if (local == trace.spare) local = NULL;
+    if (trace.memory.bytes) rb_vm_trace_recorder_end(local, ec);
 
     pthread_mutex_lock(&trace.lock);
     /* A forked child that exited, but had none of its exits sampled, still has counts to report. */
-    if (trace.state == VM_TRACE_PENDING && local && (rb_vm_trace_sites_any_hits() || count_all().lost)) {
+    if (trace.state == VM_TRACE_PENDING && local && !trace.memory.bytes && (rb_vm_trace_sites_any_hits() || rb_vm_trace_local_totals().lost)) {
         rb_vm_trace_local_next_chunk(local, ec);
     }
     if (trace.state == VM_TRACE_ON) {
         for (struct rb_vm_trace_local *other = trace.locals; other; other = other->next) {
             if (other != local) rb_vm_trace_writer_close(&other->writer);
         }
-        write_last_words(local, ec);
+        if (trace.memory.bytes) rb_vm_trace_sink_close(&trace.sink);
+        else write_last_words(local, ec);
     }
     __atomic_store_n(&trace.state, VM_TRACE_OFF, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&trace.lock);

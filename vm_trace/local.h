@@ -58,6 +58,7 @@ struct rb_vm_trace_local {
     } exiting;
     struct vm_trace_string *violated; /* name of the invalidation that is open */
     struct vm_trace_string *why;      /* the same of a version's */
+    uint64_t *base;              /* the flight recorder's: hits at the last reset; NULL: 0 */
     struct vm_trace_clock clock;
     struct rb_vm_trace_writer writer;
     struct rb_vm_trace_stacks stacks;
@@ -82,6 +83,12 @@ extern struct vm_trace_global {
     int state;                   /* enum vm_trace_state; read without the lock */
     uint32_t pid;
     uint64_t begin_ns;           /* of this process' trace: no event is earlier */
+    struct vm_trace_memory_config {
+        uint64_t bytes;          /* of memory that is recorded into; 0: into a file */
+        uint64_t window_ns;      /* how much time a saved trace tells of; 0: all that is there */
+        unsigned save_at;        /* recorder.h */
+        int signal;              /* 0: none */
+    } memory;
     struct rb_vm_trace_config config; /* its strings are own copies */
     char *path;                  /* of the file at hand */
     struct rb_vm_trace_sink sink;
@@ -103,8 +110,17 @@ trace_on(void)
  */
 bool rb_vm_trace_local_next_chunk(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec);
 
-/* Sum of hits of one site over all locals, living and dead. trace.lock held. */
+/* Bytes of a local, or of `base`: address space of zeros. NULL: no memory. */
+uint64_t *rb_vm_trace_local_zeros(void);
+
+/* All that was counted so far, less the hits of live sites. trace.lock held. */
+struct vm_trace_totals rb_vm_trace_local_totals(void);
+
+/* Sum of hits of one site over all locals, living and dead, since the last reset. trace.lock held. */
 uint64_t rb_vm_trace_local_hits(uint32_t site_index);
+
+/* The same of all sites below `limit`, into hits_out. */
+void rb_vm_trace_local_copy_hits(uint64_t *hits_out, uint32_t limit);
 
 /* Set a site's counter to 0 in all locals. trace.lock held. */
 void rb_vm_trace_local_clear_hits(uint32_t site_index);

@@ -2,10 +2,11 @@
  * Values of trace options. See options.h.
  */
 #include "options.h"
-#include "vm_trace.h"
+#include "recorder.h"
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,6 +147,69 @@ rb_vm_trace_method_asked_p(const char *label, size_t bytes)
         if (glob_asks(*glob, method, path)) return true;
     }
     return false;
+}
+
+/* A number with nothing but digits, up to `stop`. 0: there is none, or it is too large. */
+static unsigned long long
+whole_number(const char *text, char **stop)
+{
+    *stop = (char *)text;
+    if (*text < '0' || *text > '9') return 0;
+    errno = 0;
+    unsigned long long number = strtoull(text, stop, 10);
+    return errno ? 0 : number;
+}
+
+bool
+rb_vm_trace_parse_memory(const char *option, const char *value)
+{
+    enum { LEAST = 4, MOST = 1 << 16, MOST_SECONDS = 1 << 20 };
+    char *end;
+    unsigned long long mib = whole_number(value, &end), seconds = 0;
+    bool ok = mib >= LEAST && mib <= MOST;
+    if (ok && *end == ',') {
+        seconds = whole_number(end + 1, &end);
+        ok = seconds >= 1 && seconds <= MOST_SECONDS;
+    }
+    if (!ok || *end) {
+        fprintf(stderr, "%s takes the MiB of memory to record into, from %d to %d, then, if only so much is to be saved, ',SECONDS', "
+                "not '%s'\n", option, LEAST, MOST, value);
+        return false;
+    }
+    rb_vm_trace_global.memory.bytes = mib << 20;
+    rb_vm_trace_global.memory.window_ns = seconds * 1000000000;
+    return true;
+}
+
+static const struct { const char *name; unsigned moment; int signal; } moments[] = {
+    { "exit", VM_TRACE_SAVE_AT_EXIT, 0 },
+    { "exception", VM_TRACE_SAVE_AT_EXCEPTION, 0 },
+    { "crash", VM_TRACE_SAVE_AT_CRASH, 0 },
+    { "HUP", 0, SIGHUP }, { "QUIT", 0, SIGQUIT }, { "USR1", 0, SIGUSR1 }, { "USR2", 0, SIGUSR2 }, { "WINCH", 0, SIGWINCH }
+};
+
+bool
+rb_vm_trace_parse_save_at(const char *option, const char *value)
+{
+    enum { COUNT = sizeof(moments) / sizeof(moments[0]) };
+    unsigned save_at = 0;
+    int number = 0;
+    for (const char *word = value; ; word++) {
+        size_t bytes = strcspn(word, ","), i = 0;
+        while (i < COUNT && (strlen(moments[i].name) != bytes || memcmp(moments[i].name, word, bytes) != 0)) i++;
+        if (i == COUNT || (number && moments[i].signal)) {
+            fprintf(stderr, "%s takes exit, exception, crash, and one signal (HUP, QUIT, USR1, USR2 or WINCH), joined by commas, "
+                    "not '%s'\n", option, value);
+            return false;
+        }
+        save_at |= moments[i].moment;
+        if (moments[i].signal) number = moments[i].signal;
+        word += bytes;
+        if (!*word) break;
+    }
+    rb_vm_trace_global.memory.save_at = save_at;
+    rb_vm_trace_global.memory.signal = number;
+    return true;
 }
 
 char *

@@ -6,6 +6,7 @@
 #endif
 #include "sink.h"
 #include "fxt.h"
+#include "memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,11 +39,12 @@ make_padding(void)
 }
 
 /* Take away a stale trace of our own; false when what is there is not ours to remove. */
-static const char *
-remove_stale(const char *path)
+const char *
+rb_vm_trace_remove_stale(const char *path)
 {
     struct stat st;
     if (lstat(path, &st) != 0) return errno == ENOENT ? NULL : strerror(errno);
+    errno = EEXIST;
     if (!S_ISREG(st.st_mode)) return "it exists and is not a regular file";
     if (st.st_uid != geteuid()) return "it exists and belongs to another user";
     if (unlink(path) != 0 && errno != ENOENT) return strerror(errno);
@@ -58,19 +60,25 @@ rb_vm_trace_sink_open(struct rb_vm_trace_sink *sink, const char *path)
         /* O_APPEND: bytes written after a cut must not leave a hole, for zeros are no records. */
         fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd >= 0 || errno != EEXIST) break;
-        const char *why = remove_stale(path);
+        const char *why = rb_vm_trace_remove_stale(path);
         if (why) return why;
         errno = EEXIST;
     }
     if (fd < 0) return strerror(errno);
+    return rb_vm_trace_sink_begin(sink, fd);
+}
 
+const char *
+rb_vm_trace_sink_begin(struct rb_vm_trace_sink *sink, int fd)
+{
     struct stat st;
     uint64_t *idle = NULL;
     size_t max_idle = sink->keep_newest ? (size_t)(sink->max_bytes / SINK_CHUNK_BYTES) : 0;
     if (fstat(fd, &st) != 0 || (max_idle > 0 && !(idle = malloc(max_idle * sizeof(*idle))))) {
-        const char *why = strerror(errno);
+        int error = errno;
         close(fd);
-        return why;
+        errno = error;
+        return strerror(error);
     }
     pthread_once(&padding_once, make_padding);
     free(sink->idle);
@@ -79,7 +87,8 @@ rb_vm_trace_sink_open(struct rb_vm_trace_sink *sink, const char *path)
     sink->inode = st.st_ino;
     sink->size = 0;
     sink->error = sink->reason = sink->trim_error = 0;
-    sink->ended = sink->starved = sink->cut = false;
+    sink->ended = sink->starved = sink->cut = sink->frozen = false;
+    sink->held = NULL;
     sink->idle = idle;
     sink->first_idle = sink->idle_count = sink->max_idle = 0;
     sink->dropped = (struct vm_trace_counts){ 0, 0 };
@@ -102,6 +111,7 @@ static int
 file_trouble(const struct rb_vm_trace_sink *sink)
 {
     struct stat st;
+    if (sink->memory) return 0; /* nobody can cut it short (it is sealed), and its descriptor is for growing only */
     if (fstat(sink->fd, &st) != 0) return errno;
     if (st.st_dev != sink->device || st.st_ino != sink->inode) return EBADF;
     if (st.st_nlink == 0) return SINK_REMOVED;
@@ -262,6 +272,7 @@ map_chunk(int fd, uint64_t offset)
 static void *
 map_at(struct rb_vm_trace_sink *sink, uint64_t offset)
 {
+    if (sink->memory) return sink->memory + offset;
     void *at = map_chunk(sink->fd, offset);
     if (at != MAP_FAILED) return at;
     sink->error = errno;
@@ -269,7 +280,13 @@ map_at(struct rb_vm_trace_sink *sink, uint64_t offset)
 }
 
 static void
-push_idle(struct rb_vm_trace_sink *sink, uint64_t offset)
+unmap(const struct rb_vm_trace_sink *sink, void *at)
+{
+    if (!sink->memory) munmap(at, SINK_CHUNK_BYTES);
+}
+
+void
+rb_vm_trace_sink_push_idle(struct rb_vm_trace_sink *sink, uint64_t offset)
 {
     sink->idle[(sink->first_idle + sink->idle_count++) % sink->max_idle] = offset;
 }
@@ -285,6 +302,10 @@ reuse(struct rb_vm_trace_sink *sink, uint64_t *offset_out)
     uint64_t offset = *offset_out = sink->idle[sink->first_idle];
     sink->first_idle = (sink->first_idle + 1) % sink->max_idle;
     sink->idle_count--;
+    if (sink->frozen) {
+        sink->popped++;
+        if (sink->older > 0) sink->older--;
+    }
 
     void *at = map_at(sink, offset);
     if (!at) return NULL;
@@ -293,7 +314,7 @@ reuse(struct rb_vm_trace_sink *sink, uint64_t *offset_out)
         rb_vm_trace_records_renew(at, SINK_CHUNK_WORDS);
     __atomic_store_n(&sink->renewing, NULL, __ATOMIC_RELEASE);
     if (whole) return at;
-    munmap(at, SINK_CHUNK_BYTES);
+    unmap(sink, at);
     sink->error = file_trouble(sink);
     if (!sink->error) sink->error = SINK_DAMAGED;
     return NULL;
@@ -311,6 +332,7 @@ kept_for_the_end(const struct rb_vm_trace_sink *sink)
 static bool
 limit_allows(const struct rb_vm_trace_sink *sink)
 {
+    if (sink->memory && !rb_vm_trace_memory_grows(sink)) return false;
     return !sink->max_bytes || sink->size + SINK_CHUNK_BYTES + kept_for_the_end(sink) <= sink->max_bytes;
 }
 
@@ -327,7 +349,9 @@ next_chunk(struct rb_vm_trace_sink *sink, uint64_t *offset_out)
     }
     *offset_out = sink->size;
     sink->error = grow(sink);
-    return sink->error ? NULL : map_at(sink, *offset_out);
+    if (sink->error) return NULL;
+    if (sink->memory) rb_vm_trace_memory_touch(sink->memory + *offset_out);
+    return map_at(sink, *offset_out);
 }
 
 /* Cut padding off the end of the file. */
@@ -451,13 +475,13 @@ void
 rb_vm_trace_sink_release(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk, size_t used)
 {
     if (!chunk->words) return;
-    munmap(chunk->words, SINK_CHUNK_BYTES);
+    unmap(sink, chunk->words);
     chunk->words = NULL;
 
     pthread_mutex_lock(&sink->lock);
     if (sink->fd >= 0 && file_trouble(sink) == 0) {
         if (sink->max_idle > 0 && !sink->ended) {
-            push_idle(sink, chunk->offset);
+            if (!sink->held || !rb_vm_trace_memory_hold(sink, chunk->offset)) rb_vm_trace_sink_push_idle(sink, chunk->offset);
         }
         else {
             cut_rest(sink, chunk->offset, used);
@@ -471,6 +495,7 @@ rb_vm_trace_sink_begin_ring(struct rb_vm_trace_sink *sink)
 {
     pthread_mutex_lock(&sink->lock);
     sink->max_idle = (size_t)(sink->max_bytes / SINK_CHUNK_BYTES);
+    if (sink->memory) rb_vm_trace_memory_begin_ring(sink);
     pthread_mutex_unlock(&sink->lock);
 }
 
@@ -586,9 +611,26 @@ rb_vm_trace_chunk_drop(struct rb_vm_trace_chunk *chunk)
     chunk->words = NULL;
 }
 
+int
+rb_vm_trace_sink_append(struct rb_vm_trace_sink *sink, const uint64_t *words, size_t count)
+{
+    const char *from = (const char *)words;
+    size_t bytes = count * FXT_WORD_BYTES;
+    if (!rlimit_allows(sink->size + bytes)) return EFBIG;
+    for (size_t done = 0; done < bytes; ) {
+        ssize_t n = write(sink->fd, from + done, bytes - done);
+        if (n == 0) return ENOSPC;
+        if (n < 0 && errno != EINTR) return errno;
+        if (n > 0) done += (size_t)n;
+    }
+    sink->size += bytes;
+    return 0;
+}
+
 static void
 close_file(struct rb_vm_trace_sink *sink)
 {
+    if (sink->memory) rb_vm_trace_memory_close(sink);
     /* With an errno it can't be known whose descriptor it is. */
     if (sink->fd >= 0 && file_trouble(sink) <= 0) close(sink->fd);
     sink->fd = -1;

@@ -70,6 +70,12 @@ struct rb_vm_trace_sink {
     bool cut;              /* a page of a chunk was gone, or refused */
     struct vm_trace_ahead ahead;
     struct rb_vm_trace_chunk ready; /* made ahead; the last of the file */
+    char *memory;          /* memory.h: where all of it is mapped; NULL: it is a file */
+    uint64_t memory_bytes; /* of that mapping, which is as long as it may grow */
+    bool frozen;           /* chunks are being copied out, and this is guarded, too: */
+    size_t older;          /* idle chunks at the front of the ring that are older than the freeze */
+    uint64_t popped;       /* chunks used again since the freeze */
+    struct rb_vm_trace_frozen *held; /* whose chunks in use must not be used again yet */
 };
 
 /*
@@ -78,6 +84,12 @@ struct rb_vm_trace_sink {
  * errno text that says why not (valid until the next call).
  */
 const char *rb_vm_trace_sink_open(struct rb_vm_trace_sink *sink, const char *path);
+
+/* The rest of that: `fd` is a new file. It is closed when this fails. For memory.c. */
+const char *rb_vm_trace_sink_begin(struct rb_vm_trace_sink *sink, int fd);
+
+/* Take away a stale trace of our own. Why not (errno is set), or NULL; nothing there is fine. Async-signal-safe but for the text. */
+const char *rb_vm_trace_remove_stale(const char *path);
 
 /* Close the file and remove it from `path`, if that is still where it is. */
 void rb_vm_trace_sink_discard(struct rb_vm_trace_sink *sink, const char *path);
@@ -101,6 +113,9 @@ void rb_vm_trace_sink_ahead(struct rb_vm_trace_sink *sink);
  * empty afterwards.
  */
 void rb_vm_trace_sink_release(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk, size_t used);
+
+/* A chunk, by its offset, is the newest of those that may be used again. sink->lock held; for memory.c. */
+void rb_vm_trace_sink_push_idle(struct rb_vm_trace_sink *sink, uint64_t offset);
 
 /*
  * The file has its settings: chunks reserved from here on may be used again.
@@ -132,7 +147,10 @@ const char *rb_vm_trace_sink_reason(int error);
 /* Unmap without a touch of the file: for the child of a fork, whose parent owns it. */
 void rb_vm_trace_chunk_drop(struct rb_vm_trace_chunk *chunk);
 
-/* Close. Chunks that are still mapped stay usable. */
+/* Append whole records, which end at the end of a page once all of them are there. Returns 0 or what went wrong. */
+int rb_vm_trace_sink_append(struct rb_vm_trace_sink *sink, const uint64_t *words, size_t count);
+
+/* Close. Chunks that are still mapped stay usable, but for those in memory. */
 void rb_vm_trace_sink_close(struct rb_vm_trace_sink *sink);
 
 /* In the child of a fork, with the lock held: close what is the parent's, without a touch of it. */

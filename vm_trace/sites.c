@@ -21,6 +21,23 @@ static struct {
     uint32_t unit_size;
 } sites = { .count = 1 };
 
+/* A site that was hit. */
+struct site_report {
+    struct rb_vm_trace_site site;
+    uint64_t hits;
+};
+
+/* Those that are being written beside the program. */
+static struct {
+    uint64_t *hits;       /* by index; NULL: nothing is frozen */
+    uint32_t limit;       /* of the index, when it was frozen */
+    uint32_t serial;      /* of the newest site then */
+    uint32_t next;        /* index from which on sites are still to be told */
+    struct site_report *dead; /* died since, with their texts: to be told */
+    size_t dead_count, dead_capacity;
+    uint64_t lost;        /* no memory was there for so many */
+} frozen;
+
 static struct rb_vm_trace_site *
 site_at(uint32_t index)
 {
@@ -168,16 +185,11 @@ rb_vm_trace_site_locate(const struct rb_vm_trace_site *known, const char *label,
     pthread_mutex_unlock(&rb_vm_trace_global.lock);
 }
 
-struct site_report {
-    const struct rb_vm_trace_site *site;
-    uint64_t hits;
-};
-
 static bool
 write_site(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
 {
     const struct site_report *report = what;
-    const struct rb_vm_trace_site *site = report->site;
+    const struct rb_vm_trace_site *site = &report->site;
     struct vm_trace_event event;
     if (!rb_vm_trace_event_begin(&event, local, ec, clock_now_ns(&local->clock))) return false;
     if (!event_interned(&event, W_REASON, site->reason)) return false;
@@ -191,13 +203,19 @@ write_site(struct rb_vm_trace_local *local, struct rb_execution_context_struct *
 }
 
 static void
+add_hits(const struct site_report *report, struct vm_trace_totals *totals)
+{
+    *(report->site.kind == RB_VM_TRACE_FALLBACK ? &totals->fallbacks : &totals->exits) += report->hits;
+    totals->sites++;
+}
+
+static void
 report_site(const struct rb_vm_trace_site *site, struct rb_vm_trace_local *local,
             struct rb_execution_context_struct *ec, struct vm_trace_totals *totals)
 {
-    struct site_report report = { site, rb_vm_trace_local_hits(site->index) };
+    struct site_report report = { *site, rb_vm_trace_local_hits(site->index) };
     if (report.hits == 0) return;
-    *(site->kind == RB_VM_TRACE_FALLBACK ? &totals->fallbacks : &totals->exits) += report.hits;
-    totals->sites++;
+    add_hits(&report, totals);
     if (local) rb_vm_trace_event_write(local, ec, write_site, &report);
     else rb_vm_trace_global.dead.lost++; /* its event: the hits are in the totals */
 }
@@ -222,6 +240,91 @@ rb_vm_trace_sites_any_hits(void)
     return false;
 }
 
+/* --- frozen: see sites.h ---------------------------------------------------------------------------- */
+
+static bool
+frozen_hit(const struct rb_vm_trace_site *site)
+{
+    return site->index < frozen.limit && site->serial <= frozen.serial && frozen.hits[site->index] > 0;
+}
+
+static void
+copy_frozen(struct site_report *to, const struct rb_vm_trace_site *site)
+{
+    *to = (struct site_report){ *site, frozen.hits[site->index] };
+    rb_vm_trace_string_retain(site->reason);
+    rb_vm_trace_string_retain(site->insn);
+    rb_vm_trace_string_retain(site->location);
+}
+
+/* A site that dies, and is not told yet. */
+static void
+keep_frozen(const struct rb_vm_trace_site *site)
+{
+    if (!frozen.hits || site->index < frozen.next || !frozen_hit(site)) return;
+    if (frozen.dead_count == frozen.dead_capacity) {
+        size_t capacity = frozen.dead_capacity ? frozen.dead_capacity * 2 : 64;
+        struct site_report *dead = realloc(frozen.dead, capacity * sizeof(*dead));
+        if (!dead) {
+            frozen.lost++;
+            return;
+        }
+        frozen.dead = dead;
+        frozen.dead_capacity = capacity;
+    }
+    copy_frozen(&frozen.dead[frozen.dead_count++], site);
+}
+
+bool
+rb_vm_trace_sites_freeze(void)
+{
+    static uint64_t *hits; /* address space that is used again */
+    if (!hits && !(hits = rb_vm_trace_local_zeros())) return false;
+    rb_vm_trace_local_copy_hits(hits, sites.count);
+    frozen.hits = hits;
+    frozen.limit = sites.count;
+    frozen.serial = sites.serial;
+    frozen.next = 1;
+    frozen.lost = 0;
+    return true;
+}
+
+void
+rb_vm_trace_sites_thaw(void)
+{
+    for (size_t i = 0; i < frozen.dead_count; i++) release_texts(&frozen.dead[i].site);
+    free(frozen.dead);
+    frozen.dead = NULL;
+    frozen.dead_count = frozen.dead_capacity = 0;
+    frozen.hits = NULL;
+}
+
+bool
+rb_vm_trace_sites_report_frozen(struct rb_vm_trace_local *local, struct vm_trace_totals *totals)
+{
+    enum { AT_ONCE = 64, LOOKED_AT = 4096 }; /* under the lock, for others wait for it */
+    struct site_report batch[AT_ONCE];
+    size_t count = 0;
+
+    pthread_mutex_lock(&rb_vm_trace_global.lock);
+    while (frozen.dead_count > 0 && count < AT_ONCE) batch[count++] = frozen.dead[--frozen.dead_count];
+    for (uint32_t end = frozen.next + LOOKED_AT; frozen.next < frozen.limit && frozen.next < end && count < AT_ONCE; frozen.next++) {
+        const struct rb_vm_trace_site *site = site_at(frozen.next);
+        if (site->unit && frozen_hit(site)) copy_frozen(&batch[count++], site);
+    }
+    bool more = frozen.next < frozen.limit || frozen.dead_count > 0;
+    totals->lost += frozen.lost;
+    frozen.lost = 0;
+    pthread_mutex_unlock(&rb_vm_trace_global.lock);
+
+    for (size_t i = 0; i < count; i++) {
+        add_hits(&batch[i], totals);
+        rb_vm_trace_event_write(local, NULL, write_site, &batch[i]);
+        release_texts(&batch[i].site);
+    }
+    return more;
+}
+
 void
 rb_vm_trace_sites_retire(uintptr_t unit, struct rb_vm_trace_local *local,
                          struct rb_execution_context_struct *ec)
@@ -238,6 +341,7 @@ rb_vm_trace_sites_retire(uintptr_t unit, struct rb_vm_trace_local *local,
             *link = site->next;
             report_site(site, local, ec, &rb_vm_trace_global.dead);
             rb_vm_trace_local_clear_hits(site->index);
+            keep_frozen(site);
             release_texts(site);
             site->unit = 0;
             site->next = sites.free;

@@ -47,6 +47,16 @@ void rb_vm_trace_sites_report(struct rb_vm_trace_local *local, struct rb_executi
 bool rb_vm_trace_sites_any_hits(void);
 
 /*
+ * The hits of all sites as they are now, to be written by and by without trace.lock: sites that die meanwhile are told all the
+ * same. One at a time. False: no memory. trace.lock held for begin and end.
+ */
+bool rb_vm_trace_sites_freeze(void);
+void rb_vm_trace_sites_thaw(void);
+
+/* Write the next few of them into `local`. False: that were all. Takes trace.lock for a moment. Fills in totals as sites_report. */
+bool rb_vm_trace_sites_report_frozen(struct rb_vm_trace_local *local, struct vm_trace_totals *totals);
+
+/*
  * The ISEQ whose instructions begin at `unit` is dead: write its sites with hits into `local`
  * (when that is not NULL) and free them. Their hits go to the totals of the dead.
  */

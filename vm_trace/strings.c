@@ -241,6 +241,14 @@ rb_vm_trace_string_permanent(const char *text, size_t bytes)
 }
 
 void
+rb_vm_trace_string_retain(struct vm_trace_string *string)
+{
+    pthread_mutex_lock(&pool.lock);
+    string->refs++;
+    pthread_mutex_unlock(&pool.lock);
+}
+
+void
 rb_vm_trace_string_release(struct vm_trace_string *string)
 {
     if (!string) return;

@@ -33,7 +33,8 @@
     X(W_MAX_BYTES, "max_bytes") X(W_KEEP, "keep") X(W_THREAD, "thread") \
     X(W_REPROFILE, "reprofile") X(W_RECOMPILATION, "recompilation") X(W_CODE, "code") X(W_BYTES, "bytes") \
     X(W_VERSIONS, "versions") X(W_COMPILED, "compiled") X(W_PER_SECOND, "per_second") \
-    X(W_EXIT_BYTES, "exit_bytes") X(W_INLINED, "inlined") X(W_ERROR, "error") X(W_METHODS, "methods")
+    X(W_EXIT_BYTES, "exit_bytes") X(W_INLINED, "inlined") X(W_ERROR, "error") X(W_METHODS, "methods") \
+    X(W_SNAPSHOT, "snapshot") X(W_SECONDS, "seconds")
 
 enum vm_trace_word {
     W_NONE,
@@ -71,6 +72,9 @@ struct vm_trace_string *rb_vm_trace_string_intern(const char *text, size_t bytes
 
 /* The same, and it stays for ever, however often it is asked for. */
 struct vm_trace_string *rb_vm_trace_string_permanent(const char *text, size_t bytes);
+
+/* One reference more, to a text that the caller knows to have one. Any thread. */
+void rb_vm_trace_string_retain(struct vm_trace_string *string);
 
 /* Give one reference back; takes NULL. Any thread. */
 void rb_vm_trace_string_release(struct vm_trace_string *string);

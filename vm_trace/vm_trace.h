@@ -105,6 +105,18 @@ bool rb_vm_trace_parse_methods(const char *option, const char *value);
 /* Whether there are such. */
 bool rb_vm_trace_methods_asked_p(void);
 
+/*
+ * Parse the size of the flight recorder's memory, MiB, from 4 on, and the seconds that a saved trace tells of if not all: "16",
+ * "16,5". It is kept for rb_vm_trace_start, which then records into memory and makes no file. Failure is as above.
+ */
+bool rb_vm_trace_parse_memory(const char *option, const char *value);
+
+/*
+ * Parse when the flight recorder saves by itself: "exit", "exception" (one that ends the program), "crash", the name of a signal;
+ * several with commas. Kept likewise.
+ */
+bool rb_vm_trace_parse_save_at(const char *option, const char *value);
+
 /* --- sites ------------------------------------------------------------------------- */
 
 struct rb_vm_trace_site_desc {
@@ -246,6 +258,11 @@ void rb_vm_trace_thread_renamed(void);
  */
 bool rb_vm_trace_fault(const void *address);
 
+/* --- Ruby -------------------------------------------------------------------------------- */
+
+/* Define RubyVM::Trace with the flight recorder's methods. Called once, when the VM boots; it may exist already. */
+void rb_vm_trace_define_recorder(void);
+
 /* --- end -------------------------------------------------------------------------------- */
 
 /* Write the counts and the summary, close the file, say on stderr what was written. */
@@ -264,6 +281,8 @@ RB_VM_TRACE_STUB size_t rb_vm_trace_thread_offset(void) { return 0; }
 RB_VM_TRACE_STUB bool rb_vm_trace_parse_max_size(const char *option, const char *value, struct rb_vm_trace_max_size *size_out) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_parse_methods(const char *option, const char *value) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_methods_asked_p(void) { return false; }
+RB_VM_TRACE_STUB bool rb_vm_trace_parse_memory(const char *option, const char *value) { return false; }
+RB_VM_TRACE_STUB bool rb_vm_trace_parse_save_at(const char *option, const char *value) { return false; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_ractor_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_countdown_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_hits_offset(const struct rb_vm_trace_site *site) { return 0; }
@@ -292,6 +311,7 @@ RB_VM_TRACE_STUB void rb_vm_trace_before_fork(void) {}
 RB_VM_TRACE_STUB void rb_vm_trace_after_fork(long pid) {}
 RB_VM_TRACE_STUB void rb_vm_trace_thread_renamed(void) {}
 RB_VM_TRACE_STUB bool rb_vm_trace_fault(const void *address) { return false; }
+RB_VM_TRACE_STUB void rb_vm_trace_define_recorder(void) {}
 RB_VM_TRACE_STUB void rb_vm_trace_shutdown(void) {}
 #endif /* USE_VM_TRACE */
 

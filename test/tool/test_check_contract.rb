@@ -122,6 +122,23 @@ class TestCheckContract < Minitest::Test
     assert_fault(@at, "its process has no trace settings before this summary", builder)
   end
 
+  def snapshot(settings:, summary:)
+    trace = OurTrace.new
+    trace.settings["snapshot"] = "save" if settings
+    trace.summary[:args] = trace.summary_args.merge("snapshot" => "save") if summary
+    trace
+  end
+
+  def test_a_snapshot_that_settings_and_summary_do_not_both_call_one
+    assert_fine(snapshot(settings: true, summary: true).build)
+    { [true, false] => "does not say that it is of a snapshot, and the settings say so",
+      [false, true] => "says that it is of a snapshot, and the settings do not" }.each do |(settings, summary), message|
+      trace = snapshot(settings: settings, summary: summary)
+      result = check(trace.build)
+      assert_equal "vm-trace: F: offset #{trace.offsets.fetch(:summary)}: trace summary #{message}\n", result.err
+    end
+  end
+
   def test_event_earlier_than_settings
     broken("event is earlier than trace settings") { |t| t.exits[0].merge!(ts: 999, thread: 2); t.exits[0] }
   end

@@ -180,8 +180,8 @@ rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*maker)(void))
 uint32_t
 rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_t *name_id_out)
 {
-    *name_id_out = ec->runs ? HOST_SHARED_THREAD : ec->name_id;
-    return ec->tid;
+    *name_id_out = !ec ? 2 : ec->runs ? HOST_SHARED_THREAD : ec->name_id;
+    return ec ? ec->tid : 999;
 }
 
 uint64_t
@@ -202,7 +202,7 @@ put_name(const char *name, char *buffer, size_t capacity)
 size_t
 rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity)
 {
-    return put_name(ec->runs ? "shared" : ec->thread_name, buffer, capacity);
+    return put_name(!ec ? "vm_trace" : ec->runs ? "shared" : ec->thread_name, buffer, capacity);
 }
 
 size_t

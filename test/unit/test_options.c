@@ -4,9 +4,10 @@
 #define _GNU_SOURCE 1
 #include "harness.h"
 #include "options.h"
-#include "vm_trace.h"
+#include "recorder.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -261,6 +262,58 @@ globs_of_methods_must_not_be_empty(void **state)
     }
 }
 
+static void
+memory_is_mib_and_perhaps_seconds(void **state)
+{
+    (void)state;
+    const struct vm_trace_memory_config *memory = &rb_vm_trace_global.memory;
+    assert_true(rb_vm_trace_parse_memory("--zjit-trace-memory", "4"));
+    assert_true(memory->bytes == 4 << 20 && memory->window_ns == 0);
+    assert_true(rb_vm_trace_parse_memory("--zjit-trace-memory", "65536,3"));
+    assert_true(memory->bytes == UINT64_C(65536) << 20 && memory->window_ns == UINT64_C(3000000000));
+}
+
+static void
+moments_of_saving_are_words_and_a_signal(void **state)
+{
+    (void)state;
+    const struct vm_trace_memory_config *memory = &rb_vm_trace_global.memory;
+    assert_true(rb_vm_trace_parse_save_at("--zjit-trace-save-at", "crash"));
+    assert_true(memory->save_at == VM_TRACE_SAVE_AT_CRASH && memory->signal == 0);
+    assert_true(rb_vm_trace_parse_save_at("--zjit-trace-save-at", "USR2,exit,exception"));
+    assert_true(memory->save_at == (VM_TRACE_SAVE_AT_EXIT | VM_TRACE_SAVE_AT_EXCEPTION) && memory->signal == SIGUSR2);
+}
+
+static void
+assert_refused_by(bool (*parse)(const char *option, const char *value), const char *value, const char *takes)
+{
+    capture_stderr();
+    bool taken = parse("--a-flag", value);
+    char *said = captured_stderr(), expected[512];
+    if (taken) fail_msg("'%s' was taken", value);
+    snprintf(expected, sizeof(expected), "--a-flag takes %s, not '%s'\n", takes, value);
+    assert_string_equal(said, expected);
+    free(said);
+}
+
+static void
+other_memory_and_moments_are_refused_with_a_line_that_says_what_is_taken(void **state)
+{
+    (void)state;
+    static const char *const sizes[] = { "", "3", "0", "-4", "x", "4x", " 4", "4,", "4,0", "4,x", "4,-1", "65537", "4,5,6", "4,1048577", "99999999999999999999999" };
+    static const char *const moments[] = { "", "never", "exit,", ",exit", "KILL", "USR1,USR2", "exit,,crash", "SIGUSR1", "Exit", "exit " };
+    const struct vm_trace_memory_config before = rb_vm_trace_global.memory;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        assert_refused_by(rb_vm_trace_parse_memory, sizes[i],
+                          "the MiB of memory to record into, from 4 to 65536, then, if only so much is to be saved, ',SECONDS'");
+    }
+    for (size_t i = 0; i < sizeof(moments) / sizeof(*moments); i++) {
+        assert_refused_by(rb_vm_trace_parse_save_at, moments[i],
+                          "exit, exception, crash, and one signal (HUP, QUIT, USR1, USR2 or WINCH), joined by commas");
+    }
+    assert_memory_equal(&before, &rb_vm_trace_global.memory, sizeof(before));
+}
+
 int
 main(void)
 {
@@ -281,6 +334,9 @@ main(void)
         isolated_test(other_sizes_are_refused_with_a_line_that_says_what_is_taken),
         isolated_test(methods_are_matched_by_name_or_path),
         isolated_test(globs_of_methods_must_not_be_empty),
+        isolated_test(memory_is_mib_and_perhaps_seconds),
+        isolated_test(moments_of_saving_are_words_and_a_signal),
+        isolated_test(other_memory_and_moments_are_refused_with_a_line_that_says_what_is_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,6 +23,7 @@ struct process {
     bool ours;
     bool said_late; /* that settings are not first */
     bool summarized;
+    bool snapshot, summary_snapshot; /* whether the settings, the summary say that it is one */
     uint64_t rates[2]; /* K of exits, of fallbacks */
 
     uint64_t events; /* before the summary */
@@ -289,6 +290,7 @@ read_settings(struct contract *contract, struct process *process, const struct f
             FAULT(contract, event, "trace settings is not the first event of its process");
         }
     }
+    if (fxt_event_arg(event, WORD_SNAPSHOT) != NULL) process->snapshot = true;
     const struct fxt_arg *keep = fxt_event_arg(event, WORD_KEEP);
     if (keep != NULL && keep->type == FXT_ARG_STRING && keep->string.id == WORD_NEWEST) contract->gaps = true;
     static const uint32_t words[2] = {WORD_EXIT_RATE, WORD_FALLBACK_RATE};
@@ -333,6 +335,7 @@ read_summary(struct contract *contract, struct process *process, const struct fx
     process->summarized = true;
     process->summary_ns = event->ts_ns;
     process->summary_offset = event->offset;
+    process->summary_snapshot = fxt_event_arg(event, WORD_SNAPSHOT) != NULL;
     process->has_exits = require_uint(contract, event, WORD_EXITS, &process->summary_exits);
     process->has_events = require_uint(contract, event, WORD_EVENTS, &process->summary_events);
     process->has_lost = require_uint(contract, event, WORD_LOST, &process->summary_lost);
@@ -583,6 +586,11 @@ finish_process(struct reader *reader, const struct process *process)
         reader_fault(reader, FXT_FAULT_CONTRACT, process->first_offset, "event is earlier than trace settings");
     }
     if (!process->summarized) return; /* the program did not end in good order: nothing to compare with */
+    if (process->snapshot != process->summary_snapshot) {
+        reader_fault(reader, FXT_FAULT_CONTRACT, process->summary_offset, "trace summary %s a snapshot, and the settings %s",
+                     process->summary_snapshot ? "says that it is of" : "does not say that it is of",
+                     process->snapshot ? "say so" : "do not");
+    }
     if (process->last_ns > process->summary_ns) {
         reader_fault(reader, FXT_FAULT_CONTRACT, process->last_offset, "event is later than trace summary");
     }

@@ -42,6 +42,7 @@ struct report_process {
     bool ours;       /* has settings, a summary, or an event that is not only a name */
     bool summarized; /* ended in good order */
     bool cut;        /* a part of a trace: its summary is left out */
+    bool snapshot;   /* of a flight recorder: events that are not there were not asked for */
     bool sampled;    /* some events stand for more than one, or would */
     bool exact;      /* sites tell more than events, and all of them are there: they are counted in place of the events */
     uint64_t said_sites; /* by the summary; UINT64_MAX where it does not say */

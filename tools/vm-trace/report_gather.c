@@ -188,6 +188,7 @@ add_settings(struct report *report, const struct fxt_event *event, uint32_t numb
     struct report_process *process = report_process(report, number);
     uint64_t exit_rate = event_uint(event, WORD_EXIT_RATE, 1), fallback_rate = event_uint(event, WORD_FALLBACK_RATE, 1);
     if (exit_rate > 1 || fallback_rate > 1) process->sampled = true;
+    if (fxt_event_arg(event, WORD_SNAPSHOT) != NULL) process->snapshot = true;
     for (unsigned i = 0; i < event->arg_count && process->setting_count < REPORT_SETTINGS_MAX; i++) {
         const struct fxt_arg *arg = &event->args[i];
         make_room(report->settings, report->setting_count, report->setting_capacity);
@@ -401,7 +402,9 @@ settle(struct report *report)
         struct report_process *process = report_process(report, i);
         if (process->said_lost > process->lost) process->lost = process->said_lost;
         bool whole = process->summarized && (process->said_sites == UINT64_MAX || process->said_sites == process->sites);
-        process->exact = whole && !report->times_only && (process->sampled || process->lost > 0);
+        /* Of a snapshot that begins late the sites tell more than what it is of. */
+        bool beyond = process->snapshot ? process->sampled && process->lost == 0 : process->sampled || process->lost > 0;
+        process->exact = whole && !report->times_only && beyond;
     }
     for (uint32_t i = 0; i < report->places.group.count; i++) {
         struct place *place = group_at(&report->places.group, i);

@@ -210,11 +210,12 @@ add_filters(struct report *report, struct document *document)
 static void
 add_counting(struct report *report, struct document *document)
 {
-    uint32_t exact = 0, estimated = 0;
+    uint32_t exact = 0, estimated = 0, late = 0;
     for (uint32_t i = 0; i < report->processes.count; i++) {
         const struct report_process *process = report_process(report, i);
         exact += process->exact;
         estimated += process->sampled && !process->exact;
+        late += process->snapshot && !process->sampled && process->lost > 0;
     }
     if (exact > 0) {
         document_line(document, "counts", text_of("of exits are exact: what the sites counted; times are those of the recorded ones"));
@@ -225,6 +226,9 @@ add_counting(struct report *report, struct document *document)
                               : report->times_only
                                   ? "of exits are estimates, events times their weight: exact ones are not by time or thread"
                                   : "of exits are estimates: events times their weight"));
+    }
+    if (late > 0 && exact + estimated == 0) {
+        document_line(document, "counts", text_of("of exits are of those in the snapshot, not of those before it"));
     }
     if (report->places.untold > 0) {
         document_line(document, "not counted",

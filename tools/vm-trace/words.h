@@ -21,7 +21,8 @@
     W(RUBY, "ruby") W(BASE, "base") W(JIT, "jit") W(FLAGS, "flags") W(COMMAND, "command") W(PID, "pid") \
     W(CUT, "cut") W(SINCE_NS, "since_ns") W(UNTIL_NS, "until_ns") W(LEFT_OUT, "left_out") \
     W(MODULE, "module") W(PROCESS, "process") W(KEEP, "keep") W(NEWEST, "newest") W(THREAD, "thread") \
-    W(RECOMPILATION, "recompilation") W(EXIT_BYTES, "exit_bytes") W(INLINED, "inlined") W(ERROR, "error")
+    W(RECOMPILATION, "recompilation") W(EXIT_BYTES, "exit_bytes") W(INLINED, "inlined") W(ERROR, "error") \
+    W(SNAPSHOT, "snapshot")
 
 enum word {
     WORD_NONE = 0,

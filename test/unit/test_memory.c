@@ -1,0 +1,287 @@
+/*
+ * Memory in place of a file: the ring of chunks there, and what is frozen of it.
+ */
+#define _GNU_SOURCE 1
+#include "harness.h"
+#include "fxt.h"
+#include "memory.h"
+#include "validate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MIB = 1 << 20, SETTINGS = 4096 };
+
+static struct rb_vm_trace_sink sink = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .keep_newest = true };
+static struct rb_vm_trace_frozen frozen;
+
+/* Memory of so many MiB with a first chunk of a page, as that of the settings is: one MiB less is a ring. */
+static void
+open_memory(unsigned mib)
+{
+    sink.max_bytes = (uint64_t)mib * MIB;
+    const char *why = rb_vm_trace_memory_open(&sink);
+    if (why) fail_msg("%s", why);
+    struct rb_vm_trace_chunk chunk;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    rb_vm_trace_sink_release(&sink, &chunk, 10);
+    rb_vm_trace_sink_begin_ring(&sink);
+    assert_int_equal(sink.size, SETTINGS);
+    assert_true(rb_vm_trace_frozen_room(&frozen, &sink, 8));
+}
+
+static void
+close_memory(void)
+{
+    rb_vm_trace_sink_close(&sink);
+    rb_vm_trace_frozen_free(&frozen);
+}
+
+/* A chunk of the ring by its number, in order of address. */
+static uint64_t
+number_of(uint64_t offset)
+{
+    assert_int_equal((offset - SETTINGS) % MIB, 0);
+    return (offset - SETTINGS) / MIB;
+}
+
+static struct rb_vm_trace_chunk
+reserve(uint64_t number)
+{
+    struct rb_vm_trace_chunk chunk;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_ptr_equal(chunk.words, sink.memory + chunk.offset);
+    assert_int_equal(number_of(chunk.offset), number);
+    return chunk;
+}
+
+static void
+assert_none(void)
+{
+    struct rb_vm_trace_chunk chunk;
+    assert_false(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_int_equal(sink.error, 0);
+}
+
+static void
+release(struct rb_vm_trace_chunk *chunk)
+{
+    rb_vm_trace_sink_release(&sink, chunk, SINK_CHUNK_WORDS);
+    assert_null(chunk->words);
+}
+
+/* Every chunk is made, the lower numbers are the older ones, and the last is in use. */
+static struct rb_vm_trace_chunk
+fill(unsigned mib)
+{
+    open_memory(mib);
+    for (unsigned i = 0; i < mib - 2; i++) {
+        struct rb_vm_trace_chunk chunk = reserve(i);
+        release(&chunk);
+    }
+    return reserve(mib - 2);
+}
+
+static void
+freeze(const struct rb_vm_trace_chunk *in_use)
+{
+    pthread_mutex_lock(&sink.lock);
+    rb_vm_trace_memory_freeze(&sink, &frozen);
+    if (in_use) rb_vm_trace_memory_freeze_in_use(&sink, &frozen, in_use->offset, 100);
+    pthread_mutex_unlock(&sink.lock);
+}
+
+static void
+memory_is_a_file_without_a_name_that_nobody_can_cut(void **state)
+{
+    (void)state;
+    open_memory(4);
+    struct rb_vm_trace_chunk chunk = reserve(0);
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", sink.fd);
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_nlink, 0);
+    assert_int_equal(st.st_size, SETTINGS + MIB);
+    assert_true(fcntl(sink.fd, F_GETFD) & FD_CLOEXEC);
+    assert_int_not_equal(truncate(path, 0), 0);
+    assert_int_equal(errno, EPERM);
+    release(&chunk);
+    close_memory();
+}
+
+static void
+ring_uses_at_most_the_memory_that_it_was_given(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_chunk last = fill(4);
+    assert_int_equal(sink.size, SETTINGS + 3 * MIB);
+    for (uint64_t i = 0; i < 7; i++) {
+        struct rb_vm_trace_chunk chunk = reserve(i % 2);
+        release(&chunk);
+    }
+    assert_int_equal(sink.size, SETTINGS + 3 * MIB);
+    release(&last);
+    close_memory();
+}
+
+static void
+program_that_closes_all_descriptors_goes_on_in_the_memory_that_is_there(void **state)
+{
+    (void)state;
+    open_memory(8);
+    struct rb_vm_trace_chunk first = reserve(0), second = reserve(1);
+    release(&first);
+    close(sink.fd);
+    int other = open("/dev/null", O_RDWR); /* gets the number */
+    assert_int_equal(other, sink.fd);
+    first = reserve(0);
+    assert_none();
+    assert_int_equal(sink.size, SETTINGS + 2 * MIB);
+    release(&first);
+    release(&second);
+    close_memory();
+    assert_true(fcntl(other, F_GETFD) >= 0); /* it was not closed */
+    close(other);
+}
+
+static void
+freeze_keeps_the_newer_half_and_the_chunks_in_use(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_chunk in_use = fill(8); /* 7 chunks: 0 to 5 idle, 6 in use */
+    freeze(&in_use);
+    assert_int_equal(frozen.count, 7);
+    assert_int_equal(frozen.idle, 6);
+    assert_int_equal(frozen.older, 3);
+    for (unsigned i = 0; i < 7; i++) assert_int_equal(number_of(frozen.chunks[i].offset), i);
+    assert_int_equal(frozen.chunks[5].words, SINK_CHUNK_WORDS);
+    assert_int_equal(frozen.chunks[6].words, 100);
+
+    struct rb_vm_trace_chunk a = reserve(0), b = reserve(1), c = reserve(2);
+    assert_none();
+    release(&in_use); /* which is frozen: nobody gets it */
+    assert_none();
+    release(&b);
+    b = reserve(1);
+    for (unsigned i = 0; i < 3; i++) assert_false(rb_vm_trace_memory_give_back(&sink, &frozen, i)); /* they were used again */
+    for (unsigned i = 3; i < 7; i++) assert_true(rb_vm_trace_memory_give_back(&sink, &frozen, i));
+    rb_vm_trace_memory_thaw(&sink, &frozen, 7);
+    for (unsigned i = 3; i < 7; i++) {
+        struct rb_vm_trace_chunk chunk = reserve(i);
+        release(&chunk);
+    }
+    release(&a);
+    release(&b);
+    release(&c);
+    close_memory();
+}
+
+static void
+ring_that_can_grow_is_frozen_whole(void **state)
+{
+    (void)state;
+    open_memory(8);
+    struct rb_vm_trace_chunk chunks[4];
+    for (unsigned i = 0; i < 4; i++) chunks[i] = reserve(i);
+    for (unsigned i = 0; i < 3; i++) release(&chunks[i]);
+    freeze(&chunks[3]);
+    assert_int_equal(frozen.count, 4);
+    assert_int_equal(frozen.older, 0);
+    struct rb_vm_trace_chunk next = reserve(4); /* a new one */
+    for (unsigned i = 0; i < 4; i++) assert_true(rb_vm_trace_memory_give_back(&sink, &frozen, i));
+    rb_vm_trace_memory_thaw(&sink, &frozen, 4);
+    release(&next);
+    release(&chunks[3]);
+    close_memory();
+}
+
+static void
+chunks_that_are_given_back_are_older_than_those_written_meanwhile(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_chunk in_use = fill(8);
+    freeze(&in_use);
+    struct rb_vm_trace_chunk chunk = reserve(0);
+    release(&chunk); /* newer now than all that is frozen */
+    assert_false(rb_vm_trace_memory_give_back(&sink, &frozen, 0));
+    for (unsigned i = 1; i < 5; i++) assert_true(rb_vm_trace_memory_give_back(&sink, &frozen, i));
+    rb_vm_trace_memory_thaw(&sink, &frozen, 5); /* a save that failed half-way */
+    static const unsigned order[] = { 1, 2, 3, 4, 5, 0 };
+    struct rb_vm_trace_chunk chunks[6];
+    for (unsigned i = 0; i < 6; i++) chunks[i] = reserve(order[i]);
+    assert_none(); /* the one in use still is */
+    for (unsigned i = 0; i < 6; i++) release(&chunks[i]);
+    release(&in_use);
+    close_memory();
+}
+
+static void
+chunk_in_use_that_is_idle_already_is_frozen_once(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_chunk in_use = fill(4), stale = in_use;
+    release(&in_use);
+    freeze(&stale);
+    assert_int_equal(frozen.count, 3);
+    assert_int_equal(frozen.chunks[2].words, SINK_CHUNK_WORDS);
+    rb_vm_trace_memory_thaw(&sink, &frozen, 0);
+    close_memory();
+}
+
+static void
+dump_has_all_that_is_there(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_chunk in_use = fill(4);
+    char *path = temp_path("dump.fxt");
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    assert_true(rb_vm_trace_memory_dump(&sink, fd));
+    close(fd);
+    size_t bytes;
+    uint8_t *data = read_bytes(path, &bytes);
+    assert_int_equal(bytes, sink.size);
+    assert_memory_equal(data, sink.memory, bytes);
+    free(data);
+    free(path);
+    release(&in_use);
+    close_memory();
+}
+
+static void
+memory_beyond_the_limit_of_a_file_s_size_is_refused(void **state)
+{
+    (void)state;
+    limit_file_size(3 * MIB);
+    open_memory(8);
+    struct rb_vm_trace_chunk a = reserve(0), b;
+    struct rb_vm_trace_chunk c = reserve(1);
+    assert_false(rb_vm_trace_sink_reserve(&sink, &b));
+    assert_int_equal(sink.error, EFBIG);
+    release(&a);
+    release(&c);
+    close_memory();
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        isolated_test(memory_is_a_file_without_a_name_that_nobody_can_cut),
+        isolated_test(ring_uses_at_most_the_memory_that_it_was_given),
+        isolated_test(program_that_closes_all_descriptors_goes_on_in_the_memory_that_is_there),
+        isolated_test(freeze_keeps_the_newer_half_and_the_chunks_in_use),
+        isolated_test(ring_that_can_grow_is_frozen_whole),
+        isolated_test(chunks_that_are_given_back_are_older_than_those_written_meanwhile),
+        isolated_test(chunk_in_use_that_is_idle_already_is_frozen_once),
+        isolated_test(dump_has_all_that_is_there),
+        isolated_test(memory_beyond_the_limit_of_a_file_s_size_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,465 @@
+/*
+ * The flight recorder: what is saved, what a reset forgets, what is left when it fails.
+ */
+#define _GNU_SOURCE 1
+#include "harness.h"
+#include "memory.h"
+#include "recorder.h"
+#include "traced.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MIB = 4 };
+
+static struct rb_iseq_struct foo;
+static struct rb_vm_trace_site *site;
+
+static void
+(start_recorder)(struct rb_vm_trace_config config)
+{
+    rb_vm_trace_global.memory.bytes = (uint64_t)MIB << 20;
+    (start_traced)(config);
+    assert_int_not_equal(access(traced_path, F_OK), 0);
+    foo = fake_iseq("foo", "a.rb");
+    site = make_site(RB_VM_TRACE_SIDE_EXIT, "Overflow", &foo, 1);
+    fake_push(&main_thread, &foo, 1);
+}
+#define start_recorder(...) (start_recorder)((struct rb_vm_trace_config){ __VA_ARGS__ })
+
+static void
+exits(unsigned times)
+{
+    for (unsigned i = 0; i < times; i++) take_exit(site, &main_thread);
+}
+
+static struct rb_vm_trace_save
+save_as(const char *path)
+{
+    struct rb_vm_trace_save save = { .path = path, .why = "save" };
+    assert_int_equal(rb_vm_trace_recorder_freeze(), VM_TRACE_FROZEN);
+    rb_vm_trace_recorder_write(&save);
+    return save;
+}
+
+/* Save and decode. */
+static struct trace *
+saved(void)
+{
+    struct rb_vm_trace_save save = save_as(traced_path);
+    if (save.error) fail_msg("%s: %s", traced_path, save.reason);
+    struct trace *trace = trace_read(traced_path);
+    assert_int_equal(save.events, trace->event_count);
+    assert_int_equal(save.exits, trace_count(trace, "side_exit", NULL));
+    return trace;
+}
+
+static void
+end(void)
+{
+    rb_vm_trace_shutdown();
+    free_traced();
+    free(traced_path);
+}
+
+static unsigned
+files_in(const char *folder)
+{
+    char command[512];
+    snprintf(command, sizeof(command), "ls -A '%s' | wc -l", folder);
+    FILE *list = popen(command, "r");
+    unsigned count = 0;
+    assert_int_equal(fscanf(list, "%u", &count), 1);
+    pclose(list);
+    return count;
+}
+
+static void
+saved_trace_has_all_exits_and_says_that_it_is_a_snapshot(void **state)
+{
+    (void)state;
+    start_recorder(.exit_rate = 1);
+    exits(100);
+    struct trace *trace = saved();
+    assert_summary(trace, 100, 100, 0);
+    assert_int_equal(site_hits(trace, "Overflow"), 100);
+    const struct trace_event *settings = trace_event(trace, "trace", "settings", 0), *summary = trace_event(trace, "trace", "summary", 0);
+    assert_string_equal(trace_text(settings, "snapshot"), "save");
+    assert_string_equal(trace_text(summary, "snapshot"), "save");
+    assert_int_equal(trace_number(settings, "max_bytes"), MIB << 20);
+    assert_int_equal(settings->ns, trace_event(trace, "side_exit", NULL, 0)->ns);
+    assert_string_equal(summary->thread, "vm_trace");
+    assert_string_equal(trace_event(trace, "side_exit", NULL, 0)->thread, "main");
+    trace_free(trace);
+    end();
+}
+
+static void
+save_changes_nothing_of_what_is_recorded(void **state)
+{
+    (void)state;
+    start_recorder(.exit_rate = 1);
+    for (unsigned i = 1; i <= 3; i++) {
+        exits(10);
+        struct trace *trace = saved();
+        assert_summary(trace, 10 * i, 10 * i, 0);
+        trace_free(trace);
+    }
+    assert_int_equal(files_in(temp_folder()), 1);
+    end();
+}
+
+static void
+reset_forgets_events_and_hits(void **state)
+{
+    (void)state;
+    start_recorder(.exit_rate = 3);
+    exits(100);
+    assert_true(rb_vm_trace_recorder_reset(main_ractor.local));
+    exits(30);
+    struct trace *trace = saved();
+    assert_summary(trace, 30, 10, 0);
+    assert_int_equal(site_hits(trace, "Overflow"), 30);
+    trace_free(trace);
+
+    assert_true(rb_vm_trace_recorder_reset(main_ractor.local));
+    trace = saved();
+    assert_summary(trace, 0, 0, 0);
+    assert_int_equal(trace->event_count, 2);
+    trace_free(trace);
+    end();
+}
+
+static void
+sites_that_died_are_told_with_their_hits_since_the_reset(void **state)
+{
+    (void)state;
+    start_recorder(.exit_rate = 1);
+    struct rb_iseq_struct gone = fake_iseq("gone", "b.rb"), early = fake_iseq("early", "c.rb");
+    struct rb_vm_trace_site *dying = make_site(RB_VM_TRACE_SIDE_EXIT, "Dead", &gone, 1);
+    struct rb_vm_trace_site *before = make_site(RB_VM_TRACE_SIDE_EXIT, "Before", &early, 1);
+    fake_push(&main_thread, &gone, 1);
+    for (unsigned i = 0; i < 5; i++) {
+        take_exit(dying, &main_thread);
+        take_exit(before, &main_thread);
+    }
+    rb_vm_trace_iseq_free(&early);
+    assert_true(rb_vm_trace_recorder_reset(main_ractor.local));
+    for (unsigned i = 0; i < 7; i++) take_exit(dying, &main_thread);
+    rb_vm_trace_iseq_free(&gone);
+    struct trace *trace = saved();
+    assert_summary(trace, 7, 7, 0);
+    assert_int_equal(site_hits(trace, "Dead"), 7);
+    assert_int_equal(site_hits(trace, "Before"), 0);
+    trace_free(trace);
+    end();
+}
+
+static void
+sites_that_die_while_a_trace_is_saved_are_told_as_they_were(void **state)
+{
+    (void)state;
+    start_recorder(.exit_rate = 1);
+    exits(5);
+    assert_int_equal(rb_vm_trace_recorder_freeze(), VM_TRACE_FROZEN);
+    exits(3);
+    rb_vm_trace_iseq_free(&foo);
+    struct rb_iseq_struct bar = fake_iseq("bar", "b.rb");
+    site = make_site(RB_VM_TRACE_SIDE_EXIT, "Younger", &bar, 1); /* in the place of the dead one */
+    exits(2);
+    struct rb_vm_trace_save save = { .path = traced_path, .why = "save" };
+    rb_vm_trace_recorder_write(&save);
+    assert_int_equal(save.error, 0);
+    struct trace *trace = trace_read(traced_path);
+    assert_summary(trace, 5, 5, 0);
+    assert_int_equal(site_hits(trace, "Overflow"), 5);
+    trace_free(trace);
+
+    trace = saved();
+    assert_summary(trace, 10, 10, 0);
+    assert_int_equal(site_hits(trace, "Overflow"), 8);
+    assert_int_equal(site_hits(trace, "Younger"), 2);
+    trace_free(trace);
+    end();
+}
+
+static void
+hits_of_ractors_that_are_gone_are_told_since_the_reset(void **state)
+{
+    (void)state;
+    start_recorder(.exit_rate = 1);
+    struct rb_ractor_struct ractor = { .local = rb_vm_trace_ractor_new() };
+    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 1002, .thread_name = "other", .name_id = 7 };
+    fake_push(&thread, &foo, 1);
+    for (unsigned i = 0; i < 5; i++) take_exit(site, &thread);
+    assert_true(rb_vm_trace_recorder_reset(main_ractor.local));
+    for (unsigned i = 0; i < 4; i++) take_exit(site, &thread);
+    rb_vm_trace_ractor_free(ractor.local);
+    exits(2);
+    struct trace *trace = saved();
+    assert_summary(trace, 6, 6, 0);
+    trace_free(trace);
+    fake_free_stack(&thread);
+    end();
+}
+
+static void
+oldest_events_give_way_and_are_counted(void **state)
+{
+    (void)state;
+    start_recorder(.exit_rate = 1);
+    enum { EXITS = 200000 };
+    exits(EXITS);
+    struct trace *trace = saved();
+    const struct trace_event *summary = trace_event(trace, "trace", "summary", 0);
+    size_t there = trace_count(trace, "side_exit", NULL);
+    assert_true(there > 10000 && there < EXITS);
+    assert_summary(trace, EXITS, there, EXITS - there);
+    assert_string_equal(trace_text(trace_event(trace, "trace", "loss", 0), "reason"), "older events gave way at the limit of the memory");
+    /* In the order in which they were written. */
+    for (size_t i = 1; i < trace->event_count; i++) assert_true(trace->events[i - 1].ns <= trace->events[i].ns);
+    assert_int_equal(summary->ns, trace->events[trace->event_count - 1].ns);
+    assert_true(rb_vm_trace_global.sink.size <= (uint64_t)MIB << 20);
+    trace_free(trace);
+    end();
+}
+
+/* More than the older half is written between the freeze and the copy: only the newer half is left, without a hole. */
+static void
+what_is_recorded_while_a_trace_is_saved_is_kept_and_not_in_it(void **state)
+{
+    (void)state;
+    start_recorder(.exit_rate = 1);
+    exits(200000);
+    assert_int_equal(rb_vm_trace_recorder_freeze(), VM_TRACE_FROZEN);
+    struct rb_vm_trace_site *later = make_site(RB_VM_TRACE_SIDE_EXIT, "Later", &foo, 2);
+    for (unsigned i = 0; i < 12000; i++) take_exit(later, &main_thread);
+    struct rb_vm_trace_save save = { .path = traced_path, .why = "save" };
+    rb_vm_trace_recorder_write(&save);
+    assert_int_equal(save.error, 0);
+    struct trace *trace = trace_read(traced_path);
+    assert_int_equal(trace_count(trace, "side_exit", "Later"), 0);
+    assert_summary(trace, 200000, trace_count(trace, "side_exit", NULL), 200000 - trace_count(trace, "side_exit", NULL));
+    assert_true(trace_count(trace, "side_exit", NULL) > 5000);
+    trace_free(trace);
+
+    trace = saved();
+    assert_int_equal(trace_count(trace, "side_exit", "Later"), 12000);
+    trace_free(trace);
+    end();
+}
+
+static void
+window_leaves_out_what_is_older(void **state)
+{
+    (void)state;
+    start_recorder(.exit_rate = 1);
+    rb_vm_trace_global.memory.window_ns = 1000000000;
+    exits(50);
+    usleep(1100000);
+    exits(20);
+    struct trace *trace = saved();
+    assert_int_equal(trace_count(trace, "side_exit", NULL), 20);
+    assert_summary(trace, 70, 20, 50);
+    assert_int_equal(trace_number(trace_event(trace, "trace", "settings", 0), "seconds"), 1);
+    trace_free(trace);
+    end();
+}
+
+static void
+ends_of_spans_that_began_before_the_reset_are_left_out(void **state)
+{
+    (void)state;
+    start_recorder(.exit_rate = 1, .compiles = true);
+    assert_true(rb_vm_trace_span_begin(RB_VM_TRACE_PHASE, "outer", 5));
+    assert_true(rb_vm_trace_recorder_reset(main_ractor.local));
+    assert_true(rb_vm_trace_span_begin(RB_VM_TRACE_PHASE, "inner", 5));
+    rb_vm_trace_span_end(RB_VM_TRACE_PHASE, "inner", 5);
+    rb_vm_trace_span_end(RB_VM_TRACE_PHASE, "outer", 5);
+    struct trace *trace = saved();
+    assert_int_equal(trace_count(trace, "compile", "inner"), 2);
+    assert_int_equal(trace_count(trace, "compile", "outer"), 0);
+    assert_int_equal(trace->open_spans, 0);
+    trace_free(trace);
+    end();
+}
+
+static void
+second_save_waits_for_the_first(void **state)
+{
+    (void)state;
+    start_recorder(.exit_rate = 1);
+    exits(5);
+    assert_int_equal(rb_vm_trace_recorder_freeze(), VM_TRACE_FROZEN);
+    assert_int_equal(rb_vm_trace_recorder_freeze(), VM_TRACE_BUSY);
+    struct rb_vm_trace_save save = { .path = traced_path, .why = "save" };
+    rb_vm_trace_recorder_write(&save);
+    rb_vm_trace_recorder_wait();
+    trace_free(saved());
+    end();
+}
+
+/* A save that fails, for the reason that `error` is, leaves `traced_path` as it was and the recorder as it is. */
+static void
+assert_fails(const char *path, int error)
+{
+    struct rb_vm_trace_save save = save_as(path);
+    assert_int_equal(save.error, error);
+    assert_non_null(save.reason);
+}
+
+static void
+failed_save_leaves_the_file_that_was_there_and_what_is_recorded(void **state)
+{
+    (void)state;
+    start_recorder(.exit_rate = 1);
+    exits(10);
+    trace_free(saved());
+    char *folder = temp_path("folder"), *link_to = temp_path("link"), *nowhere = temp_path("no/where");
+    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(symlink(traced_path, link_to), 0);
+    exits(10);
+    assert_fails(folder, EEXIST);
+    assert_fails(link_to, EEXIST);
+    assert_fails(nowhere, ENOENT);
+
+    struct trace *trace = trace_read(traced_path);
+    assert_summary(trace, 10, 10, 0);
+    trace_free(trace);
+    trace = saved();
+    assert_summary(trace, 20, 20, 0);
+    trace_free(trace);
+    struct stat st;
+    assert_int_equal(stat(traced_path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_int_equal(files_in(temp_folder()), 3);
+    free(folder);
+    free(link_to);
+    free(nowhere);
+    end();
+}
+
+static void
+full_disk_fails_the_save_and_leaves_nothing_there(void **state)
+{
+    (void)state;
+    char *disk = temp_path("disk"), path[512];
+    assert_int_equal(mkdir(disk, 0700), 0);
+    mount_small_disk(disk, 2 << 20);
+    start_recorder(.exit_rate = 1);
+    exits(200000);
+    snprintf(path, sizeof(path), "%s/t.fxt", disk);
+    assert_fails(path, ENOSPC);
+    assert_int_equal(files_in(disk), 0);
+    struct trace *trace = saved();
+    assert_true(trace_count(trace, "side_exit", NULL) > 10000);
+    trace_free(trace);
+    free(disk);
+    end();
+}
+
+static void
+nothing_can_be_saved_of_a_trace_that_goes_to_a_file(void **state)
+{
+    (void)state;
+    assert_int_equal(rb_vm_trace_recorder_freeze(), VM_TRACE_NO_RECORDER);
+    start_traced(.exit_rate = 1);
+    assert_int_equal(rb_vm_trace_recorder_freeze(), VM_TRACE_NO_RECORDER);
+    trace_free(finish_traced());
+}
+
+static void
+trace_is_saved_at_the_end_when_that_is_wanted(void **state)
+{
+    (void)state;
+    rb_vm_trace_global.memory.save_at = VM_TRACE_SAVE_AT_EXIT;
+    start_recorder(.exit_rate = 1);
+    exits(10);
+    struct trace *trace = finish_traced();
+    assert_summary(trace, 10, 10, 0);
+    assert_string_equal(trace_text(trace_event(trace, "trace", "settings", 0), "snapshot"), "exit");
+    trace_free(trace);
+}
+
+static void
+crash_leaves_what_is_in_memory(void **state)
+{
+    (void)state;
+    rb_vm_trace_global.memory.save_at = VM_TRACE_SAVE_AT_CRASH;
+    start_recorder(.exit_rate = 1);
+    exits(10);
+    capture_stderr();
+    rb_vm_trace_recorder_crash();
+    free(captured_stderr());
+    struct trace *trace = trace_read(traced_path);
+    assert_int_equal(trace_count(trace, "side_exit", NULL), 10);
+    assert_string_equal(trace_text(trace_event(trace, "trace", "settings", 0), "snapshot"), "memory");
+    trace_free(trace);
+    end();
+}
+
+static void
+child(void *ignored)
+{
+    (void)ignored;
+    exits(7);
+    struct trace *trace = saved();
+    assert_summary(trace, 7, 7, 0);
+    trace_free(trace);
+}
+
+static void
+forked_child_has_a_recorder_of_its_own_also_when_the_parent_was_saving(void **state)
+{
+    (void)state;
+    start_recorder(.exit_rate = 1);
+    exits(5);
+    assert_true(rb_vm_trace_recorder_reset(main_ractor.local));
+    exits(3);
+    assert_int_equal(rb_vm_trace_recorder_freeze(), VM_TRACE_FROZEN);
+    rb_vm_trace_before_fork();
+    pid_t pid = fork();
+    rb_vm_trace_after_fork(pid);
+    if (pid == 0) {
+        child(NULL);
+        _exit(0);
+    }
+    wait_for(pid);
+    struct rb_vm_trace_save save = { .path = traced_path, .why = "save" };
+    rb_vm_trace_recorder_write(&save);
+    assert_int_equal(save.error, 0);
+    struct trace *trace = trace_read(traced_path);
+    assert_summary(trace, 3, 3, 0);
+    trace_free(trace);
+    end();
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        isolated_test(saved_trace_has_all_exits_and_says_that_it_is_a_snapshot),
+        isolated_test(save_changes_nothing_of_what_is_recorded),
+        isolated_test(reset_forgets_events_and_hits),
+        isolated_test(sites_that_died_are_told_with_their_hits_since_the_reset),
+        isolated_test(sites_that_die_while_a_trace_is_saved_are_told_as_they_were),
+        isolated_test(hits_of_ractors_that_are_gone_are_told_since_the_reset),
+        isolated_test(oldest_events_give_way_and_are_counted),
+        isolated_test(what_is_recorded_while_a_trace_is_saved_is_kept_and_not_in_it),
+        isolated_test(window_leaves_out_what_is_older),
+        isolated_test(ends_of_spans_that_began_before_the_reset_are_left_out),
+        isolated_test(second_save_waits_for_the_first),
+        isolated_test(failed_save_leaves_the_file_that_was_there_and_what_is_recorded),
+        isolated_test(full_disk_fails_the_save_and_leaves_nothing_there),
+        isolated_test(nothing_can_be_saved_of_a_trace_that_goes_to_a_file),
+        isolated_test(trace_is_saved_at_the_end_when_that_is_wanted),
+        isolated_test(crash_leaves_what_is_in_memory),
+        isolated_test(forked_child_has_a_recorder_of_its_own_also_when_the_parent_was_saving),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
