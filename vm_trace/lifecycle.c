@@ -34,6 +34,9 @@ static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 
 #define trace rb_vm_trace_global
 
+/* Whether the spare local may have hits: a ractor is gone, and left them to it, or has none of its own. */
+static bool spare_has_hits;
+
 /* One line on stderr, in one write, with the JIT's name before it. */
 static void
 say_list(const char *format, va_list arguments)
@@ -113,14 +116,21 @@ allocate_local(void)
 }
 
 static struct rb_vm_trace_local *
+use_spare(void)
+{
+    spare_has_hits = true;
+    return trace.spare;
+}
+
+static struct rb_vm_trace_local *
 make_local(void)
 {
     struct rb_vm_trace_local *local = allocate_local();
-    if (!local) return trace.spare;
+    if (!local) return use_spare();
     if (!rb_vm_trace_stacks_init(&local->stacks)) {
         rb_vm_trace_stacks_free(&local->stacks);
         munmap(local, local_bytes());
-        return trace.spare;
+        return use_spare();
     }
     rb_vm_trace_writer_init(&local->writer, &trace.sink, trace.pid);
 
@@ -157,6 +167,7 @@ rb_vm_trace_ractor_free(struct rb_vm_trace_local *local)
     *local->link = local->next;
     if (local->next) local->next->link = local->link;
     /* The spare keeps the hits of those that are gone. */
+    spare_has_hits = true;
     for (uint32_t i = 1; i < rb_vm_trace_site_limit(); i++) trace.spare->hits[i] += local->hits[i];
     for (uint32_t i = 1; local->base && i < rb_vm_trace_site_limit(); i++) trace.spare->base[i] += local->base[i];
     rb_vm_trace_writer_close(&local->writer);
@@ -185,12 +196,22 @@ rb_vm_trace_local_hits(uint32_t index)
     return hits;
 }
 
+static void
+copy_hits(const struct rb_vm_trace_local *local, uint64_t *hits_out, uint32_t limit)
+{
+    const uint64_t *hits = local->hits, *base = local->base;
+    if (!base) memcpy(hits_out, hits, limit * sizeof(*hits));
+    for (uint32_t i = 0; base && i < limit; i++) hits_out[i] = hits[i] - base[i];
+}
+
 void
 rb_vm_trace_local_copy_hits(uint64_t *hits_out, uint32_t limit)
 {
-    /* One ractor's counters after the other's: there are many sites, and few ractors. */
-    for (uint32_t i = 0; i < limit; i++) hits_out[i] = hits_since_base(trace.spare, i);
-    for (const struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
+    /* One ractor's counters after the other's: there are many sites, and few ractors. The program waits for this. */
+    const struct rb_vm_trace_local *local = trace.locals;
+    if (spare_has_hits || !local) copy_hits(trace.spare, hits_out, limit);
+    else copy_hits(local, hits_out, limit);
+    for (local = spare_has_hits || !local ? local : local->next; local; local = local->next) {
         for (uint32_t i = 0; i < limit; i++) hits_out[i] += hits_since_base(local, i);
     }
 }

@@ -310,8 +310,9 @@ reuse(struct rb_vm_trace_sink *sink, uint64_t *offset_out)
     void *at = map_at(sink, offset);
     if (!at) return NULL;
     __atomic_store_n(&sink->renewing, at, __ATOMIC_RELEASE);
-    bool whole = rb_vm_trace_records_count(at, SINK_CHUNK_WORDS, &sink->dropped) == SINK_CHUNK_WORDS &&
-        rb_vm_trace_records_renew(at, SINK_CHUNK_WORDS);
+    /* What gives way in memory is counted when a trace is saved. */
+    bool whole = sink->memory || rb_vm_trace_records_count(at, SINK_CHUNK_WORDS, &sink->dropped) == SINK_CHUNK_WORDS;
+    whole = whole && rb_vm_trace_records_renew(at, SINK_CHUNK_WORDS);
     __atomic_store_n(&sink->renewing, NULL, __ATOMIC_RELEASE);
     if (whole) return at;
     unmap(sink, at);
