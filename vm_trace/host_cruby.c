@@ -427,9 +427,9 @@ rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_t *name_i
 size_t
 rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity)
 {
-    if (!shared_native_thread_p(rb_ec_thread_ptr(ec))) return rb_vm_trace_host_running_name(ec, buffer, capacity);
+    if (ec && !shared_native_thread_p(rb_ec_thread_ptr(ec))) return rb_vm_trace_host_running_name(ec, buffer, capacity);
     struct text text = { buffer, capacity, 0 };
-    add_cstr(&text, "M:N thread");
+    add_cstr(&text, ec ? "M:N thread" : "vm_trace");
     return text.bytes;
 }
 
@@ -437,10 +437,6 @@ size_t
 rb_vm_trace_host_running_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity)
 {
     struct text text = { buffer, capacity, 0 };
-    if (!ec) {
-        add_cstr(&text, "vm_trace");
-        return text.bytes;
-    }
     const rb_thread_t *th = rb_ec_thread_ptr(ec);
     const rb_ractor_t *ractor = th->ractor;
     if (RB_TYPE_P(th->name, T_STRING)) {
