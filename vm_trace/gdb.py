@@ -20,6 +20,8 @@ BLOCK_SITES = 256
 METADATA, INITIALIZATION, STRING, THREAD, EVENT = range(5)
 SINK_ERRORS = {-1: "the limit of its size is reached", -2: "another program cut it short", -3: "it was removed",
                -4: "another program wrote into it", -5: "the file system refused a page of it"}  # enum in sink.h
+NOT_IN_CORE = ("the flight recorder's memory is not in the core. Before a core is written, bit 1 of /proc/PID/coredump_filter (which is "
+               "set unless someone clears it; echo 0x33) puts it there")
 EVENT_KINDS = {0: "instant", 2: "begin", 3: "end"}
 DURATION_BEGIN, DURATION_END = 2, 3
 
@@ -106,6 +108,8 @@ class Chunk:
         except gdb.MemoryError:
             data = b""
         if not any(data[:4096]):
+            if int(state["sink"]["memory"]):
+                raise failed(NOT_IN_CORE)
             data, self.source = self.from_file(text_of(state["path"])), "the file"
         self.words = list(struct.unpack("<%dQ" % (len(data) // WORD), data))
 
@@ -262,7 +266,11 @@ class Status(Subcommand):
             return
         config, sink = state["config"], state["sink"]
         print("pid       %d" % int(state["pid"]))
-        print("file      %s, %d bytes" % (text_of(state["path"]), int(sink["size"])))
+        if int(sink["memory"]):
+            print("memory    %d of %d bytes at 0x%x, /proc/%d/fd/%d" % (
+                int(sink["size"]), int(sink["memory_bytes"]), int(sink["memory"]), int(state["pid"]), int(sink["fd"])))
+        else:
+            print("file      %s, %d bytes" % (text_of(state["path"]), int(sink["size"])))
         error = int(sink["error"])
         if error:
             print("stopped   %s" % (SINK_ERRORS.get(error) or os.strerror(error)))
@@ -335,7 +343,7 @@ class Events(Subcommand):
 
 
 class Save(Subcommand):
-    """vm-trace save FILE: write the chunks at hand out as a trace. Those before them are in the trace file only."""
+    """vm-trace save FILE: write the chunks at hand out as a trace: all of a flight recorder's memory. Else those before them are in the trace file only."""
 
     word = "save"
 
@@ -346,17 +354,34 @@ class Save(Subcommand):
         state = trace()
         if int(state["state"]) == 0:
             raise failed("nothing is traced here")
+        if int(state["sink"]["memory"]):
+            return self.save_memory(state["sink"], names[0])
         found = sorted((chunk for _, _, chunk in chunks(state) if chunk), key=lambda chunk: chunk.offset)
         first = [MAGIC] if found and found[0].offset == 0 else preamble(state)
+        self.write(names[0], [bytes_of(first), *(bytes_of(without_loose_ends(chunk)) for chunk in found)])
+        print("%s: %d chunks, %s" % (names[0], len(found), ", ".join("offset %d from %s" % (c.offset, c.source) for c in found) or "none"))
+
+
+    @staticmethod
+    def write(name, parts):
         try:
             # Not over a file that is there: it may be the trace.
-            with open(names[0], "xb") as file:
-                file.write(bytes_of(first))
-                for chunk in found:
-                    file.write(bytes_of(without_loose_ends(chunk)))
+            with open(name, "xb") as file:
+                for part in parts:
+                    file.write(part)
         except OSError as error:
-            raise failed("%s: %s" % (names[0], error.strerror))
-        print("%s: %d chunks, %s" % (names[0], len(found), ", ".join("offset %d from %s" % (c.offset, c.source) for c in found) or "none"))
+            raise failed("%s: %s" % (name, error.strerror))
+
+    # It is a whole trace at any instant, its settings included.
+    def save_memory(self, sink, name):
+        try:
+            data = memory(int(sink["memory"]), int(sink["size"]))
+        except gdb.MemoryError:
+            raise failed(NOT_IN_CORE)
+        if struct.unpack("<Q", data[:WORD])[0] != MAGIC:
+            raise failed(NOT_IN_CORE)
+        self.write(name, [data])
+        print("%s: %d bytes, all of the flight recorder's memory" % (name, len(data)))
 
 
 VMTrace()

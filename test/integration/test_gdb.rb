@@ -65,11 +65,11 @@ class TestGdb < Integration::Test
   end
 
   # The program's core file. `filter`: what of its memory is to be in there.
-  def core_of(program, filter:)
+  def core_of(program, filter:, flags: FLAGS)
     pattern = File.read("/proc/sys/kernel/core_pattern").chomp
     skip "cores go to #{pattern}" unless pattern.match?(/\A[^|\/]*\z/)
     File.write(path("script.rb"), "File.write('/proc/self/coredump_filter', '#{filter}')\n#{program}Process.kill(:ABRT, $$)\nsleep\n")
-    pid = Process.spawn(Integration::ENVIRONMENT, Integration::RUBY, "--disable=gems", *FLAGS, "script.rb",
+    pid = Process.spawn(Integration::ENVIRONMENT, Integration::RUBY, "--disable=gems", *flags, "script.rb",
                         chdir: @dir, rlimit_core: Process::RLIM_INFINITY, in: File::NULL, out: File::NULL, err: File::NULL)
     Process.wait(pid)
     assert_predicate $?, :coredump?, "no core of #{pid}: #{$?.inspect}"
@@ -154,6 +154,30 @@ class TestGdb < Integration::Test
     RUBY
     assert_operator saved.in_category("compile").size, :>, 100
     assert_operator File.size(path("t.fxt")), :>, File.size(path("saved.fxt"))
+  end
+
+  MEMORY_FLAGS = ["-W0", "--zjit-call-threshold=2", "--zjit-trace-exits", "--zjit-trace-memory=4"].freeze
+  # More than the chunk at hand, which is the newest.
+  MEMORY_PROGRAM = PROGRAM + "10_000.times { foo(4_611_686_018_427_387_903) }\n"
+
+  def assert_saved_memory(said)
+    assert_match(/^saved\.fxt: \d+ bytes, all of the flight recorder's memory$/, said)
+    trace = saved
+    assert_operator trace.exits("FixnumAddOverflow").size, :>=, EXITS + 10_000 - 1
+    assert_equal "memory", trace.settings["snapshot"]
+  end
+
+  def test_the_flight_recorder_s_memory_is_had_from_a_process
+    said = gdb_at_the_end(MEMORY_PROGRAM, "vm-trace status", "vm-trace events 1", "vm-trace save saved.fxt", flags: MEMORY_FLAGS)
+    assert_match(/^memory    \d+ of 4194304 bytes at 0x\h+, \/proc\/\d+\/fd\/\d+$/, said)
+    assert_match(/ events in its chunk \(from memory\)$/, said)
+    assert_saved_memory(said)
+  end
+
+  # Which is in every core by default: it is memory, and no file's.
+  def test_the_flight_recorder_s_memory_is_had_from_a_core
+    core = core_of(MEMORY_PROGRAM, filter: "0x33", flags: MEMORY_FLAGS)
+    assert_saved_memory(gdb(Integration::RUBY, core, commands: ["vm-trace save saved.fxt"]))
   end
 
   def test_save_replaces_no_file

@@ -48,6 +48,7 @@ const struct command command_report = {
         "\n"
         "Where exits were sampled the exact hits of their sites are counted, if the trace has\n"
         "them and they can be told by what is asked for; else each event counts its weight.\n"
+        "Of a flight recorder's trace that begins late the events are counted.\n"
         "The head says which. Times are from the first event of the first file.\n",
     .options = report_options,
     .run = run,
