@@ -169,7 +169,7 @@ rb_vm_trace_ractor_free(struct rb_vm_trace_local *local)
     /* The spare keeps the hits of those that are gone. */
     spare_has_hits = true;
     for (uint32_t i = 1; i < rb_vm_trace_site_limit(); i++) trace.spare->hits[i] += local->hits[i];
-    for (uint32_t i = 1; local->base && i < rb_vm_trace_site_limit(); i++) trace.spare->base[i] += local->base[i];
+    for (uint32_t i = 1; local->base && trace.spare->base && i < rb_vm_trace_site_limit(); i++) trace.spare->base[i] += local->base[i];
     rb_vm_trace_writer_close(&local->writer);
     add_counts(&trace.dead, local);
     pthread_mutex_unlock(&trace.lock);
@@ -694,6 +694,7 @@ rb_vm_trace_shutdown(void)
     if (trace.memory.bytes) rb_vm_trace_recorder_end(local, ec);
 
     pthread_mutex_lock(&trace.lock);
+    if (trace.memory.bytes) rb_vm_trace_recorder_wait_locked();
     /* A forked child that exited, but had none of its exits sampled, still has counts to report. */
     if (trace.state == VM_TRACE_PENDING && local && !trace.memory.bytes && (rb_vm_trace_sites_any_hits() || rb_vm_trace_local_totals().lost)) {
         rb_vm_trace_local_next_chunk(local, ec);

@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -112,10 +111,16 @@ thaw(size_t next)
 }
 
 void
+rb_vm_trace_recorder_wait_locked(void)
+{
+    while (recorder.saving) pthread_cond_wait(&recorder.done, &trace.lock);
+}
+
+void
 rb_vm_trace_recorder_wait(void)
 {
     pthread_mutex_lock(&trace.lock);
-    while (recorder.saving) pthread_cond_wait(&recorder.done, &trace.lock);
+    rb_vm_trace_recorder_wait_locked();
     pthread_mutex_unlock(&trace.lock);
 }
 
@@ -301,17 +306,21 @@ copy_chunks(struct copy *copy)
     return i;
 }
 
-/* The settings stand at the first moment that was kept. */
+/* The settings, the only event of so many bytes at the start, stand at the first moment that was kept. */
 static void
-set_begin(uint64_t first_ns, uint64_t bytes)
+set_begin(struct copy *copy, uint64_t bytes)
 {
-    if (first_ns == UINT64_MAX) return;
-    uint64_t *words = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, recorder.out.fd, 0), header;
-    if (words == MAP_FAILED) return;
-    for (size_t at = 1, size; (size = record_at(words, at, (size_t)bytes / FXT_WORD_BYTES, &header)) > 0; at += size) {
-        if (bits(header, 0, 4) == FXT_EVENT) words[at + 1] = first_ns;
-    }
-    munmap(words, (size_t)bytes);
+    int fd = recorder.out.fd, flags = fcntl(fd, F_GETFL);
+    uint64_t header;
+    if (copy->first_ns == UINT64_MAX || flags < 0 || bytes > sizeof(copy->buffer)) return;
+    if (pread(fd, copy->buffer, (size_t)bytes, 0) != (ssize_t)bytes) return;
+    size_t at = 1, size, words = (size_t)bytes / FXT_WORD_BYTES;
+    while ((size = record_at(copy->buffer, at, words, &header)) > 0 && bits(header, 0, 4) != FXT_EVENT) at += size;
+    if (size == 0) return;
+    /* With O_APPEND it would be written at the end. */
+    off_t to = (off_t)((at + 1) * FXT_WORD_BYTES);
+    if (fcntl(fd, F_SETFL, flags & ~O_APPEND) == 0 && pwrite(fd, &copy->first_ns, sizeof(copy->first_ns), to) < 0) { /* as it was */ }
+    fcntl(fd, F_SETFL, flags);
 }
 
 /* --- the file ------------------------------------------------------------------------------------------ */
@@ -374,7 +383,7 @@ write_trace(struct rb_vm_trace_save *save)
     rb_vm_trace_sink_end(&recorder.out);
     if (!copy.error && !rb_vm_trace_writer_next_chunk(&local->writer)) copy.error = recorder.out.error;
     if (!copy.error) {
-        set_begin(copy.first_ns, settings_bytes);
+        set_begin(&copy, settings_bytes);
         write_last_words(&copy, save);
     }
     rb_vm_trace_writer_close(&local->writer);
@@ -583,7 +592,6 @@ void
 rb_vm_trace_recorder_end(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec)
 {
     rb_vm_trace_recorder_save_at(VM_TRACE_SAVE_AT_EXIT, local, ec);
-    rb_vm_trace_recorder_wait();
 }
 
 void

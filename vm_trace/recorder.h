@@ -75,7 +75,10 @@ void rb_vm_trace_recorder_threads(void);
 /* rb_vm_trace_sink_fault for the file that is being saved into. */
 bool rb_vm_trace_recorder_fault(const void *address);
 
-/* The process ends: save if that is wanted, and wait for others. */
+/* Wait until no save is under way, with trace.lock held, which is let go meanwhile: none begins before it is given up again. */
+void rb_vm_trace_recorder_wait_locked(void);
+
+/* The process ends: save if that is wanted. */
 void rb_vm_trace_recorder_end(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec);
 
 #endif /* RUBY_VM_TRACE_RECORDER_H */

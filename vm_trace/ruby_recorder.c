@@ -38,7 +38,8 @@ recording(void)
     struct rb_vm_trace_local *local = own_local(&ec);
     if (!local) rb_memerror();
     /* A forked child that has recorded nothing yet gets its memory now. */
-    if (!local->writer.chunk.words && !rb_vm_trace_local_next_chunk(local, ec) && !trace_on()) {
+    bool begun = trace->state != VM_TRACE_PENDING || rb_vm_trace_local_next_chunk(local, ec);
+    if (!begun && !trace_on()) {
         rb_raise(rb_eRuntimeError, "this process has no memory to record into; what was wrong stands on stderr");
     }
     return local;

@@ -350,6 +350,11 @@ next_chunk(struct rb_vm_trace_sink *sink, uint64_t *offset_out)
     }
     *offset_out = sink->size;
     sink->error = grow(sink);
+    if (sink->error && sink->memory && sink->max_idle > 0) { /* what is there is all that it gets */
+        sink->max_bytes = sink->size;
+        sink->error = 0;
+        return reuse(sink, offset_out);
+    }
     if (sink->error) return NULL;
     if (sink->memory) rb_vm_trace_memory_touch(sink->memory + *offset_out);
     return map_at(sink, *offset_out);

@@ -5,7 +5,7 @@ require_relative "side"
 require_relative "statistics"
 
 module Bench
-  # One way to run the loop. `tracer` :none, :ours or :base, with YJIT :ours_yjit or :base_yjit; `rate` K (one exit in K is recorded)
+  # One way to run the loop. `tracer` :none, :ours, :recorder (ours into memory) or :base, with YJIT :ours_yjit or :base_yjit; `rate` K (one exit in K is recorded)
   Variant = Struct.new(:name, :side, :tracer, :rate)
 
   class Recording
@@ -68,6 +68,8 @@ module Bench
       when :none then []
       when :ours
         ["--zjit-trace-exits", "--zjit-trace-exits-sample-rate=#{variant.rate}", "--zjit-trace-file=#{folder}/vm-trace-bench-%p.fxt"]
+      when :recorder # writes no file
+        ["--zjit-trace-exits", "--zjit-trace-exits-sample-rate=#{variant.rate}", "--zjit-trace-memory=16"]
       when :base # its N records one in N+1; without the option, every one
         ["--zjit-trace-exits", *("--zjit-trace-exits-sample-rate=#{variant.rate - 1}" if variant.rate > 1)]
       when :ours_yjit

@@ -35,7 +35,7 @@ module Bench
       @exits = {}
     end
 
-    GROUPS = %i[exits yjit throws ractors size memory cold tmpfs absent depths].freeze
+    GROUPS = %i[exits yjit throws ractors size memory cold tmpfs recorder absent depths].freeze
 
     def run
       (@only || GROUPS).each do |group|
@@ -230,6 +230,20 @@ module Bench
         net = minus(times[:ours_1], times[:ours])
         @rows << Row.new(name: "one exit, K=1, #{depth} frames, in /dev/shm", unit: "ns", ours: Statistics.median(net), runs: net.size,
                          note: "%.0f .. %.0f ns" % net.minmax)
+      end
+    end
+
+    # The flight recorder, whose memory is used again and again, beside the file of the same Ruby.
+    def recorder
+      [8, 53].each do |depth|
+        jobs = { none: [variant("", @ours), "exits", depth, SAMPLED], file: [variant("", @ours, :ours, 1), "exits", depth, EVERY],
+                 memory: [variant("", @ours, :recorder, 1), "exits", depth, EVERY] }
+        runs = @recording.rounds(@rounds, "flight recorder, #{depth} frames", jobs)
+        times = runs.to_h { |key, list| [key, each_of(list, jobs[key].last).map { |s| s * 1e9 }] }
+        file, memory = %i[file memory].map { |key| minus(times[key], times[:none]) }
+        a, b = Statistics.median(memory), Statistics.median(file)
+        @rows << Row.new(name: "one exit, K=1, #{depth} frames, into memory", unit: "ns", ours: a, runs: memory.size, target: "as into a file",
+                         met: a <= b * 1.1, note: "%.0f .. %.0f ns; into a file %.0f ns" % [*memory.minmax, b])
       end
     end
 

@@ -173,6 +173,17 @@ class TestReport < Minitest::Test
                  rows(json(trace.build), "exits_by_reason", "reason", "count", "recorded")
   end
 
+  # Its sites tell of a longer time than its events.
+  def test_snapshot_from_which_older_events_gave_way_is_counted_by_its_events
+    trace = OurTrace.new
+    trace.settings["snapshot"] = "save"
+    trace.losses << { type: :instant, cat: "trace", name: "loss", ts: 7000, args: { "lost" => [:uint64, 40], "reason" => "older events gave way" } }
+    trace.sites[0][:args]["hits"] = [:uint64, 42]
+    assert_equal [["GuardType(Fixnum)", 2, 2], ["NoProfileSend", 1, 1]],
+                 rows(json(trace.build), "exits_by_reason", "reason", "count", "recorded")
+    assert_match(/^  counts         of exits are of those in the snapshot/, report(trace.build).out)
+  end
+
   # --- recompilation ---
 
   def loops(&block) = rows(json(FxtBuilder.simple(&block)), "recompile_loops", "method", "instruction", "count", "versions", "at_limit")
