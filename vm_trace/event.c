@@ -2,7 +2,6 @@
  * Composing events. See event.h.
  */
 #include "event.h"
-#include "versions.h"
 
 #include <stdlib.h>
 
@@ -108,10 +107,7 @@ rb_vm_trace_event_write(struct rb_vm_trace_local *local, struct rb_execution_con
                         vm_trace_event_writer *write, const void *what)
 {
     if (local->writer.chunk.words && write(local, ec, what)) return true;
-    if (rb_vm_trace_local_next_chunk(local, ec)) {
-        rb_vm_trace_counters_chunk(local, ec);
-        if (write(local, ec, what)) return true;
-    }
+    if (rb_vm_trace_local_next_chunk(local, ec) && write(local, ec, what)) return true;
     local->lost++;
     return false;
 }

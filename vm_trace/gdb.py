@@ -22,8 +22,10 @@ SINK_ERRORS = {-1: "the limit of its size is reached", -2: "another program cut 
                -4: "another program wrote into it", -5: "the file system refused a page of it"}  # enum in sink.h
 NOT_IN_CORE = ("the flight recorder's memory is not in the core. Before a core is written, bit 1 of /proc/PID/coredump_filter (which is "
                "set unless someone clears it; echo 0x33) puts it there")
-EVENT_KINDS = {0: "instant", 2: "begin", 3: "end"}
+EVENT_KINDS = {0: "instant", 1: "counter", 2: "begin", 3: "end", 5: "async begin", 7: "async end",
+               8: "flow begin", 9: "flow step", 10: "flow end"}
 DURATION_BEGIN, DURATION_END = 2, 3
+ASYNC_BEGIN, ASYNC_END, FLOW_BEGIN, FLOW_STEP, FLOW_END = 5, 7, 8, 9, 10
 
 
 def failed(text):
@@ -217,12 +219,22 @@ def preamble(state):
     return [MAGIC, *provider, *clock, *settings]
 
 
-def without_loose_ends(chunk):
-    """The chunk's words; the end of a span whose beginning was in an earlier chunk becomes padding."""
+def begun_in(chunk):
+    """Numbers of what begins in the chunk: (whether it is a flow, number), the last word of an event."""
+    return {(bits(words[0], 16, 4) == FLOW_BEGIN, words[-1]) for _, kind, words in chunk.records()
+            if kind == EVENT and bits(words[0], 16, 4) in (ASYNC_BEGIN, FLOW_BEGIN)}
+
+
+def without_loose_ends(chunk, begun):
+    """The chunk's words; the end of what began in an earlier chunk, and is not among `begun`, becomes padding."""
     words = list(chunk.words[chunk.first:])
     depths = {}
     for at, kind, _, tid, *_ in chunk.events():
-        if kind == DURATION_BEGIN:
+        if kind in (ASYNC_END, FLOW_STEP, FLOW_END):
+            size = bits(chunk.words[at], 4, 12)
+            if (kind != ASYNC_END, chunk.words[at + size - 1]) not in begun:
+                words[at - chunk.first] = header(STRING, size)
+        elif kind == DURATION_BEGIN:
             depths[tid] = depths.get(tid, 0) + 1
         elif kind == DURATION_END and depths.get(tid, 0) == 0:
             words[at - chunk.first] = header(STRING, bits(chunk.words[at], 4, 12))
@@ -358,7 +370,8 @@ class Save(Subcommand):
             return self.save_memory(state["sink"], names[0])
         found = sorted((chunk for _, _, chunk in chunks(state) if chunk), key=lambda chunk: chunk.offset)
         first = [MAGIC] if found and found[0].offset == 0 else preamble(state)
-        self.write(names[0], [bytes_of(first), *(bytes_of(without_loose_ends(chunk)) for chunk in found)])
+        begun = set().union(*(begun_in(chunk) for chunk in found))
+        self.write(names[0], [bytes_of(first), *(bytes_of(without_loose_ends(chunk, begun)) for chunk in found)])
         print("%s: %d chunks, %s" % (names[0], len(found), ", ".join("offset %d from %s" % (c.offset, c.source) for c in found) or "none"))
 
 

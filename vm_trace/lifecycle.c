@@ -357,7 +357,9 @@ bool
 rb_vm_trace_local_next_chunk(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec)
 {
     if (__atomic_load_n(&trace.state, __ATOMIC_ACQUIRE) != VM_TRACE_PENDING) {
-        return rb_vm_trace_writer_next_chunk(&local->writer);
+        if (!rb_vm_trace_writer_next_chunk(&local->writer)) return false;
+        rb_vm_trace_counters_chunk(local, ec);
+        return true;
     }
     bool ok;
     pthread_mutex_lock(&open_lock);

@@ -105,6 +105,43 @@ flow_of_an_exit_that_is_not_recorded_begins_at_the_invalidation(void **state)
     trace_free(trace);
 }
 
+/* Two sampled exits of bar, inlined into foo, with so many frames. */
+static struct trace *
+exits_of_an_inlined_frame(unsigned depth)
+{
+    start_all(2);
+    compile(&foo, 1);
+    fake_pop(&main_thread, 1);
+    for (unsigned line = 1; line <= depth; line++) fake_push_method(&main_thread, &bar, &bar_method, line);
+    struct rb_vm_trace_site *site = rb_vm_trace_site_new(&(struct rb_vm_trace_site_desc){
+        .kind = RB_VM_TRACE_RECOMPILE_EXIT, .reason = "NoProfileSend", .reason_len = 13, .insn = "opt_plus", .insn_len = 8,
+        .unit = &foo, .frame = &bar, .pc = fake_pc(&bar, depth), .version = 1
+    });
+    for (int i = 0; i < 4; i++) take_recompile_exit(site, &main_thread, RB_VM_TRACE_PROFILING);
+    struct trace *trace = finish_traced();
+    assert_string_equal(trace_text(trace_event(trace, "trace", "site", 0), "iseq"), "Foo#foo (app.rb:1)");
+    assert_int_equal(trace_event(trace, "recompile_exit", NULL, 1)->argument_count, FXT_MAX_ARGUMENTS);
+    return trace;
+}
+
+static void
+exit_of_an_inlined_frame_names_the_iseq(void **state)
+{
+    (void)state;
+    struct trace *trace = exits_of_an_inlined_frame(10);
+    for (size_t i = 0; i < 2; i++) assert_string_equal(trace_text(trace_event(trace, "recompile_exit", NULL, i), "iseq"), "Foo#foo (app.rb:1)");
+    trace_free(trace);
+}
+
+static void
+exit_with_as_many_arguments_as_there_can_be_leaves_the_iseq_to_its_site(void **state)
+{
+    (void)state;
+    struct trace *trace = exits_of_an_inlined_frame(11);
+    for (size_t i = 0; i < 2; i++) assert_null(trace_argument(trace_event(trace, "recompile_exit", NULL, i), "iseq"));
+    trace_free(trace);
+}
+
 static void
 version_is_a_part_of_the_invalidation_that_is_open(void **state)
 {
@@ -245,6 +282,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         isolated_test(one_number_joins_exit_invalidation_and_compilation),
         isolated_test(flow_of_an_exit_that_is_not_recorded_begins_at_the_invalidation),
+        isolated_test(exit_of_an_inlined_frame_names_the_iseq),
+        isolated_test(exit_with_as_many_arguments_as_there_can_be_leaves_the_iseq_to_its_site),
         isolated_test(version_is_a_part_of_the_invalidation_that_is_open),
         isolated_test(an_iseq_that_is_freed_ends_its_span),
         isolated_test(compilation_says_what_it_made_and_why_it_failed),

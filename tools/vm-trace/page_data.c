@@ -116,7 +116,7 @@ add_duration(struct page_data *data, uint32_t category, bool outermost, int64_t 
         data->compiles++;
         bins_add_span(&data->compiling, 0, begin_ns, end_ns);
     }
-    else if (category == WORD_INVALIDATION) {
+    else if (category == WORD_INVALIDATION && outermost) { /* what is of a version is a part of it */
         data->invalidations++;
         bins_add(&data->compiling, 1, begin_ns, 1);
     }
