@@ -222,7 +222,7 @@ take_rate(struct rb_vm_trace_local *local, uint64_t least_ns, struct rate *rate)
     return true;
 }
 
-enum { NS_PER_MS = 1000000 };
+#define NS_PER_MS UINT64_C(1000000)
 
 void
 rb_vm_trace_counters_write(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec)

@@ -190,5 +190,5 @@ lives_owner(const struct lives *lives, struct pool *pool, uint32_t process, uint
         if (best == NULL) best = known;
         else if (known->line <= line ? best->line > line || known->line > best->line : best->line > line && known->line < best->line) best = known;
     }
-    return best->iseq;
+    return best == NULL ? STRING_NONE : best->iseq;
 }
