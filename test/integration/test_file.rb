@@ -371,6 +371,21 @@ class TestFile < Integration::Test
     end
   end
 
+  # Its chunks are used again all the time.
+  def test_a_limited_trace_can_be_read_while_it_is_written
+    File.write(path("endless.rb"), jit("def foo = ::RubyVM::ZJIT.induce_side_exit!\nloop { foo }\n"))
+    flags = [*FLAGS, "--zjit-trace-max-size=4", "--zjit-trace-file=#{path("t.fxt")}"].map { |flag| jit(flag) }
+    pid = Process.spawn(Integration::ENVIRONMENT, *@command, *flags, path("endless.rb"), err: File::NULL)
+    sleep 0.1 until File.exist?(path("t.fxt")) && File.size(path("t.fxt")) > 3 << 20
+    20.times do
+      out, status = Open3.capture2e(Trace::TOOL, "check", path("t.fxt"))
+      assert_predicate status, :success?, out
+    end
+  ensure
+    Process.kill(:KILL, pid)
+    Process.wait(pid)
+  end
+
   ["", "3", "4,", "4,both", "x", "-4", "2000000"].each do |value|
     define_method("test_max_size_#{value.inspect}_is_refused") do
       result = run_in(@dir, *FLAGS, "--zjit-trace-max-size=#{value}", "script.rb")

@@ -591,6 +591,7 @@ finish_process(struct reader *reader, const struct process *process)
                      process->summary_snapshot ? "says that it is of" : "does not say that it is of",
                      process->snapshot ? "say so" : "do not");
     }
+    if (reader_moved(reader)) return; /* it ended while its file was read, some of which is gone since */
     if (process->last_ns > process->summary_ns) {
         reader_fault(reader, FXT_FAULT_CONTRACT, process->last_offset, "event is later than trace summary");
     }

@@ -3,6 +3,7 @@
 
 #include "escape.h"
 #include "reader_internal.h"
+#include "words.h"
 
 /* Words that stand after the arguments. False where the event is to be dropped. */
 static bool
@@ -77,6 +78,10 @@ decode_event(struct reader *reader, struct cursor *cursor)
     if (!flawed) decode_finish(reader, cursor, "event");
     if (event->type == FXT_EVENT_COUNTER) check_counter(reader, event);
 
+    if (event->category.id == WORD_TRACE && event->name.id == WORD_SETTINGS) {
+        const struct fxt_arg *keep = fxt_event_arg(event, WORD_KEEP);
+        if (keep != NULL && keep->type == FXT_ARG_STRING && keep->string.id == WORD_NEWEST) reader_begin_ring(reader);
+    }
     reader->counts.events++;
     if (reader->visitor.event) reader->visitor.event(reader->visitor.context, event);
 }

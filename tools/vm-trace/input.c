@@ -141,6 +141,26 @@ input_reread(struct input *input, uint64_t offset, uint64_t word)
     return true;
 }
 
+size_t
+input_look_again(const struct input *input, uint8_t *to, size_t bytes)
+{
+    if (input->file_start < 0 || input->compressed != NULL) return 0;
+    size_t done = 0;
+    while (done < bytes) {
+        ssize_t got = pread(input->fd, to + done, bytes - done, (off_t)(input->file_start + (int64_t)(input->offset + done)));
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) break;
+        done += (size_t)got;
+    }
+    return done;
+}
+
+void
+input_replace(struct input *input, const uint8_t *from, size_t bytes)
+{
+    memcpy(input->window + input->start, from, bytes);
+}
+
 void
 input_take(struct input *input, size_t bytes)
 {

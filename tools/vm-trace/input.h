@@ -50,6 +50,10 @@ input_bytes(const struct input *input)
 /* Whether the word at an offset that was passed is another one now. If so, reading goes on from there. For a file that is written
  * while it is read; never true of others. */
 bool input_reread(struct input *input, uint64_t offset, uint64_t word);
+/* Up to `bytes` that begin where input_bytes() does, as they are in the file now. 0 where it is none that can be written while it is read. */
+size_t input_look_again(const struct input *input, uint8_t *to, size_t bytes);
+/* Puts bytes that were so read in the place of those that input_need returned. */
+void input_replace(struct input *input, const uint8_t *from, size_t bytes);
 /* Moves past bytes that input_need returned. */
 void input_take(struct input *input, size_t bytes);
 void input_close(struct input *input);

@@ -182,6 +182,8 @@ void reader_out_of_budget(struct reader *reader);
  * reported as faults. Tables of providers start empty, the pool is kept. */
 int reader_read(struct reader *reader, const char *path, const struct fxt_visitor *visitor);
 const struct fxt_counts *reader_counts(const struct reader *reader);
+/* Parts of the file were written anew while it was read: what is said of all of it need not agree. */
+bool reader_moved(const struct reader *reader);
 
 /* Reports a fault that a visitor found, as if the reader had. */
 void reader_fault(struct reader *reader, enum fxt_fault_code code, uint64_t offset, const char *format, ...)

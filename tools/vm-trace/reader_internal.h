@@ -18,6 +18,8 @@ struct reader {
     struct fxt_visitor visitor;
     struct fxt_counts counts;
     bool stopped;
+    struct ring *ring; /* of a file whose chunks are used again; NULL where they are not */
+    bool moved;        /* some were, while it was read */
 
     uint64_t offset; /* of the current record */
     uint64_t header;
@@ -46,6 +48,9 @@ void decode_event(struct reader *reader, struct cursor *cursor);
 void decode_kernel_object(struct reader *reader, struct cursor *cursor);
 void decode_sched(struct reader *reader, struct cursor *cursor);
 void decode_blob(struct reader *reader, struct cursor *cursor);
+
+/* The file says that its chunks are used again: from here on each is taken as it was at one moment. */
+void reader_begin_ring(struct reader *reader);
 
 /* Ticks of a clock in nanoseconds, or -1 where that does not fit: rounded exactly as Perfetto rounds. */
 int64_t ticks_to_ns(uint64_t ticks, uint64_t ticks_per_second);
