@@ -41,7 +41,7 @@ static const struct {
     {"splice", {"merge", LIMITS, "-o", "OUT", "FILE", "FILE"}},
     {"splice", {"cut", LIMITS, "--since=1us", "--until=1ms", "-o", "OUT", "FILE"}},
     {"query", {"query", LIMITS, "FILE", ALL_TABLES}},
-    {"export", {"export", LIMITS, "--sqlite=OUT", "FILE"}},
+    {"export", {"export", LIMITS, "--sqlite", "OUT", "FILE"}},
     {"html", {"html", LIMITS, "-o", "OUT", "FILE"}},
     {"export", {"export", LIMITS, "--format=folded", "-o", "OUT", "FILE"}},
     {"export", {"export", LIMITS, "--format=speedscope", "-o", "OUT", "FILE"}},
