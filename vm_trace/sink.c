@@ -291,6 +291,20 @@ rb_vm_trace_sink_push_idle(struct rb_vm_trace_sink *sink, uint64_t offset)
     sink->idle[(sink->first_idle + sink->idle_count++) % sink->max_idle] = offset;
 }
 
+/* The chunk that was given back first. There is one. */
+static uint64_t
+pop_idle(struct rb_vm_trace_sink *sink)
+{
+    uint64_t offset = sink->idle[sink->first_idle];
+    sink->first_idle = (sink->first_idle + 1) % sink->max_idle;
+    sink->idle_count--;
+    if (sink->frozen) {
+        sink->popped++;
+        if (sink->older > 0) sink->older--;
+    }
+    return offset;
+}
+
 /* Map the chunk that was given back first and make it fresh. NULL, without an error, when there is none. */
 static void *
 reuse(struct rb_vm_trace_sink *sink, uint64_t *offset_out)
@@ -299,14 +313,7 @@ reuse(struct rb_vm_trace_sink *sink, uint64_t *offset_out)
         sink->starved = true;
         return NULL;
     }
-    uint64_t offset = *offset_out = sink->idle[sink->first_idle];
-    sink->first_idle = (sink->first_idle + 1) % sink->max_idle;
-    sink->idle_count--;
-    if (sink->frozen) {
-        sink->popped++;
-        if (sink->older > 0) sink->older--;
-    }
-
+    uint64_t offset = *offset_out = pop_idle(sink);
     void *at = map_at(sink, offset);
     if (!at) return NULL;
     __atomic_store_n(&sink->renewing, at, __ATOMIC_RELEASE);
@@ -381,6 +388,10 @@ static void
 drop_ready(struct rb_vm_trace_sink *sink)
 {
     if (!sink->ready.words) return;
+    if (sink->memory) {
+        sink->ready.words = NULL;
+        return;
+    }
     rb_vm_trace_chunk_drop(&sink->ready);
     cut_last_chunk(sink);
 }
@@ -410,12 +421,32 @@ make_ready(void *argument)
     sink->ready = (struct rb_vm_trace_chunk){ .words = (uint64_t *)at, .first = offset == 0, .offset = offset };
 }
 
+/*
+ * The same in memory: the oldest chunk, made fresh. Without the lock meanwhile, for others want to
+ * give theirs back, or to freeze what is there.
+ */
+static void
+renew_ready(void *argument)
+{
+    struct rb_vm_trace_sink *sink = argument;
+    /* The last one stays, or a writer might have to give up its own. */
+    if (sink->fd < 0 || sink->error || sink->ended || sink->ready.words || sink->idle_count < 2 || limit_allows(sink)) return;
+    uint64_t offset = pop_idle(sink);
+    uint64_t *at = (uint64_t *)(sink->memory + offset);
+    pthread_mutex_unlock(&sink->lock);
+    bool whole = rb_vm_trace_records_renew(at, SINK_CHUNK_WORDS);
+    pthread_mutex_lock(&sink->lock);
+    /* One that someone wrote into is found to be so when its turn comes again. */
+    if (whole) sink->ready = (struct rb_vm_trace_chunk){ .words = at, .offset = offset };
+    else rb_vm_trace_sink_push_idle(sink, offset);
+}
+
 void
 rb_vm_trace_sink_ahead(struct rb_vm_trace_sink *sink)
 {
     pthread_mutex_lock(&sink->lock);
-    if (sink->fd >= 0 && !sink->error && !sink->ended && !sink->keep_newest) {
-        rb_vm_trace_ahead_ask(&sink->ahead, &sink->lock, make_ready, sink);
+    if (sink->fd >= 0 && !sink->error && !sink->ended && (sink->memory ? sink->max_idle > 0 : !sink->keep_newest)) {
+        rb_vm_trace_ahead_ask(&sink->ahead, &sink->lock, sink->memory ? renew_ready : make_ready, sink);
     }
     pthread_mutex_unlock(&sink->lock);
 }

@@ -103,7 +103,7 @@ bool rb_vm_trace_sink_reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_
 
 /*
  * Have the next chunk made ahead, on another thread. For one who has filled a chunk and will soon
- * fill the next. Files that keep their newest events have none made.
+ * fill the next. Files that keep their newest events have none made; in memory the oldest chunk is made fresh.
  */
 void rb_vm_trace_sink_ahead(struct rb_vm_trace_sink *sink);
 

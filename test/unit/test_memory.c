@@ -235,6 +235,53 @@ chunk_in_use_that_is_idle_already_is_frozen_once(void **state)
     close_memory();
 }
 
+/* Wait until the thread has made one. */
+static void
+wait_for_ready(void)
+{
+    for (bool ready = false; !ready; usleep(100)) {
+        pthread_mutex_lock(&sink.lock);
+        ready = sink.ready.words != NULL;
+        pthread_mutex_unlock(&sink.lock);
+    }
+}
+
+static void
+oldest_chunk_is_made_fresh_ahead_and_is_no_part_of_what_is_frozen(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_chunk in_use = fill(8), first = { .words = (uint64_t *)(sink.memory + SETTINGS) };
+    first.words[0] = fxt_padding_header(1);
+    first.words[1] = fxt_padding_header(511);
+    rb_vm_trace_sink_ahead(&sink);
+    wait_for_ready();
+    assert_true(first.words[0] == fxt_padding_header(512));
+    freeze(&in_use);
+    assert_int_equal(frozen.count, 6);
+    assert_int_equal(number_of(frozen.chunks[0].offset), 1);
+    rb_vm_trace_memory_thaw(&sink, &frozen, 0);
+    struct rb_vm_trace_chunk a = reserve(0), b = reserve(1);
+    release(&a);
+    release(&b);
+    release(&in_use);
+    close_memory();
+}
+
+static void
+last_idle_chunk_is_not_taken_ahead(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_chunk in_use = fill(4), a = reserve(0);
+    rb_vm_trace_sink_ahead(&sink);
+    usleep(20000);
+    pthread_mutex_lock(&sink.lock);
+    assert_null(sink.ready.words);
+    pthread_mutex_unlock(&sink.lock);
+    release(&a);
+    release(&in_use);
+    close_memory();
+}
+
 static void
 dump_has_all_that_is_there(void **state)
 {
@@ -283,6 +330,8 @@ main(void)
         isolated_test(ring_that_can_grow_is_frozen_whole),
         isolated_test(chunks_that_are_given_back_are_older_than_those_written_meanwhile),
         isolated_test(chunk_in_use_that_is_idle_already_is_frozen_once),
+        isolated_test(oldest_chunk_is_made_fresh_ahead_and_is_no_part_of_what_is_frozen),
+        isolated_test(last_idle_chunk_is_not_taken_ahead),
         isolated_test(dump_has_all_that_is_there),
         isolated_test(ring_goes_on_with_what_it_has_where_it_can_t_grow),
     };
