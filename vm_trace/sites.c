@@ -197,8 +197,8 @@ write_site(struct rb_vm_trace_local *local, struct rb_execution_context_struct *
     if (!event_interned(&event, W_INSN, site->insn)) return false;
     event_uint32(&event, W_VERSION, site->version);
     if (!event_interned(&event, W_LOCATION, site->location)) return false;
-    event_uint64(&event, W_HITS, report->hits);
     if (site->iseq && !event_interned(&event, W_ISEQ, site->iseq)) return false;
+    event_uint64(&event, W_HITS, report->hits);
     return event_end(&event, FXT_INSTANT, W_TRACE, W_SITE);
 }
 
