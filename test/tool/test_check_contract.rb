@@ -308,6 +308,13 @@ class TestCheckContract < Minitest::Test
     assert_fine(trace.build)
   end
 
+  # One ractor invalidates and another compiles: whose chunk is first in the file says nothing.
+  def test_recompilation_by_two_ractors_is_fine_in_any_order
+    trace = OurTrace.new
+    trace.extra = recompilation.drop(7).map { |event| event.merge(thread: 2) } + recompilation.first(7)
+    assert_fine(trace.build)
+  end
+
   # The end of its span, and of its flow, without their begins.
   def test_recompilation_whose_beginning_gave_way_is_fine
     trace = OurTrace.new
