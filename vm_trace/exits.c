@@ -114,42 +114,78 @@ rb_vm_trace_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site 
     record(local, ec, &exit);
 }
 
+static const enum vm_trace_word outcome_words[] = {
+    [RB_VM_TRACE_PROFILING] = W_PROFILING,
+    [RB_VM_TRACE_INVALIDATED] = W_INVALIDATED,
+    [RB_VM_TRACE_ALREADY_INVALIDATED] = W_ALREADY_INVALIDATED,
+    [RB_VM_TRACE_VERSION_LIMIT] = W_VERSION_LIMIT
+};
+
 void
 rb_vm_trace_recompile_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site,
                            struct rb_execution_context_struct *ec,
                            uint64_t start_ns, enum rb_vm_trace_outcome outcome)
 {
-    static const enum vm_trace_word words[] = {
-        [RB_VM_TRACE_PROFILING] = W_PROFILING,
-        [RB_VM_TRACE_INVALIDATED] = W_INVALIDATED,
-        [RB_VM_TRACE_ALREADY_INVALIDATED] = W_ALREADY_INVALIDATED,
-        [RB_VM_TRACE_VERSION_LIMIT] = W_VERSION_LIMIT
-    };
     local->countdown = rb_vm_trace_global.config.exit_rate;
     if (!trace_on()) return;
-    struct exit_event exit = { site, start_ns, local->countdown, words[outcome] };
+    struct exit_event exit = { site, start_ns, local->countdown, outcome_words[outcome] };
     record(local, ec, &exit);
+}
+
+/* Count it, and tell whether it is the one in K: how many exits it stands for, or 0. */
+static uint64_t
+count(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site)
+{
+    local->hits[site->index]++;
+    bool fallback = site->kind == RB_VM_TRACE_FALLBACK;
+    uint64_t *countdown = fallback ? &local->fallback_countdown : &local->countdown;
+    if (--*countdown > 0) return 0;
+    *countdown = fallback ? rb_vm_trace_global.config.fallback_rate : rb_vm_trace_global.config.exit_rate;
+    return trace_on() ? *countdown : 0;
 }
 
 void
 rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec)
 {
-    struct rb_vm_trace_local *local = rb_vm_trace_host_local(ec);
-    local->hits[site->index]++;
-
-    bool fallback = site->kind == RB_VM_TRACE_FALLBACK;
-    uint64_t *countdown = fallback ? &local->fallback_countdown : &local->countdown;
-    if (--*countdown > 0) return;
-    *countdown = fallback ? rb_vm_trace_global.config.fallback_rate : rb_vm_trace_global.config.exit_rate;
-    if (!trace_on()) return;
-    struct exit_event exit = { site, clock_now_ns(&local->clock), *countdown, W_NONE };
+    struct rb_vm_trace_local *local = rb_vm_trace_local_of(ec);
+    if (!local) return;
+    uint64_t weight = count(local, site);
+    if (!weight) return;
+    struct exit_event exit = { site, clock_now_ns(&local->clock), weight, W_NONE };
     record(local, ec, &exit);
+}
+
+void
+rb_vm_trace_recompile_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec,
+                          uint64_t start_ns, enum rb_vm_trace_outcome outcome)
+{
+    struct rb_vm_trace_local *local = rb_vm_trace_local_of(ec);
+    if (!local) return;
+    uint64_t weight = count(local, site);
+    if (!weight) return;
+    struct exit_event exit = { site, start_ns, weight, outcome_words[outcome] };
+    record(local, ec, &exit);
+}
+
+void
+rb_vm_trace_lost(struct rb_execution_context_struct *ec)
+{
+    struct rb_vm_trace_local *local = rb_vm_trace_local_of(ec);
+    if (local) __atomic_fetch_add(&local->lost, 1, __ATOMIC_RELAXED); /* the spare is shared */
 }
 
 uint64_t
 rb_vm_trace_now(struct rb_vm_trace_local *local)
 {
     return clock_now_ns(&local->clock);
+}
+
+uint64_t
+rb_vm_trace_time(void)
+{
+    struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
+    struct rb_vm_trace_local *local = ec ? rb_vm_trace_local_of(ec) : NULL;
+    return local && local != rb_vm_trace_global.spare ? clock_now_ns(&local->clock) : rb_vm_trace_clock_system_ns();
 }
 
 size_t

@@ -70,8 +70,17 @@ struct rb_execution_context_struct *rb_vm_trace_host_current(void);
 /* What the ractor of `ec` records with. */
 struct rb_vm_trace_local *rb_vm_trace_host_local(struct rb_execution_context_struct *ec);
 
-/* Give every live ractor its local: maker() is called once for each. VM lock held. */
-void rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*maker)(void));
+/* Give every live ractor another local: change() is called once for each, with the one it has or NULL. VM lock held. */
+void rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*change)(struct rb_vm_trace_local *local));
+
+/* Give the ractor of `ec` its local. GVL held. */
+void rb_vm_trace_host_set_local(struct rb_execution_context_struct *ec, struct rb_vm_trace_local *local);
+
+/* Wake the main thread from a blocking call, as a signal does. Any native thread. */
+void rb_vm_trace_host_wake_main(void);
+
+/* Call func(data) under the VM lock with every other ractor stopped. */
+void rb_vm_trace_host_alone(void (*func)(void *data), void *data);
 
 /*
  * Native id of the thread of `ec`, and something that tells who has that thread, and so its name,

@@ -121,23 +121,45 @@ add_counts(struct vm_trace_totals *totals, const struct rb_vm_trace_local *local
     totals->events += local->writer.events;
 }
 
+/* Take it off the list. trace.lock held, or all ractors stopped. */
+static void
+unlink_local(struct rb_vm_trace_local *local)
+{
+    *local->link = local->next;
+    if (local->next) local->next->link = local->link;
+    local->link = NULL;
+}
+
 void
 rb_vm_trace_ractor_free(struct rb_vm_trace_local *local)
 {
     if (!local || local == trace.spare) return;
 
     pthread_mutex_lock(&trace.lock);
-    *local->link = local->next;
-    if (local->next) local->next->link = local->link;
-    /* The spare keeps the hits of those that are gone. */
-    for (uint32_t i = 1; i < rb_vm_trace_site_limit(); i++) trace.spare->hits[i] += local->hits[i];
-    rb_vm_trace_writer_close(&local->writer);
-    add_counts(&trace.dead, local);
+    if (local->link) { /* else its trace has ended, with all that it counted */
+        unlink_local(local);
+        /* The spare keeps the hits of those that are gone. */
+        for (uint32_t i = 1; i < rb_vm_trace_site_limit(); i++) trace.spare->hits[i] += local->hits[i];
+        rb_vm_trace_writer_close(&local->writer);
+        add_counts(&trace.dead, local);
+    }
     pthread_mutex_unlock(&trace.lock);
 
     rb_vm_trace_writer_free(&local->writer);
     rb_vm_trace_stacks_free(&local->stacks);
     munmap(local, local_bytes());
+}
+
+struct rb_vm_trace_local *
+rb_vm_trace_local_of(struct rb_execution_context_struct *ec)
+{
+    struct rb_vm_trace_local *local = rb_vm_trace_host_local(ec);
+    if (local && (local == trace.spare || local->link)) return local;
+    /* Its ractor was being made when tracing was switched. */
+    struct rb_vm_trace_local *made = make_local();
+    if (made) rb_vm_trace_host_set_local(ec, made);
+    rb_vm_trace_ractor_free(local);
+    return made;
 }
 
 uint64_t
@@ -249,7 +271,7 @@ static bool
 say_where(const char *why)
 {
     if (!why) {
-        if (stderr_is_the_first()) say("tracing to %s", trace.path);
+        if (!trace.quiet && stderr_is_the_first()) say("tracing to %s", trace.path);
         return true;
     }
     say("can't trace to %s: %s; running untraced", trace.path ? trace.path : "a file", why);
@@ -283,33 +305,157 @@ rb_vm_trace_supported_p(void)
     return true;
 }
 
-bool
-rb_vm_trace_start(const struct rb_vm_trace_config *config)
+/* A ractor's new local. What it has is of a trace that ended while it was being made. */
+static struct rb_vm_trace_local *
+another_local(struct rb_vm_trace_local *old)
+{
+    rb_vm_trace_ractor_free(old);
+    return make_local();
+}
+
+static struct rb_vm_trace_local *
+no_local(struct rb_vm_trace_local *old)
+{
+    rb_vm_trace_ractor_free(old);
+    return NULL;
+}
+
+/* NULL when it began, or why it can't. trace.path is then the file that can't be made, or NULL. */
+static const char *
+begin_trace(const struct rb_vm_trace_config *config)
 {
     trace.pid = (uint32_t)getpid();
     rb_vm_trace_clock_init();
     trace.begin_ns = rb_vm_trace_clock_system_ns();
     if (fstat(STDERR_FILENO, &first_stderr) != 0) first_stderr.st_ino = 0; /* there is none */
+    free((char *)trace.config.path);
+    free((char *)trace.config.counter);
+    free(trace.path);
+    trace.path = NULL;
     trace.config = *config;
     trace.config.path = rb_vm_trace_absolute_path(config->path);
     trace.config.counter = config->counter ? strdup(config->counter) : NULL;
-    if (config->path && !trace.config.path) {
-        say("can't trace to %s: the current folder has no path; running untraced", config->path);
-        return false;
-    }
+    if (config->path && !trace.config.path) return "the current folder has no path";
     trace.sink.max_bytes = config->max_size.bytes;
     trace.sink.keep_newest = config->max_size.bytes && !config->max_size.keep_oldest;
     const char *why = make_file(false);
-    if (why) return say_where(why);
+    if (why) return why;
 
-    trace.spare = allocate_local();
+    trace.dead = (struct vm_trace_totals){ 0 };
+    if (!trace.spare) trace.spare = allocate_local();
+    if (!trace.spare) return "out of memory";
+    memset(trace.spare->hits, 0, rb_vm_trace_site_limit() * sizeof(*trace.spare->hits));
+    trace.spare->lost = 0;
+    trace.spare->countdown = config->exit_rate;
+    trace.spare->fallback_countdown = config->fallback_rate;
     __atomic_store_n(&trace.state, VM_TRACE_ON, __ATOMIC_RELEASE);
-    if (trace.spare) rb_vm_trace_host_each_ractor(make_local);
+    rb_vm_trace_host_each_ractor(another_local);
     struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
     struct rb_vm_trace_local *local = ec ? rb_vm_trace_host_local(ec) : NULL;
-    bool ok = say_where(local && local != trace.spare ? begin_file(local, ec) : "out of memory");
-    if (!ok) __atomic_store_n(&trace.state, VM_TRACE_OFF, __ATOMIC_RELEASE);
-    return ok;
+    return local && local != trace.spare ? begin_file(local, ec) : "out of memory";
+}
+
+/* It did not begin after all: leave no file behind. */
+static void
+discard_trace(void)
+{
+    if (trace.sink.fd >= 0) rb_vm_trace_sink_discard(&trace.sink, trace.path);
+    __atomic_store_n(&trace.state, VM_TRACE_OFF, __ATOMIC_RELEASE);
+}
+
+bool
+rb_vm_trace_start(const struct rb_vm_trace_config *config)
+{
+    trace.quiet = false;
+    trace.by_flags = say_where(begin_trace(config));
+    if (!trace.by_flags) discard_trace();
+    return trace.by_flags;
+}
+
+/* --- on and off --------------------------------------------------------------------------------- */
+
+void
+rb_vm_trace_register_jit(const struct rb_vm_trace_jit *jit)
+{
+    trace.jit = jit;
+}
+
+const struct rb_vm_trace_jit *
+rb_vm_trace_registered_jit(void)
+{
+    return trace.jit;
+}
+
+/* Free what only a trace needs. Code has no trace points any more, and all ractors stand still. */
+static void
+forget_trace(void)
+{
+    /* Those of ractors that are gone, but not freed yet, are freed with them. */
+    while (trace.locals) {
+        struct rb_vm_trace_local *local = trace.locals;
+        rb_vm_trace_writer_close(&local->writer);
+        unlink_local(local);
+    }
+    rb_vm_trace_host_each_ractor(no_local);
+    if (trace.spare) memset(trace.spare->hits, 0, rb_vm_trace_site_limit() * sizeof(*trace.spare->hits));
+    rb_vm_trace_sites_free();
+}
+
+bool
+rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, char *why_out, size_t why_bytes)
+{
+    if (trace.attached) { /* a forked child could not make its file */
+        trace.jit->exits_off();
+        trace.attached = false;
+        forget_trace();
+    }
+    trace.quiet = true;
+    const char *why = begin_trace(config);
+    if (why) {
+        snprintf(why_out, why_bytes, "can't trace to %s: %s", trace.path ? trace.path : config->path ? config->path : "a file", why);
+    }
+    else if (config->exit_rate && (why = trace.jit->exits_on(config->exit_rate, trace.config.counter)) != NULL) {
+        snprintf(why_out, why_bytes, "can't trace exits: %s", why);
+    }
+    if (why) {
+        discard_trace();
+        forget_trace();
+        return false;
+    }
+    trace.attached = config->exit_rate != 0;
+    trace.jit->spans(config->compiles, config->invalidations);
+    return true;
+}
+
+static void
+set_counts(struct rb_vm_trace_status *status, const struct vm_trace_totals *totals)
+{
+    status->exits = totals->exits;
+    status->sampled = totals->sampled;
+    status->fallbacks = totals->fallbacks;
+    status->events = totals->events;
+    status->lost = totals->lost;
+}
+
+bool
+rb_vm_trace_switch_off(struct rb_vm_trace_status *status_out)
+{
+    *status_out = (struct rb_vm_trace_status){ .by_flags = trace.by_flags };
+    if (!trace_on()) return false;
+    if (trace.jit) trace.jit->spans(false, false);
+    if (trace.attached) trace.jit->exits_off();
+    trace.attached = false;
+    trace.last = (struct vm_trace_totals){ 0 };
+    trace.last_loss = NULL;
+    bool file = trace.state == VM_TRACE_ON;
+    rb_vm_trace_shutdown();
+    status_out->path = file || trace.last.events ? trace.path : NULL;
+    status_out->begin_ns = trace.begin_ns;
+    status_out->loss = trace.last_loss;
+    set_counts(status_out, &trace.last);
+    /* Code that has trace points for good goes on counting there. */
+    if (!trace.by_flags) forget_trace();
+    return true;
 }
 
 /* --- lives of others ------------------------------------------------------------------------- */
@@ -494,10 +640,28 @@ count_all(void)
     return totals;
 }
 
+void
+rb_vm_trace_status(struct rb_vm_trace_status *status_out)
+{
+    *status_out = (struct rb_vm_trace_status){ .on = trace_on(), .by_flags = trace.by_flags };
+    if (!status_out->on) return;
+    pthread_mutex_lock(&trace.lock);
+    struct vm_trace_totals totals = count_all();
+    rb_vm_trace_sites_count_hits(&totals);
+    status_out->path = trace.state == VM_TRACE_ON ? trace.path : NULL;
+    status_out->begin_ns = trace.begin_ns;
+    if (totals.lost || trace.sink.dropped.events) status_out->loss = totals.lost ? loss_reason() : DROPPED;
+    totals.sampled -= trace.sink.dropped.exits;
+    totals.events -= trace.sink.dropped.events;
+    totals.lost += trace.sink.dropped.events;
+    set_counts(status_out, &totals);
+    pthread_mutex_unlock(&trace.lock);
+}
+
 static void
 say_what_was_written(const struct vm_trace_totals *totals, const struct loss *lost, const struct loss *dropped)
 {
-    if (!stderr_is_the_first()) return;
+    if (trace.quiet || !stderr_is_the_first()) return;
     char exits[96] = "", losses[320] = "nothing lost";
     if (trace.config.exit_rate > 1) {
         snprintf(exits, sizeof(exits), "%llu of %llu exits (one in %llu), ", (unsigned long long)totals->sampled,
@@ -558,6 +722,8 @@ write_last_words(struct rb_vm_trace_local *local, struct rb_execution_context_st
         if (rb_vm_trace_event_write(local, ec, write_summary, &totals)) totals.events++;
         rb_vm_trace_writer_close(&local->writer);
     }
+    trace.last = totals;
+    trace.last_loss = lost.events ? lost.why : dropped.events ? dropped.why : NULL;
     rb_vm_trace_sink_close(&trace.sink);
     say_what_was_written(&totals, &lost, &dropped);
 }

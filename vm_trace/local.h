@@ -37,7 +37,7 @@ struct rb_vm_trace_local {
     uint64_t countdown;          /* to the next sampled exit */
     uint64_t fallback_countdown;
     struct rb_vm_trace_local *next;
-    struct rb_vm_trace_local **link; /* what points here; NULL: not in the list */
+    struct rb_vm_trace_local **link; /* what points here; NULL: not in the list, for its trace has ended */
     uint64_t sampled;            /* exits recorded */
     uint64_t lost;               /* events that should be in the file and are not */
     struct vm_trace_clock clock;
@@ -61,6 +61,10 @@ struct vm_trace_totals {
 extern struct vm_trace_global {
     pthread_mutex_t lock;        /* guards the list, the totals and the change of state */
     int state;                   /* enum vm_trace_state; read without the lock */
+    bool quiet;                  /* not a word on stderr but about failures of forked children */
+    bool by_flags;               /* code has trace points that can't be taken out; sites and locals stay */
+    bool attached;               /* exits_on was called */
+    const struct rb_vm_trace_jit *jit; /* NULL: none that can be switched */
     uint32_t pid;
     uint64_t begin_ns;           /* of this process' trace: no event is earlier */
     struct rb_vm_trace_config config; /* its strings are own copies */
@@ -69,6 +73,8 @@ extern struct vm_trace_global {
     struct rb_vm_trace_local *locals;
     struct rb_vm_trace_local *spare;  /* for ractors that no memory was had for: counts losses */
     struct vm_trace_totals dead;      /* of ractors that are gone */
+    struct vm_trace_totals last;      /* of the trace that ended last */
+    const char *last_loss;            /* why it lost events, or NULL */
 } rb_vm_trace_global;
 
 static inline bool
@@ -82,6 +88,12 @@ trace_on(void)
  * still to be done, and begins a file with the settings. False: no more room, or no file.
  */
 bool rb_vm_trace_local_next_chunk(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec);
+
+/*
+ * What the ractor of `ec` records with. One that began while tracing was switched on may have none yet, and gets it.
+ * NULL: there is no memory. GVL held.
+ */
+struct rb_vm_trace_local *rb_vm_trace_local_of(struct rb_execution_context_struct *ec);
 
 /* Sum of hits of one site over all locals, living and dead. trace.lock held. */
 uint64_t rb_vm_trace_local_hits(uint32_t site_index);

@@ -6,6 +6,10 @@
 
 #include <stdint.h>
 
+/* Limits of a file's limit: less has no room to keep anything beside what is being written; more is no disk's. */
+#define VM_TRACE_LEAST_MIB 4
+#define VM_TRACE_MOST_MIB (1 << 20)
+
 /*
  * The path of process `pid` from a template: %p is the pid, %% a per cent sign. NULL is
  * /tmp/perfetto-%p.fxt. `child` is for a process forked from a traced one: where the template

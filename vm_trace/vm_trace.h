@@ -96,6 +96,62 @@ bool rb_vm_trace_parse_rate(const char *option, const char *value, uint64_t *rat
  */
 bool rb_vm_trace_parse_max_size(const char *option, const char *value, struct rb_vm_trace_max_size *size_out);
 
+/* --- on and off in a running program ------------------------------------------------- */
+
+/*
+ * What a JIT offers whose code can be traced without having been compiled for it. All are called under the VM
+ * lock with every ractor stopped, but for counter_p.
+ */
+struct rb_vm_trace_jit {
+    const char *name;
+    /* Whether it has a counter of that name. */
+    bool (*counter_p)(const char *name);
+    /*
+     * Have exits call rb_vm_trace_exit and its like: all, or those that increment `counter` (may be NULL); one in `rate`.
+     * Returns NULL, or why that can't be (static).
+     */
+    const char *(*exits_on)(uint64_t rate, const char *counter);
+    void (*exits_off)(void);
+    /* Have compilations, invalidations recorded, or not. */
+    void (*spans)(bool compiles, bool invalidations);
+};
+
+/* A JIT is on. Called once, while it starts. */
+void rb_vm_trace_register_jit(const struct rb_vm_trace_jit *jit);
+
+/* It, or NULL. */
+const struct rb_vm_trace_jit *rb_vm_trace_registered_jit(void);
+
+/*
+ * Begin a trace without a word on stderr. `why_out` is told when that fails. Under the VM lock with every ractor
+ * stopped, as are the next one and the JIT's functions that they call.
+ */
+bool rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, char *why_out, size_t why_bytes);
+
+struct rb_vm_trace_status {
+    bool on;
+    bool by_flags;           /* it was a flag that started it: its code has trace points for good */
+    const char *path;        /* of the file; NULL where a forked child has none yet. Valid until tracing is switched again */
+    const char *loss;        /* why events were lost; NULL: none were */
+    uint64_t exits, sampled, fallbacks, events, lost; /* exits: hits; sampled: those recorded */
+    uint64_t begin_ns;       /* CLOCK_BOOTTIME */
+};
+
+/* End the trace. False: there is none. */
+bool rb_vm_trace_switch_off(struct rb_vm_trace_status *status_out);
+
+/* How it stands. */
+void rb_vm_trace_status(struct rb_vm_trace_status *status_out);
+
+/* Where an execution context notes the exit at hand, in bytes; SIZE_MAX: nowhere in this Ruby. */
+size_t rb_vm_trace_pending_offset(void);
+
+/* Take that of the current thread. NULL: there is none. */
+void *rb_vm_trace_take_exit(void);
+
+/* The current thread's. */
+struct rb_execution_context_struct *rb_vm_trace_current(void);
+
 /* --- sites ------------------------------------------------------------------------- */
 
 struct rb_vm_trace_site_desc {
@@ -146,11 +202,19 @@ void rb_vm_trace_recompile_exit(struct rb_vm_trace_local *local, const struct rb
                                 struct rb_execution_context_struct *ec,
                                 uint64_t start_ns, enum rb_vm_trace_outcome outcome);
 
+/* Count and sample it first. */
+void rb_vm_trace_recompile_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec,
+                               uint64_t start_ns, enum rb_vm_trace_outcome outcome);
+
+/* An exit that should be recorded can't be. */
+void rb_vm_trace_lost(struct rb_execution_context_struct *ec);
+
 /* Count, sample and record, all out of line: for rare places and for fallbacks. */
 void rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec);
 
 /* The ractor's time, in nanoseconds of CLOCK_BOOTTIME. */
 uint64_t rb_vm_trace_now(struct rb_vm_trace_local *local);
+uint64_t rb_vm_trace_time(void); /* of the current ractor */
 
 /* --- spans (GVL held) --------------------------------------------------------------- */
 
@@ -217,6 +281,13 @@ RB_VM_TRACE_STUB bool rb_vm_trace_parse_max_size(const char *option, const char 
 RB_VM_TRACE_STUB size_t rb_vm_trace_ractor_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_countdown_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_hits_offset(const struct rb_vm_trace_site *site) { return 0; }
+RB_VM_TRACE_STUB void rb_vm_trace_register_jit(const struct rb_vm_trace_jit *jit) {}
+RB_VM_TRACE_STUB size_t rb_vm_trace_pending_offset(void) { return 0; }
+RB_VM_TRACE_STUB void *rb_vm_trace_take_exit(void) { return NULL; }
+RB_VM_TRACE_STUB struct rb_execution_context_struct *rb_vm_trace_current(void) { return NULL; }
+RB_VM_TRACE_STUB void rb_vm_trace_recompile_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, uint64_t start_ns, enum rb_vm_trace_outcome outcome) {}
+RB_VM_TRACE_STUB void rb_vm_trace_lost(struct rb_execution_context_struct *ec) {}
+RB_VM_TRACE_STUB uint64_t rb_vm_trace_time(void) { return 0; }
 RB_VM_TRACE_STUB void rb_vm_trace_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
 RB_VM_TRACE_STUB void rb_vm_trace_recompile_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, uint64_t start_ns, enum rb_vm_trace_outcome outcome) {}
 RB_VM_TRACE_STUB void rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
