@@ -104,16 +104,6 @@ record(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, 
     if (site->kind != RB_VM_TRACE_FALLBACK) local->sampled++;
 }
 
-void
-rb_vm_trace_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site,
-                 struct rb_execution_context_struct *ec)
-{
-    local->countdown = rb_vm_trace_global.config.exit_rate;
-    if (!trace_on()) return;
-    struct exit_event exit = { site, clock_now_ns(&local->clock), local->countdown, W_NONE };
-    record(local, ec, &exit);
-}
-
 static const enum vm_trace_word outcome_words[] = {
     [RB_VM_TRACE_PROFILING] = W_PROFILING,
     [RB_VM_TRACE_INVALIDATED] = W_INVALIDATED,
@@ -121,15 +111,62 @@ static const enum vm_trace_word outcome_words[] = {
     [RB_VM_TRACE_VERSION_LIMIT] = W_VERSION_LIMIT
 };
 
+static const char *const outcome_names[] = {
+    [RB_VM_TRACE_PROFILING] = "profiling",
+    [RB_VM_TRACE_INVALIDATED] = "invalidated",
+    [RB_VM_TRACE_ALREADY_INVALIDATED] = "already_invalidated",
+    [RB_VM_TRACE_VERSION_LIMIT] = "version_limit"
+};
+
+/*
+ * Tell those that listen, who may do what they like: also switch tracing off. So nothing of it is touched after this.
+ */
+static inline void
+tell(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, const char *outcome)
+{
+    if (__builtin_expect(!rb_vm_trace_global.listeners, 1)) return;
+    struct rb_vm_trace_exit_info exit = {
+        .jit = rb_vm_trace_global.config.jit,
+        .reason = site->reason->text, .reason_len = site->reason->bytes,
+        .insn = site->insn->text, .insn_len = site->insn->bytes,
+        .version = site->version, .outcome = outcome
+    };
+    rb_vm_trace_host_tell(ec, &exit);
+}
+
+/* An exit that machine code has counted: how many it stands for when it is to be recorded, else 0. */
+static inline uint64_t
+weight_of(struct rb_vm_trace_local *local)
+{
+    uint64_t rate = rb_vm_trace_global.config.exit_rate;
+    if (rate > 1 && rb_vm_trace_global.machine_rate == 1 && --local->countdown > 0) return 0;
+    local->countdown = rate;
+    return trace_on() ? rate : 0;
+}
+
+void
+rb_vm_trace_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site,
+                 struct rb_execution_context_struct *ec)
+{
+    uint64_t weight = weight_of(local);
+    if (weight) {
+        struct exit_event exit = { site, clock_now_ns(&local->clock), weight, W_NONE };
+        record(local, ec, &exit);
+    }
+    tell(site, ec, NULL);
+}
+
 void
 rb_vm_trace_recompile_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site,
                            struct rb_execution_context_struct *ec,
                            uint64_t start_ns, enum rb_vm_trace_outcome outcome)
 {
-    local->countdown = rb_vm_trace_global.config.exit_rate;
-    if (!trace_on()) return;
-    struct exit_event exit = { site, start_ns, local->countdown, outcome_words[outcome] };
-    record(local, ec, &exit);
+    uint64_t weight = weight_of(local);
+    if (weight) {
+        struct exit_event exit = { site, start_ns, weight, outcome_words[outcome] };
+        record(local, ec, &exit);
+    }
+    tell(site, ec, outcome_names[outcome]);
 }
 
 /* Count it, and tell whether it is the one in K: how many exits it stands for, or 0. */
@@ -139,7 +176,10 @@ count(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site)
     local->hits[site->index]++;
     bool fallback = site->kind == RB_VM_TRACE_FALLBACK;
     uint64_t *countdown = fallback ? &local->fallback_countdown : &local->countdown;
-    if (--*countdown > 0) return 0;
+    if (*countdown > 1) {
+        --*countdown;
+        return 0;
+    }
     *countdown = fallback ? rb_vm_trace_global.config.fallback_rate : rb_vm_trace_global.config.exit_rate;
     return trace_on() ? *countdown : 0;
 }
@@ -156,15 +196,23 @@ rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context
 }
 
 void
+rb_vm_trace_first_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec)
+{
+    rb_vm_trace_hit(site, ec);
+    tell(site, ec, NULL);
+}
+
+void
 rb_vm_trace_recompile_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec,
                           uint64_t start_ns, enum rb_vm_trace_outcome outcome)
 {
     struct rb_vm_trace_local *local = rb_vm_trace_local_of(ec);
-    if (!local) return;
-    uint64_t weight = count(local, site);
-    if (!weight) return;
-    struct exit_event exit = { site, start_ns, weight, outcome_words[outcome] };
-    record(local, ec, &exit);
+    uint64_t weight = local ? count(local, site) : 0;
+    if (weight) {
+        struct exit_event exit = { site, start_ns, weight, outcome_words[outcome] };
+        record(local, ec, &exit);
+    }
+    tell(site, ec, outcome_names[outcome]);
 }
 
 void

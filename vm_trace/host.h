@@ -3,7 +3,7 @@
 /*
  * The seam between the tracer and the insides of Ruby: what the tracer has to ask. Answered
  * by host_cruby.c in a Ruby, and by a fake in unit tests. Nothing here allocates a Ruby
- * object, runs Ruby code or takes a lock.
+ * object, runs Ruby code or takes a lock, where nothing else is said.
  */
 
 #include <stdbool.h>
@@ -12,6 +12,7 @@
 
 struct rb_execution_context_struct;
 struct rb_iseq_struct;
+struct rb_vm_trace_exit_info;
 struct rb_vm_trace_local;
 
 /*
@@ -78,6 +79,9 @@ void rb_vm_trace_host_set_local(struct rb_execution_context_struct *ec, struct r
 
 /* Wake the main thread from a blocking call, as a signal does. Any native thread. */
 void rb_vm_trace_host_wake_main(void);
+
+/* An exit, for hooks: runs Ruby code. GVL held. */
+void rb_vm_trace_host_tell(struct rb_execution_context_struct *ec, const struct rb_vm_trace_exit_info *exit);
 
 /* Call func(data) under the VM lock with every other ractor stopped. */
 void rb_vm_trace_host_alone(void (*func)(void *data), void *data);

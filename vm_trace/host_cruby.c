@@ -386,6 +386,14 @@ rb_vm_trace_host_wake_main(void)
     rb_threadptr_interrupt(GET_VM()->ractor.main_thread);
 }
 
+void
+rb_vm_trace_host_tell(struct rb_execution_context_struct *ec, const struct rb_vm_trace_exit_info *exit)
+{
+#ifdef RUBY_INTERNAL_EVENT_JIT_MASK
+    rb_exec_jit_event_hooks(ec, exit->outcome ? RUBY_INTERNAL_EVENT_JIT_RECOMPILE_EXIT : RUBY_INTERNAL_EVENT_JIT_EXIT, exit);
+#endif
+}
+
 #ifdef RB_VM_TRACE_EC_HAS_EXIT
 size_t
 rb_vm_trace_pending_offset(void)

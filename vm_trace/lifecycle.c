@@ -110,7 +110,7 @@ make_local(void)
 struct rb_vm_trace_local *
 rb_vm_trace_ractor_new(void)
 {
-    return trace_on() ? make_local() : NULL;
+    return trace_wanted() ? make_local() : NULL;
 }
 
 static void
@@ -305,10 +305,14 @@ rb_vm_trace_supported_p(void)
     return true;
 }
 
-/* A ractor's new local. What it has is of a trace that ended while it was being made. */
+/*
+ * A ractor's new local. What it has is of a trace that ended while it was being made, or only of hooks: what was counted
+ * there is not this trace's.
+ */
 static struct rb_vm_trace_local *
 another_local(struct rb_vm_trace_local *old)
 {
+    if (old && old != trace.spare && old->link) unlink_local(old);
     rb_vm_trace_ractor_free(old);
     return make_local();
 }
@@ -401,28 +405,49 @@ forget_trace(void)
     rb_vm_trace_sites_free();
 }
 
+/* Have the machine code call C at one exit in `rate`, or at more. NULL, or why it can't. */
+static const char *
+attach(uint64_t rate)
+{
+    const char *why = NULL;
+    if (!trace.machine_rate) why = trace.jit->exits_on(rate, trace_on() ? trace.config.counter : NULL);
+    else if (rate == 1 && trace.machine_rate > 1) why = trace.jit->every_exit();
+    else return NULL; /* C leaves out those that are too many */
+    if (!why) trace.machine_rate = rate;
+    return why;
+}
+
+static void
+detach(void)
+{
+    if (trace.machine_rate) trace.jit->exits_off();
+    trace.machine_rate = 0;
+    if (!trace.by_flags) forget_trace();
+}
+
 bool
 rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, char *why_out, size_t why_bytes)
 {
-    if (trace.attached) { /* a forked child could not make its file */
-        trace.jit->exits_off();
-        trace.attached = false;
-        forget_trace();
-    }
+    /* Of a forked child that could not make its file. */
+    if (trace.machine_rate && !trace.listeners) detach();
     trace.quiet = true;
-    const char *why = begin_trace(config);
+    const char *why = config->counter && trace.listeners ? "hooks listen to all exits, so those of one counter can't be told apart" : NULL;
+    if (why) {
+        snprintf(why_out, why_bytes, "%s", why);
+        return false;
+    }
+    why = begin_trace(config);
     if (why) {
         snprintf(why_out, why_bytes, "can't trace to %s: %s", trace.path ? trace.path : config->path ? config->path : "a file", why);
     }
-    else if (config->exit_rate && (why = trace.jit->exits_on(config->exit_rate, trace.config.counter)) != NULL) {
+    else if (config->exit_rate && (why = attach(trace.listeners ? 1 : config->exit_rate)) != NULL) {
         snprintf(why_out, why_bytes, "can't trace exits: %s", why);
     }
     if (why) {
         discard_trace();
-        forget_trace();
+        if (!trace.listeners) detach();
         return false;
     }
-    trace.attached = config->exit_rate != 0;
     trace.jit->spans(config->compiles, config->invalidations);
     return true;
 }
@@ -443,8 +468,7 @@ rb_vm_trace_switch_off(struct rb_vm_trace_status *status_out)
     *status_out = (struct rb_vm_trace_status){ .by_flags = trace.by_flags };
     if (!trace_on()) return false;
     if (trace.jit) trace.jit->spans(false, false);
-    if (trace.attached) trace.jit->exits_off();
-    trace.attached = false;
+    if (trace.machine_rate && !trace.listeners) trace.jit->exits_off();
     trace.last = (struct vm_trace_totals){ 0 };
     trace.last_loss = NULL;
     bool file = trace.state == VM_TRACE_ON;
@@ -453,9 +477,40 @@ rb_vm_trace_switch_off(struct rb_vm_trace_status *status_out)
     status_out->begin_ns = trace.begin_ns;
     status_out->loss = trace.last_loss;
     set_counts(status_out, &trace.last);
-    /* Code that has trace points for good goes on counting there. */
-    if (!trace.by_flags) forget_trace();
+    /* Code that has trace points for good goes on counting there, and hooks are told of what they listen to. */
+    if (!trace.listeners) trace.machine_rate = 0;
+    if (!trace.by_flags && !trace.listeners) forget_trace();
     return true;
+}
+
+/* Without a file there is nothing to say to anyone when it fails: then nothing is heard. */
+static void
+begin_to_listen(void)
+{
+    if (!trace_on() && !trace.by_flags) {
+        if (!trace.spare && !(trace.spare = allocate_local())) return;
+        free((char *)trace.config.path);
+        free((char *)trace.config.counter);
+        trace.config = (struct rb_vm_trace_config){ .jit = trace.jit->name };
+        rb_vm_trace_clock_init();
+        rb_vm_trace_host_each_ractor(another_local);
+    }
+    attach(1);
+}
+
+void
+rb_vm_trace_listen(bool on)
+{
+    if (on == trace.listeners) return;
+    trace.listeners = on;
+    if (on && trace.jit) begin_to_listen();
+    else if (!on && trace.machine_rate && !trace_on()) detach();
+}
+
+void
+rb_vm_trace_jit_ready(void)
+{
+    if (trace.listeners && !trace.machine_rate) begin_to_listen();
 }
 
 /* --- lives of others ------------------------------------------------------------------------- */
@@ -481,7 +536,7 @@ retire_sites(uintptr_t unit)
 void
 rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq)
 {
-    if (!trace_on()) return;
+    if (!trace_wanted()) return;
     uintptr_t from, to;
     rb_vm_trace_host_iseq_range(iseq, &from, &to);
     if (from == to) return; /* it never got instructions */
@@ -494,7 +549,7 @@ rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq)
 void
 rb_vm_trace_code_free(const struct rb_iseq_struct *iseq)
 {
-    if (!trace_on()) return;
+    if (!trace_wanted()) return;
     uintptr_t from, to;
     rb_vm_trace_host_iseq_range(iseq, &from, &to);
     retire_sites(from);

@@ -63,7 +63,8 @@ extern struct vm_trace_global {
     int state;                   /* enum vm_trace_state; read without the lock */
     bool quiet;                  /* not a word on stderr but about failures of forked children */
     bool by_flags;               /* code has trace points that can't be taken out; sites and locals stay */
-    bool attached;               /* exits_on was called */
+    uint64_t machine_rate;       /* exits are switched on: one in so many comes from machine code to C; 0: they are not */
+    bool listeners;              /* hooks want to be told of exits */
     const struct rb_vm_trace_jit *jit; /* NULL: none that can be switched */
     uint32_t pid;
     uint64_t begin_ns;           /* of this process' trace: no event is earlier */
@@ -81,6 +82,13 @@ static inline bool
 trace_on(void)
 {
     return __builtin_expect(__atomic_load_n(&rb_vm_trace_global.state, __ATOMIC_ACQUIRE) != VM_TRACE_OFF, 1);
+}
+
+/* Whether anything wants to know of exits: a file, or hooks. */
+static inline bool
+trace_wanted(void)
+{
+    return trace_on() || rb_vm_trace_global.listeners;
 }
 
 /*

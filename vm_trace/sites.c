@@ -100,7 +100,7 @@ release_texts(struct rb_vm_trace_site *site)
 struct rb_vm_trace_site *
 rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
 {
-    if (!trace_on()) return NULL;
+    if (!trace_wanted()) return NULL;
 
     uintptr_t from, to;
     rb_vm_trace_host_iseq_range(desc->unit, &from, &to);

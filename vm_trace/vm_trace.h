@@ -57,6 +57,15 @@ enum rb_vm_trace_span {
 
 /* --- start ------------------------------------------------------------------------- */
 
+/* What hooks of RUBY_INTERNAL_EVENT_JIT_EXIT and its like are told. Valid while they run. */
+struct rb_vm_trace_exit_info {
+    const char *jit;
+    const char *reason, *insn;    /* UTF-8, not terminated */
+    size_t reason_len, insn_len;  /* bytes */
+    uint32_t version;
+    const char *outcome;          /* NULL: no exit that may cause a recompilation */
+};
+
 struct rb_vm_trace_max_size {
     uint64_t bytes;          /* of each file; 0: no limit */
     bool keep_oldest;        /* at the limit; otherwise the newest events are kept */
@@ -111,6 +120,8 @@ struct rb_vm_trace_jit {
      * Returns NULL, or why that can't be (static).
      */
     const char *(*exits_on)(uint64_t rate, const char *counter);
+    /* While they are on: from now on every one calls, also when only one in K did. NULL, or why that can't be. */
+    const char *(*every_exit)(void);
     void (*exits_off)(void);
     /* Have compilations, invalidations recorded, or not. */
     void (*spans)(bool compiles, bool invalidations);
@@ -142,6 +153,15 @@ bool rb_vm_trace_switch_off(struct rb_vm_trace_status *status_out);
 
 /* How it stands. */
 void rb_vm_trace_status(struct rb_vm_trace_status *status_out);
+
+/*
+ * Whether hooks listen to exits (vm_trace.c): then each one is told to rb_exec_jit_event_hooks. Under the VM lock with
+ * every ractor stopped.
+ */
+void rb_vm_trace_listen(bool on);
+
+/* The JIT that was registered can be asked to do things: what was to be traced before it was on is traced now. As above. */
+void rb_vm_trace_jit_ready(void);
 
 /* Where an execution context notes the exit at hand, in bytes; SIZE_MAX: nowhere in this Ruby. */
 size_t rb_vm_trace_pending_offset(void);
@@ -209,7 +229,10 @@ void rb_vm_trace_recompile_hit(const struct rb_vm_trace_site *site, struct rb_ex
 /* An exit that should be recorded can't be. */
 void rb_vm_trace_lost(struct rb_execution_context_struct *ec);
 
-/* Count, sample and record, all out of line: for rare places and for fallbacks. */
+/* The first exit of a site, likewise. */
+void rb_vm_trace_first_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec);
+
+/* Count, sample and record, all out of line: for fallbacks, and where hooks can't be told, for locks are held. */
 void rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec);
 
 /* The ractor's time, in nanoseconds of CLOCK_BOOTTIME. */
@@ -282,6 +305,9 @@ RB_VM_TRACE_STUB size_t rb_vm_trace_ractor_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_countdown_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_hits_offset(const struct rb_vm_trace_site *site) { return 0; }
 RB_VM_TRACE_STUB void rb_vm_trace_register_jit(const struct rb_vm_trace_jit *jit) {}
+RB_VM_TRACE_STUB void rb_vm_trace_listen(bool on) {}
+RB_VM_TRACE_STUB void rb_vm_trace_jit_ready(void) {}
+RB_VM_TRACE_STUB void rb_vm_trace_first_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
 RB_VM_TRACE_STUB size_t rb_vm_trace_pending_offset(void) { return 0; }
 RB_VM_TRACE_STUB void *rb_vm_trace_take_exit(void) { return NULL; }
 RB_VM_TRACE_STUB struct rb_execution_context_struct *rb_vm_trace_current(void) { return NULL; }

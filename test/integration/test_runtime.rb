@@ -217,4 +217,52 @@ class TestRuntime < Integration::Test
     enabled = run_in(scratch_dir, "-e", "RubyVM::ZJIT.enable; p RubyVM::Trace.record(file: 'a.fxt') { }[:exits]")
     assert_equal "0\n", enabled.out, enabled.err
   end
+
+  # Threads and ractors exit and compile all the time; GC, compaction and forks come in between. Each trace has at least the exits
+  # that its own thread took, exactly those of the sample rate, and nothing lost; children go on with theirs.
+  def test_start_and_stop_under_load
+    rounds = LONG ? 1000 : 60
+    result = run_ruby(WARM + <<~RUBY, "--zjit-call-threshold=2", "-W:no-experimental", args: [rounds.to_s])
+      def mine = (::RubyVM::ZJIT.induce_side_exit!)
+      WORK = ->(i) {
+        foo
+        add(i % 300)
+        if i % 50 == 0
+          compiled = eval("->(x) { x == 1 ? x.to_s : x == \#{i} ? x.hash : x.to_f }")
+          12.times { |x| compiled.(x) }
+        end
+      }
+      done = false
+      threads = 2.times.map { Thread.new { i = 0; WORK.(i += 1) until done } }
+      ractors = 2.times.map { Ractor.new { i = 0; (foo; add(i % 300); i += 1) until Ractor.main? || i > 200_000 } }
+      rounds = ARGV[0].to_i
+      rounds.times do |i|
+        rate = i.odd? ? 7 : 1
+        path = "\#{i % 5}.fxt"
+        RubyVM::Trace.start(file: path, sample_rate: rate, compiles: i.even?, invalidations: true, max_size: (8 if i % 3 == 0))
+        20.times { mine }
+        GC.start if i % 10 == 0
+        GC.compact if i % 25 == 0
+        if i % 20 == 5
+          Process.wait(fork {
+            30.times { mine }
+            RubyVM::Trace.stop if i % 40 == 5
+            RubyVM::Trace.record(file: "child.fxt") { 3.times { mine } } if i % 40 == 5
+          })
+          raise "child" unless $?.success?
+        end
+        summary = RubyVM::Trace.stop
+        raise summary.inspect if summary[:exits] < 20 || (i % 3 != 0 && summary[:lost] > 0)
+        # Each ractor counts down for itself.
+        raise summary.inspect if i % 3 != 0 && (summary[:exits] - summary[:sampled] * rate).abs > 6 * 4
+      end
+      done = true
+      (threads + ractors).each(&:value)
+      Ractor.new { RubyVM::Trace.record(file: "ractor.fxt") { 9.times { foo } } }.value => { exits: 9, lost: 0 }
+    RUBY
+    assert_predicate result.status, :success?, result.err
+    assert_equal({ "DirectiveInduced" => 9 }, file(result, "ractor.fxt").exits.map { |event| event["name"] }.tally)
+    assert_equal 3, file(result, "child.fxt").exits.size
+    assert_operator result.traces.size, :>=, 5 + 2 + 1
+  end
 end

@@ -58,6 +58,11 @@ find_variable(const char *pid)
         strcpy(found, at + name + 1);
     }
     free(environment);
+    const char *own = getenv(variable); /* a program that sets its title writes over its environment */
+    if (found == NULL && own != NULL && *own != '\0') {
+        found = xcalloc(strlen(own) + 1, 1);
+        strcpy(found, own);
+    }
     if (found == NULL) {
         fprintf(stderr, "vm-trace: process %s can't be told anything: start it with %s set to a folder, or to the path of a socket\n",
                 pid, variable);
