@@ -144,7 +144,16 @@ weight_of(struct rb_vm_trace_local *local)
     return trace_on() ? rate : 0;
 }
 
-void
+/*
+ * Machine code calls these where the stack may be anywhere: at the exits of stubs there is no frame.
+ */
+#if defined(__GNUC__) && defined(__x86_64__)
+# define ANY_STACK __attribute__((force_align_arg_pointer))
+#else
+# define ANY_STACK
+#endif
+
+ANY_STACK void
 rb_vm_trace_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site,
                  struct rb_execution_context_struct *ec)
 {
@@ -156,7 +165,7 @@ rb_vm_trace_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site 
     tell(site, ec, NULL);
 }
 
-void
+ANY_STACK void
 rb_vm_trace_recompile_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site,
                            struct rb_execution_context_struct *ec,
                            uint64_t start_ns, enum rb_vm_trace_outcome outcome)

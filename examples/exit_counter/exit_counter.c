@@ -10,6 +10,7 @@
 #include <ruby/debug.h>
 #include <ruby/st.h>
 #include <ruby/thread_native.h>
+#include <ruby/util.h>
 
 static st_table *counts; /* "Owner#method reason" => count */
 static rb_nativethread_lock_t lock; /* hooks run in all ractors */

@@ -11,7 +11,7 @@ class TestHooks < Integration::Test
     #include <ruby/ruby.h>
     #include <ruby/debug.h>
     #define EVENTS (RUBY_INTERNAL_EVENT_JIT_EXIT | RUBY_INTERNAL_EVENT_JIT_RECOMPILE_EXIT)
-    static VALUE log, todo, point;
+    static VALUE told, todo, point;
     static unsigned long count, other;
 
     static void
@@ -19,8 +19,8 @@ class TestHooks < Integration::Test
     {
         rb_trace_arg_t *exit = rb_tracearg_from_tracepoint(Qnil);
         count++;
-        if (!RTEST(log)) return;
-        rb_ary_push(log, rb_ary_new_from_args(9, rb_tracearg_jit_exit_reason(exit), rb_tracearg_jit_exit_insn(exit), rb_tracearg_jit_exit_version(exit),
+        if (!RTEST(told)) return;
+        rb_ary_push(told, rb_ary_new_from_args(9, rb_tracearg_jit_exit_reason(exit), rb_tracearg_jit_exit_insn(exit), rb_tracearg_jit_exit_version(exit),
             rb_tracearg_jit_exit_outcome(exit), rb_tracearg_jit_name(exit), rb_tracearg_path(exit), rb_tracearg_lineno(exit), rb_tracearg_method_id(exit),
             rb_funcall(rb_tracearg_instruction_sequence(exit), rb_intern("label"), 0)));
         if (RTEST(todo)) rb_proc_call(todo, rb_ary_new());
@@ -43,15 +43,15 @@ class TestHooks < Integration::Test
     static VALUE disable(VALUE self) { rb_tracepoint_disable(point); return Qnil; }
     static VALUE counted(VALUE self) { unsigned long n = count; count = 0; return ULONG2NUM(n); }
     static VALUE others(VALUE self) { return ULONG2NUM(other); }
-    static VALUE set_log(VALUE self, VALUE to) { return log = to; }
+    static VALUE set_log(VALUE self, VALUE to) { return told = to; }
     static VALUE set_todo(VALUE self, VALUE to) { return todo = to; }
 
     void
     Init_hooks(void)
     {
         VALUE m = rb_define_module("Hooks");
-        rb_gc_register_address(&log); rb_gc_register_address(&todo); rb_gc_register_address(&point);
-        log = todo = point = Qnil;
+        rb_gc_register_address(&told); rb_gc_register_address(&todo); rb_gc_register_address(&point);
+        told = todo = point = Qnil;
     #define F(name, function, argc) rb_define_singleton_method(m, name, function, argc)
         F("add", add, 0); F("add_gc", add_gc, 0); F("drop", drop, 0); F("enable", enable, 0); F("both", both, 0); F("recompiles", recompiles, 0);
         F("disable", disable, 0); F("count", counted, 0); F("others", others, 0); F("log=", set_log, 1); F("todo=", set_todo, 1);

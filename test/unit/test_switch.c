@@ -221,6 +221,9 @@ hooks_are_told_of_every_exit_beside_a_trace_of_some(void **state)
     assert_int_equal(fake_jit.switched_on, 1);
     take_exits(site, 5); /* the site is still theirs */
     assert_int_equal(fake_host.told, 55);
+    struct trace *trace = trace_read(path);
+    assert_summary(trace, 40, 10, 0);
+    trace_free(trace);
 
     rb_vm_trace_listen(false);
     assert_int_equal(fake_jit.rate, 0);
