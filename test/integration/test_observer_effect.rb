@@ -137,8 +137,8 @@ class TestObserverEffect < Integration::Test
 
   # Switched on and off twice while it runs; the other run asks as often how it stands, which is a method in C, too.
   SWITCHED = <<~'RUBY'
-    SWITCHES = %i[start stop].map { |name| RubyVM::Trace.method(ARGV[0] ? name : :status) }
-    OPTIONS = ARGV[0] ? { file: "a.fxt", compiles: true, invalidations: true } : {}
+    SWITCHES = ARGV.map { |name| RubyVM::Trace.method(name) }
+    OPTIONS = ARGV[0] == "start" ? { file: "a.fxt", compiles: true, invalidations: true } : {}
     PROGRAM = -> {
       RUN
     }
@@ -157,7 +157,7 @@ class TestObserverEffect < Integration::Test
         # Definitions at the top, the rest again and again.
         run, definitions = OWN.fetch(name).split(/^(?=\d+\.times)/, 2).reverse
         script = definitions.to_s + SWITCHED.sub("RUN", run)
-        counts = [[], %w[traced]].map do |args|
+        counts = [%w[status status], %w[start stop]].map do |args|
           result = run_ruby(script, "-r./counts.rb", "--zjit-call-threshold=2", "--zjit-stats-quiet", args: args, files: { "counts.rb" => PRINT })
           assert_predicate result.status, :success?, result.err
           File.read(File.join(result.dir, "counts")).lines(chomp: true).to_h { |line| line.rpartition("=").values_at(0, 2) }
