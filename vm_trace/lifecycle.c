@@ -381,7 +381,7 @@ rb_vm_trace_local_next_chunk(struct rb_vm_trace_local *local, struct rb_executio
 {
     if (__atomic_load_n(&trace.state, __ATOMIC_ACQUIRE) != VM_TRACE_PENDING) {
         if (!rb_vm_trace_writer_next_chunk(&local->writer)) return false;
-        rb_vm_trace_counters_chunk(local, ec);
+        if (ec) rb_vm_trace_counters_chunk(local, ec); /* not into the chunks of a trace that is saved */
         return true;
     }
     bool ok;

@@ -158,6 +158,7 @@ struct copy {
     uint64_t first_ns, last_ns;
     struct { uint32_t tid, depth; } open[MAX_DEPTH_SLOTS]; /* spans that have begun, by thread */
     uint32_t tids[FXT_MAX_THREAD_INDEX + 1]; /* of the chunk */
+    bool last_wanted;          /* the event before, in the chunk, was */
 };
 
 static void
@@ -209,6 +210,7 @@ wanted(struct copy *copy, uint64_t header, uint64_t ns)
         return false;
     }
     unsigned type = bits(header, 16, 4);
+    if (type >= FXT_FLOW_BEGIN) return copy->last_wanted; /* it belongs to the event right before it */
     if (type != FXT_DURATION_BEGIN && type != FXT_DURATION_END) return true;
     uint32_t *depth = depth_of(copy, copy->tids[bits(header, 24, 8)]);
     if (type == FXT_DURATION_BEGIN) return ++*depth;
@@ -257,13 +259,15 @@ copy_chunk(struct copy *copy, const uint64_t *words, size_t count_words)
     uint64_t header;
     memset(copy->tids, 0, sizeof(copy->tids));
     copy->words = 0;
+    copy->last_wanted = false;
     for (size_t at = 0, size; !copy->error && (size = record_at(words, at, count_words, &header)) > 0; at += size) {
         unsigned type = bits(header, 0, 4);
         if (type == FXT_STRING && bits(header, 16, 15) == 0) continue;
         if (type == FXT_THREAD && size > 2) copy->tids[bits(header, 16, 8)] = (uint32_t)words[at + 2];
         if (type == FXT_EVENT) {
             uint64_t ns = size > 1 ? words[at + 1] : 0;
-            if (!wanted(copy, header, ns)) continue;
+            copy->last_wanted = wanted(copy, header, ns);
+            if (!copy->last_wanted) continue;
             count(copy, header, ns);
         }
         if (any) put(copy, header, words + at, size);

@@ -266,6 +266,7 @@ copy_frozen(struct site_report *to, const struct rb_vm_trace_site *site)
     rb_vm_trace_string_retain(site->reason);
     rb_vm_trace_string_retain(site->insn);
     rb_vm_trace_string_retain(site->location);
+    if (site->iseq) rb_vm_trace_string_retain(site->iseq);
 }
 
 /* A site that dies, and is not told yet. */

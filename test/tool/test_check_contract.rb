@@ -308,6 +308,14 @@ class TestCheckContract < Minitest::Test
     assert_fine(trace.build)
   end
 
+  # The end of its span, and of its flow, without their begins.
+  def test_recompilation_whose_beginning_gave_way_is_fine
+    trace = OurTrace.new
+    trace.settings["keep"] = "newest"
+    trace.extra = recompilation.drop(7)
+    assert_fine(trace.build)
+  end
+
   # [which event breaks, what is said of it], after a change of the list.
   {
     "a second begin" => [->(list) { list.push(list[5].merge(ts: 8400), list[6].merge(ts: 8400)) }, -1,

@@ -6,6 +6,7 @@
 #include "memory.h"
 #include "recorder.h"
 #include "traced.h"
+#include "versions.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -157,6 +158,30 @@ sites_that_died_are_told_with_their_hits_since_the_reset(void **state)
     assert_int_equal(site_hits(trace, "Dead"), 7);
     assert_int_equal(site_hits(trace, "Before"), 0);
     trace_free(trace);
+    end();
+}
+
+static void
+saving_keeps_no_text_and_lets_none_go(void **state)
+{
+    (void)state;
+    start_recorder(.exit_rate = 1);
+    struct rb_iseq_struct outer = fake_iseq("outer", "b.rb");
+    pthread_mutex_lock(&rb_vm_trace_global.lock);
+    assert_non_null(rb_vm_trace_life_of(&outer)); /* it is being compiled */
+    pthread_mutex_unlock(&rb_vm_trace_global.lock);
+    struct rb_vm_trace_site *inlined = rb_vm_trace_site_new(&(struct rb_vm_trace_site_desc){
+        .kind = RB_VM_TRACE_SIDE_EXIT, .reason = "Inlined", .reason_len = 7, .insn = "opt_plus", .insn_len = 8,
+        .unit = &outer, .frame = &foo, .pc = fake_pc(&foo, 1), .version = 1
+    });
+    take_exit(inlined, &main_thread);
+    size_t texts = rb_vm_trace_string_count();
+    for (unsigned i = 0; i < 4; i++) {
+        struct trace *trace = saved();
+        assert_string_equal(trace_text(trace_event(trace, "trace", "site", 0), "iseq"), "outer (b.rb:1)");
+        trace_free(trace);
+        assert_int_equal(rb_vm_trace_string_count(), texts);
+    }
     end();
 }
 
@@ -447,6 +472,7 @@ main(void)
         isolated_test(save_changes_nothing_of_what_is_recorded),
         isolated_test(reset_forgets_events_and_hits),
         isolated_test(sites_that_died_are_told_with_their_hits_since_the_reset),
+        isolated_test(saving_keeps_no_text_and_lets_none_go),
         isolated_test(sites_that_die_while_a_trace_is_saved_are_told_as_they_were),
         isolated_test(hits_of_ractors_that_are_gone_are_told_since_the_reset),
         isolated_test(oldest_events_give_way_and_are_counted),
