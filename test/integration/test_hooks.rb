@@ -128,13 +128,15 @@ class TestHooks < Integration::Test
       end
       def fails = (::RubyVM::ZJIT.induce_compile_failure!; 1)
       def calls = fails
-      30.times { branches(0); calls }
+      def twice(x) = x + x
+      30.times { branches(0); calls; twice(1) }
       Hooks.log = log = []
       Hooks.add
       RubyVM::Trace.start(file: "a.fxt")
       add(100)
       3.times { foo }
       (1..2).each { |x| 30.times { branches(x) } }
+      30.times { twice(1.5) }
       3.times { calls }
       RubyVM::Trace.stop
       Hooks.drop

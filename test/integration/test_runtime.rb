@@ -106,12 +106,14 @@ class TestRuntime < Integration::Test
     end
     def fails = (::RubyVM::ZJIT.induce_compile_failure!; 1)
     def calls = fails
+    def twice(x) = x + x
     CONST = 1
     def patched = [CONST, -CONST]
     RUN = -> {
       30.times { branches(0) }
       (1..6).each { |x| 30.times { branches(x) } }
-      30.times { branches("s"); calls }
+      30.times { branches("s"); calls; twice(1) }
+      30.times { twice(1.5) }
       30.times { |i|
         send(:patched)
         (Object.send(:remove_const, :CONST); CONST = 2) if i == 10
