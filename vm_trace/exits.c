@@ -129,14 +129,65 @@ record(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, 
     if (site->kind != RB_VM_TRACE_FALLBACK) local->sampled++;
 }
 
-void
+static const enum vm_trace_word outcome_words[] = {
+    [RB_VM_TRACE_PROFILING] = W_PROFILING,
+    [RB_VM_TRACE_INVALIDATED] = W_INVALIDATED,
+    [RB_VM_TRACE_ALREADY_INVALIDATED] = W_ALREADY_INVALIDATED,
+    [RB_VM_TRACE_VERSION_LIMIT] = W_VERSION_LIMIT
+};
+
+static const char *const outcome_names[] = {
+    [RB_VM_TRACE_PROFILING] = "profiling",
+    [RB_VM_TRACE_INVALIDATED] = "invalidated",
+    [RB_VM_TRACE_ALREADY_INVALIDATED] = "already_invalidated",
+    [RB_VM_TRACE_VERSION_LIMIT] = "version_limit"
+};
+
+/*
+ * Tell those that listen, who may do what they like: also switch tracing off. So nothing of it is touched after this.
+ */
+static inline void
+tell(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, const char *outcome)
+{
+    if (__builtin_expect(!rb_vm_trace_global.listeners, 1)) return;
+    struct rb_vm_trace_exit_info exit = {
+        .jit = rb_vm_trace_global.config.jit,
+        .reason = site->reason->text, .reason_len = site->reason->bytes,
+        .insn = site->insn->text, .insn_len = site->insn->bytes,
+        .version = site->version, .outcome = outcome
+    };
+    rb_vm_trace_host_tell(ec, &exit);
+}
+
+/* An exit that machine code has counted: how many it stands for when it is to be recorded, else 0. */
+static inline uint64_t
+weight_of(struct rb_vm_trace_local *local)
+{
+    uint64_t rate = rb_vm_trace_global.config.exit_rate;
+    if (rate > 1 && rb_vm_trace_global.machine_rate == 1 && --local->countdown > 0) return 0;
+    local->countdown = rate;
+    return trace_on() ? rate : 0;
+}
+
+/*
+ * Machine code calls these where the stack may be anywhere: at the exits of stubs there is no frame.
+ */
+#if defined(__GNUC__) && defined(__x86_64__)
+# define ANY_STACK __attribute__((force_align_arg_pointer))
+#else
+# define ANY_STACK
+#endif
+
+ANY_STACK void
 rb_vm_trace_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site,
                  struct rb_execution_context_struct *ec)
 {
-    local->countdown = rb_vm_trace_global.config.exit_rate;
-    if (!trace_on()) return;
-    struct exit_event exit = { site, clock_now_ns(&local->clock), local->countdown, W_NONE, 0 };
-    record(local, ec, &exit);
+    uint64_t weight = weight_of(local);
+    if (weight) {
+        struct exit_event exit = { site, clock_now_ns(&local->clock), weight, W_NONE, 0 };
+        record(local, ec, &exit);
+    }
+    tell(site, ec, NULL);
 }
 
 uint64_t
@@ -156,38 +207,91 @@ rb_vm_trace_recompile_end(struct rb_vm_trace_local *local)
     local->exiting.site = NULL;
 }
 
-void
+static void
+recompile_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec,
+               uint64_t start_ns, uint64_t weight, enum rb_vm_trace_outcome outcome)
+{
+    uint64_t flow = local->exiting.site ? local->exiting.flow : 0;
+    local->exiting.site = NULL;
+    if (weight && trace_on()) {
+        struct exit_event exit = { site, start_ns, weight, outcome_words[outcome], flow };
+        record(local, ec, &exit);
+    }
+    tell(site, ec, outcome_names[outcome]);
+}
+
+ANY_STACK void
 rb_vm_trace_recompile_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site,
                            struct rb_execution_context_struct *ec,
                            uint64_t start_ns, enum rb_vm_trace_outcome outcome)
 {
-    static const enum vm_trace_word words[] = {
-        [RB_VM_TRACE_PROFILING] = W_PROFILING,
-        [RB_VM_TRACE_INVALIDATED] = W_INVALIDATED,
-        [RB_VM_TRACE_ALREADY_INVALIDATED] = W_ALREADY_INVALIDATED,
-        [RB_VM_TRACE_VERSION_LIMIT] = W_VERSION_LIMIT
-    };
-    local->countdown = rb_vm_trace_global.config.exit_rate;
-    uint64_t flow = local->exiting.site ? local->exiting.flow : 0;
-    local->exiting.site = NULL;
-    if (!trace_on()) return;
-    struct exit_event exit = { site, start_ns, local->countdown, words[outcome], flow };
-    record(local, ec, &exit);
+    recompile_exit(local, site, ec, start_ns, weight_of(local), outcome);
+}
+
+/* Count it, and tell whether it is the one in K: how many exits it stands for, or 0. */
+static uint64_t
+count(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site)
+{
+    local->hits[site->index]++;
+    bool fallback = site->kind == RB_VM_TRACE_FALLBACK;
+    uint64_t *countdown = fallback ? &local->fallback_countdown : &local->countdown;
+    if (*countdown > 1) {
+        --*countdown;
+        return 0;
+    }
+    *countdown = fallback ? rb_vm_trace_global.config.fallback_rate : rb_vm_trace_global.config.exit_rate;
+    return trace_on() ? *countdown : 0;
 }
 
 void
 rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec)
 {
-    struct rb_vm_trace_local *local = rb_vm_trace_host_local(ec);
-    local->hits[site->index]++;
-
-    bool fallback = site->kind == RB_VM_TRACE_FALLBACK;
-    uint64_t *countdown = fallback ? &local->fallback_countdown : &local->countdown;
-    if (--*countdown > 0) return;
-    *countdown = fallback ? rb_vm_trace_global.config.fallback_rate : rb_vm_trace_global.config.exit_rate;
-    if (!trace_on()) return;
-    struct exit_event exit = { site, clock_now_ns(&local->clock), *countdown, W_NONE, 0 };
+    struct rb_vm_trace_local *local = rb_vm_trace_local_of(ec);
+    if (!local) return;
+    uint64_t weight = count(local, site);
+    if (!weight) return;
+    struct exit_event exit = { site, clock_now_ns(&local->clock), weight, W_NONE, 0 };
     record(local, ec, &exit);
+}
+
+void
+rb_vm_trace_first_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec)
+{
+    rb_vm_trace_hit(site, ec);
+    tell(site, ec, NULL);
+}
+
+uint64_t
+rb_vm_trace_recompile_taken(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, uint64_t *start_ns_out)
+{
+    struct rb_vm_trace_local *local = rb_vm_trace_local_of(ec);
+    if (!local) return 0;
+    uint64_t weight = count(local, site);
+    if (local != rb_vm_trace_global.spare) *start_ns_out = rb_vm_trace_recompile_begin(local, site, weight != 0);
+    return weight;
+}
+
+void
+rb_vm_trace_recompile_done(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec,
+                           uint64_t start_ns, uint64_t weight, enum rb_vm_trace_outcome outcome)
+{
+    struct rb_vm_trace_local *local = rb_vm_trace_host_local(ec);
+    if (local) recompile_exit(local, site, ec, start_ns, weight, outcome);
+    else tell(site, ec, outcome_names[outcome]);
+}
+
+void
+rb_vm_trace_recompile_dropped(struct rb_execution_context_struct *ec)
+{
+    struct rb_vm_trace_local *local = rb_vm_trace_host_local(ec);
+    if (local) rb_vm_trace_recompile_end(local);
+}
+
+void
+rb_vm_trace_lost(struct rb_execution_context_struct *ec)
+{
+    struct rb_vm_trace_local *local = rb_vm_trace_local_of(ec);
+    if (local) __atomic_fetch_add(&local->lost, 1, __ATOMIC_RELAXED); /* the spare is shared */
 }
 
 uint64_t

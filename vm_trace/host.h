@@ -3,7 +3,7 @@
 /*
  * The seam between the tracer and the insides of Ruby: what the tracer has to ask. Answered
  * by host_cruby.c in a Ruby, and by a fake in unit tests. Nothing here allocates a Ruby
- * object, runs Ruby code or takes a lock.
+ * object, runs Ruby code or takes a lock, where nothing else is said.
  */
 
 #include <stdbool.h>
@@ -12,6 +12,7 @@
 
 struct rb_execution_context_struct;
 struct rb_iseq_struct;
+struct rb_vm_trace_exit_info;
 struct rb_vm_trace_local;
 
 /*
@@ -70,8 +71,20 @@ struct rb_execution_context_struct *rb_vm_trace_host_current(void);
 /* What the ractor of `ec` records with. */
 struct rb_vm_trace_local *rb_vm_trace_host_local(struct rb_execution_context_struct *ec);
 
-/* Give every live ractor its local: maker() is called once for each. VM lock held. */
-void rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*maker)(void));
+/* Give every live ractor another local: change() is called once for each, with the one it has or NULL. VM lock held. */
+void rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*change)(struct rb_vm_trace_local *local));
+
+/* Give the ractor of `ec` its local. GVL held. */
+void rb_vm_trace_host_set_local(struct rb_execution_context_struct *ec, struct rb_vm_trace_local *local);
+
+/* Wake the main thread from a blocking call, as a signal does. Any native thread. */
+void rb_vm_trace_host_wake_main(void);
+
+/* An exit, for hooks: runs Ruby code. GVL held. */
+void rb_vm_trace_host_tell(struct rb_execution_context_struct *ec, const struct rb_vm_trace_exit_info *exit);
+
+/* Call func(data) under the VM lock with every other ractor stopped. */
+void rb_vm_trace_host_alone(void (*func)(void *data), void *data);
 
 /*
  * Native id of the thread of `ec` (NULL: the current one, which runs no Ruby), and something that tells who has that thread, and so its name,

@@ -20,6 +20,7 @@
 #include "ractor_core.h"
 #include "ruby/debug.h"
 #include "vm_core.h"
+#include "vm_sync.h"
 #ifdef USE_ZJIT
 # include "zjit.h"
 #endif
@@ -353,14 +354,68 @@ rb_vm_trace_host_ractor_offset(void)
 }
 
 void
-rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*maker)(void))
+rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*change)(struct rb_vm_trace_local *local))
 {
     rb_vm_t *vm = GET_VM();
     rb_ractor_t *ractor = NULL;
     ccan_list_for_each(&vm->ractor.set, ractor, vmlr_node) {
-        if (!ractor->vm_trace) ractor->vm_trace = maker();
+        ractor->vm_trace = change(ractor->vm_trace);
     }
 }
+
+void
+rb_vm_trace_host_set_local(struct rb_execution_context_struct *ec, struct rb_vm_trace_local *local)
+{
+    rb_ec_ractor_ptr(ec)->vm_trace = local;
+}
+
+void
+rb_vm_trace_host_alone(void (*func)(void *data), void *data)
+{
+    RB_VM_LOCK_ENTER();
+    {
+        rb_vm_barrier();
+        func(data);
+    }
+    RB_VM_LOCK_LEAVE();
+}
+
+void
+rb_vm_trace_host_wake_main(void)
+{
+    rb_threadptr_interrupt(GET_VM()->ractor.main_thread);
+}
+
+void
+rb_vm_trace_host_tell(struct rb_execution_context_struct *ec, const struct rb_vm_trace_exit_info *exit)
+{
+#ifdef RUBY_INTERNAL_EVENT_JIT_MASK
+    rb_exec_jit_event_hooks(ec, exit->outcome ? RUBY_INTERNAL_EVENT_JIT_RECOMPILE_EXIT : RUBY_INTERNAL_EVENT_JIT_EXIT, exit);
+#endif
+}
+
+#ifdef RB_VM_TRACE_EC_HAS_EXIT
+size_t
+rb_vm_trace_pending_offset(void)
+{
+    return offsetof(rb_execution_context_t, vm_trace_exit);
+}
+
+void *
+rb_vm_trace_take_exit(void)
+{
+    rb_execution_context_t *ec = rb_current_execution_context(false);
+    void *exit = ec->vm_trace_exit;
+    ec->vm_trace_exit = NULL;
+    return exit;
+}
+
+struct rb_execution_context_struct *
+rb_vm_trace_current(void)
+{
+    return rb_current_execution_context(false);
+}
+#endif
 
 /* A native thread that runs one Ruby thread after another (M:N) has no name of its own. */
 static bool

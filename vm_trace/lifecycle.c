@@ -147,7 +147,7 @@ make_local(void)
 struct rb_vm_trace_local *
 rb_vm_trace_ractor_new(void)
 {
-    return trace_on() ? make_local() : NULL;
+    return trace_wanted() ? make_local() : NULL;
 }
 
 static void
@@ -158,26 +158,48 @@ add_counts(struct vm_trace_totals *totals, const struct rb_vm_trace_local *local
     totals->events += local->writer.events;
 }
 
+/* Take it off the list. trace.lock held, or all ractors stopped. */
+static void
+unlink_local(struct rb_vm_trace_local *local)
+{
+    *local->link = local->next;
+    if (local->next) local->next->link = local->link;
+    local->link = NULL;
+}
+
 void
 rb_vm_trace_ractor_free(struct rb_vm_trace_local *local)
 {
     if (!local || local == trace.spare) return;
 
     pthread_mutex_lock(&trace.lock);
-    *local->link = local->next;
-    if (local->next) local->next->link = local->link;
-    /* The spare keeps the hits of those that are gone. */
-    spare_has_hits = true;
-    for (uint32_t i = 1; i < rb_vm_trace_site_limit(); i++) trace.spare->hits[i] += local->hits[i];
-    for (uint32_t i = 1; local->base && trace.spare->base && i < rb_vm_trace_site_limit(); i++) trace.spare->base[i] += local->base[i];
-    rb_vm_trace_writer_close(&local->writer);
-    add_counts(&trace.dead, local);
+    if (local->link) { /* else its trace has ended, with all that it counted */
+        unlink_local(local);
+        /* The spare keeps the hits of those that are gone. */
+        spare_has_hits = true;
+        for (uint32_t i = 1; i < rb_vm_trace_site_limit(); i++) trace.spare->hits[i] += local->hits[i];
+        for (uint32_t i = 1; local->base && trace.spare->base && i < rb_vm_trace_site_limit(); i++) trace.spare->base[i] += local->base[i];
+        rb_vm_trace_writer_close(&local->writer);
+        add_counts(&trace.dead, local);
+    }
     pthread_mutex_unlock(&trace.lock);
 
     rb_vm_trace_writer_free(&local->writer);
     rb_vm_trace_stacks_free(&local->stacks);
     if (local->base) munmap(local->base, local_bytes());
     munmap(local, local_bytes());
+}
+
+struct rb_vm_trace_local *
+rb_vm_trace_local_of(struct rb_execution_context_struct *ec)
+{
+    struct rb_vm_trace_local *local = rb_vm_trace_host_local(ec);
+    if (local && (local == trace.spare || local->link)) return local;
+    /* Its ractor was being made when tracing was switched. */
+    struct rb_vm_trace_local *made = make_local();
+    if (made) rb_vm_trace_host_set_local(ec, made);
+    rb_vm_trace_ractor_free(local);
+    return made;
 }
 
 static uint64_t
@@ -335,6 +357,7 @@ begin_file(struct rb_vm_trace_local *local, struct rb_execution_context_struct *
 static bool
 say_where(const char *why)
 {
+    if (!why && trace.quiet) return true;
     if (!why && trace.memory.bytes) {
         rb_vm_trace_say("recording to memory, %llu MiB at most", (unsigned long long)trace.memory.bytes >> 20);
         return true;
@@ -381,20 +404,41 @@ rb_vm_trace_supported_p(void)
     return true;
 }
 
-bool
-rb_vm_trace_start(const struct rb_vm_trace_config *config)
+/*
+ * A ractor's new local. What it has is of a trace that ended while it was being made, or only of hooks: what was counted
+ * there is not this trace's.
+ */
+static struct rb_vm_trace_local *
+another_local(struct rb_vm_trace_local *old)
+{
+    if (old && old != trace.spare && old->link) unlink_local(old);
+    rb_vm_trace_ractor_free(old);
+    return make_local();
+}
+
+static struct rb_vm_trace_local *
+no_local(struct rb_vm_trace_local *old)
+{
+    rb_vm_trace_ractor_free(old);
+    return NULL;
+}
+
+/* NULL when it began, or why it can't. trace.path is then the file that can't be made, or NULL. */
+static const char *
+begin_trace(const struct rb_vm_trace_config *config)
 {
     trace.pid = (uint32_t)getpid();
     rb_vm_trace_clock_init();
     trace.begin_ns = rb_vm_trace_clock_system_ns();
     if (fstat(STDERR_FILENO, &first_stderr) != 0) first_stderr.st_ino = 0; /* there is none */
+    free((char *)trace.config.path);
+    free((char *)trace.config.counter);
+    free(trace.path);
+    trace.path = NULL;
     trace.config = *config;
     trace.config.path = rb_vm_trace_absolute_path(config->path);
     trace.config.counter = config->counter ? strdup(config->counter) : NULL;
-    if (config->path && !trace.config.path) {
-        say("can't trace to %s: the current folder has no path; running untraced", config->path);
-        return false;
-    }
+    if (config->path && !trace.config.path) return "the current folder has no path";
     if (trace.memory.bytes) {
         trace.config.max_size = (struct rb_vm_trace_max_size){ .bytes = trace.memory.bytes };
         config = &trace.config;
@@ -402,16 +446,176 @@ rb_vm_trace_start(const struct rb_vm_trace_config *config)
     trace.sink.max_bytes = config->max_size.bytes;
     trace.sink.keep_newest = config->max_size.bytes && !config->max_size.keep_oldest;
     const char *why = make_file(false);
-    if (why) return say_where(why);
+    if (why) return why;
 
-    trace.spare = allocate_local();
+    trace.dead = (struct vm_trace_totals){ 0 };
+    trace.last_number = 0;
+    if (!trace.spare) trace.spare = allocate_local();
+    if (!trace.spare) return "out of memory";
+    memset(trace.spare->hits, 0, rb_vm_trace_site_limit() * sizeof(*trace.spare->hits));
+    trace.spare->lost = 0;
+    trace.spare->countdown = config->exit_rate;
+    trace.spare->fallback_countdown = config->fallback_rate;
     __atomic_store_n(&trace.state, VM_TRACE_ON, __ATOMIC_RELEASE);
-    if (trace.spare) rb_vm_trace_host_each_ractor(make_local);
+    rb_vm_trace_host_each_ractor(another_local);
     struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
     struct rb_vm_trace_local *local = ec ? rb_vm_trace_host_local(ec) : NULL;
-    bool ok = say_where(local && local != trace.spare ? begin_file(local, ec) : "out of memory");
-    if (!ok) __atomic_store_n(&trace.state, VM_TRACE_OFF, __ATOMIC_RELEASE);
-    return ok;
+    return local && local != trace.spare ? begin_file(local, ec) : "out of memory";
+}
+
+/* It did not begin after all: leave no file behind. */
+static void
+discard_trace(void)
+{
+    if (trace.sink.fd >= 0) rb_vm_trace_sink_discard(&trace.sink, trace.path);
+    __atomic_store_n(&trace.state, VM_TRACE_OFF, __ATOMIC_RELEASE);
+}
+
+bool
+rb_vm_trace_start(const struct rb_vm_trace_config *config)
+{
+    trace.quiet = false;
+    trace.by_flags = say_where(begin_trace(config));
+    if (!trace.by_flags) discard_trace();
+    return trace.by_flags;
+}
+
+/* --- on and off --------------------------------------------------------------------------------- */
+
+void
+rb_vm_trace_register_jit(const struct rb_vm_trace_jit *jit)
+{
+    trace.jit = jit;
+}
+
+const struct rb_vm_trace_jit *
+rb_vm_trace_registered_jit(void)
+{
+    return trace.jit;
+}
+
+/* Free what only a trace needs. Code has no trace points any more, and all ractors stand still. */
+static void
+forget_trace(void)
+{
+    /* Those of ractors that are gone, but not freed yet, are freed with them. */
+    while (trace.locals) {
+        struct rb_vm_trace_local *local = trace.locals;
+        rb_vm_trace_writer_close(&local->writer);
+        unlink_local(local);
+    }
+    rb_vm_trace_host_each_ractor(no_local);
+    if (trace.spare) memset(trace.spare->hits, 0, rb_vm_trace_site_limit() * sizeof(*trace.spare->hits));
+    rb_vm_trace_sites_free();
+}
+
+/* Have the machine code call C at one exit in `rate`, or at more. NULL, or why it can't. */
+static const char *
+attach(uint64_t rate)
+{
+    const char *why = NULL;
+    if (!trace.machine_rate) why = trace.jit->exits_on(rate, trace_on() ? trace.config.counter : NULL);
+    else if (rate == 1 && trace.machine_rate > 1) why = trace.jit->every_exit();
+    else return NULL; /* C leaves out those that are too many */
+    if (!why) trace.machine_rate = rate;
+    return why;
+}
+
+static void
+detach(void)
+{
+    if (trace.machine_rate) trace.jit->exits_off();
+    trace.machine_rate = 0;
+    if (!trace.by_flags) forget_trace();
+}
+
+bool
+rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, char *why_out, size_t why_bytes)
+{
+    /* Of a forked child that could not make its file. */
+    if (trace.machine_rate && !trace.listeners) detach();
+    trace.quiet = true;
+    const char *why = config->counter && trace.listeners ? "hooks listen to all exits, so those of one counter can't be told apart" : NULL;
+    if (why) {
+        snprintf(why_out, why_bytes, "%s", why);
+        return false;
+    }
+    why = begin_trace(config);
+    if (why) {
+        snprintf(why_out, why_bytes, "can't trace to %s: %s", trace.path ? trace.path : config->path ? config->path : "a file", why);
+    }
+    else if (config->exit_rate && (why = attach(trace.listeners ? 1 : config->exit_rate)) != NULL) {
+        snprintf(why_out, why_bytes, "can't trace exits: %s", why);
+    }
+    if (why) {
+        discard_trace();
+        if (!trace.listeners) detach();
+        return false;
+    }
+    trace.jit->recording(true, config->compiles, config->invalidations);
+    return true;
+}
+
+static void
+set_counts(struct rb_vm_trace_status *status, const struct vm_trace_totals *totals)
+{
+    status->exits = totals->exits;
+    status->sampled = totals->sampled;
+    status->fallbacks = totals->fallbacks;
+    status->events = totals->events;
+    status->lost = totals->lost;
+}
+
+bool
+rb_vm_trace_switch_off(struct rb_vm_trace_status *status_out)
+{
+    *status_out = (struct rb_vm_trace_status){ .by_flags = trace.by_flags };
+    if (!trace_on()) return false;
+    if (trace.jit) trace.jit->recording(false, false, false);
+    if (trace.machine_rate && !trace.listeners) trace.jit->exits_off();
+    trace.last = (struct vm_trace_totals){ 0 };
+    trace.last_loss = NULL;
+    bool file = trace.state == VM_TRACE_ON;
+    rb_vm_trace_shutdown();
+    status_out->path = file || trace.last.events ? trace.path : NULL;
+    status_out->begin_ns = trace.begin_ns;
+    status_out->loss = trace.last_loss;
+    set_counts(status_out, &trace.last);
+    /* Code that has trace points for good goes on counting there, and hooks are told of what they listen to. */
+    if (!trace.listeners) trace.machine_rate = 0;
+    if (!trace.by_flags) rb_vm_trace_lives_free();
+    if (!trace.by_flags && !trace.listeners) forget_trace();
+    return true;
+}
+
+/* Without a file there is nothing to say to anyone when it fails: then nothing is heard. */
+static void
+begin_to_listen(void)
+{
+    if (!trace_on() && !trace.by_flags) {
+        if (!trace.spare && !(trace.spare = allocate_local())) return;
+        free((char *)trace.config.path);
+        free((char *)trace.config.counter);
+        trace.config = (struct rb_vm_trace_config){ .jit = trace.jit->name };
+        rb_vm_trace_clock_init();
+        rb_vm_trace_host_each_ractor(another_local);
+    }
+    attach(1);
+}
+
+void
+rb_vm_trace_listen(bool on)
+{
+    if (on == trace.listeners) return;
+    trace.listeners = on;
+    if (on && trace.jit) begin_to_listen();
+    else if (!on && trace.machine_rate && !trace_on()) detach();
+}
+
+void
+rb_vm_trace_jit_ready(void)
+{
+    if (trace.listeners && !trace.machine_rate) begin_to_listen();
 }
 
 /* --- lives of others ------------------------------------------------------------------------- */
@@ -445,7 +649,7 @@ retire_sites(uintptr_t unit)
 void
 rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq)
 {
-    if (!trace_on()) return;
+    if (!trace_wanted()) return;
     uintptr_t from, to;
     rb_vm_trace_host_iseq_range(iseq, &from, &to);
     if (from == to) return; /* it never got instructions */
@@ -461,7 +665,7 @@ rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq)
 void
 rb_vm_trace_code_free(const struct rb_iseq_struct *iseq)
 {
-    if (!trace_on()) return;
+    if (!trace_wanted()) return;
     uintptr_t from, to;
     rb_vm_trace_host_iseq_range(iseq, &from, &to);
     retire_sites(from);
@@ -613,10 +817,28 @@ rb_vm_trace_local_totals(void)
     return totals;
 }
 
+void
+rb_vm_trace_status(struct rb_vm_trace_status *status_out)
+{
+    *status_out = (struct rb_vm_trace_status){ .on = trace_on(), .by_flags = trace.by_flags };
+    if (!status_out->on) return;
+    pthread_mutex_lock(&trace.lock);
+    struct vm_trace_totals totals = rb_vm_trace_local_totals();
+    rb_vm_trace_sites_count_hits(&totals);
+    status_out->path = trace.state == VM_TRACE_ON ? trace.path : NULL;
+    status_out->begin_ns = trace.begin_ns;
+    if (totals.lost || trace.sink.dropped.events) status_out->loss = totals.lost ? rb_vm_trace_loss_reason() : DROPPED;
+    totals.sampled -= trace.sink.dropped.exits;
+    totals.events -= trace.sink.dropped.events;
+    totals.lost += trace.sink.dropped.events;
+    set_counts(status_out, &totals);
+    pthread_mutex_unlock(&trace.lock);
+}
+
 static void
 say_what_was_written(const struct vm_trace_totals *totals, const struct vm_trace_loss *lost, const struct vm_trace_loss *dropped)
 {
-    if (!stderr_is_the_first()) return;
+    if (trace.quiet || !stderr_is_the_first()) return;
     char exits[96] = "", losses[320] = "nothing lost";
     if (trace.config.exit_rate > 1) {
         snprintf(exits, sizeof(exits), "%llu of %llu exits (one in %llu), ", (unsigned long long)totals->sampled,
@@ -682,6 +904,8 @@ write_last_words(struct rb_vm_trace_local *local, struct rb_execution_context_st
         if (rb_vm_trace_event_write(local, ec, rb_vm_trace_write_summary, &summary)) totals.events++;
         rb_vm_trace_writer_close(&local->writer);
     }
+    trace.last = totals;
+    trace.last_loss = lost.events ? lost.why : dropped.events ? dropped.why : NULL;
     rb_vm_trace_sink_close(&trace.sink);
     say_what_was_written(&totals, &lost, &dropped);
 }

@@ -45,7 +45,7 @@ struct rb_vm_trace_local {
     uint64_t countdown;          /* to the next sampled exit */
     uint64_t fallback_countdown;
     struct rb_vm_trace_local *next;
-    struct rb_vm_trace_local **link; /* what points here; NULL: not in the list */
+    struct rb_vm_trace_local **link; /* what points here; NULL: not in the list, for its trace has ended */
     uint64_t sampled;            /* exits recorded */
     uint64_t lost;               /* events that should be in the file and are not */
     uint64_t rate_ns, rate_sampled; /* when exits were counted last, and how many there were recorded */
@@ -81,6 +81,11 @@ struct vm_trace_totals {
 extern struct vm_trace_global {
     pthread_mutex_t lock;        /* guards the list, the totals and the change of state */
     int state;                   /* enum vm_trace_state; read without the lock */
+    bool quiet;                  /* not a word on stderr but about failures of forked children */
+    bool by_flags;               /* code has trace points that can't be taken out; sites and locals stay */
+    uint64_t machine_rate;       /* exits are switched on: one in so many comes from machine code to C; 0: they are not */
+    bool listeners;              /* hooks want to be told of exits */
+    const struct rb_vm_trace_jit *jit; /* NULL: none that can be switched */
     uint32_t pid;
     uint64_t begin_ns;           /* of this process' trace: no event is earlier */
     struct vm_trace_memory_config {
@@ -96,12 +101,21 @@ extern struct vm_trace_global {
     uint32_t last_number;        /* of a local */
     struct rb_vm_trace_local *spare;  /* for ractors that no memory was had for: counts losses */
     struct vm_trace_totals dead;      /* of ractors that are gone */
+    struct vm_trace_totals last;      /* of the trace that ended last */
+    const char *last_loss;            /* why it lost events, or NULL */
 } rb_vm_trace_global;
 
 static inline bool
 trace_on(void)
 {
     return __builtin_expect(__atomic_load_n(&rb_vm_trace_global.state, __ATOMIC_ACQUIRE) != VM_TRACE_OFF, 1);
+}
+
+/* Whether anything wants to know of exits: a file, or hooks. */
+static inline bool
+trace_wanted(void)
+{
+    return trace_on() || rb_vm_trace_global.listeners;
 }
 
 /*
@@ -115,6 +129,12 @@ uint64_t *rb_vm_trace_local_zeros(void);
 
 /* All that was counted so far, less the hits of live sites. trace.lock held. */
 struct vm_trace_totals rb_vm_trace_local_totals(void);
+
+/*
+ * What the ractor of `ec` records with. One that began while tracing was switched on may have none yet, and gets it.
+ * NULL: there is no memory. GVL held.
+ */
+struct rb_vm_trace_local *rb_vm_trace_local_of(struct rb_execution_context_struct *ec);
 
 /* Sum of hits of one site over all locals, living and dead, since the last reset. trace.lock held. */
 uint64_t rb_vm_trace_local_hits(uint32_t site_index);

@@ -36,8 +36,6 @@ rb_vm_trace_parse_rate(const char *option, const char *value, uint64_t *rate_out
 bool
 rb_vm_trace_parse_max_size(const char *option, const char *value, struct rb_vm_trace_max_size *size_out)
 {
-    /* Less has no room to keep anything beside what is being written; more is no disk's. */
-    enum { LEAST = 4, MOST = 1 << 20 };
     char *end = NULL;
     unsigned long long size = 0;
     if (*value >= '0' && *value <= '9') {
@@ -45,9 +43,9 @@ rb_vm_trace_parse_max_size(const char *option, const char *value, struct rb_vm_t
         size = strtoull(value, &end, 10);
     }
     bool oldest = end && strcmp(end, ",oldest") == 0;
-    if (!end || errno || size < LEAST || size > MOST || (*end && !oldest && strcmp(end, ",newest") != 0)) {
+    if (!end || errno || size < VM_TRACE_LEAST_MIB || size > VM_TRACE_MOST_MIB || (*end && !oldest && strcmp(end, ",newest") != 0)) {
         fprintf(stderr, "%s takes a number of MiB from %d to %d, then ',newest' (the default) or ',oldest' for the "
-                "events that are kept, not '%s'\n", option, LEAST, MOST, value);
+                "events that are kept, not '%s'\n", option, VM_TRACE_LEAST_MIB, VM_TRACE_MOST_MIB, value);
         return false;
     }
     *size_out = (struct rb_vm_trace_max_size){ .bytes = size << 20, .keep_oldest = oldest };

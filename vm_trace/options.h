@@ -8,6 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Limits of a file's limit: less has no room to keep anything beside what is being written; more is no disk's. */
+#define VM_TRACE_LEAST_MIB 4
+#define VM_TRACE_MOST_MIB (1 << 20)
+
 /*
  * Whether code with this label, "Owner#method (path:line)", is to be traced (rb_vm_trace_parse_methods). A glob is tried on
  * the method, for a block or a rescue body that around it, and on the path. A label may lack the owner: then that

@@ -133,7 +133,7 @@ release_texts(struct rb_vm_trace_site *site)
 struct rb_vm_trace_site *
 rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
 {
-    if (!trace_on()) return NULL;
+    if (!trace_wanted()) return NULL;
 
     uintptr_t from, to;
     rb_vm_trace_host_iseq_range(desc->unit, &from, &to);
@@ -145,6 +145,7 @@ rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
     if (site) {
         uint32_t index = site->index;
         *site = (struct rb_vm_trace_site){
+            .hits_offset = offsetof(struct rb_vm_trace_local, hits) + index * sizeof(uint64_t),
             .index = index, .serial = ++sites.serial, .version = desc->version, .kind = desc->kind, .pc = (uintptr_t)desc->pc,
             .reason = rb_vm_trace_string_intern(desc->reason, desc->reason_len),
             .insn = rb_vm_trace_string_intern(desc->insn, desc->insn_len),
@@ -227,6 +228,16 @@ rb_vm_trace_sites_report(struct rb_vm_trace_local *local, struct rb_execution_co
     for (uint32_t index = 1; index < sites.count; index++) {
         const struct rb_vm_trace_site *site = site_at(index);
         if (site->unit) report_site(site, local, ec, totals);
+    }
+}
+
+void
+rb_vm_trace_sites_count_hits(struct vm_trace_totals *totals)
+{
+    for (uint32_t index = 1; index < sites.count; index++) {
+        const struct rb_vm_trace_site *site = site_at(index);
+        if (!site->unit) continue;
+        *(site->kind == RB_VM_TRACE_FALLBACK ? &totals->fallbacks : &totals->exits) += rb_vm_trace_local_hits(index);
     }
 }
 
@@ -382,5 +393,5 @@ rb_vm_trace_sites_free(void)
 size_t
 rb_vm_trace_hits_offset(const struct rb_vm_trace_site *site)
 {
-    return offsetof(struct rb_vm_trace_local, hits) + site->index * sizeof(uint64_t);
+    return site->hits_offset;
 }

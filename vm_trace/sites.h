@@ -8,6 +8,7 @@
 #include "local.h"
 
 struct rb_vm_trace_site {
+    uint64_t hits_offset;     /* of its counter in a local, in bytes. First: machine code reads it */
     uint32_t index;           /* of its counter in every local; never 0 for a live site */
     uint32_t serial;          /* no other site has had it, also not at this address */
     uint32_t version;
@@ -42,6 +43,9 @@ void rb_vm_trace_site_locate(const struct rb_vm_trace_site *site, const char *la
 /* Write an event for every site with hits into `local`. trace.lock held. Fills in exits, fallbacks, sites. */
 void rb_vm_trace_sites_report(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec,
                               struct vm_trace_totals *totals);
+
+/* Add the hits of all sites to exits and fallbacks. trace.lock held. */
+void rb_vm_trace_sites_count_hits(struct vm_trace_totals *totals);
 
 /* Whether any site was hit since counts began. trace.lock held. */
 bool rb_vm_trace_sites_any_hits(void);

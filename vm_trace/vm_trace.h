@@ -57,6 +57,15 @@ enum rb_vm_trace_span {
 
 /* --- start ------------------------------------------------------------------------- */
 
+/* What hooks of RUBY_INTERNAL_EVENT_JIT_EXIT and its like are told. Valid while they run. */
+struct rb_vm_trace_exit_info {
+    const char *jit;
+    const char *reason, *insn;    /* UTF-8, not terminated */
+    size_t reason_len, insn_len;  /* bytes */
+    uint32_t version;
+    const char *outcome;          /* NULL: no exit that may cause a recompilation */
+};
+
 struct rb_vm_trace_max_size {
     uint64_t bytes;          /* of each file; 0: no limit */
     bool keep_oldest;        /* at the limit; otherwise the newest events are kept */
@@ -117,6 +126,73 @@ bool rb_vm_trace_parse_memory(const char *option, const char *value);
  */
 bool rb_vm_trace_parse_save_at(const char *option, const char *value);
 
+/* --- on and off in a running program ------------------------------------------------- */
+
+/*
+ * What a JIT offers whose code can be traced without having been compiled for it. All are called under the VM
+ * lock with every ractor stopped, but for counter_p.
+ */
+struct rb_vm_trace_jit {
+    const char *name;
+    /* Whether it has a counter of that name. */
+    bool (*counter_p)(const char *name);
+    /*
+     * Have exits call rb_vm_trace_exit and its like: all, or those that increment `counter` (may be NULL); one in `rate`.
+     * Returns NULL, or why that can't be (static).
+     */
+    const char *(*exits_on)(uint64_t rate, const char *counter);
+    /* While they are on: from now on every one calls, also when only one in K did. NULL, or why that can't be. */
+    const char *(*every_exit)(void);
+    void (*exits_off)(void);
+    /* Something is recorded from now on or not: compilations, invalidations. */
+    void (*recording)(bool on, bool compiles, bool invalidations);
+};
+
+/* A JIT is on. Called once, while it starts. */
+void rb_vm_trace_register_jit(const struct rb_vm_trace_jit *jit);
+
+/* It, or NULL. */
+const struct rb_vm_trace_jit *rb_vm_trace_registered_jit(void);
+
+/*
+ * Begin a trace without a word on stderr. `why_out` is told when that fails. Under the VM lock with every ractor
+ * stopped, as are the next one and the JIT's functions that they call.
+ */
+bool rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, char *why_out, size_t why_bytes);
+
+struct rb_vm_trace_status {
+    bool on;
+    bool by_flags;           /* it was a flag that started it: its code has trace points for good */
+    const char *path;        /* of the file; NULL where a forked child has none yet. Valid until tracing is switched again */
+    const char *loss;        /* why events were lost; NULL: none were */
+    uint64_t exits, sampled, fallbacks, events, lost; /* exits: hits; sampled: those recorded */
+    uint64_t begin_ns;       /* CLOCK_BOOTTIME */
+};
+
+/* End the trace. False: there is none. */
+bool rb_vm_trace_switch_off(struct rb_vm_trace_status *status_out);
+
+/* How it stands. */
+void rb_vm_trace_status(struct rb_vm_trace_status *status_out);
+
+/*
+ * Whether hooks listen to exits (vm_trace.c): then each one is told to rb_exec_jit_event_hooks. Under the VM lock with
+ * every ractor stopped.
+ */
+void rb_vm_trace_listen(bool on);
+
+/* The JIT that was registered can be asked to do things: what was to be traced before it was on is traced now. As above. */
+void rb_vm_trace_jit_ready(void);
+
+/* Where an execution context notes the exit at hand, in bytes; SIZE_MAX: nowhere in this Ruby. */
+size_t rb_vm_trace_pending_offset(void);
+
+/* Take that of the current thread. NULL: there is none. */
+void *rb_vm_trace_take_exit(void);
+
+/* The current thread's. */
+struct rb_execution_context_struct *rb_vm_trace_current(void);
+
 /* --- sites ------------------------------------------------------------------------- */
 
 struct rb_vm_trace_site_desc {
@@ -175,7 +251,22 @@ void rb_vm_trace_recompile_exit(struct rb_vm_trace_local *local, const struct rb
                                 struct rb_execution_context_struct *ec,
                                 uint64_t start_ns, enum rb_vm_trace_outcome outcome);
 
-/* Count, sample and record, all out of line: for rare places and for fallbacks. */
+/*
+ * The same where machine code does not count: before the JIT acts the exit is counted, which tells how many it stands for when
+ * it is to be recorded (else 0), and when that was; afterwards it is recorded, or what was begun is dropped.
+ */
+uint64_t rb_vm_trace_recompile_taken(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, uint64_t *start_ns_out);
+void rb_vm_trace_recompile_done(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec,
+                                uint64_t start_ns, uint64_t weight, enum rb_vm_trace_outcome outcome);
+void rb_vm_trace_recompile_dropped(struct rb_execution_context_struct *ec);
+
+/* An exit that should be recorded can't be. */
+void rb_vm_trace_lost(struct rb_execution_context_struct *ec);
+
+/* The first exit of a site, likewise. */
+void rb_vm_trace_first_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec);
+
+/* Count, sample and record, all out of line: for fallbacks, and where hooks can't be told, for locks are held. */
 void rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec);
 
 /* The ractor's time, in nanoseconds of CLOCK_BOOTTIME. */
@@ -286,6 +377,17 @@ RB_VM_TRACE_STUB bool rb_vm_trace_parse_save_at(const char *option, const char *
 RB_VM_TRACE_STUB size_t rb_vm_trace_ractor_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_countdown_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_hits_offset(const struct rb_vm_trace_site *site) { return 0; }
+RB_VM_TRACE_STUB void rb_vm_trace_register_jit(const struct rb_vm_trace_jit *jit) {}
+RB_VM_TRACE_STUB void rb_vm_trace_listen(bool on) {}
+RB_VM_TRACE_STUB void rb_vm_trace_jit_ready(void) {}
+RB_VM_TRACE_STUB void rb_vm_trace_first_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
+RB_VM_TRACE_STUB size_t rb_vm_trace_pending_offset(void) { return 0; }
+RB_VM_TRACE_STUB void *rb_vm_trace_take_exit(void) { return NULL; }
+RB_VM_TRACE_STUB struct rb_execution_context_struct *rb_vm_trace_current(void) { return NULL; }
+RB_VM_TRACE_STUB uint64_t rb_vm_trace_recompile_taken(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, uint64_t *start_ns_out) { return 0; }
+RB_VM_TRACE_STUB void rb_vm_trace_recompile_done(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, uint64_t start_ns, uint64_t weight, enum rb_vm_trace_outcome outcome) {}
+RB_VM_TRACE_STUB void rb_vm_trace_recompile_dropped(struct rb_execution_context_struct *ec) {}
+RB_VM_TRACE_STUB void rb_vm_trace_lost(struct rb_execution_context_struct *ec) {}
 RB_VM_TRACE_STUB void rb_vm_trace_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
 RB_VM_TRACE_STUB void rb_vm_trace_recompile_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, uint64_t start_ns, enum rb_vm_trace_outcome outcome) {}
 RB_VM_TRACE_STUB void rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}

@@ -134,4 +134,38 @@ class TestObserverEffect < Integration::Test
     next unless File.exist?(file)
     define_method("test_#{name}_is_the_same_traced") { assert_unobserved(File.read(file), exits: JIT == "zjit") }
   end
+
+  # Switched on and off twice while it runs; the other run asks as often how it stands, which is a method in C, too.
+  SWITCHED = <<~'RUBY'
+    SWITCHES = ARGV.map { |name| RubyVM::Trace.method(name) }
+    OPTIONS = ARGV[0] == "start" ? { file: "a.fxt", compiles: true, invalidations: true } : {}
+    PROGRAM = -> {
+      RUN
+    }
+    PROGRAM.()
+    2.times do
+      SWITCHES[0].call(**OPTIONS)
+      PROGRAM.()
+      SWITCHES[1].call
+      PROGRAM.()
+    end
+  RUBY
+
+  if JIT == "zjit" && Integration::BASE == "ruby-4.1"
+    %i[polymorphic exceptions gc_and_evals deep_and_uncompiled].each do |name|
+      define_method("test_#{name}_goes_on_as_if_it_had_not_been_traced_for_a_while") do
+        # Definitions at the top, the rest again and again.
+        run, definitions = OWN.fetch(name).split(/^(?=\d+\.times)/, 2).reverse
+        script = definitions.to_s + SWITCHED.sub("RUN", run)
+        counts = [%w[status status], %w[start stop]].map do |args|
+          result = run_ruby(script, "-r./counts.rb", "--zjit-call-threshold=2", "--zjit-stats-quiet", args: args, files: { "counts.rb" => PRINT })
+          assert_predicate result.status, :success?, result.err
+          File.read(File.join(result.dir, "counts")).lines(chomp: true).to_h { |line| line.rpartition("=").values_at(0, 2) }
+        end
+        differ = (counts[0].to_a - counts[1].to_a).map { |key, value| "#{key}: #{value} untraced, #{counts[1][key]} traced for a while" }
+        assert_empty differ
+        assert_operator counts[0]["side_exit_count"].to_i, :>, 0
+      end
+    end
+  end
 end

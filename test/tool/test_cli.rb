@@ -66,6 +66,23 @@ class TestCli < Minitest::Test
     end
   end
 
+  def test_programs_that_cannot_be_told_anything
+    pid = Process.spawn({ "RUBY_VM_TRACE_CONTROL" => "/nowhere/%p" }, "sleep", "60")
+    sleep 0.01 until File.read("/proc/#{pid}/environ").include?("nowhere")
+    { %w[stop] => [2, /stop needs the pid of a program/],
+      %w[stop x1] => [2, /one process id is what it takes/],
+      %w[start --keep=best 1] => [2, /--keep takes newest or oldest, not best/],
+      ["status", Process.pid.to_s] => [3, /start it with RUBY_VM_TRACE_CONTROL set/],
+      ["status", pid.to_s] => [3, %r{process #{pid} does not listen at /nowhere/#{pid}: No such file}] }.each do |args, (status, message)|
+      result = tool(*args)
+      assert_match(/\Avm-trace: .*#{message}/, result.err, args.inspect)
+      assert_equal status, result.status, args.inspect
+    end
+  ensure
+    Process.kill(:KILL, pid)
+    Process.wait(pid)
+  end
+
   def test_output_that_cannot_be_written
     skip "no /dev/full here" unless File.exist?("/dev/full")
     with_file(OurTrace.new.build) do |path|
@@ -79,9 +96,9 @@ class TestCli < Minitest::Test
 
   def test_man_page_names_every_command_and_option
     man = File.read(File.join(ROOT, "tools/vm-trace/vm-trace.1"))
-    (%w[report history info check dump query diff export html merge cut].map { |c| "Cm #{c}" } +
+    (%w[report history info check dump query diff export html merge cut start stop status].map { |c| "Cm #{c}" } +
       %w[top since until reason method thread format max-faults memory help version
-         normalize kind map fail-over output sqlite no-reason].map { |o| "-#{o}" }).each do |word|
+         normalize kind map fail-over output sqlite no-reason counter no-exits compiles invalidations sample-rate file max-size keep].map { |o| "-#{o}" }).each do |word|
       assert_includes man, word
     end
   end

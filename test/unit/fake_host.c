@@ -170,11 +170,36 @@ rb_vm_trace_host_local(struct rb_execution_context_struct *ec)
 }
 
 void
-rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*maker)(void))
+rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*change)(struct rb_vm_trace_local *local))
 {
     for (struct rb_ractor_struct *ractor = ractors; ractor; ractor = ractor->next) {
-        if (!ractor->local) ractor->local = maker();
+        ractor->local = change(ractor->local);
     }
+}
+
+void
+rb_vm_trace_host_set_local(struct rb_execution_context_struct *ec, struct rb_vm_trace_local *local)
+{
+    ec->ractor->local = local;
+}
+
+void
+rb_vm_trace_host_wake_main(void)
+{
+}
+
+void
+rb_vm_trace_host_tell(struct rb_execution_context_struct *ec, const struct rb_vm_trace_exit_info *exit)
+{
+    (void)ec;
+    (void)exit;
+    fake_host.told++;
+}
+
+void
+rb_vm_trace_host_alone(void (*func)(void *data), void *data)
+{
+    func(data);
 }
 
 uint32_t

@@ -13,6 +13,7 @@ struct command {
     const char *purpose;   /* a few words, for the list of commands */
     const char *arguments; /* as the line of usage shows them */
     const char *help;
+    const char *needs;     /* what the arguments are; NULL: files to read */
     const struct cli_option *options; /* ends with an empty one */
     /* The arguments after the options: one at least. Returns the exit status, and says its own errors. */
     enum status (*run)(const struct options *options, int argument_count, char **arguments);
@@ -29,6 +30,9 @@ extern const struct command command_html;
 extern const struct command command_merge;
 extern const struct command command_cut;
 extern const struct command command_history;
+extern const struct command command_start;
+extern const struct command command_stop;
+extern const struct command command_status;
 
 /* Reads a file for a command; its faults go to diag. False, and said, when it can't be opened. */
 bool read_file(struct reader *reader, const char *file, struct fxt_visitor *visitor, struct diag *diag);

@@ -22,6 +22,9 @@ static const struct command *const commands[] = {
     &command_html,
     &command_merge,
     &command_cut,
+    &command_start,
+    &command_stop,
+    &command_status,
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
@@ -30,14 +33,15 @@ static const char files[] = "\nFILE may be - for standard input, compressed with
 static const char statuses[] =
     "Exit status: 0 all is fine; 1 the trace has faults, or is cut: what could be read was\n"
     "used; or there is more than diff --fail-over allows; 2 wrong usage or SQL; 3 a file\n"
-    "cannot be opened or read, or the output not written; 4 a file is not a Fuchsia trace.\n"
-    "Of several files the worst counts.\n";
+    "cannot be opened or read, or the output not written, or a program not be told; 4 a\n"
+    "file is not a Fuchsia trace. Of several files the worst counts.\n";
 
 static void
 print_help(FILE *out)
 {
     fputs("Usage: vm-trace COMMAND [OPTION]... FILE...\n\n"
-          "Reads Fuchsia trace files (.fxt), those of CRuby's JIT tracer above all.\n\n"
+          "Reads Fuchsia trace files (.fxt), those of CRuby's JIT tracer above all; and tells a\n"
+          "running program to write one.\n\n"
           "Commands:\n", out);
     for (int i = 0; i < COMMAND_COUNT; i++) fprintf(out, "  %-9s  %s\n", commands[i]->name, commands[i]->purpose);
     fputs(files, out);
@@ -50,7 +54,7 @@ print_command_help(const struct command *command)
 {
     printf("Usage: vm-trace %s [OPTION]... %s\n\n%s\n", command->name, command->arguments, command->help);
     options_print_help(command->options);
-    printf("%s\n%s", files, statuses);
+    printf("%s\n%s", command->needs ? "" : files, statuses);
 }
 
 /* How many letters must change to make b of a: for "did you mean". Names are short. */
@@ -108,7 +112,7 @@ run_command(const struct command *command, int argc, char **argv)
         print_command_help(command);
         return finish_output();
     }
-    if (first == argc) fprintf(stderr, "vm-trace: %s needs a file to read\n", command->name);
+    if (first == argc) fprintf(stderr, "vm-trace: %s needs %s\n", command->name, command->needs ? command->needs : "a file to read");
     if (first == argc || first == OPTIONS_WRONG) {
         fprintf(stderr, "vm-trace: see vm-trace %s --help\n", command->name);
         return STATUS_USAGE;

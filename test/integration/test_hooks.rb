@@ -1,0 +1,263 @@
+# RUBY_INTERNAL_EVENT_JIT_EXIT and RUBY_INTERNAL_EVENT_JIT_RECOMPILE_EXIT: extensions in C that subscribe to exits, those of examples/ and one that
+# does what it can to do harm.
+require_relative "helper"
+require "open3"
+
+Integration.only "zjit", "ruby-4.1"
+
+class TestHooks < Integration::Test
+  # Hooks by name: each remembers what it was told, and then may do something of its own.
+  HOOKS = <<~'C'
+    #include <ruby/ruby.h>
+    #include <ruby/debug.h>
+    #define EVENTS (RUBY_INTERNAL_EVENT_JIT_EXIT | RUBY_INTERNAL_EVENT_JIT_RECOMPILE_EXIT)
+    static VALUE told, todo, point;
+    static unsigned long count, other;
+
+    static void
+    remember(void)
+    {
+        rb_trace_arg_t *exit = rb_tracearg_from_tracepoint(Qnil);
+        count++;
+        if (!RTEST(told)) return;
+        rb_ary_push(told, rb_ary_new_from_args(9, rb_tracearg_jit_exit_reason(exit), rb_tracearg_jit_exit_insn(exit), rb_tracearg_jit_exit_version(exit),
+            rb_tracearg_jit_exit_outcome(exit), rb_tracearg_jit_name(exit), rb_tracearg_path(exit), rb_tracearg_lineno(exit), rb_tracearg_method_id(exit),
+            rb_funcall(rb_tracearg_instruction_sequence(exit), rb_intern("label"), 0)));
+        if (RTEST(todo)) rb_proc_call(todo, rb_ary_new());
+    }
+
+    static void on_event(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klass) { remember(); }
+    static void on_point(VALUE tracepoint, void *data) { remember(); }
+    static void on_gc(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klass) { other++; }
+    static void on_both(VALUE tracepoint, void *data)
+    {
+        if (rb_tracearg_event_flag(rb_tracearg_from_tracepoint(tracepoint)) & EVENTS) remember(); else other++;
+    }
+
+    static VALUE add(VALUE self) { rb_add_event_hook(on_event, EVENTS, Qnil); return Qnil; }
+    static VALUE add_gc(VALUE self) { rb_add_event_hook(on_gc, RUBY_INTERNAL_EVENT_GC_ENTER, Qnil); return Qnil; }
+    static VALUE drop(VALUE self) { return INT2FIX(rb_remove_event_hook(on_event)); }
+    static VALUE enable(VALUE self) { rb_tracepoint_enable(point = rb_tracepoint_new(0, EVENTS, on_point, NULL)); return Qnil; }
+    static VALUE both(VALUE self) { rb_tracepoint_enable(point = rb_tracepoint_new(0, EVENTS | RUBY_INTERNAL_EVENT_GC_ENTER, on_both, NULL)); return Qnil; }
+    static VALUE recompiles(VALUE self) { rb_tracepoint_enable(point = rb_tracepoint_new(0, RUBY_INTERNAL_EVENT_JIT_RECOMPILE_EXIT, on_point, NULL)); return Qnil; }
+    static VALUE disable(VALUE self) { rb_tracepoint_disable(point); return Qnil; }
+    static VALUE counted(VALUE self) { unsigned long n = count; count = 0; return ULONG2NUM(n); }
+    static VALUE others(VALUE self) { return ULONG2NUM(other); }
+    static VALUE set_log(VALUE self, VALUE to) { return told = to; }
+    static VALUE set_todo(VALUE self, VALUE to) { return todo = to; }
+
+    void
+    Init_hooks(void)
+    {
+        VALUE m = rb_define_module("Hooks");
+        rb_gc_register_address(&told); rb_gc_register_address(&todo); rb_gc_register_address(&point);
+        told = todo = point = Qnil;
+    #define F(name, function, argc) rb_define_singleton_method(m, name, function, argc)
+        F("add", add, 0); F("add_gc", add_gc, 0); F("drop", drop, 0); F("enable", enable, 0); F("both", both, 0); F("recompiles", recompiles, 0);
+        F("disable", disable, 0); F("count", counted, 0); F("others", others, 0); F("log=", set_log, 1); F("todo=", set_todo, 1);
+    }
+  C
+  WARM = "def foo = (::RubyVM::ZJIT.induce_side_exit!)\ndef add(x) = x + 4_611_686_018_427_387_900\n20.times { foo; add(1) }\n"
+
+  # Compiled once, below the folder of the build.
+  def self.extension(name, files)
+    (@extensions ||= {})[name] ||= begin
+      dir = Dir.mktmpdir("vm-trace-ext-")
+      Minitest.after_run { FileUtils.rm_rf(dir) }
+      files.each { |file, text| File.write(File.join(dir, file), text) }
+      [[RUBY, "extconf.rb"], %w[make]].each do |command|
+        out, status = Open3.capture2e(ENVIRONMENT, *command, chdir: dir)
+        raise out unless status.success?
+      end
+      File.join(dir, "#{name}.so")
+    end
+  end
+
+  def hooks = self.class.extension("hooks", { "hooks.c" => HOOKS, "extconf.rb" => "require 'mkmf'; create_makefile('hooks')" })
+
+  def example(name)
+    files = Dir[File.join(ROOT, "examples", name, "*")].to_h { |path| [File.basename(path), File.read(path)] }
+    files.each_value { |text| assert_operator text.lines.size, :<, 100 }
+    self.class.extension(name, files)
+  end
+
+  def run_hooks(script, *flags, extension: hooks, **options)
+    result = run_ruby(script, "--zjit-call-threshold=2", "-r#{extension}", "-W:no-experimental", *flags, **options)
+    assert_predicate result.status, :success?, result.err
+    result
+  end
+
+  def lines(script, *flags) = run_hooks(WARM + script, *flags).tap { |result| assert_empty result.err }.out.lines.map { |line| eval(line) }
+
+  def test_hooks_are_told_of_each_exit_while_they_are_there
+    assert_equal [0, 30, 0, 30, 30, 60, 30, 0], lines(<<~'RUBY')
+      p Hooks.count
+      Hooks.add
+      30.times { foo }
+      p Hooks.count
+      Hooks.drop
+      30.times { foo }
+      p Hooks.count
+      Hooks.enable
+      30.times { foo }
+      p Hooks.count
+      Hooks.disable
+      RubyVM::Trace.start(file: "a.fxt", sample_rate: 10)
+      Hooks.add
+      30.times { foo }
+      p Hooks.count
+      Hooks.enable
+      30.times { foo }
+      p Hooks.count # two hooks
+      RubyVM::Trace.stop => { exits: 60, sampled: 6, lost: 0 }
+      Hooks.drop
+      30.times { foo }
+      p Hooks.count
+      Hooks.disable
+      30.times { foo }
+      p Hooks.count
+    RUBY
+  end
+
+  def test_they_are_told_what_the_trace_has
+    result = run_hooks(WARM + <<~'RUBY')
+      def branches(x)
+        if x == 1 then x.to_s
+        elsif x == 2 then x.to_f
+        end
+      end
+      def fails = (::RubyVM::ZJIT.induce_compile_failure!; 1)
+      def calls = fails
+      def twice(x) = x + x
+      30.times { branches(0); calls; twice(1) }
+      Hooks.log = log = []
+      Hooks.add
+      RubyVM::Trace.start(file: "a.fxt")
+      add(100)
+      3.times { foo }
+      (1..2).each { |x| 30.times { branches(x) } }
+      30.times { twice(1.5) }
+      3.times { calls }
+      RubyVM::Trace.stop
+      Hooks.drop
+      log.each { |one| p one }
+    RUBY
+    told = result.out.lines.map { |line| eval(line) }
+    recorded = result.trace.exits.map do |event|
+      args = event["args"]
+      path, line = args["0"].match(/\((.*):(\d+)\)\z/).captures
+      label = args["0"][/\A(.*) \(/, 1]
+      [event["name"], args["insn"], args["version"], args["outcome"]&.to_sym, "ZJIT", path, line.to_i, label[/#(\w+)\z/, 1]&.to_sym, label[/#(\w+)\z/, 1] || label]
+    end
+    assert_equal recorded, told
+    assert_empty [:profiling, :invalidated] - told.map { |one| one[3] }
+    assert_includes told.map(&:first), "CompileError(ParseError(DirectiveInduced))"
+  end
+
+  def test_recompile_exits_can_be_had_alone
+    assert_equal [0, true], lines(<<~'RUBY')
+      Hooks.recompiles
+      10.times { foo }
+      p Hooks.count
+      def branches(x) = x == 1 ? x.to_s : 0
+      10.times { branches(0) }
+      10.times { branches(1) }
+      p Hooks.count > 0
+    RUBY
+  end
+
+  # Exits, raises, removes itself, adds another, switches tracing, blocks, collects and compacts, compiles.
+  HARM = {
+    "exits" => "foo; add(100)", "raises" => "raise 'in a hook'", "throws" => "throw :out", "removes itself" => "Hooks.drop",
+    "removes itself and stops" => "Hooks.drop; RubyVM::Trace.stop if RubyVM::Trace.status[:on]",
+    "adds another" => "Hooks.drop; Hooks.add", "switches" => "RubyVM::Trace.status[:on] ? RubyVM::Trace.stop : RubyVM::Trace.start(file: 'b.fxt')",
+    "blocks" => "sleep 0.001; Thread.pass", "collects" => "GC.start; GC.compact", "compiles" => "eval('def new(x) = x + 1; 9.times { new(1) }')",
+    "breaks off" => "Fiber.new { Fiber.yield }.resume", "redefines" => "eval('def foo2 = 1'); Object.send(:remove_const, :K) rescue 0; K = 1 rescue 0",
+  }.freeze
+
+  def test_nothing_that_a_hook_does_does_harm
+    HARM.each do |name, code|
+      [false, true].each do |file|
+        result = run_hooks(WARM + <<~RUBY)
+          K = 1
+          def deep(n) = n == 0 ? (foo; add(100)) : deep(n - 1) + 1
+          3.times { deep(3) }
+          Hooks.log = []
+          Hooks.todo = -> { #{code} }
+          RubyVM::Trace.start(file: "a.fxt") if #{file}
+          Hooks.add
+          found = 5.times.map { deep(20) }
+          Thread.new { deep(5) }.join
+          Hooks.drop
+          Hooks.todo = nil
+          RubyVM::Trace.stop if RubyVM::Trace.status[:on]
+          20.times { foo; add(100) }
+          p found.uniq == [4_611_686_018_427_387_900 + 100 + 20], $!
+        RUBY
+        assert_equal "true\nnil\n", result.out, "#{name}: #{result.err}"
+        said = { "raises" => /in a hook \(RuntimeError\)/, "throws" => /uncaught throw :out/ }[name]
+        said ? assert_match(said, result.err) : assert_empty(result.err, name)
+      end
+    end
+  end
+
+  def test_a_thread_that_is_killed_in_a_hook_dies
+    assert_equal [true, false, 1], lines(<<~'RUBY')
+      Hooks.log = log = []
+      Hooks.todo = -> { Thread.current.kill unless Thread.current == Thread.main }
+      Hooks.add
+      after = false
+      thread = Thread.new { foo; sleep; after = true }
+      p thread.join.equal?(thread), after, log.size
+    RUBY
+  end
+
+  def test_hooks_in_all_ractors_while_they_come_and_go
+    assert_equal [true], lines(<<~'RUBY')
+      ractors = 3.times.map { Ractor.new { 50_000.times { foo; add(300) } } }
+      threads = 2.times.map { Thread.new { 50_000.times { foo; add(300) } } }
+      100.times do |i|
+        Hooks.add
+        RubyVM::Trace.record(file: "a.fxt") { foo } if i % 10 == 0
+        Hooks.enable
+        foo
+        Hooks.drop
+        GC.start if i % 20 == 0
+        Hooks.disable
+      end
+      (ractors + threads).each(&:value)
+      p Hooks.count >= 200
+    RUBY
+  end
+
+  def test_they_listen_before_the_jit_is_on
+    result = run_in(scratch_dir, "-r#{hooks}", "-e", "Hooks.add; RubyVM::ZJIT.enable; #{WARM.tr("\n", ";")} 50.times { foo }; p Hooks.count > 0")
+    assert_equal ["true\n", ""], [result.out, result.err]
+  end
+
+  def test_the_example_that_counts
+    result = run_hooks(WARM + "class A; def b = (::RubyVM::ZJIT.induce_side_exit!); end\na = A.new\n40.times { a.b }\n10.times { foo }\n" \
+                              "ExitCounter.counts['A#b DirectiveInduced'] >= 30 or raise", extension: example("exit_counter"))
+    assert_match(/\A\d+ A#b DirectiveInduced\n.*^\d+ Object#foo DirectiveInduced$/m, result.err)
+  end
+
+  def test_the_example_that_warns
+    result = run_hooks(WARM + "2000.times { foo }\n20.times { add(300) }", extension: example("exit_alarm"), env: { "EXIT_ALARM" => "100" })
+    assert_match(/\A\S*script.rb:1: warning: script.rb:1: more than 100 JIT exits a second: DirectiveInduced at \w+\n\z/, result.err)
+  end
+
+  def test_hooks_of_other_internal_events_are_not_disturbed
+    counts = lines(<<~'RUBY')
+      Hooks.both
+      Hooks.add_gc
+      10.times { foo }
+      2.times { GC.start }
+      p Hooks.count, Hooks.others >= 4
+      Hooks.disable
+      10.times { foo }
+      GC.start
+      p Hooks.count, Hooks.others >= 5
+    RUBY
+    assert_equal [10, true, 0, true], counts
+  end
+end

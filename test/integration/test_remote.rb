@@ -1,0 +1,119 @@
+# A running program that another process tells to trace itself: vm-trace start, stop, status.
+require_relative "helper"
+require "open3"
+require "socket"
+
+Integration.only "zjit", "ruby-4.1"
+
+class TestRemote < Integration::Test
+  LOOP = <<~'RUBY'
+    def foo = (::RubyVM::ZJIT.induce_side_exit!)
+    10.times { foo }
+    File.write("ready", Thread.list.size)
+    foo until File.exist?("done")
+    File.write("idle", "")
+    sleep unless File.exist?("end")
+  RUBY
+
+  # Runs the block beside the program, with its pid and folder.
+  def beside(script = LOOP, control: "control", flags: ["--zjit-call-threshold=2"])
+    dir = scratch_dir
+    File.write(File.join(dir, "script.rb"), script)
+    Dir.mkdir(File.join(dir, "control"))
+    env = ENVIRONMENT.merge("RUBY_VM_TRACE_CONTROL" => control)
+    pid = Process.spawn(env, RUBY, "--disable=gems", *flags, "script.rb", chdir: dir, err: File.join(dir, "err"))
+    wait_for(File.join(dir, "ready"))
+    wait_for(control.include?("/") || !File.directory?(File.join(dir, control)) ? File.join(dir, control.sub("%p", pid.to_s)) : socket(dir, pid))
+    yield pid, dir
+  ensure
+    Process.kill(:KILL, pid)
+    Process.wait(pid)
+    assert_empty File.read(File.join(dir, "err"))
+  end
+
+  def wait_for(path)
+    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + TIME_LIMIT
+    until File.exist?(path)
+      flunk "no #{path}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+      sleep 0.01
+    end
+  end
+
+  def socket(dir, pid) = File.join(dir, "control", "vm-trace.#{pid}")
+
+  def tell(*words)
+    out, err, status = Open3.capture3({ "RUBY_VM_TRACE_CONTROL" => nil }, Trace::TOOL, *words.map(&:to_s))
+    [status.exitstatus, out, err]
+  end
+
+  def test_a_program_is_traced_from_outside
+    beside do |pid, dir|
+      assert_equal "1", File.read(File.join(dir, "ready")), "a thread can be seen"
+      stat = File.stat(socket(dir, pid))
+      assert_equal [true, 0o600], [stat.socket?, stat.mode & 0o777]
+      assert_equal [0, "on         false\njit        ZJIT\n", ""], tell("status", pid)
+      status, out, = tell("start", pid, "--file=%p.fxt", "--sample-rate=3", "--max-size=8", "--keep=oldest", "--counter=exit_directive_induced")
+      path = File.join(File.realpath(dir), "#{pid}.fxt")
+      assert_equal [0, "#{path}\n"], [status, out]
+      assert_match(/\Aon +true$.*^exits +\d+$.*^path +#{path}$/m, tell("status", pid)[1])
+      assert_match(/\A\[3, "", "vm-trace: process \d+: already started, into /, tell("start", pid).inspect)
+      File.write(File.join(dir, "done"), "")
+      wait_for(File.join(dir, "idle"))
+      _, out, err = tell("stop", pid) # it sleeps
+      assert_empty err
+      assert_match(/not started/, tell("stop", pid)[2])
+      trace = validated(Trace.new(path), ended: true, recorders: 1)
+      assert_equal [3, 8 << 20, "oldest", "exit_directive_induced"], trace.settings.values_at("exit_rate", "max_bytes", "keep", "counter")
+      assert_equal trace.summary["sampled"], out[/^sampled +(\d+)/, 1].to_i
+      assert_match(/unknown option|takes .* counter/, tell("start", pid, "--counter=none")[2])
+    end
+  end
+
+  def test_forked_children_listen_themselves
+    beside(<<~'RUBY', control: "control") do |pid, dir|
+      child = fork { File.write("child", Process.pid); sleep }
+      at_exit { Process.kill(:KILL, child) }
+      sleep 0.01 until File.size?("child")
+      File.write("ready", "")
+      sleep
+    RUBY
+      child = File.read(File.join(dir, "child")).to_i
+      wait_for(socket(dir, child))
+      [pid, child].each { |each| assert_equal 0, tell("status", each)[0] }
+      assert_equal 0, tell("start", child, "--file=child.fxt")[0]
+      assert_match(/^on +false/, tell("status", pid)[1])
+    ensure
+      Process.kill(:KILL, child)
+    end
+  end
+
+  # Words that are none, much of it, nothing at all, many at once: the program goes on and can still be told.
+  def test_what_speaks_another_language_does_no_harm
+    beside(control: "%p.sock") do |pid, dir|
+      path = File.join(dir, "#{pid}.sock")
+      ["", "\0\0", "stop", "start\0exits", "start\0a\0b\0\0", "x" * 100_000, "start\0file\0#{"y" * 5000}\0\0"].each do |text|
+        UNIXSocket.open(path) do |peer|
+          peer.write(text)
+          peer.close_write
+          peer.read
+        rescue Errno::EPIPE, Errno::ECONNRESET
+          # it had enough
+        end
+      end
+      threads = 4.times.map { Thread.new { tell("status", pid)[0] } }
+      assert_equal [0] * 4, threads.map(&:value)
+    end
+  end
+
+  def test_without_the_variable_there_is_nothing_to_tell
+    dir = scratch_dir
+    result = run_in(dir, "-e", "puts Dir.children('.').sort, File.readlines('/proc/self/status').grep(/Threads/)",
+                    env: { "RUBY_VM_TRACE_CONTROL" => nil })
+    with = run_in(dir, "-e", "puts Dir.children('.').grep(/vm-trace/).size, File.exist?('vm-trace.' + $$.to_s)", env: { "RUBY_VM_TRACE_CONTROL" => "." })
+    assert_equal %w[.err .out Threads:], result.out.split.first(3)
+    assert_equal "1\ntrue\n", with.out
+    assert_empty Dir.children(dir).grep(/vm-trace/), "the socket is removed at exit"
+    bad = run_in(dir, "-e", "puts 1", env: { "RUBY_VM_TRACE_CONTROL" => "no/folder/%p" })
+    assert_equal ["1\n", true], [bad.out, bad.err.match?(/\Aruby: RUBY_VM_TRACE_CONTROL: can't listen at no\/folder\/\d+: No such file/)]
+  end
+end

@@ -1,0 +1,270 @@
+# Tracing that the program itself switches on and off: RubyVM::Trace.
+require_relative "helper"
+
+Integration.only "zjit", "ruby-4.1"
+
+class TestRuntime < Integration::Test
+  WARM = <<~'RUBY'
+    def foo = (::RubyVM::ZJIT.induce_side_exit!)
+    def add(x) = x + 4_611_686_018_427_387_900
+    10.times { foo; add(1) }
+  RUBY
+
+  # The program is started without a trace flag, ends well and says nothing.
+  def run_untraced(script, *flags, **options)
+    result = run_ruby(script, "--zjit-call-threshold=2", *flags, **options)
+    assert_predicate result.status, :success?, result.err
+    assert_empty result.err
+    result
+  end
+
+  def file(result, name) = result.traces.find { |trace| File.basename(trace.path) == name } || flunk("no #{name}")
+
+  def test_each_trace_has_what_happened_while_it_was_on
+    result = run_untraced(WARM + <<~'RUBY')
+      p RubyVM::Trace.status
+      p RubyVM::Trace.start(file: "a.fxt")
+      20.times { foo }
+      status = RubyVM::Trace.status
+      p status.values_at(:on, :jit, :exits, :sampled, :lost, :path)
+      a = RubyVM::Trace.stop
+      100.times { foo }
+      b = RubyVM::Trace.record(file: "b.fxt", exits: :exit_fixnum_add_overflow) { 30.times { foo; add(100) } }
+      100.times { foo }
+      c = RubyVM::Trace.record(file: "c.fxt", sample_rate: 7) { 70.times { foo } }
+      [a, b, c].each { |summary| p summary }
+    RUBY
+    dir = File.realpath(result.dir)
+    off, path, on, a, b, c = result.out.lines.map { |line| eval(line) }
+    assert_equal({ on: false, jit: "ZJIT" }, off)
+    assert_equal File.join(dir, "a.fxt"), path
+    assert_equal [true, "ZJIT", 20, 20, 0, path], on
+    assert_equal [20, 20, 0, path], a.values_at(:exits, :sampled, :lost, :path)
+    assert_equal [30, 30, 0], b.values_at(:exits, :sampled, :lost)
+    assert_equal [70, 10, 0], c.values_at(:exits, :sampled, :lost)
+    counts = %w[a b c].map { |name| file(result, "#{name}.fxt").exits.map { |event| event["name"] }.tally }
+    assert_equal [{ "DirectiveInduced" => 20 }, { "FixnumAddOverflow" => 30 }, { "DirectiveInduced" => 10 }], counts
+    [a, b, c].zip(%w[a b c]) do |summary, name|
+      assert_equal summary[:events], file(result, "#{name}.fxt").events.size
+    end
+    event = file(result, "a.fxt").exits.first
+    assert_equal [%(Object#foo (script.rb:1)), %(block in <main> (script.rb:6)), 1],
+                 [event["args"]["0"], event["args"]["1"], event["args"]["version"]]
+  end
+
+  # Jumps lead where they led: all memory that can be executed and is no file's. The first rounds compile what the last one runs.
+  def test_code_is_put_back_to_the_byte
+    result = run_untraced(WARM + <<~'RUBY')
+      def code
+        maps = File.readlines("/proc/self/maps").map(&:split).select { |_, mode, _, _, inode, name| mode == "r-xp" && inode == "0" && !name&.start_with?("[v") }
+        File.open("/proc/self/mem") { |memory| maps.map { |range,| from, to = range.split("-").map(&:hex); memory.pread(to - from, from) } }
+      end
+      def round
+        before = code
+        RubyVM::Trace.start(file: "a.fxt")
+        during = code
+        10.times { foo; add(100) }
+        RubyVM::Trace.stop
+        [before, during, code]
+      end
+      5.times { round }
+      before, during, after = round
+      p before.sum(&:size) > 4000, during != before, after == before
+    RUBY
+    assert_equal %w[true true true], result.out.split
+  end
+
+  # What a loop does that began before the trace is seen, too: its code is the same.
+  def test_a_running_loop_is_traced_at_once
+    result = run_untraced(WARM + <<~'RUBY')
+      def loops
+        i = 0
+        while i < 30
+          RubyVM::Trace.start(file: "a.fxt") if i == 10
+          RubyVM::Trace.stop if i == 20
+          exits(i)
+          i += 1
+        end
+      end
+      def exits(i) = i + 4_611_686_018_427_387_900
+      3.times { exits(1) }
+      loops
+    RUBY
+    assert_equal({ "FixnumAddOverflow" => 10 }, result.traces.first.exits.map { |event| event["name"] }.tally)
+  end
+
+  # Recompile exits with all outcomes, and patch points that become jumps: the same as in a program that is traced by flags.
+  EVERYTHING = <<~'RUBY'
+    def branches(x)
+      if x == 1 then x.to_s
+      elsif x == 2 then x.to_f
+      elsif x == 3 then x.inspect
+      elsif x == 4 then x.to_i
+      elsif x == 5 then x.hash
+      elsif x == 6 then x.chr
+      end
+    end
+    def fails = (::RubyVM::ZJIT.induce_compile_failure!; 1)
+    def calls = fails
+    def twice(x) = x + x
+    CONST = 1
+    def patched = [CONST, -CONST]
+    RUN = -> {
+      30.times { branches(0) }
+      (1..6).each { |x| 30.times { branches(x) } }
+      30.times { branches("s"); calls; twice(1) }
+      30.times { twice(1.5) }
+      30.times { |i|
+        send(:patched)
+        (Object.send(:remove_const, :CONST); CONST = 2) if i == 10
+        class Integer; def -@ = 0; end if i == 20
+      }
+    }
+  RUBY
+  def assert_as_by_flags(*flags)
+    by_flags = run_traced(EVERYTHING + "RUN.()", *flags).trace
+    switched = run_untraced(EVERYTHING + %(RubyVM::Trace.start(file: "a.fxt"); RUN.(); RubyVM::Trace.stop), *flags).trace
+    expected, found = [by_flags, switched].map do |trace|
+      trace.exits.map { |event| [event["name"].gsub(/0x\h+/, "0x"), *event["args"].values_at("0", "insn", "version", "outcome")] }.tally
+    end
+    assert_equal expected, found
+    expected.keys
+  end
+
+  def test_the_exits_are_those_of_a_program_traced_by_flags
+    exits = assert_as_by_flags
+    assert_empty %w[invalidated profiling version_limit] - exits.map(&:last)
+    assert_includes exits.map(&:first), "CompileError(ParseError(DirectiveInduced))"
+    exits = assert_as_by_flags("--zjit-max-versions=1")
+    assert(exits.any? { |exit| exit.first.start_with?("PatchPoint(StableConstantNames") })
+  end
+
+  def test_a_patch_point_is_traced_whenever_it_became_a_jump
+    result = run_untraced(<<~'RUBY', "--zjit-max-versions=1") # so the code stays, and exits there for good
+      A = B = C = 1
+      def a = A
+      def b = B
+      def c = C
+      def set(name) = (Object.send(:remove_const, name); Object.const_set(name, 2))
+      TEN = ->(name) { 10.times { send(name) } }
+      TEN[:a]; TEN[:b]; TEN[:c]
+      set(:A)
+      RubyVM::Trace.start(file: "a.fxt")
+      TEN[:a]; TEN[:b]
+      set(:B)
+      TEN[:b]
+      RubyVM::Trace.stop
+      TEN[:a]; TEN[:b]
+      set(:C)
+      set(:B)
+      RubyVM::Trace.start(file: "b.fxt")
+      TEN[:b]; TEN[:c]; set(:C); TEN[:c]
+      RubyVM::Trace.stop
+      p TEN[:a]
+    RUBY
+    counts = %w[a b].map { |name| file(result, "#{name}.fxt").exits.map { |event| event["args"]["0"][/#(\w+)/, 1] }.tally }
+    assert_equal [{ "a" => 10, "b" => 10 }, { "b" => 10, "c" => 20 }], counts
+  end
+
+  def test_bad_use_gets_exceptions_that_say_what_to_do
+    result = run_untraced(<<~'RUBY')
+      def try
+        p yield
+      rescue StandardError, NotImplementedError => e
+        puts "#{e.class}: #{e.message}"
+      end
+      try { RubyVM::Trace.stop }
+      try { RubyVM::Trace.start(fille: "x") }
+      try { RubyVM::Trace.start(exits: :no_such) }
+      try { RubyVM::Trace.start(exits: 3) }
+      try { RubyVM::Trace.start(exits: false) }
+      try { RubyVM::Trace.start(sample_rate: 0) }
+      try { RubyVM::Trace.start(max_size: 3) }
+      try { RubyVM::Trace.start(keep: :oldest) }
+      try { RubyVM::Trace.start(max_size: 8, keep: :best) }
+      try { RubyVM::Trace.start(file: "no/such/folder.fxt") }
+      try { RubyVM::Trace.start(file: ".") }
+      try { RubyVM::Trace.start(file: "a\0b") }
+      try { RubyVM::Trace.record }
+      RubyVM::Trace.start(file: "a.fxt")
+      try { RubyVM::Trace.start(file: "b.fxt") }
+      try { RubyVM::Trace.record(file: "c.fxt") { raise "out" } }
+      RubyVM::Trace.stop
+      try { RubyVM::Trace.record(file: "c.fxt") { raise "out" } }
+      try { RubyVM::Trace.record(file: "d.fxt") { RubyVM::Trace.stop } }
+    RUBY
+    options = /options are exits:, .*file:/
+    [/Error: not started: call RubyVM::Trace.start first/, /ArgumentError: unknown option :fille; #{options}/,
+     /ArgumentError: exits: takes .* not "no_such"/, /ArgumentError: exits: takes true or false, not 3/, /ArgumentError: nothing .*#{options}/,
+     /ArgumentError: sample_rate: takes/, /ArgumentError: max_size: takes/, /ArgumentError: keep: is for a limited file/,
+     /ArgumentError: keep: takes :newest or :oldest/, /Error: can't trace to .*folder.fxt: No such file or directory; give file:/,
+     /Error: can't trace to .*: it exists and is not a regular file; give file:/, /ArgumentError: .*null/, /LocalJumpError/,
+     /Error: already started, into .*a.fxt: call RubyVM::Trace.stop first/, /Error: already started/, /RuntimeError: out/, /\Anil/
+    ].zip(result.out.lines) { |expected, line| assert_match(expected, line.to_s) }
+    assert_equal %w[a.fxt c.fxt d.fxt], result.traces.map { |trace| File.basename(trace.path) }
+  end
+
+  def test_without_a_jit_or_with_flags_it_says_so
+    script = <<~'RUBY'
+      begin
+        RubyVM::Trace.start(file: "a.fxt")
+      rescue RubyVM::Trace::Error, NotImplementedError => e
+        puts e.message
+      end
+    RUBY
+    without = run_in(scratch_dir, "-e", script)
+    assert_match(/\Ano JIT is on .*RubyVM::ZJIT.enable/, without.out)
+    with_flags = run_traced(script + "p RubyVM::Trace.status[:on], RubyVM::Trace.stop[:lost], RubyVM::Trace.status[:on]\n" + script)
+    assert_match(/\Aalready started by a flag, into .*\.fxt.*\ntrue\n0\nfalse\na flag started/, with_flags.out)
+    enabled = run_in(scratch_dir, "-e", "RubyVM::ZJIT.enable; p RubyVM::Trace.record(file: 'a.fxt') { }[:exits]")
+    assert_equal "0\n", enabled.out, enabled.err
+  end
+
+  # Threads and ractors exit and compile all the time; GC, compaction and forks come in between. Each trace has at least the exits
+  # that its own thread took, exactly those of the sample rate, and nothing lost; children go on with theirs.
+  def test_start_and_stop_under_load
+    rounds = LONG ? 1000 : 60
+    result = run_ruby(WARM + <<~RUBY, "--zjit-call-threshold=2", "-W:no-experimental", args: [rounds.to_s])
+      def mine = (::RubyVM::ZJIT.induce_side_exit!)
+      WORK = ->(i) {
+        foo
+        add(i % 300)
+        if i % 50 == 0
+          compiled = eval("->(x) { x == 1 ? x.to_s : x == \#{i} ? x.hash : x.to_f }")
+          12.times { |x| compiled.(x) }
+        end
+      }
+      done = false
+      threads = 2.times.map { Thread.new { i = 0; WORK.(i += 1) until done } }
+      ractors = 2.times.map { Ractor.new { i = 0; (foo; add(i % 300); i += 1) until Ractor.main? || i > 200_000 } }
+      rounds = ARGV[0].to_i
+      rounds.times do |i|
+        rate = i.odd? ? 7 : 1
+        path = "\#{i % 5}.fxt"
+        RubyVM::Trace.start(file: path, sample_rate: rate, compiles: i.even?, invalidations: true, max_size: (8 if i % 3 == 0))
+        20.times { mine }
+        GC.start if i % 10 == 0
+        GC.compact if i % 25 == 0
+        if i % 20 == 5
+          Process.wait(fork {
+            30.times { mine }
+            RubyVM::Trace.stop if i % 40 == 5
+            RubyVM::Trace.record(file: "child.fxt") { 3.times { mine } } if i % 40 == 5
+          })
+          raise "child" unless $?.success?
+        end
+        summary = RubyVM::Trace.stop
+        raise summary.inspect if summary[:exits] < 20 || (i % 3 != 0 && summary[:lost] > 0)
+        # Each ractor counts down for itself.
+        raise summary.inspect if i % 3 != 0 && (summary[:exits] - summary[:sampled] * rate).abs > 6 * 4
+      end
+      done = true
+      (threads + ractors).each(&:value)
+      Ractor.new { RubyVM::Trace.record(file: "ractor.fxt") { 9.times { foo } } }.value => { lost: 0 }
+    RUBY
+    assert_predicate result.status, :success?, result.err
+    assert_equal 9, file(result, "ractor.fxt").exits("DirectiveInduced").size
+    assert_equal 3, file(result, "child.fxt").exits("DirectiveInduced").size
+    assert_operator result.traces.size, :>=, 5 + 2 + 1
+  end
+end

@@ -1,0 +1,295 @@
+/*
+ * On and off in a running program: traces one after the other, hooks beside them, a JIT that is asked for its trace points.
+ */
+#define _GNU_SOURCE 1
+#include "harness.h"
+#include "traced.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct rb_iseq_struct foo;
+
+/* A JIT whose code exits where take_exit says. */
+static struct {
+    uint64_t rate;          /* 0: off */
+    unsigned switched_on, switched_off;
+    bool compiles, invalidations;
+    const char *refusal;
+} fake_jit;
+
+static bool
+fake_counter_p(const char *name)
+{
+    return strcmp(name, "known") == 0;
+}
+
+static const char *
+fake_exits_on(uint64_t rate, const char *counter)
+{
+    (void)counter;
+    if (fake_jit.refusal) return fake_jit.refusal;
+    assert_int_equal(fake_jit.rate, 0);
+    fake_jit.rate = rate;
+    fake_jit.switched_on++;
+    return NULL;
+}
+
+static const char *
+fake_every_exit(void)
+{
+    assert_true(fake_jit.rate > 1);
+    fake_jit.rate = 1;
+    return NULL;
+}
+
+static void
+fake_exits_off(void)
+{
+    assert_true(fake_jit.rate > 0);
+    fake_jit.rate = 0;
+    fake_jit.switched_off++;
+}
+
+static void
+fake_recording(bool on, bool compiles, bool invalidations)
+{
+    (void)on;
+    fake_jit.compiles = compiles;
+    fake_jit.invalidations = invalidations;
+}
+
+static const struct rb_vm_trace_jit jit = { "ZJIT", fake_counter_p, fake_exits_on, fake_every_exit, fake_exits_off, fake_recording };
+
+/* A program that is not traced. */
+static void
+begin_program(void)
+{
+    fake_ractor_add(&main_ractor);
+    fake_current(&main_thread);
+    foo = fake_iseq("foo", "app.rb");
+    fake_push(&main_thread, &foo, 3);
+    rb_vm_trace_register_jit(&jit);
+}
+
+static void
+switch_on(const char *path, uint64_t rate)
+{
+    struct rb_vm_trace_config config = { .jit = "ZJIT", .path = path, .exit_rate = rate, .compiles = true };
+    char why[512] = "";
+    bool ok = rb_vm_trace_switch_on(&config, why, sizeof(why));
+    assert_string_equal(why, "");
+    assert_true(ok);
+}
+
+static struct rb_vm_trace_status
+switch_off(void)
+{
+    struct rb_vm_trace_status status;
+    assert_true(rb_vm_trace_switch_off(&status));
+    return status;
+}
+
+/* What compiled code does at an exit, while it does it. */
+static void
+take_exits(const struct rb_vm_trace_site *site, unsigned exits)
+{
+    for (unsigned i = 0; i < exits && fake_jit.rate; i++) {
+        struct rb_vm_trace_local *local = main_ractor.local;
+        local->hits[site->index]++;
+        if (fake_jit.rate == 1 || --local->countdown == 0) rb_vm_trace_exit(local, site, &main_thread);
+    }
+}
+
+static struct rb_vm_trace_site *
+a_site(void)
+{
+    return make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
+}
+
+static void
+traces_in_a_row_have_their_own_events(void **state)
+{
+    (void)state;
+    begin_program();
+    capture_stderr();
+    for (unsigned i = 1; i <= 20; i++) {
+        char *path = temp_path("t.fxt");
+        assert_null(main_ractor.local);
+        switch_on(path, i % 3 + 1);
+        assert_true(fake_jit.compiles);
+        take_exits(a_site(), 12 * i);
+        struct rb_vm_trace_status now;
+        rb_vm_trace_status(&now);
+        assert_int_equal(now.exits, 12 * i);
+        struct rb_vm_trace_status status = switch_off();
+        assert_false(fake_jit.compiles);
+        assert_int_equal(status.exits, 12 * i);
+        assert_int_equal(status.sampled, 12 * i / (i % 3 + 1));
+        assert_int_equal(status.lost, 0);
+        assert_string_equal(status.path, path);
+        struct trace *trace = trace_read(path);
+        assert_summary(trace, 12 * i, 12 * i / (i % 3 + 1), 0);
+        assert_int_equal(site_hits(trace, "r"), 12 * i);
+        trace_free(trace);
+        free(path);
+    }
+    char *said = captured_stderr();
+    assert_string_equal(said, "");
+    free(said);
+    assert_int_equal(rb_vm_trace_site_count(), 0);
+    assert_int_equal(fake_jit.switched_off, 20);
+    struct rb_vm_trace_status status;
+    assert_false(rb_vm_trace_switch_off(&status));
+    fake_free_stack(&main_thread);
+}
+
+static void
+what_can_not_begin_leaves_nothing(void **state)
+{
+    (void)state;
+    begin_program();
+    struct rb_vm_trace_config config = { .jit = "ZJIT", .path = "/no/such/folder/t.fxt", .exit_rate = 1 };
+    char why[512];
+    assert_false(rb_vm_trace_switch_on(&config, why, sizeof(why)));
+    assert_string_equal(why, "can't trace to /no/such/folder/t.fxt: No such file or directory");
+    char *path = temp_path("t.fxt");
+    config.path = path;
+    fake_jit.refusal = "it does not want to";
+    assert_false(rb_vm_trace_switch_on(&config, why, sizeof(why)));
+    assert_string_equal(why, "can't trace exits: it does not want to");
+    assert_int_equal(access(path, F_OK), -1);
+    assert_null(main_ractor.local);
+    fake_jit.refusal = NULL;
+    switch_on(path, 1);
+    take_exits(a_site(), 3);
+    assert_int_equal(switch_off().exits, 3);
+    free(path);
+    fake_free_stack(&main_thread);
+}
+
+/* One that ended is not freed yet when the trace ends, and one that was being made then has none of the next. */
+static void
+ractors_may_be_freed_late_and_get_theirs_late(void **state)
+{
+    (void)state;
+    begin_program();
+    char *path = temp_path("t.fxt");
+    switch_on(path, 1);
+    struct rb_vm_trace_local *ended = rb_vm_trace_ractor_new(), *begun = rb_vm_trace_ractor_new();
+    struct rb_vm_trace_site *site = a_site();
+    ended->hits[site->index] += 5;
+    take_exits(site, 2);
+    assert_int_equal(switch_off().exits, 7);
+    assert_null(rb_vm_trace_ractor_new());
+
+    switch_on(path, 1);
+    rb_vm_trace_ractor_free(ended);
+    struct rb_ractor_struct ractor = { .local = begun };
+    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "late", .name_id = 7 };
+    fake_push(&thread, &foo, 3);
+    fake_current(&thread);
+    rb_vm_trace_first_hit(a_site(), &thread);
+    assert_ptr_not_equal(ractor.local, begun);
+    struct rb_vm_trace_status status = switch_off();
+    assert_int_equal(status.exits, 1);
+    assert_int_equal(status.sampled, 1);
+    rb_vm_trace_ractor_free(ractor.local);
+    free(path);
+    fake_free_stack(&thread);
+    fake_free_stack(&main_thread);
+}
+
+static void
+hooks_are_told_of_every_exit_beside_a_trace_of_some(void **state)
+{
+    (void)state;
+    begin_program();
+    rb_vm_trace_listen(true);
+    struct rb_vm_trace_site *site = a_site();
+    take_exits(site, 10);
+    assert_int_equal(fake_host.told, 10);
+
+    char *path = temp_path("t.fxt");
+    switch_on(path, 4);
+    take_exits(site, 40);
+    assert_int_equal(fake_host.told, 50);
+    struct rb_vm_trace_status status = switch_off();
+    assert_int_equal(status.exits, 40);
+    assert_int_equal(status.sampled, 10);
+    assert_int_equal(fake_jit.switched_on, 1);
+    take_exits(site, 5); /* the site is still theirs */
+    assert_int_equal(fake_host.told, 55);
+    struct trace *trace = trace_read(path);
+    assert_summary(trace, 40, 10, 0);
+    trace_free(trace);
+
+    rb_vm_trace_listen(false);
+    assert_int_equal(fake_jit.rate, 0);
+    assert_null(main_ractor.local);
+    assert_int_equal(rb_vm_trace_site_count(), 0);
+    free(path);
+    fake_free_stack(&main_thread);
+}
+
+static void
+hooks_may_come_and_go_while_a_trace_is_on(void **state)
+{
+    (void)state;
+    begin_program();
+    char *path = temp_path("t.fxt");
+    switch_on(path, 5);
+    struct rb_vm_trace_site *site = a_site();
+    take_exits(site, 50);
+    assert_int_equal(fake_host.told, 0);
+    rb_vm_trace_listen(true);
+    assert_int_equal(fake_jit.rate, 1);
+    take_exits(site, 50);
+    assert_int_equal(fake_host.told, 50);
+    rb_vm_trace_listen(false);
+    take_exits(site, 50);
+    assert_int_equal(fake_host.told, 50);
+    struct rb_vm_trace_status status = switch_off();
+    assert_int_equal(status.exits, 150);
+    assert_int_equal(status.sampled, 30);
+    assert_int_equal(fake_jit.rate, 0);
+    struct trace *trace = trace_read(path);
+    assert_summary(trace, 150, 30, 0);
+    trace_free(trace);
+    free(path);
+    fake_free_stack(&main_thread);
+}
+
+static void
+hooks_before_the_jit_is_on_are_told_once_it_is(void **state)
+{
+    (void)state;
+    fake_ractor_add(&main_ractor);
+    fake_current(&main_thread);
+    rb_vm_trace_listen(true);
+    assert_null(main_ractor.local);
+    foo = fake_iseq("foo", "app.rb");
+    fake_push(&main_thread, &foo, 3);
+    rb_vm_trace_register_jit(&jit);
+    rb_vm_trace_jit_ready();
+    take_exits(a_site(), 3);
+    assert_int_equal(fake_host.told, 3);
+    rb_vm_trace_listen(false);
+    fake_free_stack(&main_thread);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        isolated_test(traces_in_a_row_have_their_own_events),
+        isolated_test(what_can_not_begin_leaves_nothing),
+        isolated_test(ractors_may_be_freed_late_and_get_theirs_late),
+        isolated_test(hooks_are_told_of_every_exit_beside_a_trace_of_some),
+        isolated_test(hooks_may_come_and_go_while_a_trace_is_on),
+        isolated_test(hooks_before_the_jit_is_on_are_told_once_it_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,355 @@
+/*
+ * RubyVM::Trace: switches the tracer on and off in a running program. What it does to the code is the JIT's
+ * business (struct rb_vm_trace_jit), what it does to files and ractors lifecycle.c's; here is what Ruby sees.
+ */
+#include "ruby/ruby.h"
+
+#include "control.h"
+#include "host.h"
+#include "options.h"
+#include "vm_trace.h"
+
+#include <string.h>
+
+static VALUE eError;
+
+static const struct rb_vm_trace_jit *
+jit(void)
+{
+    return rb_vm_trace_registered_jit();
+}
+
+/* --- arguments --------------------------------------------------------------------------------- */
+
+enum option {
+    EXITS, FALLBACKS, COMPILES, INVALIDATIONS, PATH, SAMPLE_RATE, FALLBACKS_SAMPLE_RATE, MAX_SIZE, KEEP, OPTIONS
+};
+
+static const char *const option_names[OPTIONS] = {
+    "exits", "fallbacks", "compiles", "invalidations", "file", "sample_rate", "fallbacks_sample_rate", "max_size", "keep"
+};
+
+/* Begin and end of messages that have a list of names in them. */
+static VALUE
+known_options(void)
+{
+    VALUE text = rb_str_new_cstr("options are ");
+    for (int i = 0; i < OPTIONS; i++) rb_str_catf(text, "%s%s:", i ? ", " : "", option_names[i]);
+    return text;
+}
+
+static int
+check_option(VALUE key, VALUE value, VALUE data)
+{
+    (void)value;
+    (void)data;
+    if (SYMBOL_P(key)) {
+        const char *name = rb_id2name(SYM2ID(key));
+        for (int i = 0; i < OPTIONS; i++) {
+            if (strcmp(name, option_names[i]) == 0) return ST_CONTINUE;
+        }
+    }
+    rb_raise(rb_eArgError, "unknown option %+"PRIsVALUE"; %"PRIsVALUE, key, known_options());
+}
+
+static bool
+truth(VALUE value, enum option option)
+{
+    if (value == Qundef || value == Qfalse || value == Qnil) return false;
+    if (value == Qtrue) return true;
+    rb_raise(rb_eArgError, "%s: takes true or false, not %+"PRIsVALUE, option_names[option], value);
+}
+
+static uint64_t
+rate(VALUE value, enum option option)
+{
+    if (value == Qundef || NIL_P(value)) return 1;
+    long number = RB_FIXNUM_P(value) ? FIX2LONG(value) : 0;
+    if (number < 1 || number > (long)UINT32_MAX) {
+        rb_raise(rb_eArgError, "%s: takes a whole number from 1 (record all) to %u (one in so many), not %+"PRIsVALUE,
+                 option_names[option], UINT32_MAX, value);
+    }
+    return (uint64_t)number;
+}
+
+static struct rb_vm_trace_max_size
+max_size(VALUE value, VALUE keep)
+{
+    struct rb_vm_trace_max_size size = { 0, false };
+    if (keep != Qundef && !NIL_P(keep)) {
+        ID id = SYMBOL_P(keep) ? SYM2ID(keep) : 0;
+        if (id != rb_intern("newest") && id != rb_intern("oldest")) {
+            rb_raise(rb_eArgError, "keep: takes :newest or :oldest, not %+"PRIsVALUE, keep);
+        }
+        if (value == Qundef || NIL_P(value)) rb_raise(rb_eArgError, "keep: is for a limited file; give max_size:, too");
+        size.keep_oldest = id == rb_intern("oldest");
+    }
+    if (value == Qundef || NIL_P(value)) return size;
+    long number = RB_FIXNUM_P(value) ? FIX2LONG(value) : 0;
+    if (number < VM_TRACE_LEAST_MIB || number > VM_TRACE_MOST_MIB) {
+        rb_raise(rb_eArgError, "max_size: takes a number of MiB from %d to %d, not %+"PRIsVALUE,
+                 VM_TRACE_LEAST_MIB, VM_TRACE_MOST_MIB, value);
+    }
+    size.bytes = (uint64_t)number << 20;
+    return size;
+}
+
+/* Of exits: true, or the name of one of the JIT's counters. The VALUEs stay on the caller's stack. */
+static const char *
+counter_name(VALUE *exits)
+{
+    if (!SYMBOL_P(*exits) && !RB_TYPE_P(*exits, T_STRING)) return NULL;
+    *exits = rb_String(*exits);
+    const char *name = StringValueCStr(*exits);
+    if (!jit()->counter_p(name)) {
+        rb_raise(rb_eArgError, "exits: takes true, false, or a counter of RubyVM::%s, such as %s, not %+"PRIsVALUE,
+                 jit()->name, "exit_guard_type_failure", *exits);
+    }
+    return name;
+}
+
+static void
+check_jit(void)
+{
+    if (!jit()) {
+        rb_raise(rb_eNotImpError, "no JIT is on whose code can be traced while it runs: start Ruby with --zjit, "
+                 "or call RubyVM::ZJIT.enable first");
+    }
+}
+
+/* Fill in the config, whose strings are those of `values`. */
+static void
+read_options(VALUE options, VALUE values[OPTIONS], struct rb_vm_trace_config *config)
+{
+    for (int i = 0; i < OPTIONS; i++) values[i] = Qundef;
+    if (!NIL_P(options)) {
+        rb_hash_foreach(options, check_option, Qnil);
+        for (int i = 0; i < OPTIONS; i++) {
+            values[i] = rb_hash_lookup2(options, ID2SYM(rb_intern(option_names[i])), Qundef);
+        }
+    }
+    if (values[EXITS] == Qundef) values[EXITS] = Qtrue;
+    const char *counter = counter_name(&values[EXITS]);
+    bool exits = counter || truth(values[EXITS], EXITS);
+    *config = (struct rb_vm_trace_config){
+        .jit = jit()->name,
+        .counter = counter,
+        .compiles = truth(values[COMPILES], COMPILES),
+        .invalidations = truth(values[INVALIDATIONS], INVALIDATIONS),
+        .max_size = max_size(values[MAX_SIZE], values[KEEP])
+    };
+    uint64_t exit_rate = rate(values[SAMPLE_RATE], SAMPLE_RATE);
+    rate(values[FALLBACKS_SAMPLE_RATE], FALLBACKS_SAMPLE_RATE);
+    if (truth(values[FALLBACKS], FALLBACKS)) {
+        rb_raise(rb_eNotImpError, "fallbacks: can't be recorded while the program runs; use --zjit-trace-fallbacks");
+    }
+    config->exit_rate = exits ? exit_rate : 0;
+    if (!exits && !config->fallback_rate && !config->compiles && !config->invalidations) {
+        rb_raise(rb_eArgError, "nothing is to be recorded; %"PRIsVALUE, known_options());
+    }
+    if (values[PATH] != Qundef && !NIL_P(values[PATH])) {
+        values[PATH] = rb_get_path(values[PATH]);
+        config->path = StringValueCStr(values[PATH]);
+        if (!*config->path) rb_raise(rb_eArgError, "file: takes the path of the file to write, %%p is the pid");
+    }
+}
+
+/* --- start, stop, status -------------------------------------------------------------------------- */
+
+struct start {
+    const struct rb_vm_trace_config *config;
+    struct rb_vm_trace_status status;
+    bool ok;
+    char why[4096 + 256]; /* a path and some words */
+};
+
+static void
+start_alone(void *data)
+{
+    struct start *start = data;
+    rb_vm_trace_status(&start->status);
+    if (start->status.on || start->status.by_flags) return;
+    start->ok = rb_vm_trace_switch_on(start->config, start->why, sizeof(start->why));
+    if (start->ok) rb_vm_trace_status(&start->status);
+}
+
+static VALUE
+path_of(const struct rb_vm_trace_status *status)
+{
+    return status->path ? rb_external_str_new_cstr(status->path) : Qnil;
+}
+
+static void
+set(VALUE hash, const char *name, VALUE value)
+{
+    rb_hash_aset(hash, ID2SYM(rb_intern(name)), value);
+}
+
+static void
+set_counts(VALUE hash, const struct rb_vm_trace_status *status)
+{
+    set(hash, "events", ULL2NUM(status->events));
+    set(hash, "exits", ULL2NUM(status->exits));
+    set(hash, "sampled", ULL2NUM(status->sampled));
+    set(hash, "fallbacks", ULL2NUM(status->fallbacks));
+    set(hash, "lost", ULL2NUM(status->lost));
+    if (status->loss) set(hash, "loss", rb_str_new_cstr(status->loss));
+    set(hash, "path", path_of(status));
+}
+
+VALUE
+rb_vm_trace_control_start(VALUE options)
+{
+    VALUE values[OPTIONS];
+    struct rb_vm_trace_config config;
+    check_jit();
+    read_options(options, values, &config);
+
+    struct start start = { .config = &config };
+    rb_vm_trace_host_alone(start_alone, &start);
+    for (int i = 0; i < OPTIONS; i++) RB_GC_GUARD(values[i]);
+    if (start.ok) return path_of(&start.status);
+    if (start.status.on) {
+        rb_raise(eError, "already started%s, into %s: call RubyVM::Trace.stop first", start.status.by_flags ? " by a flag" : "",
+                 start.status.path ? start.status.path : "a file that is not made yet");
+    }
+    if (start.status.by_flags) {
+        rb_raise(eError, "a flag started the trace of this program, and it was stopped: start the program without a trace "
+                 "flag to switch tracing on and off");
+    }
+    rb_raise(eError, "%s; give file: a path in a folder that can be written to", start.why);
+}
+
+/*
+ *  call-seq:
+ *    RubyVM::Trace.start(exits: true, compiles: false, invalidations: false, file: nil, sample_rate: 1, max_size: nil,
+ *                        keep: :newest) -> path
+ *
+ *  Records the side exits of compiled code from now on into a file, whose path it returns.
+ */
+static VALUE
+trace_start(int argc, VALUE *argv, VALUE self)
+{
+    (void)self;
+    VALUE options;
+    rb_scan_args(argc, argv, "0:", &options);
+    return rb_vm_trace_control_start(options);
+}
+
+struct stop {
+    struct rb_vm_trace_status status;
+    bool ok;
+};
+
+static void
+stop_alone(void *data)
+{
+    struct stop *stop = data;
+    stop->ok = rb_vm_trace_switch_off(&stop->status);
+}
+
+VALUE
+rb_vm_trace_control_stop(void)
+{
+    struct stop stop;
+    rb_vm_trace_host_alone(stop_alone, &stop);
+    if (!stop.ok) rb_raise(eError, "not started: call RubyVM::Trace.start first");
+    VALUE summary = rb_hash_new();
+    set_counts(summary, &stop.status);
+    return summary;
+}
+
+/*
+ *  call-seq:
+ *    RubyVM::Trace.stop -> hash
+ *
+ *  Ends the trace. The hash has the counts of its summary, and the path.
+ */
+static VALUE
+trace_stop(VALUE self)
+{
+    (void)self;
+    return rb_vm_trace_control_stop();
+}
+
+static void
+status_alone(void *data)
+{
+    rb_vm_trace_status(data);
+}
+
+VALUE
+rb_vm_trace_control_status(void)
+{
+    struct rb_vm_trace_status status;
+    rb_vm_trace_host_alone(status_alone, &status);
+    VALUE hash = rb_hash_new();
+    set(hash, "on", status.on ? Qtrue : Qfalse);
+    set(hash, "jit", jit() ? rb_str_new_cstr(jit()->name) : Qnil);
+    if (status.on) set_counts(hash, &status);
+    return hash;
+}
+
+/*
+ *  call-seq:
+ *    RubyVM::Trace.status -> hash
+ *
+ *  Whether a trace is on, and then what is in it so far.
+ */
+static VALUE
+trace_status(VALUE self)
+{
+    (void)self;
+    return rb_vm_trace_control_status();
+}
+
+static VALUE
+stop_if_on(VALUE self)
+{
+    struct rb_vm_trace_status status;
+    rb_vm_trace_host_alone(status_alone, &status);
+    return status.on ? trace_stop(self) : Qnil;
+}
+
+struct record {
+    VALUE self, summary;
+};
+
+static VALUE
+end_record(VALUE data)
+{
+    struct record *record = (struct record *)data;
+    return record->summary = stop_if_on(record->self); /* the block may have stopped it */
+}
+
+/*
+ *  call-seq:
+ *    RubyVM::Trace.record(**options) { ... } -> hash
+ *
+ *  Records what happens while the block runs, in all threads and ractors. Takes what start takes, returns what stop returns.
+ */
+static VALUE
+trace_record(int argc, VALUE *argv, VALUE self)
+{
+    struct record record = { self, Qnil };
+    rb_need_block();
+    trace_start(argc, argv, self);
+    rb_ensure(rb_yield, Qundef, end_record, (VALUE)&record);
+    return record.summary;
+}
+
+void Init_VM_Trace(void);
+
+void
+Init_VM_Trace(void)
+{
+    VALUE mRubyVM = rb_const_get(rb_cObject, rb_intern("RubyVM"));
+    VALUE mTrace = rb_define_module_under(mRubyVM, "Trace");
+    eError = rb_define_class_under(mTrace, "Error", rb_eStandardError);
+    rb_gc_register_mark_object(eError);
+    rb_define_singleton_method(mTrace, "start", trace_start, -1);
+    rb_define_singleton_method(mTrace, "stop", trace_stop, 0);
+    rb_define_singleton_method(mTrace, "status", trace_status, 0);
+    rb_define_singleton_method(mTrace, "record", trace_record, -1);
+    rb_vm_trace_remote_init();
+}
