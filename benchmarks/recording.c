@@ -112,9 +112,21 @@ rb_vm_trace_host_local(struct rb_execution_context_struct *of)
 }
 
 void
-rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*maker)(void))
+rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*change)(struct rb_vm_trace_local *local))
 {
-    ec.local = maker();
+    ec.local = change(ec.local);
+}
+
+void
+rb_vm_trace_host_set_local(struct rb_execution_context_struct *of, struct rb_vm_trace_local *local)
+{
+    of->local = local;
+}
+
+void
+rb_vm_trace_host_tell(struct rb_execution_context_struct *of, const struct rb_vm_trace_exit_info *exit)
+{
+    (void)of, (void)exit; /* nobody listens */
 }
 
 uint32_t
