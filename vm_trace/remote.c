@@ -42,6 +42,7 @@ static struct {
     char reply[REPLY_BYTES];
     enum { NOTHING, ASKED, TAKEN, ANSWERED } state;
     int listener;                /* socket, or -1 */
+    ino_t inode;                 /* its number */
     pid_t owner;                 /* of the socket and the thread */
     struct sockaddr_un address;
     rb_postponed_job_handle_t begin_job, answer_job;
@@ -199,11 +200,19 @@ converse(int fd)
     pthread_mutex_unlock(&remote.lock);
 }
 
+/* A program that closes all descriptors it knows nothing of closes ours, and may listen at the same number itself. */
+static bool
+still_ours_p(void)
+{
+    struct stat st;
+    return fstat(remote.listener, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_ino == remote.inode;
+}
+
 static void *
 listen_on(void *unused)
 {
     (void)unused;
-    for (;;) {
+    while (still_ours_p()) {
         int fd = accept4(remote.listener, NULL, NULL, SOCK_CLOEXEC);
         if (fd < 0) {
             if (errno == EINTR || errno == ECONNABORTED) continue;
@@ -215,6 +224,7 @@ listen_on(void *unused)
         converse(fd);
         close(fd);
     }
+    return NULL;
 }
 
 /* --- begin and end --------------------------------------------------------------------------------------- */
@@ -291,6 +301,8 @@ begin(void *child)
     /* The socket's file gets the mode that the socket has. */
     bool bound = fd >= 0 && fchmod(fd, 0600) == 0 && bind(fd, (struct sockaddr *)&remote.address, sizeof(remote.address)) == 0;
     remote.listener = fd;
+    struct stat st;
+    if (bound && fstat(fd, &st) == 0) remote.inode = st.st_ino;
     if (!bound || listen(fd, 4) != 0 || !begin_thread()) {
         fprintf(stderr, "ruby: RUBY_VM_TRACE_CONTROL: can't listen at %s: %s\n", remote.address.sun_path, strerror(errno));
         if (bound) unlink(remote.address.sun_path);
@@ -303,7 +315,7 @@ begin(void *child)
 static void
 forget(void)
 {
-    if (remote.listener >= 0) close(remote.listener);
+    if (remote.listener >= 0 && still_ours_p()) close(remote.listener);
     remote.listener = -1;
     pthread_mutex_init(&remote.lock, NULL);
     pthread_cond_init(&remote.answered, NULL);

@@ -105,6 +105,29 @@ class TestRemote < Integration::Test
     end
   end
 
+  # As daemons do, who close what they know nothing of; then the number is that of a socket of the program's own.
+  def test_descriptor_that_became_the_programs_is_left_to_it
+    beside(<<~'RUBY') do |pid, dir|
+      require "fcntl"
+      require "socket"
+      ours = nil
+      links = -> { Dir["/proc/self/fd/*"].to_h { |fd| [File.basename(fd).to_i, File.symlink?(fd) ? File.readlink(fd) : ""] } }
+      sleep 0.01 until (ours = links.call.key(links.call.values.grep(/socket/).first)) && Dir.children("control").any?
+      IO.for_fd(ours).close
+      mine = UNIXServer.new("mine")
+      mine = UNIXServer.for_fd(mine.fcntl(Fcntl::F_DUPFD, ours)) if mine.fileno != ours
+      raise "#{mine.fileno} is not #{ours}" if mine.fileno != ours
+      mine.fcntl(Fcntl::F_SETFL, 0) # it is waited at, as servers in C do
+      File.write("ready", "")
+      sleep 0.01 until File.exist?("go")
+      loop { mine.accept.tap { |peer| peer.write("mine") }.close }
+    RUBY
+      assert_equal 0, tell("status", pid)[0] # it was waiting for this one before
+      File.write(File.join(dir, "go"), "")
+      assert_equal ["mine"] * 3, 3.times.map { UNIXSocket.open(File.join(dir, "mine"), &:read) }
+    end
+  end
+
   def test_without_the_variable_there_is_nothing_to_tell
     dir = scratch_dir
     result = run_in(dir, "-e", "puts Dir.children('.').sort, File.readlines('/proc/self/status').grep(/Threads/)",
