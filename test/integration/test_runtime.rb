@@ -224,12 +224,13 @@ class TestRuntime < Integration::Test
   # that its own thread took, exactly those of the sample rate, and nothing lost; children go on with theirs.
   def test_start_and_stop_under_load
     rounds = LONG ? 1000 : 60
+    every = LONG ? 10_000 : 50 # calls: ZJIT frees no code, and what it compiles has a limit
     result = run_ruby(WARM + <<~RUBY, "--zjit-call-threshold=2", "-W:no-experimental", args: [rounds.to_s])
       def mine = (::RubyVM::ZJIT.induce_side_exit!)
       WORK = ->(i) {
         foo
         add(i % 300)
-        if i % 50 == 0
+        if i % #{every} == 0
           compiled = eval("->(x) { x == 1 ? x.to_s : x == \#{i} ? x.hash : x.to_f }")
           12.times { |x| compiled.(x) }
         end
