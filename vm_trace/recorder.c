@@ -73,7 +73,7 @@ freeze(void)
     size_t locals = 0;
     for (const struct rb_vm_trace_local *local = trace.locals; local; local = local->next) locals++;
     if (!rb_vm_trace_frozen_room(&recorder.frozen, &trace.sink, locals)) return VM_TRACE_NO_ROOM;
-    if (!rb_vm_trace_sites_freeze()) return VM_TRACE_NO_ROOM;
+    if (!rb_vm_trace_sites_freeze_room()) return VM_TRACE_NO_ROOM;
 
     /* Events are counted after they were written, so all that are counted here are in the chunks. */
     recorder.taken = since_base();
@@ -81,6 +81,7 @@ freeze(void)
     rb_vm_trace_memory_freeze(&trace.sink, &recorder.frozen);
     for (const struct rb_vm_trace_local *local = trace.locals; local; local = local->next) freeze_in_use(&local->writer);
     pthread_mutex_unlock(&trace.sink.lock);
+    rb_vm_trace_sites_freeze(); /* hits are counted before their event is written: no event is there without its hit */
 
     uint64_t now_ns = rb_vm_trace_clock_system_ns();
     recorder.reset_ns = recorder.from_ns = recorder.since_ns;

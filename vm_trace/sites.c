@@ -287,18 +287,24 @@ keep_frozen(const struct rb_vm_trace_site *site)
     copy_frozen(&frozen.dead[frozen.dead_count++], site);
 }
 
+static uint64_t *frozen_hits; /* address space that is used again */
+
 bool
+rb_vm_trace_sites_freeze_room(void)
+{
+    if (!frozen_hits) frozen_hits = rb_vm_trace_local_zeros();
+    return frozen_hits != NULL;
+}
+
+void
 rb_vm_trace_sites_freeze(void)
 {
-    static uint64_t *hits; /* address space that is used again */
-    if (!hits && !(hits = rb_vm_trace_local_zeros())) return false;
-    rb_vm_trace_local_copy_hits(hits, sites.count);
-    frozen.hits = hits;
+    rb_vm_trace_local_copy_hits(frozen_hits, sites.count);
+    frozen.hits = frozen_hits;
     frozen.limit = sites.count;
     frozen.serial = sites.serial;
     frozen.next = 1;
     frozen.lost = 0;
-    return true;
 }
 
 void

@@ -52,9 +52,10 @@ bool rb_vm_trace_sites_any_hits(void);
 
 /*
  * The hits of all sites as they are now, to be written by and by without trace.lock: sites that die meanwhile are told all the
- * same. One at a time. False: no memory. trace.lock held for begin and end.
+ * same. One at a time. trace.lock held for begin and end. Room is had before: false where there is no memory.
  */
-bool rb_vm_trace_sites_freeze(void);
+bool rb_vm_trace_sites_freeze_room(void);
+void rb_vm_trace_sites_freeze(void);
 void rb_vm_trace_sites_thaw(void);
 
 /* Write the next few of them into `local`. False: that were all. Takes trace.lock for a moment. Fills in totals as sites_report. */

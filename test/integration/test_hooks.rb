@@ -87,7 +87,7 @@ class TestHooks < Integration::Test
     result
   end
 
-  def lines(script, *flags) = run_hooks(WARM + script, *flags).tap { |result| assert_empty result.err }.out.lines.map { |line| eval(line) }
+  def lines(script, *flags, **options) = run_hooks(WARM + script, *flags, **options).tap { |result| assert_empty result.err }.out.lines.map { |line| eval(line) }
 
   def test_hooks_are_told_of_each_exit_while_they_are_there
     assert_equal [0, 30, 0, 30, 30, 60, 30, 0], lines(<<~'RUBY')
@@ -213,7 +213,7 @@ class TestHooks < Integration::Test
   end
 
   def test_hooks_in_all_ractors_while_they_come_and_go
-    assert_equal [true], lines(<<~'RUBY')
+    assert_equal [true], lines(<<~'RUBY', recorders: 4)
       ractors = 3.times.map { Ractor.new { 50_000.times { foo; add(300) } } }
       threads = 2.times.map { Thread.new { 50_000.times { foo; add(300) } } }
       100.times do |i|
