@@ -5,11 +5,7 @@
 # define _GNU_SOURCE 1 /* pthread_setname_np */
 #endif
 #include "ahead.h"
-
-#include <limits.h>
-#include <signal.h>
-
-#define STACK_BYTES ((size_t)256 << 10)
+#include "native_thread.h"
 
 static void *
 run(void *argument)
@@ -28,31 +24,16 @@ run(void *argument)
     return NULL;
 }
 
-/* The program's signals are for the program's threads: this one inherits that it takes none. */
 static bool
 start(struct vm_trace_ahead *ahead)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    sigdelset(&all, SIGSEGV);
-    sigdelset(&all, SIGBUS);
-    sigdelset(&all, SIGILL);
-    sigdelset(&all, SIGFPE);
-
-    pthread_attr_t attributes;
-    if (pthread_attr_init(&attributes) != 0) return false;
-    bool ok = pthread_attr_setstacksize(&attributes, STACK_BYTES) == 0 && pthread_cond_init(&ahead->wake, NULL) == 0;
-    if (ok) {
-        ahead->wanted = ahead->stop = false;
-        pthread_sigmask(SIG_BLOCK, &all, &before);
-        ok = pthread_create(&ahead->thread, &attributes, run, ahead) == 0;
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-    }
-    pthread_attr_destroy(&attributes);
+    if (pthread_cond_init(&ahead->wake, NULL) != 0) return false;
+    ahead->wanted = ahead->stop = false;
+    if (native_thread_start(&ahead->thread, run, ahead) != 0) return false;
 #ifdef __linux__
-    if (ok) pthread_setname_np(ahead->thread, "vm_trace");
+    pthread_setname_np(ahead->thread, "vm_trace");
 #endif
-    return ok;
+    return true;
 }
 
 void

@@ -136,25 +136,19 @@ static const enum vm_trace_word outcome_words[] = {
     [RB_VM_TRACE_VERSION_LIMIT] = W_VERSION_LIMIT
 };
 
-static const char *const outcome_names[] = {
-    [RB_VM_TRACE_PROFILING] = "profiling",
-    [RB_VM_TRACE_INVALIDATED] = "invalidated",
-    [RB_VM_TRACE_ALREADY_INVALIDATED] = "already_invalidated",
-    [RB_VM_TRACE_VERSION_LIMIT] = "version_limit"
-};
-
 /*
  * Tell those that listen, who may do what they like: also switch tracing off. So nothing of it is touched after this.
  */
 static inline void
-tell(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, const char *outcome)
+tell(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, enum vm_trace_word outcome)
 {
     if (__builtin_expect(!rb_vm_trace_global.listeners, 1)) return;
+    size_t bytes;
     struct rb_vm_trace_exit_info exit = {
         .jit = rb_vm_trace_global.config.jit,
         .reason = site->reason->text, .reason_len = site->reason->bytes,
         .insn = site->insn->text, .insn_len = site->insn->bytes,
-        .version = site->version, .outcome = outcome
+        .version = site->version, .outcome = outcome == W_NONE ? NULL : rb_vm_trace_word_text(outcome, &bytes)
     };
     rb_vm_trace_host_tell(ec, &exit);
 }
@@ -187,7 +181,7 @@ rb_vm_trace_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site 
         struct exit_event exit = { site, clock_now_ns(&local->clock), weight, W_NONE, 0 };
         record(local, ec, &exit);
     }
-    tell(site, ec, NULL);
+    tell(site, ec, W_NONE);
 }
 
 uint64_t
@@ -217,7 +211,7 @@ recompile_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *s
         struct exit_event exit = { site, start_ns, weight, outcome_words[outcome], flow };
         record(local, ec, &exit);
     }
-    tell(site, ec, outcome_names[outcome]);
+    tell(site, ec, outcome_words[outcome]);
 }
 
 ANY_STACK void
@@ -258,7 +252,7 @@ void
 rb_vm_trace_first_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec)
 {
     rb_vm_trace_hit(site, ec);
-    tell(site, ec, NULL);
+    tell(site, ec, W_NONE);
 }
 
 uint64_t
@@ -277,7 +271,7 @@ rb_vm_trace_recompile_done(const struct rb_vm_trace_site *site, struct rb_execut
 {
     struct rb_vm_trace_local *local = rb_vm_trace_host_local(ec);
     if (local) recompile_exit(local, site, ec, start_ns, weight, outcome);
-    else tell(site, ec, outcome_names[outcome]);
+    else tell(site, ec, outcome_words[outcome]);
 }
 
 void

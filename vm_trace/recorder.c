@@ -6,6 +6,7 @@
 #endif
 #include "lifecycle.h"
 #include "memory.h"
+#include "native_thread.h"
 #include "recorder.h"
 #include "sites.h"
 
@@ -454,26 +455,12 @@ run_write(void *save)
     return NULL;
 }
 
-/* A native thread that no signal interrupts but those of a fault, for the others are the program's. */
-static int
-start_thread(pthread_t *thread, void *(*body)(void *), void *argument)
-{
-    static const int faults[] = { SIGBUS, SIGSEGV, SIGILL, SIGFPE };
-    sigset_t all, before;
-    sigfillset(&all);
-    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) sigdelset(&all, faults[i]);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(thread, NULL, body, argument);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
-}
-
 void
 rb_vm_trace_recorder_write(struct rb_vm_trace_save *save)
 {
     /* Events stand on the thread that they are of: the settings and the like are of none of the program's. */
     pthread_t thread;
-    if (start_thread(&thread, run_write, save) == 0) pthread_join(thread, NULL);
+    if (native_thread_start(&thread, run_write, save) == 0) pthread_join(thread, NULL);
     else write_file(save);
 }
 
@@ -533,7 +520,7 @@ rb_vm_trace_recorder_threads(void)
     if (!trace.memory.signal) return;
     struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
     sigemptyset(&action.sa_mask);
-    bool ok = sem_init(&recorder.asked, 0, 0) == 0 && start_thread(&thread, wait_for_signals, NULL) == 0;
+    bool ok = sem_init(&recorder.asked, 0, 0) == 0 && native_thread_start(&thread, wait_for_signals, NULL) == 0;
     if (ok) pthread_detach(thread);
     /* In a forked child the program may have taken the signal meanwhile: it keeps it. */
     static bool taken;

@@ -14,6 +14,7 @@
 
 #include "control.h"
 #include "host.h"
+#include "native_thread.h"
 #include "options.h"
 
 #include <errno.h>
@@ -267,21 +268,12 @@ remove_socket(void)
     if (remote.listener >= 0 && remote.owner == getpid()) unlink(remote.address.sun_path);
 }
 
-/* Signals are for Ruby's threads. */
 static bool
 begin_thread(void)
 {
-    sigset_t all, before;
     pthread_t thread;
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, 256 * 1024);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&thread, &attributes, listen_on, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
+    int error = native_thread_start(&thread, listen_on, NULL);
+    if (!error) pthread_detach(thread);
     errno = error;
     return error == 0;
 }
