@@ -230,7 +230,9 @@ class TestRecorder < Integration::Test
       Ractor.new { exits(100); RubyVM::Trace.save("ractor.fxt") }.value
     RUBY
     assert_equal 11, result.traces.size
-    assert_equal [670, 770], %w[last.fxt ractor.fxt].map { |name| foo_exits(named(result, name)) }
+    last, ractor = %w[last.fxt ractor.fxt].map { |name| foo_exits(named(result, name)) }
+    assert_includes 600..670, last # a version that is profiled again meanwhile does not exit
+    assert_equal last + 100, ractor
   end
 
   # The ring goes round many times while it is saved again and again.
