@@ -60,9 +60,9 @@ since_base(void)
 static void
 freeze_in_use(const struct rb_vm_trace_writer *writer)
 {
-    /* One that was given back has position 0, and its chunk is among the idle ones already. */
-    size_t words = __atomic_load_n(&writer->pos, __ATOMIC_ACQUIRE);
+    /* In this order: a position that is read first may be another chunk's. One that was given back is among the idle ones already. */
     uint64_t offset = __atomic_load_n(&writer->chunk.offset, __ATOMIC_ACQUIRE);
+    size_t words = __atomic_load_n(&writer->pos, __ATOMIC_ACQUIRE);
     if (words > 0 && offset > 0) rb_vm_trace_memory_freeze_in_use(&trace.sink, &recorder.frozen, offset, words);
 }
 
