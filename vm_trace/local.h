@@ -26,7 +26,7 @@
 #define VM_TRACE_TEMPLATES 8
 #define VM_TRACE_TEMPLATE_WORDS (2 + FXT_MAX_ARGUMENTS) /* an exit's arguments are a word each */
 struct vm_trace_template {
-    uint32_t chunk, tree, node;  /* what it holds for: chunk 0 for nothing */
+    uint32_t chunk, tree, node;  /* what it holds for: node 0 for nothing */
     uint32_t site;               /* serial */
     uint32_t outcome;
     uint32_t thread, words;
