@@ -571,8 +571,10 @@ rb_vm_trace_switch_off(struct rb_vm_trace_status *status_out)
 {
     *status_out = (struct rb_vm_trace_status){ .by_flags = trace.by_flags };
     if (!trace_on()) return false;
-    if (trace.jit) trace.jit->recording(false, false, false);
-    if (trace.machine_rate && !trace.listeners) trace.jit->exits_off();
+    if (trace.jit) {
+        trace.jit->recording(false, false, false);
+        if (trace.machine_rate && !trace.listeners) trace.jit->exits_off();
+    }
     trace.last = (struct vm_trace_totals){ 0 };
     trace.last_loss = NULL;
     bool file = trace.state == VM_TRACE_ON;

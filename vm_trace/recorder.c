@@ -420,16 +420,13 @@ rename_to(const char *from, const char *path)
     return strerror(errno);
 }
 
-static void
-write_file(struct rb_vm_trace_save *save)
+/* Write it under the name `beside`, then give it its own. Returns how many chunks were given back. */
+static size_t
+write_beside(struct rb_vm_trace_save *save, const char *beside)
 {
-    size_t given_back = 0, bytes = strlen(save->path) + 32;
-    char *beside = malloc(bytes);
-    const char *why = beside ? look_at(save->path) : strerror(errno = ENOMEM);
-    if (!why) {
-        snprintf(beside, bytes, "%s.saving-%lu", save->path, (unsigned long)trace.pid);
-        why = rb_vm_trace_sink_open(&recorder.out, beside);
-    }
+    size_t given_back = 0;
+    const char *why = look_at(save->path);
+    if (!why) why = rb_vm_trace_sink_open(&recorder.out, beside);
     save->error = why ? errno : 0;
     save->reason = why;
     if (!why) {
@@ -440,6 +437,22 @@ write_file(struct rb_vm_trace_save *save)
             save->reason = why;
         }
         if (save->error) unlink(beside);
+    }
+    return given_back;
+}
+
+static void
+write_file(struct rb_vm_trace_save *save)
+{
+    size_t given_back = 0, bytes = strlen(save->path) + 32;
+    char *beside = malloc(bytes);
+    if (beside) {
+        snprintf(beside, bytes, "%s.saving-%lu", save->path, (unsigned long)trace.pid);
+        given_back = write_beside(save, beside);
+    }
+    else {
+        save->error = ENOMEM;
+        save->reason = strerror(ENOMEM);
     }
     free(beside);
     recorder.saved += save->error == 0;

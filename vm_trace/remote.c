@@ -218,7 +218,7 @@ listen_on(void *unused)
         if (fd < 0) {
             if (errno == EINTR || errno == ECONNABORTED) continue;
             if (errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS) return NULL;
-            struct timespec while_full = { .tv_nsec = 100 * 1000 * 1000 };
+            struct timespec while_full = { .tv_nsec = 100000000 };
             nanosleep(&while_full, NULL);
             continue;
         }

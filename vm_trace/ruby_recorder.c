@@ -138,13 +138,23 @@ trace_reset(VALUE self)
     return Qnil;
 }
 
-/* $! is what ends the program. A signal or `exit` is how programs are ended. */
+/*
+ * $! is what ends the program: also a jump that went nowhere (`END { return }`), which is no object and has no class. A signal
+ * or `exit` is how programs are ended.
+ */
+static bool
+failed_p(void)
+{
+    VALUE error = rb_gv_get("$!");
+    if (NIL_P(error)) return false;
+    return RB_TYPE_P(error, T_IMEMO) || !(rb_obj_is_kind_of(error, rb_eSystemExit) || rb_obj_is_kind_of(error, rb_eSignal));
+}
+
 static void
 at_exit(VALUE ignored)
 {
     (void)ignored;
-    VALUE error = rb_gv_get("$!");
-    if (NIL_P(error) || rb_obj_is_kind_of(error, rb_eSystemExit) || rb_obj_is_kind_of(error, rb_eSignal)) return;
+    if (!(rb_vm_trace_global.memory.save_at & VM_TRACE_SAVE_AT_EXCEPTION) || !failed_p()) return;
     struct rb_execution_context_struct *ec;
     struct rb_vm_trace_local *local = own_local(&ec);
     rb_vm_trace_recorder_save_at(VM_TRACE_SAVE_AT_EXCEPTION, local, ec);

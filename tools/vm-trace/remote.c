@@ -52,10 +52,11 @@ find_variable(const char *pid)
     char *environment = read_whole(path, &bytes);
     if (environment == NULL) return NULL;
     char *found = NULL;
-    for (const char *at = environment; at < environment + bytes && found == NULL; at += strlen(at) + 1) {
+    for (const char *at = environment; at < environment + bytes; at += strlen(at) + 1) {
         if (strncmp(at, variable, name) != 0 || at[name] != '=') continue;
         found = xcalloc(strlen(at + name + 1) + 1, 1);
         strcpy(found, at + name + 1);
+        break;
     }
     free(environment);
     const char *own = getenv(variable); /* a program that sets its title writes over its environment */
