@@ -252,6 +252,14 @@ rb_vm_trace_local_clear_hits(uint32_t index)
     for (struct rb_vm_trace_local *local = trace.locals; local; local = local->next) clear_hits(local, index);
 }
 
+static void
+clear_all_hits(struct rb_vm_trace_local *local)
+{
+    size_t bytes = rb_vm_trace_site_limit() * sizeof(uint64_t);
+    memset(local->hits, 0, bytes);
+    if (local->base) memset(local->base, 0, bytes);
+}
+
 /* --- the file ------------------------------------------------------------------------------ */
 
 /* Our command line as the system has it, cut when it does not fit; "" where it doesn't tell. */
@@ -452,7 +460,7 @@ begin_trace(const struct rb_vm_trace_config *config)
     trace.last_number = 0;
     if (!trace.spare) trace.spare = allocate_local();
     if (!trace.spare) return "out of memory";
-    memset(trace.spare->hits, 0, rb_vm_trace_site_limit() * sizeof(*trace.spare->hits));
+    clear_all_hits(trace.spare);
     trace.spare->lost = 0;
     trace.spare->countdown = config->exit_rate;
     trace.spare->fallback_countdown = config->fallback_rate;
@@ -467,7 +475,11 @@ begin_trace(const struct rb_vm_trace_config *config)
 static void
 discard_trace(void)
 {
-    if (trace.sink.fd >= 0) rb_vm_trace_sink_discard(&trace.sink, trace.path);
+    pthread_mutex_lock(&trace.lock);
+    if (trace.memory.bytes) rb_vm_trace_recorder_close();
+    pthread_mutex_unlock(&trace.lock);
+    if (trace.memory.bytes) rb_vm_trace_sink_close(&trace.sink);
+    else if (trace.sink.fd >= 0) rb_vm_trace_sink_discard(&trace.sink, trace.path);
     __atomic_store_n(&trace.state, VM_TRACE_OFF, __ATOMIC_RELEASE);
 }
 
@@ -505,7 +517,7 @@ forget_trace(void)
         unlink_local(local);
     }
     rb_vm_trace_host_each_ractor(no_local);
-    if (trace.spare) memset(trace.spare->hits, 0, rb_vm_trace_site_limit() * sizeof(*trace.spare->hits));
+    if (trace.spare) clear_all_hits(trace.spare);
     rb_vm_trace_sites_free();
 }
 
@@ -529,8 +541,17 @@ detach(void)
     if (!trace.by_flags) forget_trace();
 }
 
+/* Why a trace can't begin, for an exception. */
+static void
+tell_why(const char *path, const char *why, char *why_out, size_t why_bytes)
+{
+    if (trace.memory.bytes) snprintf(why_out, why_bytes, "can't record to memory: %s", why);
+    else snprintf(why_out, why_bytes, "can't trace to %s: %s", trace.path ? trace.path : path ? path : "a file", why);
+}
+
 bool
-rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, char *why_out, size_t why_bytes)
+rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, const struct rb_vm_trace_memory_config *memory,
+                      char *why_out, size_t why_bytes)
 {
     /* Of a forked child that could not make its file. */
     if (trace.machine_rate && !trace.listeners) detach();
@@ -540,9 +561,10 @@ rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, char *why_out, si
         snprintf(why_out, why_bytes, "%s", why);
         return false;
     }
+    trace.memory = *memory;
     why = begin_trace(config);
     if (why) {
-        snprintf(why_out, why_bytes, "can't trace to %s: %s", trace.path ? trace.path : config->path ? config->path : "a file", why);
+        tell_why(config->path, why, why_out, why_bytes);
     }
     else if (config->exit_rate && (why = attach(trace.listeners ? 1 : config->exit_rate)) != NULL) {
         snprintf(why_out, why_bytes, "can't trace exits: %s", why);
@@ -550,6 +572,7 @@ rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, char *why_out, si
     if (why) {
         discard_trace();
         if (!trace.listeners) detach();
+        trace.memory = (struct rb_vm_trace_memory_config){ 0 };
         return false;
     }
     trace.jit->recording(true, config->compiles, config->invalidations);
@@ -569,18 +592,20 @@ set_counts(struct rb_vm_trace_status *status, const struct vm_trace_totals *tota
 bool
 rb_vm_trace_switch_off(struct rb_vm_trace_status *status_out)
 {
-    *status_out = (struct rb_vm_trace_status){ .by_flags = trace.by_flags };
+    *status_out = (struct rb_vm_trace_status){ .by_flags = trace.by_flags, .memory_bytes = trace.memory.bytes };
     if (!trace_on()) return false;
+    trace.memory.save_at = 0; /* those are moments of a program that runs on */
     if (trace.jit) trace.jit->recording(false, false, false);
     if (trace.machine_rate && !trace.listeners) trace.jit->exits_off();
     trace.last = (struct vm_trace_totals){ 0 };
     trace.last_loss = NULL;
     bool file = trace.state == VM_TRACE_ON;
     rb_vm_trace_shutdown();
-    status_out->path = file || trace.last.events ? trace.path : NULL;
+    status_out->path = !trace.memory.bytes && (file || trace.last.events) ? trace.path : NULL;
     status_out->begin_ns = trace.begin_ns;
     status_out->loss = trace.last_loss;
     set_counts(status_out, &trace.last);
+    trace.memory = (struct rb_vm_trace_memory_config){ 0 };
     /* Code that has trace points for good goes on counting there, and hooks are told of what they listen to. */
     if (!trace.listeners) trace.machine_rate = 0;
     if (!trace.by_flags) rb_vm_trace_lives_free();
@@ -738,13 +763,11 @@ begin_child(void)
         local->exiting.site = NULL;
         local->countdown = trace.config.exit_rate;
         local->fallback_countdown = trace.config.fallback_rate;
-        memset(local->hits, 0, rb_vm_trace_site_limit() * sizeof(*local->hits));
-        if (local->base) memset(local->base, 0, rb_vm_trace_site_limit() * sizeof(*local->base));
+        clear_all_hits(local);
         /* Its owner may have been in the middle of something; that thread is no more. */
         rb_vm_trace_stacks_after_fork(&local->stacks);
     }
-    memset(trace.spare->hits, 0, rb_vm_trace_site_limit() * sizeof(*trace.spare->hits));
-    if (trace.spare->base) memset(trace.spare->base, 0, rb_vm_trace_site_limit() * sizeof(*trace.spare->base));
+    clear_all_hits(trace.spare);
     trace.spare->lost = 0;
     rb_vm_trace_sink_after_fork(&trace.sink);
     __atomic_store_n(&trace.state, VM_TRACE_PENDING, __ATOMIC_RELEASE);
@@ -774,7 +797,11 @@ rb_vm_trace_loss_reason(void)
     return trace.sink.starved ? "a file of that size has too few chunks for so many ractors" : "out of memory";
 }
 
-static const char DROPPED[] = "older events gave way at the limit of the file's size";
+static const char *
+dropped_reason(void)
+{
+    return trace.memory.bytes ? "older events gave way at the limit of the memory" : "older events gave way at the limit of the file's size";
+}
 
 bool
 rb_vm_trace_write_loss(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
@@ -817,20 +844,29 @@ rb_vm_trace_local_totals(void)
     return totals;
 }
 
+/* What is there now, and why not all is. trace.lock held. */
+static struct vm_trace_totals
+count_all(const char **loss_out)
+{
+    struct vm_trace_totals totals = rb_vm_trace_local_totals();
+    rb_vm_trace_sites_count_hits(&totals);
+    *loss_out = totals.lost ? rb_vm_trace_loss_reason() : trace.sink.dropped.events ? dropped_reason() : NULL;
+    totals.sampled -= trace.sink.dropped.exits;
+    totals.events -= trace.sink.dropped.events;
+    totals.lost += trace.sink.dropped.events;
+    return totals;
+}
+
 void
 rb_vm_trace_status(struct rb_vm_trace_status *status_out)
 {
     *status_out = (struct rb_vm_trace_status){ .on = trace_on(), .by_flags = trace.by_flags };
     if (!status_out->on) return;
     pthread_mutex_lock(&trace.lock);
-    struct vm_trace_totals totals = rb_vm_trace_local_totals();
-    rb_vm_trace_sites_count_hits(&totals);
-    status_out->path = trace.state == VM_TRACE_ON ? trace.path : NULL;
+    struct vm_trace_totals totals = count_all(&status_out->loss);
+    status_out->memory_bytes = trace.memory.bytes;
+    status_out->path = trace.state == VM_TRACE_ON && !trace.memory.bytes ? trace.path : NULL;
     status_out->begin_ns = trace.begin_ns;
-    if (totals.lost || trace.sink.dropped.events) status_out->loss = totals.lost ? rb_vm_trace_loss_reason() : DROPPED;
-    totals.sampled -= trace.sink.dropped.exits;
-    totals.events -= trace.sink.dropped.events;
-    totals.lost += trace.sink.dropped.events;
     set_counts(status_out, &totals);
     pthread_mutex_unlock(&trace.lock);
 }
@@ -895,7 +931,8 @@ write_last_words(struct rb_vm_trace_local *local, struct rb_execution_context_st
     totals.sites = hits.sites;
     totals.sampled -= gone.exits + trace.sink.dropped.exits;
     totals.events -= gone.events + trace.sink.dropped.events;
-    struct vm_trace_loss lost = { totals.lost + gone.events, rb_vm_trace_loss_reason() }, dropped = { trace.sink.dropped.events, DROPPED };
+    struct vm_trace_loss lost = { totals.lost + gone.events, rb_vm_trace_loss_reason() };
+    struct vm_trace_loss dropped = { trace.sink.dropped.events, dropped_reason() };
     totals.lost = lost.events + dropped.events;
     if (local) {
         if (lost.events && rb_vm_trace_event_write(local, ec, rb_vm_trace_write_loss, &lost)) totals.events++;
@@ -920,7 +957,10 @@ rb_vm_trace_shutdown(void)
     if (trace.memory.bytes) rb_vm_trace_recorder_end(local, ec);
 
     pthread_mutex_lock(&trace.lock);
-    if (trace.memory.bytes) rb_vm_trace_recorder_wait_locked();
+    if (trace.memory.bytes) {
+        rb_vm_trace_recorder_close();
+        trace.last = count_all(&trace.last_loss);
+    }
     /* A forked child that exited, but had none of its exits sampled, still has counts to report. */
     if (trace.state == VM_TRACE_PENDING && local && !trace.memory.bytes && (rb_vm_trace_sites_any_hits() || rb_vm_trace_local_totals().lost)) {
         rb_vm_trace_local_next_chunk(local, ec);

@@ -88,12 +88,7 @@ extern struct vm_trace_global {
     const struct rb_vm_trace_jit *jit; /* NULL: none that can be switched */
     uint32_t pid;
     uint64_t begin_ns;           /* of this process' trace: no event is earlier */
-    struct vm_trace_memory_config {
-        uint64_t bytes;          /* of memory that is recorded into; 0: into a file */
-        uint64_t window_ns;      /* how much time a saved trace tells of; 0: all that is there */
-        unsigned save_at;        /* recorder.h */
-        int signal;              /* 0: none */
-    } memory;
+    struct rb_vm_trace_memory_config memory; /* of the trace that is on, or that flags ask for */
     struct rb_vm_trace_config config; /* its strings are own copies */
     char *path;                  /* of the file at hand */
     struct rb_vm_trace_sink sink;
