@@ -71,7 +71,7 @@ class TestRemote < Integration::Test
 
   # Also while the program comes to no place where it looks up.
   def test_memory_is_saved_from_outside
-    beside(LOOP.sub("sleep", '/(a*)*\\1b/.match?("a" * 60)')) do |pid, dir|
+    beside(LOOP.sub("sleep") { %q(/\A(a*)*\1b\z/.match?("a" * 40 + "cb")) }) do |pid, dir|
       assert_match(/nothing is recorded into memory: give start --memory=16/, tell("save", pid, "a.fxt")[2])
       assert_equal [0, "memory\n", ""], tell("start", pid, "--memory=8", "--seconds=60", "--save-at=exit,crash", "--file=unasked.fxt")
       assert_match(/^memory +8$/, tell("status", pid)[1])
