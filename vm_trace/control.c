@@ -203,10 +203,8 @@ read_options(VALUE options, VALUE values[OPTIONS], struct rb_vm_trace_config *co
     };
     *memory = memory_config(values);
     uint64_t exit_rate = rate(values[SAMPLE_RATE], SAMPLE_RATE);
-    rate(values[FALLBACKS_SAMPLE_RATE], FALLBACKS_SAMPLE_RATE);
-    if (truth(values[FALLBACKS], FALLBACKS)) {
-        rb_raise(rb_eNotImpError, "fallbacks: can't be recorded while the program runs; use --zjit-trace-fallbacks");
-    }
+    uint64_t fallback_rate = rate(values[FALLBACKS_SAMPLE_RATE], FALLBACKS_SAMPLE_RATE);
+    config->fallback_rate = truth(values[FALLBACKS], FALLBACKS) ? fallback_rate : 0;
     config->exit_rate = exits ? exit_rate : 0;
     if (!exits && !config->fallback_rate && !config->compiles && !config->invalidations) {
         rb_raise(rb_eArgError, "nothing is to be recorded; %"PRIsVALUE, known_options());
@@ -225,7 +223,7 @@ struct start {
     struct rb_vm_trace_memory_config memory;
     struct rb_vm_trace_status status;
     bool ok;
-    char why[4096 + 256]; /* a path and some words */
+    char why[4096 + 512]; /* a path and some words */
 };
 
 static void
@@ -233,7 +231,7 @@ start_alone(void *data)
 {
     struct start *start = data;
     rb_vm_trace_status(&start->status);
-    if (start->status.on || start->status.by_flags) return;
+    if (start->status.on) return;
     start->ok = rb_vm_trace_switch_on(&start->config, &start->memory, start->why, sizeof(start->why));
     if (start->ok) rb_vm_trace_status(&start->status);
 }
@@ -277,12 +275,7 @@ rb_vm_trace_control_start(VALUE options)
         rb_raise(eError, "already started%s, into %s: call RubyVM::Trace.stop first", start.status.by_flags ? " by a flag" : "",
                  start.status.memory_bytes ? "memory" : start.status.path ? start.status.path : "a file that is not made yet");
     }
-    if (start.status.by_flags) {
-        rb_raise(eError, "a flag started the trace of this program, and it was stopped: start the program without a trace "
-                 "flag to switch tracing on and off");
-    }
-    if (start.memory.bytes) rb_raise(eError, "%s; give memory: fewer MiB", start.why);
-    rb_raise(eError, "%s; give file: a path in a folder that can be written to", start.why);
+    rb_raise(eError, "%s", start.why);
 }
 
 /*

@@ -424,6 +424,21 @@ another_local(struct rb_vm_trace_local *old)
     return make_local();
 }
 
+/* Nothing is counted yet, and nothing is known of what happened before. */
+static void
+begin_local(struct rb_vm_trace_local *local)
+{
+    local->clock = (struct vm_trace_clock){ 0 }; /* no time of its is to be before begin_ns */
+    local->sampled = local->lost = local->rate_ns = local->rate_sampled = local->writer.events = 0;
+    local->exiting.dropped = local->exiting.site != NULL;
+    local->exiting.site = NULL;
+    local->writer.pid = trace.pid;
+    local->countdown = trace.config.exit_rate;
+    local->fallback_countdown = trace.config.fallback_rate;
+    clear_all_hits(local);
+    rb_vm_trace_stacks_all_dead(&local->stacks);
+}
+
 static struct rb_vm_trace_local *
 no_local(struct rb_vm_trace_local *old)
 {
@@ -457,7 +472,7 @@ begin_trace(const struct rb_vm_trace_config *config)
     if (why) return why;
 
     trace.dead = (struct vm_trace_totals){ 0 };
-    trace.last_number = 0;
+    if (!trace.by_flags) trace.last_number = 0;
     if (!trace.spare) trace.spare = allocate_local();
     if (!trace.spare) return "out of memory";
     clear_all_hits(trace.spare);
@@ -465,7 +480,8 @@ begin_trace(const struct rb_vm_trace_config *config)
     trace.spare->countdown = config->exit_rate;
     trace.spare->fallback_countdown = config->fallback_rate;
     __atomic_store_n(&trace.state, VM_TRACE_ON, __ATOMIC_RELEASE);
-    rb_vm_trace_host_each_ractor(another_local);
+    for (struct rb_vm_trace_local *local = trace.locals; trace.by_flags && local; local = local->next) begin_local(local);
+    if (!trace.by_flags) rb_vm_trace_host_each_ractor(another_local);
     struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
     struct rb_vm_trace_local *local = ec ? rb_vm_trace_host_local(ec) : NULL;
     return local && local != trace.spare ? begin_file(local, ec) : "out of memory";
@@ -489,6 +505,10 @@ rb_vm_trace_start(const struct rb_vm_trace_config *config)
     trace.quiet = false;
     trace.by_flags = say_where(begin_trace(config));
     if (!trace.by_flags) discard_trace();
+    trace.flags.exits = trace.by_flags && config->exit_rate;
+    trace.flags.fallbacks = trace.by_flags && config->fallback_rate;
+    free(trace.flags.counter);
+    trace.flags.counter = trace.flags.exits && config->counter ? strdup(config->counter) : NULL;
     return trace.by_flags;
 }
 
@@ -541,12 +561,30 @@ detach(void)
     if (!trace.by_flags) forget_trace();
 }
 
+/* Code that a flag has given trace points exits there whatever is asked for, and hooks want all. NULL, or why that is more than can be told apart. */
+static const char *
+why_not_apart(const struct rb_vm_trace_config *config)
+{
+    if (config->fallback_rate && !trace.flags.fallbacks) {
+        return "fallbacks can't be recorded while the program runs, but where it was started with --zjit-trace-fallbacks";
+    }
+    if (!config->counter) return NULL;
+    if (trace.listeners) return "hooks listen to all exits, so those of one counter can't be told apart";
+    if (!trace.flags.exits || (trace.flags.counter && strcmp(trace.flags.counter, config->counter) == 0)) return NULL;
+    return "a flag had exits of other counters traced, and code has trace points for them for good: start the program without that flag, "
+           "or give exits: true";
+}
+
 /* Why a trace can't begin, for an exception. */
 static void
 tell_why(const char *path, const char *why, char *why_out, size_t why_bytes)
 {
-    if (trace.memory.bytes) snprintf(why_out, why_bytes, "can't record to memory: %s", why);
-    else snprintf(why_out, why_bytes, "can't trace to %s: %s", trace.path ? trace.path : path ? path : "a file", why);
+    if (trace.memory.bytes) {
+        snprintf(why_out, why_bytes, "can't record to memory: %s; give memory: fewer MiB", why);
+        return;
+    }
+    snprintf(why_out, why_bytes, "can't trace to %s: %s; give file: a path in a folder that can be written to",
+             trace.path ? trace.path : path ? path : "a file", why);
 }
 
 bool
@@ -556,7 +594,7 @@ rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, const struct rb_v
     /* Of a forked child that could not make its file. */
     if (trace.machine_rate && !trace.listeners) detach();
     trace.quiet = true;
-    const char *why = config->counter && trace.listeners ? "hooks listen to all exits, so those of one counter can't be told apart" : NULL;
+    const char *why = why_not_apart(config);
     if (why) {
         snprintf(why_out, why_bytes, "%s", why);
         return false;
@@ -579,6 +617,8 @@ rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, const struct rb_v
     return true;
 }
 
+static void end_trace(void);
+
 static void
 set_counts(struct rb_vm_trace_status *status, const struct vm_trace_totals *totals)
 {
@@ -600,7 +640,7 @@ rb_vm_trace_switch_off(struct rb_vm_trace_status *status_out)
     trace.last = (struct vm_trace_totals){ 0 };
     trace.last_loss = NULL;
     bool file = trace.state == VM_TRACE_ON;
-    rb_vm_trace_shutdown();
+    end_trace();
     status_out->path = !trace.memory.bytes && (file || trace.last.events) ? trace.path : NULL;
     status_out->begin_ns = trace.begin_ns;
     status_out->loss = trace.last_loss;
@@ -608,7 +648,7 @@ rb_vm_trace_switch_off(struct rb_vm_trace_status *status_out)
     trace.memory = (struct rb_vm_trace_memory_config){ 0 };
     /* Code that has trace points for good goes on counting there, and hooks are told of what they listen to. */
     if (!trace.listeners) trace.machine_rate = 0;
-    if (!trace.by_flags) rb_vm_trace_lives_free();
+    rb_vm_trace_lives_free();
     if (!trace.by_flags && !trace.listeners) forget_trace();
     return true;
 }
@@ -668,7 +708,7 @@ retire_sites(uintptr_t unit)
 {
     struct rb_execution_context_struct *ec;
     struct rb_vm_trace_local *local = local_or_null(&ec);
-    rb_vm_trace_sites_retire(unit, local, ec);
+    rb_vm_trace_sites_retire(unit, trace_on() ? local : NULL, ec);
 }
 
 void
@@ -684,7 +724,7 @@ rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq)
     retire_sites(from);
     struct rb_execution_context_struct *ec;
     struct rb_vm_trace_local *local = local_or_null(&ec);
-    rb_vm_trace_life_end(from, local, ec);
+    if (trace_on()) rb_vm_trace_life_end(from, local, ec);
 }
 
 void
@@ -699,7 +739,7 @@ rb_vm_trace_code_free(const struct rb_iseq_struct *iseq)
 void
 rb_vm_trace_method_free(const void *method_entry)
 {
-    if (!trace_on()) return;
+    if (!trace_on()) return; /* labels are made anew when a trace begins */
     uintptr_t at = (uintptr_t)method_entry;
     tell_all((struct vm_trace_range){ .from = at, .to = at + 1, .methods = true });
 }
@@ -757,15 +797,9 @@ begin_child(void)
     trace.dead = (struct vm_trace_totals){ 0 };
     for (struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
         rb_vm_trace_writer_drop(&local->writer);
-        local->writer.pid = trace.pid;
-        local->clock = (struct vm_trace_clock){ 0 }; /* no time of its is to be before begin_ns */
-        local->sampled = local->lost = local->rate_ns = local->rate_sampled = 0;
-        local->exiting.site = NULL;
-        local->countdown = trace.config.exit_rate;
-        local->fallback_countdown = trace.config.fallback_rate;
-        clear_all_hits(local);
         /* Its owner may have been in the middle of something; that thread is no more. */
         rb_vm_trace_stacks_after_fork(&local->stacks);
+        begin_local(local);
     }
     clear_all_hits(trace.spare);
     trace.spare->lost = 0;
@@ -947,8 +981,8 @@ write_last_words(struct rb_vm_trace_local *local, struct rb_execution_context_st
     say_what_was_written(&totals, &lost, &dropped);
 }
 
-void
-rb_vm_trace_shutdown(void)
+static void
+end_trace(void)
 {
     if (!trace_on()) return;
     struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
@@ -967,11 +1001,18 @@ rb_vm_trace_shutdown(void)
     }
     if (trace.state == VM_TRACE_ON) {
         for (struct rb_vm_trace_local *other = trace.locals; other; other = other->next) {
-            if (other != local) rb_vm_trace_writer_close(&other->writer);
+            if (other != local || trace.memory.bytes) rb_vm_trace_writer_close(&other->writer);
         }
         if (trace.memory.bytes) rb_vm_trace_sink_close(&trace.sink);
         else write_last_words(local, ec);
     }
     __atomic_store_n(&trace.state, VM_TRACE_OFF, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&trace.lock);
+}
+
+void
+rb_vm_trace_shutdown(void)
+{
+    end_trace();
+    trace.ended = true;
 }

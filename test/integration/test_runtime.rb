@@ -293,10 +293,86 @@ class TestRuntime < Integration::Test
     RUBY
     without = run_in(scratch_dir, "-e", script)
     assert_match(/\Ano JIT is on .*RubyVM::ZJIT.enable/, without.out)
-    with_flags = run_traced(script + "p RubyVM::Trace.status[:on], RubyVM::Trace.stop[:lost], RubyVM::Trace.status[:on]\n" + script)
-    assert_match(/\Aalready started by a flag, into .*\.fxt.*\ntrue\n0\nfalse\na flag started/, with_flags.out)
+    with_flags = run_traced(script + "p RubyVM::Trace.status[:on], RubyVM::Trace.stop[:lost], RubyVM::Trace.status[:on]\n")
+    assert_match(/\Aalready started by a flag, into .*\.fxt.*\ntrue\n0\nfalse\n\z/, with_flags.out)
     enabled = run_in(scratch_dir, "-e", "RubyVM::ZJIT.enable; p RubyVM::Trace.record(file: 'a.fxt') { }[:exits]")
     assert_equal "0\n", enabled.out, enabled.err
+  end
+
+  # --- after a trace that a flag began: its code has trace points that stay ---
+
+  def by_flag(script, *flags, **options)
+    result = run_traced(WARM + script, *flags, **options)
+    assert_predicate result.status, :success?, result.err
+    result
+  end
+
+  # Code of before, of between, and of the trace itself. `exits` counts down in machine code where the flag gave a K.
+  ["--zjit-trace-exits-sample-rate=1", "--zjit-trace-exits-sample-rate=5", "--zjit-trace-exits=exit_fixnum_add_overflow"].each do |flag|
+    define_method("test_traces_after_that_of_#{flag}_are_as_any") do
+      result = by_flag(<<~'RUBY', flag)
+        10.times { foo }
+        RubyVM::Trace.stop => { lost: 0 }
+        def between = (::RubyVM::ZJIT.induce_side_exit!)
+        100.times { foo; between; add(100) }
+        RubyVM::Trace.start(file: "a.fxt", compiles: true, invalidations: true)
+        def later = (::RubyVM::ZJIT.induce_side_exit!)
+        20.times { foo; between; add(100) }
+        12.times { later }
+        p RubyVM::Trace.status[:exits]
+        p RubyVM::Trace.stop.values_at(:exits, :sampled, :lost)
+        7.times { foo }
+        p RubyVM::Trace.record(file: "b.fxt", sample_rate: 3) { 21.times { foo; between } }.values_at(:exits, :sampled, :lost)
+        p RubyVM::Trace.record(file: "c.fxt", exits: false, compiles: true) { 9.times { foo } }.values_at(:exits, :sampled)
+        RubyVM::Trace.record(memory: 4) { 8.times { foo; between; add(100) }; RubyVM::Trace.save("d.fxt") }
+        fork { RubyVM::Trace.record(file: "e.fxt") { 6.times { foo } } }
+        Process.wait
+      RUBY
+      expected = [%w[add between foo later].zip([20, 20, 20, 11]).to_h, { "between" => 7, "foo" => 7 }, {}, { "add" => 8, "between" => 8, "foo" => 8 }, { "foo" => 6 }]
+      counts = %w[a b c d e].map { |name| file(result, "#{name}.fxt").exits.map { |event| event["args"]["0"][/#(\w+)/, 1] }.tally.sort.to_h }
+      assert_equal expected, counts
+      assert_equal ["71", "[71, 71, 0]", "[42, 14, 0]", "[0, 0]"], result.out.lines(chomp: true)
+    end
+  end
+
+  def test_after_a_flag_what_code_can_not_tell_apart_is_refused
+    result = by_flag(<<~'RUBY', "--zjit-trace-fallbacks")
+      def try = (yield; puts "fine") rescue puts($!.message)
+      RubyVM::Trace.stop
+      try { RubyVM::Trace.start(exits: :exit_fixnum_add_overflow, file: "a.fxt") }
+      try { RubyVM::Trace.record(exits: false, fallbacks: true, fallbacks_sample_rate: 2, file: "b.fxt") { 10.times { foo; send(:add, 1) } } }
+      try { RubyVM::Trace.record(file: "no/c.fxt") { } }
+    RUBY
+    assert_match(/\Aa flag had exits of other counters traced.*exits: true\nfine\ncan't trace to .*no\/c.fxt/, result.out)
+    b = file(result, "b.fxt")
+    assert_equal [0, 2], [b.exits.size, b.settings["fallback_rate"]]
+    assert_operator b.summary["fallbacks"], :>, 0
+    refused = run_untraced('begin; RubyVM::Trace.start(fallbacks: true); rescue RubyVM::Trace::Error; puts $!.message; end')
+    assert_match(/\Afallbacks can't be recorded .*--zjit-trace-fallbacks/, refused.out)
+  end
+
+  # Ractors that are made while nothing is recorded exit, too; code and methods die meanwhile.
+  def test_traces_after_that_of_a_flag_under_load
+    result = by_flag(<<~'RUBY', "-W:no-experimental", recorders: 6)
+      done = false
+      work = -> { foo; add(100); eval("->(x) { x == 1 ? x.to_s : x.hash }").then { |code| 5.times { |x| code.(x) } } }
+      threads = 2.times.map { Thread.new { work.() until done } }
+      RubyVM::Trace.stop
+      20.times do |i|
+        ractors = 2.times.map { Ractor.new { 300.times { foo } } }
+        GC.start
+        GC.compact if i % 5 == 0
+        RubyVM::Trace.start(file: "#{i % 3}.fxt", sample_rate: 1 + i % 2, invalidations: true)
+        20.times { foo }
+        ractors.each(&:value) if i.odd?
+        RubyVM::Trace.stop => { lost: 0 }
+        ractors.each(&:value) if i.even?
+      end
+      done = true
+      threads.each(&:join)
+      RubyVM::Trace.record(file: "last.fxt") { 9.times { foo } }
+    RUBY
+    assert_equal 9, file(result, "last.fxt").exits("DirectiveInduced").size
   end
 
   # Threads and ractors exit and compile all the time; GC, compaction and forks come in between. Each trace has at least the exits

@@ -155,7 +155,8 @@ what_can_not_begin_leaves_nothing(void **state)
     struct rb_vm_trace_config config = { .jit = "ZJIT", .path = "/no/such/folder/t.fxt", .exit_rate = 1 };
     char why[512];
     assert_false(rb_vm_trace_switch_on(&config, &into_file, why, sizeof(why)));
-    assert_string_equal(why, "can't trace to /no/such/folder/t.fxt: No such file or directory");
+    assert_string_equal(why, "can't trace to /no/such/folder/t.fxt: No such file or directory; "
+                        "give file: a path in a folder that can be written to");
     char *path = temp_path("t.fxt");
     config.path = path;
     fake_jit.refusal = "it does not want to";
