@@ -172,12 +172,15 @@ tell(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec
     if (__builtin_expect(rb_vm_trace_global.listeners, 0)) tell_listeners(site, ec, outcome);
 }
 
-/* An exit that machine code has counted: how many it stands for when it is to be recorded, else 0. */
+/*
+ * An exit whose hit machine code has counted: how many it stands for when it is to be recorded, else 0. Code that counts down comes
+ * here with 0, and code that doesn't (for all exits were wanted when it was made, or hooks want them) with more.
+ */
 static inline uint64_t
 weight_of(struct rb_vm_trace_local *local)
 {
     uint64_t rate = rb_vm_trace_global.config.exit_rate;
-    if (rate > 1 && rb_vm_trace_global.machine_rate == 1 && --local->countdown > 0) return 0;
+    if (rate > 1 && local->countdown > 0 && --local->countdown > 0) return 0;
     local->countdown = rate;
     return trace_on() ? rate : 0;
 }
@@ -200,15 +203,22 @@ rb_vm_trace_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site 
     tell(site, ec, W_NONE);
 }
 
-uint64_t
-rb_vm_trace_recompile_begin(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, bool sampled)
+static uint64_t
+recompile_begin(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, uint64_t weight)
 {
     uint64_t ns = clock_now_ns(&local->clock);
     local->exiting.site = site;
     local->exiting.start_ns = ns;
     local->exiting.flow = 0;
-    local->exiting.sampled = sampled;
+    local->exiting.weight = weight;
+    local->exiting.dropped = false;
     return ns;
+}
+
+uint64_t
+rb_vm_trace_recompile_begin(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, bool sampled)
+{
+    return recompile_begin(local, site, sampled ? weight_of(local) : 0);
 }
 
 void
@@ -232,7 +242,10 @@ rb_vm_trace_recompile_exit(struct rb_vm_trace_local *local, const struct rb_vm_t
                            struct rb_execution_context_struct *ec,
                            uint64_t start_ns, enum rb_vm_trace_outcome outcome)
 {
-    recompile_exit(local, site, ec, start_ns, weight_of(local), outcome);
+    bool begun = local->exiting.site || local->exiting.dropped;
+    uint64_t weight = !begun ? weight_of(local) : local->exiting.dropped ? 0 : local->exiting.weight;
+    local->exiting.dropped = false;
+    recompile_exit(local, site, ec, start_ns, weight, outcome);
 }
 
 /* Count it, and tell whether it is the one in K: how many exits it stands for, or 0. */
@@ -272,7 +285,7 @@ rb_vm_trace_recompile_taken(const struct rb_vm_trace_site *site, struct rb_execu
     struct rb_vm_trace_local *local = rb_vm_trace_local_of(ec);
     if (!local) return 0;
     uint64_t weight = count(local, site);
-    if (local != rb_vm_trace_global.spare) *start_ns_out = rb_vm_trace_recompile_begin(local, site, weight != 0);
+    if (local != rb_vm_trace_global.spare) *start_ns_out = recompile_begin(local, site, weight);
     return weight;
 }
 
@@ -295,6 +308,7 @@ rb_vm_trace_recompile_dropped(struct rb_execution_context_struct *ec)
 void
 rb_vm_trace_lost(struct rb_execution_context_struct *ec)
 {
+    if (rb_vm_trace_methods_asked_p()) return; /* then it is other code than that asked for */
     struct rb_vm_trace_local *local = rb_vm_trace_local_of(ec);
     if (local) __atomic_fetch_add(&local->lost, 1, __ATOMIC_RELAXED); /* the spare is shared */
 }

@@ -397,7 +397,7 @@ rb_vm_trace_version_begin(const struct rb_iseq_struct *iseq, uint32_t version, c
     if (!ok) local->lost++;
     else if (!asked) ok = false;
     else {
-        bool exits = local->exiting.site && local->exiting.sampled && !local->exiting.flow;
+        bool exits = local->exiting.site && local->exiting.weight && !local->exiting.flow;
         uint64_t number = exits || may_recompile ? rb_vm_trace_life_number() : 0;
         event.iseq = life->label;
         event.flow = number;
