@@ -103,7 +103,7 @@ counter_name(VALUE *exits)
     const char *name = StringValueCStr(*exits);
     if (!jit()->counter_p(name)) {
         rb_raise(rb_eArgError, "exits: takes true, false, or a counter of RubyVM::%s, such as %s, not %+"PRIsVALUE,
-                 jit()->name, "exit_guard_type_failure", *exits);
+                 jit()->name, strcmp(jit()->name, "ZJIT") == 0 ? "exit_guard_type_failure" : "opt_plus_overflow", *exits);
     }
     return name;
 }
@@ -112,8 +112,8 @@ static void
 check_jit(void)
 {
     if (!jit()) {
-        rb_raise(rb_eNotImpError, "no JIT is on whose code can be traced while it runs: start Ruby with --zjit, "
-                 "or call RubyVM::ZJIT.enable first");
+        rb_raise(rb_eNotImpError, "no JIT is on whose code can be traced while it runs: start Ruby with --zjit or --yjit, "
+                 "or call RubyVM::ZJIT.enable or RubyVM::YJIT.enable first");
     }
 }
 
@@ -141,7 +141,7 @@ read_options(VALUE options, VALUE values[OPTIONS], struct rb_vm_trace_config *co
     uint64_t exit_rate = rate(values[SAMPLE_RATE], SAMPLE_RATE);
     rate(values[FALLBACKS_SAMPLE_RATE], FALLBACKS_SAMPLE_RATE);
     if (truth(values[FALLBACKS], FALLBACKS)) {
-        rb_raise(rb_eNotImpError, "fallbacks: can't be recorded while the program runs; use --zjit-trace-fallbacks");
+        rb_raise(rb_eNotImpError, "fallbacks: can't be recorded while the program runs; ZJIT has --zjit-trace-fallbacks");
     }
     config->exit_rate = exits ? exit_rate : 0;
     if (!exits && !config->fallback_rate && !config->compiles && !config->invalidations) {
