@@ -166,7 +166,7 @@ counter_name(VALUE *exits)
     const char *name = StringValueCStr(*exits);
     if (!jit()->counter_p(name)) {
         rb_raise(rb_eArgError, "exits: takes true, false, or a counter of RubyVM::%s, such as %s, not %+"PRIsVALUE,
-                 jit()->name, "exit_guard_type_failure", *exits);
+                 jit()->name, strcmp(jit()->name, "ZJIT") == 0 ? "exit_guard_type_failure" : "opt_plus_overflow", *exits);
     }
     return name;
 }
@@ -175,8 +175,8 @@ static void
 check_jit(void)
 {
     if (!jit()) {
-        rb_raise(rb_eNotImpError, "no JIT is on whose code can be traced while it runs: start Ruby with --zjit, "
-                 "or call RubyVM::ZJIT.enable first");
+        rb_raise(rb_eNotImpError, "no JIT is on whose code can be traced while it runs: start Ruby with --zjit or --yjit, "
+                 "or call RubyVM::ZJIT.enable or RubyVM::YJIT.enable first");
     }
 }
 

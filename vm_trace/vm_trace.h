@@ -197,6 +197,13 @@ void rb_vm_trace_jit_ready(void);
 /* Where an execution context notes the exit at hand, in bytes; SIZE_MAX: nowhere in this Ruby. */
 size_t rb_vm_trace_pending_offset(void);
 
+/*
+ * Reserve address space that nobody can read or write, where every jump from it to `code` and back has 32 bits of distance.
+ * NULL: there is none, or no more memory.
+ */
+void *rb_vm_trace_reserve_near(const void *code, size_t code_bytes, size_t bytes);
+void rb_vm_trace_unreserve(void *start, size_t bytes);
+
 /* Take that of the current thread. NULL: there is none. */
 void *rb_vm_trace_take_exit(void);
 
@@ -392,6 +399,8 @@ RB_VM_TRACE_STUB void rb_vm_trace_listen(bool on) {}
 RB_VM_TRACE_STUB void rb_vm_trace_jit_ready(void) {}
 RB_VM_TRACE_STUB void rb_vm_trace_first_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
 RB_VM_TRACE_STUB size_t rb_vm_trace_pending_offset(void) { return 0; }
+RB_VM_TRACE_STUB void *rb_vm_trace_reserve_near(const void *code, size_t code_bytes, size_t bytes) { return NULL; }
+RB_VM_TRACE_STUB void rb_vm_trace_unreserve(void *start, size_t bytes) {}
 RB_VM_TRACE_STUB void *rb_vm_trace_take_exit(void) { return NULL; }
 RB_VM_TRACE_STUB struct rb_execution_context_struct *rb_vm_trace_current(void) { return NULL; }
 RB_VM_TRACE_STUB uint64_t rb_vm_trace_recompile_taken(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, uint64_t *start_ns_out) { return 0; }

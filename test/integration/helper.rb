@@ -114,5 +114,6 @@ module Integration
     make_my_diffs_pretty!
 
     def self.zjit_only(name) = (remove_method name unless JIT == "zjit")
+    def self.yjit_only(name) = (remove_method name unless JIT == "yjit")
   end
 end

@@ -1,9 +1,9 @@
-# A running program that another process tells to trace itself: vm-trace start, stop, status.
+# A running program that another process tells to trace itself: vm-trace start, stop, status. How it listens is the same for each JIT.
 require_relative "helper"
 require "open3"
 require "socket"
 
-Integration.only "zjit", "ruby-4.1"
+Integration.only "ruby-4.1"
 
 class TestRemote < Integration::Test
   LOOP = <<~'RUBY'
@@ -18,10 +18,10 @@ class TestRemote < Integration::Test
   # Runs the block beside the program, with its pid and folder.
   def beside(script = LOOP, control: "control", flags: ["--zjit-call-threshold=2"])
     dir = scratch_dir
-    File.write(File.join(dir, "script.rb"), script)
+    File.write(File.join(dir, "script.rb"), jit(script))
     Dir.mkdir(File.join(dir, "control"))
     env = ENVIRONMENT.merge("RUBY_VM_TRACE_CONTROL" => control)
-    pid = Process.spawn(env, RUBY, "--disable=gems", *flags, "script.rb", chdir: dir, err: File.join(dir, "err"))
+    pid = Process.spawn(env, RUBY, "--disable=gems", *flags.map { |flag| jit(flag) }, "script.rb", chdir: dir, err: File.join(dir, "err"))
     wait_for(File.join(dir, "ready"))
     wait_for(control.include?("/") || !File.directory?(File.join(dir, control)) ? File.join(dir, control.sub("%p", pid.to_s)) : socket(dir, pid))
     yield pid, dir
@@ -51,8 +51,8 @@ class TestRemote < Integration::Test
       assert_equal "1", File.read(File.join(dir, "ready")), "a thread can be seen"
       stat = File.stat(socket(dir, pid))
       assert_equal [true, 0o600], [stat.socket?, stat.mode & 0o777]
-      assert_equal [0, "on         false\njit        ZJIT\n", ""], tell("status", pid)
-      status, out, = tell("start", pid, "--file=%p.fxt", "--sample-rate=3", "--max-size=8", "--keep=oldest", "--counter=exit_directive_induced")
+      assert_equal [0, "on         false\njit        #{jit("ZJIT")}\n", ""], tell("status", pid)
+      status, out, = tell("start", pid, "--file=%p.fxt", "--sample-rate=3", "--max-size=8", "--keep=oldest", "--counter=#{jit("exit_directive_induced")}")
       path = File.join(File.realpath(dir), "#{pid}.fxt")
       assert_equal [0, "#{path}\n"], [status, out]
       assert_match(/\Aon +true$.*^exits +\d+$.*^path +#{path}$/m, tell("status", pid)[1])
@@ -63,7 +63,7 @@ class TestRemote < Integration::Test
       assert_empty err
       assert_match(/not started/, tell("stop", pid)[2])
       trace = validated(Trace.new(path), ended: true, recorders: 1)
-      assert_equal [3, 8 << 20, "oldest", "exit_directive_induced"], trace.settings.values_at("exit_rate", "max_bytes", "keep", "counter")
+      assert_equal [3, 8 << 20, "oldest", jit("exit_directive_induced")], trace.settings.values_at("exit_rate", "max_bytes", "keep", "counter")
       assert_equal trace.summary["sampled"], out[/^sampled +(\d+)/, 1].to_i
       assert_match(/unknown option|takes .* counter/, tell("start", pid, "--counter=none")[2])
     end
@@ -86,7 +86,7 @@ class TestRemote < Integration::Test
     end
   end
 
-  def test_forked_children_listen_themselves
+  zjit_only def test_forked_children_listen_themselves
     beside(<<~'RUBY', control: "control") do |pid, dir|
       child = fork { File.write("child", Process.pid); sleep }
       at_exit { Process.kill(:KILL, child) }
@@ -105,7 +105,7 @@ class TestRemote < Integration::Test
   end
 
   # Words that are none, much of it, nothing at all, many at once: the program goes on and can still be told.
-  def test_what_speaks_another_language_does_no_harm
+  zjit_only def test_what_speaks_another_language_does_no_harm
     beside(control: "%p.sock") do |pid, dir|
       path = File.join(dir, "#{pid}.sock")
       ["", "\0\0", "stop", "start\0exits", "start\0a\0b\0\0", "x" * 100_000, "start\0file\0#{"y" * 5000}\0\0"].each do |text|
@@ -123,7 +123,7 @@ class TestRemote < Integration::Test
   end
 
   # As daemons do, who close what they know nothing of; then the number is that of a socket of the program's own.
-  def test_descriptor_that_became_the_programs_is_left_to_it
+  zjit_only def test_descriptor_that_became_the_programs_is_left_to_it
     beside(<<~'RUBY') do |pid, dir|
       require "fcntl"
       require "socket"
@@ -145,7 +145,7 @@ class TestRemote < Integration::Test
     end
   end
 
-  def test_without_the_variable_there_is_nothing_to_tell
+  zjit_only def test_without_the_variable_there_is_nothing_to_tell
     dir = scratch_dir
     result = run_in(dir, "-e", "puts Dir.children('.').sort, File.readlines('/proc/self/status').grep(/Threads/)",
                     env: { "RUBY_VM_TRACE_CONTROL" => nil })

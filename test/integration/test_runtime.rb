@@ -1,13 +1,13 @@
 # Tracing that the program itself switches on and off: RubyVM::Trace.
 require_relative "helper"
 
-Integration.only "zjit", "ruby-4.1"
+Integration.only "ruby-4.1"
 
 class TestRuntime < Integration::Test
   WARM = <<~'RUBY'
     def foo = (::RubyVM::ZJIT.induce_side_exit!)
-    def add(x) = x + 4_611_686_018_427_387_900
-    10.times { foo; add(1) }
+    def sub(x) = x - -4_611_686_018_427_387_900
+    10.times { foo; sub(1) }
   RUBY
 
   # The program is started without a trace flag, ends well and says nothing.
@@ -29,21 +29,21 @@ class TestRuntime < Integration::Test
       p status.values_at(:on, :jit, :exits, :sampled, :lost, :path)
       a = RubyVM::Trace.stop
       100.times { foo }
-      b = RubyVM::Trace.record(file: "b.fxt", exits: :exit_fixnum_add_overflow) { 30.times { foo; add(100) } }
+      b = RubyVM::Trace.record(file: "b.fxt", exits: :exit_fixnum_sub_overflow) { 30.times { foo; sub(100) } }
       100.times { foo }
       c = RubyVM::Trace.record(file: "c.fxt", sample_rate: 7) { 70.times { foo } }
       [a, b, c].each { |summary| p summary }
     RUBY
     dir = File.realpath(result.dir)
     off, path, on, a, b, c = result.out.lines.map { |line| eval(line) }
-    assert_equal({ on: false, jit: "ZJIT" }, off)
+    assert_equal({ on: false, jit: jit("ZJIT") }, off)
     assert_equal File.join(dir, "a.fxt"), path
-    assert_equal [true, "ZJIT", 20, 20, 0, path], on
+    assert_equal [true, jit("ZJIT"), 20, 20, 0, path], on
     assert_equal [20, 20, 0, path], a.values_at(:exits, :sampled, :lost, :path)
     assert_equal [30, 30, 0], b.values_at(:exits, :sampled, :lost)
     assert_equal [70, 10, 0], c.values_at(:exits, :sampled, :lost)
     counts = %w[a b c].map { |name| file(result, "#{name}.fxt").exits.map { |event| event["name"] }.tally }
-    assert_equal [{ "DirectiveInduced" => 20 }, { "FixnumAddOverflow" => 30 }, { "DirectiveInduced" => 10 }], counts
+    assert_equal [["DirectiveInduced", 20], ["FixnumSubOverflow", 30], ["DirectiveInduced", 10]].map { |name, count| { jit(name) => count } }, counts
     [a, b, c].zip(%w[a b c]) do |summary, name|
       assert_equal summary[:events], file(result, "#{name}.fxt").events.size
     end
@@ -63,7 +63,7 @@ class TestRuntime < Integration::Test
         before = code
         RubyVM::Trace.start(file: "a.fxt")
         during = code
-        10.times { foo; add(100) }
+        10.times { foo; sub(100) }
         RubyVM::Trace.stop
         [before, during, code]
       end
@@ -90,11 +90,11 @@ class TestRuntime < Integration::Test
       3.times { exits(1) }
       loops
     RUBY
-    assert_equal({ "FixnumAddOverflow" => 10 }, result.traces.first.exits.map { |event| event["name"] }.tally)
+    assert_equal({ jit("FixnumAddOverflow") => 10 }, result.traces.first.exits.map { |event| event["name"] }.tally)
   end
 
   # Recompile exits with all outcomes, and patch points that become jumps: the same as in a program that is traced by flags.
-  EVERYTHING = <<~'RUBY'
+  ALL_OF_ZJIT = <<~'RUBY'
     def branches(x)
       if x == 1 then x.to_s
       elsif x == 2 then x.to_f
@@ -121,9 +121,9 @@ class TestRuntime < Integration::Test
       }
     }
   RUBY
-  def assert_as_by_flags(*flags)
-    by_flags = run_traced(EVERYTHING + "RUN.()", *flags).trace
-    switched = run_untraced(EVERYTHING + %(RubyVM::Trace.start(file: "a.fxt"); RUN.(); RubyVM::Trace.stop), *flags).trace
+  def assert_as_by_flags(everything, *flags)
+    by_flags = run_traced(everything + "RUN.()", *flags).trace
+    switched = run_untraced(everything + %(RubyVM::Trace.start(file: "a.fxt"); RUN.(); RubyVM::Trace.stop), *flags).trace
     expected, found = [by_flags, switched].map do |trace|
       trace.exits.map { |event| [event["name"].gsub(/0x\h+/, "0x"), *event["args"].values_at("0", "insn", "version", "outcome")] }.tally
     end
@@ -131,15 +131,87 @@ class TestRuntime < Integration::Test
     expected.keys
   end
 
-  def test_the_exits_are_those_of_a_program_traced_by_flags
-    exits = assert_as_by_flags
+  zjit_only def test_the_exits_are_those_of_a_program_traced_by_flags
+    exits = assert_as_by_flags(ALL_OF_ZJIT)
     assert_empty %w[invalidated profiling version_limit] - exits.map(&:last)
     assert_includes exits.map(&:first), "CompileError(ParseError(DirectiveInduced))"
-    exits = assert_as_by_flags("--zjit-max-versions=1")
+    exits = assert_as_by_flags(ALL_OF_ZJIT, "--zjit-max-versions=1")
     assert(exits.any? { |exit| exit.first.start_with?("PatchPoint(StableConstantNames") })
   end
 
-  def test_a_patch_point_is_traced_whenever_it_became_a_jump
+  # All ways to leave YJIT's code: guards, instructions without code, blocks and frames that were invalidated, a return from C.
+  ALL_OF_YJIT = <<~'RUBY'
+    def byte(s, i) = s.getbyte(i)
+    def over(x) = x - -4_611_686_018_427_387_900
+    def once = /#{1}/o
+    def middle(x) = (a, *b, c = x; b)
+    def callee = (yield; 1)
+    def stale(x)
+      callee { eval("class Integer; def *(o) = 9; end") if x }
+      1 * 2
+    end
+    POINT = TracePoint.new(:c_return) {}
+    def watched(a, x) = a.sort_by { |y| POINT.enable if x; y }
+    RUN = -> {
+      30.times { |i| byte("abc", 1); byte("abc", -1) if i % 3 == 0; byte("abc", 100) if i % 5 == 0; over(i * 20) }
+      30.times { over(100); once; middle([1, 2, 3]) }
+      30.times { |i| stale(i == 20) }
+      30.times { |i| watched([2, 1], i == 20) }
+      POINT.disable
+      30.times { over(100); byte("abc", 100) }
+    }
+  RUBY
+
+  yjit_only def test_the_exits_are_those_of_a_program_traced_by_flags
+    reasons = %w[getbyte_idx_negative getbyte_idx_out_of_bounds opt_minus_overflow uncompiled_insn expandarray_splat invalidated_block
+                 invalidated_everything traced_cfunc_return]
+    assert_empty reasons - assert_as_by_flags(ALL_OF_YJIT).map(&:first)
+    assert_empty reasons - assert_as_by_flags(ALL_OF_YJIT, "--yjit-stats=quiet").map(&:first) # counts in exits
+  end
+
+  # Two guards that leave with the same state have one exit.
+  yjit_only def test_guards_that_share_an_exit_are_told_apart
+    result = run_untraced(<<~'RUBY')
+      def byte(i) = "abc".getbyte(i)
+      10.times { byte(1) }
+      %i[getbyte_idx_negative getbyte_idx_out_of_bounds].each do |counter|
+        RubyVM::Trace.record(file: "#{counter}.fxt", exits: counter) { 3.times { byte(-1) }; 5.times { byte(10) } }
+      end
+      RubyVM::Trace.record(file: "all.fxt") { 3.times { byte(-1) }; 5.times { byte(10) } }
+    RUBY
+    counts = result.traces.to_h { |trace| [File.basename(trace.path, ".fxt"), trace.exits.map { |event| event["name"] }.tally] }
+    negative, beyond = { "getbyte_idx_negative" => 3 }, { "getbyte_idx_out_of_bounds" => 5 }
+    assert_equal({ "all" => { **negative, **beyond }, negative.keys.first => negative, beyond.keys.first => beyond }, counts)
+  end
+
+  # Code is freed and written over, is invalidated, runs out of memory: the sum of all traces is what YJIT counts itself meanwhile.
+  yjit_only def test_the_counts_are_exact_while_code_gc_frees_what_is_traced
+    [%w[--yjit-exec-mem-size=1], %w[--yjit-exec-mem-size=4 --yjit-code-gc]].each do |size, gc|
+      result = run_untraced(<<~'RUBY', "--yjit-stats=quiet", size, *gc)
+        def counted = RubyVM::YJIT.runtime_stats.values_at(:side_exit_count, :exit_from_branch_stub, :traced_cfunc_return).sum
+        def grow(i) = eval("def m#{i}(x)\n" + (1..20).map { |j| "x = x + #{j} if x.to_i > #{j}" }.join("\n") + "\nend\n4.times { m#{i}(3.5) }; 4.times { m#{i}(40) }")
+        def exit(x) = x + 4_611_686_018_427_387_900
+        found = []
+        9.times do |round|
+          RubyVM::Trace.start(file: "#{round}.fxt")
+          before = counted
+          200.times { |i| grow(round * 200 + i); exit(i) }
+          RubyVM::YJIT.code_gc if round == 4 && RubyVM::YJIT.runtime_stats(:code_gc_count) > 0
+          after = counted
+          found << [RubyVM::Trace.stop[:exits], after - before]
+          50.times { |i| grow(10_000 + round * 50 + i); exit(300) }
+        end
+        p found.sum(&:last) > 500, found.reject { |traced, counted| (0..9) === traced - counted }, RubyVM::YJIT.runtime_stats(:code_gc_count)
+      RUBY
+      many, wrong, freed = result.out.lines.map { |line| eval(line) }
+      assert_equal [true, []], [many, wrong]
+      assert_equal !gc.nil?, freed > 10
+      names = result.traces.flat_map { |trace| trace.exits.map { |event| event["name"] } }
+      assert_includes names, gc ? "invalidated_everything" : "exit_from_branch_stub"
+    end
+  end
+
+  zjit_only def test_a_patch_point_is_traced_whenever_it_became_a_jump
     result = run_untraced(<<~'RUBY', "--zjit-max-versions=1") # so the code stays, and exits there for good
       A = B = C = 1
       def a = A
@@ -292,7 +364,7 @@ class TestRuntime < Integration::Test
       end
     RUBY
     without = run_in(scratch_dir, "-e", script)
-    assert_match(/\Ano JIT is on .*RubyVM::ZJIT.enable/, without.out)
+    assert_match(/\Ano JIT is on .*#{jit("RubyVM::ZJIT")}.enable/, without.out)
     with_flags = run_traced(script + "p RubyVM::Trace.status[:on], RubyVM::Trace.stop[:lost], RubyVM::Trace.status[:on]\n")
     assert_match(/\Aalready started by a flag, into .*\.fxt.*\ntrue\n0\nfalse\n\z/, with_flags.out)
     enabled = run_in(scratch_dir, "-e", "RubyVM::ZJIT.enable; p RubyVM::Trace.record(file: 'a.fxt') { }[:exits]")
@@ -384,7 +456,7 @@ class TestRuntime < Integration::Test
       def mine = (::RubyVM::ZJIT.induce_side_exit!)
       WORK = ->(i) {
         foo
-        add(i % 300)
+        sub(i % 300)
         if i % #{every} == 0
           compiled = eval("->(x) { x == 1 ? x.to_s : x == \#{i} ? x.hash : x.to_f }")
           12.times { |x| compiled.(x) }
@@ -392,7 +464,7 @@ class TestRuntime < Integration::Test
       }
       done = false
       threads = 2.times.map { Thread.new { i = 0; WORK.(i += 1) until done } }
-      ractors = 2.times.map { Ractor.new { i = 0; (foo; add(i % 300); i += 1) until Ractor.main? || i > 200_000 } }
+      ractors = 2.times.map { Ractor.new { i = 0; (foo; sub(i % 300); i += 1) until Ractor.main? || i > 200_000 } }
       rounds = ARGV[0].to_i
       rounds.times do |i|
         rate = i.odd? ? 7 : 1
