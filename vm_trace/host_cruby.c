@@ -159,8 +159,8 @@ look_into(struct vm_trace_walk *walk, struct vm_trace_frame *frame,
     if (VM_FRAME_TYPE_UNCHECKED(cfp) == VM_FRAME_MAGIC_RESCUE) {
         /* A rescue or ensure body runs in a frame of its own on that of its method, and stands for both, as in Ruby's backtraces. */
         bool counted = walk->caller == RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp) && walk->caller_pc;
-        (void)counted;
-        ;
+        if (counted) frame--;
+        kind = 0; /* which is never seen at once, for then the frame below it would count, too */
     }
     else if (cfp > top && VM_FRAME_TYPE_UNCHECKED(RUBY_VM_NEXT_CONTROL_FRAME(cfp)) == VM_FRAME_MAGIC_RESCUE) {
         return frame; /* that one will fill the slot */
@@ -202,7 +202,7 @@ same_p(struct vm_trace_walk *walk, const rb_control_frame_t *cfp, uintptr_t top_
     VALUE flags = ep[VM_ENV_DATA_INDEX_FLAGS];
     if (UNLIKELY(flags != frame->kind)) return false;
     if (!(flags & VM_ENV_FLAG_LOCAL) || UNLIKELY(ep[VM_ENV_DATA_INDEX_ME_CREF] != (VALUE)frame->method)) {
-        ;
+        if ((uintptr_t)frame_method(cfp, frame->method) != frame->method) return false;
     }
     if (UNLIKELY(flags & VM_FRAME_FLAG_CFRAME)) return walk->caller_pc + HOST_PC_CFUNC == frame->pc;
     uintptr_t pc = pc_of(cfp, zjit);

@@ -314,7 +314,7 @@ class TestRuntime < Integration::Test
     expected = { "a" => 20, "b" => 3, "c" => 5, "d" => 1, "e" => 1, "child" => 1, "again" => 4 }
     assert_equal expected, expected.keys.to_h { |name| [name, file(result, "#{name}.fxt").exits.size] }
     assert_equal [20, 3, 77], %w[a b d].map { |name| file(result, "#{name}.fxt").summary["exits"] }
-    assert_equal ["nil", "[20, 0]", "[true, 20, 4, nil]", "[3, 0, 4, nil]", '{on: false, jit: "ZJIT"}', "false"], result.out.lines(chomp: true)
+    assert_equal ["nil", "[20, 0]", "[true, 20, 4, nil]", "[3, 0, 4, nil]", %({on: false, jit: "#{jit("ZJIT")}"}), "false"], result.out.lines(chomp: true)
     settings = file(result, "d.fxt").settings
     assert_equal [7, 16 << 20, "newest", 1, "save"], settings.values_at("exit_rate", "max_bytes", "keep", "seconds", "snapshot")
   end
@@ -380,39 +380,39 @@ class TestRuntime < Integration::Test
   end
 
   # Code of before, of between, and of the trace itself. `exits` counts down in machine code where the flag gave a K.
-  ["--zjit-trace-exits-sample-rate=1", "--zjit-trace-exits-sample-rate=5", "--zjit-trace-exits=exit_fixnum_add_overflow"].each do |flag|
+  ["--zjit-trace-exits-sample-rate=1", "--zjit-trace-exits-sample-rate=5", "--zjit-trace-exits=exit_fixnum_sub_overflow"].each do |flag|
     define_method("test_traces_after_that_of_#{flag}_are_as_any") do
       result = by_flag(<<~'RUBY', flag)
         10.times { foo }
         RubyVM::Trace.stop => { lost: 0 }
         def between = (::RubyVM::ZJIT.induce_side_exit!)
-        100.times { foo; between; add(100) }
+        100.times { foo; between; sub(100) }
         RubyVM::Trace.start(file: "a.fxt", compiles: true, invalidations: true)
         def later = (::RubyVM::ZJIT.induce_side_exit!)
-        20.times { foo; between; add(100) }
+        20.times { foo; between; sub(100) }
         12.times { later }
         p RubyVM::Trace.status[:exits]
         p RubyVM::Trace.stop.values_at(:exits, :sampled, :lost)
         7.times { foo }
         p RubyVM::Trace.record(file: "b.fxt", sample_rate: 3) { 21.times { foo; between } }.values_at(:exits, :sampled, :lost)
         p RubyVM::Trace.record(file: "c.fxt", exits: false, compiles: true) { 9.times { foo } }.values_at(:exits, :sampled)
-        RubyVM::Trace.record(memory: 4) { 8.times { foo; between; add(100) }; RubyVM::Trace.save("d.fxt") }
+        RubyVM::Trace.record(memory: 4) { 8.times { foo; between; sub(100) }; RubyVM::Trace.save("d.fxt") }
         fork { RubyVM::Trace.record(file: "e.fxt") { 6.times { foo } } }
         Process.wait
       RUBY
-      expected = [%w[add between foo later].zip([20, 20, 20, 11]).to_h, { "between" => 7, "foo" => 7 }, {}, { "add" => 8, "between" => 8, "foo" => 8 }, { "foo" => 6 }]
+      expected = [%w[between foo later sub].zip([20, 20, 11, 20]).to_h, { "between" => 7, "foo" => 7 }, {}, { "between" => 8, "foo" => 8, "sub" => 8 }, { "foo" => 6 }]
       counts = %w[a b c d e].map { |name| file(result, "#{name}.fxt").exits.map { |event| event["args"]["0"][/#(\w+)/, 1] }.tally.sort.to_h }
       assert_equal expected, counts
       assert_equal ["71", "[71, 71, 0]", "[42, 14, 0]", "[0, 0]"], result.out.lines(chomp: true)
     end
   end
 
-  def test_after_a_flag_what_code_can_not_tell_apart_is_refused
+  zjit_only def test_after_a_flag_what_code_can_not_tell_apart_is_refused
     result = by_flag(<<~'RUBY', "--zjit-trace-fallbacks")
       def try = (yield; puts "fine") rescue puts($!.message)
       RubyVM::Trace.stop
-      try { RubyVM::Trace.start(exits: :exit_fixnum_add_overflow, file: "a.fxt") }
-      try { RubyVM::Trace.record(exits: false, fallbacks: true, fallbacks_sample_rate: 2, file: "b.fxt") { 10.times { foo; send(:add, 1) } } }
+      try { RubyVM::Trace.start(exits: :exit_fixnum_sub_overflow, file: "a.fxt") }
+      try { RubyVM::Trace.record(exits: false, fallbacks: true, fallbacks_sample_rate: 2, file: "b.fxt") { 10.times { foo; send(:sub, 1) } } }
       try { RubyVM::Trace.record(file: "no/c.fxt") { } }
     RUBY
     assert_match(/\Aa flag had exits of other counters traced.*exits: true\nfine\ncan't trace to .*no\/c.fxt/, result.out)
@@ -427,7 +427,7 @@ class TestRuntime < Integration::Test
   def test_traces_after_that_of_a_flag_under_load
     result = by_flag(<<~'RUBY', "-W:no-experimental", recorders: 6)
       done = false
-      work = -> { foo; add(100); eval("->(x) { x == 1 ? x.to_s : x.hash }").then { |code| 5.times { |x| code.(x) } } }
+      work = -> { foo; sub(100); eval("->(x) { x == 1 ? x.to_s : x.hash }").then { |code| 5.times { |x| code.(x) } } }
       threads = 2.times.map { Thread.new { work.() until done } }
       RubyVM::Trace.stop
       20.times do |i|
