@@ -130,6 +130,18 @@ class TestHtml < Minitest::Test
     assert data["summarized"]
   end
 
+  def test_threads_that_share_a_native_one_are_listed_by_their_own_names
+    trace = FxtBuilder.simple do |b|
+      b.thread(2, 42, 44)
+      b.thread_name(42, 44, "M:N thread")
+      b.event(:instant, "side_exit", "R0", ts: 1)
+      %w[one two two].each { |name| b.event(:instant, "side_exit", "R", ts: 2, thread: 2, args: { "thread" => name }) }
+    end
+    data = data_of(page(trace))
+    assert_equal [[0, "one", 1], [0, "two", 2], [43, "main", 1]], data["threads"].map { |_, tid, name, events| [tid, data["strings"][name], events] }.sort
+    assert_equal 3, data["thread_count"]
+  end
+
   def test_names_cannot_break_out_of_the_page
     trace = FxtBuilder.simple do |b|
       HOSTILE.each { |name| b.event(:instant, "side_exit", FxtBuilder::Inline.new(name), ts: 1, args: { "0" => FxtBuilder::Inline.new("#{name}#x".b), "insn" => FxtBuilder::Inline.new(name) }) }

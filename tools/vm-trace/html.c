@@ -213,12 +213,15 @@ print_head(struct page *page, int file_count, char **files)
         fprintf(out, "%s[%" PRIu32 ",%" PRIu64 "]", i > 0 ? "," : "", number_of(page, data->losses[i].reason), data->losses[i].events);
     }
     fputs("],\n\"threads\":[", out);
-    for (uint32_t i = 0; i < data->threads.count && i < PAGE_ROWS_SHOWN; i++) {
+    uint32_t threads = 0;
+    for (uint32_t i = 0; i < data->threads.count; i++) {
         const struct thread *thread = &data->threads.list[i];
-        fprintf(out, "%s[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 "]", i > 0 ? "," : "", thread->pid, thread->tid,
+        if (thread->events == 0) continue; /* a native one whose events are all of Ruby threads that shared it */
+        if (threads++ >= PAGE_ROWS_SHOWN) continue;
+        fprintf(out, "%s[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 "]", threads > 1 ? "," : "", thread->pid, thread->tid,
                 number_of(page, thread->name), thread->events);
     }
-    fprintf(out, "],\"thread_count\":%" PRIu32, data->threads.count);
+    fprintf(out, "],\"thread_count\":%" PRIu32, threads);
 }
 
 static void

@@ -136,7 +136,9 @@ on_event(void *context, const struct fxt_event *event)
     int64_t end_ns = event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns;
     if (event->ts_ns < data->first_ns) data->first_ns = event->ts_ns;
     if (end_ns > data->last_ns) data->last_ns = end_ns;
-    struct thread *thread = threads_get(&data->threads, event->pid, event->tid);
+    uint32_t runs = event_text(data->pool, event, WORD_THREAD);
+    struct thread *thread = runs != STRING_NONE ? threads_running(&data->threads, event->pid, runs)
+                                                : threads_get(&data->threads, event->pid, event->tid);
     if (thread != NULL) thread->events++;
 
     switch (event->type) {

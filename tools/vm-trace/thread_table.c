@@ -8,25 +8,37 @@ void
 threads_free(struct threads *threads)
 {
     map_free(&threads->by_ids);
+    map_free(&threads->by_names);
     map_free(&threads->process_names);
     free(threads->list);
     *threads = (struct threads){0};
 }
 
-struct thread *
-threads_get(struct threads *threads, uint32_t pid, uint32_t tid)
+static struct thread *
+get(struct threads *threads, struct map *index_of, uint64_t key, const struct thread *fresh)
 {
-    uint64_t key = (uint64_t)pid << 32 | tid;
-    uint32_t index = map_get(&threads->by_ids, key);
+    uint32_t index = map_get(index_of, key);
     if (index != MAP_NONE) return &threads->list[index];
     if (threads->count == THREADS_MAX) return NULL;
     if (threads->count == threads->capacity) {
         threads->capacity = threads->capacity ? threads->capacity * 2 : 16;
         threads->list = xrealloc(threads->list, threads->capacity, sizeof *threads->list);
     }
-    map_set(&threads->by_ids, key, threads->count);
-    threads->list[threads->count] = (struct thread){.pid = pid, .tid = tid};
+    map_set(index_of, key, threads->count);
+    threads->list[threads->count] = *fresh;
     return &threads->list[threads->count++];
+}
+
+struct thread *
+threads_get(struct threads *threads, uint32_t pid, uint32_t tid)
+{
+    return get(threads, &threads->by_ids, (uint64_t)pid << 32 | tid, &(struct thread){.pid = pid, .tid = tid});
+}
+
+struct thread *
+threads_running(struct threads *threads, uint32_t pid, uint32_t name)
+{
+    return get(threads, &threads->by_names, (uint64_t)pid << 32 | name, &(struct thread){.pid = pid, .name = name});
 }
 
 void

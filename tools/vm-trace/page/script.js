@@ -2,7 +2,7 @@
 //
 //   files, events, exits, fallbacks, recorded, lost, ours, summarized, first_ns, span_ns, thread_count
 //   strings    all texts; the others name them by their number here
-//   settings   [name, value]        losses  [reason, events]        threads  [pid, tid, name, events]
+//   settings   [name, value]        losses  [reason, events]        threads  [pid, tid (0: shares native ones), name, events]
 //   bins       width_ns, start_ns (from the first event), count
 //   rows       [category, reason, frame, insn, outcome, places, count, first ns, last ns, [bin, count, bin, count ...]]
 //              exits and fallbacks, largest first; where places is not 1, that many were summed and frame is ""
@@ -652,7 +652,7 @@
     if (data.losses.length === 0) facts.push(["lost", data.lost > 0 ? plural(data.lost, "event") : "nothing that the trace knows of"]);
     about.push(list("Facts", facts));
     const threads = data.threads.slice().sort((a, b) => b[3] - a[3]);
-    const listed = threads.slice(0, 20).map(([pid, tid, name, events]) => [`${pid} / ${tid}`, `${S[name] || "(no name)"}: ${plural(events, "event")}`]);
+    const listed = threads.slice(0, 20).map(([pid, tid, name, events]) => [tid ? `${pid} / ${tid}` : `${pid}`, `${S[name] || "(no name)"}: ${plural(events, "event")}`]);
     if (data.thread_count > 20) listed.push(["", `and ${number(data.thread_count - 20)} more`]);
     about.push(list("Threads", listed));
     $("about").replaceChildren(...about);
