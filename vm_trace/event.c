@@ -101,12 +101,24 @@ rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_sta
     return true;
 }
 
+/* Into the chunk that those share who have none. */
+static bool
+write_shared(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, vm_trace_event_writer *write, const void *what)
+{
+    struct rb_vm_trace_shared *shared = &rb_vm_trace_global.shared;
+    if (!rb_vm_trace_writer_borrow(&local->writer, shared)) return false;
+    bool written = write(local, ec, what) || (rb_vm_trace_writer_borrow_next(&local->writer, shared) && write(local, ec, what));
+    rb_vm_trace_writer_return(&local->writer, shared);
+    return written;
+}
+
 bool
 rb_vm_trace_event_write(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec,
                         vm_trace_event_writer *write, const void *what)
 {
     if (local->writer.chunk.words && write(local, ec, what)) return true;
-    if (rb_vm_trace_local_next_chunk(local, ec) && write(local, ec, what)) return true;
+    bool own = rb_vm_trace_local_next_chunk(local, ec);
+    if (own ? write(local, ec, what) : write_shared(local, ec, write, what)) return true;
     local->lost++;
     return false;
 }

@@ -169,11 +169,24 @@ def bytes_of(words):
     return struct.pack("<%dQ" % len(words), *words)
 
 
-def chunks(state):
-    """(number of the ractor's recorder, its local, its chunk or None)"""
+def writers(state):
+    """(what it is, the local of a ractor's recorder or None, its writer)"""
     for number, local in enumerate(locals_of(state), 1):
-        writer = local["writer"]
-        yield number, local, Chunk(state, writer) if int(writer["chunk"]["words"]) != 0 else None
+        yield "recorder %d" % number, local, local["writer"]
+    shared = state["shared"]["writer"]
+    if int(shared["chunk"]["words"]) != 0:
+        yield "shared", None, shared
+
+
+def chunks(state):
+    """(what writes into it, the chunk or None), each chunk once: a ractor may just have borrowed the shared one, and then knows better"""
+    found = {}
+    for name, _, writer in writers(state):
+        if int(writer["chunk"]["words"]) == 0:
+            yield name, None
+        elif int(writer["chunk"]["words"]) not in found:
+            found[int(writer["chunk"]["words"])] = True
+            yield name, Chunk(state, writer)
 
 
 # --- a trace of its own: a settings event made anew, and the chunks as they are -----------------------------------------------
@@ -321,10 +334,12 @@ class Writers(Subcommand):
     word = "writers"
 
     def invoke(self, argument, from_tty):
-        for number, local in enumerate(locals_of(trace()), 1):
-            writer = local["writer"]
-            print("recorder %d  at 0x%x  %d events, %d exits recorded, %d lost, next sample in %d" % (
-                number, int(local.address), int(writer["events"]), int(local["sampled"]), int(local["lost"]), int(local["countdown"])))
+        for name, local, writer in writers(trace()):
+            if local is None:
+                print("shared, by recorders that have no chunk of their own")
+            else:
+                print("%s  at 0x%x  %d events, %d exits recorded, %d lost, next sample in %d" % (
+                    name, int(local.address), int(writer["events"]), int(local["sampled"]), int(local["lost"]), int(local["countdown"])))
             if int(writer["chunk"]["words"]) == 0:
                 print("    no chunk")
                 continue
@@ -340,13 +355,13 @@ class Events(Subcommand):
 
     def invoke(self, argument, from_tty):
         most = self.number(argument, 10)
-        for number, _, chunk in chunks(trace()):
+        for name, chunk in chunks(trace()):
             if chunk is None:
-                print("recorder %d: no chunk" % number)
+                print("%s: no chunk" % name)
                 continue
             events = list(chunk.events())
             shown = min(most, len(events))
-            print("recorder %d: the last %d of %d events in its chunk (from %s)" % (number, shown, len(events), chunk.source))
+            print("%s: the last %d of %d events in its chunk (from %s)" % (name, shown, len(events), chunk.source))
             for _, kind, ns, tid, category, name, arguments in events[-most:]:
                 told = "" if kind == 0 else " (%s)" % EVENT_KINDS.get(kind, "?")
                 print("  %d.%09d  thread %d  %s %s%s" % (ns // 10 ** 9, ns % 10 ** 9, tid, category, name, told))
@@ -368,7 +383,7 @@ class Save(Subcommand):
             raise failed("nothing is traced here")
         if int(state["sink"]["memory"]):
             return self.save_memory(state["sink"], names[0])
-        found = sorted((chunk for _, _, chunk in chunks(state) if chunk), key=lambda chunk: chunk.offset)
+        found = sorted((chunk for _, chunk in chunks(state) if chunk), key=lambda chunk: chunk.offset)
         first = [MAGIC] if found and found[0].offset == 0 else preamble(state)
         begun = set().union(*(begun_in(chunk) for chunk in found))
         self.write(names[0], [bytes_of(first), *(bytes_of(without_loose_ends(chunk, begun)) for chunk in found)])

@@ -1,8 +1,8 @@
 /*
  * From start to end: the file, the locals of ractors, forks, the last words.
  *
- * Locks, outermost first: trace.lock, open_lock, then those of strings, stacks and the sink,
- * which are leaves. A recorder takes none on its way, but for a new chunk (the sink's).
+ * Locks, outermost first: trace.lock, open_lock, that of the shared chunk, then those of strings, stacks and the
+ * sink, which are leaves. A recorder takes none on its way, but for a new chunk (the sink's), or where it has none of its own.
  */
 #include "lifecycle.h"
 #include "memory.h"
@@ -26,7 +26,8 @@
 
 struct vm_trace_global rb_vm_trace_global = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
-    .sink = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 }
+    .sink = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 },
+    .shared = { .lock = PTHREAD_MUTEX_INITIALIZER, .writer = { .shares = true } }
 };
 
 /* Held while a forked child's file is made, so that it is made once. */
@@ -468,6 +469,7 @@ begin_trace(const struct rb_vm_trace_config *config)
     }
     trace.sink.max_bytes = config->max_size.bytes;
     trace.sink.keep_newest = config->max_size.bytes && !config->max_size.keep_oldest;
+    rb_vm_trace_writer_init(&trace.shared.writer, &trace.sink, trace.pid);
     const char *why = make_file(false);
     if (why) return why;
 
@@ -785,6 +787,7 @@ rb_vm_trace_before_fork(void)
 {
     pthread_mutex_lock(&trace.lock);
     pthread_mutex_lock(&open_lock);
+    pthread_mutex_lock(&trace.shared.lock);
     pthread_mutex_lock(&trace.sink.lock);
     rb_vm_trace_strings_before_fork();
 }
@@ -803,6 +806,8 @@ begin_child(void)
         rb_vm_trace_stacks_after_fork(&local->stacks);
         begin_local(local);
     }
+    rb_vm_trace_writer_drop(&trace.shared.writer);
+    trace.shared.writer.pid = trace.pid;
     clear_all_hits(trace.spare);
     trace.spare->lost = 0;
     rb_vm_trace_sink_after_fork(&trace.sink);
@@ -818,6 +823,7 @@ rb_vm_trace_after_fork(long pid)
     rb_vm_trace_strings_after_fork();
     if (__atomic_load_n(&trace.state, __ATOMIC_RELAXED) == VM_TRACE_PENDING) rb_vm_trace_lives_after_fork();
     pthread_mutex_unlock(&trace.sink.lock);
+    pthread_mutex_unlock(&trace.shared.lock);
     pthread_mutex_unlock(&open_lock);
     pthread_mutex_unlock(&trace.lock);
     if (child && trace.memory.bytes) rb_vm_trace_recorder_threads();
@@ -1005,6 +1011,9 @@ end_trace(void)
         for (struct rb_vm_trace_local *other = trace.locals; other; other = other->next) {
             if (other != local || trace.memory.bytes) rb_vm_trace_writer_close(&other->writer);
         }
+        pthread_mutex_lock(&trace.shared.lock);
+        rb_vm_trace_writer_close(&trace.shared.writer);
+        pthread_mutex_unlock(&trace.shared.lock);
         if (trace.memory.bytes) rb_vm_trace_sink_close(&trace.sink);
         else write_last_words(local, ec);
     }

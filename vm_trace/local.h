@@ -98,6 +98,7 @@ extern struct vm_trace_global {
     struct rb_vm_trace_config config; /* its strings are own copies */
     char *path;                  /* of the file at hand */
     struct rb_vm_trace_sink sink;
+    struct rb_vm_trace_shared shared; /* for ractors that find no chunk of their own */
     struct rb_vm_trace_local *locals;
     uint32_t last_number;        /* of a local */
     struct rb_vm_trace_local *spare;  /* for ractors that no memory was had for: counts losses */

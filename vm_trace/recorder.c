@@ -74,15 +74,18 @@ freeze(void)
     if (recorder.saving) return VM_TRACE_BUSY;
     size_t locals = 0;
     for (const struct rb_vm_trace_local *local = trace.locals; local; local = local->next) locals++;
-    if (!rb_vm_trace_frozen_room(&recorder.frozen, &trace.sink, locals)) return VM_TRACE_NO_ROOM;
+    if (!rb_vm_trace_frozen_room(&recorder.frozen, &trace.sink, locals + 1)) return VM_TRACE_NO_ROOM;
     if (!rb_vm_trace_sites_freeze_room()) return VM_TRACE_NO_ROOM;
 
     /* Events are counted after they were written, so all that are counted here are in the chunks. */
     recorder.taken = since_base();
+    pthread_mutex_lock(&trace.shared.lock);
     pthread_mutex_lock(&trace.sink.lock);
     rb_vm_trace_memory_freeze(&trace.sink, &recorder.frozen);
+    freeze_in_use(&trace.shared.writer); /* first: a local that had it last may still name it, with a position in its own next one */
     for (const struct rb_vm_trace_local *local = trace.locals; local; local = local->next) freeze_in_use(&local->writer);
     pthread_mutex_unlock(&trace.sink.lock);
+    pthread_mutex_unlock(&trace.shared.lock);
     rb_vm_trace_sites_freeze(); /* hits are counted before their event is written: no event is there without its hit */
 
     uint64_t now_ns = rb_vm_trace_clock_system_ns();

@@ -91,6 +91,7 @@ rb_vm_trace_sink_begin(struct rb_vm_trace_sink *sink, int fd)
     sink->held = NULL;
     sink->idle = idle;
     sink->first_idle = sink->idle_count = sink->max_idle = 0;
+    sink->own = sink->shared = 0;
     sink->dropped = (struct vm_trace_counts){ 0, 0 };
     return NULL;
 }
@@ -472,15 +473,39 @@ take_ready(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out)
     return true;
 }
 
-bool
-rb_vm_trace_sink_reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out)
+/* Chunks of a limited file that can be had now, one after the other. */
+static uint64_t
+to_be_had(const struct rb_vm_trace_sink *sink)
+{
+    uint64_t new_ones = sink->max_bytes > sink->size ? (sink->max_bytes - sink->size) / SINK_CHUNK_BYTES : 0;
+    if (new_ones > 0 && sink->memory && !rb_vm_trace_memory_grows(sink)) new_ones = 0;
+    return sink->idle_count + (sink->ready.words != NULL) + new_ones;
+}
+
+/*
+ * Whether one ractor may have the next chunk for itself: one must stay for those that have none to share. While a trace is made of
+ * memory the shared one can't be used again once it is full, so there must be another.
+ */
+static bool
+own_allowed(const struct rb_vm_trace_sink *sink)
+{
+    if (sink->max_idle == 0 || sink->ended || (sink->own == 0 && !sink->frozen)) return true;
+    size_t kept = (sink->shared == 0) + (sink->memory != NULL);
+    return to_be_had(sink) > kept;
+}
+
+static bool
+reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out, bool own)
 {
     bool ok = false;
 
     chunk_out->words = NULL;
     chunk_out->none_idle = false;
     pthread_mutex_lock(&sink->lock);
-    if (sink->fd >= 0 && sink->error == 0) {
+    if (sink->fd >= 0 && sink->error == 0 && own && !own_allowed(sink)) {
+        chunk_out->none_idle = true;
+    }
+    else if (sink->fd >= 0 && sink->error == 0) {
         ok = take_ready(sink, chunk_out);
         if (!ok) {
             uint64_t offset;
@@ -490,9 +515,23 @@ rb_vm_trace_sink_reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk
         }
         if (sink->error) sink->reason = sink->error;
         chunk_out->none_idle = !ok && !sink->error;
+        chunk_out->own = own;
+        if (ok) ++*(own ? &sink->own : &sink->shared);
     }
     pthread_mutex_unlock(&sink->lock);
     return ok;
+}
+
+bool
+rb_vm_trace_sink_reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out)
+{
+    return reserve(sink, chunk_out, false);
+}
+
+bool
+rb_vm_trace_sink_reserve_own(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out)
+{
+    return reserve(sink, chunk_out, true);
 }
 
 /* Cut off what is not used of the chunk at `offset`, if it is the last that someone writes to. */
@@ -516,6 +555,8 @@ rb_vm_trace_sink_release(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk
     chunk->words = NULL;
 
     pthread_mutex_lock(&sink->lock);
+    size_t *in_use = chunk->own ? &sink->own : &sink->shared;
+    if (*in_use > 0) --*in_use; /* else it is of a file before this one */
     if (sink->fd >= 0 && file_trouble(sink) == 0) {
         if (sink->max_idle > 0 && !sink->ended) {
             if (!sink->held || !rb_vm_trace_memory_hold(sink, chunk->offset)) rb_vm_trace_sink_push_idle(sink, chunk->offset);

@@ -47,7 +47,8 @@ struct rb_vm_trace_chunk {
     uint64_t *words;       /* mapped, shared; NULL: none */
     size_t first;          /* words from the start that are not the owner's (the magic number) */
     uint64_t offset;       /* bytes from the start of the file */
-    bool none_idle;        /* none was had because all of a limited file are in use */
+    bool none_idle;        /* none was had because all of a limited file are in use, or but those that must stay for others */
+    bool own;              /* by rb_vm_trace_sink_reserve_own */
 };
 
 struct rb_vm_trace_sink {
@@ -64,6 +65,7 @@ struct rb_vm_trace_sink {
     bool ended;            /* rb_vm_trace_sink_end was called */
     uint64_t *idle;        /* offsets of chunks given back, oldest first: a ring of max_idle */
     size_t first_idle, idle_count, max_idle; /* max_idle 0: chunks are not used again (yet) */
+    size_t own, shared;    /* chunks in use, by how they were reserved */
     struct vm_trace_counts dropped; /* what stood in chunks that were used again */
     bool starved;          /* a chunk was refused because all were in use */
     void *renewing;        /* chunk at hand; like the next one used by rb_vm_trace_sink_fault without the lock */
@@ -100,6 +102,12 @@ void rb_vm_trace_sink_discard(struct rb_vm_trace_sink *sink, const char *path);
  * chunks of a limited file are in use: the caller may give its own back and try again. Any thread.
  */
 bool rb_vm_trace_sink_reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out);
+
+/*
+ * The same for one ractor alone. Where chunks are used again it is refused, as when none is idle, when it would leave none for all those
+ * ractors that have none of their own: they share one, which the function above is for, and which is then always to be had.
+ */
+bool rb_vm_trace_sink_reserve_own(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out);
 
 /*
  * Have the next chunk made ahead, on another thread. For one who has filled a chunk and will soon

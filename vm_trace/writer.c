@@ -99,16 +99,22 @@ write_process(struct rb_vm_trace_writer *writer, unsigned name)
     writer_publish(writer, 2, fxt_kernel_object_header(2, FXT_OBJECT_PROCESS, name, 0));
 }
 
+static bool
+reserve_chunk(const struct rb_vm_trace_writer *writer, struct rb_vm_trace_chunk *chunk_out)
+{
+    return (writer->shares ? rb_vm_trace_sink_reserve : rb_vm_trace_sink_reserve_own)(writer->sink, chunk_out);
+}
+
 bool
 rb_vm_trace_writer_next_chunk(struct rb_vm_trace_writer *writer)
 {
     struct rb_vm_trace_chunk chunk;
     bool filled = writer->chunk.words != NULL;
-    if (!rb_vm_trace_sink_reserve(writer->sink, &chunk)) {
+    if (!reserve_chunk(writer, &chunk)) {
         if (!chunk.none_idle || !writer->chunk.words) return false;
         /* All chunks of a limited file are in use: then it is ours that is used again. */
         rb_vm_trace_writer_close(writer);
-        if (!rb_vm_trace_sink_reserve(writer->sink, &chunk)) return false;
+        if (!reserve_chunk(writer, &chunk)) return false;
     }
     rb_vm_trace_writer_close(writer);
     if (filled) rb_vm_trace_sink_ahead(writer->sink); /* a first one may stay the only one */
@@ -117,6 +123,7 @@ rb_vm_trace_writer_next_chunk(struct rb_vm_trace_writer *writer)
     writer->pos = writer->chunk.first;
     set_pad_end(writer, SINK_GRID_WORDS);
     writer->serial++;
+    writer->shared_serial = 0;
     writer->next_string = 1;
     writer->string_limit = FXT_MAX_STRING_INDEX - LAST_STRINGS;
     writer->thread_count = 0;
@@ -208,20 +215,80 @@ rb_vm_trace_writer_name_thread(struct rb_vm_trace_writer *writer, uint32_t tid, 
     return true;
 }
 
+/* The chunk and its tables, as far as they are filled. */
+static void
+hand_over(struct rb_vm_trace_writer *to, const struct rb_vm_trace_writer *from)
+{
+    to->chunk = from->chunk;
+    to->pos = from->pos;
+    to->limit = from->limit;
+    set_pad_end(to, from->pad_end);
+    to->next_string = from->next_string;
+    to->string_limit = from->string_limit;
+    to->thread_count = from->thread_count;
+    memcpy(to->threads, from->threads, from->thread_count * sizeof(*to->threads));
+    to->last_thread = 0; /* another may have given it another name */
+}
+
+static void
+no_chunk(struct rb_vm_trace_writer *writer)
+{
+    writer->chunk.words = NULL;
+    writer->pos = writer->limit = 0;
+    set_pad_end(writer, 0);
+}
+
+static void
+take_shared(struct rb_vm_trace_writer *writer, const struct rb_vm_trace_shared *shared)
+{
+    hand_over(writer, &shared->writer);
+    if (writer->shared_serial == shared->writer.serial) return;
+    writer->shared_serial = shared->writer.serial;
+    writer->serial++; /* what it defined elsewhere is not defined here */
+}
+
+bool
+rb_vm_trace_writer_borrow(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared)
+{
+    if (writer->chunk.words || writer->sink != shared->writer.sink) return false;
+    pthread_mutex_lock(&shared->lock);
+    if (!shared->writer.chunk.words && !rb_vm_trace_writer_next_chunk(&shared->writer)) {
+        pthread_mutex_unlock(&shared->lock);
+        return false;
+    }
+    take_shared(writer, shared);
+    return true;
+}
+
+bool
+rb_vm_trace_writer_borrow_next(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared)
+{
+    hand_over(&shared->writer, writer);
+    bool ok = rb_vm_trace_writer_next_chunk(&shared->writer);
+    take_shared(writer, shared);
+    return ok;
+}
+
+void
+rb_vm_trace_writer_return(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared)
+{
+    hand_over(&shared->writer, writer);
+    no_chunk(writer);
+    pthread_mutex_unlock(&shared->lock);
+}
+
 void
 rb_vm_trace_writer_close(struct rb_vm_trace_writer *writer)
 {
     rb_vm_trace_sink_release(writer->sink, &writer->chunk, writer->pos);
-    writer->pos = writer->limit = 0;
-    set_pad_end(writer, 0);
+    no_chunk(writer);
 }
 
 void
 rb_vm_trace_writer_drop(struct rb_vm_trace_writer *writer)
 {
     rb_vm_trace_chunk_drop(&writer->chunk);
-    writer->pos = writer->limit = 0;
-    set_pad_end(writer, 0);
+    no_chunk(writer);
     writer->events = 0;
 }
 

@@ -19,6 +19,10 @@
  *
  * A writer belongs to one ractor and is used under its GVL: no lock, no atomic read-modify-
  * write.
+ *
+ * In a limited file there may be fewer chunks than ractors. Those that find none for themselves share one:
+ * each has it for one event, under a lock. What each defined there stays defined for it until that chunk
+ * is full: the numbers of strings and threads go on where the last one stopped.
  */
 
 #include "fxt.h"
@@ -49,7 +53,14 @@ struct rb_vm_trace_writer {
     } *interned;            /* by id of the text */
     uint32_t interned_capacity;
     uint32_t pid;
+    uint32_t shared_serial; /* serial of the shared writer when its chunk was borrowed last; 0: there were other chunks since */
+    bool shares;            /* it is that of struct rb_vm_trace_shared */
     uint64_t events;        /* published */
+};
+
+struct rb_vm_trace_shared {
+    pthread_mutex_t lock;   /* held while its chunk is borrowed; guards all of it */
+    struct rb_vm_trace_writer writer;
 };
 
 /* `writer` is zeroed. The sink must outlive it. */
@@ -66,6 +77,16 @@ bool rb_vm_trace_writer_next_chunk(struct rb_vm_trace_writer *writer);
  * full: the loss and the summary.
  */
 void rb_vm_trace_writer_last_words(struct rb_vm_trace_writer *writer);
+
+/*
+ * Borrow the shared chunk, for a writer that has none, until it is returned. It waits for others that have it for an event. False, and
+ * nothing borrowed: there is none, or it is of another sink.
+ */
+bool rb_vm_trace_writer_borrow(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared);
+
+/* What was borrowed is full: go on in the next chunk. False: there is none. To be returned in either case. */
+bool rb_vm_trace_writer_borrow_next(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared);
+void rb_vm_trace_writer_return(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared);
 
 /* Give the chunk back; the writer may go on with a next one. */
 void rb_vm_trace_writer_close(struct rb_vm_trace_writer *writer);

@@ -109,6 +109,15 @@ class TestRactors < Integration::Test
     end
   end
 
+  # A file of 4 MiB has three chunks, and a saved trace of 4 MiB of memory lasts while they record.
+  def test_more_ractors_than_a_limited_file_has_chunks_lose_nothing
+    script = WORK + "p 20.times.map { |n| Ractor.new { 10.times { bar(20); Ractor.new { exits }.value } } }.each(&:value).size\n"
+    trace = trace(script, "--zjit-trace-max-size=4", recorders: 221).trace
+    assert_equal 0, trace.summary["lost"]
+    names = trace.exits("DirectiveInduced").map { |event| event["args"]["thread"] || event["thread"] }.tally.except("main")
+    assert_equal [[1, 200], [200, 20]], names.values.tally.sort
+  end
+
   # A trace's table of threads has 255 places; each ractor has a recorder of its own, which ends with it.
   def test_hundreds_of_ractors_born_and_dead_are_all_counted
     ractors = Integration::LONG ? 3000 : 400

@@ -333,6 +333,45 @@ other_ractors_are_dropped_in_the_child(void **state)
     fake_free_stack(&thread);
 }
 
+/* The one that forks has borrowed the chunk that it shares with two others: in the child there is another one, and nobody else. */
+static void
+child_of_a_ractor_that_shares_a_chunk_has_a_file_of_its_own(void **state)
+{
+    (void)state;
+    enum { RACTORS = 4 };
+    foo = fake_iseq("foo", "app.rb");
+    start_traced(.exit_rate = 1, .max_size = { .bytes = 4 << 20 });
+    site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
+    struct rb_ractor_struct ractors[RACTORS] = { { .local = NULL } };
+    struct rb_execution_context_struct contexts[RACTORS], *last = &contexts[RACTORS - 1];
+    for (unsigned i = 0; i < RACTORS; i++) {
+        ractors[i].local = rb_vm_trace_ractor_new();
+        contexts[i] = (struct rb_execution_context_struct){ .ractor = &ractors[i], .tid = 7 + i, .thread_name = "t", .name_id = 5 };
+        fake_push(&contexts[i], &foo, 2);
+        for (int n = 0; n < 10; n++) take_exit(site, &contexts[i]);
+    }
+    assert_null(ractors[RACTORS - 1].local->writer.chunk.words);
+    fake_current(last);
+    pid_t child = traced_fork();
+    if (child == 0) {
+        for (int n = 0; n < 3; n++) take_exit(site, last);
+        end_child();
+    }
+    wait_for(child);
+    take_exit(site, last);
+    fake_current(&main_thread);
+    for (unsigned i = 0; i < RACTORS; i++) rb_vm_trace_ractor_free(ractors[i].local);
+    for (unsigned i = 0; i < RACTORS; i++) fake_free_stack(&contexts[i]);
+    char *path = child_path(child);
+    struct trace *trace = finish_traced();
+    assert_summary(trace, 10 * RACTORS + 1, 10 * RACTORS + 1, 0);
+    trace_free(trace);
+    trace = trace_read(path);
+    assert_summary(trace, 3, 3, 0);
+    trace_free(trace);
+    free(path);
+}
+
 static void
 counts_of_gone_and_spare_ractors_begin_anew_in_the_child(void **state)
 {
@@ -568,6 +607,7 @@ main(void)
         isolated_test(failed_fork_changes_nothing),
         isolated_test(child_of_an_ended_trace_makes_no_file),
         isolated_test(other_ractors_are_dropped_in_the_child),
+        isolated_test(child_of_a_ractor_that_shares_a_chunk_has_a_file_of_its_own),
         isolated_test(counts_of_gone_and_spare_ractors_begin_anew_in_the_child),
         isolated_test(child_whose_file_cannot_be_made_says_so_once_and_why),
         isolated_test(file_that_cannot_be_made_is_tried_once_by_ractors_that_come_together),

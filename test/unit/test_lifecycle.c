@@ -178,6 +178,7 @@ struct worker {
     struct rb_execution_context_struct thread;
     struct rb_vm_trace_site *site;
     unsigned exits;
+    char name[16]; /* of the thread, and reason of its exits */
 };
 
 static void *
@@ -200,51 +201,58 @@ work(void *argument)
 }
 
 static void
-assert_ractors_are_counted(uint64_t rate, bool free_before_the_end)
+assert_so_many_are_counted(unsigned ractors, unsigned exits, struct rb_vm_trace_config config, bool free_before_the_end)
 {
-    enum { RACTORS = 4, EXITS = 30000, EVALS = EXITS / 50 };
-    start_traced(.exit_rate = rate);
+    unsigned evals = exits / 50;
+    (start_traced)(config);
     push_foo();
-    struct worker *workers = calloc(RACTORS, sizeof(*workers));
-    pthread_t threads[RACTORS];
-    static const char *const reasons[] = { "ractor 0", "ractor 1", "ractor 2", "ractor 3" };
-    for (int i = 0; i < RACTORS; i++) {
+    struct worker *workers = calloc(ractors, sizeof(*workers));
+    pthread_t *threads = calloc(ractors, sizeof(*threads));
+    for (unsigned i = 0; i < ractors; i++) {
         struct worker *worker = &workers[i];
+        snprintf(worker->name, sizeof(worker->name), "ractor %u", i);
         worker->ractor.local = rb_vm_trace_ractor_new();
         assert_non_null(worker->ractor.local);
         worker->thread = (struct rb_execution_context_struct){
-            .ractor = &worker->ractor, .tid = 2000 + (uint32_t)i, .thread_name = reasons[i], .name_id = 5
+            .ractor = &worker->ractor, .tid = 2000 + i, .thread_name = workers[i].name, .name_id = 5
         };
         fake_push(&worker->thread, &foo, 1);
         fake_push(&worker->thread, &foo, 1);
-        worker->site = make_site(RB_VM_TRACE_SIDE_EXIT, reasons[i], &foo, 0);
-        worker->exits = EXITS;
+        worker->site = make_site(RB_VM_TRACE_SIDE_EXIT, workers[i].name, &foo, 0);
+        worker->exits = exits;
     }
-    for (int i = 0; i < RACTORS; i++) assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
-    for (int i = 0; i < RACTORS; i++) pthread_join(threads[i], NULL);
-    for (int i = 0; i < RACTORS && free_before_the_end; i++) rb_vm_trace_ractor_free(workers[i].ractor.local);
+    for (unsigned i = 0; i < ractors; i++) assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+    for (unsigned i = 0; i < ractors; i++) pthread_join(threads[i], NULL);
+    for (unsigned i = 0; i < ractors && free_before_the_end; i++) rb_vm_trace_ractor_free(workers[i].ractor.local);
     rb_vm_trace_shutdown();
-    for (int i = 0; i < RACTORS && !free_before_the_end; i++) rb_vm_trace_ractor_free(workers[i].ractor.local);
+    for (unsigned i = 0; i < ractors && !free_before_the_end; i++) rb_vm_trace_ractor_free(workers[i].ractor.local);
 
     struct trace *trace = finish_traced();
     size_t recorded = 0;
-    for (int i = 0; i < RACTORS; i++) {
+    for (unsigned i = 0; i < ractors; i++) {
         size_t here = 0;
-        assert_int_equal(site_hits(trace, reasons[i]), EXITS);
+        assert_int_equal(site_hits(trace, workers[i].name), exits);
         for (size_t n = 0; n < trace->event_count; n++) {
             const struct trace_event *event = &trace->events[n];
-            if (event->tid != 2000 + (uint32_t)i || strcmp(event->category, "side_exit") != 0) continue;
-            assert_string_equal(event->thread, reasons[i]);
-            assert_true(strcmp(event->name, "eval") == 0 || strcmp(event->name, reasons[i]) == 0);
+            if (event->tid != 2000 + i || strcmp(event->category, "side_exit") != 0) continue;
+            assert_string_equal(event->thread, workers[i].name);
+            assert_true(strcmp(event->name, "eval") == 0 || strcmp(event->name, workers[i].name) == 0);
             here++;
         }
-        assert_int_equal(here, (EXITS + EVALS) / rate); /* one countdown a ractor */
+        assert_int_equal(here, (exits + evals) / config.exit_rate); /* one countdown a ractor */
         recorded += here;
         fake_free_stack(&workers[i].thread);
     }
-    assert_summary(trace, RACTORS * (EXITS + EVALS), recorded, 0);
+    assert_summary(trace, ractors * (exits + evals), recorded, 0);
     trace_free(trace);
     free(workers);
+    free(threads);
+}
+
+static void
+assert_ractors_are_counted(uint64_t rate, bool free_before_the_end)
+{
+    assert_so_many_are_counted(4, 30000, (struct rb_vm_trace_config){ .exit_rate = rate }, free_before_the_end);
 }
 
 static void
@@ -252,6 +260,15 @@ ractors_that_exit_at_once_are_all_counted(void **state)
 {
     (void)state;
     assert_ractors_are_counted(1, false);
+}
+
+/* Two of three chunks are ractors' own: the others share the last, and none of their events is in a chunk that is used again. */
+static void
+ractors_without_a_chunk_share_one_and_lose_nothing(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_config config = { .exit_rate = 1, .max_size = { .bytes = 4 << 20 } };
+    assert_so_many_are_counted(24, 300, config, false);
 }
 
 static void
@@ -784,6 +801,8 @@ more_ractors_than_chunks_stay_below_the_limit(void **state)
     uint64_t kept = trace_count(trace, "side_exit", NULL), lost = 0;
     for (size_t i = 0; i < trace_count(trace, "trace", "loss"); i++) lost += trace_number(trace_event(trace, "trace", "loss", i), "lost");
     assert_true(kept > 0);
+    assert_int_equal(trace_count(trace, "trace", "loss"), 1); /* none for want of a chunk */
+    assert_string_equal(trace_text(trace_event(trace, "trace", "loss", 0), "reason"), "older events gave way at the limit of the file's size");
     assert_int_equal(trace_number(trace_event(trace, "trace", "summary", 0), "lost"), lost);
     assert_int_equal(lost + kept, RACTORS * OTHERS_EXITS);
     trace_free(trace);
@@ -1015,6 +1034,7 @@ main(void)
         isolated_test(trace_that_cannot_be_made_is_one_line_and_all_calls_are_harmless),
         isolated_test(relative_path_is_taken_from_where_the_trace_began),
         isolated_test(ractors_that_exit_at_once_are_all_counted),
+        isolated_test(ractors_without_a_chunk_share_one_and_lose_nothing),
         isolated_test(one_in_97_is_exact_in_each_ractor),
         isolated_test(counts_of_ractors_that_are_gone_are_kept),
         isolated_test(counts_of_a_gone_ractor_are_reported_when_the_iseq_dies),

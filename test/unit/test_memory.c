@@ -202,6 +202,28 @@ ring_that_can_grow_is_frozen_whole(void **state)
     close_memory();
 }
 
+/* One must stay when all that are in use are frozen, also if it is wanted by the only one that records. */
+static void
+ractors_chunks_of_their_own_leave_one_to_share_also_while_frozen(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_chunk own = fill(4), other; /* 3 chunks: 0 and 1 idle, 2 in use */
+    release(&own);
+    assert_true(rb_vm_trace_sink_reserve_own(&sink, &own));
+    assert_false(rb_vm_trace_sink_reserve_own(&sink, &other)); /* of the two left one may be frozen while it is shared */
+    assert_true(other.none_idle);
+    freeze(&own);
+    release(&own);
+    assert_false(rb_vm_trace_sink_reserve_own(&sink, &own));
+    struct rb_vm_trace_chunk shared;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &shared));
+    release(&shared);
+    rb_vm_trace_memory_thaw(&sink, &frozen, 0);
+    assert_true(rb_vm_trace_sink_reserve_own(&sink, &own));
+    release(&own);
+    close_memory();
+}
+
 static void
 chunks_that_are_given_back_are_older_than_those_written_meanwhile(void **state)
 {
@@ -328,6 +350,7 @@ main(void)
         isolated_test(program_that_closes_all_descriptors_goes_on_in_the_memory_that_is_there),
         isolated_test(freeze_keeps_the_newer_half_and_the_chunks_in_use),
         isolated_test(ring_that_can_grow_is_frozen_whole),
+        isolated_test(ractors_chunks_of_their_own_leave_one_to_share_also_while_frozen),
         isolated_test(chunks_that_are_given_back_are_older_than_those_written_meanwhile),
         isolated_test(chunk_in_use_that_is_idle_already_is_frozen_once),
         isolated_test(oldest_chunk_is_made_fresh_ahead_and_is_no_part_of_what_is_frozen),

@@ -279,6 +279,48 @@ what_is_recorded_while_a_trace_is_saved_is_kept_and_not_in_it(void **state)
     end();
 }
 
+/* They fill their chunks while those that are frozen can't be used again. */
+static void
+ractors_without_a_chunk_lose_nothing_while_a_trace_is_saved(void **state)
+{
+    (void)state;
+    enum { RACTORS = 6, BEFORE = 100, LATER = 20000 };
+    start_recorder(.exit_rate = 1);
+    struct rb_ractor_struct ractors[RACTORS] = { { .local = NULL } };
+    struct rb_execution_context_struct threads[RACTORS];
+    for (unsigned i = 0; i < RACTORS; i++) {
+        ractors[i].local = rb_vm_trace_ractor_new();
+        threads[i] = (struct rb_execution_context_struct){ .ractor = &ractors[i], .tid = 7 + i, .thread_name = "t", .name_id = 5 };
+        fake_push(&threads[i], &foo, 2);
+    }
+    for (unsigned i = 0; i < RACTORS * BEFORE; i++) take_exit(site, &threads[i % RACTORS]);
+    assert_int_equal(rb_vm_trace_recorder_freeze(), VM_TRACE_FROZEN);
+    for (unsigned i = 0; i < RACTORS * LATER; i++) take_exit(site, &threads[i % RACTORS]);
+    exits(LATER);
+    struct rb_vm_trace_save save = { .path = traced_path, .why = "save" };
+    rb_vm_trace_recorder_write(&save);
+    assert_int_equal(save.error, 0);
+    struct trace *trace = trace_read(traced_path);
+    assert_summary(trace, RACTORS * BEFORE, RACTORS * BEFORE, 0);
+    for (unsigned i = 0; i < RACTORS; i++) {
+        size_t of_this = 0;
+        for (size_t n = 0; n < trace->event_count; n++) of_this += trace->events[n].tid == 7 + i;
+        assert_int_equal(of_this, BEFORE);
+    }
+    trace_free(trace);
+
+    trace = saved();
+    size_t there = trace_count(trace, "side_exit", NULL), all = RACTORS * (BEFORE + LATER) + LATER;
+    assert_true(there > 10000 && there < all);
+    assert_summary(trace, all, there, all - there);
+    assert_int_equal(trace_count(trace, "trace", "loss"), 1);
+    assert_string_equal(trace_text(trace_event(trace, "trace", "loss", 0), "reason"), "older events gave way at the limit of the memory");
+    trace_free(trace);
+    for (unsigned i = 0; i < RACTORS; i++) rb_vm_trace_ractor_free(ractors[i].local);
+    for (unsigned i = 0; i < RACTORS; i++) fake_free_stack(&threads[i]);
+    end();
+}
+
 static void
 window_leaves_out_what_is_older(void **state)
 {
@@ -477,6 +519,7 @@ main(void)
         isolated_test(hits_of_ractors_that_are_gone_are_told_since_the_reset),
         isolated_test(oldest_events_give_way_and_are_counted),
         isolated_test(what_is_recorded_while_a_trace_is_saved_is_kept_and_not_in_it),
+        isolated_test(ractors_without_a_chunk_lose_nothing_while_a_trace_is_saved),
         isolated_test(window_leaves_out_what_is_older),
         isolated_test(ends_of_spans_that_began_before_the_reset_are_left_out),
         isolated_test(second_save_waits_for_the_first),

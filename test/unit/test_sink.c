@@ -1033,6 +1033,27 @@ refusal_because_all_chunks_are_in_use_is_no_error(void **state)
 }
 
 static void
+last_chunk_is_for_all_who_have_none_of_their_own(void **state)
+{
+    (void)state;
+    free(open_limited(5, true));
+    begin_ring();
+    struct rb_vm_trace_chunk own[4], shared;
+    for (int i = 0; i < 3; i++) assert_true(rb_vm_trace_sink_reserve_own(&sink, &own[i]));
+    assert_false(rb_vm_trace_sink_reserve_own(&sink, &own[3]));
+    assert_true(own[3].none_idle);
+    assert_int_equal(sink.error, 0);
+    assert_true(rb_vm_trace_sink_reserve(&sink, &shared));
+    assert_false(sink.starved);
+    /* Once it is had, all others may be owned; and given back, it must be to be had again. */
+    rb_vm_trace_sink_release(&sink, &own[0], 1);
+    assert_true(rb_vm_trace_sink_reserve_own(&sink, &own[0]));
+    rb_vm_trace_sink_release(&sink, &shared, 1);
+    assert_false(rb_vm_trace_sink_reserve_own(&sink, &own[3]));
+    assert_true(rb_vm_trace_sink_reserve(&sink, &shared));
+}
+
+static void
 oldest_chunks_are_kept_with_room_for_the_end(void **state)
 {
     (void)state;
@@ -1338,6 +1359,7 @@ main(void)
         isolated_test(newest_chunks_are_kept_and_the_file_does_not_grow),
         isolated_test(chunk_that_is_in_use_is_not_used_again),
         isolated_test(refusal_because_all_chunks_are_in_use_is_no_error),
+        isolated_test(last_chunk_is_for_all_who_have_none_of_their_own),
         isolated_test(oldest_chunks_are_kept_with_room_for_the_end),
         isolated_test(chunk_that_was_cut_off_while_it_is_made_fresh_is_an_error),
         isolated_test(threads_get_chunks_of_their_own),
