@@ -26,6 +26,7 @@ static void *
 reserve_at(uintptr_t address, uintptr_t code, size_t code_bytes, size_t bytes)
 {
     if (!in_reach(address, bytes, code, code_bytes)) return NULL;
+    /* Of addresses that nothing is at yet there are no pointers. NOLINTNEXTLINE(performance-no-int-to-ptr) */
     void *at = mmap((void *)address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (at == MAP_FAILED) return NULL;
     if (in_reach((uintptr_t)at, bytes, code, code_bytes)) return at;
