@@ -1,5 +1,7 @@
 /*
- * The recording path without Ruby, for counting its instructions: recording CASE EVENTS.
+ * The recording path without Ruby, for counting its instructions: recording CASE EVENTS FILE; and for the pause of a save:
+ * recording --pause SITES FILE.
+ *
  * benchmarks/instructions runs it under callgrind with two numbers of events; the difference
  * is what the events cost, whatever starting costs.
  *
@@ -8,11 +10,13 @@
  * the program runs, and would make two runs differ. No chunk is made ahead.
  */
 #include "host.h"
+#include "recorder.h"
 #include "sites.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { MOST_FRAMES = 64, METHOD_BYTES = 64, INSTRUCTION_BYTES = 8 };
 
@@ -235,9 +239,62 @@ run(const struct bench_case *what, size_t events)
     }
 }
 
+static uint64_t
+real_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* A flight recorder of 16 MiB that is full, with so many sites: nanoseconds for which a save stops the program, the median of some. */
+static bool
+pause_of_save(size_t count, const char *path)
+{
+    enum { SAVES = 25, EVENTS = 300000 };
+    uint64_t pauses[SAVES];
+    struct rb_vm_trace_site **sites = malloc(count * sizeof(*sites));
+    if (!sites) return false;
+    for (size_t i = 0; i < count; i++) sites[i] = make_site(i);
+    set_stack(8);
+    size_t next = 0;
+    for (size_t i = 0; i < EVENTS || i < count; i++) rb_vm_trace_hit(sites[next++ % count], &ec);
+    for (size_t i = 0; i < SAVES; i++) {
+        /* What a program does between two saves leaves other things in the caches. */
+        for (size_t k = 0; k < 20000; k++) rb_vm_trace_hit(sites[next++ % count], &ec);
+        uint64_t from = real_ns();
+        enum vm_trace_freeze answer = rb_vm_trace_recorder_freeze();
+        pauses[i] = real_ns() - from;
+        struct rb_vm_trace_save save = { .path = path, .why = "save" };
+        if (answer == VM_TRACE_FROZEN) rb_vm_trace_recorder_write(&save);
+        if (answer != VM_TRACE_FROZEN || save.error) return false;
+    }
+    free(sites);
+    qsort(pauses, SAVES, sizeof(pauses[0]), compare);
+    printf("%llu\n", (unsigned long long)pauses[SAVES / 2]);
+    return true;
+}
+
 int
 main(int argc, char **argv)
 {
+    if (argc == 4 && strcmp(argv[1], "--pause") == 0 && strtoul(argv[2], NULL, 10) > 0) {
+        struct rb_vm_trace_config config = { .jit = "none", .path = argv[3], .exit_rate = 1 };
+        rb_vm_trace_global.memory.bytes = 16 << 20;
+        rb_vm_trace_global.quiet = true;
+        if (!rb_vm_trace_start(&config)) return 1;
+        bool done = pause_of_save(strtoul(argv[2], NULL, 10), argv[3]);
+        rb_vm_trace_shutdown();
+        remove(argv[3]);
+        return done ? 0 : 1;
+    }
     if (argc == 2 && strcmp(argv[1], "--compiler") == 0) {
         puts(__VERSION__);
         return 0;
@@ -255,6 +312,6 @@ main(int argc, char **argv)
         rb_vm_trace_shutdown();
         return ec.local->lost ? 1 : 0;
     }
-    fprintf(stderr, "usage: recording --cases | --compiler | CASE EVENTS FILE\n");
+    fprintf(stderr, "usage: recording --cases | --compiler | CASE EVENTS FILE | --pause SITES FILE\n");
     return 2;
 }

@@ -24,6 +24,7 @@ NOT_IN_CORE = ("the flight recorder's memory is not in the core. Before a core i
                "set unless someone clears it; echo 0x33) puts it there")
 EVENT_KINDS = {0: "instant", 1: "counter", 2: "begin", 3: "end", 5: "async begin", 7: "async end",
                8: "flow begin", 9: "flow step", 10: "flow end"}
+KINDS = {"RB_VM_TRACE_SIDE_EXIT": "side_exit", "RB_VM_TRACE_RECOMPILE_EXIT": "recompile_exit", "RB_VM_TRACE_FALLBACK": "fallback"}
 DURATION_BEGIN, DURATION_END = 2, 3
 ASYNC_BEGIN, ASYNC_END, FLOW_BEGIN, FLOW_STEP, FLOW_END = 5, 7, 8, 9, 10
 
@@ -42,6 +43,13 @@ def text_of(pointer, length=None):
         return ""
     data = pointer.string(errors="replace") if length is None else memory(int(pointer), length).decode(errors="replace")
     return printable(data)
+
+
+def string_of(pointer):
+    """A struct vm_trace_string, or NULL."""
+    if int(pointer) == 0:
+        return ""
+    return text_of(pointer["text"].address.cast(gdb.lookup_type("char").pointer()), int(pointer["bytes"]))
 
 
 def printable(text):
@@ -203,19 +211,37 @@ def header(kind, words, fields=0):
     return kind | words << 4 | fields
 
 
+class Wide(int):
+    """A number that is written with 64 bits."""
+
+
 def argument(name, value):
     reference, key = inline(name)
     if isinstance(value, str):
         value_reference, words = inline(value)
         return [6 | (1 + len(key) + len(words)) << 4 | reference << 16 | value_reference << 32, *key, *words]
+    if isinstance(value, Wide):
+        return [4 | (2 + len(key)) << 4 | reference << 16, *key, value]
     return [2 | (1 + len(key)) << 4 | reference << 16 | value << 32, *key]
+
+
+def provider_and_clock():
+    """What a chunk begins with: what was defined before it counts no longer."""
+    name_length, name = inline("ruby vm_trace")
+    return [header(METADATA, 1 + len(name), 1 << 16 | 1 << 20 | (name_length & 0x7fff) << 52), *name, header(INITIALIZATION, 2), 10 ** 9]
+
+
+def trace_event(pid, ns, name, arguments):
+    """An event of category trace that refers to nothing else in the file."""
+    (category, category_words), (event, event_words) = inline("trace"), inline(name)
+    body = [ns, pid, pid, *category_words, *event_words]
+    for key, value in arguments:
+        body += argument(key, value)
+    return [header(EVENT, 1 + len(body), len(arguments) << 20 | category << 32 | event << 48), *body]
 
 
 def preamble(state):
     """A provider, its clock, and the settings: chunks hold all else, but only the first of a file holds these."""
-    name_length, name = inline("ruby vm_trace")
-    provider = [header(METADATA, 1 + len(name), 1 << 16 | 1 << 20 | (name_length & 0x7fff) << 52), *name]
-    clock = [header(INITIALIZATION, 2), 10 ** 9]
     config, pid = state["config"], int(state["pid"])
     flags = [flag for flag, on in (("exits", config["exit_rate"]), ("fallbacks", config["fallback_rate"]),
                                    ("compiles", config["compiles"]), ("invalidations", config["invalidations"])) if int(on)]
@@ -224,12 +250,57 @@ def preamble(state):
     arguments += [(name, int(config[name])) for name in ("exit_rate", "fallback_rate") if int(config[name])]
     if int(config["counter"]):
         arguments.append(("counter", text_of(config["counter"])))
-    (category, category_words), (event, event_words) = inline("trace"), inline("settings")
-    body = [int(state["begin_ns"]), pid, pid, *category_words, *event_words]
-    for key, value in arguments:
-        body += argument(key, value)
-    settings = [header(EVENT, 1 + len(body), len(arguments) << 20 | category << 32 | event << 48), *body]
-    return [MAGIC, *provider, *clock, *settings]
+    return [MAGIC, *provider_and_clock(), *trace_event(pid, int(state["begin_ns"]), "settings", arguments)]
+
+
+def count_events(words):
+    """Of a whole trace: events, exits, time of the last."""
+    strings, events, exits, last = {}, 0, 0, 0
+    at, end = 1, len(words)
+    while at < end:
+        word = words[at]
+        kind, size = word & 15, word >> 4 & 0xfff
+        if size == 0:
+            break
+        if kind == EVENT:
+            events += 1
+            exits += strings.get(word >> 32 & 0xffff, False)
+            last = max(last, words[at + 1])
+        elif kind == STRING:
+            strings[word >> 16 & 0xffff] = bytes_of(words[at + 1:at + size])[:word >> 32 & 0x7fff] in (b"side_exit", b"recompile_exit")
+        elif kind == METADATA:
+            strings.clear()
+        at += size
+    return events, exits, last
+
+
+def last_words(state, words):
+    """The sites with their hits, what was lost, and the summary, of a flight recorder's memory: the process could not write them any more."""
+    pid, dead = int(state["pid"]), state["dead"]
+    events, exits, ns = count_events(words)
+    totals = {"exits": int(dead["exits"]), "fallbacks": int(dead["fallbacks"]), "sites": int(dead["sites"])}
+    told = provider_and_clock()
+    for hits, site in sites():
+        kind = KINDS[str(site["kind"])]
+        if hits == 0 or int(state["config"]["fallback_rate" if kind == "fallback" else "exit_rate"]) == 0:
+            continue
+        arguments = [("reason", string_of(site["reason"])), ("kind", kind), ("insn", string_of(site["insn"])), ("version", int(site["version"])),
+                     ("location", string_of(site["location"]))]
+        if int(site["iseq"]):
+            arguments.append(("iseq", string_of(site["iseq"])))
+        told += trace_event(pid, ns, "site", [*arguments, ("hits", Wide(hits))])
+        totals["fallbacks" if kind == "fallback" else "exits"] += hits
+        totals["sites"] += 1
+        events += 1
+    counted = [state["dead"], *locals_of(state)]
+    dropped, lost = int(state["sink"]["dropped"]["events"]), sum(int(local["lost"]) for local in counted) + int(state["spare"]["lost"])
+    for number, why in ((lost, "events could not be recorded"), (dropped, "older events gave way at the limit of the memory")):
+        if number:
+            told += trace_event(pid, ns, "loss", [("lost", Wide(number)), ("reason", why)])
+            events += 1
+    summary = [("exits", totals["exits"]), ("sampled", exits), ("fallbacks", totals["fallbacks"]), ("events", events), ("lost", lost + dropped),
+               ("sites", totals["sites"])]
+    return told + trace_event(pid, ns + 1, "summary", [*((name, Wide(number)) for name, number in summary), ("snapshot", "memory")])
 
 
 def begun_in(chunk):
@@ -322,9 +393,8 @@ class Sites(Subcommand):
         found = sites()
         print("%d live sites, %d hits" % (len(found), sum(hits for hits, _ in found)))
         for hits, site in found[:most]:
-            texts = [text_of(site[name]["text"].address.cast(gdb.lookup_type("char").pointer()), int(site[name]["bytes"]))
-                     if int(site[name]) else "" for name in ("reason", "insn", "location")]
-            kind = str(site["kind"]).replace("RB_VM_TRACE_", "").lower()
+            texts = [string_of(site[name]) for name in ("reason", "insn", "location")]
+            kind = KINDS[str(site["kind"])]
             print("%12d  %s  %s  version %d  %s  %s" % (hits, texts[0], texts[1], int(site["version"]), texts[2], kind))
 
 
@@ -382,7 +452,7 @@ class Save(Subcommand):
         if int(state["state"]) == 0:
             raise failed("nothing is traced here")
         if int(state["sink"]["memory"]):
-            return self.save_memory(state["sink"], names[0])
+            return self.save_memory(state, names[0])
         found = sorted((chunk for _, chunk in chunks(state) if chunk), key=lambda chunk: chunk.offset)
         first = [MAGIC] if found and found[0].offset == 0 else preamble(state)
         begun = set().union(*(begun_in(chunk) for chunk in found))
@@ -400,16 +470,18 @@ class Save(Subcommand):
         except OSError as error:
             raise failed("%s: %s" % (name, error.strerror))
 
-    # It is a whole trace at any instant, its settings included.
-    def save_memory(self, sink, name):
+    # It is a whole trace at any instant, its settings included; only what is known at the end is missing.
+    def save_memory(self, state, name):
+        sink = state["sink"]
         try:
             data = memory(int(sink["memory"]), int(sink["size"]))
         except gdb.MemoryError:
             raise failed(NOT_IN_CORE)
         if struct.unpack("<Q", data[:WORD])[0] != MAGIC:
             raise failed(NOT_IN_CORE)
-        self.write(name, [data])
-        print("%s: %d bytes, all of the flight recorder's memory" % (name, len(data)))
+        end = bytes_of(last_words(state, struct.unpack("<%dQ" % (len(data) // WORD), data)))
+        self.write(name, [data, end])
+        print("%s: %d bytes, all of the flight recorder's memory, with the sites and a summary" % (name, len(data) + len(end)))
 
 
 VMTrace()

@@ -68,6 +68,8 @@ module Bench
       when :none then []
       when :ours
         ["--zjit-trace-exits", "--zjit-trace-exits-sample-rate=#{variant.rate}", "--zjit-trace-file=#{folder}/vm-trace-bench-%p.fxt"]
+      when :hook # its extension subscribes
+        ["-r#{variant.rate}"]
       when :recorder # writes no file
         ["--zjit-trace-exits", "--zjit-trace-exits-sample-rate=#{variant.rate}", "--zjit-trace-memory=16"]
       when :base # its N records one in N+1; without the option, every one

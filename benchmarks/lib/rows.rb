@@ -1,6 +1,8 @@
 # The rows of `make bench`: what recording may cost, as measured against the tracer that the unpatched base has.
 
 require "etc"
+require "fileutils"
+require "tmpdir"
 require "shellwords"
 require_relative "recording"
 require_relative "comparison"
@@ -35,7 +37,7 @@ module Bench
       @exits = {}
     end
 
-    GROUPS = %i[exits yjit throws ractors size memory cold tmpfs recorder absent depths].freeze
+    GROUPS = %i[exits yjit throws ractors size memory cold tmpfs recorder switch hooks saving absent depths].freeze
 
     def run
       (@only || GROUPS).each do |group|
@@ -244,6 +246,76 @@ module Bench
         a, b = Statistics.median(memory), Statistics.median(file)
         @rows << Row.new(name: "one exit, K=1, #{depth} frames, into memory", unit: "ns", ours: a, runs: memory.size, target: "as into a file",
                          met: a <= b * 1.1, note: "%.0f .. %.0f ns; into a file %.0f ns" % [*memory.minmax, b])
+      end
+    end
+
+    # --- on and off in a running program --------------------------------------------------------------------
+
+    METHODS = [100, 1000, 5000].freeze # each has some 30 jumps to exits
+
+    # Nobody waits for a start or a stop but the program that is paused: so there is a target for neither.
+    def switch
+      program = "#{Recording::ROWS}/switch.rb"
+      flags = %w[--zjit-call-threshold=2 --zjit-num-profiles=1 --zjit-mem-size=1024]
+      METHODS.each do |methods|
+        runs = Array.new([@rounds / 3, 1].max) do |i|
+          @progress&.step(i, [@rounds / 3, 1].max, 0, 1, "switching, #{methods} methods")
+          @ours.run(Workload.new("switch", program, [methods.to_s, "9", @options.fetch(:folder, Dir.tmpdir)]), flags: flags).extra
+        end
+        add_switch_rows(methods, runs)
+      end
+    end
+
+    def add_switch_rows(methods, runs)
+      middle = ->(key) { Statistics.median(runs.map { |run| run.fetch(key) }) }
+      code = "%.1f MB of code" % (middle.("code_bytes") / 1e6)
+      { "start" => "start_us", "stop" => "stop_us", "full speed after stop" => "full_us" }.each do |name, key|
+        cpu = runs.first["#{name}_cpu_us"] && "; %.0f us of the processor" % middle.("#{name}_cpu_us")
+        @rows << Row.new(name: "#{name}, #{methods} methods", unit: "us", ours: middle.(key), runs: runs.size, note: "#{code}#{cpu}")
+      end
+      @rows[-1].note = "until 1,000 calls take what they took before, %.0f us, or a twentieth more" % middle.("chunk_us")
+      ratios = %w[during after].map(&middle)
+      @rows << Row.new(name: "switched on and off, #{methods} methods, after / before", unit: "times", ours: ratios[1], runs: runs.size,
+                       target: "within 5 %", met: (ratios[1] - 1).abs <= 0.05, note: "while it was on, in code that does not exit: %.3f" % ratios[0])
+    end
+
+    # An exit that only an empty hook in C is told of, beside one that is recorded.
+    def hooks
+      Dir.mktmpdir("vm-trace-bench") do |folder|
+        hook = build_hook(folder)
+        jobs = { none: [variant("", @ours), "exits", 8, SAMPLED], file: [variant("", @ours, :ours, 1), "exits", 8, EVERY],
+                 hook: [variant("", @ours, :hook, hook), "exits", 8, EVERY] }
+        runs = @recording.rounds(@rounds, "an empty hook", jobs)
+        times = runs.to_h { |key, list| [key, each_of(list, jobs[key].last).map { |s| s * 1e9 }] }
+        file, hooked = %i[file hook].map { |key| minus(times[key], times[:none]) }
+        ratios = hooked.zip(file).map { |a, b| a / b }
+        @rows << Row.new(name: "one exit, empty hook / recorded, 8 frames", unit: "times", ours: Statistics.median(ratios), runs: ratios.size,
+                         target: "<= 2 times", met: Statistics.median(ratios) <= 2,
+                         note: "%.2f .. %.2f times; the hook %.0f ns, the file %.0f ns" % [*ratios.minmax, Statistics.median(hooked), Statistics.median(file)])
+      end
+    end
+
+    def build_hook(folder)
+      FileUtils.cp(Dir["#{__dir__}/../empty_hook/*"], folder)
+      [[@ours.command[0], "extconf.rb"], %w[make]].each do |command|
+        out = IO.popen([*command, chdir: folder, err: %i[child out]], &:read)
+        raise Failed, "the hook can't be built: #{out.lines.last}" unless $?.success?
+      end
+      "#{folder}/empty_hook.so"
+    end
+
+    # What a save of 16 MiB stops others for, by how many places exit: the part before it writes. Without a Ruby (recording.c).
+    def saving
+      program = @options[:recording]
+      raise Failed, "--recording PROGRAM is needed: make build/bench/recording builds it" unless program && File.executable?(program)
+      [100, 1_000, 10_000, 50_000].each do |sites|
+        pauses = Array.new(@rounds) do
+          out = IO.popen([program, "--pause", sites.to_s, "#{@options[:folder]}/vm-trace-bench-save-#{$$}.fxt"], err: File::NULL, &:read)
+          raise Failed, "recording --pause: status #{$?.exitstatus}" unless $?.success?
+          Integer(out) / 1e3
+        end
+        @rows << Row.new(name: "pause of a save at 16 MiB, #{sites} places", unit: "us", ours: Statistics.median(pauses), runs: pauses.size,
+                         target: "<= 100 us", met: Statistics.median(pauses) <= 100, note: "%.1f .. %.1f us, each the median of 25 saves" % pauses.minmax)
       end
     end
 

@@ -69,6 +69,17 @@ class TestTargets < BenchTest
     assert_match(/^memory .*\n +failed: .*status 5/, out)
   end
 
+  def test_the_pause_of_a_save_is_judged_by_places
+    recording = write("recording", "#!/bin/sh\n[ $1 = --pause ] && echo ${2}20 && [ ! -e $3 ]\n").then { path("recording") }
+    FileUtils.chmod(0o755, recording)
+    ruby = tracing_ruby("ours", 96)
+    out, status = targets("--ours", ruby, "--base", ruby, "--quick", "--only", "saving", "--folder", dir, "--recording", recording)
+    assert_equal 0, status, out
+    assert_match(/^pause of a save at 16 MiB, 100 places +10\.0 us .* yes$/, out)
+    assert_match(/^pause of a save at 16 MiB, 10000 places +1000 us .* NO$/, out)
+    assert_match(/--recording PROGRAM is needed/, targets("--ours", ruby, "--base", ruby, "--only", "saving").first)
+  end
+
   def test_bad_arguments_have_status_2
     ours = tracing_ruby("ours", 96)
     { ["--ours", ours] => /--base RUBY is to be given/, ["--ours", ours, "--base", path("none")] => /base: .*no such file/,

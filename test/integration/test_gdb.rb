@@ -78,7 +78,7 @@ class TestGdb < Integration::Test
 
   # The trace as the program left it, and what gdb saved of it.
   def whole = @whole ||= Trace.new(path("t.fxt")).tap { |trace| [trace.events, trace.settings] }
-  def saved = validated(Trace.new(path("saved.fxt")), ended: false)
+  def saved(ended: false, recorders: 1) = validated(Trace.new(path("saved.fxt")), ended: ended, recorders: recorders)
 
   def counts(trace) = trace.exits.map { |event| event.values_at("name", "tid") }.tally
 
@@ -161,8 +161,9 @@ class TestGdb < Integration::Test
   MEMORY_PROGRAM = PROGRAM + "10_000.times { foo(4_611_686_018_427_387_903) }\n"
 
   def assert_saved_memory(said)
-    assert_match(/^saved\.fxt: \d+ bytes, all of the flight recorder's memory$/, said)
-    trace = saved
+    assert_match(/^saved\.fxt: \d+ bytes, all of the flight recorder's memory, with the sites and a summary$/, said)
+    trace = saved(ended: true, recorders: 2)
+    assert_equal [trace.exits.size, trace.summary["exits"], 0], [trace.summary["sampled"], trace.sites.sum { |site| site["hits"] }, trace.summary["lost"]]
     assert_operator trace.exits("FixnumAddOverflow").size, :>=, EXITS + 10_000 - 1
     assert_equal "memory", trace.settings["snapshot"]
   end

@@ -107,6 +107,7 @@ class TestRuntime < Integration::Test
     def fails = (::RubyVM::ZJIT.induce_compile_failure!; 1)
     def calls = fails
     def twice(x) = x + x
+    def rescues = (begin; raise "x"; rescue; 1; end)
     CONST = 1
     def patched = [CONST, -CONST]
     RUN = -> {
@@ -114,6 +115,7 @@ class TestRuntime < Integration::Test
       (1..6).each { |x| 30.times { branches(x) } }
       30.times { branches("s"); calls; twice(1) }
       30.times { twice(1.5) }
+      30.times { rescues; send(:fails) }
       30.times { |i|
         send(:patched)
         (Object.send(:remove_const, :CONST); CONST = 2) if i == 10
@@ -135,6 +137,7 @@ class TestRuntime < Integration::Test
     exits = assert_as_by_flags(ALL_OF_ZJIT)
     assert_empty %w[invalidated profiling version_limit] - exits.map(&:last)
     assert_includes exits.map(&:first), "CompileError(ParseError(DirectiveInduced))"
+    assert_includes exits.map(&:first), "ExceptionHandler"
     exits = assert_as_by_flags(ALL_OF_ZJIT, "--zjit-max-versions=1")
     assert(exits.any? { |exit| exit.first.start_with?("PatchPoint(StableConstantNames") })
   end
@@ -209,6 +212,31 @@ class TestRuntime < Integration::Test
       names = result.traces.flat_map { |trace| trace.exits.map { |event| event["name"] } }
       assert_includes names, gc ? "invalidated_everything" : "exit_from_branch_stub"
     end
+  end
+
+  # Entries of methods that can't be compiled, and of handlers: those that were there before, new ones, and some that are gone.
+  zjit_only def test_entries_that_only_give_up_are_traced
+    result = run_untraced(<<~'RUBY')
+      def rescues = (begin; raise "x"; rescue; 1; end)
+      def fails = (::RubyVM::ZJIT.induce_compile_failure!; 1)
+      def both(n) = n.times { rescues; send(:fails) }
+      both(10)
+      200.times { eval("->{ begin; raise 'x'; rescue; 1; end }").then { |code| 4.times { code.() } } }
+      GC.start
+      RubyVM::Trace.start(file: "a.fxt")
+      both(20)
+      def later = (::RubyVM::ZJIT.induce_compile_failure!; 1)
+      5.times { send(:later) }
+      RubyVM::Trace.stop
+      both(100)
+      GC.compact
+      RubyVM::Trace.record(file: "b.fxt", exits: :exit_exception_handler, sample_rate: 4) { both(20) }
+      RubyVM::Trace.record(file: "c.fxt", exits: :exit_compile_error) { both(7) }
+    RUBY
+    counts = %w[a b c].map { |name| file(result, "#{name}.fxt").exits.map { |event| [event["name"], event["args"]["0"][/#(\w+)/, 1]] }.tally }
+    error = "CompileError(ParseError(DirectiveInduced))"
+    assert_equal [{ ["ExceptionHandler", "rescues"] => 20, [error, "fails"] => 20, [error, "later"] => 4 },
+                  { ["ExceptionHandler", "rescues"] => 5 }, { [error, "fails"] => 7 }], counts
   end
 
   zjit_only def test_a_patch_point_is_traced_whenever_it_became_a_jump

@@ -1,0 +1,57 @@
+# switch.rb METHODS ROUNDS [FOLDER]: so many compiled methods, each with some thirty jumps to exits; tracing is switched on and off. Reports the
+# pauses, and how fast the program is meanwhile and afterwards.
+require_relative "../inside"
+
+methods, rounds = ARGV.first(2).map { |argument| Integer(argument) }
+trace = "#{ARGV.fetch(2, ".")}/vm-trace-bench-#{$$}.fxt"
+
+def median(list) = list.sort[list.size / 2]
+
+def timed(clock = Process::CLOCK_THREAD_CPUTIME_ID)
+  from = Process.clock_gettime(clock)
+  yield
+  Process.clock_gettime(clock) - from
+end
+
+# Seconds, and those of them that the processor was at it.
+def both
+  cpu = 0
+  [timed(Process::CLOCK_MONOTONIC) { cpu = timed { yield } }, cpu]
+end
+
+methods.times { |i| eval("def m#{i}(a, b, c) = [a + b, b - c, c * a, a < b, b > c, a == c, a & b, b | c, a <=> b, c + 1, a.size, b.succ, c.to_i]") }
+names = methods.times.map { |i| :"m#{i}" }
+20.times { names.each { |name| send(name, 1, 2, 3) } }
+
+# No exits: what is seen is what trace points cost that nobody comes to.
+def work(n)
+  i = sum = 0
+  while i < n
+    sum += m0(i, 2, 3)[0]
+    i += 1
+  end
+  sum
+end
+
+WORK, CHUNK = 300_000, 1_000
+5.times { work(WORK / 3) }
+RubyVM::Trace.record(file: trace) { }
+chunk = median(Array.new(500) { timed { work(CHUNK) } })
+starts, stops, before, during, after, full = Array.new(6) { [] }
+GC.start
+rounds.times do
+  before << timed { work(WORK) }
+  starts << both { RubyVM::Trace.start(file: trace) }
+  during << timed { work(WORK) }
+  stops << both { RubyVM::Trace.stop }
+  # Until a thousand calls take what they took before, or a twentieth more.
+  from = VMTraceBench.now
+  200.times { break if timed { work(CHUNK) } <= chunk * 1.05 }
+  full << VMTraceBench.now - from
+  after << timed { work(WORK) }
+end
+File.delete(trace)
+{ code_bytes: RubyVM::ZJIT.stats[:code_region_bytes], full_us: median(full) * 1e6,
+  chunk_us: chunk * 1e6, during: median(during.zip(before).map { |a, b| a / b }), after: median(after.zip(before).map { |a, b| a / b }) }
+  .merge(*{ start: starts, stop: stops }.map { |name, list| { "#{name}_us": median(list.map(&:first)) * 1e6, "#{name}_cpu_us": median(list.map(&:last)) * 1e6 } })
+  .each { |name, value| VMTraceBench.report(name, value) }
