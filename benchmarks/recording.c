@@ -55,22 +55,21 @@ rb_vm_trace_clock_read(struct vm_trace_clock *clock)
 
 /* --- the host ------------------------------------------------------------------------ */
 
-size_t
-rb_vm_trace_host_walk(struct rb_execution_context_struct *from, uintptr_t top_pc,
-                      struct vm_trace_frame *frames, size_t capacity, size_t *changed_out)
+bool
+rb_vm_trace_host_walk(struct vm_trace_walk *walk, struct rb_execution_context_struct *from, uintptr_t top_pc)
 {
-    size_t changed = SIZE_MAX;
+    walk->count = walk->changed = from->count;
+    if (walk->count > walk->capacity) return false;
+    walk->thread = rb_vm_trace_host_thread(from);
     for (size_t i = 0; i < from->count; i++) {
         uintptr_t pc = from->pcs[i], method = METHOD_BYTES * (i + 1);
         if (top_pc && i + 1 == from->count) pc = top_pc;
-        if (i >= capacity) continue;
-        frames[i].iseq = &iseq;
-        if (frames[i].pc == pc && frames[i].method == method) continue;
-        frames[i] = (struct vm_trace_frame){ .pc = pc, .method = method, .iseq = &iseq };
-        if (changed == SIZE_MAX) changed = i;
+        struct vm_trace_frame *frame = &walk->frames[i];
+        if (frame->pc == pc && frame->method == method) continue;
+        *frame = (struct vm_trace_frame){ .pc = pc, .method = method, .iseq = &iseq };
+        if (walk->changed > i) walk->changed = i;
     }
-    *changed_out = changed < from->count ? changed : from->count;
-    return from->count;
+    return true;
 }
 
 size_t
@@ -129,12 +128,11 @@ rb_vm_trace_host_tell(struct rb_execution_context_struct *of, const struct rb_vm
     (void)of, (void)exit; /* nobody listens */
 }
 
-uint32_t
-rb_vm_trace_host_thread(struct rb_execution_context_struct *of, uint64_t *name_id_out)
+struct vm_trace_native_thread
+rb_vm_trace_host_thread(struct rb_execution_context_struct *of)
 {
     (void)of;
-    *name_id_out = HOST_SHARED_THREAD + 1;
-    return 4711;
+    return (struct vm_trace_native_thread){ HOST_SHARED_THREAD + 1, 4711 };
 }
 
 uint64_t

@@ -46,16 +46,31 @@ class Runner
   end
 
   def patches
-    bases.each do |base|
-      heading("tools/check-patches.sh #{base}")
-      count = Hash.new(0)
-      status = output_of(environment(base), "tools/check-patches.sh") do |line|
-        count[$1] += 1 if line =~ /\A(ok|not ok|skip) - /
-        @skips << "check-patches: #$1" if line =~ /\Askip - (.*)/
-        @texts << "tools/check-patches.sh #{base}: #{line.chomp}" if line =~ /\Anot ok - /
-      end
-      add("tools/check-patches.sh #{base}", count["ok"], count["not ok"], count["skip"], status)
+    bases.each { |base| script(base, "tools/check-patches.sh") }
+  end
+
+  # Static analysis; of what includes the headers of a Ruby for each base.
+  def lint
+    bases.each_with_index do |base, i|
+      without_ruby(base)
+      script(base, "tools/lint.sh", *("alone" if i == 0), "ruby")
     end
+  end
+
+  # One that says "ok - ", "not ok - " or "skip - " of each thing that it looks at. What it says of one stands before that.
+  def script(base, command, *arguments)
+    name = "#{command} #{base}"
+    heading(name)
+    count = Hash.new(0)
+    said = []
+    status = output_of(environment(base), command, *arguments) do |line|
+      next said << line.chomp unless line =~ /\A(ok|not ok|skip) - (.*)/
+      count[$1] += 1
+      @skips << "#{File.basename(command, ".sh")}: #$2" if $1 == "skip"
+      @texts << ["#{name}: #{line.chomp}", *said].join("\n") if $1 == "not ok"
+      said.clear
+    end
+    add(name, count["ok"], count["not ok"], count["skip"], status)
   end
 
   # Each JIT that the patches of a base trace is driven by the same tests, but for those that say they are for another.

@@ -3,11 +3,12 @@
  * business (struct rb_vm_trace_jit), what it does to files and ractors lifecycle.c's; here is what Ruby sees.
  */
 #include "ruby/ruby.h"
+#include "ruby/thread.h"
 
 #include "control.h"
 #include "host.h"
 #include "options.h"
-#include "vm_trace.h"
+#include "recorder.h"
 
 #include <string.h>
 
@@ -22,11 +23,12 @@ jit(void)
 /* --- arguments --------------------------------------------------------------------------------- */
 
 enum option {
-    EXITS, FALLBACKS, COMPILES, INVALIDATIONS, PATH, SAMPLE_RATE, FALLBACKS_SAMPLE_RATE, MAX_SIZE, KEEP, OPTIONS
+    EXITS, FALLBACKS, COMPILES, INVALIDATIONS, PATH, SAMPLE_RATE, FALLBACKS_SAMPLE_RATE, MAX_SIZE, KEEP, MEMORY, SECONDS, SAVE_AT, OPTIONS
 };
 
 static const char *const option_names[OPTIONS] = {
-    "exits", "fallbacks", "compiles", "invalidations", "file", "sample_rate", "fallbacks_sample_rate", "max_size", "keep"
+    "exits", "fallbacks", "compiles", "invalidations", "file", "sample_rate", "fallbacks_sample_rate", "max_size", "keep",
+    "memory", "seconds", "save_at"
 };
 
 /* Begin and end of messages that have a list of names in them. */
@@ -72,6 +74,17 @@ rate(VALUE value, enum option option)
     return (uint64_t)number;
 }
 
+/* A whole number with these bounds. */
+static uint64_t
+number_between(VALUE value, enum option option, const char *of, long least, long most)
+{
+    long number = RB_FIXNUM_P(value) ? FIX2LONG(value) : 0;
+    if (number < least || number > most) {
+        rb_raise(rb_eArgError, "%s: takes a number of %s from %ld to %ld, not %+"PRIsVALUE, option_names[option], of, least, most, value);
+    }
+    return (uint64_t)number;
+}
+
 static struct rb_vm_trace_max_size
 max_size(VALUE value, VALUE keep)
 {
@@ -85,13 +98,63 @@ max_size(VALUE value, VALUE keep)
         size.keep_oldest = id == rb_intern("oldest");
     }
     if (value == Qundef || NIL_P(value)) return size;
-    long number = RB_FIXNUM_P(value) ? FIX2LONG(value) : 0;
-    if (number < VM_TRACE_LEAST_MIB || number > VM_TRACE_MOST_MIB) {
-        rb_raise(rb_eArgError, "max_size: takes a number of MiB from %d to %d, not %+"PRIsVALUE,
-                 VM_TRACE_LEAST_MIB, VM_TRACE_MOST_MIB, value);
-    }
-    size.bytes = (uint64_t)number << 20;
+    size.bytes = number_between(value, MAX_SIZE, "MiB", VM_TRACE_LEAST_MIB, VM_TRACE_MOST_MIB) << 20;
     return size;
+}
+
+static bool
+given_p(VALUE value)
+{
+    return value != Qundef && !NIL_P(value);
+}
+
+/* save_at: a moment, or an Array of them. */
+static unsigned
+moments(VALUE given)
+{
+    static const struct { const char *name; unsigned bit; } known[] = {
+        { "exit", VM_TRACE_SAVE_AT_EXIT }, { "exception", VM_TRACE_SAVE_AT_EXCEPTION }, { "crash", VM_TRACE_SAVE_AT_CRASH }
+    };
+    enum { COUNT = sizeof(known) / sizeof(known[0]) };
+    VALUE array = rb_Array(given);
+    unsigned bits = 0;
+    for (long i = 0; i < RARRAY_LEN(array); i++) {
+        VALUE name = RARRAY_AREF(array, i);
+        int k = 0;
+        while (k < COUNT && !(SYMBOL_P(name) && SYM2ID(name) == rb_intern(known[k].name))) k++;
+        if (k == COUNT) {
+            rb_raise(rb_eArgError, "save_at: takes :exit, :exception, :crash, or an Array of these, not %+"PRIsVALUE"; "
+                     "in a trap for a signal call RubyVM::Trace.save", given);
+        }
+        bits |= known[k].bit;
+    }
+    return bits;
+}
+
+static struct rb_vm_trace_memory_config
+memory_config(const VALUE values[OPTIONS])
+{
+    struct rb_vm_trace_memory_config memory = { 0 };
+    if (!given_p(values[MEMORY])) {
+        static const enum option parts[] = { SECONDS, SAVE_AT };
+        for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+            if (given_p(values[parts[i]])) {
+                rb_raise(rb_eArgError, "%s: is for what is recorded into memory; give memory:, too", option_names[parts[i]]);
+            }
+        }
+        return memory;
+    }
+    memory.bytes = number_between(values[MEMORY], MEMORY, "MiB", VM_TRACE_LEAST_MIB, VM_TRACE_MOST_MEMORY_MIB) << 20;
+    if (given_p(values[SECONDS])) {
+        memory.window_ns = number_between(values[SECONDS], SECONDS, "seconds", 1, VM_TRACE_MOST_SECONDS) * 1000000000;
+    }
+    if (given_p(values[SAVE_AT])) memory.save_at = moments(values[SAVE_AT]);
+    if (given_p(values[MAX_SIZE])) rb_raise(rb_eArgError, "max_size: is for a file; memory: says how much there is of that");
+    if (given_p(values[PATH]) && !memory.save_at) {
+        rb_raise(rb_eArgError, "file: is not written where memory: is recorded into; call RubyVM::Trace.save(path) for a trace of it, "
+                 "or give save_at:, too");
+    }
+    return memory;
 }
 
 /* Of exits: true, or the name of one of the JIT's counters. The VALUEs stay on the caller's stack. */
@@ -117,9 +180,9 @@ check_jit(void)
     }
 }
 
-/* Fill in the config, whose strings are those of `values`. */
+/* Fill in the configs, whose strings are those of `values`. */
 static void
-read_options(VALUE options, VALUE values[OPTIONS], struct rb_vm_trace_config *config)
+read_options(VALUE options, VALUE values[OPTIONS], struct rb_vm_trace_config *config, struct rb_vm_trace_memory_config *memory)
 {
     for (int i = 0; i < OPTIONS; i++) values[i] = Qundef;
     if (!NIL_P(options)) {
@@ -138,11 +201,10 @@ read_options(VALUE options, VALUE values[OPTIONS], struct rb_vm_trace_config *co
         .invalidations = truth(values[INVALIDATIONS], INVALIDATIONS),
         .max_size = max_size(values[MAX_SIZE], values[KEEP])
     };
+    *memory = memory_config(values);
     uint64_t exit_rate = rate(values[SAMPLE_RATE], SAMPLE_RATE);
-    rate(values[FALLBACKS_SAMPLE_RATE], FALLBACKS_SAMPLE_RATE);
-    if (truth(values[FALLBACKS], FALLBACKS)) {
-        rb_raise(rb_eNotImpError, "fallbacks: can't be recorded while the program runs; ZJIT has --zjit-trace-fallbacks");
-    }
+    uint64_t fallback_rate = rate(values[FALLBACKS_SAMPLE_RATE], FALLBACKS_SAMPLE_RATE);
+    config->fallback_rate = truth(values[FALLBACKS], FALLBACKS) ? fallback_rate : 0;
     config->exit_rate = exits ? exit_rate : 0;
     if (!exits && !config->fallback_rate && !config->compiles && !config->invalidations) {
         rb_raise(rb_eArgError, "nothing is to be recorded; %"PRIsVALUE, known_options());
@@ -157,10 +219,11 @@ read_options(VALUE options, VALUE values[OPTIONS], struct rb_vm_trace_config *co
 /* --- start, stop, status -------------------------------------------------------------------------- */
 
 struct start {
-    const struct rb_vm_trace_config *config;
+    struct rb_vm_trace_config config;
+    struct rb_vm_trace_memory_config memory;
     struct rb_vm_trace_status status;
     bool ok;
-    char why[4096 + 256]; /* a path and some words */
+    char why[4096 + 512]; /* a path and some words */
 };
 
 static void
@@ -168,8 +231,8 @@ start_alone(void *data)
 {
     struct start *start = data;
     rb_vm_trace_status(&start->status);
-    if (start->status.on || start->status.by_flags) return;
-    start->ok = rb_vm_trace_switch_on(start->config, start->why, sizeof(start->why));
+    if (start->status.on) return;
+    start->ok = rb_vm_trace_switch_on(&start->config, &start->memory, start->why, sizeof(start->why));
     if (start->ok) rb_vm_trace_status(&start->status);
 }
 
@@ -194,6 +257,7 @@ set_counts(VALUE hash, const struct rb_vm_trace_status *status)
     set(hash, "fallbacks", ULL2NUM(status->fallbacks));
     set(hash, "lost", ULL2NUM(status->lost));
     if (status->loss) set(hash, "loss", rb_str_new_cstr(status->loss));
+    if (status->memory_bytes) set(hash, "memory", ULL2NUM(status->memory_bytes >> 20));
     set(hash, "path", path_of(status));
 }
 
@@ -201,31 +265,27 @@ VALUE
 rb_vm_trace_control_start(VALUE options)
 {
     VALUE values[OPTIONS];
-    struct rb_vm_trace_config config;
+    struct start start = { .ok = false };
     check_jit();
-    read_options(options, values, &config);
-
-    struct start start = { .config = &config };
+    read_options(options, values, &start.config, &start.memory);
     rb_vm_trace_host_alone(start_alone, &start);
     for (int i = 0; i < OPTIONS; i++) RB_GC_GUARD(values[i]);
     if (start.ok) return path_of(&start.status);
     if (start.status.on) {
         rb_raise(eError, "already started%s, into %s: call RubyVM::Trace.stop first", start.status.by_flags ? " by a flag" : "",
-                 start.status.path ? start.status.path : "a file that is not made yet");
+                 start.status.memory_bytes ? "memory" : start.status.path ? start.status.path : "a file that is not made yet");
     }
-    if (start.status.by_flags) {
-        rb_raise(eError, "a flag started the trace of this program, and it was stopped: start the program without a trace "
-                 "flag to switch tracing on and off");
-    }
-    rb_raise(eError, "%s; give file: a path in a folder that can be written to", start.why);
+    rb_raise(eError, "%s", start.why);
 }
 
 /*
  *  call-seq:
  *    RubyVM::Trace.start(exits: true, compiles: false, invalidations: false, file: nil, sample_rate: 1, max_size: nil,
  *                        keep: :newest) -> path
+ *    RubyVM::Trace.start(memory: MiB, seconds: nil, save_at: nil, **others) -> nil
  *
- *  Records the side exits of compiled code from now on into a file, whose path it returns.
+ *  Records the side exits of compiled code from now on into a file, whose path it returns; or into memory, of which
+ *  RubyVM::Trace.save makes a trace.
  */
 static VALUE
 trace_start(int argc, VALUE *argv, VALUE self)
@@ -248,10 +308,20 @@ stop_alone(void *data)
     stop->ok = rb_vm_trace_switch_off(&stop->status);
 }
 
+static void *
+wait_for_save(void *unused)
+{
+    (void)unused;
+    rb_vm_trace_recorder_wait();
+    return NULL;
+}
+
 VALUE
 rb_vm_trace_control_stop(void)
 {
     struct stop stop;
+    /* What is being saved is written while others run; one that begins just now is waited for with everything stopped. */
+    rb_thread_call_without_gvl(wait_for_save, NULL, NULL, NULL);
     rb_vm_trace_host_alone(stop_alone, &stop);
     if (!stop.ok) rb_raise(eError, "not started: call RubyVM::Trace.start first");
     VALUE summary = rb_hash_new();
@@ -263,7 +333,7 @@ rb_vm_trace_control_stop(void)
  *  call-seq:
  *    RubyVM::Trace.stop -> hash
  *
- *  Ends the trace. The hash has the counts of its summary, and the path.
+ *  Ends the trace. The hash has the counts of its summary, and the path. What was recorded into memory is gone, but for what was saved.
  */
 static VALUE
 trace_stop(VALUE self)

@@ -34,12 +34,11 @@ rb_vm_trace_event_begin(struct vm_trace_event *event, struct rb_vm_trace_local *
                         struct rb_execution_context_struct *ec, uint64_t ns)
 {
     struct rb_vm_trace_writer *writer = &local->writer;
-    uint64_t name_id;
-    uint32_t tid = rb_vm_trace_host_thread(ec, &name_id);
-    event->runs = name_id == HOST_SHARED_THREAD ? rb_vm_trace_host_running_id(ec) : 0;
-    unsigned thread = writer_last_thread(writer, tid, name_id);
-    if (!thread) thread = rb_vm_trace_writer_thread(writer, tid, name_id);
-    if (!thread) thread = name_thread(writer, ec, tid, name_id);
+    struct vm_trace_native_thread native = rb_vm_trace_host_thread(ec);
+    event->runs = native.name_id == HOST_SHARED_THREAD ? rb_vm_trace_host_running_id(ec) : 0;
+    unsigned thread = writer_last_thread(writer, native.tid, native.name_id);
+    if (!thread) thread = rb_vm_trace_writer_thread(writer, native.tid, native.name_id);
+    if (!thread) thread = name_thread(writer, ec, native.tid, native.name_id);
     if (!thread) return false;
     event->writer = writer;
     event->thread = thread;
@@ -79,8 +78,8 @@ bool
 rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks)
 {
     enum { NAMED = W_TAIL - W_0 };
-    size_t count = stacks->frame_count;
-    const struct vm_trace_frame *frame = stacks->frames + count;
+    size_t count = stacks->walk.count;
+    const struct vm_trace_frame *frame = stacks->walk.frames + count;
 
     size_t named = count < NAMED ? count : NAMED;
     for (size_t i = 0; i < named; i++) {

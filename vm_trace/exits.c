@@ -12,14 +12,19 @@ struct exit_event {
     uint64_t flow;                 /* that begins here, or 0 */
 };
 
-/* Where the event of this site with the stack at hand is kept; NULL when there is no stack. */
-static inline struct vm_trace_template *
-template_of(struct rb_vm_trace_local *local, uint32_t *node_out)
+/* The whole stack at hand; 0: there is none. */
+static inline uint32_t
+node_of(const struct rb_vm_trace_local *local)
 {
-    const struct rb_vm_trace_stacks *stacks = &local->stacks;
-    if (stacks->frame_count == 0) return NULL;
-    *node_out = stacks->frames[stacks->frame_count - 1].node; /* is the whole stack */
-    return &local->templates[*node_out % VM_TRACE_TEMPLATES];
+    const struct vm_trace_walk *walk = &local->stacks.walk;
+    return walk->count ? walk->frames[walk->count - 1].node : 0;
+}
+
+/* Where the event of an exit with that stack is kept. */
+static inline struct vm_trace_template *
+template_of(struct rb_vm_trace_local *local, uint32_t node)
+{
+    return &local->templates[node % VM_TRACE_TEMPLATES];
 }
 
 /*
@@ -40,24 +45,24 @@ copy_words(uint64_t *to, const uint64_t *from, size_t count)
 
 /* Write the event once more that a template holds, at another time. False: there is none, or no room. */
 static inline bool
-write_again(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const struct exit_event *exit)
+write_again(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const struct rb_vm_trace_site *site,
+            uint64_t ns, enum vm_trace_word outcome)
 {
     struct rb_vm_trace_writer *writer = &local->writer;
-    uint32_t node;
-    const struct vm_trace_template *known = template_of(local, &node);
-    if (exit->flow || !known || known->node != node || known->site != exit->site->serial || known->chunk != writer->serial ||
-        known->tree != local->stacks.tree || known->outcome != (uint32_t)exit->outcome) {
+    uint32_t node = node_of(local);
+    const struct vm_trace_template *known = template_of(local, node);
+    if (known->node != node || known->site != site->serial || known->outcome != (uint32_t)outcome || known->chunk != writer->serial ||
+        known->tree != local->stacks.tree) {
         return false;
     }
-    uint64_t name_id;
-    uint32_t tid = rb_vm_trace_host_thread(ec, &name_id);
-    if (writer_last_thread(writer, tid, name_id) != known->thread) return false;
-    if (known->runs != (name_id == HOST_SHARED_THREAD ? rb_vm_trace_host_running_id(ec) : 0)) return false;
+    const struct vm_trace_native_thread *thread = &local->stacks.walk.thread;
+    if (writer_last_thread(writer, thread->tid, thread->name_id) != known->thread) return false;
+    if (known->runs != (thread->name_id == HOST_SHARED_THREAD ? rb_vm_trace_host_running_id(ec) : 0)) return false;
 
     size_t words = known->words;
     uint64_t *to = writer_reserve(writer, words);
     if (!to) return false;
-    to[1] = exit->ns;
+    to[1] = ns;
     copy_words(to + 2, known->record + 2, words - 2);
     writer_publish(writer, words, known->record[0]);
     writer->events++;
@@ -85,9 +90,9 @@ write_exit(struct rb_vm_trace_local *local, struct rb_execution_context_struct *
     if (!event_end(&event, FXT_INSTANT, site_category(site), reason)) return false;
     if (exit->flow) event_flow(&event, FXT_FLOW_BEGIN, exit->flow);
 
-    uint32_t node;
-    struct vm_trace_template *keep = template_of(local, &node);
-    if (keep) {
+    uint32_t node = node_of(local);
+    if (node) {
+        struct vm_trace_template *keep = template_of(local, node);
         keep->chunk = local->writer.serial;
         keep->tree = local->stacks.tree;
         keep->node = node;
@@ -105,27 +110,36 @@ write_exit(struct rb_vm_trace_local *local, struct rb_execution_context_struct *
 static void
 locate(const struct rb_vm_trace_site *site, const struct rb_vm_trace_stacks *stacks)
 {
-    if (__atomic_load_n(&site->located, __ATOMIC_RELAXED) || !stacks->frame_count) return;
-    const struct vm_trace_label *label = &stacks->labels[stacks->frames[stacks->frame_count - 1].id];
+    if (__atomic_load_n(&site->located, __ATOMIC_RELAXED) || !stacks->walk.count) return;
+    const struct vm_trace_label *label = &stacks->labels[stacks->walk.frames[stacks->walk.count - 1].id];
     rb_vm_trace_site_locate(site, label->text, label->bytes);
 }
 
-static inline void
-record(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const struct exit_event *exit)
+/* What no template holds. Out of line, as tell_listeners: most exits need neither, nor the room on the stack that they take. */
+static __attribute__((noinline)) bool
+record_new(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const struct rb_vm_trace_site *site,
+           uint64_t ns, uint64_t weight, enum vm_trace_word outcome, uint64_t flow)
 {
-    const struct rb_vm_trace_site *site = exit->site;
+    struct exit_event exit = { site, ns, weight, outcome, flow };
+    locate(site, &local->stacks);
+    return rb_vm_trace_event_write(local, ec, write_exit, &exit);
+}
+
+/* `outcome`, `flow`: as in struct exit_event. */
+static inline void
+record(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const struct rb_vm_trace_site *site,
+       uint64_t ns, uint64_t weight, enum vm_trace_word outcome, uint64_t flow)
+{
     if (local == rb_vm_trace_global.spare) { /* shared by ractors: nothing in it but the count */
         __atomic_fetch_add(&local->lost, 1, __ATOMIC_RELAXED);
         return;
     }
-    if (!rb_vm_trace_stacks_capture(&local->stacks, ec, site->pc ? site->pc + HOST_PC_EXACT : 0)) {
+    if (!stacks_capture(&local->stacks, ec, site->pc ? site->pc + HOST_PC_EXACT : 0)) {
         local->lost++;
         return;
     }
-    if (!write_again(local, ec, exit)) {
-        locate(site, &local->stacks);
-        if (!rb_vm_trace_event_write(local, ec, write_exit, exit)) return;
-    }
+    bool again = !flow && write_again(local, ec, site, ns, outcome);
+    if (!again && !record_new(local, ec, site, ns, weight, outcome, flow)) return;
     if (site->kind != RB_VM_TRACE_FALLBACK) local->sampled++;
 }
 
@@ -136,13 +150,9 @@ static const enum vm_trace_word outcome_words[] = {
     [RB_VM_TRACE_VERSION_LIMIT] = W_VERSION_LIMIT
 };
 
-/*
- * Tell those that listen, who may do what they like: also switch tracing off. So nothing of it is touched after this.
- */
-static inline void
-tell(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, enum vm_trace_word outcome)
+static __attribute__((noinline)) void
+tell_listeners(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, enum vm_trace_word outcome)
 {
-    if (__builtin_expect(!rb_vm_trace_global.listeners, 1)) return;
     size_t bytes;
     struct rb_vm_trace_exit_info exit = {
         .jit = rb_vm_trace_global.config.jit,
@@ -153,12 +163,24 @@ tell(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec
     rb_vm_trace_host_tell(ec, &exit);
 }
 
-/* An exit that machine code has counted: how many it stands for when it is to be recorded, else 0. */
+/*
+ * Tell those that listen, who may do what they like: also switch tracing off. So nothing of it is touched after this.
+ */
+static inline void
+tell(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, enum vm_trace_word outcome)
+{
+    if (__builtin_expect(rb_vm_trace_global.listeners, 0)) tell_listeners(site, ec, outcome);
+}
+
+/*
+ * An exit whose hit machine code has counted: how many it stands for when it is to be recorded, else 0. Code that counts down comes
+ * here with 0, and code that doesn't (for all exits were wanted when it was made, or hooks want them) with more.
+ */
 static inline uint64_t
 weight_of(struct rb_vm_trace_local *local)
 {
     uint64_t rate = rb_vm_trace_global.config.exit_rate;
-    if (rate > 1 && rb_vm_trace_global.machine_rate == 1 && --local->countdown > 0) return 0;
+    if (rate > 1 && local->countdown > 0 && --local->countdown > 0) return 0;
     local->countdown = rate;
     return trace_on() ? rate : 0;
 }
@@ -177,22 +199,26 @@ rb_vm_trace_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site 
                  struct rb_execution_context_struct *ec)
 {
     uint64_t weight = weight_of(local);
-    if (weight) {
-        struct exit_event exit = { site, clock_now_ns(&local->clock), weight, W_NONE, 0 };
-        record(local, ec, &exit);
-    }
+    if (weight) record(local, ec, site, clock_now_ns(&local->clock), weight, W_NONE, 0);
     tell(site, ec, W_NONE);
 }
 
-uint64_t
-rb_vm_trace_recompile_begin(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, bool sampled)
+static uint64_t
+recompile_begin(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, uint64_t weight)
 {
     uint64_t ns = clock_now_ns(&local->clock);
     local->exiting.site = site;
     local->exiting.start_ns = ns;
     local->exiting.flow = 0;
-    local->exiting.sampled = sampled;
+    local->exiting.weight = weight;
+    local->exiting.dropped = false;
     return ns;
+}
+
+uint64_t
+rb_vm_trace_recompile_begin(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, bool sampled)
+{
+    return recompile_begin(local, site, sampled ? weight_of(local) : 0);
 }
 
 void
@@ -207,10 +233,7 @@ recompile_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *s
 {
     uint64_t flow = local->exiting.site ? local->exiting.flow : 0;
     local->exiting.site = NULL;
-    if (weight && trace_on()) {
-        struct exit_event exit = { site, start_ns, weight, outcome_words[outcome], flow };
-        record(local, ec, &exit);
-    }
+    if (weight && trace_on()) record(local, ec, site, start_ns, weight, outcome_words[outcome], flow);
     tell(site, ec, outcome_words[outcome]);
 }
 
@@ -219,7 +242,10 @@ rb_vm_trace_recompile_exit(struct rb_vm_trace_local *local, const struct rb_vm_t
                            struct rb_execution_context_struct *ec,
                            uint64_t start_ns, enum rb_vm_trace_outcome outcome)
 {
-    recompile_exit(local, site, ec, start_ns, weight_of(local), outcome);
+    bool begun = local->exiting.site || local->exiting.dropped;
+    uint64_t weight = !begun ? weight_of(local) : local->exiting.dropped ? 0 : local->exiting.weight;
+    local->exiting.dropped = false;
+    recompile_exit(local, site, ec, start_ns, weight, outcome);
 }
 
 /* Count it, and tell whether it is the one in K: how many exits it stands for, or 0. */
@@ -243,9 +269,7 @@ rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context
     struct rb_vm_trace_local *local = rb_vm_trace_local_of(ec);
     if (!local) return;
     uint64_t weight = count(local, site);
-    if (!weight) return;
-    struct exit_event exit = { site, clock_now_ns(&local->clock), weight, W_NONE, 0 };
-    record(local, ec, &exit);
+    if (weight) record(local, ec, site, clock_now_ns(&local->clock), weight, W_NONE, 0);
 }
 
 void
@@ -261,7 +285,7 @@ rb_vm_trace_recompile_taken(const struct rb_vm_trace_site *site, struct rb_execu
     struct rb_vm_trace_local *local = rb_vm_trace_local_of(ec);
     if (!local) return 0;
     uint64_t weight = count(local, site);
-    if (local != rb_vm_trace_global.spare) *start_ns_out = rb_vm_trace_recompile_begin(local, site, weight != 0);
+    if (local != rb_vm_trace_global.spare) *start_ns_out = recompile_begin(local, site, weight);
     return weight;
 }
 
@@ -284,6 +308,7 @@ rb_vm_trace_recompile_dropped(struct rb_execution_context_struct *ec)
 void
 rb_vm_trace_lost(struct rb_execution_context_struct *ec)
 {
+    if (rb_vm_trace_methods_asked_p()) return; /* then it is other code than that asked for */
     struct rb_vm_trace_local *local = rb_vm_trace_local_of(ec);
     if (local) __atomic_fetch_add(&local->lost, 1, __ATOMIC_RELAXED); /* the spare is shared */
 }

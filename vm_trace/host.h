@@ -31,24 +31,40 @@ struct rb_vm_trace_local;
 struct vm_trace_frame {
     uintptr_t pc;
     uintptr_t method;
-    const struct rb_iseq_struct *iseq; /* valid during the event only */
+    uintptr_t kind;                    /* the host's own: what else it knows a frame by that has not changed */
+    const struct rb_iseq_struct *iseq; /* where the slot was filled anew; valid during the event only */
     uint32_t id;    /* of its label (stacks.h); 0: not known */
     uint32_t node;  /* of the stack from the outermost frame to this one; 0: not known */
 };
 
+/* A native thread, and a name_id that tells who has it, and so its name, from others that had it. See rb_vm_trace_host_thread. */
+#define HOST_SHARED_THREAD 1
+struct vm_trace_native_thread {
+    uint64_t name_id;
+    uint32_t tid;
+};
+
+/* A stack as the walk finds it, outermost frame first. What the last walk found stays in it. */
+struct vm_trace_walk {
+    struct vm_trace_frame *frames;
+    size_t capacity;
+    size_t count;
+    size_t changed;   /* the first slot that was filled anew; `count`: none was */
+    struct vm_trace_native_thread thread; /* whose stack it is */
+    const void *caller; /* the host's own while it walks, as the next one */
+    uintptr_t caller_pc;
+};
+
 /*
- * Walk the stack of `ec`, outermost frame first, into frames[0..]. A slot that holds the same
- * pc and method already keeps its id and node; another one is filled anew with both 0, and
- * *changed_out is the first such slot, or the number of frames. `iseq` is always set.
+ * Walk the stack of `ec`. A slot that holds the same pc and method already keeps its id and
+ * node; another one is filled anew with both 0. Slots of zeros hold nothing.
  *
  * `top_pc`, when not 0, is the pc of the innermost frame, for compiled code may know better
  * than the frame does.
  *
- * Returns the number of frames, which may be more than `capacity`: then only that many slots
- * were filled.
+ * False when the slots may not be enough: none was touched, and walk->count is how many are.
  */
-size_t rb_vm_trace_host_walk(struct rb_execution_context_struct *ec, uintptr_t top_pc,
-                             struct vm_trace_frame *frames, size_t capacity, size_t *changed_out);
+bool rb_vm_trace_host_walk(struct vm_trace_walk *walk, struct rb_execution_context_struct *ec, uintptr_t top_pc);
 
 /*
  * Label of a frame: "Owner#method (path:line)", as Ruby's backtraces read. Writes at most
@@ -87,14 +103,12 @@ void rb_vm_trace_host_tell(struct rb_execution_context_struct *ec, const struct 
 void rb_vm_trace_host_alone(void (*func)(void *data), void *data);
 
 /*
- * Native id of the thread of `ec` (NULL: the current one, which runs no Ruby), and something that tells who has that thread, and so its name,
- * from others that had it. A change of the name is told by rb_vm_trace_thread_renamed.
+ * The native thread of `ec` (NULL: the current one, which runs no Ruby). A change of the name is told by rb_vm_trace_thread_renamed.
  *
  * A native thread may run one Ruby thread after another: then its name is that of none of them, and
- * *name_id_out is HOST_SHARED_THREAD. The running id tells those apart that have different names; not 0.
+ * name_id is HOST_SHARED_THREAD. The running id tells those apart that have different names; not 0.
  */
-#define HOST_SHARED_THREAD 1
-uint32_t rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_t *name_id_out);
+struct vm_trace_native_thread rb_vm_trace_host_thread(struct rb_execution_context_struct *ec);
 uint64_t rb_vm_trace_host_running_id(struct rb_execution_context_struct *ec);
 
 /* Its name (that of the tracer where there is no `ec`), and that of the Ruby thread; as for host_label. */

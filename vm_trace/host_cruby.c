@@ -68,6 +68,33 @@ rb_mod_name0(VALUE klass, bool *permanent)
 }
 #endif
 
+/* --- the native thread --------------------------------------------------------------------- */
+
+static uint32_t
+native_thread_id(void)
+{
+#ifdef __linux__
+    return (uint32_t)syscall(SYS_gettid);
+#else
+    return 0;
+#endif
+}
+
+static inline struct vm_trace_native_thread
+native_thread(struct rb_execution_context_struct *ec)
+{
+    const rb_thread_t *th = rb_ec_thread_ptr(ec);
+    const struct rb_native_thread *nt = th->nt;
+    struct vm_trace_native_thread native = { .name_id = (uint64_t)(uintptr_t)th }; /* thread_renamed tells the rest */
+    if (nt && !nt->dedicated) native.name_id = HOST_SHARED_THREAD;
+#ifdef RB_THREAD_T_HAS_NATIVE_ID
+    if (nt) native.tid = (uint32_t)nt->tid;
+#endif
+    if (!native.tid) native.tid = native_thread_id();
+    if (!native.tid) native.tid = (uint32_t)th->serial; /* not Linux */
+    return native;
+}
+
 /* --- frames ------------------------------------------------------------------------------ */
 
 static inline bool
@@ -104,58 +131,122 @@ frame_method(const rb_control_frame_t *cfp, VALUE known)
     return method_in(me_cref);
 }
 
-size_t
-rb_vm_trace_host_walk(struct rb_execution_context_struct *ec, uintptr_t top_pc,
-                      struct vm_trace_frame *frames, size_t capacity, size_t *changed_out)
+/* Fill a slot, if it does not hold just that. Returns the next one. */
+static struct vm_trace_frame *
+fill(struct vm_trace_walk *walk, struct vm_trace_frame *frame, uintptr_t kind, uintptr_t pc, const rb_callable_method_entry_t *method)
 {
-    const rb_control_frame_t *top = ec->cfp;
-    size_t count = 0, changed = SIZE_MAX;
-    *changed_out = 0;
-    if (!top) return 0; /* a thread that has not begun */
+    frame->kind = kind;
+    frame->iseq = walk->caller ? CFP_ISEQ((const rb_control_frame_t *)walk->caller) : NULL;
+    if (frame->pc != pc || frame->method != (uintptr_t)method) {
+        frame->pc = pc;
+        frame->method = (uintptr_t)method;
+        frame->id = frame->node = 0;
+        size_t index = (size_t)(frame - walk->frames);
+        if (walk->changed > index) walk->changed = index;
+    }
+    return frame + 1;
+}
 
+NOINLINE(static struct vm_trace_frame *look_into(struct vm_trace_walk *walk, struct vm_trace_frame *frame,
+                                                 const rb_control_frame_t *cfp, const rb_control_frame_t *top, uintptr_t top_pc));
+
+/* A frame that is not what its slot holds, as far as is seen at once. Returns the next slot. */
+static struct vm_trace_frame *
+look_into(struct vm_trace_walk *walk, struct vm_trace_frame *frame,
+          const rb_control_frame_t *cfp, const rb_control_frame_t *top, uintptr_t top_pc)
+{
+    uintptr_t kind = cfp->ep[VM_ENV_DATA_INDEX_FLAGS];
+    if (VM_FRAME_TYPE_UNCHECKED(cfp) == VM_FRAME_MAGIC_RESCUE) {
+        /* A rescue or ensure body runs in a frame of its own on that of its method, and stands for both, as in Ruby's backtraces. */
+        bool counted = walk->caller == RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp) && walk->caller_pc;
+        (void)counted;
+        ;
+    }
+    else if (cfp > top && VM_FRAME_TYPE_UNCHECKED(RUBY_VM_NEXT_CONTROL_FRAME(cfp)) == VM_FRAME_MAGIC_RESCUE) {
+        return frame; /* that one will fill the slot */
+    }
+
+    const rb_callable_method_entry_t *method = frame_method(cfp, frame->method);
+    if (VM_FRAME_RUBYFRAME_P_UNCHECKED(cfp)) {
+        /* Compiled frames keep both outside the control frame. */
+        walk->caller = cfp;
+        walk->caller_pc = (uintptr_t)CFP_PC(cfp);
+        if (!walk->caller_pc) return frame;
+        return fill(walk, frame, kind, top_pc ? top_pc : walk->caller_pc, method);
+    }
+    if (VM_FRAME_TYPE_UNCHECKED(cfp) == VM_FRAME_MAGIC_CFUNC && cfunc_method_p(method)) {
+        return fill(walk, frame, kind, walk->caller_pc + HOST_PC_CFUNC, method);
+    }
+    return frame; /* a block in C has the method around it, and is no frame that a backtrace shows */
+}
+
+/* CFP_PC, which asks each time which JIT there is. */
+static inline uintptr_t
+pc_of(const rb_control_frame_t *cfp, bool zjit)
+{
+#ifdef USE_ZJIT
+    return (uintptr_t)(zjit && cfp->jit_return ? CFP_ZJIT_FRAME(cfp)->pc : cfp->pc);
+#else
+    return (uintptr_t)cfp->pc;
+#endif
+}
+
+/*
+ * Whether a frame is what a slot holds: the same flags, which tell its type, the same method and the same pc. That is all that
+ * slots are filled from. Then it counts as the caller, if it is a Ruby frame. `top_pc` as for the walk.
+ */
+static inline bool
+same_p(struct vm_trace_walk *walk, const rb_control_frame_t *cfp, uintptr_t top_pc, bool zjit, const struct vm_trace_frame *frame)
+{
+    const VALUE *ep = cfp->ep;
+    VALUE flags = ep[VM_ENV_DATA_INDEX_FLAGS];
+    if (UNLIKELY(flags != frame->kind)) return false;
+    if (!(flags & VM_ENV_FLAG_LOCAL) || UNLIKELY(ep[VM_ENV_DATA_INDEX_ME_CREF] != (VALUE)frame->method)) {
+        ;
+    }
+    if (UNLIKELY(flags & VM_FRAME_FLAG_CFRAME)) return walk->caller_pc + HOST_PC_CFUNC == frame->pc;
+    uintptr_t pc = pc_of(cfp, zjit);
+    if ((top_pc ? top_pc : pc) != frame->pc) return false;
+    walk->caller = cfp;
+    walk->caller_pc = pc;
+    return true;
+}
+
+/* Most frames are what the last walk saw in their place: these are the loop, and look_into does all others. */
+bool
+rb_vm_trace_host_walk(struct vm_trace_walk *walk, struct rb_execution_context_struct *ec, uintptr_t top_pc)
+{
+#ifdef USE_ZJIT
+    const bool zjit = rb_zjit_enabled_p;
+#else
+    const bool zjit = false;
+#endif
+    const rb_control_frame_t *top = ec->cfp;
     /* Frames lie side by side; the outermost one is a dummy. */
     const rb_control_frame_t *cfp = RUBY_VM_END_CONTROL_FRAME(ec);
     cfp = RUBY_VM_NEXT_CONTROL_FRAME(RUBY_VM_NEXT_CONTROL_FRAME(cfp));
-
-    uintptr_t caller_pc = 0;
-    const rb_iseq_t *caller_iseq = NULL;
-    for (; cfp >= top; cfp = RUBY_VM_NEXT_CONTROL_FRAME(cfp)) {
-        /* A rescue or ensure body runs in a frame of its own on that of its method, and stands for
-         * both, as in Ruby's backtraces. */
-        if (cfp > top && VM_FRAME_TYPE_UNCHECKED(RUBY_VM_NEXT_CONTROL_FRAME(cfp)) == VM_FRAME_MAGIC_RESCUE) continue;
-
-        /* Deaths are told before memory is used again, and slots forgotten then: what stands in one lives. */
-        struct vm_trace_frame *frame = count < capacity ? &frames[count] : NULL;
-        const rb_callable_method_entry_t *method = frame_method(cfp, frame ? (VALUE)frame->method : 0);
-        uintptr_t pc;
-        if (VM_FRAME_RUBYFRAME_P_UNCHECKED(cfp)) {
-            /* Compiled frames keep both outside the control frame. */
-            caller_iseq = CFP_ISEQ(cfp);
-            caller_pc = (uintptr_t)CFP_PC(cfp);
-            if (!caller_pc) continue;
-            pc = caller_pc;
-            if (cfp == top && top_pc) pc = top_pc;
-        }
-        else if (VM_FRAME_TYPE_UNCHECKED(cfp) == VM_FRAME_MAGIC_CFUNC && cfunc_method_p(method)) {
-            pc = caller_pc + HOST_PC_CFUNC;
-        }
-        else {
-            continue; /* a block in C has the method around it, and is no frame that a backtrace shows */
-        }
-
-        if (frame) {
-            frame->iseq = caller_iseq;
-            if (frame->pc != pc || frame->method != (uintptr_t)method) {
-                frame->pc = pc;
-                frame->method = (uintptr_t)method;
-                frame->id = frame->node = 0;
-                if (changed == SIZE_MAX) changed = count;
-            }
-        }
-        count++;
+    if (!top) top = cfp + 1; /* a thread that has not begun */
+    if (top + walk->capacity <= cfp) {
+        walk->count = (size_t)(cfp - top) + 1;
+        return false;
     }
-    *changed_out = changed < count ? changed : count;
-    return count;
+
+    struct vm_trace_frame *frame = walk->frames;
+    walk->changed = SIZE_MAX;
+    walk->caller = NULL;
+    walk->caller_pc = 0;
+    for (; cfp > top; cfp = RUBY_VM_NEXT_CONTROL_FRAME(cfp)) {
+        if (LIKELY(same_p(walk, cfp, 0, zjit, frame))) frame++;
+        else frame = look_into(walk, frame, cfp, top, 0);
+    }
+    if (cfp == top) {
+        if (same_p(walk, cfp, top_pc, zjit, frame)) frame++;
+        else frame = look_into(walk, frame, cfp, top, top_pc);
+    }
+    walk->count = (size_t)(frame - walk->frames);
+    if (walk->changed > walk->count) walk->changed = walk->count;
+    walk->thread = native_thread(ec);
+    return true;
 }
 
 /* --- labels -------------------------------------------------------------------------------- */
@@ -456,27 +547,10 @@ rb_vm_trace_host_running_id(struct rb_execution_context_struct *ec)
     return id | 1;
 }
 
-uint32_t
-rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_t *name_id_out)
+struct vm_trace_native_thread
+rb_vm_trace_host_thread(struct rb_execution_context_struct *ec)
 {
-    if (!ec) {
-        *name_id_out = 2;
-#ifdef __linux__
-        return (uint32_t)syscall(SYS_gettid);
-#else
-        return 0;
-#endif
-    }
-    const rb_thread_t *th = rb_ec_thread_ptr(ec);
-    *name_id_out = shared_native_thread_p(th) ? HOST_SHARED_THREAD : (uint64_t)(uintptr_t)th; /* thread_renamed tells the rest */
-#ifdef RB_THREAD_T_HAS_NATIVE_ID
-    if (th->nt && th->nt->tid) return (uint32_t)th->nt->tid;
-#endif
-#ifdef __linux__
-    return (uint32_t)syscall(SYS_gettid);
-#else
-    return (uint32_t)th->serial;
-#endif
+    return ec ? native_thread(ec) : (struct vm_trace_native_thread){ 2, native_thread_id() };
 }
 
 size_t

@@ -252,6 +252,14 @@ rb_vm_trace_local_clear_hits(uint32_t index)
     for (struct rb_vm_trace_local *local = trace.locals; local; local = local->next) clear_hits(local, index);
 }
 
+static void
+clear_all_hits(struct rb_vm_trace_local *local)
+{
+    size_t bytes = rb_vm_trace_site_limit() * sizeof(uint64_t);
+    memset(local->hits, 0, bytes);
+    if (local->base) memset(local->base, 0, bytes);
+}
+
 /* --- the file ------------------------------------------------------------------------------ */
 
 /* Our command line as the system has it, cut when it does not fit; "" where it doesn't tell. */
@@ -416,6 +424,21 @@ another_local(struct rb_vm_trace_local *old)
     return make_local();
 }
 
+/* Nothing is counted yet, and nothing is known of what happened before. */
+static void
+begin_local(struct rb_vm_trace_local *local)
+{
+    local->clock = (struct vm_trace_clock){ 0 }; /* no time of its is to be before begin_ns */
+    local->sampled = local->lost = local->rate_ns = local->rate_sampled = local->writer.events = 0;
+    local->exiting.dropped = local->exiting.site != NULL;
+    local->exiting.site = NULL;
+    local->writer.pid = trace.pid;
+    local->countdown = trace.config.exit_rate;
+    local->fallback_countdown = trace.config.fallback_rate;
+    clear_all_hits(local);
+    rb_vm_trace_stacks_all_dead(&local->stacks);
+}
+
 static struct rb_vm_trace_local *
 no_local(struct rb_vm_trace_local *old)
 {
@@ -449,15 +472,16 @@ begin_trace(const struct rb_vm_trace_config *config)
     if (why) return why;
 
     trace.dead = (struct vm_trace_totals){ 0 };
-    trace.last_number = 0;
+    if (!trace.by_flags) trace.last_number = 0;
     if (!trace.spare) trace.spare = allocate_local();
     if (!trace.spare) return "out of memory";
-    memset(trace.spare->hits, 0, rb_vm_trace_site_limit() * sizeof(*trace.spare->hits));
+    clear_all_hits(trace.spare);
     trace.spare->lost = 0;
     trace.spare->countdown = config->exit_rate;
     trace.spare->fallback_countdown = config->fallback_rate;
     __atomic_store_n(&trace.state, VM_TRACE_ON, __ATOMIC_RELEASE);
-    rb_vm_trace_host_each_ractor(another_local);
+    for (struct rb_vm_trace_local *local = trace.locals; trace.by_flags && local; local = local->next) begin_local(local);
+    if (!trace.by_flags) rb_vm_trace_host_each_ractor(another_local);
     struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
     struct rb_vm_trace_local *local = ec ? rb_vm_trace_host_local(ec) : NULL;
     return local && local != trace.spare ? begin_file(local, ec) : "out of memory";
@@ -467,7 +491,11 @@ begin_trace(const struct rb_vm_trace_config *config)
 static void
 discard_trace(void)
 {
-    if (trace.sink.fd >= 0) rb_vm_trace_sink_discard(&trace.sink, trace.path);
+    pthread_mutex_lock(&trace.lock);
+    if (trace.memory.bytes) rb_vm_trace_recorder_close();
+    pthread_mutex_unlock(&trace.lock);
+    if (trace.memory.bytes) rb_vm_trace_sink_close(&trace.sink);
+    else if (trace.sink.fd >= 0) rb_vm_trace_sink_discard(&trace.sink, trace.path);
     __atomic_store_n(&trace.state, VM_TRACE_OFF, __ATOMIC_RELEASE);
 }
 
@@ -477,6 +505,10 @@ rb_vm_trace_start(const struct rb_vm_trace_config *config)
     trace.quiet = false;
     trace.by_flags = say_where(begin_trace(config));
     if (!trace.by_flags) discard_trace();
+    trace.flags.exits = trace.by_flags && config->exit_rate;
+    trace.flags.fallbacks = trace.by_flags && config->fallback_rate;
+    free(trace.flags.counter);
+    trace.flags.counter = trace.flags.exits && config->counter ? strdup(config->counter) : NULL;
     return trace.by_flags;
 }
 
@@ -505,7 +537,7 @@ forget_trace(void)
         unlink_local(local);
     }
     rb_vm_trace_host_each_ractor(no_local);
-    if (trace.spare) memset(trace.spare->hits, 0, rb_vm_trace_site_limit() * sizeof(*trace.spare->hits));
+    if (trace.spare) clear_all_hits(trace.spare);
     rb_vm_trace_sites_free();
 }
 
@@ -529,20 +561,48 @@ detach(void)
     if (!trace.by_flags) forget_trace();
 }
 
+/* Code that a flag has given trace points exits there whatever is asked for, and hooks want all. NULL, or why that is more than can be told apart. */
+static const char *
+why_not_apart(const struct rb_vm_trace_config *config)
+{
+    if (config->fallback_rate && !trace.flags.fallbacks) {
+        return "fallbacks can't be recorded while the program runs, but where it was started with --zjit-trace-fallbacks";
+    }
+    if (!config->counter) return NULL;
+    if (trace.listeners) return "hooks listen to all exits, so those of one counter can't be told apart";
+    if (!trace.flags.exits || (trace.flags.counter && strcmp(trace.flags.counter, config->counter) == 0)) return NULL;
+    return "a flag had exits of other counters traced, and code has trace points for them for good: start the program without that flag, "
+           "or give exits: true";
+}
+
+/* Why a trace can't begin, for an exception. */
+static void
+tell_why(const char *path, const char *why, char *why_out, size_t why_bytes)
+{
+    if (trace.memory.bytes) {
+        snprintf(why_out, why_bytes, "can't record to memory: %s; give memory: fewer MiB", why);
+        return;
+    }
+    snprintf(why_out, why_bytes, "can't trace to %s: %s; give file: a path in a folder that can be written to",
+             trace.path ? trace.path : path ? path : "a file", why);
+}
+
 bool
-rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, char *why_out, size_t why_bytes)
+rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, const struct rb_vm_trace_memory_config *memory,
+                      char *why_out, size_t why_bytes)
 {
     /* Of a forked child that could not make its file. */
     if (trace.machine_rate && !trace.listeners) detach();
     trace.quiet = true;
-    const char *why = config->counter && trace.listeners ? "hooks listen to all exits, so those of one counter can't be told apart" : NULL;
+    const char *why = why_not_apart(config);
     if (why) {
         snprintf(why_out, why_bytes, "%s", why);
         return false;
     }
+    trace.memory = *memory;
     why = begin_trace(config);
     if (why) {
-        snprintf(why_out, why_bytes, "can't trace to %s: %s", trace.path ? trace.path : config->path ? config->path : "a file", why);
+        tell_why(config->path, why, why_out, why_bytes);
     }
     else if (config->exit_rate && (why = attach(trace.listeners ? 1 : config->exit_rate)) != NULL) {
         snprintf(why_out, why_bytes, "can't trace exits: %s", why);
@@ -550,11 +610,14 @@ rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, char *why_out, si
     if (why) {
         discard_trace();
         if (!trace.listeners) detach();
+        trace.memory = (struct rb_vm_trace_memory_config){ 0 };
         return false;
     }
     trace.jit->recording(true, config->compiles, config->invalidations);
     return true;
 }
+
+static void end_trace(void);
 
 static void
 set_counts(struct rb_vm_trace_status *status, const struct vm_trace_totals *totals)
@@ -569,21 +632,25 @@ set_counts(struct rb_vm_trace_status *status, const struct vm_trace_totals *tota
 bool
 rb_vm_trace_switch_off(struct rb_vm_trace_status *status_out)
 {
-    *status_out = (struct rb_vm_trace_status){ .by_flags = trace.by_flags };
+    *status_out = (struct rb_vm_trace_status){ .by_flags = trace.by_flags, .memory_bytes = trace.memory.bytes };
     if (!trace_on()) return false;
-    if (trace.jit) trace.jit->recording(false, false, false);
-    if (trace.machine_rate && !trace.listeners) trace.jit->exits_off();
+    trace.memory.save_at = 0; /* those are moments of a program that runs on */
+    if (trace.jit) {
+        trace.jit->recording(false, false, false);
+        if (trace.machine_rate && !trace.listeners) trace.jit->exits_off();
+    }
     trace.last = (struct vm_trace_totals){ 0 };
     trace.last_loss = NULL;
     bool file = trace.state == VM_TRACE_ON;
-    rb_vm_trace_shutdown();
-    status_out->path = file || trace.last.events ? trace.path : NULL;
+    end_trace();
+    status_out->path = !trace.memory.bytes && (file || trace.last.events) ? trace.path : NULL;
     status_out->begin_ns = trace.begin_ns;
     status_out->loss = trace.last_loss;
     set_counts(status_out, &trace.last);
+    trace.memory = (struct rb_vm_trace_memory_config){ 0 };
     /* Code that has trace points for good goes on counting there, and hooks are told of what they listen to. */
     if (!trace.listeners) trace.machine_rate = 0;
-    if (!trace.by_flags) rb_vm_trace_lives_free();
+    rb_vm_trace_lives_free();
     if (!trace.by_flags && !trace.listeners) forget_trace();
     return true;
 }
@@ -643,7 +710,7 @@ retire_sites(uintptr_t unit)
 {
     struct rb_execution_context_struct *ec;
     struct rb_vm_trace_local *local = local_or_null(&ec);
-    rb_vm_trace_sites_retire(unit, local, ec);
+    rb_vm_trace_sites_retire(unit, trace_on() ? local : NULL, ec);
 }
 
 void
@@ -659,7 +726,7 @@ rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq)
     retire_sites(from);
     struct rb_execution_context_struct *ec;
     struct rb_vm_trace_local *local = local_or_null(&ec);
-    rb_vm_trace_life_end(from, local, ec);
+    if (trace_on()) rb_vm_trace_life_end(from, local, ec);
 }
 
 void
@@ -674,7 +741,7 @@ rb_vm_trace_code_free(const struct rb_iseq_struct *iseq)
 void
 rb_vm_trace_method_free(const void *method_entry)
 {
-    if (!trace_on()) return;
+    if (!trace_on()) return; /* labels are made anew when a trace begins */
     uintptr_t at = (uintptr_t)method_entry;
     tell_all((struct vm_trace_range){ .from = at, .to = at + 1, .methods = true });
 }
@@ -732,19 +799,11 @@ begin_child(void)
     trace.dead = (struct vm_trace_totals){ 0 };
     for (struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
         rb_vm_trace_writer_drop(&local->writer);
-        local->writer.pid = trace.pid;
-        local->clock = (struct vm_trace_clock){ 0 }; /* no time of its is to be before begin_ns */
-        local->sampled = local->lost = local->rate_ns = local->rate_sampled = 0;
-        local->exiting.site = NULL;
-        local->countdown = trace.config.exit_rate;
-        local->fallback_countdown = trace.config.fallback_rate;
-        memset(local->hits, 0, rb_vm_trace_site_limit() * sizeof(*local->hits));
-        if (local->base) memset(local->base, 0, rb_vm_trace_site_limit() * sizeof(*local->base));
         /* Its owner may have been in the middle of something; that thread is no more. */
         rb_vm_trace_stacks_after_fork(&local->stacks);
+        begin_local(local);
     }
-    memset(trace.spare->hits, 0, rb_vm_trace_site_limit() * sizeof(*trace.spare->hits));
-    if (trace.spare->base) memset(trace.spare->base, 0, rb_vm_trace_site_limit() * sizeof(*trace.spare->base));
+    clear_all_hits(trace.spare);
     trace.spare->lost = 0;
     rb_vm_trace_sink_after_fork(&trace.sink);
     __atomic_store_n(&trace.state, VM_TRACE_PENDING, __ATOMIC_RELEASE);
@@ -774,7 +833,11 @@ rb_vm_trace_loss_reason(void)
     return trace.sink.starved ? "a file of that size has too few chunks for so many ractors" : "out of memory";
 }
 
-static const char DROPPED[] = "older events gave way at the limit of the file's size";
+static const char *
+dropped_reason(void)
+{
+    return trace.memory.bytes ? "older events gave way at the limit of the memory" : "older events gave way at the limit of the file's size";
+}
 
 bool
 rb_vm_trace_write_loss(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
@@ -817,20 +880,29 @@ rb_vm_trace_local_totals(void)
     return totals;
 }
 
+/* What is there now, and why not all is. trace.lock held. */
+static struct vm_trace_totals
+count_all(const char **loss_out)
+{
+    struct vm_trace_totals totals = rb_vm_trace_local_totals();
+    rb_vm_trace_sites_count_hits(&totals);
+    *loss_out = totals.lost ? rb_vm_trace_loss_reason() : trace.sink.dropped.events ? dropped_reason() : NULL;
+    totals.sampled -= trace.sink.dropped.exits;
+    totals.events -= trace.sink.dropped.events;
+    totals.lost += trace.sink.dropped.events;
+    return totals;
+}
+
 void
 rb_vm_trace_status(struct rb_vm_trace_status *status_out)
 {
     *status_out = (struct rb_vm_trace_status){ .on = trace_on(), .by_flags = trace.by_flags };
     if (!status_out->on) return;
     pthread_mutex_lock(&trace.lock);
-    struct vm_trace_totals totals = rb_vm_trace_local_totals();
-    rb_vm_trace_sites_count_hits(&totals);
-    status_out->path = trace.state == VM_TRACE_ON ? trace.path : NULL;
+    struct vm_trace_totals totals = count_all(&status_out->loss);
+    status_out->memory_bytes = trace.memory.bytes;
+    status_out->path = trace.state == VM_TRACE_ON && !trace.memory.bytes ? trace.path : NULL;
     status_out->begin_ns = trace.begin_ns;
-    if (totals.lost || trace.sink.dropped.events) status_out->loss = totals.lost ? rb_vm_trace_loss_reason() : DROPPED;
-    totals.sampled -= trace.sink.dropped.exits;
-    totals.events -= trace.sink.dropped.events;
-    totals.lost += trace.sink.dropped.events;
     set_counts(status_out, &totals);
     pthread_mutex_unlock(&trace.lock);
 }
@@ -895,7 +967,8 @@ write_last_words(struct rb_vm_trace_local *local, struct rb_execution_context_st
     totals.sites = hits.sites;
     totals.sampled -= gone.exits + trace.sink.dropped.exits;
     totals.events -= gone.events + trace.sink.dropped.events;
-    struct vm_trace_loss lost = { totals.lost + gone.events, rb_vm_trace_loss_reason() }, dropped = { trace.sink.dropped.events, DROPPED };
+    struct vm_trace_loss lost = { totals.lost + gone.events, rb_vm_trace_loss_reason() };
+    struct vm_trace_loss dropped = { trace.sink.dropped.events, dropped_reason() };
     totals.lost = lost.events + dropped.events;
     if (local) {
         if (lost.events && rb_vm_trace_event_write(local, ec, rb_vm_trace_write_loss, &lost)) totals.events++;
@@ -910,8 +983,8 @@ write_last_words(struct rb_vm_trace_local *local, struct rb_execution_context_st
     say_what_was_written(&totals, &lost, &dropped);
 }
 
-void
-rb_vm_trace_shutdown(void)
+static void
+end_trace(void)
 {
     if (!trace_on()) return;
     struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
@@ -920,18 +993,28 @@ rb_vm_trace_shutdown(void)
     if (trace.memory.bytes) rb_vm_trace_recorder_end(local, ec);
 
     pthread_mutex_lock(&trace.lock);
-    if (trace.memory.bytes) rb_vm_trace_recorder_wait_locked();
+    if (trace.memory.bytes) {
+        rb_vm_trace_recorder_close();
+        trace.last = count_all(&trace.last_loss);
+    }
     /* A forked child that exited, but had none of its exits sampled, still has counts to report. */
     if (trace.state == VM_TRACE_PENDING && local && !trace.memory.bytes && (rb_vm_trace_sites_any_hits() || rb_vm_trace_local_totals().lost)) {
         rb_vm_trace_local_next_chunk(local, ec);
     }
     if (trace.state == VM_TRACE_ON) {
         for (struct rb_vm_trace_local *other = trace.locals; other; other = other->next) {
-            if (other != local) rb_vm_trace_writer_close(&other->writer);
+            if (other != local || trace.memory.bytes) rb_vm_trace_writer_close(&other->writer);
         }
         if (trace.memory.bytes) rb_vm_trace_sink_close(&trace.sink);
         else write_last_words(local, ec);
     }
     __atomic_store_n(&trace.state, VM_TRACE_OFF, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&trace.lock);
+}
+
+void
+rb_vm_trace_shutdown(void)
+{
+    end_trace();
+    trace.ended = true;
 }

@@ -26,7 +26,7 @@
 #define VM_TRACE_TEMPLATES 8
 #define VM_TRACE_TEMPLATE_WORDS (2 + FXT_MAX_ARGUMENTS) /* an exit's arguments are a word each */
 struct vm_trace_template {
-    uint32_t chunk, tree, node;  /* what it holds for: chunk 0 for nothing */
+    uint32_t chunk, tree, node;  /* what it holds for: node 0 for nothing */
     uint32_t site;               /* serial */
     uint32_t outcome;
     uint32_t thread, words;
@@ -54,7 +54,8 @@ struct rb_vm_trace_local {
         const struct rb_vm_trace_site *site; /* the recompile exit that the JIT acts upon; NULL: none */
         uint64_t start_ns;
         uint64_t flow;           /* that it began, or 0 */
-        bool sampled;
+        uint64_t weight;         /* how many it stands for; 0: it is not recorded */
+        bool dropped;            /* its trace has ended meanwhile, and another one began */
     } exiting;
     struct vm_trace_string *violated; /* name of the invalidation that is open */
     struct vm_trace_string *why;      /* the same of a version's */
@@ -83,17 +84,17 @@ extern struct vm_trace_global {
     int state;                   /* enum vm_trace_state; read without the lock */
     bool quiet;                  /* not a word on stderr but about failures of forked children */
     bool by_flags;               /* code has trace points that can't be taken out; sites and locals stay */
+    bool ended;                  /* the process ends: nothing is traced any more */
+    struct {
+        bool exits, fallbacks;   /* what the code has trace points for, */
+        char *counter;           /* of exits only those of this one; NULL: of all */
+    } flags;
     uint64_t machine_rate;       /* exits are switched on: one in so many comes from machine code to C; 0: they are not */
     bool listeners;              /* hooks want to be told of exits */
     const struct rb_vm_trace_jit *jit; /* NULL: none that can be switched */
     uint32_t pid;
     uint64_t begin_ns;           /* of this process' trace: no event is earlier */
-    struct vm_trace_memory_config {
-        uint64_t bytes;          /* of memory that is recorded into; 0: into a file */
-        uint64_t window_ns;      /* how much time a saved trace tells of; 0: all that is there */
-        unsigned save_at;        /* recorder.h */
-        int signal;              /* 0: none */
-    } memory;
+    struct rb_vm_trace_memory_config memory; /* of the trace that is on, or that flags ask for */
     struct rb_vm_trace_config config; /* its strings are own copies */
     char *path;                  /* of the file at hand */
     struct rb_vm_trace_sink sink;
@@ -111,11 +112,11 @@ trace_on(void)
     return __builtin_expect(__atomic_load_n(&rb_vm_trace_global.state, __ATOMIC_ACQUIRE) != VM_TRACE_OFF, 1);
 }
 
-/* Whether anything wants to know of exits: a file, or hooks. */
+/* Whether anything wants to know of exits: a file, or hooks; or may again, for code counts them in any case. */
 static inline bool
 trace_wanted(void)
 {
-    return trace_on() || rb_vm_trace_global.listeners;
+    return trace_on() || rb_vm_trace_global.listeners || (rb_vm_trace_global.by_flags && !rb_vm_trace_global.ended);
 }
 
 /*

@@ -161,7 +161,7 @@ whole_number(const char *text, char **stop)
 bool
 rb_vm_trace_parse_memory(const char *option, const char *value)
 {
-    enum { LEAST = 4, MOST = 1 << 16, MOST_SECONDS = 1 << 20 };
+    enum { LEAST = VM_TRACE_LEAST_MIB, MOST = VM_TRACE_MOST_MEMORY_MIB, MOST_SECONDS = VM_TRACE_MOST_SECONDS };
     char *end;
     unsigned long long mib = whole_number(value, &end), seconds = 0;
     bool ok = mib >= LEAST && mib <= MOST;

@@ -11,6 +11,9 @@
 /* Limits of a file's limit: less has no room to keep anything beside what is being written; more is no disk's. */
 #define VM_TRACE_LEAST_MIB 4
 #define VM_TRACE_MOST_MIB (1 << 20)
+/* Of the flight recorder's memory, and of what a saved trace tells of. */
+#define VM_TRACE_MOST_MEMORY_MIB (1 << 16)
+#define VM_TRACE_MOST_SECONDS (1 << 20)
 
 /*
  * Whether code with this label, "Owner#method (path:line)", is to be traced (rb_vm_trace_parse_methods). A glob is tried on

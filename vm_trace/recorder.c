@@ -28,6 +28,7 @@ enum {
 };
 
 static struct {
+    bool open;                 /* there is something to save; read without the lock, cleared under it */
     bool saving;               /* guarded by trace.lock, as all up to `taken` */
     pthread_cond_t done;
     uint64_t since_ns;         /* the last reset, or the beginning */
@@ -69,7 +70,7 @@ freeze_in_use(const struct rb_vm_trace_writer *writer)
 static enum vm_trace_freeze
 freeze(void)
 {
-    if (trace.state != VM_TRACE_ON || !trace.sink.memory) return VM_TRACE_NO_RECORDER;
+    if (!__atomic_load_n(&recorder.open, __ATOMIC_ACQUIRE)) return VM_TRACE_NO_RECORDER;
     if (recorder.saving) return VM_TRACE_BUSY;
     size_t locals = 0;
     for (const struct rb_vm_trace_local *local = trace.locals; local; local = local->next) locals++;
@@ -112,8 +113,8 @@ thaw(size_t next)
     pthread_mutex_unlock(&trace.lock);
 }
 
-void
-rb_vm_trace_recorder_wait_locked(void)
+static void
+wait_locked(void)
 {
     while (recorder.saving) pthread_cond_wait(&recorder.done, &trace.lock);
 }
@@ -122,8 +123,15 @@ void
 rb_vm_trace_recorder_wait(void)
 {
     pthread_mutex_lock(&trace.lock);
-    rb_vm_trace_recorder_wait_locked();
+    wait_locked();
     pthread_mutex_unlock(&trace.lock);
+}
+
+void
+rb_vm_trace_recorder_close(void)
+{
+    __atomic_store_n(&recorder.open, false, __ATOMIC_RELEASE);
+    wait_locked();
 }
 
 bool
@@ -420,16 +428,13 @@ rename_to(const char *from, const char *path)
     return strerror(errno);
 }
 
-static void
-write_file(struct rb_vm_trace_save *save)
+/* Write it under the name `beside`, then give it its own. Returns how many chunks were given back. */
+static size_t
+write_beside(struct rb_vm_trace_save *save, const char *beside)
 {
-    size_t given_back = 0, bytes = strlen(save->path) + 32;
-    char *beside = malloc(bytes);
-    const char *why = beside ? look_at(save->path) : strerror(errno = ENOMEM);
-    if (!why) {
-        snprintf(beside, bytes, "%s.saving-%lu", save->path, (unsigned long)trace.pid);
-        why = rb_vm_trace_sink_open(&recorder.out, beside);
-    }
+    size_t given_back = 0;
+    const char *why = look_at(save->path);
+    if (!why) why = rb_vm_trace_sink_open(&recorder.out, beside);
     save->error = why ? errno : 0;
     save->reason = why;
     if (!why) {
@@ -440,6 +445,22 @@ write_file(struct rb_vm_trace_save *save)
             save->reason = why;
         }
         if (save->error) unlink(beside);
+    }
+    return given_back;
+}
+
+static void
+write_file(struct rb_vm_trace_save *save)
+{
+    size_t given_back = 0, bytes = strlen(save->path) + 32;
+    char *beside = malloc(bytes);
+    if (beside) {
+        snprintf(beside, bytes, "%s.saving-%lu", save->path, (unsigned long)trace.pid);
+        given_back = write_beside(save, beside);
+    }
+    else {
+        save->error = ENOMEM;
+        save->reason = strerror(ENOMEM);
     }
     free(beside);
     recorder.saved += save->error == 0;
@@ -456,12 +477,25 @@ run_write(void *save)
 }
 
 void
-rb_vm_trace_recorder_write(struct rb_vm_trace_save *save)
+rb_vm_trace_recorder_write_begin(struct rb_vm_trace_save *save)
 {
     /* Events stand on the thread that they are of: the settings and the like are of none of the program's. */
-    pthread_t thread;
-    if (native_thread_start(&thread, run_write, save) == 0) pthread_join(thread, NULL);
-    else write_file(save);
+    save->beside = native_thread_start(&save->thread, run_write, save) == 0;
+    if (!save->beside) write_file(save);
+}
+
+void
+rb_vm_trace_recorder_write_end(struct rb_vm_trace_save *save)
+{
+    if (save->beside) pthread_join(save->thread, NULL);
+    save->beside = false;
+}
+
+void
+rb_vm_trace_recorder_write(struct rb_vm_trace_save *save)
+{
+    rb_vm_trace_recorder_write_begin(save);
+    rb_vm_trace_recorder_write_end(save);
 }
 
 static void
@@ -471,6 +505,7 @@ say_what_was_saved(const struct rb_vm_trace_save *save)
         rb_vm_trace_say("can't save to %s: %s", save->path, save->reason);
         return;
     }
+    if (trace.quiet) return; /* the program switched it on, not a flag */
     char lost[64] = "";
     if (save->lost) snprintf(lost, sizeof(lost), ", %llu older ones are gone", (unsigned long long)save->lost);
     rb_vm_trace_say("saved %llu exits, %llu events to %s (%s)%s", (unsigned long long)save->exits, (unsigned long long)save->events,
@@ -484,9 +519,13 @@ save_to_file(const char *why, void (*write)(struct rb_vm_trace_save *save))
     enum vm_trace_freeze answer;
     while ((answer = rb_vm_trace_recorder_freeze()) == VM_TRACE_BUSY) rb_vm_trace_recorder_wait();
     if (answer == VM_TRACE_NO_RECORDER) return; /* a child that has recorded nothing */
-    struct rb_vm_trace_save save = { .path = trace.path, .why = why, .error = ENOMEM, .reason = "out of memory" };
-    if (answer == VM_TRACE_FROZEN) write(&save);
+    /* When it is written the trace may end, and another one begin. */
+    char *path = answer == VM_TRACE_FROZEN ? strdup(trace.path) : NULL;
+    struct rb_vm_trace_save save = { .path = path ? path : "a file", .why = why, .error = ENOMEM, .reason = "out of memory" };
+    if (path) write(&save);
+    else if (answer == VM_TRACE_FROZEN) thaw(0);
     say_what_was_saved(&save);
+    free(path);
 }
 
 static void *
@@ -495,7 +534,7 @@ wait_for_signals(void *ignored)
     (void)ignored;
     for (;;) {
         while (sem_wait(&recorder.asked) != 0) continue;
-        if (__atomic_load_n(&trace.state, __ATOMIC_ACQUIRE) != VM_TRACE_OFF) save_to_file("signal", write_file);
+        if (trace.memory.signal) save_to_file("signal", write_file); /* else that trace has ended */
     }
     return NULL;
 }
@@ -537,10 +576,11 @@ rb_vm_trace_recorder_begin(void)
     if (!recorder.local) recorder.local = calloc(1, sizeof(*recorder.local));
     if (!recorder.local) return false;
     rb_vm_trace_writer_init(&recorder.local->writer, &recorder.out, trace.pid);
-    recorder.base.events++; /* its settings */
-    if (recorder.since_ns < trace.begin_ns) recorder.since_ns = trace.begin_ns;
+    recorder.base = (struct vm_trace_totals){ .events = 1 }; /* its settings */
+    recorder.since_ns = trace.begin_ns;
     if (!begun) rb_vm_trace_recorder_threads();
-    begun = true;
+    begun = begun || trace.memory.signal;
+    __atomic_store_n(&recorder.open, true, __ATOMIC_RELEASE);
     return true;
 }
 
@@ -551,6 +591,7 @@ rb_vm_trace_recorder_begin_child(void)
     recorder.base = (struct vm_trace_totals){ 0 };
     recorder.since_ns = trace.begin_ns;
     recorder.saved = 0;
+    recorder.open = false;
     if (!recorder.saving) return;
     /* The thread that saved is the parent's. */
     recorder.saving = false;

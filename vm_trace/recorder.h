@@ -29,6 +29,8 @@ struct rb_vm_trace_save {
     int error;             /* errno, or 0 */
     const char *reason;    /* when there is an error: its text, static or strerror's */
     uint64_t events, exits, lost;
+    bool beside;           /* `thread` writes it */
+    pthread_t thread;
 };
 
 /* Answers of rb_vm_trace_recorder_freeze. */
@@ -47,6 +49,10 @@ enum vm_trace_freeze rb_vm_trace_recorder_freeze(void);
 
 /* Write it, and end the freeze. Without the GVL, for it takes its time. */
 void rb_vm_trace_recorder_write(struct rb_vm_trace_save *save);
+
+/* The same in two parts: from the first on it is written beside the program, whatever that does; the second one waits for it. */
+void rb_vm_trace_recorder_write_begin(struct rb_vm_trace_save *save);
+void rb_vm_trace_recorder_write_end(struct rb_vm_trace_save *save);
 
 /* Wait until no save is under way. Without the GVL. */
 void rb_vm_trace_recorder_wait(void);
@@ -75,8 +81,8 @@ void rb_vm_trace_recorder_threads(void);
 /* rb_vm_trace_sink_fault for the file that is being saved into. */
 bool rb_vm_trace_recorder_fault(const void *address);
 
-/* Wait until no save is under way, with trace.lock held, which is let go meanwhile: none begins before it is given up again. */
-void rb_vm_trace_recorder_wait_locked(void);
+/* The trace ends: no save begins from here on, and one that is under way is waited for. trace.lock held, which is let go meanwhile. */
+void rb_vm_trace_recorder_close(void);
 
 /* The process ends: save if that is wanted. */
 void rb_vm_trace_recorder_end(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec);

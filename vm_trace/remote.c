@@ -4,9 +4,10 @@
  * same user runs is listened to.
  *
  * A native thread listens, which no Ruby code sees. What is asked for is done by the main thread, as a postponed job: where
- * a signal would be handled, too. A blocked one is woken as by a signal.
+ * a signal would be handled, too. A blocked one is woken as by a signal. Only the flight recorder's memory is saved by the
+ * thread itself, also while the program hangs.
  *
- *   request   words, each ended by NUL: "start", then name and value of each option; "stop"; "status"
+ *   request   words, each ended by NUL: "start", then name and value of each option; "stop"; "status"; "save" and a path
  *   reply     "ok\n" or "error\n", then text
  */
 #include "ruby/ruby.h"
@@ -16,6 +17,7 @@
 #include "host.h"
 #include "native_thread.h"
 #include "options.h"
+#include "recorder.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -61,6 +63,15 @@ option_value(const char *text)
     return rb_external_str_new_cstr(text);
 }
 
+/* Names with commas between them. */
+static VALUE
+moments(const char *text)
+{
+    VALUE names = rb_str_split(rb_str_new_cstr(text), ","), symbols = rb_ary_new();
+    for (long i = 0; i < RARRAY_LEN(names); i++) rb_ary_push(symbols, rb_to_symbol(RARRAY_AREF(names, i)));
+    return symbols;
+}
+
 static int
 add_line(VALUE key, VALUE value, VALUE text)
 {
@@ -91,12 +102,14 @@ perform(VALUE unused)
         if (value >= end) break;
         VALUE object = option_value(value);
         if (strcmp(word, "keep") == 0) object = rb_to_symbol(rb_str_new_cstr(value));
+        if (strcmp(word, "save_at") == 0) object = moments(value);
         /* A name of digits is a name all the same. */
         if (strcmp(word, "file") == 0) object = rb_external_str_new_cstr(value);
         rb_hash_aset(options, rb_to_symbol(rb_str_new_cstr(word)), object);
         word = value + strlen(value) + 1;
     }
-    return rb_vm_trace_control_start(options);
+    VALUE path = rb_vm_trace_control_start(options);
+    return NIL_P(path) ? rb_str_new_cstr("memory") : path;
 }
 
 static VALUE
@@ -183,12 +196,46 @@ ask(void)
     remote.state = NOTHING;
 }
 
+/* Save what the flight recorder has. */
+static void
+save(const char *pattern)
+{
+    char *absolute = rb_vm_trace_absolute_path(*pattern ? pattern : NULL);
+    char *path = absolute || !*pattern ? rb_vm_trace_expand_path(absolute, (uint32_t)getpid(), 0) : NULL;
+    free(absolute);
+    struct rb_vm_trace_save save = { .path = path, .why = "save", .error = ENOMEM, .reason = "out of memory" };
+    enum vm_trace_freeze answer = VM_TRACE_NO_ROOM;
+    while (path && (answer = rb_vm_trace_recorder_freeze()) == VM_TRACE_BUSY) rb_vm_trace_recorder_wait();
+    if (answer == VM_TRACE_FROZEN) rb_vm_trace_recorder_write(&save);
+    if (answer == VM_TRACE_NO_RECORDER) {
+        snprintf(remote.reply, sizeof(remote.reply), "error\nnothing is recorded into memory: give start --memory=16, or the program "
+                 "--zjit-trace-exits --zjit-trace-memory=16 or their like of YJIT\n");
+    }
+    else if (save.error) {
+        snprintf(remote.reply, sizeof(remote.reply), "error\ncan't save to %s: %s\n", path ? path : pattern, save.reason);
+    }
+    else {
+        snprintf(remote.reply, sizeof(remote.reply), "ok\nevents     %llu\nexits      %llu\nlost       %llu\npath       %s\n",
+                 (unsigned long long)save.events, (unsigned long long)save.exits, (unsigned long long)save.lost, path);
+    }
+    free(path);
+}
+
+/* The reply to what was read. remote.lock held. */
+static void
+reply(void)
+{
+    const char *word = remote.request;
+    if (strcmp(word, "save") == 0) save(word + strlen(word) + 1);
+    else ask();
+}
+
 static void
 converse(int fd)
 {
     pthread_mutex_lock(&remote.lock);
     if (same_user_p(fd) && read_request(fd)) {
-        ask();
+        reply();
         const char *from = remote.reply;
         for (size_t bytes = strlen(from); bytes > 0; ) {
             ssize_t n = send(fd, from, bytes, MSG_NOSIGNAL);
@@ -218,7 +265,7 @@ listen_on(void *unused)
         if (fd < 0) {
             if (errno == EINTR || errno == ECONNABORTED) continue;
             if (errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS) return NULL;
-            struct timespec while_full = { .tv_nsec = 100 * 1000 * 1000 };
+            struct timespec while_full = { .tv_nsec = 100000000 };
             nanosleep(&while_full, NULL);
             continue;
         }

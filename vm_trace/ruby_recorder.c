@@ -28,15 +28,20 @@ recording(void)
     const struct vm_trace_global *trace = &rb_vm_trace_global;
     if (!trace_on()) {
         rb_raise(rb_eRuntimeError, "nothing is recorded: start ruby with, say, --zjit-trace-exits --zjit-trace-memory=16 "
-                 "(with YJIT, --yjit-trace-side-exits --yjit-trace-memory=16)");
+                 "(with YJIT, --yjit-trace-side-exits --yjit-trace-memory=16), or call RubyVM::Trace.start(memory: 16)");
     }
     if (!trace->memory.bytes) {
+        const char *path = trace->path ? trace->path : "";
+        if (!trace->by_flags) {
+            rb_raise(rb_eRuntimeError, "the trace goes to a file (%s), not to memory: call RubyVM::Trace.start(memory: 16) in place of "
+                     "that one", path);
+        }
         rb_raise(rb_eRuntimeError, "the trace goes to a file (%s), not to memory: start ruby with --%s-trace-memory=16 in place of "
-                 "its -trace-file", trace->path ? trace->path : "", trace->config.jit[0] == 'Y' ? "yjit" : "zjit");
+                 "its -trace-file", path, trace->config.jit[0] == 'Y' ? "yjit" : "zjit");
     }
-    struct rb_execution_context_struct *ec;
-    struct rb_vm_trace_local *local = own_local(&ec);
-    if (!local) rb_memerror();
+    struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
+    struct rb_vm_trace_local *local = rb_vm_trace_local_of(ec);
+    if (!local || local == trace->spare) rb_memerror();
     /* A forked child that has recorded nothing yet gets its memory now. */
     bool begun = trace->state != VM_TRACE_PENDING || rb_vm_trace_local_next_chunk(local, ec);
     if (!begun && !trace_on()) {
@@ -50,7 +55,7 @@ static void *
 run_write(void *argument)
 {
     rb_vm_trace_recorder_write(argument);
-    return NULL;
+    return argument;
 }
 
 static void *
@@ -74,17 +79,41 @@ freeze(void)
           case VM_TRACE_NO_ROOM:
             rb_memerror();
           case VM_TRACE_NO_RECORDER:
-            rb_raise(rb_eRuntimeError, "nothing is recorded any more: the process ends");
+            rb_raise(rb_eRuntimeError, "nothing is recorded any more: the trace was stopped, or the process ends");
         }
     }
 }
 
-static VALUE
-write_frozen(VALUE argument)
+static void *
+run_end(void *argument)
 {
-    /* An exception that another thread sends is raised when this is done. */
-    rb_thread_call_without_gvl(run_write, (void *)argument, NULL, NULL);
+    rb_vm_trace_recorder_write_end(argument);
+    return NULL;
+}
+
+static VALUE
+end_without_gvl(VALUE argument)
+{
+    rb_thread_call_without_gvl(run_end, (void *)argument, NULL, NULL);
     return Qnil;
+}
+
+/*
+ * What is frozen must be written before this thread handles any interrupt: it may lead to another thread that ends the trace, and
+ * waits for us; or end this one. So then a thread is begun that writes it. Returns the state of rb_protect.
+ */
+static int
+write_frozen(struct rb_vm_trace_save *save)
+{
+    int state = 0;
+    if (rb_nogvl(run_write, save, NULL, NULL, RB_NOGVL_INTR_FAIL)) return 0;
+    rb_vm_trace_recorder_write_begin(save);
+    while (save->beside) {
+        int again;
+        rb_protect(end_without_gvl, (VALUE)save, &again);
+        if (again) state = again; /* an exception that another thread sends is raised when it is written */
+    }
+    return state;
 }
 
 /*
@@ -106,8 +135,7 @@ trace_save(VALUE self, VALUE path)
     struct rb_vm_trace_save save = { .path = StringValueCStr(path), .why = "save", .error = ENOMEM, .reason = "out of memory" };
     recording();
     freeze();
-    int state;
-    rb_protect(write_frozen, (VALUE)&save, &state);
+    int state = write_frozen(&save);
     if (state) rb_jump_tag(state);
     if (save.error) {
         VALUE told = rb_sprintf("%"PRIsVALUE": the trace can't be saved there", path);
@@ -138,13 +166,23 @@ trace_reset(VALUE self)
     return Qnil;
 }
 
-/* $! is what ends the program. A signal or `exit` is how programs are ended. */
+/*
+ * $! is what ends the program: also a jump that went nowhere (`END { return }`), which is no object and has no class. A signal
+ * or `exit` is how programs are ended.
+ */
+static bool
+failed_p(void)
+{
+    VALUE error = rb_gv_get("$!");
+    if (NIL_P(error)) return false;
+    return RB_TYPE_P(error, T_IMEMO) || !(rb_obj_is_kind_of(error, rb_eSystemExit) || rb_obj_is_kind_of(error, rb_eSignal));
+}
+
 static void
 at_exit(VALUE ignored)
 {
     (void)ignored;
-    VALUE error = rb_gv_get("$!");
-    if (NIL_P(error) || rb_obj_is_kind_of(error, rb_eSystemExit) || rb_obj_is_kind_of(error, rb_eSignal)) return;
+    if (!(rb_vm_trace_global.memory.save_at & VM_TRACE_SAVE_AT_EXCEPTION) || !failed_p()) return;
     struct rb_execution_context_struct *ec;
     struct rb_vm_trace_local *local = own_local(&ec);
     rb_vm_trace_recorder_save_at(VM_TRACE_SAVE_AT_EXCEPTION, local, ec);

@@ -186,6 +186,14 @@ rb_vm_trace_site_locate(const struct rb_vm_trace_site *known, const char *label,
     pthread_mutex_unlock(&rb_vm_trace_global.lock);
 }
 
+/* Code that a flag has given trace points counts also what a later trace does not ask for, and so does code that hooks listen to. */
+static bool
+kind_asked_p(const struct rb_vm_trace_site *site)
+{
+    const struct rb_vm_trace_config *config = &rb_vm_trace_global.config;
+    return (site->kind == RB_VM_TRACE_FALLBACK ? config->fallback_rate : config->exit_rate) > 0;
+}
+
 static bool
 write_site(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
 {
@@ -215,7 +223,7 @@ report_site(const struct rb_vm_trace_site *site, struct rb_vm_trace_local *local
             struct rb_execution_context_struct *ec, struct vm_trace_totals *totals)
 {
     struct site_report report = { *site, rb_vm_trace_local_hits(site->index) };
-    if (report.hits == 0) return;
+    if (report.hits == 0 || !kind_asked_p(site)) return;
     add_hits(&report, totals);
     if (local) rb_vm_trace_event_write(local, ec, write_site, &report);
     else rb_vm_trace_global.dead.lost++; /* its event: the hits are in the totals */
@@ -236,7 +244,7 @@ rb_vm_trace_sites_count_hits(struct vm_trace_totals *totals)
 {
     for (uint32_t index = 1; index < sites.count; index++) {
         const struct rb_vm_trace_site *site = site_at(index);
-        if (!site->unit) continue;
+        if (!site->unit || !kind_asked_p(site)) continue;
         *(site->kind == RB_VM_TRACE_FALLBACK ? &totals->fallbacks : &totals->exits) += rb_vm_trace_local_hits(index);
     }
 }
@@ -246,7 +254,8 @@ rb_vm_trace_sites_any_hits(void)
 {
     if (rb_vm_trace_global.dead.exits || rb_vm_trace_global.dead.fallbacks) return true;
     for (uint32_t index = 1; index < sites.count; index++) {
-        if (site_at(index)->unit && rb_vm_trace_local_hits(index)) return true;
+        const struct rb_vm_trace_site *site = site_at(index);
+        if (site->unit && kind_asked_p(site) && rb_vm_trace_local_hits(index)) return true;
     }
     return false;
 }
@@ -256,7 +265,7 @@ rb_vm_trace_sites_any_hits(void)
 static bool
 frozen_hit(const struct rb_vm_trace_site *site)
 {
-    return site->index < frozen.limit && site->serial <= frozen.serial && frozen.hits[site->index] > 0;
+    return site->index < frozen.limit && site->serial <= frozen.serial && frozen.hits[site->index] > 0 && kind_asked_p(site);
 }
 
 static void

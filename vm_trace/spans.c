@@ -142,7 +142,7 @@ rb_vm_trace_span_begin(enum rb_vm_trace_span kind, const char *name, size_t name
     if (!local) return false;
 
     struct span_event span = { .span = kind, .ns = clock_now_ns(&local->clock) };
-    if (kind == RB_VM_TRACE_INVALIDATION && !rb_vm_trace_stacks_capture(&local->stacks, ec, 0)) {
+    if (kind == RB_VM_TRACE_INVALIDATION && !stacks_capture(&local->stacks, ec, 0)) {
         local->lost++;
         return false;
     }
@@ -383,7 +383,7 @@ rb_vm_trace_version_begin(const struct rb_iseq_struct *iseq, uint32_t version, c
 
     struct version_event event = { .ns = clock_now_ns(&local->clock), .version = version };
     event.backtrace = !local->violated;
-    if (event.backtrace && !rb_vm_trace_stacks_capture(&local->stacks, ec, 0)) {
+    if (event.backtrace && !stacks_capture(&local->stacks, ec, 0)) {
         local->lost++;
         return false;
     }
@@ -397,7 +397,7 @@ rb_vm_trace_version_begin(const struct rb_iseq_struct *iseq, uint32_t version, c
     if (!ok) local->lost++;
     else if (!asked) ok = false;
     else {
-        bool exits = local->exiting.site && local->exiting.sampled && !local->exiting.flow;
+        bool exits = local->exiting.site && local->exiting.weight && !local->exiting.flow;
         uint64_t number = exits || may_recompile ? rb_vm_trace_life_number() : 0;
         event.iseq = life->label;
         event.flow = number;

@@ -20,8 +20,8 @@ bool
 rb_vm_trace_stacks_init(struct rb_vm_trace_stacks *stacks)
 {
     pthread_mutex_init(&stacks->dead_lock, NULL);
-    stacks->frame_capacity = FIRST_FRAMES;
-    stacks->frames = calloc(stacks->frame_capacity, sizeof(*stacks->frames));
+    stacks->walk.capacity = FIRST_FRAMES;
+    stacks->walk.frames = calloc(stacks->walk.capacity, sizeof(*stacks->walk.frames));
     stacks->label_capacity = FIRST_LABELS;
     stacks->labels = calloc(stacks->label_capacity, sizeof(*stacks->labels));
     stacks->label_count = 1;
@@ -33,7 +33,7 @@ rb_vm_trace_stacks_init(struct rb_vm_trace_stacks *stacks)
     stacks->node_index_size = FIRST_NODES * 2;
     stacks->node_index = calloc(stacks->node_index_size, sizeof(*stacks->node_index));
     stacks->dead = calloc(MAX_DEAD, sizeof(*stacks->dead));
-    return stacks->frames && stacks->labels && stacks->label_index && stacks->nodes && stacks->node_index &&
+    return stacks->walk.frames && stacks->labels && stacks->label_index && stacks->nodes && stacks->node_index &&
         stacks->dead;
 }
 
@@ -41,7 +41,7 @@ void
 rb_vm_trace_stacks_free(struct rb_vm_trace_stacks *stacks)
 {
     for (uint32_t id = 1; id < stacks->label_count && stacks->labels; id++) free(stacks->labels[id].text);
-    free(stacks->frames);
+    free(stacks->walk.frames);
     free(stacks->labels);
     free(stacks->label_index);
     free(stacks->nodes);
@@ -225,6 +225,14 @@ find_node(struct rb_vm_trace_stacks *stacks, uint32_t parent, uint32_t label)
     return id;
 }
 
+/* Nothing is known of any frame any more. */
+static void
+forget_frames(struct rb_vm_trace_stacks *stacks)
+{
+    stacks->walk.count = 0;
+    memset(stacks->walk.frames, 0, stacks->walk.capacity * sizeof(*stacks->walk.frames));
+}
+
 /* --- what died -------------------------------------------------------------------------- */
 
 static int
@@ -275,8 +283,8 @@ in_ranges(const struct vm_trace_range *ranges, size_t count, bool methods, uintp
     return false;
 }
 
-static void
-forget_dead(struct rb_vm_trace_stacks *stacks)
+void
+rb_vm_trace_stacks_forget_dead(struct rb_vm_trace_stacks *stacks)
 {
     pthread_mutex_lock(&stacks->dead_lock);
     stacks->dead_count = sort_ranges(stacks->dead, stacks->dead_count);
@@ -302,8 +310,7 @@ forget_dead(struct rb_vm_trace_stacks *stacks)
     pthread_mutex_unlock(&stacks->dead_lock);
 
     /* The slots of the last walk may hold an address that is used again, known label or not. */
-    stacks->frame_count = 0;
-    memset(stacks->frames, 0, stacks->frame_capacity * sizeof(*stacks->frames));
+    forget_frames(stacks);
     if (any) {
         index_all_labels(stacks);
         forget_nodes(stacks); /* ids of labels will be used again */
@@ -339,42 +346,31 @@ rb_vm_trace_stacks_after_fork(struct rb_vm_trace_stacks *stacks)
 /* --- capture ------------------------------------------------------------------------------ */
 
 static bool
-grow_frames(struct rb_vm_trace_stacks *stacks, size_t needed)
+grow_frames(struct vm_trace_walk *walk, size_t needed)
 {
-    size_t capacity = stacks->frame_capacity;
+    size_t capacity = walk->capacity;
     while (capacity < needed) capacity *= 2;
-    struct vm_trace_frame *frames = realloc(stacks->frames, capacity * sizeof(*frames));
+    struct vm_trace_frame *frames = realloc(walk->frames, capacity * sizeof(*frames));
     if (!frames) return false;
-    memset(frames + stacks->frame_capacity, 0, (capacity - stacks->frame_capacity) * sizeof(*frames));
-    stacks->frames = frames;
-    stacks->frame_capacity = capacity;
+    memset(frames + walk->capacity, 0, (capacity - walk->capacity) * sizeof(*frames));
+    walk->frames = frames;
+    walk->capacity = capacity;
     return true;
 }
 
-bool
-rb_vm_trace_stacks_capture(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_struct *ec,
-                           uintptr_t top_pc)
+/*
+ * Ids and nodes of the frames from `known` on. A slot past the end of the walk before may hold the frame of an older one. Its label
+ * still counts, being the frame's own; its node only if what is under it is the same again.
+ */
+static bool
+name_frames(struct rb_vm_trace_stacks *stacks, size_t known)
 {
-    if (__atomic_load_n(&stacks->dead_pending, __ATOMIC_ACQUIRE)) forget_dead(stacks);
-
-    /* A slot past the last walk's end may hold the frame of an older one. Its label still counts,
-     * being the frame's own; its node only if what is under it is the same again. */
-    size_t known = stacks->frame_count;
-    stacks->frame_count = 0; /* nothing is known if this fails half-way */
-
-    size_t changed;
-    size_t count = rb_vm_trace_host_walk(ec, top_pc, stacks->frames, stacks->frame_capacity, &changed);
-    if (changed < known) known = changed;
-    if (count > stacks->frame_capacity) {
-        if (!grow_frames(stacks, count)) return false;
-        count = rb_vm_trace_host_walk(ec, top_pc, stacks->frames, stacks->frame_capacity, &changed);
-    }
+    size_t count = stacks->walk.count;
     if (stacks->node_count + (count - known) > MAX_NODES) {
         forget_nodes(stacks);
         known = 0;
     }
-
-    struct vm_trace_frame *frames = stacks->frames;
+    struct vm_trace_frame *frames = stacks->walk.frames;
     uint32_t node = known > 0 ? frames[known - 1].node : 0;
     for (size_t i = known; i < count; i++) {
         if (!frames[i].id) frames[i].id = find_label(stacks, &frames[i]);
@@ -385,8 +381,19 @@ rb_vm_trace_stacks_capture(struct rb_vm_trace_stacks *stacks, struct rb_executio
         }
         node = frames[i].node;
     }
-    stacks->frame_count = count;
     return true;
+}
+
+bool
+rb_vm_trace_stacks_capture_rest(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_struct *ec,
+                                uintptr_t top_pc, size_t known, bool walked)
+{
+    struct vm_trace_walk *walk = &stacks->walk;
+    if (!walked) walked = grow_frames(walk, walk->count) && rb_vm_trace_host_walk(walk, ec, top_pc);
+    if (walked && walk->changed < known) known = walk->changed;
+    if (walked && (known >= walk->count || name_frames(stacks, known))) return true;
+    forget_frames(stacks);
+    return false;
 }
 
 /* --- the tail ------------------------------------------------------------------------------ */

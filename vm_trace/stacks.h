@@ -42,8 +42,7 @@ struct vm_trace_range {
 };
 
 struct rb_vm_trace_stacks {
-    struct vm_trace_frame *frames; /* of the last walk, outermost first */
-    size_t frame_count, frame_capacity;
+    struct vm_trace_walk walk;     /* the last one; count 0: it failed half-way */
 
     struct vm_trace_label *labels; /* by id; 0 is not used */
     uint32_t label_count, label_capacity; /* count: highest id in use + 1 */
@@ -71,12 +70,24 @@ struct rb_vm_trace_stacks {
 bool rb_vm_trace_stacks_init(struct rb_vm_trace_stacks *stacks);
 void rb_vm_trace_stacks_free(struct rb_vm_trace_stacks *stacks);
 
+/* For stacks_capture: forget what is queued, and all that is to be done when a stack is not as the last one. */
+void rb_vm_trace_stacks_forget_dead(struct rb_vm_trace_stacks *stacks);
+bool rb_vm_trace_stacks_capture_rest(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_struct *ec,
+                                     uintptr_t top_pc, size_t known, bool walked);
+
 /*
  * Walk the stack of `ec` (see host.h for top_pc) and give every frame its id and node:
- * stacks->frames[0 .. frame_count), outermost first. False when there is no memory.
+ * stacks->walk.frames[0 .. count), outermost first. False when there is no memory.
  */
-bool rb_vm_trace_stacks_capture(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_struct *ec,
-                                uintptr_t top_pc);
+static inline bool
+stacks_capture(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_struct *ec, uintptr_t top_pc)
+{
+    if (__atomic_load_n(&stacks->dead_pending, __ATOMIC_ACQUIRE)) rb_vm_trace_stacks_forget_dead(stacks);
+    size_t known = stacks->walk.count;
+    bool walked = rb_vm_trace_host_walk(&stacks->walk, ec, top_pc);
+    if (walked && stacks->walk.changed >= stacks->walk.count && known >= stacks->walk.count) return true; /* as it was, or a part of it */
+    return rb_vm_trace_stacks_capture_rest(stacks, ec, top_pc, known, walked);
+}
 
 /*
  * Text of the stack `node` for the argument "10+": labels joined by " < ", innermost first, a

@@ -71,6 +71,14 @@ struct rb_vm_trace_max_size {
     bool keep_oldest;        /* at the limit; otherwise the newest events are kept */
 };
 
+/* The flight recorder (recorder.h). */
+struct rb_vm_trace_memory_config {
+    uint64_t bytes;          /* of memory that is recorded into; 0: into a file */
+    uint64_t window_ns;      /* how much time a saved trace tells of; 0: all that is there */
+    unsigned save_at;        /* when it is saved unasked: bits of recorder.h */
+    int signal;              /* likewise; 0: none */
+};
+
 struct rb_vm_trace_config {
     const char *jit;         /* "ZJIT" or "YJIT": the prefix of messages; static */
     const char *path;        /* of --zjit-trace-file or its like, with %p for the pid; NULL for the default */
@@ -155,15 +163,17 @@ void rb_vm_trace_register_jit(const struct rb_vm_trace_jit *jit);
 const struct rb_vm_trace_jit *rb_vm_trace_registered_jit(void);
 
 /*
- * Begin a trace without a word on stderr. `why_out` is told when that fails. Under the VM lock with every ractor
- * stopped, as are the next one and the JIT's functions that they call.
+ * Begin a trace without a word on stderr, into memory if `memory` says so. `why_out` is told when that fails. Under the VM lock
+ * with every ractor stopped, as are the next one and the JIT's functions that they call.
  */
-bool rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, char *why_out, size_t why_bytes);
+bool rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, const struct rb_vm_trace_memory_config *memory,
+                           char *why_out, size_t why_bytes);
 
 struct rb_vm_trace_status {
     bool on;
     bool by_flags;           /* it was a flag that started it: its code has trace points for good */
-    const char *path;        /* of the file; NULL where a forked child has none yet. Valid until tracing is switched again */
+    uint64_t memory_bytes;   /* it is recorded into memory, of at most that; 0: into a file */
+    const char *path;        /* of the file; NULL where there is none, or none yet (forked child). Valid until tracing is switched again */
     const char *loss;        /* why events were lost; NULL: none were */
     uint64_t exits, sampled, fallbacks, events, lost; /* exits: hits; sampled: those recorded */
     uint64_t begin_ns;       /* CLOCK_BOOTTIME */

@@ -82,7 +82,7 @@ uint64_t *rb_vm_trace_writer_reserve_slow(struct rb_vm_trace_writer *writer, siz
  * Room for a record of 1 to 4,095 words, covered by padding until writer_publish. NULL: the
  * chunk is full (or there is none).
  */
-static inline uint64_t *
+static inline __attribute__((always_inline)) uint64_t *
 writer_reserve(struct rb_vm_trace_writer *writer, size_t words)
 {
     size_t end = writer->pos + words;

@@ -101,6 +101,22 @@ class TestRunner < BuildTest
     assert_closing_line "2 passed, 1 failed, 0 skipped", 1, run_suites("unit")
   end
 
+  def test_what_static_analysis_says_of_a_part_is_repeated_and_a_part_without_its_tool_is_skipped
+    project.script("project/tools/lint.sh", <<~'SH')
+      echo "$BASE: $*"
+      echo "skip - cppcheck: it is not installed"
+      echo "f.c:12: null pointer"
+      echo "not ok - clang-tidy of the module"
+      echo "ok - clang-tidy of the rest"
+      exit 1
+    SH
+    project.write("project/bases/other", project.read("project/bases/small"))
+    out, = result = run_suites("lint", BASES: "small other")
+    assert_closing_line "2 passed, 2 failed, 2 skipped", 1, result
+    ["small: alone ruby", "other: ruby", "skipped: lint: cppcheck: it is not installed"].each { |line| assert_match(/^#{line}$/, out) }
+    assert_includes out, "tools/lint.sh small: not ok - clang-tidy of the module\nf.c:12: null pointer\n"
+  end
+
   # As check-sanitizers does: what was built with other flags lies in its own build folder.
   def test_a_tree_of_links_has_its_own_programs_run
     project.write("project/test/unit/test_x.c", "")
@@ -146,6 +162,7 @@ class TestRunner < BuildTest
     project.write("project/bases/other", project.read("project/bases/small"))
     project.patch("0001-first") { |text| text.sub("f10", "first") }
     out, = run_suites("patches", BASES: "other small", RUBY_SOURCE: project.path("nowhere"))
-    assert_equal 1, out.scan("nowhere is no directory").size, out
+    assert_includes out[/^== \S+ small$.*?(?=^== )/m], "nowhere is no directory"
+    refute_includes out[/^== \S+ other$.*?(?=^skipped: )/m], "nowhere is no directory"
   end
 end

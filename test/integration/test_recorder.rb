@@ -163,6 +163,14 @@ class TestRecorder < Integration::Test
     end
   end
 
+  # What Ruby has in $! then is not an object: looked at as one it is a crash, also of a program that records nothing.
+  def test_a_return_that_ends_the_program_is_one_of_these_ends
+    result = record("exits(10)\nEND { return }", "--zjit-trace-save-at=exception")
+    assert_equal ["exception", 10], [why_of(result), foo_exits(result.trace)]
+    untraced = run_ruby("END { return }")
+    assert_equal [result.status.exitstatus, "unexpected return"], [untraced.status.exitstatus, untraced.err[/unexpected return/]]
+  end
+
   def test_a_trace_is_saved_at_a_crash
     result = record("exits(1000)\nProcess.kill(:SEGV, $$); sleep", "--zjit-trace-save-at=crash", ended: false)
     assert_predicate result.status, :signaled?

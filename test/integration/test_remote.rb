@@ -69,6 +69,23 @@ class TestRemote < Integration::Test
     end
   end
 
+  # Also while the program comes to no place where it looks up.
+  def test_memory_is_saved_from_outside
+    beside(LOOP.sub("sleep") { %q(/\A(a*)*\1b\z/.match?("a" * 40 + "cb")) }) do |pid, dir|
+      assert_match(/nothing is recorded into memory: give start --memory=16/, tell("save", pid, "a.fxt")[2])
+      assert_equal [0, "memory\n", ""], tell("start", pid, "--memory=8", "--seconds=60", "--save-at=exit,crash", "--file=unasked.fxt")
+      assert_match(/^memory +8$/, tell("status", pid)[1])
+      assert_match(/can't save to .*no\/a.fxt: No such file/, tell("save", pid, "no/a.fxt")[2])
+      File.write(File.join(dir, "done"), "")
+      wait_for(File.join(dir, "idle"))
+      _, out, err = tell("save", pid, "%p.fxt")
+      assert_equal ["", File.join(File.realpath(dir), "#{pid}.fxt")], [err, out[/^path +(.*)/, 1]]
+      trace = validated(Trace.new(out[/^path +(.*)/, 1]), recorders: 2)
+      assert_equal [out[/^exits +(.*)/, 1].to_i, 60, 8 << 20], [trace.exits.size, *trace.settings.values_at("seconds", "max_bytes")]
+      assert_operator trace.exits.size, :>, 0
+    end
+  end
+
   zjit_only def test_forked_children_listen_themselves
     beside(<<~'RUBY', control: "control") do |pid, dir|
       child = fork { File.write("child", Process.pid); sleep }

@@ -254,12 +254,20 @@ class TestRuntime < Integration::Test
       try { RubyVM::Trace.start(max_size: 3) }
       try { RubyVM::Trace.start(keep: :oldest) }
       try { RubyVM::Trace.start(max_size: 8, keep: :best) }
+      try { RubyVM::Trace.start(memory: 3) }
+      try { RubyVM::Trace.start(seconds: 3) }
+      try { RubyVM::Trace.start(memory: 4, seconds: 0) }
+      try { RubyVM::Trace.start(memory: 4, save_at: :USR1) }
+      try { RubyVM::Trace.start(memory: 4, max_size: 4) }
+      try { RubyVM::Trace.start(memory: 4, file: "a.fxt") }
+      try { RubyVM::Trace.save("a.fxt") }
       try { RubyVM::Trace.start(file: "no/such/folder.fxt") }
       try { RubyVM::Trace.start(file: ".") }
       try { RubyVM::Trace.start(file: "a\0b") }
       try { RubyVM::Trace.record }
       RubyVM::Trace.start(file: "a.fxt")
       try { RubyVM::Trace.start(file: "b.fxt") }
+      try { RubyVM::Trace.save("b.fxt") }
       try { RubyVM::Trace.record(file: "c.fxt") { raise "out" } }
       RubyVM::Trace.stop
       try { RubyVM::Trace.record(file: "c.fxt") { raise "out" } }
@@ -269,11 +277,82 @@ class TestRuntime < Integration::Test
     [/Error: not started: call RubyVM::Trace.start first/, /ArgumentError: unknown option :fille; #{options}/,
      /ArgumentError: exits: takes .* not "no_such"/, /ArgumentError: exits: takes true or false, not 3/, /ArgumentError: nothing .*#{options}/,
      /ArgumentError: sample_rate: takes/, /ArgumentError: max_size: takes/, /ArgumentError: keep: is for a limited file/,
-     /ArgumentError: keep: takes :newest or :oldest/, /Error: can't trace to .*folder.fxt: No such file or directory; give file:/,
+     /ArgumentError: keep: takes :newest or :oldest/,
+     /ArgumentError: memory: takes a number of MiB from 4/, /ArgumentError: seconds: is for .* memory:/, /ArgumentError: seconds: takes/,
+     /ArgumentError: save_at: takes .*trap/, /ArgumentError: max_size: is for a file/, /ArgumentError: file: is not written .*save\(path\)/,
+     /RuntimeError: nothing is recorded: .*start\(memory: 16\)/, /Error: can't trace to .*folder.fxt: No such file or directory; give file:/,
      /Error: can't trace to .*: it exists and is not a regular file; give file:/, /ArgumentError: .*null/, /LocalJumpError/,
-     /Error: already started, into .*a.fxt: call RubyVM::Trace.stop first/, /Error: already started/, /RuntimeError: out/, /\Anil/
+     /Error: already started, into .*a.fxt: call RubyVM::Trace.stop first/,
+     /RuntimeError: the trace goes to a file \(.*a.fxt\), not to memory: .*start\(memory: 16\)/, /Error: already started/, /RuntimeError: out/, /\Anil/
     ].zip(result.out.lines) { |expected, line| assert_match(expected, line.to_s) }
     assert_equal %w[a.fxt c.fxt d.fxt], result.traces.map { |trace| File.basename(trace.path) }
+  end
+
+  # The flight recorder, several times in a row, with traces to files between. Each begins with nothing.
+  def test_a_recorder_is_switched_on_and_off
+    result = run_untraced(WARM + <<~'RUBY')
+      p RubyVM::Trace.start(memory: 4)
+      20.times { foo }
+      p RubyVM::Trace.save("a.fxt").values_at(:exits, :lost), RubyVM::Trace.status.values_at(:on, :exits, :memory, :path)
+      RubyVM::Trace.reset
+      3.times { foo }
+      RubyVM::Trace.save("b.fxt")
+      p RubyVM::Trace.stop.values_at(:exits, :lost, :memory, :path), RubyVM::Trace.status, Dir["/proc/self/maps"].any? { |maps| File.read(maps).include?("memfd:vm_trace") }
+      RubyVM::Trace.record(file: "c.fxt") { 5.times { foo } }
+      RubyVM::Trace.record(memory: 16, seconds: 1, sample_rate: 7) do
+        70.times { foo }
+        sleep 1.1
+        7.times { foo }
+        RubyVM::Trace.save("d.fxt")
+      end
+      RubyVM::Trace.record(memory: 4, invalidations: true) { foo; RubyVM::Trace.save("e.fxt") }
+      RubyVM::Trace.start(memory: 4)
+      fork { foo; RubyVM::Trace.save("child.fxt"); RubyVM::Trace.stop; RubyVM::Trace.record(memory: 4) { 4.times { foo }; RubyVM::Trace.save("again.fxt") } }
+      Process.wait
+      RubyVM::Trace.stop
+    RUBY
+    expected = { "a" => 20, "b" => 3, "c" => 5, "d" => 1, "e" => 1, "child" => 1, "again" => 4 }
+    assert_equal expected, expected.keys.to_h { |name| [name, file(result, "#{name}.fxt").exits.size] }
+    assert_equal [20, 3, 77], %w[a b d].map { |name| file(result, "#{name}.fxt").summary["exits"] }
+    assert_equal ["nil", "[20, 0]", "[true, 20, 4, nil]", "[3, 0, 4, nil]", '{on: false, jit: "ZJIT"}', "false"], result.out.lines(chomp: true)
+    settings = file(result, "d.fxt").settings
+    assert_equal [7, 16 << 20, "newest", 1, "save"], settings.values_at("exit_rate", "max_bytes", "keep", "seconds", "snapshot")
+  end
+
+  def test_a_recorder_that_was_switched_on_saves_by_itself
+    result = run_ruby(WARM + %(RubyVM::Trace.start(memory: 4, save_at: [:exit, :crash], file: "%p.fxt"); 6.times { foo }), "--zjit-call-threshold=2")
+    assert_empty result.err
+    assert_equal ["exit", 6], [result.trace.settings["snapshot"], result.trace.exits.size]
+    crashed = run_ruby(WARM + %(RubyVM::Trace.start(memory: 4, save_at: :crash, file: "a.fxt"); 6.times { foo }; Process.kill(:SEGV, $$); sleep), "--zjit-call-threshold=2", ended: false)
+    assert_equal ["memory", 6], [crashed.trace.settings["snapshot"], crashed.trace.exits.size]
+    stopped = run_untraced(WARM + %(RubyVM::Trace.record(memory: 4, save_at: :exit, file: "a.fxt") { foo }))
+    assert_empty stopped.traces, "the program does not end when the trace does"
+  end
+
+  # Threads and ractors save and are killed while the recorder is switched: each trace is whole, nothing hangs.
+  def test_a_recorder_is_switched_while_others_save
+    result = run_ruby(WARM + <<~'RUBY', "--zjit-call-threshold=2", "-W:no-experimental", recorders: 4)
+      def save(path) = RubyVM::Trace.save(path)
+      savers = ->(name) { Thread.new { loop { save("#{name}.fxt") rescue RuntimeError } } }
+      threads = [savers["a"], savers["b"], Thread.new { loop { foo } }]
+      ractor = Ractor.new { 2000.times { foo; RubyVM::Trace.save("r.fxt") rescue RuntimeError; RubyVM::Trace.reset rescue RuntimeError } }
+      40.times do |i|
+        RubyVM::Trace.start(memory: 4 + i % 3, sample_rate: 1 + i % 2)
+        20.times { foo }
+        save("main.fxt")
+        if i % 10 == 3
+          threads.shift.kill.join
+          threads << savers["c#{i}"]
+        end
+        RubyVM::Trace.stop
+      end
+      threads.each(&:kill).each(&:join)
+      ractor.value
+      RubyVM::Trace.record(memory: 4) { 5.times { foo }; save("last.fxt") }
+    RUBY
+    assert_predicate result.status, :success?, result.err
+    assert_equal 5, file(result, "last.fxt").exits("DirectiveInduced").size
+    assert_includes result.traces.map { |trace| File.basename(trace.path) }, "main.fxt"
   end
 
   def test_without_a_jit_or_with_flags_it_says_so
@@ -286,10 +365,86 @@ class TestRuntime < Integration::Test
     RUBY
     without = run_in(scratch_dir, "-e", script)
     assert_match(/\Ano JIT is on .*#{jit("RubyVM::ZJIT")}.enable/, without.out)
-    with_flags = run_traced(script + "p RubyVM::Trace.status[:on], RubyVM::Trace.stop[:lost], RubyVM::Trace.status[:on]\n" + script)
-    assert_match(/\Aalready started by a flag, into .*\.fxt.*\ntrue\n0\nfalse\na flag started/, with_flags.out)
+    with_flags = run_traced(script + "p RubyVM::Trace.status[:on], RubyVM::Trace.stop[:lost], RubyVM::Trace.status[:on]\n")
+    assert_match(/\Aalready started by a flag, into .*\.fxt.*\ntrue\n0\nfalse\n\z/, with_flags.out)
     enabled = run_in(scratch_dir, "-e", "RubyVM::ZJIT.enable; p RubyVM::Trace.record(file: 'a.fxt') { }[:exits]")
     assert_equal "0\n", enabled.out, enabled.err
+  end
+
+  # --- after a trace that a flag began: its code has trace points that stay ---
+
+  def by_flag(script, *flags, **options)
+    result = run_traced(WARM + script, *flags, **options)
+    assert_predicate result.status, :success?, result.err
+    result
+  end
+
+  # Code of before, of between, and of the trace itself. `exits` counts down in machine code where the flag gave a K.
+  ["--zjit-trace-exits-sample-rate=1", "--zjit-trace-exits-sample-rate=5", "--zjit-trace-exits=exit_fixnum_add_overflow"].each do |flag|
+    define_method("test_traces_after_that_of_#{flag}_are_as_any") do
+      result = by_flag(<<~'RUBY', flag)
+        10.times { foo }
+        RubyVM::Trace.stop => { lost: 0 }
+        def between = (::RubyVM::ZJIT.induce_side_exit!)
+        100.times { foo; between; add(100) }
+        RubyVM::Trace.start(file: "a.fxt", compiles: true, invalidations: true)
+        def later = (::RubyVM::ZJIT.induce_side_exit!)
+        20.times { foo; between; add(100) }
+        12.times { later }
+        p RubyVM::Trace.status[:exits]
+        p RubyVM::Trace.stop.values_at(:exits, :sampled, :lost)
+        7.times { foo }
+        p RubyVM::Trace.record(file: "b.fxt", sample_rate: 3) { 21.times { foo; between } }.values_at(:exits, :sampled, :lost)
+        p RubyVM::Trace.record(file: "c.fxt", exits: false, compiles: true) { 9.times { foo } }.values_at(:exits, :sampled)
+        RubyVM::Trace.record(memory: 4) { 8.times { foo; between; add(100) }; RubyVM::Trace.save("d.fxt") }
+        fork { RubyVM::Trace.record(file: "e.fxt") { 6.times { foo } } }
+        Process.wait
+      RUBY
+      expected = [%w[add between foo later].zip([20, 20, 20, 11]).to_h, { "between" => 7, "foo" => 7 }, {}, { "add" => 8, "between" => 8, "foo" => 8 }, { "foo" => 6 }]
+      counts = %w[a b c d e].map { |name| file(result, "#{name}.fxt").exits.map { |event| event["args"]["0"][/#(\w+)/, 1] }.tally.sort.to_h }
+      assert_equal expected, counts
+      assert_equal ["71", "[71, 71, 0]", "[42, 14, 0]", "[0, 0]"], result.out.lines(chomp: true)
+    end
+  end
+
+  def test_after_a_flag_what_code_can_not_tell_apart_is_refused
+    result = by_flag(<<~'RUBY', "--zjit-trace-fallbacks")
+      def try = (yield; puts "fine") rescue puts($!.message)
+      RubyVM::Trace.stop
+      try { RubyVM::Trace.start(exits: :exit_fixnum_add_overflow, file: "a.fxt") }
+      try { RubyVM::Trace.record(exits: false, fallbacks: true, fallbacks_sample_rate: 2, file: "b.fxt") { 10.times { foo; send(:add, 1) } } }
+      try { RubyVM::Trace.record(file: "no/c.fxt") { } }
+    RUBY
+    assert_match(/\Aa flag had exits of other counters traced.*exits: true\nfine\ncan't trace to .*no\/c.fxt/, result.out)
+    b = file(result, "b.fxt")
+    assert_equal [0, 2], [b.exits.size, b.settings["fallback_rate"]]
+    assert_operator b.summary["fallbacks"], :>, 0
+    refused = run_untraced('begin; RubyVM::Trace.start(fallbacks: true); rescue RubyVM::Trace::Error; puts $!.message; end')
+    assert_match(/\Afallbacks can't be recorded .*--zjit-trace-fallbacks/, refused.out)
+  end
+
+  # Ractors that are made while nothing is recorded exit, too; code and methods die meanwhile.
+  def test_traces_after_that_of_a_flag_under_load
+    result = by_flag(<<~'RUBY', "-W:no-experimental", recorders: 6)
+      done = false
+      work = -> { foo; add(100); eval("->(x) { x == 1 ? x.to_s : x.hash }").then { |code| 5.times { |x| code.(x) } } }
+      threads = 2.times.map { Thread.new { work.() until done } }
+      RubyVM::Trace.stop
+      20.times do |i|
+        ractors = 2.times.map { Ractor.new { 300.times { foo } } }
+        GC.start
+        GC.compact if i % 5 == 0
+        RubyVM::Trace.start(file: "#{i % 3}.fxt", sample_rate: 1 + i % 2, invalidations: true)
+        20.times { foo }
+        ractors.each(&:value) if i.odd?
+        RubyVM::Trace.stop => { lost: 0 }
+        ractors.each(&:value) if i.even?
+      end
+      done = true
+      threads.each(&:join)
+      RubyVM::Trace.record(file: "last.fxt") { 9.times { foo } }
+    RUBY
+    assert_equal 9, file(result, "last.fxt").exits("DirectiveInduced").size
   end
 
   # Threads and ractors exit and compile all the time; GC, compaction and forks come in between. Each trace has at least the exits

@@ -143,4 +143,97 @@ class TestStacks < Integration::Test
     end
     assert_equal depths, found
   end
+
+  # All kinds of frames in one another's place: of one method under two owners, of rescue and ensure (which stand for that of their
+  # method, with the same line before it failed, too), of methods and blocks in C, of methods made of blocks, with $~ and without. Ruby
+  # says what is right, from 3.4 on: before, its backtraces have no owners, and rescue bodies are frames.
+  def test_frames_of_all_kinds_in_each_others_place
+    script = <<~'RUBY'
+      module Shared
+        def shared(walk, n) = walk.go(n)
+        module_function :shared
+      end
+      class Walk
+        include Shared
+        def go(n)
+          if n == 0
+            ::RubyVM::ZJIT.induce_side_exit!; $seen << caller(0)
+          else
+            send(KINDS[$random.rand(KINDS.size)], n - 1)
+          end
+        end
+        def plain(n) = go(n)
+        alias other plain
+        def yielding(n) = [n].each { |m| go(m) }
+        alias yielding_other yielding
+        def in_c(n) = [n].sort_by { |m| go(m) }
+        def rescuing(n)
+          raise "x"
+        rescue
+          go(n)
+        end
+        def failing(n)
+          go_and_fail(n)
+        rescue
+          go(n)
+        end
+        def after_rescue(n)
+          (raise "x" rescue 0)
+          go(n)
+        end
+        def ensuring(n)
+          yield if n < 0
+        ensure
+          go(n)
+        end
+        def raising(n)
+          begin
+            begin
+              raise "x"
+            ensure
+              go(n)
+            end
+          rescue
+          end
+        end
+        def matching(n)
+          "a" =~ /a/ if n.odd?
+          go(n)
+        end
+        define_method(:made) { |n| go(n) }
+        define_method(:made_again, instance_method(:made))
+        def executed(n) = instance_exec(n) { |m| go(m) }
+        def evaluated(n) = eval("go(n)", binding, __FILE__, __LINE__)
+        def as_method(n) = shared(self, n)
+        def as_function(n) = Shared.shared(self, n)
+        KINDS = (public_instance_methods(false) - %i[go]).sort
+        def go_and_fail(n)
+          go(0)
+          raise "x"
+        end
+      end
+      $seen = []
+      $random, walk = Random.new(42), Walk.new
+      300.times { |i| walk.go(i % 9) }
+      $seen.clear
+      500.times { |i| walk.go(i % 9) }
+      puts $seen.map { |frames| frames.join("\t") }
+    RUBY
+    result = trace(script)
+    expected = result.out.lines(chomp: true).map do |line|
+      line.split("\t").map { |frame| frame =~ /\A(.+):(\d+):in '(.*)'\z/ ? "#{$3} (#{$1}:#{$2})" : flunk(frame) }
+    end
+    assert_operator expected.size, :>=, 500
+    events = result.trace.exits("DirectiveInduced")
+    found = events.last(expected.size).map { |event| Trace.frames(event) }
+    assert_equal expected, found.map { |labels, _| without_internal_paths(labels) }
+  end
+
+  remove_method :test_frames_of_all_kinds_in_each_others_place unless Integration::OWNERS_IN_BACKTRACES
+
+  # Ruby names the caller's line for methods of its own that are written in Ruby.
+  def without_internal_paths(labels)
+    outer = nil
+    labels.reverse.map { |label| label.sub(/\((.*)\)\z/) { "(#{outer = $1.start_with?("<internal:") ? outer : $1})" } }.reverse
+  end
 end

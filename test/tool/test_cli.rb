@@ -96,9 +96,9 @@ class TestCli < Minitest::Test
 
   def test_man_page_names_every_command_and_option
     man = File.read(File.join(ROOT, "tools/vm-trace/vm-trace.1"))
-    (%w[report history info check dump query diff export html merge cut start stop status].map { |c| "Cm #{c}" } +
+    (%w[report history info check dump query diff export html merge cut start stop status save].map { |c| "Cm #{c}" } +
       %w[top since until reason method thread format max-faults memory help version
-         normalize kind map fail-over output sqlite no-reason counter no-exits compiles invalidations sample-rate file max-size keep].map { |o| "-#{o}" }).each do |word|
+         normalize kind map fail-over output sqlite no-reason counter no-exits compiles invalidations sample-rate file max-size keep seconds save-at].map { |o| "-#{o}" }).each do |word|
       assert_includes man, word
     end
   end

@@ -93,14 +93,15 @@ fake_free_stack(struct rb_execution_context_struct *ec)
 
 /* --- the answers ----------------------------------------------------------------------------- */
 
-size_t
-rb_vm_trace_host_walk(struct rb_execution_context_struct *ec, uintptr_t top_pc,
-                      struct vm_trace_frame *frames, size_t capacity, size_t *changed_out)
+bool
+rb_vm_trace_host_walk(struct vm_trace_walk *walk, struct rb_execution_context_struct *ec, uintptr_t top_pc)
 {
     __atomic_fetch_add(&fake_host.walks, 1, __ATOMIC_RELAXED);
-    size_t changed = SIZE_MAX;
     uintptr_t caller_pc = 0;
     const struct rb_iseq_struct *caller = NULL;
+    walk->count = walk->changed = ec->frame_count;
+    if (walk->count > walk->capacity) return false;
+    walk->thread = rb_vm_trace_host_thread(ec);
     for (size_t i = 0; i < ec->frame_count; i++) {
         const struct fake_frame *from = &ec->frames[i];
         uintptr_t pc = caller_pc + HOST_PC_CFUNC;
@@ -109,15 +110,13 @@ rb_vm_trace_host_walk(struct rb_execution_context_struct *ec, uintptr_t top_pc,
             pc = caller_pc = from->iseq->from + from->line * INSTRUCTION_BYTES;
             if (top_pc && i + 1 == ec->frame_count) pc = top_pc;
         }
-        if (i >= capacity) continue;
-        struct vm_trace_frame *to = &frames[i];
+        struct vm_trace_frame *to = &walk->frames[i];
         to->iseq = caller;
         if (to->pc == pc && to->method == (uintptr_t)from->method) continue;
-        *to = (struct vm_trace_frame){ pc, (uintptr_t)from->method, caller, 0, 0 };
-        if (changed == SIZE_MAX) changed = i;
+        *to = (struct vm_trace_frame){ .pc = pc, .method = (uintptr_t)from->method, .iseq = caller };
+        if (walk->changed > i) walk->changed = i;
     }
-    *changed_out = changed < ec->frame_count ? changed : ec->frame_count;
-    return ec->frame_count;
+    return true;
 }
 
 size_t
@@ -202,11 +201,11 @@ rb_vm_trace_host_alone(void (*func)(void *data), void *data)
     func(data);
 }
 
-uint32_t
-rb_vm_trace_host_thread(struct rb_execution_context_struct *ec, uint64_t *name_id_out)
+struct vm_trace_native_thread
+rb_vm_trace_host_thread(struct rb_execution_context_struct *ec)
 {
-    *name_id_out = !ec ? 2 : ec->runs ? HOST_SHARED_THREAD : ec->name_id;
-    return ec ? ec->tid : 999;
+    if (!ec) return (struct vm_trace_native_thread){ 2, 999 };
+    return (struct vm_trace_native_thread){ ec->runs ? HOST_SHARED_THREAD : ec->name_id, ec->tid };
 }
 
 uint64_t

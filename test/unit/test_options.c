@@ -266,7 +266,7 @@ static void
 memory_is_mib_and_perhaps_seconds(void **state)
 {
     (void)state;
-    const struct vm_trace_memory_config *memory = &rb_vm_trace_global.memory;
+    const struct rb_vm_trace_memory_config *memory = &rb_vm_trace_global.memory;
     assert_true(rb_vm_trace_parse_memory("--zjit-trace-memory", "4"));
     assert_true(memory->bytes == 4 << 20 && memory->window_ns == 0);
     assert_true(rb_vm_trace_parse_memory("--zjit-trace-memory", "65536,3"));
@@ -277,7 +277,7 @@ static void
 moments_of_saving_are_words_and_a_signal(void **state)
 {
     (void)state;
-    const struct vm_trace_memory_config *memory = &rb_vm_trace_global.memory;
+    const struct rb_vm_trace_memory_config *memory = &rb_vm_trace_global.memory;
     assert_true(rb_vm_trace_parse_save_at("--zjit-trace-save-at", "crash"));
     assert_true(memory->save_at == VM_TRACE_SAVE_AT_CRASH && memory->signal == 0);
     assert_true(rb_vm_trace_parse_save_at("--zjit-trace-save-at", "USR2,exit,exception"));
@@ -302,7 +302,7 @@ other_memory_and_moments_are_refused_with_a_line_that_says_what_is_taken(void **
     (void)state;
     static const char *const sizes[] = { "", "3", "0", "-4", "x", "4x", " 4", "4,", "4,0", "4,x", "4,-1", "65537", "4,5,6", "4,1048577", "99999999999999999999999" };
     static const char *const moments[] = { "", "never", "exit,", ",exit", "KILL", "USR1,USR2", "exit,,crash", "SIGUSR1", "Exit", "exit " };
-    const struct vm_trace_memory_config before = rb_vm_trace_global.memory;
+    const struct rb_vm_trace_memory_config before = rb_vm_trace_global.memory;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
         assert_refused_by(rb_vm_trace_parse_memory, sizes[i],
                           "the MiB of memory to record into, from 4 to 65536, then, if only so much is to be saved, ',SECONDS'");

@@ -17,7 +17,7 @@ start(uint64_t rate)
 {
     foo = fake_iseq("foo", "app.rb");
     bar = fake_iseq("bar", "app.rb");
-    start_traced(.exit_rate = rate);
+    start_traced(.exit_rate = rate, .fallback_rate = 1);
 }
 
 static const struct trace_event *

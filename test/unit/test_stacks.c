@@ -32,8 +32,8 @@ static size_t
 capture(void)
 {
     fake_host.labels = 0;
-    assert_true(rb_vm_trace_stacks_capture(&stacks, &ec, 0));
-    assert_int_equal(stacks.frame_count, ec.frame_count);
+    assert_true(stacks_capture(&stacks, &ec, 0));
+    assert_int_equal(stacks.walk.count, ec.frame_count);
     return fake_host.labels;
 }
 
@@ -41,7 +41,7 @@ capture(void)
 static void
 assert_label(size_t from_top, const char *expected)
 {
-    const struct vm_trace_label *label = &stacks.labels[stacks.frames[stacks.frame_count - 1 - from_top].id];
+    const struct vm_trace_label *label = &stacks.labels[stacks.walk.frames[stacks.walk.count - 1 - from_top].id];
     char *text = malloc(label->bytes + 1);
     memcpy(text, label->text, label->bytes);
     text[label->bytes] = '\0';
@@ -52,7 +52,7 @@ assert_label(size_t from_top, const char *expected)
 static uint32_t
 top_node(void)
 {
-    return stacks.frames[stacks.frame_count - 1].node;
+    return stacks.walk.frames[stacks.walk.count - 1].node;
 }
 
 /* The tail's text of the whole captured stack. Free it. */
@@ -139,10 +139,10 @@ change_in_the_middle_gives_new_nodes_above_it(void **state)
     struct rb_iseq_struct foo = fake_iseq("foo", "a.rb");
     for (unsigned line = 1; line <= 5; line++) fake_push(&ec, &foo, line);
     capture();
-    uint32_t below = stacks.frames[1].node, above = top_node();
+    uint32_t below = stacks.walk.frames[1].node, above = top_node();
     ec.frames[2].line = 99;
     assert_int_equal(capture(), 1);
-    assert_int_equal(stacks.frames[1].node, below);
+    assert_int_equal(stacks.walk.frames[1].node, below);
     assert_int_not_equal(top_node(), above);
     assert_tail("foo (a.rb:5) < foo (a.rb:4) < foo (a.rb:99) < foo (a.rb:2) < foo (a.rb:1)");
     finish();
@@ -193,9 +193,9 @@ exact_pc_of_the_top_frame_has_its_own_line(void **state)
     start();
     struct rb_iseq_struct foo = fake_iseq("foo", "a.rb");
     fake_push(&ec, &foo, 3);
-    assert_true(rb_vm_trace_stacks_capture(&stacks, &ec, (uintptr_t)fake_pc(&foo, 8) + HOST_PC_EXACT));
+    assert_true(stacks_capture(&stacks, &ec, (uintptr_t)fake_pc(&foo, 8) + HOST_PC_EXACT));
     assert_label(0, "foo (a.rb:8)");
-    assert_true(rb_vm_trace_stacks_capture(&stacks, &ec, 0));
+    assert_true(stacks_capture(&stacks, &ec, 0));
     assert_label(0, "foo (a.rb:3)");
     finish();
 }
@@ -315,7 +315,7 @@ label_longer_than_the_buffer_is_whole(void **state)
     struct rb_iseq_struct foo = fake_iseq(name, "a.rb");
     fake_push(&ec, &foo, 1);
     assert_int_equal(capture(), 2); /* asked again, with room enough */
-    const struct vm_trace_label *label = &stacks.labels[stacks.frames[0].id];
+    const struct vm_trace_label *label = &stacks.labels[stacks.walk.frames[0].id];
     assert_int_equal(label->bytes, 20000 + strlen(" (a.rb:1)"));
     assert_memory_equal(label->text, name, 20000);
     assert_memory_equal(label->text + 20000, " (a.rb:1)", 9);
@@ -332,7 +332,7 @@ label_longer_than_a_record_is_cut_with_a_note(void **state)
     struct rb_iseq_struct foo = fake_iseq(name, "a.rb");
     fake_push(&ec, &foo, 1);
     capture();
-    const struct vm_trace_label *label = &stacks.labels[stacks.frames[0].id];
+    const struct vm_trace_label *label = &stacks.labels[stacks.walk.frames[0].id];
     assert_true(label->bytes <= 32752);
     assert_memory_equal(label->text + label->bytes - 10, "bytes cut]", 10);
     finish();
@@ -566,12 +566,12 @@ exit_and_cfunc_frames_of_a_dead_iseq_are_forgotten(void **state)
     assert_label(0, "Array#each (old.rb:5)");
     fake_pop(&ec, 1);
     uintptr_t exact = (uintptr_t)fake_pc(&old, 100) + HOST_PC_EXACT;
-    assert_true(rb_vm_trace_stacks_capture(&stacks, &ec, exact));
+    assert_true(stacks_capture(&stacks, &ec, exact));
     assert_label(0, "old (old.rb:100)");
 
     iseq_dies(&old);
     ec.frames[0].iseq = &new;
-    assert_true(rb_vm_trace_stacks_capture(&stacks, &ec, exact));
+    assert_true(stacks_capture(&stacks, &ec, exact));
     assert_label(0, "new (new.rb:100)");
     fake_push_cfunc(&ec, &each);
     capture();
@@ -656,13 +656,13 @@ nodes_of_the_dead_are_not_mistaken_for_those_of_reused_labels(void **state)
     fake_push(&ec, &main_iseq, 1);
     fake_push(&ec, &old, 1);
     capture();
-    uint32_t label = stacks.frames[1].id;
+    uint32_t label = stacks.walk.frames[1].id;
     stacks.nodes[top_node()].slot = (struct vm_trace_slot){ 77, 77 }; /* as if it was written */
     iseq_dies(&old);
     struct rb_iseq_struct new = fake_iseq_at(0x900000, 10, "new", "x.rb");
     ec.frames[1].iseq = &new;
     capture();
-    assert_int_equal(stacks.frames[1].id, label); /* the id is used again */
+    assert_int_equal(stacks.walk.frames[1].id, label); /* the id is used again */
     assert_int_not_equal(stacks.nodes[top_node()].slot.chunk, 77);
     assert_int_equal(stacks.labels[label].slot.chunk, 0);
     assert_tail("new (x.rb:1) < <main> (a.rb:1)");

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 static struct rb_iseq_struct foo;
+static const struct rb_vm_trace_memory_config into_file;
 
 /* A JIT whose code exits where take_exit says. */
 static struct {
@@ -79,7 +80,7 @@ switch_on(const char *path, uint64_t rate)
 {
     struct rb_vm_trace_config config = { .jit = "ZJIT", .path = path, .exit_rate = rate, .compiles = true };
     char why[512] = "";
-    bool ok = rb_vm_trace_switch_on(&config, why, sizeof(why));
+    bool ok = rb_vm_trace_switch_on(&config, &into_file, why, sizeof(why));
     assert_string_equal(why, "");
     assert_true(ok);
 }
@@ -153,12 +154,13 @@ what_can_not_begin_leaves_nothing(void **state)
     begin_program();
     struct rb_vm_trace_config config = { .jit = "ZJIT", .path = "/no/such/folder/t.fxt", .exit_rate = 1 };
     char why[512];
-    assert_false(rb_vm_trace_switch_on(&config, why, sizeof(why)));
-    assert_string_equal(why, "can't trace to /no/such/folder/t.fxt: No such file or directory");
+    assert_false(rb_vm_trace_switch_on(&config, &into_file, why, sizeof(why)));
+    assert_string_equal(why, "can't trace to /no/such/folder/t.fxt: No such file or directory; "
+                        "give file: a path in a folder that can be written to");
     char *path = temp_path("t.fxt");
     config.path = path;
     fake_jit.refusal = "it does not want to";
-    assert_false(rb_vm_trace_switch_on(&config, why, sizeof(why)));
+    assert_false(rb_vm_trace_switch_on(&config, &into_file, why, sizeof(why)));
     assert_string_equal(why, "can't trace exits: it does not want to");
     assert_int_equal(access(path, F_OK), -1);
     assert_null(main_ractor.local);

@@ -33,6 +33,7 @@ extern const struct command command_history;
 extern const struct command command_start;
 extern const struct command command_stop;
 extern const struct command command_status;
+extern const struct command command_save;
 
 /* Reads a file for a command; its faults go to diag. False, and said, when it can't be opened. */
 bool read_file(struct reader *reader, const char *file, struct fxt_visitor *visitor, struct diag *diag);

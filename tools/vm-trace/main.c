@@ -25,6 +25,7 @@ static const struct command *const commands[] = {
     &command_start,
     &command_stop,
     &command_status,
+    &command_save,
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 

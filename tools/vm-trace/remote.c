@@ -1,4 +1,4 @@
-/* remote.c - start, stop, status: tells a running program to trace itself. It listens where its environment says (see
+/* remote.c - start, stop, status, save: tells a running program to trace itself. It listens where its environment says (see
  * vm_trace/remote.c of the patched Ruby), and what it is asked for and answers are words and text. */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,10 +52,11 @@ find_variable(const char *pid)
     char *environment = read_whole(path, &bytes);
     if (environment == NULL) return NULL;
     char *found = NULL;
-    for (const char *at = environment; at < environment + bytes && found == NULL; at += strlen(at) + 1) {
+    for (const char *at = environment; at < environment + bytes; at += strlen(at) + 1) {
         if (strncmp(at, variable, name) != 0 || at[name] != '=') continue;
         found = xcalloc(strlen(at + name + 1) + 1, 1);
         strcpy(found, at + name + 1);
+        break;
     }
     free(environment);
     const char *own = getenv(variable); /* a program that sets its title writes over its environment */
@@ -146,6 +147,14 @@ add_pair(struct request *request, const char *name, const char *value)
     add_word(request, value);
 }
 
+static void
+add_number(struct request *request, const char *name, uint64_t value)
+{
+    char digits[24];
+    snprintf(digits, sizeof digits, "%llu", (unsigned long long)value);
+    if (value > 0) add_pair(request, name, digits);
+}
+
 static bool
 send_all(int fd, const char *from, size_t bytes)
 {
@@ -197,9 +206,9 @@ ask(struct request *request, int count, char **arguments)
 
 /* --- the commands --------------------------------------------------------------------------------------- */
 
-static const char *counter, *file, *keep;
+static const char *counter, *file, *keep, *save_at;
 static bool no_exits, compiles, invalidations;
-static uint64_t sample_rate = 1, max_size;
+static uint64_t sample_rate = 1, max_size, memory, seconds;
 
 static bool
 take_keep(const struct cli_option *option, const char *text)
@@ -214,16 +223,16 @@ run_start(const struct options *options, int count, char **arguments)
 {
     (void)options;
     struct request request = {.bytes = 0};
-    char rate[24], size[24];
     add_word(&request, "start");
     add_pair(&request, "exits", no_exits ? "false" : counter);
     if (compiles) add_pair(&request, "compiles", "true");
     if (invalidations) add_pair(&request, "invalidations", "true");
-    snprintf(rate, sizeof rate, "%llu", (unsigned long long)sample_rate);
-    snprintf(size, sizeof size, "%llu", (unsigned long long)max_size);
-    if (sample_rate > 1) add_pair(&request, "sample_rate", rate);
-    if (max_size) add_pair(&request, "max_size", size);
+    if (sample_rate > 1) add_number(&request, "sample_rate", sample_rate);
+    add_number(&request, "max_size", max_size);
+    add_number(&request, "memory", memory);
+    add_number(&request, "seconds", seconds);
     add_pair(&request, "keep", keep);
+    add_pair(&request, "save_at", save_at);
     add_pair(&request, "file", file);
     return ask(&request, count, arguments);
 }
@@ -246,6 +255,16 @@ run_status(const struct options *options, int count, char **arguments)
     return ask(&request, count, arguments);
 }
 
+static enum status
+run_save(const struct options *options, int count, char **arguments)
+{
+    (void)options;
+    struct request request = {.bytes = 0};
+    add_word(&request, "save");
+    if (count > 1) add_word(&request, arguments[1]);
+    return ask(&request, count > 2 ? count : 1, arguments);
+}
+
 static const struct cli_option start_options[] = {
     CLI_OPTION("counter", 'c', "NAME", "only exits that this counter of the JIT's stats counts", take_text, &counter),
     CLI_OPTION("no-exits", 0, NULL, "no exits, only what else is asked for", NULL, &no_exits),
@@ -255,6 +274,9 @@ static const struct cli_option start_options[] = {
     CLI_OPTION("file", 'o', "PATH", "the file, as the program sees it; %p is its pid (default /tmp/perfetto-PID.fxt)", take_text, &file),
     {"max-size", 's', "MIB", "limit of the file", take_number, &max_size, 4, 1 << 20},
     CLI_OPTION("keep", 0, "WHICH", "of a limited file: newest (default) or oldest events", take_keep, NULL),
+    {"memory", 'm', "MIB", "no file: the newest events stay in memory, for save", take_number, &memory, 4, 1 << 16},
+    {"seconds", 0, "N", "and what is saved of it tells of the last N seconds", take_number, &seconds, 1, 1 << 20},
+    CLI_OPTION("save-at", 0, "MOMENT,...", "save it unasked, to the file: at exit, exception, crash", take_text, &save_at),
     {0},
 };
 static const struct cli_option no_options[] = {{0}};
@@ -292,4 +314,17 @@ const struct command command_status = {
     .help = "Prints whether the program is traced, and then what it has recorded so far.\n",
     .options = no_options,
     .run = run_status,
+};
+
+const struct command command_save = {
+    .name = "save",
+    .purpose = "make a trace of what a running program has in memory",
+    .arguments = "PID [PATH]",
+    .needs = needed,
+    .help =
+        "Makes a trace of what a program has recorded into memory (start --memory, or a flag such\n"
+        "as --zjit-trace-memory), also while it hangs, and prints what is in it. PATH is a file as\n"
+        "the program sees it; %p is its pid (default /tmp/perfetto-PID.fxt). It goes on recording.\n",
+    .options = no_options,
+    .run = run_save,
 };
