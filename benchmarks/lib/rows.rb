@@ -105,7 +105,7 @@ module Bench
 
     # The same with YJIT, beside its own tracer, which counts each exit by its instruction as well.
     def yjit
-      ours, base = [@ours, @base].map { |side| Side.new(side.name, "#{side.command[0].shellescape} --yjit") }
+      ours, base = [@ours, @base].map { |side| with_yjit(side) }
       sides = { ours: [ours, :ours_yjit], base: [base, :base_yjit] }
       add_exit_row("YJIT: one exit, K=1, 8 frames", exit_costs(8, 1, @rounds, **sides), nil)
       add_exit_row("YJIT: one exit, K=97, 8 frames", exit_costs(8, 97, @rounds * 3, **sides), "<= 3 ns") { |cost, _| cost <= 3 }
@@ -256,26 +256,29 @@ module Bench
     # Nobody waits for a start or a stop but the program that is paused: so there is a target for neither.
     def switch
       program = "#{Recording::ROWS}/switch.rb"
-      flags = %w[--zjit-call-threshold=2 --zjit-num-profiles=1 --zjit-mem-size=1024]
-      METHODS.each do |methods|
+      sides = { "" => [@ours, %w[--zjit-call-threshold=2 --zjit-num-profiles=1 --zjit-mem-size=1024]],
+                "YJIT: " => [with_yjit(@ours), %w[--yjit-call-threshold=2 --yjit-mem-size=256]] }
+      sides.to_a.product(METHODS) do |(jit, (side, flags)), methods|
         runs = Array.new([@rounds / 3, 1].max) do |i|
-          @progress&.step(i, [@rounds / 3, 1].max, 0, 1, "switching, #{methods} methods")
-          @ours.run(Workload.new("switch", program, [methods.to_s, "9", @options.fetch(:folder, Dir.tmpdir)]), flags: flags).extra
+          @progress&.step(i, [@rounds / 3, 1].max, 0, 1, "#{jit}switching, #{methods} methods")
+          side.run(Workload.new("switch", program, [methods.to_s, "9", @options.fetch(:folder, Dir.tmpdir)]), flags: flags).extra
         end
-        add_switch_rows(methods, runs)
+        add_switch_rows(jit, methods, runs)
       end
     end
 
-    def add_switch_rows(methods, runs)
+    def with_yjit(side) = Side.new(side.name, "#{side.command[0].shellescape} --yjit")
+
+    def add_switch_rows(jit, methods, runs)
       middle = ->(key) { Statistics.median(runs.map { |run| run.fetch(key) }) }
       code = "%.1f MB of code" % (middle.("code_bytes") / 1e6)
       { "start" => "start_us", "stop" => "stop_us", "full speed after stop" => "full_us" }.each do |name, key|
         cpu = runs.first["#{name}_cpu_us"] && "; %.0f us of the processor" % middle.("#{name}_cpu_us")
-        @rows << Row.new(name: "#{name}, #{methods} methods", unit: "us", ours: middle.(key), runs: runs.size, note: "#{code}#{cpu}")
+        @rows << Row.new(name: "#{jit}#{name}, #{methods} methods", unit: "us", ours: middle.(key), runs: runs.size, note: "#{code}#{cpu}")
       end
       @rows[-1].note = "until 1,000 calls take what they took before, %.0f us, or a twentieth more" % middle.("chunk_us")
       ratios = %w[during after].map(&middle)
-      @rows << Row.new(name: "switched on and off, #{methods} methods, after / before", unit: "times", ours: ratios[1], runs: runs.size,
+      @rows << Row.new(name: "#{jit}switched on and off, #{methods} methods, after / before", unit: "times", ours: ratios[1], runs: runs.size,
                        target: "within 5 %", met: (ratios[1] - 1).abs <= 0.05, note: "while it was on, in code that does not exit: %.3f" % ratios[0])
     end
 

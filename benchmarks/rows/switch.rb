@@ -51,7 +51,8 @@ rounds.times do
   after << timed { work(WORK) }
 end
 File.delete(trace)
-{ code_bytes: RubyVM::ZJIT.stats[:code_region_bytes], full_us: median(full) * 1e6,
+yjit = defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?
+{ code_bytes: yjit ? RubyVM::YJIT.runtime_stats[:code_region_size] : RubyVM::ZJIT.stats[:code_region_bytes], full_us: median(full) * 1e6,
   chunk_us: chunk * 1e6, during: median(during.zip(before).map { |a, b| a / b }), after: median(after.zip(before).map { |a, b| a / b }) }
   .merge(*{ start: starts, stop: stops }.map { |name, list| { "#{name}_us": median(list.map(&:first)) * 1e6, "#{name}_cpu_us": median(list.map(&:last)) * 1e6 } })
   .each { |name, value| VMTraceBench.report(name, value) }
