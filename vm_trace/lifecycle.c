@@ -767,6 +767,9 @@ rb_vm_trace_thread_renamed(void)
     struct rb_vm_trace_local *local = ec ? rb_vm_trace_host_local(ec) : NULL;
     if (!local || local == trace.spare) return;
     rb_vm_trace_writer_forget_names(&local->writer);
+    pthread_mutex_lock(&trace.shared.lock);
+    rb_vm_trace_writer_forget_names(&trace.shared.writer);
+    pthread_mutex_unlock(&trace.shared.lock);
 }
 
 bool

@@ -272,6 +272,37 @@ ractors_without_a_chunk_share_one_and_lose_nothing(void **state)
 }
 
 static void
+thread_that_is_renamed_has_its_new_name_in_the_chunk_that_is_shared(void **state)
+{
+    (void)state;
+    start_traced(.exit_rate = 1, .max_size = { .bytes = 4 << 20 });
+    push_foo();
+    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
+    struct rb_ractor_struct ractors[3] = { { .local = NULL } };
+    struct rb_execution_context_struct contexts[3], *last = &contexts[2];
+    for (unsigned i = 0; i < 3; i++) {
+        ractors[i].local = rb_vm_trace_ractor_new();
+        contexts[i] = (struct rb_execution_context_struct){ .ractor = &ractors[i], .tid = 7 + i, .thread_name = "old", .name_id = 5 };
+        fake_push(&contexts[i], &foo, 1);
+        take_exit(site, &contexts[i]);
+    }
+    fake_current(last);
+    last->thread_name = "new";
+    rb_vm_trace_thread_renamed();
+    take_exit(site, last);
+    take_exit(site, &contexts[1]);
+    assert_null(ractors[2].local->writer.chunk.words);
+    fake_current(&main_thread);
+    for (unsigned i = 0; i < 3; i++) rb_vm_trace_ractor_free(ractors[i].local);
+    for (unsigned i = 0; i < 3; i++) fake_free_stack(&contexts[i]);
+    struct trace *trace = finish_traced();
+    unsigned renamed = 0;
+    for (size_t i = 0; i < trace->event_count; i++) renamed += strcmp(trace->events[i].thread, "new") == 0;
+    assert_int_equal(renamed, 1);
+    trace_free(trace);
+}
+
+static void
 one_in_97_is_exact_in_each_ractor(void **state)
 {
     (void)state;
@@ -1035,6 +1066,7 @@ main(void)
         isolated_test(relative_path_is_taken_from_where_the_trace_began),
         isolated_test(ractors_that_exit_at_once_are_all_counted),
         isolated_test(ractors_without_a_chunk_share_one_and_lose_nothing),
+        isolated_test(thread_that_is_renamed_has_its_new_name_in_the_chunk_that_is_shared),
         isolated_test(one_in_97_is_exact_in_each_ractor),
         isolated_test(counts_of_ractors_that_are_gone_are_kept),
         isolated_test(counts_of_a_gone_ractor_are_reported_when_the_iseq_dies),
