@@ -482,6 +482,7 @@ class TestRuntime < Integration::Test
     every = LONG ? 10_000 : 50 # calls: ZJIT frees no code, and what it compiles has a limit
     result = run_ruby(WARM + <<~RUBY, "--zjit-call-threshold=2", "-W:no-experimental", args: [rounds.to_s])
       def mine = (::RubyVM::ZJIT.induce_side_exit!)
+      10.times { mine }
       WORK = ->(i) {
         foo
         sub(i % 300)
