@@ -68,4 +68,17 @@ clock_now_ns(struct vm_trace_clock *clock)
     return rb_vm_trace_clock_read(clock);
 }
 
+/* No time that was told is later. Of another ractor's clock, when that is stopped. */
+static inline uint64_t
+clock_latest_ns(const struct vm_trace_clock *clock)
+{
+#if CLOCK_HAS_TICKS
+    uint64_t since = __rdtsc() - clock->anchor_ticks;
+    return clock->anchor_ns + clock_scale(clock, since < clock->horizon ? since : clock->horizon);
+#else
+    (void)clock;
+    return 0; /* the system's never runs back */
+#endif
+}
+
 #endif /* RUBY_VM_TRACE_CLOCK_H */

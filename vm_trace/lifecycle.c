@@ -958,6 +958,18 @@ rescue(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec)
 }
 
 /* All chunks but the local's are back. */
+/* Clocks of ractors differ by the little that each is off, and the summary is the last event. All ractors stand. */
+static uint64_t
+latest_ns(void)
+{
+    uint64_t latest = 0;
+    for (const struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
+        uint64_t ns = clock_latest_ns(&local->clock);
+        if (ns > latest) latest = ns;
+    }
+    return latest;
+}
+
 static void
 write_last_words(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec)
 {
@@ -982,7 +994,7 @@ write_last_words(struct rb_vm_trace_local *local, struct rb_execution_context_st
     if (local) {
         if (lost.events && rb_vm_trace_event_write(local, ec, rb_vm_trace_write_loss, &lost)) totals.events++;
         if (dropped.events && rb_vm_trace_event_write(local, ec, rb_vm_trace_write_loss, &dropped)) totals.events++;
-        struct vm_trace_summary summary = { .totals = totals };
+        struct vm_trace_summary summary = { .totals = totals, .least_ns = latest_ns() };
         if (rb_vm_trace_event_write(local, ec, rb_vm_trace_write_summary, &summary)) totals.events++;
         rb_vm_trace_writer_close(&local->writer);
     }

@@ -982,6 +982,26 @@ summary_is_the_last_event_and_counts_all_others(void **state)
 }
 
 static void
+summary_is_last_where_another_ractors_clock_is_ahead(void **state)
+{
+    (void)state;
+    start_traced(.exit_rate = 1);
+    push_foo();
+    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
+    struct rb_ractor_struct ractor = { .local = rb_vm_trace_ractor_new() };
+    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 5 };
+    fake_push(&thread, &foo, 2);
+    take_exit(site, &thread);
+    ractor.local->clock.anchor_ns += 1000 * 1000 * 1000;
+    take_exit(site, &thread);
+    struct trace *trace = finish_traced();
+    assert_true(trace_event(trace, "trace", "summary", 0)->ns >= trace_event(trace, "side_exit", "r", 1)->ns);
+    trace_free(trace);
+    rb_vm_trace_ractor_free(ractor.local);
+    fake_free_stack(&thread);
+}
+
+static void
 file_ends_with_the_page_of_its_last_record(void **state)
 {
     (void)state;
@@ -1092,6 +1112,7 @@ main(void)
         isolated_test(last_words_are_said_when_the_string_table_is_full),
         isolated_test(closed_descriptor_is_a_loss_and_the_programs_file_is_untouched),
         isolated_test(summary_is_the_last_event_and_counts_all_others),
+        isolated_test(summary_is_last_where_another_ractors_clock_is_ahead),
         isolated_test(file_ends_with_the_page_of_its_last_record),
         isolated_test(calls_after_the_end_are_harmless_and_leave_the_file),
         isolated_test(end_outside_of_ruby_leaves_a_valid_file),
