@@ -26,6 +26,17 @@ push_foo(void)
     fake_push(&main_thread, &foo, 3);
 }
 
+/* A second one, with a thread in foo. */
+static struct rb_ractor_struct ractor;
+static struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 5 };
+
+static void
+begin_ractor(void)
+{
+    ractor.local = rb_vm_trace_ractor_new();
+    fake_push(&thread, &foo, 2);
+}
+
 /* An exit at one of many lines with a reason of its own length: events of many sizes. */
 static void
 take_varied_exits(struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, unsigned exits)
@@ -323,9 +334,7 @@ counts_of_a_gone_ractor_are_reported_when_the_iseq_dies(void **state)
     start_traced(.exit_rate = 7);
     push_foo();
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
-    struct rb_ractor_struct ractor = { .local = rb_vm_trace_ractor_new() };
-    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 5 };
-    fake_push(&thread, &foo, 2);
+    begin_ractor();
     for (int i = 0; i < 20; i++) take_exit(site, &thread);
     for (int i = 0; i < 10; i++) take_exit(site, &main_thread);
     rb_vm_trace_ractor_free(ractor.local);
@@ -847,9 +856,7 @@ losses_of_other_ractors_are_in_the_main_ones_last_words(void **state)
     start_traced(.exit_rate = 1);
     push_foo();
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
-    struct rb_ractor_struct ractor = { .local = rb_vm_trace_ractor_new() };
-    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 5 };
-    fake_push(&thread, &foo, 2);
+    begin_ractor();
     take_varied_exits(site, &thread, 40000);
     uint64_t lost = ractor.local->lost;
     assert_true(lost > 0);
@@ -871,9 +878,7 @@ ractor_without_a_chunk_counts_its_losses(void **state)
     start_traced(.exit_rate = 1);
     push_foo();
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
-    struct rb_ractor_struct ractor = { .local = rb_vm_trace_ractor_new() };
-    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 5 };
-    fake_push(&thread, &foo, 2);
+    begin_ractor();
     take_varied_exits(site, &thread, 10);
     take_varied_exits(site, &main_thread, 5);
     rb_vm_trace_ractor_free(ractor.local);
@@ -988,9 +993,7 @@ summary_is_last_where_another_ractors_clock_is_ahead(void **state)
     start_traced(.exit_rate = 1);
     push_foo();
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
-    struct rb_ractor_struct ractor = { .local = rb_vm_trace_ractor_new() };
-    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 5 };
-    fake_push(&thread, &foo, 2);
+    begin_ractor();
     take_exit(site, &thread);
     ractor.local->clock.anchor_ns += 1000 * 1000 * 1000;
     take_exit(site, &thread);
