@@ -957,7 +957,6 @@ rescue(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec)
     return (struct vm_trace_counts){ written.events - left.events, written.sampled - left.exits };
 }
 
-/* All chunks but the local's are back. */
 /* Clocks of ractors differ by the little that each is off, and the summary is the last event. All ractors stand. */
 static uint64_t
 latest_ns(void)
@@ -970,6 +969,7 @@ latest_ns(void)
     return latest;
 }
 
+/* All chunks but the local's are back. */
 static void
 write_last_words(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec)
 {
