@@ -62,10 +62,7 @@ rate_since(const struct vm_trace_clock *clock, uint64_t ticks, uint64_t ns)
 uint64_t
 rb_vm_trace_clock_update(struct vm_trace_clock *clock, uint64_t ticks, uint64_t ns)
 {
-    /* The most that can have been told: no ticks past the horizon were scaled. */
-    uint64_t since = ticks - clock->anchor_ticks;
-    if (since > clock->horizon) since = clock->horizon;
-    uint64_t told = clock->anchor_ns + clock_scale(clock, since);
+    uint64_t told = clock_latest_at(clock, ticks);
     uint64_t now = ns > told ? ns : told;
 
     bool begun = clock->pair_ns != 0 && ticks > clock->pair_ticks && ns > clock->pair_ns;

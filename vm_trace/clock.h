@@ -68,13 +68,20 @@ clock_now_ns(struct vm_trace_clock *clock)
     return rb_vm_trace_clock_read(clock);
 }
 
+/* The most that can have been told at these ticks, for no ticks past the horizon are scaled. */
+static inline uint64_t
+clock_latest_at(const struct vm_trace_clock *clock, uint64_t ticks)
+{
+    uint64_t since = ticks - clock->anchor_ticks;
+    return clock->anchor_ns + clock_scale(clock, since < clock->horizon ? since : clock->horizon);
+}
+
 /* No time that was told is later. Of another ractor's clock, when that is stopped. */
 static inline uint64_t
 clock_latest_ns(const struct vm_trace_clock *clock)
 {
 #if CLOCK_HAS_TICKS
-    uint64_t since = __rdtsc() - clock->anchor_ticks;
-    return clock->anchor_ns + clock_scale(clock, since < clock->horizon ? since : clock->horizon);
+    return clock_latest_at(clock, __rdtsc());
 #else
     (void)clock;
     return 0; /* the system's never runs back */

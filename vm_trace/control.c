@@ -55,9 +55,15 @@ check_option(VALUE key, VALUE value, VALUE data)
 }
 
 static bool
+given_p(VALUE value)
+{
+    return value != Qundef && !NIL_P(value);
+}
+
+static bool
 truth(VALUE value, enum option option)
 {
-    if (value == Qundef || value == Qfalse || value == Qnil) return false;
+    if (!given_p(value) || value == Qfalse) return false;
     if (value == Qtrue) return true;
     rb_raise(rb_eArgError, "%s: takes true or false, not %+"PRIsVALUE, option_names[option], value);
 }
@@ -65,7 +71,7 @@ truth(VALUE value, enum option option)
 static uint64_t
 rate(VALUE value, enum option option)
 {
-    if (value == Qundef || NIL_P(value)) return 1;
+    if (!given_p(value)) return 1;
     long number = RB_FIXNUM_P(value) ? FIX2LONG(value) : 0;
     if (number < 1 || number > (long)UINT32_MAX) {
         rb_raise(rb_eArgError, "%s: takes a whole number from 1 (record all) to %u (one in so many), not %+"PRIsVALUE,
@@ -89,44 +95,33 @@ static struct rb_vm_trace_max_size
 max_size(VALUE value, VALUE keep)
 {
     struct rb_vm_trace_max_size size = { 0, false };
-    if (keep != Qundef && !NIL_P(keep)) {
+    if (given_p(keep)) {
         ID id = SYMBOL_P(keep) ? SYM2ID(keep) : 0;
         if (id != rb_intern("newest") && id != rb_intern("oldest")) {
             rb_raise(rb_eArgError, "keep: takes :newest or :oldest, not %+"PRIsVALUE, keep);
         }
-        if (value == Qundef || NIL_P(value)) rb_raise(rb_eArgError, "keep: is for a limited file; give max_size:, too");
+        if (!given_p(value)) rb_raise(rb_eArgError, "keep: is for a limited file; give max_size:, too");
         size.keep_oldest = id == rb_intern("oldest");
     }
-    if (value == Qundef || NIL_P(value)) return size;
+    if (!given_p(value)) return size;
     size.bytes = number_between(value, MAX_SIZE, "MiB", VM_TRACE_LEAST_MIB, VM_TRACE_MOST_MIB) << 20;
     return size;
-}
-
-static bool
-given_p(VALUE value)
-{
-    return value != Qundef && !NIL_P(value);
 }
 
 /* save_at: a moment, or an Array of them. */
 static unsigned
 moments(VALUE given)
 {
-    static const struct { const char *name; unsigned bit; } known[] = {
-        { "exit", VM_TRACE_SAVE_AT_EXIT }, { "exception", VM_TRACE_SAVE_AT_EXCEPTION }, { "crash", VM_TRACE_SAVE_AT_CRASH }
-    };
-    enum { COUNT = sizeof(known) / sizeof(known[0]) };
     VALUE array = rb_Array(given);
     unsigned bits = 0;
     for (long i = 0; i < RARRAY_LEN(array); i++) {
-        VALUE name = RARRAY_AREF(array, i);
-        int k = 0;
-        while (k < COUNT && !(SYMBOL_P(name) && SYM2ID(name) == rb_intern(known[k].name))) k++;
-        if (k == COUNT) {
+        VALUE name = RARRAY_AREF(array, i), text = SYMBOL_P(name) ? rb_sym2str(name) : Qnil;
+        unsigned bit = NIL_P(text) ? 0 : rb_vm_trace_moment(RSTRING_PTR(text), (size_t)RSTRING_LEN(text));
+        if (!bit) {
             rb_raise(rb_eArgError, "save_at: takes :exit, :exception, :crash, or an Array of these, not %+"PRIsVALUE"; "
                      "in a trap for a signal call RubyVM::Trace.save", given);
         }
-        bits |= known[k].bit;
+        bits |= bit;
     }
     return bits;
 }
@@ -209,7 +204,7 @@ read_options(VALUE options, VALUE values[OPTIONS], struct rb_vm_trace_config *co
     if (!exits && !config->fallback_rate && !config->compiles && !config->invalidations) {
         rb_raise(rb_eArgError, "nothing is to be recorded; %"PRIsVALUE, known_options());
     }
-    if (values[PATH] != Qundef && !NIL_P(values[PATH])) {
+    if (given_p(values[PATH])) {
         values[PATH] = rb_get_path(values[PATH]);
         config->path = StringValueCStr(values[PATH]);
         if (!*config->path) rb_raise(rb_eArgError, "file: takes the path of the file to write, %%p is the pid");

@@ -80,15 +80,21 @@ native_thread_id(void)
 #endif
 }
 
+/* A native thread that runs one Ruby thread after another (M:N) has no name of its own. */
+static inline bool
+shared_native_thread_p(const rb_thread_t *th)
+{
+    return th->nt && !th->nt->dedicated;
+}
+
 static inline struct vm_trace_native_thread
 native_thread(struct rb_execution_context_struct *ec)
 {
     const rb_thread_t *th = rb_ec_thread_ptr(ec);
-    const struct rb_native_thread *nt = th->nt;
     struct vm_trace_native_thread native = { .name_id = (uint64_t)(uintptr_t)th }; /* thread_renamed tells the rest */
-    if (nt && !nt->dedicated) native.name_id = HOST_SHARED_THREAD;
+    if (shared_native_thread_p(th)) native.name_id = HOST_SHARED_THREAD;
 #ifdef RB_THREAD_T_HAS_NATIVE_ID
-    if (nt) native.tid = (uint32_t)nt->tid;
+    if (th->nt) native.tid = (uint32_t)th->nt->tid;
 #endif
     if (!native.tid) native.tid = native_thread_id();
     if (!native.tid) native.tid = (uint32_t)th->serial; /* not Linux */
@@ -507,13 +513,6 @@ rb_vm_trace_current(void)
     return rb_current_execution_context(false);
 }
 #endif
-
-/* A native thread that runs one Ruby thread after another (M:N) has no name of its own. */
-static bool
-shared_native_thread_p(const rb_thread_t *th)
-{
-    return th->nt && !th->nt->dedicated;
-}
 
 /* The block that a thread runs, if it is one of Ruby's. */
 static const rb_iseq_t *

@@ -842,8 +842,8 @@ rb_vm_trace_loss_reason(void)
     return trace.sink.starved ? "a file of that size has too few chunks for so many ractors" : "out of memory";
 }
 
-static const char *
-dropped_reason(void)
+const char *
+rb_vm_trace_dropped_reason(void)
 {
     return trace.memory.bytes ? "older events gave way at the limit of the memory" : "older events gave way at the limit of the file's size";
 }
@@ -895,7 +895,7 @@ count_all(const char **loss_out)
 {
     struct vm_trace_totals totals = rb_vm_trace_local_totals();
     rb_vm_trace_sites_count_hits(&totals);
-    *loss_out = totals.lost ? rb_vm_trace_loss_reason() : trace.sink.dropped.events ? dropped_reason() : NULL;
+    *loss_out = totals.lost ? rb_vm_trace_loss_reason() : trace.sink.dropped.events ? rb_vm_trace_dropped_reason() : NULL;
     totals.sampled -= trace.sink.dropped.exits;
     totals.events -= trace.sink.dropped.events;
     totals.lost += trace.sink.dropped.events;
@@ -989,7 +989,7 @@ write_last_words(struct rb_vm_trace_local *local, struct rb_execution_context_st
     totals.sampled -= gone.exits + trace.sink.dropped.exits;
     totals.events -= gone.events + trace.sink.dropped.events;
     struct vm_trace_loss lost = { totals.lost + gone.events, rb_vm_trace_loss_reason() };
-    struct vm_trace_loss dropped = { trace.sink.dropped.events, dropped_reason() };
+    struct vm_trace_loss dropped = { trace.sink.dropped.events, rb_vm_trace_dropped_reason() };
     totals.lost = lost.events + dropped.events;
     if (local) {
         if (lost.events && rb_vm_trace_event_write(local, ec, rb_vm_trace_write_loss, &lost)) totals.events++;

@@ -24,8 +24,9 @@ bool rb_vm_trace_write_settings(struct rb_vm_trace_local *local, struct rb_execu
 bool rb_vm_trace_write_loss(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what);
 bool rb_vm_trace_write_summary(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what);
 
-/* Why events were not written. */
+/* Why events were not written, and why older ones are gone. */
 const char *rb_vm_trace_loss_reason(void);
+const char *rb_vm_trace_dropped_reason(void);
 
 /* One line on stderr, in one write, with the JIT's name before it. Only where stderr is still the one that the program began with. */
 #ifdef __GNUC__

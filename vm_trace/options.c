@@ -186,16 +186,32 @@ static const struct { const char *name; unsigned moment; int signal; } moments[]
     { "HUP", 0, SIGHUP }, { "QUIT", 0, SIGQUIT }, { "USR1", 0, SIGUSR1 }, { "USR2", 0, SIGUSR2 }, { "WINCH", 0, SIGWINCH }
 };
 
+enum { MOMENTS = sizeof(moments) / sizeof(moments[0]) };
+
+/* Its index, or MOMENTS. */
+static size_t
+find_moment(const char *name, size_t bytes)
+{
+    size_t i = 0;
+    while (i < MOMENTS && (strlen(moments[i].name) != bytes || memcmp(moments[i].name, name, bytes) != 0)) i++;
+    return i;
+}
+
+unsigned
+rb_vm_trace_moment(const char *name, size_t bytes)
+{
+    size_t i = find_moment(name, bytes);
+    return i < MOMENTS ? moments[i].moment : 0;
+}
+
 bool
 rb_vm_trace_parse_save_at(const char *option, const char *value)
 {
-    enum { COUNT = sizeof(moments) / sizeof(moments[0]) };
     unsigned save_at = 0;
     int number = 0;
     for (const char *word = value; ; word++) {
-        size_t bytes = strcspn(word, ","), i = 0;
-        while (i < COUNT && (strlen(moments[i].name) != bytes || memcmp(moments[i].name, word, bytes) != 0)) i++;
-        if (i == COUNT || (number && moments[i].signal)) {
+        size_t bytes = strcspn(word, ","), i = find_moment(word, bytes);
+        if (i == MOMENTS || (number && moments[i].signal)) {
             fprintf(stderr, "%s takes exit, exception, crash, and one signal (HUP, QUIT, USR1, USR2 or WINCH), joined by commas, "
                     "not '%s'\n", option, value);
             return false;

@@ -38,4 +38,7 @@ char *rb_vm_trace_expand_path(const char *pattern, uint32_t pid, int child);
  */
 char *rb_vm_trace_absolute_path(const char *path);
 
+/* The bit (recorder.h) of "exit", "exception" or "crash"; 0: it is none of these. */
+unsigned rb_vm_trace_moment(const char *name, size_t bytes);
+
 #endif /* RUBY_VM_TRACE_OPTIONS_H */

@@ -345,7 +345,6 @@ set_begin(struct copy *copy, uint64_t bytes)
 static void
 write_last_words(struct copy *copy, struct rb_vm_trace_save *save)
 {
-    static const char DROPPED[] = "older events gave way at the limit of the memory";
     static const char OLDER[] = "older events than the last seconds that were asked for";
     struct rb_vm_trace_local *local = recorder.local;
     struct vm_trace_totals totals = recorder.taken;
@@ -355,7 +354,7 @@ write_last_words(struct copy *copy, struct rb_vm_trace_save *save)
     uint64_t there = copy->counts.events + copy->left_out;
     struct vm_trace_loss losses[] = {
         { totals.lost, rb_vm_trace_loss_reason() },
-        { totals.events > there ? totals.events - there : 0, DROPPED },
+        { totals.events > there ? totals.events - there : 0, rb_vm_trace_dropped_reason() },
         { copy->left_out, OLDER }
     };
     totals.lost = 0;
