@@ -62,7 +62,8 @@ rb_vm_trace_clock_read(struct vm_trace_clock *clock)
 bool
 rb_vm_trace_host_walk(struct vm_trace_walk *walk, struct rb_execution_context_struct *from, uintptr_t top_pc)
 {
-    walk->count = walk->changed = from->count;
+    walk->count = from->count;
+    walk->changed = SIZE_MAX;
     if (walk->count > walk->capacity) return false;
     walk->thread = rb_vm_trace_host_thread(from);
     for (size_t i = 0; i < from->count; i++) {

@@ -49,7 +49,7 @@ struct vm_trace_walk {
     struct vm_trace_frame *frames;
     size_t capacity;
     size_t count;
-    size_t changed;   /* the first slot that was filled anew; `count`: none was */
+    size_t changed;   /* the first slot that was filled anew; SIZE_MAX: none was */
     struct vm_trace_native_thread thread; /* whose stack it is */
     const void *caller; /* the host's own while it walks, as the next one */
     uintptr_t caller_pc;

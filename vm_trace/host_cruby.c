@@ -197,25 +197,67 @@ pc_of(const rb_control_frame_t *cfp, bool zjit)
 #endif
 }
 
+/* frame_method(), where it is not what a slot holds at first sight. */
+NOINLINE(static bool method_is(const rb_control_frame_t *cfp, uintptr_t method));
+
+static bool
+method_is(const rb_control_frame_t *cfp, uintptr_t method)
+{
+    return (uintptr_t)frame_method(cfp, method) == method;
+}
+
+/*
+ * Whether the method of a frame is that: itself in a local environment, which for a block is an outer one. A local
+ * environment of none, as of <main>, holds what its constants and definitions refer to.
+ */
+static inline bool
+same_method_p(const rb_control_frame_t *cfp, const VALUE *ep, VALUE flags, uintptr_t method)
+{
+    while (!(flags & VM_ENV_FLAG_LOCAL)) {
+        if (UNLIKELY(ep[VM_ENV_DATA_INDEX_ME_CREF])) return method_is(cfp, method);
+        ep = VM_ENV_PREV_EP_UNCHECKED(ep);
+        flags = ep[VM_ENV_DATA_INDEX_FLAGS];
+    }
+    VALUE me_cref = ep[VM_ENV_DATA_INDEX_ME_CREF];
+    if (LIKELY(me_cref == (VALUE)method)) return true;
+    if (!method && imemo_type(me_cref) == imemo_cref) return true;
+    return method_is(cfp, method);
+}
+
+/* The last Ruby frame that a walk has passed: what C frames are called from. */
+struct caller {
+    const rb_control_frame_t *cfp;
+    uintptr_t pc;
+};
+
 /*
  * Whether a frame is what a slot holds: the same flags, which tell its type, the same method and the same pc. That is all that
  * slots are filled from. Then it counts as the caller, if it is a Ruby frame. `top_pc` as for the walk.
  */
-static inline bool
-same_p(struct vm_trace_walk *walk, const rb_control_frame_t *cfp, uintptr_t top_pc, bool zjit, const struct vm_trace_frame *frame)
+static inline __attribute__((always_inline)) bool
+same_p(struct caller *caller, const rb_control_frame_t *cfp, uintptr_t top_pc, bool zjit, const struct vm_trace_frame *frame)
 {
     const VALUE *ep = cfp->ep;
     VALUE flags = ep[VM_ENV_DATA_INDEX_FLAGS];
-    if (UNLIKELY(flags != frame->kind)) return false;
-    if (!(flags & VM_ENV_FLAG_LOCAL) || UNLIKELY(ep[VM_ENV_DATA_INDEX_ME_CREF] != (VALUE)frame->method)) {
-        if ((uintptr_t)frame_method(cfp, frame->method) != frame->method) return false;
-    }
-    if (UNLIKELY(flags & VM_FRAME_FLAG_CFRAME)) return walk->caller_pc + HOST_PC_CFUNC == frame->pc;
+    if (UNLIKELY(flags != frame->kind) || UNLIKELY(!same_method_p(cfp, ep, flags, frame->method))) return false;
+    if (UNLIKELY(flags & VM_FRAME_FLAG_CFRAME)) return caller->pc + HOST_PC_CFUNC == frame->pc;
     uintptr_t pc = pc_of(cfp, zjit);
     if ((top_pc ? top_pc : pc) != frame->pc) return false;
-    walk->caller = cfp;
-    walk->caller_pc = pc;
+    *caller = (struct caller){ cfp, pc };
     return true;
+}
+
+/* One frame of a walk, into the slot or past it. Returns the next slot. */
+static inline __attribute__((always_inline)) struct vm_trace_frame *
+pass(struct vm_trace_walk *walk, struct caller *caller, struct vm_trace_frame *frame,
+     const rb_control_frame_t *cfp, const rb_control_frame_t *top, uintptr_t top_pc, bool zjit)
+{
+    if (LIKELY(same_p(caller, cfp, top_pc, zjit, frame))) return frame + 1;
+    walk->caller = caller->cfp;
+    walk->caller_pc = caller->pc;
+    frame = look_into(walk, frame, cfp, top, top_pc);
+    *caller = (struct caller){ walk->caller, walk->caller_pc };
+    return frame;
 }
 
 /* Most frames are what the last walk saw in their place: these are the loop, and look_into does all others. */
@@ -238,19 +280,11 @@ rb_vm_trace_host_walk(struct vm_trace_walk *walk, struct rb_execution_context_st
     }
 
     struct vm_trace_frame *frame = walk->frames;
+    struct caller caller = { NULL, 0 };
     walk->changed = SIZE_MAX;
-    walk->caller = NULL;
-    walk->caller_pc = 0;
-    for (; cfp > top; cfp = RUBY_VM_NEXT_CONTROL_FRAME(cfp)) {
-        if (LIKELY(same_p(walk, cfp, 0, zjit, frame))) frame++;
-        else frame = look_into(walk, frame, cfp, top, 0);
-    }
-    if (cfp == top) {
-        if (same_p(walk, cfp, top_pc, zjit, frame)) frame++;
-        else frame = look_into(walk, frame, cfp, top, top_pc);
-    }
+    for (; cfp > top; cfp = RUBY_VM_NEXT_CONTROL_FRAME(cfp)) frame = pass(walk, &caller, frame, cfp, top, 0, zjit);
+    if (cfp == top) frame = pass(walk, &caller, frame, cfp, top, top_pc, zjit);
     walk->count = (size_t)(frame - walk->frames);
-    if (walk->changed > walk->count) walk->changed = walk->count;
     walk->thread = native_thread(ec);
     return true;
 }

@@ -32,7 +32,7 @@ struct vm_trace_template {
     uint32_t thread, words;
     uint64_t runs;               /* which Ruby thread, see host_thread */
     uint64_t record[VM_TRACE_TEMPLATE_WORDS];
-};
+} __attribute__((aligned(256))); /* a power of two, so that an index is a shift */
 
 /* Where the names of Ruby threads stand that share native ones: by the low bits of their ids. */
 #define VM_TRACE_RUNNING 8

@@ -386,6 +386,14 @@ cut_last_chunk(struct rb_vm_trace_sink *sink)
 }
 
 static void
+drop_spent(struct rb_vm_trace_sink *sink)
+{
+    if (!sink->spent) return;
+    munmap(sink->spent, SINK_CHUNK_BYTES);
+    sink->spent = NULL;
+}
+
+static void
 drop_ready(struct rb_vm_trace_sink *sink)
 {
     if (!sink->ready.words) return;
@@ -405,6 +413,7 @@ static void
 make_ready(void *argument)
 {
     struct rb_vm_trace_sink *sink = argument;
+    drop_spent(sink);
     if (sink->fd < 0 || sink->error || sink->ended || sink->ready.words) return;
     if (file_trouble(sink) || !limit_allows(sink)) return;
     uint64_t offset = sink->size;
@@ -456,6 +465,7 @@ static void
 end_ahead(struct rb_vm_trace_sink *sink)
 {
     rb_vm_trace_ahead_stop(&sink->ahead);
+    drop_spent(sink);
     drop_ready(sink);
 }
 
@@ -551,10 +561,14 @@ void
 rb_vm_trace_sink_release(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk, size_t used)
 {
     if (!chunk->words) return;
-    unmap(sink, chunk->words);
+    void *at = chunk->words;
     chunk->words = NULL;
 
     pthread_mutex_lock(&sink->lock);
+    if (sink->ahead.running && !sink->memory && !sink->spent) {
+        sink->spent = at; /* the thread is asked for the next chunk soon: 40 us less for the one who records */
+        at = NULL;
+    }
     size_t *in_use = chunk->own ? &sink->own : &sink->shared;
     if (*in_use > 0) --*in_use; /* else it is of a file before this one */
     if (sink->fd >= 0 && file_trouble(sink) == 0) {
@@ -566,6 +580,7 @@ rb_vm_trace_sink_release(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk
         }
     }
     pthread_mutex_unlock(&sink->lock);
+    if (at) unmap(sink, at);
 }
 
 void
@@ -730,6 +745,7 @@ void
 rb_vm_trace_sink_after_fork(struct rb_vm_trace_sink *sink)
 {
     rb_vm_trace_ahead_after_fork(&sink->ahead);
+    drop_spent(sink);
     rb_vm_trace_chunk_drop(&sink->ready);
     close_file(sink);
 }

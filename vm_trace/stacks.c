@@ -229,7 +229,7 @@ find_node(struct rb_vm_trace_stacks *stacks, uint32_t parent, uint32_t label)
 static void
 forget_frames(struct rb_vm_trace_stacks *stacks)
 {
-    stacks->walk.count = 0;
+    stacks->walk.count = stacks->named = 0;
     memset(stacks->walk.frames, 0, stacks->walk.capacity * sizeof(*stacks->walk.frames));
 }
 
@@ -359,20 +359,20 @@ grow_frames(struct vm_trace_walk *walk, size_t needed)
 }
 
 /*
- * Ids and nodes of the frames from `known` on. A slot past the end of the walk before may hold the frame of an older one. Its label
+ * Ids and nodes of the frames that have none. A slot past the named ones may hold the frame of an older walk. Its label
  * still counts, being the frame's own; its node only if what is under it is the same again.
  */
 static bool
-name_frames(struct rb_vm_trace_stacks *stacks, size_t known)
+name_frames(struct rb_vm_trace_stacks *stacks)
 {
     size_t count = stacks->walk.count;
-    if (stacks->node_count + (count - known) > MAX_NODES) {
+    if (stacks->node_count + (count - stacks->named) > MAX_NODES) {
         forget_nodes(stacks);
-        known = 0;
+        stacks->named = 0;
     }
     struct vm_trace_frame *frames = stacks->walk.frames;
-    uint32_t node = known > 0 ? frames[known - 1].node : 0;
-    for (size_t i = known; i < count; i++) {
+    uint32_t node = stacks->named > 0 ? frames[stacks->named - 1].node : 0;
+    for (size_t i = stacks->named; i < count; i++) {
         if (!frames[i].id) frames[i].id = find_label(stacks, &frames[i]);
         if (!frames[i].id) return false;
         if (!node_is(stacks, frames[i].node, node, frames[i].id)) {
@@ -381,17 +381,20 @@ name_frames(struct rb_vm_trace_stacks *stacks, size_t known)
         }
         node = frames[i].node;
     }
+    stacks->named = count;
     return true;
 }
 
 bool
 rb_vm_trace_stacks_capture_rest(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_struct *ec,
-                                uintptr_t top_pc, size_t known, bool walked)
+                                uintptr_t top_pc, bool walked)
 {
     struct vm_trace_walk *walk = &stacks->walk;
     if (!walked) walked = grow_frames(walk, walk->count) && rb_vm_trace_host_walk(walk, ec, top_pc);
-    if (walked && walk->changed < known) known = walk->changed;
-    if (walked && (known >= walk->count || name_frames(stacks, known))) return true;
+    if (walked) {
+        if (walk->changed < stacks->named) stacks->named = walk->changed;
+        if (stacks->named >= walk->count || name_frames(stacks)) return true;
+    }
     forget_frames(stacks);
     return false;
 }

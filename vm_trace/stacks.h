@@ -43,6 +43,7 @@ struct vm_trace_range {
 
 struct rb_vm_trace_stacks {
     struct vm_trace_walk walk;     /* the last one; count 0: it failed half-way */
+    size_t named;                  /* so many slots have ids and nodes that are right, each on top of the one before */
 
     struct vm_trace_label *labels; /* by id; 0 is not used */
     uint32_t label_count, label_capacity; /* count: highest id in use + 1 */
@@ -73,7 +74,7 @@ void rb_vm_trace_stacks_free(struct rb_vm_trace_stacks *stacks);
 /* For stacks_capture: forget what is queued, and all that is to be done when a stack is not as the last one. */
 void rb_vm_trace_stacks_forget_dead(struct rb_vm_trace_stacks *stacks);
 bool rb_vm_trace_stacks_capture_rest(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_struct *ec,
-                                     uintptr_t top_pc, size_t known, bool walked);
+                                     uintptr_t top_pc, bool walked);
 
 /*
  * Walk the stack of `ec` (see host.h for top_pc) and give every frame its id and node:
@@ -83,10 +84,9 @@ static inline bool
 stacks_capture(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_struct *ec, uintptr_t top_pc)
 {
     if (__atomic_load_n(&stacks->dead_pending, __ATOMIC_ACQUIRE)) rb_vm_trace_stacks_forget_dead(stacks);
-    size_t known = stacks->walk.count;
     bool walked = rb_vm_trace_host_walk(&stacks->walk, ec, top_pc);
-    if (walked && stacks->walk.changed >= stacks->walk.count && known >= stacks->walk.count) return true; /* as it was, or a part of it */
-    return rb_vm_trace_stacks_capture_rest(stacks, ec, top_pc, known, walked);
+    if (walked && stacks->walk.changed == SIZE_MAX && stacks->named >= stacks->walk.count) return true; /* as it was */
+    return rb_vm_trace_stacks_capture_rest(stacks, ec, top_pc, walked);
 }
 
 /*

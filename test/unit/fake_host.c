@@ -99,7 +99,8 @@ rb_vm_trace_host_walk(struct vm_trace_walk *walk, struct rb_execution_context_st
     __atomic_fetch_add(&fake_host.walks, 1, __ATOMIC_RELAXED);
     uintptr_t caller_pc = 0;
     const struct rb_iseq_struct *caller = NULL;
-    walk->count = walk->changed = ec->frame_count;
+    walk->count = ec->frame_count;
+    walk->changed = SIZE_MAX;
     if (walk->count > walk->capacity) return false;
     walk->thread = rb_vm_trace_host_thread(ec);
     for (size_t i = 0; i < ec->frame_count; i++) {

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -1213,6 +1214,43 @@ inner_chunk_that_is_given_back_leaves_the_one_made_ahead(void **state)
     free(path);
 }
 
+/* Bytes of our address space that are of the file. */
+static size_t
+mapped(const char *path)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    assert_non_null(maps);
+    char line[PATH_MAX + 128];
+    size_t bytes = 0;
+    while (fgets(line, sizeof(line), maps)) {
+        size_t from, to;
+        if (strstr(line, path) && sscanf(line, "%zx-%zx", &from, &to) == 2) bytes += to - from;
+    }
+    fclose(maps);
+    return bytes;
+}
+
+static void
+chunk_that_is_given_back_is_unmapped_by_the_thread_or_by_who_ends_it(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    struct rb_vm_trace_chunk chunks[4];
+    for (int i = 0; i < 4; i++) assert_true(rb_vm_trace_sink_reserve(&sink, &chunks[i]));
+    assert_non_null(made_ahead());
+    assert_int_equal(mapped(path), 5 * CHUNK);
+    rb_vm_trace_sink_release(&sink, &chunks[0], 1);
+    rb_vm_trace_sink_release(&sink, &chunks[1], 1); /* one waits for the thread, others do not */
+    assert_int_equal(mapped(path), 4 * CHUNK);
+    made_ahead();
+    assert_int_equal(mapped(path), 3 * CHUNK);
+    rb_vm_trace_sink_release(&sink, &chunks[2], 1);
+    assert_int_equal(rb_vm_trace_sink_end(&sink), 0);
+    rb_vm_trace_sink_release(&sink, &chunks[3], 1);
+    assert_int_equal(mapped(path), 0);
+    free(path);
+}
+
 static void
 chunk_that_cannot_be_made_ahead_is_an_error_for_the_one_who_needs_it(void **state)
 {
@@ -1288,15 +1326,18 @@ child_of_a_fork_closes_what_is_the_parents_and_works_ahead_itself(void **state)
     skip_because("ThreadSanitizer knows no threads in the child of a process that had some");
 #endif
     char *path = open_sink("t.fxt");
-    struct rb_vm_trace_chunk chunk;
+    struct rb_vm_trace_chunk chunk, full;
+    assert_true(rb_vm_trace_sink_reserve(&sink, &full));
     assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
     assert_non_null(made_ahead());
+    rb_vm_trace_sink_release(&sink, &full, CHUNK_WORDS);
     pthread_mutex_lock(&sink.lock);
     pid_t child = fork();
     if (child == 0) {
         rb_vm_trace_sink_after_fork(&sink);
         pthread_mutex_unlock(&sink.lock);
         rb_vm_trace_chunk_drop(&chunk);
+        assert_int_equal(mapped(path), 0);
         free(open_sink("u.fxt"));
         assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
         assert_non_null(made_ahead());
@@ -1305,9 +1346,9 @@ child_of_a_fork_closes_what_is_the_parents_and_works_ahead_itself(void **state)
     }
     pthread_mutex_unlock(&sink.lock);
     wait_for(child);
-    assert_int_equal(size_of(path), 2 * CHUNK);
+    assert_int_equal(size_of(path), 3 * CHUNK);
     assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
-    assert_int_equal(chunk.offset, CHUNK);
+    assert_int_equal(chunk.offset, 2 * CHUNK);
     free(path);
 }
 
@@ -1366,6 +1407,7 @@ main(void)
         isolated_test(chunk_made_ahead_is_the_next_one_and_fresh),
         isolated_test(chunk_made_ahead_is_cut_off_with_the_unused_rest),
         isolated_test(inner_chunk_that_is_given_back_leaves_the_one_made_ahead),
+        isolated_test(chunk_that_is_given_back_is_unmapped_by_the_thread_or_by_who_ends_it),
         isolated_test(chunk_that_cannot_be_made_ahead_is_an_error_for_the_one_who_needs_it),
         isolated_test(chunk_made_ahead_of_a_cut_is_not_handed_out),
         isolated_test(cuts_while_chunks_are_made_ahead_harm_nobody),
