@@ -43,6 +43,12 @@ alone()
         status=0
         each "$without" clang-tidy --quiet '{}' -- -std=gnu99 -iquote vm_trace 2> /dev/null || status=$?
         result 'clang-tidy of the module' $status
+        # The analyzer loses sight of arrays that grow and are moved; the sanitizers and valgrind see them in the tests.
+        status=0
+        each "$(ls tools/vm-trace/*.c)" clang-tidy --quiet \
+            --checks=-clang-analyzer-unix.Malloc,-clang-analyzer-core.NullDereference '{}' -- \
+            -std=gnu99 -iquote tools/vm-trace -iquote vm_trace -iquote build/page 2> /dev/null || status=$?
+        result 'clang-tidy of the tool' $status
     fi
     if have cppcheck 'cppcheck'; then
         # Versions before 2.11 do not parse a compound literal behind "?", and take a call's buffer for one that is read.

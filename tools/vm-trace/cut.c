@@ -272,7 +272,7 @@ write_marks(struct cut *cut)
             short_text("trace"),
             short_text("cut"),
         };
-        for (unsigned arg = 0; arg < ARGS; arg++) {
+        for (size_t arg = 0; arg < ARGS; arg++) {
             uint64_t *at = words + WORDS_BEFORE + arg * ARG_WORDS;
             at[0] = FXT_ARG_UINT64 | ARG_WORDS << 4 | (inline_ref | 8) << 16;
             at[1] = args[arg][0];

@@ -195,17 +195,17 @@ move_second_side(const struct diff *diff, struct diff_table *table, const uint32
 {
     struct diff_row *rows = table->rows.rows;
     size_t width = diff->run_count, first = diff->side_runs[0];
-    double *kept = xcalloc(2 * count * width, sizeof *kept);
+    double *kept = xcalloc((size_t)count * 2 * width, sizeof *kept);
     for (uint32_t i = 0; i < count; i++) {
         double *counts = table->counts + from[i] * width, *variances = table->variances + from[i] * width;
-        memcpy(kept + 2 * i * width, counts, width * sizeof *kept);
-        memcpy(kept + (2 * i + 1) * width, variances, width * sizeof *kept);
+        memcpy(kept + (size_t)i * 2 * width, counts, width * sizeof *kept);
+        memcpy(kept + ((size_t)i * 2 + 1) * width, variances, width * sizeof *kept);
         for (size_t run = first; run < width; run++) counts[run] = variances[run] = 0;
     }
     for (uint32_t i = 0; i < count; i++) {
         for (size_t run = first; run < width; run++) {
-            table->counts[to[i] * width + run] = kept[2 * i * width + run];
-            table->variances[to[i] * width + run] = kept[(2 * i + 1) * width + run];
+            table->counts[to[i] * width + run] = kept[(size_t)i * 2 * width + run];
+            table->variances[to[i] * width + run] = kept[((size_t)i * 2 + 1) * width + run];
         }
         rows[to[i]].line_after = rows[from[i]].line;
     }

@@ -86,7 +86,7 @@ void document_line(struct document *document, const char *title, struct fxt_stri
 /* The columns are copied. Good until the document is freed. */
 struct table *document_table(struct document *document, const char *id, struct fxt_string title, const struct column *columns,
                              unsigned column_count);
-#define COLUMNS(array) array, sizeof array / sizeof array[0]
+#define COLUMNS(array) (array), sizeof (array) / sizeof (array)[0]
 /* A new row of empty cells, as many as there are columns; good until the next one. */
 struct cell *table_row(struct table *table);
 

@@ -128,7 +128,7 @@ document_print_csv(const struct document *document)
         for (uint32_t row = 0; row < table->row_count; row++) {
             printf("%s,", table->id);
             if (table->more_rows > 0 && row + 1 == table->row_count) printf("%" PRIu64, table->more_rows);
-            print_csv_row(table, &table->cells[row * table->column_count], id_count, ids);
+            print_csv_row(table, &table->cells[(size_t)row * table->column_count], id_count, ids);
         }
     }
 }

@@ -11,7 +11,7 @@ enum { STEP_BITS = 6, STEPS = 1 << STEP_BITS };
 static unsigned
 bucket_of(uint64_t ns)
 {
-    if (ns < 2 * STEPS) return (unsigned)ns;
+    if (ns < UINT64_C(2) * STEPS) return (unsigned)ns;
     unsigned shift = 63 - (unsigned)__builtin_clzll(ns) - STEP_BITS;
     return shift * STEPS + (unsigned)(ns >> shift);
 }

@@ -187,8 +187,9 @@ lives_owner(const struct lives *lives, struct pool *pool, uint32_t process, uint
     const struct life_iseq *best = NULL;
     for (; index != MAP_NONE; index = lives->iseqs[index].next) {
         const struct life_iseq *known = &lives->iseqs[index];
-        if (best == NULL) best = known;
-        else if (known->line <= line ? best->line > line || known->line > best->line : best->line > line && known->line < best->line) best = known;
+        bool better = best == NULL ||
+            (known->line <= line ? best->line > line || known->line > best->line : best->line > line && known->line < best->line);
+        if (better) best = known;
     }
     return best == NULL ? STRING_NONE : best->iseq;
 }

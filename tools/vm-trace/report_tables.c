@@ -233,10 +233,10 @@ reasons_text(const struct view *view, const struct group *by_reason, const struc
     struct fxt_string text = text_of("");
     unsigned runs = 0;
     for (uint32_t i = 0; i < loop->reasons;) {
-        const struct place *first = group_at(by_reason, loop->first_reason + i), *last = first, *place = first;
+        const struct place *first = group_at(by_reason, loop->first_reason + i), *last = first;
         /* The first row of a version is its foremost reason. */
         for (; i < loop->reasons; i++) {
-            place = group_at(by_reason, loop->first_reason + i);
+            const struct place *place = group_at(by_reason, loop->first_reason + i);
             if (place->version == last->version && place != first) continue;
             if (place->reason != first->reason) break;
             last = place;
