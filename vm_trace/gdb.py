@@ -178,12 +178,16 @@ def bytes_of(words):
 
 
 def writers(state):
-    """(what it is, the local of a ractor's recorder or None, its writer)"""
+    """(what it is, the local of a ractor's recorder or None, its writer): ractors, what they share, what those left that have ended"""
     for number, local in enumerate(locals_of(state), 1):
         yield "recorder %d" % number, local, local["writer"]
     shared = state["shared"]["writer"]
     if int(shared["chunk"]["words"]) != 0:
         yield "shared", None, shared
+    rest = state["shared"]["rests"]
+    while int(rest) != 0:
+        yield "left", None, rest["writer"]
+        rest = rest["next"]
 
 
 def chunks(state):
@@ -405,16 +409,19 @@ class Writers(Subcommand):
 
     def invoke(self, argument, from_tty):
         for name, local, writer in writers(trace()):
-            if local is None:
+            if name == "shared":
                 print("shared, by recorders that have no chunk of their own")
+            elif name == "left":
+                print("left by a ractor that has ended, to the next one that needs a chunk")
             else:
                 print("%s  at 0x%x  %d events, %d exits recorded, %d lost, next sample in %d" % (
                     name, int(local.address), int(writer["events"]), int(local["sampled"]), int(local["lost"]), int(local["countdown"])))
             if int(writer["chunk"]["words"]) == 0:
                 print("    no chunk")
                 continue
-            print("    chunk %d of it, at 0x%x, file offset %d, %d of %d bytes used, %d strings, %d threads" % (
-                int(writer["serial"]), int(writer["chunk"]["words"]), int(writer["chunk"]["offset"]), int(writer["pos"]) * WORD,
+            number = "" if name == "left" else "%d of it, " % int(writer["serial"])
+            print("    chunk %sat 0x%x, file offset %d, %d of %d bytes used, %d strings, %d threads" % (
+                number, int(writer["chunk"]["words"]), int(writer["chunk"]["offset"]), int(writer["pos"]) * WORD,
                 CHUNK_WORDS * WORD, int(writer["next_string"]) - 1, int(writer["thread_count"])))
 
 

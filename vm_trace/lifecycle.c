@@ -1,8 +1,8 @@
 /*
  * From start to end: the file, the locals of ractors, forks, the last words.
  *
- * Locks, outermost first: trace.lock, open_lock, that of the shared chunk, then those of strings, stacks and the
- * sink, which are leaves. A recorder takes none on its way, but for a new chunk (the sink's), or where it has none of its own.
+ * Locks, outermost first: trace.lock, open_lock, that of the shared chunk and of what ractors left, then those of strings, stacks
+ * and the sink, which are leaves. A recorder takes none on its way, but for a next chunk (the last two), or where it has none of its own.
  */
 #include "lifecycle.h"
 #include "memory.h"
@@ -180,7 +180,9 @@ rb_vm_trace_ractor_free(struct rb_vm_trace_local *local)
         spare_has_hits = true;
         for (uint32_t i = 1; i < rb_vm_trace_site_limit(); i++) trace.spare->hits[i] += local->hits[i];
         for (uint32_t i = 1; local->base && trace.spare->base && i < rb_vm_trace_site_limit(); i++) trace.spare->base[i] += local->base[i];
-        rb_vm_trace_writer_close(&local->writer);
+        uint64_t told_ns = clock_latest_ns(&local->clock);
+        if (told_ns > trace.dead_ns) trace.dead_ns = told_ns;
+        rb_vm_trace_writer_leave(&local->writer, &trace.shared, told_ns);
         add_counts(&trace.dead, local);
     }
     pthread_mutex_unlock(&trace.lock);
@@ -389,7 +391,9 @@ bool
 rb_vm_trace_local_next_chunk(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec)
 {
     if (__atomic_load_n(&trace.state, __ATOMIC_ACQUIRE) != VM_TRACE_PENDING) {
-        if (!rb_vm_trace_writer_next_chunk(&local->writer)) return false;
+        if (!rb_vm_trace_writer_take_rest(&local->writer, &trace.shared, &local->clock) && !rb_vm_trace_writer_next_chunk(&local->writer)) {
+            return false;
+        }
         if (ec) rb_vm_trace_counters_chunk(local, ec); /* not into the chunks of a trace that is saved */
         return true;
     }
@@ -474,6 +478,7 @@ begin_trace(const struct rb_vm_trace_config *config)
     if (why) return why;
 
     trace.dead = (struct vm_trace_totals){ 0 };
+    trace.dead_ns = 0;
     if (!trace.by_flags) trace.last_number = 0;
     if (!trace.spare) trace.spare = allocate_local();
     if (!trace.spare) return "out of memory";
@@ -532,7 +537,7 @@ rb_vm_trace_registered_jit(void)
 static void
 forget_trace(void)
 {
-    /* Those of ractors that are gone, but not freed yet, are freed with them. */
+    /* Those of ractors that never began, or did not come into the child of a fork, are freed when they are collected. */
     while (trace.locals) {
         struct rb_vm_trace_local *local = trace.locals;
         rb_vm_trace_writer_close(&local->writer);
@@ -803,13 +808,14 @@ begin_child(void)
     trace.begin_ns = rb_vm_trace_clock_system_ns();
     if (trace.memory.bytes) rb_vm_trace_recorder_begin_child();
     trace.dead = (struct vm_trace_totals){ 0 };
+    trace.dead_ns = 0;
     for (struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
         rb_vm_trace_writer_drop(&local->writer);
         /* Its owner may have been in the middle of something; that thread is no more. */
         rb_vm_trace_stacks_after_fork(&local->stacks);
         begin_local(local);
     }
-    rb_vm_trace_writer_drop(&trace.shared.writer);
+    rb_vm_trace_shared_drop(&trace.shared);
     trace.shared.writer.pid = trace.pid;
     clear_all_hits(trace.spare);
     trace.spare->lost = 0;
@@ -961,7 +967,7 @@ rescue(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec)
 static uint64_t
 latest_ns(void)
 {
-    uint64_t latest = 0;
+    uint64_t latest = trace.dead_ns;
     for (const struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
         uint64_t ns = clock_latest_ns(&local->clock);
         if (ns > latest) latest = ns;
@@ -1026,9 +1032,7 @@ end_trace(void)
         for (struct rb_vm_trace_local *other = trace.locals; other; other = other->next) {
             if (other != local || trace.memory.bytes) rb_vm_trace_writer_close(&other->writer);
         }
-        pthread_mutex_lock(&trace.shared.lock);
-        rb_vm_trace_writer_close(&trace.shared.writer);
-        pthread_mutex_unlock(&trace.shared.lock);
+        rb_vm_trace_shared_close(&trace.shared);
         if (trace.memory.bytes) rb_vm_trace_sink_close(&trace.sink);
         else write_last_words(local, ec);
     }

@@ -4,8 +4,8 @@
  * What one ractor records with, and the state that all share.
  *
  * Machine code adds to `hits` and counts `countdown` down (vm_trace.h); the rest is C's. One
- * local is used under the GVL of its ractor, so two threads never are in it at once. The
- * list of all is guarded by trace.lock.
+ * local is used under the GVL of its ractor, so two threads never are in it at once, and is
+ * freed when that ends. The list of all is guarded by trace.lock.
  */
 
 #include "vm_trace.h"
@@ -98,11 +98,12 @@ extern struct vm_trace_global {
     struct rb_vm_trace_config config; /* its strings are own copies */
     char *path;                  /* of the file at hand */
     struct rb_vm_trace_sink sink;
-    struct rb_vm_trace_shared shared; /* for ractors that find no chunk of their own */
+    struct rb_vm_trace_shared shared; /* for ractors that find no chunk of their own; and what those left that are gone */
     struct rb_vm_trace_local *locals;
     uint32_t last_number;        /* of a local */
     struct rb_vm_trace_local *spare;  /* for ractors that no memory was had for: counts losses */
     struct vm_trace_totals dead;      /* of ractors that are gone */
+    uint64_t dead_ns;                 /* and no event of theirs is later */
     struct vm_trace_totals last;      /* of the trace that ended last */
     const char *last_loss;            /* why it lost events, or NULL */
 } rb_vm_trace_global;

@@ -84,6 +84,7 @@ freeze(void)
     rb_vm_trace_memory_freeze(&trace.sink, &recorder.frozen);
     freeze_in_use(&trace.shared.writer); /* first: a local that had it last may still name it, with a position in its own next one */
     for (const struct rb_vm_trace_local *local = trace.locals; local; local = local->next) freeze_in_use(&local->writer);
+    for (const struct rb_vm_trace_rest *rest = trace.shared.rests; rest; rest = rest->next) freeze_in_use(&rest->writer);
     pthread_mutex_unlock(&trace.sink.lock);
     pthread_mutex_unlock(&trace.shared.lock);
     rb_vm_trace_sites_freeze(); /* hits are counted before their event is written: no event is there without its hit */

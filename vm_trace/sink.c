@@ -544,6 +544,15 @@ rb_vm_trace_sink_reserve_own(struct rb_vm_trace_sink *sink, struct rb_vm_trace_c
     return reserve(sink, chunk_out, true);
 }
 
+bool
+rb_vm_trace_sink_sound_p(struct rb_vm_trace_sink *sink)
+{
+    pthread_mutex_lock(&sink->lock);
+    bool sound = sink->fd >= 0 && file_trouble(sink) == 0;
+    pthread_mutex_unlock(&sink->lock);
+    return sound;
+}
+
 /* Cut off what is not used of the chunk at `offset`, if it is the last that someone writes to. */
 static void
 cut_rest(struct rb_vm_trace_sink *sink, uint64_t offset, size_t used)

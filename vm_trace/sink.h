@@ -110,6 +110,9 @@ bool rb_vm_trace_sink_reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_
  */
 bool rb_vm_trace_sink_reserve_own(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out);
 
+/* Whether the file is there and as it was left: asked where a chunk in use goes to another ractor. */
+bool rb_vm_trace_sink_sound_p(struct rb_vm_trace_sink *sink);
+
 /*
  * Have the next chunk made ahead, on another thread. For one who has filled a chunk and will soon
  * fill the next. Files that keep their newest events have none made; in memory the oldest chunk is made fresh.

@@ -31,7 +31,7 @@ struct rb_vm_trace_site;
 
 /*
  * What one ractor records with: its writer, its tables, and the two words that machine code
- * touches. It hangs on the ractor and is never NULL while tracing is on.
+ * touches. It hangs on the ractor and is never NULL while tracing is on and code of the ractor runs.
  */
 struct rb_vm_trace_local;
 
@@ -350,7 +350,10 @@ void rb_vm_trace_compacted(void);
 /* A ractor is made: before it runs. Any thread. */
 struct rb_vm_trace_local *rb_vm_trace_ractor_new(void);
 
-/* It is gone: called once, when it can't run any more. Takes NULL. */
+/*
+ * It is gone: called once, when none of its code can run any more and it leaves the VM (or, if it never began, when it is collected).
+ * Others go on in what is left of its chunk. Takes NULL.
+ */
 void rb_vm_trace_ractor_free(struct rb_vm_trace_local *local);
 
 /* Around fork(2); `pid` is what it returned. Main ractor, GVL held. */

@@ -13,6 +13,13 @@ static const char PROCESS_NAME[] = "ruby";
 /* Room for a loss and a summary with the text and the thread that they may need. */
 #define LAST_WORDS 128
 #define LAST_STRINGS 4
+/*
+ * The most that an event takes, with all that it names: its own name, ten frames, instruction, ISEQ, its thread's name and that of the
+ * native one, each a record as long as any can be; the rest of the stack (4 KiB) and the records of the thread and the event fit into one
+ * more. A chunk that is taken when an event did not fit must have room for it, as a new one has.
+ */
+#define EVENT_STRINGS 16
+#define EVENT_WORDS ((size_t)EVENT_STRINGS * FXT_MAX_RECORD_WORDS)
 #define NO_NAME UINT64_MAX /* no host's name_id */
 #define TICKS_PER_SECOND UINT64_C(1000000000) /* times are nanoseconds */
 
@@ -275,6 +282,87 @@ rb_vm_trace_writer_return(struct rb_vm_trace_writer *writer, struct rb_vm_trace_
     hand_over(&shared->writer, writer);
     no_chunk(writer);
     pthread_mutex_unlock(&shared->lock);
+}
+
+static bool
+worth_leaving(const struct rb_vm_trace_writer *writer)
+{
+    return writer->chunk.words && writer->pos + EVENT_WORDS <= writer->limit &&
+        writer->next_string + EVENT_STRINGS <= writer->string_limit && writer->thread_count < FXT_MAX_THREAD_INDEX;
+}
+
+void
+rb_vm_trace_writer_leave(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared, uint64_t told_ns)
+{
+    struct rb_vm_trace_rest *rest = worth_leaving(writer) ? calloc(1, sizeof(*rest)) : NULL;
+    if (!rest) rb_vm_trace_writer_close(writer);
+    pthread_mutex_lock(&shared->lock);
+    if (rest) {
+        rb_vm_trace_writer_init(&rest->writer, writer->sink, writer->pid);
+        rest->told_ns = told_ns;
+        rest->next = shared->rests;
+        hand_over(&rest->writer, writer);
+        rb_vm_trace_writer_forget_names(&rest->writer);
+        no_chunk(writer);
+        __atomic_store_n(&shared->rests, rest, __ATOMIC_RELAXED);
+    }
+    /* Another thread may get the number and the address of one that is gone. */
+    rb_vm_trace_writer_forget_names(&shared->writer);
+    pthread_mutex_unlock(&shared->lock);
+}
+
+/* Under the lock: who looks with it for all chunks in use finds each in one place at least. */
+static void
+take(struct rb_vm_trace_writer *writer, const struct rb_vm_trace_rest *rest)
+{
+    rb_vm_trace_writer_close(writer);
+    hand_over(writer, &rest->writer);
+    writer->serial++;
+    writer->shared_serial = 0;
+}
+
+bool
+rb_vm_trace_writer_take_rest(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared, struct vm_trace_clock *clock)
+{
+    if (!__atomic_load_n(&shared->rests, __ATOMIC_RELAXED) || writer->sink != shared->writer.sink) return false;
+    if (!rb_vm_trace_sink_sound_p(writer->sink)) return false;
+    pthread_mutex_lock(&shared->lock);
+    struct rb_vm_trace_rest *rest = shared->rests;
+    bool taken = rest && rest->told_ns <= clock_now_ns(clock);
+    if (taken) {
+        __atomic_store_n(&shared->rests, rest->next, __ATOMIC_RELAXED);
+        take(writer, rest);
+    }
+    pthread_mutex_unlock(&shared->lock);
+    if (taken) free(rest);
+    return taken;
+}
+
+/* `end`: what becomes of the chunks. */
+static void
+end_shared(struct rb_vm_trace_shared *shared, void (*end)(struct rb_vm_trace_writer *writer))
+{
+    end(&shared->writer);
+    for (struct rb_vm_trace_rest *rest = shared->rests, *next; rest; rest = next) {
+        next = rest->next;
+        end(&rest->writer);
+        free(rest);
+    }
+    __atomic_store_n(&shared->rests, NULL, __ATOMIC_RELAXED);
+}
+
+void
+rb_vm_trace_shared_close(struct rb_vm_trace_shared *shared)
+{
+    pthread_mutex_lock(&shared->lock);
+    end_shared(shared, rb_vm_trace_writer_close);
+    pthread_mutex_unlock(&shared->lock);
+}
+
+void
+rb_vm_trace_shared_drop(struct rb_vm_trace_shared *shared)
+{
+    end_shared(shared, rb_vm_trace_writer_drop);
 }
 
 void

@@ -23,8 +23,12 @@
  * In a limited file there may be fewer chunks than ractors. Those that find none for themselves share one:
  * each has it for one event, under a lock. What each defined there stays defined for it until that chunk
  * is full: the numbers of strings and threads go on where the last one stopped.
+ *
+ * A ractor that ends leaves the rest of its chunk, when it is worth having: the next writer that needs a chunk
+ * goes on there in the same way, but with nothing defined, for what it defined elsewhere is not there.
  */
 
+#include "clock.h"
 #include "fxt.h"
 #include "sink.h"
 #include "strings.h"
@@ -58,9 +62,17 @@ struct rb_vm_trace_writer {
     uint64_t events;        /* published */
 };
 
+/* What is left of the chunk of a ractor that is gone. It is in use, for the sink and for who wants to see what is in it. */
+struct rb_vm_trace_rest {
+    struct rb_vm_trace_rest *next;
+    uint64_t told_ns;       /* no event in it is later */
+    struct rb_vm_trace_writer writer;
+};
+
 struct rb_vm_trace_shared {
     pthread_mutex_t lock;   /* held while its chunk is borrowed; guards all of it */
     struct rb_vm_trace_writer writer;
+    struct rb_vm_trace_rest *rests; /* the last that was left comes first */
 };
 
 /* `writer` is zeroed. The sink must outlive it. */
@@ -87,6 +99,25 @@ bool rb_vm_trace_writer_borrow(struct rb_vm_trace_writer *writer, struct rb_vm_t
 /* What was borrowed is full: go on in the next chunk. False: there is none. To be returned in either case. */
 bool rb_vm_trace_writer_borrow_next(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared);
 void rb_vm_trace_writer_return(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared);
+
+/*
+ * Leave the chunk to others, for the ractor is gone; when there is not enough of it left for any event, with all that it
+ * names, it is given back. `told_ns`: no event in it is later.
+ */
+void rb_vm_trace_writer_leave(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared, uint64_t told_ns);
+
+/*
+ * Go on in what another has left: the writer's own chunk, if it has one, is given back. `clock` is its ractor's. False, and
+ * nothing changed: nothing is left, what is left holds events that are later by that clock (those of ractors differ a little, and in a
+ * chunk no thread's time runs back), it is of another sink, or others did something to the file.
+ */
+bool rb_vm_trace_writer_take_rest(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared, struct vm_trace_clock *clock);
+
+/* Give back the shared chunk and all rests. */
+void rb_vm_trace_shared_close(struct rb_vm_trace_shared *shared);
+
+/* Forget them without a touch, with the lock held (fork's child). */
+void rb_vm_trace_shared_drop(struct rb_vm_trace_shared *shared);
 
 /* Give the chunk back; the writer may go on with a next one. */
 void rb_vm_trace_writer_close(struct rb_vm_trace_writer *writer);

@@ -119,6 +119,14 @@ class TestGdb < Integration::Test
     assert_equal [true, false].map { |main| by_thread[main].size }, recorders.map { |_, exits, _| exits.to_i }
   end
 
+  def test_what_an_ended_ractor_left_is_listed_and_saved
+    program = PROGRAM + "Ractor.new { bar(7) }.value\nsleep 0.001 until Ractor.count == 2\n"
+    said = gdb_at_the_end(program, "vm-trace writers", "vm-trace save saved.fxt")
+    assert_match(/^left by a ractor that has ended, .*\n    chunk at 0x\h+, file offset \d+, \d+ of 1048576 /, said)
+    assert_match(/^saved\.fxt: 3 chunks, /, said)
+    assert_includes saved(recorders: 3).exits("DirectiveInduced").group_by { |event| event["args"]["thread"] || event["thread"] }.transform_values(&:size).values, 7
+  end
+
   def test_the_last_events_of_each_ractor_are_shown
     said = said("vm-trace events 3")
     main, ractor = said.split(/^recorder /).last(2)

@@ -372,6 +372,52 @@ child_of_a_ractor_that_shares_a_chunk_has_a_file_of_its_own(void **state)
     free(path);
 }
 
+/* One ractor comes and goes, and leaves its chunk. */
+static void
+live_and_die(uint32_t tid)
+{
+    struct rb_ractor_struct ractor = { .local = rb_vm_trace_ractor_new() };
+    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = tid, .thread_name = "t", .name_id = 5 };
+    fake_push(&thread, &foo, 2);
+    take_exit(site, &thread);
+    rb_vm_trace_ractor_free(ractor.local);
+    fake_free_stack(&thread);
+}
+
+static void
+what_a_ractor_left_is_the_parents_alone(void **state)
+{
+    (void)state;
+    start(1);
+    live_and_die(7);
+    size_t bytes, bytes_after;
+    uint8_t *before = read_bytes(traced_path, &bytes);
+    pid_t child = traced_fork();
+    if (child == 0) {
+        take(1);
+        live_and_die(8);
+        live_and_die(9);
+        end_child();
+    }
+    wait_for(child);
+    uint8_t *after = read_bytes(traced_path, &bytes_after);
+    assert_int_equal(bytes_after, bytes);
+    assert_memory_equal(before, after, bytes);
+    free(before);
+    free(after);
+    live_and_die(10);
+    struct trace *trace = finish_traced();
+    assert_summary(trace, 2, 2, 0);
+    assert_int_equal(trace->chunk_count, 2);
+    trace_free(trace);
+    char *path = child_path(child);
+    trace = trace_read(path);
+    assert_summary(trace, 3, 3, 0);
+    assert_int_equal(trace->chunk_count, 2);
+    trace_free(trace);
+    free(path);
+}
+
 static void
 counts_of_gone_and_spare_ractors_begin_anew_in_the_child(void **state)
 {
@@ -608,6 +654,7 @@ main(void)
         isolated_test(child_of_an_ended_trace_makes_no_file),
         isolated_test(other_ractors_are_dropped_in_the_child),
         isolated_test(child_of_a_ractor_that_shares_a_chunk_has_a_file_of_its_own),
+        isolated_test(what_a_ractor_left_is_the_parents_alone),
         isolated_test(counts_of_gone_and_spare_ractors_begin_anew_in_the_child),
         isolated_test(child_whose_file_cannot_be_made_says_so_once_and_why),
         isolated_test(file_that_cannot_be_made_is_tried_once_by_ractors_that_come_together),

@@ -313,6 +313,37 @@ thread_that_is_renamed_has_its_new_name_in_the_chunk_that_is_shared(void **state
     trace_free(trace);
 }
 
+/* The one before it has ended, and had the same native thread, and its Ruby thread the same address. */
+static void
+ractor_has_its_own_name_in_the_chunk_that_is_shared(void **state)
+{
+    (void)state;
+    start_traced(.exit_rate = 1, .max_size = { .bytes = 4 << 20 });
+    push_foo();
+    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
+    struct rb_ractor_struct owner = { .local = rb_vm_trace_ractor_new() };
+    struct rb_execution_context_struct context = { .ractor = &owner, .tid = 7, .thread_name = "owner", .name_id = 5 };
+    fake_push(&context, &foo, 1);
+    take_exit(site, &context);
+    fake_free_stack(&context);
+    begin_ractor();
+    thread.thread_name = "first";
+    for (int i = 0; i < 2; i++) {
+        take_exit(site, &thread);
+        assert_null(ractor.local->writer.chunk.words);
+        rb_vm_trace_ractor_free(ractor.local);
+        thread.thread_name = "second";
+        ractor.local = rb_vm_trace_ractor_new();
+    }
+    rb_vm_trace_ractor_free(ractor.local);
+    rb_vm_trace_ractor_free(owner.local);
+    struct trace *trace = finish_traced();
+    assert_string_equal(trace_event(trace, "side_exit", "r", 1)->thread, "first");
+    assert_string_equal(trace_event(trace, "side_exit", "r", 2)->thread, "second");
+    trace_free(trace);
+    fake_free_stack(&thread);
+}
+
 static void
 one_in_97_is_exact_in_each_ractor(void **state)
 {
@@ -325,6 +356,118 @@ counts_of_ractors_that_are_gone_are_kept(void **state)
 {
     (void)state;
     assert_ractors_are_counted(1, true);
+}
+
+/* Ractors that live one after the other on a native thread, whose thread and address the next one has, too. */
+struct generations {
+    uint32_t tid;
+    bool own_threads;  /* each has another native thread all the same */
+    unsigned ractors, first;
+    struct rb_vm_trace_site *site;
+};
+
+static void *
+live_and_die(void *argument)
+{
+    enum { EXITS = 3 };
+    const struct generations *generations = argument;
+    for (unsigned i = 0; i < generations->ractors; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "ractor %u", generations->first + i);
+        struct rb_ractor_struct one = { .local = rb_vm_trace_ractor_new() };
+        struct rb_execution_context_struct context = {
+            .ractor = &one, .tid = generations->tid + (generations->own_threads ? i : 0), .thread_name = name, .name_id = 5
+        };
+        fake_push(&context, &foo, 1);
+        for (unsigned n = 0; n < EXITS; n++) take_exit(generations->site, &context);
+        fake_free_stack(&context);
+        rb_vm_trace_ractor_free(one.local);
+    }
+    return NULL;
+}
+
+/* `most_chunks`: of the file. Without what others left there would be one a ractor; at times a clock that is ahead by little keeps one from it. */
+static void
+assert_generations_are_recorded(unsigned threads, unsigned ractors, bool own_threads, unsigned most_chunks, struct rb_vm_trace_config config)
+{
+    (start_traced)(config);
+    push_foo();
+    struct generations generations[8];
+    pthread_t ids[8];
+    for (unsigned i = 0; i < threads; i++) {
+        generations[i] = (struct generations){
+            .tid = 2000 + i * 1000, .own_threads = own_threads, .ractors = ractors, .first = i * ractors,
+            .site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0)
+        };
+        assert_int_equal(pthread_create(&ids[i], NULL, live_and_die, &generations[i]), 0);
+    }
+    for (unsigned i = 0; i < threads; i++) pthread_join(ids[i], NULL);
+    assert_ptr_equal(rb_vm_trace_global.locals, main_ractor.local);
+    assert_null(main_ractor.local->next);
+
+    struct trace *trace = finish_traced();
+    unsigned *exits = calloc(threads * ractors, sizeof(*exits)), ractor;
+    for (size_t i = 0; i < trace->event_count; i++) {
+        const struct trace_event *event = &trace->events[i];
+        if (strcmp(event->category, "side_exit") != 0) continue;
+        assert_int_equal(sscanf(event->thread, "ractor %u", &ractor), 1);
+        assert_in_range(ractor, 0, threads * ractors - 1);
+        assert_int_equal(event->tid, 2000 + ractor / ractors * 1000 + (own_threads ? ractor % ractors : 0));
+        exits[ractor]++;
+    }
+    for (unsigned i = 0; i < threads * ractors; i++) assert_int_equal(exits[i], 3);
+    assert_in_range(trace->chunk_count, 1, most_chunks);
+    assert_summary(trace, 3 * threads * ractors, 3 * threads * ractors, 0);
+    trace_free(trace);
+    free(exits);
+}
+
+static void
+ractors_that_come_and_go_fill_chunks_one_after_the_other(void **state)
+{
+    (void)state;
+    assert_generations_are_recorded(4, 300, false, 100, (struct rb_vm_trace_config){ .exit_rate = 1 });
+}
+
+static void
+ractors_with_threads_of_their_own_fill_the_table_of_a_chunk(void **state)
+{
+    (void)state;
+    assert_generations_are_recorded(1, 600, true, 1 + 3, (struct rb_vm_trace_config){ .exit_rate = 1 });
+}
+
+/* There are three chunks: what they leave is no more than that, and none is used again before they are full. */
+static void
+ractors_that_come_and_go_lose_nothing_in_a_limited_file(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_config config = { .exit_rate = 1, .max_size = { .bytes = 4 << 20 } };
+    assert_generations_are_recorded(4, 200, false, 1 + 3, config);
+}
+
+/* By the clock of the next one its events are still to come. The summary is later all the same. */
+static void
+what_a_ractor_left_whose_clock_is_ahead_is_not_taken_until_then(void **state)
+{
+    (void)state;
+    start_traced(.exit_rate = 1);
+    push_foo();
+    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
+    begin_ractor();
+    take_exit(site, &thread);
+    ractor.local->clock.anchor_ns += 3600 * UINT64_C(1000000000);
+    take_exit(site, &thread);
+    bool ahead = rb_vm_trace_now(ractor.local) > rb_vm_trace_clock_system_ns() + 1800 * UINT64_C(1000000000);
+    rb_vm_trace_ractor_free(ractor.local);
+    ractor.local = rb_vm_trace_ractor_new();
+    take_exit(site, &thread);
+    if (ahead) assert_non_null(rb_vm_trace_global.shared.rests);
+    rb_vm_trace_ractor_free(ractor.local);
+    struct trace *trace = finish_traced();
+    assert_summary(trace, 3, 3, 0);
+    assert_true(trace_event(trace, "trace", "summary", 0)->ns >= trace_event(trace, "side_exit", "r", 1)->ns);
+    trace_free(trace);
+    fake_free_stack(&thread);
 }
 
 static void
@@ -1090,8 +1233,13 @@ main(void)
         isolated_test(ractors_that_exit_at_once_are_all_counted),
         isolated_test(ractors_without_a_chunk_share_one_and_lose_nothing),
         isolated_test(thread_that_is_renamed_has_its_new_name_in_the_chunk_that_is_shared),
+        isolated_test(ractor_has_its_own_name_in_the_chunk_that_is_shared),
         isolated_test(one_in_97_is_exact_in_each_ractor),
         isolated_test(counts_of_ractors_that_are_gone_are_kept),
+        isolated_test(ractors_that_come_and_go_fill_chunks_one_after_the_other),
+        isolated_test(ractors_with_threads_of_their_own_fill_the_table_of_a_chunk),
+        isolated_test(ractors_that_come_and_go_lose_nothing_in_a_limited_file),
+        isolated_test(what_a_ractor_left_whose_clock_is_ahead_is_not_taken_until_then),
         isolated_test(counts_of_a_gone_ractor_are_reported_when_the_iseq_dies),
         isolated_test(ractor_that_never_exits_takes_no_chunk),
         isolated_test(ractors_that_live_at_the_start_get_their_local),

@@ -24,7 +24,7 @@ static struct rb_vm_trace_site *site;
 static void
 (start_recorder)(struct rb_vm_trace_config config)
 {
-    rb_vm_trace_global.memory.bytes = (uint64_t)MIB << 20;
+    if (!rb_vm_trace_global.memory.bytes) rb_vm_trace_global.memory.bytes = (uint64_t)MIB << 20;
     (start_traced)(config);
     assert_int_not_equal(access(traced_path, F_OK), 0);
     foo = fake_iseq("foo", "a.rb");
@@ -228,6 +228,39 @@ hits_of_ractors_that_are_gone_are_told_since_the_reset(void **state)
     exits(2);
     struct trace *trace = saved();
     assert_summary(trace, 6, 6, 0);
+    trace_free(trace);
+    fake_free_stack(&thread);
+    end();
+}
+
+/* The chunk that it left is in use by nobody when it is frozen, and by another ractor when it is copied. */
+static void
+what_a_ractor_left_is_saved_as_it_was(void **state)
+{
+    (void)state;
+    rb_vm_trace_global.memory.bytes = 8 << 20; /* so that it has a chunk of its own */
+    start_recorder(.exit_rate = 1);
+    struct rb_ractor_struct ractor = { .local = rb_vm_trace_ractor_new() };
+    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 1002, .thread_name = "first", .name_id = 7 };
+    fake_push(&thread, &foo, 1);
+    for (unsigned i = 0; i < 5; i++) take_exit(site, &thread);
+    rb_vm_trace_ractor_free(ractor.local);
+    exits(2);
+    assert_non_null(rb_vm_trace_global.shared.rests);
+    assert_int_equal(rb_vm_trace_recorder_freeze(), VM_TRACE_FROZEN);
+    ractor.local = rb_vm_trace_ractor_new();
+    thread.thread_name = "second";
+    for (unsigned i = 0; i < 30000; i++) take_exit(site, &thread); /* till that chunk is full */
+    struct rb_vm_trace_save save = { .path = traced_path, .why = "save" };
+    rb_vm_trace_recorder_write(&save);
+    assert_int_equal(save.error, 0);
+    struct trace *trace = trace_read(traced_path);
+    assert_summary(trace, 7, 7, 0);
+    for (size_t i = 0; i < trace->event_count; i++) assert_string_not_equal(trace->events[i].thread, "second");
+    trace_free(trace);
+    rb_vm_trace_ractor_free(ractor.local);
+    trace = saved();
+    assert_summary(trace, 30007, 30007, 0);
     trace_free(trace);
     fake_free_stack(&thread);
     end();
@@ -517,6 +550,7 @@ main(void)
         isolated_test(saving_keeps_no_text_and_lets_none_go),
         isolated_test(sites_that_die_while_a_trace_is_saved_are_told_as_they_were),
         isolated_test(hits_of_ractors_that_are_gone_are_told_since_the_reset),
+        isolated_test(what_a_ractor_left_is_saved_as_it_was),
         isolated_test(oldest_events_give_way_and_are_counted),
         isolated_test(what_is_recorded_while_a_trace_is_saved_is_kept_and_not_in_it),
         isolated_test(ractors_without_a_chunk_lose_nothing_while_a_trace_is_saved),

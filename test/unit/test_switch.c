@@ -204,6 +204,36 @@ ractors_may_be_freed_late_and_get_theirs_late(void **state)
     fake_free_stack(&main_thread);
 }
 
+/* What is left in the file of a trace ends with it: each has a chunk of the main ractor's and one of the others'. */
+static void
+what_a_ractor_left_is_not_used_in_the_next_trace(void **state)
+{
+    (void)state;
+    begin_program();
+    for (unsigned i = 0; i < 3; i++) {
+        char *path = temp_path("t.fxt");
+        switch_on(path, 1);
+        struct rb_vm_trace_site *site = a_site();
+        for (unsigned n = 0; n < 2; n++) {
+            struct rb_ractor_struct ractor = { .local = rb_vm_trace_ractor_new() };
+            struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 7 };
+            fake_push(&thread, &foo, 3);
+            take_exit(site, &thread);
+            rb_vm_trace_ractor_free(ractor.local);
+            fake_free_stack(&thread);
+        }
+        assert_non_null(rb_vm_trace_global.shared.rests);
+        assert_int_equal(switch_off().exits, 2);
+        assert_null(rb_vm_trace_global.shared.rests);
+        struct trace *trace = trace_read(path);
+        assert_summary(trace, 2, 2, 0);
+        assert_int_equal(trace->chunk_count, 2);
+        trace_free(trace);
+        free(path);
+    }
+    fake_free_stack(&main_thread);
+}
+
 static void
 hooks_are_told_of_every_exit_beside_a_trace_of_some(void **state)
 {
@@ -289,6 +319,7 @@ main(void)
         isolated_test(traces_in_a_row_have_their_own_events),
         isolated_test(what_can_not_begin_leaves_nothing),
         isolated_test(ractors_may_be_freed_late_and_get_theirs_late),
+        isolated_test(what_a_ractor_left_is_not_used_in_the_next_trace),
         isolated_test(hooks_are_told_of_every_exit_beside_a_trace_of_some),
         isolated_test(hooks_may_come_and_go_while_a_trace_is_on),
         isolated_test(hooks_before_the_jit_is_on_are_told_once_it_is),

@@ -543,6 +543,145 @@ dropped_writer_refuses_and_leaves_the_file(void **state)
     trace_free(finish());
 }
 
+/* --- what another leaves ------------------------------------------------------------------------------ */
+
+static struct vm_trace_clock fresh_clock; /* as the system's */
+static struct rb_vm_trace_shared shared = { .lock = PTHREAD_MUTEX_INITIALIZER, .writer = { .sink = &sink, .shares = true } };
+
+/* The same writer takes it, as that of another ractor would. */
+static void
+rest_is_taken_where_it_was_left_and_nothing_is_defined(void **state)
+{
+    (void)state;
+    start();
+    struct vm_trace_slot slot = { 0, 0 };
+    unsigned index, again, thread, another;
+    assert_true(writer_string(&writer, &slot, "a label", 7, &index));
+    put_event(5);
+    size_t at = writer.pos;
+    uint32_t next_string = writer.next_string;
+    rb_vm_trace_writer_leave(&writer, &shared, UINT64_MAX);
+    assert_false(put(2, 'a'));
+    assert_false(rb_vm_trace_writer_take_rest(&writer, &shared, &fresh_clock)); /* by this clock its event is still to come */
+    shared.rests->told_ns = rb_vm_trace_clock_system_ns();
+    assert_true(rb_vm_trace_writer_take_rest(&writer, &shared, &fresh_clock));
+    assert_false(rb_vm_trace_writer_take_rest(&writer, &shared, &fresh_clock));
+    assert_int_equal(writer.pos, at);
+
+    assert_true(writer_string(&writer, &slot, "a label", 7, &again));
+    assert_int_equal(again, next_string);
+    /* Another thread may have the number and the address of the one that was named. */
+    assert_int_equal(rb_vm_trace_writer_thread(&writer, TID, 1), 0);
+    assert_true(rb_vm_trace_writer_name_thread(&writer, TID, 1, "heir", 4, &thread));
+    assert_true(rb_vm_trace_writer_name_thread(&writer, TID + 1, 1, "other", 5, &another));
+    assert_int_equal(thread, 1);
+    assert_int_equal(another, 2);
+    put_event(6);
+    struct trace *trace = finish();
+    assert_int_equal(trace->chunk_count, 1);
+    assert_string_equal(trace_event(trace, NULL, NULL, 0)->thread, "main");
+    assert_string_equal(trace_event(trace, NULL, NULL, 1)->thread, "heir");
+    trace_free(trace);
+}
+
+/* As what a chunk is taken for may be as large as an event can be: 16 texts of the most that a record holds. */
+static void
+rest_has_room_for_any_event_or_is_given_back(void **state)
+{
+    (void)state;
+    enum { TEXTS = 16 };
+    for (int full = 0; full < 4; full++) {
+        start();
+        unsigned index;
+        if (full == 0) go_to(writer.limit - TEXTS * LARGEST + 1);
+        if (full == 1) writer.next_string = writer.string_limit - TEXTS + 1;
+        for (uint32_t tid = 1; full == 2 && tid <= 255; tid++) assert_true(rb_vm_trace_writer_name_thread(&writer, tid, 1, "t", 1, &index));
+        if (full == 3) rb_vm_trace_writer_close(&writer);
+        rb_vm_trace_writer_leave(&writer, &shared, 1);
+        assert_null(shared.rests);
+        assert_null(writer.chunk.words);
+        assert_false(rb_vm_trace_writer_take_rest(&writer, &shared, &fresh_clock));
+        trace_free(finish());
+    }
+    start();
+    unsigned index;
+    go_to(writer.limit - TEXTS * LARGEST);
+    writer.next_string = writer.string_limit - TEXTS;
+    for (uint32_t tid = 1; tid <= 254; tid++) writer.threads[writer.thread_count++].tid = tid;
+    rb_vm_trace_writer_leave(&writer, &shared, 1);
+    assert_true(rb_vm_trace_writer_take_rest(&writer, &shared, &fresh_clock));
+    for (int i = 0; i < TEXTS - 1; i++) assert_true(put(LARGEST, 'x'));
+    assert_true(put(520, 'y')); /* the rest of the stack is no longer */
+    assert_true(rb_vm_trace_writer_name_thread(&writer, TID, 1, "t", 1, &index));
+    assert_non_null(writer_reserve(&writer, 64));
+    rb_vm_trace_writer_close(&writer);
+    rb_vm_trace_sink_close(&sink);
+    free(path);
+}
+
+static void
+rests_are_given_back_at_the_end_and_the_last_is_cut_off(void **state)
+{
+    (void)state;
+    start();
+    put_event(1);
+    for (int i = 0; i < 2; i++) {
+        rb_vm_trace_writer_leave(&writer, &shared, 1);
+        assert_true(rb_vm_trace_writer_next_chunk(&writer));
+        put_event(2);
+    }
+    rb_vm_trace_writer_leave(&writer, &shared, 2);
+    rb_vm_trace_shared_close(&shared);
+    assert_null(shared.rests);
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    assert_in_range(st.st_size, 2 * CHUNK + 1, 2 * CHUNK + 2 * PAGE_WORDS * 8);
+    struct trace *trace = finish();
+    assert_int_equal(trace_count(trace, "trace", "site"), 3);
+    trace_free(trace);
+}
+
+static void
+dropped_rests_leave_the_file(void **state)
+{
+    (void)state;
+    start();
+    put_event(1);
+    rb_vm_trace_writer_leave(&writer, &shared, 1);
+    size_t bytes, bytes_after;
+    uint8_t *before = read_bytes(path, &bytes);
+    rb_vm_trace_shared_drop(&shared);
+    assert_false(rb_vm_trace_writer_take_rest(&writer, &shared, &fresh_clock));
+    uint8_t *after = read_bytes(path, &bytes_after);
+    assert_int_equal(bytes, bytes_after);
+    assert_memory_equal(before, after, bytes);
+    free(before);
+    free(after);
+    trace_free(finish());
+}
+
+static void
+rest_of_another_file_or_of_one_that_was_removed_is_not_taken(void **state)
+{
+    (void)state;
+    start();
+    put_event(1);
+    rb_vm_trace_writer_leave(&writer, &shared, 1);
+    struct rb_vm_trace_sink other_sink = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
+    struct rb_vm_trace_writer other = { .sink = &other_sink };
+    char *other_path = temp_path("other.fxt");
+    assert_null(rb_vm_trace_sink_open(&other_sink, other_path));
+    assert_false(rb_vm_trace_writer_take_rest(&other, &shared, &fresh_clock));
+    rb_vm_trace_sink_close(&other_sink);
+    free(other_path);
+    assert_int_equal(unlink(path), 0);
+    assert_false(rb_vm_trace_writer_take_rest(&writer, &shared, &fresh_clock));
+    assert_non_null(shared.rests);
+    rb_vm_trace_shared_close(&shared);
+    rb_vm_trace_sink_close(&sink);
+    free(path);
+}
+
 /* --- threads ------------------------------------------------------------------------------------------ */
 
 static void
@@ -717,6 +856,11 @@ main(void)
         isolated_test(room_for_the_last_words_is_kept_from_records_of_all_sizes),
         isolated_test(closed_writer_refuses_and_goes_on_with_a_next_chunk),
         isolated_test(dropped_writer_refuses_and_leaves_the_file),
+        isolated_test(rest_is_taken_where_it_was_left_and_nothing_is_defined),
+        isolated_test(rest_has_room_for_any_event_or_is_given_back),
+        isolated_test(rests_are_given_back_at_the_end_and_the_last_is_cut_off),
+        isolated_test(dropped_rests_leave_the_file),
+        isolated_test(rest_of_another_file_or_of_one_that_was_removed_is_not_taken),
         isolated_test(thread_table_holds_255_and_then_a_new_chunk_is_needed),
         isolated_test(renamed_thread_keeps_its_index_and_writes_its_new_name),
         isolated_test(last_thread_is_found_without_a_search),
