@@ -475,6 +475,24 @@ class TestRuntime < Integration::Test
     assert_equal 9, file(result, "last.fxt").exits("DirectiveInduced").size
   end
 
+  # Some of them are just being made, or end, when a trace begins or ends: what they record is counted, and goes into that trace alone.
+  def test_ractors_that_come_and_go_while_traces_begin_and_end
+    result = run_untraced(WARM + <<~'RUBY', "-W:no-experimental", recorders: 1000)
+      done = false
+      born = -> { 8.times.map { Ractor.new { 5.times { foo }; Ractor.new { 3.times { foo } }.value } }.each(&:value) }
+      busy = 3.times.map { Thread.new { born.() until done } }
+      20.times do |i|
+        RubyVM::Trace.start(file: "#{i}.fxt")
+        foo
+        sleep 0.02
+        RubyVM::Trace.stop => { lost: 0 }
+      end
+      done = true
+      busy.each(&:join)
+    RUBY
+    assert_equal 20, result.traces.size
+  end
+
   # Threads and ractors exit and compile all the time; GC, compaction and forks come in between. Each trace has at least the exits
   # that its own thread took, exactly those of the sample rate, and nothing lost; children go on with theirs.
   def test_start_and_stop_under_load
