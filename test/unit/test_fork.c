@@ -72,7 +72,7 @@ child_has_a_file_of_its_own_and_the_parents_is_unharmed(void **state)
     (void)state;
     start(1);
     take(5);
-    size_t bytes, bytes_after;
+    size_t bytes;
     uint8_t *before = read_bytes(traced_path, &bytes);
     pid_t child = traced_fork();
     if (child == 0) {
@@ -80,11 +80,7 @@ child_has_a_file_of_its_own_and_the_parents_is_unharmed(void **state)
         end_child();
     }
     wait_for(child);
-    uint8_t *after = read_bytes(traced_path, &bytes_after);
-    assert_int_equal(bytes_after, bytes);
-    assert_memory_equal(before, after, bytes);
-    free(before);
-    free(after);
+    assert_unchanged(traced_path, before, bytes);
 
     take(2);
     struct trace *trace = finish_traced();
@@ -307,7 +303,7 @@ other_ractors_are_dropped_in_the_child(void **state)
     fake_push(&thread, &foo, 2);
     take(1);
     for (int i = 0; i < 20; i++) take_exit(site, &thread);
-    size_t bytes, bytes_after;
+    size_t bytes;
     uint8_t *before = read_bytes(traced_path, &bytes);
     pid_t child = traced_fork();
     if (child == 0) {
@@ -316,11 +312,7 @@ other_ractors_are_dropped_in_the_child(void **state)
         end_child();
     }
     wait_for(child);
-    uint8_t *after = read_bytes(traced_path, &bytes_after);
-    assert_int_equal(bytes_after, bytes);
-    assert_memory_equal(before, after, bytes);
-    free(before);
-    free(after);
+    assert_unchanged(traced_path, before, bytes);
     rb_vm_trace_ractor_free(ractor.local);
     struct trace *trace = finish_traced();
     assert_summary(trace, 21, 21, 0);
@@ -390,7 +382,7 @@ what_a_ractor_left_is_the_parents_alone(void **state)
     (void)state;
     start(1);
     live_and_die(7);
-    size_t bytes, bytes_after;
+    size_t bytes;
     uint8_t *before = read_bytes(traced_path, &bytes);
     pid_t child = traced_fork();
     if (child == 0) {
@@ -400,11 +392,7 @@ what_a_ractor_left_is_the_parents_alone(void **state)
         end_child();
     }
     wait_for(child);
-    uint8_t *after = read_bytes(traced_path, &bytes_after);
-    assert_int_equal(bytes_after, bytes);
-    assert_memory_equal(before, after, bytes);
-    free(before);
-    free(after);
+    assert_unchanged(traced_path, before, bytes);
     live_and_die(10);
     struct trace *trace = finish_traced();
     assert_summary(trace, 2, 2, 0);

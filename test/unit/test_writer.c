@@ -527,7 +527,7 @@ dropped_writer_refuses_and_leaves_the_file(void **state)
     (void)state;
     start();
     put_event(1);
-    size_t bytes, bytes_after;
+    size_t bytes;
     uint8_t *before = read_bytes(path, &bytes);
     writer.events = 1;
     rb_vm_trace_writer_drop(&writer);
@@ -535,11 +535,7 @@ dropped_writer_refuses_and_leaves_the_file(void **state)
     assert_false(put(2, 'a'));
     rb_vm_trace_writer_close(&writer);
     assert_int_equal(writer.events, 0);
-    uint8_t *after = read_bytes(path, &bytes_after);
-    assert_int_equal(bytes, bytes_after);
-    assert_memory_equal(before, after, bytes);
-    free(before);
-    free(after);
+    assert_unchanged(path, before, bytes);
     trace_free(finish());
 }
 
@@ -648,15 +644,11 @@ dropped_rests_leave_the_file(void **state)
     start();
     put_event(1);
     rb_vm_trace_writer_leave(&writer, &shared, 1);
-    size_t bytes, bytes_after;
+    size_t bytes;
     uint8_t *before = read_bytes(path, &bytes);
     rb_vm_trace_shared_drop(&shared);
     assert_false(rb_vm_trace_writer_take_rest(&writer, &shared, &fresh_clock));
-    uint8_t *after = read_bytes(path, &bytes_after);
-    assert_int_equal(bytes, bytes_after);
-    assert_memory_equal(before, after, bytes);
-    free(before);
-    free(after);
+    assert_unchanged(path, before, bytes);
     trace_free(finish());
 }
 

@@ -476,6 +476,17 @@ read_bytes(const char *path, size_t *bytes_out)
     return bytes;
 }
 
+void
+assert_unchanged(const char *path, uint8_t *before, size_t bytes)
+{
+    size_t bytes_after;
+    uint8_t *after = read_bytes(path, &bytes_after);
+    assert_int_equal(bytes_after, bytes);
+    assert_memory_equal(before, after, bytes);
+    free(before);
+    free(after);
+}
+
 /* What the tool says; its output is shown when the test fails. */
 static void
 check_with_tool(const char *path)

@@ -87,4 +87,7 @@ uint64_t trace_number(const struct trace_event *event, const char *name);
 /* A whole file in memory; free it. */
 uint8_t *read_bytes(const char *path, size_t *bytes_out);
 
+/* The file holds what read_bytes found before, and no more. Frees that. */
+void assert_unchanged(const char *path, uint8_t *before, size_t bytes);
+
 #endif /* VALIDATE_H */
