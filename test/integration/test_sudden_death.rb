@@ -126,7 +126,7 @@ class TestSuddenDeath < Integration::Test
       traced = run_traced(WARM + ending, ended: false)
       assert_equal [untraced.status.termsig, untraced.out], [traced.status.termsig, traced.out]
       assert_includes [6, number], traced.status.termsig
-      assert_equal report(untraced.err), report(traced.own_err)
+      assert_equal report(untraced.err), report(traced.own_err), traced.err
       assert_operator report(traced.err).size, :>, 5, traced.err if signal == :segv
       assert_equal 1, traced.tracer_lines.size, "it says where it traces to, and nothing more"
       assert_operator traced.trace.exits("FixnumAddOverflow").size, :>=, 1000
