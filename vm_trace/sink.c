@@ -386,14 +386,6 @@ cut_last_chunk(struct rb_vm_trace_sink *sink)
 }
 
 static void
-drop_spent(struct rb_vm_trace_sink *sink)
-{
-    if (!sink->spent) return;
-    munmap(sink->spent, SINK_CHUNK_BYTES);
-    sink->spent = NULL;
-}
-
-static void
 drop_ready(struct rb_vm_trace_sink *sink)
 {
     if (!sink->ready.words) return;
@@ -413,7 +405,7 @@ static void
 make_ready(void *argument)
 {
     struct rb_vm_trace_sink *sink = argument;
-    drop_spent(sink);
+    rb_vm_trace_chunk_drop(&sink->spent);
     if (sink->fd < 0 || sink->error || sink->ended || sink->ready.words) return;
     if (file_trouble(sink) || !limit_allows(sink)) return;
     uint64_t offset = sink->size;
@@ -465,7 +457,7 @@ static void
 end_ahead(struct rb_vm_trace_sink *sink)
 {
     rb_vm_trace_ahead_stop(&sink->ahead);
-    drop_spent(sink);
+    rb_vm_trace_chunk_drop(&sink->spent);
     drop_ready(sink);
 }
 
@@ -570,13 +562,13 @@ void
 rb_vm_trace_sink_release(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk, size_t used)
 {
     if (!chunk->words) return;
-    void *at = chunk->words;
+    struct rb_vm_trace_chunk given = *chunk;
     chunk->words = NULL;
 
     pthread_mutex_lock(&sink->lock);
-    if (sink->ahead.running && !sink->memory && !sink->spent) {
-        sink->spent = at; /* the thread is asked for the next chunk soon: 40 us less for the one who records */
-        at = NULL;
+    if (sink->ahead.running && !sink->memory && !sink->spent.words) {
+        sink->spent = given; /* the thread is asked for the next chunk soon: 40 us less for the one who records */
+        given.words = NULL;
     }
     size_t *in_use = chunk->own ? &sink->own : &sink->shared;
     if (*in_use > 0) --*in_use; /* else it is of a file before this one */
@@ -589,7 +581,7 @@ rb_vm_trace_sink_release(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk
         }
     }
     pthread_mutex_unlock(&sink->lock);
-    if (at) unmap(sink, at);
+    if (given.words) unmap(sink, given.words);
 }
 
 void
@@ -754,7 +746,7 @@ void
 rb_vm_trace_sink_after_fork(struct rb_vm_trace_sink *sink)
 {
     rb_vm_trace_ahead_after_fork(&sink->ahead);
-    drop_spent(sink);
+    rb_vm_trace_chunk_drop(&sink->spent);
     rb_vm_trace_chunk_drop(&sink->ready);
     close_file(sink);
 }

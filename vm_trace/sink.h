@@ -72,7 +72,7 @@ struct rb_vm_trace_sink {
     bool cut;              /* a page of a chunk was gone, or refused */
     struct vm_trace_ahead ahead;
     struct rb_vm_trace_chunk ready; /* made ahead; the last of the file */
-    void *spent;           /* a chunk that was given back, for the thread to unmap; or NULL */
+    struct rb_vm_trace_chunk spent; /* given back, for the thread to unmap */
     char *memory;          /* memory.h: where all of it is mapped; NULL: it is a file */
     uint64_t memory_bytes; /* of that mapping, which is as long as it may grow */
     bool frozen;           /* chunks are being copied out, and this is guarded, too: */
