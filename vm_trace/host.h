@@ -51,8 +51,6 @@ struct vm_trace_walk {
     size_t count;
     size_t changed;   /* the first slot that was filled anew; SIZE_MAX: none was */
     struct vm_trace_native_thread thread; /* whose stack it is */
-    const void *caller; /* the host's own while it walks, as the next one */
-    uintptr_t caller_pc;
 };
 
 /*

@@ -137,12 +137,19 @@ frame_method(const rb_control_frame_t *cfp, VALUE known)
     return method_in(me_cref);
 }
 
+/* The last Ruby frame that a walk has passed: what C frames are called from. */
+struct caller {
+    const rb_control_frame_t *cfp;
+    uintptr_t pc;
+};
+
 /* Fill a slot, if it does not hold just that. Returns the next one. */
 static struct vm_trace_frame *
-fill(struct vm_trace_walk *walk, struct vm_trace_frame *frame, uintptr_t kind, uintptr_t pc, const rb_callable_method_entry_t *method)
+fill(struct vm_trace_walk *walk, const struct caller *caller, struct vm_trace_frame *frame, uintptr_t kind, uintptr_t pc,
+     const rb_callable_method_entry_t *method)
 {
     frame->kind = kind;
-    frame->iseq = walk->caller ? CFP_ISEQ((const rb_control_frame_t *)walk->caller) : NULL;
+    frame->iseq = caller->cfp ? CFP_ISEQ(caller->cfp) : NULL;
     if (frame->pc != pc || frame->method != (uintptr_t)method) {
         frame->pc = pc;
         frame->method = (uintptr_t)method;
@@ -153,18 +160,18 @@ fill(struct vm_trace_walk *walk, struct vm_trace_frame *frame, uintptr_t kind, u
     return frame + 1;
 }
 
-NOINLINE(static struct vm_trace_frame *look_into(struct vm_trace_walk *walk, struct vm_trace_frame *frame,
+NOINLINE(static struct vm_trace_frame *look_into(struct vm_trace_walk *walk, struct caller *caller, struct vm_trace_frame *frame,
                                                  const rb_control_frame_t *cfp, const rb_control_frame_t *top, uintptr_t top_pc));
 
 /* A frame that is not what its slot holds, as far as is seen at once. Returns the next slot. */
 static struct vm_trace_frame *
-look_into(struct vm_trace_walk *walk, struct vm_trace_frame *frame,
+look_into(struct vm_trace_walk *walk, struct caller *caller, struct vm_trace_frame *frame,
           const rb_control_frame_t *cfp, const rb_control_frame_t *top, uintptr_t top_pc)
 {
     uintptr_t kind = cfp->ep[VM_ENV_DATA_INDEX_FLAGS];
     if (VM_FRAME_TYPE_UNCHECKED(cfp) == VM_FRAME_MAGIC_RESCUE) {
         /* A rescue or ensure body runs in a frame of its own on that of its method, and stands for both, as in Ruby's backtraces. */
-        bool counted = walk->caller == RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp) && walk->caller_pc;
+        bool counted = caller->cfp == RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp) && caller->pc;
         if (counted) frame--;
         kind = 0; /* which is never seen at once, for then the frame below it would count, too */
     }
@@ -175,13 +182,12 @@ look_into(struct vm_trace_walk *walk, struct vm_trace_frame *frame,
     const rb_callable_method_entry_t *method = frame_method(cfp, frame->method);
     if (VM_FRAME_RUBYFRAME_P_UNCHECKED(cfp)) {
         /* Compiled frames keep both outside the control frame. */
-        walk->caller = cfp;
-        walk->caller_pc = (uintptr_t)CFP_PC(cfp);
-        if (!walk->caller_pc) return frame;
-        return fill(walk, frame, kind, top_pc ? top_pc : walk->caller_pc, method);
+        *caller = (struct caller){ cfp, (uintptr_t)CFP_PC(cfp) };
+        if (!caller->pc) return frame;
+        return fill(walk, caller, frame, kind, top_pc ? top_pc : caller->pc, method);
     }
     if (VM_FRAME_TYPE_UNCHECKED(cfp) == VM_FRAME_MAGIC_CFUNC && cfunc_method_p(method)) {
-        return fill(walk, frame, kind, walk->caller_pc + HOST_PC_CFUNC, method);
+        return fill(walk, caller, frame, kind, caller->pc + HOST_PC_CFUNC, method);
     }
     return frame; /* a block in C has the method around it, and is no frame that a backtrace shows */
 }
@@ -224,12 +230,6 @@ same_method_p(const rb_control_frame_t *cfp, const VALUE *ep, VALUE flags, uintp
     return method_is(cfp, method);
 }
 
-/* The last Ruby frame that a walk has passed: what C frames are called from. */
-struct caller {
-    const rb_control_frame_t *cfp;
-    uintptr_t pc;
-};
-
 /*
  * Whether a frame is what a slot holds: the same flags, which tell its type, the same method and the same pc. That is all that
  * slots are filled from. Then it counts as the caller, if it is a Ruby frame. `top_pc` as for the walk.
@@ -253,10 +253,9 @@ pass(struct vm_trace_walk *walk, struct caller *caller, struct vm_trace_frame *f
      const rb_control_frame_t *cfp, const rb_control_frame_t *top, uintptr_t top_pc, bool zjit)
 {
     if (LIKELY(same_p(caller, cfp, top_pc, zjit, frame))) return frame + 1;
-    walk->caller = caller->cfp;
-    walk->caller_pc = caller->pc;
-    frame = look_into(walk, frame, cfp, top, top_pc);
-    *caller = (struct caller){ walk->caller, walk->caller_pc };
+    struct caller here = *caller; /* whose address is taken: the loop's own stays in registers */
+    frame = look_into(walk, &here, frame, cfp, top, top_pc);
+    *caller = here;
     return frame;
 }
 
