@@ -397,42 +397,32 @@ drop_ready(struct rb_vm_trace_sink *sink)
     cut_last_chunk(sink);
 }
 
-/*
- * The work of the thread: a chunk with every page of it mapped for writing. What fails here is
- * left to fail again for the one who needs the chunk.
- */
-static void
-make_ready(void *argument)
+/* With every page mapped for writing, so that none faults when it is written to first. */
+static void *
+map_and_touch(struct rb_vm_trace_sink *sink, uint64_t offset)
 {
-    struct rb_vm_trace_sink *sink = argument;
-    rb_vm_trace_chunk_drop(&sink->spent);
-    if (sink->fd < 0 || sink->error || sink->ended || sink->ready.words) return;
-    if (file_trouble(sink) || !limit_allows(sink)) return;
-    uint64_t offset = sink->size;
-    if (grow(sink) != 0) return;
-    char *at = map_chunk(sink->fd, offset);
-    if (at == MAP_FAILED) {
-        cut_last_chunk(sink);
-        return;
+    if (sink->memory) {
+        rb_vm_trace_memory_touch(sink->memory + offset);
+        return sink->memory + offset;
     }
+    char *at = map_chunk(sink->fd, offset);
+    if (at == MAP_FAILED) return NULL;
     __atomic_store_n(&sink->renewing, at, __ATOMIC_RELEASE);
     for (size_t byte = 0; byte < SINK_CHUNK_BYTES; byte += PAGE_BYTES) {
         __atomic_fetch_or((uint64_t *)(at + byte), 0, __ATOMIC_RELAXED);
     }
     __atomic_store_n(&sink->renewing, NULL, __ATOMIC_RELEASE);
-    sink->ready = (struct rb_vm_trace_chunk){ .words = (uint64_t *)at, .first = offset == 0, .offset = offset };
+    return at;
 }
 
 /*
- * The same in memory: the oldest chunk, made fresh. Without the lock meanwhile, for others want to
- * give theirs back, or to freeze what is there.
+ * The oldest chunk of memory, made fresh. Without the lock meanwhile, for others want to give theirs
+ * back, or to freeze what is there.
  */
 static void
-renew_ready(void *argument)
+renew_oldest(struct rb_vm_trace_sink *sink)
 {
-    struct rb_vm_trace_sink *sink = argument;
-    /* The last one stays, or a writer might have to give up its own. */
-    if (sink->fd < 0 || sink->error || sink->ended || sink->ready.words || sink->idle_count < 2 || limit_allows(sink)) return;
+    if (sink->idle_count < 2) return; /* the last one stays, or a writer might have to give up its own */
     uint64_t offset = pop_idle(sink);
     uint64_t *at = (uint64_t *)(sink->memory + offset);
     pthread_mutex_unlock(&sink->lock);
@@ -443,12 +433,33 @@ renew_ready(void *argument)
     else rb_vm_trace_sink_push_idle(sink, offset);
 }
 
+/* The work of the thread: the next chunk. What fails here is left to fail again for the one who needs it. */
+static void
+make_ready(void *argument)
+{
+    struct rb_vm_trace_sink *sink = argument;
+    rb_vm_trace_chunk_drop(&sink->spent);
+    if (sink->fd < 0 || sink->error || sink->ended || sink->ready.words || file_trouble(sink)) return;
+    if (!limit_allows(sink)) {
+        if (sink->memory) renew_oldest(sink);
+        return;
+    }
+    uint64_t offset = sink->size;
+    if (grow(sink) != 0) return;
+    void *at = map_and_touch(sink, offset);
+    if (!at) {
+        cut_last_chunk(sink);
+        return;
+    }
+    sink->ready = (struct rb_vm_trace_chunk){ .words = at, .first = offset == 0, .offset = offset };
+}
+
 void
 rb_vm_trace_sink_ahead(struct rb_vm_trace_sink *sink)
 {
     pthread_mutex_lock(&sink->lock);
     if (sink->fd >= 0 && !sink->error && !sink->ended && (sink->memory ? sink->max_idle > 0 : !sink->keep_newest)) {
-        rb_vm_trace_ahead_ask(&sink->ahead, &sink->lock, sink->memory ? renew_ready : make_ready, sink);
+        rb_vm_trace_ahead_ask(&sink->ahead, &sink->lock, make_ready, sink);
     }
     pthread_mutex_unlock(&sink->lock);
 }

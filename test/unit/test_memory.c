@@ -269,6 +269,30 @@ wait_for_ready(void)
 }
 
 static void
+next_chunk_is_made_ahead_while_there_is_memory_to_come(void **state)
+{
+    (void)state;
+    open_memory(4);
+    struct rb_vm_trace_chunk a = reserve(0);
+    rb_vm_trace_sink_ahead(&sink);
+    wait_for_ready();
+    assert_int_equal(sink.size, SETTINGS + 2 * MIB);
+    struct rb_vm_trace_chunk b = reserve(1);
+    for (size_t i = 0; i < SINK_CHUNK_WORDS; i += SINK_GRID_WORDS) assert_true(b.words[i] == fxt_padding_header(SINK_GRID_WORDS));
+    release(&a);
+    rb_vm_trace_sink_ahead(&sink);
+    wait_for_ready();
+    freeze(&b); /* neither idle nor in use: there is nothing in it */
+    assert_int_equal(frozen.count, 2);
+    rb_vm_trace_memory_thaw(&sink, &frozen, 0);
+    struct rb_vm_trace_chunk c = reserve(2);
+    assert_int_equal(sink.size, SETTINGS + 3 * MIB);
+    release(&b);
+    release(&c);
+    close_memory();
+}
+
+static void
 oldest_chunk_is_made_fresh_ahead_and_is_no_part_of_what_is_frozen(void **state)
 {
     (void)state;
@@ -353,6 +377,7 @@ main(void)
         isolated_test(ractors_chunks_of_their_own_leave_one_to_share_also_while_frozen),
         isolated_test(chunks_that_are_given_back_are_older_than_those_written_meanwhile),
         isolated_test(chunk_in_use_that_is_idle_already_is_frozen_once),
+        isolated_test(next_chunk_is_made_ahead_while_there_is_memory_to_come),
         isolated_test(oldest_chunk_is_made_fresh_ahead_and_is_no_part_of_what_is_frozen),
         isolated_test(last_idle_chunk_is_not_taken_ahead),
         isolated_test(dump_has_all_that_is_there),
