@@ -496,26 +496,28 @@ to_be_had(const struct rb_vm_trace_sink *sink)
 }
 
 /*
- * Whether one ractor may have the next chunk for itself: one must stay for those that have none to share. While a trace is made of
- * memory the shared one can't be used again once it is full, so there must be another.
+ * Whether one ractor may have the next chunk for itself (`instead`: of one that it has). A thousand ractors must not make a file of
+ * a GiB where each has a few exits: beyond so many the rest share one. Where chunks are used again one must stay for those that have none
+ * to share. While a trace is made of memory the shared one can't be used again once it is full, so there must be another.
  */
 static bool
-own_allowed(const struct rb_vm_trace_sink *sink)
+own_allowed(const struct rb_vm_trace_sink *sink, bool instead)
 {
-    if (sink->max_idle == 0 || sink->ended || (sink->own == 0 && !sink->frozen)) return true;
+    if (sink->ended || (sink->own == 0 && !sink->frozen)) return true;
+    if (sink->max_idle == 0) return sink->own < SINK_MOST_OWN + (size_t)instead;
     size_t kept = (sink->shared == 0) + (sink->memory != NULL);
     return to_be_had(sink) > kept;
 }
 
 static bool
-reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out, bool own)
+reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out, bool own, bool instead)
 {
     bool ok = false;
 
     chunk_out->words = NULL;
     chunk_out->none_idle = false;
     pthread_mutex_lock(&sink->lock);
-    if (sink->fd >= 0 && sink->error == 0 && own && !own_allowed(sink)) {
+    if (sink->fd >= 0 && sink->error == 0 && own && !own_allowed(sink, instead)) {
         chunk_out->none_idle = true;
     }
     else if (sink->fd >= 0 && sink->error == 0) {
@@ -538,13 +540,13 @@ reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out, bool
 bool
 rb_vm_trace_sink_reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out)
 {
-    return reserve(sink, chunk_out, false);
+    return reserve(sink, chunk_out, false, false);
 }
 
 bool
-rb_vm_trace_sink_reserve_own(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out)
+rb_vm_trace_sink_reserve_own(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out, bool instead)
 {
-    return reserve(sink, chunk_out, true);
+    return reserve(sink, chunk_out, true, instead);
 }
 
 bool

@@ -33,6 +33,7 @@
 #define SINK_CHUNK_BYTES ((size_t)1 << 20)
 #define SINK_CHUNK_WORDS (SINK_CHUNK_BYTES / 8)
 #define SINK_GRID_WORDS ((size_t)512)      /* a padding record a page */
+#define SINK_MOST_OWN ((size_t)64)         /* chunks that ractors have for themselves, in a file whose chunks are not used again */
 
 /* What can stop a file beside what errno says. */
 enum {
@@ -47,7 +48,7 @@ struct rb_vm_trace_chunk {
     uint64_t *words;       /* mapped, shared; NULL: none */
     size_t first;          /* words from the start that are not the owner's (the magic number) */
     uint64_t offset;       /* bytes from the start of the file */
-    bool none_idle;        /* none was had because all of a limited file are in use, or but those that must stay for others */
+    bool none_idle;        /* none was had because as many are in use as may be: of a limited file all, or all but those that must stay for others */
     bool own;              /* by rb_vm_trace_sink_reserve_own */
 };
 
@@ -105,10 +106,11 @@ void rb_vm_trace_sink_discard(struct rb_vm_trace_sink *sink, const char *path);
 bool rb_vm_trace_sink_reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out);
 
 /*
- * The same for one ractor alone. Where chunks are used again it is refused, as when none is idle, when it would leave none for all those
+ * The same for one ractor alone, `instead` of the one that it has, if it has one (and gives back then). Refused, as when none is idle,
+ * when SINK_MOST_OWN have one; and where chunks are used again, when it would leave none for all those
  * ractors that have none of their own: they share one, which the function above is for, and which is then always to be had.
  */
-bool rb_vm_trace_sink_reserve_own(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out);
+bool rb_vm_trace_sink_reserve_own(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out, bool instead);
 
 /* Whether the file is there and as it was left: asked where a chunk in use goes to another ractor. */
 bool rb_vm_trace_sink_sound_p(struct rb_vm_trace_sink *sink);

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_FRAMES 256
-#define FIRST_LABELS 1024
-#define FIRST_NODES 1024
+#define FIRST_FRAMES 64
+#define FIRST_LABELS 128 /* most ractors of many see few */
+#define FIRST_NODES 128
 /* Stacks are a cache: past this many the tree is begun anew, so it can't grow without bound. */
 #define MAX_NODES (1u << 17)
 /* More dead things than this in the queue, and all labels are forgotten instead. */
@@ -32,7 +32,7 @@ rb_vm_trace_stacks_init(struct rb_vm_trace_stacks *stacks)
     stacks->node_count = 1;
     stacks->node_index_size = FIRST_NODES * 2;
     stacks->node_index = calloc(stacks->node_index_size, sizeof(*stacks->node_index));
-    stacks->dead = calloc(MAX_DEAD, sizeof(*stacks->dead));
+    stacks->dead = malloc(MAX_DEAD * sizeof(*stacks->dead)); /* no memory until something dies */
     return stacks->walk.frames && stacks->labels && stacks->label_index && stacks->nodes && stacks->node_index &&
         stacks->dead;
 }

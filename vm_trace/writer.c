@@ -109,7 +109,8 @@ write_process(struct rb_vm_trace_writer *writer, unsigned name)
 static bool
 reserve_chunk(const struct rb_vm_trace_writer *writer, struct rb_vm_trace_chunk *chunk_out)
 {
-    return (writer->shares ? rb_vm_trace_sink_reserve : rb_vm_trace_sink_reserve_own)(writer->sink, chunk_out);
+    if (writer->shares) return rb_vm_trace_sink_reserve(writer->sink, chunk_out);
+    return rb_vm_trace_sink_reserve_own(writer->sink, chunk_out, writer->chunk.words != NULL);
 }
 
 bool

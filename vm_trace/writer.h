@@ -20,7 +20,7 @@
  * A writer belongs to one ractor and is used under its GVL: no lock, no atomic read-modify-
  * write.
  *
- * In a limited file there may be fewer chunks than ractors. Those that find none for themselves share one:
+ * There may be fewer chunks than ractors: in a limited file, and where very many ractors live. Those that find none for themselves share one:
  * each has it for one event, under a lock. What each defined there stays defined for it until that chunk
  * is full: the numbers of strings and threads go on where the last one stopped.
  *

@@ -133,6 +133,27 @@ class TestRactors < Integration::Test
     assert_operator File.size(result.trace.path), :<, 100 << 20
   end
 
+  # 64 have a chunk of their own, the others share one. All have had their exits before the first of them ends.
+  def test_hundreds_of_ractors_alive_at_once_are_all_counted
+    ractors = Integration::LONG ? 1000 : 200
+    result = trace(WORK + <<~RUBY, recorders: ractors + 1)
+      ractors = #{ractors}.times.map do |n|
+        Ractor.new do
+          bar(25)
+          Ractor.main << :done
+          Ractor.receive
+          bar(5)
+        end
+      end
+      #{ractors}.times { Ractor.receive }
+      ractors.each { |ractor| ractor << :go }
+      ractors.each(&:value)
+    RUBY
+    counts = result.trace.exit_counts.select { |(reason, _, _, thread), _| reason == jit("DirectiveInduced") && thread != "main" }
+    assert_equal 30 * ractors, counts.values.sum
+    assert_operator File.size(result.trace.path), :<, 100 << 20
+  end
+
   def test_ractors_that_come_and_go_are_all_counted
     script = WORK + <<~'RUBY'
       40.times { |n| Ractor.new { bar(25) }.value }

@@ -209,17 +209,17 @@ ractors_chunks_of_their_own_leave_one_to_share_also_while_frozen(void **state)
     (void)state;
     struct rb_vm_trace_chunk own = fill(4), other; /* 3 chunks: 0 and 1 idle, 2 in use */
     release(&own);
-    assert_true(rb_vm_trace_sink_reserve_own(&sink, &own));
-    assert_false(rb_vm_trace_sink_reserve_own(&sink, &other)); /* of the two left one may be frozen while it is shared */
+    assert_true(rb_vm_trace_sink_reserve_own(&sink, &own, false));
+    assert_false(rb_vm_trace_sink_reserve_own(&sink, &other, false)); /* of the two left one may be frozen while it is shared */
     assert_true(other.none_idle);
     freeze(&own);
     release(&own);
-    assert_false(rb_vm_trace_sink_reserve_own(&sink, &own));
+    assert_false(rb_vm_trace_sink_reserve_own(&sink, &own, false));
     struct rb_vm_trace_chunk shared;
     assert_true(rb_vm_trace_sink_reserve(&sink, &shared));
     release(&shared);
     rb_vm_trace_memory_thaw(&sink, &frozen, 0);
-    assert_true(rb_vm_trace_sink_reserve_own(&sink, &own));
+    assert_true(rb_vm_trace_sink_reserve_own(&sink, &own, false));
     release(&own);
     close_memory();
 }

@@ -1040,18 +1040,37 @@ last_chunk_is_for_all_who_have_none_of_their_own(void **state)
     free(open_limited(5, true));
     begin_ring();
     struct rb_vm_trace_chunk own[4], shared;
-    for (int i = 0; i < 3; i++) assert_true(rb_vm_trace_sink_reserve_own(&sink, &own[i]));
-    assert_false(rb_vm_trace_sink_reserve_own(&sink, &own[3]));
+    for (int i = 0; i < 3; i++) assert_true(rb_vm_trace_sink_reserve_own(&sink, &own[i], false));
+    assert_false(rb_vm_trace_sink_reserve_own(&sink, &own[3], false));
     assert_true(own[3].none_idle);
     assert_int_equal(sink.error, 0);
     assert_true(rb_vm_trace_sink_reserve(&sink, &shared));
     assert_false(sink.starved);
     /* Once it is had, all others may be owned; and given back, it must be to be had again. */
     rb_vm_trace_sink_release(&sink, &own[0], 1);
-    assert_true(rb_vm_trace_sink_reserve_own(&sink, &own[0]));
+    assert_true(rb_vm_trace_sink_reserve_own(&sink, &own[0], false));
     rb_vm_trace_sink_release(&sink, &shared, 1);
-    assert_false(rb_vm_trace_sink_reserve_own(&sink, &own[3]));
+    assert_false(rb_vm_trace_sink_reserve_own(&sink, &own[3], false));
     assert_true(rb_vm_trace_sink_reserve(&sink, &shared));
+}
+
+static void
+so_many_may_own_chunks_and_go_on_to_the_next_one(void **state)
+{
+    (void)state;
+    free(open_sink("t.fxt"));
+    struct rb_vm_trace_chunk own[SINK_MOST_OWN], next, shared;
+    for (size_t i = 0; i < SINK_MOST_OWN; i++) assert_true(rb_vm_trace_sink_reserve_own(&sink, &own[i], false));
+    assert_false(rb_vm_trace_sink_reserve_own(&sink, &next, false));
+    assert_true(next.none_idle);
+    assert_int_equal(sink.error, 0);
+    assert_true(rb_vm_trace_sink_reserve(&sink, &shared));
+    assert_true(rb_vm_trace_sink_reserve_own(&sink, &next, true));
+    rb_vm_trace_sink_release(&sink, &own[0], 1);
+    assert_false(rb_vm_trace_sink_reserve_own(&sink, &own[0], false));
+    rb_vm_trace_sink_release(&sink, &own[1], 1);
+    assert_true(rb_vm_trace_sink_reserve_own(&sink, &own[1], false));
+    assert_int_equal(sink.own, SINK_MOST_OWN);
 }
 
 static void
@@ -1400,6 +1419,7 @@ main(void)
         isolated_test(newest_chunks_are_kept_and_the_file_does_not_grow),
         isolated_test(chunk_that_is_in_use_is_not_used_again),
         isolated_test(refusal_because_all_chunks_are_in_use_is_no_error),
+        isolated_test(so_many_may_own_chunks_and_go_on_to_the_next_one),
         isolated_test(last_chunk_is_for_all_who_have_none_of_their_own),
         isolated_test(oldest_chunks_are_kept_with_room_for_the_end),
         isolated_test(chunk_that_was_cut_off_while_it_is_made_fresh_is_an_error),
