@@ -1,28 +1,22 @@
 /*
- * From start to end: the file, the locals of ractors, forks, the last words.
+ * From start to end: the file, on and off, what dies meanwhile, forks, the last words.
  *
  * Locks, outermost first: trace.lock, open_lock, that of the shared chunk and of what ractors left, then those of strings, stacks
  * and the sink, which are leaves. A recorder takes none on its way, but for a next chunk (the last two), or where it has none of its own.
  */
-#include "lifecycle.h"
+#include "about.h"
 #include "memory.h"
 #include "options.h"
-#include "versions.h"
 #include "recorder.h"
+#include "say.h"
 #include "sites.h"
+#include "versions.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
+#include <string.h>
 #include <unistd.h>
-
-#ifndef MAP_NORESERVE
-# define MAP_NORESERVE 0
-#endif
 
 struct vm_trace_global rb_vm_trace_global = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -35,305 +29,7 @@ static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 
 #define trace rb_vm_trace_global
 
-/* Whether the spare local may have hits: a ractor is gone, and left them to it, or has none of its own. */
-static bool spare_has_hits;
-
-/* One line on stderr, in one write, with the JIT's name before it. */
-static void
-say_list(const char *format, va_list arguments)
-{
-    char line[4096 + 256]; /* a path and some words */
-    int n = snprintf(line, sizeof(line), "%s: ", trace.config.jit);
-    n += vsnprintf(line + n, sizeof(line) - (size_t)n - 1, format, arguments);
-    if ((size_t)n > sizeof(line) - 2) {
-        n = (int)sizeof(line) - 2;
-        memcpy(line + n - 3, "...", 3);
-    }
-    line[n++] = '\n';
-    if (write(STDERR_FILENO, line, (size_t)n) < 0) { /* nobody listens */ }
-}
-
-#ifdef __GNUC__
-__attribute__((format(printf, 1, 2)))
-#endif
-static void
-say(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    say_list(format, arguments);
-    va_end(arguments);
-}
-
-/*
- * Where stderr led when the tracer began. A program that has led it elsewhere since has made the
- * place a part of its own output, and that is not ours to write to.
- */
-static struct stat first_stderr;
-
-static bool
-stderr_is_the_first(void)
-{
-    struct stat now;
-    return fstat(STDERR_FILENO, &now) == 0 && now.st_dev == first_stderr.st_dev &&
-        now.st_ino == first_stderr.st_ino;
-}
-
-void
-rb_vm_trace_say(const char *format, ...)
-{
-    if (!stderr_is_the_first()) return;
-    va_list arguments;
-    va_start(arguments, format);
-    say_list(format, arguments);
-    va_end(arguments);
-}
-
-/* --- locals -------------------------------------------------------------------------------- */
-
-static size_t
-local_bytes(void)
-{
-    return sizeof(struct rb_vm_trace_local) + VM_TRACE_MAX_SITES * sizeof(uint64_t);
-}
-
-/* Address space of zeros: pages of counters that are never touched cost nothing. */
-uint64_t *
-rb_vm_trace_local_zeros(void)
-{
-    void *at = mmap(NULL, local_bytes(), PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return at == MAP_FAILED ? NULL : at;
-}
-
-static struct rb_vm_trace_local *
-allocate_local(void)
-{
-    struct rb_vm_trace_local *local = (struct rb_vm_trace_local *)rb_vm_trace_local_zeros();
-    if (!local) return NULL;
-    local->countdown = trace.config.exit_rate;
-    local->fallback_countdown = trace.config.fallback_rate;
-    return local;
-}
-
-static struct rb_vm_trace_local *
-use_spare(void)
-{
-    spare_has_hits = true;
-    return trace.spare;
-}
-
-static struct rb_vm_trace_local *
-make_local(void)
-{
-    struct rb_vm_trace_local *local = allocate_local();
-    if (!local) return use_spare();
-    if (!rb_vm_trace_stacks_init(&local->stacks)) {
-        rb_vm_trace_stacks_free(&local->stacks);
-        munmap(local, local_bytes());
-        return use_spare();
-    }
-    rb_vm_trace_writer_init(&local->writer, &trace.sink, trace.pid);
-
-    pthread_mutex_lock(&trace.lock);
-    local->number = trace.last_number++;
-    local->next = trace.locals;
-    local->link = &trace.locals;
-    if (local->next) local->next->link = &local->next;
-    trace.locals = local;
-    pthread_mutex_unlock(&trace.lock);
-    return local;
-}
-
-struct rb_vm_trace_local *
-rb_vm_trace_ractor_new(void)
-{
-    return trace_wanted() ? make_local() : NULL;
-}
-
-static void
-add_counts(struct vm_trace_totals *totals, const struct rb_vm_trace_local *local)
-{
-    totals->sampled += local->sampled;
-    totals->lost += local->lost;
-    totals->events += local->writer.events;
-}
-
-/* Take it off the list. trace.lock held, or all ractors stopped. */
-static void
-unlink_local(struct rb_vm_trace_local *local)
-{
-    *local->link = local->next;
-    if (local->next) local->next->link = local->link;
-    local->link = NULL;
-}
-
-void
-rb_vm_trace_ractor_free(struct rb_vm_trace_local *local)
-{
-    if (!local || local == trace.spare) return;
-
-    pthread_mutex_lock(&trace.lock);
-    if (local->link) { /* else its trace has ended, with all that it counted */
-        unlink_local(local);
-        /* The spare keeps the hits of those that are gone. */
-        spare_has_hits = true;
-        for (uint32_t i = 1; i < rb_vm_trace_site_limit(); i++) trace.spare->hits[i] += local->hits[i];
-        for (uint32_t i = 1; local->base && trace.spare->base && i < rb_vm_trace_site_limit(); i++) trace.spare->base[i] += local->base[i];
-        uint64_t told_ns = clock_latest_ns(&local->clock);
-        if (told_ns > trace.dead_ns) trace.dead_ns = told_ns;
-        rb_vm_trace_writer_leave(&local->writer, &trace.shared, told_ns);
-        add_counts(&trace.dead, local);
-    }
-    pthread_mutex_unlock(&trace.lock);
-
-    rb_vm_trace_writer_free(&local->writer);
-    rb_vm_trace_stacks_free(&local->stacks);
-    if (local->base) munmap(local->base, local_bytes());
-    munmap(local, local_bytes());
-}
-
-struct rb_vm_trace_local *
-rb_vm_trace_local_of(struct rb_execution_context_struct *ec)
-{
-    struct rb_vm_trace_local *local = rb_vm_trace_host_local(ec);
-    if (local && (local == trace.spare || local->link)) return local;
-    /* Its ractor was being made when tracing was switched. */
-    struct rb_vm_trace_local *made = make_local();
-    if (made) rb_vm_trace_host_set_local(ec, made);
-    rb_vm_trace_ractor_free(local);
-    return made;
-}
-
-static uint64_t
-hits_since_base(const struct rb_vm_trace_local *local, uint32_t index)
-{
-    return local->hits[index] - (local->base ? local->base[index] : 0);
-}
-
-uint64_t
-rb_vm_trace_local_hits(uint32_t index)
-{
-    uint64_t hits = hits_since_base(trace.spare, index);
-    for (const struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
-        hits += hits_since_base(local, index);
-    }
-    return hits;
-}
-
-static void
-copy_hits(const struct rb_vm_trace_local *local, uint64_t *hits_out, uint32_t limit)
-{
-    const uint64_t *hits = local->hits, *base = local->base;
-    if (!base) memcpy(hits_out, hits, limit * sizeof(*hits));
-    for (uint32_t i = 0; base && i < limit; i++) hits_out[i] = hits[i] - base[i];
-}
-
-void
-rb_vm_trace_local_copy_hits(uint64_t *hits_out, uint32_t limit)
-{
-    /* One ractor's counters after the other's: there are many sites, and few ractors. The program waits for this. */
-    const struct rb_vm_trace_local *local = trace.locals;
-    if (spare_has_hits || !local) copy_hits(trace.spare, hits_out, limit);
-    else copy_hits(local, hits_out, limit);
-    for (local = spare_has_hits || !local ? local : local->next; local; local = local->next) {
-        for (uint32_t i = 0; i < limit; i++) hits_out[i] += hits_since_base(local, i);
-    }
-}
-
-static void
-clear_hits(struct rb_vm_trace_local *local, uint32_t index)
-{
-    local->hits[index] = 0;
-    if (local->base) local->base[index] = 0;
-}
-
-void
-rb_vm_trace_local_clear_hits(uint32_t index)
-{
-    clear_hits(trace.spare, index);
-    for (struct rb_vm_trace_local *local = trace.locals; local; local = local->next) clear_hits(local, index);
-}
-
-static void
-clear_all_hits(struct rb_vm_trace_local *local)
-{
-    size_t bytes = rb_vm_trace_site_limit() * sizeof(uint64_t);
-    memset(local->hits, 0, bytes);
-    if (local->base) memset(local->base, 0, bytes);
-}
-
 /* --- the file ------------------------------------------------------------------------------ */
-
-/* Our command line as the system has it, cut when it does not fit; "" where it doesn't tell. */
-static size_t
-command_line(char *buffer, size_t capacity)
-{
-    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return 0;
-    size_t bytes = 0;
-    char past[4096] = ""; /* what does not fit is counted */
-    for (;;) {
-        bool room = bytes < capacity;
-        ssize_t n = read(fd, room ? buffer + bytes : past, room ? capacity - bytes : sizeof(past));
-        if (n <= 0) break;
-        bytes += (size_t)n;
-    }
-    close(fd);
-    bytes = rb_vm_trace_text_cut(buffer, bytes, capacity);
-    while (bytes > 0 && buffer[bytes - 1] == '\0') bytes--;
-    for (size_t i = 0; i < bytes; i++) {
-        if (buffer[i] == '\0') buffer[i] = ' ';
-    }
-    return bytes;
-}
-
-bool
-rb_vm_trace_write_settings(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
-{
-    const char *snapshot = what;
-    const struct rb_vm_trace_config *config = &trace.config;
-    const char *ruby = rb_vm_trace_host_description(), *base = rb_vm_trace_host_base();
-    char command[4096], flags[64];
-    size_t command_bytes = command_line(command, sizeof(command));
-    char *copy;
-    const char *clean = rb_vm_trace_text_clean(command, &command_bytes, &copy);
-    snprintf(flags, sizeof(flags), "%s%s%s%s",
-             config->exit_rate ? " exits" : "", config->fallback_rate ? " fallbacks" : "",
-             config->compiles ? " compiles" : "", config->invalidations ? " invalidations" : "");
-    const char *first_flag = flags[0] ? flags + 1 : flags;
-
-    struct vm_trace_event event;
-    bool begun = rb_vm_trace_event_begin(&event, local, ec, trace.begin_ns) &&
-        event_text(&event, W_COMMAND, clean, command_bytes);
-    free(copy);
-    if (!begun) return false;
-    if (!event_text(&event, W_RUBY, ruby, strlen(ruby))) return false;
-    if (!event_text(&event, W_BASE, base, strlen(base))) return false;
-    if (!event_text(&event, W_JIT, config->jit, strlen(config->jit))) return false;
-    if (!event_text(&event, W_FLAGS, first_flag, strlen(first_flag))) return false;
-    event_uint32(&event, W_PID, trace.pid);
-    if (config->exit_rate) event_uint32(&event, W_EXIT_RATE, (uint32_t)config->exit_rate);
-    if (config->fallback_rate) event_uint32(&event, W_FALLBACK_RATE, (uint32_t)config->fallback_rate);
-    if (config->counter && !event_text(&event, W_COUNTER, config->counter, strlen(config->counter))) return false;
-    const char *methods = rb_vm_trace_methods();
-    if (methods) {
-        size_t bytes = strlen(methods);
-        char *methods_copy;
-        const char *clean_methods = rb_vm_trace_text_clean(methods, &bytes, &methods_copy);
-        bool written = event_text(&event, W_METHODS, clean_methods, bytes);
-        free(methods_copy);
-        if (!written) return false;
-    }
-    if (config->max_size.bytes) {
-        const char *keep = config->max_size.keep_oldest ? "oldest" : "newest";
-        event_uint64(&event, W_MAX_BYTES, config->max_size.bytes);
-        if (!event_text(&event, W_KEEP, keep, strlen(keep))) return false;
-    }
-    if (snapshot && !event_text(&event, W_SNAPSHOT, snapshot, strlen(snapshot))) return false;
-    if (trace.memory.window_ns) event_uint32(&event, W_SECONDS, (uint32_t)(trace.memory.window_ns / 1000000000));
-    return event_end(&event, FXT_INSTANT, W_TRACE, W_SETTINGS);
-}
 
 /* Make the file of this process. NULL, or why it can't be made. */
 static const char *
@@ -378,11 +74,11 @@ say_where(const char *why)
         return true;
     }
     if (trace.memory.bytes) {
-        say("can't record to memory: %s; running untraced", why);
+        rb_vm_trace_warn("can't record to memory: %s; running untraced", why);
         rb_vm_trace_sink_close(&trace.sink);
         return false;
     }
-    say("can't trace to %s: %s; running untraced", trace.path ? trace.path : "a file", why);
+    rb_vm_trace_warn("can't trace to %s: %s; running untraced", trace.path ? trace.path : "a file", why);
     if (trace.sink.fd >= 0) rb_vm_trace_sink_discard(&trace.sink, trace.path);
     return false;
 }
@@ -417,40 +113,6 @@ rb_vm_trace_supported_p(void)
     return true;
 }
 
-/*
- * A ractor's new local. What it has is of a trace that ended while it was being made, or only of hooks: what was counted
- * there is not this trace's.
- */
-static struct rb_vm_trace_local *
-another_local(struct rb_vm_trace_local *old)
-{
-    if (old && old != trace.spare && old->link) unlink_local(old);
-    rb_vm_trace_ractor_free(old);
-    return make_local();
-}
-
-/* Nothing is counted yet, and nothing is known of what happened before. */
-static void
-begin_local(struct rb_vm_trace_local *local)
-{
-    local->clock = (struct vm_trace_clock){ 0 }; /* no time of its is to be before begin_ns */
-    local->sampled = local->lost = local->rate_ns = local->rate_sampled = local->writer.events = 0;
-    local->exiting.dropped = local->exiting.site != NULL;
-    local->exiting.site = NULL;
-    local->writer.pid = trace.pid;
-    local->countdown = trace.config.exit_rate;
-    local->fallback_countdown = trace.config.fallback_rate;
-    clear_all_hits(local);
-    rb_vm_trace_stacks_all_dead(&local->stacks);
-}
-
-static struct rb_vm_trace_local *
-no_local(struct rb_vm_trace_local *old)
-{
-    rb_vm_trace_ractor_free(old);
-    return NULL;
-}
-
 /* NULL when it began, or why it can't. trace.path is then the file that can't be made, or NULL. */
 static const char *
 begin_trace(const struct rb_vm_trace_config *config)
@@ -458,7 +120,7 @@ begin_trace(const struct rb_vm_trace_config *config)
     trace.pid = (uint32_t)getpid();
     rb_vm_trace_clock_init();
     trace.begin_ns = rb_vm_trace_clock_system_ns();
-    if (fstat(STDERR_FILENO, &first_stderr) != 0) first_stderr.st_ino = 0; /* there is none */
+    rb_vm_trace_say_begin();
     free((char *)trace.config.path);
     free((char *)trace.config.counter);
     free(trace.path);
@@ -480,15 +142,10 @@ begin_trace(const struct rb_vm_trace_config *config)
     trace.dead = (struct vm_trace_totals){ 0 };
     trace.dead_ns = 0;
     if (!trace.by_flags) trace.last_number = 0;
-    if (!trace.spare) trace.spare = allocate_local();
-    if (!trace.spare) return "out of memory";
-    clear_all_hits(trace.spare);
-    trace.spare->lost = 0;
-    trace.spare->countdown = config->exit_rate;
-    trace.spare->fallback_countdown = config->fallback_rate;
+    if (!rb_vm_trace_local_begin_spare()) return "out of memory";
     __atomic_store_n(&trace.state, VM_TRACE_ON, __ATOMIC_RELEASE);
-    for (struct rb_vm_trace_local *local = trace.locals; trace.by_flags && local; local = local->next) begin_local(local);
-    if (!trace.by_flags) rb_vm_trace_host_each_ractor(another_local);
+    for (struct rb_vm_trace_local *local = trace.locals; trace.by_flags && local; local = local->next) rb_vm_trace_local_begin(local);
+    if (!trace.by_flags) rb_vm_trace_local_renew_all();
     struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
     struct rb_vm_trace_local *local = ec ? rb_vm_trace_host_local(ec) : NULL;
     return local && local != trace.spare ? begin_file(local, ec) : "out of memory";
@@ -537,14 +194,7 @@ rb_vm_trace_registered_jit(void)
 static void
 forget_trace(void)
 {
-    /* Those of ractors that never began, or did not come into the child of a fork, are freed when they are collected. */
-    while (trace.locals) {
-        struct rb_vm_trace_local *local = trace.locals;
-        rb_vm_trace_writer_close(&local->writer);
-        unlink_local(local);
-    }
-    rb_vm_trace_host_each_ractor(no_local);
-    if (trace.spare) clear_all_hits(trace.spare);
+    rb_vm_trace_local_free_all();
     rb_vm_trace_sites_free();
 }
 
@@ -667,12 +317,12 @@ static void
 begin_to_listen(void)
 {
     if (!trace_on() && !trace.by_flags) {
-        if (!trace.spare && !(trace.spare = allocate_local())) return;
         free((char *)trace.config.path);
         free((char *)trace.config.counter);
         trace.config = (struct rb_vm_trace_config){ .jit = trace.jit->name };
+        if (!rb_vm_trace_local_begin_spare()) return;
         rb_vm_trace_clock_init();
-        rb_vm_trace_host_each_ractor(another_local);
+        rb_vm_trace_local_renew_all();
     }
     attach(1);
 }
@@ -813,12 +463,11 @@ begin_child(void)
         rb_vm_trace_writer_drop(&local->writer);
         /* Its owner may have been in the middle of something; that thread is no more. */
         rb_vm_trace_stacks_after_fork(&local->stacks);
-        begin_local(local);
+        rb_vm_trace_local_begin(local);
     }
     rb_vm_trace_shared_drop(&trace.shared);
     trace.shared.writer.pid = trace.pid;
-    clear_all_hits(trace.spare);
-    trace.spare->lost = 0;
+    rb_vm_trace_local_begin_spare();
     rb_vm_trace_sink_after_fork(&trace.sink);
     __atomic_store_n(&trace.state, VM_TRACE_PENDING, __ATOMIC_RELEASE);
 }
@@ -839,61 +488,6 @@ rb_vm_trace_after_fork(long pid)
 }
 
 /* --- end ----------------------------------------------------------------------------------------- */
-
-/* Of those that were not written, or were cut off: the disk's reason, or the only other ones there are. */
-const char *
-rb_vm_trace_loss_reason(void)
-{
-    if (trace.sink.reason) return rb_vm_trace_sink_reason(trace.sink.reason);
-    return trace.sink.starved ? "a file of that size has too few chunks for so many ractors" : "out of memory";
-}
-
-const char *
-rb_vm_trace_dropped_reason(void)
-{
-    return trace.memory.bytes ? "older events gave way at the limit of the memory" : "older events gave way at the limit of the file's size";
-}
-
-bool
-rb_vm_trace_write_loss(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
-{
-    const struct vm_trace_loss *loss = what;
-    struct vm_trace_event event;
-    if (!rb_vm_trace_event_begin(&event, local, ec, clock_now_ns(&local->clock))) return false;
-    event_uint64(&event, W_LOST, loss->events);
-    if (!event_text(&event, W_REASON, loss->why, strlen(loss->why))) return false;
-    return event_end(&event, FXT_INSTANT, W_TRACE, W_LOSS);
-}
-
-bool
-rb_vm_trace_write_summary(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, const void *what)
-{
-    const struct vm_trace_summary *summary = what;
-    const struct vm_trace_totals *totals = &summary->totals;
-    uint64_t now_ns = clock_now_ns(&local->clock);
-    struct vm_trace_event event;
-    if (!rb_vm_trace_event_begin(&event, local, ec, now_ns < summary->least_ns ? summary->least_ns : now_ns)) return false;
-    event_uint64(&event, W_EXITS, totals->exits);
-    event_uint64(&event, W_SAMPLED, totals->sampled);
-    event_uint64(&event, W_FALLBACKS, totals->fallbacks);
-    event_uint64(&event, W_EVENTS, totals->events);
-    event_uint64(&event, W_LOST, totals->lost);
-    event_uint64(&event, W_SITES, totals->sites);
-    if (summary->snapshot && !event_text(&event, W_SNAPSHOT, summary->snapshot, strlen(summary->snapshot))) return false;
-    return event_end(&event, FXT_INSTANT, W_TRACE, W_SUMMARY);
-}
-
-/* All that was counted so far, less the hits. */
-struct vm_trace_totals
-rb_vm_trace_local_totals(void)
-{
-    struct vm_trace_totals totals = trace.dead;
-    totals.lost += trace.spare->lost;
-    for (const struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
-        add_counts(&totals, local);
-    }
-    return totals;
-}
 
 /* What is there now, and why not all is. trace.lock held. */
 static struct vm_trace_totals
@@ -925,7 +519,7 @@ rb_vm_trace_status(struct rb_vm_trace_status *status_out)
 static void
 say_what_was_written(const struct vm_trace_totals *totals, const struct vm_trace_loss *lost, const struct vm_trace_loss *dropped)
 {
-    if (trace.quiet || !stderr_is_the_first()) return;
+    if (trace.quiet) return;
     char exits[96] = "", losses[320] = "nothing lost";
     if (trace.config.exit_rate > 1) {
         snprintf(exits, sizeof(exits), "%llu of %llu exits (one in %llu), ", (unsigned long long)totals->sampled,
@@ -943,7 +537,7 @@ say_what_was_written(const struct vm_trace_totals *totals, const struct vm_trace
                  lost->events ? lost->why : "", lost->events && dropped->events ? "; " : "",
                  dropped->events ? dropped->why : "");
     }
-    say("wrote %s%llu events to %s, %s", exits, (unsigned long long)totals->events, trace.path, losses);
+    rb_vm_trace_say("wrote %s%llu events to %s, %s", exits, (unsigned long long)totals->events, trace.path, losses);
 }
 
 /*
@@ -961,18 +555,6 @@ rescue(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec)
         rb_vm_trace_write_settings(local, ec, NULL);
     }
     return (struct vm_trace_counts){ written.events - left.events, written.sampled - left.exits };
-}
-
-/* Clocks of ractors differ by the little that each is off, and the summary is the last event. All ractors stand. */
-static uint64_t
-latest_ns(void)
-{
-    uint64_t latest = trace.dead_ns;
-    for (const struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
-        uint64_t ns = clock_latest_ns(&local->clock);
-        if (ns > latest) latest = ns;
-    }
-    return latest;
 }
 
 /* All chunks but the local's are back. */
@@ -1000,7 +582,7 @@ write_last_words(struct rb_vm_trace_local *local, struct rb_execution_context_st
     if (local) {
         if (lost.events && rb_vm_trace_event_write(local, ec, rb_vm_trace_write_loss, &lost)) totals.events++;
         if (dropped.events && rb_vm_trace_event_write(local, ec, rb_vm_trace_write_loss, &dropped)) totals.events++;
-        struct vm_trace_summary summary = { .totals = totals, .least_ns = latest_ns() };
+        struct vm_trace_summary summary = { .totals = totals, .least_ns = rb_vm_trace_local_latest_ns() };
         if (rb_vm_trace_event_write(local, ec, rb_vm_trace_write_summary, &summary)) totals.events++;
         rb_vm_trace_writer_close(&local->writer);
     }

@@ -130,8 +130,21 @@ bool rb_vm_trace_local_next_chunk(struct rb_vm_trace_local *local, struct rb_exe
 /* Bytes of a local, or of `base`: address space of zeros. NULL: no memory. */
 uint64_t *rb_vm_trace_local_zeros(void);
 
+/* Make the spare, if there is none, and have it count from 0. False: no memory. */
+bool rb_vm_trace_local_begin_spare(void);
+
+/* Nothing is counted in it yet, and nothing is known of what happened before. For those that flags have made, whose trace begins anew. */
+void rb_vm_trace_local_begin(struct rb_vm_trace_local *local);
+
+/* Give each ractor a new one, or take away what each has. All ractors stand. */
+void rb_vm_trace_local_renew_all(void);
+void rb_vm_trace_local_free_all(void);
+
 /* All that was counted so far, less the hits of live sites. trace.lock held. */
 struct vm_trace_totals rb_vm_trace_local_totals(void);
+
+/* No event that any of them told is later: clocks of ractors differ by the little that each is off. All ractors stand. */
+uint64_t rb_vm_trace_local_latest_ns(void);
 
 /*
  * What the ractor of `ec` records with. One that began while tracing was switched on may have none yet, and gets it.

@@ -4,10 +4,11 @@
 #ifndef _GNU_SOURCE
 # define _GNU_SOURCE 1 /* renameat2, O_CLOEXEC */
 #endif
-#include "lifecycle.h"
+#include "about.h"
 #include "memory.h"
 #include "native_thread.h"
 #include "recorder.h"
+#include "say.h"
 #include "sites.h"
 
 #include <errno.h>

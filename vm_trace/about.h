@@ -1,5 +1,5 @@
-#ifndef RUBY_VM_TRACE_LIFECYCLE_H
-#define RUBY_VM_TRACE_LIFECYCLE_H 1
+#ifndef RUBY_VM_TRACE_ABOUT_H
+#define RUBY_VM_TRACE_ABOUT_H 1
 /*
  * What a trace says of itself, for all that write one: the file's end (lifecycle.c), and what the flight recorder saves
  * (recorder.c). `ec` may be NULL: the thread is then the tracer's own.
@@ -28,10 +28,4 @@ bool rb_vm_trace_write_summary(struct rb_vm_trace_local *local, struct rb_execut
 const char *rb_vm_trace_loss_reason(void);
 const char *rb_vm_trace_dropped_reason(void);
 
-/* One line on stderr, in one write, with the JIT's name before it. Only where stderr is still the one that the program began with. */
-#ifdef __GNUC__
-__attribute__((format(printf, 1, 2)))
-#endif
-void rb_vm_trace_say(const char *format, ...);
-
-#endif /* RUBY_VM_TRACE_LIFECYCLE_H */
+#endif /* RUBY_VM_TRACE_ABOUT_H */
