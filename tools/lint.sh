@@ -39,6 +39,9 @@ have()
 
 alone()
 {
+    status=0
+    ${CC:-cc} -std=gnu99 -Wall -Wextra -Wno-unused-parameter -Werror -fsyntax-only vm_trace/disabled.c || status=$?
+    result 'the stubs of the module built out' $status
     if have clang-tidy 'clang-tidy of the module'; then
         status=0
         each "$without" clang-tidy --quiet '{}' -- -std=gnu99 -iquote vm_trace 2> /dev/null || status=$?

@@ -383,6 +383,8 @@ void rb_vm_trace_shutdown(void);
 # ifndef RB_VM_TRACE_STUB
 #  define RB_VM_TRACE_STUB static inline
 # endif
+struct rb_vm_trace_compiled;
+struct rb_vm_trace_jit;
 struct rb_vm_trace_site_desc;
 RB_VM_TRACE_STUB bool rb_vm_trace_supported_p(void) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_start(const struct rb_vm_trace_config *config) { return false; }
@@ -417,7 +419,6 @@ RB_VM_TRACE_STUB uint64_t rb_vm_trace_now(struct rb_vm_trace_local *local) { ret
 RB_VM_TRACE_STUB bool rb_vm_trace_span_begin(enum rb_vm_trace_span span, const char *name, size_t name_len) { return false; }
 RB_VM_TRACE_STUB void rb_vm_trace_span_end(enum rb_vm_trace_span span, const char *name, size_t name_len) {}
 RB_VM_TRACE_STUB void rb_vm_trace_compile_end(const char *name, size_t name_len, const struct rb_iseq_struct *iseq, uint32_t version, size_t code_bytes) {}
-struct rb_vm_trace_compiled;
 RB_VM_TRACE_STUB uint64_t rb_vm_trace_recompile_begin(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, bool sampled) { return 0; }
 RB_VM_TRACE_STUB void rb_vm_trace_recompile_end(struct rb_vm_trace_local *local) {}
 RB_VM_TRACE_STUB bool rb_vm_trace_compile_begin(const char *name, size_t name_len, const struct rb_iseq_struct *iseq) { return false; }
