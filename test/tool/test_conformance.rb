@@ -1,5 +1,6 @@
 # The conformance files beside the repository: what Perfetto's own trace processor made of them is what the tool must make of them.
 require_relative "tool_helper"
+require_relative "questions"
 require "csv"
 
 class TestConformance < Minitest::Test
@@ -27,22 +28,6 @@ class TestConformance < Minitest::Test
       end
     end
   end
-
-  QUESTIONS = {
-    "slices" => "select s.ts, s.dur, s.depth, s.category, s.name, t.tid, p.pid from slice s left join thread_track tt " \
-                "on s.track_id=tt.id left join thread t using(utid) left join process p using(upid) order by s.ts, s.depth, s.id",
-    "args" => "select s.ts, s.name, a.key, a.value_type, a.display_value from slice s join args a using(arg_set_id) " \
-              "order by s.ts, s.id, a.key",
-    "threads" => "select p.pid, p.name as process, t.tid, t.name as thread from thread t left join process p using(upid) " \
-                 "where t.tid != 0 order by p.pid, t.tid",
-    "counters" => "select c.ts, c.value, t.name from counter c join track t on c.track_id=t.id order by c.ts",
-    "flows" => "select a.ts as from_ts, a.name as from_name, b.ts as to_ts, b.name as to_name from flow f " \
-               "join slice a on a.id=f.slice_out join slice b on b.id=f.slice_in",
-    "sched" => "select s.ts, s.dur, s.cpu, t.tid, s.end_state from sched s join thread t using(utid) order by s.ts",
-    "states" => "select ts.ts, ts.dur, ts.state, t.tid, w.tid as waker_tid from thread_state ts join thread t using(utid) " \
-                "left join thread w on w.utid=ts.waker_utid order by ts.ts, t.tid",
-    "faults" => "select name, value from stats where value > 0 and name like 'fuchsia%'",
-  }.freeze
 
   # The questions of the conformance files' README, asked in SQL: the same answers, byte for byte. No file: no rows.
   QUESTIONS.each do |question, sql|

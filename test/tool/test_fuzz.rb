@@ -1,6 +1,7 @@
 # Damaged traces against a build with the address and undefined-behaviour sanitizers: nothing crashes, hangs or runs wild.
 # The damage is seeded, so that a failure can be had again: FUZZ_SEED=N, FUZZ_COUNT=N (mutants).
 require_relative "tool_helper"
+require_relative "mutants"
 require "rbconfig"
 require "timeout"
 
@@ -40,26 +41,6 @@ class TestFuzz < Minitest::Test
     end
   end
 
-  # Bytes flipped, words replaced by wild values, pieces removed, doubled, moved.
-  def mutate(bytes, random)
-    bytes = bytes.dup
-    (1 + random.rand(8)).times do
-      next if bytes.bytesize < 16
-      at = random.rand(bytes.bytesize)
-      word = 8 * random.rand(bytes.bytesize / 8)
-      case random.rand(7)
-      when 0, 1 then bytes.setbyte(at, bytes.getbyte(at) ^ 1 << random.rand(8))
-      when 2 then bytes.setbyte(at, random.rand(256))
-      when 3 then bytes[word, 8] = [random.rand(2**64)].pack("Q<")
-      when 4 then bytes[word, 8] = [bytes[word, 8].ljust(8, "\0").unpack1("Q<") & ~0xfff0 | random.rand(5000) << 4].pack("Q<")
-      when 5 then bytes[word, 8 * random.rand(20)] = ""
-      when 6 then bytes.insert(word, bytes[8 * random.rand(bytes.bytesize / 8), 8 * random.rand(40)])
-      end
-    end
-    bytes[0, 8] = FxtBuilder::MAGIC if random.rand(10) > 0 && bytes.bytesize >= 8
-    random.rand(10) == 0 ? bytes[0, random.rand(bytes.bytesize + 1)] : bytes
-  end
-
   # Several files each, as the command takes them.
   COMMANDS = {
     %w[check] => ->(paths) { paths }, %w[report] => ->(paths) { paths }, %w[dump] => ->(paths) { paths },
@@ -90,7 +71,7 @@ class TestFuzz < Minitest::Test
         paths = Array.new(BATCH) do |i|
           bytes = seeds[random.rand(seeds.size)]
           bytes = bytes[0, 6000] if bytes.bytesize > 6000
-          File.join(dir, "#{batch}-#{i}.fxt").tap { |path| File.binwrite(path, mutate(bytes, random)) }
+          File.join(dir, "#{batch}-#{i}.fxt").tap { |path| File.binwrite(path, Mutants.mutate(bytes, random)) }
         end
         commands.each do |command|
           next unless run_batch(tool, command, paths)

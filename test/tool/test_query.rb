@@ -157,6 +157,42 @@ class TestQuery < Minitest::Test
     end
   end
 
+  # An event's would take the event with it. Answers as Perfetto's own trace processor gave them.
+  def test_thread_record_with_undefined_strings_in_its_arguments_still_names_the_thread
+    trace = FxtBuilder.simple do |b|
+      b.kernel_object(2, 50, "first", 500 => [:koid, 42])
+      b.kernel_object(2, 51, "second", "process" => [:koid, 42], "other" => [:string, 501])
+    end
+    sql = "select tid, pid, thread.name from thread join process using(upid) where tid > 43 order by tid; select * from stats where value > 0"
+    expected = ['50,0,"first"', '51,42,"second"', '"fuchsia_invalid_string_ref",2']
+    assert_empty expected - query(trace, sql).out.lines.map(&:chomp)
+  end
+
+  # What `make check-perfetto` found.
+  def test_faults_that_perfetto_does_not_count
+    trace = FxtBuilder.simple do |b|
+      b.kernel_object(1, 60, "process", "no koid" => [:string, 502])
+      b.record(5, 503 << 16 | 3 << 48, "")
+      b.record(5, 8 << 32 | 1 << 48, "")
+      b.section(77)
+      b.event(:instant, 0, 0, ts: 1)
+    end
+    result = query(trace, "select * from stats where value > 0")
+    assert_equal ['"fuchsia_invalid_event",1'], result.out.lines.drop(1).map(&:chomp)
+    assert_match(/string 503, the blob's name, is not defined/, result.err)
+    assert_match(/provider 77 was never introduced/, result.err)
+  end
+
+  def test_scheduling_records_with_arguments_of_the_wrong_type_are_dropped_with_a_word
+    trace = FxtBuilder.simple do |b|
+      { "waker" => 7, "weight" => [:koid, 7] }.each { |name, value| b.record(8, 1 << 16 | 2 << 60, [1, 43].pack("Q<*") + b.arg(name, value)) }
+      b.record(8, 1 << 16 | 1 << 60, [1, 43, 44].pack("Q<*") + b.arg("outgoing_weight", "text"))
+    end
+    result = query(trace, "select count(*) from thread_state; select * from stats where value > 0")
+    assert_equal ['"count(*)"', "0", '"name","value"', '"fuchsia_invalid_event_arg_type",3'], result.out.lines.map(&:chomp)
+    assert_equal ["waker is not a kernel object id", "weight is not an int32", "outgoing_weight is not an int32"], result.err.scan(/argument (.*); dropped/).flatten
+  end
+
   def test_wrong_sql_gets_sqlites_message
     { "selec 1" => 'near "selec": syntax error', "select x from slice" => "no such column: x", "select * from no_table" => "no such table: no_table",
       "insert into slice values (1)" => /table slice may not be modified|9 columns/ }.each do |sql, message|

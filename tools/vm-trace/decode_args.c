@@ -96,9 +96,17 @@ decode_string(struct reader *reader, struct cursor *cursor, unsigned ref, const 
     return true;
 }
 
-/* Reads what comes after an argument's name. False when the record is too short for it. */
+/* As decode_string, but where `undefined` may be a string it is a fault and the empty one. */
 static bool
-decode_value(struct reader *reader, struct cursor *cursor, uint64_t header, struct fxt_arg *arg)
+decode_arg_string(struct reader *reader, struct cursor *cursor, unsigned ref, const char *what, bool undefined, struct fxt_string *string_out)
+{
+    bool index = ref != 0 && !(ref & FXT_STRING_REF_INLINE);
+    return decode_string(reader, cursor, ref, what, string_out) || (undefined && index);
+}
+
+/* Reads what comes after an argument's name. False where the record is dropped. */
+static bool
+decode_value(struct reader *reader, struct cursor *cursor, uint64_t header, bool undefined, struct fxt_arg *arg)
 {
     const char *what = "argument's value";
     switch (arg->type) {
@@ -114,7 +122,7 @@ decode_value(struct reader *reader, struct cursor *cursor, uint64_t header, stru
         arg->boolean = fxt_bits(header, FXT_ARG_VALUE_32) != 0;
         return true;
       case FXT_ARG_STRING:
-        return decode_string(reader, cursor, (unsigned)fxt_bits(header, FXT_ARG_VALUE_STRING), what, &arg->string);
+        return decode_arg_string(reader, cursor, (unsigned)fxt_bits(header, FXT_ARG_VALUE_STRING), what, undefined, &arg->string);
       case FXT_ARG_INT64:
       case FXT_ARG_UINT64:
       case FXT_ARG_DOUBLE:
@@ -132,7 +140,7 @@ decode_value(struct reader *reader, struct cursor *cursor, uint64_t header, stru
 }
 
 bool
-decode_args(struct reader *reader, struct cursor *cursor, unsigned count, struct fxt_arg *args, bool *flawed_out)
+decode_args(struct reader *reader, struct cursor *cursor, unsigned count, bool undefined, struct fxt_arg *args, bool *flawed_out)
 {
     for (unsigned i = 0; i < count; i++) {
         struct fxt_arg *arg = &args[i];
@@ -146,10 +154,9 @@ decode_args(struct reader *reader, struct cursor *cursor, unsigned count, struct
         unsigned type = (unsigned)fxt_bits(header, FXT_ARG_TYPE);
         arg->type = type < FXT_ARG_UNKNOWN ? (enum fxt_arg_type)type : FXT_ARG_UNKNOWN;
         arg->u64 = 0;
-        if (!decode_string(reader, cursor, (unsigned)fxt_bits(header, FXT_ARG_NAME), "name of an argument", &arg->name)) {
-            return false;
-        }
-        if (!decode_value(reader, cursor, header, arg)) return false;
+        unsigned name = (unsigned)fxt_bits(header, FXT_ARG_NAME);
+        if (!decode_arg_string(reader, cursor, name, "name of an argument", undefined, &arg->name)) return false;
+        if (!decode_value(reader, cursor, header, undefined, arg)) return false;
 
         /* The next argument begins where this one's size says, whatever lies there: so does Perfetto. */
         size_t size = (size_t)fxt_bits(header, FXT_ARG_SIZE);

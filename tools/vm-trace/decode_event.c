@@ -66,7 +66,7 @@ decode_event(struct reader *reader, struct cursor *cursor)
 
     bool flawed = false;
     event->arg_count = (unsigned)fxt_bits(header, FXT_EVENT_ARGS);
-    if (!decode_args(reader, cursor, event->arg_count, event->args, &flawed)) return;
+    if (!decode_args(reader, cursor, event->arg_count, false, event->args, &flawed)) return;
 
     unsigned type = (unsigned)fxt_bits(header, FXT_EVENT_TYPE);
     if (type > FXT_EVENT_FLOW_END) {

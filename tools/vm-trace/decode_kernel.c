@@ -12,6 +12,27 @@ warn_if_cut(struct reader *reader, const char *what, uint64_t id)
                  (uint32_t)id);
 }
 
+/* The process that a thread's arguments name, or 0. False where the record is dropped. */
+static bool
+decode_process(struct reader *reader, struct cursor *cursor, uint64_t *pid_out)
+{
+    struct fxt_arg args[FXT_ARGS_MAX];
+    unsigned count = (unsigned)fxt_bits(reader->header, FXT_KERNEL_OBJECT_ARGS);
+    bool flawed = false;
+    if (!decode_args(reader, cursor, count, true, args, &flawed)) return false;
+    if (!flawed) decode_finish(reader, cursor, "kernel object");
+    for (unsigned i = 0; i < count; i++) {
+        if (args[i].name.id != WORD_PROCESS) continue;
+        if (args[i].type != FXT_ARG_KOID) {
+            reader_fault(reader, FXT_FAULT_BAD_PROCESS_ARGUMENT, reader->offset,
+                         "a thread's argument process is not a kernel object id");
+            return false;
+        }
+        *pid_out = args[i].u64;
+    }
+    return true;
+}
+
 void
 decode_kernel_object(struct reader *reader, struct cursor *cursor)
 {
@@ -26,29 +47,14 @@ decode_kernel_object(struct reader *reader, struct cursor *cursor)
     if (!decode_string(reader, cursor, name, "object's name", &object.name)) return;
     object.type = (unsigned)fxt_bits(header, FXT_KERNEL_OBJECT_TYPE);
 
-    struct fxt_arg args[FXT_ARGS_MAX];
-    unsigned arg_count = (unsigned)fxt_bits(header, FXT_KERNEL_OBJECT_ARGS);
-    bool flawed = false;
-    bool args_read = decode_args(reader, cursor, arg_count, args, &flawed);
-    if (args_read && !flawed) decode_finish(reader, cursor, "kernel object");
-
     switch (object.type) {
-      case FXT_OBJECT_PROCESS: /* its arguments do not matter */
+      case FXT_OBJECT_PROCESS: /* its arguments do not matter, and Perfetto does not look at them */
         warn_if_cut(reader, "process", id);
         object.pid = (uint32_t)id;
         object.raw_pid = id;
         break;
       case FXT_OBJECT_THREAD:
-        if (!args_read) return;
-        for (unsigned i = 0; i < arg_count; i++) {
-            if (args[i].name.id != WORD_PROCESS) continue;
-            if (args[i].type != FXT_ARG_KOID) {
-                reader_fault(reader, FXT_FAULT_BAD_PROCESS_ARGUMENT, reader->offset,
-                             "a thread's argument process is not a kernel object id");
-                return;
-            }
-            object.raw_pid = args[i].u64;
-        }
+        if (!decode_process(reader, cursor, &object.raw_pid)) return;
         warn_if_cut(reader, "thread", id);
         object.pid = (uint32_t)object.raw_pid;
         object.tid = (uint32_t)id;
@@ -93,7 +99,32 @@ decode_switch_or_wakeup(struct reader *reader, struct cursor *cursor, struct fxt
         return false;
     }
     sched->arg_count = (unsigned)fxt_bits(header, FXT_SCHED_ARGS);
-    return decode_args(reader, cursor, sched->arg_count, sched->args, flawed_out);
+    return decode_args(reader, cursor, sched->arg_count, false, sched->args, flawed_out);
+}
+
+/* Perfetto drops a record that has one of these arguments with another type; model_sched.c does so, too. */
+static void
+check_sched_args(struct reader *reader, const struct fxt_sched *sched)
+{
+    static const struct {
+        const char *name;
+        unsigned record;
+        enum fxt_arg_type type;
+    } known[] = {
+        {"incoming_weight", FXT_SCHED_SWITCH, FXT_ARG_INT32},
+        {"outgoing_weight", FXT_SCHED_SWITCH, FXT_ARG_INT32},
+        {"weight", FXT_SCHED_WAKEUP, FXT_ARG_INT32},
+        {"waker", FXT_SCHED_WAKEUP, FXT_ARG_KOID},
+    };
+    for (unsigned i = 0; i < sched->arg_count; i++) {
+        for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+            if (sched->type != known[k].record || !fxt_string_is(sched->args[i].name, known[k].name)) continue;
+            if (sched->args[i].type == known[k].type) continue;
+            reader_fault(reader, FXT_FAULT_SCHED_ARGUMENT, reader->offset, "the scheduling record's argument %s is %s; dropped",
+                         known[k].name, known[k].type == FXT_ARG_KOID ? "not a kernel object id" : "not an int32");
+            return;
+        }
+    }
 }
 
 void
@@ -112,18 +143,24 @@ decode_sched(struct reader *reader, struct cursor *cursor)
                                                        : decode_switch_or_wakeup(reader, cursor, sched, &flawed);
     if (!read) return;
     if (!flawed) decode_finish(reader, cursor, "scheduling");
+    check_sched_args(reader, sched);
     if (reader->visitor.sched) reader->visitor.sched(reader->visitor.context, sched);
 }
 
-/* Blobs are not handed out yet: only their form is looked at. */
+/* Blobs are not handed out yet: only the form of those that Perfetto reads is looked at. It does not need their names. */
 void
 decode_blob(struct reader *reader, struct cursor *cursor)
 {
+    if (fxt_bits(reader->header, FXT_BLOB_TYPE) != FXT_BLOB_OF_PERFETTO) return;
+    unsigned ref = (unsigned)fxt_bits(reader->header, FXT_BLOB_NAME);
+    bool indexed = ref != 0 && !(ref & FXT_STRING_REF_INLINE);
     struct fxt_string name;
     const char *bytes;
-    size_t len = (size_t)fxt_bits(reader->header, FXT_BLOB_BYTES);
-    if (!decode_string(reader, cursor, (unsigned)fxt_bits(reader->header, FXT_BLOB_NAME), "blob's name", &name)) return;
-    if (!cursor_bytes(cursor, len, &bytes)) {
+    if (indexed && provider_string(reader->current, ref) == STRING_NONE) {
+        reader_fault(reader, FXT_FAULT_BLOB_NAME, reader->offset, "string %u, the blob's name, is not defined", ref);
+    }
+    if (!indexed && !decode_string(reader, cursor, ref, "blob's name", &name)) return;
+    if (!cursor_bytes(cursor, (size_t)fxt_bits(reader->header, FXT_BLOB_BYTES), &bytes)) {
         decode_too_short(reader, "blob");
         return;
     }

@@ -106,6 +106,7 @@ enum fxt_arg_type {
 #define FXT_BLOB_NAME 16, 31
 #define FXT_BLOB_BYTES 32, 46
 #define FXT_BLOB_TYPE 48, 55
+#define FXT_BLOB_OF_PERFETTO 3 /* packets of its own format */
 
 /* "Kernel object record" */
 #define FXT_KERNEL_OBJECT_TYPE 16, 23

@@ -219,7 +219,7 @@ read_record(struct reader *reader, const uint8_t *bytes, size_t words)
     unsigned type = (unsigned)fxt_bits(reader->header, FXT_HEADER_TYPE);
     reader->counts.records++;
     if (type != FXT_RECORD_METADATA && reader->current == NULL) {
-        reader_fault(reader, FXT_FAULT_UNKNOWN_PROVIDER, reader->offset, "the record belongs to no provider; dropped");
+        reader_fault(reader, FXT_FAULT_NO_PROVIDER, reader->offset, "the record belongs to no provider; dropped");
         return;
     }
     switch (type) {

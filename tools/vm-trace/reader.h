@@ -37,8 +37,10 @@ enum fxt_severity {
     F(BAD_INDEX, FAULT, "") \
     F(NOT_ZERO_PADDED, FAULT, "") \
     F(UNDEFINED_STRING, FAULT, "fuchsia_invalid_string_ref") \
+    F(BLOB_NAME, FAULT, "") \
     F(UNDEFINED_THREAD, FAULT, "") \
-    F(UNKNOWN_PROVIDER, FAULT, "fuchsia_invalid_event") \
+    F(UNKNOWN_PROVIDER, FAULT, "") \
+    F(NO_PROVIDER, FAULT, "fuchsia_invalid_event") \
     F(NO_INITIALIZATION, FAULT, "") \
     F(BAD_TICK_RATE, FAULT, "") \
     F(TIME_OVERFLOW, FAULT, "fuchsia_timestamp_overflow") \
@@ -46,6 +48,7 @@ enum fxt_severity {
     F(ARGUMENT_SIZE, FAULT, "") \
     F(ARGUMENT_TYPE, FAULT, "") \
     F(BAD_PROCESS_ARGUMENT, FAULT, "fuchsia_invalid_event_arg_type") \
+    F(SCHED_ARGUMENT, FAULT, "fuchsia_invalid_event_arg_type") \
     F(NOT_A_NUMBER, FAULT, "fuchsia_non_numeric_counters") \
     F(UNKNOWN_RECORD, WARNING, "") \
     F(UNKNOWN_METADATA, WARNING, "") \

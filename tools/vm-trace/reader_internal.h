@@ -30,9 +30,10 @@ struct reader {
 /* Reads a string by its reference, moving the cursor past an inline one. False, with a fault reported, when the record is too
  * short or the index undefined. `what` names it in the fault. */
 bool decode_string(struct reader *reader, struct cursor *cursor, unsigned ref, const char *what, struct fxt_string *string_out);
-/* Reads arguments. False, with a fault reported, where Perfetto drops the record. *flawed_out is set when a flaw was reported
- * that makes the record's own length meaningless. */
-bool decode_args(struct reader *reader, struct cursor *cursor, unsigned count, struct fxt_arg *args, bool *flawed_out);
+/* Reads arguments. False, with a fault reported, where Perfetto drops the record: with `undefined` it does not for a string that
+ * is not defined, which is the empty one then. *flawed_out is set when a flaw was reported that makes the record's own length
+ * meaningless. */
+bool decode_args(struct reader *reader, struct cursor *cursor, unsigned count, bool undefined, struct fxt_arg *args, bool *flawed_out);
 /* A thread by its reference; inline where it is 0. False when the record is too short. */
 bool decode_thread(struct reader *reader, struct cursor *cursor, unsigned ref, struct thread_ids *ids_out);
 /* A time stamp in the current provider's clock. False when the record is too short or the time cannot be held. */

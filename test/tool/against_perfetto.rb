@@ -1,0 +1,87 @@
+# The questions of the conformance files, asked of vm-trace and of Perfetto's own trace processor: their answers must be alike, for whole
+# traces and for damaged ones. Not part of `make check`, for few have that program (https://get.perfetto.dev/trace_processor).
+#   against_perfetto.rb TRACE_PROCESSOR SECONDS [TRACE...]      (make check-perfetto)
+# Damaged ones are made for so many seconds, of the traces of the tests; FUZZ_SEED=N makes the same ones again. Those that get different answers are
+# kept in build/perfetto. Exit status: 0 all alike, 1 there are differences, 2 wrong usage.
+require "fileutils"
+require "open3"
+require_relative "mutants"
+require_relative "questions"
+
+class AgainstPerfetto
+  ROOT = File.expand_path("../..", __dir__)
+  TOOL = File.expand_path(ENV["VM_TRACE"] || "build/tool/vm-trace", ROOT)
+  KEPT = File.join(ROOT, "build/perfetto")
+  OURS = %w[test/traces test/tool/corpus ../shared/conformance].flat_map { |folder| Dir[File.join(ROOT, folder, "*.fxt")] }.sort
+  MOST_BYTES = 6000 # of a damaged one
+  SQL = "#{QUESTIONS.values.join("; ")} order by name;" # the last, of faults, has no order
+
+  def initialize(trace_processor, seconds, traces)
+    @trace_processor = trace_processor
+    @seconds = seconds
+    @traces = OURS + traces
+    @different = 0
+  end
+
+  def run
+    abort "#{@trace_processor}: #{ask(@trace_processor, OURS.first)[1]}" if ask(@trace_processor, OURS.first)[0].empty?
+    FileUtils.mkdir_p(KEPT)
+    @traces.each { |path| compare(path) }
+    puts "#{@traces.size} traces, #{damaged} damaged ones: #{@different} with different answers"
+    @different == 0
+  end
+
+  private
+
+  def damaged
+    random = Random.new(Integer(ENV["FUZZ_SEED"] || Random.new_seed % 2**32))
+    puts "FUZZ_SEED=#{random.seed}"
+    seeds = OURS.map { |path| File.binread(path, MOST_BYTES) }
+    path = File.join(KEPT, "damaged.fxt")
+    stop = now + @seconds
+    count = 0
+    while now < stop
+      bytes = Mutants.mutate(seeds.sample(random: random), random)
+      next if bytes.empty? # which we don't take for a trace
+      count += 1
+      File.binwrite(path, bytes)
+      compare(path) { File.join(KEPT, "different-#{count}.fxt").tap { |kept| FileUtils.cp(path, kept) } }
+    end
+    count
+  end
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+  def ask(program, path)
+    out, err, = Open3.capture3(program, "query", path, SQL, binmode: true)
+    [out, err]
+  end
+
+  # The block keeps the trace, and returns where.
+  def compare(path)
+    theirs, = ask(@trace_processor, path)
+    ours, faults = ask(TOOL, path)
+    return if theirs.empty? && faults.include?("Perfetto refuses")
+    theirs, ours = [theirs, ours].map { |text| alike(text) }
+    return if theirs == ours
+    @different += 1
+    path = yield if block_given?
+    puts "#{path}:", difference(theirs - ours, "Perfetto"), difference(ours - theirs, "vm-trace")
+  end
+
+  def difference(lines, whose)
+    lines.empty? ? "  #{whose}: nothing else, or in another order or number" : lines.first(3).map { |line| "  #{whose} only: #{line}" }
+  end
+
+  # vm-trace shows control characters; Perfetto ends a text at a NUL, doubles no quotes and has an empty line between answers. How many digits
+  # a number has depends on the version of SQLite.
+  def alike(text)
+    text = text.gsub(/\\(?:x(\h\h)|([nrt]))/n) { $1 ? $1.hex.chr : { "n" => "\n", "r" => "\r", "t" => "\t" }[$2] }
+    text = text.gsub(/\0[^"]*/n, "").delete('"').gsub(/-?\d\.\d{9,}(e[-+]\d+)?/n) { |number| "%.9g" % number.to_f }
+    text.lines(chomp: true).reject(&:empty?)
+  end
+end
+
+program, seconds, *traces = ARGV
+abort "Usage: against_perfetto.rb TRACE_PROCESSOR SECONDS [TRACE...]" unless seconds&.match?(/\A\d+\z/)
+exit AgainstPerfetto.new(program, seconds.to_i, traces).run
