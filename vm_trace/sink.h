@@ -117,7 +117,7 @@ bool rb_vm_trace_sink_sound_p(struct rb_vm_trace_sink *sink);
 
 /*
  * Have the next chunk made ahead, on another thread. For one who has filled a chunk and will soon
- * fill the next. Files that keep their newest events have none made; in memory the oldest chunk is made fresh.
+ * fill the next. Files that keep their newest events have none made; in memory that is full the oldest chunk is made fresh.
  */
 void rb_vm_trace_sink_ahead(struct rb_vm_trace_sink *sink);
 
