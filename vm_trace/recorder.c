@@ -153,7 +153,9 @@ rb_vm_trace_recorder_reset(struct rb_vm_trace_local *caller)
         memcpy(trace.spare->base, trace.spare->hits, bytes);
         for (struct rb_vm_trace_local *local = trace.locals; local; local = local->next) memcpy(local->base, local->hits, bytes);
         recorder.base = rb_vm_trace_local_totals();
-        recorder.since_ns = clock_now_ns(&caller->clock) + 1; /* what has just been recorded is before it */
+        /* What has been recorded is before it, also by a ractor whose clock is ahead: those hits do not count any more. */
+        uint64_t now_ns = clock_now_ns(&caller->clock), latest_ns = rb_vm_trace_local_latest_ns();
+        recorder.since_ns = (now_ns > latest_ns ? now_ns : latest_ns) + 1;
         caller->countdown = trace.config.exit_rate;
         caller->fallback_countdown = trace.config.fallback_rate;
     }
