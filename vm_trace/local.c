@@ -31,13 +31,18 @@ rb_vm_trace_local_zeros(void)
     return at == MAP_FAILED ? NULL : at;
 }
 
+static void
+begin_sampling(struct rb_vm_trace_local *local)
+{
+    local->countdown = trace.config.exit_rate;
+    local->fallback_countdown = trace.config.fallback_rate;
+}
+
 static struct rb_vm_trace_local *
 allocate_local(void)
 {
     struct rb_vm_trace_local *local = (struct rb_vm_trace_local *)rb_vm_trace_local_zeros();
-    if (!local) return NULL;
-    local->countdown = trace.config.exit_rate;
-    local->fallback_countdown = trace.config.fallback_rate;
+    if (local) begin_sampling(local);
     return local;
 }
 
@@ -195,8 +200,7 @@ rb_vm_trace_local_begin_spare(void)
     if (!trace.spare) return false;
     clear_all_hits(trace.spare);
     trace.spare->lost = 0;
-    trace.spare->countdown = trace.config.exit_rate;
-    trace.spare->fallback_countdown = trace.config.fallback_rate;
+    begin_sampling(trace.spare);
     return true;
 }
 
@@ -208,8 +212,7 @@ rb_vm_trace_local_begin(struct rb_vm_trace_local *local)
     local->exiting.dropped = local->exiting.site != NULL;
     local->exiting.site = NULL;
     local->writer.pid = trace.pid;
-    local->countdown = trace.config.exit_rate;
-    local->fallback_countdown = trace.config.fallback_rate;
+    begin_sampling(local);
     clear_all_hits(local);
     rb_vm_trace_stacks_all_dead(&local->stacks);
 }

@@ -78,7 +78,7 @@ decode_thread(struct reader *reader, struct cursor *cursor, unsigned ref, struct
 bool
 decode_string(struct reader *reader, struct cursor *cursor, unsigned ref, const char *what, struct fxt_string *string_out)
 {
-    if (ref != 0 && !(ref & FXT_STRING_REF_INLINE)) {
+    if (string_indexed(ref)) {
         uint32_t id = provider_string(reader->current, ref);
         *string_out = pool_string(reader->pool, id);
         if (id != STRING_NONE) return true;
@@ -100,8 +100,7 @@ decode_string(struct reader *reader, struct cursor *cursor, unsigned ref, const 
 static bool
 decode_arg_string(struct reader *reader, struct cursor *cursor, unsigned ref, const char *what, bool undefined, struct fxt_string *string_out)
 {
-    bool index = ref != 0 && !(ref & FXT_STRING_REF_INLINE);
-    return decode_string(reader, cursor, ref, what, string_out) || (undefined && index);
+    return decode_string(reader, cursor, ref, what, string_out) || (undefined && string_indexed(ref));
 }
 
 /* Reads what comes after an argument's name. False where the record is dropped. */

@@ -102,8 +102,8 @@ decode_switch_or_wakeup(struct reader *reader, struct cursor *cursor, struct fxt
     return decode_args(reader, cursor, sched->arg_count, false, sched->args, flawed_out);
 }
 
-/* Perfetto drops a record that has one of these arguments with another type; model_sched.c does so, too. */
-static void
+/* False, with a fault reported, where one of these arguments has another type: Perfetto drops the record then. */
+static bool
 check_sched_args(struct reader *reader, const struct fxt_sched *sched)
 {
     static const struct {
@@ -122,9 +122,10 @@ check_sched_args(struct reader *reader, const struct fxt_sched *sched)
             if (sched->args[i].type == known[k].type) continue;
             reader_fault(reader, FXT_FAULT_SCHED_ARGUMENT, reader->offset, "the scheduling record's argument %s is %s; dropped",
                          known[k].name, known[k].type == FXT_ARG_KOID ? "not a kernel object id" : "not an int32");
-            return;
+            return false;
         }
     }
+    return true;
 }
 
 void
@@ -143,7 +144,7 @@ decode_sched(struct reader *reader, struct cursor *cursor)
                                                        : decode_switch_or_wakeup(reader, cursor, sched, &flawed);
     if (!read) return;
     if (!flawed) decode_finish(reader, cursor, "scheduling");
-    check_sched_args(reader, sched);
+    sched->dropped = sched->type != FXT_SCHED_LEGACY_SWITCH && !check_sched_args(reader, sched);
     if (reader->visitor.sched) reader->visitor.sched(reader->visitor.context, sched);
 }
 
@@ -153,7 +154,7 @@ decode_blob(struct reader *reader, struct cursor *cursor)
 {
     if (fxt_bits(reader->header, FXT_BLOB_TYPE) != FXT_BLOB_OF_PERFETTO) return;
     unsigned ref = (unsigned)fxt_bits(reader->header, FXT_BLOB_NAME);
-    bool indexed = ref != 0 && !(ref & FXT_STRING_REF_INLINE);
+    bool indexed = string_indexed(ref);
     struct fxt_string name;
     const char *bytes;
     if (indexed && provider_string(reader->current, ref) == STRING_NONE) {

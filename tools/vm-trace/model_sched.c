@@ -97,17 +97,15 @@ wake(struct model *model, uint64_t tid, int64_t ts, uint32_t cpu, const uint64_t
     new_state(model, thread, utid, ts, cpu, "W", waker_tid != NULL ? waker : utid, waker_state);
 }
 
-/* An argument that must be an int32. False when it is something else: the record is dropped. */
-static bool
-weight_arg(const struct fxt_sched *sched, const char *name, int32_t *weight_out)
+/* An int32, or 0 where there is none. Of a record that is not dropped. */
+static int32_t
+weight_arg(const struct fxt_sched *sched, const char *name)
 {
-    *weight_out = 0;
+    int32_t weight = 0;
     for (unsigned i = 0; i < sched->arg_count; i++) {
-        if (!fxt_string_is(sched->args[i].name, name)) continue;
-        if (sched->args[i].type != FXT_ARG_INT32) return false;
-        *weight_out = (int32_t)sched->args[i].i64;
+        if (fxt_string_is(sched->args[i].name, name)) weight = (int32_t)sched->args[i].i64;
     }
-    return true;
+    return weight;
 }
 
 struct model_switch
@@ -115,16 +113,17 @@ model_switch_from(const struct fxt_sched *sched)
 {
     struct model_switch kept = {
         .type = sched->type, .out_state = sched->out_state, .cpu = sched->cpu, .in = sched->in_priority, .out = sched->out_priority,
-        .out_tid = sched->out_tid, .in_tid = sched->in_tid,
+        .out_tid = sched->out_tid, .in_tid = sched->in_tid, .dropped = sched->dropped,
     };
+    if (kept.dropped) return kept;
     if (sched->type == FXT_SCHED_SWITCH) {
-        kept.dropped = !weight_arg(sched, "incoming_weight", &kept.in) || !weight_arg(sched, "outgoing_weight", &kept.out);
+        kept.in = weight_arg(sched, "incoming_weight");
+        kept.out = weight_arg(sched, "outgoing_weight");
     }
     else if (sched->type == FXT_SCHED_WAKEUP) {
-        kept.dropped = !weight_arg(sched, "weight", &kept.in);
+        kept.in = weight_arg(sched, "weight");
         for (unsigned i = 0; i < sched->arg_count; i++) {
             if (!fxt_string_is(sched->args[i].name, "waker")) continue;
-            if (sched->args[i].type != FXT_ARG_KOID) kept.dropped = true;
             kept.has_waker = true;
             kept.in_tid = sched->args[i].u64;
         }

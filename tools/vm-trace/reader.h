@@ -129,6 +129,7 @@ struct fxt_sched {
     uint64_t in_tid;
     int32_t out_priority; /* FXT_SCHED_LEGACY_SWITCH */
     int32_t in_priority;
+    bool dropped; /* an argument has the wrong type: nothing comes of it but that its threads are known */
     unsigned arg_count;
     struct fxt_arg args[FXT_ARGS_MAX];
 };

@@ -27,6 +27,12 @@ struct reader {
     struct fxt_sched sched;
 };
 
+/* Whether a reference to a string is an index of the table: else the string is inline, or empty. */
+static inline bool
+string_indexed(unsigned ref)
+{
+    return ref != 0 && !(ref & FXT_STRING_REF_INLINE);
+}
 /* Reads a string by its reference, moving the cursor past an inline one. False, with a fault reported, when the record is too
  * short or the index undefined. `what` names it in the fault. */
 bool decode_string(struct reader *reader, struct cursor *cursor, unsigned ref, const char *what, struct fxt_string *string_out);
