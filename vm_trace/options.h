@@ -38,6 +38,18 @@ char *rb_vm_trace_expand_path(const char *pattern, uint32_t pid, int child);
  */
 char *rb_vm_trace_absolute_path(const char *path);
 
+/*
+ * Parse the size of the flight recorder's memory, MiB, and the seconds that a saved trace covers if not all: "16", "16,5". False: a line
+ * on stderr says what `option` takes.
+ */
+bool rb_vm_trace_parse_memory(const char *option, const char *value);
+
+/*
+ * Parse when the flight recorder saves unasked: "exit", "exception" (one that ends the program), "crash", the name of a signal;
+ * several separated by commas. Failure is as above.
+ */
+bool rb_vm_trace_parse_save_at(const char *option, const char *value);
+
 /* The bit (recorder.h) of "exit", "exception" or "crash"; 0: it is none of these. */
 unsigned rb_vm_trace_moment(const char *name, size_t bytes);
 

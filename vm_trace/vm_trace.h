@@ -123,16 +123,10 @@ bool rb_vm_trace_parse_methods(const char *option, const char *value);
 bool rb_vm_trace_methods_asked_p(void);
 
 /*
- * Parse the size of the flight recorder's memory, MiB, from 4 on, and the seconds that a saved trace tells of if not all: "16",
- * "16,5". It is kept for rb_vm_trace_start, which then records into memory and makes no file. Failure is as above.
+ * Parse an option that all JITs have in common (options.c has the table), given as the user wrote it: "--zjit-trace-memory" and
+ * "16,5". The value is kept for rb_vm_trace_start. False: there is no option of that name, or one line on stderr says what it takes.
  */
-bool rb_vm_trace_parse_memory(const char *option, const char *value);
-
-/*
- * Parse when the flight recorder saves by itself: "exit", "exception" (one that ends the program), "crash", the name of a signal;
- * several with commas. Kept likewise.
- */
-bool rb_vm_trace_parse_save_at(const char *option, const char *value);
+bool rb_vm_trace_parse_option(const char *option, const char *value);
 
 /* --- on and off in a running program ------------------------------------------------- */
 
@@ -394,8 +388,7 @@ RB_VM_TRACE_STUB size_t rb_vm_trace_thread_offset(void) { return 0; }
 RB_VM_TRACE_STUB bool rb_vm_trace_parse_max_size(const char *option, const char *value, struct rb_vm_trace_max_size *size_out) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_parse_methods(const char *option, const char *value) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_methods_asked_p(void) { return false; }
-RB_VM_TRACE_STUB bool rb_vm_trace_parse_memory(const char *option, const char *value) { return false; }
-RB_VM_TRACE_STUB bool rb_vm_trace_parse_save_at(const char *option, const char *value) { return false; }
+RB_VM_TRACE_STUB bool rb_vm_trace_parse_option(const char *option, const char *value) { return false; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_ractor_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_countdown_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_hits_offset(const struct rb_vm_trace_site *site) { return 0; }

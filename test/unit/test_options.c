@@ -314,6 +314,19 @@ other_memory_and_moments_are_refused_with_a_line_that_says_what_is_taken(void **
     assert_memory_equal(&before, &rb_vm_trace_global.memory, sizeof(before));
 }
 
+static void
+common_options_are_found_by_their_names(void **state)
+{
+    (void)state;
+    assert_true(rb_vm_trace_parse_option("--zjit-trace-memory", "5"));
+    assert_true(rb_vm_trace_global.memory.bytes == 5 << 20);
+    assert_true(rb_vm_trace_parse_option("--yjit-trace-save-at", "exit"));
+    assert_true(rb_vm_trace_global.memory.save_at == VM_TRACE_SAVE_AT_EXIT);
+    assert_false(rb_vm_trace_parse_option("--zjit-trace-memor", "5"));
+    assert_false(rb_vm_trace_parse_option("--zjit-trace-memory-", "5"));
+    assert_false(rb_vm_trace_parse_option("--memory", "5"));
+}
+
 int
 main(void)
 {
@@ -337,6 +350,7 @@ main(void)
         isolated_test(memory_is_mib_and_perhaps_seconds),
         isolated_test(moments_of_saving_are_words_and_a_signal),
         isolated_test(other_memory_and_moments_are_refused_with_a_line_that_says_what_is_taken),
+        isolated_test(common_options_are_found_by_their_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
