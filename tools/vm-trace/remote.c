@@ -271,7 +271,7 @@ static const struct cli_option start_options[] = {
     CLI_OPTION("compiles", 0, NULL, "compilations, too", NULL, &compiles),
     CLI_OPTION("invalidations", 0, NULL, "invalidations, too", NULL, &invalidations),
     {"sample-rate", 'k', "K", "every K-th exit only", take_number, &sample_rate, 1, UINT32_MAX},
-    CLI_OPTION("file", 'o', "PATH", "the file, as the program sees it; %p is its pid (default /tmp/perfetto-PID.fxt)", take_text, &file),
+    CLI_OPTION("file", 'o', "PATH", "the file, as the program sees it; %p is its pid\n(default /tmp/perfetto-PID.fxt)", take_text, &file),
     {"max-size", 's', "MIB", "limit of the file", take_number, &max_size, 4, 1 << 20},
     CLI_OPTION("keep", 0, "WHICH", "of a limited file: newest (default) or oldest events", take_keep, NULL),
     {"memory", 'm', "MIB", "no file: the newest events stay in memory, for save", take_number, &memory, 4, 1 << 16},
