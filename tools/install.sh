@@ -13,17 +13,18 @@ lists=$root$datarootdir/ruby-vm-trace
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# plan NAME: paths (without DESTDIR) of what is going to be installed, from $work/files, become the list NAME, with the list itself.
+# plan NAME: paths (without DESTDIR) of what is going to be installed, from $work/files and $work/folders (only those that
+# may have no file are needed there), become the list NAME, with the list itself.
 # It is written before anything is copied, so that what an interrupted installation leaves behind can be removed.
 plan() {
     echo "$datarootdir/ruby-vm-trace/$1" >> "$work/files"
-    while read -r file; do
+    cat "$work/folders" "$work/files" | while read -r file; do
         folder=${file%/*}
         while [ -n "$folder" ] && [ ! -d "$root$folder" ]; do
             echo "$folder/"
             folder=${folder%/*}
         done
-    done < "$work/files" > "$work/new-folders"
+    done > "$work/new-folders"
     mkdir -p "$lists"
     touch "$lists/$1"
     { cat "$work/files" "$work/new-folders"; grep '/$' "$lists/$1" || :; } | sort -u > "$work/list"
@@ -43,6 +44,7 @@ uninstall() {
 
 install_ruby() {
     (cd "$build/stage" && find . ! -type d) | sed "s|^\.|$prefix|" | sort > "$work/files"
+    (cd "$build/stage" && find . -type d) | sed "s|^\.|$prefix|; s|$|/|" > "$work/folders"
     sort "$lists/ruby" 2>/dev/null > "$work/ours" || :
     comm -23 "$work/files" "$work/ours" | while read -r file; do
         [ ! -e "$root$file" ] && [ ! -L "$root$file" ] || echo "$root$file"
@@ -63,6 +65,7 @@ install_tool() {
         tools/vm-trace/completions/vm-trace.bash "$bash_completions/vm-trace" 644 \
         tools/vm-trace/completions/_vm-trace "$zsh_completions/_vm-trace" 644
     printf '%s\n' "$2" "$5" "$8" "${11}" > "$work/files"
+    : > "$work/folders"
     plan tool
     while [ $# -gt 0 ]; do
         mkdir -p "$root${2%/*}"

@@ -24,6 +24,7 @@ class TestInstall < BuildTest
   def stage(text, *files)
     project.script("project/tools/build-ruby.sh", <<~SH)
       cd "$(dirname "$0")/../build" && rm -rf ruby-4.1/stage && mkdir -p ruby-4.1/stage && cd ruby-4.1/stage
+      mkdir -p lib/ruby/empty
       for file in #{files.join(" ")}; do
           mkdir -p "${file%/*}"
           case $file in
