@@ -49,7 +49,7 @@ class TestCli < Minitest::Test
     help = %w[start stop status save].to_h { |command| [command, tool(command, "--help").out] }
     help.each { |command, text| assert_match(/\AUsage: vm-trace #{command} \[OPTION\]\.\.\. PID/, text) }
     assert_match(/RUBY_VM_TRACE_CONTROL/, help["start"])
-    options = %w[counter no-exits compiles invalidations sample-rate file max-size keep memory seconds save-at]
+    options = %w[counter no-exits compiles invalidations sample-rate file max-size keep memory seconds save-at timeout]
     options.each { |option| assert_match(/ --#{option}\b/, help["start"]) }
     assert_match(/\AUsage: .* PID \[PATH\]$/, help["save"])
     help.each_value { |text| refute_match(/FILE may be -/, text) }
@@ -126,7 +126,7 @@ class TestCli < Minitest::Test
     man = File.read(File.join(ROOT, "tools/vm-trace/vm-trace.1"))
     (commands.map { |c| "Cm #{c}" } +
       %w[top since until reason method thread format max-faults memory help version
-         normalize kind map fail-over output sqlite no-reason counter no-exits compiles invalidations sample-rate file max-size keep seconds save-at].map { |o| "-#{o}" }).each do |word|
+         normalize kind map fail-over output sqlite no-reason counter no-exits compiles invalidations sample-rate file max-size keep seconds save-at timeout].map { |o| "-#{o}" }).each do |word|
       assert_includes man, word
     end
   end
