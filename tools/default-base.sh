@@ -10,7 +10,7 @@ take() { echo "$1"; exit; }
 needs_ruby=
 for goal in "$@"; do
     case $goal in
-    tool | check-unit | check-tool | check-build | check-benchmarks | ruby-source | *-patches | move-base | clean | distclean | help) ;;
+    tool | check-unit | check-tool | check-build | check-benchmarks | install-tool | uninstall | ruby-source | *-patches | move-base | clean | distclean | help) ;;
     *) needs_ruby=yes ;;
     esac
 done

@@ -1,6 +1,6 @@
 # Measures what recording costs: the same loop in several processes in turn, untraced and traced, ours and the base's.
 
-require "fileutils"
+require "tempfile"
 require_relative "side"
 require_relative "statistics"
 
@@ -55,12 +55,11 @@ module Bench
 
     # A virtual machine gives memory that it does not use back to its host, and the first touch of a page then waits for that one: ten
     # times what the page cache itself costs. So what a trace will need is used once just before.
-    def warm_page_cache(folder)
-      path = "#{folder}/vm-trace-bench-warm-#{$$}"
+    #
+    # The folder may be /tmp, where others could put a link under a name that they can guess: so the name is random, and the file new.
+    def warm_page_cache(folder, bytes: WARM_BYTES)
       megabyte = "\0" * (1 << 20)
-      File.open(path, "wb") { |file| (WARM_BYTES >> 20).times { file.syswrite(megabyte) } }
-    ensure
-      FileUtils.rm_f(path)
+      Tempfile.create("vm-trace-bench-warm-", folder) { |file| (bytes >> 20).times { file.syswrite(megabyte) } }
     end
 
     def flags(variant, folder)

@@ -58,12 +58,16 @@ module Bench
       i = interval(result)
       return [[name, *[result.baseline, result.candidate].map { |list| time(list) }, "", "", "", result.runs.to_s, "not compared"], []] unless i
       memory = [result.baseline, result.candidate].map { |list| result.peak(list) }
-      [[name, time(result.baseline), time(result.candidate), "%.3f" % i.ratio, range(i),
+      [[name, time(result.baseline), time(result.candidate), ratio(i.ratio), range(i),
         memory.all? ? "%+.1f MiB" % ((memory[1] - memory[0]) / 1024.0) : "", result.runs.to_s, verdict(i)], []]
     end
 
     def range(i)
-      i.high.infinite? ? "" : "%.3f .. %.3f" % [i.low, i.high]
+      i.high.infinite? ? "" : "#{ratio(i.low)} .. #{ratio(i.high)}"
+    end
+
+    def ratio(number)
+      "%.*f" % [Statistics::DIGITS, number]
     end
 
     def verdict(i)

@@ -10,17 +10,27 @@ module Bench
     # Chance with which a difference as large as `detectable` would have been seen.
     POWER_Z = 0.8416 # 80 %
 
+    # Digits of a ratio after the point, as reports print it. A smaller difference is no difference: nobody can act on it, and with
+    # almost no spread the interval is so narrow that it leaves 1 out by accident.
+    DIGITS = 3
+
     Interval = Struct.new(:ratio, :low, :high, :detectable, :pairs, keyword_init: true) do
       # :faster, :slower or :same, of the candidate; :unknown with too few runs to say anything
       def verdict
         return :unknown if pairs < 3
-        return :slower if low > 1
-        return :faster if high < 1
+        return :slower if rounded(low) > 1
+        return :faster if rounded(high) < 1
         :same
       end
 
       def slower_by?(percent)
-        pairs >= 3 && low > 1 + percent / 100.0
+        verdict == :slower && low > 1 + percent / 100.0
+      end
+
+      private
+
+      def rounded(ratio)
+        ratio.finite? ? ratio.round(DIGITS) : ratio
       end
     end
 

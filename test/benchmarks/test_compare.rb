@@ -14,6 +14,14 @@ class TestCompare < BenchTest
     assert_match(/no difference seen \(of \d+\.\d % or more\)$/, row(out, "work"))
   end
 
+  # Seen: "1.000  1.000 .. 1.000  slower".
+  def test_a_difference_that_rounds_to_nothing_is_none
+    work = made_up("work.rb", noise: 0)
+    out, = assert_compare(0, @one, ruby("other", speed: 1.0004), "-n", "6", "--threshold", "0", "--json", path("out.json"), "--", work)
+    assert_match(/ 1\.000  1\.000 \.\. 1\.000 .*no difference seen/, row(out, "work"))
+    assert_equal "no difference seen", JSON.parse(File.read(path("out.json")))["workloads"][0]["verdict"]
+  end
+
   def test_five_percent_slower_has_status_1_and_is_named
     out, = assert_compare(1, @one, @slow, "-n", "8", "--", @work)
     assert_match(/ 1\.0[45]\d .* slower$/, row(out, "work"))

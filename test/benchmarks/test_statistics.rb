@@ -88,6 +88,17 @@ class TestStatistics < Minitest::Test
     assert_equal :same, i.verdict
   end
 
+  def test_a_difference_that_rounds_to_nothing_is_none
+    [1.0004, 1 / 1.0004].each do |ratio|
+      i = S.paired_interval([1.0] * 10, [ratio] * 10)
+      assert_equal [:same, false], [i.verdict, i.slower_by?(0)], i
+    end
+    assert_equal :slower, S.paired_interval([1.0] * 10, [1.0006] * 10).verdict
+    assert_equal :faster, S.paired_interval([1.0] * 10, [1 / 1.0006] * 10).verdict
+    barely = S::Interval.new(ratio: 1.002, low: 1.0004, high: 1.004, detectable: 0.002, pairs: 10)
+    assert_equal :same, barely.verdict
+  end
+
   def test_two_runs_are_too_few
     assert_equal :unknown, S.paired_interval([1.0, 1.0], [2.0, 2.0]).verdict
     assert_equal :unknown, S.paired_interval([1.0], [2.0]).verdict

@@ -169,7 +169,7 @@ class TestMake < BuildTest
 
   def test_goals_without_ruby_look_for_no_source
     two_bases
-    out, err, = default_base("tool", "check-unit")
+    out, err, = default_base("tool", "check-unit", "install-tool", "uninstall")
     assert_equal ["ruby-4.1\n", ""], [out, err]
   end
 

@@ -5,6 +5,7 @@
 # kept in build/perfetto. Exit status: 0 all alike, 1 there are differences, 2 wrong usage.
 require "fileutils"
 require "open3"
+require_relative "conformance"
 require_relative "mutants"
 require_relative "questions"
 
@@ -12,7 +13,8 @@ class AgainstPerfetto
   ROOT = File.expand_path("../..", __dir__)
   TOOL = File.expand_path(ENV["VM_TRACE"] || "build/tool/vm-trace", ROOT)
   KEPT = File.join(ROOT, "build/perfetto")
-  OURS = %w[test/traces test/tool/corpus ../shared/conformance].flat_map { |folder| Dir[File.join(ROOT, folder, "*.fxt")] }.sort
+  OURS = %w[test/traces test/tool/corpus].flat_map { |folder| Dir[File.join(ROOT, folder, "*.fxt")].sort } +
+         Conformance.files("{,streams/,queries/}*.fxt")
   MOST_BYTES = 6000 # of a damaged one
   SQL = "#{QUESTIONS.values.join("; ")} order by name;" # the last, of faults, has no order
 

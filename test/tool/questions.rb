@@ -1,4 +1,4 @@
-# What the README of the conformance files asks of each of them, in Perfetto's SQL.
+# The questions of test/conformance/README.md, in Perfetto's SQL.
 QUESTIONS = {
   "slices" => "select s.ts, s.dur, s.depth, s.category, s.name, t.tid, p.pid from slice s left join thread_track tt " \
               "on s.track_id=tt.id left join thread t using(utid) left join process p using(upid) order by s.ts, s.depth, s.id",
@@ -9,8 +9,8 @@ QUESTIONS = {
   "counters" => "select c.ts, c.value, t.name from counter c join track t on c.track_id=t.id order by c.ts",
   "flows" => "select a.ts as from_ts, a.name as from_name, b.ts as to_ts, b.name as to_name from flow f " \
              "join slice a on a.id=f.slice_out join slice b on b.id=f.slice_in",
-  "sched" => "select s.ts, s.dur, s.cpu, t.tid, s.end_state from sched s join thread t using(utid) order by s.ts",
+  "sched" => "select s.ts, s.dur, s.cpu, t.tid, s.end_state from sched s join thread t using(utid) order by s.ts, s.cpu",
   "states" => "select ts.ts, ts.dur, ts.state, t.tid, w.tid as waker_tid from thread_state ts join thread t using(utid) " \
-              "left join thread w on w.utid=ts.waker_utid order by ts.ts, t.tid",
+              "left join thread w on w.utid=ts.waker_utid order by ts.ts, t.tid, ts.id",
   "faults" => "select name, value from stats where value > 0 and name like 'fuchsia%'",
 }.freeze

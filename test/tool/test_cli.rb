@@ -21,8 +21,15 @@ class TestCli < Minitest::Test
     end
   end
 
+  # As --help lists them, so that a new one is tested, too.
+  def commands
+    names = tool("--help").out[/^Commands:\n((?:  .*\n)+)/, 1].scan(/^  (\w+)  /).flatten
+    assert_empty %w[report history info check dump query diff export html merge cut start stop status save] - names
+    names
+  end
+
   def test_every_command_has_help
-    %w[report history info check dump query diff export html merge cut].each do |command|
+    commands.each do |command|
       result = tool(command, "--help")
       assert_match(/\AUsage: vm-trace #{command} /, result.out)
       assert_match(/^Exit status: /, result.out)
@@ -32,10 +39,20 @@ class TestCli < Minitest::Test
   end
 
   def test_help_fits_90_columns
-    [[], %w[report], %w[history], %w[info], %w[check], %w[dump], %w[query], %w[diff], %w[export], %w[html], %w[merge], %w[cut]].map { |c| [*c, "--help"] }.each do |args|
-      long = tool(*args).out.lines.select { |line| line.chomp.size > 90 }
-      assert_empty long
+    [nil, *commands].each do |command|
+      assert_empty tool(*command, "--help").out.lines.select { |line| line.chomp.size > 90 }, command
     end
+  end
+
+  # What speaks to a running program says how that must have been started, and lists the options of its own.
+  def test_help_of_the_commands_for_running_programs
+    help = %w[start stop status save].to_h { |command| [command, tool(command, "--help").out] }
+    help.each { |command, text| assert_match(/\AUsage: vm-trace #{command} \[OPTION\]\.\.\. PID/, text) }
+    assert_match(/RUBY_VM_TRACE_CONTROL/, help["start"])
+    options = %w[counter no-exits compiles invalidations sample-rate file max-size keep memory seconds save-at timeout]
+    options.each { |option| assert_match(/ --#{option}\b/, help["start"]) }
+    assert_match(/\AUsage: .* PID \[PATH\]$/, help["save"])
+    help.each_value { |text| refute_match(/FILE may be -/, text) }
   end
 
   def test_version
@@ -83,6 +100,17 @@ class TestCli < Minitest::Test
     Process.wait(pid)
   end
 
+  def test_a_folder_is_no_file_and_each_command_says_so
+    Dir.mktmpdir do |dir|
+      (commands - %w[start stop status save]).each do |command|
+        arguments = { "history" => [dir, "x"], "query" => [dir, "select 1"], "diff" => [dir, dir], "export" => ["--format=folded", dir] }
+        result = tool(command, *arguments.fetch(command, [dir]))
+        assert_equal "vm-trace: #{dir}: offset 0: cannot read further: Is a directory\n", result.err.lines.uniq.join, command
+        assert_equal 3, result.status, command
+      end
+    end
+  end
+
   def test_output_that_cannot_be_written
     skip "no /dev/full here" unless File.exist?("/dev/full")
     with_file(OurTrace.new.build) do |path|
@@ -96,9 +124,9 @@ class TestCli < Minitest::Test
 
   def test_man_page_names_every_command_and_option
     man = File.read(File.join(ROOT, "tools/vm-trace/vm-trace.1"))
-    (%w[report history info check dump query diff export html merge cut start stop status save].map { |c| "Cm #{c}" } +
+    (commands.map { |c| "Cm #{c}" } +
       %w[top since until reason method thread format max-faults memory help version
-         normalize kind map fail-over output sqlite no-reason counter no-exits compiles invalidations sample-rate file max-size keep seconds save-at].map { |o| "-#{o}" }).each do |word|
+         normalize kind map fail-over output sqlite no-reason counter no-exits compiles invalidations sample-rate file max-size keep seconds save-at timeout].map { |o| "-#{o}" }).each do |word|
       assert_includes man, word
     end
   end

@@ -1,4 +1,4 @@
-# The conformance files beside the repository: what Perfetto's own trace processor made of them is what the tool must make of them.
+# The conformance cases: the tool must give the same answers as Perfetto's own trace processor (test/conformance/README.md).
 require_relative "tool_helper"
 require_relative "questions"
 require "csv"
@@ -29,20 +29,64 @@ class TestConformance < Minitest::Test
     end
   end
 
-  # The questions of the conformance files' README, asked in SQL: the same answers, byte for byte. No file: no rows.
+  # A clone has all that these tests need.
+  def test_the_repository_has_cases_of_each_kind
+    %w[*.fxt streams/*.fxt queries/*.sql].each { |pattern| refute_empty Conformance.files(pattern, folders: [Conformance::OURS]), pattern }
+  end
+
+  def test_new_cases_beside_the_clone_run_too_and_ours_count_where_both_are
+    Dir.mktmpdir do |dir|
+      %w[new.fxt truncated_tail.fxt].each { |name| File.write(File.join(dir, name), "") }
+      files = Conformance.files("*.fxt", folders: [Conformance::OURS, dir])
+      assert_includes files, File.join(dir, "new.fxt")
+      assert_includes files, File.join(Conformance::OURS, "truncated_tail.fxt")
+      refute_includes files, File.join(dir, "truncated_tail.fxt")
+    end
+  end
+
+  def needs_sqlite
+    skip "the tool was built without SQLite" if tool("query", conformance_files.first, "select 1").err.include?("built without SQLite")
+  end
+
+  def name_of(path) = path.delete_prefix("#{Conformance::OURS}/").delete_prefix("#{Conformance::ARRIVING}/").sub(/\.\w+\z/, "")
+
+  # The answer is byte for byte what the file says, unless the case is pending: then it must not be, or it would stay in that list for ever.
+  def assert_answer(expected, found, name)
+    if (reason = Conformance.pending[name])
+      refute_equal expected, found, "#{name} passes now: move it to test/conformance, and out of the list of pending ones (#{reason})"
+    else
+      assert_equal expected, found, name
+    end
+  end
+
+  # The questions of the README, asked in SQL. No file: no rows.
   QUESTIONS.each do |question, sql|
     define_method("test_#{question}_agree_byte_for_byte") do
-      files = conformance_files
-      skip "the tool was built without SQLite" if tool("query", files.first, "select 1").err.include?("built without SQLite")
-      files.each do |file|
+      needs_sqlite
+      Conformance.files("{,streams/}*.fxt").each do |file|
         csv = file.sub(/\.fxt\z/, ".#{question}.csv")
         out = tool("query", file, sql).out
         if File.exist?(csv)
-          assert_equal File.read(csv, encoding: "UTF-8"), out, file
+          assert_answer File.read(csv, encoding: "UTF-8"), out, "#{name_of(file)}.#{question}"
         else
           assert_equal 1, out.lines.size, "#{file}: no #{question} expected, but\n#{out}"
         end
       end
+    end
+  end
+
+  # Questions that cases beside the clone ask and the tool cannot answer.
+  def test_no_answer_is_left_out_but_for_the_pending
+    asked = Conformance.files("{,streams/}*.csv").map { |csv| name_of(csv) }.reject { |name| QUESTIONS.key?(name[/\w+\z/]) }
+    assert_empty asked - Conformance.pending.keys
+  end
+
+  def test_queries_agree_byte_for_byte
+    needs_sqlite
+    trace = Conformance.files("queries/demo.fxt").first
+    Conformance.files("queries/*.sql").each do |sql|
+      out = tool("query", trace, "-f", sql).out
+      assert_answer File.read(sql.sub(/sql\z/, "csv"), encoding: "UTF-8"), out, name_of(sql)
     end
   end
 

@@ -62,7 +62,7 @@ class TestFuzz < Minitest::Test
   end
 
   def test_damaged_traces_are_survived
-    seeds = (Dir[File.join(TRACES, "*.fxt")] + KEPT + Dir[File.join(CONFORMANCE, "*.fxt")]).sort.map { |f| File.binread(f) }
+    seeds = (Dir[File.join(TRACES, "*.fxt")] + KEPT + Conformance.files("*.fxt")).sort.map { |f| File.binread(f) }
     random = Random.new(SEED)
     Dir.mktmpdir do |dir|
       tool, query = sanitized_tool

@@ -234,6 +234,62 @@ class TestQuery < Minitest::Test
                                            "join process using (upid) group by pid order by pid")
   end
 
+  # --- memory ---
+
+  # The name of each event is its own, and in the event: not in the string table.
+  def events_of_different_names(count)
+    FxtBuilder.simple { |b| count.times { |i| b.event(:instant, "c", FxtBuilder::Inline.new(format("%06d", i) * 20), ts: i) } }
+  end
+
+  def test_tables_count_as_memory
+    trace = FxtBuilder.simple { |b| 100_000.times { |i| b.event(:instant, "c", "n", ts: i) } }
+    all = query(trace, "select count(*) from slice", "--memory=64")
+    assert_equal ["100000", "", 0], [all.out.lines.last.chomp, all.err, all.status]
+    some = query(trace, "select count(*) from slice", "--memory=8")
+    assert_match(/offset \d+: names and tables need more than 8 MiB; reading ends here \(--memory=MIB grants more\)$/, some.err)
+    assert_equal 1, some.status
+    assert_includes 10_000..99_999, some.out.lines.last.to_i
+  end
+
+  def test_what_was_read_keeps_its_memory
+    skip "AddressSanitizer takes address space of its own" if ENV["ASAN_OPTIONS"]
+    skip "no bash to limit memory with" unless system("bash", "-c", "ulimit -v 1000000", err: File::NULL)
+    with_file(FxtBuilder.simple { |b| 400_000.times { |i| b.event(:instant, "c", "n", ts: i) } }) do |path|
+      # Without a limit its tables take 50 MiB.
+      out = IO.popen(["bash", "-c", 'ulimit -v 60000; exec "$0" query --memory=8 "$1" "select count(*) from slice"', TOOL, path], err: File::NULL, &:read)
+      assert_equal 1, $?.exitstatus
+      assert_operator out.lines.last.to_i, :>, 10_000
+    end
+  end
+
+  def test_names_never_merge_for_want_of_memory
+    trace = events_of_different_names(30_000)
+    result = query(trace, "select count(*), count(distinct name), sum(name = '') from slice", "--memory=2")
+    assert_match(/need more than 2 MiB/, result.err)
+    count, names, empty = result.out.lines.last.split(",").map(&:to_i)
+    assert_operator count, :>, 1000
+    assert_equal [count, 0], [names, empty]
+  end
+
+  def test_processes_and_tracks_count_as_memory
+    trace = FxtBuilder.simple { |b| 30_000.times { |i| b.event(:instant, "c", "n", ts: i, pid: 100 + i, tid: 7 + i) } }
+    result = query(trace, "select count(*) from slice", "--memory=6")
+    assert_match(/\Avm-trace: the tables need more than 6 MiB; the last (\d+) events are not in them \(--memory=MIB grants more\)\n\z/, result.err)
+    assert_equal [30_000, 1], [result.out.lines.last.to_i + result.err[/last (\d+)/, 1].to_i, result.status]
+    assert_equal "30000\n", query(trace, "select count(*) from slice", "--memory=64").out.lines.last
+  end
+
+  NUMBERS = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 300000)"
+
+  def test_sql_has_the_memory_that_the_tables_leave
+    text = "#{NUMBERS} select length(group_concat(i, 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx')) from n"
+    result = query(FxtBuilder.new, text, "--memory=4")
+    assert_equal ["vm-trace: query: SQL needs more memory than the tables leave of it (--memory=MIB grants more)\n", 3], [result.err, result.status]
+    assert_equal 0, query(FxtBuilder.new, text, "--memory=128").status
+    sorted = query(FxtBuilder.new, "#{NUMBERS} select i from n order by i * 7919 % 300007 limit 1", "--memory=1")
+    assert_equal ["", 0], [sorted.err, sorted.status], "it sorts on disk"
+  end
+
   def test_table_format
     result = query(FxtBuilder.new, "select 1 as id, 'ä\n' as name, null as none union all select 1000, 'b', 2.5", "--format=table")
     assert_equal ["  id  name  none", "----  ----  ----", "   1  ä\\n", "1000  b      2.5"],

@@ -4,12 +4,12 @@ require "json"
 require "open3"
 require "tempfile"
 require "tmpdir"
+require_relative "conformance"
 require_relative "fxt_builder"
 
 module ToolHelper
   ROOT = File.expand_path("../..", __dir__)
   TOOL = File.expand_path(ENV["VM_TRACE"] || File.join(ROOT, "build/tool/vm-trace"), ROOT)
-  CONFORMANCE = ENV["CONFORMANCE"] || File.expand_path("../shared/conformance", ROOT)
   TRACES = File.join(ROOT, "test/traces")
 
   Result = Struct.new(:out, :err, :status)
@@ -63,8 +63,6 @@ module ToolHelper
   end
 
   def conformance_files
-    files = Dir[File.join(CONFORMANCE, "*.fxt")].sort
-    skip "no conformance files in ../shared/conformance (CONFORMANCE=DIR names another place)" if files.empty?
-    files
+    Conformance.files("*.fxt")
   end
 end

@@ -37,10 +37,7 @@ async_of(struct check *check, const struct fxt_event *event)
     uint32_t index = map_get(&check->async_of_key, key);
     if (index != MAP_NONE) return &check->asyncs[index];
     if (check->async_count == ASYNC_MAX) return NULL;
-    if (check->async_count == check->async_capacity) {
-        check->async_capacity = check->async_capacity ? check->async_capacity * 2 : 16;
-        check->asyncs = xrealloc(check->asyncs, check->async_capacity, sizeof *check->asyncs);
-    }
+    make_room(check->asyncs, check->async_count, check->async_capacity);
     map_set(&check->async_of_key, key, check->async_count);
     check->asyncs[check->async_count] = (struct async){.id = event->id};
     return &check->asyncs[check->async_count++];

@@ -425,10 +425,7 @@ clocks_of(struct contract *contract, const struct fxt_event *event)
     uint32_t index = map_get(&contract->clock_of_thread, key);
     if (index != MAP_NONE) return &contract->clocks[index];
     if (contract->clock_count == CLOCKS_MAX) return NULL;
-    if (contract->clock_count == contract->clock_capacity) {
-        contract->clock_capacity = contract->clock_capacity ? contract->clock_capacity * 2 : 16;
-        contract->clocks = xrealloc(contract->clocks, contract->clock_capacity, sizeof *contract->clocks);
-    }
+    make_room(contract->clocks, contract->clock_count, contract->clock_capacity);
     map_set(&contract->clock_of_thread, key, contract->clock_count);
     contract->clocks[contract->clock_count] = (struct clocks){0};
     return &contract->clocks[contract->clock_count++];

@@ -352,13 +352,17 @@ copy_of_stdin(void)
     return fd;
 }
 
-/* One reading. Faults are said in the second one. */
-static enum status
-read_once(struct cut *cut, const struct options *options, const char *path, const char *file, struct fxt_visitor *visitor, bool say)
+/* One reading; `status_out` gets its faults' status. Prints faults in the second reading only: they are the same in both.
+ * False, and a message, when the file cannot be opened. */
+static bool
+read_once(struct cut *cut, const struct options *options, const char *path, const char *file, struct fxt_visitor *visitor,
+          bool second, enum status *status_out)
 {
-    struct diag diag = diag_new(file, say ? options->max_faults : 0);
-    if (!read_file(cut->reader, path, visitor, &diag)) return STATUS_CANNOT_READ;
-    return say ? diag_finish(&diag) : diag.worst;
+    struct diag diag = diag_new(file, second ? options->max_faults : 0);
+    *status_out = STATUS_CANNOT_READ;
+    if (!read_file(cut->reader, path, visitor, &diag)) return false;
+    *status_out = second ? diag_finish(&diag) : diag.worst;
+    return true;
 }
 
 static enum status
@@ -374,14 +378,14 @@ cut_file(const struct options *options, FILE *out, const char *file)
     const char *to_read = copy < 0 ? file : path;
     struct cut cut = {.reader = reader_new(options->memory_bytes), .splice = splice_new(out, true), .first_ns = INT64_MAX};
     struct fxt_visitor note = {.context = &cut, .event = note_event, .sched = note_sched};
-    enum status status = read_once(&cut, options, to_read, file, &note, false);
-    if (status != STATUS_CANNOT_READ) {
+    enum status status;
+    if (read_once(&cut, options, to_read, file, &note, false, &status)) {
         if (cut.first_ns > cut.last_ns) cut.first_ns = cut.last_ns = 0;
         if (__builtin_add_overflow(cut.first_ns, since_ns, &cut.from_ns)) cut.from_ns = INT64_MAX;
         if (__builtin_add_overflow(cut.first_ns, until_ns, &cut.to_ns)) cut.to_ns = INT64_MAX;
         struct fxt_visitor visitor = {
             .context = &cut, .event = cut_event, .sched = cut_sched, .object = cut_object, .record = cut_record};
-        status = read_once(&cut, options, to_read, file, &visitor, true);
+        read_once(&cut, options, to_read, file, &visitor, true, &status);
         write_marks(&cut);
     }
     if (status < STATUS_USAGE) say_what_was_cut(&cut, file);

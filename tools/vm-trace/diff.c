@@ -123,7 +123,7 @@ add_count(const struct diff *diff, struct diff_table *table, const uint32_t key[
     if (row == NULL) return; /* more than PLACES_MAX: the report has said so */
     size_t index = (size_t)(row - (struct diff_row *)table->rows.rows);
     if (index >= table->capacity) {
-        uint32_t capacity = table->capacity ? table->capacity * 2 : 64;
+        uint32_t capacity = (uint32_t)grown_capacity(table->capacity, sizeof capacity);
         size_t old = (size_t)table->capacity * diff->run_count, new = (size_t)capacity * diff->run_count;
         table->counts = xrealloc(table->counts, new, sizeof *table->counts);
         table->variances = xrealloc(table->variances, new, sizeof *table->variances);

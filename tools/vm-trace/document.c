@@ -73,7 +73,7 @@ struct cell *
 table_row(struct table *table)
 {
     if (table->row_count == table->row_capacity) {
-        table->row_capacity = table->row_capacity ? table->row_capacity * 2 : 16;
+        table->row_capacity = (uint32_t)grown_capacity(table->row_capacity, sizeof table->row_capacity);
         table->cells = xrealloc(table->cells, table->row_capacity, table->column_count * sizeof *table->cells);
     }
     struct cell *row = table->cells + (size_t)table->row_count++ * table->column_count;

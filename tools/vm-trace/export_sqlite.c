@@ -4,7 +4,7 @@
 #include "export.h"
 
 #ifdef HAVE_SQLITE3
-#include "tables.h"
+#include "database.h"
 
 /* What `query` has, views of it too, as tables. Types are those of the values. */
 static const struct {
@@ -76,13 +76,11 @@ export_sqlite(const struct options *options, const struct output *output, int fi
     struct model *model = model_new(reader);
     struct fxt_visitor visitor = model_visitor(model);
     enum status status = read_files(reader, options, file_count, files, &visitor, end_file);
-    model_finish(model);
     if (status < STATUS_USAGE) {
         sqlite3 *db = NULL;
-        bool good = sqlite3_open(":memory:", &db) == SQLITE_OK && tables_register(db, model) == SQLITE_OK &&
-                    copy_tables(db, output->temporary) == SQLITE_OK;
-        if (!good) {
-            diag_file(output->path, sqlite3_errmsg(db));
+        status = worse(status, database_open(model, options, &db));
+        if (status < STATUS_USAGE && copy_tables(db, output->temporary) != SQLITE_OK) {
+            diag_file(output->path, database_error(db));
             status = STATUS_CANNOT_READ;
         }
         sqlite3_close(db);

@@ -38,10 +38,10 @@ slot_of(const struct group *group, const uint32_t *key)
 static void
 grow(struct group *group)
 {
-    group->capacity = group->capacity ? group->capacity * 2 : 16;
+    group->capacity = (uint32_t)grown_capacity(group->capacity, sizeof group->capacity);
     group->rows = xrealloc(group->rows, group->capacity, group->row_bytes);
     free(group->slots);
-    group->slot_count = group->capacity * 2;
+    group->slot_count = (uint32_t)grown_capacity(group->capacity, sizeof group->slot_count);
     group->slots = xcalloc(group->slot_count, sizeof *group->slots);
     for (uint32_t i = 0; i < group->count; i++) group->slots[slot_of(group, group_at(group, i))] = i + 1;
 }

@@ -22,9 +22,14 @@ struct item {
 
 enum { SCHED = 100 };
 
+/* What the tables take for an item, which is kept free for them while the file is read. Its processes, threads and tracks are not
+ * known then: they get an eighth of the memory. */
+enum { PLAYED_BYTES = 96, REST_SHARE = 8 };
+
 struct model_items {
     MODEL_ARRAY(struct item) events;
     MODEL_ARRAY(struct model_switch) scheds;
+    size_t rest_bytes; /* taken from the budget until model_finish */
 };
 
 static uint32_t
@@ -39,8 +44,9 @@ static void
 push(struct model *model, struct item item)
 {
     struct model_items *items = model->items;
-    make_room(items->events.list, items->events.count, items->events.capacity);
+    model_room(model, items->events.list, items->events.count, items->events.capacity);
     items->events.list[items->events.count++] = item;
+    budget_charge(reader_budget(model->reader), PLAYED_BYTES);
 }
 
 /* "name:argument:id", as Perfetto names the track of each value of a counter. */
@@ -113,7 +119,7 @@ on_sched(void *context, const struct fxt_sched *sched)
 {
     struct model *model = context;
     struct model_items *items = model->items;
-    make_room(items->scheds.list, items->scheds.count, items->scheds.capacity);
+    model_room(model, items->scheds.list, items->scheds.count, items->scheds.capacity);
     items->scheds.list[items->scheds.count] = model_switch_from(sched);
     push(model, (struct item){.ts = sched->ts_ns, .type = SCHED, .args = items->scheds.count++});
 }
@@ -143,9 +149,9 @@ play_counter(struct model *model, const struct item *item)
     uint32_t track = map_get(&model->track_of_counter, key);
     if (track == MAP_NONE) {
         track = model_track(model, MODEL_COUNTER_TRACK, item->name, upid);
-        map_set(&model->track_of_counter, key, track);
+        model_map_set(model, &model->track_of_counter, key, track);
     }
-    make_room(model->counters.list, model->counters.count, model->counters.capacity);
+    model_room(model, model->counters.list, model->counters.count, model->counters.capacity);
     struct model_counter *counter = &model->counters.list[model->counters.count++];
     *counter = (struct model_counter){.ts = item->ts, .track = track};
     memcpy(&counter->value, &item->id, sizeof counter->value);
@@ -244,28 +250,43 @@ drop_unused_sets(struct model *model)
     map_free(&model->set_of_hash);
 }
 
-void
+/* Frees what was kept for the tables. The arrays that the file was read into may have grown past the limit. */
+static void
+release_reserve(struct model *model)
+{
+    struct budget *budget = reader_budget(model->reader);
+    size_t reserve = (size_t)model->items->events.count * PLAYED_BYTES + model->items->rest_bytes;
+    budget_give_back(budget, reserve);
+    if (budget->limit_bytes < budget->used_bytes + reserve) budget->limit_bytes = budget->used_bytes + reserve;
+    budget->exceeded = false;
+}
+
+uint32_t
 model_finish(struct model *model)
 {
     struct model_items *items = model->items;
+    const struct budget *budget = reader_budget(model->reader);
+    release_reserve(model);
     bool sorted = true;
+    uint32_t played = 0;
     for (uint32_t i = 1; i < items->events.count && sorted; i++) {
         sorted = items->events.list[i - 1].ts <= items->events.list[i].ts;
     }
-    if (sorted) {
-        for (uint32_t i = 0; i < items->events.count; i++) play(model, &items->events.list[i]);
-    }
-    else {
-        uint32_t *order = xrealloc(NULL, items->events.count, sizeof *order);
+    uint32_t *order = sorted ? NULL : xrealloc(NULL, items->events.count, sizeof *order);
+    if (order != NULL) {
         for (uint32_t i = 0; i < items->events.count; i++) order[i] = i;
         qsort_r(order, items->events.count, sizeof *order, by_time, items->events.list);
-        for (uint32_t i = 0; i < items->events.count; i++) play(model, &items->events.list[order[i]]);
-        free(order);
     }
+    for (; played < items->events.count && !budget->exceeded; played++) {
+        play(model, &items->events.list[order != NULL ? order[played] : played]);
+    }
+    free(order);
+    uint32_t left_out = items->events.count - played;
     free(items->events.list);
     free(items->scheds.list);
     *items = (struct model_items){0};
     drop_unused_sets(model);
+    return left_out;
 }
 
 struct model *
@@ -275,6 +296,8 @@ model_new(struct reader *reader)
     model->reader = reader;
     model->pool = reader_pool(reader);
     model->items = xcalloc(1, sizeof *model->items);
+    model->items->rest_bytes = reader_budget(reader)->limit_bytes / REST_SHARE;
+    budget_charge(reader_budget(reader), model->items->rest_bytes);
     model_threads_begin(model);
     return model;
 }

@@ -137,14 +137,26 @@ struct model {
     struct model_flow_state *flow_state;
 };
 
+/* make_room and map_set for arrays and maps of the model, charged to the reader's budget. */
+#define model_room(model, array, count, capacity) make_room_within(reader_budget((model)->reader), array, count, capacity)
+
+static inline void
+model_map_set(struct model *model, struct map *map, uint64_t key, uint32_t value)
+{
+    size_t slots = map->slots;
+    map_set(map, key, value);
+    budget_charge(reader_budget(model->reader), (map->slots - slots) * (sizeof *map->keys + sizeof *map->values));
+}
+
 struct model *model_new(struct reader *reader);
 void model_free(struct model *model);
 /* For reader_read; faults are the caller's business. */
 struct fxt_visitor model_visitor(struct model *model);
 /* After each file: takes the reader's counts of faults. */
 void model_file_end(struct model *model);
-/* Sorts and builds the tables. */
-void model_finish(struct model *model);
+/* Sorts and builds the tables. Returns how many events, the last ones, are not in them for want of memory: 0 unless nearly each has a
+ * thread, process or track of its own. */
+uint32_t model_finish(struct model *model);
 
 /* --- what the files of the model share --------------------------------------------------- */
 

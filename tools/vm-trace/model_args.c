@@ -81,14 +81,14 @@ find_or_add(struct model *model, const struct model_arg *args, unsigned count)
         uint32_t set = map_get(&model->set_of_hash, hash);
         if (set == MAP_NONE) {
             set = model->arg_sets.count;
-            make_room(model->arg_sets.list, model->arg_sets.count, model->arg_sets.capacity);
+            model_room(model, model->arg_sets.list, model->arg_sets.count, model->arg_sets.capacity);
             model->arg_sets.list[model->arg_sets.count++] = model->args.count;
             for (unsigned i = 0; i < count; i++) {
-                make_room(model->args.list, model->args.count, model->args.capacity);
+                model_room(model, model->args.list, model->args.count, model->args.capacity);
                 model->args.list[model->args.count] = args[i];
                 model->args.list[model->args.count++].set = set;
             }
-            map_set(&model->set_of_hash, hash, set);
+            model_map_set(model, &model->set_of_hash, hash, set);
             return set;
         }
         const struct model_arg *known;

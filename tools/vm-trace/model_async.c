@@ -62,7 +62,7 @@ take_lowest(struct lanes *lanes)
 
 /* The lane that the id has, or the lowest that no open event is on, or a new one, whose track is MODEL_NONE. */
 static uint32_t
-lane_of(struct lanes *lanes, uint64_t id)
+lane_of(struct model *model, struct lanes *lanes, uint64_t id)
 {
     uint32_t lane = map_get(&lanes->lane_of_id, id);
     if (lane != MAP_NONE && lanes->all.list[lane].id == id) return lane;
@@ -73,11 +73,11 @@ lane_of(struct lanes *lanes, uint64_t id)
     }
     if (lane == MAP_NONE) {
         lane = lanes->all.count;
-        make_room(lanes->all.list, lanes->all.count, lanes->all.capacity);
+        model_room(model, lanes->all.list, lanes->all.count, lanes->all.capacity);
         lanes->all.list[lanes->all.count++] = (struct lane){.track = MODEL_NONE};
     }
     lanes->all.list[lane].id = id;
-    map_set(&lanes->lane_of_id, id, lane);
+    model_map_set(model, &lanes->lane_of_id, id, lane);
     return lane;
 }
 
@@ -89,17 +89,17 @@ model_async_track(struct model *model, enum fxt_event_type type, uint32_t name, 
     uint32_t root = map_get(&asyncs->name_of_id, id);
     if (root == MAP_NONE) {
         root = name;
-        map_set(&asyncs->name_of_id, id, root);
+        model_map_set(model, &asyncs->name_of_id, id, root);
     }
     uint32_t index = map_get(&asyncs->lanes_of_name, root);
     if (index == MAP_NONE) {
         index = asyncs->count;
-        make_room(asyncs->list, asyncs->count, asyncs->capacity);
+        model_room(model, asyncs->list, asyncs->count, asyncs->capacity);
         asyncs->list[asyncs->count++] = (struct lanes){0};
-        map_set(&asyncs->lanes_of_name, root, index);
+        model_map_set(model, &asyncs->lanes_of_name, root, index);
     }
     struct lanes *lanes = &asyncs->list[index];
-    uint32_t number = lane_of(lanes, id);
+    uint32_t number = lane_of(model, lanes, id);
     struct lane *lane = &lanes->all.list[number];
     if (type == FXT_EVENT_ASYNC_BEGIN) lane->open++;
     else if (type == FXT_EVENT_ASYNC_END && lane->open > 0) lane->open--;

@@ -35,16 +35,17 @@ look_up(const struct map *map, uint64_t key)
 }
 
 static uint32_t
-begin(struct model_flow_state *state, uint32_t pid, uint64_t id)
+begin(struct model *model, uint32_t pid, uint64_t id)
 {
+    struct model_flow_state *state = model->flow_state;
     uint32_t flow = state->last_slice.count;
-    make_room(state->last_slice.list, state->last_slice.count, state->last_slice.capacity);
+    model_room(model, state->last_slice.list, state->last_slice.count, state->last_slice.capacity);
     state->last_slice.list[state->last_slice.count++] = MODEL_NONE;
-    map_set(&state->flow_of_key, key_of(pid, id), flow);
+    model_map_set(model, &state->flow_of_key, key_of(pid, id), flow);
     uint32_t index = look_up(&state->owner_of_id, id);
     if (index == MAP_NONE) {
-        map_set(&state->owner_of_id, id, state->owners.count);
-        make_room(state->owners.list, state->owners.count, state->owners.capacity);
+        model_map_set(model, &state->owner_of_id, id, state->owners.count);
+        model_room(model, state->owners.list, state->owners.count, state->owners.capacity);
         state->owners.list[state->owners.count++] = (struct owner){.pid = pid};
     }
     else if (state->owners.list[index].pid != pid) {
@@ -60,7 +61,7 @@ model_flow(struct model *model, enum fxt_event_type type, uint32_t track, uint32
     struct model_flow_state *state = model->flow_state;
     uint32_t owner = pid;
     uint32_t flow = look_up(&state->flow_of_key, key_of(pid, id));
-    if (flow == MAP_NONE && type == FXT_EVENT_FLOW_BEGIN) flow = begin(state, pid, id);
+    if (flow == MAP_NONE && type == FXT_EVENT_FLOW_BEGIN) flow = begin(model, pid, id);
     if (flow == MAP_NONE) {
         uint32_t index = look_up(&state->owner_of_id, id);
         if (index == MAP_NONE || state->owners.list[index].ambiguous) return;
@@ -76,14 +77,14 @@ model_flow(struct model *model, enum fxt_event_type type, uint32_t track, uint32
     }
     if (slice != MODEL_NONE && *last != MODEL_NONE) {
         bool back = model->slices.list[*last].ts > model->slices.list[slice].ts;
-        make_room(model->flows.list, model->flows.count, model->flows.capacity);
+        model_room(model, model->flows.list, model->flows.count, model->flows.capacity);
         model->flows.list[model->flows.count++] = (struct model_flow){
             .out = back ? slice : *last, .in = back ? *last : slice, .id = (uint64_t)flow + 1};
         *last = slice;
     }
     if (type == FXT_EVENT_FLOW_END) {
-        map_set(&state->flow_of_key, key_of(owner, id), (uint32_t)GONE);
-        map_set(&state->owner_of_id, id, (uint32_t)GONE);
+        model_map_set(model, &state->flow_of_key, key_of(owner, id), (uint32_t)GONE);
+        model_map_set(model, &state->owner_of_id, id, (uint32_t)GONE);
     }
 }
 

@@ -25,10 +25,10 @@ get(struct model *model, uint64_t tid)
     uint32_t index = map_get(&all->by_tid, tid);
     if (index == MAP_NONE) {
         index = all->threads.count;
-        make_room(all->threads.list, all->threads.count, all->threads.capacity);
+        model_room(model, all->threads.list, all->threads.count, all->threads.capacity);
         all->threads.list[all->threads.count++] =
             (struct scheduled){.tid = (uint32_t)tid, .slice = MODEL_NONE, .state = MODEL_NONE};
-        map_set(&all->by_tid, tid, index);
+        model_map_set(model, &all->by_tid, tid, index);
     }
     return &all->threads.list[index];
 }
@@ -54,7 +54,7 @@ new_state(struct model *model, struct scheduled *thread, uint32_t utid, int64_t 
     if (thread->state != MODEL_NONE) model->states.list[thread->state].dur = ts - thread->last_ts;
     thread->last_ts = ts;
     thread->state = model->states.count;
-    make_room(model->states.list, model->states.count, model->states.capacity);
+    model_room(model, model->states.list, model->states.count, model->states.capacity);
     model->states.list[model->states.count++] = (struct model_state){
         .ts = ts, .dur = -1, .cpu = cpu, .utid = utid, .state = state, .waker = waker, .waker_state = waker_state};
 }
@@ -78,7 +78,7 @@ switch_to(struct model *model, uint64_t tid, int64_t ts, uint32_t cpu, int32_t p
     struct scheduled *thread = get(model, tid);
     uint32_t utid = model_thread(model, thread->tid, thread->pid);
     thread->slice = model->scheds.count;
-    make_room(model->scheds.list, model->scheds.count, model->scheds.capacity);
+    model_room(model, model->scheds.list, model->scheds.count, model->scheds.capacity);
     model->scheds.list[model->scheds.count++] =
         (struct model_sched){.ts = ts, .dur = -1, .cpu = cpu, .utid = utid, .priority = priority};
     new_state(model, thread, utid, ts, cpu, "Running", MODEL_NONE, MODEL_NONE);

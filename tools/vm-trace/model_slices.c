@@ -13,9 +13,9 @@ enum { OPEN = -1, DEPTH_MAX = 512 };
 uint32_t
 model_track(struct model *model, enum model_track_kind kind, uint32_t name, uint32_t owner)
 {
-    make_room(model->tracks.list, model->tracks.count, model->tracks.capacity);
+    model_room(model, model->tracks.list, model->tracks.count, model->tracks.capacity);
     model->tracks.list[model->tracks.count] = (struct model_track){.kind = kind, .name = name, .owner = owner};
-    make_room(model->stacks.list, model->stacks.count, model->stacks.capacity);
+    model_room(model, model->stacks.list, model->stacks.count, model->stacks.capacity);
     model->stacks.list[model->stacks.count++] = (struct model_stack){0};
     return model->tracks.count++;
 }
@@ -26,7 +26,7 @@ model_thread_track(struct model *model, uint32_t utid)
     uint32_t track = map_get(&model->track_of_thread, utid);
     if (track != MAP_NONE) return track;
     track = model_track(model, MODEL_THREAD_TRACK, MODEL_NONE, utid);
-    map_set(&model->track_of_thread, utid, track);
+    model_map_set(model, &model->track_of_thread, utid, track);
     return track;
 }
 
@@ -69,12 +69,12 @@ model_slice_begin(struct model *model, uint32_t track, int64_t ts, int64_t dur, 
     struct model_stack *stack = &model->stacks.list[track];
     if (!close_what_is_over(model, stack, ts, dur) || stack->depth >= DEPTH_MAX) return MODEL_NONE;
     uint32_t id = model->slices.count;
-    make_room(model->slices.list, model->slices.count, model->slices.capacity);
+    model_room(model, model->slices.list, model->slices.count, model->slices.capacity);
     model->slices.list[model->slices.count++] = (struct model_slice){
         .ts = ts, .dur = dur, .track = track, .category = category, .name = name, .depth = stack->depth,
         .parent = stack->depth > 0 ? stack->slices[stack->depth - 1] : MODEL_NONE, .arg_set = arg_set,
     };
-    make_room(stack->slices, stack->depth, stack->capacity);
+    model_room(model, stack->slices, stack->depth, stack->capacity);
     stack->slices[stack->depth++] = id;
     return id;
 }

@@ -6,7 +6,7 @@ static uint32_t
 new_thread(struct model *model, uint32_t tid)
 {
     uint32_t utid = model->threads.count;
-    make_room(model->threads.list, model->threads.count, model->threads.capacity);
+    model_room(model, model->threads.list, model->threads.count, model->threads.capacity);
     model->threads.list[model->threads.count++] = (struct model_thread){.tid = tid, .upid = MODEL_NONE, .name = MODEL_NONE};
     return utid;
 }
@@ -15,7 +15,7 @@ void
 model_threads_begin(struct model *model)
 {
     /* Number 0 of both belongs to the idle process; a trace's own pid 0 gets another. */
-    make_room(model->processes.list, model->processes.count, model->processes.capacity);
+    model_room(model, model->processes.list, model->processes.count, model->processes.capacity);
     model->processes.list[model->processes.count++] = (struct model_process){.name = MODEL_NONE};
     uint32_t utid = new_thread(model, 0);
     struct model_thread *idle = &model->threads.list[utid];
@@ -37,9 +37,9 @@ model_process(struct model *model, uint32_t pid)
     uint32_t upid = map_get(&model->upid_of_pid, pid);
     if (upid != MAP_NONE) return upid;
     upid = model->processes.count;
-    make_room(model->processes.list, model->processes.count, model->processes.capacity);
+    model_room(model, model->processes.list, model->processes.count, model->processes.capacity);
     model->processes.list[model->processes.count++] = (struct model_process){.pid = pid, .name = MODEL_NONE};
-    map_set(&model->upid_of_pid, pid, upid);
+    model_map_set(model, &model->upid_of_pid, pid, upid);
     model_thread(model, pid, pid); /* a process comes with its main thread */
     return upid;
 }
@@ -50,7 +50,7 @@ model_any_thread(struct model *model, uint32_t tid)
     uint32_t utid = map_get(&model->last_of_tid, tid);
     if (utid != MAP_NONE) return utid;
     utid = new_thread(model, tid); /* of a process that is not known yet: the next that has this tid takes it */
-    map_set(&model->last_of_tid, tid, utid);
+    model_map_set(model, &model->last_of_tid, tid, utid);
     return utid;
 }
 
@@ -65,8 +65,8 @@ model_thread(struct model *model, uint32_t tid, uint32_t pid)
         if (utid == MAP_NONE || model->threads.list[utid].upid != MODEL_NONE) utid = new_thread(model, tid);
         model->threads.list[utid].upid = upid;
         model->threads.list[utid].main = tid == pid;
-        map_set(&model->utid_of_thread, key, utid);
+        model_map_set(model, &model->utid_of_thread, key, utid);
     }
-    map_set(&model->last_of_tid, tid, utid);
+    model_map_set(model, &model->last_of_tid, tid, utid);
     return utid;
 }

@@ -57,12 +57,11 @@ slot_of(const struct pool *pool, const char *ptr, size_t len, uint32_t hash)
     }
 }
 
-static bool
+static void
 grow_slots(struct pool *pool)
 {
-    size_t count = pool->slot_count * 2;
-    if (!budget_take(pool->budget, count * sizeof *pool->slots)) return false;
-    budget_give_back(pool->budget, pool->slot_count * sizeof *pool->slots);
+    size_t count = grown_capacity(pool->slot_count, sizeof pool->slot_count);
+    budget_charge(pool->budget, (count - pool->slot_count) * sizeof *pool->slots);
     free(pool->slots);
     pool->slots = xcalloc(count, sizeof *pool->slots);
     pool->slot_count = count;
@@ -71,16 +70,6 @@ grow_slots(struct pool *pool)
         while (pool->slots[slot] != STRING_NONE) slot = (slot + 1) & (count - 1);
         pool->slots[slot] = id;
     }
-    return true;
-}
-
-static bool
-grow_entries(struct pool *pool)
-{
-    if (!budget_take(pool->budget, pool->capacity * sizeof *pool->entries)) return false;
-    pool->capacity *= 2;
-    pool->entries = xrealloc(pool->entries, pool->capacity, sizeof *pool->entries);
-    return true;
 }
 
 static const char *
@@ -89,7 +78,7 @@ keep_bytes(struct pool *pool, const char *ptr, size_t len)
     struct block *block = pool->blocks;
     if (block == NULL || len + 1 > block->size - block->used) {
         size_t size = len + 1 > BLOCK_BYTES ? len + 1 : BLOCK_BYTES;
-        if (!budget_take(pool->budget, sizeof *block + size)) return NULL;
+        budget_charge(pool->budget, sizeof *block + size);
         block = xrealloc(NULL, 1, sizeof *block + size);
         *block = (struct block){.next = pool->blocks, .size = size};
         pool->blocks = block;
@@ -115,13 +104,12 @@ pool_intern(struct pool *pool, const char *ptr, size_t len)
     size_t slot = slot_of(pool, ptr, len, hash);
     if (pool->slots[slot] != STRING_NONE) return pool->slots[slot];
 
-    if (pool->count == pool->capacity && !grow_entries(pool)) return STRING_NONE;
+    make_room_within(pool->budget, pool->entries, pool->count, pool->capacity);
     if ((size_t)pool->count * 2 >= pool->slot_count) {
-        if (!grow_slots(pool)) return STRING_NONE;
+        grow_slots(pool);
         slot = slot_of(pool, ptr, len, hash);
     }
     const char *kept = keep_bytes(pool, ptr, len);
-    if (kept == NULL) return STRING_NONE;
     uint32_t id = pool->count++;
     pool->entries[id] = (struct entry){.ptr = kept, .len = (uint32_t)len, .hash = hash};
     pool->slots[slot] = id;

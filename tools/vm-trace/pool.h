@@ -21,10 +21,11 @@ struct fxt_string {
 
 struct pool;
 
-/* The budget is used as long as the pool lives. */
+/* The budget is used as long as the pool lives. A string is interned also where the budget has no room for it, which marks the budget
+ * as exceeded: different strings never share a number, whatever the limit. */
 struct pool *pool_new(struct budget *budget);
 void pool_free(struct pool *pool);
-/* The number of a string, which is added if need be. STRING_NONE when the budget has no room for it. */
+/* The number of a string, which is added if need be. Never STRING_NONE. */
 uint32_t pool_intern(struct pool *pool, const char *ptr, size_t len);
 /* The number of a string that was added before, or STRING_NONE. */
 uint32_t pool_find(const struct pool *pool, const char *ptr, size_t len);

@@ -30,10 +30,7 @@ providers_introduce(struct providers *providers, uint32_t id)
         /* 32 covers the map's slot and the list's, also just after they have grown. */
         if (!budget_take(providers->budget, sizeof *provider + 32)) return NULL;
         provider = xcalloc(1, sizeof *provider);
-        if (providers->count == providers->capacity) {
-            providers->capacity = providers->capacity ? providers->capacity * 2 : 16;
-            providers->list = xrealloc(providers->list, providers->capacity, sizeof *providers->list);
-        }
+        make_room(providers->list, providers->count, providers->capacity);
         map_set(&providers->by_id, id, providers->count);
         providers->list[providers->count++] = provider;
     }

@@ -15,16 +15,16 @@ static const char *sql_file;
 static struct { bool given; enum row_format format; } rows = {.format = ROWS_CSV};
 
 #ifdef HAVE_SQLITE3
-#include "tables.h"
+#include "database.h"
 
 static enum status
 say_sql_error(sqlite3 *db)
 {
-    const char *message = sqlite3_errmsg(db);
+    const char *message = database_error(db);
     fputs("vm-trace: query: ", stderr);
     print_escaped(stderr, (struct fxt_string){.ptr = message, .len = (uint32_t)strlen(message)});
     putc('\n', stderr);
-    return STATUS_USAGE;
+    return sqlite3_errcode(db) == SQLITE_NOMEM ? STATUS_CANNOT_READ : STATUS_USAGE;
 }
 
 static enum status
@@ -111,15 +111,10 @@ query_files(const struct options *options, int file_count, char **files, const s
         status = worse(status, read ? diag_finish(&diag) : STATUS_CANNOT_READ);
         if (read) model_file_end(model);
     }
-    model_finish(model);
-
     sqlite3 *db = NULL;
-    if (status < STATUS_CANNOT_READ) {
-        bool good = sqlite3_open(":memory:", &db) == SQLITE_OK && tables_register(db, model) == SQLITE_OK;
-        if (!good) status = worse(status, say_sql_error(db));
-        else if (request->sql == NULL) run_prompt(db, request->format);
-        else status = worse(status, run_sql(db, request->sql, request->format));
-    }
+    status = worse(status, database_open(model, options, &db));
+    if (status < STATUS_CANNOT_READ && request->sql == NULL) run_prompt(db, request->format);
+    else if (status < STATUS_CANNOT_READ) status = worse(status, run_sql(db, request->sql, request->format));
     sqlite3_close(db);
     model_free(model);
     reader_free(reader);

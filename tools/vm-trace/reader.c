@@ -188,7 +188,7 @@ read_string(struct reader *reader, struct cursor *cursor)
     decode_finish(reader, cursor, "string");
     uint32_t known = pool_size(reader->pool);
     uint32_t id = pool_intern(reader->pool, ptr, len);
-    if (id == STRING_NONE || !provider_set_string(&reader->providers, reader->current, index, id)) {
+    if (!provider_set_string(&reader->providers, reader->current, index, id)) {
         reader_out_of_budget(reader);
         return;
     }
@@ -466,6 +466,7 @@ read_records(struct reader *reader, struct input *input)
         if (padding && !run.open) run = (struct run){true, reader->offset, reader->header, 0, reader->counts};
         if (!padding) run.open = false;
         read_record(reader, input_bytes(input), words);
+        if (reader->budget.exceeded) reader_out_of_budget(reader);
         input_take(input, bytes);
     }
     reader->counts.bytes = input->offset;

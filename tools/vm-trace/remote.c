@@ -2,23 +2,37 @@
  * vm_trace/remote.c of the patched Ruby), and what it is asked for and answers are words and text. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "command.h"
+#include "escape.h"
 #include "xalloc.h"
 
 static const char variable[] = "RUBY_VM_TRACE_CONTROL";
 
+/* Of all four commands. The program itself gives up after 10 s where its main thread does not come to answer, but saving what is in
+ * memory takes as long as its disk does. */
+enum { DEFAULT_TIMEOUT_S = 60 };
+static uint64_t timeout_s = DEFAULT_TIMEOUT_S;
+
+/* Text that the program had a hand in. */
+static struct fxt_string
+theirs(const char *text)
+{
+    return (struct fxt_string){.ptr = text, .len = (uint32_t)strlen(text)};
+}
+
 /* --- where it listens ---------------------------------------------------------------------------- */
 
-/* The whole file, ended by NUL; NULL, and said. */
+/* The whole file, ended by NUL; NULL, and errno. */
 static char *
 read_whole(const char *path, size_t *bytes_out)
 {
@@ -33,8 +47,8 @@ read_whole(const char *path, size_t *bytes_out)
     int error = errno;
     if (fd >= 0) close(fd);
     if (n < 0) {
-        fprintf(stderr, "vm-trace: %s: %s\n", path, strerror(error));
         free(text);
+        errno = error;
         return NULL;
     }
     text[bytes] = '\0';
@@ -50,7 +64,15 @@ find_variable(const char *pid)
     size_t bytes, name = sizeof variable - 1;
     snprintf(path, sizeof path, "/proc/%s/environ", pid);
     char *environment = read_whole(path, &bytes);
-    if (environment == NULL) return NULL;
+    if (environment == NULL && (errno == ENOENT || errno == ESRCH)) { /* ESRCH: it ended just now */
+        fprintf(stderr, "vm-trace: no process %s\n", pid);
+        return NULL;
+    }
+    if (environment == NULL) {
+        bool other = errno == EACCES || errno == EPERM;
+        fprintf(stderr, "vm-trace: process %s%s: %s: %s\n", pid, other ? " is another user's" : "", path, strerror(errno));
+        return NULL;
+    }
     char *found = NULL;
     for (const char *at = environment; at < environment + bytes; at += strlen(at) + 1) {
         if (strncmp(at, variable, name) != 0 || at[name] != '=') continue;
@@ -113,8 +135,14 @@ connect_to(const char *pid)
     int fd = fits ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
     if (fits) strcpy(address.sun_path, path);
     if (!fits) errno = ENAMETOOLONG;
+    /* connect waits where others wait in line already: as long as sending may. */
+    struct timeval patience = {.tv_sec = (time_t)timeout_s};
+    if (fd >= 0) setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
-    fprintf(stderr, "vm-trace: process %s does not listen at %s: %s\n", pid, path, strerror(errno));
+    int error = errno;
+    fprintf(stderr, "vm-trace: process %s does not listen at ", pid);
+    print_escaped(stderr, theirs(path));
+    fprintf(stderr, ": %s\n", error == EAGAIN ? "it takes no requests" : strerror(error));
     if (fd >= 0) close(fd);
     return -1;
 }
@@ -168,11 +196,59 @@ send_all(int fd, const char *from, size_t bytes)
     return true;
 }
 
+static int64_t
+now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+enum answer { ANSWERED, ENDED, TOO_LATE };
+
+/* What the program sends until it closes the connection, up to what there is room for; ended by NUL. The time is that of the whole
+ * answer: one that comes byte by byte does not hold us longer. */
+static enum answer
+receive(int fd, char *reply, size_t room, size_t *bytes_out)
+{
+    int64_t end_ms = now_ms() + (int64_t)timeout_s * 1000;
+    enum answer answer = ANSWERED;
+    size_t bytes = 0;
+    while (bytes + 1 < room) {
+        struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+        int64_t left_ms = end_ms - now_ms();
+        int ready = left_ms > 0 ? poll(&poll_fd, 1, (int)left_ms) : 0;
+        if (ready < 0 && errno == EINTR) continue;
+        ssize_t n = ready > 0 ? recv(fd, reply + bytes, room - 1 - bytes, MSG_DONTWAIT) : -1;
+        if (ready > 0 && n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+        if (ready == 0) answer = TOO_LATE;
+        if (n <= 0) break;
+        bytes += (size_t)n;
+    }
+    reply[bytes] = '\0';
+    *bytes_out = bytes;
+    return bytes == 0 && answer == ANSWERED ? ENDED : answer;
+}
+
+/* What the program answered: lines of it stay lines, all else that moves a cursor is shown. */
+static void
+print_reply(FILE *out, const char *text, size_t bytes)
+{
+    for (const char *end = text + bytes; text < end;) {
+        const char *line_end = memchr(text, '\n', (size_t)(end - text));
+        uint32_t len = (uint32_t)((line_end ? line_end : end) - text);
+        print_escaped(out, (struct fxt_string){.ptr = text, .len = len});
+        putc('\n', out);
+        text += len + 1;
+    }
+}
+
 static enum status
 ask(struct request *request, int count, char **arguments)
 {
     const char *pid = arguments[0];
-    if (count > 1 || strspn(pid, "0123456789") != strlen(pid) || pid[0] == '\0') {
+    enum { PID_DIGITS = 10 };
+    if (count > 1 || strspn(pid, "0123456789") != strlen(pid) || pid[0] == '\0' || strlen(pid) > PID_DIGITS) {
         fputs("vm-trace: one process id is what it takes\n", stderr);
         return STATUS_USAGE;
     }
@@ -185,22 +261,30 @@ ask(struct request *request, int count, char **arguments)
     request->words[request->bytes++] = '\0'; /* an empty word ends it */
     if (request->bytes == 1) request->words[request->bytes++] = '\0';
 
+    static const char ok[] = "ok\n", error[] = "error\n";
     char reply[8192];
     size_t bytes = 0;
-    ssize_t n = send_all(fd, request->words, request->bytes) ? 1 : -1;
-    while (n > 0 && bytes + 1 < sizeof reply && ((n = recv(fd, reply + bytes, sizeof reply - 1 - bytes, 0)) > 0 || (n < 0 && errno == EINTR))) {
-        if (n > 0) bytes += (size_t)n;
-        else n = 1;
-    }
+    enum answer answer = send_all(fd, request->words, request->bytes) ? receive(fd, reply, sizeof reply, &bytes) : ENDED;
     close(fd);
-    reply[bytes] = '\0';
-    bool ok = strncmp(reply, "ok\n", 3) == 0, error = strncmp(reply, "error\n", 6) == 0;
-    if (ok) {
-        fputs(reply + 3, stdout);
+    if (answer == TOO_LATE) {
+        fprintf(stderr, "vm-trace: process %s did not answer within %llu s (--timeout=SECONDS waits longer); what was asked for may still be done\n",
+                pid, (unsigned long long)timeout_s);
+        return STATUS_CANNOT_READ;
+    }
+    if (answer == ANSWERED && strncmp(reply, ok, sizeof ok - 1) == 0) {
+        print_reply(stdout, reply + sizeof ok - 1, bytes - (sizeof ok - 1));
         return finish_output();
     }
-    if (error) fprintf(stderr, "vm-trace: process %s: %s", pid, reply + 6);
-    else fprintf(stderr, "vm-trace: process %s ended, or did not answer\n", pid);
+    if (answer == ANSWERED && strncmp(reply, error, sizeof error - 1) == 0) {
+        fprintf(stderr, "vm-trace: process %s: ", pid);
+        print_reply(stderr, reply + sizeof error - 1, bytes - (sizeof error - 1));
+    }
+    else if (answer == ANSWERED) {
+        fprintf(stderr, "vm-trace: process %s answers what no traced Ruby does: is %s set for another program?\n", pid, variable);
+    }
+    else {
+        fprintf(stderr, "vm-trace: process %s ended, or did not answer\n", pid);
+    }
     return STATUS_CANNOT_READ;
 }
 
@@ -265,21 +349,25 @@ run_save(const struct options *options, int count, char **arguments)
     return ask(&request, count > 2 ? count : 1, arguments);
 }
 
+#define OPTION_TIMEOUT \
+    {"timeout", 't', "SECONDS", "how long to wait for the program's answer (default 60)", take_number, &timeout_s, 1, 86400}
+
 static const struct cli_option start_options[] = {
     CLI_OPTION("counter", 'c', "NAME", "only exits that this counter of the JIT's stats counts", take_text, &counter),
     CLI_OPTION("no-exits", 0, NULL, "no exits, only what else is asked for", NULL, &no_exits),
     CLI_OPTION("compiles", 0, NULL, "compilations, too", NULL, &compiles),
     CLI_OPTION("invalidations", 0, NULL, "invalidations, too", NULL, &invalidations),
     {"sample-rate", 'k', "K", "every K-th exit only", take_number, &sample_rate, 1, UINT32_MAX},
-    CLI_OPTION("file", 'o', "PATH", "the file, as the program sees it; %p is its pid (default /tmp/perfetto-PID.fxt)", take_text, &file),
+    CLI_OPTION("file", 'o', "PATH", "the file, as the program sees it; %p is its pid\n(default /tmp/perfetto-PID.fxt)", take_text, &file),
     {"max-size", 's', "MIB", "limit of the file", take_number, &max_size, 4, 1 << 20},
     CLI_OPTION("keep", 0, "WHICH", "of a limited file: newest (default) or oldest events", take_keep, NULL),
     {"memory", 'm', "MIB", "no file: the newest events stay in memory, for save", take_number, &memory, 4, 1 << 16},
     {"seconds", 0, "N", "and what is saved of it tells of the last N seconds", take_number, &seconds, 1, 1 << 20},
     CLI_OPTION("save-at", 0, "MOMENT,...", "save it unasked, to the file: at exit, exception, crash", take_text, &save_at),
+    OPTION_TIMEOUT,
     {0},
 };
-static const struct cli_option no_options[] = {{0}};
+static const struct cli_option other_options[] = {OPTION_TIMEOUT, {0}};
 
 static const char needed[] = "the pid of a program";
 
@@ -302,7 +390,7 @@ const struct command command_stop = {
     .arguments = "PID",
     .needs = needed,
     .help = "Ends the trace that start, or the program itself, has begun. Prints what is in it.\n",
-    .options = no_options,
+    .options = other_options,
     .run = run_stop,
 };
 
@@ -312,7 +400,7 @@ const struct command command_status = {
     .arguments = "PID",
     .needs = needed,
     .help = "Prints whether the program is traced, and then what it has recorded so far.\n",
-    .options = no_options,
+    .options = other_options,
     .run = run_status,
 };
 
@@ -325,6 +413,6 @@ const struct command command_save = {
         "Makes a trace of what a program has recorded into memory (start --memory, or a flag such\n"
         "as --zjit-trace-memory), also while it hangs, and prints what is in it. PATH is a file as\n"
         "the program sees it; %p is its pid (default /tmp/perfetto-PID.fxt). It goes on recording.\n",
-    .options = no_options,
+    .options = other_options,
     .run = run_save,
 };

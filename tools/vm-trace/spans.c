@@ -57,10 +57,7 @@ begin(struct spans *spans, struct stack *stack, const struct span_edge *edge)
         if (spans->visitor.too_deep) spans->visitor.too_deep(spans->visitor.context, edge);
         return;
     }
-    if (stack->depth == stack->capacity) {
-        stack->capacity = stack->capacity ? stack->capacity * 2 : 4;
-        stack->open = xrealloc(stack->open, stack->capacity, sizeof *stack->open);
-    }
+    make_room(stack->open, stack->depth, stack->capacity);
     bool outermost = true;
     for (uint32_t i = 0; i < stack->depth && outermost; i++) outermost = stack->open[i].category != edge->category;
     stack->open[stack->depth] = *edge;
@@ -106,10 +103,7 @@ spans_add(struct spans *spans, struct pool *pool, const struct fxt_event *event)
             spans->said_too_many = true;
             return;
         }
-        if (spans->stack_count == spans->stack_capacity) {
-            spans->stack_capacity = spans->stack_capacity ? spans->stack_capacity * 2 : 16;
-            spans->stacks = xrealloc(spans->stacks, spans->stack_capacity, sizeof *spans->stacks);
-        }
+        make_room(spans->stacks, spans->stack_count, spans->stack_capacity);
         edge.thread = spans->stack_count++;
         spans->stacks[edge.thread] = (struct stack){0};
         map_set(&spans->stack_of_thread, key, edge.thread);

@@ -20,10 +20,7 @@ get(struct threads *threads, struct map *index_of, uint64_t key, const struct th
     uint32_t index = map_get(index_of, key);
     if (index != MAP_NONE) return &threads->list[index];
     if (threads->count == THREADS_MAX) return NULL;
-    if (threads->count == threads->capacity) {
-        threads->capacity = threads->capacity ? threads->capacity * 2 : 16;
-        threads->list = xrealloc(threads->list, threads->capacity, sizeof *threads->list);
-    }
+    make_room(threads->list, threads->count, threads->capacity);
     map_set(index_of, key, threads->count);
     threads->list[threads->count] = *fresh;
     return &threads->list[threads->count++];

@@ -31,12 +31,28 @@ xrealloc(void *ptr, size_t count, size_t size)
     return grown;
 }
 
+size_t
+grown_capacity(size_t capacity, size_t counter_bytes)
+{
+    size_t most = counter_bytes < sizeof(size_t) ? ((size_t)1 << (8 * counter_bytes)) - 1 : SIZE_MAX;
+    if (capacity <= most / 2) return capacity ? capacity * 2 : 16;
+    fprintf(stderr, "vm-trace: a table would have more than %zu rows; vm-trace cut makes shorter traces of a long one\n", most);
+    exit(STATUS_CANNOT_READ);
+}
+
 bool
 budget_take(struct budget *budget, size_t bytes)
 {
-    if (bytes > budget->limit_bytes - budget->used_bytes) return false;
+    if (budget->used_bytes > budget->limit_bytes || bytes > budget->limit_bytes - budget->used_bytes) return false;
     budget->used_bytes += bytes;
     return true;
+}
+
+void
+budget_charge(struct budget *budget, size_t bytes)
+{
+    budget->used_bytes += bytes;
+    if (budget->used_bytes > budget->limit_bytes) budget->exceeded = true;
 }
 
 void
