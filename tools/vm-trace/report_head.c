@@ -238,6 +238,16 @@ add_counting(struct report *report, struct document *document)
         document_line(document, "not counted",
                       document_text(document, "%" PRIu64 " durations, of more than %d names", report->untold, REPORT_SPANS_MAX));
     }
+    if (report->lives.untold > 0) {
+        document_line(document, "not counted",
+                      document_text(document, "%" PRIu64 " invalidations and compilations of versions, of more than %d",
+                                    report->lives.untold, LIVES_STEPS_MAX));
+    }
+    if (report->compiles.untold > 0) {
+        document_line(document, "not counted",
+                      document_text(document, "%" PRIu64 " compilations, of more than %d ISEQs or %d phases, in rows of their own",
+                                    report->compiles.untold, COMPILES_ISEQS_MAX, COMPILES_NAMES_MAX));
+    }
 }
 
 static void
