@@ -2,6 +2,7 @@
 require "csv"
 require "pty"
 require_relative "tool_helper"
+require_relative "report_sums"
 
 class TestReport < Minitest::Test
   include ToolHelper
@@ -182,6 +183,137 @@ class TestReport < Minitest::Test
     assert_equal [["GuardType(Fixnum)", 2, 2], ["NoProfileSend", 1, 1]],
                  rows(json(trace.build), "exits_by_reason", "reason", "count", "recorded")
     assert_match(/^  counts         of exits are of those in the snapshot/, report(trace.build).out)
+  end
+
+  def assert_sums(bytes, **options)
+    with_file(bytes) { |path| assert_empty ReportSums.disagreements(TOOL, path, **options) }
+  end
+
+  def test_all_tables_of_all_fixtures_sum_up_to_the_same
+    files = Dir[File.join(TRACES, "*.fxt")]
+    refute_empty files
+    files.each { |path| assert_empty ReportSums.disagreements(TOOL, path), path }
+    assert_empty ReportSums.disagreements(TOOL, *files.sort, summaries: false)
+    [%w[--reason=Guard*], %w[--method=Foo#ba*], %w[--since=1us], %w[--thread=main]].each do |options|
+      files.each { |path| assert_empty ReportSums.disagreements(TOOL, path, options: options), "#{path} #{options}" }
+    end
+  end
+
+  # What differs between an event and its site: the class that the method was called on, the ISEQ that has no room in the event, the
+  # owner of an inlined frame that the tracer learns late.
+  def unlike_their_sites(rate: 97)
+    trace = OurTrace.new(rate: rate)
+    trace.exits = [
+      trace.exit_event("side_exit", "GuardType(Fixnum)", 2000, "Other#bar (/app/foo.rb:3)", "opt_plus", "weight" => [:uint32, rate]),
+      trace.exit_event("recompile_exit", "NoProfileSend", 4000, "Foo#inlined (/app/foo.rb:9)", "send", "weight" => [:uint32, rate], "outcome" => "version_limit"),
+      trace.exit_event("side_exit", "Moved", 4100, "Foo#moved (/app/foo.rb:11)", "send", "weight" => [:uint32, rate]),
+      *trace.exits.last(1),
+    ]
+    trace.sites = [
+      trace.site("side_exit", "GuardType(Fixnum)", "Foo#bar (/app/foo.rb:3)", "opt_plus", 200),
+      trace.site("recompile_exit", "NoProfileSend", "Foo#inlined (/app/foo.rb:9)", "send", 90),
+      trace.site("side_exit", "GuardType(Fixnum)", "Foo#baz (/app/foo.rb:9)", "opt_plus", 600),
+      trace.site("side_exit", "Moved", "Foo#moved (/app/foo.rb:12)", "send", 5),
+      trace.sites.last,
+    ]
+    trace.sites[1][:args]["iseq"] = "Foo#outer (/app/foo.rb:1)"
+    trace
+  end
+
+  def test_recorded_exits_whose_sites_have_other_names_are_in_all_tables
+    trace = unlike_their_sites.build
+    assert_sums trace
+    data = json(trace)
+    assert_equal [895, 3], data["totals"]["rows"][0].values_at("exits", "exits_recorded")
+    assert_equal [["Foo#baz (/app/foo.rb:9)", 600, 0], ["Foo#bar (/app/foo.rb:3)", 200, 1], ["Foo#inlined (/app/foo.rb:9)", 90, 1],
+                  ["Foo#moved (/app/foo.rb:12)", 5, 1]], rows(data, "exits_by_line", "method", "count", "recorded")
+    inlined = data["worst"]["rows"].find { |row| row["method"] == "Foo#inlined (/app/foo.rb)" }
+    assert_equal [3000, 3000], inlined.values_at("first_ns", "last_ns")
+    refute_nil inlined["rate"]
+    assert_equal [["version_limit", 90]], rows(data, "outcomes", "outcome", "count"), "as many as there were, not the weights of those recorded"
+    assert_equal [90], rows(data, "recompile_loops", "at_limit").flatten
+  end
+
+  def test_outcomes_of_exits_that_were_not_recorded_are_not_made_up
+    trace = OurTrace.new(rate: 97)
+    trace.sites << trace.site("recompile_exit", "NoProfileSend", "Foo#other (/app/foo.rb:50)", "send", 40)
+    assert_sums trace.build
+    assert_equal [["profiling", 97], ["(none recorded)", 40]], rows(json(trace.build), "outcomes", "outcome", "count")
+  end
+
+  def test_exact_exits_are_shared_out_to_threads_as_the_recorded_ones_are
+    trace = OurTrace.new(rate: 97)
+    trace.exits[1][:thread] = 2
+    assert_sums trace.build
+    assert_equal [198, 98], rows(json(trace.build), "threads", "count").flatten
+    trace.exits = []
+    assert_sums trace.build
+    assert_equal [[296, "(none recorded)"], [0, "main"]], rows(json(trace.build), "threads", "count", "thread")
+  end
+
+  # --- names of sites ---
+
+  # A site that was never recorded, in a frame that was inlined: the tracer does not know whose method it is. `known`: what the
+  # other labels of the trace are.
+  def name_of_site(location, *known, events: [], iseq: nil)
+    trace = OurTrace.new(rate: 97)
+    trace.sites << trace.site("side_exit", "Rare", location, "leave", 12)
+    trace.sites.last[:args]["iseq"] = iseq if iseq
+    known.each_with_index { |label, i| trace.exits[0][:args][(2 + i).to_s] = label }
+    events.each { |label| trace.exits << trace.exit_event("side_exit", "GuardType(Fixnum)", 2500, label, "opt_plus", "weight" => [:uint32, 97]) }
+    assert_sums trace.build, summaries: events.empty?
+    json(trace.build)["worst"]["rows"].find { |row| row["reason"] == "Rare" }["method"].sub(/ .*/, "")
+  end
+
+  def test_sites_get_the_owner_that_other_labels_of_the_method_have
+    assert_equal "render", name_of_site("render (/b.rb:7)")
+    assert_equal "Foo#render", name_of_site("render (/b.rb:7)", "Foo#render (/b.rb:9)")
+    assert_equal "Foo::Bar.render", name_of_site("render (/b.rb:7)", "rescue in block (2 levels) in Foo::Bar.render (/b.rb:9)")
+    assert_equal "Foo#==", name_of_site("== (/b.rb:7)", "Foo#== (/b.rb:9)")
+    assert_equal "render", name_of_site("render (/b.rb:7)", "Foo#render (/other.rb:7)")
+    assert_equal "render", name_of_site("render (/b.rb:7)", "Foo#render (/b.rb:9)", "Bar#render (/b.rb:20)")
+    assert_equal "Bar#render", name_of_site("render (/b.rb:20)", "Foo#render (/b.rb:9)", "Bar#render (/b.rb:20)")
+    assert_equal "Foo#render", name_of_site("render (/b.rb:7)", iseq: "Foo#render (/b.rb:1)")
+    assert_equal "Baz#render", name_of_site("Baz#render (/b.rb:7)", "Foo#render (/b.rb:7)"), "one that has its owner keeps it"
+    assert_equal "<main>", name_of_site("<main> (/b.rb:7)", "Foo#<main> (/b.rb:7)")
+  end
+
+  # A class without a name: its recorded exits have no owner, either.
+  def test_methods_without_an_owner_keep_their_names
+    assert_equal "render", name_of_site("render (/b.rb:7)", "Foo#render (/b.rb:9)", events: ["render (/b.rb:8)"])
+  end
+
+  def test_blocks_of_the_method_are_named_as_well
+    trace = OurTrace.new(rate: 97)
+    trace.sites << trace.site("side_exit", "Rare", "block in render (/b.rb:7)", "leave", 12)
+    trace.exits[0][:args]["2"] = "Foo#render (/b.rb:9)"
+    assert_equal [["Rare", 12]], rows(json(trace.build, "--method=block in Foo#render"), "worst", "reason", "count")
+    assert_match(/exactly 12;/, report(trace.build, "--method=block in Foo#*").out)
+  end
+
+  # --- addresses ---
+
+  def with_addresses
+    trace = OurTrace.new
+    trace.exits[0][:name] = "GuardType(Object@VALUE(0x7f19aa00))"
+    trace.exits[1][:name] = "GuardType(Object@VALUE(0x7f20))"
+    trace.sites = []
+    trace.extra << { type: :begin, cat: "invalidation", name: "CME 0x1 is invalidated", ts: 6000 } << { type: :end, cat: "invalidation", name: "CME 0x1 is invalidated", ts: 6001 }
+    trace.extra << { type: :begin, cat: "invalidation", name: "CME 0xff0 is invalidated", ts: 6002 } << { type: :end, cat: "invalidation", name: "CME 0xff0 is invalidated", ts: 6003 }
+    trace.build
+  end
+
+  def test_a_reason_is_one_row_whatever_addresses_it_holds
+    data = json(with_addresses)
+    assert_equal [["GuardType(Object@VALUE(0x...))", 2], ["NoProfileSend", 1]], rows(data, "exits_by_reason", "reason", "count")
+    assert_equal [["CME 0x... is invalidated", 2]], rows(data, "invalidations", "name", "count")
+    assert_equal [2], rows(json(with_addresses, "--reason=*VALUE(0x...))"), "exits_by_reason", "count").flatten
+    with_file(with_addresses) do |path|
+      assert_includes tool("export", "--format=folded", path).out, ";GuardType(Object@VALUE(0x...)) 2\n"
+      refute_match(/0x7f/, tool("html", path).out)
+      refute_match(/0x7f/, tool("history", path, "Foo#bar").out)
+      assert_equal 2, tool("dump", path).out.scan(/VALUE\(0x7f/).size, "as it stands in the file"
+    end
   end
 
   # --- recompilation ---

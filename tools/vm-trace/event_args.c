@@ -45,6 +45,13 @@ event_code_settings(const struct fxt_event *event)
 }
 
 uint32_t
+event_reason(struct pool *pool, const struct fxt_event *event)
+{
+    bool named = event->category.id != WORD_TRACE && event->category.id != WORD_REPROFILE;
+    return pool_without_addresses(pool, named ? pool_id(pool, event->name) : event_text(pool, event, WORD_REASON));
+}
+
+uint32_t
 arg_text(struct pool *pool, const struct fxt_arg *arg)
 {
     char text[64];

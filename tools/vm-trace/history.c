@@ -102,7 +102,7 @@ add_exit(struct history *history, uint32_t process, const struct fxt_event *even
     /* Of blocks in a method it is seen later which one exits. */
     if (!matches(history, iseq != STRING_NONE ? iseq : location)) return;
     const uint32_t key[EXIT_KEYS] = {
-        process, iseq, event->category.id, pool_id(pool, event->name), location, event_text(pool, event, WORD_INSN),
+        process, iseq, event->category.id, event_reason(pool, event), location, event_text(pool, event, WORD_INSN),
         (uint32_t)event_uint(event, WORD_VERSION, 0), event_text(pool, event, WORD_OUTCOME),
     };
     struct exit_row *row = group_row(&history->exits, key);

@@ -116,7 +116,7 @@ follow_profiling(struct lives *lives, struct pool *pool, uint32_t process, const
         struct life_step *step = add_step(lives, pool, process, pool_id(pool, event->name), STEP_PROFILED, event->ts_ns);
         if (step == NULL) return;
         step->version = (uint32_t)event_uint(event, WORD_VERSION, 0);
-        step->reason = event_text(pool, event, WORD_REASON);
+        step->reason = event_reason(pool, event);
         map_set(&lives->open_profiles, key, step->order);
     }
     else if (event->type == FXT_EVENT_ASYNC_END) {
@@ -143,7 +143,7 @@ lives_event(struct lives *lives, struct pool *pool, uint32_t process, const stru
         struct life_step *step = add_step(lives, pool, process, iseq, STEP_INVALIDATED, event->ts_ns);
         if (step == NULL) return;
         step->version = (uint32_t)event_uint(event, WORD_VERSION, 0);
-        step->reason = pool_id(pool, event->name);
+        step->reason = event_reason(pool, event);
         step->place = event_text(pool, event, WORD_FRAME_0);
         if (step->place == STRING_NONE) step->place = lives->violated_at; /* it is a part of that */
         return;

@@ -55,7 +55,7 @@ static void
 add_exit(struct page_data *data, const struct fxt_event *event)
 {
     struct page_row place = {
-        .category = event->category.id, .reason = pool_id(data->pool, event->name), .places = 1,
+        .category = event->category.id, .reason = event_reason(data->pool, event), .places = 1,
         .first_ns = INT64_MAX, .last_ns = INT64_MIN,
     };
     uint64_t weight = 1;

@@ -134,6 +134,8 @@ enum status report_read_all(struct report *report, uint64_t max_faults, int file
 /* False when none of the files is a trace: then there is nothing to print. */
 bool report_readable(const struct report *report);
 
+/* Whether --reason and --method let a place through. */
+bool report_place_wanted(struct report *report, const struct place *place);
 /* Whether what became of an ISEQ counts, by its time and its label. */
 bool report_step_wanted(struct report *report, const struct life_step *step);
 

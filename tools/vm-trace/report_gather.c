@@ -8,6 +8,7 @@
 #include "event_args.h"
 #include "label.h"
 #include "report.h"
+#include "report_settle.h"
 #include "xalloc.h"
 
 enum { NO_THREAD = UINT32_MAX };
@@ -53,6 +54,12 @@ place_wanted(struct report *report, uint32_t reason, uint32_t location)
 {
     return glob_matches(&report->reason_glob, report->pool, reason, text_matches) &&
            glob_matches(&report->method_glob, report->pool, location, label_matches);
+}
+
+bool
+report_place_wanted(struct report *report, const struct place *place)
+{
+    return place_wanted(report, place->reason, place->location);
 }
 
 static bool
@@ -151,22 +158,19 @@ static void
 add_exit(struct report *report, const struct fxt_event *event, struct report_thread *thread)
 {
     uint64_t weight = event_uint(event, WORD_WEIGHT, 1);
-    bool fallback = event->category.id == WORD_FALLBACK;
     uint32_t location = event_text(report->pool, event, WORD_FRAME_0);
     const uint32_t key[PLACE_KEYS] = {
         thread->process,
         event->category.id,
-        pool_id(report->pool, event->name),
+        event_reason(report->pool, event),
         location,
         event_text(report->pool, event, WORD_INSN),
         (uint32_t)event_uint(event, WORD_VERSION, 0),
         inlined_into(report, event, location),
     };
-    if (!place_wanted(report, key[2], key[3])) return;
-    *(fallback ? &thread->fallbacks : &thread->exits) += weight;
-    struct report_process *process = report_process(report, thread->process);
-    process->recorded++;
-    if (weight != 1) process->sampled = true;
+    bool fallback = event->category.id == WORD_FALLBACK;
+    if (place_wanted(report, key[2], key[3])) *(fallback ? &thread->fallbacks : &thread->exits) += weight;
+    if (weight != 1) report_process(report, thread->process)->sampled = true;
     struct place *place = places_get(&report->places, key);
     if (place == NULL) {
         report->places.untold += weight;
@@ -206,16 +210,18 @@ add_site(struct report *report, const struct fxt_event *event, uint32_t number)
     const uint32_t key[PLACE_KEYS] = {
         number,
         event_text(report->pool, event, WORD_KIND),
-        event_text(report->pool, event, WORD_REASON),
+        event_reason(report->pool, event),
         location,
         event_text(report->pool, event, WORD_INSN),
         (uint32_t)event_uint(event, WORD_VERSION, 0),
         inlined_into(report, event, location),
     };
     report_process(report, number)->sites++;
-    if (report->times_only || !place_wanted(report, key[2], key[3])) return;
+    if (report->times_only) return;
     struct place *place = places_get(&report->places, key);
-    if (place != NULL) place->hits += event_uint(event, WORD_HITS, 0);
+    uint64_t hits = event_uint(event, WORD_HITS, 0);
+    if (place != NULL) place->hits += hits;
+    else report->places.untold_hits += hits;
 }
 
 static void
@@ -247,9 +253,11 @@ add_trace_event(struct report *report, const struct fxt_event *event, uint32_t n
 
 /* --- durations -------------------------------------------------------------------------------------- */
 
+/* What was violated may be named by its address. */
 static void
 add_duration(struct report *report, uint32_t category, uint32_t name, uint64_t ns)
 {
+    if (category == WORD_INVALIDATION) name = pool_without_addresses(report->pool, name);
     const uint32_t key[NAMED_DURATIONS_KEYS] = {category, name};
     struct named_durations *span = group_row(category == WORD_INVALIDATION ? &report->invalidations : &report->durations, key);
     if (span != NULL) durations_add(&span->durations, ns);
@@ -397,32 +405,12 @@ read_one(struct report *report, const char *file, uint64_t max_faults)
     return status;
 }
 
-static void
-settle(struct report *report)
-{
-    lives_settle(&report->lives);
-    for (uint32_t i = 0; i < report->processes.count; i++) {
-        struct report_process *process = report_process(report, i);
-        if (process->said_lost > process->lost) process->lost = process->said_lost;
-        bool whole = process->summarized && (process->said_sites == UINT64_MAX || process->said_sites == process->sites);
-        /* Of a snapshot that begins late the sites tell more than what it is of. */
-        bool beyond = process->snapshot ? process->sampled && process->lost == 0 : process->sampled || process->lost > 0;
-        process->exact = whole && !report->times_only && beyond;
-    }
-    for (uint32_t i = 0; i < report->places.group.count; i++) {
-        struct place *place = group_at(&report->places.group, i);
-        struct report_process *process = report_process(report, place->process);
-        place->count = process->exact ? place->hits : place->weighted;
-        *(place->category == WORD_FALLBACK ? &process->fallbacks : &process->exits) += place->count;
-    }
-}
-
 enum status
 report_read_all(struct report *report, uint64_t max_faults, int file_count, char **files)
 {
     enum status status = STATUS_FINE;
     for (int i = 0; i < file_count; i++) status = worse(status, read_one(report, files[i], max_faults));
-    settle(report);
+    report_settle(report);
     return status;
 }
 

@@ -230,9 +230,10 @@ add_counting(struct report *report, struct document *document)
     if (late > 0 && exact + estimated == 0) {
         document_line(document, "counts", text_of("of exits are of those in the snapshot, not of those before it"));
     }
-    if (report->places.untold > 0) {
+    uint64_t untold = report->places.untold > report->places.untold_hits ? report->places.untold : report->places.untold_hits;
+    if (untold > 0) {
         document_line(document, "not counted",
-                      document_text(document, "%" PRIu64 " exits, of more than %d places", report->places.untold, PLACES_MAX));
+                      document_text(document, "%" PRIu64 " exits, of more than %d places", untold, PLACES_MAX));
     }
     if (report->untold > 0) {
         document_line(document, "not counted",

@@ -5,6 +5,7 @@
 
 #include "escape.h"
 #include "label.h"
+#include "report_settle.h"
 #include "report_tables.h"
 #include "report_view.h"
 #include "xalloc.h"
@@ -40,7 +41,7 @@ view_places(const struct view *view, bool fallbacks, unsigned by, struct place *
     if (sum_out) *sum_out = (struct place){0};
     for (uint32_t i = 0; i < places->group.count; i++) {
         const struct place *place = group_at(&places->group, i);
-        if ((place->category == WORD_FALLBACK) != fallbacks || place->count == 0) continue;
+        if ((place->category == WORD_FALLBACK) != fallbacks || place->count + place->records == 0) continue;
         if (by & BY_VERSION && !view_versioned(view, place)) continue;
         const uint32_t key[PLACE_KEYS] = {
             0,
@@ -179,16 +180,16 @@ add_outcomes(const struct view *view)
         {"share", "share", COLUMN_SHARE},
         {"outcome", "outcome", COLUMN_TEXT},
     };
-    struct place sum;
-    struct group group = view_places(view, false, 0, &sum);
+    struct place sum = {0};
+    struct group group = view_places(view, false, BY_CATEGORY, NULL);
+    for (uint32_t i = 0; i < group.count; i++) {
+        const struct place *place = group_at(&group, i);
+        if (place->category == WORD_RECOMPILE_EXIT) sum = *place;
+    }
     group_free(&group);
-    uint64_t count = 0;
-    for (unsigned i = 0; i < PLACE_OUTCOMES; i++) count += sum.outcomes[i];
-    char number[NUMBER_TEXT];
-    struct fxt_string title = document_text(view->document, "Recompile exits by what they led to: %s%s",
-                                            sum.weighted != sum.records ? "about " : "", with_commas(number, count));
-    struct table *table = document_table(view->document, "outcomes", title, COLUMNS(columns));
-    table->data = count == 0;
+    struct table *table = document_table(view->document, "outcomes", counted_title(view, "Recompile exits by what they led to", &sum),
+                                         COLUMNS(columns));
+    table->data = sum.count == 0;
     bool shown[PLACE_OUTCOMES] = {false};
     for (;;) {
         unsigned most = PLACE_OUTCOMES;
@@ -199,8 +200,9 @@ add_outcomes(const struct view *view)
         shown[most] = true;
         struct cell *cells = table_row(table);
         cells[0] = cell_number(sum.outcomes[most]);
-        cells[1] = cell_share(sum.outcomes[most], count);
-        cells[2] = cell_text(view_name(view, most == 0 ? STRING_NONE : WORD_PROFILING + most - 1));
+        cells[1] = cell_share(sum.outcomes[most], sum.count);
+        cells[2] = cell_text(most == PLACE_UNRECORDED ? text_of(REPORT_UNRECORDED)
+                                                      : view_name(view, most == 0 ? STRING_NONE : WORD_PROFILING + most - 1));
     }
 }
 
@@ -218,6 +220,12 @@ compare_threads(const void *left, const void *right, void *context)
     return (a->runs > b->runs) - (a->runs < b->runs);
 }
 
+static bool
+thread_shown(const struct report_thread *thread)
+{
+    return thread->events + thread->exits + thread->fallbacks > 0;
+}
+
 static void
 add_threads(const struct view *view)
 {
@@ -232,7 +240,7 @@ add_threads(const struct view *view)
     group_sort(&report->threads, compare_threads, NULL);
     for (uint32_t i = 0; i < report->threads.count; i++) {
         exits += report_thread(report, i)->exits;
-        seen += report_thread(report, i)->events > 0;
+        seen += thread_shown(report_thread(report, i));
     }
     char number[NUMBER_TEXT];
     struct fxt_string title = document_text(view->document, "Threads, and ractors that have one: %s", with_commas(number, seen));
@@ -242,7 +250,7 @@ add_threads(const struct view *view)
     uint64_t rest[3] = {0};
     for (uint32_t i = 0; i < report->threads.count; i++) {
         const struct report_thread *thread = report_thread(report, i);
-        if (thread->events == 0) continue;
+        if (!thread_shown(thread)) continue;
         if (shown == view->top) {
             rest[0] += thread->exits, rest[1] += thread->fallbacks, rest[2] += thread->events;
             continue;
