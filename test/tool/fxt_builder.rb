@@ -163,7 +163,8 @@ class OurTrace
       { type: :begin, cat: "compile", name: "compile_iseq", ts: 4100, args: {} },
       { type: :begin, cat: "compile", name: "build_hir", ts: 4200, args: {} },
       { type: :end, cat: "compile", name: "build_hir", ts: 4300, args: {} },
-      { type: :end, cat: "compile", name: "compile_iseq", ts: 4500, args: { "version" => [:uint32, 2] } },
+      { type: :end, cat: "compile", name: "compile_iseq", ts: 4500,
+        args: { "iseq" => "Foo#bar (/app/foo.rb:2)", "version" => [:uint32, 2], "code_bytes" => [:uint64, 640] } },
     ]
     @losses = []
     @extra = []

@@ -109,12 +109,14 @@ class TestHtml < Minitest::Test
       b.event(:begin, "compile", "m", ts: 1_000)
       b.event(:begin, "compile", "phase", ts: 2_000)
       b.event(:end, "compile", "phase", ts: 3_000)
-      b.event(:end, "compile", "m", ts: 901_000)
+      b.event(:end, "compile", "m", ts: 901_000, args: { "iseq" => "A#m (/a.rb:1)", "version" => [:uint32, 1] })
+      b.event(:begin, "compile", "mark_executable", ts: 902_000)
+      b.event(:end, "compile", "mark_executable", ts: 902_500)
       b.event(:complete, "invalidation", "x", ts: 950_000, extra: 960_000)
     end
     compiling = data_of(page(trace))["compiling"]
-    assert_equal [1, 1], compiling.values_at("compiles", "invalidations")
-    assert_equal 900_000, compiling["ns"].each_slice(2).sum(&:last)
+    assert_equal [1, 900_000, 1], compiling.values_at("compiles", "compile_ns", "invalidations"), "only ISEQs are compiled"
+    assert_equal 900_500, compiling["ns"].each_slice(2).sum(&:last)
     assert_equal 1, compiling["invalidated"].each_slice(2).sum(&:last)
   end
 

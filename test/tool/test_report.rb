@@ -2,6 +2,7 @@
 require "csv"
 require "pty"
 require_relative "tool_helper"
+require_relative "report_sums"
 
 class TestReport < Minitest::Test
   include ToolHelper
@@ -184,6 +185,137 @@ class TestReport < Minitest::Test
     assert_match(/^  counts         of exits are of those in the snapshot/, report(trace.build).out)
   end
 
+  def assert_sums(bytes, **options)
+    with_file(bytes) { |path| assert_empty ReportSums.disagreements(TOOL, path, **options) }
+  end
+
+  def test_all_tables_of_all_fixtures_sum_up_to_the_same
+    files = Dir[File.join(TRACES, "*.fxt")]
+    refute_empty files
+    files.each { |path| assert_empty ReportSums.disagreements(TOOL, path), path }
+    assert_empty ReportSums.disagreements(TOOL, *files.sort, summaries: false)
+    [%w[--reason=Guard*], %w[--method=Foo#ba*], %w[--since=1us], %w[--thread=main]].each do |options|
+      files.each { |path| assert_empty ReportSums.disagreements(TOOL, path, options: options), "#{path} #{options}" }
+    end
+  end
+
+  # What differs between an event and its site: the class that the method was called on, the ISEQ that has no room in the event, the
+  # owner of an inlined frame that the tracer learns late.
+  def unlike_their_sites(rate: 97)
+    trace = OurTrace.new(rate: rate)
+    trace.exits = [
+      trace.exit_event("side_exit", "GuardType(Fixnum)", 2000, "Other#bar (/app/foo.rb:3)", "opt_plus", "weight" => [:uint32, rate]),
+      trace.exit_event("recompile_exit", "NoProfileSend", 4000, "Foo#inlined (/app/foo.rb:9)", "send", "weight" => [:uint32, rate], "outcome" => "version_limit"),
+      trace.exit_event("side_exit", "Moved", 4100, "Foo#moved (/app/foo.rb:11)", "send", "weight" => [:uint32, rate]),
+      *trace.exits.last(1),
+    ]
+    trace.sites = [
+      trace.site("side_exit", "GuardType(Fixnum)", "Foo#bar (/app/foo.rb:3)", "opt_plus", 200),
+      trace.site("recompile_exit", "NoProfileSend", "Foo#inlined (/app/foo.rb:9)", "send", 90),
+      trace.site("side_exit", "GuardType(Fixnum)", "Foo#baz (/app/foo.rb:9)", "opt_plus", 600),
+      trace.site("side_exit", "Moved", "Foo#moved (/app/foo.rb:12)", "send", 5),
+      trace.sites.last,
+    ]
+    trace.sites[1][:args]["iseq"] = "Foo#outer (/app/foo.rb:1)"
+    trace
+  end
+
+  def test_recorded_exits_whose_sites_have_other_names_are_in_all_tables
+    trace = unlike_their_sites.build
+    assert_sums trace
+    data = json(trace)
+    assert_equal [895, 3], data["totals"]["rows"][0].values_at("exits", "exits_recorded")
+    assert_equal [["Foo#baz (/app/foo.rb:9)", 600, 0], ["Foo#bar (/app/foo.rb:3)", 200, 1], ["Foo#inlined (/app/foo.rb:9)", 90, 1],
+                  ["Foo#moved (/app/foo.rb:12)", 5, 1]], rows(data, "exits_by_line", "method", "count", "recorded")
+    inlined = data["worst"]["rows"].find { |row| row["method"] == "Foo#inlined (/app/foo.rb)" }
+    assert_equal [3000, 3000], inlined.values_at("first_ns", "last_ns")
+    refute_nil inlined["rate"]
+    assert_equal [["version_limit", 90]], rows(data, "outcomes", "outcome", "count"), "as many as there were, not the weights of those recorded"
+    assert_equal [90], rows(data, "recompile_loops", "at_limit").flatten
+  end
+
+  def test_outcomes_of_exits_that_were_not_recorded_are_not_made_up
+    trace = OurTrace.new(rate: 97)
+    trace.sites << trace.site("recompile_exit", "NoProfileSend", "Foo#other (/app/foo.rb:50)", "send", 40)
+    assert_sums trace.build
+    assert_equal [["profiling", 97], ["(none recorded)", 40]], rows(json(trace.build), "outcomes", "outcome", "count")
+  end
+
+  def test_exact_exits_are_shared_out_to_threads_as_the_recorded_ones_are
+    trace = OurTrace.new(rate: 97)
+    trace.exits[1][:thread] = 2
+    assert_sums trace.build
+    assert_equal [198, 98], rows(json(trace.build), "threads", "count").flatten
+    trace.exits = []
+    assert_sums trace.build
+    assert_equal [[296, "(none recorded)"], [0, "main"]], rows(json(trace.build), "threads", "count", "thread")
+  end
+
+  # --- names of sites ---
+
+  # A site that was never recorded, in a frame that was inlined: the tracer does not know whose method it is. `known`: what the
+  # other labels of the trace are.
+  def name_of_site(location, *known, events: [], iseq: nil)
+    trace = OurTrace.new(rate: 97)
+    trace.sites << trace.site("side_exit", "Rare", location, "leave", 12)
+    trace.sites.last[:args]["iseq"] = iseq if iseq
+    known.each_with_index { |label, i| trace.exits[0][:args][(2 + i).to_s] = label }
+    events.each { |label| trace.exits << trace.exit_event("side_exit", "GuardType(Fixnum)", 2500, label, "opt_plus", "weight" => [:uint32, 97]) }
+    assert_sums trace.build, summaries: events.empty?
+    json(trace.build)["worst"]["rows"].find { |row| row["reason"] == "Rare" }["method"].sub(/ .*/, "")
+  end
+
+  def test_sites_get_the_owner_that_other_labels_of_the_method_have
+    assert_equal "render", name_of_site("render (/b.rb:7)")
+    assert_equal "Foo#render", name_of_site("render (/b.rb:7)", "Foo#render (/b.rb:9)")
+    assert_equal "Foo::Bar.render", name_of_site("render (/b.rb:7)", "rescue in block (2 levels) in Foo::Bar.render (/b.rb:9)")
+    assert_equal "Foo#==", name_of_site("== (/b.rb:7)", "Foo#== (/b.rb:9)")
+    assert_equal "render", name_of_site("render (/b.rb:7)", "Foo#render (/other.rb:7)")
+    assert_equal "render", name_of_site("render (/b.rb:7)", "Foo#render (/b.rb:9)", "Bar#render (/b.rb:20)")
+    assert_equal "Bar#render", name_of_site("render (/b.rb:20)", "Foo#render (/b.rb:9)", "Bar#render (/b.rb:20)")
+    assert_equal "Foo#render", name_of_site("render (/b.rb:7)", iseq: "Foo#render (/b.rb:1)")
+    assert_equal "Baz#render", name_of_site("Baz#render (/b.rb:7)", "Foo#render (/b.rb:7)"), "one that has its owner keeps it"
+    assert_equal "<main>", name_of_site("<main> (/b.rb:7)", "Foo#<main> (/b.rb:7)")
+  end
+
+  # A class without a name: its recorded exits have no owner, either.
+  def test_methods_without_an_owner_keep_their_names
+    assert_equal "render", name_of_site("render (/b.rb:7)", "Foo#render (/b.rb:9)", events: ["render (/b.rb:8)"])
+  end
+
+  def test_blocks_of_the_method_are_named_as_well
+    trace = OurTrace.new(rate: 97)
+    trace.sites << trace.site("side_exit", "Rare", "block in render (/b.rb:7)", "leave", 12)
+    trace.exits[0][:args]["2"] = "Foo#render (/b.rb:9)"
+    assert_equal [["Rare", 12]], rows(json(trace.build, "--method=block in Foo#render"), "worst", "reason", "count")
+    assert_match(/exactly 12;/, report(trace.build, "--method=block in Foo#*").out)
+  end
+
+  # --- addresses ---
+
+  def with_addresses
+    trace = OurTrace.new
+    trace.exits[0][:name] = "GuardType(Object@VALUE(0x7f19aa00))"
+    trace.exits[1][:name] = "GuardType(Object@VALUE(0x7f20))"
+    trace.sites = []
+    trace.extra << { type: :begin, cat: "invalidation", name: "CME 0x1 is invalidated", ts: 6000 } << { type: :end, cat: "invalidation", name: "CME 0x1 is invalidated", ts: 6001 }
+    trace.extra << { type: :begin, cat: "invalidation", name: "CME 0xff0 is invalidated", ts: 6002 } << { type: :end, cat: "invalidation", name: "CME 0xff0 is invalidated", ts: 6003 }
+    trace.build
+  end
+
+  def test_a_reason_is_one_row_whatever_addresses_it_holds
+    data = json(with_addresses)
+    assert_equal [["GuardType(Object@VALUE(0x...))", 2], ["NoProfileSend", 1]], rows(data, "exits_by_reason", "reason", "count")
+    assert_equal [["CME 0x... is invalidated", 2]], rows(data, "invalidations", "name", "count")
+    assert_equal [2], rows(json(with_addresses, "--reason=*VALUE(0x...))"), "exits_by_reason", "count").flatten
+    with_file(with_addresses) do |path|
+      assert_includes tool("export", "--format=folded", path).out, ";GuardType(Object@VALUE(0x...)) 2\n"
+      refute_match(/0x7f/, tool("html", path).out)
+      refute_match(/0x7f/, tool("history", path, "Foo#bar").out)
+      assert_equal 2, tool("dump", path).out.scan(/VALUE\(0x7f/).size, "as it stands in the file"
+    end
+  end
+
   # --- recompilation ---
 
   def loops(&block) = rows(json(FxtBuilder.simple(&block)), "recompile_loops", "method", "instruction", "count", "versions", "at_limit")
@@ -207,6 +339,74 @@ class TestReport < Minitest::Test
     assert_equal [["A#a (/a.rb:1)", "send", 5, "2: 5", 5]], found
   end
 
+  def test_exits_that_recompiling_cannot_change_are_not_called_out
+    ["Throw", "ExceptionHandler", "UnhandledYARVInsn(once)", "UnknownSpecialVariable(1)", "CompileError(OutOfMemory)"].each do |reason|
+      assert_empty(loops { |b| (1..3).each { |v| 9.times { exit_event(b, reason, insn: "throw", version: v) } } }, reason)
+    end
+    assert_equal 1, loops { |b| (1..2).each { |v| exit_event(b, "Interrupt", version: v, kind: "recompile_exit", outcome: "version_limit") } }.size
+    assert_equal 1, loops { |b| (1..2).each { |v| exit_event(b, "ThrowsSomething", version: v) } }.size
+  end
+
+  def with_jit(jit)
+    FxtBuilder.simple do |b|
+      b.event(:instant, "trace", "settings", ts: 0, args: { "pid" => 1, "jit" => jit })
+      compile(b, "a@/a.rb:1", 10, 20, iseq: "A#a (/a.rb:1)", version: 1, code_bytes: 1)
+      compile(b, "a@/a.rb:1", 30, 40, iseq: "A#a (/a.rb:1)", version: 2, code_bytes: 1)
+      exit_event(b, "opt_plus_overflow", version: 1, ts: 50, kind: "recompile_exit", outcome: "profiling")
+      9.times { |i| exit_event(b, "opt_plus_overflow", version: 2, ts: 60 + i) }
+    end
+  end
+
+  # YJIT compiles a basic block once for each state that it is entered with.
+  def test_versions_of_blocks_are_no_recompilations
+    %w[recompiled recompile_loops].each do |table|
+      assert_equal 1, json(with_jit("ZJIT"))[table]["rows"].size, table
+      assert_empty json(with_jit("YJIT"))[table]["rows"], table
+    end
+    refute_match(/^(Recompiled|Exits that go on)/, report(with_jit("YJIT")).out)
+    both = report_of_files(with_jit("YJIT"), with_jit("ZJIT"), options: ["--format=json"])
+    assert_equal [[10, "1: 1, 2: 9"]], rows(JSON.parse(both.out), "recompile_loops", "count", "versions"), "each file has its own JIT"
+    assert_match(/^Recompiled: 1 of 1 ISEQ$/, report_of_files(with_jit("YJIT"), with_jit("ZJIT")).out)
+  end
+
+  # Version 1 with so many exits in its first millisecond; version 2 lives so many times as long, and exits ten times.
+  def saved(exits:, times:, rate: 1, again: false)
+    ms = 1_000_000
+    trace = FxtBuilder.simple do |b|
+      compile(b, "x", 10, 20, iseq: "A#a (/a.rb:1)", version: 1)
+      exits.times { |i| exit_event(b, version: 1, ts: 20 + i * (ms - 40) / exits, **(rate > 1 ? { weight: [:uint32, rate] } : {})) }
+      b.event(:begin, "invalidation", "NoProfileSend", ts: ms, args: { "iseq" => "A#a (/a.rb:1)", "version" => [:uint32, 1] })
+      b.event(:end, "invalidation", "NoProfileSend", ts: ms + 1)
+      compile(b, "x", ms + 10, ms + 20, iseq: "A#a (/a.rb:1)", version: 1) if again
+      compile(b, "x", ms + 10, ms + 20, iseq: "A#a (/a.rb:1)", version: 2)
+      10.times { |i| exit_event(b, version: 2, ts: ms + 20 + i) }
+      b.event(:instant, "c", "n", ts: ms + times * ms)
+    end
+    [json(trace)["recompiled"]["rows"][0].fetch("saved"), report(trace).out]
+  end
+
+  def test_saved_exits_are_estimated_only_from_many_exits_in_a_time_as_long
+    estimate, out = saved(exits: 200, times: 5)
+    assert_in_delta 5 * 200 - 10, estimate, 1
+    assert_match(/^Recompiled: 1 of 1 ISEQ; saved: fewer exits than at the pace of the version before$/, out)
+    [{ exits: 3, times: 5 }, { exits: 99, times: 5 }, { exits: 200, times: 11 }, { exits: 3, times: 5, rate: 97 },
+     { exits: 200, times: 5, again: true }].each do |weak|
+      estimate, out = saved(**weak)
+      assert_nil estimate, weak
+      assert_match(/^Recompiled: 1 of 1 ISEQ$/, out)
+      refute_match(/saved/, out)
+    end
+  end
+
+  # Templates: each evaluation makes an ISEQ of the same label.
+  def test_iseqs_of_one_label_are_no_recompilations_of_one
+    trace = FxtBuilder.simple do |b|
+      50.times { |i| compile(b, "x", 100 + i * 10, 105 + i * 10, iseq: "block in <main> ((erb):1)", version: 1, code_bytes: 1) }
+    end
+    assert_empty json(trace)["recompiled"]["rows"]
+    assert_equal [["block in <main> ((erb):1)", 50]], rows(json(trace), "compiled_iseqs", "iseq", "count")
+  end
+
   def test_of_very_many_versions_the_last_are_shown
     found = loops { |b| (1..20).each { |v| v.times { exit_event(b, version: v) } } }
     assert_equal "14 more, 15: 15, 16: 16, 17: 17, 18: 18, 19: 19, 20: 20", found[0][3]
@@ -228,14 +428,67 @@ class TestReport < Minitest::Test
   # --- durations ---
 
   def test_compilations_are_counted_once_and_their_phases_apart
-    assert_match(/^Compilations: 1, 400 ns in all, 0 bytes of code$/, report(OurTrace.new.build).out)
+    assert_match(/^Compilations: 1 of 1 ISEQ, 400 ns in all, 640 bytes of code$/, report(OurTrace.new.build).out)
     assert_equal [["(whole)", 1, 400], ["build_hir", 1, 100]], rows(json(OurTrace.new.build), "compile_phases", "name", "count", "total_ns")
   end
 
   def test_code_bytes_and_compilations_that_made_nothing
     trace = OurTrace.new
     trace.spans.last[:args] = { "iseq" => "x", "version" => [:uint32, 0], "code_bytes" => [:uint64, 1234] }
-    assert_match(/^Compilations: 1, 400 ns in all, 1234 bytes of code; 1 made none$/, report(trace.build).out)
+    assert_match(/^Compilations: 1 of 1 ISEQ, 400 ns in all, 1234 bytes of code; 1 made none$/, report(trace.build).out)
+  end
+
+  # Each [name, from, to, phases within, arguments of its end], on a thread.
+  def compile(builder, name, from, to, phases = [], thread: 1, **args)
+    builder.event(:begin, "compile", name, ts: from, thread: thread)
+    phases.each do |phase, begun, ended|
+      builder.event(:begin, "compile", phase, ts: begun, thread: thread)
+      builder.event(:end, "compile", phase, ts: ended, thread: thread)
+    end
+    args = args.to_h { |key, value| [key.to_s, value.is_a?(Integer) ? [:uint64, value] : value] }
+    builder.event(:end, "compile", name, ts: to, thread: thread, args: args)
+  end
+
+  # As ZJIT writes them: few of what it does outside of all other durations is the compilation of an ISEQ.
+  def compilations
+    FxtBuilder.simple do |b|
+      b.thread(2, 42, 44)
+      compile(b, "a@/a.rb:1", 1000, 1500, [["codegen", 1100, 1200], ["mark_executable", 1300, 1310]], iseq: "A#a (/a.rb:1)", version: 1, code_bytes: 100)
+      compile(b, "compile_stub", 2000, 2040, [["codegen", 2010, 2013]])
+      3.times { |i| compile(b, "mark_executable", 3000 + i * 10, 3005 + i * 10) }
+      compile(b, "a@/a.rb:1", 4000, 4100, iseq: "A#a (/a.rb:1)", version: 2, code_bytes: 50)
+      compile(b, "b@/a.rb:9", 5000, 5300, [["codegen", 5010, 5050]], iseq: "A#b (/a.rb:9)", version: 0, code_bytes: 7)
+      b.event(:begin, "compile", "c@/c.rb:1", ts: 6000) # ends last, while another thread does other work
+      compile(b, "compile_stub", 6100, 6200, [["codegen", 6110, 6111]], thread: 2)
+      b.event(:begin, "compile", "emit", ts: 6150)
+      b.event(:end, "compile", "emit", ts: 6160)
+      b.event(:end, "compile", "c@/c.rb:1", ts: 7000, args: { "iseq" => "C#c (/c.rb:1)", "version" => [:uint32, 1], "code_bytes" => [:uint64, 11] })
+    end
+  end
+
+  def test_other_work_of_the_compiler_counts_as_no_compilation
+    data = json(compilations)
+    assert_match(/^Compilations: 4 of 3 ISEQs, 1900 ns in all, 168 bytes of code; 1 made none$/, report(compilations).out)
+    assert_equal [4, 3, 1, 168], data["totals"]["rows"][0].values_at("compilations", "compiled_iseqs", "compiled_nothing", "code_bytes")
+    assert_equal [["(whole)", 4, 1900], ["codegen", 2, 140], ["emit", 1, 10], ["mark_executable", 1, 10]],
+                 rows(data, "compile_phases", "name", "count", "total_ns"), "phases of what is no compilation are none"
+    assert_equal [["compile_stub", 2, 140], ["mark_executable", 3, 15]], rows(data, "compile_other", "name", "count", "total_ns")
+    assert_in_epsilon 300, data["compile_phases"]["rows"][0]["median_ns"], 0.02
+  end
+
+  def test_compilations_by_iseq_have_their_time_and_code
+    data = json(compilations)
+    assert_equal [["C#c (/c.rb:1)", 1, 1000, 1000, 11, 0], ["A#a (/a.rb:1)", 2, 600, 500, 150, 0], ["A#b (/a.rb:9)", 1, 300, 300, 7, 1]],
+                 rows(data, "compiled_iseqs", "iseq", "count", "total_ns", "longest_ns", "code_bytes", "nothing")
+    rest = json(compilations, "--top=1")["compiled_iseqs"]
+    assert_equal [2, [3, 900, 157, 1]], [rest["more_rows"], rest["more"].values_at("count", "total_ns", "code_bytes", "nothing")]
+  end
+
+  def test_compilations_that_began_before_the_time_count_with_none_of_their_phases
+    data = json(compilations, "--since=#{6145 - 1000}ns")
+    assert_equal [["C#c (/c.rb:1)", 1]], rows(json(compilations, "--since=4600ns"), "compiled_iseqs", "iseq", "count")
+    assert_empty data["compiled_iseqs"]["rows"]
+    assert_empty data["compile_phases"]["rows"]
   end
 
   def test_median_and_95_percent_are_right_within_1_percent
@@ -248,7 +501,7 @@ class TestReport < Minitest::Test
         b.event(:end, "compile", "phase", ts: at + length)
         at += length
       end
-      b.event(:end, "compile", "whole", ts: at)
+      b.event(:end, "compile", "whole", ts: at, args: { "iseq" => "A#a (/a.rb:1)" })
     end
     phase = json(trace)["compile_phases"]["rows"].find { |row| row["name"] == "phase" }
     assert_equal [1000, lengths.sum, lengths.max], phase.values_at("count", "total_ns", "longest_ns")

@@ -89,6 +89,7 @@ module Traces
     trace = OurTrace.new
     trace.exits = []
     trace.spans = []
+    trace.settings["flags"] = "exits compiles invalidations"
     ms = 1_000_000
     add = ->(type, cat, name, at_ms, **rest) { trace.spans << { type: type, cat: cat, name: name, ts: (at_ms * ms).to_i, **rest } }
     compile = lambda do |iseq, version, from_ms, to_ms, id: nil, **more|

@@ -29,22 +29,15 @@ add_bytes(struct text *text, const char *bytes, size_t len)
     text->len += len;
 }
 
-static bool
-is_hex(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-}
-
 /* Addresses differ from run to run, so each is written 0x... */
 static void
 add_without_addresses(struct text *text, struct fxt_string from)
 {
     for (uint32_t at = 0; at < from.len;) {
-        uint32_t end = at + 2;
-        if (end < from.len && memcmp(from.ptr + at, "0x", 2) == 0 && is_hex(from.ptr[end])) {
-            while (end < from.len && is_hex(from.ptr[end])) end++;
+        size_t bytes = address_bytes(from.ptr + at, from.len - at);
+        if (bytes > 0) {
             add_bytes(text, "0x...", 5);
-            at = end;
+            at += (uint32_t)bytes;
         }
         else {
             add_bytes(text, from.ptr + at++, 1);
@@ -58,18 +51,6 @@ intern_text(const struct diff *diff, struct text *text)
     uint32_t id = text->len == 0 ? STRING_NONE : pool_intern(diff->report->pool, text->bytes, text->len);
     free(text->bytes);
     return id;
-}
-
-static uint32_t
-stable_reason(struct diff *diff, uint32_t reason)
-{
-    uint32_t stable = map_get(&diff->stable_texts, reason);
-    if (stable != MAP_NONE) return stable;
-    struct text text = {0};
-    add_without_addresses(&text, pool_string(diff->report->pool, reason));
-    stable = intern_text(diff, &text);
-    map_set(&diff->stable_texts, reason, stable);
-    return stable;
 }
 
 /* The first prefix that fits is replaced; also in `(eval at PATH:LINE)`. */
@@ -99,8 +80,7 @@ stable_method(struct diff *diff, uint32_t label, uint32_t *line_out)
 {
     struct label_parts parts = label_parts(pool_string(diff->report->pool, label));
     *line_out = parts.line > 0 ? (uint32_t)parts.line : 0;
-    uint64_t key = (uint64_t)label | UINT64_C(1) << 32; /* a reason may have the same text */
-    uint32_t stable = map_get(&diff->stable_texts, key);
+    uint32_t stable = map_get(&diff->stable_texts, label);
     if (stable != MAP_NONE) return stable;
     struct text text = {0};
     add_without_addresses(&text, parts.method);
@@ -110,7 +90,7 @@ stable_method(struct diff *diff, uint32_t label, uint32_t *line_out)
         add_bytes(&text, ")", 1);
     }
     stable = intern_text(diff, &text);
-    map_set(&diff->stable_texts, key, stable);
+    map_set(&diff->stable_texts, label, stable);
     return stable;
 }
 
@@ -147,7 +127,7 @@ add_place(struct diff *diff, struct diff_table *all, const struct place *place)
         variance = (double)place->records * weight * (weight - 1);
         if (weight > 1 && weight > diff->runs[run].estimate) diff->runs[run].estimate = weight;
     }
-    uint32_t reason = stable_reason(diff, place->reason);
+    uint32_t reason = place->reason;
     uint32_t method = stable_method(diff, place->location, &line);
     add_count(diff, all, (const uint32_t[4]){0}, run, count, variance);
     add_count(diff, &diff->reasons, (const uint32_t[4]){reason}, run, count, variance);

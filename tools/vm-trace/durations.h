@@ -16,6 +16,14 @@ struct durations {
     unsigned bucket_count;
 };
 
+/* A row of a group: durations of one category and name, numbers of a pool. */
+struct named_durations {
+    uint32_t category; /* the key */
+    uint32_t name;
+    struct durations durations;
+};
+enum { NAMED_DURATIONS_KEYS = 2 };
+
 /* Zeroed durations are empty ones. */
 void durations_add(struct durations *durations, uint64_t ns);
 /* The length that `part` of them (0 to 1) do not exceed: 0.5 is the median. 0 where there are none. */

@@ -60,6 +60,14 @@ group_row(struct group *group, const uint32_t *key)
     return row;
 }
 
+void *
+group_find(const struct group *group, const uint32_t *key)
+{
+    if (group->count == 0) return NULL;
+    uint32_t slot = slot_of(group, key);
+    return group->slots[slot] != 0 ? group_at(group, group->slots[slot] - 1) : NULL;
+}
+
 void
 group_sort(struct group *group, int (*compare)(const void *, const void *, void *), void *context)
 {

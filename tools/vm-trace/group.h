@@ -22,6 +22,8 @@ void group_init(struct group *group, size_t row_bytes, unsigned key_words, uint3
 void group_free(struct group *group);
 /* The row that begins with the key, made of zeros if need be; NULL when there are too many. Good until the next call. */
 void *group_row(struct group *group, const uint32_t *key);
+/* The row that begins with the key, or NULL. */
+void *group_find(const struct group *group, const uint32_t *key);
 /* Rows in another order, which `compare` tells as for qsort_r. None can be added after it. */
 void group_sort(struct group *group, int (*compare)(const void *, const void *, void *), void *context);
 

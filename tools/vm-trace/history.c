@@ -36,6 +36,7 @@ struct exit_row {
 struct process {
     uint32_t file; /* the key */
     uint32_t pid;
+    struct code_settings code;
 };
 
 struct history {
@@ -79,12 +80,18 @@ matches(struct history *history, uint32_t label)
     return *known == 2;
 }
 
+static struct process *
+process_at(const struct history *history, uint32_t number)
+{
+    return group_at(&history->processes, number);
+}
+
 static uint32_t
 process_of(struct history *history, uint32_t pid)
 {
     const uint32_t key[2] = {history->file, pid};
     struct process *process = group_row(&history->processes, key);
-    return process == NULL ? PIDS_MAX - 1 : (uint32_t)(process - (struct process *)history->processes.rows);
+    return process == NULL ? PIDS_MAX - 1 : (uint32_t)(process - process_at(history, 0));
 }
 
 static void
@@ -95,7 +102,7 @@ add_exit(struct history *history, uint32_t process, const struct fxt_event *even
     /* Of blocks in a method it is seen later which one exits. */
     if (!matches(history, iseq != STRING_NONE ? iseq : location)) return;
     const uint32_t key[EXIT_KEYS] = {
-        process, iseq, event->category.id, pool_id(pool, event->name), location, event_text(pool, event, WORD_INSN),
+        process, iseq, event->category.id, event_reason(pool, event), location, event_text(pool, event, WORD_INSN),
         (uint32_t)event_uint(event, WORD_VERSION, 0), event_text(pool, event, WORD_OUTCOME),
     };
     struct exit_row *row = group_row(&history->exits, key);
@@ -124,6 +131,9 @@ on_event(void *context, const struct fxt_event *event)
     switch (event->category.id) {
       case WORD_SIDE_EXIT:
       case WORD_RECOMPILE_EXIT: add_exit(history, process, event); break;
+      case WORD_TRACE:
+        if (event->name.id == WORD_SETTINGS) process_at(history, process)->code = event_code_settings(event);
+        break;
     }
 }
 
@@ -162,7 +172,7 @@ string_of(const struct history *history, uint32_t id)
     return pool_string(history->pool, id);
 }
 
-/* "3,516 bytes, 1,200 of them for 12 exits; inlined Foo#bar (a.rb:3)" */
+/* "3,516 bytes with tracing, 1,200 of them for 12 exits; inlined Foo#bar (a.rb:3)": untraced code is smaller. */
 static struct fxt_string
 made_text(const struct history *history, struct document *document, const struct life_step *step)
 {
@@ -172,9 +182,10 @@ made_text(const struct history *history, struct document *document, const struct
     with_commas(exits, step->exits);
     struct fxt_string inlined = string_of(history, step->inlined);
     const char *and = step->inlined != STRING_NONE ? "; inlined " : "";
-    if (step->exits == 0) return document_text(document, "%s bytes%s%s", bytes, and, inlined.ptr);
-    return document_text(document, "%s bytes, %s of them for %s exit%s%s%s", bytes, exit_bytes, exits, step->exits == 1 ? "" : "s", and,
-                         inlined.ptr);
+    const char *with = process_at(history, step->process)->code.traced_code ? " with tracing" : "";
+    if (step->exits == 0) return document_text(document, "%s bytes%s%s%s", bytes, with, and, inlined.ptr);
+    return document_text(document, "%s bytes%s, %s of them for %s exit%s%s%s", bytes, with, exit_bytes, exits, step->exits == 1 ? "" : "s",
+                         and, inlined.ptr);
 }
 
 enum { COLUMN_OF_TIME, COLUMN_OF_LAST, COLUMN_OF_LASTS, COLUMN_OF_COUNT, COLUMN_OF_VERSION, COLUMN_OF_EVENT, COLUMN_OF_CAUSE, COLUMN_OF_WHERE };
@@ -221,17 +232,17 @@ add_exits(const struct history *history, struct document *document, struct cell 
 static struct table *
 begin_table(const struct history *history, struct document *document, const struct entry *entry)
 {
-    static const struct column columns[] = {
+    const struct process *process = process_at(history, entry->process);
+    const struct column columns[] = {
         [COLUMN_OF_TIME] = {"time_ns", "time", COLUMN_TIME},
         [COLUMN_OF_LAST] = {"last_ns", NULL, COLUMN_TIME},
         [COLUMN_OF_LASTS] = {"duration_ns", "for", COLUMN_DURATION},
         [COLUMN_OF_COUNT] = {"count", "count", COLUMN_COUNT},
-        [COLUMN_OF_VERSION] = {"version", "version", COLUMN_NUMBER},
+        [COLUMN_OF_VERSION] = {"version", process->code.block_versions ? "block version" : "version", COLUMN_NUMBER},
         [COLUMN_OF_EVENT] = {"event", "event", COLUMN_TEXT},
         [COLUMN_OF_CAUSE] = {"cause", "what, or why", COLUMN_TEXT},
         [COLUMN_OF_WHERE] = {"place", "where", COLUMN_TEXT},
     };
-    const struct process *process = group_at(&history->processes, entry->process);
     struct fxt_string label = string_of(history, entry->iseq);
     struct fxt_string title = history->processes.count > 1
                                   ? document_text(document, "%s, process %" PRIu32, label.ptr, process->pid)

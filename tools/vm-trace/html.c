@@ -131,7 +131,8 @@ print_compiling(struct page *page)
     const struct page_data *data = page->data;
     uint32_t cell = 0;
     print_bin_head(page, "compiling", &data->compiling);
-    fprintf(page->out, ",\"compiles\":%" PRIu64 ",\"invalidations\":%" PRIu64 ",\"ns\":", data->compiles, data->invalidations);
+    fprintf(page->out, ",\"compiles\":%" PRIu64 ",\"compile_ns\":%" PRIu64 ",\"invalidations\":%" PRIu64 ",\"ns\":", data->compiles,
+            data->compile_ns, data->invalidations);
     print_cells(page, &data->compiling, 0, &cell);
     fputs(",\"invalidated\":", page->out);
     print_cells(page, &data->compiling, 1, &cell);

@@ -47,6 +47,30 @@ label_parts(struct fxt_string label)
     return parts;
 }
 
+static bool
+is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == ':' || (unsigned char)c >= 0x80;
+}
+
+struct label_owner
+label_owner(struct fxt_string method)
+{
+    static const char *const bodies[] = {"block ", "rescue ", "ensure "};
+    size_t at = 0;
+    for (unsigned i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+        size_t len = strlen(bodies[i]);
+        if (method.len < len || memcmp(method.ptr, bodies[i], len) != 0) continue;
+        for (const char *in; (in = memmem(method.ptr + at, method.len - at, " in ", 4)) != NULL;) at = (size_t)(in - method.ptr) + 4;
+    }
+    struct label_owner owner = {.at = at, .possible = at < method.len && method.ptr[at] != '<' && method.ptr[at] != '('};
+    if (!owner.possible || !((method.ptr[at] >= 'A' && method.ptr[at] <= 'Z') || (unsigned char)method.ptr[at] >= 0x80)) return owner;
+    size_t end = at;
+    while (end < method.len && is_word(method.ptr[end])) end++;
+    if (end + 1 < method.len && (method.ptr[end] == '#' || method.ptr[end] == '.')) owner.bytes = end + 1 - at;
+    return owner;
+}
+
 size_t
 label_method_bytes(struct fxt_string label)
 {

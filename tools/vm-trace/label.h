@@ -4,6 +4,7 @@
  *
  * Lengths are in bytes. A label of another form is all method.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "pool.h"
@@ -19,6 +20,14 @@ struct label_parts label_parts(struct fxt_string label);
 
 /* Of "Owner#method". */
 size_t label_method_bytes(struct fxt_string label);
+/* Where the owner stands in a method: "Foo::Bar#" in "block in Foo::Bar#baz", "Foo." in "Foo.bar". No bytes where there is none,
+ * then at is where it would stand; "<main>" and "<class:Foo>" can't have one. */
+struct label_owner {
+    size_t at;
+    size_t bytes;
+    bool possible;
+};
+struct label_owner label_owner(struct fxt_string method);
 /* Of "Owner#method (path": what the method's labels have in common, whatever the line. */
 size_t label_path_end(struct fxt_string label);
 

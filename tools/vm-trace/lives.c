@@ -7,8 +7,6 @@
 #include "words.h"
 #include "xalloc.h"
 
-enum { STEPS_MAX = 1024 * 1024 };
-
 void
 lives_free(struct lives *lives)
 {
@@ -60,7 +58,7 @@ know_iseq(struct lives *lives, struct pool *pool, uint32_t process, uint32_t ise
 static struct life_step *
 add_step(struct lives *lives, struct pool *pool, uint32_t process, uint32_t iseq, enum step_kind kind, int64_t ts_ns)
 {
-    if (lives->count == STEPS_MAX) {
+    if (lives->count == LIVES_STEPS_MAX) {
         lives->untold++;
         return NULL;
     }
@@ -81,7 +79,7 @@ follow_compilation(struct lives *lives, struct pool *pool, uint32_t process, con
     if (index == MAP_NONE) {
         index = lives->compile_count;
         make_room(lives->compiles, lives->compile_count, lives->compile_capacity);
-        lives->compiles[lives->compile_count++].depth = 0;
+        memset(&lives->compiles[lives->compile_count++], 0, sizeof *lives->compiles);
         map_set(&lives->open_compiles, thread, index);
     }
     uint32_t *depth = &lives->compiles[index].depth;
@@ -89,15 +87,16 @@ follow_compilation(struct lives *lives, struct pool *pool, uint32_t process, con
         if ((*depth)++ == 0) lives->compiles[index].begin_ns = event->ts_ns;
         return;
     }
+    /* Where its begin gave way at the file's limit it has no length. */
+    int64_t begin_ns = *depth > 0 ? lives->compiles[index].begin_ns : event->ts_ns;
     if (*depth > 0) --*depth;
     uint32_t iseq = event_text(pool, event, WORD_ISEQ);
     if (iseq == STRING_NONE) return;
-    int64_t begin_ns = lives->compiles[index].begin_ns;
     *depth = 0;
     uint32_t version = (uint32_t)event_uint(event, WORD_VERSION, 0);
     uint32_t error = event_text(pool, event, WORD_ERROR);
     if (version == 0 && error == STRING_NONE) return; /* there was code already */
-    if (begin_ns > event->ts_ns || begin_ns == 0) begin_ns = event->ts_ns;
+    if (begin_ns > event->ts_ns) begin_ns = event->ts_ns;
     struct life_step *step = add_step(lives, pool, process, iseq, version > 0 ? STEP_COMPILED : STEP_FAILED, begin_ns);
     if (step == NULL) return;
     step->version = version;
@@ -117,7 +116,7 @@ follow_profiling(struct lives *lives, struct pool *pool, uint32_t process, const
         struct life_step *step = add_step(lives, pool, process, pool_id(pool, event->name), STEP_PROFILED, event->ts_ns);
         if (step == NULL) return;
         step->version = (uint32_t)event_uint(event, WORD_VERSION, 0);
-        step->reason = event_text(pool, event, WORD_REASON);
+        step->reason = event_reason(pool, event);
         map_set(&lives->open_profiles, key, step->order);
     }
     else if (event->type == FXT_EVENT_ASYNC_END) {
@@ -144,7 +143,7 @@ lives_event(struct lives *lives, struct pool *pool, uint32_t process, const stru
         struct life_step *step = add_step(lives, pool, process, iseq, STEP_INVALIDATED, event->ts_ns);
         if (step == NULL) return;
         step->version = (uint32_t)event_uint(event, WORD_VERSION, 0);
-        step->reason = pool_id(pool, event->name);
+        step->reason = event_reason(pool, event);
         step->place = event_text(pool, event, WORD_FRAME_0);
         if (step->place == STRING_NONE) step->place = lives->violated_at; /* it is a part of that */
         return;

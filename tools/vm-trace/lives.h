@@ -10,6 +10,8 @@
 #include "map.h"
 #include "reader.h"
 
+enum { LIVES_STEPS_MAX = 1024 * 1024 };
+
 enum step_kind { STEP_COMPILED, STEP_FAILED, STEP_INVALIDATED, STEP_PROFILED };
 
 struct life_step {
@@ -43,8 +45,8 @@ struct lives {
     struct map iseqs_of_method; /* process and method -> the first of them */
     struct map open_compiles;   /* thread -> index into compiles */
     struct {
-        int64_t begin_ns;
-        uint32_t depth;
+        int64_t begin_ns; /* of the outermost one that is open */
+        uint32_t depth;   /* 0: none is */
     } *compiles;
     uint32_t compile_count, compile_capacity;
     uint32_t violated_at;       /* where the last invalidation happened that may take several versions */

@@ -55,7 +55,7 @@ static void
 add_exit(struct page_data *data, const struct fxt_event *event)
 {
     struct page_row place = {
-        .category = event->category.id, .reason = pool_id(data->pool, event->name), .places = 1,
+        .category = event->category.id, .reason = event_reason(data->pool, event), .places = 1,
         .first_ns = INT64_MAX, .last_ns = INT64_MIN,
     };
     uint64_t weight = 1;
@@ -109,11 +109,15 @@ add_trace_event(struct page_data *data, const struct fxt_event *event)
     }
 }
 
+/* iseq: of a compilation, STRING_NONE where the compiler did something else. */
 static void
-add_duration(struct page_data *data, uint32_t category, bool outermost, int64_t begin_ns, int64_t end_ns)
+add_duration(struct page_data *data, uint32_t category, bool outermost, uint32_t iseq, int64_t begin_ns, int64_t end_ns)
 {
     if (category == WORD_COMPILE && outermost) {
-        data->compiles++;
+        if (iseq != STRING_NONE) {
+            data->compiles++;
+            data->compile_ns += (uint64_t)(end_ns - begin_ns);
+        }
         bins_add_span(&data->compiling, 0, begin_ns, end_ns);
     }
     else if (category == WORD_INVALIDATION && outermost) { /* what is of a version is a part of it */
@@ -125,7 +129,8 @@ add_duration(struct page_data *data, uint32_t category, bool outermost, int64_t 
 static void
 on_span(void *context, const struct span_edge *begin, const struct span_edge *end)
 {
-    if (begin != NULL && end != NULL) add_duration(context, begin->category, begin->outermost, begin->ts_ns, end->ts_ns);
+    if (begin == NULL || end == NULL) return;
+    add_duration(context, begin->category, begin->outermost, end->iseq, begin->ts_ns, end->ts_ns);
 }
 
 static void
@@ -144,7 +149,11 @@ on_event(void *context, const struct fxt_event *event)
     switch (event->type) {
       case FXT_EVENT_DURATION_BEGIN:
       case FXT_EVENT_DURATION_END: spans_add(data->spans, data->pool, event); return;
-      case FXT_EVENT_DURATION_COMPLETE: add_duration(data, event->category.id, true, event->ts_ns, event->end_ns); return;
+      case FXT_EVENT_DURATION_COMPLETE: {
+        struct span_edge edge = span_edge_of(data->pool, event);
+        add_duration(data, edge.category, true, edge.iseq, event->ts_ns, event->end_ns);
+        return;
+      }
       case FXT_EVENT_INSTANT: break;
       default: return;
     }

@@ -58,9 +58,9 @@ struct page_data {
     struct map row_of;
     struct bins bins; /* of rows; once finished its cells are sorted by row and bin */
 
-    struct bins compiling; /* row 0: nanoseconds of compilations; row 1: number of invalidations */
+    struct bins compiling; /* row 0: nanoseconds of all that the compiler did; row 1: number of invalidations */
     struct spans *spans;   /* of the current file */
-    uint64_t compiles;
+    uint64_t compiles, compile_ns; /* of ISEQs */
     uint64_t invalidations;
 
     struct profile profile; /* of exits */

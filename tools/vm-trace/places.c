@@ -102,6 +102,15 @@ place_merge(struct place *into, const struct place *from)
 }
 
 void
+place_clear(struct place *place)
+{
+    uint32_t key[PLACE_KEYS];
+    memcpy(key, place, sizeof key);
+    *place = (struct place){0};
+    memcpy(place, key, sizeof key);
+}
+
+void
 places_rate(const struct places *places, const struct place *place, int64_t first_ns, int64_t last_ns, unsigned count,
             float *rate_out)
 {

@@ -29,6 +29,7 @@ struct pool {
     uint32_t *slots; /* numbers; STRING_NONE where free */
     size_t slot_count;
     struct block *blocks;
+    struct map without_addresses; /* of what was asked for */
 };
 
 static uint32_t
@@ -135,6 +136,55 @@ pool_id(struct pool *pool, struct fxt_string string)
     return string.id != STRING_NONE ? string.id : pool_intern(pool, string.ptr, string.len);
 }
 
+static bool
+is_hex(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+size_t
+address_bytes(const char *ptr, size_t len)
+{
+    if (len < 3 || ptr[0] != '0' || ptr[1] != 'x') return 0;
+    size_t end = 2;
+    while (end < len && is_hex(ptr[end])) end++;
+    return end > 2 ? end : 0;
+}
+
+uint32_t
+pool_without_addresses(struct pool *pool, uint32_t id)
+{
+    uint32_t known = map_get(&pool->without_addresses, id);
+    if (known != MAP_NONE) return known;
+    struct fxt_string text = pool_string(pool, id);
+    uint32_t without = id;
+    char *copy = NULL;
+    size_t len = 0;
+    for (uint32_t at = 0; at < text.len;) {
+        size_t bytes = address_bytes(text.ptr + at, text.len - at);
+        if (bytes > 0 && copy == NULL) { /* "0x1" becomes longer: by two thirds at the most */
+            copy = xrealloc(NULL, 2 * (size_t)text.len, 1);
+            memcpy(copy, text.ptr, len = at);
+        }
+        if (bytes > 0) {
+            memcpy(copy + len, "0x...", 5);
+            len += 5;
+            at += (uint32_t)bytes;
+        }
+        else {
+            if (copy != NULL) copy[len++] = text.ptr[at];
+            at++;
+        }
+    }
+    if (copy != NULL) {
+        without = pool_intern(pool, copy, len);
+        if (without == STRING_NONE) without = id;
+    }
+    free(copy);
+    map_set(&pool->without_addresses, id, without);
+    return without;
+}
+
 struct pool *
 pool_new(struct budget *budget)
 {
@@ -164,6 +214,7 @@ pool_free(struct pool *pool)
         next = block->next;
         free(block);
     }
+    map_free(&pool->without_addresses);
     free(pool->entries);
     free(pool->slots);
     free(pool);

@@ -1,6 +1,7 @@
 /* profile.c - see profile.h */
 #include <stdlib.h>
 
+#include "event_args.h"
 #include "profile.h"
 #include "words.h"
 
@@ -97,7 +98,7 @@ profile_event(void *context, const struct fxt_event *event)
         node = i == WORD_FRAME_REST - WORD_FRAME_0 ? node_of_rest(profile, frames[i])
                                                    : child(profile, node, pool_id(pool, frames[i]), false);
     }
-    if (profile->with_reasons) node = child(profile, node, pool_id(pool, event->name), true);
+    if (profile->with_reasons) node = child(profile, node, event_reason(pool, event), true);
     profile->nodes[node].events++;
     profile->nodes[node].count += weight;
     profile->events++;

@@ -6,8 +6,10 @@
  *
  * A process is one of a file: a file may hold several (see `merge`), and each has its settings, its summary, its sites.
  */
+#include "compiles.h"
 #include "diag.h"
 #include "durations.h"
+#include "event_args.h"
 #include "lives.h"
 #include "map.h"
 #include "places.h"
@@ -44,6 +46,7 @@ struct report_process {
     bool cut;        /* a part of a trace: its summary is left out */
     bool snapshot;   /* of a flight recorder: events that are not there were not asked for */
     bool sampled;    /* some events stand for more than one, or would */
+    struct code_settings code;
     bool exact;      /* sites tell more than events, and all of them are there: they are counted in place of the events */
     uint64_t said_sites; /* by the summary; UINT64_MAX where it does not say */
     uint64_t said_lost;
@@ -74,12 +77,6 @@ struct report_thread {
     int8_t wanted; /* by --thread: -1 not known, 0, 1 */
     uint64_t events;
     uint64_t exits, fallbacks; /* weighted */
-};
-
-struct report_span {
-    uint32_t category; /* the key */
-    uint32_t name;
-    struct durations durations;
 };
 
 struct report_provider {
@@ -121,15 +118,12 @@ struct report {
     bool exits_only; /* --reason or --method: durations have none */
 
     struct spans *spans;       /* of the current file */
-    struct group compiles;     /* of struct report_span: whole compilations, one row */
-    struct group phases;       /* what lies within */
-    struct group invalidations;
-    struct group durations;    /* of other categories */
+    struct compiles compiles;
+    struct group invalidations; /* of struct named_durations */
+    struct group durations;     /* likewise, of other categories */
     struct lives lives;
     uint64_t unended;
     uint64_t untold; /* durations of more names than are told apart */
-    uint64_t code_bytes;
-    uint64_t compiled_nothing;
 };
 
 struct report *report_new(size_t memory_bytes, const struct report_filter *filter);
@@ -140,6 +134,8 @@ enum status report_read_all(struct report *report, uint64_t max_faults, int file
 /* False when none of the files is a trace: then there is nothing to print. */
 bool report_readable(const struct report *report);
 
+/* Whether --reason and --method let a place through. */
+bool report_place_wanted(struct report *report, const struct place *place);
 /* Whether what became of an ISEQ counts, by its time and its label. */
 bool report_step_wanted(struct report *report, const struct life_step *step);
 

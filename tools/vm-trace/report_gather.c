@@ -8,6 +8,7 @@
 #include "event_args.h"
 #include "label.h"
 #include "report.h"
+#include "report_settle.h"
 #include "xalloc.h"
 
 enum { NO_THREAD = UINT32_MAX };
@@ -53,6 +54,12 @@ place_wanted(struct report *report, uint32_t reason, uint32_t location)
 {
     return glob_matches(&report->reason_glob, report->pool, reason, text_matches) &&
            glob_matches(&report->method_glob, report->pool, location, label_matches);
+}
+
+bool
+report_place_wanted(struct report *report, const struct place *place)
+{
+    return place_wanted(report, place->reason, place->location);
 }
 
 static bool
@@ -151,22 +158,19 @@ static void
 add_exit(struct report *report, const struct fxt_event *event, struct report_thread *thread)
 {
     uint64_t weight = event_uint(event, WORD_WEIGHT, 1);
-    bool fallback = event->category.id == WORD_FALLBACK;
     uint32_t location = event_text(report->pool, event, WORD_FRAME_0);
     const uint32_t key[PLACE_KEYS] = {
         thread->process,
         event->category.id,
-        pool_id(report->pool, event->name),
+        event_reason(report->pool, event),
         location,
         event_text(report->pool, event, WORD_INSN),
         (uint32_t)event_uint(event, WORD_VERSION, 0),
         inlined_into(report, event, location),
     };
-    if (!place_wanted(report, key[2], key[3])) return;
-    *(fallback ? &thread->fallbacks : &thread->exits) += weight;
-    struct report_process *process = report_process(report, thread->process);
-    process->recorded++;
-    if (weight != 1) process->sampled = true;
+    bool fallback = event->category.id == WORD_FALLBACK;
+    if (place_wanted(report, key[2], key[3])) *(fallback ? &thread->fallbacks : &thread->exits) += weight;
+    if (weight != 1) report_process(report, thread->process)->sampled = true;
     struct place *place = places_get(&report->places, key);
     if (place == NULL) {
         report->places.untold += weight;
@@ -189,6 +193,7 @@ add_settings(struct report *report, const struct fxt_event *event, uint32_t numb
     uint64_t exit_rate = event_uint(event, WORD_EXIT_RATE, 1), fallback_rate = event_uint(event, WORD_FALLBACK_RATE, 1);
     if (exit_rate > 1 || fallback_rate > 1) process->sampled = true;
     if (fxt_event_arg(event, WORD_SNAPSHOT) != NULL) process->snapshot = true;
+    process->code = event_code_settings(event);
     for (unsigned i = 0; i < event->arg_count && process->setting_count < REPORT_SETTINGS_MAX; i++) {
         const struct fxt_arg *arg = &event->args[i];
         make_room(report->settings, report->setting_count, report->setting_capacity);
@@ -205,16 +210,18 @@ add_site(struct report *report, const struct fxt_event *event, uint32_t number)
     const uint32_t key[PLACE_KEYS] = {
         number,
         event_text(report->pool, event, WORD_KIND),
-        event_text(report->pool, event, WORD_REASON),
+        event_reason(report->pool, event),
         location,
         event_text(report->pool, event, WORD_INSN),
         (uint32_t)event_uint(event, WORD_VERSION, 0),
         inlined_into(report, event, location),
     };
     report_process(report, number)->sites++;
-    if (report->times_only || !place_wanted(report, key[2], key[3])) return;
+    if (report->times_only) return;
     struct place *place = places_get(&report->places, key);
-    if (place != NULL) place->hits += event_uint(event, WORD_HITS, 0);
+    uint64_t hits = event_uint(event, WORD_HITS, 0);
+    if (place != NULL) place->hits += hits;
+    else report->places.untold_hits += hits;
 }
 
 static void
@@ -246,16 +253,13 @@ add_trace_event(struct report *report, const struct fxt_event *event, uint32_t n
 
 /* --- durations -------------------------------------------------------------------------------------- */
 
+/* What was violated may be named by its address. */
 static void
-add_duration(struct report *report, uint32_t category, uint32_t name, bool outermost, uint64_t ns)
+add_duration(struct report *report, uint32_t category, uint32_t name, uint64_t ns)
 {
-    struct group *group = category == WORD_INVALIDATION ? &report->invalidations
-                          : category != WORD_COMPILE    ? &report->durations
-                          : outermost                   ? &report->compiles
-                                                        : &report->phases;
-    /* The name of a whole compilation is that of the method: they are one row. */
-    const uint32_t key[2] = {category, group == &report->compiles ? STRING_NONE : name};
-    struct report_span *span = group_row(group, key);
+    if (category == WORD_INVALIDATION) name = pool_without_addresses(report->pool, name);
+    const uint32_t key[NAMED_DURATIONS_KEYS] = {category, name};
+    struct named_durations *span = group_row(category == WORD_INVALIDATION ? &report->invalidations : &report->durations, key);
     if (span != NULL) durations_add(&span->durations, ns);
     else report->untold++;
 }
@@ -264,17 +268,25 @@ static void
 on_span(void *context, const struct span_edge *begin, const struct span_edge *end)
 {
     struct report *report = context;
-    if (begin == NULL || !time_wanted(report, begin->ts_ns)) return;
+    if (begin == NULL) return;
+    bool wanted = time_wanted(report, begin->ts_ns);
+    if (begin->category == WORD_COMPILE) compiles_span(&report->compiles, begin, end, wanted);
+    if (!wanted) return;
     if (end == NULL) report->unended++;
-    else if (begin->category != WORD_INVALIDATION || begin->outermost) add_duration(report, begin->category, begin->name, begin->outermost, (uint64_t)(end->ts_ns - begin->ts_ns));
+    else if (begin->category == WORD_COMPILE) return;
+    else if (begin->category != WORD_INVALIDATION || begin->outermost) {
+        add_duration(report, begin->category, begin->name, (uint64_t)(end->ts_ns - begin->ts_ns));
+    }
 }
 
+/* A duration that is one record. */
 static void
-add_compiled(struct report *report, const struct fxt_event *event)
+add_complete(struct report *report, const struct fxt_event *event)
 {
-    if (event->category.id != WORD_COMPILE || fxt_event_arg(event, WORD_CODE_BYTES) == NULL) return;
-    report->code_bytes += event_uint(event, WORD_CODE_BYTES, 0);
-    if (event_uint(event, WORD_VERSION, 1) == 0) report->compiled_nothing++;
+    struct span_edge edge = span_edge_of(report->pool, event);
+    uint64_t ns = (uint64_t)(event->end_ns - event->ts_ns);
+    if (edge.category == WORD_COMPILE) compiles_single(&report->compiles, &edge, ns);
+    else add_duration(report, edge.category, edge.name, ns);
 }
 
 /* --- events ------------------------------------------------------------------------------------------- */
@@ -309,11 +321,7 @@ on_event(void *context, const struct fxt_event *event)
     int64_t end_ns = event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns;
     if (event->ts_ns < report->first_ns) report->first_ns = event->ts_ns;
     if (end_ns > report->last_ns) report->last_ns = end_ns;
-    if (event->type == FXT_EVENT_DURATION_COMPLETE && !report->exits_only) {
-        add_duration(report, pool_id(report->pool, event->category), pool_id(report->pool, event->name), true,
-                     (uint64_t)(event->end_ns - event->ts_ns));
-    }
-    if (event->type == FXT_EVENT_DURATION_END || event->type == FXT_EVENT_DURATION_COMPLETE) add_compiled(report, event);
+    if (event->type == FXT_EVENT_DURATION_COMPLETE && !report->exits_only) add_complete(report, event);
     if (!instant) return;
     switch (event->category.id) {
       case WORD_SIDE_EXIT:
@@ -343,22 +351,24 @@ report_new(size_t memory_bytes, const struct report_filter *filter)
     group_init(&report->threads, sizeof(struct report_thread), 3, REPORT_THREADS_MAX);
     group_init(&report->losses, sizeof(struct report_loss), 2, REPORT_PROCESSES_MAX);
     group_init(&report->providers, sizeof(struct report_provider), 3, REPORT_PROCESSES_MAX);
-    struct group *spans[] = {&report->compiles, &report->phases, &report->invalidations, &report->durations};
-    for (unsigned i = 0; i < 4; i++) group_init(spans[i], sizeof(struct report_span), 2, REPORT_SPANS_MAX);
+    compiles_init(&report->compiles);
+    struct group *spans[] = {&report->invalidations, &report->durations};
+    for (unsigned i = 0; i < 2; i++) group_init(spans[i], sizeof(struct named_durations), NAMED_DURATIONS_KEYS, REPORT_SPANS_MAX);
     return report;
 }
 
 void
 report_free(struct report *report)
 {
-    struct group *spans[] = {&report->compiles, &report->phases, &report->invalidations, &report->durations};
-    for (unsigned i = 0; i < 4; i++) {
+    struct group *spans[] = {&report->invalidations, &report->durations};
+    for (unsigned i = 0; i < 2; i++) {
         for (uint32_t row = 0; row < spans[i]->count; row++) {
-            struct report_span *span = group_at(spans[i], row);
+            struct named_durations *span = group_at(spans[i], row);
             durations_free(&span->durations);
         }
         group_free(spans[i]);
     }
+    compiles_free(&report->compiles);
     lives_free(&report->lives);
     places_free(&report->places);
     group_free(&report->processes);
@@ -390,28 +400,9 @@ read_one(struct report *report, const char *file, uint64_t max_faults)
         spans_finish(report->spans);
     }
     spans_free(report->spans);
+    compiles_file_end(&report->compiles);
     lives_file_end(&report->lives);
     return status;
-}
-
-static void
-settle(struct report *report)
-{
-    lives_settle(&report->lives);
-    for (uint32_t i = 0; i < report->processes.count; i++) {
-        struct report_process *process = report_process(report, i);
-        if (process->said_lost > process->lost) process->lost = process->said_lost;
-        bool whole = process->summarized && (process->said_sites == UINT64_MAX || process->said_sites == process->sites);
-        /* Of a snapshot that begins late the sites tell more than what it is of. */
-        bool beyond = process->snapshot ? process->sampled && process->lost == 0 : process->sampled || process->lost > 0;
-        process->exact = whole && !report->times_only && beyond;
-    }
-    for (uint32_t i = 0; i < report->places.group.count; i++) {
-        struct place *place = group_at(&report->places.group, i);
-        struct report_process *process = report_process(report, place->process);
-        place->count = process->exact ? place->hits : place->weighted;
-        *(place->category == WORD_FALLBACK ? &process->fallbacks : &process->exits) += place->count;
-    }
 }
 
 enum status
@@ -419,7 +410,7 @@ report_read_all(struct report *report, uint64_t max_faults, int file_count, char
 {
     enum status status = STATUS_FINE;
     for (int i = 0; i < file_count; i++) status = worse(status, read_one(report, files[i], max_faults));
-    settle(report);
+    report_settle(report);
     return status;
 }
 

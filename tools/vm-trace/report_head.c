@@ -230,13 +230,24 @@ add_counting(struct report *report, struct document *document)
     if (late > 0 && exact + estimated == 0) {
         document_line(document, "counts", text_of("of exits are of those in the snapshot, not of those before it"));
     }
-    if (report->places.untold > 0) {
+    uint64_t untold = report->places.untold > report->places.untold_hits ? report->places.untold : report->places.untold_hits;
+    if (untold > 0) {
         document_line(document, "not counted",
-                      document_text(document, "%" PRIu64 " exits, of more than %d places", report->places.untold, PLACES_MAX));
+                      document_text(document, "%" PRIu64 " exits, of more than %d places", untold, PLACES_MAX));
     }
     if (report->untold > 0) {
         document_line(document, "not counted",
                       document_text(document, "%" PRIu64 " durations, of more than %d names", report->untold, REPORT_SPANS_MAX));
+    }
+    if (report->lives.untold > 0) {
+        document_line(document, "not counted",
+                      document_text(document, "%" PRIu64 " invalidations and compilations of versions, of more than %d",
+                                    report->lives.untold, LIVES_STEPS_MAX));
+    }
+    if (report->compiles.untold > 0) {
+        document_line(document, "not counted",
+                      document_text(document, "%" PRIu64 " compilations, of more than %d ISEQs or %d phases, in rows of their own",
+                                    report->compiles.untold, COMPILES_ISEQS_MAX, COMPILES_NAMES_MAX));
     }
 }
 

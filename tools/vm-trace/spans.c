@@ -2,7 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "event_args.h"
 #include "spans.h"
+#include "words.h"
 #include "xalloc.h"
 
 struct stack {
@@ -83,16 +85,28 @@ pair(struct spans *spans, size_t count)
     memmove(spans->window, spans->window + count, spans->in_window * sizeof *spans->window);
 }
 
-void
-spans_add(struct spans *spans, struct pool *pool, const struct fxt_event *event)
+struct span_edge
+span_edge_of(struct pool *pool, const struct fxt_event *event)
 {
     struct span_edge edge = {
         .ts_ns = event->ts_ns,
         .offset = event->offset,
         .category = pool_id(pool, event->category),
         .name = pool_id(pool, event->name),
-        .end = event->type == FXT_EVENT_DURATION_END,
+        .end = event->type != FXT_EVENT_DURATION_BEGIN,
     };
+    if (edge.end && edge.category == WORD_COMPILE) {
+        edge.iseq = event_text(pool, event, WORD_ISEQ);
+        edge.version = (uint32_t)event_uint(event, WORD_VERSION, 1);
+        edge.code_bytes = event_uint(event, WORD_CODE_BYTES, 0);
+    }
+    return edge;
+}
+
+void
+spans_add(struct spans *spans, struct pool *pool, const struct fxt_event *event)
+{
+    struct span_edge edge = span_edge_of(pool, event);
     uint64_t key = (uint64_t)event->pid << 32 | event->tid;
     edge.thread = map_get(&spans->stack_of_thread, key);
     if (edge.thread == MAP_NONE) {

@@ -22,6 +22,10 @@ struct span_edge {
     uint32_t name;
     bool end;
     bool outermost; /* set for a begin when it is paired: within none of its own category */
+    /* Of an end in category `compile`: the ISEQ that was compiled, STRING_NONE where it was other work. */
+    uint32_t iseq;
+    uint32_t version;    /* 0: nothing was made */
+    uint64_t code_bytes; /* with the code that traces */
 };
 
 struct span_visitor {
@@ -38,6 +42,8 @@ struct spans *spans_new(const struct span_visitor *visitor);
 void spans_free(struct spans *spans);
 /* An event of type FXT_EVENT_DURATION_BEGIN or _END. */
 void spans_add(struct spans *spans, struct pool *pool, const struct fxt_event *event);
+/* The edge of an event, as a visitor gets it. Its thread is not set. */
+struct span_edge span_edge_of(struct pool *pool, const struct fxt_event *event);
 /* Pairs what is left; the begins that remain are reported as never ended. */
 void spans_finish(struct spans *spans);
 

@@ -6,7 +6,7 @@
 //   bins       width_ns, start_ns (from the first event), count
 //   rows       [category, reason, frame, insn, outcome, places, count, first ns, last ns, [bin, count, bin, count ...]]
 //              exits and fallbacks, largest first; where places is not 1, that many were summed and frame is ""
-//   compiling  as bins; compiles, invalidations, ns [bin, ns ...], invalidated [bin, count ...]
+//   compiling  as bins; compiles and compile_ns (of ISEQs), invalidations, ns (of all that the compiler did) [bin, ns ...], invalidated [bin, count ...]
 //   stacks     [parent, text, exits, is a reason], each behind its parent; 0 is all
 "use strict";
 {
@@ -143,11 +143,7 @@
     if (data.span_ns > 0) tiles.push(["Exits a second", number(data.exits / data.span_ns * 1e9)]);
     tiles.push(["Places", number(rows.reduce((sum, row) => sum + row.places, 0))]);
     if (data.recorded !== data.exits + data.fallbacks) tiles.push(["Recorded: counts are scaled", number(data.recorded)]);
-    if (data.compiling.compiles > 0) {
-      let ns = 0;
-      for (let i = 1; i < data.compiling.ns.length; i += 2) ns += data.compiling.ns[i];
-      tiles.push([`${plural(data.compiling.compiles, "compilation")}`, time(ns)]);
-    }
+    if (data.compiling.compiles > 0) tiles.push([plural(data.compiling.compiles, "compilation"), time(data.compiling.compile_ns)]);
     if (data.ours) tiles.push(["Lost events", data.lost > 0 ? number(data.lost) : data.summarized ? "none" : "none known", data.lost > 0]);
     $("tiles").replaceChildren(...tiles.map((one) => el("div", {}, ...tile(...one))));
     draw_findings();

@@ -1,0 +1,78 @@
+# `vm-trace report` of traces of real programs: whatever was recorded, and however sampled, all tables sum up to what the summary says.
+require_relative "helper"
+require_relative "../tool/report_sums"
+
+class TestSums < Integration::Test
+  # In each: methods that are inlined, blocks, classes that share a method, and what is compiled again.
+  PROGRAMS = {
+    "erb" => <<~'RUBY',
+      require "erb"
+      100.times do |n|
+        items = Array.new(10) { |i| { name: i.odd? ? "a#{i}" : :symbol, n: n.odd? ? i.to_f : i } }
+        ERB.new("<% items.each do |i| %><li><%= i[:name] %> <%= i[:n] + 1 %></li><% end %>").result(binding)
+      end
+    RUBY
+    "optparse" => <<~'RUBY',
+      require "optparse"
+      60.times do |n|
+        parser = OptionParser.new { |p| p.on("-a", "--all") {}; p.on("-n", "--name=X", String) {}; p.on("--count=N", Integer) {} }
+        begin
+          parser.parse(n % 7 == 0 ? %w[--nonsense] : %w[-a --name=3 x --count=4 y])
+        rescue OptionParser::ParseError
+        end
+        parser.help
+      end
+    RUBY
+    "delegate" => <<~'RUBY',
+      require "delegate"
+      300.times { |n| d = SimpleDelegator.new([[1, 2], "ab", { a: 1 }][n % 3]); d.size; d.to_a rescue d.inspect; d == d.__getobj__; d.hash + 1 }
+      300.times { |n| a, b = (n % 50 == 49 ? n : [n, 1]); b.to_s + a.to_s }
+    RUBY
+    "time" => <<~'RUBY',
+      require "time"
+      300.times { |n| Time.parse("2026-0#{1 + n % 9}-1#{n % 10} 10:00:0#{n % 10} UTC").iso8601; begin; Time.parse("never"); rescue ArgumentError; end }
+    RUBY
+    "shellwords" => <<~'RUBY',
+      require "shellwords"
+      300.times { |n| Shellwords.split("a 'b c' d\\ e \"f#{n}\" " * (1 + n % 5)).map { |w| Shellwords.escape(w) }.join(" ") }
+    RUBY
+    "uri" => <<~'RUBY',
+      require "uri"
+      200.times { |n| u = URI.parse("http://user@host#{n}:80#{n % 10}/a/b?c=#{n}#d"); u.path += "x"; u.to_s; URI.join("http://h/a/b", "../c").route_to("http://h/z") }
+    RUBY
+    "pp" => <<~'RUBY',
+      require "pp"
+      class Point; def initialize(x) = @x = x; end
+      60.times { |n| PP.pp({ a: [1, 2.5, nil, "x" * n], b: { c: Point.new(n) }, d: (n.odd? ? :e : [n] * 20) }, +"", 40) }
+    RUBY
+    "forwardable" => <<~'RUBY',
+      require "forwardable"
+      class Queue2; extend Forwardable; def_delegators :@list, :push, :shift, :size; def initialize = @list = []; end
+      class Shape; def area = 0; def twice = area + area; end
+      class Square < Shape; def initialize(a) = @a = a; def area = @a * @a; end
+      class Circle < Shape; def initialize(r) = (@name = :circle; @r = r); def area = @r * 3.14; end
+      q = Queue2.new
+      2000.times { |n| q.push(n.odd? ? Square.new(n) : Circle.new(n)); q.shift.twice if q.size > 10 }
+      500.times { |n| [4, 2.0, 2**62 - 1][n % 3] + n; catch(:done) { [1, 2].each { |i| throw :done if i == 2 } } }
+    RUBY
+    "ractors and threads" => <<~'RUBY',
+      def work(n) = n.times.sum { |i| i % 3 == 0 ? i.to_f : i } + (4611686018427387903 + n).hash % 2
+      4.times.map { |t| Thread.new { 60.times { |n| work(n + t) } } }.each(&:join)
+    RUBY
+    "demo" => File.read(File.join(ROOT, "examples/demo.rb")).gsub("6000", "500").gsub("6_000", "500"),
+  }.freeze
+  # YJIT leaves little of this; here it leaves as well.
+  OVERFLOW = "def sum_of(a, b) = a + b\n20.times { |n| sum_of(n, 1) }\n40.times { |n| sum_of(4_611_686_018_427_387_903, n + 1) }\n"
+  FLAGS = %w[--zjit-call-threshold=5 --zjit-trace-compiles --zjit-trace-invalidation].freeze
+  FLAGS_OF_ZJIT = JIT == "zjit" ? %w[--zjit-trace-fallbacks --zjit-trace-fallbacks-sample-rate=3].freeze : [].freeze
+
+  PROGRAMS.each do |name, script|
+    define_method("test_all_tables_sum_up_to_the_same_of_#{name}") do
+      [1, 13].each do |rate|
+        run = trace(script + OVERFLOW, *FLAGS, *FLAGS_OF_ZJIT, "--zjit-trace-exits-sample-rate=#{rate}")
+        assert_operator run.trace.summary["exits"], :>, 0, "it has to exit for this to be a test"
+        assert_empty ReportSums.disagreements(Trace::TOOL, run.trace.path), "one in #{rate}"
+      end
+    end
+  end
+end

@@ -1,0 +1,126 @@
+# What all tables of `vm-trace report` must agree on, for any trace: each sums up to the same, and that is what the summaries say.
+require "json"
+require "open3"
+
+module ReportSums
+  EXITS = %w[exits_by_reason exits_by_line exits_by_instruction worst].freeze
+  ALL_ROWS = 1_000_000
+
+  # A list of what does not agree; empty when all does. `tool`: the program; `summaries`: whether the traces' summaries are of what
+  # their events are of, as in every trace that is whole.
+  def self.disagreements(tool, *paths, options: [], summaries: true)
+    Check.new(tool, paths, options).run(summaries)
+  end
+
+  class Check
+    def initialize(tool, paths, options)
+      @tool, @paths, @options = tool, paths, options
+      @bad = []
+    end
+
+    def run(summaries)
+      @data = report("--top=#{ALL_ROWS}")
+      @totals = @data["totals"]["rows"][0]
+      exits
+      compilations
+      versions
+      the_first_rows_and_the_rest
+      html if @options.empty?
+      of_the_summaries if summaries && @options.empty?
+      @bad
+    end
+
+    private
+
+    def same(what, is, should_be) = (@bad << "#{what}: #{is}, not #{should_be}" unless is == should_be)
+
+    def run_tool(*arguments)
+      out, _, status = Open3.capture3({ "LC_ALL" => "C.UTF-8" }, @tool, *arguments, *@paths)
+      raise "vm-trace #{arguments}: status #{status.exitstatus}" unless [0, 1].include?(status.exitstatus)
+      out.force_encoding("UTF-8")
+    end
+
+    def report(*options) = JSON.parse(run_tool("report", "--format=json", *options, *@options))
+    def rows(table) = @data.fetch(table)["rows"]
+    def sum(table, column) = rows(table).sum { |row| row.fetch(column) || 0 }
+
+    def exits
+      EXITS.each do |table|
+        same "count of #{table}", sum(table, "count"), @totals["exits"]
+        same "recorded of #{table}", sum(table, "recorded"), @totals["exits_recorded"]
+        seen = rows(table).select { |row| row["recorded"] > 0 }
+        same "rows of #{table} that are recorded and have no rate", seen.count { |row| row["rate"].nil? }, 0
+        same "rows of #{table} that count less than was recorded", seen.count { |row| row["count"] < row["recorded"] }, 0
+      end
+      same "count of fallbacks", sum("fallbacks", "count"), @totals["fallbacks"]
+      recompile = rows("exits_by_reason").select { |row| row["kind"] == "recompile_exit" }.sum { |row| row["count"] }
+      same "count of outcomes", sum("outcomes", "count"), recompile
+      same "exits of processes", sum("processes", "exits"), @totals["exits"]
+      same "fallbacks of processes", sum("processes", "fallbacks"), @totals["fallbacks"]
+      same "recorded of processes", sum("processes", "recorded"), @totals["exits_recorded"] + sum("fallbacks", "recorded")
+      same "exits of threads", sum("threads", "count"), @totals["exits"]
+      same "fallbacks of threads", sum("threads", "fallbacks"), @totals["fallbacks"]
+    end
+
+    def compilations
+      whole = rows("compile_phases").find { |row| row["name"] == "(whole)" } || { "count" => 0, "total_ns" => 0 }
+      same "(whole) compilations", whole["count"], @totals["compilations"]
+      same "ISEQs that were compiled", rows("compiled_iseqs").size, @totals["compiled_iseqs"]
+      same "compilations by ISEQ", sum("compiled_iseqs", "count"), @totals["compilations"]
+      same "time of them", sum("compiled_iseqs", "total_ns"), whole["total_ns"]
+      same "code of them", sum("compiled_iseqs", "code_bytes"), @totals["code_bytes"]
+      same "of them with no code", sum("compiled_iseqs", "nothing"), @totals["compiled_nothing"]
+    end
+
+    def counts_of(text) = text.scan(/\d+: ([\d,]+)/).sum { |(count)| count.delete(",").to_i }
+
+    def versions
+      rows("recompiled").each do |row|
+        next if row["exits_by_version"].include?(" more, ")
+        same "exits of the versions of #{row["iseq"]}", counts_of(row["exits_by_version"]), row["exits"]
+      end
+      rows("recompile_loops").each do |row|
+        same "exits in the versions at #{row["method"]}", counts_of(row["versions"]), row["count"] unless row["versions"].include?(" more, ")
+        @bad << "#{row["method"]}: #{row["at_limit"]} at the limit of #{row["count"]}" if row["at_limit"] > row["count"]
+      end
+    end
+
+    def the_first_rows_and_the_rest
+      report("--top=1").each do |name, table|
+        next unless table["more"]
+        (table["rows"][0].keys & table["more"].keys).each do |column|
+          next unless table["more"][column].is_a?(Integer)
+          same "#{name}.#{column} of the first row and the others", table["rows"].sum { |row| row[column] || 0 } + table["more"][column],
+               sum(name, column)
+        end
+      end
+    end
+
+    def events
+      @events ||= @paths.flat_map do |path|
+        out, = Open3.capture2(@tool, "dump", path, err: File::NULL)
+        out.force_encoding("UTF-8").scrub.each_line.map { |line| JSON.parse(line) }
+      end
+    end
+
+    # Its counts are those of the events, times their weights.
+    def html
+      data = JSON.parse(run_tool("html")[%r{<script type="application/json" id="data">(.*?)</script>}m, 1])
+      weights = ->(kinds) { events.select { |e| e["ph"] == "i" && kinds.include?(e["cat"]) }.sum { |e| e["args"].fetch("weight", 1) } }
+      same "exits of the page", data["exits"], weights[%w[side_exit recompile_exit]]
+      same "fallbacks of the page", data["fallbacks"], weights[%w[fallback]]
+      same "rows of the page", data["rows"].sum { |row| row[6] }, data["exits"] + data["fallbacks"]
+      same "cells of the page", data["rows"].sum { |row| row[9].each_slice(2).sum(&:last) }, data["exits"] + data["fallbacks"]
+      same "stacks of the page", data["stacks"][0][2], data["exits"]
+      same "compilations of the page", data["compiling"]["compiles"], @totals["compilations"]
+    end
+
+    def of_the_summaries
+      summaries = events.select { |e| e["cat"] == "trace" && e["name"] == "summary" }.map { |e| e["args"] }
+      return if summaries.empty? || summaries.size < rows("processes").size
+      same "exits", @totals["exits"], summaries.sum { |s| s["exits"] }
+      same "fallbacks", @totals["fallbacks"], summaries.sum { |s| s["fallbacks"] || 0 }
+      same "exits recorded", @totals["exits_recorded"], summaries.sum { |s| s["sampled"] }
+    end
+  end
+end
