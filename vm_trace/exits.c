@@ -173,15 +173,21 @@ tell(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec
 }
 
 /*
- * An exit whose hit machine code has counted: how many it stands for when it is to be recorded, else 0. Code that counts down comes
- * here with 0, and code that doesn't (for all exits were wanted when it was made, or hooks want them) with more.
+ * An exit whose hit is counted already: how many exits it stands for when it is to be recorded, else 0. Code that counts down calls
+ * with a countdown of 0, and code that doesn't (it was made to record all exits, or hooks subscribe to them) with more. While hooks
+ * subscribe, code that counts down gets 1 each time so that it calls at every exit, and the count to K goes on beside that.
  */
 static inline uint64_t
 weight_of(struct rb_vm_trace_local *local)
 {
     uint64_t rate = rb_vm_trace_global.config.exit_rate;
-    if (rate > 1 && local->countdown > 0 && --local->countdown > 0) return 0;
-    local->countdown = rate;
+    uint64_t *countdown = &local->countdown;
+    if (__builtin_expect(rb_vm_trace_global.listeners, 0)) {
+        local->countdown = 1;
+        countdown = &local->unhooked_countdown;
+    }
+    if (rate > 1 && *countdown > 0 && --*countdown > 0) return 0;
+    *countdown = rate;
     return trace_on() ? rate : 0;
 }
 
@@ -253,14 +259,13 @@ static uint64_t
 count(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site)
 {
     local->hits[site->index]++;
-    bool fallback = site->kind == RB_VM_TRACE_FALLBACK;
-    uint64_t *countdown = fallback ? &local->fallback_countdown : &local->countdown;
-    if (*countdown > 1) {
-        --*countdown;
+    if (site->kind != RB_VM_TRACE_FALLBACK) return weight_of(local);
+    if (local->fallback_countdown > 1) {
+        --local->fallback_countdown;
         return 0;
     }
-    *countdown = fallback ? rb_vm_trace_global.config.fallback_rate : rb_vm_trace_global.config.exit_rate;
-    return trace_on() ? *countdown : 0;
+    local->fallback_countdown = rb_vm_trace_global.config.fallback_rate;
+    return trace_on() ? local->fallback_countdown : 0;
 }
 
 void
@@ -272,7 +277,7 @@ rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context
     if (weight) record(local, ec, site, clock_now_ns(&local->clock), weight, W_NONE, 0);
 }
 
-void
+ANY_STACK void
 rb_vm_trace_first_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec)
 {
     rb_vm_trace_hit(site, ec);
@@ -308,7 +313,6 @@ rb_vm_trace_recompile_dropped(struct rb_execution_context_struct *ec)
 void
 rb_vm_trace_lost(struct rb_execution_context_struct *ec)
 {
-    if (rb_vm_trace_methods_asked_p()) return; /* then it is other code than that asked for */
     struct rb_vm_trace_local *local = rb_vm_trace_local_of(ec);
     if (local) __atomic_fetch_add(&local->lost, 1, __ATOMIC_RELAXED); /* the spare is shared */
 }

@@ -332,6 +332,7 @@ rb_vm_trace_listen(bool on)
 {
     if (on == trace.listeners) return;
     trace.listeners = on;
+    rb_vm_trace_local_call_at_every_exit(on);
     if (on && trace.jit) begin_to_listen();
     else if (!on && trace.machine_rate && !trace_on()) detach();
 }

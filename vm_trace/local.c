@@ -34,7 +34,8 @@ rb_vm_trace_local_zeros(void)
 static void
 begin_sampling(struct rb_vm_trace_local *local)
 {
-    local->countdown = trace.config.exit_rate;
+    local->unhooked_countdown = trace.config.exit_rate;
+    local->countdown = trace.listeners ? 1 : trace.config.exit_rate;
     local->fallback_countdown = trace.config.fallback_rate;
 }
 
@@ -191,6 +192,25 @@ clear_all_hits(struct rb_vm_trace_local *local)
     size_t bytes = rb_vm_trace_site_limit() * sizeof(uint64_t);
     memset(local->hits, 0, bytes);
     if (local->base) memset(local->base, 0, bytes);
+}
+
+static void
+call_at_every_exit(struct rb_vm_trace_local *local, bool on)
+{
+    if (on) {
+        local->unhooked_countdown = local->countdown;
+        local->countdown = 1;
+    }
+    else {
+        local->countdown = local->unhooked_countdown;
+    }
+}
+
+void
+rb_vm_trace_local_call_at_every_exit(bool on)
+{
+    if (trace.spare) call_at_every_exit(trace.spare, on);
+    for (struct rb_vm_trace_local *local = trace.locals; local; local = local->next) call_at_every_exit(local, on);
 }
 
 bool

@@ -44,6 +44,7 @@ struct vm_trace_running {
 struct rb_vm_trace_local {
     uint64_t countdown;          /* to the next sampled exit */
     uint64_t fallback_countdown;
+    uint64_t unhooked_countdown; /* of `countdown`, while that is 1 for hooks that subscribe to every exit */
     struct rb_vm_trace_local *next;
     struct rb_vm_trace_local **link; /* what points here; NULL: not in the list, for its trace has ended */
     uint64_t sampled;            /* exits recorded */
@@ -129,6 +130,12 @@ bool rb_vm_trace_local_next_chunk(struct rb_vm_trace_local *local, struct rb_exe
 
 /* Bytes of a local, or of `base`: address space of zeros. NULL: no memory. */
 uint64_t *rb_vm_trace_local_zeros(void);
+
+/*
+ * Hooks subscribe to every exit, or no longer: then code that counts down by itself calls at each one, and C counts to K. All
+ * ractors stopped; rb_vm_trace_global.listeners says it for ractors that are made later.
+ */
+void rb_vm_trace_local_call_at_every_exit(bool on);
 
 /* Make the spare, if there is none, and have it count from 0. False: no memory. */
 bool rb_vm_trace_local_begin_spare(void);

@@ -4,9 +4,11 @@
 #include "sites.h"
 #include "event.h"
 #include "options.h"
+#include "say.h"
 #include "versions.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define BLOCK_SITES 256
 #define MAX_BLOCKS (VM_TRACE_MAX_SITES / BLOCK_SITES)
@@ -19,7 +21,13 @@ static struct {
     uint32_t serial;      /* of the newest */
     uint32_t *units;      /* by hash of the ISEQ: head of a list of sites; a power of two */
     uint32_t unit_size;
+    struct rb_vm_trace_site *collective[RB_VM_TRACE_FALLBACK + 1]; /* by kind; NULL: not made yet */
+    bool full;            /* a message said so */
 } sites = { .count = 1 };
+
+uint32_t rb_vm_trace_most_sites = VM_TRACE_MAX_SITES;
+
+#define NO_UNIT ((uintptr_t)1) /* of collective sites: no ISEQ has its instructions there, so they do not die */
 
 /* A site that was hit. */
 struct site_report {
@@ -79,7 +87,7 @@ take_site(void)
         sites.free = site->next;
         return site;
     }
-    if (sites.count == VM_TRACE_MAX_SITES) return NULL;
+    if (sites.count >= rb_vm_trace_most_sites) return NULL;
     if (!sites.blocks[sites.count / BLOCK_SITES]) {
         sites.blocks[sites.count / BLOCK_SITES] = calloc(BLOCK_SITES, sizeof(struct rb_vm_trace_site));
         if (!sites.blocks[sites.count / BLOCK_SITES]) return NULL;
@@ -130,6 +138,47 @@ release_texts(struct rb_vm_trace_site *site)
     site->reason = site->insn = site->location = site->iseq = NULL;
 }
 
+/*
+ * The sites for exits that can't get one of their own, made before the others so that they are there when memory is short. Such an
+ * exit is counted and recorded with its backtrace, like any other: only its reason, instruction and version are unknown.
+ */
+static void
+make_collective(void)
+{
+    static const char reason[] = "(site table full)", unknown[] = "(unknown)";
+    for (int kind = 0; kind <= RB_VM_TRACE_FALLBACK; kind++) {
+        struct rb_vm_trace_site *site = take_site();
+        if (!site) return;
+        uint32_t index = site->index;
+        *site = (struct rb_vm_trace_site){
+            .hits_offset = offsetof(struct rb_vm_trace_local, hits) + index * sizeof(uint64_t),
+            .index = index, .serial = ++sites.serial, .kind = (enum rb_vm_trace_kind)kind, .unit = NO_UNIT, .located = true,
+            .reason = rb_vm_trace_string_intern(reason, sizeof(reason) - 1),
+            .insn = rb_vm_trace_string_intern(unknown, sizeof(unknown) - 1),
+            .location = rb_vm_trace_string_intern(unknown, sizeof(unknown) - 1)
+        };
+        if (site->reason && site->insn && site->location) {
+            sites.collective[kind] = site;
+            continue;
+        }
+        release_texts(site);
+        site->unit = 0;
+        site->next = sites.free;
+        sites.free = index;
+    }
+}
+
+static struct rb_vm_trace_site *
+collective_site(enum rb_vm_trace_kind kind)
+{
+    if (!sites.full && !rb_vm_trace_global.quiet) {
+        rb_vm_trace_say("%u places that can exit are traced, and there is no room for more: their exits are recorded with the reason "
+                        "\"(site table full)\"; trace fewer methods", sites.alive);
+    }
+    sites.full = true;
+    return sites.collective[kind];
+}
+
 struct rb_vm_trace_site *
 rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
 {
@@ -140,6 +189,7 @@ rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
 
     pthread_mutex_lock(&rb_vm_trace_global.lock);
     struct rb_vm_trace_site *site = NULL;
+    if (!sites.collective[0]) make_collective();
     bool asked = !rb_vm_trace_methods_asked_p() || asked_p(desc->unit) || (desc->frame != desc->unit && asked_p(desc->frame));
     if (asked && (sites.alive < sites.unit_size || grow_units())) site = take_site();
     if (site) {
@@ -166,6 +216,7 @@ rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
             site = NULL;
         }
     }
+    if (asked && !site) site = collective_site(desc->kind);
     pthread_mutex_unlock(&rb_vm_trace_global.lock);
     return site;
 }
@@ -403,6 +454,8 @@ rb_vm_trace_sites_free(void)
     sites.units = NULL;
     sites.unit_size = sites.free = sites.alive = 0;
     sites.count = 1;
+    sites.full = false;
+    memset(sites.collective, 0, sizeof(sites.collective));
 }
 
 size_t

@@ -68,6 +68,12 @@ bool rb_vm_trace_sites_report_frozen(struct rb_vm_trace_local *local, struct vm_
 void rb_vm_trace_sites_retire(uintptr_t unit, struct rb_vm_trace_local *local,
                               struct rb_execution_context_struct *ec);
 
+/*
+ * The most sites that there are at once, those included that stand for all which find no more room. Only tests change it, to less,
+ * before the first site is made.
+ */
+extern uint32_t rb_vm_trace_most_sites;
+
 /* Live sites: for tests and bounds. */
 size_t rb_vm_trace_site_count(void);
 

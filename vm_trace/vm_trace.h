@@ -219,8 +219,9 @@ struct rb_vm_trace_site_desc {
 };
 
 /*
- * Make the static record of one exit. Called while compiling, under the VM lock. NULL when
- * there is no memory, tracing never started, or other methods were asked for: the caller then makes an untraced exit.
+ * Make the static record of one exit. Called while compiling, under the VM lock. NULL when tracing never started, or when other
+ * methods were requested: the caller then makes an untraced exit, and nothing is lost. Where the table of sites is full or there is
+ * no memory, exits share a site that counts and records them without reason and instruction, and a message says so.
  */
 struct rb_vm_trace_site *rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc);
 
@@ -271,7 +272,7 @@ void rb_vm_trace_recompile_done(const struct rb_vm_trace_site *site, struct rb_e
                                 uint64_t start_ns, uint64_t weight, enum rb_vm_trace_outcome outcome);
 void rb_vm_trace_recompile_dropped(struct rb_execution_context_struct *ec);
 
-/* An exit that should be recorded can't be. */
+/* An exit that should be recorded can't be, for there is no memory for its stub. */
 void rb_vm_trace_lost(struct rb_execution_context_struct *ec);
 
 /* The first exit of a site, likewise. */

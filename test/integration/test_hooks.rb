@@ -152,6 +152,38 @@ class TestHooks < Integration::Test
     RUBY
   }.freeze
 
+  # Code that a flag had count down to one in K calls at every exit while there are hooks, in ractors that are made later, too. Also exits that
+  # no code of their own records: of a stub whose method can't be compiled, and in code that all methods share.
+  def test_they_are_told_of_each_exit_of_code_that_a_flag_samples
+    [1, 7].each do |rate|
+      flags = ["--zjit-trace-exits", "--zjit-trace-exits-sample-rate=#{rate}", "--zjit-trace-file=%p.fxt"]
+      result = run_hooks(WARM + EXITS[JIT] + <<~'RUBY', *flags, recorders: 4)
+        30.times { all }
+        Ractor.new { 5.times { foo } }.value
+        exits = -> { RubyVM::Trace.status[:exits] }
+        early = Ractor.new { Ractor.receive; 30.times { foo } }
+        before = exits.()
+        Hooks.add
+        30.times { foo }
+        all(true)
+        early.send(1)
+        early.value
+        Ractor.new { 30.times { foo } }.value
+        Hooks.drop
+        puts Hooks.count, exits.() - before
+        before = exits.(), RubyVM::Trace.status[:sampled]
+        1000.times { foo }
+        puts exits.() - before[0], RubyVM::Trace.status[:sampled] - before[1], Hooks.count
+      RUBY
+      told, exits, later, sampled, told_later = result.out.lines.map(&:to_i)
+      assert_operator exits, :>=, 90
+      assert_equal exits, told, "one in #{rate}"
+      assert_equal 0, told_later
+      assert_includes 1000..1010, later # the lines around the calls may exit
+      assert_includes later / rate..(later.to_f / rate).ceil, sampled
+    end
+  end
+
   def test_they_are_told_what_the_trace_has
     result = run_hooks(WARM + EXITS[JIT] + <<~'RUBY')
       30.times { all }

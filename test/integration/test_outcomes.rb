@@ -3,7 +3,7 @@ require_relative "helper"
 Integration.only "zjit"
 
 class TestOutcomes < Integration::Test
-  # Each of the branches is not profiled when `foo` is compiled: the first call there makes it compile anew. Strings fail a guard
+  # Each of the branches is not profiled when `foo` is compiled: calls there make it compile anew. Strings fail a guard
   # that no version can do without.
   BRANCHES = <<~'RUBY'
     def foo(x)
@@ -28,9 +28,13 @@ class TestOutcomes < Integration::Test
     trace.in_category("recompile_exit").map { |event| event["args"]["outcome"] }
   end
 
-  # Guards are counted first: test_reprofile.rb.
-  def test_an_exit_for_want_of_a_profile_invalidates_at_once
-    assert_equal "invalidated", outcomes(trace(BRANCHES).trace).first
+  # The instruction is profiled in the interpreter five times, then the next exit there invalidates.
+  def test_an_exit_is_profiled_before_it_invalidates
+    assert_equal %w[profiling] * 5 + %w[invalidated], outcomes(trace(BRANCHES).trace).first(6)
+  end
+
+  def test_with_reprofile_iseq_an_exit_for_want_of_a_profile_invalidates_at_once
+    assert_equal "invalidated", outcomes(trace(BRANCHES, "--zjit-reprofile-iseq").trace).first
   end
 
   def test_only_recompile_exits_have_an_outcome

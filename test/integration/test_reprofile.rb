@@ -1,10 +1,11 @@
-# A recompile exit has the whole ISEQ profiled again, once for each version, and then the code exits no more. These tests need no trace,
-# but for those of what an exit led to: without one the counters of --zjit-stats tell.
+# With --zjit-reprofile-iseq a recompile exit has the whole ISEQ profiled again, once for each version, and then the code exits no more.
+# These tests need no trace, but for those of what an exit led to: without one the counters of --zjit-stats tell.
 require_relative "helper"
 Integration.only "zjit"
 
 class TestReprofile < Integration::Test
   MAX_VERSIONS = 4
+  OPTION = "--zjit-reprofile-iseq"
 
   # `stats` is compiled before it counts, where the threshold is low.
   HEAD = <<~'RUBY'
@@ -14,7 +15,7 @@ class TestReprofile < Integration::Test
 
   # Runs a script untraced with statistics; the values that it prints, one a line.
   def values(script, *flags)
-    result = run_ruby(HEAD + script, "--zjit-stats-quiet", *flags)
+    result = run_ruby(HEAD + script, "--zjit-stats-quiet", OPTION, *flags)
     assert_predicate result.status, :success?, result.err
     assert_empty result.err
     result.out.lines(chomp: true)
@@ -129,7 +130,7 @@ class TestReprofile < Integration::Test
 
   # The caller that the callee was inlined into is compiled again, with what the callee's frame has profiled; the callee's own code stays.
   def test_an_exit_of_an_inlined_callee_replaces_the_code_of_its_caller
-    trace = trace(<<~'RUBY', "--zjit-trace-compiles", "--zjit-call-threshold=30", "--zjit-num-profiles=1").trace
+    trace = trace(<<~'RUBY', OPTION, "--zjit-trace-compiles", "--zjit-call-threshold=30", "--zjit-num-profiles=1").trace
       def leaf(x) = x ? x.to_s : 0
       def foo(x) = leaf(x)
       i = 0
@@ -187,14 +188,14 @@ class TestReprofile < Integration::Test
   def test_calls_in_a_window_do_what_they_do_without_a_jit
     expected = run_ruby(CALLS, "--zjit-disable").out
     [[1, 5], [2, 50], [5, 0], [30, 5]].each do |threshold, window|
-      result = run_ruby(CALLS, "--zjit-call-threshold=#{threshold}", "--zjit-num-profiles=#{window}", "--zjit-exits-before-invalidate=1")
+      result = run_ruby(CALLS, OPTION, "--zjit-call-threshold=#{threshold}", "--zjit-num-profiles=#{window}", "--zjit-exits-before-invalidate=1")
       assert_predicate result.status, :success?, result.err
       assert_equal expected, result.out
     end
   end
 
   def test_windows_of_several_ractors_at_once
-    result = run_ruby(<<~'RUBY', "--zjit-call-threshold=2", "-W0")
+    result = run_ruby(<<~'RUBY', OPTION, "--zjit-call-threshold=2", "-W0")
       def foo(x) = x == 1 ? x.to_s : x == 2 ? x.to_f : x == 3 ? x.inspect : x == 4 ? x.hash.class : x
       def bar(x) = foo(x)
       puts Array.new(4) { Ractor.new { Array.new(2000) { |i| bar(i / 10 % 5).to_s }.tally } }.flat_map { |ractor| ractor.value.to_a }.uniq.flatten.join(" ")
@@ -205,7 +206,7 @@ class TestReprofile < Integration::Test
 
   def test_guards_invalidate_a_version_when_as_many_failed_as_the_option_says
     { nil => 6, 1 => 1, 3 => 3 }.each do |option, exits|
-      trace = trace(<<~'RUBY', "--zjit-call-threshold=30", *("--zjit-exits-before-invalidate=#{option}" if option)).trace
+      trace = trace(<<~'RUBY', OPTION, "--zjit-call-threshold=30", *("--zjit-exits-before-invalidate=#{option}" if option)).trace
         def add(a, b) = a + b
         i = 0
         while i < 1000
@@ -248,6 +249,35 @@ class TestReprofile < Integration::Test
       refute_predicate result.status, :success?, value
       assert_includes result.err, "invalid ZJIT option"
     end
-    assert_includes run_ruby("", "--help").out.gsub(/\e\[\d*m/, ""), "--zjit-exits-before-invalidate=num"
+    help = run_ruby("", "--help").out.gsub(/\e\[\d*m/, "")
+    assert_includes help, "--zjit-exits-before-invalidate=num"
+    assert_match(/^ *--zjit-reprofile-iseq$/, help)
+    refute_predicate run_ruby("puts 1", "--zjit-reprofile-iseq=1").status, :success?
+  end
+
+  # Policy is the base's unless the option is given: what it does in these programs was counted on the unpatched base.
+  def test_without_the_option_zjit_recompiles_when_the_base_does
+    exits = { "5_sites" => 26, "20_sites" => 101, "reading_variables" => 101 }.to_h do |name, _|
+      result = run_ruby(HEAD + ROTATIONS.fetch(name), "--zjit-stats-quiet")
+      assert_predicate result.status, :success?, result.err
+      counts = result.out.lines(chomp: true)
+      assert_equal "0", counts[1], "nothing was sent back to be profiled"
+      [name, counts[0].to_i]
+    end
+    assert_equal({ "5_sites" => 26, "20_sites" => 101, "reading_variables" => 101 }, exits)
+  end
+
+  # The same on the unpatched Ruby itself, where it is built (make base-ruby): code, versions and exits.
+  def test_without_the_option_code_versions_and_exits_are_those_of_the_base
+    base = File.join(Integration::ROOT, "build", Integration::BASE, "base-ruby")
+    skip "the unpatched base is not built: make base-ruby" unless File.executable?(base)
+    report = %w[code_region_bytes side_exit_size compiled_side_exit_count compiled_iseq_count side_exit_count]
+             .map { |name| "stat(:#{name})" }.then { |stats| "puts [#{stats.join(", ")}].inspect" }
+    ROTATIONS.each do |name, script|
+      script = script.gsub("stat(:reprofiled_iseq_count)", "0")
+      ours, theirs = [RUBY, base].map { |ruby| IO.popen([ruby, "--zjit", "--zjit-stats-quiet", "-e", HEAD + script + report], &:read) }
+      assert_equal theirs, ours, name
+      assert_match(/^\[\d+, /, theirs)
+    end
   end
 end

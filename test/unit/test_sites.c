@@ -135,6 +135,69 @@ no_site_is_made_when_there_is_no_trace(void **state)
     trace_free(finish_traced());
 }
 
+/* --- the table is full -------------------------------------------------------------------------------- */
+
+static void
+exits_of_places_beyond_the_limit_are_counted_and_recorded(void **state)
+{
+    (void)state;
+    enum { LIMIT = 16, OWN = LIMIT - 1 - 3 }; /* index 0 is none, and three sites are collective */
+    static char reasons[LIMIT + 4][8];
+    capture_stderr();
+    rb_vm_trace_most_sites = LIMIT;
+    start(3);
+    fake_push(&main_thread, &foo, 7);
+    for (unsigned i = 0; i < OWN + 4; i++) {
+        snprintf(reasons[i], sizeof(reasons[i]), "r%u", i);
+        struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, reasons[i], &foo, i + 1);
+        for (unsigned n = 0; n < 6; n++) take_exit(site, &main_thread);
+    }
+    struct rb_vm_trace_site *recompile = make_site(RB_VM_TRACE_RECOMPILE_EXIT, "recompile", &foo, 1);
+    for (unsigned n = 0; n < 3; n++) take_recompile_exit(recompile, &main_thread, RB_VM_TRACE_PROFILING);
+    for (unsigned n = 0; n < 9; n++) rb_vm_trace_hit(make_site(RB_VM_TRACE_FALLBACK, "fallback", &foo, 1), &main_thread);
+    assert_int_equal(rb_vm_trace_site_count(), OWN);
+
+    struct trace *trace = finish_traced();
+    for (unsigned i = 0; i < OWN; i++) assert_int_equal(site_hits(trace, reasons[i]), 6);
+    for (unsigned i = OWN; i < OWN + 4; i++) assert_int_equal(site_hits(trace, reasons[i]), 0);
+    assert_int_equal(site_hits(trace, "(site table full)"), 4 * 6 + 3 + 9);
+    assert_summary(trace, (OWN + 4) * 6 + 3, (OWN + 4) * 2 + 1, 0);
+    unsigned recorded = 0;
+    for (size_t i = 0; i < trace->event_count; i++) {
+        const struct trace_event *event = &trace->events[i];
+        if (strcmp(event->name, "(site table full)") != 0) continue;
+        assert_string_equal(trace_text(event, "0"), "foo (app.rb:7)"); /* as the frame says */
+        recorded++;
+    }
+    assert_int_equal(recorded, 4 * 2 + 1 + 9);
+    char *said = captured_stderr();
+    const char *message = strstr(said, "ZJIT: 12 places that can exit are traced");
+    assert_non_null(message);
+    assert_null(strstr(message + strlen("ZJIT: 12 places"), "places that can exit are traced")); /* once */
+    free(said);
+    trace_free(trace);
+}
+
+static void
+places_that_the_method_filter_leaves_out_need_no_room(void **state)
+{
+    (void)state;
+    rb_vm_trace_most_sites = 5; /* room for one */
+    assert_true(rb_vm_trace_parse_methods("--zjit-trace-methods", "foo"));
+    start(1);
+    fake_push(&main_thread, &foo, 7);
+    for (unsigned i = 0; i < 10; i++) {
+        assert_null(rb_vm_trace_site_new(&(struct rb_vm_trace_site_desc){
+            .reason = "r", .reason_len = 1, .insn = "i", .insn_len = 1, .unit = &bar, .frame = &bar, .version = 1
+        }));
+    }
+    take_exit(make_site(RB_VM_TRACE_SIDE_EXIT, "mine", &foo, 1), &main_thread);
+    struct trace *trace = finish_traced();
+    assert_int_equal(site_hits(trace, "mine"), 1);
+    assert_summary(trace, 1, 1, 0);
+    trace_free(trace);
+}
+
 /* --- the death of an ISEQ ---------------------------------------------------------------------------- */
 
 static void
@@ -336,9 +399,9 @@ sites_of_thousands_of_iseqs_are_told_apart_and_freed(void **state)
             assert_int_equal(rb_vm_trace_site_count(), alive); /* its own ones, and no other's */
         }
         assert_int_equal(rb_vm_trace_site_count(), 0);
-        assert_int_equal(rb_vm_trace_string_count(), strings);
+        assert_int_equal(rb_vm_trace_string_count(), strings + 2); /* of the collective sites */
     }
-    assert_true(rb_vm_trace_site_limit() <= ISEQS * 2 + 1); /* indexes were used again */
+    assert_true(rb_vm_trace_site_limit() <= ISEQS * 2 + 1 + 3); /* indexes were used again */
     struct trace *trace = finish_traced();
     for (int i = 0; i < ISEQS; i += 101) {
         assert_int_equal(site_hits(trace, reasons[i]), (uint64_t)(ROUNDS * (i % 5) * (1 + i % 3)));
@@ -357,6 +420,8 @@ main(void)
         isolated_test(location_has_its_owner_when_the_running_method_is_compiled),
         isolated_test(long_location_is_whole),
         isolated_test(no_site_is_made_when_there_is_no_trace),
+        isolated_test(exits_of_places_beyond_the_limit_are_counted_and_recorded),
+        isolated_test(places_that_the_method_filter_leaves_out_need_no_room),
         isolated_test(dead_iseq_reports_its_sites_then_and_there),
         isolated_test(freed_code_reports_its_sites_and_the_iseq_gets_new_ones),
         isolated_test(index_of_a_dead_site_is_used_again_with_a_count_of_zero),

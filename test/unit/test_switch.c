@@ -294,6 +294,76 @@ hooks_may_come_and_go_while_a_trace_is_on(void **state)
     fake_free_stack(&main_thread);
 }
 
+/* What code does that a flag had count down to one in K. */
+static void
+take_flagged_exits(const struct rb_vm_trace_site *site, struct rb_ractor_struct *ractor, unsigned exits)
+{
+    struct rb_execution_context_struct thread = { .ractor = ractor, .tid = 8, .thread_name = "t", .name_id = 8 };
+    fake_push(&thread, &foo, 3);
+    for (unsigned i = 0; i < exits; i++) {
+        struct rb_vm_trace_local *local = ractor->local;
+        local->hits[site->index]++;
+        if (--local->countdown == 0) rb_vm_trace_exit(local, site, &thread);
+    }
+    fake_free_stack(&thread);
+}
+
+static void
+hooks_are_told_of_every_exit_of_code_that_a_flag_had_count_down(void **state)
+{
+    (void)state;
+    begin_program();
+    char *path = temp_path("t.fxt");
+    assert_true(rb_vm_trace_start(&(struct rb_vm_trace_config){ .jit = "ZJIT", .path = path, .exit_rate = 7 }));
+    main_ractor.local = rb_vm_trace_ractor_new();
+    struct rb_ractor_struct other = { .local = rb_vm_trace_ractor_new() };
+    struct rb_vm_trace_site *site = a_site();
+    take_flagged_exits(site, &main_ractor, 10); /* 7 and 14 are recorded, 21, ... */
+    take_flagged_exits(site, &other, 6);
+    assert_int_equal(fake_host.told, 0);
+
+    rb_vm_trace_listen(true);
+    take_flagged_exits(site, &main_ractor, 10);
+    take_flagged_exits(site, &other, 1);
+    assert_int_equal(fake_host.told, 11);
+    struct rb_ractor_struct later = { .local = rb_vm_trace_ractor_new() };
+    take_flagged_exits(site, &later, 8);
+    assert_int_equal(fake_host.told, 19);
+
+    rb_vm_trace_listen(false);
+    take_flagged_exits(site, &main_ractor, 10);
+    take_flagged_exits(site, &other, 7);
+    take_flagged_exits(site, &later, 13);
+    assert_int_equal(fake_host.told, 19);
+
+    struct rb_vm_trace_status status = switch_off();
+    assert_int_equal(status.exits, 30 + 14 + 21);
+    assert_int_equal(status.sampled, 4 + 2 + 3);
+    struct trace *trace = trace_read(path);
+    assert_summary(trace, 30 + 14 + 21, 4 + 2 + 3, 0);
+    trace_free(trace);
+
+    /* The flag's code goes on between traces, and counts down to another K in the next one. */
+    rb_vm_trace_listen(true);
+    take_flagged_exits(site, &main_ractor, 5);
+    assert_int_equal(fake_host.told, 24);
+    char *next = temp_path("next.fxt");
+    switch_on(next, 3);
+    take_flagged_exits(site, &main_ractor, 10);
+    assert_int_equal(fake_host.told, 34);
+    rb_vm_trace_listen(false);
+    take_flagged_exits(site, &main_ractor, 5);
+    assert_int_equal(fake_host.told, 34);
+    status = switch_off();
+    assert_int_equal(status.exits, 15);
+    assert_int_equal(status.sampled, 5);
+    rb_vm_trace_ractor_free(other.local);
+    rb_vm_trace_ractor_free(later.local);
+    free(next);
+    free(path);
+    fake_free_stack(&main_thread);
+}
+
 static void
 hooks_before_the_jit_is_on_are_told_once_it_is(void **state)
 {
@@ -322,6 +392,7 @@ main(void)
         isolated_test(what_a_ractor_left_is_not_used_in_the_next_trace),
         isolated_test(hooks_are_told_of_every_exit_beside_a_trace_of_some),
         isolated_test(hooks_may_come_and_go_while_a_trace_is_on),
+        isolated_test(hooks_are_told_of_every_exit_of_code_that_a_flag_had_count_down),
         isolated_test(hooks_before_the_jit_is_on_are_told_once_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

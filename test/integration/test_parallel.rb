@@ -1,0 +1,78 @@
+# An exit takes no lock of the VM, whatever began the trace: to take that is to stop all ractors, and one that is in a long C function stops
+# only when that is done.
+require_relative "helper"
+
+Integration.only "ruby-4.1"
+
+class TestParallel < Integration::Test
+  # One ractor sorts, which checks no interrupts; the main one takes exits meanwhile, and notes when. If an exit waited for the other ractor it
+  # would get nowhere during a sort, however the threads are scheduled. Only the first exit of a place may: those are taken before.
+  SCRIPT = <<~'RUBY'
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    def guard(x) = x + 1
+    def give = yield
+    def throws(_) = give { break }
+    def fails(x)
+      ::RubyVM::ZJIT.induce_compile_failure!
+      x
+    end
+    def exits(name, x, n)
+      i = 0
+      while i < n
+        send(name, x)
+        i += 1
+      end
+    end
+    LARGE = 4_611_686_018_427_387_903
+    DONE = "done".freeze
+    name, start = ARGV
+    30.times { exits(name, 1, 3) }
+    sorter = Ractor.new do
+      floats = Array.new(200_000) { rand }
+      Ractor.receive
+      sorts = Array.new(4) { [now, floats.dup.sort! && now] }
+      File.write(DONE, "")
+      sorts
+    end
+    RubyVM::Trace.start(file: "t.fxt", sample_rate: 10_000) if start # there are millions
+    exits(name, LARGE, 100)
+    sorter.send(:begin)
+    times = []
+    until File.exist?(DONE)
+      exits(name, LARGE, 20)
+      times << now
+    end
+    puts sorter.value.map { |from, to| times.count { |time| time > from && time < to } }.max
+  RUBY
+
+  def stamps(name, *flags, start: true)
+    result = run_ruby(SCRIPT, "--zjit-call-threshold=2", "-W:no-experimental", *flags, args: [name, *("start" if start)])
+    assert_predicate result.status, :success?, result.err
+    [result.out.to_i, result.traces.fetch(0)]
+  end
+
+  def test_exits_that_are_traced_from_run_time_on
+    (JIT == "zjit" ? %w[guard throws fails] : %w[guard]).each do |name|
+      stamps, trace = stamps(name)
+      assert_operator stamps, :>, 10, name
+      assert_operator trace.summary["exits"], :>, 100, name
+    end
+  end
+
+  def test_exits_in_methods_that_are_left_out
+    (JIT == "zjit" ? %w[guard throws fails] : %w[guard]).each do |name|
+      stamps, trace = stamps(name, "--zjit-trace-methods=*/no_such_file.rb")
+      assert_operator stamps, :>, 10, name
+      assert_equal [0, 0], trace.summary.values_at("exits", "lost"), name
+    end
+  end
+
+  # What is left out of a trace by its flags is no loss, either.
+  zjit_only def test_exits_of_a_program_that_a_flag_traces
+    %w[guard throws fails].each do |name|
+      stamps, trace = stamps(name, "--zjit-trace-exits-sample-rate=10000", "--zjit-trace-file=%p.fxt", start: false)
+      assert_operator stamps, :>, 10, name
+      assert_operator trace.summary["exits"], :>, 100, name
+    end
+  end
+end
