@@ -5,6 +5,7 @@
  * and the sink, which are leaves. A recorder takes none on its way, but for a next chunk (the last two), or where it has none of its own.
  */
 #include "about.h"
+#include "claim.h"
 #include "memory.h"
 #include "options.h"
 #include "recorder.h"
@@ -38,7 +39,14 @@ make_file(bool child)
     free(trace.path);
     trace.path = rb_vm_trace_expand_path(trace.config.path, trace.pid, child);
     if (!trace.path) return "out of memory";
-    return trace.memory.bytes ? rb_vm_trace_memory_open(&trace.sink) : rb_vm_trace_sink_open(&trace.sink, trace.path);
+    if (trace.memory.bytes) return rb_vm_trace_memory_open(&trace.sink);
+    char *kept;
+    const char *why_kept;
+    const char *why = rb_vm_trace_sink_open_beside(&trace.sink, &trace.path, trace.pid, &kept, &why_kept);
+    /* Said even where the program began the trace: the file is not where it asked for. */
+    if (kept && !why) rb_vm_trace_say("%s is kept: %s; the trace goes to %s", kept, why_kept, trace.path);
+    free(kept);
+    return why;
 }
 
 /*
@@ -120,6 +128,7 @@ begin_trace(const struct rb_vm_trace_config *config)
     trace.pid = (uint32_t)getpid();
     rb_vm_trace_clock_init();
     trace.begin_ns = rb_vm_trace_clock_system_ns();
+    rb_vm_trace_claim_image(trace.begin_ns);
     rb_vm_trace_say_begin();
     free((char *)trace.config.path);
     free((char *)trace.config.counter);

@@ -5,6 +5,7 @@
 # define _GNU_SOURCE 1 /* fallocate, MAP_ANONYMOUS */
 #endif
 #include "sink.h"
+#include "claim.h"
 #include "fxt.h"
 #include "memory.h"
 
@@ -12,6 +13,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -38,34 +40,32 @@ make_padding(void)
     first_page[1] = fxt_padding_header(SINK_GRID_WORDS - 1);
 }
 
-/* Take away a stale trace of our own; false when what is there is not ours to remove. */
-const char *
-rb_vm_trace_remove_stale(const char *path)
-{
-    struct stat st;
-    if (lstat(path, &st) != 0) return errno == ENOENT ? NULL : strerror(errno);
-    errno = EEXIST;
-    if (!S_ISREG(st.st_mode)) return "it exists and is not a regular file";
-    if (st.st_uid != geteuid()) return "it exists and belongs to another user";
-    if (unlink(path) != 0 && errno != ENOENT) return strerror(errno);
-    return NULL;
-}
-
 const char *
 rb_vm_trace_sink_open(struct rb_vm_trace_sink *sink, const char *path)
 {
-    /* O_EXCL follows no link; a few rounds, for someone may make the file again meanwhile. */
-    int fd = -1;
-    for (int round = 0; round < 3; round++) {
-        /* O_APPEND: bytes written after a cut must not leave a hole, for zeros are no records. */
-        fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (fd >= 0 || errno != EEXIST) break;
-        const char *why = rb_vm_trace_remove_stale(path);
-        if (why) return why;
-        errno = EEXIST;
+    const char *why;
+    /* O_APPEND: bytes written after a cut must not leave a hole, for zeros are no records. */
+    int fd = rb_vm_trace_claim_create(path, O_RDWR | O_APPEND, &why);
+    return fd < 0 ? why : rb_vm_trace_sink_begin(sink, fd);
+}
+
+const char *
+rb_vm_trace_sink_open_beside(struct rb_vm_trace_sink *sink, char **path, uint32_t pid, char **kept_out, const char **why_kept_out)
+{
+    *kept_out = NULL;
+    *why_kept_out = NULL;
+    const char *why = rb_vm_trace_sink_open(sink, *path), *why_kept = why;
+    if (!why || errno != EBUSY) return why;
+    char *name = malloc(strlen(*path) + CLAIM_SUFFIX_BYTES);
+    if (!name) return strerror(ENOMEM);
+    for (unsigned n = 1; why && errno == EBUSY && n < CLAIM_NAMES; n++) {
+        rb_vm_trace_claim_name(name, *path, pid, n);
+        why = rb_vm_trace_sink_open(sink, name);
     }
-    if (fd < 0) return strerror(errno);
-    return rb_vm_trace_sink_begin(sink, fd);
+    *kept_out = *path;
+    *why_kept_out = why_kept;
+    *path = name;
+    return why;
 }
 
 const char *
@@ -734,12 +734,17 @@ rb_vm_trace_sink_append(struct rb_vm_trace_sink *sink, const uint64_t *words, si
     return 0;
 }
 
+/* `ours`: this process wrote it, and not the one that it was forked from, which shares the lock. */
 static void
-close_file(struct rb_vm_trace_sink *sink)
+close_file(struct rb_vm_trace_sink *sink, bool ours)
 {
+    bool locked = ours && !sink->memory;
     if (sink->memory) rb_vm_trace_memory_close(sink);
     /* With an errno it can't be known whose descriptor it is. */
-    if (sink->fd >= 0 && file_trouble(sink) <= 0) close(sink->fd);
+    if (sink->fd >= 0 && file_trouble(sink) <= 0) {
+        if (locked && flock(sink->fd, LOCK_UN) != 0) { /* then it goes with the last chunk that is mapped */ }
+        close(sink->fd);
+    }
     sink->fd = -1;
     free(sink->idle);
     sink->idle = NULL;
@@ -751,7 +756,7 @@ rb_vm_trace_sink_close(struct rb_vm_trace_sink *sink)
 {
     pthread_mutex_lock(&sink->lock);
     end_ahead(sink);
-    close_file(sink);
+    close_file(sink, true);
     pthread_mutex_unlock(&sink->lock);
 }
 
@@ -761,5 +766,5 @@ rb_vm_trace_sink_after_fork(struct rb_vm_trace_sink *sink)
     rb_vm_trace_ahead_after_fork(&sink->ahead);
     rb_vm_trace_chunk_drop(&sink->spent);
     rb_vm_trace_chunk_drop(&sink->ready);
-    close_file(sink);
+    close_file(sink, false);
 }

@@ -83,17 +83,21 @@ struct rb_vm_trace_sink {
 };
 
 /*
- * Make the file, mode 0600. A regular file of the same user at `path` is replaced; links
- * are not followed, and anything else there is left alone. Returns NULL, or a static or
- * errno text that says why not (valid until the next call).
+ * Make the file, mode 0600, and lock it (claim.h). A regular file of the same user at `path` is replaced when nobody writes to it;
+ * links are not followed, and anything else there is left alone. Returns NULL, or a static or
+ * errno text that says why not (valid until the next call), with errno.
  */
 const char *rb_vm_trace_sink_open(struct rb_vm_trace_sink *sink, const char *path);
 
+/*
+ * The same, but where *path belongs to another writer, under the next free name beside it (rb_vm_trace_claim_name). *path is
+ * malloc'ed. When another name was taken it is *path, *kept_out is the path that stays (to be freed), and *why_kept_out
+ * says why it stays; else both are NULL.
+ */
+const char *rb_vm_trace_sink_open_beside(struct rb_vm_trace_sink *sink, char **path, uint32_t pid, char **kept_out, const char **why_kept_out);
+
 /* The rest of that: `fd` is a new file. It is closed when this fails. For memory.c. */
 const char *rb_vm_trace_sink_begin(struct rb_vm_trace_sink *sink, int fd);
-
-/* Take away a stale trace of our own. Why not (errno is set), or NULL; nothing there is fine. Async-signal-safe but for the text. */
-const char *rb_vm_trace_remove_stale(const char *path);
 
 /* Close the file and remove it from `path`, if that is still where it is. */
 void rb_vm_trace_sink_discard(struct rb_vm_trace_sink *sink, const char *path);
