@@ -21,6 +21,8 @@
 
 struct vm_trace_global rb_vm_trace_global = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
+    .min_free_bytes = SINK_MIN_FREE_DEFAULT,
+    .flags = { .min_free_bytes = SINK_MIN_FREE_DEFAULT },
     .sink = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 },
     .shared = { .lock = PTHREAD_MUTEX_INITIALIZER, .writer = { .shares = true } }
 };
@@ -65,7 +67,7 @@ begin_file(struct rb_vm_trace_local *local, struct rb_execution_context_struct *
         ok = rb_vm_trace_writer_next_chunk(&local->writer);
     }
     if (ok && trace.memory.bytes) ok = rb_vm_trace_recorder_begin();
-    return ok ? NULL : rb_vm_trace_sink_reason(trace.sink.error);
+    return ok ? NULL : rb_vm_trace_sink_reason(&trace.sink, trace.sink.error);
 }
 
 /* Say where the trace goes, or why nowhere: then no file is left behind. */
@@ -143,6 +145,7 @@ begin_trace(const struct rb_vm_trace_config *config)
         config = &trace.config;
     }
     trace.sink.max_bytes = config->max_size.bytes;
+    trace.sink.min_free_bytes = trace.min_free_bytes;
     trace.sink.keep_newest = config->max_size.bytes && !config->max_size.keep_oldest;
     rb_vm_trace_writer_init(&trace.shared.writer, &trace.sink, trace.pid);
     const char *why = make_file(false);

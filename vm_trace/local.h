@@ -88,6 +88,7 @@ extern struct vm_trace_global {
     struct {
         bool exits, fallbacks;   /* what the code has trace points for, */
         char *counter;           /* of exits only those of this one; NULL: of all */
+        uint64_t min_free_bytes; /* what they say, for traces that begin later */
     } flags;
     uint64_t machine_rate;       /* exits are switched on: one in so many comes from machine code to C; 0: they are not */
     bool listeners;              /* hooks want to be told of exits */
@@ -96,6 +97,7 @@ extern struct vm_trace_global {
     uint64_t begin_ns;           /* of this process' trace: no event is earlier */
     struct rb_vm_trace_memory_config memory; /* of the trace that is on, or that flags ask for */
     struct rb_vm_trace_config config; /* its strings are own copies */
+    uint64_t min_free_bytes;     /* stays free on the disk of what is written, see sink.h; of the trace that is on or comes next */
     char *path;                  /* of the file at hand */
     struct rb_vm_trace_sink sink;
     struct rb_vm_trace_shared shared; /* for ractors that find no chunk of their own; and what those left that are gone */

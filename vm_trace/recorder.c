@@ -380,8 +380,8 @@ write_last_words(struct copy *copy, struct rb_vm_trace_save *save)
 static void
 fail(struct rb_vm_trace_save *save, int error)
 {
-    save->error = error > 0 ? error : EIO; /* someone cut or removed it while it was made */
-    save->reason = rb_vm_trace_sink_reason(error);
+    save->error = error > 0 ? error : error == SINK_FULL ? ENOSPC : EIO; /* someone cut or removed it while it was made */
+    save->reason = rb_vm_trace_sink_reason(&recorder.out, error);
 }
 
 /* The whole trace, into a sink that is open. Returns how many chunks were given back. */
@@ -467,6 +467,7 @@ write_beside(struct rb_vm_trace_save *save, char **beside)
     size_t given_back = 0;
     char *kept = NULL;
     const char *why = look_at(save->path), *why_kept;
+    recorder.out.min_free_bytes = trace.min_free_bytes;
     if (!why) why = rb_vm_trace_sink_open_beside(&recorder.out, beside, trace.pid, &kept, &why_kept);
     save->error = why ? errno : 0;
     save->reason = why;

@@ -11,12 +11,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -87,6 +89,7 @@ rb_vm_trace_sink_begin(struct rb_vm_trace_sink *sink, int fd)
     sink->inode = st.st_ino;
     sink->size = 0;
     sink->error = sink->reason = sink->trim_error = 0;
+    sink->full[0] = '\0';
     sink->ended = sink->starved = sink->cut = sink->frozen = false;
     sink->held = NULL;
     sink->idle = idle;
@@ -161,6 +164,58 @@ rlimit_allows(uint64_t size)
     return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || size <= limit.rlim_cur;
 }
 
+/* Cut off the last part of a path; "/" stays. Returns what was cut off first, or NULL: nothing. */
+static char *
+cut_last_part(char *path, char *was_out)
+{
+    char *slash = strrchr(path, '/');
+    if (!slash || path[1] == '\0') return NULL;
+    char *end = slash == path ? slash + 1 : slash;
+    *was_out = *end;
+    *end = '\0';
+    return end;
+}
+
+/* Write into sink->full where the disk is mounted, and how many bytes it has free. */
+static void
+describe_full(struct rb_vm_trace_sink *sink, uint64_t free_bytes)
+{
+    enum { MOST_NAMED = 80 }; /* of a longer path the end: the text must fit into the last words */
+    char link[64], path[4096], was, *end;
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", sink->fd);
+    ssize_t n = readlink(link, path, sizeof(path) - 1);
+    path[n > 0 ? n : 0] = '\0';
+    cut_last_part(path, &was); /* from its folder on, for overlayfs tells of another device for files */
+    struct stat folder, above;
+    bool known = stat(path, &folder) == 0;
+    while (known && (end = cut_last_part(path, &was)) != NULL) {
+        if (stat(path, &above) == 0 && above.st_dev == folder.st_dev) continue;
+        *end = was;
+        break;
+    }
+    size_t bytes = strlen(path);
+    const char *name = bytes == 0 ? "the disk" : bytes > MOST_NAMED ? path + bytes - MOST_NAMED : path;
+    snprintf(sink->full, sizeof(sink->full), "%.*s is full (%llu MiB free)", MOST_NAMED, name, (unsigned long long)(free_bytes >> 20));
+}
+
+/* Whether its disk has less space than is to stay free. What is written at the end may use that. Takes 1 us where the disk is local. */
+static bool
+disk_full(struct rb_vm_trace_sink *sink)
+{
+    struct statvfs disk;
+    if (!sink->min_free_bytes || sink->memory || sink->ended || fstatvfs(sink->fd, &disk) != 0) return false;
+    uint64_t unit = disk.f_frsize ? disk.f_frsize : disk.f_bsize;
+    uint64_t all_bytes = disk.f_blocks * unit, free_bytes = disk.f_bavail * unit, least = sink->min_free_bytes;
+    if (all_bytes == 0) return false; /* a file system that does not count */
+    if (least == SINK_MIN_FREE_DEFAULT) {
+        const uint64_t gib = UINT64_C(1) << 30;
+        least = all_bytes / 20 < gib ? all_bytes / 20 : gib;
+    }
+    if (free_bytes >= least) return false;
+    describe_full(sink, free_bytes);
+    return true;
+}
+
 /* Read from `offset` on till the buffer is full or the file ends. */
 static size_t
 read_words(int fd, uint64_t offset, uint64_t *words, size_t count)
@@ -226,6 +281,7 @@ static int
 grow(struct rb_vm_trace_sink *sink)
 {
     if (!rlimit_allows(sink->size + SINK_CHUNK_BYTES)) return EFBIG;
+    if (disk_full(sink)) return SINK_FULL;
 #ifdef FALLOC_FL_KEEP_SIZE
     /* Ask for the space without a change of size, for new bytes would be zeros. */
     if (fallocate(sink->fd, FALLOC_FL_KEEP_SIZE, (off_t)sink->size, (off_t)SINK_CHUNK_BYTES) != 0 &&
@@ -358,7 +414,8 @@ next_chunk(struct rb_vm_trace_sink *sink, uint64_t *offset_out)
     }
     *offset_out = sink->size;
     sink->error = grow(sink);
-    if (sink->error && sink->memory && sink->max_idle > 0) { /* what is there is all that it gets */
+    /* Then what is there is all that it gets. */
+    if ((sink->error && sink->memory && sink->max_idle > 0) || (sink->error == SINK_FULL && sink->idle_count > 0)) {
         sink->max_bytes = sink->size;
         sink->error = 0;
         return reuse(sink, offset_out);
@@ -612,7 +669,7 @@ rb_vm_trace_sink_end(struct rb_vm_trace_sink *sink)
     pthread_mutex_lock(&sink->lock);
     sink->ended = true;
     end_ahead(sink);
-    if (sink->error == SINK_LIMIT) sink->error = 0;
+    if (sink->error == SINK_LIMIT || sink->error == SINK_FULL) sink->error = 0;
     int trouble = sink->fd >= 0 ? file_trouble(sink) : EBADF;
     if (trouble) sink->reason = trouble;
     pthread_mutex_unlock(&sink->lock);
@@ -699,13 +756,14 @@ rb_vm_trace_sink_fault(struct rb_vm_trace_sink *sink, const struct rb_vm_trace_c
 }
 
 const char *
-rb_vm_trace_sink_reason(int error)
+rb_vm_trace_sink_reason(const struct rb_vm_trace_sink *sink, int error)
 {
     switch (error) {
       case SINK_LIMIT: return "the limit of the file's size is reached";
       case SINK_CUT: return "another program cut the file short";
       case SINK_REMOVED: return "the file was removed";
       case SINK_DAMAGED: return "another program wrote into the file";
+      case SINK_FULL: return sink->full;
       case SINK_REFUSED: return "the file system refused a page of the file";
       default: return strerror(error);
     }
@@ -724,6 +782,7 @@ rb_vm_trace_sink_append(struct rb_vm_trace_sink *sink, const uint64_t *words, si
     const char *from = (const char *)words;
     size_t bytes = count * FXT_WORD_BYTES;
     if (!rlimit_allows(sink->size + bytes)) return EFBIG;
+    if (disk_full(sink)) return SINK_FULL;
     for (size_t done = 0; done < bytes; ) {
         ssize_t n = write(sink->fd, from + done, bytes - done);
         if (n == 0) return ENOSPC;

@@ -41,8 +41,12 @@ enum {
     SINK_CUT = -2,         /* someone else made it shorter */
     SINK_REMOVED = -3,
     SINK_DAMAGED = -4,     /* a chunk to be used again holds no records */
-    SINK_REFUSED = -5      /* a page of it can't be written, though it is there */
+    SINK_REFUSED = -5,     /* a page of it can't be written, though it is there */
+    SINK_FULL = -6         /* its disk has less free space than is to stay free */
 };
+
+/* As min_free_bytes: 5 % of the disk, or 1 GiB where that is less. */
+#define SINK_MIN_FREE_DEFAULT UINT64_MAX
 
 struct rb_vm_trace_chunk {
     uint64_t *words;       /* mapped, shared; NULL: none */
@@ -56,12 +60,14 @@ struct rb_vm_trace_sink {
     pthread_mutex_t lock;  /* guards all below */
     uint64_t max_bytes;    /* of a file; 0: no limit. Set before it is opened, as is */
     bool keep_newest;      /* at the limit, use the oldest chunk again */
+    uint64_t min_free_bytes; /* recording stops where the disk has less; 0: never. Set before, too */
     int fd;                /* -1: no file */
     dev_t device;          /* of the file, and */
     ino_t inode;           /* its number: see file_trouble in sink.c */
     uint64_t size;         /* bytes, a multiple of the page's */
     int error;             /* errno of the failure that stopped it, or SINK_..., or 0 */
     int reason;            /* the last such, which stays */
+    char full[160];        /* which disk has how little space, once that is so; else "" */
     int trim_error;        /* errno where padding could not be cut off, or 0 */
     bool ended;            /* rb_vm_trace_sink_end was called */
     uint64_t *idle;        /* offsets of chunks given back, oldest first: a ring of max_idle */
@@ -159,8 +165,8 @@ bool rb_vm_trace_sink_mend(struct rb_vm_trace_sink *sink, struct vm_trace_counts
  */
 bool rb_vm_trace_sink_fault(struct rb_vm_trace_sink *sink, const struct rb_vm_trace_chunk *chunk, const void *address);
 
-/* Text of sink->error, or of a reason like it. */
-const char *rb_vm_trace_sink_reason(int error);
+/* Text of sink->error, or of a reason like it. Valid until the sink is opened again. */
+const char *rb_vm_trace_sink_reason(const struct rb_vm_trace_sink *sink, int error);
 
 /* Unmap without a touch of the file: for the child of a fork, whose parent owns it. */
 void rb_vm_trace_chunk_drop(struct rb_vm_trace_chunk *chunk);
