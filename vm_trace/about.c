@@ -97,6 +97,12 @@ rb_vm_trace_loss_reason(void)
 }
 
 const char *
+rb_vm_trace_late_reason(void)
+{
+    return "the disk was too slow, and the program did not wait for it";
+}
+
+const char *
 rb_vm_trace_dropped_reason(void)
 {
     if (trace.sink.full[0]) { /* it was to become larger */

@@ -48,6 +48,7 @@ struct rb_vm_trace_local {
     struct rb_vm_trace_local **link; /* what points here; NULL: not in the list, for its trace has ended */
     uint64_t sampled;            /* exits recorded */
     uint64_t lost;               /* events that should be in the file and are not */
+    uint64_t late;               /* of these: because the disk was too slow */
     uint64_t rate_ns, rate_sampled; /* when exits were counted last, and how many there were recorded */
     uint32_t number;             /* tells its counters from those of other ractors; 0: the first */
     struct {
@@ -77,6 +78,7 @@ enum vm_trace_state {
 struct vm_trace_totals {
     uint64_t exits, fallbacks; /* hits */
     uint64_t sampled, events, lost, sites;
+    uint64_t late; /* of those lost: because the disk was too slow */
 };
 
 extern struct vm_trace_global {

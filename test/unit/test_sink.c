@@ -1233,7 +1233,7 @@ made_ahead(void)
     rb_vm_trace_sink_ahead(&sink);
     for (;;) {
         pthread_mutex_lock(&sink.lock);
-        bool done = !sink.ahead.wanted;
+        bool done = !sink.ahead.wanted && !sink.disk_busy;
         const uint64_t *words = sink.ready.words;
         pthread_mutex_unlock(&sink.lock);
         if (done) return words;
