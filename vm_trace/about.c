@@ -86,13 +86,30 @@ rb_vm_trace_write_settings(struct rb_vm_trace_local *local, struct rb_execution_
 const char *
 rb_vm_trace_loss_reason(void)
 {
-    if (trace.sink.reason) return rb_vm_trace_sink_reason(trace.sink.reason);
+    if (trace.sink.reason == SINK_FULL) {
+        static char text[320];
+        const char *how = trace.by_flags ? "-trace-file" : "file:", *jit = !trace.by_flags ? "" : trace.config.jit[0] == 'Y' ? "--yjit" : "--zjit";
+        snprintf(text, sizeof(text), "trace stopped: %s; give %s%s another disk", rb_vm_trace_sink_reason(&trace.sink, SINK_FULL), jit, how);
+        return text;
+    }
+    if (trace.sink.reason) return rb_vm_trace_sink_reason(&trace.sink, trace.sink.reason);
     return trace.sink.starved ? "a file of that size has too few chunks for so many ractors" : "out of memory";
+}
+
+const char *
+rb_vm_trace_late_reason(void)
+{
+    return "the disk was too slow, and the program did not wait for it";
 }
 
 const char *
 rb_vm_trace_dropped_reason(void)
 {
+    if (trace.sink.full[0]) { /* it was to become larger */
+        static char text[256];
+        snprintf(text, sizeof(text), "older events gave way because %s", trace.sink.full);
+        return text;
+    }
     return trace.memory.bytes ? "older events gave way at the limit of the memory" : "older events gave way at the limit of the file's size";
 }
 

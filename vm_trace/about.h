@@ -26,6 +26,7 @@ bool rb_vm_trace_write_summary(struct rb_vm_trace_local *local, struct rb_execut
 
 /* Why events were not written, and why older ones are gone. */
 const char *rb_vm_trace_loss_reason(void);
+const char *rb_vm_trace_late_reason(void);
 const char *rb_vm_trace_dropped_reason(void);
 
 #endif /* RUBY_VM_TRACE_ABOUT_H */

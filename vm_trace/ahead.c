@@ -7,11 +7,18 @@
 #include "ahead.h"
 #include "native_thread.h"
 
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 static void *
 run(void *argument)
 {
     struct vm_trace_ahead *ahead = argument;
     pthread_mutex_lock(ahead->lock);
+    ahead->native_id = (pid_t)syscall(SYS_gettid);
     while (!ahead->stop) {
         if (!ahead->wanted) {
             pthread_cond_wait(&ahead->wake, ahead->lock);
@@ -29,6 +36,7 @@ start(struct vm_trace_ahead *ahead)
 {
     if (pthread_cond_init(&ahead->wake, NULL) != 0) return false;
     ahead->wanted = ahead->stop = false;
+    ahead->native_id = 0;
     if (native_thread_start(&ahead->thread, run, ahead) != 0) return false;
 #ifdef __linux__
     pthread_setname_np(ahead->thread, "vm_trace");
@@ -62,6 +70,21 @@ rb_vm_trace_ahead_stop(struct vm_trace_ahead *ahead)
     pthread_join(ahead->thread, NULL);
     pthread_mutex_lock(ahead->lock);
     pthread_cond_destroy(&ahead->wake);
+}
+
+bool
+rb_vm_trace_ahead_runnable_p(const struct vm_trace_ahead *ahead)
+{
+    char path[64], text[256];
+    if (!ahead->native_id) return ahead->running; /* it has just been made, and has not had its turn */
+    snprintf(path, sizeof(path), "/proc/self/task/%ld/stat", (long)ahead->native_id);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *name_end = strrchr(text, ')');
+    return name_end && strncmp(name_end, ") R", 3) == 0;
 }
 
 void

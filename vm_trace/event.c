@@ -120,5 +120,6 @@ rb_vm_trace_event_write(struct rb_vm_trace_local *local, struct rb_execution_con
     bool own = rb_vm_trace_local_next_chunk(local, ec);
     if (own ? write(local, ec, what) : write_shared(local, ec, write, what)) return true;
     local->lost++;
+    if (__atomic_load_n(&local->writer.sink->late, __ATOMIC_RELAXED)) local->late++;
     return false;
 }

@@ -5,6 +5,7 @@
  * and the sink, which are leaves. A recorder takes none on its way, but for a next chunk (the last two), or where it has none of its own.
  */
 #include "about.h"
+#include "claim.h"
 #include "memory.h"
 #include "options.h"
 #include "recorder.h"
@@ -20,6 +21,8 @@
 
 struct vm_trace_global rb_vm_trace_global = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
+    .min_free_bytes = SINK_MIN_FREE_DEFAULT,
+    .flags = { .min_free_bytes = SINK_MIN_FREE_DEFAULT },
     .sink = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 },
     .shared = { .lock = PTHREAD_MUTEX_INITIALIZER, .writer = { .shares = true } }
 };
@@ -38,7 +41,14 @@ make_file(bool child)
     free(trace.path);
     trace.path = rb_vm_trace_expand_path(trace.config.path, trace.pid, child);
     if (!trace.path) return "out of memory";
-    return trace.memory.bytes ? rb_vm_trace_memory_open(&trace.sink) : rb_vm_trace_sink_open(&trace.sink, trace.path);
+    if (trace.memory.bytes) return rb_vm_trace_memory_open(&trace.sink);
+    char *kept;
+    const char *why_kept;
+    const char *why = rb_vm_trace_sink_open_beside(&trace.sink, &trace.path, trace.pid, &kept, &why_kept);
+    /* Said even where the program began the trace: the file is not where it asked for. */
+    if (kept && !why) rb_vm_trace_say("%s is kept: %s; the trace goes to %s", kept, why_kept, trace.path);
+    free(kept);
+    return why;
 }
 
 /*
@@ -57,7 +67,8 @@ begin_file(struct rb_vm_trace_local *local, struct rb_execution_context_struct *
         ok = rb_vm_trace_writer_next_chunk(&local->writer);
     }
     if (ok && trace.memory.bytes) ok = rb_vm_trace_recorder_begin();
-    return ok ? NULL : rb_vm_trace_sink_reason(trace.sink.error);
+    if (ok) rb_vm_trace_sink_recording(&trace.sink, true);
+    return ok ? NULL : rb_vm_trace_sink_reason(&trace.sink, trace.sink.error);
 }
 
 /* Say where the trace goes, or why nowhere: then no file is left behind. */
@@ -120,6 +131,7 @@ begin_trace(const struct rb_vm_trace_config *config)
     trace.pid = (uint32_t)getpid();
     rb_vm_trace_clock_init();
     trace.begin_ns = rb_vm_trace_clock_system_ns();
+    rb_vm_trace_claim_image(trace.begin_ns);
     rb_vm_trace_say_begin();
     free((char *)trace.config.path);
     free((char *)trace.config.counter);
@@ -134,6 +146,7 @@ begin_trace(const struct rb_vm_trace_config *config)
         config = &trace.config;
     }
     trace.sink.max_bytes = config->max_size.bytes;
+    trace.sink.min_free_bytes = trace.min_free_bytes;
     trace.sink.keep_newest = config->max_size.bytes && !config->max_size.keep_oldest;
     rb_vm_trace_writer_init(&trace.shared.writer, &trace.sink, trace.pid);
     const char *why = make_file(false);
@@ -496,7 +509,7 @@ count_all(const char **loss_out)
 {
     struct vm_trace_totals totals = rb_vm_trace_local_totals();
     rb_vm_trace_sites_count_hits(&totals);
-    *loss_out = totals.lost ? rb_vm_trace_loss_reason() : trace.sink.dropped.events ? rb_vm_trace_dropped_reason() : NULL;
+    *loss_out = totals.lost > totals.late ? rb_vm_trace_loss_reason() : totals.late ? rb_vm_trace_late_reason() : trace.sink.dropped.events ? rb_vm_trace_dropped_reason() : NULL;
     totals.sampled -= trace.sink.dropped.exits;
     totals.events -= trace.sink.dropped.events;
     totals.lost += trace.sink.dropped.events;
@@ -517,11 +530,13 @@ rb_vm_trace_status(struct rb_vm_trace_status *status_out)
     pthread_mutex_unlock(&trace.lock);
 }
 
+enum { LOSSES = 3 }; /* what was not written or is gone; what the disk was too slow for; what gave way */
+
 static void
-say_what_was_written(const struct vm_trace_totals *totals, const struct vm_trace_loss *lost, const struct vm_trace_loss *dropped)
+say_what_was_written(const struct vm_trace_totals *totals, const struct vm_trace_loss losses[LOSSES])
 {
     if (trace.quiet) return;
-    char exits[96] = "", losses[320] = "nothing lost";
+    char exits[96] = "", lost[800] = "nothing lost";
     if (trace.config.exit_rate > 1) {
         snprintf(exits, sizeof(exits), "%llu of %llu exits (one in %llu), ", (unsigned long long)totals->sampled,
                  (unsigned long long)totals->exits, (unsigned long long)trace.config.exit_rate);
@@ -531,14 +546,19 @@ say_what_was_written(const struct vm_trace_totals *totals, const struct vm_trace
                  (unsigned long long)totals->exits);
     }
     if (!totals->lost && trace.sink.trim_error) {
-        snprintf(losses, sizeof(losses), "nothing lost as far as can be seen (%s)", strerror(trace.sink.trim_error));
+        snprintf(lost, sizeof(lost), "nothing lost as far as can be seen (%s)", strerror(trace.sink.trim_error));
     }
     else if (totals->lost) {
-        snprintf(losses, sizeof(losses), "%llu events lost (%s%s%s)", (unsigned long long)totals->lost,
-                 lost->events ? lost->why : "", lost->events && dropped->events ? "; " : "",
-                 dropped->events ? dropped->why : "");
+        int n = snprintf(lost, sizeof(lost), "%llu events lost (", (unsigned long long)totals->lost);
+        const char *between = "";
+        for (int i = 0; i < LOSSES; i++) {
+            if (!losses[i].events) continue;
+            n += snprintf(lost + n, sizeof(lost) - (size_t)n, "%s%.*s", between, 200, losses[i].why);
+            between = "; ";
+        }
+        snprintf(lost + n, sizeof(lost) - (size_t)n, ")");
     }
-    rb_vm_trace_say("wrote %s%llu events to %s, %s", exits, (unsigned long long)totals->events, trace.path, losses);
+    rb_vm_trace_say("wrote %s%llu events to %s, %s", exits, (unsigned long long)totals->events, trace.path, lost);
 }
 
 /*
@@ -577,20 +597,28 @@ write_last_words(struct rb_vm_trace_local *local, struct rb_execution_context_st
     totals.sites = hits.sites;
     totals.sampled -= gone.exits + trace.sink.dropped.exits;
     totals.events -= gone.events + trace.sink.dropped.events;
-    struct vm_trace_loss lost = { totals.lost + gone.events, rb_vm_trace_loss_reason() };
-    struct vm_trace_loss dropped = { trace.sink.dropped.events, rb_vm_trace_dropped_reason() };
-    totals.lost = lost.events + dropped.events;
+    const struct vm_trace_loss losses[LOSSES] = {
+        { totals.lost - totals.late + gone.events, rb_vm_trace_loss_reason() },
+        { totals.late, rb_vm_trace_late_reason() },
+        { trace.sink.dropped.events, rb_vm_trace_dropped_reason() }
+    };
+    trace.last_loss = NULL;
+    totals.lost = 0;
+    for (int i = 0; i < LOSSES; i++) {
+        totals.lost += losses[i].events;
+        if (losses[i].events && !trace.last_loss) trace.last_loss = losses[i].why;
+    }
     if (local) {
-        if (lost.events && rb_vm_trace_event_write(local, ec, rb_vm_trace_write_loss, &lost)) totals.events++;
-        if (dropped.events && rb_vm_trace_event_write(local, ec, rb_vm_trace_write_loss, &dropped)) totals.events++;
+        for (int i = 0; i < LOSSES; i++) {
+            if (losses[i].events && rb_vm_trace_event_write(local, ec, rb_vm_trace_write_loss, &losses[i])) totals.events++;
+        }
         struct vm_trace_summary summary = { .totals = totals, .least_ns = rb_vm_trace_local_latest_ns() };
         if (rb_vm_trace_event_write(local, ec, rb_vm_trace_write_summary, &summary)) totals.events++;
         rb_vm_trace_writer_close(&local->writer);
     }
     trace.last = totals;
-    trace.last_loss = lost.events ? lost.why : dropped.events ? dropped.why : NULL;
     rb_vm_trace_sink_close(&trace.sink);
-    say_what_was_written(&totals, &lost, &dropped);
+    say_what_was_written(&totals, losses);
 }
 
 static void
@@ -612,6 +640,7 @@ end_trace(void)
         rb_vm_trace_local_next_chunk(local, ec);
     }
     if (trace.state == VM_TRACE_ON) {
+        rb_vm_trace_sink_recording(&trace.sink, false);
         for (struct rb_vm_trace_local *other = trace.locals; other; other = other->next) {
             if (other != local || trace.memory.bytes) rb_vm_trace_writer_close(&other->writer);
         }

@@ -87,6 +87,7 @@ add_counts(struct vm_trace_totals *totals, const struct rb_vm_trace_local *local
 {
     totals->sampled += local->sampled;
     totals->lost += local->lost;
+    totals->late += local->late;
     totals->events += local->writer.events;
 }
 
@@ -228,7 +229,7 @@ void
 rb_vm_trace_local_begin(struct rb_vm_trace_local *local)
 {
     local->clock = (struct vm_trace_clock){ 0 }; /* no time of its is to be before begin_ns */
-    local->sampled = local->lost = local->rate_ns = local->rate_sampled = local->writer.events = 0;
+    local->sampled = local->lost = local->late = local->rate_ns = local->rate_sampled = local->writer.events = 0;
     local->exiting.dropped = local->exiting.site != NULL;
     local->exiting.site = NULL;
     local->writer.pid = trace.pid;

@@ -49,6 +49,7 @@ struct rb_vm_trace_local {
     struct rb_vm_trace_local **link; /* what points here; NULL: not in the list, for its trace has ended */
     uint64_t sampled;            /* exits recorded */
     uint64_t lost;               /* events that should be in the file and are not */
+    uint64_t late;               /* of these: because the disk was too slow */
     uint64_t rate_ns, rate_sampled; /* when exits were counted last, and how many there were recorded */
     uint32_t number;             /* tells its counters from those of other ractors; 0: the first */
     struct {
@@ -78,6 +79,7 @@ enum vm_trace_state {
 struct vm_trace_totals {
     uint64_t exits, fallbacks; /* hits */
     uint64_t sampled, events, lost, sites;
+    uint64_t late; /* of those lost: because the disk was too slow */
 };
 
 extern struct vm_trace_global {
@@ -89,6 +91,7 @@ extern struct vm_trace_global {
     struct {
         bool exits, fallbacks;   /* what the code has trace points for, */
         char *counter;           /* of exits only those of this one; NULL: of all */
+        uint64_t min_free_bytes; /* what they say, for traces that begin later */
     } flags;
     uint64_t machine_rate;       /* exits are switched on: one in so many comes from machine code to C; 0: they are not */
     bool listeners;              /* hooks want to be told of exits */
@@ -97,6 +100,7 @@ extern struct vm_trace_global {
     uint64_t begin_ns;           /* of this process' trace: no event is earlier */
     struct rb_vm_trace_memory_config memory; /* of the trace that is on, or that flags ask for */
     struct rb_vm_trace_config config; /* its strings are own copies */
+    uint64_t min_free_bytes;     /* stays free on the disk of what is written, see sink.h; of the trace that is on or comes next */
     char *path;                  /* of the file at hand */
     struct rb_vm_trace_sink sink;
     struct rb_vm_trace_shared shared; /* for ractors that find no chunk of their own; and what those left that are gone */

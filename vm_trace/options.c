@@ -226,9 +226,24 @@ rb_vm_trace_parse_save_at(const char *option, const char *value)
     return true;
 }
 
+bool
+rb_vm_trace_parse_min_free(const char *option, const char *value)
+{
+    char *end;
+    unsigned long long mib = whole_number(value, &end);
+    if (end == value || *end || errno || mib > VM_TRACE_MOST_MIB) {
+        fprintf(stderr, "%s takes the MiB that stay free on the disk, up to %d, or 0 to write until it is full, not '%s'\n",
+                option, VM_TRACE_MOST_MIB, value);
+        return false;
+    }
+    rb_vm_trace_global.min_free_bytes = rb_vm_trace_global.flags.min_free_bytes = mib << 20;
+    return true;
+}
+
 /* The options that all JITs have in common, by their names behind "--zjit-trace-". */
 static const struct { const char *name; bool (*parse)(const char *option, const char *value); } options[] = {
     { "memory", rb_vm_trace_parse_memory },
+    { "min-free", rb_vm_trace_parse_min_free },
     { "save-at", rb_vm_trace_parse_save_at }
 };
 

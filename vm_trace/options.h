@@ -50,6 +50,9 @@ bool rb_vm_trace_parse_memory(const char *option, const char *value);
  */
 bool rb_vm_trace_parse_save_at(const char *option, const char *value);
 
+/* Parse how many MiB of the disk stay free: recording stops there. 0: it does not. Failure is as above. */
+bool rb_vm_trace_parse_min_free(const char *option, const char *value);
+
 /* The bit (recorder.h) of "exit", "exception" or "crash"; 0: it is none of these. */
 unsigned rb_vm_trace_moment(const char *name, size_t bytes);
 

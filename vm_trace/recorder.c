@@ -5,6 +5,7 @@
 # define _GNU_SOURCE 1 /* renameat2, O_CLOEXEC */
 #endif
 #include "about.h"
+#include "claim.h"
 #include "memory.h"
 #include "native_thread.h"
 #include "recorder.h"
@@ -13,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
@@ -378,8 +380,8 @@ write_last_words(struct copy *copy, struct rb_vm_trace_save *save)
 static void
 fail(struct rb_vm_trace_save *save, int error)
 {
-    save->error = error > 0 ? error : EIO; /* someone cut or removed it while it was made */
-    save->reason = rb_vm_trace_sink_reason(error);
+    save->error = error > 0 ? error : error == SINK_FULL ? ENOSPC : EIO; /* someone cut or removed it while it was made */
+    save->reason = rb_vm_trace_sink_reason(&recorder.out, error);
 }
 
 /* The whole trace, into a sink that is open. Returns how many chunks were given back. */
@@ -412,7 +414,7 @@ write_trace(struct rb_vm_trace_save *save)
     return given_back;
 }
 
-/* Why a path can't be replaced: as rb_vm_trace_remove_stale, and nothing is removed. */
+/* Why a path can't be replaced: as rb_vm_trace_claim_remove_stale, and nothing is removed. */
 static const char *
 look_at(const char *path)
 {
@@ -423,34 +425,62 @@ look_at(const char *path)
     return st.st_uid == geteuid() ? NULL : "it exists and belongs to another user";
 }
 
-/* Give the file its name, over nothing but a file of our own. */
+/* Give the file its name, over nothing but a file of our own that nobody writes to. */
 static const char *
-rename_to(const char *from, const char *path)
+rename_to(const char *from, const char *path, bool past_too)
 {
-    const char *why = rb_vm_trace_remove_stale(path);
+    const char *why = rb_vm_trace_claim_remove_stale(path, past_too);
     if (why) return why;
     if (renameat2(AT_FDCWD, from, AT_FDCWD, path, RENAME_NOREPLACE) == 0) return NULL;
     if (errno == EINVAL || errno == ENOSYS) return rename(from, path) == 0 ? NULL : strerror(errno); /* file systems without */
     return strerror(errno);
 }
 
-/* Write it under the name `beside`, then give it its own. Returns how many chunks were given back. */
+/* The same for a save, under another name where that may be. */
+static const char *
+name_file(struct rb_vm_trace_save *save, const char *beside)
+{
+    const char *why = rename_to(beside, save->path, !save->path_room);
+    if (!why || errno != EBUSY || !save->path_room) return why;
+    const char *why_kept = why;
+    size_t bytes = strlen(save->path_room);
+    char *name = malloc(bytes + CLAIM_SUFFIX_BYTES);
+    if (!name) return why;
+    for (unsigned n = 1; why && errno == EBUSY && n < CLAIM_NAMES; n++) {
+        rb_vm_trace_claim_name(name, save->path, trace.pid, n);
+        why = rename_to(beside, name, false);
+    }
+    if (!why) {
+        strcpy(save->path_room, name);
+        save->why_kept = why_kept;
+    }
+    int error = errno;
+    free(name);
+    errno = error;
+    return why;
+}
+
+/* Write it under the name `beside`, or one like it, then give it its own. Returns how many chunks were given back. */
 static size_t
-write_beside(struct rb_vm_trace_save *save, const char *beside)
+write_beside(struct rb_vm_trace_save *save, char **beside)
 {
     size_t given_back = 0;
-    const char *why = look_at(save->path);
-    if (!why) why = rb_vm_trace_sink_open(&recorder.out, beside);
+    char *kept = NULL;
+    const char *why = look_at(save->path), *why_kept;
+    recorder.out.min_free_bytes = trace.min_free_bytes;
+    if (!why) why = rb_vm_trace_sink_open_beside(&recorder.out, beside, trace.pid, &kept, &why_kept);
     save->error = why ? errno : 0;
     save->reason = why;
+    free(kept);
     if (!why) {
         given_back = write_trace(save);
-        rb_vm_trace_sink_close(&recorder.out);
-        if (!save->error && (why = rename_to(beside, save->path))) {
+        /* While it is open it is locked: nobody else with that name may take it for stale. */
+        if (!save->error && (why = name_file(save, *beside))) {
             save->error = errno;
             save->reason = why;
         }
-        if (save->error) unlink(beside);
+        if (save->error) unlink(*beside);
+        rb_vm_trace_sink_close(&recorder.out);
     }
     return given_back;
 }
@@ -462,7 +492,7 @@ write_file(struct rb_vm_trace_save *save)
     char *beside = malloc(bytes);
     if (beside) {
         snprintf(beside, bytes, "%s.saving-%lu", save->path, (unsigned long)trace.pid);
-        given_back = write_beside(save, beside);
+        given_back = write_beside(save, &beside);
     }
     else {
         save->error = ENOMEM;
@@ -514,6 +544,7 @@ say_what_was_saved(const struct rb_vm_trace_save *save)
     if (trace.quiet) return; /* the program switched it on, not a flag */
     char lost[64] = "";
     if (save->lost) snprintf(lost, sizeof(lost), ", %llu older ones are gone", (unsigned long long)save->lost);
+    if (save->why_kept) rb_vm_trace_say("%s is kept: %s; the trace is saved beside it", trace.path, save->why_kept);
     rb_vm_trace_say("saved %llu exits, %llu events to %s (%s)%s", (unsigned long long)save->exits, (unsigned long long)save->events,
                     save->path, save->why, lost);
 }
@@ -526,8 +557,9 @@ save_to_file(const char *why, void (*write)(struct rb_vm_trace_save *save))
     while ((answer = rb_vm_trace_recorder_freeze()) == VM_TRACE_BUSY) rb_vm_trace_recorder_wait();
     if (answer == VM_TRACE_NO_RECORDER) return; /* a child that has recorded nothing */
     /* When it is written the trace may end, and another one begin. */
-    char *path = answer == VM_TRACE_FROZEN ? strdup(trace.path) : NULL;
-    struct rb_vm_trace_save save = { .path = path ? path : "a file", .why = why, .error = ENOMEM, .reason = "out of memory" };
+    char *path = answer == VM_TRACE_FROZEN ? malloc(strlen(trace.path) + CLAIM_SUFFIX_BYTES) : NULL;
+    if (path) strcpy(path, trace.path);
+    struct rb_vm_trace_save save = { .path = path ? path : "a file", .path_room = path, .why = why, .error = ENOMEM, .reason = "out of memory" };
     if (path) write(&save);
     else if (answer == VM_TRACE_FROZEN) thaw(0);
     say_what_was_saved(&save);
@@ -639,10 +671,13 @@ rb_vm_trace_recorder_crash(void)
     static int once;
     if (!(trace.memory.save_at & VM_TRACE_SAVE_AT_CRASH) || trace.state != VM_TRACE_ON || !trace.sink.memory) return;
     if (__atomic_exchange_n(&once, 1, __ATOMIC_RELAXED)) return;
-    const char *path = trace.path;
+    static char path[PATH_MAX + CLAIM_SUFFIX_BYTES];
+    const char *why;
     int fd = -1;
-    for (int round = 0; round < 3 && fd < 0 && !rb_vm_trace_remove_stale(path); round++) {
-        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (strlen(trace.path) >= PATH_MAX) return;
+    for (unsigned n = 0; n < CLAIM_NAMES && fd < 0 && (n == 0 || errno == EBUSY); n++) {
+        rb_vm_trace_claim_name(path, trace.path, trace.pid, n);
+        fd = rb_vm_trace_claim_create(path, O_WRONLY, &why);
     }
     static const char SAVED[] = "vm_trace: saved to ", FAILED[] = "vm_trace: can't save to ";
     bool ok = fd >= 0 && rb_vm_trace_memory_dump(&trace.sink, fd);

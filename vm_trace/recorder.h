@@ -10,7 +10,8 @@
  * (settings, sites, losses, summary) is written as at the end of any trace.
  *
  * The file is made beside the path under another name, and gets its name when it is whole: so a save that fails leaves what
- * was there.
+ * was there. A file that another process is writing stays what it is (claim.h): a save that the program asked for fails then, one
+ * that it did not ask for takes another name.
  */
 
 #include "local.h"
@@ -24,7 +25,9 @@ enum {
 
 /* What a save came to. */
 struct rb_vm_trace_save {
-    const char *path;      /* in: a file to make, or to replace when it is a regular one of the same user */
+    const char *path;      /* in: a file to make, or to replace when it is a regular one of the same user and nobody writes to it */
+    char *path_room;       /* in: where `path` stands, with CLAIM_SUFFIX_BYTES behind it, when another name may be taken; or NULL */
+    const char *why_kept;  /* out: why another name was taken, or NULL */
     const char *why;       /* in: what for, as the settings say it */
     int error;             /* errno, or 0 */
     const char *reason;    /* when there is an error: its text, static or strerror's */

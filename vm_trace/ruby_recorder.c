@@ -124,8 +124,8 @@ write_frozen(struct rb_vm_trace_save *save)
  *  threads go on meanwhile, and what they record is not lost. Returns <tt>{path:, events:, exits:, lost:}</tt>; +lost+ is how many
  *  events since the last reset are not in it.
  *
- *  Raises RuntimeError where nothing is recorded into memory, SystemCallError (Errno::EACCES, Errno::ENOSPC, ...) where the file can't
- *  be written; what was recorded, and a file that was there, stay as they are then.
+ *  Raises RuntimeError where nothing is recorded into memory, SystemCallError (Errno::EACCES, Errno::ENOSPC, ...; Errno::EBUSY for a
+ *  file that another process is writing) where the file can't be written; what was recorded, and a file that was there, stay as they are then.
  */
 static VALUE
 trace_save(VALUE self, VALUE path)
@@ -139,7 +139,7 @@ trace_save(VALUE self, VALUE path)
     if (state) rb_jump_tag(state);
     if (save.error) {
         VALUE told = rb_sprintf("%"PRIsVALUE": the trace can't be saved there", path);
-        if (save.error == EEXIST) rb_str_catf(told, ": %s", save.reason);
+        if (save.error == EEXIST || save.error == EBUSY) rb_str_catf(told, ": %s", save.reason);
         rb_syserr_fail_str(save.error, told);
     }
     RB_GC_GUARD(path);

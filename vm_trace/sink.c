@@ -5,17 +5,22 @@
 # define _GNU_SOURCE 1 /* fallocate, MAP_ANONYMOUS */
 #endif
 #include "sink.h"
+#include "claim.h"
 #include "fxt.h"
 #include "memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A chunk is written from a piece of padding, over and over. */
@@ -23,6 +28,8 @@
 #define PIECE_WORDS (PIECE_BYTES / FXT_WORD_BYTES)
 #define PIECES (SINK_CHUNK_BYTES / PIECE_BYTES)
 #define PAGE_BYTES (SINK_GRID_WORDS * FXT_WORD_BYTES)
+
+int64_t rb_vm_trace_sink_wait_ns = SINK_WAIT_NS;
 
 static uint64_t padding_piece[PIECE_WORDS];
 static uint64_t first_page[SINK_GRID_WORDS]; /* of the file: the magic number and padding */
@@ -38,34 +45,43 @@ make_padding(void)
     first_page[1] = fxt_padding_header(SINK_GRID_WORDS - 1);
 }
 
-/* Take away a stale trace of our own; false when what is there is not ours to remove. */
-const char *
-rb_vm_trace_remove_stale(const char *path)
-{
-    struct stat st;
-    if (lstat(path, &st) != 0) return errno == ENOENT ? NULL : strerror(errno);
-    errno = EEXIST;
-    if (!S_ISREG(st.st_mode)) return "it exists and is not a regular file";
-    if (st.st_uid != geteuid()) return "it exists and belongs to another user";
-    if (unlink(path) != 0 && errno != ENOENT) return strerror(errno);
-    return NULL;
-}
-
 const char *
 rb_vm_trace_sink_open(struct rb_vm_trace_sink *sink, const char *path)
 {
-    /* O_EXCL follows no link; a few rounds, for someone may make the file again meanwhile. */
-    int fd = -1;
-    for (int round = 0; round < 3; round++) {
-        /* O_APPEND: bytes written after a cut must not leave a hole, for zeros are no records. */
-        fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (fd >= 0 || errno != EEXIST) break;
-        const char *why = rb_vm_trace_remove_stale(path);
-        if (why) return why;
-        errno = EEXIST;
+    const char *why;
+    /* O_APPEND: bytes written after a cut must not leave a hole, for zeros are no records. */
+    int fd = rb_vm_trace_claim_create(path, O_RDWR | O_APPEND, &why);
+    return fd < 0 ? why : rb_vm_trace_sink_begin(sink, fd);
+}
+
+const char *
+rb_vm_trace_sink_open_beside(struct rb_vm_trace_sink *sink, char **path, uint32_t pid, char **kept_out, const char **why_kept_out)
+{
+    *kept_out = NULL;
+    *why_kept_out = NULL;
+    const char *why = rb_vm_trace_sink_open(sink, *path), *why_kept = why;
+    if (!why || errno != EBUSY) return why;
+    char *name = malloc(strlen(*path) + CLAIM_SUFFIX_BYTES);
+    if (!name) return strerror(ENOMEM);
+    for (unsigned n = 1; why && errno == EBUSY && n < CLAIM_NAMES; n++) {
+        rb_vm_trace_claim_name(name, *path, pid, n);
+        why = rb_vm_trace_sink_open(sink, name);
     }
-    if (fd < 0) return strerror(errno);
-    return rb_vm_trace_sink_begin(sink, fd);
+    *kept_out = *path;
+    *why_kept_out = why_kept;
+    *path = name;
+    return why;
+}
+
+/* Nobody waits. The time of waits must not depend on what the clock on the wall is set to. */
+static void
+begin_waiting(struct rb_vm_trace_sink *sink)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&sink->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
 }
 
 const char *
@@ -87,7 +103,10 @@ rb_vm_trace_sink_begin(struct rb_vm_trace_sink *sink, int fd)
     sink->inode = st.st_ino;
     sink->size = 0;
     sink->error = sink->reason = sink->trim_error = 0;
+    sink->full[0] = '\0';
     sink->ended = sink->starved = sink->cut = sink->frozen = false;
+    sink->recording = sink->disk_busy = sink->making = sink->making_again = sink->next_wanted = sink->demanded = sink->late = false;
+    begin_waiting(sink);
     sink->held = NULL;
     sink->idle = idle;
     sink->first_idle = sink->idle_count = sink->max_idle = 0;
@@ -153,12 +172,71 @@ append_padding(int fd, bool at_start)
     return true;
 }
 
+/* By who uses the file. Others read it with the lock, which that one may not hold. */
+static void
+set_size(struct rb_vm_trace_sink *sink, uint64_t size)
+{
+    __atomic_store_n(&sink->size, size, __ATOMIC_RELAXED);
+}
+
 /* Past the limit the kernel would send SIGXFSZ, which kills: look first. */
 static bool
 rlimit_allows(uint64_t size)
 {
     struct rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || size <= limit.rlim_cur;
+}
+
+/* Cut off the last part of a path; "/" stays. Returns what was cut off first, or NULL: nothing. */
+static char *
+cut_last_part(char *path, char *was_out)
+{
+    char *slash = strrchr(path, '/');
+    if (!slash || path[1] == '\0') return NULL;
+    char *end = slash == path ? slash + 1 : slash;
+    *was_out = *end;
+    *end = '\0';
+    return end;
+}
+
+/* Write into sink->full where the disk is mounted, and how many bytes it has free. */
+static void
+describe_full(struct rb_vm_trace_sink *sink, uint64_t free_bytes)
+{
+    enum { MOST_NAMED = 80 }; /* of a longer path the end: the text must fit into the last words */
+    char link[64], path[4096], was, *end;
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", sink->fd);
+    ssize_t n = readlink(link, path, sizeof(path) - 1);
+    path[n > 0 ? n : 0] = '\0';
+    cut_last_part(path, &was); /* from its folder on, for overlayfs tells of another device for files */
+    struct stat folder, above;
+    bool known = stat(path, &folder) == 0;
+    while (known && (end = cut_last_part(path, &was)) != NULL) {
+        if (stat(path, &above) == 0 && above.st_dev == folder.st_dev) continue;
+        *end = was;
+        break;
+    }
+    size_t bytes = strlen(path);
+    const char *name = bytes == 0 ? "the disk" : bytes > MOST_NAMED ? path + bytes - MOST_NAMED : path;
+    snprintf(sink->full, sizeof(sink->full), "%.*s is full (%llu MiB free)", MOST_NAMED, name, (unsigned long long)(free_bytes >> 20));
+}
+
+/* Whether its disk has less space than is to stay free. What is written at the end may use that. Takes 1 us where the disk is local. */
+static bool
+disk_full(struct rb_vm_trace_sink *sink)
+{
+    struct statvfs disk;
+    if (!sink->min_free_bytes || sink->memory || sink->ended || fstatvfs(sink->fd, &disk) != 0) return false;
+    uint64_t unit = disk.f_frsize ? disk.f_frsize : disk.f_bsize;
+    uint64_t all_bytes = disk.f_blocks * unit, free_bytes = disk.f_bavail * unit, least = sink->min_free_bytes;
+    if (all_bytes == 0) return false; /* a file system that does not count */
+    if (least == SINK_MIN_FREE_DEFAULT) {
+        const uint64_t gib = UINT64_C(1) << 30;
+        least = all_bytes / 20 < gib ? all_bytes / 20 : gib;
+    }
+    if (free_bytes >= least) return false;
+    describe_full(sink, free_bytes);
+    return true;
 }
 
 /* Read from `offset` on till the buffer is full or the file ends. */
@@ -226,6 +304,7 @@ static int
 grow(struct rb_vm_trace_sink *sink)
 {
     if (!rlimit_allows(sink->size + SINK_CHUNK_BYTES)) return EFBIG;
+    if (disk_full(sink)) return SINK_FULL;
 #ifdef FALLOC_FL_KEEP_SIZE
     /* Ask for the space without a change of size, for new bytes would be zeros. */
     if (fallocate(sink->fd, FALLOC_FL_KEEP_SIZE, (off_t)sink->size, (off_t)SINK_CHUNK_BYTES) != 0 &&
@@ -239,7 +318,7 @@ grow(struct rb_vm_trace_sink *sink)
         if (file_trouble(sink) == 0) shorten(sink->fd, sink->size); /* or it stays as padding */
         return error;
     }
-    sink->size += SINK_CHUNK_BYTES;
+    set_size(sink, sink->size + SINK_CHUNK_BYTES);
     int trouble = file_trouble(sink); /* it was cut just before: the new chunk is not where it should be */
     if (trouble == SINK_CUT) take_back(sink, SINK_CHUNK_BYTES);
     return trouble;
@@ -250,16 +329,20 @@ grow(struct rb_vm_trace_sink *sink)
  * the offset is: a large piece of the page cache is mapped by one fault only when it does not lie
  * across an entry of the page table's next level, and else by one a page, 5 us each (Linux 6.18).
  * Not MAP_POPULATE: it would map the pages for reading, and each would fault once more.
+ *
+ * sink->renewing is where it is mapped, from before that until the caller is done with it: a child that is forked meanwhile unmaps it.
  */
 static void *
-map_chunk(int fd, uint64_t offset)
+map_chunk(struct rb_vm_trace_sink *sink, uint64_t offset)
 {
     char *room = mmap(NULL, 2 * SINK_CHUNK_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == MAP_FAILED) return MAP_FAILED;
     size_t before = (size_t)((offset - (uintptr_t)room) % SINK_CHUNK_BYTES);
-    void *at = mmap(room + before, SINK_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)offset);
+    __atomic_store_n(&sink->renewing, room + before, __ATOMIC_RELEASE);
+    void *at = mmap(room + before, SINK_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, sink->fd, (off_t)offset);
     int error = errno;
     if (at == MAP_FAILED) {
+        __atomic_store_n(&sink->renewing, NULL, __ATOMIC_RELEASE);
         munmap(room, 2 * SINK_CHUNK_BYTES);
     }
     else {
@@ -270,11 +353,18 @@ map_chunk(int fd, uint64_t offset)
     return at;
 }
 
+static void
+done_with_mapping(struct rb_vm_trace_sink *sink)
+{
+    __atomic_store_n(&sink->renewing, NULL, __ATOMIC_RELEASE);
+}
+
 static void *
 map_at(struct rb_vm_trace_sink *sink, uint64_t offset)
 {
     if (sink->memory) return sink->memory + offset;
-    void *at = map_chunk(sink->fd, offset);
+    void *at = map_chunk(sink, offset);
+    done_with_mapping(sink);
     if (at != MAP_FAILED) return at;
     sink->error = errno;
     return NULL;
@@ -306,7 +396,31 @@ pop_idle(struct rb_vm_trace_sink *sink)
     return offset;
 }
 
-/* Map the chunk that was given back first and make it fresh. NULL, without an error, when there is none. */
+/*
+ * Map the chunk at `offset` and make it fresh; what stood in it is counted. NULL, and *error_out says why. sink->renewing stays, as with
+ * map_chunk.
+ */
+static void *
+renew(struct rb_vm_trace_sink *sink, uint64_t offset, struct vm_trace_counts *dropped, int *error_out)
+{
+    void *at = sink->memory ? sink->memory + offset : map_chunk(sink, offset);
+    if (at == MAP_FAILED) {
+        *error_out = errno;
+        return NULL;
+    }
+    __atomic_store_n(&sink->renewing, at, __ATOMIC_RELEASE);
+    /* What gives way in memory is counted when a trace is saved. */
+    bool whole = sink->memory || rb_vm_trace_records_count(at, SINK_CHUNK_WORDS, dropped) == SINK_CHUNK_WORDS;
+    whole = whole && rb_vm_trace_records_renew(at, SINK_CHUNK_WORDS);
+    if (whole) return at;
+    done_with_mapping(sink);
+    unmap(sink, at);
+    *error_out = file_trouble(sink);
+    if (!*error_out) *error_out = SINK_DAMAGED;
+    return NULL;
+}
+
+/* The same for the chunk that was given back first. NULL, without an error, when there is none. */
 static void *
 reuse(struct rb_vm_trace_sink *sink, uint64_t *offset_out)
 {
@@ -314,19 +428,10 @@ reuse(struct rb_vm_trace_sink *sink, uint64_t *offset_out)
         sink->starved = true;
         return NULL;
     }
-    uint64_t offset = *offset_out = pop_idle(sink);
-    void *at = map_at(sink, offset);
-    if (!at) return NULL;
-    __atomic_store_n(&sink->renewing, at, __ATOMIC_RELEASE);
-    /* What gives way in memory is counted when a trace is saved. */
-    bool whole = sink->memory || rb_vm_trace_records_count(at, SINK_CHUNK_WORDS, &sink->dropped) == SINK_CHUNK_WORDS;
-    whole = whole && rb_vm_trace_records_renew(at, SINK_CHUNK_WORDS);
-    __atomic_store_n(&sink->renewing, NULL, __ATOMIC_RELEASE);
-    if (whole) return at;
-    unmap(sink, at);
-    sink->error = file_trouble(sink);
-    if (!sink->error) sink->error = SINK_DAMAGED;
-    return NULL;
+    *offset_out = pop_idle(sink);
+    void *at = renew(sink, *offset_out, &sink->dropped, &sink->error);
+    done_with_mapping(sink);
+    return at;
 }
 
 /* Room at the end of a limited file that keeps its oldest events: for what is written last. */
@@ -342,7 +447,8 @@ static bool
 limit_allows(const struct rb_vm_trace_sink *sink)
 {
     if (sink->memory && !rb_vm_trace_memory_grows(sink)) return false;
-    return !sink->max_bytes || sink->size + SINK_CHUNK_BYTES + kept_for_the_end(sink) <= sink->max_bytes;
+    uint64_t size = __atomic_load_n(&sink->size, __ATOMIC_RELAXED);
+    return !sink->max_bytes || size + SINK_CHUNK_BYTES + kept_for_the_end(sink) <= sink->max_bytes;
 }
 
 /* A fresh chunk, mapped; NULL when there is none. */
@@ -358,7 +464,8 @@ next_chunk(struct rb_vm_trace_sink *sink, uint64_t *offset_out)
     }
     *offset_out = sink->size;
     sink->error = grow(sink);
-    if (sink->error && sink->memory && sink->max_idle > 0) { /* what is there is all that it gets */
+    /* Then what is there is all that it gets. */
+    if ((sink->error && sink->memory && sink->max_idle > 0) || (sink->error == SINK_FULL && sink->idle_count > 0)) {
         sink->max_bytes = sink->size;
         sink->error = 0;
         return reuse(sink, offset_out);
@@ -373,7 +480,7 @@ static void
 trim(struct rb_vm_trace_sink *sink, uint64_t size)
 {
     int error = shorten(sink->fd, size);
-    if (error == 0) sink->size = size;
+    if (error == 0) set_size(sink, size);
     else if (error != SINK_CUT) sink->trim_error = error;
 }
 
@@ -393,11 +500,13 @@ drop_ready(struct rb_vm_trace_sink *sink)
         sink->ready.words = NULL;
         return;
     }
+    bool last = sink->ready.offset + SINK_CHUNK_BYTES == sink->size;
     rb_vm_trace_chunk_drop(&sink->ready);
-    cut_last_chunk(sink);
+    if (last) cut_last_chunk(sink);
+    else rb_vm_trace_sink_push_idle(sink, sink->ready.offset); /* it was idle before */
 }
 
-/* With every page mapped for writing, so that none faults when it is written to first. */
+/* With every page mapped for writing, so that none faults when it is written to first. NULL: errno says why. sink->renewing stays. */
 static void *
 map_and_touch(struct rb_vm_trace_sink *sink, uint64_t offset)
 {
@@ -405,13 +514,11 @@ map_and_touch(struct rb_vm_trace_sink *sink, uint64_t offset)
         rb_vm_trace_memory_touch(sink->memory + offset);
         return sink->memory + offset;
     }
-    char *at = map_chunk(sink->fd, offset);
+    char *at = map_chunk(sink, offset);
     if (at == MAP_FAILED) return NULL;
-    __atomic_store_n(&sink->renewing, at, __ATOMIC_RELEASE);
     for (size_t byte = 0; byte < SINK_CHUNK_BYTES; byte += PAGE_BYTES) {
         __atomic_fetch_or((uint64_t *)(at + byte), 0, __ATOMIC_RELAXED);
     }
-    __atomic_store_n(&sink->renewing, NULL, __ATOMIC_RELEASE);
     return at;
 }
 
@@ -433,34 +540,178 @@ renew_oldest(struct rb_vm_trace_sink *sink)
     else rb_vm_trace_sink_push_idle(sink, offset);
 }
 
-/* The work of the thread: the next chunk. What fails here is left to fail again for the one who needs it. */
+/* Cut off what is not used of the chunk at `offset`, the last of the file. */
 static void
-make_ready(void *argument)
+cut_last_rest(struct rb_vm_trace_sink *sink, uint64_t offset, size_t used)
 {
-    struct rb_vm_trace_sink *sink = argument;
-    rb_vm_trace_chunk_drop(&sink->spent);
-    if (sink->fd < 0 || sink->error || sink->ended || sink->ready.words || file_trouble(sink)) return;
+    /* To the end of the page: the next chunk is mapped from there, and the record of
+     * padding that fills the page stays whole. */
+    trim(sink, offset + (used + SINK_GRID_WORDS - 1) / SINK_GRID_WORDS * SINK_GRID_WORDS * FXT_WORD_BYTES);
+}
+
+/* The same if it is the last that someone writes to. */
+static void
+cut_rest(struct rb_vm_trace_sink *sink, uint64_t offset, size_t used)
+{
+    uint64_t end = offset + SINK_CHUNK_BYTES;
+    if (sink->ready.words && sink->ready.offset == end) drop_ready(sink);
+    if (sink->size == end) cut_last_rest(sink, offset, used);
+}
+
+/* The work of the thread in memory: the next chunk. What fails here is left to fail again for the one who needs it. */
+static void
+make_ready_in_memory(struct rb_vm_trace_sink *sink)
+{
+    if (file_trouble(sink)) return;
     if (!limit_allows(sink)) {
-        if (sink->memory) renew_oldest(sink);
+        renew_oldest(sink);
         return;
     }
     uint64_t offset = sink->size;
     if (grow(sink) != 0) return;
     void *at = map_and_touch(sink, offset);
-    if (!at) {
-        cut_last_chunk(sink);
+    sink->ready = (struct rb_vm_trace_chunk){ .words = at, .first = offset == 0, .offset = offset };
+}
+
+/* The thread uses the file, and needs no lock for it: the slow calls must hold up nobody. */
+static void
+begin_disk(struct rb_vm_trace_sink *sink, bool making)
+{
+    sink->disk_busy = true;
+    sink->making = making;
+    pthread_mutex_unlock(&sink->lock);
+}
+
+static void
+end_disk(struct rb_vm_trace_sink *sink)
+{
+    pthread_mutex_lock(&sink->lock);
+    sink->disk_busy = sink->making = sink->making_again = false;
+    pthread_cond_broadcast(&sink->changed);
+}
+
+/* Wait until the thread does not use the file. For who may wait. */
+static void
+wait_for_disk(struct rb_vm_trace_sink *sink)
+{
+    while (sink->disk_busy) pthread_cond_wait(&sink->changed, &sink->lock);
+}
+
+/* Where the next chunk of a file is to come from. False: from nowhere. */
+static bool
+plan_next(struct rb_vm_trace_sink *sink, bool *again_out, uint64_t *offset_out)
+{
+    *again_out = !limit_allows(sink);
+    if (!*again_out) return true;
+    /* What is made fresh is gone: not before a writer needs it. */
+    if (!sink->keep_newest || !sink->demanded || sink->idle_count == 0) return false;
+    *offset_out = pop_idle(sink);
+    sink->making_again = true;
+    return true;
+}
+
+/* No chunk is ready: say why, if a writer needed one. Else the next one who does finds out again. */
+static void
+end_without_chunk(struct rb_vm_trace_sink *sink, int error)
+{
+    if (sink->demanded && error) sink->error = sink->reason = error;
+    sink->late = sink->demanded = false;
+    pthread_cond_broadcast(&sink->changed);
+}
+
+/* The work of the thread for a file: the next chunk. */
+static void
+make_ready_in_file(struct rb_vm_trace_sink *sink)
+{
+    bool again;
+    uint64_t offset = 0;
+    if (!plan_next(sink, &again, &offset)) {
+        end_without_chunk(sink, sink->keep_newest ? 0 : SINK_LIMIT);
         return;
     }
-    sink->ready = (struct rb_vm_trace_chunk){ .words = at, .first = offset == 0, .offset = offset };
+    struct vm_trace_counts dropped = { 0, 0 };
+    begin_disk(sink, true);
+    void *at = NULL;
+    int error = file_trouble(sink);
+    if (!error && again) {
+        at = renew(sink, offset, &dropped, &error);
+    }
+    else if (!error) {
+        offset = sink->size;
+        error = grow(sink);
+        if (!error && !(at = map_and_touch(sink, offset))) {
+            error = errno;
+            cut_last_chunk(sink);
+        }
+    }
+    end_disk(sink);
+    done_with_mapping(sink);
+    sink->dropped.events += dropped.events;
+    sink->dropped.exits += dropped.exits;
+    if (at) {
+        sink->ready = (struct rb_vm_trace_chunk){ .words = at, .first = offset == 0, .offset = offset };
+        sink->late = sink->demanded = false;
+        sink->made++;
+    }
+    else if (error == SINK_FULL && !again && sink->idle_count > 0) {
+        sink->max_bytes = sink->size; /* what is there is all that it gets */
+        make_ready_in_file(sink);
+    }
+    else {
+        if (again) sink->demanded = true; /* that chunk is gone */
+        end_without_chunk(sink, error);
+    }
+}
+
+/* What was given back is unmapped, and what is not used of it is cut off where it is the last of the file. */
+static void
+clear_spent(struct rb_vm_trace_sink *sink)
+{
+    while (sink->spent_count > 0) {
+        struct rb_vm_trace_chunk spent = sink->spent[--sink->spent_count];
+        rb_vm_trace_chunk_drop(&spent); /* with the lock: a forked child must know what is mapped */
+        if (!sink->recording || sink->max_idle > 0 || sink->fd < 0 || sink->size != spent.offset + SINK_CHUNK_BYTES) continue;
+        begin_disk(sink, false);
+        if (file_trouble(sink) == 0) cut_last_rest(sink, spent.offset, spent.used);
+        end_disk(sink);
+    }
+}
+
+static void
+work_ahead(void *argument)
+{
+    struct rb_vm_trace_sink *sink = argument;
+    clear_spent(sink);
+    if (!sink->next_wanted) return;
+    sink->next_wanted = false;
+    if (sink->fd < 0 || sink->error || sink->ended || sink->ready.words) return;
+    if (sink->memory) make_ready_in_memory(sink);
+    else make_ready_in_file(sink);
+}
+
+static void
+ask_for_next(struct rb_vm_trace_sink *sink)
+{
+    sink->next_wanted = true;
+    rb_vm_trace_ahead_ask(&sink->ahead, &sink->lock, work_ahead, sink);
 }
 
 void
 rb_vm_trace_sink_ahead(struct rb_vm_trace_sink *sink)
 {
     pthread_mutex_lock(&sink->lock);
-    if (sink->fd >= 0 && !sink->error && !sink->ended && (sink->memory ? sink->max_idle > 0 : !sink->keep_newest)) {
-        rb_vm_trace_ahead_ask(&sink->ahead, &sink->lock, make_ready, sink);
-    }
+    bool may = sink->memory ? sink->max_idle > 0 : !sink->keep_newest;
+    if (may && sink->fd >= 0 && !sink->error && !sink->ended) ask_for_next(sink);
+    pthread_mutex_unlock(&sink->lock);
+}
+
+void
+rb_vm_trace_sink_recording(struct rb_vm_trace_sink *sink, bool on)
+{
+    pthread_mutex_lock(&sink->lock);
+    wait_for_disk(sink);
+    sink->recording = on && !sink->memory && sink->fd >= 0;
+    sink->late = sink->demanded = false;
     pthread_mutex_unlock(&sink->lock);
 }
 
@@ -468,7 +719,8 @@ static void
 end_ahead(struct rb_vm_trace_sink *sink)
 {
     rb_vm_trace_ahead_stop(&sink->ahead);
-    rb_vm_trace_chunk_drop(&sink->spent);
+    sink->recording = false;
+    clear_spent(sink);
     drop_ready(sink);
 }
 
@@ -490,9 +742,10 @@ take_ready(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out)
 static uint64_t
 to_be_had(const struct rb_vm_trace_sink *sink)
 {
-    uint64_t new_ones = sink->max_bytes > sink->size ? (sink->max_bytes - sink->size) / SINK_CHUNK_BYTES : 0;
+    uint64_t size = __atomic_load_n(&sink->size, __ATOMIC_RELAXED);
+    uint64_t new_ones = sink->max_bytes > size ? (sink->max_bytes - size) / SINK_CHUNK_BYTES : 0;
     if (new_ones > 0 && sink->memory && !rb_vm_trace_memory_grows(sink)) new_ones = 0;
-    return sink->idle_count + (sink->ready.words != NULL) + new_ones;
+    return sink->idle_count + (sink->ready.words != NULL || sink->making_again) + new_ones;
 }
 
 /*
@@ -509,6 +762,68 @@ own_allowed(const struct rb_vm_trace_sink *sink, bool instead)
     return to_be_had(sink) > kept;
 }
 
+/* Make the next chunk, and wait for the disk. */
+static bool
+make_now(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out)
+{
+    uint64_t offset;
+    void *at = next_chunk(sink, &offset);
+    if (at) *chunk_out = (struct rb_vm_trace_chunk){ .words = at, .first = offset == 0, .offset = offset };
+    chunk_out->none_idle = !at && !sink->error;
+    return at != NULL;
+}
+
+/* Whether there is no chunk to wait for: all that the file may have are in use. */
+static bool
+all_in_use(const struct rb_vm_trace_sink *sink)
+{
+    return !sink->making && sink->keep_newest && sink->idle_count == 0 && !limit_allows(sink);
+}
+
+static struct timespec
+time_from_now(int64_t ns)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    ns += time.tv_nsec;
+    time.tv_sec += (time_t)(ns / 1000000000);
+    time.tv_nsec = (long)(ns % 1000000000);
+    return time;
+}
+
+/* Take a chunk from the thread, and wait for it only a moment. False: there is none, or it is late. */
+static bool
+take_in_time(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out, bool own, bool instead)
+{
+    struct timespec until = { 0, 0 };
+    uint64_t made = UINT64_MAX;
+    for (unsigned waits = 0; ; ) {
+        if (sink->error || sink->fd < 0) return false;
+        /* Others who waited, too, may have got theirs meanwhile. */
+        chunk_out->none_idle = own && !own_allowed(sink, instead);
+        if (chunk_out->none_idle) return false;
+        if (sink->ready.words) break;
+        if (sink->late) return false;
+        if (all_in_use(sink)) {
+            chunk_out->none_idle = sink->starved = true;
+            return false;
+        }
+        sink->demanded = true;
+        if (!sink->making && !sink->next_wanted) ask_for_next(sink);
+        if (!sink->ahead.running) return make_now(sink, chunk_out); /* no thread is to be had */
+        if (made != sink->made) until = time_from_now(rb_vm_trace_sink_wait_ns); /* the first time, and when another writer got one */
+        made = sink->made;
+        if (pthread_cond_timedwait(&sink->changed, &sink->lock, &until) != ETIMEDOUT || sink->ready.words) continue;
+        /* On a busy machine it is not the disk that is waited for. */
+        bool runnable = ++waits < SINK_MOST_WAITS && rb_vm_trace_ahead_runnable_p(&sink->ahead);
+        if (runnable) until = time_from_now(rb_vm_trace_sink_wait_ns);
+        else __atomic_store_n(&sink->late, true, __ATOMIC_RELAXED);
+    }
+    *chunk_out = sink->ready;
+    sink->ready.words = NULL;
+    return true;
+}
+
 static bool
 reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out, bool own, bool instead)
 {
@@ -517,19 +832,12 @@ reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out, bool
     chunk_out->words = NULL;
     chunk_out->none_idle = false;
     pthread_mutex_lock(&sink->lock);
-    if (sink->fd >= 0 && sink->error == 0 && own && !own_allowed(sink, instead)) {
-        chunk_out->none_idle = true;
-    }
-    else if (sink->fd >= 0 && sink->error == 0) {
-        ok = take_ready(sink, chunk_out);
-        if (!ok) {
-            uint64_t offset;
-            void *at = next_chunk(sink, &offset);
-            ok = at != NULL;
-            if (ok) *chunk_out = (struct rb_vm_trace_chunk){ .words = at, .first = offset == 0, .offset = offset };
-        }
+    if (!sink->recording) wait_for_disk(sink);
+    if (sink->fd >= 0 && sink->error == 0) {
+        if (sink->recording) ok = take_in_time(sink, chunk_out, own, instead);
+        else if (own && !own_allowed(sink, instead)) chunk_out->none_idle = true;
+        else ok = take_ready(sink, chunk_out) || make_now(sink, chunk_out);
         if (sink->error) sink->reason = sink->error;
-        chunk_out->none_idle = !ok && !sink->error;
         chunk_out->own = own;
         if (ok) ++*(own ? &sink->own : &sink->shared);
     }
@@ -553,22 +861,33 @@ bool
 rb_vm_trace_sink_sound_p(struct rb_vm_trace_sink *sink)
 {
     pthread_mutex_lock(&sink->lock);
-    bool sound = sink->fd >= 0 && file_trouble(sink) == 0;
+    bool sound = sink->fd >= 0 && !sink->error && !__atomic_load_n(&sink->cut, __ATOMIC_RELAXED);
+    if (sound && !sink->recording) {
+        wait_for_disk(sink);
+        sound = file_trouble(sink) == 0;
+    }
     pthread_mutex_unlock(&sink->lock);
     return sound;
 }
 
-/* Cut off what is not used of the chunk at `offset`, if it is the last that someone writes to. */
 static void
-cut_rest(struct rb_vm_trace_sink *sink, uint64_t offset, size_t used)
+release_now(struct rb_vm_trace_sink *sink, uint64_t offset, size_t used)
 {
-    uint64_t end = offset + SINK_CHUNK_BYTES;
-    if (sink->ready.words && sink->ready.offset == end) drop_ready(sink);
-    if (sink->size != end) return;
-    /* To the end of the page: the next chunk is mapped from there, and the record of
-     * padding that fills the page stays whole. */
-    uint64_t size = offset + (used + SINK_GRID_WORDS - 1) / SINK_GRID_WORDS * SINK_GRID_WORDS * FXT_WORD_BYTES;
-    trim(sink, size);
+    if (sink->max_idle == 0 || sink->ended) cut_rest(sink, offset, used);
+    else if (!sink->held || !rb_vm_trace_memory_hold(sink, offset)) rb_vm_trace_sink_push_idle(sink, offset);
+}
+
+/* Without a touch of the file. */
+static void
+release_recording(struct rb_vm_trace_sink *sink, uint64_t offset)
+{
+    if (sink->max_idle > 0) {
+        rb_vm_trace_sink_push_idle(sink, offset);
+        pthread_cond_broadcast(&sink->changed); /* who waits for a chunk may get it */
+    }
+    else if (sink->ahead.running && __atomic_load_n(&sink->size, __ATOMIC_RELAXED) == offset + SINK_CHUNK_BYTES) {
+        rb_vm_trace_ahead_ask(&sink->ahead, &sink->lock, work_ahead, sink); /* to cut it off */
+    }
 }
 
 void
@@ -579,20 +898,16 @@ rb_vm_trace_sink_release(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk
     chunk->words = NULL;
 
     pthread_mutex_lock(&sink->lock);
-    if (sink->ahead.running && !sink->memory && !sink->spent.words) {
-        sink->spent = given; /* the thread is asked for the next chunk soon: 40 us less for the one who records */
+    if (!sink->recording) wait_for_disk(sink);
+    if (sink->ahead.running && !sink->memory && sink->spent_count < (sink->recording ? SINK_MOST_SPENT : 1)) {
+        given.used = used;
+        sink->spent[sink->spent_count++] = given; /* the thread is asked for the next chunk soon: 40 us less for the one who records */
         given.words = NULL;
     }
     size_t *in_use = chunk->own ? &sink->own : &sink->shared;
     if (*in_use > 0) --*in_use; /* else it is of a file before this one */
-    if (sink->fd >= 0 && file_trouble(sink) == 0) {
-        if (sink->max_idle > 0 && !sink->ended) {
-            if (!sink->held || !rb_vm_trace_memory_hold(sink, chunk->offset)) rb_vm_trace_sink_push_idle(sink, chunk->offset);
-        }
-        else {
-            cut_rest(sink, chunk->offset, used);
-        }
-    }
+    if (sink->recording) release_recording(sink, chunk->offset);
+    else if (sink->fd >= 0 && file_trouble(sink) == 0) release_now(sink, chunk->offset, used);
     pthread_mutex_unlock(&sink->lock);
     if (given.words) unmap(sink, given.words);
 }
@@ -610,9 +925,10 @@ int
 rb_vm_trace_sink_end(struct rb_vm_trace_sink *sink)
 {
     pthread_mutex_lock(&sink->lock);
+    wait_for_disk(sink);
     sink->ended = true;
     end_ahead(sink);
-    if (sink->error == SINK_LIMIT) sink->error = 0;
+    if (sink->error == SINK_LIMIT || sink->error == SINK_FULL) sink->error = 0;
     int trouble = sink->fd >= 0 ? file_trouble(sink) : EBADF;
     if (trouble) sink->reason = trouble;
     pthread_mutex_unlock(&sink->lock);
@@ -669,6 +985,7 @@ rb_vm_trace_sink_mend(struct rb_vm_trace_sink *sink, struct vm_trace_counts *lef
     uint64_t *buffer = malloc(SINK_CHUNK_BYTES);
     if (!buffer) return false;
     pthread_mutex_lock(&sink->lock);
+    wait_for_disk(sink);
     enum { ROUNDS = 100 }; /* someone may cut it over and over */
     int error = sink->fd >= 0 ? file_trouble(sink) : EBADF;
     for (int round = 0; round < ROUNDS && (error == SINK_CUT || error == SINK_REFUSED); round++) {
@@ -699,13 +1016,14 @@ rb_vm_trace_sink_fault(struct rb_vm_trace_sink *sink, const struct rb_vm_trace_c
 }
 
 const char *
-rb_vm_trace_sink_reason(int error)
+rb_vm_trace_sink_reason(const struct rb_vm_trace_sink *sink, int error)
 {
     switch (error) {
       case SINK_LIMIT: return "the limit of the file's size is reached";
       case SINK_CUT: return "another program cut the file short";
       case SINK_REMOVED: return "the file was removed";
       case SINK_DAMAGED: return "another program wrote into the file";
+      case SINK_FULL: return sink->full;
       case SINK_REFUSED: return "the file system refused a page of the file";
       default: return strerror(error);
     }
@@ -724,6 +1042,7 @@ rb_vm_trace_sink_append(struct rb_vm_trace_sink *sink, const uint64_t *words, si
     const char *from = (const char *)words;
     size_t bytes = count * FXT_WORD_BYTES;
     if (!rlimit_allows(sink->size + bytes)) return EFBIG;
+    if (disk_full(sink)) return SINK_FULL;
     for (size_t done = 0; done < bytes; ) {
         ssize_t n = write(sink->fd, from + done, bytes - done);
         if (n == 0) return ENOSPC;
@@ -734,12 +1053,17 @@ rb_vm_trace_sink_append(struct rb_vm_trace_sink *sink, const uint64_t *words, si
     return 0;
 }
 
+/* `ours`: this process wrote it, and not the one that it was forked from, which shares the lock. */
 static void
-close_file(struct rb_vm_trace_sink *sink)
+close_file(struct rb_vm_trace_sink *sink, bool ours)
 {
+    bool locked = ours && !sink->memory;
     if (sink->memory) rb_vm_trace_memory_close(sink);
     /* With an errno it can't be known whose descriptor it is. */
-    if (sink->fd >= 0 && file_trouble(sink) <= 0) close(sink->fd);
+    if (sink->fd >= 0 && file_trouble(sink) <= 0) {
+        if (locked && flock(sink->fd, LOCK_UN) != 0) { /* then it goes with the last chunk that is mapped */ }
+        close(sink->fd);
+    }
     sink->fd = -1;
     free(sink->idle);
     sink->idle = NULL;
@@ -751,7 +1075,7 @@ rb_vm_trace_sink_close(struct rb_vm_trace_sink *sink)
 {
     pthread_mutex_lock(&sink->lock);
     end_ahead(sink);
-    close_file(sink);
+    close_file(sink, true);
     pthread_mutex_unlock(&sink->lock);
 }
 
@@ -759,7 +1083,13 @@ void
 rb_vm_trace_sink_after_fork(struct rb_vm_trace_sink *sink)
 {
     rb_vm_trace_ahead_after_fork(&sink->ahead);
-    rb_vm_trace_chunk_drop(&sink->spent);
+    for (size_t i = 0; i < sink->spent_count; i++) rb_vm_trace_chunk_drop(&sink->spent[i]);
     rb_vm_trace_chunk_drop(&sink->ready);
-    close_file(sink);
+    /* Of a chunk that the thread was making. In memory all of it is unmapped. */
+    if (sink->disk_busy && sink->renewing) munmap(sink->renewing, SINK_CHUNK_BYTES);
+    sink->renewing = NULL;
+    sink->spent_count = 0;
+    sink->recording = sink->disk_busy = sink->making = sink->making_again = sink->next_wanted = sink->demanded = sink->late = false;
+    begin_waiting(sink); /* who waited is no more */
+    close_file(sink, false);
 }

@@ -19,6 +19,10 @@
  * is gone raises SIGBUS; rb_vm_trace_sink_fault, called by the handler, puts memory under the
  * chunk, which goes nowhere. Recording stops at the next chunk, and rb_vm_trace_sink_mend makes a
  * valid file again of what is left.
+ *
+ * Writers hold the GVL, and a disk may be slow. So while events are recorded a thread (ahead.h) does all that may wait for the
+ * disk, with no lock: it makes the next chunk, and cuts off what is not used. A writer that finds no chunk ready waits for
+ * SINK_WAIT_NS; then the sink is late, and gives no chunk, until one is ready. Whoever begins or ends a trace waits for the disk.
  */
 
 #include "ahead.h"
@@ -35,19 +39,30 @@
 #define SINK_GRID_WORDS ((size_t)512)      /* a padding record a page */
 #define SINK_MOST_OWN ((size_t)64)         /* chunks that ractors have for themselves, in a file whose chunks are not used again */
 
+/* So long does a writer wait for a chunk. It is more only where the thread has no processor to make it on, up to SINK_MOST_WAITS times. */
+#define SINK_WAIT_NS INT64_C(5000000)
+extern int64_t rb_vm_trace_sink_wait_ns;   /* is that; tests that must lose nothing on any disk set more */
+#define SINK_MOST_WAITS 40
+#define SINK_MOST_SPENT 16                 /* chunks that were given back and wait for the thread */
+
 /* What can stop a file beside what errno says. */
 enum {
     SINK_LIMIT = -1,       /* its limit is reached */
     SINK_CUT = -2,         /* someone else made it shorter */
     SINK_REMOVED = -3,
     SINK_DAMAGED = -4,     /* a chunk to be used again holds no records */
-    SINK_REFUSED = -5      /* a page of it can't be written, though it is there */
+    SINK_REFUSED = -5,     /* a page of it can't be written, though it is there */
+    SINK_FULL = -6         /* its disk has less free space than is to stay free */
 };
+
+/* As min_free_bytes: 5 % of the disk, or 1 GiB where that is less. */
+#define SINK_MIN_FREE_DEFAULT UINT64_MAX
 
 struct rb_vm_trace_chunk {
     uint64_t *words;       /* mapped, shared; NULL: none */
     size_t first;          /* words from the start that are not the owner's (the magic number) */
     uint64_t offset;       /* bytes from the start of the file */
+    size_t used;           /* words; of one that was given back */
     bool none_idle;        /* none was had because as many are in use as may be: of a limited file all, or all but those that must stay for others */
     bool own;              /* by rb_vm_trace_sink_reserve_own */
 };
@@ -56,12 +71,14 @@ struct rb_vm_trace_sink {
     pthread_mutex_t lock;  /* guards all below */
     uint64_t max_bytes;    /* of a file; 0: no limit. Set before it is opened, as is */
     bool keep_newest;      /* at the limit, use the oldest chunk again */
+    uint64_t min_free_bytes; /* recording stops where the disk has less; 0: never. Set before, too */
     int fd;                /* -1: no file */
     dev_t device;          /* of the file, and */
     ino_t inode;           /* its number: see file_trouble in sink.c */
     uint64_t size;         /* bytes, a multiple of the page's */
     int error;             /* errno of the failure that stopped it, or SINK_..., or 0 */
     int reason;            /* the last such, which stays */
+    char full[160];        /* which disk has how little space, once that is so; else "" */
     int trim_error;        /* errno where padding could not be cut off, or 0 */
     bool ended;            /* rb_vm_trace_sink_end was called */
     uint64_t *idle;        /* offsets of chunks given back, oldest first: a ring of max_idle */
@@ -72,8 +89,18 @@ struct rb_vm_trace_sink {
     void *renewing;        /* chunk at hand; like the next one used by rb_vm_trace_sink_fault without the lock */
     bool cut;              /* a page of a chunk was gone, or refused */
     struct vm_trace_ahead ahead;
-    struct rb_vm_trace_chunk ready; /* made ahead; the last of the file */
-    struct rb_vm_trace_chunk spent; /* given back, for the thread to unmap */
+    struct rb_vm_trace_chunk ready; /* made ahead; in a file that grows its last */
+    struct rb_vm_trace_chunk spent[SINK_MOST_SPENT]; /* given back, for the thread to unmap */
+    size_t spent_count;
+    bool recording;        /* writers do not wait for the disk */
+    bool disk_busy;        /* the thread uses the file, without the lock: nobody else does. `size` changes then by atomic stores */
+    bool making;           /* for the next chunk, */
+    bool making_again;     /* which is one that was idle */
+    bool next_wanted;      /* the thread is to make one */
+    bool demanded;         /* a writer waits for it, or did: where there is none the sink must say why */
+    uint64_t made;         /* chunks, by the thread */
+    bool late;             /* a writer has waited in vain. Read without the lock, too */
+    pthread_cond_t changed; /* a chunk is ready, or can't be made; the thread does not use the file any more */
     char *memory;          /* memory.h: where all of it is mapped; NULL: it is a file */
     uint64_t memory_bytes; /* of that mapping, which is as long as it may grow */
     bool frozen;           /* chunks are being copied out, and this is guarded, too: */
@@ -83,24 +110,28 @@ struct rb_vm_trace_sink {
 };
 
 /*
- * Make the file, mode 0600. A regular file of the same user at `path` is replaced; links
- * are not followed, and anything else there is left alone. Returns NULL, or a static or
- * errno text that says why not (valid until the next call).
+ * Make the file, mode 0600, and lock it (claim.h). A regular file of the same user at `path` is replaced when nobody writes to it;
+ * links are not followed, and anything else there is left alone. Returns NULL, or a static or
+ * errno text that says why not (valid until the next call), with errno.
  */
 const char *rb_vm_trace_sink_open(struct rb_vm_trace_sink *sink, const char *path);
 
+/*
+ * The same, but where *path belongs to another writer, under the next free name beside it (rb_vm_trace_claim_name). *path is
+ * malloc'ed. When another name was taken it is *path, *kept_out is the path that stays (to be freed), and *why_kept_out
+ * says why it stays; else both are NULL.
+ */
+const char *rb_vm_trace_sink_open_beside(struct rb_vm_trace_sink *sink, char **path, uint32_t pid, char **kept_out, const char **why_kept_out);
+
 /* The rest of that: `fd` is a new file. It is closed when this fails. For memory.c. */
 const char *rb_vm_trace_sink_begin(struct rb_vm_trace_sink *sink, int fd);
-
-/* Take away a stale trace of our own. Why not (errno is set), or NULL; nothing there is fine. Async-signal-safe but for the text. */
-const char *rb_vm_trace_remove_stale(const char *path);
 
 /* Close the file and remove it from `path`, if that is still where it is. */
 void rb_vm_trace_sink_discard(struct rb_vm_trace_sink *sink, const char *path);
 
 /*
  * Reserve the next chunk of the file, full of padding, and map it for the caller alone.
- * False on failure, and from then on: sink->error says why. When chunk_out->none_idle is set all
+ * False on failure, and from then on: sink->error says why; or, without an error, while the sink is late. When chunk_out->none_idle is set all
  * chunks of a limited file are in use: the caller may give its own back and try again. Any thread.
  */
 bool rb_vm_trace_sink_reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out);
@@ -112,12 +143,18 @@ bool rb_vm_trace_sink_reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_
  */
 bool rb_vm_trace_sink_reserve_own(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out, bool instead);
 
-/* Whether the file is there and as it was left: asked where a chunk in use goes to another ractor. */
+/*
+ * From here on writers do not wait for the disk (true), or do again (false: before all chunks are given back at the end). For files; memory
+ * is not slow. Where the system gives us no thread, they wait as ever.
+ */
+void rb_vm_trace_sink_recording(struct rb_vm_trace_sink *sink, bool on);
+
+/* Whether the file is there and as it was left, as far as is known without a look while events are recorded: asked where a chunk in use goes to another ractor. */
 bool rb_vm_trace_sink_sound_p(struct rb_vm_trace_sink *sink);
 
 /*
  * Have the next chunk made ahead, on another thread. For one who has filled a chunk and will soon
- * fill the next. Files that keep their newest events have none made; in memory that is full the oldest chunk is made fresh.
+ * fill the next. What keeps its newest events and is full has the oldest chunk made fresh; a file only while events are recorded.
  */
 void rb_vm_trace_sink_ahead(struct rb_vm_trace_sink *sink);
 
@@ -155,8 +192,8 @@ bool rb_vm_trace_sink_mend(struct rb_vm_trace_sink *sink, struct vm_trace_counts
  */
 bool rb_vm_trace_sink_fault(struct rb_vm_trace_sink *sink, const struct rb_vm_trace_chunk *chunk, const void *address);
 
-/* Text of sink->error, or of a reason like it. */
-const char *rb_vm_trace_sink_reason(int error);
+/* Text of sink->error, or of a reason like it. Valid until the sink is opened again. */
+const char *rb_vm_trace_sink_reason(const struct rb_vm_trace_sink *sink, int error);
 
 /* Unmap without a touch of the file: for the child of a fork, whose parent owns it. */
 void rb_vm_trace_chunk_drop(struct rb_vm_trace_chunk *chunk);

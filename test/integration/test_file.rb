@@ -253,17 +253,19 @@ class TestFile < Integration::Test
     end
   end
 
-  def test_a_disk_that_fills_up_stops_the_trace_and_not_the_program
-    File.write(path("fill.rb"), jit(<<~'RUBY'))
-      def foo = ::RubyVM::ZJIT.induce_side_exit!
+  FILL = <<~'RUBY'
+    def foo = ::RubyVM::ZJIT.induce_side_exit!
+    foo
+    i = 0
+    while i < 100_000
       foo
-      i = 0
-      while i < 100_000
-        foo
-        i += 1
-      end
-      puts "done"
-    RUBY
+      i += 1
+    end
+    puts "done"
+  RUBY
+
+  def test_a_disk_that_fills_up_stops_the_trace_and_not_the_program
+    File.write(path("fill.rb"), jit(FILL))
     with_disk("3m") do |mount|
       result = run_in(@dir, *FLAGS, "--zjit-trace-file=#{mount}/t.fxt", "fill.rb", command: [*in_mount(mount, "3m"), *@command])
       assert_equal [0, "done\n"], [result.status.exitstatus, result.out], result.err
@@ -271,6 +273,86 @@ class TestFile < Integration::Test
       assert_equal "1 files\n", result.err.lines.last
       summary = Trace.new(path("t.fxt")).validate.summary
       assert_operator summary["lost"], :>, 0
+    end
+  end
+
+  # The rest of the disk is for others, and for what is written at the end.
+  def test_recording_stops_before_the_disk_is_full
+    File.write(path("fill.rb"), jit(FILL))
+    with_disk("64m") do |mount|
+      result = run_in(@dir, *FLAGS, "--zjit-trace-min-free=62", "--zjit-trace-file=#{mount}/t.fxt", "fill.rb", command: [*in_mount(mount, "64m"), *@command])
+      assert_equal [0, "done\n"], [result.status.exitstatus, result.out], result.err
+      assert_match(/events lost \(trace stopped: #{mount} is full \(61 MiB free\); give #{jit("--zjit")}-trace-file another disk\)$/, result.err)
+      trace = Trace.new(path("t.fxt")).validate
+      assert_operator File.size(path("t.fxt")), :<=, 4 << 20
+      summary = trace.summary
+      assert_operator summary["sampled"], :>, 10_000
+      assert_equal summary["exits"], summary["sampled"] + summary["lost"]
+      assert_match(/\Atrace stopped: .* is full/, trace.in_category("trace").find { |event| event["name"] == "loss" }["args"]["reason"])
+      assert_operator trace.sites.size, :>, 0
+    end
+  end
+
+  def test_with_min_free_0_the_disk_may_become_full
+    File.write(path("fill.rb"), jit(FILL))
+    with_disk("3m") do |mount|
+      result = run_in(@dir, *FLAGS, "--zjit-trace-min-free=0", "--zjit-trace-file=#{mount}/t.fxt", "fill.rb", command: [*in_mount(mount, "3m"), *@command])
+      assert_equal [0, "done\n"], [result.status.exitstatus, result.out], result.err
+      assert_match(/events lost \(No space left on device\)$/, result.err)
+    end
+  end
+
+  def test_a_disk_with_too_little_space_at_the_start_leaves_the_program_untraced
+    with_disk("8m") do |mount|
+      result = run_in(@dir, *FLAGS, "--zjit-trace-min-free=9", "--zjit-trace-file=#{mount}/t.fxt", "script.rb", command: [*in_mount(mount, "8m"), *@command])
+      assert_equal [7, "done\n"], [result.status.exitstatus, result.out]
+      assert_includes result.err, jit("ZJIT: can't trace to #{mount}/t.fxt: #{mount} is full (8 MiB free); running untraced\n")
+      assert_equal "0 files\n", result.err.lines.last
+    end
+  end
+
+  # What is recorded is in memory, but a save is a file.
+  def test_a_save_leaves_the_disk_the_space_that_is_to_stay_free
+    File.write(path("save.rb"), jit(FILL + <<~'RUBY'))
+      begin
+        RubyVM::Trace.save(ARGV[0] + "/t.fxt")
+      rescue Errno::ENOSPC => e
+        puts e.class, Dir.children(ARGV[0]).size
+      end
+      puts RubyVM::Trace.save("there.fxt")[:exits]
+    RUBY
+    with_disk("8m") do |mount|
+      result = run_in(@dir, *FLAGS, "--zjit-trace-memory=16", "--zjit-trace-min-free=7", "save.rb", mount, command: [*in_mount(mount, "8m"), *@command])
+      assert_equal [0, "done\nErrno::ENOSPC\n0\n"], [result.status.exitstatus, result.out.lines.first(3).join], result.err
+      assert_equal 100_000, result.out.lines.last.to_i
+    end
+  end
+
+  # What a flag says holds for those that are begun without min_free:.
+  def test_min_free_of_a_trace_that_the_program_begins
+    skip "base #{Integration::BASE} traces by flags alone" unless Integration::BASE == "ruby-4.1"
+    File.write(path("start.rb"), jit(<<~'RUBY'))
+      folder = ARGV[0]
+      def try(**options) = (RubyVM::Trace.start(**options); RubyVM::Trace.stop[:path])
+      puts try(file: "#{folder}/a.fxt", min_free: 7)
+      puts (try(file: "#{folder}/b.fxt", min_free: 9) rescue $!.message)
+      puts try(file: "#{folder}/c.fxt", min_free: 0)
+      puts (try(file: "#{folder}/d.fxt") rescue $!.message)
+      puts (try(file: "#{folder}/d.fxt", min_free: -1) rescue $!.message)
+    RUBY
+    with_disk("8m") do |mount|
+      result = run_in(@dir, "--zjit", "--zjit-trace-min-free=20", "start.rb", mount, command: [*in_mount(mount, "8m"), *@command])
+      full = "%s/%s.fxt: %s is full (7 MiB free); give file: a path in a folder that can be written to"
+      assert_equal ["#{mount}/a.fxt", "can't trace to #{format(full, mount, "b", mount)}", "#{mount}/c.fxt", "can't trace to #{format(full, mount, "d", mount)}",
+                    "min_free: takes a number of MiB from 0 to 1048576, not -1"], result.out.lines(chomp: true), result.err
+    end
+  end
+
+  ["", "x", "-1", "1048577"].each do |value|
+    define_method("test_min_free_#{value.inspect}_is_refused") do
+      result = run_in(@dir, *FLAGS, "--zjit-trace-min-free=#{value}", "script.rb")
+      refute_predicate result.status, :success?
+      assert_includes result.err, jit("--zjit-trace-min-free takes the MiB that stay free on the disk, up to 1048576, or 0 to write until it is full, not '#{value}'\n")
     end
   end
 

@@ -114,6 +114,138 @@ class TestProcesses < Integration::Test
     refute_match(/\.fxt/, result.out)
   end
 
+  # --- processes that have the same flags, and so the same path, from RUBYOPT ---
+
+  INHERITED = "--disable=gems --zjit-call-threshold=2 --zjit-trace-exits"
+
+  # Runs `script` with inner.rb beside it, which exits 20 times, as do its own children down to the depth in its argument.
+  def inherited(script, path: "t.fxt", **options)
+    inner = FOO + <<~'RUBY'
+      20.times { foo }
+      depth = ARGV[0].to_i
+      system(ENV["RUBY"], "inner.rb", (depth - 1).to_s, exception: true) if depth > 0
+      30.times { foo }
+    RUBY
+    result = run_ruby(script, files: { "inner.rb" => inner },
+                      env: { "RUBYOPT" => "#{INHERITED}#{" --zjit-trace-file=#{path}" if path}", "RUBY" => Integration::RUBY }, **options)
+    assert_predicate result.status, :success?, result.err
+    result
+  end
+
+  # [the parent's, all others'] exits. What the parent wrote is whole, and where it was.
+  def exits_of_parent_and_others(result)
+    own, others = result.traces.partition { |trace| trace.settings["pid"] == result.pid }
+    assert_equal ["t.fxt"], own.map { |trace| File.basename(trace.path) }
+    others.each { |trace| assert_equal "t.fxt.#{trace.settings["pid"]}", File.basename(trace.path) }
+    assert_equal others.size, result.err.scan(/^#{jit("ZJIT")}: \S+\/t\.fxt is kept: another process is writing it; the trace goes to \S+\/t\.fxt\.\d+$/).size, result.err
+    [own, others].map { |traces| traces.map { |trace| trace.exits("DirectiveInduced").size } }
+  end
+
+  RUN_INNER = {
+    system: "system(ENV['RUBY'], 'inner.rb')", backticks: "`\#{ENV['RUBY']} inner.rb`", spawn: "Process.wait(spawn(ENV['RUBY'], 'inner.rb'))",
+    popen: "IO.popen([ENV['RUBY'], 'inner.rb']).read", fork_and_exec: "Process.wait(fork { exec(ENV['RUBY'], 'inner.rb') })",
+    kept_descriptors: "Process.wait(spawn(ENV['RUBY'], 'inner.rb', close_others: false))"
+  }.freeze
+
+  RUN_INNER.each do |name, run|
+    define_method("test_a_ruby_started_by_#{name}_leaves_the_parents_file_alone") do
+      result = inherited(FOO + "10.times { foo }\n#{run}\n7.times { foo }\n#{run}\n")
+      assert_equal [[19], [52, 52]], exits_of_parent_and_others(result)
+    end
+  end
+
+  def test_rubies_nested_three_deep_each_have_a_file
+    result = inherited(FOO + "system(ENV['RUBY'], 'inner.rb', '2')\n10.times { foo }\n")
+    assert_equal [[12], [52] * 3], exits_of_parent_and_others(result)
+  end
+
+  def test_many_rubies_at_once_each_have_a_file
+    result = inherited(FOO + "8.times { spawn(ENV['RUBY'], 'inner.rb') }\nProcess.waitall\n")
+    assert_equal [[2], [52] * 8], exits_of_parent_and_others(result)
+  end
+
+  # The parent ends first, and its file stays: what the daemon starts came later, but the daemon has its own file by then.
+  def test_a_ruby_that_a_daemon_starts_leaves_the_daemons_file_alone
+    result = inherited(FOO + <<~'RUBY', ended: false)
+      r, w = IO.pipe
+      if fork
+        w.close
+        r.read
+      else
+        r.close
+        Process.daemon(true, true)
+        9.times { foo }
+        system(ENV["RUBY"], "inner.rb")
+        9.times { foo }
+      end
+    RUBY
+    assert_equal [2, 18, 52], result.traces.map { |trace| trace.exits("DirectiveInduced").size }.sort
+  end
+
+  # What a program wrote before exec is neither written to any more nor stale.
+  def test_exec_into_a_ruby_with_the_same_flags_keeps_what_was_written
+    result = inherited(FOO + "10.times { foo }\nexec(ENV['RUBY'], 'inner.rb')\n", ended: false)
+    assert_equal({ "t.fxt" => 12, "t.fxt.#{result.pid}" => 52 },
+                 result.traces.to_h { |trace| [File.basename(trace.path), trace.exits("DirectiveInduced").size] })
+    assert_match(/t\.fxt is kept: this process wrote it before exec; the trace goes to \S+t\.fxt\.#{result.pid}$/, result.err)
+  end
+
+  def test_exec_again_and_again_keeps_all_traces
+    again = FOO + "20.times { foo }\nn = ARGV[0].to_i\nexec(ENV['RUBY'], 'script.rb', (n + 1).to_s) if n < 3\n"
+    result = inherited(again, ended: false)
+    assert_equal ["", ".#{result.pid}", ".#{result.pid}.2", ".#{result.pid}.3"], result.traces.map { |trace| trace.path[/\.fxt(.*)/, 1] }.sort
+    assert_equal [22] * 4, result.traces.map { |trace| trace.exits("DirectiveInduced").size }
+  end
+
+  def test_exec_keeps_the_file_at_the_default_path
+    result = inherited(FOO + "10.times { foo }\nexec(ENV['RUBY'], 'inner.rb')\n", path: nil)
+    files = ["", ".#{result.pid}"].map { |suffix| "/tmp/perfetto-#{result.pid}.fxt#{suffix}" }
+    assert_equal [12, 52], files.map { |file| Trace.new(file).validate(ended: false).exits("DirectiveInduced").size }
+  ensure
+    FileUtils.rm_f(files) if files
+  end
+
+  def test_the_file_of_a_writer_that_was_killed_is_replaced
+    killed = "def foo = (::RubyVM::ZJIT.induce_side_exit!)\n50.times { foo }\nProcess.kill(:KILL, $$)\n"
+    result = run_ruby(<<~'RUBY', files: { "killed.rb" => killed, "next.rb" => FOO + "10.times { foo }\n" }, env: { "RUBY" => Integration::RUBY })
+      flags = %w[--zjit-call-threshold=2 --zjit-trace-exits --zjit-trace-file=t.fxt]
+      system(ENV["RUBY"], *flags, "killed.rb")
+      puts File.stat("t.fxt").size
+      system(ENV["RUBY"], *flags, "next.rb")
+    RUBY
+    assert_operator result.out.to_i, :>, 0
+    assert_equal ["t.fxt"], result.traces.map { |trace| File.basename(trace.path) }
+    assert_equal 12, result.trace.exits("DirectiveInduced").size
+    refute_match(/is kept/, result.err)
+  end
+
+  # Each container has its own pid 1, and both have the same /tmp.
+  def test_two_containers_with_one_folder_each_have_a_file
+    skip "only root can make a pid namespace" unless Process.uid.zero? && system("unshare", "--pid", "--fork", "true", err: File::NULL)
+    dir = scratch_dir
+    File.write(File.join(dir, "script.rb"), jit(FOO + <<~'RUBY'))
+      puts $$
+      $stdout.flush
+      $stdin.read
+      10.times { foo }
+    RUBY
+    flags = [*INHERITED.split, "--zjit-trace-file=perfetto-%p.fxt"].map { |flag| jit(flag) }
+    runs = 2.times.map do
+      io = IO.popen([Integration::ENVIRONMENT, "unshare", "--pid", "--fork", "--", Integration::RUBY, *flags, "script.rb",
+                     { chdir: dir, err: File.join(dir, ".err") }], "r+")
+      assert_equal "1\n", io.gets # it writes by now
+      io
+    end
+    runs.each do |io|
+      io.close_write
+      io.read
+      io.close
+    end
+    files = Dir[File.join(dir, "*.fxt*")].sort
+    assert_equal %w[perfetto-1.fxt perfetto-1.fxt.1], files.map { |file| File.basename(file) }
+    assert_equal [12, 12], files.map { |file| validated(Trace.new(file)).exits("DirectiveInduced").size }
+  end
+
   def test_exit_bang_leaves_a_trace_that_can_be_read
     result = run_traced(FOO + "10.times { foo }\nexit!(3)\n", ended: false)
     assert_equal 3, result.status.exitstatus

@@ -274,17 +274,6 @@ memory_is_mib_and_perhaps_seconds(void **state)
 }
 
 static void
-moments_of_saving_are_words_and_a_signal(void **state)
-{
-    (void)state;
-    const struct rb_vm_trace_memory_config *memory = &rb_vm_trace_global.memory;
-    assert_true(rb_vm_trace_parse_save_at("--zjit-trace-save-at", "crash"));
-    assert_true(memory->save_at == VM_TRACE_SAVE_AT_CRASH && memory->signal == 0);
-    assert_true(rb_vm_trace_parse_save_at("--zjit-trace-save-at", "USR2,exit,exception"));
-    assert_true(memory->save_at == (VM_TRACE_SAVE_AT_EXIT | VM_TRACE_SAVE_AT_EXCEPTION) && memory->signal == SIGUSR2);
-}
-
-static void
 assert_refused_by(bool (*parse)(const char *option, const char *value), const char *value, const char *takes)
 {
     capture_stderr();
@@ -294,6 +283,32 @@ assert_refused_by(bool (*parse)(const char *option, const char *value), const ch
     snprintf(expected, sizeof(expected), "--a-flag takes %s, not '%s'\n", takes, value);
     assert_string_equal(said, expected);
     free(said);
+}
+
+static void
+free_space_is_mib_or_nothing(void **state)
+{
+    (void)state;
+    assert_true(rb_vm_trace_global.min_free_bytes == SINK_MIN_FREE_DEFAULT);
+    assert_true(rb_vm_trace_parse_option("--zjit-trace-min-free", "300"));
+    assert_true(rb_vm_trace_global.min_free_bytes == 300 << 20);
+    assert_true(rb_vm_trace_parse_option("--yjit-trace-min-free", "0"));
+    assert_true(rb_vm_trace_global.min_free_bytes == 0 && rb_vm_trace_global.flags.min_free_bytes == 0);
+    static const char *const wrong[] = { "", "-1", "x", "5x", "1048577", "99999999999999999999" };
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        assert_refused_by(rb_vm_trace_parse_min_free, wrong[i], "the MiB that stay free on the disk, up to 1048576, or 0 to write until it is full");
+    }
+}
+
+static void
+moments_of_saving_are_words_and_a_signal(void **state)
+{
+    (void)state;
+    const struct rb_vm_trace_memory_config *memory = &rb_vm_trace_global.memory;
+    assert_true(rb_vm_trace_parse_save_at("--zjit-trace-save-at", "crash"));
+    assert_true(memory->save_at == VM_TRACE_SAVE_AT_CRASH && memory->signal == 0);
+    assert_true(rb_vm_trace_parse_save_at("--zjit-trace-save-at", "USR2,exit,exception"));
+    assert_true(memory->save_at == (VM_TRACE_SAVE_AT_EXIT | VM_TRACE_SAVE_AT_EXCEPTION) && memory->signal == SIGUSR2);
 }
 
 static void
@@ -348,6 +363,7 @@ main(void)
         isolated_test(methods_are_matched_by_name_or_path),
         isolated_test(globs_of_methods_must_not_be_empty),
         isolated_test(memory_is_mib_and_perhaps_seconds),
+        isolated_test(free_space_is_mib_or_nothing),
         isolated_test(moments_of_saving_are_words_and_a_signal),
         isolated_test(other_memory_and_moments_are_refused_with_a_line_that_says_what_is_taken),
         isolated_test(common_options_are_found_by_their_names),

@@ -5,6 +5,7 @@
 #include "harness.h"
 #include "memory.h"
 #include "recorder.h"
+#include "say.h"
 #include "traced.h"
 #include "versions.h"
 
@@ -539,6 +540,79 @@ forked_child_has_a_recorder_of_its_own_also_when_the_parent_was_saving(void **st
     end();
 }
 
+/* Another process writes a trace at `path` until the descriptor that is returned is closed. */
+static int
+begin_writer_at(const char *path, pid_t *pid_out)
+{
+    int to_it[2], ready[2];
+    char byte = 0;
+    assert_int_equal(pipe(to_it), 0);
+    assert_int_equal(pipe(ready), 0);
+    *pid_out = fork();
+    if (*pid_out == 0) {
+        static struct rb_vm_trace_sink theirs = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
+        close(to_it[1]);
+        if (rb_vm_trace_sink_open(&theirs, path) || write(ready[1], &byte, 1) != 1) _exit(1);
+        while (read(to_it[0], &byte, 1) > 0) continue;
+        _exit(0);
+    }
+    close(to_it[0]);
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    return to_it[1];
+}
+
+/* What the program asked for fails, for it said where; what it did not ask for goes beside it. */
+static void
+file_that_another_process_writes_is_not_saved_over(void **state)
+{
+    (void)state;
+    rb_vm_trace_global.memory.save_at = VM_TRACE_SAVE_AT_EXIT | VM_TRACE_SAVE_AT_CRASH;
+    start_recorder(.exit_rate = 1);
+    exits(5);
+    pid_t writer;
+    char name[64], *beside;
+    int to_writer = begin_writer_at(traced_path, &writer);
+    struct stat before, after;
+    assert_int_equal(stat(traced_path, &before), 0);
+
+    struct rb_vm_trace_save save = save_as(traced_path);
+    assert_int_equal(save.error, EBUSY);
+    assert_string_equal(save.reason, "another process is writing it");
+    assert_int_equal(files_in(temp_folder()), 1);
+
+    capture_stderr();
+    rb_vm_trace_say_begin();
+    rb_vm_trace_recorder_save_at(VM_TRACE_SAVE_AT_EXIT, main_ractor.local, &main_thread);
+    char *said = captured_stderr();
+    assert_non_null(strstr(said, "t.fxt is kept: another process is writing it; the trace is saved beside it"));
+    free(said);
+    snprintf(name, sizeof(name), "t.fxt.%d", (int)getpid());
+    beside = temp_path(name);
+    struct trace *trace = trace_read(beside);
+    assert_summary(trace, 5, 5, 0);
+    trace_free(trace);
+
+    capture_stderr();
+    rb_vm_trace_recorder_crash();
+    said = captured_stderr();
+    assert_non_null(strstr(said, beside)); /* nobody writes that one any more */
+    free(said);
+    trace = trace_read(beside);
+    assert_int_equal(trace_count(trace, "side_exit", NULL), 5);
+    trace_free(trace);
+
+    assert_int_equal(stat(traced_path, &after), 0);
+    assert_int_equal(before.st_ino, after.st_ino);
+    close(to_writer);
+    wait_for(writer);
+    assert_int_equal(unlink(beside), 0);
+    rb_vm_trace_global.memory.save_at = 0;
+    free(beside);
+    end();
+}
+
 int
 main(void)
 {
@@ -562,6 +636,7 @@ main(void)
         isolated_test(nothing_can_be_saved_of_a_trace_that_goes_to_a_file),
         isolated_test(trace_is_saved_at_the_end_when_that_is_wanted),
         isolated_test(crash_leaves_what_is_in_memory),
+        isolated_test(file_that_another_process_writes_is_not_saved_over),
         isolated_test(forked_child_has_a_recorder_of_its_own_also_when_the_parent_was_saving),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

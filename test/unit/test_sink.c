@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -829,6 +830,76 @@ fstat(int fd, struct stat *st)
     return fstat_error ? -1 : fstatat(fd, "", st, AT_EMPTY_PATH);
 }
 
+static uint64_t free_bytes = UINT64_MAX, disk_bytes = UINT64_C(1) << 40; /* of the disk; UINT64_MAX: as it is */
+
+int
+fstatvfs(int fd, struct statvfs *disk)
+{
+    (void)fd;
+    *disk = (struct statvfs){ .f_bsize = PAGE, .f_frsize = PAGE, .f_blocks = disk_bytes / PAGE, .f_bavail = free_bytes / PAGE, .f_bfree = UINT64_MAX / PAGE };
+    return 0;
+}
+
+/* --- a disk that is nearly full --- */
+
+static void
+disk_with_too_little_space_stops_the_file_and_the_end_is_still_written(void **state)
+{
+    (void)state;
+    const uint64_t mib = 1 << 20, gib = 1 << 30;
+    static const uint64_t by_default = SINK_MIN_FREE_DEFAULT;
+    const struct { uint64_t min_free, all, free; bool stops; } cases[] = {
+        { by_default, 100 * gib, gib, false }, { by_default, 100 * gib, gib - 1, true },
+        { by_default, 1000 * mib, 50 * mib, false }, { by_default, 1000 * mib, 50 * mib - 1, true },
+        { 10 * mib, gib, 10 * mib, false }, { 10 * mib, gib, 10 * mib - 1, true },
+        { 0, gib, 0, false }, { by_default, 0, 0, false }, /* off; a file system that counts nothing */
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        sink.min_free_bytes = cases[i].min_free;
+        char *path = open_sink("t.fxt"), expected[64];
+        struct rb_vm_trace_chunk a, b;
+        free_bytes = UINT64_C(1) << 39;
+        assert_true(rb_vm_trace_sink_reserve(&sink, &a));
+        disk_bytes = cases[i].all;
+        free_bytes = cases[i].free;
+        assert_int_equal(rb_vm_trace_sink_reserve(&sink, &b), !cases[i].stops);
+        if (cases[i].stops) {
+            assert_int_equal(sink.error, SINK_FULL);
+            snprintf(expected, sizeof(expected), " is full (%llu MiB free)", (unsigned long long)cases[i].free >> 20);
+            const char *why = rb_vm_trace_sink_reason(&sink, sink.error);
+            if (why[0] != '/' || !strstr(why, expected)) fail_msg("%s", why);
+            assert_int_equal(size_of(path), CHUNK);
+            assert_int_equal(rb_vm_trace_sink_end(&sink), 0);
+            assert_true(rb_vm_trace_sink_reserve(&sink, &b));
+            assert_int_equal(sink.reason, SINK_FULL);
+        }
+        rb_vm_trace_sink_release(&sink, &b, 1);
+        rb_vm_trace_sink_release(&sink, &a, CHUNK_WORDS);
+        rb_vm_trace_sink_close(&sink);
+        free(path);
+    }
+}
+
+static void
+disk_is_named_by_where_it_is_mounted(void **state)
+{
+    (void)state;
+    char *disk = temp_path("disk"), *folder = temp_path("disk/some"), expected[PATH_MAX];
+    assert_int_equal(mkdir(disk, 0777), 0);
+    mount_small_disk(disk, 8 * CHUNK);
+    assert_int_equal(mkdir(folder, 0777), 0);
+    char *path = open_sink("disk/some/t.fxt");
+    struct rb_vm_trace_chunk chunk;
+    sink.min_free_bytes = 5 << 20;
+    free_bytes = 3 << 20;
+    assert_false(rb_vm_trace_sink_reserve(&sink, &chunk));
+    snprintf(expected, sizeof(expected), "%s is full (3 MiB free)", disk);
+    assert_string_equal(rb_vm_trace_sink_reason(&sink, sink.error), expected);
+    free(path);
+    free(folder);
+    free(disk);
+}
+
 /* A disk that fails, or is read-only now: the file keeps its size, and a store into a page of it faults. */
 static void
 page_that_the_file_system_refuses_is_seen_and_what_is_there_is_counted(void **state)
@@ -1162,7 +1233,7 @@ made_ahead(void)
     rb_vm_trace_sink_ahead(&sink);
     for (;;) {
         pthread_mutex_lock(&sink.lock);
-        bool done = !sink.ahead.wanted;
+        bool done = !sink.ahead.wanted && !sink.disk_busy;
         const uint64_t *words = sink.ready.words;
         pthread_mutex_unlock(&sink.lock);
         if (done) return words;
@@ -1319,6 +1390,23 @@ cuts_while_chunks_are_made_ahead_harm_nobody(void **state)
     }
 }
 
+/* There are chunks to go on in: then the file keeps the newest events in what it has. */
+static void
+full_disk_ends_the_growth_of_a_file_that_keeps_the_newest_events(void **state)
+{
+    (void)state;
+    char *path = open_limited(8, true);
+    sink.min_free_bytes = 1 << 20;
+    begin_ring();
+    for (uint64_t i = 0; i < 3; i++) assert_int_equal(use_chunk(100 + i), i);
+    free_bytes = 0;
+    for (uint64_t i = 3; i < 9; i++) assert_int_equal(use_chunk(100 + i), i % 3);
+    assert_int_equal(sink.error, 0);
+    assert_int_equal(sink.dropped.events, 6);
+    assert_int_equal(size_of(path), PAGE + 3 * CHUNK);
+    free(path);
+}
+
 /* Only signals of faults: a program's own must not be taken where it can't see them. */
 static void
 thread_that_works_ahead_takes_no_signals(void **state)
@@ -1413,6 +1501,9 @@ main(void)
         isolated_test(cut_file_is_mended_to_whole_records),
         isolated_test(file_with_a_hole_is_mended_up_to_there),
         isolated_test(page_that_the_file_system_refuses_is_seen_and_what_is_there_is_counted),
+        isolated_test(disk_with_too_little_space_stops_the_file_and_the_end_is_still_written),
+        isolated_test(disk_is_named_by_where_it_is_mounted),
+        isolated_test(full_disk_ends_the_growth_of_a_file_that_keeps_the_newest_events),
         isolated_test(descriptor_of_which_the_system_says_nothing_is_left_alone),
         isolated_test(cut_while_padding_is_cut_off_leaves_no_zeros),
         isolated_test(chunks_past_4_gib_have_their_own_bytes),

@@ -1,0 +1,419 @@
+/*
+ * A disk that takes its time: nobody who holds the GVL waits for it longer than a moment.
+ */
+#define _GNU_SOURCE 1
+#include "harness.h"
+#include "sink.h"
+#include "traced.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, CHUNK = 1 << 20, CHUNK_WORDS = CHUNK / 8 };
+
+/* --- instead of the C library's: a disk that can be stopped --- */
+
+static pthread_mutex_t disk_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t disk_goes_on = PTHREAD_COND_INITIALIZER;
+static bool stopped;
+static unsigned waiting;            /* calls that the stopped disk holds up */
+static __thread bool may_not_wait;  /* this thread stands for one that holds the GVL */
+static unsigned wrong;              /* calls by such */
+
+static void
+use_disk(void)
+{
+    pthread_mutex_lock(&disk_lock);
+    if (may_not_wait) wrong++;
+    waiting++;
+    while (stopped && !may_not_wait) pthread_cond_wait(&disk_goes_on, &disk_lock);
+    waiting--;
+    pthread_mutex_unlock(&disk_lock);
+}
+
+int
+fallocate(int fd, int mode, off_t offset, off_t bytes)
+{
+    use_disk();
+    return (int)syscall(SYS_fallocate, fd, mode, offset, bytes);
+}
+
+ssize_t
+writev(int fd, const struct iovec *pieces, int count)
+{
+    use_disk();
+    return syscall(SYS_writev, fd, pieces, count);
+}
+
+int
+ftruncate(int fd, off_t size)
+{
+    use_disk();
+    return (int)syscall(SYS_ftruncate, fd, size);
+}
+
+ssize_t
+pread(int fd, void *to, size_t bytes, off_t offset)
+{
+    use_disk();
+    return syscall(SYS_pread64, fd, to, bytes, offset);
+}
+
+int
+fstat(int fd, struct stat *st)
+{
+    use_disk();
+    return fstatat(fd, "", st, AT_EMPTY_PATH);
+}
+
+int
+fstatvfs(int fd, struct statvfs *disk)
+{
+    (void)fd;
+    use_disk();
+    *disk = (struct statvfs){ .f_frsize = PAGE, .f_blocks = 1 << 30, .f_bavail = 1 << 29 };
+    return 0;
+}
+
+static void
+stop_disk(void)
+{
+    pthread_mutex_lock(&disk_lock);
+    stopped = true;
+    pthread_mutex_unlock(&disk_lock);
+}
+
+static void
+start_disk(void)
+{
+    pthread_mutex_lock(&disk_lock);
+    stopped = false;
+    pthread_cond_broadcast(&disk_goes_on);
+    pthread_mutex_unlock(&disk_lock);
+}
+
+static void
+wait_until_held_up(void)
+{
+    for (bool held = false; !held; usleep(100)) {
+        pthread_mutex_lock(&disk_lock);
+        held = waiting > 0;
+        pthread_mutex_unlock(&disk_lock);
+    }
+}
+
+/* --- the sink ------------------------------------------------------------------------------------ */
+
+static struct rb_vm_trace_sink sink = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
+
+static void
+wait_until_ready(struct rb_vm_trace_sink *of)
+{
+    for (bool ready = false; !ready; usleep(100)) {
+        pthread_mutex_lock(&of->lock);
+        ready = of->ready.words != NULL;
+        pthread_mutex_unlock(&of->lock);
+    }
+}
+
+static off_t
+size_of(const char *path)
+{
+    struct stat st;
+    assert_int_equal(lstat(path, &st), 0);
+    return st.st_size;
+}
+
+/* A file with a first chunk, as a trace begins; what comes now is recorded. */
+static char *
+begin_recording(struct rb_vm_trace_chunk *first)
+{
+    char *path = temp_path("t.fxt");
+    rb_vm_trace_sink_wait_ns = SINK_WAIT_NS;
+    assert_null(rb_vm_trace_sink_open(&sink, path));
+    assert_true(rb_vm_trace_sink_reserve(&sink, first));
+    rb_vm_trace_sink_recording(&sink, true);
+    may_not_wait = true;
+    return path;
+}
+
+/* That it returns at all is the point: the disk does not go on meanwhile. */
+static void
+writer_gives_up_and_gets_its_chunk_when_it_is_ready(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_chunk first, next;
+    char *path = begin_recording(&first);
+    stop_disk();
+    assert_false(rb_vm_trace_sink_reserve(&sink, &next));
+    assert_false(next.none_idle);
+    assert_true(sink.late);
+    assert_int_equal(sink.error, 0);
+    wait_until_held_up();
+    for (int i = 0; i < 100000; i++) assert_false(rb_vm_trace_sink_reserve(&sink, &next)); /* nor does any other wait */
+    start_disk();
+    wait_until_ready(&sink);
+    assert_false(sink.late);
+    assert_true(rb_vm_trace_sink_reserve(&sink, &next));
+    assert_int_equal(next.offset, CHUNK);
+    assert_int_equal(wrong, 0);
+    free(path);
+}
+
+/* Nothing that is given back, asked for or looked at while events are recorded waits for the disk; the end does. */
+static void
+writers_touch_no_disk(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_chunk first, own, shared;
+    char *path = begin_recording(&first);
+    assert_true(rb_vm_trace_sink_reserve_own(&sink, &own, false));
+    assert_true(rb_vm_trace_sink_reserve(&sink, &shared));
+    rb_vm_trace_sink_ahead(&sink);
+    wait_until_ready(&sink);
+    stop_disk();
+    assert_true(rb_vm_trace_sink_sound_p(&sink));
+    rb_vm_trace_sink_release(&sink, &first, 1);
+    assert_true(rb_vm_trace_sink_reserve(&sink, &first)); /* the one that was made ahead */
+    rb_vm_trace_sink_ahead(&sink);
+    wait_until_held_up();
+    rb_vm_trace_sink_release(&sink, &first, 1); /* the last of the file */
+    rb_vm_trace_sink_release(&sink, &own, 1);
+    rb_vm_trace_sink_release(&sink, &shared, 1);
+    assert_true(rb_vm_trace_sink_sound_p(&sink));
+    assert_int_equal(wrong, 0);
+    start_disk();
+    may_not_wait = false;
+    assert_int_equal(rb_vm_trace_sink_end(&sink), 0);
+    rb_vm_trace_sink_close(&sink);
+    trace_free(trace_read(path));
+    free(path);
+}
+
+/* The unused end of a chunk that is given back is cut off by the thread. */
+static void
+last_chunk_is_cut_by_the_thread(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_chunk first, own;
+    char *path = begin_recording(&first);
+    assert_true(rb_vm_trace_sink_reserve_own(&sink, &own, false));
+    rb_vm_trace_sink_release(&sink, &own, 1);
+    while (size_of(path) != CHUNK + PAGE) usleep(100);
+    assert_true(rb_vm_trace_sink_reserve_own(&sink, &own, false));
+    assert_int_equal(own.offset, CHUNK + PAGE);
+    assert_int_equal(wrong, 0);
+    free(path);
+}
+
+static void
+error_of_the_disk_stops_the_file_as_ever(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_chunk first, next;
+    char *path = begin_recording(&first);
+    rb_vm_trace_sink_wait_ns = INT64_C(60000000000);
+    limit_file_size(CHUNK);
+    assert_false(rb_vm_trace_sink_reserve(&sink, &next));
+    assert_int_equal(sink.error, EFBIG);
+    assert_int_equal(sink.reason, EFBIG);
+    assert_false(next.none_idle);
+    assert_int_equal(wrong, 0);
+    free(path);
+}
+
+static void
+cut_file_is_seen_by_the_thread(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_chunk first, next;
+    char *path = begin_recording(&first);
+    rb_vm_trace_sink_wait_ns = INT64_C(60000000000);
+    assert_int_equal(truncate(path, PAGE), 0);
+    assert_false(rb_vm_trace_sink_reserve(&sink, &next));
+    assert_int_equal(sink.error, SINK_CUT);
+    assert_int_equal(wrong, 0);
+    free(path);
+}
+
+/* What is used again is mapped and made fresh by the thread, too, and not before a writer needs it. */
+static void
+limited_file_is_as_patient(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_chunk head, chunk[4];
+    sink.max_bytes = 4 * CHUNK;
+    sink.keep_newest = true;
+    char *path = begin_recording(&head);
+    may_not_wait = false;
+    rb_vm_trace_sink_recording(&sink, false);
+    rb_vm_trace_sink_release(&sink, &head, 512);
+    rb_vm_trace_sink_begin_ring(&sink);
+    rb_vm_trace_sink_recording(&sink, true);
+    may_not_wait = true;
+    rb_vm_trace_sink_wait_ns = INT64_C(60000000000);
+    for (int i = 0; i < 3; i++) assert_true(rb_vm_trace_sink_reserve(&sink, &chunk[i]));
+    for (int i = 0; i < 3; i++) rb_vm_trace_sink_release(&sink, &chunk[i], CHUNK_WORDS);
+    rb_vm_trace_sink_ahead(&sink);
+    assert_int_equal(sink.idle_count, 3);
+    rb_vm_trace_sink_wait_ns = SINK_WAIT_NS;
+    stop_disk();
+    assert_false(rb_vm_trace_sink_reserve(&sink, &chunk[0]));
+    assert_true(sink.late);
+    assert_false(chunk[0].none_idle);
+    start_disk();
+    wait_until_ready(&sink);
+    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk[0]));
+    assert_int_equal(chunk[0].offset, PAGE);
+    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk[1]));
+    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk[2]));
+    assert_false(rb_vm_trace_sink_reserve(&sink, &chunk[3]));
+    assert_true(chunk[3].none_idle);
+    rb_vm_trace_sink_release(&sink, &chunk[1], CHUNK_WORDS);
+    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk[3]));
+    assert_int_equal(chunk[3].offset, PAGE + CHUNK);
+    assert_int_equal(wrong, 0);
+    free(path);
+}
+
+/* Made for a writer that waited no longer, and not wanted any more: it is a chunk of the file like those around it. */
+static void
+chunk_that_was_made_fresh_for_nobody_stays_in_the_file(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_chunk head, chunk[3];
+    sink.max_bytes = 4 * CHUNK;
+    sink.keep_newest = true;
+    char *path = begin_recording(&head);
+    may_not_wait = false;
+    rb_vm_trace_sink_recording(&sink, false);
+    rb_vm_trace_sink_release(&sink, &head, 512);
+    rb_vm_trace_sink_begin_ring(&sink);
+    for (int i = 0; i < 3; i++) assert_true(rb_vm_trace_sink_reserve(&sink, &chunk[i]));
+    for (int i = 0; i < 3; i++) rb_vm_trace_sink_release(&sink, &chunk[i], CHUNK_WORDS);
+    rb_vm_trace_sink_recording(&sink, true);
+    stop_disk();
+    assert_false(rb_vm_trace_sink_reserve(&sink, &chunk[0]));
+    start_disk();
+    wait_until_ready(&sink);
+    assert_int_equal(rb_vm_trace_sink_end(&sink), 0);
+    assert_int_equal(size_of(path), PAGE + 3 * CHUNK);
+    assert_int_equal(sink.idle_count, 3);
+    free(path);
+}
+
+static void
+child_of_a_fork_has_nothing_of_what_the_thread_was_making(void **state)
+{
+    (void)state;
+#ifdef __SANITIZE_THREAD__
+    skip_because("ThreadSanitizer knows no threads in the child of a process that had some");
+#endif
+    struct rb_vm_trace_chunk first, next;
+    char *path = begin_recording(&first);
+    stop_disk();
+    assert_false(rb_vm_trace_sink_reserve(&sink, &next));
+    wait_until_held_up();
+    pthread_mutex_lock(&sink.lock); /* not held by the thread, or this would wait for the disk */
+    pid_t child = fork();
+    if (child == 0) {
+        rb_vm_trace_sink_after_fork(&sink);
+        pthread_mutex_unlock(&sink.lock);
+        pthread_mutex_init(&disk_lock, NULL);
+        may_not_wait = stopped = false;
+        char *own = temp_path("u.fxt");
+        assert_null(rb_vm_trace_sink_open(&sink, own));
+        assert_true(rb_vm_trace_sink_reserve(&sink, &next));
+        rb_vm_trace_sink_recording(&sink, true);
+        assert_true(rb_vm_trace_sink_reserve(&sink, &next));
+        rb_vm_trace_sink_close(&sink);
+        _exit(0);
+    }
+    pthread_mutex_unlock(&sink.lock);
+    wait_for(child);
+    start_disk();
+    wait_until_ready(&sink);
+    assert_int_equal(wrong, 0);
+    free(path);
+}
+
+/* Then there is nobody else to wait for the disk. */
+static void
+without_a_thread_chunks_are_made_as_they_are_needed(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_chunk first, next;
+    char *path = begin_recording(&first);
+    sink.ahead.refused = true;
+    may_not_wait = false;
+    for (int i = 1; i < 5; i++) {
+        assert_true(rb_vm_trace_sink_reserve(&sink, &next));
+        assert_int_equal(next.offset, i * CHUNK);
+    }
+    free(path);
+}
+
+/* --- a traced program ---------------------------------------------------------------------------- */
+
+static struct rb_iseq_struct foo;
+
+static void
+exits_go_on_and_what_was_lost_is_counted(void **state)
+{
+    (void)state;
+    enum { EXITS = 200000 };
+    foo = fake_iseq("foo", "a.rb");
+    rb_vm_trace_sink_wait_ns = SINK_WAIT_NS;
+    start_traced(.exit_rate = 1);
+    fake_push(&main_thread, &foo, 1);
+    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
+    take_exit(site, &main_thread);
+    stop_disk();
+    may_not_wait = true;
+    for (unsigned i = 1; i < EXITS; i++) take_exit(site, &main_thread);
+    uint64_t lost = main_ractor.local->lost;
+    assert_true(lost > 0 && main_ractor.local->late == lost);
+    struct rb_vm_trace_status status;
+    rb_vm_trace_status(&status);
+    assert_non_null(strstr(status.loss, "the disk was too slow"));
+    start_disk();
+    wait_until_ready(&rb_vm_trace_global.sink);
+    rb_vm_trace_sink_wait_ns = INT64_C(60000000000);
+    for (unsigned i = 0; i < EXITS; i++) take_exit(site, &main_thread); /* all of these are recorded */
+    assert_int_equal(main_ractor.local->lost, lost);
+    assert_int_equal(wrong, 0);
+    may_not_wait = false;
+    struct trace *trace = finish_traced();
+    assert_summary(trace, 2 * EXITS, 2 * EXITS - lost, lost);
+    assert_int_equal(trace_count(trace, "trace", "loss"), 1);
+    assert_int_equal(trace_number(trace_event(trace, "trace", "loss", 0), "lost"), lost);
+    assert_non_null(strstr(trace_text(trace_event(trace, "trace", "loss", 0), "reason"), "the disk was too slow"));
+    trace_free(trace);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        isolated_test(writer_gives_up_and_gets_its_chunk_when_it_is_ready),
+        isolated_test(writers_touch_no_disk),
+        isolated_test(last_chunk_is_cut_by_the_thread),
+        isolated_test(error_of_the_disk_stops_the_file_as_ever),
+        isolated_test(cut_file_is_seen_by_the_thread),
+        isolated_test(limited_file_is_as_patient),
+        isolated_test(chunk_that_was_made_fresh_for_nobody_stays_in_the_file),
+        isolated_test(child_of_a_fork_has_nothing_of_what_the_thread_was_making),
+        isolated_test(without_a_thread_chunks_are_made_as_they_are_needed),
+        isolated_test(exits_go_on_and_what_was_lost_is_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
