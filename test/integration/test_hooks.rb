@@ -266,6 +266,42 @@ class TestHooks < Integration::Test
     assert_match(/\A\d+ A#b #{jit("DirectiveInduced")}\n.*^\d+ Object#foo #{jit("DirectiveInduced")}$/m, result.err)
   end
 
+  def test_all_methods_of_the_example_that_counts
+    result = run_hooks(WARM + <<~'RUBY', extension: example("exit_counter"))
+      name = "Object#foo DirectiveInduced"
+      count = -> { ExitCounter.counts.fetch(name) }
+      before = count.call
+      7.times { foo }
+      p count.call - before
+      # In other ractors and threads, with new names and the GC between.
+      2000.times { |i| eval("def m#{i} = (::RubyVM::ZJIT.induce_side_exit!); 4.times { m#{i} }") if i % 100 == 0 }
+      before = count.call
+      others = 3.times.map { Ractor.new { 2000.times { |i| foo; GC.start if i % 500 == 0; eval("def r#{i} = (::RubyVM::ZJIT.induce_side_exit!); 4.times { r#{i} }") if i % 100 == 0 } } }
+      others << Thread.new { 2000.times { foo } }
+      others.each(&:value)
+      p count.call - before, ExitCounter.counts.keys.grep(/Object#[mr]\d+ /).size
+      p ExitCounter.stop, ExitCounter.stop
+      before = ExitCounter.counts
+      9.times { foo }
+      p ExitCounter.counts == before, ExitCounter.singleton_methods.sort
+    RUBY
+    assert_equal [7, 8000, 40, nil, nil, true, %i[counts stop]], result.out.lines.map { |line| eval(line) }
+    assert_equal 41, result.err.lines.grep(/\A\d+ Object#\w+ #{jit("DirectiveInduced")}$/).size
+  end
+
+  # It has no methods. Each line has a count of its own, whichever ractor exits there, and warns once.
+  def test_the_example_that_warns_in_several_ractors
+    result = run_hooks(WARM + <<~'RUBY', extension: example("exit_alarm"), env: { "EXIT_ALARM" => "20" })
+      ractors = 3.times.map { Ractor.new { 30_000.times { foo } } }
+      30_000.times { sub(300) }
+      ractors.each(&:value)
+      15.times { eval("def few = (::RubyVM::ZJIT.induce_side_exit!)\n3.times { few }") }
+    RUBY
+    assert_equal %w[1 2], result.err.scan(/script.rb:(\d): more than 20 JIT exits a second/).flatten.sort, result.err
+    unknown = run_hooks(WARM + "1200.times { foo }", extension: example("exit_alarm"), env: { "EXIT_ALARM" => "many" })
+    assert_match(/script.rb:1: more than 1000 JIT exits a second/, unknown.err)
+  end
+
   def test_the_example_that_warns
     result = run_hooks(WARM + "2000.times { foo }\n20.times { sub(300) }", extension: example("exit_alarm"), env: { "EXIT_ALARM" => "100" })
     assert_match(/\A\S*script.rb:1: warning: script.rb:1: more than 100 JIT exits a second: #{jit("DirectiveInduced")} at \w+\n\z/, result.err)
