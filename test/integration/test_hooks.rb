@@ -1,7 +1,7 @@
 # RUBY_INTERNAL_EVENT_JIT_EXIT and RUBY_INTERNAL_EVENT_JIT_RECOMPILE_EXIT: extensions in C that subscribe to exits, those of examples/ and one that
 # does what it can to do harm.
 require_relative "helper"
-require "open3"
+require_relative "extension"
 
 Integration.only "ruby-4.1"
 
@@ -59,26 +59,12 @@ class TestHooks < Integration::Test
   C
   WARM = "def foo = (::RubyVM::ZJIT.induce_side_exit!)\ndef sub(x) = x - -4_611_686_018_427_387_900\n20.times { foo; sub(1) }\n"
 
-  # Compiled once, below the folder of the build.
-  def self.extension(name, files)
-    (@extensions ||= {})[name] ||= begin
-      dir = Dir.mktmpdir("vm-trace-ext-")
-      Minitest.after_run { FileUtils.rm_rf(dir) }
-      files.each { |file, text| File.write(File.join(dir, file), text) }
-      [[RUBY, "extconf.rb"], %w[make]].each do |command|
-        out, status = Open3.capture2e(ENVIRONMENT, *command, chdir: dir)
-        raise out unless status.success?
-      end
-      File.join(dir, "#{name}.so")
-    end
-  end
-
-  def hooks = self.class.extension("hooks", { "hooks.c" => HOOKS, "extconf.rb" => "require 'mkmf'; create_makefile('hooks')" })
+  def hooks = Extension.build("hooks", { "hooks.c" => HOOKS })
 
   def example(name)
     files = Dir[File.join(ROOT, "examples", name, "*")].to_h { |path| [File.basename(path), File.read(path)] }
     files.each_value { |text| assert_operator text.lines.size, :<, 100 }
-    self.class.extension(name, files)
+    Extension.build(name, files)
   end
 
   def run_hooks(script, *flags, extension: hooks, **options)
