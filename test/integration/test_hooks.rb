@@ -36,6 +36,9 @@ class TestHooks < Integration::Test
 
     static VALUE add(VALUE self) { rb_add_event_hook(on_event, EVENTS, Qnil); return Qnil; }
     static VALUE add_gc(VALUE self) { rb_add_event_hook(on_gc, RUBY_INTERNAL_EVENT_GC_ENTER, Qnil); return Qnil; }
+    static void on_object(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klass) { other++; }
+    static VALUE add_objects(VALUE self) { rb_add_event_hook(on_object, RUBY_INTERNAL_EVENT_NEWOBJ, Qnil); return Qnil; }
+    static VALUE drop_objects(VALUE self) { return INT2FIX(rb_remove_event_hook(on_object)); }
     static VALUE drop(VALUE self) { return INT2FIX(rb_remove_event_hook(on_event)); }
     static VALUE enable(VALUE self) { rb_tracepoint_enable(point = rb_tracepoint_new(0, EVENTS, on_point, NULL)); return Qnil; }
     static VALUE both(VALUE self) { rb_tracepoint_enable(point = rb_tracepoint_new(0, EVENTS | RUBY_INTERNAL_EVENT_GC_ENTER, on_both, NULL)); return Qnil; }
@@ -53,7 +56,7 @@ class TestHooks < Integration::Test
         rb_gc_register_address(&told); rb_gc_register_address(&todo); rb_gc_register_address(&point);
         told = todo = point = Qnil;
     #define F(name, function, argc) rb_define_singleton_method(m, name, function, argc)
-        F("add", add, 0); F("add_gc", add_gc, 0); F("drop", drop, 0); F("enable", enable, 0); F("both", both, 0); F("recompiles", recompiles, 0);
+        F("add", add, 0); F("add_gc", add_gc, 0); F("add_objects", add_objects, 0); F("drop_objects", drop_objects, 0); F("drop", drop, 0); F("enable", enable, 0); F("both", both, 0); F("recompiles", recompiles, 0);
         F("disable", disable, 0); F("count", counted, 0); F("others", others, 0); F("log=", set_log, 1); F("todo=", set_todo, 1);
     }
   C
@@ -238,6 +241,24 @@ class TestHooks < Integration::Test
       end
       (ractors + threads).each(&:value)
       p Hooks.count >= 200
+    RUBY
+  end
+
+  # Hooks of new objects run in one ractor while those of exits run in others. All are counted, so that the last one that goes is the last.
+  def test_hooks_of_other_internal_events_run_in_other_ractors_meanwhile
+    assert_equal [[1, 1], :fine], lines(<<~'RUBY')
+      5.times do
+        Hooks.add
+        Hooks.add_objects
+        ractors = 2.times.map { Ractor.new { 300_000.times { foo } } }
+        500_000.times { Object.new }
+        ractors.each(&:value)
+        @dropped = [Hooks.drop, Hooks.drop_objects]
+      end
+      p @dropped
+      # Refused while hooks are there.
+      RubyVM::Trace.record(file: "a.fxt", exits: :exit_fixnum_sub_overflow) { sub(100) }
+      p :fine
     RUBY
   end
 
