@@ -218,6 +218,7 @@ struct start {
     struct rb_vm_trace_memory_config memory;
     uint64_t min_free_bytes;
     struct rb_vm_trace_status status;
+    uint64_t *session;
     bool ok;
     char why[4096 + 512]; /* a path and some words */
 };
@@ -230,7 +231,9 @@ start_alone(void *data)
     if (start->status.on) return;
     rb_vm_trace_global.min_free_bytes = start->min_free_bytes;
     start->ok = rb_vm_trace_switch_on(&start->config, &start->memory, start->why, sizeof(start->why));
-    if (start->ok) rb_vm_trace_status(&start->status);
+    if (!start->ok) return;
+    rb_vm_trace_status(&start->status);
+    *start->session = start->status.session;
 }
 
 static VALUE
@@ -258,11 +261,12 @@ set_counts(VALUE hash, const struct rb_vm_trace_status *status)
     set(hash, "path", path_of(status));
 }
 
-VALUE
-rb_vm_trace_control_start(VALUE options)
+/* *session_out: the number of the trace as soon as it is on, whatever happens then. The path. */
+static VALUE
+start_session(VALUE options, uint64_t *session_out)
 {
     VALUE values[OPTIONS];
-    struct start start = { .ok = false };
+    struct start start = { .session = session_out };
     check_jit();
     read_options(options, values, &start.config, &start.memory);
     start.min_free_bytes = !given_p(values[MIN_FREE]) ? rb_vm_trace_global.flags.min_free_bytes :
@@ -275,6 +279,21 @@ rb_vm_trace_control_start(VALUE options)
                  start.status.memory_bytes ? "memory" : start.status.path ? start.status.path : "a file that is not made yet");
     }
     rb_raise(eError, "%s", start.why);
+}
+
+VALUE
+rb_vm_trace_control_start(VALUE options)
+{
+    uint64_t session;
+    return start_session(options, &session);
+}
+
+static VALUE
+options_of(int argc, VALUE *argv)
+{
+    VALUE options;
+    rb_scan_args(argc, argv, "0:", &options);
+    return options;
 }
 
 /*
@@ -290,13 +309,13 @@ static VALUE
 trace_start(int argc, VALUE *argv, VALUE self)
 {
     (void)self;
-    VALUE options;
-    rb_scan_args(argc, argv, "0:", &options);
-    return rb_vm_trace_control_start(options);
+    return rb_vm_trace_control_start(options_of(argc, argv));
 }
 
 struct stop {
+    uint64_t session; /* that is to end; 0: whichever is on */
     struct rb_vm_trace_status status;
+    bool saving;      /* it can't end yet */
     bool ok;
 };
 
@@ -304,7 +323,28 @@ static void
 stop_alone(void *data)
 {
     struct stop *stop = data;
-    stop->ok = rb_vm_trace_switch_off(&stop->status);
+    rb_vm_trace_status(&stop->status);
+    if (!stop->status.on || (stop->session && stop->session != stop->status.session)) return;
+    stop->session = stop->status.session;
+    stop->saving = stop->status.memory_bytes && !rb_vm_trace_recorder_refuse();
+    if (!stop->saving) stop->ok = rb_vm_trace_switch_off(&stop->status);
+}
+
+static VALUE
+summary_of(const struct rb_vm_trace_status *status)
+{
+    VALUE summary = rb_hash_new();
+    set_counts(summary, status);
+    return summary;
+}
+
+/* Ends it if that can be done at once: nothing here checks interrupts. */
+static bool
+try_stop(struct stop *stop)
+{
+    stop->saving = stop->ok = false;
+    rb_vm_trace_host_alone(stop_alone, stop);
+    return !stop->saving;
 }
 
 static void *
@@ -315,17 +355,44 @@ wait_for_save(void *unused)
     return NULL;
 }
 
-VALUE
-rb_vm_trace_control_stop(void)
+static VALUE
+wait_without_gvl(VALUE unused)
 {
-    struct stop stop;
-    /* What is being saved is written while others run; one that begins just now is waited for with everything stopped. */
     rb_thread_call_without_gvl(wait_for_save, NULL, NULL, NULL);
-    rb_vm_trace_host_alone(stop_alone, &stop);
-    if (!stop.ok) rb_raise(eError, "not started: call RubyVM::Trace.start first");
-    VALUE summary = rb_hash_new();
-    set_counts(summary, &stop.status);
-    return summary;
+    return unused;
+}
+
+/*
+ * Ends the trace before any interrupt (Thread#kill, Timeout, a signal) is handled, for the caller may never come back to end it.
+ * While others run, what is being saved is written; an interrupt that comes meanwhile is handled when the trace has ended.
+ */
+static void
+stop_session(struct stop *stop)
+{
+    int interrupted = 0;
+    while (!try_stop(stop)) {
+        int state;
+        rb_protect(wait_without_gvl, Qnil, &state);
+        if (state) interrupted = state;
+    }
+    if (interrupted) rb_jump_tag(interrupted);
+}
+
+NORETURN(static void not_started(void));
+
+static void
+not_started(void)
+{
+    rb_raise(eError, "not started: call RubyVM::Trace.start first");
+}
+
+VALUE
+rb_vm_trace_control_try_stop(void)
+{
+    struct stop stop = { .session = 0 };
+    if (!try_stop(&stop)) return Qundef;
+    if (!stop.ok) not_started();
+    return summary_of(&stop.status);
 }
 
 /*
@@ -338,7 +405,10 @@ static VALUE
 trace_stop(VALUE self)
 {
     (void)self;
-    return rb_vm_trace_control_stop();
+    struct stop stop = { .session = 0 };
+    stop_session(&stop);
+    if (!stop.ok) not_started();
+    return summary_of(&stop.status);
 }
 
 static void
@@ -355,7 +425,10 @@ rb_vm_trace_control_status(void)
     VALUE hash = rb_hash_new();
     set(hash, "on", status.on ? Qtrue : Qfalse);
     set(hash, "jit", jit() ? rb_str_new_cstr(jit()->name) : Qnil);
-    if (status.on) set_counts(hash, &status);
+    if (status.on) {
+        set(hash, "session", ULL2NUM(status.session));
+        set_counts(hash, &status);
+    }
     return hash;
 }
 
@@ -372,38 +445,45 @@ trace_status(VALUE self)
     return rb_vm_trace_control_status();
 }
 
-static VALUE
-stop_if_on(VALUE self)
-{
-    struct rb_vm_trace_status status;
-    rb_vm_trace_host_alone(status_alone, &status);
-    return status.on ? trace_stop(self) : Qnil;
-}
-
 struct record {
-    VALUE self, summary;
+    VALUE options, summary;
+    uint64_t session; /* 0: not begun */
 };
 
+static VALUE
+begin_record(VALUE data)
+{
+    struct record *record = (struct record *)data;
+    start_session(record->options, &record->session);
+    return rb_yield(Qundef);
+}
+
+/* Only its own trace: the block or another thread may have ended that, and begun another one. */
 static VALUE
 end_record(VALUE data)
 {
     struct record *record = (struct record *)data;
-    return record->summary = stop_if_on(record->self); /* the block may have stopped it */
+    struct stop stop = { .session = record->session };
+    if (!record->session) return Qnil;
+    stop_session(&stop);
+    if (stop.ok) record->summary = summary_of(&stop.status);
+    return Qnil;
 }
 
 /*
  *  call-seq:
- *    RubyVM::Trace.record(**options) { ... } -> hash
+ *    RubyVM::Trace.record(**options) { ... } -> hash or nil
  *
- *  Records what happens while the block runs, in all threads and ractors. Takes what start takes, returns what stop returns.
+ *  Records what happens while the block runs, in all threads and ractors. Takes what start takes, returns what stop returns; nil
+ *  when something else has stopped that trace. A trace that was started meanwhile is left alone.
  */
 static VALUE
 trace_record(int argc, VALUE *argv, VALUE self)
 {
-    struct record record = { self, Qnil };
+    (void)self;
     rb_need_block();
-    trace_start(argc, argv, self);
-    rb_ensure(rb_yield, Qundef, end_record, (VALUE)&record);
+    struct record record = { .options = options_of(argc, argv), .summary = Qnil };
+    rb_ensure(begin_record, (VALUE)&record, end_record, (VALUE)&record);
     return record.summary;
 }
 

@@ -128,6 +128,7 @@ rb_vm_trace_supported_p(void)
 static const char *
 begin_trace(const struct rb_vm_trace_config *config)
 {
+    trace.session++;
     trace.pid = (uint32_t)getpid();
     rb_vm_trace_clock_init();
     trace.begin_ns = rb_vm_trace_clock_system_ns();
@@ -521,6 +522,7 @@ rb_vm_trace_status(struct rb_vm_trace_status *status_out)
 {
     *status_out = (struct rb_vm_trace_status){ .on = trace_on(), .by_flags = trace.by_flags };
     if (!status_out->on) return;
+    status_out->session = trace.session;
     pthread_mutex_lock(&trace.lock);
     struct vm_trace_totals totals = count_all(&status_out->loss);
     status_out->memory_bytes = trace.memory.bytes;

@@ -96,6 +96,7 @@ extern struct vm_trace_global {
     uint64_t machine_rate;       /* exits are switched on: one in so many comes from machine code to C; 0: they are not */
     bool listeners;              /* hooks want to be told of exits */
     const struct rb_vm_trace_jit *jit; /* NULL: none that can be switched */
+    uint64_t session;            /* number of the trace that began last; a forked child goes on with its parent's */
     uint32_t pid;
     uint64_t begin_ns;           /* of this process' trace: no event is earlier */
     struct rb_vm_trace_memory_config memory; /* of the trace that is on, or that flags ask for */

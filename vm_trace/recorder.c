@@ -134,6 +134,16 @@ rb_vm_trace_recorder_wait(void)
     pthread_mutex_unlock(&trace.lock);
 }
 
+bool
+rb_vm_trace_recorder_refuse(void)
+{
+    pthread_mutex_lock(&trace.lock);
+    __atomic_store_n(&recorder.open, false, __ATOMIC_RELEASE);
+    bool idle = !recorder.saving;
+    pthread_mutex_unlock(&trace.lock);
+    return idle;
+}
+
 void
 rb_vm_trace_recorder_close(void)
 {

@@ -60,6 +60,9 @@ void rb_vm_trace_recorder_write_end(struct rb_vm_trace_save *save);
 /* Wait until no save is under way. Without the GVL. */
 void rb_vm_trace_recorder_wait(void);
 
+/* From here on no save begins, for the trace is about to end. False: one is still under way. Any thread; takes trace.lock. */
+bool rb_vm_trace_recorder_refuse(void);
+
 /*
  * Forget what was recorded so far, without a touch of it: a save tells of what comes after. GVL held, all other ractors stopped. False: no
  * memory. `local` is the caller's, and its sampling begins anew.

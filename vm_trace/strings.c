@@ -206,6 +206,7 @@ intern_locked(const char *text, size_t bytes)
     string->bytes = (uint32_t)bytes;
     string->hash = hash;
     string->refs = 1;
+    string->permanent = false;
     string->serial = ++pool.last_serial;
     string->id = pool.free_count ? pool.free_ids[--pool.free_count] : pool.next_id++;
     struct vm_trace_string **bucket = &pool.buckets[hash & (pool.bucket_count - 1)];
@@ -222,7 +223,11 @@ intern(const char *text, size_t bytes, bool permanent)
     text = rb_vm_trace_text_clean(text, &bytes, &copy);
     pthread_mutex_lock(&pool.lock);
     struct vm_trace_string *string = intern_locked(text, bytes);
-    if (string && permanent && string->refs > 1) string->refs--;
+    if (string && permanent) {
+        /* One reference is that of all who ask for it so. The others are owned by those who interned the same text. */
+        if (string->permanent) string->refs--;
+        string->permanent = true;
+    }
     pthread_mutex_unlock(&pool.lock);
     free(copy);
     return string;

@@ -10,6 +10,7 @@
  * business (writer.h).
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -61,6 +62,7 @@ struct vm_trace_string {
     uint32_t refs;
     uint32_t hash;
     uint32_t bytes;
+    bool permanent;               /* one of the references is never given back */
     char text[];
 };
 

@@ -8,21 +8,38 @@
  */
 #include <ruby/ruby.h>
 #include <ruby/debug.h>
-#include <ruby/st.h>
-#include <ruby/thread_native.h>
-#include <ruby/util.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
 
-static st_table *counts; /* "Owner#method reason" => count */
-static rb_nativethread_lock_t lock; /* hooks run in all ractors */
+/*
+ * Counters by the hash of their names; none is ever freed. No lock: the hook runs in all ractors, and a GC in the one that holds
+ * a lock would wait for ever for those that wait for the lock.
+ */
+enum { BUCKETS = 4096 };
+struct counter {
+    struct counter *next;
+    atomic_ulong count;
+    size_t bytes;
+    char name[]; /* "Owner#method reason" */
+};
+static struct counter *_Atomic buckets[BUCKETS];
 static VALUE trace_point;
 
-/* A new key is copied: the string is one of Ruby's. */
-static int
-add_one(st_data_t *key, st_data_t *count, st_data_t unused, int existing)
+static void
+add_one(struct counter *_Atomic *bucket, const char *name, size_t bytes)
 {
-    if (!existing) *key = (st_data_t)ruby_strdup((const char *)*key);
-    *count = existing ? *count + 1 : 1;
-    return ST_CONTINUE;
+    struct counter *counter = atomic_load(bucket);
+    while (counter && (counter->bytes != bytes || memcmp(counter->name, name, bytes) != 0)) counter = counter->next;
+    if (!counter) { /* two ractors may both find none: then the name has two counters */
+        if (!(counter = malloc(sizeof(*counter) + bytes))) rb_memerror();
+        atomic_init(&counter->count, 0);
+        counter->bytes = bytes;
+        memcpy(counter->name, name, bytes);
+        counter->next = atomic_load(bucket);
+        while (!atomic_compare_exchange_weak(bucket, &counter->next, counter)) continue;
+    }
+    atomic_fetch_add(&counter->count, 1);
 }
 
 static void
@@ -33,45 +50,29 @@ exited(VALUE tracepoint, void *unused)
     VALUE name = NIL_P(method) ? rb_sprintf("%"PRIsVALUE":%"PRIsVALUE, rb_tracearg_path(exit), rb_tracearg_lineno(exit))
                                : rb_sprintf("%"PRIsVALUE"#%"PRIsVALUE, owner, method);
     rb_str_catf(name, " %"PRIsVALUE, rb_tracearg_jit_exit_reason(exit));
-    const char *key = StringValueCStr(name);
-    rb_native_mutex_lock(&lock);
-    st_update(counts, (st_data_t)key, add_one, 0);
-    rb_native_mutex_unlock(&lock);
+    add_one(&buckets[rb_str_hash(name) % BUCKETS], RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
     RB_GC_GUARD(name);
-}
-
-struct row {
-    const char *key;
-    st_data_t count;
-};
-
-static int
-add_row(st_data_t key, st_data_t count, st_data_t to)
-{
-    *(*(struct row **)to)++ = (struct row){(const char *)key, count};
-    return ST_CONTINUE;
 }
 
 static VALUE
 counts_so_far(VALUE self)
 {
-    VALUE buffer, hash = rb_hash_new();
-    rb_native_mutex_lock(&lock);
-    size_t size = counts->num_entries;
-    rb_native_mutex_unlock(&lock);
-    struct row *rows = ALLOCV_N(struct row, buffer, size + 64), *end = rows;
-    rb_native_mutex_lock(&lock);
-    if (counts->num_entries <= size + 64) st_foreach(counts, add_row, (st_data_t)&end);
-    rb_native_mutex_unlock(&lock);
-    for (struct row *row = rows; row < end; row++) rb_hash_aset(hash, rb_utf8_str_new_cstr(row->key), ULONG2NUM(row->count));
-    ALLOCV_END(buffer);
+    VALUE hash = rb_hash_new();
+    for (int i = 0; i < BUCKETS; i++) {
+        for (struct counter *counter = atomic_load(&buckets[i]); counter; counter = counter->next) {
+            VALUE name = rb_utf8_str_new(counter->name, (long)counter->bytes), before = rb_hash_lookup2(hash, name, INT2FIX(0));
+            rb_hash_aset(hash, name, ULONG2NUM(NUM2ULONG(before) + atomic_load(&counter->count)));
+        }
+    }
     return hash;
 }
 
+/* What rb_tracepoint_disable returns is no object: a method that returns it crashes the VM. */
 static VALUE
 stop(VALUE self)
 {
-    return rb_tracepoint_disable(trace_point);
+    rb_tracepoint_disable(trace_point);
+    return Qnil;
 }
 
 static void
@@ -87,8 +88,6 @@ Init_exit_counter(void)
     VALUE module = rb_define_module("ExitCounter");
     rb_define_singleton_method(module, "counts", counts_so_far, 0);
     rb_define_singleton_method(module, "stop", stop, 0);
-    counts = st_init_strtable();
-    rb_native_mutex_initialize(&lock);
     trace_point = rb_tracepoint_new(0, RUBY_INTERNAL_EVENT_JIT_EXIT | RUBY_INTERNAL_EVENT_JIT_RECOMPILE_EXIT, exited, NULL);
     rb_gc_register_mark_object(trace_point);
     rb_tracepoint_enable(trace_point);

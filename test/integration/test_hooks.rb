@@ -1,7 +1,7 @@
 # RUBY_INTERNAL_EVENT_JIT_EXIT and RUBY_INTERNAL_EVENT_JIT_RECOMPILE_EXIT: extensions in C that subscribe to exits, those of examples/ and one that
 # does what it can to do harm.
 require_relative "helper"
-require "open3"
+require_relative "extension"
 
 Integration.only "ruby-4.1"
 
@@ -36,6 +36,9 @@ class TestHooks < Integration::Test
 
     static VALUE add(VALUE self) { rb_add_event_hook(on_event, EVENTS, Qnil); return Qnil; }
     static VALUE add_gc(VALUE self) { rb_add_event_hook(on_gc, RUBY_INTERNAL_EVENT_GC_ENTER, Qnil); return Qnil; }
+    static void on_object(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klass) { other++; }
+    static VALUE add_objects(VALUE self) { rb_add_event_hook(on_object, RUBY_INTERNAL_EVENT_NEWOBJ, Qnil); return Qnil; }
+    static VALUE drop_objects(VALUE self) { return INT2FIX(rb_remove_event_hook(on_object)); }
     static VALUE drop(VALUE self) { return INT2FIX(rb_remove_event_hook(on_event)); }
     static VALUE enable(VALUE self) { rb_tracepoint_enable(point = rb_tracepoint_new(0, EVENTS, on_point, NULL)); return Qnil; }
     static VALUE both(VALUE self) { rb_tracepoint_enable(point = rb_tracepoint_new(0, EVENTS | RUBY_INTERNAL_EVENT_GC_ENTER, on_both, NULL)); return Qnil; }
@@ -53,32 +56,18 @@ class TestHooks < Integration::Test
         rb_gc_register_address(&told); rb_gc_register_address(&todo); rb_gc_register_address(&point);
         told = todo = point = Qnil;
     #define F(name, function, argc) rb_define_singleton_method(m, name, function, argc)
-        F("add", add, 0); F("add_gc", add_gc, 0); F("drop", drop, 0); F("enable", enable, 0); F("both", both, 0); F("recompiles", recompiles, 0);
+        F("add", add, 0); F("add_gc", add_gc, 0); F("add_objects", add_objects, 0); F("drop_objects", drop_objects, 0); F("drop", drop, 0); F("enable", enable, 0); F("both", both, 0); F("recompiles", recompiles, 0);
         F("disable", disable, 0); F("count", counted, 0); F("others", others, 0); F("log=", set_log, 1); F("todo=", set_todo, 1);
     }
   C
   WARM = "def foo = (::RubyVM::ZJIT.induce_side_exit!)\ndef sub(x) = x - -4_611_686_018_427_387_900\n20.times { foo; sub(1) }\n"
 
-  # Compiled once, below the folder of the build.
-  def self.extension(name, files)
-    (@extensions ||= {})[name] ||= begin
-      dir = Dir.mktmpdir("vm-trace-ext-")
-      Minitest.after_run { FileUtils.rm_rf(dir) }
-      files.each { |file, text| File.write(File.join(dir, file), text) }
-      [[RUBY, "extconf.rb"], %w[make]].each do |command|
-        out, status = Open3.capture2e(ENVIRONMENT, *command, chdir: dir)
-        raise out unless status.success?
-      end
-      File.join(dir, "#{name}.so")
-    end
-  end
-
-  def hooks = self.class.extension("hooks", { "hooks.c" => HOOKS, "extconf.rb" => "require 'mkmf'; create_makefile('hooks')" })
+  def hooks = Extension.build("hooks", { "hooks.c" => HOOKS })
 
   def example(name)
     files = Dir[File.join(ROOT, "examples", name, "*")].to_h { |path| [File.basename(path), File.read(path)] }
     files.each_value { |text| assert_operator text.lines.size, :<, 100 }
-    self.class.extension(name, files)
+    Extension.build(name, files)
   end
 
   def run_hooks(script, *flags, extension: hooks, **options)
@@ -287,6 +276,24 @@ class TestHooks < Integration::Test
     RUBY
   end
 
+  # Hooks of new objects run in one ractor while those of exits run in others. All are counted, so that the last one that goes is the last.
+  def test_hooks_of_other_internal_events_run_in_other_ractors_meanwhile
+    assert_equal [[1, 1], :fine], lines(<<~'RUBY')
+      5.times do
+        Hooks.add
+        Hooks.add_objects
+        ractors = 2.times.map { Ractor.new { 300_000.times { foo } } }
+        500_000.times { Object.new }
+        ractors.each(&:value)
+        @dropped = [Hooks.drop, Hooks.drop_objects]
+      end
+      p @dropped
+      # Refused while hooks are there.
+      RubyVM::Trace.record(file: "a.fxt", exits: :exit_fixnum_sub_overflow) { sub(100) }
+      p :fine
+    RUBY
+  end
+
   def test_they_listen_before_the_jit_is_on
     result = run_in(scratch_dir, "-r#{hooks}", "-e", "Hooks.add; RubyVM::ZJIT.enable; #{WARM.tr("\n", ";")} 50.times { foo }; p Hooks.count > 0")
     assert_equal ["true\n", ""], [result.out, result.err]
@@ -296,6 +303,42 @@ class TestHooks < Integration::Test
     result = run_hooks(WARM + "class A; def b = (::RubyVM::ZJIT.induce_side_exit!); end\na = A.new\n40.times { a.b }\n10.times { foo }\n" \
                               "ExitCounter.counts['A#b DirectiveInduced'] >= 30 or raise", extension: example("exit_counter"))
     assert_match(/\A\d+ A#b #{jit("DirectiveInduced")}\n.*^\d+ Object#foo #{jit("DirectiveInduced")}$/m, result.err)
+  end
+
+  def test_all_methods_of_the_example_that_counts
+    result = run_hooks(WARM + <<~'RUBY', extension: example("exit_counter"))
+      name = "Object#foo DirectiveInduced"
+      count = -> { ExitCounter.counts.fetch(name) }
+      before = count.call
+      7.times { foo }
+      p count.call - before
+      # In other ractors and threads, with new names and the GC between.
+      2000.times { |i| eval("def m#{i} = (::RubyVM::ZJIT.induce_side_exit!); 4.times { m#{i} }") if i % 100 == 0 }
+      before = count.call
+      others = 3.times.map { Ractor.new { 2000.times { |i| foo; GC.start if i % 500 == 0; eval("def r#{i} = (::RubyVM::ZJIT.induce_side_exit!); 4.times { r#{i} }") if i % 100 == 0 } } }
+      others << Thread.new { 2000.times { foo } }
+      others.each(&:value)
+      p count.call - before, ExitCounter.counts.keys.grep(/Object#[mr]\d+ /).size
+      p ExitCounter.stop, ExitCounter.stop
+      before = ExitCounter.counts
+      9.times { foo }
+      p ExitCounter.counts == before, ExitCounter.singleton_methods.sort
+    RUBY
+    assert_equal [7, 8000, 40, nil, nil, true, %i[counts stop]], result.out.lines.map { |line| eval(line) }
+    assert_equal 41, result.err.lines.grep(/\A\d+ Object#\w+ #{jit("DirectiveInduced")}$/).size
+  end
+
+  # It has no methods. Each line has a count of its own, whichever ractor exits there, and warns once.
+  def test_the_example_that_warns_in_several_ractors
+    result = run_hooks(WARM + <<~'RUBY', extension: example("exit_alarm"), env: { "EXIT_ALARM" => "20" })
+      ractors = 3.times.map { Ractor.new { 30_000.times { foo } } }
+      30_000.times { sub(300) }
+      ractors.each(&:value)
+      15.times { eval("def few = (::RubyVM::ZJIT.induce_side_exit!)\n3.times { few }") }
+    RUBY
+    assert_equal %w[1 2], result.err.scan(/script.rb:(\d): more than 20 JIT exits a second/).flatten.sort, result.err
+    unknown = run_hooks(WARM + "1200.times { foo }", extension: example("exit_alarm"), env: { "EXIT_ALARM" => "many" })
+    assert_match(/script.rb:1: more than 1000 JIT exits a second/, unknown.err)
   end
 
   def test_the_example_that_warns

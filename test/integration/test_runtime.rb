@@ -327,9 +327,9 @@ class TestRuntime < Integration::Test
       RubyVM::Trace.save("b.fxt")
       p RubyVM::Trace.stop.values_at(:exits, :lost, :memory, :path), RubyVM::Trace.status, Dir["/proc/self/maps"].any? { |maps| File.read(maps).include?("memfd:vm_trace") }
       RubyVM::Trace.record(file: "c.fxt") { 5.times { foo } }
-      RubyVM::Trace.record(memory: 16, seconds: 1, sample_rate: 7) do
+      RubyVM::Trace.record(memory: 16, seconds: 3, sample_rate: 7) do
         70.times { foo }
-        sleep 1.1
+        sleep 3.1
         7.times { foo }
         RubyVM::Trace.save("d.fxt")
       end
@@ -344,7 +344,7 @@ class TestRuntime < Integration::Test
     assert_equal [20, 3, 77], %w[a b d].map { |name| file(result, "#{name}.fxt").summary["exits"] }
     assert_equal ["nil", "[20, 0]", "[true, 20, 4, nil]", "[3, 0, 4, nil]", %({on: false, jit: "#{jit("ZJIT")}"}), "false"], result.out.lines(chomp: true)
     settings = file(result, "d.fxt").settings
-    assert_equal [7, 16 << 20, "newest", 1, "save"], settings.values_at("exit_rate", "max_bytes", "keep", "seconds", "snapshot")
+    assert_equal [7, 16 << 20, "newest", 3, "save"], settings.values_at("exit_rate", "max_bytes", "keep", "seconds", "snapshot")
   end
 
   def test_a_recorder_that_was_switched_on_saves_by_itself

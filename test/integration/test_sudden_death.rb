@@ -5,8 +5,9 @@ class TestSuddenDeath < Integration::Test
   parallelize_me! # each test waits for processes of its own
 
   KILLS = Integration::LONG ? 200 : 30
-  # Half of the kills hit within so much of the start, the others within so much of the first exit.
+  # Half of the kills hit within so much of the start, the others after so many exits at most.
   WITHIN_S = 0.15
+  WITHIN_EXITS = 200_000
   # Before each exit the program writes its number into a shared mapping, which outlives it: so many exits were begun when it died.
   COUNTING = <<~'RUBY'
     Warning[:experimental] = false
@@ -25,16 +26,17 @@ class TestSuddenDeath < Integration::Test
 
   def counter_in(dir) = File.binread(File.join(dir, "counter")).unpack1("Q")
 
-  # Kill it `delay` seconds after its start, or after its first exit. Returns how many exits had been begun.
-  def kill_after(delay, dir, since_first:)
+  # Kill it when it has begun so many exits and `delay` seconds have gone. Returns how many it had begun then.
+  def kill_after(exits, delay, dir)
     File.write(File.join(dir, "script.rb"), jit(COUNTING))
     File.binwrite(File.join(dir, "counter"), [0].pack("Q"))
     flags = %w[--zjit-call-threshold=2 --zjit-trace-exits --zjit-trace-compiles --zjit-trace-file=t.fxt].map { |flag| jit(flag) }
     pid = Process.spawn(Integration::ENVIRONMENT, Integration::RUBY, "--disable=gems", *flags, "script.rb",
                         chdir: dir, in: File::NULL, out: File::NULL, err: File::NULL)
-    if since_first
-      limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + Integration::TIME_LIMIT
-      sleep 0.001 until counter_in(dir) > 0 || Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + Integration::TIME_LIMIT
+    until counter_in(dir) >= exits
+      flunk "only #{counter_in(dir)} exits of #{exits}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+      sleep 0.0005
     end
     sleep delay
     Process.kill(:KILL, pid)
@@ -57,9 +59,11 @@ class TestSuddenDeath < Integration::Test
     dir = scratch_dir
     file = File.join(dir, "t.fxt")
     lengths = KILLS.times.map do |n|
-      delay = random.rand * WITHIN_S
-      begun = kill_after(delay, dir, since_first: n.odd?)
-      which = "kill #{n} of seed #{seed}, after #{delay} s, #{begun} exits begun"
+      # One at least is killed long after it began to record, the others at random.
+      exits = n == 1 ? WITHIN_EXITS / 2 : n.odd? ? random.rand(1..WITHIN_EXITS) : 0
+      delay = random.rand * (exits > 0 ? 0.001 : WITHIN_S)
+      begun = kill_after(exits, delay, dir)
+      which = "kill #{n} of seed #{seed}, after #{exits} exits and #{delay} s, #{begun} exits begun"
       # Made, and killed before it was written into, or not even made.
       next assert_equal(0, begun, which) if !File.exist?(file) || File.empty?(file)
       out, err, status = Open3.capture3(Trace::TOOL, "check", file)
@@ -70,7 +74,7 @@ class TestSuddenDeath < Integration::Test
     ensure
       FileUtils.rm_f(file)
     end
-    assert_operator lengths.grep(Integer).max, :>, 10_000, "it was never killed while it recorded"
+    assert_operator lengths.grep(Integer).max, :>=, WITHIN_EXITS / 2, "it was never killed while it recorded"
   end
 
   WARM = "def foo(x) = x + 1\n30.times { foo(1) }\ndef exits(n) = n.times { foo(4_611_686_018_427_387_903) }\nexits(1000)\n"

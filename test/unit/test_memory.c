@@ -257,6 +257,23 @@ chunk_in_use_that_is_idle_already_is_frozen_once(void **state)
     close_memory();
 }
 
+/* Ask for a chunk ahead, and wait until the thread is done with that, and gone. Whether it made one. */
+static bool
+made_ahead(void)
+{
+    rb_vm_trace_sink_ahead(&sink);
+    for (bool begun = false; !begun; usleep(100)) {
+        pthread_mutex_lock(&sink.lock);
+        begun = !sink.ahead.wanted;
+        pthread_mutex_unlock(&sink.lock);
+    }
+    pthread_mutex_lock(&sink.lock);
+    rb_vm_trace_ahead_stop(&sink.ahead);
+    bool made = sink.ready.words != NULL;
+    pthread_mutex_unlock(&sink.lock);
+    return made;
+}
+
 /* Wait until the thread has made one. */
 static void
 wait_for_ready(void)
@@ -318,12 +335,9 @@ last_idle_chunk_is_not_taken_ahead(void **state)
 {
     (void)state;
     struct rb_vm_trace_chunk in_use = fill(4), a = reserve(0);
-    rb_vm_trace_sink_ahead(&sink);
-    usleep(20000);
-    pthread_mutex_lock(&sink.lock);
-    assert_null(sink.ready.words);
-    pthread_mutex_unlock(&sink.lock);
+    assert_false(made_ahead());
     release(&a);
+    assert_true(made_ahead()); /* now there are two */
     release(&in_use);
     close_memory();
 }

@@ -312,6 +312,20 @@ permanent_text_has_one_reference_however_often_it_is_asked_for(void **state)
     assert_int_equal(rb_vm_trace_string_count(), 1);
 }
 
+static void
+permanent_text_takes_no_reference_of_another_owner(void **state)
+{
+    (void)state;
+    struct vm_trace_string *reason = rb_vm_trace_string_intern("phase", 5);
+    for (int i = 0; i < 3; i++) assert_ptr_equal(rb_vm_trace_string_permanent("phase", 5), reason);
+    struct vm_trace_string *another = rb_vm_trace_string_intern("phase", 5);
+    rb_vm_trace_string_release(reason);
+    rb_vm_trace_string_release(another);
+    assert_int_equal(rb_vm_trace_string_count(), 1);
+    assert_int_equal(reason->refs, 1);
+    assert_ptr_equal(rb_vm_trace_string_permanent("phase", 5), reason);
+}
+
 int
 main(void)
 {
@@ -332,6 +346,7 @@ main(void)
         isolated_test(good_text_is_taken_as_it_is),
         isolated_test(bytes_that_are_no_utf_8_are_shown_by_their_codes),
         isolated_test(permanent_text_has_one_reference_however_often_it_is_asked_for),
+        isolated_test(permanent_text_takes_no_reference_of_another_owner),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
