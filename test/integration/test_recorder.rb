@@ -84,25 +84,6 @@ class TestRecorder < Integration::Test
     assert_equal %w[1 true true 0 0], result.out.split
   end
 
-  # One that is in C, and looks at no interrupts, can't be stopped.
-  def test_reset_stops_no_ractor
-    result = recorded(<<~'RUBY')
-      GC.disable
-      reader, writer = IO.pipe
-      Ractor.new(writer.fileno) { |fd| IO.for_fd(fd, autoclose: false).syswrite("x"); /(a*)*\1b/.match?("a" * 40) }
-      reader.read(1)
-      sleep 0.1
-      exits(3)
-      RubyVM::Trace.reset
-      exits(5)
-      RubyVM::Trace.save("t.fxt")
-      $stdout << "saved"
-      $stdout.flush
-      exit!(0)
-    RUBY
-    assert_equal ["saved", 5], [result.out, foo_exits(result.trace)]
-  end
-
   # At rates that record all and one in three. Each takes another number of exits in the end, which all have to be there.
   def test_hits_are_exact_however_many_ractors_reset
     [1, 3].each do |rate|
