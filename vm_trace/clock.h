@@ -68,6 +68,16 @@ clock_now_ns(struct vm_trace_clock *clock)
     return rb_vm_trace_clock_read(clock);
 }
 
+/* Have it tell no time before `ns`, which is at most a few us ahead of it. Where ticks are not used the system's clock is past that soon. */
+static inline void
+clock_not_before(struct vm_trace_clock *clock, uint64_t ns)
+{
+    uint64_t now = clock_now_ns(clock);
+    if (now >= ns) return;
+    if (clock->horizon) clock->anchor_ns += ns - now;
+    else if (clock->anchor_ns < ns) clock->anchor_ns = ns;
+}
+
 /* The most that can have been told at these ticks, for no ticks past the horizon are scaled. */
 static inline uint64_t
 clock_latest_at(const struct vm_trace_clock *clock, uint64_t ticks)

@@ -43,7 +43,7 @@ rb_vm_trace_event_begin(struct vm_trace_event *event, struct rb_vm_trace_local *
     event->writer = writer;
     event->thread = thread;
     event->arguments = 0;
-    event->record[1] = ns;
+    event->record[1] = ns < local->from_ns ? local->from_ns : ns; /* it was read before the reset that it counts after */
     event->words = 2;
     return true;
 }
@@ -115,6 +115,14 @@ write_shared(struct rb_vm_trace_local *local, struct rb_execution_context_struct
 bool
 rb_vm_trace_event_write(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec,
                         vm_trace_event_writer *write, const void *what)
+{
+    local_notice_reset(local);
+    return rb_vm_trace_event_write_in_epoch(local, ec, write, what);
+}
+
+bool
+rb_vm_trace_event_write_in_epoch(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec,
+                                 vm_trace_event_writer *write, const void *what)
 {
     if (local->writer.chunk.words && write(local, ec, what)) return true;
     bool own = rb_vm_trace_local_next_chunk(local, ec);

@@ -144,4 +144,8 @@ typedef bool vm_trace_event_writer(struct rb_vm_trace_local *local, struct rb_ex
 bool rb_vm_trace_event_write(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec,
                              vm_trace_event_writer *write, const void *what);
 
+/* The same for who has noticed resets (local.h) and done something in the epoch that the event must be in, too. */
+bool rb_vm_trace_event_write_in_epoch(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec,
+                                      vm_trace_event_writer *write, const void *what);
+
 #endif /* RUBY_VM_TRACE_EVENT_H */

@@ -121,8 +121,22 @@ record_new(struct rb_vm_trace_local *local, struct rb_execution_context_struct *
            uint64_t ns, uint64_t weight, enum vm_trace_word outcome, uint64_t flow)
 {
     struct exit_event exit = { site, ns, weight, outcome, flow };
+    local_notice_reset(local);
+    if (!local_mark(local, site->index)) {
+        local->lost++;
+        return false;
+    }
     locate(site, &local->stacks);
-    return rb_vm_trace_event_write(local, ec, write_exit, &exit);
+    return rb_vm_trace_event_write_in_epoch(local, ec, write_exit, &exit);
+}
+
+/* There is no memory for its stack. */
+static __attribute__((noinline)) void
+lose(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site)
+{
+    local_notice_reset(local);
+    local_mark(local, site->index);
+    local->lost++;
 }
 
 /* `outcome`, `flow`: as in struct exit_event. */
@@ -131,11 +145,11 @@ record(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec, 
        uint64_t ns, uint64_t weight, enum vm_trace_word outcome, uint64_t flow)
 {
     if (local == rb_vm_trace_global.spare) { /* shared by ractors: nothing in it but the count */
-        __atomic_fetch_add(&local->lost, 1, __ATOMIC_RELAXED);
+        rb_vm_trace_local_lose_spare(site->index);
         return;
     }
     if (!stacks_capture(&local->stacks, ec, site->pc ? site->pc + HOST_PC_EXACT : 0)) {
-        local->lost++;
+        lose(local, site);
         return;
     }
     bool again = !flow && write_again(local, ec, site, ns, outcome);
@@ -183,11 +197,15 @@ weight_of(struct rb_vm_trace_local *local)
     uint64_t rate = rb_vm_trace_global.config.exit_rate;
     uint64_t *countdown = &local->countdown;
     if (__builtin_expect(rb_vm_trace_global.listeners, 0)) {
-        local->countdown = 1;
+        __atomic_store_n(&local->countdown, 1, __ATOMIC_RELAXED);
         countdown = &local->unhooked_countdown;
+        local_moved(local); /* the one that a reset looks at stays as it is */
     }
-    if (rate > 1 && *countdown > 0 && --*countdown > 0) return 0;
-    *countdown = rate;
+    if (rate > 1) {
+        if (*countdown > 0 && --*countdown > 0) return 0;
+        local_moved(local);
+    }
+    __atomic_store_n(countdown, rate, __ATOMIC_RELAXED); /* a reset may look at it */
     return trace_on() ? rate : 0;
 }
 
@@ -264,6 +282,7 @@ count(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site)
         --local->fallback_countdown;
         return 0;
     }
+    local_moved(local);
     local->fallback_countdown = rb_vm_trace_global.config.fallback_rate;
     return trace_on() ? local->fallback_countdown : 0;
 }
@@ -314,7 +333,9 @@ void
 rb_vm_trace_lost(struct rb_execution_context_struct *ec)
 {
     struct rb_vm_trace_local *local = rb_vm_trace_local_of(ec);
-    if (local) __atomic_fetch_add(&local->lost, 1, __ATOMIC_RELAXED); /* the spare is shared */
+    if (!local) return;
+    local_notice_reset(local);
+    __atomic_fetch_add(&local->lost, 1, __ATOMIC_RELAXED); /* the spare is shared */
 }
 
 uint64_t

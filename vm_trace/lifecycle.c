@@ -1,7 +1,7 @@
 /*
  * From start to end: the file, on and off, what dies meanwhile, forks, the last words.
  *
- * Locks, outermost first: trace.lock, open_lock, that of the shared chunk and of what ractors left, then those of strings, stacks
+ * Locks, outermost first: trace.lock, open_lock, that of the shared chunk and of what ractors left, then those of strings, deaths
  * and the sink, which are leaves. A recorder takes none on its way, but for a next chunk (the last two), or where it has none of its own.
  */
 #include "about.h"
@@ -359,16 +359,6 @@ rb_vm_trace_jit_ready(void)
 
 /* --- lives of others ------------------------------------------------------------------------- */
 
-static void
-tell_all(struct vm_trace_range range)
-{
-    pthread_mutex_lock(&trace.lock);
-    for (struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
-        rb_vm_trace_stacks_dead(&local->stacks, range);
-    }
-    pthread_mutex_unlock(&trace.lock);
-}
-
 static struct rb_vm_trace_local *
 local_or_null(struct rb_execution_context_struct **ec_out)
 {
@@ -392,9 +382,11 @@ rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq)
     uintptr_t from, to;
     rb_vm_trace_host_iseq_range(iseq, &from, &to);
     if (from == to) return; /* it never got instructions */
+    /* Most are of evals and blocks that no event ever named and no JIT compiled: no lock is taken for those. */
+    if (!rb_vm_trace_address_noted_p(from)) return;
 
     /* A pc may stand behind the last instruction. */
-    tell_all((struct vm_trace_range){ .from = from, .to = to + 1 });
+    rb_vm_trace_died((struct vm_trace_range){ .from = from, .to = to + 1 });
     retire_sites(from);
     struct rb_execution_context_struct *ec;
     struct rb_vm_trace_local *local = local_or_null(&ec);
@@ -415,18 +407,13 @@ rb_vm_trace_method_free(const void *method_entry)
 {
     if (!trace_on()) return; /* labels are made anew when a trace begins */
     uintptr_t at = (uintptr_t)method_entry;
-    tell_all((struct vm_trace_range){ .from = at, .to = at + 1, .methods = true });
+    if (rb_vm_trace_address_noted_p(at)) rb_vm_trace_died((struct vm_trace_range){ .from = at, .to = at + 1, .methods = true });
 }
 
 void
 rb_vm_trace_compacted(void)
 {
-    if (!trace_on()) return;
-    pthread_mutex_lock(&trace.lock);
-    for (struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
-        rb_vm_trace_stacks_all_dead(&local->stacks);
-    }
-    pthread_mutex_unlock(&trace.lock);
+    if (trace_on()) rb_vm_trace_all_died();
 }
 
 void
@@ -463,6 +450,7 @@ rb_vm_trace_before_fork(void)
     pthread_mutex_lock(&trace.shared.lock);
     pthread_mutex_lock(&trace.sink.lock);
     rb_vm_trace_strings_before_fork();
+    rb_vm_trace_deaths_before_fork();
 }
 
 /* In the child: what is mapped and open is the parent's. */
@@ -474,15 +462,14 @@ begin_child(void)
     if (trace.memory.bytes) rb_vm_trace_recorder_begin_child();
     trace.dead = (struct vm_trace_totals){ 0 };
     trace.dead_ns = 0;
+    rb_vm_trace_local_begin_spare(); /* which begins an epoch */
     for (struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
         rb_vm_trace_writer_drop(&local->writer);
-        /* Its owner may have been in the middle of something; that thread is no more. */
-        rb_vm_trace_stacks_after_fork(&local->stacks);
+        /* Its owner may have been in the middle of something: that thread is no more. */
         rb_vm_trace_local_begin(local);
     }
     rb_vm_trace_shared_drop(&trace.shared);
     trace.shared.writer.pid = trace.pid;
-    rb_vm_trace_local_begin_spare();
     rb_vm_trace_sink_after_fork(&trace.sink);
     __atomic_store_n(&trace.state, VM_TRACE_PENDING, __ATOMIC_RELEASE);
 }
@@ -493,6 +480,7 @@ rb_vm_trace_after_fork(long pid)
     /* daemon(3) says 0 when it failed, too: only the pid tells who we are. */
     bool child = pid == 0 && trace_on() && (uint32_t)getpid() != trace.pid;
     if (child) begin_child();
+    rb_vm_trace_deaths_after_fork();
     rb_vm_trace_strings_after_fork();
     if (__atomic_load_n(&trace.state, __ATOMIC_RELAXED) == VM_TRACE_PENDING) rb_vm_trace_lives_after_fork();
     pthread_mutex_unlock(&trace.sink.lock);

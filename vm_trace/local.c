@@ -31,6 +31,24 @@ rb_vm_trace_local_zeros(void)
     return at == MAP_FAILED ? NULL : at;
 }
 
+/* False: no memory. */
+static bool
+make_marks(struct rb_vm_trace_local *local)
+{
+    if (local->marks) return true;
+    void *at = mmap(NULL, sizeof(*local->marks), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) return false;
+    __atomic_store_n(&local->marks, (struct vm_trace_marks *)at, __ATOMIC_RELEASE);
+    return true;
+}
+
+static void
+free_local(struct rb_vm_trace_local *local)
+{
+    if (local->marks) munmap(local->marks, sizeof(*local->marks));
+    munmap(local, local_bytes());
+}
+
 static void
 begin_sampling(struct rb_vm_trace_local *local)
 {
@@ -43,7 +61,13 @@ static struct rb_vm_trace_local *
 allocate_local(void)
 {
     struct rb_vm_trace_local *local = (struct rb_vm_trace_local *)rb_vm_trace_local_zeros();
-    if (local) begin_sampling(local);
+    if (!local) return NULL;
+    begin_sampling(local);
+    /* Now, for an exit should not wait for it. */
+    if (trace.memory.bytes && !make_marks(local)) {
+        free_local(local);
+        return NULL;
+    }
     return local;
 }
 
@@ -61,12 +85,13 @@ make_local(void)
     if (!local) return use_spare();
     if (!rb_vm_trace_stacks_init(&local->stacks)) {
         rb_vm_trace_stacks_free(&local->stacks);
-        munmap(local, local_bytes());
+        free_local(local);
         return use_spare();
     }
     rb_vm_trace_writer_init(&local->writer, &trace.sink, trace.pid);
 
     pthread_mutex_lock(&trace.lock);
+    local->from_ns = rb_vm_trace_epoch_begin_ns(&local->epoch);
     local->number = trace.last_number++;
     local->next = trace.locals;
     local->link = &trace.locals;
@@ -82,13 +107,63 @@ rb_vm_trace_ractor_new(void)
     return trace_wanted() ? make_local() : NULL;
 }
 
+/* What it counted before the last reset, which it has not noticed yet, does not count. trace.lock held: so there is no other reset. */
 static void
 add_counts(struct vm_trace_totals *totals, const struct rb_vm_trace_local *local)
 {
+    if (__atomic_load_n(&local->epoch, __ATOMIC_ACQUIRE) != trace_epoch()) return;
     totals->sampled += local->sampled;
     totals->lost += local->lost;
     totals->late += local->late;
     totals->events += local->writer.events;
+}
+
+/* Whether the counters tell of exits that are not recorded, too: one in K is. */
+static bool
+sampling_p(void)
+{
+    return trace.config.exit_rate > 1 || trace.config.fallback_rate > 1;
+}
+
+static uint64_t
+load_hits(const struct rb_vm_trace_local *local, uint32_t index)
+{
+    return __atomic_load_n(&local->hits[index], __ATOMIC_RELAXED);
+}
+
+/* Hits since the last reset. trace.lock held. */
+static uint64_t
+hits_since_reset(const struct rb_vm_trace_local *local, uint32_t index)
+{
+    uint32_t epoch = trace_epoch();
+    if (epoch == trace.first_epoch) return load_hits(local, index);
+    const struct vm_trace_marks *marks = __atomic_load_n(&local->marks, __ATOMIC_ACQUIRE);
+    if (!marks) return sampling_p() ? load_hits(local, index) : 0;
+    /* In this order: the owner stores it the other way round, when the first hit that counts is there. */
+    if (!sampling_p() && __atomic_load_n(&marks->epochs[index], __ATOMIC_ACQUIRE) != epoch) return 0;
+    uint64_t before = __atomic_load_n(&marks->hits[index], __ATOMIC_RELAXED);
+    return load_hits(local, index) - before;
+}
+
+/* Hits that the spare is about to have, or has one more of than `before`, are the first of this epoch. trace.lock held. */
+static void
+mark_spare(uint32_t index, uint64_t before)
+{
+    struct vm_trace_marks *marks = trace.spare->marks;
+    uint32_t epoch = trace_epoch();
+    if (!marks || sampling_p() || epoch == trace.first_epoch || marks->epochs[index] == epoch) return;
+    marks->hits[index] = before;
+    marks->epochs[index] = epoch;
+}
+
+/* Add hits of this epoch to the spare. trace.lock held. */
+static void
+leave_hits(uint32_t index, uint64_t hits)
+{
+    if (!hits) return;
+    mark_spare(index, trace.spare->hits[index]);
+    local_moved(trace.spare);
+    trace.spare->hits[index] += hits;
 }
 
 /* Take it off the list. trace.lock held, or all ractors stopped. */
@@ -110,8 +185,7 @@ rb_vm_trace_ractor_free(struct rb_vm_trace_local *local)
         unlink_local(local);
         /* The spare keeps the hits of those that are gone. */
         spare_has_hits = true;
-        for (uint32_t i = 1; i < rb_vm_trace_site_limit(); i++) trace.spare->hits[i] += local->hits[i];
-        for (uint32_t i = 1; local->base && trace.spare->base && i < rb_vm_trace_site_limit(); i++) trace.spare->base[i] += local->base[i];
+        for (uint32_t i = 1; i < rb_vm_trace_site_limit(); i++) leave_hits(i, hits_since_reset(local, i));
         uint64_t told_ns = clock_latest_ns(&local->clock);
         if (told_ns > trace.dead_ns) trace.dead_ns = told_ns;
         rb_vm_trace_writer_leave(&local->writer, &trace.shared, told_ns);
@@ -121,8 +195,7 @@ rb_vm_trace_ractor_free(struct rb_vm_trace_local *local)
 
     rb_vm_trace_writer_free(&local->writer);
     rb_vm_trace_stacks_free(&local->stacks);
-    if (local->base) munmap(local->base, local_bytes());
-    munmap(local, local_bytes());
+    free_local(local);
 }
 
 struct rb_vm_trace_local *
@@ -137,47 +210,37 @@ rb_vm_trace_local_of(struct rb_execution_context_struct *ec)
     return made;
 }
 
-static uint64_t
-hits_since_base(const struct rb_vm_trace_local *local, uint32_t index)
-{
-    return local->hits[index] - (local->base ? local->base[index] : 0);
-}
-
 uint64_t
 rb_vm_trace_local_hits(uint32_t index)
 {
-    uint64_t hits = hits_since_base(trace.spare, index);
+    uint64_t hits = hits_since_reset(trace.spare, index);
     for (const struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
-        hits += hits_since_base(local, index);
+        hits += hits_since_reset(local, index);
     }
     return hits;
-}
-
-static void
-copy_hits(const struct rb_vm_trace_local *local, uint64_t *hits_out, uint32_t limit)
-{
-    const uint64_t *hits = local->hits, *base = local->base;
-    if (!base) memcpy(hits_out, hits, limit * sizeof(*hits));
-    for (uint32_t i = 0; base && i < limit; i++) hits_out[i] = hits[i] - base[i];
 }
 
 void
 rb_vm_trace_local_copy_hits(uint64_t *hits_out, uint32_t limit)
 {
     /* One ractor's counters after the other's: there are many sites, and few ractors. The program waits for this. */
-    const struct rb_vm_trace_local *local = trace.locals;
-    if (spare_has_hits || !local) copy_hits(trace.spare, hits_out, limit);
-    else copy_hits(local, hits_out, limit);
-    for (local = spare_has_hits || !local ? local : local->next; local; local = local->next) {
-        for (uint32_t i = 0; i < limit; i++) hits_out[i] += hits_since_base(local, i);
+    const struct rb_vm_trace_local *local = trace.locals, *first = spare_has_hits || !local ? trace.spare : local;
+    bool reset = trace_epoch() != trace.first_epoch;
+    if (!reset) memcpy(hits_out, first->hits, limit * sizeof(*hits_out));
+    for (uint32_t i = 0; reset && i < limit; i++) hits_out[i] = hits_since_reset(first, i);
+    for (local = first == trace.spare ? local : local->next; local; local = local->next) {
+        for (uint32_t i = 0; i < limit; i++) hits_out[i] += reset ? hits_since_reset(local, i) : local->hits[i];
     }
 }
 
+/* Only what is not 0 already, for a store would make memory of address space. */
 static void
 clear_hits(struct rb_vm_trace_local *local, uint32_t index)
 {
-    local->hits[index] = 0;
-    if (local->base) local->base[index] = 0;
+    if (local->hits[index]) local->hits[index] = 0;
+    if (!local->marks) return;
+    if (local->marks->hits[index]) local->marks->hits[index] = 0;
+    if (local->marks->epochs[index]) local->marks->epochs[index] = 0;
 }
 
 void
@@ -190,9 +253,11 @@ rb_vm_trace_local_clear_hits(uint32_t index)
 static void
 clear_all_hits(struct rb_vm_trace_local *local)
 {
-    size_t bytes = rb_vm_trace_site_limit() * sizeof(uint64_t);
-    memset(local->hits, 0, bytes);
-    if (local->base) memset(local->base, 0, bytes);
+    memset(local->hits, 0, rb_vm_trace_site_limit() * sizeof(*local->hits));
+    local_moved(local);
+    if (!local->marks) return;
+    memset(local->marks->hits, 0, rb_vm_trace_site_limit() * sizeof(*local->marks->hits));
+    memset(local->marks->epochs, 0, rb_vm_trace_site_limit() * sizeof(*local->marks->epochs));
 }
 
 static void
@@ -218,7 +283,10 @@ bool
 rb_vm_trace_local_begin_spare(void)
 {
     if (!trace.spare) trace.spare = allocate_local();
-    if (!trace.spare) return false;
+    if (!trace.spare || (trace.memory.bytes && !make_marks(trace.spare))) return false;
+    rb_vm_trace_next_epoch();
+    trace.first_epoch = trace_epoch();
+    __atomic_store_n(&trace.since_ns[trace.first_epoch & 1], trace.begin_ns, __ATOMIC_RELEASE);
     clear_all_hits(trace.spare);
     trace.spare->lost = 0;
     begin_sampling(trace.spare);
@@ -229,13 +297,14 @@ void
 rb_vm_trace_local_begin(struct rb_vm_trace_local *local)
 {
     local->clock = (struct vm_trace_clock){ 0 }; /* no time of its is to be before begin_ns */
+    local->from_ns = rb_vm_trace_epoch_begin_ns(&local->epoch);
     local->sampled = local->lost = local->late = local->rate_ns = local->rate_sampled = local->writer.events = 0;
     local->exiting.dropped = local->exiting.site != NULL;
     local->exiting.site = NULL;
     local->writer.pid = trace.pid;
     begin_sampling(local);
     clear_all_hits(local);
-    rb_vm_trace_stacks_all_dead(&local->stacks);
+    rb_vm_trace_stacks_forget_all(&local->stacks);
 }
 
 /* What a ractor has is of a trace that ended while it was being made, or only of hooks: what was counted there is not this trace's. */
@@ -293,4 +362,129 @@ rb_vm_trace_local_latest_ns(void)
         if (ns > latest) latest = ns;
     }
     return latest;
+}
+
+/* --- resets: see local.h ------------------------------------------------------------------------------ */
+
+/* Clocks of ractors differ by less than that: about 1 us at the end of their 10 ms (clock.h). */
+#define CLOCKS_APART_NS 5000
+/* An epoch that has begun, and no time for it yet: with its number, for it may be long ago for who sets one. */
+#define NO_TIME_YET (UINT64_C(1) << 63)
+
+/*
+ * The time is read after the epoch was seen, by whoever needs it first: then nobody can record anything any more as before it, and all
+ * times that were told are earlier, give or take what clocks differ by.
+ */
+uint64_t
+rb_vm_trace_epoch_begin_ns(uint32_t *epoch_out)
+{
+    for (;;) {
+        uint32_t epoch = *epoch_out = trace_epoch();
+        uint64_t *at = &trace.since_ns[epoch & 1], ns = __atomic_load_n(at, __ATOMIC_ACQUIRE), none = NO_TIME_YET | epoch;
+        if (ns == none) {
+            ns = rb_vm_trace_clock_system_ns() + CLOCKS_APART_NS;
+            if (!__atomic_compare_exchange_n(at, &none, ns, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) ns = none;
+        }
+        if (trace_epoch() == epoch && !(ns & NO_TIME_YET)) return ns; /* else that was the time of another one */
+    }
+}
+
+void
+rb_vm_trace_local_begin_epoch(struct rb_vm_trace_local *local)
+{
+    uint32_t epoch;
+    local->from_ns = rb_vm_trace_epoch_begin_ns(&epoch);
+    clock_not_before(&local->clock, local->from_ns);
+    local->rate_sampled -= local->sampled; /* what is less than that is of this epoch */
+    local->sampled = local->lost = local->late = local->writer.events = 0;
+    __atomic_store_n(&local->epoch, epoch, __ATOMIC_RELEASE);
+}
+
+/*
+ * Where one exit in K is recorded the reset has copied the counters, while this one may have been counted and was to be recorded: then its
+ * hit is there.
+ */
+static void
+correct_mark(struct rb_vm_trace_local *local, uint32_t index, uint64_t before)
+{
+    pthread_mutex_lock(&trace.lock);
+    if (trace_epoch() == local->epoch && local->marks->hits[index] > before) local->marks->hits[index] = before;
+    pthread_mutex_unlock(&trace.lock);
+}
+
+bool
+rb_vm_trace_local_mark_slow(struct rb_vm_trace_local *local, uint32_t index)
+{
+    if (!make_marks(local)) return false;
+    if (local->marks->epochs[index] == local->epoch) return true;
+    uint64_t before = local->hits[index] - (local->hits[index] > 0);
+    if (sampling_p()) correct_mark(local, index, before);
+    else __atomic_store_n(&local->marks->hits[index], before, __ATOMIC_RELAXED);
+    __atomic_store_n(&local->marks->epochs[index], local->epoch, __ATOMIC_RELEASE);
+    return true;
+}
+
+void
+rb_vm_trace_local_lose_spare(uint32_t index)
+{
+    pthread_mutex_lock(&trace.lock);
+    mark_spare(index, trace.spare->hits[index] - (trace.spare->hits[index] > 0));
+    __atomic_fetch_add(&trace.spare->lost, 1, __ATOMIC_RELAXED); /* rb_vm_trace_lost takes no lock */
+    pthread_mutex_unlock(&trace.lock);
+}
+
+static bool
+make_all_marks(void)
+{
+    for (struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
+        if (!make_marks(local)) return false;
+    }
+    return make_marks(trace.spare);
+}
+
+/*
+ * Whether anything may have been counted since its hits were copied last. Each hit moves a countdown, but for exits of which all are
+ * recorded beside fallbacks of which one in K is. Machine code counts the hit first: one that is seen by half is copied the next time.
+ */
+static bool
+moved_p(struct rb_vm_trace_local *local)
+{
+    /* An exchange: what is read below must not be older. */
+    bool moved = __atomic_load_n(&local->moved, __ATOMIC_ACQUIRE) && __atomic_exchange_n(&local->moved, false, __ATOMIC_SEQ_CST);
+    uint64_t at[] = { __atomic_load_n(&local->countdown, __ATOMIC_ACQUIRE), __atomic_load_n(&local->fallback_countdown, __ATOMIC_ACQUIRE) };
+    if (!moved && memcmp(at, local->marked_at, sizeof(at)) == 0 && trace.config.exit_rate != 1) return false;
+    memcpy(local->marked_at, at, sizeof(at));
+    return true;
+}
+
+/* Most counters of a ractor are what they were: of those nothing is written. */
+static void
+mark_all_sites(struct rb_vm_trace_local *local)
+{
+    enum { AT_ONCE = 64 };
+    if (!moved_p(local)) return;
+    uint64_t *marks = local->marks->hits;
+    for (uint32_t from = 0, limit = rb_vm_trace_site_limit(); from < limit; from += AT_ONCE) { /* a multiple of it can live */
+        bool same = true;
+        for (uint32_t i = from; i < from + AT_ONCE; i++) same &= load_hits(local, i) == marks[i];
+        for (uint32_t i = from; !same && i < from + AT_ONCE; i++) marks[i] = load_hits(local, i);
+    }
+}
+
+bool
+rb_vm_trace_local_reset(struct rb_vm_trace_local *caller)
+{
+    if (sampling_p() && !make_all_marks()) return false;
+    uint32_t epoch = trace_epoch() + 1;
+    __atomic_store_n(&trace.since_ns[epoch & 1], NO_TIME_YET | epoch, __ATOMIC_RELEASE);
+    trace.dead = (struct vm_trace_totals){ 0 };
+    __atomic_store_n(&trace.spare->lost, 0, __ATOMIC_RELAXED);
+    rb_vm_trace_next_epoch();
+    rb_vm_trace_epoch_begin_ns(&epoch);
+    begin_sampling(caller);
+    if (sampling_p()) {
+        mark_all_sites(trace.spare);
+        for (struct rb_vm_trace_local *local = trace.locals; local; local = local->next) mark_all_sites(local);
+    }
+    return true;
 }

@@ -41,6 +41,12 @@ struct vm_trace_running {
     struct vm_trace_slot slot;
 };
 
+/* Hits that came before a reset, and the epochs that those began, by index of the site. Address space, as the counters are. */
+struct vm_trace_marks {
+    uint64_t hits[VM_TRACE_MAX_SITES];
+    uint32_t epochs[VM_TRACE_MAX_SITES];
+};
+
 struct rb_vm_trace_local {
     uint64_t countdown;          /* to the next sampled exit */
     uint64_t fallback_countdown;
@@ -61,7 +67,11 @@ struct rb_vm_trace_local {
     } exiting;
     struct vm_trace_string *violated; /* name of the invalidation that is open */
     struct vm_trace_string *why;      /* the same of a version's */
-    uint64_t *base;              /* the flight recorder's: hits at the last reset; NULL: 0 */
+    struct vm_trace_marks *marks; /* the flight recorder's; NULL: there was no reset */
+    uint32_t epoch;              /* that its counts (sampled, lost, events) belong to; read by others */
+    uint64_t from_ns;            /* no event of it is earlier */
+    bool moved;                  /* a countdown began anew since the last reset, where one exit in K is recorded */
+    uint64_t marked_at[2];       /* both countdowns when a reset copied the hits; trace.lock */
     struct vm_trace_clock clock;
     struct rb_vm_trace_writer writer;
     struct rb_vm_trace_stacks stacks;
@@ -104,6 +114,8 @@ extern struct vm_trace_global {
     uint64_t min_free_bytes;     /* stays free on the disk of what is written, see sink.h; of the trace that is on or comes next */
     char *path;                  /* of the file at hand */
     struct rb_vm_trace_sink sink;
+    uint32_t first_epoch;        /* of this trace: before any reset */
+    uint64_t since_ns[2];        /* when an epoch began, by its low bit (rb_vm_trace_epoch_begin_ns) */
     struct rb_vm_trace_shared shared; /* for ractors that find no chunk of their own; and what those left that are gone */
     struct rb_vm_trace_local *locals;
     uint32_t last_number;        /* of a local */
@@ -133,7 +145,7 @@ trace_wanted(void)
  */
 bool rb_vm_trace_local_next_chunk(struct rb_vm_trace_local *local, struct rb_execution_context_struct *ec);
 
-/* Bytes of a local, or of `base`: address space of zeros. NULL: no memory. */
+/* A counter for each site that may live: address space of zeros. NULL: no memory. */
 uint64_t *rb_vm_trace_local_zeros(void);
 
 /*
@@ -142,7 +154,7 @@ uint64_t *rb_vm_trace_local_zeros(void);
  */
 void rb_vm_trace_local_call_at_every_exit(bool on);
 
-/* Make the spare, if there is none, and have it count from 0. False: no memory. */
+/* Make the spare, if there is none, and have it count from 0, in a new epoch. Before rb_vm_trace_local_begin. False: no memory. */
 bool rb_vm_trace_local_begin_spare(void);
 
 /* Nothing is counted in it yet, and nothing is known of what happened before. For those that flags have made, whose trace begins anew. */
@@ -152,7 +164,7 @@ void rb_vm_trace_local_begin(struct rb_vm_trace_local *local);
 void rb_vm_trace_local_renew_all(void);
 void rb_vm_trace_local_free_all(void);
 
-/* All that was counted so far, less the hits of live sites. trace.lock held. */
+/* All that was counted since the last reset, less the hits of live sites. trace.lock held. */
 struct vm_trace_totals rb_vm_trace_local_totals(void);
 
 /* No event that any of them told is later: clocks of ractors differ by the little that each is off. All ractors stand. */
@@ -172,5 +184,55 @@ void rb_vm_trace_local_copy_hits(uint64_t *hits_out, uint32_t limit);
 
 /* Set a site's counter to 0 in all locals. trace.lock held. */
 void rb_vm_trace_local_clear_hits(uint32_t site_index);
+
+/* --- resets of the flight recorder ---------------------------------------------------------------------
+ *
+ * A reset begins an epoch and touches no ractor. Each notices at its next event, under its own GVL, and begins its counts anew:
+ * that event is the first of the epoch. The hits of a site count from its first event of the epoch on, for where every exit is
+ * recorded there is no hit without one. Where one in K is, the reset copies all counters.
+ */
+
+/*
+ * Begin an epoch. `caller` is the current ractor's, whose sampling begins anew. False: no memory, and nothing was done. trace.lock held, GVL
+ * held, no ractor stopped.
+ */
+bool rb_vm_trace_local_reset(struct rb_vm_trace_local *caller);
+
+/*
+ * The epoch, and when it began: no event of it is earlier, and none from before it is later. Ns of CLOCK_BOOTTIME. Any thread.
+ */
+uint64_t rb_vm_trace_epoch_begin_ns(uint32_t *epoch_out);
+
+/* For the functions below. */
+void rb_vm_trace_local_begin_epoch(struct rb_vm_trace_local *local);
+bool rb_vm_trace_local_mark_slow(struct rb_vm_trace_local *local, uint32_t site_index);
+
+/* An exit that the spare has counted, for its ractor has no local, is lost. Takes trace.lock. */
+void rb_vm_trace_local_lose_spare(uint32_t site_index);
+
+/* Before a countdown begins anew: it may come to where a reset has seen it, and hits were counted all the same. */
+static inline void
+local_moved(struct rb_vm_trace_local *local)
+{
+    __atomic_store_n(&local->moved, true, __ATOMIC_RELEASE);
+}
+
+/* Before something is counted in a local: begin its counts anew when there was a reset. Its owner, GVL held. */
+static inline void
+local_notice_reset(struct rb_vm_trace_local *local)
+{
+    /* What writes a trace that is saved is in no list and has no resets. */
+    if (__builtin_expect(local->epoch != trace_epoch() && local->link, 0)) rb_vm_trace_local_begin_epoch(local);
+}
+
+/*
+ * An exit that was counted is to be recorded, in the epoch that the local is in: let its hit, if it is the first, be the first that counts.
+ * False: there is no memory for that. Its owner, GVL held, trace.lock not held.
+ */
+static inline bool
+local_mark(struct rb_vm_trace_local *local, uint32_t site_index)
+{
+    return local->epoch == rb_vm_trace_global.first_epoch || rb_vm_trace_local_mark_slow(local, site_index);
+}
 
 #endif /* RUBY_VM_TRACE_LOCAL_H */

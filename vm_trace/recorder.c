@@ -34,8 +34,7 @@ static struct {
     bool open;                 /* there is something to save; read without the lock, cleared under it */
     bool saving;               /* guarded by trace.lock, as all up to `taken` */
     pthread_cond_t done;
-    uint64_t since_ns;         /* the last reset, or the beginning */
-    struct vm_trace_totals base; /* what was counted then */
+    uint64_t settings;         /* events that were counted and no save has: the settings in memory, until a reset */
     uint64_t saved;            /* traces */
 
     struct rb_vm_trace_frozen frozen;
@@ -48,17 +47,6 @@ static struct {
 } recorder = { .done = PTHREAD_COND_INITIALIZER, .out = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 } };
 
 /* --- freeze ---------------------------------------------------------------------------------------- */
-
-static struct vm_trace_totals
-since_base(void)
-{
-    struct vm_trace_totals now = rb_vm_trace_local_totals();
-    const struct vm_trace_totals *base = &recorder.base;
-    return (struct vm_trace_totals){
-        .exits = now.exits - base->exits, .fallbacks = now.fallbacks - base->fallbacks, .sampled = now.sampled - base->sampled,
-        .events = now.events - base->events, .lost = now.lost - base->lost, .sites = now.sites - base->sites
-    };
-}
 
 /* Chunks that are written into, as far as they are. A writer may just be changing its own, for it needs no lock to. */
 static void
@@ -81,7 +69,8 @@ freeze(void)
     if (!rb_vm_trace_sites_freeze_room()) return VM_TRACE_NO_ROOM;
 
     /* Events are counted after they were written, so all that are counted here are in the chunks. */
-    recorder.taken = since_base();
+    recorder.taken = rb_vm_trace_local_totals();
+    recorder.taken.events -= recorder.settings;
     pthread_mutex_lock(&trace.shared.lock);
     pthread_mutex_lock(&trace.sink.lock);
     rb_vm_trace_memory_freeze(&trace.sink, &recorder.frozen);
@@ -92,9 +81,10 @@ freeze(void)
     pthread_mutex_unlock(&trace.shared.lock);
     rb_vm_trace_sites_freeze(); /* hits are counted before their event is written: no event is there without its hit */
 
+    uint32_t epoch;
     uint64_t now_ns = rb_vm_trace_clock_system_ns();
-    recorder.reset_ns = recorder.from_ns = recorder.since_ns;
-    if (trace.memory.window_ns && now_ns - recorder.from_ns > trace.memory.window_ns) recorder.from_ns = now_ns - trace.memory.window_ns;
+    recorder.reset_ns = recorder.from_ns = rb_vm_trace_epoch_begin_ns(&epoch);
+    if (trace.memory.window_ns && now_ns > recorder.from_ns + trace.memory.window_ns) recorder.from_ns = now_ns - trace.memory.window_ns;
     recorder.saving = true;
     return VM_TRACE_FROZEN;
 }
@@ -154,23 +144,9 @@ rb_vm_trace_recorder_close(void)
 bool
 rb_vm_trace_recorder_reset(struct rb_vm_trace_local *caller)
 {
-    bool ok = true;
     pthread_mutex_lock(&trace.lock);
-    for (struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
-        if (!local->base && !(local->base = rb_vm_trace_local_zeros())) ok = false;
-    }
-    if (!trace.spare->base && !(trace.spare->base = rb_vm_trace_local_zeros())) ok = false;
-    if (ok) {
-        size_t bytes = rb_vm_trace_site_limit() * sizeof(uint64_t);
-        memcpy(trace.spare->base, trace.spare->hits, bytes);
-        for (struct rb_vm_trace_local *local = trace.locals; local; local = local->next) memcpy(local->base, local->hits, bytes);
-        recorder.base = rb_vm_trace_local_totals();
-        /* What has been recorded is before it, also by a ractor whose clock is ahead: those hits do not count any more. */
-        uint64_t now_ns = clock_now_ns(&caller->clock), latest_ns = rb_vm_trace_local_latest_ns();
-        recorder.since_ns = (now_ns > latest_ns ? now_ns : latest_ns) + 1;
-        caller->countdown = trace.config.exit_rate;
-        caller->fallback_countdown = trace.config.fallback_rate;
-    }
+    bool ok = rb_vm_trace_local_reset(caller);
+    if (ok) recorder.settings = 0;
     pthread_mutex_unlock(&trace.lock);
     return ok;
 }
@@ -624,8 +600,7 @@ rb_vm_trace_recorder_begin(void)
     if (!recorder.local) recorder.local = calloc(1, sizeof(*recorder.local));
     if (!recorder.local) return false;
     rb_vm_trace_writer_init(&recorder.local->writer, &recorder.out, trace.pid);
-    recorder.base = (struct vm_trace_totals){ .events = 1 }; /* its settings */
-    recorder.since_ns = trace.begin_ns;
+    recorder.settings = 1;
     if (!begun) rb_vm_trace_recorder_threads();
     begun = begun || trace.memory.signal;
     __atomic_store_n(&recorder.open, true, __ATOMIC_RELEASE);
@@ -636,8 +611,7 @@ void
 rb_vm_trace_recorder_begin_child(void)
 {
     pthread_cond_init(&recorder.done, NULL); /* who waited is no more */
-    recorder.base = (struct vm_trace_totals){ 0 };
-    recorder.since_ns = trace.begin_ns;
+    recorder.settings = 0;
     recorder.saved = 0;
     recorder.open = false;
     if (!recorder.saving) return;

@@ -64,8 +64,8 @@ void rb_vm_trace_recorder_wait(void);
 bool rb_vm_trace_recorder_refuse(void);
 
 /*
- * Forget what was recorded so far, without a touch of it: a save tells of what comes after. GVL held, all other ractors stopped. False: no
- * memory. `local` is the caller's, and its sampling begins anew.
+ * Forget what was recorded so far, without a touch of it: a save tells of what comes after. Other ractors notice at their next event
+ * (local.h). GVL held. Takes trace.lock. False: no memory. `local` is the caller's, and its sampling begins anew.
  */
 bool rb_vm_trace_recorder_reset(struct rb_vm_trace_local *local);
 

@@ -151,18 +151,6 @@ trace_save(VALUE self, VALUE path)
     return hash;
 }
 
-struct reset {
-    struct rb_vm_trace_local *local;
-    bool ok;
-};
-
-static void
-reset_alone(void *data)
-{
-    struct reset *reset = data;
-    reset->ok = rb_vm_trace_recorder_reset(reset->local);
-}
-
 /*
  *  call-seq:
  *    RubyVM::Trace.reset -> nil
@@ -174,10 +162,7 @@ static VALUE
 trace_reset(VALUE self)
 {
     (void)self;
-    struct reset reset = { .local = recording() };
-    /* Another ractor might have counted an exit that it has yet to record. */
-    rb_vm_trace_host_alone(reset_alone, &reset);
-    if (!reset.ok) rb_memerror();
+    if (!rb_vm_trace_recorder_reset(recording())) rb_memerror();
     return Qnil;
 }
 

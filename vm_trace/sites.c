@@ -204,6 +204,7 @@ rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
         };
         if (site->reason && site->insn && site->location) {
             uint32_t *head = unit_head(from);
+            rb_vm_trace_note_address(from);
             site->unit = from;
             site->next = *head;
             *head = index;

@@ -13,13 +13,26 @@
 #define FIRST_NODES 128
 /* Stacks are a cache: past this many the tree is begun anew, so it can't grow without bound. */
 #define MAX_NODES (1u << 17)
-/* More dead things than this in the queue, and all labels are forgotten instead. */
+/* More deaths than this between two captures, and all labels are forgotten instead. */
 #define MAX_DEAD 1024
+/* The log holds more, so that it can be copied while it is written to. A power of two. */
+#define LOG_SIZE (2 * MAX_DEAD)
+
+/* A cache line of its own: all ractors read it at every event, and it seldom changes. */
+uint64_t rb_vm_trace_changes __attribute__((aligned(64)));
+
+/* Deaths, oldest first; the i-th ever stands at i % LOG_SIZE. Written under the lock, read without it. */
+static struct {
+    pthread_mutex_t lock;
+    uint64_t count;
+    struct { uintptr_t from, to; } log[LOG_SIZE]; /* bit 0 of `from`, an address of words: of method entries */
+} deaths = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 bool
 rb_vm_trace_stacks_init(struct rb_vm_trace_stacks *stacks)
 {
-    pthread_mutex_init(&stacks->dead_lock, NULL);
+    stacks->changes = trace_changes(); /* before the log is looked at, which it is stored after */
+    stacks->deaths = __atomic_load_n(&deaths.count, __ATOMIC_ACQUIRE);
     stacks->walk.capacity = FIRST_FRAMES;
     stacks->walk.frames = calloc(stacks->walk.capacity, sizeof(*stacks->walk.frames));
     stacks->label_capacity = FIRST_LABELS;
@@ -48,7 +61,6 @@ rb_vm_trace_stacks_free(struct rb_vm_trace_stacks *stacks)
     free(stacks->node_index);
     free(stacks->scratch);
     free(stacks->dead);
-    pthread_mutex_destroy(&stacks->dead_lock);
 }
 
 char *
@@ -71,6 +83,48 @@ hash_pair(uintptr_t a, uintptr_t b)
 {
     uint64_t hash = ((uint64_t)a ^ ((uint64_t)b << 21 | (uint64_t)b >> 43)) * UINT64_C(0x9E3779B97F4A7C15);
     return (uint32_t)(hash >> 32);
+}
+
+/* --- addresses --------------------------------------------------------------------------- */
+
+/* A bit for each 16 bytes, the least that malloc gives, of an address' low 16 MiB: memory only where something was noted. */
+#define NOTE_WORDS ((uintptr_t)1 << 14)
+static uint64_t notes[NOTE_WORDS];
+
+static inline uint64_t *
+note_of(uintptr_t address, uint64_t *bit_out)
+{
+    *bit_out = UINT64_C(1) << (address / 16 % 64);
+    return &notes[address / (16 * 64) % NOTE_WORDS];
+}
+
+void
+rb_vm_trace_note_address(uintptr_t address)
+{
+    uint64_t bit, *note = note_of(address, &bit);
+    /* Most are noted already, and a store would take the line from other cores. */
+    if (!(__atomic_load_n(note, __ATOMIC_RELAXED) & bit)) __atomic_fetch_or(note, bit, __ATOMIC_RELAXED);
+}
+
+bool
+rb_vm_trace_address_noted_p(uintptr_t address)
+{
+    uint64_t bit, *note = note_of(address, &bit);
+    return (__atomic_load_n(note, __ATOMIC_RELAXED) & bit) != 0;
+}
+
+/* The label of a frame is kept under these. New labels are often other instructions of one method. */
+static inline void
+note_frame(struct rb_vm_trace_stacks *stacks, const struct vm_trace_frame *frame)
+{
+    if (stacks->noted_iseq == frame->iseq && stacks->noted_method == frame->method) return;
+    stacks->noted_iseq = frame->iseq;
+    stacks->noted_method = frame->method;
+    if (frame->method) rb_vm_trace_note_address(frame->method);
+    if (!frame->iseq) return;
+    uintptr_t from, to;
+    rb_vm_trace_host_iseq_range(frame->iseq, &from, &to);
+    rb_vm_trace_note_address(from);
 }
 
 /* --- labels ---------------------------------------------------------------------------- */
@@ -144,6 +198,7 @@ make_label(struct rb_vm_trace_stacks *stacks, const struct vm_trace_frame *frame
     };
     stacks->labels_alive++;
     index_label(stacks, id);
+    note_frame(stacks, frame);
     return id;
 }
 
@@ -244,7 +299,7 @@ compare_ranges(const void *a, const void *b)
 }
 
 /*
- * Sort the queue and join what overlaps: memory that died may have been used again, in other
+ * Sort the deaths and join what overlaps: memory that died may have been used again, in other
  * pieces, and died again. Returns how many ranges are left.
  */
 static size_t
@@ -283,34 +338,108 @@ in_ranges(const struct vm_trace_range *ranges, size_t count, bool methods, uintp
     return false;
 }
 
-void
-rb_vm_trace_stacks_forget_dead(struct rb_vm_trace_stacks *stacks)
+/* One more death; or so many that nobody can tell them one by one. The lock held. */
+static void
+publish(uint64_t count)
 {
-    pthread_mutex_lock(&stacks->dead_lock);
-    stacks->dead_count = sort_ranges(stacks->dead, stacks->dead_count);
-    bool any = false;
+    __atomic_store_n(&deaths.count, count, __ATOMIC_RELEASE);
+    uint64_t old = trace_changes();
+    while (!__atomic_compare_exchange_n(&rb_vm_trace_changes, &old, old + (UINT64_C(1) << 32), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) continue;
+}
+
+void
+rb_vm_trace_next_epoch(void)
+{
+    uint64_t old = trace_changes(), next;
+    do next = (old & ~(uint64_t)UINT32_MAX) | (uint32_t)(old + 1);
+    while (!__atomic_compare_exchange_n(&rb_vm_trace_changes, &old, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+}
+
+void
+rb_vm_trace_died(struct vm_trace_range range)
+{
+    pthread_mutex_lock(&deaths.lock);
+    uint64_t count = deaths.count;
+    /* Release: whoever reads one of these also sees the count that came before it (copy_deaths). */
+    __atomic_store_n(&deaths.log[count % LOG_SIZE].from, range.from | range.methods, __ATOMIC_RELEASE);
+    __atomic_store_n(&deaths.log[count % LOG_SIZE].to, range.to, __ATOMIC_RELEASE);
+    publish(count + 1);
+    pthread_mutex_unlock(&deaths.lock);
+}
+
+void
+rb_vm_trace_all_died(void)
+{
+    pthread_mutex_lock(&deaths.lock);
+    publish(deaths.count + LOG_SIZE);
+    pthread_mutex_unlock(&deaths.lock);
+}
+
+void
+rb_vm_trace_deaths_before_fork(void)
+{
+    pthread_mutex_lock(&deaths.lock);
+}
+
+void
+rb_vm_trace_deaths_after_fork(void)
+{
+    pthread_mutex_unlock(&deaths.lock);
+}
+
+void
+rb_vm_trace_stacks_forget_all(struct rb_vm_trace_stacks *stacks)
+{
+    stacks->deaths = __atomic_load_n(&deaths.count, __ATOMIC_ACQUIRE) - LOG_SIZE;
+    stacks->changes = ~trace_changes();
+}
+
+/* Copy the deaths since the last time into stacks->dead. False: they are too many, or were written over meanwhile. */
+static bool
+copy_deaths(struct rb_vm_trace_stacks *stacks, size_t *count_out)
+{
+    uint64_t from = stacks->deaths, to = __atomic_load_n(&deaths.count, __ATOMIC_ACQUIRE);
+    stacks->deaths = to;
+    if (to - from > MAX_DEAD) return false;
+    for (uint64_t i = from; i < to; i++) {
+        uintptr_t start = __atomic_load_n(&deaths.log[i % LOG_SIZE].from, __ATOMIC_ACQUIRE);
+        uintptr_t end = __atomic_load_n(&deaths.log[i % LOG_SIZE].to, __ATOMIC_ACQUIRE);
+        stacks->dead[i - from] = (struct vm_trace_range){ start & ~(uintptr_t)1, end, start & 1 };
+    }
+    *count_out = (size_t)(to - from);
+    /* Where the first of them stood another is written while so many are counted. */
+    return __atomic_load_n(&deaths.count, __ATOMIC_ACQUIRE) - from < LOG_SIZE;
+}
+
+/* Whether a label may be one of the dead, which are sorted. */
+static bool
+label_died(const struct rb_vm_trace_stacks *stacks, size_t dead_count, const struct vm_trace_label *label)
+{
+    return in_ranges(stacks->dead, dead_count, false, label->pc & HOST_PC_MASK) ||
+        (label->method && in_ranges(stacks->dead, dead_count, true, label->method));
+}
+
+static void
+forget_dead(struct rb_vm_trace_stacks *stacks)
+{
+    size_t dead_count = 0;
+    bool all = !copy_deaths(stacks, &dead_count), any = false;
+    if (!all) dead_count = sort_ranges(stacks->dead, dead_count);
     for (uint32_t id = 1; id < stacks->label_count; id++) {
         struct vm_trace_label *label = &stacks->labels[id];
-        if (!label->pc) continue;
-        if (stacks->dead_all ||
-            in_ranges(stacks->dead, stacks->dead_count, false, label->pc & HOST_PC_MASK) ||
-            (label->method && in_ranges(stacks->dead, stacks->dead_count, true, label->method))) {
-            free(label->text);
-            label->text = NULL;
-            label->pc = 0;
-            label->next_free = stacks->free_label;
-            stacks->free_label = id;
-            stacks->labels_alive--;
-            any = true;
-        }
+        if (!label->pc || !(all || label_died(stacks, dead_count, label))) continue;
+        free(label->text);
+        label->text = NULL;
+        label->pc = 0;
+        label->next_free = stacks->free_label;
+        stacks->free_label = id;
+        stacks->labels_alive--;
+        any = true;
     }
-    stacks->dead_count = 0;
-    stacks->dead_all = false;
-    __atomic_store_n(&stacks->dead_pending, false, __ATOMIC_RELAXED);
-    pthread_mutex_unlock(&stacks->dead_lock);
-
     /* The slots of the last walk may hold an address that is used again, known label or not. */
     forget_frames(stacks);
+    stacks->noted_iseq = NULL;
+    stacks->noted_method = 0;
     if (any) {
         index_all_labels(stacks);
         forget_nodes(stacks); /* ids of labels will be used again */
@@ -318,29 +447,11 @@ rb_vm_trace_stacks_forget_dead(struct rb_vm_trace_stacks *stacks)
 }
 
 void
-rb_vm_trace_stacks_dead(struct rb_vm_trace_stacks *stacks, struct vm_trace_range range)
+rb_vm_trace_stacks_catch_up(struct rb_vm_trace_stacks *stacks)
 {
-    pthread_mutex_lock(&stacks->dead_lock);
-    if (stacks->dead_count < MAX_DEAD) stacks->dead[stacks->dead_count++] = range;
-    else stacks->dead_all = true;
-    __atomic_store_n(&stacks->dead_pending, true, __ATOMIC_RELEASE);
-    pthread_mutex_unlock(&stacks->dead_lock);
-}
-
-void
-rb_vm_trace_stacks_all_dead(struct rb_vm_trace_stacks *stacks)
-{
-    pthread_mutex_lock(&stacks->dead_lock);
-    stacks->dead_all = true;
-    __atomic_store_n(&stacks->dead_pending, true, __ATOMIC_RELEASE);
-    pthread_mutex_unlock(&stacks->dead_lock);
-}
-
-void
-rb_vm_trace_stacks_after_fork(struct rb_vm_trace_stacks *stacks)
-{
-    pthread_mutex_init(&stacks->dead_lock, NULL);
-    stacks->dead_all = stacks->dead_pending = true;
+    stacks->changes = trace_changes(); /* before the log is looked at, which it is stored after */
+    if (stacks->deaths != __atomic_load_n(&deaths.count, __ATOMIC_ACQUIRE)) forget_dead(stacks);
+    stacks->tree++; /* after a reset no event is written once more without being marked (local.h) */
 }
 
 /* --- capture ------------------------------------------------------------------------------ */

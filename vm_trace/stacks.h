@@ -7,9 +7,9 @@
  * gets a label made. The slots of the last walk are kept and compared, so a frame that did
  * not change costs no lookup.
  *
- * What dies elsewhere (ISEQs, method entries) may die in another thread. It is queued here
- * and its frames are forgotten before the next capture: memory is used again only after it
- * was queued, so no frame can be mistaken for a dead one.
+ * ISEQs and method entries may die in another thread. A death is logged once for all ractors, and each
+ * forgets the frames concerned before its next capture. Memory is used again only after the death was logged,
+ * so no frame can be mistaken for a dead one.
  */
 
 #include "host.h"
@@ -60,19 +60,40 @@ struct rb_vm_trace_stacks {
     char *scratch;                 /* for texts being made */
     size_t scratch_capacity;
 
-    pthread_mutex_t dead_lock;     /* guards the two below; `dead_pending` is read without it */
-    struct vm_trace_range *dead;
-    size_t dead_count;
-    bool dead_pending;
-    bool dead_all;                 /* forget everything */
+    const struct rb_iseq_struct *noted_iseq; /* of the label that was made last; not followed */
+    uintptr_t noted_method;
+    uint64_t changes;              /* rb_vm_trace_changes when it was looked at last */
+    uint64_t deaths;               /* that many of the log are forgotten here */
+    struct vm_trace_range *dead;   /* room for those that are not */
 };
+
+/*
+ * What each ractor has to notice before its next event, in one word, so that one comparison tells whether there is anything. The high
+ * half changes with each death. The low half is the epoch: the number of the flight recorder's last reset (local.h).
+ */
+extern uint64_t rb_vm_trace_changes;
+
+static inline uint64_t
+trace_changes(void)
+{
+    return __atomic_load_n(&rb_vm_trace_changes, __ATOMIC_ACQUIRE);
+}
+
+static inline uint32_t
+trace_epoch(void)
+{
+    return (uint32_t)trace_changes();
+}
+
+/* Begin the next epoch. What it consists of was stored before. trace.lock held, or all ractors stopped. */
+void rb_vm_trace_next_epoch(void);
 
 /* Zeroed before. False when there is no memory. */
 bool rb_vm_trace_stacks_init(struct rb_vm_trace_stacks *stacks);
 void rb_vm_trace_stacks_free(struct rb_vm_trace_stacks *stacks);
 
-/* For stacks_capture: forget what is queued, and all that is to be done when a stack is not as the last one. */
-void rb_vm_trace_stacks_forget_dead(struct rb_vm_trace_stacks *stacks);
+/* For stacks_capture: catch up with rb_vm_trace_changes, and all that is to be done when a stack is not as the last one. */
+void rb_vm_trace_stacks_catch_up(struct rb_vm_trace_stacks *stacks);
 bool rb_vm_trace_stacks_capture_rest(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_struct *ec,
                                      uintptr_t top_pc, bool walked);
 
@@ -83,7 +104,7 @@ bool rb_vm_trace_stacks_capture_rest(struct rb_vm_trace_stacks *stacks, struct r
 static inline bool
 stacks_capture(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_struct *ec, uintptr_t top_pc)
 {
-    if (__atomic_load_n(&stacks->dead_pending, __ATOMIC_ACQUIRE)) rb_vm_trace_stacks_forget_dead(stacks);
+    if (__builtin_expect(trace_changes() != stacks->changes, 0)) rb_vm_trace_stacks_catch_up(stacks);
     bool walked = rb_vm_trace_host_walk(&stacks->walk, ec, top_pc);
     if (walked && stacks->walk.changed == SIZE_MAX && stacks->named >= stacks->walk.count) return true; /* as it was */
     return rb_vm_trace_stacks_capture_rest(stacks, ec, top_pc, walked);
@@ -97,12 +118,27 @@ stacks_capture(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_st
 #define STACKS_TAIL_BYTES 4096
 const char *rb_vm_trace_stacks_tail(struct rb_vm_trace_stacks *stacks, uint32_t node, size_t *bytes_out);
 
-/* Queue what died. Any thread. */
-void rb_vm_trace_stacks_dead(struct rb_vm_trace_stacks *stacks, struct vm_trace_range range);
-void rb_vm_trace_stacks_all_dead(struct rb_vm_trace_stacks *stacks);
+/*
+ * Log a death, or that nothing is as it was (objects have moved). Any thread, before the memory is used again. Takes a lock of its own for
+ * a few instructions, whatever the number of ractors.
+ */
+void rb_vm_trace_died(struct vm_trace_range range);
+void rb_vm_trace_all_died(void);
 
-/* In the child of a fork: whoever held the lock is gone, and what it did may be half done. */
-void rb_vm_trace_stacks_after_fork(struct rb_vm_trace_stacks *stacks);
+/* Hold that lock across fork(2). */
+void rb_vm_trace_deaths_before_fork(void);
+void rb_vm_trace_deaths_after_fork(void);
+
+/* Have these stacks forget everything at the next capture. By their owner, or when it stands. */
+void rb_vm_trace_stacks_forget_all(struct rb_vm_trace_stacks *stacks);
+
+/*
+ * Note that something is kept under an address (of a method entry, of an ISEQ's first instruction), and whether it may be: when
+ * it dies and nothing is noted, nobody has to be told. Never says no of what was noted; after some hundred thousand addresses mostly yes.
+ * Any thread. The garbage collector's own synchronization orders a note before the death.
+ */
+void rb_vm_trace_note_address(uintptr_t address);
+bool rb_vm_trace_address_noted_p(uintptr_t address);
 
 /* rb_vm_trace_host_label for rb_vm_trace_text_whole. */
 size_t rb_vm_trace_make_label(const void *frame, char *buffer, size_t capacity);

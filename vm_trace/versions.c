@@ -84,6 +84,7 @@ rb_vm_trace_life_of(const struct rb_iseq_struct *iseq)
     }
     *life = (struct vm_trace_life){ .unit = unit, .label = label };
     *link = life;
+    rb_vm_trace_note_address(unit);
     lives.count++;
     return life;
 }

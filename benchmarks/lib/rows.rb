@@ -37,7 +37,7 @@ module Bench
       @exits = {}
     end
 
-    GROUPS = %i[exits yjit throws ractors size memory cold tmpfs recorder switch hooks saving absent depths].freeze
+    GROUPS = %i[exits yjit throws ractors size memory cold tmpfs recorder switch hooks saving scale absent depths].freeze
 
     def run
       (@only || GROUPS).each do |group|
@@ -320,6 +320,42 @@ module Bench
         @rows << Row.new(name: "pause of a save at 16 MiB, #{sites} places", unit: "us", ours: Statistics.median(pauses), runs: pauses.size,
                          target: "<= 100 us", met: Statistics.median(pauses) <= 100, note: "%.1f .. %.1f us, each the median of 25 saves" % pauses.minmax)
       end
+    end
+
+    # --- many ractors -----------------------------------------------------------------------------------------
+
+    EVALS = 50_000 # of an iteration: seven of them, 2 s in all
+    RACTORS_OF_EVALS = 64
+    RACTORS_OF_RESETS = 16
+
+    def scale
+      evals
+      [1, 97].each { |rate| resets(rate) }
+    end
+
+    # Most of what dies while a program runs was never in a trace, and nobody should wait for it to be told.
+    def evals
+      jobs = { none: [variant("", @ours), "evals", RACTORS_OF_EVALS, EVALS], traced: [variant("", @ours, :recorder, 1), "evals", RACTORS_OF_EVALS, EVALS] }
+      runs = @recording.rounds(@rounds, "evals, #{RACTORS_OF_EVALS} ractors alive", jobs)
+      times = runs.to_h { |key, list| [key, each_of(list, EVALS).map { |s| s * 1e6 }] }
+      ratios = times[:traced].zip(times[:none]).map { |a, b| a / b }
+      middle = [0.25, 0.75].map { |q| Statistics.quantile(ratios, q) }
+      @rows << Row.new(name: "evals, #{RACTORS_OF_EVALS} ractors alive, traced / untraced", unit: "times", ours: Statistics.median(ratios), runs: ratios.size,
+                       target: "within noise", met: middle[0] <= 1, note: "half of the ratios: %.3f .. %.3f; one eval untraced: %.2f us" % [*middle, Statistics.median(times[:none])])
+    end
+
+    def resets(rate)
+      flags = %W[--zjit-call-threshold=2 --zjit-trace-exits --zjit-trace-exits-sample-rate=#{rate} --zjit-trace-memory=32]
+      workload = Workload.new("resets", "#{Recording::ROWS}/resets.rb", [RACTORS_OF_RESETS.to_s, rate.to_s])
+      runs = Array.new([@rounds / 2, 3].max) do |i|
+        @progress&.step(i, [@rounds / 2, 3].max, 0, 1, "resets, K=#{rate}")
+        @ours.run(workload, flags: flags).extra
+      end
+      ns = runs.map { |run| run.fetch("reset_ns") }
+      exact, a_second = runs.count { |run| run["exact"] == 1 }, Statistics.median(runs.map { |run| run.fetch("a_second") })
+      @rows << Row.new(name: "reset, K=#{rate}, by #{RACTORS_OF_RESETS} ractors at once", unit: "ns", ours: Statistics.median(ns), runs: ns.size,
+                       target: "<= 1000 ns, counts exact", met: Statistics.median(ns) <= 1000 && exact == runs.size,
+                       note: "%.0f .. %.0f ns of the processor; %.0f a second in each; counts exact in %d of %d runs" % [*ns.minmax, a_second, exact, runs.size])
     end
 
     # --- trace flags absent ---------------------------------------------------------------------------------

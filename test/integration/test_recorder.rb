@@ -72,6 +72,37 @@ class TestRecorder < Integration::Test
     end
   end
 
+  def test_status_counts_from_the_reset
+    result = recorded(<<~'RUBY', "--zjit-trace-memory=8")
+      exits(50)
+      RubyVM::Trace.reset
+      exits(7)
+      status = RubyVM::Trace.status
+      saved = RubyVM::Trace.save("t.fxt")
+      puts [status[:exits], status[:sampled], saved[:exits]].uniq.size, status[:events] < 50, status[:exits] >= 7, status[:lost], saved[:lost]
+    RUBY
+    assert_equal %w[1 true true 0 0], result.out.split
+  end
+
+  # At rates that record all and one in three. Each takes another number of exits in the end, which all have to be there.
+  def test_hits_are_exact_however_many_ractors_reset
+    [1, 3].each do |rate|
+      result = recorded(<<~'RUBY', "--zjit-trace-memory=32", "--zjit-trace-exits-sample-rate=#{rate}", recorders: 12)
+        Ractor.new { exits(40) }.value
+        Array.new(8) { Ractor.new { 200.times { |i| RubyVM::Trace.reset if i % 3 == 0; exits(i % 4) } } }.each(&:value)
+        RubyVM::Trace.save("any.fxt")
+        RubyVM::Trace.reset
+        Array.new(8) { |n| Ractor.new(n) { |more| exits(10 + more) } }.each(&:value)
+        RubyVM::Trace.save("last.fxt")
+      RUBY
+      last, any = named(result, "last.fxt"), named(result, "any.fxt")
+      hits = ->(trace) { trace.sites.sum { |site| site["kind"] == "fallback" ? 0 : site["hits"] } }
+      foo = last.sites.sum { |site| site["location"].include?("foo (") ? site["hits"] : 0 }
+      assert_equal 8 * 10 + 28, foo, "K=#{rate}"
+      assert_equal [hits.(any), hits.(last)], [any, last].map { |trace| trace.exits.size } if rate == 1
+    end
+  end
+
   # Read by the tool: the least memory holds very many events.
   def test_memory_stays_what_was_promised_and_the_newest_stay
     result = recorded(<<~'RUBY', args: [Trace::TOOL])

@@ -483,13 +483,13 @@ label_larger_than_the_tail_leaves_a_count_alone(void **state)
 static void
 iseq_dies(const struct rb_iseq_struct *iseq)
 {
-    rb_vm_trace_stacks_dead(&stacks, (struct vm_trace_range){ .from = iseq->from, .to = iseq->to + 1 });
+    rb_vm_trace_died((struct vm_trace_range){ .from = iseq->from, .to = iseq->to + 1 });
 }
 
 static void
 method_dies(const struct fake_method *method)
 {
-    rb_vm_trace_stacks_dead(&stacks, (struct vm_trace_range){ (uintptr_t)method, (uintptr_t)method + 1, true });
+    rb_vm_trace_died((struct vm_trace_range){ (uintptr_t)method, (uintptr_t)method + 1, true });
 }
 
 static void
@@ -718,7 +718,7 @@ compaction_forgets_all_once(void **state)
     fake_push_method(&ec, &a, &moved, 1);
     fake_push(&ec, &b, 2);
     capture();
-    rb_vm_trace_stacks_all_dead(&stacks);
+    rb_vm_trace_all_died();
     moved = at_its_old_place;
     assert_int_equal(capture(), 2);
     assert_label(1, "B#a (x.rb:1)");
@@ -734,8 +734,9 @@ child_of_a_fork_forgets_all_and_can_go_on(void **state)
     struct rb_iseq_struct a = fake_iseq("a", "x.rb");
     fake_push(&ec, &a, 1);
     capture();
-    pthread_mutex_lock(&stacks.dead_lock); /* as a thread that is no more had it */
-    rb_vm_trace_stacks_after_fork(&stacks);
+    rb_vm_trace_deaths_before_fork();
+    rb_vm_trace_deaths_after_fork();
+    rb_vm_trace_stacks_forget_all(&stacks);
     assert_int_equal(capture(), 1);
     iseq_dies(&a);
     assert_int_equal(capture(), 1);

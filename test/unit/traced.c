@@ -54,13 +54,22 @@ make_site(enum rb_vm_trace_kind kind, const char *reason, const struct rb_iseq_s
     return site;
 }
 
+/* As machine code does: others may read the word meanwhile. */
+static uint64_t
+add(char *local, size_t offset, int64_t n)
+{
+    uint64_t *word = (uint64_t *)(local + offset), sum = __atomic_load_n(word, __ATOMIC_RELAXED) + (uint64_t)n;
+    __atomic_store_n(word, sum, __ATOMIC_RELAXED);
+    return sum;
+}
+
 /* The three loads, two words and one call that stand in compiled code. True: this exit is sampled. */
 static bool
 count(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, char **local_out)
 {
     char *local = *local_out = *(char **)((char *)ec->ractor + rb_vm_trace_ractor_offset());
-    ++*(uint64_t *)(local + rb_vm_trace_hits_offset(site));
-    return rb_vm_trace_global.config.exit_rate <= 1 || --*(uint64_t *)(local + rb_vm_trace_countdown_offset()) == 0;
+    add(local, rb_vm_trace_hits_offset(site), 1);
+    return rb_vm_trace_global.config.exit_rate <= 1 || add(local, rb_vm_trace_countdown_offset(), -1) == 0;
 }
 
 void
