@@ -127,7 +127,7 @@ run(const struct options *options, int file_count, char **files)
         struct document document = {0};
         diff_init(&diff, report, (uint32_t)first_side, unit, fallbacks, &paths);
         diff_document(&diff, &document, options->top);
-        document_print(&document, format);
+        if (!document_print(&document, format)) status = worse(status, STATUS_USAGE);
         status = worse(status, hold_to_limit(&diff));
         document_free(&document);
         diff_free(&diff);

@@ -302,8 +302,8 @@ run(const struct options *options, int argument_count, char **arguments)
     enum status status = read_files(history.reader, options, argument_count - 1, arguments, &visitor, on_file_end);
     if (history.has_events) {
         struct document document = {.title = text_of(arguments[0])};
-        if (tell(&history, &document)) document_print(&document, format);
-        else status = worse(status, say_nothing_known(&history));
+        if (!tell(&history, &document)) status = worse(status, say_nothing_known(&history));
+        else if (!document_print(&document, format)) status = worse(status, STATUS_USAGE);
         document_free(&document);
     }
     if (history.untold + history.lives.untold > 0) {
