@@ -121,7 +121,7 @@ put_cell(const struct column *column, const struct cell *cell, unsigned columns)
 
 /* --- on a terminal ---------------------------------------------------------------------------- */
 
-enum { INDENT = 2, GAP = 2, HIDDEN = 0, BELOW_INDENT = 13 };
+enum { INDENT = 2, GAP = 2, HIDDEN = 0, BELOW_INDENT = 13, COUNTS_LEAST = 10 };
 
 struct layout {
     unsigned page;
@@ -130,15 +130,16 @@ struct layout {
     bool rate_left_out;
 };
 
-/* How wide each column would be, with room for all that is in it; HIDDEN for one that is not for people. */
+/* How wide each column would be, with room for all that is in it; HIDDEN for one that is not for people. Counts have so much room at
+ * the least that they stand below each other in all tables. */
 static unsigned *
-column_widths(const struct table *table)
+column_widths(const struct table *table, unsigned counts_least)
 {
     unsigned *widths = xcalloc(table->column_count, sizeof *widths);
     for (unsigned i = 0; i < table->column_count; i++) {
         if (table->columns[i].title == NULL) continue;
         widths[i] = display_width(table->columns[i].title);
-        unsigned least = table->columns[i].kind == COLUMN_COUNT ? 10 : 1;
+        unsigned least = table->columns[i].kind == COLUMN_COUNT ? counts_least : 1;
         if (widths[i] < least) widths[i] = least;
         for (uint32_t row = 0; row < table->row_count; row++) {
             char text[CELL_TEXT];
@@ -272,8 +273,12 @@ print_row(const struct table *table, const struct layout *layout, uint32_t row)
 static bool
 print_table(const struct table *table, unsigned page)
 {
-    struct layout layout = {.page = page, .widths = column_widths(table), .below = table->column_count};
-    fit_to_page(table, &layout);
+    struct layout layout = {.page = page, .widths = column_widths(table, COUNTS_LEAST), .below = table->column_count};
+    if (table_width(layout.widths, table->column_count) > page) {
+        free(layout.widths);
+        layout.widths = column_widths(table, 1);
+        fit_to_page(table, &layout);
+    }
     printf("\n%s", style(STYLE_BOLD));
     print_escaped(stdout, table->title);
     printf("%s\n", style(STYLE_PLAIN));
