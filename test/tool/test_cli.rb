@@ -126,7 +126,7 @@ class TestCli < Minitest::Test
     man = File.read(File.join(ROOT, "tools/vm-trace/vm-trace.1"))
     (commands.map { |c| "Cm #{c}" } +
       %w[top since until reason method thread format max-faults memory help version
-         normalize kind map fail-over output sqlite no-reason counter no-exits compiles invalidations sample-rate file max-size keep seconds save-at timeout table].map { |o| "-#{o}" }).each do |word|
+         normalize kind map fail-over output sqlite no-reason counter no-exits compiles invalidations sample-rate file max-size keep seconds save-at timeout table no-map].map { |o| "-#{o}" }).each do |word|
       assert_includes man, word
     end
   end
