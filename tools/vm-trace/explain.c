@@ -50,23 +50,25 @@ say_unknown(const char *name)
     return STATUS_USAGE;
 }
 
+static void
+print_all(void)
+{
+    print_names(NULL, false);
+    putchar('\n');
+    print_names(NULL, true);
+    puts("\nreport --reason takes any of these, start --counter those of exits, --zjit-trace-exits=COUNTER\n"
+         "counters; * stands for what the trace says more. YJIT's reasons are the names of its counters.");
+}
+
 static enum status
 run(const struct options *options, int argument_count, char **arguments)
 {
     (void)options;
     enum status status = STATUS_FINE;
-    bool printed = false;
-    for (int i = 0; i < (argument_count > 0 ? argument_count : 1); i++) {
-        const char *name = argument_count > 0 ? arguments[i] : NULL;
-        bool exits = print_names(name, false);
-        if (exits && name == NULL) putchar('\n');
-        bool fallbacks = print_names(name, true);
-        printed = printed || exits || fallbacks;
-        if (!exits && !fallbacks) status = worse(status, say_unknown(name));
-    }
-    if (printed && argument_count == 0) {
-        puts("\nreport --reason takes any of these, start --counter those of exits, --zjit-trace-exits=COUNTER\n"
-             "counters; * stands for what the trace says more. YJIT's reasons are the names of its counters.");
+    if (argument_count == 0) print_all();
+    for (int i = 0; i < argument_count; i++) {
+        bool exits = print_names(arguments[i], false), fallbacks = print_names(arguments[i], true);
+        if (!exits && !fallbacks) status = worse(status, say_unknown(arguments[i]));
     }
     return worse(status, finish_output());
 }

@@ -1,26 +1,25 @@
 /* nearest.c - see nearest.h */
 #include <ctype.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "nearest.h"
 
 enum { NAME_MOST = 64 };
 
-/* Its letters without what people mix up. False: it is too long for a name. */
-static bool
-letters_of(const char *name, char letters[NAME_MOST + 1])
+/* Its letters without what people mix up; how many there are. SIZE_MAX: it is too long for a name. */
+static size_t
+letters_of(const char *name, char letters[NAME_MOST])
 {
     size_t len = 0;
     for (; *name != '\0'; name++) {
         if (*name == '_') continue;
-        if (len == NAME_MOST) return false;
+        if (len == NAME_MOST) return SIZE_MAX;
         letters[len++] = (char)tolower((unsigned char)*name);
     }
-    letters[len] = '\0';
-    return true;
+    return len;
 }
 
 /* How many letters must change to make b of a; UINT_MAX for what is too long to be a name. */
@@ -28,9 +27,9 @@ static unsigned
 distance(const char *a_name, const char *b_name)
 {
     unsigned row[NAME_MOST + 1];
-    char a[NAME_MOST + 1], b[NAME_MOST + 1];
-    if (!letters_of(a_name, a) || !letters_of(b_name, b)) return UINT_MAX;
-    size_t a_len = strlen(a), b_len = strlen(b);
+    char a[NAME_MOST] = "", b[NAME_MOST] = "";
+    size_t a_len = letters_of(a_name, a), b_len = letters_of(b_name, b);
+    if (a_len == SIZE_MAX || b_len == SIZE_MAX) return UINT_MAX;
     for (size_t j = 0; j <= b_len; j++) row[j] = (unsigned)j;
     for (size_t i = 1; i <= a_len; i++) {
         unsigned diagonal = row[0];
