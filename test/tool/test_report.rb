@@ -528,8 +528,20 @@ class TestReport < Minitest::Test
   end
 
   def test_what_is_left_out_for_want_of_room_is_named
-    assert_match(/\A"over time" is left out of tables over 80 columns wide; COLUMNS=160 shows it\.\z/, wide_report("80").last)
-    refute_match(/left out/, wide_report("400").last)
+    note = wide_report("80").last
+    assert_match(/\A"over time" is left out of tables over 80 columns wide; COLUMNS=\d+ shows it\.\z/, note)
+    refute_match(/left out/, wide_report(note[/COLUMNS=(\d+)/, 1]).last)
+  end
+
+  def test_columns_line_up_where_a_wide_character_does_not_fit
+    trace = FxtBuilder.simple { |b| ["短い理由" * 12, "short"].each_with_index { |name, i| exit_event(b, name, ts: i) } }
+    (60..80).each do |columns|
+      with_file(trace.bytes) do |path|
+        out, = Open3.capture2({ "COLUMNS" => columns.to_s }, TOOL, "report", "--table=worst", path)
+        starts = out.force_encoding("UTF-8").lines.grep(/A#a/).map { |line| columns_of(line[0, line.index("A#a")]) }
+        assert_equal 1, starts.uniq.size, out
+      end
+    end
   end
 
   def test_programs_get_all_of_it

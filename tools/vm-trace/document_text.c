@@ -96,14 +96,21 @@ cell_width(enum column_kind kind, const struct cell *cell)
     return kind == COLUMN_RATE ? DOCUMENT_PARTS : (unsigned)strlen(number_text(text, kind, cell));
 }
 
-/* Of what print_escaped would print, as much as fits. */
+/* Of what print_escaped would print, as much as fits; malloc'ed. */
+static char *
+fitted(struct fxt_string text, unsigned columns)
+{
+    char *shown = escaped(text), *fit = display_fit(shown, columns);
+    free(shown);
+    return fit;
+}
+
 static void
 put_text(struct fxt_string text, unsigned columns)
 {
-    char *shown = escaped(text), *fit = display_fit(shown, columns);
+    char *fit = fitted(text, columns);
     fputs(fit, stdout);
     free(fit);
-    free(shown);
 }
 
 /* columns: for a text or rate; UINT_MAX shows all of it */
@@ -127,7 +134,7 @@ struct layout {
     unsigned page;
     unsigned *widths; /* HIDDEN: the column is not shown, or below */
     unsigned below;   /* the column that is shown on a line of its own; column_count: none */
-    bool rate_left_out;
+    unsigned wanted;  /* columns that the whole table would take, where rates were left out; else 0 */
 };
 
 /* How wide each column would be, with room for all that is in it; HIDDEN for one that is not for people. Counts have so much room at
@@ -204,7 +211,7 @@ fit_to_page(const struct table *table, struct layout *layout)
             widths[i] = table->columns[i].kind == COLUMN_RATE && natural[i] != HIDDEN ? steps[step].rate : natural[i];
         }
         fits = narrow(table, widths, layout->page, steps[step].last_least, steps[step].least);
-        layout->rate_left_out = rates && steps[step].rate == HIDDEN;
+        if (rates && steps[step].rate == HIDDEN) layout->wanted = table_width(natural, count);
     }
     unsigned last = last_column(widths, count);
     if (!fits && count > 1 && table->columns[last].kind == COLUMN_TEXT) {
@@ -243,6 +250,19 @@ print_below(const struct table *table, const struct layout *layout, uint32_t row
     putchar('\n');
 }
 
+/* Columns that a cell takes of those that there are. A text that was cut before a wide character takes one less. */
+static unsigned
+fitted_width(enum column_kind kind, const struct cell *cell, unsigned room)
+{
+    unsigned width = cell_width(kind, cell);
+    if (width <= room) return width;
+    if (kind != COLUMN_TEXT) return room;
+    char *fit = fitted(cell->text, room);
+    width = display_width(fit);
+    free(fit);
+    return width;
+}
+
 /* Blanks before a cell, which stand there only when something comes behind them. */
 static void
 print_row(const struct table *table, const struct layout *layout, uint32_t row)
@@ -254,8 +274,7 @@ print_row(const struct table *table, const struct layout *layout, uint32_t row)
         unsigned room = layout->widths[i];
         if (room == HIDDEN) continue;
         struct cell cell = row == TITLE_ROW ? cell_text(text_of(column->title)) : shown_cell(table, row, i, text);
-        unsigned width = cell_width(row == TITLE_ROW ? COLUMN_TEXT : column->kind, &cell);
-        if (width > room) width = room;
+        unsigned width = fitted_width(row == TITLE_ROW ? COLUMN_TEXT : column->kind, &cell, room);
         unsigned pad = room - width;
         if (width > 0) {
             put_blanks(blanks + (left(column->kind) ? 0 : pad));
@@ -269,8 +288,8 @@ print_row(const struct table *table, const struct layout *layout, uint32_t row)
     if (layout->below < table->column_count) print_below(table, layout, row);
 }
 
-/* True when rates were left out because the page is too narrow. */
-static bool
+/* How wide the page would have to be for the rates that were left out; 0: none were. */
+static unsigned
 print_table(const struct table *table, unsigned page)
 {
     struct layout layout = {.page = page, .widths = column_widths(table, COUNTS_LEAST), .below = table->column_count};
@@ -285,7 +304,7 @@ print_table(const struct table *table, unsigned page)
     if (table->row_count > 0) print_row(table, &layout, TITLE_ROW);
     for (uint32_t row = 0; row < table->row_count; row++) print_row(table, &layout, row);
     free(layout.widths);
-    return layout.rate_left_out;
+    return layout.wanted;
 }
 
 void
@@ -303,12 +322,13 @@ document_print_text(const struct document *document)
         putchar('\n');
     }
     unsigned page = display_columns();
-    bool left_out = false;
+    unsigned most = 0;
     for (uint32_t i = 0; i < document->table_count; i++) {
-        if (!document->tables[i]->data && print_table(document->tables[i], page)) left_out = true;
+        unsigned wanted = document->tables[i]->data ? 0 : print_table(document->tables[i], page);
+        if (wanted > most) most = wanted;
     }
-    if (left_out) {
-        printf("\n%s\"over time\" is left out of tables over %u columns wide; COLUMNS=160 shows it.%s\n", style(STYLE_DIM), page, style(STYLE_PLAIN));
+    if (most > 0) {
+        printf("\n%s\"over time\" is left out of tables over %u columns wide; COLUMNS=%u shows it.%s\n", style(STYLE_DIM), page, most, style(STYLE_PLAIN));
     }
 }
 
