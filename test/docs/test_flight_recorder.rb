@@ -9,7 +9,7 @@ class TestFlightRecorder < Minitest::Test
   RECORD, REPORT, DIFF = TEXT.scan(/^```sh\n(.*?)^```/m).map { |(block)| block.strip }
 
   def run_command(command, status: 0)
-    out, err, ended = Open3.capture3(command, chdir: TOP)
+    out, err, ended = Open3.capture3({ "COLUMNS" => "200" }, command, chdir: TOP)
     assert_equal status, ended.exitstatus, "#{command}\n#{out}#{err}"
     out
   end

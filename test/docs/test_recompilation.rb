@@ -10,7 +10,7 @@ class TestRecompilationDoc < Minitest::Test
   def test_commands_show_what_the_text_says
     skip ENV["NO_RUBY"] if ENV["NO_RUBY"]
     outputs = COMMANDS.to_h do |command|
-      out, status = Open3.capture2e(command, chdir: TOP)
+      out, status = Open3.capture2e({ "COLUMNS" => "200" }, command, chdir: TOP)
       assert status.success?, "#{command}\n#{out}"
       [command[%r{vm-trace \w+ .*?(\w+\.fxt)}] ? [command[/vm-trace (\w+)/, 1], command[/\w+\.fxt/]] : command, out]
     end

@@ -102,7 +102,7 @@ class TestCli < Minitest::Test
 
   def test_a_folder_is_no_file_and_each_command_says_so
     Dir.mktmpdir do |dir|
-      (commands - %w[start stop status save]).each do |command|
+      (commands - %w[explain start stop status save]).each do |command|
         arguments = { "history" => [dir, "x"], "query" => [dir, "select 1"], "diff" => [dir, dir], "export" => ["--format=folded", dir] }
         result = tool(command, *arguments.fetch(command, [dir]))
         assert_equal "vm-trace: #{dir}: offset 0: cannot read further: Is a directory\n", result.err.lines.uniq.join, command
@@ -126,7 +126,7 @@ class TestCli < Minitest::Test
     man = File.read(File.join(ROOT, "tools/vm-trace/vm-trace.1"))
     (commands.map { |c| "Cm #{c}" } +
       %w[top since until reason method thread format max-faults memory help version
-         normalize kind map fail-over output sqlite no-reason counter no-exits compiles invalidations sample-rate file max-size keep seconds save-at timeout].map { |o| "-#{o}" }).each do |word|
+         normalize kind map fail-over output sqlite no-reason counter no-exits compiles invalidations sample-rate file max-size keep seconds save-at timeout table no-map].map { |o| "-#{o}" }).each do |word|
       assert_includes man, word
     end
   end

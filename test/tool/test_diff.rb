@@ -106,6 +106,44 @@ class TestDiff < Minitest::Test
     assert_equal 2, rows("methods", at["/lib/old/a.rb"], at["/lib/new/a.rb"], "--map=/old=/new").size, "only from the start"
   end
 
+  # A program that uses a library in the folder, and one of its own.
+  def with_library(folder, **more)
+    counts = %w[parse render find_variable].each_with_index.to_h { |name, i| [["R", "Liquid##{name} (#{folder}/lib/liquid/#{name}.rb:#{i + 1})"], 10 + i] }
+    run_of({ ["R", "App#run (/app/run.rb:1)"] => 5, **counts, **more.fetch(:and, {}) })
+  end
+
+  def test_folders_of_two_versions_of_a_library_are_taken_for_one
+    before, after = with_library("/gems/liquid-5.4.0"), with_library("/gems/liquid-5.5.0")
+    assert_empty rows("methods", before, after)
+    assert_equal 6, rows("methods", before, after, "--no-map").size
+    assert_equal [["/gems/liquid-5.4.0/", "/gems/liquid-5.5.0/", 3]],
+                 JSON.parse(compare(before, after, "--format=json").out)["found_maps"]["rows"].map { |row| row.values_at("from", "to", "methods") }
+    assert_match(%r{^  taken for one +/gems/liquid-5\.4\.0/ and /gems/liquid-5\.5\.0/: the same 3 methods; --no-map compares them as they are$},
+                 compare(before, after).out)
+    refute_match(/taken for one/, compare(before, before).out)
+  end
+
+  def test_what_is_new_in_the_other_version_is_seen
+    after = with_library("/gems/liquid-5.5.0", and: { ["R", "Liquid#tag (/gems/liquid-5.5.0/lib/liquid/tag.rb:1)"] => 7 })
+    found = rows("methods", with_library("/gems/liquid-5.4.0"), after)
+    assert_equal [["new", 0, 7, "Liquid#tag (/gems/liquid-5.5.0/lib/liquid/tag.rb)"]], found
+  end
+
+  def test_folders_that_one_side_has_both_of_are_two
+    both = with_library("/a", and: { ["R", "Other#m (/b/lib/liquid/other.rb:1)"] => 3 })
+    assert_equal 7, rows("methods", both, with_library("/b")).size
+  end
+
+  def test_one_method_that_moved_is_no_witness_enough
+    at = ->(path) { run_of({ ["R", "A#m (#{path}:1)"] => 5 }) }
+    assert_equal 2, rows("methods", at["/old/a.rb"], at["/new/a.rb"]).size
+  end
+
+  def test_maps_that_are_given_are_all_there_are
+    before, after = with_library("/gems/liquid-5.4.0"), with_library("/gems/liquid-5.5.0")
+    assert_equal 6, rows("methods", before, after, "--map=/x=/y").size
+  end
+
   # --- several runs -------------------------------------------------------------------------------------
 
   def test_a_difference_within_the_spread_is_not_called_one

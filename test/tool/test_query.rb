@@ -298,6 +298,11 @@ class TestQuery < Minitest::Test
     assert_equal 5002, long.out.lines.size
   end
 
+  def test_columns_of_a_table_line_up_behind_wide_characters
+    result = query(FxtBuilder.new, "select 'x' as a, 1 as b union all select '短い', 2 union all select 'Cafe\u0301', 3 union all select '👍🏽', 4", "-Ftable")
+    assert_equal ["a     b", "----  -", "x     1", "短い  2", "Cafe\u0301  3", "👍🏽    4"], result.out.lines(chomp: true)
+  end
+
   def test_json_format
     result = query(FxtBuilder.new, "select 1 as a, 2.5 as b, null as c, 'x\"</y' as d, 1e999 as e; select 1 as none where 0; select 2 as z", "--format", "json")
     assert_equal [[{ "a" => 1, "b" => 2.5, "c" => nil, "d" => "x\"</y", "e" => "inf" }], [], [{ "z" => 2 }]],

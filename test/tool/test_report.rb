@@ -746,6 +746,105 @@ class TestReport < Minitest::Test
     end
   end
 
+  # --- the page ---
+
+  # Places as libraries have them, and reasons as ZJIT has them.
+  def wide_trace
+    FxtBuilder.simple do |b|
+      reasons = ["GuardType(String)", "GuardType(Union[Class(Liquid::Template),Class(Liquid::Context),Fixnum,NilClass])"]
+      12.times do |i|
+        exit_event(b, reasons[i % 2], "Liquid::BlockBody#render_node (/usr/local/lib/ruby/gems/4.1.0/gems/liquid-5.5.0/lib/" \
+                                      "liquid/#{%w[block_body.rb 文書.rb][i % 2]}:#{100 + i})", ts: 1000 * i)
+      end
+    end
+  end
+
+  def wide_report(columns, *arguments)
+    with_file(wide_trace) do |path|
+      out, = Open3.capture2({ "COLUMNS" => columns }, TOOL, "report", *arguments, path)
+      return out.force_encoding("UTF-8").lines(chomp: true).reject { |line| line.start_with?(path) }
+    end
+  end
+
+  # Chinese and Japanese characters take two columns.
+  def columns_of(line) = line.each_char.sum { |c| c.match?(/\p{Han}|\p{Hiragana}|\p{Katakana}/) ? 2 : 1 }
+
+  def test_tables_fit_the_page
+    { nil => 100, "80" => 80, "132" => 132 }.each do |columns, most|
+      lines = wide_report(columns)
+      assert_empty lines.select { |line| columns_of(line) > most }, columns
+      assert_operator lines.grep(/block_body\.rb:110\)$/).size, :>=, 1, "the file and the line stay"
+    end
+    wide = wide_report("400")
+    assert_includes wide.join("\n"), "Liquid::BlockBody#render_node (/usr/local/lib/ruby/gems/4.1.0/gems/liquid-5.5.0/lib/liquid/block_body.rb:110)"
+    refute_includes wide.join("\n"), "…"
+  end
+
+  def test_what_is_left_out_for_want_of_room_is_named
+    note = wide_report("80").last
+    assert_match(/\A"over time" is left out of tables over 80 columns wide; COLUMNS=\d+ shows it\.\z/, note)
+    refute_match(/left out/, wide_report(note[/COLUMNS=(\d+)/, 1]).last)
+  end
+
+  def test_columns_line_up_where_a_wide_character_does_not_fit
+    trace = FxtBuilder.simple { |b| ["短い理由" * 12, "short"].each_with_index { |name, i| exit_event(b, name, ts: i) } }
+    (60..80).each do |columns|
+      with_file(trace.bytes) do |path|
+        out, = Open3.capture2({ "COLUMNS" => columns.to_s }, TOOL, "report", "--table=worst", path)
+        starts = out.force_encoding("UTF-8").lines.grep(/A#a/).map { |line| columns_of(line[0, line.index("A#a")]) }
+        assert_equal 1, starts.uniq.size, out
+      end
+    end
+  end
+
+  def test_programs_get_all_of_it
+    assert_operator wide_report("80", "--format=csv").grep(%r{/usr/local/lib/ruby/gems/4\.1\.0/gems/liquid-5\.5\.0/lib/liquid/block_body\.rb:110}).size, :>=, 1
+  end
+
+  def test_columns_line_up_behind_wide_characters
+    trace = FxtBuilder.simple { |b| ["短い理由", "short", "Cafe\u0301", "👨‍👩‍👧"].each_with_index { |name, i| exit_event(b, name, ts: i) } }
+    lines = report(trace.bytes).out.lines.drop_while { |line| !line.start_with?("Worst methods") }.drop(1).take(5)
+    widths = { "短い理由" => 8, "short" => 5, "Cafe\u0301" => 4, "👨‍👩‍👧" => 2 }
+    widths.each do |name, width|
+      line = lines.find { |l| l.include?(name) }
+      assert_match(/#{name} {#{10 - width}}\S/, line, lines.join)
+    end
+  end
+
+  # --- one table ---
+
+  def test_one_table_as_csv_has_its_own_columns
+    with_file(OurTrace.new.build) do |path|
+      assert_equal <<~CSV, tool("report", "--format=csv", "--table=exits_by_instruction", path).out.gsub(/([\d.]+ ){19}[\d.]+/, "RATE")
+        count,share,recorded,rate,instruction
+        2,0.666667,2,RATE,"opt_plus"
+        1,0.333333,1,RATE,"send"
+      CSV
+      few = tool("report", "--format=csv", "-Texits_by_instruction", "--top=1", path)
+      assert_equal ["vm-trace: 1 more rows of the table exits_by_instruction are not shown (--top=N shows more)\n", 2], [few.err, few.out.lines.size]
+    end
+  end
+
+  def test_one_table_in_other_formats
+    with_file(OurTrace.new.build) do |path|
+      assert_equal %w[totals], JSON.parse(tool("report", "-fjson", "-Ttotals", path).out).keys
+      assert_match(/\A#{path}\n\nTotals\n +exits +exits_recorded /, tool("report", "-Ttotals", path).out, "also one that is for programs")
+      assert_match(/^## Exits by reason: 3\n/, tool("report", "-fmarkdown", "-Texits_by_reason", path).out)
+      wrong = tool("report", "-Ttotal", path)
+      assert_match(/\Avm-trace: there is no table total here; there are: settings .* totals exits_by_reason /, wrong.err)
+      assert_equal ["", 2], [wrong.out, wrong.status]
+    end
+  end
+
+  def test_history_has_one_table_for_each_iseq
+    File.join(TRACES, "recompiled.fxt").then do |path|
+      lines = tool("history", "-fcsv", "-Thistory", path, "*").out.lines
+      assert_equal 1, lines.grep(/^time_ns,/).size
+      assert_operator lines.grep(/Foo#bar/).size, :>, 0
+      assert_operator lines.grep(/block in Foo#all/).size, :>, 0
+    end
+  end
+
   # --- on a terminal ---
 
   def on_terminal(environment)

@@ -16,7 +16,7 @@ module ToolHelper
 
   # Runs the tool; its output is taken as UTF-8, however broken.
   def tool(*args, stdin: "", tool: TOOL)
-    out, err, status = Open3.capture3({ "LC_ALL" => "C.UTF-8" }, tool, *args, stdin_data: stdin, binmode: true)
+    out, err, status = Open3.capture3({ "LC_ALL" => "C.UTF-8", "COLUMNS" => nil }, tool, *args, stdin_data: stdin, binmode: true)
     flunk "#{args.inspect}: killed by signal #{status.termsig}\n#{err}" if status.signaled?
     Result.new(out.force_encoding("UTF-8"), err.force_encoding("UTF-8"), status.exitstatus)
   end

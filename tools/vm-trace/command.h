@@ -14,8 +14,9 @@ struct command {
     const char *arguments; /* as the line of usage shows them */
     const char *help;
     const char *needs;     /* what the arguments are; NULL: files to read */
+    bool may_lack_arguments;
     const struct cli_option *options; /* ends with an empty one */
-    /* The arguments after the options: one at least. Returns the exit status, and says its own errors. */
+    /* The arguments after the options: one at least, unless it may lack them. Returns the exit status, and says its own errors. */
     enum status (*run)(const struct options *options, int argument_count, char **arguments);
 };
 
@@ -30,6 +31,7 @@ extern const struct command command_html;
 extern const struct command command_merge;
 extern const struct command command_cut;
 extern const struct command command_history;
+extern const struct command command_explain;
 extern const struct command command_start;
 extern const struct command command_stop;
 extern const struct command command_status;

@@ -67,10 +67,14 @@ struct path_map {
         const char *from;
         size_t from_bytes;
         const char *to;
+        uint32_t witnesses; /* methods that it was found by; 0: the user gave it */
     } *list;
     uint32_t count;
     uint32_t capacity;
 };
+
+/* diff_map.c: adds prefixes that the same files have on the two sides. They live as long as the report. */
+void diff_find_map(struct report *report, uint32_t first_side, bool fallbacks, struct path_map *map);
 
 /* Compares what was read: the first `first_side` files with the others. */
 void diff_init(struct diff *diff, struct report *report, uint32_t first_side, enum diff_unit unit, bool fallbacks,

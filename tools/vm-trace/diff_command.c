@@ -13,6 +13,7 @@ static enum diff_unit unit = PER_RUN;
 static bool fallbacks;
 static enum document_format format = FORMAT_TEXT;
 static struct path_map paths;
+static bool no_map;
 static double fail_over_percent = INFINITY;
 
 static bool
@@ -38,6 +39,7 @@ take_path(const struct cli_option *option, const char *text)
     const char *equals = strchr(text, '=');
     if (equals == NULL || equals == text) return option_wrong(option, "OLD=NEW", text);
     make_room(paths.list, paths.count, paths.capacity);
+    paths.list[paths.count].witnesses = 0;
     paths.list[paths.count].from = text;
     paths.list[paths.count].from_bytes = (size_t)(equals - text);
     paths.list[paths.count++].to = equals + 1;
@@ -125,9 +127,10 @@ run(const struct options *options, int file_count, char **files)
     if (status < STATUS_USAGE) {
         struct diff diff;
         struct document document = {0};
+        if (paths.count == 0 && !no_map) diff_find_map(report, (uint32_t)first_side, fallbacks, &paths);
         diff_init(&diff, report, (uint32_t)first_side, unit, fallbacks, &paths);
         diff_document(&diff, &document, options->top);
-        document_print(&document, format);
+        if (!document_print(&document, format)) status = worse(status, STATUS_USAGE);
         status = worse(status, hold_to_limit(&diff));
         document_free(&document);
         diff_free(&diff);
@@ -144,6 +147,8 @@ static const struct cli_option diff_options[] = {
     CLI_OPTION("kind", 'k', "KIND", "exits (default) or fallbacks", take_kind, NULL),
     CLI_OPTION("map", 0, "OLD=NEW", "paths that begin with OLD are taken to begin with NEW;\n"
                "can be given several times, the first that fits counts", take_path, NULL),
+    CLI_OPTION("no-map", 0, NULL, "compare paths as they are: without --map, folders that hold the\n"
+               "same files on the two sides are found and taken for one", NULL, &no_map),
     CLI_OPTION("fail-over", 0, "PERCENT", "status 1 when exits in all, or those in one method, grew by\n"
                "more than so much of all exits of A", take_percent, NULL),
     OPTION_FORMAT(&format),

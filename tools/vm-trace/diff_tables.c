@@ -161,6 +161,28 @@ add_total(const struct diff *diff, struct document *document)
     fill_row(diff, &diff->total, table_row(table));
 }
 
+/* Folders that were taken for one without being asked: people must know, and programs can. */
+static void
+add_found_maps(const struct diff *diff, struct document *document)
+{
+    static const struct column columns[] = {
+        {"from", "A", COLUMN_TEXT}, {"to", "B", COLUMN_TEXT}, {"methods", "methods", COLUMN_COUNT}};
+    if (diff->map->count == 0 || diff->map->list[0].witnesses == 0) return; /* all are of one kind */
+    struct table *table = document_table(document, "found_maps", text_of("Folders taken for one"), COLUMNS(columns));
+    table->data = true;
+    for (uint32_t i = 0; i < diff->map->count; i++) {
+        char number[NUMBER_TEXT];
+        struct fxt_string from = document_text(document, "%.*s", (int)diff->map->list[i].from_bytes, diff->map->list[i].from);
+        struct cell *cells = table_row(table);
+        cells[0] = cell_text(from);
+        cells[1] = cell_text(text_of(diff->map->list[i].to));
+        cells[2] = cell_number(diff->map->list[i].witnesses);
+        document_line(document, i == 0 ? "taken for one" : "",
+                      document_text(document, "%s and %s: the same %s methods; --no-map compares them as they are", from.ptr,
+                                    diff->map->list[i].to, with_commas(number, diff->map->list[i].witnesses)));
+    }
+}
+
 void
 diff_document(const struct diff *diff, struct document *document, uint64_t top)
 {
@@ -173,6 +195,7 @@ diff_document(const struct diff *diff, struct document *document, uint64_t top)
     document_line(document, "B", file_names(diff, document, 1));
     document_line(document, "counted", how_counted(diff, document));
     document_line(document, "in all", total_text(diff, document));
+    add_found_maps(diff, document);
     add_total(diff, document);
     add_table(diff, document, &diff->methods, "methods", "By method", method, 1, top);
     add_table(diff, document, &diff->reasons, "reasons", "By reason", reason, 1, top);

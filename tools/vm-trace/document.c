@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "document.h"
+#include "escape.h"
 #include "xalloc.h"
 
 void
@@ -129,8 +130,16 @@ text_of(const char *text)
     return (struct fxt_string){.ptr = text, .len = (uint32_t)strlen(text)};
 }
 
+static const char *selected;
+
 void
-document_print(const struct document *document, enum document_format format)
+document_select(const char *table_id)
+{
+    selected = table_id;
+}
+
+static void
+print_as(const struct document *document, enum document_format format)
 {
     switch (format) {
       case FORMAT_TEXT: document_print_text(document); return;
@@ -138,6 +147,58 @@ document_print(const struct document *document, enum document_format format)
       case FORMAT_JSON: document_print_json(document); return;
       case FORMAT_CSV: document_print_csv(document); return;
     }
+}
+
+static void
+none_is_selected(const struct document *document)
+{
+    fputs("vm-trace: there is no table ", stderr);
+    print_escaped(stderr, text_of(selected));
+    fputs(document->table_count > 0 ? " here; there are:" : " here, nor any other", stderr);
+    for (uint32_t i = 0; i < document->table_count; i++) fprintf(stderr, " %s", document->tables[i]->id);
+    putc('\n', stderr);
+}
+
+/* What the row that sums up would say, which fits no table of plain rows. */
+static void
+say_more(const struct table *table)
+{
+    char number[NUMBER_TEXT];
+    if (table->more_rows == 0) return;
+    fprintf(stderr, "vm-trace: %s more rows of the table %s are not shown (--top=N shows more)\n", with_commas(number, table->more_rows), table->id);
+}
+
+/* A table for programs gets titles when it was asked for by people. */
+static void
+show_to_people(struct table *table)
+{
+    for (unsigned i = 0; table->data && i < table->column_count; i++) table->columns[i].title = table->columns[i].id;
+    table->data = false;
+}
+
+bool
+document_print(struct document *document, enum document_format format)
+{
+    if (selected == NULL) {
+        print_as(document, format);
+        return true;
+    }
+    struct document one = {.title = document->title}; /* history has a table of one name for each ISEQ */
+    for (uint32_t i = 0; i < document->table_count; i++) {
+        if (strcmp(document->tables[i]->id, selected) != 0) continue;
+        make_room(one.tables, one.table_count, one.table_capacity);
+        one.tables[one.table_count++] = document->tables[i];
+        show_to_people(document->tables[i]);
+    }
+    bool found = one.table_count > 0;
+    if (!found) none_is_selected(document);
+    else if (format != FORMAT_CSV) print_as(&one, format);
+    for (uint32_t i = 0; format == FORMAT_CSV && i < one.table_count; i++) {
+        document_print_csv_table(one.tables[i], i == 0);
+        say_more(one.tables[i]);
+    }
+    free(one.tables);
+    return found;
 }
 
 const char *

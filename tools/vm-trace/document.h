@@ -104,14 +104,18 @@ struct fxt_string text_of(const char *text);
 
 enum document_format { FORMAT_TEXT, FORMAT_JSON, FORMAT_MARKDOWN, FORMAT_CSV };
 
-/* Prints it to standard output. */
-void document_print(const struct document *document, enum document_format format);
+/* Of the documents that are printed from here on, only the table of that id is; NULL: all. */
+void document_select(const char *table_id);
+/* Prints it to standard output. Where the selected table is not in it a message says which are, and false is returned. */
+bool document_print(struct document *document, enum document_format format);
 
 /* document_text.c, document_data.c: the formats, for document_print. */
 void document_print_text(const struct document *document);
 void document_print_markdown(const struct document *document);
 void document_print_json(const struct document *document);
 void document_print_csv(const struct document *document);
+/* A table by itself: names of its columns, if wanted, and its rows without the one that sums up others. */
+void document_print_csv_table(const struct table *table, bool header);
 
 /* For people. The buffer is returned. */
 enum { NUMBER_TEXT = 32 };

@@ -100,18 +100,40 @@ all_columns(const struct document *document, const char *ids[COLUMNS_MOST])
 }
 
 static void
+put_csv_cell(const struct column *column, const struct cell *cell)
+{
+    if (!cell->there) return;
+    if (column->kind == COLUMN_TEXT) print_csv(stdout, cell->text);
+    else if (column->kind == COLUMN_RATE) put_rate(cell->rate, " ");
+    else put_number(column, cell);
+}
+
+static void
 print_csv_row(const struct table *table, const struct cell *cells, unsigned id_count, const char *const *ids)
 {
     for (unsigned at = 0; at < id_count; at++) {
         putchar(',');
         for (unsigned i = 0; i < table->column_count; i++) {
-            if (!cells[i].there || strcmp(table->columns[i].id, ids[at]) != 0) continue;
-            if (table->columns[i].kind == COLUMN_TEXT) print_csv(stdout, cells[i].text);
-            else if (table->columns[i].kind == COLUMN_RATE) put_rate(cells[i].rate, " ");
-            else put_number(&table->columns[i], &cells[i]);
+            if (strcmp(table->columns[i].id, ids[at]) == 0) put_csv_cell(&table->columns[i], &cells[i]);
         }
     }
     putchar('\n');
+}
+
+void
+document_print_csv_table(const struct table *table, bool header)
+{
+    for (unsigned i = 0; header && i < table->column_count; i++) {
+        printf("%s%s", table->columns[i].id, i + 1 < table->column_count ? "," : "\n");
+    }
+    uint32_t rows = table->more_rows > 0 ? table->row_count - 1 : table->row_count;
+    for (uint32_t row = 0; row < rows; row++) {
+        for (unsigned i = 0; i < table->column_count; i++) {
+            if (i > 0) putchar(',');
+            put_csv_cell(&table->columns[i], &table->cells[(size_t)row * table->column_count + i]);
+        }
+        putchar('\n');
+    }
 }
 
 /* All tables as one: the first column says which it is, the second how many rows a row that sums up stands for. */

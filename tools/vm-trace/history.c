@@ -50,6 +50,8 @@ struct history {
     struct group processes; /* of struct process */
     uint64_t untold;
     uint32_t file;
+    /* What the settings say was traced; nothing is known where there are none. */
+    bool has_flags, compiles_traced, invalidations_traced;
     bool has_events;
     int64_t start_ns;
 };
@@ -118,6 +120,18 @@ add_exit(struct history *history, uint32_t process, const struct fxt_event *even
 }
 
 static void
+note_flags(struct history *history, const struct fxt_event *event)
+{
+    if (event->category.id != WORD_TRACE || event->name.id != WORD_SETTINGS) return;
+    uint32_t flags = event_text(history->pool, event, WORD_FLAGS);
+    if (flags == STRING_NONE) return;
+    const char *text = pool_string(history->pool, flags).ptr;
+    history->has_flags = true;
+    history->compiles_traced = history->compiles_traced || strstr(text, "compiles") != NULL;
+    history->invalidations_traced = history->invalidations_traced || strstr(text, "invalidations") != NULL;
+}
+
+static void
 on_event(void *context, const struct fxt_event *event)
 {
     struct history *history = context;
@@ -127,6 +141,7 @@ on_event(void *context, const struct fxt_event *event)
     }
     uint32_t process = process_of(history, event->pid);
     lives_event(&history->lives, history->pool, process, event);
+    note_flags(history, event);
     if (event->type != FXT_EVENT_INSTANT) return;
     switch (event->category.id) {
       case WORD_SIDE_EXIT:
@@ -250,12 +265,32 @@ begin_table(const struct history *history, struct document *document, const stru
     return document_table(document, "history", title, COLUMNS(columns));
 }
 
+/* Exits alone tell of no versions. Without settings it cannot be known whether something was not traced, or did not happen: what
+ * exits was compiled, though. */
+static void
+say_what_is_missing(const struct history *history, struct document *document)
+{
+    bool compiles = history->compiles_traced, invalidations = history->invalidations_traced || !history->has_flags;
+    for (uint32_t i = 0; i < history->lives.count; i++) {
+        enum step_kind kind = history->lives.steps[i].kind;
+        if (kind == STEP_COMPILED || kind == STEP_FAILED) compiles = true;
+        else if (kind == STEP_INVALIDATED) invalidations = true;
+    }
+    if (compiles && invalidations) return;
+    const char *what = compiles ? "invalidations were not traced"
+                       : invalidations ? "compilations were not traced" : "compilations and invalidations were not traced";
+    document_line(document, "partial", document_text(document, "%s, so they are missing below (%s%s%s records them)", what,
+                                                     compiles ? "" : "--zjit-trace-compiles", compiles || invalidations ? "" : " ",
+                                                     invalidations ? "" : "--zjit-trace-invalidation"));
+}
+
 /* False: nothing matches. */
 static bool
 tell(struct history *history, struct document *document)
 {
     struct lives *lives = &history->lives;
     lives_settle(lives);
+    say_what_is_missing(history, document);
     uint32_t most = lives->count + history->exits.count, count = 0;
     struct entry *entries = xcalloc(most ? most : 1, sizeof *entries);
     for (uint32_t i = 0; i < lives->count; i++) {
@@ -313,8 +348,8 @@ run(const struct options *options, int argument_count, char **arguments)
     enum status status = read_files(history.reader, options, argument_count - 1, arguments, &visitor, on_file_end);
     if (history.has_events) {
         struct document document = {.title = text_of(arguments[0])};
-        if (tell(&history, &document)) document_print(&document, format);
-        else status = worse(status, say_nothing_known(&history));
+        if (!tell(&history, &document)) status = worse(status, say_nothing_known(&history));
+        else if (!document_print(&document, format)) status = worse(status, STATUS_USAGE);
         document_free(&document);
     }
     if (history.untold + history.lives.untold > 0) {

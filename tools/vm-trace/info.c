@@ -15,7 +15,7 @@ run(const struct options *options, int file_count, char **files)
         struct document document = {0};
         report_head(report, &document);
         report_contents(report, &document, options->top);
-        document_print(&document, format);
+        if (!document_print(&document, format)) status = worse(status, STATUS_USAGE);
         document_free(&document);
     }
     report_free(report);

@@ -4,6 +4,7 @@
 
 #include "command.h"
 #include "escape.h"
+#include "nearest.h"
 
 #ifndef VM_TRACE_VERSION
 # define VM_TRACE_VERSION "0.1"
@@ -22,6 +23,7 @@ static const struct command *const commands[] = {
     &command_html,
     &command_merge,
     &command_cut,
+    &command_explain,
     &command_start,
     &command_stop,
     &command_status,
@@ -58,28 +60,6 @@ print_command_help(const struct command *command)
     printf("%s\n%s", command->needs ? "" : files, statuses);
 }
 
-/* How many letters must change to make b of a: for "did you mean". Names are short. */
-static unsigned
-distance(const char *a, const char *b)
-{
-    enum { MOST = 32 };
-    unsigned row[MOST + 1];
-    size_t a_len = strlen(a), b_len = strlen(b);
-    if (a_len > MOST || b_len > MOST) return MOST;
-    for (size_t j = 0; j <= b_len; j++) row[j] = (unsigned)j;
-    for (size_t i = 1; i <= a_len; i++) {
-        unsigned diagonal = row[0];
-        row[0] = (unsigned)i;
-        for (size_t j = 1; j <= b_len; j++) {
-            unsigned changed = diagonal + (a[i - 1] != b[j - 1]);
-            unsigned shorter = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            diagonal = row[j];
-            row[j] = changed < shorter ? changed : shorter;
-        }
-    }
-    return row[b_len];
-}
-
 static const struct command *
 find_command(const char *name)
 {
@@ -94,13 +74,9 @@ unknown_command(const char *name)
 {
     fputs("vm-trace: unknown command ", stderr);
     print_escaped(stderr, (struct fxt_string){.ptr = name, .len = (uint32_t)strlen(name)});
-    const struct command *nearest = NULL;
-    unsigned least = 3; /* further off it would be guessing */
-    for (int i = 0; i < COMMAND_COUNT; i++) {
-        unsigned off = distance(name, commands[i]->name);
-        if (off < least) least = off, nearest = commands[i];
-    }
-    if (nearest != NULL) fprintf(stderr, "; did you mean %s?\n", nearest->name);
+    struct nearest nearest = nearest_to(name);
+    for (int i = 0; i < COMMAND_COUNT; i++) nearest_try(&nearest, commands[i]->name);
+    if (nearest.name != NULL) fprintf(stderr, "; did you mean %s?\n", nearest.name);
     else fputs("; vm-trace --help lists them\n", stderr);
     return STATUS_USAGE;
 }
@@ -113,8 +89,9 @@ run_command(const struct command *command, int argc, char **argv)
         print_command_help(command);
         return finish_output();
     }
-    if (first == argc) fprintf(stderr, "vm-trace: %s needs %s\n", command->name, command->needs ? command->needs : "a file to read");
-    if (first == argc || first == OPTIONS_WRONG) {
+    bool lacks = first == argc && !command->may_lack_arguments;
+    if (lacks) fprintf(stderr, "vm-trace: %s needs %s\n", command->name, command->needs ? command->needs : "a file to read");
+    if (lacks || first == OPTIONS_WRONG) {
         fprintf(stderr, "vm-trace: see vm-trace %s --help\n", command->name);
         return STATUS_USAGE;
     }

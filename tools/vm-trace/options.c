@@ -98,6 +98,14 @@ take_format(const struct cli_option *option, const char *text)
     return option_wrong(option, "text, json, markdown or csv", text);
 }
 
+bool
+take_table(const struct cli_option *option, const char *text)
+{
+    (void)option;
+    document_select(text);
+    return true;
+}
+
 int
 options_read(const struct cli_option *options, int argc, char **argv)
 {

@@ -14,6 +14,7 @@
 
 #include "command.h"
 #include "escape.h"
+#include "reason.h"
 #include "xalloc.h"
 
 static const char variable[] = "RUBY_VM_TRACE_CONTROL";
@@ -302,13 +303,32 @@ take_keep(const struct cli_option *option, const char *text)
     return true;
 }
 
+/* Counters, with commas between them, each by any name of its reason; the program knows whether there are such. malloc'ed. */
+static char *
+counters_of(const char *list)
+{
+    char *counters = xcalloc(strlen(list) + 1, REASON_COUNTER); /* each letter could be a name */
+    for (const char *at = list; *at != '\0';) {
+        size_t bytes = strcspn(at, ",");
+        char name[REASON_COUNTER], counter[REASON_COUNTER];
+        snprintf(name, sizeof name, "%.*s", (int)bytes, at);
+        if (bytes < sizeof name && reason_counter(name, counter)) strcat(counters, counter);
+        else strncat(counters, at, bytes);
+        at += bytes;
+        if (*at == ',') strcat(counters, ","), at++;
+    }
+    return counters;
+}
+
 static enum status
 run_start(const struct options *options, int count, char **arguments)
 {
     (void)options;
+    char *counters = counter != NULL ? counters_of(counter) : NULL;
     struct request request = {.bytes = 0};
     add_word(&request, "start");
-    add_pair(&request, "exits", no_exits ? "false" : counter);
+    add_pair(&request, "exits", no_exits ? "false" : counters);
+    free(counters);
     if (compiles) add_pair(&request, "compiles", "true");
     if (invalidations) add_pair(&request, "invalidations", "true");
     if (sample_rate > 1) add_number(&request, "sample_rate", sample_rate);
@@ -353,7 +373,7 @@ run_save(const struct options *options, int count, char **arguments)
     {"timeout", 't', "SECONDS", "how long to wait for the program's answer (default 60)", take_number, &timeout_s, 1, 86400}
 
 static const struct cli_option start_options[] = {
-    CLI_OPTION("counter", 'c', "NAME", "only exits that this counter of the JIT's stats counts", take_text, &counter),
+    CLI_OPTION("counter", 'c', "NAME", "only exits that this counter of the JIT's stats counts: of ZJIT's\nalso by other names of their reason (vm-trace explain)", take_text, &counter),
     CLI_OPTION("no-exits", 0, NULL, "no exits, only what else is asked for", NULL, &no_exits),
     CLI_OPTION("compiles", 0, NULL, "compilations, too", NULL, &compiles),
     CLI_OPTION("invalidations", 0, NULL, "invalidations, too", NULL, &invalidations),

@@ -87,9 +87,10 @@ struct report_provider {
 };
 
 /* Which strings a glob matches, each tried once. */
+enum { GLOB_UNTRIED, GLOB_FAILS, GLOB_MATCHES };
 struct report_glob {
     const char *pattern; /* NULL: all */
-    uint8_t *known;      /* by number of string: 0 not tried, 1 no, 2 yes */
+    uint8_t *known;      /* by number of string */
     uint32_t size;
 };
 

@@ -7,6 +7,7 @@
 #include "command.h"
 #include "event_args.h"
 #include "label.h"
+#include "reason.h"
 #include "report.h"
 #include "report_settle.h"
 #include "xalloc.h"
@@ -45,14 +46,14 @@ glob_matches(struct report_glob *glob, const struct pool *pool, uint32_t id,
         memset(glob->known + glob->size, 0, size - glob->size);
         glob->size = size;
     }
-    if (glob->known[id] == 0) glob->known[id] = matches(glob->pattern, pool_string(pool, id)) ? 2 : 1;
-    return glob->known[id] == 2;
+    if (glob->known[id] == GLOB_UNTRIED) glob->known[id] = matches(glob->pattern, pool_string(pool, id)) ? GLOB_MATCHES : GLOB_FAILS;
+    return glob->known[id] == GLOB_MATCHES;
 }
 
 static bool
 place_wanted(struct report *report, uint32_t reason, uint32_t location)
 {
-    return glob_matches(&report->reason_glob, report->pool, reason, text_matches) &&
+    return glob_matches(&report->reason_glob, report->pool, reason, reason_matches) &&
            glob_matches(&report->method_glob, report->pool, location, label_matches);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "display.h"
 #include "escape.h"
 #include "rows.h"
 #include "xalloc.h"
@@ -99,7 +100,7 @@ enum { ROWS_MEASURED = 1000 };
 
 struct cell {
     char *text; /* escaped */
-    int width;  /* in characters */
+    int width;  /* in columns of a terminal */
     bool number;
 };
 
@@ -111,25 +112,13 @@ struct grid {
     int rows;
 };
 
-static int
-width_of(const char *text, size_t len)
-{
-    int width = 0;
-    for (size_t at = 0; at < len; width++) {
-        uint32_t codepoint;
-        unsigned taken = utf8_decode(text + at, len - at, &codepoint);
-        at += taken ? taken : 1;
-    }
-    return width;
-}
-
 static struct cell
 cell_of(struct fxt_string text, bool number)
 {
     size_t size = 4 * (size_t)text.len + 8; /* a byte becomes four at most */
     struct cell cell = {.text = xrealloc(NULL, size, 1), .number = number};
     escape_into(cell.text, size, text);
-    cell.width = width_of(cell.text, strlen(cell.text));
+    cell.width = (int)display_width(cell.text);
     return cell;
 }
 
