@@ -6,14 +6,6 @@
 . "$(dirname "$0")/common.sh"
 jobs=${JOBS:-2}
 
-links()
-{
-    mkdir -p "build/$1"
-    for folder in vm_trace test tools benchmarks bases patches doc; do
-        ln -sfn "../../$folder" "build/$1/$folder"
-    done
-}
-
 # usable NAME FLAGS...: whether programs built with these flags run here
 usable()
 {
@@ -35,7 +27,7 @@ run()
 {
     name=$1 flags=$2
     shift 2
-    links "$name"
+    link_tree "$name"
     say "check-sanitizers: $name"
     "${MAKE:-make}" -C "build/$name" -f "$top/Makefile" -j"$jobs" CFLAGS="-O1 -g -fno-omit-frame-pointer $flags -DHARNESS_SECONDS=1500" \
         LDFLAGS="$flags" "$@" || failed="$failed $name"

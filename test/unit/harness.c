@@ -47,6 +47,33 @@ show(FILE *output, const char *only)
     }
 }
 
+#ifdef HARNESS_GCOV
+extern void __gcov_dump(void);
+
+/* Write what gcov counted: at the end of a process, where a test may have limited the size of files. */
+static void
+write_counts(void)
+{
+    struct rlimit limit;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    __gcov_dump();
+}
+#else
+static void
+write_counts(void)
+{
+}
+#endif
+
+void
+end_at_once(int status)
+{
+    write_counts();
+    _exit(status);
+}
+
 void
 run_isolated(void **state)
 {
@@ -67,7 +94,9 @@ run_isolated(void **state)
         dup2(fileno(output), STDOUT_FILENO);
         dup2(fileno(output), STDERR_FILENO);
         const struct CMUnitTest one[] = { { "in a process of its own", test->body, NULL, NULL, NULL } };
-        exit(cmocka_run_group_tests(one, NULL, NULL) == 0 ? 0 : 1);
+        int failed = cmocka_run_group_tests(one, NULL, NULL);
+        write_counts();
+        exit(failed == 0 ? 0 : 1);
     }
     int status;
     while (waitpid(child, &status, 0) < 0) assert_int_equal(errno, EINTR);
@@ -91,7 +120,7 @@ skip_because(const char *reason)
 {
     printf("skipped, %s\n", reason);
     fflush(NULL);
-    _exit(SKIPPED);
+    end_at_once(SKIPPED);
 }
 
 bool

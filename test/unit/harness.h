@@ -39,6 +39,9 @@ char *captured_stderr(void);
 /* Run `body` in a forked child without hooks; fails the test when the child fails or is killed. */
 void in_child(void (*body)(void *), void *argument);
 
+/* End a child as _exit does. Where coverage is counted, what it ran counts, too. Does not return. */
+void end_at_once(int status) __attribute__((noreturn));
+
 /* Wait for a child and fail the test when it failed or was killed. */
 void wait_for(pid_t child);
 

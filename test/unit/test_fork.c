@@ -63,7 +63,7 @@ static void
 end_child(void)
 {
     rb_vm_trace_shutdown();
-    _exit(0);
+    end_at_once(0);
 }
 
 static void
@@ -564,7 +564,7 @@ child_that_leaves_without_an_end_has_a_valid_file(void **state)
     pid_t child = traced_fork();
     if (child == 0) {
         take(3);
-        _exit(0);
+        end_at_once(0);
     }
     wait_for(child);
     char *path = child_path(child);

@@ -671,7 +671,7 @@ file_of_a_forked_child_that_finds_the_disk_full_is_not_left_behind(void **state)
     if (child == 0) {
         for (int i = 0; i < 10; i++) take_exit(site, &main_thread);
         rb_vm_trace_shutdown();
-        _exit(0);
+        end_at_once(0);
     }
     wait_for(child);
     char *said = captured_stderr(), path[256], expected[512];

@@ -528,7 +528,7 @@ forked_child_has_a_recorder_of_its_own_also_when_the_parent_was_saving(void **st
     rb_vm_trace_after_fork(pid);
     if (pid == 0) {
         child(NULL);
-        _exit(0);
+        end_at_once(0);
     }
     wait_for(pid);
     struct rb_vm_trace_save save = { .path = traced_path, .why = "save" };

@@ -1449,7 +1449,7 @@ child_of_a_fork_closes_what_is_the_parents_and_works_ahead_itself(void **state)
         assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
         assert_non_null(made_ahead());
         rb_vm_trace_sink_close(&sink);
-        _exit(0);
+        end_at_once(0);
     }
     pthread_mutex_unlock(&sink.lock);
     wait_for(child);

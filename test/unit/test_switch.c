@@ -382,6 +382,133 @@ hooks_before_the_jit_is_on_are_told_once_it_is(void **state)
     fake_free_stack(&main_thread);
 }
 
+/* A number tells a trace from those before it; what could not begin has none that is shown. */
+static void
+each_trace_has_a_number_of_its_own(void **state)
+{
+    (void)state;
+    begin_program();
+    char *path = temp_path("t.fxt");
+    uint64_t last = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        struct rb_vm_trace_status status;
+        rb_vm_trace_status(&status);
+        assert_int_equal(status.session, 0);
+        switch_on(path, 1);
+        rb_vm_trace_status(&status);
+        assert_true(status.session > last);
+        last = status.session;
+        rb_vm_trace_before_fork();
+        rb_vm_trace_after_fork(-1);
+        rb_vm_trace_status(&status);
+        assert_int_equal(status.session, last);
+        switch_off();
+    }
+    free(path);
+    fake_free_stack(&main_thread);
+}
+
+static void
+assert_refused(struct rb_vm_trace_config config, const char *expected)
+{
+    char why[512] = "", *path = temp_path("refused.fxt");
+    config.jit = "ZJIT";
+    config.path = path;
+    assert_false(rb_vm_trace_switch_on(&config, &into_file, why, sizeof(why)));
+    assert_non_null(strstr(why, expected));
+    assert_int_equal(access(path, F_OK), -1);
+    free(path);
+}
+
+static void
+what_code_can_not_tell_apart_is_refused(void **state)
+{
+    (void)state;
+    begin_program();
+    assert_refused((struct rb_vm_trace_config){ .fallback_rate = 1 }, "fallbacks can't be recorded while the program runs");
+    rb_vm_trace_listen(true);
+    assert_refused((struct rb_vm_trace_config){ .exit_rate = 1, .counter = "known" }, "hooks listen to all exits");
+    rb_vm_trace_listen(false);
+    fake_free_stack(&main_thread);
+}
+
+static struct rb_vm_trace_site *
+a_recompile_site(void)
+{
+    return make_site(RB_VM_TRACE_RECOMPILE_EXIT, "NoProfileSend", &foo, 0);
+}
+
+/* Where machine code does not count: the exit is counted before the JIT acts, and recorded when the outcome is known. */
+static void
+recompile_exits_that_c_counts_are_one_in_k(void **state)
+{
+    (void)state;
+    begin_program();
+    char *path = temp_path("t.fxt");
+    switch_on(path, 4);
+    struct rb_vm_trace_site *site = a_recompile_site();
+    unsigned recorded = 0;
+    for (unsigned i = 0; i < 40; i++) {
+        uint64_t start_ns = 0, weight = rb_vm_trace_recompile_taken(site, &main_thread, &start_ns);
+        assert_true(start_ns > 0);
+        recorded += weight > 0;
+        if (weight) assert_int_equal(weight, 4);
+        rb_vm_trace_recompile_done(site, &main_thread, start_ns, weight, i < 20 ? RB_VM_TRACE_PROFILING : RB_VM_TRACE_VERSION_LIMIT);
+    }
+    assert_int_equal(recorded, 10);
+    /* One more that is not finished: its code is gone before the JIT acted. It was taken, and counts. */
+    uint64_t start_ns;
+    rb_vm_trace_recompile_taken(site, &main_thread, &start_ns);
+    assert_ptr_equal(main_ractor.local->exiting.site, site);
+    rb_vm_trace_recompile_dropped(&main_thread);
+    assert_null(main_ractor.local->exiting.site);
+    /* And two that nothing could be found out about. */
+    rb_vm_trace_lost(&main_thread);
+    rb_vm_trace_lost(&main_thread);
+
+    struct rb_vm_trace_status status = switch_off();
+    assert_int_equal(status.exits, 41);
+    assert_int_equal(status.sampled, 10);
+    assert_int_equal(status.lost, 2);
+    struct trace *trace = trace_read(path);
+    assert_int_equal(trace_count(trace, "recompile_exit", "NoProfileSend"), 10);
+    assert_string_equal(trace_text(trace_event(trace, "recompile_exit", NULL, 0), "outcome"), "profiling");
+    assert_string_equal(trace_text(trace_event(trace, "recompile_exit", NULL, 9), "outcome"), "version_limit");
+    assert_summary(trace, 41, 10, 2);
+    trace_free(trace);
+    free(path);
+    fake_free_stack(&main_thread);
+}
+
+/* The trace begins, or ends, between the two halves of such an exit: it is in neither. */
+static void
+recompile_exit_that_is_under_way_when_tracing_is_switched_is_in_no_trace(void **state)
+{
+    (void)state;
+    begin_program();
+    char *path = temp_path("t.fxt");
+    rb_vm_trace_listen(true); /* so that sites and locals stay */
+    struct rb_vm_trace_site *site = a_recompile_site();
+    uint64_t start_ns = 0, weight = rb_vm_trace_recompile_taken(site, &main_thread, &start_ns);
+    assert_int_equal(weight, 0);
+    switch_on(path, 1);
+    rb_vm_trace_recompile_done(site, &main_thread, start_ns, weight, RB_VM_TRACE_PROFILING);
+    assert_int_equal(fake_host.told, 1);
+    site = a_recompile_site();
+    weight = rb_vm_trace_recompile_taken(site, &main_thread, &start_ns);
+    assert_int_equal(weight, 1);
+    struct rb_vm_trace_status status = switch_off();
+    assert_int_equal(status.sampled, 0);
+    rb_vm_trace_recompile_done(site, &main_thread, start_ns, weight, RB_VM_TRACE_PROFILING);
+    assert_int_equal(fake_host.told, 2);
+    struct trace *trace = trace_read(path);
+    assert_int_equal(trace_count(trace, "recompile_exit", NULL), 0);
+    trace_free(trace);
+    rb_vm_trace_listen(false);
+    free(path);
+    fake_free_stack(&main_thread);
+}
+
 int
 main(void)
 {
@@ -394,6 +521,10 @@ main(void)
         isolated_test(hooks_may_come_and_go_while_a_trace_is_on),
         isolated_test(hooks_are_told_of_every_exit_of_code_that_a_flag_had_count_down),
         isolated_test(hooks_before_the_jit_is_on_are_told_once_it_is),
+        isolated_test(each_trace_has_a_number_of_its_own),
+        isolated_test(what_code_can_not_tell_apart_is_refused),
+        isolated_test(recompile_exits_that_c_counts_are_one_in_k),
+        isolated_test(recompile_exit_that_is_under_way_when_tracing_is_switched_is_in_no_trace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "harness.h"
 #include "traced.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -276,6 +277,36 @@ pairs_are_not_parted_by_the_end_of_a_chunk(void **state)
     trace_free(trace);
 }
 
+/* More than the table has room for at first: each keeps its own name and its own number. */
+static void
+thousands_of_iseqs_are_told_apart(void **state)
+{
+    (void)state;
+    enum { ISEQS = 3000 };
+    static struct rb_iseq_struct iseqs[ISEQS];
+    static char names[ISEQS][16];
+    start_all(1);
+    for (unsigned i = 0; i < ISEQS; i++) {
+        snprintf(names[i], sizeof(names[i]), "m%u", i);
+        iseqs[i] = fake_iseq(names[i], "app.rb");
+        compile(&iseqs[i], 1);
+    }
+    assert_int_equal(rb_vm_trace_life_count(), ISEQS);
+    for (unsigned i = 0; i < ISEQS; i++) {
+        assert_true(rb_vm_trace_version_begin(&iseqs[i], 1, "redefined", 9, true));
+        rb_vm_trace_version_end();
+    }
+    for (unsigned i = 0; i < ISEQS; i += 2) rb_vm_trace_iseq_free(&iseqs[i]);
+    assert_int_equal(rb_vm_trace_life_count(), ISEQS / 2);
+    struct trace *trace = finish_traced();
+    for (unsigned i = 0; i < ISEQS; i += 500) { /* a begin and an end of each */
+        char label[64];
+        snprintf(label, sizeof(label), "%s (app.rb:", names[i]);
+        assert_non_null(strstr(trace_text(trace_event(trace, "invalidation", "redefined", 2 * i), "iseq"), label));
+    }
+    trace_free(trace);
+}
+
 int
 main(void)
 {
@@ -290,6 +321,7 @@ main(void)
         isolated_test(counters_say_what_there_is_so_far),
         isolated_test(each_chunk_has_a_sample_of_exits_a_second),
         isolated_test(pairs_are_not_parted_by_the_end_of_a_chunk),
+        isolated_test(thousands_of_iseqs_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
