@@ -1,7 +1,7 @@
 # `vm-trace history`: what it says of a trace that does not tell the whole story. Its lines are tested in test_traces.rb.
 require_relative "tool_helper"
 
-class TestHistory < Minitest::Test
+class TestHistoryPartial < Minitest::Test
   include ToolHelper
 
   # A method that exits, and what else was traced of it.
