@@ -29,7 +29,7 @@ class TestReadme < Minitest::Test
     out, status = Open3.capture2e("make", "demo", chdir: TOP)
     assert status.success?, out
     command = README[/^\$ (build\/tool\/vm-trace report .*)$/, 1]
-    out, = Open3.capture2e(command, chdir: TOP)
+    out, = Open3.capture2e({ "COLUMNS" => nil }, command, chdir: TOP)
     shown = README[/^(Exits by reason: .*?)^  \.\.\.$/m, 1]
     assert_equal rows(shown), rows(out[/^(Exits by reason: .*?)\n\nExits by instruction/m, 1])
   end

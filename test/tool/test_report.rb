@@ -811,6 +811,45 @@ class TestReport < Minitest::Test
     end
   end
 
+  # --- tables that would repeat each other ---
+
+  def titles(trace, *options) = report(trace, *options).out.scan(/^(Exits by [a-z ]+)/).flatten
+
+  # [reason, line, instruction] of each exit.
+  def trace_of(*exits)
+    FxtBuilder.simple { |b| exits.each_with_index { |(reason, line, insn), i| exit_event(b, reason, "A#a (/a.rb:#{line})", ts: i, insn: insn) } }.bytes
+  end
+
+  def test_tables_of_the_same_rows_are_one
+    trace = trace_of(["R1", 1, "send"], ["R1", 1, "send"], ["R2", 2, "opt_plus"])
+    assert_equal ["Exits by reason"], titles(trace)
+    table = report(trace).out[/^Exits by reason: 3\n(.*?)\n\n/m, 1].lines.map(&:split)
+    assert_equal %w[count share over time kind reason instruction method], table[0]
+    assert_equal [%w[2 side_exit R1 send A#a (/a.rb:1)], %w[1 side_exit R2 opt_plus A#a (/a.rb:2)]], table.drop(1).map { |row| row.values_at(0, -5..-1) }
+    assert_equal ["## Exits by reason: 3"], report(trace, "--format=markdown").out.scan(/^## Exits by .*/)
+  end
+
+  def test_tables_with_rows_of_their_own_stay
+    assert_equal ["Exits by reason", "Exits by method and line", "Exits by instruction"], titles(trace_of(["R1", 1, "send"], ["R2", 1, "send"], ["R2", 2, "opt_plus"]))
+    # One instruction for both.
+    assert_equal ["Exits by reason", "Exits by instruction"], titles(trace_of(["R1", 1, "send"], ["R2", 2, "send"]))
+    # As many rows, but not of the same exits: each pair of a reason and a line is there.
+    assert_equal 3, titles(trace_of(["R1", 1, "send"], ["R1", 2, "send"], ["R2", 1, "send"], ["R2", 2, "send"])).size
+  end
+
+  def test_programs_get_the_tables_as_they_are
+    data = json(trace_of(["R1", 1, "send"], ["R2", 2, "opt_plus"]))
+    assert_equal [%w[count share recorded rate kind reason], %w[count share recorded rate method]],
+                 %w[exits_by_reason exits_by_line].map { |name| data[name]["rows"][0].keys }
+    rows = report(trace_of(["R1", 1, "send"], ["R2", 2, "opt_plus"]), "--format=csv").out.lines.map { |line| line[/\A\w+/] }
+    assert_equal [2, 2, 2], %w[exits_by_reason exits_by_line exits_by_instruction].map { |name| rows.count(name) }
+  end
+
+  def test_what_is_not_shown_of_one_table_is_summed_up
+    out = report(trace_of(*Array.new(5) { |i| ["R#{i}", i, "i#{i}"] }), "--top=2").out
+    assert_match(/^ +3 +60\.0% +in 3 more$/, out[/^Exits by reason.*?\n\n/m])
+  end
+
   # --- one table ---
 
   def test_one_table_as_csv_has_its_own_columns

@@ -155,7 +155,9 @@ none_is_selected(const struct document *document)
     fputs("vm-trace: there is no table ", stderr);
     print_escaped(stderr, text_of(selected));
     fputs(document->table_count > 0 ? " here; there are:" : " here, nor any other", stderr);
-    for (uint32_t i = 0; i < document->table_count; i++) fprintf(stderr, " %s", document->tables[i]->id);
+    for (uint32_t i = 0; i < document->table_count; i++) {
+        if (!document->tables[i]->people) fprintf(stderr, " %s", document->tables[i]->id);
+    }
     putc('\n', stderr);
 }
 
@@ -185,7 +187,7 @@ document_print(struct document *document, enum document_format format)
     }
     struct document one = {.title = document->title}; /* history has a table of one name for each ISEQ */
     for (uint32_t i = 0; i < document->table_count; i++) {
-        if (strcmp(document->tables[i]->id, selected) != 0) continue;
+        if (strcmp(document->tables[i]->id, selected) != 0 || document->tables[i]->people) continue;
         make_room(one.tables, one.table_count, one.table_capacity);
         one.tables[one.table_count++] = document->tables[i];
         show_to_people(document->tables[i]);

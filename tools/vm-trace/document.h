@@ -57,7 +57,8 @@ struct table {
     uint32_t row_count;
     uint32_t row_capacity;
     uint64_t more_rows; /* not shown; the last row sums them up when there are any */
-    bool data;          /* for programs only: people have read it in the head */
+    bool data;          /* for programs only: people have read it in the head, or in a table that is for them */
+    bool people;        /* for people only */
 };
 
 struct line {

@@ -73,9 +73,12 @@ print_json_table(const struct table *table)
 void
 document_print_json(const struct document *document)
 {
+    const char *before = "{";
     for (uint32_t i = 0; i < document->table_count; i++) {
-        fputs(i == 0 ? "{" : ",\n", stdout);
+        if (document->tables[i]->people) continue;
+        fputs(before, stdout);
         print_json_table(document->tables[i]);
+        before = ",\n";
     }
     puts("}");
 }
@@ -147,7 +150,7 @@ document_print_csv(const struct document *document)
     putchar('\n');
     for (uint32_t i = 0; i < document->table_count; i++) {
         const struct table *table = document->tables[i];
-        for (uint32_t row = 0; row < table->row_count; row++) {
+        for (uint32_t row = 0; row < table->row_count && !table->people; row++) {
             printf("%s,", table->id);
             if (table->more_rows > 0 && row + 1 == table->row_count) printf("%" PRIu64, table->more_rows);
             print_csv_row(table, &table->cells[(size_t)row * table->column_count], id_count, ids);

@@ -6,6 +6,7 @@
 #include "escape.h"
 #include "nearest.h"
 #include "reason.h"
+#include "report_fold.h"
 #include "report_tables.h"
 
 static struct report_filter filter = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
@@ -38,6 +39,7 @@ run(const struct options *options, int file_count, char **files)
         struct document document = {0};
         report_head(report, &document);
         report_tables(report, &document, options->top);
+        report_fold(report, &document);
         say_no_such_reason(report);
         if (!document_print(&document, format)) status = worse(status, STATUS_USAGE);
         document_free(&document);

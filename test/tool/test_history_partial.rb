@@ -1,7 +1,7 @@
 # `vm-trace history`: what it says of one method, and of a trace that has only a part of its story. How it looks is in test_traces.rb.
 require_relative "tool_helper"
 
-class TestHistory < Minitest::Test
+class TestHistoryPartial < Minitest::Test
   include ToolHelper
 
   def history(bytes, method = "A#a", *options)
