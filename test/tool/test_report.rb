@@ -291,6 +291,19 @@ class TestReport < Minitest::Test
     assert_match(/exactly 12;/, report(trace.build, "--method=block in Foo#*").out)
   end
 
+  def test_methods_that_may_be_asked_for_and_have_no_owner_are_told
+    trace = OurTrace.new(rate: 97)
+    trace.sites << trace.site("side_exit", "Rare", "block in render (/b.rb:7)", "leave", 1200)
+    told = ->(*options) { head(report(trace.build, *options).out, "not counted").map { |line| line[/^[\d,]+ exits? of inlined methods/] } }
+    assert_equal ["1,200 exits of inlined methods"], told["--method=Foo#*"]
+    assert_equal ["1,200 exits of inlined methods"], told["--method=Foo#render"]
+    assert_empty told["--method=Foo#bar"]
+    assert_empty told["--method=block in render"], "they are counted"
+    assert_empty told[]
+    trace.exits[0][:args]["2"] = "Other#render (/b.rb:9)"
+    assert_empty told["--method=Foo#*"], "it is another's"
+  end
+
   # --- addresses ---
 
   def with_addresses

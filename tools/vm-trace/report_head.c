@@ -239,6 +239,12 @@ add_counting(struct report *report, struct document *document)
     if (late > 0 && exact + estimated == 0) {
         document_line(document, "counts", text_of("of exits are of those in the snapshot, not of those before it"));
     }
+    if (report->unnamed > 0) {
+        char number[NUMBER_TEXT];
+        document_line(document, "not counted",
+                      document_text(document, "%s exit%s of inlined methods whose class the trace does not tell: some may match --method",
+                                    with_commas(number, report->unnamed), plural(report->unnamed)));
+    }
     uint64_t untold = report->places.untold > report->places.untold_hits ? report->places.untold : report->places.untold_hits;
     if (untold > 0) {
         document_line(document, "not counted",

@@ -1,4 +1,5 @@
 /* report_settle.c - what counts, decided for each process when all is read. See report_settle.h. */
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -150,6 +151,23 @@ name_sites(struct report *report)
     }
     map_free(&labels.owner_of);
     free(labels.text);
+}
+
+/* Whether --method may ask for a site whose owner is not known: by the name alone. */
+static bool
+maybe_asked_for(const struct report *report, const struct place *place)
+{
+    const char *pattern = report->filter.method, *name;
+    if (pattern == NULL || place->hits == 0 || place->records > 0) return false;
+    struct split bare = split(report->pool, place->location);
+    if (!nameable(&bare) || bare.owner.bytes > 0) return false;
+    if ((name = strrchr(pattern, '#')) != NULL) pattern = name + 1;
+    char method[1024];
+    size_t len = bare.parts.method.len - bare.owner.at;
+    if (len >= sizeof method) return true;
+    memcpy(method, bare.parts.method.ptr + bare.owner.at, len);
+    method[len] = '\0';
+    return fnmatch(pattern, method, 0) == 0;
 }
 
 /* --- events and the sites that they are of --------------------------------------------------------- */
@@ -340,7 +358,10 @@ report_settle(struct report *report)
     for (uint32_t i = 0; i < report->places.group.count; i++) {
         struct place *place = place_at(report, i);
         struct report_process *process = report_process(report, place->process);
-        if (!report_place_wanted(report, place)) place_clear(place);
+        if (!report_place_wanted(report, place)) {
+            if (process->exact && maybe_asked_for(report, place)) report->unnamed += place->hits;
+            place_clear(place);
+        }
         place->count = process->exact ? place->hits : place->weighted;
         settle_outcomes(place);
         process->recorded += place->records;
