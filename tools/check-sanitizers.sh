@@ -1,8 +1,8 @@
 #!/bin/sh
-# The module's unit tests and the tool's tests under AddressSanitizer and UndefinedBehaviorSanitizer, the unit tests under
-# ThreadSanitizer, and under valgrind. Each is built in build/<name>, a tree of links to this one, by the Makefile as it is.
+# The module's unit tests and the tool's tests under AddressSanitizer and UndefinedBehaviorSanitizer, and under valgrind; the tool's
+# under MemorySanitizer (clang; without query, for SQLite is not built with it), the unit tests under ThreadSanitizer. Each is built in build/<name>, a tree of links to this one, by the Makefile as it is.
 # What can't be had here (a compiler without the sanitizer, no valgrind) is named and passed over.
-#   check-sanitizers.sh [asan] [tsan] [valgrind]
+#   check-sanitizers.sh [asan] [tsan] [msan] [valgrind] [valgrind-tool]
 . "$(dirname "$0")/common.sh"
 jobs=${JOBS:-2}
 
@@ -34,7 +34,8 @@ run()
 }
 
 failed=
-[ $# -gt 0 ] || set -- asan tsan valgrind
+given_cc=${CC:-}
+[ $# -gt 0 ] || set -- asan tsan msan valgrind valgrind-tool
 for check; do
     case $check in
     asan)
@@ -47,6 +48,18 @@ for check; do
         usable tsan -fsanitize=thread || continue
         # Tests look at memory from a handler of their own faults, and play a fork's child, whose mutexes may be locked by nobody.
         TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0:report_signal_unsafe=0:report_destroy_locked=0 run tsan -fsanitize=thread check-unit ;;
+    msan)
+        CC=clang
+        usable msan -fsanitize=memory || { CC=$given_cc; continue; }
+        links msan
+        clang -O1 -g -fsanitize=memory -c -o build/msan/msan.o test/tool/msan.c
+        MSAN_OPTIONS=exit_code=99 run msan '-fsanitize=memory' check-tool CC=clang TOOL_CPPFLAGS= TOOL_LIBS='-lz -lm' \
+            LDFLAGS='-fsanitize=memory msan.o -Wl,--wrap=inflate,--wrap=deflate,--wrap=gzwrite,--wrap=gzclose'
+        CC=$given_cc ;;
+    valgrind-tool)
+        if ! command -v valgrind > /dev/null; then echo 'skipped: valgrind-tool: valgrind is not installed'; continue; fi
+        wrapper='valgrind --quiet --error-exitcode=99 --leak-check=no'
+        UNIT_WRAPPER=$wrapper TOOL_WRAPPER=$wrapper run valgrind '' check-tool ;;
     valgrind)
         if ! command -v valgrind > /dev/null; then echo 'skipped: valgrind: it is not installed'; continue; fi
         # Where a page of the file is gone, a handler puts memory there and the store is made again: with all registers as they were.

@@ -187,6 +187,7 @@ class TestCut < Minitest::Test
   def test_scheduling_is_cut_too
     file = conformance_files.find { |f| f.end_with?("gvl_as_cpu.fxt") }
     sql = "select ts from sched order by ts"
+    skip "the tool was built without SQLite" if tool("query", file, sql).err.include?("built without SQLite")
     all = tool("query", file, sql).out.lines.drop(1).map(&:to_i)
     half = all[all.size / 2]
     Dir.mktmpdir do |dir|

@@ -312,7 +312,9 @@ class TestExport < Minitest::Test
     with_file("no trace") do |path|
       out = "#{path}.out"
       File.write(out, "precious")
-      [["export", "-f", "folded"], ["export", "-f", "sqlite"], ["export", "-f", "chrome"], ["merge"], ["cut"]].each do |command|
+      commands = [["export", "-f", "folded"], ["export", "-f", "sqlite"], ["export", "-f", "chrome"], ["merge"], ["cut"]]
+      commands.delete_at(1) if tool("export", "-f", "sqlite", "-o", out, path).err.include?("built without SQLite")
+      commands.each do |command|
         assert_equal 4, tool(*command, "-o", out, path).status
         assert_equal 3, tool(*command, "-o", out, "#{path}.missing").status
         assert_equal "precious", File.read(out)

@@ -1,46 +1,8 @@
-# `vm-trace history`: what it says of one method, and of a trace that has only a part of its story. How it looks is in test_traces.rb.
+# `vm-trace history`: what it says of a trace that does not tell the whole story. Its lines are tested in test_traces.rb.
 require_relative "tool_helper"
 
 class TestHistoryPartial < Minitest::Test
   include ToolHelper
-
-  def history(bytes, method = "A#a", *options)
-    with_file(bytes) { |path| return tool("history", *options, path, method) }
-  end
-
-  def compiled(jit: "ZJIT", flags: "compiles", begun: true)
-    FxtBuilder.simple do |b|
-      b.event(:instant, "trace", "settings", ts: 0, args: { "pid" => 1, "jit" => jit, "flags" => flags })
-      b.event(:begin, "compile", "x", ts: 10) if begun
-      b.event(:end, "compile", "x", ts: 20, args: { "iseq" => "A#a (/a.rb:1)", "version" => [:uint32, 1], "code_bytes" => [:uint64, 500] })
-      yield b if block_given?
-    end
-  end
-
-  # With its trace points code is larger than what the program would have without the tracer.
-  def test_bytes_of_traced_code_are_said_to_be_that
-    { "exits compiles" => "500 bytes with tracing", "fallbacks compiles" => "500 bytes with tracing", "compiles invalidations" => "500 bytes",
-      "no_exits" => "500 bytes" }.each do |flags, text|
-      assert_match(/ compiled +#{text}$/, history(compiled(flags: flags)).out, flags)
-    end
-    with_file(compiled(flags: "exits compiles")) { |path| assert_match(/ 500 bytes of code with tracing$/, tool("report", path).out) }
-    with_file(compiled) { |path| assert_match(/ 500 bytes of code$/, tool("report", path).out) }
-  end
-
-  def test_versions_of_yjit_are_those_of_blocks
-    assert_match(/ block version /, history(compiled(jit: "YJIT")).out)
-    refute_match(/ block version /, history(compiled).out)
-  end
-
-  # Its begin gave way at the file's limit. What another compilation began with is not its own.
-  def test_a_compilation_whose_begin_is_not_in_the_trace_takes_no_time
-    rows = ->(result) { JSON.parse(result.out)["history"]["rows"].map { |row| row.values_at("time_ns", "duration_ns") } }
-    assert_equal [[20, 0]], rows[history(compiled(begun: false), "A#a", "--format=json")]
-    trace = compiled do |b|
-      b.event(:end, "compile", "x", ts: 50, args: { "iseq" => "A#a (/a.rb:1)", "version" => [:uint32, 2], "code_bytes" => [:uint64, 1] })
-    end
-    assert_equal [[10, 10], [50, 0]], rows[history(trace, "A#a", "--format=json")]
-  end
 
   # A method that exits, and what else was traced of it.
   def trace(flags: nil, compile: false, invalidation: false)

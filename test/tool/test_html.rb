@@ -104,6 +104,12 @@ class TestHtml < Minitest::Test
     assert(data["stacks"].any? { |node| data["strings"][node[1]] == "m8999 (a.rb:1)" && node[2] == 3 })
   end
 
+  # Weights say what the recorded exits stand for, which is not quite how many there were.
+  def test_sampled_exits_are_scaled_and_the_exact_number_is_there
+    data = data_of(page(OurTrace.new(rate: 97).build))
+    assert_equal [291, 296, 4], data.values_at("exits", "exact_exits", "recorded")
+  end
+
   def test_compilations_and_invalidations_are_binned
     trace = FxtBuilder.simple do |b|
       b.event(:begin, "compile", "m", ts: 1_000)

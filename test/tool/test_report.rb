@@ -291,6 +291,19 @@ class TestReport < Minitest::Test
     assert_match(/exactly 12;/, report(trace.build, "--method=block in Foo#*").out)
   end
 
+  def test_methods_that_may_be_asked_for_and_have_no_owner_are_told
+    trace = OurTrace.new(rate: 97)
+    trace.sites << trace.site("side_exit", "Rare", "block in render (/b.rb:7)", "leave", 1200)
+    told = ->(*options) { head(report(trace.build, *options).out, "not counted").map { |line| line[/^[\d,]+ exits? of inlined methods/] } }
+    assert_equal ["1,200 exits of inlined methods"], told["--method=Foo#*"]
+    assert_equal ["1,200 exits of inlined methods"], told["--method=Foo#render"]
+    assert_empty told["--method=Foo#bar"]
+    assert_empty told["--method=block in render"], "they are counted"
+    assert_empty told[]
+    trace.exits[0][:args]["2"] = "Other#render (/b.rb:9)"
+    assert_empty told["--method=Foo#*"], "it is another's"
+  end
+
   # --- addresses ---
 
   def with_addresses
@@ -731,7 +744,7 @@ class TestReport < Minitest::Test
   end
 
   def test_a_million_events_fit_in_little_memory
-    skip "AddressSanitizer takes address space of its own" if ENV["ASAN_OPTIONS"]
+    skip "a sanitizer takes address space of its own" if INSTRUMENTED
     skip "no bash to limit memory with" unless system("bash", "-c", "ulimit -v 1000000", err: File::NULL)
     events = FxtBuilder.new(magic: false)
     1000.times { |i| events.event(:instant, 100, 100, ts: 9000 + i, args: [events.arg(101, [:string, 102])]) }

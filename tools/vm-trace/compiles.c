@@ -18,7 +18,8 @@ compiles_init(struct compiles *compiles)
 static void
 free_work(struct group *work)
 {
-    for (uint32_t i = 0; i < work->count; i++) durations_free(&((struct named_durations *)group_at(work, i))->durations);
+    for (uint32_t i = 0; i < work->count; i++)
+        durations_free(&((struct named_durations *)group_at(work, i))->durations);
     group_free(work);
 }
 
@@ -38,8 +39,10 @@ add_work(struct compiles *compiles, struct group *work, uint32_t name, uint64_t 
 {
     const uint32_t key[NAMED_DURATIONS_KEYS] = {WORD_COMPILE, name};
     struct named_durations *row = group_row(work, key);
-    if (row != NULL) durations_add(&row->durations, ns);
-    else compiles->untold++;
+    if (row != NULL)
+        durations_add(&row->durations, ns);
+    else
+        compiles->untold++;
 }
 
 /* --- phases, until it is known what they are phases of --------------------------------------------- */
@@ -112,26 +115,33 @@ void
 compiles_span(struct compiles *compiles, const struct span_edge *begin, const struct span_edge *end, bool wanted)
 {
     if (!begin->outermost) {
-        if (wanted && end != NULL) add_phase(compiles, begin->thread, begin->name, (uint64_t)(end->ts_ns - begin->ts_ns));
+        if (wanted && end != NULL)
+            add_phase(compiles, begin->thread, begin->name, (uint64_t)(end->ts_ns - begin->ts_ns));
         return;
     }
-    bool iseq = end == NULL || end->iseq != STRING_NONE; /* a compilation that a kill cut short is most likely one of an ISEQ */
+    bool iseq = end == NULL ||
+                end->iseq != STRING_NONE; /* a compilation that a kill cut short is most likely one of an ISEQ */
     settle_phases(compiles, begin->thread, wanted && iseq ? &compiles->phases : NULL);
     if (end == NULL || !wanted) return;
     uint64_t ns = (uint64_t)(end->ts_ns - begin->ts_ns);
-    if (iseq) add_iseq(compiles, end, ns);
-    else add_work(compiles, &compiles->other, begin->name, ns);
+    if (iseq)
+        add_iseq(compiles, end, ns);
+    else
+        add_work(compiles, &compiles->other, begin->name, ns);
 }
 
 void
 compiles_single(struct compiles *compiles, const struct span_edge *edge, uint64_t ns)
 {
-    if (edge->iseq != STRING_NONE) add_iseq(compiles, edge, ns);
-    else add_work(compiles, &compiles->other, edge->name, ns);
+    if (edge->iseq != STRING_NONE)
+        add_iseq(compiles, edge, ns);
+    else
+        add_work(compiles, &compiles->other, edge->name, ns);
 }
 
 void
 compiles_file_end(struct compiles *compiles)
 {
-    for (uint32_t thread = 0; thread < compiles->pending_of_count; thread++) settle_phases(compiles, thread, &compiles->phases);
+    for (uint32_t thread = 0; thread < compiles->pending_of_count; thread++)
+        settle_phases(compiles, thread, &compiles->phases);
 }

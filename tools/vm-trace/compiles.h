@@ -2,12 +2,12 @@
 #define COMPILES_H
 /* compiles.h - what a JIT's compiler spent its time on: compilations of ISEQs, their phases, and its other work.
  *
- *      compiles_init -> compiles_span for every pair of edges of category `compile` -> compiles_file_end after each file
- *      -> the rows -> compiles_free
+ *      compiles_init -> compiles_span for every pair of edges of category `compile`
+ *      -> compiles_file_end after each file -> the rows -> compiles_free
  *
- * A compilation of an ISEQ is an outermost duration whose end names the ISEQ. Any other outermost duration is other work, such as
- * making code executable or compiling a stub, and what it contains is a part of that work. ZJIT writes several of these for each
- * ISEQ, so they must not count as compilations.
+ * A compilation of an ISEQ is an outermost duration whose end names the ISEQ. Any other outermost duration is other
+ * work, such as making code executable or compiling a stub, and what it contains is a part of that work. ZJIT writes
+ * several of these for each ISEQ, so they must not count as compilations.
  *
  * Memory grows with distinct ISEQs and names, and with the phases of the compilations that are open, up to a limit.
  */
@@ -39,22 +39,22 @@ struct pending_phase {
 struct compiles {
     struct durations whole; /* of ISEQs */
     uint64_t code_bytes;
-    uint64_t nothing;       /* compilations that made no code */
-    struct group iseqs;     /* of struct compiled_iseq */
-    struct group phases;    /* of struct named_durations: inside compilations of ISEQs */
-    struct group other;     /* of struct named_durations: outermost ones that compile no ISEQ */
-    uint64_t untold;        /* durations that have no row: there are too many ISEQs or names */
+    uint64_t nothing; /* compilations that made no code */
+    struct group iseqs; /* of struct compiled_iseq */
+    struct group phases; /* of struct named_durations: inside compilations of ISEQs */
+    struct group other; /* of struct named_durations: outermost ones that compile no ISEQ */
+    uint64_t untold; /* durations that have no row: there are too many ISEQs or names */
 
     struct pending_phase *pending;
     uint32_t pending_count, pending_capacity, pending_used, free_pending;
-    uint32_t *pending_of;   /* by thread: index + 1 of the first */
+    uint32_t *pending_of; /* by thread: index + 1 of the first */
     uint32_t pending_of_count;
 };
 
 void compiles_init(struct compiles *compiles);
 void compiles_free(struct compiles *compiles);
-/* A pair of edges as the visitor of spans.h gets it; end may be NULL. Not `wanted`: it does not count, and neither does what
- * it contains. */
+/* A pair of edges as the visitor of spans.h gets it; end may be NULL. Not `wanted`: it does not count, and neither does
+ * what it contains. */
 void compiles_span(struct compiles *compiles, const struct span_edge *begin, const struct span_edge *end, bool wanted);
 /* An outermost duration that is a single record. */
 void compiles_single(struct compiles *compiles, const struct span_edge *edge, uint64_t ns);

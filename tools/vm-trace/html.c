@@ -202,8 +202,8 @@ print_head(struct page *page, int file_count, char **files)
     }
     bool any = data->first_ns <= data->last_ns;
     fprintf(out, "],\n\"events\":%" PRIu64 ",\"exits\":%" PRIu64 ",\"fallbacks\":%" PRIu64 ",\"recorded\":%" PRIu64 ",\"lost\":%" PRIu64
-            ",\"ours\":%s,\"summarized\":%s,\"first_ns\":%" PRId64 ",\"span_ns\":%" PRId64 ",\n\"settings\":[",
-            data->events, data->exits, data->fallbacks, data->recorded, data->lost, data->ours ? "true" : "false",
+            ",\"exact_exits\":%" PRIu64 ",\"ours\":%s,\"summarized\":%s,\"first_ns\":%" PRId64 ",\"span_ns\":%" PRId64 ",\n\"settings\":[",
+            data->events, data->exits, data->fallbacks, data->recorded, data->lost, data->exact_exits, data->ours ? "true" : "false",
             data->summarized ? "true" : "false", any ? data->first_ns : 0, any ? data->last_ns - data->first_ns : 0);
     for (unsigned i = 0; i < data->setting_count; i++) {
         fprintf(out, "%s[%" PRIu32 ",%" PRIu32 "]", i > 0 ? "," : "", number_of(page, data->settings[i].name),

@@ -48,10 +48,8 @@ know_iseq(struct lives *lives, struct pool *pool, uint32_t process, uint32_t ise
     uint32_t method = label_without_line(pool, iseq), index = lives->iseq_count;
     make_room(lives->iseqs, lives->iseq_count, lives->iseq_capacity);
     lives->iseqs[lives->iseq_count++] = (struct life_iseq){
-        .process = process, .iseq = iseq, .method = method, .line = label_parts(pool_string(pool, iseq)).line,
-        .next = map_get(&lives->iseqs_of_method, key_of(process, method))};
+        .process = process, .iseq = iseq, .method = method, .line = label_parts(pool_string(pool, iseq)).line, .order = index};
     map_set(&lives->iseq_of_label, key, index);
-    map_set(&lives->iseqs_of_method, key_of(process, method), index);
 }
 
 /* NULL when there are too many. */
@@ -170,25 +168,47 @@ compare_steps(const void *left, const void *right)
     return (a->order > b->order) - (a->order < b->order);
 }
 
+static int
+compare_iseqs(const void *left, const void *right)
+{
+    const struct life_iseq *a = left, *b = right;
+    if (a->process != b->process) return a->process < b->process ? -1 : 1;
+    if (a->method != b->method) return a->method < b->method ? -1 : 1;
+    if (a->line != b->line) return a->line < b->line ? -1 : 1;
+    return (a->order > b->order) - (a->order < b->order);
+}
+
+static bool
+same_method(const struct life_iseq *a, const struct life_iseq *b)
+{
+    return a->process == b->process && a->method == b->method;
+}
+
 void
 lives_settle(struct lives *lives)
 {
     if (lives->count > 0) qsort(lives->steps, lives->count, sizeof *lives->steps, compare_steps);
+    if (lives->iseq_count > 0) qsort(lives->iseqs, lives->iseq_count, sizeof *lives->iseqs, compare_iseqs);
+    for (uint32_t i = 0; i < lives->iseq_count; i++) {
+        const struct life_iseq *iseq = &lives->iseqs[i];
+        if (i == 0 || !same_method(iseq - 1, iseq)) map_set(&lives->iseqs_of_method, key_of(iseq->process, iseq->method), i);
+    }
 }
 
 uint32_t
 lives_owner(const struct lives *lives, struct pool *pool, uint32_t process, uint32_t iseq, uint32_t location)
 {
     if (iseq != STRING_NONE) return iseq;
-    uint32_t index = map_get(&lives->iseqs_of_method, key_of(process, label_without_line(pool, location)));
-    if (index == MAP_NONE) return STRING_NONE;
+    uint32_t first = map_get(&lives->iseqs_of_method, key_of(process, label_without_line(pool, location)));
+    if (first == MAP_NONE) return STRING_NONE;
     int64_t line = label_parts(pool_string(pool, location)).line;
-    const struct life_iseq *best = NULL;
-    for (; index != MAP_NONE; index = lives->iseqs[index].next) {
-        const struct life_iseq *known = &lives->iseqs[index];
-        bool better = best == NULL ||
-            (known->line <= line ? best->line > line || known->line > best->line : best->line > line && known->line < best->line);
-        if (better) best = known;
+    /* The first one that does not come before the exit: of this method, or of what follows. */
+    uint32_t low = first, high = lives->iseq_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        const struct life_iseq *known = &lives->iseqs[middle];
+        if (same_method(known, &lives->iseqs[first]) && known->line <= line) low = middle + 1;
+        else high = middle;
     }
-    return best == NULL ? STRING_NONE : best->iseq;
+    return lives->iseqs[low > first ? low - 1 : first].iseq;
 }

@@ -33,7 +33,7 @@ struct life_iseq {
     uint32_t process, iseq;
     uint32_t method; /* the label without its line */
     int64_t line;
-    uint32_t next;   /* of the same method, or MAP_NONE */
+    uint32_t order;  /* in which it was seen */
 };
 
 struct lives {
@@ -42,7 +42,7 @@ struct lives {
     struct life_iseq *iseqs;
     uint32_t iseq_count, iseq_capacity;
     struct map iseq_of_label;   /* process and label -> index of iseqs */
-    struct map iseqs_of_method; /* process and method -> the first of them */
+    struct map iseqs_of_method; /* once settled: process and method -> the first of them, by line */
     struct map open_compiles;   /* thread -> index into compiles */
     struct {
         int64_t begin_ns; /* of the outermost one that is open */
@@ -58,10 +58,11 @@ void lives_free(struct lives *lives);
 void lives_event(struct lives *lives, struct pool *pool, uint32_t process, const struct fxt_event *event);
 /* What is open belongs to that file. */
 void lives_file_end(struct lives *lives);
-/* Sorts the steps: by process and ISEQ, then by time. */
+/* Sorts the steps: by process and ISEQ, then by time; and the ISEQs. None can be added after it. */
 void lives_settle(struct lives *lives);
 /* The label of the ISEQ that the code of an exit belongs to: that which the event says (`iseq`), or else the one of the known
- * ISEQs of that method and path whose first line is the last one before that of the exit. STRING_NONE: none is known. */
+ * ISEQs of that method and path whose first line is the last one before that of the exit. STRING_NONE: none is known.
+ * They must be settled. */
 uint32_t lives_owner(const struct lives *lives, struct pool *pool, uint32_t process, uint32_t iseq, uint32_t location);
 
 /* The label without its line, as a number of the pool. */

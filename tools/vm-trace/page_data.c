@@ -105,6 +105,7 @@ add_trace_event(struct page_data *data, const struct fxt_event *event)
       case WORD_SUMMARY:
         data->summarized = true;
         data->lost += event_uint(event, WORD_LOST, 0);
+        data->exact_exits += event_uint(event, WORD_EXITS, 0);
         break;
     }
 }

@@ -48,6 +48,7 @@ struct page_data {
     uint64_t exits, fallbacks; /* scaled by weight */
     uint64_t recorded;         /* events that these come from */
     uint64_t lost;             /* as the summaries say */
+    uint64_t exact_exits;      /* likewise: whatever was sampled */
     bool ours;                 /* a file has settings */
     bool summarized;           /* and each that has ends with a summary */
     int64_t first_ns, last_ns; /* of all events; first_ns > last_ns where there are none */

@@ -156,6 +156,7 @@ pool_without_addresses(struct pool *pool, uint32_t id)
 {
     uint32_t known = map_get(&pool->without_addresses, id);
     if (known != MAP_NONE) return known;
+    static const char elided[] = "0x...";
     struct fxt_string text = pool_string(pool, id);
     uint32_t without = id;
     char *copy = NULL;
@@ -167,8 +168,8 @@ pool_without_addresses(struct pool *pool, uint32_t id)
             memcpy(copy, text.ptr, len = at);
         }
         if (bytes > 0) {
-            memcpy(copy + len, "0x...", 5);
-            len += 5;
+            memcpy(copy + len, elided, sizeof elided - 1);
+            len += sizeof elided - 1;
             at += (uint32_t)bytes;
         }
         else {

@@ -115,6 +115,7 @@ struct report {
     int64_t first_ns, last_ns; /* of what is counted; first_ns > last_ns where nothing is */
 
     struct places places;
+    uint64_t unnamed; /* exits at sites whose owner the trace does not tell, which --method might ask for */
     bool times_only; /* --since, --until or --thread: the sites do not know of these */
     bool exits_only; /* --reason or --method: durations have none */
 

@@ -85,18 +85,16 @@ static void
 add_iseqs(const struct view *view)
 {
     static const struct column columns[] = {
-        {"count", "count", COLUMN_COUNT},
-        {"total_ns", "total", COLUMN_DURATION},
-        {"share", "share", COLUMN_SHARE},
-        {"longest_ns", "longest", COLUMN_DURATION},
-        {"code_bytes", "code bytes", COLUMN_COUNT},
-        {"nothing", "made none", COLUMN_COUNT},
+        {"count", "count", COLUMN_COUNT},           {"total_ns", "total", COLUMN_DURATION},
+        {"share", "share", COLUMN_SHARE},           {"longest_ns", "longest", COLUMN_DURATION},
+        {"code_bytes", "code bytes", COLUMN_COUNT}, {"nothing", "made none", COLUMN_COUNT},
         {"iseq", "compiled", COLUMN_TEXT},
     };
     struct compiles *compiles = &view->report->compiles;
     struct group *iseqs = &compiles->iseqs;
     char count[NUMBER_TEXT];
-    struct fxt_string title = document_text(view->document, "Compilations by ISEQ: %s", with_commas(count, compiles->whole.count));
+    struct fxt_string title = document_text(view->document, "Compilations by ISEQ: %s",
+                                            with_commas(count, compiles->whole.count));
     struct table *table = document_table(view->document, "compiled_iseqs", title, COLUMNS(columns));
     table->data = iseqs->count == 0;
     group_sort(iseqs, compare_iseqs, view->report->pool);
@@ -136,7 +134,8 @@ view_add_compilations(const struct view *view)
     struct fxt_string title = text_of("Compilations");
     if (compiles->whole.count > 0) {
         bool traced_code = false;
-        for (uint32_t i = 0; i < view->report->processes.count; i++) traced_code |= report_process(view->report, i)->code.traced_code;
+        for (uint32_t i = 0; i < view->report->processes.count; i++)
+            traced_code |= report_process(view->report, i)->code.traced_code;
         char count[NUMBER_TEXT], iseqs[NUMBER_TEXT], time[NUMBER_TEXT], bytes[NUMBER_TEXT], nothing[80] = "";
         if (compiles->nothing > 0) snprintf(nothing, sizeof nothing, "; %" PRIu64 " made none", compiles->nothing);
         title = document_text(view->document, "Compilations: %s of %s ISEQ%s, %s in all, %s of code%s%s",
@@ -144,7 +143,8 @@ view_add_compilations(const struct view *view)
                               compiles->iseqs.count == 1 ? "" : "s", duration_text(time, compiles->whole.total_ns),
                               bytes_text(bytes, compiles->code_bytes), traced_code ? " with tracing" : "", nothing);
     }
-    add_table(view, "compile_phases", title, "phase", &compiles->phases, compiles->whole.count > 0 ? &compiles->whole : NULL);
+    add_table(view, "compile_phases", title, "phase", &compiles->phases,
+              compiles->whole.count > 0 ? &compiles->whole : NULL);
     add_iseqs(view);
     add_table(view, "compile_other", text_of("Other work of the compiler"), "work", &compiles->other, NULL);
 }

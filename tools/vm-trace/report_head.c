@@ -59,24 +59,29 @@ add_files(struct report *report, struct document *document)
 
 /* --- settings --------------------------------------------------------------------------------- */
 
-/* How many processes share a setting; 0 where an earlier one of them has it. */
-static uint32_t
-setting_sharers(const struct report *report, uint32_t index)
+/* A setting that some processes have in common. */
+struct shared_setting {
+    uint32_t name, value; /* the key */
+    uint32_t sharers;
+    bool shown;
+};
+
+static struct group
+shared_settings(const struct report *report)
 {
-    const struct report_setting *setting = &report->settings[index];
-    uint32_t sharers = 0;
+    struct group shared;
+    group_init(&shared, sizeof(struct shared_setting), 2, UINT32_MAX / 4);
     for (uint32_t i = 0; i < report->setting_count; i++) {
-        if (report->settings[i].name != setting->name || report->settings[i].value != setting->value) continue;
-        if (i < index) return 0;
-        sharers++;
+        struct shared_setting *setting = group_row(&shared, (const uint32_t[2]){report->settings[i].name, report->settings[i].value});
+        setting->sharers++;
     }
-    return sharers;
+    return shared;
 }
 
 static void
 add_settings(struct report *report, struct document *document)
 {
-    enum { COMPARED_MOST = 2000 }; /* settings: of more than some hundred processes those of the first are shown */
+    enum { SHOWN_MOST = 2000 }; /* settings: of more than some hundred processes those of the first are shown */
     static const struct column columns[] = {
         {"pid", "pid", COLUMN_NUMBER},
         {"setting", "setting", COLUMN_TEXT},
@@ -85,6 +90,7 @@ add_settings(struct report *report, struct document *document)
     struct table *table = document_table(document, "settings", text_of("Settings"), COLUMNS(columns));
     table->data = true;
     uint32_t processes = our_processes(report);
+    struct group shared = shared_settings(report);
     for (uint32_t i = 0; i < report->setting_count; i++) {
         const struct report_setting *setting = &report->settings[i];
         struct fxt_string name = pool_string(report->pool, setting->name), value = pool_string(report->pool, setting->value);
@@ -94,9 +100,11 @@ add_settings(struct report *report, struct document *document)
         row[2] = cell_text(value);
 
         if (processes > 1 && setting->name == WORD_PID) continue; /* each has its own, and they stand in a table */
-        if (i >= COMPARED_MOST) continue;
-        uint32_t sharers = setting_sharers(report, i);
-        if (sharers == 0) continue;
+        if (i >= SHOWN_MOST) continue;
+        struct shared_setting *common = group_row(&shared, (const uint32_t[2]){setting->name, setting->value});
+        if (common->shown) continue;
+        common->shown = true;
+        uint32_t sharers = common->sharers;
         if (sharers < processes) {
             char text[1024];
             value = document_text(document, "%s   (%" PRIu32 " of %" PRIu32 " processes)", escape_into(text, sizeof text, value),
@@ -104,6 +112,7 @@ add_settings(struct report *report, struct document *document)
         }
         document_line(document, name.ptr, value);
     }
+    group_free(&shared);
 }
 
 static void
@@ -229,6 +238,12 @@ add_counting(struct report *report, struct document *document)
     }
     if (late > 0 && exact + estimated == 0) {
         document_line(document, "counts", text_of("of exits are of those in the snapshot, not of those before it"));
+    }
+    if (report->unnamed > 0) {
+        char number[NUMBER_TEXT];
+        document_line(document, "not counted",
+                      document_text(document, "%s exit%s of inlined methods whose class the trace does not tell: some may match --method",
+                                    with_commas(number, report->unnamed), plural(report->unnamed)));
     }
     uint64_t untold = report->places.untold > report->places.untold_hits ? report->places.untold : report->places.untold_hits;
     if (untold > 0) {

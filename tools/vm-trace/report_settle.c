@@ -1,4 +1,5 @@
 /* report_settle.c - what counts, decided for each process when all is read. See report_settle.h. */
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,7 @@ enum { OWNER_UNKNOWN = STRING_NONE, OWNER_AMBIGUOUS = UINT32_MAX - 1 };
 struct labels {
     struct pool *pool;
     struct map owner_of; /* bare label, with its line and without -> owner, for those that are looked for */
-    char *text;          /* scratch */
+    char *text; /* scratch */
     size_t text_size;
 };
 
@@ -46,15 +47,15 @@ nameable(const struct split *split)
     return split->owner.possible && split->parts.path.len > 0 && !fxt_string_is(split->parts.path, "<cfunc>");
 }
 
-/* "baz (path:line)" of "block in Foo#baz (path:line)", or "baz (path)": what labels of one method have in common that have an owner
- * and that have none. Good until the next call. */
+/* "baz (path:line)" of "block in Foo#baz (path:line)", or "baz (path)": what labels of one method have in common that
+ * have an owner and that have none. Good until the next call. */
 static struct fxt_string
 bare_label(struct labels *labels, const struct split *split, bool line)
 {
     const char *name = split->label.ptr + split->owner.at + split->owner.bytes;
     const char *end = line ? split->label.ptr + split->label.len - 1 : split->parts.path.ptr + split->parts.path.len;
     size_t len = (size_t)(end - name);
-    if (labels->text_size < len + 1) {
+    if (labels->text == NULL || labels->text_size < len + 1) {
         labels->text_size = 2 * len + 256;
         labels->text = xrealloc(labels->text, labels->text_size, 1);
     }
@@ -69,7 +70,8 @@ look_for(struct labels *labels, const struct split *split)
     for (int line = 0; line < 2; line++) {
         struct fxt_string bare = bare_label(labels, split, line);
         uint32_t id = pool_intern(labels->pool, bare.ptr, bare.len);
-        if (id != STRING_NONE && map_get(&labels->owner_of, id) == MAP_NONE) map_set(&labels->owner_of, id, OWNER_UNKNOWN);
+        if (id != STRING_NONE && map_get(&labels->owner_of, id) == MAP_NONE)
+            map_set(&labels->owner_of, id, OWNER_UNKNOWN);
     }
 }
 
@@ -78,12 +80,16 @@ learn(struct labels *labels, const struct split *split)
 {
     for (int line = 0; line < 2; line++) {
         struct fxt_string bare = bare_label(labels, split, line);
-        uint32_t id = pool_find(labels->pool, bare.ptr, bare.len), known = id == STRING_NONE ? MAP_NONE : map_get(&labels->owner_of, id);
+        uint32_t id = pool_find(labels->pool, bare.ptr, bare.len);
+        uint32_t known = id == STRING_NONE ? MAP_NONE : map_get(&labels->owner_of, id);
         if (known == MAP_NONE || known == OWNER_AMBIGUOUS) continue;
         uint32_t owner = OWNER_AMBIGUOUS; /* the label of a recorded frame: the method has none */
-        if (split->owner.bytes > 0) owner = pool_intern(labels->pool, split->label.ptr + split->owner.at, split->owner.bytes);
-        if (known == OWNER_UNKNOWN) map_set(&labels->owner_of, id, owner);
-        else if (known != owner) map_set(&labels->owner_of, id, OWNER_AMBIGUOUS);
+        if (split->owner.bytes > 0)
+            owner = pool_intern(labels->pool, split->label.ptr + split->owner.at, split->owner.bytes);
+        if (known == OWNER_UNKNOWN)
+            map_set(&labels->owner_of, id, owner);
+        else if (known != owner)
+            map_set(&labels->owner_of, id, OWNER_AMBIGUOUS);
     }
 }
 
@@ -108,9 +114,9 @@ named_label(struct labels *labels, uint32_t label)
     return id == STRING_NONE ? label : id;
 }
 
-/* The tracer does not know the owner of a frame that is inlined when it makes its site, and learns it with the first exit that it
- * records there. Where it recorded none, and all other labels of the trace that have the method's name and path have one owner, it
- * is that one. */
+/* The tracer does not know the owner of a frame that is inlined when it makes its site, and learns it with the first
+ * exit that it records there. Where it recorded none, and all other labels of the trace that have the method's name and
+ * path have one owner, it is that one. */
 static void
 name_sites(struct report *report)
 {
@@ -119,7 +125,8 @@ name_sites(struct report *report)
     for (uint32_t i = 0; i < count; i++) {
         const struct place *place = place_at(report, i);
         struct split bare = split(report->pool, place->location);
-        if (place->hits > 0 && place->records == 0 && nameable(&bare) && bare.owner.bytes == 0) look_for(&labels, &bare);
+        if (place->hits > 0 && place->records == 0 && nameable(&bare) && bare.owner.bytes == 0)
+            look_for(&labels, &bare);
     }
     if (labels.owner_of.used > 0) {
         for (uint32_t id = 1; id < strings; id++) {
@@ -144,6 +151,23 @@ name_sites(struct report *report)
     }
     map_free(&labels.owner_of);
     free(labels.text);
+}
+
+/* Whether --method may ask for a site whose owner is not known: by the name alone. */
+static bool
+maybe_asked_for(const struct report *report, const struct place *place)
+{
+    const char *pattern = report->filter.method, *name;
+    if (pattern == NULL || place->hits == 0 || place->records > 0) return false;
+    struct split bare = split(report->pool, place->location);
+    if (!nameable(&bare) || bare.owner.bytes > 0) return false;
+    if ((name = strrchr(pattern, '#')) != NULL) pattern = name + 1;
+    char method[1024];
+    size_t len = bare.parts.method.len - bare.owner.at;
+    if (len >= sizeof method) return true;
+    memcpy(method, bare.parts.method.ptr + bare.owner.at, len);
+    method[len] = '\0';
+    return fnmatch(pattern, method, 0) == 0;
 }
 
 /* --- events and the sites that they are of --------------------------------------------------------- */
@@ -171,8 +195,15 @@ static void
 likeness(struct report *report, const struct place *place, unsigned kind, uint32_t key[ALIKE_KEYS])
 {
     const uint32_t all[ALIKE_KEYS] = {
-        kind, place->process, place->category, place->reason, place->insn, place->version,
-        kind <= ALIKE_BUT_ISEQ ? place->location : kind == ALIKE_BUT_OWNER ? spot_of(report->pool, place->location) : STRING_NONE,
+        kind,
+        place->process,
+        place->category,
+        place->reason,
+        place->insn,
+        place->version,
+        kind <= ALIKE_BUT_ISEQ    ? place->location
+        : kind == ALIKE_BUT_OWNER ? spot_of(report->pool, place->location)
+                                  : STRING_NONE,
         kind == ALIKE ? place->iseq : STRING_NONE,
     };
     memcpy(key, all, sizeof all);
@@ -184,8 +215,9 @@ exact_place(const struct report *report, const struct place *place)
     return report_process(report, place->process)->exact;
 }
 
-/* Where sites are counted, events that no site has the name of must not be left out: the label of an event says the class of the
- * object that it was called on, and not all events have room for their ISEQ. They are put with the site that is most like them. */
+/* Where sites are counted, events that no site has the name of must not be left out: the label of an event says the
+ * class of the object that it was called on, and not all events have room for their ISEQ. They are put with the site
+ * that is most like them. */
 static void
 join_events_to_sites(struct report *report)
 {
@@ -260,7 +292,9 @@ settle_threads(struct report *report)
         const struct report_thread *thread = report_thread(report, i);
         struct sums *sum = &sums[thread->process];
         if (sum->exits + sum->fallbacks == 0 ||
-            thread->exits + thread->fallbacks > report_thread(report, sum->most)->exits + report_thread(report, sum->most)->fallbacks) sum->most = i;
+            thread->exits + thread->fallbacks >
+                report_thread(report, sum->most)->exits + report_thread(report, sum->most)->fallbacks)
+            sum->most = i;
         sum->exits += thread->exits;
         sum->fallbacks += thread->fallbacks;
     }
@@ -273,8 +307,11 @@ settle_threads(struct report *report)
         const struct report_process *process = report_process(report, thread->process);
         struct sums *sum = &sums[thread->process];
         if (!process->exact) continue;
-        if (sum->exits > 0) thread->exits = (uint64_t)((double)thread->exits / (double)sum->exits * (double)process->exits);
-        if (sum->fallbacks > 0) thread->fallbacks = (uint64_t)((double)thread->fallbacks / (double)sum->fallbacks * (double)process->fallbacks);
+        if (sum->exits > 0)
+            thread->exits = (uint64_t)((double)thread->exits / (double)sum->exits * (double)process->exits);
+        if (sum->fallbacks > 0)
+            thread->fallbacks = (uint64_t)((double)thread->fallbacks / (double)sum->fallbacks *
+                                           (double)process->fallbacks);
         if (thread->exits > sum->exits_left) thread->exits = sum->exits_left;
         if (thread->fallbacks > sum->fallbacks_left) thread->fallbacks = sum->fallbacks_left;
         sum->exits_left -= thread->exits;
@@ -306,9 +343,11 @@ report_settle(struct report *report)
     for (uint32_t i = 0; i < report->processes.count; i++) {
         struct report_process *process = report_process(report, i);
         if (process->said_lost > process->lost) process->lost = process->said_lost;
-        bool whole = process->summarized && (process->said_sites == UINT64_MAX || process->said_sites == process->sites);
+        bool whole = process->summarized &&
+                     (process->said_sites == UINT64_MAX || process->said_sites == process->sites);
         /* Of a snapshot that begins late the sites tell more than what it is of. */
-        bool beyond = process->snapshot ? process->sampled && process->lost == 0 : process->sampled || process->lost > 0;
+        bool beyond = process->snapshot ? process->sampled && process->lost == 0
+                                        : process->sampled || process->lost > 0;
         process->exact = whole && !report->times_only && beyond;
         any_exact |= process->exact;
     }
@@ -319,7 +358,10 @@ report_settle(struct report *report)
     for (uint32_t i = 0; i < report->places.group.count; i++) {
         struct place *place = place_at(report, i);
         struct report_process *process = report_process(report, place->process);
-        if (!report_place_wanted(report, place)) place_clear(place);
+        if (!report_place_wanted(report, place)) {
+            if (process->exact && maybe_asked_for(report, place)) report->unnamed += place->hits;
+            place_clear(place);
+        }
         place->count = process->exact ? place->hits : place->weighted;
         settle_outcomes(place);
         process->recorded += place->records;

@@ -1,7 +1,9 @@
-/* report_versions.c - the tables of a report about compiled versions: what compiling an ISEQ anew led to, and where it did not help.
+/* report_versions.c - the tables of a report about compiled versions: what compiling an ISEQ anew led to, and where it
+ * did not help.
  *
- * Both are of JITs that compile an ISEQ as a whole, anew when its version was invalidated. YJIT's versions are those of basic blocks
- * for several states at once: one follows another without any recompilation, so its processes are left out.
+ * Both are of JITs that compile an ISEQ as a whole, anew when its version was invalidated. YJIT's versions are those of
+ * basic blocks for several states at once: one follows another without any recompilation, so its processes are left
+ * out.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -40,18 +42,21 @@ version_list_text(const struct view *view, const struct version_list *list)
     if (skipped > 0) len = (size_t)snprintf(text, sizeof text, "%" PRIu32 " more, ", skipped);
     for (uint32_t i = skipped; i < list->count; i++) {
         len += (size_t)snprintf(text + len, sizeof text - len, "%s%" PRIu32 ": %s", i > skipped ? ", " : "",
-                                list->last[i % SHOWN_MOST].version, with_commas(number, list->last[i % SHOWN_MOST].exits));
+                                list->last[i % SHOWN_MOST].version,
+                                with_commas(number, list->last[i % SHOWN_MOST].exits));
     }
     return document_text(view->document, "%s", text);
 }
 
 /* --- exits that go on ---------------------------------------------------------------------------- */
 
-/* ZJIT's reasons to leave that do not depend on what was profiled: the program throws, or there is no code for the instruction. */
+/* ZJIT's reasons to leave that do not depend on what was profiled: the program throws, or there is no code for the
+ * instruction. */
 static bool
 same_in_all_versions(struct fxt_string reason)
 {
-    static const char *const reasons[] = {"Throw", "ExceptionHandler", "Interrupt", "StackOverflow", "SendWhileTracing", "DirectiveInduced",
+    static const char *const reasons[] = {"Throw",         "ExceptionHandler", "Interrupt",
+                                          "StackOverflow", "SendWhileTracing", "DirectiveInduced",
                                           "CompileError"};
     static const char *const prefixes[] = {"Unhandled", "Unknown"};
     size_t len = strcspn(reason.ptr, "(");
@@ -68,7 +73,8 @@ bool
 view_versioned(const struct view *view, const struct place *place)
 {
     if (report_process(view->report, place->process)->code.block_versions) return false;
-    return place->category == WORD_RECOMPILE_EXIT || !same_in_all_versions(pool_string(view->report->pool, place->reason));
+    return place->category == WORD_RECOMPILE_EXIT ||
+           !same_in_all_versions(pool_string(view->report->pool, place->reason));
 }
 
 /* One instruction of a method's line, and what its compiled versions did there. */
@@ -76,7 +82,7 @@ struct loop {
     struct place sum;
     uint32_t first_row; /* of the places by version */
     uint32_t versions;
-    uint32_t first_reason; /* row of the places by version and reason, those with the most exits first in each version */
+    uint32_t first_reason; /* of the places by version and reason, those with the most exits first in each version */
     uint32_t reasons;
 };
 
@@ -116,7 +122,7 @@ struct reason_run {
     uint32_t reason, first, last;
 };
 
-/* "NoProfileSend" where all versions exit for the same; else what changed: "1: NoProfileSend, 2-3: GuardType(String)". */
+/* "NoProfileSend" where all versions exit for the same; else "1: NoProfileSend, 2-3: GuardType(String)". */
 static struct fxt_string
 reasons_text(const struct view *view, const struct group *by_reason, const struct loop *loop)
 {
@@ -124,7 +130,8 @@ reasons_text(const struct view *view, const struct group *by_reason, const struc
     uint32_t count = 0;
     for (uint32_t i = 0; i < loop->reasons; i++) {
         const struct place *place = group_at(by_reason, loop->first_reason + i);
-        if (run != NULL && place->version == run->last) continue; /* the first row of a version is its foremost reason */
+        if (run != NULL && place->version == run->last)
+            continue; /* the first row of a version is its foremost reason */
         if (run == NULL || place->reason != run->reason) {
             run = &runs[count++ % SHOWN_MOST];
             *run = (struct reason_run){place->reason, place->version, place->version};
@@ -140,28 +147,32 @@ reasons_text(const struct view *view, const struct group *by_reason, const struc
         const char *separator = i > 0 ? ", " : "", *name = view_name(view, shown->reason).ptr;
         text = shown->first == shown->last
                    ? document_text(view->document, "%s%s%" PRIu32 ": %s", text.ptr, separator, shown->first, name)
-                   : document_text(view->document, "%s%s%" PRIu32 "-%" PRIu32 ": %s", text.ptr, separator, shown->first, shown->last, name);
+                   : document_text(view->document, "%s%s%" PRIu32 "-%" PRIu32 ": %s", text.ptr, separator, shown->first,
+                                   shown->last, name);
     }
     return text;
 }
 
 static void
-add_loop_rows(const struct view *view, const struct group *by_version, const struct group *by_reason, const struct loop *loops, uint32_t count,
-              const struct place *all)
+add_loop_rows(const struct view *view, const struct group *by_version, const struct group *by_reason,
+              const struct loop *loops, uint32_t count, const struct place *all)
 {
     static const struct column columns[] = {
-        {"count", "count", COLUMN_COUNT},      {"share", "share", COLUMN_SHARE},
-        {"at_limit", "at the limit", COLUMN_COUNT}, {"rate", "over time", COLUMN_RATE},
-        {"versions", "in version", COLUMN_TEXT}, {"reasons", "reason", COLUMN_TEXT},
+        {"count", "count", COLUMN_COUNT},
+        {"share", "share", COLUMN_SHARE},
+        {"at_limit", "at the limit", COLUMN_COUNT},
+        {"rate", "over time", COLUMN_RATE},
+        {"versions", "in version", COLUMN_TEXT},
+        {"reasons", "reason", COLUMN_TEXT},
         {"instruction", "instruction", COLUMN_TEXT},
         {"method", "method", COLUMN_TEXT},
     };
     uint64_t exits = 0;
     for (uint32_t i = 0; i < count; i++) exits += loops[i].sum.count;
     char number[NUMBER_TEXT];
-    struct fxt_string title =
-        document_text(view->document, "Exits that go on after recompilation: %s at %" PRIu32 " place%s", with_commas(number, exits),
-                      count, count == 1 ? "" : "s");
+    struct fxt_string title = document_text(view->document,
+                                            "Exits that go on after recompilation: %s at %" PRIu32 " place%s",
+                                            with_commas(number, exits), count, count == 1 ? "" : "s");
     struct table *table = document_table(view->document, "recompile_loops", title, COLUMNS(columns));
     table->data = count == 0;
     for (uint32_t i = 0; i < count && i < view->top; i++) {
@@ -206,7 +217,8 @@ view_add_loops(const struct view *view)
     for (uint32_t row = 0; row < by_version.count;) {
         const struct place *first = group_at(&by_version, row);
         struct loop *loop = &loops[count];
-        *loop = (struct loop){.sum = {.location = first->location, .insn = first->insn}, .first_row = row, .first_reason = reason_row};
+        *loop = (struct loop){
+            .sum = {.location = first->location, .insn = first->insn}, .first_row = row, .first_reason = reason_row};
         for (; reason_row < by_reason.count; reason_row++, loop->reasons++) {
             const struct place *place = group_at(&by_reason, reason_row);
             if (place->location != first->location || place->insn != first->insn) break;
@@ -228,14 +240,15 @@ view_add_loops(const struct view *view)
 
 /* --- ISEQs that were compiled anew ------------------------------------------------------------------ */
 
-/* What an estimate of saved exits needs: so many recorded exits of the version before, and a version that lived no more than so many
- * times as long as that. Three exits in a millisecond do not tell what a minute would have brought. */
+/* What an estimate of saved exits needs: so many recorded exits of the version before, and a version that lived no more
+ * than so many times as long as that. Three exits in a millisecond do not tell what a minute would have brought. */
 enum { BASIS_EXITS = 100, BASIS_TIMES = 10 };
 
 /* Exits in one version of an ISEQ. */
 struct version_exits {
     uint32_t process, iseq, version; /* the key */
-    uint32_t compiled; /* how often: an ISEQ that is made anew, as by eval, has the label and the versions of the one before */
+    uint32_t compiled; /* how often: an ISEQ that is made anew, as by eval, has the label and the versions of the one
+                          before */
     uint64_t records;
     uint64_t count;
 };
@@ -248,10 +261,10 @@ struct recompiled {
     uint32_t first_exits, versions_seen; /* rows of version_exits */
     uint32_t versions, invalidated;
     uint64_t exits;
-    uint64_t waits;    /* from an invalidation to the next code */
+    uint64_t waits; /* from an invalidation to the next code */
     uint64_t waited_ns;
-    bool compared;     /* there is something to compare with */
-    double saved;      /* exits, had each version gone on at the pace of the one before */
+    bool compared; /* there is something to compare with */
+    double saved; /* exits, had each version gone on at the pace of the one before */
 };
 
 static const struct version_exits *
@@ -262,8 +275,10 @@ exits_of(const struct group *by_version, const struct recompiled *of, uint32_t v
         uint32_t middle = first + (end - first) / 2;
         const struct version_exits *exits = group_at(by_version, middle);
         if (exits->version == version) return exits;
-        if (exits->version < version) first = middle + 1;
-        else end = middle;
+        if (exits->version < version)
+            first = middle + 1;
+        else
+            end = middle;
     }
     return NULL;
 }
@@ -280,7 +295,8 @@ compare_with_before(struct recompiled *sum, const struct lived *before, const st
 {
     if (before->exits == NULL || now->exits == NULL || now->version != before->version + 1) return;
     if (before->exits->compiled != 1 || now->exits->compiled != 1) return; /* their exits are of several ISEQs */
-    if (before->exits->records < BASIS_EXITS || before->ns <= 0 || now->ns <= 0 || now->ns > before->ns * BASIS_TIMES) return;
+    if (before->exits->records < BASIS_EXITS || before->ns <= 0 || now->ns <= 0 || now->ns > before->ns * BASIS_TIMES)
+        return;
     sum->compared = true;
     sum->saved += (double)before->exits->count / before->ns * now->ns - (double)now->exits->count;
 }
@@ -314,7 +330,8 @@ sum_up(const struct view *view, const struct group *by_version, struct recompile
         bool last = i + 1 == sum->steps;
         if (compiled == NULL || (step->kind != STEP_INVALIDATED && !last)) continue;
         int64_t end_ns = step->kind == STEP_INVALIDATED ? step->ts_ns : file_end_ns;
-        const struct lived now = {compiled->version, (double)(end_ns - compiled->end_ns), exits_of(by_version, sum, compiled->version)};
+        const struct lived now = {compiled->version, (double)(end_ns - compiled->end_ns),
+                                  exits_of(by_version, sum, compiled->version)};
         compare_with_before(sum, &before, &now);
         before = now;
         compiled = NULL;
@@ -413,7 +430,8 @@ find_recompiled(const struct view *view, const struct group *by_version, struct 
             anew |= step->kind == STEP_INVALIDATED || (step->kind == STEP_COMPILED && step->version > 1);
         }
         const struct version_exits key = {.process = first->process, .iseq = first->iseq};
-        while (exits_row < by_version->count && compare_version_exits(group_at(by_version, exits_row), &key, NULL) < 0) exits_row++;
+        while (exits_row < by_version->count && compare_version_exits(group_at(by_version, exits_row), &key, NULL) < 0)
+            exits_row++;
         sum->first_exits = exits_row;
         for (; exits_row < by_version->count; exits_row++, sum->versions_seen++) {
             const struct version_exits *exits = group_at(by_version, exits_row);
@@ -432,10 +450,10 @@ void
 view_add_recompiled(const struct view *view)
 {
     static const struct column columns[] = {
-        {"versions", "versions", COLUMN_COUNT},        {"invalidated", "invalidated", COLUMN_COUNT},
-        {"wait_ns", "to new code", COLUMN_DURATION},   {"exits", "exits", COLUMN_COUNT},
+        {"versions", "versions", COLUMN_COUNT},          {"invalidated", "invalidated", COLUMN_COUNT},
+        {"wait_ns", "to new code", COLUMN_DURATION},     {"exits", "exits", COLUMN_COUNT},
         {"exits_by_version", "in version", COLUMN_TEXT}, {"saved", "saved (estimate)", COLUMN_AMOUNT},
-        {"reasons", "invalidated by", COLUMN_TEXT},    {"iseq", "compiled", COLUMN_TEXT},
+        {"reasons", "invalidated by", COLUMN_TEXT},      {"iseq", "compiled", COLUMN_TEXT},
     };
     struct report *report = view->report;
     struct group by_version = exits_by_version(report);
@@ -447,8 +465,9 @@ view_add_recompiled(const struct view *view)
     struct column shown[sizeof columns / sizeof columns[0]];
     memcpy(shown, columns, sizeof columns);
     if (!compared) shown[5].title = NULL;
-    struct fxt_string title = document_text(view->document, "Recompiled: %" PRIu32 " of %" PRIu32 " ISEQ%s%s", count, iseqs, iseqs == 1 ? "" : "s",
-                                            compared ? "; saved: fewer exits than at the pace of the version before" : "");
+    struct fxt_string title = document_text(
+        view->document, "Recompiled: %" PRIu32 " of %" PRIu32 " ISEQ%s%s", count, iseqs, iseqs == 1 ? "" : "s",
+        compared ? "; saved: fewer exits than at the pace of the version before" : "");
     struct table *table = document_table(view->document, "recompiled", title, COLUMNS(shown));
     table->data = count == 0;
     for (uint32_t i = 0; i < count && i < view->top; i++) {

@@ -10,7 +10,8 @@ struct view {
     uint64_t top; /* rows of a table */
 };
 
-/* Parts of a place's key, by which places are put together. BY_VERSION leaves out what differs in no version, see view_versioned. */
+/* Parts of a place's key, by which places are put together. BY_VERSION leaves out what differs in no version, see
+ * view_versioned. */
 enum { BY_CATEGORY = 1, BY_REASON = 2, BY_LOCATION = 4, BY_METHOD = 8, BY_INSN = 16, BY_VERSION = 32 };
 
 /* The text of a number of the pool; "(not said)" for none. */

@@ -1,6 +1,6 @@
 // Draws the page from the JSON in #data. All text of the trace goes through textContent: nothing of it is ever markup.
 //
-//   files, events, exits, fallbacks, recorded, lost, ours, summarized, first_ns, span_ns, thread_count
+//   files, events, exits, fallbacks, recorded, lost, exact_exits (of the summaries), ours, summarized, first_ns, span_ns, thread_count
 //   strings    all texts; the others name them by their number here
 //   settings   [name, value]        losses  [reason, events]        threads  [pid, tid (0: shares native ones), name, events]
 //   bins       width_ns, start_ns (from the first event), count
@@ -143,6 +143,7 @@
     if (data.span_ns > 0) tiles.push(["Exits a second", number(data.exits / data.span_ns * 1e9)]);
     tiles.push(["Places", number(rows.reduce((sum, row) => sum + row.places, 0))]);
     if (data.recorded !== data.exits + data.fallbacks) tiles.push(["Recorded: counts are scaled", number(data.recorded)]);
+    if (data.summarized && data.lost === 0 && data.exact_exits !== data.exits) tiles.push(["Exits, counted exactly", number(data.exact_exits)]);
     if (data.compiling.compiles > 0) tiles.push([plural(data.compiling.compiles, "compilation"), time(data.compiling.compile_ns)]);
     if (data.ours) tiles.push(["Lost events", data.lost > 0 ? number(data.lost) : data.summarized ? "none" : "none known", data.lost > 0]);
     $("tiles").replaceChildren(...tiles.map((one) => el("div", {}, ...tile(...one))));

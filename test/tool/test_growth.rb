@@ -1,0 +1,264 @@
+# Every command takes work in proportion to its input, whatever that is full of: four times as much of anything costs no more than a
+# bit over four times as much. Counted are basic blocks and allocated bytes, not time; what libc and SQLite do inside is not seen,
+# but for what they call back.
+require_relative "tool_helper"
+require_relative "mutants"
+
+class TestGrowth < Minitest::Test
+  include ToolHelper
+
+  SMALL = 1500
+  TIMES = 4
+  # n * n is 16 times as much from 1500 to 6000, and n log n 5. Tables that double may double once more for the larger one.
+  MOST_TIMES = { "basic blocks" => 6.5, "bytes allocated" => 11, "bytes at a time" => 11 }.freeze
+
+  FLAGS = %w[-std=gnu99 -O1 -g0 -fsanitize-coverage=trace-pc -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free].freeze
+
+  # The tool with counters, built once for all tests, and whether it has the query command.
+  def counting_tool
+    skip "it builds a tool of its own, whose work is the same" if INSTRUMENTED
+    @@counting_tool ||= begin
+      dir = Dir.mktmpdir
+      Minitest.after_run { FileUtils.rm_rf(dir) }
+      path = File.join(dir, "vm-trace-counting")
+      query = tool("query", File.join(TRACES, "exits.fxt"), "select 1").err !~ /built without SQLite/
+      sources = Dir[File.join(ROOT, "tools/vm-trace/*.c")]
+      parts = [*sources, File.join(__dir__, "work.c")]
+      libraries = ["-lz", "-lm", *("-lsqlite3" if query)]
+      candidates = [ENV["CC"], "cc", "gcc"].compact.uniq.map do |cc|
+        log, status = Open3.capture2e(cc, *FLAGS, *("-DHAVE_SQLITE3" if query), "-iquote", File.join(ROOT, "build/page"), "-o", path, *parts, *libraries)
+        break [] if status.success?
+        log
+      end
+      skip "no compiler here counts basic blocks: #{candidates.first.lines.first}" unless candidates.empty?
+      [path, query]
+    end
+  end
+
+  SQL = "SELECT count(*), sum(dur) FROM slice; SELECT count(*) FROM slice LEFT JOIN args USING (arg_set_id); SELECT count(*) FROM flow;" \
+        "SELECT count(*) FROM thread_state; SELECT count(*) FROM counter JOIN track t ON t.id = track_id;" \
+        "SELECT count(*) FROM thread JOIN process USING (upid); SELECT count(*) FROM thread_track JOIN thread USING (utid);" \
+        "SELECT count(*) FROM slice s JOIN thread_track t ON t.id = s.track_id JOIN thread USING (utid) JOIN process USING (upid)"
+
+  COMMANDS = {
+    "check" => %w[check FILE], "report" => %w[report FILE], "report json" => %w[report --format=json --top=1000000 FILE],
+    "report of a part" => %w[report --since=1us --method=M* FILE], "info" => %w[info FILE], "dump" => %w[dump FILE],
+    "history" => %w[history FILE *], "html" => %w[html FILE], "merge" => %w[merge FILE FILE], "cut" => %w[cut --since=1us FILE],
+    "diff" => %w[diff FILE vs FILE], "diff with others" => %w[diff FILE vs OTHER], "folded" => %w[export --format=folded FILE],
+    "speedscope" => %w[export --format=speedscope FILE], "pprof" => %w[export --format=pprof FILE],
+    "chrome" => %w[export --format=chrome FILE], "query" => ["query", "FILE", SQL], "sqlite" => %w[export --sqlite=DATABASE FILE],
+  }.freeze
+  WITH_SQLITE = %w[query sqlite].freeze
+
+  # [basic blocks, bytes allocated, bytes at a time] of a command
+  def work_of(tool, command, path, other)
+    Dir.mktmpdir do |dir|
+      names = { "FILE" => path, "OTHER" => other }
+      arguments = command.map { |word| names[word] || word.sub("DATABASE", File.join(dir, "db")) }
+      counted = File.join(dir, "work")
+      _, err, status = Open3.capture3({ "WORK" => counted, "LC_ALL" => "C.UTF-8" }, tool, *arguments, binmode: true)
+      assert_includes command.first == "history" ? [0, 1, 2] : [0, 1], status.exitstatus, "#{command}: #{err[0, 2000]}"
+      File.read(counted).split.map(&:to_i)
+    end
+  end
+
+  def assert_grows_in_proportion(commands = COMMANDS, &trace)
+    tool, query = counting_tool
+    Dir.mktmpdir do |dir|
+      paths = { none: 0, small: SMALL, large: SMALL * TIMES, other: SMALL / 2 }.to_h do |name, count|
+        File.binwrite(File.join(dir, "#{name}.fxt"), trace[count].then { |made| made.is_a?(FxtBuilder) ? made.bytes : made })
+        [name, File.join(dir, "#{name}.fxt")]
+      end
+      commands.each do |name, command|
+        command = [command.first, "--max-faults=3", *command.drop(1)]
+        next if !query && WITH_SQLITE.include?(name)
+        none, small, large = %i[none small large].map { |size| work_of(tool, command, paths[size], paths[:other]) }
+        MOST_TIMES.each_with_index do |(what, most), i|
+          least = [small[i] - none[i], i.zero? ? 20_000 : 1_000_000].max # what is small beside a chunk or a window is not growth
+          times = (large[i] - none[i]).fdiv(least)
+          assert_operator times, :<=, most, "vm-trace #{name}: #{what} of #{none[i]}, #{small[i]}, #{large[i]} for 0, #{SMALL}, #{SMALL * TIMES}"
+        end
+      end
+    end
+  end
+
+  def exit_args(frame, version: 1, **more) = { "0" => frame, "insn" => "send", "version" => [:uint32, version] }.merge(more.transform_keys(&:to_s))
+  def text(string) = FxtBuilder::Inline.new(string)
+
+  def compile(builder, at, iseq, version, phases: 0, thread: 1)
+    builder.event(:begin, "compile", "x", ts: at, thread: thread)
+    phases.times { |i| builder.event(:begin, "compile", "p", ts: at + i, thread: thread); builder.event(:end, "compile", "p", ts: at + i + 1, thread: thread) }
+    builder.event(:end, "compile", "x", ts: at + phases + 5, thread: thread,
+                  args: { "iseq" => iseq, "version" => [:uint32, version], "code_bytes" => [:uint64, 10], "exits" => [:uint32, 1] })
+  end
+
+  # ZJIT's limit can be raised as one likes; a snapshot of a year may have them all.
+  def test_versions_of_one_iseq
+    assert_grows_in_proportion do |count|
+      FxtBuilder.simple do |b|
+        count.times do |i|
+          at = i * 100
+          compile(b, at, "M#m (/m.rb:1)", i + 1)
+          b.event(:instant, "recompile_exit", "Reason#{i % 2}", ts: at + 20, args: exit_args("M#m (/m.rb:2)", version: i + 1, outcome: "invalidated"))
+          b.event(:begin, "invalidation", "Reason#{i % 2}", ts: at + 30, args: { "iseq" => "M#m (/m.rb:1)", "version" => [:uint32, i + 1] })
+          b.event(:async_begin, "reprofile", "M#m (/m.rb:1)", ts: at + 31, extra: i, args: { "version" => [:uint32, i + 1], "reason" => "Reason#{i % 2}" })
+          b.event(:end, "invalidation", "Reason#{i % 2}", ts: at + 32)
+          b.event(:async_end, "reprofile", "M#m (/m.rb:1)", ts: at + 90, extra: i)
+        end
+      end
+    end
+  end
+
+  # A template that is evaluated again and again.
+  def test_compilations_of_one_label
+    assert_grows_in_proportion do |count|
+      FxtBuilder.simple do |b|
+        count.times do |i|
+          compile(b, i * 100, "block in <main> ((erb):1)", 1, phases: 3)
+          b.event(:instant, "side_exit", "GuardType(Fixnum)", ts: i * 100 + 50, args: exit_args("block in <main> ((erb):1)"))
+        end
+      end
+    end
+  end
+
+  # Blocks of one method: which one an exit is of is found by its line.
+  def test_iseqs_of_one_method
+    assert_grows_in_proportion do |count|
+      FxtBuilder.simple do |b|
+        count.times do |i|
+          compile(b, i * 100, text("block in M#m (/m.rb:#{i * 3})"), 1)
+          b.event(:instant, "side_exit", "R", ts: i * 100 + 50, args: exit_args(text("block in M#m (/m.rb:#{i * 3 + 1})")))
+        end
+      end
+    end
+  end
+
+  def test_methods_and_reasons_and_stacks
+    assert_grows_in_proportion do |count|
+      FxtBuilder.simple do |b|
+        count.times do |i|
+          frames = exit_args(text("M#m#{i} (/m.rb:#{i})"), "1" => text("M#caller#{i % 7} (/m.rb:1)"), "10+" => text("A#a#{i} (/a.rb:1) < B#b (/b.rb:2) x3"))
+          b.event(:instant, "side_exit", text("Reason#{i}(0x#{i.to_s(16)})"), ts: i * 1000, args: frames)
+          b.event(:instant, "fallback", text("Reason#{i}"), ts: i * 1000 + 1, args: frames)
+        end
+      end
+    end
+  end
+
+  # Sampled, so that sites count; half of them have no owner, and events that are not quite theirs.
+  def test_sites
+    assert_grows_in_proportion do |count|
+      trace = OurTrace.new(rate: 97)
+      count.times do |i|
+        trace.sites << trace.site("side_exit", "R", "#{"M#" if i.odd?}m#{i} (/m.rb:#{i % 9})", "send", 97)
+        trace.exits << trace.exit_event("side_exit", "R", 3000 + i, "Other#m#{i} (/m.rb:#{i % 9})", "send", "weight" => [:uint32, 97])
+      end
+      trace.build
+    end
+  end
+
+  def test_sites_and_events_of_one_line
+    assert_grows_in_proportion do |count|
+      trace = OurTrace.new(rate: 97)
+      count.times do |i|
+        trace.sites << trace.site("side_exit", "R", "M#m (/m.rb:1)", "send", 97).tap { |site| site[:args]["iseq"] = "M#outer#{i} (/o.rb:1)" }
+        trace.exits << trace.exit_event("side_exit", "R", 3000 + i, "C#{i}#m (/m.rb:1)", "send", "weight" => [:uint32, 97])
+      end
+      trace.build
+    end
+  end
+
+  def test_threads_and_processes
+    assert_grows_in_proportion do |count|
+      FxtBuilder.new.tap do |b|
+        b.provider(1, "test")
+        b.init
+        count.times do |i|
+          b.event(:instant, "side_exit", "R", ts: i, pid: 100 + i, tid: 7, args: exit_args("M#m (/m.rb:1)"))
+          b.event(:instant, "side_exit", "R", ts: i, pid: 5, tid: 1000 + i, args: exit_args("M#m (/m.rb:1)").merge("thread" => text("thread #{i}")))
+          b.thread_name(100 + i, 7, text("name #{i}"))
+          b.process_name(100 + i, text("process #{i}"))
+        end
+      end
+    end
+  end
+
+  def test_settings_and_summaries_and_losses
+    assert_grows_in_proportion do |count|
+      FxtBuilder.new.tap do |b|
+        b.provider(1, "test")
+        b.init
+        count.times do |i|
+          who = { pid: 100 + i, tid: 7 }
+          b.event(:instant, "trace", "settings", ts: i, args: { "pid" => [:uint32, 100 + i], "jit" => "ZJIT", "command" => text("ruby #{i}") }, **who)
+          b.event(:instant, "trace", "loss", ts: i, args: { "lost" => [:uint64, 1], "reason" => text("reason #{i}") }, **who)
+          b.event(:instant, "trace", "summary", ts: i, args: { "exits" => [:uint64, 0], "lost" => [:uint64, 1], "sites" => [:uint64, 0] }, **who)
+        end
+      end
+    end
+  end
+
+  def test_chunks_and_providers
+    assert_grows_in_proportion do |count|
+      FxtBuilder.new.tap do |b|
+        count.times do |i|
+          b.provider(1 + i % 300, "provider #{i % 300}")
+          b.init
+          b.thread(1, 42, 43)
+          b.event(:instant, "side_exit", "R", ts: i, args: exit_args("M#m (/m.rb:1)"))
+        end
+      end
+    end
+  end
+
+  def test_durations_that_nest_and_that_never_end
+    assert_grows_in_proportion do |count|
+      FxtBuilder.simple do |b|
+        b.event(:begin, "compile", "whole", ts: 0)
+        count.times do |i|
+          b.event(:begin, "c#{i % 3}", text("name #{i}"), ts: 10 + i * 2)
+          b.event(:end, "c#{i % 3}", text("name #{i}"), ts: 11 + i * 2) if i % 3 < 2
+          b.event(:begin, "compile", "phase", ts: 10 + i * 2)
+          b.event(:end, "compile", "phase", ts: 11 + i * 2)
+        end
+      end
+    end
+  end
+
+  def test_async_events_flows_counters_and_scheduling
+    assert_grows_in_proportion do |count|
+      FxtBuilder.simple do |b|
+        count.times do |i|
+          b.event(:async_begin, "c", "a", ts: i, extra: i)
+          b.event(:flow_begin, "c", "f", ts: i, extra: i)
+          b.event(:flow_end, "c", "f", ts: i + 1, extra: i / 2)
+          b.event(:counter, "counter", text("n#{i}"), ts: i, extra: i, args: { "bytes" => i })
+          b.event(:complete, "x", "n", ts: i, extra: i + 5)
+        end
+      end
+    end
+  end
+
+  # Records that are cut, doubled, moved, and whose words are wild. The fuzz tests have small ones, which hide how it grows.
+  def test_damaged_traces_many_times
+    random = Random.new(20261122)
+    files = Dir[File.join(TRACES, "*.fxt")].sort
+    12.times do |i|
+      bytes = File.binread(files[i % files.size])
+      mutant = Mutants.mutate(bytes[0, 4000], random)
+      mutant = bytes if mutant.size < 200
+      assert_grows_in_proportion(COMMANDS.slice("check", "report", "html", "folded", "cut", "history", "merge", "dump")) do |count|
+        OurTrace.new.build.bytes + mutant * [count * 500 / mutant.bytesize, 1].max
+      end
+    end
+  end
+
+  # What has no shape of its own here: traces as the tracer writes them, one after the other. (Not for query: all of them are of one
+  # time, and what is of one time lies upon each other, up to 512 deep, as in Perfetto.)
+  def test_the_kept_traces_many_times
+    Dir[File.join(TRACES, "*.fxt")].sort.each do |path|
+      bytes = File.binread(path)
+      assert_grows_in_proportion(COMMANDS.slice("check", "report", "html", "folded", "cut", "history")) { |count| bytes * [count * 1000 / bytes.bytesize, 1].max }
+    end
+  end
+end
