@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 struct vm_trace_global rb_vm_trace_global = {
@@ -68,7 +69,10 @@ begin_file(struct rb_vm_trace_local *local, struct rb_execution_context_struct *
     }
     if (ok && trace.memory.bytes) ok = rb_vm_trace_recorder_begin();
     if (ok) rb_vm_trace_sink_recording(&trace.sink, true);
-    return ok ? NULL : rb_vm_trace_sink_reason(&trace.sink, trace.sink.error);
+    if (ok) return NULL;
+    /* In memory a limit of the size of files leaves what is there, which is not an error of the sink, but too little to begin with. */
+    int error = trace.sink.error ? trace.sink.error : trace.sink.reason;
+    return error ? rb_vm_trace_sink_reason(&trace.sink, error) : "out of memory";
 }
 
 /* Say where the trace goes, or why nowhere: then no file is left behind. */
@@ -124,6 +128,8 @@ rb_vm_trace_supported_p(void)
     return true;
 }
 
+static void handle_forks(void);
+
 /* NULL when it began, or why it can't. trace.path is then the file that can't be made, or NULL. */
 static const char *
 begin_trace(const struct rb_vm_trace_config *config)
@@ -133,6 +139,7 @@ begin_trace(const struct rb_vm_trace_config *config)
     rb_vm_trace_clock_init();
     trace.begin_ns = rb_vm_trace_clock_system_ns();
     rb_vm_trace_claim_image(trace.begin_ns);
+    handle_forks();
     rb_vm_trace_say_begin();
     free((char *)trace.config.path);
     free((char *)trace.config.counter);
@@ -433,24 +440,38 @@ bool
 rb_vm_trace_fault(const void *address)
 {
     if (!trace_on()) return false;
-    /* Whoever touches a chunk is its owner, or the sink. */
+    /*
+     * Whoever touches a chunk is its owner, the sink, or one who begins the next chunk for all that share one. Nobody touches
+     * what ractors left before it is a writer's own again.
+     */
     struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
     struct rb_vm_trace_local *local = ec ? rb_vm_trace_host_local(ec) : NULL;
     return rb_vm_trace_sink_fault(&trace.sink, local ? &local->writer.chunk : NULL, address) ||
+        rb_vm_trace_sink_fault(&trace.sink, &trace.shared.writer.chunk, address) ||
         (trace.memory.bytes && rb_vm_trace_recorder_fault(address));
 }
 
 /* --- fork -------------------------------------------------------------------------------------- */
 
+/* A fork is under way, on this thread, around which Ruby calls the hooks: the C library's own handlers are not needed. */
+static __thread bool hooked;
+
+static pthread_mutex_t *const locks[] = { &rb_vm_trace_global.lock, &open_lock, &rb_vm_trace_global.shared.lock, &rb_vm_trace_global.sink.lock,
+                                        &rb_vm_trace_deaths_lock };
+enum { LOCKS = sizeof(locks) / sizeof(locks[0]) };
+
+static void
+unlock_for_fork(int count)
+{
+    while (count > 0) pthread_mutex_unlock(locks[--count]);
+}
+
 void
 rb_vm_trace_before_fork(void)
 {
-    pthread_mutex_lock(&trace.lock);
-    pthread_mutex_lock(&open_lock);
-    pthread_mutex_lock(&trace.shared.lock);
-    pthread_mutex_lock(&trace.sink.lock);
+    hooked = true;
+    for (int i = 0; i < LOCKS; i++) pthread_mutex_lock(locks[i]);
     rb_vm_trace_strings_before_fork();
-    rb_vm_trace_deaths_before_fork();
 }
 
 /* In the child: what is mapped and open is the parent's. */
@@ -474,20 +495,79 @@ begin_child(void)
     __atomic_store_n(&trace.state, VM_TRACE_PENDING, __ATOMIC_RELEASE);
 }
 
+/* All locks are held, and let go. True: this is a traced child. */
+static bool
+end_fork(bool in_child)
+{
+    bool child = in_child && trace_on() && (uint32_t)getpid() != trace.pid;
+    if (child) begin_child();
+    rb_vm_trace_strings_after_fork();
+    if (__atomic_load_n(&trace.state, __ATOMIC_RELAXED) == VM_TRACE_PENDING) rb_vm_trace_lives_after_fork();
+    unlock_for_fork(LOCKS);
+    return child;
+}
+
 void
 rb_vm_trace_after_fork(long pid)
 {
     /* daemon(3) says 0 when it failed, too: only the pid tells who we are. */
-    bool child = pid == 0 && trace_on() && (uint32_t)getpid() != trace.pid;
-    if (child) begin_child();
-    rb_vm_trace_deaths_after_fork();
-    rb_vm_trace_strings_after_fork();
-    if (__atomic_load_n(&trace.state, __ATOMIC_RELAXED) == VM_TRACE_PENDING) rb_vm_trace_lives_after_fork();
-    pthread_mutex_unlock(&trace.sink.lock);
-    pthread_mutex_unlock(&trace.shared.lock);
-    pthread_mutex_unlock(&open_lock);
-    pthread_mutex_unlock(&trace.lock);
+    bool child = end_fork(pid == 0);
+    hooked = false;
     if (child && trace.memory.bytes) rb_vm_trace_recorder_threads();
+}
+
+/*
+ * Extensions may call fork(2) themselves. Without the hooks the child would write into the parent's chunks. A handler of signals may
+ * fork, too, on a thread that is in the tracer and holds a lock: so a lock is not waited for for ever, and such a child is not traced.
+ */
+static __thread bool locked_by_handler;
+
+static bool
+lock_in_time(pthread_mutex_t *lock)
+{
+    enum { MOST_TRIES = 1000 };
+    for (int i = 0; i < MOST_TRIES; i++) {
+        if (pthread_mutex_trylock(lock) == 0) return true;
+        nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+    }
+    return false;
+}
+
+static void
+prepare_fork(void)
+{
+    locked_by_handler = false;
+    if (hooked || !trace_on()) return;
+    for (int i = 0; i < LOCKS; i++) {
+        if (lock_in_time(locks[i])) continue;
+        unlock_for_fork(i);
+        return;
+    }
+    rb_vm_trace_strings_before_fork();
+    locked_by_handler = true;
+}
+
+static void
+fork_in_parent(void)
+{
+    if (locked_by_handler) end_fork(false);
+    locked_by_handler = false;
+}
+
+static void
+fork_in_child(void)
+{
+    /* No thread is begun here: a child that only execs needs none, and a signal that saves is for Ruby's own children. */
+    if (locked_by_handler) end_fork(true);
+    else if (!hooked) __atomic_store_n(&trace.state, VM_TRACE_OFF, __ATOMIC_RELEASE);
+    locked_by_handler = false;
+}
+
+static void
+handle_forks(void)
+{
+    static bool handled;
+    if (!handled) handled = pthread_atfork(prepare_fork, fork_in_parent, fork_in_child) == 0;
 }
 
 /* --- end ----------------------------------------------------------------------------------------- */

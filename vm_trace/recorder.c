@@ -597,7 +597,7 @@ bool
 rb_vm_trace_recorder_begin(void)
 {
     static bool begun;
-    if (!recorder.local) recorder.local = calloc(1, sizeof(*recorder.local));
+    if (!recorder.local) recorder.local = (struct rb_vm_trace_local *)rb_vm_trace_local_zeros(); /* aligned to more than malloc's 16 bytes */
     if (!recorder.local) return false;
     rb_vm_trace_writer_init(&recorder.local->writer, &recorder.out, trace.pid);
     recorder.settings = 1;

@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -225,9 +225,9 @@ describe_full(struct rb_vm_trace_sink *sink, uint64_t free_bytes)
 static bool
 disk_full(struct rb_vm_trace_sink *sink)
 {
-    struct statvfs disk;
-    if (!sink->min_free_bytes || sink->memory || sink->ended || fstatvfs(sink->fd, &disk) != 0) return false;
-    uint64_t unit = disk.f_frsize ? disk.f_frsize : disk.f_bsize;
+    struct statfs disk;
+    if (!sink->min_free_bytes || sink->memory || sink->ended || fstatfs(sink->fd, &disk) != 0) return false;
+    uint64_t unit = (uint64_t)(disk.f_frsize ? disk.f_frsize : disk.f_bsize);
     uint64_t all_bytes = disk.f_blocks * unit, free_bytes = disk.f_bavail * unit, least = sink->min_free_bytes;
     if (all_bytes == 0) return false; /* a file system that does not count */
     if (least == SINK_MIN_FREE_DEFAULT) {
@@ -467,6 +467,7 @@ next_chunk(struct rb_vm_trace_sink *sink, uint64_t *offset_out)
     /* Then what is there is all that it gets. */
     if ((sink->error && sink->memory && sink->max_idle > 0) || (sink->error == SINK_FULL && sink->idle_count > 0)) {
         sink->max_bytes = sink->size;
+        if (sink->idle_count == 0) sink->reason = sink->error; /* too little for anyone who needs one more */
         sink->error = 0;
         return reuse(sink, offset_out);
     }

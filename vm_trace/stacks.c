@@ -21,12 +21,13 @@
 /* A cache line of its own: all ractors read it at every event, and it seldom changes. */
 uint64_t rb_vm_trace_changes __attribute__((aligned(64)));
 
+pthread_mutex_t rb_vm_trace_deaths_lock = PTHREAD_MUTEX_INITIALIZER;
+
 /* Deaths, oldest first; the i-th ever stands at i % LOG_SIZE. Written under the lock, read without it. */
 static struct {
-    pthread_mutex_t lock;
     uint64_t count;
     struct { uintptr_t from, to; } log[LOG_SIZE]; /* bit 0 of `from`, an address of words: of method entries */
-} deaths = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} deaths;
 
 bool
 rb_vm_trace_stacks_init(struct rb_vm_trace_stacks *stacks)
@@ -358,33 +359,21 @@ rb_vm_trace_next_epoch(void)
 void
 rb_vm_trace_died(struct vm_trace_range range)
 {
-    pthread_mutex_lock(&deaths.lock);
+    pthread_mutex_lock(&rb_vm_trace_deaths_lock);
     uint64_t count = deaths.count;
     /* Release: whoever reads one of these also sees the count that came before it (copy_deaths). */
     __atomic_store_n(&deaths.log[count % LOG_SIZE].from, range.from | range.methods, __ATOMIC_RELEASE);
     __atomic_store_n(&deaths.log[count % LOG_SIZE].to, range.to, __ATOMIC_RELEASE);
     publish(count + 1);
-    pthread_mutex_unlock(&deaths.lock);
+    pthread_mutex_unlock(&rb_vm_trace_deaths_lock);
 }
 
 void
 rb_vm_trace_all_died(void)
 {
-    pthread_mutex_lock(&deaths.lock);
+    pthread_mutex_lock(&rb_vm_trace_deaths_lock);
     publish(deaths.count + LOG_SIZE);
-    pthread_mutex_unlock(&deaths.lock);
-}
-
-void
-rb_vm_trace_deaths_before_fork(void)
-{
-    pthread_mutex_lock(&deaths.lock);
-}
-
-void
-rb_vm_trace_deaths_after_fork(void)
-{
-    pthread_mutex_unlock(&deaths.lock);
+    pthread_mutex_unlock(&rb_vm_trace_deaths_lock);
 }
 
 void

@@ -125,9 +125,8 @@ const char *rb_vm_trace_stacks_tail(struct rb_vm_trace_stacks *stacks, uint32_t 
 void rb_vm_trace_died(struct vm_trace_range range);
 void rb_vm_trace_all_died(void);
 
-/* Hold that lock across fork(2). */
-void rb_vm_trace_deaths_before_fork(void);
-void rb_vm_trace_deaths_after_fork(void);
+/* That lock, to be held across fork(2). */
+extern pthread_mutex_t rb_vm_trace_deaths_lock;
 
 /* Have these stacks forget everything at the next capture. By their owner, or when it stands. */
 void rb_vm_trace_stacks_forget_all(struct rb_vm_trace_stacks *stacks);

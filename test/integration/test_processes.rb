@@ -114,6 +114,114 @@ class TestProcesses < Integration::Test
     refute_match(/\.fxt/, result.out)
   end
 
+  # --- extensions that fork by themselves ---
+
+  DIRECT = <<~'C'
+    #include <ruby.h>
+    #include <spawn.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    extern char **environ;
+    static char *const echo[] = { "echo", "other", NULL };
+    static VALUE direct_fork(VALUE self) { return INT2NUM(fork()); }
+    static VALUE direct_vfork(VALUE self) {
+      pid_t pid = vfork();
+      if (pid == 0) { execve("/bin/echo", echo, environ); _exit(1); }
+      return INT2NUM(pid);
+    }
+    static VALUE direct_spawn(VALUE self) {
+      pid_t pid;
+      return posix_spawn(&pid, "/bin/echo", NULL, NULL, echo, environ) == 0 ? INT2NUM(pid) : Qnil;
+    }
+    static VALUE direct_fork_and_exec(VALUE self) {
+      pid_t pid = fork();
+      if (pid == 0) { execve("/bin/echo", echo, environ); _exit(1); }
+      return INT2NUM(pid);
+    }
+    void Init_direct(void) {
+      VALUE module = rb_define_module("Direct");
+      rb_define_singleton_method(module, "fork", direct_fork, 0);
+      rb_define_singleton_method(module, "vfork", direct_vfork, 0);
+      rb_define_singleton_method(module, "spawn", direct_spawn, 0);
+      rb_define_singleton_method(module, "fork_and_exec", direct_fork_and_exec, 0);
+    }
+  C
+
+  # Compiled once.
+  def self.direct
+    @direct ||= begin
+      dir = Dir.mktmpdir("vm-trace-ext-")
+      Minitest.after_run { FileUtils.rm_rf(dir) }
+      File.write(File.join(dir, "direct.c"), DIRECT)
+      File.write(File.join(dir, "extconf.rb"), "require 'mkmf'; create_makefile('direct')")
+      [[Integration::RUBY, "extconf.rb"], %w[make]].each do |command|
+        out, status = Open3.capture2e(Integration::ENVIRONMENT, *command, chdir: dir)
+        raise out unless status.success?
+      end
+      File.join(dir, "direct.so")
+    end
+  end
+
+  # The child goes on in Ruby, as one of Ruby's own does.
+  def test_a_child_that_an_extension_forks_writes_its_own_file
+    result = trace(FOO + <<~'RUBY', "-r#{self.class.direct}")
+      10.times { foo }
+      $stdout.sync = true
+      pid = Direct.fork
+      if pid == 0
+        20.times { foo }
+        pid = Direct.fork
+        if pid == 0
+          7.times { foo }
+          exit
+        end
+        Process.wait(pid)
+        3.times { foo }
+        exit
+      end
+      5_000.times { foo }
+      Process.wait(pid)
+      raise unless $?.success?
+      Process.wait(fork { 11.times { foo } })
+    RUBY
+    own, children = result.traces.partition { |trace| trace.settings["pid"] == result.pid }
+    assert_equal [[5012], [7, 11, 23]], [own, children].map { |traces| traces.map { |trace| trace.exits("DirectiveInduced").size }.sort }
+    result.traces.each { |trace| assert_equal [trace.settings["pid"]], trace.events.map { |event| event["pid"] }.uniq }
+  end
+
+  def test_a_recorder_in_a_child_that_an_extension_forks_is_its_own
+    result = run_ruby(FOO + <<~'RUBY', "--zjit-call-threshold=2", "--zjit-trace-exits", "--zjit-trace-memory=4", "-r#{self.class.direct}")
+      10.times { foo }
+      pid = Direct.fork
+      if pid == 0
+        20.times { foo }
+        RubyVM::Trace.save("child.fxt")
+        exit
+      end
+      Process.wait(pid)
+      5.times { foo }
+      RubyVM::Trace.save("own.fxt")
+    RUBY
+    assert_predicate result.status, :success?, result.err
+    assert_equal({ "child.fxt" => 20, "own.fxt" => 17 }, result.traces.to_h { |trace| [File.basename(trace.path), trace.exits("DirectiveInduced").size] })
+  end
+
+  def test_programs_that_an_extension_starts_leave_the_trace_alone
+    result = trace(FOO + <<~'RUBY', "-r#{self.class.direct}")
+      $stdout.sync = true
+      50.times do
+        %i[vfork spawn fork_and_exec].each do |start|
+          foo
+          Process.wait(Direct.send(start))
+          raise unless $?.success?
+        end
+      end
+    RUBY
+    assert_equal ["other\n"] * 150, result.out.lines
+    assert_equal [result.pid], pids(result)
+    assert_equal 152, result.trace.exits("DirectiveInduced").size
+  end
+
   # --- processes that have the same flags, and so the same path, from RUBYOPT ---
 
   INHERITED = "--disable=gems --zjit-call-threshold=2 --zjit-trace-exits"

@@ -844,6 +844,28 @@ address_that_is_not_the_tracers_is_not_its_fault(void **state)
     assert_false(rb_vm_trace_fault(chunk));
 }
 
+/* Its next chunk is begun while nobody has borrowed it, by whoever comes: that one is no owner of it. */
+static void
+shared_chunk_that_was_cut_off_is_no_bus_error(void **state)
+{
+    (void)state;
+    handle_faults();
+    start_traced(.exit_rate = 1);
+    push_foo();
+    struct rb_vm_trace_writer *shared = &rb_vm_trace_global.shared.writer;
+    assert_true(rb_vm_trace_writer_next_chunk(shared));
+    assert_int_equal(truncate(traced_path, 0), 0);
+    struct vm_trace_slot slot;
+    assert_true(rb_vm_trace_writer_define(shared, &slot, "text", 4));
+    fake_current(NULL); /* and on a thread that runs no Ruby */
+    assert_int_equal(truncate(traced_path, 0), 0);
+    assert_true(rb_vm_trace_writer_define(shared, &slot, "text", 4));
+    fake_current(&main_thread);
+    rb_vm_trace_shutdown();
+    free_traced();
+    free(traced_path);
+}
+
 /* --- a limited file ---------------------------------------------------------------------------------- */
 
 static struct rb_vm_trace_max_size
@@ -1248,6 +1270,7 @@ main(void)
         isolated_test(cut_file_is_mended_at_the_end_and_the_loss_is_exact),
         isolated_test(cut_under_several_ractors_harms_none),
         isolated_test(removed_file_is_a_loss_of_all_and_said),
+        isolated_test(shared_chunk_that_was_cut_off_is_no_bus_error),
         isolated_test(address_that_is_not_the_tracers_is_not_its_fault),
         isolated_test(newest_exits_are_kept_with_the_settings_and_all_sums_are_right),
         isolated_test(oldest_exits_are_kept_and_the_counts_have_room),

@@ -540,6 +540,29 @@ forked_child_has_a_recorder_of_its_own_also_when_the_parent_was_saving(void **st
     end();
 }
 
+static void
+limit_of_the_file_size_that_leaves_no_memory_is_named(void **state)
+{
+    (void)state;
+    static const size_t limits[] = { 1 << 16, 1 << 20 };
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            rb_vm_trace_global.memory.bytes = (uint64_t)MIB << 20;
+            capture_stderr();
+            limit_file_size(limits[i]);
+            fake_ractor_add(&main_ractor);
+            fake_current(&main_thread);
+            bool begun = rb_vm_trace_start(&(struct rb_vm_trace_config){ .jit = "ZJIT", .exit_rate = 1 });
+            limit_file_size(UINT64_C(1) << 30);
+            char *said = captured_stderr();
+            if (begun || !strstr(said, "can't record to memory: File too large; running untraced")) fail_msg("%zu: %s", limits[i], said);
+            _exit(0);
+        }
+        wait_for(child);
+    }
+}
+
 /* Another process writes a trace at `path` until the descriptor that is returned is closed. */
 static int
 begin_writer_at(const char *path, pid_t *pid_out)
@@ -636,6 +659,7 @@ main(void)
         isolated_test(nothing_can_be_saved_of_a_trace_that_goes_to_a_file),
         isolated_test(trace_is_saved_at_the_end_when_that_is_wanted),
         isolated_test(crash_leaves_what_is_in_memory),
+        isolated_test(limit_of_the_file_size_that_leaves_no_memory_is_named),
         isolated_test(file_that_another_process_writes_is_not_saved_over),
         isolated_test(forked_child_has_a_recorder_of_its_own_also_when_the_parent_was_saving),
     };

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -833,10 +833,10 @@ fstat(int fd, struct stat *st)
 static uint64_t free_bytes = UINT64_MAX, disk_bytes = UINT64_C(1) << 40; /* of the disk; UINT64_MAX: as it is */
 
 int
-fstatvfs(int fd, struct statvfs *disk)
+fstatfs(int fd, struct statfs *disk)
 {
     (void)fd;
-    *disk = (struct statvfs){ .f_bsize = PAGE, .f_frsize = PAGE, .f_blocks = disk_bytes / PAGE, .f_bavail = free_bytes / PAGE, .f_bfree = UINT64_MAX / PAGE };
+    *disk = (struct statfs){ .f_bsize = PAGE, .f_frsize = PAGE, .f_blocks = disk_bytes / PAGE, .f_bavail = free_bytes / PAGE, .f_bfree = UINT64_MAX / PAGE };
     return 0;
 }
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -76,11 +76,11 @@ fstat(int fd, struct stat *st)
 }
 
 int
-fstatvfs(int fd, struct statvfs *disk)
+fstatfs(int fd, struct statfs *disk)
 {
     (void)fd;
     use_disk();
-    *disk = (struct statvfs){ .f_frsize = PAGE, .f_blocks = 1 << 30, .f_bavail = 1 << 29 };
+    *disk = (struct statfs){ .f_frsize = PAGE, .f_blocks = 1 << 30, .f_bavail = 1 << 29 };
     return 0;
 }
 

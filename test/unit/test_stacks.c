@@ -734,8 +734,8 @@ child_of_a_fork_forgets_all_and_can_go_on(void **state)
     struct rb_iseq_struct a = fake_iseq("a", "x.rb");
     fake_push(&ec, &a, 1);
     capture();
-    rb_vm_trace_deaths_before_fork();
-    rb_vm_trace_deaths_after_fork();
+    pthread_mutex_lock(&rb_vm_trace_deaths_lock);
+    pthread_mutex_unlock(&rb_vm_trace_deaths_lock);
     rb_vm_trace_stacks_forget_all(&stacks);
     assert_int_equal(capture(), 1);
     iseq_dies(&a);
