@@ -40,7 +40,7 @@ module VMTraceBench
     report("peak", peak) if peak
     if defined?(RubyVM::ZJIT) && RubyVM::ZJIT.enabled?
       stats = RubyVM::ZJIT.stats
-      [:code_region_bytes, :side_exit_size, :compiled_iseq_count, :reprofiled_iseq_count].each { |key| report(key, stats[key]) if stats[key] }
+      [:code_region_bytes, :side_exit_size, :compiled_iseq_count, :side_exit_count].each { |key| report(key, stats[key]) if stats[key] }
     elsif defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?
       stats = RubyVM::YJIT.runtime_stats
       [:inline_code_size, :outlined_code_size].each { |key| report(key, stats[key]) if stats[key] }

@@ -382,6 +382,7 @@ void rb_vm_trace_shutdown(void);
 struct rb_vm_trace_compiled;
 struct rb_vm_trace_jit;
 struct rb_vm_trace_site_desc;
+struct rb_vm_trace_status;
 RB_VM_TRACE_STUB bool rb_vm_trace_supported_p(void) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_start(const struct rb_vm_trace_config *config) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_parse_rate(const char *option, const char *value, uint64_t *rate_out) { return false; }
@@ -395,6 +396,10 @@ RB_VM_TRACE_STUB size_t rb_vm_trace_ractor_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_countdown_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_hits_offset(const struct rb_vm_trace_site *site) { return 0; }
 RB_VM_TRACE_STUB void rb_vm_trace_register_jit(const struct rb_vm_trace_jit *jit) {}
+RB_VM_TRACE_STUB const struct rb_vm_trace_jit *rb_vm_trace_registered_jit(void) { return NULL; }
+RB_VM_TRACE_STUB bool rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, const struct rb_vm_trace_memory_config *memory, char *why_out, size_t why_bytes) { return false; }
+RB_VM_TRACE_STUB bool rb_vm_trace_switch_off(struct rb_vm_trace_status *status_out) { return false; }
+RB_VM_TRACE_STUB void rb_vm_trace_status(struct rb_vm_trace_status *status_out) {}
 RB_VM_TRACE_STUB void rb_vm_trace_listen(bool on) {}
 RB_VM_TRACE_STUB void rb_vm_trace_jit_ready(void) {}
 RB_VM_TRACE_STUB void rb_vm_trace_first_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}

@@ -5,7 +5,9 @@ require_relative "side"
 require_relative "statistics"
 
 module Bench
-  # One way to run the loop. `tracer` :none, :ours, :recorder (ours into memory) or :base, with YJIT :ours_yjit or :base_yjit; `rate` K (one exit in K is recorded)
+  # One way to run the loop. `tracer` :none, :ours, :recorder (ours into memory) or :base, with YJIT :ours_yjit or :base_yjit; `rate` K (one exit in K is
+  # recorded). :late: the program itself begins to trace, into the file that it is given; :filtered and :filtered_yjit: likewise, but methods that it
+  # does not have were requested.
   Variant = Struct.new(:name, :side, :tracer, :rate)
 
   class Recording
@@ -14,7 +16,7 @@ module Bench
     # What a round gives of one variant: seconds of an iteration, bytes of the trace, peak memory.
     Run = Struct.new(:seconds, :bytes, :peak_kib)
 
-    attr_reader :sides
+    attr_reader :sides, :folder
 
     # `sides`: {ours: Side, base: Side or nil}; `folder`: where our traces go (the base's go to /tmp always). All are deleted at once.
     def initialize(sides, folder:, timeout: 300, progress: nil)
@@ -75,6 +77,9 @@ module Bench
         ["--zjit-trace-exits", *("--zjit-trace-exits-sample-rate=#{variant.rate - 1}" if variant.rate > 1)]
       when :ours_yjit
         ["--yjit-trace-side-exits-sample-rate=#{variant.rate}", "--yjit-trace-file=#{folder}/vm-trace-bench-%p.fxt"]
+      when :late then []
+      when :filtered then ["--zjit-trace-methods=NoSuchClass#*"]
+      when :filtered_yjit then ["--yjit-trace-methods=NoSuchClass#*"]
       when :base_yjit # likewise
         ["--yjit-trace-exits", *("--yjit-trace-exits-sample-rate=#{variant.rate - 1}" if variant.rate > 1)]
       end
@@ -82,7 +87,7 @@ module Bench
 
     def trace_of(variant, pid, folder)
       case variant.tracer
-      when :ours, :ours_yjit then "#{folder}/vm-trace-bench-#{pid}.fxt"
+      when :ours, :ours_yjit, :late, :filtered, :filtered_yjit then "#{folder}/vm-trace-bench-#{pid}.fxt"
       when :base then "/tmp/perfetto-#{pid}.fxt"
       when :base_yjit then "yjit_exit_locations.dump"
       end

@@ -37,7 +37,7 @@ module Bench
       @exits = {}
     end
 
-    GROUPS = %i[exits yjit throws ractors size memory cold tmpfs recorder switch hooks saving scale absent depths].freeze
+    GROUPS = %i[exits yjit throws ractors late size memory cold tmpfs recorder switch hooks saving scale absent depths].freeze
 
     def run
       (@only || GROUPS).each do |group|
@@ -166,6 +166,36 @@ module Bench
       @rows << Row.new(name: "one exit in #{count} ractors at once / in one", unit: "times", ours: Statistics.median(ratios), runs: ratios.size,
                        target: "<= 1.5 times", met: Statistics.median(ratios) <= 1.5,
                        note: "%.2f .. %.2f times; one: %.0f ns; the base's tracer aborts there" % [*ratios.minmax, Statistics.median(costs[0])])
+    end
+
+    # --- started at run time -------------------------------------------------------------------
+
+    LATE_RACTORS = [1, 2, 4].freeze
+
+    # The same exits in a program that a flag has traced and in one that begins to trace when all is compiled.
+    def late
+      path = "#{@recording.folder}/vm-trace-bench-%p.fxt"
+      { "guard" => ["add", EVERY], "throw" => ["throw", THROWS] }.to_a.product(LATE_RACTORS) do |(name, (kind, count)), ractors|
+        jobs = { flag: [variant("", @ours, :ours, 1), "late", kind, ractors, count], start: [variant("", @ours, :late), "late", kind, ractors, count, path] }
+        runs = @recording.rounds(@rounds, "started at run time, #{name}, #{ractors} ractors", jobs)
+        times = runs.transform_values { |list| each_of(list, count).map { |s| s * 1e9 } }
+        ratios = times[:start].zip(times[:flag]).map { |a, b| a / b }
+        @rows << Row.new(name: "#{name}, K=1, #{ractors} ractors: by start / by flag", unit: "times", ours: Statistics.median(ratios), spread: ratios.minmax, runs: ratios.size,
+                         target: "<= 1.25 times", met: Statistics.median(ratios) <= 1.25,
+                         note: "with the loop: by start %.0f ns, by flag %.0f ns" % %i[start flag].map { |key| Statistics.median(times[key]) })
+      end
+      filtered(path)
+    end
+
+    # Exits in methods that --zjit-trace-methods leaves out, in a trace that begins when all is compiled.
+    def filtered(path)
+      { "" => [@ours, :filtered], "YJIT: " => [with_yjit(@ours), :filtered_yjit] }.each do |jit, (side, tracer)|
+        jobs = { none: [variant("", side), "late", "add", 1, SAMPLED], filtered: [variant("", side, tracer), "late", "add", 1, SAMPLED, path] }
+        runs = @recording.rounds(@rounds * 2, "#{jit}exits that are left out", jobs)
+        net = minus(*%i[filtered none].map { |key| each_of(runs[key], SAMPLED).map { |s| s * 1e9 } })
+        @rows << Row.new(name: "#{jit}one exit that the method filter leaves out, by start", unit: "ns", ours: Statistics.median(net), runs: net.size, target: "<= 5 ns",
+                         met: Statistics.median(net) <= 5, note: "%.1f .. %.1f ns" % net.minmax)
+      end
     end
 
     # --- bytes and memory -----------------------------------------------------------------------
@@ -362,7 +392,8 @@ module Bench
 
     def absent
       done = compare(@base, @ours, @compare_runs) { |comparison| @comparison = comparison }
-      add_code_rows(done, %w[code_region_bytes side_exit_size])
+      add_code_rows(done, %w[code_region_bytes side_exit_size compiled_iseq_count])
+      add_exits_row(done.map(&:workload))
       add_time_row(done, failures(@comparison))
     end
 
@@ -381,15 +412,18 @@ module Bench
       comparison.results.select(&:failure).map { |result| "#{result.workload.name}: #{result.failure}" }
     end
 
-    # Whether ZJIT compiled something anew at another time than the base does, by a patch of its own (doc/reprofile.md): then its code is other code.
-    def recompiled?(result)
-      ours, base = [result.candidate, result.baseline].map { |list| list.filter_map { |measure| measure.extra["compiled_iseq_count"] } }
-      (ours & base).empty? && ours.any? || result.candidate.any? { |measure| measure.extra["reprofiled_iseq_count"].to_i > 0 }
+    # Exits that ZJIT counts itself, with its statistics on: one run of each program.
+    def add_exits_row(workloads)
+      exits = workloads.to_h do |workload|
+        [workload.name, [@ours, @base].map { |side| side.run(workload, flags: %w[--zjit-stats-quiet]).extra.fetch("side_exit_count").to_i }]
+      end
+      unlike = exits.reject { |_, (ours, base)| ours == base }
+      sums = [0, 1].map { |i| exits.sum { |_, both| both[i] } }
+      @rows << Row.new(name: "trace flags absent: exits", unit: "exits", ours: sums[0], base: sums[1], ratio: sums[1].fdiv(sums[0]), runs: exits.size, target: "equal",
+                       met: unlike.empty?, note: unlike.empty? ? "equal in #{exits.size} of #{exits.size} programs" : "differs in: #{unlike.keys.join(' ')}")
     end
 
     def add_code_rows(done, keys, prefix = "")
-      recompiled, done = done.partition { |result| recompiled?(result) }
-      others = recompiled.empty? ? "" : "; not judged, for versions are compiled at other times: #{recompiled.map { |result| result.workload.name }.join(' ')}"
       keys.each do |key|
         # Of all runs of both sides: a compilation may come earlier or later by chance, so each side has a set.
         sets = done.to_h do |result|
@@ -398,9 +432,9 @@ module Bench
         sets.reject! { |_, both| both.all?(&:empty?) }
         unlike = sets.reject { |_, (ours, base)| ours == base || !(ours & base).empty? }
         sums = [0, 1].map { |i| sets.sum { |_, both| both[i].first || 0 } }
-        @rows << Row.new(name: "#{prefix}trace flags absent: #{key}", unit: "bytes", ours: sums[0], base: sums[1], ratio: sums[1].fdiv(sums[0]),
-                         runs: done.size, target: "equal", met: !sets.empty? && unlike.empty?,
-                         note: (unlike.empty? ? "equal in #{sets.size} of #{sets.size} programs" : "differs in: #{unlike.keys.join(' ')}") + others)
+        @rows << Row.new(name: "#{prefix}trace flags absent: #{key}", unit: key == "compiled_iseq_count" ? "versions" : "bytes", ours: sums[0], base: sums[1],
+                         ratio: sums[1].fdiv(sums[0]), runs: done.size, target: "equal", met: !sets.empty? && unlike.empty?,
+                         note: (unlike.empty? ? "equal in #{sets.size} of #{sets.size} programs" : "differs in: #{unlike.keys.join(' ')}"))
       end
     end
 

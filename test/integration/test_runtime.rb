@@ -498,7 +498,7 @@ class TestRuntime < Integration::Test
   def test_start_and_stop_under_load
     rounds = LONG ? 1000 : 60
     every = LONG ? 10_000 : 50 # calls: ZJIT frees no code, and what it compiles has a limit
-    result = run_ruby(WARM + <<~RUBY, "--zjit-call-threshold=2", "-W:no-experimental", args: [rounds.to_s])
+    result = run_ruby(WARM + <<~RUBY, "--zjit-call-threshold=2", "-W:no-experimental", args: [rounds.to_s], recorders: 4)
       def mine = (::RubyVM::ZJIT.induce_side_exit!)
       10.times { mine }
       WORK = ->(i) {
