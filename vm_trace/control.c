@@ -23,12 +23,12 @@ jit(void)
 /* --- arguments --------------------------------------------------------------------------------- */
 
 enum option {
-    EXITS, FALLBACKS, COMPILES, INVALIDATIONS, PATH, SAMPLE_RATE, FALLBACKS_SAMPLE_RATE, MAX_SIZE, KEEP, MEMORY, SECONDS, SAVE_AT, OPTIONS
+    EXITS, FALLBACKS, COMPILES, INVALIDATIONS, PATH, SAMPLE_RATE, FALLBACKS_SAMPLE_RATE, MAX_SIZE, KEEP, MEMORY, SECONDS, SAVE_AT, STACK, OPTIONS
 };
 
 static const char *const option_names[OPTIONS] = {
     "exits", "fallbacks", "compiles", "invalidations", "file", "sample_rate", "fallbacks_sample_rate", "max_size", "keep",
-    "memory", "seconds", "save_at"
+    "memory", "seconds", "save_at", "stack"
 };
 
 /* Begin and end of messages that have a list of names in them. */
@@ -216,6 +216,7 @@ read_options(VALUE options, VALUE values[OPTIONS], struct rb_vm_trace_config *co
 struct start {
     struct rb_vm_trace_config config;
     struct rb_vm_trace_memory_config memory;
+    uint32_t stack_frames; /* 0: all */
     struct rb_vm_trace_status status;
     bool ok;
     char why[4096 + 512]; /* a path and some words */
@@ -227,6 +228,7 @@ start_alone(void *data)
     struct start *start = data;
     rb_vm_trace_status(&start->status);
     if (start->status.on) return;
+    rb_vm_trace_global.stack_frames = start->stack_frames;
     start->ok = rb_vm_trace_switch_on(&start->config, &start->memory, start->why, sizeof(start->why));
     if (start->ok) rb_vm_trace_status(&start->status);
 }
@@ -263,6 +265,7 @@ rb_vm_trace_control_start(VALUE options)
     struct start start = { .ok = false };
     check_jit();
     read_options(options, values, &start.config, &start.memory);
+    if (given_p(values[STACK])) start.stack_frames = (uint32_t)number_between(values[STACK], STACK, "frames", 1, VM_TRACE_MOST_FRAMES);
     rb_vm_trace_host_alone(start_alone, &start);
     for (int i = 0; i < OPTIONS; i++) RB_GC_GUARD(values[i]);
     if (start.ok) return path_of(&start.status);
@@ -276,7 +279,7 @@ rb_vm_trace_control_start(VALUE options)
 /*
  *  call-seq:
  *    RubyVM::Trace.start(exits: true, compiles: false, invalidations: false, file: nil, sample_rate: 1, max_size: nil,
- *                        keep: :newest) -> path
+ *                        keep: :newest, stack: nil) -> path
  *    RubyVM::Trace.start(memory: MiB, seconds: nil, save_at: nil, **others) -> nil
  *
  *  Records the side exits of compiled code from now on into a file, whose path it returns; or into memory, of which

@@ -104,6 +104,7 @@ extern struct vm_trace_global {
     const struct rb_vm_trace_jit *jit; /* NULL: none that can be switched */
     uint32_t pid;
     uint64_t begin_ns;           /* of this process' trace: no event is earlier */
+    uint32_t stack_frames;       /* innermost frames that are recorded of each stack; 0: all. Changes only while no trace is on */
     struct rb_vm_trace_memory_config memory; /* of the trace that is on, or that flags ask for */
     struct rb_vm_trace_config config; /* its strings are own copies */
     char *path;                  /* of the file at hand */
