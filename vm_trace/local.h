@@ -115,7 +115,8 @@ extern struct vm_trace_global {
     struct rb_vm_trace_local *locals;
     uint32_t last_number;        /* of a local */
     struct rb_vm_trace_local *spare;  /* for ractors that no memory was had for: counts losses */
-    struct vm_trace_totals dead;      /* of ractors that are gone */
+    struct vm_trace_totals dead;      /* of ractors that are gone, and of sites */
+    struct vm_trace_totals dead_base; /* what was there at the last reset */
     uint64_t dead_ns;                 /* and no event of theirs is later */
     struct vm_trace_totals last;      /* of the trace that ended last */
     const char *last_loss;            /* why it lost events, or NULL */
