@@ -23,12 +23,13 @@ jit(void)
 /* --- arguments --------------------------------------------------------------------------------- */
 
 enum option {
-    EXITS, FALLBACKS, COMPILES, INVALIDATIONS, PATH, SAMPLE_RATE, FALLBACKS_SAMPLE_RATE, MAX_SIZE, KEEP, MEMORY, SECONDS, SAVE_AT, MIN_FREE, OPTIONS
+    EXITS, FALLBACKS, COMPILES, INVALIDATIONS, PATH, SAMPLE_RATE, FALLBACKS_SAMPLE_RATE, MAX_SIZE, KEEP, MEMORY, SECONDS, SAVE_AT, MIN_FREE,
+    STACK, OPTIONS
 };
 
 static const char *const option_names[OPTIONS] = {
     "exits", "fallbacks", "compiles", "invalidations", "file", "sample_rate", "fallbacks_sample_rate", "max_size", "keep",
-    "memory", "seconds", "save_at", "min_free"
+    "memory", "seconds", "save_at", "min_free", "stack"
 };
 
 /* Begin and end of messages that have a list of names in them. */
@@ -217,6 +218,7 @@ struct start {
     struct rb_vm_trace_config config;
     struct rb_vm_trace_memory_config memory;
     uint64_t min_free_bytes;
+    uint32_t stack_frames; /* 0: all */
     struct rb_vm_trace_status status;
     uint64_t *session;
     bool ok;
@@ -230,6 +232,7 @@ start_alone(void *data)
     rb_vm_trace_status(&start->status);
     if (start->status.on) return;
     rb_vm_trace_global.min_free_bytes = start->min_free_bytes;
+    rb_vm_trace_global.stack_frames = start->stack_frames;
     start->ok = rb_vm_trace_switch_on(&start->config, &start->memory, start->why, sizeof(start->why));
     if (!start->ok) return;
     rb_vm_trace_status(&start->status);
@@ -271,6 +274,7 @@ start_session(VALUE options, uint64_t *session_out)
     read_options(options, values, &start.config, &start.memory);
     start.min_free_bytes = !given_p(values[MIN_FREE]) ? rb_vm_trace_global.flags.min_free_bytes :
         number_between(values[MIN_FREE], MIN_FREE, "MiB", 0, VM_TRACE_MOST_MIB) << 20;
+    if (given_p(values[STACK])) start.stack_frames = (uint32_t)number_between(values[STACK], STACK, "frames", 1, VM_TRACE_MOST_FRAMES);
     rb_vm_trace_host_alone(start_alone, &start);
     for (int i = 0; i < OPTIONS; i++) RB_GC_GUARD(values[i]);
     if (start.ok) return path_of(&start.status);
@@ -299,7 +303,7 @@ options_of(int argc, VALUE *argv)
 /*
  *  call-seq:
  *    RubyVM::Trace.start(exits: true, compiles: false, invalidations: false, file: nil, sample_rate: 1, max_size: nil,
- *                        keep: :newest, min_free: nil) -> path
+ *                        keep: :newest, min_free: nil, stack: nil) -> path
  *    RubyVM::Trace.start(memory: MiB, seconds: nil, save_at: nil, **others) -> nil
  *
  *  Records the side exits of compiled code from now on into a file, whose path it returns; or into memory, of which

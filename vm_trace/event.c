@@ -78,22 +78,23 @@ bool
 rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks)
 {
     enum { NAMED = W_TAIL - W_0 };
-    size_t count = stacks->walk.count;
+    size_t count = stacks->walk.count, kept = rb_vm_trace_global.stack_frames ? rb_vm_trace_global.stack_frames : SIZE_MAX;
     const struct vm_trace_frame *frame = stacks->walk.frames + count;
 
-    size_t named = count < NAMED ? count : NAMED;
+    size_t named = kept < NAMED ? kept : NAMED;
+    if (named > count) named = count;
     for (size_t i = 0; i < named; i++) {
         struct vm_trace_label *label = &stacks->labels[(--frame)->id];
         unsigned index;
         if (!writer_string(event->writer, &label->slot, label->text, label->bytes, &index)) return false;
         event_string(event, (enum vm_trace_word)(W_0 + i), index);
     }
-    if (count > NAMED) {
+    if (count > named) {
         uint32_t id = (--frame)->node;
         struct vm_trace_node *node = &stacks->nodes[id];
         if (node->slot.chunk != event->writer->serial) {
             size_t bytes;
-            const char *text = rb_vm_trace_stacks_tail(stacks, id, &bytes);
+            const char *text = rb_vm_trace_stacks_tail(stacks, id, kept - named, &bytes);
             if (!rb_vm_trace_writer_define(event->writer, &node->slot, text, bytes)) return false;
         }
         event_string(event, W_TAIL, node->slot.index);

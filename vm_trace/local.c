@@ -286,6 +286,7 @@ rb_vm_trace_local_begin_spare(void)
     if (!trace.spare || (trace.memory.bytes && !make_marks(trace.spare))) return false;
     rb_vm_trace_next_epoch();
     trace.first_epoch = trace_epoch();
+    trace.dead_base = (struct vm_trace_totals){ 0 };
     __atomic_store_n(&trace.since_ns[trace.first_epoch & 1], trace.begin_ns, __ATOMIC_RELEASE);
     clear_all_hits(trace.spare);
     trace.spare->lost = 0;
@@ -345,7 +346,11 @@ rb_vm_trace_local_free_all(void)
 struct vm_trace_totals
 rb_vm_trace_local_totals(void)
 {
-    struct vm_trace_totals totals = trace.dead;
+    const struct vm_trace_totals *dead = &trace.dead, *base = &trace.dead_base;
+    struct vm_trace_totals totals = {
+        .exits = dead->exits - base->exits, .fallbacks = dead->fallbacks - base->fallbacks, .sampled = dead->sampled - base->sampled,
+        .events = dead->events - base->events, .lost = dead->lost - base->lost, .sites = dead->sites - base->sites
+    };
     totals.lost += trace.spare->lost;
     for (const struct rb_vm_trace_local *local = trace.locals; local; local = local->next) {
         add_counts(&totals, local);
@@ -477,7 +482,7 @@ rb_vm_trace_local_reset(struct rb_vm_trace_local *caller)
     if (sampling_p() && !make_all_marks()) return false;
     uint32_t epoch = trace_epoch() + 1;
     __atomic_store_n(&trace.since_ns[epoch & 1], NO_TIME_YET | epoch, __ATOMIC_RELEASE);
-    trace.dead = (struct vm_trace_totals){ 0 };
+    trace.dead_base = trace.dead;
     __atomic_store_n(&trace.spare->lost, 0, __ATOMIC_RELAXED);
     rb_vm_trace_next_epoch();
     rb_vm_trace_epoch_begin_ns(&epoch);

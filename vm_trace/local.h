@@ -109,6 +109,7 @@ extern struct vm_trace_global {
     uint64_t session;            /* number of the trace that began last; a forked child goes on with its parent's */
     uint32_t pid;
     uint64_t begin_ns;           /* of this process' trace: no event is earlier */
+    uint32_t stack_frames;       /* innermost frames that are recorded of each stack; 0: all. Changes only while no trace is on */
     struct rb_vm_trace_memory_config memory; /* of the trace that is on, or that flags ask for */
     struct rb_vm_trace_config config; /* its strings are own copies */
     uint64_t min_free_bytes;     /* stays free on the disk of what is written, see sink.h; of the trace that is on or comes next */
@@ -120,7 +121,8 @@ extern struct vm_trace_global {
     struct rb_vm_trace_local *locals;
     uint32_t last_number;        /* of a local */
     struct rb_vm_trace_local *spare;  /* for ractors that no memory was had for: counts losses */
-    struct vm_trace_totals dead;      /* of ractors that are gone */
+    struct vm_trace_totals dead;      /* of ractors that are gone, and of sites */
+    struct vm_trace_totals dead_base; /* what was there at the last reset */
     uint64_t dead_ns;                 /* and no event of theirs is later */
     struct vm_trace_totals last;      /* of the trace that ended last */
     const char *last_loss;            /* why it lost events, or NULL */

@@ -240,11 +240,26 @@ rb_vm_trace_parse_min_free(const char *option, const char *value)
     return true;
 }
 
+bool
+rb_vm_trace_parse_stack(const char *option, const char *value)
+{
+    char *end;
+    unsigned long long frames = whole_number(value, &end);
+    if (frames < 1 || frames > VM_TRACE_MOST_FRAMES || *end) {
+        fprintf(stderr, "%s takes the number of innermost frames to record of each stack, from 1 to %d, not '%s'\n", option,
+                VM_TRACE_MOST_FRAMES, value);
+        return false;
+    }
+    rb_vm_trace_global.stack_frames = (uint32_t)frames;
+    return true;
+}
+
 /* The options that all JITs have in common, by their names behind "--zjit-trace-". */
 static const struct { const char *name; bool (*parse)(const char *option, const char *value); } options[] = {
     { "memory", rb_vm_trace_parse_memory },
     { "min-free", rb_vm_trace_parse_min_free },
-    { "save-at", rb_vm_trace_parse_save_at }
+    { "save-at", rb_vm_trace_parse_save_at },
+    { "stack", rb_vm_trace_parse_stack }
 };
 
 bool

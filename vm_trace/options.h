@@ -14,6 +14,8 @@
 /* Of the flight recorder's memory, and of what a saved trace tells of. */
 #define VM_TRACE_MOST_MEMORY_MIB (1 << 16)
 #define VM_TRACE_MOST_SECONDS (1 << 20)
+/* Of the frames that are kept of each stack. */
+#define VM_TRACE_MOST_FRAMES (1 << 20)
 
 /*
  * Whether code with this label, "Owner#method (path:line)", is to be traced (rb_vm_trace_parse_methods). A glob is tried on
@@ -52,6 +54,11 @@ bool rb_vm_trace_parse_save_at(const char *option, const char *value);
 
 /* Parse how many MiB of the disk stay free: recording stops there. 0: it does not. Failure is as above. */
 bool rb_vm_trace_parse_min_free(const char *option, const char *value);
+
+/*
+ * Parse how many innermost frames of each stack are recorded: "30". Kept in rb_vm_trace_global.stack_frames. Failure is as above.
+ */
+bool rb_vm_trace_parse_stack(const char *option, const char *value);
 
 /* The bit (recorder.h) of "exit", "exception" or "crash"; 0: it is none of these. */
 unsigned rb_vm_trace_moment(const char *name, size_t bytes);

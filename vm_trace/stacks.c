@@ -502,7 +502,7 @@ rb_vm_trace_stacks_capture_rest(struct rb_vm_trace_stacks *stacks, struct rb_exe
 /* --- the tail ------------------------------------------------------------------------------ */
 
 const char *
-rb_vm_trace_stacks_tail(struct rb_vm_trace_stacks *stacks, uint32_t node, size_t *bytes_out)
+rb_vm_trace_stacks_tail(struct rb_vm_trace_stacks *stacks, uint32_t node, size_t kept, size_t *bytes_out)
 {
     /* Room is kept for " < 4294967295 more frames", so that the note always fits. */
     enum { NOTE_BYTES = 32, COUNT_BYTES = 16 };
@@ -513,20 +513,23 @@ rb_vm_trace_stacks_tail(struct rb_vm_trace_stacks *stacks, uint32_t node, size_t
         return "";
     }
     size_t bytes = 0;
-    while (node) {
+    uint32_t left = stacks->nodes[node].depth;
+    while (left > 0) {
         const struct vm_trace_node *top = &stacks->nodes[node];
         const struct vm_trace_label *label = &stacks->labels[top->label];
         size_t separator = bytes ? sizeof(SEPARATOR) - 1 : 0;
-        if (bytes + separator + label->bytes + COUNT_BYTES + NOTE_BYTES > STACKS_TAIL_BYTES) {
-            bytes += (size_t)snprintf(text + bytes, NOTE_BYTES, "%s%u more frame%s",
-                                      bytes ? SEPARATOR : "", top->depth, top->depth == 1 ? "" : "s");
+        if (kept == 0 || bytes + separator + label->bytes + COUNT_BYTES + NOTE_BYTES > STACKS_TAIL_BYTES) {
+            bytes += (size_t)snprintf(text + bytes, NOTE_BYTES, "%s%u more frame%s", bytes ? SEPARATOR : "", left, left == 1 ? "" : "s");
             break;
         }
+        uint32_t run = top->run < kept ? top->run : (uint32_t)kept;
         memcpy(text + bytes, SEPARATOR, separator);
         bytes += separator;
         memcpy(text + bytes, label->text, label->bytes);
         bytes += label->bytes;
-        if (top->run > 1) bytes += (size_t)snprintf(text + bytes, COUNT_BYTES, " x%u", top->run);
+        if (run > 1) bytes += (size_t)snprintf(text + bytes, COUNT_BYTES, " x%u", run);
+        left -= run;
+        kept -= run; /* 0 where the run goes on: then only `left` counts */
         node = top->beyond;
     }
     *bytes_out = bytes;

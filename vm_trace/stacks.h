@@ -112,11 +112,11 @@ stacks_capture(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_st
 
 /*
  * Text of the stack `node` for the argument "10+": labels joined by " < ", innermost first, a
- * run of n frames with one label as "label xn", at most STACKS_TAIL_BYTES, ending in
- * "< N more frames" when frames had to be left out. Valid until the next call.
+ * run of n frames with one label as "label xn", at most STACKS_TAIL_BYTES and at most `kept` frames, ending in
+ * "< N more frames" when frames were left out. Valid until the next call.
  */
 #define STACKS_TAIL_BYTES 4096
-const char *rb_vm_trace_stacks_tail(struct rb_vm_trace_stacks *stacks, uint32_t node, size_t *bytes_out);
+const char *rb_vm_trace_stacks_tail(struct rb_vm_trace_stacks *stacks, uint32_t node, size_t kept, size_t *bytes_out);
 
 /*
  * Log a death, or that nothing is as it was (objects have moved). Any thread, before the memory is used again. Takes a lock of its own for

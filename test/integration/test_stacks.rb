@@ -95,6 +95,66 @@ class TestStacks < Integration::Test
     end
   end
 
+  # --- --zjit-trace-stack ---
+
+  [1, 4, 10, 11, 15, 32, 33].each do |kept|
+    define_method("test_of_a_stack_only_#{kept}_frames_are_kept") do
+      result = trace(MUTUAL, "--zjit-trace-stack=#{kept}", args: ["31"])
+      assert_equal kept, result.trace.settings["stack"]
+      events = result.trace.exits("DirectiveInduced")
+      refute_empty events
+      events.each do |event|
+        labels, left_out = Trace.frames(event)
+        assert_equal [[kept, 32].min, [32 - kept, 0].max], [labels.size, left_out]
+        assert_equal ["Object#even (script.rb:3)", "Object#odd (script.rb:6)", "Object#even (script.rb:2)"].first(kept), labels.first(3)
+      end
+    end
+  end
+
+  # It is for that trace only.
+  def test_a_program_can_say_how_many_frames_are_kept
+    result = run_ruby(<<~'RUBY', "--zjit", "--zjit-call-threshold=2")
+      def foo(x) = x + 1
+      def down(n) = n > 0 ? down(n - 1) : foo(2**62 - 1)
+      60.times { foo(1) }
+      down(20)
+      RubyVM::Trace.record(file: "a.fxt", stack: 3) { 5.times { down(20) } }
+      RubyVM::Trace.record(file: "b.fxt") { 5.times { down(20) } }
+      begin
+        RubyVM::Trace.start(stack: 0)
+      rescue ArgumentError => e
+        puts e.message
+      end
+    RUBY
+    assert_equal "stack: takes a number of frames from 1 to 1048576, not 0\n", result.out
+    a, b = result.traces.sort_by(&:path)
+    assert_equal [3, nil], [a, b].map { |trace| trace.settings["stack"] }
+    sizes = [a, b].map { |trace| trace.exits.map { |event| Trace.frames(event) }.map { |labels, left_out| [labels.size, left_out > 0] }.uniq }
+    assert_equal [[3, true]], sizes[0]
+    assert_operator sizes[1].map(&:first).max, :>, 20
+    refute sizes[1].any?(&:last)
+  end
+
+  def test_a_limit_of_frames_makes_files_of_recursive_programs_small_and_the_tool_reads_them
+    script = <<~'RUBY'
+      def even(n, m) = n > 0 ? odd(n - 1, m) : m.times { |i| leaf(2**62 - 1) }
+      def odd(n, m) = n > 0 ? even(n - 1, m) : m.times { |i| leaf(2**62 - 1) }
+      def leaf(x) = x + 1
+      60.times { leaf(1) }
+      400.times { |depth| even(depth, 2) }
+    RUBY
+    whole, kept = [[], ["--zjit-trace-stack=12"]].map { |flags| trace(script, *flags) }
+    sizes = [whole, kept].map { |result| File.size(result.trace.path) }
+    assert_operator sizes[1], :<, sizes[0] / 4
+    assert_equal(*[whole, kept].map { |result| result.trace.exits.count { |event| event["args"]["0"].start_with?("Object#leaf") } })
+    %w[report export query].zip([[], %w[--format folded], ["SELECT COUNT(*) FROM slice"]]) do |command, arguments|
+      _, err, status = Open3.capture3(Trace::TOOL, command, kept.trace.path, *arguments)
+      assert_equal ["", true], [err, status.success?], command
+    end
+    folded, = Open3.capture2(Trace::TOOL, "export", kept.trace.path, "--format", "folded")
+    assert_match(/^\(more frames\);.*Object#leaf/, folded)
+  end
+
   def test_a_label_longer_than_the_rest_leaves_all_beyond_it_out
     name = "m" * 5000
     script = <<~RUBY

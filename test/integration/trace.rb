@@ -143,11 +143,14 @@ class Trace
       named = Trace.named_frames(event).size
       rest = event["args"][REST]
       bad("no frame 0 in #{event}") unless event["args"]["0"]
-      bad("10+ without ten frames in #{event}") if rest && named != FRAMES.size
+      bad("10+ without ten frames in #{event}") if rest && named != FRAMES.size && !left_out?(rest, named)
       bad("10+ of #{rest.bytesize} bytes") if rest && rest.bytesize > REST_MAX_BYTES
       bad("a frame without a place in #{event}") unless Trace.named_frames(event).all?(/ \((.*:-?\d+|<cfunc>)\)\z|\.\.\.\[\d+ bytes cut\]\z/m)
     end
   end
+
+  # Where fewer frames are kept, "10+" says how many more there are, and nothing else.
+  def left_out?(rest, named) = settings["stack"] == named && rest.match?(/\A\d+ more frames?\z/)
 
   # Spans of a thread nest; the outermost of a compilation says what it made.
   def validate_spans(ended)

@@ -220,6 +220,23 @@ class TestCheckContract < Minitest::Test
     end
   end
 
+  # Of a trace that keeps two frames.
+  def test_rest_of_a_backtrace_that_only_says_how_many_frames_there_are_more
+    ["31 more frames", "1 more frame"].each do |rest|
+      trace = OurTrace.new
+      trace.exits[0][:args]["10+"] = rest
+      assert_fine(trace.build)
+    end
+    broken("side_exit GuardType(Fixnum) has a gap in its backtrace: frame 2 is missing") do |t|
+      t.exits[0][:args]["10+"] = "A#a (m.rb:20) < 31 more frames"
+      t.exits[0]
+    end
+    broken("side_exit GuardType(Fixnum) has a gap in its backtrace: frame 2 is missing") do |t|
+      t.exits[0][:args].update("3" => "frame", "10+" => "31 more frames")
+      t.exits[0]
+    end
+  end
+
   def test_frame_that_is_no_string
     broken("side_exit GuardType(Fixnum): frame 1 is not a string") { |t| t.exits[0][:args]["1"] = 5; t.exits[0] }
   end

@@ -213,6 +213,29 @@ other_sizes_are_refused_with_a_line_that_says_what_is_taken(void **state)
     }
 }
 
+static void
+number_of_frames_to_keep_is_taken(void **state)
+{
+    (void)state;
+    assert_int_equal(rb_vm_trace_global.stack_frames, 0);
+    assert_true(rb_vm_trace_parse_option("--zjit-trace-stack", "1"));
+    assert_int_equal(rb_vm_trace_global.stack_frames, 1);
+    assert_true(rb_vm_trace_parse_option("--yjit-trace-stack", "1048576"));
+    assert_int_equal(rb_vm_trace_global.stack_frames, 1048576);
+    static const char *const values[] = { "", "0", "-1", "+1", " 1", "1 ", "1,2", "all", "1048577", "99999999999999999999999" };
+    for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
+        capture_stderr();
+        bool taken = rb_vm_trace_parse_option("--zjit-trace-stack", values[i]);
+        char *said = captured_stderr(), expected[256];
+        if (taken) fail_msg("'%s' was taken", values[i]);
+        snprintf(expected, sizeof(expected), "--zjit-trace-stack takes the number of innermost frames to record of each stack, "
+                 "from 1 to 1048576, not '%s'\n", values[i]);
+        assert_string_equal(said, expected);
+        free(said);
+    }
+    assert_int_equal(rb_vm_trace_global.stack_frames, 1048576);
+}
+
 static bool
 asked(const char *label)
 {
@@ -360,6 +383,7 @@ main(void)
         isolated_test(good_rate_after_a_bad_one_is_taken),
         isolated_test(size_is_mib_with_the_newest_or_the_oldest),
         isolated_test(other_sizes_are_refused_with_a_line_that_says_what_is_taken),
+        isolated_test(number_of_frames_to_keep_is_taken),
         isolated_test(methods_are_matched_by_name_or_path),
         isolated_test(globs_of_methods_must_not_be_empty),
         isolated_test(memory_is_mib_and_perhaps_seconds),

@@ -55,12 +55,12 @@ top_node(void)
     return stacks.walk.frames[stacks.walk.count - 1].node;
 }
 
-/* The tail's text of the whole captured stack. Free it. */
+/* The tail's text of so many frames of the captured stack. Free it. */
 static char *
-tail(void)
+tail_of(size_t kept)
 {
     size_t bytes;
-    const char *text = rb_vm_trace_stacks_tail(&stacks, top_node(), &bytes);
+    const char *text = rb_vm_trace_stacks_tail(&stacks, top_node(), kept, &bytes);
     assert_true(bytes <= 4096);
     char *copy = malloc(bytes + 1);
     memcpy(copy, text, bytes);
@@ -68,12 +68,24 @@ tail(void)
     return copy;
 }
 
+static char *
+tail(void)
+{
+    return tail_of(SIZE_MAX);
+}
+
+static void
+assert_tail_of(size_t kept, const char *expected)
+{
+    char *text = tail_of(kept);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
 static void
 assert_tail(const char *expected)
 {
-    char *text = tail();
-    assert_string_equal(text, expected);
-    free(text);
+    assert_tail_of(SIZE_MAX, expected);
 }
 
 /* --- labels --------------------------------------------------------------------------------------- */
@@ -743,6 +755,29 @@ child_of_a_fork_forgets_all_and_can_go_on(void **state)
     finish();
 }
 
+/* --- a limit of frames --------------------------------------------------------------------------------- */
+
+static void
+tail_of_fewer_frames_says_how_many_there_are_more(void **state)
+{
+    (void)state;
+    start();
+    struct rb_iseq_struct main_iseq = fake_iseq("<main>", "a.rb"), foo = fake_iseq("foo", "a.rb");
+    fake_push(&ec, &main_iseq, 9);
+    for (int i = 0; i < 5; i++) fake_push(&ec, &foo, 2);
+    fake_push(&ec, &foo, 3);
+    assert_int_equal(capture(), 3);
+    assert_tail_of(0, "7 more frames");
+    assert_tail_of(1, "foo (a.rb:3) < 6 more frames");
+    assert_tail_of(2, "foo (a.rb:3) < foo (a.rb:2) < 5 more frames");
+    assert_tail_of(3, "foo (a.rb:3) < foo (a.rb:2) x2 < 4 more frames");
+    assert_tail_of(5, "foo (a.rb:3) < foo (a.rb:2) x4 < 2 more frames");
+    assert_tail_of(6, "foo (a.rb:3) < foo (a.rb:2) x5 < 1 more frame");
+    assert_tail_of(7, "foo (a.rb:3) < foo (a.rb:2) x5 < <main> (a.rb:9)");
+    assert_tail_of(8, "foo (a.rb:3) < foo (a.rb:2) x5 < <main> (a.rb:9)");
+    finish();
+}
+
 /* --- bounds -------------------------------------------------------------------------------------------- */
 
 static void
@@ -831,6 +866,7 @@ main(void)
         isolated_test(more_than_1024_deaths_forget_all),
         isolated_test(compaction_forgets_all_once),
         isolated_test(child_of_a_fork_forgets_all_and_can_go_on),
+        isolated_test(tail_of_fewer_frames_says_how_many_there_are_more),
         isolated_test(number_of_nodes_has_a_bound),
         isolated_test(stack_of_more_frames_than_nodes_may_be_is_captured),
     };
