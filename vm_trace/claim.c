@@ -2,7 +2,7 @@
  * Who may write to a path. See claim.h.
  */
 #ifndef _GNU_SOURCE
-# define _GNU_SOURCE 1 /* O_CLOEXEC, O_NOFOLLOW */
+# define _GNU_SOURCE 1 /* O_CLOEXEC, O_NOFOLLOW, stpcpy */
 #endif
 #include "claim.h"
 #include "fxt.h"
@@ -168,9 +168,7 @@ put_number(char *to, uint32_t number)
 void
 rb_vm_trace_claim_name(char *name, const char *path, uint32_t pid, unsigned n)
 {
-    size_t bytes = strlen(path);
-    memcpy(name, path, bytes);
-    char *end = name + bytes;
+    char *end = stpcpy(name, path);
     if (n > 0) end = put_number(end, pid);
     if (n > 1) end = put_number(end, n);
     *end = '\0';

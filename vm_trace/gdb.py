@@ -19,7 +19,7 @@ CHUNK_WORDS = (1 << 20) // WORD
 BLOCK_SITES = 256
 METADATA, INITIALIZATION, STRING, THREAD, EVENT = range(5)
 SINK_ERRORS = {-1: "the limit of its size is reached", -2: "another program cut it short", -3: "it was removed",
-               -4: "another program wrote into it", -5: "the file system refused a page of it"}  # enum in sink.h
+               -4: "another program wrote into it", -5: "the file system refused a page of it", -6: "its disk has too little space"}  # enum in sink.h
 NOT_IN_CORE = ("the flight recorder's memory is not in the core. Before a core is written, bit 1 of /proc/PID/coredump_filter (which is "
                "set unless someone clears it; echo 0x33) puts it there")
 EVENT_KINDS = {0: "instant", 1: "counter", 2: "begin", 3: "end", 5: "async begin", 7: "async end",

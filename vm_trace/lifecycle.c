@@ -68,8 +68,10 @@ begin_file(struct rb_vm_trace_local *local, struct rb_execution_context_struct *
         ok = rb_vm_trace_writer_next_chunk(&local->writer);
     }
     if (ok && trace.memory.bytes) ok = rb_vm_trace_recorder_begin();
-    if (ok) rb_vm_trace_sink_recording(&trace.sink, true);
-    if (ok) return NULL;
+    if (ok) {
+        rb_vm_trace_sink_recording(&trace.sink, true);
+        return NULL;
+    }
     /* In memory a limit of the size of files leaves what is there, which is not an error of the sink, but too little to begin with. */
     int error = trace.sink.error ? trace.sink.error : trace.sink.reason;
     return error ? rb_vm_trace_sink_reason(&trace.sink, error) : "out of memory";

@@ -465,7 +465,7 @@ next_chunk(struct rb_vm_trace_sink *sink, uint64_t *offset_out)
     *offset_out = sink->size;
     sink->error = grow(sink);
     /* Then what is there is all that it gets. */
-    if ((sink->error && sink->memory && sink->max_idle > 0) || (sink->error == SINK_FULL && sink->idle_count > 0)) {
+    if (sink->max_idle > 0 && ((sink->error && sink->memory) || (sink->error == SINK_FULL && sink->idle_count > 0))) {
         sink->max_bytes = sink->size;
         if (sink->idle_count == 0) sink->reason = sink->error; /* too little for anyone who needs one more */
         sink->error = 0;
@@ -504,7 +504,7 @@ drop_ready(struct rb_vm_trace_sink *sink)
     bool last = sink->ready.offset + SINK_CHUNK_BYTES == sink->size;
     rb_vm_trace_chunk_drop(&sink->ready);
     if (last) cut_last_chunk(sink);
-    else rb_vm_trace_sink_push_idle(sink, sink->ready.offset); /* it was idle before */
+    else if (sink->max_idle > 0) rb_vm_trace_sink_push_idle(sink, sink->ready.offset); /* it was idle before */
 }
 
 /* With every page mapped for writing, so that none faults when it is written to first. NULL: errno says why. sink->renewing stays. */
@@ -605,7 +605,7 @@ plan_next(struct rb_vm_trace_sink *sink, bool *again_out, uint64_t *offset_out)
     *again_out = !limit_allows(sink);
     if (!*again_out) return true;
     /* What is made fresh is gone: not before a writer needs it. */
-    if (!sink->keep_newest || !sink->demanded || sink->idle_count == 0) return false;
+    if (sink->max_idle == 0 || !sink->demanded || sink->idle_count == 0) return false;
     *offset_out = pop_idle(sink);
     sink->making_again = true;
     return true;

@@ -70,40 +70,40 @@ struct rb_vm_trace_chunk {
 struct rb_vm_trace_sink {
     pthread_mutex_t lock;  /* guards all below */
     uint64_t max_bytes;    /* of a file; 0: no limit. Set before it is opened, as is */
-    bool keep_newest;      /* at the limit, use the oldest chunk again */
     uint64_t min_free_bytes; /* recording stops where the disk has less; 0: never. Set before, too */
-    int fd;                /* -1: no file */
     dev_t device;          /* of the file, and */
     ino_t inode;           /* its number: see file_trouble in sink.c */
     uint64_t size;         /* bytes, a multiple of the page's */
+    int fd;                /* -1: no file */
     int error;             /* errno of the failure that stopped it, or SINK_..., or 0 */
     int reason;            /* the last such, which stays */
-    char full[160];        /* which disk has how little space, once that is so; else "" */
     int trim_error;        /* errno where padding could not be cut off, or 0 */
+    bool keep_newest;      /* at the limit, use the oldest chunk again */
     bool ended;            /* rb_vm_trace_sink_end was called */
+    bool starved;          /* a chunk was refused because all were in use */
+    bool cut;              /* a page of a chunk was gone, or refused */
+    char full[160];        /* which disk has how little space, once that is so; else "" */
     uint64_t *idle;        /* offsets of chunks given back, oldest first: a ring of max_idle */
     size_t first_idle, idle_count, max_idle; /* max_idle 0: chunks are not used again (yet) */
     size_t own, shared;    /* chunks in use, by how they were reserved */
     struct vm_trace_counts dropped; /* what stood in chunks that were used again */
-    bool starved;          /* a chunk was refused because all were in use */
     void *renewing;        /* chunk at hand; like the next one used by rb_vm_trace_sink_fault without the lock */
-    bool cut;              /* a page of a chunk was gone, or refused */
     struct vm_trace_ahead ahead;
     struct rb_vm_trace_chunk ready; /* made ahead; in a file that grows its last */
     struct rb_vm_trace_chunk spent[SINK_MOST_SPENT]; /* given back, for the thread to unmap */
     size_t spent_count;
+    uint64_t made;         /* chunks, by the thread */
     bool recording;        /* writers do not wait for the disk */
     bool disk_busy;        /* the thread uses the file, without the lock: nobody else does. `size` changes then by atomic stores */
     bool making;           /* for the next chunk, */
     bool making_again;     /* which is one that was idle */
     bool next_wanted;      /* the thread is to make one */
     bool demanded;         /* a writer waits for it, or did: where there is none the sink must say why */
-    uint64_t made;         /* chunks, by the thread */
     bool late;             /* a writer has waited in vain. Read without the lock, too */
+    bool frozen;           /* chunks are being copied out, and this is guarded, too: */
     pthread_cond_t changed; /* a chunk is ready, or can't be made; the thread does not use the file any more */
     char *memory;          /* memory.h: where all of it is mapped; NULL: it is a file */
     uint64_t memory_bytes; /* of that mapping, which is as long as it may grow */
-    bool frozen;           /* chunks are being copied out, and this is guarded, too: */
     size_t older;          /* idle chunks at the front of the ring that are older than the freeze */
     uint64_t popped;       /* chunks used again since the freeze */
     struct rb_vm_trace_frozen *held; /* whose chunks in use must not be used again yet */
