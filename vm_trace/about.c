@@ -62,7 +62,12 @@ rb_vm_trace_write_settings(struct rb_vm_trace_local *local, struct rb_execution_
     event_uint32(&event, W_PID, trace.pid);
     if (config->exit_rate) event_uint32(&event, W_EXIT_RATE, (uint32_t)config->exit_rate);
     if (config->fallback_rate) event_uint32(&event, W_FALLBACK_RATE, (uint32_t)config->fallback_rate);
-    if (trace.stack_frames) event_uint32(&event, W_STACK, trace.stack_frames);
+    if (trace.stack_frames) {
+        /* Not one of the words, which are written to every chunk: few traces have it. */
+        struct vm_trace_slot name;
+        if (!rb_vm_trace_writer_define(event.writer, &name, "stack", 5)) return false;
+        event_uint32(&event, (enum vm_trace_word)name.index, trace.stack_frames);
+    }
     if (config->counter && !event_text(&event, W_COUNTER, config->counter, strlen(config->counter))) return false;
     const char *methods = rb_vm_trace_methods();
     if (methods) {

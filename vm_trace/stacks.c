@@ -16,7 +16,7 @@
 /* More deaths than this between two captures, and all labels are forgotten instead. */
 #define MAX_DEAD 1024
 /* The log holds more, so that it can be copied while it is written to. A power of two. */
-#define LOG_SIZE (2 * MAX_DEAD)
+#define LOG_SIZE UINT64_C(2048)
 
 /* A cache line of its own: all ractors read it at every event, and it seldom changes. */
 uint64_t rb_vm_trace_changes __attribute__((aligned(64)));
@@ -96,7 +96,7 @@ static inline uint64_t *
 note_of(uintptr_t address, uint64_t *bit_out)
 {
     *bit_out = UINT64_C(1) << (address / 16 % 64);
-    return &notes[address / (16 * 64) % NOTE_WORDS];
+    return &notes[address / 16 / 64 % NOTE_WORDS];
 }
 
 void
