@@ -81,7 +81,7 @@ begin_file(struct rb_vm_trace_local *local, struct rb_execution_context_struct *
 static bool
 say_where(const char *why)
 {
-    if (!why && trace.quiet) return true;
+    if (!why && (trace.quiet || trace.terse)) return true;
     if (!why && trace.memory.bytes) {
         rb_vm_trace_say("recording to memory, %llu MiB at most", (unsigned long long)trace.memory.bytes >> 20);
         return true;
@@ -190,6 +190,7 @@ bool
 rb_vm_trace_start(const struct rb_vm_trace_config *config)
 {
     trace.quiet = false;
+    trace.terse = trace.flags.quiet;
     trace.by_flags = say_where(begin_trace(config));
     if (!trace.by_flags) discard_trace();
     trace.flags.exits = trace.by_flags && config->exit_rate;
@@ -274,6 +275,7 @@ rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, const struct rb_v
     /* Of a forked child that could not make its file. */
     if (trace.machine_rate && !trace.listeners) detach();
     trace.quiet = true;
+    trace.terse = false;
     const char *why = why_not_apart(config);
     if (why) {
         snprintf(why_out, why_bytes, "%s", why);
@@ -607,7 +609,7 @@ enum { LOSSES = 3 }; /* what was not written or is gone; what the disk was too s
 static void
 say_what_was_written(const struct vm_trace_totals *totals, const struct vm_trace_loss losses[LOSSES])
 {
-    if (trace.quiet) return;
+    if (trace.quiet || (trace.terse && !totals->lost)) return;
     char exits[96] = "", lost[800] = "nothing lost";
     if (trace.config.exit_rate > 1) {
         snprintf(exits, sizeof(exits), "%llu of %llu exits (one in %llu), ", (unsigned long long)totals->sampled,

@@ -96,12 +96,14 @@ extern struct vm_trace_global {
     pthread_mutex_t lock;        /* guards the list, the totals and the change of state */
     int state;                   /* enum vm_trace_state; read without the lock */
     bool quiet;                  /* not a word on stderr but about failures of forked children */
+    bool terse;                  /* not a word there but about failures and losses (--zjit-trace-quiet) */
     bool by_flags;               /* code has trace points that can't be taken out; sites and locals stay */
     bool ended;                  /* the process ends: nothing is traced any more */
     struct {
         bool exits, fallbacks;   /* what the code has trace points for, */
         char *counter;           /* of exits only those of this one; NULL: of all */
         uint64_t min_free_bytes; /* what they say, for traces that begin later */
+        bool quiet;              /* likewise, for the trace that they begin */
     } flags;
     uint64_t machine_rate;       /* exits are switched on: one in so many comes from machine code to C; 0: they are not */
     bool listeners;              /* hooks want to be told of exits */

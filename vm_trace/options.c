@@ -254,10 +254,22 @@ rb_vm_trace_parse_stack(const char *option, const char *value)
     return true;
 }
 
+bool
+rb_vm_trace_parse_quiet(const char *option, const char *value)
+{
+    if (*value) {
+        fprintf(stderr, "%s takes no value, not '%s'\n", option, value);
+        return false;
+    }
+    rb_vm_trace_global.flags.quiet = true;
+    return true;
+}
+
 /* The options that all JITs have in common, by their names behind "--zjit-trace-". */
 static const struct { const char *name; bool (*parse)(const char *option, const char *value); } options[] = {
     { "memory", rb_vm_trace_parse_memory },
     { "min-free", rb_vm_trace_parse_min_free },
+    { "quiet", rb_vm_trace_parse_quiet },
     { "save-at", rb_vm_trace_parse_save_at },
     { "stack", rb_vm_trace_parse_stack }
 };

@@ -60,6 +60,9 @@ bool rb_vm_trace_parse_min_free(const char *option, const char *value);
  */
 bool rb_vm_trace_parse_stack(const char *option, const char *value);
 
+/* Parse an option without a value: no lines on stderr but about failures and losses. Failure is as above. */
+bool rb_vm_trace_parse_quiet(const char *option, const char *value);
+
 /* The bit (recorder.h) of "exit", "exception" or "crash"; 0: it is none of these. */
 unsigned rb_vm_trace_moment(const char *name, size_t bytes);
 

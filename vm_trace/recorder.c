@@ -527,7 +527,7 @@ say_what_was_saved(const struct rb_vm_trace_save *save)
         rb_vm_trace_say("can't save to %s: %s", save->path, save->reason);
         return;
     }
-    if (trace.quiet) return; /* the program switched it on, not a flag */
+    if (trace.quiet || trace.terse) return;
     char lost[64] = "";
     if (save->lost) snprintf(lost, sizeof(lost), ", %llu older ones are gone", (unsigned long long)save->lost);
     if (save->why_kept) rb_vm_trace_say("%s is kept: %s; the trace is saved beside it", trace.path, save->why_kept);

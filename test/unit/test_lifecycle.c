@@ -805,6 +805,35 @@ cut_under_several_ractors_harms_none(void **state)
     trace_free(trace);
 }
 
+/* What a quiet trace says whose file is removed, or is not. */
+static char *
+said_by_quiet_trace(bool remove)
+{
+    capture_stderr();
+    assert_true(rb_vm_trace_parse_option("--zjit-trace-quiet", ""));
+    start_traced(.exit_rate = 1);
+    push_foo();
+    take_exit(make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0), &main_thread);
+    if (remove) assert_int_equal(unlink(traced_path), 0);
+    rb_vm_trace_shutdown();
+    return captured_stderr();
+}
+
+static void
+quiet_trace_says_nothing(void **state)
+{
+    (void)state;
+    assert_string_equal(said_by_quiet_trace(false), "");
+    assert_int_equal(unlink(traced_path), 0);
+}
+
+static void
+quiet_trace_says_what_was_lost(void **state)
+{
+    (void)state;
+    assert_non_null(strstr(said_by_quiet_trace(true), "events lost (the file was removed)"));
+}
+
 static void
 removed_file_is_a_loss_of_all_and_said(void **state)
 {
@@ -1269,6 +1298,8 @@ main(void)
         isolated_test(file_of_a_forked_child_that_finds_the_disk_full_is_not_left_behind),
         isolated_test(cut_file_is_mended_at_the_end_and_the_loss_is_exact),
         isolated_test(cut_under_several_ractors_harms_none),
+        isolated_test(quiet_trace_says_nothing),
+        isolated_test(quiet_trace_says_what_was_lost),
         isolated_test(removed_file_is_a_loss_of_all_and_said),
         isolated_test(shared_chunk_that_was_cut_off_is_no_bus_error),
         isolated_test(address_that_is_not_the_tracers_is_not_its_fault),
