@@ -178,17 +178,26 @@ tell(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec
  * subscribe, code that counts down gets 1 each time so that it calls at every exit, and the count to K goes on beside that.
  */
 static inline uint64_t
-weight_of(struct rb_vm_trace_local *local)
+count_down(uint64_t *countdown)
 {
     uint64_t rate = rb_vm_trace_global.config.exit_rate;
-    uint64_t *countdown = &local->countdown;
-    if (__builtin_expect(rb_vm_trace_global.listeners, 0)) {
-        local->countdown = 1;
-        countdown = &local->unhooked_countdown;
-    }
     if (rate > 1 && *countdown > 0 && --*countdown > 0) return 0;
     *countdown = rate;
     return trace_on() ? rate : 0;
+}
+
+static __attribute__((noinline)) uint64_t
+weight_while_hooked(struct rb_vm_trace_local *local)
+{
+    local->countdown = 1;
+    return count_down(&local->unhooked_countdown);
+}
+
+static inline uint64_t
+weight_of(struct rb_vm_trace_local *local)
+{
+    if (__builtin_expect(rb_vm_trace_global.listeners, 0)) return weight_while_hooked(local);
+    return count_down(&local->countdown);
 }
 
 /*
