@@ -192,21 +192,30 @@ tell(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec
  * subscribe, code that counts down gets 1 each time so that it calls at every exit, and the count to K goes on beside that.
  */
 static inline uint64_t
-weight_of(struct rb_vm_trace_local *local)
+count_down(struct rb_vm_trace_local *local, uint64_t *countdown)
 {
     uint64_t rate = rb_vm_trace_global.config.exit_rate;
-    uint64_t *countdown = &local->countdown;
-    if (__builtin_expect(rb_vm_trace_global.listeners, 0)) {
-        __atomic_store_n(&local->countdown, 1, __ATOMIC_RELAXED);
-        countdown = &local->unhooked_countdown;
-        local_moved(local); /* the one that a reset looks at stays as it is */
-    }
     if (rate > 1) {
         if (*countdown > 0 && --*countdown > 0) return 0;
         local_moved(local);
     }
     __atomic_store_n(countdown, rate, __ATOMIC_RELAXED); /* a reset may look at it */
     return trace_on() ? rate : 0;
+}
+
+static __attribute__((noinline)) uint64_t
+weight_while_hooked(struct rb_vm_trace_local *local)
+{
+    __atomic_store_n(&local->countdown, 1, __ATOMIC_RELAXED);
+    local_moved(local); /* the one that a reset looks at stays as it is */
+    return count_down(local, &local->unhooked_countdown);
+}
+
+static inline uint64_t
+weight_of(struct rb_vm_trace_local *local)
+{
+    if (__builtin_expect(rb_vm_trace_global.listeners, 0)) return weight_while_hooked(local);
+    return count_down(local, &local->countdown);
 }
 
 /*

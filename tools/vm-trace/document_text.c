@@ -195,7 +195,7 @@ narrow(const struct table *table, unsigned *widths, unsigned page, unsigned last
 /* What a table that is too wide gives, step by step: widths that texts keep, that of rates. */
 static const struct {
     unsigned last_least, least, rate;
-} steps[] = {{40, 20, DOCUMENT_PARTS}, {32, 16, DOCUMENT_PARTS / 2}, {24, 20, HIDDEN}};
+} steps[] = {{40, 24, DOCUMENT_PARTS}, {36, 24, DOCUMENT_PARTS / 2}, {24, 20, HIDDEN}};
 
 static void
 fit_to_page(const struct table *table, struct layout *layout)
