@@ -35,7 +35,8 @@ class TestRemote < Integration::Test
   def test_memory_is_saved_from_outside
     beside(LOOP.sub("sleep") { %q(/\A(a*)*\1b\z/.match?("a" * 40 + "cb")) }) do |pid, dir|
       assert_match(/nothing is recorded into memory: give start --memory=16/, tell("save", pid, "a.fxt")[2])
-      assert_equal [0, "memory\n", ""], tell("start", pid, "--memory=8", "--seconds=60", "--save-at=exit,crash", "--file=unasked.fxt")
+      assert_equal [0, "memory\n", ""], tell("start", pid, "--memory=8", "--seconds=60", "--save-at=exit,crash", "--file=unasked.fxt", "--stack=2",
+                                                        "--min-free=0")
       assert_match(/^memory +8$/, tell("status", pid)[1])
       assert_match(/can't save to .*no\/a.fxt: No such file/, tell("save", pid, "no/a.fxt")[2])
       File.write(File.join(dir, "done"), "")
@@ -43,7 +44,7 @@ class TestRemote < Integration::Test
       _, out, err = tell("save", pid, "%p.fxt")
       assert_equal ["", File.join(File.realpath(dir), "#{pid}.fxt")], [err, out[/^path +(.*)/, 1]]
       trace = validated(Trace.new(out[/^path +(.*)/, 1]), recorders: 2)
-      assert_equal [out[/^exits +(.*)/, 1].to_i, 60, 8 << 20], [trace.exits.size, *trace.settings.values_at("seconds", "max_bytes")]
+      assert_equal [out[/^exits +(.*)/, 1].to_i, 60, 8 << 20, 2], [trace.exits.size, *trace.settings.values_at("seconds", "max_bytes", "stack")]
       assert_operator trace.exits.size, :>, 0
     end
   end

@@ -181,7 +181,7 @@ add_number(struct request *request, const char *name, uint64_t value)
 {
     char digits[24];
     snprintf(digits, sizeof digits, "%llu", (unsigned long long)value);
-    if (value > 0) add_pair(request, name, digits);
+    add_pair(request, name, digits);
 }
 
 static bool
@@ -293,7 +293,7 @@ ask(struct request *request, int count, char **arguments)
 
 static const char *counter, *file, *keep, *save_at;
 static bool no_exits, compiles, invalidations;
-static uint64_t sample_rate = 1, max_size, memory, seconds;
+static uint64_t sample_rate = 1, max_size, memory, seconds, stack, min_free = UINT64_MAX;
 
 static bool
 take_keep(const struct cli_option *option, const char *text)
@@ -332,9 +332,11 @@ run_start(const struct options *options, int count, char **arguments)
     if (compiles) add_pair(&request, "compiles", "true");
     if (invalidations) add_pair(&request, "invalidations", "true");
     if (sample_rate > 1) add_number(&request, "sample_rate", sample_rate);
-    add_number(&request, "max_size", max_size);
-    add_number(&request, "memory", memory);
-    add_number(&request, "seconds", seconds);
+    if (max_size) add_number(&request, "max_size", max_size);
+    if (memory) add_number(&request, "memory", memory);
+    if (seconds) add_number(&request, "seconds", seconds);
+    if (stack) add_number(&request, "stack", stack);
+    if (min_free != UINT64_MAX) add_number(&request, "min_free", min_free);
     add_pair(&request, "keep", keep);
     add_pair(&request, "save_at", save_at);
     add_pair(&request, "file", file);
@@ -384,6 +386,8 @@ static const struct cli_option start_options[] = {
     {"memory", 'm', "MIB", "no file: the newest events stay in memory, for save", take_number, &memory, 4, 1 << 16},
     {"seconds", 0, "N", "and what is saved of it tells of the last N seconds", take_number, &seconds, 1, 1 << 20},
     CLI_OPTION("save-at", 0, "MOMENT,...", "save it unasked, to the file: at exit, exception, crash", take_text, &save_at),
+    {"stack", 0, "N", "only the N innermost frames of each stack", take_number, &stack, 1, 1 << 20},
+    {"min-free", 0, "MIB", "stop recording when the disk has less free; 0: never", take_number, &min_free, 0, 1 << 20},
     OPTION_TIMEOUT,
     {0},
 };
