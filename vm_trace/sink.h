@@ -40,7 +40,7 @@
 #define SINK_MOST_OWN ((size_t)64)         /* chunks that ractors have for themselves, in a file whose chunks are not used again */
 
 /* So long does a writer wait for a chunk. It is more only where the thread has no processor to make it on, up to SINK_MOST_WAITS times. */
-#define SINK_WAIT_NS INT64_C(5000000)
+#define SINK_WAIT_NS INT64_C(10000000)
 extern int64_t rb_vm_trace_sink_wait_ns;   /* is that; tests that must lose nothing on any disk set more */
 #define SINK_MOST_WAITS 40
 #define SINK_MOST_SPENT 16                 /* chunks that were given back and wait for the thread */
