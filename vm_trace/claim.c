@@ -138,19 +138,17 @@ rb_vm_trace_claim_create(const char *path, int flags, const char **why_out)
     for (int round = 0; round < ROUNDS; round++) {
         /* O_EXCL follows no link. */
         int fd = open(path, flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (fd < 0 && errno != EEXIST) break;
         if (fd < 0) {
-            *why_out = rb_vm_trace_claim_remove_stale(path, false);
-            errno = *why_out ? errno : EEXIST;
+            *why_out = errno == EEXIST ? rb_vm_trace_claim_remove_stale(path, false) : strerror(errno);
             if (*why_out) return -1;
             continue;
         }
         bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK; /* else someone takes it for stale right now */
         if (locked && same_file_p(fd, path)) return fd;
         close(fd);
-        errno = EBUSY;
     }
-    *why_out = errno == EBUSY ? "another process is replacing it" : strerror(errno);
+    *why_out = "other processes are replacing it";
+    errno = EBUSY;
     return -1;
 }
 
