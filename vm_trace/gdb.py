@@ -17,6 +17,7 @@ MAGIC = 0x0016547846040010
 # Not in the debug information, for they are macros: sink.h, sites.c.
 CHUNK_WORDS = (1 << 20) // WORD
 BLOCK_SITES = 256
+NO_UNIT = 1  # of the sites that stand for all those beyond the limit
 METADATA, INITIALIZATION, STRING, THREAD, EVENT = range(5)
 SINK_ERRORS = {-1: "the limit of its size is reached", -2: "another program cut it short", -3: "it was removed",
                -4: "another program wrote into it", -5: "the file system refused a page of it", -6: "its disk has too little space"}  # enum in sink.h
@@ -100,7 +101,9 @@ def sites():
             continue
         if int(site["index"]) != index:
             raise failed("gdb.py does not fit the vm_trace/sites.c that was built")
-        found.append((sum(int(hits[index]) for hits in counters), site))
+        total = sum(int(hits[index]) for hits in counters)
+        if int(site["unit"]) != NO_UNIT or total > 0:
+            found.append((total, site))
     return sorted(found, key=lambda pair: -pair[0])
 
 

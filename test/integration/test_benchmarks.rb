@@ -26,7 +26,9 @@ class TestBenchmarks < Integration::Test
       assert_predicate traced.status, :success?, traced.err
       assert traced.out == untraced.out, "its output differs traced"
       assert_equal untraced.err, traced.own_err
-      assert_match(/#{jit("ZJIT")}: wrote \d+ of \d+ exits, \d+ events to \S+, nothing lost\n\z/, traced.err)
+      # Some write gigabytes: a disk that cannot follow holds up no program, and what it costs is counted.
+      slow = '\d+ events lost \(the disk was too slow, and the program did not wait for it\)'
+      assert_match(/#{jit("ZJIT")}: wrote \d+ of \d+ exits, \d+ events to \S+, (nothing lost|#{slow})\n\z/, traced.err)
       validate_all(traced)
     end
   end
