@@ -115,5 +115,7 @@ module Integration
 
     def self.zjit_only(name) = (remove_method name unless JIT == "zjit")
     def self.yjit_only(name) = (remove_method name unless JIT == "yjit")
+    # Where a program cannot start and stop a trace itself.
+    def self.with_start_only(name) = (remove_method name if BASE == "ruby-3.3")
   end
 end
