@@ -51,7 +51,7 @@ for check; do
     msan)
         CC=clang
         usable msan -fsanitize=memory || { CC=$given_cc; continue; }
-        links msan
+        link_tree msan
         clang -O1 -g -fsanitize=memory -c -o build/msan/msan.o test/tool/msan.c
         MSAN_OPTIONS=exit_code=99 run msan '-fsanitize=memory' check-tool CC=clang TOOL_CPPFLAGS= TOOL_LIBS='-lz -lm' \
             LDFLAGS='-fsanitize=memory msan.o -Wl,--wrap=inflate,--wrap=deflate,--wrap=gzwrite,--wrap=gzclose'

@@ -100,7 +100,7 @@ class TestObserverEffect < Integration::Test
   # traced run must be one that some untraced run has, too: when it is not, that many more untraced runs get a chance to show it. An
   # effect of tracing that comes now and then shows in the traced run where it comes; nothing is tried again until it is well.
   MORE_RUNS = 12
-  TRACED_RUNS = Integration::LONG ? 20 : 2
+  TRACED_RUNS = Integration::LONG ? 5 : 2
 
   # YJIT exits from few of these programs; what it compiles of them is compared all the same.
   def assert_unobserved(script, exits: true)

@@ -33,7 +33,7 @@ class TestFuzz < Minitest::Test
 
       path = File.join(dir, "vm-trace-sanitized")
       sources = Dir[File.join(ROOT, "tools/vm-trace/*.c")]
-      command = [cc, "-std=gnu99", "-O1", "-g", *SANITIZERS, "-iquote", File.join(ROOT, "build/page"), "-o", path, *sources, "-lz", "-lm"]
+      command = [cc, "-std=gnu99", "-O1", "-g", *SANITIZERS, "-iquote", File.expand_path("../page", File.dirname(TOOL)), "-o", path, *sources, "-lz", "-lm"]
       # With the query command where there is SQLite, without it elsewhere.
       query = tool("query", KEPT.first, "select 1").err !~ /built without SQLite/
       log, status = Open3.capture2e(*command, *(query ? %w[-DHAVE_SQLITE3 -lsqlite3] : []))

@@ -26,7 +26,7 @@ class TestGrowth < Minitest::Test
       parts = [*sources, File.join(__dir__, "work.c")]
       libraries = ["-lz", "-lm", *("-lsqlite3" if query)]
       candidates = [ENV["CC"], "cc", "gcc"].compact.uniq.map do |cc|
-        log, status = Open3.capture2e(cc, *FLAGS, *("-DHAVE_SQLITE3" if query), "-iquote", File.join(ROOT, "build/page"), "-o", path, *parts, *libraries)
+        log, status = Open3.capture2e(cc, *FLAGS, *("-DHAVE_SQLITE3" if query), "-iquote", File.expand_path("../page", File.dirname(TOOL)), "-o", path, *parts, *libraries)
         break [] if status.success?
         log
       end
