@@ -97,17 +97,23 @@ open_to_lock(const char *path)
     return fd >= 0 ? fd : open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
+const char *
+rb_vm_trace_claim_refusal(const struct stat *st)
+{
+    errno = EEXIST;
+    if (!S_ISREG(st->st_mode)) return "it exists and is not a regular file";
+    return st->st_uid == geteuid() ? NULL : "it exists and belongs to another user";
+}
+
 /* What belongs to nobody is unlinked under its lock, so that no writer can take it between the look and the removal. */
 const char *
 rb_vm_trace_claim_remove_stale(const char *path, bool past_too)
 {
     struct stat st;
     if (lstat(path, &st) != 0) return errno == ENOENT ? NULL : strerror(errno);
-    errno = EEXIST;
-    if (!S_ISREG(st.st_mode)) return "it exists and is not a regular file";
-    if (st.st_uid != geteuid()) return "it exists and belongs to another user";
+    const char *why = rb_vm_trace_claim_refusal(&st);
+    if (why) return why;
 
-    const char *why = NULL;
     int fd = open_to_lock(path), error = 0;
     /* Gone meanwhile: another writer's may be there a moment later. Only what cannot be opened is removed without a lock. */
     if (fd < 0 && errno != EACCES) return errno == ENOENT ? NULL : strerror(errno);

@@ -40,6 +40,11 @@ int rb_vm_trace_claim_create(const char *path, int flags, const char **why_out);
  */
 const char *rb_vm_trace_claim_remove_stale(const char *path, bool past_too);
 
+struct stat;
+
+/* Why what is at a path is never replaced, whoever writes to it; errno is EEXIST then. NULL: it may be. Async-signal-safe. */
+const char *rb_vm_trace_claim_refusal(const struct stat *st);
+
 /*
  * The n-th name to try for `path` in process `pid`, into `name`, which has room for CLAIM_SUFFIX_BYTES more than the path.
  * 0: the path itself. Async-signal-safe.

@@ -582,7 +582,10 @@ count_all(const char **loss_out)
 {
     struct vm_trace_totals totals = rb_vm_trace_local_totals();
     rb_vm_trace_sites_count_hits(&totals);
-    *loss_out = totals.lost > totals.late ? rb_vm_trace_loss_reason() : totals.late ? rb_vm_trace_late_reason() : trace.sink.dropped.events ? rb_vm_trace_dropped_reason() : NULL;
+    *loss_out = NULL;
+    if (totals.lost > totals.late) *loss_out = rb_vm_trace_loss_reason();
+    else if (totals.late) *loss_out = rb_vm_trace_late_reason();
+    else if (trace.sink.dropped.events) *loss_out = rb_vm_trace_dropped_reason();
     totals.sampled -= trace.sink.dropped.exits;
     totals.events -= trace.sink.dropped.events;
     totals.lost += trace.sink.dropped.events;

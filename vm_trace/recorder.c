@@ -406,9 +406,7 @@ look_at(const char *path)
 {
     struct stat st;
     if (lstat(path, &st) != 0) return NULL; /* if it is more than missing, making the file beside it says so */
-    errno = EEXIST;
-    if (!S_ISREG(st.st_mode)) return "it exists and is not a regular file";
-    return st.st_uid == geteuid() ? NULL : "it exists and belongs to another user";
+    return rb_vm_trace_claim_refusal(&st);
 }
 
 /* Give the file its name, over nothing but a file of our own that nobody writes to. */

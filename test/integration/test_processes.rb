@@ -1,5 +1,6 @@
 # However a process begins and ends, its trace is its own and can be read.
 require_relative "helper"
+require_relative "extension"
 
 class TestProcesses < Integration::Test
   FOO = "def foo = (::RubyVM::ZJIT.induce_side_exit!)\n3.times { foo }\n"
@@ -147,24 +148,9 @@ class TestProcesses < Integration::Test
     }
   C
 
-  # Compiled once.
-  def self.direct
-    @direct ||= begin
-      dir = Dir.mktmpdir("vm-trace-ext-")
-      Minitest.after_run { FileUtils.rm_rf(dir) }
-      File.write(File.join(dir, "direct.c"), DIRECT)
-      File.write(File.join(dir, "extconf.rb"), "require 'mkmf'; create_makefile('direct')")
-      [[Integration::RUBY, "extconf.rb"], %w[make]].each do |command|
-        out, status = Open3.capture2e(Integration::ENVIRONMENT, *command, chdir: dir)
-        raise out unless status.success?
-      end
-      File.join(dir, "direct.so")
-    end
-  end
-
   # The child goes on in Ruby, as one of Ruby's own does.
   def test_a_child_that_an_extension_forks_writes_its_own_file
-    result = trace(FOO + <<~'RUBY', "-r#{self.class.direct}")
+    result = trace(FOO + <<~'RUBY', "-r#{Extension.build("direct", "direct.c" => DIRECT)}")
       10.times { foo }
       $stdout.sync = true
       pid = Direct.fork
@@ -190,7 +176,7 @@ class TestProcesses < Integration::Test
   end
 
   def test_a_recorder_in_a_child_that_an_extension_forks_is_its_own
-    result = run_ruby(FOO + <<~'RUBY', "--zjit-call-threshold=2", "--zjit-trace-exits", "--zjit-trace-memory=4", "-r#{self.class.direct}")
+    result = run_ruby(FOO + <<~'RUBY', "--zjit-call-threshold=2", "--zjit-trace-exits", "--zjit-trace-memory=4", "-r#{Extension.build("direct", "direct.c" => DIRECT)}")
       10.times { foo }
       pid = Direct.fork
       if pid == 0
@@ -207,7 +193,7 @@ class TestProcesses < Integration::Test
   end
 
   def test_programs_that_an_extension_starts_leave_the_trace_alone
-    result = trace(FOO + <<~'RUBY', "-r#{self.class.direct}")
+    result = trace(FOO + <<~'RUBY', "-r#{Extension.build("direct", "direct.c" => DIRECT)}")
       $stdout.sync = true
       50.times do
         %i[vfork spawn fork_and_exec].each do |start|

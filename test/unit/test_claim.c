@@ -74,15 +74,22 @@ assert_busy(const char *path)
     assert_int_equal(before.st_ino, after.st_ino);
 }
 
+/* A file is busy while another process, which began with `write`, lives. */
+static void
+assert_kept_from(void (*write)(const char *path))
+{
+    char *path = temp_path("t.fxt");
+    struct other other = other_process(write, path);
+    assert_busy(path);
+    end_of(other);
+    free(path);
+}
+
 static void
 file_that_another_process_writes_is_kept(void **state)
 {
     (void)state;
-    char *path = temp_path("t.fxt");
-    struct other other = other_process(write_trace, path);
-    assert_busy(path);
-    end_of(other);
-    free(path);
+    assert_kept_from(write_trace);
 }
 
 static void
@@ -146,11 +153,7 @@ static void
 program_that_closes_all_descriptors_keeps_its_file(void **state)
 {
     (void)state;
-    char *path = temp_path("t.fxt");
-    struct other other = other_process(write_trace_and_close_descriptors, path);
-    assert_busy(path);
-    end_of(other);
-    free(path);
+    assert_kept_from(write_trace_and_close_descriptors);
 }
 
 static void

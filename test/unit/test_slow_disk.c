@@ -245,12 +245,11 @@ cut_file_is_seen_by_the_thread(void **state)
     free(path);
 }
 
-/* What is used again is mapped and made fresh by the thread, too, and not before a writer needs it. */
-static void
-limited_file_is_as_patient(void **state)
+/* A file of at most four chunks that keeps its newest events, with the settings written and nothing recorded yet. Returns its path. */
+static char *
+begin_small_ring(void)
 {
-    (void)state;
-    struct rb_vm_trace_chunk head, chunk[4];
+    struct rb_vm_trace_chunk head;
     sink.max_bytes = 4 * CHUNK;
     sink.keep_newest = true;
     char *path = begin_recording(&head);
@@ -258,6 +257,16 @@ limited_file_is_as_patient(void **state)
     rb_vm_trace_sink_recording(&sink, false);
     rb_vm_trace_sink_release(&sink, &head, 512);
     rb_vm_trace_sink_begin_ring(&sink);
+    return path;
+}
+
+/* What is used again is mapped and made fresh by the thread, too, and not before a writer needs it. */
+static void
+limited_file_is_as_patient(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_chunk chunk[4];
+    char *path = begin_small_ring();
     rb_vm_trace_sink_recording(&sink, true);
     may_not_wait = true;
     rb_vm_trace_sink_wait_ns = INT64_C(60000000000);
@@ -290,14 +299,8 @@ static void
 chunk_that_was_made_fresh_for_nobody_stays_in_the_file(void **state)
 {
     (void)state;
-    struct rb_vm_trace_chunk head, chunk[3];
-    sink.max_bytes = 4 * CHUNK;
-    sink.keep_newest = true;
-    char *path = begin_recording(&head);
-    may_not_wait = false;
-    rb_vm_trace_sink_recording(&sink, false);
-    rb_vm_trace_sink_release(&sink, &head, 512);
-    rb_vm_trace_sink_begin_ring(&sink);
+    struct rb_vm_trace_chunk chunk[3];
+    char *path = begin_small_ring();
     for (int i = 0; i < 3; i++) assert_true(rb_vm_trace_sink_reserve(&sink, &chunk[i]));
     for (int i = 0; i < 3; i++) rb_vm_trace_sink_release(&sink, &chunk[i], CHUNK_WORDS);
     rb_vm_trace_sink_recording(&sink, true);
