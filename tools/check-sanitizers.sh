@@ -1,7 +1,9 @@
 #!/bin/sh
-# The module's unit tests and the tool's tests under AddressSanitizer and UndefinedBehaviorSanitizer, and under valgrind; the tool's
-# under MemorySanitizer (clang; without query, for SQLite is not built with it), the unit tests under ThreadSanitizer. Each is built in build/<name>, a tree of links to this one, by the Makefile as it is.
-# What can't be had here (a compiler without the sanitizer, no valgrind) is named and passed over.
+# The module's unit tests and the tool's tests under AddressSanitizer and
+# UndefinedBehaviorSanitizer, and under valgrind; the tool's under MemorySanitizer (clang; without
+# query, for SQLite is not built with it), the unit tests under ThreadSanitizer. Each is built in
+# build/<name>, a tree of links to this one, by the Makefile as it is. What can't be had here (a
+# compiler without the sanitizer, no valgrind) is named and passed over.
 #   check-sanitizers.sh [asan] [tsan] [msan] [valgrind] [valgrind-tool]
 . "$(dirname "$0")/common.sh"
 jobs=${JOBS:-2}

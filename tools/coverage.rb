@@ -1,7 +1,8 @@
 # Which lines the tests ran, as gcov counted them: a line for each source file, the least covered first, and the total.
 #   coverage.rb OUT SOURCES NOTES...
-# NOTES are folders of objects that were compiled with --coverage, SOURCES the folders (with commas between) whose files count. A line
-# counts once, in however many objects it is (headers). OUT gets the text of all lines that never ran, as FILE:LINE: TEXT.
+# NOTES are folders of objects that were compiled with --coverage, SOURCES the folders (with commas
+# between) whose files count. A line counts once, in however many objects it is (headers). OUT gets
+# the text of all lines that never ran, as FILE:LINE: TEXT.
 require "json"
 require "open3"
 

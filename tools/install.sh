@@ -1,11 +1,11 @@
 #!/bin/sh
-# Installs the patched Ruby or the tool below a prefix, and takes them away again. The Makefile sets prefix, DESTDIR, bindir, mandir,
-# datarootdir, bash_completions and zsh_completions.
+# Installs the patched Ruby or the tool below a prefix, and takes them away again. The Makefile sets
+# prefix, DESTDIR, bindir, mandir, datarootdir, bash_completions and zsh_completions.
 #   install.sh ruby        from build/<base>/stage. Refuses to overwrite files of another Ruby, unless FORCE=yes
 #   install.sh tool        vm-trace, its man page and completions
 #   install.sh uninstall   both, as far as they are there
-# Lists of what was installed lie in $datarootdir/ruby-vm-trace: one path a line, a folder that was made ends with a slash. uninstall
-# removes these and nothing else.
+# Lists of what was installed lie in $datarootdir/ruby-vm-trace: one path a line, a folder that was
+# made ends with a slash. uninstall removes these and nothing else.
 . "$(dirname "$0")/common.sh"
 cd "$top"
 root=${DESTDIR:-}
@@ -13,9 +13,10 @@ lists=$root$datarootdir/ruby-vm-trace
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# plan NAME: paths (without DESTDIR) of what is going to be installed, from $work/files and $work/folders (only those that
-# may have no file are needed there), become the list NAME, with the list itself.
-# It is written before anything is copied, so that what an interrupted installation leaves behind can be removed.
+# plan NAME: paths (without DESTDIR) of what is going to be installed, from $work/files and
+# $work/folders (only those that may have no file are needed there), become the list NAME, with the
+# list itself. It is written before anything is copied, so that what an interrupted installation
+# leaves behind can be removed.
 plan() {
     echo "$datarootdir/ruby-vm-trace/$1" >> "$work/files"
     cat "$work/folders" "$work/files" | while read -r file; do

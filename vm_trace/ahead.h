@@ -26,8 +26,8 @@ void rb_vm_trace_ahead_ask(struct vm_trace_ahead *ahead, pthread_mutex_t *lock, 
 void rb_vm_trace_ahead_stop(struct vm_trace_ahead *ahead);
 
 /*
- * Whether the thread runs, or would if it had a processor: then what it does is not held up by a disk. It asks the system, which
- * takes some 20 us. lock held.
+ * Whether the thread runs, or would if it had a processor: then what it does is not held up by a
+ * disk. It asks the system, which takes some 20 us. lock held.
  */
 bool rb_vm_trace_ahead_runnable_p(const struct vm_trace_ahead *ahead);
 

@@ -115,7 +115,10 @@ rb_vm_trace_claim_remove_stale(const char *path, bool past_too)
     if (why) return why;
 
     int fd = open_to_lock(path), error = 0;
-    /* Gone meanwhile: another writer's may be there a moment later. Only what cannot be opened is removed without a lock. */
+    /*
+     * Gone meanwhile: another writer's may be there a moment later. Only what cannot be opened is
+     * removed without a lock.
+     */
     if (fd < 0 && errno != EACCES) return errno == ENOENT ? NULL : strerror(errno);
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
         why = "another process is writing it";

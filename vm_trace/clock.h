@@ -68,7 +68,10 @@ clock_now_ns(struct vm_trace_clock *clock)
     return rb_vm_trace_clock_read(clock);
 }
 
-/* Have it tell no time before `ns`, which is at most a few us ahead of it. Where ticks are not used the system's clock is past that soon. */
+/*
+ * Have it tell no time before `ns`, which is at most a few us ahead of it. Where ticks are not used
+ * the system's clock is past that soon.
+ */
 static inline void
 clock_not_before(struct vm_trace_clock *clock, uint64_t ns)
 {

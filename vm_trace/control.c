@@ -367,8 +367,9 @@ wait_without_gvl(VALUE unused)
 }
 
 /*
- * Ends the trace before any interrupt (Thread#kill, Timeout, a signal) is handled, for the caller may never come back to end it.
- * While others run, what is being saved is written; an interrupt that comes meanwhile is handled when the trace has ended.
+ * Ends the trace before any interrupt (Thread#kill, Timeout, a signal) is handled, for the caller
+ * may never come back to end it. While others run, what is being saved is written; an interrupt
+ * that comes meanwhile is handled when the trace has ended.
  */
 static void
 stop_session(struct stop *stop)

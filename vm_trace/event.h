@@ -119,7 +119,8 @@ event_flow(const struct vm_trace_event *of, enum fxt_event type, uint64_t id)
 }
 
 /*
- * The backtrace that stacks_capture found: "0" to "9" and "10+", as far as trace.stack_frames goes. False: the chunk is full.
+ * The backtrace that stacks_capture found: "0" to "9" and "10+", as far as trace.stack_frames goes.
+ * False: the chunk is full.
  */
 bool rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks);
 

@@ -187,9 +187,10 @@ tell(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec
 }
 
 /*
- * An exit whose hit is counted already: how many exits it stands for when it is to be recorded, else 0. Code that counts down calls
- * with a countdown of 0, and code that doesn't (it was made to record all exits, or hooks subscribe to them) with more. While hooks
- * subscribe, code that counts down gets 1 each time so that it calls at every exit, and the count to K goes on beside that.
+ * An exit whose hit is counted already: how many exits it stands for when it is to be recorded,
+ * else 0. Code that counts down calls with a countdown of 0, and code that doesn't (it was made to
+ * record all exits, or hooks subscribe to them) with more. While hooks subscribe, code that counts
+ * down gets 1 each time so that it calls at every exit, and the count to K goes on beside that.
  */
 static inline uint64_t
 count_down(struct rb_vm_trace_local *local, uint64_t *countdown)

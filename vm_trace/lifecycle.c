@@ -1,8 +1,9 @@
 /*
  * From start to end: the file, on and off, what dies meanwhile, forks, the last words.
  *
- * Locks, outermost first: trace.lock, open_lock, that of the shared chunk and of what ractors left, then those of strings, deaths
- * and the sink, which are leaves. A recorder takes none on its way, but for a next chunk (the last two), or where it has none of its own.
+ * Locks, outermost first: trace.lock, open_lock, that of the shared chunk and of what ractors left,
+ * then those of strings, deaths and the sink, which are leaves. A recorder takes none on its way,
+ * but for a next chunk (the last two), or where it has none of its own.
  */
 #include "about.h"
 #include "claim.h"
@@ -72,7 +73,10 @@ begin_file(struct rb_vm_trace_local *local, struct rb_execution_context_struct *
         rb_vm_trace_sink_recording(&trace.sink, true);
         return NULL;
     }
-    /* In memory a limit of the size of files leaves what is there, which is not an error of the sink, but too little to begin with. */
+    /*
+     * In memory a limit of the size of files leaves what is there, which is not an error of the
+     * sink, but too little to begin with.
+     */
     int error = trace.sink.error ? trace.sink.error : trace.sink.reason;
     return error ? rb_vm_trace_sink_reason(&trace.sink, error) : "out of memory";
 }
@@ -445,8 +449,8 @@ rb_vm_trace_fault(const void *address)
 {
     if (!trace_on()) return false;
     /*
-     * Whoever touches a chunk is its owner, the sink, or one who begins the next chunk for all that share one. Nobody touches
-     * what ractors left before it is a writer's own again.
+     * Whoever touches a chunk is its owner, the sink, or one who begins the next chunk for all that
+     * share one. Nobody touches what ractors left before it is a writer's own again.
      */
     struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
     struct rb_vm_trace_local *local = ec ? rb_vm_trace_host_local(ec) : NULL;
@@ -457,7 +461,10 @@ rb_vm_trace_fault(const void *address)
 
 /* --- fork -------------------------------------------------------------------------------------- */
 
-/* A fork is under way, on this thread, around which Ruby calls the hooks: the C library's own handlers are not needed. */
+/*
+ * A fork is under way, on this thread, around which Ruby calls the hooks: the C library's own
+ * handlers are not needed.
+ */
 static __thread bool hooked;
 
 static pthread_mutex_t *const locks[] = { &rb_vm_trace_global.lock, &open_lock, &rb_vm_trace_global.shared.lock, &rb_vm_trace_global.sink.lock,
@@ -521,8 +528,9 @@ rb_vm_trace_after_fork(long pid)
 }
 
 /*
- * Extensions may call fork(2) themselves. Without the hooks the child would write into the parent's chunks. A handler of signals may
- * fork, too, on a thread that is in the tracer and holds a lock: so a lock is not waited for for ever, and such a child is not traced.
+ * Extensions may call fork(2) themselves. Without the hooks the child would write into the parent's
+ * chunks. A handler of signals may fork, too, on a thread that is in the tracer and holds a lock:
+ * so a lock is not waited for for ever, and such a child is not traced.
  */
 static __thread bool locked_by_handler;
 
@@ -561,7 +569,10 @@ fork_in_parent(void)
 static void
 fork_in_child(void)
 {
-    /* No thread is begun here: a child that only execs needs none, and a signal that saves is for Ruby's own children. */
+    /*
+     * No thread is begun here: a child that only execs needs none, and a signal that saves is for
+     * Ruby's own children.
+     */
     if (locked_by_handler) end_fork(true);
     else if (!hooked) __atomic_store_n(&trace.state, VM_TRACE_OFF, __ATOMIC_RELEASE);
     locked_by_handler = false;

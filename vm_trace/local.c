@@ -107,7 +107,10 @@ rb_vm_trace_ractor_new(void)
     return trace_wanted() ? make_local() : NULL;
 }
 
-/* What it counted before the last reset, which it has not noticed yet, does not count. trace.lock held: so there is no other reset. */
+/*
+ * What it counted before the last reset, which it has not noticed yet, does not count. trace.lock
+ * held: so there is no other reset.
+ */
 static void
 add_counts(struct vm_trace_totals *totals, const struct rb_vm_trace_local *local)
 {
@@ -145,7 +148,10 @@ hits_since_reset(const struct rb_vm_trace_local *local, uint32_t index)
     return load_hits(local, index) - before;
 }
 
-/* Hits that the spare is about to have, or has one more of than `before`, are the first of this epoch. trace.lock held. */
+/*
+ * Hits that the spare is about to have, or has one more of than `before`, are the first of this
+ * epoch. trace.lock held.
+ */
 static void
 mark_spare(uint32_t index, uint64_t before)
 {
@@ -377,8 +383,9 @@ rb_vm_trace_local_latest_ns(void)
 #define NO_TIME_YET (UINT64_C(1) << 63)
 
 /*
- * The time is read after the epoch was seen, by whoever needs it first: then nobody can record anything any more as before it, and all
- * times that were told are earlier, give or take what clocks differ by.
+ * The time is read after the epoch was seen, by whoever needs it first: then nobody can record
+ * anything any more as before it, and all times that were told are earlier, give or take what
+ * clocks differ by.
  */
 uint64_t
 rb_vm_trace_epoch_begin_ns(uint32_t *epoch_out)
@@ -406,8 +413,8 @@ rb_vm_trace_local_begin_epoch(struct rb_vm_trace_local *local)
 }
 
 /*
- * Where one exit in K is recorded the reset has copied the counters, while this one may have been counted and was to be recorded: then its
- * hit is there.
+ * Where one exit in K is recorded the reset has copied the counters, while this one may have been
+ * counted and was to be recorded: then its hit is there.
  */
 static void
 correct_mark(struct rb_vm_trace_local *local, uint32_t index, uint64_t before)
@@ -448,8 +455,9 @@ make_all_marks(void)
 }
 
 /*
- * Whether anything may have been counted since its hits were copied last. Each hit moves a countdown, but for exits of which all are
- * recorded beside fallbacks of which one in K is. Machine code counts the hit first: one that is seen by half is copied the next time.
+ * Whether anything may have been counted since its hits were copied last. Each hit moves a
+ * countdown, but for exits of which all are recorded beside fallbacks of which one in K is. Machine
+ * code counts the hit first: one that is seen by half is copied the next time.
  */
 static bool
 moved_p(struct rb_vm_trace_local *local)

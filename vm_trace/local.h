@@ -41,7 +41,10 @@ struct vm_trace_running {
     struct vm_trace_slot slot;
 };
 
-/* Hits that came before a reset, and the epochs that those began, by index of the site. Address space, as the counters are. */
+/*
+ * Hits that came before a reset, and the epochs that those began, by index of the site. Address
+ * space, as the counters are.
+ */
 struct vm_trace_marks {
     uint64_t hits[VM_TRACE_MAX_SITES];
     uint32_t epochs[VM_TRACE_MAX_SITES];
@@ -153,12 +156,16 @@ bool rb_vm_trace_local_next_chunk(struct rb_vm_trace_local *local, struct rb_exe
 uint64_t *rb_vm_trace_local_zeros(void);
 
 /*
- * Hooks subscribe to every exit, or no longer: then code that counts down by itself calls at each one, and C counts to K. All
- * ractors stopped; rb_vm_trace_global.listeners says it for ractors that are made later.
+ * Hooks subscribe to every exit, or no longer: then code that counts down by itself calls at each
+ * one, and C counts to K. All ractors stopped; rb_vm_trace_global.listeners says it for ractors
+ * that are made later.
  */
 void rb_vm_trace_local_call_at_every_exit(bool on);
 
-/* Make the spare, if there is none, and have it count from 0, in a new epoch. Before rb_vm_trace_local_begin. False: no memory. */
+/*
+ * Make the spare, if there is none, and have it count from 0, in a new epoch. Before
+ * rb_vm_trace_local_begin. False: no memory.
+ */
 bool rb_vm_trace_local_begin_spare(void);
 
 /* Nothing is counted in it yet, and nothing is known of what happened before. For those that flags have made, whose trace begins anew. */
@@ -191,19 +198,21 @@ void rb_vm_trace_local_clear_hits(uint32_t site_index);
 
 /* --- resets of the flight recorder ---------------------------------------------------------------------
  *
- * A reset begins an epoch and touches no ractor. Each notices at its next event, under its own GVL, and begins its counts anew:
- * that event is the first of the epoch. The hits of a site count from its first event of the epoch on, for where every exit is
- * recorded there is no hit without one. Where one in K is, the reset copies all counters.
+ * A reset begins an epoch and touches no ractor. Each notices at its next event, under its own GVL,
+ * and begins its counts anew: that event is the first of the epoch. The hits of a site count from
+ * its first event of the epoch on, for where every exit is recorded there is no hit without one.
+ * Where one in K is, the reset copies all counters.
  */
 
 /*
- * Begin an epoch. `caller` is the current ractor's, whose sampling begins anew. False: no memory, and nothing was done. trace.lock held, GVL
- * held, no ractor stopped.
+ * Begin an epoch. `caller` is the current ractor's, whose sampling begins anew. False: no memory,
+ * and nothing was done. trace.lock held, GVL held, no ractor stopped.
  */
 bool rb_vm_trace_local_reset(struct rb_vm_trace_local *caller);
 
 /*
- * The epoch, and when it began: no event of it is earlier, and none from before it is later. Ns of CLOCK_BOOTTIME. Any thread.
+ * The epoch, and when it began: no event of it is earlier, and none from before it is later. Ns of
+ * CLOCK_BOOTTIME. Any thread.
  */
 uint64_t rb_vm_trace_epoch_begin_ns(uint32_t *epoch_out);
 
@@ -230,8 +239,9 @@ local_notice_reset(struct rb_vm_trace_local *local)
 }
 
 /*
- * An exit that was counted is to be recorded, in the epoch that the local is in: let its hit, if it is the first, be the first that counts.
- * False: there is no memory for that. Its owner, GVL held, trace.lock not held.
+ * An exit that was counted is to be recorded, in the epoch that the local is in: let its hit, if it
+ * is the first, be the first that counts. False: there is no memory for that. Its owner, GVL held,
+ * trace.lock not held.
  */
 static inline bool
 local_mark(struct rb_vm_trace_local *local, uint32_t site_index)

@@ -41,14 +41,14 @@ char *rb_vm_trace_expand_path(const char *pattern, uint32_t pid, int child);
 char *rb_vm_trace_absolute_path(const char *path);
 
 /*
- * Parse the size of the flight recorder's memory, MiB, and the seconds that a saved trace covers if not all: "16", "16,5". False: a line
- * on stderr says what `option` takes.
+ * Parse the size of the flight recorder's memory, MiB, and the seconds that a saved trace covers if
+ * not all: "16", "16,5". False: a line on stderr says what `option` takes.
  */
 bool rb_vm_trace_parse_memory(const char *option, const char *value);
 
 /*
- * Parse when the flight recorder saves unasked: "exit", "exception" (one that ends the program), "crash", the name of a signal;
- * several separated by commas. Failure is as above.
+ * Parse when the flight recorder saves unasked: "exit", "exception" (one that ends the program),
+ * "crash", the name of a signal; several separated by commas. Failure is as above.
  */
 bool rb_vm_trace_parse_save_at(const char *option, const char *value);
 
@@ -56,7 +56,8 @@ bool rb_vm_trace_parse_save_at(const char *option, const char *value);
 bool rb_vm_trace_parse_min_free(const char *option, const char *value);
 
 /*
- * Parse how many innermost frames of each stack are recorded: "30". Kept in rb_vm_trace_global.stack_frames. Failure is as above.
+ * Parse how many innermost frames of each stack are recorded: "30". Kept in
+ * rb_vm_trace_global.stack_frames. Failure is as above.
  */
 bool rb_vm_trace_parse_stack(const char *option, const char *value);
 

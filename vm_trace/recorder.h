@@ -9,9 +9,10 @@
  * reset, or than the window of time that was asked for, is left out. What is to be named otherwise
  * (settings, sites, losses, summary) is written as at the end of any trace.
  *
- * The file is made beside the path under another name, and gets its name when it is whole: so a save that fails leaves what
- * was there. A file that another process is writing stays what it is (claim.h): a save that the program asked for fails then, one
- * that it did not ask for takes another name.
+ * The file is made beside the path under another name, and gets its name when it is whole: so a
+ * save that fails leaves what was there. A file that another process is writing stays what it is
+ * (claim.h): a save that the program asked for fails then, one that it did not ask for takes
+ * another name.
  */
 
 #include "local.h"
@@ -60,12 +61,16 @@ void rb_vm_trace_recorder_write_end(struct rb_vm_trace_save *save);
 /* Wait until no save is under way. Without the GVL. */
 void rb_vm_trace_recorder_wait(void);
 
-/* From here on no save begins, for the trace is about to end. False: one is still under way. Any thread; takes trace.lock. */
+/*
+ * From here on no save begins, for the trace is about to end. False: one is still under way. Any
+ * thread; takes trace.lock.
+ */
 bool rb_vm_trace_recorder_refuse(void);
 
 /*
- * Forget what was recorded so far, without a touch of it: a save tells of what comes after. Other ractors notice at their next event
- * (local.h). GVL held. Takes trace.lock. False: no memory. `local` is the caller's, and its sampling begins anew.
+ * Forget what was recorded so far, without a touch of it: a save tells of what comes after. Other
+ * ractors notice at their next event (local.h). GVL held. Takes trace.lock. False: no memory.
+ * `local` is the caller's, and its sampling begins anew.
  */
 bool rb_vm_trace_recorder_reset(struct rb_vm_trace_local *local);
 

@@ -3,12 +3,14 @@
  * the path of a socket, with %p for the pid, or a folder for sockets vm-trace.PID. It has mode 0600, and only what the
  * same user runs is listened to.
  *
- * A native thread, which no Ruby code sees, accepts; each client has a native thread of its own, so that a slow client delays
- * nobody. The main thread does what a client requests, as a postponed job: where it would handle a signal, too. A blocked main
- * thread is woken as by a signal. `save` needs no Ruby: the client's thread does it, also while the program hangs.
+ * A native thread, which no Ruby code sees, accepts; each client has a native thread of its own, so
+ * that a slow client delays nobody. The main thread does what a client requests, as a postponed
+ * job: where it would handle a signal, too. A blocked main thread is woken as by a signal. `save`
+ * needs no Ruby: the client's thread does it, also while the program hangs.
  *
- * No thread but the main one touches the VM other than under remote.lock with `ended` false: the last at_exit handler sets that
- * before the VM goes. Nobody waits for a client, a file or the main thread with the lock held, so the main thread may take it.
+ * No thread but the main one touches the VM other than under remote.lock with `ended` false: the
+ * last at_exit handler sets that before the VM goes. Nobody waits for a client, a file or the main
+ * thread with the lock held, so the main thread may take it.
  *
  *   request   words, each ended by NUL: "start", then name and value of each option; "stop"; "status"; "save" and a path
  *   reply     "ok\n" or "error\n", then text
@@ -181,7 +183,10 @@ take(void)
     return client;
 }
 
-/* What runs here checks no interrupts, so no exception of another thread (Timeout, Thread#raise) is lost in rb_protect. */
+/*
+ * What runs here checks no interrupts, so no exception of another thread (Timeout, Thread#raise) is
+ * lost in rb_protect.
+ */
 static void
 answer(struct client *client)
 {

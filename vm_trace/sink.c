@@ -221,7 +221,10 @@ describe_full(struct rb_vm_trace_sink *sink, uint64_t free_bytes)
     snprintf(sink->full, sizeof(sink->full), "%.*s is full (%llu MiB free)", MOST_NAMED, name, (unsigned long long)(free_bytes >> 20));
 }
 
-/* Whether its disk has less space than is to stay free. What is written at the end may use that. Takes 1 us where the disk is local. */
+/*
+ * Whether its disk has less space than is to stay free. What is written at the end may use that.
+ * Takes 1 us where the disk is local.
+ */
 static bool
 disk_full(struct rb_vm_trace_sink *sink)
 {
@@ -330,7 +333,8 @@ grow(struct rb_vm_trace_sink *sink)
  * across an entry of the page table's next level, and else by one a page, 5 us each (Linux 6.18).
  * Not MAP_POPULATE: it would map the pages for reading, and each would fault once more.
  *
- * sink->renewing is where it is mapped, from before that until the caller is done with it: a child that is forked meanwhile unmaps it.
+ * sink->renewing is where it is mapped, from before that until the caller is done with it: a child
+ * that is forked meanwhile unmaps it.
  */
 static void *
 map_chunk(struct rb_vm_trace_sink *sink, uint64_t offset)
@@ -397,8 +401,8 @@ pop_idle(struct rb_vm_trace_sink *sink)
 }
 
 /*
- * Map the chunk at `offset` and make it fresh; what stood in it is counted. NULL, and *error_out says why. sink->renewing stays, as with
- * map_chunk.
+ * Map the chunk at `offset` and make it fresh; what stood in it is counted. NULL, and *error_out
+ * says why. sink->renewing stays, as with map_chunk.
  */
 static void *
 renew(struct rb_vm_trace_sink *sink, uint64_t offset, struct vm_trace_counts *dropped, int *error_out)
@@ -507,7 +511,10 @@ drop_ready(struct rb_vm_trace_sink *sink)
     else if (sink->max_idle > 0) rb_vm_trace_sink_push_idle(sink, sink->ready.offset); /* it was idle before */
 }
 
-/* With every page mapped for writing, so that none faults when it is written to first. NULL: errno says why. sink->renewing stays. */
+/*
+ * With every page mapped for writing, so that none faults when it is written to first. NULL: errno
+ * says why. sink->renewing stays.
+ */
 static void *
 map_and_touch(struct rb_vm_trace_sink *sink, uint64_t offset)
 {

@@ -20,9 +20,10 @@
  * chunk, which goes nowhere. Recording stops at the next chunk, and rb_vm_trace_sink_mend makes a
  * valid file again of what is left.
  *
- * Writers hold the GVL, and a disk may be slow. So while events are recorded a thread (ahead.h) does all that may wait for the
- * disk, with no lock: it makes the next chunk, and cuts off what is not used. A writer that finds no chunk ready waits for
- * SINK_WAIT_NS; then the sink is late, and gives no chunk, until one is ready. Whoever begins or ends a trace waits for the disk.
+ * Writers hold the GVL, and a disk may be slow. So while events are recorded a thread (ahead.h)
+ * does all that may wait for the disk, with no lock: it makes the next chunk, and cuts off what is
+ * not used. A writer that finds no chunk ready waits for SINK_WAIT_NS; then the sink is late, and
+ * gives no chunk, until one is ready. Whoever begins or ends a trace waits for the disk.
  */
 
 #include "ahead.h"
@@ -39,7 +40,10 @@
 #define SINK_GRID_WORDS ((size_t)512)      /* a padding record a page */
 #define SINK_MOST_OWN ((size_t)64)         /* chunks that ractors have for themselves, in a file whose chunks are not used again */
 
-/* So long does a writer wait for a chunk. It is more only where the thread has no processor to make it on, up to SINK_MOST_WAITS times. */
+/*
+ * So long does a writer wait for a chunk. It is more only where the thread has no processor to make
+ * it on, up to SINK_MOST_WAITS times.
+ */
 #define SINK_WAIT_NS INT64_C(10000000)
 extern int64_t rb_vm_trace_sink_wait_ns;   /* is that; tests that must lose nothing on any disk set more */
 #define SINK_MOST_WAITS 40
@@ -110,16 +114,17 @@ struct rb_vm_trace_sink {
 };
 
 /*
- * Make the file, mode 0600, and lock it (claim.h). A regular file of the same user at `path` is replaced when nobody writes to it;
- * links are not followed, and anything else there is left alone. Returns NULL, or a static or
- * errno text that says why not (valid until the next call), with errno.
+ * Make the file, mode 0600, and lock it (claim.h). A regular file of the same user at `path` is
+ * replaced when nobody writes to it; links are not followed, and anything else there is left alone.
+ * Returns NULL, or a static or errno text that says why not (valid until the next call), with
+ * errno.
  */
 const char *rb_vm_trace_sink_open(struct rb_vm_trace_sink *sink, const char *path);
 
 /*
- * The same, but where *path belongs to another writer, under the next free name beside it (rb_vm_trace_claim_name). *path is
- * malloc'ed. When another name was taken it is *path, *kept_out is the path that stays (to be freed), and *why_kept_out
- * says why it stays; else both are NULL.
+ * The same, but where *path belongs to another writer, under the next free name beside it
+ * (rb_vm_trace_claim_name). *path is malloc'ed. When another name was taken it is *path, *kept_out
+ * is the path that stays (to be freed), and *why_kept_out says why it stays; else both are NULL.
  */
 const char *rb_vm_trace_sink_open_beside(struct rb_vm_trace_sink *sink, char **path, uint32_t pid, char **kept_out, const char **why_kept_out);
 
@@ -130,9 +135,10 @@ const char *rb_vm_trace_sink_begin(struct rb_vm_trace_sink *sink, int fd);
 void rb_vm_trace_sink_discard(struct rb_vm_trace_sink *sink, const char *path);
 
 /*
- * Reserve the next chunk of the file, full of padding, and map it for the caller alone.
- * False on failure, and from then on: sink->error says why; or, without an error, while the sink is late. When chunk_out->none_idle is set all
- * chunks of a limited file are in use: the caller may give its own back and try again. Any thread.
+ * Reserve the next chunk of the file, full of padding, and map it for the caller alone. False on
+ * failure, and from then on: sink->error says why; or, without an error, while the sink is late.
+ * When chunk_out->none_idle is set all chunks of a limited file are in use: the caller may give its
+ * own back and try again. Any thread.
  */
 bool rb_vm_trace_sink_reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out);
 
@@ -144,17 +150,22 @@ bool rb_vm_trace_sink_reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_
 bool rb_vm_trace_sink_reserve_own(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out, bool instead);
 
 /*
- * From here on writers do not wait for the disk (true), or do again (false: before all chunks are given back at the end). For files; memory
- * is not slow. Where the system gives us no thread, they wait as ever.
+ * From here on writers do not wait for the disk (true), or do again (false: before all chunks are
+ * given back at the end). For files; memory is not slow. Where the system gives us no thread, they
+ * wait as ever.
  */
 void rb_vm_trace_sink_recording(struct rb_vm_trace_sink *sink, bool on);
 
-/* Whether the file is there and as it was left, as far as is known without a look while events are recorded: asked where a chunk in use goes to another ractor. */
+/*
+ * Whether the file is there and as it was left, as far as is known without a look while events are
+ * recorded: asked where a chunk in use goes to another ractor.
+ */
 bool rb_vm_trace_sink_sound_p(struct rb_vm_trace_sink *sink);
 
 /*
  * Have the next chunk made ahead, on another thread. For one who has filled a chunk and will soon
- * fill the next. What keeps its newest events and is full has the oldest chunk made fresh; a file only while events are recorded.
+ * fill the next. What keeps its newest events and is full has the oldest chunk made fresh; a file
+ * only while events are recorded.
  */
 void rb_vm_trace_sink_ahead(struct rb_vm_trace_sink *sink);
 

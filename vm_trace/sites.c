@@ -139,8 +139,9 @@ release_texts(struct rb_vm_trace_site *site)
 }
 
 /*
- * The sites for exits that can't get one of their own, made before the others so that they are there when memory is short. Such an
- * exit is counted and recorded with its backtrace, like any other: only its reason, instruction and version are unknown.
+ * The sites for exits that can't get one of their own, made before the others so that they are
+ * there when memory is short. Such an exit is counted and recorded with its backtrace, like any
+ * other: only its reason, instruction and version are unknown.
  */
 static void
 make_collective(void)

@@ -69,8 +69,8 @@ void rb_vm_trace_sites_retire(uintptr_t unit, struct rb_vm_trace_local *local,
                               struct rb_execution_context_struct *ec);
 
 /*
- * The most sites that there are at once, those included that stand for all which find no more room. Only tests change it, to less,
- * before the first site is made.
+ * The most sites that there are at once, those included that stand for all which find no more room.
+ * Only tests change it, to less, before the first site is made.
  */
 extern uint32_t rb_vm_trace_most_sites;
 

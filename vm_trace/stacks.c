@@ -88,7 +88,10 @@ hash_pair(uintptr_t a, uintptr_t b)
 
 /* --- addresses --------------------------------------------------------------------------- */
 
-/* A bit for each 16 bytes, the least that malloc gives, of an address' low 16 MiB: memory only where something was noted. */
+/*
+ * A bit for each 16 bytes, the least that malloc gives, of an address' low 16 MiB: memory only
+ * where something was noted.
+ */
 #define NOTE_WORDS ((uintptr_t)1 << 14)
 static uint64_t notes[NOTE_WORDS];
 

@@ -68,8 +68,9 @@ struct rb_vm_trace_stacks {
 };
 
 /*
- * What each ractor has to notice before its next event, in one word, so that one comparison tells whether there is anything. The high
- * half changes with each death. The low half is the epoch: the number of the flight recorder's last reset (local.h).
+ * What each ractor has to notice before its next event, in one word, so that one comparison tells
+ * whether there is anything. The high half changes with each death. The low half is the epoch: the
+ * number of the flight recorder's last reset (local.h).
  */
 extern uint64_t rb_vm_trace_changes;
 
@@ -92,7 +93,10 @@ void rb_vm_trace_next_epoch(void);
 bool rb_vm_trace_stacks_init(struct rb_vm_trace_stacks *stacks);
 void rb_vm_trace_stacks_free(struct rb_vm_trace_stacks *stacks);
 
-/* For stacks_capture: catch up with rb_vm_trace_changes, and all that is to be done when a stack is not as the last one. */
+/*
+ * For stacks_capture: catch up with rb_vm_trace_changes, and all that is to be done when a stack is
+ * not as the last one.
+ */
 void rb_vm_trace_stacks_catch_up(struct rb_vm_trace_stacks *stacks);
 bool rb_vm_trace_stacks_capture_rest(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_struct *ec,
                                      uintptr_t top_pc, bool walked);
@@ -119,8 +123,8 @@ stacks_capture(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_st
 const char *rb_vm_trace_stacks_tail(struct rb_vm_trace_stacks *stacks, uint32_t node, size_t kept, size_t *bytes_out);
 
 /*
- * Log a death, or that nothing is as it was (objects have moved). Any thread, before the memory is used again. Takes a lock of its own for
- * a few instructions, whatever the number of ractors.
+ * Log a death, or that nothing is as it was (objects have moved). Any thread, before the memory is
+ * used again. Takes a lock of its own for a few instructions, whatever the number of ractors.
  */
 void rb_vm_trace_died(struct vm_trace_range range);
 void rb_vm_trace_all_died(void);
@@ -132,9 +136,10 @@ extern pthread_mutex_t rb_vm_trace_deaths_lock;
 void rb_vm_trace_stacks_forget_all(struct rb_vm_trace_stacks *stacks);
 
 /*
- * Note that something is kept under an address (of a method entry, of an ISEQ's first instruction), and whether it may be: when
- * it dies and nothing is noted, nobody has to be told. Never says no of what was noted; after some hundred thousand addresses mostly yes.
- * Any thread. The garbage collector's own synchronization orders a note before the death.
+ * Note that something is kept under an address (of a method entry, of an ISEQ's first instruction),
+ * and whether it may be: when it dies and nothing is noted, nobody has to be told. Never says no of
+ * what was noted; after some hundred thousand addresses mostly yes. Any thread. The garbage
+ * collector's own synchronization orders a note before the death.
  */
 void rb_vm_trace_note_address(uintptr_t address);
 bool rb_vm_trace_address_noted_p(uintptr_t address);

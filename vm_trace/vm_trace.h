@@ -123,8 +123,9 @@ bool rb_vm_trace_parse_methods(const char *option, const char *value);
 bool rb_vm_trace_methods_asked_p(void);
 
 /*
- * Parse an option that all JITs have in common (options.c has the table), given as the user wrote it: "--zjit-trace-memory" and
- * "16,5". The value is kept for rb_vm_trace_start. False: there is no option of that name, or one line on stderr says what it takes.
+ * Parse an option that all JITs have in common (options.c has the table), given as the user wrote
+ * it: "--zjit-trace-memory" and "16,5". The value is kept for rb_vm_trace_start. False: there is no
+ * option of that name, or one line on stderr says what it takes.
  */
 bool rb_vm_trace_parse_option(const char *option, const char *value);
 
@@ -220,9 +221,10 @@ struct rb_vm_trace_site_desc {
 };
 
 /*
- * Make the static record of one exit. Called while compiling, under the VM lock. NULL when tracing never started, or when other
- * methods were requested: the caller then makes an untraced exit, and nothing is lost. Where the table of sites is full or there is
- * no memory, exits share a site that counts and records them without reason and instruction, and a message says so.
+ * Make the static record of one exit. Called while compiling, under the VM lock. NULL when tracing
+ * never started, or when other methods were requested: the caller then makes an untraced exit, and
+ * nothing is lost. Where the table of sites is full or there is no memory, exits share a site that
+ * counts and records them without reason and instruction, and a message says so.
  */
 struct rb_vm_trace_site *rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc);
 

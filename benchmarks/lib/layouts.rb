@@ -28,7 +28,8 @@ module Bench
       binaries = @sides.flat_map { |name, sides| sides.each_with_index.map { |side, order| [name, order, side] } }
       times = Hash.new { |hash, key| hash[key] = [] }
       random = Random.new(@seed)
-      # The first round fills the page cache. In the others the order of the binaries is another each time, so drift hits all alike.
+      # The first round fills the page cache. In the others the order of the binaries is another
+      # each time, so drift hits all alike.
       (0..runs).each do |round|
         binaries.shuffle(random: random).each do |name, order, side|
           measure = side.run(workload)
@@ -46,7 +47,8 @@ module Bench
       order == 0 ? objects : objects.shuffle(random: Random.new(@seed * 1000 + order))
     end
 
-    # The object files of the static library, and the command that links the executable with it, as the build's makefile has them.
+    # The object files of the static library, and the command that links the executable with it, as
+    # the build's makefile has them.
     def link_inputs(build)
       said, status = Open3.capture2e("make", "-C", build, "-n", "-W", "main.o", "-W", "dln.o", "HAVE_GIT=no", "REVISION_LATEST=x",
                                      "libruby-static.a", "ruby")

@@ -5,9 +5,10 @@ require_relative "side"
 require_relative "statistics"
 
 module Bench
-  # One way to run the loop. `tracer` :none, :ours, :recorder (ours into memory) or :base, with YJIT :ours_yjit or :base_yjit; `rate` K (one exit in K is
-  # recorded). :late: the program itself begins to trace, into the file that it is given; :filtered and :filtered_yjit: likewise, but methods that it
-  # does not have were requested.
+  # One way to run the loop. `tracer` :none, :ours, :recorder (ours into memory) or :base, with YJIT
+  # :ours_yjit or :base_yjit; `rate` K (one exit in K is recorded). :late: the program itself begins
+  # to trace, into the file that it is given; :filtered and :filtered_yjit: likewise, but methods
+  # that it does not have were requested.
   Variant = Struct.new(:name, :side, :tracer, :rate)
 
   class Recording
@@ -58,7 +59,8 @@ module Bench
     # A virtual machine gives memory that it does not use back to its host, and the first touch of a page then waits for that one: ten
     # times what the page cache itself costs. So what a trace will need is used once just before.
     #
-    # The folder may be /tmp, where others could put a link under a name that they can guess: so the name is random, and the file new.
+    # The folder may be /tmp, where others could put a link under a name that they can guess: so the
+    # name is random, and the file new.
     def warm_page_cache(folder, bytes: WARM_BYTES)
       megabyte = "\0" * (1 << 20)
       Tempfile.create("vm-trace-bench-warm-", folder) { |file| (bytes >> 20).times { file.syswrite(megabyte) } }

@@ -10,8 +10,9 @@ module Bench
     # Chance with which a difference as large as `detectable` would have been seen.
     POWER_Z = 0.8416 # 80 %
 
-    # Digits of a ratio after the point, as reports print it. A smaller difference is no difference: nobody can act on it, and with
-    # almost no spread the interval is so narrow that it leaves 1 out by accident.
+    # Digits of a ratio after the point, as reports print it. A smaller difference is no difference:
+    # nobody can act on it, and with almost no spread the interval is so narrow that it leaves 1 out
+    # by accident.
     DIGITS = 3
 
     Interval = Struct.new(:ratio, :low, :high, :detectable, :pairs, keyword_init: true) do

@@ -1,6 +1,7 @@
-# late.rb KIND RACTORS EXITS [FILE]: so many ractors at once, each of which takes EXITS exits. KIND is `add` (a guard of compiled code) or `throw`
-# (`break` out of a block, which is caught where only the interpreter goes on: the exit of an exception handler). With FILE the exits are
-# traced from RubyVM::Trace.start on, which is called when all is compiled; without it as the flags say.
+# late.rb KIND RACTORS EXITS [FILE]: so many ractors at once, each of which takes EXITS exits. KIND
+# is `add` (a guard of compiled code) or `throw` (`break` out of a block, which is caught where only
+# the interpreter goes on: the exit of an exception handler). With FILE the exits are traced from
+# RubyVM::Trace.start on, which is called when all is compiled; without it as the flags say.
 require_relative "../inside"
 
 Warning[:experimental] = false

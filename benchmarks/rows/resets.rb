@@ -1,5 +1,6 @@
-# resets.rb RACTORS RATE: RubyVM::Trace.reset 10,000 times a second in each of RACTORS ractors at once, in batches with exits and pauses
-# between. Reports the processor time of one reset; then checks that the hits after a last reset are those that were taken.
+# resets.rb RACTORS RATE: RubyVM::Trace.reset 10,000 times a second in each of RACTORS ractors at
+# once, in batches with exits and pauses between. Reports the processor time of one reset; then
+# checks that the hits after a last reset are those that were taken.
 require_relative "../inside"
 require "tmpdir"
 

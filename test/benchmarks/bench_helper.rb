@@ -45,8 +45,9 @@ class BenchTest < Minitest::Test
     path(name)
   end
 
-  # A workload that reports a made-up time: SPEED times 10 ms, give or take a noise that is another one in each process. The noise
-  # is the same whenever the test runs: a test that draws new noise each time fails once in as many runs as the confidence allows.
+  # A workload that reports a made-up time: SPEED times 10 ms, give or take a noise that is another
+  # one in each process. The noise is the same whenever the test runs: a test that draws new noise
+  # each time fails once in as many runs as the confidence allows.
   def made_up(name, noise: 0.002, body: "")
     write(name, <<~RUBY)
       #{body}

@@ -141,8 +141,9 @@ class TestHooks < Integration::Test
     RUBY
   }.freeze
 
-  # Code that a flag had count down to one in K calls at every exit while there are hooks, in ractors that are made later, too. Also exits that
-  # no code of their own records: of a stub whose method can't be compiled, and in code that all methods share.
+  # Code that a flag had count down to one in K calls at every exit while there are hooks, in
+  # ractors that are made later, too. Also exits that no code of their own records: of a stub whose
+  # method can't be compiled, and in code that all methods share.
   def test_they_are_told_of_each_exit_of_code_that_a_flag_samples
     [1, 7].each do |rate|
       flags = ["--zjit-trace-exits", "--zjit-trace-exits-sample-rate=#{rate}", "--zjit-trace-file=%p.fxt"]
@@ -276,7 +277,8 @@ class TestHooks < Integration::Test
     RUBY
   end
 
-  # Hooks of new objects run in one ractor while those of exits run in others. All are counted, so that the last one that goes is the last.
+  # Hooks of new objects run in one ractor while those of exits run in others. All are counted, so
+  # that the last one that goes is the last.
   def test_hooks_of_other_internal_events_run_in_other_ractors_meanwhile
     assert_equal [[1, 1], :fine], lines(<<~'RUBY')
       5.times do

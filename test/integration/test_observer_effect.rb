@@ -96,9 +96,10 @@ class TestObserverEffect < Integration::Test
     [found, result.out]
   end
 
-  # What the conservative marking of the GC happens to keep alive differs from run to run, and so may a count. So each count of each
-  # traced run must be one that some untraced run has, too: when it is not, that many more untraced runs get a chance to show it. An
-  # effect of tracing that comes now and then shows in the traced run where it comes; nothing is tried again until it is well.
+  # What the conservative marking of the GC happens to keep alive differs from run to run, and so
+  # may a count. So each count of each traced run must be one that some untraced run has, too: when
+  # it is not, that many more untraced runs get a chance to show it. An effect of tracing that comes
+  # now and then shows in the traced run where it comes; nothing is tried again until it is well.
   MORE_RUNS = 12
   TRACED_RUNS = Integration::LONG ? 5 : 2
 

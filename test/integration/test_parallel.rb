@@ -1,12 +1,13 @@
-# An exit takes no lock of the VM, whatever began the trace: to take that is to stop all ractors, and one that is in a long C function stops
-# only when that is done.
+# An exit takes no lock of the VM, whatever began the trace: to take that is to stop all ractors,
+# and one that is in a long C function stops only when that is done.
 require_relative "helper"
 
 Integration.only "ruby-4.1"
 
 class TestParallel < Integration::Test
-  # One ractor sorts, which checks no interrupts; the main one takes exits meanwhile, and notes when. If an exit waited for the other ractor it
-  # would get nowhere during a sort, however the threads are scheduled. Only the first exit of a place may: those are taken before.
+  # One ractor sorts, which checks no interrupts; the main one takes exits meanwhile, and notes
+  # when. If an exit waited for the other ractor it would get nowhere during a sort, however the
+  # threads are scheduled. Only the first exit of a place may: those are taken before.
   SCRIPT = <<~'RUBY'
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     def guard(x) = x + 1

@@ -212,7 +212,8 @@ class TestProcesses < Integration::Test
 
   INHERITED = "--disable=gems --zjit-call-threshold=2 --zjit-trace-exits"
 
-  # Runs `script` with inner.rb beside it, which exits 20 times, as do its own children down to the depth in its argument.
+  # Runs `script` with inner.rb beside it, which exits 20 times, as do its own children down to the
+  # depth in its argument.
   def inherited(script, path: "t.fxt", **options)
     inner = FOO + <<~'RUBY'
       20.times { foo }
@@ -258,7 +259,8 @@ class TestProcesses < Integration::Test
     assert_equal [[2], [52] * 8], exits_of_parent_and_others(result)
   end
 
-  # The parent ends first, and its file stays: what the daemon starts came later, but the daemon has its own file by then.
+  # The parent ends first, and its file stays: what the daemon starts came later, but the daemon has
+  # its own file by then.
   def test_a_ruby_that_a_daemon_starts_leaves_the_daemons_file_alone
     result = inherited(FOO + <<~'RUBY', ended: false)
       r, w = IO.pipe

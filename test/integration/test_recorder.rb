@@ -84,7 +84,8 @@ class TestRecorder < Integration::Test
     assert_equal %w[1 true true 0 0], result.out.split
   end
 
-  # At rates that record all and one in three. Each takes another number of exits in the end, which all have to be there.
+  # At rates that record all and one in three. Each takes another number of exits in the end, which
+  # all have to be there.
   def test_hits_are_exact_however_many_ractors_reset
     [1, 3].each do |rate|
       result = recorded(<<~'RUBY', "--zjit-trace-memory=32", "--zjit-trace-exits-sample-rate=#{rate}", recorders: 12)

@@ -1,4 +1,5 @@
-# Many clients of the control socket at once, slow ones, and those that come when the program ends: none delays or harms the program or another one.
+# Many clients of the control socket at once, slow ones, and those that come when the program ends:
+# none delays or harms the program or another one.
 require_relative "helper"
 require_relative "extension"
 require_relative "remote"

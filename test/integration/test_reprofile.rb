@@ -1,5 +1,6 @@
-# With --zjit-reprofile-iseq a recompile exit has the whole ISEQ profiled again, once for each version, and then the code exits no more.
-# These tests need no trace, but for those of what an exit led to: without one the counters of --zjit-stats tell.
+# With --zjit-reprofile-iseq a recompile exit has the whole ISEQ profiled again, once for each
+# version, and then the code exits no more. These tests need no trace, but for those of what an exit
+# led to: without one the counters of --zjit-stats tell.
 require_relative "helper"
 Integration.only "zjit"
 

@@ -1,4 +1,5 @@
-# `vm-trace report` of traces of real programs: whatever was recorded, and however sampled, all tables sum up to what the summary says.
+# `vm-trace report` of traces of real programs: whatever was recorded, and however sampled, all
+# tables sum up to what the summary says.
 require_relative "helper"
 require_relative "../tool/report_sums"
 

@@ -1,4 +1,5 @@
-# What all tables of `vm-trace report` must agree on, for any trace: each sums up to the same, and that is what the summaries say.
+# What all tables of `vm-trace report` must agree on, for any trace: each sums up to the same, and
+# that is what the summaries say.
 require "json"
 require "open3"
 
@@ -6,8 +7,8 @@ module ReportSums
   EXITS = %w[exits_by_reason exits_by_line exits_by_instruction worst].freeze
   ALL_ROWS = 1_000_000
 
-  # A list of what does not agree; empty when all does. `tool`: the program; `summaries`: whether the traces' summaries are of what
-  # their events are of, as in every trace that is whole.
+  # A list of what does not agree; empty when all does. `tool`: the program; `summaries`: whether
+  # the traces' summaries are of what their events are of, as in every trace that is whole.
   def self.disagreements(tool, *paths, options: [], summaries: true)
     Check.new(tool, paths, options).run(summaries)
   end

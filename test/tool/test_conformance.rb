@@ -1,4 +1,5 @@
-# The conformance cases: the tool must give the same answers as Perfetto's own trace processor (test/conformance/README.md).
+# The conformance cases: the tool must give the same answers as Perfetto's own trace processor
+# (test/conformance/README.md).
 require_relative "tool_helper"
 require_relative "questions"
 require "csv"
@@ -50,7 +51,8 @@ class TestConformance < Minitest::Test
 
   def name_of(path) = path.delete_prefix("#{Conformance::OURS}/").delete_prefix("#{Conformance::ARRIVING}/").sub(/\.\w+\z/, "")
 
-  # The answer is byte for byte what the file says, unless the case is pending: then it must not be, or it would stay in that list for ever.
+  # The answer is byte for byte what the file says, unless the case is pending: then it must not be,
+  # or it would stay in that list for ever.
   def assert_answer(expected, found, name)
     if (reason = Conformance.pending[name])
       refute_equal expected, found, "#{name} passes now: move it to test/conformance, and out of the list of pending ones (#{reason})"

@@ -1,6 +1,7 @@
-# Every command takes work in proportion to its input, whatever that is full of: four times as much of anything costs no more than a
-# bit over four times as much. Counted are basic blocks and allocated bytes, not time; what libc and SQLite do inside is not seen,
-# but for what they call back.
+# Every command takes work in proportion to its input, whatever that is full of: four times as much
+# of anything costs no more than a bit over four times as much. Counted are basic blocks and
+# allocated bytes, not time; what libc and SQLite do inside is not seen, but for what they call
+# back.
 require_relative "tool_helper"
 require_relative "mutants"
 
@@ -9,7 +10,8 @@ class TestGrowth < Minitest::Test
 
   SMALL = 1500
   TIMES = 4
-  # n * n is 16 times as much from 1500 to 6000, and n log n 5. Tables that double may double once more for the larger one.
+  # n * n is 16 times as much from 1500 to 6000, and n log n 5. Tables that double may double once
+  # more for the larger one.
   MOST_TIMES = { "basic blocks" => 6.5, "bytes allocated" => 11, "bytes at a time" => 11 }.freeze
 
   FLAGS = %w[-std=gnu99 -O1 -g0 -fsanitize-coverage=trace-pc -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free].freeze
@@ -239,7 +241,8 @@ class TestGrowth < Minitest::Test
     end
   end
 
-  # Records that are cut, doubled, moved, and whose words are wild. The fuzz tests have small ones, which hide how it grows.
+  # Records that are cut, doubled, moved, and whose words are wild. The fuzz tests have small ones,
+  # which hide how it grows.
   def test_damaged_traces_many_times
     random = Random.new(20261122)
     files = Dir[File.join(TRACES, "*.fxt")].sort
@@ -253,8 +256,9 @@ class TestGrowth < Minitest::Test
     end
   end
 
-  # What has no shape of its own here: traces as the tracer writes them, one after the other. (Not for query: all of them are of one
-  # time, and what is of one time lies upon each other, up to 512 deep, as in Perfetto.)
+  # What has no shape of its own here: traces as the tracer writes them, one after the other. (Not
+  # for query: all of them are of one time, and what is of one time lies upon each other, up to 512
+  # deep, as in Perfetto.)
   def test_the_kept_traces_many_times
     Dir[File.join(TRACES, "*.fxt")].sort.each do |path|
       bytes = File.binread(path)

@@ -1,4 +1,5 @@
-# `vm-trace history`: what it says of a trace that does not tell the whole story. Its lines are tested in test_traces.rb.
+# `vm-trace history`: what it says of a trace that does not tell the whole story. Its lines are
+# tested in test_traces.rb.
 require_relative "tool_helper"
 
 class TestHistoryPartial < Minitest::Test

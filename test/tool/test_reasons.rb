@@ -1,5 +1,5 @@
-# Reasons by each of their names: vm-trace explain, report --reason, start --counter. That no reason of the Ruby is missing is tested in
-# test/integration/test_reasons.rb.
+# Reasons by each of their names: vm-trace explain, report --reason, start --counter. That no reason
+# of the Ruby is missing is tested in test/integration/test_reasons.rb.
 require "socket"
 require_relative "tool_helper"
 

@@ -1,5 +1,6 @@
-# vm-trace start, stop, status, save beside programs that are none of ours: what they answer is not to be trusted. That a traced Ruby
-# does what it is told is tested in test/integration/test_remote.rb.
+# vm-trace start, stop, status, save beside programs that are none of ours: what they answer is not
+# to be trusted. That a traced Ruby does what it is told is tested in
+# test/integration/test_remote.rb.
 require_relative "tool_helper"
 require "rbconfig"
 

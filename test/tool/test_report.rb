@@ -199,8 +199,8 @@ class TestReport < Minitest::Test
     end
   end
 
-  # What differs between an event and its site: the class that the method was called on, the ISEQ that has no room in the event, the
-  # owner of an inlined frame that the tracer learns late.
+  # What differs between an event and its site: the class that the method was called on, the ISEQ
+  # that has no room in the event, the owner of an inlined frame that the tracer learns late.
   def unlike_their_sites(rate: 97)
     trace = OurTrace.new(rate: rate)
     trace.exits = [
@@ -253,8 +253,8 @@ class TestReport < Minitest::Test
 
   # --- names of sites ---
 
-  # A site that was never recorded, in a frame that was inlined: the tracer does not know whose method it is. `known`: what the
-  # other labels of the trace are.
+  # A site that was never recorded, in a frame that was inlined: the tracer does not know whose
+  # method it is. `known`: what the other labels of the trace are.
   def name_of_site(location, *known, events: [], iseq: nil)
     trace = OurTrace.new(rate: 97)
     trace.sites << trace.site("side_exit", "Rare", location, "leave", 12)

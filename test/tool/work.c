@@ -1,5 +1,6 @@
 /* work.c - linked into a tool built with -fsanitize-coverage=trace-pc and -Wl,--wrap: counts what a run costs, the same on any
- * machine. On exit the file that WORK names gets the basic blocks that were run and the bytes that were allocated, in all and at
+ * machine. On exit the file that WORK names gets the basic blocks that were run and the bytes that
+ * were allocated, in all and at
  * the most at a time. See test_growth.rb. */
 #include <malloc.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /*
- * What happens when ISEQs and method entries die: each ractor forgets them before their memory is used again, and what nothing was
- * ever recorded of costs no lock.
+ * What happens when ISEQs and method entries die: each ractor forgets them before their memory is
+ * used again, and what nothing was ever recorded of costs no lock.
  */
 #include "harness.h"
 #include "traced.h"

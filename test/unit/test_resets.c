@@ -175,7 +175,10 @@ recompile_exit_that_a_reset_comes_into_is_after_it(void **state)
     end();
 }
 
-/* A reset copies the counters of those that have moved; at K = 5 the countdown is where it was after any multiple of that. */
+/*
+ * A reset copies the counters of those that have moved; at K = 5 the countdown is where it was
+ * after any multiple of that.
+ */
 static void
 sampled_hits_are_exact_after_any_number_of_exits(void **state)
 {

@@ -245,7 +245,10 @@ cut_file_is_seen_by_the_thread(void **state)
     free(path);
 }
 
-/* A file of at most four chunks that keeps its newest events, with the settings written and nothing recorded yet. Returns its path. */
+/*
+ * A file of at most four chunks that keeps its newest events, with the settings written and nothing
+ * recorded yet. Returns its path.
+ */
 static char *
 begin_small_ring(void)
 {

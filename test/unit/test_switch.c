@@ -438,7 +438,10 @@ a_recompile_site(void)
     return make_site(RB_VM_TRACE_RECOMPILE_EXIT, "NoProfileSend", &foo, 0);
 }
 
-/* Where machine code does not count: the exit is counted before the JIT acts, and recorded when the outcome is known. */
+/*
+ * Where machine code does not count: the exit is counted before the JIT acts, and recorded when the
+ * outcome is known.
+ */
 static void
 recompile_exits_that_c_counts_are_one_in_k(void **state)
 {

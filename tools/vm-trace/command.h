@@ -16,7 +16,10 @@ struct command {
     const char *needs;     /* what the arguments are; NULL: files to read */
     bool may_lack_arguments;
     const struct cli_option *options; /* ends with an empty one */
-    /* The arguments after the options: one at least, unless it may lack them. Returns the exit status, and says its own errors. */
+    /*
+     * The arguments after the options: one at least, unless it may lack them. Returns the exit
+     * status, and says its own errors.
+     */
     enum status (*run)(const struct options *options, int argument_count, char **arguments);
 };
 

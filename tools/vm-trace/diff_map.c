@@ -1,7 +1,8 @@
 /* diff_map.c - finds what other folders the same files lie in on the other side, as those of two versions of a library do.
  *
- * A method that only one path of each side has is a witness: what its two paths have in common at their end is taken away, in whole
- * folders, and what is left are two prefixes. Two that enough witnesses agree on, and that neither side has both of, are one.
+ * A method that only one path of each side has is a witness: what its two paths have in common at
+ * their end is taken away, in whole folders, and what is left are two prefixes. Two that enough
+ * witnesses agree on, and that neither side has both of, are one.
  */
 #include <string.h>
 
@@ -56,7 +57,10 @@ by_method(const void *left, const void *right, void *context)
     return a->sides != b->sides ? (a->sides < b->sides ? -1 : 1) : (a->path > b->path) - (a->path < b->path);
 }
 
-/* Bytes of the folders that are left of two paths without what they have in common at the end; 0 where nothing is, or nothing was. */
+/*
+ * Bytes of the folders that are left of two paths without what they have in common at the end; 0
+ * where nothing is, or nothing was.
+ */
 static bool
 differing_folders(struct fxt_string a, struct fxt_string b, uint32_t *a_bytes_out, uint32_t *b_bytes_out)
 {

@@ -30,7 +30,10 @@ regional_p(uint32_t codepoint)
     return codepoint >= 0x1f1e6 && codepoint <= 0x1f1ff;
 }
 
-/* The system's table of widths is one of a locale of UTF-8, whatever the user's is. Nothing else here depends on the locale's characters. */
+/*
+ * The system's table of widths is one of a locale of UTF-8, whatever the user's is. Nothing else
+ * here depends on the locale's characters.
+ */
 static unsigned
 codepoint_width(uint32_t codepoint)
 {

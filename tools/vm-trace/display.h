@@ -2,13 +2,16 @@
 #define DISPLAY_H
 /* display.h - how many columns of a terminal a text takes, and texts made to fit.
  *
- * Texts are UTF-8, escaped by escape.h: without control characters. Chinese, Japanese and Korean characters and emoji take two
- * columns, combining characters none.
+ * Texts are UTF-8, escaped by escape.h: without control characters. Chinese, Japanese and Korean
+ * characters and emoji take two columns, combining characters none.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A character with all that joins it: accents, the parts of an emoji. Its bytes (1 at least, `len` must be), and its columns. */
+/*
+ * A character with all that joins it: accents, the parts of an emoji. Its bytes (1 at least, `len`
+ * must be), and its columns.
+ */
 size_t display_next(const char *text, size_t len, unsigned *columns_out);
 unsigned display_width(const char *text);
 

@@ -107,7 +107,10 @@ enum document_format { FORMAT_TEXT, FORMAT_JSON, FORMAT_MARKDOWN, FORMAT_CSV };
 
 /* Of the documents that are printed from here on, only the table of that id is; NULL: all. */
 void document_select(const char *table_id);
-/* Prints it to standard output. Where the selected table is not in it a message says which are, and false is returned. */
+/*
+ * Prints it to standard output. Where the selected table is not in it a message says which are, and
+ * false is returned.
+ */
 bool document_print(struct document *document, enum document_format format);
 
 /* document_text.c, document_data.c: the formats, for document_print. */

@@ -1,7 +1,8 @@
 /* document_text.c - a document for people: on a terminal, or as Markdown.
  *
- * Columns of numbers stand at the right of their width, texts at the left. A table that is wider than the page gives way in steps (see
- * `steps`): texts are shortened, rates get half their width, then none; at last the last text goes to a line of its own.
+ * Columns of numbers stand at the right of their width, texts at the left. A table that is wider
+ * than the page gives way in steps (see `steps`): texts are shortened, rates get half their width,
+ * then none; at last the last text goes to a line of its own.
  */
 #include <inttypes.h>
 #include <limits.h>
@@ -173,7 +174,10 @@ table_width(const unsigned *widths, unsigned count)
     return width - GAP;
 }
 
-/* Takes columns from the widest text, down to that many: its title's width at least. False when the table is still too wide. */
+/*
+ * Takes columns from the widest text, down to that many: its title's width at least. False when the
+ * table is still too wide.
+ */
 static bool
 narrow(const struct table *table, unsigned *widths, unsigned page, unsigned last_least, unsigned least)
 {

@@ -8,7 +8,10 @@
 
 /* A whole number; `missing` where there is none. word is a number of words.h. */
 uint64_t event_uint(const struct fxt_event *event, uint32_t word, uint64_t missing);
-/* The reason of an exit, a fallback, an invalidation or a site, as all commands count it: addresses do not tell reasons apart. */
+/*
+ * The reason of an exit, a fallback, an invalidation or a site, as all commands count it: addresses
+ * do not tell reasons apart.
+ */
 uint32_t event_reason(struct pool *pool, const struct fxt_event *event);
 /* A string; STRING_NONE where there is none. */
 uint32_t event_text(struct pool *pool, const struct fxt_event *event, uint32_t word);

@@ -2,7 +2,10 @@
 #define NEAREST_H
 /* nearest.h - "did you mean": the name that is spelled most like another. */
 
-/* Looks for it among names that are handed in one by one. A name that is further off than a third of its letters is none. */
+/*
+ * Looks for it among names that are handed in one by one. A name that is further off than a third
+ * of its letters is none.
+ */
 struct nearest {
     const char *wanted;
     const char *name; /* the best so far; NULL: none */

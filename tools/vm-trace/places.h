@@ -13,7 +13,10 @@ enum {
     PLACES_MAX = 256 * 1024,
     PLACE_KEYS = 7,
     PLACE_BINS = 64,
-    /* Outcomes of recompile exits: that of word WORD_PROFILING + i - 1 at i, anything else at 0; at the last those that no event tells. */
+    /*
+     * Outcomes of recompile exits: that of word WORD_PROFILING + i - 1 at i, anything else at 0; at
+     * the last those that no event tells.
+     */
     PLACE_OUTCOMES = WORD_VERSION_LIMIT - WORD_PROFILING + 3,
     PLACE_UNRECORDED = PLACE_OUTCOMES - 1,
 };

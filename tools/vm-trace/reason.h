@@ -11,7 +11,10 @@
 /* Whether a glob is that of a reason in a trace, by any of its names, or by what stands before its parentheses. */
 bool reason_matches(const char *glob, struct fxt_string reason);
 
-/* The counter of an exit that is called so, in `counter`; false for a name that is none of ZJIT's, or one of several counters. */
+/*
+ * The counter of an exit that is called so, in `counter`; false for a name that is none of ZJIT's,
+ * or one of several counters.
+ */
 enum { REASON_COUNTER = 80 };
 bool reason_counter(const char *name, char counter[REASON_COUNTER]);
 

@@ -2,7 +2,8 @@
 #define REASON_NAMES_H
 /* reason_names.h - reasons of ZJIT (base ruby-4.1): a glob of the trace's text, and the name in --zjit-stats without its prefix.
  *
- * test/integration/test_reasons.rb fails when a counter of the Ruby is missing here. YJIT's reasons are the names of its counters.
+ * test/integration/test_reasons.rb fails when a counter of the Ruby is missing here. YJIT's reasons
+ * are the names of its counters.
  */
 struct reason_name {
     const char *trace;

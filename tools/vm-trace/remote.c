@@ -303,7 +303,10 @@ take_keep(const struct cli_option *option, const char *text)
     return true;
 }
 
-/* Counters, with commas between them, each by any name of its reason; the program knows whether there are such. malloc'ed. */
+/*
+ * Counters, with commas between them, each by any name of its reason; the program knows whether
+ * there are such. malloc'ed.
+ */
 static char *
 counters_of(const char *list)
 {

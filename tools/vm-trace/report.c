@@ -12,7 +12,10 @@
 static struct report_filter filter = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
 static enum document_format format = FORMAT_TEXT;
 
-/* A reason that nothing was counted for may be spelled wrong. The names in the traces are tried, and those that are known. */
+/*
+ * A reason that nothing was counted for may be spelled wrong. The names in the traces are tried,
+ * and those that are known.
+ */
 static void
 say_no_such_reason(const struct report *report)
 {
