@@ -13,7 +13,7 @@ local_work() {
 }
 
 make_src() {
-    store=$("$top/tools/source.sh" find) || exit $?
+    store=$("$top/scripts/source.sh" find) || exit $?
     say "prepare: making build/$base/src: the source and $(series_patches | wc -l) patches"
     rm -rf "$build/src.half-made"
     series_worktree "$store" "$build/src.half-made"
@@ -53,7 +53,7 @@ if [ "${1:-}" = --base ]; then
         rm -rf "$src" "$build/base-obj" "$build/base-built"
     fi
     if [ ! -d "$src" ]; then
-        store=$("$top/tools/source.sh" find) || exit $?
+        store=$("$top/scripts/source.sh" find) || exit $?
         say "prepare: making build/$base/base-src: the source without patches"
         rm -rf "$src.half-made"
         series_worktree "$store" "$src.half-made"

@@ -12,6 +12,6 @@ status=0
 "${MAKE:-make}" -C "$tree" -f "$top/Makefile" -j"${JOBS:-2}" CFLAGS='-O0 -g --coverage -fprofile-update=atomic -DHARNESS_GCOV' LDFLAGS=--coverage \
     WERROR= check-unit check-tool || status=$?
 cd "$tree"
-"${BASERUBY:-ruby}" "$top/tools/coverage.rb" missed.txt vm_trace,tools/vm-trace build/unit/vm_trace build/tool
+"${BASERUBY:-ruby}" "$top/scripts/coverage.rb" missed.txt vm_trace,tools/vm-trace build/unit/vm_trace build/tool
 echo "The lines that never ran: $top/$tree/missed.txt"
 [ "$status" = 0 ] || die "tests failed, see above"

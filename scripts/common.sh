@@ -18,7 +18,7 @@ cache=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/ruby-vm-trace
 # Make build/NAME a tree of links to this one, in which the Makefile builds the same with other flags.
 link_tree() { # name
     mkdir -p "$top/build/$1"
-    for folder in vm_trace test tools benchmarks bases patches doc; do
+    for folder in vm_trace test tools scripts benchmarks bases patches doc; do
         ln -sfn "../../$folder" "$top/build/$1/$folder"
     done
 }

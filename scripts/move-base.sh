@@ -6,7 +6,7 @@
 [ -n "${1:-}" ] && [ -n "${RUBY_SOURCE:-}" ] || die "usage: make move-base BASE=$base TO=COMMIT-or-tag RUBY_SOURCE=DIR (a clone of ruby/ruby that has it)"
 id=$(git -C "$RUBY_SOURCE" rev-parse -q --verify "$1^{commit}") || die "RUBY_SOURCE=$RUBY_SOURCE does not have $1"
 [ "$id" != "$commit" ] || die "base $base is at $1 already"
-"$top/tools/prepare.sh" # at the old pin; stops where there is work that is in no patch
+"$top/scripts/prepare.sh" # at the old pin; stops where there is work that is in no patch
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 own_git init -q --bare "$scratch"
@@ -17,5 +17,5 @@ say "move-base: bases/$base pins $1 now: commit $id, tree $new_tree"
 case $origins in
 *apt* | *tarball*) say "move-base: its comments, ${apt_package:+apt_package, apt_sha256, }tarball and tarball_sha256 are still those of the release before: put in what the new one's publishers say" ;;
 esac
-"$top/tools/source.sh" cache
-exec "$top/tools/rebase-patches.sh"
+"$top/scripts/source.sh" cache
+exec "$top/scripts/rebase-patches.sh"

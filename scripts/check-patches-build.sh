@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Builds CRuby after each patch of the series, one build folder for all: proves that every patch builds alone. Long.
 . "$(dirname "$0")/common.sh"
-. "$top/tools/series.sh"
-. "$top/tools/step.sh"
+. "$top/scripts/series.sh"
+. "$top/scripts/step.sh"
 work=$build/each log=$build/each.log
 fault=$(rustc_fault)
 [ -z "$fault" ] || die "$fault"
-store=$("$top/tools/source.sh" find)
+store=$("$top/scripts/source.sh" find)
 rm -rf "$work"
 mkdir -p "$work/obj"
 : > "$log"

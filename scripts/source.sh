@@ -168,7 +168,7 @@ fetch_git() {
 }
 
 fetch_apt() {
-    "$top/tools/fetch-apt.sh" "$apt_package" "$scratch" 2>&1 && mv "$scratch"/*.orig.tar.* "$scratch/tarball" &&
+    "$top/scripts/fetch-apt.sh" "$apt_package" "$scratch" 2>&1 && mv "$scratch"/*.orig.tar.* "$scratch/tarball" &&
         has_sum "$scratch/tarball" "$apt_sha256"
 }
 

@@ -13,7 +13,7 @@ dirty=$(own_git -C "$src" status --porcelain --untracked-files=normal)
 $dirty"
 
 if [ "$(ref 'refs/vm-trace/next~1^{tree}')" != "$tree" ] && [ "$(ref 'refs/vm-trace/next^{tree}')" != "$tree" ]; then
-    store=$("$top/tools/source.sh" find)
+    store=$("$top/scripts/source.sh" find)
     rm -rf "$build/next.tmp"
     series_worktree "$store" "$build/next.tmp"
     own_git -C "$src" fetch --quiet "$build/next.tmp" +refs/vm-trace/base:refs/vm-trace/next
@@ -31,4 +31,4 @@ own_git -C "$src" update-ref -d refs/vm-trace/next
 series_id > "$src/.git/vm-trace-series"
 # CRuby's own dependencies are for edits, not for another version.
 rm -rf "$build/obj" "$build/built"
-"$top/tools/refresh-patches.sh"
+"$top/scripts/refresh-patches.sh"

@@ -79,7 +79,7 @@ for p in $(series_patches); do
 done
 
 status=0
-store=$("$top/tools/source.sh" find) || status=$?
+store=$("$top/scripts/source.sh" find) || status=$?
 if [ $status = $UNAVAILABLE ]; then
     for p in $(series_patches); do echo "skip - $p applies to base $base: its source was not found"; done
     finish

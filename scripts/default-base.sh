@@ -21,7 +21,7 @@ if [ -z "$fault" ]; then
     # Where the released one was built, the network had nothing and is not asked each time.
     if [ -e "$top/build/$released/built" ]; then where=have; else where=find; fi
     status=0
-    SOURCE_OPTIONAL=yes "$top/tools/source.sh" $where >/dev/null || status=$?
+    SOURCE_OPTIONAL=yes "$top/scripts/source.sh" $where >/dev/null || status=$?
     [ $status = $UNAVAILABLE ] || take $base # a wrong one is told when it is used
     fault="its source can't be had here"
 fi

@@ -4,7 +4,7 @@
 # Exit status 1 when something failed. What cannot run here (no CRuby source, no rustc) is named with the reason and counted as skipped.
 
 class Runner
-  UNAVAILABLE = 3 # tools/common.sh
+  UNAVAILABLE = 3 # scripts/common.sh
 
   def initialize
     @passed = @failed = @skipped = 0
@@ -46,14 +46,14 @@ class Runner
   end
 
   def patches
-    bases.each { |base| script(base, "tools/check-patches.sh") }
+    bases.each { |base| script(base, "scripts/check-patches.sh") }
   end
 
   # Static analysis; of what includes the headers of a Ruby for each base.
   def lint
     bases.each_with_index do |base, i|
       without_ruby(base)
-      script(base, "tools/lint.sh", *("alone" if i == 0), "ruby")
+      script(base, "scripts/lint.sh", *("alone" if i == 0), "ruby")
     end
   end
 
@@ -106,7 +106,7 @@ class Runner
   def without_ruby(base)
     (@without_ruby ||= {}).fetch(base) do
       heading("the patched Ruby of base #{base}")
-      system(environment(base), "tools/build-ruby.sh")
+      system(environment(base), "scripts/build-ruby.sh")
       status = $?.exitstatus
       @without_ruby[base] =
         if status == 0

@@ -3,7 +3,7 @@
 # build/<base>/ruby. Does nothing when nothing changed. Exit status 3: it cannot be built here (build/<base>/unavailable says why).
 #   build-ruby.sh --base     builds the base without patches, in the same way, for comparisons: base-src, base-obj, base-stage, base-ruby
 . "$(dirname "$0")/common.sh"
-. "$top/tools/step.sh"
+. "$top/scripts/step.sh"
 case ${1:-} in
 '') kind= branch=vm_trace ;;
 --base) kind=base- branch=base ;;
@@ -27,7 +27,7 @@ if [ -n "$fault" ]; then
     exit $UNAVAILABLE
 fi
 
-"$top/tools/prepare.sh" "$@" || {
+"$top/scripts/prepare.sh" "$@" || {
     status=$?
     [ $status != $UNAVAILABLE ] || echo "the source of CRuby was not found (the ways to supply it are listed above)" > "$build/unavailable"
     exit $status
