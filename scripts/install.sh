@@ -62,9 +62,9 @@ install_ruby() {
 }
 
 install_tool() {
-    set -- build/tool/vm-trace "$bindir/vm-trace" 755 tools/vm-trace/vm-trace.1 "$mandir/man1/vm-trace.1" 644 \
-        tools/vm-trace/completions/vm-trace.bash "$bash_completions/vm-trace" 644 \
-        tools/vm-trace/completions/_vm-trace "$zsh_completions/_vm-trace" 644
+    set -- build/tool/vm-trace "$bindir/vm-trace" 755 tools/vm-trace/cli/vm-trace.1 "$mandir/man1/vm-trace.1" 644 \
+        tools/vm-trace/cli/completions/vm-trace.bash "$bash_completions/vm-trace" 644 \
+        tools/vm-trace/cli/completions/_vm-trace "$zsh_completions/_vm-trace" 644
     printf '%s\n' "$2" "$5" "$8" "${11}" > "$work/files"
     : > "$work/folders"
     plan tool

@@ -11,6 +11,8 @@ with_ruby='vm_trace/host_cruby.c vm_trace/control.c vm_trace/remote.c vm_trace/r
 # disabled.c is stubs whose parameters nobody looks at.
 without=$(ls vm_trace/*.c | grep -v -x -F "$(printf '%s\n' $with_ruby vm_trace/disabled.c)")
 
+tool=$(find tools/vm-trace -name '*.c')
+
 # result NAME STATUS
 result()
 {
@@ -48,7 +50,7 @@ alone()
         result 'clang-tidy of the module' $status
         # The analyzer loses sight of arrays that grow and are moved; the sanitizers and valgrind see them in the tests.
         status=0
-        each "$(ls tools/vm-trace/*.c)" clang-tidy --quiet \
+        each "$tool" clang-tidy --quiet \
             --checks=-clang-analyzer-unix.Malloc,-clang-analyzer-core.NullDereference '{}' -- \
             -std=gnu99 -iquote tools/vm-trace -iquote vm_trace -iquote build/page 2> /dev/null || status=$?
         result 'clang-tidy of the tool' $status
@@ -61,7 +63,7 @@ alone()
         $lint -I vm_trace $without || status=$?
         result 'cppcheck of the module' $status
         status=0
-        $lint -j "$jobs" -I tools/vm-trace tools/vm-trace/*.c || status=$?
+        $lint -j "$jobs" -I tools/vm-trace $tool || status=$?
         result 'cppcheck of the tool' $status
     fi
 }

@@ -5,9 +5,9 @@ require_relative "project"
 class TestInstall < BuildTest
   TOOL = {
     "tools/vm-trace/main.c" => "int\nmain(void)\n{\n    return 0;\n}\n",
-    "tools/vm-trace/vm-trace.1" => ".TH VM-TRACE 1\n",
-    "tools/vm-trace/completions/vm-trace.bash" => "",
-    "tools/vm-trace/completions/_vm-trace" => "",
+    "tools/vm-trace/cli/vm-trace.1" => ".TH VM-TRACE 1\n",
+    "tools/vm-trace/cli/completions/vm-trace.bash" => "",
+    "tools/vm-trace/cli/completions/_vm-trace" => "",
   }.freeze
   TOOL_FILES = %w[bin/vm-trace share/bash-completion/completions/vm-trace share/man/man1/vm-trace.1 share/zsh/site-functions/_vm-trace].freeze
   RUBY_FILES = %w[bin/ruby lib/ruby/4.1.0/set.rb lib/ruby/link.rb].freeze

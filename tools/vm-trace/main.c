@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "command.h"
-#include "escape.h"
-#include "nearest.h"
+#include "base/escape.h"
+#include "base/nearest.h"
+#include "cli/command.h"
 
 #ifndef VM_TRACE_VERSION
 # define VM_TRACE_VERSION "0.1"
