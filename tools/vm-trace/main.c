@@ -73,7 +73,7 @@ static enum status
 unknown_command(const char *name)
 {
     fputs("vm-trace: unknown command ", stderr);
-    print_escaped(stderr, (struct fxt_string){.ptr = name, .len = (uint32_t)strlen(name)});
+    print_escaped(stderr, text_of(name));
     struct nearest nearest = nearest_to(name);
     for (int i = 0; i < COMMAND_COUNT; i++) nearest_try(&nearest, commands[i]->name);
     if (nearest.name != NULL) fprintf(stderr, "; did you mean %s?\n", nearest.name);

@@ -7,7 +7,6 @@
  * side, less its margin, lies above every run of the other, plus its margin.
  */
 #include "analysis/report_data.h"
-#include "render/document.h"
 
 enum { SIDES = 2 };
 
@@ -80,9 +79,6 @@ void diff_find_map(struct report *report, uint32_t first_side, bool fallbacks, s
 void diff_init(struct diff *diff, struct report *report, uint32_t first_side, enum diff_unit unit, bool fallbacks,
                const struct path_map *map);
 void diff_free(struct diff *diff);
-
-/* diff_tables.c */
-void diff_document(const struct diff *diff, struct document *document, uint64_t top);
 
 static inline double
 diff_delta(const struct diff_row *row)

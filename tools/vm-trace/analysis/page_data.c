@@ -5,8 +5,8 @@
 #include "analysis/event_args.h"
 #include "analysis/page_data.h"
 #include "base/xalloc.h"
-#include "cli/command.h"
 #include "fxt/known_strings.h"
+#include "fxt/read_files.h"
 
 /* --- rows ----------------------------------------------------------------------------------- */
 
@@ -199,13 +199,13 @@ page_data_free(struct page_data *data)
 enum status
 page_data_read(struct page_data *data, const char *file, uint64_t max_faults)
 {
-    struct diag diag = diag_new(file, max_faults);
+    struct fault_report faults = fault_report_new(file, max_faults);
     struct span_visitor span_visitor = {.context = data, .span = on_span};
     data->spans = spans_new(&span_visitor);
     struct fxt_visitor visitor = {.context = data, .event = on_event, .object = on_object};
     enum status status = STATUS_CANNOT_READ;
-    if (read_file(data->reader, file, &visitor, &diag)) {
-        status = diag_finish(&diag);
+    if (read_file(data->reader, file, &visitor, &faults)) {
+        status = fault_report_finish(&faults);
         spans_finish(data->spans);
     }
     spans_free(data->spans);

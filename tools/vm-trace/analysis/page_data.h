@@ -8,7 +8,7 @@
 #include "analysis/profile.h"
 #include "analysis/thread_table.h"
 #include "analysis/time_histogram.h"
-#include "fxt/diag.h"
+#include "base/status.h"
 
 enum {
     PAGE_ROWS_MAX = 256 * 1024, /* that are told apart while reading */

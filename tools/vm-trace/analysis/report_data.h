@@ -13,7 +13,7 @@
 #include "analysis/exit_table.h"
 #include "analysis/version_history.h"
 #include "base/map.h"
-#include "fxt/diag.h"
+#include "base/status.h"
 #include "fxt/reader.h"
 
 enum {

@@ -1,6 +1,7 @@
 /* report_gather.c - see report_data.h */
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #include "analysis/report_data.h"
 #include "analysis/report_settle.h"
 #include "base/xalloc.h"
-#include "cli/command.h"
+#include "fxt/read_files.h"
 
 enum { NO_THREAD = UINT32_MAX };
 
@@ -392,11 +393,11 @@ read_one(struct report *report, const char *file, uint64_t max_faults)
     report->last_thread = NO_THREAD;
     struct span_visitor span_visitor = {.context = report, .span = on_span};
     report->spans = spans_new(&span_visitor);
-    struct diag diag = diag_new(file, max_faults);
+    struct fault_report faults = fault_report_new(file, max_faults);
     struct fxt_visitor visitor = {.context = report, .event = on_event, .object = on_object, .chunk = on_chunk};
     enum status status = STATUS_CANNOT_READ;
-    if (read_file(report->reader, file, &visitor, &diag)) {
-        status = diag_finish(&diag);
+    if (read_file(report->reader, file, &visitor, &faults)) {
+        status = fault_report_finish(&faults);
         report->files[report->file_count - 1].counts = *reader_counts(report->reader);
         spans_finish(report->spans);
     }

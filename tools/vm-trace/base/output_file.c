@@ -11,7 +11,6 @@
 
 #include "base/output_file.h"
 #include "base/xalloc.h"
-#include "cli/command.h"
 
 /* --- what must not be left behind ------------------------------------------------------------- */
 
@@ -75,7 +74,7 @@ open_stream(int fd, bool compressed)
 static bool
 fail(const char *path, const char *reason)
 {
-    diag_file(path, reason);
+    file_message(path, reason);
     return false;
 }
 

@@ -9,10 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "cli/options.h"
-#include "fxt/diag.h"
-
-#define OPTION_OUTPUT(variable, what) CLI_OPTION("output", 'o', "OUT", what, take_text, &(variable))
+#include "base/message.h"
 
 enum output_kind {
     OUTPUT_TEXT,

@@ -4,7 +4,6 @@
 
 #include "base/map.h"
 #include "base/pool.h"
-#include "fxt/known_strings.h"
 
 enum { BLOCK_BYTES = 256 * 1024 };
 
@@ -201,9 +200,6 @@ pool_new(struct budget *budget)
     budget->limit_bytes += pool->capacity * sizeof *pool->entries + pool->slot_count * sizeof *pool->slots +
                            sizeof(struct block) + BLOCK_BYTES;
     budget_take(budget, pool->capacity * sizeof *pool->entries + pool->slot_count * sizeof *pool->slots);
-#define INTERN_WORD(name, text) pool_intern(pool, text, sizeof(text) - 1);
-    WORDS(INTERN_WORD)
-#undef INTERN_WORD
     return pool;
 }
 

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/xalloc.h"
 
@@ -18,6 +19,13 @@ struct fxt_string {
     uint32_t len;
     uint32_t id; /* STRING_NONE for an inline string that the pool does not hold */
 };
+
+/* The string of a C string, which it points to. */
+static inline struct fxt_string
+text_of(const char *text)
+{
+    return (struct fxt_string){.ptr = text, .len = (uint32_t)strlen(text)};
+}
 
 struct pool;
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/status.h"
 #include "base/xalloc.h"
-#include "fxt/diag.h"
 
 static void
 out_of_memory(void)

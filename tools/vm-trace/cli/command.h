@@ -5,8 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/message.h"
 #include "cli/options.h"
-#include "fxt/diag.h"
+#include "fxt/read_files.h"
 
 struct command {
     const char *name;
@@ -39,15 +40,5 @@ extern const struct command command_start;
 extern const struct command command_stop;
 extern const struct command command_status;
 extern const struct command command_save;
-
-/* Reads a file for a command; its faults go to diag. False, and said, when it can't be opened. */
-bool read_file(struct reader *reader, const char *file, struct fxt_visitor *visitor, struct diag *diag);
-/* Reads files one after the other, each said what is wrong with it, and calls file_end (or NULL) after each one that could be opened.
- * The worst status. */
-enum status read_files(struct reader *reader, const struct options *options, int file_count, char **files,
-                       struct fxt_visitor *visitor, void (*file_end)(void *context));
-
-/* STATUS_CANNOT_READ, with a message, when something could not be written to standard output. */
-enum status finish_output(void);
 
 #endif

@@ -21,7 +21,7 @@ bool
 option_wrong(const struct cli_option *option, const char *what, const char *text)
 {
     fprintf(stderr, "vm-trace: --%s takes %s, not ", option->name, what);
-    print_escaped(stderr, (struct fxt_string){.ptr = text, .len = (uint32_t)strlen(text)});
+    print_escaped(stderr, text_of(text));
     fputc('\n', stderr);
     return false;
 }
@@ -96,14 +96,6 @@ take_format(const struct cli_option *option, const char *text)
         return true;
     }
     return option_wrong(option, "text, json, markdown or csv", text);
-}
-
-bool
-take_table(const struct cli_option *option, const char *text)
-{
-    (void)option;
-    document_select(text);
-    return true;
 }
 
 int

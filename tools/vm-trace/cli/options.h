@@ -42,10 +42,13 @@ enum { DEFAULT_TOP = 10, DEFAULT_MAX_FAULTS = 100, DEFAULT_MEMORY_MIB = 1024 };
     {"memory", 'M', "MIB", "most memory for a trace's names and tables (default 1024)", take_mebibytes, \
      &common_options.memory_bytes, 1, SIZE_MAX >> 21}
 
-/* Two options: the form, and which table. */
-#define OPTION_FORMAT(format) \
-    CLI_OPTION("format", 'f', "FORMAT", "text (default), json, markdown or csv", take_format, format), \
-    CLI_OPTION("table", 'T', "NAME", "only this table, by its name in JSON; as CSV with its own columns", take_table, NULL)
+/* -o OUT, into a const char *. */
+#define OPTION_OUTPUT(variable, what) CLI_OPTION("output", 'o', "OUT", what, take_text, &(variable))
+
+/* Two options for document_print: an enum document_format, and the id of a table (const char *, NULL: all). */
+#define OPTION_FORMAT(format, table) \
+    CLI_OPTION("format", 'f', "FORMAT", "text (default), json, markdown or csv", take_format, &(format)), \
+    CLI_OPTION("table", 'T', "NAME", "only this table, by its name in JSON; as CSV with its own columns", take_text, &(table))
 
 /* value: a uint64_t */
 bool take_number(const struct cli_option *option, const char *text);
@@ -57,8 +60,6 @@ bool take_text(const struct cli_option *option, const char *text);
 bool take_time(const struct cli_option *option, const char *text);
 /* value: an enum document_format */
 bool take_format(const struct cli_option *option, const char *text);
-/* value: not used; document_select takes it */
-bool take_table(const struct cli_option *option, const char *text);
 /* Says that `text` is no argument for the option, which takes `what`. Returns false. */
 bool option_wrong(const struct cli_option *option, const char *what, const char *text);
 

@@ -21,13 +21,13 @@ limit_sqlite(const struct budget *budget)
 }
 
 enum status
-database_open(struct model *model, const struct options *options, sqlite3 **db_out)
+database_open(struct model *model, size_t memory_bytes, sqlite3 **db_out)
 {
     enum status status = STATUS_FINE;
     uint32_t left_out = model_finish(model);
     if (left_out > 0) {
         fprintf(stderr, "vm-trace: the tables need more than %zu MiB; the last %" PRIu32 " events are not in them (--memory=MIB grants more)\n",
-                options->memory_bytes >> 20, left_out);
+                memory_bytes >> 20, left_out);
         status = STATUS_FAULTS;
     }
     limit_sqlite(reader_budget(model->reader));

@@ -1,7 +1,9 @@
-/* export_sqlite.c - see export.h */
+/* export_sqlite.c - see export_sqlite.h */
 #include <stdio.h>
 
-#include "render/export.h"
+#include "base/message.h"
+#include "db/export_sqlite.h"
+#include "fxt/read_files.h"
 
 #ifdef HAVE_SQLITE3
 #include "db/database.h"
@@ -70,17 +72,17 @@ end_file(void *model)
 }
 
 enum status
-export_sqlite(const struct options *options, const struct output *output, int file_count, char **files)
+export_sqlite(size_t memory_bytes, uint64_t max_faults, const struct output *output, int file_count, char **files)
 {
-    struct reader *reader = reader_new(options->memory_bytes);
+    struct reader *reader = reader_new(memory_bytes);
     struct model *model = model_new(reader);
     struct fxt_visitor visitor = model_visitor(model);
-    enum status status = read_files(reader, options, file_count, files, &visitor, end_file);
+    enum status status = read_files(reader, max_faults, file_count, files, &visitor, end_file);
     if (status < STATUS_USAGE) {
         sqlite3 *db = NULL;
-        status = worse(status, database_open(model, options, &db));
+        status = worse(status, database_open(model, memory_bytes, &db));
         if (status < STATUS_USAGE && copy_tables(db, output->temporary) != SQLITE_OK) {
-            diag_file(output->path, database_error(db));
+            file_message(output->path, database_error(db));
             status = STATUS_CANNOT_READ;
         }
         sqlite3_close(db);
@@ -92,9 +94,9 @@ export_sqlite(const struct options *options, const struct output *output, int fi
 #else
 
 enum status
-export_sqlite(const struct options *options, const struct output *output, int file_count, char **files)
+export_sqlite(size_t memory_bytes, uint64_t max_faults, const struct output *output, int file_count, char **files)
 {
-    (void)options, (void)output, (void)file_count, (void)files;
+    (void)memory_bytes, (void)max_faults, (void)output, (void)file_count, (void)files;
     fputs("vm-trace: export to sqlite is not there: the tool was built without SQLite (libsqlite3-dev)\n", stderr);
     return STATUS_USAGE;
 }

@@ -1,10 +1,11 @@
 #ifndef FORMAT_H
 #define FORMAT_H
-/* format.h - where things are in a Fuchsia trace file: names for bit fields and numbers, no code but the field reader.
+/* format.h - where things are in a Fuchsia trace file: names for bit fields and numbers, no code but what reads the fields.
  *
  * The specification: https://fuchsia.dev/fuchsia-src/reference/tracing/trace-format ; the section is named beside each group.
  * A field is written as its first and last bit, both included, as the specification's tables do.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 /* "Bit 0 is the least significant": words are little-endian and so must the host be, since words are copied as they stand. */
@@ -140,6 +141,21 @@ static inline uint64_t
 fxt_bits_between(uint64_t word, unsigned first, unsigned last)
 {
     return (word >> first) & (UINT64_MAX >> (63 - (last - first)));
+}
+
+/* Whether the header is that of a padding record: a string record that defines nothing. */
+static inline bool
+fxt_padding_p(uint64_t header)
+{
+    return fxt_bits(header, FXT_HEADER_TYPE) == FXT_RECORD_STRING && fxt_bits(header, FXT_STRING_INDEX) == 0;
+}
+
+/* Whether the header is that of a provider info record, with which a chunk begins. */
+static inline bool
+fxt_provider_info_p(uint64_t header)
+{
+    return fxt_bits(header, FXT_HEADER_TYPE) == FXT_RECORD_METADATA &&
+           fxt_bits(header, FXT_METADATA_TYPE) == FXT_METADATA_PROVIDER_INFO;
 }
 
 #endif

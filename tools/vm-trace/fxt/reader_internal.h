@@ -2,13 +2,14 @@
 #define READER_INTERNAL_H
 /* reader_internal.h - what the files of the reader share; nobody else includes it.
  *
- * reader.c cuts the file into records and keeps the tables; decode_args.c reads strings and arguments; decode_event.c and
- * decode_kernel.c read the records that are handed out.
+ * read_records.c cuts the file into records and keeps the tables; decode_args.c reads strings and
+ * arguments; decode_event.c and decode_kernel.c read the records that are handed out.
  */
 #include "fxt/cursor.h"
 #include "fxt/input.h"
 #include "fxt/provider.h"
 #include "fxt/reader.h"
+#include "fxt/ring_chunks.h"
 
 struct reader {
     struct budget budget;
@@ -18,7 +19,7 @@ struct reader {
     struct fxt_visitor visitor;
     struct fxt_counts counts;
     bool stopped;
-    struct ring *ring; /* of a file whose chunks are used again; NULL where they are not */
+    struct ring_chunks *ring; /* of a file whose chunks are used again; NULL where they are not */
     bool moved;        /* some were, while it was read */
 
     uint64_t offset; /* of the current record */

@@ -145,7 +145,7 @@ write_waiting(struct splice *splice, struct source *source)
 void
 splice_define(struct splice *splice, const struct fxt_record *record)
 {
-    if (record->type == FXT_RECORD_STRING && fxt_bits(record->header, FXT_STRING_INDEX) == 0) return; /* padding */
+    if (fxt_padding_p(record->header)) return;
     bool metadata = record->type == FXT_RECORD_METADATA;
     if (metadata && fxt_bits(record->header, FXT_METADATA_TYPE) != FXT_METADATA_PROVIDER_INFO) return; /* is written anew */
     struct source *source = source_of(splice, record->provider);

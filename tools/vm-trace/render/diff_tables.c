@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/diff.h"
 #include "base/escape.h"
 #include "base/xalloc.h"
+#include "render/diff_tables.h"
 
 static const char *const words[] = {
     [UNCHANGED] = "unchanged", [WITHIN_SPREAD] = "within spread", [NEW] = "new", [GONE] = "gone", [GREW] = "grew", [SHRANK] = "shrank"};

@@ -124,20 +124,6 @@ cell_rate(const float *rate)
     return (struct cell){.there = rate != NULL, .rate = rate};
 }
 
-struct fxt_string
-text_of(const char *text)
-{
-    return (struct fxt_string){.ptr = text, .len = (uint32_t)strlen(text)};
-}
-
-static const char *selected;
-
-void
-document_select(const char *table_id)
-{
-    selected = table_id;
-}
-
 static void
 print_as(const struct document *document, enum document_format format)
 {
@@ -150,10 +136,10 @@ print_as(const struct document *document, enum document_format format)
 }
 
 static void
-none_is_selected(const struct document *document)
+no_such_table(const struct document *document, const char *table_id)
 {
     fputs("vm-trace: there is no table ", stderr);
-    print_escaped(stderr, text_of(selected));
+    print_escaped(stderr, text_of(table_id));
     fputs(document->table_count > 0 ? " here; there are:" : " here, nor any other", stderr);
     for (uint32_t i = 0; i < document->table_count; i++) {
         if (!document->tables[i]->people) fprintf(stderr, " %s", document->tables[i]->id);
@@ -179,21 +165,21 @@ show_to_people(struct table *table)
 }
 
 bool
-document_print(struct document *document, enum document_format format)
+document_print(struct document *document, enum document_format format, const char *table_id)
 {
-    if (selected == NULL) {
+    if (table_id == NULL) {
         print_as(document, format);
         return true;
     }
     struct document one = {.title = document->title}; /* history has a table of one name for each ISEQ */
     for (uint32_t i = 0; i < document->table_count; i++) {
-        if (strcmp(document->tables[i]->id, selected) != 0 || document->tables[i]->people) continue;
+        if (strcmp(document->tables[i]->id, table_id) != 0 || document->tables[i]->people) continue;
         make_room(one.tables, one.table_count, one.table_capacity);
         one.tables[one.table_count++] = document->tables[i];
         show_to_people(document->tables[i]);
     }
     bool found = one.table_count > 0;
-    if (!found) none_is_selected(document);
+    if (!found) no_such_table(document, table_id);
     else if (format != FORMAT_CSV) print_as(&one, format);
     for (uint32_t i = 0; format == FORMAT_CSV && i < one.table_count; i++) {
         document_print_csv_table(one.tables[i], i == 0);

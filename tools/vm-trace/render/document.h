@@ -100,18 +100,11 @@ struct cell cell_time(int64_t ns);
 struct cell cell_text(struct fxt_string text);
 struct cell cell_rate(const float *rate);
 
-/* A text of the program's own. */
-struct fxt_string text_of(const char *text);
-
 enum document_format { FORMAT_TEXT, FORMAT_JSON, FORMAT_MARKDOWN, FORMAT_CSV };
 
-/* Of the documents that are printed from here on, only the table of that id is; NULL: all. */
-void document_select(const char *table_id);
-/*
- * Prints it to standard output. Where the selected table is not in it a message says which are, and
- * false is returned.
- */
-bool document_print(struct document *document, enum document_format format);
+/* Prints the document to standard output; of a table's id that is not NULL, only the tables of that id.
+ * Prints a message with the ids that there are, and returns false, when there is no such table. */
+bool document_print(struct document *document, enum document_format format, const char *table_id);
 
 /* document_text.c, document_data.c: the formats, for document_print. */
 void document_print_text(const struct document *document);

@@ -4,8 +4,6 @@
 #include <stdio.h>
 
 #include "analysis/profile.h"
-#include "base/output_file.h"
-#include "cli/command.h"
 
 /* Lines `outermost;...;innermost COUNT`: https://github.com/brendangregg/FlameGraph and whoever reads "collapsed" stacks. */
 void export_folded(FILE *out, const struct profile *profile);
@@ -26,8 +24,5 @@ void chrome_event(void *context, const struct fxt_event *event);
 void chrome_object(void *context, const struct fxt_object *object);
 void chrome_sched(void *context, const struct fxt_sched *sched);
 void chrome_end(struct chrome *chrome);
-
-/* The tables of `query` in a database of SQLite. Reads the files itself; the output is an OUTPUT_DATABASE. */
-enum status export_sqlite(const struct options *options, const struct output *output, int file_count, char **files);
 
 #endif

@@ -113,7 +113,7 @@ string_index(struct pprof *pprof, struct fxt_string text)
 static uint32_t
 word_index(struct pprof *pprof, const char *word)
 {
-    return string_index(pprof, (struct fxt_string){.ptr = word, .len = (uint32_t)strlen(word)});
+    return string_index(pprof, text_of(word));
 }
 
 static uint32_t

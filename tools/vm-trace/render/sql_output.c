@@ -12,7 +12,7 @@
 #include "render/sql_output.h"
 
 static struct fxt_string
-text_of(sqlite3_stmt *statement, int column)
+value_text(sqlite3_stmt *statement, int column)
 {
     const char *text = (const char *)sqlite3_column_text(statement, column);
     return (struct fxt_string){.ptr = text ? text : "", .len = (uint32_t)sqlite3_column_bytes(statement, column)};
@@ -22,8 +22,7 @@ static struct fxt_string
 name_of(sqlite3_stmt *statement, int column)
 {
     const char *name = sqlite3_column_name(statement, column);
-    if (name == NULL) name = ""; /* no memory for it */
-    return (struct fxt_string){.ptr = name, .len = (uint32_t)strlen(name)};
+    return text_of(name != NULL ? name : ""); /* NULL: SQLite has no memory for it */
 }
 
 /* --- values ----------------------------------------------------------------------------------- */
@@ -37,7 +36,7 @@ print_csv_row(sqlite3_stmt *statement)
           case SQLITE_INTEGER: printf("%lld", (long long)sqlite3_column_int64(statement, i)); break;
           case SQLITE_FLOAT: printf("%f", sqlite3_column_double(statement, i)); break;
           case SQLITE_NULL: fputs("\"[NULL]\"", stdout); break;
-          default: print_csv(stdout, text_of(statement, i));
+          default: print_csv(stdout, value_text(statement, i));
         }
     }
     putchar('\n');
@@ -69,7 +68,7 @@ print_json_value(sqlite3_stmt *statement, int column)
         break;
       }
       case SQLITE_NULL: fputs("null", stdout); break;
-      default: print_json(stdout, text_of(statement, column));
+      default: print_json(stdout, value_text(statement, column));
     }
 }
 
@@ -126,7 +125,7 @@ static struct cell
 cell_of_value(sqlite3_stmt *statement, int column)
 {
     int type = sqlite3_column_type(statement, column);
-    return cell_of(text_of(statement, column), type == SQLITE_INTEGER || type == SQLITE_FLOAT);
+    return cell_of(value_text(statement, column), type == SQLITE_INTEGER || type == SQLITE_FLOAT);
 }
 
 static void

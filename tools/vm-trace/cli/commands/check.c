@@ -143,14 +143,14 @@ check_file(const struct options *options, const char *file)
     check.spans = spans_new(&on_span);
     check.contract = contract_new(check.reader);
 
-    struct diag diag = diag_new(file, options->max_faults);
+    struct fault_report faults = fault_report_new(file, options->max_faults);
     struct fxt_visitor visitor = {.context = &check, .event = check_event, .chunk = check_chunk};
     enum status status = STATUS_CANNOT_READ;
-    if (read_file(check.reader, file, &visitor, &diag)) {
+    if (read_file(check.reader, file, &visitor, &faults)) {
         spans_finish(check.spans);
         if (!contract_gaps(check.contract)) check_asyncs(&check); /* else a begin may be among what is not there */
         contract_finish(check.contract);
-        status = diag_finish(&diag);
+        status = fault_report_finish(&faults);
     }
     if (status == STATUS_FINE) {
         const struct fxt_counts *counts = reader_counts(check.reader);

@@ -347,7 +347,7 @@ copy_of_stdin(void)
     int fd = got < 0 || fflush(copy) != 0 ? -1 : dup(fileno(copy));
     char text[200];
     snprintf(text, sizeof text, "cannot be copied to a temporary file, to be read twice: %s", strerror(errno));
-    if (fd < 0) diag_file("-", text);
+    if (fd < 0) file_message("-", text);
     if (copy != NULL) fclose(copy);
     return fd;
 }
@@ -358,10 +358,10 @@ static bool
 read_once(struct cut *cut, const struct options *options, const char *path, const char *file, struct fxt_visitor *visitor,
           bool second, enum status *status_out)
 {
-    struct diag diag = diag_new(file, second ? options->max_faults : 0);
+    struct fault_report faults = fault_report_new(file, second ? options->max_faults : 0);
     *status_out = STATUS_CANNOT_READ;
-    if (!read_file(cut->reader, path, visitor, &diag)) return false;
-    *status_out = second ? diag_finish(&diag) : diag.worst;
+    if (!read_file(cut->reader, path, visitor, &faults)) return false;
+    *status_out = second ? fault_report_finish(&faults) : faults.worst;
     return true;
 }
 

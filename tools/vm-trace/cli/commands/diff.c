@@ -4,14 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/diff.h"
 #include "base/escape.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
+#include "render/diff_tables.h"
 
 static enum diff_unit unit = PER_RUN;
 static bool fallbacks;
 static enum document_format format = FORMAT_TEXT;
+static const char *table;
 static struct path_map paths;
 static bool no_map;
 static double fail_over_percent = INFINITY;
@@ -130,7 +131,7 @@ run(const struct options *options, int file_count, char **files)
         if (paths.count == 0 && !no_map) diff_find_map(report, (uint32_t)first_side, fallbacks, &paths);
         diff_init(&diff, report, (uint32_t)first_side, unit, fallbacks, &paths);
         diff_document(&diff, &document, options->top);
-        if (!document_print(&document, format)) status = worse(status, STATUS_USAGE);
+        if (!document_print(&document, format, table)) status = worse(status, STATUS_USAGE);
         status = worse(status, hold_to_limit(&diff));
         document_free(&document);
         diff_free(&diff);
@@ -151,7 +152,7 @@ static const struct cli_option diff_options[] = {
                "same files on the two sides are found and taken for one", NULL, &no_map),
     CLI_OPTION("fail-over", 0, "PERCENT", "status 1 when exits in all, or those in one method, grew by\n"
                "more than so much of all exits of A", take_percent, NULL),
-    OPTION_FORMAT(&format),
+    OPTION_FORMAT(format, table),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
     {0},

@@ -46,10 +46,10 @@ static enum status
 dump_file(const struct options *options, const char *file)
 {
     struct dump dump = {.reader = reader_new(options->memory_bytes)};
-    struct diag diag = diag_new(file, options->max_faults);
+    struct fault_report faults = fault_report_new(file, options->max_faults);
     struct fxt_visitor visitor = {.context = &dump, .event = dump_event, .object = dump_object};
     enum status status = STATUS_CANNOT_READ;
-    if (read_file(dump.reader, file, &visitor, &diag)) status = diag_finish(&diag);
+    if (read_file(dump.reader, file, &visitor, &faults)) status = fault_report_finish(&faults);
     threads_free(&dump.threads);
     reader_free(dump.reader);
     return status;

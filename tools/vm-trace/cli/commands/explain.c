@@ -13,7 +13,7 @@ enum { TRACE_WIDTH = 36, STATS_WIDTH = 36, FALLBACK_WIDTH = 52 };
 static bool
 asked_for(const char *glob, const struct reason_names *names)
 {
-    return reason_matches(glob, (struct fxt_string){.ptr = names->trace, .len = (uint32_t)strlen(names->trace)});
+    return reason_matches(glob, text_of(names->trace));
 }
 
 /* No flag takes the counter of a fallback. */
@@ -44,7 +44,7 @@ say_unknown(const char *name)
     struct nearest nearest = nearest_to(name);
     reason_nearest(&nearest);
     fputs("vm-trace: explain: ZJIT has no reason ", stderr);
-    print_escaped(stderr, (struct fxt_string){.ptr = name, .len = (uint32_t)strlen(name)});
+    print_escaped(stderr, text_of(name));
     if (nearest.name != NULL) fprintf(stderr, "; did you mean %s?\n", nearest.name);
     else fputs("; vm-trace explain lists all\n", stderr);
     return STATUS_USAGE;

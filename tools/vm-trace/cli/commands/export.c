@@ -5,6 +5,7 @@
 
 #include "base/output_file.h"
 #include "cli/command.h"
+#include "db/export_sqlite.h"
 #include "render/export.h"
 
 enum format { FORMAT_NONE, FORMAT_FOLDED, FORMAT_SPEEDSCOPE, FORMAT_CHROME, FORMAT_PPROF, FORMAT_SQLITE };
@@ -50,7 +51,7 @@ export_profile(const struct options *options, FILE *out, int file_count, char **
     struct profile profile;
     profile_init(&profile, reader, kind, !without_reasons);
     struct fxt_visitor visitor = {.context = &profile, .event = profile_event};
-    enum status status = read_files(reader, options, file_count, files, &visitor, NULL);
+    enum status status = read_files(reader, options->max_faults, file_count, files, &visitor, NULL);
     if (status < STATUS_USAGE) {
         switch (format) {
           case FORMAT_FOLDED: export_folded(out, &profile); break;
@@ -58,7 +59,7 @@ export_profile(const struct options *options, FILE *out, int file_count, char **
           default: export_pprof(out, &profile); break;
         }
         if (profile.count == 0) {
-            diag_file(files[0], kind == PROFILE_FALLBACKS ? "holds no fallbacks: what is written is empty"
+            file_message(files[0], kind == PROFILE_FALLBACKS ? "holds no fallbacks: what is written is empty"
                                                           : "holds no exits: what is written is empty");
         }
     }
@@ -74,13 +75,13 @@ export_chrome(const struct options *options, FILE *out, int file_count, char **f
     struct chrome chrome;
     chrome_begin(&chrome, out);
     struct fxt_visitor visitor = {.context = &chrome, .event = chrome_event, .object = chrome_object, .sched = chrome_sched};
-    enum status status = read_files(reader, options, file_count, files, &visitor, NULL);
+    enum status status = read_files(reader, options->max_faults, file_count, files, &visitor, NULL);
     chrome_end(&chrome);
     if (chrome.left_out > 0) {
         char text[120];
         snprintf(text, sizeof text, "%" PRIu64 " scheduling record%s left out: the format has none", chrome.left_out,
                  chrome.left_out == 1 ? " is" : "s are");
-        diag_file(files[0], text);
+        file_message(files[0], text);
     }
     reader_free(reader);
     return status;
@@ -97,7 +98,7 @@ run(const struct options *options, int file_count, char **files)
     if (!output_open(&output, output_kinds[format], out_path, file_count, files)) return STATUS_CANNOT_READ;
     enum status status;
     switch (format) {
-      case FORMAT_SQLITE: status = export_sqlite(options, &output, file_count, files); break;
+      case FORMAT_SQLITE: status = export_sqlite(options->memory_bytes, options->max_faults, &output, file_count, files); break;
       case FORMAT_CHROME: status = export_chrome(options, output.file, file_count, files); break;
       default: status = export_profile(options, output.file, file_count, files); break;
     }

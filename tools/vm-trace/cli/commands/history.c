@@ -17,6 +17,7 @@
 enum { EXITS_MAX = 256 * 1024, PIDS_MAX = 64 * 1024, EXIT_KEYS = 8 };
 
 static enum document_format format = FORMAT_TEXT;
+static const char *table;
 
 /* Exits that have all in common but their time. */
 struct exit_row {
@@ -307,12 +308,12 @@ tell(struct history *history, struct document *document)
         count++;
     }
     qsort(entries, count, sizeof *entries, compare_entries);
-    struct table *table = NULL;
+    struct table *rows = NULL;
     for (uint32_t i = 0; i < count; i++) {
         const struct entry *entry = &entries[i];
         bool other = i == 0 || entries[i - 1].process != entry->process || entries[i - 1].iseq != entry->iseq;
-        if (other) table = begin_table(history, document, entry);
-        struct cell *cells = table_row(table);
+        if (other) rows = begin_table(history, document, entry);
+        struct cell *cells = table_row(rows);
         if (entry->step) add_step(history, document, cells, entry->step);
         else add_exits(history, document, cells, entry->exits);
     }
@@ -327,7 +328,7 @@ say_nothing_known(const struct history *history)
 {
     char glob[200];
     fprintf(stderr, "vm-trace: history: nothing is known of %s; ",
-            escape_into(glob, sizeof glob, (struct fxt_string){.ptr = history->glob, .len = (uint32_t)strlen(history->glob)}));
+            escape_into(glob, sizeof glob, text_of(history->glob)));
     fprintf(stderr, history->lives.count > 0 ? "vm-trace report names methods, and a glob such as '*name*' matches parts\n"
                                              : "it needs a trace with --zjit-trace-compiles and --zjit-trace-invalidation\n");
     return STATUS_USAGE;
@@ -345,11 +346,11 @@ run(const struct options *options, int argument_count, char **arguments)
     group_init(&history.exits, sizeof(struct exit_row), EXIT_KEYS, EXITS_MAX);
     group_init(&history.processes, sizeof(struct process), 2, PIDS_MAX);
     struct fxt_visitor visitor = {.context = &history, .event = on_event};
-    enum status status = read_files(history.reader, options, argument_count - 1, arguments, &visitor, on_file_end);
+    enum status status = read_files(history.reader, options->max_faults, argument_count - 1, arguments, &visitor, on_file_end);
     if (history.has_events) {
         struct document document = {.title = text_of(arguments[0])};
         if (!tell(&history, &document)) status = worse(status, say_nothing_known(&history));
-        else if (!document_print(&document, format)) status = worse(status, STATUS_USAGE);
+        else if (!document_print(&document, format, table)) status = worse(status, STATUS_USAGE);
         document_free(&document);
     }
     if (history.untold + history.lives.untold > 0) {
@@ -363,7 +364,7 @@ run(const struct options *options, int argument_count, char **arguments)
     return worse(status, finish_output());
 }
 
-static const struct cli_option history_options[] = {OPTION_FORMAT(&format), OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
+static const struct cli_option history_options[] = {OPTION_FORMAT(format, table), OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
 
 const struct command command_history = {
     .name = "history",

@@ -4,6 +4,7 @@
 #include "render/report_tables.h"
 
 static enum document_format format = FORMAT_TEXT;
+static const char *table;
 
 static enum status
 run(const struct options *options, int file_count, char **files)
@@ -15,14 +16,14 @@ run(const struct options *options, int file_count, char **files)
         struct document document = {0};
         report_head(report, &document);
         report_contents(report, &document, options->top);
-        if (!document_print(&document, format)) status = worse(status, STATUS_USAGE);
+        if (!document_print(&document, format, table)) status = worse(status, STATUS_USAGE);
         document_free(&document);
     }
     report_free(report);
     return worse(status, finish_output());
 }
 
-static const struct cli_option info_options[] = {OPTION_TOP, OPTION_FORMAT(&format), OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
+static const struct cli_option info_options[] = {OPTION_TOP, OPTION_FORMAT(format, table), OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
 
 const struct command command_info = {
     .name = "info",

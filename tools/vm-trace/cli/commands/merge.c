@@ -28,7 +28,7 @@ merge_event(void *context, const struct fxt_event *event)
     if (before == MAP_NONE) return;
     char text[160];
     snprintf(text, sizeof text, "process %" PRIu32 " is in an earlier file too: what both hold of it becomes one process", event->pid);
-    diag_file(merge->files[merge->file], text);
+    file_message(merge->files[merge->file], text);
 }
 
 static void
@@ -55,7 +55,7 @@ run(const struct options *options, int file_count, char **files)
     struct merge merge = {
         .reader = reader_new(options->memory_bytes), .splice = splice_new(output.file, false), .files = files};
     struct fxt_visitor visitor = {.context = &merge, .event = merge_event, .record = merge_record};
-    enum status status = read_files(merge.reader, options, file_count, files, &visitor, end_file);
+    enum status status = read_files(merge.reader, options->max_faults, file_count, files, &visitor, end_file);
     map_free(&merge.file_of_pid);
     splice_free(merge.splice);
     reader_free(merge.reader);

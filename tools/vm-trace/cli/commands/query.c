@@ -22,7 +22,7 @@ say_sql_error(sqlite3 *db)
 {
     const char *message = database_error(db);
     fputs("vm-trace: query: ", stderr);
-    print_escaped(stderr, (struct fxt_string){.ptr = message, .len = (uint32_t)strlen(message)});
+    print_escaped(stderr, text_of(message));
     putc('\n', stderr);
     return sqlite3_errcode(db) == SQLITE_NOMEM ? STATUS_CANNOT_READ : STATUS_USAGE;
 }
@@ -80,7 +80,7 @@ read_text(const char *file)
     if (len < 0 && (in == NULL || ferror(in))) {
         char reason[256];
         snprintf(reason, sizeof reason, "cannot be read: %s", strerror(errno));
-        diag_file(file, reason);
+        file_message(file, reason);
         free(text);
         text = NULL;
     }
@@ -105,14 +105,14 @@ query_files(const struct options *options, int file_count, char **files, const s
     struct reader *reader = reader_new(options->memory_bytes);
     struct model *model = model_new(reader);
     for (int i = 0; i < file_count; i++) {
-        struct diag diag = diag_new(files[i], options->max_faults);
+        struct fault_report faults = fault_report_new(files[i], options->max_faults);
         struct fxt_visitor visitor = model_visitor(model);
-        bool read = read_file(reader, files[i], &visitor, &diag);
-        status = worse(status, read ? diag_finish(&diag) : STATUS_CANNOT_READ);
+        bool read = read_file(reader, files[i], &visitor, &faults);
+        status = worse(status, read ? fault_report_finish(&faults) : STATUS_CANNOT_READ);
         if (read) model_file_end(model);
     }
     sqlite3 *db = NULL;
-    status = worse(status, database_open(model, options, &db));
+    status = worse(status, database_open(model, options->memory_bytes, &db));
     if (status < STATUS_CANNOT_READ && request->sql == NULL) run_prompt(db, request->format);
     else if (status < STATUS_CANNOT_READ) status = worse(status, run_sql(db, request->sql, request->format));
     sqlite3_close(db);

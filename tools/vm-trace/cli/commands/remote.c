@@ -28,7 +28,7 @@ static uint64_t timeout_s = DEFAULT_TIMEOUT_S;
 static struct fxt_string
 theirs(const char *text)
 {
-    return (struct fxt_string){.ptr = text, .len = (uint32_t)strlen(text)};
+    return text_of(text);
 }
 
 /* --- where it listens ---------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 
 static struct report_filter filter = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
 static enum document_format format = FORMAT_TEXT;
+static const char *table;
 
 /*
  * A reason that nothing was counted for may be spelled wrong. The names in the traces are tried,
@@ -44,7 +45,7 @@ run(const struct options *options, int file_count, char **files)
         report_tables(report, &document, options->top);
         report_fold(report, &document);
         say_no_such_reason(report);
-        if (!document_print(&document, format)) status = worse(status, STATUS_USAGE);
+        if (!document_print(&document, format, table)) status = worse(status, STATUS_USAGE);
         document_free(&document);
     }
     report_free(report);
@@ -60,7 +61,7 @@ static const struct cli_option report_options[] = {
                "JIT's stats call them: guard_type_failure (vm-trace explain)", take_text, &filter.reason),
     CLI_OPTION("method", 'e', "GLOB", "only those in these methods: 'Foo#*', '*app/models/*'", take_text, &filter.method),
     CLI_OPTION("thread", 't', "GLOB", "only this thread, by its name or its tid", take_text, &filter.thread),
-    OPTION_FORMAT(&format),
+    OPTION_FORMAT(format, table),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
     {0},

@@ -1,4 +1,4 @@
-/* reader.c - cuts a file into records, keeps the tables that records define, hands the others to the decoders. */
+/* read_records.c - cuts a file into records, keeps the tables that records define, hands the others to the decoders. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -34,6 +34,9 @@ reader_new(size_t limit_bytes)
     struct reader *reader = xcalloc(1, sizeof *reader);
     reader->budget.limit_bytes = limit_bytes;
     reader->pool = pool_new(&reader->budget);
+#define INTERN_WORD(name, text) pool_intern(reader->pool, text, sizeof(text) - 1);
+    WORDS(INTERN_WORD)
+#undef INTERN_WORD
     reader->providers.budget = &reader->budget;
     return reader;
 }
@@ -57,6 +60,18 @@ struct budget *
 reader_budget(struct reader *reader)
 {
     return &reader->budget;
+}
+
+void
+reader_begin_ring(struct reader *reader)
+{
+    if (reader->ring == NULL) reader->ring = ring_chunks_new();
+}
+
+bool
+reader_moved(const struct reader *reader)
+{
+    return reader->moved;
 }
 
 const struct fxt_counts *
@@ -274,121 +289,6 @@ read_magic(struct reader *reader, struct input *input)
     reader_fault(reader, FXT_FAULT_NOT_A_TRACE, 0, "not a Fuchsia trace: it does not begin with the magic number record");
 }
 
-/* --- files whose chunks are used again ----------------------------------------------------------- */
-
-/* A chunk is made padding from its end on and then written anew, also while it is read: what was read of it may be of several moments. So it is
- * read whole, and again. Where both are the same up to padding that goes on to the end, that part was in the file between the two. (Each
- * use has other times, so nothing can have changed and changed back.) */
-enum { RING_CHUNK_BYTES = INPUT_WINDOW_BYTES, RING_TRIES = 1000 };
-
-struct ring {
-    uint64_t settled_end; /* up to where the window holds what belongs together; 0: nothing */
-    struct seen_chunk {
-        uint64_t offset;
-        uint64_t size;
-        uint64_t hash;
-    } *seen;
-    uint32_t count;
-    uint32_t capacity;
-    uint8_t again[RING_CHUNK_BYTES];
-};
-
-void
-reader_begin_ring(struct reader *reader)
-{
-    if (reader->ring == NULL) reader->ring = xcalloc(1, sizeof *reader->ring);
-}
-
-static void
-end_ring(struct reader *reader)
-{
-    if (reader->ring != NULL) free(reader->ring->seen);
-    free(reader->ring);
-    reader->ring = NULL;
-}
-
-bool
-reader_moved(const struct reader *reader)
-{
-    return reader->moved;
-}
-
-static uint64_t
-word_at(const uint8_t *bytes, size_t at)
-{
-    uint64_t word;
-    memcpy(&word, bytes + at, sizeof word);
-    return word;
-}
-
-static bool
-padding_p(uint64_t header)
-{
-    return fxt_bits(header, FXT_HEADER_TYPE) == FXT_RECORD_STRING && fxt_bits(header, FXT_STRING_INDEX) == 0;
-}
-
-static bool
-provider_info_p(uint64_t header)
-{
-    return fxt_bits(header, FXT_HEADER_TYPE) == FXT_RECORD_METADATA && fxt_bits(header, FXT_METADATA_TYPE) == FXT_METADATA_PROVIDER_INFO;
-}
-
-/* Whether all is padding from the record on that byte `at` lies in. */
-static bool
-padding_from(const uint8_t *bytes, size_t size, size_t at)
-{
-    for (size_t from = 0; from + FXT_WORD_BYTES <= size;) {
-        uint64_t header = word_at(bytes, from);
-        size_t record = (size_t)fxt_bits(header, FXT_HEADER_SIZE) * FXT_WORD_BYTES;
-        if (record == 0 || record > size - from) return false;
-        from += record;
-        if (from > at && !padding_p(header)) return false;
-    }
-    return true;
-}
-
-static uint64_t
-hash_of(const uint8_t *bytes, size_t size)
-{
-    uint64_t hash = size;
-    for (size_t at = 0; at + FXT_WORD_BYTES <= size; at += FXT_WORD_BYTES) hash = mix64(hash ^ word_at(bytes, at));
-    return hash;
-}
-
-/* At the first record of a chunk. */
-static void
-settle(struct ring *ring, struct input *input)
-{
-    if (input_look_again(input, ring->again, FXT_WORD_BYTES) == 0) return;
-    size_t there = input_need(input, RING_CHUNK_BYTES);
-    if (there > RING_CHUNK_BYTES) there = RING_CHUNK_BYTES;
-    for (int i = 0; i < RING_TRIES; i++) {
-        size_t size = input_look_again(input, ring->again, there);
-        if (size == 0) return;
-        const uint8_t *bytes = input_bytes(input);
-        size_t same = 0;
-        while (same + FXT_WORD_BYTES <= size && word_at(bytes, same) == word_at(ring->again, same)) same += FXT_WORD_BYTES;
-        if (same + FXT_WORD_BYTES > size || padding_from(bytes, there, same)) break;
-        input_replace(input, ring->again, size);
-    }
-    ring->settled_end = input->offset + there;
-    make_room(ring->seen, ring->count, ring->capacity);
-    ring->seen[ring->count++] = (struct seen_chunk){input->offset, there, hash_of(input_bytes(input), there)};
-}
-
-/* Whether chunks that were read are others now. */
-static bool
-chunks_moved(struct ring *ring, const struct input *input)
-{
-    for (uint32_t i = 0; i < ring->count; i++) {
-        struct input at = *input;
-        at.offset = ring->seen[i].offset;
-        size_t size = input_look_again(&at, ring->again, ring->seen[i].size);
-        if (hash_of(ring->again, size) != ring->seen[i].hash) return true;
-    }
-    return false;
-}
-
 /* --- records ---------------------------------------------------------------------------------------- */
 
 /* Padding records that lie side by side.
@@ -432,9 +332,8 @@ read_records(struct reader *reader, struct input *input)
             said_why_short(reader, input);
             break;
         }
-        if (reader->ring != NULL && reader->ring->settled_end != 0) {
-            run.open = false; /* what is in the window was in the file together */
-            if (input->offset >= reader->ring->settled_end) reader->ring->settled_end = 0;
+        if (reader->ring != NULL && ring_chunks_settled(reader->ring, input->offset)) {
+            run.open = false; /* the window holds what was in the file at one moment */
         }
         if (run_changed(reader, input, &run)) continue;
         if (there < FXT_WORD_BYTES) {
@@ -444,8 +343,8 @@ read_records(struct reader *reader, struct input *input)
             break;
         }
         memcpy(&reader->header, input_bytes(input), FXT_WORD_BYTES);
-        if (reader->ring != NULL && reader->ring->settled_end == 0 && provider_info_p(reader->header)) {
-            settle(reader->ring, input);
+        if (reader->ring != NULL && fxt_provider_info_p(reader->header)) {
+            ring_chunks_settle(reader->ring, input);
             memcpy(&reader->header, input_bytes(input), FXT_WORD_BYTES);
         }
         size_t words = (size_t)fxt_bits(reader->header, FXT_HEADER_SIZE);
@@ -462,7 +361,7 @@ read_records(struct reader *reader, struct input *input)
                          "the file is cut: it ends after %zu bytes of a record of %zu", there, bytes);
             break;
         }
-        bool padding = padding_p(reader->header);
+        bool padding = fxt_padding_p(reader->header);
         if (padding && !run.open) run = (struct run){true, reader->offset, reader->header, 0, reader->counts};
         if (!padding) run.open = false;
         read_record(reader, input_bytes(input), words);
@@ -470,8 +369,9 @@ read_records(struct reader *reader, struct input *input)
         input_take(input, bytes);
     }
     reader->counts.bytes = input->offset;
-    reader->moved = reader->ring != NULL && chunks_moved(reader->ring, input);
-    end_ring(reader);
+    reader->moved = reader->ring != NULL && ring_chunks_moved(reader->ring, input);
+    ring_chunks_free(reader->ring);
+    reader->ring = NULL;
 }
 
 int
