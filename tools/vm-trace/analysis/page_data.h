@@ -57,10 +57,10 @@ struct page_data {
     uint32_t row_count;
     uint32_t row_capacity;
     struct map row_of;
-    struct bins bins; /* of rows; once finished its cells are sorted by row and bin */
+    struct time_histogram exits_over_time; /* of rows; once finished its cells are sorted by row and bin */
 
-    struct bins compiling; /* row 0: nanoseconds of all that the compiler did; row 1: number of invalidations */
-    struct spans *spans;   /* of the current file */
+    struct time_histogram compiling; /* row 0: nanoseconds of all that the compiler did; row 1: number of invalidations */
+    struct duration_pairs *pairs;   /* of the current file */
     uint64_t compiles, compile_ns; /* of ISEQs */
     uint64_t invalidations;
 

@@ -1,4 +1,4 @@
-/* row_table.c - see group.h. Open addressing, linear probing, at most half full. */
+/* row_table.c - see group.h. Open addressing, linear probing, at limit half full. */
 #define _GNU_SOURCE /* qsort_r */
 #include <stdlib.h>
 #include <string.h>
@@ -8,68 +8,68 @@
 #include "base/xalloc.h"
 
 void
-group_init(struct group *group, size_t row_bytes, unsigned key_words, uint32_t most)
+row_table_init(struct row_table *table, size_t row_bytes, unsigned key_words, uint32_t limit)
 {
-    *group = (struct group){.row_bytes = row_bytes, .key_words = key_words, .most = most};
+    *table = (struct row_table){.row_bytes = row_bytes, .key_words = key_words, .limit = limit};
 }
 
 void
-group_free(struct group *group)
+row_table_free(struct row_table *table)
 {
-    free(group->rows);
-    free(group->slots);
-    group->rows = group->slots = NULL;
-    group->count = group->capacity = group->slot_count = 0;
+    free(table->rows);
+    free(table->slots);
+    table->rows = table->slots = NULL;
+    table->count = table->capacity = table->slot_count = 0;
 }
 
 static uint32_t
-slot_of(const struct group *group, const uint32_t *key)
+slot_of(const struct row_table *table, const uint32_t *key)
 {
     uint64_t hash = 0;
-    for (unsigned i = 0; i < group->key_words; i++) hash = hash * UINT64_C(0x9e3779b97f4a7c15) + key[i];
-    uint32_t slot = (uint32_t)mix64(hash) & (group->slot_count - 1);
-    while (group->slots[slot] != 0 &&
-           memcmp(group_at(group, group->slots[slot] - 1), key, group->key_words * sizeof *key) != 0) {
-        slot = (slot + 1) & (group->slot_count - 1);
+    for (unsigned i = 0; i < table->key_words; i++) hash = hash * UINT64_C(0x9e3779b97f4a7c15) + key[i];
+    uint32_t slot = (uint32_t)mix64(hash) & (table->slot_count - 1);
+    while (table->slots[slot] != 0 &&
+           memcmp(row_table_at(table, table->slots[slot] - 1), key, table->key_words * sizeof *key) != 0) {
+        slot = (slot + 1) & (table->slot_count - 1);
     }
     return slot;
 }
 
 static void
-grow(struct group *group)
+grow(struct row_table *table)
 {
-    group->capacity = (uint32_t)grown_capacity(group->capacity, sizeof group->capacity);
-    group->rows = xrealloc(group->rows, group->capacity, group->row_bytes);
-    free(group->slots);
-    group->slot_count = (uint32_t)grown_capacity(group->capacity, sizeof group->slot_count);
-    group->slots = xcalloc(group->slot_count, sizeof *group->slots);
-    for (uint32_t i = 0; i < group->count; i++) group->slots[slot_of(group, group_at(group, i))] = i + 1;
+    table->capacity = (uint32_t)grown_capacity(table->capacity, sizeof table->capacity);
+    table->rows = xrealloc(table->rows, table->capacity, table->row_bytes);
+    free(table->slots);
+    table->slot_count = (uint32_t)grown_capacity(table->capacity, sizeof table->slot_count);
+    table->slots = xcalloc(table->slot_count, sizeof *table->slots);
+    for (uint32_t i = 0; i < table->count; i++) table->slots[slot_of(table, row_table_at(table, i))] = i + 1;
 }
 
 void *
-group_row(struct group *group, const uint32_t *key)
+row_table_get(struct row_table *table, const uint32_t *key)
 {
-    if (group->count == group->capacity && group->count < group->most) grow(group);
-    uint32_t slot = slot_of(group, key);
-    if (group->slots[slot] != 0) return group_at(group, group->slots[slot] - 1);
-    if (group->count == group->most) return NULL;
-    group->slots[slot] = ++group->count;
-    void *row = group_at(group, group->count - 1);
-    memset(row, 0, group->row_bytes);
-    memcpy(row, key, group->key_words * sizeof *key);
+    if (table->count == table->capacity && table->count < table->limit) grow(table);
+    uint32_t slot = slot_of(table, key);
+    if (table->slots[slot] != 0) return row_table_at(table, table->slots[slot] - 1);
+    if (table->count == table->limit) return NULL;
+    table->slots[slot] = ++table->count;
+    void *row = row_table_at(table, table->count - 1);
+    memset(row, 0, table->row_bytes);
+    memcpy(row, key, table->key_words * sizeof *key);
     return row;
 }
 
 void *
-group_find(const struct group *group, const uint32_t *key)
+row_table_find(const struct row_table *table, const uint32_t *key)
 {
-    if (group->count == 0) return NULL;
-    uint32_t slot = slot_of(group, key);
-    return group->slots[slot] != 0 ? group_at(group, group->slots[slot] - 1) : NULL;
+    if (table->count == 0) return NULL;
+    uint32_t slot = slot_of(table, key);
+    return table->slots[slot] != 0 ? row_table_at(table, table->slots[slot] - 1) : NULL;
 }
 
 void
-group_sort(struct group *group, int (*compare)(const void *, const void *, void *), void *context)
+row_table_sort(struct row_table *table, int (*compare)(const void *, const void *, void *), void *context)
 {
-    if (group->count > 1) qsort_r(group->rows, group->count, group->row_bytes, compare, context);
+    if (table->count > 1) qsort_r(table->rows, table->count, table->row_bytes, compare, context);
 }

@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct group {
+struct row_table {
     void *rows;
     uint32_t count;
-    uint32_t most; /* rows that it takes */
+    uint32_t limit; /* rows that it takes */
     size_t row_bytes;
     unsigned key_words; /* uint32_t at the start of a row */
     uint32_t capacity;
@@ -18,19 +18,19 @@ struct group {
     uint32_t slot_count;
 };
 
-void group_init(struct group *group, size_t row_bytes, unsigned key_words, uint32_t most);
-void group_free(struct group *group);
+void row_table_init(struct row_table *table, size_t row_bytes, unsigned key_words, uint32_t limit);
+void row_table_free(struct row_table *table);
 /* The row that begins with the key, made of zeros if need be; NULL when there are too many. Good until the next call. */
-void *group_row(struct group *group, const uint32_t *key);
+void *row_table_get(struct row_table *table, const uint32_t *key);
 /* The row that begins with the key, or NULL. */
-void *group_find(const struct group *group, const uint32_t *key);
+void *row_table_find(const struct row_table *table, const uint32_t *key);
 /* Rows in another order, which `compare` tells as for qsort_r. None can be added after it. */
-void group_sort(struct group *group, int (*compare)(const void *, const void *, void *), void *context);
+void row_table_sort(struct row_table *table, int (*compare)(const void *, const void *, void *), void *context);
 
 static inline void *
-group_at(const struct group *group, uint32_t index)
+row_table_at(const struct row_table *table, uint32_t index)
 {
-    return (char *)group->rows + index * group->row_bytes;
+    return (char *)table->rows + index * table->row_bytes;
 }
 
 #endif

@@ -92,7 +92,7 @@ static unsigned
 cell_width(enum column_kind kind, const struct cell *cell)
 {
     char text[NUMBER_TEXT];
-    if (!cell->there) return 0;
+    if (!cell->present) return 0;
     if (kind == COLUMN_TEXT) return text_width(cell->text);
     return kind == COLUMN_RATE ? DOCUMENT_PARTS : (unsigned)strlen(number_text(text, kind, cell));
 }
@@ -119,7 +119,7 @@ static void
 put_cell(const struct column *column, const struct cell *cell, unsigned columns)
 {
     char text[NUMBER_TEXT];
-    if (!cell->there) return;
+    if (!cell->present) return;
     if (cell->style != STYLE_PLAIN) fputs(style(cell->style), stdout);
     if (column->kind == COLUMN_TEXT) put_text(cell->text, columns);
     else if (column->kind == COLUMN_RATE) put_rate(stdout, cell->rate, columns);
@@ -247,7 +247,7 @@ print_below(const struct table *table, const struct layout *layout, uint32_t row
     char text[CELL_TEXT];
     const struct column *column = &table->columns[layout->below];
     struct cell cell = row == TITLE_ROW ? cell_text(text_of(column->title)) : shown_cell(table, row, layout->below, text);
-    if (!cell.there) return;
+    if (!cell.present) return;
     put_blanks(BELOW_INDENT);
     if (row == TITLE_ROW) put_title(column->title);
     else put_cell(column, &cell, layout->page - BELOW_INDENT);
@@ -372,7 +372,7 @@ print_markdown_table(const struct table *table)
             struct cell cell = shown_cell(table, row, i, text);
             if (table->columns[i].title == NULL) continue;
             fputs("| ", stdout);
-            if (table->columns[i].kind == COLUMN_TEXT && cell.there) put_markdown(cell.text);
+            if (table->columns[i].kind == COLUMN_TEXT && cell.present) put_markdown(cell.text);
             else put_cell(&table->columns[i], &cell, UINT_MAX);
             putchar(' ');
         }

@@ -195,16 +195,16 @@ print_table(sqlite3_stmt *statement)
 }
 
 int
-rows_print(sqlite3_stmt *statement, enum row_format format)
+sql_output_print(sqlite3_stmt *statement, enum sql_format format)
 {
     if (sqlite3_column_count(statement) == 0) return sqlite3_step(statement);
     switch (format) {
-      case ROWS_CSV: return print_csv_rows(statement);
-      case ROWS_TABLE: return print_table(statement);
-      case ROWS_JSON: return print_json_array(statement);
+      case SQL_CSV: return print_csv_rows(statement);
+      case SQL_TABLE: return print_table(statement);
+      case SQL_JSON: return print_json_array(statement);
     }
     return SQLITE_ERROR;
 }
 #else
-typedef int rows_need_sqlite; /* an empty file is no C */
+typedef int sql_output_needs_sqlite; /* an empty file is no C */
 #endif

@@ -18,7 +18,7 @@ static const char *table;
  * and those that are known.
  */
 static void
-say_no_such_reason(const struct report *report)
+suggest_reason(const struct report *report)
 {
     const struct report_glob *glob = &report->reason_glob;
     if (glob->pattern == NULL || (glob->known != NULL && memchr(glob->known, GLOB_MATCHES, glob->size) != NULL)) return;
@@ -44,7 +44,7 @@ run(const struct options *options, int file_count, char **files)
         report_head(report, &document);
         report_tables(report, &document, options->top);
         report_fold(report, &document);
-        say_no_such_reason(report);
+        suggest_reason(report);
         if (!document_print(&document, format, table)) status = worse(status, STATUS_USAGE);
         document_free(&document);
     }
