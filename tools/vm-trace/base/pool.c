@@ -137,7 +137,8 @@ is_hex(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-size_t
+/* How many bytes at ptr are an address; 0: it begins with none. */
+static size_t
 address_bytes(const char *ptr, size_t len)
 {
     if (len < 3 || ptr[0] != '0' || ptr[1] != 'x') return 0;
