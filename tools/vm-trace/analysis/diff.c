@@ -40,7 +40,7 @@ intern_text(const struct diff *diff, struct text *text)
     return id;
 }
 
-/* The first prefix that fits is replaced; also in `(eval at PATH:LINE)`. */
+/* Replaces the first matching prefix, also in `(eval at PATH:LINE)`. */
 static void
 add_path(const struct diff *diff, struct text *text, struct fxt_string path)
 {
@@ -61,7 +61,7 @@ add_path(const struct diff *diff, struct text *text, struct fxt_string path)
     add_bytes(text, path.ptr, path.len);
 }
 
-/* `Owner#method (path)` of a label, and its line. */
+/* The `Owner#method (path)` of a label, and its line. */
 static uint32_t
 stable_method(struct diff *diff, uint32_t label, uint32_t *line_out)
 {
@@ -87,7 +87,7 @@ static void
 add_count(const struct diff *diff, struct diff_table *table, const uint32_t key[4], uint32_t run, double count, double variance)
 {
     const struct diff_row *row = row_table_get(&table->rows, key);
-    if (row == NULL) return; /* more than EXIT_ROWS_MAX: the report has said so */
+    if (row == NULL) return; /* more than EXIT_ROWS_MAX: the report has a line about that */
     size_t index = (size_t)(row - (struct diff_row *)table->rows.rows);
     if (index >= table->capacity) {
         uint32_t capacity = (uint32_t)grown_capacity(table->capacity, sizeof capacity);
@@ -101,8 +101,9 @@ add_count(const struct diff *diff, struct diff_table *table, const uint32_t key[
     table->variances[index * diff->run_count + run] += variance;
 }
 
-/* An event that stands for w exits is one that was recorded with the chance of 1/w: the variance of a sum of n such weights is
- * about n w (w - 1). Exact hits have none, nor have events that all are recorded. */
+/* An event of weight w was recorded with a probability of 1/w, so the variance of the sum of n
+ * such weights is about n w (w - 1). Exact hits have no variance, nor have events that were all
+ * recorded. */
 static void
 add_exits(struct diff *diff, struct diff_table *all, const struct exit_row *exit_row)
 {
@@ -122,7 +123,7 @@ add_exits(struct diff *diff, struct diff_table *all, const struct exit_row *exit
     add_count(diff, &diff->sites, (const uint32_t[4]){reason, method, exit_row->insn, line}, run, count, variance);
 }
 
-/* What of a run is only estimated: K of its sampling. */
+/* Finds the sampling rate of runs whose counts are estimates. */
 static void
 find_rates(struct diff *diff)
 {
@@ -156,7 +157,7 @@ has_side(const struct diff *diff, const struct diff_table *table, uint32_t row, 
     return false;
 }
 
-/* The second side's counts of the rows `from` go to the rows `to`, of the same number. */
+/* Moves the second side's counts from the rows `from` to the rows `to`. */
 static void
 move_second_side(const struct diff *diff, struct diff_table *table, const uint32_t *from, const uint32_t *to, uint32_t count)
 {
@@ -179,8 +180,8 @@ move_second_side(const struct diff *diff, struct diff_table *table, const uint32
     free(kept);
 }
 
-/* Lines shift when a file is edited: where a method has as many lines with one instruction and reason before as after, the first
- * one is taken for the first, and so on. */
+/* Lines move when a file is edited. If a method has equally many lines with the same instruction
+ * and reason on both sides, they are matched in order. */
 static void
 match_moved_lines(struct diff *diff)
 {
@@ -217,7 +218,8 @@ measure(const struct diff *diff, struct diff_row *row, const double *counts, con
         const struct diff_run *its = &diff->runs[run];
         struct diff_count *count = &row->counts[its->side];
         double value = counts[run] * its->scale;
-        /* What was not sampled once may still have happened: one event more is within the margin. */
+        /* An exit that was never sampled may still have happened: the margin allows one event
+         * more. */
         double variance = its->estimate > 0 ? variances[run] + its->estimate * (its->estimate - 1) : 0;
         double margin = 2 * sqrt(variance) * its->scale;
         count->value += value;

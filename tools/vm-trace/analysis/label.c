@@ -11,8 +11,8 @@ is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Where " (PATH:LINE)" begins, or NULL. A method can be "block (2 levels) in foo" or "<top (required)>", and a path can hold anything,
- * parentheses too. */
+/* Finds " (PATH:LINE)", or returns NULL. A method can be "block (2 levels) in foo" or "<top
+ * (required)>", and a path can contain anything, even parentheses. */
 static const char *
 location_of(struct fxt_string label)
 {
@@ -39,7 +39,7 @@ label_parts(struct fxt_string label)
     while (is_digit(number[-1])) number--;
     if (number < end && number[-1] == '-') number--;
     if (number < end && number - path > 1 && number[-1] == ':') {
-        parts.line = strtoll(number, NULL, 10); /* ends at the parenthesis */
+        parts.line = strtoll(number, NULL, 10); /* stops at the parenthesis */
         end = number - 1;
     }
     parts.method.len = (uint32_t)(location - label.ptr);

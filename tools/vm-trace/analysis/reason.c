@@ -20,7 +20,7 @@ reason_at(size_t index, struct reason_names *names_out)
     return true;
 }
 
-/* What stands before the parentheses, if there are any and it is not too long for a reason. */
+/* Copies the text before the parentheses. Returns false if it is too long for a reason. */
 static bool
 head_of(const char *reason, char head[REASON_COUNTER])
 {
@@ -71,7 +71,7 @@ void
 reason_nearest(struct nearest *nearest)
 {
     struct reason_names names;
-    bool underlined = strchr(nearest->wanted, '_') != NULL; /* the answer is spelled as the question */
+    bool underlined = strchr(nearest->wanted, '_') != NULL; /* suggest a name in the spelling of the question */
     for (size_t i = 0; reason_at(i, &names); i++) {
         char head[REASON_COUNTER];
         const char *name = underlined || names.fallback ? names.stats : names.trace;

@@ -53,7 +53,8 @@ thread_wanted(struct report *report, struct report_thread *thread)
 
 /* --- processes and threads ------------------------------------------------------------------- */
 
-/* The number of a process of the current file; of too many the last one stands for the rest. */
+/* Returns the number of a process of the current file; with too many, the last one collects the
+ * rest. */
 static uint32_t
 process_of(struct report *report, uint32_t pid)
 {
@@ -65,7 +66,7 @@ process_of(struct report *report, uint32_t pid)
     return (uint32_t)(process - (struct report_process *)report->processes.rows);
 }
 
-/* The number of a row; of too many the last one stands for the rest. */
+/* Returns the number of a row; with too many, the last one collects the rest. */
 static uint32_t
 thread_row(struct report *report, uint32_t process, uint32_t tid, uint32_t runs)
 {
@@ -111,7 +112,7 @@ on_chunk(void *context, uint32_t id, struct fxt_string name, uint64_t offset)
     if (provider != NULL) provider->chunks++;
 }
 
-/* The ISEQ that the event names, where that is another method than that of its frame. */
+/* The ISEQ that the event names, if it is another method than that of its frame. */
 static uint32_t
 inlined_into(struct report *report, const struct fxt_event *event, uint32_t location)
 {
@@ -221,7 +222,7 @@ add_trace_event(struct report *report, const struct fxt_event *event, uint32_t n
 
 /* --- durations -------------------------------------------------------------------------------------- */
 
-/* What was violated may be named by its address. */
+/* The reason of an invalidation may contain an address. */
 static void
 add_duration(struct report *report, uint32_t category, uint32_t name, uint64_t ns)
 {
@@ -247,7 +248,7 @@ on_pair(void *context, const struct duration_edge *begin, const struct duration_
     }
 }
 
-/* A duration that is one record. */
+/* A duration in a single record. */
 static void
 add_complete(struct report *report, const struct fxt_event *event)
 {
@@ -274,7 +275,7 @@ on_event(void *context, const struct fxt_event *event)
     uint32_t process = report_thread(report, native)->process;
     report_process(report, process)->ours = true;
     bool instant = event->type == FXT_EVENT_INSTANT;
-    /* What a trace says of itself holds for all of it. */
+    /* Events about the trace hold for all of it, whatever the filter. */
     if (instant && event->category.id == STRING_TRACE) add_trace_event(report, event, process);
     uint32_t runs = event_text(report->pool, event, STRING_THREAD);
     if (runs != STRING_NONE) row = thread_row(report, process, 0, runs);
@@ -282,7 +283,7 @@ on_event(void *context, const struct fxt_event *event)
     if (!thread_wanted(report, report_thread(report, native)) && !thread_wanted(report, thread)) return;
     version_history_event(&report->history, report->pool, process, event);
     bool edge = event->type == FXT_EVENT_DURATION_BEGIN || event->type == FXT_EVENT_DURATION_END;
-    if (edge && !report->exits_only) duration_pairs_add(report->pairs, report->pool, event); /* a duration counts when it began in time */
+    if (edge && !report->exits_only) duration_pairs_add(report->pairs, report->pool, event); /* a duration counts if it begins in the time of the filter */
     if (!time_wanted(report, event->ts_ns)) return;
 
     thread->events++;

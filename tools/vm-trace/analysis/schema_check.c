@@ -12,21 +12,23 @@
 
 enum { CLOCKS_MAX = 256 * 1024, PROCESSES_MAX = 16 * 1024, FLOWS_MAX = 1024 * 1024 };
 
-/* The last times of one thread within one provider. One for counters, and three more: an exit that may recompile carries the time before the JIT
- * acted on it, and is written after the spans and the sites' counts that come of that action. */
+/* The last times of one thread within one provider. A recompile exit has a time from before the
+ * JIT acted on it, but is written after the durations and site counts that result from the
+ * action. So exits, durations and events about the trace have a clock each, and counters have
+ * one, too. */
 enum clock { CLOCK_EXITS, CLOCK_TRACE, CLOCK_DURATIONS, CLOCK_COUNTERS, CLOCKS };
 
 struct clocks {
     int64_t last_ns[CLOCKS];
 };
 
-/* What one process of the file says of itself, and what was found of it. */
+/* What a process in the file states about itself, and what the check found. */
 struct process {
     bool ours;
-    bool late_reported; /* that settings are not first */
+    bool late_reported; /* that the settings are not the first event */
     bool summarized;
-    bool snapshot, summary_snapshot; /* whether the settings, the summary say that it is one */
-    uint64_t rates[2]; /* K of exits, of fallbacks */
+    bool snapshot, summary_snapshot; /* whether settings and summary are those of a snapshot */
+    uint64_t rates[2]; /* the sampling rate of exits, of fallbacks */
 
     uint64_t events; /* before the summary */
     uint64_t settings;
@@ -48,13 +50,13 @@ struct process {
 };
 
 struct flow {
-    uint64_t offset; /* of the record that was met first */
+    uint64_t offset; /* of the first record that was read */
     bool begun, ended;
     uint32_t end_tid;
     int64_t end_ns;
 };
 
-/* The last event, to which a flow right behind it belongs. */
+/* The last event. A flow belongs to the event directly before it. */
 struct last_event {
     int64_t ts_ns;
     uint32_t provider, pid, tid;
@@ -64,7 +66,7 @@ struct last_event {
 
 struct schema_check {
     struct reader *reader;
-    bool gaps; /* events of some process may be missing before others */
+    bool gaps; /* a process may have lost events before those in the file */
 
     struct map process_of_pid;
     struct process *processes;
@@ -115,7 +117,7 @@ schema_check_ended(const struct schema_check *check)
     return ours > 0 && summarized == ours;
 }
 
-/* NULL when there are too many. */
+/* Returns NULL if there are too many. */
 static struct process *
 process_of(struct schema_check *check, uint32_t pid)
 {
@@ -175,7 +177,7 @@ require_uint(struct schema_check *check, const struct fxt_event *event, uint32_t
     return false;
 }
 
-/* Nothing is said when it is not there. */
+/* No fault if the argument is missing. */
 static bool
 optional_uint(struct schema_check *check, const struct fxt_event *event, uint32_t known, uint64_t *value_out)
 {
@@ -197,7 +199,7 @@ check_no_doubles(struct schema_check *check, const struct fxt_event *event)
     }
 }
 
-/* Whether all that "10+" says is how many frames there are more: of a trace that keeps fewer than ten. */
+/* Whether "10+" only has a number of further frames: a trace that keeps fewer than ten. */
 static bool
 only_left_out(struct schema_check *check, const struct fxt_event *event)
 {
@@ -210,7 +212,8 @@ only_left_out(struct schema_check *check, const struct fxt_event *event)
     return only;
 }
 
-/* Frames "0", "1", ... without a gap, then "10+" where there are more than ten, or than are kept. */
+/* Frames "0", "1", ... without a gap; then "10+" if there are more than ten, or more than the
+ * trace keeps. */
 static void
 check_backtrace(struct schema_check *check, const struct fxt_event *event)
 {
@@ -430,7 +433,8 @@ check_kind(struct schema_check *check, const struct fxt_event *event)
 void
 schema_check_chunk(struct schema_check *check)
 {
-    /* Ractors take turns on a native thread and have a writer each: only within a chunk is the order of one thread untrusted_text. */
+    /* Ractors take turns on a native thread, and each has its own writer: only within a chunk
+     * are the events of a thread in order. */
     map_free(&check->clock_of_thread);
     check->clock_count = 0;
 }
@@ -448,7 +452,8 @@ clocks_of(struct schema_check *check, const struct fxt_event *event)
     return &check->clocks[check->clock_count++];
 }
 
-/* Whether a flow stands right behind an event that it can belong to, which is an instant or begins something. */
+/* Whether a flow directly follows an event that it can belong to: an instant, or the begin of a
+ * duration. */
 static bool
 flow_has_event(const struct schema_check *check, const struct fxt_event *event)
 {
@@ -463,10 +468,9 @@ belongs_to_exit(const struct schema_check *check, const struct fxt_event *event)
     return event->type == FXT_EVENT_FLOW_BEGIN && check->last.type == FXT_EVENT_INSTANT;
 }
 
-/*
- * A flow begins and ends once. An exit is written after what came of it: the begin may stand behind the step. What one ractor wrote may
- * stand behind what another wrote later, and their clocks differ a little: only of one thread it is known what comes after what.
- */
+/* A flow begins and ends once. An exit is written after its consequences, so a begin may follow
+ * its step. Events of one ractor may come after later events of another, and their clocks differ
+ * a little, so the order is known only within a thread. */
 static void
 check_flow(struct schema_check *check, const struct fxt_event *event)
 {
@@ -503,7 +507,8 @@ check_reprofile(struct schema_check *check, const struct fxt_event *event)
     if (event->type >= FXT_EVENT_FLOW_BEGIN && event->type <= FXT_EVENT_FLOW_END) check_flow(check, event);
 }
 
-/* What is of a version says which. One within another has no backtrace, and where no Ruby runs there is none either. */
+/* An invalidation of a version says which version. One within another has no backtrace, nor has
+ * one outside of Ruby code. */
 static void
 check_invalidation(struct schema_check *check, const struct fxt_event *event)
 {
@@ -516,7 +521,7 @@ check_invalidation(struct schema_check *check, const struct fxt_event *event)
     if (fxt_event_arg(event, STRING_FRAME_0) != NULL) check_backtrace(check, event);
 }
 
-/* What ends a whole compilation. */
+/* The end of a compilation of an ISEQ. */
 static void
 check_compilation(struct schema_check *check, const struct fxt_event *event)
 {
@@ -588,7 +593,7 @@ schema_check_event(struct schema_check *check, const struct fxt_event *event)
     }
 }
 
-/* What the summary says against what was found. */
+/* Compares a number of the summary with the number found. */
 static void
 compare(struct reader *reader, const struct process *process, bool given, uint64_t summary, uint64_t found, const char *what,
         const char *where)
@@ -605,13 +610,13 @@ finish_process(struct reader *reader, const struct process *process)
     if (process->settings > 0 && process->first_ns < process->settings_ns) {
         reader_fault(reader, FXT_FAULT_SCHEMA, process->first_offset, "event is earlier than trace settings");
     }
-    if (!process->summarized) return; /* the program did not end in good order: nothing to compare with */
+    if (!process->summarized) return; /* the process did not end in good order: there is nothing to compare */
     if (process->snapshot != process->summary_snapshot) {
         reader_fault(reader, FXT_FAULT_SCHEMA, process->summary_offset, "trace summary %s a snapshot, and the settings %s",
                      process->summary_snapshot ? "says that it is of" : "does not say that it is of",
                      process->snapshot ? "say so" : "do not");
     }
-    if (reader_moved(reader)) return; /* it ended while its file was read, some of which is gone since */
+    if (reader_moved(reader)) return; /* the file changed while it was read, and parts of it are gone */
     if (process->last_ns > process->summary_ns) {
         reader_fault(reader, FXT_FAULT_SCHEMA, process->last_offset, "event is later than trace summary");
     }
@@ -619,7 +624,7 @@ finish_process(struct reader *reader, const struct process *process)
     compare(reader, process, process->has_sampled, process->summary_sampled, process->recorded_exits, "sampled",
             "exits in the file");
     compare(reader, process, process->has_lost, process->summary_lost, process->losses, "lost", "loss events add up to");
-    if (process->has_lost && process->summary_lost > 0) return; /* then sites may be missing too */
+    if (process->has_lost && process->summary_lost > 0) return; /* then sites may be lost, too */
     compare(reader, process, process->has_sites, process->summary_sites, process->sites, "sites", "the file holds");
     compare(reader, process, process->has_exits, process->summary_exits, process->site_exits, "exits",
             "hits of the sites add up to");

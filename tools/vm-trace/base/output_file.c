@@ -14,7 +14,8 @@
 
 /* --- what must not be left behind ------------------------------------------------------------- */
 
-/* The file that is being written: taken away when the tool is interrupted, or has no memory. */
+/* The file that is being written. It is removed if the tool is interrupted or runs out of
+ * memory. */
 static const char *volatile unfinished;
 
 static void
@@ -51,7 +52,7 @@ watch(const char *temporary)
 static ssize_t
 gzip_write(void *cookie, const char *bytes, size_t size)
 {
-    return gzwrite(cookie, bytes, (unsigned)size); /* 0 on failure, as fopencookie wants it */
+    return gzwrite(cookie, bytes, (unsigned)size); /* returns 0 on failure, as fopencookie expects */
 }
 
 static int
@@ -93,7 +94,8 @@ ends_with(const char *text, const char *end)
     return len >= end_len && strcmp(text + len - end_len, end) == 0;
 }
 
-/* Makes the file beside its target. Its mode is that of the file that it replaces; a new one is the user's alone, as traces are. */
+/* Creates the temporary file beside its target, with the mode of the file that it replaces; a
+ * new one is private (0600), as traces are. */
 static int
 open_temporary(struct output *output, const struct stat *replaced)
 {
@@ -136,7 +138,7 @@ output_open(struct output *output, enum output_kind kind, const char *path, int 
         fd = open(path, O_WRONLY | O_CLOEXEC);
     }
     else {
-        output->target = exists ? realpath(path, NULL) : strdup(path); /* a link stays a link */
+        output->target = exists ? realpath(path, NULL) : strdup(path); /* if it is a link, keep the link */
         fd = output->target == NULL ? -1 : open_temporary(output, exists ? &there : NULL);
     }
     if (fd >= 0 && kind == OUTPUT_DATABASE) {

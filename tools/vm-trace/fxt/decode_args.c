@@ -1,4 +1,4 @@
-/* decode_args.c - the parts that records are made of: times, threads, strings, arguments. */
+/* decode_args.c - decodes the parts of records: times, threads, strings, arguments. */
 #include <inttypes.h>
 
 #include "base/escape.h"
@@ -33,7 +33,8 @@ ticks_to_ns(uint64_t ticks, uint64_t ticks_per_second)
 {
     if (ticks_per_second == 0) return -1;
     const uint64_t ns_per_second = 1000000000;
-    /* In two halves, since ticks times 10^9 need more than 64 bits. The upper half is scaled by a rounded factor. */
+    /* Ticks times 10^9 need more than 64 bits, so they are scaled in two halves, the upper one
+     * by a rounded factor. */
     uint64_t high = ticks >> 32;
     uint64_t low = ticks & UINT32_MAX;
     uint64_t high_ns;
@@ -96,14 +97,15 @@ decode_string(struct reader *reader, struct cursor *cursor, unsigned ref, const 
     return true;
 }
 
-/* As decode_string, but where `undefined` may be a string it is a fault and the empty one. */
+/* Like decode_string. But if `undefined` is allowed, an undefined string is a fault and reads as
+ * the empty string. */
 static bool
 decode_arg_string(struct reader *reader, struct cursor *cursor, unsigned ref, const char *what, bool undefined, struct fxt_string *string_out)
 {
     return decode_string(reader, cursor, ref, what, string_out) || (undefined && string_indexed(ref));
 }
 
-/* Reads what comes after an argument's name. False where the record is dropped. */
+/* Reads the value after an argument's name. Returns false if the record is dropped. */
 static bool
 decode_value(struct reader *reader, struct cursor *cursor, uint64_t header, bool undefined, struct fxt_arg *arg)
 {
@@ -127,7 +129,7 @@ decode_value(struct reader *reader, struct cursor *cursor, uint64_t header, bool
       case FXT_ARG_DOUBLE:
       case FXT_ARG_POINTER:
       case FXT_ARG_KOID:
-        if (cursor_u64(cursor, &arg->u64)) return true; /* the union's other members lie over the same 8 bytes */
+        if (cursor_u64(cursor, &arg->u64)) return true; /* the other members of the union share these 8 bytes */
         decode_too_short(reader, what);
         return false;
       case FXT_ARG_UNKNOWN:
@@ -157,7 +159,8 @@ decode_args(struct reader *reader, struct cursor *cursor, unsigned count, bool u
         if (!decode_arg_string(reader, cursor, name, "name of an argument", undefined, &arg->name)) return false;
         if (!decode_value(reader, cursor, header, undefined, arg)) return false;
 
-        /* The next argument begins where this one's size says, whatever lies there: so does Perfetto. */
+        /* The next argument begins where this one's size says, whatever is there; Perfetto does
+         * the same. */
         size_t size = (size_t)fxt_bits(header, FXT_ARG_SIZE);
         if (start + size != cursor->at && arg->type != FXT_ARG_UNKNOWN) {
             char name[64];

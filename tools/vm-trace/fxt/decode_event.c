@@ -1,11 +1,11 @@
-/* decode_event.c - event records. */
+/* decode_event.c - decodes event records. */
 #include <inttypes.h>
 
 #include "base/escape.h"
 #include "fxt/known_strings.h"
 #include "fxt/reader_internal.h"
 
-/* Words that stand after the arguments. False where the event is to be dropped. */
+/* Reads the words after the arguments. Returns false if the event is dropped. */
 static bool
 decode_trailer(struct reader *reader, struct cursor *cursor, struct fxt_event *event)
 {

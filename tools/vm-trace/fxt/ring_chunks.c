@@ -50,7 +50,7 @@ word_at(const uint8_t *bytes, size_t at)
     return word;
 }
 
-/* Whether all is padding from the record on that byte `at` lies in. */
+/* Whether everything is padding, from the record that contains byte `at` on. */
 static bool
 padding_from(const uint8_t *bytes, size_t size, size_t at)
 {
