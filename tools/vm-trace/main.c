@@ -1,4 +1,5 @@
-/* main.c - the command line: which command, and help. A command says of itself what it takes (command.h). */
+/* main.c - the command line: selects the command, and prints help. Commands describe themselves
+ * (cli/command.h). */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 # define VM_TRACE_VERSION "0.1"
 #endif
 
-/* As --help lists them. */
+/* In the order of --help. */
 static const struct command *const commands[] = {
     &command_report,
     &command_history,

@@ -50,7 +50,7 @@ add_work(struct compilations *compilations, struct row_table *work, uint32_t nam
 static void
 add_phase(struct compilations *compilations, uint32_t thread, uint32_t name, uint64_t ns)
 {
-    if (compilations->pending_used == COMPILATIONS_PENDING_MAX) { /* a damaged trace, or a compilation that never ends */
+    if (compilations->pending_used == COMPILATIONS_PENDING_MAX) { /* a damaged trace, or one that never ends */
         add_work(compilations, &compilations->phases, name, ns);
         return;
     }

@@ -136,7 +136,7 @@ diff_find_map(struct report *report, uint32_t first_side, bool fallbacks, struct
     for (uint32_t at = 0, end; at < all.count; at = end) {
         const struct whereabouts *first = row_table_at(&all, at);
         for (end = at + 1; end < all.count && ((struct whereabouts *)row_table_at(&all, end))->method == first->method;) end++;
-        if (end - at != 2 || first[0].sides != 1 || first[1].sides != 2) continue; /* with more paths it is not a witness */
+        if (end - at != 2 || first[0].sides != 1 || first[1].sides != 2) continue; /* not a witness */
         add_witness(&found, report->pool, first[0].path, first[1].path);
     }
     row_table_sort(&found, by_witnesses, NULL);

@@ -28,7 +28,7 @@ struct page_row {
     uint32_t frame;
     uint32_t insn;
     uint32_t outcome;
-    uint32_t places;  /* 1; or the number of rows summed up here, which share reason and category unless these are STRING_NONE */
+    uint32_t places;  /* 1, or the number of rows summed up here (of one reason and category, if these are set) */
     uint64_t count;   /* sum of the weights */
     int64_t first_ns; /* times of the first and last */
     int64_t last_ns;

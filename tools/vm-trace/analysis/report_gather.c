@@ -283,7 +283,7 @@ on_event(void *context, const struct fxt_event *event)
     if (!thread_wanted(report, report_thread(report, native)) && !thread_wanted(report, thread)) return;
     version_history_event(&report->history, report->pool, process, event);
     bool edge = event->type == FXT_EVENT_DURATION_BEGIN || event->type == FXT_EVENT_DURATION_END;
-    if (edge && !report->exits_only) duration_pairs_add(report->pairs, report->pool, event); /* a duration counts if it begins in the time of the filter */
+    if (edge && !report->exits_only) duration_pairs_add(report->pairs, report->pool, event); /* counts if it begins in time */
     if (!time_wanted(report, event->ts_ns)) return;
 
     thread->events++;

@@ -144,7 +144,7 @@ version_history_event(struct version_history *history, struct pool *pool, uint32
         step->version = (uint32_t)event_uint(event, STRING_VERSION, 0);
         step->reason = event_reason(pool, event);
         step->location = event_text(pool, event, STRING_FRAME_0);
-        if (step->location == STRING_NONE) step->location = history->violated_at; /* it is a part of that invalidation */
+        if (step->location == STRING_NONE) step->location = history->violated_at; /* a part of that invalidation */
         return;
       }
     }

@@ -5,9 +5,9 @@
 
 #include "db/database.h"
 
-enum { LEAST_SQL_BYTES = 4 << 20 }; /* enough to sort and group any number of rows: SQLite does that in temporary files */
+enum { LEAST_SQL_BYTES = 4 << 20 }; /* SQLite sorts and groups any number of rows in temporary files */
 
-/* For all databases of the process. */
+/* The limit holds for all databases of the process. */
 static void
 limit_sqlite(const struct budget *budget)
 {
@@ -43,5 +43,5 @@ database_error(sqlite3 *db)
                                                              : sqlite3_errmsg(db);
 }
 #else
-typedef int database_needs_sqlite; /* an empty file is no C */
+typedef int database_needs_sqlite; /* a file must not be empty */
 #endif

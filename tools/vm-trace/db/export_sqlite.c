@@ -8,7 +8,7 @@
 #ifdef HAVE_SQLITE3
 #include "db/database.h"
 
-/* What `query` has, views of it too, as tables. Types are those of the values. */
+/* The tables of `query`, and its views as tables. Types are those of the values. */
 static const struct {
     const char *name;
     const char *columns;
@@ -40,7 +40,7 @@ static const char rest[] =
     "CREATE INDEX copy.args_by_set ON args(arg_set_id, key);"
     "CREATE INDEX copy.counter_by_track ON counter(track_id, ts);";
 
-/* Nothing is lost where it fails half-way: the file gets its name when it is whole. */
+/* A failure half-way loses nothing: the file gets its name when it is complete. */
 static const char attach[] = "ATTACH %Q AS copy; PRAGMA copy.journal_mode = OFF; PRAGMA copy.synchronous = OFF; BEGIN";
 
 static int
@@ -57,7 +57,7 @@ copy_tables(sqlite3 *db, const char *path)
     int error = execute(db, sqlite3_mprintf(attach, path));
     for (size_t i = 0; error == SQLITE_OK && i < sizeof copies / sizeof *copies; i++) {
         const char *name = copies[i].name;
-        /* The virtual table has no schema's name, so it is copied before a table of that name is there. */
+        /* Virtual tables have no schema name, so copy before a table of the same name exists. */
         error = execute(db, sqlite3_mprintf("CREATE TABLE copy.\"new\"(%s); INSERT INTO copy.\"new\" SELECT * FROM %s;"
                                             " ALTER TABLE copy.\"new\" RENAME TO %s", copies[i].columns, name, name));
     }

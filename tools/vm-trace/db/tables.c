@@ -10,12 +10,12 @@
 struct table {
     const char *name;
     const char *columns;
-    int key;      /* column that rows are found by, a number */
-    int text_key; /* column that, along with it, tells one row: a string; or -1 */
+    int key;      /* index of the column that rows are found by, a number */
+    int text_key; /* index of the string column that together with it identifies a row; or -1 */
     uint32_t (*rows)(const struct model *model);
-    /* Rows with that key; NULL where the key is the row's number. */
+    /* The rows with that key; NULL if the key is the row's number. */
     void (*find)(const struct model *model, uint32_t key, uint32_t *first_out, uint32_t *end_out);
-    /* Where there is a text key: the row among those that has it, or `end`. */
+    /* With a text key: the row among those that has it, or `end`. */
     uint32_t (*find_text)(const struct model *model, uint32_t first, uint32_t end, uint32_t string);
     void (*column)(sqlite3_context *result, const struct model *model, uint32_t row, int column);
 };
@@ -233,7 +233,7 @@ state_column(sqlite3_context *result, const struct model *model, uint32_t row, i
 
 static uint32_t stats_rows(const struct model *model) { return (void)model, FXT_FAULT_CODES; }
 
-/* One row for each kind of fault; where Perfetto counts several of ours as one, rows are summed by the view `stats`. */
+/* One row per kind of fault. Perfetto counts some kinds as one: the view `stats` sums them up. */
 static void
 stats_column(sqlite3_context *result, const struct model *model, uint32_t row, int column)
 {
@@ -312,10 +312,10 @@ disconnect(sqlite3_vtab *vtab)
     return SQLITE_OK;
 }
 
-/* How rows are found: by how many keys, in this order. All rows are read where it is 0. */
+/* How rows are found: the number of keys, in this order; 0 reads all rows. */
 enum lookup { ALL_ROWS, BY_KEY, BY_KEY_AND_TEXT };
 
-/* The constraint `column = value` that can be used now, or -1. */
+/* Returns the usable constraint `column = value`, or -1. */
 static int
 find_equality(const sqlite3_index_info *info, int column)
 {
@@ -330,7 +330,7 @@ static void
 use_constraint(sqlite3_index_info *info, int constraint, enum lookup lookup)
 {
     info->aConstraintUsage[constraint].argvIndex = (int)lookup;
-    info->aConstraintUsage[constraint].omit = 1; /* filter compares as SQLite would: it need not do it again for each row */
+    info->aConstraintUsage[constraint].omit = 1; /* filter compares like SQLite: no need to repeat it */
     info->idxNum = (int)lookup;
 }
 
@@ -372,8 +372,8 @@ close_cursor(sqlite3_vtab_cursor *cursor)
     return SQLITE_OK;
 }
 
-/* The whole number that a value equals, as SQLite compares it with a column that holds integers: 5 and 5.0 do, '5' does not.
- * MODEL_NONE where it equals none that could be a row's number. */
+/* Returns the integer that a value equals, as SQLite compares it with an integer column: 5 and
+ * 5.0 do, '5' does not. MODEL_NONE if it cannot be the number of a row. */
 static uint32_t
 whole_number(sqlite3_value *value)
 {
@@ -452,7 +452,7 @@ rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid_out)
     return SQLITE_OK;
 }
 
-/* No xCreate: the tables are there without CREATE VIRTUAL TABLE, and there is one of each. */
+/* Without xCreate the tables exist without CREATE VIRTUAL TABLE, once each. */
 static const sqlite3_module module = {
     .xConnect = connect,
     .xBestIndex = best_index,
@@ -475,10 +475,10 @@ tables_register(sqlite3 *db, struct model *model)
         int error = sqlite3_create_module_v2(db, tables[i].name, &module, registration, free);
         if (error != SQLITE_OK) return error;
     }
-    /* A GROUP BY over a million slices is sorted in memory rather than in a file; -65536 stands for 64 MiB. */
+    /* Sort a GROUP BY over a million slices in memory, not in a file: -65536 means 64 MiB. */
     int error = sqlite3_exec(db, "PRAGMA cache_size = -65536", NULL, NULL, NULL);
     return error == SQLITE_OK ? sqlite3_exec(db, views, NULL, NULL, NULL) : error;
 }
 #else
-typedef int tables_need_sqlite; /* an empty file is no C */
+typedef int tables_need_sqlite; /* a file must not be empty */
 #endif

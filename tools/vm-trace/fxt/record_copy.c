@@ -147,11 +147,11 @@ record_copy_define(struct record_copy *copy, const struct fxt_record *record)
 {
     if (fxt_padding_p(record->header)) return;
     bool metadata = record->type == FXT_RECORD_METADATA;
-    if (metadata && fxt_bits(record->header, FXT_METADATA_TYPE) != FXT_METADATA_PROVIDER_INFO) return; /* section records are not copied */
+    if (metadata && fxt_bits(record->header, FXT_METADATA_TYPE) != FXT_METADATA_PROVIDER_INFO) return; /* not copied */
     struct source *source = source_of(copy, record->provider);
     size_t bytes = record->words * FXT_WORD_BYTES;
     if (metadata) {
-        if (bytes - FXT_WORD_BYTES < fxt_bits(record->header, FXT_PROVIDER_NAME_BYTES)) return; /* the reader rejected it */
+        if (bytes - FXT_WORD_BYTES < fxt_bits(record->header, FXT_PROVIDER_NAME_BYTES)) return; /* it was rejected */
         uint64_t header = renamed(record->header, source->id);
         forget_waiting(copy, source); /* an introduction empties the tables */
         add_waiting(copy, source, &header, sizeof header);

@@ -1,4 +1,4 @@
-/* diff_tables.c - what differs, as a document. */
+/* diff_tables.c - see diff_tables.h */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ worse_by(const struct diff_row *row)
     return row->verdict == NEW || row->verdict == GREW;
 }
 
-/* "A" or "A, B and 3 more". */
+/* "A", or "3 runs: A, B, C". */
 static struct fxt_string
 file_names(const struct diff *diff, struct document *document, unsigned side)
 {
@@ -30,7 +30,7 @@ file_names(const struct diff *diff, struct document *document, unsigned side)
     return document_text(document, "%" PRIu32 " runs: %s, %s, ..., %s", count, files[0].name, files[1].name, files[count - 1].name);
 }
 
-/* Whether all counts are exact, and of which unit they are. */
+/* The unit of the counts, and whether all are exact. */
 static struct fxt_string
 how_counted(const struct diff *diff, struct document *document)
 {
@@ -55,7 +55,7 @@ total_text(const struct diff *diff, struct document *document)
                          amount_text(after, total->counts[1].value), verdict_names[total->verdict], delta_text(delta, diff_delta(total)), change);
 }
 
-/* The columns that all tables begin with. Programs get the spread, too. */
+/* The first columns of all tables. Programs get the spread, too. */
 enum { CHANGE, BEFORE, AFTER, DELTA, OF_ALL, BEFORE_LOW, BEFORE_HIGH, AFTER_LOW, AFTER_HIGH, NAMES };
 
 static const struct column all_columns[] = {
@@ -91,7 +91,7 @@ name_of(const struct diff *diff, uint32_t id)
     return id == STRING_NONE ? text_of("(unknown)") : pool_string(diff->report->pool, id);
 }
 
-/* A line of `Owner#method (path)`, or two where it moved. */
+/* The line of an `Owner#method (path)`, or two lines if it moved. */
 static struct fxt_string
 location_text(const struct diff *diff, struct document *document, const struct diff_row *row)
 {
@@ -152,7 +152,7 @@ add_table(const struct diff *diff, struct document *document, const struct diff_
     for (unsigned i = BEFORE_LOW; i <= AFTER_HIGH; i++) cells[i].present = false;
 }
 
-/* What people read in the head. */
+/* For programs; people read it in the head. */
 static void
 add_total(const struct diff *diff, struct document *document)
 {
@@ -161,7 +161,7 @@ add_total(const struct diff *diff, struct document *document)
     fill_row(diff, &diff->total, table_row(table));
 }
 
-/* Folders that were treated as one without being asked: people must know, and programs can. */
+/* Folders that are treated as one by default, which people and programs must be able to see. */
 static void
 add_found_maps(const struct diff *diff, struct document *document)
 {

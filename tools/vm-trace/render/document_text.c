@@ -1,8 +1,9 @@
-/* document_text.c - a document for people: on a terminal, or as Markdown.
+/* document_text.c - prints a document for people, as text or as Markdown.
  *
- * Columns of numbers stand at the right of their width, texts at the left. A table that is wider
- * than the page gives way in steps (see `steps`): texts are shortened, rates get half their width,
- * then none; at last the last text of each row, and those that do not fit, get lines of their own.
+ * Numbers are aligned to the right, texts to the left. A table that is wider than the page is
+ * shortened in steps (see `steps`): texts become shorter, rates get half their width, then none. In
+ * the end the last text of each row gets a line of its own, and so do texts that do not fit their
+ * column.
  */
 #include <inttypes.h>
 #include <limits.h>
@@ -18,7 +19,8 @@
 
 enum { CELL_TEXT = 128, HEAD_WIDTH = 14 };
 
-/* The text of the row that sums up those that are not shown, in the last column; elsewhere the cell's own. */
+/* The cell to show. In the row that sums up others, the last column has a text with their
+ * number. */
 static struct cell
 shown_cell(const struct table *table, uint32_t row, unsigned column, char text[CELL_TEXT])
 {
@@ -31,7 +33,8 @@ shown_cell(const struct table *table, uint32_t row, unsigned column, char text[C
 
 /* --- cells --------------------------------------------------------------------------------- */
 
-/* One character for each part: eight heights, relative to the highest; a blank where nothing happened. */
+/* One character per part: eight heights relative to the highest, or a blank where nothing
+ * happened. */
 static char *
 rate_text(const float *rate, unsigned columns)
 {
@@ -50,7 +53,7 @@ rate_text(const float *rate, unsigned columns)
     return text;
 }
 
-/* How a number reads. */
+/* A number as people read it. */
 static const char *
 number_text(char text[NUMBER_TEXT], enum column_kind kind, const struct cell *cell)
 {
@@ -68,11 +71,11 @@ number_text(char text[NUMBER_TEXT], enum column_kind kind, const struct cell *ce
     return text;
 }
 
-/* A text as it is printed; malloc'ed. */
+/* The escaped text; malloc'ed. */
 static char *
 escaped(struct fxt_string text)
 {
-    size_t size = 4 * (size_t)text.len + 8; /* a byte becomes four at most */
+    size_t size = 4 * (size_t)text.len + 8; /* a byte becomes at most four */
     return escape_into(xrealloc(NULL, size, 1), size, text);
 }
 
@@ -100,7 +103,7 @@ cell_width(enum column_kind kind, const struct cell *cell)
     return kind == COLUMN_RATE ? DOCUMENT_PARTS : (unsigned)strlen(number_text(text, kind, cell));
 }
 
-/* Of what print_escaped would print, as much as fits; malloc'ed. */
+/* The escaped text, shortened to the columns; malloc'ed. */
 static char *
 fitted(struct fxt_string text, unsigned columns)
 {
@@ -109,7 +112,7 @@ fitted(struct fxt_string text, unsigned columns)
     return fit;
 }
 
-/* A cell as it is printed; malloc'ed. columns: for a text or a rate; UINT_MAX shows all of it. */
+/* A cell as text; malloc'ed. columns: for a text or a rate; UINT_MAX shows all of it. */
 static char *
 cell_string(const struct column *column, const struct cell *cell, unsigned columns)
 {
@@ -136,13 +139,13 @@ enum { INDENT = 2, HIDDEN = 0, BELOW_INDENT = 13, COUNTS_LEAST = 10 };
 
 struct layout {
     unsigned page;
-    unsigned *widths; /* HIDDEN: the column is not shown, or below */
-    unsigned below;   /* the column that is shown on a line of its own; column_count: none */
-    unsigned wanted;  /* columns that the whole table would take, where rates were left out; else 0 */
+    unsigned *widths; /* HIDDEN: not shown, or on a line of its own */
+    unsigned below;   /* the column with lines of its own; column_count: none */
+    unsigned wanted;  /* width of the whole table, if rates were left out; else 0 */
 };
 
-/* How wide each column would be, with room for all that is in it; HIDDEN for one that is not for people. Counts have so much room at
- * the least that they stand below each other in all tables. */
+/* The natural width of each column; HIDDEN for a column that is not for people. Counts have a
+ * minimum width, so that they align in all tables. */
 static unsigned *
 column_widths(const struct table *table, unsigned counts_least)
 {
@@ -177,10 +180,8 @@ table_width(const unsigned *widths, unsigned count)
     return width - TEXT_COLUMN_GAP;
 }
 
-/*
- * Takes columns from the widest text, down to that many: its title's width at least. False when the
- * table is still too wide.
- */
+/* Takes columns from the widest text until the table fits, but no fewer than `least` and its
+ * title. Returns false if the table is still too wide. */
 static bool
 narrow(const struct table *table, unsigned *widths, unsigned page, unsigned last_least, unsigned least)
 {
@@ -199,7 +200,7 @@ narrow(const struct table *table, unsigned *widths, unsigned page, unsigned last
     return true;
 }
 
-/* What a table that is too wide gives, step by step: widths that texts keep, that of rates. */
+/* Steps for a table that is too wide: the minimum widths of texts, and the width of rates. */
 static const struct {
     unsigned last_least, least, rate;
 } steps[] = {{40, 24, DOCUMENT_PARTS}, {36, 24, DOCUMENT_PARTS / 2}, {24, 20, HIDDEN}};
@@ -257,7 +258,8 @@ print_below(const struct table *table, const struct layout *layout, uint32_t row
     putchar('\n');
 }
 
-/* Whether a text goes to a line of its own: where a table has such lines, and it does not fit its column. */
+/* Whether a text gets a line of its own: in a table that has such lines, if it does not fit its
+ * column. */
 static bool
 overflows(const struct table *table, const struct layout *layout, unsigned column, const struct cell *cell)
 {
@@ -307,7 +309,7 @@ print_row(const struct table *table, const struct layout *layout, uint32_t row)
     if (layout->below < count) print_below(table, layout, row);
 }
 
-/* How wide the page would have to be for the rates that were left out; 0: none were. */
+/* Returns the page width needed for rates that were left out; 0 if none were. */
 static unsigned
 print_table(const struct table *table, unsigned page)
 {
@@ -353,7 +355,7 @@ document_print_text(const struct document *document)
 
 /* --- Markdown -------------------------------------------------------------------------------- */
 
-/* What Markdown would take for its own is escaped; the rest as for a terminal. */
+/* Escapes what Markdown would interpret, and otherwise like text. */
 static void
 put_markdown(struct fxt_string text)
 {
@@ -402,7 +404,7 @@ document_print_markdown(const struct document *document)
     put_markdown(document->title);
     puts("\n");
     for (uint32_t i = 0; i < document->line_count; i++) {
-        bool more = document->lines[i].title[0] == '\0'; /* of the line before */
+        bool more = document->lines[i].title[0] == '\0'; /* continues the line above */
         fputs(more ? "  - " : "- **", stdout);
         put_markdown(text_of(document->lines[i].title));
         fputs(more ? "" : "**: ", stdout);

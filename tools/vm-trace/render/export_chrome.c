@@ -5,7 +5,7 @@
 #include "render/event_json.h"
 #include "render/export.h"
 
-/* Times are microseconds there. */
+/* The format has microseconds. */
 static void
 print_time(FILE *out, const char *key, int64_t ns)
 {
@@ -41,7 +41,7 @@ chrome_event(void *context, const struct fxt_event *event)
       case FXT_EVENT_DURATION_END: break;
       default: fprintf(out, ",\"id\":\"0x%" PRIx64 "\"", event->id);
     }
-    if (event->type >= FXT_EVENT_FLOW_STEP) fputs(",\"bp\":\"e\"", out); /* binds to the slice around it, not the next one */
+    if (event->type >= FXT_EVENT_FLOW_STEP) fputs(",\"bp\":\"e\"", out); /* to the enclosing slice */
     fputs(",\"cat\":", out);
     print_json(out, event->category);
     fputs(",\"name\":", out);

@@ -23,7 +23,7 @@ print_frame(FILE *out, struct pool *pool, const struct profile_node *node)
     putc('}', out);
 }
 
-/* Equal frames once. frame_of: node -> number of its frame. */
+/* Prints each distinct frame once. Fills in frame_of: node -> number of its frame. */
 static void
 print_frames(FILE *out, const struct profile *profile, uint32_t *frame_of)
 {

@@ -1,4 +1,4 @@
-/* report_durations.c - the tables of a report that tell how long things took. */
+/* report_durations.c - the tables of a report about durations. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -26,7 +26,7 @@ put_durations(struct cell *cells, const struct durations *durations)
     cells[4] = cell_number(durations->longest_ns);
 }
 
-/* `whole`: of all that the others are parts of, in a row before them; or NULL. */
+/* `whole`: the total that the others are parts of, for a first row; or NULL. */
 static void
 add_table(const struct view *view, const char *id, struct fxt_string title, const char *what, struct row_table *named,
           const struct durations *whole)
@@ -80,7 +80,8 @@ compare_iseqs(const void *left, const void *right, void *context)
     return fxt_string_compare(pool_string(pool, a->iseq), pool_string(pool, b->iseq));
 }
 
-/* Which methods cost compile time and code: a template that is evaluated anew each time is compiled anew each time. */
+/* Shows which methods cost compile time and code, such as a template that is compiled anew at
+ * each evaluation. */
 static void
 add_iseqs(const struct view *view)
 {

@@ -15,7 +15,8 @@ struct site {
     uint32_t names[SITE_KEYS]; /* the key: numbers of the pool */
 };
 
-/* Columns that name sites, and the tables that are made by them. In the order in which a table shows them. */
+/* Columns that name sites, in the order in which a table shows them; and the tables that they
+ * identify. */
 static const struct {
     const char *column;
     unsigned key;
@@ -52,7 +53,7 @@ column_of(const struct table *table, const char *id)
     return -1;
 }
 
-/* The only site that has the names which stand in the row; NULL where a name says that there is none. */
+/* The only site with the names in the row; NULL if there is none. */
 static const struct site *
 site_of_row(const struct row_table *sites, const struct table *table, const struct cell *row)
 {
@@ -106,7 +107,7 @@ void
 report_fold(const struct report *report, struct document *document)
 {
     struct row_table sites = sites_of(report);
-    if (sites.count > SITES_MOST) { /* each row is looked for among them */
+    if (sites.count > SITES_MOST) { /* the search for each row is linear */
         row_table_free(&sites);
         return;
     }

@@ -1,4 +1,4 @@
-/* report_head.c - the head of a report: what was read, under which settings, and what is missing. */
+/* report_head.c - the head of a report: what was read, the settings, and what is missing. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ add_files(struct report *report, struct document *document)
 
 /* --- settings --------------------------------------------------------------------------------- */
 
-/* A setting that some processes have in common. */
+/* A setting that several processes share. */
 struct shared_setting {
     uint32_t name, value; /* the key */
     uint32_t sharers;
@@ -81,7 +81,7 @@ shared_settings(const struct report *report)
 static void
 add_settings(struct report *report, struct document *document)
 {
-    enum { SHOWN_MOST = 2000 }; /* settings: of more than some hundred processes those of the first are shown */
+    enum { SHOWN_MOST = 2000 }; /* settings; with hundreds of processes, only those of the first are shown */
     static const struct column columns[] = {
         {"pid", "pid", COLUMN_NUMBER},
         {"setting", "setting", COLUMN_TEXT},
@@ -99,7 +99,7 @@ add_settings(struct report *report, struct document *document)
         row[1] = cell_text(name);
         row[2] = cell_text(value);
 
-        if (processes > 1 && setting->name == STRING_PID) continue; /* each has its own, and they stand in a table */
+        if (processes > 1 && setting->name == STRING_PID) continue; /* each has its own; a table lists them */
         if (i >= SHOWN_MOST) continue;
         struct shared_setting *common = row_table_get(&shared, (const uint32_t[2]){setting->name, setting->value});
         if (common->shown) continue;
@@ -159,7 +159,7 @@ add_losses(struct report *report, struct document *document)
         row[0] = cell_number(report_process(report, loss->process)->pid);
         row[1] = cell_number(loss->events);
         row[2] = cell_text(pool_string(report->pool, loss->reason));
-        if (len + sizeof reason + NUMBER_TEXT > sizeof text) continue; /* the line has the first, the table all */
+        if (len + sizeof reason + NUMBER_TEXT > sizeof text) continue; /* the table has all of them */
         len += (size_t)snprintf(text + len, sizeof text - len, "%s%s %s", len > 0 ? ", " : ": ",
                                 with_commas(number, loss->events),
                                 escape_into(reason, sizeof reason, pool_string(report->pool, loss->reason)));
@@ -215,7 +215,7 @@ add_filters(struct report *report, struct document *document)
     }
 }
 
-/* Where counts of exits come from, when that is not simply one event for each. */
+/* Explains the counts of exits if they are not simply the number of events. */
 static void
 add_counting(struct report *report, struct document *document)
 {

@@ -69,7 +69,7 @@ view_rate(const struct view *view, const struct exit_row *exit_row)
     return rate;
 }
 
-/* "Exits by reason: 24,017", and how sure that is. */
+/* "Exits by reason: 24,017", and how exact that is. */
 static struct fxt_string
 counted_title(const struct view *view, const char *title, const struct exit_row *sum)
 {
@@ -81,7 +81,7 @@ counted_title(const struct view *view, const char *title, const struct exit_row 
     return document_text(view->document, "%s: about %s, from %s recorded", title, count, recorded);
 }
 
-/* The columns that a place can fill. */
+/* The columns for a row of exits. */
 enum exit_cell { CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_FIRST, CELL_LAST, CELL_RATE, CELL_KIND, CELL_REASON, CELL_INSN,
                   CELL_METHOD, EXIT_CELLS };
 
@@ -118,7 +118,7 @@ exit_cell(const struct view *view, enum exit_cell cell, const struct exit_row *e
     return (struct cell){0};
 }
 
-/* A table of places put together, and its columns. */
+/* A table of exits grouped by some of their keys, and its columns. */
 struct grouping {
     const char *id;
     const char *title;
@@ -274,7 +274,7 @@ add_threads(const struct view *view)
     cells[3] = cell_number(rest[2]);
 }
 
-/* For programs: what people read in titles, or miss there. */
+/* For programs: the numbers in titles and in the head. */
 static void
 add_totals(const struct view *view)
 {

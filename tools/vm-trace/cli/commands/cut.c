@@ -1,6 +1,7 @@
-/* cut.c - `vm-trace cut`: a part of a trace, by time.
+/* cut.c - `vm-trace cut`: extracts a time range from a trace.
  *
- * The file is read twice: records need not lie in order of time, so where the trace starts is known only when all was seen.
+ * It reads the file twice: records need not be in order of time, so the start of the trace is known
+ * only after all records.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,19 +22,19 @@
 
 #define NS_PER_SECOND INT64_C(1000000000)
 
-static int64_t since_ns, until_ns = INT64_MAX; /* from the start of the trace */
+static int64_t since_ns, until_ns = INT64_MAX; /* since the start of the trace */
 static const char *out_path;
 
-/* Durations of one thread that are open at this place of the file: whether each is kept. */
+/* The open durations of a thread, and whether each is kept. */
 struct open_durations {
     bool *kept;
     uint32_t depth;
     uint32_t capacity;
 };
 
-enum decision { UNREAD /* the record has no time, or could not be read */, KEEP, KEEP_SETTINGS, LEAVE_OUT };
+enum decision { UNREAD /* the record has no time, or was rejected */, KEEP, KEEP_SETTINGS, LEAVE_OUT };
 
-/* Whose settings were kept: the thread that wrote them. */
+/* A thread whose settings were kept. */
 struct recorder {
     uint32_t provider;
     uint32_t pid;
@@ -44,24 +45,24 @@ struct cut {
     struct reader *reader;
     struct record_copy *copy;
     int64_t first_ns, last_ns; /* of the whole trace */
-    int64_t from_ns, to_ns;    /* what is kept: from the first up to before the second */
-    struct recorder *recorders; /* there are some in a trace of the tracer's */
+    int64_t from_ns, to_ns;    /* the range to keep, without to_ns */
+    struct recorder *recorders; /* none if the trace is not by CRuby's tracer */
     uint32_t recorder_count, recorder_capacity;
     int64_t settings_ns; /* of the last settings */
-    enum decision decision;    /* about the record that is being read */
+    enum decision decision;    /* about the current record */
 
     struct map durations_of_thread;
     struct open_durations *durations;
     uint32_t thread_count, thread_capacity;
-    struct map asyncs;  /* hash of an async event -> how many are open that are kept */
-    struct map objects; /* hash of a name that was written */
-    struct map flows;   /* process and number of a flow -> index into flow_begins */
+    struct map asyncs;  /* key of an async event -> number of open ones that are kept */
+    struct map objects; /* hashes of names that were written */
+    struct map flows;   /* key of a flow -> index into flow_begins */
     int64_t *flow_begins;
     uint32_t flow_count, flow_capacity;
 
     uint64_t kept, outside, damaged;
-    uint64_t begun_before; /* durations that end in the part */
-    uint64_t totals;       /* site counts and summaries: of the whole run */
+    uint64_t begun_before; /* durations that began earlier and end in the range */
+    uint64_t totals;       /* site counts and summaries, which cover the whole run */
 };
 
 /* --- first reading ------------------------------------------------------------------------------ */
@@ -112,7 +113,7 @@ durations_of(struct cut *cut, const struct fxt_event *event)
     return &cut->durations[index];
 }
 
-/* A duration is kept whole, its end too, when it begins in the part. */
+/* A duration that begins in the range is kept whole, including its end. */
 static bool
 keep_duration_edge(struct cut *cut, const struct fxt_event *event)
 {
@@ -121,7 +122,7 @@ keep_duration_edge(struct cut *cut, const struct fxt_event *event)
         make_room(durations->kept, durations->depth, durations->capacity);
         return durations->kept[durations->depth++] = inside(cut, event->ts_ns);
     }
-    if (durations->depth == 0) return inside(cut, event->ts_ns); /* ends nothing: as wrong as it was before */
+    if (durations->depth == 0) return inside(cut, event->ts_ns); /* an end without a begin stays one */
     bool kept = durations->kept[--durations->depth];
     if (!kept && inside(cut, event->ts_ns)) cut->begun_before++;
     return kept;
@@ -144,7 +145,7 @@ keep_async(struct cut *cut, const struct fxt_event *event)
     return open > 0;
 }
 
-/* A flow is kept from its beginning on, as far as what it leads through is kept. */
+/* A flow that begins in the range is kept as far as the range goes. */
 static bool
 keep_flow(const struct cut *cut, const struct fxt_event *event)
 {
@@ -176,8 +177,8 @@ decide(struct cut *cut, bool keep)
     cut->outside += !keep;
 }
 
-/* Settings are needed whenever they were written: then from the start of the span on. Those of a process that began after it
- * are not. */
+/* Settings are needed whenever they were written; those from before the range get its first
+ * time. Settings of a process that began after the range are not needed. */
 static void
 cut_settings(struct cut *cut, const struct fxt_event *event)
 {
@@ -212,7 +213,7 @@ cut_sched(void *context, const struct fxt_sched *sched)
     decide(context, inside(context, sched->ts_ns));
 }
 
-/* Chunks say again what is called how: once is enough. */
+/* Each chunk repeats the names; one copy is enough. */
 static void
 cut_object(void *context, const struct fxt_object *object)
 {
@@ -223,11 +224,12 @@ cut_object(void *context, const struct fxt_object *object)
     map_set(&cut->objects, key, 1);
 }
 
-/* The tracer's clock ticks in nanoseconds. Where it does not, these are some other program's settings. */
+/* CRuby's tracer ticks in nanoseconds. With another clock, these are settings of another
+ * program. */
 static void
 keep_settings(struct cut *cut, const struct fxt_record *record)
 {
-    static uint64_t words[FXT_RECORD_MAX_WORDS]; /* the second one is the time */
+    static uint64_t words[FXT_RECORD_MAX_WORDS]; /* the second word is the time */
     struct fxt_record kept = *record;
     memcpy(words, record->bytes, record->words * FXT_WORD_BYTES);
     if (words[1] != (uint64_t)cut->settings_ns) cut->recorder_count--;
@@ -240,11 +242,12 @@ static uint64_t
 short_text(const char *text)
 {
     uint64_t word = 0;
-    memcpy(&word, text, strlen(text)); /* 8 bytes at the most */
+    memcpy(&word, text, strlen(text)); /* at most 8 bytes */
     return word;
 }
 
-/* The event trace/cut (doc/events.md), at the end of the span, for each process whose settings are there. */
+/* Writes the event trace/cut (doc/events.md) at the end of the range, for each process whose
+ * settings were kept. */
 static void
 write_marks(struct cut *cut)
 {
@@ -298,7 +301,7 @@ cut_record(void *context, const struct fxt_record *record)
         if (decision == LEAVE_OUT) return;
         break;
       default:
-        break; /* has no time that is known here */
+        break; /* its time, if any, is unknown */
     }
     record_copy_write(cut->copy, record);
 }
@@ -325,7 +328,8 @@ print_cut_summary(const struct cut *cut, const char *file)
     fputs("\n", stderr);
 }
 
-/* Standard input can be read only once: a copy in a file without a name. Its descriptor, or -1. */
+/* Standard input can be read only once, so copies it to a file without a name. Returns its
+ * descriptor, or -1. */
 static int
 copy_of_stdin(void)
 {
@@ -345,8 +349,9 @@ copy_of_stdin(void)
     return fd;
 }
 
-/* One reading; `status_out` gets its faults' status. Prints faults in the second reading only: they are the same in both.
- * False, and a message, when the file cannot be opened. */
+/* Reads the file once; status_out gets the status of its faults. Prints faults only in the
+ * second reading, because both find the same. Prints a message and returns false if the file
+ * cannot be opened. */
 static bool
 read_once(struct cut *cut, const struct options *options, const char *path, const char *file, struct fxt_visitor *visitor,
           bool second, enum status *status_out)

@@ -1,4 +1,4 @@
-/* diff.c - `vm-trace diff`: which exits are new, gone, more or fewer in one run than in another. */
+/* diff.c - `vm-trace diff`: shows which exits are new, gone, more or fewer. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,17 +52,17 @@ take_percent(const struct cli_option *option, const char *text)
 {
     char *end;
     fail_over_percent = strtod(text, &end);
-    bool plain = end > text && text + strspn(text, "0123456789.") == end; /* no sign, no exponent, no "inf" */
+    bool plain = end > text && text + strspn(text, "0123456789.") == end; /* excludes signs, exponents and "inf" */
     if (plain && (*end == '\0' || strcmp(end, "%") == 0)) return true;
     return option_wrong(option, "a number of percent such as 5 or 2.5", text);
 }
 
-/* How much of all exits before a row grew by: at least as much as fail_over_percent asks for. */
+/* Whether a row grew by more than fail_over_percent of all exits before. */
 static bool
 over_limit(const struct diff *diff, const struct diff_row *row, double *percent_out)
 {
     if (row->verdict != GREW && row->verdict != NEW) return false;
-    *percent_out = 100 * diff_delta(row) / diff->total.counts[0].value; /* infinite where there were none */
+    *percent_out = 100 * diff_delta(row) / diff->total.counts[0].value; /* infinite if there were none */
     return *percent_out > fail_over_percent;
 }
 
@@ -76,7 +76,7 @@ print_over_limit(double percent, const char *what, struct fxt_string name)
     fprintf(stderr, ", more than --fail-over=%g\n", fail_over_percent);
 }
 
-/* Growth in all, or in one method: what shrinks elsewhere does not make up for it. */
+/* Checks the growth of all exits and of each method: what shrinks elsewhere does not compensate. */
 static enum status
 hold_to_limit(const struct diff *diff)
 {
@@ -98,7 +98,8 @@ hold_to_limit(const struct diff *diff)
     return status;
 }
 
-/* "A... vs B...", or two files. How many are of the first side, the word taken out; 0 where it can't be told. */
+/* Reads "A... vs B...", or two files. Removes the word and returns the number of files of the
+ * first side, or 0 if that is unclear. */
 static int
 find_sides(int *count, char **files)
 {

@@ -1,4 +1,4 @@
-/* dump.c - `vm-trace dump`: each event as one line of JSON, in the order of the file. */
+/* dump.c - `vm-trace dump`: prints each event as one line of JSON, in the order of the file. */
 #include <inttypes.h>
 #include <stdio.h>
 

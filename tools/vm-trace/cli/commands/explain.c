@@ -1,4 +1,4 @@
-/* explain.c - `vm-trace explain`: what a reason is called elsewhere. */
+/* explain.c - `vm-trace explain`: lists the names of reasons. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,14 +9,14 @@
 
 enum { TRACE_WIDTH = 36, STATS_WIDTH = 36, FALLBACK_WIDTH = 52 };
 
-/* The name as people write it: of a glob, what stands before the parentheses will do. */
+/* Whether the glob matches a name; the text before the parentheses is enough. */
 static bool
 asked_for(const char *glob, const struct reason_names *names)
 {
     return reason_matches(glob, text_of(names->trace));
 }
 
-/* No flag takes the counter of a fallback. */
+/* No flag takes the counter of a fallback, so it is not printed. */
 static void
 print_line(const char *trace, const char *stats, const char *counter, bool fallback)
 {

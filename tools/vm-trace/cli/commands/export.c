@@ -1,4 +1,4 @@
-/* export.c - `vm-trace export`: a trace for other viewers. */
+/* export.c - `vm-trace export`: writes traces in formats of other viewers. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +34,7 @@ take_kind(const struct cli_option *option, const char *text)
     return kind == PROFILE_FALLBACKS || strcmp(text, "exits") == 0 || option_wrong(option, "exits or fallbacks", text);
 }
 
-/* --sqlite OUT is --format sqlite -o OUT. */
+/* --sqlite OUT means --format sqlite -o OUT. */
 static bool
 take_database(const struct cli_option *option, const char *text)
 {

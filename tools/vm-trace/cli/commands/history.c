@@ -1,4 +1,5 @@
-/* history.c - `vm-trace history`: what became of one method's compiled code, in order of time. */
+/* history.c - `vm-trace history`: shows the history of a method's compiled code, in order of
+ * time. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +19,10 @@ enum { EXITS_MAX = 256 * 1024, PIDS_MAX = 64 * 1024, EXIT_KEYS = 8 };
 static enum document_format format = FORMAT_TEXT;
 static const char *table;
 
-/* Exits that have all in common but their time. */
+/* Exits that differ only in time. */
 struct exit_group {
     uint32_t process; /* the key */
-    uint32_t iseq;    /* that the event says, else STRING_NONE; when all is read that of its code */
+    uint32_t iseq;    /* named by the event, else STRING_NONE */
     uint32_t category;
     uint32_t reason;
     uint32_t location;
@@ -48,7 +49,7 @@ struct history {
     struct row_table processes; /* of struct process */
     uint64_t uncounted;
     uint32_t file;
-    /* What the settings say was traced; nothing is known where there are none. */
+    /* What was traced, according to the settings; unknown without them. */
     bool has_flags, compiles_traced, invalidations_traced;
     bool has_events;
     int64_t start_ns;
@@ -75,7 +76,7 @@ add_exit(struct history *history, uint32_t process, const struct fxt_event *even
 {
     struct pool *pool = history->pool;
     uint32_t iseq = event_text(pool, event, STRING_ISEQ), location = event_text(pool, event, STRING_FRAME_0);
-    /* Of blocks in a method it is seen later which one exits. */
+    /* Which block of a method exits is only known at the end. */
     if (!glob_matches(&history->glob, pool, iseq != STRING_NONE ? iseq : location)) return;
     const uint32_t key[EXIT_KEYS] = {
         process, iseq, event->category.id, event_reason(pool, event), location, event_text(pool, event, STRING_INSN),
@@ -136,7 +137,7 @@ on_file_end(void *context)
 
 /* --- the document ----------------------------------------------------------------------------- */
 
-/* A line of the table: a step of the ISEQ's life, or exits. */
+/* A line of the table: a step in the history of the ISEQ, or exits. */
 struct entry {
     uint32_t process, iseq;
     int64_t ts_ns;
@@ -161,7 +162,8 @@ string_of(const struct history *history, uint32_t id)
     return pool_string(history->pool, id);
 }
 
-/* "3,516 bytes with tracing, 1,200 of them for 12 exits; inlined Foo#bar (a.rb:3)": untraced code is smaller. */
+/* "3,516 bytes with tracing, 1,200 of them for 12 exits; inlined Foo#bar (a.rb:3)". Code without
+ * trace points is smaller. */
 static struct fxt_string
 made_text(const struct history *history, struct document *document, const struct version_step *step)
 {
@@ -239,8 +241,8 @@ begin_table(const struct history *history, struct document *document, const stru
     return document_table(document, "history", title, COLUMNS(columns));
 }
 
-/* Exits alone tell of no versions. Without settings it cannot be known whether something was not traced, or did not happen: what
- * exits was compiled, though. */
+/* Exits alone show no versions. Without settings, missing steps may not have been traced or not
+ * have happened; but code that exits was compiled. */
 static void
 add_missing_note(const struct history *history, struct document *document)
 {
@@ -258,7 +260,7 @@ add_missing_note(const struct history *history, struct document *document)
                                                      invalidations ? "" : "--zjit-trace-invalidation"));
 }
 
-/* False: nothing matches. */
+/* Fills in the document. Returns false if nothing matches. */
 static bool
 tell(struct history *history, struct document *document)
 {

@@ -1,4 +1,4 @@
-/* html.c - `vm-trace html`: one page that needs nothing else. */
+/* html.c - `vm-trace html`: writes one self-contained page. */
 #include "base/output_file.h"
 #include "cli/command.h"
 #include "render/page.h"

@@ -1,4 +1,4 @@
-/* info.c - `vm-trace info`: what is in this file? */
+/* info.c - `vm-trace info`: shows what a file contains. */
 #include "cli/command.h"
 #include "render/document.h"
 #include "render/report_tables.h"

@@ -1,4 +1,4 @@
-/* merge.c - `vm-trace merge`: several files as one. */
+/* merge.c - `vm-trace merge`: joins several files into one. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -11,13 +11,13 @@ struct merge {
     struct reader *reader;
     struct record_copy *copy;
     char **files;
-    uint32_t file;            /* the one that is read */
-    struct map file_of_pid;   /* the last that the process was in */
+    uint32_t file;            /* the current one */
+    struct map file_of_pid;   /* pid -> the last file that had it */
 };
 
 static const char *out_path;
 
-/* Processes are told apart by their pid alone, by Perfetto as well. */
+/* Perfetto, too, tells processes apart by their pid alone. */
 static void
 merge_event(void *context, const struct fxt_event *event)
 {

@@ -1,5 +1,8 @@
-/* remote.c - start, stop, status, save: tells a running program to trace itself. It listens where its environment says (see
- * vm_trace/remote.c of the patched Ruby), and what it is asked for and answers are words and text. */
+/* remote.c - start, stop, status, save: control the trace of a running program.
+ *
+ * The program listens on a socket that its environment names (see the control socket of the patched
+ * Ruby). Requests and answers are words and text.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,12 +22,12 @@
 
 static const char variable[] = "RUBY_VM_TRACE_CONTROL";
 
-/* Of all four commands. The program itself gives up after 10 s where its main thread does not come to answer, but saving what is in
- * memory takes as long as its disk does. */
+/* The timeout of all four commands. The program gives up after 10 s if its main thread does not
+ * answer, but saving its memory takes as long as its disk. */
 enum { DEFAULT_TIMEOUT_S = 60 };
 static uint64_t timeout_s = DEFAULT_TIMEOUT_S;
 
-/* Text that the program had a hand in. */
+/* Text that the program may have chosen. */
 static struct fxt_string
 untrusted_text(const char *text)
 {
@@ -33,7 +36,7 @@ untrusted_text(const char *text)
 
 /* --- where it listens ---------------------------------------------------------------------------- */
 
-/* The whole file, ended by NUL; NULL, and errno. */
+/* Reads a whole file and adds a NUL. Returns NULL and sets errno on failure. */
 static char *
 read_whole(const char *path, size_t *bytes_out)
 {
@@ -57,7 +60,8 @@ read_whole(const char *path, size_t *bytes_out)
     return text;
 }
 
-/* What the program's environment said when it began; malloc'ed. NULL, and said. */
+/* Returns the variable in the program's initial environment; malloc'ed. Prints a message and
+ * returns NULL if it is missing. */
 static char *
 find_variable(const char *pid)
 {
@@ -65,7 +69,7 @@ find_variable(const char *pid)
     size_t bytes, name = sizeof variable - 1;
     snprintf(path, sizeof path, "/proc/%s/environ", pid);
     char *environment = read_whole(path, &bytes);
-    if (environment == NULL && (errno == ENOENT || errno == ESRCH)) { /* ESRCH: it ended just now */
+    if (environment == NULL && (errno == ENOENT || errno == ESRCH)) { /* ESRCH: it has just ended */
         fprintf(stderr, "vm-trace: no process %s\n", pid);
         return NULL;
     }
@@ -82,7 +86,7 @@ find_variable(const char *pid)
         break;
     }
     free(environment);
-    const char *own = getenv(variable); /* a program that sets its title writes over its environment */
+    const char *own = getenv(variable); /* a program that sets its title may overwrite its environment */
     if (found == NULL && own != NULL && *own != '\0') {
         found = xcalloc(strlen(own) + 1, 1);
         strcpy(found, own);
@@ -94,7 +98,8 @@ find_variable(const char *pid)
     return found;
 }
 
-/* Path of the socket, as the program makes it of the variable. False: it is too long for one. */
+/* Builds the path of the socket from the variable, as the program does. Returns false if it is
+ * too long. */
 static bool
 socket_path(const char *value, const char *pid, char *path, size_t room)
 {
@@ -116,7 +121,7 @@ socket_path(const char *value, const char *pid, char *path, size_t room)
     return true;
 }
 
-/* A relative path is one of the program's folder. */
+/* Connects to the program. A relative path is relative to the program's folder. */
 static int
 connect_to(const char *pid)
 {
@@ -136,7 +141,7 @@ connect_to(const char *pid)
     int fd = fits ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
     if (fits) strcpy(address.sun_path, path);
     if (!fits) errno = ENAMETOOLONG;
-    /* connect waits where others wait in line already: as long as sending may. */
+    /* connect waits while other requests are queued: limit it like sending. */
     struct timeval patience = {.tv_sec = (time_t)timeout_s};
     if (fd >= 0) setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
@@ -207,8 +212,8 @@ now_ms(void)
 
 enum answer { ANSWERED, ENDED, TOO_LATE };
 
-/* What the program sends until it closes the connection, up to what there is room for; ended by NUL. The time is that of the whole
- * answer: one that comes byte by byte does not hold us longer. */
+/* Receives until the program closes the connection or the buffer is full, and adds a NUL. The
+ * timeout is for the whole answer, so one that comes byte by byte does not wait longer. */
 static enum answer
 receive(int fd, char *reply, size_t room, size_t *bytes_out)
 {
@@ -231,7 +236,8 @@ receive(int fd, char *reply, size_t room, size_t *bytes_out)
     return bytes == 0 && answer == ANSWERED ? ENDED : answer;
 }
 
-/* What the program answered: lines of it stay lines, all else that moves a cursor is shown. */
+/* Prints the program's answer. Line ends stay; other characters that move the cursor are
+ * escaped. */
 static void
 print_reply(FILE *out, const char *text, size_t bytes)
 {
@@ -259,7 +265,7 @@ ask(struct request *request, int count, char **arguments)
     }
     int fd = connect_to(pid);
     if (fd < 0) return STATUS_CANNOT_READ;
-    request->words[request->bytes++] = '\0'; /* an empty word ends it */
+    request->words[request->bytes++] = '\0'; /* an empty word ends the request */
     if (request->bytes == 1) request->words[request->bytes++] = '\0';
 
     static const char ok[] = "ok\n", error[] = "error\n";
@@ -303,10 +309,8 @@ take_keep(const struct cli_option *option, const char *text)
     return true;
 }
 
-/*
- * Counters, with commas between them, each by any name of its reason; the program knows whether
- * there are such. malloc'ed.
- */
+/* Converts a list of counters, separated by commas, each by any name of its reason. The program
+ * checks whether they exist. malloc'ed. */
 static char *
 counters_of(const char *list)
 {

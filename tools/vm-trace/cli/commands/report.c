@@ -1,4 +1,4 @@
-/* report.c - `vm-trace report`: what is costing me? */
+/* report.c - `vm-trace report`: summarizes what exits cost. */
 #include <stdio.h>
 
 #include "analysis/reason.h"
@@ -13,10 +13,8 @@ static struct report_filter filter = {.since_ns = INT64_MIN, .until_ns = INT64_M
 static enum document_format format = FORMAT_TEXT;
 static const char *table;
 
-/*
- * A reason that nothing was counted for may be spelled wrong. The names in the traces are tried,
- * and those that are known.
- */
+/* A reason without any event may be misspelled: suggests a name of a reason in the traces, or
+ * another known one. */
 static void
 suggest_reason(const struct report *report)
 {
