@@ -91,7 +91,8 @@ run_command(const struct command *command, int argc, char **argv)
         return finish_output();
     }
     bool lacks = first == argc && !command->may_lack_arguments;
-    if (lacks) fprintf(stderr, "vm-trace: %s needs %s\n", command->name, command->needs ? command->needs : "a file to read");
+    if (lacks)
+        fprintf(stderr, "vm-trace: %s needs %s\n", command->name, command->needs ? command->needs : "a file to read");
     if (lacks || first == OPTIONS_WRONG) {
         fprintf(stderr, "vm-trace: see vm-trace %s --help\n", command->name);
         return STATUS_USAGE;

@@ -112,7 +112,8 @@ add_iseq(struct compilations *compilations, const struct duration_edge *end, uin
 }
 
 void
-compilations_pair(struct compilations *compilations, const struct duration_edge *begin, const struct duration_edge *end, bool wanted)
+compilations_pair(struct compilations *compilations, const struct duration_edge *begin, const struct duration_edge *end,
+                  bool wanted)
 {
     if (!begin->outermost) {
         if (wanted && end != NULL)

@@ -58,7 +58,8 @@ void compilations_init(struct compilations *compilations);
 void compilations_free(struct compilations *compilations);
 /* Takes a pair of edges as the visitor of duration_pairs.h gets it; end may be NULL. If not
  * `wanted`, neither the duration nor what it contains counts. */
-void compilations_pair(struct compilations *compilations, const struct duration_edge *begin, const struct duration_edge *end, bool wanted);
+void compilations_pair(struct compilations *compilations, const struct duration_edge *begin,
+                       const struct duration_edge *end, bool wanted);
 /* Takes an outermost duration that is a single record. */
 void compilations_single(struct compilations *compilations, const struct duration_edge *edge, uint64_t ns);
 /* Drops what is still open: it belongs to the file that ended. */

@@ -84,7 +84,8 @@ stable_method(struct diff *diff, uint32_t label, uint32_t *line_out)
 /* --- counting ------------------------------------------------------------------------------------------ */
 
 static void
-add_count(const struct diff *diff, struct diff_table *table, const uint32_t key[4], uint32_t run, double count, double variance)
+add_count(const struct diff *diff, struct diff_table *table, const uint32_t key[4], uint32_t run, double count,
+          double variance)
 {
     const struct diff_row *row = row_table_get(&table->rows, key);
     if (row == NULL) return; /* more than EXIT_ROWS_MAX: the report has a line about that */
@@ -131,7 +132,8 @@ find_rates(struct diff *diff)
     for (uint32_t i = 0; i < report->setting_count; i++) {
         const struct report_setting *setting = &report->settings[i];
         const struct report_process *process = report_process(report, setting->process);
-        if (process->exact || setting->name != (uint32_t)(diff->fallbacks ? STRING_FALLBACK_RATE : STRING_EXIT_RATE)) continue;
+        if (process->exact || setting->name != (uint32_t)(diff->fallbacks ? STRING_FALLBACK_RATE : STRING_EXIT_RATE))
+            continue;
         double rate = strtod(pool_string(report->pool, setting->value).ptr, NULL);
         if (rate > 1) diff->runs[process->file].estimate = rate;
     }
@@ -159,7 +161,8 @@ has_side(const struct diff *diff, const struct diff_table *table, uint32_t row, 
 
 /* Moves the second side's counts from the rows `from` to the rows `to`. */
 static void
-move_second_side(const struct diff *diff, struct diff_table *table, const uint32_t *from, const uint32_t *to, uint32_t count)
+move_second_side(const struct diff *diff, struct diff_table *table, const uint32_t *from, const uint32_t *to,
+                 uint32_t count)
 {
     struct diff_row *rows = table->rows.rows;
     size_t width = diff->run_count, first = diff->side_runs[0];
@@ -197,7 +200,8 @@ match_moved_lines(struct diff *diff)
     qsort_r(order, count, sizeof *order, by_key, rows);
     for (uint32_t at = 0, end; at < count; at = end) {
         uint32_t befores = 0, afters = 0;
-        for (end = at; end < count && memcmp(&rows[order[at]], &rows[order[end]], offsetof(struct diff_row, line)) == 0; end++) {
+        for (end = at; end < count && memcmp(&rows[order[at]], &rows[order[end]], offsetof(struct diff_row, line)) == 0;
+             end++) {
             if (has_side(diff, table, order[end], 0)) before[befores++] = order[end];
             if (has_side(diff, table, order[end], 1)) after[afters++] = order[end];
         }
@@ -227,7 +231,8 @@ measure(const struct diff *diff, struct diff_row *row, const double *counts, con
         if (!begun[its->side] || value + margin > count->high) count->high = value + margin;
         begun[its->side] = true;
     }
-    for (unsigned side = 0; side < SIDES && diff->unit != IN_ALL; side++) row->counts[side].value /= diff->side_runs[side];
+    for (unsigned side = 0; side < SIDES && diff->unit != IN_ALL; side++)
+        row->counts[side].value /= diff->side_runs[side];
 }
 
 static enum verdict
@@ -266,7 +271,8 @@ compare_table(const struct diff *diff, struct diff_table *table)
     struct diff_row *rows = table->rows.rows;
     table->order = xcalloc(table->rows.count + 1, sizeof *table->order);
     for (uint32_t i = 0; i < table->rows.count; i++) {
-        measure(diff, &rows[i], table->counts + (size_t)i * diff->run_count, table->variances + (size_t)i * diff->run_count);
+        measure(diff, &rows[i], table->counts + (size_t)i * diff->run_count,
+                table->variances + (size_t)i * diff->run_count);
         rows[i].verdict = judge(&rows[i]);
         if (rows[i].verdict == WITHIN_SPREAD) table->within++;
         else if (rows[i].verdict != UNCHANGED) table->order[table->changed++] = i;
@@ -294,7 +300,8 @@ void
 diff_init(struct diff *diff, struct report *report, uint32_t first_side, enum diff_unit unit, bool fallbacks,
           const struct path_map *map)
 {
-    *diff = (struct diff){.report = report, .unit = unit, .fallbacks = fallbacks, .map = map, .run_count = report->file_count};
+    *diff = (struct diff){
+        .report = report, .unit = unit, .fallbacks = fallbacks, .map = map, .run_count = report->file_count};
     diff->side_runs[0] = first_side;
     diff->side_runs[1] = report->file_count - first_side;
     diff->runs = xcalloc(diff->run_count, sizeof *diff->runs);
@@ -312,7 +319,8 @@ diff_init(struct diff *diff, struct report *report, uint32_t first_side, enum di
     init_table(&diff->sites);
     for (uint32_t i = 0; i < report->exits.rows.count; i++) {
         const struct exit_row *exit_row = row_table_at(&report->exits.rows, i);
-        if ((exit_row->category == STRING_FALLBACK) == fallbacks && exit_row->count > 0) add_exits(diff, &all, exit_row);
+        if ((exit_row->category == STRING_FALLBACK) == fallbacks && exit_row->count > 0)
+            add_exits(diff, &all, exit_row);
     }
     match_moved_lines(diff);
     compare_table(diff, &all);

@@ -43,7 +43,8 @@ gather(struct row_table *all, struct report *report, uint32_t first_side, bool f
         struct fxt_string label = pool_string(report->pool, exit_row->location), path = path_of(label);
         struct fxt_string method = label_parts(label).method;
         if (path.len == 0 || method.len == 0) continue;
-        const uint32_t key[2] = {pool_intern(report->pool, method.ptr, method.len), pool_intern(report->pool, path.ptr, path.len)};
+        const uint32_t key[2] = {pool_intern(report->pool, method.ptr, method.len),
+                                 pool_intern(report->pool, path.ptr, path.len)};
         struct whereabouts *row = row_table_get(all, key);
         if (row != NULL) row->sides |= 1U << (report_process(report, exit_row->process)->file >= first_side);
     }
@@ -135,7 +136,8 @@ diff_find_map(struct report *report, uint32_t first_side, bool fallbacks, struct
     row_table_sort(&all, by_method, NULL);
     for (uint32_t at = 0, end; at < all.count; at = end) {
         const struct whereabouts *first = row_table_at(&all, at);
-        for (end = at + 1; end < all.count && ((struct whereabouts *)row_table_at(&all, end))->method == first->method;) end++;
+        for (end = at + 1; end < all.count && ((struct whereabouts *)row_table_at(&all, end))->method == first->method;)
+            end++;
         if (end - at != 2 || first[0].sides != 1 || first[1].sides != 2) continue; /* not a witness */
         add_witness(&found, report->pool, first[0].path, first[1].path);
     }

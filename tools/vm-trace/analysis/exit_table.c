@@ -1,7 +1,7 @@
 /* exit_table.c - see exits.h
  *
- * How long a trace is shows only at its end. So bins begin narrow and are joined by twos as it grows, at all places at once:
- * they always span the same time.
+ * The length of a trace is known only at its end. So bins begin narrow, and are merged in pairs as the
+ * trace grows, in all rows at once: the bins of all rows cover the same time.
  */
 #include <string.h>
 
@@ -111,8 +111,8 @@ exit_row_clear(struct exit_row *row)
 }
 
 void
-exit_row_rate(const struct exit_table *exits, const struct exit_row *row, int64_t first_ns, int64_t last_ns, unsigned count,
-            float *rate_out)
+exit_row_rate(const struct exit_table *exits, const struct exit_row *row, int64_t first_ns, int64_t last_ns,
+              unsigned count, float *rate_out)
 {
     memset(rate_out, 0, count * sizeof *rate_out);
     double part_ns = ((double)(last_ns - first_ns) + 1) / count;

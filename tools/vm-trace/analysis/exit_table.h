@@ -61,7 +61,7 @@ void exit_row_merge(struct exit_row *into, const struct exit_row *from);
 void exit_row_clear(struct exit_row *row);
 /* Splits a time span into `count` equal parts, and computes what happened in each. A bin is
  * spread evenly over the parts that it overlaps. */
-void exit_row_rate(const struct exit_table *exits, const struct exit_row *row, int64_t first_ns, int64_t last_ns, unsigned count,
-                 float *rate_out);
+void exit_row_rate(const struct exit_table *exits, const struct exit_row *row, int64_t first_ns, int64_t last_ns,
+                   unsigned count, float *rate_out);
 
 #endif

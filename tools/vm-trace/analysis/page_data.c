@@ -50,7 +50,8 @@ add_exit(struct page_data *data, const struct fxt_event *event)
     if (row == NULL) row = row_table_at(&data->gathered, OVERFLOW_ROW);
     else if (row->places == 0) begin_row(row);
     add_to_row(row, weight, event->ts_ns, event->ts_ns);
-    time_histogram_add(&data->exits_over_time, (uint32_t)(row - (struct page_row *)data->gathered.rows), event->ts_ns, weight);
+    time_histogram_add(&data->exits_over_time, (uint32_t)(row - (struct page_row *)data->gathered.rows), event->ts_ns,
+                       weight);
     *(exits.category == STRING_FALLBACK ? &data->fallbacks : &data->exits) += weight;
     data->recorded++;
     profile_event(&data->profile, event);
@@ -223,7 +224,8 @@ move_to_rows(struct time_histogram *histogram, const uint32_t *moved_to)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < histogram->count; i++) {
         struct histogram_cell *last = kept > 0 ? &histogram->cells[kept - 1] : NULL;
-        if (last != NULL && last->row == histogram->cells[i].row && last->bin == histogram->cells[i].bin) last->count += histogram->cells[i].count;
+        if (last != NULL && last->row == histogram->cells[i].row && last->bin == histogram->cells[i].bin)
+            last->count += histogram->cells[i].count;
         else histogram->cells[kept++] = histogram->cells[i];
     }
     histogram->count = kept;

@@ -65,7 +65,8 @@ node_of_rest(struct profile *profile, struct fxt_string text)
     }
     if (depth > DEPTH_MAX && first > 0) first--;
     while (first-- > 0) {
-        for (uint32_t run = rest->list[first].run; run-- > 0;) node = child(profile, node, rest->list[first].label, false);
+        for (uint32_t run = rest->list[first].run; run-- > 0;)
+            node = child(profile, node, rest->list[first].label, false);
     }
     if (id != STRING_NONE) map_set(&profile->node_of_rest, id, node);
     return node;
@@ -78,8 +79,9 @@ profile_event(void *context, const struct fxt_event *event)
     if (event->ts_ns < profile->first_ns) profile->first_ns = event->ts_ns;
     if (event->ts_ns > profile->last_ns) profile->last_ns = event->ts_ns;
     uint32_t category = event->category.id;
-    bool wanted = profile->kind == PROFILE_FALLBACKS ? category == STRING_FALLBACK
-                                                     : category == STRING_SIDE_EXIT || category == STRING_RECOMPILE_EXIT;
+    bool wanted = profile->kind == PROFILE_FALLBACKS
+                      ? category == STRING_FALLBACK
+                      : category == STRING_SIDE_EXIT || category == STRING_RECOMPILE_EXIT;
     if (!wanted || event->type != FXT_EVENT_INSTANT) return;
 
     struct pool *pool = reader_pool(profile->reader);

@@ -16,7 +16,8 @@ reason_at(size_t index, struct reason_names *names_out)
     bool fallback = index >= EXITS;
     const struct reason_name *name = fallback ? &fallback_names[index - EXITS] : &exit_names[index];
     *names_out = (struct reason_names){.trace = name->trace, .stats = name->stats, .fallback = fallback};
-    snprintf(names_out->counter, sizeof names_out->counter, "%s%s", fallback ? fallback_prefix : exit_prefix, name->stats);
+    snprintf(names_out->counter, sizeof names_out->counter, "%s%s", fallback ? fallback_prefix : exit_prefix,
+             name->stats);
     return true;
 }
 
@@ -57,8 +58,8 @@ reason_counter(const char *name, char counter[REASON_COUNTER])
     char head[REASON_COUNTER];
     bool found = false;
     for (size_t i = 0; reason_at(i, &names) && !names.fallback; i++) {
-        bool same = strcmp(name, names.stats) == 0 || strcmp(name, names.counter) == 0 || strcmp(name, names.trace) == 0 ||
-                    (head_of(names.trace, head) && strcmp(name, head) == 0);
+        bool same = strcmp(name, names.stats) == 0 || strcmp(name, names.counter) == 0 ||
+                    strcmp(name, names.trace) == 0 || (head_of(names.trace, head) && strcmp(name, head) == 0);
         if (!same) continue;
         if (found && strcmp(counter, names.counter) != 0) return false;
         memcpy(counter, names.counter, sizeof names.counter);

@@ -87,7 +87,8 @@ thread_of(struct report *report, uint32_t pid, uint32_t tid)
     if (report->last_thread != NO_THREAD) {
         const struct report_thread *last = report_thread(report, report->last_thread);
         const struct report_process *process = report_process(report, last->process);
-        if (last->tid == tid && process->pid == pid && process->file == report->file_count - 1) return report->last_thread;
+        if (last->tid == tid && process->pid == pid && process->file == report->file_count - 1)
+            return report->last_thread;
     }
     return report->last_thread = thread_row(report, process_of(report, pid), tid, STRING_NONE);
 }
@@ -117,7 +118,8 @@ static uint32_t
 inlined_into(struct report *report, const struct fxt_event *event, uint32_t location)
 {
     uint32_t iseq = event_text(report->pool, event, STRING_ISEQ);
-    if (iseq == STRING_NONE || label_without_line(report->pool, iseq) == label_without_line(report->pool, location)) return STRING_NONE;
+    if (iseq == STRING_NONE || label_without_line(report->pool, iseq) == label_without_line(report->pool, location))
+        return STRING_NONE;
     return iseq;
 }
 
@@ -159,7 +161,8 @@ static void
 add_settings(struct report *report, const struct fxt_event *event, uint32_t number)
 {
     struct report_process *process = report_process(report, number);
-    uint64_t exit_rate = event_uint(event, STRING_EXIT_RATE, 1), fallback_rate = event_uint(event, STRING_FALLBACK_RATE, 1);
+    uint64_t exit_rate = event_uint(event, STRING_EXIT_RATE, 1),
+             fallback_rate = event_uint(event, STRING_FALLBACK_RATE, 1);
     if (exit_rate > 1 || fallback_rate > 1) process->sampled = true;
     if (fxt_event_arg(event, STRING_SNAPSHOT) != NULL) process->snapshot = true;
     process->code = event_code_settings(event);
@@ -228,7 +231,8 @@ add_duration(struct report *report, uint32_t category, uint32_t name, uint64_t n
 {
     if (category == STRING_INVALIDATION) name = pool_without_addresses(report->pool, name);
     const uint32_t key[NAMED_DURATIONS_KEYS] = {category, name};
-    struct named_durations *named = row_table_get(category == STRING_INVALIDATION ? &report->invalidations : &report->durations, key);
+    struct named_durations *named =
+        row_table_get(category == STRING_INVALIDATION ? &report->invalidations : &report->durations, key);
     if (named != NULL) durations_add(&named->durations, ns);
     else report->uncounted++;
 }
@@ -283,7 +287,8 @@ on_event(void *context, const struct fxt_event *event)
     if (!thread_wanted(report, report_thread(report, native)) && !thread_wanted(report, thread)) return;
     version_history_event(&report->history, report->pool, process, event);
     bool edge = event->type == FXT_EVENT_DURATION_BEGIN || event->type == FXT_EVENT_DURATION_END;
-    if (edge && !report->exits_only) duration_pairs_add(report->pairs, report->pool, event); /* counts if it begins in time */
+    if (edge && !report->exits_only)
+        duration_pairs_add(report->pairs, report->pool, event); /* counts if it begins in time */
     if (!time_wanted(report, event->ts_ns)) return;
 
     thread->events++;
@@ -322,7 +327,8 @@ report_new(size_t memory_bytes, const struct report_filter *filter)
     row_table_init(&report->providers, sizeof(struct report_provider), 3, REPORT_PROCESSES_MAX);
     compilations_init(&report->compilations);
     struct row_table *tables[] = {&report->invalidations, &report->durations};
-    for (unsigned i = 0; i < 2; i++) row_table_init(tables[i], sizeof(struct named_durations), NAMED_DURATIONS_KEYS, REPORT_DURATIONS_MAX);
+    for (unsigned i = 0; i < 2; i++)
+        row_table_init(tables[i], sizeof(struct named_durations), NAMED_DURATIONS_KEYS, REPORT_DURATIONS_MAX);
     return report;
 }
 
@@ -356,7 +362,8 @@ static enum status
 read_one(struct report *report, const char *file, uint64_t max_faults)
 {
     report->files = xrealloc(report->files, report->file_count + 1, sizeof *report->files);
-    report->files[report->file_count++] = (struct report_file){.name = file, .first_ns = INT64_MAX, .last_ns = INT64_MIN};
+    report->files[report->file_count++] =
+        (struct report_file){.name = file, .first_ns = INT64_MAX, .last_ns = INT64_MIN};
     report->last_thread = NO_THREAD;
     struct duration_pair_visitor pair_visitor = {.context = report, .pair = on_pair};
     report->pairs = duration_pairs_new(&pair_visitor);

@@ -144,8 +144,8 @@ name_sites(struct report *report)
             struct split bare = split(report->pool, exit_row->location);
             if (exit_row->hits == 0 || exit_row->records > 0 || !nameable(&bare) || bare.owner.bytes > 0) continue;
             exit_row->location = named_label(&labels, exit_row->location);
-            if (exit_row->iseq != STRING_NONE &&
-                label_without_line(report->pool, exit_row->iseq) == label_without_line(report->pool, exit_row->location)) {
+            if (exit_row->iseq != STRING_NONE && label_without_line(report->pool, exit_row->iseq) ==
+                                                     label_without_line(report->pool, exit_row->location)) {
                 exit_row->iseq = STRING_NONE;
             }
         }
@@ -279,7 +279,8 @@ static void
 resolve_outcomes(struct exit_row *exit_row)
 {
     if (exit_row->category != STRING_RECOMPILE_EXIT) return;
-    if (!apportion(exit_row->outcomes, EXIT_OUTCOMES, exit_row->count)) exit_row->outcomes[OUTCOME_UNRECORDED] = exit_row->count;
+    if (!apportion(exit_row->outcomes, EXIT_OUTCOMES, exit_row->count))
+        exit_row->outcomes[OUTCOME_UNRECORDED] = exit_row->count;
 }
 
 /* Sites have no thread, so their hits are distributed over the threads as the events of the

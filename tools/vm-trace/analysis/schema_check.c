@@ -248,8 +248,8 @@ check_weight(struct schema_check *check, const struct fxt_event *event, uint64_t
     uint64_t weight;
     if (arg == NULL) {
         if (rate <= 1) return;
-        FAULT(check, event, "%s lacks its argument weight, though one in %" PRIu64 " is recorded", name_of(&name, event),
-              rate);
+        FAULT(check, event, "%s lacks its argument weight, though one in %" PRIu64 " is recorded",
+              name_of(&name, event), rate);
     }
     else if (rate <= 1) {
         FAULT(check, event, "%s has an argument weight, though all are recorded", name_of(&name, event));
@@ -258,8 +258,8 @@ check_weight(struct schema_check *check, const struct fxt_event *event, uint64_t
         FAULT(check, event, "%s: weight is not a whole number", name_of(&name, event));
     }
     else if (weight != rate) {
-        FAULT(check, event, "%s: weight is %" PRIu64 ", though one in %" PRIu64 " is recorded", name_of(&name, event), weight,
-              rate);
+        FAULT(check, event, "%s: weight is %" PRIu64 ", though one in %" PRIu64 " is recorded", name_of(&name, event),
+              weight, rate);
     }
 }
 
@@ -458,8 +458,8 @@ static bool
 flow_has_event(const struct schema_check *check, const struct fxt_event *event)
 {
     const struct last_event *last = &check->last;
-    return last->ts_ns == event->ts_ns && last->provider == event->provider && last->pid == event->pid && last->tid == event->tid &&
-           (last->type == FXT_EVENT_INSTANT || last->type == FXT_EVENT_DURATION_BEGIN);
+    return last->ts_ns == event->ts_ns && last->provider == event->provider && last->pid == event->pid &&
+           last->tid == event->tid && (last->type == FXT_EVENT_INSTANT || last->type == FXT_EVENT_DURATION_BEGIN);
 }
 
 static bool
@@ -487,8 +487,10 @@ check_flow(struct schema_check *check, const struct fxt_event *event)
     struct flow *flow = &check->flows[index];
     bool begins = event->type == FXT_EVENT_FLOW_BEGIN, ends = event->type == FXT_EVENT_FLOW_END;
     bool late = flow->ended && (ends || (event->tid == flow->end_tid && event->ts_ns > flow->end_ns));
-    if (begins && flow->begun) FAULT(check, event, "%s begins a second time with the number %" PRIu64, name_of(&name, event), event->id);
-    if (!begins && late) FAULT(check, event, "%s: the number %" PRIu64 " has ended already", name_of(&name, event), event->id);
+    if (begins && flow->begun)
+        FAULT(check, event, "%s begins a second time with the number %" PRIu64, name_of(&name, event), event->id);
+    if (!begins && late)
+        FAULT(check, event, "%s: the number %" PRIu64 " has ended already", name_of(&name, event), event->id);
     flow->begun |= begins;
     if (ends) flow->ended = true, flow->end_tid = event->tid, flow->end_ns = event->ts_ns;
     if (!flow_has_event(check, event)) {
@@ -559,10 +561,12 @@ schema_check_event(struct schema_check *check, const struct fxt_event *event)
 {
     struct process *process = process_of(check, event->pid);
     if (process == NULL) return;
-    bool tells = event->category.id == STRING_TRACE && (event->name.id == STRING_SETTINGS || event->name.id == STRING_SUMMARY);
+    bool tells =
+        event->category.id == STRING_TRACE && (event->name.id == STRING_SETTINGS || event->name.id == STRING_SUMMARY);
     if (tells && !process->ours) {
         process->ours = true;
-        if (event->name.id == STRING_SUMMARY) FAULT(check, event, "its process has no trace settings before this summary");
+        if (event->name.id == STRING_SUMMARY)
+            FAULT(check, event, "its process has no trace settings before this summary");
         if (event->name.id == STRING_SUMMARY) process->late_reported = true;
     }
     bool summary = event->category.id == STRING_TRACE && event->name.id == STRING_SUMMARY;
@@ -580,7 +584,8 @@ schema_check_event(struct schema_check *check, const struct fxt_event *event)
           case STRING_COMPILE: check_compilation(check, event); break;
         }
     }
-    check->last = (struct last_event){event->ts_ns, event->provider, event->pid, event->tid, event->category.id, event->type};
+    check->last =
+        (struct last_event){event->ts_ns, event->provider, event->pid, event->tid, event->category.id, event->type};
     if (process->events == 0 || event->ts_ns < process->first_ns) {
         process->first_ns = event->ts_ns;
         process->first_offset = event->offset;
@@ -595,12 +600,12 @@ schema_check_event(struct schema_check *check, const struct fxt_event *event)
 
 /* Compares a number of the summary with the number found. */
 static void
-compare(struct reader *reader, const struct process *process, bool given, uint64_t summary, uint64_t found, const char *what,
-        const char *where)
+compare(struct reader *reader, const struct process *process, bool given, uint64_t summary, uint64_t found,
+        const char *what, const char *where)
 {
     if (!given || summary == found) return;
-    reader_fault(reader, FXT_FAULT_SCHEMA, process->summary_offset, "trace summary says %s: %" PRIu64 ", but %s: %" PRIu64, what,
-                 summary, where, found);
+    reader_fault(reader, FXT_FAULT_SCHEMA, process->summary_offset,
+                 "trace summary says %s: %" PRIu64 ", but %s: %" PRIu64, what, summary, where, found);
 }
 
 static void
@@ -612,7 +617,8 @@ finish_process(struct reader *reader, const struct process *process)
     }
     if (!process->summarized) return; /* the process did not end in good order: there is nothing to compare */
     if (process->snapshot != process->summary_snapshot) {
-        reader_fault(reader, FXT_FAULT_SCHEMA, process->summary_offset, "trace summary %s a snapshot, and the settings %s",
+        reader_fault(reader, FXT_FAULT_SCHEMA, process->summary_offset,
+                     "trace summary %s a snapshot, and the settings %s",
                      process->summary_snapshot ? "says that it is of" : "does not say that it is of",
                      process->snapshot ? "say so" : "do not");
     }
@@ -623,7 +629,8 @@ finish_process(struct reader *reader, const struct process *process)
     compare(reader, process, process->has_events, process->summary_events, process->events, "events", "the file holds");
     compare(reader, process, process->has_sampled, process->summary_sampled, process->recorded_exits, "sampled",
             "exits in the file");
-    compare(reader, process, process->has_lost, process->summary_lost, process->losses, "lost", "loss events add up to");
+    compare(reader, process, process->has_lost, process->summary_lost, process->losses, "lost",
+            "loss events add up to");
     if (process->has_lost && process->summary_lost > 0) return; /* then sites may be lost, too */
     compare(reader, process, process->has_sites, process->summary_sites, process->sites, "sites", "the file holds");
     compare(reader, process, process->has_exits, process->summary_exits, process->site_exits, "exits",
@@ -638,6 +645,7 @@ schema_check_finish(struct schema_check *check)
     for (uint32_t i = 0; i < check->process_count; i++) finish_process(check->reader, &check->processes[i]);
     for (uint32_t i = 0; i < check->flow_count && !check->gaps; i++) {
         if (check->flows[i].begun) continue;
-        reader_fault(check->reader, FXT_FAULT_SCHEMA, check->flows[i].offset, "a flow that goes on here did not begin in this trace");
+        reader_fault(check->reader, FXT_FAULT_SCHEMA, check->flows[i].offset,
+                     "a flow that goes on here did not begin in this trace");
     }
 }

@@ -35,7 +35,8 @@ add_to_cell(struct time_histogram *histogram, uint32_t row, uint32_t bin, uint64
 static void
 move_cells(struct time_histogram *histogram, unsigned shift, int64_t first)
 {
-    struct time_histogram moved = {.shift = shift, .first = first, .last = histogram->last >> (shift - histogram->shift)};
+    struct time_histogram moved = {
+        .shift = shift, .first = first, .last = histogram->last >> (shift - histogram->shift)};
     for (uint32_t i = 0; i < histogram->count; i++) {
         const struct histogram_cell *cell = &histogram->cells[i];
         int64_t bin = ((histogram->first + cell->bin) >> (shift - histogram->shift)) - first;

@@ -48,14 +48,18 @@ know_iseq(struct version_history *history, struct pool *pool, uint32_t process, 
     if (map_get(&history->iseq_of_label, key) != MAP_NONE) return;
     uint32_t method = label_without_line(pool, iseq), index = history->iseq_count;
     make_room(history->iseqs, history->iseq_count, history->iseq_capacity);
-    history->iseqs[history->iseq_count++] = (struct known_iseq){
-        .process = process, .iseq = iseq, .method = method, .line = label_parts(pool_string(pool, iseq)).line, .order = index};
+    history->iseqs[history->iseq_count++] = (struct known_iseq){.process = process,
+                                                                .iseq = iseq,
+                                                                .method = method,
+                                                                .line = label_parts(pool_string(pool, iseq)).line,
+                                                                .order = index};
     map_set(&history->iseq_of_label, key, index);
 }
 
 /* Returns NULL if there are too many. */
 static struct version_step *
-add_step(struct version_history *history, struct pool *pool, uint32_t process, uint32_t iseq, enum step_kind kind, int64_t ts_ns)
+add_step(struct version_history *history, struct pool *pool, uint32_t process, uint32_t iseq, enum step_kind kind,
+         int64_t ts_ns)
 {
     if (history->count == VERSION_STEPS_MAX) {
         history->uncounted++;
@@ -64,7 +68,8 @@ add_step(struct version_history *history, struct pool *pool, uint32_t process, u
     know_iseq(history, pool, process, iseq);
     make_room(history->steps, history->count, history->capacity);
     struct version_step *step = &history->steps[history->count];
-    *step = (struct version_step){.process = process, .iseq = iseq, .kind = kind, .ts_ns = ts_ns, .end_ns = INT64_MIN, .order = history->count};
+    *step = (struct version_step){
+        .process = process, .iseq = iseq, .kind = kind, .ts_ns = ts_ns, .end_ns = INT64_MIN, .order = history->count};
     history->count++;
     return step;
 }
@@ -96,7 +101,8 @@ follow_compilation(struct version_history *history, struct pool *pool, uint32_t 
     uint32_t error = event_text(pool, event, STRING_ERROR);
     if (version == 0 && error == STRING_NONE) return; /* the ISEQ already had code */
     if (begin_ns > event->ts_ns) begin_ns = event->ts_ns;
-    struct version_step *step = add_step(history, pool, process, iseq, version > 0 ? STEP_COMPILED : STEP_FAILED, begin_ns);
+    struct version_step *step =
+        add_step(history, pool, process, iseq, version > 0 ? STEP_COMPILED : STEP_FAILED, begin_ns);
     if (step == NULL) return;
     step->version = version;
     step->end_ns = event->ts_ns;
@@ -112,7 +118,8 @@ follow_profiling(struct version_history *history, struct pool *pool, uint32_t pr
 {
     uint64_t key = flow_key(event->pid, event->id); /* async events of one id in one process */
     if (event->type == FXT_EVENT_ASYNC_BEGIN) {
-        struct version_step *step = add_step(history, pool, process, pool_id(pool, event->name), STEP_PROFILED, event->ts_ns);
+        struct version_step *step =
+            add_step(history, pool, process, pool_id(pool, event->name), STEP_PROFILED, event->ts_ns);
         if (step == NULL) return;
         step->version = (uint32_t)event_uint(event, STRING_VERSION, 0);
         step->reason = event_reason(pool, event);
@@ -125,11 +132,14 @@ follow_profiling(struct version_history *history, struct pool *pool, uint32_t pr
 }
 
 void
-version_history_event(struct version_history *history, struct pool *pool, uint32_t process, const struct fxt_event *event)
+version_history_event(struct version_history *history, struct pool *pool, uint32_t process,
+                      const struct fxt_event *event)
 {
     switch (event->category.id) {
       case STRING_COMPILE:
-        if (event->type == FXT_EVENT_DURATION_BEGIN || event->type == FXT_EVENT_DURATION_END) follow_compilation(history, pool, process, event);
+        if (event->type == FXT_EVENT_DURATION_BEGIN || event->type == FXT_EVENT_DURATION_END) {
+            follow_compilation(history, pool, process, event);
+        }
         return;
       case STRING_REPROFILE: follow_profiling(history, pool, process, event); return;
       case STRING_INVALIDATION: {
@@ -192,12 +202,14 @@ version_history_sort(struct version_history *history)
     if (history->iseq_count > 0) qsort(history->iseqs, history->iseq_count, sizeof *history->iseqs, compare_iseqs);
     for (uint32_t i = 0; i < history->iseq_count; i++) {
         const struct known_iseq *iseq = &history->iseqs[i];
-        if (i == 0 || !same_method(iseq - 1, iseq)) map_set(&history->iseqs_of_method, key_of(iseq->process, iseq->method), i);
+        if (i == 0 || !same_method(iseq - 1, iseq))
+            map_set(&history->iseqs_of_method, key_of(iseq->process, iseq->method), i);
     }
 }
 
 uint32_t
-version_history_owner(const struct version_history *history, struct pool *pool, uint32_t process, uint32_t iseq, uint32_t location)
+version_history_owner(const struct version_history *history, struct pool *pool, uint32_t process, uint32_t iseq,
+                      uint32_t location)
 {
     if (iseq != STRING_NONE) return iseq;
     uint32_t first = map_get(&history->iseqs_of_method, key_of(process, label_without_line(pool, location)));

@@ -57,7 +57,8 @@ struct version_history {
 };
 
 void version_history_free(struct version_history *history);
-void version_history_event(struct version_history *history, struct pool *pool, uint32_t process, const struct fxt_event *event);
+void version_history_event(struct version_history *history, struct pool *pool, uint32_t process,
+                           const struct fxt_event *event);
 /* Drops what is still open: it belongs to the file that ended. */
 void version_history_file_end(struct version_history *history);
 /* Sorts the steps by process and ISEQ, then by time; and the ISEQs. No steps can be added
@@ -66,7 +67,8 @@ void version_history_sort(struct version_history *history);
 /* Returns the label of the ISEQ that an exit's code belongs to: the one that the event names
  * (`iseq`), or else, of the known ISEQs of that method and path, the one with the last first
  * line at or before the exit. STRING_NONE if none is known. The history must be sorted. */
-uint32_t version_history_owner(const struct version_history *history, struct pool *pool, uint32_t process, uint32_t iseq, uint32_t location);
+uint32_t version_history_owner(const struct version_history *history, struct pool *pool, uint32_t process,
+                               uint32_t iseq, uint32_t location);
 
 /* Returns the label without its line, as a number of the pool. */
 uint32_t label_without_line(struct pool *pool, uint32_t label);

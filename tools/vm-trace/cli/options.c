@@ -33,7 +33,8 @@ read_number(const struct cli_option *option, const char *text, uint64_t *number_
     char *end;
     errno = 0;
     unsigned long long number = strtoull(text, &end, 10);
-    if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && number >= option->least && number <= option->most) {
+    if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && number >= option->least &&
+        number <= option->most) {
         *number_out = number;
         return true;
     }
@@ -106,7 +107,8 @@ options_read(const struct cli_option *options, int argc, char **argv)
     char *letter = letters + 1;
     for (int i = 0; i < OPTIONS_MAX && options[i].name != NULL; i++) {
         bool takes = options[i].argument != NULL;
-        long_options[i + 1] = (struct option){options[i].name, takes ? required_argument : no_argument, NULL, FIRST_CODE + i};
+        long_options[i + 1] =
+            (struct option){options[i].name, takes ? required_argument : no_argument, NULL, FIRST_CODE + i};
         if (options[i].letter == 0) continue;
         *letter++ = options[i].letter;
         if (takes) *letter++ = ':';
@@ -131,7 +133,8 @@ options_print_help(const struct cli_option *options)
     puts("Options:");
     for (; options->name != NULL; options++) {
         char form[64];
-        int len = options->letter ? snprintf(form, sizeof form, "-%c, ", options->letter) : snprintf(form, sizeof form, "    ");
+        int len = options->letter ? snprintf(form, sizeof form, "-%c, ", options->letter)
+                                  : snprintf(form, sizeof form, "    ");
         snprintf(form + len, sizeof form - (size_t)len, "--%s%s%s", options->name, options->argument ? "=" : "",
                  options->argument ? options->argument : "");
         printf("  %-19s", form);

@@ -47,9 +47,10 @@ enum { DEFAULT_TOP = 10, DEFAULT_MAX_FAULTS = 100, DEFAULT_MEMORY_MIB = 1024 };
 
 /* Two options for document_print: an enum document_format, and the id of a table (const char *,
  * NULL: all). */
-#define OPTION_FORMAT(format, table) \
-    CLI_OPTION("format", 'f', "FORMAT", "text (default), json, markdown or csv", take_format, &(format)), \
-    CLI_OPTION("table", 'T', "NAME", "only this table, by its name in JSON; as CSV with its own columns", take_text, &(table))
+#define OPTION_FORMAT(format, table)                                                                                   \
+    CLI_OPTION("format", 'f', "FORMAT", "text (default), json, markdown or csv", take_format, &(format)),              \
+        CLI_OPTION("table", 'T', "NAME", "only this table, by its name in JSON; as CSV with its own columns",          \
+                   take_text, &(table))
 
 /* value: a uint64_t */
 bool take_number(const struct cli_option *option, const char *text);

@@ -13,12 +13,15 @@ static const struct {
     const char *name;
     const char *columns;
 } copies[] = {
-    {"slice", "id INTEGER PRIMARY KEY, ts INTEGER, dur INTEGER, track_id INTEGER, category TEXT, name TEXT, depth INTEGER,"
-              " parent_id INTEGER, arg_set_id INTEGER"},
-    {"args", "id INTEGER PRIMARY KEY, arg_set_id INTEGER, flat_key TEXT, key TEXT, int_value INTEGER, string_value TEXT,"
-             " real_value REAL, value_type TEXT, display_value TEXT"},
-    {"thread", "id INTEGER PRIMARY KEY, utid INTEGER, tid INTEGER, name TEXT, start_ts INTEGER, end_ts INTEGER, upid INTEGER,"
-               " is_main_thread INTEGER"},
+    {"slice",
+     "id INTEGER PRIMARY KEY, ts INTEGER, dur INTEGER, track_id INTEGER, category TEXT, name TEXT, depth INTEGER,"
+     " parent_id INTEGER, arg_set_id INTEGER"},
+    {"args",
+     "id INTEGER PRIMARY KEY, arg_set_id INTEGER, flat_key TEXT, key TEXT, int_value INTEGER, string_value TEXT,"
+     " real_value REAL, value_type TEXT, display_value TEXT"},
+    {"thread",
+     "id INTEGER PRIMARY KEY, utid INTEGER, tid INTEGER, name TEXT, start_ts INTEGER, end_ts INTEGER, upid INTEGER,"
+     " is_main_thread INTEGER"},
     {"process", "id INTEGER PRIMARY KEY, upid INTEGER, pid INTEGER, name TEXT, start_ts INTEGER, end_ts INTEGER,"
                 " parent_upid INTEGER"},
     {"track", "id INTEGER PRIMARY KEY, name TEXT, type TEXT, parent_id INTEGER"},
@@ -27,7 +30,8 @@ static const struct {
     {"process_counter_track", "id INTEGER PRIMARY KEY, name TEXT, type TEXT, parent_id INTEGER, upid INTEGER"},
     {"counter", "id INTEGER PRIMARY KEY, ts INTEGER, track_id INTEGER, value REAL"},
     {"flow", "id INTEGER PRIMARY KEY, slice_out INTEGER, slice_in INTEGER, trace_id INTEGER"},
-    {"sched", "id INTEGER PRIMARY KEY, ts INTEGER, dur INTEGER, cpu INTEGER, utid INTEGER, end_state TEXT, priority INTEGER"},
+    {"sched",
+     "id INTEGER PRIMARY KEY, ts INTEGER, dur INTEGER, cpu INTEGER, utid INTEGER, end_state TEXT, priority INTEGER"},
     {"thread_state", "id INTEGER PRIMARY KEY, ts INTEGER, dur INTEGER, cpu INTEGER, utid INTEGER, state TEXT,"
                      " waker_utid INTEGER, waker_id INTEGER"},
     {"stats", "name TEXT PRIMARY KEY, value INTEGER"},

@@ -140,7 +140,8 @@ struct model {
 };
 
 /* make_room and map_set for the model, charged to the reader's budget. */
-#define model_room(model, array, count, capacity) make_room_within(reader_budget((model)->reader), array, count, capacity)
+#define model_room(model, array, count, capacity) \
+    make_room_within(reader_budget((model)->reader), array, count, capacity)
 
 static inline void
 model_map_set(struct model *model, struct map *map, uint64_t key, uint32_t value)
@@ -178,10 +179,11 @@ uint32_t model_any_thread(struct model *model, uint32_t tid);           /* of an
 /* model_slices.c: a track's stack of slices. Returns MODEL_NONE if Perfetto drops the slice. */
 uint32_t model_track(struct model *model, enum model_track_kind kind, uint32_t name, uint32_t owner);
 uint32_t model_thread_track(struct model *model, uint32_t utid);
-uint32_t model_slice_begin(struct model *model, uint32_t track, int64_t ts, int64_t dur, uint32_t category, uint32_t name,
-                           uint32_t arg_set);
+uint32_t model_slice_begin(struct model *model, uint32_t track, int64_t ts, int64_t dur, uint32_t category,
+                           uint32_t name, uint32_t arg_set);
 /* With category and name STRING_NONE, ends the innermost open slice. */
-void model_slice_end(struct model *model, uint32_t track, int64_t ts, uint32_t category, uint32_t name, uint32_t arg_set);
+void model_slice_end(struct model *model, uint32_t track, int64_t ts, uint32_t category, uint32_t name,
+                     uint32_t arg_set);
 uint32_t model_top_slice(const struct model *model, uint32_t track);
 
 /* model_async.c: returns the track of an async event. */

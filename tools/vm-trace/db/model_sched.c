@@ -113,8 +113,14 @@ struct model_switch
 model_switch_from(const struct fxt_sched *sched)
 {
     struct model_switch kept = {
-        .type = sched->type, .out_state = sched->out_state, .cpu = sched->cpu, .in = sched->in_priority, .out = sched->out_priority,
-        .out_tid = sched->out_tid, .in_tid = sched->in_tid, .dropped = sched->dropped,
+        .type = sched->type,
+        .out_state = sched->out_state,
+        .cpu = sched->cpu,
+        .in = sched->in_priority,
+        .out = sched->out_priority,
+        .out_tid = sched->out_tid,
+        .in_tid = sched->in_tid,
+        .dropped = sched->dropped,
     };
     if (kept.dropped) return kept;
     if (sched->type == FXT_SCHED_SWITCH) {
@@ -144,7 +150,8 @@ model_scheduled(struct model *model, int64_t ts, const struct model_switch *sche
         if (get(model, sched->out_tid)->pid != 0 || sched->out != 0) {
             switch_from(model, sched->out_tid, ts, sched->cpu, sched->out_state);
         }
-        if (get(model, sched->in_tid)->pid != 0 || sched->in != 0) switch_to(model, sched->in_tid, ts, sched->cpu, sched->in);
+        if (get(model, sched->in_tid)->pid != 0 || sched->in != 0)
+            switch_to(model, sched->in_tid, ts, sched->cpu, sched->in);
         break;
       case FXT_SCHED_SWITCH:
         if (sched->out != idle) switch_from(model, sched->out_tid, ts, sched->cpu, sched->out_state);
@@ -152,7 +159,8 @@ model_scheduled(struct model *model, int64_t ts, const struct model_switch *sche
         break;
       case FXT_SCHED_WAKEUP: {
         uint32_t waker = sched->has_waker ? model_any_thread(model, (uint32_t)sched->in_tid) : MODEL_NONE;
-        if (sched->in != idle) wake(model, sched->out_tid, ts, sched->cpu, sched->has_waker ? &sched->in_tid : NULL, waker);
+        if (sched->in != idle)
+            wake(model, sched->out_tid, ts, sched->cpu, sched->has_waker ? &sched->in_tid : NULL, waker);
         break;
       }
     }

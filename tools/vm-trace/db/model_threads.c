@@ -7,7 +7,8 @@ new_thread(struct model *model, uint32_t tid)
 {
     uint32_t utid = model->threads.count;
     model_room(model, model->threads.list, model->threads.count, model->threads.capacity);
-    model->threads.list[model->threads.count++] = (struct model_thread){.tid = tid, .upid = MODEL_NONE, .name = MODEL_NONE};
+    model->threads.list[model->threads.count++] =
+        (struct model_thread){.tid = tid, .upid = MODEL_NONE, .name = MODEL_NONE};
     return utid;
 }
 

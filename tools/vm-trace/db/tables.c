@@ -1,5 +1,8 @@
-/* tables.c - see tables.h. Each table says how many rows it has, what a column of a row is, and by which column rows can be found
- * without a search: its number, or for args the number of the set. */
+/* tables.c - see tables.h
+ *
+ * Each table tells how many rows it has, the value of a column of a row, and the column by which rows
+ * are found without a search: the row's number, or for args the number of the set.
+ */
 #ifdef HAVE_SQLITE3
 #include <stdlib.h>
 #include <string.h>
@@ -109,7 +112,9 @@ args_column(sqlite3_context *result, const struct model *model, uint32_t row, in
       case 1: sqlite3_result_int64(result, (int64_t)arg->set + 1); break;
       case 2:
       case 3: result_string(result, model, arg->key); break;
-      case 4: if (arg->type != MODEL_STRING && arg->type != MODEL_REAL) sqlite3_result_int64(result, arg->integer); break;
+      case 4:
+          if (arg->type != MODEL_STRING && arg->type != MODEL_REAL) sqlite3_result_int64(result, arg->integer);
+          break;
       case 5: if (arg->type == MODEL_STRING) result_string(result, model, arg->string); break;
       case 6: if (arg->type == MODEL_REAL) sqlite3_result_double(result, arg->real); break;
       case 7: result_text(result, types[arg->type]); break;
@@ -244,24 +249,28 @@ stats_column(sqlite3_context *result, const struct model *model, uint32_t row, i
 }
 
 static const struct table tables[] = {
-    {"slice", "id, ts, dur, track_id, category, name, depth, parent_id, arg_set_id", 0, -1, slice_rows, NULL, NULL, slice_column},
-    {"args", "id, arg_set_id, flat_key, key, int_value, string_value, real_value, value_type, display_value", 1, 3, args_rows,
-     args_find, args_find_key, args_column},
-    {"thread", "id, utid, tid, name, start_ts, end_ts, upid, is_main_thread", 1, -1, thread_rows, NULL, NULL, thread_column},
+    {"slice", "id, ts, dur, track_id, category, name, depth, parent_id, arg_set_id", 0, -1, slice_rows, NULL, NULL,
+     slice_column},
+    {"args", "id, arg_set_id, flat_key, key, int_value, string_value, real_value, value_type, display_value", 1, 3,
+     args_rows, args_find, args_find_key, args_column},
+    {"thread", "id, utid, tid, name, start_ts, end_ts, upid, is_main_thread", 1, -1, thread_rows, NULL, NULL,
+     thread_column},
     {"process", "id, upid, pid, name, start_ts, end_ts, parent_upid", 1, -1, process_rows, NULL, NULL, process_column},
     {"all_tracks", "id, name, type, parent_id, utid, upid", 0, -1, track_rows, NULL, NULL, track_column},
     {"counter", "id, ts, track_id, value", 0, -1, counter_rows, NULL, NULL, counter_column},
     {"flow", "id, slice_out, slice_in, trace_id", 0, -1, flow_rows, NULL, NULL, flow_column},
     {"sched", "id, ts, dur, cpu, utid, end_state, priority", 0, -1, sched_rows, NULL, NULL, sched_column},
-    {"thread_state", "id, ts, dur, cpu, utid, state, waker_utid, waker_id", 0, -1, state_rows, NULL, NULL, state_column},
+    {"thread_state", "id, ts, dur, cpu, utid, state, waker_utid, waker_id", 0, -1, state_rows, NULL, NULL,
+     state_column},
     {"all_faults", "name, value", -1, -1, stats_rows, NULL, NULL, stats_column},
 };
 
-/* In the schema of all connections' temporaries: a query may not be in the way of them, nor they in its. */
+/* Temporary views, so that they and a query's own views cannot conflict. */
 static const char views[] =
     "CREATE TEMP VIEW slices AS SELECT * FROM slice;"
     "CREATE TEMP VIEW track AS SELECT id, name, type, parent_id FROM all_tracks;"
-    "CREATE TEMP VIEW thread_track AS SELECT id, name, type, parent_id, utid FROM all_tracks WHERE type = 'thread_execution';"
+    "CREATE TEMP VIEW thread_track AS"
+    " SELECT id, name, type, parent_id, utid FROM all_tracks WHERE type = 'thread_execution';"
     "CREATE TEMP VIEW counter_track AS SELECT id, name, type, parent_id FROM all_tracks WHERE type = 'fuchsia_counter';"
     "CREATE TEMP VIEW process_counter_track AS"
     " SELECT id, name, type, parent_id, upid FROM all_tracks WHERE type = 'fuchsia_counter';"
@@ -321,7 +330,8 @@ find_equality(const sqlite3_index_info *info, int column)
 {
     for (int i = 0; i < info->nConstraint; i++) {
         const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
-        if (constraint->usable && constraint->op == SQLITE_INDEX_CONSTRAINT_EQ && constraint->iColumn == column) return i;
+        if (constraint->usable && constraint->op == SQLITE_INDEX_CONSTRAINT_EQ && constraint->iColumn == column)
+            return i;
     }
     return -1;
 }

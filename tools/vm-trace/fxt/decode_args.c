@@ -14,8 +14,8 @@ void
 decode_finish(struct reader *reader, const struct cursor *cursor, const char *what)
 {
     if (cursor->at == cursor->words) return;
-    reader_fault(reader, FXT_FAULT_RECORD_LENGTH, reader->offset, "%s record of %zu words holds %zu words of content", what,
-                 cursor->words, cursor->at);
+    reader_fault(reader, FXT_FAULT_RECORD_LENGTH, reader->offset, "%s record of %zu words holds %zu words of content",
+                 what, cursor->words, cursor->at);
 }
 
 void
@@ -77,13 +77,15 @@ decode_thread(struct reader *reader, struct cursor *cursor, unsigned ref, struct
 }
 
 bool
-decode_string(struct reader *reader, struct cursor *cursor, unsigned ref, const char *what, struct fxt_string *string_out)
+decode_string(struct reader *reader, struct cursor *cursor, unsigned ref, const char *what,
+              struct fxt_string *string_out)
 {
     if (string_indexed(ref)) {
         uint32_t id = provider_string(reader->current, ref);
         *string_out = pool_string(reader->pool, id);
         if (id != STRING_NONE) return true;
-        reader_fault(reader, FXT_FAULT_UNDEFINED_STRING, reader->offset, "string %u, the %s, is not defined", ref, what);
+        reader_fault(reader, FXT_FAULT_UNDEFINED_STRING, reader->offset, "string %u, the %s, is not defined", ref,
+                     what);
         return false;
     }
     size_t len = ref & FXT_STRING_REF_BYTES;
@@ -100,7 +102,8 @@ decode_string(struct reader *reader, struct cursor *cursor, unsigned ref, const 
 /* Like decode_string. But if `undefined` is allowed, an undefined string is a fault and reads as
  * the empty string. */
 static bool
-decode_arg_string(struct reader *reader, struct cursor *cursor, unsigned ref, const char *what, bool undefined, struct fxt_string *string_out)
+decode_arg_string(struct reader *reader, struct cursor *cursor, unsigned ref, const char *what, bool undefined,
+                  struct fxt_string *string_out)
 {
     return decode_string(reader, cursor, ref, what, string_out) || (undefined && string_indexed(ref));
 }
@@ -123,7 +126,8 @@ decode_value(struct reader *reader, struct cursor *cursor, uint64_t header, bool
         arg->boolean = fxt_bits(header, FXT_ARG_VALUE_32) != 0;
         return true;
       case FXT_ARG_STRING:
-        return decode_arg_string(reader, cursor, (unsigned)fxt_bits(header, FXT_ARG_VALUE_STRING), what, undefined, &arg->string);
+          return decode_arg_string(reader, cursor, (unsigned)fxt_bits(header, FXT_ARG_VALUE_STRING), what, undefined,
+                                   &arg->string);
       case FXT_ARG_INT64:
       case FXT_ARG_UINT64:
       case FXT_ARG_DOUBLE:
@@ -141,15 +145,16 @@ decode_value(struct reader *reader, struct cursor *cursor, uint64_t header, bool
 }
 
 bool
-decode_args(struct reader *reader, struct cursor *cursor, unsigned count, bool undefined, struct fxt_arg *args, bool *flawed_out)
+decode_args(struct reader *reader, struct cursor *cursor, unsigned count, bool undefined, struct fxt_arg *args,
+            bool *flawed_out)
 {
     for (unsigned i = 0; i < count; i++) {
         struct fxt_arg *arg = &args[i];
         size_t start = cursor->at;
         uint64_t header;
         if (!cursor_u64(cursor, &header)) {
-            reader_fault(reader, FXT_FAULT_RECORD_TOO_SHORT, reader->offset, "the record ends before argument %u of %u", i + 1,
-                         count);
+            reader_fault(reader, FXT_FAULT_RECORD_TOO_SHORT, reader->offset, "the record ends before argument %u of %u",
+                         i + 1, count);
             return false;
         }
         unsigned type = (unsigned)fxt_bits(header, FXT_ARG_TYPE);
@@ -164,12 +169,14 @@ decode_args(struct reader *reader, struct cursor *cursor, unsigned count, bool u
         size_t size = (size_t)fxt_bits(header, FXT_ARG_SIZE);
         if (start + size != cursor->at && arg->type != FXT_ARG_UNKNOWN) {
             char name[64];
-            reader_fault(reader, FXT_FAULT_ARGUMENT_SIZE, reader->offset, "argument %u, %s, is %zu words long, but its header says %zu", i + 1,
+            reader_fault(reader, FXT_FAULT_ARGUMENT_SIZE, reader->offset,
+                         "argument %u, %s, is %zu words long, but its header says %zu", i + 1,
                          escape_into(name, sizeof name, arg->name), cursor->at - start, size);
             *flawed_out = true;
         }
         else if (start + size > cursor->words) {
-            reader_fault(reader, FXT_FAULT_ARGUMENT_SIZE, reader->offset, "argument %u ends past the end of its record", i + 1);
+            reader_fault(reader, FXT_FAULT_ARGUMENT_SIZE, reader->offset, "argument %u ends past the end of its record",
+                         i + 1);
             *flawed_out = true;
         }
         cursor->at = start + size;

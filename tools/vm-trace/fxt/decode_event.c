@@ -18,7 +18,8 @@ decode_trailer(struct reader *reader, struct cursor *cursor, struct fxt_event *e
         if (!decode_time(reader, cursor, "end", &event->end_ns)) return false;
         if (event->end_ns >= event->ts_ns) return true;
         reader_fault(reader, FXT_FAULT_ENDS_BEFORE_BEGIN, event->offset,
-                     "the duration ends at %" PRId64 " ns, before it begins at %" PRId64 " ns", event->end_ns, event->ts_ns);
+                     "the duration ends at %" PRId64 " ns, before it begins at %" PRId64 " ns", event->end_ns,
+                     event->ts_ns);
         return false;
       default:
         if (cursor_u64(cursor, &event->id)) return true;

@@ -123,8 +123,9 @@ check_sched_args(struct reader *reader, const struct fxt_sched *sched)
         for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
             if (sched->type != known[k].record || !fxt_string_is(sched->args[i].name, known[k].name)) continue;
             if (sched->args[i].type == known[k].type) continue;
-            reader_fault(reader, FXT_FAULT_SCHED_ARGUMENT, reader->offset, "the scheduling record's argument %s is %s; dropped",
-                         known[k].name, known[k].type == FXT_ARG_KOID ? "not a kernel object id" : "not an int32");
+            reader_fault(reader, FXT_FAULT_SCHED_ARGUMENT, reader->offset,
+                         "the scheduling record's argument %s is %s; dropped", known[k].name,
+                         known[k].type == FXT_ARG_KOID ? "not a kernel object id" : "not an int32");
             return false;
         }
     }
@@ -137,7 +138,8 @@ decode_sched(struct reader *reader, struct cursor *cursor)
     struct fxt_sched *sched = &reader->sched;
     unsigned type = (unsigned)fxt_bits(reader->header, FXT_SCHED_TYPE);
     if (type > FXT_SCHED_WAKEUP) {
-        reader_fault(reader, FXT_FAULT_UNKNOWN_SCHEDULING, reader->offset, "scheduling record of the unknown type %u", type);
+        reader_fault(reader, FXT_FAULT_UNKNOWN_SCHEDULING, reader->offset, "scheduling record of the unknown type %u",
+                     type);
         return;
     }
     sched->type = (enum fxt_sched_type)type;

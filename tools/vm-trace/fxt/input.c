@@ -103,7 +103,8 @@ fill(struct input *input, size_t bytes)
     size_t there = input->end - input->start;
     /* A record may extend beyond the end that the file had when it was opened: that part was
      * padding then. */
-    bool over_the_end = there > 0 && there < bytes && input->file_taken == input->file_size && input->compressed == NULL;
+    bool over_the_end =
+        there > 0 && there < bytes && input->file_taken == input->file_size && input->compressed == NULL;
     if (over_the_end) {
         input->file_size += bytes - there;
         input->at_end = false;
@@ -148,7 +149,8 @@ input_look_again(const struct input *input, uint8_t *to, size_t bytes)
     if (input->file_start < 0 || input->compressed != NULL) return 0;
     size_t done = 0;
     while (done < bytes) {
-        ssize_t got = pread(input->fd, to + done, bytes - done, (off_t)(input->file_start + (int64_t)(input->offset + done)));
+        ssize_t got =
+            pread(input->fd, to + done, bytes - done, (off_t)(input->file_start + (int64_t)(input->offset + done)));
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) break;
         done += (size_t)got;

@@ -10,7 +10,8 @@ empty_tables(struct provider *provider)
 {
     for (unsigned i = 0; i < FXT_STRING_INDEXES / STRING_PAGE; i++) {
         if (provider->string_pages[i] == NULL) continue;
-        memset(provider->string_pages[i], 0, STRING_PAGE * sizeof(uint32_t)); /* keep the page: the next chunk needs it, too */
+        memset(provider->string_pages[i], 0,
+               STRING_PAGE * sizeof(uint32_t)); /* keep the page: the next chunk needs it, too */
     }
     if (provider->threads != NULL) memset(provider->threads, 0, FXT_THREAD_INDEXES * sizeof *provider->threads);
 }

@@ -47,7 +47,8 @@ void providers_clear(struct providers *providers);
 bool provider_set_string(struct providers *providers, struct provider *provider, unsigned index, uint32_t string);
 /* Returns STRING_NONE if the index is undefined. */
 uint32_t provider_string(const struct provider *provider, unsigned index);
-bool provider_set_thread(struct providers *providers, struct provider *provider, unsigned index, uint64_t pid, uint64_t tid);
+bool provider_set_thread(struct providers *providers, struct provider *provider, unsigned index, uint64_t pid,
+                         uint64_t tid);
 /* An undefined index means process 0, thread 0, as in Perfetto. */
 struct thread_ids provider_thread(const struct provider *provider, unsigned index);
 

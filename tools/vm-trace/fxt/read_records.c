@@ -147,7 +147,8 @@ read_metadata(struct reader *reader, struct cursor *cursor)
       case FXT_METADATA_TRACE_INFO:
         return; /* the magic number again, as in files that were joined */
       default:
-        reader_fault(reader, FXT_FAULT_UNKNOWN_METADATA, reader->offset, "metadata record of the unknown type %u", type);
+          reader_fault(reader, FXT_FAULT_UNKNOWN_METADATA, reader->offset, "metadata record of the unknown type %u",
+                       type);
     }
 }
 
@@ -174,7 +175,8 @@ check_utf8(struct reader *reader, unsigned index, const char *ptr, size_t len)
     for (size_t at = 0; at < len;) {
         unsigned taken = utf8_decode(ptr + at, len - at, &codepoint);
         if (taken == 0) {
-            reader_fault(reader, FXT_FAULT_NOT_UTF8, reader->offset, "string %u is not UTF-8 at its byte %zu", index, at);
+            reader_fault(reader, FXT_FAULT_NOT_UTF8, reader->offset, "string %u is not UTF-8 at its byte %zu", index,
+                         at);
             return;
         }
         at += taken;
@@ -251,7 +253,8 @@ read_record(struct reader *reader, const uint8_t *bytes, size_t words)
       case FXT_RECORD_LOG:
         break; /* known, but neither Perfetto nor the tool uses them */
       default: /* also large records: Perfetto reads their size field like that of any other record */
-        reader_fault(reader, FXT_FAULT_UNKNOWN_RECORD, reader->offset, "record of the unknown type %u is skipped", type);
+          reader_fault(reader, FXT_FAULT_UNKNOWN_RECORD, reader->offset, "record of the unknown type %u is skipped",
+                       type);
     }
     if (reader->visitor.record == NULL || reader->current == NULL) return;
     struct fxt_record record = {.type = (enum fxt_record_type)type, .header = reader->header, .offset = reader->offset,
@@ -267,7 +270,8 @@ report_short_read(struct reader *reader, const struct input *input)
         reader_fault(reader, FXT_FAULT_READ_FAILED, input->offset, "cannot read further: %s", strerror(input->error));
     }
     else if (input->gzip_fault != NULL) {
-        reader_fault(reader, FXT_FAULT_DAMAGED_GZIP, input->offset, "the compressed data are damaged: %s", input->gzip_fault);
+        reader_fault(reader, FXT_FAULT_DAMAGED_GZIP, input->offset, "the compressed data are damaged: %s",
+                     input->gzip_fault);
     }
     return input->error != 0 || input->gzip_fault != NULL;
 }
@@ -287,7 +291,8 @@ read_magic(struct reader *reader, struct input *input)
         memcpy(&word, input_bytes(input), sizeof word);
         if (word == FXT_MAGIC_RECORD) return;
     }
-    reader_fault(reader, FXT_FAULT_NOT_A_TRACE, 0, "not a Fuchsia trace: it does not begin with the magic number record");
+    reader_fault(reader, FXT_FAULT_NOT_A_TRACE, 0,
+                 "not a Fuchsia trace: it does not begin with the magic number record");
 }
 
 /* --- records ---------------------------------------------------------------------------------------- */

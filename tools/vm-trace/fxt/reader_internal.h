@@ -38,11 +38,13 @@ string_indexed(unsigned ref)
 /* Reads a string by its reference, and moves the cursor past an inline one. Reports a fault and
  * returns false if the record is too short or the index is undefined. `what` names the string in
  * the fault. */
-bool decode_string(struct reader *reader, struct cursor *cursor, unsigned ref, const char *what, struct fxt_string *string_out);
+bool decode_string(struct reader *reader, struct cursor *cursor, unsigned ref, const char *what,
+                   struct fxt_string *string_out);
 /* Reads arguments. Reports a fault and returns false where Perfetto drops the record. If
  * `undefined` is true, an undefined string is not such a case: it reads as the empty string.
  * Sets *flawed_out after a fault that makes the record's own length meaningless. */
-bool decode_args(struct reader *reader, struct cursor *cursor, unsigned count, bool undefined, struct fxt_arg *args, bool *flawed_out);
+bool decode_args(struct reader *reader, struct cursor *cursor, unsigned count, bool undefined, struct fxt_arg *args,
+                 bool *flawed_out);
 /* Reads a thread by its reference; 0 is an inline thread. Returns false if the record is too
  * short. */
 bool decode_thread(struct reader *reader, struct cursor *cursor, unsigned ref, struct thread_ids *ids_out);

@@ -154,7 +154,8 @@ print_more_rows(const struct table *table)
 {
     char number[NUMBER_TEXT];
     if (table->more_rows == 0) return;
-    fprintf(stderr, "vm-trace: %s more rows of the table %s are not shown (--top=N shows more)\n", with_commas(number, table->more_rows), table->id);
+    fprintf(stderr, "vm-trace: %s more rows of the table %s are not shown (--top=N shows more)\n",
+            with_commas(number, table->more_rows), table->id);
 }
 
 /* Gives a table for programs titles, because the user asked for it. */

@@ -81,14 +81,15 @@ struct document {
 /* A zeroed document is empty. */
 void document_free(struct document *document);
 /* Formats a text like printf; the document keeps it. */
-struct fxt_string document_text(struct document *document, const char *format, ...) __attribute__((format(printf, 2, 3)));
+struct fxt_string document_text(struct document *document, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Returns DOCUMENT_PARTS zeros, which the document keeps. */
 float *document_rate(struct document *document);
 /* `title` must live as long as the document. */
 void document_line(struct document *document, const char *title, struct fxt_string text);
 /* Adds a table; copies the columns. Valid until the document is freed. */
-struct table *document_table(struct document *document, const char *id, struct fxt_string title, const struct column *columns,
-                             unsigned column_count);
+struct table *document_table(struct document *document, const char *id, struct fxt_string title,
+                             const struct column *columns, unsigned column_count);
 #define COLUMNS(array) (array), sizeof (array) / sizeof (array)[0]
 /* Adds a row of empty cells, one per column. Valid until the next row is added. */
 struct cell *table_row(struct table *table);

@@ -250,7 +250,8 @@ print_below(const struct table *table, const struct layout *layout, uint32_t row
 {
     char text[CELL_TEXT];
     const struct column *column = &table->columns[layout->below];
-    struct cell cell = row == TITLE_ROW ? cell_text(text_of(column->title)) : shown_cell(table, row, layout->below, text);
+    struct cell cell =
+        row == TITLE_ROW ? cell_text(text_of(column->title)) : shown_cell(table, row, layout->below, text);
     if (!cell.present) return;
     put_blanks(BELOW_INDENT);
     if (row == TITLE_ROW) put_title(column->title);
@@ -349,7 +350,8 @@ document_print_text(const struct document *document)
         if (wanted > most) most = wanted;
     }
     if (most > 0) {
-        printf("\n%s\"over time\" is left out of tables over %u columns wide; COLUMNS=%u shows it.%s\n", style(STYLE_DIM), page, most, style(STYLE_PLAIN));
+        printf("\n%s\"over time\" is left out of tables over %u columns wide; COLUMNS=%u shows it.%s\n",
+               style(STYLE_DIM), page, most, style(STYLE_PLAIN));
     }
 }
 

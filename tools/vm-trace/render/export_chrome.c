@@ -1,4 +1,8 @@
-/* export_chrome.c - see export.h. The format: "Trace Event Format", https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU */
+/* export_chrome.c - see export.h
+ *
+ * The format is described in "Trace Event Format",
+ * https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
+ */
 #include <inttypes.h>
 
 #include "base/escape.h"
@@ -57,7 +61,8 @@ chrome_object(void *context, const struct fxt_object *object)
     struct chrome *chrome = context;
     bool process = object->type == FXT_OBJECT_PROCESS;
     begin_record(chrome);
-    fprintf(chrome->out, "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%" PRIu32, process ? "process_name" : "thread_name", object->pid);
+    fprintf(chrome->out, "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%" PRIu32, process ? "process_name" : "thread_name",
+            object->pid);
     if (!process) fprintf(chrome->out, ",\"tid\":%" PRIu32, object->tid);
     fputs(",\"args\":{\"name\":", chrome->out);
     print_json(chrome->out, object->name);

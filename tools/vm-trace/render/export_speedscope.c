@@ -66,7 +66,8 @@ export_speedscope(FILE *out, const struct profile *profile, const char *name)
 {
     struct fxt_string title = {.ptr = name, .len = (uint32_t)strlen(name)};
     uint32_t *frame_of = xcalloc(profile->node_count, sizeof *frame_of);
-    fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"vm-trace\",\"name\":", out);
+    fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"vm-trace\",\"name\":",
+          out);
     print_json(out, title);
     fputs(",\n\"shared\":{\"frames\":[", out);
     print_frames(out, profile, frame_of);

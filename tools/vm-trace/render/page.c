@@ -100,7 +100,8 @@ print_cells(struct page *page, const struct time_histogram *histogram, uint32_t 
     putc('[', page->out);
     const char *separator = "";
     for (; *cell < histogram->count && histogram->cells[*cell].row == row; ++*cell, separator = ",") {
-        fprintf(page->out, "%s%" PRIu32 ",%" PRIu64, separator, histogram->cells[*cell].bin, histogram->cells[*cell].count);
+        fprintf(page->out, "%s%" PRIu32 ",%" PRIu64, separator, histogram->cells[*cell].bin,
+                histogram->cells[*cell].count);
     }
     putc(']', page->out);
 }
@@ -114,10 +115,12 @@ print_rows(struct page *page)
     uint32_t cell = 0;
     for (uint32_t i = 0; i < data->row_count; i++) {
         const struct page_row *row = &data->rows[i];
-        fprintf(page->out, "%s\n[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRId64 ",%" PRId64 ",",
-                i > 0 ? "," : "", number_of(page, row->category), number_of(page, row->reason), number_of(page, row->frame),
-                number_of(page, row->insn), number_of(page, row->outcome), row->places, row->count,
-                relative(data, row->first_ns), relative(data, row->last_ns));
+        fprintf(page->out,
+                "%s\n[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRId64
+                ",%" PRId64 ",",
+                i > 0 ? "," : "", number_of(page, row->category), number_of(page, row->reason),
+                number_of(page, row->frame), number_of(page, row->insn), number_of(page, row->outcome), row->places,
+                row->count, relative(data, row->first_ns), relative(data, row->last_ns));
         print_cells(page, &data->exits_over_time, i, &cell);
         putc(']', page->out);
     }
@@ -130,8 +133,8 @@ print_compiling(struct page *page)
     const struct page_data *data = page->data;
     uint32_t cell = 0;
     print_bin_head(page, "compiling", &data->compiling);
-    fprintf(page->out, ",\"compiles\":%" PRIu64 ",\"compile_ns\":%" PRIu64 ",\"invalidations\":%" PRIu64 ",\"ns\":", data->compiles,
-            data->compile_ns, data->invalidations);
+    fprintf(page->out, ",\"compiles\":%" PRIu64 ",\"compile_ns\":%" PRIu64 ",\"invalidations\":%" PRIu64 ",\"ns\":",
+            data->compiles, data->compile_ns, data->invalidations);
     print_cells(page, &data->compiling, 0, &cell);
     fputs(",\"invalidated\":", page->out);
     print_cells(page, &data->compiling, 1, &cell);
@@ -200,17 +203,21 @@ print_head(struct page *page, int file_count, char **files)
         print_c_text(out, strcmp(files[i], "-") == 0 ? "standard input" : files[i]);
     }
     bool any = data->first_ns <= data->last_ns;
-    fprintf(out, "],\n\"events\":%" PRIu64 ",\"exits\":%" PRIu64 ",\"fallbacks\":%" PRIu64 ",\"recorded\":%" PRIu64 ",\"lost\":%" PRIu64
-            ",\"exact_exits\":%" PRIu64 ",\"ours\":%s,\"summarized\":%s,\"first_ns\":%" PRId64 ",\"span_ns\":%" PRId64 ",\n\"settings\":[",
-            data->events, data->exits, data->fallbacks, data->recorded, data->lost, data->exact_exits, data->ours ? "true" : "false",
-            data->summarized ? "true" : "false", any ? data->first_ns : 0, any ? data->last_ns - data->first_ns : 0);
+    fprintf(out,
+            "],\n\"events\":%" PRIu64 ",\"exits\":%" PRIu64 ",\"fallbacks\":%" PRIu64 ",\"recorded\":%" PRIu64
+            ",\"lost\":%" PRIu64 ",\"exact_exits\":%" PRIu64 ",\"ours\":%s,\"summarized\":%s,\"first_ns\":%" PRId64
+            ",\"span_ns\":%" PRId64 ",\n\"settings\":[",
+            data->events, data->exits, data->fallbacks, data->recorded, data->lost, data->exact_exits,
+            data->ours ? "true" : "false", data->summarized ? "true" : "false", any ? data->first_ns : 0,
+            any ? data->last_ns - data->first_ns : 0);
     for (unsigned i = 0; i < data->setting_count; i++) {
         fprintf(out, "%s[%" PRIu32 ",%" PRIu32 "]", i > 0 ? "," : "", number_of(page, data->settings[i].name),
                 number_of(page, data->settings[i].value));
     }
     fputs("],\n\"losses\":[", out);
     for (unsigned i = 0; i < data->loss_count; i++) {
-        fprintf(out, "%s[%" PRIu32 ",%" PRIu64 "]", i > 0 ? "," : "", number_of(page, data->losses[i].reason), data->losses[i].events);
+        fprintf(out, "%s[%" PRIu32 ",%" PRIu64 "]", i > 0 ? "," : "", number_of(page, data->losses[i].reason),
+                data->losses[i].events);
     }
     fputs("],\n\"threads\":[", out);
     uint32_t threads = 0;
@@ -218,8 +225,8 @@ print_head(struct page *page, int file_count, char **files)
         const struct thread *thread = &data->threads.list[i];
         if (thread->events == 0) continue; /* a native thread whose events all belong to Ruby threads */
         if (threads++ >= PAGE_ROWS_SHOWN) continue;
-        fprintf(out, "%s[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 "]", threads > 1 ? "," : "", thread->pid, thread->tid,
-                number_of(page, thread->name), thread->events);
+        fprintf(out, "%s[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 "]", threads > 1 ? "," : "", thread->pid,
+                thread->tid, number_of(page, thread->name), thread->events);
     }
     fprintf(out, "],\"thread_count\":%" PRIu32, threads);
 }

@@ -138,11 +138,13 @@ view_add_compilations(const struct view *view)
         for (uint32_t i = 0; i < view->report->processes.count; i++)
             traced_code |= report_process(view->report, i)->code.traced_code;
         char count[NUMBER_TEXT], iseqs[NUMBER_TEXT], time[NUMBER_TEXT], bytes[NUMBER_TEXT], nothing[80] = "";
-        if (compilations->without_code > 0) snprintf(nothing, sizeof nothing, "; %" PRIu64 " without code", compilations->without_code);
-        title = document_text(view->document, "Compilations: %s of %s ISEQ%s, %s in all, %s of code%s%s",
-                              with_commas(count, compilations->whole.count), with_commas(iseqs, compilations->iseqs.count),
-                              compilations->iseqs.count == 1 ? "" : "s", duration_text(time, compilations->whole.total_ns),
-                              bytes_text(bytes, compilations->code_bytes), traced_code ? " with tracing" : "", nothing);
+        if (compilations->without_code > 0)
+            snprintf(nothing, sizeof nothing, "; %" PRIu64 " without code", compilations->without_code);
+        title =
+            document_text(view->document, "Compilations: %s of %s ISEQ%s, %s in all, %s of code%s%s",
+                          with_commas(count, compilations->whole.count), with_commas(iseqs, compilations->iseqs.count),
+                          compilations->iseqs.count == 1 ? "" : "s", duration_text(time, compilations->whole.total_ns),
+                          bytes_text(bytes, compilations->code_bytes), traced_code ? " with tracing" : "", nothing);
     }
     add_table(view, "compile_phases", title, "phase", &compilations->phases,
               compilations->whole.count > 0 ? &compilations->whole : NULL);

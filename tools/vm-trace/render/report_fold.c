@@ -22,7 +22,12 @@ static const struct {
     unsigned key;
 } namings[] = {{"kind", KIND}, {"reason", REASON}, {"instruction", INSN}, {"method", LINE}};
 static const char *const foldable[] = {"exits_by_reason", "exits_by_line", "exits_by_instruction"};
-enum { NAMINGS = sizeof namings / sizeof *namings, FOLDABLE = sizeof foldable / sizeof *foldable, COLUMNS_MOST = 16, SITES_MOST = 1000 };
+enum {
+    NAMINGS = sizeof namings / sizeof *namings,
+    FOLDABLE = sizeof foldable / sizeof *foldable,
+    COLUMNS_MOST = 16,
+    SITES_MOST = 1000
+};
 
 static uint32_t
 all_rows(const struct table *table)
@@ -38,7 +43,10 @@ sites_of(const struct report *report)
     for (uint32_t i = 0; i < report->exits.rows.count; i++) {
         const struct exit_row *exit_row = row_table_at(&report->exits.rows, i);
         if (exit_row->category == STRING_FALLBACK || exit_row->count + exit_row->records == 0) continue;
-        const uint32_t key[SITE_KEYS] = {[KIND] = exit_row->category, [REASON] = exit_row->reason, [LINE] = exit_row->location, [INSN] = exit_row->insn};
+        const uint32_t key[SITE_KEYS] = {[KIND] = exit_row->category,
+                                         [REASON] = exit_row->reason,
+                                         [LINE] = exit_row->location,
+                                         [INSN] = exit_row->insn};
         row_table_get(&sites, key);
     }
     return sites;
@@ -83,7 +91,8 @@ fold(const struct report *report, const struct row_table *sites, const struct ta
     for (unsigned i = 0; i < NAMINGS; i++) {
         if (keys[namings[i].key]) columns[count++] = (struct column){namings[i].column, namings[i].column, COLUMN_TEXT};
     }
-    *folded = (struct table){.id = first->id, .title = first->title, .column_count = count, .more_rows = first->more_rows, .people = true};
+    *folded = (struct table){
+        .id = first->id, .title = first->title, .column_count = count, .more_rows = first->more_rows, .people = true};
     folded->columns = xcalloc(count, sizeof *columns);
     memcpy(folded->columns, columns, count * sizeof *columns);
     for (uint32_t i = 0; i < first->row_count; i++) {
@@ -133,7 +142,8 @@ report_fold(const struct report *report, struct document *document)
             }
         }
         make_room(document->tables, document->table_count, document->table_capacity);
-        memmove(document->tables + first_at + 1, document->tables + first_at, (document->table_count - first_at) * sizeof *document->tables);
+        memmove(document->tables + first_at + 1, document->tables + first_at,
+                (document->table_count - first_at) * sizeof *document->tables);
         document->tables[first_at] = folded;
         document->table_count++;
     }

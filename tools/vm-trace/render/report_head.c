@@ -43,7 +43,8 @@ add_files(struct report *report, struct document *document)
         const struct report_file *file = &report->files[i];
         const struct fxt_counts *counts = &file->counts;
         struct cell *row = table_row(table);
-        const uint64_t numbers[] = {counts->bytes, counts->events, counts->records, counts->chunks, counts->padding_bytes};
+        const uint64_t numbers[] = {counts->bytes, counts->events, counts->records, counts->chunks,
+                                    counts->padding_bytes};
         row[0] = cell_text(file_name(file));
         for (unsigned column = 0; column < 5; column++) row[column + 1] = cell_number(numbers[column]);
 
@@ -72,7 +73,8 @@ shared_settings(const struct report *report)
     struct row_table shared;
     row_table_init(&shared, sizeof(struct shared_setting), 2, UINT32_MAX / 4);
     for (uint32_t i = 0; i < report->setting_count; i++) {
-        struct shared_setting *setting = row_table_get(&shared, (const uint32_t[2]){report->settings[i].name, report->settings[i].value});
+        struct shared_setting *setting =
+            row_table_get(&shared, (const uint32_t[2]){report->settings[i].name, report->settings[i].value});
         setting->sharers++;
     }
     return shared;
@@ -93,7 +95,8 @@ add_settings(struct report *report, struct document *document)
     struct row_table shared = shared_settings(report);
     for (uint32_t i = 0; i < report->setting_count; i++) {
         const struct report_setting *setting = &report->settings[i];
-        struct fxt_string name = pool_string(report->pool, setting->name), value = pool_string(report->pool, setting->value);
+        struct fxt_string name = pool_string(report->pool, setting->name),
+                          value = pool_string(report->pool, setting->value);
         struct cell *row = table_row(table);
         row[0] = cell_number(report_process(report, setting->process)->pid);
         row[1] = cell_text(name);
@@ -107,8 +110,8 @@ add_settings(struct report *report, struct document *document)
         uint32_t sharers = common->sharers;
         if (sharers < processes) {
             char text[1024];
-            value = document_text(document, "%s   (%" PRIu32 " of %" PRIu32 " processes)", escape_into(text, sizeof text, value),
-                                  sharers, processes);
+            value = document_text(document, "%s   (%" PRIu32 " of %" PRIu32 " processes)",
+                                  escape_into(text, sizeof text, value), sharers, processes);
         }
         document_line(document, name.ptr, value);
     }
@@ -119,9 +122,14 @@ static void
 add_processes(struct report *report, struct document *document)
 {
     static const struct column columns[] = {
-        {"pid", "pid", COLUMN_NUMBER},         {"exits", "exits", COLUMN_COUNT}, {"fallbacks", "fallbacks", COLUMN_COUNT},
-        {"recorded", "recorded", COLUMN_COUNT}, {"lost", "lost", COLUMN_COUNT},   {"counts", "counts", COLUMN_TEXT},
-        {"ended", "ended", COLUMN_TEXT},       {"file", "file", COLUMN_TEXT},
+        {"pid", "pid", COLUMN_NUMBER},
+        {"exits", "exits", COLUMN_COUNT},
+        {"fallbacks", "fallbacks", COLUMN_COUNT},
+        {"recorded", "recorded", COLUMN_COUNT},
+        {"lost", "lost", COLUMN_COUNT},
+        {"counts", "counts", COLUMN_TEXT},
+        {"ended", "ended", COLUMN_TEXT},
+        {"file", "file", COLUMN_TEXT},
     };
     uint32_t count = our_processes(report);
     struct table *table =
@@ -174,13 +182,15 @@ add_losses(struct report *report, struct document *document)
         cuts += process->cut;
     }
     if (lost > 0) {
-        document_line(document, "lost", document_text(document, "%s event%s%s", with_commas(number, lost), plural(lost), text));
+        document_line(document, "lost",
+                      document_text(document, "%s event%s%s", with_commas(number, lost), plural(lost), text));
     }
     else if (summaries > 0 && summaries >= settings) {
         document_line(document, "lost", text_of("nothing"));
     }
     if (cuts > 0 && summaries + cuts >= settings) {
-        document_line(document, lost > 0 ? "" : "lost", text_of(lost > 0 ? "nothing else known; this is a part cut out of a trace"
+        document_line(document, lost > 0 ? "" : "lost",
+                      text_of(lost > 0 ? "nothing else known; this is a part cut out of a trace"
                                        : "nothing known; this is a part cut out of a trace"));
     }
     else if (settings == 1 && summaries == 0) {
@@ -190,8 +200,10 @@ add_losses(struct report *report, struct document *document)
     }
     else if (summaries < settings) {
         document_line(document, lost > 0 ? "" : "lost",
-                      document_text(document, "%" PRIu32 " of %" PRIu32 " processes have no summary: they still run, or ended "
-                                    "abruptly", settings - summaries, settings));
+                      document_text(document,
+                                    "%" PRIu32 " of %" PRIu32 " processes have no summary: they still run, or ended "
+                                    "abruptly",
+                                    settings - summaries, settings));
     }
 }
 
@@ -227,32 +239,39 @@ add_counting(struct report *report, struct document *document)
         late += process->snapshot && !process->sampled && process->lost > 0;
     }
     if (exact > 0) {
-        document_line(document, "counts", text_of("exits are exact (hits of their sites); times are those of the recorded exits"));
+        document_line(document, "counts",
+                      text_of("exits are exact (hits of their sites); times are those of the recorded exits"));
     }
     if (estimated > 0) {
-        document_line(document, exact > 0 ? "" : "counts",
-                      text_of(exact > 0 ? "except in some processes, where they are events times their weight"
-                              : report->times_only
-                                  ? "exits are estimates (events times their weight): exact counts have no time or thread"
-                                  : "exits are estimates (events times their weight)"));
+        document_line(
+            document, exact > 0 ? "" : "counts",
+            text_of(exact > 0 ? "except in some processes, where they are events times their weight"
+                    : report->times_only
+                        ? "exits are estimates (events times their weight): exact counts have no time or thread"
+                        : "exits are estimates (events times their weight)"));
     }
     if (late > 0 && exact + estimated == 0) {
         document_line(document, "counts", text_of("exits are those in the snapshot, not those before it"));
     }
     if (report->unnamed > 0) {
         char number[NUMBER_TEXT];
-        document_line(document, "not counted",
-                      document_text(document, "%s exit%s in inlined methods whose class the trace does not record; some may match --method",
-                                    with_commas(number, report->unnamed), plural(report->unnamed)));
+        document_line(
+            document, "not counted",
+            document_text(document,
+                          "%s exit%s in inlined methods whose class the trace does not record; some may match --method",
+                          with_commas(number, report->unnamed), plural(report->unnamed)));
     }
-    uint64_t uncounted = report->exits.uncounted > report->exits.uncounted_hits ? report->exits.uncounted : report->exits.uncounted_hits;
+    uint64_t uncounted =
+        report->exits.uncounted > report->exits.uncounted_hits ? report->exits.uncounted : report->exits.uncounted_hits;
     if (uncounted > 0) {
         document_line(document, "not counted",
-                      document_text(document, "%" PRIu64 " exits: there are more than %d different ones", uncounted, EXIT_ROWS_MAX));
+                      document_text(document, "%" PRIu64 " exits: there are more than %d different ones", uncounted,
+                                    EXIT_ROWS_MAX));
     }
     if (report->uncounted > 0) {
         document_line(document, "not counted",
-                      document_text(document, "%" PRIu64 " durations: they have more than %d names", report->uncounted, REPORT_DURATIONS_MAX));
+                      document_text(document, "%" PRIu64 " durations: they have more than %d names", report->uncounted,
+                                    REPORT_DURATIONS_MAX));
     }
     if (report->history.uncounted > 0) {
         document_line(document, "not counted",
@@ -261,7 +280,9 @@ add_counting(struct report *report, struct document *document)
     }
     if (report->compilations.uncounted > 0) {
         document_line(document, "not counted",
-                      document_text(document, "%" PRIu64 " compilations have no row of their own: there are more than %d ISEQs or %d phases",
+                      document_text(document,
+                                    "%" PRIu64
+                                    " compilations have no row of their own: there are more than %d ISEQs or %d phases",
                                     report->compilations.uncounted, COMPILATIONS_ISEQS_MAX, COMPILATIONS_NAMES_MAX));
     }
 }
@@ -284,8 +305,8 @@ add_span(struct report *report, struct document *document)
     char text[NUMBER_TEXT];
     document_line(document, "time span",
                   document_text(document, "%s, from %.6f s to %.6f s",
-                                duration_text(text, (uint64_t)(report->last_ns - report->first_ns)), (double)report->first_ns / 1e9,
-                                (double)report->last_ns / 1e9));
+                                duration_text(text, (uint64_t)(report->last_ns - report->first_ns)),
+                                (double)report->first_ns / 1e9, (double)report->last_ns / 1e9));
 }
 
 static void
@@ -306,8 +327,9 @@ report_head(struct report *report, struct document *document)
     add_losses(report, document);
     add_counting(report, document);
     if (report->unended > 0) {
-        document_line(document, "never ended", document_text(document, "%" PRIu64 " duration%s, not counted below", report->unended,
-                                                             plural(report->unended)));
+        document_line(document, "never ended",
+                      document_text(document, "%" PRIu64 " duration%s, not counted below", report->unended,
+                                    plural(report->unended)));
     }
     add_processes(report, document);
 }
@@ -331,8 +353,8 @@ report_contents(struct report *report, struct document *document, uint64_t top)
         {"file", "file", COLUMN_TEXT},
     };
     struct row_table *providers = &report->providers;
-    struct table *table = document_table(document, "providers", document_text(document, "Providers: %" PRIu32, providers->count),
-                                         COLUMNS(columns));
+    struct table *table = document_table(
+        document, "providers", document_text(document, "Providers: %" PRIu32, providers->count), COLUMNS(columns));
     row_table_sort(providers, compare_providers, NULL);
     uint64_t rest = 0;
     for (uint32_t i = 0; i < providers->count; i++) {

@@ -403,7 +403,8 @@ exits_by_version(const struct report *report)
     for (uint32_t i = 0; report->history.count > 0 && i < report->exits.rows.count; i++) {
         const struct exit_row *exit_row = row_table_at(&report->exits.rows, i);
         if (exit_row->category == STRING_FALLBACK || exit_row->count == 0) continue;
-        uint32_t owner = version_history_owner(&report->history, report->pool, exit_row->process, exit_row->iseq, exit_row->location);
+        uint32_t owner = version_history_owner(&report->history, report->pool, exit_row->process, exit_row->iseq,
+                                               exit_row->location);
         const uint32_t key[3] = {exit_row->process, owner, exit_row->version};
         struct version_exits *exits = row_table_get(&by_version, key);
         if (exits == NULL) continue;
@@ -416,7 +417,8 @@ exits_by_version(const struct report *report)
 
 /* Fills in the recompiled ISEQs and returns their number; *iseqs_out: the number of all ISEQs. */
 static uint32_t
-find_recompiled(const struct view *view, const struct row_table *by_version, struct recompiled *sums, uint32_t *iseqs_out)
+find_recompiled(const struct view *view, const struct row_table *by_version, struct recompiled *sums,
+                uint32_t *iseqs_out)
 {
     struct report *report = view->report;
     uint32_t count = 0, exits_row = 0;
@@ -433,7 +435,8 @@ find_recompiled(const struct view *view, const struct row_table *by_version, str
             anew |= step->kind == STEP_INVALIDATED || (step->kind == STEP_COMPILED && step->version > 1);
         }
         const struct version_exits key = {.process = first->process, .iseq = first->iseq};
-        while (exits_row < by_version->count && compare_version_exits(row_table_at(by_version, exits_row), &key, NULL) < 0)
+        while (exits_row < by_version->count &&
+               compare_version_exits(row_table_at(by_version, exits_row), &key, NULL) < 0)
             exits_row++;
         sum->first_exits = exits_row;
         for (; exits_row < by_version->count; exits_row++, sum->versions_seen++) {

@@ -104,8 +104,9 @@ check_pair(void *context, const struct duration_edge *begin, const struct durati
     }
     bool named = pool_string(pool, end->name).len > 0; /* an end need not repeat the name */
     if (named && (begin->name != end->name || begin->category != end->category)) {
-        reader_fault(check->reader, FXT_FAULT_WRONG_END, end->offset, "end of duration %s, but %s is the innermost (offset %" PRIu64 ")",
-                     ended, escape_into(began, sizeof began, pool_string(pool, begin->name)), begin->offset);
+        reader_fault(check->reader, FXT_FAULT_WRONG_END, end->offset,
+                     "end of duration %s, but %s is the innermost (offset %" PRIu64 ")", ended,
+                     escape_into(began, sizeof began, pool_string(pool, begin->name)), begin->offset);
     }
 }
 

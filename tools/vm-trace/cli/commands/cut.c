@@ -79,7 +79,8 @@ note_event(void *context, const struct fxt_event *event)
 {
     struct cut *cut = context;
     note_time(cut, event->ts_ns);
-    if (event->type != FXT_EVENT_FLOW_BEGIN || map_get(&cut->flows, flow_key(event->pid, event->id)) != MAP_NONE) return;
+    if (event->type != FXT_EVENT_FLOW_BEGIN || map_get(&cut->flows, flow_key(event->pid, event->id)) != MAP_NONE)
+        return;
     map_set(&cut->flows, flow_key(event->pid, event->id), cut->flow_count);
     make_room(cut->flow_begins, cut->flow_count, cut->flow_capacity);
     cut->flow_begins[cut->flow_count++] = event->ts_ns;
@@ -198,7 +199,8 @@ cut_event(void *context, const struct fxt_event *event)
     if (of_trace && event->name.id == STRING_SETTINGS) {
         cut_settings(cut, event);
     }
-    else if (of_trace && cut->recorder_count > 0 && (event->name.id == STRING_SITE || event->name.id == STRING_SUMMARY)) {
+    else if (of_trace && cut->recorder_count > 0 &&
+             (event->name.id == STRING_SITE || event->name.id == STRING_SUMMARY)) {
         cut->totals++;
         decide(cut, false);
     }
@@ -256,12 +258,18 @@ write_marks(struct cut *cut)
         {short_text("until_ns"), (uint64_t)(until_ns == INT64_MAX ? cut->last_ns - cut->first_ns + 1 : until_ns)},
         {short_text("left_out"), cut->outside + cut->damaged},
     };
-    enum { ARGS = sizeof args / sizeof *args, ARG_WORDS = 3, WORDS_BEFORE = 6, WORDS_ALL = WORDS_BEFORE + ARGS * ARG_WORDS };
+    enum {
+        ARGS = sizeof args / sizeof *args,
+        ARG_WORDS = 3,
+        WORDS_BEFORE = 6,
+        WORDS_ALL = WORDS_BEFORE + ARGS * ARG_WORDS
+    };
     const uint64_t inline_ref = FXT_STRING_REF_INLINE;
     for (uint32_t i = 0; i < cut->recorder_count; i++) {
         const struct recorder *recorder = &cut->recorders[i];
         uint64_t words[WORDS_ALL] = {
-            FXT_RECORD_EVENT | WORDS_ALL << 4 | (uint64_t)ARGS << 20 | (inline_ref | strlen("trace")) << 32 | (inline_ref | strlen("cut")) << 48,
+            FXT_RECORD_EVENT | WORDS_ALL << 4 | (uint64_t)ARGS << 20 | (inline_ref | strlen("trace")) << 32 |
+                (inline_ref | strlen("cut")) << 48,
             (uint64_t)(cut->to_ns < cut->last_ns ? cut->to_ns : cut->last_ns),
             recorder->pid,
             recorder->tid,
@@ -321,8 +329,9 @@ print_cut_summary(const struct cut *cut, const char *file)
     print_file_name(stderr, file);
     fprintf(stderr, ": kept %" PRIu64 " of %" PRIu64 " events", cut->kept, cut->kept + cut->outside + cut->damaged);
     if (cut->kept == 0) fprintf(stderr, ": the trace lasts %.6f s", seconds(cut->last_ns - cut->first_ns));
-    if (cut->begun_before > 0) fprintf(stderr, "; %" PRIu64 " duration%s that began earlier left out", cut->begun_before,
-                                       cut->begun_before == 1 ? "" : "s");
+    if (cut->begun_before > 0)
+        fprintf(stderr, "; %" PRIu64 " duration%s that began earlier left out", cut->begun_before,
+                cut->begun_before == 1 ? "" : "s");
     if (cut->totals > 0) fputs("; site counts and summary left out: they cover the whole run", stderr);
     if (cut->damaged > 0) fprintf(stderr, "; %" PRIu64 " damaged events left out", cut->damaged);
     fputs("\n", stderr);
@@ -343,7 +352,8 @@ copy_of_stdin(void)
     }
     int fd = got < 0 || fflush(copy) != 0 ? -1 : dup(fileno(copy));
     char text[200];
-    snprintf(text, sizeof text, "cannot be copied to a temporary file (cut reads its input twice): %s", strerror(errno));
+    snprintf(text, sizeof text, "cannot be copied to a temporary file (cut reads its input twice): %s",
+             strerror(errno));
     if (fd < 0) file_message("-", text);
     if (copy != NULL) fclose(copy);
     return fd;
@@ -353,8 +363,8 @@ copy_of_stdin(void)
  * second reading, because both find the same. Prints a message and returns false if the file
  * cannot be opened. */
 static bool
-read_once(struct cut *cut, const struct options *options, const char *path, const char *file, struct fxt_visitor *visitor,
-          bool second, enum status *status_out)
+read_once(struct cut *cut, const struct options *options, const char *path, const char *file,
+          struct fxt_visitor *visitor, bool second, enum status *status_out)
 {
     struct fault_report faults = fault_report_new(file, second ? options->max_faults : 0);
     *status_out = STATUS_CANNOT_READ;
@@ -374,7 +384,8 @@ cut_file(const struct options *options, FILE *out, const char *file)
         snprintf(path, sizeof path, "/dev/fd/%d", copy);
     }
     const char *to_read = copy < 0 ? file : path;
-    struct cut cut = {.reader = reader_new(options->memory_bytes), .copy = record_copy_new(out, true), .first_ns = INT64_MAX};
+    struct cut cut = {
+        .reader = reader_new(options->memory_bytes), .copy = record_copy_new(out, true), .first_ns = INT64_MAX};
     struct fxt_visitor note = {.context = &cut, .event = note_event, .sched = note_sched};
     enum status status;
     if (read_once(&cut, options, to_read, file, &note, false, &status)) {
@@ -419,8 +430,10 @@ run(const struct options *options, int file_count, char **files)
 }
 
 static const struct cli_option cut_options[] = {
-    CLI_OPTION("since", 's', "TIME", "start of the range, from the start of the trace (default 0)", take_time, &since_ns),
-    CLI_OPTION("until", 'u', "TIME", "end of the range, exclusive (default: the end of the trace)", take_time, &until_ns),
+    CLI_OPTION("since", 's', "TIME", "start of the range, from the start of the trace (default 0)", take_time,
+               &since_ns),
+    CLI_OPTION("until", 'u', "TIME", "end of the range, exclusive (default: the end of the trace)", take_time,
+               &until_ns),
     OPTION_OUTPUT(out_path, "output file; - is standard output (default)"),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,

@@ -31,7 +31,8 @@ print_names(const char *glob, bool fallbacks)
     bool any = false;
     for (size_t i = 0; reason_at(i, &names); i++) {
         if (names.fallback != fallbacks || (glob != NULL && !asked_for(glob, &names))) continue;
-        if (!any) print_line(fallbacks ? "fallback, in traces" : "exit, in traces", "in --zjit-stats", "counter", fallbacks);
+        if (!any)
+            print_line(fallbacks ? "fallback, in traces" : "exit, in traces", "in --zjit-stats", "counter", fallbacks);
         print_line(names.trace, names.stats, names.counter, fallbacks);
         any = true;
     }

@@ -11,7 +11,8 @@
 enum format { FORMAT_NONE, FORMAT_FOLDED, FORMAT_SPEEDSCOPE, FORMAT_CHROME, FORMAT_PPROF, FORMAT_SQLITE };
 
 static const char *const format_names[] = {"", "folded", "speedscope", "chrome", "pprof", "sqlite"};
-static const enum output_kind output_kinds[] = {OUTPUT_TEXT, OUTPUT_TEXT, OUTPUT_TEXT, OUTPUT_TEXT, OUTPUT_GZIP, OUTPUT_DATABASE};
+static const enum output_kind output_kinds[] = {OUTPUT_TEXT, OUTPUT_TEXT, OUTPUT_TEXT,
+                                                OUTPUT_TEXT, OUTPUT_GZIP, OUTPUT_DATABASE};
 
 static enum format format;
 static enum profile_kind kind;
@@ -74,7 +75,8 @@ export_chrome(const struct options *options, FILE *out, int file_count, char **f
     struct reader *reader = reader_new(options->memory_bytes);
     struct chrome chrome;
     chrome_begin(&chrome, out);
-    struct fxt_visitor visitor = {.context = &chrome, .event = chrome_event, .object = chrome_object, .sched = chrome_sched};
+    struct fxt_visitor visitor = {
+        .context = &chrome, .event = chrome_event, .object = chrome_object, .sched = chrome_sched};
     enum status status = read_files(reader, options->max_faults, file_count, files, &visitor, NULL);
     chrome_end(&chrome);
     if (chrome.left_out > 0) {
@@ -98,7 +100,9 @@ run(const struct options *options, int file_count, char **files)
     if (!output_open(&output, output_kinds[format], out_path, file_count, files)) return STATUS_CANNOT_READ;
     enum status status;
     switch (format) {
-      case FORMAT_SQLITE: status = export_sqlite(options->memory_bytes, options->max_faults, &output, file_count, files); break;
+      case FORMAT_SQLITE:
+        status = export_sqlite(options->memory_bytes, options->max_faults, &output, file_count, files);
+        break;
       case FORMAT_CHROME: status = export_chrome(options, output.file, file_count, files); break;
       default: status = export_profile(options, output.file, file_count, files); break;
     }
@@ -110,7 +114,8 @@ static const struct cli_option export_options[] = {
     OPTION_OUTPUT(out_path, "output file; - is standard output (default)"),
     CLI_OPTION("sqlite", 0, "OUT", "the same as --format=sqlite --output=OUT", take_database, NULL),
     CLI_OPTION("kind", 'k', "KIND", "exits (default) or fallbacks", take_kind, NULL),
-    CLI_OPTION("no-reason", 0, NULL, "end stacks with the innermost frame, not with the reason", NULL, &without_reasons),
+    CLI_OPTION("no-reason", 0, NULL, "end stacks with the innermost frame, not with the reason", NULL,
+               &without_reasons),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
     {0},

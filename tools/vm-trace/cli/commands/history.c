@@ -175,16 +175,27 @@ made_text(const struct history *history, struct document *document, const struct
     const char *and = step->inlined != STRING_NONE ? "; inlined " : "";
     const char *with = process_at(history, step->process)->code.traced_code ? " with tracing" : "";
     if (step->exits == 0) return document_text(document, "%s bytes%s%s%s", bytes, with, and, inlined.ptr);
-    return document_text(document, "%s bytes%s, %s of them for %s exit%s%s%s", bytes, with, exit_bytes, exits, step->exits == 1 ? "" : "s",
-                         and, inlined.ptr);
+    return document_text(document, "%s bytes%s, %s of them for %s exit%s%s%s", bytes, with, exit_bytes, exits,
+                         step->exits == 1 ? "" : "s", and, inlined.ptr);
 }
 
-enum { COLUMN_OF_TIME, COLUMN_OF_LAST, COLUMN_OF_LASTS, COLUMN_OF_COUNT, COLUMN_OF_VERSION, COLUMN_OF_EVENT, COLUMN_OF_CAUSE, COLUMN_OF_WHERE };
+enum {
+    COLUMN_OF_TIME,
+    COLUMN_OF_LAST,
+    COLUMN_OF_LASTS,
+    COLUMN_OF_COUNT,
+    COLUMN_OF_VERSION,
+    COLUMN_OF_EVENT,
+    COLUMN_OF_CAUSE,
+    COLUMN_OF_WHERE
+};
 
 static void
 add_step(const struct history *history, struct document *document, struct cell *cells, const struct version_step *step)
 {
-    static const char *const events[] = {[STEP_COMPILED] = "compiled", [STEP_FAILED] = "not compiled", [STEP_INVALIDATED] = "invalidated",
+    static const char *const events[] = {[STEP_COMPILED] = "compiled",
+                                         [STEP_FAILED] = "not compiled",
+                                         [STEP_INVALIDATED] = "invalidated",
                                          [STEP_PROFILED] = "profiled"};
     cells[COLUMN_OF_TIME] = cell_time(step->ts_ns - history->start_ns);
     cells[COLUMN_OF_EVENT] = cell_text(text_of(events[step->kind]));
@@ -196,7 +207,8 @@ add_step(const struct history *history, struct document *document, struct cell *
     switch (step->kind) {
       case STEP_COMPILED: cells[COLUMN_OF_CAUSE] = cell_text(made_text(history, document, step)); break;
       case STEP_PROFILED:
-        cells[COLUMN_OF_CAUSE] = cell_text(text_of(step->end_ns == INT64_MIN ? "not compiled again" : "until the next compilation"));
+        cells[COLUMN_OF_CAUSE] =
+            cell_text(text_of(step->end_ns == INT64_MIN ? "not compiled again" : "until the next compilation"));
         break;
       default:
         cells[COLUMN_OF_CAUSE] = cell_text(string_of(history, step->reason));
@@ -215,8 +227,10 @@ add_exits(const struct history *history, struct document *document, struct cell 
     cells[COLUMN_OF_COUNT] = cell_number(exits->weighted);
     if (exits->version > 0) cells[COLUMN_OF_VERSION] = cell_number(exits->version);
     struct fxt_string outcome = string_of(history, exits->outcome);
-    cells[COLUMN_OF_EVENT] = cell_text(outcome.len > 0 ? document_text(document, "exit: %s", outcome.ptr) : text_of("exit"));
-    cells[COLUMN_OF_CAUSE] = cell_text(document_text(document, "%s, %s", string_of(history, exits->reason).ptr, string_of(history, exits->insn).ptr));
+    cells[COLUMN_OF_EVENT] =
+        cell_text(outcome.len > 0 ? document_text(document, "exit: %s", outcome.ptr) : text_of("exit"));
+    cells[COLUMN_OF_CAUSE] = cell_text(
+        document_text(document, "%s, %s", string_of(history, exits->reason).ptr, string_of(history, exits->insn).ptr));
     cells[COLUMN_OF_WHERE] = cell_text(string_of(history, exits->location));
 }
 
@@ -253,11 +267,13 @@ add_missing_note(const struct history *history, struct document *document)
         else if (kind == STEP_INVALIDATED) invalidations = true;
     }
     if (compiles && invalidations) return;
-    const char *what = compiles ? "invalidations were not traced"
-                       : invalidations ? "compilations were not traced" : "compilations and invalidations were not traced";
-    document_line(document, "partial", document_text(document, "%s, so they are missing below (%s%s%s records them)", what,
-                                                     compiles ? "" : "--zjit-trace-compiles", compiles || invalidations ? "" : " ",
-                                                     invalidations ? "" : "--zjit-trace-invalidation"));
+    const char *what = compiles        ? "invalidations were not traced"
+                       : invalidations ? "compilations were not traced"
+                                       : "compilations and invalidations were not traced";
+    document_line(document, "partial",
+                  document_text(document, "%s, so they are missing below (%s%s%s records them)", what,
+                                compiles ? "" : "--zjit-trace-compiles", compiles || invalidations ? "" : " ",
+                                invalidations ? "" : "--zjit-trace-invalidation"));
 }
 
 /* Fills in the document. Returns false if nothing matches. */
@@ -304,8 +320,9 @@ print_no_match(const struct history *history)
     char glob[200];
     fprintf(stderr, "vm-trace: history: no ISEQ or exit matches %s; ",
             escape_into(glob, sizeof glob, text_of(history->glob.pattern)));
-    fprintf(stderr, history->versions.count > 0 ? "vm-trace report lists methods, and a glob such as '*name*' matches part of a name\n"
-                                             : "history needs a trace with --zjit-trace-compiles and --zjit-trace-invalidation\n");
+    fprintf(stderr, history->versions.count > 0
+                        ? "vm-trace report lists methods, and a glob such as '*name*' matches part of a name\n"
+                        : "history needs a trace with --zjit-trace-compiles and --zjit-trace-invalidation\n");
     return STATUS_USAGE;
 }
 
@@ -322,7 +339,8 @@ run(const struct options *options, int argument_count, char **arguments)
     row_table_init(&history.exits, sizeof(struct exit_group), EXIT_KEYS, EXITS_MAX);
     row_table_init(&history.processes, sizeof(struct process), 2, PIDS_MAX);
     struct fxt_visitor visitor = {.context = &history, .event = on_event};
-    enum status status = read_files(history.reader, options->max_faults, argument_count - 1, arguments, &visitor, on_file_end);
+    enum status status =
+        read_files(history.reader, options->max_faults, argument_count - 1, arguments, &visitor, on_file_end);
     if (history.has_events) {
         struct document document = {.title = text_of(arguments[0])};
         if (!tell(&history, &document)) status = worse(status, print_no_match(&history));
@@ -330,7 +348,9 @@ run(const struct options *options, int argument_count, char **arguments)
         document_free(&document);
     }
     if (history.uncounted + history.versions.uncounted > 0) {
-        fprintf(stderr, "vm-trace: history: %" PRIu64 " events are not shown: there are too many different exits or steps\n", history.uncounted + history.versions.uncounted);
+        fprintf(stderr,
+                "vm-trace: history: %" PRIu64 " events are not shown: there are too many different exits or steps\n",
+                history.uncounted + history.versions.uncounted);
     }
     version_history_free(&history.versions);
     row_table_free(&history.exits);
@@ -340,7 +360,8 @@ run(const struct options *options, int argument_count, char **arguments)
     return worse(status, finish_output());
 }
 
-static const struct cli_option history_options[] = {OPTION_FORMAT(format, table), OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
+static const struct cli_option history_options[] = {
+    OPTION_FORMAT(format, table), OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
 
 const struct command command_history = {
     .name = "history",

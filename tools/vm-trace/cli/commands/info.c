@@ -23,7 +23,8 @@ run(const struct options *options, int file_count, char **files)
     return worse(status, finish_output());
 }
 
-static const struct cli_option info_options[] = {OPTION_TOP, OPTION_FORMAT(format, table), OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
+static const struct cli_option info_options[] = {
+    OPTION_TOP, OPTION_FORMAT(format, table), OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
 
 const struct command command_info = {
     .name = "info",

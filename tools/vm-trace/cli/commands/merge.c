@@ -27,7 +27,8 @@ merge_event(void *context, const struct fxt_event *event)
     map_set(&merge->file_of_pid, event->pid, merge->file);
     if (before == MAP_NONE) return;
     char text[160];
-    snprintf(text, sizeof text, "process %" PRIu32 " is also in an earlier file: the events of both become one process", event->pid);
+    snprintf(text, sizeof text, "process %" PRIu32 " is also in an earlier file: the events of both become one process",
+             event->pid);
     file_message(merge->files[merge->file], text);
 }
 

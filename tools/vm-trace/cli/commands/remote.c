@@ -75,7 +75,8 @@ find_variable(const char *pid)
     }
     if (environment == NULL) {
         bool other = errno == EACCES || errno == EPERM;
-        fprintf(stderr, "vm-trace: process %s%s: %s: %s\n", pid, other ? " belongs to another user" : "", path, strerror(errno));
+        fprintf(stderr, "vm-trace: process %s%s: %s: %s\n", pid, other ? " belongs to another user" : "", path,
+                strerror(errno));
         return NULL;
     }
     char *found = NULL;
@@ -92,7 +93,8 @@ find_variable(const char *pid)
         strcpy(found, own);
     }
     if (found == NULL) {
-        fprintf(stderr, "vm-trace: process %s takes no requests: start it with %s set to a folder or to the path of a socket\n",
+        fprintf(stderr,
+                "vm-trace: process %s takes no requests: start it with %s set to a folder or to the path of a socket\n",
                 pid, variable);
     }
     return found;
@@ -271,11 +273,12 @@ ask(struct request *request, int count, char **arguments)
     static const char ok[] = "ok\n", error[] = "error\n";
     char reply[8192];
     size_t bytes = 0;
-    enum answer answer = send_all(fd, request->words, request->bytes) ? receive(fd, reply, sizeof reply, &bytes) : ENDED;
+    enum answer answer =
+        send_all(fd, request->words, request->bytes) ? receive(fd, reply, sizeof reply, &bytes) : ENDED;
     close(fd);
     if (answer == TOO_LATE) {
-        fprintf(stderr, "vm-trace: process %s did not answer within %llu s (--timeout=SECONDS waits longer); it may still carry out the request\n",
-                pid, (unsigned long long)timeout_s);
+        fprintf(stderr, "vm-trace: process %s did not answer within %llu s (--timeout=SECONDS waits longer); "
+                "it may still carry out the request\n", pid, (unsigned long long)timeout_s);
         return STATUS_CANNOT_READ;
     }
     if (answer == ANSWERED && strncmp(reply, ok, sizeof ok - 1) == 0) {
@@ -287,7 +290,8 @@ ask(struct request *request, int count, char **arguments)
         print_reply(stderr, reply + sizeof error - 1, bytes - (sizeof error - 1));
     }
     else if (answer == ANSWERED) {
-        fprintf(stderr, "vm-trace: process %s sent an answer that no traced Ruby sends: does another program use %s?\n", pid, variable);
+        fprintf(stderr, "vm-trace: process %s sent an answer that no traced Ruby sends: does another program use %s?\n",
+                pid, variable);
     }
     else {
         fprintf(stderr, "vm-trace: process %s ended, or closed the connection without an answer\n", pid);
@@ -304,7 +308,8 @@ static uint64_t sample_rate = 1, max_size, memory, seconds, stack, min_free = UI
 static bool
 take_keep(const struct cli_option *option, const char *text)
 {
-    if (strcmp(text, "newest") != 0 && strcmp(text, "oldest") != 0) return option_wrong(option, "newest or oldest", text);
+    if (strcmp(text, "newest") != 0 && strcmp(text, "oldest") != 0)
+        return option_wrong(option, "newest or oldest", text);
     keep = text;
     return true;
 }
@@ -378,21 +383,29 @@ run_save(const struct options *options, int count, char **arguments)
     return ask(&request, count > 2 ? count : 1, arguments);
 }
 
-#define OPTION_TIMEOUT \
-    {"timeout", 't', "SECONDS", "how long to wait for the program's answer (default 60)", take_number, &timeout_s, 1, 86400}
+#define OPTION_TIMEOUT                                                                                                 \
+    {                                                                                                                  \
+        "timeout", 't', "SECONDS", "how long to wait for the program's answer (default 60)", take_number, &timeout_s,  \
+            1, 86400                                                                                                   \
+    }
 
 static const struct cli_option start_options[] = {
-    CLI_OPTION("counter", 'c', "NAME", "only exits that this counter of the JIT's stats counts; for ZJIT\nalso by another name of the reason (see vm-trace explain)", take_text, &counter),
+    CLI_OPTION("counter", 'c', "NAME", "only exits that this counter of the JIT's stats counts; for ZJIT\n"
+               "also by another name of the reason (see vm-trace explain)", take_text, &counter),
     CLI_OPTION("no-exits", 0, NULL, "do not record exits", NULL, &no_exits),
     CLI_OPTION("compiles", 0, NULL, "record compilations, too", NULL, &compiles),
     CLI_OPTION("invalidations", 0, NULL, "record invalidations, too", NULL, &invalidations),
     {"sample-rate", 'k', "K", "record only every K-th exit", take_number, &sample_rate, 1, UINT32_MAX},
-    CLI_OPTION("file", 'o', "PATH", "path of the trace, as the program sees it; %p is its pid\n(default /tmp/perfetto-PID.fxt)", take_text, &file),
+    CLI_OPTION("file", 'o', "PATH",
+               "path of the trace, as the program sees it; %p is its pid\n(default /tmp/perfetto-PID.fxt)", take_text,
+               &file),
     {"max-size", 's', "MIB", "size limit of the file", take_number, &max_size, 4, 1 << 20},
     CLI_OPTION("keep", 0, "WHICH", "events to keep in a limited file: newest (default) or oldest", take_keep, NULL),
-    {"memory", 'm', "MIB", "write no file: keep the newest events in memory, for save", take_number, &memory, 4, 1 << 16},
+    {"memory", 'm', "MIB", "write no file: keep the newest events in memory, for save", take_number, &memory, 4,
+     1 << 16},
     {"seconds", 0, "N", "save only the last N seconds of it", take_number, &seconds, 1, 1 << 20},
-    CLI_OPTION("save-at", 0, "MOMENT,...", "save it to the file automatically: at exit, exception, crash", take_text, &save_at),
+    CLI_OPTION("save-at", 0, "MOMENT,...", "save it to the file automatically: at exit, exception, crash", take_text,
+               &save_at),
     {"stack", 0, "N", "record only the N innermost frames of each stack", take_number, &stack, 1, 1 << 20},
     {"min-free", 0, "MIB", "stop recording when the disk has less free; 0: never", take_number, &min_free, 0, 1 << 20},
     OPTION_TIMEOUT,

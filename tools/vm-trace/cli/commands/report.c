@@ -52,12 +52,17 @@ run(const struct options *options, int file_count, char **files)
 
 static const struct cli_option report_options[] = {
     OPTION_TOP,
-    CLI_OPTION("since", 's', "TIME", "count only from this time on: seconds after the first\n"
-               "event, or with a unit: 20ms, 300us, 5ns", take_time, &filter.since_ns),
+    CLI_OPTION("since", 's', "TIME",
+               "count only from this time on: seconds after the first\n"
+               "event, or with a unit: 20ms, 300us, 5ns",
+               take_time, &filter.since_ns),
     CLI_OPTION("until", 'u', "TIME", "count only before this time", take_time, &filter.until_ns),
-    CLI_OPTION("reason", 'r', "GLOB", "only exits and fallbacks with these reasons: 'Guard*', or as in\n"
-               "the JIT's stats: guard_type_failure (see vm-trace explain)", take_text, &filter.reason),
-    CLI_OPTION("method", 'e', "GLOB", "only those in these methods: 'Foo#*', '*app/models/*'", take_text, &filter.method),
+    CLI_OPTION("reason", 'r', "GLOB",
+               "only exits and fallbacks with these reasons: 'Guard*', or as in\n"
+               "the JIT's stats: guard_type_failure (see vm-trace explain)",
+               take_text, &filter.reason),
+    CLI_OPTION("method", 'e', "GLOB", "only those in these methods: 'Foo#*', '*app/models/*'", take_text,
+               &filter.method),
     CLI_OPTION("thread", 't', "GLOB", "only this thread, by name or tid", take_text, &filter.thread),
     OPTION_FORMAT(format, table),
     OPTION_MAX_FAULTS,
