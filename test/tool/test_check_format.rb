@@ -1,4 +1,4 @@
-# `vm-trace check`: what breaks the format, each fault with its offset. What a trace of ours must hold is in test_check_contract.rb.
+# `vm-trace check`: what breaks the format, each fault with its offset. test_check_schema.rb has the rules for traces of the tracer.
 require_relative "tool_helper"
 
 class TestCheckFormat < Minitest::Test

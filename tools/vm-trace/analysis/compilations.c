@@ -91,7 +91,7 @@ count_phases(struct compilations *compilations, uint32_t thread, struct row_tabl
     compilations->pending_of[thread] = 0;
 }
 
-/* --- spans ------------------------------------------------------------------------------------------- */
+/* --- pairs of edges ------------------------------------------------------------------------------ */
 
 static void
 add_iseq(struct compilations *compilations, const struct duration_edge *end, uint64_t ns)

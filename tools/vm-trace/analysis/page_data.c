@@ -73,7 +73,7 @@ add_trace_event(struct page_data *data, const struct fxt_event *event)
 {
     switch (event->name.id) {
       case STRING_SETTINGS:
-        data->ours = true;
+        data->has_settings = true;
         data->summarized = false;
         for (unsigned i = 0; i < event->arg_count && data->setting_count < PAGE_SETTINGS_MAX; i++) {
             const struct fxt_arg *arg = &event->args[i];

@@ -52,7 +52,7 @@ struct page_data {
     uint64_t recorded;         /* events of these */
     uint64_t lost;             /* from the summaries */
     uint64_t exact_exits;      /* likewise: exact even if exits were sampled */
-    bool ours;                 /* a file has settings */
+    bool has_settings;         /* a file has them */
     bool summarized;           /* each file with settings ends with a summary */
     int64_t first_ns, last_ns; /* of all events; first_ns > last_ns: there are none */
 

@@ -44,7 +44,7 @@ struct report_process {
     uint32_t file; /* the key */
     uint32_t pid;
     uint32_t setting_count;
-    bool ours;       /* has settings, a summary, or an event besides names */
+    bool shown;      /* has settings, a summary, or an event besides names */
     bool summarized; /* ended in good order */
     bool cut;        /* a part of a trace, without its summary */
     bool snapshot;   /* of a flight recorder: missing older events are no loss */

@@ -202,7 +202,7 @@ add_trace_event(struct report *report, const struct fxt_event *event, uint32_t n
     struct report_process *process = report_process(report, number);
     switch (event->name.id) {
       case STRING_SETTINGS:
-        process->ours = true;
+        process->shown = true;
         add_settings(report, event, number);
         return;
       case STRING_CUT: process->cut = true; return;
@@ -216,7 +216,7 @@ add_trace_event(struct report *report, const struct fxt_event *event, uint32_t n
         return;
       }
       case STRING_SUMMARY:
-        process->ours = process->summarized = true;
+        process->shown = process->summarized = true;
         process->summary_lost = event_uint(event, STRING_LOST, 0);
         process->summary_sites = event_uint(event, STRING_SITES, UINT64_MAX);
         return;
@@ -277,7 +277,7 @@ on_event(void *context, const struct fxt_event *event)
     if (event->ts_ns > file->last_ns) file->last_ns = event->ts_ns;
     uint32_t native = thread_of(report, event->pid, event->tid), row = native;
     uint32_t process = report_thread(report, native)->process;
-    report_process(report, process)->ours = true;
+    report_process(report, process)->shown = true;
     bool instant = event->type == FXT_EVENT_INSTANT;
     /* Events about the trace hold for all of it, whatever the filter. */
     if (instant && event->category.id == STRING_TRACE) add_trace_event(report, event, process);

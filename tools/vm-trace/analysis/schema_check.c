@@ -24,7 +24,7 @@ struct clocks {
 
 /* What a process in the file states about itself, and what the check found. */
 struct process {
-    bool ours;
+    bool checked;
     bool late_reported; /* that the settings are not the first event */
     bool summarized;
     bool snapshot, summary_snapshot; /* whether settings and summary are those of a snapshot */
@@ -109,12 +109,12 @@ schema_check_free(struct schema_check *check)
 bool
 schema_check_ended(const struct schema_check *check)
 {
-    uint32_t ours = 0, summarized = 0;
+    uint32_t checked = 0, summarized = 0;
     for (uint32_t i = 0; i < check->process_count; i++) {
-        ours += check->processes[i].ours;
+        checked += check->processes[i].checked;
         summarized += check->processes[i].summarized;
     }
-    return ours > 0 && summarized == ours;
+    return checked > 0 && summarized == checked;
 }
 
 /* Returns NULL if there are too many. */
@@ -561,16 +561,16 @@ schema_check_event(struct schema_check *check, const struct fxt_event *event)
 {
     struct process *process = process_of(check, event->pid);
     if (process == NULL) return;
-    bool tells =
+    bool identifies =
         event->category.id == STRING_TRACE && (event->name.id == STRING_SETTINGS || event->name.id == STRING_SUMMARY);
-    if (tells && !process->ours) {
-        process->ours = true;
+    if (identifies && !process->checked) {
+        process->checked = true;
         if (event->name.id == STRING_SUMMARY)
             FAULT(check, event, "its process has no trace settings before this summary");
         if (event->name.id == STRING_SUMMARY) process->late_reported = true;
     }
     bool summary = event->category.id == STRING_TRACE && event->name.id == STRING_SUMMARY;
-    if (process->ours) {
+    if (process->checked) {
         check_kind(check, event);
         check_no_doubles(check, event);
         check_time(check, event);
@@ -611,7 +611,7 @@ compare(struct reader *reader, const struct process *process, bool given, uint64
 static void
 finish_process(struct reader *reader, const struct process *process)
 {
-    if (!process->ours) return;
+    if (!process->checked) return;
     if (process->settings > 0 && process->first_ns < process->settings_ns) {
         reader_fault(reader, FXT_FAULT_SCHEMA, process->first_offset, "event is earlier than trace settings");
     }

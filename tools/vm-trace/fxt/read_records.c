@@ -327,13 +327,13 @@ run_changed(struct reader *reader, struct input *input, struct run *run)
 static void
 read_records(struct reader *reader, struct input *input)
 {
-    uint64_t told = 0;
+    uint64_t reported = 0;
     struct run run = {.open = false};
     while (!reader->stopped) {
         reader->offset = input->offset;
-        if (input->file_taken != told && reader->visitor.progress) {
-            told = input->file_taken;
-            reader->visitor.progress(reader->visitor.fault_context, told, input->file_size);
+        if (input->file_taken != reported && reader->visitor.progress) {
+            reported = input->file_taken;
+            reader->visitor.progress(reader->visitor.fault_context, reported, input->file_size);
         }
         size_t there = input_need(input, FXT_WORD_BYTES);
         if (there == 0) {

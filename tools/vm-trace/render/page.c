@@ -208,7 +208,7 @@ print_head(struct page *page, int file_count, char **files)
             ",\"lost\":%" PRIu64 ",\"exact_exits\":%" PRIu64 ",\"ours\":%s,\"summarized\":%s,\"first_ns\":%" PRId64
             ",\"span_ns\":%" PRId64 ",\n\"settings\":[",
             data->events, data->exits, data->fallbacks, data->recorded, data->lost, data->exact_exits,
-            data->ours ? "true" : "false", data->summarized ? "true" : "false", any ? data->first_ns : 0,
+            data->has_settings ? "true" : "false", data->summarized ? "true" : "false", any ? data->first_ns : 0,
             any ? data->last_ns - data->first_ns : 0);
     for (unsigned i = 0; i < data->setting_count; i++) {
         fprintf(out, "%s[%" PRIu32 ",%" PRIu32 "]", i > 0 ? "," : "", number_of(page, data->settings[i].name),

@@ -1,7 +1,7 @@
 /* report_fold.c - see report_fold.h
  *
- * Each table puts places of exits together by a part of what tells sites apart. One that has as
- * many rows as there are sites has one row for each site: so any two of these have the same rows.
+ * Each table groups exits by some of the keys of sites. A table with as many rows as there are sites
+ * has one row per site, so any two such tables have the same rows.
  */
 #include <string.h>
 

@@ -20,10 +20,10 @@ file_name(const struct report_file *file)
 }
 
 static uint32_t
-our_processes(const struct report *report)
+shown_processes(const struct report *report)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < report->processes.count; i++) count += report_process(report, i)->ours;
+    for (uint32_t i = 0; i < report->processes.count; i++) count += report_process(report, i)->shown;
     return count;
 }
 
@@ -91,7 +91,7 @@ add_settings(struct report *report, struct document *document)
     };
     struct table *table = document_table(document, "settings", text_of("Settings"), COLUMNS(columns));
     table->data = true;
-    uint32_t processes = our_processes(report);
+    uint32_t processes = shown_processes(report);
     struct row_table shared = shared_settings(report);
     for (uint32_t i = 0; i < report->setting_count; i++) {
         const struct report_setting *setting = &report->settings[i];
@@ -131,13 +131,13 @@ add_processes(struct report *report, struct document *document)
         {"ended", "ended", COLUMN_TEXT},
         {"file", "file", COLUMN_TEXT},
     };
-    uint32_t count = our_processes(report);
+    uint32_t count = shown_processes(report);
     struct table *table =
         document_table(document, "processes", document_text(document, "Processes: %" PRIu32, count), COLUMNS(columns));
     table->data = count < 2;
     for (uint32_t i = 0; i < report->processes.count; i++) {
         const struct report_process *process = report_process(report, i);
-        if (!process->ours) continue;
+        if (!process->shown) continue;
         struct cell *row = table_row(table);
         const uint64_t numbers[] = {process->pid, process->exits, process->fallbacks, process->recorded, process->lost};
         for (unsigned column = 0; column < 5; column++) row[column] = cell_number(numbers[column]);

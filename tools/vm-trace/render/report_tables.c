@@ -16,7 +16,7 @@ view_name(const struct view *view, uint32_t id)
     return id == STRING_NONE ? text_of("(unknown)") : pool_string(view->report->pool, id);
 }
 
-/* --- places ------------------------------------------------------------------------------------ */
+/* --- exits ------------------------------------------------------------------------------------ */
 
 static int
 compare_exits(const void *left, const void *right, void *context)

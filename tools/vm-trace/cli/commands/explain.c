@@ -57,8 +57,9 @@ print_all(void)
     print_names(NULL, false);
     putchar('\n');
     print_names(NULL, true);
-    puts("\nreport --reason takes any of these, start --counter those of exits, --zjit-trace-exits=COUNTER\n"
-         "counters; * stands for what the trace says more. YJIT's reasons are the names of its counters.");
+    puts("\nreport --reason takes any of these names, start --counter those of exits, and\n"
+         "--zjit-trace-exits=COUNTER takes counters. * matches details that a trace adds. YJIT has\n"
+         "one name for each reason: that of its counter.");
 }
 
 static enum status

@@ -1,7 +1,7 @@
-# `vm-trace check` on traces of the tracer: each rule of the event contract has a case that breaks it.
+# `vm-trace check` on traces of the tracer: each rule of the event schema has a case that breaks it.
 require_relative "tool_helper"
 
-class TestCheckContract < Minitest::Test
+class TestCheckSchema < Minitest::Test
   include ToolHelper
 
   # Breaks one thing of a good trace: the block returns what assert_broken should find at which event.
