@@ -22,8 +22,8 @@ class Project
     @dir = Dir.mktmpdir("vm-trace-build-")
     @ruby = path("ruby")
     make_ruby
-    FileUtils.mkdir_p([path("project/tools"), path("project/bases"), path("project/vm_trace"), path("home")])
-    FileUtils.cp(Dir["#{ROOT}/tools/*.sh"], path("project/tools"))
+    FileUtils.mkdir_p([path("project/scripts"), path("project/bases"), path("project/vm_trace"), path("home")])
+    FileUtils.cp(Dir["#{ROOT}/scripts/*.sh"], path("project/scripts"))
     script("bin/rustc", "echo 'rustc 1.90.0 (some build)'")
     write("project/bases/small", <<~BASE)
       url=file://#{path("no-upstream")}
@@ -69,7 +69,7 @@ class Project
 
   # Runs a script of the project. Returns [stdout, stderr, exit status].
   def run(script, *args, **env)
-    out, err, status = Open3.capture3(env(**env), path("project/tools/#{script}"), *args, stdin_data: "")
+    out, err, status = Open3.capture3(env(**env), path("project/scripts/#{script}"), *args, stdin_data: "")
     [out, err, status.exitstatus]
   end
 

@@ -1,4 +1,4 @@
-# tools/coverage.rb on a small program: what it counts, and what it says where there is nothing to count.
+# scripts/coverage.rb on a small program: what it counts, and what it says where there is nothing to count.
 require "minitest/autorun"
 require "fileutils"
 require "open3"
@@ -6,7 +6,7 @@ require "rbconfig"
 require "tmpdir"
 
 class TestCoverage < Minitest::Test
-  SCRIPT = File.expand_path("../../tools/coverage.rb", __dir__)
+  SCRIPT = File.expand_path("../../scripts/coverage.rb", __dir__)
   FILES = {
     "module/twice.h" => "static inline int\ntwice(int x)\n{\n    return 2 * x;\n}\n",
     "module/used.c" => "#include \"twice.h\"\nint used(int);\nint\nused(int x)\n{\n    if (x > 3)\n        return 1;\n    return twice(x);\n}\n",

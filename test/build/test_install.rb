@@ -5,9 +5,9 @@ require_relative "project"
 class TestInstall < BuildTest
   TOOL = {
     "tools/vm-trace/main.c" => "int\nmain(void)\n{\n    return 0;\n}\n",
-    "tools/vm-trace/vm-trace.1" => ".TH VM-TRACE 1\n",
-    "tools/vm-trace/completions/vm-trace.bash" => "",
-    "tools/vm-trace/completions/_vm-trace" => "",
+    "tools/vm-trace/cli/vm-trace.1" => ".TH VM-TRACE 1\n",
+    "tools/vm-trace/cli/completions/vm-trace.bash" => "",
+    "tools/vm-trace/cli/completions/_vm-trace" => "",
   }.freeze
   TOOL_FILES = %w[bin/vm-trace share/bash-completion/completions/vm-trace share/man/man1/vm-trace.1 share/zsh/site-functions/_vm-trace].freeze
   RUBY_FILES = %w[bin/ruby lib/ruby/4.1.0/set.rb lib/ruby/link.rb].freeze
@@ -22,7 +22,7 @@ class TestInstall < BuildTest
 
   # Puts a build in the place of CRuby's that makes a Ruby of these files.
   def stage(text, *files)
-    project.script("project/tools/build-ruby.sh", <<~SH)
+    project.script("project/scripts/build-ruby.sh", <<~SH)
       cd "$(dirname "$0")/../build" && rm -rf ruby-4.1/stage && mkdir -p ruby-4.1/stage && cd ruby-4.1/stage
       mkdir -p lib/ruby/empty
       for file in #{files.join(" ")}; do
@@ -95,7 +95,7 @@ class TestInstall < BuildTest
   end
 
   def test_install_tool_needs_no_ruby_and_minds_none
-    project.script("project/tools/build-ruby.sh", "echo built; exit 1")
+    project.script("project/scripts/build-ruby.sh", "echo built; exit 1")
     project.write("root/opt/x/bin/ruby", "theirs")
     assert_make "install-tool"
     assert_equal (["bin/ruby"] + TOOL_FILES).sort, installed

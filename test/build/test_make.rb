@@ -7,7 +7,7 @@ class TestMake < BuildTest
     "tools/vm-trace/main.c" => %(#include "answer.h"\n#include <stdio.h>\nint\nmain(void)\n{\n    printf("%d\\n", ANSWER);\n    return 0;\n}\n),
     "tools/vm-trace/answer.h" => "#define ANSWER 42\n",
     "tools/vm-trace/other.c" => "int other(void);\nint\nother(void)\n{\n    return 1;\n}\n",
-    "tools/vm-trace/vm-trace.1" => ".TH VM-TRACE 1\n",
+    "tools/vm-trace/cli/vm-trace.1" => ".TH VM-TRACE 1\n",
   }.freeze
 
   def setup

@@ -5,11 +5,11 @@ require_relative "project"
 class TestRunner < BuildTest
   def setup
     super
-    FileUtils.cp("#{Project::ROOT}/tools/run-tests.rb", project.path("project/tools"))
+    FileUtils.cp("#{Project::ROOT}/scripts/run-tests.rb", project.path("project/scripts"))
   end
 
   def run_suites(*suites, **env)
-    out, status = Open3.capture2e(project.env(**env), RbConfig.ruby, "tools/run-tests.rb", *suites, chdir: project.path("project"))
+    out, status = Open3.capture2e(project.env(**env), RbConfig.ruby, "scripts/run-tests.rb", *suites, chdir: project.path("project"))
     [out, status.exitstatus]
   end
 
@@ -102,7 +102,7 @@ class TestRunner < BuildTest
   end
 
   def test_what_static_analysis_says_of_a_part_is_repeated_and_a_part_without_its_tool_is_skipped
-    project.script("project/tools/lint.sh", <<~'SH')
+    project.script("project/scripts/lint.sh", <<~'SH')
       echo "$BASE: $*"
       echo "skip - cppcheck: it is not installed"
       echo "f.c:12: null pointer"
@@ -114,7 +114,7 @@ class TestRunner < BuildTest
     out, = result = run_suites("lint", BASES: "small other")
     assert_closing_line "2 passed, 2 failed, 2 skipped", 1, result
     ["small: alone ruby", "other: ruby", "skipped: lint: cppcheck: it is not installed"].each { |line| assert_match(/^#{line}$/, out) }
-    assert_includes out, "tools/lint.sh small: not ok - clang-tidy of the module\nf.c:12: null pointer\n"
+    assert_includes out, "scripts/lint.sh small: not ok - clang-tidy of the module\nf.c:12: null pointer\n"
   end
 
   # As check-sanitizers does: what was built with other flags lies in its own build folder.
@@ -122,8 +122,8 @@ class TestRunner < BuildTest
     project.write("project/test/unit/test_x.c", "")
     project.script("project/build/unit/test_x", "echo '[  FAILED  ] 1 test(s), listed below:'; exit 1")
     project.script("linked/build/unit/test_x", "echo '[  PASSED  ] 2 test(s).'")
-    %w[tools test].each { |folder| File.symlink("../project/#{folder}", project.path("linked/#{folder}")) }
-    out, status = Open3.capture2e(project.env, RbConfig.ruby, "tools/run-tests.rb", "unit", chdir: project.path("linked"))
+    %w[scripts test].each { |folder| File.symlink("../project/#{folder}", project.path("linked/#{folder}")) }
+    out, status = Open3.capture2e(project.env, RbConfig.ruby, "scripts/run-tests.rb", "unit", chdir: project.path("linked"))
     assert_closing_line "2 passed, 0 failed, 0 skipped", 0, [out, status.exitstatus]
   end
 

@@ -42,7 +42,7 @@ class TestReadme < Minitest::Test
   end
 
   def test_packages_are_those_that_make_installs
-    deps = File.read(File.join(TOP, "tools/deps.sh")).scan(/\|\| echo ([a-z0-9-]+)/).flatten.uniq.sort
+    deps = File.read(File.join(TOP, "scripts/deps.sh")).scan(/\|\| echo ([a-z0-9-]+)/).flatten.uniq.sort
     shown = README[/^apt-get install (.*)$/, 1].split.reject { |word| word.start_with?("-") }.sort
     assert_equal deps, shown
   end

@@ -40,7 +40,7 @@ module Integration
     text.gsub(Regexp.union(TERMS.keys.sort_by { |term| -term.size }), TERMS)
   end
 
-  # For a file that is about one JIT, or one base. tools/run-tests.rb looks for this line, too.
+  # For a file that is about one JIT, or one base. scripts/run-tests.rb looks for this line, too.
   def self.only(*wanted)
     return if (wanted - [JIT, BASE]).empty?
     warn "these tests are for #{wanted.join(" of ")}"

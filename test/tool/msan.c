@@ -1,5 +1,5 @@
 /* msan.c - linked into a tool built with MemorySanitizer: zlib is not built with it, so what zlib has written is said to be written.
- * See tools/check-sanitizers.sh. */
+ * See scripts/check-sanitizers.sh. */
 #include <sanitizer/msan_interface.h>
 #include <zlib.h>
 

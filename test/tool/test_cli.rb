@@ -123,7 +123,7 @@ class TestCli < Minitest::Test
   end
 
   def test_man_page_names_every_command_and_option
-    man = File.read(File.join(ROOT, "tools/vm-trace/vm-trace.1"))
+    man = File.read(File.join(ROOT, "tools/vm-trace/cli/vm-trace.1"))
     (commands.map { |c| "Cm #{c}" } +
       %w[top since until reason method thread format max-faults memory help version
          normalize kind map fail-over output sqlite no-reason counter no-exits compiles invalidations sample-rate file max-size keep seconds save-at timeout table no-map].map { |o| "-#{o}" }).each do |word|

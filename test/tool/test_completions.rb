@@ -7,7 +7,7 @@ require "timeout"
 class TestCompletions < Minitest::Test
   include ToolHelper
 
-  FOLDER = File.join(ROOT, "tools/vm-trace/completions")
+  FOLDER = File.join(ROOT, "tools/vm-trace/cli/completions")
   COMMANDS = Open3.capture2(TOOL, "--help").first[/^Commands:\n(.*?)\n\n/m, 1].lines.map { |line| line.split.first }
 
   def options_of(command) = tool(command, "--help").out[/^Options:\n(.*?)\n\n/m, 1].scan(/^  (?:-., |    )(--[a-z-]+=?)/).flatten

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "display.h"
+#include "render/display.h"
 
 static void
 widths_are_those_of_a_terminal(void **state)

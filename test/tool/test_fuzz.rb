@@ -32,8 +32,8 @@ class TestFuzz < Minitest::Test
       skip "#{cc} cannot build with sanitizers: #{log.lines.first}" unless status.success?
 
       path = File.join(dir, "vm-trace-sanitized")
-      sources = Dir[File.join(ROOT, "tools/vm-trace/*.c")]
-      command = [cc, "-std=gnu99", "-O1", "-g", *SANITIZERS, "-iquote", File.expand_path("../page", File.dirname(TOOL)), "-o", path, *sources, "-lz", "-lm"]
+      sources = Dir[File.join(ROOT, "tools/vm-trace/**/*.c")]
+      command = [cc, "-std=gnu99", "-O1", "-g", *SANITIZERS, "-iquote", File.join(ROOT, "tools/vm-trace"), "-iquote", File.expand_path("../page", File.dirname(TOOL)), "-o", path, *sources, "-lz", "-lm"]
       # With the query command where there is SQLite, without it elsewhere.
       query = tool("query", KEPT.first, "select 1").err !~ /built without SQLite/
       log, status = Open3.capture2e(*command, *(query ? %w[-DHAVE_SQLITE3 -lsqlite3] : []))

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "reader.h"
+#include "fxt/reader.h"
 
 enum { PAGE_WORDS = 512, PAGES = 600, EVENT_WORDS = 4 }; /* pages: 2.4 MB, more than two windows */
 

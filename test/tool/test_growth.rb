@@ -24,11 +24,11 @@ class TestGrowth < Minitest::Test
       Minitest.after_run { FileUtils.rm_rf(dir) }
       path = File.join(dir, "vm-trace-counting")
       query = tool("query", File.join(TRACES, "exits.fxt"), "select 1").err !~ /built without SQLite/
-      sources = Dir[File.join(ROOT, "tools/vm-trace/*.c")]
+      sources = Dir[File.join(ROOT, "tools/vm-trace/**/*.c")]
       parts = [*sources, File.join(__dir__, "work.c")]
       libraries = ["-lz", "-lm", *("-lsqlite3" if query)]
       candidates = [ENV["CC"], "cc", "gcc"].compact.uniq.map do |cc|
-        log, status = Open3.capture2e(cc, *FLAGS, *("-DHAVE_SQLITE3" if query), "-iquote", File.expand_path("../page", File.dirname(TOOL)), "-o", path, *parts, *libraries)
+        log, status = Open3.capture2e(cc, *FLAGS, *("-DHAVE_SQLITE3" if query), "-iquote", File.join(ROOT, "tools/vm-trace"), "-iquote", File.expand_path("../page", File.dirname(TOOL)), "-o", path, *parts, *libraries)
         break [] if status.success?
         log
       end

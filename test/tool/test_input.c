@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "input.h"
+#include "fxt/input.h"
 
 static char path[] = "/tmp/vm-trace-test-XXXXXX";
 

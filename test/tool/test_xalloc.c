@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "pool.h"
-#include "xalloc.h"
+#include "base/pool.h"
+#include "base/xalloc.h"
 
 static void
 capacity_doubles(void **state)

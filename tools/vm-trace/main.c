@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "command.h"
-#include "escape.h"
-#include "nearest.h"
+#include "base/escape.h"
+#include "base/nearest.h"
+#include "cli/command.h"
 
 #ifndef VM_TRACE_VERSION
 # define VM_TRACE_VERSION "0.1"
@@ -73,7 +73,7 @@ static enum status
 unknown_command(const char *name)
 {
     fputs("vm-trace: unknown command ", stderr);
-    print_escaped(stderr, (struct fxt_string){.ptr = name, .len = (uint32_t)strlen(name)});
+    print_escaped(stderr, text_of(name));
     struct nearest nearest = nearest_to(name);
     for (int i = 0; i < COMMAND_COUNT; i++) nearest_try(&nearest, commands[i]->name);
     if (nearest.name != NULL) fprintf(stderr, "; did you mean %s?\n", nearest.name);

@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# Builds the patched Ruby of a base: build/<base>/obj from build/<base>/src, installed below build/<base>/stage and linked as
+# build/<base>/ruby. Does nothing when nothing changed. Exit status 3: it cannot be built here (build/<base>/unavailable says why).
+#   build-ruby.sh --base     builds the base without patches, in the same way, for comparisons: base-src, base-obj, base-stage, base-ruby
+. "$(dirname "$0")/common.sh"
+. "$top/scripts/step.sh"
+case ${1:-} in
+'') kind= branch=vm_trace ;;
+--base) kind=base- branch=base ;;
+*) die "usage: build-ruby.sh [--base]" ;;
+esac
+src=$build/${kind}src obj=$build/${kind}obj stage=$build/${kind}stage log=$build/${kind}build.log
+ruby=$build/${kind}ruby built=$build/${kind}built
+make=${MAKE:-make}
+cores=$(nproc)
+jobs=${JOBS:-$cores}
+
+mkdir -p "$build"
+exec 8>"$build/lock"
+flock -n 8 || { say "build: waiting for another make that builds $base"; flock 8; }
+
+rm -f "$build/unavailable"
+fault=$(rustc_fault)
+if [ -n "$fault" ]; then
+    echo "$fault" > "$build/unavailable"
+    say "build: $fault"
+    exit $UNAVAILABLE
+fi
+
+"$top/scripts/prepare.sh" "$@" || {
+    status=$?
+    [ $status != $UNAVAILABLE ] || echo "the source of CRuby was not found (the ways to supply it are listed above)" > "$build/unavailable"
+    exit $status
+}
+
+# Without git CRuby's makefiles fetch no gems; its revision is written below instead. With --enable-load-relative the prefix is
+# where the binary is found to be: the staged Ruby runs where it is, and can be copied to any place.
+configure=(--enable-load-relative --without-git ${BASERUBY:+"--with-baseruby=$BASERUBY"} $configure_args)
+[ -z "${RUBY_CC:-}" ] || configure+=("CC=$RUBY_CC")
+[ -z "${RUBY_CFLAGS:-}" ] || configure+=("CFLAGS=$RUBY_CFLAGS")
+
+# Some Rubies' makefiles ask git for the revision all the same, unless the one in revision.h is what they take for the latest.
+no_git=(HAVE_GIT=no "REVISION_LATEST=$commit")
+
+# What the build depends on. The first line is all but the module: while that stays, only the binary has to be installed again.
+inputs() {
+    {
+        printf '%s\n' "${configure[@]}"
+        rustc --version
+        own_git -C "$src" rev-parse HEAD
+        own_git -C "$src" diff HEAD
+        own_git -C "$src" ls-files --others --exclude-standard -z | (cd "$src" && xargs -0r sha256sum)
+    } | sha256sum
+    (cd "$src" && [ ! -d vm_trace ] || find vm_trace -type f | sort | xargs -r sha256sum) | sha256sum
+}
+now=$(inputs)
+[ "$now" != "$(cat "$built" 2>/dev/null)" ] || [ ! -x "$ruby" ] || exit 0
+before=$(head -n 1 "$built" 2>/dev/null || :)
+rm -f "$built"
+: > "$log"
+
+# `ruby -v` names the base, not the commit ids of the patches, which change with every edit of one.
+revision="#define RUBY_REVISION \"${commit:0:10}\"
+#define RUBY_FULL_REVISION \"$commit\"
+#define RUBY_BRANCH_NAME \"$branch\"
+#define RUBY_RELEASE_DATETIME \"$date\"
+#define RUBY_RELEASE_YEAR ${date:0:4}
+#define RUBY_RELEASE_MONTH $((10#${date:5:2}))
+#define RUBY_RELEASE_DAY $((10#${date:8:2}))"
+mkdir -p "$obj"
+[ "$revision" = "$(cat "$src/revision.h" 2>/dev/null)" ] || echo "$revision" > "$src/revision.h"
+[ -f "$obj/.revision.time" ] || touch "$obj/.revision.time"
+
+if [ ! -f "$src/configure" ] || [ "$src/configure.ac" -nt "$src/configure" ]; then
+    step "making CRuby's configure" "" sh -c "cd '$src' && ./autogen.sh"
+fi
+if [ ! -f "$obj/Makefile" ] || [ "${configure[*]}" != "$(cat "$obj/configured" 2>/dev/null)" ] || [ "$src/configure" -nt "$obj/config.status" ]; then
+    rm -f "$obj/configured"
+    step "configuring CRuby" "" bash -c 'cd "$1" && "${@:2}"' - "$obj" "$src/configure" "${configure[@]}"
+    echo "${configure[*]}" > "$obj/configured"
+fi
+
+if [ -f "$obj/whole" ]; then
+    step "rebuilding what changed in CRuby" "" "$make" -C "$obj" -j"$jobs" "${no_git[@]}" ${V:+V=$V}
+else
+    minutes=$(((build_core_minutes + jobs - 1) / (jobs < cores ? jobs : cores)))
+    step "building CRuby: about $minutes minutes with -j$jobs" "$build_log_lines" "$make" -C "$obj" -j"$jobs" "${no_git[@]}" ${V:+V=$V}
+    touch "$obj/whole"
+fi
+
+if [ -x "$stage/bin/ruby" ] && [ "$before" = "$(echo "$now" | head -n 1)" ]; then
+    # Renamed into place: a running ruby keeps its file.
+    cp "$obj/ruby" "$stage/bin/ruby.new" && mv "$stage/bin/ruby.new" "$stage/bin/ruby"
+    cmp -s "$obj/libruby-static.a" "$stage/lib/libruby-static.a" || cp "$obj/libruby-static.a" "$stage/lib/"
+else
+    rm -rf "$stage"
+    step "installing CRuby below ${stage#"$top"/}" "" "$make" -C "$obj" install DESTDIR="$stage" "${no_git[@]}"
+fi
+ln -sfn "${stage##*/}/bin/ruby" "$ruby"
+"$ruby" -e 'exit' || die "the built Ruby does not start"
+echo "$now" > "$built"
+say "build: ${ruby#"$top"/} is $("$ruby" -v)"

@@ -1,0 +1,111 @@
+#!/bin/sh
+# Brings build/<base>/src up to date: the pinned source, each patch of the series as a commit, and a copy of vm_trace/.
+# Only files that really change are written, so that CRuby's make rebuilds no more than it must.
+#   prepare.sh --base     makes build/<base>/base-src, the source without patches and module, for comparisons
+. "$(dirname "$0")/common.sh"
+. "$(dirname "$0")/series.sh"
+src=$build/src
+state=$src/.git/vm-trace-series # the series that refs/vm-trace/made was made from
+
+local_work() {
+    own_git -C "$src" log --format='  commit %h %s' refs/vm-trace/made..HEAD
+    own_git -C "$src" status --porcelain --untracked-files=normal | sed 's/^/  /'
+}
+
+make_src() {
+    store=$("$top/scripts/source.sh" find) || exit $?
+    say "prepare: making build/$base/src: the source and $(series_patches | wc -l) patches"
+    rm -rf "$build/src.half-made"
+    series_worktree "$store" "$build/src.half-made"
+    series_apply "$build/src.half-made"
+    own_git -C "$build/src.half-made" update-ref refs/vm-trace/made HEAD
+    series_id > "$build/src.half-made/.git/vm-trace-series"
+    mv -T "$build/src.half-made" "$src"
+}
+
+# The new series is applied in a tree of its own; src then moves to the result, which writes only the files that differ.
+move_src() {
+    say "prepare: the patches changed: moving build/$base/src to $(series_patches | wc -l) patches"
+    rm -rf "$build/series.tmp"
+    own_git clone --quiet --shared --no-checkout "$src" "$build/series.tmp"
+    own_git -C "$build/series.tmp" fetch --quiet origin refs/vm-trace/base
+    own_git -C "$build/series.tmp" checkout --quiet --detach FETCH_HEAD
+    series_apply "$build/series.tmp"
+    own_git -C "$src" fetch --quiet "$build/series.tmp" HEAD
+    own_git -C "$src" reset --quiet --keep FETCH_HEAD
+    own_git -C "$src" update-ref refs/vm-trace/made HEAD
+    series_id > "$state"
+    rm -rf "$build/series.tmp"
+}
+
+# refs/vm-trace/base is the pinned tree itself, or the commit on it that empties gems/bundled_gems.
+base_is_pinned() {
+    for ref in refs/vm-trace/base refs/vm-trace/base~1; do
+        [ "$(own_git -C "$src" rev-parse -q --verify "$ref^{tree}")" = "$tree" ] && return
+    done
+}
+
+mkdir -p "$build"
+if [ "${1:-}" = --base ]; then
+    src=$build/base-src
+    if [ -d "$src" ] && ! base_is_pinned; then
+        say "prepare: the pin in bases/$base changed: build/$base/base-src and base-obj are made anew"
+        rm -rf "$src" "$build/base-obj" "$build/base-built"
+    fi
+    if [ ! -d "$src" ]; then
+        store=$("$top/scripts/source.sh" find) || exit $?
+        say "prepare: making build/$base/base-src: the source without patches"
+        rm -rf "$src.half-made"
+        series_worktree "$store" "$src.half-made"
+        mv -T "$src.half-made" "$src"
+    fi
+    exit
+fi
+if [ ! -d "$src" ]; then
+    make_src
+elif [ "$(series_id)" != "$(cat "$state" 2>/dev/null)" ]; then
+    work=$(local_work)
+    if [ -n "$work" ]; then
+        say "prepare: $patches (or the pin in bases/$base) changed, and build/$base/src has work that is in no patch:"
+        say "$work"
+        say "To keep it: commit it there, git -C build/$base/src format-patch refs/vm-trace/made, drop it, make, and git am it again."
+        say "   (If the change in $patches is not wanted instead: take that back, commit the work, make refresh-patches.)"
+        say "To drop it: git -C build/$base/src reset --hard refs/vm-trace/made && git -C build/$base/src clean -fd"
+        exit 1
+    fi
+    if base_is_pinned; then
+        move_src
+    else
+        say "prepare: the pin in bases/$base changed: build/$base/src and obj are made anew"
+        rm -rf "$src" "$build/obj" "$build/built"
+        make_src
+    fi
+else
+    work=$(local_work)
+    [ -z "$work" ] || say "prepare: build/$base/src has work that is in no patch yet (commit it there and make refresh-patches):
+$work"
+fi
+
+# The module. CRuby's makefiles may not know which of its files include which of these headers, so a changed header takes the
+# objects of all that include one of them with it.
+mkdir -p "$src/vm_trace"
+headers_changed=
+for f in "$src"/vm_trace/*; do
+    [ "${f##*/}" = base.h ] || [ -e "$top/vm_trace/${f##*/}" ] || rm -rf "$f"
+done
+# What a trace says of the Ruby that made it.
+base_h="#define RB_VM_TRACE_BASE \"$base $(printf %.12s "$commit")\""
+[ "$base_h" = "$(cat "$src/vm_trace/base.h" 2>/dev/null)" ] || { echo "$base_h" > "$src/vm_trace/base.h"; headers_changed=yes; }
+for f in "$top"/vm_trace/*.[ch] "$top"/vm_trace/*.py; do
+    [ -e "$f" ] || continue
+    cmp -s "$f" "$src/vm_trace/${f##*/}" && continue
+    cp "$f" "$src/vm_trace/${f##*/}"
+    case $f in *.h) headers_changed=yes ;; esac
+done
+if [ -n "$headers_changed" ] && [ -d "$build/obj" ]; then
+    rm -f "$build"/obj/vm_trace/*.o
+    for f in $(cd "$src" && grep -l '^#include "vm_trace/' ./*.c); do
+        f=${f#./}
+        rm -f "$build/obj/${f%.c}.o"
+    done
+fi

@@ -1,0 +1,213 @@
+# Runs test suites one after the other, shows their output, and closes with "N passed, N failed, N skipped" over all of them. The text of
+# each failure is repeated just before, so that the tail of a log shows it.
+#   run-tests.rb SUITE...      (called by the Makefile, which sets what the tests find in ENV)
+# Exit status 1 when something failed. What cannot run here (no CRuby source, no rustc) is named with the reason and counted as skipped.
+
+class Runner
+  UNAVAILABLE = 3 # scripts/common.sh
+
+  def initialize
+    @passed = @failed = @skipped = 0
+    @failures = []
+    @texts = []
+    @skips = []
+  end
+
+  def run(suites)
+    suites.each { |suite| send(suite) }
+    puts
+    @skips.each { |reason| puts "skipped: #{reason}" }
+    @texts.each { |text| puts "", text }
+    @failures.each { |name| puts "failed: #{name}" }
+    puts "#{@passed} passed, #{@failed} failed, #{@skipped} skipped"
+    @failed == 0
+  end
+
+  private
+
+  # C unit tests of the module, each its own program.
+  def unit
+    Dir["test/unit/test_*.c"].sort.each { |source| cmocka("build/unit/#{File.basename(source, '.c')}") }
+  end
+
+  def tool
+    Dir["test/tool/test_*.c"].sort.each { |source| cmocka("build/tool-test/#{File.basename(source, '.c')}") }
+    Dir["test/tool/test_*.rb"].sort.each { |file| minitest(file) }
+  end
+
+  # The scripts of the build itself, on small repositories made for the purpose.
+  def build
+    Dir["test/build/test_*.rb"].sort.each { |file| minitest(file) }
+  end
+
+  # The comparison harness and its statistics, on made-up data and made-up rubies.
+  def benchmarks
+    Dir["test/benchmarks/test_*.rb"].sort.each { |file| minitest(file) }
+  end
+
+  def patches
+    bases.each { |base| script(base, "scripts/check-patches.sh") }
+  end
+
+  # Static analysis; of what includes the headers of a Ruby for each base.
+  def lint
+    bases.each_with_index do |base, i|
+      without_ruby(base)
+      script(base, "scripts/lint.sh", *("alone" if i == 0), "ruby")
+    end
+  end
+
+  # One that says "ok - ", "not ok - " or "skip - " of each thing that it looks at. What it says of one stands before that.
+  def script(base, command, *arguments)
+    name = "#{command} #{base}"
+    heading(name)
+    count = Hash.new(0)
+    said = []
+    status = output_of(environment(base), command, *arguments) do |line|
+      next said << line.chomp unless line =~ /\A(ok|not ok|skip) - (.*)/
+      count[$1] += 1
+      @skips << "#{File.basename(command, ".sh")}: #$2" if $1 == "skip"
+      @texts << ["#{name}: #{line.chomp}", *said].join("\n") if $1 == "not ok"
+      said.clear
+    end
+    add(name, count["ok"], count["not ok"], count["skip"], status)
+  end
+
+  # Each JIT that the patches of a base trace is driven by the same tests, but for those that say they are for another.
+  def integration
+    bases.each do |base|
+      reason = without_ruby(base)
+      jits(base).each do |jit|
+        files = Dir["test/integration/test_*.rb"].sort.select { |file| (only_for(file) - [base, jit]).empty? }
+        next skip_files(files, "#{base} #{jit}", reason) if reason
+        files.each { |file| minitest(file, environment(base).merge("JIT" => jit), "#{base} #{jit}") }
+      end
+    end
+  end
+
+  def only_for(file) = File.read(file)[/^Integration\.only .*/].to_s.scan(/"(.*?)"/).flatten
+
+  # Tests of the documentation's commands, which are for one base; each file says itself what needs its patched Ruby.
+  def docs
+    files = Dir["test/docs/test_*.rb"].sort
+    files.each { |file| minitest(file, environment(DOCUMENTED).merge("NO_RUBY" => without_ruby(DOCUMENTED))) }
+  end
+
+  DOCUMENTED = "ruby-4.1"
+
+  # Those that were asked for: all where none was chosen, the chosen or default one first.
+  def bases = [ENV.fetch("BASE"), *ENV["BASES"]&.split].uniq
+  def jits(base) = File.read("bases/#{base}")[/^jits="?([^"\n]*)/, 1].split
+
+  # A source that was given is that of one base.
+  def environment(base) = { "BASE" => base, **(base == ENV["BASE"] ? {} : { "RUBY_SOURCE" => nil }) }
+
+  # Builds the patched Ruby. nil, or the reason why there is none.
+  def without_ruby(base)
+    (@without_ruby ||= {}).fetch(base) do
+      heading("the patched Ruby of base #{base}")
+      system(environment(base), "scripts/build-ruby.sh")
+      status = $?.exitstatus
+      @without_ruby[base] =
+        if status == 0
+          nil
+        elsif status == UNAVAILABLE
+          File.read("build/#{base}/unavailable").strip
+        else
+          add("building the patched Ruby of base #{base}", 0, 1, 0, nil)
+          "the patched Ruby did not build"
+        end
+    end
+  end
+
+  def cmocka(program)
+    heading(program)
+    passed = failed = skipped = 0
+    said = nil
+    # UNIT_WRAPPER: a program that runs it, such as valgrind with its options.
+    status = output_of(*ENV["UNIT_WRAPPER"].to_s.split, program) do |line|
+      case line
+      when /\A\[  PASSED  \] (\d+) test/ then passed = $1.to_i
+      when /\A\[  FAILED  \] (\d+) test/ then failed = $1.to_i
+      when /\A\[  SKIPPED \] (\d+) test/ then skipped = $1.to_i
+      when /\A\[  SKIPPED \] (\w+)\s*\z/ then @skips << "#{program}: #$1"
+      when /\A\[ RUN      \] / then said = []
+      when /\A\[  FAILED  \] (\w+)\s*\z/
+        # The list at the end names it once more.
+        @texts << ["#{program}: #$1", *said].join("\n") if said
+        said = nil
+      else said&.push(line.chomp)
+      end
+    end
+    add(program, passed, failed, skipped, status)
+  end
+
+  # -v names every test, and the reason of each that skips itself. Those that fail are told at the end, numbered, up to the sums.
+  def minitest(file, env = {}, variant = nil)
+    name = [file, *variant].join(" ")
+    heading(name)
+    runs = bad = skips = 0
+    skipping = text = nil
+    status = output_of(env, RbConfig.ruby, "-w", "-Itest", "-I#{File.dirname(file)}", file, "-v") do |line|
+      case line
+      when /\A\s*\d+\) (Failure|Error):/ then @texts << (text = +"#{name}: #$1:")
+      when /\A\s*\d+\) Skipped:/, /\A\d+ runs, / then text = nil
+      else text << "\n" << line.chomp if text && !line.strip.empty?
+      end
+      case line
+      when /\A(\d+) runs, \d+ assertions, (\d+) failures, (\d+) errors, (\d+) skips/
+        runs, bad, skips = $1.to_i, $2.to_i + $3.to_i, $4.to_i
+      when /\A\s*\d+\) Skipped:/ then skipping = true
+      when /\A(\S+) \[.*\]:\s*\z/ then skipping &&= $1
+      else
+        @skips << "#{skipping}: #{line.strip}" if skipping.is_a?(String)
+        skipping = nil
+      end
+    end
+    add(name, runs - bad - skips, bad, skips, status)
+  end
+
+  def skip_files(files, variant, reason)
+    files.each do |file|
+      tests = File.read(file).scan(/^\s*def test_|^\s*define_method\(?\s*:?"test_/).size
+      @skipped += tests
+      @skips << "#{file} #{variant}: #{tests} tests: #{reason}"
+    end
+  end
+
+  # A suite that dies, or that ran nothing, has not passed.
+  def add(name, passed, failed, skipped, status)
+    failed += 1 if failed == 0 && status && !status.success?
+    failed += 1 if passed + failed + skipped == 0
+    @passed += passed
+    @failed += failed
+    @skipped += skipped
+    @failures << "#{name} (#{failed})" if failed > 0
+  end
+
+  def output_of(*command)
+    IO.popen(command, err: [:child, :out], in: File::NULL) do |io|
+      io.each_line do |line|
+        print line
+        yield line.scrub
+      end
+    end
+    $?
+  rescue SystemCallError => e
+    puts "cannot run #{command.first}: #{e.message}"
+    system("false")
+    $?
+  end
+
+  def heading(name)
+    puts "", "== #{name}"
+  end
+end
+
+# A shell starts a job in the background with SIGINT and SIGQUIT ignored, nohup one with SIGHUP, and whatever is started from there
+# inherits that: tests send them.
+%i[INT QUIT HUP].each { |signal| trap(signal, :DEFAULT) }
+$stdout.sync = true
+# Of the tree that was named: check-sanitizers runs this in trees of links, each with a build folder of its own.
+Dir.chdir(File.expand_path("../..", $PROGRAM_NAME))
+exit Runner.new.run(ARGV)

@@ -1,0 +1,64 @@
+#ifndef COMPILATIONS_H
+#define COMPILATIONS_H
+/* compilations.h - what a JIT's compiler spent its time on: compilations of ISEQs, their phases, and its other work.
+ *
+ *      compiles_init -> compiles_span for every pair of edges of category `compile`
+ *      -> compiles_file_end after each file -> the rows -> compiles_free
+ *
+ * A compilation of an ISEQ is an outermost duration whose end names the ISEQ. Any other outermost duration is other
+ * work, such as making code executable or compiling a stub, and what it contains is a part of that work. ZJIT writes
+ * several of these for each ISEQ, so they must not count as compilations.
+ *
+ * Memory grows with distinct ISEQs and names, and with the phases of the compilations that are open, up to a limit.
+ */
+#include "analysis/duration_pairs.h"
+#include "analysis/durations.h"
+#include "base/row_table.h"
+
+enum {
+    COMPILES_ISEQS_MAX = 256 * 1024,
+    COMPILES_NAMES_MAX = 4096,
+    COMPILES_PENDING_MAX = 64 * 1024,
+};
+
+struct compiled_iseq {
+    uint32_t iseq; /* the key: its label, a number of the pool */
+    uint32_t nothing; /* compilations that made no code */
+    uint64_t count;
+    uint64_t total_ns, longest_ns;
+    uint64_t code_bytes; /* with the code that traces */
+};
+
+/* A phase whose outermost duration has not ended yet. */
+struct pending_phase {
+    uint32_t name;
+    uint32_t next; /* of the same thread, or of the free ones: index + 1, 0 at the end */
+    uint64_t ns;
+};
+
+struct compiles {
+    struct durations whole; /* of ISEQs */
+    uint64_t code_bytes;
+    uint64_t nothing; /* compilations that made no code */
+    struct group iseqs; /* of struct compiled_iseq */
+    struct group phases; /* of struct named_durations: inside compilations of ISEQs */
+    struct group other; /* of struct named_durations: outermost ones that compile no ISEQ */
+    uint64_t untold; /* durations that have no row: there are too many ISEQs or names */
+
+    struct pending_phase *pending;
+    uint32_t pending_count, pending_capacity, pending_used, free_pending;
+    uint32_t *pending_of; /* by thread: index + 1 of the first */
+    uint32_t pending_of_count;
+};
+
+void compiles_init(struct compiles *compiles);
+void compiles_free(struct compiles *compiles);
+/* A pair of edges as the visitor of spans.h gets it; end may be NULL. Not `wanted`: it does not count, and neither does
+ * what it contains. */
+void compiles_span(struct compiles *compiles, const struct span_edge *begin, const struct span_edge *end, bool wanted);
+/* An outermost duration that is a single record. */
+void compiles_single(struct compiles *compiles, const struct span_edge *edge, uint64_t ns);
+/* What is open belongs to that file. */
+void compiles_file_end(struct compiles *compiles);
+
+#endif

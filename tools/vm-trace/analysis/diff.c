@@ -1,0 +1,345 @@
+/* diff.c - see diff.h */
+#define _GNU_SOURCE /* qsort_r */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/diff.h"
+#include "analysis/label.h"
+#include "base/xalloc.h"
+#include "fxt/known_strings.h"
+
+/* --- names that are the same in every run ---------------------------------------------------------- */
+
+struct text {
+    char *bytes;
+    size_t len;
+    size_t capacity;
+};
+
+static void
+add_bytes(struct text *text, const char *bytes, size_t len)
+{
+    if (text->capacity - text->len < len) {
+        text->capacity = 2 * (text->len + len);
+        text->bytes = xrealloc(text->bytes, text->capacity, 1);
+    }
+    memcpy(text->bytes + text->len, bytes, len);
+    text->len += len;
+}
+
+/* Addresses differ from run to run, so each is written 0x... */
+static void
+add_without_addresses(struct text *text, struct fxt_string from)
+{
+    for (uint32_t at = 0; at < from.len;) {
+        size_t bytes = address_bytes(from.ptr + at, from.len - at);
+        if (bytes > 0) {
+            add_bytes(text, "0x...", 5);
+            at += (uint32_t)bytes;
+        }
+        else {
+            add_bytes(text, from.ptr + at++, 1);
+        }
+    }
+}
+
+static uint32_t
+intern_text(const struct diff *diff, struct text *text)
+{
+    uint32_t id = text->len == 0 ? STRING_NONE : pool_intern(diff->report->pool, text->bytes, text->len);
+    free(text->bytes);
+    return id;
+}
+
+/* The first prefix that fits is replaced; also in `(eval at PATH:LINE)`. */
+static void
+add_path(const struct diff *diff, struct text *text, struct fxt_string path)
+{
+    static const char eval[] = "(eval at ";
+    if (path.len > sizeof eval && memcmp(path.ptr, eval, sizeof eval - 1) == 0) {
+        add_bytes(text, eval, sizeof eval - 1);
+        path.ptr += sizeof eval - 1;
+        path.len -= (uint32_t)sizeof eval - 1;
+    }
+    for (uint32_t i = 0; i < diff->map->count; i++) {
+        size_t bytes = diff->map->list[i].from_bytes;
+        if (path.len < bytes || memcmp(path.ptr, diff->map->list[i].from, bytes) != 0) continue;
+        add_bytes(text, diff->map->list[i].to, strlen(diff->map->list[i].to));
+        path.ptr += bytes;
+        path.len -= (uint32_t)bytes;
+        break;
+    }
+    add_without_addresses(text, path);
+}
+
+/* `Owner#method (path)` of a label, and its line. */
+static uint32_t
+stable_method(struct diff *diff, uint32_t label, uint32_t *line_out)
+{
+    struct label_parts parts = label_parts(pool_string(diff->report->pool, label));
+    *line_out = parts.line > 0 ? (uint32_t)parts.line : 0;
+    uint32_t stable = map_get(&diff->stable_texts, label);
+    if (stable != MAP_NONE) return stable;
+    struct text text = {0};
+    add_without_addresses(&text, parts.method);
+    if (parts.path.len > 0) {
+        add_bytes(&text, " (", 2);
+        add_path(diff, &text, parts.path);
+        add_bytes(&text, ")", 1);
+    }
+    stable = intern_text(diff, &text);
+    map_set(&diff->stable_texts, label, stable);
+    return stable;
+}
+
+/* --- counting ------------------------------------------------------------------------------------------ */
+
+static void
+add_count(const struct diff *diff, struct diff_table *table, const uint32_t key[4], uint32_t run, double count, double variance)
+{
+    const struct diff_row *row = group_row(&table->rows, key);
+    if (row == NULL) return; /* more than PLACES_MAX: the report has said so */
+    size_t index = (size_t)(row - (struct diff_row *)table->rows.rows);
+    if (index >= table->capacity) {
+        uint32_t capacity = (uint32_t)grown_capacity(table->capacity, sizeof capacity);
+        size_t old = (size_t)table->capacity * diff->run_count, new = (size_t)capacity * diff->run_count;
+        table->counts = xrealloc(table->counts, new, sizeof *table->counts);
+        table->variances = xrealloc(table->variances, new, sizeof *table->variances);
+        for (size_t i = old; i < new; i++) table->counts[i] = table->variances[i] = 0;
+        table->capacity = capacity;
+    }
+    table->counts[index * diff->run_count + run] += count;
+    table->variances[index * diff->run_count + run] += variance;
+}
+
+/* An event that stands for w exits is one that was recorded with the chance of 1/w: the variance of a sum of n such weights is
+ * about n w (w - 1). Exact hits have none, nor have events that all are recorded. */
+static void
+add_place(struct diff *diff, struct diff_table *all, const struct place *place)
+{
+    const struct report_process *process = report_process(diff->report, place->process);
+    uint32_t run = process->file, line;
+    double count = (double)place->count, variance = 0;
+    if (!process->exact && place->records > 0) {
+        double weight = (double)place->weighted / (double)place->records;
+        variance = (double)place->records * weight * (weight - 1);
+        if (weight > 1 && weight > diff->runs[run].estimate) diff->runs[run].estimate = weight;
+    }
+    uint32_t reason = place->reason;
+    uint32_t method = stable_method(diff, place->location, &line);
+    add_count(diff, all, (const uint32_t[4]){0}, run, count, variance);
+    add_count(diff, &diff->reasons, (const uint32_t[4]){reason}, run, count, variance);
+    add_count(diff, &diff->methods, (const uint32_t[4]){0, method}, run, count, variance);
+    add_count(diff, &diff->sites, (const uint32_t[4]){reason, method, place->insn, line}, run, count, variance);
+}
+
+/* What of a run is only estimated: K of its sampling. */
+static void
+find_rates(struct diff *diff)
+{
+    const struct report *report = diff->report;
+    for (uint32_t i = 0; i < report->setting_count; i++) {
+        const struct report_setting *setting = &report->settings[i];
+        const struct report_process *process = report_process(report, setting->process);
+        if (process->exact || setting->name != (uint32_t)(diff->fallbacks ? WORD_FALLBACK_RATE : WORD_EXIT_RATE)) continue;
+        double rate = strtod(pool_string(report->pool, setting->value).ptr, NULL);
+        if (rate > 1) diff->runs[process->file].estimate = rate;
+    }
+}
+
+/* --- sites that moved ---------------------------------------------------------------------------------- */
+
+static int
+by_key(const void *left, const void *right, void *rows)
+{
+    const struct diff_row *a = (const struct diff_row *)rows + *(const uint32_t *)left;
+    const struct diff_row *b = (const struct diff_row *)rows + *(const uint32_t *)right;
+    return memcmp(a, b, offsetof(struct diff_row, line)) != 0 ? memcmp(a, b, offsetof(struct diff_row, line))
+                                                              : (a->line > b->line) - (a->line < b->line);
+}
+
+static bool
+has_side(const struct diff *diff, const struct diff_table *table, uint32_t row, unsigned side)
+{
+    for (uint32_t run = 0; run < diff->run_count; run++) {
+        if (diff->runs[run].side == side && table->counts[(size_t)row * diff->run_count + run] > 0) return true;
+    }
+    return false;
+}
+
+/* The second side's counts of the rows `from` go to the rows `to`, of the same number. */
+static void
+move_second_side(const struct diff *diff, struct diff_table *table, const uint32_t *from, const uint32_t *to, uint32_t count)
+{
+    struct diff_row *rows = table->rows.rows;
+    size_t width = diff->run_count, first = diff->side_runs[0];
+    double *kept = xcalloc((size_t)count * 2 * width, sizeof *kept);
+    for (uint32_t i = 0; i < count; i++) {
+        double *counts = table->counts + from[i] * width, *variances = table->variances + from[i] * width;
+        memcpy(kept + (size_t)i * 2 * width, counts, width * sizeof *kept);
+        memcpy(kept + ((size_t)i * 2 + 1) * width, variances, width * sizeof *kept);
+        for (size_t run = first; run < width; run++) counts[run] = variances[run] = 0;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        for (size_t run = first; run < width; run++) {
+            table->counts[to[i] * width + run] = kept[(size_t)i * 2 * width + run];
+            table->variances[to[i] * width + run] = kept[((size_t)i * 2 + 1) * width + run];
+        }
+        rows[to[i]].line_after = rows[from[i]].line;
+    }
+    free(kept);
+}
+
+/* Lines shift when a file is edited: where a method has as many lines with one instruction and reason before as after, the first
+ * one is taken for the first, and so on. */
+static void
+match_moved_lines(struct diff *diff)
+{
+    struct diff_table *table = &diff->sites;
+    uint32_t count = table->rows.count;
+    struct diff_row *rows = table->rows.rows;
+    uint32_t *order = xcalloc(count + 1, sizeof *order), *before = xcalloc(count + 1, sizeof *before);
+    uint32_t *after = xcalloc(count + 1, sizeof *after);
+    for (uint32_t i = 0; i < count; i++) {
+        order[i] = i;
+        rows[i].line_after = rows[i].line;
+    }
+    qsort_r(order, count, sizeof *order, by_key, rows);
+    for (uint32_t at = 0, end; at < count; at = end) {
+        uint32_t befores = 0, afters = 0;
+        for (end = at; end < count && memcmp(&rows[order[at]], &rows[order[end]], offsetof(struct diff_row, line)) == 0; end++) {
+            if (has_side(diff, table, order[end], 0)) before[befores++] = order[end];
+            if (has_side(diff, table, order[end], 1)) after[afters++] = order[end];
+        }
+        if (befores == afters) move_second_side(diff, table, after, before, befores);
+    }
+    free(order);
+    free(before);
+    free(after);
+}
+
+/* --- comparing -------------------------------------------------------------------------------------------- */
+
+static void
+measure(const struct diff *diff, struct diff_row *row, const double *counts, const double *variances)
+{
+    bool begun[SIDES] = {false};
+    for (uint32_t run = 0; run < diff->run_count; run++) {
+        const struct diff_run *its = &diff->runs[run];
+        struct diff_count *count = &row->counts[its->side];
+        double value = counts[run] * its->scale;
+        /* What was not sampled once may still have happened: one event more is within the margin. */
+        double variance = its->estimate > 0 ? variances[run] + its->estimate * (its->estimate - 1) : 0;
+        double margin = 2 * sqrt(variance) * its->scale;
+        count->value += value;
+        if (!begun[its->side] || value - margin < count->low) count->low = value - margin;
+        if (!begun[its->side] || value + margin > count->high) count->high = value + margin;
+        begun[its->side] = true;
+    }
+    for (unsigned side = 0; side < SIDES && diff->unit != IN_ALL; side++) row->counts[side].value /= diff->side_runs[side];
+}
+
+static enum verdict
+judge(const struct diff_row *row)
+{
+    const struct diff_count *before = &row->counts[0], *after = &row->counts[1];
+    if (after->low > before->high) return before->value == 0 ? NEW : GREW;
+    if (after->high < before->low) return after->value == 0 ? GONE : SHRANK;
+    bool same = before->value == after->value && before->low == after->low && before->high == after->high;
+    return same ? UNCHANGED : WITHIN_SPREAD;
+}
+
+struct order {
+    const struct diff_row *rows;
+    const struct pool *pool;
+};
+
+static int
+by_difference(const void *left, const void *right, void *context)
+{
+    const struct order *order = context;
+    const struct diff_row *a = order->rows + *(const uint32_t *)left, *b = order->rows + *(const uint32_t *)right;
+    double a_size = fabs(diff_delta(a)), b_size = fabs(diff_delta(b));
+    if (a_size != b_size) return a_size > b_size ? -1 : 1;
+    const uint32_t a_texts[] = {a->method, a->reason, a->insn}, b_texts[] = {b->method, b->reason, b->insn};
+    for (unsigned i = 0; i < 3; i++) {
+        int texts = fxt_string_compare(pool_string(order->pool, a_texts[i]), pool_string(order->pool, b_texts[i]));
+        if (texts != 0) return texts;
+    }
+    return (a->line > b->line) - (a->line < b->line);
+}
+
+static void
+compare_table(const struct diff *diff, struct diff_table *table)
+{
+    struct diff_row *rows = table->rows.rows;
+    table->order = xcalloc(table->rows.count + 1, sizeof *table->order);
+    for (uint32_t i = 0; i < table->rows.count; i++) {
+        measure(diff, &rows[i], table->counts + (size_t)i * diff->run_count, table->variances + (size_t)i * diff->run_count);
+        rows[i].verdict = judge(&rows[i]);
+        if (rows[i].verdict == WITHIN_SPREAD) table->within++;
+        else if (rows[i].verdict != UNCHANGED) table->order[table->changed++] = i;
+    }
+    struct order order = {rows, diff->report->pool};
+    qsort_r(table->order, table->changed, sizeof *table->order, by_difference, &order);
+}
+
+static void
+init_table(struct diff_table *table)
+{
+    group_init(&table->rows, sizeof(struct diff_row), 4, PLACES_MAX);
+}
+
+static void
+free_table(struct diff_table *table)
+{
+    group_free(&table->rows);
+    free(table->counts);
+    free(table->variances);
+    free(table->order);
+}
+
+void
+diff_init(struct diff *diff, struct report *report, uint32_t first_side, enum diff_unit unit, bool fallbacks,
+          const struct path_map *map)
+{
+    *diff = (struct diff){.report = report, .unit = unit, .fallbacks = fallbacks, .map = map, .run_count = report->file_count};
+    diff->side_runs[0] = first_side;
+    diff->side_runs[1] = report->file_count - first_side;
+    diff->runs = xcalloc(diff->run_count, sizeof *diff->runs);
+    for (uint32_t i = 0; i < diff->run_count; i++) {
+        const struct report_file *file = &report->files[i];
+        double seconds = file->last_ns > file->first_ns ? (double)(file->last_ns - file->first_ns) / 1e9 : 0;
+        diff->runs[i].side = i >= first_side;
+        diff->runs[i].scale = unit != PER_SECOND ? 1 : seconds > 0 ? 1 / seconds : 0;
+    }
+    find_rates(diff);
+    struct diff_table all = {0};
+    init_table(&all);
+    init_table(&diff->reasons);
+    init_table(&diff->methods);
+    init_table(&diff->sites);
+    for (uint32_t i = 0; i < report->places.group.count; i++) {
+        const struct place *place = group_at(&report->places.group, i);
+        if ((place->category == WORD_FALLBACK) == fallbacks && place->count > 0) add_place(diff, &all, place);
+    }
+    match_moved_lines(diff);
+    compare_table(diff, &all);
+    compare_table(diff, &diff->reasons);
+    compare_table(diff, &diff->methods);
+    compare_table(diff, &diff->sites);
+    if (all.rows.count > 0) diff->total = *(struct diff_row *)all.rows.rows;
+    free_table(&all);
+}
+
+void
+diff_free(struct diff *diff)
+{
+    free_table(&diff->reasons);
+    free_table(&diff->methods);
+    free_table(&diff->sites);
+    free(diff->runs);
+    map_free(&diff->stable_texts);
+}

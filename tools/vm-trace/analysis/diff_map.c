@@ -1,0 +1,151 @@
+/* diff_map.c - finds what other folders the same files lie in on the other side, as those of two versions of a library do.
+ *
+ * A method that only one path of each side has is a witness: what its two paths have in common at
+ * their end is taken away, in whole folders, and what is left are two prefixes. Two that enough
+ * witnesses agree on, and that neither side has both of, are one.
+ */
+#include <string.h>
+
+#include "analysis/diff.h"
+#include "analysis/label.h"
+#include "base/xalloc.h"
+
+enum { LEAST_WITNESSES = 2, MAPS_MOST = 16 };
+
+/* A path of a method: the sides that have it, as bits. */
+struct whereabouts {
+    uint32_t method, path; /* the key */
+    unsigned sides;
+};
+
+struct prefixes {
+    uint32_t from, to; /* the key */
+    uint32_t witnesses;
+};
+
+/* The path of a label, without what `eval` puts around it. */
+static struct fxt_string
+path_of(struct fxt_string label)
+{
+    static const char eval[] = "(eval at ";
+    struct fxt_string path = label_parts(label).path;
+    if (path.len >= sizeof eval && memcmp(path.ptr, eval, sizeof eval - 1) == 0) return (struct fxt_string){.ptr = ""};
+    return path;
+}
+
+static void
+gather(struct group *all, struct report *report, uint32_t first_side, bool fallbacks)
+{
+    for (uint32_t i = 0; i < report->places.group.count; i++) {
+        const struct place *place = group_at(&report->places.group, i);
+        if ((place->category == WORD_FALLBACK) != fallbacks || place->count == 0) continue;
+        struct fxt_string label = pool_string(report->pool, place->location), path = path_of(label);
+        struct fxt_string method = label_parts(label).method;
+        if (path.len == 0 || method.len == 0) continue;
+        const uint32_t key[2] = {pool_intern(report->pool, method.ptr, method.len), pool_intern(report->pool, path.ptr, path.len)};
+        struct whereabouts *row = group_row(all, key);
+        if (row != NULL) row->sides |= 1U << (report_process(report, place->process)->file >= first_side);
+    }
+}
+
+static int
+by_method(const void *left, const void *right, void *context)
+{
+    const struct whereabouts *a = left, *b = right;
+    (void)context;
+    if (a->method != b->method) return a->method < b->method ? -1 : 1;
+    return a->sides != b->sides ? (a->sides < b->sides ? -1 : 1) : (a->path > b->path) - (a->path < b->path);
+}
+
+/*
+ * Bytes of the folders that are left of two paths without what they have in common at the end; 0
+ * where nothing is, or nothing was.
+ */
+static bool
+differing_folders(struct fxt_string a, struct fxt_string b, uint32_t *a_bytes_out, uint32_t *b_bytes_out)
+{
+    uint32_t common = 0, whole = 0; /* bytes at the end; those from a slash on */
+    while (common < a.len && common < b.len && a.ptr[a.len - common - 1] == b.ptr[b.len - common - 1]) {
+        common++;
+        if (a.ptr[a.len - common] == '/') whole = common;
+    }
+    if (whole <= 1 || whole == a.len || whole == b.len) return false;
+    *a_bytes_out = a.len - whole + 1; /* the slash stays with the folders */
+    *b_bytes_out = b.len - whole + 1;
+    return true;
+}
+
+static void
+add_witness(struct group *found, struct pool *pool, uint32_t before, uint32_t after)
+{
+    struct fxt_string a = pool_string(pool, before), b = pool_string(pool, after);
+    uint32_t a_bytes, b_bytes;
+    if (!differing_folders(a, b, &a_bytes, &b_bytes)) return;
+    const uint32_t key[2] = {pool_intern(pool, a.ptr, a_bytes), pool_intern(pool, b.ptr, b_bytes)};
+    struct prefixes *row = group_row(found, key);
+    if (row != NULL) row->witnesses++;
+}
+
+static bool
+begins_with(struct fxt_string path, struct fxt_string prefix)
+{
+    return path.len >= prefix.len && memcmp(path.ptr, prefix.ptr, prefix.len) == 0;
+}
+
+/* Whether a side has paths with both: then they are two folders, not one. */
+static bool
+apart(const struct group *all, const struct pool *pool, const struct prefixes *prefixes)
+{
+    struct fxt_string from = pool_string(pool, prefixes->from), to = pool_string(pool, prefixes->to);
+    for (uint32_t i = 0; i < all->count; i++) {
+        const struct whereabouts *row = group_at(all, i);
+        struct fxt_string path = pool_string(pool, row->path);
+        if ((row->sides & 2) != 0 && begins_with(path, from)) return true;
+        if ((row->sides & 1) != 0 && begins_with(path, to)) return true;
+    }
+    return false;
+}
+
+static int
+by_witnesses(const void *left, const void *right, void *context)
+{
+    const struct prefixes *a = left, *b = right;
+    (void)context;
+    if (a->witnesses != b->witnesses) return a->witnesses > b->witnesses ? -1 : 1;
+    return a->from != b->from ? (a->from < b->from ? -1 : 1) : (a->to > b->to) - (a->to < b->to);
+}
+
+static void
+add_to_map(struct path_map *map, const struct pool *pool, const struct prefixes *prefixes)
+{
+    struct fxt_string from = pool_string(pool, prefixes->from);
+    make_room(map->list, map->count, map->capacity);
+    map->list[map->count].from = from.ptr;
+    map->list[map->count].from_bytes = from.len;
+    map->list[map->count].witnesses = prefixes->witnesses;
+    map->list[map->count++].to = pool_string(pool, prefixes->to).ptr;
+}
+
+void
+diff_find_map(struct report *report, uint32_t first_side, bool fallbacks, struct path_map *map)
+{
+    struct group all, found;
+    group_init(&all, sizeof(struct whereabouts), 2, PLACES_MAX);
+    group_init(&found, sizeof(struct prefixes), 2, PLACES_MAX);
+    gather(&all, report, first_side, fallbacks);
+    group_sort(&all, by_method, NULL);
+    for (uint32_t at = 0, end; at < all.count; at = end) {
+        const struct whereabouts *first = group_at(&all, at);
+        for (end = at + 1; end < all.count && ((struct whereabouts *)group_at(&all, end))->method == first->method;) end++;
+        if (end - at != 2 || first[0].sides != 1 || first[1].sides != 2) continue; /* with more paths it is no witness */
+        add_witness(&found, report->pool, first[0].path, first[1].path);
+    }
+    group_sort(&found, by_witnesses, NULL);
+    for (uint32_t i = 0; i < found.count && map->count < MAPS_MOST; i++) {
+        const struct prefixes *prefixes = group_at(&found, i);
+        if (prefixes->witnesses < LEAST_WITNESSES) break;
+        if (!apart(&all, report->pool, prefixes)) add_to_map(map, report->pool, prefixes);
+    }
+    group_free(&all);
+    group_free(&found);
+}

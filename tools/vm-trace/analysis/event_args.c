@@ -1,0 +1,68 @@
+/* event_args.c - see event_args.h. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/event_args.h"
+#include "fxt/known_strings.h"
+
+uint64_t
+event_uint(const struct fxt_event *event, uint32_t word, uint64_t missing)
+{
+    uint64_t value;
+    return fxt_arg_uint(fxt_event_arg(event, word), &value) ? value : missing;
+}
+
+uint32_t
+event_text(struct pool *pool, const struct fxt_event *event, uint32_t word)
+{
+    const struct fxt_arg *arg = fxt_event_arg(event, word);
+    return arg == NULL || arg->type != FXT_ARG_STRING ? STRING_NONE : pool_id(pool, arg->string);
+}
+
+/* Whether a text of words with blanks between them has this one. */
+static bool
+has_word(struct fxt_string text, const char *word)
+{
+    size_t len = strlen(word);
+    for (size_t at = 0, end; at < text.len; at = end + 1) {
+        for (end = at; end < text.len && text.ptr[end] != ' '; end++) {}
+        if (end - at == len && memcmp(text.ptr + at, word, len) == 0) return true;
+    }
+    return false;
+}
+
+struct code_settings
+event_code_settings(const struct fxt_event *event)
+{
+    struct code_settings settings = {false, false};
+    const struct fxt_arg *jit = fxt_event_arg(event, WORD_JIT), *flags = fxt_event_arg(event, WORD_FLAGS);
+    if (jit != NULL && jit->type == FXT_ARG_STRING) settings.block_versions = fxt_string_is(jit->string, "YJIT");
+    if (flags != NULL && flags->type == FXT_ARG_STRING) {
+        settings.traced_code = has_word(flags->string, "exits") || has_word(flags->string, "fallbacks");
+    }
+    return settings;
+}
+
+uint32_t
+event_reason(struct pool *pool, const struct fxt_event *event)
+{
+    bool named = event->category.id != WORD_TRACE && event->category.id != WORD_REPROFILE;
+    return pool_without_addresses(pool, named ? pool_id(pool, event->name) : event_text(pool, event, WORD_REASON));
+}
+
+uint32_t
+arg_text(struct pool *pool, const struct fxt_arg *arg)
+{
+    char text[64];
+    int len;
+    switch (arg->type) {
+      case FXT_ARG_STRING: return pool_id(pool, arg->string);
+      case FXT_ARG_INT32:
+      case FXT_ARG_INT64: len = snprintf(text, sizeof text, "%" PRId64, arg->i64); break;
+      case FXT_ARG_DOUBLE: len = snprintf(text, sizeof text, "%g", arg->f64); break;
+      case FXT_ARG_BOOL: len = snprintf(text, sizeof text, "%s", arg->boolean ? "true" : "false"); break;
+      default: len = snprintf(text, sizeof text, "%" PRIu64, arg->u64); break;
+    }
+    return pool_intern(pool, text, (size_t)len);
+}

@@ -1,0 +1,86 @@
+/* frames.c - see frames.h */
+#define _GNU_SOURCE /* memmem */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/frames.h"
+
+static struct fxt_string
+part(const char *from, const char *to)
+{
+    return (struct fxt_string){.ptr = from, .len = (uint32_t)(to - from)};
+}
+
+static bool
+is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Digits up to `end`, from `at` on; false where there is anything else, or more than 32 bits hold. */
+static bool
+whole_number(const char *at, const char *end, uint32_t *number_out)
+{
+    uint64_t number = 0;
+    if (at == end) return false;
+    for (; at < end; at++) {
+        if (!is_digit(*at)) return false;
+        number = number * 10 + (uint64_t)(*at - '0');
+        if (number > UINT32_MAX) return false;
+    }
+    *number_out = (uint32_t)number;
+    return true;
+}
+
+/* Where " xN" at the end of a part begins; its end where there is none. Labels end in ")". */
+static const char *
+run_suffix(struct fxt_string text, uint32_t *run_out)
+{
+    const char *end = text.ptr + text.len, *at = end;
+    while (at > text.ptr && is_digit(at[-1])) at--;
+    *run_out = 1;
+    if (at - text.ptr < 3 || memcmp(at - 3, ") x", 3) != 0) return end;
+    return whole_number(at, end, run_out) && *run_out > 0 ? at - 2 : end;
+}
+
+/* The end of the label that begins at `at`: the next " < " behind a whole one. A method can be named `<`, and a block in it
+ * is called "block in <": that one does not separate. */
+static const char *
+end_of_label(const char *at, const char *end)
+{
+    for (const char *found = at; (found = memmem(found, (size_t)(end - found), " < ", 3)) != NULL; found++) {
+        uint32_t run;
+        struct fxt_string label = part(at, found);
+        const char *label_end = run_suffix(label, &run);
+        if (label_end > at && label_end[-1] == ')') return found;
+    }
+    return end;
+}
+
+static bool
+more_frames(struct fxt_string text, uint32_t *left_out)
+{
+    static const char many[] = " more frames", one[] = " more frame";
+    const char *space = memchr(text.ptr, ' ', text.len);
+    if (space == NULL || !whole_number(text.ptr, space, left_out)) return false;
+    struct fxt_string words = part(space, text.ptr + text.len);
+    return fxt_string_is(words, many) || fxt_string_is(words, one);
+}
+
+void
+frames_of_rest(struct frames *frames, struct pool *pool, struct fxt_string rest)
+{
+    frames->count = frames->left_out = 0;
+    const char *end = rest.ptr + rest.len;
+    for (const char *at = rest.ptr; at < end;) {
+        const char *label_end = end_of_label(at, end);
+        struct fxt_string text = part(at, label_end);
+        at = label_end == end ? end : label_end + 3;
+        if (at == end && more_frames(text, &frames->left_out)) break;
+        struct frame frame;
+        text.len = (uint32_t)(run_suffix(text, &frame.run) - text.ptr);
+        frame.label = pool_id(pool, text);
+        make_room(frames->list, frames->count, frames->capacity);
+        frames->list[frames->count++] = frame;
+    }
+}

@@ -1,0 +1,85 @@
+/* label.c - see label.h */
+#define _GNU_SOURCE /* memmem */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/label.h"
+
+static bool
+is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Where " (PATH:LINE)" begins, or NULL. A method can be "block (2 levels) in foo" or "<top (required)>", and a path can hold anything,
+ * parentheses too. */
+static const char *
+place_of(struct fxt_string label)
+{
+    static const char levels[] = " levels) in ", required[] = "required)>";
+    const char *end = label.ptr + label.len;
+    if (label.len == 0 || end[-1] != ')') return NULL;
+    for (const char *at = label.ptr; (at = memmem(at, (size_t)(end - at), " (", 2)) != NULL; at++) {
+        const char *number = at + 2, *after = number;
+        while (is_digit(*after)) after++;
+        if (after > number && (size_t)(end - after) > sizeof levels - 1 && memcmp(after, levels, sizeof levels - 1) == 0) continue;
+        if ((size_t)(end - number) > sizeof required - 1 && memcmp(number, required, sizeof required - 1) == 0) continue;
+        return at;
+    }
+    return NULL;
+}
+
+struct label_parts
+label_parts(struct fxt_string label)
+{
+    struct label_parts parts = {.method = label, .path = {.ptr = ""}};
+    const char *place = place_of(label);
+    if (place == NULL) return parts;
+    const char *path = place + 2, *end = label.ptr + label.len - 1, *number = end;
+    while (is_digit(number[-1])) number--;
+    if (number < end && number[-1] == '-') number--;
+    if (number < end && number - path > 1 && number[-1] == ':') {
+        parts.line = strtoll(number, NULL, 10); /* ends at the parenthesis */
+        end = number - 1;
+    }
+    parts.method.len = (uint32_t)(place - label.ptr);
+    parts.path = (struct fxt_string){.ptr = path, .len = (uint32_t)(end - path)};
+    return parts;
+}
+
+static bool
+is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == ':' || (unsigned char)c >= 0x80;
+}
+
+struct label_owner
+label_owner(struct fxt_string method)
+{
+    static const char *const bodies[] = {"block ", "rescue ", "ensure "};
+    size_t at = 0;
+    for (unsigned i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+        size_t len = strlen(bodies[i]);
+        if (method.len < len || memcmp(method.ptr, bodies[i], len) != 0) continue;
+        for (const char *in; (in = memmem(method.ptr + at, method.len - at, " in ", 4)) != NULL;) at = (size_t)(in - method.ptr) + 4;
+    }
+    struct label_owner owner = {.at = at, .possible = at < method.len && method.ptr[at] != '<' && method.ptr[at] != '('};
+    if (!owner.possible || !((method.ptr[at] >= 'A' && method.ptr[at] <= 'Z') || (unsigned char)method.ptr[at] >= 0x80)) return owner;
+    size_t end = at;
+    while (end < method.len && is_word(method.ptr[end])) end++;
+    if (end + 1 < method.len && (method.ptr[end] == '#' || method.ptr[end] == '.')) owner.bytes = end + 1 - at;
+    return owner;
+}
+
+size_t
+label_method_bytes(struct fxt_string label)
+{
+    return label_parts(label).method.len;
+}
+
+size_t
+label_path_end(struct fxt_string label)
+{
+    struct label_parts parts = label_parts(label);
+    return parts.path.len == 0 ? label.len : (size_t)(parts.path.ptr + parts.path.len - label.ptr);
+}

@@ -1,0 +1,371 @@
+/* report_settle.c - what counts, decided for each process when all is read. See report_settle.h. */
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/label.h"
+#include "analysis/report_settle.h"
+#include "base/xalloc.h"
+
+static struct place *
+place_at(const struct report *report, uint32_t number)
+{
+    return group_at(&report->places.group, number);
+}
+
+/* --- names of sites ------------------------------------------------------------------------------ */
+
+/* In place of an owner's number. */
+enum { OWNER_UNKNOWN = STRING_NONE, OWNER_AMBIGUOUS = UINT32_MAX - 1 };
+
+struct labels {
+    struct pool *pool;
+    struct map owner_of; /* bare label, with its line and without -> owner, for those that are looked for */
+    char *text; /* scratch */
+    size_t text_size;
+};
+
+/* A label in its parts. */
+struct split {
+    struct fxt_string label;
+    struct label_parts parts;
+    struct label_owner owner;
+};
+
+static struct split
+split(const struct pool *pool, uint32_t id)
+{
+    struct split split = {.label = pool_string(pool, id)};
+    split.parts = label_parts(split.label);
+    split.owner = label_owner(split.parts.method);
+    return split;
+}
+
+static bool
+nameable(const struct split *split)
+{
+    return split->owner.possible && split->parts.path.len > 0 && !fxt_string_is(split->parts.path, "<cfunc>");
+}
+
+/* "baz (path:line)" of "block in Foo#baz (path:line)", or "baz (path)": what labels of one method have in common that
+ * have an owner and that have none. Good until the next call. */
+static struct fxt_string
+bare_label(struct labels *labels, const struct split *split, bool line)
+{
+    const char *name = split->label.ptr + split->owner.at + split->owner.bytes;
+    const char *end = line ? split->label.ptr + split->label.len - 1 : split->parts.path.ptr + split->parts.path.len;
+    size_t len = (size_t)(end - name);
+    if (labels->text == NULL || labels->text_size < len + 1) {
+        labels->text_size = 2 * len + 256;
+        labels->text = xrealloc(labels->text, labels->text_size, 1);
+    }
+    memcpy(labels->text, name, len);
+    labels->text[len] = ')';
+    return (struct fxt_string){.ptr = labels->text, .len = (uint32_t)len + 1};
+}
+
+static void
+look_for(struct labels *labels, const struct split *split)
+{
+    for (int line = 0; line < 2; line++) {
+        struct fxt_string bare = bare_label(labels, split, line);
+        uint32_t id = pool_intern(labels->pool, bare.ptr, bare.len);
+        if (id != STRING_NONE && map_get(&labels->owner_of, id) == MAP_NONE)
+            map_set(&labels->owner_of, id, OWNER_UNKNOWN);
+    }
+}
+
+static void
+learn(struct labels *labels, const struct split *split)
+{
+    for (int line = 0; line < 2; line++) {
+        struct fxt_string bare = bare_label(labels, split, line);
+        uint32_t id = pool_find(labels->pool, bare.ptr, bare.len);
+        uint32_t known = id == STRING_NONE ? MAP_NONE : map_get(&labels->owner_of, id);
+        if (known == MAP_NONE || known == OWNER_AMBIGUOUS) continue;
+        uint32_t owner = OWNER_AMBIGUOUS; /* the label of a recorded frame: the method has none */
+        if (split->owner.bytes > 0)
+            owner = pool_intern(labels->pool, split->label.ptr + split->owner.at, split->owner.bytes);
+        if (known == OWNER_UNKNOWN)
+            map_set(&labels->owner_of, id, owner);
+        else if (known != owner)
+            map_set(&labels->owner_of, id, OWNER_AMBIGUOUS);
+    }
+}
+
+static uint32_t
+named_label(struct labels *labels, uint32_t label)
+{
+    struct split bare = split(labels->pool, label);
+    uint32_t owner = OWNER_UNKNOWN;
+    for (int line = 1; line >= 0 && (owner == OWNER_UNKNOWN || owner == OWNER_AMBIGUOUS); line--) {
+        struct fxt_string text = bare_label(labels, &bare, line);
+        owner = map_get(&labels->owner_of, pool_find(labels->pool, text.ptr, text.len));
+    }
+    if (owner == OWNER_UNKNOWN || owner == OWNER_AMBIGUOUS || owner == MAP_NONE) return label;
+    struct fxt_string name = pool_string(labels->pool, owner);
+    size_t len = bare.label.len + name.len;
+    char *text = xrealloc(NULL, len, 1);
+    memcpy(text, bare.label.ptr, bare.owner.at);
+    memcpy(text + bare.owner.at, name.ptr, name.len);
+    memcpy(text + bare.owner.at + name.len, bare.label.ptr + bare.owner.at, bare.label.len - bare.owner.at);
+    uint32_t id = pool_intern(labels->pool, text, len);
+    free(text);
+    return id == STRING_NONE ? label : id;
+}
+
+/* The tracer does not know the owner of a frame that is inlined when it makes its site, and learns it with the first
+ * exit that it records there. Where it recorded none, and all other labels of the trace that have the method's name and
+ * path have one owner, it is that one. */
+static void
+name_sites(struct report *report)
+{
+    struct labels labels = {.pool = report->pool};
+    uint32_t strings = pool_size(report->pool), count = report->places.group.count;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct place *place = place_at(report, i);
+        struct split bare = split(report->pool, place->location);
+        if (place->hits > 0 && place->records == 0 && nameable(&bare) && bare.owner.bytes == 0)
+            look_for(&labels, &bare);
+    }
+    if (labels.owner_of.used > 0) {
+        for (uint32_t id = 1; id < strings; id++) {
+            struct split known = split(report->pool, id);
+            if (nameable(&known) && known.owner.bytes > 0) learn(&labels, &known);
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            const struct place *place = place_at(report, i);
+            struct split known = split(report->pool, place->location);
+            if (place->records > 0 && nameable(&known) && known.owner.bytes == 0) learn(&labels, &known);
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            struct place *place = place_at(report, i);
+            struct split bare = split(report->pool, place->location);
+            if (place->hits == 0 || place->records > 0 || !nameable(&bare) || bare.owner.bytes > 0) continue;
+            place->location = named_label(&labels, place->location);
+            if (place->iseq != STRING_NONE &&
+                label_without_line(report->pool, place->iseq) == label_without_line(report->pool, place->location)) {
+                place->iseq = STRING_NONE;
+            }
+        }
+    }
+    map_free(&labels.owner_of);
+    free(labels.text);
+}
+
+/* Whether --method may ask for a site whose owner is not known: by the name alone. */
+static bool
+maybe_asked_for(const struct report *report, const struct place *place)
+{
+    const char *pattern = report->filter.method, *name;
+    if (pattern == NULL || place->hits == 0 || place->records > 0) return false;
+    struct split bare = split(report->pool, place->location);
+    if (!nameable(&bare) || bare.owner.bytes > 0) return false;
+    if ((name = strrchr(pattern, '#')) != NULL) pattern = name + 1;
+    char method[1024];
+    size_t len = bare.parts.method.len - bare.owner.at;
+    if (len >= sizeof method) return true;
+    memcpy(method, bare.parts.method.ptr + bare.owner.at, len);
+    method[len] = '\0';
+    return fnmatch(pattern, method, 0) == 0;
+}
+
+/* --- events and the sites that they are of --------------------------------------------------------- */
+
+/* Places that may be one and the same, from what all they have in common to what must be. */
+enum { ALIKE, ALIKE_BUT_ISEQ, ALIKE_BUT_OWNER, ALIKE_BUT_LINE, LIKENESSES };
+enum { ALIKE_KEYS = 8 };
+
+struct alike {
+    uint32_t key[ALIKE_KEYS];
+    uint32_t place; /* the one with the most hits */
+    uint64_t hits;
+};
+
+/* " (path:line)" of a label. */
+static uint32_t
+spot_of(struct pool *pool, uint32_t label)
+{
+    struct fxt_string text = pool_string(pool, label);
+    size_t method = label_method_bytes(text);
+    return pool_intern(pool, text.ptr + method, text.len - method);
+}
+
+static void
+likeness(struct report *report, const struct place *place, unsigned kind, uint32_t key[ALIKE_KEYS])
+{
+    const uint32_t all[ALIKE_KEYS] = {
+        kind,
+        place->process,
+        place->category,
+        place->reason,
+        place->insn,
+        place->version,
+        kind <= ALIKE_BUT_ISEQ    ? place->location
+        : kind == ALIKE_BUT_OWNER ? spot_of(report->pool, place->location)
+                                  : STRING_NONE,
+        kind == ALIKE ? place->iseq : STRING_NONE,
+    };
+    memcpy(key, all, sizeof all);
+}
+
+static bool
+exact_place(const struct report *report, const struct place *place)
+{
+    return report_process(report, place->process)->exact;
+}
+
+/* Where sites are counted, events that no site has the name of must not be left out: the label of an event says the
+ * class of the object that it was called on, and not all events have room for their ISEQ. They are put with the site
+ * that is most like them. */
+static void
+join_events_to_sites(struct report *report)
+{
+    struct group sites;
+    group_init(&sites, sizeof(struct alike), ALIKE_KEYS, LIKENESSES * PLACES_MAX);
+    uint32_t count = report->places.group.count;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct place *place = place_at(report, i);
+        if (place->hits == 0 || !exact_place(report, place)) continue;
+        for (unsigned kind = ALIKE; kind < LIKENESSES; kind++) {
+            uint32_t key[ALIKE_KEYS];
+            likeness(report, place, kind, key);
+            struct alike *alike = group_row(&sites, key);
+            if (place->hits > alike->hits) alike->place = i, alike->hits = place->hits;
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        struct place *place = place_at(report, i);
+        if (place->hits > 0 || place->records == 0 || !exact_place(report, place)) continue;
+        const struct alike *alike = NULL;
+        for (unsigned kind = ALIKE; kind < LIKENESSES && alike == NULL; kind++) {
+            uint32_t key[ALIKE_KEYS];
+            likeness(report, place, kind, key);
+            alike = group_find(&sites, key);
+        }
+        if (alike == NULL) continue;
+        place_merge(place_at(report, alike->place), place);
+        place_clear(place);
+    }
+    group_free(&sites);
+}
+
+/* --- counts ------------------------------------------------------------------------------------------- */
+
+/* Shares `whole` out in the proportion of `parts`, which then sum up to it. False where all are 0. */
+static bool
+apportion(uint64_t *parts, unsigned count, uint64_t whole)
+{
+    uint64_t sum = 0, left = whole;
+    unsigned most = 0;
+    for (unsigned i = 0; i < count; i++) {
+        sum += parts[i];
+        if (parts[i] > parts[most]) most = i;
+    }
+    if (sum == 0) return whole == 0;
+    for (unsigned i = 0; i < count; i++) {
+        parts[i] = (uint64_t)((double)parts[i] / (double)sum * (double)whole);
+        if (parts[i] > left) parts[i] = left;
+        left -= parts[i];
+    }
+    parts[most] += left;
+    return true;
+}
+
+static void
+settle_outcomes(struct place *place)
+{
+    if (place->category != WORD_RECOMPILE_EXIT) return;
+    if (!apportion(place->outcomes, PLACE_OUTCOMES, place->count)) place->outcomes[PLACE_UNRECORDED] = place->count;
+}
+
+/* Sites tell of no thread: their hits are shared out as the events of a process are. */
+static void
+settle_threads(struct report *report)
+{
+    struct sums {
+        uint64_t exits, fallbacks; /* of the threads' events */
+        uint64_t exits_left, fallbacks_left;
+        uint32_t most;
+    } *sums = xcalloc(report->processes.count + 1, sizeof *sums);
+    for (uint32_t i = 0; i < report->threads.count; i++) {
+        const struct report_thread *thread = report_thread(report, i);
+        struct sums *sum = &sums[thread->process];
+        if (sum->exits + sum->fallbacks == 0 ||
+            thread->exits + thread->fallbacks >
+                report_thread(report, sum->most)->exits + report_thread(report, sum->most)->fallbacks)
+            sum->most = i;
+        sum->exits += thread->exits;
+        sum->fallbacks += thread->fallbacks;
+    }
+    for (uint32_t i = 0; i < report->processes.count; i++) {
+        sums[i].exits_left = report_process(report, i)->exits;
+        sums[i].fallbacks_left = report_process(report, i)->fallbacks;
+    }
+    for (uint32_t i = 0; i < report->threads.count; i++) {
+        struct report_thread *thread = report_thread(report, i);
+        const struct report_process *process = report_process(report, thread->process);
+        struct sums *sum = &sums[thread->process];
+        if (!process->exact) continue;
+        if (sum->exits > 0)
+            thread->exits = (uint64_t)((double)thread->exits / (double)sum->exits * (double)process->exits);
+        if (sum->fallbacks > 0)
+            thread->fallbacks = (uint64_t)((double)thread->fallbacks / (double)sum->fallbacks *
+                                           (double)process->fallbacks);
+        if (thread->exits > sum->exits_left) thread->exits = sum->exits_left;
+        if (thread->fallbacks > sum->fallbacks_left) thread->fallbacks = sum->fallbacks_left;
+        sum->exits_left -= thread->exits;
+        sum->fallbacks_left -= thread->fallbacks;
+    }
+    uint32_t nobody = pool_intern(report->pool, REPORT_UNRECORDED, sizeof REPORT_UNRECORDED - 1);
+    for (uint32_t i = 0; i < report->processes.count; i++) {
+        struct sums *sum = &sums[i];
+        if (!report_process(report, i)->exact) continue;
+        struct report_thread *thread = report_thread(report, sum->most);
+        if (sum->exits > 0) thread->exits += sum->exits_left, sum->exits_left = 0;
+        if (sum->fallbacks > 0) thread->fallbacks += sum->fallbacks_left, sum->fallbacks_left = 0;
+        if (sum->exits_left + sum->fallbacks_left == 0) continue;
+        const uint32_t key[3] = {i, 0, nobody};
+        thread = group_row(&report->threads, key);
+        if (thread == NULL) continue;
+        thread->name = nobody;
+        thread->exits += sum->exits_left;
+        thread->fallbacks += sum->fallbacks_left;
+    }
+    free(sums);
+}
+
+void
+report_settle(struct report *report)
+{
+    lives_settle(&report->lives);
+    bool any_exact = false;
+    for (uint32_t i = 0; i < report->processes.count; i++) {
+        struct report_process *process = report_process(report, i);
+        if (process->said_lost > process->lost) process->lost = process->said_lost;
+        bool whole = process->summarized &&
+                     (process->said_sites == UINT64_MAX || process->said_sites == process->sites);
+        /* Of a snapshot that begins late the sites tell more than what it is of. */
+        bool beyond = process->snapshot ? process->sampled && process->lost == 0
+                                        : process->sampled || process->lost > 0;
+        process->exact = whole && !report->times_only && beyond;
+        any_exact |= process->exact;
+    }
+    if (any_exact) {
+        name_sites(report);
+        join_events_to_sites(report);
+    }
+    for (uint32_t i = 0; i < report->places.group.count; i++) {
+        struct place *place = place_at(report, i);
+        struct report_process *process = report_process(report, place->process);
+        if (!report_place_wanted(report, place)) {
+            if (process->exact && maybe_asked_for(report, place)) report->unnamed += place->hits;
+            place_clear(place);
+        }
+        place->count = process->exact ? place->hits : place->weighted;
+        settle_outcomes(place);
+        process->recorded += place->records;
+        *(place->category == WORD_FALLBACK ? &process->fallbacks : &process->exits) += place->count;
+    }
+    if (any_exact) settle_threads(report);
+}

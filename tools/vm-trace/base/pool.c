@@ -1,0 +1,238 @@
+/* pool.c - see pool.h. Bytes lie in blocks that never move, so pointers into them stay good. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/pool.h"
+
+enum { BLOCK_BYTES = 256 * 1024 };
+
+struct entry {
+    const char *ptr;
+    uint32_t len;
+    uint32_t hash;
+};
+
+struct block {
+    struct block *next;
+    size_t used;
+    size_t size;
+    char bytes[];
+};
+
+struct pool {
+    struct budget *budget;
+    struct entry *entries; /* by number; entry 0 is the empty string that stands for STRING_NONE */
+    uint32_t count;
+    uint32_t capacity;
+    uint32_t *slots; /* numbers; STRING_NONE where free */
+    size_t slot_count;
+    struct block *blocks;
+    struct map without_addresses; /* of what was asked for */
+};
+
+static uint32_t
+hash_bytes(const char *ptr, size_t len)
+{
+    uint64_t hash = len * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t word;
+    for (; len >= sizeof word; ptr += sizeof word, len -= sizeof word) {
+        memcpy(&word, ptr, sizeof word);
+        hash = mix64(hash ^ word);
+    }
+    word = 0;
+    memcpy(&word, ptr, len);
+    return (uint32_t)mix64(hash ^ word);
+}
+
+static size_t
+slot_of(const struct pool *pool, const char *ptr, size_t len, uint32_t hash)
+{
+    size_t slot = hash & (pool->slot_count - 1);
+    for (;; slot = (slot + 1) & (pool->slot_count - 1)) {
+        uint32_t id = pool->slots[slot];
+        if (id == STRING_NONE) return slot;
+        const struct entry *entry = &pool->entries[id];
+        if (entry->hash == hash && entry->len == len && memcmp(entry->ptr, ptr, len) == 0) return slot;
+    }
+}
+
+static void
+grow_slots(struct pool *pool)
+{
+    size_t count = grown_capacity(pool->slot_count, sizeof pool->slot_count);
+    budget_charge(pool->budget, (count - pool->slot_count) * sizeof *pool->slots);
+    free(pool->slots);
+    pool->slots = xcalloc(count, sizeof *pool->slots);
+    pool->slot_count = count;
+    for (uint32_t id = 1; id < pool->count; id++) {
+        size_t slot = pool->entries[id].hash & (count - 1);
+        while (pool->slots[slot] != STRING_NONE) slot = (slot + 1) & (count - 1);
+        pool->slots[slot] = id;
+    }
+}
+
+static const char *
+keep_bytes(struct pool *pool, const char *ptr, size_t len)
+{
+    struct block *block = pool->blocks;
+    if (block == NULL || len + 1 > block->size - block->used) {
+        size_t size = len + 1 > BLOCK_BYTES ? len + 1 : BLOCK_BYTES;
+        budget_charge(pool->budget, sizeof *block + size);
+        block = xrealloc(NULL, 1, sizeof *block + size);
+        *block = (struct block){.next = pool->blocks, .size = size};
+        pool->blocks = block;
+    }
+    char *kept = block->bytes + block->used;
+    memcpy(kept, ptr, len);
+    kept[len] = '\0';
+    block->used += len + 1;
+    return kept;
+}
+
+uint32_t
+pool_find(const struct pool *pool, const char *ptr, size_t len)
+{
+    return pool->slots[slot_of(pool, ptr, len, hash_bytes(ptr, len))];
+}
+
+uint32_t
+pool_intern(struct pool *pool, const char *ptr, size_t len)
+{
+    if (len == 0) ptr = ""; /* it may be NULL: a buffer that nothing was put into */
+    uint32_t hash = hash_bytes(ptr, len);
+    size_t slot = slot_of(pool, ptr, len, hash);
+    if (pool->slots[slot] != STRING_NONE) return pool->slots[slot];
+
+    make_room_within(pool->budget, pool->entries, pool->count, pool->capacity);
+    if ((size_t)pool->count * 2 >= pool->slot_count) {
+        grow_slots(pool);
+        slot = slot_of(pool, ptr, len, hash);
+    }
+    const char *kept = keep_bytes(pool, ptr, len);
+    uint32_t id = pool->count++;
+    pool->entries[id] = (struct entry){.ptr = kept, .len = (uint32_t)len, .hash = hash};
+    pool->slots[slot] = id;
+    return id;
+}
+
+struct fxt_string
+pool_string(const struct pool *pool, uint32_t id)
+{
+    const struct entry *entry = &pool->entries[id];
+    return (struct fxt_string){.ptr = entry->ptr, .len = entry->len, .id = id};
+}
+
+uint32_t
+pool_size(const struct pool *pool)
+{
+    return pool->count;
+}
+
+uint32_t
+pool_id(struct pool *pool, struct fxt_string string)
+{
+    return string.id != STRING_NONE ? string.id : pool_intern(pool, string.ptr, string.len);
+}
+
+static bool
+is_hex(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+size_t
+address_bytes(const char *ptr, size_t len)
+{
+    if (len < 3 || ptr[0] != '0' || ptr[1] != 'x') return 0;
+    size_t end = 2;
+    while (end < len && is_hex(ptr[end])) end++;
+    return end > 2 ? end : 0;
+}
+
+uint32_t
+pool_without_addresses(struct pool *pool, uint32_t id)
+{
+    uint32_t known = map_get(&pool->without_addresses, id);
+    if (known != MAP_NONE) return known;
+    static const char elided[] = "0x...";
+    struct fxt_string text = pool_string(pool, id);
+    uint32_t without = id;
+    char *copy = NULL;
+    size_t len = 0;
+    for (uint32_t at = 0; at < text.len;) {
+        size_t bytes = address_bytes(text.ptr + at, text.len - at);
+        if (bytes > 0 && copy == NULL) { /* "0x1" becomes longer: by two thirds at the most */
+            copy = xrealloc(NULL, 2 * (size_t)text.len, 1);
+            memcpy(copy, text.ptr, len = at);
+        }
+        if (bytes > 0) {
+            memcpy(copy + len, elided, sizeof elided - 1);
+            len += sizeof elided - 1;
+            at += (uint32_t)bytes;
+        }
+        else {
+            if (copy != NULL) copy[len++] = text.ptr[at];
+            at++;
+        }
+    }
+    if (copy != NULL) {
+        without = pool_intern(pool, copy, len);
+        if (without == STRING_NONE) without = id;
+    }
+    free(copy);
+    map_set(&pool->without_addresses, id, without);
+    return without;
+}
+
+struct pool *
+pool_new(struct budget *budget)
+{
+    struct pool *pool = xcalloc(1, sizeof *pool);
+    pool->budget = budget;
+    pool->capacity = 1024;
+    pool->entries = xcalloc(pool->capacity, sizeof *pool->entries);
+    pool->entries[0] = (struct entry){.ptr = ""};
+    pool->count = 1;
+    pool->slot_count = 4096;
+    pool->slots = xcalloc(pool->slot_count, sizeof *pool->slots);
+    /* What a pool starts with is not counted: it must be there for the smallest budget too. */
+    budget->limit_bytes += pool->capacity * sizeof *pool->entries + pool->slot_count * sizeof *pool->slots +
+                           sizeof(struct block) + BLOCK_BYTES;
+    budget_take(budget, pool->capacity * sizeof *pool->entries + pool->slot_count * sizeof *pool->slots);
+    return pool;
+}
+
+void
+pool_free(struct pool *pool)
+{
+    if (pool == NULL) return;
+    for (struct block *block = pool->blocks, *next; block != NULL; block = next) {
+        next = block->next;
+        free(block);
+    }
+    map_free(&pool->without_addresses);
+    free(pool->entries);
+    free(pool->slots);
+    free(pool);
+}
+
+bool
+fxt_string_is(struct fxt_string string, const char *text)
+{
+    return string.len == strlen(text) && memcmp(string.ptr, text, string.len) == 0;
+}
+
+bool
+fxt_string_equal(struct fxt_string a, struct fxt_string b)
+{
+    return a.len == b.len && memcmp(a.ptr, b.ptr, a.len) == 0;
+}
+
+int
+fxt_string_compare(struct fxt_string a, struct fxt_string b)
+{
+    uint32_t shared = a.len < b.len ? a.len : b.len;
+    int order = memcmp(a.ptr, b.ptr, shared);
+    return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
+}

@@ -1,0 +1,192 @@
+/* check.c - `vm-trace check`: everything that is wrong with a file, each with its offset. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analysis/duration_pairs.h"
+#include "analysis/schema_check.h"
+#include "base/escape.h"
+#include "base/xalloc.h"
+#include "cli/command.h"
+
+enum { ASYNC_MAX = 1024 * 1024 };
+
+/* Async events that belong together: how many begins there were more than ends. In any order: their threads differ. */
+struct async {
+    int64_t open;
+    uint64_t last_end_offset;
+    uint64_t id;
+};
+
+struct check {
+    struct reader *reader;
+    struct spans *spans;
+    struct contract *contract;
+    struct map async_of_key;
+    struct async *asyncs;
+    uint32_t async_count;
+    uint32_t async_capacity;
+};
+
+static struct async *
+async_of(struct check *check, const struct fxt_event *event)
+{
+    struct pool *pool = reader_pool(check->reader);
+    uint64_t names = (uint64_t)pool_id(pool, event->category) << 32 | pool_id(pool, event->name);
+    uint64_t key = mix64(event->id) ^ mix64(names + 1);
+    uint32_t index = map_get(&check->async_of_key, key);
+    if (index != MAP_NONE) return &check->asyncs[index];
+    if (check->async_count == ASYNC_MAX) return NULL;
+    make_room(check->asyncs, check->async_count, check->async_capacity);
+    map_set(&check->async_of_key, key, check->async_count);
+    check->asyncs[check->async_count] = (struct async){.id = event->id};
+    return &check->asyncs[check->async_count++];
+}
+
+static void
+check_event(void *context, const struct fxt_event *event)
+{
+    struct check *check = context;
+    contract_event(check->contract, event);
+    struct async *async;
+    switch (event->type) {
+      case FXT_EVENT_DURATION_BEGIN:
+      case FXT_EVENT_DURATION_END:
+        spans_add(check->spans, reader_pool(check->reader), event);
+        break;
+      case FXT_EVENT_ASYNC_BEGIN:
+        async = async_of(check, event);
+        if (async != NULL) async->open++;
+        break;
+      case FXT_EVENT_ASYNC_END:
+        async = async_of(check, event);
+        if (async == NULL) break;
+        async->open--;
+        async->last_end_offset = event->offset;
+        break;
+      default:
+        break;
+    }
+}
+
+static void
+check_chunk(void *context, uint32_t provider, struct fxt_string name, uint64_t offset)
+{
+    struct check *check = context;
+    (void)provider, (void)name, (void)offset;
+    contract_chunk(check->contract);
+}
+
+static void
+check_span(void *context, const struct span_edge *begin, const struct span_edge *end)
+{
+    struct check *check = context;
+    if (contract_gaps(check->contract)) return; /* then a begin or an end may be among what is not there */
+    struct pool *pool = reader_pool(check->reader);
+    char began[100], ended[100];
+    if (end == NULL) {
+        escape_into(began, sizeof began, pool_string(pool, begin->name));
+        if (contract_ended(check->contract)) {
+            reader_fault(check->reader, FXT_FAULT_CONTRACT, begin->offset,
+                         "duration %s never ends, though the trace has its summary", began);
+        }
+        else {
+            reader_fault(check->reader, FXT_FAULT_BEGIN_WITHOUT_END, begin->offset, "duration %s never ends", began);
+        }
+        return;
+    }
+    escape_into(ended, sizeof ended, pool_string(pool, end->name));
+    if (begin == NULL) {
+        reader_fault(check->reader, FXT_FAULT_END_WITHOUT_BEGIN, end->offset,
+                     "end of duration %s, but none is open on its thread", ended);
+        return;
+    }
+    bool named = pool_string(pool, end->name).len > 0; /* an end need not repeat the name */
+    if (named && (begin->name != end->name || begin->category != end->category)) {
+        reader_fault(check->reader, FXT_FAULT_WRONG_END, end->offset, "end of duration %s, but %s is the innermost (offset %" PRIu64 ")",
+                     ended, escape_into(began, sizeof began, pool_string(pool, begin->name)), begin->offset);
+    }
+}
+
+static void
+check_too_deep(void *context, const struct span_edge *begin)
+{
+    struct check *check = context;
+    reader_fault(check->reader, FXT_FAULT_NESTED_TOO_DEEPLY, begin->offset,
+                 "duration is nested more than %d deep: Perfetto drops it", SPANS_DEPTH_MAX);
+}
+
+static void
+check_too_many(void *context, const struct span_edge *edge)
+{
+    struct check *check = context;
+    reader_fault(check->reader, FXT_FAULT_TOO_MUCH_TO_CHECK, edge->offset,
+                 "durations of more than %d threads: those of further threads are not checked", SPANS_THREADS_MAX);
+}
+
+static void
+check_asyncs(struct check *check)
+{
+    for (uint32_t i = 0; i < check->async_count; i++) {
+        const struct async *async = &check->asyncs[i];
+        if (async->open >= 0) continue; /* one that is still open when the program ends is nothing wrong */
+        reader_fault(check->reader, FXT_FAULT_END_WITHOUT_BEGIN, async->last_end_offset,
+                     "end of async event %" PRIu64 ", which did not begin", async->id);
+    }
+}
+
+static enum status
+check_file(const struct options *options, const char *file)
+{
+    struct check check = {.reader = reader_new(options->memory_bytes)};
+    struct span_visitor on_span = {&check, check_span, check_too_deep, check_too_many};
+    check.spans = spans_new(&on_span);
+    check.contract = contract_new(check.reader);
+
+    struct fault_report faults = fault_report_new(file, options->max_faults);
+    struct fxt_visitor visitor = {.context = &check, .event = check_event, .chunk = check_chunk};
+    enum status status = STATUS_CANNOT_READ;
+    if (read_file(check.reader, file, &visitor, &faults)) {
+        spans_finish(check.spans);
+        if (!contract_gaps(check.contract)) check_asyncs(&check); /* else a begin may be among what is not there */
+        contract_finish(check.contract);
+        status = fault_report_finish(&faults);
+    }
+    if (status == STATUS_FINE) {
+        const struct fxt_counts *counts = reader_counts(check.reader);
+        print_file_name(stdout, file);
+        printf(": ok: %" PRIu64 " records, %" PRIu64 " events, %" PRIu64 " chunks\n", counts->records, counts->events,
+               counts->chunks);
+    }
+
+    contract_free(check.contract);
+    spans_free(check.spans);
+    map_free(&check.async_of_key);
+    free(check.asyncs);
+    reader_free(check.reader);
+    return status;
+}
+
+static enum status
+run(const struct options *options, int file_count, char **files)
+{
+    enum status status = STATUS_FINE;
+    for (int i = 0; i < file_count; i++) status = worse(status, check_file(options, files[i]));
+    return worse(status, finish_output());
+}
+
+static const struct cli_option check_options[] = {OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
+
+const struct command command_check = {
+    .name = "check",
+    .purpose = "say everything that is wrong with a trace",
+    .arguments = "FILE...",
+    .help =
+        "Reads each trace from start to end and says every fault as\n"
+        "`vm-trace: FILE: offset N: reason` on standard error. For a trace that was written\n"
+        "by the tracer its event contract is checked as well. A trace without a fault gets one\n"
+        "line on standard output: `FILE: ok: N records, N events, N chunks`. Warnings (what is\n"
+        "legal but comes to nothing) do not change the exit status.\n",
+    .options = check_options,
+    .run = run,
+};

@@ -1,0 +1,445 @@
+/* cut.c - `vm-trace cut`: a part of a trace, by time.
+ *
+ * The file is read twice: records need not lie in order of time, so where the trace starts is known only when all was seen.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/escape.h"
+#include "base/map.h"
+#include "base/output_file.h"
+#include "base/xalloc.h"
+#include "cli/command.h"
+#include "fxt/known_strings.h"
+#include "fxt/record_copy.h"
+
+#define NS_PER_SECOND INT64_C(1000000000)
+
+static int64_t since_ns, until_ns = INT64_MAX; /* from the start of the trace */
+static const char *out_path;
+
+/* Durations of one thread that are open at this place of the file: whether each is kept. */
+struct open_spans {
+    bool *kept;
+    uint32_t depth;
+    uint32_t capacity;
+};
+
+enum decision { UNREAD /* the record has no time, or could not be read */, KEEP, KEEP_SETTINGS, LEAVE_OUT };
+
+/* Whose settings were kept: the thread that wrote them. */
+struct recorder {
+    uint32_t provider;
+    uint32_t pid;
+    uint32_t tid;
+};
+
+struct cut {
+    struct reader *reader;
+    struct splice *splice;
+    int64_t first_ns, last_ns; /* of the whole trace */
+    int64_t from_ns, to_ns;    /* what is kept: from the first up to before the second */
+    struct recorder *recorders; /* there are some in a trace of the tracer's */
+    uint32_t recorder_count, recorder_capacity;
+    int64_t settings_ns; /* of the last settings */
+    enum decision decision;    /* about the record that is being read */
+
+    struct map spans_of_thread;
+    struct open_spans *spans;
+    uint32_t thread_count, thread_capacity;
+    struct map asyncs;  /* hash of an async event -> how many are open that are kept */
+    struct map objects; /* hash of a name that was written */
+    struct map flows;   /* process and number of a flow -> index into flow_begins */
+    int64_t *flow_begins;
+    uint32_t flow_count, flow_capacity;
+
+    uint64_t kept, outside, damaged;
+    uint64_t begun_before; /* durations that end in the part */
+    uint64_t totals;       /* site counts and summaries: of the whole run */
+};
+
+/* --- first reading ------------------------------------------------------------------------------ */
+
+static void
+note_time(struct cut *cut, int64_t ts_ns)
+{
+    if (ts_ns < cut->first_ns) cut->first_ns = ts_ns;
+    if (ts_ns > cut->last_ns) cut->last_ns = ts_ns;
+}
+
+static uint64_t
+flow_key(const struct fxt_event *event)
+{
+    return mix64(event->id) ^ mix64((uint64_t)event->pid + 1);
+}
+
+static void
+note_event(void *context, const struct fxt_event *event)
+{
+    struct cut *cut = context;
+    note_time(cut, event->ts_ns);
+    if (event->type != FXT_EVENT_FLOW_BEGIN || map_get(&cut->flows, flow_key(event)) != MAP_NONE) return;
+    map_set(&cut->flows, flow_key(event), cut->flow_count);
+    make_room(cut->flow_begins, cut->flow_count, cut->flow_capacity);
+    cut->flow_begins[cut->flow_count++] = event->ts_ns;
+}
+
+static void
+note_sched(void *cut, const struct fxt_sched *sched)
+{
+    note_time(cut, sched->ts_ns);
+}
+
+/* --- second reading ----------------------------------------------------------------------------- */
+
+static bool
+inside(const struct cut *cut, int64_t ts_ns)
+{
+    return ts_ns >= cut->from_ns && ts_ns < cut->to_ns;
+}
+
+static struct open_spans *
+spans_of(struct cut *cut, const struct fxt_event *event)
+{
+    uint64_t key = (uint64_t)event->pid << 32 | event->tid;
+    uint32_t index = map_get(&cut->spans_of_thread, key);
+    if (index == MAP_NONE) {
+        make_room(cut->spans, cut->thread_count, cut->thread_capacity);
+        index = cut->thread_count++;
+        cut->spans[index] = (struct open_spans){0};
+        map_set(&cut->spans_of_thread, key, index);
+    }
+    return &cut->spans[index];
+}
+
+/* A duration is kept whole, its end too, when it begins in the part. */
+static bool
+keep_span_edge(struct cut *cut, const struct fxt_event *event)
+{
+    struct open_spans *spans = spans_of(cut, event);
+    if (event->type == FXT_EVENT_DURATION_BEGIN) {
+        make_room(spans->kept, spans->depth, spans->capacity);
+        return spans->kept[spans->depth++] = inside(cut, event->ts_ns);
+    }
+    if (spans->depth == 0) return inside(cut, event->ts_ns); /* ends nothing: as wrong as it was before */
+    bool kept = spans->kept[--spans->depth];
+    if (!kept && inside(cut, event->ts_ns)) cut->begun_before++;
+    return kept;
+}
+
+static bool
+keep_async(struct cut *cut, const struct fxt_event *event)
+{
+    struct pool *pool = reader_pool(cut->reader);
+    uint64_t names = (uint64_t)pool_id(pool, event->category) << 32 | pool_id(pool, event->name);
+    uint64_t key = mix64(event->id) ^ mix64(names + 1);
+    uint32_t open = map_get(&cut->asyncs, key);
+    if (open == MAP_NONE) open = 0;
+    if (event->type == FXT_EVENT_ASYNC_BEGIN) {
+        if (!inside(cut, event->ts_ns)) return false;
+        map_set(&cut->asyncs, key, open + 1);
+        return true;
+    }
+    if (event->type == FXT_EVENT_ASYNC_INSTANT) return inside(cut, event->ts_ns);
+    if (open > 0) map_set(&cut->asyncs, key, open - 1);
+    else if (inside(cut, event->ts_ns)) cut->begun_before++;
+    return open > 0;
+}
+
+/* A flow is kept from its beginning on, as far as what it leads through is kept. */
+static bool
+keep_flow(const struct cut *cut, const struct fxt_event *event)
+{
+    uint32_t index = map_get(&cut->flows, flow_key(event));
+    return inside(cut, event->ts_ns) && (index == MAP_NONE || inside(cut, cut->flow_begins[index]));
+}
+
+static bool
+keep_event(struct cut *cut, const struct fxt_event *event)
+{
+    switch (event->type) {
+      case FXT_EVENT_DURATION_BEGIN:
+      case FXT_EVENT_DURATION_END: return keep_span_edge(cut, event);
+      case FXT_EVENT_ASYNC_BEGIN:
+      case FXT_EVENT_ASYNC_INSTANT:
+      case FXT_EVENT_ASYNC_END: return keep_async(cut, event);
+      case FXT_EVENT_FLOW_BEGIN:
+      case FXT_EVENT_FLOW_STEP:
+      case FXT_EVENT_FLOW_END: return keep_flow(cut, event);
+      default: return inside(cut, event->ts_ns);
+    }
+}
+
+static void
+decide(struct cut *cut, bool keep)
+{
+    cut->decision = keep ? KEEP : LEAVE_OUT;
+    cut->kept += keep;
+    cut->outside += !keep;
+}
+
+/* Settings are needed whenever they were written: then from the start of the span on. Those of a process that began after it
+ * are not. */
+static void
+cut_settings(struct cut *cut, const struct fxt_event *event)
+{
+    decide(cut, event->ts_ns < cut->to_ns);
+    if (cut->decision != KEEP) return;
+    cut->decision = KEEP_SETTINGS;
+    cut->settings_ns = event->ts_ns;
+    make_room(cut->recorders, cut->recorder_count, cut->recorder_capacity);
+    cut->recorders[cut->recorder_count++] = (struct recorder){event->provider, event->pid, event->tid};
+}
+
+static void
+cut_event(void *context, const struct fxt_event *event)
+{
+    struct cut *cut = context;
+    bool of_trace = event->category.id == WORD_TRACE && event->type == FXT_EVENT_INSTANT;
+    if (of_trace && event->name.id == WORD_SETTINGS) {
+        cut_settings(cut, event);
+    }
+    else if (of_trace && cut->recorder_count > 0 && (event->name.id == WORD_SITE || event->name.id == WORD_SUMMARY)) {
+        cut->totals++;
+        decide(cut, false);
+    }
+    else {
+        decide(cut, keep_event(cut, event));
+    }
+}
+
+static void
+cut_sched(void *context, const struct fxt_sched *sched)
+{
+    decide(context, inside(context, sched->ts_ns));
+}
+
+/* Chunks say again what is called how: once is enough. */
+static void
+cut_object(void *context, const struct fxt_object *object)
+{
+    struct cut *cut = context;
+    uint64_t key = mix64(object->raw_pid ^ mix64(object->raw_tid + object->type));
+    key = mix64(key ^ pool_id(reader_pool(cut->reader), object->name));
+    cut->decision = map_get(&cut->objects, key) == MAP_NONE ? KEEP : LEAVE_OUT;
+    map_set(&cut->objects, key, 1);
+}
+
+/* The tracer's clock ticks in nanoseconds. Where it does not, these are some other program's settings. */
+static void
+keep_settings(struct cut *cut, const struct fxt_record *record)
+{
+    static uint64_t words[FXT_RECORD_MAX_WORDS]; /* the second one is the time */
+    struct fxt_record kept = *record;
+    memcpy(words, record->bytes, record->words * FXT_WORD_BYTES);
+    if (words[1] != (uint64_t)cut->settings_ns) cut->recorder_count--;
+    else if (cut->settings_ns < cut->from_ns) words[1] = (uint64_t)cut->from_ns;
+    kept.bytes = (const uint8_t *)words;
+    splice_keep(cut->splice, &kept);
+}
+
+static uint64_t
+short_text(const char *text)
+{
+    uint64_t word = 0;
+    memcpy(&word, text, strlen(text)); /* 8 bytes at the most */
+    return word;
+}
+
+/* The event trace/cut (doc/internals/events.md), at the end of the span, for each process whose settings are there. */
+static void
+write_marks(struct cut *cut)
+{
+    const uint64_t args[][2] = {
+        {short_text("since_ns"), (uint64_t)since_ns},
+        {short_text("until_ns"), (uint64_t)(until_ns == INT64_MAX ? cut->last_ns - cut->first_ns + 1 : until_ns)},
+        {short_text("left_out"), cut->outside + cut->damaged},
+    };
+    enum { ARGS = sizeof args / sizeof *args, ARG_WORDS = 3, WORDS_BEFORE = 6, WORDS_ALL = WORDS_BEFORE + ARGS * ARG_WORDS };
+    const uint64_t inline_ref = FXT_STRING_REF_INLINE;
+    for (uint32_t i = 0; i < cut->recorder_count; i++) {
+        const struct recorder *recorder = &cut->recorders[i];
+        uint64_t words[WORDS_ALL] = {
+            FXT_RECORD_EVENT | WORDS_ALL << 4 | (uint64_t)ARGS << 20 | (inline_ref | strlen("trace")) << 32 | (inline_ref | strlen("cut")) << 48,
+            (uint64_t)(cut->to_ns < cut->last_ns ? cut->to_ns : cut->last_ns),
+            recorder->pid,
+            recorder->tid,
+            short_text("trace"),
+            short_text("cut"),
+        };
+        for (size_t arg = 0; arg < ARGS; arg++) {
+            uint64_t *at = words + WORDS_BEFORE + arg * ARG_WORDS;
+            at[0] = FXT_ARG_UINT64 | ARG_WORDS << 4 | (inline_ref | 8) << 16;
+            at[1] = args[arg][0];
+            at[2] = args[arg][1];
+        }
+        struct fxt_record record = {.type = FXT_RECORD_EVENT, .header = words[0], .bytes = (const uint8_t *)words,
+                                    .words = WORDS_ALL, .provider = recorder->provider};
+        splice_keep(cut->splice, &record);
+    }
+}
+
+static void
+cut_record(void *context, const struct fxt_record *record)
+{
+    struct cut *cut = context;
+    enum decision decision = cut->decision;
+    cut->decision = UNREAD;
+    if (splice_is_definition(record)) {
+        splice_define(cut->splice, record);
+        return;
+    }
+    switch (record->type) {
+      case FXT_RECORD_EVENT:
+      case FXT_RECORD_SCHEDULING:
+        if (decision == UNREAD) cut->damaged++;
+        if (decision == KEEP_SETTINGS) keep_settings(cut, record);
+        if (decision != KEEP) return;
+        break;
+      case FXT_RECORD_KERNEL_OBJECT:
+        if (decision == LEAVE_OUT) return;
+        break;
+      default:
+        break; /* has no time that is known here */
+    }
+    splice_keep(cut->splice, record);
+}
+
+/* --- the command ---------------------------------------------------------------------------------- */
+
+static double
+seconds(int64_t ns)
+{
+    return (double)ns / (double)NS_PER_SECOND;
+}
+
+static void
+say_what_was_cut(const struct cut *cut, const char *file)
+{
+    fputs("vm-trace: ", stderr);
+    print_file_name(stderr, file);
+    fprintf(stderr, ": kept %" PRIu64 " of %" PRIu64 " events", cut->kept, cut->kept + cut->outside + cut->damaged);
+    if (cut->kept == 0) fprintf(stderr, ": the trace lasts %.6f s", seconds(cut->last_ns - cut->first_ns));
+    if (cut->begun_before > 0) fprintf(stderr, "; %" PRIu64 " duration%s that began before left out", cut->begun_before,
+                                       cut->begun_before == 1 ? "" : "s");
+    if (cut->totals > 0) fputs("; site counts and summary are left out: they are of the whole run", stderr);
+    if (cut->damaged > 0) fprintf(stderr, "; %" PRIu64 " damaged left out", cut->damaged);
+    fputs("\n", stderr);
+}
+
+/* Standard input can be read only once: a copy in a file without a name. Its descriptor, or -1. */
+static int
+copy_of_stdin(void)
+{
+    FILE *copy = tmpfile();
+    char buffer[65536];
+    ssize_t got = copy == NULL ? -1 : 1;
+    while (got > 0) {
+        got = read(STDIN_FILENO, buffer, sizeof buffer);
+        if (got < 0 && errno == EINTR) got = 1;
+        else if (got > 0 && fwrite(buffer, 1, (size_t)got, copy) != (size_t)got) got = -1;
+    }
+    int fd = got < 0 || fflush(copy) != 0 ? -1 : dup(fileno(copy));
+    char text[200];
+    snprintf(text, sizeof text, "cannot be copied to a temporary file, to be read twice: %s", strerror(errno));
+    if (fd < 0) file_message("-", text);
+    if (copy != NULL) fclose(copy);
+    return fd;
+}
+
+/* One reading; `status_out` gets its faults' status. Prints faults in the second reading only: they are the same in both.
+ * False, and a message, when the file cannot be opened. */
+static bool
+read_once(struct cut *cut, const struct options *options, const char *path, const char *file, struct fxt_visitor *visitor,
+          bool second, enum status *status_out)
+{
+    struct fault_report faults = fault_report_new(file, second ? options->max_faults : 0);
+    *status_out = STATUS_CANNOT_READ;
+    if (!read_file(cut->reader, path, visitor, &faults)) return false;
+    *status_out = second ? fault_report_finish(&faults) : faults.worst;
+    return true;
+}
+
+static enum status
+cut_file(const struct options *options, FILE *out, const char *file)
+{
+    char path[64];
+    int copy = -1;
+    if (strcmp(file, "-") == 0) {
+        copy = copy_of_stdin();
+        if (copy < 0) return STATUS_CANNOT_READ;
+        snprintf(path, sizeof path, "/dev/fd/%d", copy);
+    }
+    const char *to_read = copy < 0 ? file : path;
+    struct cut cut = {.reader = reader_new(options->memory_bytes), .splice = splice_new(out, true), .first_ns = INT64_MAX};
+    struct fxt_visitor note = {.context = &cut, .event = note_event, .sched = note_sched};
+    enum status status;
+    if (read_once(&cut, options, to_read, file, &note, false, &status)) {
+        if (cut.first_ns > cut.last_ns) cut.first_ns = cut.last_ns = 0;
+        if (__builtin_add_overflow(cut.first_ns, since_ns, &cut.from_ns)) cut.from_ns = INT64_MAX;
+        if (__builtin_add_overflow(cut.first_ns, until_ns, &cut.to_ns)) cut.to_ns = INT64_MAX;
+        struct fxt_visitor visitor = {
+            .context = &cut, .event = cut_event, .sched = cut_sched, .object = cut_object, .record = cut_record};
+        read_once(&cut, options, to_read, file, &visitor, true, &status);
+        write_marks(&cut);
+    }
+    if (status < STATUS_USAGE) say_what_was_cut(&cut, file);
+
+    for (uint32_t i = 0; i < cut.thread_count; i++) free(cut.spans[i].kept);
+    free(cut.spans);
+    free(cut.recorders);
+    map_free(&cut.spans_of_thread);
+    map_free(&cut.asyncs);
+    map_free(&cut.objects);
+    map_free(&cut.flows);
+    free(cut.flow_begins);
+    splice_free(cut.splice);
+    reader_free(cut.reader);
+    if (copy >= 0) close(copy);
+    return status;
+}
+
+static enum status
+run(const struct options *options, int file_count, char **files)
+{
+    if (file_count > 1) {
+        fputs("vm-trace: cut takes one file; merge makes one of several\n", stderr);
+        return STATUS_USAGE;
+    }
+    if (since_ns >= until_ns) {
+        fputs("vm-trace: --since is not before --until: nothing lies between them\n", stderr);
+        return STATUS_USAGE;
+    }
+    struct output output;
+    if (!output_open(&output, OUTPUT_BINARY, out_path, file_count, files)) return STATUS_CANNOT_READ;
+    return output_close(&output, cut_file(options, output.file, files[0]));
+}
+
+static const struct cli_option cut_options[] = {
+    CLI_OPTION("since", 's', "TIME", "first moment that is kept, from the start of the trace (default 0)", take_time, &since_ns),
+    CLI_OPTION("until", 'u', "TIME", "first moment that is not kept any more (default: none)", take_time, &until_ns),
+    OPTION_OUTPUT(out_path, "where to write; - is standard output (default)"),
+    OPTION_MAX_FAULTS,
+    OPTION_MEMORY,
+    {0},
+};
+
+const struct command command_cut = {
+    .name = "cut",
+    .purpose = "take a span of time out of a trace",
+    .arguments = "[--since=TIME] [--until=TIME] [-o OUT] FILE",
+    .help =
+        "Writes a trace of what happened from --since up to before --until: seconds from the\n"
+        "first event, or with ms, us or ns behind the number. Settings, names and definitions\n"
+        "are kept; a duration is kept whole when it begins in the span, and left out when it began\n"
+        "before. Exact counts of sites and the summary are left out, since they are of the whole\n"
+        "run. What was cut is said on standard error. OUT appears when it is whole; one whose\n"
+        "name ends in .gz is compressed.\n",
+    .options = cut_options,
+    .run = run,
+};

@@ -1,0 +1,174 @@
+/* diff.c - `vm-trace diff`: which exits are new, gone, more or fewer in one run than in another. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/escape.h"
+#include "base/xalloc.h"
+#include "cli/command.h"
+#include "render/diff_tables.h"
+
+static enum diff_unit unit = PER_RUN;
+static bool fallbacks;
+static enum document_format format = FORMAT_TEXT;
+static const char *table;
+static struct path_map paths;
+static bool no_map;
+static double fail_over_percent = INFINITY;
+
+static bool
+take_unit(const struct cli_option *option, const char *text)
+{
+    static const char *const names[] = {[PER_RUN] = "run", [PER_SECOND] = "second", [IN_ALL] = "none"};
+    for (unit = PER_RUN; unit <= IN_ALL; unit++) {
+        if (strcmp(text, names[unit]) == 0) return true;
+    }
+    return option_wrong(option, "run, second or none", text);
+}
+
+static bool
+take_kind(const struct cli_option *option, const char *text)
+{
+    fallbacks = strcmp(text, "fallbacks") == 0;
+    return fallbacks || strcmp(text, "exits") == 0 || option_wrong(option, "exits or fallbacks", text);
+}
+
+static bool
+take_path(const struct cli_option *option, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    if (equals == NULL || equals == text) return option_wrong(option, "OLD=NEW", text);
+    make_room(paths.list, paths.count, paths.capacity);
+    paths.list[paths.count].witnesses = 0;
+    paths.list[paths.count].from = text;
+    paths.list[paths.count].from_bytes = (size_t)(equals - text);
+    paths.list[paths.count++].to = equals + 1;
+    return true;
+}
+
+static bool
+take_percent(const struct cli_option *option, const char *text)
+{
+    char *end;
+    fail_over_percent = strtod(text, &end);
+    bool plain = end > text && text + strspn(text, "0123456789.") == end; /* no sign, no exponent, no "inf" */
+    if (plain && (*end == '\0' || strcmp(end, "%") == 0)) return true;
+    return option_wrong(option, "a number of percent such as 5 or 2.5", text);
+}
+
+/* How much of all exits before a row grew by: at least as much as fail_over_percent asks for. */
+static bool
+over_limit(const struct diff *diff, const struct diff_row *row, double *percent_out)
+{
+    if (row->verdict != GREW && row->verdict != NEW) return false;
+    *percent_out = 100 * diff_delta(row) / diff->total.counts[0].value; /* infinite where there were none */
+    return *percent_out > fail_over_percent;
+}
+
+static void
+say_over_limit(double percent, const char *what, struct fxt_string name)
+{
+    fprintf(stderr, "vm-trace: diff: %s", what);
+    print_escaped(stderr, name);
+    if (isfinite(percent)) fprintf(stderr, " grew by %.1f %% of all before", percent);
+    else fputs(": there was none before", stderr);
+    fprintf(stderr, ", more than --fail-over=%g\n", fail_over_percent);
+}
+
+/* Growth in all, or in one method: what shrinks elsewhere does not make up for it. */
+static enum status
+hold_to_limit(const struct diff *diff)
+{
+    const char *what = diff->fallbacks ? "fallbacks" : "exits";
+    double percent;
+    enum status status = STATUS_FINE;
+    if (over_limit(diff, &diff->total, &percent)) {
+        say_over_limit(percent, what, text_of(""));
+        status = STATUS_FAULTS;
+    }
+    for (uint32_t i = 0; i < diff->methods.changed; i++) {
+        const struct diff_row *row = group_at(&diff->methods.rows, diff->methods.order[i]);
+        if (!over_limit(diff, row, &percent)) continue;
+        char in[32];
+        snprintf(in, sizeof in, "%s in ", what);
+        say_over_limit(percent, in, pool_string(diff->report->pool, row->method));
+        status = STATUS_FAULTS;
+    }
+    return status;
+}
+
+/* "A... vs B...", or two files. How many are of the first side, the word taken out; 0 where it can't be told. */
+static int
+find_sides(int *count, char **files)
+{
+    int first = 0;
+    for (int i = 0; i < *count; i++) {
+        if (strcmp(files[i], "vs") != 0) continue;
+        if (first > 0 || i == 0 || i + 1 == *count) return 0;
+        first = i;
+    }
+    if (first == 0) return *count == 2 ? 1 : 0;
+    memmove(files + first, files + first + 1, (size_t)(*count - first - 1) * sizeof *files);
+    --*count;
+    return first;
+}
+
+static enum status
+run(const struct options *options, int file_count, char **files)
+{
+    int first_side = find_sides(&file_count, files);
+    if (first_side == 0) {
+        fputs("vm-trace: diff takes two files, or `A... vs B...`; see vm-trace diff --help\n", stderr);
+        return STATUS_USAGE;
+    }
+    const struct report_filter all = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
+    struct report *report = report_new(options->memory_bytes, &all);
+    enum status status = report_read_all(report, options->max_faults, file_count, files);
+    if (status < STATUS_USAGE) {
+        struct diff diff;
+        struct document document = {0};
+        if (paths.count == 0 && !no_map) diff_find_map(report, (uint32_t)first_side, fallbacks, &paths);
+        diff_init(&diff, report, (uint32_t)first_side, unit, fallbacks, &paths);
+        diff_document(&diff, &document, options->top);
+        if (!document_print(&document, format, table)) status = worse(status, STATUS_USAGE);
+        status = worse(status, hold_to_limit(&diff));
+        document_free(&document);
+        diff_free(&diff);
+    }
+    report_free(report);
+    free(paths.list);
+    return worse(status, finish_output());
+}
+
+static const struct cli_option diff_options[] = {
+    OPTION_TOP,
+    CLI_OPTION("normalize", 'N', "UNIT", "what counts are of: a run (default: the mean of a side's\n"
+               "files), a second (of a file's time span), or none: all files", take_unit, NULL),
+    CLI_OPTION("kind", 'k', "KIND", "exits (default) or fallbacks", take_kind, NULL),
+    CLI_OPTION("map", 0, "OLD=NEW", "paths that begin with OLD are taken to begin with NEW;\n"
+               "can be given several times, the first that fits counts", take_path, NULL),
+    CLI_OPTION("no-map", 0, NULL, "compare paths as they are: without --map, folders that hold the\n"
+               "same files on the two sides are found and taken for one", NULL, &no_map),
+    CLI_OPTION("fail-over", 0, "PERCENT", "status 1 when exits in all, or those in one method, grew by\n"
+               "more than so much of all exits of A", take_percent, NULL),
+    OPTION_FORMAT(format, table),
+    OPTION_MAX_FAULTS,
+    OPTION_MEMORY,
+    {0},
+};
+
+const struct command command_diff = {
+    .name = "diff",
+    .purpose = "compare runs: what exits are new, gone, more or fewer",
+    .arguments = "A B | A... vs B...",
+    .help =
+        "Compares the exits of two traces by method, by reason and by site (a line, its\n"
+        "instruction, the reason), largest difference first. Several files a side are runs of the\n"
+        "same: what is called a difference is only what lies outside of their spread, so that\n"
+        "every run of one side is above every run of the other. Where exits were sampled, the\n"
+        "exact hits of the sites are taken; a trace without these is estimated, with a margin.\n"
+        "Addresses in reasons do not count, and lines that only moved are found again.\n",
+    .options = diff_options,
+    .run = run,
+};

@@ -1,0 +1,78 @@
+/* dump.c - `vm-trace dump`: each event as one line of JSON, in the order of the file. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analysis/thread_table.h"
+#include "base/escape.h"
+#include "cli/command.h"
+#include "render/event_json.h"
+
+struct dump {
+    struct reader *reader;
+    struct threads threads;
+};
+
+static void
+dump_event(void *context, const struct fxt_event *event)
+{
+    struct dump *dump = context;
+    printf("{\"ts\":%" PRId64, event->ts_ns);
+    if (event->type == FXT_EVENT_DURATION_COMPLETE) printf(",\"dur\":%" PRId64, event->end_ns - event->ts_ns);
+    printf(",\"ph\":\"%c\"", event_phase(event->type));
+    if (event->type == FXT_EVENT_COUNTER || event->type >= FXT_EVENT_ASYNC_BEGIN) printf(",\"id\":%" PRIu64, event->id);
+    fputs(",\"cat\":", stdout);
+    print_json(stdout, event->category);
+    fputs(",\"name\":", stdout);
+    print_json(stdout, event->name);
+    printf(",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32, event->pid, event->tid);
+    const struct thread *thread = threads_get(&dump->threads, event->pid, event->tid);
+    if (thread != NULL && thread->name != STRING_NONE) {
+        fputs(",\"thread\":", stdout);
+        print_json(stdout, pool_string(reader_pool(dump->reader), thread->name));
+    }
+    printf(",\"provider\":%" PRIu32 ",\"offset\":%" PRIu64 ",\"args\":", event->provider, event->offset);
+    print_event_args(stdout, event);
+    fputs("}\n", stdout);
+}
+
+static void
+dump_object(void *context, const struct fxt_object *object)
+{
+    struct dump *dump = context;
+    threads_name(&dump->threads, reader_pool(dump->reader), object);
+}
+
+static enum status
+dump_file(const struct options *options, const char *file)
+{
+    struct dump dump = {.reader = reader_new(options->memory_bytes)};
+    struct fault_report faults = fault_report_new(file, options->max_faults);
+    struct fxt_visitor visitor = {.context = &dump, .event = dump_event, .object = dump_object};
+    enum status status = STATUS_CANNOT_READ;
+    if (read_file(dump.reader, file, &visitor, &faults)) status = fault_report_finish(&faults);
+    threads_free(&dump.threads);
+    reader_free(dump.reader);
+    return status;
+}
+
+static enum status
+run(const struct options *options, int file_count, char **files)
+{
+    enum status status = STATUS_FINE;
+    for (int i = 0; i < file_count; i++) status = worse(status, dump_file(options, files[i]));
+    return worse(status, finish_output());
+}
+
+static const struct cli_option dump_options[] = {OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
+
+const struct command command_dump = {
+    .name = "dump",
+    .purpose = "print each event as one line of JSON",
+    .arguments = "FILE...",
+    .help =
+        "Prints the events in the order of the file, one JSON object in a line, with the\n"
+        "members ts (ns), dur, ph (i C B E X b n e s t f, as in Chrome's trace format), id, cat,\n"
+        "name, pid, tid, thread, provider, offset, args. Bytes that are not UTF-8 become U+FFFD.\n",
+    .options = dump_options,
+    .run = run,
+};

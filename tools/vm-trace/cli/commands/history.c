@@ -1,0 +1,383 @@
+/* history.c - `vm-trace history`: what became of one method's compiled code, in order of time. */
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/event_args.h"
+#include "analysis/version_history.h"
+#include "base/escape.h"
+#include "base/row_table.h"
+#include "base/xalloc.h"
+#include "cli/command.h"
+#include "fxt/known_strings.h"
+#include "render/document.h"
+
+enum { EXITS_MAX = 256 * 1024, PIDS_MAX = 64 * 1024, EXIT_KEYS = 8 };
+
+static enum document_format format = FORMAT_TEXT;
+static const char *table;
+
+/* Exits that have all in common but their time. */
+struct exit_row {
+    uint32_t process; /* the key */
+    uint32_t iseq;    /* that the event says, else STRING_NONE; when all is read that of its code */
+    uint32_t category;
+    uint32_t reason;
+    uint32_t location;
+    uint32_t insn;
+    uint32_t version;
+    uint32_t outcome;
+
+    uint64_t records, weighted;
+    int64_t first_ns, last_ns;
+};
+
+struct process {
+    uint32_t file; /* the key */
+    uint32_t pid;
+    struct code_settings code;
+};
+
+struct history {
+    struct reader *reader;
+    struct pool *pool;
+    const char *glob;
+    uint8_t *matched; /* by number of string: 0 not tried, 1 no, 2 yes */
+    uint32_t matched_size;
+    struct lives lives;
+    struct group exits;     /* of struct exit_row */
+    struct group processes; /* of struct process */
+    uint64_t untold;
+    uint32_t file;
+    /* What the settings say was traced; nothing is known where there are none. */
+    bool has_flags, compiles_traced, invalidations_traced;
+    bool has_events;
+    int64_t start_ns;
+};
+
+/* --- reading -------------------------------------------------------------------------------- */
+
+/* A label matches whole, or by its method. */
+static bool
+matches(struct history *history, uint32_t label)
+{
+    if (label >= history->matched_size) {
+        uint32_t size = pool_size(history->pool) * 2;
+        history->matched = xrealloc(history->matched, size, 1);
+        memset(history->matched + history->matched_size, 0, size - history->matched_size);
+        history->matched_size = size;
+    }
+    uint8_t *known = &history->matched[label];
+    if (*known == 0) {
+        struct fxt_string text = pool_string(history->pool, label);
+        size_t len = label_method_bytes(text);
+        char *method = xrealloc(NULL, len + 1, 1);
+        memcpy(method, text.ptr, len);
+        method[len] = '\0';
+        bool same = fnmatch(history->glob, text.ptr, 0) == 0 || fnmatch(history->glob, method, 0) == 0 || strcmp(history->glob, method) == 0;
+        *known = same ? 2 : 1;
+        free(method);
+    }
+    return *known == 2;
+}
+
+static struct process *
+process_at(const struct history *history, uint32_t number)
+{
+    return group_at(&history->processes, number);
+}
+
+static uint32_t
+process_of(struct history *history, uint32_t pid)
+{
+    const uint32_t key[2] = {history->file, pid};
+    struct process *process = group_row(&history->processes, key);
+    return process == NULL ? PIDS_MAX - 1 : (uint32_t)(process - process_at(history, 0));
+}
+
+static void
+add_exit(struct history *history, uint32_t process, const struct fxt_event *event)
+{
+    struct pool *pool = history->pool;
+    uint32_t iseq = event_text(pool, event, WORD_ISEQ), location = event_text(pool, event, WORD_FRAME_0);
+    /* Of blocks in a method it is seen later which one exits. */
+    if (!matches(history, iseq != STRING_NONE ? iseq : location)) return;
+    const uint32_t key[EXIT_KEYS] = {
+        process, iseq, event->category.id, event_reason(pool, event), location, event_text(pool, event, WORD_INSN),
+        (uint32_t)event_uint(event, WORD_VERSION, 0), event_text(pool, event, WORD_OUTCOME),
+    };
+    struct exit_row *row = group_row(&history->exits, key);
+    uint64_t weight = event_uint(event, WORD_WEIGHT, 1);
+    if (row == NULL) {
+        history->untold += weight;
+        return;
+    }
+    if (row->records == 0 || event->ts_ns < row->first_ns) row->first_ns = event->ts_ns;
+    if (row->records == 0 || event->ts_ns > row->last_ns) row->last_ns = event->ts_ns;
+    row->records++;
+    row->weighted += weight;
+}
+
+static void
+note_flags(struct history *history, const struct fxt_event *event)
+{
+    if (event->category.id != WORD_TRACE || event->name.id != WORD_SETTINGS) return;
+    uint32_t flags = event_text(history->pool, event, WORD_FLAGS);
+    if (flags == STRING_NONE) return;
+    const char *text = pool_string(history->pool, flags).ptr;
+    history->has_flags = true;
+    history->compiles_traced = history->compiles_traced || strstr(text, "compiles") != NULL;
+    history->invalidations_traced = history->invalidations_traced || strstr(text, "invalidations") != NULL;
+}
+
+static void
+on_event(void *context, const struct fxt_event *event)
+{
+    struct history *history = context;
+    if (!history->has_events) {
+        history->has_events = true;
+        history->start_ns = event->ts_ns;
+    }
+    uint32_t process = process_of(history, event->pid);
+    lives_event(&history->lives, history->pool, process, event);
+    note_flags(history, event);
+    if (event->type != FXT_EVENT_INSTANT) return;
+    switch (event->category.id) {
+      case WORD_SIDE_EXIT:
+      case WORD_RECOMPILE_EXIT: add_exit(history, process, event); break;
+      case WORD_TRACE:
+        if (event->name.id == WORD_SETTINGS) process_at(history, process)->code = event_code_settings(event);
+        break;
+    }
+}
+
+static void
+on_file_end(void *context)
+{
+    struct history *history = context;
+    lives_file_end(&history->lives);
+    history->file++;
+}
+
+/* --- the document ----------------------------------------------------------------------------- */
+
+/* A line of the table: a step of the ISEQ's life, or exits. */
+struct entry {
+    uint32_t process, iseq;
+    int64_t ts_ns;
+    uint32_t order;
+    const struct life_step *step; /* NULL: exits */
+    const struct exit_row *exits;
+};
+
+static int
+compare_entries(const void *left, const void *right)
+{
+    const struct entry *a = left, *b = right;
+    if (a->process != b->process) return a->process < b->process ? -1 : 1;
+    if (a->iseq != b->iseq) return a->iseq < b->iseq ? -1 : 1;
+    if (a->ts_ns != b->ts_ns) return a->ts_ns < b->ts_ns ? -1 : 1;
+    return (a->order > b->order) - (a->order < b->order);
+}
+
+static struct fxt_string
+string_of(const struct history *history, uint32_t id)
+{
+    return pool_string(history->pool, id);
+}
+
+/* "3,516 bytes with tracing, 1,200 of them for 12 exits; inlined Foo#bar (a.rb:3)": untraced code is smaller. */
+static struct fxt_string
+made_text(const struct history *history, struct document *document, const struct life_step *step)
+{
+    char bytes[NUMBER_TEXT], exit_bytes[NUMBER_TEXT], exits[NUMBER_TEXT];
+    with_commas(bytes, step->code_bytes);
+    with_commas(exit_bytes, step->exit_bytes);
+    with_commas(exits, step->exits);
+    struct fxt_string inlined = string_of(history, step->inlined);
+    const char *and = step->inlined != STRING_NONE ? "; inlined " : "";
+    const char *with = process_at(history, step->process)->code.traced_code ? " with tracing" : "";
+    if (step->exits == 0) return document_text(document, "%s bytes%s%s%s", bytes, with, and, inlined.ptr);
+    return document_text(document, "%s bytes%s, %s of them for %s exit%s%s%s", bytes, with, exit_bytes, exits, step->exits == 1 ? "" : "s",
+                         and, inlined.ptr);
+}
+
+enum { COLUMN_OF_TIME, COLUMN_OF_LAST, COLUMN_OF_LASTS, COLUMN_OF_COUNT, COLUMN_OF_VERSION, COLUMN_OF_EVENT, COLUMN_OF_CAUSE, COLUMN_OF_WHERE };
+
+static void
+add_step(const struct history *history, struct document *document, struct cell *cells, const struct life_step *step)
+{
+    static const char *const events[] = {[STEP_COMPILED] = "compiled", [STEP_FAILED] = "not compiled", [STEP_INVALIDATED] = "invalidated",
+                                         [STEP_PROFILED] = "profiled"};
+    cells[COLUMN_OF_TIME] = cell_time(step->ts_ns - history->start_ns);
+    cells[COLUMN_OF_EVENT] = cell_text(text_of(events[step->kind]));
+    if (step->kind != STEP_INVALIDATED && step->end_ns != INT64_MIN) {
+        cells[COLUMN_OF_LAST] = cell_time(step->end_ns - history->start_ns);
+        cells[COLUMN_OF_LASTS] = cell_number((uint64_t)(step->end_ns - step->ts_ns));
+    }
+    if (step->version > 0 && step->kind != STEP_PROFILED) cells[COLUMN_OF_VERSION] = cell_number(step->version);
+    switch (step->kind) {
+      case STEP_COMPILED: cells[COLUMN_OF_CAUSE] = cell_text(made_text(history, document, step)); break;
+      case STEP_PROFILED:
+        cells[COLUMN_OF_CAUSE] = cell_text(text_of(step->end_ns == INT64_MIN ? "not compiled again" : "until the next compilation"));
+        break;
+      default:
+        cells[COLUMN_OF_CAUSE] = cell_text(string_of(history, step->reason));
+        if (step->place != STRING_NONE) cells[COLUMN_OF_WHERE] = cell_text(string_of(history, step->place));
+    }
+}
+
+static void
+add_exits(const struct history *history, struct document *document, struct cell *cells, const struct exit_row *exits)
+{
+    cells[COLUMN_OF_TIME] = cell_time(exits->first_ns - history->start_ns);
+    if (exits->records > 1) {
+        cells[COLUMN_OF_LAST] = cell_time(exits->last_ns - history->start_ns);
+        cells[COLUMN_OF_LASTS] = cell_number((uint64_t)(exits->last_ns - exits->first_ns));
+    }
+    cells[COLUMN_OF_COUNT] = cell_number(exits->weighted);
+    if (exits->version > 0) cells[COLUMN_OF_VERSION] = cell_number(exits->version);
+    struct fxt_string outcome = string_of(history, exits->outcome);
+    cells[COLUMN_OF_EVENT] = cell_text(outcome.len > 0 ? document_text(document, "exit: %s", outcome.ptr) : text_of("exit"));
+    cells[COLUMN_OF_CAUSE] = cell_text(document_text(document, "%s, %s", string_of(history, exits->reason).ptr, string_of(history, exits->insn).ptr));
+    cells[COLUMN_OF_WHERE] = cell_text(string_of(history, exits->location));
+}
+
+static struct table *
+begin_table(const struct history *history, struct document *document, const struct entry *entry)
+{
+    const struct process *process = process_at(history, entry->process);
+    const struct column columns[] = {
+        [COLUMN_OF_TIME] = {"time_ns", "time", COLUMN_TIME},
+        [COLUMN_OF_LAST] = {"last_ns", NULL, COLUMN_TIME},
+        [COLUMN_OF_LASTS] = {"duration_ns", "for", COLUMN_DURATION},
+        [COLUMN_OF_COUNT] = {"count", "count", COLUMN_COUNT},
+        [COLUMN_OF_VERSION] = {"version", process->code.block_versions ? "block version" : "version", COLUMN_NUMBER},
+        [COLUMN_OF_EVENT] = {"event", "event", COLUMN_TEXT},
+        [COLUMN_OF_CAUSE] = {"cause", "what, or why", COLUMN_TEXT},
+        [COLUMN_OF_WHERE] = {"place", "where", COLUMN_TEXT},
+    };
+    struct fxt_string label = string_of(history, entry->iseq);
+    struct fxt_string title = history->processes.count > 1
+                                  ? document_text(document, "%s, process %" PRIu32, label.ptr, process->pid)
+                                  : document_text(document, "%s", label.ptr);
+    return document_table(document, "history", title, COLUMNS(columns));
+}
+
+/* Exits alone tell of no versions. Without settings it cannot be known whether something was not traced, or did not happen: what
+ * exits was compiled, though. */
+static void
+say_what_is_missing(const struct history *history, struct document *document)
+{
+    bool compiles = history->compiles_traced, invalidations = history->invalidations_traced || !history->has_flags;
+    for (uint32_t i = 0; i < history->lives.count; i++) {
+        enum step_kind kind = history->lives.steps[i].kind;
+        if (kind == STEP_COMPILED || kind == STEP_FAILED) compiles = true;
+        else if (kind == STEP_INVALIDATED) invalidations = true;
+    }
+    if (compiles && invalidations) return;
+    const char *what = compiles ? "invalidations were not traced"
+                       : invalidations ? "compilations were not traced" : "compilations and invalidations were not traced";
+    document_line(document, "partial", document_text(document, "%s, so they are missing below (%s%s%s records them)", what,
+                                                     compiles ? "" : "--zjit-trace-compiles", compiles || invalidations ? "" : " ",
+                                                     invalidations ? "" : "--zjit-trace-invalidation"));
+}
+
+/* False: nothing matches. */
+static bool
+tell(struct history *history, struct document *document)
+{
+    struct lives *lives = &history->lives;
+    lives_settle(lives);
+    say_what_is_missing(history, document);
+    uint32_t most = lives->count + history->exits.count, count = 0;
+    struct entry *entries = xcalloc(most ? most : 1, sizeof *entries);
+    for (uint32_t i = 0; i < lives->count; i++) {
+        const struct life_step *step = &lives->steps[i];
+        if (!matches(history, step->iseq)) continue;
+        entries[count] = (struct entry){step->process, step->iseq, step->ts_ns, count, step, NULL};
+        count++;
+    }
+    for (uint32_t i = 0; i < history->exits.count; i++) {
+        struct exit_row *exits = group_at(&history->exits, i);
+        uint32_t owner = lives_owner(lives, history->pool, exits->process, exits->iseq, exits->location);
+        if (owner == STRING_NONE) owner = label_without_line(history->pool, exits->location);
+        entries[count] = (struct entry){exits->process, owner, exits->first_ns, count, NULL, exits};
+        count++;
+    }
+    qsort(entries, count, sizeof *entries, compare_entries);
+    struct table *rows = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct entry *entry = &entries[i];
+        bool other = i == 0 || entries[i - 1].process != entry->process || entries[i - 1].iseq != entry->iseq;
+        if (other) rows = begin_table(history, document, entry);
+        struct cell *cells = table_row(rows);
+        if (entry->step) add_step(history, document, cells, entry->step);
+        else add_exits(history, document, cells, entry->exits);
+    }
+    free(entries);
+    return count > 0;
+}
+
+/* --- the command ---------------------------------------------------------------------------------- */
+
+static enum status
+say_nothing_known(const struct history *history)
+{
+    char glob[200];
+    fprintf(stderr, "vm-trace: history: nothing is known of %s; ",
+            escape_into(glob, sizeof glob, text_of(history->glob)));
+    fprintf(stderr, history->lives.count > 0 ? "vm-trace report names methods, and a glob such as '*name*' matches parts\n"
+                                             : "it needs a trace with --zjit-trace-compiles and --zjit-trace-invalidation\n");
+    return STATUS_USAGE;
+}
+
+static enum status
+run(const struct options *options, int argument_count, char **arguments)
+{
+    if (argument_count < 2) {
+        fputs("vm-trace: history needs a file and a method; see vm-trace history --help\n", stderr);
+        return STATUS_USAGE;
+    }
+    struct history history = {.reader = reader_new(options->memory_bytes), .glob = arguments[argument_count - 1]};
+    history.pool = reader_pool(history.reader);
+    group_init(&history.exits, sizeof(struct exit_row), EXIT_KEYS, EXITS_MAX);
+    group_init(&history.processes, sizeof(struct process), 2, PIDS_MAX);
+    struct fxt_visitor visitor = {.context = &history, .event = on_event};
+    enum status status = read_files(history.reader, options->max_faults, argument_count - 1, arguments, &visitor, on_file_end);
+    if (history.has_events) {
+        struct document document = {.title = text_of(arguments[0])};
+        if (!tell(&history, &document)) status = worse(status, say_nothing_known(&history));
+        else if (!document_print(&document, format, table)) status = worse(status, STATUS_USAGE);
+        document_free(&document);
+    }
+    if (history.untold + history.lives.untold > 0) {
+        fprintf(stderr, "vm-trace: history: %" PRIu64 " events are of more kinds than are told apart\n", history.untold + history.lives.untold);
+    }
+    lives_free(&history.lives);
+    group_free(&history.exits);
+    group_free(&history.processes);
+    free(history.matched);
+    reader_free(history.reader);
+    return worse(status, finish_output());
+}
+
+static const struct cli_option history_options[] = {OPTION_FORMAT(format, table), OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
+
+const struct command command_history = {
+    .name = "history",
+    .purpose = "the life of a method's compiled versions, in order of time",
+    .arguments = "FILE... METHOD",
+    .help =
+        "Prints, for each ISEQ of the method, when it was compiled and what that made, where its\n"
+        "code exited and what that led to, when and why versions were invalidated, and how long\n"
+        "it was profiled until it was compiled again. METHOD is a glob of 'Owner#method' or of a\n"
+        "whole label: 'Foo#*', 'block in Foo#bar', '* (app/foo.rb:12)'. Exits that have all but\n"
+        "their time in common are one line. Times are from the first event of the first file.\n"
+        "\n"
+        "The trace needs --zjit-trace-exits, --zjit-trace-compiles and --zjit-trace-invalidation.\n",
+    .options = history_options,
+    .run = run,
+};

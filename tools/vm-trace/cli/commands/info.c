@@ -1,0 +1,37 @@
+/* info.c - `vm-trace info`: what is in this file? */
+#include "cli/command.h"
+#include "render/document.h"
+#include "render/report_tables.h"
+
+static enum document_format format = FORMAT_TEXT;
+static const char *table;
+
+static enum status
+run(const struct options *options, int file_count, char **files)
+{
+    const struct report_filter all = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
+    struct report *report = report_new(options->memory_bytes, &all);
+    enum status status = report_read_all(report, options->max_faults, file_count, files);
+    if (report_readable(report)) {
+        struct document document = {0};
+        report_head(report, &document);
+        report_contents(report, &document, options->top);
+        if (!document_print(&document, format, table)) status = worse(status, STATUS_USAGE);
+        document_free(&document);
+    }
+    report_free(report);
+    return worse(status, finish_output());
+}
+
+static const struct cli_option info_options[] = {OPTION_TOP, OPTION_FORMAT(format, table), OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
+
+const struct command command_info = {
+    .name = "info",
+    .purpose = "settings, size, time span, processes, providers",
+    .arguments = "FILE...",
+    .help =
+        "Prints what is known of each file and of the processes in it: settings, size, chunks,\n"
+        "time span, what was lost, whether it ended in good order, and which providers wrote it.\n",
+    .options = info_options,
+    .run = run,
+};

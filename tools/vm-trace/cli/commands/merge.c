@@ -1,0 +1,80 @@
+/* merge.c - `vm-trace merge`: several files as one. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/map.h"
+#include "base/output_file.h"
+#include "cli/command.h"
+#include "fxt/record_copy.h"
+
+struct merge {
+    struct reader *reader;
+    struct splice *splice;
+    char **files;
+    uint32_t file;            /* the one that is read */
+    struct map file_of_pid;   /* the last that the process was in */
+};
+
+static const char *out_path;
+
+/* Processes are told apart by their pid alone, by Perfetto as well. */
+static void
+merge_event(void *context, const struct fxt_event *event)
+{
+    struct merge *merge = context;
+    uint32_t before = map_get(&merge->file_of_pid, event->pid);
+    if (before == merge->file) return;
+    map_set(&merge->file_of_pid, event->pid, merge->file);
+    if (before == MAP_NONE) return;
+    char text[160];
+    snprintf(text, sizeof text, "process %" PRIu32 " is in an earlier file too: what both hold of it becomes one process", event->pid);
+    file_message(merge->files[merge->file], text);
+}
+
+static void
+merge_record(void *context, const struct fxt_record *record)
+{
+    struct merge *merge = context;
+    if (splice_is_definition(record)) splice_define(merge->splice, record);
+    else splice_keep(merge->splice, record);
+}
+
+static void
+end_file(void *context)
+{
+    struct merge *merge = context;
+    merge->file++;
+    splice_file(merge->splice);
+}
+
+static enum status
+run(const struct options *options, int file_count, char **files)
+{
+    struct output output;
+    if (!output_open(&output, OUTPUT_BINARY, out_path, file_count, files)) return STATUS_CANNOT_READ;
+    struct merge merge = {
+        .reader = reader_new(options->memory_bytes), .splice = splice_new(output.file, false), .files = files};
+    struct fxt_visitor visitor = {.context = &merge, .event = merge_event, .record = merge_record};
+    enum status status = read_files(merge.reader, options->max_faults, file_count, files, &visitor, end_file);
+    map_free(&merge.file_of_pid);
+    splice_free(merge.splice);
+    reader_free(merge.reader);
+    return output_close(&output, status);
+}
+
+static const struct cli_option merge_options[] = {
+    OPTION_OUTPUT(out_path, "where to write; - is standard output (default)"), OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
+
+const struct command command_merge = {
+    .name = "merge",
+    .purpose = "make one trace of several, such as those of a process and its children",
+    .arguments = "[-o OUT] FILE...",
+    .help =
+        "Writes all records of the traces into one, which Perfetto and this tool read as they\n"
+        "would read them beside each other. Each file's providers get ids of their own; all else\n"
+        "is copied as it is, except for padding, which is left out. Any Fuchsia trace will do,\n"
+        "also ones whose clocks tick at different rates; that they count from the same moment is\n"
+        "for you to know. OUT appears when it is whole; one whose name ends in .gz is compressed.\n",
+    .options = merge_options,
+    .run = run,
+};

@@ -1,0 +1,197 @@
+/* query.c - `vm-trace query`: SQL over traces, with Perfetto's tables. Built without SQLite it says so. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/escape.h"
+#include "base/xalloc.h"
+#include "cli/command.h"
+#include "render/sql_output.h"
+
+/* The variables of the options. */
+static const char *sql_file;
+static struct { bool given; enum row_format format; } rows = {.format = ROWS_CSV};
+
+#ifdef HAVE_SQLITE3
+#include "db/database.h"
+
+static enum status
+say_sql_error(sqlite3 *db)
+{
+    const char *message = database_error(db);
+    fputs("vm-trace: query: ", stderr);
+    print_escaped(stderr, text_of(message));
+    putc('\n', stderr);
+    return sqlite3_errcode(db) == SQLITE_NOMEM ? STATUS_CANNOT_READ : STATUS_USAGE;
+}
+
+static enum status
+run_sql(sqlite3 *db, const char *sql, enum row_format format)
+{
+    while (*sql != '\0') {
+        sqlite3_stmt *statement;
+        if (sqlite3_prepare_v2(db, sql, -1, &statement, &sql) != SQLITE_OK) return say_sql_error(db);
+        if (statement == NULL) continue; /* a comment or blanks */
+        int result = rows_print(statement, format);
+        enum status status = result == SQLITE_DONE ? STATUS_FINE : say_sql_error(db);
+        sqlite3_finalize(statement);
+        if (status != STATUS_FINE) return status;
+    }
+    return STATUS_FINE;
+}
+
+/* Reads and runs statements, which may go over several lines, until the end of input. What is wrong is said, and asked anew. */
+static void
+run_prompt(sqlite3 *db, enum row_format format)
+{
+    puts("SQL over slice, args, thread, process, track, thread_track, counter, flow, sched, stats.\n"
+         "A query ends with ; and Ctrl-D ends the prompt.");
+    char *line = NULL, *sql = NULL;
+    size_t line_size = 0, sql_len = 0;
+    for (;;) {
+        fputs(sql_len == 0 ? "sql> " : "...> ", stdout);
+        fflush(stdout);
+        ssize_t line_len = getline(&line, &line_size, stdin);
+        if (line_len < 0) break;
+        sql = xrealloc(sql, sql_len + (size_t)line_len + 1, 1);
+        memcpy(sql + sql_len, line, (size_t)line_len + 1);
+        sql_len += (size_t)line_len;
+        if (strspn(sql, " \t\r\n") == strlen(sql)) sql_len = 0;
+        if (sql_len == 0 || !sqlite3_complete(sql)) continue;
+        run_sql(db, sql, format);
+        sql_len = 0;
+    }
+    putchar('\n');
+    free(line);
+    free(sql);
+}
+
+/* The text of a file ("-": standard input), or NULL, and said. */
+static char *
+read_text(const char *file)
+{
+    FILE *in = strcmp(file, "-") == 0 ? stdin : fopen(file, "r");
+    char *text = NULL;
+    size_t size = 0;
+    /* NUL never comes in SQL: with it as the end of a "line" the whole file is one. */
+    ssize_t len = in == NULL ? -1 : getdelim(&text, &size, '\0', in);
+    if (len < 0 && (in == NULL || ferror(in))) {
+        char reason[256];
+        snprintf(reason, sizeof reason, "cannot be read: %s", strerror(errno));
+        file_message(file, reason);
+        free(text);
+        text = NULL;
+    }
+    else if (len < 0) { /* empty */
+        text = xrealloc(text, 1, 1);
+        text[0] = '\0';
+    }
+    if (in != NULL && in != stdin) fclose(in);
+    return text;
+}
+
+/* What is to be run, and how its rows are shown. */
+struct request {
+    char *sql; /* NULL: a prompt */
+    enum row_format format;
+};
+
+static enum status
+query_files(const struct options *options, int file_count, char **files, const struct request *request)
+{
+    enum status status = STATUS_FINE;
+    struct reader *reader = reader_new(options->memory_bytes);
+    struct model *model = model_new(reader);
+    for (int i = 0; i < file_count; i++) {
+        struct fault_report faults = fault_report_new(files[i], options->max_faults);
+        struct fxt_visitor visitor = model_visitor(model);
+        bool read = read_file(reader, files[i], &visitor, &faults);
+        status = worse(status, read ? fault_report_finish(&faults) : STATUS_CANNOT_READ);
+        if (read) model_file_end(model);
+    }
+    sqlite3 *db = NULL;
+    status = worse(status, database_open(model, options->memory_bytes, &db));
+    if (status < STATUS_CANNOT_READ && request->sql == NULL) run_prompt(db, request->format);
+    else if (status < STATUS_CANNOT_READ) status = worse(status, run_sql(db, request->sql, request->format));
+    sqlite3_close(db);
+    model_free(model);
+    reader_free(reader);
+    return worse(status, finish_output());
+}
+
+static enum status
+run(const struct options *options, int argument_count, char **arguments)
+{
+    struct request request = {.format = rows.format};
+    /* A file in the place of SQL means that there is none: no query is the name of a file. */
+    bool has_sql = sql_file == NULL && argument_count > 1 && access(arguments[argument_count - 1], F_OK) != 0;
+    if (sql_file == NULL && !has_sql && !isatty(STDIN_FILENO)) {
+        fputs("vm-trace: query needs a file and SQL; see vm-trace query --help\n", stderr);
+        return STATUS_USAGE;
+    }
+    if (has_sql) {
+        request.sql = strdup(arguments[--argument_count]);
+    }
+    else if (sql_file != NULL) {
+        request.sql = read_text(sql_file);
+        if (request.sql == NULL) return STATUS_CANNOT_READ;
+    }
+    else if (!rows.given) {
+        request.format = ROWS_TABLE;
+    }
+    enum status status = query_files(options, argument_count, arguments, &request);
+    free(request.sql);
+    return status;
+}
+#else
+
+static enum status
+run(const struct options *options, int argument_count, char **arguments)
+{
+    (void)options;
+    (void)argument_count;
+    (void)arguments;
+    fputs("vm-trace: query is not there: the tool was built without SQLite (libsqlite3-dev)\n", stderr);
+    return STATUS_USAGE;
+}
+#endif
+
+static bool
+take_row_format(const struct cli_option *option, const char *text)
+{
+    static const char *const names[] = {[ROWS_CSV] = "csv", [ROWS_TABLE] = "table", [ROWS_JSON] = "json"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(text, names[i]) != 0) continue;
+        rows.given = true;
+        rows.format = (enum row_format)i;
+        return true;
+    }
+    return option_wrong(option, "csv, table or json", text);
+}
+
+static const struct cli_option query_options[] = {
+    CLI_OPTION("file", 'f', "FILE.sql", "run the SQL in a file (- for standard input)", take_text, &sql_file),
+    CLI_OPTION("format", 'F', "FORMAT", "csv (default; table at the prompt), table or json", take_row_format, NULL),
+    OPTION_MAX_FAULTS,
+    OPTION_MEMORY,
+    {0},
+};
+
+const struct command command_query = {
+    .name = "query",
+    .purpose = "run SQL over traces, with the tables of Perfetto",
+    .arguments = "FILE... [SQL]",
+    .help =
+        "Prints the rows of a query as comma-separated values, as an aligned table, or as JSON:\n"
+        "an array of objects. Without SQL, on a terminal, it asks for it at a prompt.\n"
+        "Tables and columns are Perfetto's: slice, args, thread, process, track, thread_track,\n"
+        "counter, counter_track, flow, sched, thread_state, stats.\n"
+        "Which method exits for which reason:\n"
+        "  SELECT s.name AS reason, a.display_value AS method, COUNT(*) AS count\n"
+        "  FROM slice s JOIN args a ON a.arg_set_id = s.arg_set_id AND a.key = '0'\n"
+        "  GROUP BY s.name, a.display_value ORDER BY count DESC\n",
+    .options = query_options,
+    .run = run,
+};

@@ -1,0 +1,87 @@
+/* report.c - `vm-trace report`: what is costing me? */
+#include <string.h>
+
+#include "analysis/reason.h"
+#include "base/escape.h"
+#include "base/nearest.h"
+#include "cli/command.h"
+#include "render/document.h"
+#include "render/report_fold.h"
+#include "render/report_tables.h"
+
+static struct report_filter filter = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
+static enum document_format format = FORMAT_TEXT;
+static const char *table;
+
+/*
+ * A reason that nothing was counted for may be spelled wrong. The names in the traces are tried,
+ * and those that are known.
+ */
+static void
+say_no_such_reason(const struct report *report)
+{
+    const struct report_glob *glob = &report->reason_glob;
+    if (glob->pattern == NULL || (glob->known != NULL && memchr(glob->known, GLOB_MATCHES, glob->size) != NULL)) return;
+    struct nearest nearest = nearest_to(glob->pattern);
+    for (uint32_t id = 0; id < glob->size; id++) {
+        if (glob->known[id] == GLOB_FAILS) nearest_try(&nearest, pool_string(report->pool, id).ptr);
+    }
+    reason_nearest(&nearest);
+    fputs("vm-trace: report: nothing has the reason ", stderr);
+    print_escaped(stderr, text_of(glob->pattern));
+    if (nearest.name != NULL) fputs("; did you mean ", stderr);
+    if (nearest.name != NULL) print_escaped(stderr, text_of(nearest.name));
+    fputs(nearest.name != NULL ? "?\n" : "; vm-trace explain lists those of ZJIT\n", stderr);
+}
+
+static enum status
+run(const struct options *options, int file_count, char **files)
+{
+    struct report *report = report_new(options->memory_bytes, &filter);
+    enum status status = report_read_all(report, options->max_faults, file_count, files);
+    if (report_readable(report)) {
+        struct document document = {0};
+        report_head(report, &document);
+        report_tables(report, &document, options->top);
+        report_fold(report, &document);
+        say_no_such_reason(report);
+        if (!document_print(&document, format, table)) status = worse(status, STATUS_USAGE);
+        document_free(&document);
+    }
+    report_free(report);
+    return worse(status, finish_output());
+}
+
+static const struct cli_option report_options[] = {
+    OPTION_TOP,
+    CLI_OPTION("since", 's', "TIME", "count from here on: seconds after the first event,\n"
+               "or with a unit: 20ms, 300us, 5ns", take_time, &filter.since_ns),
+    CLI_OPTION("until", 'u', "TIME", "count up to here, likewise", take_time, &filter.until_ns),
+    CLI_OPTION("reason", 'r', "GLOB", "only exits and fallbacks of these reasons: 'Guard*', or as the\n"
+               "JIT's stats call them: guard_type_failure (vm-trace explain)", take_text, &filter.reason),
+    CLI_OPTION("method", 'e', "GLOB", "only those in these methods: 'Foo#*', '*app/models/*'", take_text, &filter.method),
+    CLI_OPTION("thread", 't', "GLOB", "only this thread, by its name or its tid", take_text, &filter.thread),
+    OPTION_FORMAT(format, table),
+    OPTION_MAX_FAULTS,
+    OPTION_MEMORY,
+    {0},
+};
+
+const struct command command_report = {
+    .name = "report",
+    .purpose = "what costs: exits by reason, method, instruction; compilations",
+    .arguments = "FILE...",
+    .help =
+        "Prints settings, time span and what was lost; exits by reason, by method and line, by\n"
+        "instruction; the worst methods with their reasons, since when and how often over time;\n"
+        "what recompile exits led to, and where exits go on after recompilation; fallbacks,\n"
+        "compilations by phase and by ISEQ, the compiler's other work, invalidations, threads.\n"
+        "Several files are taken as one run.\n"
+        "\n"
+        "Where exits were sampled the exact hits of their sites are counted, if the trace has\n"
+        "them and they can be told by what is asked for; else each event counts its weight.\n"
+        "Of a flight recorder's trace that begins late the events are counted.\n"
+        "The head says which. Times are from the first event of the first file.\n",
+    .options = report_options,
+    .run = run,
+};

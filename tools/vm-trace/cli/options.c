@@ -1,0 +1,147 @@
+/* options.c - see options.h */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/escape.h"
+#include "cli/options.h"
+#include "render/document.h"
+
+enum { OPTIONS_MAX = 32, FIRST_CODE = 256 }; /* codes are above all letters */
+
+struct options common_options = {
+    .top = DEFAULT_TOP,
+    .max_faults = DEFAULT_MAX_FAULTS,
+    .memory_bytes = (size_t)DEFAULT_MEMORY_MIB << 20,
+};
+
+bool
+option_wrong(const struct cli_option *option, const char *what, const char *text)
+{
+    fprintf(stderr, "vm-trace: --%s takes %s, not ", option->name, what);
+    print_escaped(stderr, text_of(text));
+    fputc('\n', stderr);
+    return false;
+}
+
+/* A whole number, digits only. */
+static bool
+read_number(const struct cli_option *option, const char *text, uint64_t *number_out)
+{
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && number >= option->least && number <= option->most) {
+        *number_out = number;
+        return true;
+    }
+    char what[80];
+    snprintf(what, sizeof what, "a number from %llu to %llu", (unsigned long long)option->least,
+             (unsigned long long)option->most);
+    return option_wrong(option, what, text);
+}
+
+bool
+take_number(const struct cli_option *option, const char *text)
+{
+    return read_number(option, text, option->value);
+}
+
+bool
+take_mebibytes(const struct cli_option *option, const char *text)
+{
+    uint64_t mebibytes;
+    if (!read_number(option, text, &mebibytes)) return false;
+    *(size_t *)option->value = (size_t)mebibytes << 20;
+    return true;
+}
+
+bool
+take_text(const struct cli_option *option, const char *text)
+{
+    *(const char **)option->value = text;
+    return true;
+}
+
+bool
+take_time(const struct cli_option *option, const char *text)
+{
+    static const struct {
+        const char *unit;
+        double ns;
+    } units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
+    char *end;
+    double number = strtod(text, &end);
+    bool plain = text + strspn(text, "0123456789.") == end; /* no sign, no exponent, no "inf" */
+    for (unsigned i = 0; plain && end > text && i < sizeof units / sizeof units[0]; i++) {
+        if (strcmp(end, units[i].unit) != 0) continue;
+        double ns = number * units[i].ns;
+        if (ns > 9e18) break;
+        *(int64_t *)option->value = (int64_t)(ns + 0.5);
+        return true;
+    }
+    return option_wrong(option, "a time such as 1.5, 20ms or 300us", text);
+}
+
+bool
+take_format(const struct cli_option *option, const char *text)
+{
+    static const char *const names[] = {
+        [FORMAT_TEXT] = "text", [FORMAT_JSON] = "json", [FORMAT_MARKDOWN] = "markdown", [FORMAT_CSV] = "csv"};
+    for (int i = FORMAT_TEXT; i <= FORMAT_CSV; i++) {
+        if (strcmp(text, names[i]) != 0) continue;
+        *(enum document_format *)option->value = (enum document_format)i;
+        return true;
+    }
+    return option_wrong(option, "text, json, markdown or csv", text);
+}
+
+int
+options_read(const struct cli_option *options, int argc, char **argv)
+{
+    struct option long_options[OPTIONS_MAX + 2] = {{"help", no_argument, NULL, 'h'}};
+    char letters[2 * OPTIONS_MAX + 2] = "h";
+    char *letter = letters + 1;
+    for (int i = 0; i < OPTIONS_MAX && options[i].name != NULL; i++) {
+        bool takes = options[i].argument != NULL;
+        long_options[i + 1] = (struct option){options[i].name, takes ? required_argument : no_argument, NULL, FIRST_CODE + i};
+        if (options[i].letter == 0) continue;
+        *letter++ = options[i].letter;
+        if (takes) *letter++ = ':';
+    }
+    argv[0] = (char *)"vm-trace"; /* getopt begins its messages with it */
+    for (;;) {
+        int code = getopt_long(argc, argv, letters, long_options, NULL);
+        if (code == -1) return optind;
+        if (code == 'h') return OPTIONS_HELP;
+        if (code == '?') return OPTIONS_WRONG;
+        const struct cli_option *option = options;
+        if (code >= FIRST_CODE) option += code - FIRST_CODE;
+        else while (option->letter != code) option++;
+        if (option->argument == NULL) *(bool *)option->value = true;
+        else if (!option->take(option, optarg)) return OPTIONS_WRONG;
+    }
+}
+
+void
+options_print_help(const struct cli_option *options)
+{
+    puts("Options:");
+    for (; options->name != NULL; options++) {
+        char form[64];
+        int len = options->letter ? snprintf(form, sizeof form, "-%c, ", options->letter) : snprintf(form, sizeof form, "    ");
+        snprintf(form + len, sizeof form - (size_t)len, "--%s%s%s", options->name, options->argument ? "=" : "",
+                 options->argument ? options->argument : "");
+        printf("  %-19s", form);
+        if (strlen(form) > 19) printf("\n%22s", ""); /* it leaves no room for the first line beside it */
+        else putchar(' ');
+        for (const char *line = options->help; *line != '\0';) {
+            int line_len = (int)strcspn(line, "\n");
+            printf("%*s%.*s\n", line == options->help ? 0 : 22, "", line_len, line);
+            line += line_len + (line[line_len] == '\n');
+        }
+    }
+    puts("  -h, --help          this text");
+}

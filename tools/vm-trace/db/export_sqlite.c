@@ -1,0 +1,103 @@
+/* export_sqlite.c - see export_sqlite.h */
+#include <stdio.h>
+
+#include "base/message.h"
+#include "db/export_sqlite.h"
+#include "fxt/read_files.h"
+
+#ifdef HAVE_SQLITE3
+#include "db/database.h"
+
+/* What `query` has, views of it too, as tables. Types are those of the values. */
+static const struct {
+    const char *name;
+    const char *columns;
+} copies[] = {
+    {"slice", "id INTEGER PRIMARY KEY, ts INTEGER, dur INTEGER, track_id INTEGER, category TEXT, name TEXT, depth INTEGER,"
+              " parent_id INTEGER, arg_set_id INTEGER"},
+    {"args", "id INTEGER PRIMARY KEY, arg_set_id INTEGER, flat_key TEXT, key TEXT, int_value INTEGER, string_value TEXT,"
+             " real_value REAL, value_type TEXT, display_value TEXT"},
+    {"thread", "id INTEGER PRIMARY KEY, utid INTEGER, tid INTEGER, name TEXT, start_ts INTEGER, end_ts INTEGER, upid INTEGER,"
+               " is_main_thread INTEGER"},
+    {"process", "id INTEGER PRIMARY KEY, upid INTEGER, pid INTEGER, name TEXT, start_ts INTEGER, end_ts INTEGER,"
+                " parent_upid INTEGER"},
+    {"track", "id INTEGER PRIMARY KEY, name TEXT, type TEXT, parent_id INTEGER"},
+    {"thread_track", "id INTEGER PRIMARY KEY, name TEXT, type TEXT, parent_id INTEGER, utid INTEGER"},
+    {"counter_track", "id INTEGER PRIMARY KEY, name TEXT, type TEXT, parent_id INTEGER"},
+    {"process_counter_track", "id INTEGER PRIMARY KEY, name TEXT, type TEXT, parent_id INTEGER, upid INTEGER"},
+    {"counter", "id INTEGER PRIMARY KEY, ts INTEGER, track_id INTEGER, value REAL"},
+    {"flow", "id INTEGER PRIMARY KEY, slice_out INTEGER, slice_in INTEGER, trace_id INTEGER"},
+    {"sched", "id INTEGER PRIMARY KEY, ts INTEGER, dur INTEGER, cpu INTEGER, utid INTEGER, end_state TEXT, priority INTEGER"},
+    {"thread_state", "id INTEGER PRIMARY KEY, ts INTEGER, dur INTEGER, cpu INTEGER, utid INTEGER, state TEXT,"
+                     " waker_utid INTEGER, waker_id INTEGER"},
+    {"stats", "name TEXT PRIMARY KEY, value INTEGER"},
+};
+
+static const char rest[] =
+    "CREATE VIEW copy.slices AS SELECT * FROM slice;"
+    "CREATE INDEX copy.slice_by_track ON slice(track_id, ts);"
+    "CREATE INDEX copy.slice_by_name ON slice(name);"
+    "CREATE INDEX copy.args_by_set ON args(arg_set_id, key);"
+    "CREATE INDEX copy.counter_by_track ON counter(track_id, ts);";
+
+/* Nothing is lost where it fails half-way: the file gets its name when it is whole. */
+static const char attach[] = "ATTACH %Q AS copy; PRAGMA copy.journal_mode = OFF; PRAGMA copy.synchronous = OFF; BEGIN";
+
+static int
+execute(sqlite3 *db, char *sql)
+{
+    int error = sql == NULL ? SQLITE_NOMEM : sqlite3_exec(db, sql, NULL, NULL, NULL);
+    sqlite3_free(sql);
+    return error;
+}
+
+static int
+copy_tables(sqlite3 *db, const char *path)
+{
+    int error = execute(db, sqlite3_mprintf(attach, path));
+    for (size_t i = 0; error == SQLITE_OK && i < sizeof copies / sizeof *copies; i++) {
+        const char *name = copies[i].name;
+        /* The virtual table has no schema's name, so it is copied before a table of that name is there. */
+        error = execute(db, sqlite3_mprintf("CREATE TABLE copy.\"new\"(%s); INSERT INTO copy.\"new\" SELECT * FROM %s;"
+                                            " ALTER TABLE copy.\"new\" RENAME TO %s", copies[i].columns, name, name));
+    }
+    if (error == SQLITE_OK) error = sqlite3_exec(db, rest, NULL, NULL, NULL);
+    return error == SQLITE_OK ? sqlite3_exec(db, "COMMIT; DETACH copy", NULL, NULL, NULL) : error;
+}
+
+static void
+end_file(void *model)
+{
+    model_file_end(model);
+}
+
+enum status
+export_sqlite(size_t memory_bytes, uint64_t max_faults, const struct output *output, int file_count, char **files)
+{
+    struct reader *reader = reader_new(memory_bytes);
+    struct model *model = model_new(reader);
+    struct fxt_visitor visitor = model_visitor(model);
+    enum status status = read_files(reader, max_faults, file_count, files, &visitor, end_file);
+    if (status < STATUS_USAGE) {
+        sqlite3 *db = NULL;
+        status = worse(status, database_open(model, memory_bytes, &db));
+        if (status < STATUS_USAGE && copy_tables(db, output->temporary) != SQLITE_OK) {
+            file_message(output->path, database_error(db));
+            status = STATUS_CANNOT_READ;
+        }
+        sqlite3_close(db);
+    }
+    model_free(model);
+    reader_free(reader);
+    return status;
+}
+#else
+
+enum status
+export_sqlite(size_t memory_bytes, uint64_t max_faults, const struct output *output, int file_count, char **files)
+{
+    (void)memory_bytes, (void)max_faults, (void)output, (void)file_count, (void)files;
+    fputs("vm-trace: export to sqlite is not there: the tool was built without SQLite (libsqlite3-dev)\n", stderr);
+    return STATUS_USAGE;
+}
+#endif

@@ -1,0 +1,345 @@
+/* model.c - takes the records of a trace, sorts them by time, and plays them into the tables. See model.h. */
+#define _GNU_SOURCE /* qsort_r */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "db/model.h"
+
+/* An event or scheduling record that waits for its turn. */
+struct item {
+    int64_t ts;
+    uint64_t id; /* id of counter, async, flow; end of a complete duration */
+    uint32_t type; /* enum fxt_event_type, or SCHED */
+    uint32_t pid;
+    uint32_t tid;
+    uint32_t category;
+    uint32_t name;
+    uint32_t args; /* set; for SCHED: index of the record */
+};
+
+enum { SCHED = 100 };
+
+/* What the tables take for an item, which is kept free for them while the file is read. Its processes, threads and tracks are not
+ * known then: they get an eighth of the memory. */
+enum { PLAYED_BYTES = 96, REST_SHARE = 8 };
+
+struct model_items {
+    MODEL_ARRAY(struct item) events;
+    MODEL_ARRAY(struct model_switch) scheds;
+    size_t rest_bytes; /* taken from the budget until model_finish */
+};
+
+static uint32_t
+args_of_event(struct model *model, const struct fxt_event *event)
+{
+    struct model_arg args[FXT_ARGS_MAX];
+    for (unsigned i = 0; i < event->arg_count; i++) model_arg_from(model, &event->args[i], &args[i]);
+    return model_arg_set(model, MODEL_NONE, args, event->arg_count);
+}
+
+static void
+push(struct model *model, struct item item)
+{
+    struct model_items *items = model->items;
+    model_room(model, items->events.list, items->events.count, items->events.capacity);
+    items->events.list[items->events.count++] = item;
+    budget_charge(reader_budget(model->reader), PLAYED_BYTES);
+}
+
+/* "name:argument:id", as Perfetto names the track of each value of a counter. */
+static uint32_t
+counter_name(struct model *model, const struct fxt_event *event, const struct fxt_arg *arg)
+{
+    size_t size = (size_t)event->name.len + arg->name.len + 32;
+    char *text = xrealloc(NULL, size, 1);
+    memcpy(text, event->name.ptr, event->name.len);
+    size_t used = event->name.len;
+    text[used++] = ':';
+    memcpy(text + used, arg->name.ptr, arg->name.len);
+    used += arg->name.len;
+    used += (size_t)snprintf(text + used, size - used, ":%" PRIu64, event->id);
+    uint32_t name = pool_intern(model->pool, text, used);
+    free(text);
+    return name;
+}
+
+static bool
+number(const struct fxt_arg *arg, double *number_out)
+{
+    switch (arg->type) {
+      case FXT_ARG_INT32:
+      case FXT_ARG_INT64: *number_out = (double)arg->i64; return true;
+      case FXT_ARG_UINT32:
+      case FXT_ARG_UINT64: *number_out = (double)arg->u64; return true;
+      case FXT_ARG_DOUBLE: *number_out = arg->f64; return true;
+      default: return false;
+    }
+}
+
+/* Each value is an item of its own: in `args` lie the 32 bits above, in `id` the number. */
+static void
+add_counter(struct model *model, const struct fxt_event *event)
+{
+    struct item item = {.ts = event->ts_ns, .type = FXT_EVENT_COUNTER, .pid = event->pid, .name = STRING_NONE};
+    push(model, item); /* the process comes to be known even without a value */
+    for (unsigned i = 0; i < event->arg_count; i++) {
+        double value;
+        if (!number(&event->args[i], &value)) continue;
+        memcpy(&item.id, &value, sizeof value);
+        item.name = counter_name(model, event, &event->args[i]);
+        push(model, item);
+    }
+}
+
+static void
+on_event(void *context, const struct fxt_event *event)
+{
+    struct model *model = context;
+    if (event->type == FXT_EVENT_COUNTER) {
+        add_counter(model, event);
+        return;
+    }
+    push(model, (struct item){
+                    .ts = event->ts_ns,
+                    .id = event->type == FXT_EVENT_DURATION_COMPLETE ? (uint64_t)event->end_ns : event->id,
+                    .type = event->type,
+                    .pid = event->pid,
+                    .tid = event->tid,
+                    .category = pool_id(model->pool, event->category),
+                    .name = pool_id(model->pool, event->name),
+                    .args = args_of_event(model, event),
+                });
+}
+
+static void
+on_sched(void *context, const struct fxt_sched *sched)
+{
+    struct model *model = context;
+    struct model_items *items = model->items;
+    model_room(model, items->scheds.list, items->scheds.count, items->scheds.capacity);
+    items->scheds.list[items->scheds.count] = model_switch_from(sched);
+    push(model, (struct item){.ts = sched->ts_ns, .type = SCHED, .args = items->scheds.count++});
+}
+
+/* Names are taken in the order of the file, before any event. */
+static void
+on_object(void *context, const struct fxt_object *object)
+{
+    struct model *model = context;
+    uint32_t name = pool_id(model->pool, object->name);
+    if (object->type == FXT_OBJECT_PROCESS) {
+        uint32_t upid = model_process(model, object->pid);
+        model->processes.list[upid].name = name;
+        return;
+    }
+    model_thread_process(model, object->raw_tid, object->raw_pid);
+    uint32_t utid = model_thread(model, object->tid, object->pid);
+    model->threads.list[utid].name = name;
+}
+
+static void
+play_counter(struct model *model, const struct item *item)
+{
+    uint32_t upid = model_process(model, item->pid);
+    if (item->name == STRING_NONE) return;
+    uint64_t key = (uint64_t)upid << 32 | item->name;
+    uint32_t track = map_get(&model->track_of_counter, key);
+    if (track == MAP_NONE) {
+        track = model_track(model, MODEL_COUNTER_TRACK, item->name, upid);
+        model_map_set(model, &model->track_of_counter, key, track);
+    }
+    model_room(model, model->counters.list, model->counters.count, model->counters.capacity);
+    struct model_counter *counter = &model->counters.list[model->counters.count++];
+    *counter = (struct model_counter){.ts = item->ts, .track = track};
+    memcpy(&counter->value, &item->id, sizeof counter->value);
+}
+
+static uint32_t
+thread_track_of(struct model *model, const struct item *item)
+{
+    return model_thread_track(model, model_thread(model, item->tid, item->pid));
+}
+
+static void
+play(struct model *model, const struct item *item)
+{
+    uint32_t track;
+    switch (item->type) {
+      case FXT_EVENT_INSTANT:
+        model_slice_begin(model, thread_track_of(model, item), item->ts, 0, item->category, item->name, item->args);
+        break;
+      case FXT_EVENT_COUNTER:
+        play_counter(model, item);
+        break;
+      case FXT_EVENT_DURATION_BEGIN:
+        model_slice_begin(model, thread_track_of(model, item), item->ts, -1, item->category, item->name, item->args);
+        break;
+      case FXT_EVENT_DURATION_END:
+        model_slice_end(model, thread_track_of(model, item), item->ts, STRING_NONE, STRING_NONE, item->args);
+        break;
+      case FXT_EVENT_DURATION_COMPLETE:
+        model_slice_begin(model, thread_track_of(model, item), item->ts, (int64_t)item->id - item->ts, item->category,
+                          item->name, item->args);
+        break;
+      case FXT_EVENT_ASYNC_BEGIN:
+      case FXT_EVENT_ASYNC_INSTANT:
+      case FXT_EVENT_ASYNC_END:
+        model_process(model, item->pid);
+        track = model_async_track(model, (enum fxt_event_type)item->type, item->name, item->id);
+        if (item->type == FXT_EVENT_ASYNC_END) {
+            model_slice_end(model, track, item->ts, item->category, item->name, item->args);
+        }
+        else {
+            int64_t dur = item->type == FXT_EVENT_ASYNC_BEGIN ? -1 : 0;
+            model_slice_begin(model, track, item->ts, dur, item->category, item->name, item->args);
+        }
+        break;
+      case FXT_EVENT_FLOW_BEGIN:
+      case FXT_EVENT_FLOW_STEP:
+      case FXT_EVENT_FLOW_END:
+        track = thread_track_of(model, item);
+        model_flow(model, (enum fxt_event_type)item->type, track, item->pid, item->id);
+        break;
+      case SCHED:
+        model_scheduled(model, item->ts, &model->items->scheds.list[item->args]);
+        break;
+    }
+}
+
+static int
+by_time(const void *left, const void *right, void *context)
+{
+    const struct item *list = context;
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    if (list[a].ts != list[b].ts) return list[a].ts < list[b].ts ? -1 : 1;
+    return a < b ? -1 : 1; /* in the file's order, where times are equal */
+}
+
+/* Sets that no slice came to have (an end's own arguments, once merged) go; the others are numbered as slices use them. */
+static void
+drop_unused_sets(struct model *model)
+{
+    uint32_t *number_of = xrealloc(NULL, model->arg_sets.count, sizeof *number_of);
+    for (uint32_t i = 0; i < model->arg_sets.count; i++) number_of[i] = MODEL_NONE;
+    struct model used = {.arg_sets = {0}};
+    for (uint32_t i = 0; i < model->slices.count; i++) {
+        uint32_t *set = &model->slices.list[i].arg_set;
+        if (*set == MODEL_NONE) continue;
+        if (number_of[*set] == MODEL_NONE) {
+            const struct model_arg *args;
+            unsigned count = model_args_of(model, *set, &args);
+            number_of[*set] = used.arg_sets.count;
+            make_room(used.arg_sets.list, used.arg_sets.count, used.arg_sets.capacity);
+            used.arg_sets.list[used.arg_sets.count++] = used.args.count;
+            for (unsigned j = 0; j < count; j++) {
+                make_room(used.args.list, used.args.count, used.args.capacity);
+                used.args.list[used.args.count] = args[j];
+                used.args.list[used.args.count++].set = number_of[*set];
+            }
+        }
+        *set = number_of[*set];
+    }
+    free(number_of);
+    free(model->args.list);
+    free(model->arg_sets.list);
+    memcpy(&model->args, &used.args, sizeof used.args);
+    memcpy(&model->arg_sets, &used.arg_sets, sizeof used.arg_sets);
+    map_free(&model->set_of_hash);
+}
+
+/* Frees what was kept for the tables. The arrays that the file was read into may have grown past the limit. */
+static void
+release_reserve(struct model *model)
+{
+    struct budget *budget = reader_budget(model->reader);
+    size_t reserve = (size_t)model->items->events.count * PLAYED_BYTES + model->items->rest_bytes;
+    budget_give_back(budget, reserve);
+    if (budget->limit_bytes < budget->used_bytes + reserve) budget->limit_bytes = budget->used_bytes + reserve;
+    budget->exceeded = false;
+}
+
+uint32_t
+model_finish(struct model *model)
+{
+    struct model_items *items = model->items;
+    const struct budget *budget = reader_budget(model->reader);
+    release_reserve(model);
+    bool sorted = true;
+    uint32_t played = 0;
+    for (uint32_t i = 1; i < items->events.count && sorted; i++) {
+        sorted = items->events.list[i - 1].ts <= items->events.list[i].ts;
+    }
+    uint32_t *order = sorted ? NULL : xrealloc(NULL, items->events.count, sizeof *order);
+    if (order != NULL) {
+        for (uint32_t i = 0; i < items->events.count; i++) order[i] = i;
+        qsort_r(order, items->events.count, sizeof *order, by_time, items->events.list);
+    }
+    for (; played < items->events.count && !budget->exceeded; played++) {
+        play(model, &items->events.list[order != NULL ? order[played] : played]);
+    }
+    free(order);
+    uint32_t left_out = items->events.count - played;
+    free(items->events.list);
+    free(items->scheds.list);
+    *items = (struct model_items){0};
+    drop_unused_sets(model);
+    return left_out;
+}
+
+struct model *
+model_new(struct reader *reader)
+{
+    struct model *model = xcalloc(1, sizeof *model);
+    model->reader = reader;
+    model->pool = reader_pool(reader);
+    model->items = xcalloc(1, sizeof *model->items);
+    model->items->rest_bytes = reader_budget(reader)->limit_bytes / REST_SHARE;
+    budget_charge(reader_budget(reader), model->items->rest_bytes);
+    model_threads_begin(model);
+    return model;
+}
+
+struct fxt_visitor
+model_visitor(struct model *model)
+{
+    return (struct fxt_visitor){.context = model, .event = on_event, .object = on_object, .sched = on_sched};
+}
+
+void
+model_file_end(struct model *model)
+{
+    const struct fxt_counts *counts = reader_counts(model->reader);
+    for (unsigned i = 0; i < FXT_FAULT_CODES; i++) model->faults[i] += counts->faults[i];
+}
+
+void
+model_free(struct model *model)
+{
+    if (model == NULL) return;
+    model_threads_end(model);
+    model_async_end(model);
+    model_flows_end(model);
+    model_sched_end(model);
+    for (uint32_t i = 0; i < model->stacks.count; i++) free(model->stacks.list[i].slices);
+    free(model->stacks.list);
+    free(model->slices.list);
+    free(model->args.list);
+    free(model->arg_sets.list);
+    free(model->processes.list);
+    free(model->threads.list);
+    free(model->tracks.list);
+    free(model->counters.list);
+    free(model->flows.list);
+    free(model->scheds.list);
+    free(model->states.list);
+    map_free(&model->set_of_hash);
+    map_free(&model->track_of_thread);
+    map_free(&model->track_of_counter);
+    free(model->items->events.list);
+    free(model->items->scheds.list);
+    free(model->items);
+    free(model);
+}

@@ -1,0 +1,209 @@
+#ifndef MODEL_H
+#define MODEL_H
+/* model.h - a trace as Perfetto's trace processor sees it: slices on tracks, argument sets, threads, counters, flows, scheduling.
+ *
+ * What its importer does with the records is done here in the same order and with the same numbers, so that a query gives the
+ * same answer there and here: names of processes and threads as they stand in the file, then everything else sorted by time.
+ *
+ *      model_new -> model_visitor for reader_read -> model_finish -> the arrays -> model_free
+ */
+#include "base/map.h"
+#include "fxt/reader.h"
+
+#define MODEL_NONE UINT32_MAX /* NULL in SQL */
+
+struct model_slice {
+    int64_t ts;
+    int64_t dur; /* -1 while it is open */
+    uint32_t track;
+    uint32_t category; /* strings are numbers of the pool */
+    uint32_t name;
+    uint32_t depth;
+    uint32_t parent;  /* slice, or MODEL_NONE */
+    uint32_t arg_set; /* or MODEL_NONE */
+};
+
+enum model_value { MODEL_INT, MODEL_STRING, MODEL_REAL, MODEL_POINTER, MODEL_BOOL };
+
+struct model_arg {
+    uint32_t set;
+    uint32_t key;
+    enum model_value type;
+    union {
+        int64_t integer;
+        uint32_t string;
+        double real;
+    };
+};
+
+struct model_process {
+    uint32_t pid;
+    uint32_t name; /* or MODEL_NONE */
+};
+
+struct model_thread {
+    uint32_t tid;
+    uint32_t upid; /* or MODEL_NONE */
+    uint32_t name; /* or MODEL_NONE */
+    bool main;
+};
+
+enum model_track_kind { MODEL_THREAD_TRACK, MODEL_ASYNC_TRACK, MODEL_COUNTER_TRACK };
+
+struct model_track {
+    enum model_track_kind kind;
+    uint32_t name;  /* or MODEL_NONE */
+    uint32_t owner; /* utid of a thread track, upid of a counter track */
+};
+
+struct model_counter {
+    int64_t ts;
+    double value;
+    uint32_t track;
+};
+
+struct model_flow {
+    uint32_t out; /* slices */
+    uint32_t in;
+    uint64_t id;
+};
+
+struct model_sched {
+    int64_t ts;
+    int64_t dur; /* -1 while it runs */
+    uint32_t cpu;
+    uint32_t utid;
+    const char *end_state; /* or NULL */
+    int32_t priority;
+};
+
+struct model_state {
+    int64_t ts;
+    int64_t dur;
+    uint32_t cpu;
+    uint32_t utid;
+    const char *state; /* or NULL */
+    uint32_t waker;    /* utid, or MODEL_NONE */
+    uint32_t waker_state;
+};
+
+/* An array that grows: list, count, capacity. */
+#define MODEL_ARRAY(type) \
+    struct { \
+        type *list; \
+        uint32_t count; \
+        uint32_t capacity; \
+    }
+
+struct model_items; /* what waits to be sorted by time */
+struct model_scheduling;
+struct model_asyncs;
+struct model_flow_state;
+
+/* Slices of one track that later events may still close or lie in. */
+struct model_stack {
+    uint32_t *slices;
+    uint32_t depth;
+    uint32_t capacity;
+};
+
+struct model {
+    struct reader *reader;
+    struct pool *pool;
+
+    MODEL_ARRAY(struct model_slice) slices;
+    MODEL_ARRAY(struct model_arg) args;      /* those of a set lie together, sets in order */
+    MODEL_ARRAY(uint32_t) arg_sets;          /* first argument of each set */
+    MODEL_ARRAY(struct model_process) processes; /* by upid */
+    MODEL_ARRAY(struct model_thread) threads;    /* by utid */
+    MODEL_ARRAY(struct model_track) tracks;
+    MODEL_ARRAY(struct model_counter) counters;
+    MODEL_ARRAY(struct model_flow) flows;
+    MODEL_ARRAY(struct model_sched) scheds;
+    MODEL_ARRAY(struct model_state) states;
+    uint64_t faults[FXT_FAULT_CODES]; /* over all files */
+
+    struct map set_of_hash;
+    struct map upid_of_pid;
+    struct map utid_of_thread; /* upid and tid -> utid */
+    struct map last_of_tid;    /* tid -> utid that was seen last, of whichever process */
+    struct map track_of_thread;
+    struct map track_of_counter;
+    MODEL_ARRAY(struct model_stack) stacks; /* by track */
+
+    struct model_items *items;
+    struct model_scheduling *scheduling;
+    struct model_asyncs *asyncs;
+    struct model_flow_state *flow_state;
+};
+
+/* make_room and map_set for arrays and maps of the model, charged to the reader's budget. */
+#define model_room(model, array, count, capacity) make_room_within(reader_budget((model)->reader), array, count, capacity)
+
+static inline void
+model_map_set(struct model *model, struct map *map, uint64_t key, uint32_t value)
+{
+    size_t slots = map->slots;
+    map_set(map, key, value);
+    budget_charge(reader_budget(model->reader), (map->slots - slots) * (sizeof *map->keys + sizeof *map->values));
+}
+
+struct model *model_new(struct reader *reader);
+void model_free(struct model *model);
+/* For reader_read; faults are the caller's business. */
+struct fxt_visitor model_visitor(struct model *model);
+/* After each file: takes the reader's counts of faults. */
+void model_file_end(struct model *model);
+/* Sorts and builds the tables. Returns how many events, the last ones, are not in them for want of memory: 0 unless nearly each has a
+ * thread, process or track of its own. */
+uint32_t model_finish(struct model *model);
+
+/* --- what the files of the model share --------------------------------------------------- */
+
+/* model_args.c: a set with the arguments of an event, of `base` (or MODEL_NONE) and of it; MODEL_NONE for none at all. */
+uint32_t model_arg_set(struct model *model, uint32_t base, const struct model_arg *args, unsigned count);
+unsigned model_args_of(const struct model *model, uint32_t set, const struct model_arg **args_out);
+void model_arg_from(struct model *model, const struct fxt_arg *arg, struct model_arg *arg_out);
+
+/* model_threads.c */
+void model_threads_begin(struct model *model);
+void model_threads_end(struct model *model);
+uint32_t model_process(struct model *model, uint32_t pid);              /* upid, made if need be */
+uint32_t model_thread(struct model *model, uint32_t tid, uint32_t pid); /* utid, likewise */
+uint32_t model_any_thread(struct model *model, uint32_t tid);           /* of whichever process */
+
+/* model_slices.c: a track's stack of slices. MODEL_NONE where Perfetto drops the slice. */
+uint32_t model_track(struct model *model, enum model_track_kind kind, uint32_t name, uint32_t owner);
+uint32_t model_thread_track(struct model *model, uint32_t utid);
+uint32_t model_slice_begin(struct model *model, uint32_t track, int64_t ts, int64_t dur, uint32_t category, uint32_t name,
+                           uint32_t arg_set);
+/* category and name STRING_NONE: the innermost open slice whatever it is called. */
+void model_slice_end(struct model *model, uint32_t track, int64_t ts, uint32_t category, uint32_t name, uint32_t arg_set);
+uint32_t model_top_slice(const struct model *model, uint32_t track);
+
+/* model_async.c: the track of an async event. */
+uint32_t model_async_track(struct model *model, enum fxt_event_type type, uint32_t name, uint64_t id);
+void model_async_end(struct model *model);
+
+/* model_flows.c */
+void model_flow(struct model *model, enum fxt_event_type type, uint32_t track, uint32_t pid, uint64_t id);
+void model_flows_end(struct model *model);
+
+/* model_sched.c */
+struct model_switch {
+    enum fxt_sched_type type;
+    unsigned out_state;
+    uint32_t cpu;
+    bool dropped;      /* its arguments are not what they must be */
+    bool has_waker;
+    int32_t in, out;   /* priorities, or weights */
+    uint64_t out_tid;
+    uint64_t in_tid;   /* of a wake-up: the waker's */
+};
+/* What is kept of a record until its turn comes. */
+struct model_switch model_switch_from(const struct fxt_sched *sched);
+void model_scheduled(struct model *model, int64_t ts, const struct model_switch *sched);
+void model_thread_process(struct model *model, uint64_t tid, uint64_t pid);
+void model_sched_end(struct model *model);
+
+#endif

@@ -1,0 +1,72 @@
+/* model_threads.c - processes and threads, numbered as Perfetto numbers them. */
+#include "base/xalloc.h"
+#include "db/model.h"
+
+static uint32_t
+new_thread(struct model *model, uint32_t tid)
+{
+    uint32_t utid = model->threads.count;
+    model_room(model, model->threads.list, model->threads.count, model->threads.capacity);
+    model->threads.list[model->threads.count++] = (struct model_thread){.tid = tid, .upid = MODEL_NONE, .name = MODEL_NONE};
+    return utid;
+}
+
+void
+model_threads_begin(struct model *model)
+{
+    /* Number 0 of both belongs to the idle process; a trace's own pid 0 gets another. */
+    model_room(model, model->processes.list, model->processes.count, model->processes.capacity);
+    model->processes.list[model->processes.count++] = (struct model_process){.name = MODEL_NONE};
+    uint32_t utid = new_thread(model, 0);
+    struct model_thread *idle = &model->threads.list[utid];
+    idle->upid = 0;
+    idle->main = true;
+}
+
+void
+model_threads_end(struct model *model)
+{
+    map_free(&model->utid_of_thread);
+    map_free(&model->last_of_tid);
+    map_free(&model->upid_of_pid);
+}
+
+uint32_t
+model_process(struct model *model, uint32_t pid)
+{
+    uint32_t upid = map_get(&model->upid_of_pid, pid);
+    if (upid != MAP_NONE) return upid;
+    upid = model->processes.count;
+    model_room(model, model->processes.list, model->processes.count, model->processes.capacity);
+    model->processes.list[model->processes.count++] = (struct model_process){.pid = pid, .name = MODEL_NONE};
+    model_map_set(model, &model->upid_of_pid, pid, upid);
+    model_thread(model, pid, pid); /* a process comes with its main thread */
+    return upid;
+}
+
+uint32_t
+model_any_thread(struct model *model, uint32_t tid)
+{
+    uint32_t utid = map_get(&model->last_of_tid, tid);
+    if (utid != MAP_NONE) return utid;
+    utid = new_thread(model, tid); /* of a process that is not known yet: the next that has this tid takes it */
+    model_map_set(model, &model->last_of_tid, tid, utid);
+    return utid;
+}
+
+uint32_t
+model_thread(struct model *model, uint32_t tid, uint32_t pid)
+{
+    uint32_t upid = model_process(model, pid);
+    uint64_t key = (uint64_t)upid << 32 | tid;
+    uint32_t utid = map_get(&model->utid_of_thread, key);
+    if (utid == MAP_NONE) {
+        utid = map_get(&model->last_of_tid, tid);
+        if (utid == MAP_NONE || model->threads.list[utid].upid != MODEL_NONE) utid = new_thread(model, tid);
+        model->threads.list[utid].upid = upid;
+        model->threads.list[utid].main = tid == pid;
+        model_map_set(model, &model->utid_of_thread, key, utid);
+    }
+    model_map_set(model, &model->last_of_tid, tid, utid);
+    return utid;
+}

@@ -1,0 +1,179 @@
+/* input.c - see input.h */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/xalloc.h"
+#include "fxt/input.h"
+
+int
+input_open(struct input *input, const char *path)
+{
+    *input = (struct input){.fd = STDIN_FILENO, .file_start = -1, .file_size = INPUT_SIZE_UNKNOWN};
+    if (strcmp(path, "-") != 0) {
+        input->fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (input->fd < 0) return errno;
+    }
+    struct stat stat;
+    if (fstat(input->fd, &stat) == 0 && S_ISREG(stat.st_mode)) {
+        input->file_start = lseek(input->fd, 0, SEEK_CUR); /* standard input may have been read from */
+        input->file_size = input->file_start < stat.st_size ? (uint64_t)(stat.st_size - input->file_start) : 0;
+    }
+    input->window = xrealloc(NULL, INPUT_WINDOW_BYTES, 1);
+    return 0;
+}
+
+/* Up to `size` bytes as they are in the file. 0 at its end, or at an error. */
+static size_t
+read_file_bytes(struct input *input, uint8_t *to, size_t size)
+{
+    if (size > input->file_size - input->file_taken) size = (size_t)(input->file_size - input->file_taken);
+    ssize_t got;
+    do got = read(input->fd, to, size);
+    while (got < 0 && errno == EINTR);
+    if (got < 0) input->error = errno;
+    if (got <= 0) return 0;
+    input->file_taken += (uint64_t)got;
+    input->fills++;
+    return (size_t)got;
+}
+
+/* Up to `size` decompressed bytes. 0 at the end, or where the data are damaged. */
+static size_t
+read_gzip_bytes(struct input *input, uint8_t *to, size_t size)
+{
+    z_stream *gzip = &input->gzip;
+    gzip->next_out = to;
+    gzip->avail_out = (uInt)size;
+    while (gzip->avail_out == size) {
+        if (gzip->avail_in == 0) {
+            gzip->next_in = input->compressed;
+            gzip->avail_in = (uInt)read_file_bytes(input, input->compressed, INPUT_WINDOW_BYTES);
+            if (gzip->avail_in == 0) {
+                if (input->in_member && input->error == 0) input->gzip_fault = "they are cut";
+                return 0;
+            }
+        }
+        if (!input->in_member) inflateReset(gzip); /* one member may follow another */
+        input->in_member = true;
+        int result = inflate(gzip, Z_NO_FLUSH);
+        if (result == Z_STREAM_END) {
+            input->in_member = false;
+        }
+        else if (result != Z_OK && result != Z_BUF_ERROR) {
+            input->gzip_fault = gzip->msg ? gzip->msg : zError(result);
+            break;
+        }
+    }
+    return size - gzip->avail_out;
+}
+
+/* Looks at the first bytes. What was read so far is taken for compressed when they say so. */
+static void
+probe(struct input *input)
+{
+    enum { GZIP_WINDOW_BITS = 15 + 16 }; /* 16: with a gzip header */
+    input->probed = true;
+    if (input->end < 2 || input->window[0] != 0x1f || input->window[1] != 0x8b) return;
+    if (inflateInit2(&input->gzip, GZIP_WINDOW_BITS) != Z_OK) {
+        input->error = ENOMEM;
+        input->end = 0;
+        input->at_end = true;
+        return;
+    }
+    input->compressed = input->window;
+    input->gzip.next_in = input->compressed;
+    input->gzip.avail_in = (uInt)input->end;
+    input->window = xrealloc(NULL, INPUT_WINDOW_BYTES, 1);
+    input->end = 0;
+    input->at_end = false;
+}
+
+static size_t
+fill(struct input *input, size_t bytes)
+{
+    if (INPUT_WINDOW_BYTES - input->start < bytes) {
+        memmove(input->window, input->window + input->start, input->end - input->start);
+        input->end -= input->start;
+        input->start = 0;
+    }
+    size_t there = input->end - input->start;
+    /* A record that lies over the end that the file had when it was opened: it was padding then. */
+    bool over_the_end = there > 0 && there < bytes && input->file_taken == input->file_size && input->compressed == NULL;
+    if (over_the_end) {
+        input->file_size += bytes - there;
+        input->at_end = false;
+    }
+    for (;;) {
+        while (input->end - input->start < bytes && !input->at_end) {
+            uint8_t *to = input->window + input->end;
+            size_t room = INPUT_WINDOW_BYTES - input->end;
+            size_t got = input->compressed ? read_gzip_bytes(input, to, room) : read_file_bytes(input, to, room);
+            if (got == 0) input->at_end = true;
+            input->end += got;
+        }
+        if (input->probed) return input->end - input->start;
+        probe(input);
+    }
+}
+
+size_t
+input_need(struct input *input, size_t bytes)
+{
+    size_t there = input->end - input->start;
+    return there >= bytes ? there : fill(input, bytes);
+}
+
+bool
+input_reread(struct input *input, uint64_t offset, uint64_t word)
+{
+    uint64_t now;
+    off_t at = (off_t)(input->file_start + (int64_t)offset);
+    if (input->file_start < 0 || input->compressed != NULL) return false;
+    if (pread(input->fd, &now, sizeof now, at) != sizeof now || now == word) return false;
+    if (lseek(input->fd, at, SEEK_SET) != at) return false;
+    input->start = input->end = 0;
+    input->offset = input->file_taken = offset;
+    input->at_end = false;
+    return true;
+}
+
+size_t
+input_look_again(const struct input *input, uint8_t *to, size_t bytes)
+{
+    if (input->file_start < 0 || input->compressed != NULL) return 0;
+    size_t done = 0;
+    while (done < bytes) {
+        ssize_t got = pread(input->fd, to + done, bytes - done, (off_t)(input->file_start + (int64_t)(input->offset + done)));
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) break;
+        done += (size_t)got;
+    }
+    return done;
+}
+
+void
+input_replace(struct input *input, const uint8_t *from, size_t bytes)
+{
+    memcpy(input->window + input->start, from, bytes);
+}
+
+void
+input_take(struct input *input, size_t bytes)
+{
+    input->start += bytes;
+    input->offset += bytes;
+}
+
+void
+input_close(struct input *input)
+{
+    if (input->fd > STDERR_FILENO) close(input->fd);
+    if (input->compressed) inflateEnd(&input->gzip);
+    free(input->compressed);
+    free(input->window);
+    *input = (struct input){.fd = -1};
+}

@@ -1,0 +1,424 @@
+/* read_records.c - cuts a file into records, keeps the tables that records define, hands the others to the decoders. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/escape.h"
+#include "fxt/known_strings.h"
+#include "fxt/reader_internal.h"
+
+static const enum fxt_severity severities[] = {
+#define FXT_FAULT_SEVERITY(name, severity, stat) FXT_##severity,
+    FXT_FAULTS(FXT_FAULT_SEVERITY)
+#undef FXT_FAULT_SEVERITY
+};
+
+static const char *const stats[] = {
+#define FXT_FAULT_STAT(name, severity, stat) stat,
+    FXT_FAULTS(FXT_FAULT_STAT)
+#undef FXT_FAULT_STAT
+};
+
+const char *
+fxt_fault_stat(enum fxt_fault_code code)
+{
+    return stats[code];
+}
+
+struct reader *
+reader_new(size_t limit_bytes)
+{
+    struct reader *reader = xcalloc(1, sizeof *reader);
+    reader->budget.limit_bytes = limit_bytes;
+    reader->pool = pool_new(&reader->budget);
+#define INTERN_WORD(name, text) pool_intern(reader->pool, text, sizeof(text) - 1);
+    WORDS(INTERN_WORD)
+#undef INTERN_WORD
+    reader->providers.budget = &reader->budget;
+    return reader;
+}
+
+void
+reader_free(struct reader *reader)
+{
+    if (reader == NULL) return;
+    providers_clear(&reader->providers);
+    pool_free(reader->pool);
+    free(reader);
+}
+
+struct pool *
+reader_pool(struct reader *reader)
+{
+    return reader->pool;
+}
+
+struct budget *
+reader_budget(struct reader *reader)
+{
+    return &reader->budget;
+}
+
+void
+reader_begin_ring(struct reader *reader)
+{
+    if (reader->ring == NULL) reader->ring = ring_chunks_new();
+}
+
+bool
+reader_moved(const struct reader *reader)
+{
+    return reader->moved;
+}
+
+const struct fxt_counts *
+reader_counts(const struct reader *reader)
+{
+    return &reader->counts;
+}
+
+void
+reader_fault(struct reader *reader, enum fxt_fault_code code, uint64_t offset, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+
+    reader->counts.faults[code]++;
+    if (severities[code] == FXT_FATAL) reader->stopped = true;
+    struct fxt_fault fault = {.code = code, .severity = severities[code], .offset = offset, .text = text};
+    if (reader->visitor.fault) reader->visitor.fault(reader->visitor.fault_context, &fault);
+}
+
+void
+reader_out_of_budget(struct reader *reader)
+{
+    if (reader->stopped) return;
+    reader_fault(reader, FXT_FAULT_OUT_OF_BUDGET, reader->offset,
+                 "names and tables need more than %zu MiB; reading ends here (--memory=MIB grants more)",
+                 reader->budget.limit_bytes >> 20);
+}
+
+static void
+read_metadata(struct reader *reader, struct cursor *cursor)
+{
+    unsigned type = (unsigned)fxt_bits(reader->header, FXT_METADATA_TYPE);
+    uint32_t id = (uint32_t)fxt_bits(reader->header, FXT_PROVIDER_ID);
+    switch (type) {
+      case FXT_METADATA_PROVIDER_INFO: {
+        size_t len = (size_t)fxt_bits(reader->header, FXT_PROVIDER_NAME_BYTES);
+        const char *name;
+        if (!cursor_bytes(cursor, len, &name)) {
+            decode_too_short(reader, "provider's name");
+            return;
+        }
+        decode_check_padding(reader, name, len, "provider's name");
+        decode_finish(reader, cursor, "provider info");
+        reader->current = providers_introduce(&reader->providers, id);
+        if (reader->current == NULL) {
+            reader_out_of_budget(reader);
+            return;
+        }
+        reader->counts.chunks++;
+        if (reader->visitor.chunk) {
+            struct fxt_string string = {.ptr = name, .len = (uint32_t)len, .id = pool_find(reader->pool, name, len)};
+            reader->visitor.chunk(reader->visitor.context, id, string, reader->offset);
+        }
+        return;
+      }
+      case FXT_METADATA_PROVIDER_SECTION:
+        decode_finish(reader, cursor, "provider section");
+        reader->current = providers_find(&reader->providers, id);
+        if (reader->current == NULL) {
+            reader_fault(reader, FXT_FAULT_UNKNOWN_PROVIDER, reader->offset,
+                         "provider %" PRIu32 " was never introduced; all up to the next provider record is lost", id);
+        }
+        return;
+      case FXT_METADATA_PROVIDER_EVENT:
+        reader_fault(reader, FXT_FAULT_BUFFER_FILLED, reader->offset,
+                     "provider %" PRIu32 " reports that its buffer was full: events are missing", id);
+        return;
+      case FXT_METADATA_TRACE_INFO:
+        return; /* the magic number again, as where files were joined */
+      default:
+        reader_fault(reader, FXT_FAULT_UNKNOWN_METADATA, reader->offset, "metadata record of the unknown type %u", type);
+    }
+}
+
+static void
+read_initialization(struct reader *reader, struct cursor *cursor)
+{
+    uint64_t ticks_per_second;
+    if (!cursor_u64(cursor, &ticks_per_second)) {
+        decode_too_short(reader, "ticks per second");
+        return;
+    }
+    decode_finish(reader, cursor, "initialization");
+    reader->current->ticks_per_second = ticks_per_second;
+    reader->current->initialized = true;
+    if (ticks_per_second == 0) {
+        reader_fault(reader, FXT_FAULT_BAD_TICK_RATE, reader->offset, "0 ticks per second");
+    }
+}
+
+static void
+check_utf8(struct reader *reader, unsigned index, const char *ptr, size_t len)
+{
+    uint32_t codepoint;
+    for (size_t at = 0; at < len;) {
+        unsigned taken = utf8_decode(ptr + at, len - at, &codepoint);
+        if (taken == 0) {
+            reader_fault(reader, FXT_FAULT_NOT_UTF8, reader->offset, "string %u is not UTF-8 at its byte %zu", index, at);
+            return;
+        }
+        at += taken;
+    }
+}
+
+static void
+read_string(struct reader *reader, struct cursor *cursor)
+{
+    uint64_t header = reader->header;
+    unsigned index = (unsigned)fxt_bits(header, FXT_STRING_INDEX);
+    if (index == 0) {
+        reader->counts.padding_records++;
+        reader->counts.padding_bytes += cursor->words * FXT_WORD_BYTES;
+        return;
+    }
+    if (fxt_bits(header, FXT_STRING_RESERVED_1) != 0 || fxt_bits(header, FXT_STRING_RESERVED_2) != 0) {
+        reader_fault(reader, FXT_FAULT_RESERVED_BITS, reader->offset, "reserved bits of the string record are set");
+    }
+    size_t len = (size_t)fxt_bits(header, FXT_STRING_BYTES);
+    const char *ptr;
+    if (!cursor_bytes(cursor, len, &ptr)) {
+        decode_too_short(reader, "string");
+        return;
+    }
+    decode_check_padding(reader, ptr, len, "string");
+    decode_finish(reader, cursor, "string");
+    uint32_t known = pool_size(reader->pool);
+    uint32_t id = pool_intern(reader->pool, ptr, len);
+    if (!provider_set_string(&reader->providers, reader->current, index, id)) {
+        reader_out_of_budget(reader);
+        return;
+    }
+    if (id >= known) check_utf8(reader, index, ptr, len); /* said once for each string */
+}
+
+static void
+read_thread(struct reader *reader, struct cursor *cursor)
+{
+    unsigned index = (unsigned)fxt_bits(reader->header, FXT_THREAD_INDEX);
+    uint64_t pid, tid;
+    if (index == 0) {
+        reader_fault(reader, FXT_FAULT_BAD_INDEX, reader->offset, "thread record for index 0, which cannot be defined");
+        return;
+    }
+    if (!cursor_u64(cursor, &pid) || !cursor_u64(cursor, &tid)) {
+        decode_too_short(reader, "thread's ids");
+        return;
+    }
+    decode_finish(reader, cursor, "thread");
+    if (!provider_set_thread(&reader->providers, reader->current, index, pid, tid)) reader_out_of_budget(reader);
+}
+
+static void
+read_record(struct reader *reader, const uint8_t *bytes, size_t words)
+{
+    struct cursor cursor = {.record = bytes, .words = words, .at = 1};
+    unsigned type = (unsigned)fxt_bits(reader->header, FXT_HEADER_TYPE);
+    reader->counts.records++;
+    if (type != FXT_RECORD_METADATA && reader->current == NULL) {
+        reader_fault(reader, FXT_FAULT_NO_PROVIDER, reader->offset, "the record belongs to no provider; dropped");
+        return;
+    }
+    switch (type) {
+      case FXT_RECORD_METADATA: read_metadata(reader, &cursor); break;
+      case FXT_RECORD_INITIALIZATION: read_initialization(reader, &cursor); break;
+      case FXT_RECORD_STRING: read_string(reader, &cursor); break;
+      case FXT_RECORD_THREAD: read_thread(reader, &cursor); break;
+      case FXT_RECORD_EVENT: decode_event(reader, &cursor); break;
+      case FXT_RECORD_BLOB: decode_blob(reader, &cursor); break;
+      case FXT_RECORD_KERNEL_OBJECT: decode_kernel_object(reader, &cursor); break;
+      case FXT_RECORD_SCHEDULING: decode_sched(reader, &cursor); break;
+      case FXT_RECORD_USERSPACE_OBJECT:
+      case FXT_RECORD_LOG:
+        break; /* known, and of no use to Perfetto or to us */
+      default: /* also large records: Perfetto takes their size field for that of any other record */
+        reader_fault(reader, FXT_FAULT_UNKNOWN_RECORD, reader->offset, "record of the unknown type %u is skipped", type);
+    }
+    if (reader->visitor.record == NULL || reader->current == NULL) return;
+    struct fxt_record record = {.type = (enum fxt_record_type)type, .header = reader->header, .offset = reader->offset,
+                                .bytes = bytes, .words = words, .provider = reader->current->id};
+    reader->visitor.record(reader->visitor.context, &record);
+}
+
+/* Reports why the input ended before its end. False when it did not. */
+static bool
+said_why_short(struct reader *reader, const struct input *input)
+{
+    if (input->error != 0) {
+        reader_fault(reader, FXT_FAULT_READ_FAILED, input->offset, "cannot read further: %s", strerror(input->error));
+    }
+    else if (input->gzip_fault != NULL) {
+        reader_fault(reader, FXT_FAULT_DAMAGED_GZIP, input->offset, "the compressed data are damaged: %s", input->gzip_fault);
+    }
+    return input->error != 0 || input->gzip_fault != NULL;
+}
+
+/* Reads the first record, which every Fuchsia trace begins with. */
+static void
+read_magic(struct reader *reader, struct input *input)
+{
+    uint64_t word;
+    size_t there = input_need(input, sizeof word);
+    if (there < sizeof word && said_why_short(reader, input)) return;
+    if (there == 0) {
+        reader_fault(reader, FXT_FAULT_NOT_A_TRACE, 0, "the file is empty");
+        return;
+    }
+    if (there >= sizeof word) {
+        memcpy(&word, input_bytes(input), sizeof word);
+        if (word == FXT_MAGIC_RECORD) return;
+    }
+    reader_fault(reader, FXT_FAULT_NOT_A_TRACE, 0, "not a Fuchsia trace: it does not begin with the magic number record");
+}
+
+/* --- records ---------------------------------------------------------------------------------------- */
+
+/* Padding records that lie side by side.
+ *
+ * In a file that is being written records take the place of padding, from its start on, and may lie over the edges between padding
+ * records. So what was read behind a run of padding begins with a record only if the run's first word was still padding when that
+ * had been read: it is looked at again then, and when it has changed, the run is read again. */
+struct run {
+    bool open;
+    uint64_t offset;
+    uint64_t header;
+    uint64_t fills; /* of the input, when the first word was looked at; 0 before that */
+    struct fxt_counts counts; /* before the run */
+};
+
+/* True when the run has to be read again, and will be. */
+static bool
+run_changed(struct reader *reader, struct input *input, struct run *run)
+{
+    if (!run->open || run->fills == input->fills) return false;
+    run->fills = input->fills;
+    if (!input_reread(input, run->offset, run->header)) return false;
+    reader->counts = run->counts;
+    run->open = false;
+    return true;
+}
+
+static void
+read_records(struct reader *reader, struct input *input)
+{
+    uint64_t told = 0;
+    struct run run = {.open = false};
+    while (!reader->stopped) {
+        reader->offset = input->offset;
+        if (input->file_taken != told && reader->visitor.progress) {
+            told = input->file_taken;
+            reader->visitor.progress(reader->visitor.fault_context, told, input->file_size);
+        }
+        size_t there = input_need(input, FXT_WORD_BYTES);
+        if (there == 0) {
+            said_why_short(reader, input);
+            break;
+        }
+        if (reader->ring != NULL && ring_chunks_settled(reader->ring, input->offset)) {
+            run.open = false; /* the window holds what was in the file at one moment */
+        }
+        if (run_changed(reader, input, &run)) continue;
+        if (there < FXT_WORD_BYTES) {
+            if (said_why_short(reader, input)) break;
+            reader_fault(reader, FXT_FAULT_TRUNCATED, reader->offset,
+                         "the file is cut: it ends after %zu bytes of a record's first word", there);
+            break;
+        }
+        memcpy(&reader->header, input_bytes(input), FXT_WORD_BYTES);
+        if (reader->ring != NULL && fxt_provider_info_p(reader->header)) {
+            ring_chunks_settle(reader->ring, input);
+            memcpy(&reader->header, input_bytes(input), FXT_WORD_BYTES);
+        }
+        size_t words = (size_t)fxt_bits(reader->header, FXT_HEADER_SIZE);
+        size_t bytes = words * FXT_WORD_BYTES;
+        if (words == 0) {
+            reader_fault(reader, FXT_FAULT_SIZE_ZERO, reader->offset,
+                         "record of size 0; nothing after it can be read (Perfetto refuses such a file)");
+            break;
+        }
+        there = input_need(input, bytes);
+        if (there < bytes) {
+            if (said_why_short(reader, input)) break;
+            reader_fault(reader, FXT_FAULT_TRUNCATED, reader->offset,
+                         "the file is cut: it ends after %zu bytes of a record of %zu", there, bytes);
+            break;
+        }
+        bool padding = fxt_padding_p(reader->header);
+        if (padding && !run.open) run = (struct run){true, reader->offset, reader->header, 0, reader->counts};
+        if (!padding) run.open = false;
+        read_record(reader, input_bytes(input), words);
+        if (reader->budget.exceeded) reader_out_of_budget(reader);
+        input_take(input, bytes);
+    }
+    reader->counts.bytes = input->offset;
+    reader->moved = reader->ring != NULL && ring_chunks_moved(reader->ring, input);
+    ring_chunks_free(reader->ring);
+    reader->ring = NULL;
+}
+
+int
+reader_read(struct reader *reader, const char *path, const struct fxt_visitor *visitor)
+{
+    struct input input;
+    int error = input_open(&input, path);
+    if (error != 0) return error;
+
+    reader->visitor = *visitor;
+    reader->counts = (struct fxt_counts){0};
+    reader->stopped = reader->moved = false;
+    providers_clear(&reader->providers);
+    /* Perfetto knows a provider 0 from the start: files of one provider need not introduce it. */
+    reader->current = providers_introduce(&reader->providers, 0);
+    if (reader->current == NULL) reader_out_of_budget(reader);
+
+    read_magic(reader, &input);
+    if (!reader->stopped) read_records(reader, &input);
+    input_close(&input);
+    return 0;
+}
+
+const struct fxt_arg *
+fxt_event_arg(const struct fxt_event *event, uint32_t word)
+{
+    for (unsigned i = event->arg_count; i-- > 0;) {
+        if (event->args[i].name.id == word) return &event->args[i];
+    }
+    return NULL;
+}
+
+bool
+fxt_arg_uint(const struct fxt_arg *arg, uint64_t *value_out)
+{
+    if (arg == NULL) return false;
+    switch (arg->type) {
+      case FXT_ARG_INT32:
+      case FXT_ARG_INT64:
+        if (arg->i64 < 0) return false;
+        *value_out = (uint64_t)arg->i64;
+        return true;
+      case FXT_ARG_UINT32:
+      case FXT_ARG_UINT64:
+        *value_out = arg->u64;
+        return true;
+      default:
+        return false;
+    }
+}

@@ -1,0 +1,202 @@
+#ifndef READER_H
+#define READER_H
+/* reader.h - reads Fuchsia trace files of any origin and hands out what is in them, record by record.
+ *
+ * The rules are those of Perfetto's importer: a record that it drops is not handed out here, one that it takes with a flaw is.
+ * Flaws are reported with their offset, also those that Perfetto passes over in silence. Nothing in a file can make the reader
+ * crash, loop, or take more memory than its budget.
+ *
+ *      reader_new -> reader_read(path) for each file -> reader_free
+ *
+ * What a visitor gets lives until its function returns, except strings that have an id: those live as long as the reader.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/pool.h"
+#include "fxt/format.h"
+
+enum fxt_severity {
+    FXT_WARNING, /* legal, but nothing comes of it */
+    FXT_FAULT,   /* breaks the format */
+    FXT_FATAL,   /* reading ends here */
+};
+
+/* Each fault by name: what kind, how bad, and which of Perfetto's counters counts it there ("" where none does). */
+#define FXT_FAULTS(F) \
+    F(NOT_A_TRACE, FATAL, "") \
+    F(TRUNCATED, FATAL, "") \
+    F(SIZE_ZERO, FATAL, "") \
+    F(READ_FAILED, FATAL, "") \
+    F(DAMAGED_GZIP, FATAL, "") \
+    F(OUT_OF_BUDGET, FATAL, "") \
+    F(RECORD_TOO_SHORT, FAULT, "fuchsia_record_read_error") \
+    F(RECORD_LENGTH, FAULT, "") \
+    F(RESERVED_BITS, FAULT, "") \
+    F(BAD_INDEX, FAULT, "") \
+    F(NOT_ZERO_PADDED, FAULT, "") \
+    F(UNDEFINED_STRING, FAULT, "fuchsia_invalid_string_ref") \
+    F(BLOB_NAME, FAULT, "") \
+    F(UNDEFINED_THREAD, FAULT, "") \
+    F(UNKNOWN_PROVIDER, FAULT, "") \
+    F(NO_PROVIDER, FAULT, "fuchsia_invalid_event") \
+    F(NO_INITIALIZATION, FAULT, "") \
+    F(BAD_TICK_RATE, FAULT, "") \
+    F(TIME_OVERFLOW, FAULT, "fuchsia_timestamp_overflow") \
+    F(ENDS_BEFORE_BEGIN, FAULT, "fuchsia_timestamp_overflow") \
+    F(ARGUMENT_SIZE, FAULT, "") \
+    F(ARGUMENT_TYPE, FAULT, "") \
+    F(BAD_PROCESS_ARGUMENT, FAULT, "fuchsia_invalid_event_arg_type") \
+    F(SCHED_ARGUMENT, FAULT, "fuchsia_invalid_event_arg_type") \
+    F(NOT_A_NUMBER, FAULT, "fuchsia_non_numeric_counters") \
+    F(UNKNOWN_RECORD, WARNING, "") \
+    F(UNKNOWN_METADATA, WARNING, "") \
+    F(UNKNOWN_EVENT, WARNING, "") \
+    F(UNKNOWN_SCHEDULING, WARNING, "") \
+    F(BUFFER_FILLED, WARNING, "") \
+    F(NOT_UTF8, WARNING, "") \
+    F(ID_CUT, WARNING, "") \
+    /* from here on: found by users of the reader, about what the records mean together */ \
+    F(END_WITHOUT_BEGIN, FAULT, "") \
+    F(BEGIN_WITHOUT_END, WARNING, "") \
+    F(WRONG_END, FAULT, "") \
+    F(NESTED_TOO_DEEPLY, FAULT, "") \
+    F(TOO_MUCH_TO_CHECK, WARNING, "") \
+    F(CONTRACT, FAULT, "")
+
+enum fxt_fault_code {
+#define FXT_FAULT_CODE(name, severity, stat) FXT_FAULT_##name,
+    FXT_FAULTS(FXT_FAULT_CODE)
+#undef FXT_FAULT_CODE
+    FXT_FAULT_CODES
+};
+
+struct fxt_fault {
+    enum fxt_fault_code code;
+    enum fxt_severity severity;
+    uint64_t offset;  /* of the record, in the file */
+    const char *text; /* printable: what came from the file is escaped */
+};
+
+struct fxt_arg {
+    enum fxt_arg_type type;
+    struct fxt_string name;
+    union {
+        int64_t i64;  /* FXT_ARG_INT32, INT64 */
+        uint64_t u64; /* FXT_ARG_UINT32, UINT64, POINTER, KOID */
+        double f64;
+        bool boolean;
+        struct fxt_string string;
+    };
+};
+
+/* Ids of processes and threads are cut to 32 bits, as Perfetto does. */
+struct fxt_event {
+    enum fxt_event_type type;
+    uint64_t offset;
+    int64_t ts_ns;
+    int64_t end_ns; /* FXT_EVENT_DURATION_COMPLETE */
+    uint64_t id;    /* of counter, async, flow */
+    uint32_t provider;
+    uint32_t pid;
+    uint32_t tid;
+    unsigned arg_count;
+    struct fxt_string category;
+    struct fxt_string name;
+    struct fxt_arg args[FXT_ARGS_MAX];
+};
+
+/* The name of a process (type FXT_OBJECT_PROCESS: id is the pid) or thread (FXT_OBJECT_THREAD: id is the tid). */
+struct fxt_object {
+    unsigned type;
+    uint64_t offset;
+    uint32_t pid;
+    uint32_t tid;
+    uint64_t raw_tid;
+    uint64_t raw_pid;
+    struct fxt_string name;
+};
+
+/* Tids are not cut here: Perfetto tells threads apart by all their bits in scheduling records. */
+struct fxt_sched {
+    enum fxt_sched_type type;
+    uint64_t offset;
+    int64_t ts_ns;
+    uint32_t cpu;
+    unsigned out_state;
+    uint64_t out_tid; /* of a wake-up: the thread that is woken */
+    uint64_t in_tid;
+    int32_t out_priority; /* FXT_SCHED_LEGACY_SWITCH */
+    int32_t in_priority;
+    bool dropped; /* an argument has the wrong type: nothing comes of it but that its threads are known */
+    unsigned arg_count;
+    struct fxt_arg args[FXT_ARGS_MAX];
+};
+
+/* A record as it lies in the file. */
+struct fxt_record {
+    enum fxt_record_type type; /* or a number that is not one of them */
+    uint64_t header;
+    uint64_t offset;
+    const uint8_t *bytes; /* header and all */
+    size_t words;
+    uint32_t provider; /* that it belongs to; of a provider info or section record: the one that it names */
+};
+
+/* Functions may be NULL. */
+struct fxt_visitor {
+    void *context;
+    void (*event)(void *context, const struct fxt_event *event);
+    void (*object)(void *context, const struct fxt_object *object);
+    void (*sched)(void *context, const struct fxt_sched *sched);
+    /* A provider info record: here a new chunk begins. */
+    void (*chunk)(void *context, uint32_t provider, struct fxt_string name, uint64_t offset);
+    /* Every record that belongs to a provider, padding too, after what was read of it was handed out. */
+    void (*record)(void *context, const struct fxt_record *record);
+    void *fault_context;
+    void (*fault)(void *fault_context, const struct fxt_fault *fault);
+    /* Now and then: bytes that were read of the file, and its size (INPUT_SIZE_UNKNOWN of input.h for a pipe). Gets fault_context. */
+    void (*progress)(void *fault_context, uint64_t bytes, uint64_t size);
+};
+
+/* What was read of the file so far. */
+struct fxt_counts {
+    uint64_t bytes;
+    uint64_t records; /* all, padding too */
+    uint64_t padding_records;
+    uint64_t padding_bytes;
+    uint64_t events;
+    uint64_t chunks;
+    uint64_t faults[FXT_FAULT_CODES];
+};
+
+struct reader;
+
+/* Memory for names and tables: no more than about limit_bytes. */
+struct reader *reader_new(size_t limit_bytes);
+void reader_free(struct reader *reader);
+struct pool *reader_pool(struct reader *reader);
+/* For users of the reader that keep tables of their own, and want them under the same limit. */
+struct budget *reader_budget(struct reader *reader);
+/* Says, once, that the budget is used up, and ends the reading. */
+void reader_out_of_budget(struct reader *reader);
+
+/* Reads a file from start to end ("-": standard input; compressed with gzip or not). 0, or the errno of a file that could not be opened; all else is
+ * reported as faults. Tables of providers start empty, the pool is kept. */
+int reader_read(struct reader *reader, const char *path, const struct fxt_visitor *visitor);
+const struct fxt_counts *reader_counts(const struct reader *reader);
+/* Parts of the file were written anew while it was read: what is said of all of it need not agree. */
+bool reader_moved(const struct reader *reader);
+
+/* Reports a fault that a visitor found, as if the reader had. */
+void reader_fault(struct reader *reader, enum fxt_fault_code code, uint64_t offset, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+const char *fxt_fault_stat(enum fxt_fault_code code);
+
+/* The argument of that name (the last one, as for Perfetto), or NULL. word is a number of words.h. */
+const struct fxt_arg *fxt_event_arg(const struct fxt_event *event, uint32_t word);
+/* Values of an argument, where it is of a fitting type. */
+bool fxt_arg_uint(const struct fxt_arg *arg, uint64_t *value_out);
+
+#endif

@@ -1,0 +1,203 @@
+/* diff_tables.c - what differs, as a document. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/escape.h"
+#include "base/xalloc.h"
+#include "render/diff_tables.h"
+
+static const char *const words[] = {
+    [UNCHANGED] = "unchanged", [WITHIN_SPREAD] = "within spread", [NEW] = "new", [GONE] = "gone", [GREW] = "grew", [SHRANK] = "shrank"};
+static const char *const unit_words[] = {[PER_RUN] = "per run", [PER_SECOND] = "per second", [IN_ALL] = "in all files"};
+
+static bool
+worse_by(const struct diff_row *row)
+{
+    return row->verdict == NEW || row->verdict == GREW;
+}
+
+/* "A" or "A, B and 3 more". */
+static struct fxt_string
+file_names(const struct diff *diff, struct document *document, unsigned side)
+{
+    enum { SHOWN = 3 };
+    const struct report_file *files = diff->report->files + (side == 0 ? 0 : diff->side_runs[0]);
+    uint32_t count = diff->side_runs[side];
+    if (count == 1) return text_of(files[0].name);
+    if (count == 2) return document_text(document, "2 runs: %s, %s", files[0].name, files[1].name);
+    if (count == SHOWN) return document_text(document, "3 runs: %s, %s, %s", files[0].name, files[1].name, files[2].name);
+    return document_text(document, "%" PRIu32 " runs: %s, %s, ..., %s", count, files[0].name, files[1].name, files[count - 1].name);
+}
+
+/* Whether all counts are exact, and of which unit they are. */
+static struct fxt_string
+how_counted(const struct diff *diff, struct document *document)
+{
+    uint32_t estimated = 0;
+    for (uint32_t i = 0; i < diff->run_count; i++) estimated += diff->runs[i].estimate > 0;
+    const char *what = diff->fallbacks ? "fallbacks" : "exits";
+    const char *mean = diff->unit != IN_ALL && (diff->side_runs[0] > 1 || diff->side_runs[1] > 1) ? ", mean of the runs" : "";
+    if (estimated == 0) return document_text(document, "%s %s%s; exact", what, unit_words[diff->unit], mean);
+    return document_text(document, "%s %s%s; estimated, with a margin, in %" PRIu32 " of %" PRIu32 " files", what,
+                         unit_words[diff->unit], mean, estimated, diff->run_count);
+}
+
+static struct fxt_string
+total_text(const struct diff *diff, struct document *document)
+{
+    char before[NUMBER_TEXT], after[NUMBER_TEXT], delta[NUMBER_TEXT], change[NUMBER_TEXT] = "";
+    const struct diff_row *total = &diff->total;
+    if (total->counts[0].value > 0) {
+        snprintf(change, sizeof change, ", %+.1f%%", 100 * diff_delta(total) / total->counts[0].value);
+    }
+    return document_text(document, "%s -> %s: %s (%s%s)", amount_text(before, total->counts[0].value),
+                         amount_text(after, total->counts[1].value), words[total->verdict], delta_text(delta, diff_delta(total)), change);
+}
+
+/* The columns that all tables begin with. Programs get the spread, too. */
+enum { CHANGE, BEFORE, AFTER, DELTA, OF_ALL, BEFORE_LOW, BEFORE_HIGH, AFTER_LOW, AFTER_HIGH, NAMES };
+
+static const struct column all_columns[] = {
+    [CHANGE] = {"change", "", COLUMN_TEXT},
+    [BEFORE] = {"a", "A", COLUMN_AMOUNT},
+    [AFTER] = {"b", "B", COLUMN_AMOUNT},
+    [DELTA] = {"delta", "delta", COLUMN_DELTA},
+    [OF_ALL] = {"of_a", "of all A", COLUMN_CHANGE},
+    [BEFORE_LOW] = {"a_low", NULL, COLUMN_AMOUNT},
+    [BEFORE_HIGH] = {"a_high", NULL, COLUMN_AMOUNT},
+    [AFTER_LOW] = {"b_low", NULL, COLUMN_AMOUNT},
+    [AFTER_HIGH] = {"b_high", NULL, COLUMN_AMOUNT},
+};
+
+static void
+fill_row(const struct diff *diff, const struct diff_row *row, struct cell *cells)
+{
+    cells[CHANGE] = cell_text(text_of(words[row->verdict]));
+    if (diff_called(row->verdict)) cells[CHANGE].style = worse_by(row) ? STYLE_WORSE : STYLE_BETTER;
+    cells[BEFORE] = cell_amount(row->counts[0].value);
+    cells[AFTER] = cell_amount(row->counts[1].value);
+    cells[DELTA] = cell_amount(diff_delta(row));
+    cells[OF_ALL] = cell_change(diff_delta(row) / diff->total.counts[0].value);
+    cells[BEFORE_LOW] = cell_amount(row->counts[0].low);
+    cells[BEFORE_HIGH] = cell_amount(row->counts[0].high);
+    cells[AFTER_LOW] = cell_amount(row->counts[1].low);
+    cells[AFTER_HIGH] = cell_amount(row->counts[1].high);
+}
+
+static struct fxt_string
+name_of(const struct diff *diff, uint32_t id)
+{
+    return id == STRING_NONE ? text_of("(not said)") : pool_string(diff->report->pool, id);
+}
+
+/* A line of `Owner#method (path)`, or two where it moved. */
+static struct fxt_string
+place_text(const struct diff *diff, struct document *document, const struct diff_row *row)
+{
+    struct fxt_string method = name_of(diff, row->method);
+    if (row->line == 0 || method.ptr[method.len - 1] != ')') return method;
+    if (row->line == row->line_after) return document_text(document, "%.*s:%" PRIu32 ")", (int)method.len - 1, method.ptr, row->line);
+    return document_text(document, "%.*s:%" PRIu32 " -> %" PRIu32 ")", (int)method.len - 1, method.ptr, row->line, row->line_after);
+}
+
+enum { NAMES_MOST = 5 };
+
+static void
+name_row(const struct diff *diff, struct document *document, const struct diff_table *table, const struct diff_row *row,
+         struct cell *names)
+{
+    if (table == &diff->reasons) {
+        names[0] = cell_text(name_of(diff, row->reason));
+    }
+    else if (table == &diff->methods) {
+        names[0] = cell_text(name_of(diff, row->method));
+    }
+    else {
+        names[0] = cell_text(name_of(diff, row->reason));
+        names[1] = cell_text(name_of(diff, row->insn));
+        names[2] = cell_text(place_text(diff, document, row));
+    }
+}
+
+static void
+add_table(const struct diff *diff, struct document *document, const struct diff_table *table, const char *id, const char *title,
+          const struct column *names, unsigned name_count, uint64_t top)
+{
+    struct column columns[NAMES + NAMES_MOST];
+    memcpy(columns, all_columns, sizeof all_columns);
+    memcpy(columns + NAMES, names, name_count * sizeof *names);
+    char changed[NUMBER_TEXT], within[NUMBER_TEXT];
+    struct fxt_string text = document_text(document, "%s: %s changed", title, with_commas(changed, table->changed));
+    if (table->within > 0) {
+        text = document_text(document, "%s, %s within the spread of the runs", text.ptr, with_commas(within, table->within));
+    }
+    struct table *shown = document_table(document, id, text, columns, NAMES + name_count);
+    struct diff_row rest = {0};
+    for (uint32_t i = 0; i < table->changed; i++) {
+        const struct diff_row *row = group_at(&table->rows, table->order[i]);
+        if (i < top) {
+            struct cell *cells = table_row(shown);
+            fill_row(diff, row, cells);
+            name_row(diff, document, table, row, cells + NAMES);
+            continue;
+        }
+        shown->more_rows++;
+        for (unsigned side = 0; side < SIDES; side++) rest.counts[side].value += row->counts[side].value;
+    }
+    if (shown->more_rows == 0) return;
+    struct cell *cells = table_row(shown);
+    fill_row(diff, &rest, cells);
+    cells[CHANGE].there = false;
+    for (unsigned i = BEFORE_LOW; i <= AFTER_HIGH; i++) cells[i].there = false;
+}
+
+/* What people read in the head. */
+static void
+add_total(const struct diff *diff, struct document *document)
+{
+    struct table *table = document_table(document, "total", text_of("Total"), all_columns, NAMES);
+    table->data = true;
+    fill_row(diff, &diff->total, table_row(table));
+}
+
+/* Folders that were taken for one without being asked: people must know, and programs can. */
+static void
+add_found_maps(const struct diff *diff, struct document *document)
+{
+    static const struct column columns[] = {
+        {"from", "A", COLUMN_TEXT}, {"to", "B", COLUMN_TEXT}, {"methods", "methods", COLUMN_COUNT}};
+    if (diff->map->count == 0 || diff->map->list[0].witnesses == 0) return; /* all are of one kind */
+    struct table *table = document_table(document, "found_maps", text_of("Folders taken for one"), COLUMNS(columns));
+    table->data = true;
+    for (uint32_t i = 0; i < diff->map->count; i++) {
+        char number[NUMBER_TEXT];
+        struct fxt_string from = document_text(document, "%.*s", (int)diff->map->list[i].from_bytes, diff->map->list[i].from);
+        struct cell *cells = table_row(table);
+        cells[0] = cell_text(from);
+        cells[1] = cell_text(text_of(diff->map->list[i].to));
+        cells[2] = cell_number(diff->map->list[i].witnesses);
+        document_line(document, i == 0 ? "taken for one" : "",
+                      document_text(document, "%s and %s: the same %s methods; --no-map compares them as they are", from.ptr,
+                                    diff->map->list[i].to, with_commas(number, diff->map->list[i].witnesses)));
+    }
+}
+
+void
+diff_document(const struct diff *diff, struct document *document, uint64_t top)
+{
+    static const struct column method[] = {{"method", "method", COLUMN_TEXT}};
+    static const struct column reason[] = {{"reason", "reason", COLUMN_TEXT}};
+    static const struct column site[] = {
+        {"reason", "reason", COLUMN_TEXT}, {"insn", "instruction", COLUMN_TEXT}, {"place", "place", COLUMN_TEXT}};
+    document->title = document_text(document, "%s compared", diff->fallbacks ? "Fallbacks" : "Exits");
+    document_line(document, "A", file_names(diff, document, 0));
+    document_line(document, "B", file_names(diff, document, 1));
+    document_line(document, "counted", how_counted(diff, document));
+    document_line(document, "in all", total_text(diff, document));
+    add_found_maps(diff, document);
+    add_total(diff, document);
+    add_table(diff, document, &diff->methods, "methods", "By method", method, 1, top);
+    add_table(diff, document, &diff->reasons, "reasons", "By reason", reason, 1, top);
+    add_table(diff, document, &diff->sites, "sites", "By site", site, 3, top);
+}

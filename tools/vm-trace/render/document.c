@@ -1,0 +1,240 @@
+/* document.c - see document.h */
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/escape.h"
+#include "base/xalloc.h"
+#include "render/document.h"
+
+void
+document_free(struct document *document)
+{
+    for (uint32_t i = 0; i < document->table_count; i++) {
+        free(document->tables[i]->cells);
+        free(document->tables[i]->columns);
+        free(document->tables[i]);
+    }
+    for (uint32_t i = 0; i < document->kept_count; i++) free(document->kept[i]);
+    free(document->tables);
+    free(document->lines);
+    free(document->kept);
+    *document = (struct document){0};
+}
+
+static void *
+keep(struct document *document, size_t bytes)
+{
+    make_room(document->kept, document->kept_count, document->kept_capacity);
+    return document->kept[document->kept_count++] = xcalloc(bytes, 1);
+}
+
+struct fxt_string
+document_text(struct document *document, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int len = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    char *text = keep(document, (size_t)len + 1);
+    va_start(args, format);
+    vsnprintf(text, (size_t)len + 1, format, args);
+    va_end(args);
+    return (struct fxt_string){.ptr = text, .len = (uint32_t)len};
+}
+
+float *
+document_rate(struct document *document)
+{
+    return keep(document, DOCUMENT_PARTS * sizeof(float));
+}
+
+void
+document_line(struct document *document, const char *title, struct fxt_string text)
+{
+    make_room(document->lines, document->line_count, document->line_capacity);
+    document->lines[document->line_count++] = (struct line){title, text};
+}
+
+struct table *
+document_table(struct document *document, const char *id, struct fxt_string title, const struct column *columns,
+               unsigned column_count)
+{
+    struct table *table = xcalloc(1, sizeof *table);
+    *table = (struct table){.id = id, .title = title, .column_count = column_count};
+    table->columns = xcalloc(column_count, sizeof *columns);
+    memcpy(table->columns, columns, column_count * sizeof *columns);
+    make_room(document->tables, document->table_count, document->table_capacity);
+    return document->tables[document->table_count++] = table;
+}
+
+struct cell *
+table_row(struct table *table)
+{
+    if (table->row_count == table->row_capacity) {
+        table->row_capacity = (uint32_t)grown_capacity(table->row_capacity, sizeof table->row_capacity);
+        table->cells = xrealloc(table->cells, table->row_capacity, table->column_count * sizeof *table->cells);
+    }
+    struct cell *row = table->cells + (size_t)table->row_count++ * table->column_count;
+    memset(row, 0, table->column_count * sizeof *row);
+    return row;
+}
+
+struct cell
+cell_number(uint64_t number)
+{
+    return (struct cell){.there = true, .number = number};
+}
+
+struct cell
+cell_share(uint64_t part, uint64_t whole)
+{
+    return (struct cell){.there = whole > 0, .share = whole > 0 ? (double)part / (double)whole : 0};
+}
+
+struct cell
+cell_amount(double amount)
+{
+    return (struct cell){.there = true, .amount = amount};
+}
+
+struct cell
+cell_change(double share)
+{
+    return (struct cell){.there = isfinite(share), .share = share};
+}
+
+struct cell
+cell_time(int64_t ns)
+{
+    return (struct cell){.there = true, .time_ns = ns};
+}
+
+struct cell
+cell_text(struct fxt_string text)
+{
+    return (struct cell){.there = true, .text = text};
+}
+
+struct cell
+cell_rate(const float *rate)
+{
+    return (struct cell){.there = rate != NULL, .rate = rate};
+}
+
+static void
+print_as(const struct document *document, enum document_format format)
+{
+    switch (format) {
+      case FORMAT_TEXT: document_print_text(document); return;
+      case FORMAT_MARKDOWN: document_print_markdown(document); return;
+      case FORMAT_JSON: document_print_json(document); return;
+      case FORMAT_CSV: document_print_csv(document); return;
+    }
+}
+
+static void
+no_such_table(const struct document *document, const char *table_id)
+{
+    fputs("vm-trace: there is no table ", stderr);
+    print_escaped(stderr, text_of(table_id));
+    fputs(document->table_count > 0 ? " here; there are:" : " here, nor any other", stderr);
+    for (uint32_t i = 0; i < document->table_count; i++) {
+        if (!document->tables[i]->people) fprintf(stderr, " %s", document->tables[i]->id);
+    }
+    putc('\n', stderr);
+}
+
+/* What the row that sums up would say, which fits no table of plain rows. */
+static void
+say_more(const struct table *table)
+{
+    char number[NUMBER_TEXT];
+    if (table->more_rows == 0) return;
+    fprintf(stderr, "vm-trace: %s more rows of the table %s are not shown (--top=N shows more)\n", with_commas(number, table->more_rows), table->id);
+}
+
+/* A table for programs gets titles when it was asked for by people. */
+static void
+show_to_people(struct table *table)
+{
+    for (unsigned i = 0; table->data && i < table->column_count; i++) table->columns[i].title = table->columns[i].id;
+    table->data = false;
+}
+
+bool
+document_print(struct document *document, enum document_format format, const char *table_id)
+{
+    if (table_id == NULL) {
+        print_as(document, format);
+        return true;
+    }
+    struct document one = {.title = document->title}; /* history has a table of one name for each ISEQ */
+    for (uint32_t i = 0; i < document->table_count; i++) {
+        if (strcmp(document->tables[i]->id, table_id) != 0 || document->tables[i]->people) continue;
+        make_room(one.tables, one.table_count, one.table_capacity);
+        one.tables[one.table_count++] = document->tables[i];
+        show_to_people(document->tables[i]);
+    }
+    bool found = one.table_count > 0;
+    if (!found) no_such_table(document, table_id);
+    else if (format != FORMAT_CSV) print_as(&one, format);
+    for (uint32_t i = 0; format == FORMAT_CSV && i < one.table_count; i++) {
+        document_print_csv_table(one.tables[i], i == 0);
+        say_more(one.tables[i]);
+    }
+    free(one.tables);
+    return found;
+}
+
+const char *
+with_commas(char text[NUMBER_TEXT], uint64_t number)
+{
+    char digits[24];
+    int len = snprintf(digits, sizeof digits, "%" PRIu64, number);
+    char *to = text;
+    for (int i = 0; i < len; i++) {
+        if (i > 0 && (len - i) % 3 == 0) *to++ = ',';
+        *to++ = digits[i];
+    }
+    *to = '\0';
+    return text;
+}
+
+const char *
+amount_text(char text[NUMBER_TEXT], double amount)
+{
+    if (amount >= 1000 || (amount == floor(amount) && amount >= 0)) return with_commas(text, (uint64_t)(amount + 0.5));
+    snprintf(text, NUMBER_TEXT, amount >= 10 ? "%.1f" : "%.2f", amount);
+    return text;
+}
+
+const char *
+delta_text(char text[NUMBER_TEXT], double delta)
+{
+    text[0] = delta < 0 ? '-' : '+';
+    char amount[NUMBER_TEXT];
+    snprintf(text + 1, NUMBER_TEXT - 1, "%.*s", NUMBER_TEXT - 2, amount_text(amount, fabs(delta)));
+    return text;
+}
+
+const char *
+bytes_text(char text[NUMBER_TEXT], uint64_t bytes)
+{
+    if (bytes < 10000) snprintf(text, NUMBER_TEXT, "%" PRIu64 " bytes", bytes);
+    else if (bytes < 10000000) snprintf(text, NUMBER_TEXT, "%.1f kB", (double)bytes / 1e3);
+    else snprintf(text, NUMBER_TEXT, "%.1f MB", (double)bytes / 1e6);
+    return text;
+}
+
+const char *
+duration_text(char text[NUMBER_TEXT], uint64_t ns)
+{
+    if (ns < 10000) snprintf(text, NUMBER_TEXT, "%" PRIu64 " ns", ns);
+    else if (ns < 10000000) snprintf(text, NUMBER_TEXT, "%.1f us", (double)ns / 1e3);
+    else if (ns < UINT64_C(10000000000)) snprintf(text, NUMBER_TEXT, "%.1f ms", (double)ns / 1e6);
+    else snprintf(text, NUMBER_TEXT, "%.2f s", (double)ns / 1e9);
+    return text;
+}

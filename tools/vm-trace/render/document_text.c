@@ -1,0 +1,400 @@
+/* document_text.c - a document for people: on a terminal, or as Markdown.
+ *
+ * Columns of numbers stand at the right of their width, texts at the left. A table that is wider
+ * than the page gives way in steps (see `steps`): texts are shortened, rates get half their width,
+ * then none; at last the last text goes to a line of its own.
+ */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/escape.h"
+#include "base/xalloc.h"
+#include "render/display.h"
+#include "render/document.h"
+#include "render/terminal.h"
+
+enum { CELL_TEXT = 128, HEAD_WIDTH = 14 };
+
+/* The text of the row that sums up those that are not shown, in the last column; elsewhere the cell's own. */
+static struct cell
+shown_cell(const struct table *table, uint32_t row, unsigned column, char text[CELL_TEXT])
+{
+    struct cell cell = table->cells[row * table->column_count + column];
+    if (table->more_rows == 0 || row + 1 < table->row_count || column + 1 < table->column_count) return cell;
+    char number[NUMBER_TEXT];
+    snprintf(text, CELL_TEXT, "in %s more", with_commas(number, table->more_rows));
+    return cell_text(text_of(text));
+}
+
+/* --- cells --------------------------------------------------------------------------------- */
+
+/* Eight heights, relative to the highest; a blank where there is nothing at all. */
+static void
+put_rate(FILE *out, const float *rate, unsigned columns)
+{
+    static const char *const heights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    float parts[DOCUMENT_PARTS] = {0}, most = 0;
+    unsigned count = columns < DOCUMENT_PARTS ? DOCUMENT_PARTS / 2 : DOCUMENT_PARTS;
+    for (unsigned i = 0; i < DOCUMENT_PARTS; i++) parts[i * count / DOCUMENT_PARTS] += rate[i];
+    for (unsigned i = 0; i < count; i++) {
+        if (parts[i] > most) most = parts[i];
+    }
+    for (unsigned i = 0; i < count; i++) {
+        int height = most > 0 ? (int)(parts[i] / most * 7.999F) : 0;
+        fputs(parts[i] > 0 ? heights[height] : " ", out);
+    }
+}
+
+/* How a number reads. */
+static const char *
+number_text(char text[NUMBER_TEXT], enum column_kind kind, const struct cell *cell)
+{
+    switch (kind) {
+      case COLUMN_COUNT: return with_commas(text, cell->number);
+      case COLUMN_DURATION: return duration_text(text, cell->number);
+      case COLUMN_AMOUNT: return amount_text(text, cell->amount);
+      case COLUMN_DELTA: return delta_text(text, cell->amount);
+      case COLUMN_CHANGE: snprintf(text, NUMBER_TEXT, "%+.1f%%", cell->share * 100); break;
+      case COLUMN_NUMBER: snprintf(text, NUMBER_TEXT, "%" PRIu64, cell->number); break;
+      case COLUMN_SHARE: snprintf(text, NUMBER_TEXT, "%.1f%%", cell->share * 100); break;
+      case COLUMN_TIME: snprintf(text, NUMBER_TEXT, "%.6f s", (double)cell->time_ns / 1e9); break;
+      default: text[0] = '\0'; break;
+    }
+    return text;
+}
+
+/* A text as it is printed; malloc'ed. */
+static char *
+escaped(struct fxt_string text)
+{
+    size_t size = 4 * (size_t)text.len + 8; /* a byte becomes four at most */
+    return escape_into(xrealloc(NULL, size, 1), size, text);
+}
+
+static unsigned
+text_width(struct fxt_string text)
+{
+    char *shown = escaped(text);
+    unsigned width = display_width(shown);
+    free(shown);
+    return width;
+}
+
+static bool
+left(enum column_kind kind)
+{
+    return kind == COLUMN_TEXT || kind == COLUMN_RATE;
+}
+
+static unsigned
+cell_width(enum column_kind kind, const struct cell *cell)
+{
+    char text[NUMBER_TEXT];
+    if (!cell->there) return 0;
+    if (kind == COLUMN_TEXT) return text_width(cell->text);
+    return kind == COLUMN_RATE ? DOCUMENT_PARTS : (unsigned)strlen(number_text(text, kind, cell));
+}
+
+/* Of what print_escaped would print, as much as fits; malloc'ed. */
+static char *
+fitted(struct fxt_string text, unsigned columns)
+{
+    char *shown = escaped(text), *fit = display_fit(shown, columns);
+    free(shown);
+    return fit;
+}
+
+static void
+put_text(struct fxt_string text, unsigned columns)
+{
+    char *fit = fitted(text, columns);
+    fputs(fit, stdout);
+    free(fit);
+}
+
+/* columns: for a text or rate; UINT_MAX shows all of it */
+static void
+put_cell(const struct column *column, const struct cell *cell, unsigned columns)
+{
+    char text[NUMBER_TEXT];
+    if (!cell->there) return;
+    if (cell->style != STYLE_PLAIN) fputs(style(cell->style), stdout);
+    if (column->kind == COLUMN_TEXT) put_text(cell->text, columns);
+    else if (column->kind == COLUMN_RATE) put_rate(stdout, cell->rate, columns);
+    else fputs(number_text(text, column->kind, cell), stdout);
+    if (cell->style != STYLE_PLAIN) fputs(style(STYLE_PLAIN), stdout);
+}
+
+/* --- on a terminal ---------------------------------------------------------------------------- */
+
+enum { INDENT = 2, GAP = 2, HIDDEN = 0, BELOW_INDENT = 13, COUNTS_LEAST = 10 };
+
+struct layout {
+    unsigned page;
+    unsigned *widths; /* HIDDEN: the column is not shown, or below */
+    unsigned below;   /* the column that is shown on a line of its own; column_count: none */
+    unsigned wanted;  /* columns that the whole table would take, where rates were left out; else 0 */
+};
+
+/* How wide each column would be, with room for all that is in it; HIDDEN for one that is not for people. Counts have so much room at
+ * the least that they stand below each other in all tables. */
+static unsigned *
+column_widths(const struct table *table, unsigned counts_least)
+{
+    unsigned *widths = xcalloc(table->column_count, sizeof *widths);
+    for (unsigned i = 0; i < table->column_count; i++) {
+        if (table->columns[i].title == NULL) continue;
+        widths[i] = display_width(table->columns[i].title);
+        unsigned least = table->columns[i].kind == COLUMN_COUNT ? counts_least : 1;
+        if (widths[i] < least) widths[i] = least;
+        for (uint32_t row = 0; row < table->row_count; row++) {
+            char text[CELL_TEXT];
+            struct cell cell = shown_cell(table, row, i, text);
+            unsigned width = cell_width(table->columns[i].kind, &cell);
+            if (width > widths[i]) widths[i] = width;
+        }
+    }
+    return widths;
+}
+
+static unsigned
+last_column(const unsigned *widths, unsigned count)
+{
+    while (count > 1 && widths[count - 1] == HIDDEN) count--;
+    return count - 1;
+}
+
+static unsigned
+table_width(const unsigned *widths, unsigned count)
+{
+    unsigned width = INDENT;
+    for (unsigned i = 0; i < count; i++) width += widths[i] == HIDDEN ? 0 : widths[i] + GAP;
+    return width - GAP;
+}
+
+/*
+ * Takes columns from the widest text, down to that many: its title's width at least. False when the
+ * table is still too wide.
+ */
+static bool
+narrow(const struct table *table, unsigned *widths, unsigned page, unsigned last_least, unsigned least)
+{
+    unsigned count = table->column_count, last = last_column(widths, count);
+    while (table_width(widths, count) > page) {
+        unsigned widest = count, most = 0;
+        for (unsigned i = 0; i < count; i++) {
+            if (table->columns[i].kind != COLUMN_TEXT || widths[i] == HIDDEN) continue;
+            unsigned title = display_width(table->columns[i].title), floor = i == last ? last_least : least;
+            if (floor < title) floor = title;
+            if (widths[i] > floor && widths[i] > most) widest = i, most = widths[i];
+        }
+        if (widest == count) return false;
+        widths[widest]--;
+    }
+    return true;
+}
+
+/* What a table that is too wide gives, step by step: widths that texts keep, that of rates. */
+static const struct {
+    unsigned last_least, least, rate;
+} steps[] = {{40, 24, DOCUMENT_PARTS}, {36, 24, DOCUMENT_PARTS / 2}, {24, 20, HIDDEN}};
+
+static void
+fit_to_page(const struct table *table, struct layout *layout)
+{
+    unsigned count = table->column_count, *widths = layout->widths, *natural = xcalloc(count, sizeof *natural);
+    bool fits = false, rates = false;
+    for (unsigned i = 0; i < count; i++) {
+        natural[i] = table->columns[i].kind == COLUMN_TEXT && widths[i] > layout->page ? layout->page : widths[i];
+        rates = rates || (table->columns[i].kind == COLUMN_RATE && widths[i] != HIDDEN);
+    }
+    for (size_t step = 0; step < sizeof steps / sizeof *steps && !fits; step++) {
+        for (unsigned i = 0; i < count; i++) {
+            widths[i] = table->columns[i].kind == COLUMN_RATE && natural[i] != HIDDEN ? steps[step].rate : natural[i];
+        }
+        fits = narrow(table, widths, layout->page, steps[step].last_least, steps[step].least);
+        if (rates && steps[step].rate == HIDDEN) layout->wanted = table_width(natural, count);
+    }
+    unsigned last = last_column(widths, count);
+    if (!fits && count > 1 && table->columns[last].kind == COLUMN_TEXT) {
+        for (unsigned i = 0; i < count; i++) widths[i] = table->columns[i].kind == COLUMN_RATE ? HIDDEN : natural[i];
+        layout->below = last;
+        widths[last] = HIDDEN;
+        narrow(table, widths, layout->page, 8, 8);
+    }
+    free(natural);
+}
+
+static void
+put_blanks(unsigned count)
+{
+    printf("%*s", (int)count, "");
+}
+
+#define TITLE_ROW UINT32_MAX
+
+static void
+put_title(const char *title)
+{
+    printf("%s%s%s", style(STYLE_DIM), title, style(STYLE_PLAIN));
+}
+
+static void
+print_below(const struct table *table, const struct layout *layout, uint32_t row)
+{
+    char text[CELL_TEXT];
+    const struct column *column = &table->columns[layout->below];
+    struct cell cell = row == TITLE_ROW ? cell_text(text_of(column->title)) : shown_cell(table, row, layout->below, text);
+    if (!cell.there) return;
+    put_blanks(BELOW_INDENT);
+    if (row == TITLE_ROW) put_title(column->title);
+    else put_cell(column, &cell, layout->page - BELOW_INDENT);
+    putchar('\n');
+}
+
+/* Columns that a cell takes of those that there are. A text that was cut before a wide character takes one less. */
+static unsigned
+fitted_width(enum column_kind kind, const struct cell *cell, unsigned room)
+{
+    unsigned width = cell_width(kind, cell);
+    if (width <= room) return width;
+    if (kind != COLUMN_TEXT) return room;
+    char *fit = fitted(cell->text, room);
+    width = display_width(fit);
+    free(fit);
+    return width;
+}
+
+/* Blanks before a cell, which stand there only when something comes behind them. */
+static void
+print_row(const struct table *table, const struct layout *layout, uint32_t row)
+{
+    char text[CELL_TEXT];
+    unsigned blanks = INDENT;
+    for (unsigned i = 0; i < table->column_count; i++) {
+        const struct column *column = &table->columns[i];
+        unsigned room = layout->widths[i];
+        if (room == HIDDEN) continue;
+        struct cell cell = row == TITLE_ROW ? cell_text(text_of(column->title)) : shown_cell(table, row, i, text);
+        unsigned width = fitted_width(row == TITLE_ROW ? COLUMN_TEXT : column->kind, &cell, room);
+        unsigned pad = room - width;
+        if (width > 0) {
+            put_blanks(blanks + (left(column->kind) ? 0 : pad));
+            blanks = 0;
+            if (row == TITLE_ROW) put_title(column->title);
+            else put_cell(column, &cell, room);
+        }
+        blanks += GAP + (width > 0 && !left(column->kind) ? 0 : pad);
+    }
+    putchar('\n');
+    if (layout->below < table->column_count) print_below(table, layout, row);
+}
+
+/* How wide the page would have to be for the rates that were left out; 0: none were. */
+static unsigned
+print_table(const struct table *table, unsigned page)
+{
+    struct layout layout = {.page = page, .widths = column_widths(table, COUNTS_LEAST), .below = table->column_count};
+    if (table_width(layout.widths, table->column_count) > page) {
+        free(layout.widths);
+        layout.widths = column_widths(table, 1);
+        fit_to_page(table, &layout);
+    }
+    printf("\n%s", style(STYLE_BOLD));
+    print_escaped(stdout, table->title);
+    printf("%s\n", style(STYLE_PLAIN));
+    if (table->row_count > 0) print_row(table, &layout, TITLE_ROW);
+    for (uint32_t row = 0; row < table->row_count; row++) print_row(table, &layout, row);
+    free(layout.widths);
+    return layout.wanted;
+}
+
+void
+document_print_text(const struct document *document)
+{
+    fputs(style(STYLE_BOLD), stdout);
+    print_escaped(stdout, document->title);
+    printf("%s\n", style(STYLE_PLAIN));
+    for (uint32_t i = 0; i < document->line_count; i++) {
+        unsigned width = text_width(text_of(document->lines[i].title));
+        fputs("  ", stdout);
+        print_escaped(stdout, text_of(document->lines[i].title));
+        printf("%*s ", width < HEAD_WIDTH ? (int)(HEAD_WIDTH - width) : 0, "");
+        print_escaped(stdout, document->lines[i].text);
+        putchar('\n');
+    }
+    unsigned page = display_columns();
+    unsigned most = 0;
+    for (uint32_t i = 0; i < document->table_count; i++) {
+        unsigned wanted = document->tables[i]->data ? 0 : print_table(document->tables[i], page);
+        if (wanted > most) most = wanted;
+    }
+    if (most > 0) {
+        printf("\n%s\"over time\" is left out of tables over %u columns wide; COLUMNS=%u shows it.%s\n", style(STYLE_DIM), page, most, style(STYLE_PLAIN));
+    }
+}
+
+/* --- Markdown -------------------------------------------------------------------------------- */
+
+/* What Markdown would take for its own is escaped; the rest as for a terminal. */
+static void
+put_markdown(struct fxt_string text)
+{
+    for (uint32_t at = 0, from = 0; at <= text.len; at++) {
+        bool special = at < text.len && strchr("\\`*_[]<>|#&", text.ptr[at]) != NULL && text.ptr[at] != '\0';
+        if (at < text.len && !special) continue;
+        print_escaped(stdout, (struct fxt_string){.ptr = text.ptr + from, .len = at - from});
+        if (special) printf("\\%c", text.ptr[at]);
+        from = at + 1;
+    }
+}
+
+static void
+print_markdown_table(const struct table *table)
+{
+    fputs("\n## ", stdout);
+    put_markdown(table->title);
+    puts("\n");
+    if (table->row_count == 0) return;
+    for (unsigned i = 0; i < table->column_count; i++) {
+        if (table->columns[i].title != NULL) printf("| %s ", table->columns[i].title);
+    }
+    puts("|");
+    for (unsigned i = 0; i < table->column_count; i++) {
+        if (table->columns[i].title != NULL) fputs(left(table->columns[i].kind) ? "|---" : "|---:", stdout);
+    }
+    puts("|");
+    for (uint32_t row = 0; row < table->row_count; row++) {
+        for (unsigned i = 0; i < table->column_count; i++) {
+            char text[CELL_TEXT];
+            struct cell cell = shown_cell(table, row, i, text);
+            if (table->columns[i].title == NULL) continue;
+            fputs("| ", stdout);
+            if (table->columns[i].kind == COLUMN_TEXT && cell.there) put_markdown(cell.text);
+            else put_cell(&table->columns[i], &cell, UINT_MAX);
+            putchar(' ');
+        }
+        puts("|");
+    }
+}
+
+void
+document_print_markdown(const struct document *document)
+{
+    fputs("# ", stdout);
+    put_markdown(document->title);
+    puts("\n");
+    for (uint32_t i = 0; i < document->line_count; i++) {
+        bool more = document->lines[i].title[0] == '\0'; /* of the line before */
+        fputs(more ? "  - " : "- **", stdout);
+        put_markdown(text_of(document->lines[i].title));
+        fputs(more ? "" : "**: ", stdout);
+        put_markdown(document->lines[i].text);
+        putchar('\n');
+    }
+    for (uint32_t i = 0; i < document->table_count; i++) {
+        if (!document->tables[i]->data) print_markdown_table(document->tables[i]);
+    }
+}

@@ -1,0 +1,45 @@
+/* export_folded.c - stacks for flamegraph.pl: one line for each, see export.h */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/escape.h"
+#include "base/xalloc.h"
+#include "render/export.h"
+
+/* A semicolon separates frames, so that of a path is shown by its code, as control characters are. */
+static void
+print_frame(FILE *out, struct fxt_string text)
+{
+    while (text.len > 0) {
+        const char *semicolon = memchr(text.ptr, ';', text.len);
+        uint32_t len = semicolon ? (uint32_t)(semicolon - text.ptr) : text.len;
+        print_escaped(out, (struct fxt_string){.ptr = text.ptr, .len = len});
+        if (semicolon == NULL) break;
+        fputs("\\x3B", out);
+        text.ptr += len + 1;
+        text.len -= len + 1;
+    }
+}
+
+void
+export_folded(FILE *out, const struct profile *profile)
+{
+    const struct pool *pool = reader_pool(profile->reader);
+    uint32_t *stack = NULL;
+    uint32_t depth, capacity = 0;
+    for (uint32_t leaf = 1; leaf < profile->node_count; leaf++) {
+        if (profile->nodes[leaf].count == 0) continue;
+        depth = 0;
+        for (uint32_t node = leaf; node != 0; node = profile->nodes[node].parent) {
+            make_room(stack, depth, capacity);
+            stack[depth++] = profile->nodes[node].text;
+        }
+        while (depth-- > 0) {
+            print_frame(out, pool_string(pool, stack[depth]));
+            if (depth > 0) putc(';', out);
+        }
+        fprintf(out, " %" PRIu64 "\n", profile->nodes[leaf].count);
+    }
+    free(stack);
+}

@@ -1,0 +1,221 @@
+/* export_pprof.c - a profile as pprof reads it.
+ *
+ * The messages and the numbers of their fields are those of https://github.com/google/pprof/blob/main/proto/profile.proto; how
+ * they are encoded: https://protobuf.dev/programming-guides/encoding/ . Field order is free, so tables are written when they are
+ * known. A label of the trace is a location; methods are functions, whatever the line.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/label.h"
+#include "base/escape.h"
+#include "base/xalloc.h"
+#include "render/export.h"
+
+enum { WIRE_VARINT = 0, WIRE_BYTES = 2 };
+enum { PROFILE_SAMPLE_TYPE = 1, PROFILE_SAMPLE = 2, PROFILE_LOCATION = 4, PROFILE_FUNCTION = 5, PROFILE_STRING_TABLE = 6,
+       PROFILE_DURATION_NANOS = 10 };
+enum { VALUE_TYPE_TYPE = 1, VALUE_TYPE_UNIT = 2 };
+enum { SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE = 2 };
+enum { LOCATION_ID = 1, LOCATION_LINE = 4 };
+enum { LINE_FUNCTION_ID = 1, LINE_LINE = 2 };
+enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_FILENAME = 4 }; /* without a system name pprof does not demangle names */
+
+/* A message that is being put together: its length stands before it, so it is kept until it is whole. */
+struct message {
+    uint8_t *bytes;
+    size_t len;
+    size_t capacity;
+};
+
+struct pprof {
+    FILE *out;
+    const struct profile *profile;
+    struct pool *pool;
+    struct map string_of; /* string of the pool -> index in the string table */
+    uint32_t *strings;    /* that table; what is in it is a string of the pool */
+    uint32_t string_count, string_capacity;
+    struct map function_of; /* name and path -> id */
+    struct map location_of; /* label -> id */
+    struct message message, inner; /* reused */
+};
+
+static void
+add_varint(struct message *message, uint64_t value)
+{
+    do {
+        make_room(message->bytes, message->len, message->capacity);
+        message->bytes[message->len++] = (uint8_t)(value > 0x7f ? value | 0x80 : value);
+        value >>= 7;
+    } while (value > 0);
+}
+
+static void
+add_uint(struct message *message, unsigned field, uint64_t value)
+{
+    add_varint(message, field << 3 | WIRE_VARINT);
+    add_varint(message, value);
+}
+
+static void
+add_message(struct message *message, unsigned field, const struct message *inner)
+{
+    add_varint(message, field << 3 | WIRE_BYTES);
+    add_varint(message, inner->len);
+    for (size_t i = 0; i < inner->len; i++) {
+        make_room(message->bytes, message->len, message->capacity);
+        message->bytes[message->len++] = inner->bytes[i];
+    }
+}
+
+/* Writes a field of the outermost message, which has no length of its own. */
+static void
+write_bytes(struct pprof *pprof, unsigned field, const void *bytes, size_t len)
+{
+    struct message head = {0};
+    add_varint(&head, field << 3 | WIRE_BYTES);
+    add_varint(&head, len);
+    fwrite(head.bytes, 1, head.len, pprof->out);
+    fwrite(bytes, 1, len, pprof->out);
+    free(head.bytes);
+}
+
+static void
+write_message(struct pprof *pprof, unsigned field)
+{
+    write_bytes(pprof, field, pprof->message.bytes, pprof->message.len);
+    pprof->message.len = 0;
+}
+
+static void
+write_uint(struct pprof *pprof, unsigned field, uint64_t value)
+{
+    add_uint(&pprof->message, field, value);
+    fwrite(pprof->message.bytes, 1, pprof->message.len, pprof->out);
+    pprof->message.len = 0;
+}
+
+/* Index 0 is the empty string, as the format wants it. */
+static uint32_t
+string_index(struct pprof *pprof, struct fxt_string text)
+{
+    uint32_t id = text.len == 0 ? STRING_NONE : pool_intern(pprof->pool, text.ptr, text.len);
+    uint32_t index = map_get(&pprof->string_of, id);
+    if (index != MAP_NONE) return index;
+    make_room(pprof->strings, pprof->string_count, pprof->string_capacity);
+    index = pprof->string_count++;
+    pprof->strings[index] = id;
+    map_set(&pprof->string_of, id, index);
+    return index;
+}
+
+static uint32_t
+word_index(struct pprof *pprof, const char *word)
+{
+    return string_index(pprof, text_of(word));
+}
+
+static uint32_t
+function_id(struct pprof *pprof, struct fxt_string name, struct fxt_string path)
+{
+    uint32_t name_index = string_index(pprof, name), path_index = string_index(pprof, path);
+    uint64_t key = (uint64_t)name_index << 32 | path_index;
+    uint32_t id = map_get(&pprof->function_of, key);
+    if (id != MAP_NONE) return id;
+    id = (uint32_t)pprof->function_of.used + 1;
+    map_set(&pprof->function_of, key, id);
+    add_uint(&pprof->message, FUNCTION_ID, id);
+    add_uint(&pprof->message, FUNCTION_NAME, name_index);
+    add_uint(&pprof->message, FUNCTION_FILENAME, path_index);
+    write_message(pprof, PROFILE_FUNCTION);
+    return id;
+}
+
+static uint32_t
+location_id(struct pprof *pprof, const struct profile_node *node)
+{
+    uint64_t key = (uint64_t)node->reason << 32 | node->text;
+    uint32_t id = map_get(&pprof->location_of, key);
+    if (id != MAP_NONE) return id;
+    struct fxt_string text = pool_string(pprof->pool, node->text);
+    struct label_parts parts = node->reason ? (struct label_parts){.method = text} : label_parts(text);
+    uint32_t function = function_id(pprof, parts.method, parts.path);
+    id = (uint32_t)pprof->location_of.used + 1;
+    map_set(&pprof->location_of, key, id);
+    pprof->inner.len = 0;
+    add_uint(&pprof->inner, LINE_FUNCTION_ID, function);
+    add_uint(&pprof->inner, LINE_LINE, (uint64_t)parts.line); /* an int64: a negative one has ten bytes */
+    add_uint(&pprof->message, LOCATION_ID, id);
+    add_message(&pprof->message, LOCATION_LINE, &pprof->inner);
+    write_message(pprof, PROFILE_LOCATION);
+    return id;
+}
+
+static void
+write_samples(struct pprof *pprof)
+{
+    const struct profile *profile = pprof->profile;
+    struct message ids = {0};
+    for (uint32_t leaf = 1; leaf < profile->node_count; leaf++) {
+        if (profile->nodes[leaf].count == 0) continue;
+        ids.len = 0;
+        for (uint32_t node = leaf; node != 0; node = profile->nodes[node].parent) {
+            add_varint(&ids, location_id(pprof, &profile->nodes[node]));
+        }
+        add_message(&pprof->message, SAMPLE_LOCATION_ID, &ids);
+        pprof->inner.len = 0;
+        add_varint(&pprof->inner, profile->nodes[leaf].events);
+        add_varint(&pprof->inner, profile->nodes[leaf].count);
+        add_message(&pprof->message, SAMPLE_VALUE, &pprof->inner);
+        write_message(pprof, PROFILE_SAMPLE);
+    }
+    free(ids.bytes);
+}
+
+static void
+write_value_type(struct pprof *pprof, unsigned field, const char *type)
+{
+    add_uint(&pprof->message, VALUE_TYPE_TYPE, word_index(pprof, type));
+    add_uint(&pprof->message, VALUE_TYPE_UNIT, word_index(pprof, "count"));
+    write_message(pprof, field);
+}
+
+/* Strings of the format are UTF-8: what is not is shown by its codes. */
+static void
+write_strings(struct pprof *pprof)
+{
+    for (uint32_t i = 0; i < pprof->string_count; i++) {
+        char *text = NULL;
+        size_t len = 0;
+        FILE *stream = open_memstream(&text, &len);
+        if (stream != NULL) {
+            print_escaped(stream, pool_string(pprof->pool, pprof->strings[i]));
+            fclose(stream);
+        }
+        write_bytes(pprof, PROFILE_STRING_TABLE, text, len);
+        free(text);
+    }
+}
+
+void
+export_pprof(FILE *out, const struct profile *profile)
+{
+    struct pprof pprof = {.out = out, .profile = profile, .pool = reader_pool(profile->reader)};
+    const char *what = profile->kind == PROFILE_FALLBACKS ? "fallbacks" : "exits";
+    string_index(&pprof, (struct fxt_string){.ptr = ""});
+    /* The last type is the one that pprof shows unless it is told otherwise. */
+    write_value_type(&pprof, PROFILE_SAMPLE_TYPE, "events");
+    write_value_type(&pprof, PROFILE_SAMPLE_TYPE, what);
+    write_samples(&pprof);
+    write_strings(&pprof);
+    if (profile->first_ns <= profile->last_ns) {
+        write_uint(&pprof, PROFILE_DURATION_NANOS, (uint64_t)(profile->last_ns - profile->first_ns));
+    }
+    map_free(&pprof.string_of);
+    map_free(&pprof.function_of);
+    map_free(&pprof.location_of);
+    free(pprof.strings);
+    free(pprof.message.bytes);
+    free(pprof.inner.bytes);
+}

@@ -1,0 +1,250 @@
+/* html.c - `vm-trace html`: one page that needs nothing else, with what the traces hold summed up in it as JSON.
+ *
+ * The page is tools/vm-trace/render/page/: body.html, style.css, script.js, which come in as the strings that the Makefile makes of them.
+ * script.js tells what the JSON holds. No byte of a trace reaches the page but through print_text.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/escape.h"
+#include "base/xalloc.h"
+#include "render/page.h"
+
+static const char body[] =
+#include "body.html.inc"
+    ;
+static const char style[] =
+#include "style.css.inc"
+    ;
+static const char script[] =
+#include "script.js.inc"
+    ;
+
+enum { TEXT_BYTES_MAX = 600 }; /* of a name; what is longer ends in "..." */
+
+struct page {
+    FILE *out;
+    struct page_data *data;
+    uint32_t *number_of; /* pool's number -> the page's + 1 */
+    uint32_t *strings;   /* the page's numbers -> pool's */
+    uint32_t string_count;
+};
+
+/* A JSON string that may stand in a script element: "</script>" cannot come out of it, nor what moves or hides text. */
+static void
+print_text(FILE *out, struct fxt_string text)
+{
+    char escaped[TEXT_BYTES_MAX];
+    putc('"', out);
+    for (const char *at = escape_into(escaped, sizeof escaped, text); *at != '\0'; at++) {
+        if (*at == '"' || *at == '\\') fprintf(out, "\\%c", *at);
+        else if (*at == '<') fputs("\\u003c", out);
+        else putc(*at, out);
+    }
+    putc('"', out);
+}
+
+static void
+print_c_text(FILE *out, const char *text)
+{
+    print_text(out, text_of(text));
+}
+
+/* The page's number of a string, which its table of strings will have. */
+static uint32_t
+number_of(struct page *page, uint32_t id)
+{
+    if (page->number_of[id] == 0) {
+        page->strings[page->string_count] = id;
+        page->number_of[id] = ++page->string_count;
+    }
+    return page->number_of[id] - 1;
+}
+
+static void
+print_strings(struct page *page)
+{
+    fputs(",\n\"strings\":[", page->out);
+    for (uint32_t i = 0; i < page->string_count; i++) {
+        if (i > 0) putc(',', page->out);
+        print_text(page->out, pool_string(page->data->pool, page->strings[i]));
+    }
+    putc(']', page->out);
+}
+
+/* --- exits ----------------------------------------------------------------------------------- */
+
+/* Times are told from the first event on. */
+static int64_t
+relative(const struct page_data *data, int64_t ns)
+{
+    return ns - data->first_ns;
+}
+
+static void
+print_bin_head(struct page *page, const char *name, const struct bins *bins)
+{
+    bool any = bins->count > 0;
+    fprintf(page->out, ",\n\"%s\":{\"width_ns\":%" PRIu64 ",\"start_ns\":%" PRId64 ",\"count\":%d", name,
+            any ? UINT64_C(1) << bins->shift : 1,
+            any ? relative(page->data, (int64_t)((uint64_t)bins->first << bins->shift)) : 0,
+            any ? (int)(bins->last - bins->first + 1) : 0);
+}
+
+/* The cells of one row, from *cell on: [bin,count,bin,count,...] */
+static void
+print_cells(struct page *page, const struct bins *bins, uint32_t row, uint32_t *cell)
+{
+    putc('[', page->out);
+    const char *separator = "";
+    for (; *cell < bins->count && bins->cells[*cell].row == row; ++*cell, separator = ",") {
+        fprintf(page->out, "%s%" PRIu32 ",%" PRIu64, separator, bins->cells[*cell].bin, bins->cells[*cell].count);
+    }
+    putc(']', page->out);
+}
+
+static void
+print_rows(struct page *page)
+{
+    const struct page_data *data = page->data;
+    print_bin_head(page, "bins", &data->bins);
+    fputs("},\n\"rows\":[", page->out);
+    uint32_t cell = 0;
+    for (uint32_t i = 0; i < data->row_count; i++) {
+        const struct page_row *row = &data->rows[i];
+        fprintf(page->out, "%s\n[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRId64 ",%" PRId64 ",",
+                i > 0 ? "," : "", number_of(page, row->category), number_of(page, row->reason), number_of(page, row->frame),
+                number_of(page, row->insn), number_of(page, row->outcome), row->places, row->count,
+                relative(data, row->first_ns), relative(data, row->last_ns));
+        print_cells(page, &data->bins, i, &cell);
+        putc(']', page->out);
+    }
+    putc(']', page->out);
+}
+
+static void
+print_compiling(struct page *page)
+{
+    const struct page_data *data = page->data;
+    uint32_t cell = 0;
+    print_bin_head(page, "compiling", &data->compiling);
+    fprintf(page->out, ",\"compiles\":%" PRIu64 ",\"compile_ns\":%" PRIu64 ",\"invalidations\":%" PRIu64 ",\"ns\":", data->compiles,
+            data->compile_ns, data->invalidations);
+    print_cells(page, &data->compiling, 0, &cell);
+    fputs(",\"invalidated\":", page->out);
+    print_cells(page, &data->compiling, 1, &cell);
+    putc('}', page->out);
+}
+
+/* --- stacks ------------------------------------------------------------------------------------ */
+
+struct heavy {
+    uint32_t node;
+    uint64_t total;
+};
+
+static int
+by_total(const void *left, const void *right)
+{
+    const struct heavy *a = left, *b = right;
+    if (a->total != b->total) return a->total > b->total ? -1 : 1;
+    return (a->node > b->node) - (a->node < b->node);
+}
+
+/* The nodes with the largest totals, each behind its parent: [parent,text,total,is a reason]. A parent's number is lower than its
+ * child's and its total no less, so it is among them as well. */
+static void
+print_stacks(struct page *page)
+{
+    const struct profile *profile = &page->data->profile;
+    uint32_t count = profile->node_count;
+    struct heavy *heavy = xcalloc(count, sizeof *heavy);
+    for (uint32_t i = count; i-- > 0;) {
+        heavy[i].node = i;
+        heavy[i].total += profile->nodes[i].count;
+        if (i > 0) heavy[profile->nodes[i].parent].total += heavy[i].total;
+    }
+    qsort(heavy, count, sizeof *heavy, by_total);
+
+    uint64_t *total_of = xcalloc(count, sizeof *total_of);
+    for (uint32_t i = 0; i < count && i <= PAGE_NODES_SHOWN; i++) total_of[heavy[i].node] = heavy[i].total;
+    free(heavy);
+    uint32_t *shown_as = xcalloc(count, sizeof *shown_as);
+    uint32_t shown = 0;
+    fprintf(page->out, ",\n\"stacks_left_out\":%" PRIu32 ",\n\"stacks\":[",
+            count > PAGE_NODES_SHOWN + 1 ? count - PAGE_NODES_SHOWN - 1 : 0);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct profile_node *node = &profile->nodes[i];
+        if (i > 0 && total_of[i] == 0) continue;
+        fprintf(page->out, "%s[%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%d]", shown > 0 ? "," : "", shown_as[node->parent],
+                number_of(page, node->text), total_of[i], node->reason);
+        shown_as[i] = shown++;
+    }
+    putc(']', page->out);
+    free(shown_as);
+    free(total_of);
+}
+
+/* --- head ---------------------------------------------------------------------------------------- */
+
+static void
+print_head(struct page *page, int file_count, char **files)
+{
+    struct page_data *data = page->data;
+    FILE *out = page->out;
+    fputs("{\"files\":[", out);
+    for (int i = 0; i < file_count; i++) {
+        if (i > 0) putc(',', out);
+        print_c_text(out, strcmp(files[i], "-") == 0 ? "standard input" : files[i]);
+    }
+    bool any = data->first_ns <= data->last_ns;
+    fprintf(out, "],\n\"events\":%" PRIu64 ",\"exits\":%" PRIu64 ",\"fallbacks\":%" PRIu64 ",\"recorded\":%" PRIu64 ",\"lost\":%" PRIu64
+            ",\"exact_exits\":%" PRIu64 ",\"ours\":%s,\"summarized\":%s,\"first_ns\":%" PRId64 ",\"span_ns\":%" PRId64 ",\n\"settings\":[",
+            data->events, data->exits, data->fallbacks, data->recorded, data->lost, data->exact_exits, data->ours ? "true" : "false",
+            data->summarized ? "true" : "false", any ? data->first_ns : 0, any ? data->last_ns - data->first_ns : 0);
+    for (unsigned i = 0; i < data->setting_count; i++) {
+        fprintf(out, "%s[%" PRIu32 ",%" PRIu32 "]", i > 0 ? "," : "", number_of(page, data->settings[i].name),
+                number_of(page, data->settings[i].value));
+    }
+    fputs("],\n\"losses\":[", out);
+    for (unsigned i = 0; i < data->loss_count; i++) {
+        fprintf(out, "%s[%" PRIu32 ",%" PRIu64 "]", i > 0 ? "," : "", number_of(page, data->losses[i].reason), data->losses[i].events);
+    }
+    fputs("],\n\"threads\":[", out);
+    uint32_t threads = 0;
+    for (uint32_t i = 0; i < data->threads.count; i++) {
+        const struct thread *thread = &data->threads.list[i];
+        if (thread->events == 0) continue; /* a native one whose events are all of Ruby threads that shared it */
+        if (threads++ >= PAGE_ROWS_SHOWN) continue;
+        fprintf(out, "%s[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 "]", threads > 1 ? "," : "", thread->pid, thread->tid,
+                number_of(page, thread->name), thread->events);
+    }
+    fprintf(out, "],\"thread_count\":%" PRIu32, threads);
+}
+
+void
+print_page(FILE *out, struct page_data *data, int file_count, char **files)
+{
+    struct page page = {.out = out, .data = data};
+    page.number_of = xcalloc(pool_size(data->pool), sizeof *page.number_of);
+    page.strings = xcalloc(pool_size(data->pool), sizeof *page.strings);
+    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+          "script-src 'unsafe-inline'\">\n<title>vm-trace</title>\n<style>\n", out);
+    fputs(style, out);
+    fputs("</style>\n</head>\n<body>\n", out);
+    fputs(body, out);
+    fputs("<script type=\"application/json\" id=\"data\">", out);
+    print_head(&page, file_count, files);
+    print_rows(&page);
+    print_compiling(&page);
+    print_stacks(&page);
+    print_strings(&page);
+    fputs("}\n</script>\n<script>\n", out);
+    fputs(script, out);
+    fputs("</script>\n</body>\n</html>\n", out);
+    free(page.number_of);
+    free(page.strings);
+}

@@ -1,0 +1,353 @@
+/* report_head.c - the head of a report: what was read, under which settings, and what is missing. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/escape.h"
+#include "base/xalloc.h"
+#include "render/report_tables.h"
+
+static const char *
+plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static struct fxt_string
+file_name(const struct report_file *file)
+{
+    return text_of(strcmp(file->name, "-") == 0 ? "standard input" : file->name);
+}
+
+static uint32_t
+our_processes(const struct report *report)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < report->processes.count; i++) count += report_process(report, i)->ours;
+    return count;
+}
+
+/* --- files -------------------------------------------------------------------------------- */
+
+static void
+add_files(struct report *report, struct document *document)
+{
+    static const struct column columns[] = {
+        {"file", "file", COLUMN_TEXT},        {"bytes", "bytes", COLUMN_COUNT},
+        {"events", "events", COLUMN_COUNT},   {"records", "records", COLUMN_COUNT},
+        {"chunks", "chunks", COLUMN_COUNT},   {"padding_bytes", "padding bytes", COLUMN_COUNT},
+    };
+    struct table *table = document_table(document, "files", text_of("Files"), COLUMNS(columns));
+    table->data = true;
+    for (uint32_t i = 0; i < report->file_count; i++) {
+        const struct report_file *file = &report->files[i];
+        const struct fxt_counts *counts = &file->counts;
+        struct cell *row = table_row(table);
+        const uint64_t numbers[] = {counts->bytes, counts->events, counts->records, counts->chunks, counts->padding_bytes};
+        row[0] = cell_text(file_name(file));
+        for (unsigned column = 0; column < 5; column++) row[column + 1] = cell_number(numbers[column]);
+
+        char bytes[NUMBER_TEXT], events[NUMBER_TEXT], chunks[NUMBER_TEXT], name[256];
+        document_line(document, i == 0 ? "file" : "",
+                      document_text(document, "%s%s%s, %s event%s, %s chunk%s",
+                                    report->file_count > 1 ? escape_into(name, sizeof name, file_name(file)) : "",
+                                    report->file_count > 1 ? ": " : "", bytes_text(bytes, counts->bytes),
+                                    with_commas(events, counts->events), plural(counts->events),
+                                    with_commas(chunks, counts->chunks), plural(counts->chunks)));
+    }
+}
+
+/* --- settings --------------------------------------------------------------------------------- */
+
+/* A setting that some processes have in common. */
+struct shared_setting {
+    uint32_t name, value; /* the key */
+    uint32_t sharers;
+    bool shown;
+};
+
+static struct group
+shared_settings(const struct report *report)
+{
+    struct group shared;
+    group_init(&shared, sizeof(struct shared_setting), 2, UINT32_MAX / 4);
+    for (uint32_t i = 0; i < report->setting_count; i++) {
+        struct shared_setting *setting = group_row(&shared, (const uint32_t[2]){report->settings[i].name, report->settings[i].value});
+        setting->sharers++;
+    }
+    return shared;
+}
+
+static void
+add_settings(struct report *report, struct document *document)
+{
+    enum { SHOWN_MOST = 2000 }; /* settings: of more than some hundred processes those of the first are shown */
+    static const struct column columns[] = {
+        {"pid", "pid", COLUMN_NUMBER},
+        {"setting", "setting", COLUMN_TEXT},
+        {"value", "value", COLUMN_TEXT},
+    };
+    struct table *table = document_table(document, "settings", text_of("Settings"), COLUMNS(columns));
+    table->data = true;
+    uint32_t processes = our_processes(report);
+    struct group shared = shared_settings(report);
+    for (uint32_t i = 0; i < report->setting_count; i++) {
+        const struct report_setting *setting = &report->settings[i];
+        struct fxt_string name = pool_string(report->pool, setting->name), value = pool_string(report->pool, setting->value);
+        struct cell *row = table_row(table);
+        row[0] = cell_number(report_process(report, setting->process)->pid);
+        row[1] = cell_text(name);
+        row[2] = cell_text(value);
+
+        if (processes > 1 && setting->name == WORD_PID) continue; /* each has its own, and they stand in a table */
+        if (i >= SHOWN_MOST) continue;
+        struct shared_setting *common = group_row(&shared, (const uint32_t[2]){setting->name, setting->value});
+        if (common->shown) continue;
+        common->shown = true;
+        uint32_t sharers = common->sharers;
+        if (sharers < processes) {
+            char text[1024];
+            value = document_text(document, "%s   (%" PRIu32 " of %" PRIu32 " processes)", escape_into(text, sizeof text, value),
+                                  sharers, processes);
+        }
+        document_line(document, name.ptr, value);
+    }
+    group_free(&shared);
+}
+
+static void
+add_processes(struct report *report, struct document *document)
+{
+    static const struct column columns[] = {
+        {"pid", "pid", COLUMN_NUMBER},         {"exits", "exits", COLUMN_COUNT}, {"fallbacks", "fallbacks", COLUMN_COUNT},
+        {"recorded", "recorded", COLUMN_COUNT}, {"lost", "lost", COLUMN_COUNT},   {"counts", "counts", COLUMN_TEXT},
+        {"ended", "ended", COLUMN_TEXT},       {"file", "file", COLUMN_TEXT},
+    };
+    uint32_t count = our_processes(report);
+    struct table *table =
+        document_table(document, "processes", document_text(document, "Processes: %" PRIu32, count), COLUMNS(columns));
+    table->data = count < 2;
+    for (uint32_t i = 0; i < report->processes.count; i++) {
+        const struct report_process *process = report_process(report, i);
+        if (!process->ours) continue;
+        struct cell *row = table_row(table);
+        const uint64_t numbers[] = {process->pid, process->exits, process->fallbacks, process->recorded, process->lost};
+        for (unsigned column = 0; column < 5; column++) row[column] = cell_number(numbers[column]);
+        row[5] = cell_text(text_of(process->exact ? "exact" : process->sampled ? "estimates" : "all"));
+        row[6] = cell_text(text_of(process->summarized ? "yes" : process->cut ? "cut" : "no"));
+        row[7] = cell_text(file_name(&report->files[process->file]));
+    }
+}
+
+/* --- losses --------------------------------------------------------------------------------------- */
+
+static void
+add_losses(struct report *report, struct document *document)
+{
+    static const struct column columns[] = {
+        {"pid", "pid", COLUMN_NUMBER},
+        {"events", "events", COLUMN_COUNT},
+        {"reason", "reason", COLUMN_TEXT},
+    };
+    struct table *table = document_table(document, "losses", text_of("Losses"), COLUMNS(columns));
+    table->data = true;
+    char text[1024] = "", number[NUMBER_TEXT], reason[200];
+    size_t len = 0;
+    for (uint32_t i = 0; i < report->losses.count; i++) {
+        const struct report_loss *loss = group_at(&report->losses, i);
+        struct cell *row = table_row(table);
+        row[0] = cell_number(report_process(report, loss->process)->pid);
+        row[1] = cell_number(loss->events);
+        row[2] = cell_text(pool_string(report->pool, loss->reason));
+        if (len + sizeof reason + NUMBER_TEXT > sizeof text) continue; /* the line has the first, the table all */
+        len += (size_t)snprintf(text + len, sizeof text - len, "%s%s %s", len > 0 ? ", " : ": ",
+                                with_commas(number, loss->events),
+                                escape_into(reason, sizeof reason, pool_string(report->pool, loss->reason)));
+    }
+    uint64_t lost = 0;
+    uint32_t settings = 0, summaries = 0, cuts = 0;
+    for (uint32_t i = 0; i < report->processes.count; i++) {
+        const struct report_process *process = report_process(report, i);
+        lost += process->lost;
+        settings += process->setting_count > 0;
+        summaries += process->summarized;
+        cuts += process->cut;
+    }
+    if (lost > 0) {
+        document_line(document, "lost", document_text(document, "%s event%s%s", with_commas(number, lost), plural(lost), text));
+    }
+    else if (summaries > 0 && summaries >= settings) {
+        document_line(document, "lost", text_of("nothing"));
+    }
+    if (cuts > 0 && summaries + cuts >= settings) {
+        document_line(document, lost > 0 ? "" : "lost", text_of(lost > 0 ? "nothing else is known to be; this is a part cut out of a trace"
+                                       : "nothing is known to be; this is a part cut out of a trace"));
+    }
+    else if (settings == 1 && summaries == 0) {
+        document_line(document, lost > 0 ? "" : "lost",
+                      document_text(document, "%s; the trace has no summary: its program runs still, or ended abruptly",
+                                    lost > 0 ? "nothing else is known to be" : "nothing is known to be"));
+    }
+    else if (summaries < settings) {
+        document_line(document, lost > 0 ? "" : "lost",
+                      document_text(document, "%" PRIu32 " of %" PRIu32 " processes have no summary: they run still, or ended "
+                                    "abruptly", settings - summaries, settings));
+    }
+}
+
+/* --- what is shown ------------------------------------------------------------------------------------ */
+
+static void
+add_filters(struct report *report, struct document *document)
+{
+    const struct report_filter *filter = &report->filter;
+    if (filter->since_ns != INT64_MIN || filter->until_ns != INT64_MAX) {
+        char since[40] = "the start", until[40] = "the end";
+        if (filter->since_ns != INT64_MIN) snprintf(since, sizeof since, "%.9g s", (double)filter->since_ns / 1e9);
+        if (filter->until_ns != INT64_MAX) snprintf(until, sizeof until, "%.9g s", (double)filter->until_ns / 1e9);
+        document_line(document, "only", document_text(document, "from %s to %s", since, until));
+    }
+    const char *names[] = {"reason", "method", "thread"}, *globs[] = {filter->reason, filter->method, filter->thread};
+    for (unsigned i = 0; i < 3; i++) {
+        if (globs[i] == NULL) continue;
+        document_line(document, "only", document_text(document, "%s %s%s", names[i], globs[i],
+                                                      i < 2 ? ": exits and fallbacks" : ""));
+    }
+}
+
+/* Where counts of exits come from, when that is not simply one event for each. */
+static void
+add_counting(struct report *report, struct document *document)
+{
+    uint32_t exact = 0, estimated = 0, late = 0;
+    for (uint32_t i = 0; i < report->processes.count; i++) {
+        const struct report_process *process = report_process(report, i);
+        exact += process->exact;
+        estimated += process->sampled && !process->exact;
+        late += process->snapshot && !process->sampled && process->lost > 0;
+    }
+    if (exact > 0) {
+        document_line(document, "counts", text_of("of exits are exact: what the sites counted; times are those of the recorded ones"));
+    }
+    if (estimated > 0) {
+        document_line(document, exact > 0 ? "" : "counts",
+                      text_of(exact > 0 ? "but not in all processes: in others they are events times their weight"
+                              : report->times_only
+                                  ? "of exits are estimates, events times their weight: exact ones are not by time or thread"
+                                  : "of exits are estimates: events times their weight"));
+    }
+    if (late > 0 && exact + estimated == 0) {
+        document_line(document, "counts", text_of("of exits are of those in the snapshot, not of those before it"));
+    }
+    if (report->unnamed > 0) {
+        char number[NUMBER_TEXT];
+        document_line(document, "not counted",
+                      document_text(document, "%s exit%s of inlined methods whose class the trace does not tell: some may match --method",
+                                    with_commas(number, report->unnamed), plural(report->unnamed)));
+    }
+    uint64_t untold = report->places.untold > report->places.untold_hits ? report->places.untold : report->places.untold_hits;
+    if (untold > 0) {
+        document_line(document, "not counted",
+                      document_text(document, "%" PRIu64 " exits, of more than %d places", untold, PLACES_MAX));
+    }
+    if (report->untold > 0) {
+        document_line(document, "not counted",
+                      document_text(document, "%" PRIu64 " durations, of more than %d names", report->untold, REPORT_SPANS_MAX));
+    }
+    if (report->lives.untold > 0) {
+        document_line(document, "not counted",
+                      document_text(document, "%" PRIu64 " invalidations and compilations of versions, of more than %d",
+                                    report->lives.untold, LIVES_STEPS_MAX));
+    }
+    if (report->compiles.untold > 0) {
+        document_line(document, "not counted",
+                      document_text(document, "%" PRIu64 " compilations, of more than %d ISEQs or %d phases, in rows of their own",
+                                    report->compiles.untold, COMPILES_ISEQS_MAX, COMPILES_NAMES_MAX));
+    }
+}
+
+static void
+add_span(struct report *report, struct document *document)
+{
+    static const struct column columns[] = {
+        {"start_ns", "start", COLUMN_NUMBER}, /* CLOCK_BOOTTIME of time 0 */
+        {"first_ns", "first", COLUMN_TIME},
+        {"last_ns", "last", COLUMN_TIME},
+    };
+    struct table *table = document_table(document, "time_span", text_of("Time span"), COLUMNS(columns));
+    table->data = true;
+    if (report->first_ns > report->last_ns) return;
+    struct cell *row = table_row(table);
+    row[0] = cell_number((uint64_t)report->start_ns);
+    row[1] = cell_time(report->first_ns - report->start_ns);
+    row[2] = cell_time(report->last_ns - report->start_ns);
+    char text[NUMBER_TEXT];
+    document_line(document, "time span",
+                  document_text(document, "%s, from %.6f s to %.6f s",
+                                duration_text(text, (uint64_t)(report->last_ns - report->first_ns)), (double)report->first_ns / 1e9,
+                                (double)report->last_ns / 1e9));
+}
+
+static void
+add_title(struct report *report, struct document *document)
+{
+    if (report->file_count == 1) document->title = file_name(&report->files[0]);
+    else document->title = document_text(document, "%" PRIu32 " files", report->file_count);
+}
+
+void
+report_head(struct report *report, struct document *document)
+{
+    add_title(report, document);
+    add_settings(report, document);
+    add_files(report, document);
+    add_span(report, document);
+    add_filters(report, document);
+    add_losses(report, document);
+    add_counting(report, document);
+    if (report->unended > 0) {
+        document_line(document, "never ended", document_text(document, "%" PRIu64 " duration%s, not counted below", report->unended,
+                                                             plural(report->unended)));
+    }
+    add_processes(report, document);
+}
+
+static int
+compare_providers(const void *left, const void *right, void *context)
+{
+    const struct report_provider *a = left, *b = right;
+    (void)context;
+    if (a->file != b->file) return a->file < b->file ? -1 : 1;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+void
+report_contents(struct report *report, struct document *document, uint64_t top)
+{
+    static const struct column columns[] = {
+        {"chunks", "chunks", COLUMN_COUNT},
+        {"id", "id", COLUMN_NUMBER},
+        {"provider", "provider", COLUMN_TEXT},
+        {"file", "file", COLUMN_TEXT},
+    };
+    struct group *providers = &report->providers;
+    struct table *table = document_table(document, "providers", document_text(document, "Providers: %" PRIu32, providers->count),
+                                         COLUMNS(columns));
+    group_sort(providers, compare_providers, NULL);
+    uint64_t rest = 0;
+    for (uint32_t i = 0; i < providers->count; i++) {
+        const struct report_provider *provider = group_at(providers, i);
+        if (i >= top) {
+            rest += provider->chunks;
+            continue;
+        }
+        struct cell *row = table_row(table);
+        row[0] = cell_number(provider->chunks);
+        row[1] = cell_number(provider->id);
+        row[2] = cell_text(pool_string(report->pool, provider->name));
+        row[3] = cell_text(file_name(&report->files[provider->file]));
+    }
+    if (providers->count <= top) return;
+    table->more_rows = providers->count - top;
+    table_row(table)[0] = cell_number(rest);
+}

@@ -1,0 +1,315 @@
+/* report_tables.c - the tables of a report. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/label.h"
+#include "analysis/report_settle.h"
+#include "base/escape.h"
+#include "base/xalloc.h"
+#include "render/report_tables.h"
+#include "render/report_view.h"
+
+struct fxt_string
+view_name(const struct view *view, uint32_t id)
+{
+    return id == STRING_NONE ? text_of("(not said)") : pool_string(view->report->pool, id);
+}
+
+/* --- places ------------------------------------------------------------------------------------ */
+
+static int
+compare_places(const void *left, const void *right, void *context)
+{
+    const struct place *a = left, *b = right;
+    const struct pool *pool = context;
+    if (a->count != b->count) return a->count > b->count ? -1 : 1;
+    const uint32_t a_key[] = {a->reason, a->location, a->insn, a->category}, b_key[] = {b->reason, b->location, b->insn, b->category};
+    for (unsigned i = 0; i < 4; i++) {
+        int order = fxt_string_compare(pool_string(pool, a_key[i]), pool_string(pool, b_key[i]));
+        if (order != 0) return order;
+    }
+    return (a->version > b->version) - (a->version < b->version);
+}
+
+struct group
+view_places(const struct view *view, bool fallbacks, unsigned by, struct place *sum_out)
+{
+    struct group group;
+    const struct places *places = &view->report->places;
+    group_init(&group, sizeof(struct place), PLACE_KEYS, PLACES_MAX);
+    if (sum_out) *sum_out = (struct place){0};
+    for (uint32_t i = 0; i < places->group.count; i++) {
+        const struct place *place = group_at(&places->group, i);
+        if ((place->category == WORD_FALLBACK) != fallbacks || place->count + place->records == 0) continue;
+        if (by & BY_VERSION && !view_versioned(view, place)) continue;
+        const uint32_t key[PLACE_KEYS] = {
+            0,
+            by & BY_CATEGORY ? place->category : 0,
+            by & BY_REASON ? place->reason : 0,
+            by & BY_LOCATION ? place->location : by & BY_METHOD ? label_without_line(view->report->pool, place->location) : 0,
+            by & BY_INSN ? place->insn : 0,
+            by & BY_VERSION ? place->version : 0,
+            0,
+        };
+        place_merge(group_row(&group, key), place);
+        if (sum_out) place_merge(sum_out, place);
+    }
+    group_sort(&group, compare_places, view->report->pool);
+    return group;
+}
+
+const float *
+view_rate(const struct view *view, const struct place *place)
+{
+    const struct report *report = view->report;
+    if (place->records == 0) return NULL;
+    float *rate = document_rate(view->document);
+    places_rate(&report->places, place, report->first_ns, report->last_ns, DOCUMENT_PARTS, rate);
+    return rate;
+}
+
+/* "Exits by reason: 24,017", and how sure that is. */
+static struct fxt_string
+counted_title(const struct view *view, const char *title, const struct place *sum)
+{
+    char count[NUMBER_TEXT], recorded[NUMBER_TEXT];
+    with_commas(count, sum->count);
+    with_commas(recorded, sum->records);
+    if (sum->count == sum->records) return document_text(view->document, "%s: %s", title, count);
+    if (sum->count == sum->hits) return document_text(view->document, "%s: exactly %s; %s recorded", title, count, recorded);
+    return document_text(view->document, "%s: about %s, from %s recorded", title, count, recorded);
+}
+
+/* The columns that a place can fill. */
+enum place_cell { CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_FIRST, CELL_LAST, CELL_RATE, CELL_KIND, CELL_REASON, CELL_INSN,
+                  CELL_METHOD, PLACE_CELLS };
+
+static const struct column place_columns[PLACE_CELLS] = {
+    [CELL_COUNT] = {"count", "count", COLUMN_COUNT},
+    [CELL_SHARE] = {"share", "share", COLUMN_SHARE},
+    [CELL_RECORDED] = {"recorded", "recorded", COLUMN_COUNT},
+    [CELL_FIRST] = {"first_ns", "first", COLUMN_TIME},
+    [CELL_LAST] = {"last_ns", "last", COLUMN_TIME},
+    [CELL_RATE] = {"rate", "over time", COLUMN_RATE},
+    [CELL_KIND] = {"kind", "kind", COLUMN_TEXT},
+    [CELL_REASON] = {"reason", "reason", COLUMN_TEXT},
+    [CELL_INSN] = {"instruction", "instruction", COLUMN_TEXT},
+    [CELL_METHOD] = {"method", "method", COLUMN_TEXT},
+};
+
+static struct cell
+place_cell(const struct view *view, enum place_cell cell, const struct place *place, const struct place *sum)
+{
+    const struct report *report = view->report;
+    switch (cell) {
+      case CELL_COUNT: return cell_number(place->count);
+      case CELL_SHARE: return cell_share(place->count, sum->count);
+      case CELL_RECORDED: return cell_number(place->records);
+      case CELL_RATE: return cell_rate(view_rate(view, place));
+      case CELL_KIND: return cell_text(view_name(view, place->category));
+      case CELL_REASON: return cell_text(view_name(view, place->reason));
+      case CELL_INSN: return cell_text(view_name(view, place->insn));
+      case CELL_METHOD: return cell_text(view_name(view, place->location));
+      case CELL_FIRST: if (place->records > 0) return cell_time(place->first_ns - report->start_ns); break;
+      case CELL_LAST: if (place->records > 0) return cell_time(place->last_ns - report->start_ns); break;
+      case PLACE_CELLS: break;
+    }
+    return (struct cell){0};
+}
+
+/* A table of places put together, and its columns. */
+struct grouping {
+    const char *id;
+    const char *title;
+    bool fallbacks;
+    unsigned by;
+    unsigned cell_count;
+    enum place_cell cells[PLACE_CELLS];
+};
+
+static const struct grouping groupings[] = {
+    {"exits_by_reason", "Exits by reason", false, BY_CATEGORY | BY_REASON, 6,
+     {CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_RATE, CELL_KIND, CELL_REASON}},
+    {"exits_by_line", "Exits by method and line", false, BY_LOCATION, 5,
+     {CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_RATE, CELL_METHOD}},
+    {"exits_by_instruction", "Exits by instruction", false, BY_INSN, 5,
+     {CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_RATE, CELL_INSN}},
+    {"worst", "Worst methods and reasons", false, BY_METHOD | BY_REASON, 8,
+     {CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_FIRST, CELL_LAST, CELL_RATE, CELL_REASON, CELL_METHOD}},
+    {"fallbacks", "Fallbacks by reason and method", true, BY_METHOD | BY_REASON, 8,
+     {CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_FIRST, CELL_LAST, CELL_RATE, CELL_REASON, CELL_METHOD}},
+};
+enum { GROUPINGS = sizeof groupings / sizeof groupings[0], FIRST_OF_FALLBACKS = 4 };
+
+static void
+add_grouping(const struct view *view, const struct grouping *grouping)
+{
+    struct place sum;
+    struct group group = view_places(view, grouping->fallbacks, grouping->by, &sum);
+    unsigned count = grouping->cell_count;
+    struct column columns[PLACE_CELLS];
+    for (unsigned i = 0; i < count; i++) {
+        columns[i] = place_columns[grouping->cells[i]];
+        if (grouping->cells[i] == CELL_RECORDED && sum.records == sum.count) columns[i].title = NULL;
+    }
+    struct table *table =
+        document_table(view->document, grouping->id, counted_title(view, grouping->title, &sum), columns, count);
+    table->data = group.count == 0;
+    for (uint32_t row = 0; row < group.count && row < view->top; row++) {
+        struct cell *cells = table_row(table);
+        for (unsigned i = 0; i < count; i++) cells[i] = place_cell(view, grouping->cells[i], group_at(&group, row), &sum);
+    }
+    if (group.count > view->top) {
+        struct place rest = {0};
+        for (uint32_t row = (uint32_t)view->top; row < group.count; row++) place_merge(&rest, group_at(&group, row));
+        table->more_rows = group.count - view->top;
+        struct cell *cells = table_row(table);
+        for (unsigned i = 0; i < count && grouping->cells[i] <= CELL_RECORDED; i++) {
+            cells[i] = place_cell(view, grouping->cells[i], &rest, &sum);
+        }
+    }
+    group_free(&group);
+}
+
+static void
+add_outcomes(const struct view *view)
+{
+    static const struct column columns[] = {
+        {"count", "count", COLUMN_COUNT},
+        {"share", "share", COLUMN_SHARE},
+        {"outcome", "outcome", COLUMN_TEXT},
+    };
+    struct place sum = {0};
+    struct group group = view_places(view, false, BY_CATEGORY, NULL);
+    for (uint32_t i = 0; i < group.count; i++) {
+        const struct place *place = group_at(&group, i);
+        if (place->category == WORD_RECOMPILE_EXIT) sum = *place;
+    }
+    group_free(&group);
+    struct table *table = document_table(view->document, "outcomes", counted_title(view, "Recompile exits by what they led to", &sum),
+                                         COLUMNS(columns));
+    table->data = sum.count == 0;
+    bool shown[PLACE_OUTCOMES] = {false};
+    for (;;) {
+        unsigned most = PLACE_OUTCOMES;
+        for (unsigned i = 0; i < PLACE_OUTCOMES; i++) {
+            if (!shown[i] && sum.outcomes[i] > 0 && (most == PLACE_OUTCOMES || sum.outcomes[i] > sum.outcomes[most])) most = i;
+        }
+        if (most == PLACE_OUTCOMES) break;
+        shown[most] = true;
+        struct cell *cells = table_row(table);
+        cells[0] = cell_number(sum.outcomes[most]);
+        cells[1] = cell_share(sum.outcomes[most], sum.count);
+        cells[2] = cell_text(most == PLACE_UNRECORDED ? text_of(REPORT_UNRECORDED)
+                                                      : view_name(view, most == 0 ? STRING_NONE : WORD_PROFILING + most - 1));
+    }
+}
+
+/* --- threads and processes ------------------------------------------------------------------------- */
+
+static int
+compare_threads(const void *left, const void *right, void *context)
+{
+    const struct report_thread *a = left, *b = right;
+    (void)context;
+    if (a->exits != b->exits) return a->exits > b->exits ? -1 : 1;
+    if (a->events != b->events) return a->events > b->events ? -1 : 1;
+    if (a->process != b->process) return a->process < b->process ? -1 : 1;
+    if (a->tid != b->tid) return a->tid < b->tid ? -1 : 1;
+    return (a->runs > b->runs) - (a->runs < b->runs);
+}
+
+static bool
+thread_shown(const struct report_thread *thread)
+{
+    return thread->events + thread->exits + thread->fallbacks > 0;
+}
+
+static void
+add_threads(const struct view *view)
+{
+    static const struct column columns[] = {
+        {"count", "exits", COLUMN_COUNT},   {"share", "share", COLUMN_SHARE}, {"fallbacks", "fallbacks", COLUMN_COUNT},
+        {"events", "events", COLUMN_COUNT}, {"pid", "pid", COLUMN_NUMBER},    {"tid", "tid", COLUMN_NUMBER},
+        {"thread", "thread", COLUMN_TEXT},
+    };
+    struct report *report = view->report;
+    uint64_t exits = 0;
+    uint32_t seen = 0;
+    group_sort(&report->threads, compare_threads, NULL);
+    for (uint32_t i = 0; i < report->threads.count; i++) {
+        exits += report_thread(report, i)->exits;
+        seen += thread_shown(report_thread(report, i));
+    }
+    char number[NUMBER_TEXT];
+    struct fxt_string title = document_text(view->document, "Threads, and ractors that have one: %s", with_commas(number, seen));
+    struct table *table = document_table(view->document, "threads", title, COLUMNS(columns));
+    table->data = seen < 2;
+    uint32_t shown = 0;
+    uint64_t rest[3] = {0};
+    for (uint32_t i = 0; i < report->threads.count; i++) {
+        const struct report_thread *thread = report_thread(report, i);
+        if (!thread_shown(thread)) continue;
+        if (shown == view->top) {
+            rest[0] += thread->exits, rest[1] += thread->fallbacks, rest[2] += thread->events;
+            continue;
+        }
+        shown++;
+        struct cell *cells = table_row(table);
+        cells[0] = cell_number(thread->exits);
+        cells[1] = cell_share(thread->exits, exits);
+        cells[2] = cell_number(thread->fallbacks);
+        cells[3] = cell_number(thread->events);
+        cells[4] = cell_number(report_process(report, thread->process)->pid);
+        if (thread->runs == STRING_NONE) cells[5] = cell_number(thread->tid);
+        cells[6] = cell_text(view_name(view, thread->name));
+    }
+    if (seen <= shown) return;
+    table->more_rows = seen - shown;
+    struct cell *cells = table_row(table);
+    cells[0] = cell_number(rest[0]);
+    cells[1] = cell_share(rest[0], exits);
+    cells[2] = cell_number(rest[1]);
+    cells[3] = cell_number(rest[2]);
+}
+
+/* For programs: what people read in titles, or miss there. */
+static void
+add_totals(const struct view *view)
+{
+    static const struct column columns[] = {
+        {"exits", NULL, COLUMN_COUNT},        {"exits_recorded", NULL, COLUMN_COUNT}, {"fallbacks", NULL, COLUMN_COUNT},
+        {"compilations", NULL, COLUMN_COUNT}, {"compiled_iseqs", NULL, COLUMN_COUNT}, {"compiled_nothing", NULL, COLUMN_COUNT},
+        {"code_bytes", NULL, COLUMN_COUNT},   {"never_ended", NULL, COLUMN_COUNT},
+    };
+    struct report *report = view->report;
+    struct place exits, fallbacks;
+    struct group group = view_places(view, false, 0, &exits);
+    group_free(&group);
+    group = view_places(view, true, 0, &fallbacks);
+    group_free(&group);
+    const struct compiles *compiles = &report->compiles;
+    const uint64_t numbers[] = {exits.count, exits.records, fallbacks.count, compiles->whole.count, compiles->iseqs.count,
+                                compiles->nothing, compiles->code_bytes, report->unended};
+    struct table *table = document_table(view->document, "totals", text_of("Totals"), COLUMNS(columns));
+    table->data = true;
+    struct cell *cells = table_row(table);
+    for (unsigned i = 0; i < table->column_count; i++) cells[i] = cell_number(numbers[i]);
+    if (exits.count == 0 && fallbacks.count == 0) document_line(view->document, "exits", text_of("none"));
+}
+
+void
+report_tables(struct report *report, struct document *document, uint64_t top)
+{
+    const struct view view = {report, document, top};
+    add_totals(&view);
+    for (unsigned i = 0; i < FIRST_OF_FALLBACKS; i++) add_grouping(&view, &groupings[i]);
+    add_outcomes(&view);
+    view_add_recompiled(&view);
+    view_add_loops(&view);
+    for (unsigned i = FIRST_OF_FALLBACKS; i < GROUPINGS; i++) add_grouping(&view, &groupings[i]);
+    view_add_compilations(&view);
+    view_add_durations(&view);
+    add_threads(&view);
+}

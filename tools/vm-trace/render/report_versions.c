@@ -1,0 +1,500 @@
+/* report_versions.c - the tables of a report about compiled versions: what compiling an ISEQ anew led to, and where it
+ * did not help.
+ *
+ * Both are of JITs that compile an ISEQ as a whole, anew when its version was invalidated. YJIT's versions are those of
+ * basic blocks for several states at once: one follows another without any recompilation, so its processes are left
+ * out.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "render/report_view.h"
+
+enum {
+    SHOWN_MOST = 6, /* versions, reasons, invalidations in one cell: the last ones; there may be very many */
+    LIMITED = WORD_VERSION_LIMIT - WORD_PROFILING + 1,
+};
+
+/* "1: 5, 2: 4,995": exits of each version. Of many the last ones, which version_list_add has kept. */
+struct version_list {
+    uint32_t count;
+    struct {
+        uint32_t version;
+        uint64_t exits;
+    } last[SHOWN_MOST]; /* at their number modulo SHOWN_MOST */
+};
+
+static void
+version_list_add(struct version_list *list, uint32_t version, uint64_t exits)
+{
+    list->last[list->count % SHOWN_MOST].version = version;
+    list->last[list->count++ % SHOWN_MOST].exits = exits;
+}
+
+static struct fxt_string
+version_list_text(const struct view *view, const struct version_list *list)
+{
+    char text[SHOWN_MOST * 2 * NUMBER_TEXT + 32] = "", number[NUMBER_TEXT];
+    size_t len = 0;
+    uint32_t skipped = list->count > SHOWN_MOST ? list->count - SHOWN_MOST : 0;
+    if (skipped > 0) len = (size_t)snprintf(text, sizeof text, "%" PRIu32 " more, ", skipped);
+    for (uint32_t i = skipped; i < list->count; i++) {
+        len += (size_t)snprintf(text + len, sizeof text - len, "%s%" PRIu32 ": %s", i > skipped ? ", " : "",
+                                list->last[i % SHOWN_MOST].version,
+                                with_commas(number, list->last[i % SHOWN_MOST].exits));
+    }
+    return document_text(view->document, "%s", text);
+}
+
+/* --- exits that go on ---------------------------------------------------------------------------- */
+
+/* ZJIT's reasons to leave that do not depend on what was profiled: the program throws, or there is no code for the
+ * instruction. */
+static bool
+same_in_all_versions(struct fxt_string reason)
+{
+    static const char *const reasons[] = {"Throw",         "ExceptionHandler", "Interrupt",
+                                          "StackOverflow", "SendWhileTracing", "DirectiveInduced",
+                                          "CompileError"};
+    static const char *const prefixes[] = {"Unhandled", "Unknown"};
+    size_t len = strcspn(reason.ptr, "(");
+    for (unsigned i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
+        if (strlen(reasons[i]) == len && memcmp(reason.ptr, reasons[i], len) == 0) return true;
+    }
+    for (unsigned i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+        if (strncmp(reason.ptr, prefixes[i], strlen(prefixes[i])) == 0) return true;
+    }
+    return false;
+}
+
+bool
+view_versioned(const struct view *view, const struct place *place)
+{
+    if (report_process(view->report, place->process)->code.block_versions) return false;
+    return place->category == WORD_RECOMPILE_EXIT ||
+           !same_in_all_versions(pool_string(view->report->pool, place->reason));
+}
+
+/* One instruction of a method's line, and what its compiled versions did there. */
+struct loop {
+    struct place sum;
+    uint32_t first_row; /* of the places by version */
+    uint32_t versions;
+    uint32_t first_reason; /* of the places by version and reason, those with the most exits first in each version */
+    uint32_t reasons;
+};
+
+static int
+compare_versions(const void *left, const void *right, void *context)
+{
+    const struct place *a = left, *b = right;
+    (void)context;
+    if (a->location != b->location) return a->location < b->location ? -1 : 1;
+    if (a->insn != b->insn) return a->insn < b->insn ? -1 : 1;
+    if (a->version != b->version) return a->version < b->version ? -1 : 1;
+    if (a->count != b->count) return a->count > b->count ? -1 : 1;
+    return (a->reason > b->reason) - (a->reason < b->reason);
+}
+
+static int
+compare_loops(const void *left, const void *right)
+{
+    const struct loop *a = left, *b = right;
+    if (a->sum.count != b->sum.count) return a->sum.count > b->sum.count ? -1 : 1;
+    return (a->first_row > b->first_row) - (a->first_row < b->first_row);
+}
+
+static struct fxt_string
+versions_text(const struct view *view, const struct group *by_version, const struct loop *loop)
+{
+    struct version_list list = {.count = 0};
+    for (uint32_t i = 0; i < loop->versions; i++) {
+        const struct place *place = group_at(by_version, loop->first_row + i);
+        version_list_add(&list, place->version, place->count);
+    }
+    return version_list_text(view, &list);
+}
+
+/* Successive versions with the same foremost reason. */
+struct reason_run {
+    uint32_t reason, first, last;
+};
+
+/* "NoProfileSend" where all versions exit for the same; else "1: NoProfileSend, 2-3: GuardType(String)". */
+static struct fxt_string
+reasons_text(const struct view *view, const struct group *by_reason, const struct loop *loop)
+{
+    struct reason_run runs[SHOWN_MOST], *run = NULL;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < loop->reasons; i++) {
+        const struct place *place = group_at(by_reason, loop->first_reason + i);
+        if (run != NULL && place->version == run->last)
+            continue; /* the first row of a version is its foremost reason */
+        if (run == NULL || place->reason != run->reason) {
+            run = &runs[count++ % SHOWN_MOST];
+            *run = (struct reason_run){place->reason, place->version, place->version};
+        }
+        run->last = place->version;
+    }
+    if (count == 1) return view_name(view, run->reason);
+    struct fxt_string text = text_of("");
+    uint32_t skipped = count > SHOWN_MOST ? count - SHOWN_MOST : 0;
+    if (skipped > 0) text = document_text(view->document, "%" PRIu32 " more", skipped);
+    for (uint32_t i = skipped; i < count; i++) {
+        const struct reason_run *shown = &runs[i % SHOWN_MOST];
+        const char *separator = i > 0 ? ", " : "", *name = view_name(view, shown->reason).ptr;
+        text = shown->first == shown->last
+                   ? document_text(view->document, "%s%s%" PRIu32 ": %s", text.ptr, separator, shown->first, name)
+                   : document_text(view->document, "%s%s%" PRIu32 "-%" PRIu32 ": %s", text.ptr, separator, shown->first,
+                                   shown->last, name);
+    }
+    return text;
+}
+
+static void
+add_loop_rows(const struct view *view, const struct group *by_version, const struct group *by_reason,
+              const struct loop *loops, uint32_t count, const struct place *all)
+{
+    static const struct column columns[] = {
+        {"count", "count", COLUMN_COUNT},
+        {"share", "share", COLUMN_SHARE},
+        {"at_limit", "at the limit", COLUMN_COUNT},
+        {"rate", "over time", COLUMN_RATE},
+        {"versions", "in version", COLUMN_TEXT},
+        {"reasons", "reason", COLUMN_TEXT},
+        {"instruction", "instruction", COLUMN_TEXT},
+        {"method", "method", COLUMN_TEXT},
+    };
+    uint64_t exits = 0;
+    for (uint32_t i = 0; i < count; i++) exits += loops[i].sum.count;
+    char number[NUMBER_TEXT];
+    struct fxt_string title = document_text(view->document,
+                                            "Exits that go on after recompilation: %s at %" PRIu32 " place%s",
+                                            with_commas(number, exits), count, count == 1 ? "" : "s");
+    struct table *table = document_table(view->document, "recompile_loops", title, COLUMNS(columns));
+    table->data = count == 0;
+    for (uint32_t i = 0; i < count && i < view->top; i++) {
+        const struct place *sum = &loops[i].sum;
+        struct cell *cells = table_row(table);
+        cells[0] = cell_number(sum->count);
+        cells[1] = cell_share(sum->count, all->count);
+        cells[2] = cell_number(sum->outcomes[LIMITED]);
+        cells[3] = cell_rate(view_rate(view, sum));
+        cells[4] = cell_text(versions_text(view, by_version, &loops[i]));
+        cells[5] = cell_text(reasons_text(view, by_reason, &loops[i]));
+        cells[6] = cell_text(view_name(view, sum->insn));
+        cells[7] = cell_text(view_name(view, sum->location));
+    }
+    if (count <= view->top) return;
+    table->more_rows = count - view->top;
+    uint64_t rest = 0, limited = 0;
+    for (uint32_t i = (uint32_t)view->top; i < count; i++) {
+        rest += loops[i].sum.count;
+        limited += loops[i].sum.outcomes[LIMITED];
+    }
+    struct cell *cells = table_row(table);
+    cells[0] = cell_number(rest);
+    cells[1] = cell_share(rest, all->count);
+    cells[2] = cell_number(limited);
+}
+
+/* Where compiling anew did not help: a later version exits there as well, or no more versions may be made. */
+void
+view_add_loops(const struct view *view)
+{
+    struct place all;
+    struct group whole = view_places(view, false, 0, &all);
+    group_free(&whole);
+    struct group by_version = view_places(view, false, BY_LOCATION | BY_INSN | BY_VERSION, NULL);
+    group_sort(&by_version, compare_versions, NULL);
+    struct group by_reason = view_places(view, false, BY_LOCATION | BY_INSN | BY_VERSION | BY_REASON, NULL);
+    group_sort(&by_reason, compare_versions, NULL);
+    uint32_t reason_row = 0;
+    struct loop *loops = xcalloc(by_version.count ? by_version.count : 1, sizeof *loops);
+    uint32_t count = 0;
+    for (uint32_t row = 0; row < by_version.count;) {
+        const struct place *first = group_at(&by_version, row);
+        struct loop *loop = &loops[count];
+        *loop = (struct loop){
+            .sum = {.location = first->location, .insn = first->insn}, .first_row = row, .first_reason = reason_row};
+        for (; reason_row < by_reason.count; reason_row++, loop->reasons++) {
+            const struct place *place = group_at(&by_reason, reason_row);
+            if (place->location != first->location || place->insn != first->insn) break;
+        }
+        for (; row < by_version.count; row++) {
+            const struct place *place = group_at(&by_version, row);
+            if (place->location != first->location || place->insn != first->insn) break;
+            place_merge(&loop->sum, place);
+            loop->versions++;
+        }
+        count += loop->sum.outcomes[LIMITED] > 0 || loop->versions > 1;
+    }
+    qsort(loops, count, sizeof *loops, compare_loops);
+    add_loop_rows(view, &by_version, &by_reason, loops, count, &all);
+    free(loops);
+    group_free(&by_version);
+    group_free(&by_reason);
+}
+
+/* --- ISEQs that were compiled anew ------------------------------------------------------------------ */
+
+/* What an estimate of saved exits needs: so many recorded exits of the version before, and a version that lived no more
+ * than so many times as long as that. Three exits in a millisecond do not tell what a minute would have brought. */
+enum { BASIS_EXITS = 100, BASIS_TIMES = 10 };
+
+/* Exits in one version of an ISEQ. */
+struct version_exits {
+    uint32_t process, iseq, version; /* the key */
+    uint32_t compiled; /* how often: an ISEQ that is made anew, as by eval, has the label and the versions of the one
+                          before */
+    uint64_t records;
+    uint64_t count;
+};
+enum { VERSION_EXITS_MAX = PLACES_MAX + LIVES_STEPS_MAX };
+
+/* What compiling an ISEQ anew cost and saved. */
+struct recompiled {
+    uint32_t process, iseq;
+    uint32_t first_step, steps;
+    uint32_t first_exits, versions_seen; /* rows of version_exits */
+    uint32_t versions, invalidated;
+    uint64_t exits;
+    uint64_t waits; /* from an invalidation to the next code */
+    uint64_t waited_ns;
+    bool compared; /* there is something to compare with */
+    double saved; /* exits, had each version gone on at the pace of the one before */
+};
+
+static const struct version_exits *
+exits_of(const struct group *by_version, const struct recompiled *of, uint32_t version)
+{
+    uint32_t first = of->first_exits, end = first + of->versions_seen;
+    while (first < end) {
+        uint32_t middle = first + (end - first) / 2;
+        const struct version_exits *exits = group_at(by_version, middle);
+        if (exits->version == version) return exits;
+        if (exits->version < version)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return NULL;
+}
+
+/* One version, from its code to its end, and the exits in between. */
+struct lived {
+    uint32_t version;
+    double ns;
+    const struct version_exits *exits;
+};
+
+static void
+compare_with_before(struct recompiled *sum, const struct lived *before, const struct lived *now)
+{
+    if (before->exits == NULL || now->exits == NULL || now->version != before->version + 1) return;
+    if (before->exits->compiled != 1 || now->exits->compiled != 1) return; /* their exits are of several ISEQs */
+    if (before->exits->records < BASIS_EXITS || before->ns <= 0 || now->ns <= 0 || now->ns > before->ns * BASIS_TIMES)
+        return;
+    sum->compared = true;
+    sum->saved += (double)before->exits->count / before->ns * now->ns - (double)now->exits->count;
+}
+
+static void
+sum_up(const struct view *view, const struct group *by_version, struct recompiled *sum)
+{
+    const struct report *report = view->report;
+    const struct life_step *steps = report->lives.steps + sum->first_step, *invalidated = NULL, *compiled = NULL;
+    int64_t file_end_ns = report->files[report_process(report, sum->process)->file].last_ns;
+    struct lived before = {.exits = NULL};
+    for (uint32_t i = 0; i < sum->versions_seen; i++) {
+        const struct version_exits *exits = group_at(by_version, sum->first_exits + i);
+        sum->exits += exits->count;
+        sum->versions += exits->version > 0;
+    }
+    for (uint32_t i = 0; i < sum->steps; i++) {
+        const struct life_step *step = &steps[i];
+        if (step->kind == STEP_INVALIDATED) {
+            sum->invalidated++;
+            invalidated = step;
+        }
+        if (step->kind == STEP_COMPILED) {
+            if (invalidated != NULL && step->version > invalidated->version) {
+                sum->waits++;
+                sum->waited_ns += (uint64_t)(step->end_ns - invalidated->ts_ns);
+            }
+            invalidated = NULL;
+            compiled = step;
+        }
+        bool last = i + 1 == sum->steps;
+        if (compiled == NULL || (step->kind != STEP_INVALIDATED && !last)) continue;
+        int64_t end_ns = step->kind == STEP_INVALIDATED ? step->ts_ns : file_end_ns;
+        const struct lived now = {compiled->version, (double)(end_ns - compiled->end_ns),
+                                  exits_of(by_version, sum, compiled->version)};
+        compare_with_before(sum, &before, &now);
+        before = now;
+        compiled = NULL;
+    }
+}
+
+static int
+compare_recompiled(const void *left, const void *right)
+{
+    const struct recompiled *a = left, *b = right;
+    if (a->versions != b->versions) return a->versions > b->versions ? -1 : 1;
+    if (a->exits != b->exits) return a->exits > b->exits ? -1 : 1;
+    return (a->first_step > b->first_step) - (a->first_step < b->first_step);
+}
+
+/* "1: NoProfileSend, 2: CME is invalidated: 0x..." */
+static struct fxt_string
+why_text(const struct view *view, const struct recompiled *sum)
+{
+    struct fxt_string text = text_of("");
+    uint32_t shown = 0, skipped = sum->invalidated > SHOWN_MOST ? sum->invalidated - SHOWN_MOST : 0;
+    if (skipped > 0) text = document_text(view->document, "%" PRIu32 " more", skipped);
+    for (uint32_t i = 0; i < sum->steps; i++) {
+        const struct life_step *step = &view->report->lives.steps[sum->first_step + i];
+        if (step->kind != STEP_INVALIDATED || shown++ < skipped) continue;
+        text = document_text(view->document, "%s%s%" PRIu32 ": %s", text.ptr, text.len > 0 ? ", " : "", step->version,
+                             view_name(view, step->reason).ptr);
+    }
+    return text;
+}
+
+static struct fxt_string
+exits_text(const struct view *view, const struct group *by_version, const struct recompiled *sum)
+{
+    struct version_list list = {.count = 0};
+    for (uint32_t i = 0; i < sum->versions_seen; i++) {
+        const struct version_exits *exits = group_at(by_version, sum->first_exits + i);
+        version_list_add(&list, exits->version, exits->count);
+    }
+    return version_list_text(view, &list);
+}
+
+static int
+compare_version_exits(const void *left, const void *right, void *context)
+{
+    const struct version_exits *a = left, *b = right;
+    (void)context;
+    if (a->process != b->process) return a->process < b->process ? -1 : 1;
+    if (a->iseq != b->iseq) return a->iseq < b->iseq ? -1 : 1;
+    return (a->version > b->version) - (a->version < b->version);
+}
+
+/* Exits and compilations of each version of each ISEQ, in the order of the steps. The caller frees it. */
+static struct group
+exits_by_version(const struct report *report)
+{
+    struct group by_version;
+    group_init(&by_version, sizeof(struct version_exits), 3, VERSION_EXITS_MAX);
+    for (uint32_t i = 0; i < report->lives.count; i++) {
+        const struct life_step *step = &report->lives.steps[i];
+        if (step->kind != STEP_COMPILED) continue;
+        const uint32_t key[3] = {step->process, step->iseq, step->version};
+        struct version_exits *exits = group_row(&by_version, key);
+        if (exits != NULL) exits->compiled++;
+    }
+    for (uint32_t i = 0; report->lives.count > 0 && i < report->places.group.count; i++) {
+        const struct place *place = group_at(&report->places.group, i);
+        if (place->category == WORD_FALLBACK || place->count == 0) continue;
+        uint32_t owner = lives_owner(&report->lives, report->pool, place->process, place->iseq, place->location);
+        const uint32_t key[3] = {place->process, owner, place->version};
+        struct version_exits *exits = group_row(&by_version, key);
+        if (exits == NULL) continue;
+        exits->count += place->count;
+        exits->records += place->records;
+    }
+    group_sort(&by_version, compare_version_exits, NULL);
+    return by_version;
+}
+
+/* Fills in those that were compiled anew; *iseqs_out: of so many. */
+static uint32_t
+find_recompiled(const struct view *view, const struct group *by_version, struct recompiled *sums, uint32_t *iseqs_out)
+{
+    struct report *report = view->report;
+    uint32_t count = 0, exits_row = 0;
+    *iseqs_out = 0;
+    for (uint32_t row = 0; row < report->lives.count;) {
+        const struct life_step *first = &report->lives.steps[row];
+        struct recompiled *sum = &sums[count];
+        *sum = (struct recompiled){.process = first->process, .iseq = first->iseq, .first_step = row};
+        bool wanted = false, anew = false;
+        for (; row < report->lives.count; row++, sum->steps++) {
+            const struct life_step *step = &report->lives.steps[row];
+            if (step->process != first->process || step->iseq != first->iseq) break;
+            wanted |= report_step_wanted(report, step);
+            anew |= step->kind == STEP_INVALIDATED || (step->kind == STEP_COMPILED && step->version > 1);
+        }
+        const struct version_exits key = {.process = first->process, .iseq = first->iseq};
+        while (exits_row < by_version->count && compare_version_exits(group_at(by_version, exits_row), &key, NULL) < 0)
+            exits_row++;
+        sum->first_exits = exits_row;
+        for (; exits_row < by_version->count; exits_row++, sum->versions_seen++) {
+            const struct version_exits *exits = group_at(by_version, exits_row);
+            if (exits->process != first->process || exits->iseq != first->iseq) break;
+        }
+        if (report_process(report, first->process)->code.block_versions) continue;
+        ++*iseqs_out;
+        sum_up(view, by_version, sum);
+        count += wanted && anew;
+    }
+    return count;
+}
+
+/* ISEQs that were compiled more than once, or are still waiting for it. */
+void
+view_add_recompiled(const struct view *view)
+{
+    static const struct column columns[] = {
+        {"versions", "versions", COLUMN_COUNT},          {"invalidated", "invalidated", COLUMN_COUNT},
+        {"wait_ns", "to new code", COLUMN_DURATION},     {"exits", "exits", COLUMN_COUNT},
+        {"exits_by_version", "in version", COLUMN_TEXT}, {"saved", "saved (estimate)", COLUMN_AMOUNT},
+        {"reasons", "invalidated by", COLUMN_TEXT},      {"iseq", "compiled", COLUMN_TEXT},
+    };
+    struct report *report = view->report;
+    struct group by_version = exits_by_version(report);
+    struct recompiled *sums = xcalloc(report->lives.iseq_count + 1, sizeof *sums);
+    uint32_t iseqs, count = find_recompiled(view, &by_version, sums, &iseqs);
+    qsort(sums, count, sizeof *sums, compare_recompiled);
+    bool compared = false;
+    for (uint32_t i = 0; i < count && i < view->top; i++) compared |= sums[i].compared;
+    struct column shown[sizeof columns / sizeof columns[0]];
+    memcpy(shown, columns, sizeof columns);
+    if (!compared) shown[5].title = NULL;
+    struct fxt_string title = document_text(
+        view->document, "Recompiled: %" PRIu32 " of %" PRIu32 " ISEQ%s%s", count, iseqs, iseqs == 1 ? "" : "s",
+        compared ? "; saved: fewer exits than at the pace of the version before" : "");
+    struct table *table = document_table(view->document, "recompiled", title, COLUMNS(shown));
+    table->data = count == 0;
+    for (uint32_t i = 0; i < count && i < view->top; i++) {
+        const struct recompiled *sum = &sums[i];
+        struct cell *cells = table_row(table);
+        cells[0] = cell_number(sum->versions);
+        cells[1] = cell_number(sum->invalidated);
+        if (sum->waits > 0) cells[2] = cell_number(sum->waited_ns / sum->waits);
+        cells[3] = cell_number(sum->exits);
+        cells[4] = cell_text(exits_text(view, &by_version, sum));
+        if (sum->compared) cells[5] = cell_amount(sum->saved > 0 ? sum->saved : 0);
+        cells[6] = cell_text(why_text(view, sum));
+        cells[7] = cell_text(view_name(view, sum->iseq));
+    }
+    if (count > view->top) {
+        table->more_rows = count - view->top;
+        uint64_t versions = 0, invalidated = 0, exits = 0;
+        for (uint32_t i = (uint32_t)view->top; i < count; i++) {
+            versions += sums[i].versions;
+            invalidated += sums[i].invalidated;
+            exits += sums[i].exits;
+        }
+        struct cell *cells = table_row(table);
+        cells[0] = cell_number(versions);
+        cells[1] = cell_number(invalidated);
+        cells[3] = cell_number(exits);
+    }
+    free(sums);
+    group_free(&by_version);
+}
