@@ -1,4 +1,4 @@
-# A small web server that saves what its slow requests exited at: doc/flight-recorder.md has the commands. It is asked REQUESTS times by a
+# A small web server that saves what its slow requests exited at: doc/guide/flight-recorder.md has the commands. It is asked REQUESTS times by a
 # process of its own. For each request that takes much more than others, and for one that asks for it, the flight recorder's trace goes
 # to the folder.
 #   flight_recorder.rb FOLDER [REQUESTS]

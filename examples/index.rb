@@ -1,5 +1,5 @@
 # An index of what stands on which line of a text: words, numbers and dates are put into buckets by their FNV-1a hash. What it prints is
-# right; doc/recompilation.md looks at why Index#bucket is compiled again and again, and exits all the same.
+# right; doc/guide/recompilation.md looks at why Index#bucket is compiled again and again, and exits all the same.
 #   ruby examples/index.rb [rounds]
 require "date"
 

@@ -3,7 +3,7 @@
 /* frames.h - the backtrace of an exit.
  *
  * An event names its ten innermost frames in the arguments "0" to "9"; "10+" joins those beyond by " < ", where "LABEL x12" is a
- * frame that repeats and "34 more frames" at the end stands for what did not fit (doc/events.md).
+ * frame that repeats and "34 more frames" at the end stands for what did not fit (doc/internals/events.md).
  */
 #include "fxt/reader.h"
 

@@ -1,6 +1,6 @@
 #ifndef SCHEMA_CHECK_H
 #define SCHEMA_CHECK_H
-/* schema_check.h - checks that a trace of our tracer keeps the event contract (doc/events.md).
+/* schema_check.h - checks that a trace of our tracer keeps the event contract (doc/internals/events.md).
  *
  * A file may hold several processes: each has its settings, its summary and its sites, and is checked by itself. One is ours when
  * it has a trace/settings or trace/summary event; nothing is asked of others. What the contract does not

@@ -1,7 +1,7 @@
 #ifndef KNOWN_STRINGS_H
 #define KNOWN_STRINGS_H
 /* known_strings.h - the strings of the tracer's event schema: categories, names of events and of
- * arguments, outcomes. doc/events.md tells what they mean.
+ * arguments, outcomes. doc/internals/events.md tells what they mean.
  *
  * A reader's string pool begins with them in this order, so the number of a string tells whether it
  * is one of them.

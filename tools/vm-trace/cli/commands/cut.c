@@ -251,7 +251,7 @@ short_text(const char *text)
     return word;
 }
 
-/* The event trace/cut (doc/events.md), at the end of the span, for each process whose settings are there. */
+/* The event trace/cut (doc/internals/events.md), at the end of the span, for each process whose settings are there. */
 static void
 write_marks(struct cut *cut)
 {
