@@ -74,10 +74,12 @@ mkdir -p "$obj"
 if [ ! -f "$src/configure" ] || [ "$src/configure.ac" -nt "$src/configure" ]; then
     step "making CRuby's configure" "" sh -c "cd '$src' && ./autogen.sh"
 fi
-if [ ! -f "$obj/Makefile" ] || [ "${configure[*]}" != "$(cat "$obj/configured" 2>/dev/null)" ] || [ "$src/configure" -nt "$obj/config.status" ]; then
+# Configure lists the module's files.
+configured="${configure[*]} $(cd "$src" && find vm_trace -name '*.c' 2>/dev/null | sort | tr '\n' ' ')"
+if [ ! -f "$obj/Makefile" ] || [ "$configured" != "$(cat "$obj/configured" 2>/dev/null)" ] || [ "$src/configure" -nt "$obj/config.status" ]; then
     rm -f "$obj/configured"
     step "configuring CRuby" "" bash -c 'cd "$1" && "${@:2}"' - "$obj" "$src/configure" "${configure[@]}"
-    echo "${configure[*]}" > "$obj/configured"
+    echo "$configured" > "$obj/configured"
 fi
 
 if [ -f "$obj/whole" ]; then

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The module's unit tests and the tool's tests, built with --coverage in build/coverage, and how
-# many lines of which file they ran. What needs a Ruby (host_cruby.c, control.c, remote.c,
-# ruby_recorder.c) is not in it: the integration tests run that.
+# many lines of which file they ran. What needs a Ruby (vm_trace/host/ and
+# vm_trace/ruby/) is not in it: the integration tests run that.
 . "$(dirname "$0")/common.sh"
 cd "$top"
 tree=build/coverage

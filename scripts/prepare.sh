@@ -90,20 +90,20 @@ fi
 # objects of all that include one of them with it.
 mkdir -p "$src/vm_trace"
 headers_changed=
-for f in "$src"/vm_trace/*; do
-    [ "${f##*/}" = base.h ] || [ -e "$top/vm_trace/${f##*/}" ] || rm -rf "$f"
+for f in $(cd "$src/vm_trace" && find . -mindepth 1); do
+    [ "$f" = ./base_name.h ] || [ -e "$top/vm_trace/$f" ] || rm -rf "${src:?}/vm_trace/$f"
 done
 # What a trace says of the Ruby that made it.
 base_h="#define RB_VM_TRACE_BASE \"$base $(printf %.12s "$commit")\""
-[ "$base_h" = "$(cat "$src/vm_trace/base.h" 2>/dev/null)" ] || { echo "$base_h" > "$src/vm_trace/base.h"; headers_changed=yes; }
-for f in "$top"/vm_trace/*.[ch] "$top"/vm_trace/*.py; do
-    [ -e "$f" ] || continue
-    cmp -s "$f" "$src/vm_trace/${f##*/}" && continue
-    cp "$f" "$src/vm_trace/${f##*/}"
+[ "$base_h" = "$(cat "$src/vm_trace/base_name.h" 2>/dev/null)" ] || { echo "$base_h" > "$src/vm_trace/base_name.h"; headers_changed=yes; }
+for f in $(cd "$top/vm_trace" && find . -name '*.[ch]' -o -name '*.py'); do
+    cmp -s "$top/vm_trace/$f" "$src/vm_trace/$f" && continue
+    mkdir -p "$src/vm_trace/${f%/*}"
+    cp "$top/vm_trace/$f" "$src/vm_trace/$f"
     case $f in *.h) headers_changed=yes ;; esac
 done
 if [ -n "$headers_changed" ] && [ -d "$build/obj" ]; then
-    rm -f "$build"/obj/vm_trace/*.o
+    find "$build/obj" -path "$build/obj/vm_trace/*.o" -delete
     for f in $(cd "$src" && grep -l '^#include "vm_trace/' ./*.c); do
         f=${f#./}
         rm -f "$build/obj/${f%.c}.o"

@@ -14,13 +14,13 @@ import gdb
 
 WORD = 8
 MAGIC = 0x0016547846040010
-# Not in the debug information, for they are macros: sink.h, sites.c.
+# Not in the debug information, for they are macros: chunk_file.h, sites.c.
 CHUNK_WORDS = (1 << 20) // WORD
 BLOCK_SITES = 256
 NO_UNIT = 1  # of the sites that stand for all those beyond the limit
 METADATA, INITIALIZATION, STRING, THREAD, EVENT = range(5)
 SINK_ERRORS = {-1: "the limit of its size is reached", -2: "another program cut it short", -3: "it was removed",
-               -4: "another program wrote into it", -5: "the file system refused a page of it", -6: "its disk has too little space"}  # enum in sink.h
+               -4: "another program wrote into it", -5: "the file system refused a page of it", -6: "its disk has too little space"}  # enum in chunk_file.h
 NOT_IN_CORE = ("the flight recorder's memory is not in the core. Before a core is written, bit 1 of /proc/PID/coredump_filter (which is "
                "set unless someone clears it; echo 0x33) puts it there")
 EVENT_KINDS = {0: "instant", 1: "counter", 2: "begin", 3: "end", 5: "async begin", 7: "async end",
@@ -76,21 +76,21 @@ def trace():
         raise failed("no tracer with debug information here (%s); is it the patched ruby that ran?" % error)
 
 
-def locals_of(state):
+def ractors_of(state):
     """What each living ractor records with, the oldest first."""
-    found, local = [], state["locals"]
-    while int(local) != 0:
-        found.insert(0, local.dereference())
-        local = local["next"]
+    found, ractor = [], state["ractors"]
+    while int(ractor) != 0:
+        found.insert(0, ractor.dereference())
+        ractor = ractor["next"]
     return found
 
 
 def sites():
     """Live sites with their hits, summed over all ractors; the most frequent first."""
-    state, table = trace(), static_of("sites.c", "sites")
-    counters = [local["hits"] for local in locals_of(state)]
-    if int(state["spare"]) != 0:
-        counters.append(state["spare"]["hits"])
+    state, table = trace(), static_of("streams/sites.c", "sites")
+    counters = [ractor["hits"] for ractor in ractors_of(state)]
+    if int(state["overflow"]) != 0:
+        counters.append(state["overflow"]["hits"])
     found = []
     for index in range(1, int(table["count"])):
         block = table["blocks"][index // BLOCK_SITES]
@@ -100,7 +100,7 @@ def sites():
         if int(site["unit"]) == 0:
             continue
         if int(site["index"]) != index:
-            raise failed("gdb.py does not fit the vm_trace/sites.c that was built")
+            raise failed("gdb.py does not fit the vm_trace/streams/sites.c that was built")
         total = sum(int(hits[index]) for hits in counters)
         if int(site["unit"]) != NO_UNIT or total > 0:
             found.append((total, site))
@@ -181,9 +181,9 @@ def bytes_of(words):
 
 
 def writers(state):
-    """(what it is, the local of a ractor's recorder or None, its writer): ractors, what they share, what those left that have ended"""
-    for number, local in enumerate(locals_of(state), 1):
-        yield "recorder %d" % number, local, local["writer"]
+    """(what it is, the ractor of a ractor's recorder or None, its writer): ractors, what they share, what those left that have ended"""
+    for number, ractor in enumerate(ractors_of(state), 1):
+        yield "recorder %d" % number, ractor, ractor["writer"]
     shared = state["shared"]["writer"]
     if int(shared["chunk"]["words"]) != 0:
         yield "shared", None, shared
@@ -299,8 +299,8 @@ def last_words(state, words):
         totals["fallbacks" if kind == "fallback" else "exits"] += hits
         totals["sites"] += 1
         events += 1
-    counted = [state["dead"], *locals_of(state)]
-    dropped, lost = int(state["sink"]["dropped"]["events"]), sum(int(local["lost"]) for local in counted) + int(state["spare"]["lost"])
+    counted = [state["dead"], *ractors_of(state)]
+    dropped, lost = int(state["sink"]["dropped"]["events"]), sum(int(ractor["lost"]) for ractor in counted) + int(state["overflow"]["lost"])
     for number, why in ((lost, "events could not be recorded"), (dropped, "older events gave way at the limit of the memory")):
         if number:
             told += trace_event(pid, ns, "loss", [("lost", Wide(number)), ("reason", why)])
@@ -411,14 +411,14 @@ class Writers(Subcommand):
     word = "writers"
 
     def invoke(self, argument, from_tty):
-        for name, local, writer in writers(trace()):
+        for name, ractor, writer in writers(trace()):
             if name == "shared":
                 print("shared, by recorders that have no chunk of their own")
             elif name == "left":
                 print("left by a ractor that has ended, to the next one that needs a chunk")
             else:
                 print("%s  at 0x%x  %d events, %d exits recorded, %d lost, next sample in %d" % (
-                    name, int(local.address), int(writer["events"]), int(local["sampled"]), int(local["lost"]), int(local["countdown"])))
+                    name, int(ractor.address), int(writer["events"]), int(ractor["sampled"]), int(ractor["lost"]), int(ractor["countdown"])))
             if int(writer["chunk"]["words"]) == 0:
                 print("    no chunk")
                 continue

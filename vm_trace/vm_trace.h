@@ -33,7 +33,7 @@ struct rb_vm_trace_site;
  * What one ractor records with: its writer, its tables, and the two words that machine code
  * touches. It hangs on the ractor and is never NULL while tracing is on and code of the ractor runs.
  */
-struct rb_vm_trace_local;
+struct rb_vm_trace_ractor;
 
 enum rb_vm_trace_kind {
     RB_VM_TRACE_SIDE_EXIT,
@@ -71,11 +71,11 @@ struct rb_vm_trace_max_size {
     bool keep_oldest;        /* at the limit; otherwise the newest events are kept */
 };
 
-/* The flight recorder (recorder.h). */
+/* The flight recorder (snapshot.h). */
 struct rb_vm_trace_memory_config {
     uint64_t bytes;          /* of memory that is recorded into; 0: into a file */
     uint64_t window_ns;      /* how much time a saved trace tells of; 0: all that is there */
-    unsigned save_at;        /* when it is saved unasked: bits of recorder.h */
+    unsigned save_at;        /* when it is saved unasked: bits of snapshot.h */
     int signal;              /* likewise; 0: none */
 };
 
@@ -247,7 +247,7 @@ size_t rb_vm_trace_hits_offset(const struct rb_vm_trace_site *site);   /* bytes 
 /* --- exits (GVL held; the exiting frame is the top one) ----------------------------- */
 
 /* Record one sampled exit. Restarts the countdown. */
-void rb_vm_trace_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site,
+void rb_vm_trace_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site,
                       struct rb_execution_context_struct *ec);
 
 /*
@@ -255,14 +255,14 @@ void rb_vm_trace_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_
  * because of this exit. The result is the time, in nanoseconds of CLOCK_BOOTTIME. Then one of the next two is called: the second
  * one when this is an exit that is recorded (`sampled`).
  */
-uint64_t rb_vm_trace_recompile_begin(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, bool sampled);
-void rb_vm_trace_recompile_end(struct rb_vm_trace_local *local);
+uint64_t rb_vm_trace_recompile_begin(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site, bool sampled);
+void rb_vm_trace_recompile_end(struct rb_vm_trace_ractor *ractor);
 
 /*
  * Record an exit that may cause a recompilation. `start_ns` is from before the JIT acted, so that the exit stands before
  * what it caused. Restarts the countdown.
  */
-void rb_vm_trace_recompile_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site,
+void rb_vm_trace_recompile_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site,
                                 struct rb_execution_context_struct *ec,
                                 uint64_t start_ns, enum rb_vm_trace_outcome outcome);
 
@@ -285,7 +285,7 @@ void rb_vm_trace_first_hit(const struct rb_vm_trace_site *site, struct rb_execut
 void rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec);
 
 /* The ractor's time, in nanoseconds of CLOCK_BOOTTIME. */
-uint64_t rb_vm_trace_now(struct rb_vm_trace_local *local);
+uint64_t rb_vm_trace_now(struct rb_vm_trace_ractor *ractor);
 
 /* --- spans (GVL held) --------------------------------------------------------------- */
 
@@ -346,13 +346,13 @@ void rb_vm_trace_code_free(const struct rb_iseq_struct *iseq);
 void rb_vm_trace_compacted(void);
 
 /* A ractor is made: before it runs. Any thread. */
-struct rb_vm_trace_local *rb_vm_trace_ractor_new(void);
+struct rb_vm_trace_ractor *rb_vm_trace_ractor_new(void);
 
 /*
  * It is gone: called once, when none of its code can run any more and it leaves the VM (or, if it never began, when it is collected).
  * Others go on in what is left of its chunk. Takes NULL.
  */
-void rb_vm_trace_ractor_free(struct rb_vm_trace_local *local);
+void rb_vm_trace_ractor_free(struct rb_vm_trace_ractor *ractor);
 
 /* Around fork(2); `pid` is what it returned. Main ractor, GVL held. */
 void rb_vm_trace_before_fork(void);
@@ -414,15 +414,15 @@ RB_VM_TRACE_STUB uint64_t rb_vm_trace_recompile_taken(const struct rb_vm_trace_s
 RB_VM_TRACE_STUB void rb_vm_trace_recompile_done(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, uint64_t start_ns, uint64_t weight, enum rb_vm_trace_outcome outcome) {}
 RB_VM_TRACE_STUB void rb_vm_trace_recompile_dropped(struct rb_execution_context_struct *ec) {}
 RB_VM_TRACE_STUB void rb_vm_trace_lost(struct rb_execution_context_struct *ec) {}
-RB_VM_TRACE_STUB void rb_vm_trace_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
-RB_VM_TRACE_STUB void rb_vm_trace_recompile_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, uint64_t start_ns, enum rb_vm_trace_outcome outcome) {}
+RB_VM_TRACE_STUB void rb_vm_trace_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
+RB_VM_TRACE_STUB void rb_vm_trace_recompile_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, uint64_t start_ns, enum rb_vm_trace_outcome outcome) {}
 RB_VM_TRACE_STUB void rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
-RB_VM_TRACE_STUB uint64_t rb_vm_trace_now(struct rb_vm_trace_local *local) { return 0; }
+RB_VM_TRACE_STUB uint64_t rb_vm_trace_now(struct rb_vm_trace_ractor *ractor) { return 0; }
 RB_VM_TRACE_STUB bool rb_vm_trace_span_begin(enum rb_vm_trace_span span, const char *name, size_t name_len) { return false; }
 RB_VM_TRACE_STUB void rb_vm_trace_span_end(enum rb_vm_trace_span span, const char *name, size_t name_len) {}
 RB_VM_TRACE_STUB void rb_vm_trace_compile_end(const char *name, size_t name_len, const struct rb_iseq_struct *iseq, uint32_t version, size_t code_bytes) {}
-RB_VM_TRACE_STUB uint64_t rb_vm_trace_recompile_begin(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, bool sampled) { return 0; }
-RB_VM_TRACE_STUB void rb_vm_trace_recompile_end(struct rb_vm_trace_local *local) {}
+RB_VM_TRACE_STUB uint64_t rb_vm_trace_recompile_begin(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site, bool sampled) { return 0; }
+RB_VM_TRACE_STUB void rb_vm_trace_recompile_end(struct rb_vm_trace_ractor *ractor) {}
 RB_VM_TRACE_STUB bool rb_vm_trace_compile_begin(const char *name, size_t name_len, const struct rb_iseq_struct *iseq) { return false; }
 RB_VM_TRACE_STUB void rb_vm_trace_compiled(const char *name, size_t name_len, const struct rb_vm_trace_compiled *compiled) {}
 RB_VM_TRACE_STUB void rb_vm_trace_inlined(const struct rb_iseq_struct *callee, const void *method_entry) {}
@@ -432,8 +432,8 @@ RB_VM_TRACE_STUB void rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq) {
 RB_VM_TRACE_STUB void rb_vm_trace_method_free(const void *method_entry) {}
 RB_VM_TRACE_STUB void rb_vm_trace_code_free(const struct rb_iseq_struct *iseq) {}
 RB_VM_TRACE_STUB void rb_vm_trace_compacted(void) {}
-RB_VM_TRACE_STUB struct rb_vm_trace_local *rb_vm_trace_ractor_new(void) { return NULL; }
-RB_VM_TRACE_STUB void rb_vm_trace_ractor_free(struct rb_vm_trace_local *local) {}
+RB_VM_TRACE_STUB struct rb_vm_trace_ractor *rb_vm_trace_ractor_new(void) { return NULL; }
+RB_VM_TRACE_STUB void rb_vm_trace_ractor_free(struct rb_vm_trace_ractor *ractor) {}
 RB_VM_TRACE_STUB void rb_vm_trace_before_fork(void) {}
 RB_VM_TRACE_STUB void rb_vm_trace_after_fork(long pid) {}
 RB_VM_TRACE_STUB void rb_vm_trace_thread_renamed(void) {}

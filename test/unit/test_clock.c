@@ -2,7 +2,7 @@
  * The clock: its arithmetic on pairs that are made up, then on the machine's own.
  */
 #include "harness.h"
-#include "clock.h"
+#include "vm_trace/base/clock.h"
 
 #include <string.h>
 #include <time.h>

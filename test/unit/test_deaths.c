@@ -109,15 +109,15 @@ death_is_logged_without_a_look_at_any_ractor(void **state)
     (void)state;
     start();
     struct rb_ractor_struct ractors[3];
-    for (int i = 0; i < 3; i++) ractors[i].local = rb_vm_trace_ractor_new();
+    for (int i = 0; i < 3; i++) ractors[i].vm_trace = rb_vm_trace_ractor_new();
     struct rb_vm_trace_stacks before[3];
-    for (int i = 0; i < 3; i++) before[i] = ractors[i].local->stacks;
+    for (int i = 0; i < 3; i++) before[i] = ractors[i].vm_trace->stacks;
     fake_push(&main_thread, &foo, 1);
     take_exit(make_site(RB_VM_TRACE_SIDE_EXIT, "Overflow", &foo, 1), &main_thread);
     rb_vm_trace_iseq_free(&foo);
     for (int i = 0; i < 3; i++) {
-        assert_memory_equal(&before[i], &ractors[i].local->stacks, sizeof(before[i]));
-        rb_vm_trace_ractor_free(ractors[i].local);
+        assert_memory_equal(&before[i], &ractors[i].vm_trace->stacks, sizeof(before[i]));
+        rb_vm_trace_ractor_free(ractors[i].vm_trace);
     }
     end();
 }

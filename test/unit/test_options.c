@@ -3,8 +3,8 @@
  */
 #define _GNU_SOURCE 1
 #include "harness.h"
-#include "options.h"
-#include "recorder.h"
+#include "vm_trace/session/options.h"
+#include "vm_trace/session/snapshot.h"
 
 #include <errno.h>
 #include <signal.h>

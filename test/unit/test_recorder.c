@@ -3,11 +3,11 @@
  */
 #define _GNU_SOURCE 1
 #include "harness.h"
-#include "memory.h"
-#include "recorder.h"
-#include "say.h"
+#include "vm_trace/store/memory_ring.h"
+#include "vm_trace/session/snapshot.h"
+#include "vm_trace/base/messages.h"
 #include "traced.h"
-#include "versions.h"
+#include "vm_trace/streams/versions.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -122,14 +122,14 @@ reset_forgets_events_and_hits(void **state)
     (void)state;
     start_recorder(.exit_rate = 3);
     exits(100);
-    assert_true(rb_vm_trace_recorder_reset(main_ractor.local));
+    assert_true(rb_vm_trace_recorder_reset(main_ractor.vm_trace));
     exits(32); /* sampling begins anew: the third is the first */
     struct trace *trace = saved();
     assert_summary(trace, 32, 10, 0);
     assert_int_equal(site_hits(trace, "Overflow"), 32);
     trace_free(trace);
 
-    assert_true(rb_vm_trace_recorder_reset(main_ractor.local));
+    assert_true(rb_vm_trace_recorder_reset(main_ractor.vm_trace));
     trace = saved();
     assert_summary(trace, 0, 0, 0);
     assert_int_equal(trace->event_count, 2);
@@ -151,7 +151,7 @@ sites_that_died_are_told_with_their_hits_since_the_reset(void **state)
         take_exit(before, &main_thread);
     }
     rb_vm_trace_iseq_free(&early);
-    assert_true(rb_vm_trace_recorder_reset(main_ractor.local));
+    assert_true(rb_vm_trace_recorder_reset(main_ractor.vm_trace));
     for (unsigned i = 0; i < 7; i++) take_exit(dying, &main_thread);
     rb_vm_trace_iseq_free(&gone);
     struct trace *trace = saved();
@@ -219,13 +219,13 @@ hits_of_ractors_that_are_gone_are_told_since_the_reset(void **state)
 {
     (void)state;
     start_recorder(.exit_rate = 1);
-    struct rb_ractor_struct ractor = { .local = rb_vm_trace_ractor_new() };
+    struct rb_ractor_struct ractor = { .vm_trace = rb_vm_trace_ractor_new() };
     struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 1002, .thread_name = "other", .name_id = 7 };
     fake_push(&thread, &foo, 1);
     for (unsigned i = 0; i < 5; i++) take_exit(site, &thread);
-    assert_true(rb_vm_trace_recorder_reset(main_ractor.local));
+    assert_true(rb_vm_trace_recorder_reset(main_ractor.vm_trace));
     for (unsigned i = 0; i < 4; i++) take_exit(site, &thread);
-    rb_vm_trace_ractor_free(ractor.local);
+    rb_vm_trace_ractor_free(ractor.vm_trace);
     exits(2);
     struct trace *trace = saved();
     assert_summary(trace, 6, 6, 0);
@@ -241,15 +241,15 @@ what_a_ractor_left_is_saved_as_it_was(void **state)
     (void)state;
     rb_vm_trace_global.memory.bytes = 8 << 20; /* so that it has a chunk of its own */
     start_recorder(.exit_rate = 1);
-    struct rb_ractor_struct ractor = { .local = rb_vm_trace_ractor_new() };
+    struct rb_ractor_struct ractor = { .vm_trace = rb_vm_trace_ractor_new() };
     struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 1002, .thread_name = "first", .name_id = 7 };
     fake_push(&thread, &foo, 1);
     for (unsigned i = 0; i < 5; i++) take_exit(site, &thread);
-    rb_vm_trace_ractor_free(ractor.local);
+    rb_vm_trace_ractor_free(ractor.vm_trace);
     exits(2);
     assert_non_null(rb_vm_trace_global.shared.rests);
     assert_int_equal(rb_vm_trace_recorder_freeze(), VM_TRACE_FROZEN);
-    ractor.local = rb_vm_trace_ractor_new();
+    ractor.vm_trace = rb_vm_trace_ractor_new();
     thread.thread_name = "second";
     for (unsigned i = 0; i < 30000; i++) take_exit(site, &thread); /* till that chunk is full */
     struct rb_vm_trace_save save = { .path = traced_path, .why = "save" };
@@ -259,7 +259,7 @@ what_a_ractor_left_is_saved_as_it_was(void **state)
     assert_summary(trace, 7, 7, 0);
     for (size_t i = 0; i < trace->event_count; i++) assert_string_not_equal(trace->events[i].thread, "second");
     trace_free(trace);
-    rb_vm_trace_ractor_free(ractor.local);
+    rb_vm_trace_ractor_free(ractor.vm_trace);
     trace = saved();
     assert_summary(trace, 30007, 30007, 0);
     trace_free(trace);
@@ -320,10 +320,10 @@ ractors_without_a_chunk_lose_nothing_while_a_trace_is_saved(void **state)
     (void)state;
     enum { RACTORS = 6, BEFORE = 100, LATER = 20000 };
     start_recorder(.exit_rate = 1);
-    struct rb_ractor_struct ractors[RACTORS] = { { .local = NULL } };
+    struct rb_ractor_struct ractors[RACTORS] = { { .vm_trace = NULL } };
     struct rb_execution_context_struct threads[RACTORS];
     for (unsigned i = 0; i < RACTORS; i++) {
-        ractors[i].local = rb_vm_trace_ractor_new();
+        ractors[i].vm_trace = rb_vm_trace_ractor_new();
         threads[i] = (struct rb_execution_context_struct){ .ractor = &ractors[i], .tid = 7 + i, .thread_name = "t", .name_id = 5 };
         fake_push(&threads[i], &foo, 2);
     }
@@ -350,7 +350,7 @@ ractors_without_a_chunk_lose_nothing_while_a_trace_is_saved(void **state)
     assert_int_equal(trace_count(trace, "trace", "loss"), 1);
     assert_string_equal(trace_text(trace_event(trace, "trace", "loss", 0), "reason"), "older events gave way at the limit of the memory");
     trace_free(trace);
-    for (unsigned i = 0; i < RACTORS; i++) rb_vm_trace_ractor_free(ractors[i].local);
+    for (unsigned i = 0; i < RACTORS; i++) rb_vm_trace_ractor_free(ractors[i].vm_trace);
     for (unsigned i = 0; i < RACTORS; i++) fake_free_stack(&threads[i]);
     end();
 }
@@ -378,7 +378,7 @@ ends_of_spans_that_began_before_the_reset_are_left_out(void **state)
     (void)state;
     start_recorder(.exit_rate = 1, .compiles = true);
     assert_true(rb_vm_trace_span_begin(RB_VM_TRACE_PHASE, "outer", 5));
-    assert_true(rb_vm_trace_recorder_reset(main_ractor.local));
+    assert_true(rb_vm_trace_recorder_reset(main_ractor.vm_trace));
     assert_true(rb_vm_trace_span_begin(RB_VM_TRACE_PHASE, "inner", 5));
     rb_vm_trace_span_end(RB_VM_TRACE_PHASE, "inner", 5);
     rb_vm_trace_span_end(RB_VM_TRACE_PHASE, "outer", 5);
@@ -520,7 +520,7 @@ forked_child_has_a_recorder_of_its_own_also_when_the_parent_was_saving(void **st
     (void)state;
     start_recorder(.exit_rate = 1);
     exits(5);
-    assert_true(rb_vm_trace_recorder_reset(main_ractor.local));
+    assert_true(rb_vm_trace_recorder_reset(main_ractor.vm_trace));
     exits(3);
     assert_int_equal(rb_vm_trace_recorder_freeze(), VM_TRACE_FROZEN);
     rb_vm_trace_before_fork();
@@ -607,7 +607,7 @@ file_that_another_process_writes_is_not_saved_over(void **state)
 
     capture_stderr();
     rb_vm_trace_say_begin();
-    rb_vm_trace_recorder_save_at(VM_TRACE_SAVE_AT_EXIT, main_ractor.local, &main_thread);
+    rb_vm_trace_recorder_save_at(VM_TRACE_SAVE_AT_EXIT, main_ractor.vm_trace, &main_thread);
     char *said = captured_stderr();
     assert_non_null(strstr(said, "t.fxt is kept: another process is writing it; the trace is saved beside it"));
     free(said);

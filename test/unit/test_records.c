@@ -2,11 +2,11 @@
  * Chunks that were written: counting what they hold, and making them fresh.
  */
 #include "harness.h"
-#include "fxt.h"
-#include "records.h"
+#include "vm_trace/base/fxt.h"
+#include "vm_trace/store/chunk_scan.h"
 #include "validate.h"
 #include "watch.h"
-#include "writer.h"
+#include "vm_trace/store/writer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  */
 #define _GNU_SOURCE 1 /* F_GETFD and the like */
 #include "harness.h"
-#include "sink.h"
+#include "vm_trace/store/chunk_file.h"
 #include "validate.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include "harness.h"
 #include "validate.h"
 #include "watch.h"
-#include "writer.h"
+#include "vm_trace/store/writer.h"
 
 #include <errno.h>
 #include <stdio.h>

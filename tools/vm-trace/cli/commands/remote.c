@@ -1,5 +1,5 @@
 /* remote.c - start, stop, status, save: tells a running program to trace itself. It listens where its environment says (see
- * vm_trace/remote.c of the patched Ruby), and what it is asked for and answers are words and text. */
+ * vm_trace/ruby/control_socket.c of the patched Ruby), and what it is asked for and answers are words and text. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

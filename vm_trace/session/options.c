@@ -1,0 +1,346 @@
+/*
+ * Values of trace options. See options.h.
+ */
+#include "vm_trace/session/options.h"
+#include "vm_trace/session/snapshot.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char DEFAULT_PATH[] = "/tmp/perfetto-%p.fxt";
+
+bool
+rb_vm_trace_parse_rate(const char *option, const char *value, uint64_t *rate_out)
+{
+    /* strtoull would take a sign, blanks and "0x". */
+    char *end = NULL;
+    unsigned long long rate = 0;
+    if (*value >= '0' && *value <= '9') {
+        errno = 0;
+        rate = strtoull(value, &end, 10);
+    }
+    if (!end || *end != '\0' || errno || rate < 1 || rate > UINT32_MAX) {
+        fprintf(stderr, "%s takes a whole number from 1 (record all) to %u (one in so many), not '%s'\n",
+                option, UINT32_MAX, value);
+        return false;
+    }
+    *rate_out = rate;
+    return true;
+}
+
+bool
+rb_vm_trace_parse_max_size(const char *option, const char *value, struct rb_vm_trace_max_size *size_out)
+{
+    char *end = NULL;
+    unsigned long long size = 0;
+    if (*value >= '0' && *value <= '9') {
+        errno = 0;
+        size = strtoull(value, &end, 10);
+    }
+    bool oldest = end && strcmp(end, ",oldest") == 0;
+    if (!end || errno || size < VM_TRACE_LEAST_MIB || size > VM_TRACE_MOST_MIB || (*end && !oldest && strcmp(end, ",newest") != 0)) {
+        fprintf(stderr, "%s takes a number of MiB from %d to %d, then ',newest' (the default) or ',oldest' for the "
+                "events that are kept, not '%s'\n", option, VM_TRACE_LEAST_MIB, VM_TRACE_MOST_MIB, value);
+        return false;
+    }
+    *size_out = (struct rb_vm_trace_max_size){ .bytes = size << 20, .keep_oldest = oldest };
+    return true;
+}
+
+static char *methods_given, **methods; /* as given; each alone, a NULL behind them */
+
+bool
+rb_vm_trace_parse_methods(const char *option, const char *value)
+{
+    size_t count = 1, n = 0;
+    for (const char *p = value; *p; p++) count += *p == ',';
+    char *given = strdup(value), *parts = strdup(value), **globs = calloc(count + 1, sizeof(*globs));
+    bool ok = given && parts && globs;
+    for (char *at = parts; ok && at; n++) {
+        globs[n] = at;
+        at = strchr(at, ',');
+        if (at) *at++ = '\0';
+        ok = *globs[n] != '\0';
+    }
+    if (!ok) {
+        fprintf(stderr, "%s takes globs of methods or files, such as 'Foo#*' or '*/app/*.rb', with commas between them, not '%s'\n",
+                option, value);
+        free(given);
+        free(parts);
+        free(globs);
+        return false;
+    }
+    if (methods) free(methods[0]);
+    free(methods);
+    free(methods_given);
+    methods_given = given;
+    methods = globs;
+    return true;
+}
+
+bool
+rb_vm_trace_methods_asked_p(void)
+{
+    return methods != NULL;
+}
+
+const char *
+rb_vm_trace_methods(void)
+{
+    return methods_given;
+}
+
+/* "block (2 levels) in Foo#bar" is in Foo#bar. */
+static const char *
+method_around(const char *method)
+{
+    static const char *const kinds[] = { "block ", "rescue ", "ensure " };
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); ) {
+        const char *in = strncmp(method, kinds[i], strlen(kinds[i])) == 0 ? strstr(method, "in ") : NULL;
+        if (in) method = in + 3, i = 0;
+        else i++;
+    }
+    return method;
+}
+
+/* What follows the owner in a name or a glob; all of it where there is none. */
+static const char *
+without_owner(const char *name)
+{
+    const char *hash = strrchr(name, '#'), *dot = strrchr(name, '.');
+    const char *last = hash ? hash : dot;
+    return last && last[1] ? last + 1 : name;
+}
+
+static bool
+glob_asks(const char *glob, const char *method, const char *path)
+{
+    if (fnmatch(glob, method, 0) == 0 || fnmatch(glob, path, 0) == 0) return true;
+    return !strchr(glob, '/') && without_owner(method) == method && fnmatch(without_owner(glob), method, 0) == 0;
+}
+
+bool
+rb_vm_trace_method_asked_p(const char *label, size_t bytes)
+{
+    if (!methods) return true;
+    char text[4096]; /* of a longer one the end is missing */
+    if (bytes >= sizeof(text)) bytes = sizeof(text) - 1;
+    memcpy(text, label, bytes);
+    text[bytes] = '\0';
+    const char *method = method_around(text), *path = "";
+    char *place = strstr(method, " (");
+    if (place && strncmp(place, " (required)", 11) == 0) place = strstr(place + 2, " (");
+    if (place) {
+        *place = '\0';
+        path = place + 2;
+        char *line = strrchr(path, ':');
+        if (line) *line = '\0';
+    }
+    for (char **glob = methods; *glob; glob++) {
+        if (glob_asks(*glob, method, path)) return true;
+    }
+    return false;
+}
+
+/* A number with nothing but digits, up to `stop`. 0: there is none, or it is too large. */
+static unsigned long long
+whole_number(const char *text, char **stop)
+{
+    *stop = (char *)text;
+    if (*text < '0' || *text > '9') return 0;
+    errno = 0;
+    unsigned long long number = strtoull(text, stop, 10);
+    return errno ? 0 : number;
+}
+
+bool
+rb_vm_trace_parse_memory(const char *option, const char *value)
+{
+    enum { LEAST = VM_TRACE_LEAST_MIB, MOST = VM_TRACE_MOST_MEMORY_MIB, MOST_SECONDS = VM_TRACE_MOST_SECONDS };
+    char *end;
+    unsigned long long mib = whole_number(value, &end), seconds = 0;
+    bool ok = mib >= LEAST && mib <= MOST;
+    if (ok && *end == ',') {
+        seconds = whole_number(end + 1, &end);
+        ok = seconds >= 1 && seconds <= MOST_SECONDS;
+    }
+    if (!ok || *end) {
+        fprintf(stderr, "%s takes the MiB of memory to record into, from %d to %d, then, if only so much is to be saved, ',SECONDS', "
+                "not '%s'\n", option, LEAST, MOST, value);
+        return false;
+    }
+    rb_vm_trace_global.memory.bytes = mib << 20;
+    rb_vm_trace_global.memory.window_ns = seconds * 1000000000;
+    return true;
+}
+
+static const struct { const char *name; unsigned moment; int signal; } moments[] = {
+    { "exit", VM_TRACE_SAVE_AT_EXIT, 0 },
+    { "exception", VM_TRACE_SAVE_AT_EXCEPTION, 0 },
+    { "crash", VM_TRACE_SAVE_AT_CRASH, 0 },
+    { "HUP", 0, SIGHUP }, { "QUIT", 0, SIGQUIT }, { "USR1", 0, SIGUSR1 }, { "USR2", 0, SIGUSR2 }, { "WINCH", 0, SIGWINCH }
+};
+
+enum { MOMENTS = sizeof(moments) / sizeof(moments[0]) };
+
+/* Its index, or MOMENTS. */
+static size_t
+find_moment(const char *name, size_t bytes)
+{
+    size_t i = 0;
+    while (i < MOMENTS && (strlen(moments[i].name) != bytes || memcmp(moments[i].name, name, bytes) != 0)) i++;
+    return i;
+}
+
+unsigned
+rb_vm_trace_moment(const char *name, size_t bytes)
+{
+    size_t i = find_moment(name, bytes);
+    return i < MOMENTS ? moments[i].moment : 0;
+}
+
+bool
+rb_vm_trace_parse_save_at(const char *option, const char *value)
+{
+    unsigned save_at = 0;
+    int number = 0;
+    for (const char *word = value; ; word++) {
+        size_t bytes = strcspn(word, ","), i = find_moment(word, bytes);
+        if (i == MOMENTS || (number && moments[i].signal)) {
+            fprintf(stderr, "%s takes exit, exception, crash, and one signal (HUP, QUIT, USR1, USR2 or WINCH), joined by commas, "
+                    "not '%s'\n", option, value);
+            return false;
+        }
+        save_at |= moments[i].moment;
+        if (moments[i].signal) number = moments[i].signal;
+        word += bytes;
+        if (!*word) break;
+    }
+    rb_vm_trace_global.memory.save_at = save_at;
+    rb_vm_trace_global.memory.signal = number;
+    return true;
+}
+
+bool
+rb_vm_trace_parse_min_free(const char *option, const char *value)
+{
+    char *end;
+    unsigned long long mib = whole_number(value, &end);
+    if (end == value || *end || errno || mib > VM_TRACE_MOST_MIB) {
+        fprintf(stderr, "%s takes the MiB that stay free on the disk, up to %d, or 0 to write until it is full, not '%s'\n",
+                option, VM_TRACE_MOST_MIB, value);
+        return false;
+    }
+    rb_vm_trace_global.min_free_bytes = rb_vm_trace_global.flags.min_free_bytes = mib << 20;
+    return true;
+}
+
+bool
+rb_vm_trace_parse_stack(const char *option, const char *value)
+{
+    char *end;
+    unsigned long long frames = whole_number(value, &end);
+    if (frames < 1 || frames > VM_TRACE_MOST_FRAMES || *end) {
+        fprintf(stderr, "%s takes the number of innermost frames to record of each stack, from 1 to %d, not '%s'\n", option,
+                VM_TRACE_MOST_FRAMES, value);
+        return false;
+    }
+    rb_vm_trace_global.stack_frames = (uint32_t)frames;
+    return true;
+}
+
+bool
+rb_vm_trace_parse_quiet(const char *option, const char *value)
+{
+    if (*value) {
+        fprintf(stderr, "%s takes no value, not '%s'\n", option, value);
+        return false;
+    }
+    rb_vm_trace_global.flags.quiet = true;
+    return true;
+}
+
+/* The options that all JITs have in common, by their names behind "--zjit-trace-". */
+static const struct { const char *name; bool (*parse)(const char *option, const char *value); } options[] = {
+    { "memory", rb_vm_trace_parse_memory },
+    { "min-free", rb_vm_trace_parse_min_free },
+    { "quiet", rb_vm_trace_parse_quiet },
+    { "save-at", rb_vm_trace_parse_save_at },
+    { "stack", rb_vm_trace_parse_stack }
+};
+
+bool
+rb_vm_trace_parse_option(const char *option, const char *value)
+{
+    static const char BEFORE[] = "-trace-";
+    const char *name = strstr(option, BEFORE);
+    for (size_t i = 0; name && i < sizeof(options) / sizeof(options[0]); i++) {
+        if (strcmp(name + strlen(BEFORE), options[i].name) == 0) return options[i].parse(option, value);
+    }
+    return false;
+}
+
+char *
+rb_vm_trace_expand_path(const char *pattern, uint32_t pid, int child)
+{
+    if (!pattern) pattern = DEFAULT_PATH;
+    char digits[16];
+    size_t digit_count = (size_t)snprintf(digits, sizeof(digits), "%u", pid);
+
+    size_t room = strlen(pattern) + 2 + digit_count; /* ".PID" and the end */
+    for (const char *p = pattern; *p; p++) {
+        if (*p == '%') room += digit_count;
+    }
+    char *path = malloc(room), *to = path;
+    if (!path) return NULL;
+
+    bool has_pid = false;
+    for (const char *p = pattern; *p; p++) {
+        if (p[0] == '%' && p[1] == 'p') {
+            memcpy(to, digits, digit_count);
+            to += digit_count;
+            p++;
+            has_pid = true;
+        }
+        else if (p[0] == '%' && p[1] == '%') {
+            *to++ = '%';
+            p++;
+        }
+        else {
+            *to++ = *p;
+        }
+    }
+    if (child && !has_pid) {
+        *to++ = '.';
+        memcpy(to, digits, digit_count);
+        to += digit_count;
+    }
+    *to = '\0';
+    return path;
+}
+
+char *
+rb_vm_trace_absolute_path(const char *path)
+{
+    if (!path) return NULL;
+    if (path[0] == '/') return strdup(path);
+
+    char folder[4096];
+    if (!getcwd(folder, sizeof(folder))) return NULL;
+    /* A per cent sign of the folder's name is no pattern. */
+    size_t room = 2 * strlen(folder) + 1 + strlen(path) + 1;
+    char *absolute = malloc(room), *to = absolute;
+    if (!absolute) return NULL;
+    for (const char *from = folder; *from; from++) {
+        if (*from == '%') *to++ = '%';
+        *to++ = *from;
+    }
+    *to++ = '/';
+    strcpy(to, path);
+    return absolute;
+}

@@ -1,0 +1,70 @@
+#ifndef RUBY_VM_TRACE_SESSION_OPTIONS_H
+#define RUBY_VM_TRACE_SESSION_OPTIONS_H 1
+/*
+ * Values of trace options, common to all JITs. See also rb_vm_trace_parse_... in vm_trace.h.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Limits of a file's limit: less has no room to keep anything beside what is being written; more is no disk's. */
+#define VM_TRACE_LEAST_MIB 4
+#define VM_TRACE_MOST_MIB (1 << 20)
+/* Of the flight recorder's memory, and of what a saved trace tells of. */
+#define VM_TRACE_MOST_MEMORY_MIB (1 << 16)
+#define VM_TRACE_MOST_SECONDS (1 << 20)
+/* Of the frames that are kept of each stack. */
+#define VM_TRACE_MOST_FRAMES (1 << 20)
+
+/*
+ * Whether code with this label, "Owner#method (path:line)", is to be traced (rb_vm_trace_parse_methods). A glob is tried on
+ * the method, for a block or a rescue body that around it, and on the path. A label may lack the owner: then that
+ * of the glob counts for nothing.
+ */
+bool rb_vm_trace_method_asked_p(const char *label, size_t bytes);
+
+/* The globs as they were given, or NULL. */
+const char *rb_vm_trace_methods(void);
+
+/*
+ * The path of process `pid` from a template: %p is the pid, %% a per cent sign. NULL is
+ * /tmp/perfetto-%p.fxt. `child` is for a process forked from a traced one: where the template
+ * has no %p, ".PID" is added, for the parent's file is not ours. malloc'ed; NULL: no memory.
+ */
+char *rb_vm_trace_expand_path(const char *pattern, uint32_t pid, int child);
+
+/*
+ * The path made absolute, for a program may change its folder before it forks. Copies NULL as
+ * NULL. malloc'ed; NULL also when there is no memory or no current folder.
+ */
+char *rb_vm_trace_absolute_path(const char *path);
+
+/*
+ * Parse the size of the flight recorder's memory, MiB, and the seconds that a saved trace covers if
+ * not all: "16", "16,5". False: a line on stderr says what `option` takes.
+ */
+bool rb_vm_trace_parse_memory(const char *option, const char *value);
+
+/*
+ * Parse when the flight recorder saves unasked: "exit", "exception" (one that ends the program),
+ * "crash", the name of a signal; several separated by commas. Failure is as above.
+ */
+bool rb_vm_trace_parse_save_at(const char *option, const char *value);
+
+/* Parse how many MiB of the disk stay free: recording stops there. 0: it does not. Failure is as above. */
+bool rb_vm_trace_parse_min_free(const char *option, const char *value);
+
+/*
+ * Parse how many innermost frames of each stack are recorded: "30". Kept in
+ * rb_vm_trace_global.stack_frames. Failure is as above.
+ */
+bool rb_vm_trace_parse_stack(const char *option, const char *value);
+
+/* Parse an option without a value: no lines on stderr but about failures and losses. Failure is as above. */
+bool rb_vm_trace_parse_quiet(const char *option, const char *value);
+
+/* The bit (snapshot.h) of "exit", "exception" or "crash"; 0: it is none of these. */
+unsigned rb_vm_trace_moment(const char *name, size_t bytes);
+
+#endif /* RUBY_VM_TRACE_SESSION_OPTIONS_H */

@@ -1,0 +1,35 @@
+#ifndef RUBY_VM_TRACE_STORE_CHUNK_SCAN_H
+#define RUBY_VM_TRACE_STORE_CHUNK_SCAN_H 1
+/*
+ * What stands in a chunk that was written: counting it, and making the chunk fresh again.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Events, and how many of them are exits. */
+struct vm_trace_counts {
+    uint64_t events, exits;
+};
+
+/*
+ * Count the events among the whole records at the start of `words`, adding to *counts. Returns
+ * the words that these records have: less than `count` where the last is cut off, or where
+ * something stands that is no record.
+ */
+size_t rb_vm_trace_records_count(const uint64_t *words, size_t count, struct vm_trace_counts *counts);
+
+/*
+ * Make padding of a mapped chunk, a record of SINK_GRID_WORDS a page, as a new chunk is. It begins
+ * at the end, so that killed at any instruction it leaves a chunk that can be read: the first
+ * records, which define what the others use, go last. False, and nothing is changed, when the
+ * chunk does not consist of whole records.
+ *
+ *   before  | string | event | event ..... | event | pad(512) |
+ *   first   | string | event | pad ..................| pad(512) |    one store, for up to 4,095 words
+ *   then    | string | event | pad | pad(512) | pad(512) .......|    the last store is that of the first header
+ */
+bool rb_vm_trace_records_renew(uint64_t *words, size_t count);
+
+#endif /* RUBY_VM_TRACE_STORE_CHUNK_SCAN_H */
