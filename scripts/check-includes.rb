@@ -12,7 +12,7 @@ TREES = {
     outside: ["host", "ruby"]
   },
   "tools/vm-trace" => {
-    layers: ["base", "fxt", "analysis", "db", "render", "cli"],
+    layers: ["base", "fxt", "analysis", "db", "render", "cli/*.[ch]", "cli/commands", "main.c"],
     outside: ["render"] # the page of `vm-trace html`, as strings that the build makes
   }
 }

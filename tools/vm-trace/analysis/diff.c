@@ -29,26 +29,12 @@ add_bytes(struct text *text, const char *bytes, size_t len)
     text->len += len;
 }
 
-/* Addresses differ from run to run, so each is written 0x... */
-static void
-add_without_addresses(struct text *text, struct fxt_string from)
-{
-    for (uint32_t at = 0; at < from.len;) {
-        size_t bytes = address_bytes(from.ptr + at, from.len - at);
-        if (bytes > 0) {
-            add_bytes(text, "0x...", 5);
-            at += (uint32_t)bytes;
-        }
-        else {
-            add_bytes(text, from.ptr + at++, 1);
-        }
-    }
-}
-
 static uint32_t
 intern_text(const struct diff *diff, struct text *text)
 {
-    uint32_t id = text->len == 0 ? STRING_NONE : pool_intern(diff->report->pool, text->bytes, text->len);
+    struct pool *pool = diff->report->pool;
+    uint32_t id = text->len == 0 ? STRING_NONE
+                                 : pool_without_addresses(pool, pool_intern(pool, text->bytes, text->len));
     free(text->bytes);
     return id;
 }
@@ -71,7 +57,7 @@ add_path(const struct diff *diff, struct text *text, struct fxt_string path)
         path.len -= (uint32_t)bytes;
         break;
     }
-    add_without_addresses(text, path);
+    add_bytes(text, path.ptr, path.len);
 }
 
 /* `Owner#method (path)` of a label, and its line. */
@@ -83,7 +69,7 @@ stable_method(struct diff *diff, uint32_t label, uint32_t *line_out)
     uint32_t stable = map_get(&diff->stable_texts, label);
     if (stable != MAP_NONE) return stable;
     struct text text = {0};
-    add_without_addresses(&text, parts.method);
+    add_bytes(&text, parts.method.ptr, parts.method.len);
     if (parts.path.len > 0) {
         add_bytes(&text, " (", 2);
         add_path(diff, &text, parts.path);

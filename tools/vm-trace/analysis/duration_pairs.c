@@ -5,6 +5,7 @@
 #include "analysis/duration_pairs.h"
 #include "analysis/event_args.h"
 #include "base/xalloc.h"
+#include "fxt/event_keys.h"
 #include "fxt/known_strings.h"
 
 struct stack {
@@ -107,7 +108,7 @@ void
 duration_pairs_add(struct duration_pairs *pairs, struct pool *pool, const struct fxt_event *event)
 {
     struct duration_edge edge = duration_edge_of(pool, event);
-    uint64_t key = (uint64_t)event->pid << 32 | event->tid;
+    uint64_t key = thread_key(event->pid, event->tid);
     edge.thread = map_get(&pairs->stack_of_thread, key);
     if (edge.thread == MAP_NONE) {
         if (pairs->stack_count == PAIRS_THREADS_MAX) {

@@ -10,35 +10,15 @@
 
 /* --- rows ----------------------------------------------------------------------------------- */
 
-static bool
-same_key(const struct page_row *a, const struct page_row *b)
-{
-    return a->category == b->category && a->reason == b->reason && a->frame == b->frame && a->insn == b->insn &&
-           a->outcome == b->outcome;
-}
+enum { OVERFLOW_ROW = 0 }; /* its key is all zeros, which no event has */
 
-static uint32_t
-add_row(struct page_data *data, const struct page_row *exits)
+/* A row of one place, where nothing happened yet. */
+static void
+begin_row(struct page_row *row)
 {
-    make_room(data->rows, data->row_count, data->row_capacity);
-    data->rows[data->row_count] = *exits;
-    return data->row_count++;
-}
-
-/* The number of the row of a place, made if need be; `overflow` when there are too many. */
-static uint32_t
-row_of(struct page_data *data, const struct page_row *exits, uint32_t most, uint32_t overflow)
-{
-    uint64_t hash = mix64((uint64_t)exits->frame << 32 | exits->reason);
-    hash = mix64(hash ^ ((uint64_t)exits->insn << 32 | exits->outcome)) ^ exits->category;
-    for (;; hash++) {
-        uint32_t row = map_get(&data->row_of, hash);
-        if (row != MAP_NONE && same_key(&data->rows[row], exits)) return row;
-        if (row != MAP_NONE) continue;
-        if (data->row_count >= most) return overflow;
-        map_set(&data->row_of, hash, data->row_count);
-        return add_row(data, exits);
-    }
+    row->places = 1;
+    row->first_ns = INT64_MAX;
+    row->last_ns = INT64_MIN;
 }
 
 static void
@@ -54,10 +34,7 @@ add_to_row(struct page_row *row, uint64_t count, int64_t first_ns, int64_t last_
 static void
 add_exit(struct page_data *data, const struct fxt_event *event)
 {
-    struct page_row exits = {
-        .category = event->category.id, .reason = event_reason(data->pool, event), .places = 1,
-        .first_ns = INT64_MAX, .last_ns = INT64_MIN,
-    };
+    struct page_row exits = {.category = event->category.id, .reason = event_reason(data->pool, event)};
     uint64_t weight = 1;
     for (unsigned i = 0; i < event->arg_count; i++) {
         const struct fxt_arg *arg = &event->args[i];
@@ -69,9 +46,11 @@ add_exit(struct page_data *data, const struct fxt_event *event)
           case STRING_OUTCOME: exits.outcome = pool_id(data->pool, arg->string); break;
         }
     }
-    uint32_t row = row_of(data, &exits, PAGE_ROWS_MAX, 0);
-    add_to_row(&data->rows[row], weight, event->ts_ns, event->ts_ns);
-    time_histogram_add(&data->exits_over_time, row, event->ts_ns, weight);
+    struct page_row *row = row_table_get(&data->gathered, &exits.category);
+    if (row == NULL) row = row_table_at(&data->gathered, OVERFLOW_ROW);
+    else if (row->places == 0) begin_row(row);
+    add_to_row(row, weight, event->ts_ns, event->ts_ns);
+    time_histogram_add(&data->exits_over_time, (uint32_t)(row - (struct page_row *)data->gathered.rows), event->ts_ns, weight);
     *(exits.category == STRING_FALLBACK ? &data->fallbacks : &data->exits) += weight;
     data->recorded++;
     profile_event(&data->profile, event);
@@ -181,7 +160,10 @@ page_data_init(struct page_data *data, size_t memory_bytes)
     *data = (struct page_data){.reader = reader_new(memory_bytes), .first_ns = INT64_MAX, .last_ns = INT64_MIN};
     data->pool = reader_pool(data->reader);
     profile_init(&data->profile, data->reader, PROFILE_EXITS, true);
-    add_row(data, &(struct page_row){.first_ns = INT64_MAX, .last_ns = INT64_MIN});
+    row_table_init(&data->gathered, sizeof(struct page_row), PAGE_ROW_KEYS, PAGE_ROWS_MAX);
+    struct page_row *overflow = row_table_get(&data->gathered, (const uint32_t[PAGE_ROW_KEYS]){0});
+    begin_row(overflow);
+    overflow->places = 0;
 }
 
 void
@@ -191,7 +173,7 @@ page_data_free(struct page_data *data)
     threads_free(&data->threads);
     time_histogram_free(&data->exits_over_time);
     time_histogram_free(&data->compiling);
-    map_free(&data->row_of);
+    row_table_free(&data->gathered);
     free(data->rows);
     reader_free(data->reader);
 }
@@ -247,41 +229,66 @@ move_to_rows(struct time_histogram *histogram, const uint32_t *moved_to)
     histogram->count = kept;
 }
 
-/* Rows beyond those shown are summed, those of one reason in one row; of very many reasons too, all in one. */
+/* A row that sums up those of one reason: where it lies in data->rows. */
+struct reason_sum {
+    uint32_t category, reason; /* the key */
+    uint32_t row;              /* + 1; 0: it has none yet */
+};
+
+static uint32_t
+add_row(struct page_data *data, const struct page_row *row)
+{
+    data->rows[data->row_count] = *row;
+    return data->row_count++;
+}
+
+/* The row that sums up those of a reason; of too many reasons, the one for all others. */
+static uint32_t
+sum_row(struct page_data *data, struct row_table *sums, uint32_t *others, const struct page_row *row)
+{
+    const uint32_t key[2] = {row->category, row->reason};
+    struct page_row sum = {.category = row->category, .reason = row->reason};
+    struct reason_sum *reason = row_table_get(sums, key);
+    uint32_t *number = reason != NULL ? &reason->row : others;
+    if (reason == NULL) sum.category = sum.reason = STRING_NONE;
+    begin_row(&sum);
+    sum.places = 0;
+    if (*number == 0) *number = add_row(data, &sum) + 1;
+    return *number - 1;
+}
+
+/* Rows beyond those shown are summed by reason; of very many reasons, further ones all in one row. */
 void
 page_data_finish(struct page_data *data)
 {
-    struct page_row *rows = data->rows;
-    uint32_t count = data->row_count;
+    uint32_t count = data->gathered.count;
     struct ranked *order = xrealloc(NULL, count, sizeof *order);
-    for (uint32_t i = 0; i < count; i++) order[i] = (struct ranked){i, rows[i].count};
+    for (uint32_t i = 0; i < count; i++) {
+        order[i] = (struct ranked){i, ((struct page_row *)row_table_at(&data->gathered, i))->count};
+    }
     qsort(order, count, sizeof *order, by_count);
 
     uint32_t *moved_to = xcalloc(count, sizeof *moved_to); /* cells of rows that are not kept count nothing */
-    data->rows = NULL;
-    data->row_count = data->row_capacity = 0;
-    map_free(&data->row_of);
-    const struct page_row none = {.first_ns = INT64_MAX, .last_ns = INT64_MIN};
+    data->rows = xcalloc(count, sizeof *data->rows);
+    struct row_table sums;
+    row_table_init(&sums, sizeof(struct reason_sum), 2, PAGE_ROWS_SHOWN);
+    uint32_t others = 0;
     for (uint32_t i = 0; i < count && order[i].count > 0; i++) {
-        const struct page_row *row = &rows[order[i].row];
-        if (i < PAGE_ROWS_SHOWN && order[i].row != 0) {
-            moved_to[order[i].row] = add_row(data, row);
+        uint32_t from = order[i].row;
+        const struct page_row *row = row_table_at(&data->gathered, from);
+        if (i < PAGE_ROWS_SHOWN && from != OVERFLOW_ROW) {
+            moved_to[from] = add_row(data, row);
             continue;
         }
-        struct page_row sum = none;
-        sum.category = row->category;
-        sum.reason = row->reason;
-        uint32_t overflow = PAGE_ROWS_SHOWN * 2;
-        uint32_t to = row_of(data, &sum, overflow, overflow);
-        if (to == overflow && data->row_count == overflow) add_row(data, &none);
+        uint32_t to = sum_row(data, &sums, &others, row);
         add_to_row(&data->rows[to], row->count, row->first_ns, row->last_ns);
         data->rows[to].places += row->places;
-        moved_to[order[i].row] = to;
+        moved_to[from] = to;
     }
     move_to_rows(&data->exits_over_time, moved_to);
     const uint32_t same[] = {0, 1};
     move_to_rows(&data->compiling, same);
+    row_table_free(&sums);
     free(moved_to);
     free(order);
-    free(rows);
 }

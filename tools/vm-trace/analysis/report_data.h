@@ -11,6 +11,7 @@
 #include "analysis/durations.h"
 #include "analysis/event_args.h"
 #include "analysis/exit_table.h"
+#include "analysis/glob.h"
 #include "analysis/version_history.h"
 #include "base/map.h"
 #include "base/status.h"
@@ -86,19 +87,11 @@ struct report_provider {
     uint64_t chunks;
 };
 
-/* Which strings a glob matches, each tried once. */
-enum { GLOB_UNTRIED, GLOB_FAILS, GLOB_MATCHES };
-struct report_glob {
-    const char *pattern; /* NULL: all */
-    uint8_t *known;      /* by number of string */
-    uint32_t size;
-};
-
 struct report {
     struct reader *reader;
     struct pool *pool;
     struct report_filter filter;
-    struct report_glob reason_glob, method_glob;
+    struct glob reason_glob, method_glob;
 
     struct report_file *files;
     uint32_t file_count;

@@ -18,44 +18,10 @@ enum { NO_THREAD = UINT32_MAX };
 /* --- filters ---------------------------------------------------------------------------- */
 
 static bool
-text_matches(const char *pattern, struct fxt_string text)
-{
-    return fnmatch(pattern, text.ptr, 0) == 0;
-}
-
-/* The whole label, or what stands before " (path:line)". */
-static bool
-label_matches(const char *pattern, struct fxt_string label)
-{
-    if (text_matches(pattern, label)) return true;
-    char method[1024];
-    size_t len = label_method_bytes(label);
-    if (len >= sizeof method) return false;
-    memcpy(method, label.ptr, len);
-    method[len] = '\0';
-    return fnmatch(pattern, method, 0) == 0;
-}
-
-static bool
-glob_matches(struct report_glob *glob, const struct pool *pool, uint32_t id,
-             bool (*matches)(const char *pattern, struct fxt_string text))
-{
-    if (glob->pattern == NULL) return true;
-    if (id >= glob->size) {
-        uint32_t size = pool_size(pool) * 2;
-        glob->known = xrealloc(glob->known, size, 1);
-        memset(glob->known + glob->size, 0, size - glob->size);
-        glob->size = size;
-    }
-    if (glob->known[id] == GLOB_UNTRIED) glob->known[id] = matches(glob->pattern, pool_string(pool, id)) ? GLOB_MATCHES : GLOB_FAILS;
-    return glob->known[id] == GLOB_MATCHES;
-}
-
-static bool
 exit_wanted(struct report *report, uint32_t reason, uint32_t location)
 {
-    return glob_matches(&report->reason_glob, report->pool, reason, reason_matches) &&
-           glob_matches(&report->method_glob, report->pool, location, label_matches);
+    return glob_matches(&report->reason_glob, report->pool, reason) &&
+           glob_matches(&report->method_glob, report->pool, location);
 }
 
 bool
@@ -341,8 +307,8 @@ report_new(size_t memory_bytes, const struct report_filter *filter)
     report->reader = reader_new(memory_bytes);
     report->pool = reader_pool(report->reader);
     report->filter = *filter;
-    report->reason_glob.pattern = filter->reason;
-    report->method_glob.pattern = filter->method;
+    report->reason_glob = (struct glob){.pattern = filter->reason, .matches = reason_matches};
+    report->method_glob = (struct glob){.pattern = filter->method, .matches = label_matches};
     report->times_only = filter->since_ns != INT64_MIN || filter->until_ns != INT64_MAX || filter->thread != NULL;
     report->exits_only = filter->reason != NULL || filter->method != NULL;
     report->first_ns = INT64_MAX;
@@ -379,8 +345,8 @@ report_free(struct report *report)
     row_table_free(&report->threads);
     free(report->settings);
     free(report->files);
-    free(report->reason_glob.known);
-    free(report->method_glob.known);
+    glob_free(&report->reason_glob);
+    glob_free(&report->method_glob);
     reader_free(report->reader);
     free(report);
 }
@@ -419,7 +385,7 @@ report_read_all(struct report *report, uint64_t max_faults, int file_count, char
 bool
 report_step_wanted(struct report *report, const struct version_step *step)
 {
-    return time_wanted(report, step->ts_ns) && glob_matches(&report->method_glob, report->pool, step->iseq, label_matches);
+    return time_wanted(report, step->ts_ns) && glob_matches(&report->method_glob, report->pool, step->iseq);
 }
 
 bool

@@ -7,6 +7,7 @@
 #include "base/escape.h"
 #include "base/map.h"
 #include "base/xalloc.h"
+#include "fxt/event_keys.h"
 #include "fxt/known_strings.h"
 
 enum { CLOCKS_MAX = 256 * 1024, PROCESSES_MAX = 16 * 1024, FLOWS_MAX = 1024 * 1024 };
@@ -470,7 +471,7 @@ static void
 check_flow(struct schema_check *check, const struct fxt_event *event)
 {
     struct event_name name;
-    uint64_t key = mix64(event->id) ^ mix64((uint64_t)event->pid + 1);
+    uint64_t key = flow_key(event->pid, event->id);
     uint32_t index = map_get(&check->flow_of_id, key);
     if (index == MAP_NONE) {
         if (check->flow_count == FLOWS_MAX) return;

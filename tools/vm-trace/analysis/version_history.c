@@ -5,6 +5,7 @@
 #include "analysis/event_args.h"
 #include "analysis/version_history.h"
 #include "base/xalloc.h"
+#include "fxt/event_keys.h"
 #include "fxt/known_strings.h"
 
 void
@@ -72,7 +73,7 @@ add_step(struct version_history *history, struct pool *pool, uint32_t process, u
 static void
 follow_compilation(struct version_history *history, struct pool *pool, uint32_t process, const struct fxt_event *event)
 {
-    uint64_t thread = mix64((uint64_t)event->pid << 32 | event->tid);
+    uint64_t thread = thread_key(event->pid, event->tid);
     uint32_t index = map_get(&history->open_compiles, thread);
     if (index == MAP_NONE) {
         index = history->compiling_count;
@@ -109,7 +110,7 @@ follow_compilation(struct version_history *history, struct pool *pool, uint32_t 
 static void
 follow_profiling(struct version_history *history, struct pool *pool, uint32_t process, const struct fxt_event *event)
 {
-    uint64_t key = mix64(event->id) ^ event->pid;
+    uint64_t key = flow_key(event->pid, event->id); /* spans of one id in one process */
     if (event->type == FXT_EVENT_ASYNC_BEGIN) {
         struct version_step *step = add_step(history, pool, process, pool_id(pool, event->name), STEP_PROFILED, event->ts_ns);
         if (step == NULL) return;

@@ -8,6 +8,7 @@
 #include "base/escape.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
+#include "fxt/event_keys.h"
 
 enum { ASYNC_MAX = 1024 * 1024 };
 
@@ -31,9 +32,7 @@ struct check {
 static struct async *
 async_of(struct check *check, const struct fxt_event *event)
 {
-    struct pool *pool = reader_pool(check->reader);
-    uint64_t names = (uint64_t)pool_id(pool, event->category) << 32 | pool_id(pool, event->name);
-    uint64_t key = mix64(event->id) ^ mix64(names + 1);
+    uint64_t key = async_key(reader_pool(check->reader), event);
     uint32_t index = map_get(&check->async_of_key, key);
     if (index != MAP_NONE) return &check->asyncs[index];
     if (check->async_count == ASYNC_MAX) return NULL;

@@ -15,6 +15,7 @@
 #include "base/output_file.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
+#include "fxt/event_keys.h"
 #include "fxt/known_strings.h"
 #include "fxt/record_copy.h"
 
@@ -72,19 +73,13 @@ note_time(struct cut *cut, int64_t ts_ns)
     if (ts_ns > cut->last_ns) cut->last_ns = ts_ns;
 }
 
-static uint64_t
-flow_key(const struct fxt_event *event)
-{
-    return mix64(event->id) ^ mix64((uint64_t)event->pid + 1);
-}
-
 static void
 note_event(void *context, const struct fxt_event *event)
 {
     struct cut *cut = context;
     note_time(cut, event->ts_ns);
-    if (event->type != FXT_EVENT_FLOW_BEGIN || map_get(&cut->flows, flow_key(event)) != MAP_NONE) return;
-    map_set(&cut->flows, flow_key(event), cut->flow_count);
+    if (event->type != FXT_EVENT_FLOW_BEGIN || map_get(&cut->flows, flow_key(event->pid, event->id)) != MAP_NONE) return;
+    map_set(&cut->flows, flow_key(event->pid, event->id), cut->flow_count);
     make_room(cut->flow_begins, cut->flow_count, cut->flow_capacity);
     cut->flow_begins[cut->flow_count++] = event->ts_ns;
 }
@@ -106,7 +101,7 @@ inside(const struct cut *cut, int64_t ts_ns)
 static struct open_durations *
 durations_of(struct cut *cut, const struct fxt_event *event)
 {
-    uint64_t key = (uint64_t)event->pid << 32 | event->tid;
+    uint64_t key = thread_key(event->pid, event->tid);
     uint32_t index = map_get(&cut->durations_of_thread, key);
     if (index == MAP_NONE) {
         make_room(cut->durations, cut->thread_count, cut->thread_capacity);
@@ -135,9 +130,7 @@ keep_duration_edge(struct cut *cut, const struct fxt_event *event)
 static bool
 keep_async(struct cut *cut, const struct fxt_event *event)
 {
-    struct pool *pool = reader_pool(cut->reader);
-    uint64_t names = (uint64_t)pool_id(pool, event->category) << 32 | pool_id(pool, event->name);
-    uint64_t key = mix64(event->id) ^ mix64(names + 1);
+    uint64_t key = async_key(reader_pool(cut->reader), event);
     uint32_t open = map_get(&cut->asyncs, key);
     if (open == MAP_NONE) open = 0;
     if (event->type == FXT_EVENT_ASYNC_BEGIN) {
@@ -155,7 +148,7 @@ keep_async(struct cut *cut, const struct fxt_event *event)
 static bool
 keep_flow(const struct cut *cut, const struct fxt_event *event)
 {
-    uint32_t index = map_get(&cut->flows, flow_key(event));
+    uint32_t index = map_get(&cut->flows, flow_key(event->pid, event->id));
     return inside(cut, event->ts_ns) && (index == MAP_NONE || inside(cut, cut->flow_begins[index]));
 }
 

@@ -1,11 +1,10 @@
 /* history.c - `vm-trace history`: what became of one method's compiled code, in order of time. */
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "analysis/event_args.h"
+#include "analysis/glob.h"
 #include "analysis/version_history.h"
 #include "base/escape.h"
 #include "base/row_table.h"
@@ -43,9 +42,7 @@ struct process {
 struct history {
     struct reader *reader;
     struct pool *pool;
-    const char *glob;
-    uint8_t *matched; /* by number of string: 0 not tried, 1 no, 2 yes */
-    uint32_t matched_size;
+    struct glob glob;
     struct version_history versions;
     struct row_table exits;     /* of struct exit_group */
     struct row_table processes; /* of struct process */
@@ -58,30 +55,6 @@ struct history {
 };
 
 /* --- reading -------------------------------------------------------------------------------- */
-
-/* A label matches whole, or by its method. */
-static bool
-matches(struct history *history, uint32_t label)
-{
-    if (label >= history->matched_size) {
-        uint32_t size = pool_size(history->pool) * 2;
-        history->matched = xrealloc(history->matched, size, 1);
-        memset(history->matched + history->matched_size, 0, size - history->matched_size);
-        history->matched_size = size;
-    }
-    uint8_t *known = &history->matched[label];
-    if (*known == 0) {
-        struct fxt_string text = pool_string(history->pool, label);
-        size_t len = label_method_bytes(text);
-        char *method = xrealloc(NULL, len + 1, 1);
-        memcpy(method, text.ptr, len);
-        method[len] = '\0';
-        bool same = fnmatch(history->glob, text.ptr, 0) == 0 || fnmatch(history->glob, method, 0) == 0 || strcmp(history->glob, method) == 0;
-        *known = same ? 2 : 1;
-        free(method);
-    }
-    return *known == 2;
-}
 
 static struct process *
 process_at(const struct history *history, uint32_t number)
@@ -103,7 +76,7 @@ add_exit(struct history *history, uint32_t process, const struct fxt_event *even
     struct pool *pool = history->pool;
     uint32_t iseq = event_text(pool, event, STRING_ISEQ), location = event_text(pool, event, STRING_FRAME_0);
     /* Of blocks in a method it is seen later which one exits. */
-    if (!matches(history, iseq != STRING_NONE ? iseq : location)) return;
+    if (!glob_matches(&history->glob, pool, iseq != STRING_NONE ? iseq : location)) return;
     const uint32_t key[EXIT_KEYS] = {
         process, iseq, event->category.id, event_reason(pool, event), location, event_text(pool, event, STRING_INSN),
         (uint32_t)event_uint(event, STRING_VERSION, 0), event_text(pool, event, STRING_OUTCOME),
@@ -296,7 +269,7 @@ tell(struct history *history, struct document *document)
     struct entry *entries = xcalloc(most ? most : 1, sizeof *entries);
     for (uint32_t i = 0; i < versions->count; i++) {
         const struct version_step *step = &versions->steps[i];
-        if (!matches(history, step->iseq)) continue;
+        if (!glob_matches(&history->glob, history->pool, step->iseq)) continue;
         entries[count] = (struct entry){step->process, step->iseq, step->ts_ns, count, step, NULL};
         count++;
     }
@@ -328,7 +301,7 @@ print_no_match(const struct history *history)
 {
     char glob[200];
     fprintf(stderr, "vm-trace: history: nothing is known of %s; ",
-            escape_into(glob, sizeof glob, text_of(history->glob)));
+            escape_into(glob, sizeof glob, text_of(history->glob.pattern)));
     fprintf(stderr, history->versions.count > 0 ? "vm-trace report names methods, and a glob such as '*name*' matches parts\n"
                                              : "it needs a trace with --zjit-trace-compiles and --zjit-trace-invalidation\n");
     return STATUS_USAGE;
@@ -341,7 +314,8 @@ run(const struct options *options, int argument_count, char **arguments)
         fputs("vm-trace: history needs a file and a method; see vm-trace history --help\n", stderr);
         return STATUS_USAGE;
     }
-    struct history history = {.reader = reader_new(options->memory_bytes), .glob = arguments[argument_count - 1]};
+    struct history history = {.reader = reader_new(options->memory_bytes),
+                              .glob = {.pattern = arguments[argument_count - 1], .matches = label_matches}};
     history.pool = reader_pool(history.reader);
     row_table_init(&history.exits, sizeof(struct exit_group), EXIT_KEYS, EXITS_MAX);
     row_table_init(&history.processes, sizeof(struct process), 2, PIDS_MAX);
@@ -359,7 +333,7 @@ run(const struct options *options, int argument_count, char **arguments)
     version_history_free(&history.versions);
     row_table_free(&history.exits);
     row_table_free(&history.processes);
-    free(history.matched);
+    glob_free(&history.glob);
     reader_free(history.reader);
     return worse(status, finish_output());
 }
