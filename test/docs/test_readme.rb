@@ -20,7 +20,8 @@ class TestReadme < Minitest::Test
       ready(command)
       out, status = Open3.capture2e(command, chdir: TOP)
       assert status.success?, "#{command}\n#{out}"
-      refute_empty out
+      written = command[/ -o (\S+)/, 1]
+      refute_empty written ? File.read(File.join(TOP, written)) : out
     end
   end
 
@@ -34,10 +35,10 @@ class TestReadme < Minitest::Test
     assert_equal rows(shown), rows(out[/^(Exits by reason: .*?)\n\nExits by instruction/m, 1])
   end
 
-  def test_flags_of_the_table_are_those_of_help
+  def test_flags_of_the_guide_are_those_of_help
     skip ENV["NO_RUBY"] if ENV["NO_RUBY"]
     help, = Open3.capture2e(File.join(TOP, "build/#{ENV.fetch("BASE", "ruby-4.1")}/ruby"), "--help")
-    table = README.scan(/`(--zjit-trace-[a-z-]+)/).flatten.uniq.sort
+    table = File.read(File.join(TOP, "doc/guide/tracing.md")).scan(/`(--zjit-trace-[a-z-]+)/).flatten.uniq.sort
     assert_equal help.scan(/--zjit-trace-[a-z-]+/).uniq.sort, table
   end
 
@@ -51,6 +52,16 @@ class TestReadme < Minitest::Test
     README.scan(/\]\((?!http)([^)#]+)/).flatten.each do |link|
       assert_path_exists File.join(TOP, link)
     end
+  end
+
+  def test_it_is_short
+    assert_operator README.lines.size, :<, 200
+  end
+
+  def test_pictures_are_small
+    pictures = README.scan(/!\[[^\]]+\]\(([^)]+)\)/).flatten
+    refute_empty pictures
+    pictures.each { |picture| assert_operator File.size(File.join(TOP, picture)), :<, 200_000, picture }
   end
 
   private
