@@ -10,6 +10,7 @@
  * the program runs, and would make two runs differ. No chunk is made ahead.
  */
 #include "vm_trace/host/host.h"
+#include "vm_trace/base/messages.h"
 #include "vm_trace/session/snapshot.h"
 #include "vm_trace/streams/sites.h"
 
@@ -288,8 +289,8 @@ main(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "--pause") == 0 && strtoul(argv[2], NULL, 10) > 0) {
         struct rb_vm_trace_config config = { .jit = "none", .path = argv[3], .exit_rate = 1 };
-        rb_vm_trace_global.memory.bytes = 16 << 20;
-        rb_vm_trace_global.quiet = true;
+        rb_vm_trace_session.memory.bytes = 16 << 20;
+        rb_vm_trace_messages.quiet = true;
         if (!rb_vm_trace_start(&config)) return 1;
         bool done = pause_of_save(strtoul(argv[2], NULL, 10), argv[3]);
         rb_vm_trace_shutdown();
@@ -308,7 +309,7 @@ main(int argc, char **argv)
         if (strcmp(cases[i].name, argv[1]) != 0) continue;
         struct rb_vm_trace_config config = { .jit = "none", .path = argv[3], .exit_rate = 1 };
         if (!rb_vm_trace_start(&config)) return 1;
-        rb_vm_trace_global.sink.ahead.refused = true; /* when a thread is done differs, too */
+        rb_vm_trace_capture.sink.ahead.refused = true; /* when a thread is done differs, too */
         run(&cases[i], strtoul(argv[2], NULL, 10));
         rb_vm_trace_shutdown();
         return ec.vm_trace->lost ? 1 : 0;

@@ -44,6 +44,9 @@ alone()
     status=0
     ${CC:-cc} -std=gnu99 -Wall -Wextra -Wno-unused-parameter -Werror -iquote . -fsyntax-only vm_trace/disabled.c || status=$?
     result 'the stubs of the module built out' $status
+    status=0
+    ${BASERUBY:-ruby} "$top/scripts/check-includes.rb" || status=$?
+    result 'includes point down, and the table of layers is current' $status
     if have clang-tidy 'clang-tidy of the module'; then
         status=0
         each "$without" clang-tidy --quiet '{}' -- -std=gnu99 -iquote . 2> /dev/null || status=$?

@@ -2,6 +2,8 @@
  * Exits and fallbacks: what an event says, which ones are sampled, and whose it is.
  */
 #include "harness.h"
+#include "vm_trace/base/known_strings.h"
+#include "vm_trace/streams/exit_state.h"
 #include "traced.h"
 
 #include <stdio.h>
@@ -170,7 +172,7 @@ recompile_exit_has_the_time_before_what_it_caused(void **state)
     assert_true(rb_vm_trace_span_begin(RB_VM_TRACE_INVALIDATION, "why", 3));
     rb_vm_trace_span_end(RB_VM_TRACE_INVALIDATION, "why", 3);
     rb_vm_trace_recompile_exit(main_ractor.vm_trace, site, &main_thread, start_ns, RB_VM_TRACE_INVALIDATED);
-    main_ractor.vm_trace->hits[site->index]++;
+    exits_of(main_ractor.vm_trace)->hits[site->index]++;
     struct trace *trace = finish_traced();
     const struct trace_event *exit = trace_event(trace, "recompile_exit", NULL, 0), *begin = trace_event(trace, "invalidation", NULL, 0);
     assert_true(exit->ns == start_ns);
@@ -263,10 +265,10 @@ largest_rate_is_a_weight(void **state)
     start_traced(.exit_rate = 4294967295);
     push_foo(1);
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
-    main_ractor.vm_trace->countdown = 2;
+    exits_of(main_ractor.vm_trace)->countdown = 2;
     take_exit(site, &main_thread);
     take_exit(site, &main_thread);
-    assert_true(main_ractor.vm_trace->countdown == 4294967295);
+    assert_true(exits_of(main_ractor.vm_trace)->countdown == 4294967295);
     struct trace *trace = finish_traced();
     assert_true(trace_number(trace_event(trace, "side_exit", NULL, 0), "weight") == 4294967295);
     trace_free(trace);

@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE 1
 #include "harness.h"
+#include "vm_trace/streams/exit_state.h"
 #include "traced.h"
 
 #include <errno.h>
@@ -199,9 +200,9 @@ countdown_of_the_child_begins_anew(void **state)
     pid_t child = traced_fork();
     if (child == 0) {
         take(9);
-        assert_int_equal(main_ractor.vm_trace->sampled, 0);
+        assert_int_equal(exits_of(main_ractor.vm_trace)->sampled, 0);
         take(1);
-        assert_int_equal(main_ractor.vm_trace->sampled, 1);
+        assert_int_equal(exits_of(main_ractor.vm_trace)->sampled, 1);
         end_child();
     }
     wait_for(child);
@@ -414,7 +415,7 @@ counts_of_gone_and_spare_ractors_begin_anew_in_the_child(void **state)
 {
     (void)state;
     start(1);
-    struct rb_ractor_struct ractor = { .vm_trace = rb_vm_trace_ractor_new() }, poor = { .vm_trace = rb_vm_trace_global.overflow };
+    struct rb_ractor_struct ractor = { .vm_trace = rb_vm_trace_ractor_new() }, poor = { .vm_trace = rb_vm_trace_capture.overflow };
     struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 5 };
     fake_push(&thread, &foo, 2);
     for (int i = 0; i < 20; i++) take_exit(site, &thread);
@@ -508,7 +509,7 @@ file_that_cannot_be_made_is_tried_once_by_ractors_that_come_together(void **stat
         nanosleep(&(struct timespec){ 0, 50000000 }, NULL); /* in less they may come one by one, which must pass, too */
         rb_vm_trace_after_fork(-1);
         for (int i = 0; i < RACTORS; i++) pthread_join(threads[i], NULL);
-        assert_int_equal(rb_vm_trace_global.state, VM_TRACE_OFF);
+        assert_int_equal(rb_vm_trace_capture.state, VM_TRACE_OFF);
         end_child();
     }
     int status;
@@ -527,7 +528,7 @@ child_does_not_keep_the_parents_file_open(void **state)
     (void)state;
     start(1);
     take(1);
-    int fd = rb_vm_trace_global.sink.fd;
+    int fd = rb_vm_trace_capture.sink.fd;
     pid_t child = traced_fork();
     if (child == 0) {
         assert_int_equal(fcntl(fd, F_GETFD), -1);

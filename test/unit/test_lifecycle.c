@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE 1
 #include "harness.h"
+#include "vm_trace/streams/exit_state.h"
 #include "traced.h"
 
 #include <errno.h>
@@ -402,7 +403,7 @@ assert_generations_are_recorded(unsigned threads, unsigned ractors, bool own_thr
         assert_int_equal(pthread_create(&ids[i], NULL, live_and_die, &generations[i]), 0);
     }
     for (unsigned i = 0; i < threads; i++) pthread_join(ids[i], NULL);
-    assert_ptr_equal(rb_vm_trace_global.ractors, main_ractor.vm_trace);
+    assert_ptr_equal(rb_vm_trace_capture.ractors, main_ractor.vm_trace);
     assert_null(main_ractor.vm_trace->next);
 
     struct trace *trace = finish_traced();
@@ -461,7 +462,7 @@ what_a_ractor_left_whose_clock_is_ahead_is_not_taken_until_then(void **state)
     rb_vm_trace_ractor_free(ractor.vm_trace);
     ractor.vm_trace = rb_vm_trace_ractor_new();
     take_exit(site, &thread);
-    if (ahead) assert_non_null(rb_vm_trace_global.shared.rests);
+    if (ahead) assert_non_null(rb_vm_trace_capture.shared.orphans);
     rb_vm_trace_ractor_free(ractor.vm_trace);
     struct trace *trace = finish_traced();
     assert_summary(trace, 3, 3, 0);
@@ -526,7 +527,7 @@ ractor_without_memory_of_its_own_counts_losses(void **state)
     push_foo();
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0),
         *fallback = make_site(RB_VM_TRACE_FALLBACK, "f", &foo, 0);
-    struct rb_ractor_struct ractor = { .vm_trace = rb_vm_trace_global.overflow };
+    struct rb_ractor_struct ractor = { .vm_trace = rb_vm_trace_capture.overflow };
     struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 5 };
     for (int i = 0; i < 20; i++) take_exit(site, &thread);
     for (int i = 0; i < 3; i++) take_exit(site, &main_thread);
@@ -560,7 +561,7 @@ fill_the_disk(void *argument)
     for (unsigned i = 0; i < 1 + salt; i++) fake_push(&main_thread, &foo, 1 + i);
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, reason, &foo, 0);
     take_varied_exits(site, &main_thread, 40000);
-    uint64_t lost = main_ractor.vm_trace->lost, sampled = main_ractor.vm_trace->sampled;
+    uint64_t lost = main_ractor.vm_trace->lost, sampled = exits_of(main_ractor.vm_trace)->sampled;
     assert_true(sampled > 1000);
     assert_int_equal(lost + sampled, 40000);
     struct trace *trace = finish_traced();
@@ -592,7 +593,7 @@ full_disk_is_said_at_the_end(void **state)
     push_foo();
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
     take_varied_exits(site, &main_thread, 100000);
-    uint64_t sampled = main_ractor.vm_trace->sampled;
+    uint64_t sampled = exits_of(main_ractor.vm_trace)->sampled;
     struct trace *trace = finish_traced();
     char *said = captured_stderr(), expected[128];
     uint64_t lost = trace_number(trace_event(trace, "trace", "summary", 0), "lost");
@@ -881,7 +882,7 @@ shared_chunk_that_was_cut_off_is_no_bus_error(void **state)
     handle_faults();
     start_traced(.exit_rate = 1);
     push_foo();
-    struct rb_vm_trace_writer *shared = &rb_vm_trace_global.shared.writer;
+    struct rb_vm_trace_writer *shared = &rb_vm_trace_capture.shared.writer;
     assert_true(rb_vm_trace_writer_next_chunk(shared));
     assert_int_equal(truncate(traced_path, 0), 0);
     struct vm_trace_slot slot;
@@ -1137,11 +1138,11 @@ closed_descriptor_is_a_loss_and_the_programs_file_is_untouched(void **state)
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
     take_varied_exits(site, &main_thread, 10);
     char *log = temp_path("log");
-    int fd = rb_vm_trace_global.sink.fd;
+    int fd = rb_vm_trace_capture.sink.fd;
     close(fd);
     assert_int_equal(open(log, O_RDWR | O_CREAT, 0600), fd);
     take_varied_exits(site, &main_thread, 40000);
-    uint64_t sampled = main_ractor.vm_trace->sampled;
+    uint64_t sampled = exits_of(main_ractor.vm_trace)->sampled;
     assert_true(sampled < 40010);
     struct trace *trace = finish_traced();
     uint64_t lost = trace_number(trace_event(trace, "trace", "summary", 0), "lost");

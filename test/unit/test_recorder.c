@@ -25,7 +25,7 @@ static struct rb_vm_trace_site *site;
 static void
 (start_recorder)(struct rb_vm_trace_config config)
 {
-    if (!rb_vm_trace_global.memory.bytes) rb_vm_trace_global.memory.bytes = (uint64_t)MIB << 20;
+    if (!rb_vm_trace_session.memory.bytes) rb_vm_trace_session.memory.bytes = (uint64_t)MIB << 20;
     (start_traced)(config);
     assert_int_not_equal(access(traced_path, F_OK), 0);
     foo = fake_iseq("foo", "a.rb");
@@ -168,9 +168,9 @@ saving_keeps_no_text_and_lets_none_go(void **state)
     (void)state;
     start_recorder(.exit_rate = 1);
     struct rb_iseq_struct outer = fake_iseq("outer", "b.rb");
-    pthread_mutex_lock(&rb_vm_trace_global.lock);
+    pthread_mutex_lock(&rb_vm_trace_capture.lock);
     assert_non_null(rb_vm_trace_life_of(&outer)); /* it is being compiled */
-    pthread_mutex_unlock(&rb_vm_trace_global.lock);
+    pthread_mutex_unlock(&rb_vm_trace_capture.lock);
     struct rb_vm_trace_site *inlined = rb_vm_trace_site_new(&(struct rb_vm_trace_site_desc){
         .kind = RB_VM_TRACE_SIDE_EXIT, .reason = "Inlined", .reason_len = 7, .insn = "opt_plus", .insn_len = 8,
         .unit = &outer, .frame = &foo, .pc = fake_pc(&foo, 1), .version = 1
@@ -239,7 +239,7 @@ static void
 what_a_ractor_left_is_saved_as_it_was(void **state)
 {
     (void)state;
-    rb_vm_trace_global.memory.bytes = 8 << 20; /* so that it has a chunk of its own */
+    rb_vm_trace_session.memory.bytes = 8 << 20; /* so that it has a chunk of its own */
     start_recorder(.exit_rate = 1);
     struct rb_ractor_struct ractor = { .vm_trace = rb_vm_trace_ractor_new() };
     struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 1002, .thread_name = "first", .name_id = 7 };
@@ -247,7 +247,7 @@ what_a_ractor_left_is_saved_as_it_was(void **state)
     for (unsigned i = 0; i < 5; i++) take_exit(site, &thread);
     rb_vm_trace_ractor_free(ractor.vm_trace);
     exits(2);
-    assert_non_null(rb_vm_trace_global.shared.rests);
+    assert_non_null(rb_vm_trace_capture.shared.orphans);
     assert_int_equal(rb_vm_trace_recorder_freeze(), VM_TRACE_FROZEN);
     ractor.vm_trace = rb_vm_trace_ractor_new();
     thread.thread_name = "second";
@@ -283,7 +283,7 @@ oldest_events_give_way_and_are_counted(void **state)
     /* In the order in which they were written. */
     for (size_t i = 1; i < trace->event_count; i++) assert_true(trace->events[i - 1].ns <= trace->events[i].ns);
     assert_int_equal(summary->ns, trace->events[trace->event_count - 1].ns);
-    assert_true(rb_vm_trace_global.sink.size <= (uint64_t)MIB << 20);
+    assert_true(rb_vm_trace_capture.sink.size <= (uint64_t)MIB << 20);
     trace_free(trace);
     end();
 }
@@ -360,7 +360,7 @@ window_leaves_out_what_is_older(void **state)
 {
     (void)state;
     start_recorder(.exit_rate = 1);
-    rb_vm_trace_global.memory.window_ns = 3000000000; /* what comes then may take that long */
+    rb_vm_trace_session.memory.window_ns = 3000000000; /* what comes then may take that long */
     exits(50);
     usleep(3100000);
     exits(20);
@@ -478,7 +478,7 @@ static void
 trace_is_saved_at_the_end_when_that_is_wanted(void **state)
 {
     (void)state;
-    rb_vm_trace_global.memory.save_at = VM_TRACE_SAVE_AT_EXIT;
+    rb_vm_trace_session.memory.save_at = VM_TRACE_SAVE_AT_EXIT;
     start_recorder(.exit_rate = 1);
     exits(10);
     struct trace *trace = finish_traced();
@@ -491,7 +491,7 @@ static void
 crash_leaves_what_is_in_memory(void **state)
 {
     (void)state;
-    rb_vm_trace_global.memory.save_at = VM_TRACE_SAVE_AT_CRASH;
+    rb_vm_trace_session.memory.save_at = VM_TRACE_SAVE_AT_CRASH;
     start_recorder(.exit_rate = 1);
     exits(10);
     capture_stderr();
@@ -548,7 +548,7 @@ limit_of_the_file_size_that_leaves_no_memory_is_named(void **state)
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
         pid_t child = fork();
         if (child == 0) {
-            rb_vm_trace_global.memory.bytes = (uint64_t)MIB << 20;
+            rb_vm_trace_session.memory.bytes = (uint64_t)MIB << 20;
             capture_stderr();
             limit_file_size(limits[i]);
             fake_ractor_add(&main_ractor);
@@ -591,7 +591,7 @@ static void
 file_that_another_process_writes_is_not_saved_over(void **state)
 {
     (void)state;
-    rb_vm_trace_global.memory.save_at = VM_TRACE_SAVE_AT_EXIT | VM_TRACE_SAVE_AT_CRASH;
+    rb_vm_trace_session.memory.save_at = VM_TRACE_SAVE_AT_EXIT | VM_TRACE_SAVE_AT_CRASH;
     start_recorder(.exit_rate = 1);
     exits(5);
     pid_t writer;
@@ -606,7 +606,7 @@ file_that_another_process_writes_is_not_saved_over(void **state)
     assert_int_equal(files_in(temp_folder()), 1);
 
     capture_stderr();
-    rb_vm_trace_say_begin();
+    rb_vm_trace_messages_begin();
     rb_vm_trace_recorder_save_at(VM_TRACE_SAVE_AT_EXIT, main_ractor.vm_trace, &main_thread);
     char *said = captured_stderr();
     assert_non_null(strstr(said, "t.fxt is kept: another process is writing it; the trace is saved beside it"));
@@ -631,7 +631,7 @@ file_that_another_process_writes_is_not_saved_over(void **state)
     close(to_writer);
     wait_for(writer);
     assert_int_equal(unlink(beside), 0);
-    rb_vm_trace_global.memory.save_at = 0;
+    rb_vm_trace_session.memory.save_at = 0;
     free(beside);
     end();
 }

@@ -2,6 +2,7 @@
  * Resets of the flight recorder: what counts afterwards, whatever the ractors are at, and what it costs them.
  */
 #include "harness.h"
+#include "vm_trace/streams/exit_state.h"
 #include "vm_trace/session/snapshot.h"
 #include "traced.h"
 
@@ -17,7 +18,7 @@ static struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 1
 static void
 (start)(struct rb_vm_trace_config config)
 {
-    rb_vm_trace_global.memory.bytes = 16 << 20;
+    rb_vm_trace_session.memory.bytes = 16 << 20;
     (start_traced)(config);
     foo = fake_iseq("foo", "a.rb");
     static const char *const reasons[] = { "A", "B", "C" };
@@ -106,7 +107,7 @@ status_counts_events_from_the_reset_as_it_does_exits(void **state)
     (void)state;
     start(.exit_rate = 1, .compiles = true);
     exits(50, &main_thread);
-    rb_vm_trace_global.overflow->lost = rb_vm_trace_global.dead.lost = main_ractor.vm_trace->lost = 5;
+    rb_vm_trace_capture.overflow->lost = rb_vm_trace_capture.dead.lost = main_ractor.vm_trace->lost = 5;
     reset();
     exits(7, &main_thread);
     rb_vm_trace_span_begin(RB_VM_TRACE_PHASE, "phase", 5);
@@ -128,7 +129,7 @@ check_exit_in_flight(unsigned rate)
     start(.exit_rate = rate);
     exits(30, &thread);
     count_hit(sites[1], &thread);
-    if (rate > 1) thread.ractor->vm_trace->countdown = 0; /* it was the one in K */
+    if (rate > 1) exits_of(thread.ractor->vm_trace)->countdown = 0; /* it was the one in K */
     reset();
     rb_vm_trace_exit(ractor.vm_trace, sites[1], &thread);
     struct trace *trace = saved();

@@ -392,7 +392,7 @@ exits_go_on_and_what_was_lost_is_counted(void **state)
     rb_vm_trace_status(&status);
     assert_non_null(strstr(status.loss, "the disk was too slow"));
     start_disk();
-    wait_until_ready(&rb_vm_trace_global.sink);
+    wait_until_ready(&rb_vm_trace_capture.sink);
     rb_vm_trace_sink_wait_ns = INT64_C(60000000000);
     for (unsigned i = 0; i < EXITS; i++) take_exit(site, &main_thread); /* all of these are recorded */
     assert_int_equal(main_ractor.vm_trace->lost, lost);

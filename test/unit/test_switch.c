@@ -3,6 +3,8 @@
  */
 #define _GNU_SOURCE 1
 #include "harness.h"
+#include "vm_trace/streams/versions.h"
+#include "vm_trace/streams/exit_state.h"
 #include "traced.h"
 
 #include <stdio.h>
@@ -99,8 +101,8 @@ take_exits(const struct rb_vm_trace_site *site, unsigned exits)
 {
     for (unsigned i = 0; i < exits && fake_jit.rate; i++) {
         struct rb_vm_trace_ractor *ractor_state = main_ractor.vm_trace;
-        ractor_state->hits[site->index]++;
-        if (fake_jit.rate == 1 || --ractor_state->countdown == 0) rb_vm_trace_exit(ractor_state, site, &main_thread);
+        exits_of(ractor_state)->hits[site->index]++;
+        if (fake_jit.rate == 1 || --exits_of(ractor_state)->countdown == 0) rb_vm_trace_exit(ractor_state, site, &main_thread);
     }
 }
 
@@ -182,7 +184,7 @@ ractors_may_be_freed_late_and_get_theirs_late(void **state)
     switch_on(path, 1);
     struct rb_vm_trace_ractor *ended = rb_vm_trace_ractor_new(), *begun = rb_vm_trace_ractor_new();
     struct rb_vm_trace_site *site = a_site();
-    ended->hits[site->index] += 5;
+    exits_of(ended)->hits[site->index] += 5;
     take_exits(site, 2);
     assert_int_equal(switch_off().exits, 7);
     assert_null(rb_vm_trace_ractor_new());
@@ -222,9 +224,9 @@ what_a_ractor_left_is_not_used_in_the_next_trace(void **state)
             rb_vm_trace_ractor_free(ractor.vm_trace);
             fake_free_stack(&thread);
         }
-        assert_non_null(rb_vm_trace_global.shared.rests);
+        assert_non_null(rb_vm_trace_capture.shared.orphans);
         assert_int_equal(switch_off().exits, 2);
-        assert_null(rb_vm_trace_global.shared.rests);
+        assert_null(rb_vm_trace_capture.shared.orphans);
         struct trace *trace = trace_read(path);
         assert_summary(trace, 2, 2, 0);
         assert_int_equal(trace->chunk_count, 2);
@@ -302,8 +304,8 @@ take_flagged_exits(const struct rb_vm_trace_site *site, struct rb_ractor_struct 
     fake_push(&thread, &foo, 3);
     for (unsigned i = 0; i < exits; i++) {
         struct rb_vm_trace_ractor *ractor_state = ractor->vm_trace;
-        ractor_state->hits[site->index]++;
-        if (--ractor_state->countdown == 0) rb_vm_trace_exit(ractor_state, site, &thread);
+        exits_of(ractor_state)->hits[site->index]++;
+        if (--exits_of(ractor_state)->countdown == 0) rb_vm_trace_exit(ractor_state, site, &thread);
     }
     fake_free_stack(&thread);
 }
@@ -393,15 +395,15 @@ each_trace_has_a_number_of_its_own(void **state)
     for (unsigned i = 0; i < 3; i++) {
         struct rb_vm_trace_status status;
         rb_vm_trace_status(&status);
-        assert_int_equal(status.session, 0);
+        assert_int_equal(status.session_number, 0);
         switch_on(path, 1);
         rb_vm_trace_status(&status);
-        assert_true(status.session > last);
-        last = status.session;
+        assert_true(status.session_number > last);
+        last = status.session_number;
         rb_vm_trace_before_fork();
         rb_vm_trace_after_fork(-1);
         rb_vm_trace_status(&status);
-        assert_int_equal(status.session, last);
+        assert_int_equal(status.session_number, last);
         switch_off();
     }
     free(path);
@@ -462,9 +464,9 @@ recompile_exits_that_c_counts_are_one_in_k(void **state)
     /* One more that is not finished: its code is gone before the JIT acted. It was taken, and counts. */
     uint64_t start_ns;
     rb_vm_trace_recompile_taken(site, &main_thread, &start_ns);
-    assert_ptr_equal(main_ractor.vm_trace->exiting.site, site);
+    assert_ptr_equal(versions_of(main_ractor.vm_trace)->exiting.site, site);
     rb_vm_trace_recompile_dropped(&main_thread);
-    assert_null(main_ractor.vm_trace->exiting.site);
+    assert_null(versions_of(main_ractor.vm_trace)->exiting.site);
     /* And two that nothing could be found out about. */
     rb_vm_trace_lost(&main_thread);
     rb_vm_trace_lost(&main_thread);

@@ -2,6 +2,7 @@
  * Compiled versions: what joins an exit, the invalidation of a version, and the next compilation; and counters.
  */
 #include "harness.h"
+#include "vm_trace/streams/versions.h"
 #include "traced.h"
 
 #include <stdio.h>
@@ -97,7 +98,7 @@ flow_of_an_exit_that_is_not_recorded_begins_at_the_invalidation(void **state)
     start_all(10);
     compile(&foo, 1);
     exit_that_invalidates(make_site(RB_VM_TRACE_RECOMPILE_EXIT, "NoProfileSend", &foo, 2), &foo, 1, false);
-    assert_false(rb_vm_trace_span_begin(RB_VM_TRACE_INVALIDATION, "x", 1) && main_ractor.vm_trace->exiting.site);
+    assert_false(rb_vm_trace_span_begin(RB_VM_TRACE_INVALIDATION, "x", 1) && versions_of(main_ractor.vm_trace)->exiting.site);
     rb_vm_trace_span_end(RB_VM_TRACE_INVALIDATION, "x", 1);
     struct trace *trace = finish_traced();
     assert_int_equal(of_type(trace, EVENT_FLOW_BEGIN, 0)->ns, trace_event(trace, "invalidation", "NoProfileSend", 0)->ns);

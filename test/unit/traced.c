@@ -69,7 +69,7 @@ count(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *e
 {
     char *ractor_state = *local_out = *(char **)((char *)ec->ractor + rb_vm_trace_ractor_offset());
     add(ractor_state, rb_vm_trace_hits_offset(site), 1);
-    return rb_vm_trace_global.config.exit_rate <= 1 || add(ractor_state, rb_vm_trace_countdown_offset(), -1) == 0;
+    return rb_vm_trace_exits.rate <= 1 || add(ractor_state, rb_vm_trace_countdown_offset(), -1) == 0;
 }
 
 void

@@ -2,7 +2,6 @@
  * Lines on stderr. See messages.h.
  */
 #include "vm_trace/base/messages.h"
-#include "vm_trace/capture/ractor_state.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,10 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+struct vm_trace_messages rb_vm_trace_messages = { .prefix = "vm_trace" };
+
 static struct stat first_stderr;
 
 void
-rb_vm_trace_say_begin(void)
+rb_vm_trace_messages_begin(void)
 {
     if (fstat(STDERR_FILENO, &first_stderr) != 0) first_stderr.st_ino = 0; /* there is none */
 }
@@ -33,7 +34,7 @@ static void
 say_list(const char *format, va_list arguments)
 {
     char line[4096 + 256]; /* a path and some words */
-    int n = snprintf(line, sizeof(line), "%s: ", rb_vm_trace_global.config.jit);
+    int n = snprintf(line, sizeof(line), "%s: ", rb_vm_trace_messages.prefix);
     n += vsnprintf(line + n, sizeof(line) - (size_t)n - 1, format, arguments);
     if ((size_t)n > sizeof(line) - 2) {
         n = (int)sizeof(line) - 2;

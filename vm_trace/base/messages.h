@@ -1,8 +1,10 @@
 #ifndef RUBY_VM_TRACE_BASE_MESSAGES_H
 #define RUBY_VM_TRACE_BASE_MESSAGES_H 1
 /*
- * Lines on stderr: each in one write, with the JIT's name before it. Any thread.
+ * Lines on stderr: each is one write, with a prefix. Any thread.
  */
+
+#include <stdbool.h>
 
 #ifdef __GNUC__
 # define VM_TRACE_PRINTF __attribute__((format(printf, 1, 2)))
@@ -10,16 +12,24 @@
 # define VM_TRACE_PRINTF
 #endif
 
-/*
- * Remember where stderr leads. A program that has led it elsewhere afterwards has made the place a part of its own output, and
- * that is not ours to write to.
- */
-void rb_vm_trace_say_begin(void);
+/* What the session that is on, or began last, says. */
+struct vm_trace_messages {
+    const char *prefix;  /* static: the JIT's name */
+    bool quiet;          /* the program started the trace: only failures of forked children are reported */
+    bool terse;          /* only failures and losses are reported (--zjit-trace-quiet) */
+};
+extern struct vm_trace_messages rb_vm_trace_messages;
 
-/* Only where stderr is still the one of rb_vm_trace_say_begin. */
+/*
+ * Remember where stderr leads. A program that redirects it later has made the place a part of its
+ * own output, which we do not write to.
+ */
+void rb_vm_trace_messages_begin(void);
+
+/* Only where stderr still leads to the same place. */
 void rb_vm_trace_say(const char *format, ...) VM_TRACE_PRINTF;
 
-/* Wherever stderr leads: that there is no trace. */
+/* Wherever stderr leads: for the line that says why there is no trace. */
 void rb_vm_trace_warn(const char *format, ...) VM_TRACE_PRINTF;
 
 #endif /* RUBY_VM_TRACE_BASE_MESSAGES_H */

@@ -10,23 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-    const char *text;
-    size_t bytes;
-} words[W_COUNT] = {
-    { "", 0 },
-#define X(name, text) { text, sizeof(text) - 1 },
-    VM_TRACE_WORDS(X)
-#undef X
-};
-
-const char *
-rb_vm_trace_word_text(enum vm_trace_word word, size_t *bytes_out)
-{
-    *bytes_out = words[word].bytes;
-    return words[word].text;
-}
-
 static struct {
     pthread_mutex_t lock;
     struct vm_trace_string **buckets;

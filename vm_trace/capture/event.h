@@ -10,6 +10,7 @@
  */
 
 #include "vm_trace/capture/ractor_state.h"
+#include "vm_trace/base/known_strings.h"
 
 #define EVENT_MAX_WORDS (2 + 2 * FXT_MAX_ARGUMENTS + 1)
 
@@ -101,21 +102,6 @@ static inline bool
 event_room(const struct vm_trace_event *event, size_t words)
 {
     return event->writer->pos + words <= event->writer->limit;
-}
-
-/* Words of a flow event that says nothing but its number. */
-#define EVENT_FLOW_WORDS 3
-
-/*
- * A step of the flow that joins an exit, an invalidation and a compilation: at the same time as the event that it belongs to, and
- * right behind it, which is what binds it to that. False: the chunk is full.
- */
-static inline bool
-event_flow(const struct vm_trace_event *of, enum fxt_event type, uint64_t id)
-{
-    struct vm_trace_event event = { .writer = of->writer, .words = 2, .thread = of->thread };
-    event.record[1] = of->record[1];
-    return event_end_id(&event, type, W_REPROFILE, W_RECOMPILATION, id);
 }
 
 /*

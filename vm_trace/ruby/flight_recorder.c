@@ -13,37 +13,30 @@
 
 int rb_bug_reporter_add(void (*func)(FILE *, void *), void *data); /* error.c */
 
-static struct rb_vm_trace_ractor *
-own_ractor(struct rb_execution_context_struct **ec_out)
-{
-    *ec_out = rb_vm_trace_host_current();
-    struct rb_vm_trace_ractor *ractor = *ec_out ? rb_vm_trace_host_ractor(*ec_out) : NULL;
-    return ractor == rb_vm_trace_global.overflow ? NULL : ractor;
-}
-
 /* The recorder of this process, or an exception that says how to have one. */
 static struct rb_vm_trace_ractor *
 recording(void)
 {
-    const struct vm_trace_global *trace = &rb_vm_trace_global;
+    const struct vm_trace_capture *capture = &rb_vm_trace_capture;
+    const struct vm_trace_session *session = &rb_vm_trace_session;
     if (!trace_on()) {
         rb_raise(rb_eRuntimeError, "nothing is recorded: start ruby with, say, --zjit-trace-exits --zjit-trace-memory=16 "
                  "(with YJIT, --yjit-trace-side-exits --yjit-trace-memory=16), or call RubyVM::Trace.start(memory: 16)");
     }
-    if (!trace->memory.bytes) {
-        const char *path = trace->path ? trace->path : "";
-        if (!trace->by_flags) {
+    if (!session->memory.bytes) {
+        const char *path = session->path ? session->path : "";
+        if (!capture->by_flags) {
             rb_raise(rb_eRuntimeError, "the trace goes to a file (%s), not to memory: call RubyVM::Trace.start(memory: 16) in place of "
                      "that one", path);
         }
         rb_raise(rb_eRuntimeError, "the trace goes to a file (%s), not to memory: start ruby with --%s-trace-memory=16 in place of "
-                 "its -trace-file", path, trace->config.jit[0] == 'Y' ? "yjit" : "zjit");
+                 "its -trace-file", path, capture->jit[0] == 'Y' ? "yjit" : "zjit");
     }
     struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
     struct rb_vm_trace_ractor *ractor = rb_vm_trace_ractor_of(ec);
-    if (!ractor || ractor == trace->overflow) rb_memerror();
+    if (!ractor || ractor == capture->overflow) rb_memerror();
     /* A forked child that has recorded nothing yet gets its memory now. */
-    bool begun = trace->state != VM_TRACE_PENDING || rb_vm_trace_ractor_next_chunk(ractor, ec);
+    bool begun = capture->state != VM_TRACE_PENDING || rb_vm_trace_ractor_next_chunk(ractor, ec);
     if (!begun && !trace_on()) {
         rb_raise(rb_eRuntimeError, "this process has no memory to record into; what was wrong stands on stderr");
     }
@@ -182,9 +175,9 @@ static void
 at_exit(VALUE ignored)
 {
     (void)ignored;
-    if (!(rb_vm_trace_global.memory.save_at & VM_TRACE_SAVE_AT_EXCEPTION) || !failed_p()) return;
+    if (!(rb_vm_trace_session.memory.save_at & VM_TRACE_SAVE_AT_EXCEPTION) || !failed_p()) return;
     struct rb_execution_context_struct *ec;
-    struct rb_vm_trace_ractor *ractor = own_ractor(&ec);
+    struct rb_vm_trace_ractor *ractor = rb_vm_trace_ractor_current(&ec);
     rb_vm_trace_recorder_save_at(VM_TRACE_SAVE_AT_EXCEPTION, ractor, ec);
 }
 

@@ -231,12 +231,12 @@ start_alone(void *data)
     struct start *start = data;
     rb_vm_trace_status(&start->status);
     if (start->status.on) return;
-    rb_vm_trace_global.min_free_bytes = start->min_free_bytes;
-    rb_vm_trace_global.stack_frames = start->stack_frames;
+    rb_vm_trace_session.min_free_bytes = start->min_free_bytes;
+    rb_vm_trace_capture.stack_frames = start->stack_frames;
     start->ok = rb_vm_trace_switch_on(&start->config, &start->memory, start->why, sizeof(start->why));
     if (!start->ok) return;
     rb_vm_trace_status(&start->status);
-    *start->session = start->status.session;
+    *start->session = start->status.session_number;
 }
 
 static VALUE
@@ -272,7 +272,7 @@ start_session(VALUE options, uint64_t *session_out)
     struct start start = { .session = session_out };
     check_jit();
     read_options(options, values, &start.config, &start.memory);
-    start.min_free_bytes = !given_p(values[MIN_FREE]) ? rb_vm_trace_global.flags.min_free_bytes :
+    start.min_free_bytes = !given_p(values[MIN_FREE]) ? rb_vm_trace_session.flags.min_free_bytes :
         number_between(values[MIN_FREE], MIN_FREE, "MiB", 0, VM_TRACE_MOST_MIB) << 20;
     if (given_p(values[STACK])) start.stack_frames = (uint32_t)number_between(values[STACK], STACK, "frames", 1, VM_TRACE_MOST_FRAMES);
     rb_vm_trace_host_alone(start_alone, &start);
@@ -328,8 +328,8 @@ stop_alone(void *data)
 {
     struct stop *stop = data;
     rb_vm_trace_status(&stop->status);
-    if (!stop->status.on || (stop->session && stop->session != stop->status.session)) return;
-    stop->session = stop->status.session;
+    if (!stop->status.on || (stop->session && stop->session != stop->status.session_number)) return;
+    stop->session = stop->status.session_number;
     stop->saving = stop->status.memory_bytes && !rb_vm_trace_recorder_refuse();
     if (!stop->saving) stop->ok = rb_vm_trace_switch_off(&stop->status);
 }
@@ -431,7 +431,7 @@ rb_vm_trace_control_status(void)
     set(hash, "on", status.on ? Qtrue : Qfalse);
     set(hash, "jit", jit() ? rb_str_new_cstr(jit()->name) : Qnil);
     if (status.on) {
-        set(hash, "session", ULL2NUM(status.session));
+        set(hash, "session", ULL2NUM(status.session_number));
         set_counts(hash, &status);
     }
     return hash;

@@ -2,7 +2,8 @@
  * What a trace says of itself. See metadata.h.
  */
 #include "vm_trace/session/metadata.h"
-#include "vm_trace/session/options.h"
+#include "vm_trace/capture/method_filter.h"
+#include "vm_trace/session/session_state.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define trace rb_vm_trace_global
+#define capture rb_vm_trace_capture
+#define session rb_vm_trace_session
 
 /* Our command line as the system has it, cut when it does not fit; "" where it doesn't tell. */
 static size_t
@@ -35,40 +37,51 @@ command_line(char *buffer, size_t capacity)
     return bytes;
 }
 
+/* Names of the streams that are recorded, with blanks between them. */
+static void
+list_streams(char *text, size_t bytes)
+{
+    size_t at = 0;
+    text[0] = '\0';
+    EACH_STREAM(stream, rate) at += (size_t)snprintf(text + at, bytes - at, "%s%s", at ? " " : "", stream->name);
+}
+
+static bool
+write_stream_settings(struct vm_trace_event *event)
+{
+    bool ok = true;
+    EACH_STREAM(stream, write_settings) ok = ok && stream->write_settings(event);
+    return ok;
+}
+
 bool
 rb_vm_trace_write_settings(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
 {
     const char *snapshot = what;
-    const struct rb_vm_trace_config *config = &trace.config;
     const char *ruby = rb_vm_trace_host_description(), *base = rb_vm_trace_host_base();
-    char command[4096], flags[64];
+    char command[4096], flags[256];
     size_t command_bytes = command_line(command, sizeof(command));
     char *copy;
     const char *clean = rb_vm_trace_text_clean(command, &command_bytes, &copy);
-    snprintf(flags, sizeof(flags), "%s%s%s%s",
-             config->exit_rate ? " exits" : "", config->fallback_rate ? " fallbacks" : "",
-             config->compiles ? " compiles" : "", config->invalidations ? " invalidations" : "");
-    const char *first_flag = flags[0] ? flags + 1 : flags;
+    list_streams(flags, sizeof(flags));
 
     struct vm_trace_event event;
-    bool begun = rb_vm_trace_event_begin(&event, ractor, ec, trace.begin_ns) &&
+    bool begun = rb_vm_trace_event_begin(&event, ractor, ec, capture.begin_ns) &&
         event_text(&event, W_COMMAND, clean, command_bytes);
     free(copy);
     if (!begun) return false;
     if (!event_text(&event, W_RUBY, ruby, strlen(ruby))) return false;
     if (!event_text(&event, W_BASE, base, strlen(base))) return false;
-    if (!event_text(&event, W_JIT, config->jit, strlen(config->jit))) return false;
-    if (!event_text(&event, W_FLAGS, first_flag, strlen(first_flag))) return false;
-    event_uint32(&event, W_PID, trace.pid);
-    if (config->exit_rate) event_uint32(&event, W_EXIT_RATE, (uint32_t)config->exit_rate);
-    if (config->fallback_rate) event_uint32(&event, W_FALLBACK_RATE, (uint32_t)config->fallback_rate);
-    if (trace.stack_frames) {
+    if (!event_text(&event, W_JIT, capture.jit, strlen(capture.jit))) return false;
+    if (!event_text(&event, W_FLAGS, flags, strlen(flags))) return false;
+    event_uint32(&event, W_PID, capture.pid);
+    if (!write_stream_settings(&event)) return false;
+    if (capture.stack_frames) {
         /* Not one of the words, which are written to every chunk: few traces have it. */
         struct vm_trace_slot name;
         if (!rb_vm_trace_writer_define(event.writer, &name, "stack", 5)) return false;
-        event_uint32(&event, (enum vm_trace_word)name.index, trace.stack_frames);
+        event_uint32(&event, (enum vm_trace_word)name.index, capture.stack_frames);
     }
-    if (config->counter && !event_text(&event, W_COUNTER, config->counter, strlen(config->counter))) return false;
     const char *methods = rb_vm_trace_methods();
     if (methods) {
         size_t bytes = strlen(methods);
@@ -78,13 +91,13 @@ rb_vm_trace_write_settings(struct rb_vm_trace_ractor *ractor, struct rb_executio
         free(methods_copy);
         if (!written) return false;
     }
-    if (config->max_size.bytes) {
-        const char *keep = config->max_size.keep_oldest ? "oldest" : "newest";
-        event_uint64(&event, W_MAX_BYTES, config->max_size.bytes);
+    if (session.max_size.bytes) {
+        const char *keep = session.max_size.keep_oldest ? "oldest" : "newest";
+        event_uint64(&event, W_MAX_BYTES, session.max_size.bytes);
         if (!event_text(&event, W_KEEP, keep, strlen(keep))) return false;
     }
     if (snapshot && !event_text(&event, W_SNAPSHOT, snapshot, strlen(snapshot))) return false;
-    if (trace.memory.window_ns) event_uint32(&event, W_SECONDS, (uint32_t)(trace.memory.window_ns / 1000000000));
+    if (session.memory.window_ns) event_uint32(&event, W_SECONDS, (uint32_t)(session.memory.window_ns / 1000000000));
     return event_end(&event, FXT_INSTANT, W_TRACE, W_SETTINGS);
 }
 
@@ -92,14 +105,14 @@ rb_vm_trace_write_settings(struct rb_vm_trace_ractor *ractor, struct rb_executio
 const char *
 rb_vm_trace_loss_reason(void)
 {
-    if (trace.sink.reason == SINK_FULL) {
+    if (capture.sink.reason == SINK_FULL) {
         static char text[320];
-        const char *how = trace.by_flags ? "-trace-file" : "file:", *jit = !trace.by_flags ? "" : trace.config.jit[0] == 'Y' ? "--yjit" : "--zjit";
-        snprintf(text, sizeof(text), "trace stopped: %s; give %s%s another disk", rb_vm_trace_sink_reason(&trace.sink, SINK_FULL), jit, how);
+        const char *how = capture.by_flags ? "-trace-file" : "file:", *jit = !capture.by_flags ? "" : capture.jit[0] == 'Y' ? "--yjit" : "--zjit";
+        snprintf(text, sizeof(text), "trace stopped: %s; give %s%s another disk", rb_vm_trace_sink_reason(&capture.sink, SINK_FULL), jit, how);
         return text;
     }
-    if (trace.sink.reason) return rb_vm_trace_sink_reason(&trace.sink, trace.sink.reason);
-    return trace.sink.starved ? "a file of that size has too few chunks for so many ractors" : "out of memory";
+    if (capture.sink.reason) return rb_vm_trace_sink_reason(&capture.sink, capture.sink.reason);
+    return capture.sink.starved ? "a file of that size has too few chunks for so many ractors" : "out of memory";
 }
 
 const char *
@@ -111,12 +124,12 @@ rb_vm_trace_late_reason(void)
 const char *
 rb_vm_trace_dropped_reason(void)
 {
-    if (trace.sink.full[0]) { /* it was to become larger */
+    if (capture.sink.full[0]) { /* it was to become larger */
         static char text[256];
-        snprintf(text, sizeof(text), "older events gave way because %s", trace.sink.full);
+        snprintf(text, sizeof(text), "older events gave way because %s", capture.sink.full);
         return text;
     }
-    return trace.memory.bytes ? "older events gave way at the limit of the memory" : "older events gave way at the limit of the file's size";
+    return session.memory.bytes ? "older events gave way at the limit of the memory" : "older events gave way at the limit of the file's size";
 }
 
 bool
@@ -130,6 +143,20 @@ rb_vm_trace_write_loss(struct rb_vm_trace_ractor *ractor, struct rb_execution_co
     return event_end(&event, FXT_INSTANT, W_TRACE, W_LOSS);
 }
 
+static bool
+write_stream_counters(struct vm_trace_event *event, const struct vm_trace_totals *totals)
+{
+    EACH_STREAM(stream, counters) {
+        for (size_t i = 0; stream->counters[i]; i++) {
+            const char *name = stream->counters[i];
+            struct vm_trace_slot slot = { .index = rb_vm_trace_word_of(name) };
+            if (!slot.index && !rb_vm_trace_writer_define(event->writer, &slot, name, strlen(name))) return false;
+            event_uint64(event, (enum vm_trace_word)slot.index, totals->counters[stream->first_counter + i]);
+        }
+    }
+    return true;
+}
+
 bool
 rb_vm_trace_write_summary(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
 {
@@ -138,12 +165,10 @@ rb_vm_trace_write_summary(struct rb_vm_trace_ractor *ractor, struct rb_execution
     uint64_t now_ns = clock_now_ns(&ractor->clock);
     struct vm_trace_event event;
     if (!rb_vm_trace_event_begin(&event, ractor, ec, now_ns < summary->least_ns ? summary->least_ns : now_ns)) return false;
-    event_uint64(&event, W_EXITS, totals->exits);
     event_uint64(&event, W_SAMPLED, totals->sampled);
-    event_uint64(&event, W_FALLBACKS, totals->fallbacks);
     event_uint64(&event, W_EVENTS, totals->events);
     event_uint64(&event, W_LOST, totals->lost);
-    event_uint64(&event, W_SITES, totals->sites);
+    if (!write_stream_counters(&event, totals)) return false;
     if (summary->snapshot && !event_text(&event, W_SNAPSHOT, summary->snapshot, strlen(summary->snapshot))) return false;
     return event_end(&event, FXT_INSTANT, W_TRACE, W_SUMMARY);
 }

@@ -2,10 +2,9 @@
  * Values of trace options. See options.h.
  */
 #include "vm_trace/session/options.h"
-#include "vm_trace/session/snapshot.h"
+#include "vm_trace/session/session_state.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,101 +51,6 @@ rb_vm_trace_parse_max_size(const char *option, const char *value, struct rb_vm_t
     return true;
 }
 
-static char *methods_given, **methods; /* as given; each alone, a NULL behind them */
-
-bool
-rb_vm_trace_parse_methods(const char *option, const char *value)
-{
-    size_t count = 1, n = 0;
-    for (const char *p = value; *p; p++) count += *p == ',';
-    char *given = strdup(value), *parts = strdup(value), **globs = calloc(count + 1, sizeof(*globs));
-    bool ok = given && parts && globs;
-    for (char *at = parts; ok && at; n++) {
-        globs[n] = at;
-        at = strchr(at, ',');
-        if (at) *at++ = '\0';
-        ok = *globs[n] != '\0';
-    }
-    if (!ok) {
-        fprintf(stderr, "%s takes globs of methods or files, such as 'Foo#*' or '*/app/*.rb', with commas between them, not '%s'\n",
-                option, value);
-        free(given);
-        free(parts);
-        free(globs);
-        return false;
-    }
-    if (methods) free(methods[0]);
-    free(methods);
-    free(methods_given);
-    methods_given = given;
-    methods = globs;
-    return true;
-}
-
-bool
-rb_vm_trace_methods_asked_p(void)
-{
-    return methods != NULL;
-}
-
-const char *
-rb_vm_trace_methods(void)
-{
-    return methods_given;
-}
-
-/* "block (2 levels) in Foo#bar" is in Foo#bar. */
-static const char *
-method_around(const char *method)
-{
-    static const char *const kinds[] = { "block ", "rescue ", "ensure " };
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); ) {
-        const char *in = strncmp(method, kinds[i], strlen(kinds[i])) == 0 ? strstr(method, "in ") : NULL;
-        if (in) method = in + 3, i = 0;
-        else i++;
-    }
-    return method;
-}
-
-/* What follows the owner in a name or a glob; all of it where there is none. */
-static const char *
-without_owner(const char *name)
-{
-    const char *hash = strrchr(name, '#'), *dot = strrchr(name, '.');
-    const char *last = hash ? hash : dot;
-    return last && last[1] ? last + 1 : name;
-}
-
-static bool
-glob_asks(const char *glob, const char *method, const char *path)
-{
-    if (fnmatch(glob, method, 0) == 0 || fnmatch(glob, path, 0) == 0) return true;
-    return !strchr(glob, '/') && without_owner(method) == method && fnmatch(without_owner(glob), method, 0) == 0;
-}
-
-bool
-rb_vm_trace_method_asked_p(const char *label, size_t bytes)
-{
-    if (!methods) return true;
-    char text[4096]; /* of a longer one the end is missing */
-    if (bytes >= sizeof(text)) bytes = sizeof(text) - 1;
-    memcpy(text, label, bytes);
-    text[bytes] = '\0';
-    const char *method = method_around(text), *path = "";
-    char *place = strstr(method, " (");
-    if (place && strncmp(place, " (required)", 11) == 0) place = strstr(place + 2, " (");
-    if (place) {
-        *place = '\0';
-        path = place + 2;
-        char *line = strrchr(path, ':');
-        if (line) *line = '\0';
-    }
-    for (char **glob = methods; *glob; glob++) {
-        if (glob_asks(*glob, method, path)) return true;
-    }
-    return false;
-}
-
 /* A number with nothing but digits, up to `stop`. 0: there is none, or it is too large. */
 static unsigned long long
 whole_number(const char *text, char **stop)
@@ -174,8 +78,8 @@ rb_vm_trace_parse_memory(const char *option, const char *value)
                 "not '%s'\n", option, LEAST, MOST, value);
         return false;
     }
-    rb_vm_trace_global.memory.bytes = mib << 20;
-    rb_vm_trace_global.memory.window_ns = seconds * 1000000000;
+    rb_vm_trace_session.memory.bytes = mib << 20;
+    rb_vm_trace_session.memory.window_ns = seconds * 1000000000;
     return true;
 }
 
@@ -221,8 +125,8 @@ rb_vm_trace_parse_save_at(const char *option, const char *value)
         word += bytes;
         if (!*word) break;
     }
-    rb_vm_trace_global.memory.save_at = save_at;
-    rb_vm_trace_global.memory.signal = number;
+    rb_vm_trace_session.memory.save_at = save_at;
+    rb_vm_trace_session.memory.signal = number;
     return true;
 }
 
@@ -236,7 +140,7 @@ rb_vm_trace_parse_min_free(const char *option, const char *value)
                 option, VM_TRACE_MOST_MIB, value);
         return false;
     }
-    rb_vm_trace_global.min_free_bytes = rb_vm_trace_global.flags.min_free_bytes = mib << 20;
+    rb_vm_trace_session.min_free_bytes = rb_vm_trace_session.flags.min_free_bytes = mib << 20;
     return true;
 }
 
@@ -250,7 +154,7 @@ rb_vm_trace_parse_stack(const char *option, const char *value)
                 VM_TRACE_MOST_FRAMES, value);
         return false;
     }
-    rb_vm_trace_global.stack_frames = (uint32_t)frames;
+    rb_vm_trace_capture.stack_frames = (uint32_t)frames;
     return true;
 }
 
@@ -261,7 +165,7 @@ rb_vm_trace_parse_quiet(const char *option, const char *value)
         fprintf(stderr, "%s takes no value, not '%s'\n", option, value);
         return false;
     }
-    rb_vm_trace_global.flags.quiet = true;
+    rb_vm_trace_session.flags.quiet = true;
     return true;
 }
 

@@ -18,16 +18,6 @@
 #define VM_TRACE_MOST_FRAMES (1 << 20)
 
 /*
- * Whether code with this label, "Owner#method (path:line)", is to be traced (rb_vm_trace_parse_methods). A glob is tried on
- * the method, for a block or a rescue body that around it, and on the path. A label may lack the owner: then that
- * of the glob counts for nothing.
- */
-bool rb_vm_trace_method_asked_p(const char *label, size_t bytes);
-
-/* The globs as they were given, or NULL. */
-const char *rb_vm_trace_methods(void);
-
-/*
  * The path of process `pid` from a template: %p is the pid, %% a per cent sign. NULL is
  * /tmp/perfetto-%p.fxt. `child` is for a process forked from a traced one: where the template
  * has no %p, ".PID" is added, for the parent's file is not ours. malloc'ed; NULL: no memory.
@@ -57,7 +47,7 @@ bool rb_vm_trace_parse_min_free(const char *option, const char *value);
 
 /*
  * Parse how many innermost frames of each stack are recorded: "30". Kept in
- * rb_vm_trace_global.stack_frames. Failure is as above.
+ * rb_vm_trace_capture.stack_frames. Failure is as above.
  */
 bool rb_vm_trace_parse_stack(const char *option, const char *value);
 

@@ -10,7 +10,6 @@
 #include "vm_trace/base/native_thread.h"
 #include "vm_trace/session/snapshot.h"
 #include "vm_trace/base/messages.h"
-#include "vm_trace/streams/sites.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +22,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define trace rb_vm_trace_global
+#define capture rb_vm_trace_capture
+#define session rb_vm_trace_session
 
 enum {
     BUFFER_WORDS = 1 << 13, /* what is copied goes to the file in pieces of that many */
@@ -32,7 +32,7 @@ enum {
 
 static struct {
     bool open;                 /* there is something to save; read without the lock, cleared under it */
-    bool saving;               /* guarded by trace.lock, as all up to `taken` */
+    bool saving;               /* guarded by capture.lock, as all up to `taken` */
     pthread_cond_t done;
     uint64_t settings;         /* events that were counted and no save has: the settings in memory, until a reset */
     uint64_t saved;            /* traces */
@@ -55,7 +55,7 @@ freeze_in_use(const struct rb_vm_trace_writer *writer)
     /* In this order: a position that is read first may be another chunk's. One that was given back is among the idle ones already. */
     uint64_t offset = __atomic_load_n(&writer->chunk.offset, __ATOMIC_ACQUIRE);
     size_t words = __atomic_load_n(&writer->pos, __ATOMIC_ACQUIRE);
-    if (words > 0 && offset > 0) rb_vm_trace_memory_freeze_in_use(&trace.sink, &recorder.frozen, offset, words);
+    if (words > 0 && offset > 0) rb_vm_trace_memory_freeze_in_use(&capture.sink, &recorder.frozen, offset, words);
 }
 
 static enum vm_trace_freeze
@@ -64,27 +64,29 @@ freeze(void)
     if (!__atomic_load_n(&recorder.open, __ATOMIC_ACQUIRE)) return VM_TRACE_NO_RECORDER;
     if (recorder.saving) return VM_TRACE_BUSY;
     size_t ractors = 0;
-    for (const struct rb_vm_trace_ractor *ractor = trace.ractors; ractor; ractor = ractor->next) ractors++;
-    if (!rb_vm_trace_frozen_room(&recorder.frozen, &trace.sink, ractors + 1)) return VM_TRACE_NO_ROOM;
-    if (!rb_vm_trace_sites_freeze_room()) return VM_TRACE_NO_ROOM;
+    for (const struct rb_vm_trace_ractor *ractor = capture.ractors; ractor; ractor = ractor->next) ractors++;
+    if (!rb_vm_trace_frozen_room(&recorder.frozen, &capture.sink, ractors + 1)) return VM_TRACE_NO_ROOM;
+    EACH_STREAM(stream, snapshot_room) {
+        if (!stream->snapshot_room()) return VM_TRACE_NO_ROOM;
+    }
 
     /* Events are counted after they were written, so all that are counted here are in the chunks. */
     recorder.taken = rb_vm_trace_ractor_totals();
     recorder.taken.events -= recorder.settings;
-    pthread_mutex_lock(&trace.shared.lock);
-    pthread_mutex_lock(&trace.sink.lock);
-    rb_vm_trace_memory_freeze(&trace.sink, &recorder.frozen);
-    freeze_in_use(&trace.shared.writer); /* first: a local that had it last may still name it, with a position in its own next one */
-    for (const struct rb_vm_trace_ractor *ractor = trace.ractors; ractor; ractor = ractor->next) freeze_in_use(&ractor->writer);
-    for (const struct rb_vm_trace_rest *rest = trace.shared.rests; rest; rest = rest->next) freeze_in_use(&rest->writer);
-    pthread_mutex_unlock(&trace.sink.lock);
-    pthread_mutex_unlock(&trace.shared.lock);
-    rb_vm_trace_sites_freeze(); /* hits are counted before their event is written: no event is there without its hit */
+    pthread_mutex_lock(&capture.shared.lock);
+    pthread_mutex_lock(&capture.sink.lock);
+    rb_vm_trace_memory_freeze(&capture.sink, &recorder.frozen);
+    freeze_in_use(&capture.shared.writer); /* first: a local that had it last may still name it, with a position in its own next one */
+    for (const struct rb_vm_trace_ractor *ractor = capture.ractors; ractor; ractor = ractor->next) freeze_in_use(&ractor->writer);
+    for (const struct rb_vm_trace_orphan *orphan = capture.shared.orphans; orphan; orphan = orphan->next) freeze_in_use(&orphan->writer);
+    pthread_mutex_unlock(&capture.sink.lock);
+    pthread_mutex_unlock(&capture.shared.lock);
+    EACH_STREAM(stream, snapshot_begin) stream->snapshot_begin(); /* hits are counted before their event is written: no event is there without its hit */
 
     uint32_t epoch;
     uint64_t now_ns = rb_vm_trace_clock_system_ns();
     recorder.reset_ns = recorder.from_ns = rb_vm_trace_epoch_begin_ns(&epoch);
-    if (trace.memory.window_ns && now_ns > recorder.from_ns + trace.memory.window_ns) recorder.from_ns = now_ns - trace.memory.window_ns;
+    if (session.memory.window_ns && now_ns > recorder.from_ns + session.memory.window_ns) recorder.from_ns = now_ns - session.memory.window_ns;
     recorder.saving = true;
     return VM_TRACE_FROZEN;
 }
@@ -92,9 +94,9 @@ freeze(void)
 enum vm_trace_freeze
 rb_vm_trace_recorder_freeze(void)
 {
-    pthread_mutex_lock(&trace.lock);
+    pthread_mutex_lock(&capture.lock);
     enum vm_trace_freeze answer = freeze();
-    pthread_mutex_unlock(&trace.lock);
+    pthread_mutex_unlock(&capture.lock);
     return answer;
 }
 
@@ -102,35 +104,35 @@ rb_vm_trace_recorder_freeze(void)
 static void
 thaw(size_t next)
 {
-    pthread_mutex_lock(&trace.lock);
-    rb_vm_trace_memory_thaw(&trace.sink, &recorder.frozen, next);
-    rb_vm_trace_sites_thaw();
+    pthread_mutex_lock(&capture.lock);
+    rb_vm_trace_memory_thaw(&capture.sink, &recorder.frozen, next);
+    EACH_STREAM(stream, snapshot_end) stream->snapshot_end();
     recorder.saving = false;
     pthread_cond_broadcast(&recorder.done);
-    pthread_mutex_unlock(&trace.lock);
+    pthread_mutex_unlock(&capture.lock);
 }
 
 static void
 wait_locked(void)
 {
-    while (recorder.saving) pthread_cond_wait(&recorder.done, &trace.lock);
+    while (recorder.saving) pthread_cond_wait(&recorder.done, &capture.lock);
 }
 
 void
 rb_vm_trace_recorder_wait(void)
 {
-    pthread_mutex_lock(&trace.lock);
+    pthread_mutex_lock(&capture.lock);
     wait_locked();
-    pthread_mutex_unlock(&trace.lock);
+    pthread_mutex_unlock(&capture.lock);
 }
 
 bool
 rb_vm_trace_recorder_refuse(void)
 {
-    pthread_mutex_lock(&trace.lock);
+    pthread_mutex_lock(&capture.lock);
     __atomic_store_n(&recorder.open, false, __ATOMIC_RELEASE);
     bool idle = !recorder.saving;
-    pthread_mutex_unlock(&trace.lock);
+    pthread_mutex_unlock(&capture.lock);
     return idle;
 }
 
@@ -144,10 +146,10 @@ rb_vm_trace_recorder_close(void)
 bool
 rb_vm_trace_recorder_reset(struct rb_vm_trace_ractor *caller)
 {
-    pthread_mutex_lock(&trace.lock);
+    pthread_mutex_lock(&capture.lock);
     bool ok = rb_vm_trace_ractor_reset(caller);
     if (ok) recorder.settings = 0;
-    pthread_mutex_unlock(&trace.lock);
+    pthread_mutex_unlock(&capture.lock);
     return ok;
 }
 
@@ -227,7 +229,7 @@ count(struct copy *copy, uint64_t header, uint64_t ns)
 {
     unsigned category = bits(header, 32, 16);
     copy->counts.events++;
-    copy->counts.exits += category == W_SIDE_EXIT || category == W_RECOMPILE_EXIT;
+    copy->counts.sampled += category_in_p(capture.sink.sampled_categories, category);
     if (ns < copy->first_ns) copy->first_ns = ns;
     if (ns > copy->last_ns) copy->last_ns = ns;
 }
@@ -280,8 +282,8 @@ copy_chunk(struct copy *copy, const uint64_t *words, size_t count_words)
     if (copy->words % SINK_GRID_WORDS > 0) {
         /* What comes next is mapped, from a page on. */
         static const uint64_t nothing[SINK_GRID_WORDS];
-        size_t rest = SINK_GRID_WORDS - copy->words % SINK_GRID_WORDS;
-        put(copy, fxt_padding_header(rest), nothing, rest);
+        size_t padding = SINK_GRID_WORDS - copy->words % SINK_GRID_WORDS;
+        put(copy, fxt_padding_header(padding), nothing, padding);
     }
     flush(copy);
 }
@@ -305,8 +307,8 @@ copy_chunks(struct copy *copy)
     size_t i = 0;
     begin_copy(copy);
     for (; i < frozen->count && !copy->error; i++) {
-        copy_chunk(copy, (const uint64_t *)(trace.sink.memory + frozen->chunks[i].offset), frozen->chunks[i].words);
-        if (rb_vm_trace_memory_give_back(&trace.sink, &recorder.frozen, i)) continue;
+        copy_chunk(copy, (const uint64_t *)(capture.sink.memory + frozen->chunks[i].offset), frozen->chunks[i].words);
+        if (rb_vm_trace_memory_give_back(&capture.sink, &recorder.frozen, i)) continue;
         /* The program was faster. So were all before it used again: a trace has no hole in the middle. */
         if (ftruncate(recorder.out.fd, (off_t)start) != 0) copy->error = errno;
         recorder.out.size = start;
@@ -340,7 +342,9 @@ write_last_words(struct copy *copy, struct rb_vm_trace_save *save)
     static const char OLDER[] = "older events than the last seconds that were asked for";
     struct rb_vm_trace_ractor *ractor = recorder.ractor;
     struct vm_trace_totals totals = recorder.taken;
-    while (rb_vm_trace_sites_report_frozen(ractor, &totals)) continue;
+    EACH_STREAM(stream, snapshot_write) {
+        while (stream->snapshot_write(ractor, &totals)) continue;
+    }
     rb_vm_trace_writer_last_words(&ractor->writer);
 
     uint64_t there = copy->counts.events + copy->left_out;
@@ -354,7 +358,7 @@ write_last_words(struct copy *copy, struct rb_vm_trace_save *save)
         totals.lost += losses[i].events;
         if (losses[i].events) rb_vm_trace_event_write(ractor, NULL, rb_vm_trace_write_loss, &losses[i]);
     }
-    totals.sampled = copy->counts.exits;
+    totals.sampled = copy->counts.sampled;
     totals.events = copy->counts.events + ractor->writer.events; /* settings, sites, losses */
     struct vm_trace_summary summary = { totals, save->why, copy->last_ns };
     rb_vm_trace_event_write(ractor, NULL, rb_vm_trace_write_summary, &summary);
@@ -378,7 +382,7 @@ write_trace(struct rb_vm_trace_save *save)
     struct rb_vm_trace_ractor *ractor = recorder.ractor;
     copy.error = 0;
     ractor->writer.events = ractor->lost = 0;
-    ractor->writer.pid = trace.pid;
+    ractor->writer.pid = capture.pid;
     if (!rb_vm_trace_writer_next_chunk(&ractor->writer) || !rb_vm_trace_event_write(ractor, NULL, rb_vm_trace_write_settings, save->why)) {
         rb_vm_trace_writer_close(&ractor->writer);
         fail(save, recorder.out.error ? recorder.out.error : ENOMEM);
@@ -431,7 +435,7 @@ name_file(struct rb_vm_trace_save *save, const char *beside)
     char *name = malloc(bytes + CLAIM_SUFFIX_BYTES);
     if (!name) return why;
     for (unsigned n = 1; why && errno == EBUSY && n < CLAIM_NAMES; n++) {
-        rb_vm_trace_claim_name(name, save->path, trace.pid, n);
+        rb_vm_trace_claim_name(name, save->path, capture.pid, n);
         why = rename_to(beside, name, false);
     }
     if (!why) {
@@ -451,8 +455,8 @@ write_beside(struct rb_vm_trace_save *save, char **beside)
     size_t given_back = 0;
     char *kept = NULL;
     const char *why = look_at(save->path), *why_kept;
-    recorder.out.min_free_bytes = trace.min_free_bytes;
-    if (!why) why = rb_vm_trace_sink_open_beside(&recorder.out, beside, trace.pid, &kept, &why_kept);
+    recorder.out.min_free_bytes = session.min_free_bytes;
+    if (!why) why = rb_vm_trace_sink_open_beside(&recorder.out, beside, capture.pid, &kept, &why_kept);
     save->error = why ? errno : 0;
     save->reason = why;
     free(kept);
@@ -475,7 +479,7 @@ write_file(struct rb_vm_trace_save *save)
     size_t given_back = 0, bytes = strlen(save->path) + 32;
     char *beside = malloc(bytes);
     if (beside) {
-        snprintf(beside, bytes, "%s.saving-%lu", save->path, (unsigned long)trace.pid);
+        snprintf(beside, bytes, "%s.saving-%lu", save->path, (unsigned long)capture.pid);
         given_back = write_beside(save, &beside);
     }
     else {
@@ -525,10 +529,10 @@ say_what_was_saved(const struct rb_vm_trace_save *save)
         rb_vm_trace_say("can't save to %s: %s", save->path, save->reason);
         return;
     }
-    if (trace.quiet || trace.terse) return;
+    if (rb_vm_trace_messages.quiet || rb_vm_trace_messages.terse) return;
     char lost[64] = "";
     if (save->lost) snprintf(lost, sizeof(lost), ", %llu older ones are gone", (unsigned long long)save->lost);
-    if (save->why_kept) rb_vm_trace_say("%s is kept: %s; the trace is saved beside it", trace.path, save->why_kept);
+    if (save->why_kept) rb_vm_trace_say("%s is kept: %s; the trace is saved beside it", session.path, save->why_kept);
     rb_vm_trace_say("saved %llu exits, %llu events to %s (%s)%s", (unsigned long long)save->exits, (unsigned long long)save->events,
                     save->path, save->why, lost);
 }
@@ -541,8 +545,8 @@ save_to_file(const char *why, void (*write)(struct rb_vm_trace_save *save))
     while ((answer = rb_vm_trace_recorder_freeze()) == VM_TRACE_BUSY) rb_vm_trace_recorder_wait();
     if (answer == VM_TRACE_NO_RECORDER) return; /* a child that has recorded nothing */
     /* When it is written the trace may end, and another one begin. */
-    char *path = answer == VM_TRACE_FROZEN ? malloc(strlen(trace.path) + CLAIM_SUFFIX_BYTES) : NULL;
-    if (path) strcpy(path, trace.path);
+    char *path = answer == VM_TRACE_FROZEN ? malloc(strlen(session.path) + CLAIM_SUFFIX_BYTES) : NULL;
+    if (path) strcpy(path, session.path);
     struct rb_vm_trace_save save = { .path = path ? path : "a file", .path_room = path, .why = why, .error = ENOMEM, .reason = "out of memory" };
     if (path) write(&save);
     else if (answer == VM_TRACE_FROZEN) thaw(0);
@@ -556,7 +560,7 @@ wait_for_signals(void *ignored)
     (void)ignored;
     for (;;) {
         while (sem_wait(&recorder.asked) != 0) continue;
-        if (trace.memory.signal) save_to_file("signal", write_file); /* else that trace has ended */
+        if (session.memory.signal) save_to_file("signal", write_file); /* else that trace has ended */
     }
     return NULL;
 }
@@ -578,14 +582,14 @@ void
 rb_vm_trace_recorder_threads(void)
 {
     pthread_t thread;
-    if (!trace.memory.signal) return;
+    if (!session.memory.signal) return;
     struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
     sigemptyset(&action.sa_mask);
     bool ok = sem_init(&recorder.asked, 0, 0) == 0 && native_thread_start(&thread, wait_for_signals, NULL) == 0;
     if (ok) pthread_detach(thread);
     /* In a forked child the program may have taken the signal meanwhile: it keeps it. */
     static bool taken;
-    if (ok && !taken) taken = sigaction(trace.memory.signal, &action, NULL) == 0;
+    if (ok && !taken) taken = sigaction(session.memory.signal, &action, NULL) == 0;
     if (!ok) rb_vm_trace_say("can't save at a signal: out of memory");
 }
 
@@ -595,12 +599,12 @@ bool
 rb_vm_trace_recorder_begin(void)
 {
     static bool begun;
-    if (!recorder.ractor) recorder.ractor = (struct rb_vm_trace_ractor *)rb_vm_trace_ractor_zeros(); /* aligned to more than malloc's 16 bytes */
+    if (!recorder.ractor) recorder.ractor = rb_vm_trace_ractor_zeros(); /* aligned to more than malloc's 16 bytes */
     if (!recorder.ractor) return false;
-    rb_vm_trace_writer_init(&recorder.ractor->writer, &recorder.out, trace.pid);
+    rb_vm_trace_writer_init(&recorder.ractor->writer, &recorder.out, capture.pid);
     recorder.settings = 1;
     if (!begun) rb_vm_trace_recorder_threads();
-    begun = begun || trace.memory.signal;
+    begun = begun || session.memory.signal;
     __atomic_store_n(&recorder.open, true, __ATOMIC_RELEASE);
     return true;
 }
@@ -615,21 +619,30 @@ rb_vm_trace_recorder_begin_child(void)
     if (!recorder.saving) return;
     /* The thread that saved is the parent's. */
     recorder.saving = false;
-    rb_vm_trace_sites_thaw();
+    EACH_STREAM(stream, snapshot_end) stream->snapshot_end();
     pthread_mutex_init(&recorder.out.lock, NULL);
     rb_vm_trace_writer_drop(&recorder.ractor->writer);
     rb_vm_trace_sink_after_fork(&recorder.out);
 }
 
+static bool
+unreported_p(void)
+{
+    EACH_STREAM(stream, unreported_p) {
+        if (stream->unreported_p()) return true;
+    }
+    return false;
+}
+
 void
 rb_vm_trace_recorder_save_at(unsigned moment, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
 {
-    if (!trace.memory.bytes || !(trace.memory.save_at & moment) || !trace_on()) return;
+    if (!session.memory.bytes || !(session.memory.save_at & moment) || !trace_on()) return;
     /* A forked child that exited, but had none of its exits sampled, still has counts to report. */
-    if (trace.state == VM_TRACE_PENDING && ractor) {
-        pthread_mutex_lock(&trace.lock);
-        if (rb_vm_trace_sites_any_hits()) rb_vm_trace_ractor_next_chunk(ractor, ec);
-        pthread_mutex_unlock(&trace.lock);
+    if (capture.state == VM_TRACE_PENDING && ractor) {
+        pthread_mutex_lock(&capture.lock);
+        if (unreported_p()) rb_vm_trace_ractor_next_chunk(ractor, ec);
+        pthread_mutex_unlock(&capture.lock);
     }
     save_to_file(moment == VM_TRACE_SAVE_AT_EXIT ? "exit" : "exception", rb_vm_trace_recorder_write);
 }
@@ -651,18 +664,18 @@ void
 rb_vm_trace_recorder_crash(void)
 {
     static int once;
-    if (!(trace.memory.save_at & VM_TRACE_SAVE_AT_CRASH) || trace.state != VM_TRACE_ON || !trace.sink.memory) return;
+    if (!(session.memory.save_at & VM_TRACE_SAVE_AT_CRASH) || capture.state != VM_TRACE_ON || !capture.sink.memory) return;
     if (__atomic_exchange_n(&once, 1, __ATOMIC_RELAXED)) return;
     static char path[PATH_MAX + CLAIM_SUFFIX_BYTES];
     const char *why;
     int fd = -1;
-    if (strlen(trace.path) >= PATH_MAX) return;
+    if (strlen(session.path) >= PATH_MAX) return;
     for (unsigned n = 0; n < CLAIM_NAMES && fd < 0 && (n == 0 || errno == EBUSY); n++) {
-        rb_vm_trace_claim_name(path, trace.path, trace.pid, n);
+        rb_vm_trace_claim_name(path, session.path, capture.pid, n);
         fd = rb_vm_trace_claim_create(path, O_WRONLY, &why);
     }
     static const char SAVED[] = "vm_trace: saved to ", FAILED[] = "vm_trace: can't save to ";
-    bool ok = fd >= 0 && rb_vm_trace_memory_dump(&trace.sink, fd);
+    bool ok = fd >= 0 && rb_vm_trace_memory_dump(&capture.sink, fd);
     const char *said[] = { ok ? SAVED : FAILED, path, "\n" };
     for (int i = 0; i < 3; i++) {
         if (write(STDERR_FILENO, said[i], strlen(said[i])) < 0) break;

@@ -15,14 +15,7 @@
  * another name.
  */
 
-#include "vm_trace/capture/ractor_state.h"
-
-/* When a trace is saved without being asked for by the program: bits of trace.memory.save_at. */
-enum {
-    VM_TRACE_SAVE_AT_EXIT = 1,
-    VM_TRACE_SAVE_AT_EXCEPTION = 2,
-    VM_TRACE_SAVE_AT_CRASH = 4
-};
+#include "vm_trace/session/session_state.h"
 
 /* What a save came to. */
 struct rb_vm_trace_save {

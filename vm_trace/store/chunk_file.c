@@ -7,7 +7,6 @@
 #include "vm_trace/store/chunk_file.h"
 #include "vm_trace/store/file_claim.h"
 #include "vm_trace/base/fxt.h"
-#include "vm_trace/store/memory_ring.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -414,7 +413,7 @@ renew(struct rb_vm_trace_sink *sink, uint64_t offset, struct vm_trace_counts *dr
     }
     __atomic_store_n(&sink->renewing, at, __ATOMIC_RELEASE);
     /* What gives way in memory is counted when a trace is saved. */
-    bool whole = sink->memory || rb_vm_trace_records_count(at, SINK_CHUNK_WORDS, dropped) == SINK_CHUNK_WORDS;
+    bool whole = sink->memory || rb_vm_trace_records_count(at, SINK_CHUNK_WORDS, sink->sampled_categories, dropped) == SINK_CHUNK_WORDS;
     whole = whole && rb_vm_trace_records_renew(at, SINK_CHUNK_WORDS);
     if (whole) return at;
     done_with_mapping(sink);
@@ -450,7 +449,7 @@ kept_for_the_end(const struct rb_vm_trace_sink *sink)
 static bool
 limit_allows(const struct rb_vm_trace_sink *sink)
 {
-    if (sink->memory && !rb_vm_trace_memory_grows(sink)) return false;
+    if (sink->memory && !sink->memory_calls->grows_p(sink)) return false;
     uint64_t size = __atomic_load_n(&sink->size, __ATOMIC_RELAXED);
     return !sink->max_bytes || size + SINK_CHUNK_BYTES + kept_for_the_end(sink) <= sink->max_bytes;
 }
@@ -476,7 +475,7 @@ next_chunk(struct rb_vm_trace_sink *sink, uint64_t *offset_out)
         return reuse(sink, offset_out);
     }
     if (sink->error) return NULL;
-    if (sink->memory) rb_vm_trace_memory_touch(sink->memory + *offset_out);
+    if (sink->memory) sink->memory_calls->touch(sink->memory + *offset_out);
     return map_at(sink, *offset_out);
 }
 
@@ -519,7 +518,7 @@ static void *
 map_and_touch(struct rb_vm_trace_sink *sink, uint64_t offset)
 {
     if (sink->memory) {
-        rb_vm_trace_memory_touch(sink->memory + offset);
+        sink->memory_calls->touch(sink->memory + offset);
         return sink->memory + offset;
     }
     char *at = map_chunk(sink, offset);
@@ -655,7 +654,7 @@ make_ready_in_file(struct rb_vm_trace_sink *sink)
     end_disk(sink);
     done_with_mapping(sink);
     sink->dropped.events += dropped.events;
-    sink->dropped.exits += dropped.exits;
+    sink->dropped.sampled += dropped.sampled;
     if (at) {
         sink->ready = (struct rb_vm_trace_chunk){ .words = at, .first = offset == 0, .offset = offset };
         sink->late = sink->demanded = false;
@@ -752,7 +751,7 @@ to_be_had(const struct rb_vm_trace_sink *sink)
 {
     uint64_t size = __atomic_load_n(&sink->size, __ATOMIC_RELAXED);
     uint64_t new_ones = sink->max_bytes > size ? (sink->max_bytes - size) / SINK_CHUNK_BYTES : 0;
-    if (new_ones > 0 && sink->memory && !rb_vm_trace_memory_grows(sink)) new_ones = 0;
+    if (new_ones > 0 && sink->memory && !sink->memory_calls->grows_p(sink)) new_ones = 0;
     return sink->idle_count + (sink->ready.words != NULL || sink->making_again) + new_ones;
 }
 
@@ -882,7 +881,7 @@ static void
 release_now(struct rb_vm_trace_sink *sink, uint64_t offset, size_t used)
 {
     if (sink->max_idle == 0 || sink->ended) cut_rest(sink, offset, used);
-    else if (!sink->held || !rb_vm_trace_memory_hold(sink, offset)) rb_vm_trace_sink_push_idle(sink, offset);
+    else if (!sink->held || !sink->memory_calls->hold(sink, offset)) rb_vm_trace_sink_push_idle(sink, offset);
 }
 
 /* Without a touch of the file. */
@@ -925,7 +924,7 @@ rb_vm_trace_sink_begin_ring(struct rb_vm_trace_sink *sink)
 {
     pthread_mutex_lock(&sink->lock);
     sink->max_idle = (size_t)(sink->max_bytes / SINK_CHUNK_BYTES);
-    if (sink->memory) rb_vm_trace_memory_begin_ring(sink);
+    if (sink->memory) sink->memory_calls->begin_ring(sink);
     pthread_mutex_unlock(&sink->lock);
 }
 
@@ -945,13 +944,13 @@ rb_vm_trace_sink_end(struct rb_vm_trace_sink *sink)
 
 /* Bytes of the whole records that the file begins with. */
 static uint64_t
-whole_bytes(int fd, uint64_t *buffer, struct vm_trace_counts *counts)
+whole_bytes(int fd, uint64_t *buffer, uint64_t sampled_categories, struct vm_trace_counts *counts)
 {
     uint64_t offset = 0;
     if (read_words(fd, 0, buffer, 1) != 1 || buffer[0] != FXT_MAGIC_RECORD) return 0;
     for (;;) {
         size_t words = read_words(fd, offset, buffer, SINK_CHUNK_WORDS);
-        size_t whole = rb_vm_trace_records_count(buffer, words, counts);
+        size_t whole = rb_vm_trace_records_count(buffer, words, sampled_categories, counts);
         if (whole == 0) return offset;
         offset += whole * FXT_WORD_BYTES;
     }
@@ -962,7 +961,7 @@ static int
 mend(struct rb_vm_trace_sink *sink, uint64_t *buffer, struct vm_trace_counts *left)
 {
     *left = (struct vm_trace_counts){ 0, 0 };
-    uint64_t size = whole_bytes(sink->fd, buffer, left);
+    uint64_t size = whole_bytes(sink->fd, buffer, sink->sampled_categories, left);
     if (left->events == 0) size = 0; /* not even the settings: begin anew */
     int error = shorten(sink->fd, size);
     if (error) return error;
@@ -1066,7 +1065,7 @@ static void
 close_file(struct rb_vm_trace_sink *sink, bool ours)
 {
     bool locked = ours && !sink->memory;
-    if (sink->memory) rb_vm_trace_memory_close(sink);
+    if (sink->memory) sink->memory_calls->close(sink);
     /* With an errno it can't be known whose descriptor it is. */
     if (sink->fd >= 0 && file_trouble(sink) <= 0) {
         if (locked && flock(sink->fd, LOCK_UN) != 0) { /* then it goes with the last chunk that is mapped */ }

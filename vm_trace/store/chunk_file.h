@@ -27,6 +27,7 @@
  */
 
 #include "vm_trace/store/preallocator.h"
+#include "vm_trace/store/chunk.h"
 #include "vm_trace/store/chunk_scan.h"
 
 #include <pthread.h>
@@ -35,9 +36,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define SINK_CHUNK_BYTES ((size_t)1 << 20)
-#define SINK_CHUNK_WORDS (SINK_CHUNK_BYTES / 8)
-#define SINK_GRID_WORDS ((size_t)512)      /* a padding record a page */
 #define SINK_MOST_OWN ((size_t)64)         /* chunks that ractors have for themselves, in a file whose chunks are not used again */
 
 /*
@@ -62,13 +60,17 @@ enum {
 /* As min_free_bytes: 5 % of the disk, or 1 GiB where that is less. */
 #define SINK_MIN_FREE_DEFAULT UINT64_MAX
 
-struct rb_vm_trace_chunk {
-    uint64_t *words;       /* mapped, shared; NULL: none */
-    size_t first;          /* words from the start that are not the owner's (the magic number) */
-    uint64_t offset;       /* bytes from the start of the file */
-    size_t used;           /* words; of one that was given back */
-    bool none_idle;        /* none was had because as many are in use as may be: of a limited file all, or all but those that must stay for others */
-    bool own;              /* by rb_vm_trace_sink_reserve_own */
+struct rb_vm_trace_sink;
+
+/*
+ * What differs where chunks are memory in place of a file (memory_ring.c). Called with the lock held, but for touch.
+ */
+struct vm_trace_chunk_memory {
+    bool (*grows_p)(const struct rb_vm_trace_sink *sink); /* whether it can: not when the program closed its descriptor */
+    void (*touch)(void *chunk);                           /* have the pages of a new chunk by one call */
+    void (*begin_ring)(struct rb_vm_trace_sink *sink);    /* the settings are written: it never becomes shorter from here on */
+    bool (*hold)(struct rb_vm_trace_sink *sink, uint64_t offset); /* a chunk is released: true when a snapshot still needs it */
+    void (*close)(struct rb_vm_trace_sink *sink);
 };
 
 struct rb_vm_trace_sink {
@@ -91,6 +93,7 @@ struct rb_vm_trace_sink {
     size_t first_idle, idle_count, max_idle; /* max_idle 0: chunks are not used again (yet) */
     size_t own, shared;    /* chunks in use, by how they were reserved */
     struct vm_trace_counts dropped; /* what stood in chunks that were used again */
+    uint64_t sampled_categories;    /* for vm_trace_counts, see chunk_scan.h. Set before it is opened */
     void *renewing;        /* chunk at hand; like the next one used by rb_vm_trace_sink_fault without the lock */
     struct vm_trace_ahead ahead;
     struct rb_vm_trace_chunk ready; /* made ahead; in a file that grows its last */
@@ -107,6 +110,7 @@ struct rb_vm_trace_sink {
     bool frozen;           /* chunks are being copied out, and this is guarded, too: */
     pthread_cond_t changed; /* a chunk is ready, or can't be made; the thread does not use the file any more */
     char *memory;          /* memory_ring.h: where all of it is mapped; NULL: it is a file */
+    const struct vm_trace_chunk_memory *memory_calls; /* not NULL where memory is not */
     uint64_t memory_bytes; /* of that mapping, which is as long as it may grow */
     size_t older;          /* idle chunks at the front of the ring that are older than the freeze */
     uint64_t popped;       /* chunks used again since the freeze */

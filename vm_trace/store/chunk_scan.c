@@ -3,8 +3,7 @@
  */
 #include "vm_trace/store/chunk_scan.h"
 #include "vm_trace/base/fxt.h"
-#include "vm_trace/store/chunk_file.h"
-#include "vm_trace/base/strings.h"
+#include "vm_trace/store/chunk.h"
 
 static size_t
 record_words(uint64_t header)
@@ -12,16 +11,8 @@ record_words(uint64_t header)
     return (header >> 4) & FXT_MAX_RECORD_WORDS;
 }
 
-static bool
-exit_p(uint64_t header)
-{
-    /* Words of the contract have the same index in every chunk. */
-    unsigned category = (header >> 32) & 0xFFFF;
-    return category == W_SIDE_EXIT || category == W_RECOMPILE_EXIT;
-}
-
 size_t
-rb_vm_trace_records_count(const uint64_t *words, size_t count, struct vm_trace_counts *counts)
+rb_vm_trace_records_count(const uint64_t *words, size_t count, uint64_t sampled_categories, struct vm_trace_counts *counts)
 {
     size_t at = 0;
     while (at < count) {
@@ -29,7 +20,8 @@ rb_vm_trace_records_count(const uint64_t *words, size_t count, struct vm_trace_c
         if (size == 0 || size > count - at) break;
         if ((words[at] & 15) == FXT_EVENT) {
             counts->events++;
-            counts->exits += exit_p(words[at]);
+            /* Known strings have the same index in every chunk. */
+            counts->sampled += category_in_p(sampled_categories, (words[at] >> 32) & 0xFFFF);
         }
         at += size;
     }
@@ -65,7 +57,7 @@ rb_vm_trace_records_renew(uint64_t *words, size_t count)
 {
     struct vm_trace_counts ignored = { 0, 0 };
     if (count > SINK_CHUNK_WORDS || count % SINK_GRID_WORDS != 0) return false;
-    if (rb_vm_trace_records_count(words, count, &ignored) != count) return false;
+    if (rb_vm_trace_records_count(words, count, 0, &ignored) != count) return false;
 
     size_t runs[MAX_RUNS + 1];
     for (size_t run = find_runs(words, count, runs); run-- > 0; ) {

@@ -8,17 +8,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Events, and how many of them are exits. */
+/* Events, and how many of them are of categories that the caller asks for. */
 struct vm_trace_counts {
-    uint64_t events, exits;
+    uint64_t events, sampled;
 };
 
 /*
- * Count the events among the whole records at the start of `words`, adding to *counts. Returns
+ * Count the events among the whole records at the start of `words`, adding to *counts; those of the
+ * categories in `sampled_categories` (bits by their known index) a second time. Returns
  * the words that these records have: less than `count` where the last is cut off, or where
  * something stands that is no record.
  */
-size_t rb_vm_trace_records_count(const uint64_t *words, size_t count, struct vm_trace_counts *counts);
+size_t rb_vm_trace_records_count(const uint64_t *words, size_t count, uint64_t sampled_categories, struct vm_trace_counts *counts);
+
+/* Whether a category, by its index in the chunk's strings, is one of a set: bits by index, below 64. */
+static inline bool
+category_in_p(uint64_t categories, unsigned index)
+{
+    return index < 64 && (categories >> index & 1);
+}
 
 /*
  * Make padding of a mapped chunk, a record of SINK_GRID_WORDS a page, as a new chunk is. It begins

@@ -14,57 +14,29 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const char *
-rb_vm_trace_memory_open(struct rb_vm_trace_sink *sink)
-{
-    int fd = memfd_create("vm_trace", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0) return strerror(errno);
-    /* As with a file: see rb_vm_trace_sink_open. */
-    if (fcntl(fd, F_SETFL, O_APPEND) != 0) {
-        int error = errno;
-        close(fd);
-        return strerror(error);
-    }
-    /* Addresses for all that it may become; there is memory behind them as far as it has grown. */
-    void *at = mmap(NULL, (size_t)sink->max_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (at == MAP_FAILED) {
-        int error = errno;
-        close(fd);
-        return strerror(error);
-    }
-    const char *why = rb_vm_trace_sink_begin(sink, fd);
-    if (why) {
-        munmap(at, (size_t)sink->max_bytes);
-        return why;
-    }
-    sink->memory = at;
-    sink->memory_bytes = sink->max_bytes;
-    return NULL;
-}
-
-bool
-rb_vm_trace_memory_grows(const struct rb_vm_trace_sink *sink)
+static bool
+grows_p(const struct rb_vm_trace_sink *sink)
 {
     struct stat st;
     return fstat(sink->fd, &st) == 0 && st.st_dev == sink->device && st.st_ino == sink->inode;
 }
 
-void
-rb_vm_trace_memory_touch(void *chunk)
+static void
+touch(void *chunk)
 {
 #ifdef MADV_POPULATE_WRITE
     if (madvise(chunk, SINK_CHUNK_BYTES, MADV_POPULATE_WRITE) != 0) { /* then they come one by one */ }
 #endif
 }
 
-void
-rb_vm_trace_memory_begin_ring(struct rb_vm_trace_sink *sink)
+static void
+begin_ring(struct rb_vm_trace_sink *sink)
 {
-    if (rb_vm_trace_memory_grows(sink) && fcntl(sink->fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0) { /* an old kernel */ }
+    if (grows_p(sink) && fcntl(sink->fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0) { /* an old kernel */ }
 }
 
-void
-rb_vm_trace_memory_close(struct rb_vm_trace_sink *sink)
+static void
+close_memory(struct rb_vm_trace_sink *sink)
 {
     munmap(sink->memory, (size_t)sink->memory_bytes);
     sink->memory = NULL; /* from here on it is a file, for its descriptor to be looked at */
@@ -142,8 +114,8 @@ rb_vm_trace_memory_freeze_in_use(struct rb_vm_trace_sink *sink, struct rb_vm_tra
     frozen->chunks[frozen->count++] = (struct vm_trace_frozen_chunk){ offset, words, false };
 }
 
-bool
-rb_vm_trace_memory_hold(struct rb_vm_trace_sink *sink, uint64_t offset)
+static bool
+hold(struct rb_vm_trace_sink *sink, uint64_t offset)
 {
     struct rb_vm_trace_frozen *frozen = sink->held;
     for (size_t i = frozen->idle; i < frozen->count; i++) {
@@ -197,4 +169,39 @@ rb_vm_trace_memory_thaw(struct rb_vm_trace_sink *sink, struct rb_vm_trace_frozen
     sink->held = NULL;
     sink->older = 0;
     pthread_mutex_unlock(&sink->lock);
+}
+
+/* --- making it ----------------------------------------------------------------------------------- */
+
+static const struct vm_trace_chunk_memory calls = {
+    .grows_p = grows_p, .touch = touch, .begin_ring = begin_ring, .hold = hold, .close = close_memory
+};
+
+const char *
+rb_vm_trace_memory_open(struct rb_vm_trace_sink *sink)
+{
+    int fd = memfd_create("vm_trace", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0) return strerror(errno);
+    /* As with a file: see rb_vm_trace_sink_open. */
+    if (fcntl(fd, F_SETFL, O_APPEND) != 0) {
+        int error = errno;
+        close(fd);
+        return strerror(error);
+    }
+    /* Addresses for all that it may become; there is memory behind them as far as it has grown. */
+    void *at = mmap(NULL, (size_t)sink->max_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED) {
+        int error = errno;
+        close(fd);
+        return strerror(error);
+    }
+    const char *why = rb_vm_trace_sink_begin(sink, fd);
+    if (why) {
+        munmap(at, (size_t)sink->max_bytes);
+        return why;
+    }
+    sink->memory = at;
+    sink->memory_calls = &calls;
+    sink->memory_bytes = sink->max_bytes;
+    return NULL;
 }

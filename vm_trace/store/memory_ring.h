@@ -55,21 +55,4 @@ void rb_vm_trace_memory_thaw(struct rb_vm_trace_sink *sink, struct rb_vm_trace_f
 /* Write all of it, as it stands, into an open file. Async-signal-safe; false: errno says why. */
 bool rb_vm_trace_memory_dump(const struct rb_vm_trace_sink *sink, int fd);
 
-/* --- for chunk_file.c, with its lock held ------------------------------------------------------------ */
-
-/* Whether it can still grow: not when the program closed our descriptor. */
-bool rb_vm_trace_memory_grows(const struct rb_vm_trace_sink *sink);
-
-/* Have the pages of a new chunk now, by one call, and not one by one when they are written. */
-void rb_vm_trace_memory_touch(void *chunk);
-
-/* The settings are written: nobody may make it shorter from here on. */
-void rb_vm_trace_memory_begin_ring(struct rb_vm_trace_sink *sink);
-
-/* A chunk is released: true when it is frozen, and must wait. */
-bool rb_vm_trace_memory_hold(struct rb_vm_trace_sink *sink, uint64_t offset);
-
-/* Unmap and close it. */
-void rb_vm_trace_memory_close(struct rb_vm_trace_sink *sink);
-
 #endif /* RUBY_VM_TRACE_STORE_MEMORY_RING_H */

@@ -2,6 +2,7 @@
  * Records into chunks. See writer.h.
  */
 #include "vm_trace/store/writer.h"
+#include "vm_trace/base/known_strings.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@ static const char PROVIDER_NAME[] = "ruby vm_trace";
 static const char PROCESS_NAME[] = "ruby";
 /* Room for a loss and a summary with the text and the thread that they may need. */
 #define LAST_WORDS 128
-#define LAST_STRINGS 4
+#define LAST_STRINGS 7
 /*
  * The most that an event takes, with all that it names: its own name, ten frames, instruction, ISEQ, its thread's name and that of the
  * native one, each a record as long as any can be; the rest of the stack (4 KiB) and the records of the thread and the event fit into one
@@ -293,19 +294,19 @@ worth_leaving(const struct rb_vm_trace_writer *writer)
 }
 
 void
-rb_vm_trace_writer_leave(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared, uint64_t told_ns)
+rb_vm_trace_writer_leave(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared, uint64_t latest_ns)
 {
-    struct rb_vm_trace_rest *rest = worth_leaving(writer) ? calloc(1, sizeof(*rest)) : NULL;
-    if (!rest) rb_vm_trace_writer_close(writer);
+    struct rb_vm_trace_orphan *orphan = worth_leaving(writer) ? calloc(1, sizeof(*orphan)) : NULL;
+    if (!orphan) rb_vm_trace_writer_close(writer);
     pthread_mutex_lock(&shared->lock);
-    if (rest) {
-        rb_vm_trace_writer_init(&rest->writer, writer->sink, writer->pid);
-        rest->told_ns = told_ns;
-        rest->next = shared->rests;
-        hand_over(&rest->writer, writer);
-        rb_vm_trace_writer_forget_names(&rest->writer);
+    if (orphan) {
+        rb_vm_trace_writer_init(&orphan->writer, writer->sink, writer->pid);
+        orphan->latest_ns = latest_ns;
+        orphan->next = shared->orphans;
+        hand_over(&orphan->writer, writer);
+        rb_vm_trace_writer_forget_names(&orphan->writer);
         no_chunk(writer);
-        __atomic_store_n(&shared->rests, rest, __ATOMIC_RELAXED);
+        __atomic_store_n(&shared->orphans, orphan, __ATOMIC_RELAXED);
     }
     /* Another thread may get the number and the address of one that is gone. */
     rb_vm_trace_writer_forget_names(&shared->writer);
@@ -314,28 +315,28 @@ rb_vm_trace_writer_leave(struct rb_vm_trace_writer *writer, struct rb_vm_trace_s
 
 /* Under the lock: who looks with it for all chunks in use finds each in one place at least. */
 static void
-take(struct rb_vm_trace_writer *writer, const struct rb_vm_trace_rest *rest)
+take(struct rb_vm_trace_writer *writer, const struct rb_vm_trace_orphan *orphan)
 {
     rb_vm_trace_writer_close(writer);
-    hand_over(writer, &rest->writer);
+    hand_over(writer, &orphan->writer);
     writer->serial++;
     writer->shared_serial = 0;
 }
 
 bool
-rb_vm_trace_writer_take_rest(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared, struct vm_trace_clock *clock)
+rb_vm_trace_writer_take_orphan(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared, struct vm_trace_clock *clock)
 {
-    if (!__atomic_load_n(&shared->rests, __ATOMIC_RELAXED) || writer->sink != shared->writer.sink) return false;
+    if (!__atomic_load_n(&shared->orphans, __ATOMIC_RELAXED) || writer->sink != shared->writer.sink) return false;
     if (!rb_vm_trace_sink_sound_p(writer->sink)) return false;
     pthread_mutex_lock(&shared->lock);
-    struct rb_vm_trace_rest *rest = shared->rests;
-    bool taken = rest && rest->told_ns <= clock_now_ns(clock);
+    struct rb_vm_trace_orphan *orphan = shared->orphans;
+    bool taken = orphan && orphan->latest_ns <= clock_now_ns(clock);
     if (taken) {
-        __atomic_store_n(&shared->rests, rest->next, __ATOMIC_RELAXED);
-        take(writer, rest);
+        __atomic_store_n(&shared->orphans, orphan->next, __ATOMIC_RELAXED);
+        take(writer, orphan);
     }
     pthread_mutex_unlock(&shared->lock);
-    if (taken) free(rest);
+    if (taken) free(orphan);
     return taken;
 }
 
@@ -344,12 +345,12 @@ static void
 end_shared(struct rb_vm_trace_shared *shared, void (*end)(struct rb_vm_trace_writer *writer))
 {
     end(&shared->writer);
-    for (struct rb_vm_trace_rest *rest = shared->rests, *next; rest; rest = next) {
-        next = rest->next;
-        end(&rest->writer);
-        free(rest);
+    for (struct rb_vm_trace_orphan *orphan = shared->orphans, *next; orphan; orphan = next) {
+        next = orphan->next;
+        end(&orphan->writer);
+        free(orphan);
     }
-    __atomic_store_n(&shared->rests, NULL, __ATOMIC_RELAXED);
+    __atomic_store_n(&shared->orphans, NULL, __ATOMIC_RELAXED);
 }
 
 void

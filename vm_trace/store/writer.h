@@ -63,16 +63,16 @@ struct rb_vm_trace_writer {
 };
 
 /* What is left of the chunk of a ractor that is gone. It is in use, for the sink and for who wants to see what is in it. */
-struct rb_vm_trace_rest {
-    struct rb_vm_trace_rest *next;
-    uint64_t told_ns;       /* no event in it is later */
+struct rb_vm_trace_orphan {
+    struct rb_vm_trace_orphan *next;
+    uint64_t latest_ns;       /* no event in it is later */
     struct rb_vm_trace_writer writer;
 };
 
 struct rb_vm_trace_shared {
     pthread_mutex_t lock;   /* held while its chunk is borrowed; guards all of it */
     struct rb_vm_trace_writer writer;
-    struct rb_vm_trace_rest *rests; /* the last that was left comes first */
+    struct rb_vm_trace_orphan *orphans; /* the last that was left comes first */
 };
 
 /* `writer` is zeroed. The sink must outlive it. */
@@ -102,16 +102,16 @@ void rb_vm_trace_writer_return(struct rb_vm_trace_writer *writer, struct rb_vm_t
 
 /*
  * Leave the chunk to others, for the ractor is gone; when there is not enough of it left for any event, with all that it
- * names, it is given back. `told_ns`: no event in it is later.
+ * names, it is given back. `latest_ns`: no event in it is later.
  */
-void rb_vm_trace_writer_leave(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared, uint64_t told_ns);
+void rb_vm_trace_writer_leave(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared, uint64_t latest_ns);
 
 /*
  * Go on in what another has left: the writer's own chunk, if it has one, is given back. `clock` is its ractor's. False, and
  * nothing changed: nothing is left, what is left holds events that are later by that clock (those of ractors differ a little, and in a
  * chunk no thread's time runs back), it is of another sink, or others did something to the file.
  */
-bool rb_vm_trace_writer_take_rest(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared, struct vm_trace_clock *clock);
+bool rb_vm_trace_writer_take_orphan(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared, struct vm_trace_clock *clock);
 
 /* Give back the shared chunk and all rests. */
 void rb_vm_trace_shared_close(struct rb_vm_trace_shared *shared);

@@ -2,9 +2,9 @@
  * Durations: compilations with their phases, and invalidations; and what joins the invalidation of a version to the next
  * compilation.
  */
+#include "vm_trace/capture/method_filter.h"
+#include "vm_trace/streams/counters.h"
 #include "vm_trace/streams/sites.h"
-#include "vm_trace/capture/event.h"
-#include "vm_trace/session/options.h"
 #include "vm_trace/streams/versions.h"
 
 #include <stdio.h>
@@ -36,8 +36,8 @@ category(enum rb_vm_trace_span span)
 static bool
 wanted(enum rb_vm_trace_span span)
 {
-    return trace_on() && (span == RB_VM_TRACE_INVALIDATION ? rb_vm_trace_global.config.invalidations
-                                                           : rb_vm_trace_global.config.compiles);
+    return trace_on() && (span == RB_VM_TRACE_INVALIDATION ? rb_vm_trace_invalidations.rate > 0
+                                                           : rb_vm_trace_compiles.rate > 0);
 }
 
 static bool
@@ -125,20 +125,12 @@ set_name(struct span_event *span, const char *name, size_t bytes)
     return copy;
 }
 
-static struct rb_vm_trace_ractor *
-current_ractor(struct rb_execution_context_struct **ec_out)
-{
-    struct rb_execution_context_struct *ec = *ec_out = rb_vm_trace_host_current();
-    struct rb_vm_trace_ractor *ractor = ec ? rb_vm_trace_host_ractor(ec) : NULL;
-    return ractor == rb_vm_trace_global.overflow ? NULL : ractor;
-}
-
 bool
 rb_vm_trace_span_begin(enum rb_vm_trace_span kind, const char *name, size_t name_len)
 {
     if (!wanted(kind)) return false;
     struct rb_execution_context_struct *ec;
-    struct rb_vm_trace_ractor *ractor = current_ractor(&ec);
+    struct rb_vm_trace_ractor *ractor = rb_vm_trace_ractor_current(&ec);
     if (!ractor) return false;
 
     struct span_event span = { .span = kind, .ns = clock_now_ns(&ractor->clock) };
@@ -148,8 +140,8 @@ rb_vm_trace_span_begin(enum rb_vm_trace_span kind, const char *name, size_t name
     }
     char *copy = set_name(&span, name, name_len);
     bool ok = rb_vm_trace_event_write(ractor, ec, write_begin, &span);
-    if (ok && kind == RB_VM_TRACE_INVALIDATION && !ractor->violated) {
-        ractor->violated = rb_vm_trace_string_intern(span.name, span.name_bytes);
+    if (ok && kind == RB_VM_TRACE_INVALIDATION && !versions_of(ractor)->violated) {
+        versions_of(ractor)->violated = rb_vm_trace_string_intern(span.name, span.name_bytes);
     }
     free(copy);
     return ok;
@@ -159,7 +151,7 @@ static void
 end_span(struct span_event *span, const char *name, size_t name_len)
 {
     struct rb_execution_context_struct *ec;
-    struct rb_vm_trace_ractor *ractor = current_ractor(&ec);
+    struct rb_vm_trace_ractor *ractor = rb_vm_trace_ractor_current(&ec);
     if (!ractor || !trace_on()) return;
     span->ns = clock_now_ns(&ractor->clock);
     char *copy = set_name(span, name, name_len);
@@ -175,10 +167,10 @@ rb_vm_trace_span_end(enum rb_vm_trace_span kind, const char *name, size_t name_l
     end_span(&span, name, name_len);
     if (kind != RB_VM_TRACE_INVALIDATION) return;
     struct rb_execution_context_struct *ec;
-    struct rb_vm_trace_ractor *ractor = current_ractor(&ec);
+    struct rb_vm_trace_ractor *ractor = rb_vm_trace_ractor_current(&ec);
     if (!ractor) return;
-    rb_vm_trace_string_release(ractor->violated);
-    ractor->violated = NULL;
+    rb_vm_trace_string_release(versions_of(ractor)->violated);
+    versions_of(ractor)->violated = NULL;
 }
 
 /* --- compilations --------------------------------------------------------------------------- */
@@ -248,22 +240,22 @@ rb_vm_trace_compile_begin(const char *name, size_t name_len, const struct rb_ise
 {
     if (!trace_on()) return false;
     struct rb_execution_context_struct *ec;
-    struct rb_vm_trace_ractor *ractor = current_ractor(&ec);
+    struct rb_vm_trace_ractor *ractor = rb_vm_trace_ractor_current(&ec);
     if (!ractor) return false;
 
-    bool compiles = rb_vm_trace_global.config.compiles, ok = true;
+    bool compiles = rb_vm_trace_compiles.rate > 0, ok = true;
     struct span_event span = { .span = RB_VM_TRACE_COMPILE, .ns = clock_now_ns(&ractor->clock) };
     char *copy = compiles ? set_name(&span, name, name_len) : NULL;
-    pthread_mutex_lock(&rb_vm_trace_global.lock);
+    pthread_mutex_lock(&rb_vm_trace_capture.lock);
     struct vm_trace_life *life = rb_vm_trace_life_of(iseq);
     span.life = life;
-    if (compiles && life && !rb_vm_trace_method_asked_p(life->label->text, life->label->bytes)) {
+    if (compiles && life && !rb_vm_trace_method_requested_p(life->label->text, life->label->bytes)) {
         compiles = false;
         span.name = NULL; /* only what is open ends */
     }
     if (compiles || (life && life->reprofile)) ok = rb_vm_trace_event_write(ractor, ec, write_compile_begin, &span);
     if (life) life->reprofile = 0;
-    pthread_mutex_unlock(&rb_vm_trace_global.lock);
+    pthread_mutex_unlock(&rb_vm_trace_capture.lock);
     free(copy);
     return compiles && ok;
 }
@@ -274,9 +266,9 @@ iseq_label(const struct rb_iseq_struct *iseq, char *buffer, size_t capacity, siz
 {
     uintptr_t from, to;
     rb_vm_trace_host_iseq_range(iseq, &from, &to);
-    pthread_mutex_lock(&rb_vm_trace_global.lock);
+    pthread_mutex_lock(&rb_vm_trace_capture.lock);
     struct vm_trace_string *known = rb_vm_trace_life_label(from);
-    pthread_mutex_unlock(&rb_vm_trace_global.lock);
+    pthread_mutex_unlock(&rb_vm_trace_capture.lock);
     if (known) {
         char *text = known->bytes <= capacity ? buffer : malloc(known->bytes);
         *bytes_out = text ? known->bytes : 0;
@@ -296,9 +288,9 @@ rb_vm_trace_compiled(const char *name, size_t name_len, const struct rb_vm_trace
     char buffer[1024];
     size_t bytes;
     char *label = iseq_label(compiled->iseq, buffer, sizeof(buffer), &bytes);
-    pthread_mutex_lock(&rb_vm_trace_global.lock);
+    pthread_mutex_lock(&rb_vm_trace_capture.lock);
     rb_vm_trace_count_compiled(compiled->code_bytes, compiled->version > 0);
-    pthread_mutex_unlock(&rb_vm_trace_global.lock);
+    pthread_mutex_unlock(&rb_vm_trace_capture.lock);
 
     struct rb_vm_trace_compiled clean = *compiled;
     char *error = NULL;
@@ -365,7 +357,8 @@ static struct vm_trace_string *
 why_invalidated(const struct rb_vm_trace_ractor *ractor, const char *reason, size_t reason_len)
 {
     if (reason) return rb_vm_trace_string_intern(reason, reason_len);
-    const struct vm_trace_string *known = ractor->exiting.site ? ractor->exiting.site->reason : ractor->violated;
+    const struct vm_trace_version_state *versions = versions_of(ractor);
+    const struct vm_trace_string *known = versions->exiting.site ? versions->exiting.site->reason : versions->violated;
     if (known) return rb_vm_trace_string_intern(known->text, known->bytes);
     size_t bytes;
     const char *text = rb_vm_trace_word_text(W_RECOMPILE_EXIT, &bytes); /* of exits that are not traced */
@@ -378,11 +371,12 @@ rb_vm_trace_version_begin(const struct rb_iseq_struct *iseq, uint32_t version, c
 {
     if (!wanted(RB_VM_TRACE_INVALIDATION)) return false;
     struct rb_execution_context_struct *ec;
-    struct rb_vm_trace_ractor *ractor = current_ractor(&ec);
-    if (!ractor || ractor->why) return false;
+    struct rb_vm_trace_ractor *ractor = rb_vm_trace_ractor_current(&ec);
+    struct vm_trace_version_state *versions = ractor ? versions_of(ractor) : NULL;
+    if (!ractor || versions->why) return false;
 
     struct version_event event = { .ns = clock_now_ns(&ractor->clock), .version = version };
-    event.backtrace = !ractor->violated;
+    event.backtrace = !versions->violated;
     if (event.backtrace && !stacks_capture(&ractor->stacks, ec, 0)) {
         ractor->lost++;
         return false;
@@ -390,21 +384,21 @@ rb_vm_trace_version_begin(const struct rb_iseq_struct *iseq, uint32_t version, c
     struct vm_trace_string *why = why_invalidated(ractor, reason, reason_len);
     event.why = why;
 
-    pthread_mutex_lock(&rb_vm_trace_global.lock);
+    pthread_mutex_lock(&rb_vm_trace_capture.lock);
     rb_vm_trace_count_invalidated();
     struct vm_trace_life *life = rb_vm_trace_life_of(iseq);
-    bool ok = why && life, asked = !ok || rb_vm_trace_method_asked_p(life->label->text, life->label->bytes);
+    bool ok = why && life, requested = !ok || rb_vm_trace_method_requested_p(life->label->text, life->label->bytes);
     if (!ok) ractor->lost++;
-    else if (!asked) ok = false;
+    else if (!requested) ok = false;
     else {
-        bool exits = ractor->exiting.site && ractor->exiting.weight && !ractor->exiting.flow;
+        bool exits = versions->exiting.site && versions->exiting.weight && !versions->exiting.flow;
         uint64_t number = exits || may_recompile ? rb_vm_trace_life_number() : 0;
         event.iseq = life->label;
         event.flow = number;
         event.flow_type = !exits ? FXT_FLOW_BEGIN : may_recompile ? FXT_FLOW_STEP : FXT_FLOW_END;
         if (exits) {
-            ractor->exiting.flow = number;
-            if (event.ns <= ractor->exiting.start_ns) event.ns = ractor->exiting.start_ns + 1; /* the exit comes before */
+            versions->exiting.flow = number;
+            if (event.ns <= versions->exiting.start_ns) event.ns = versions->exiting.start_ns + 1; /* the exit comes before */
         }
         if (may_recompile && !life->reprofile) event.reprofile = number;
         ok = rb_vm_trace_event_write(ractor, ec, write_version_begin, &event);
@@ -413,8 +407,8 @@ rb_vm_trace_version_begin(const struct rb_iseq_struct *iseq, uint32_t version, c
             life->flow = true;
         }
     }
-    pthread_mutex_unlock(&rb_vm_trace_global.lock);
-    if (ok) ractor->why = why;
+    pthread_mutex_unlock(&rb_vm_trace_capture.lock);
+    if (ok) versions->why = why;
     else rb_vm_trace_string_release(why);
     return ok;
 }
@@ -423,12 +417,54 @@ void
 rb_vm_trace_version_end(void)
 {
     struct rb_execution_context_struct *ec;
-    struct rb_vm_trace_ractor *ractor = current_ractor(&ec);
-    if (!ractor || !ractor->why) return;
-    struct vm_trace_string *why = ractor->why;
+    struct rb_vm_trace_ractor *ractor = rb_vm_trace_ractor_current(&ec);
+    struct vm_trace_version_state *versions = ractor ? versions_of(ractor) : NULL;
+    if (!ractor || !versions->why) return;
+    struct vm_trace_string *why = versions->why;
     struct span_event span = { .span = RB_VM_TRACE_INVALIDATION, .phase = why };
     end_span(&span, why->text, why->bytes);
     if (trace_on()) rb_vm_trace_counters_write(ractor, ec);
-    ractor->why = NULL;
+    versions->why = NULL;
     rb_vm_trace_string_release(why);
 }
+
+/* --- the streams --------------------------------------------------------------------------------- */
+
+/* A JIT that can be traced while it runs counts what it compiles only while something is recorded. */
+static const char *
+start_compiles(bool by_flags)
+{
+    const struct rb_vm_trace_jit *jit = rb_vm_trace_registered_jit();
+    if (!by_flags && jit) jit->recording(true, rb_vm_trace_compiles.rate > 0, rb_vm_trace_invalidations.rate > 0);
+    return NULL;
+}
+
+static void
+stop_compiles(void)
+{
+    const struct rb_vm_trace_jit *jit = rb_vm_trace_registered_jit();
+    if (jit) jit->recording(false, false, false);
+}
+
+static void
+unit_freed(uintptr_t unit, bool iseq, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
+{
+    if (iseq && trace_on()) rb_vm_trace_life_end(unit, ractor, ec);
+}
+
+struct rb_vm_trace_stream rb_vm_trace_compiles = {
+    .name = "compiles",
+    .start = start_compiles,
+    .stop = stop_compiles,
+    .ended = rb_vm_trace_counters_clear,
+    .chunk_begun = rb_vm_trace_counters_chunk
+};
+
+struct rb_vm_trace_stream rb_vm_trace_invalidations = {
+    .name = "invalidations",
+    .ractor_bytes = sizeof(struct vm_trace_version_state),
+    .ractor_begin = rb_vm_trace_version_state_begin,
+    .ended = rb_vm_trace_lives_free,
+    .unit_freed = unit_freed,
+    .after_fork = rb_vm_trace_lives_after_fork
+};

@@ -2,7 +2,7 @@
  * Exits and fallbacks: from machine code to an event.
  */
 #include "vm_trace/streams/sites.h"
-#include "vm_trace/capture/event.h"
+#include "vm_trace/streams/versions.h"
 
 struct exit_event {
     const struct rb_vm_trace_site *site;
@@ -24,7 +24,7 @@ node_of(const struct rb_vm_trace_ractor *ractor)
 static inline struct vm_trace_template *
 template_of(struct rb_vm_trace_ractor *ractor, uint32_t node)
 {
-    return &ractor->templates[node % VM_TRACE_TEMPLATES];
+    return &exits_of(ractor)->templates[node % VM_TRACE_TEMPLATES];
 }
 
 /*
@@ -115,14 +115,14 @@ locate(const struct rb_vm_trace_site *site, const struct rb_vm_trace_stacks *sta
     rb_vm_trace_site_locate(site, label->text, label->bytes);
 }
 
-/* What no template holds. Out of line, as tell_listeners: most exits need neither, nor the room on the stack that they take. */
+/* What no template holds. Out of line, as notify_hooks_slow: most exits need neither, nor the room on the stack that they take. */
 static __attribute__((noinline)) bool
 record_new(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const struct rb_vm_trace_site *site,
            uint64_t ns, uint64_t weight, enum vm_trace_word outcome, uint64_t flow)
 {
     struct exit_event exit = { site, ns, weight, outcome, flow };
     ractor_notice_reset(ractor);
-    if (!ractor_mark(ractor, site->index)) {
+    if (!hits_mark(ractor, site->index)) {
         ractor->lost++;
         return false;
     }
@@ -135,7 +135,7 @@ static __attribute__((noinline)) void
 lose(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site)
 {
     ractor_notice_reset(ractor);
-    ractor_mark(ractor, site->index);
+    hits_mark(ractor, site->index);
     ractor->lost++;
 }
 
@@ -144,8 +144,8 @@ static inline void
 record(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const struct rb_vm_trace_site *site,
        uint64_t ns, uint64_t weight, enum vm_trace_word outcome, uint64_t flow)
 {
-    if (ractor == rb_vm_trace_global.overflow) { /* shared by ractors: nothing in it but the count */
-        rb_vm_trace_ractor_lose_overflow(site->index);
+    if (ractor == rb_vm_trace_capture.overflow) { /* shared by ractors: nothing in it but the count */
+        rb_vm_trace_hits_lose_overflow(site->index);
         return;
     }
     if (!stacks_capture(&ractor->stacks, ec, site->pc ? site->pc + HOST_PC_EXACT : 0)) {
@@ -154,7 +154,7 @@ record(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec
     }
     bool again = !flow && write_again(ractor, ec, site, ns, outcome);
     if (!again && !record_new(ractor, ec, site, ns, weight, outcome, flow)) return;
-    if (site->kind != RB_VM_TRACE_FALLBACK) ractor->sampled++;
+    if (site->kind != RB_VM_TRACE_FALLBACK) exits_of(ractor)->sampled++;
 }
 
 static const enum vm_trace_word outcome_words[] = {
@@ -165,11 +165,11 @@ static const enum vm_trace_word outcome_words[] = {
 };
 
 static __attribute__((noinline)) void
-tell_listeners(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, enum vm_trace_word outcome)
+notify_hooks_slow(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, enum vm_trace_word outcome)
 {
     size_t bytes;
     struct rb_vm_trace_exit_info exit = {
-        .jit = rb_vm_trace_global.config.jit,
+        .jit = rb_vm_trace_capture.jit,
         .reason = site->reason->text, .reason_len = site->reason->bytes,
         .insn = site->insn->text, .insn_len = site->insn->bytes,
         .version = site->version, .outcome = outcome == W_NONE ? NULL : rb_vm_trace_word_text(outcome, &bytes)
@@ -181,9 +181,9 @@ tell_listeners(const struct rb_vm_trace_site *site, struct rb_execution_context_
  * Tell those that listen, who may do what they like: also switch tracing off. So nothing of it is touched after this.
  */
 static inline void
-tell(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, enum vm_trace_word outcome)
+notify_hooks(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, enum vm_trace_word outcome)
 {
-    if (__builtin_expect(rb_vm_trace_global.listeners, 0)) tell_listeners(site, ec, outcome);
+    if (__builtin_expect(rb_vm_trace_capture.subscribed, 0)) notify_hooks_slow(site, ec, outcome);
 }
 
 /*
@@ -193,30 +193,31 @@ tell(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec
  * down gets 1 each time so that it calls at every exit, and the count to K goes on beside that.
  */
 static inline uint64_t
-count_down(struct rb_vm_trace_ractor *ractor, uint64_t *countdown)
+count_down(struct vm_trace_exit_state *exits, uint64_t *countdown)
 {
-    uint64_t rate = rb_vm_trace_global.config.exit_rate;
+    uint64_t rate = rb_vm_trace_exits.rate;
     if (rate > 1) {
         if (*countdown > 0 && --*countdown > 0) return 0;
-        ractor_moved(ractor);
+        exits_moved(exits);
     }
     __atomic_store_n(countdown, rate, __ATOMIC_RELAXED); /* a reset may look at it */
     return trace_on() ? rate : 0;
 }
 
 static __attribute__((noinline)) uint64_t
-weight_while_hooked(struct rb_vm_trace_ractor *ractor)
+weight_while_hooked(struct vm_trace_exit_state *exits)
 {
-    __atomic_store_n(&ractor->countdown, 1, __ATOMIC_RELAXED);
-    ractor_moved(ractor); /* the one that a reset looks at stays as it is */
-    return count_down(ractor, &ractor->unhooked_countdown);
+    __atomic_store_n(&exits->countdown, 1, __ATOMIC_RELAXED);
+    exits_moved(exits); /* the one that a reset looks at stays as it is */
+    return count_down(exits, &exits->unhooked_countdown);
 }
 
 static inline uint64_t
 weight_of(struct rb_vm_trace_ractor *ractor)
 {
-    if (__builtin_expect(rb_vm_trace_global.listeners, 0)) return weight_while_hooked(ractor);
-    return count_down(ractor, &ractor->countdown);
+    struct vm_trace_exit_state *exits = exits_of(ractor);
+    if (__builtin_expect(rb_vm_trace_capture.subscribed, 0)) return weight_while_hooked(exits);
+    return count_down(exits, &exits->countdown);
 }
 
 /*
@@ -234,18 +235,19 @@ rb_vm_trace_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_sit
 {
     uint64_t weight = weight_of(ractor);
     if (weight) record(ractor, ec, site, clock_now_ns(&ractor->clock), weight, W_NONE, 0);
-    tell(site, ec, W_NONE);
+    notify_hooks(site, ec, W_NONE);
 }
 
 static uint64_t
 recompile_begin(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site, uint64_t weight)
 {
     uint64_t ns = clock_now_ns(&ractor->clock);
-    ractor->exiting.site = site;
-    ractor->exiting.start_ns = ns;
-    ractor->exiting.flow = 0;
-    ractor->exiting.weight = weight;
-    ractor->exiting.dropped = false;
+    struct vm_trace_version_state *versions = versions_of(ractor);
+    versions->exiting.site = site;
+    versions->exiting.start_ns = ns;
+    versions->exiting.flow = 0;
+    versions->exiting.weight = weight;
+    versions->exiting.dropped = false;
     return ns;
 }
 
@@ -258,17 +260,18 @@ rb_vm_trace_recompile_begin(struct rb_vm_trace_ractor *ractor, const struct rb_v
 void
 rb_vm_trace_recompile_end(struct rb_vm_trace_ractor *ractor)
 {
-    ractor->exiting.site = NULL;
+    versions_of(ractor)->exiting.site = NULL;
 }
 
 static void
 recompile_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec,
                uint64_t start_ns, uint64_t weight, enum rb_vm_trace_outcome outcome)
 {
-    uint64_t flow = ractor->exiting.site ? ractor->exiting.flow : 0;
-    ractor->exiting.site = NULL;
+    struct vm_trace_version_state *versions = versions_of(ractor);
+    uint64_t flow = versions->exiting.site ? versions->exiting.flow : 0;
+    versions->exiting.site = NULL;
     if (weight && trace_on()) record(ractor, ec, site, start_ns, weight, outcome_words[outcome], flow);
-    tell(site, ec, outcome_words[outcome]);
+    notify_hooks(site, ec, outcome_words[outcome]);
 }
 
 ANY_STACK void
@@ -276,9 +279,10 @@ rb_vm_trace_recompile_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm
                            struct rb_execution_context_struct *ec,
                            uint64_t start_ns, enum rb_vm_trace_outcome outcome)
 {
-    bool begun = ractor->exiting.site || ractor->exiting.dropped;
-    uint64_t weight = !begun ? weight_of(ractor) : ractor->exiting.dropped ? 0 : ractor->exiting.weight;
-    ractor->exiting.dropped = false;
+    struct vm_trace_version_state *versions = versions_of(ractor);
+    bool begun = versions->exiting.site || versions->exiting.dropped;
+    uint64_t weight = !begun ? weight_of(ractor) : versions->exiting.dropped ? 0 : versions->exiting.weight;
+    versions->exiting.dropped = false;
     recompile_exit(ractor, site, ec, start_ns, weight, outcome);
 }
 
@@ -286,15 +290,16 @@ rb_vm_trace_recompile_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm
 static uint64_t
 count(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site)
 {
-    ractor->hits[site->index]++;
+    struct vm_trace_exit_state *exits = exits_of(ractor);
+    exits->hits[site->index]++;
     if (site->kind != RB_VM_TRACE_FALLBACK) return weight_of(ractor);
-    if (ractor->fallback_countdown > 1) {
-        --ractor->fallback_countdown;
+    if (exits->fallback_countdown > 1) {
+        --exits->fallback_countdown;
         return 0;
     }
-    ractor_moved(ractor);
-    ractor->fallback_countdown = rb_vm_trace_global.config.fallback_rate;
-    return trace_on() ? ractor->fallback_countdown : 0;
+    exits_moved(exits);
+    exits->fallback_countdown = rb_vm_trace_fallbacks.rate;
+    return trace_on() ? exits->fallback_countdown : 0;
 }
 
 void
@@ -310,7 +315,7 @@ ANY_STACK void
 rb_vm_trace_first_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec)
 {
     rb_vm_trace_hit(site, ec);
-    tell(site, ec, W_NONE);
+    notify_hooks(site, ec, W_NONE);
 }
 
 uint64_t
@@ -319,7 +324,7 @@ rb_vm_trace_recompile_taken(const struct rb_vm_trace_site *site, struct rb_execu
     struct rb_vm_trace_ractor *ractor = rb_vm_trace_ractor_of(ec);
     if (!ractor) return 0;
     uint64_t weight = count(ractor, site);
-    if (ractor != rb_vm_trace_global.overflow) *start_ns_out = recompile_begin(ractor, site, weight);
+    if (ractor != rb_vm_trace_capture.overflow) *start_ns_out = recompile_begin(ractor, site, weight);
     return weight;
 }
 
@@ -329,7 +334,7 @@ rb_vm_trace_recompile_done(const struct rb_vm_trace_site *site, struct rb_execut
 {
     struct rb_vm_trace_ractor *ractor = rb_vm_trace_host_ractor(ec);
     if (ractor) recompile_exit(ractor, site, ec, start_ns, weight, outcome);
-    else tell(site, ec, outcome_words[outcome]);
+    else notify_hooks(site, ec, outcome_words[outcome]);
 }
 
 void
@@ -369,5 +374,5 @@ rb_vm_trace_ractor_offset(void)
 size_t
 rb_vm_trace_countdown_offset(void)
 {
-    return offsetof(struct rb_vm_trace_ractor, countdown);
+    return VM_TRACE_FIRST_STATE + offsetof(struct vm_trace_exit_state, countdown);
 }

@@ -1,10 +1,9 @@
 /*
- * Sites. See sites.h. All of this is guarded by trace.lock.
+ * Sites. See sites.h. All of this is guarded by capture.lock.
  */
 #include "vm_trace/streams/sites.h"
-#include "vm_trace/capture/event.h"
-#include "vm_trace/session/options.h"
 #include "vm_trace/base/messages.h"
+#include "vm_trace/capture/method_filter.h"
 #include "vm_trace/streams/versions.h"
 
 #include <stdlib.h>
@@ -79,6 +78,13 @@ grow_units(void)
     return true;
 }
 
+/* From the ractor state, in bytes. */
+static uint64_t
+hits_offset(uint32_t index)
+{
+    return VM_TRACE_FIRST_STATE + offsetof(struct vm_trace_exit_state, hits) + index * sizeof(uint64_t);
+}
+
 static struct rb_vm_trace_site *
 take_site(void)
 {
@@ -94,6 +100,7 @@ take_site(void)
     }
     struct rb_vm_trace_site *site = site_at(sites.count);
     site->index = sites.count++;
+    rb_vm_trace_hits_limit = sites.count;
     return site;
 }
 
@@ -117,15 +124,15 @@ locate(const struct rb_vm_trace_site_desc *desc)
 
 /* Whether the code of an ISEQ is to be traced. */
 static bool
-asked_p(const struct rb_iseq_struct *iseq)
+requested_p(const struct rb_iseq_struct *iseq)
 {
     uintptr_t from, to;
     rb_vm_trace_host_iseq_range(iseq, &from, &to);
     struct vm_trace_string *label = rb_vm_trace_life_label(from);
     if (!label) label = locate(&(struct rb_vm_trace_site_desc){ .frame = iseq });
-    bool asked = !label || rb_vm_trace_method_asked_p(label->text, label->bytes);
+    bool requested = !label || rb_vm_trace_method_requested_p(label->text, label->bytes);
     rb_vm_trace_string_release(label);
-    return asked;
+    return requested;
 }
 
 static void
@@ -152,7 +159,7 @@ make_collective(void)
         if (!site) return;
         uint32_t index = site->index;
         *site = (struct rb_vm_trace_site){
-            .hits_offset = offsetof(struct rb_vm_trace_ractor, hits) + index * sizeof(uint64_t),
+            .hits_offset = hits_offset(index),
             .index = index, .serial = ++sites.serial, .kind = (enum rb_vm_trace_kind)kind, .unit = NO_UNIT, .located = true,
             .reason = rb_vm_trace_string_intern(reason, sizeof(reason) - 1),
             .insn = rb_vm_trace_string_intern(unknown, sizeof(unknown) - 1),
@@ -172,7 +179,7 @@ make_collective(void)
 static struct rb_vm_trace_site *
 collective_site(enum rb_vm_trace_kind kind)
 {
-    if (!sites.full && !rb_vm_trace_global.quiet) {
+    if (!sites.full && !rb_vm_trace_messages.quiet) {
         rb_vm_trace_say("%u places that can exit are traced, and there is no room for more: their exits are recorded with the reason "
                         "\"(site table full)\"; trace fewer methods", sites.alive);
     }
@@ -188,15 +195,15 @@ rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
     uintptr_t from, to;
     rb_vm_trace_host_iseq_range(desc->unit, &from, &to);
 
-    pthread_mutex_lock(&rb_vm_trace_global.lock);
+    pthread_mutex_lock(&rb_vm_trace_capture.lock);
     struct rb_vm_trace_site *site = NULL;
     if (!sites.collective[0]) make_collective();
-    bool asked = !rb_vm_trace_methods_asked_p() || asked_p(desc->unit) || (desc->frame != desc->unit && asked_p(desc->frame));
-    if (asked && (sites.alive < sites.unit_size || grow_units())) site = take_site();
+    bool requested = !rb_vm_trace_methods_asked_p() || requested_p(desc->unit) || (desc->frame != desc->unit && requested_p(desc->frame));
+    if (requested && (sites.alive < sites.unit_size || grow_units())) site = take_site();
     if (site) {
         uint32_t index = site->index;
         *site = (struct rb_vm_trace_site){
-            .hits_offset = offsetof(struct rb_vm_trace_ractor, hits) + index * sizeof(uint64_t),
+            .hits_offset = hits_offset(index),
             .index = index, .serial = ++sites.serial, .version = desc->version, .kind = desc->kind, .pc = (uintptr_t)desc->pc,
             .reason = rb_vm_trace_string_intern(desc->reason, desc->reason_len),
             .insn = rb_vm_trace_string_intern(desc->insn, desc->insn_len),
@@ -218,8 +225,8 @@ rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
             site = NULL;
         }
     }
-    if (asked && !site) site = collective_site(desc->kind);
-    pthread_mutex_unlock(&rb_vm_trace_global.lock);
+    if (requested && !site) site = collective_site(desc->kind);
+    pthread_mutex_unlock(&rb_vm_trace_capture.lock);
     return site;
 }
 
@@ -227,7 +234,7 @@ void
 rb_vm_trace_site_locate(const struct rb_vm_trace_site *known, const char *label, size_t bytes)
 {
     struct rb_vm_trace_site *site = site_at(known->index);
-    pthread_mutex_lock(&rb_vm_trace_global.lock);
+    pthread_mutex_lock(&rb_vm_trace_capture.lock);
     if (!site->located) {
         struct vm_trace_string *location = rb_vm_trace_string_intern(label, bytes);
         if (location) {
@@ -236,15 +243,14 @@ rb_vm_trace_site_locate(const struct rb_vm_trace_site *known, const char *label,
         }
         __atomic_store_n(&site->located, true, __ATOMIC_RELAXED);
     }
-    pthread_mutex_unlock(&rb_vm_trace_global.lock);
+    pthread_mutex_unlock(&rb_vm_trace_capture.lock);
 }
 
 /* Code that a flag has given trace points counts also what a later trace does not ask for, and so does code that hooks listen to. */
 static bool
-kind_asked_p(const struct rb_vm_trace_site *site)
+kind_requested_p(const struct rb_vm_trace_site *site)
 {
-    const struct rb_vm_trace_config *config = &rb_vm_trace_global.config;
-    return (site->kind == RB_VM_TRACE_FALLBACK ? config->fallback_rate : config->exit_rate) > 0;
+    return (site->kind == RB_VM_TRACE_FALLBACK ? &rb_vm_trace_fallbacks : &rb_vm_trace_exits)->rate > 0;
 }
 
 static bool
@@ -264,22 +270,30 @@ write_site(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     return event_end(&event, FXT_INSTANT, W_TRACE, W_SITE);
 }
 
+/* Where the hits of sites of that kind are counted. */
+static uint64_t *
+hits_in(struct vm_trace_totals *totals, const struct rb_vm_trace_site *site)
+{
+    return site->kind == RB_VM_TRACE_FALLBACK ? stream_counter(&rb_vm_trace_fallbacks, totals, FALLBACKS_HITS) :
+        stream_counter(&rb_vm_trace_exits, totals, EXITS_HITS);
+}
+
 static void
 add_hits(const struct site_report *report, struct vm_trace_totals *totals)
 {
-    *(report->site.kind == RB_VM_TRACE_FALLBACK ? &totals->fallbacks : &totals->exits) += report->hits;
-    totals->sites++;
+    *hits_in(totals, &report->site) += report->hits;
+    ++*stream_counter(&rb_vm_trace_exits, totals, EXITS_SITES);
 }
 
 static void
 report_site(const struct rb_vm_trace_site *site, struct rb_vm_trace_ractor *ractor,
             struct rb_execution_context_struct *ec, struct vm_trace_totals *totals)
 {
-    struct site_report report = { *site, rb_vm_trace_ractor_hits(site->index) };
-    if (report.hits == 0 || !kind_asked_p(site)) return;
+    struct site_report report = { *site, rb_vm_trace_hits(site->index) };
+    if (report.hits == 0 || !kind_requested_p(site)) return;
     add_hits(&report, totals);
     if (ractor) rb_vm_trace_event_write(ractor, ec, write_site, &report);
-    else rb_vm_trace_global.dead.lost++; /* its event: the hits are in the totals */
+    else rb_vm_trace_capture.dead.lost++; /* its event: the hits are in the totals */
 }
 
 void
@@ -293,22 +307,23 @@ rb_vm_trace_sites_report(struct rb_vm_trace_ractor *ractor, struct rb_execution_
 }
 
 void
-rb_vm_trace_sites_count_hits(struct vm_trace_totals *totals)
+rb_vm_trace_sites_count(struct vm_trace_totals *totals)
 {
     for (uint32_t index = 1; index < sites.count; index++) {
         const struct rb_vm_trace_site *site = site_at(index);
-        if (!site->unit || !kind_asked_p(site)) continue;
-        *(site->kind == RB_VM_TRACE_FALLBACK ? &totals->fallbacks : &totals->exits) += rb_vm_trace_ractor_hits(index);
+        if (!site->unit || !kind_requested_p(site)) continue;
+        *hits_in(totals, site) += rb_vm_trace_hits(index);
     }
 }
 
 bool
-rb_vm_trace_sites_any_hits(void)
+rb_vm_trace_sites_unreported_p(void)
 {
-    if (rb_vm_trace_global.dead.exits || rb_vm_trace_global.dead.fallbacks) return true;
+    struct vm_trace_totals *dead = &rb_vm_trace_capture.dead;
+    if (*stream_counter(&rb_vm_trace_exits, dead, EXITS_HITS) || *stream_counter(&rb_vm_trace_fallbacks, dead, FALLBACKS_HITS)) return true;
     for (uint32_t index = 1; index < sites.count; index++) {
         const struct rb_vm_trace_site *site = site_at(index);
-        if (site->unit && kind_asked_p(site) && rb_vm_trace_ractor_hits(index)) return true;
+        if (site->unit && kind_requested_p(site) && rb_vm_trace_hits(index)) return true;
     }
     return false;
 }
@@ -318,7 +333,7 @@ rb_vm_trace_sites_any_hits(void)
 static bool
 frozen_hit(const struct rb_vm_trace_site *site)
 {
-    return site->index < frozen.limit && site->serial <= frozen.serial && frozen.hits[site->index] > 0 && kind_asked_p(site);
+    return site->index < frozen.limit && site->serial <= frozen.serial && frozen.hits[site->index] > 0 && kind_requested_p(site);
 }
 
 static void
@@ -349,20 +364,20 @@ keep_frozen(const struct rb_vm_trace_site *site)
     copy_frozen(&frozen.dead[frozen.dead_count++], site);
 }
 
-static uint64_t *frozen_hits; /* address space that is used again */
+static struct rb_vm_trace_ractor *frozen_hits; /* address space that is used again */
 
 bool
-rb_vm_trace_sites_freeze_room(void)
+rb_vm_trace_sites_snapshot_room(void)
 {
     if (!frozen_hits) frozen_hits = rb_vm_trace_ractor_zeros();
     return frozen_hits != NULL;
 }
 
 void
-rb_vm_trace_sites_freeze(void)
+rb_vm_trace_sites_snapshot_begin(void)
 {
-    rb_vm_trace_ractor_copy_hits(frozen_hits, sites.count);
-    frozen.hits = frozen_hits;
+    frozen.hits = exits_of(frozen_hits)->hits;
+    rb_vm_trace_hits_copy(frozen.hits, sites.count);
     frozen.limit = sites.count;
     frozen.serial = sites.serial;
     frozen.next = 1;
@@ -370,7 +385,7 @@ rb_vm_trace_sites_freeze(void)
 }
 
 void
-rb_vm_trace_sites_thaw(void)
+rb_vm_trace_sites_snapshot_end(void)
 {
     for (size_t i = 0; i < frozen.dead_count; i++) release_texts(&frozen.dead[i].site);
     free(frozen.dead);
@@ -380,13 +395,13 @@ rb_vm_trace_sites_thaw(void)
 }
 
 bool
-rb_vm_trace_sites_report_frozen(struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *totals)
+rb_vm_trace_sites_snapshot_write(struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *totals)
 {
     enum { AT_ONCE = 64, LOOKED_AT = 4096 }; /* under the lock, for others wait for it */
     struct site_report batch[AT_ONCE];
     size_t count = 0;
 
-    pthread_mutex_lock(&rb_vm_trace_global.lock);
+    pthread_mutex_lock(&rb_vm_trace_capture.lock);
     while (frozen.dead_count > 0 && count < AT_ONCE) batch[count++] = frozen.dead[--frozen.dead_count];
     for (uint32_t end = frozen.next + LOOKED_AT; frozen.next < frozen.limit && frozen.next < end && count < AT_ONCE; frozen.next++) {
         const struct rb_vm_trace_site *site = site_at(frozen.next);
@@ -395,7 +410,7 @@ rb_vm_trace_sites_report_frozen(struct rb_vm_trace_ractor *ractor, struct vm_tra
     bool more = frozen.next < frozen.limit || frozen.dead_count > 0;
     totals->lost += frozen.lost;
     frozen.lost = 0;
-    pthread_mutex_unlock(&rb_vm_trace_global.lock);
+    pthread_mutex_unlock(&rb_vm_trace_capture.lock);
 
     for (size_t i = 0; i < count; i++) {
         add_hits(&batch[i], totals);
@@ -406,10 +421,9 @@ rb_vm_trace_sites_report_frozen(struct rb_vm_trace_ractor *ractor, struct vm_tra
 }
 
 void
-rb_vm_trace_sites_retire(uintptr_t unit, struct rb_vm_trace_ractor *ractor,
-                         struct rb_execution_context_struct *ec)
+rb_vm_trace_sites_unit_freed(uintptr_t unit, bool iseq, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
 {
-    pthread_mutex_lock(&rb_vm_trace_global.lock);
+    pthread_mutex_lock(&rb_vm_trace_capture.lock);
     if (sites.unit_size) {
         uint32_t *link = unit_head(unit);
         while (*link) {
@@ -419,8 +433,8 @@ rb_vm_trace_sites_retire(uintptr_t unit, struct rb_vm_trace_ractor *ractor,
                 continue;
             }
             *link = site->next;
-            report_site(site, ractor, ec, &rb_vm_trace_global.dead);
-            rb_vm_trace_ractor_clear_hits(site->index);
+            report_site(site, ractor, ec, &rb_vm_trace_capture.dead);
+            rb_vm_trace_hits_clear(site->index);
             keep_frozen(site);
             release_texts(site);
             site->unit = 0;
@@ -429,19 +443,13 @@ rb_vm_trace_sites_retire(uintptr_t unit, struct rb_vm_trace_ractor *ractor,
             sites.alive--;
         }
     }
-    pthread_mutex_unlock(&rb_vm_trace_global.lock);
+    pthread_mutex_unlock(&rb_vm_trace_capture.lock);
 }
 
 size_t
 rb_vm_trace_site_count(void)
 {
     return sites.alive;
-}
-
-uint32_t
-rb_vm_trace_site_limit(void)
-{
-    return sites.count;
 }
 
 void
@@ -455,7 +463,7 @@ rb_vm_trace_sites_free(void)
     free(sites.units);
     sites.units = NULL;
     sites.unit_size = sites.free = sites.alive = 0;
-    sites.count = 1;
+    sites.count = rb_vm_trace_hits_limit = 1;
     sites.full = false;
     memset(sites.collective, 0, sizeof(sites.collective));
 }

@@ -5,7 +5,8 @@
  * holds its address, and lives until the ISEQ dies whose code holds it.
  */
 
-#include "vm_trace/capture/ractor_state.h"
+#include "vm_trace/capture/event.h"
+#include "vm_trace/streams/exit_state.h"
 
 struct rb_vm_trace_site {
     uint64_t hits_offset;     /* of its counter in a local, in bytes. First: machine code reads it */
@@ -40,34 +41,6 @@ site_category(const struct rb_vm_trace_site *site)
  */
 void rb_vm_trace_site_locate(const struct rb_vm_trace_site *site, const char *label, size_t bytes);
 
-/* Write an event for every site with hits into `local`. trace.lock held. Fills in exits, fallbacks, sites. */
-void rb_vm_trace_sites_report(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
-                              struct vm_trace_totals *totals);
-
-/* Add the hits of all sites to exits and fallbacks. trace.lock held. */
-void rb_vm_trace_sites_count_hits(struct vm_trace_totals *totals);
-
-/* Whether any site was hit since counts began. trace.lock held. */
-bool rb_vm_trace_sites_any_hits(void);
-
-/*
- * The hits of all sites as they are now, to be written by and by without trace.lock: sites that die meanwhile are told all the
- * same. One at a time. trace.lock held for begin and end. Room is had before: false where there is no memory.
- */
-bool rb_vm_trace_sites_freeze_room(void);
-void rb_vm_trace_sites_freeze(void);
-void rb_vm_trace_sites_thaw(void);
-
-/* Write the next few of them into `local`. False: that were all. Takes trace.lock for a moment. Fills in totals as sites_report. */
-bool rb_vm_trace_sites_report_frozen(struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *totals);
-
-/*
- * The ISEQ whose instructions begin at `unit` is dead: write its sites with hits into `local`
- * (when that is not NULL) and free them. Their hits go to the totals of the dead.
- */
-void rb_vm_trace_sites_retire(uintptr_t unit, struct rb_vm_trace_ractor *ractor,
-                              struct rb_execution_context_struct *ec);
-
 /*
  * The most sites that there are at once, those included that stand for all which find no more room.
  * Only tests change it, to less, before the first site is made.
@@ -77,10 +50,15 @@ extern uint32_t rb_vm_trace_most_sites;
 /* Live sites: for tests and bounds. */
 size_t rb_vm_trace_site_count(void);
 
-/* One more than the highest index in use: counters from there on were never touched. */
-uint32_t rb_vm_trace_site_limit(void);
-
-/* Free everything: when the tracer ends, and machine code that holds an address can't run. */
+/* For the streams' tables: see stream.h. */
+bool rb_vm_trace_sites_unreported_p(void);
+void rb_vm_trace_sites_report(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, struct vm_trace_totals *totals);
+void rb_vm_trace_sites_count(struct vm_trace_totals *totals);
+bool rb_vm_trace_sites_snapshot_room(void);
+void rb_vm_trace_sites_snapshot_begin(void);
+void rb_vm_trace_sites_snapshot_end(void);
+bool rb_vm_trace_sites_snapshot_write(struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *totals);
+void rb_vm_trace_sites_unit_freed(uintptr_t unit, bool iseq, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec);
 void rb_vm_trace_sites_free(void);
 
 #endif /* RUBY_VM_TRACE_STREAMS_SITES_H */

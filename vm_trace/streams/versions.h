@@ -6,11 +6,46 @@
  * An ISEQ is known from its first compilation until it is freed. It has one label for all that time, and while it has been
  * invalidated and not compiled again, a number: that of the `reprofile` span and of the flow that joins the exit, the
  * invalidation and the compilation.
- *
- * Beside it the counts that are written as counters.
  */
 
-#include "vm_trace/capture/ractor_state.h"
+#include "vm_trace/capture/event.h"
+
+/* The stream of invalidations. */
+extern struct rb_vm_trace_stream rb_vm_trace_invalidations;
+
+/* What a ractor keeps for it. */
+struct vm_trace_version_state {
+    struct {
+        const struct rb_vm_trace_site *site; /* the recompile exit that the JIT acts upon; NULL: none */
+        uint64_t start_ns;
+        uint64_t flow;           /* that it began, or 0 */
+        uint64_t weight;         /* how many it stands for; 0: it is not recorded */
+        bool dropped;            /* its trace has ended meanwhile, and another one began */
+    } exiting;
+    struct vm_trace_string *violated; /* name of the invalidation that is open */
+    struct vm_trace_string *why;      /* the same of a version's */
+};
+
+static inline struct vm_trace_version_state *
+versions_of(const struct rb_vm_trace_ractor *ractor)
+{
+    return stream_state(&rb_vm_trace_invalidations, ractor);
+}
+
+/* Words of a flow event that says nothing but its number. */
+#define EVENT_FLOW_WORDS 3
+
+/*
+ * A step of the flow that joins an exit, an invalidation and a compilation: at the same time as the event that it belongs to, and
+ * right behind it, which is what binds it to that. False: the chunk is full.
+ */
+static inline bool
+event_flow(const struct vm_trace_event *of, enum fxt_event type, uint64_t id)
+{
+    struct vm_trace_event event = { .writer = of->writer, .words = 2, .thread = of->thread };
+    event.record[1] = of->record[1];
+    return event_end_id(&event, type, W_REPROFILE, W_RECOMPILATION, id);
+}
 
 struct vm_trace_life {
     struct vm_trace_life *next;    /* in its bucket */
@@ -44,16 +79,7 @@ void rb_vm_trace_lives_free(void);
 /* Live ISEQs that are known: for tests and bounds. */
 size_t rb_vm_trace_life_count(void);
 
-/* --- counters ------------------------------------------------------------------------------- */
-
-/* Count a compilation, an invalidation. */
-void rb_vm_trace_count_compiled(uint64_t code_bytes, bool version);
-void rb_vm_trace_count_invalidated(void);
-
-/* Write them, and the exits a second of this ractor when their last sample is some time ago. Takes trace.lock. */
-void rb_vm_trace_counters_write(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec);
-
-/* A chunk was begun in `local`: a sample of its exits a second goes there. Takes no lock. */
-void rb_vm_trace_counters_chunk(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec);
+/* The ractor counts for another trace: an exit that is being acted upon belongs to the one before. */
+void rb_vm_trace_version_state_begin(struct rb_vm_trace_ractor *ractor);
 
 #endif /* RUBY_VM_TRACE_STREAMS_VERSIONS_H */
