@@ -1,6 +1,5 @@
 # What is traced when it is chosen: several counters, and methods or files.
 require_relative "helper"
-Integration.only "ruby-4.1"
 
 class TestFilters < Integration::Test
   OTHER = <<~'RUBY'

@@ -218,14 +218,14 @@ number_of_frames_to_keep_is_taken(void **state)
 {
     (void)state;
     assert_int_equal(rb_vm_trace_global.stack_frames, 0);
-    assert_true(rb_vm_trace_parse_option("--zjit-trace-stack", "1"));
+    assert_true(rb_vm_trace_parse_stack("--zjit-trace-stack", "1"));
     assert_int_equal(rb_vm_trace_global.stack_frames, 1);
-    assert_true(rb_vm_trace_parse_option("--yjit-trace-stack", "1048576"));
+    assert_true(rb_vm_trace_parse_stack("--yjit-trace-stack", "1048576"));
     assert_int_equal(rb_vm_trace_global.stack_frames, 1048576);
     static const char *const values[] = { "", "0", "-1", "+1", " 1", "1 ", "1,2", "all", "1048577", "99999999999999999999999" };
     for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
         capture_stderr();
-        bool taken = rb_vm_trace_parse_option("--zjit-trace-stack", values[i]);
+        bool taken = rb_vm_trace_parse_stack("--zjit-trace-stack", values[i]);
         char *said = captured_stderr(), expected[256];
         if (taken) fail_msg("'%s' was taken", values[i]);
         snprintf(expected, sizeof(expected), "--zjit-trace-stack takes the number of innermost frames to record of each stack, "
@@ -313,9 +313,9 @@ free_space_is_mib_or_nothing(void **state)
 {
     (void)state;
     assert_true(rb_vm_trace_global.min_free_bytes == SINK_MIN_FREE_DEFAULT);
-    assert_true(rb_vm_trace_parse_option("--zjit-trace-min-free", "300"));
+    assert_true(rb_vm_trace_parse_min_free("--zjit-trace-min-free", "300"));
     assert_true(rb_vm_trace_global.min_free_bytes == 300 << 20);
-    assert_true(rb_vm_trace_parse_option("--yjit-trace-min-free", "0"));
+    assert_true(rb_vm_trace_parse_min_free("--yjit-trace-min-free", "0"));
     assert_true(rb_vm_trace_global.min_free_bytes == 0 && rb_vm_trace_global.flags.min_free_bytes == 0);
     static const char *const wrong[] = { "", "-1", "x", "5x", "1048577", "99999999999999999999" };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
@@ -352,19 +352,6 @@ other_memory_and_moments_are_refused_with_a_line_that_says_what_is_taken(void **
     assert_memory_equal(&before, &rb_vm_trace_global.memory, sizeof(before));
 }
 
-static void
-common_options_are_found_by_their_names(void **state)
-{
-    (void)state;
-    assert_true(rb_vm_trace_parse_option("--zjit-trace-memory", "5"));
-    assert_true(rb_vm_trace_global.memory.bytes == 5 << 20);
-    assert_true(rb_vm_trace_parse_option("--yjit-trace-save-at", "exit"));
-    assert_true(rb_vm_trace_global.memory.save_at == VM_TRACE_SAVE_AT_EXIT);
-    assert_false(rb_vm_trace_parse_option("--zjit-trace-memor", "5"));
-    assert_false(rb_vm_trace_parse_option("--zjit-trace-memory-", "5"));
-    assert_false(rb_vm_trace_parse_option("--memory", "5"));
-}
-
 int
 main(void)
 {
@@ -389,8 +376,7 @@ main(void)
         isolated_test(memory_is_mib_and_perhaps_seconds),
         isolated_test(free_space_is_mib_or_nothing),
         isolated_test(moments_of_saving_are_words_and_a_signal),
-        isolated_test(other_memory_and_moments_are_refused_with_a_line_that_says_what_is_taken),
-        isolated_test(common_options_are_found_by_their_names),
+        isolated_test(other_memory_and_moments_are_refused_with_a_line_that_says_what_is_taken)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -265,26 +265,6 @@ rb_vm_trace_parse_quiet(const char *option, const char *value)
     return true;
 }
 
-/* The options that all JITs have in common, by their names behind "--zjit-trace-". */
-static const struct { const char *name; bool (*parse)(const char *option, const char *value); } options[] = {
-    { "memory", rb_vm_trace_parse_memory },
-    { "min-free", rb_vm_trace_parse_min_free },
-    { "quiet", rb_vm_trace_parse_quiet },
-    { "save-at", rb_vm_trace_parse_save_at },
-    { "stack", rb_vm_trace_parse_stack }
-};
-
-bool
-rb_vm_trace_parse_option(const char *option, const char *value)
-{
-    static const char BEFORE[] = "-trace-";
-    const char *name = strstr(option, BEFORE);
-    for (size_t i = 0; name && i < sizeof(options) / sizeof(options[0]); i++) {
-        if (strcmp(name + strlen(BEFORE), options[i].name) == 0) return options[i].parse(option, value);
-    }
-    return false;
-}
-
 char *
 rb_vm_trace_expand_path(const char *pattern, uint32_t pid, int child)
 {
