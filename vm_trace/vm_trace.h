@@ -145,8 +145,8 @@ bool rb_vm_trace_flag(const struct rb_vm_trace_jit *jit, const char *name, const
 bool rb_vm_trace_flag_help(const struct rb_vm_trace_jit *jit, size_t index, char *flag_out, size_t bytes, const char **text_out);
 
 /*
- * rb_vm_trace_start with what these flags asked for, which is the result (static). NULL: they ask for no trace, or
- * it could not begin.
+ * rb_vm_trace_start with what these flags asked for, which is the result (static). Flags that say only how to trace ask for
+ * exits, unless one leaves the start to RubyVM::Trace. NULL: they ask for no trace, or it could not begin.
  */
 const struct rb_vm_trace_config *rb_vm_trace_start_by_flags(const struct rb_vm_trace_jit *jit);
 
@@ -219,6 +219,7 @@ struct rb_vm_trace_site_desc {
     const struct rb_iseq_struct *frame; /* the ISEQ whose frame exits: a callee when inlined */
     const void *pc;          /* address of the exiting instruction in `frame`; NULL: as the frame says */
     uint32_t version;        /* number of the compiled version, from 1, as the JIT counts them */
+    const void *method;      /* method entry that an inlined `frame` was called by; NULL: as the frames of this thread say */
 };
 
 /*
