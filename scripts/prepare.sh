@@ -96,7 +96,7 @@ done
 # What a trace says of the Ruby that made it.
 base_h="#define RB_VM_TRACE_BASE \"$base $(printf %.12s "$commit")\""
 [ "$base_h" = "$(cat "$src/vm_trace/base_name.h" 2>/dev/null)" ] || { echo "$base_h" > "$src/vm_trace/base_name.h"; headers_changed=yes; }
-for f in $(cd "$top/vm_trace" && find . -name '*.[ch]' -o -name '*.py'); do
+for f in $(cd "$top/vm_trace" && find . -name '*.[ch]' -o -name '*.py' -o -name '*.rs'); do
     cmp -s "$top/vm_trace/$f" "$src/vm_trace/$f" && continue
     mkdir -p "$src/vm_trace/${f%/*}"
     cp "$top/vm_trace/$f" "$src/vm_trace/$f"

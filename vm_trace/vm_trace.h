@@ -90,53 +90,17 @@ struct rb_vm_trace_config {
     bool invalidations;
 };
 
-#if USE_VM_TRACE
-/* Whether the module is built in: trace options are refused when it is not. */
-bool rb_vm_trace_supported_p(void);
-
 /*
- * Open the file and begin. Called once, with the GVL, before any site is made. The strings of
- * the config are copied. False when the file could not be made: one line on stderr said so,
- * no site should be made, and every other function is harmless.
- */
-bool rb_vm_trace_start(const struct rb_vm_trace_config *config);
-
-/*
- * Parse K of a sample-rate option: a decimal number from 1 to 4294967295. False, and a line on
- * stderr that names the option and what it takes, when it is anything else.
- */
-bool rb_vm_trace_parse_rate(const char *option, const char *value, uint64_t *rate_out);
-
-/*
- * Parse the limit of a file's size: MiB, from 4 on, and which events are kept, "newest" (also when
- * nothing is said) or "oldest": "64", "64,oldest". Failure is as above.
- */
-bool rb_vm_trace_parse_max_size(const char *option, const char *value, struct rb_vm_trace_max_size *size_out);
-
-/*
- * Parse globs of methods ("Owner#method") and files, with commas between them: only what is in one of these is traced. They are
- * kept for ever, by the last call. Failure is as above.
- */
-bool rb_vm_trace_parse_methods(const char *option, const char *value);
-
-/* Whether there are such. */
-bool rb_vm_trace_methods_asked_p(void);
-
-/*
- * Parse an option that all JITs have in common (options.c has the table), given as the user wrote
- * it: "--zjit-trace-memory" and "16,5". The value is kept for rb_vm_trace_start. False: there is no
- * option of that name, or one line on stderr says what it takes.
- */
-bool rb_vm_trace_parse_option(const char *option, const char *value);
-
-/* --- on and off in a running program ------------------------------------------------- */
-
-/*
- * What a JIT offers whose code can be traced without having been compiled for it. All are called under the VM
- * lock with every ractor stopped, but for counter_p.
+ * What a JIT tells of itself. It is never freed. The functions may be NULL in one whose code can't be traced without having
+ * been compiled for it, except counter_p. That one takes no lock; all others are called under the VM lock with every ractor
+ * stopped.
  */
 struct rb_vm_trace_jit {
-    const char *name;
+    const char *name;            /* "ZJIT": the prefix of messages */
+    const char *flag_prefix;     /* "--zjit-" */
+    const char *exits_flag;      /* what follows "trace-" in the flag that traces exits: "exits" */
+    const char *example_counter; /* a name that counter_p knows, for messages */
+    bool fallbacks;              /* it has fallbacks, and flags for them */
     /* Whether it has a counter of that name. */
     bool (*counter_p)(const char *name);
     /*
@@ -150,6 +114,43 @@ struct rb_vm_trace_jit {
     /* Something is recorded from now on or not: compilations, invalidations. */
     void (*recording)(bool on, bool compiles, bool invalidations);
 };
+
+#if USE_VM_TRACE
+/* Whether the module is built in: trace options are refused when it is not. */
+bool rb_vm_trace_supported_p(void);
+
+/*
+ * Open the file and begin. Called once, with the GVL, before any site is made. The strings of
+ * the config are copied. False when the file could not be made: one line on stderr said so,
+ * no site should be made, and every other function is harmless.
+ */
+bool rb_vm_trace_start(const struct rb_vm_trace_config *config);
+
+/* Whether flags chose methods or files (--zjit-trace-methods): then only what is in these is traced. */
+bool rb_vm_trace_methods_asked_p(void);
+
+/* --- flags of JITs (GVL held; before any other thread) -------------------------------- */
+
+/*
+ * Take a flag of `jit`, as its option parser has it: "trace-memory" of --zjit-trace-memory=16,5, and "16,5"
+ * ("" where there is no value). What it sets is kept until rb_vm_trace_start_by_flags. False: the JIT has no
+ * flag of that name, or one line on stderr says what the flag takes.
+ */
+bool rb_vm_trace_flag(const struct rb_vm_trace_jit *jit, const char *name, const char *value);
+
+/*
+ * The line of --help for the index-th of these flags: "--zjit-trace-file=path" and what it is for (static). False: there are
+ * no more. `flag_out` has `bytes`, 64 are enough.
+ */
+bool rb_vm_trace_flag_help(const struct rb_vm_trace_jit *jit, size_t index, char *flag_out, size_t bytes, const char **text_out);
+
+/*
+ * rb_vm_trace_start with what these flags asked for, which is the result (static). Flags that say only how to trace ask for
+ * exits, unless one leaves the start to RubyVM::Trace. NULL: they ask for no trace, or it could not begin.
+ */
+const struct rb_vm_trace_config *rb_vm_trace_start_by_flags(const struct rb_vm_trace_jit *jit);
+
+/* --- on and off in a running program ------------------------------------------------- */
 
 /* A JIT is on. Called once, while it starts. */
 void rb_vm_trace_register_jit(const struct rb_vm_trace_jit *jit);
@@ -218,6 +219,7 @@ struct rb_vm_trace_site_desc {
     const struct rb_iseq_struct *frame; /* the ISEQ whose frame exits: a callee when inlined */
     const void *pc;          /* address of the exiting instruction in `frame`; NULL: as the frame says */
     uint32_t version;        /* number of the compiled version, from 1, as the JIT counts them */
+    const void *method;      /* method entry that an inlined `frame` was called by; NULL: as the frames of this thread say */
 };
 
 /*
@@ -382,18 +384,16 @@ void rb_vm_trace_shutdown(void);
 #  define RB_VM_TRACE_STUB static inline
 # endif
 struct rb_vm_trace_compiled;
-struct rb_vm_trace_jit;
 struct rb_vm_trace_site_desc;
 struct rb_vm_trace_status;
 RB_VM_TRACE_STUB bool rb_vm_trace_supported_p(void) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_start(const struct rb_vm_trace_config *config) { return false; }
-RB_VM_TRACE_STUB bool rb_vm_trace_parse_rate(const char *option, const char *value, uint64_t *rate_out) { return false; }
 RB_VM_TRACE_STUB struct rb_vm_trace_site *rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc) { return NULL; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_thread_offset(void) { return 0; }
-RB_VM_TRACE_STUB bool rb_vm_trace_parse_max_size(const char *option, const char *value, struct rb_vm_trace_max_size *size_out) { return false; }
-RB_VM_TRACE_STUB bool rb_vm_trace_parse_methods(const char *option, const char *value) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_methods_asked_p(void) { return false; }
-RB_VM_TRACE_STUB bool rb_vm_trace_parse_option(const char *option, const char *value) { return false; }
+RB_VM_TRACE_STUB bool rb_vm_trace_flag(const struct rb_vm_trace_jit *jit, const char *name, const char *value) { return false; }
+RB_VM_TRACE_STUB bool rb_vm_trace_flag_help(const struct rb_vm_trace_jit *jit, size_t index, char *flag_out, size_t bytes, const char **text_out) { return false; }
+RB_VM_TRACE_STUB const struct rb_vm_trace_config *rb_vm_trace_start_by_flags(const struct rb_vm_trace_jit *jit) { return NULL; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_ractor_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_countdown_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_hits_offset(const struct rb_vm_trace_site *site) { return 0; }

@@ -263,6 +263,11 @@ class TestCheckPatches < PatchesTest
     assert_fault(/vm_trace\/sink.c: vm_trace\/ is no part of the patches/)
   end
 
+  def test_patch_that_is_too_long_to_be_read
+    project.patch("0001-long", file: "zjit/long.rs") { "//\n" * 500 }
+    assert_fault(/\d+ lines, more than 500: split it by cause/)
+  end
+
   def test_patch_that_adds_a_large_file
     project.patch("0001-large", file: "zjit/large.rs") { "// #{"x" * 70}\n" * 1000 }
     assert_fault(/large.rs: adds a file of more than 65536 bytes/)

@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE 1
 #include "harness.h"
+#include "vm_trace/session/options.h"
 #include "vm_trace/streams/exit_state.h"
 #include "traced.h"
 
@@ -811,7 +812,7 @@ static char *
 said_by_quiet_trace(bool remove)
 {
     capture_stderr();
-    assert_true(rb_vm_trace_parse_option("--zjit-trace-quiet", ""));
+    assert_true(rb_vm_trace_parse_quiet("--zjit-trace-quiet", ""));
     start_traced(.exit_rate = 1);
     push_foo();
     take_exit(make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0), &main_thread);

@@ -13,12 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static void
 assert_path(const char *pattern, uint32_t pid, int child, const char *expected)
 {
-    char *path = rb_vm_trace_expand_path(pattern, pid, child);
+    char *path = rb_vm_trace_expand_path(pattern, pid, child, 7);
     assert_string_equal(path, expected);
     free(path);
 }
@@ -58,6 +59,40 @@ two_percent_signs_are_one(void **state)
     assert_path("%%p", 42, 0, "%p");
     assert_path("%%%p", 42, 0, "%42");
     assert_path("%%%%", 42, 0, "%%");
+}
+
+static void
+percent_n_is_the_number(void **state)
+{
+    (void)state;
+    assert_path("/t/%p-%n.fxt", 42, 0, "/t/42-7.fxt");
+    assert_path("%n", 42, 1, "7.42");
+    assert_path("%%n%%t", 42, 0, "%n%t");
+}
+
+/* The time that it is, between two looks at the clock: a minute may begin meanwhile. */
+static void
+percent_t_is_the_time_in_utc(void **state)
+{
+    (void)state;
+    char before[32], after[32];
+    time_t seconds = time(NULL);
+    strftime(before, sizeof(before), "a-%Y%m%dT%H%M%S.fxt", gmtime(&seconds));
+    char *path = rb_vm_trace_expand_path("a-%t.fxt", 42, 0, 1);
+    seconds = time(NULL);
+    strftime(after, sizeof(after), "a-%Y%m%dT%H%M%S.fxt", gmtime(&seconds));
+    assert_true(strlen(path) == strlen(before) && strcmp(path, before) >= 0 && strcmp(path, after) <= 0);
+    free(path);
+}
+
+/* Of a socket, whose path the tool makes, too. */
+static void
+without_a_number_there_is_only_the_pid(void **state)
+{
+    (void)state;
+    char *path = rb_vm_trace_expand_path("/t/%p-%t-%n-%%", 42, 0, 0);
+    assert_string_equal(path, "/t/42-%t-%n-%");
+    free(path);
 }
 
 static void
@@ -101,7 +136,7 @@ percent_sign_of_the_current_folder_is_no_pattern(void **state)
     char *folder = temp_path("100%p%%");
     assert_int_equal(mkdir(folder, 0700), 0);
     assert_int_equal(chdir(folder), 0);
-    char *absolute = rb_vm_trace_absolute_path("%p.fxt"), *path = rb_vm_trace_expand_path(absolute, 42, 0), expected[256];
+    char *absolute = rb_vm_trace_absolute_path("%p.fxt"), *path = rb_vm_trace_expand_path(absolute, 42, 0, 1), expected[256];
     snprintf(expected, sizeof(expected), "%s/42.fxt", folder);
     assert_string_equal(path, expected);
     free(absolute);
@@ -219,14 +254,14 @@ number_of_frames_to_keep_is_taken(void **state)
 {
     (void)state;
     assert_int_equal(rb_vm_trace_capture.stack_frames, 0);
-    assert_true(rb_vm_trace_parse_option("--zjit-trace-stack", "1"));
+    assert_true(rb_vm_trace_parse_stack("--zjit-trace-stack", "1"));
     assert_int_equal(rb_vm_trace_capture.stack_frames, 1);
-    assert_true(rb_vm_trace_parse_option("--yjit-trace-stack", "1048576"));
+    assert_true(rb_vm_trace_parse_stack("--yjit-trace-stack", "1048576"));
     assert_int_equal(rb_vm_trace_capture.stack_frames, 1048576);
     static const char *const values[] = { "", "0", "-1", "+1", " 1", "1 ", "1,2", "all", "1048577", "99999999999999999999999" };
     for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
         capture_stderr();
-        bool taken = rb_vm_trace_parse_option("--zjit-trace-stack", values[i]);
+        bool taken = rb_vm_trace_parse_stack("--zjit-trace-stack", values[i]);
         char *said = captured_stderr(), expected[256];
         if (taken) fail_msg("'%s' was taken", values[i]);
         snprintf(expected, sizeof(expected), "--zjit-trace-stack takes the number of innermost frames to record of each stack, "
@@ -314,9 +349,9 @@ free_space_is_mib_or_nothing(void **state)
 {
     (void)state;
     assert_true(rb_vm_trace_session.min_free_bytes == SINK_MIN_FREE_DEFAULT);
-    assert_true(rb_vm_trace_parse_option("--zjit-trace-min-free", "300"));
+    assert_true(rb_vm_trace_parse_min_free("--zjit-trace-min-free", "300"));
     assert_true(rb_vm_trace_session.min_free_bytes == 300 << 20);
-    assert_true(rb_vm_trace_parse_option("--yjit-trace-min-free", "0"));
+    assert_true(rb_vm_trace_parse_min_free("--yjit-trace-min-free", "0"));
     assert_true(rb_vm_trace_session.min_free_bytes == 0 && rb_vm_trace_session.flags.min_free_bytes == 0);
     static const char *const wrong[] = { "", "-1", "x", "5x", "1048577", "99999999999999999999" };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
@@ -353,19 +388,6 @@ other_memory_and_moments_are_refused_with_a_line_that_says_what_is_taken(void **
     assert_memory_equal(&before, &rb_vm_trace_session.memory, sizeof(before));
 }
 
-static void
-common_options_are_found_by_their_names(void **state)
-{
-    (void)state;
-    assert_true(rb_vm_trace_parse_option("--zjit-trace-memory", "5"));
-    assert_true(rb_vm_trace_session.memory.bytes == 5 << 20);
-    assert_true(rb_vm_trace_parse_option("--yjit-trace-save-at", "exit"));
-    assert_true(rb_vm_trace_session.memory.save_at == VM_TRACE_SAVE_AT_EXIT);
-    assert_false(rb_vm_trace_parse_option("--zjit-trace-memor", "5"));
-    assert_false(rb_vm_trace_parse_option("--zjit-trace-memory-", "5"));
-    assert_false(rb_vm_trace_parse_option("--memory", "5"));
-}
-
 int
 main(void)
 {
@@ -374,6 +396,9 @@ main(void)
         isolated_test(path_without_a_pattern_is_taken_as_it_is),
         isolated_test(percent_p_is_the_pid_wherever_it_stands),
         isolated_test(two_percent_signs_are_one),
+        isolated_test(percent_n_is_the_number),
+        isolated_test(percent_t_is_the_time_in_utc),
+        isolated_test(without_a_number_there_is_only_the_pid),
         isolated_test(child_has_its_own_pid_or_gets_it_appended),
         isolated_test(absolute_path_stays_and_none_stays_none),
         isolated_test(relative_path_begins_with_the_current_folder),
@@ -390,8 +415,7 @@ main(void)
         isolated_test(memory_is_mib_and_perhaps_seconds),
         isolated_test(free_space_is_mib_or_nothing),
         isolated_test(moments_of_saving_are_words_and_a_signal),
-        isolated_test(other_memory_and_moments_are_refused_with_a_line_that_says_what_is_taken),
-        isolated_test(common_options_are_found_by_their_names),
+        isolated_test(other_memory_and_moments_are_refused_with_a_line_that_says_what_is_taken)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

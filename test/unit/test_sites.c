@@ -2,6 +2,7 @@
  * Sites: exact counts whatever the sample rate, from their making to the death of their ISEQ.
  */
 #include "harness.h"
+#include "vm_trace/session/options.h"
 #include "vm_trace/streams/exit_state.h"
 #include "vm_trace/base/strings.h"
 #include "traced.h"

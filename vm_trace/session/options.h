@@ -1,28 +1,32 @@
 #ifndef RUBY_VM_TRACE_SESSION_OPTIONS_H
 #define RUBY_VM_TRACE_SESSION_OPTIONS_H 1
 /*
- * Values of trace options, common to all JITs. See also rb_vm_trace_parse_... in vm_trace.h.
+ * Values of trace options, common to all JITs and to RubyVM::Trace. The names of flags are in flags.c.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "vm_trace/vm_trace.h"
 
 /* Limits of a file's limit: less has no room to keep anything beside what is being written; more is no disk's. */
 #define VM_TRACE_LEAST_MIB 4
 #define VM_TRACE_MOST_MIB (1 << 20)
 /* Of the flight recorder's memory, and of what a saved trace tells of. */
 #define VM_TRACE_MOST_MEMORY_MIB (1 << 16)
+/* Of its memory where only --zjit-trace-save-at asks for one. */
+#define VM_TRACE_DEFAULT_MEMORY_MIB 16
 #define VM_TRACE_MOST_SECONDS (1 << 20)
 /* Of the frames that are kept of each stack. */
 #define VM_TRACE_MOST_FRAMES (1 << 20)
 
+/* Where the flight recorder saves by default: each trace into a file of its own. */
+#define VM_TRACE_SNAPSHOT_PATH "/tmp/perfetto-%p-%n.fxt"
+
 /*
- * The path of process `pid` from a template: %p is the pid, %% a per cent sign. NULL is
- * /tmp/perfetto-%p.fxt. `child` is for a process forked from a traced one: where the template
- * has no %p, ".PID" is added, for the parent's file is not ours. malloc'ed; NULL: no memory.
+ * The path of process `pid` from a template: %p is the pid, %t the time (UTC, as 20261122T174501),
+ * %n `number`, %% a per cent sign. NULL is /tmp/perfetto-%p.fxt. With `number` 0, %t and %n stay as
+ * they are. `child` is for a process forked from a traced one: where the template has no %p, ".PID"
+ * is added, for the parent's file is not ours. malloc'ed; NULL: no memory.
  */
-char *rb_vm_trace_expand_path(const char *pattern, uint32_t pid, int child);
+char *rb_vm_trace_expand_path(const char *pattern, uint32_t pid, int child, uint64_t number);
 
 /*
  * The path made absolute, for a program may change its folder before it forks. Copies NULL as
@@ -31,8 +35,26 @@ char *rb_vm_trace_expand_path(const char *pattern, uint32_t pid, int child);
 char *rb_vm_trace_absolute_path(const char *path);
 
 /*
+ * Parse K of a sample-rate option: a decimal number from 1 to 4294967295. False, and a line on
+ * stderr that names the option and what it takes, when it is anything else.
+ */
+bool rb_vm_trace_parse_rate(const char *option, const char *value, uint64_t *rate_out);
+
+/*
+ * Parse the limit of a file's size: MiB, from 4 on, and which events are kept, "newest" (also when
+ * nothing is said) or "oldest": "64", "64,oldest". Failure is as above.
+ */
+bool rb_vm_trace_parse_max_size(const char *option, const char *value, struct rb_vm_trace_max_size *size_out);
+
+/*
+ * Parse globs of methods ("Owner#method") and files, with commas between them: only what is in one
+ * of these is traced. They are kept for ever, by the last call. Failure is as above.
+ */
+bool rb_vm_trace_parse_methods(const char *option, const char *value);
+
+/*
  * Parse the size of the flight recorder's memory, MiB, and the seconds that a saved trace covers if
- * not all: "16", "16,5". False: a line on stderr says what `option` takes.
+ * not all: "16", "16,5". Failure is as above.
  */
 bool rb_vm_trace_parse_memory(const char *option, const char *value);
 

@@ -30,7 +30,9 @@ static const char *
 make_file(bool child)
 {
     free(session.path);
-    session.path = rb_vm_trace_expand_path(session.path_pattern, capture.pid, child);
+    session.child = child;
+    const char *pattern = session.path_pattern ? session.path_pattern : session.memory.bytes ? VM_TRACE_SNAPSHOT_PATH : NULL;
+    session.path = rb_vm_trace_expand_path(pattern, capture.pid, child, session.memory.bytes ? 1 : session.number);
     if (!session.path) return "out of memory";
     if (session.memory.bytes) return rb_vm_trace_memory_open(&capture.sink);
     char *kept;
@@ -219,6 +221,10 @@ rb_vm_trace_start(const struct rb_vm_trace_config *config)
     rb_vm_trace_streams_request(config, requests);
     rb_vm_trace_messages.quiet = false;
     rb_vm_trace_messages.terse = session.flags.quiet;
+    /* Else the signal would do what it does to a program without a handler: end it. */
+    if ((session.memory.save_at || session.memory.signal) && !session.memory.bytes) {
+        session.memory.bytes = (uint64_t)VM_TRACE_DEFAULT_MEMORY_MIB << 20;
+    }
     capture.by_flags = say_where(begin_trace(config, requests));
     const char *name;
     if (capture.by_flags) start_streams(true, &name);

@@ -25,7 +25,8 @@ extern struct vm_trace_session {
     struct rb_vm_trace_max_size max_size;
     uint64_t min_free_bytes;     /* stays free on the disk of what is written (chunk_file.h); of the trace that is on or comes next */
     char *path_pattern;          /* own copy; NULL: the default */
-    char *path;                  /* of the file at hand */
+    char *path;                  /* of the file at hand; of the flight recorder, of the first that it is saved to */
+    bool child;                  /* of a fork: its path has the pid */
     struct vm_trace_totals last; /* of the trace that ended last */
     const char *last_loss;       /* why it lost events, or NULL */
 } rb_vm_trace_session;
