@@ -1,4 +1,5 @@
-/* main.c - the command line: which command, and help. A command says of itself what it takes (command.h). */
+/* main.c - the command line: selects the command, and prints help. Commands describe themselves
+ * (cli/command.h). */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 # define VM_TRACE_VERSION "0.1"
 #endif
 
-/* As --help lists them. */
+/* In the order of --help. */
 static const struct command *const commands[] = {
     &command_report,
     &command_history,
@@ -31,24 +32,24 @@ static const struct command *const commands[] = {
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
-static const char files[] = "\nFILE may be - for standard input, compressed with gzip, and still being written.\n";
+static const char files[] = "\nFILE may be compressed with gzip or still being written; - is standard input.\n";
 
 static const char statuses[] =
-    "Exit status: 0 all is fine; 1 the trace has faults, or is cut: what could be read was\n"
-    "used; or there is more than diff --fail-over allows; 2 wrong usage or SQL; 3 a file\n"
-    "cannot be opened or read, or the output not written, or a program not be told; 4 a\n"
-    "file is not a Fuchsia trace. Of several files the worst counts.\n";
+    "Exit status: 0 success; 1 the trace has faults or is truncated (the tool used what it\n"
+    "could read), or diff found more growth than --fail-over allows; 2 wrong usage or wrong\n"
+    "SQL; 3 a file cannot be read or written, or a program cannot be reached; 4 a file is\n"
+    "not a Fuchsia trace. Of several files the worst status counts.\n";
 
 static void
 print_help(FILE *out)
 {
     fputs("Usage: vm-trace COMMAND [OPTION]... FILE...\n\n"
-          "Reads Fuchsia trace files (.fxt), those of CRuby's JIT tracer above all; and tells a\n"
-          "running program to write one.\n\n"
+          "Reads Fuchsia trace files (.fxt), in particular those of CRuby's JIT tracer, and makes\n"
+          "a running program write them.\n\n"
           "Commands:\n", out);
     for (int i = 0; i < COMMAND_COUNT; i++) fprintf(out, "  %-9s  %s\n", commands[i]->name, commands[i]->purpose);
     fputs(files, out);
-    fputs("vm-trace COMMAND --help tells more; vm-trace --version prints the version.\n\n", out);
+    fputs("vm-trace COMMAND --help has the details; vm-trace --version prints the version.\n\n", out);
     fputs(statuses, out);
 }
 
@@ -90,7 +91,8 @@ run_command(const struct command *command, int argc, char **argv)
         return finish_output();
     }
     bool lacks = first == argc && !command->may_lack_arguments;
-    if (lacks) fprintf(stderr, "vm-trace: %s needs %s\n", command->name, command->needs ? command->needs : "a file to read");
+    if (lacks)
+        fprintf(stderr, "vm-trace: %s needs %s\n", command->name, command->needs ? command->needs : "a file to read");
     if (lacks || first == OPTIONS_WRONG) {
         fprintf(stderr, "vm-trace: see vm-trace %s --help\n", command->name);
         return STATUS_USAGE;

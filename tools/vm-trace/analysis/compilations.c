@@ -50,7 +50,7 @@ add_work(struct compilations *compilations, struct row_table *work, uint32_t nam
 static void
 add_phase(struct compilations *compilations, uint32_t thread, uint32_t name, uint64_t ns)
 {
-    if (compilations->pending_used == COMPILATIONS_PENDING_MAX) { /* damaged, or one compilation that never ends */
+    if (compilations->pending_used == COMPILATIONS_PENDING_MAX) { /* a damaged trace, or one that never ends */
         add_work(compilations, &compilations->phases, name, ns);
         return;
     }
@@ -74,7 +74,7 @@ add_phase(struct compilations *compilations, uint32_t thread, uint32_t name, uin
     compilations->pending_used++;
 }
 
-/* Empties a thread's list. work: where its phases count; NULL: nowhere. */
+/* Empties the list of a thread. work: where its phases count, or NULL. */
 static void
 count_phases(struct compilations *compilations, uint32_t thread, struct row_table *work)
 {
@@ -91,7 +91,7 @@ count_phases(struct compilations *compilations, uint32_t thread, struct row_tabl
     compilations->pending_of[thread] = 0;
 }
 
-/* --- spans ------------------------------------------------------------------------------------------- */
+/* --- pairs of edges ------------------------------------------------------------------------------ */
 
 static void
 add_iseq(struct compilations *compilations, const struct duration_edge *end, uint64_t ns)
@@ -112,7 +112,8 @@ add_iseq(struct compilations *compilations, const struct duration_edge *end, uin
 }
 
 void
-compilations_pair(struct compilations *compilations, const struct duration_edge *begin, const struct duration_edge *end, bool wanted)
+compilations_pair(struct compilations *compilations, const struct duration_edge *begin, const struct duration_edge *end,
+                  bool wanted)
 {
     if (!begin->outermost) {
         if (wanted && end != NULL)
@@ -120,7 +121,7 @@ compilations_pair(struct compilations *compilations, const struct duration_edge 
         return;
     }
     bool iseq = end == NULL ||
-                end->iseq != STRING_NONE; /* a compilation that a kill cut short is most likely one of an ISEQ */
+                end->iseq != STRING_NONE; /* a compilation that a kill cut short is probably one of an ISEQ */
     count_phases(compilations, begin->thread, wanted && iseq ? &compilations->phases : NULL);
     if (end == NULL || !wanted) return;
     uint64_t ns = (uint64_t)(end->ts_ns - begin->ts_ns);

@@ -21,6 +21,7 @@ struct text {
 static void
 add_bytes(struct text *text, const char *bytes, size_t len)
 {
+    if (len == 0) return; /* there may be no buffer yet */
     if (text->capacity - text->len < len) {
         text->capacity = 2 * (text->len + len);
         text->bytes = xrealloc(text->bytes, text->capacity, 1);
@@ -39,7 +40,7 @@ intern_text(const struct diff *diff, struct text *text)
     return id;
 }
 
-/* The first prefix that fits is replaced; also in `(eval at PATH:LINE)`. */
+/* Replaces the first matching prefix, also in `(eval at PATH:LINE)`. */
 static void
 add_path(const struct diff *diff, struct text *text, struct fxt_string path)
 {
@@ -60,7 +61,7 @@ add_path(const struct diff *diff, struct text *text, struct fxt_string path)
     add_bytes(text, path.ptr, path.len);
 }
 
-/* `Owner#method (path)` of a label, and its line. */
+/* The `Owner#method (path)` of a label, and its line. */
 static uint32_t
 stable_method(struct diff *diff, uint32_t label, uint32_t *line_out)
 {
@@ -83,10 +84,11 @@ stable_method(struct diff *diff, uint32_t label, uint32_t *line_out)
 /* --- counting ------------------------------------------------------------------------------------------ */
 
 static void
-add_count(const struct diff *diff, struct diff_table *table, const uint32_t key[4], uint32_t run, double count, double variance)
+add_count(const struct diff *diff, struct diff_table *table, const uint32_t key[4], uint32_t run, double count,
+          double variance)
 {
     const struct diff_row *row = row_table_get(&table->rows, key);
-    if (row == NULL) return; /* more than EXIT_ROWS_MAX: the report has said so */
+    if (row == NULL) return; /* more than EXIT_ROWS_MAX: the report has a line about that */
     size_t index = (size_t)(row - (struct diff_row *)table->rows.rows);
     if (index >= table->capacity) {
         uint32_t capacity = (uint32_t)grown_capacity(table->capacity, sizeof capacity);
@@ -100,8 +102,9 @@ add_count(const struct diff *diff, struct diff_table *table, const uint32_t key[
     table->variances[index * diff->run_count + run] += variance;
 }
 
-/* An event that stands for w exits is one that was recorded with the chance of 1/w: the variance of a sum of n such weights is
- * about n w (w - 1). Exact hits have none, nor have events that all are recorded. */
+/* An event of weight w was recorded with a probability of 1/w, so the variance of the sum of n
+ * such weights is about n w (w - 1). Exact hits have no variance, nor have events that were all
+ * recorded. */
 static void
 add_exits(struct diff *diff, struct diff_table *all, const struct exit_row *exit_row)
 {
@@ -121,7 +124,7 @@ add_exits(struct diff *diff, struct diff_table *all, const struct exit_row *exit
     add_count(diff, &diff->sites, (const uint32_t[4]){reason, method, exit_row->insn, line}, run, count, variance);
 }
 
-/* What of a run is only estimated: K of its sampling. */
+/* Finds the sampling rate of runs whose counts are estimates. */
 static void
 find_rates(struct diff *diff)
 {
@@ -129,7 +132,8 @@ find_rates(struct diff *diff)
     for (uint32_t i = 0; i < report->setting_count; i++) {
         const struct report_setting *setting = &report->settings[i];
         const struct report_process *process = report_process(report, setting->process);
-        if (process->exact || setting->name != (uint32_t)(diff->fallbacks ? STRING_FALLBACK_RATE : STRING_EXIT_RATE)) continue;
+        if (process->exact || setting->name != (uint32_t)(diff->fallbacks ? STRING_FALLBACK_RATE : STRING_EXIT_RATE))
+            continue;
         double rate = strtod(pool_string(report->pool, setting->value).ptr, NULL);
         if (rate > 1) diff->runs[process->file].estimate = rate;
     }
@@ -155,9 +159,10 @@ has_side(const struct diff *diff, const struct diff_table *table, uint32_t row, 
     return false;
 }
 
-/* The second side's counts of the rows `from` go to the rows `to`, of the same number. */
+/* Moves the second side's counts from the rows `from` to the rows `to`. */
 static void
-move_second_side(const struct diff *diff, struct diff_table *table, const uint32_t *from, const uint32_t *to, uint32_t count)
+move_second_side(const struct diff *diff, struct diff_table *table, const uint32_t *from, const uint32_t *to,
+                 uint32_t count)
 {
     struct diff_row *rows = table->rows.rows;
     size_t width = diff->run_count, first = diff->side_runs[0];
@@ -178,8 +183,8 @@ move_second_side(const struct diff *diff, struct diff_table *table, const uint32
     free(kept);
 }
 
-/* Lines shift when a file is edited: where a method has as many lines with one instruction and reason before as after, the first
- * one is taken for the first, and so on. */
+/* Lines move when a file is edited. If a method has equally many lines with the same instruction
+ * and reason on both sides, they are matched in order. */
 static void
 match_moved_lines(struct diff *diff)
 {
@@ -195,7 +200,8 @@ match_moved_lines(struct diff *diff)
     qsort_r(order, count, sizeof *order, by_key, rows);
     for (uint32_t at = 0, end; at < count; at = end) {
         uint32_t befores = 0, afters = 0;
-        for (end = at; end < count && memcmp(&rows[order[at]], &rows[order[end]], offsetof(struct diff_row, line)) == 0; end++) {
+        for (end = at; end < count && memcmp(&rows[order[at]], &rows[order[end]], offsetof(struct diff_row, line)) == 0;
+             end++) {
             if (has_side(diff, table, order[end], 0)) before[befores++] = order[end];
             if (has_side(diff, table, order[end], 1)) after[afters++] = order[end];
         }
@@ -216,7 +222,8 @@ measure(const struct diff *diff, struct diff_row *row, const double *counts, con
         const struct diff_run *its = &diff->runs[run];
         struct diff_count *count = &row->counts[its->side];
         double value = counts[run] * its->scale;
-        /* What was not sampled once may still have happened: one event more is within the margin. */
+        /* An exit that was never sampled may still have happened: the margin allows one event
+         * more. */
         double variance = its->estimate > 0 ? variances[run] + its->estimate * (its->estimate - 1) : 0;
         double margin = 2 * sqrt(variance) * its->scale;
         count->value += value;
@@ -224,7 +231,8 @@ measure(const struct diff *diff, struct diff_row *row, const double *counts, con
         if (!begun[its->side] || value + margin > count->high) count->high = value + margin;
         begun[its->side] = true;
     }
-    for (unsigned side = 0; side < SIDES && diff->unit != IN_ALL; side++) row->counts[side].value /= diff->side_runs[side];
+    for (unsigned side = 0; side < SIDES && diff->unit != IN_ALL; side++)
+        row->counts[side].value /= diff->side_runs[side];
 }
 
 static enum verdict
@@ -263,7 +271,8 @@ compare_table(const struct diff *diff, struct diff_table *table)
     struct diff_row *rows = table->rows.rows;
     table->order = xcalloc(table->rows.count + 1, sizeof *table->order);
     for (uint32_t i = 0; i < table->rows.count; i++) {
-        measure(diff, &rows[i], table->counts + (size_t)i * diff->run_count, table->variances + (size_t)i * diff->run_count);
+        measure(diff, &rows[i], table->counts + (size_t)i * diff->run_count,
+                table->variances + (size_t)i * diff->run_count);
         rows[i].verdict = judge(&rows[i]);
         if (rows[i].verdict == WITHIN_SPREAD) table->within++;
         else if (rows[i].verdict != UNCHANGED) table->order[table->changed++] = i;
@@ -291,7 +300,8 @@ void
 diff_init(struct diff *diff, struct report *report, uint32_t first_side, enum diff_unit unit, bool fallbacks,
           const struct path_map *map)
 {
-    *diff = (struct diff){.report = report, .unit = unit, .fallbacks = fallbacks, .map = map, .run_count = report->file_count};
+    *diff = (struct diff){
+        .report = report, .unit = unit, .fallbacks = fallbacks, .map = map, .run_count = report->file_count};
     diff->side_runs[0] = first_side;
     diff->side_runs[1] = report->file_count - first_side;
     diff->runs = xcalloc(diff->run_count, sizeof *diff->runs);
@@ -309,7 +319,8 @@ diff_init(struct diff *diff, struct report *report, uint32_t first_side, enum di
     init_table(&diff->sites);
     for (uint32_t i = 0; i < report->exits.rows.count; i++) {
         const struct exit_row *exit_row = row_table_at(&report->exits.rows, i);
-        if ((exit_row->category == STRING_FALLBACK) == fallbacks && exit_row->count > 0) add_exits(diff, &all, exit_row);
+        if ((exit_row->category == STRING_FALLBACK) == fallbacks && exit_row->count > 0)
+            add_exits(diff, &all, exit_row);
     }
     match_moved_lines(diff);
     compare_table(diff, &all);

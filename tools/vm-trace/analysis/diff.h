@@ -1,10 +1,11 @@
 #ifndef DIFF_H
 #define DIFF_H
-/* diff.h - what `vm-trace diff` compares: exits of two sides, each one run of a program or several.
+/* diff.h - compares the exits of two sides, each one run of a program or several.
  *
- * A row is a reason, a method or a site. In each run it has a count, exact where the trace tells it, otherwise an estimate with a
- * margin: twice the standard deviation of a sampled count. Two sides differ when their runs do not overlap: every run of one
- * side, less its margin, lies above every run of the other, plus its margin.
+ * A row is a reason, a method or a site. In each run it has a count: exact where the trace has
+ * exact counts, otherwise an estimate with a margin of twice the standard deviation. Two sides
+ * differ if their runs do not overlap: every run of one side, less its margin, lies above every run
+ * of the other, plus its margin.
  */
 #include "analysis/report_data.h"
 
@@ -14,41 +15,41 @@ enum diff_unit { PER_RUN, PER_SECOND, IN_ALL };
 
 enum verdict { UNCHANGED, WITHIN_SPREAD, NEW, GONE, GREW, SHRANK };
 
-/* The count of a row over the runs of one side, in the unit that was asked for. */
+/* The count of a row over the runs of one side, in the requested unit. */
 struct diff_count {
     double value;     /* mean of the runs; for IN_ALL their sum */
     double low, high; /* of the runs, margins included */
 };
 
 struct diff_row {
-    /* The key. Strings are numbers of the pool; what a table does not tell apart is 0. */
+    /* The key. Strings are numbers of the pool; 0 where the table does not distinguish them. */
     uint32_t reason;
     uint32_t method; /* `Owner#method (path)` */
     uint32_t insn;
     uint32_t line;
-    uint32_t line_after; /* where the line is another one on the second side */
+    uint32_t line_after; /* differs from line if it moved on the second side */
     struct diff_count counts[SIDES];
     enum verdict verdict;
 };
 
 struct diff_table {
     struct row_table rows; /* of struct diff_row */
-    double *counts;    /* by rows, for each run: what was counted */
+    double *counts;    /* by row and run */
     double *variances;
-    uint32_t capacity; /* rows that they have room for */
+    uint32_t capacity; /* in rows */
     uint32_t *order;   /* rows that differ, largest difference first */
     uint32_t changed;
-    uint32_t within; /* rows that differ within the spread of the runs */
+    uint32_t within; /* number of rows that differ within the spread of the runs */
 };
 
 struct diff_run {
     unsigned side;
-    double scale;    /* from a count to the unit */
-    double estimate; /* K of the sampling where counts are estimated; 0 where all are exact */
+    double scale;    /* factor from a count to the unit */
+    double estimate; /* the sampling rate K, where counts are estimates; else 0 */
 };
 
 struct diff {
-    struct report *report; /* of all files: each is a run */
+    struct report *report; /* of all files; each file is a run */
     enum diff_unit unit;
     bool fallbacks;
     const struct path_map *map;
@@ -60,22 +61,23 @@ struct diff {
     struct map stable_texts; /* text -> without addresses, path mapped */
 };
 
-/* Prefixes of paths and what they are called on the other side. */
+/* Prefixes of paths and their names on the other side. */
 struct path_map {
     struct {
         const char *from;
         size_t from_bytes;
         const char *to;
-        uint32_t witnesses; /* methods that it was found by; 0: the user gave it */
+        uint32_t witnesses; /* methods that show it; 0: given by the user */
     } *list;
     uint32_t count;
     uint32_t capacity;
 };
 
-/* diff_map.c: adds prefixes that the same files have on the two sides. They live as long as the report. */
+/* Adds prefixes under which the same files lie on the two sides. They live as long as the
+ * report. In diff_map.c. */
 void diff_find_map(struct report *report, uint32_t first_side, bool fallbacks, struct path_map *map);
 
-/* Compares what was read: the first `first_side` files with the others. */
+/* Compares the first `first_side` files with the others. */
 void diff_init(struct diff *diff, struct report *report, uint32_t first_side, enum diff_unit unit, bool fallbacks,
                const struct path_map *map);
 void diff_free(struct diff *diff);

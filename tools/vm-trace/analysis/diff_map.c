@@ -1,8 +1,9 @@
-/* diff_map.c - finds what other folders the same files lie in on the other side, as those of two versions of a library do.
+/* diff_map.c - finds folders that hold the same files on both sides, such as those of two versions
+ * of a library.
  *
- * A method that only one path of each side has is a witness: what its two paths have in common at
- * their end is taken away, in whole folders, and what is left are two prefixes. Two that enough
- * witnesses agree on, and that neither side has both of, are one.
+ * A method with exactly one path on each side is a witness. Without the folders and files that its
+ * two paths have in common at the end, two prefixes remain. A pair of prefixes with enough
+ * witnesses is one folder, unless one side has paths with both.
  */
 #include <string.h>
 
@@ -12,7 +13,7 @@
 
 enum { LEAST_WITNESSES = 2, MAPS_MOST = 16 };
 
-/* A path of a method: the sides that have it, as bits. */
+/* A path of a method, and the sides that have it, as bits. */
 struct whereabouts {
     uint32_t method, path; /* the key */
     unsigned sides;
@@ -23,7 +24,7 @@ struct prefixes {
     uint32_t witnesses;
 };
 
-/* The path of a label, without what `eval` puts around it. */
+/* The path of a label; the empty string for an eval. */
 static struct fxt_string
 path_of(struct fxt_string label)
 {
@@ -42,7 +43,8 @@ gather(struct row_table *all, struct report *report, uint32_t first_side, bool f
         struct fxt_string label = pool_string(report->pool, exit_row->location), path = path_of(label);
         struct fxt_string method = label_parts(label).method;
         if (path.len == 0 || method.len == 0) continue;
-        const uint32_t key[2] = {pool_intern(report->pool, method.ptr, method.len), pool_intern(report->pool, path.ptr, path.len)};
+        const uint32_t key[2] = {pool_intern(report->pool, method.ptr, method.len),
+                                 pool_intern(report->pool, path.ptr, path.len)};
         struct whereabouts *row = row_table_get(all, key);
         if (row != NULL) row->sides |= 1U << (report_process(report, exit_row->process)->file >= first_side);
     }
@@ -57,20 +59,18 @@ by_method(const void *left, const void *right, void *context)
     return a->sides != b->sides ? (a->sides < b->sides ? -1 : 1) : (a->path > b->path) - (a->path < b->path);
 }
 
-/*
- * Bytes of the folders that are left of two paths without what they have in common at the end; 0
- * where nothing is, or nothing was.
- */
+/* The lengths of two paths without their common end, in whole folders. Returns false if they
+ * have no common end, or if nothing else is left. */
 static bool
 differing_folders(struct fxt_string a, struct fxt_string b, uint32_t *a_bytes_out, uint32_t *b_bytes_out)
 {
-    uint32_t common = 0, whole = 0; /* bytes at the end; those from a slash on */
+    uint32_t common = 0, whole = 0; /* common bytes at the end; those from a slash on */
     while (common < a.len && common < b.len && a.ptr[a.len - common - 1] == b.ptr[b.len - common - 1]) {
         common++;
         if (a.ptr[a.len - common] == '/') whole = common;
     }
     if (whole <= 1 || whole == a.len || whole == b.len) return false;
-    *a_bytes_out = a.len - whole + 1; /* the slash stays with the folders */
+    *a_bytes_out = a.len - whole + 1; /* the slash belongs to the folder */
     *b_bytes_out = b.len - whole + 1;
     return true;
 }
@@ -92,7 +92,7 @@ begins_with(struct fxt_string path, struct fxt_string prefix)
     return path.len >= prefix.len && memcmp(path.ptr, prefix.ptr, prefix.len) == 0;
 }
 
-/* Whether a side has paths with both: then they are two folders, not one. */
+/* Whether a side has paths with both prefixes: then they are two folders. */
 static bool
 apart(const struct row_table *all, const struct pool *pool, const struct prefixes *prefixes)
 {
@@ -136,8 +136,9 @@ diff_find_map(struct report *report, uint32_t first_side, bool fallbacks, struct
     row_table_sort(&all, by_method, NULL);
     for (uint32_t at = 0, end; at < all.count; at = end) {
         const struct whereabouts *first = row_table_at(&all, at);
-        for (end = at + 1; end < all.count && ((struct whereabouts *)row_table_at(&all, end))->method == first->method;) end++;
-        if (end - at != 2 || first[0].sides != 1 || first[1].sides != 2) continue; /* with more paths it is no witness */
+        for (end = at + 1; end < all.count && ((struct whereabouts *)row_table_at(&all, end))->method == first->method;)
+            end++;
+        if (end - at != 2 || first[0].sides != 1 || first[1].sides != 2) continue; /* not a witness */
         add_witness(&found, report->pool, first[0].path, first[1].path);
     }
     row_table_sort(&found, by_witnesses, NULL);

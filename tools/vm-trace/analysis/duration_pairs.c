@@ -67,7 +67,7 @@ begin(struct duration_pairs *pairs, struct stack *stack, const struct duration_e
     stack->open[stack->depth++].outermost = outermost;
 }
 
-/* Pairs the first `count` edges of the window and moves the others down. */
+/* Pairs the first `count` edges of the window, and moves the others to its start. */
 static void
 pair(struct duration_pairs *pairs, size_t count)
 {

@@ -36,7 +36,8 @@ counter_of(struct durations *durations, unsigned bucket)
     if (end - first > durations->bucket_count) {
         uint32_t *buckets = xcalloc(end - first, sizeof *buckets);
         if (durations->bucket_count > 0) {
-            memcpy(buckets + (durations->first_bucket - first), durations->buckets, durations->bucket_count * sizeof *buckets);
+            memcpy(buckets + (durations->first_bucket - first), durations->buckets,
+                   durations->bucket_count * sizeof *buckets);
         }
         free(durations->buckets);
         durations->buckets = buckets;

@@ -1,8 +1,10 @@
 #ifndef DURATIONS_H
 #define DURATIONS_H
-/* durations.h - how long things of one kind took: sum, longest, and any quantile within 1 %, in bounded memory.
+/* durations.h - statistics of durations: sum, maximum, and any quantile within 1 %, in bounded
+ * memory.
  *
- * Lengths are counted in buckets: exact below 128 ns, above it 64 of equal width for each power of two.
+ * Durations are counted in buckets: exact below 128 ns, above that 64 of equal width per power of
+ * two.
  */
 #include <stdint.h>
 
@@ -11,12 +13,12 @@ struct durations {
     uint64_t total_ns;
     uint64_t shortest_ns;
     uint64_t longest_ns;
-    uint32_t *buckets; /* from first_bucket on: those between the shortest and the longest */
+    uint32_t *buckets; /* from first_bucket on, from the shortest to the longest duration */
     unsigned first_bucket;
     unsigned bucket_count;
 };
 
-/* A row of a group: durations of one category and name, numbers of a pool. */
+/* A row of a row table: the durations of one category and name, both numbers of a pool. */
 struct named_durations {
     uint32_t category; /* the key */
     uint32_t name;
@@ -24,9 +26,10 @@ struct named_durations {
 };
 enum { NAMED_DURATIONS_KEYS = 2 };
 
-/* Zeroed durations are empty ones. */
+/* Zeroed durations are empty. */
 void durations_add(struct durations *durations, uint64_t ns);
-/* The length that `part` of them (0 to 1) do not exceed: 0.5 is the median. 0 where there are none. */
+/* Returns the duration that `part` of them (0 to 1) do not exceed: 0.5 gives the median. 0 if
+ * there are none. */
 uint64_t durations_quantile(const struct durations *durations, double part);
 void durations_free(struct durations *durations);
 

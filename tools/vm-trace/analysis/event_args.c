@@ -20,7 +20,7 @@ event_text(struct pool *pool, const struct fxt_event *event, uint32_t name)
     return arg == NULL || arg->type != FXT_ARG_STRING ? STRING_NONE : pool_id(pool, arg->string);
 }
 
-/* Whether a text of words with blanks between them has this one. */
+/* Whether a text, words separated by blanks, contains this word. */
 static bool
 has_word(struct fxt_string text, const char *word)
 {

@@ -1,7 +1,7 @@
 /* exit_table.c - see exits.h
  *
- * How long a trace is shows only at its end. So bins begin narrow and are joined by twos as it grows, at all places at once:
- * they always span the same time.
+ * The length of a trace is known only at its end. So bins begin narrow, and are merged in pairs as the
+ * trace grows, in all rows at once: the bins of all rows cover the same time.
  */
 #include <string.h>
 
@@ -28,7 +28,7 @@ exit_table_row(struct exit_table *exits, const uint32_t key[EXIT_ROW_KEYS])
     return row_table_get(&exits->rows, key);
 }
 
-/* Moves what is in the bins to where it belongs with another width and another first bin. */
+/* Moves the contents of the bins to bins of another width and with another first bin. */
 static void
 move_bins(struct exit_table *exits, unsigned shift, int64_t first_bin)
 {
@@ -45,7 +45,7 @@ move_bins(struct exit_table *exits, unsigned shift, int64_t first_bin)
     exits->first_bin = first_bin;
 }
 
-/* The last nanosecond of a bin; times go up to INT64_MAX. */
+/* The last nanosecond of a bin. Times go up to INT64_MAX. */
 static int64_t
 bin_end(const struct exit_table *exits, int bin)
 {
@@ -53,7 +53,7 @@ bin_end(const struct exit_table *exits, int bin)
     return next > INT64_MAX >> exits->shift ? INT64_MAX : (next << exits->shift) - 1;
 }
 
-/* Makes the bins span a time as well. Those that were in use still are; they may have been used up to the last. */
+/* Makes the bins cover a time, in addition to the times that they cover already. */
 static void
 cover(struct exit_table *exits, int64_t ts_ns)
 {
@@ -111,8 +111,8 @@ exit_row_clear(struct exit_row *row)
 }
 
 void
-exit_row_rate(const struct exit_table *exits, const struct exit_row *row, int64_t first_ns, int64_t last_ns, unsigned count,
-            float *rate_out)
+exit_row_rate(const struct exit_table *exits, const struct exit_row *row, int64_t first_ns, int64_t last_ns,
+              unsigned count, float *rate_out)
 {
     memset(rate_out, 0, count * sizeof *rate_out);
     double part_ns = ((double)(last_ns - first_ns) + 1) / count;

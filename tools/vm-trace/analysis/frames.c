@@ -17,7 +17,8 @@ is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Digits up to `end`, from `at` on; false where there is anything else, or more than 32 bits hold. */
+/* Reads the digits from `at` to `end`. Returns false for anything else, and for more than 32
+ * bits. */
 static bool
 whole_number(const char *at, const char *end, uint32_t *number_out)
 {
@@ -32,7 +33,8 @@ whole_number(const char *at, const char *end, uint32_t *number_out)
     return true;
 }
 
-/* Where " xN" at the end of a part begins; its end where there is none. Labels end in ")". */
+/* Finds " xN" at the end of a part. Returns its start, or the end of the part. Labels end in
+ * ")". */
 static const char *
 run_suffix(struct fxt_string text, uint32_t *run_out)
 {
@@ -43,8 +45,8 @@ run_suffix(struct fxt_string text, uint32_t *run_out)
     return whole_number(at, end, run_out) && *run_out > 0 ? at - 2 : end;
 }
 
-/* The end of the label that begins at `at`: the next " < " behind a whole one. A method can be named `<`, and a block in it
- * is called "block in <": that one does not separate. */
+/* The end of the label at `at`: the next " < " after a complete label. A method can be called
+ * `<`, and a block in it is "block in <"; that " < " is not a separator. */
 static const char *
 end_of_label(const char *at, const char *end)
 {

@@ -18,7 +18,8 @@ glob_matches(struct glob *glob, const struct pool *pool, uint32_t id)
         glob->size = size;
     }
     uint8_t *known = &glob->known[id];
-    if (*known == GLOB_UNTRIED) *known = glob->matches(glob->pattern, pool_string(pool, id)) ? GLOB_MATCHES : GLOB_FAILS;
+    if (*known == GLOB_UNTRIED)
+        *known = glob->matches(glob->pattern, pool_string(pool, id)) ? GLOB_MATCHES : GLOB_FAILS;
     return *known == GLOB_MATCHES;
 }
 

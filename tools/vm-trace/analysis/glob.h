@@ -1,11 +1,11 @@
 #ifndef GLOB_H
 #define GLOB_H
-/* glob.h - which strings of a pool a glob matches. Each string is tried once. */
+/* glob.h - remembers which strings of a pool match a glob, so that each string is tried once. */
 #include <stdbool.h>
 
 #include "base/pool.h"
 
-/* Whether a glob (as for fnmatch) matches a text, which a NUL must follow. */
+/* Returns whether a glob (as in fnmatch) matches a text; a NUL must follow the text. */
 typedef bool glob_matcher(const char *pattern, struct fxt_string text);
 
 enum { GLOB_UNTRIED, GLOB_FAILS, GLOB_MATCHES };
@@ -19,12 +19,12 @@ struct glob {
 };
 
 bool glob_matches(struct glob *glob, const struct pool *pool, uint32_t id);
-/* Whether any string that was tried matches; true for a glob that matches all. */
+/* Whether any tried string matches; true for a glob that matches all. */
 bool glob_matched_any(const struct glob *glob);
 void glob_free(struct glob *glob);
 
-/* A glob_matcher of labels of frames: the whole label, or `Owner#method` alone, which may also be
- * spelled exactly (as `Array#[]`, which as a glob is something else). */
+/* A glob_matcher for labels of frames: matches the whole label, or `Owner#method`. The latter
+ * also matches literally, for names such as `Array#[]`. */
 bool label_matches(const char *pattern, struct fxt_string label);
 
 #endif

@@ -11,8 +11,8 @@ is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Where " (PATH:LINE)" begins, or NULL. A method can be "block (2 levels) in foo" or "<top (required)>", and a path can hold anything,
- * parentheses too. */
+/* Finds " (PATH:LINE)", or returns NULL. A method can be "block (2 levels) in foo" or "<top
+ * (required)>", and a path can contain anything, even parentheses. */
 static const char *
 location_of(struct fxt_string label)
 {
@@ -22,8 +22,11 @@ location_of(struct fxt_string label)
     for (const char *at = label.ptr; (at = memmem(at, (size_t)(end - at), " (", 2)) != NULL; at++) {
         const char *number = at + 2, *after = number;
         while (is_digit(*after)) after++;
-        if (after > number && (size_t)(end - after) > sizeof levels - 1 && memcmp(after, levels, sizeof levels - 1) == 0) continue;
-        if ((size_t)(end - number) > sizeof required - 1 && memcmp(number, required, sizeof required - 1) == 0) continue;
+        if (after > number && (size_t)(end - after) > sizeof levels - 1 &&
+            memcmp(after, levels, sizeof levels - 1) == 0)
+            continue;
+        if ((size_t)(end - number) > sizeof required - 1 && memcmp(number, required, sizeof required - 1) == 0)
+            continue;
         return at;
     }
     return NULL;
@@ -39,7 +42,7 @@ label_parts(struct fxt_string label)
     while (is_digit(number[-1])) number--;
     if (number < end && number[-1] == '-') number--;
     if (number < end && number - path > 1 && number[-1] == ':') {
-        parts.line = strtoll(number, NULL, 10); /* ends at the parenthesis */
+        parts.line = strtoll(number, NULL, 10); /* stops at the parenthesis */
         end = number - 1;
     }
     parts.method.len = (uint32_t)(location - label.ptr);
@@ -50,7 +53,8 @@ label_parts(struct fxt_string label)
 static bool
 is_word(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == ':' || (unsigned char)c >= 0x80;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == ':' ||
+           (unsigned char)c >= 0x80;
 }
 
 struct label_owner
@@ -61,10 +65,13 @@ label_owner(struct fxt_string method)
     for (unsigned i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
         size_t len = strlen(bodies[i]);
         if (method.len < len || memcmp(method.ptr, bodies[i], len) != 0) continue;
-        for (const char *in; (in = memmem(method.ptr + at, method.len - at, " in ", 4)) != NULL;) at = (size_t)(in - method.ptr) + 4;
+        for (const char *in; (in = memmem(method.ptr + at, method.len - at, " in ", 4)) != NULL;)
+            at = (size_t)(in - method.ptr) + 4;
     }
-    struct label_owner owner = {.at = at, .possible = at < method.len && method.ptr[at] != '<' && method.ptr[at] != '('};
-    if (!owner.possible || !((method.ptr[at] >= 'A' && method.ptr[at] <= 'Z') || (unsigned char)method.ptr[at] >= 0x80)) return owner;
+    struct label_owner owner = {.at = at,
+                                .possible = at < method.len && method.ptr[at] != '<' && method.ptr[at] != '('};
+    if (!owner.possible || !((method.ptr[at] >= 'A' && method.ptr[at] <= 'Z') || (unsigned char)method.ptr[at] >= 0x80))
+        return owner;
     size_t end = at;
     while (end < method.len && is_word(method.ptr[end])) end++;
     if (end + 1 < method.len && (method.ptr[end] == '#' || method.ptr[end] == '.')) owner.bytes = end + 1 - at;

@@ -12,7 +12,7 @@
 
 enum { OVERFLOW_ROW = 0 }; /* its key is all zeros, which no event has */
 
-/* A row of one place, where nothing happened yet. */
+/* Starts a row that stands for itself and has no events yet. */
 static void
 begin_row(struct page_row *row)
 {
@@ -50,7 +50,8 @@ add_exit(struct page_data *data, const struct fxt_event *event)
     if (row == NULL) row = row_table_at(&data->gathered, OVERFLOW_ROW);
     else if (row->places == 0) begin_row(row);
     add_to_row(row, weight, event->ts_ns, event->ts_ns);
-    time_histogram_add(&data->exits_over_time, (uint32_t)(row - (struct page_row *)data->gathered.rows), event->ts_ns, weight);
+    time_histogram_add(&data->exits_over_time, (uint32_t)(row - (struct page_row *)data->gathered.rows), event->ts_ns,
+                       weight);
     *(exits.category == STRING_FALLBACK ? &data->fallbacks : &data->exits) += weight;
     data->recorded++;
     profile_event(&data->profile, event);
@@ -62,7 +63,7 @@ add_loss(struct page_data *data, const struct fxt_event *event)
     uint32_t id = event_text(data->pool, event, STRING_REASON);
     unsigned i = 0;
     while (i < data->loss_count && data->losses[i].reason != id) i++;
-    if (i == PAGE_LOSSES_MAX) i--; /* of so many reasons the last stands for the rest */
+    if (i == PAGE_LOSSES_MAX) i--; /* with too many reasons, the last row collects the rest */
     if (i == data->loss_count) data->losses[data->loss_count++] = (struct page_loss){.reason = id};
     data->losses[i].events += event_uint(event, STRING_LOST, 0);
 }
@@ -72,7 +73,7 @@ add_trace_event(struct page_data *data, const struct fxt_event *event)
 {
     switch (event->name.id) {
       case STRING_SETTINGS:
-        data->ours = true;
+        data->has_settings = true;
         data->summarized = false;
         for (unsigned i = 0; i < event->arg_count && data->setting_count < PAGE_SETTINGS_MAX; i++) {
             const struct fxt_arg *arg = &event->args[i];
@@ -89,7 +90,7 @@ add_trace_event(struct page_data *data, const struct fxt_event *event)
     }
 }
 
-/* iseq: of a compilation, STRING_NONE where the compiler did something else. */
+/* iseq: the compiled ISEQ; STRING_NONE: other work of the compiler. */
 static void
 add_duration(struct page_data *data, uint32_t category, bool outermost, uint32_t iseq, int64_t begin_ns, int64_t end_ns)
 {
@@ -100,7 +101,7 @@ add_duration(struct page_data *data, uint32_t category, bool outermost, uint32_t
         }
         time_histogram_add_duration(&data->compiling, 0, begin_ns, end_ns);
     }
-    else if (category == STRING_INVALIDATION && outermost) { /* what is of a version is a part of it */
+    else if (category == STRING_INVALIDATION && outermost) { /* invalidations of single versions are within it */
         data->invalidations++;
         time_histogram_add(&data->compiling, 1, begin_ns, 1);
     }
@@ -204,7 +205,7 @@ by_count(const void *left, const void *right)
 {
     const struct ranked *a = left, *b = right;
     if (a->count != b->count) return a->count > b->count ? -1 : 1;
-    return (a->row > b->row) - (a->row < b->row); /* that seen first comes first */
+    return (a->row > b->row) - (a->row < b->row); /* the row that was seen first comes first */
 }
 
 static int
@@ -223,16 +224,17 @@ move_to_rows(struct time_histogram *histogram, const uint32_t *moved_to)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < histogram->count; i++) {
         struct histogram_cell *last = kept > 0 ? &histogram->cells[kept - 1] : NULL;
-        if (last != NULL && last->row == histogram->cells[i].row && last->bin == histogram->cells[i].bin) last->count += histogram->cells[i].count;
+        if (last != NULL && last->row == histogram->cells[i].row && last->bin == histogram->cells[i].bin)
+            last->count += histogram->cells[i].count;
         else histogram->cells[kept++] = histogram->cells[i];
     }
     histogram->count = kept;
 }
 
-/* A row that sums up those of one reason: where it lies in data->rows. */
+/* The row of data->rows that sums up those of one reason. */
 struct reason_sum {
     uint32_t category, reason; /* the key */
-    uint32_t row;              /* + 1; 0: it has none yet */
+    uint32_t row;              /* its number + 1; 0: not yet added */
 };
 
 static uint32_t
@@ -242,7 +244,7 @@ add_row(struct page_data *data, const struct page_row *row)
     return data->row_count++;
 }
 
-/* The row that sums up those of a reason; of too many reasons, the one for all others. */
+/* Returns the row that sums up those of a reason; with too many reasons, the one for all others. */
 static uint32_t
 sum_row(struct page_data *data, struct row_table *sums, uint32_t *others, const struct page_row *row)
 {
@@ -257,7 +259,7 @@ sum_row(struct page_data *data, struct row_table *sums, uint32_t *others, const 
     return *number - 1;
 }
 
-/* Rows beyond those shown are summed by reason; of very many reasons, further ones all in one row. */
+/* Sums up the rows that are not shown, by reason; with too many reasons, the rest in one row. */
 void
 page_data_finish(struct page_data *data)
 {
@@ -268,7 +270,7 @@ page_data_finish(struct page_data *data)
     }
     qsort(order, count, sizeof *order, by_count);
 
-    uint32_t *moved_to = xcalloc(count, sizeof *moved_to); /* cells of rows that are not kept count nothing */
+    uint32_t *moved_to = xcalloc(count, sizeof *moved_to); /* cells of rows that are not kept have no counts */
     data->rows = xcalloc(count, sizeof *data->rows);
     struct row_table sums;
     row_table_init(&sums, sizeof(struct reason_sum), 2, PAGE_ROWS_SHOWN);

@@ -1,6 +1,7 @@
 #ifndef PAGE_DATA_H
 #define PAGE_DATA_H
-/* page_data.h - what `vm-trace html` shows of traces: one pass, nothing kept of single events.
+/* page_data.h - what `vm-trace html` shows: sums that are computed in one pass, without keeping
+ * events.
  *
  *      page_data_init -> page_data_read for each file -> page_data_finish -> the arrays -> page_data_free
  */
@@ -13,22 +14,22 @@
 
 enum {
     PAGE_ROW_KEYS = 5,
-    PAGE_ROWS_MAX = 256 * 1024, /* that are told apart while reading */
-    PAGE_ROWS_SHOWN = 1000,     /* the others are summed by reason */
+    PAGE_ROWS_MAX = 256 * 1024, /* distinct rows while reading */
+    PAGE_ROWS_SHOWN = 1000,     /* the others are summed up by reason */
     PAGE_NODES_SHOWN = 8000,    /* of the flame graph */
     PAGE_SETTINGS_MAX = 256,
     PAGE_LOSSES_MAX = 256,
 };
 
-/* Exits or fallbacks of one place for one reason. Strings are numbers of the pool. */
+/* Exits or fallbacks with one key. Strings are numbers of the pool. */
 struct page_row {
     uint32_t category; /* the key */
     uint32_t reason;
     uint32_t frame;
     uint32_t insn;
     uint32_t outcome;
-    uint32_t places;  /* 1, or how many rows were summed: then reason and category say of which, where they are the same */
-    uint64_t count;   /* scaled by weight */
+    uint32_t places;  /* 1, or the number of rows summed up here (of one reason and category, if these are set) */
+    uint64_t count;   /* sum of the weights */
     int64_t first_ns; /* times of the first and last */
     int64_t last_ns;
 };
@@ -47,20 +48,20 @@ struct page_data {
     struct reader *reader;
     struct pool *pool;
     uint64_t events;
-    uint64_t exits, fallbacks; /* scaled by weight */
-    uint64_t recorded;         /* events that these come from */
-    uint64_t lost;             /* as the summaries say */
-    uint64_t exact_exits;      /* likewise: whatever was sampled */
-    bool ours;                 /* a file has settings */
-    bool summarized;           /* and each that has ends with a summary */
-    int64_t first_ns, last_ns; /* of all events; first_ns > last_ns where there are none */
+    uint64_t exits, fallbacks; /* sums of the weights */
+    uint64_t recorded;         /* events of these */
+    uint64_t lost;             /* from the summaries */
+    uint64_t exact_exits;      /* likewise: exact even if exits were sampled */
+    bool has_settings;         /* a file has them */
+    bool summarized;           /* each file with settings ends with a summary */
+    int64_t first_ns, last_ns; /* of all events; first_ns > last_ns: there are none */
 
-    struct row_table gathered; /* of struct page_row; the first one takes what is beyond PAGE_ROWS_MAX */
-    struct page_row *rows;     /* once finished: those that are shown, and sums of the others */
+    struct row_table gathered; /* of struct page_row; the first one collects what is beyond PAGE_ROWS_MAX */
+    struct page_row *rows;     /* once finished: the rows to show, and the sums of the others */
     uint32_t row_count;
-    struct time_histogram exits_over_time; /* of rows; once finished its cells are sorted by row and bin */
+    struct time_histogram exits_over_time; /* of rows; once finished, cells are sorted by row and bin */
 
-    struct time_histogram compiling; /* row 0: nanoseconds of all that the compiler did; row 1: number of invalidations */
+    struct time_histogram compiling; /* row 0: nanoseconds of work of the compiler; row 1: invalidations */
     struct duration_pairs *pairs;   /* of the current file */
     uint64_t compiles, compile_ns; /* of ISEQs */
     uint64_t invalidations;
@@ -75,9 +76,9 @@ struct page_data {
 
 void page_data_init(struct page_data *data, size_t memory_bytes);
 void page_data_free(struct page_data *data);
-/* Reads a file, says its faults. What could be read of it counts. */
+/* Reads a file and prints its faults. What it could read counts. */
 enum status page_data_read(struct page_data *data, const char *file, uint64_t max_faults);
-/* After the last file: puts the rows in order, largest first, and sums up those that are not shown. */
+/* After the last file: sorts the rows, largest first, and sums up those that are not shown. */
 void page_data_finish(struct page_data *data);
 
 #endif

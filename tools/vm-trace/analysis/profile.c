@@ -5,9 +5,9 @@
 #include "analysis/profile.h"
 #include "fxt/known_strings.h"
 
-/* Deeper than any stack of Ruby's; what a file claims beyond it is left out, and shown so. */
+/* Deeper than any stack of Ruby; if a file claims more, the rest is shown as left out. */
 enum { DEPTH_MAX = 256 * 1024 };
-#define REASON_BIT 0x80000000u /* tells a reason from a label of the same text; a pool never holds so many strings */
+#define REASON_BIT 0x80000000u /* tells a reason from a label with the same text; a pool never has so many strings */
 
 void
 profile_init(struct profile *profile, struct reader *reader, enum profile_kind kind, bool with_reasons)
@@ -26,14 +26,15 @@ profile_free(struct profile *profile)
     map_free(&profile->node_of_rest);
 }
 
-/* The node of a frame called from another; that other one itself where the budget is used up, which ends the reading. */
+/* Returns the node of a frame below its parent. If the budget is used up, stops reading and
+ * returns the parent. */
 static uint32_t
 child(struct profile *profile, uint32_t parent, uint32_t text, bool reason)
 {
     uint64_t key = (uint64_t)parent << 32 | text | (reason ? REASON_BIT : 0);
     uint32_t node = map_get(&profile->node_of, key);
     if (node != MAP_NONE) return node;
-    /* The slot of the map is counted twice over: it is at most two thirds full, and its arrays grow by doubling. */
+    /* 48 bytes cover the entry in the map, whose arrays grow by doubling. */
     if (!budget_take(reader_budget(profile->reader), 2 * sizeof *profile->nodes + 48)) {
         reader_out_of_budget(profile->reader);
         return parent;
@@ -56,7 +57,7 @@ node_of_rest(struct profile *profile, struct fxt_string text)
     struct frames *rest = &profile->rest;
     frames_of_rest(rest, pool, text);
     uint64_t depth = rest->left_out;
-    uint32_t first = 0; /* innermost frames come first, and are kept where a file claims more than there can be */
+    uint32_t first = 0; /* innermost frames come first, and are kept */
     for (; first < rest->count && depth <= DEPTH_MAX; first++) depth += rest->list[first].run;
     node = 0;
     if (rest->left_out > 0 || depth > DEPTH_MAX) {
@@ -64,7 +65,8 @@ node_of_rest(struct profile *profile, struct fxt_string text)
     }
     if (depth > DEPTH_MAX && first > 0) first--;
     while (first-- > 0) {
-        for (uint32_t run = rest->list[first].run; run-- > 0;) node = child(profile, node, rest->list[first].label, false);
+        for (uint32_t run = rest->list[first].run; run-- > 0;)
+            node = child(profile, node, rest->list[first].label, false);
     }
     if (id != STRING_NONE) map_set(&profile->node_of_rest, id, node);
     return node;
@@ -77,8 +79,9 @@ profile_event(void *context, const struct fxt_event *event)
     if (event->ts_ns < profile->first_ns) profile->first_ns = event->ts_ns;
     if (event->ts_ns > profile->last_ns) profile->last_ns = event->ts_ns;
     uint32_t category = event->category.id;
-    bool wanted = profile->kind == PROFILE_FALLBACKS ? category == STRING_FALLBACK
-                                                     : category == STRING_SIDE_EXIT || category == STRING_RECOMPILE_EXIT;
+    bool wanted = profile->kind == PROFILE_FALLBACKS
+                      ? category == STRING_FALLBACK
+                      : category == STRING_SIDE_EXIT || category == STRING_RECOMPILE_EXIT;
     if (!wanted || event->type != FXT_EVENT_INSTANT) return;
 
     struct pool *pool = reader_pool(profile->reader);

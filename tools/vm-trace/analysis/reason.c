@@ -16,11 +16,12 @@ reason_at(size_t index, struct reason_names *names_out)
     bool fallback = index >= EXITS;
     const struct reason_name *name = fallback ? &fallback_names[index - EXITS] : &exit_names[index];
     *names_out = (struct reason_names){.trace = name->trace, .stats = name->stats, .fallback = fallback};
-    snprintf(names_out->counter, sizeof names_out->counter, "%s%s", fallback ? fallback_prefix : exit_prefix, name->stats);
+    snprintf(names_out->counter, sizeof names_out->counter, "%s%s", fallback ? fallback_prefix : exit_prefix,
+             name->stats);
     return true;
 }
 
-/* What stands before the parentheses, if there are any and it is not too long for a reason. */
+/* Copies the text before the parentheses. Returns false if it is too long for a reason. */
 static bool
 head_of(const char *reason, char head[REASON_COUNTER])
 {
@@ -57,8 +58,8 @@ reason_counter(const char *name, char counter[REASON_COUNTER])
     char head[REASON_COUNTER];
     bool found = false;
     for (size_t i = 0; reason_at(i, &names) && !names.fallback; i++) {
-        bool same = strcmp(name, names.stats) == 0 || strcmp(name, names.counter) == 0 || strcmp(name, names.trace) == 0 ||
-                    (head_of(names.trace, head) && strcmp(name, head) == 0);
+        bool same = strcmp(name, names.stats) == 0 || strcmp(name, names.counter) == 0 ||
+                    strcmp(name, names.trace) == 0 || (head_of(names.trace, head) && strcmp(name, head) == 0);
         if (!same) continue;
         if (found && strcmp(counter, names.counter) != 0) return false;
         memcpy(counter, names.counter, sizeof names.counter);
@@ -71,7 +72,7 @@ void
 reason_nearest(struct nearest *nearest)
 {
     struct reason_names names;
-    bool underlined = strchr(nearest->wanted, '_') != NULL; /* the answer is spelled as the question */
+    bool underlined = strchr(nearest->wanted, '_') != NULL; /* suggest a name in the spelling of the question */
     for (size_t i = 0; reason_at(i, &names); i++) {
         char head[REASON_COUNTER];
         const char *name = underlined || names.fallback ? names.stats : names.trace;

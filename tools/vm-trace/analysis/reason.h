@@ -1,33 +1,33 @@
 #ifndef REASON_H
 #define REASON_H
-/* reason.h - the three names of a reason: in traces (GuardLess), in --zjit-stats (guard_less_failure), and of the counter that
- * --zjit-trace-exits=COUNTER takes (exit_guard_less_failure). Those of fallbacks are counted as send_fallback_NAME. */
+/* reason.h - the names of a reason: in traces (GuardLess), in --zjit-stats (guard_less_failure),
+ * and as the counter for --zjit-trace-exits=COUNTER (exit_guard_less_failure). Counters of
+ * fallbacks are called send_fallback_NAME. */
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/nearest.h"
 #include "base/pool.h"
 
-/* Whether a glob is that of a reason in a trace, by any of its names, or by what stands before its parentheses. */
+/* Whether a glob matches a reason in a trace: any of its names, or the text before its
+ * parentheses. */
 bool reason_matches(const char *glob, struct fxt_string reason);
 
-/*
- * The counter of an exit that is called so, in `counter`; false for a name that is none of ZJIT's,
- * or one of several counters.
- */
+/* Finds the counter of a reason by any of its names. Returns false if ZJIT has no such reason,
+ * or if the name stands for several counters. */
 enum { REASON_COUNTER = 80 };
 bool reason_counter(const char *name, char counter[REASON_COUNTER]);
 
-/* Looks among all names that are known. */
+/* Compares all known names. */
 void reason_nearest(struct nearest *nearest);
 
 struct reason_names {
-    const char *trace; /* a glob, where the text has more in parentheses */
+    const char *trace; /* a glob if the text has details in parentheses */
     const char *stats;
     char counter[REASON_COUNTER];
     bool fallback;
 };
-/* The reasons one after the other; false past the last one. */
+/* Returns the reasons by number; false past the last one. */
 bool reason_at(size_t index, struct reason_names *names_out);
 
 #endif

@@ -1,8 +1,9 @@
 #ifndef REASON_NAMES_H
 #define REASON_NAMES_H
-/* reason_names.h - reasons of ZJIT (base ruby-4.1): a glob of the trace's text, and the name in --zjit-stats without its prefix.
+/* reason_names.h - the reasons of ZJIT (base ruby-4.1): a glob of the text in traces, and the name
+ * in --zjit-stats without its prefix.
  *
- * test/integration/test_reasons.rb fails when a counter of the Ruby is missing here. YJIT's reasons
+ * test/integration/test_reasons.rb fails if a counter of that Ruby is missing here. YJIT's reasons
  * are the names of its counters.
  */
 struct reason_name {

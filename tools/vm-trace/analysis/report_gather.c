@@ -53,7 +53,8 @@ thread_wanted(struct report *report, struct report_thread *thread)
 
 /* --- processes and threads ------------------------------------------------------------------- */
 
-/* The number of a process of the current file; of too many the last one stands for the rest. */
+/* Returns the number of a process of the current file; with too many, the last one collects the
+ * rest. */
 static uint32_t
 process_of(struct report *report, uint32_t pid)
 {
@@ -65,7 +66,7 @@ process_of(struct report *report, uint32_t pid)
     return (uint32_t)(process - (struct report_process *)report->processes.rows);
 }
 
-/* The number of a row; of too many the last one stands for the rest. */
+/* Returns the number of a row; with too many, the last one collects the rest. */
 static uint32_t
 thread_row(struct report *report, uint32_t process, uint32_t tid, uint32_t runs)
 {
@@ -86,7 +87,8 @@ thread_of(struct report *report, uint32_t pid, uint32_t tid)
     if (report->last_thread != NO_THREAD) {
         const struct report_thread *last = report_thread(report, report->last_thread);
         const struct report_process *process = report_process(report, last->process);
-        if (last->tid == tid && process->pid == pid && process->file == report->file_count - 1) return report->last_thread;
+        if (last->tid == tid && process->pid == pid && process->file == report->file_count - 1)
+            return report->last_thread;
     }
     return report->last_thread = thread_row(report, process_of(report, pid), tid, STRING_NONE);
 }
@@ -111,12 +113,13 @@ on_chunk(void *context, uint32_t id, struct fxt_string name, uint64_t offset)
     if (provider != NULL) provider->chunks++;
 }
 
-/* The ISEQ that the event names, where that is another method than that of its frame. */
+/* The ISEQ that the event names, if it is another method than that of its frame. */
 static uint32_t
 inlined_into(struct report *report, const struct fxt_event *event, uint32_t location)
 {
     uint32_t iseq = event_text(report->pool, event, STRING_ISEQ);
-    if (iseq == STRING_NONE || label_without_line(report->pool, iseq) == label_without_line(report->pool, location)) return STRING_NONE;
+    if (iseq == STRING_NONE || label_without_line(report->pool, iseq) == label_without_line(report->pool, location))
+        return STRING_NONE;
     return iseq;
 }
 
@@ -158,7 +161,8 @@ static void
 add_settings(struct report *report, const struct fxt_event *event, uint32_t number)
 {
     struct report_process *process = report_process(report, number);
-    uint64_t exit_rate = event_uint(event, STRING_EXIT_RATE, 1), fallback_rate = event_uint(event, STRING_FALLBACK_RATE, 1);
+    uint64_t exit_rate = event_uint(event, STRING_EXIT_RATE, 1),
+             fallback_rate = event_uint(event, STRING_FALLBACK_RATE, 1);
     if (exit_rate > 1 || fallback_rate > 1) process->sampled = true;
     if (fxt_event_arg(event, STRING_SNAPSHOT) != NULL) process->snapshot = true;
     process->code = event_code_settings(event);
@@ -198,7 +202,7 @@ add_trace_event(struct report *report, const struct fxt_event *event, uint32_t n
     struct report_process *process = report_process(report, number);
     switch (event->name.id) {
       case STRING_SETTINGS:
-        process->ours = true;
+        process->shown = true;
         add_settings(report, event, number);
         return;
       case STRING_CUT: process->cut = true; return;
@@ -212,7 +216,7 @@ add_trace_event(struct report *report, const struct fxt_event *event, uint32_t n
         return;
       }
       case STRING_SUMMARY:
-        process->ours = process->summarized = true;
+        process->shown = process->summarized = true;
         process->summary_lost = event_uint(event, STRING_LOST, 0);
         process->summary_sites = event_uint(event, STRING_SITES, UINT64_MAX);
         return;
@@ -221,13 +225,14 @@ add_trace_event(struct report *report, const struct fxt_event *event, uint32_t n
 
 /* --- durations -------------------------------------------------------------------------------------- */
 
-/* What was violated may be named by its address. */
+/* The reason of an invalidation may contain an address. */
 static void
 add_duration(struct report *report, uint32_t category, uint32_t name, uint64_t ns)
 {
     if (category == STRING_INVALIDATION) name = pool_without_addresses(report->pool, name);
     const uint32_t key[NAMED_DURATIONS_KEYS] = {category, name};
-    struct named_durations *named = row_table_get(category == STRING_INVALIDATION ? &report->invalidations : &report->durations, key);
+    struct named_durations *named =
+        row_table_get(category == STRING_INVALIDATION ? &report->invalidations : &report->durations, key);
     if (named != NULL) durations_add(&named->durations, ns);
     else report->uncounted++;
 }
@@ -247,7 +252,7 @@ on_pair(void *context, const struct duration_edge *begin, const struct duration_
     }
 }
 
-/* A duration that is one record. */
+/* A duration in a single record. */
 static void
 add_complete(struct report *report, const struct fxt_event *event)
 {
@@ -272,9 +277,9 @@ on_event(void *context, const struct fxt_event *event)
     if (event->ts_ns > file->last_ns) file->last_ns = event->ts_ns;
     uint32_t native = thread_of(report, event->pid, event->tid), row = native;
     uint32_t process = report_thread(report, native)->process;
-    report_process(report, process)->ours = true;
+    report_process(report, process)->shown = true;
     bool instant = event->type == FXT_EVENT_INSTANT;
-    /* What a trace says of itself holds for all of it. */
+    /* Events about the trace hold for all of it, whatever the filter. */
     if (instant && event->category.id == STRING_TRACE) add_trace_event(report, event, process);
     uint32_t runs = event_text(report->pool, event, STRING_THREAD);
     if (runs != STRING_NONE) row = thread_row(report, process, 0, runs);
@@ -282,7 +287,8 @@ on_event(void *context, const struct fxt_event *event)
     if (!thread_wanted(report, report_thread(report, native)) && !thread_wanted(report, thread)) return;
     version_history_event(&report->history, report->pool, process, event);
     bool edge = event->type == FXT_EVENT_DURATION_BEGIN || event->type == FXT_EVENT_DURATION_END;
-    if (edge && !report->exits_only) duration_pairs_add(report->pairs, report->pool, event); /* a duration counts when it began in time */
+    if (edge && !report->exits_only)
+        duration_pairs_add(report->pairs, report->pool, event); /* counts if it begins in time */
     if (!time_wanted(report, event->ts_ns)) return;
 
     thread->events++;
@@ -321,7 +327,8 @@ report_new(size_t memory_bytes, const struct report_filter *filter)
     row_table_init(&report->providers, sizeof(struct report_provider), 3, REPORT_PROCESSES_MAX);
     compilations_init(&report->compilations);
     struct row_table *tables[] = {&report->invalidations, &report->durations};
-    for (unsigned i = 0; i < 2; i++) row_table_init(tables[i], sizeof(struct named_durations), NAMED_DURATIONS_KEYS, REPORT_DURATIONS_MAX);
+    for (unsigned i = 0; i < 2; i++)
+        row_table_init(tables[i], sizeof(struct named_durations), NAMED_DURATIONS_KEYS, REPORT_DURATIONS_MAX);
     return report;
 }
 
@@ -355,7 +362,8 @@ static enum status
 read_one(struct report *report, const char *file, uint64_t max_faults)
 {
     report->files = xrealloc(report->files, report->file_count + 1, sizeof *report->files);
-    report->files[report->file_count++] = (struct report_file){.name = file, .first_ns = INT64_MAX, .last_ns = INT64_MIN};
+    report->files[report->file_count++] =
+        (struct report_file){.name = file, .first_ns = INT64_MAX, .last_ns = INT64_MIN};
     report->last_thread = NO_THREAD;
     struct duration_pair_visitor pair_visitor = {.context = report, .pair = on_pair};
     report->pairs = duration_pairs_new(&pair_visitor);

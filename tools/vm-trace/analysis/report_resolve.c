@@ -1,4 +1,5 @@
-/* report_resolve.c - what counts, decided for each process when all is read. See report_resolve.h. */
+/* report_resolve.c - decides what counts, for each process, once everything is read. See
+ * report_resolve.h. */
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,17 +16,17 @@ exit_row_at(const struct report *report, uint32_t number)
 
 /* --- names of sites ------------------------------------------------------------------------------ */
 
-/* In place of an owner's number. */
+/* Special values for the number of an owner. */
 enum { OWNER_UNKNOWN = STRING_NONE, OWNER_AMBIGUOUS = UINT32_MAX - 1 };
 
 struct labels {
     struct pool *pool;
-    struct map owner_of; /* bare label, with its line and without -> owner, for those that are looked for */
-    char *text; /* scratch */
+    struct map owner_of; /* label without owner (with and without line) -> owner, for the labels of interest */
+    char *text; /* scratch buffer */
     size_t text_size;
 };
 
-/* A label in its parts. */
+/* A label and its parts. */
 struct split {
     struct fxt_string label;
     struct label_parts parts;
@@ -47,8 +48,8 @@ nameable(const struct split *split)
     return split->owner.possible && split->parts.path.len > 0 && !fxt_string_is(split->parts.path, "<cfunc>");
 }
 
-/* "baz (path:line)" of "block in Foo#baz (path:line)", or "baz (path)": what labels of one method have in common that
- * have an owner and that have none. Good until the next call. */
+/* "baz (path:line)" for "block in Foo#baz (path:line)", or "baz (path)": what the labels of one
+ * method have in common, with and without owner. Valid until the next call. */
 static struct fxt_string
 bare_label(struct labels *labels, const struct split *split, bool line)
 {
@@ -83,7 +84,7 @@ learn(struct labels *labels, const struct split *split)
         uint32_t id = pool_find(labels->pool, bare.ptr, bare.len);
         uint32_t known = id == STRING_NONE ? MAP_NONE : map_get(&labels->owner_of, id);
         if (known == MAP_NONE || known == OWNER_AMBIGUOUS) continue;
-        uint32_t owner = OWNER_AMBIGUOUS; /* the label of a recorded frame: the method has none */
+        uint32_t owner = OWNER_AMBIGUOUS; /* a recorded frame without owner: the method has none */
         if (split->owner.bytes > 0)
             owner = pool_intern(labels->pool, split->label.ptr + split->owner.at, split->owner.bytes);
         if (known == OWNER_UNKNOWN)
@@ -114,9 +115,9 @@ named_label(struct labels *labels, uint32_t label)
     return id == STRING_NONE ? label : id;
 }
 
-/* The tracer does not know the owner of a frame that is inlined when it makes its site, and learns it with the first
- * exit that it records there. Where it recorded none, and all other labels of the trace that have the method's name and
- * path have one owner, it is that one. */
+/* When the tracer makes a site for an inlined frame, it does not know the frame's owner; it
+ * learns it with the first recorded exit. If no exit was recorded, and all other labels with
+ * this method name and path have the same owner, the site gets that owner. */
 static void
 name_sites(struct report *report)
 {
@@ -143,8 +144,8 @@ name_sites(struct report *report)
             struct split bare = split(report->pool, exit_row->location);
             if (exit_row->hits == 0 || exit_row->records > 0 || !nameable(&bare) || bare.owner.bytes > 0) continue;
             exit_row->location = named_label(&labels, exit_row->location);
-            if (exit_row->iseq != STRING_NONE &&
-                label_without_line(report->pool, exit_row->iseq) == label_without_line(report->pool, exit_row->location)) {
+            if (exit_row->iseq != STRING_NONE && label_without_line(report->pool, exit_row->iseq) ==
+                                                     label_without_line(report->pool, exit_row->location)) {
                 exit_row->iseq = STRING_NONE;
             }
         }
@@ -153,7 +154,7 @@ name_sites(struct report *report)
     free(labels.text);
 }
 
-/* Whether --method may ask for a site whose owner is not known: by the name alone. */
+/* Whether a site of unknown owner may match --method, judged by the method name alone. */
 static bool
 may_match_method(const struct report *report, const struct exit_row *exit_row)
 {
@@ -172,7 +173,8 @@ may_match_method(const struct report *report, const struct exit_row *exit_row)
 
 /* --- events and the sites that they are of --------------------------------------------------------- */
 
-/* Places that may be one and the same, from what all they have in common to what must be. */
+/* Degrees of similarity between rows that may belong to one site, from equal keys to the least
+ * that must agree. */
 enum { ALIKE, ALIKE_BUT_ISEQ, ALIKE_BUT_OWNER, ALIKE_BUT_LINE, LIKENESSES };
 enum { ALIKE_KEYS = 8 };
 
@@ -182,7 +184,7 @@ struct alike {
     uint64_t hits;
 };
 
-/* " (path:line)" of a label. */
+/* The " (path:line)" of a label. */
 static uint32_t
 spot_of(struct pool *pool, uint32_t label)
 {
@@ -215,9 +217,9 @@ exact_counts(const struct report *report, const struct exit_row *exit_row)
     return report_process(report, exit_row->process)->exact;
 }
 
-/* Where sites are counted, events that no site has the name of must not be left out: the label of an event says the
- * class of the object that it was called on, and not all events have room for their ISEQ. They are put with the site
- * that is most like them. */
+/* Where sites count, every event must count with some site, even if no site has its name: the
+ * label of an event names the class of the receiver, and not every event has room for its ISEQ.
+ * Such an event joins the most similar site. */
 static void
 join_events_to_sites(struct report *report)
 {
@@ -252,7 +254,8 @@ join_events_to_sites(struct report *report)
 
 /* --- counts ------------------------------------------------------------------------------------------- */
 
-/* Shares `whole` out in the proportion of `parts`, which then sum up to it. False where all are 0. */
+/* Distributes `whole` in proportion to `parts`, which then sum up to it. Returns false if all
+ * parts are 0. */
 static bool
 apportion(uint64_t *parts, unsigned count, uint64_t whole)
 {
@@ -276,10 +279,12 @@ static void
 resolve_outcomes(struct exit_row *exit_row)
 {
     if (exit_row->category != STRING_RECOMPILE_EXIT) return;
-    if (!apportion(exit_row->outcomes, EXIT_OUTCOMES, exit_row->count)) exit_row->outcomes[OUTCOME_UNRECORDED] = exit_row->count;
+    if (!apportion(exit_row->outcomes, EXIT_OUTCOMES, exit_row->count))
+        exit_row->outcomes[OUTCOME_UNRECORDED] = exit_row->count;
 }
 
-/* Sites tell of no thread: their hits are shared out as the events of a process are. */
+/* Sites have no thread, so their hits are distributed over the threads as the events of the
+ * process are. */
 static void
 resolve_threads(struct report *report)
 {
@@ -345,7 +350,7 @@ report_resolve(struct report *report)
         if (process->summary_lost > process->lost) process->lost = process->summary_lost;
         bool whole = process->summarized &&
                      (process->summary_sites == UINT64_MAX || process->summary_sites == process->sites);
-        /* Of a snapshot that begins late the sites tell more than what it is of. */
+        /* The sites of a snapshot that begins late count more than the snapshot holds. */
         bool beyond = process->snapshot ? process->sampled && process->lost == 0
                                         : process->sampled || process->lost > 0;
         process->exact = whole && !report->times_only && beyond;

@@ -12,21 +12,23 @@
 
 enum { CLOCKS_MAX = 256 * 1024, PROCESSES_MAX = 16 * 1024, FLOWS_MAX = 1024 * 1024 };
 
-/* The last times of one thread within one provider. One for counters, and three more: an exit that may recompile carries the time before the JIT
- * acted on it, and is written after the spans and the sites' counts that come of that action. */
+/* The last times of one thread within one provider. A recompile exit has a time from before the
+ * JIT acted on it, but is written after the durations and site counts that result from the
+ * action. So exits, durations and events about the trace have a clock each, and counters have
+ * one, too. */
 enum clock { CLOCK_EXITS, CLOCK_TRACE, CLOCK_DURATIONS, CLOCK_COUNTERS, CLOCKS };
 
 struct clocks {
     int64_t last_ns[CLOCKS];
 };
 
-/* What one process of the file says of itself, and what was found of it. */
+/* What a process in the file states about itself, and what the check found. */
 struct process {
-    bool ours;
-    bool late_reported; /* that settings are not first */
+    bool checked;
+    bool late_reported; /* that the settings are not the first event */
     bool summarized;
-    bool snapshot, summary_snapshot; /* whether the settings, the summary say that it is one */
-    uint64_t rates[2]; /* K of exits, of fallbacks */
+    bool snapshot, summary_snapshot; /* whether settings and summary are those of a snapshot */
+    uint64_t rates[2]; /* the sampling rate of exits, of fallbacks */
 
     uint64_t events; /* before the summary */
     uint64_t settings;
@@ -48,13 +50,13 @@ struct process {
 };
 
 struct flow {
-    uint64_t offset; /* of the record that was met first */
+    uint64_t offset; /* of the first record that was read */
     bool begun, ended;
     uint32_t end_tid;
     int64_t end_ns;
 };
 
-/* The last event, to which a flow right behind it belongs. */
+/* The last event. A flow belongs to the event directly before it. */
 struct last_event {
     int64_t ts_ns;
     uint32_t provider, pid, tid;
@@ -64,7 +66,7 @@ struct last_event {
 
 struct schema_check {
     struct reader *reader;
-    bool gaps; /* events of some process may be missing before others */
+    bool gaps; /* a process may have lost events before those in the file */
 
     struct map process_of_pid;
     struct process *processes;
@@ -107,15 +109,15 @@ schema_check_free(struct schema_check *check)
 bool
 schema_check_ended(const struct schema_check *check)
 {
-    uint32_t ours = 0, summarized = 0;
+    uint32_t checked = 0, summarized = 0;
     for (uint32_t i = 0; i < check->process_count; i++) {
-        ours += check->processes[i].ours;
+        checked += check->processes[i].checked;
         summarized += check->processes[i].summarized;
     }
-    return ours > 0 && summarized == ours;
+    return checked > 0 && summarized == checked;
 }
 
-/* NULL when there are too many. */
+/* Returns NULL if there are too many. */
 static struct process *
 process_of(struct schema_check *check, uint32_t pid)
 {
@@ -170,12 +172,12 @@ require_uint(struct schema_check *check, const struct fxt_event *event, uint32_t
     if (fxt_arg_uint(arg, value_out)) return true;
     struct event_name name;
     FAULT(check, event, "%s %s argument %s", name_of(&name, event),
-          arg ? "has no whole number from 0 on as its" : "lacks its",
+          arg ? "has no unsigned number as its" : "lacks its",
           pool_string(reader_pool(check->reader), known).ptr);
     return false;
 }
 
-/* Nothing is said when it is not there. */
+/* No fault if the argument is missing. */
 static bool
 optional_uint(struct schema_check *check, const struct fxt_event *event, uint32_t known, uint64_t *value_out)
 {
@@ -197,7 +199,7 @@ check_no_doubles(struct schema_check *check, const struct fxt_event *event)
     }
 }
 
-/* Whether all that "10+" says is how many frames there are more: of a trace that keeps fewer than ten. */
+/* Whether "10+" only has a number of further frames: a trace that keeps fewer than ten. */
 static bool
 only_left_out(struct schema_check *check, const struct fxt_event *event)
 {
@@ -210,7 +212,8 @@ only_left_out(struct schema_check *check, const struct fxt_event *event)
     return only;
 }
 
-/* Frames "0", "1", ... without a gap, then "10+" where there are more than ten, or than are kept. */
+/* Frames "0", "1", ... without a gap; then "10+" if there are more than ten, or more than the
+ * trace keeps. */
 static void
 check_backtrace(struct schema_check *check, const struct fxt_event *event)
 {
@@ -245,8 +248,8 @@ check_weight(struct schema_check *check, const struct fxt_event *event, uint64_t
     uint64_t weight;
     if (arg == NULL) {
         if (rate <= 1) return;
-        FAULT(check, event, "%s lacks its argument weight, though one in %" PRIu64 " is recorded", name_of(&name, event),
-              rate);
+        FAULT(check, event, "%s lacks its argument weight, though one in %" PRIu64 " is recorded",
+              name_of(&name, event), rate);
     }
     else if (rate <= 1) {
         FAULT(check, event, "%s has an argument weight, though all are recorded", name_of(&name, event));
@@ -255,8 +258,8 @@ check_weight(struct schema_check *check, const struct fxt_event *event, uint64_t
         FAULT(check, event, "%s: weight is not a whole number", name_of(&name, event));
     }
     else if (weight != rate) {
-        FAULT(check, event, "%s: weight is %" PRIu64 ", though one in %" PRIu64 " is recorded", name_of(&name, event), weight,
-              rate);
+        FAULT(check, event, "%s: weight is %" PRIu64 ", though one in %" PRIu64 " is recorded", name_of(&name, event),
+              weight, rate);
     }
 }
 
@@ -430,7 +433,8 @@ check_kind(struct schema_check *check, const struct fxt_event *event)
 void
 schema_check_chunk(struct schema_check *check)
 {
-    /* Ractors take turns on a native thread and have a writer each: only within a chunk is the order of one thread untrusted_text. */
+    /* Ractors take turns on a native thread, and each has its own writer: only within a chunk
+     * are the events of a thread in order. */
     map_free(&check->clock_of_thread);
     check->clock_count = 0;
 }
@@ -448,13 +452,14 @@ clocks_of(struct schema_check *check, const struct fxt_event *event)
     return &check->clocks[check->clock_count++];
 }
 
-/* Whether a flow stands right behind an event that it can belong to, which is an instant or begins something. */
+/* Whether a flow directly follows an event that it can belong to: an instant, or the begin of a
+ * duration. */
 static bool
 flow_has_event(const struct schema_check *check, const struct fxt_event *event)
 {
     const struct last_event *last = &check->last;
-    return last->ts_ns == event->ts_ns && last->provider == event->provider && last->pid == event->pid && last->tid == event->tid &&
-           (last->type == FXT_EVENT_INSTANT || last->type == FXT_EVENT_DURATION_BEGIN);
+    return last->ts_ns == event->ts_ns && last->provider == event->provider && last->pid == event->pid &&
+           last->tid == event->tid && (last->type == FXT_EVENT_INSTANT || last->type == FXT_EVENT_DURATION_BEGIN);
 }
 
 static bool
@@ -463,10 +468,9 @@ belongs_to_exit(const struct schema_check *check, const struct fxt_event *event)
     return event->type == FXT_EVENT_FLOW_BEGIN && check->last.type == FXT_EVENT_INSTANT;
 }
 
-/*
- * A flow begins and ends once. An exit is written after what came of it: the begin may stand behind the step. What one ractor wrote may
- * stand behind what another wrote later, and their clocks differ a little: only of one thread it is known what comes after what.
- */
+/* A flow begins and ends once. An exit is written after its consequences, so a begin may follow
+ * its step. Events of one ractor may come after later events of another, and their clocks differ
+ * a little, so the order is known only within a thread. */
 static void
 check_flow(struct schema_check *check, const struct fxt_event *event)
 {
@@ -483,12 +487,14 @@ check_flow(struct schema_check *check, const struct fxt_event *event)
     struct flow *flow = &check->flows[index];
     bool begins = event->type == FXT_EVENT_FLOW_BEGIN, ends = event->type == FXT_EVENT_FLOW_END;
     bool late = flow->ended && (ends || (event->tid == flow->end_tid && event->ts_ns > flow->end_ns));
-    if (begins && flow->begun) FAULT(check, event, "%s begins a second time with the number %" PRIu64, name_of(&name, event), event->id);
-    if (!begins && late) FAULT(check, event, "%s: the number %" PRIu64 " has ended already", name_of(&name, event), event->id);
+    if (begins && flow->begun)
+        FAULT(check, event, "%s begins a second time with the number %" PRIu64, name_of(&name, event), event->id);
+    if (!begins && late)
+        FAULT(check, event, "%s: the number %" PRIu64 " has ended already", name_of(&name, event), event->id);
     flow->begun |= begins;
     if (ends) flow->ended = true, flow->end_tid = event->tid, flow->end_ns = event->ts_ns;
     if (!flow_has_event(check, event)) {
-        FAULT(check, event, "%s does not stand right behind an event of its thread and time", name_of(&name, event));
+        FAULT(check, event, "%s does not directly follow an event of its thread and time", name_of(&name, event));
     }
 }
 
@@ -503,7 +509,8 @@ check_reprofile(struct schema_check *check, const struct fxt_event *event)
     if (event->type >= FXT_EVENT_FLOW_BEGIN && event->type <= FXT_EVENT_FLOW_END) check_flow(check, event);
 }
 
-/* What is of a version says which. One within another has no backtrace, and where no Ruby runs there is none either. */
+/* An invalidation of a version says which version. One within another has no backtrace, nor has
+ * one outside of Ruby code. */
 static void
 check_invalidation(struct schema_check *check, const struct fxt_event *event)
 {
@@ -516,7 +523,7 @@ check_invalidation(struct schema_check *check, const struct fxt_event *event)
     if (fxt_event_arg(event, STRING_FRAME_0) != NULL) check_backtrace(check, event);
 }
 
-/* What ends a whole compilation. */
+/* The end of a compilation of an ISEQ. */
 static void
 check_compilation(struct schema_check *check, const struct fxt_event *event)
 {
@@ -542,7 +549,7 @@ check_time(struct schema_check *check, const struct fxt_event *event)
     int64_t now_ns = event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns;
     if (now_ns < *last_ns) {
         struct event_name name;
-        FAULT(check, event, "%s: time runs back on thread %" PRIu32 ", from %" PRId64 " to %" PRId64 " ns",
+        FAULT(check, event, "%s: time goes backwards on thread %" PRIu32 ", from %" PRId64 " to %" PRId64 " ns",
               name_of(&name, event), event->tid, *last_ns, now_ns);
         return;
     }
@@ -554,14 +561,16 @@ schema_check_event(struct schema_check *check, const struct fxt_event *event)
 {
     struct process *process = process_of(check, event->pid);
     if (process == NULL) return;
-    bool tells = event->category.id == STRING_TRACE && (event->name.id == STRING_SETTINGS || event->name.id == STRING_SUMMARY);
-    if (tells && !process->ours) {
-        process->ours = true;
-        if (event->name.id == STRING_SUMMARY) FAULT(check, event, "its process has no trace settings before this summary");
+    bool identifies =
+        event->category.id == STRING_TRACE && (event->name.id == STRING_SETTINGS || event->name.id == STRING_SUMMARY);
+    if (identifies && !process->checked) {
+        process->checked = true;
+        if (event->name.id == STRING_SUMMARY)
+            FAULT(check, event, "its process has no trace settings before this summary");
         if (event->name.id == STRING_SUMMARY) process->late_reported = true;
     }
     bool summary = event->category.id == STRING_TRACE && event->name.id == STRING_SUMMARY;
-    if (process->ours) {
+    if (process->checked) {
         check_kind(check, event);
         check_no_doubles(check, event);
         check_time(check, event);
@@ -575,7 +584,8 @@ schema_check_event(struct schema_check *check, const struct fxt_event *event)
           case STRING_COMPILE: check_compilation(check, event); break;
         }
     }
-    check->last = (struct last_event){event->ts_ns, event->provider, event->pid, event->tid, event->category.id, event->type};
+    check->last =
+        (struct last_event){event->ts_ns, event->provider, event->pid, event->tid, event->category.id, event->type};
     if (process->events == 0 || event->ts_ns < process->first_ns) {
         process->first_ns = event->ts_ns;
         process->first_offset = event->offset;
@@ -588,38 +598,40 @@ schema_check_event(struct schema_check *check, const struct fxt_event *event)
     }
 }
 
-/* What the summary says against what was found. */
+/* Compares a number of the summary with the number found. */
 static void
-compare(struct reader *reader, const struct process *process, bool given, uint64_t summary, uint64_t found, const char *what,
-        const char *where)
+compare(struct reader *reader, const struct process *process, bool given, uint64_t summary, uint64_t found,
+        const char *what, const char *where)
 {
     if (!given || summary == found) return;
-    reader_fault(reader, FXT_FAULT_SCHEMA, process->summary_offset, "trace summary says %s: %" PRIu64 ", but %s: %" PRIu64, what,
-                 summary, where, found);
+    reader_fault(reader, FXT_FAULT_SCHEMA, process->summary_offset,
+                 "trace summary says %s: %" PRIu64 ", but %s: %" PRIu64, what, summary, where, found);
 }
 
 static void
 finish_process(struct reader *reader, const struct process *process)
 {
-    if (!process->ours) return;
+    if (!process->checked) return;
     if (process->settings > 0 && process->first_ns < process->settings_ns) {
         reader_fault(reader, FXT_FAULT_SCHEMA, process->first_offset, "event is earlier than trace settings");
     }
-    if (!process->summarized) return; /* the program did not end in good order: nothing to compare with */
+    if (!process->summarized) return; /* the process did not end in good order: there is nothing to compare */
     if (process->snapshot != process->summary_snapshot) {
-        reader_fault(reader, FXT_FAULT_SCHEMA, process->summary_offset, "trace summary %s a snapshot, and the settings %s",
+        reader_fault(reader, FXT_FAULT_SCHEMA, process->summary_offset,
+                     "trace summary %s a snapshot, and the settings %s",
                      process->summary_snapshot ? "says that it is of" : "does not say that it is of",
                      process->snapshot ? "say so" : "do not");
     }
-    if (reader_moved(reader)) return; /* it ended while its file was read, some of which is gone since */
+    if (reader_moved(reader)) return; /* the file changed while it was read, and parts of it are gone */
     if (process->last_ns > process->summary_ns) {
         reader_fault(reader, FXT_FAULT_SCHEMA, process->last_offset, "event is later than trace summary");
     }
     compare(reader, process, process->has_events, process->summary_events, process->events, "events", "the file holds");
     compare(reader, process, process->has_sampled, process->summary_sampled, process->recorded_exits, "sampled",
             "exits in the file");
-    compare(reader, process, process->has_lost, process->summary_lost, process->losses, "lost", "loss events add up to");
-    if (process->has_lost && process->summary_lost > 0) return; /* then sites may be missing too */
+    compare(reader, process, process->has_lost, process->summary_lost, process->losses, "lost",
+            "loss events add up to");
+    if (process->has_lost && process->summary_lost > 0) return; /* then sites may be lost, too */
     compare(reader, process, process->has_sites, process->summary_sites, process->sites, "sites", "the file holds");
     compare(reader, process, process->has_exits, process->summary_exits, process->site_exits, "exits",
             "hits of the sites add up to");
@@ -633,6 +645,7 @@ schema_check_finish(struct schema_check *check)
     for (uint32_t i = 0; i < check->process_count; i++) finish_process(check->reader, &check->processes[i]);
     for (uint32_t i = 0; i < check->flow_count && !check->gaps; i++) {
         if (check->flows[i].begun) continue;
-        reader_fault(check->reader, FXT_FAULT_SCHEMA, check->flows[i].offset, "a flow that goes on here did not begin in this trace");
+        reader_fault(check->reader, FXT_FAULT_SCHEMA, check->flows[i].offset,
+                     "a flow that goes on here did not begin in this trace");
     }
 }

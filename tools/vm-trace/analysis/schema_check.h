@@ -1,10 +1,11 @@
 #ifndef SCHEMA_CHECK_H
 #define SCHEMA_CHECK_H
-/* schema_check.h - checks that a trace of our tracer keeps the event contract (doc/internals/events.md).
+/* schema_check.h - checks a trace of CRuby's tracer against the schema of its events
+ * (doc/events.md).
  *
- * A file may hold several processes: each has its settings, its summary and its sites, and is checked by itself. One is ours when
- * it has a trace/settings or trace/summary event; nothing is asked of others. What the contract does not
- * speak of (more arguments, more kinds of trace events) is let pass.
+ * A file may hold several processes. Each has its own settings, summary and sites, and is checked
+ * separately. Only processes with a trace/settings or trace/summary event are checked. The check
+ * accepts what the schema does not mention: further arguments, further kinds of trace events.
  */
 #include "fxt/reader.h"
 
@@ -12,15 +13,17 @@ struct schema_check;
 
 struct schema_check *schema_check_new(struct reader *reader);
 void schema_check_free(struct schema_check *check);
-/* A new chunk begins: what comes may be older than what was. */
+/* A new chunk begins: its events may be older than those before. */
 void schema_check_chunk(struct schema_check *check);
-/* Each event of the file, in the file's order. Reports faults through the reader. */
+/* Takes each event, in the order of the file. Reports faults through the reader. */
 void schema_check_event(struct schema_check *check, const struct fxt_event *event);
-/* What can only be said at the end: counts, order. */
+/* Checks what is known only at the end: counts and order. */
 void schema_check_finish(struct schema_check *check);
-/* True when there are processes of ours and all of them ended in good order: nothing may be left open then. */
+/* True if there are processes to check and all of them ended in good order: then nothing may be
+ * open. */
 bool schema_check_ended(const struct schema_check *check);
-/* True when events may be missing in the middle: some were lost, or gave way in a file that keeps its newest. */
+/* True if events may be missing in the middle: lost, or overwritten in a file that keeps its
+ * newest events. */
 bool schema_check_gaps(const struct schema_check *check);
 
 #endif

@@ -1,6 +1,6 @@
 #ifndef THREAD_TABLE_H
 #define THREAD_TABLE_H
-/* thread_table.h - names of processes and threads, and how much was seen of each. */
+/* thread_table.h - the names of processes and threads, and the number of events of each. */
 #include "base/map.h"
 #include "fxt/reader.h"
 
@@ -8,8 +8,8 @@ enum { THREADS_MAX = 256 * 1024 };
 
 struct thread {
     uint32_t pid;
-    uint32_t tid;  /* 0: a Ruby thread that shares native ones with others */
-    uint32_t name; /* STRING_NONE where no record names it */
+    uint32_t tid;  /* 0: a Ruby thread that shares native threads */
+    uint32_t name; /* STRING_NONE: unnamed */
     uint64_t events;
 };
 
@@ -23,15 +23,15 @@ struct threads {
     uint32_t process_count;
 };
 
-/* A zeroed struct threads is an empty one. */
+/* A zeroed struct threads is empty. */
 void threads_free(struct threads *threads);
-/* NULL when there are too many threads. Good until the next call. */
+/* Returns a thread; NULL if there are too many. Valid until the next call. */
 struct thread *threads_get(struct threads *threads, uint32_t pid, uint32_t tid);
-/* Likewise, the Ruby thread of that name. */
+/* Likewise, the Ruby thread with this name. */
 struct thread *threads_running(struct threads *threads, uint32_t pid, uint32_t name);
-/* Takes a name from a kernel object record. */
+/* Takes the name from a kernel object record. */
 void threads_name(struct threads *threads, struct pool *pool, const struct fxt_object *object);
-/* STRING_NONE where no record names it. */
+/* Returns STRING_NONE if no record names the process. */
 uint32_t threads_process_name(const struct threads *threads, uint32_t pid);
 
 #endif

@@ -14,7 +14,7 @@ time_histogram_free(struct time_histogram *histogram)
     *histogram = (struct time_histogram){0};
 }
 
-/* False when there is no room for one more. */
+/* Returns false if there is no room for another cell. */
 static bool
 add_to_cell(struct time_histogram *histogram, uint32_t row, uint32_t bin, uint64_t count)
 {
@@ -31,11 +31,12 @@ add_to_cell(struct time_histogram *histogram, uint32_t row, uint32_t bin, uint64
     return true;
 }
 
-/* Puts the cells where they belong with another width, or another first bin. */
+/* Moves the cells to bins of another width, or with another first bin. */
 static void
 move_cells(struct time_histogram *histogram, unsigned shift, int64_t first)
 {
-    struct time_histogram moved = {.shift = shift, .first = first, .last = histogram->last >> (shift - histogram->shift)};
+    struct time_histogram moved = {
+        .shift = shift, .first = first, .last = histogram->last >> (shift - histogram->shift)};
     for (uint32_t i = 0; i < histogram->count; i++) {
         const struct histogram_cell *cell = &histogram->cells[i];
         int64_t bin = ((histogram->first + cell->bin) >> (shift - histogram->shift)) - first;
@@ -45,7 +46,7 @@ move_cells(struct time_histogram *histogram, unsigned shift, int64_t first)
     *histogram = moved;
 }
 
-/* Makes the bins reach to a time. */
+/* Makes the bins cover a time. */
 static void
 cover(struct time_histogram *histogram, int64_t ts_ns)
 {
@@ -68,7 +69,7 @@ time_histogram_add(struct time_histogram *histogram, uint32_t row, int64_t ts_ns
 {
     cover(histogram, ts_ns);
     while (!add_to_cell(histogram, row, (uint32_t)((ts_ns >> histogram->shift) - histogram->first), count)) {
-        if (histogram->first == histogram->last) return; /* as many rows as cells: the caller has fewer */
+        if (histogram->first == histogram->last) return; /* as many rows as cells, which no caller has */
         move_cells(histogram, histogram->shift + 1, histogram->first >> 1);
     }
 }
@@ -78,7 +79,7 @@ time_histogram_add_duration(struct time_histogram *histogram, uint32_t row, int6
 {
     cover(histogram, begin_ns);
     cover(histogram, end_ns);
-    unsigned shift = histogram->shift; /* it may grow meanwhile: parts that are too small do no harm */
+    unsigned shift = histogram->shift; /* it may grow meanwhile; smaller steps do no harm */
     for (int64_t at = begin_ns; at < end_ns;) {
         int64_t bin_end_ns = at | (int64_t)((UINT64_C(1) << shift) - 1);
         int64_t next = bin_end_ns < end_ns ? bin_end_ns + 1 : end_ns;

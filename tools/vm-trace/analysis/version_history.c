@@ -48,14 +48,18 @@ know_iseq(struct version_history *history, struct pool *pool, uint32_t process, 
     if (map_get(&history->iseq_of_label, key) != MAP_NONE) return;
     uint32_t method = label_without_line(pool, iseq), index = history->iseq_count;
     make_room(history->iseqs, history->iseq_count, history->iseq_capacity);
-    history->iseqs[history->iseq_count++] = (struct known_iseq){
-        .process = process, .iseq = iseq, .method = method, .line = label_parts(pool_string(pool, iseq)).line, .order = index};
+    history->iseqs[history->iseq_count++] = (struct known_iseq){.process = process,
+                                                                .iseq = iseq,
+                                                                .method = method,
+                                                                .line = label_parts(pool_string(pool, iseq)).line,
+                                                                .order = index};
     map_set(&history->iseq_of_label, key, index);
 }
 
-/* NULL when there are too many. */
+/* Returns NULL if there are too many. */
 static struct version_step *
-add_step(struct version_history *history, struct pool *pool, uint32_t process, uint32_t iseq, enum step_kind kind, int64_t ts_ns)
+add_step(struct version_history *history, struct pool *pool, uint32_t process, uint32_t iseq, enum step_kind kind,
+         int64_t ts_ns)
 {
     if (history->count == VERSION_STEPS_MAX) {
         history->uncounted++;
@@ -64,12 +68,13 @@ add_step(struct version_history *history, struct pool *pool, uint32_t process, u
     know_iseq(history, pool, process, iseq);
     make_room(history->steps, history->count, history->capacity);
     struct version_step *step = &history->steps[history->count];
-    *step = (struct version_step){.process = process, .iseq = iseq, .kind = kind, .ts_ns = ts_ns, .end_ns = INT64_MIN, .order = history->count};
+    *step = (struct version_step){
+        .process = process, .iseq = iseq, .kind = kind, .ts_ns = ts_ns, .end_ns = INT64_MIN, .order = history->count};
     history->count++;
     return step;
 }
 
-/* The outermost compilation of a thread that is open: the beginning of what ends with an `iseq`. */
+/* Follows the outermost open compilation of a thread, up to the end with an `iseq`. */
 static void
 follow_compilation(struct version_history *history, struct pool *pool, uint32_t process, const struct fxt_event *event)
 {
@@ -86,7 +91,7 @@ follow_compilation(struct version_history *history, struct pool *pool, uint32_t 
         if ((*depth)++ == 0) history->compiling[index].begin_ns = event->ts_ns;
         return;
     }
-    /* Where its begin gave way at the file's limit it has no length. */
+    /* If its begin was overwritten in a limited file, it has no length. */
     int64_t begin_ns = *depth > 0 ? history->compiling[index].begin_ns : event->ts_ns;
     if (*depth > 0) --*depth;
     uint32_t iseq = event_text(pool, event, STRING_ISEQ);
@@ -94,9 +99,10 @@ follow_compilation(struct version_history *history, struct pool *pool, uint32_t 
     *depth = 0;
     uint32_t version = (uint32_t)event_uint(event, STRING_VERSION, 0);
     uint32_t error = event_text(pool, event, STRING_ERROR);
-    if (version == 0 && error == STRING_NONE) return; /* there was code already */
+    if (version == 0 && error == STRING_NONE) return; /* the ISEQ already had code */
     if (begin_ns > event->ts_ns) begin_ns = event->ts_ns;
-    struct version_step *step = add_step(history, pool, process, iseq, version > 0 ? STEP_COMPILED : STEP_FAILED, begin_ns);
+    struct version_step *step =
+        add_step(history, pool, process, iseq, version > 0 ? STEP_COMPILED : STEP_FAILED, begin_ns);
     if (step == NULL) return;
     step->version = version;
     step->end_ns = event->ts_ns;
@@ -110,9 +116,10 @@ follow_compilation(struct version_history *history, struct pool *pool, uint32_t 
 static void
 follow_profiling(struct version_history *history, struct pool *pool, uint32_t process, const struct fxt_event *event)
 {
-    uint64_t key = flow_key(event->pid, event->id); /* spans of one id in one process */
+    uint64_t key = flow_key(event->pid, event->id); /* async events of one id in one process */
     if (event->type == FXT_EVENT_ASYNC_BEGIN) {
-        struct version_step *step = add_step(history, pool, process, pool_id(pool, event->name), STEP_PROFILED, event->ts_ns);
+        struct version_step *step =
+            add_step(history, pool, process, pool_id(pool, event->name), STEP_PROFILED, event->ts_ns);
         if (step == NULL) return;
         step->version = (uint32_t)event_uint(event, STRING_VERSION, 0);
         step->reason = event_reason(pool, event);
@@ -125,11 +132,14 @@ follow_profiling(struct version_history *history, struct pool *pool, uint32_t pr
 }
 
 void
-version_history_event(struct version_history *history, struct pool *pool, uint32_t process, const struct fxt_event *event)
+version_history_event(struct version_history *history, struct pool *pool, uint32_t process,
+                      const struct fxt_event *event)
 {
     switch (event->category.id) {
       case STRING_COMPILE:
-        if (event->type == FXT_EVENT_DURATION_BEGIN || event->type == FXT_EVENT_DURATION_END) follow_compilation(history, pool, process, event);
+        if (event->type == FXT_EVENT_DURATION_BEGIN || event->type == FXT_EVENT_DURATION_END) {
+            follow_compilation(history, pool, process, event);
+        }
         return;
       case STRING_REPROFILE: follow_profiling(history, pool, process, event); return;
       case STRING_INVALIDATION: {
@@ -144,7 +154,7 @@ version_history_event(struct version_history *history, struct pool *pool, uint32
         step->version = (uint32_t)event_uint(event, STRING_VERSION, 0);
         step->reason = event_reason(pool, event);
         step->location = event_text(pool, event, STRING_FRAME_0);
-        if (step->location == STRING_NONE) step->location = history->violated_at; /* it is a part of that */
+        if (step->location == STRING_NONE) step->location = history->violated_at; /* a part of that invalidation */
         return;
       }
     }
@@ -165,7 +175,7 @@ compare_steps(const void *left, const void *right)
     if (a->process != b->process) return a->process < b->process ? -1 : 1;
     if (a->iseq != b->iseq) return a->iseq < b->iseq ? -1 : 1;
     if (a->ts_ns != b->ts_ns) return a->ts_ns < b->ts_ns ? -1 : 1;
-    /* Of the same time: profiling begins with the invalidation. */
+    /* At the same time: profiling begins with the invalidation. */
     return (a->order > b->order) - (a->order < b->order);
 }
 
@@ -192,18 +202,21 @@ version_history_sort(struct version_history *history)
     if (history->iseq_count > 0) qsort(history->iseqs, history->iseq_count, sizeof *history->iseqs, compare_iseqs);
     for (uint32_t i = 0; i < history->iseq_count; i++) {
         const struct known_iseq *iseq = &history->iseqs[i];
-        if (i == 0 || !same_method(iseq - 1, iseq)) map_set(&history->iseqs_of_method, key_of(iseq->process, iseq->method), i);
+        if (i == 0 || !same_method(iseq - 1, iseq))
+            map_set(&history->iseqs_of_method, key_of(iseq->process, iseq->method), i);
     }
 }
 
 uint32_t
-version_history_owner(const struct version_history *history, struct pool *pool, uint32_t process, uint32_t iseq, uint32_t location)
+version_history_owner(const struct version_history *history, struct pool *pool, uint32_t process, uint32_t iseq,
+                      uint32_t location)
 {
     if (iseq != STRING_NONE) return iseq;
     uint32_t first = map_get(&history->iseqs_of_method, key_of(process, label_without_line(pool, location)));
     if (first == MAP_NONE) return STRING_NONE;
     int64_t line = label_parts(pool_string(pool, location)).line;
-    /* The first one that does not come before the exit: of this method, or of what follows. */
+    /* The first ISEQ of the method that begins after the exit, or the first of what follows the
+     * method. */
     uint32_t low = first, high = history->iseq_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;

@@ -1,10 +1,12 @@
 #ifndef VERSION_HISTORY_H
 #define VERSION_HISTORY_H
-/* version_history.h - what became of the compiled versions of each ISEQ: compilations, invalidations, and profiling in between.
+/* version_history.h - the history of the compiled versions of each ISEQ: compilations,
+ * invalidations, and profiling in between.
  *
- *      zeroed struct version_history -> version_history_event for every event -> version_history_file_end after each file -> version_history_sort -> steps in order
+ *      zeroed struct version_history -> version_history_event for every event
+ *      -> version_history_file_end after each file -> version_history_sort -> steps in order
  *
- * A step is kept for each of these; they are few beside exits.
+ * It keeps a step for each of these; they are few compared with exits.
  */
 #include "analysis/label.h"
 #include "base/map.h"
@@ -15,25 +17,25 @@ enum { VERSION_STEPS_MAX = 1024 * 1024 };
 enum step_kind { STEP_COMPILED, STEP_FAILED, STEP_INVALIDATED, STEP_PROFILED };
 
 struct version_step {
-    uint32_t process; /* the caller's number */
-    uint32_t iseq;    /* its label, a string of the pool, like all below */
+    uint32_t process; /* a number of the caller's */
+    uint32_t iseq;    /* its label; a string of the pool, like all below */
     enum step_kind kind;
-    uint32_t version; /* that was made, or invalidated; 0 of a failed compilation */
+    uint32_t version; /* compiled or invalidated; 0 for a failed compilation */
     int64_t ts_ns;
-    int64_t end_ns; /* of a compilation, and of profiling (INT64_MIN where it has not ended) */
+    int64_t end_ns; /* of a compilation, or of profiling (INT64_MIN: it has not ended) */
     uint32_t order; /* in the file */
-    uint32_t reason; /* why it was invalidated, or the error of a compilation */
+    uint32_t reason; /* of an invalidation; or the error of a compilation */
     uint32_t location; /* the innermost frame; STRING_NONE: unknown */
     uint32_t inlined;
     uint64_t code_bytes, exit_bytes, exits;
 };
 
-/* What an ISEQ has in common with the labels of its exits: method and path. */
+/* What an ISEQ shares with the labels of its exits: method and path. */
 struct known_iseq {
     uint32_t process, iseq;
     uint32_t method; /* the label without its line */
     int64_t line;
-    uint32_t order;  /* in which it was seen */
+    uint32_t order;  /* the order in which ISEQs were seen */
 };
 
 struct version_history {
@@ -42,30 +44,33 @@ struct version_history {
     struct known_iseq *iseqs;
     uint32_t iseq_count, iseq_capacity;
     struct map iseq_of_label;   /* process and label -> index of iseqs */
-    struct map iseqs_of_method; /* once settled: process and method -> the first of them, by line */
+    struct map iseqs_of_method; /* once sorted: process and method -> the first of its ISEQs, by line */
     struct map open_compiles;   /* thread -> index into compiling */
     struct {
-        int64_t begin_ns; /* of the outermost one that is open */
-        uint32_t depth;   /* 0: none is */
+        int64_t begin_ns; /* of the outermost open one */
+        uint32_t depth;   /* 0: none is open */
     } *compiling;
     uint32_t compiling_count, compiling_capacity;
-    uint32_t violated_at;       /* where the last invalidation happened that may take several versions */
-    struct map open_profiles;   /* number of the span -> step */
-    uint64_t uncounted;            /* steps that there was no room for */
+    uint32_t violated_at;       /* location of the last invalidation, which may include several versions */
+    struct map open_profiles;   /* key of the async event -> step */
+    uint64_t uncounted;            /* steps beyond VERSION_STEPS_MAX */
 };
 
 void version_history_free(struct version_history *history);
-void version_history_event(struct version_history *history, struct pool *pool, uint32_t process, const struct fxt_event *event);
-/* What is open belongs to that file. */
+void version_history_event(struct version_history *history, struct pool *pool, uint32_t process,
+                           const struct fxt_event *event);
+/* Drops what is still open: it belongs to the file that ended. */
 void version_history_file_end(struct version_history *history);
-/* Sorts the steps: by process and ISEQ, then by time; and the ISEQs. None can be added after it. */
+/* Sorts the steps by process and ISEQ, then by time; and the ISEQs. No steps can be added
+ * afterwards. */
 void version_history_sort(struct version_history *history);
-/* The label of the ISEQ that the code of an exit belongs to: that which the event says (`iseq`), or else the one of the known
- * ISEQs of that method and path whose first line is the last one before that of the exit. STRING_NONE: none is known.
- * They must be settled. */
-uint32_t version_history_owner(const struct version_history *history, struct pool *pool, uint32_t process, uint32_t iseq, uint32_t location);
+/* Returns the label of the ISEQ that an exit's code belongs to: the one that the event names
+ * (`iseq`), or else, of the known ISEQs of that method and path, the one with the last first
+ * line at or before the exit. STRING_NONE if none is known. The history must be sorted. */
+uint32_t version_history_owner(const struct version_history *history, struct pool *pool, uint32_t process,
+                               uint32_t iseq, uint32_t location);
 
-/* The label without its line, as a number of the pool. */
+/* Returns the label without its line, as a number of the pool. */
 uint32_t label_without_line(struct pool *pool, uint32_t label);
 
 #endif

@@ -12,7 +12,7 @@ utf8_decode(const char *ptr, size_t len, uint32_t *codepoint_out)
     if (codepoint < 0x80) return 1;
 
     unsigned more;
-    uint32_t least; /* a longer form than needed is not well-formed */
+    uint32_t least; /* an overlong form is not well-formed */
     if (codepoint >= 0xc2 && codepoint <= 0xdf) more = 1, least = 0x80, codepoint &= 0x1f;
     else if ((codepoint & 0xf0) == 0xe0) more = 2, least = 0x800, codepoint &= 0x0f;
     else if (codepoint >= 0xf0 && codepoint <= 0xf4) more = 3, least = 0x10000, codepoint &= 0x07;
@@ -27,7 +27,7 @@ utf8_decode(const char *ptr, size_t len, uint32_t *codepoint_out)
     return more + 1;
 }
 
-/* Characters that no name needs and that could make a terminal show something else than is there. */
+/* Characters that no name needs, and that could change what a terminal shows. */
 static int
 must_be_escaped(uint32_t codepoint)
 {
@@ -36,7 +36,8 @@ must_be_escaped(uint32_t codepoint)
            (codepoint >= 0x2066 && codepoint <= 0x2069) || codepoint == 0xfeff;
 }
 
-/* One character, escaped if need be, into at least 8 bytes. Sets how many bytes it came from; returns how many it became. */
+/* Escapes one character, if necessary, into at least 8 bytes. Sets *taken_out to the bytes read,
+ * and returns the bytes written. */
 static unsigned
 escape_one(const char *ptr, size_t len, char text[8], unsigned *taken_out)
 {
@@ -89,7 +90,7 @@ escape_into(char *buffer, size_t size, struct fxt_string string)
     return buffer;
 }
 
-/* Bytes at the start that JSON takes as they are: most names are nothing else. */
+/* Bytes at the start that JSON needs no escapes for: most names consist of nothing else. */
 static uint32_t
 plain_ascii(const char *ptr, uint32_t len)
 {

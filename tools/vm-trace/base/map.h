@@ -1,7 +1,7 @@
 #ifndef MAP_H
 #define MAP_H
-/* map.h - a hash table from 64-bit keys to 32-bit numbers, most often indexes into an array of the
- * caller's. Nothing can be removed. */
+/* map.h - a hash table from 64-bit keys to 32-bit numbers, usually indexes into a caller's
+ * array. Entries cannot be removed. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,12 +19,12 @@ struct map {
 
 /* A zeroed struct map is an empty one. map_free leaves it empty. */
 void map_free(struct map *map);
-/* Keeps a number (not MAP_NONE) for the key, in place of the one before. */
+/* Stores a number (not MAP_NONE) for the key, and replaces an earlier one. */
 void map_set(struct map *map, uint64_t key, uint32_t value);
-/* Bytes that the map has allocated. */
+/* The bytes that the map has allocated. */
 size_t map_bytes(const struct map *map);
 
-/* Of map.c and map_get. */
+/* For map_get and map.c only: the slot of a key. */
 static inline uint32_t *
 map_slot(const struct map *map, uint64_t key)
 {
@@ -33,7 +33,8 @@ map_slot(const struct map *map, uint64_t key)
     return slot;
 }
 
-/* The number kept for the key, or MAP_NONE. Inline, for it is called several times for each event. */
+/* Returns the number stored for the key, or MAP_NONE. Inline because it runs several times per
+ * event. */
 static inline uint32_t
 map_get(const struct map *map, uint64_t key)
 {

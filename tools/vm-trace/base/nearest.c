@@ -9,7 +9,8 @@
 
 enum { NAME_MOST = 64 };
 
-/* Its letters without what people mix up; how many there are. SIZE_MAX: it is too long for a name. */
+/* Stores the letters of a name without case and underscores. Returns their number, or SIZE_MAX
+ * if there are too many for a name. */
 static size_t
 letters_of(const char *name, char letters[NAME_MOST])
 {
@@ -22,7 +23,7 @@ letters_of(const char *name, char letters[NAME_MOST])
     return len;
 }
 
-/* How many letters must change to make b of a; UINT_MAX for what is too long to be a name. */
+/* The edit distance between two names; UINT_MAX if one is too long to be a name. */
 static unsigned
 distance(const char *a_name, const char *b_name)
 {
@@ -47,7 +48,7 @@ distance(const char *a_name, const char *b_name)
 struct nearest
 nearest_to(const char *wanted)
 {
-    size_t most = strlen(wanted) / 3; /* further off it would be guessing */
+    size_t most = strlen(wanted) / 3; /* a larger distance would be guessing */
     return (struct nearest){.wanted = wanted, .off = (unsigned)(most < 2 ? 2 : most) + 1};
 }
 

@@ -14,7 +14,8 @@
 
 /* --- what must not be left behind ------------------------------------------------------------- */
 
-/* The file that is being written: taken away when the tool is interrupted, or has no memory. */
+/* The file that is being written. It is removed if the tool is interrupted or runs out of
+ * memory. */
 static const char *volatile unfinished;
 
 static void
@@ -51,7 +52,7 @@ watch(const char *temporary)
 static ssize_t
 gzip_write(void *cookie, const char *bytes, size_t size)
 {
-    return gzwrite(cookie, bytes, (unsigned)size); /* 0 on failure, as fopencookie wants it */
+    return gzwrite(cookie, bytes, (unsigned)size); /* returns 0 on failure, as fopencookie expects */
 }
 
 static int
@@ -93,7 +94,8 @@ ends_with(const char *text, const char *end)
     return len >= end_len && strcmp(text + len - end_len, end) == 0;
 }
 
-/* Makes the file beside its target. Its mode is that of the file that it replaces; a new one is the user's alone, as traces are. */
+/* Creates the temporary file beside its target, with the mode of the file that it replaces; a
+ * new one is private (0600), as traces are. */
 static int
 open_temporary(struct output *output, const struct stat *replaced)
 {
@@ -115,9 +117,9 @@ output_open(struct output *output, enum output_kind kind, const char *path, int 
     bool to_stdout = path == NULL || strcmp(path, "-") == 0;
     *output = (struct output){.path = to_stdout ? "standard output" : path};
     if (to_stdout) {
-        if (kind == OUTPUT_DATABASE) return fail(output->path, "cannot take a database; -o FILE names a file");
+        if (kind == OUTPUT_DATABASE) return fail(output->path, "cannot take a database; give a file with -o FILE");
         if (kind != OUTPUT_TEXT && isatty(STDOUT_FILENO)) {
-            return fail(output->path, "is a terminal, and what is written is not for one; -o FILE names a file");
+            return fail(output->path, "is a terminal, and the output is binary; give a file with -o FILE");
         }
         output->file = kind == OUTPUT_GZIP ? open_stream(dup(STDOUT_FILENO), true) : stdout;
         return output->file != NULL || fail_errno(output->path);
@@ -127,16 +129,16 @@ output_open(struct output *output, enum output_kind kind, const char *path, int 
     bool exists = stat(path, &there) == 0;
     for (int i = 0; exists && i < input_count; i++) {
         if (stat(inputs[i], &input) != 0 || input.st_dev != there.st_dev || input.st_ino != there.st_ino) continue;
-        return fail(path, "is read from, so it cannot be written to; name another file");
+        return fail(path, "is an input, so it cannot be the output; give another file");
     }
     bool compressed = kind == OUTPUT_GZIP || (kind != OUTPUT_DATABASE && ends_with(path, ".gz"));
     int fd;
     if (exists && !S_ISREG(there.st_mode)) {
-        if (kind == OUTPUT_DATABASE) return fail(path, "is no regular file: a database cannot be written there");
+        if (kind == OUTPUT_DATABASE) return fail(path, "is not a regular file: a database cannot be written there");
         fd = open(path, O_WRONLY | O_CLOEXEC);
     }
     else {
-        output->target = exists ? realpath(path, NULL) : strdup(path); /* a link stays a link */
+        output->target = exists ? realpath(path, NULL) : strdup(path); /* if it is a link, keep the link */
         fd = output->target == NULL ? -1 : open_temporary(output, exists ? &there : NULL);
     }
     if (fd >= 0 && kind == OUTPUT_DATABASE) {

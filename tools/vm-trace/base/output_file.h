@@ -1,10 +1,11 @@
 #ifndef OUTPUT_FILE_H
 #define OUTPUT_FILE_H
-/* output_file.h - a file that a command writes (-o OUT).
+/* output_file.h - the file that a command writes (-o OUT).
  *
- * It is written under a temporary name beside OUT and renamed when it is whole: OUT is either what it was or all there, whatever
- * happens meanwhile. A name that ends in .gz is compressed with gzip. "-" is standard output; what is there and is no regular
- * file (a pipe, a device) is written to as it is. One output at a time.
+ * The file gets a temporary name in the same folder and is renamed when it is complete, so OUT is
+ * either unchanged or complete. A name that ends in .gz is compressed with gzip. "-" is standard
+ * output. An existing OUT that is not a regular file (a pipe, a device) is written directly. Only
+ * one output can be open at a time.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,21 +15,22 @@
 enum output_kind {
     OUTPUT_TEXT,
     OUTPUT_BINARY,   /* not for a terminal */
-    OUTPUT_GZIP,     /* the same, compressed whatever the name is */
+    OUTPUT_GZIP,     /* likewise, and compressed whatever its name */
     OUTPUT_DATABASE, /* the caller writes to `temporary` itself */
 };
 
 struct output {
     FILE *file;       /* NULL for OUTPUT_DATABASE */
-    const char *path; /* as the user gave it */
-    char *target;     /* what is replaced in the end; NULL where nothing is renamed */
-    char *temporary;  /* the file's name until then */
+    const char *path; /* as given by the user */
+    char *target;     /* the file to replace; NULL: nothing is renamed */
+    char *temporary;  /* its name until it is complete */
 };
 
-/* path NULL: standard output. False, and said, when it can't be written, or is one of the inputs. */
+/* Opens the output; NULL is standard output. Prints a message and returns false if it cannot be
+ * written or is one of the inputs. */
 bool output_open(struct output *output, enum output_kind kind, const char *path, int input_count, char **inputs);
-/* Puts the file in its place, unless status says that nothing useful could be made of the input (STATUS_USAGE and worse): then
- * it is as if it had never been opened. Returns the worse of status and its own. */
+/* Completes the output. If status says that the input was useless (STATUS_USAGE or worse),
+ * discards it as if it had never been opened. Returns the worse of status and its own. */
 enum status output_close(struct output *output, enum status status);
 
 #endif

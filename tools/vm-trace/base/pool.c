@@ -23,12 +23,12 @@ struct block {
 
 struct pool {
     struct budget *budget;
-    struct entry *entries; /* by number; entry 0 is the empty string that stands for STRING_NONE */
+    struct entry *entries; /* by number; entry 0 is the empty string for STRING_NONE */
     uint32_t count;
     uint32_t capacity;
     struct hash_index index; /* of the entries from 1 on: a slot holds the number of an entry */
     struct block *blocks;
-    struct map without_addresses; /* of what was asked for */
+    struct map without_addresses; /* results of pool_without_addresses */
 };
 
 static uint32_t
@@ -45,7 +45,7 @@ hash_bytes(const char *ptr, size_t len)
     return (uint32_t)mix64(hash ^ word);
 }
 
-/* The index counts from entry 1 on, so that its "number + 1" is the number of the string. */
+/* Entry 0 is not in the index, so "number + 1" in a slot is the number of the string. */
 static uint64_t
 hash_of(const void *pool, uint32_t number)
 {
@@ -98,7 +98,7 @@ pool_find(const struct pool *pool, const char *ptr, size_t len)
 uint32_t
 pool_intern(struct pool *pool, const char *ptr, size_t len)
 {
-    if (len == 0) ptr = ""; /* it may be NULL: a buffer that nothing was put into */
+    if (len == 0) ptr = ""; /* it may be NULL, for an empty buffer */
     uint32_t hash = hash_bytes(ptr, len);
     reserve_slot(pool);
     uint32_t *slot = slot_of(pool, ptr, len, hash);
@@ -137,7 +137,7 @@ is_hex(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-/* How many bytes at ptr are an address; 0: it begins with none. */
+/* The length of the address at ptr in bytes; 0 if there is none. */
 static size_t
 address_bytes(const char *ptr, size_t len)
 {
@@ -159,7 +159,7 @@ pool_without_addresses(struct pool *pool, uint32_t id)
     size_t len = 0;
     for (uint32_t at = 0; at < text.len;) {
         size_t bytes = address_bytes(text.ptr + at, text.len - at);
-        if (bytes > 0 && copy == NULL) { /* "0x1" becomes longer: by two thirds at the most */
+        if (bytes > 0 && copy == NULL) { /* "0x1" grows, by two thirds at most */
             copy = xrealloc(NULL, 2 * (size_t)text.len, 1);
             memcpy(copy, text.ptr, len = at);
         }
@@ -191,7 +191,7 @@ pool_new(struct budget *budget)
     pool->entries = xcalloc(pool->capacity, sizeof *pool->entries);
     pool->entries[0] = (struct entry){.ptr = ""};
     pool->count = 1;
-    /* What a pool starts with is not counted: it must be there for the smallest budget too. */
+    /* The initial tables are not charged: the smallest budget must allow them, too. */
     enum { SLOTS = 4096 };
     budget->limit_bytes += pool->capacity * sizeof *pool->entries + SLOTS * sizeof *pool->index.slots +
                            sizeof(struct block) + BLOCK_BYTES;

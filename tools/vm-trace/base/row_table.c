@@ -35,7 +35,7 @@ hash_of(const void *table, uint32_t number)
     return hash_of_key(table, row_table_at(table, number));
 }
 
-/* Faster than memcmp for the few words that keys have. */
+/* faster than memcmp for the few words of a key */
 static bool
 same_key(const uint32_t *a, const uint32_t *b, unsigned words)
 {
@@ -85,5 +85,5 @@ void
 row_table_sort(struct row_table *table, int (*compare)(const void *, const void *, void *), void *context)
 {
     if (table->count > 1) qsort_r(table->rows, table->count, table->row_bytes, compare, context);
-    hash_index_free(&table->index); /* is made again when a row is looked for */
+    hash_index_free(&table->index); /* rebuilt when a row is looked for */
 }

@@ -1,20 +1,23 @@
 #ifndef XALLOC_H
 #define XALLOC_H
-/* xalloc.h - allocation that does not fail, and a budget for what a file's content makes us keep.
+/* xalloc.h - allocation that does not fail, and a budget for what a file makes the tool keep.
  *
- * A trace can name as much as it likes; what is kept for it (names, tables) is counted in a budget, so that no file, however
- * made, takes more memory than was granted. When the machine itself has no memory left the tool says so and ends.
+ * A trace can contain any number of names. What the tool keeps for them is charged to a budget, so
+ * no file can take more memory than granted. If the machine has no memory left, the tool prints a
+ * message and exits.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Never return NULL; end the program with a message where there is no memory. Free with free(). */
+/* These never return NULL: without memory they print a message and exit. Free the result with
+ * free(). */
 void *xcalloc(size_t count, size_t size);
 void *xrealloc(void *ptr, size_t count, size_t size);
 
-/* Twice the capacity (16 elements at first). Ends the program with a message where that does not fit in a counter of so many
- * bytes: a counter that wrapped around would make the array too small. */
+/* Doubles a capacity (16 elements at first). Prints a message and exits if a counter of
+ * counter_bytes cannot hold the result: a counter that wraps around would make the array too
+ * small. */
 size_t grown_capacity(size_t capacity, size_t counter_bytes);
 
 /* Makes room for one more element in an array that grows by doubling. */
@@ -30,17 +33,18 @@ size_t grown_capacity(size_t capacity, size_t counter_bytes);
 struct budget {
     size_t used_bytes;
     size_t limit_bytes;
-    bool exceeded; /* by budget_charge */
+    bool exceeded; /* set by budget_charge */
 };
 
-/* Takes bytes from the budget. False, and nothing taken, when they are not there. */
+/* Takes bytes from the budget. Returns false, and takes nothing, if they are not available. */
 bool budget_take(struct budget *budget, size_t bytes);
-/* Takes bytes also where they are not there, and then sets `exceeded`: for what is kept in any case. Who reads on looks at that, and
- * stops (reader.c does after each record), so the limit is exceeded by little. */
+/* Takes bytes even if they are not available, and then sets `exceeded`: for what must be kept in
+ * any case. The reader checks this after each record and stops, so the limit is exceeded by
+ * little. */
 void budget_charge(struct budget *budget, size_t bytes);
 void budget_give_back(struct budget *budget, size_t bytes);
 
-/* make_room that charges the budget for what the array grows by. */
+/* make_room that charges the growth of the array to the budget. */
 #define make_room_within(budget, array, count, capacity) \
     do { \
         size_t before_ = (capacity); \

@@ -1,6 +1,7 @@
 #ifndef COMMAND_H
 #define COMMAND_H
-/* command.h - the commands, each defined in a file of its own, and what they share. */
+/* command.h - a command of the tool: its help, its options, and the function that runs it. Each
+ * command has a file in commands/, and an entry in the list of main.c. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,16 +12,14 @@
 
 struct command {
     const char *name;
-    const char *purpose;   /* a few words, for the list of commands */
-    const char *arguments; /* as the line of usage shows them */
+    const char *purpose;   /* a few words for the list of commands */
+    const char *arguments; /* for the usage line */
     const char *help;
-    const char *needs;     /* what the arguments are; NULL: files to read */
+    const char *needs;     /* the name of its arguments; NULL: files to read */
     bool may_lack_arguments;
-    const struct cli_option *options; /* ends with an empty one */
-    /*
-     * The arguments after the options: one at least, unless it may lack them. Returns the exit
-     * status, and says its own errors.
-     */
+    const struct cli_option *options; /* ends with an empty option */
+    /* Gets the arguments after the options: at least one, unless may_lack_arguments. Prints its
+     * own errors, and returns the exit status. */
     enum status (*run)(const struct options *options, int argument_count, char **arguments);
 };
 

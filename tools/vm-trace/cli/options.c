@@ -9,7 +9,7 @@
 #include "cli/options.h"
 #include "render/document.h"
 
-enum { OPTIONS_MAX = 32, FIRST_CODE = 256 }; /* codes are above all letters */
+enum { OPTIONS_MAX = 32, FIRST_CODE = 256 }; /* codes above all letters */
 
 struct options common_options = {
     .top = DEFAULT_TOP,
@@ -26,14 +26,15 @@ option_wrong(const struct cli_option *option, const char *what, const char *text
     return false;
 }
 
-/* A whole number, digits only. */
+/* Reads an unsigned number, digits only. */
 static bool
 read_number(const struct cli_option *option, const char *text, uint64_t *number_out)
 {
     char *end;
     errno = 0;
     unsigned long long number = strtoull(text, &end, 10);
-    if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && number >= option->least && number <= option->most) {
+    if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && number >= option->least &&
+        number <= option->most) {
         *number_out = number;
         return true;
     }
@@ -74,7 +75,7 @@ take_time(const struct cli_option *option, const char *text)
     } units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
     char *end;
     double number = strtod(text, &end);
-    bool plain = text + strspn(text, "0123456789.") == end; /* no sign, no exponent, no "inf" */
+    bool plain = text + strspn(text, "0123456789.") == end; /* excludes signs, exponents and "inf" */
     for (unsigned i = 0; plain && end > text && i < sizeof units / sizeof units[0]; i++) {
         if (strcmp(end, units[i].unit) != 0) continue;
         double ns = number * units[i].ns;
@@ -106,12 +107,13 @@ options_read(const struct cli_option *options, int argc, char **argv)
     char *letter = letters + 1;
     for (int i = 0; i < OPTIONS_MAX && options[i].name != NULL; i++) {
         bool takes = options[i].argument != NULL;
-        long_options[i + 1] = (struct option){options[i].name, takes ? required_argument : no_argument, NULL, FIRST_CODE + i};
+        long_options[i + 1] =
+            (struct option){options[i].name, takes ? required_argument : no_argument, NULL, FIRST_CODE + i};
         if (options[i].letter == 0) continue;
         *letter++ = options[i].letter;
         if (takes) *letter++ = ':';
     }
-    argv[0] = (char *)"vm-trace"; /* getopt begins its messages with it */
+    argv[0] = (char *)"vm-trace"; /* getopt begins its messages with this */
     for (;;) {
         int code = getopt_long(argc, argv, letters, long_options, NULL);
         if (code == -1) return optind;
@@ -131,11 +133,12 @@ options_print_help(const struct cli_option *options)
     puts("Options:");
     for (; options->name != NULL; options++) {
         char form[64];
-        int len = options->letter ? snprintf(form, sizeof form, "-%c, ", options->letter) : snprintf(form, sizeof form, "    ");
+        int len = options->letter ? snprintf(form, sizeof form, "-%c, ", options->letter)
+                                  : snprintf(form, sizeof form, "    ");
         snprintf(form + len, sizeof form - (size_t)len, "--%s%s%s", options->name, options->argument ? "=" : "",
                  options->argument ? options->argument : "");
         printf("  %-19s", form);
-        if (strlen(form) > 19) printf("\n%22s", ""); /* it leaves no room for the first line beside it */
+        if (strlen(form) > 19) printf("\n%22s", ""); /* too long for the first line of its help to follow */
         else putchar(' ');
         for (const char *line = options->help; *line != '\0';) {
             int line_len = (int)strcspn(line, "\n");

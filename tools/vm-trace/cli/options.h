@@ -1,9 +1,9 @@
 #ifndef OPTIONS_H
 #define OPTIONS_H
-/* options.h - options of the command line as tables: what reads them, what --help says of them.
+/* options.h - options of the command line as tables, for parsing and for --help.
  *
- * A command lists its options in an array that ends with an empty one. Values go where `value` points to: variables of the
- * command's file, which hold the defaults, or the common options below.
+ * A command lists its options in an array that ends with an empty one. `value` points to a variable
+ * of the command's file, which holds the default, or to one of the common options below.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,23 +11,23 @@
 
 struct cli_option {
     const char *name;     /* --name */
-    char letter;          /* -l, or 0 */
-    const char *argument; /* what it takes, as --help says it; NULL: nothing, and `value` is a bool */
-    const char *help;     /* one line or several */
-    /* Reads the argument's text. False when it is wrong, which it said. */
+    char letter;          /* -l, or 0: none */
+    const char *argument; /* the name of its argument in --help; NULL: none, and `value` is a bool */
+    const char *help;     /* one or more lines */
+    /* Reads the argument. Prints a message and returns false if it is wrong. */
     bool (*take)(const struct cli_option *option, const char *text);
     void *value;
     uint64_t least, most; /* for take_number */
 };
 
-/* An entry without bounds. */
+/* An option without bounds. */
 #define CLI_OPTION(name, letter, argument, help, take, value) {name, letter, argument, help, take, value, 0, 0}
 
-/* What most commands share. */
+/* Options that most commands share. */
 struct options {
     uint64_t top;        /* rows of a table */
-    uint64_t max_faults; /* that are shown of one file */
-    size_t memory_bytes; /* for names and tables */
+    uint64_t max_faults; /* to show for each file */
+    size_t memory_bytes; /* limit for names and tables */
 };
 extern struct options common_options;
 
@@ -36,19 +36,21 @@ enum { DEFAULT_TOP = 10, DEFAULT_MAX_FAULTS = 100, DEFAULT_MEMORY_MIB = 1024 };
 #define OPTION_TOP \
     {"top", 'n', "N", "rows of each table (default 10)", take_number, &common_options.top, 1, 1000000000}
 #define OPTION_MAX_FAULTS \
-    {"max-faults", 'm', "N", "faults to show of each file (default 100); all are counted", take_number, \
+    {"max-faults", 'm', "N", "faults to show for each file (default 100); all are counted", take_number, \
      &common_options.max_faults, 0, UINT64_MAX}
 #define OPTION_MEMORY \
-    {"memory", 'M', "MIB", "most memory for a trace's names and tables (default 1024)", take_mebibytes, \
+    {"memory", 'M', "MIB", "memory limit for a trace's names and tables (default 1024)", take_mebibytes, \
      &common_options.memory_bytes, 1, SIZE_MAX >> 21}
 
 /* -o OUT, into a const char *. */
 #define OPTION_OUTPUT(variable, what) CLI_OPTION("output", 'o', "OUT", what, take_text, &(variable))
 
-/* Two options for document_print: an enum document_format, and the id of a table (const char *, NULL: all). */
-#define OPTION_FORMAT(format, table) \
-    CLI_OPTION("format", 'f', "FORMAT", "text (default), json, markdown or csv", take_format, &(format)), \
-    CLI_OPTION("table", 'T', "NAME", "only this table, by its name in JSON; as CSV with its own columns", take_text, &(table))
+/* Two options for document_print: an enum document_format, and the id of a table (const char *,
+ * NULL: all). */
+#define OPTION_FORMAT(format, table)                                                                                   \
+    CLI_OPTION("format", 'f', "FORMAT", "text (default), json, markdown or csv", take_format, &(format)),              \
+        CLI_OPTION("table", 'T', "NAME", "only this table, by its name in JSON; as CSV with its own columns",          \
+                   take_text, &(table))
 
 /* value: a uint64_t */
 bool take_number(const struct cli_option *option, const char *text);
@@ -56,15 +58,16 @@ bool take_number(const struct cli_option *option, const char *text);
 bool take_mebibytes(const struct cli_option *option, const char *text);
 /* value: a const char * */
 bool take_text(const struct cli_option *option, const char *text);
-/* value: an int64_t, in ns. The text is a number of seconds, or has a unit: 1.5, 20ms, 300us, 5ns */
+/* value: an int64_t, in ns. The text is a number of seconds, or has a unit: 1.5, 20ms, 300us,
+ * 5ns */
 bool take_time(const struct cli_option *option, const char *text);
 /* value: an enum document_format */
 bool take_format(const struct cli_option *option, const char *text);
-/* Says that `text` is no argument for the option, which takes `what`. Returns false. */
+/* Prints that the option takes `what`, not `text`. Returns false. */
 bool option_wrong(const struct cli_option *option, const char *what, const char *text);
 
-/* Reads the options in argv (argv[0] is not looked at). The index of the first argument that is none; -1 for --help, which
- * every command has; -2 when something is wrong, which was said. */
+/* Parses the options in argv (ignores argv[0]). Returns the index of the first other argument;
+ * OPTIONS_HELP for --help, which every command has; or OPTIONS_WRONG after printing a message. */
 enum { OPTIONS_HELP = -1, OPTIONS_WRONG = -2 };
 int options_read(const struct cli_option *options, int argc, char **argv);
 void options_print_help(const struct cli_option *options);

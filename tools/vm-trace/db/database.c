@@ -5,9 +5,9 @@
 
 #include "db/database.h"
 
-enum { LEAST_SQL_BYTES = 4 << 20 }; /* enough to sort and group any number of rows: SQLite does that in temporary files */
+enum { LEAST_SQL_BYTES = 4 << 20 }; /* SQLite sorts and groups any number of rows in temporary files */
 
-/* For all databases of the process. */
+/* The limit holds for all databases of the process. */
 static void
 limit_sqlite(const struct budget *budget)
 {
@@ -26,7 +26,9 @@ database_open(struct model *model, size_t memory_bytes, sqlite3 **db_out)
     enum status status = STATUS_FINE;
     uint32_t left_out = model_finish(model);
     if (left_out > 0) {
-        fprintf(stderr, "vm-trace: the tables need more than %zu MiB; the last %" PRIu32 " events are not in them (--memory=MIB grants more)\n",
+        fprintf(stderr,
+                "vm-trace: the tables need more than %zu MiB; the last %" PRIu32
+                " events are not in them (--memory=MIB grants more)\n",
                 memory_bytes >> 20, left_out);
         status = STATUS_FAULTS;
     }
@@ -39,9 +41,10 @@ database_open(struct model *model, size_t memory_bytes, sqlite3 **db_out)
 const char *
 database_error(sqlite3 *db)
 {
-    return db == NULL || sqlite3_errcode(db) == SQLITE_NOMEM ? "SQL needs more memory than the tables leave of it (--memory=MIB grants more)"
-                                                             : sqlite3_errmsg(db);
+    return db == NULL || sqlite3_errcode(db) == SQLITE_NOMEM
+               ? "SQL needs more memory than the tables leave of it (--memory=MIB grants more)"
+               : sqlite3_errmsg(db);
 }
 #else
-typedef int database_needs_sqlite; /* an empty file is no C */
+typedef int database_needs_sqlite; /* a file must not be empty */
 #endif

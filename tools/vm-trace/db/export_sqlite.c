@@ -8,17 +8,20 @@
 #ifdef HAVE_SQLITE3
 #include "db/database.h"
 
-/* What `query` has, views of it too, as tables. Types are those of the values. */
+/* The tables of `query`, and its views as tables. Types are those of the values. */
 static const struct {
     const char *name;
     const char *columns;
 } copies[] = {
-    {"slice", "id INTEGER PRIMARY KEY, ts INTEGER, dur INTEGER, track_id INTEGER, category TEXT, name TEXT, depth INTEGER,"
-              " parent_id INTEGER, arg_set_id INTEGER"},
-    {"args", "id INTEGER PRIMARY KEY, arg_set_id INTEGER, flat_key TEXT, key TEXT, int_value INTEGER, string_value TEXT,"
-             " real_value REAL, value_type TEXT, display_value TEXT"},
-    {"thread", "id INTEGER PRIMARY KEY, utid INTEGER, tid INTEGER, name TEXT, start_ts INTEGER, end_ts INTEGER, upid INTEGER,"
-               " is_main_thread INTEGER"},
+    {"slice",
+     "id INTEGER PRIMARY KEY, ts INTEGER, dur INTEGER, track_id INTEGER, category TEXT, name TEXT, depth INTEGER,"
+     " parent_id INTEGER, arg_set_id INTEGER"},
+    {"args",
+     "id INTEGER PRIMARY KEY, arg_set_id INTEGER, flat_key TEXT, key TEXT, int_value INTEGER, string_value TEXT,"
+     " real_value REAL, value_type TEXT, display_value TEXT"},
+    {"thread",
+     "id INTEGER PRIMARY KEY, utid INTEGER, tid INTEGER, name TEXT, start_ts INTEGER, end_ts INTEGER, upid INTEGER,"
+     " is_main_thread INTEGER"},
     {"process", "id INTEGER PRIMARY KEY, upid INTEGER, pid INTEGER, name TEXT, start_ts INTEGER, end_ts INTEGER,"
                 " parent_upid INTEGER"},
     {"track", "id INTEGER PRIMARY KEY, name TEXT, type TEXT, parent_id INTEGER"},
@@ -27,7 +30,8 @@ static const struct {
     {"process_counter_track", "id INTEGER PRIMARY KEY, name TEXT, type TEXT, parent_id INTEGER, upid INTEGER"},
     {"counter", "id INTEGER PRIMARY KEY, ts INTEGER, track_id INTEGER, value REAL"},
     {"flow", "id INTEGER PRIMARY KEY, slice_out INTEGER, slice_in INTEGER, trace_id INTEGER"},
-    {"sched", "id INTEGER PRIMARY KEY, ts INTEGER, dur INTEGER, cpu INTEGER, utid INTEGER, end_state TEXT, priority INTEGER"},
+    {"sched",
+     "id INTEGER PRIMARY KEY, ts INTEGER, dur INTEGER, cpu INTEGER, utid INTEGER, end_state TEXT, priority INTEGER"},
     {"thread_state", "id INTEGER PRIMARY KEY, ts INTEGER, dur INTEGER, cpu INTEGER, utid INTEGER, state TEXT,"
                      " waker_utid INTEGER, waker_id INTEGER"},
     {"stats", "name TEXT PRIMARY KEY, value INTEGER"},
@@ -40,7 +44,7 @@ static const char rest[] =
     "CREATE INDEX copy.args_by_set ON args(arg_set_id, key);"
     "CREATE INDEX copy.counter_by_track ON counter(track_id, ts);";
 
-/* Nothing is lost where it fails half-way: the file gets its name when it is whole. */
+/* A failure half-way loses nothing: the file gets its name when it is complete. */
 static const char attach[] = "ATTACH %Q AS copy; PRAGMA copy.journal_mode = OFF; PRAGMA copy.synchronous = OFF; BEGIN";
 
 static int
@@ -57,7 +61,7 @@ copy_tables(sqlite3 *db, const char *path)
     int error = execute(db, sqlite3_mprintf(attach, path));
     for (size_t i = 0; error == SQLITE_OK && i < sizeof copies / sizeof *copies; i++) {
         const char *name = copies[i].name;
-        /* The virtual table has no schema's name, so it is copied before a table of that name is there. */
+        /* Virtual tables have no schema name, so copy before a table of the same name exists. */
         error = execute(db, sqlite3_mprintf("CREATE TABLE copy.\"new\"(%s); INSERT INTO copy.\"new\" SELECT * FROM %s;"
                                             " ALTER TABLE copy.\"new\" RENAME TO %s", copies[i].columns, name, name));
     }
@@ -97,7 +101,7 @@ enum status
 export_sqlite(size_t memory_bytes, uint64_t max_faults, const struct output *output, int file_count, char **files)
 {
     (void)memory_bytes, (void)max_faults, (void)output, (void)file_count, (void)files;
-    fputs("vm-trace: export to sqlite is not there: the tool was built without SQLite (libsqlite3-dev)\n", stderr);
+    fputs("vm-trace: export to SQLite is not available: vm-trace was built without SQLite (libsqlite3-dev)\n", stderr);
     return STATUS_USAGE;
 }
 #endif

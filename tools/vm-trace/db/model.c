@@ -1,4 +1,5 @@
-/* model.c - takes the records of a trace, sorts them by time, and plays them into the tables. See model.h. */
+/* model.c - collects the records of a trace, sorts them by time, and builds the tables from
+ * them. See model.h. */
 #define _GNU_SOURCE /* qsort_r */
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,7 +9,7 @@
 #include "base/xalloc.h"
 #include "db/model.h"
 
-/* An event or scheduling record that waits for its turn. */
+/* An event or scheduling record that waits to be sorted. */
 struct item {
     int64_t ts;
     uint64_t id; /* id of counter, async, flow; end of a complete duration */
@@ -22,14 +23,14 @@ struct item {
 
 enum { SCHED = 100 };
 
-/* What the tables take for an item, which is kept free for them while the file is read. Its processes, threads and tracks are not
- * known then: they get an eighth of the memory. */
+/* The memory of an item in the tables, which is reserved while the file is read. Processes,
+ * threads and tracks are not known then: an eighth of the memory is reserved for them. */
 enum { PLAYED_BYTES = 96, REST_SHARE = 8 };
 
 struct model_items {
     MODEL_ARRAY(struct item) events;
     MODEL_ARRAY(struct model_switch) scheds;
-    size_t rest_bytes; /* taken from the budget until model_finish */
+    size_t rest_bytes; /* reserved in the budget until model_finish */
 };
 
 static uint32_t
@@ -49,7 +50,7 @@ push(struct model *model, struct item item)
     budget_charge(reader_budget(model->reader), PLAYED_BYTES);
 }
 
-/* "name:argument:id", as Perfetto names the track of each value of a counter. */
+/* "name:argument:id": Perfetto's name for the track of a value of a counter. */
 static uint32_t
 counter_name(struct model *model, const struct fxt_event *event, const struct fxt_arg *arg)
 {
@@ -79,12 +80,12 @@ number(const struct fxt_arg *arg, double *number_out)
     }
 }
 
-/* Each value is an item of its own: in `args` lie the 32 bits above, in `id` the number. */
+/* Each value is an item of its own, with its bits in `id`. */
 static void
 add_counter(struct model *model, const struct fxt_event *event)
 {
     struct item item = {.ts = event->ts_ns, .type = FXT_EVENT_COUNTER, .pid = event->pid, .name = STRING_NONE};
-    push(model, item); /* the process comes to be known even without a value */
+    push(model, item); /* makes the process known even without a value */
     for (unsigned i = 0; i < event->arg_count; i++) {
         double value;
         if (!number(&event->args[i], &value)) continue;
@@ -124,7 +125,7 @@ on_sched(void *context, const struct fxt_sched *sched)
     push(model, (struct item){.ts = sched->ts_ns, .type = SCHED, .args = items->scheds.count++});
 }
 
-/* Names are taken in the order of the file, before any event. */
+/* Names apply in the order of the file, before any event. */
 static void
 on_object(void *context, const struct fxt_object *object)
 {
@@ -215,10 +216,11 @@ by_time(const void *left, const void *right, void *context)
     const struct item *list = context;
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
     if (list[a].ts != list[b].ts) return list[a].ts < list[b].ts ? -1 : 1;
-    return a < b ? -1 : 1; /* in the file's order, where times are equal */
+    return a < b ? -1 : 1; /* items of the same time stay in the order of the file */
 }
 
-/* Sets that no slice came to have (an end's own arguments, once merged) go; the others are numbered as slices use them. */
+/* Drops sets that no slice uses (such as an end's own arguments, once merged), and numbers the
+ * others in the order of the slices. */
 static void
 drop_unused_sets(struct model *model)
 {
@@ -250,7 +252,8 @@ drop_unused_sets(struct model *model)
     hash_index_free(&model->set_index);
 }
 
-/* Frees what was kept for the tables. The arrays that the file was read into may have grown past the limit. */
+/* Releases the memory reserved for the tables. The arrays of the reading phase may have grown
+ * past the limit. */
 static void
 release_reserve(struct model *model)
 {

@@ -1,9 +1,11 @@
 #ifndef MODEL_H
 #define MODEL_H
-/* model.h - a trace as Perfetto's trace processor sees it: slices on tracks, argument sets, threads, counters, flows, scheduling.
+/* model.h - a trace as Perfetto's trace processor sees it: slices on tracks, argument sets,
+ * threads, counters, flows, scheduling.
  *
- * What its importer does with the records is done here in the same order and with the same numbers, so that a query gives the
- * same answer there and here: names of processes and threads as they stand in the file, then everything else sorted by time.
+ * The model does the same as Perfetto's importer, in the same order and with the same numbers, so
+ * queries give the same answers in both. Names of processes and threads apply in the order of the
+ * file; everything else is sorted by time.
  *
  *      model_new -> model_visitor for reader_read -> model_finish -> the arrays -> model_free
  */
@@ -95,12 +97,12 @@ struct model_state {
         uint32_t capacity; \
     }
 
-struct model_items; /* what waits to be sorted by time */
+struct model_items; /* items that wait to be sorted by time */
 struct model_scheduling;
 struct model_asyncs;
 struct model_flow_state;
 
-/* Slices of one track that later events may still close or lie in. */
+/* The slices of a track that later events may end or nest in. */
 struct model_stack {
     uint32_t *slices;
     uint32_t depth;
@@ -112,7 +114,7 @@ struct model {
     struct pool *pool;
 
     MODEL_ARRAY(struct model_slice) slices;
-    MODEL_ARRAY(struct model_arg) args;      /* those of a set lie together, sets in order */
+    MODEL_ARRAY(struct model_arg) args;      /* grouped by set, in the order of the sets */
     MODEL_ARRAY(uint32_t) arg_sets;          /* first argument of each set */
     MODEL_ARRAY(struct model_process) processes; /* by upid */
     MODEL_ARRAY(struct model_thread) threads;    /* by utid */
@@ -126,7 +128,7 @@ struct model {
     struct hash_index set_index; /* of arg_sets */
     struct map upid_of_pid;
     struct map utid_of_thread; /* upid and tid -> utid */
-    struct map last_of_tid;    /* tid -> utid that was seen last, of whichever process */
+    struct map last_of_tid;    /* tid -> utid seen last, in any process */
     struct map track_of_thread;
     struct map track_of_counter;
     MODEL_ARRAY(struct model_stack) stacks; /* by track */
@@ -137,8 +139,9 @@ struct model {
     struct model_flow_state *flow_state;
 };
 
-/* make_room and map_set for arrays and maps of the model, charged to the reader's budget. */
-#define model_room(model, array, count, capacity) make_room_within(reader_budget((model)->reader), array, count, capacity)
+/* make_room and map_set for the model, charged to the reader's budget. */
+#define model_room(model, array, count, capacity) \
+    make_room_within(reader_budget((model)->reader), array, count, capacity)
 
 static inline void
 model_map_set(struct model *model, struct map *map, uint64_t key, uint32_t value)
@@ -150,17 +153,18 @@ model_map_set(struct model *model, struct map *map, uint64_t key, uint32_t value
 
 struct model *model_new(struct reader *reader);
 void model_free(struct model *model);
-/* For reader_read; faults are the caller's business. */
+/* A visitor for reader_read; the caller handles faults. */
 struct fxt_visitor model_visitor(struct model *model);
-/* After each file: takes the reader's counts of faults. */
+/* Call it after each file: takes the reader's counts of faults. */
 void model_file_end(struct model *model);
-/* Sorts and builds the tables. Returns how many events, the last ones, are not in them for want of memory: 0 unless nearly each has a
- * thread, process or track of its own. */
+/* Sorts and builds the tables. Returns the number of events, the last ones, that are missing for
+ * lack of memory: 0 unless almost every event has its own thread, process or track. */
 uint32_t model_finish(struct model *model);
 
 /* --- what the files of the model share --------------------------------------------------- */
 
-/* model_args.c: a set with the arguments of an event, of `base` (or MODEL_NONE) and of it; MODEL_NONE for none at all. */
+/* model_args.c: returns a set with the arguments of the set `base` (or MODEL_NONE) and these;
+ * MODEL_NONE if there are none. */
 uint32_t model_arg_set(struct model *model, uint32_t base, const struct model_arg *args, unsigned count);
 unsigned model_args_of(const struct model *model, uint32_t set, const struct model_arg **args_out);
 void model_arg_from(struct model *model, const struct fxt_arg *arg, struct model_arg *arg_out);
@@ -168,20 +172,21 @@ void model_arg_from(struct model *model, const struct fxt_arg *arg, struct model
 /* model_threads.c */
 void model_threads_begin(struct model *model);
 void model_threads_end(struct model *model);
-uint32_t model_process(struct model *model, uint32_t pid);              /* upid, made if need be */
-uint32_t model_thread(struct model *model, uint32_t tid, uint32_t pid); /* utid, likewise */
-uint32_t model_any_thread(struct model *model, uint32_t tid);           /* of whichever process */
+uint32_t model_process(struct model *model, uint32_t pid);              /* returns a upid, added if necessary */
+uint32_t model_thread(struct model *model, uint32_t tid, uint32_t pid); /* likewise a utid */
+uint32_t model_any_thread(struct model *model, uint32_t tid);           /* of any process */
 
-/* model_slices.c: a track's stack of slices. MODEL_NONE where Perfetto drops the slice. */
+/* model_slices.c: a track's stack of slices. Returns MODEL_NONE if Perfetto drops the slice. */
 uint32_t model_track(struct model *model, enum model_track_kind kind, uint32_t name, uint32_t owner);
 uint32_t model_thread_track(struct model *model, uint32_t utid);
-uint32_t model_slice_begin(struct model *model, uint32_t track, int64_t ts, int64_t dur, uint32_t category, uint32_t name,
-                           uint32_t arg_set);
-/* category and name STRING_NONE: the innermost open slice whatever it is called. */
-void model_slice_end(struct model *model, uint32_t track, int64_t ts, uint32_t category, uint32_t name, uint32_t arg_set);
+uint32_t model_slice_begin(struct model *model, uint32_t track, int64_t ts, int64_t dur, uint32_t category,
+                           uint32_t name, uint32_t arg_set);
+/* With category and name STRING_NONE, ends the innermost open slice. */
+void model_slice_end(struct model *model, uint32_t track, int64_t ts, uint32_t category, uint32_t name,
+                     uint32_t arg_set);
 uint32_t model_top_slice(const struct model *model, uint32_t track);
 
-/* model_async.c: the track of an async event. */
+/* model_async.c: returns the track of an async event. */
 uint32_t model_async_track(struct model *model, enum fxt_event_type type, uint32_t name, uint64_t id);
 void model_async_end(struct model *model);
 
@@ -194,13 +199,13 @@ struct model_switch {
     enum fxt_sched_type type;
     unsigned out_state;
     uint32_t cpu;
-    bool dropped;      /* its arguments are not what they must be */
+    bool dropped;      /* its arguments have wrong types */
     bool has_waker;
     int32_t in, out;   /* priorities, or weights */
     uint64_t out_tid;
-    uint64_t in_tid;   /* of a wake-up: the waker's */
+    uint64_t in_tid;   /* of a wake-up: the waker */
 };
-/* What is kept of a record until its turn comes. */
+/* What is kept of a record until it is sorted. */
 struct model_switch model_switch_from(const struct fxt_sched *sched);
 void model_scheduled(struct model *model, int64_t ts, const struct model_switch *sched);
 void model_thread_process(struct model *model, uint64_t tid, uint64_t pid);

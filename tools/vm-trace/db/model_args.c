@@ -1,4 +1,4 @@
-/* model_args.c - argument sets. Equal sets are kept once. */
+/* model_args.c - argument sets. Equal sets are stored once. */
 #include <string.h>
 
 #include "base/xalloc.h"
@@ -7,7 +7,7 @@
 void
 model_arg_from(struct model *model, const struct fxt_arg *arg, struct model_arg *arg_out)
 {
-    /* Zeroed with its padding: sets are compared as memory. */
+    /* Zeroed with its padding, because sets are compared as memory. */
     memset(arg_out, 0, sizeof *arg_out);
     arg_out->key = pool_id(model->pool, arg->name);
     switch (arg->type) {
@@ -35,7 +35,7 @@ model_arg_from(struct model *model, const struct fxt_arg *arg, struct model_arg 
         arg_out->type = MODEL_STRING;
         arg_out->string = pool_id(model->pool, arg->string);
         break;
-      case FXT_ARG_NULL: /* Perfetto has no null values: it keeps the word */
+      case FXT_ARG_NULL: /* Perfetto has no null values and keeps the word */
         arg_out->type = MODEL_STRING;
         arg_out->string = pool_intern(model->pool, "null", 4);
         break;
@@ -119,8 +119,8 @@ find_or_add(struct model *model, const struct model_arg *args, unsigned count)
 uint32_t
 model_arg_set(struct model *model, uint32_t base, const struct model_arg *args, unsigned count)
 {
-    /* A slice has the arguments of its begin and of its end: 30 at most. One that has more comes of begins that were closed
-     * more than once; what does not fit is dropped. */
+    /* A slice has the arguments of its begin and its end, at most 30. More can only come from
+     * begins that were ended repeatedly; what does not fit is dropped. */
     struct model_arg all[4 * FXT_ARGS_MAX];
     unsigned all_count = 0;
     if (base != MODEL_NONE) {
@@ -128,12 +128,12 @@ model_arg_set(struct model *model, uint32_t base, const struct model_arg *args, 
         all_count = model_args_of(model, base, &first);
         memcpy(all, first, all_count * sizeof *all);
     }
-    uint64_t seen = base != MODEL_NONE ? UINT64_MAX : 0; /* a bit for each key: most are there once, and need no search */
+    uint64_t seen = base != MODEL_NONE ? UINT64_MAX : 0; /* one bit per key: most keys occur once and need no search */
     for (unsigned i = 0; i < count; i++) {
         uint64_t bit = UINT64_C(1) << (args[i].key & 63);
         unsigned at = seen & bit ? 0 : all_count;
         seen |= bit;
-        while (at < all_count && all[at].key != args[i].key) at++; /* a key that is given again: the last value counts */
+        while (at < all_count && all[at].key != args[i].key) at++; /* the last value of a repeated key counts */
         if (at == sizeof all / sizeof *all) continue;
         all[at] = args[i];
         if (at == all_count) all_count++;

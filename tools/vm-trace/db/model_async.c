@@ -1,5 +1,5 @@
-/* model_async.c - on which track an async event lies. Events of one id share a track; a track that is free is used again, the
- * oldest first. */
+/* model_async.c - assigns tracks to async events. Events with one id share a track; free tracks
+ * are reused, the oldest first. */
 #include <stdlib.h>
 
 #include "base/xalloc.h"
@@ -9,14 +9,14 @@ struct lane {
     uint64_t id;
     uint32_t open;
     uint32_t track;
-    bool listed; /* among those that may be free */
+    bool listed; /* in the heap of free lanes */
 };
 
-/* Tracks for events of one name. */
+/* The tracks for events of one name. */
 struct lanes {
     MODEL_ARRAY(struct lane) all;
-    struct map lane_of_id;       /* that the id had last; another may have it now */
-    MODEL_ARRAY(uint32_t) free;  /* a heap of lanes, the lowest on top; may hold some that are in use again */
+    struct map lane_of_id;       /* the id's last lane, which another id may have now */
+    MODEL_ARRAY(uint32_t) free;  /* a heap of lanes, lowest first; some may be in use again */
 };
 
 struct model_asyncs {
@@ -60,7 +60,8 @@ take_lowest(struct lanes *lanes)
     return lowest;
 }
 
-/* The lane that the id has, or the lowest that no open event is on, or a new one, whose track is MODEL_NONE. */
+/* Returns the lane of the id; or the lowest lane without an open event; or a new one, whose
+ * track is MODEL_NONE. */
 static uint32_t
 lane_of(struct model *model, struct lanes *lanes, uint64_t id)
 {

@@ -1,6 +1,8 @@
-/* model_flows.c - flows: arrows from the slice in which one began to the slice of its next step or end.
+/* model_flows.c - flows: arrows from the slice of a flow's begin to the slice of its next step or
+ * end.
  *
- * Ids belong to a process; a step or end in another process finds the flow by its id alone, as long as only one process has it.
+ * Ids belong to a process. A step or end in another process finds the flow by its id alone,
+ * provided that only one process has it.
  */
 #include <stdlib.h>
 
@@ -8,7 +10,7 @@
 #include "db/model.h"
 #include "fxt/event_keys.h"
 
-enum { GONE = UINT32_MAX - 1 }; /* an entry that was taken out of a map: maps have no removal */
+enum { GONE = UINT32_MAX - 1 }; /* stands for a removed entry, because maps cannot remove */
 
 struct owner {
     uint32_t pid;
@@ -19,7 +21,7 @@ struct model_flow_state {
     struct map flow_of_key;  /* process and id -> number of flow */
     struct map owner_of_id;  /* id -> index into owners */
     MODEL_ARRAY(struct owner) owners;
-    MODEL_ARRAY(uint32_t) last_slice; /* by number of flow; MODEL_NONE before its begin was bound */
+    MODEL_ARRAY(uint32_t) last_slice; /* by number of flow; MODEL_NONE until its begin is bound */
 };
 
 static uint32_t

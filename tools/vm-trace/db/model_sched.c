@@ -1,4 +1,5 @@
-/* model_sched.c - scheduling: who ran on which CPU, and the states of threads in between. */
+/* model_sched.c - scheduling: which thread ran on which CPU, and the states of threads in
+ * between. */
 #include <stdlib.h>
 
 #include "base/xalloc.h"
@@ -8,12 +9,12 @@ struct scheduled {
     uint32_t pid;
     uint32_t tid;
     int64_t last_ts;
-    uint32_t slice; /* its open rows, or MODEL_NONE */
+    uint32_t slice; /* its open row, or MODEL_NONE */
     uint32_t state;
 };
 
 struct model_scheduling {
-    struct map by_tid; /* all 64 bits of it */
+    struct map by_tid; /* by all 64 bits */
     MODEL_ARRAY(struct scheduled) threads;
 };
 
@@ -46,7 +47,7 @@ state_name(unsigned state)
     return state < sizeof names / sizeof *names ? names[state] : NULL;
 }
 
-/* Ends the thread's open state and begins another. */
+/* Ends the thread's open state and begins a new one. */
 static void
 new_state(struct model *model, struct scheduled *thread, uint32_t utid, int64_t ts, uint32_t cpu, const char *state,
           uint32_t waker, uint32_t waker_state)
@@ -89,7 +90,7 @@ wake(struct model *model, uint64_t tid, int64_t ts, uint32_t cpu, const uint64_t
 {
     struct scheduled *thread = get(model, tid);
     uint32_t utid = model_thread(model, thread->tid, thread->pid);
-    uint32_t waker_state = thread->state; /* without a waker it woke by itself */
+    uint32_t waker_state = thread->state; /* without a waker, the thread woke by itself */
     if (waker_tid != NULL) {
         uint32_t index = map_get(&model->scheduling->by_tid, *waker_tid);
         waker_state = index == MAP_NONE ? MODEL_NONE : model->scheduling->threads.list[index].state;
@@ -97,7 +98,7 @@ wake(struct model *model, uint64_t tid, int64_t ts, uint32_t cpu, const uint64_t
     new_state(model, thread, utid, ts, cpu, "W", waker_tid != NULL ? waker : utid, waker_state);
 }
 
-/* An int32, or 0 where there is none. Of a record that is not dropped. */
+/* Returns an int32 argument of a record that is not dropped, or 0. */
 static int32_t
 weight_arg(const struct fxt_sched *sched, const char *name)
 {
@@ -112,8 +113,14 @@ struct model_switch
 model_switch_from(const struct fxt_sched *sched)
 {
     struct model_switch kept = {
-        .type = sched->type, .out_state = sched->out_state, .cpu = sched->cpu, .in = sched->in_priority, .out = sched->out_priority,
-        .out_tid = sched->out_tid, .in_tid = sched->in_tid, .dropped = sched->dropped,
+        .type = sched->type,
+        .out_state = sched->out_state,
+        .cpu = sched->cpu,
+        .in = sched->in_priority,
+        .out = sched->out_priority,
+        .out_tid = sched->out_tid,
+        .in_tid = sched->in_tid,
+        .dropped = sched->dropped,
     };
     if (kept.dropped) return kept;
     if (sched->type == FXT_SCHED_SWITCH) {
@@ -135,7 +142,7 @@ void
 model_scheduled(struct model *model, int64_t ts, const struct model_switch *sched)
 {
     const int32_t idle = INT32_MIN;
-    get(model, sched->out_tid); /* both are known from here on, as wakers too */
+    get(model, sched->out_tid); /* from here on both are known, also as wakers */
     if (sched->type != FXT_SCHED_WAKEUP) get(model, sched->in_tid);
     if (sched->dropped) return;
     switch (sched->type) {
@@ -143,7 +150,8 @@ model_scheduled(struct model *model, int64_t ts, const struct model_switch *sche
         if (get(model, sched->out_tid)->pid != 0 || sched->out != 0) {
             switch_from(model, sched->out_tid, ts, sched->cpu, sched->out_state);
         }
-        if (get(model, sched->in_tid)->pid != 0 || sched->in != 0) switch_to(model, sched->in_tid, ts, sched->cpu, sched->in);
+        if (get(model, sched->in_tid)->pid != 0 || sched->in != 0)
+            switch_to(model, sched->in_tid, ts, sched->cpu, sched->in);
         break;
       case FXT_SCHED_SWITCH:
         if (sched->out != idle) switch_from(model, sched->out_tid, ts, sched->cpu, sched->out_state);
@@ -151,7 +159,8 @@ model_scheduled(struct model *model, int64_t ts, const struct model_switch *sche
         break;
       case FXT_SCHED_WAKEUP: {
         uint32_t waker = sched->has_waker ? model_any_thread(model, (uint32_t)sched->in_tid) : MODEL_NONE;
-        if (sched->in != idle) wake(model, sched->out_tid, ts, sched->cpu, sched->has_waker ? &sched->in_tid : NULL, waker);
+        if (sched->in != idle)
+            wake(model, sched->out_tid, ts, sched->cpu, sched->has_waker ? &sched->in_tid : NULL, waker);
         break;
       }
     }

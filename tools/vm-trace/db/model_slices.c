@@ -1,7 +1,7 @@
-/* model_slices.c - slices: which ends close which begins, what nests in what, what is dropped.
+/* model_slices.c - slices: which end closes which begin, how they nest, and which are dropped.
  *
- * Each track has a stack of slices. Those that are over are only taken off when the next slice begins, as in Perfetto: a flow
- * event in between binds to the slice that is over.
+ * Each track has a stack of slices. As in Perfetto, ended slices are removed only when the next
+ * slice begins: a flow event in between binds to the ended slice.
  */
 #include <stdlib.h>
 
@@ -30,8 +30,8 @@ model_thread_track(struct model *model, uint32_t utid)
     return track;
 }
 
-/* Takes off what is over when something new begins at `ts` (dur: OPEN when its end is not known). False when the new slice
- * would end after one that it begins within. */
+/* Removes ended slices when a new one begins at `ts` (dur is OPEN if its end is unknown).
+ * Returns false if the new slice would end after the one that it begins in. */
 static bool
 close_what_is_over(struct model *model, struct model_stack *stack, int64_t ts, int64_t dur)
 {
@@ -44,7 +44,7 @@ close_what_is_over(struct model *model, struct model_stack *stack, int64_t ts, i
         }
         else if (open_above) {
             if (ts <= end) continue;
-            /* Open slices within one that is over: they end with it. */
+            /* Open slices within an ended slice end with it. */
             for (uint32_t j = stack->depth; --j > i;) {
                 struct model_slice *child = &model->slices.list[stack->slices[j]];
                 child->dur = end - child->ts;
@@ -53,7 +53,7 @@ close_what_is_over(struct model *model, struct model_stack *stack, int64_t ts, i
             open_above = false;
         }
         else if (end < ts || (end == ts && !(slice->dur == 0 && dur == 0))) {
-            stack->depth--; /* instants of the same time stay: they lie upon each other */
+            stack->depth--; /* instants of the same time nest in each other */
         }
         else if (dur != OPEN && ts < end && ts + dur > end) {
             return false;
@@ -93,7 +93,7 @@ model_slice_end(struct model *model, uint32_t track, int64_t ts, uint32_t catego
         if (arg_set != MODEL_NONE) {
             const struct model_arg *args;
             unsigned count = model_args_of(model, arg_set, &args);
-            struct model_arg copy[FXT_ARGS_MAX]; /* the array of all may move */
+            struct model_arg copy[FXT_ARGS_MAX]; /* copy, because the array may move */
             for (unsigned j = 0; j < count; j++) copy[j] = args[j];
             slice->arg_set = model_arg_set(model, slice->arg_set, copy, count);
         }

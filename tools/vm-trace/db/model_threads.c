@@ -1,4 +1,4 @@
-/* model_threads.c - processes and threads, numbered as Perfetto numbers them. */
+/* model_threads.c - processes and threads, with Perfetto's numbers. */
 #include "base/xalloc.h"
 #include "db/model.h"
 
@@ -7,14 +7,15 @@ new_thread(struct model *model, uint32_t tid)
 {
     uint32_t utid = model->threads.count;
     model_room(model, model->threads.list, model->threads.count, model->threads.capacity);
-    model->threads.list[model->threads.count++] = (struct model_thread){.tid = tid, .upid = MODEL_NONE, .name = MODEL_NONE};
+    model->threads.list[model->threads.count++] =
+        (struct model_thread){.tid = tid, .upid = MODEL_NONE, .name = MODEL_NONE};
     return utid;
 }
 
 void
 model_threads_begin(struct model *model)
 {
-    /* Number 0 of both belongs to the idle process; a trace's own pid 0 gets another. */
+    /* Number 0 of both is the idle process; a pid 0 in a trace gets another number. */
     model_room(model, model->processes.list, model->processes.count, model->processes.capacity);
     model->processes.list[model->processes.count++] = (struct model_process){.name = MODEL_NONE};
     uint32_t utid = new_thread(model, 0);
@@ -40,7 +41,7 @@ model_process(struct model *model, uint32_t pid)
     model_room(model, model->processes.list, model->processes.count, model->processes.capacity);
     model->processes.list[model->processes.count++] = (struct model_process){.pid = pid, .name = MODEL_NONE};
     model_map_set(model, &model->upid_of_pid, pid, upid);
-    model_thread(model, pid, pid); /* a process comes with its main thread */
+    model_thread(model, pid, pid); /* a process implies its main thread */
     return upid;
 }
 
@@ -49,7 +50,7 @@ model_any_thread(struct model *model, uint32_t tid)
 {
     uint32_t utid = map_get(&model->last_of_tid, tid);
     if (utid != MAP_NONE) return utid;
-    utid = new_thread(model, tid); /* of a process that is not known yet: the next that has this tid takes it */
+    utid = new_thread(model, tid); /* its process is unknown: the next process with this tid takes it */
     model_map_set(model, &model->last_of_tid, tid, utid);
     return utid;
 }

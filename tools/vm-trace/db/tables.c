@@ -1,5 +1,8 @@
-/* tables.c - see tables.h. Each table says how many rows it has, what a column of a row is, and by which column rows can be found
- * without a search: its number, or for args the number of the set. */
+/* tables.c - see tables.h
+ *
+ * Each table tells how many rows it has, the value of a column of a row, and the column by which rows
+ * are found without a search: the row's number, or for args the number of the set.
+ */
 #ifdef HAVE_SQLITE3
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +13,12 @@
 struct table {
     const char *name;
     const char *columns;
-    int key;      /* column that rows are found by, a number */
-    int text_key; /* column that, along with it, tells one row: a string; or -1 */
+    int key;      /* index of the column that rows are found by, a number */
+    int text_key; /* index of the string column that together with it identifies a row; or -1 */
     uint32_t (*rows)(const struct model *model);
-    /* Rows with that key; NULL where the key is the row's number. */
+    /* The rows with that key; NULL if the key is the row's number. */
     void (*find)(const struct model *model, uint32_t key, uint32_t *first_out, uint32_t *end_out);
-    /* Where there is a text key: the row among those that has it, or `end`. */
+    /* With a text key: the row among those that has it, or `end`. */
     uint32_t (*find_text)(const struct model *model, uint32_t first, uint32_t end, uint32_t string);
     void (*column)(sqlite3_context *result, const struct model *model, uint32_t row, int column);
 };
@@ -109,7 +112,9 @@ args_column(sqlite3_context *result, const struct model *model, uint32_t row, in
       case 1: sqlite3_result_int64(result, (int64_t)arg->set + 1); break;
       case 2:
       case 3: result_string(result, model, arg->key); break;
-      case 4: if (arg->type != MODEL_STRING && arg->type != MODEL_REAL) sqlite3_result_int64(result, arg->integer); break;
+      case 4:
+          if (arg->type != MODEL_STRING && arg->type != MODEL_REAL) sqlite3_result_int64(result, arg->integer);
+          break;
       case 5: if (arg->type == MODEL_STRING) result_string(result, model, arg->string); break;
       case 6: if (arg->type == MODEL_REAL) sqlite3_result_double(result, arg->real); break;
       case 7: result_text(result, types[arg->type]); break;
@@ -233,7 +238,7 @@ state_column(sqlite3_context *result, const struct model *model, uint32_t row, i
 
 static uint32_t stats_rows(const struct model *model) { return (void)model, FXT_FAULT_CODES; }
 
-/* One row for each kind of fault; where Perfetto counts several of ours as one, rows are summed by the view `stats`. */
+/* One row per kind of fault. Perfetto counts some kinds as one: the view `stats` sums them up. */
 static void
 stats_column(sqlite3_context *result, const struct model *model, uint32_t row, int column)
 {
@@ -244,24 +249,28 @@ stats_column(sqlite3_context *result, const struct model *model, uint32_t row, i
 }
 
 static const struct table tables[] = {
-    {"slice", "id, ts, dur, track_id, category, name, depth, parent_id, arg_set_id", 0, -1, slice_rows, NULL, NULL, slice_column},
-    {"args", "id, arg_set_id, flat_key, key, int_value, string_value, real_value, value_type, display_value", 1, 3, args_rows,
-     args_find, args_find_key, args_column},
-    {"thread", "id, utid, tid, name, start_ts, end_ts, upid, is_main_thread", 1, -1, thread_rows, NULL, NULL, thread_column},
+    {"slice", "id, ts, dur, track_id, category, name, depth, parent_id, arg_set_id", 0, -1, slice_rows, NULL, NULL,
+     slice_column},
+    {"args", "id, arg_set_id, flat_key, key, int_value, string_value, real_value, value_type, display_value", 1, 3,
+     args_rows, args_find, args_find_key, args_column},
+    {"thread", "id, utid, tid, name, start_ts, end_ts, upid, is_main_thread", 1, -1, thread_rows, NULL, NULL,
+     thread_column},
     {"process", "id, upid, pid, name, start_ts, end_ts, parent_upid", 1, -1, process_rows, NULL, NULL, process_column},
     {"all_tracks", "id, name, type, parent_id, utid, upid", 0, -1, track_rows, NULL, NULL, track_column},
     {"counter", "id, ts, track_id, value", 0, -1, counter_rows, NULL, NULL, counter_column},
     {"flow", "id, slice_out, slice_in, trace_id", 0, -1, flow_rows, NULL, NULL, flow_column},
     {"sched", "id, ts, dur, cpu, utid, end_state, priority", 0, -1, sched_rows, NULL, NULL, sched_column},
-    {"thread_state", "id, ts, dur, cpu, utid, state, waker_utid, waker_id", 0, -1, state_rows, NULL, NULL, state_column},
+    {"thread_state", "id, ts, dur, cpu, utid, state, waker_utid, waker_id", 0, -1, state_rows, NULL, NULL,
+     state_column},
     {"all_faults", "name, value", -1, -1, stats_rows, NULL, NULL, stats_column},
 };
 
-/* In the schema of all connections' temporaries: a query may not be in the way of them, nor they in its. */
+/* Temporary views, so that they and a query's own views cannot conflict. */
 static const char views[] =
     "CREATE TEMP VIEW slices AS SELECT * FROM slice;"
     "CREATE TEMP VIEW track AS SELECT id, name, type, parent_id FROM all_tracks;"
-    "CREATE TEMP VIEW thread_track AS SELECT id, name, type, parent_id, utid FROM all_tracks WHERE type = 'thread_execution';"
+    "CREATE TEMP VIEW thread_track AS"
+    " SELECT id, name, type, parent_id, utid FROM all_tracks WHERE type = 'thread_execution';"
     "CREATE TEMP VIEW counter_track AS SELECT id, name, type, parent_id FROM all_tracks WHERE type = 'fuchsia_counter';"
     "CREATE TEMP VIEW process_counter_track AS"
     " SELECT id, name, type, parent_id, upid FROM all_tracks WHERE type = 'fuchsia_counter';"
@@ -312,16 +321,17 @@ disconnect(sqlite3_vtab *vtab)
     return SQLITE_OK;
 }
 
-/* How rows are found: by how many keys, in this order. All rows are read where it is 0. */
+/* How rows are found: the number of keys, in this order; 0 reads all rows. */
 enum lookup { ALL_ROWS, BY_KEY, BY_KEY_AND_TEXT };
 
-/* The constraint `column = value` that can be used now, or -1. */
+/* Returns the usable constraint `column = value`, or -1. */
 static int
 find_equality(const sqlite3_index_info *info, int column)
 {
     for (int i = 0; i < info->nConstraint; i++) {
         const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
-        if (constraint->usable && constraint->op == SQLITE_INDEX_CONSTRAINT_EQ && constraint->iColumn == column) return i;
+        if (constraint->usable && constraint->op == SQLITE_INDEX_CONSTRAINT_EQ && constraint->iColumn == column)
+            return i;
     }
     return -1;
 }
@@ -330,7 +340,7 @@ static void
 use_constraint(sqlite3_index_info *info, int constraint, enum lookup lookup)
 {
     info->aConstraintUsage[constraint].argvIndex = (int)lookup;
-    info->aConstraintUsage[constraint].omit = 1; /* filter compares as SQLite would: it need not do it again for each row */
+    info->aConstraintUsage[constraint].omit = 1; /* filter compares like SQLite: no need to repeat it */
     info->idxNum = (int)lookup;
 }
 
@@ -372,8 +382,8 @@ close_cursor(sqlite3_vtab_cursor *cursor)
     return SQLITE_OK;
 }
 
-/* The whole number that a value equals, as SQLite compares it with a column that holds integers: 5 and 5.0 do, '5' does not.
- * MODEL_NONE where it equals none that could be a row's number. */
+/* Returns the integer that a value equals, as SQLite compares it with an integer column: 5 and
+ * 5.0 do, '5' does not. MODEL_NONE if it cannot be the number of a row. */
 static uint32_t
 whole_number(sqlite3_value *value)
 {
@@ -452,7 +462,7 @@ rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid_out)
     return SQLITE_OK;
 }
 
-/* No xCreate: the tables are there without CREATE VIRTUAL TABLE, and there is one of each. */
+/* Without xCreate the tables exist without CREATE VIRTUAL TABLE, once each. */
 static const sqlite3_module module = {
     .xConnect = connect,
     .xBestIndex = best_index,
@@ -475,10 +485,10 @@ tables_register(sqlite3 *db, struct model *model)
         int error = sqlite3_create_module_v2(db, tables[i].name, &module, registration, free);
         if (error != SQLITE_OK) return error;
     }
-    /* A GROUP BY over a million slices is sorted in memory rather than in a file; -65536 stands for 64 MiB. */
+    /* Sort a GROUP BY over a million slices in memory, not in a file: -65536 means 64 MiB. */
     int error = sqlite3_exec(db, "PRAGMA cache_size = -65536", NULL, NULL, NULL);
     return error == SQLITE_OK ? sqlite3_exec(db, views, NULL, NULL, NULL) : error;
 }
 #else
-typedef int tables_need_sqlite; /* an empty file is no C */
+typedef int tables_need_sqlite; /* a file must not be empty */
 #endif

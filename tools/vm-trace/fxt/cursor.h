@@ -1,6 +1,7 @@
 #ifndef CURSOR_H
 #define CURSOR_H
-/* cursor.h - a place within one record, with its bounds. A read past the end fails and changes nothing. */
+/* cursor.h - a position within one record, with its bounds. A read past the end fails and
+ * changes nothing. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,7 +12,7 @@
 struct cursor {
     const uint8_t *record;
     size_t words; /* of the record */
-    size_t at;    /* next word; may lie past the end, where an argument's size said so */
+    size_t at;    /* next word; past the end if an argument's size says so */
 };
 
 static inline bool
@@ -32,7 +33,7 @@ cursor_u64(struct cursor *cursor, uint64_t *value_out)
     return true;
 }
 
-/* Bytes that are followed by padding up to a whole word. */
+/* Reads bytes that are padded to a whole word. */
 static inline bool
 cursor_bytes(struct cursor *cursor, size_t len, const char **bytes_out)
 {

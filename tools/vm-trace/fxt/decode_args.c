@@ -1,4 +1,4 @@
-/* decode_args.c - the parts that records are made of: times, threads, strings, arguments. */
+/* decode_args.c - decodes the parts of records: times, threads, strings, arguments. */
 #include <inttypes.h>
 
 #include "base/escape.h"
@@ -14,8 +14,8 @@ void
 decode_finish(struct reader *reader, const struct cursor *cursor, const char *what)
 {
     if (cursor->at == cursor->words) return;
-    reader_fault(reader, FXT_FAULT_RECORD_LENGTH, reader->offset, "%s record of %zu words holds %zu words of content", what,
-                 cursor->words, cursor->at);
+    reader_fault(reader, FXT_FAULT_RECORD_LENGTH, reader->offset, "%s record of %zu words holds %zu words of content",
+                 what, cursor->words, cursor->at);
 }
 
 void
@@ -33,7 +33,8 @@ ticks_to_ns(uint64_t ticks, uint64_t ticks_per_second)
 {
     if (ticks_per_second == 0) return -1;
     const uint64_t ns_per_second = 1000000000;
-    /* In two halves, since ticks times 10^9 need more than 64 bits. The upper half is scaled by a rounded factor. */
+    /* Ticks times 10^9 need more than 64 bits, so they are scaled in two halves, the upper one
+     * by a rounded factor. */
     uint64_t high = ticks >> 32;
     uint64_t low = ticks & UINT32_MAX;
     uint64_t high_ns;
@@ -53,7 +54,7 @@ decode_time(struct reader *reader, struct cursor *cursor, const char *what, int6
     *ns_out = ticks_to_ns(ticks, reader->current->ticks_per_second);
     if (*ns_out >= 0) return true;
     reader_fault(reader, FXT_FAULT_TIME_OVERFLOW, reader->offset,
-                 "%s of %" PRIu64 " ticks at %" PRIu64 " a second is no time that can be held", what, ticks,
+                 "%s of %" PRIu64 " ticks at %" PRIu64 " per second is a time that does not fit", what, ticks,
                  reader->current->ticks_per_second);
     return false;
 }
@@ -76,13 +77,15 @@ decode_thread(struct reader *reader, struct cursor *cursor, unsigned ref, struct
 }
 
 bool
-decode_string(struct reader *reader, struct cursor *cursor, unsigned ref, const char *what, struct fxt_string *string_out)
+decode_string(struct reader *reader, struct cursor *cursor, unsigned ref, const char *what,
+              struct fxt_string *string_out)
 {
     if (string_indexed(ref)) {
         uint32_t id = provider_string(reader->current, ref);
         *string_out = pool_string(reader->pool, id);
         if (id != STRING_NONE) return true;
-        reader_fault(reader, FXT_FAULT_UNDEFINED_STRING, reader->offset, "string %u, the %s, is not defined", ref, what);
+        reader_fault(reader, FXT_FAULT_UNDEFINED_STRING, reader->offset, "string %u, the %s, is not defined", ref,
+                     what);
         return false;
     }
     size_t len = ref & FXT_STRING_REF_BYTES;
@@ -96,14 +99,16 @@ decode_string(struct reader *reader, struct cursor *cursor, unsigned ref, const 
     return true;
 }
 
-/* As decode_string, but where `undefined` may be a string it is a fault and the empty one. */
+/* Like decode_string. But if `undefined` is allowed, an undefined string is a fault and reads as
+ * the empty string. */
 static bool
-decode_arg_string(struct reader *reader, struct cursor *cursor, unsigned ref, const char *what, bool undefined, struct fxt_string *string_out)
+decode_arg_string(struct reader *reader, struct cursor *cursor, unsigned ref, const char *what, bool undefined,
+                  struct fxt_string *string_out)
 {
     return decode_string(reader, cursor, ref, what, string_out) || (undefined && string_indexed(ref));
 }
 
-/* Reads what comes after an argument's name. False where the record is dropped. */
+/* Reads the value after an argument's name. Returns false if the record is dropped. */
 static bool
 decode_value(struct reader *reader, struct cursor *cursor, uint64_t header, bool undefined, struct fxt_arg *arg)
 {
@@ -121,13 +126,14 @@ decode_value(struct reader *reader, struct cursor *cursor, uint64_t header, bool
         arg->boolean = fxt_bits(header, FXT_ARG_VALUE_32) != 0;
         return true;
       case FXT_ARG_STRING:
-        return decode_arg_string(reader, cursor, (unsigned)fxt_bits(header, FXT_ARG_VALUE_STRING), what, undefined, &arg->string);
+          return decode_arg_string(reader, cursor, (unsigned)fxt_bits(header, FXT_ARG_VALUE_STRING), what, undefined,
+                                   &arg->string);
       case FXT_ARG_INT64:
       case FXT_ARG_UINT64:
       case FXT_ARG_DOUBLE:
       case FXT_ARG_POINTER:
       case FXT_ARG_KOID:
-        if (cursor_u64(cursor, &arg->u64)) return true; /* the union's other members lie over the same 8 bytes */
+        if (cursor_u64(cursor, &arg->u64)) return true; /* the other members of the union share these 8 bytes */
         decode_too_short(reader, what);
         return false;
       case FXT_ARG_UNKNOWN:
@@ -139,15 +145,16 @@ decode_value(struct reader *reader, struct cursor *cursor, uint64_t header, bool
 }
 
 bool
-decode_args(struct reader *reader, struct cursor *cursor, unsigned count, bool undefined, struct fxt_arg *args, bool *flawed_out)
+decode_args(struct reader *reader, struct cursor *cursor, unsigned count, bool undefined, struct fxt_arg *args,
+            bool *flawed_out)
 {
     for (unsigned i = 0; i < count; i++) {
         struct fxt_arg *arg = &args[i];
         size_t start = cursor->at;
         uint64_t header;
         if (!cursor_u64(cursor, &header)) {
-            reader_fault(reader, FXT_FAULT_RECORD_TOO_SHORT, reader->offset, "the record ends before argument %u of %u", i + 1,
-                         count);
+            reader_fault(reader, FXT_FAULT_RECORD_TOO_SHORT, reader->offset, "the record ends before argument %u of %u",
+                         i + 1, count);
             return false;
         }
         unsigned type = (unsigned)fxt_bits(header, FXT_ARG_TYPE);
@@ -157,16 +164,19 @@ decode_args(struct reader *reader, struct cursor *cursor, unsigned count, bool u
         if (!decode_arg_string(reader, cursor, name, "name of an argument", undefined, &arg->name)) return false;
         if (!decode_value(reader, cursor, header, undefined, arg)) return false;
 
-        /* The next argument begins where this one's size says, whatever lies there: so does Perfetto. */
+        /* The next argument begins where this one's size says, whatever is there; Perfetto does
+         * the same. */
         size_t size = (size_t)fxt_bits(header, FXT_ARG_SIZE);
         if (start + size != cursor->at && arg->type != FXT_ARG_UNKNOWN) {
             char name[64];
-            reader_fault(reader, FXT_FAULT_ARGUMENT_SIZE, reader->offset, "argument %u, %s, is %zu words but says %zu", i + 1,
+            reader_fault(reader, FXT_FAULT_ARGUMENT_SIZE, reader->offset,
+                         "argument %u, %s, is %zu words long, but its header says %zu", i + 1,
                          escape_into(name, sizeof name, arg->name), cursor->at - start, size);
             *flawed_out = true;
         }
         else if (start + size > cursor->words) {
-            reader_fault(reader, FXT_FAULT_ARGUMENT_SIZE, reader->offset, "argument %u ends past the end of its record", i + 1);
+            reader_fault(reader, FXT_FAULT_ARGUMENT_SIZE, reader->offset, "argument %u ends past the end of its record",
+                         i + 1);
             *flawed_out = true;
         }
         cursor->at = start + size;

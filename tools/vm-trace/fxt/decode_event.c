@@ -1,11 +1,11 @@
-/* decode_event.c - event records. */
+/* decode_event.c - decodes event records. */
 #include <inttypes.h>
 
 #include "base/escape.h"
 #include "fxt/known_strings.h"
 #include "fxt/reader_internal.h"
 
-/* Words that stand after the arguments. False where the event is to be dropped. */
+/* Reads the words after the arguments. Returns false if the event is dropped. */
 static bool
 decode_trailer(struct reader *reader, struct cursor *cursor, struct fxt_event *event)
 {
@@ -18,7 +18,8 @@ decode_trailer(struct reader *reader, struct cursor *cursor, struct fxt_event *e
         if (!decode_time(reader, cursor, "end", &event->end_ns)) return false;
         if (event->end_ns >= event->ts_ns) return true;
         reader_fault(reader, FXT_FAULT_ENDS_BEFORE_BEGIN, event->offset,
-                     "the duration ends at %" PRId64 " ns, before it begins at %" PRId64 " ns", event->end_ns, event->ts_ns);
+                     "the duration ends at %" PRId64 " ns, before it begins at %" PRId64 " ns", event->end_ns,
+                     event->ts_ns);
         return false;
       default:
         if (cursor_u64(cursor, &event->id)) return true;

@@ -1,4 +1,5 @@
-/* decode_kernel.c - kernel objects (names of processes and threads), scheduling records, blobs. */
+/* decode_kernel.c - decodes kernel objects (names of processes and threads), scheduling records
+ * and blobs. */
 #include <inttypes.h>
 
 #include "fxt/known_strings.h"
@@ -12,7 +13,8 @@ warn_if_cut(struct reader *reader, const char *what, uint64_t id)
                  (uint32_t)id);
 }
 
-/* The process that a thread's arguments name, or 0. False where the record is dropped. */
+/* Reads the process that a thread's arguments name; 0 if they name none. Returns false if the
+ * record is dropped. */
 static bool
 decode_process(struct reader *reader, struct cursor *cursor, uint64_t *pid_out)
 {
@@ -48,7 +50,7 @@ decode_kernel_object(struct reader *reader, struct cursor *cursor)
     object.type = (unsigned)fxt_bits(header, FXT_KERNEL_OBJECT_TYPE);
 
     switch (object.type) {
-      case FXT_OBJECT_PROCESS: /* its arguments do not matter, and Perfetto does not look at them */
+      case FXT_OBJECT_PROCESS: /* its arguments have no effect, and Perfetto ignores them */
         warn_if_cut(reader, "process", id);
         object.pid = (uint32_t)id;
         object.raw_pid = id;
@@ -102,7 +104,8 @@ decode_switch_or_wakeup(struct reader *reader, struct cursor *cursor, struct fxt
     return decode_args(reader, cursor, sched->arg_count, false, sched->args, flawed_out);
 }
 
-/* False, with a fault reported, where one of these arguments has another type: Perfetto drops the record then. */
+/* Reports a fault and returns false if one of these arguments has another type: Perfetto then
+ * drops the record. */
 static bool
 check_sched_args(struct reader *reader, const struct fxt_sched *sched)
 {
@@ -120,8 +123,9 @@ check_sched_args(struct reader *reader, const struct fxt_sched *sched)
         for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
             if (sched->type != known[k].record || !fxt_string_is(sched->args[i].name, known[k].name)) continue;
             if (sched->args[i].type == known[k].type) continue;
-            reader_fault(reader, FXT_FAULT_SCHED_ARGUMENT, reader->offset, "the scheduling record's argument %s is %s; dropped",
-                         known[k].name, known[k].type == FXT_ARG_KOID ? "not a kernel object id" : "not an int32");
+            reader_fault(reader, FXT_FAULT_SCHED_ARGUMENT, reader->offset,
+                         "the scheduling record's argument %s is %s; dropped", known[k].name,
+                         known[k].type == FXT_ARG_KOID ? "not a kernel object id" : "not an int32");
             return false;
         }
     }
@@ -134,7 +138,8 @@ decode_sched(struct reader *reader, struct cursor *cursor)
     struct fxt_sched *sched = &reader->sched;
     unsigned type = (unsigned)fxt_bits(reader->header, FXT_SCHED_TYPE);
     if (type > FXT_SCHED_WAKEUP) {
-        reader_fault(reader, FXT_FAULT_UNKNOWN_SCHEDULING, reader->offset, "scheduling record of the unknown type %u", type);
+        reader_fault(reader, FXT_FAULT_UNKNOWN_SCHEDULING, reader->offset, "scheduling record of the unknown type %u",
+                     type);
         return;
     }
     sched->type = (enum fxt_sched_type)type;
@@ -148,7 +153,8 @@ decode_sched(struct reader *reader, struct cursor *cursor)
     if (reader->visitor.sched) reader->visitor.sched(reader->visitor.context, sched);
 }
 
-/* Blobs are not handed out yet: only the form of those that Perfetto reads is looked at. It does not need their names. */
+/* Checks the form of the blobs that Perfetto reads; they are not passed to the visitor yet.
+ * Perfetto does not need their names. */
 void
 decode_blob(struct reader *reader, struct cursor *cursor)
 {

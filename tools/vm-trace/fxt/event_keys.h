@@ -1,6 +1,7 @@
 #ifndef EVENT_KEYS_H
 #define EVENT_KEYS_H
-/* event_keys.h - keys of a struct map for what events belong to: a thread, a flow, an async event. */
+/* event_keys.h - keys of a struct map for what events belong to: a thread, a flow, an async
+ * event. */
 #include "base/hash_index.h"
 #include "fxt/reader.h"
 
@@ -10,14 +11,15 @@ thread_key(uint32_t pid, uint32_t tid)
     return (uint64_t)pid << 32 | tid;
 }
 
-/* The id of a flow belongs to its process. The key is a hash: flows of equal keys are taken for one. */
+/* The id of a flow belongs to its process. The key is a hash, so flows with equal keys count as
+ * one. */
 static inline uint64_t
 flow_key(uint32_t pid, uint64_t id)
 {
     return mix64(id) ^ mix64((uint64_t)pid + 1);
 }
 
-/* Async events belong together by category, name and id, whatever their threads. Likewise a hash. */
+/* Async events belong together by category, name and id, whatever their threads. A hash, too. */
 static inline uint64_t
 async_key(struct pool *pool, const struct fxt_event *event)
 {

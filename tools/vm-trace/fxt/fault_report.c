@@ -20,7 +20,8 @@ now_ns(void)
 struct fault_report
 fault_report_new(const char *file, uint64_t shown_limit)
 {
-    return (struct fault_report){.file = file, .shown_limit = shown_limit, .begun_ns = isatty(STDERR_FILENO) ? now_ns() : 0};
+    return (struct fault_report){
+        .file = file, .shown_limit = shown_limit, .begun_ns = isatty(STDERR_FILENO) ? now_ns() : 0};
 }
 
 void

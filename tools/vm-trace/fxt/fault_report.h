@@ -1,6 +1,6 @@
 #ifndef FAULT_REPORT_H
 #define FAULT_REPORT_H
-/* fault_report.h - prints the faults of one file on stderr, and how far the reading is.
+/* fault_report.h - prints the faults of one file on stderr, and the progress of reading.
  *
  * A message reads `vm-trace: FILE: offset N: reason`.
  */
@@ -22,8 +22,8 @@ struct fault_report {
 
 /* `file` must live as long as the report. Prints up to shown_limit faults and counts them all. */
 struct fault_report fault_report_new(const char *file, uint64_t shown_limit);
-/* For the reader's callbacks; `report` is a struct fault_report. Progress is one line that is written
- * over, from the second second of reading on. */
+/* For the reader's callbacks; `report` is a struct fault_report. After one second of reading,
+ * progress is one line that is overwritten. */
 void fault_report_fault(void *report, const struct fxt_fault *fault);
 void fault_report_progress(void *report, uint64_t bytes, uint64_t size);
 /* Clears the line of progress, and prints how many faults were not shown. Returns the file's status. */

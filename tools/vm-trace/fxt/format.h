@@ -1,14 +1,17 @@
 #ifndef FORMAT_H
 #define FORMAT_H
-/* format.h - where things are in a Fuchsia trace file: names for bit fields and numbers, no code but what reads the fields.
+/* format.h - the layout of a Fuchsia trace file: names for bit fields and numbers, and functions
+ * that read fields.
  *
- * The specification: https://fuchsia.dev/fuchsia-src/reference/tracing/trace-format ; the section is named beside each group.
- * A field is written as its first and last bit, both included, as the specification's tables do.
+ * The specification is https://fuchsia.dev/fuchsia-src/reference/tracing/trace-format ; each group
+ * names its section. A field is written as its first and last bit, both included, as in the
+ * specification's tables.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
-/* "Bit 0 is the least significant": words are little-endian and so must the host be, since words are copied as they stand. */
+/* "Bit 0 is the least significant": words are little-endian. They are copied without swapping
+ * bytes, so the host must be little-endian, too. */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words of the file are read without swapping bytes");
 
 enum {
@@ -17,7 +20,8 @@ enum {
     FXT_ARGS_MAX = 15,           /* 4 bits of count */
 };
 
-/* First 8 bytes of every file ("Magic number record"). Perfetto takes a file for a Fuchsia trace by these bytes alone. */
+/* The first 8 bytes of every file ("Magic number record"). Perfetto recognizes a Fuchsia trace
+ * by these bytes alone. */
 #define FXT_MAGIC_RECORD UINT64_C(0x0016547846040010)
 
 /* "Record header" */
@@ -100,7 +104,7 @@ enum fxt_arg_type {
     FXT_ARG_POINTER = 7,
     FXT_ARG_KOID = 8,
     FXT_ARG_BOOL = 9,
-    FXT_ARG_UNKNOWN = 10, /* 10 to 15 mean nothing yet; all are read as this one */
+    FXT_ARG_UNKNOWN = 10, /* 10 to 15 are undefined; all are read as this one */
 };
 
 /* "Blob record" */
@@ -132,10 +136,10 @@ enum fxt_sched_type {
 #define FXT_SCHED_LEGACY_OUT_PRIORITY 44, 51
 #define FXT_SCHED_LEGACY_IN_PRIORITY 52, 59
 
-/* Ticks a second where no initialization record says otherwise: what Perfetto assumes. */
+/* Ticks per second if no initialization record gives them: Perfetto's default. */
 #define FXT_DEFAULT_TICKS_PER_SECOND UINT64_C(1000000000)
 
-/* fxt_bits(header, FXT_HEADER_SIZE): the field between two bits, both included. */
+/* fxt_bits(header, FXT_HEADER_SIZE): the bits of a field, first and last included. */
 #define fxt_bits(word, field) fxt_bits_between(word, field)
 static inline uint64_t
 fxt_bits_between(uint64_t word, unsigned first, unsigned last)

@@ -19,14 +19,14 @@ input_open(struct input *input, const char *path)
     }
     struct stat stat;
     if (fstat(input->fd, &stat) == 0 && S_ISREG(stat.st_mode)) {
-        input->file_start = lseek(input->fd, 0, SEEK_CUR); /* standard input may have been read from */
+        input->file_start = lseek(input->fd, 0, SEEK_CUR); /* standard input may have been read from already */
         input->file_size = input->file_start < stat.st_size ? (uint64_t)(stat.st_size - input->file_start) : 0;
     }
     input->window = xrealloc(NULL, INPUT_WINDOW_BYTES, 1);
     return 0;
 }
 
-/* Up to `size` bytes as they are in the file. 0 at its end, or at an error. */
+/* Reads up to `size` bytes of the file. Returns 0 at its end, or on an error. */
 static size_t
 read_file_bytes(struct input *input, uint8_t *to, size_t size)
 {
@@ -41,7 +41,7 @@ read_file_bytes(struct input *input, uint8_t *to, size_t size)
     return (size_t)got;
 }
 
-/* Up to `size` decompressed bytes. 0 at the end, or where the data are damaged. */
+/* Reads up to `size` decompressed bytes. Returns 0 at the end, or if the data are damaged. */
 static size_t
 read_gzip_bytes(struct input *input, uint8_t *to, size_t size)
 {
@@ -53,7 +53,7 @@ read_gzip_bytes(struct input *input, uint8_t *to, size_t size)
             gzip->next_in = input->compressed;
             gzip->avail_in = (uInt)read_file_bytes(input, input->compressed, INPUT_WINDOW_BYTES);
             if (gzip->avail_in == 0) {
-                if (input->in_member && input->error == 0) input->gzip_fault = "they are cut";
+                if (input->in_member && input->error == 0) input->gzip_fault = "they are truncated";
                 return 0;
             }
         }
@@ -71,7 +71,7 @@ read_gzip_bytes(struct input *input, uint8_t *to, size_t size)
     return size - gzip->avail_out;
 }
 
-/* Looks at the first bytes. What was read so far is taken for compressed when they say so. */
+/* Looks at the first bytes: if they are those of gzip, the bytes read so far are compressed. */
 static void
 probe(struct input *input)
 {
@@ -101,8 +101,10 @@ fill(struct input *input, size_t bytes)
         input->start = 0;
     }
     size_t there = input->end - input->start;
-    /* A record that lies over the end that the file had when it was opened: it was padding then. */
-    bool over_the_end = there > 0 && there < bytes && input->file_taken == input->file_size && input->compressed == NULL;
+    /* A record may extend beyond the end that the file had when it was opened: that part was
+     * padding then. */
+    bool over_the_end =
+        there > 0 && there < bytes && input->file_taken == input->file_size && input->compressed == NULL;
     if (over_the_end) {
         input->file_size += bytes - there;
         input->at_end = false;
@@ -147,7 +149,8 @@ input_look_again(const struct input *input, uint8_t *to, size_t bytes)
     if (input->file_start < 0 || input->compressed != NULL) return 0;
     size_t done = 0;
     while (done < bytes) {
-        ssize_t got = pread(input->fd, to + done, bytes - done, (off_t)(input->file_start + (int64_t)(input->offset + done)));
+        ssize_t got =
+            pread(input->fd, to + done, bytes - done, (off_t)(input->file_start + (int64_t)(input->offset + done)));
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) break;
         done += (size_t)got;

@@ -1,9 +1,9 @@
 #ifndef KNOWN_STRINGS_H
 #define KNOWN_STRINGS_H
-/* known_strings.h - the strings of the tracer's event schema: categories, names of events and of
- * arguments, outcomes. doc/internals/events.md tells what they mean.
+/* known_strings.h - the strings of the tracer's event schema: categories, names of events and
+ * arguments, outcomes. doc/events.md explains them.
  *
- * A reader's string pool begins with them in this order, so the number of a string tells whether it
+ * A reader's string pool begins with them in this order, so the number of a string shows whether it
  * is one of them.
  */
 #include "base/pool.h"

@@ -10,7 +10,8 @@ empty_tables(struct provider *provider)
 {
     for (unsigned i = 0; i < FXT_STRING_INDEXES / STRING_PAGE; i++) {
         if (provider->string_pages[i] == NULL) continue;
-        memset(provider->string_pages[i], 0, STRING_PAGE * sizeof(uint32_t)); /* kept: the next chunk needs it as well */
+        memset(provider->string_pages[i], 0,
+               STRING_PAGE * sizeof(uint32_t)); /* keep the page: the next chunk needs it, too */
     }
     if (provider->threads != NULL) memset(provider->threads, 0, FXT_THREAD_INDEXES * sizeof *provider->threads);
 }
@@ -27,8 +28,8 @@ providers_introduce(struct providers *providers, uint32_t id)
 {
     struct provider *provider = providers_find(providers, id);
     if (provider == NULL) {
-        /* 32 covers the map's slot and the list's, also just after they have grown. */
-        if (!budget_take(providers->budget, sizeof *provider + 32)) return NULL;
+        /* 48 covers the entries of the map and the list, also after growth */
+        if (!budget_take(providers->budget, sizeof *provider + 48)) return NULL;
         provider = xcalloc(1, sizeof *provider);
         make_room(providers->list, providers->count, providers->capacity);
         map_set(&providers->by_id, id, providers->count);
@@ -56,7 +57,7 @@ providers_clear(struct providers *providers)
             budget_give_back(providers->budget, FXT_THREAD_INDEXES * sizeof *provider->threads);
             free(provider->threads);
         }
-        budget_give_back(providers->budget, sizeof *provider + 32);
+        budget_give_back(providers->budget, sizeof *provider + 48);
         free(provider);
     }
     free(providers->list);

@@ -1,4 +1,5 @@
-/* read_records.c - cuts a file into records, keeps the tables that records define, hands the others to the decoders. */
+/* read_records.c - cuts a file into records, keeps the tables that records define, and passes
+ * the others to the decoders. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -144,9 +145,10 @@ read_metadata(struct reader *reader, struct cursor *cursor)
                      "provider %" PRIu32 " reports that its buffer was full: events are missing", id);
         return;
       case FXT_METADATA_TRACE_INFO:
-        return; /* the magic number again, as where files were joined */
+        return; /* the magic number again, as in files that were joined */
       default:
-        reader_fault(reader, FXT_FAULT_UNKNOWN_METADATA, reader->offset, "metadata record of the unknown type %u", type);
+          reader_fault(reader, FXT_FAULT_UNKNOWN_METADATA, reader->offset, "metadata record of the unknown type %u",
+                       type);
     }
 }
 
@@ -173,7 +175,8 @@ check_utf8(struct reader *reader, unsigned index, const char *ptr, size_t len)
     for (size_t at = 0; at < len;) {
         unsigned taken = utf8_decode(ptr + at, len - at, &codepoint);
         if (taken == 0) {
-            reader_fault(reader, FXT_FAULT_NOT_UTF8, reader->offset, "string %u is not UTF-8 at its byte %zu", index, at);
+            reader_fault(reader, FXT_FAULT_NOT_UTF8, reader->offset, "string %u is not UTF-8 at its byte %zu", index,
+                         at);
             return;
         }
         at += taken;
@@ -207,7 +210,7 @@ read_string(struct reader *reader, struct cursor *cursor)
         reader_out_of_budget(reader);
         return;
     }
-    if (id >= known) check_utf8(reader, index, ptr, len); /* said once for each string */
+    if (id >= known) check_utf8(reader, index, ptr, len); /* once per string */
 }
 
 static void
@@ -248,9 +251,10 @@ read_record(struct reader *reader, const uint8_t *bytes, size_t words)
       case FXT_RECORD_SCHEDULING: decode_sched(reader, &cursor); break;
       case FXT_RECORD_USERSPACE_OBJECT:
       case FXT_RECORD_LOG:
-        break; /* known, and of no use to Perfetto or to us */
-      default: /* also large records: Perfetto takes their size field for that of any other record */
-        reader_fault(reader, FXT_FAULT_UNKNOWN_RECORD, reader->offset, "record of the unknown type %u is skipped", type);
+        break; /* known, but neither Perfetto nor the tool uses them */
+      default: /* also large records: Perfetto reads their size field like that of any other record */
+          reader_fault(reader, FXT_FAULT_UNKNOWN_RECORD, reader->offset, "record of the unknown type %u is skipped",
+                       type);
     }
     if (reader->visitor.record == NULL || reader->current == NULL) return;
     struct fxt_record record = {.type = (enum fxt_record_type)type, .header = reader->header, .offset = reader->offset,
@@ -258,7 +262,7 @@ read_record(struct reader *reader, const uint8_t *bytes, size_t words)
     reader->visitor.record(reader->visitor.context, &record);
 }
 
-/* Reports why the input ended before its end. False when it did not. */
+/* Reports why the input ended early. Returns false if it did not. */
 static bool
 report_short_read(struct reader *reader, const struct input *input)
 {
@@ -266,7 +270,8 @@ report_short_read(struct reader *reader, const struct input *input)
         reader_fault(reader, FXT_FAULT_READ_FAILED, input->offset, "cannot read further: %s", strerror(input->error));
     }
     else if (input->gzip_fault != NULL) {
-        reader_fault(reader, FXT_FAULT_DAMAGED_GZIP, input->offset, "the compressed data are damaged: %s", input->gzip_fault);
+        reader_fault(reader, FXT_FAULT_DAMAGED_GZIP, input->offset, "the compressed data are damaged: %s",
+                     input->gzip_fault);
     }
     return input->error != 0 || input->gzip_fault != NULL;
 }
@@ -286,25 +291,28 @@ read_magic(struct reader *reader, struct input *input)
         memcpy(&word, input_bytes(input), sizeof word);
         if (word == FXT_MAGIC_RECORD) return;
     }
-    reader_fault(reader, FXT_FAULT_NOT_A_TRACE, 0, "not a Fuchsia trace: it does not begin with the magic number record");
+    reader_fault(reader, FXT_FAULT_NOT_A_TRACE, 0,
+                 "not a Fuchsia trace: it does not begin with the magic number record");
 }
 
 /* --- records ---------------------------------------------------------------------------------------- */
 
-/* Padding records that lie side by side.
+/* A run of padding records.
  *
- * In a file that is being written records take the place of padding, from its start on, and may lie over the edges between padding
- * records. So what was read behind a run of padding begins with a record only if the run's first word was still padding when that
- * had been read: it is looked at again then, and when it has changed, the run is read again. */
+ * In a file that is being written, records replace padding from its start on, and may extend across
+ * the boundaries of padding records. So what was read after a run of padding begins with a record
+ * only if the first word of the run was still padding after that read. That word is read again
+ * then; if it has changed, the whole run is read again.
+ */
 struct run {
     bool open;
     uint64_t offset;
     uint64_t header;
-    uint64_t fills; /* of the input, when the first word was looked at; 0 before that */
+    uint64_t fills; /* the input's number of reads when the first word was checked; 0: not yet */
     struct fxt_counts counts; /* before the run */
 };
 
-/* True when the run has to be read again, and will be. */
+/* Returns true if the run has changed; it is then read again. */
 static bool
 run_changed(struct reader *reader, struct input *input, struct run *run)
 {
@@ -319,13 +327,13 @@ run_changed(struct reader *reader, struct input *input, struct run *run)
 static void
 read_records(struct reader *reader, struct input *input)
 {
-    uint64_t told = 0;
+    uint64_t reported = 0;
     struct run run = {.open = false};
     while (!reader->stopped) {
         reader->offset = input->offset;
-        if (input->file_taken != told && reader->visitor.progress) {
-            told = input->file_taken;
-            reader->visitor.progress(reader->visitor.fault_context, told, input->file_size);
+        if (input->file_taken != reported && reader->visitor.progress) {
+            reported = input->file_taken;
+            reader->visitor.progress(reader->visitor.fault_context, reported, input->file_size);
         }
         size_t there = input_need(input, FXT_WORD_BYTES);
         if (there == 0) {
@@ -333,13 +341,13 @@ read_records(struct reader *reader, struct input *input)
             break;
         }
         if (reader->ring != NULL && ring_chunks_settled(reader->ring, input->offset)) {
-            run.open = false; /* the window holds what was in the file at one moment */
+            run.open = false; /* the window holds the chunk as it was at one moment */
         }
         if (run_changed(reader, input, &run)) continue;
         if (there < FXT_WORD_BYTES) {
             if (report_short_read(reader, input)) break;
             reader_fault(reader, FXT_FAULT_TRUNCATED, reader->offset,
-                         "the file is cut: it ends after %zu bytes of a record's first word", there);
+                         "the file is truncated: it ends after %zu bytes of a record's first word", there);
             break;
         }
         memcpy(&reader->header, input_bytes(input), FXT_WORD_BYTES);
@@ -358,7 +366,7 @@ read_records(struct reader *reader, struct input *input)
         if (there < bytes) {
             if (report_short_read(reader, input)) break;
             reader_fault(reader, FXT_FAULT_TRUNCATED, reader->offset,
-                         "the file is cut: it ends after %zu bytes of a record of %zu", there, bytes);
+                         "the file is truncated: it ends after %zu bytes of a record of %zu", there, bytes);
             break;
         }
         bool padding = fxt_padding_p(reader->header);
@@ -385,7 +393,7 @@ reader_read(struct reader *reader, const char *path, const struct fxt_visitor *v
     reader->counts = (struct fxt_counts){0};
     reader->stopped = reader->moved = false;
     providers_clear(&reader->providers);
-    /* Perfetto knows a provider 0 from the start: files of one provider need not introduce it. */
+    /* Perfetto knows provider 0 from the start: a file with one provider need not introduce it. */
     reader->current = providers_introduce(&reader->providers, 0);
     if (reader->current == NULL) reader_out_of_budget(reader);
 

@@ -1,14 +1,16 @@
 #ifndef READER_H
 #define READER_H
-/* reader.h - reads Fuchsia trace files of any origin and hands out what is in them, record by record.
+/* reader.h - reads Fuchsia trace files of any origin, and passes their contents to a visitor,
+ * record by record.
  *
- * The rules are those of Perfetto's importer: a record that it drops is not handed out here, one that it takes with a flaw is.
- * Flaws are reported with their offset, also those that Perfetto passes over in silence. Nothing in a file can make the reader
- * crash, loop, or take more memory than its budget.
+ * The rules are those of Perfetto's importer: a record that Perfetto drops is not passed on, one
+ * that it accepts with a flaw is. Flaws are reported with their offset, even if Perfetto ignores
+ * them silently. No file can make the reader crash, loop, or use more memory than its budget.
  *
  *      reader_new -> reader_read(path) for each file -> reader_free
  *
- * What a visitor gets lives until its function returns, except strings that have an id: those live as long as the reader.
+ * What a visitor receives is valid until its function returns, except strings with an id: those
+ * live as long as the reader.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,12 +20,12 @@
 #include "fxt/format.h"
 
 enum fxt_severity {
-    FXT_WARNING, /* legal, but nothing comes of it */
+    FXT_WARNING, /* legal, but without effect */
     FXT_FAULT,   /* breaks the format */
     FXT_FATAL,   /* reading ends here */
 };
 
-/* Each fault by name: what kind, how bad, and which of Perfetto's counters counts it there ("" where none does). */
+/* The faults: name, severity, and the counter in which Perfetto counts them ("": in none). */
 #define FXT_FAULTS(F) \
     F(NOT_A_TRACE, FATAL, "") \
     F(TRUNCATED, FATAL, "") \
@@ -57,7 +59,7 @@ enum fxt_severity {
     F(BUFFER_FILLED, WARNING, "") \
     F(NOT_UTF8, WARNING, "") \
     F(ID_CUT, WARNING, "") \
-    /* from here on: found by users of the reader, about what the records mean together */ \
+    /* from here on: found by users of the reader, about the meaning of several records */ \
     F(END_WITHOUT_BEGIN, FAULT, "") \
     F(BEGIN_WITHOUT_END, WARNING, "") \
     F(WRONG_END, FAULT, "") \
@@ -76,7 +78,7 @@ struct fxt_fault {
     enum fxt_fault_code code;
     enum fxt_severity severity;
     uint64_t offset;  /* of the record, in the file */
-    const char *text; /* printable: what came from the file is escaped */
+    const char *text; /* printable: text from the file is escaped */
 };
 
 struct fxt_arg {
@@ -91,7 +93,7 @@ struct fxt_arg {
     };
 };
 
-/* Ids of processes and threads are cut to 32 bits, as Perfetto does. */
+/* Ids of processes and threads are truncated to 32 bits, as in Perfetto. */
 struct fxt_event {
     enum fxt_event_type type;
     uint64_t offset;
@@ -107,7 +109,8 @@ struct fxt_event {
     struct fxt_arg args[FXT_ARGS_MAX];
 };
 
-/* The name of a process (type FXT_OBJECT_PROCESS: id is the pid) or thread (FXT_OBJECT_THREAD: id is the tid). */
+/* The name of a process (FXT_OBJECT_PROCESS, with a pid) or of a thread (FXT_OBJECT_THREAD, with
+ * a tid). */
 struct fxt_object {
     unsigned type;
     uint64_t offset;
@@ -118,30 +121,30 @@ struct fxt_object {
     struct fxt_string name;
 };
 
-/* Tids are not cut here: Perfetto tells threads apart by all their bits in scheduling records. */
+/* Tids are not truncated here: Perfetto tells threads in scheduling records apart by all bits. */
 struct fxt_sched {
     enum fxt_sched_type type;
     uint64_t offset;
     int64_t ts_ns;
     uint32_t cpu;
     unsigned out_state;
-    uint64_t out_tid; /* of a wake-up: the thread that is woken */
+    uint64_t out_tid; /* of a wake-up: the thread that wakes up */
     uint64_t in_tid;
     int32_t out_priority; /* FXT_SCHED_LEGACY_SWITCH */
     int32_t in_priority;
-    bool dropped; /* an argument has the wrong type: nothing comes of it but that its threads are known */
+    bool dropped; /* an argument has the wrong type: the record only makes its threads known */
     unsigned arg_count;
     struct fxt_arg args[FXT_ARGS_MAX];
 };
 
-/* A record as it lies in the file. */
+/* A record as it is in the file. */
 struct fxt_record {
-    enum fxt_record_type type; /* or a number that is not one of them */
+    enum fxt_record_type type; /* or an unknown number */
     uint64_t header;
     uint64_t offset;
-    const uint8_t *bytes; /* header and all */
+    const uint8_t *bytes; /* including the header */
     size_t words;
-    uint32_t provider; /* that it belongs to; of a provider info or section record: the one that it names */
+    uint32_t provider; /* the record's provider; for a provider info or section record, the one that it names */
 };
 
 /* Functions may be NULL. */
@@ -150,20 +153,21 @@ struct fxt_visitor {
     void (*event)(void *context, const struct fxt_event *event);
     void (*object)(void *context, const struct fxt_object *object);
     void (*sched)(void *context, const struct fxt_sched *sched);
-    /* A provider info record: here a new chunk begins. */
+    /* A provider info record: a new chunk begins. */
     void (*chunk)(void *context, uint32_t provider, struct fxt_string name, uint64_t offset);
-    /* Every record that belongs to a provider, padding too, after what was read of it was handed out. */
+    /* Every record that has a provider, including padding, after its contents were passed on. */
     void (*record)(void *context, const struct fxt_record *record);
     void *fault_context;
     void (*fault)(void *fault_context, const struct fxt_fault *fault);
-    /* Now and then: bytes that were read of the file, and its size (INPUT_SIZE_UNKNOWN of input.h for a pipe). Gets fault_context. */
+    /* Called now and then with the bytes read and the size of the file (INPUT_SIZE_UNKNOWN of
+     * input.h for a pipe). Gets fault_context. */
     void (*progress)(void *fault_context, uint64_t bytes, uint64_t size);
 };
 
 /* What was read of the file so far. */
 struct fxt_counts {
     uint64_t bytes;
-    uint64_t records; /* all, padding too */
+    uint64_t records; /* all, including padding */
     uint64_t padding_records;
     uint64_t padding_bytes;
     uint64_t events;
@@ -173,30 +177,33 @@ struct fxt_counts {
 
 struct reader;
 
-/* Memory for names and tables: no more than about limit_bytes. */
+/* The reader keeps names and tables of up to about limit_bytes. */
 struct reader *reader_new(size_t limit_bytes);
 void reader_free(struct reader *reader);
 struct pool *reader_pool(struct reader *reader);
-/* For users of the reader that keep tables of their own, and want them under the same limit. */
+/* For users of the reader whose own tables share its limit. */
 struct budget *reader_budget(struct reader *reader);
-/* Says, once, that the budget is used up, and ends the reading. */
+/* Reports once that the budget is used up, and stops reading. */
 void reader_out_of_budget(struct reader *reader);
 
-/* Reads a file from start to end ("-": standard input; compressed with gzip or not). 0, or the errno of a file that could not be opened; all else is
- * reported as faults. Tables of providers start empty, the pool is kept. */
+/* Reads a file from start to end ("-" is standard input), compressed with gzip or not. Returns
+ * 0, or errno if the file cannot be opened; everything else is reported as faults. The tables of
+ * providers start empty; the pool is kept. */
 int reader_read(struct reader *reader, const char *path, const struct fxt_visitor *visitor);
 const struct fxt_counts *reader_counts(const struct reader *reader);
-/* Parts of the file were written anew while it was read: what is said of all of it need not agree. */
+/* Returns whether parts of the file were overwritten while it was read: statements about the
+ * whole file need not agree then. */
 bool reader_moved(const struct reader *reader);
 
-/* Reports a fault that a visitor found, as if the reader had. */
+/* Reports a fault that a visitor found, as if the reader had found it. */
 void reader_fault(struct reader *reader, enum fxt_fault_code code, uint64_t offset, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 const char *fxt_fault_stat(enum fxt_fault_code code);
 
-/* The argument of that name (the last one, as for Perfetto), or NULL. `name` is a number of known_strings.h. */
+/* Returns the argument with this name (the last one, as in Perfetto), or NULL. `name` is an enum
+ * known_string. */
 const struct fxt_arg *fxt_event_arg(const struct fxt_event *event, uint32_t name);
-/* Values of an argument, where it is of a fitting type. */
+/* Returns false if there is no argument, or if it is not an unsigned number. */
 bool fxt_arg_uint(const struct fxt_arg *arg, uint64_t *value_out);
 
 #endif

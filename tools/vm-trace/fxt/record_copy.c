@@ -6,8 +6,8 @@
 #include "base/xalloc.h"
 #include "fxt/record_copy.h"
 
-/* Definitions that wait for a record: far more than a chunk holds, so only odd files get there. Those of one provider are
- * written then, needed or not. */
+/* Limit for pending definitions, far above what a chunk holds. In an odd file that reaches it,
+ * the definitions of a provider are written even if nothing needs them. */
 enum { WAITING_MAX = 64 * 1024 * 1024 };
 
 struct source {
@@ -25,7 +25,7 @@ struct record_copy {
     uint32_t count;
     uint32_t capacity;
     size_t waiting; /* bytes, of all sources */
-    const struct source *current; /* whose records come next in the new trace; NULL at first */
+    const struct source *current; /* whose records come next in the new trace; NULL before the first */
 };
 
 static void
@@ -87,8 +87,8 @@ provider_header(enum fxt_metadata_type type, size_t words, uint32_t id)
     return FXT_RECORD_METADATA | (uint64_t)words << 4 | (uint64_t)type << 16 | (uint64_t)id << 20;
 }
 
-/* The source of a provider, made when it is seen first. That can be without an introduction: a file of one provider need not
- * introduce it. Beside others it must be. */
+/* The source of a provider, created when first seen. A file with one provider need not introduce
+ * it; in a joined file it must be introduced. */
 static struct source *
 source_of(struct record_copy *copy, uint32_t provider)
 {
@@ -106,7 +106,7 @@ source_of(struct record_copy *copy, uint32_t provider)
     return source;
 }
 
-/* A metadata record for the source, whatever its id was. */
+/* A metadata record with the id of the source. */
 static uint64_t
 renamed(uint64_t header, uint32_t id)
 {
@@ -126,14 +126,14 @@ record_is_definition(const struct fxt_record *record)
     }
 }
 
-/* Makes the source the one whose records come next, its definitions written. */
+/* Makes the source the current one, and writes its pending definitions. */
 static void
 write_waiting(struct record_copy *copy, struct source *source)
 {
     uint64_t header = 0;
     if (source->len > 0) memcpy(&header, source->waiting, sizeof header);
     bool introduced = source->len > 0 && fxt_bits(header, FXT_HEADER_TYPE) == FXT_RECORD_METADATA;
-    bool first = copy->current == NULL && copy->keep_ids && source->id == 0; /* a provider 0 is there from the start */
+    bool first = copy->current == NULL && copy->keep_ids && source->id == 0; /* provider 0 exists from the start */
     if (copy->current != source && !introduced && !first) {
         write_word(copy, provider_header(FXT_METADATA_PROVIDER_SECTION, 1, source->id));
     }
@@ -147,13 +147,13 @@ record_copy_define(struct record_copy *copy, const struct fxt_record *record)
 {
     if (fxt_padding_p(record->header)) return;
     bool metadata = record->type == FXT_RECORD_METADATA;
-    if (metadata && fxt_bits(record->header, FXT_METADATA_TYPE) != FXT_METADATA_PROVIDER_INFO) return; /* is written anew */
+    if (metadata && fxt_bits(record->header, FXT_METADATA_TYPE) != FXT_METADATA_PROVIDER_INFO) return; /* not copied */
     struct source *source = source_of(copy, record->provider);
     size_t bytes = record->words * FXT_WORD_BYTES;
     if (metadata) {
-        if (bytes - FXT_WORD_BYTES < fxt_bits(record->header, FXT_PROVIDER_NAME_BYTES)) return; /* too short: it was not taken */
+        if (bytes - FXT_WORD_BYTES < fxt_bits(record->header, FXT_PROVIDER_NAME_BYTES)) return; /* it was rejected */
         uint64_t header = renamed(record->header, source->id);
-        forget_waiting(copy, source); /* introduced again, its tables are empty */
+        forget_waiting(copy, source); /* an introduction empties the tables */
         add_waiting(copy, source, &header, sizeof header);
         add_waiting(copy, source, record->bytes + sizeof header, bytes - sizeof header);
         return;
@@ -168,7 +168,7 @@ record_copy_write(struct record_copy *copy, const struct fxt_record *record)
     struct source *source = source_of(copy, record->provider);
     write_waiting(copy, source);
     uint64_t header = record->header;
-    if (record->type == FXT_RECORD_METADATA) { /* names a provider of its file, not always the current one */
+    if (record->type == FXT_RECORD_METADATA) { /* it names a provider of its file, not always the current one */
         header = renamed(header, source_of(copy, (uint32_t)fxt_bits(header, FXT_PROVIDER_ID))->id);
     }
     write_word(copy, header);

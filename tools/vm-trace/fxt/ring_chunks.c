@@ -50,7 +50,7 @@ word_at(const uint8_t *bytes, size_t at)
     return word;
 }
 
-/* Whether all is padding from the record on that byte `at` lies in. */
+/* Whether everything is padding, from the record that contains byte `at` on. */
 static bool
 padding_from(const uint8_t *bytes, size_t size, size_t at)
 {
@@ -84,7 +84,8 @@ ring_chunks_settle(struct ring_chunks *ring, struct input *input)
         if (size == 0) return;
         const uint8_t *bytes = input_bytes(input);
         size_t same = 0;
-        while (same + FXT_WORD_BYTES <= size && word_at(bytes, same) == word_at(ring->again, same)) same += FXT_WORD_BYTES;
+        while (same + FXT_WORD_BYTES <= size && word_at(bytes, same) == word_at(ring->again, same))
+            same += FXT_WORD_BYTES;
         if (same + FXT_WORD_BYTES > size || padding_from(bytes, there, same)) break;
         input_replace(input, ring->again, size);
     }

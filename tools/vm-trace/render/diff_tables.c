@@ -1,4 +1,4 @@
-/* diff_tables.c - what differs, as a document. */
+/* diff_tables.c - see diff_tables.h */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,8 @@
 #include "render/diff_tables.h"
 
 static const char *const verdict_names[] = {
-    [UNCHANGED] = "unchanged", [WITHIN_SPREAD] = "within spread", [NEW] = "new", [GONE] = "gone", [GREW] = "grew", [SHRANK] = "shrank"};
+    [UNCHANGED] = "unchanged", [WITHIN_SPREAD] = "within spread", [NEW] = "new", [GONE] = "gone", [GREW] = "grew",
+    [SHRANK] = "shrank"};
 static const char *const unit_names[] = {[PER_RUN] = "per run", [PER_SECOND] = "per second", [IN_ALL] = "in all files"};
 
 static bool
@@ -17,7 +18,7 @@ worse_by(const struct diff_row *row)
     return row->verdict == NEW || row->verdict == GREW;
 }
 
-/* "A" or "A, B and 3 more". */
+/* "A", or "3 runs: A, B, C". */
 static struct fxt_string
 file_names(const struct diff *diff, struct document *document, unsigned side)
 {
@@ -26,18 +27,21 @@ file_names(const struct diff *diff, struct document *document, unsigned side)
     uint32_t count = diff->side_runs[side];
     if (count == 1) return text_of(files[0].name);
     if (count == 2) return document_text(document, "2 runs: %s, %s", files[0].name, files[1].name);
-    if (count == SHOWN) return document_text(document, "3 runs: %s, %s, %s", files[0].name, files[1].name, files[2].name);
-    return document_text(document, "%" PRIu32 " runs: %s, %s, ..., %s", count, files[0].name, files[1].name, files[count - 1].name);
+    if (count == SHOWN)
+        return document_text(document, "3 runs: %s, %s, %s", files[0].name, files[1].name, files[2].name);
+    return document_text(document, "%" PRIu32 " runs: %s, %s, ..., %s", count, files[0].name, files[1].name,
+                         files[count - 1].name);
 }
 
-/* Whether all counts are exact, and of which unit they are. */
+/* The unit of the counts, and whether all are exact. */
 static struct fxt_string
 how_counted(const struct diff *diff, struct document *document)
 {
     uint32_t estimated = 0;
     for (uint32_t i = 0; i < diff->run_count; i++) estimated += diff->runs[i].estimate > 0;
     const char *what = diff->fallbacks ? "fallbacks" : "exits";
-    const char *mean = diff->unit != IN_ALL && (diff->side_runs[0] > 1 || diff->side_runs[1] > 1) ? ", mean of the runs" : "";
+    const char *mean =
+        diff->unit != IN_ALL && (diff->side_runs[0] > 1 || diff->side_runs[1] > 1) ? ", mean of the runs" : "";
     if (estimated == 0) return document_text(document, "%s %s%s; exact", what, unit_names[diff->unit], mean);
     return document_text(document, "%s %s%s; estimated, with a margin, in %" PRIu32 " of %" PRIu32 " files", what,
                          unit_names[diff->unit], mean, estimated, diff->run_count);
@@ -52,10 +56,11 @@ total_text(const struct diff *diff, struct document *document)
         snprintf(change, sizeof change, ", %+.1f%%", 100 * diff_delta(total) / total->counts[0].value);
     }
     return document_text(document, "%s -> %s: %s (%s%s)", amount_text(before, total->counts[0].value),
-                         amount_text(after, total->counts[1].value), verdict_names[total->verdict], delta_text(delta, diff_delta(total)), change);
+                         amount_text(after, total->counts[1].value), verdict_names[total->verdict],
+                         delta_text(delta, diff_delta(total)), change);
 }
 
-/* The columns that all tables begin with. Programs get the spread, too. */
+/* The first columns of all tables. Programs get the spread, too. */
 enum { CHANGE, BEFORE, AFTER, DELTA, OF_ALL, BEFORE_LOW, BEFORE_HIGH, AFTER_LOW, AFTER_HIGH, NAMES };
 
 static const struct column all_columns[] = {
@@ -88,17 +93,19 @@ fill_row(const struct diff *diff, const struct diff_row *row, struct cell *cells
 static struct fxt_string
 name_of(const struct diff *diff, uint32_t id)
 {
-    return id == STRING_NONE ? text_of("(not said)") : pool_string(diff->report->pool, id);
+    return id == STRING_NONE ? text_of("(unknown)") : pool_string(diff->report->pool, id);
 }
 
-/* A line of `Owner#method (path)`, or two where it moved. */
+/* The line of an `Owner#method (path)`, or two lines if it moved. */
 static struct fxt_string
 location_text(const struct diff *diff, struct document *document, const struct diff_row *row)
 {
     struct fxt_string method = name_of(diff, row->method);
     if (row->line == 0 || method.ptr[method.len - 1] != ')') return method;
-    if (row->line == row->line_after) return document_text(document, "%.*s:%" PRIu32 ")", (int)method.len - 1, method.ptr, row->line);
-    return document_text(document, "%.*s:%" PRIu32 " -> %" PRIu32 ")", (int)method.len - 1, method.ptr, row->line, row->line_after);
+    if (row->line == row->line_after)
+        return document_text(document, "%.*s:%" PRIu32 ")", (int)method.len - 1, method.ptr, row->line);
+    return document_text(document, "%.*s:%" PRIu32 " -> %" PRIu32 ")", (int)method.len - 1, method.ptr, row->line,
+                         row->line_after);
 }
 
 enum { NAMES_MOST = 5 };
@@ -121,8 +128,8 @@ name_row(const struct diff *diff, struct document *document, const struct diff_t
 }
 
 static void
-add_table(const struct diff *diff, struct document *document, const struct diff_table *table, const char *id, const char *title,
-          const struct column *names, unsigned name_count, uint64_t top)
+add_table(const struct diff *diff, struct document *document, const struct diff_table *table, const char *id,
+          const char *title, const struct column *names, unsigned name_count, uint64_t top)
 {
     struct column columns[NAMES + NAMES_MOST];
     memcpy(columns, all_columns, sizeof all_columns);
@@ -130,7 +137,8 @@ add_table(const struct diff *diff, struct document *document, const struct diff_
     char changed[NUMBER_TEXT], within[NUMBER_TEXT];
     struct fxt_string text = document_text(document, "%s: %s changed", title, with_commas(changed, table->changed));
     if (table->within > 0) {
-        text = document_text(document, "%s, %s within the spread of the runs", text.ptr, with_commas(within, table->within));
+        text = document_text(document, "%s, %s within the spread of the runs", text.ptr,
+                             with_commas(within, table->within));
     }
     struct table *shown = document_table(document, id, text, columns, NAMES + name_count);
     struct diff_row rest = {0};
@@ -152,7 +160,7 @@ add_table(const struct diff *diff, struct document *document, const struct diff_
     for (unsigned i = BEFORE_LOW; i <= AFTER_HIGH; i++) cells[i].present = false;
 }
 
-/* What people read in the head. */
+/* For programs; people read it in the head. */
 static void
 add_total(const struct diff *diff, struct document *document)
 {
@@ -161,25 +169,27 @@ add_total(const struct diff *diff, struct document *document)
     fill_row(diff, &diff->total, table_row(table));
 }
 
-/* Folders that were taken for one without being asked: people must know, and programs can. */
+/* Folders that are treated as one by default, which people and programs must be able to see. */
 static void
 add_found_maps(const struct diff *diff, struct document *document)
 {
     static const struct column columns[] = {
         {"from", "A", COLUMN_TEXT}, {"to", "B", COLUMN_TEXT}, {"methods", "methods", COLUMN_COUNT}};
     if (diff->map->count == 0 || diff->map->list[0].witnesses == 0) return; /* all are of one kind */
-    struct table *table = document_table(document, "found_maps", text_of("Folders taken for one"), COLUMNS(columns));
+    struct table *table = document_table(document, "found_maps", text_of("Folders treated as one"), COLUMNS(columns));
     table->data = true;
     for (uint32_t i = 0; i < diff->map->count; i++) {
         char number[NUMBER_TEXT];
-        struct fxt_string from = document_text(document, "%.*s", (int)diff->map->list[i].from_bytes, diff->map->list[i].from);
+        struct fxt_string from =
+            document_text(document, "%.*s", (int)diff->map->list[i].from_bytes, diff->map->list[i].from);
         struct cell *cells = table_row(table);
         cells[0] = cell_text(from);
         cells[1] = cell_text(text_of(diff->map->list[i].to));
         cells[2] = cell_number(diff->map->list[i].witnesses);
-        document_line(document, i == 0 ? "taken for one" : "",
-                      document_text(document, "%s and %s: the same %s methods; --no-map compares them as they are", from.ptr,
-                                    diff->map->list[i].to, with_commas(number, diff->map->list[i].witnesses)));
+        document_line(
+            document, i == 0 ? "treated as one" : "",
+            document_text(document, "%s and %s: they share %s methods; --no-map compares the paths as they are",
+                          from.ptr, diff->map->list[i].to, with_commas(number, diff->map->list[i].witnesses)));
     }
 }
 

@@ -23,17 +23,15 @@ skin_tone_p(uint32_t codepoint)
     return codepoint >= 0x1f3fb && codepoint <= 0x1f3ff;
 }
 
-/* Two of these are a flag. */
+/* Two of these make a flag. */
 static bool
 regional_p(uint32_t codepoint)
 {
     return codepoint >= 0x1f1e6 && codepoint <= 0x1f1ff;
 }
 
-/*
- * The system's table of widths is one of a locale of UTF-8, whatever the user's is. Nothing else
- * here depends on the locale's characters.
- */
+/* The system's table of widths needs a UTF-8 locale, whatever the user's locale is. Nothing else
+ * here depends on the character set of the locale. */
 static unsigned
 codepoint_width(uint32_t codepoint)
 {
@@ -90,7 +88,7 @@ display_width(const char *text)
 
 static const char ellipsis[] = "…";
 
-/* Bytes at the start of the text that fit. */
+/* The length of the start of the text that fits, in bytes. */
 static size_t
 bytes_that_fit(const char *text, size_t len, unsigned room)
 {
@@ -105,7 +103,7 @@ bytes_that_fit(const char *text, size_t len, unsigned room)
     return at;
 }
 
-/* Where the part of the text begins that takes no more than so many columns to its end. */
+/* The start of the longest end of the text that fits. */
 static size_t
 end_that_fits(const char *text, size_t len, unsigned room)
 {
@@ -115,7 +113,7 @@ end_that_fits(const char *text, size_t len, unsigned room)
     return at;
 }
 
-/* The text without its middle, into a buffer of strlen(text) + sizeof ellipsis bytes. */
+/* Copies the text without its middle into a buffer of strlen(text) + sizeof ellipsis bytes. */
 static void
 cut_middle(char *to, const char *text, size_t len, unsigned columns)
 {
@@ -133,7 +131,8 @@ cut_middle(char *to, const char *text, size_t len, unsigned columns)
     to[head + sizeof ellipsis - 1 + len - tail] = '\0';
 }
 
-/* Where the path begins in "Foo#bar (/app/foo.rb:3)", or in a text that is one; NULL: there is none with a folder. */
+/* Finds the path in "Foo#bar (/app/foo.rb:3)", or in a text that is a path. NULL if there is
+ * none with a folder. */
 static const char *
 path_in(const char *text)
 {
@@ -152,7 +151,7 @@ display_fit(const char *text, unsigned columns)
         cut_middle(fit, text, len, columns);
         return fit;
     }
-    /* Folder after folder, until what is left fits. */
+    /* drop folder after folder until the rest fits */
     size_t head = (size_t)(path - text);
     unsigned head_width = width_of(text, head);
     const char *rest = path, *slash;

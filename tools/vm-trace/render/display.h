@@ -1,6 +1,6 @@
 #ifndef DISPLAY_H
 #define DISPLAY_H
-/* display.h - how many columns of a terminal a text takes, and texts made to fit.
+/* display.h - the width of a text on a terminal, and texts shortened to a width.
  *
  * Texts are UTF-8, escaped by escape.h: without control characters. Chinese, Japanese and Korean
  * characters and emoji take two columns, combining characters none.
@@ -8,18 +8,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/*
- * A character with all that joins it: accents, the parts of an emoji. Its bytes (1 at least, `len`
- * must be), and its columns.
- */
+/* Returns the length in bytes of a character with everything that joins it (accents, the parts
+ * of an emoji), and sets its columns. len must be at least 1. */
 size_t display_next(const char *text, size_t len, unsigned *columns_out);
 unsigned display_width(const char *text);
 
-/* The text in at most `columns` (4 at least), with "…" for what is left out; malloc'ed. Folders at the start of a path go first, then
- * the middle of the text; the file's name and the line number stay as long as they can. */
+/* Shortens the text to `columns` (at least 4), with "…" for what is left out; malloc'ed. Drops
+ * the folders at the start of a path first, then the middle of the text; the file name and the
+ * line number stay as long as possible. */
 char *display_fit(const char *text, unsigned columns);
 
-/* Columns of a page: what COLUMNS says, else the width of the terminal that standard output is, else 100. */
+/* The columns of a page: COLUMNS, else the width of the terminal on standard output, else 100. */
 unsigned display_columns(void);
 
 #endif

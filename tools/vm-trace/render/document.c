@@ -147,16 +147,18 @@ no_such_table(const struct document *document, const char *table_id)
     putc('\n', stderr);
 }
 
-/* What the row that sums up would say, which fits no table of plain rows. */
+/* A message about the rows that are not shown: the row that sums them up does not fit a table of
+ * plain rows. */
 static void
 print_more_rows(const struct table *table)
 {
     char number[NUMBER_TEXT];
     if (table->more_rows == 0) return;
-    fprintf(stderr, "vm-trace: %s more rows of the table %s are not shown (--top=N shows more)\n", with_commas(number, table->more_rows), table->id);
+    fprintf(stderr, "vm-trace: %s more rows of the table %s are not shown (--top=N shows more)\n",
+            with_commas(number, table->more_rows), table->id);
 }
 
-/* A table for programs gets titles when it was asked for by people. */
+/* Gives a table for programs titles, because the user asked for it. */
 static void
 show_to_people(struct table *table)
 {
@@ -171,7 +173,7 @@ document_print(struct document *document, enum document_format format, const cha
         print_as(document, format);
         return true;
     }
-    struct document one = {.title = document->title}; /* history has a table of one name for each ISEQ */
+    struct document one = {.title = document->title}; /* history has several tables of one name, one per ISEQ */
     for (uint32_t i = 0; i < document->table_count; i++) {
         if (strcmp(document->tables[i]->id, table_id) != 0 || document->tables[i]->people) continue;
         make_room(one.tables, one.table_count, one.table_capacity);

@@ -1,11 +1,13 @@
 #ifndef DOCUMENT_H
 #define DOCUMENT_H
-/* document.h - what a command has to say: lines of a head, then tables; and the forms in which it is printed.
+/* document.h - the output of a command: lines of a head, then tables; and the formats to print it
+ * in.
  *
- * The command fills it in once; text and Markdown are for people, JSON and CSV for programs. The head is for people: what it
- * says stands in tables as well, which are marked as `data`.
+ * The command fills the document in once. Text and Markdown are for people, JSON and CSV for
+ * programs. The head is for people; its contents are also in tables, which are marked as `data`.
  *
- * Strings that cells point to must live as long as the document; document_text keeps those that are made for it.
+ * Strings of cells must live as long as the document; document_text keeps those that are made for
+ * it.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,30 +16,30 @@
 #include "base/pool.h"
 #include "render/terminal.h"
 
-enum { DOCUMENT_PARTS = 20 }; /* of a time span, in a rate */
+enum { DOCUMENT_PARTS = 20 }; /* parts of the time span in a rate */
 
 enum column_kind {
-    COLUMN_COUNT,    /* of things */
-    COLUMN_NUMBER,   /* that is no count: a pid, a version */
+    COLUMN_COUNT,    /* a number of things */
+    COLUMN_NUMBER,   /* any other number: a pid, a version */
     COLUMN_SHARE,    /* 0 to 1 */
     COLUMN_DURATION, /* ns */
-    COLUMN_TIME,     /* ns from the start of the trace */
-    COLUMN_RATE,     /* DOCUMENT_PARTS numbers: how many in each part of the time span */
-    COLUMN_AMOUNT,   /* a count that need not be whole: a mean, a rate */
-    COLUMN_DELTA,    /* from one amount to another */
-    COLUMN_CHANGE,   /* a share by which something grew, or shrank: below 0 */
+    COLUMN_TIME,     /* ns since the start of the trace */
+    COLUMN_RATE,     /* DOCUMENT_PARTS numbers, one per part of the time span */
+    COLUMN_AMOUNT,   /* a count that may have a fraction: a mean, a rate */
+    COLUMN_DELTA,    /* between two amounts */
+    COLUMN_CHANGE,   /* relative growth; below 0: it shrank */
     COLUMN_TEXT,
 };
 
 struct column {
-    const char *id;    /* for programs: member of an object, column of CSV */
-    const char *title; /* for people; NULL: the column is not for them */
+    const char *id;    /* for programs: the member of an object, the column of CSV */
+    const char *title; /* for people; NULL: not for people */
     enum column_kind kind;
 };
 
 struct cell {
     bool present;
-    enum style style; /* STYLE_PLAIN unless it is set */
+    enum style style; /* STYLE_PLAIN by default */
     union {
         uint64_t number; /* COLUMN_COUNT, COLUMN_NUMBER, COLUMN_DURATION */
         int64_t time_ns;
@@ -56,13 +58,13 @@ struct table {
     struct cell *cells; /* by rows */
     uint32_t row_count;
     uint32_t row_capacity;
-    uint64_t more_rows; /* not shown; the last row sums them up when there are any */
-    bool data;          /* for programs only: people have read it in the head, or in a table that is for them */
+    uint64_t more_rows; /* rows not shown; if any, the last row sums them up */
+    bool data;          /* for programs only: people read it in the head or in another table */
     bool people;        /* for people only */
 };
 
 struct line {
-    const char *title; /* "" continues the line before */
+    const char *title; /* "" continues the line above */
     struct fxt_string text;
 };
 
@@ -72,26 +74,27 @@ struct document {
     uint32_t line_count, line_capacity;
     struct table **tables;
     uint32_t table_count, table_capacity;
-    char **kept; /* texts and rates that are freed with it */
+    char **kept; /* texts and rates that are freed with the document */
     uint32_t kept_count, kept_capacity;
 };
 
-/* A zeroed document is an empty one. */
+/* A zeroed document is empty. */
 void document_free(struct document *document);
-/* A text made as by printf, kept by the document. */
-struct fxt_string document_text(struct document *document, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Zeros, likewise kept: DOCUMENT_PARTS of them. */
+/* Formats a text like printf; the document keeps it. */
+struct fxt_string document_text(struct document *document, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Returns DOCUMENT_PARTS zeros, which the document keeps. */
 float *document_rate(struct document *document);
 /* `title` must live as long as the document. */
 void document_line(struct document *document, const char *title, struct fxt_string text);
-/* The columns are copied. Good until the document is freed. */
-struct table *document_table(struct document *document, const char *id, struct fxt_string title, const struct column *columns,
-                             unsigned column_count);
+/* Adds a table; copies the columns. Valid until the document is freed. */
+struct table *document_table(struct document *document, const char *id, struct fxt_string title,
+                             const struct column *columns, unsigned column_count);
 #define COLUMNS(array) (array), sizeof (array) / sizeof (array)[0]
-/* A new row of empty cells, as many as there are columns; good until the next one. */
+/* Adds a row of empty cells, one per column. Valid until the next row is added. */
 struct cell *table_row(struct table *table);
 
-/* A cell's value. */
+/* Make the value of a cell. */
 struct cell cell_number(uint64_t number);
 struct cell cell_share(uint64_t part, uint64_t whole);
 struct cell cell_amount(double amount);
@@ -102,23 +105,24 @@ struct cell cell_rate(const float *rate);
 
 enum document_format { FORMAT_TEXT, FORMAT_JSON, FORMAT_MARKDOWN, FORMAT_CSV };
 
-/* Prints the document to standard output; of a table's id that is not NULL, only the tables of that id.
- * Prints a message with the ids that there are, and returns false, when there is no such table. */
+/* Prints the document on standard output; or, if table_id is not NULL, only its tables with that
+ * id. If there is none, prints a message with the ids of all tables and returns false. */
 bool document_print(struct document *document, enum document_format format, const char *table_id);
 
-/* document_text.c, document_data.c: the formats, for document_print. */
+/* The formats, for document_print; in document_text.c and document_data.c. */
 void document_print_text(const struct document *document);
 void document_print_markdown(const struct document *document);
 void document_print_json(const struct document *document);
 void document_print_csv(const struct document *document);
-/* A table by itself: names of its columns, if wanted, and its rows without the one that sums up others. */
+/* Prints one table, without the row that sums up others; `header`: with the names of its
+ * columns. */
 void document_print_csv_table(const struct table *table, bool header);
 
-/* For people. The buffer is returned. */
+/* Format numbers for people, and return the buffer. */
 enum { NUMBER_TEXT = 32 };
 const char *with_commas(char text[NUMBER_TEXT], uint64_t number);  /* 1234567 as 1,234,567 */
-const char *amount_text(char text[NUMBER_TEXT], double amount);    /* likewise; 12.3, where it is small and not whole */
-const char *delta_text(char text[NUMBER_TEXT], double delta);      /* the same with a sign: +1,234 */
+const char *amount_text(char text[NUMBER_TEXT], double amount);    /* likewise; 12.3 if small and not whole */
+const char *delta_text(char text[NUMBER_TEXT], double delta);      /* likewise, with a sign: +1,234 */
 const char *bytes_text(char text[NUMBER_TEXT], uint64_t bytes);    /* 1548.3 kB */
 const char *duration_text(char text[NUMBER_TEXT], uint64_t ns);    /* 31.5 ms */
 

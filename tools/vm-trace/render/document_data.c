@@ -1,6 +1,7 @@
-/* document_data.c - a document for programs: JSON, or CSV.
+/* document_data.c - prints a document for programs, as JSON or CSV.
  *
- * Numbers are written in full. Times and durations are whole nanoseconds, shares parts of 1.
+ * Numbers are written in full. Times and durations are whole nanoseconds, shares are fractions of
+ * 1.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -48,7 +49,8 @@ put_json_cell(const struct column *column, const struct cell *cell)
     }
 }
 
-/* {"rows":[{"count":1,...},...],"more_rows":N}. The row that sums up the others is a member of its own. */
+/* {"rows":[{"count":1,...},...],"more_rows":N}. The row that sums up the others is a separate
+ * member. */
 static void
 print_json_table(const struct table *table)
 {
@@ -139,7 +141,8 @@ document_print_csv_table(const struct table *table, bool header)
     }
 }
 
-/* All tables as one: the first column says which it is, the second how many rows a row that sums up stands for. */
+/* All tables as one: the first column names the table, the second is the number of rows that a
+ * row sums up. */
 void
 document_print_csv(const struct document *document)
 {

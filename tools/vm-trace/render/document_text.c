@@ -1,8 +1,9 @@
-/* document_text.c - a document for people: on a terminal, or as Markdown.
+/* document_text.c - prints a document for people, as text or as Markdown.
  *
- * Columns of numbers stand at the right of their width, texts at the left. A table that is wider
- * than the page gives way in steps (see `steps`): texts are shortened, rates get half their width,
- * then none; at last the last text goes to a line of its own.
+ * Numbers are aligned to the right, texts to the left. A table that is wider than the page is
+ * shortened in steps (see `steps`): texts become shorter, rates get half their width, then none. In
+ * the end the last text of each row gets a line of its own, and so do texts that do not fit their
+ * column.
  */
 #include <inttypes.h>
 #include <limits.h>
@@ -18,7 +19,8 @@
 
 enum { CELL_TEXT = 128, HEAD_WIDTH = 14 };
 
-/* The text of the row that sums up those that are not shown, in the last column; elsewhere the cell's own. */
+/* The cell to show. In the row that sums up others, the last column has a text with their
+ * number. */
 static struct cell
 shown_cell(const struct table *table, uint32_t row, unsigned column, char text[CELL_TEXT])
 {
@@ -31,7 +33,8 @@ shown_cell(const struct table *table, uint32_t row, unsigned column, char text[C
 
 /* --- cells --------------------------------------------------------------------------------- */
 
-/* One character for each part: eight heights, relative to the highest; a blank where nothing happened. */
+/* One character per part: eight heights relative to the highest, or a blank where nothing
+ * happened. */
 static char *
 rate_text(const float *rate, unsigned columns)
 {
@@ -50,7 +53,7 @@ rate_text(const float *rate, unsigned columns)
     return text;
 }
 
-/* How a number reads. */
+/* A number as people read it. */
 static const char *
 number_text(char text[NUMBER_TEXT], enum column_kind kind, const struct cell *cell)
 {
@@ -68,11 +71,11 @@ number_text(char text[NUMBER_TEXT], enum column_kind kind, const struct cell *ce
     return text;
 }
 
-/* A text as it is printed; malloc'ed. */
+/* The escaped text; malloc'ed. */
 static char *
 escaped(struct fxt_string text)
 {
-    size_t size = 4 * (size_t)text.len + 8; /* a byte becomes four at most */
+    size_t size = 4 * (size_t)text.len + 8; /* a byte becomes at most four */
     return escape_into(xrealloc(NULL, size, 1), size, text);
 }
 
@@ -100,7 +103,7 @@ cell_width(enum column_kind kind, const struct cell *cell)
     return kind == COLUMN_RATE ? DOCUMENT_PARTS : (unsigned)strlen(number_text(text, kind, cell));
 }
 
-/* Of what print_escaped would print, as much as fits; malloc'ed. */
+/* The escaped text, shortened to the columns; malloc'ed. */
 static char *
 fitted(struct fxt_string text, unsigned columns)
 {
@@ -109,7 +112,7 @@ fitted(struct fxt_string text, unsigned columns)
     return fit;
 }
 
-/* A cell as it is printed; malloc'ed. columns: for a text or a rate; UINT_MAX shows all of it. */
+/* A cell as text; malloc'ed. columns: for a text or a rate; UINT_MAX shows all of it. */
 static char *
 cell_string(const struct column *column, const struct cell *cell, unsigned columns)
 {
@@ -136,13 +139,13 @@ enum { INDENT = 2, HIDDEN = 0, BELOW_INDENT = 13, COUNTS_LEAST = 10 };
 
 struct layout {
     unsigned page;
-    unsigned *widths; /* HIDDEN: the column is not shown, or below */
-    unsigned below;   /* the column that is shown on a line of its own; column_count: none */
-    unsigned wanted;  /* columns that the whole table would take, where rates were left out; else 0 */
+    unsigned *widths; /* HIDDEN: not shown, or on a line of its own */
+    unsigned below;   /* the column with lines of its own; column_count: none */
+    unsigned wanted;  /* width of the whole table, if rates were left out; else 0 */
 };
 
-/* How wide each column would be, with room for all that is in it; HIDDEN for one that is not for people. Counts have so much room at
- * the least that they stand below each other in all tables. */
+/* The natural width of each column; HIDDEN for a column that is not for people. Counts have a
+ * minimum width, so that they align in all tables. */
 static unsigned *
 column_widths(const struct table *table, unsigned counts_least)
 {
@@ -177,10 +180,8 @@ table_width(const unsigned *widths, unsigned count)
     return width - TEXT_COLUMN_GAP;
 }
 
-/*
- * Takes columns from the widest text, down to that many: its title's width at least. False when the
- * table is still too wide.
- */
+/* Takes columns from the widest text until the table fits, but no fewer than `least` and its
+ * title. Returns false if the table is still too wide. */
 static bool
 narrow(const struct table *table, unsigned *widths, unsigned page, unsigned last_least, unsigned least)
 {
@@ -199,7 +200,7 @@ narrow(const struct table *table, unsigned *widths, unsigned page, unsigned last
     return true;
 }
 
-/* What a table that is too wide gives, step by step: widths that texts keep, that of rates. */
+/* Steps for a table that is too wide: the minimum widths of texts, and the width of rates. */
 static const struct {
     unsigned last_least, least, rate;
 } steps[] = {{40, 24, DOCUMENT_PARTS}, {36, 24, DOCUMENT_PARTS / 2}, {24, 20, HIDDEN}};
@@ -249,11 +250,32 @@ print_below(const struct table *table, const struct layout *layout, uint32_t row
 {
     char text[CELL_TEXT];
     const struct column *column = &table->columns[layout->below];
-    struct cell cell = row == TITLE_ROW ? cell_text(text_of(column->title)) : shown_cell(table, row, layout->below, text);
+    struct cell cell =
+        row == TITLE_ROW ? cell_text(text_of(column->title)) : shown_cell(table, row, layout->below, text);
     if (!cell.present) return;
     put_blanks(BELOW_INDENT);
     if (row == TITLE_ROW) put_title(column->title);
     else put_cell(column, &cell, layout->page - BELOW_INDENT);
+    putchar('\n');
+}
+
+/* Whether a text gets a line of its own: in a table that has such lines, if it does not fit its
+ * column. */
+static bool
+overflows(const struct table *table, const struct layout *layout, unsigned column, const struct cell *cell)
+{
+    return layout->below < table->column_count && cell->present && table->columns[column].kind == COLUMN_TEXT &&
+           text_width(cell->text) > layout->widths[column];
+}
+
+static void
+print_overflow(const struct table *table, const struct layout *layout, unsigned column, const struct cell *cell)
+{
+    const char *title = table->columns[column].title;
+    put_blanks(BELOW_INDENT);
+    put_title(title);
+    fputs(": ", stdout);
+    put_cell(&table->columns[column], cell, layout->page - BELOW_INDENT - display_width(title) - 2);
     putchar('\n');
 }
 
@@ -263,26 +285,32 @@ print_row(const struct table *table, const struct layout *layout, uint32_t row)
     unsigned count = table->column_count;
     struct text_column *columns = xcalloc(count, sizeof *columns);
     struct text_cell *cells = xcalloc(count, sizeof *cells);
+    bool title = row == TITLE_ROW;
+    char more[CELL_TEXT];
     for (unsigned i = 0; i < count; i++) {
-        char more[CELL_TEXT];
         const struct column *column = &table->columns[i];
         unsigned width = layout->widths[i];
         columns[i] = (struct text_column){.width = width, .hidden = width == HIDDEN};
         if (width == HIDDEN) continue;
-        bool title = row == TITLE_ROW;
         struct cell cell = title ? cell_text(text_of(column->title)) : shown_cell(table, row, i, more);
+        if (!title && overflows(table, layout, i, &cell)) cell.present = false;
         char *text = title ? fitted(cell.text, width) : cell_string(column, &cell, width);
         cells[i] = (struct text_cell){.text = text, .width = display_width(text), .right = !left(column->kind),
                                       .style = title ? STYLE_DIM : cell.style};
     }
     text_columns_print(columns, count, INDENT, cells);
-    for (unsigned i = 0; i < count; i++) free((char *)cells[i].text);
+    for (unsigned i = 0; i < count; i++) {
+        struct cell cell = {0};
+        if (!title && !columns[i].hidden) cell = shown_cell(table, row, i, more);
+        if (overflows(table, layout, i, &cell)) print_overflow(table, layout, i, &cell);
+        free((char *)cells[i].text);
+    }
     free(cells);
     free(columns);
     if (layout->below < count) print_below(table, layout, row);
 }
 
-/* How wide the page would have to be for the rates that were left out; 0: none were. */
+/* Returns the page width needed for rates that were left out; 0 if none were. */
 static unsigned
 print_table(const struct table *table, unsigned page)
 {
@@ -322,13 +350,14 @@ document_print_text(const struct document *document)
         if (wanted > most) most = wanted;
     }
     if (most > 0) {
-        printf("\n%s\"over time\" is left out of tables over %u columns wide; COLUMNS=%u shows it.%s\n", style(STYLE_DIM), page, most, style(STYLE_PLAIN));
+        printf("\n%s\"over time\" is left out of tables over %u columns wide; COLUMNS=%u shows it.%s\n",
+               style(STYLE_DIM), page, most, style(STYLE_PLAIN));
     }
 }
 
 /* --- Markdown -------------------------------------------------------------------------------- */
 
-/* What Markdown would take for its own is escaped; the rest as for a terminal. */
+/* Escapes what Markdown would interpret, and otherwise like text. */
 static void
 put_markdown(struct fxt_string text)
 {
@@ -377,7 +406,7 @@ document_print_markdown(const struct document *document)
     put_markdown(document->title);
     puts("\n");
     for (uint32_t i = 0; i < document->line_count; i++) {
-        bool more = document->lines[i].title[0] == '\0'; /* of the line before */
+        bool more = document->lines[i].title[0] == '\0'; /* continues the line above */
         fputs(more ? "  - " : "- **", stdout);
         put_markdown(text_of(document->lines[i].title));
         fputs(more ? "" : "**: ", stdout);

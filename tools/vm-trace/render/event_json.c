@@ -34,7 +34,7 @@ print_arg(FILE *out, const struct fxt_arg *arg)
       case FXT_ARG_UINT32:
       case FXT_ARG_UINT64:
       case FXT_ARG_KOID: fprintf(out, "%" PRIu64, arg->u64); break;
-      case FXT_ARG_DOUBLE: /* JSON has no word for what is not a finite number */
+      case FXT_ARG_DOUBLE: /* JSON has no infinity or NaN */
         if (isfinite(arg->f64)) fprintf(out, "%.17g", arg->f64);
         else fprintf(out, "\"%f\"", arg->f64);
         break;

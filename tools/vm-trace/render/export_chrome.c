@@ -1,11 +1,15 @@
-/* export_chrome.c - see export.h. The format: "Trace Event Format", https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU */
+/* export_chrome.c - see export.h
+ *
+ * The format is described in "Trace Event Format",
+ * https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
+ */
 #include <inttypes.h>
 
 #include "base/escape.h"
 #include "render/event_json.h"
 #include "render/export.h"
 
-/* Times are microseconds there. */
+/* The format has microseconds. */
 static void
 print_time(FILE *out, const char *key, int64_t ns)
 {
@@ -41,7 +45,7 @@ chrome_event(void *context, const struct fxt_event *event)
       case FXT_EVENT_DURATION_END: break;
       default: fprintf(out, ",\"id\":\"0x%" PRIx64 "\"", event->id);
     }
-    if (event->type >= FXT_EVENT_FLOW_STEP) fputs(",\"bp\":\"e\"", out); /* binds to the slice around it, not the next one */
+    if (event->type >= FXT_EVENT_FLOW_STEP) fputs(",\"bp\":\"e\"", out); /* to the enclosing slice */
     fputs(",\"cat\":", out);
     print_json(out, event->category);
     fputs(",\"name\":", out);
@@ -57,7 +61,8 @@ chrome_object(void *context, const struct fxt_object *object)
     struct chrome *chrome = context;
     bool process = object->type == FXT_OBJECT_PROCESS;
     begin_record(chrome);
-    fprintf(chrome->out, "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%" PRIu32, process ? "process_name" : "thread_name", object->pid);
+    fprintf(chrome->out, "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%" PRIu32, process ? "process_name" : "thread_name",
+            object->pid);
     if (!process) fprintf(chrome->out, ",\"tid\":%" PRIu32, object->tid);
     fputs(",\"args\":{\"name\":", chrome->out);
     print_json(chrome->out, object->name);

@@ -1,4 +1,4 @@
-/* export_folded.c - stacks for flamegraph.pl: one line for each, see export.h */
+/* export_folded.c - see export.h */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,8 @@
 #include "base/xalloc.h"
 #include "render/export.h"
 
-/* A semicolon separates frames, so that of a path is shown by its code, as control characters are. */
+/* A semicolon separates frames, so a semicolon in a path is shown by its code, like a control
+ * character. */
 static void
 print_frame(FILE *out, struct fxt_string text)
 {

@@ -1,8 +1,10 @@
-/* export_pprof.c - a profile as pprof reads it.
+/* export_pprof.c - see export.h
  *
- * The messages and the numbers of their fields are those of https://github.com/google/pprof/blob/main/proto/profile.proto; how
- * they are encoded: https://protobuf.dev/programming-guides/encoding/ . Field order is free, so tables are written when they are
- * known. A label of the trace is a location; methods are functions, whatever the line.
+ * The numbers of messages and fields are those of
+ * https://github.com/google/pprof/blob/main/proto/profile.proto, and the encoding is that of
+ * https://protobuf.dev/programming-guides/encoding/ . Fields may come in any order, so tables are
+ * written when they are complete. A label of the trace is a location; a method is a function,
+ * whatever the line.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,15 +16,21 @@
 #include "render/export.h"
 
 enum { WIRE_VARINT = 0, WIRE_BYTES = 2 };
-enum { PROFILE_SAMPLE_TYPE = 1, PROFILE_SAMPLE = 2, PROFILE_LOCATION = 4, PROFILE_FUNCTION = 5, PROFILE_STRING_TABLE = 6,
-       PROFILE_DURATION_NANOS = 10 };
+enum {
+    PROFILE_SAMPLE_TYPE = 1,
+    PROFILE_SAMPLE = 2,
+    PROFILE_LOCATION = 4,
+    PROFILE_FUNCTION = 5,
+    PROFILE_STRING_TABLE = 6,
+    PROFILE_DURATION_NANOS = 10
+};
 enum { VALUE_TYPE_TYPE = 1, VALUE_TYPE_UNIT = 2 };
 enum { SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE = 2 };
 enum { LOCATION_ID = 1, LOCATION_LINE = 4 };
 enum { LINE_FUNCTION_ID = 1, LINE_LINE = 2 };
-enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_FILENAME = 4 }; /* without a system name pprof does not demangle names */
+enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_FILENAME = 4 }; /* without a system name, pprof demangles nothing */
 
-/* A message that is being put together: its length stands before it, so it is kept until it is whole. */
+/* A message is kept until it is complete, because its length precedes it. */
 struct message {
     uint8_t *bytes;
     size_t len;
@@ -34,7 +42,7 @@ struct pprof {
     const struct profile *profile;
     struct pool *pool;
     struct map string_of; /* string of the pool -> index in the string table */
-    uint32_t *strings;    /* that table; what is in it is a string of the pool */
+    uint32_t *strings;    /* the string table, of strings of the pool */
     uint32_t string_count, string_capacity;
     struct map function_of; /* name and path -> id */
     struct map location_of; /* label -> id */
@@ -69,7 +77,7 @@ add_message(struct message *message, unsigned field, const struct message *inner
     }
 }
 
-/* Writes a field of the outermost message, which has no length of its own. */
+/* Writes a field of the outermost message, which has no length. */
 static void
 write_bytes(struct pprof *pprof, unsigned field, const void *bytes, size_t len)
 {
@@ -96,7 +104,7 @@ write_uint(struct pprof *pprof, unsigned field, uint64_t value)
     pprof->message.len = 0;
 }
 
-/* Index 0 is the empty string, as the format wants it. */
+/* Index 0 is the empty string, as the format requires. */
 static uint32_t
 string_index(struct pprof *pprof, struct fxt_string text)
 {
@@ -145,7 +153,7 @@ location_id(struct pprof *pprof, const struct profile_node *node)
     map_set(&pprof->location_of, key, id);
     pprof->inner.len = 0;
     add_uint(&pprof->inner, LINE_FUNCTION_ID, function);
-    add_uint(&pprof->inner, LINE_LINE, (uint64_t)parts.line); /* an int64: a negative one has ten bytes */
+    add_uint(&pprof->inner, LINE_LINE, (uint64_t)parts.line); /* an int64: a negative one takes ten bytes */
     add_uint(&pprof->message, LOCATION_ID, id);
     add_message(&pprof->message, LOCATION_LINE, &pprof->inner);
     write_message(pprof, PROFILE_LOCATION);
@@ -181,7 +189,7 @@ write_value_type(struct pprof *pprof, unsigned field, const char *type)
     write_message(pprof, field);
 }
 
-/* Strings of the format are UTF-8: what is not is shown by its codes. */
+/* Strings of the format are UTF-8; other bytes are shown by their codes. */
 static void
 write_strings(struct pprof *pprof)
 {
@@ -204,7 +212,7 @@ export_pprof(FILE *out, const struct profile *profile)
     struct pprof pprof = {.out = out, .profile = profile, .pool = reader_pool(profile->reader)};
     const char *what = profile->kind == PROFILE_FALLBACKS ? "fallbacks" : "exits";
     string_index(&pprof, (struct fxt_string){.ptr = ""});
-    /* The last type is the one that pprof shows unless it is told otherwise. */
+    /* pprof shows the last type by default. */
     write_value_type(&pprof, PROFILE_SAMPLE_TYPE, "events");
     write_value_type(&pprof, PROFILE_SAMPLE_TYPE, what);
     write_samples(&pprof);

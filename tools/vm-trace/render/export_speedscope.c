@@ -23,7 +23,7 @@ print_frame(FILE *out, struct pool *pool, const struct profile_node *node)
     putc('}', out);
 }
 
-/* Equal frames once. frame_of: node -> number of its frame. */
+/* Prints each distinct frame once. Fills in frame_of: node -> number of its frame. */
 static void
 print_frames(FILE *out, const struct profile *profile, uint32_t *frame_of)
 {
@@ -66,7 +66,8 @@ export_speedscope(FILE *out, const struct profile *profile, const char *name)
 {
     struct fxt_string title = {.ptr = name, .len = (uint32_t)strlen(name)};
     uint32_t *frame_of = xcalloc(profile->node_count, sizeof *frame_of);
-    fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"vm-trace\",\"name\":", out);
+    fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"vm-trace\",\"name\":",
+          out);
     print_json(out, title);
     fputs(",\n\"shared\":{\"frames\":[", out);
     print_frames(out, profile, frame_of);

@@ -1,7 +1,7 @@
-/* html.c - `vm-trace html`: one page that needs nothing else, with what the traces hold summed up in it as JSON.
+/* page.c - writes the page of `vm-trace html`: one file with the sums of the traces as JSON.
  *
- * The page is tools/vm-trace/render/page/: body.html, style.css, script.js, which come in as the strings that the Makefile makes of them.
- * script.js tells what the JSON holds. No byte of a trace reaches the page but through print_text.
+ * The Makefile turns body.html, style.css and script.js of render/page/ into C strings. script.js
+ * describes the JSON. Text of a trace reaches the page only through print_text.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,17 +21,18 @@ static const char script[] =
 #include "script.js.inc"
     ;
 
-enum { TEXT_BYTES_MAX = 600 }; /* of a name; what is longer ends in "..." */
+enum { TEXT_BYTES_MAX = 600 }; /* of a name; a longer one ends in "..." */
 
 struct page {
     FILE *out;
     struct page_data *data;
-    uint32_t *number_of; /* pool's number -> the page's + 1 */
-    uint32_t *strings;   /* the page's numbers -> pool's */
+    uint32_t *number_of; /* number in the pool -> number in the page + 1 */
+    uint32_t *strings;   /* number in the page -> number in the pool */
     uint32_t string_count;
 };
 
-/* A JSON string that may stand in a script element: "</script>" cannot come out of it, nor what moves or hides text. */
+/* Prints a JSON string that is safe in a script element: it cannot contain "</script>", or
+ * characters that move or hide text. */
 static void
 print_text(FILE *out, struct fxt_string text)
 {
@@ -51,7 +52,7 @@ print_c_text(FILE *out, const char *text)
     print_text(out, text_of(text));
 }
 
-/* The page's number of a string, which its table of strings will have. */
+/* Returns the number of a string in the page, and adds it to the page's strings if necessary. */
 static uint32_t
 number_of(struct page *page, uint32_t id)
 {
@@ -75,7 +76,7 @@ print_strings(struct page *page)
 
 /* --- exits ----------------------------------------------------------------------------------- */
 
-/* Times are told from the first event on. */
+/* Times in the page start at the first event. */
 static int64_t
 relative(const struct page_data *data, int64_t ns)
 {
@@ -92,14 +93,15 @@ print_bin_head(struct page *page, const char *name, const struct time_histogram 
             any ? (int)(histogram->last - histogram->first + 1) : 0);
 }
 
-/* The cells of one row, from *cell on: [bin,count,bin,count,...] */
+/* Prints the cells of one row, from *cell on: [bin,count,bin,count,...] */
 static void
 print_cells(struct page *page, const struct time_histogram *histogram, uint32_t row, uint32_t *cell)
 {
     putc('[', page->out);
     const char *separator = "";
     for (; *cell < histogram->count && histogram->cells[*cell].row == row; ++*cell, separator = ",") {
-        fprintf(page->out, "%s%" PRIu32 ",%" PRIu64, separator, histogram->cells[*cell].bin, histogram->cells[*cell].count);
+        fprintf(page->out, "%s%" PRIu32 ",%" PRIu64, separator, histogram->cells[*cell].bin,
+                histogram->cells[*cell].count);
     }
     putc(']', page->out);
 }
@@ -113,10 +115,12 @@ print_rows(struct page *page)
     uint32_t cell = 0;
     for (uint32_t i = 0; i < data->row_count; i++) {
         const struct page_row *row = &data->rows[i];
-        fprintf(page->out, "%s\n[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRId64 ",%" PRId64 ",",
-                i > 0 ? "," : "", number_of(page, row->category), number_of(page, row->reason), number_of(page, row->frame),
-                number_of(page, row->insn), number_of(page, row->outcome), row->places, row->count,
-                relative(data, row->first_ns), relative(data, row->last_ns));
+        fprintf(page->out,
+                "%s\n[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRId64
+                ",%" PRId64 ",",
+                i > 0 ? "," : "", number_of(page, row->category), number_of(page, row->reason),
+                number_of(page, row->frame), number_of(page, row->insn), number_of(page, row->outcome), row->places,
+                row->count, relative(data, row->first_ns), relative(data, row->last_ns));
         print_cells(page, &data->exits_over_time, i, &cell);
         putc(']', page->out);
     }
@@ -129,8 +133,8 @@ print_compiling(struct page *page)
     const struct page_data *data = page->data;
     uint32_t cell = 0;
     print_bin_head(page, "compiling", &data->compiling);
-    fprintf(page->out, ",\"compiles\":%" PRIu64 ",\"compile_ns\":%" PRIu64 ",\"invalidations\":%" PRIu64 ",\"ns\":", data->compiles,
-            data->compile_ns, data->invalidations);
+    fprintf(page->out, ",\"compiles\":%" PRIu64 ",\"compile_ns\":%" PRIu64 ",\"invalidations\":%" PRIu64 ",\"ns\":",
+            data->compiles, data->compile_ns, data->invalidations);
     print_cells(page, &data->compiling, 0, &cell);
     fputs(",\"invalidated\":", page->out);
     print_cells(page, &data->compiling, 1, &cell);
@@ -152,8 +156,8 @@ by_total(const void *left, const void *right)
     return (a->node > b->node) - (a->node < b->node);
 }
 
-/* The nodes with the largest totals, each behind its parent: [parent,text,total,is a reason]. A parent's number is lower than its
- * child's and its total no less, so it is among them as well. */
+/* Prints the nodes with the largest totals, each after its parent: [parent,text,total,is a
+ * reason]. A parent has a lower number and at least the same total, so it is included, too. */
 static void
 print_stacks(struct page *page)
 {
@@ -199,26 +203,30 @@ print_head(struct page *page, int file_count, char **files)
         print_c_text(out, strcmp(files[i], "-") == 0 ? "standard input" : files[i]);
     }
     bool any = data->first_ns <= data->last_ns;
-    fprintf(out, "],\n\"events\":%" PRIu64 ",\"exits\":%" PRIu64 ",\"fallbacks\":%" PRIu64 ",\"recorded\":%" PRIu64 ",\"lost\":%" PRIu64
-            ",\"exact_exits\":%" PRIu64 ",\"ours\":%s,\"summarized\":%s,\"first_ns\":%" PRId64 ",\"span_ns\":%" PRId64 ",\n\"settings\":[",
-            data->events, data->exits, data->fallbacks, data->recorded, data->lost, data->exact_exits, data->ours ? "true" : "false",
-            data->summarized ? "true" : "false", any ? data->first_ns : 0, any ? data->last_ns - data->first_ns : 0);
+    fprintf(out,
+            "],\n\"events\":%" PRIu64 ",\"exits\":%" PRIu64 ",\"fallbacks\":%" PRIu64 ",\"recorded\":%" PRIu64
+            ",\"lost\":%" PRIu64 ",\"exact_exits\":%" PRIu64 ",\"ours\":%s,\"summarized\":%s,\"first_ns\":%" PRId64
+            ",\"span_ns\":%" PRId64 ",\n\"settings\":[",
+            data->events, data->exits, data->fallbacks, data->recorded, data->lost, data->exact_exits,
+            data->has_settings ? "true" : "false", data->summarized ? "true" : "false", any ? data->first_ns : 0,
+            any ? data->last_ns - data->first_ns : 0);
     for (unsigned i = 0; i < data->setting_count; i++) {
         fprintf(out, "%s[%" PRIu32 ",%" PRIu32 "]", i > 0 ? "," : "", number_of(page, data->settings[i].name),
                 number_of(page, data->settings[i].value));
     }
     fputs("],\n\"losses\":[", out);
     for (unsigned i = 0; i < data->loss_count; i++) {
-        fprintf(out, "%s[%" PRIu32 ",%" PRIu64 "]", i > 0 ? "," : "", number_of(page, data->losses[i].reason), data->losses[i].events);
+        fprintf(out, "%s[%" PRIu32 ",%" PRIu64 "]", i > 0 ? "," : "", number_of(page, data->losses[i].reason),
+                data->losses[i].events);
     }
     fputs("],\n\"threads\":[", out);
     uint32_t threads = 0;
     for (uint32_t i = 0; i < data->threads.count; i++) {
         const struct thread *thread = &data->threads.list[i];
-        if (thread->events == 0) continue; /* a native one whose events are all of Ruby threads that shared it */
+        if (thread->events == 0) continue; /* a native thread whose events all belong to Ruby threads */
         if (threads++ >= PAGE_ROWS_SHOWN) continue;
-        fprintf(out, "%s[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 "]", threads > 1 ? "," : "", thread->pid, thread->tid,
-                number_of(page, thread->name), thread->events);
+        fprintf(out, "%s[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 "]", threads > 1 ? "," : "", thread->pid,
+                thread->tid, number_of(page, thread->name), thread->events);
     }
     fprintf(out, "],\"thread_count\":%" PRIu32, threads);
 }

@@ -5,8 +5,8 @@
 
 #include "analysis/page_data.h"
 
-/* Writes the whole page. `data` must be finished; `files` are the names that its head shows. The
- * caller checks `out` for errors. */
+/* Writes the whole page. `data` must be finished; `files` are the names for its head. The caller
+ * checks `out` for errors. */
 void print_page(FILE *out, struct page_data *data, int file_count, char **files);
 
 #endif

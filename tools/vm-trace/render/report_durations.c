@@ -1,4 +1,4 @@
-/* report_durations.c - the tables of a report that tell how long things took. */
+/* report_durations.c - the tables of a report about durations. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -26,7 +26,7 @@ put_durations(struct cell *cells, const struct durations *durations)
     cells[4] = cell_number(durations->longest_ns);
 }
 
-/* `whole`: of all that the others are parts of, in a row before them; or NULL. */
+/* `whole`: the total that the others are parts of, for a first row; or NULL. */
 static void
 add_table(const struct view *view, const char *id, struct fxt_string title, const char *what, struct row_table *named,
           const struct durations *whole)
@@ -80,14 +80,15 @@ compare_iseqs(const void *left, const void *right, void *context)
     return fxt_string_compare(pool_string(pool, a->iseq), pool_string(pool, b->iseq));
 }
 
-/* Which methods cost compile time and code: a template that is evaluated anew each time is compiled anew each time. */
+/* Shows which methods cost compile time and code, such as a template that is compiled anew at
+ * each evaluation. */
 static void
 add_iseqs(const struct view *view)
 {
     static const struct column columns[] = {
         {"count", "count", COLUMN_COUNT},           {"total_ns", "total", COLUMN_DURATION},
         {"share", "share", COLUMN_SHARE},           {"longest_ns", "longest", COLUMN_DURATION},
-        {"code_bytes", "code bytes", COLUMN_COUNT}, {"nothing", "made none", COLUMN_COUNT},
+        {"code_bytes", "code bytes", COLUMN_COUNT}, {"nothing", "without code", COLUMN_COUNT},
         {"iseq", "compiled", COLUMN_TEXT},
     };
     struct compilations *compilations = &view->report->compilations;
@@ -137,11 +138,13 @@ view_add_compilations(const struct view *view)
         for (uint32_t i = 0; i < view->report->processes.count; i++)
             traced_code |= report_process(view->report, i)->code.traced_code;
         char count[NUMBER_TEXT], iseqs[NUMBER_TEXT], time[NUMBER_TEXT], bytes[NUMBER_TEXT], nothing[80] = "";
-        if (compilations->without_code > 0) snprintf(nothing, sizeof nothing, "; %" PRIu64 " made none", compilations->without_code);
-        title = document_text(view->document, "Compilations: %s of %s ISEQ%s, %s in all, %s of code%s%s",
-                              with_commas(count, compilations->whole.count), with_commas(iseqs, compilations->iseqs.count),
-                              compilations->iseqs.count == 1 ? "" : "s", duration_text(time, compilations->whole.total_ns),
-                              bytes_text(bytes, compilations->code_bytes), traced_code ? " with tracing" : "", nothing);
+        if (compilations->without_code > 0)
+            snprintf(nothing, sizeof nothing, "; %" PRIu64 " without code", compilations->without_code);
+        title =
+            document_text(view->document, "Compilations: %s of %s ISEQ%s, %s in all, %s of code%s%s",
+                          with_commas(count, compilations->whole.count), with_commas(iseqs, compilations->iseqs.count),
+                          compilations->iseqs.count == 1 ? "" : "s", duration_text(time, compilations->whole.total_ns),
+                          bytes_text(bytes, compilations->code_bytes), traced_code ? " with tracing" : "", nothing);
     }
     add_table(view, "compile_phases", title, "phase", &compilations->phases,
               compilations->whole.count > 0 ? &compilations->whole : NULL);

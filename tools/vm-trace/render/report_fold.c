@@ -1,7 +1,7 @@
 /* report_fold.c - see report_fold.h
  *
- * Each table puts places of exits together by a part of what tells sites apart. One that has as
- * many rows as there are sites has one row for each site: so any two of these have the same rows.
+ * Each table groups exits by some of the keys of sites. A table with as many rows as there are sites
+ * has one row per site, so any two such tables have the same rows.
  */
 #include <string.h>
 
@@ -15,13 +15,19 @@ struct site {
     uint32_t names[SITE_KEYS]; /* the key: numbers of the pool */
 };
 
-/* Columns that name sites, and the tables that are made by them. In the order in which a table shows them. */
+/* Columns that name sites, in the order in which a table shows them; and the tables that they
+ * identify. */
 static const struct {
     const char *column;
     unsigned key;
 } namings[] = {{"kind", KIND}, {"reason", REASON}, {"instruction", INSN}, {"method", LINE}};
 static const char *const foldable[] = {"exits_by_reason", "exits_by_line", "exits_by_instruction"};
-enum { NAMINGS = sizeof namings / sizeof *namings, FOLDABLE = sizeof foldable / sizeof *foldable, COLUMNS_MOST = 16, SITES_MOST = 1000 };
+enum {
+    NAMINGS = sizeof namings / sizeof *namings,
+    FOLDABLE = sizeof foldable / sizeof *foldable,
+    COLUMNS_MOST = 16,
+    SITES_MOST = 1000
+};
 
 static uint32_t
 all_rows(const struct table *table)
@@ -37,7 +43,10 @@ sites_of(const struct report *report)
     for (uint32_t i = 0; i < report->exits.rows.count; i++) {
         const struct exit_row *exit_row = row_table_at(&report->exits.rows, i);
         if (exit_row->category == STRING_FALLBACK || exit_row->count + exit_row->records == 0) continue;
-        const uint32_t key[SITE_KEYS] = {[KIND] = exit_row->category, [REASON] = exit_row->reason, [LINE] = exit_row->location, [INSN] = exit_row->insn};
+        const uint32_t key[SITE_KEYS] = {[KIND] = exit_row->category,
+                                         [REASON] = exit_row->reason,
+                                         [LINE] = exit_row->location,
+                                         [INSN] = exit_row->insn};
         row_table_get(&sites, key);
     }
     return sites;
@@ -52,7 +61,7 @@ column_of(const struct table *table, const char *id)
     return -1;
 }
 
-/* The only site that has the names which stand in the row; NULL where a name says that there is none. */
+/* The only site with the names in the row; NULL if there is none. */
 static const struct site *
 site_of_row(const struct row_table *sites, const struct table *table, const struct cell *row)
 {
@@ -82,7 +91,8 @@ fold(const struct report *report, const struct row_table *sites, const struct ta
     for (unsigned i = 0; i < NAMINGS; i++) {
         if (keys[namings[i].key]) columns[count++] = (struct column){namings[i].column, namings[i].column, COLUMN_TEXT};
     }
-    *folded = (struct table){.id = first->id, .title = first->title, .column_count = count, .more_rows = first->more_rows, .people = true};
+    *folded = (struct table){
+        .id = first->id, .title = first->title, .column_count = count, .more_rows = first->more_rows, .people = true};
     folded->columns = xcalloc(count, sizeof *columns);
     memcpy(folded->columns, columns, count * sizeof *columns);
     for (uint32_t i = 0; i < first->row_count; i++) {
@@ -96,7 +106,7 @@ fold(const struct report *report, const struct row_table *sites, const struct ta
         for (unsigned naming = 0, to = numbers; naming < NAMINGS && site != NULL; naming++) {
             if (!keys[namings[naming].key]) continue;
             uint32_t name = site->names[namings[naming].key];
-            cells[to++] = cell_text(name == STRING_NONE ? text_of("(not said)") : pool_string(report->pool, name));
+            cells[to++] = cell_text(name == STRING_NONE ? text_of("(unknown)") : pool_string(report->pool, name));
         }
     }
     return folded;
@@ -106,7 +116,7 @@ void
 report_fold(const struct report *report, struct document *document)
 {
     struct row_table sites = sites_of(report);
-    if (sites.count > SITES_MOST) { /* each row is looked for among them */
+    if (sites.count > SITES_MOST) { /* the search for each row is linear */
         row_table_free(&sites);
         return;
     }
@@ -132,7 +142,8 @@ report_fold(const struct report *report, struct document *document)
             }
         }
         make_room(document->tables, document->table_count, document->table_capacity);
-        memmove(document->tables + first_at + 1, document->tables + first_at, (document->table_count - first_at) * sizeof *document->tables);
+        memmove(document->tables + first_at + 1, document->tables + first_at,
+                (document->table_count - first_at) * sizeof *document->tables);
         document->tables[first_at] = folded;
         document->table_count++;
     }

@@ -1,4 +1,4 @@
-/* report_head.c - the head of a report: what was read, under which settings, and what is missing. */
+/* report_head.c - the head of a report: what was read, the settings, and what is missing. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +20,10 @@ file_name(const struct report_file *file)
 }
 
 static uint32_t
-our_processes(const struct report *report)
+shown_processes(const struct report *report)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < report->processes.count; i++) count += report_process(report, i)->ours;
+    for (uint32_t i = 0; i < report->processes.count; i++) count += report_process(report, i)->shown;
     return count;
 }
 
@@ -43,7 +43,8 @@ add_files(struct report *report, struct document *document)
         const struct report_file *file = &report->files[i];
         const struct fxt_counts *counts = &file->counts;
         struct cell *row = table_row(table);
-        const uint64_t numbers[] = {counts->bytes, counts->events, counts->records, counts->chunks, counts->padding_bytes};
+        const uint64_t numbers[] = {counts->bytes, counts->events, counts->records, counts->chunks,
+                                    counts->padding_bytes};
         row[0] = cell_text(file_name(file));
         for (unsigned column = 0; column < 5; column++) row[column + 1] = cell_number(numbers[column]);
 
@@ -59,7 +60,7 @@ add_files(struct report *report, struct document *document)
 
 /* --- settings --------------------------------------------------------------------------------- */
 
-/* A setting that some processes have in common. */
+/* A setting that several processes share. */
 struct shared_setting {
     uint32_t name, value; /* the key */
     uint32_t sharers;
@@ -72,7 +73,8 @@ shared_settings(const struct report *report)
     struct row_table shared;
     row_table_init(&shared, sizeof(struct shared_setting), 2, UINT32_MAX / 4);
     for (uint32_t i = 0; i < report->setting_count; i++) {
-        struct shared_setting *setting = row_table_get(&shared, (const uint32_t[2]){report->settings[i].name, report->settings[i].value});
+        struct shared_setting *setting =
+            row_table_get(&shared, (const uint32_t[2]){report->settings[i].name, report->settings[i].value});
         setting->sharers++;
     }
     return shared;
@@ -81,7 +83,7 @@ shared_settings(const struct report *report)
 static void
 add_settings(struct report *report, struct document *document)
 {
-    enum { SHOWN_MOST = 2000 }; /* settings: of more than some hundred processes those of the first are shown */
+    enum { SHOWN_MOST = 2000 }; /* settings; with hundreds of processes, only those of the first are shown */
     static const struct column columns[] = {
         {"pid", "pid", COLUMN_NUMBER},
         {"setting", "setting", COLUMN_TEXT},
@@ -89,17 +91,18 @@ add_settings(struct report *report, struct document *document)
     };
     struct table *table = document_table(document, "settings", text_of("Settings"), COLUMNS(columns));
     table->data = true;
-    uint32_t processes = our_processes(report);
+    uint32_t processes = shown_processes(report);
     struct row_table shared = shared_settings(report);
     for (uint32_t i = 0; i < report->setting_count; i++) {
         const struct report_setting *setting = &report->settings[i];
-        struct fxt_string name = pool_string(report->pool, setting->name), value = pool_string(report->pool, setting->value);
+        struct fxt_string name = pool_string(report->pool, setting->name),
+                          value = pool_string(report->pool, setting->value);
         struct cell *row = table_row(table);
         row[0] = cell_number(report_process(report, setting->process)->pid);
         row[1] = cell_text(name);
         row[2] = cell_text(value);
 
-        if (processes > 1 && setting->name == STRING_PID) continue; /* each has its own, and they stand in a table */
+        if (processes > 1 && setting->name == STRING_PID) continue; /* each has its own; a table lists them */
         if (i >= SHOWN_MOST) continue;
         struct shared_setting *common = row_table_get(&shared, (const uint32_t[2]){setting->name, setting->value});
         if (common->shown) continue;
@@ -107,8 +110,8 @@ add_settings(struct report *report, struct document *document)
         uint32_t sharers = common->sharers;
         if (sharers < processes) {
             char text[1024];
-            value = document_text(document, "%s   (%" PRIu32 " of %" PRIu32 " processes)", escape_into(text, sizeof text, value),
-                                  sharers, processes);
+            value = document_text(document, "%s   (%" PRIu32 " of %" PRIu32 " processes)",
+                                  escape_into(text, sizeof text, value), sharers, processes);
         }
         document_line(document, name.ptr, value);
     }
@@ -119,17 +122,22 @@ static void
 add_processes(struct report *report, struct document *document)
 {
     static const struct column columns[] = {
-        {"pid", "pid", COLUMN_NUMBER},         {"exits", "exits", COLUMN_COUNT}, {"fallbacks", "fallbacks", COLUMN_COUNT},
-        {"recorded", "recorded", COLUMN_COUNT}, {"lost", "lost", COLUMN_COUNT},   {"counts", "counts", COLUMN_TEXT},
-        {"ended", "ended", COLUMN_TEXT},       {"file", "file", COLUMN_TEXT},
+        {"pid", "pid", COLUMN_NUMBER},
+        {"exits", "exits", COLUMN_COUNT},
+        {"fallbacks", "fallbacks", COLUMN_COUNT},
+        {"recorded", "recorded", COLUMN_COUNT},
+        {"lost", "lost", COLUMN_COUNT},
+        {"counts", "counts", COLUMN_TEXT},
+        {"ended", "ended", COLUMN_TEXT},
+        {"file", "file", COLUMN_TEXT},
     };
-    uint32_t count = our_processes(report);
+    uint32_t count = shown_processes(report);
     struct table *table =
         document_table(document, "processes", document_text(document, "Processes: %" PRIu32, count), COLUMNS(columns));
     table->data = count < 2;
     for (uint32_t i = 0; i < report->processes.count; i++) {
         const struct report_process *process = report_process(report, i);
-        if (!process->ours) continue;
+        if (!process->shown) continue;
         struct cell *row = table_row(table);
         const uint64_t numbers[] = {process->pid, process->exits, process->fallbacks, process->recorded, process->lost};
         for (unsigned column = 0; column < 5; column++) row[column] = cell_number(numbers[column]);
@@ -159,7 +167,7 @@ add_losses(struct report *report, struct document *document)
         row[0] = cell_number(report_process(report, loss->process)->pid);
         row[1] = cell_number(loss->events);
         row[2] = cell_text(pool_string(report->pool, loss->reason));
-        if (len + sizeof reason + NUMBER_TEXT > sizeof text) continue; /* the line has the first, the table all */
+        if (len + sizeof reason + NUMBER_TEXT > sizeof text) continue; /* the table has all of them */
         len += (size_t)snprintf(text + len, sizeof text - len, "%s%s %s", len > 0 ? ", " : ": ",
                                 with_commas(number, loss->events),
                                 escape_into(reason, sizeof reason, pool_string(report->pool, loss->reason)));
@@ -174,24 +182,28 @@ add_losses(struct report *report, struct document *document)
         cuts += process->cut;
     }
     if (lost > 0) {
-        document_line(document, "lost", document_text(document, "%s event%s%s", with_commas(number, lost), plural(lost), text));
+        document_line(document, "lost",
+                      document_text(document, "%s event%s%s", with_commas(number, lost), plural(lost), text));
     }
     else if (summaries > 0 && summaries >= settings) {
         document_line(document, "lost", text_of("nothing"));
     }
     if (cuts > 0 && summaries + cuts >= settings) {
-        document_line(document, lost > 0 ? "" : "lost", text_of(lost > 0 ? "nothing else is known to be; this is a part cut out of a trace"
-                                       : "nothing is known to be; this is a part cut out of a trace"));
+        document_line(document, lost > 0 ? "" : "lost",
+                      text_of(lost > 0 ? "nothing else known; this is a part cut out of a trace"
+                                       : "nothing known; this is a part cut out of a trace"));
     }
     else if (settings == 1 && summaries == 0) {
         document_line(document, lost > 0 ? "" : "lost",
-                      document_text(document, "%s; the trace has no summary: its program runs still, or ended abruptly",
-                                    lost > 0 ? "nothing else is known to be" : "nothing is known to be"));
+                      document_text(document, "%s; the trace has no summary: its program still runs, or ended abruptly",
+                                    lost > 0 ? "nothing else known" : "nothing known"));
     }
     else if (summaries < settings) {
         document_line(document, lost > 0 ? "" : "lost",
-                      document_text(document, "%" PRIu32 " of %" PRIu32 " processes have no summary: they run still, or ended "
-                                    "abruptly", settings - summaries, settings));
+                      document_text(document,
+                                    "%" PRIu32 " of %" PRIu32 " processes have no summary: they still run, or ended "
+                                    "abruptly",
+                                    settings - summaries, settings));
     }
 }
 
@@ -215,7 +227,7 @@ add_filters(struct report *report, struct document *document)
     }
 }
 
-/* Where counts of exits come from, when that is not simply one event for each. */
+/* Explains the counts of exits if they are not simply the number of events. */
 static void
 add_counting(struct report *report, struct document *document)
 {
@@ -227,41 +239,50 @@ add_counting(struct report *report, struct document *document)
         late += process->snapshot && !process->sampled && process->lost > 0;
     }
     if (exact > 0) {
-        document_line(document, "counts", text_of("of exits are exact: what the sites counted; times are those of the recorded ones"));
+        document_line(document, "counts",
+                      text_of("exits are exact (hits of their sites); times are those of the recorded exits"));
     }
     if (estimated > 0) {
-        document_line(document, exact > 0 ? "" : "counts",
-                      text_of(exact > 0 ? "but not in all processes: in others they are events times their weight"
-                              : report->times_only
-                                  ? "of exits are estimates, events times their weight: exact ones are not by time or thread"
-                                  : "of exits are estimates: events times their weight"));
+        document_line(
+            document, exact > 0 ? "" : "counts",
+            text_of(exact > 0 ? "except in some processes, where they are events times their weight"
+                    : report->times_only
+                        ? "exits are estimates (events times their weight): exact counts have no time or thread"
+                        : "exits are estimates (events times their weight)"));
     }
     if (late > 0 && exact + estimated == 0) {
-        document_line(document, "counts", text_of("of exits are of those in the snapshot, not of those before it"));
+        document_line(document, "counts", text_of("exits are those in the snapshot, not those before it"));
     }
     if (report->unnamed > 0) {
         char number[NUMBER_TEXT];
-        document_line(document, "not counted",
-                      document_text(document, "%s exit%s of inlined methods whose class the trace does not tell: some may match --method",
-                                    with_commas(number, report->unnamed), plural(report->unnamed)));
+        document_line(
+            document, "not counted",
+            document_text(document,
+                          "%s exit%s in inlined methods whose class the trace does not record; some may match --method",
+                          with_commas(number, report->unnamed), plural(report->unnamed)));
     }
-    uint64_t uncounted = report->exits.uncounted > report->exits.uncounted_hits ? report->exits.uncounted : report->exits.uncounted_hits;
+    uint64_t uncounted =
+        report->exits.uncounted > report->exits.uncounted_hits ? report->exits.uncounted : report->exits.uncounted_hits;
     if (uncounted > 0) {
         document_line(document, "not counted",
-                      document_text(document, "%" PRIu64 " exits, of more than %d places", uncounted, EXIT_ROWS_MAX));
+                      document_text(document, "%" PRIu64 " exits: there are more than %d different ones", uncounted,
+                                    EXIT_ROWS_MAX));
     }
     if (report->uncounted > 0) {
         document_line(document, "not counted",
-                      document_text(document, "%" PRIu64 " durations, of more than %d names", report->uncounted, REPORT_DURATIONS_MAX));
+                      document_text(document, "%" PRIu64 " durations: they have more than %d names", report->uncounted,
+                                    REPORT_DURATIONS_MAX));
     }
     if (report->history.uncounted > 0) {
         document_line(document, "not counted",
-                      document_text(document, "%" PRIu64 " invalidations and compilations of versions, of more than %d",
+                      document_text(document, "%" PRIu64 " compilations and invalidations: there are more than %d",
                                     report->history.uncounted, VERSION_STEPS_MAX));
     }
     if (report->compilations.uncounted > 0) {
         document_line(document, "not counted",
-                      document_text(document, "%" PRIu64 " compilations, of more than %d ISEQs or %d phases, in rows of their own",
+                      document_text(document,
+                                    "%" PRIu64
+                                    " compilations have no row of their own: there are more than %d ISEQs or %d phases",
                                     report->compilations.uncounted, COMPILATIONS_ISEQS_MAX, COMPILATIONS_NAMES_MAX));
     }
 }
@@ -284,8 +305,8 @@ add_span(struct report *report, struct document *document)
     char text[NUMBER_TEXT];
     document_line(document, "time span",
                   document_text(document, "%s, from %.6f s to %.6f s",
-                                duration_text(text, (uint64_t)(report->last_ns - report->first_ns)), (double)report->first_ns / 1e9,
-                                (double)report->last_ns / 1e9));
+                                duration_text(text, (uint64_t)(report->last_ns - report->first_ns)),
+                                (double)report->first_ns / 1e9, (double)report->last_ns / 1e9));
 }
 
 static void
@@ -306,8 +327,9 @@ report_head(struct report *report, struct document *document)
     add_losses(report, document);
     add_counting(report, document);
     if (report->unended > 0) {
-        document_line(document, "never ended", document_text(document, "%" PRIu64 " duration%s, not counted below", report->unended,
-                                                             plural(report->unended)));
+        document_line(document, "never ended",
+                      document_text(document, "%" PRIu64 " duration%s, not counted below", report->unended,
+                                    plural(report->unended)));
     }
     add_processes(report, document);
 }
@@ -331,8 +353,8 @@ report_contents(struct report *report, struct document *document, uint64_t top)
         {"file", "file", COLUMN_TEXT},
     };
     struct row_table *providers = &report->providers;
-    struct table *table = document_table(document, "providers", document_text(document, "Providers: %" PRIu32, providers->count),
-                                         COLUMNS(columns));
+    struct table *table = document_table(
+        document, "providers", document_text(document, "Providers: %" PRIu32, providers->count), COLUMNS(columns));
     row_table_sort(providers, compare_providers, NULL);
     uint64_t rest = 0;
     for (uint32_t i = 0; i < providers->count; i++) {

@@ -13,10 +13,10 @@
 struct fxt_string
 view_name(const struct view *view, uint32_t id)
 {
-    return id == STRING_NONE ? text_of("(not said)") : pool_string(view->report->pool, id);
+    return id == STRING_NONE ? text_of("(unknown)") : pool_string(view->report->pool, id);
 }
 
-/* --- places ------------------------------------------------------------------------------------ */
+/* --- exits ------------------------------------------------------------------------------------ */
 
 static int
 compare_exits(const void *left, const void *right, void *context)
@@ -24,7 +24,8 @@ compare_exits(const void *left, const void *right, void *context)
     const struct exit_row *a = left, *b = right;
     const struct pool *pool = context;
     if (a->count != b->count) return a->count > b->count ? -1 : 1;
-    const uint32_t a_key[] = {a->reason, a->location, a->insn, a->category}, b_key[] = {b->reason, b->location, b->insn, b->category};
+    const uint32_t a_key[] = {a->reason, a->location, a->insn, a->category},
+                   b_key[] = {b->reason, b->location, b->insn, b->category};
     for (unsigned i = 0; i < 4; i++) {
         int order = fxt_string_compare(pool_string(pool, a_key[i]), pool_string(pool, b_key[i]));
         if (order != 0) return order;
@@ -47,7 +48,9 @@ view_exits(const struct view *view, bool fallbacks, unsigned by, struct exit_row
             0,
             by & BY_CATEGORY ? exit_row->category : 0,
             by & BY_REASON ? exit_row->reason : 0,
-            by & BY_LOCATION ? exit_row->location : by & BY_METHOD ? label_without_line(view->report->pool, exit_row->location) : 0,
+            by & BY_LOCATION ? exit_row->location
+            : by & BY_METHOD ? label_without_line(view->report->pool, exit_row->location)
+                             : 0,
             by & BY_INSN ? exit_row->insn : 0,
             by & BY_VERSION ? exit_row->version : 0,
             0,
@@ -69,7 +72,7 @@ view_rate(const struct view *view, const struct exit_row *exit_row)
     return rate;
 }
 
-/* "Exits by reason: 24,017", and how sure that is. */
+/* "Exits by reason: 24,017", and how exact that is. */
 static struct fxt_string
 counted_title(const struct view *view, const char *title, const struct exit_row *sum)
 {
@@ -77,13 +80,25 @@ counted_title(const struct view *view, const char *title, const struct exit_row 
     with_commas(count, sum->count);
     with_commas(recorded, sum->records);
     if (sum->count == sum->records) return document_text(view->document, "%s: %s", title, count);
-    if (sum->count == sum->hits) return document_text(view->document, "%s: exactly %s; %s recorded", title, count, recorded);
+    if (sum->count == sum->hits)
+        return document_text(view->document, "%s: exactly %s; %s recorded", title, count, recorded);
     return document_text(view->document, "%s: about %s, from %s recorded", title, count, recorded);
 }
 
-/* The columns that a place can fill. */
-enum exit_cell { CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_FIRST, CELL_LAST, CELL_RATE, CELL_KIND, CELL_REASON, CELL_INSN,
-                  CELL_METHOD, EXIT_CELLS };
+/* The columns for a row of exits. */
+enum exit_cell {
+    CELL_COUNT,
+    CELL_SHARE,
+    CELL_RECORDED,
+    CELL_FIRST,
+    CELL_LAST,
+    CELL_RATE,
+    CELL_KIND,
+    CELL_REASON,
+    CELL_INSN,
+    CELL_METHOD,
+    EXIT_CELLS
+};
 
 static const struct column exit_columns[EXIT_CELLS] = {
     [CELL_COUNT] = {"count", "count", COLUMN_COUNT},
@@ -118,7 +133,7 @@ exit_cell(const struct view *view, enum exit_cell cell, const struct exit_row *e
     return (struct cell){0};
 }
 
-/* A table of places put together, and its columns. */
+/* A table of exits grouped by some of their keys, and its columns. */
 struct grouping {
     const char *id;
     const char *title;
@@ -158,11 +173,13 @@ add_grouping(const struct view *view, const struct grouping *grouping)
     table->data = rows.count == 0;
     for (uint32_t row = 0; row < rows.count && row < view->top; row++) {
         struct cell *cells = table_row(table);
-        for (unsigned i = 0; i < count; i++) cells[i] = exit_cell(view, grouping->cells[i], row_table_at(&rows, row), &sum);
+        for (unsigned i = 0; i < count; i++)
+            cells[i] = exit_cell(view, grouping->cells[i], row_table_at(&rows, row), &sum);
     }
     if (rows.count > view->top) {
         struct exit_row rest = {0};
-        for (uint32_t row = (uint32_t)view->top; row < rows.count; row++) exit_row_merge(&rest, row_table_at(&rows, row));
+        for (uint32_t row = (uint32_t)view->top; row < rows.count; row++)
+            exit_row_merge(&rest, row_table_at(&rows, row));
         table->more_rows = rows.count - view->top;
         struct cell *cells = table_row(table);
         for (unsigned i = 0; i < count && grouping->cells[i] <= CELL_RECORDED; i++) {
@@ -187,22 +204,24 @@ add_outcomes(const struct view *view)
         if (exit_row->category == STRING_RECOMPILE_EXIT) sum = *exit_row;
     }
     row_table_free(&rows);
-    struct table *table = document_table(view->document, "outcomes", counted_title(view, "Recompile exits by what they led to", &sum),
-                                         COLUMNS(columns));
+    struct table *table = document_table(view->document, "outcomes",
+                                         counted_title(view, "Recompile exits by outcome", &sum), COLUMNS(columns));
     table->data = sum.count == 0;
     bool shown[EXIT_OUTCOMES] = {false};
     for (;;) {
         unsigned most = EXIT_OUTCOMES;
         for (unsigned i = 0; i < EXIT_OUTCOMES; i++) {
-            if (!shown[i] && sum.outcomes[i] > 0 && (most == EXIT_OUTCOMES || sum.outcomes[i] > sum.outcomes[most])) most = i;
+            if (!shown[i] && sum.outcomes[i] > 0 && (most == EXIT_OUTCOMES || sum.outcomes[i] > sum.outcomes[most]))
+                most = i;
         }
         if (most == EXIT_OUTCOMES) break;
         shown[most] = true;
         struct cell *cells = table_row(table);
         cells[0] = cell_number(sum.outcomes[most]);
         cells[1] = cell_share(sum.outcomes[most], sum.count);
-        cells[2] = cell_text(most == OUTCOME_UNRECORDED ? text_of(REPORT_UNRECORDED)
-                                                      : view_name(view, most == 0 ? STRING_NONE : STRING_PROFILING + most - 1));
+        cells[2] = cell_text(most == OUTCOME_UNRECORDED
+                                 ? text_of(REPORT_UNRECORDED)
+                                 : view_name(view, most == 0 ? STRING_NONE : STRING_PROFILING + most - 1));
     }
 }
 
@@ -243,7 +262,8 @@ add_threads(const struct view *view)
         seen += thread_shown(report_thread(report, i));
     }
     char number[NUMBER_TEXT];
-    struct fxt_string title = document_text(view->document, "Threads, and ractors that have one: %s", with_commas(number, seen));
+    struct fxt_string title =
+        document_text(view->document, "Threads, including those of ractors: %s", with_commas(number, seen));
     struct table *table = document_table(view->document, "threads", title, COLUMNS(columns));
     table->data = seen < 2;
     uint32_t shown = 0;
@@ -274,14 +294,15 @@ add_threads(const struct view *view)
     cells[3] = cell_number(rest[2]);
 }
 
-/* For programs: what people read in titles, or miss there. */
+/* For programs: the numbers in titles and in the head. */
 static void
 add_totals(const struct view *view)
 {
     static const struct column columns[] = {
-        {"exits", NULL, COLUMN_COUNT},        {"exits_recorded", NULL, COLUMN_COUNT}, {"fallbacks", NULL, COLUMN_COUNT},
-        {"compilations", NULL, COLUMN_COUNT}, {"compiled_iseqs", NULL, COLUMN_COUNT}, {"compiled_nothing", NULL, COLUMN_COUNT},
-        {"code_bytes", NULL, COLUMN_COUNT},   {"never_ended", NULL, COLUMN_COUNT},
+        {"exits", NULL, COLUMN_COUNT},          {"exits_recorded", NULL, COLUMN_COUNT},
+        {"fallbacks", NULL, COLUMN_COUNT},      {"compilations", NULL, COLUMN_COUNT},
+        {"compiled_iseqs", NULL, COLUMN_COUNT}, {"compiled_nothing", NULL, COLUMN_COUNT},
+        {"code_bytes", NULL, COLUMN_COUNT},     {"never_ended", NULL, COLUMN_COUNT},
     };
     struct report *report = view->report;
     struct exit_row exits, fallbacks;
@@ -290,8 +311,14 @@ add_totals(const struct view *view)
     rows = view_exits(view, true, 0, &fallbacks);
     row_table_free(&rows);
     const struct compilations *compilations = &report->compilations;
-    const uint64_t numbers[] = {exits.count, exits.records, fallbacks.count, compilations->whole.count, compilations->iseqs.count,
-                                compilations->without_code, compilations->code_bytes, report->unended};
+    const uint64_t numbers[] = {exits.count,
+                                exits.records,
+                                fallbacks.count,
+                                compilations->whole.count,
+                                compilations->iseqs.count,
+                                compilations->without_code,
+                                compilations->code_bytes,
+                                report->unended};
     struct table *table = document_table(view->document, "totals", text_of("Totals"), COLUMNS(columns));
     table->data = true;
     struct cell *cells = table_row(table);

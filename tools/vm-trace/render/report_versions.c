@@ -1,9 +1,9 @@
-/* report_versions.c - the tables of a report about compiled versions: what compiling an ISEQ anew led to, and where it
- * did not help.
+/* report_versions.c - the tables of a report about compiled versions: the effect of recompilations,
+ * and where they did not help.
  *
- * Both are of JITs that compile an ISEQ as a whole, anew when its version was invalidated. YJIT's versions are those of
- * basic blocks for several states at once: one follows another without any recompilation, so its processes are left
- * out.
+ * Both tables are for JITs that compile a whole ISEQ, and again after its version was invalidated.
+ * YJIT has versions of basic blocks for several states at once, which follow each other without a
+ * recompilation, so its processes are left out.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,11 +13,11 @@
 #include "render/report_view.h"
 
 enum {
-    SHOWN_MOST = 6, /* versions, reasons, invalidations in one cell: the last ones; there may be very many */
+    SHOWN_MOST = 6, /* versions, reasons or invalidations in a cell: the last ones, for there may be very many */
     LIMITED = STRING_VERSION_LIMIT - STRING_PROFILING + 1,
 };
 
-/* "1: 5, 2: 4,995": exits of each version. Of many the last ones, which version_list_add has kept. */
+/* "1: 5, 2: 4,995": the exits of each version; of many versions, the last ones. */
 struct version_list {
     uint32_t count;
     struct {
@@ -50,8 +50,8 @@ version_list_text(const struct view *view, const struct version_list *list)
 
 /* --- exits that go on ---------------------------------------------------------------------------- */
 
-/* ZJIT's reasons to leave that do not depend on what was profiled: the program throws, or there is no code for the
- * instruction. */
+/* Reasons of ZJIT that do not depend on profiles: the program throws, or there is no code for
+ * the instruction. */
 static bool
 same_in_all_versions(struct fxt_string reason)
 {
@@ -77,12 +77,12 @@ view_versioned(const struct view *view, const struct exit_row *exit_row)
            !same_in_all_versions(pool_string(view->report->pool, exit_row->reason));
 }
 
-/* One instruction of a method's line, and what its compiled versions did there. */
+/* An instruction of a method's line, and the exits of its compiled versions. */
 struct loop {
     struct exit_row sum;
-    uint32_t first_row; /* of the places by version */
+    uint32_t first_row; /* in the table by version */
     uint32_t versions;
-    uint32_t first_reason; /* of the places by version and reason, those with the most exits first in each version */
+    uint32_t first_reason; /* in the table by version and reason; the main reason of a version is first */
     uint32_t reasons;
 };
 
@@ -117,12 +117,13 @@ versions_text(const struct view *view, const struct row_table *by_version, const
     return version_list_text(view, &list);
 }
 
-/* Successive versions with the same foremost reason. */
+/* Successive versions with the same main reason. */
 struct reason_run {
     uint32_t reason, first, last;
 };
 
-/* "NoProfileSend" where all versions exit for the same; else "1: NoProfileSend, 2-3: GuardType(String)". */
+/* "NoProfileSend" if all versions have the same main reason; else "1: NoProfileSend, 2-3:
+ * GuardType(String)". */
 static struct fxt_string
 reasons_text(const struct view *view, const struct row_table *by_reason, const struct loop *loop)
 {
@@ -131,7 +132,7 @@ reasons_text(const struct view *view, const struct row_table *by_reason, const s
     for (uint32_t i = 0; i < loop->reasons; i++) {
         const struct exit_row *exit_row = row_table_at(by_reason, loop->first_reason + i);
         if (run != NULL && exit_row->version == run->last)
-            continue; /* the first row of a version is its foremost reason */
+            continue; /* the first row of a version is its main reason */
         if (run == NULL || exit_row->reason != run->reason) {
             run = &runs[count++ % SHOWN_MOST];
             *run = (struct reason_run){exit_row->reason, exit_row->version, exit_row->version};
@@ -200,7 +201,8 @@ add_loop_rows(const struct view *view, const struct row_table *by_version, const
     cells[2] = cell_number(limited);
 }
 
-/* Where compiling anew did not help: a later version exits there as well, or no more versions may be made. */
+/* Where recompilation did not help: a later version exits there, too, or no more versions may be
+ * made. */
 void
 view_add_loops(const struct view *view)
 {
@@ -240,21 +242,21 @@ view_add_loops(const struct view *view)
 
 /* --- ISEQs that were compiled anew ------------------------------------------------------------------ */
 
-/* What an estimate of saved exits needs: so many recorded exits of the version before, and a version that lived no more
- * than so many times as long as that. Three exits in a millisecond do not tell what a minute would have brought. */
+/* Conditions for an estimate of saved exits: the recorded exits of the version before, and how
+ * many times longer the new version may have lived. Three exits in a millisecond do not predict
+ * those of a minute. */
 enum { BASIS_EXITS = 100, BASIS_TIMES = 10 };
 
-/* Exits in one version of an ISEQ. */
+/* The exits of one version of an ISEQ. */
 struct version_exits {
     uint32_t process, iseq, version; /* the key */
-    uint32_t compiled; /* how often: an ISEQ that is made anew, as by eval, has the label and the versions of the one
-                          before */
+    uint32_t compiled; /* number of compilations; a new ISEQ of the same label (as by eval) has the same versions */
     uint64_t records;
     uint64_t count;
 };
 enum { VERSION_EXITS_MAX = EXIT_ROWS_MAX + VERSION_STEPS_MAX };
 
-/* What compiling an ISEQ anew cost and saved. */
+/* The cost and the effect of the recompilations of an ISEQ. */
 struct recompiled {
     uint32_t process, iseq;
     uint32_t first_step, steps;
@@ -263,8 +265,8 @@ struct recompiled {
     uint64_t exits;
     uint64_t waits; /* from an invalidation to the next code */
     uint64_t waited_ns;
-    bool compared; /* there is something to compare with */
-    double saved; /* exits, had each version gone on at the pace of the one before */
+    bool compared; /* there is an estimate */
+    double saved; /* fewer exits than if each version had exited as often per second as the one before */
 };
 
 static const struct version_exits *
@@ -283,7 +285,7 @@ exits_of(const struct row_table *by_version, const struct recompiled *of, uint32
     return NULL;
 }
 
-/* One version, from its code to its end, and the exits in between. */
+/* A version from its code to its end, and its exits. */
 struct lived {
     uint32_t version;
     double ns;
@@ -294,7 +296,7 @@ static void
 compare_with_before(struct recompiled *sum, const struct lived *before, const struct lived *now)
 {
     if (before->exits == NULL || now->exits == NULL || now->version != before->version + 1) return;
-    if (before->exits->compiled != 1 || now->exits->compiled != 1) return; /* their exits are of several ISEQs */
+    if (before->exits->compiled != 1 || now->exits->compiled != 1) return; /* these exits belong to several ISEQs */
     if (before->exits->records < BASIS_EXITS || before->ns <= 0 || now->ns <= 0 || now->ns > before->ns * BASIS_TIMES)
         return;
     sum->compared = true;
@@ -384,7 +386,8 @@ compare_version_exits(const void *left, const void *right, void *context)
     return (a->version > b->version) - (a->version < b->version);
 }
 
-/* Exits and compilations of each version of each ISEQ, in the order of the steps. The caller frees it. */
+/* The exits and compilations of each version of each ISEQ, in the order of the steps. The caller
+ * frees the table. */
 static struct row_table
 exits_by_version(const struct report *report)
 {
@@ -400,7 +403,8 @@ exits_by_version(const struct report *report)
     for (uint32_t i = 0; report->history.count > 0 && i < report->exits.rows.count; i++) {
         const struct exit_row *exit_row = row_table_at(&report->exits.rows, i);
         if (exit_row->category == STRING_FALLBACK || exit_row->count == 0) continue;
-        uint32_t owner = version_history_owner(&report->history, report->pool, exit_row->process, exit_row->iseq, exit_row->location);
+        uint32_t owner = version_history_owner(&report->history, report->pool, exit_row->process, exit_row->iseq,
+                                               exit_row->location);
         const uint32_t key[3] = {exit_row->process, owner, exit_row->version};
         struct version_exits *exits = row_table_get(&by_version, key);
         if (exits == NULL) continue;
@@ -411,9 +415,10 @@ exits_by_version(const struct report *report)
     return by_version;
 }
 
-/* Fills in those that were compiled anew; *iseqs_out: of so many. */
+/* Fills in the recompiled ISEQs and returns their number; *iseqs_out: the number of all ISEQs. */
 static uint32_t
-find_recompiled(const struct view *view, const struct row_table *by_version, struct recompiled *sums, uint32_t *iseqs_out)
+find_recompiled(const struct view *view, const struct row_table *by_version, struct recompiled *sums,
+                uint32_t *iseqs_out)
 {
     struct report *report = view->report;
     uint32_t count = 0, exits_row = 0;
@@ -430,7 +435,8 @@ find_recompiled(const struct view *view, const struct row_table *by_version, str
             anew |= step->kind == STEP_INVALIDATED || (step->kind == STEP_COMPILED && step->version > 1);
         }
         const struct version_exits key = {.process = first->process, .iseq = first->iseq};
-        while (exits_row < by_version->count && compare_version_exits(row_table_at(by_version, exits_row), &key, NULL) < 0)
+        while (exits_row < by_version->count &&
+               compare_version_exits(row_table_at(by_version, exits_row), &key, NULL) < 0)
             exits_row++;
         sum->first_exits = exits_row;
         for (; exits_row < by_version->count; exits_row++, sum->versions_seen++) {
@@ -445,7 +451,7 @@ find_recompiled(const struct view *view, const struct row_table *by_version, str
     return count;
 }
 
-/* ISEQs that were compiled more than once, or are still waiting for it. */
+/* ISEQs that were compiled more than once, or still wait for recompilation. */
 void
 view_add_recompiled(const struct view *view)
 {
@@ -467,7 +473,7 @@ view_add_recompiled(const struct view *view)
     if (!compared) shown[5].title = NULL;
     struct fxt_string title = document_text(
         view->document, "Recompiled: %" PRIu32 " of %" PRIu32 " ISEQ%s%s", count, iseqs, iseqs == 1 ? "" : "s",
-        compared ? "; saved: fewer exits than at the pace of the version before" : "");
+        compared ? "; saved: fewer exits than at the rate of the version before" : "");
     struct table *table = document_table(view->document, "recompiled", title, COLUMNS(shown));
     table->data = count == 0;
     for (uint32_t i = 0; i < count && i < view->top; i++) {

@@ -63,7 +63,7 @@ print_json_value(sqlite3_stmt *statement, int column)
 {
     switch (sqlite3_column_type(statement, column)) {
       case SQLITE_INTEGER: printf("%lld", (long long)sqlite3_column_int64(statement, column)); break;
-      case SQLITE_FLOAT: { /* JSON has no word for what is not a finite number */
+      case SQLITE_FLOAT: { /* JSON has no infinity or NaN */
         double real = sqlite3_column_double(statement, column);
         printf(isfinite(real) ? "%.17g" : "\"%f\"", real);
         break;
@@ -98,7 +98,7 @@ print_json_array(sqlite3_stmt *statement)
 
 enum { ROWS_MEASURED = 1000 };
 
-/* Rows that wait until the widths of their columns are known. The first row is that of the names. */
+/* Rows that wait until the widths of the columns are known. The first row has the names. */
 struct grid {
     unsigned column_count;
     struct text_column *columns;
@@ -109,7 +109,7 @@ struct grid {
 static struct text_cell
 cell_of(struct fxt_string text)
 {
-    size_t size = 4 * (size_t)text.len + 8; /* a byte becomes four at most */
+    size_t size = 4 * (size_t)text.len + 8; /* a byte becomes at most four */
     char *escaped = escape_into(xrealloc(NULL, size, 1), size, text);
     return (struct text_cell){.text = escaped, .width = display_width(escaped)};
 }
@@ -121,7 +121,7 @@ print_line(const struct grid *grid, struct text_cell *cells)
     for (unsigned i = 0; i < grid->column_count; i++) free((char *)cells[i].text);
 }
 
-/* A line under the names. */
+/* The line under the names. */
 static void
 print_underline(const struct grid *grid)
 {
@@ -138,7 +138,7 @@ row_at(const struct grid *grid, unsigned row)
     return grid->cells + (size_t)row * grid->column_count;
 }
 
-/* The values of the statement's row. Numbers stand at the right. */
+/* The values of the statement's row. Numbers are aligned to the right. */
 static void
 fill_row(const struct grid *grid, sqlite3_stmt *statement, struct text_cell *cells)
 {
@@ -162,7 +162,7 @@ print_table(sqlite3_stmt *statement)
         fill_row(&grid, statement, row_at(&grid, grid.rows));
         grid.rows++;
     }
-    /* A name stands as the value below it does. */
+    /* Align each name like the value below it. */
     for (unsigned i = 0; i < grid.column_count && grid.rows > 1; i++) grid.cells[i].right = row_at(&grid, 1)[i].right;
     for (unsigned row = 0; row < grid.rows; row++) {
         for (unsigned i = 0; i < grid.column_count; i++) {
@@ -195,5 +195,5 @@ sql_output_print(sqlite3_stmt *statement, enum sql_format format)
     return SQLITE_ERROR;
 }
 #else
-typedef int sql_output_needs_sqlite; /* an empty file is no C */
+typedef int sql_output_needs_sqlite; /* a file must not be empty */
 #endif

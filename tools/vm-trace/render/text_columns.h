@@ -13,14 +13,13 @@ struct text_column {
 };
 
 struct text_cell {
-    const char *text; /* escaped; not wider than its column, or the rest of the row is shifted */
+    const char *text; /* escaped; a text wider than its column shifts the rest of the row */
     unsigned width;   /* of the text */
-    bool right;       /* it stands at the right of its column */
+    bool right;       /* aligned to the right of its column */
     enum style style;
 };
 
-/* Prints a row and a line end on standard output. Blanks are printed only before a text, so no line
- * ends in blanks. */
+/* Prints a row and a line end on standard output, without blanks at the end of the line. */
 void text_columns_print(const struct text_column *columns, unsigned count, unsigned indent,
                         const struct text_cell *cells);
 

@@ -1,4 +1,5 @@
-/* check.c - `vm-trace check`: everything that is wrong with a file, each with its offset. */
+/* check.c - `vm-trace check`: reports everything that is wrong with a file, each fault with its
+ * offset. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,8 @@
 
 enum { ASYNC_MAX = 1024 * 1024 };
 
-/* Async events that belong together: how many begins there were more than ends. In any order: their threads differ. */
+/* Async events with one key: begins minus ends. They may come in any order, because their
+ * threads differ. */
 struct async {
     int64_t open;
     uint64_t last_end_offset;
@@ -80,7 +82,7 @@ static void
 check_pair(void *context, const struct duration_edge *begin, const struct duration_edge *end)
 {
     struct check *check = context;
-    if (schema_check_gaps(check->schema)) return; /* then a begin or an end may be among what is not there */
+    if (schema_check_gaps(check->schema)) return; /* a begin or an end may be missing */
     struct pool *pool = reader_pool(check->reader);
     char began[100], ended[100];
     if (end == NULL) {
@@ -102,8 +104,9 @@ check_pair(void *context, const struct duration_edge *begin, const struct durati
     }
     bool named = pool_string(pool, end->name).len > 0; /* an end need not repeat the name */
     if (named && (begin->name != end->name || begin->category != end->category)) {
-        reader_fault(check->reader, FXT_FAULT_WRONG_END, end->offset, "end of duration %s, but %s is the innermost (offset %" PRIu64 ")",
-                     ended, escape_into(began, sizeof began, pool_string(pool, begin->name)), begin->offset);
+        reader_fault(check->reader, FXT_FAULT_WRONG_END, end->offset,
+                     "end of duration %s, but %s is the innermost (offset %" PRIu64 ")", ended,
+                     escape_into(began, sizeof began, pool_string(pool, begin->name)), begin->offset);
     }
 }
 
@@ -128,7 +131,7 @@ check_asyncs(struct check *check)
 {
     for (uint32_t i = 0; i < check->async_count; i++) {
         const struct async *async = &check->asyncs[i];
-        if (async->open >= 0) continue; /* one that is still open when the program ends is nothing wrong */
+        if (async->open >= 0) continue; /* events may still be open when the program ends */
         reader_fault(check->reader, FXT_FAULT_END_WITHOUT_BEGIN, async->last_end_offset,
                      "end of async event %" PRIu64 ", which did not begin", async->id);
     }
@@ -147,7 +150,7 @@ check_file(const struct options *options, const char *file)
     enum status status = STATUS_CANNOT_READ;
     if (read_file(check.reader, file, &visitor, &faults)) {
         duration_pairs_finish(check.pairs);
-        if (!schema_check_gaps(check.schema)) check_asyncs(&check); /* else a begin may be among what is not there */
+        if (!schema_check_gaps(check.schema)) check_asyncs(&check); /* otherwise a begin may be missing */
         schema_check_finish(check.schema);
         status = fault_report_finish(&faults);
     }
@@ -178,14 +181,14 @@ static const struct cli_option check_options[] = {OPTION_MAX_FAULTS, OPTION_MEMO
 
 const struct command command_check = {
     .name = "check",
-    .purpose = "say everything that is wrong with a trace",
+    .purpose = "report everything that is wrong with a trace",
     .arguments = "FILE...",
     .help =
-        "Reads each trace from start to end and says every fault as\n"
-        "`vm-trace: FILE: offset N: reason` on standard error. For a trace that was written\n"
-        "by the tracer its event contract is checked as well. A trace without a fault gets one\n"
-        "line on standard output: `FILE: ok: N records, N events, N chunks`. Warnings (what is\n"
-        "legal but comes to nothing) do not change the exit status.\n",
+        "Reads each trace from start to end and reports every fault as\n"
+        "`vm-trace: FILE: offset N: reason` on standard error. A trace of CRuby's tracer is also\n"
+        "checked against the schema of its events. A trace without faults gets one line on\n"
+        "standard output: `FILE: ok: N records, N events, N chunks`. Warnings (records that are\n"
+        "legal but have no effect) do not change the exit status.\n",
     .options = check_options,
     .run = run,
 };

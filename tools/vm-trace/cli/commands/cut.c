@@ -1,6 +1,7 @@
-/* cut.c - `vm-trace cut`: a part of a trace, by time.
+/* cut.c - `vm-trace cut`: extracts a time range from a trace.
  *
- * The file is read twice: records need not lie in order of time, so where the trace starts is known only when all was seen.
+ * It reads the file twice: records need not be in order of time, so the start of the trace is known
+ * only after all records.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,19 +22,19 @@
 
 #define NS_PER_SECOND INT64_C(1000000000)
 
-static int64_t since_ns, until_ns = INT64_MAX; /* from the start of the trace */
+static int64_t since_ns, until_ns = INT64_MAX; /* since the start of the trace */
 static const char *out_path;
 
-/* Durations of one thread that are open at this place of the file: whether each is kept. */
+/* The open durations of a thread, and whether each is kept. */
 struct open_durations {
     bool *kept;
     uint32_t depth;
     uint32_t capacity;
 };
 
-enum decision { UNREAD /* the record has no time, or could not be read */, KEEP, KEEP_SETTINGS, LEAVE_OUT };
+enum decision { UNREAD /* the record has no time, or was rejected */, KEEP, KEEP_SETTINGS, LEAVE_OUT };
 
-/* Whose settings were kept: the thread that wrote them. */
+/* A thread whose settings were kept. */
 struct recorder {
     uint32_t provider;
     uint32_t pid;
@@ -44,24 +45,24 @@ struct cut {
     struct reader *reader;
     struct record_copy *copy;
     int64_t first_ns, last_ns; /* of the whole trace */
-    int64_t from_ns, to_ns;    /* what is kept: from the first up to before the second */
-    struct recorder *recorders; /* there are some in a trace of the tracer's */
+    int64_t from_ns, to_ns;    /* the range to keep, without to_ns */
+    struct recorder *recorders; /* none if the trace is not by CRuby's tracer */
     uint32_t recorder_count, recorder_capacity;
     int64_t settings_ns; /* of the last settings */
-    enum decision decision;    /* about the record that is being read */
+    enum decision decision;    /* about the current record */
 
     struct map durations_of_thread;
     struct open_durations *durations;
     uint32_t thread_count, thread_capacity;
-    struct map asyncs;  /* hash of an async event -> how many are open that are kept */
-    struct map objects; /* hash of a name that was written */
-    struct map flows;   /* process and number of a flow -> index into flow_begins */
+    struct map asyncs;  /* key of an async event -> number of open ones that are kept */
+    struct map objects; /* hashes of names that were written */
+    struct map flows;   /* key of a flow -> index into flow_begins */
     int64_t *flow_begins;
     uint32_t flow_count, flow_capacity;
 
     uint64_t kept, outside, damaged;
-    uint64_t begun_before; /* durations that end in the part */
-    uint64_t totals;       /* site counts and summaries: of the whole run */
+    uint64_t begun_before; /* durations that began earlier and end in the range */
+    uint64_t totals;       /* site counts and summaries, which cover the whole run */
 };
 
 /* --- first reading ------------------------------------------------------------------------------ */
@@ -78,7 +79,8 @@ note_event(void *context, const struct fxt_event *event)
 {
     struct cut *cut = context;
     note_time(cut, event->ts_ns);
-    if (event->type != FXT_EVENT_FLOW_BEGIN || map_get(&cut->flows, flow_key(event->pid, event->id)) != MAP_NONE) return;
+    if (event->type != FXT_EVENT_FLOW_BEGIN || map_get(&cut->flows, flow_key(event->pid, event->id)) != MAP_NONE)
+        return;
     map_set(&cut->flows, flow_key(event->pid, event->id), cut->flow_count);
     make_room(cut->flow_begins, cut->flow_count, cut->flow_capacity);
     cut->flow_begins[cut->flow_count++] = event->ts_ns;
@@ -112,7 +114,7 @@ durations_of(struct cut *cut, const struct fxt_event *event)
     return &cut->durations[index];
 }
 
-/* A duration is kept whole, its end too, when it begins in the part. */
+/* A duration that begins in the range is kept whole, including its end. */
 static bool
 keep_duration_edge(struct cut *cut, const struct fxt_event *event)
 {
@@ -121,7 +123,7 @@ keep_duration_edge(struct cut *cut, const struct fxt_event *event)
         make_room(durations->kept, durations->depth, durations->capacity);
         return durations->kept[durations->depth++] = inside(cut, event->ts_ns);
     }
-    if (durations->depth == 0) return inside(cut, event->ts_ns); /* ends nothing: as wrong as it was before */
+    if (durations->depth == 0) return inside(cut, event->ts_ns); /* an end without a begin stays one */
     bool kept = durations->kept[--durations->depth];
     if (!kept && inside(cut, event->ts_ns)) cut->begun_before++;
     return kept;
@@ -144,7 +146,7 @@ keep_async(struct cut *cut, const struct fxt_event *event)
     return open > 0;
 }
 
-/* A flow is kept from its beginning on, as far as what it leads through is kept. */
+/* A flow that begins in the range is kept as far as the range goes. */
 static bool
 keep_flow(const struct cut *cut, const struct fxt_event *event)
 {
@@ -176,8 +178,8 @@ decide(struct cut *cut, bool keep)
     cut->outside += !keep;
 }
 
-/* Settings are needed whenever they were written: then from the start of the span on. Those of a process that began after it
- * are not. */
+/* Settings are needed whenever they were written; those from before the range get its first
+ * time. Settings of a process that began after the range are not needed. */
 static void
 cut_settings(struct cut *cut, const struct fxt_event *event)
 {
@@ -197,7 +199,8 @@ cut_event(void *context, const struct fxt_event *event)
     if (of_trace && event->name.id == STRING_SETTINGS) {
         cut_settings(cut, event);
     }
-    else if (of_trace && cut->recorder_count > 0 && (event->name.id == STRING_SITE || event->name.id == STRING_SUMMARY)) {
+    else if (of_trace && cut->recorder_count > 0 &&
+             (event->name.id == STRING_SITE || event->name.id == STRING_SUMMARY)) {
         cut->totals++;
         decide(cut, false);
     }
@@ -212,7 +215,7 @@ cut_sched(void *context, const struct fxt_sched *sched)
     decide(context, inside(context, sched->ts_ns));
 }
 
-/* Chunks say again what is called how: once is enough. */
+/* Each chunk repeats the names; one copy is enough. */
 static void
 cut_object(void *context, const struct fxt_object *object)
 {
@@ -223,11 +226,12 @@ cut_object(void *context, const struct fxt_object *object)
     map_set(&cut->objects, key, 1);
 }
 
-/* The tracer's clock ticks in nanoseconds. Where it does not, these are some other program's settings. */
+/* CRuby's tracer ticks in nanoseconds. With another clock, these are settings of another
+ * program. */
 static void
 keep_settings(struct cut *cut, const struct fxt_record *record)
 {
-    static uint64_t words[FXT_RECORD_MAX_WORDS]; /* the second one is the time */
+    static uint64_t words[FXT_RECORD_MAX_WORDS]; /* the second word is the time */
     struct fxt_record kept = *record;
     memcpy(words, record->bytes, record->words * FXT_WORD_BYTES);
     if (words[1] != (uint64_t)cut->settings_ns) cut->recorder_count--;
@@ -240,11 +244,12 @@ static uint64_t
 short_text(const char *text)
 {
     uint64_t word = 0;
-    memcpy(&word, text, strlen(text)); /* 8 bytes at the most */
+    memcpy(&word, text, strlen(text)); /* at most 8 bytes */
     return word;
 }
 
-/* The event trace/cut (doc/internals/events.md), at the end of the span, for each process whose settings are there. */
+/* Writes the event trace/cut (doc/events.md) at the end of the range, for each process whose
+ * settings were kept. */
 static void
 write_marks(struct cut *cut)
 {
@@ -253,12 +258,18 @@ write_marks(struct cut *cut)
         {short_text("until_ns"), (uint64_t)(until_ns == INT64_MAX ? cut->last_ns - cut->first_ns + 1 : until_ns)},
         {short_text("left_out"), cut->outside + cut->damaged},
     };
-    enum { ARGS = sizeof args / sizeof *args, ARG_WORDS = 3, WORDS_BEFORE = 6, WORDS_ALL = WORDS_BEFORE + ARGS * ARG_WORDS };
+    enum {
+        ARGS = sizeof args / sizeof *args,
+        ARG_WORDS = 3,
+        WORDS_BEFORE = 6,
+        WORDS_ALL = WORDS_BEFORE + ARGS * ARG_WORDS
+    };
     const uint64_t inline_ref = FXT_STRING_REF_INLINE;
     for (uint32_t i = 0; i < cut->recorder_count; i++) {
         const struct recorder *recorder = &cut->recorders[i];
         uint64_t words[WORDS_ALL] = {
-            FXT_RECORD_EVENT | WORDS_ALL << 4 | (uint64_t)ARGS << 20 | (inline_ref | strlen("trace")) << 32 | (inline_ref | strlen("cut")) << 48,
+            FXT_RECORD_EVENT | WORDS_ALL << 4 | (uint64_t)ARGS << 20 | (inline_ref | strlen("trace")) << 32 |
+                (inline_ref | strlen("cut")) << 48,
             (uint64_t)(cut->to_ns < cut->last_ns ? cut->to_ns : cut->last_ns),
             recorder->pid,
             recorder->tid,
@@ -298,7 +309,7 @@ cut_record(void *context, const struct fxt_record *record)
         if (decision == LEAVE_OUT) return;
         break;
       default:
-        break; /* has no time that is known here */
+        break; /* its time, if any, is unknown */
     }
     record_copy_write(cut->copy, record);
 }
@@ -318,14 +329,16 @@ print_cut_summary(const struct cut *cut, const char *file)
     print_file_name(stderr, file);
     fprintf(stderr, ": kept %" PRIu64 " of %" PRIu64 " events", cut->kept, cut->kept + cut->outside + cut->damaged);
     if (cut->kept == 0) fprintf(stderr, ": the trace lasts %.6f s", seconds(cut->last_ns - cut->first_ns));
-    if (cut->begun_before > 0) fprintf(stderr, "; %" PRIu64 " duration%s that began before left out", cut->begun_before,
-                                       cut->begun_before == 1 ? "" : "s");
-    if (cut->totals > 0) fputs("; site counts and summary are left out: they are of the whole run", stderr);
-    if (cut->damaged > 0) fprintf(stderr, "; %" PRIu64 " damaged left out", cut->damaged);
+    if (cut->begun_before > 0)
+        fprintf(stderr, "; %" PRIu64 " duration%s that began earlier left out", cut->begun_before,
+                cut->begun_before == 1 ? "" : "s");
+    if (cut->totals > 0) fputs("; site counts and summary left out: they cover the whole run", stderr);
+    if (cut->damaged > 0) fprintf(stderr, "; %" PRIu64 " damaged events left out", cut->damaged);
     fputs("\n", stderr);
 }
 
-/* Standard input can be read only once: a copy in a file without a name. Its descriptor, or -1. */
+/* Standard input can be read only once, so copies it to a file without a name. Returns its
+ * descriptor, or -1. */
 static int
 copy_of_stdin(void)
 {
@@ -339,17 +352,19 @@ copy_of_stdin(void)
     }
     int fd = got < 0 || fflush(copy) != 0 ? -1 : dup(fileno(copy));
     char text[200];
-    snprintf(text, sizeof text, "cannot be copied to a temporary file, to be read twice: %s", strerror(errno));
+    snprintf(text, sizeof text, "cannot be copied to a temporary file (cut reads its input twice): %s",
+             strerror(errno));
     if (fd < 0) file_message("-", text);
     if (copy != NULL) fclose(copy);
     return fd;
 }
 
-/* One reading; `status_out` gets its faults' status. Prints faults in the second reading only: they are the same in both.
- * False, and a message, when the file cannot be opened. */
+/* Reads the file once; status_out gets the status of its faults. Prints faults only in the
+ * second reading, because both find the same. Prints a message and returns false if the file
+ * cannot be opened. */
 static bool
-read_once(struct cut *cut, const struct options *options, const char *path, const char *file, struct fxt_visitor *visitor,
-          bool second, enum status *status_out)
+read_once(struct cut *cut, const struct options *options, const char *path, const char *file,
+          struct fxt_visitor *visitor, bool second, enum status *status_out)
 {
     struct fault_report faults = fault_report_new(file, second ? options->max_faults : 0);
     *status_out = STATUS_CANNOT_READ;
@@ -369,7 +384,8 @@ cut_file(const struct options *options, FILE *out, const char *file)
         snprintf(path, sizeof path, "/dev/fd/%d", copy);
     }
     const char *to_read = copy < 0 ? file : path;
-    struct cut cut = {.reader = reader_new(options->memory_bytes), .copy = record_copy_new(out, true), .first_ns = INT64_MAX};
+    struct cut cut = {
+        .reader = reader_new(options->memory_bytes), .copy = record_copy_new(out, true), .first_ns = INT64_MAX};
     struct fxt_visitor note = {.context = &cut, .event = note_event, .sched = note_sched};
     enum status status;
     if (read_once(&cut, options, to_read, file, &note, false, &status)) {
@@ -401,11 +417,11 @@ static enum status
 run(const struct options *options, int file_count, char **files)
 {
     if (file_count > 1) {
-        fputs("vm-trace: cut takes one file; merge makes one of several\n", stderr);
+        fputs("vm-trace: cut takes one file; merge joins several into one\n", stderr);
         return STATUS_USAGE;
     }
     if (since_ns >= until_ns) {
-        fputs("vm-trace: --since is not before --until: nothing lies between them\n", stderr);
+        fputs("vm-trace: --since is not before --until: the range is empty\n", stderr);
         return STATUS_USAGE;
     }
     struct output output;
@@ -414,9 +430,11 @@ run(const struct options *options, int file_count, char **files)
 }
 
 static const struct cli_option cut_options[] = {
-    CLI_OPTION("since", 's', "TIME", "first moment that is kept, from the start of the trace (default 0)", take_time, &since_ns),
-    CLI_OPTION("until", 'u', "TIME", "first moment that is not kept any more (default: none)", take_time, &until_ns),
-    OPTION_OUTPUT(out_path, "where to write; - is standard output (default)"),
+    CLI_OPTION("since", 's', "TIME", "start of the range, from the start of the trace (default 0)", take_time,
+               &since_ns),
+    CLI_OPTION("until", 'u', "TIME", "end of the range, exclusive (default: the end of the trace)", take_time,
+               &until_ns),
+    OPTION_OUTPUT(out_path, "output file; - is standard output (default)"),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
     {0},
@@ -424,15 +442,15 @@ static const struct cli_option cut_options[] = {
 
 const struct command command_cut = {
     .name = "cut",
-    .purpose = "take a span of time out of a trace",
+    .purpose = "extract a time range from a trace",
     .arguments = "[--since=TIME] [--until=TIME] [-o OUT] FILE",
     .help =
-        "Writes a trace of what happened from --since up to before --until: seconds from the\n"
-        "first event, or with ms, us or ns behind the number. Settings, names and definitions\n"
-        "are kept; a duration is kept whole when it begins in the span, and left out when it began\n"
-        "before. Exact counts of sites and the summary are left out, since they are of the whole\n"
-        "run. What was cut is said on standard error. OUT appears when it is whole; one whose\n"
-        "name ends in .gz is compressed.\n",
+        "Writes what happened from --since until just before --until: seconds from the first\n"
+        "event, or a number with ms, us or ns. Settings, names and definitions are kept. A duration\n"
+        "is kept whole if it begins in the range, and left out if it began earlier. Exact counts of\n"
+        "sites and the summary are left out, since they cover the whole run. A line on standard\n"
+        "error says how much was kept. OUT appears when it is complete; if its name ends in .gz, it\n"
+        "is compressed.\n",
     .options = cut_options,
     .run = run,
 };

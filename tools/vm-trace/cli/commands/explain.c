@@ -1,4 +1,4 @@
-/* explain.c - `vm-trace explain`: what a reason is called elsewhere. */
+/* explain.c - `vm-trace explain`: lists the names of reasons. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,14 +9,14 @@
 
 enum { TRACE_WIDTH = 36, STATS_WIDTH = 36, FALLBACK_WIDTH = 52 };
 
-/* The name as people write it: of a glob, what stands before the parentheses will do. */
+/* Whether the glob matches a name; the text before the parentheses is enough. */
 static bool
 asked_for(const char *glob, const struct reason_names *names)
 {
     return reason_matches(glob, text_of(names->trace));
 }
 
-/* No flag takes the counter of a fallback. */
+/* No flag takes the counter of a fallback, so it is not printed. */
 static void
 print_line(const char *trace, const char *stats, const char *counter, bool fallback)
 {
@@ -31,7 +31,8 @@ print_names(const char *glob, bool fallbacks)
     bool any = false;
     for (size_t i = 0; reason_at(i, &names); i++) {
         if (names.fallback != fallbacks || (glob != NULL && !asked_for(glob, &names))) continue;
-        if (!any) print_line(fallbacks ? "fallback, in traces" : "exit, in traces", "in --zjit-stats", "counter", fallbacks);
+        if (!any)
+            print_line(fallbacks ? "fallback, in traces" : "exit, in traces", "in --zjit-stats", "counter", fallbacks);
         print_line(names.trace, names.stats, names.counter, fallbacks);
         any = true;
     }
@@ -56,8 +57,9 @@ print_all(void)
     print_names(NULL, false);
     putchar('\n');
     print_names(NULL, true);
-    puts("\nreport --reason takes any of these, start --counter those of exits, --zjit-trace-exits=COUNTER\n"
-         "counters; * stands for what the trace says more. YJIT's reasons are the names of its counters.");
+    puts("\nreport --reason takes any of these names, start --counter those of exits, and\n"
+         "--zjit-trace-exits=COUNTER takes counters. * matches details that a trace adds. YJIT has\n"
+         "one name for each reason: that of its counter.");
 }
 
 static enum status
@@ -77,14 +79,14 @@ static const struct cli_option explain_options[] = {{0}};
 
 const struct command command_explain = {
     .name = "explain",
-    .purpose = "what a reason is called in traces, in the JIT's stats, and as a counter",
+    .purpose = "list the names of a reason: in traces, in the JIT's stats, as a counter",
     .arguments = "[REASON]...",
     .needs = "the name of a reason",
     .may_lack_arguments = true,
     .help =
         "Prints the names of ZJIT's reasons: GuardLess in a trace is guard_less_failure in\n"
-        "--zjit-stats, and the counter exit_guard_less_failure. REASON is one of the names, or a\n"
-        "glob; without it all are printed.\n",
+        "--zjit-stats and the counter exit_guard_less_failure. REASON is one of the names or a\n"
+        "glob; without it, all reasons are printed.\n",
     .options = explain_options,
     .run = run,
 };

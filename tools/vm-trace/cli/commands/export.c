@@ -1,4 +1,4 @@
-/* export.c - `vm-trace export`: a trace for other viewers. */
+/* export.c - `vm-trace export`: writes traces in formats of other viewers. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,8 @@
 enum format { FORMAT_NONE, FORMAT_FOLDED, FORMAT_SPEEDSCOPE, FORMAT_CHROME, FORMAT_PPROF, FORMAT_SQLITE };
 
 static const char *const format_names[] = {"", "folded", "speedscope", "chrome", "pprof", "sqlite"};
-static const enum output_kind output_kinds[] = {OUTPUT_TEXT, OUTPUT_TEXT, OUTPUT_TEXT, OUTPUT_TEXT, OUTPUT_GZIP, OUTPUT_DATABASE};
+static const enum output_kind output_kinds[] = {OUTPUT_TEXT, OUTPUT_TEXT, OUTPUT_TEXT,
+                                                OUTPUT_TEXT, OUTPUT_GZIP, OUTPUT_DATABASE};
 
 static enum format format;
 static enum profile_kind kind;
@@ -34,7 +35,7 @@ take_kind(const struct cli_option *option, const char *text)
     return kind == PROFILE_FALLBACKS || strcmp(text, "exits") == 0 || option_wrong(option, "exits or fallbacks", text);
 }
 
-/* --sqlite OUT is --format sqlite -o OUT. */
+/* --sqlite OUT means --format sqlite -o OUT. */
 static bool
 take_database(const struct cli_option *option, const char *text)
 {
@@ -59,8 +60,8 @@ export_profile(const struct options *options, FILE *out, int file_count, char **
           default: export_pprof(out, &profile); break;
         }
         if (profile.count == 0) {
-            file_message(files[0], kind == PROFILE_FALLBACKS ? "holds no fallbacks: what is written is empty"
-                                                          : "holds no exits: what is written is empty");
+            file_message(files[0], kind == PROFILE_FALLBACKS ? "has no fallbacks, so the output is empty"
+                                                          : "has no exits, so the output is empty");
         }
     }
     profile_free(&profile);
@@ -74,7 +75,8 @@ export_chrome(const struct options *options, FILE *out, int file_count, char **f
     struct reader *reader = reader_new(options->memory_bytes);
     struct chrome chrome;
     chrome_begin(&chrome, out);
-    struct fxt_visitor visitor = {.context = &chrome, .event = chrome_event, .object = chrome_object, .sched = chrome_sched};
+    struct fxt_visitor visitor = {
+        .context = &chrome, .event = chrome_event, .object = chrome_object, .sched = chrome_sched};
     enum status status = read_files(reader, options->max_faults, file_count, files, &visitor, NULL);
     chrome_end(&chrome);
     if (chrome.left_out > 0) {
@@ -98,7 +100,9 @@ run(const struct options *options, int file_count, char **files)
     if (!output_open(&output, output_kinds[format], out_path, file_count, files)) return STATUS_CANNOT_READ;
     enum status status;
     switch (format) {
-      case FORMAT_SQLITE: status = export_sqlite(options->memory_bytes, options->max_faults, &output, file_count, files); break;
+      case FORMAT_SQLITE:
+        status = export_sqlite(options->memory_bytes, options->max_faults, &output, file_count, files);
+        break;
       case FORMAT_CHROME: status = export_chrome(options, output.file, file_count, files); break;
       default: status = export_profile(options, output.file, file_count, files); break;
     }
@@ -107,10 +111,11 @@ run(const struct options *options, int file_count, char **files)
 
 static const struct cli_option export_options[] = {
     CLI_OPTION("format", 'f', "FORMAT", "folded, speedscope, chrome, pprof or sqlite", take_export_format, NULL),
-    OPTION_OUTPUT(out_path, "where to write; - is standard output (default)"),
+    OPTION_OUTPUT(out_path, "output file; - is standard output (default)"),
     CLI_OPTION("sqlite", 0, "OUT", "the same as --format=sqlite --output=OUT", take_database, NULL),
     CLI_OPTION("kind", 'k', "KIND", "exits (default) or fallbacks", take_kind, NULL),
-    CLI_OPTION("no-reason", 0, NULL, "end stacks in their innermost frame, not in the reason", NULL, &without_reasons),
+    CLI_OPTION("no-reason", 0, NULL, "end stacks with the innermost frame, not with the reason", NULL,
+               &without_reasons),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
     {0},
@@ -121,16 +126,16 @@ const struct command command_export = {
     .purpose = "write a trace for other viewers: flame graphs, pprof, SQLite",
     .arguments = "--format=FORMAT [-o OUT] FILE...",
     .help =
-        "Writes what the traces hold in a form that others read:\n"
+        "Writes the traces in a format of other programs:\n"
         "  folded      `outermost;...;innermost;reason COUNT` lines, for flamegraph.pl\n"
         "  speedscope  JSON for https://www.speedscope.app\n"
-        "  pprof       a profile for pprof, compressed as it wants it\n"
+        "  pprof       a profile for pprof, compressed as pprof expects it\n"
         "  chrome      every event as JSON, for chrome://tracing and https://ui.perfetto.dev\n"
-        "  sqlite      a database with the tables that query has\n"
-        "The first three are stacks, weighted by the exits that ended there. Where exits were\n"
-        "sampled, events count as often as their weight says; pprof has both numbers. Frames\n"
-        "that a trace does not name are shown as `" PROFILE_LEFT_OUT "`. OUT appears when it is whole;\n"
-        "one whose name ends in .gz is compressed.\n",
+        "  sqlite      a database with the tables of query\n"
+        "The first three hold stacks, weighted by the exits that ended there. Sampled events count\n"
+        "with their weight; pprof has both numbers. Frames that a trace left out are shown as\n"
+        "`(more frames)`. OUT appears when it is complete; if its name ends in .gz, it is\n"
+        "compressed.\n",
     .options = export_options,
     .run = run,
 };

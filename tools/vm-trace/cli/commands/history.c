@@ -1,4 +1,5 @@
-/* history.c - `vm-trace history`: what became of one method's compiled code, in order of time. */
+/* history.c - `vm-trace history`: shows the history of a method's compiled code, in order of
+ * time. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +19,10 @@ enum { EXITS_MAX = 256 * 1024, PIDS_MAX = 64 * 1024, EXIT_KEYS = 8 };
 static enum document_format format = FORMAT_TEXT;
 static const char *table;
 
-/* Exits that have all in common but their time. */
+/* Exits that differ only in time. */
 struct exit_group {
     uint32_t process; /* the key */
-    uint32_t iseq;    /* that the event says, else STRING_NONE; when all is read that of its code */
+    uint32_t iseq;    /* named by the event, else STRING_NONE */
     uint32_t category;
     uint32_t reason;
     uint32_t location;
@@ -48,7 +49,7 @@ struct history {
     struct row_table processes; /* of struct process */
     uint64_t uncounted;
     uint32_t file;
-    /* What the settings say was traced; nothing is known where there are none. */
+    /* What was traced, according to the settings; unknown without them. */
     bool has_flags, compiles_traced, invalidations_traced;
     bool has_events;
     int64_t start_ns;
@@ -75,7 +76,7 @@ add_exit(struct history *history, uint32_t process, const struct fxt_event *even
 {
     struct pool *pool = history->pool;
     uint32_t iseq = event_text(pool, event, STRING_ISEQ), location = event_text(pool, event, STRING_FRAME_0);
-    /* Of blocks in a method it is seen later which one exits. */
+    /* Which block of a method exits is only known at the end. */
     if (!glob_matches(&history->glob, pool, iseq != STRING_NONE ? iseq : location)) return;
     const uint32_t key[EXIT_KEYS] = {
         process, iseq, event->category.id, event_reason(pool, event), location, event_text(pool, event, STRING_INSN),
@@ -136,7 +137,7 @@ on_file_end(void *context)
 
 /* --- the document ----------------------------------------------------------------------------- */
 
-/* A line of the table: a step of the ISEQ's life, or exits. */
+/* A line of the table: a step in the history of the ISEQ, or exits. */
 struct entry {
     uint32_t process, iseq;
     int64_t ts_ns;
@@ -161,7 +162,8 @@ string_of(const struct history *history, uint32_t id)
     return pool_string(history->pool, id);
 }
 
-/* "3,516 bytes with tracing, 1,200 of them for 12 exits; inlined Foo#bar (a.rb:3)": untraced code is smaller. */
+/* "3,516 bytes with tracing, 1,200 of them for 12 exits; inlined Foo#bar (a.rb:3)". Code without
+ * trace points is smaller. */
 static struct fxt_string
 made_text(const struct history *history, struct document *document, const struct version_step *step)
 {
@@ -173,16 +175,27 @@ made_text(const struct history *history, struct document *document, const struct
     const char *and = step->inlined != STRING_NONE ? "; inlined " : "";
     const char *with = process_at(history, step->process)->code.traced_code ? " with tracing" : "";
     if (step->exits == 0) return document_text(document, "%s bytes%s%s%s", bytes, with, and, inlined.ptr);
-    return document_text(document, "%s bytes%s, %s of them for %s exit%s%s%s", bytes, with, exit_bytes, exits, step->exits == 1 ? "" : "s",
-                         and, inlined.ptr);
+    return document_text(document, "%s bytes%s, %s of them for %s exit%s%s%s", bytes, with, exit_bytes, exits,
+                         step->exits == 1 ? "" : "s", and, inlined.ptr);
 }
 
-enum { COLUMN_OF_TIME, COLUMN_OF_LAST, COLUMN_OF_LASTS, COLUMN_OF_COUNT, COLUMN_OF_VERSION, COLUMN_OF_EVENT, COLUMN_OF_CAUSE, COLUMN_OF_WHERE };
+enum {
+    COLUMN_OF_TIME,
+    COLUMN_OF_LAST,
+    COLUMN_OF_LASTS,
+    COLUMN_OF_COUNT,
+    COLUMN_OF_VERSION,
+    COLUMN_OF_EVENT,
+    COLUMN_OF_CAUSE,
+    COLUMN_OF_WHERE
+};
 
 static void
 add_step(const struct history *history, struct document *document, struct cell *cells, const struct version_step *step)
 {
-    static const char *const events[] = {[STEP_COMPILED] = "compiled", [STEP_FAILED] = "not compiled", [STEP_INVALIDATED] = "invalidated",
+    static const char *const events[] = {[STEP_COMPILED] = "compiled",
+                                         [STEP_FAILED] = "not compiled",
+                                         [STEP_INVALIDATED] = "invalidated",
                                          [STEP_PROFILED] = "profiled"};
     cells[COLUMN_OF_TIME] = cell_time(step->ts_ns - history->start_ns);
     cells[COLUMN_OF_EVENT] = cell_text(text_of(events[step->kind]));
@@ -194,7 +207,8 @@ add_step(const struct history *history, struct document *document, struct cell *
     switch (step->kind) {
       case STEP_COMPILED: cells[COLUMN_OF_CAUSE] = cell_text(made_text(history, document, step)); break;
       case STEP_PROFILED:
-        cells[COLUMN_OF_CAUSE] = cell_text(text_of(step->end_ns == INT64_MIN ? "not compiled again" : "until the next compilation"));
+        cells[COLUMN_OF_CAUSE] =
+            cell_text(text_of(step->end_ns == INT64_MIN ? "not compiled again" : "until the next compilation"));
         break;
       default:
         cells[COLUMN_OF_CAUSE] = cell_text(string_of(history, step->reason));
@@ -213,8 +227,10 @@ add_exits(const struct history *history, struct document *document, struct cell 
     cells[COLUMN_OF_COUNT] = cell_number(exits->weighted);
     if (exits->version > 0) cells[COLUMN_OF_VERSION] = cell_number(exits->version);
     struct fxt_string outcome = string_of(history, exits->outcome);
-    cells[COLUMN_OF_EVENT] = cell_text(outcome.len > 0 ? document_text(document, "exit: %s", outcome.ptr) : text_of("exit"));
-    cells[COLUMN_OF_CAUSE] = cell_text(document_text(document, "%s, %s", string_of(history, exits->reason).ptr, string_of(history, exits->insn).ptr));
+    cells[COLUMN_OF_EVENT] =
+        cell_text(outcome.len > 0 ? document_text(document, "exit: %s", outcome.ptr) : text_of("exit"));
+    cells[COLUMN_OF_CAUSE] = cell_text(
+        document_text(document, "%s, %s", string_of(history, exits->reason).ptr, string_of(history, exits->insn).ptr));
     cells[COLUMN_OF_WHERE] = cell_text(string_of(history, exits->location));
 }
 
@@ -229,7 +245,7 @@ begin_table(const struct history *history, struct document *document, const stru
         [COLUMN_OF_COUNT] = {"count", "count", COLUMN_COUNT},
         [COLUMN_OF_VERSION] = {"version", process->code.block_versions ? "block version" : "version", COLUMN_NUMBER},
         [COLUMN_OF_EVENT] = {"event", "event", COLUMN_TEXT},
-        [COLUMN_OF_CAUSE] = {"cause", "what, or why", COLUMN_TEXT},
+        [COLUMN_OF_CAUSE] = {"cause", "details", COLUMN_TEXT},
         [COLUMN_OF_WHERE] = {"place", "where", COLUMN_TEXT},
     };
     struct fxt_string label = string_of(history, entry->iseq);
@@ -239,8 +255,8 @@ begin_table(const struct history *history, struct document *document, const stru
     return document_table(document, "history", title, COLUMNS(columns));
 }
 
-/* Exits alone tell of no versions. Without settings it cannot be known whether something was not traced, or did not happen: what
- * exits was compiled, though. */
+/* Exits alone show no versions. Without settings, missing steps may not have been traced or not
+ * have happened; but code that exits was compiled. */
 static void
 add_missing_note(const struct history *history, struct document *document)
 {
@@ -251,14 +267,16 @@ add_missing_note(const struct history *history, struct document *document)
         else if (kind == STEP_INVALIDATED) invalidations = true;
     }
     if (compiles && invalidations) return;
-    const char *what = compiles ? "invalidations were not traced"
-                       : invalidations ? "compilations were not traced" : "compilations and invalidations were not traced";
-    document_line(document, "partial", document_text(document, "%s, so they are missing below (%s%s%s records them)", what,
-                                                     compiles ? "" : "--zjit-trace-compiles", compiles || invalidations ? "" : " ",
-                                                     invalidations ? "" : "--zjit-trace-invalidation"));
+    const char *what = compiles        ? "invalidations were not traced"
+                       : invalidations ? "compilations were not traced"
+                                       : "compilations and invalidations were not traced";
+    document_line(document, "partial",
+                  document_text(document, "%s, so they are missing below (%s%s%s records them)", what,
+                                compiles ? "" : "--zjit-trace-compiles", compiles || invalidations ? "" : " ",
+                                invalidations ? "" : "--zjit-trace-invalidation"));
 }
 
-/* False: nothing matches. */
+/* Fills in the document. Returns false if nothing matches. */
 static bool
 tell(struct history *history, struct document *document)
 {
@@ -300,10 +318,11 @@ static enum status
 print_no_match(const struct history *history)
 {
     char glob[200];
-    fprintf(stderr, "vm-trace: history: nothing is known of %s; ",
+    fprintf(stderr, "vm-trace: history: no ISEQ or exit matches %s; ",
             escape_into(glob, sizeof glob, text_of(history->glob.pattern)));
-    fprintf(stderr, history->versions.count > 0 ? "vm-trace report names methods, and a glob such as '*name*' matches parts\n"
-                                             : "it needs a trace with --zjit-trace-compiles and --zjit-trace-invalidation\n");
+    fprintf(stderr, history->versions.count > 0
+                        ? "vm-trace report lists methods, and a glob such as '*name*' matches part of a name\n"
+                        : "history needs a trace with --zjit-trace-compiles and --zjit-trace-invalidation\n");
     return STATUS_USAGE;
 }
 
@@ -320,7 +339,8 @@ run(const struct options *options, int argument_count, char **arguments)
     row_table_init(&history.exits, sizeof(struct exit_group), EXIT_KEYS, EXITS_MAX);
     row_table_init(&history.processes, sizeof(struct process), 2, PIDS_MAX);
     struct fxt_visitor visitor = {.context = &history, .event = on_event};
-    enum status status = read_files(history.reader, options->max_faults, argument_count - 1, arguments, &visitor, on_file_end);
+    enum status status =
+        read_files(history.reader, options->max_faults, argument_count - 1, arguments, &visitor, on_file_end);
     if (history.has_events) {
         struct document document = {.title = text_of(arguments[0])};
         if (!tell(&history, &document)) status = worse(status, print_no_match(&history));
@@ -328,7 +348,9 @@ run(const struct options *options, int argument_count, char **arguments)
         document_free(&document);
     }
     if (history.uncounted + history.versions.uncounted > 0) {
-        fprintf(stderr, "vm-trace: history: %" PRIu64 " events are of more kinds than are told apart\n", history.uncounted + history.versions.uncounted);
+        fprintf(stderr,
+                "vm-trace: history: %" PRIu64 " events are not shown: there are too many different exits or steps\n",
+                history.uncounted + history.versions.uncounted);
     }
     version_history_free(&history.versions);
     row_table_free(&history.exits);
@@ -338,18 +360,20 @@ run(const struct options *options, int argument_count, char **arguments)
     return worse(status, finish_output());
 }
 
-static const struct cli_option history_options[] = {OPTION_FORMAT(format, table), OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
+static const struct cli_option history_options[] = {
+    OPTION_FORMAT(format, table), OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
 
 const struct command command_history = {
     .name = "history",
-    .purpose = "the life of a method's compiled versions, in order of time",
+    .purpose = "the history of a method's compiled versions, in order of time",
     .arguments = "FILE... METHOD",
     .help =
-        "Prints, for each ISEQ of the method, when it was compiled and what that made, where its\n"
-        "code exited and what that led to, when and why versions were invalidated, and how long\n"
-        "it was profiled until it was compiled again. METHOD is a glob of 'Owner#method' or of a\n"
-        "whole label: 'Foo#*', 'block in Foo#bar', '* (app/foo.rb:12)'. Exits that have all but\n"
-        "their time in common are one line. Times are from the first event of the first file.\n"
+        "Prints, for each ISEQ of the method, when it was compiled and how large the code is,\n"
+        "where the code exited and with what outcome, when and why versions were invalidated, and\n"
+        "how long the ISEQ was profiled until the next compilation. METHOD is a glob of\n"
+        "'Owner#method' or of a whole label: 'Foo#*', 'block in Foo#bar', '* (app/foo.rb:12)'.\n"
+        "Exits that differ only in time share a line. Times start at the first event of the first\n"
+        "file.\n"
         "\n"
         "The trace needs --zjit-trace-exits, --zjit-trace-compiles and --zjit-trace-invalidation.\n",
     .options = history_options,

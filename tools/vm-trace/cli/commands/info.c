@@ -1,4 +1,4 @@
-/* info.c - `vm-trace info`: what is in this file? */
+/* info.c - `vm-trace info`: shows what a file contains. */
 #include "cli/command.h"
 #include "render/document.h"
 #include "render/report_tables.h"
@@ -23,15 +23,16 @@ run(const struct options *options, int file_count, char **files)
     return worse(status, finish_output());
 }
 
-static const struct cli_option info_options[] = {OPTION_TOP, OPTION_FORMAT(format, table), OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
+static const struct cli_option info_options[] = {
+    OPTION_TOP, OPTION_FORMAT(format, table), OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
 
 const struct command command_info = {
     .name = "info",
     .purpose = "settings, size, time span, processes, providers",
     .arguments = "FILE...",
     .help =
-        "Prints what is known of each file and of the processes in it: settings, size, chunks,\n"
-        "time span, what was lost, whether it ended in good order, and which providers wrote it.\n",
+        "Prints, for each file and its processes: settings, size, chunks, time span, losses,\n"
+        "whether the trace ended in good order, and which providers wrote it.\n",
     .options = info_options,
     .run = run,
 };

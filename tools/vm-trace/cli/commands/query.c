@@ -1,4 +1,5 @@
-/* query.c - `vm-trace query`: SQL over traces, with Perfetto's tables. Built without SQLite it says so. */
+/* query.c - `vm-trace query`: SQL over traces, with Perfetto's tables. Without SQLite it only
+ * prints an error. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "cli/command.h"
 #include "render/sql_output.h"
 
-/* The variables of the options. */
+/* Values of the options. */
 static const char *sql_file;
 static struct { bool given; enum sql_format format; } rows = {.format = SQL_CSV};
 
@@ -33,7 +34,7 @@ run_sql(sqlite3 *db, const char *sql, enum sql_format format)
     while (*sql != '\0') {
         sqlite3_stmt *statement;
         if (sqlite3_prepare_v2(db, sql, -1, &statement, &sql) != SQLITE_OK) return print_sql_error(db);
-        if (statement == NULL) continue; /* a comment or blanks */
+        if (statement == NULL) continue; /* only a comment or blanks */
         int result = sql_output_print(statement, format);
         enum status status = result == SQLITE_DONE ? STATUS_FINE : print_sql_error(db);
         sqlite3_finalize(statement);
@@ -42,7 +43,8 @@ run_sql(sqlite3 *db, const char *sql, enum sql_format format)
     return STATUS_FINE;
 }
 
-/* Reads and runs statements, which may go over several lines, until the end of input. What is wrong is said, and asked anew. */
+/* Reads and runs statements, which may span lines, until the end of input. After an error it
+ * asks again. */
 static void
 run_prompt(sqlite3 *db, enum sql_format format)
 {
@@ -68,14 +70,15 @@ run_prompt(sqlite3 *db, enum sql_format format)
     free(sql);
 }
 
-/* The text of a file ("-": standard input), or NULL, and said. */
+/* Returns the text of a file ("-": standard input). Prints a message and returns NULL if it
+ * cannot be read. */
 static char *
 read_text(const char *file)
 {
     FILE *in = strcmp(file, "-") == 0 ? stdin : fopen(file, "r");
     char *text = NULL;
     size_t size = 0;
-    /* NUL never comes in SQL: with it as the end of a "line" the whole file is one. */
+    /* SQL contains no NUL: with NUL as the end of a "line", the whole file is one. */
     ssize_t len = in == NULL ? -1 : getdelim(&text, &size, '\0', in);
     if (len < 0 && (in == NULL || ferror(in))) {
         char reason[256];
@@ -92,9 +95,9 @@ read_text(const char *file)
     return text;
 }
 
-/* What is to be run, and how its rows are shown. */
+/* What to run, and the format of the rows. */
 struct request {
-    char *sql; /* NULL: a prompt */
+    char *sql; /* NULL: prompt for it */
     enum sql_format format;
 };
 
@@ -125,7 +128,7 @@ static enum status
 run(const struct options *options, int argument_count, char **arguments)
 {
     struct request request = {.format = rows.format};
-    /* A file in the place of SQL means that there is none: no query is the name of a file. */
+    /* The last argument is SQL unless a file of that name exists. */
     bool has_sql = sql_file == NULL && argument_count > 1 && access(arguments[argument_count - 1], F_OK) != 0;
     if (sql_file == NULL && !has_sql && !isatty(STDIN_FILENO)) {
         fputs("vm-trace: query needs a file and SQL; see vm-trace query --help\n", stderr);
@@ -153,7 +156,7 @@ run(const struct options *options, int argument_count, char **arguments)
     (void)options;
     (void)argument_count;
     (void)arguments;
-    fputs("vm-trace: query is not there: the tool was built without SQLite (libsqlite3-dev)\n", stderr);
+    fputs("vm-trace: query is not available: vm-trace was built without SQLite (libsqlite3-dev)\n", stderr);
     return STATUS_USAGE;
 }
 #endif
@@ -185,7 +188,7 @@ const struct command command_query = {
     .arguments = "FILE... [SQL]",
     .help =
         "Prints the rows of a query as comma-separated values, as an aligned table, or as JSON:\n"
-        "an array of objects. Without SQL, on a terminal, it asks for it at a prompt.\n"
+        "an array of objects. Without SQL, and on a terminal, it opens a prompt.\n"
         "Tables and columns are Perfetto's: slice, args, thread, process, track, thread_track,\n"
         "counter, counter_track, flow, sched, thread_state, stats.\n"
         "Which method exits for which reason:\n"

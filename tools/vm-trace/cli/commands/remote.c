@@ -1,5 +1,8 @@
-/* remote.c - start, stop, status, save: tells a running program to trace itself. It listens where its environment says (see
- * vm_trace/ruby/control_socket.c of the patched Ruby), and what it is asked for and answers are words and text. */
+/* remote.c - start, stop, status, save: control the trace of a running program.
+ *
+ * The program listens on a socket that its environment names (see the control socket of the patched
+ * Ruby). Requests and answers are words and text.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,12 +22,12 @@
 
 static const char variable[] = "RUBY_VM_TRACE_CONTROL";
 
-/* Of all four commands. The program itself gives up after 10 s where its main thread does not come to answer, but saving what is in
- * memory takes as long as its disk does. */
+/* The timeout of all four commands. The program gives up after 10 s if its main thread does not
+ * answer, but saving its memory takes as long as its disk. */
 enum { DEFAULT_TIMEOUT_S = 60 };
 static uint64_t timeout_s = DEFAULT_TIMEOUT_S;
 
-/* Text that the program had a hand in. */
+/* Text that the program may have chosen. */
 static struct fxt_string
 untrusted_text(const char *text)
 {
@@ -33,7 +36,7 @@ untrusted_text(const char *text)
 
 /* --- where it listens ---------------------------------------------------------------------------- */
 
-/* The whole file, ended by NUL; NULL, and errno. */
+/* Reads a whole file and adds a NUL. Returns NULL and sets errno on failure. */
 static char *
 read_whole(const char *path, size_t *bytes_out)
 {
@@ -57,7 +60,8 @@ read_whole(const char *path, size_t *bytes_out)
     return text;
 }
 
-/* What the program's environment said when it began; malloc'ed. NULL, and said. */
+/* Returns the variable in the program's initial environment; malloc'ed. Prints a message and
+ * returns NULL if it is missing. */
 static char *
 find_variable(const char *pid)
 {
@@ -65,13 +69,14 @@ find_variable(const char *pid)
     size_t bytes, name = sizeof variable - 1;
     snprintf(path, sizeof path, "/proc/%s/environ", pid);
     char *environment = read_whole(path, &bytes);
-    if (environment == NULL && (errno == ENOENT || errno == ESRCH)) { /* ESRCH: it ended just now */
+    if (environment == NULL && (errno == ENOENT || errno == ESRCH)) { /* ESRCH: it has just ended */
         fprintf(stderr, "vm-trace: no process %s\n", pid);
         return NULL;
     }
     if (environment == NULL) {
         bool other = errno == EACCES || errno == EPERM;
-        fprintf(stderr, "vm-trace: process %s%s: %s: %s\n", pid, other ? " is another user's" : "", path, strerror(errno));
+        fprintf(stderr, "vm-trace: process %s%s: %s: %s\n", pid, other ? " belongs to another user" : "", path,
+                strerror(errno));
         return NULL;
     }
     char *found = NULL;
@@ -82,19 +87,21 @@ find_variable(const char *pid)
         break;
     }
     free(environment);
-    const char *own = getenv(variable); /* a program that sets its title writes over its environment */
+    const char *own = getenv(variable); /* a program that sets its title may overwrite its environment */
     if (found == NULL && own != NULL && *own != '\0') {
         found = xcalloc(strlen(own) + 1, 1);
         strcpy(found, own);
     }
     if (found == NULL) {
-        fprintf(stderr, "vm-trace: process %s can't be told anything: start it with %s set to a folder, or to the path of a socket\n",
+        fprintf(stderr,
+                "vm-trace: process %s takes no requests: start it with %s set to a folder or to the path of a socket\n",
                 pid, variable);
     }
     return found;
 }
 
-/* Path of the socket, as the program makes it of the variable. False: it is too long for one. */
+/* Builds the path of the socket from the variable, as the program does. Returns false if it is
+ * too long. */
 static bool
 socket_path(const char *value, const char *pid, char *path, size_t room)
 {
@@ -116,7 +123,7 @@ socket_path(const char *value, const char *pid, char *path, size_t room)
     return true;
 }
 
-/* A relative path is one of the program's folder. */
+/* Connects to the program. A relative path is relative to the program's folder. */
 static int
 connect_to(const char *pid)
 {
@@ -136,14 +143,14 @@ connect_to(const char *pid)
     int fd = fits ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
     if (fits) strcpy(address.sun_path, path);
     if (!fits) errno = ENAMETOOLONG;
-    /* connect waits where others wait in line already: as long as sending may. */
+    /* connect waits while other requests are queued: limit it like sending. */
     struct timeval patience = {.tv_sec = (time_t)timeout_s};
     if (fd >= 0) setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
     int error = errno;
     fprintf(stderr, "vm-trace: process %s does not listen at ", pid);
     print_escaped(stderr, untrusted_text(path));
-    fprintf(stderr, ": %s\n", error == EAGAIN ? "it takes no requests" : strerror(error));
+    fprintf(stderr, ": %s\n", error == EAGAIN ? "too many requests are waiting" : strerror(error));
     if (fd >= 0) close(fd);
     return -1;
 }
@@ -207,8 +214,8 @@ now_ms(void)
 
 enum answer { ANSWERED, ENDED, TOO_LATE };
 
-/* What the program sends until it closes the connection, up to what there is room for; ended by NUL. The time is that of the whole
- * answer: one that comes byte by byte does not hold us longer. */
+/* Receives until the program closes the connection or the buffer is full, and adds a NUL. The
+ * timeout is for the whole answer, so one that comes byte by byte does not wait longer. */
 static enum answer
 receive(int fd, char *reply, size_t room, size_t *bytes_out)
 {
@@ -231,7 +238,8 @@ receive(int fd, char *reply, size_t room, size_t *bytes_out)
     return bytes == 0 && answer == ANSWERED ? ENDED : answer;
 }
 
-/* What the program answered: lines of it stay lines, all else that moves a cursor is shown. */
+/* Prints the program's answer. Line ends stay; other characters that move the cursor are
+ * escaped. */
 static void
 print_reply(FILE *out, const char *text, size_t bytes)
 {
@@ -250,7 +258,7 @@ ask(struct request *request, int count, char **arguments)
     const char *pid = arguments[0];
     enum { PID_DIGITS = 10 };
     if (count > 1 || strspn(pid, "0123456789") != strlen(pid) || pid[0] == '\0' || strlen(pid) > PID_DIGITS) {
-        fputs("vm-trace: one process id is what it takes\n", stderr);
+        fputs("vm-trace: give exactly one process id\n", stderr);
         return STATUS_USAGE;
     }
     if (request->too_long) {
@@ -259,17 +267,18 @@ ask(struct request *request, int count, char **arguments)
     }
     int fd = connect_to(pid);
     if (fd < 0) return STATUS_CANNOT_READ;
-    request->words[request->bytes++] = '\0'; /* an empty word ends it */
+    request->words[request->bytes++] = '\0'; /* an empty word ends the request */
     if (request->bytes == 1) request->words[request->bytes++] = '\0';
 
     static const char ok[] = "ok\n", error[] = "error\n";
     char reply[8192];
     size_t bytes = 0;
-    enum answer answer = send_all(fd, request->words, request->bytes) ? receive(fd, reply, sizeof reply, &bytes) : ENDED;
+    enum answer answer =
+        send_all(fd, request->words, request->bytes) ? receive(fd, reply, sizeof reply, &bytes) : ENDED;
     close(fd);
     if (answer == TOO_LATE) {
-        fprintf(stderr, "vm-trace: process %s did not answer within %llu s (--timeout=SECONDS waits longer); what was asked for may still be done\n",
-                pid, (unsigned long long)timeout_s);
+        fprintf(stderr, "vm-trace: process %s did not answer within %llu s (--timeout=SECONDS waits longer); "
+                "it may still carry out the request\n", pid, (unsigned long long)timeout_s);
         return STATUS_CANNOT_READ;
     }
     if (answer == ANSWERED && strncmp(reply, ok, sizeof ok - 1) == 0) {
@@ -281,10 +290,11 @@ ask(struct request *request, int count, char **arguments)
         print_reply(stderr, reply + sizeof error - 1, bytes - (sizeof error - 1));
     }
     else if (answer == ANSWERED) {
-        fprintf(stderr, "vm-trace: process %s answers what no traced Ruby does: is %s set for another program?\n", pid, variable);
+        fprintf(stderr, "vm-trace: process %s sent an answer that no traced Ruby sends: does another program use %s?\n",
+                pid, variable);
     }
     else {
-        fprintf(stderr, "vm-trace: process %s ended, or did not answer\n", pid);
+        fprintf(stderr, "vm-trace: process %s ended, or closed the connection without an answer\n", pid);
     }
     return STATUS_CANNOT_READ;
 }
@@ -298,15 +308,14 @@ static uint64_t sample_rate = 1, max_size, memory, seconds, stack, min_free = UI
 static bool
 take_keep(const struct cli_option *option, const char *text)
 {
-    if (strcmp(text, "newest") != 0 && strcmp(text, "oldest") != 0) return option_wrong(option, "newest or oldest", text);
+    if (strcmp(text, "newest") != 0 && strcmp(text, "oldest") != 0)
+        return option_wrong(option, "newest or oldest", text);
     keep = text;
     return true;
 }
 
-/*
- * Counters, with commas between them, each by any name of its reason; the program knows whether
- * there are such. malloc'ed.
- */
+/* Converts a list of counters, separated by commas, each by any name of its reason. The program
+ * checks whether they exist. malloc'ed. */
 static char *
 counters_of(const char *list)
 {
@@ -374,22 +383,30 @@ run_save(const struct options *options, int count, char **arguments)
     return ask(&request, count > 2 ? count : 1, arguments);
 }
 
-#define OPTION_TIMEOUT \
-    {"timeout", 't', "SECONDS", "how long to wait for the program's answer (default 60)", take_number, &timeout_s, 1, 86400}
+#define OPTION_TIMEOUT                                                                                                 \
+    {                                                                                                                  \
+        "timeout", 't', "SECONDS", "how long to wait for the program's answer (default 60)", take_number, &timeout_s,  \
+            1, 86400                                                                                                   \
+    }
 
 static const struct cli_option start_options[] = {
-    CLI_OPTION("counter", 'c', "NAME", "only exits that this counter of the JIT's stats counts: of ZJIT's\nalso by other names of their reason (vm-trace explain)", take_text, &counter),
-    CLI_OPTION("no-exits", 0, NULL, "no exits, only what else is asked for", NULL, &no_exits),
-    CLI_OPTION("compiles", 0, NULL, "compilations, too", NULL, &compiles),
-    CLI_OPTION("invalidations", 0, NULL, "invalidations, too", NULL, &invalidations),
-    {"sample-rate", 'k', "K", "every K-th exit only", take_number, &sample_rate, 1, UINT32_MAX},
-    CLI_OPTION("file", 'o', "PATH", "the file, as the program sees it; %p is its pid, %t the\ntime, %n a number (default /tmp/perfetto-PID.fxt)", take_text, &file),
-    {"max-size", 's', "MIB", "limit of the file", take_number, &max_size, 4, 1 << 20},
-    CLI_OPTION("keep", 0, "WHICH", "of a limited file: newest (default) or oldest events", take_keep, NULL),
-    {"memory", 'm', "MIB", "no file: the newest events stay in memory, for save", take_number, &memory, 4, 1 << 16},
-    {"seconds", 0, "N", "and what is saved of it tells of the last N seconds", take_number, &seconds, 1, 1 << 20},
-    CLI_OPTION("save-at", 0, "MOMENT,...", "save it unasked, to the file: at exit, exception, crash", take_text, &save_at),
-    {"stack", 0, "N", "only the N innermost frames of each stack", take_number, &stack, 1, 1 << 20},
+    CLI_OPTION("counter", 'c', "NAME", "only exits that this counter of the JIT's stats counts; for ZJIT\n"
+               "also by another name of the reason (see vm-trace explain)", take_text, &counter),
+    CLI_OPTION("no-exits", 0, NULL, "do not record exits", NULL, &no_exits),
+    CLI_OPTION("compiles", 0, NULL, "record compilations, too", NULL, &compiles),
+    CLI_OPTION("invalidations", 0, NULL, "record invalidations, too", NULL, &invalidations),
+    {"sample-rate", 'k', "K", "record only every K-th exit", take_number, &sample_rate, 1, UINT32_MAX},
+    CLI_OPTION("file", 'o', "PATH",
+               "path of the trace, as the program sees it; %p is its pid,\n%t the time, %n a number (default /tmp/perfetto-PID.fxt)", take_text,
+               &file),
+    {"max-size", 's', "MIB", "size limit of the file", take_number, &max_size, 4, 1 << 20},
+    CLI_OPTION("keep", 0, "WHICH", "events to keep in a limited file: newest (default) or oldest", take_keep, NULL),
+    {"memory", 'm', "MIB", "write no file: keep the newest events in memory, for save", take_number, &memory, 4,
+     1 << 16},
+    {"seconds", 0, "N", "save only the last N seconds of it", take_number, &seconds, 1, 1 << 20},
+    CLI_OPTION("save-at", 0, "MOMENT,...", "save it to the file automatically: at exit, exception, crash", take_text,
+               &save_at),
+    {"stack", 0, "N", "record only the N innermost frames of each stack", take_number, &stack, 1, 1 << 20},
     {"min-free", 0, "MIB", "stop recording when the disk has less free; 0: never", take_number, &min_free, 0, 1 << 20},
     OPTION_TIMEOUT,
     {0},
@@ -400,13 +417,14 @@ static const char needed[] = "the pid of a program";
 
 const struct command command_start = {
     .name = "start",
-    .purpose = "have a running program trace itself",
+    .purpose = "make a running program trace itself",
     .arguments = "PID",
     .needs = needed,
     .help =
-        "Tells a program of yours that runs under a patched Ruby to record its side exits from\n"
-        "now on. It must have been started with RUBY_VM_TRACE_CONTROL set to a folder (or to the\n"
-        "path of a socket, with %p for the pid), and with a JIT on. Prints the path of the trace.\n",
+        "Makes a running program record its side exits from now on. The program must be yours, run\n"
+        "under a patched Ruby with a JIT on, and have been started with RUBY_VM_TRACE_CONTROL set\n"
+        "to a folder (or to the path of a socket, with %p for the pid). Prints the path of the\n"
+        "trace.\n",
     .options = start_options,
     .run = run_start,
 };
@@ -416,31 +434,33 @@ const struct command command_stop = {
     .purpose = "end the trace of a running program",
     .arguments = "PID",
     .needs = needed,
-    .help = "Ends the trace that start, or the program itself, has begun. Prints what is in it.\n",
+    .help =
+        "Ends the trace that start, or the program itself, began. Prints what the trace holds.\n",
     .options = other_options,
     .run = run_stop,
 };
 
 const struct command command_status = {
     .name = "status",
-    .purpose = "tell whether a running program is traced",
+    .purpose = "show whether a running program is traced",
     .arguments = "PID",
     .needs = needed,
-    .help = "Prints whether the program is traced, and then what it has recorded so far.\n",
+    .help =
+        "Prints whether the program is traced, and what it has recorded so far.\n",
     .options = other_options,
     .run = run_status,
 };
 
 const struct command command_save = {
     .name = "save",
-    .purpose = "make a trace of what a running program has in memory",
+    .purpose = "write a trace of what a running program has in memory",
     .arguments = "PID [PATH]",
     .needs = needed,
     .help =
-        "Makes a trace of what a program has recorded into memory (start --memory, or a flag such\n"
-        "as --zjit-trace-memory), also while it hangs, and prints what is in it. PATH is a file as\n"
-        "the program sees it; %p is its pid, %t the time, %n the number of the saved trace\n"
-        "(default /tmp/perfetto-PID-N.fxt). It goes on recording.\n",
+        "Writes a trace of what a program has recorded into memory (start --memory, or a flag such\n"
+        "as --zjit-trace-memory), even while the program hangs, and prints what the trace holds.\n"
+        "PATH is a file as the program sees it; %p is its pid, %t the time, %n the number of the\n"
+        "saved trace (default /tmp/perfetto-PID-N.fxt). The program goes on recording.\n",
     .options = other_options,
     .run = run_save,
 };
