@@ -1,5 +1,6 @@
-# Makes the README's pictures, doc/pictures/, from a trace of examples/demo.rb: the page of `vm-trace html` as a browser shows it, and
-# the way of an exit from compiled code to a report, with the trace's own figures.
+# Makes the README's pictures, doc/pictures/, from a trace of examples/demo.rb: the page of
+# `vm-trace html` as a browser shows it, and the way of an exit from compiled code to a report, with
+# the trace's own figures.
 #   pictures.rb RUBY TOOL      (called by `make pictures`)
 # Needs chromium and chromedriver. Look at the pictures before you commit them.
 require "csv"

@@ -109,7 +109,7 @@ class TestInstall < BuildTest
     project.write("root/opt/x/lib/ruby/gems/mine.rb", "")
     out = assert_make("uninstall")
     assert_equal %w[bin/other lib/ruby/gems/mine.rb], installed
-    assert_match(%r{left .*root/opt/x/lib/ruby/, which holds files of others}, out)
+    assert_match(%r{left .*root/opt/x/lib/ruby/, which has other files}, out)
     FileUtils.rm_rf(project.path("root/opt/x/lib/ruby"))
     assert_path_exists project.path("root/opt/x/lib"), "it was there before"
   end
@@ -117,6 +117,6 @@ class TestInstall < BuildTest
   def test_uninstall_where_nothing_is_says_where_it_looked
     out, status = make("uninstall")
     refute_equal 0, status
-    assert_match(%r{nothing is installed below .*root/opt/x .*give the prefix and DESTDIR}, out)
+    assert_match(%r{nothing is installed in .*root/opt/x .*give the prefix and DESTDIR}, out)
   end
 end

@@ -349,7 +349,7 @@ class TestReleaseSource < BuildTest
     write_base(tarball: "http://127.0.0.1:#{server.addr[1]}/ruby.tar.gz", tarball_sha256: "0" * 64)
     _, err, status = find
     assert_equal 3, status
-    assert_match(/ruby.tar.gz: has SHA-256 \h{64}, not 0{64}: not taken/, err)
+    assert_match(/ruby.tar.gz: has SHA-256 \h{64}, not 0{64}: rejected/, err)
     write_base(tarball: "http://127.0.0.1:#{server.addr[1]}/ruby.tar.gz")
     assert_base(find)
   ensure
