@@ -1,4 +1,4 @@
-# make install, install-tool and uninstall: what is put where, what of others stays.
+# make install, install-tool and uninstall: what goes where, and that files of others stay.
 
 require_relative "project"
 
@@ -20,7 +20,7 @@ class TestInstall < BuildTest
     stage("ruby 1", *RUBY_FILES)
   end
 
-  # Puts a build in the place of CRuby's that makes a Ruby of these files.
+  # Replaces CRuby's build by one that makes a Ruby from these files.
   def stage(text, *files)
     project.script("project/scripts/build-ruby.sh", <<~SH)
       cd "$(dirname "$0")/../build" && rm -rf ruby-4.1/stage && mkdir -p ruby-4.1/stage && cd ruby-4.1/stage
@@ -48,7 +48,7 @@ class TestInstall < BuildTest
     out
   end
 
-  # Below the prefix, without the lists of what was installed.
+  # Files in the prefix, without the lists of what was installed.
   def installed(root = "root/opt/x")
     Dir.glob("**/*", base: project.path(root)).reject { |name| File.directory?(File.join(project.path(root), name)) || name.include?("ruby-vm-trace") }.sort
   end

@@ -1,4 +1,5 @@
-# The work tree that the patches make, the checks of the series, and writing the series back from the work tree.
+# The work tree made from the patches, the checks of the series, and writing the series from the
+# work tree.
 
 require_relative "project"
 

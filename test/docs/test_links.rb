@@ -1,4 +1,5 @@
-# Links and paths: what any document links to exists, headings included, and so does every document that any file names.
+# Links and paths: what any document links to exists, headings included, and so does every document
+# that any file names.
 require "minitest/autorun"
 
 class TestLinks < Minitest::Test

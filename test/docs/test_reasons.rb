@@ -1,8 +1,8 @@
-# The pages of reasons: each reason that a JIT has stands on its page, the page has no other, and each example makes an exit for
-# the reason that it stands under.
+# The pages of reasons: each reason that a JIT has stands on its page, the page has no other, and
+# each example makes an exit for the reason that it stands under.
 #
-# Names of ZJIT come from `vm-trace explain`, those of YJIT from the code that makes exits. The explanations are written in the
-# pages alone, so nothing else has to agree with them.
+# Names of ZJIT come from `vm-trace explain`, those of YJIT from the code that makes exits. The
+# explanations are written in the pages alone, so nothing else has to agree with them.
 require "minitest/autorun"
 require "csv"
 require "open3"
