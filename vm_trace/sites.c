@@ -106,7 +106,7 @@ locate(const struct rb_vm_trace_site_desc *desc)
     char buffer[1024];
     struct vm_trace_frame frame = {
         .pc = (desc->pc ? (uintptr_t)desc->pc : from) + HOST_PC_EXACT,
-        .method = rb_vm_trace_host_method_of(desc->frame), .iseq = desc->frame
+        .method = desc->method ? (uintptr_t)desc->method : rb_vm_trace_host_method_of(desc->frame), .iseq = desc->frame
     };
     size_t bytes;
     char *text = rb_vm_trace_text_whole(rb_vm_trace_make_label, &frame, buffer, sizeof(buffer), &bytes);
@@ -115,14 +115,14 @@ locate(const struct rb_vm_trace_site_desc *desc)
     return string;
 }
 
-/* Whether the code of an ISEQ is to be traced. */
+/* Whether the code of an ISEQ is to be traced; `method` as in a site's description. */
 static bool
-asked_p(const struct rb_iseq_struct *iseq)
+asked_p(const struct rb_iseq_struct *iseq, const void *method)
 {
     uintptr_t from, to;
     rb_vm_trace_host_iseq_range(iseq, &from, &to);
     struct vm_trace_string *label = rb_vm_trace_life_label(from);
-    if (!label) label = locate(&(struct rb_vm_trace_site_desc){ .frame = iseq });
+    if (!label) label = locate(&(struct rb_vm_trace_site_desc){ .frame = iseq, .method = method });
     bool asked = !label || rb_vm_trace_method_asked_p(label->text, label->bytes);
     rb_vm_trace_string_release(label);
     return asked;
@@ -191,7 +191,7 @@ rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
     pthread_mutex_lock(&rb_vm_trace_global.lock);
     struct rb_vm_trace_site *site = NULL;
     if (!sites.collective[0]) make_collective();
-    bool asked = !rb_vm_trace_methods_asked_p() || asked_p(desc->unit) || (desc->frame != desc->unit && asked_p(desc->frame));
+    bool asked = !rb_vm_trace_methods_asked_p() || asked_p(desc->unit, NULL) || (desc->frame != desc->unit && asked_p(desc->frame, desc->method));
     if (asked && (sites.alive < sites.unit_size || grow_units())) site = take_site();
     if (site) {
         uint32_t index = site->index;

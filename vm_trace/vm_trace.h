@@ -129,6 +129,13 @@ bool rb_vm_trace_methods_asked_p(void);
  */
 bool rb_vm_trace_parse_option(const char *option, const char *value);
 
+/*
+ * Whether exits are to be traced though no option says what to record: another option of a trace
+ * was given, which would have no effect. `path`: of --zjit-trace-file or its like; NULL: not given.
+ * Called when all options are parsed.
+ */
+bool rb_vm_trace_exits_implied_p(const char *path);
+
 /* --- on and off in a running program ------------------------------------------------- */
 
 /*
@@ -218,6 +225,7 @@ struct rb_vm_trace_site_desc {
     const struct rb_iseq_struct *frame; /* the ISEQ whose frame exits: a callee when inlined */
     const void *pc;          /* address of the exiting instruction in `frame`; NULL: as the frame says */
     uint32_t version;        /* number of the compiled version, from 1, as the JIT counts them */
+    const void *method;      /* method entry that an inlined `frame` was called by; NULL: as the frames of this thread say */
 };
 
 /*
@@ -394,6 +402,7 @@ RB_VM_TRACE_STUB bool rb_vm_trace_parse_max_size(const char *option, const char 
 RB_VM_TRACE_STUB bool rb_vm_trace_parse_methods(const char *option, const char *value) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_methods_asked_p(void) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_parse_option(const char *option, const char *value) { return false; }
+RB_VM_TRACE_STUB bool rb_vm_trace_exits_implied_p(const char *path) { return false; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_ractor_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_countdown_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_hits_offset(const struct rb_vm_trace_site *site) { return 0; }
