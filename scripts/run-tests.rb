@@ -32,9 +32,13 @@ class Runner
     Dir["test/unit/test_*.c"].sort.each { |source| cmocka("build/unit/#{File.basename(source, '.c')}") }
   end
 
+  # TOOL_TESTS: only the Ruby files with these names, as "query export".
   def tool
     Dir["test/tool/test_*.c"].sort.each { |source| cmocka("build/tool-test/#{File.basename(source, '.c')}") }
-    Dir["test/tool/test_*.rb"].sort.each { |file| minitest(file) }
+    chosen = ENV["TOOL_TESTS"].to_s.split.map { |name| "test/tool/test_#{name}.rb" }
+    files = Dir["test/tool/test_*.rb"].sort
+    abort "there is no #{(chosen - files).join(", ")}" unless (chosen - files).empty?
+    (chosen.empty? ? files : chosen).each { |file| minitest(file) }
   end
 
   # The scripts of the build itself, on small repositories made for the purpose.

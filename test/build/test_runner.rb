@@ -67,6 +67,14 @@ class TestRunner < BuildTest
                   "failed: build/unit/test_x (1)", "2 passed, 1 failed, 0 skipped"], out.lines(chomp: true).last(5)
   end
 
+  def test_chosen_tool_tests_run_alone_and_a_wrong_name_is_an_error
+    add_file("tool/test_a.rb", "def test_ok = pass")
+    add_file("tool/test_b.rb", "def test_bad = flunk")
+    assert_closing_line "1 passed, 0 failed, 0 skipped", 0, run_suites("tool", TOOL_TESTS: "a")
+    out, status = run_suites("tool", TOOL_TESTS: "a c")
+    assert_equal ["there is no test/tool/test_c.rb\n", 1], [out.lines.last, status]
+  end
+
   def test_success_has_status_0
     add_file("tool/test_a.rb", "def test_ok = pass")
     assert_closing_line "1 passed, 0 failed, 0 skipped", 0, run_suites("tool")

@@ -105,6 +105,7 @@ class TestCli < Minitest::Test
       (commands - %w[explain start stop status save]).each do |command|
         arguments = { "history" => [dir, "x"], "query" => [dir, "select 1"], "diff" => [dir, dir], "export" => ["--format=folded", dir] }
         result = tool(command, *arguments.fetch(command, [dir]))
+        next if command == "query" && result.err.include?("built without SQLite")
         assert_equal "vm-trace: #{dir}: offset 0: cannot read further: Is a directory\n", result.err.lines.uniq.join, command
         assert_equal 3, result.status, command
       end

@@ -70,7 +70,7 @@ find_command(const char *name)
 }
 
 static enum status
-unknown_command(const char *name)
+print_unknown_command(const char *name)
 {
     fputs("vm-trace: unknown command ", stderr);
     print_escaped(stderr, text_of(name));
@@ -113,11 +113,11 @@ main(int argc, char **argv)
     bool help = strcmp(name, "help") == 0;
     if (help || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
         const struct command *command = help && argc > 2 ? find_command(argv[2]) : NULL;
-        if (help && argc > 2 && command == NULL) return unknown_command(argv[2]);
+        if (help && argc > 2 && command == NULL) return print_unknown_command(argv[2]);
         if (command != NULL) print_command_help(command);
         else print_help(stdout);
         return finish_output();
     }
     const struct command *command = find_command(name);
-    return command == NULL ? unknown_command(name) : run_command(command, argc - 1, argv + 1);
+    return command == NULL ? print_unknown_command(name) : run_command(command, argc - 1, argv + 1);
 }

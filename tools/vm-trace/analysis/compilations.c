@@ -7,141 +7,141 @@
 #include "fxt/known_strings.h"
 
 void
-compiles_init(struct compiles *compiles)
+compilations_init(struct compilations *compilations)
 {
-    *compiles = (struct compiles){0};
-    group_init(&compiles->iseqs, sizeof(struct compiled_iseq), 1, COMPILES_ISEQS_MAX);
-    group_init(&compiles->phases, sizeof(struct named_durations), NAMED_DURATIONS_KEYS, COMPILES_NAMES_MAX);
-    group_init(&compiles->other, sizeof(struct named_durations), NAMED_DURATIONS_KEYS, COMPILES_NAMES_MAX);
+    *compilations = (struct compilations){0};
+    row_table_init(&compilations->iseqs, sizeof(struct compiled_iseq), 1, COMPILATIONS_ISEQS_MAX);
+    row_table_init(&compilations->phases, sizeof(struct named_durations), NAMED_DURATIONS_KEYS, COMPILATIONS_NAMES_MAX);
+    row_table_init(&compilations->other, sizeof(struct named_durations), NAMED_DURATIONS_KEYS, COMPILATIONS_NAMES_MAX);
 }
 
 static void
-free_work(struct group *work)
+free_work(struct row_table *work)
 {
     for (uint32_t i = 0; i < work->count; i++)
-        durations_free(&((struct named_durations *)group_at(work, i))->durations);
-    group_free(work);
+        durations_free(&((struct named_durations *)row_table_at(work, i))->durations);
+    row_table_free(work);
 }
 
 void
-compiles_free(struct compiles *compiles)
+compilations_free(struct compilations *compilations)
 {
-    durations_free(&compiles->whole);
-    group_free(&compiles->iseqs);
-    free_work(&compiles->phases);
-    free_work(&compiles->other);
-    free(compiles->pending);
-    free(compiles->pending_of);
+    durations_free(&compilations->whole);
+    row_table_free(&compilations->iseqs);
+    free_work(&compilations->phases);
+    free_work(&compilations->other);
+    free(compilations->pending);
+    free(compilations->pending_of);
 }
 
 static void
-add_work(struct compiles *compiles, struct group *work, uint32_t name, uint64_t ns)
+add_work(struct compilations *compilations, struct row_table *work, uint32_t name, uint64_t ns)
 {
-    const uint32_t key[NAMED_DURATIONS_KEYS] = {WORD_COMPILE, name};
-    struct named_durations *row = group_row(work, key);
+    const uint32_t key[NAMED_DURATIONS_KEYS] = {STRING_COMPILE, name};
+    struct named_durations *row = row_table_get(work, key);
     if (row != NULL)
         durations_add(&row->durations, ns);
     else
-        compiles->untold++;
+        compilations->uncounted++;
 }
 
 /* --- phases, until it is known what they are phases of --------------------------------------------- */
 
 static void
-add_phase(struct compiles *compiles, uint32_t thread, uint32_t name, uint64_t ns)
+add_phase(struct compilations *compilations, uint32_t thread, uint32_t name, uint64_t ns)
 {
-    if (compiles->pending_used == COMPILES_PENDING_MAX) { /* damaged, or one compilation that never ends */
-        add_work(compiles, &compiles->phases, name, ns);
+    if (compilations->pending_used == COMPILATIONS_PENDING_MAX) { /* damaged, or one compilation that never ends */
+        add_work(compilations, &compilations->phases, name, ns);
         return;
     }
-    if (thread >= compiles->pending_of_count) {
+    if (thread >= compilations->pending_of_count) {
         uint32_t count = thread * 2 + 1;
-        compiles->pending_of = xrealloc(compiles->pending_of, count, sizeof *compiles->pending_of);
-        memset(compiles->pending_of + compiles->pending_of_count, 0,
-               (count - compiles->pending_of_count) * sizeof *compiles->pending_of);
-        compiles->pending_of_count = count;
+        compilations->pending_of = xrealloc(compilations->pending_of, count, sizeof *compilations->pending_of);
+        memset(compilations->pending_of + compilations->pending_of_count, 0,
+               (count - compilations->pending_of_count) * sizeof *compilations->pending_of);
+        compilations->pending_of_count = count;
     }
-    uint32_t index = compiles->free_pending;
+    uint32_t index = compilations->free_pending;
     if (index != 0) {
-        compiles->free_pending = compiles->pending[index - 1].next;
+        compilations->free_pending = compilations->pending[index - 1].next;
     }
     else {
-        make_room(compiles->pending, compiles->pending_count, compiles->pending_capacity);
-        index = ++compiles->pending_count;
+        make_room(compilations->pending, compilations->pending_count, compilations->pending_capacity);
+        index = ++compilations->pending_count;
     }
-    compiles->pending[index - 1] = (struct pending_phase){name, compiles->pending_of[thread], ns};
-    compiles->pending_of[thread] = index;
-    compiles->pending_used++;
+    compilations->pending[index - 1] = (struct pending_phase){name, compilations->pending_of[thread], ns};
+    compilations->pending_of[thread] = index;
+    compilations->pending_used++;
 }
 
 /* Empties a thread's list. work: where its phases count; NULL: nowhere. */
 static void
-settle_phases(struct compiles *compiles, uint32_t thread, struct group *work)
+count_phases(struct compilations *compilations, uint32_t thread, struct row_table *work)
 {
-    if (thread >= compiles->pending_of_count) return;
+    if (thread >= compilations->pending_of_count) return;
     uint32_t next;
-    for (uint32_t index = compiles->pending_of[thread]; index != 0; index = next) {
-        struct pending_phase *phase = &compiles->pending[index - 1];
-        if (work != NULL) add_work(compiles, work, phase->name, phase->ns);
+    for (uint32_t index = compilations->pending_of[thread]; index != 0; index = next) {
+        struct pending_phase *phase = &compilations->pending[index - 1];
+        if (work != NULL) add_work(compilations, work, phase->name, phase->ns);
         next = phase->next;
-        phase->next = compiles->free_pending;
-        compiles->free_pending = index;
-        compiles->pending_used--;
+        phase->next = compilations->free_pending;
+        compilations->free_pending = index;
+        compilations->pending_used--;
     }
-    compiles->pending_of[thread] = 0;
+    compilations->pending_of[thread] = 0;
 }
 
 /* --- spans ------------------------------------------------------------------------------------------- */
 
 static void
-add_iseq(struct compiles *compiles, const struct span_edge *end, uint64_t ns)
+add_iseq(struct compilations *compilations, const struct duration_edge *end, uint64_t ns)
 {
-    durations_add(&compiles->whole, ns);
-    compiles->code_bytes += end->code_bytes;
-    compiles->nothing += end->version == 0;
-    struct compiled_iseq *iseq = group_row(&compiles->iseqs, &end->iseq);
+    durations_add(&compilations->whole, ns);
+    compilations->code_bytes += end->code_bytes;
+    compilations->without_code += end->version == 0;
+    struct compiled_iseq *iseq = row_table_get(&compilations->iseqs, &end->iseq);
     if (iseq == NULL) {
-        compiles->untold++;
+        compilations->uncounted++;
         return;
     }
     iseq->count++;
     iseq->total_ns += ns;
     if (ns > iseq->longest_ns) iseq->longest_ns = ns;
     iseq->code_bytes += end->code_bytes;
-    iseq->nothing += end->version == 0;
+    iseq->without_code += end->version == 0;
 }
 
 void
-compiles_span(struct compiles *compiles, const struct span_edge *begin, const struct span_edge *end, bool wanted)
+compilations_pair(struct compilations *compilations, const struct duration_edge *begin, const struct duration_edge *end, bool wanted)
 {
     if (!begin->outermost) {
         if (wanted && end != NULL)
-            add_phase(compiles, begin->thread, begin->name, (uint64_t)(end->ts_ns - begin->ts_ns));
+            add_phase(compilations, begin->thread, begin->name, (uint64_t)(end->ts_ns - begin->ts_ns));
         return;
     }
     bool iseq = end == NULL ||
                 end->iseq != STRING_NONE; /* a compilation that a kill cut short is most likely one of an ISEQ */
-    settle_phases(compiles, begin->thread, wanted && iseq ? &compiles->phases : NULL);
+    count_phases(compilations, begin->thread, wanted && iseq ? &compilations->phases : NULL);
     if (end == NULL || !wanted) return;
     uint64_t ns = (uint64_t)(end->ts_ns - begin->ts_ns);
     if (iseq)
-        add_iseq(compiles, end, ns);
+        add_iseq(compilations, end, ns);
     else
-        add_work(compiles, &compiles->other, begin->name, ns);
+        add_work(compilations, &compilations->other, begin->name, ns);
 }
 
 void
-compiles_single(struct compiles *compiles, const struct span_edge *edge, uint64_t ns)
+compilations_single(struct compilations *compilations, const struct duration_edge *edge, uint64_t ns)
 {
     if (edge->iseq != STRING_NONE)
-        add_iseq(compiles, edge, ns);
+        add_iseq(compilations, edge, ns);
     else
-        add_work(compiles, &compiles->other, edge->name, ns);
+        add_work(compilations, &compilations->other, edge->name, ns);
 }
 
 void
-compiles_file_end(struct compiles *compiles)
+compilations_file_end(struct compilations *compilations)
 {
-    for (uint32_t thread = 0; thread < compiles->pending_of_count; thread++)
-        settle_phases(compiles, thread, &compiles->phases);
+    for (uint32_t thread = 0; thread < compilations->pending_of_count; thread++)
+        count_phases(compilations, thread, &compilations->phases);
 }

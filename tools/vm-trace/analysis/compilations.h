@@ -2,8 +2,8 @@
 #define COMPILATIONS_H
 /* compilations.h - what a JIT's compiler spent its time on: compilations of ISEQs, their phases, and its other work.
  *
- *      compiles_init -> compiles_span for every pair of edges of category `compile`
- *      -> compiles_file_end after each file -> the rows -> compiles_free
+ *      compilations_init -> compilations_pair for every pair of edges of category `compile`
+ *      -> compilations_file_end after each file -> the rows -> compilations_free
  *
  * A compilation of an ISEQ is an outermost duration whose end names the ISEQ. Any other outermost duration is other
  * work, such as making code executable or compiling a stub, and what it contains is a part of that work. ZJIT writes
@@ -16,14 +16,14 @@
 #include "base/row_table.h"
 
 enum {
-    COMPILES_ISEQS_MAX = 256 * 1024,
-    COMPILES_NAMES_MAX = 4096,
-    COMPILES_PENDING_MAX = 64 * 1024,
+    COMPILATIONS_ISEQS_MAX = 256 * 1024,
+    COMPILATIONS_NAMES_MAX = 4096,
+    COMPILATIONS_PENDING_MAX = 64 * 1024,
 };
 
 struct compiled_iseq {
     uint32_t iseq; /* the key: its label, a number of the pool */
-    uint32_t nothing; /* compilations that made no code */
+    uint32_t without_code; /* compilations that made no code */
     uint64_t count;
     uint64_t total_ns, longest_ns;
     uint64_t code_bytes; /* with the code that traces */
@@ -36,14 +36,14 @@ struct pending_phase {
     uint64_t ns;
 };
 
-struct compiles {
+struct compilations {
     struct durations whole; /* of ISEQs */
     uint64_t code_bytes;
-    uint64_t nothing; /* compilations that made no code */
-    struct group iseqs; /* of struct compiled_iseq */
-    struct group phases; /* of struct named_durations: inside compilations of ISEQs */
-    struct group other; /* of struct named_durations: outermost ones that compile no ISEQ */
-    uint64_t untold; /* durations that have no row: there are too many ISEQs or names */
+    uint64_t without_code; /* compilations that made no code */
+    struct row_table iseqs; /* of struct compiled_iseq */
+    struct row_table phases; /* of struct named_durations: inside compilations of ISEQs */
+    struct row_table other; /* of struct named_durations: outermost ones that compile no ISEQ */
+    uint64_t uncounted; /* durations that have no row: there are too many ISEQs or names */
 
     struct pending_phase *pending;
     uint32_t pending_count, pending_capacity, pending_used, free_pending;
@@ -51,14 +51,14 @@ struct compiles {
     uint32_t pending_of_count;
 };
 
-void compiles_init(struct compiles *compiles);
-void compiles_free(struct compiles *compiles);
+void compilations_init(struct compilations *compilations);
+void compilations_free(struct compilations *compilations);
 /* A pair of edges as the visitor of spans.h gets it; end may be NULL. Not `wanted`: it does not count, and neither does
  * what it contains. */
-void compiles_span(struct compiles *compiles, const struct span_edge *begin, const struct span_edge *end, bool wanted);
+void compilations_pair(struct compilations *compilations, const struct duration_edge *begin, const struct duration_edge *end, bool wanted);
 /* An outermost duration that is a single record. */
-void compiles_single(struct compiles *compiles, const struct span_edge *edge, uint64_t ns);
+void compilations_single(struct compilations *compilations, const struct duration_edge *edge, uint64_t ns);
 /* What is open belongs to that file. */
-void compiles_file_end(struct compiles *compiles);
+void compilations_file_end(struct compilations *compilations);
 
 #endif

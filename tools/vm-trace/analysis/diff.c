@@ -29,26 +29,12 @@ add_bytes(struct text *text, const char *bytes, size_t len)
     text->len += len;
 }
 
-/* Addresses differ from run to run, so each is written 0x... */
-static void
-add_without_addresses(struct text *text, struct fxt_string from)
-{
-    for (uint32_t at = 0; at < from.len;) {
-        size_t bytes = address_bytes(from.ptr + at, from.len - at);
-        if (bytes > 0) {
-            add_bytes(text, "0x...", 5);
-            at += (uint32_t)bytes;
-        }
-        else {
-            add_bytes(text, from.ptr + at++, 1);
-        }
-    }
-}
-
 static uint32_t
 intern_text(const struct diff *diff, struct text *text)
 {
-    uint32_t id = text->len == 0 ? STRING_NONE : pool_intern(diff->report->pool, text->bytes, text->len);
+    struct pool *pool = diff->report->pool;
+    uint32_t id = text->len == 0 ? STRING_NONE
+                                 : pool_without_addresses(pool, pool_intern(pool, text->bytes, text->len));
     free(text->bytes);
     return id;
 }
@@ -71,7 +57,7 @@ add_path(const struct diff *diff, struct text *text, struct fxt_string path)
         path.len -= (uint32_t)bytes;
         break;
     }
-    add_without_addresses(text, path);
+    add_bytes(text, path.ptr, path.len);
 }
 
 /* `Owner#method (path)` of a label, and its line. */
@@ -83,7 +69,7 @@ stable_method(struct diff *diff, uint32_t label, uint32_t *line_out)
     uint32_t stable = map_get(&diff->stable_texts, label);
     if (stable != MAP_NONE) return stable;
     struct text text = {0};
-    add_without_addresses(&text, parts.method);
+    add_bytes(&text, parts.method.ptr, parts.method.len);
     if (parts.path.len > 0) {
         add_bytes(&text, " (", 2);
         add_path(diff, &text, parts.path);
@@ -99,8 +85,8 @@ stable_method(struct diff *diff, uint32_t label, uint32_t *line_out)
 static void
 add_count(const struct diff *diff, struct diff_table *table, const uint32_t key[4], uint32_t run, double count, double variance)
 {
-    const struct diff_row *row = group_row(&table->rows, key);
-    if (row == NULL) return; /* more than PLACES_MAX: the report has said so */
+    const struct diff_row *row = row_table_get(&table->rows, key);
+    if (row == NULL) return; /* more than EXIT_ROWS_MAX: the report has said so */
     size_t index = (size_t)(row - (struct diff_row *)table->rows.rows);
     if (index >= table->capacity) {
         uint32_t capacity = (uint32_t)grown_capacity(table->capacity, sizeof capacity);
@@ -117,22 +103,22 @@ add_count(const struct diff *diff, struct diff_table *table, const uint32_t key[
 /* An event that stands for w exits is one that was recorded with the chance of 1/w: the variance of a sum of n such weights is
  * about n w (w - 1). Exact hits have none, nor have events that all are recorded. */
 static void
-add_place(struct diff *diff, struct diff_table *all, const struct place *place)
+add_exits(struct diff *diff, struct diff_table *all, const struct exit_row *exit_row)
 {
-    const struct report_process *process = report_process(diff->report, place->process);
+    const struct report_process *process = report_process(diff->report, exit_row->process);
     uint32_t run = process->file, line;
-    double count = (double)place->count, variance = 0;
-    if (!process->exact && place->records > 0) {
-        double weight = (double)place->weighted / (double)place->records;
-        variance = (double)place->records * weight * (weight - 1);
+    double count = (double)exit_row->count, variance = 0;
+    if (!process->exact && exit_row->records > 0) {
+        double weight = (double)exit_row->weighted / (double)exit_row->records;
+        variance = (double)exit_row->records * weight * (weight - 1);
         if (weight > 1 && weight > diff->runs[run].estimate) diff->runs[run].estimate = weight;
     }
-    uint32_t reason = place->reason;
-    uint32_t method = stable_method(diff, place->location, &line);
+    uint32_t reason = exit_row->reason;
+    uint32_t method = stable_method(diff, exit_row->location, &line);
     add_count(diff, all, (const uint32_t[4]){0}, run, count, variance);
     add_count(diff, &diff->reasons, (const uint32_t[4]){reason}, run, count, variance);
     add_count(diff, &diff->methods, (const uint32_t[4]){0, method}, run, count, variance);
-    add_count(diff, &diff->sites, (const uint32_t[4]){reason, method, place->insn, line}, run, count, variance);
+    add_count(diff, &diff->sites, (const uint32_t[4]){reason, method, exit_row->insn, line}, run, count, variance);
 }
 
 /* What of a run is only estimated: K of its sampling. */
@@ -143,7 +129,7 @@ find_rates(struct diff *diff)
     for (uint32_t i = 0; i < report->setting_count; i++) {
         const struct report_setting *setting = &report->settings[i];
         const struct report_process *process = report_process(report, setting->process);
-        if (process->exact || setting->name != (uint32_t)(diff->fallbacks ? WORD_FALLBACK_RATE : WORD_EXIT_RATE)) continue;
+        if (process->exact || setting->name != (uint32_t)(diff->fallbacks ? STRING_FALLBACK_RATE : STRING_EXIT_RATE)) continue;
         double rate = strtod(pool_string(report->pool, setting->value).ptr, NULL);
         if (rate > 1) diff->runs[process->file].estimate = rate;
     }
@@ -289,13 +275,13 @@ compare_table(const struct diff *diff, struct diff_table *table)
 static void
 init_table(struct diff_table *table)
 {
-    group_init(&table->rows, sizeof(struct diff_row), 4, PLACES_MAX);
+    row_table_init(&table->rows, sizeof(struct diff_row), 4, EXIT_ROWS_MAX);
 }
 
 static void
 free_table(struct diff_table *table)
 {
-    group_free(&table->rows);
+    row_table_free(&table->rows);
     free(table->counts);
     free(table->variances);
     free(table->order);
@@ -321,9 +307,9 @@ diff_init(struct diff *diff, struct report *report, uint32_t first_side, enum di
     init_table(&diff->reasons);
     init_table(&diff->methods);
     init_table(&diff->sites);
-    for (uint32_t i = 0; i < report->places.group.count; i++) {
-        const struct place *place = group_at(&report->places.group, i);
-        if ((place->category == WORD_FALLBACK) == fallbacks && place->count > 0) add_place(diff, &all, place);
+    for (uint32_t i = 0; i < report->exits.rows.count; i++) {
+        const struct exit_row *exit_row = row_table_at(&report->exits.rows, i);
+        if ((exit_row->category == STRING_FALLBACK) == fallbacks && exit_row->count > 0) add_exits(diff, &all, exit_row);
     }
     match_moved_lines(diff);
     compare_table(diff, &all);

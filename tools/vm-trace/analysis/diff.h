@@ -32,7 +32,7 @@ struct diff_row {
 };
 
 struct diff_table {
-    struct group rows; /* of struct diff_row */
+    struct row_table rows; /* of struct diff_row */
     double *counts;    /* by rows, for each run: what was counted */
     double *variances;
     uint32_t capacity; /* rows that they have room for */

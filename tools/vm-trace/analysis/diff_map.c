@@ -34,17 +34,17 @@ path_of(struct fxt_string label)
 }
 
 static void
-gather(struct group *all, struct report *report, uint32_t first_side, bool fallbacks)
+gather(struct row_table *all, struct report *report, uint32_t first_side, bool fallbacks)
 {
-    for (uint32_t i = 0; i < report->places.group.count; i++) {
-        const struct place *place = group_at(&report->places.group, i);
-        if ((place->category == WORD_FALLBACK) != fallbacks || place->count == 0) continue;
-        struct fxt_string label = pool_string(report->pool, place->location), path = path_of(label);
+    for (uint32_t i = 0; i < report->exits.rows.count; i++) {
+        const struct exit_row *exit_row = row_table_at(&report->exits.rows, i);
+        if ((exit_row->category == STRING_FALLBACK) != fallbacks || exit_row->count == 0) continue;
+        struct fxt_string label = pool_string(report->pool, exit_row->location), path = path_of(label);
         struct fxt_string method = label_parts(label).method;
         if (path.len == 0 || method.len == 0) continue;
         const uint32_t key[2] = {pool_intern(report->pool, method.ptr, method.len), pool_intern(report->pool, path.ptr, path.len)};
-        struct whereabouts *row = group_row(all, key);
-        if (row != NULL) row->sides |= 1U << (report_process(report, place->process)->file >= first_side);
+        struct whereabouts *row = row_table_get(all, key);
+        if (row != NULL) row->sides |= 1U << (report_process(report, exit_row->process)->file >= first_side);
     }
 }
 
@@ -76,13 +76,13 @@ differing_folders(struct fxt_string a, struct fxt_string b, uint32_t *a_bytes_ou
 }
 
 static void
-add_witness(struct group *found, struct pool *pool, uint32_t before, uint32_t after)
+add_witness(struct row_table *found, struct pool *pool, uint32_t before, uint32_t after)
 {
     struct fxt_string a = pool_string(pool, before), b = pool_string(pool, after);
     uint32_t a_bytes, b_bytes;
     if (!differing_folders(a, b, &a_bytes, &b_bytes)) return;
     const uint32_t key[2] = {pool_intern(pool, a.ptr, a_bytes), pool_intern(pool, b.ptr, b_bytes)};
-    struct prefixes *row = group_row(found, key);
+    struct prefixes *row = row_table_get(found, key);
     if (row != NULL) row->witnesses++;
 }
 
@@ -94,11 +94,11 @@ begins_with(struct fxt_string path, struct fxt_string prefix)
 
 /* Whether a side has paths with both: then they are two folders, not one. */
 static bool
-apart(const struct group *all, const struct pool *pool, const struct prefixes *prefixes)
+apart(const struct row_table *all, const struct pool *pool, const struct prefixes *prefixes)
 {
     struct fxt_string from = pool_string(pool, prefixes->from), to = pool_string(pool, prefixes->to);
     for (uint32_t i = 0; i < all->count; i++) {
-        const struct whereabouts *row = group_at(all, i);
+        const struct whereabouts *row = row_table_at(all, i);
         struct fxt_string path = pool_string(pool, row->path);
         if ((row->sides & 2) != 0 && begins_with(path, from)) return true;
         if ((row->sides & 1) != 0 && begins_with(path, to)) return true;
@@ -129,23 +129,23 @@ add_to_map(struct path_map *map, const struct pool *pool, const struct prefixes 
 void
 diff_find_map(struct report *report, uint32_t first_side, bool fallbacks, struct path_map *map)
 {
-    struct group all, found;
-    group_init(&all, sizeof(struct whereabouts), 2, PLACES_MAX);
-    group_init(&found, sizeof(struct prefixes), 2, PLACES_MAX);
+    struct row_table all, found;
+    row_table_init(&all, sizeof(struct whereabouts), 2, EXIT_ROWS_MAX);
+    row_table_init(&found, sizeof(struct prefixes), 2, EXIT_ROWS_MAX);
     gather(&all, report, first_side, fallbacks);
-    group_sort(&all, by_method, NULL);
+    row_table_sort(&all, by_method, NULL);
     for (uint32_t at = 0, end; at < all.count; at = end) {
-        const struct whereabouts *first = group_at(&all, at);
-        for (end = at + 1; end < all.count && ((struct whereabouts *)group_at(&all, end))->method == first->method;) end++;
+        const struct whereabouts *first = row_table_at(&all, at);
+        for (end = at + 1; end < all.count && ((struct whereabouts *)row_table_at(&all, end))->method == first->method;) end++;
         if (end - at != 2 || first[0].sides != 1 || first[1].sides != 2) continue; /* with more paths it is no witness */
         add_witness(&found, report->pool, first[0].path, first[1].path);
     }
-    group_sort(&found, by_witnesses, NULL);
+    row_table_sort(&found, by_witnesses, NULL);
     for (uint32_t i = 0; i < found.count && map->count < MAPS_MOST; i++) {
-        const struct prefixes *prefixes = group_at(&found, i);
+        const struct prefixes *prefixes = row_table_at(&found, i);
         if (prefixes->witnesses < LEAST_WITNESSES) break;
         if (!apart(&all, report->pool, prefixes)) add_to_map(map, report->pool, prefixes);
     }
-    group_free(&all);
-    group_free(&found);
+    row_table_free(&all);
+    row_table_free(&found);
 }

@@ -5,58 +5,59 @@
 #include "analysis/duration_pairs.h"
 #include "analysis/event_args.h"
 #include "base/xalloc.h"
+#include "fxt/event_keys.h"
 #include "fxt/known_strings.h"
 
 struct stack {
-    struct span_edge *open;
+    struct duration_edge *open;
     uint32_t depth;
     uint32_t capacity;
 };
 
-struct spans {
-    struct span_visitor visitor;
+struct duration_pairs {
+    struct duration_pair_visitor visitor;
     struct map stack_of_thread;
     struct stack *stacks;
     uint32_t stack_count;
     uint32_t stack_capacity;
-    struct span_edge *window;
+    struct duration_edge *window;
     size_t in_window;
-    bool said_too_many;
+    bool too_many_reported;
 };
 
-struct spans *
-spans_new(const struct span_visitor *visitor)
+struct duration_pairs *
+duration_pairs_new(const struct duration_pair_visitor *visitor)
 {
-    struct spans *spans = xcalloc(1, sizeof *spans);
-    spans->visitor = *visitor;
-    spans->window = xrealloc(NULL, SPANS_WINDOW, sizeof *spans->window);
-    return spans;
+    struct duration_pairs *pairs = xcalloc(1, sizeof *pairs);
+    pairs->visitor = *visitor;
+    pairs->window = xrealloc(NULL, PAIRS_WINDOW, sizeof *pairs->window);
+    return pairs;
 }
 
 void
-spans_free(struct spans *spans)
+duration_pairs_free(struct duration_pairs *pairs)
 {
-    if (spans == NULL) return;
-    for (uint32_t i = 0; i < spans->stack_count; i++) free(spans->stacks[i].open);
-    free(spans->stacks);
-    map_free(&spans->stack_of_thread);
-    free(spans->window);
-    free(spans);
+    if (pairs == NULL) return;
+    for (uint32_t i = 0; i < pairs->stack_count; i++) free(pairs->stacks[i].open);
+    free(pairs->stacks);
+    map_free(&pairs->stack_of_thread);
+    free(pairs->window);
+    free(pairs);
 }
 
 static int
 by_time_and_place(const void *left, const void *right)
 {
-    const struct span_edge *a = left, *b = right;
+    const struct duration_edge *a = left, *b = right;
     if (a->ts_ns != b->ts_ns) return a->ts_ns < b->ts_ns ? -1 : 1;
     return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
 static void
-begin(struct spans *spans, struct stack *stack, const struct span_edge *edge)
+begin(struct duration_pairs *pairs, struct stack *stack, const struct duration_edge *edge)
 {
-    if (stack->depth == SPANS_DEPTH_MAX) {
-        if (spans->visitor.too_deep) spans->visitor.too_deep(spans->visitor.context, edge);
+    if (stack->depth == PAIRS_DEPTH_MAX) {
+        if (pairs->visitor.too_deep) pairs->visitor.too_deep(pairs->visitor.context, edge);
         return;
     }
     make_room(stack->open, stack->depth, stack->capacity);
@@ -68,70 +69,70 @@ begin(struct spans *spans, struct stack *stack, const struct span_edge *edge)
 
 /* Pairs the first `count` edges of the window and moves the others down. */
 static void
-pair(struct spans *spans, size_t count)
+pair(struct duration_pairs *pairs, size_t count)
 {
-    qsort(spans->window, spans->in_window, sizeof *spans->window, by_time_and_place);
+    qsort(pairs->window, pairs->in_window, sizeof *pairs->window, by_time_and_place);
     for (size_t i = 0; i < count; i++) {
-        const struct span_edge *edge = &spans->window[i];
-        struct stack *stack = &spans->stacks[edge->thread];
+        const struct duration_edge *edge = &pairs->window[i];
+        struct stack *stack = &pairs->stacks[edge->thread];
         if (!edge->end) {
-            begin(spans, stack, edge);
+            begin(pairs, stack, edge);
             continue;
         }
-        const struct span_edge *opened = stack->depth > 0 ? &stack->open[--stack->depth] : NULL;
-        spans->visitor.span(spans->visitor.context, opened, edge);
+        const struct duration_edge *opened = stack->depth > 0 ? &stack->open[--stack->depth] : NULL;
+        pairs->visitor.pair(pairs->visitor.context, opened, edge);
     }
-    spans->in_window -= count;
-    memmove(spans->window, spans->window + count, spans->in_window * sizeof *spans->window);
+    pairs->in_window -= count;
+    memmove(pairs->window, pairs->window + count, pairs->in_window * sizeof *pairs->window);
 }
 
-struct span_edge
-span_edge_of(struct pool *pool, const struct fxt_event *event)
+struct duration_edge
+duration_edge_of(struct pool *pool, const struct fxt_event *event)
 {
-    struct span_edge edge = {
+    struct duration_edge edge = {
         .ts_ns = event->ts_ns,
         .offset = event->offset,
         .category = pool_id(pool, event->category),
         .name = pool_id(pool, event->name),
         .end = event->type != FXT_EVENT_DURATION_BEGIN,
     };
-    if (edge.end && edge.category == WORD_COMPILE) {
-        edge.iseq = event_text(pool, event, WORD_ISEQ);
-        edge.version = (uint32_t)event_uint(event, WORD_VERSION, 1);
-        edge.code_bytes = event_uint(event, WORD_CODE_BYTES, 0);
+    if (edge.end && edge.category == STRING_COMPILE) {
+        edge.iseq = event_text(pool, event, STRING_ISEQ);
+        edge.version = (uint32_t)event_uint(event, STRING_VERSION, 1);
+        edge.code_bytes = event_uint(event, STRING_CODE_BYTES, 0);
     }
     return edge;
 }
 
 void
-spans_add(struct spans *spans, struct pool *pool, const struct fxt_event *event)
+duration_pairs_add(struct duration_pairs *pairs, struct pool *pool, const struct fxt_event *event)
 {
-    struct span_edge edge = span_edge_of(pool, event);
-    uint64_t key = (uint64_t)event->pid << 32 | event->tid;
-    edge.thread = map_get(&spans->stack_of_thread, key);
+    struct duration_edge edge = duration_edge_of(pool, event);
+    uint64_t key = thread_key(event->pid, event->tid);
+    edge.thread = map_get(&pairs->stack_of_thread, key);
     if (edge.thread == MAP_NONE) {
-        if (spans->stack_count == SPANS_THREADS_MAX) {
-            if (!spans->said_too_many && spans->visitor.too_many_threads) {
-                spans->visitor.too_many_threads(spans->visitor.context, &edge);
+        if (pairs->stack_count == PAIRS_THREADS_MAX) {
+            if (!pairs->too_many_reported && pairs->visitor.too_many_threads) {
+                pairs->visitor.too_many_threads(pairs->visitor.context, &edge);
             }
-            spans->said_too_many = true;
+            pairs->too_many_reported = true;
             return;
         }
-        make_room(spans->stacks, spans->stack_count, spans->stack_capacity);
-        edge.thread = spans->stack_count++;
-        spans->stacks[edge.thread] = (struct stack){0};
-        map_set(&spans->stack_of_thread, key, edge.thread);
+        make_room(pairs->stacks, pairs->stack_count, pairs->stack_capacity);
+        edge.thread = pairs->stack_count++;
+        pairs->stacks[edge.thread] = (struct stack){0};
+        map_set(&pairs->stack_of_thread, key, edge.thread);
     }
-    if (spans->in_window == SPANS_WINDOW) pair(spans, SPANS_WINDOW / 2);
-    spans->window[spans->in_window++] = edge;
+    if (pairs->in_window == PAIRS_WINDOW) pair(pairs, PAIRS_WINDOW / 2);
+    pairs->window[pairs->in_window++] = edge;
 }
 
 void
-spans_finish(struct spans *spans)
+duration_pairs_finish(struct duration_pairs *pairs)
 {
-    pair(spans, spans->in_window);
-    for (uint32_t i = 0; i < spans->stack_count; i++) {
-        struct stack *stack = &spans->stacks[i];
-        while (stack->depth > 0) spans->visitor.span(spans->visitor.context, &stack->open[--stack->depth], NULL);
+    pair(pairs, pairs->in_window);
+    for (uint32_t i = 0; i < pairs->stack_count; i++) {
+        struct stack *stack = &pairs->stacks[i];
+        while (stack->depth > 0) pairs->visitor.pair(pairs->visitor.context, &stack->open[--stack->depth], NULL);
     }
 }

@@ -9,12 +9,12 @@
 #include "fxt/reader.h"
 
 enum {
-    SPANS_WINDOW = 128 * 1024,
-    SPANS_DEPTH_MAX = 512, /* Perfetto drops what is nested deeper */
-    SPANS_THREADS_MAX = 256 * 1024,
+    PAIRS_WINDOW = 128 * 1024,
+    PAIRS_DEPTH_MAX = 512, /* Perfetto drops what is nested deeper */
+    PAIRS_THREADS_MAX = 256 * 1024,
 };
 
-struct span_edge {
+struct duration_edge {
     int64_t ts_ns;
     uint64_t offset; /* breaks ties: the file's order */
     uint32_t thread; /* index of its stack */
@@ -28,23 +28,23 @@ struct span_edge {
     uint64_t code_bytes; /* with the code that traces */
 };
 
-struct span_visitor {
+struct duration_pair_visitor {
     void *context;
     /* NULL for begin: an end without a begin. NULL for end: a begin that is never ended. */
-    void (*span)(void *context, const struct span_edge *begin, const struct span_edge *end);
-    void (*too_deep)(void *context, const struct span_edge *begin);
-    void (*too_many_threads)(void *context, const struct span_edge *edge);
+    void (*pair)(void *context, const struct duration_edge *begin, const struct duration_edge *end);
+    void (*too_deep)(void *context, const struct duration_edge *begin);
+    void (*too_many_threads)(void *context, const struct duration_edge *edge);
 };
 
-struct spans;
+struct duration_pairs;
 
-struct spans *spans_new(const struct span_visitor *visitor);
-void spans_free(struct spans *spans);
+struct duration_pairs *duration_pairs_new(const struct duration_pair_visitor *visitor);
+void duration_pairs_free(struct duration_pairs *pairs);
 /* An event of type FXT_EVENT_DURATION_BEGIN or _END. */
-void spans_add(struct spans *spans, struct pool *pool, const struct fxt_event *event);
+void duration_pairs_add(struct duration_pairs *pairs, struct pool *pool, const struct fxt_event *event);
 /* The edge of an event, as a visitor gets it. Its thread is not set. */
-struct span_edge span_edge_of(struct pool *pool, const struct fxt_event *event);
+struct duration_edge duration_edge_of(struct pool *pool, const struct fxt_event *event);
 /* Pairs what is left; the begins that remain are reported as never ended. */
-void spans_finish(struct spans *spans);
+void duration_pairs_finish(struct duration_pairs *pairs);
 
 #endif

@@ -7,16 +7,16 @@
 #include "fxt/known_strings.h"
 
 uint64_t
-event_uint(const struct fxt_event *event, uint32_t word, uint64_t missing)
+event_uint(const struct fxt_event *event, uint32_t name, uint64_t missing)
 {
     uint64_t value;
-    return fxt_arg_uint(fxt_event_arg(event, word), &value) ? value : missing;
+    return fxt_arg_uint(fxt_event_arg(event, name), &value) ? value : missing;
 }
 
 uint32_t
-event_text(struct pool *pool, const struct fxt_event *event, uint32_t word)
+event_text(struct pool *pool, const struct fxt_event *event, uint32_t name)
 {
-    const struct fxt_arg *arg = fxt_event_arg(event, word);
+    const struct fxt_arg *arg = fxt_event_arg(event, name);
     return arg == NULL || arg->type != FXT_ARG_STRING ? STRING_NONE : pool_id(pool, arg->string);
 }
 
@@ -36,7 +36,7 @@ struct code_settings
 event_code_settings(const struct fxt_event *event)
 {
     struct code_settings settings = {false, false};
-    const struct fxt_arg *jit = fxt_event_arg(event, WORD_JIT), *flags = fxt_event_arg(event, WORD_FLAGS);
+    const struct fxt_arg *jit = fxt_event_arg(event, STRING_JIT), *flags = fxt_event_arg(event, STRING_FLAGS);
     if (jit != NULL && jit->type == FXT_ARG_STRING) settings.block_versions = fxt_string_is(jit->string, "YJIT");
     if (flags != NULL && flags->type == FXT_ARG_STRING) {
         settings.traced_code = has_word(flags->string, "exits") || has_word(flags->string, "fallbacks");
@@ -47,8 +47,8 @@ event_code_settings(const struct fxt_event *event)
 uint32_t
 event_reason(struct pool *pool, const struct fxt_event *event)
 {
-    bool named = event->category.id != WORD_TRACE && event->category.id != WORD_REPROFILE;
-    return pool_without_addresses(pool, named ? pool_id(pool, event->name) : event_text(pool, event, WORD_REASON));
+    bool named = event->category.id != STRING_TRACE && event->category.id != STRING_REPROFILE;
+    return pool_without_addresses(pool, named ? pool_id(pool, event->name) : event_text(pool, event, STRING_REASON));
 }
 
 uint32_t

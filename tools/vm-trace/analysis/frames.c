@@ -63,8 +63,8 @@ more_frames(struct fxt_string text, uint32_t *left_out)
     static const char many[] = " more frames", one[] = " more frame";
     const char *space = memchr(text.ptr, ' ', text.len);
     if (space == NULL || !whole_number(text.ptr, space, left_out)) return false;
-    struct fxt_string words = part(space, text.ptr + text.len);
-    return fxt_string_is(words, many) || fxt_string_is(words, one);
+    struct fxt_string rest = part(space, text.ptr + text.len);
+    return fxt_string_is(rest, many) || fxt_string_is(rest, one);
 }
 
 void

@@ -14,7 +14,7 @@ is_digit(char c)
 /* Where " (PATH:LINE)" begins, or NULL. A method can be "block (2 levels) in foo" or "<top (required)>", and a path can hold anything,
  * parentheses too. */
 static const char *
-place_of(struct fxt_string label)
+location_of(struct fxt_string label)
 {
     static const char levels[] = " levels) in ", required[] = "required)>";
     const char *end = label.ptr + label.len;
@@ -33,16 +33,16 @@ struct label_parts
 label_parts(struct fxt_string label)
 {
     struct label_parts parts = {.method = label, .path = {.ptr = ""}};
-    const char *place = place_of(label);
-    if (place == NULL) return parts;
-    const char *path = place + 2, *end = label.ptr + label.len - 1, *number = end;
+    const char *location = location_of(label);
+    if (location == NULL) return parts;
+    const char *path = location + 2, *end = label.ptr + label.len - 1, *number = end;
     while (is_digit(number[-1])) number--;
     if (number < end && number[-1] == '-') number--;
     if (number < end && number - path > 1 && number[-1] == ':') {
         parts.line = strtoll(number, NULL, 10); /* ends at the parenthesis */
         end = number - 1;
     }
-    parts.method.len = (uint32_t)(place - label.ptr);
+    parts.method.len = (uint32_t)(location - label.ptr);
     parts.path = (struct fxt_string){.ptr = path, .len = (uint32_t)(end - path)};
     return parts;
 }

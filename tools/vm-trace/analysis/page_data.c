@@ -10,35 +10,15 @@
 
 /* --- rows ----------------------------------------------------------------------------------- */
 
-static bool
-same_place(const struct page_row *a, const struct page_row *b)
-{
-    return a->category == b->category && a->reason == b->reason && a->frame == b->frame && a->insn == b->insn &&
-           a->outcome == b->outcome;
-}
+enum { OVERFLOW_ROW = 0 }; /* its key is all zeros, which no event has */
 
-static uint32_t
-add_row(struct page_data *data, const struct page_row *place)
+/* A row of one place, where nothing happened yet. */
+static void
+begin_row(struct page_row *row)
 {
-    make_room(data->rows, data->row_count, data->row_capacity);
-    data->rows[data->row_count] = *place;
-    return data->row_count++;
-}
-
-/* The number of the row of a place, made if need be; `overflow` when there are too many. */
-static uint32_t
-row_of(struct page_data *data, const struct page_row *place, uint32_t most, uint32_t overflow)
-{
-    uint64_t hash = mix64((uint64_t)place->frame << 32 | place->reason);
-    hash = mix64(hash ^ ((uint64_t)place->insn << 32 | place->outcome)) ^ place->category;
-    for (;; hash++) {
-        uint32_t row = map_get(&data->row_of, hash);
-        if (row != MAP_NONE && same_place(&data->rows[row], place)) return row;
-        if (row != MAP_NONE) continue;
-        if (data->row_count >= most) return overflow;
-        map_set(&data->row_of, hash, data->row_count);
-        return add_row(data, place);
-    }
+    row->places = 1;
+    row->first_ns = INT64_MAX;
+    row->last_ns = INT64_MIN;
 }
 
 static void
@@ -54,25 +34,24 @@ add_to_row(struct page_row *row, uint64_t count, int64_t first_ns, int64_t last_
 static void
 add_exit(struct page_data *data, const struct fxt_event *event)
 {
-    struct page_row place = {
-        .category = event->category.id, .reason = event_reason(data->pool, event), .places = 1,
-        .first_ns = INT64_MAX, .last_ns = INT64_MIN,
-    };
+    struct page_row exits = {.category = event->category.id, .reason = event_reason(data->pool, event)};
     uint64_t weight = 1;
     for (unsigned i = 0; i < event->arg_count; i++) {
         const struct fxt_arg *arg = &event->args[i];
-        if (arg->name.id == WORD_WEIGHT) fxt_arg_uint(arg, &weight);
+        if (arg->name.id == STRING_WEIGHT) fxt_arg_uint(arg, &weight);
         if (arg->type != FXT_ARG_STRING) continue;
         switch (arg->name.id) {
-          case WORD_FRAME_0: place.frame = pool_id(data->pool, arg->string); break;
-          case WORD_INSN: place.insn = pool_id(data->pool, arg->string); break;
-          case WORD_OUTCOME: place.outcome = pool_id(data->pool, arg->string); break;
+          case STRING_FRAME_0: exits.frame = pool_id(data->pool, arg->string); break;
+          case STRING_INSN: exits.insn = pool_id(data->pool, arg->string); break;
+          case STRING_OUTCOME: exits.outcome = pool_id(data->pool, arg->string); break;
         }
     }
-    uint32_t row = row_of(data, &place, PAGE_ROWS_MAX, 0);
-    add_to_row(&data->rows[row], weight, event->ts_ns, event->ts_ns);
-    bins_add(&data->bins, row, event->ts_ns, weight);
-    *(place.category == WORD_FALLBACK ? &data->fallbacks : &data->exits) += weight;
+    struct page_row *row = row_table_get(&data->gathered, &exits.category);
+    if (row == NULL) row = row_table_at(&data->gathered, OVERFLOW_ROW);
+    else if (row->places == 0) begin_row(row);
+    add_to_row(row, weight, event->ts_ns, event->ts_ns);
+    time_histogram_add(&data->exits_over_time, (uint32_t)(row - (struct page_row *)data->gathered.rows), event->ts_ns, weight);
+    *(exits.category == STRING_FALLBACK ? &data->fallbacks : &data->exits) += weight;
     data->recorded++;
     profile_event(&data->profile, event);
 }
@@ -80,19 +59,19 @@ add_exit(struct page_data *data, const struct fxt_event *event)
 static void
 add_loss(struct page_data *data, const struct fxt_event *event)
 {
-    uint32_t id = event_text(data->pool, event, WORD_REASON);
+    uint32_t id = event_text(data->pool, event, STRING_REASON);
     unsigned i = 0;
     while (i < data->loss_count && data->losses[i].reason != id) i++;
     if (i == PAGE_LOSSES_MAX) i--; /* of so many reasons the last stands for the rest */
     if (i == data->loss_count) data->losses[data->loss_count++] = (struct page_loss){.reason = id};
-    data->losses[i].events += event_uint(event, WORD_LOST, 0);
+    data->losses[i].events += event_uint(event, STRING_LOST, 0);
 }
 
 static void
 add_trace_event(struct page_data *data, const struct fxt_event *event)
 {
     switch (event->name.id) {
-      case WORD_SETTINGS:
+      case STRING_SETTINGS:
         data->ours = true;
         data->summarized = false;
         for (unsigned i = 0; i < event->arg_count && data->setting_count < PAGE_SETTINGS_MAX; i++) {
@@ -101,11 +80,11 @@ add_trace_event(struct page_data *data, const struct fxt_event *event)
                 (struct page_setting){pool_id(data->pool, arg->name), arg_text(data->pool, arg)};
         }
         break;
-      case WORD_LOSS: add_loss(data, event); break;
-      case WORD_SUMMARY:
+      case STRING_LOSS: add_loss(data, event); break;
+      case STRING_SUMMARY:
         data->summarized = true;
-        data->lost += event_uint(event, WORD_LOST, 0);
-        data->exact_exits += event_uint(event, WORD_EXITS, 0);
+        data->lost += event_uint(event, STRING_LOST, 0);
+        data->exact_exits += event_uint(event, STRING_EXITS, 0);
         break;
     }
 }
@@ -114,21 +93,21 @@ add_trace_event(struct page_data *data, const struct fxt_event *event)
 static void
 add_duration(struct page_data *data, uint32_t category, bool outermost, uint32_t iseq, int64_t begin_ns, int64_t end_ns)
 {
-    if (category == WORD_COMPILE && outermost) {
+    if (category == STRING_COMPILE && outermost) {
         if (iseq != STRING_NONE) {
             data->compiles++;
             data->compile_ns += (uint64_t)(end_ns - begin_ns);
         }
-        bins_add_span(&data->compiling, 0, begin_ns, end_ns);
+        time_histogram_add_duration(&data->compiling, 0, begin_ns, end_ns);
     }
-    else if (category == WORD_INVALIDATION && outermost) { /* what is of a version is a part of it */
+    else if (category == STRING_INVALIDATION && outermost) { /* what is of a version is a part of it */
         data->invalidations++;
-        bins_add(&data->compiling, 1, begin_ns, 1);
+        time_histogram_add(&data->compiling, 1, begin_ns, 1);
     }
 }
 
 static void
-on_span(void *context, const struct span_edge *begin, const struct span_edge *end)
+on_pair(void *context, const struct duration_edge *begin, const struct duration_edge *end)
 {
     if (begin == NULL || end == NULL) return;
     add_duration(context, begin->category, begin->outermost, end->iseq, begin->ts_ns, end->ts_ns);
@@ -142,16 +121,16 @@ on_event(void *context, const struct fxt_event *event)
     int64_t end_ns = event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns;
     if (event->ts_ns < data->first_ns) data->first_ns = event->ts_ns;
     if (end_ns > data->last_ns) data->last_ns = end_ns;
-    uint32_t runs = event_text(data->pool, event, WORD_THREAD);
+    uint32_t runs = event_text(data->pool, event, STRING_THREAD);
     struct thread *thread = runs != STRING_NONE ? threads_running(&data->threads, event->pid, runs)
                                                 : threads_get(&data->threads, event->pid, event->tid);
     if (thread != NULL) thread->events++;
 
     switch (event->type) {
       case FXT_EVENT_DURATION_BEGIN:
-      case FXT_EVENT_DURATION_END: spans_add(data->spans, data->pool, event); return;
+      case FXT_EVENT_DURATION_END: duration_pairs_add(data->pairs, data->pool, event); return;
       case FXT_EVENT_DURATION_COMPLETE: {
-        struct span_edge edge = span_edge_of(data->pool, event);
+        struct duration_edge edge = duration_edge_of(data->pool, event);
         add_duration(data, edge.category, true, edge.iseq, event->ts_ns, event->end_ns);
         return;
       }
@@ -159,10 +138,10 @@ on_event(void *context, const struct fxt_event *event)
       default: return;
     }
     switch (event->category.id) {
-      case WORD_SIDE_EXIT:
-      case WORD_RECOMPILE_EXIT:
-      case WORD_FALLBACK: add_exit(data, event); break;
-      case WORD_TRACE: add_trace_event(data, event); break;
+      case STRING_SIDE_EXIT:
+      case STRING_RECOMPILE_EXIT:
+      case STRING_FALLBACK: add_exit(data, event); break;
+      case STRING_TRACE: add_trace_event(data, event); break;
     }
 }
 
@@ -181,7 +160,10 @@ page_data_init(struct page_data *data, size_t memory_bytes)
     *data = (struct page_data){.reader = reader_new(memory_bytes), .first_ns = INT64_MAX, .last_ns = INT64_MIN};
     data->pool = reader_pool(data->reader);
     profile_init(&data->profile, data->reader, PROFILE_EXITS, true);
-    add_row(data, &(struct page_row){.first_ns = INT64_MAX, .last_ns = INT64_MIN});
+    row_table_init(&data->gathered, sizeof(struct page_row), PAGE_ROW_KEYS, PAGE_ROWS_MAX);
+    struct page_row *overflow = row_table_get(&data->gathered, (const uint32_t[PAGE_ROW_KEYS]){0});
+    begin_row(overflow);
+    overflow->places = 0;
 }
 
 void
@@ -189,9 +171,9 @@ page_data_free(struct page_data *data)
 {
     profile_free(&data->profile);
     threads_free(&data->threads);
-    bins_free(&data->bins);
-    bins_free(&data->compiling);
-    map_free(&data->row_of);
+    time_histogram_free(&data->exits_over_time);
+    time_histogram_free(&data->compiling);
+    row_table_free(&data->gathered);
     free(data->rows);
     reader_free(data->reader);
 }
@@ -200,15 +182,15 @@ enum status
 page_data_read(struct page_data *data, const char *file, uint64_t max_faults)
 {
     struct fault_report faults = fault_report_new(file, max_faults);
-    struct span_visitor span_visitor = {.context = data, .span = on_span};
-    data->spans = spans_new(&span_visitor);
+    struct duration_pair_visitor pair_visitor = {.context = data, .pair = on_pair};
+    data->pairs = duration_pairs_new(&pair_visitor);
     struct fxt_visitor visitor = {.context = data, .event = on_event, .object = on_object};
     enum status status = STATUS_CANNOT_READ;
     if (read_file(data->reader, file, &visitor, &faults)) {
         status = fault_report_finish(&faults);
-        spans_finish(data->spans);
+        duration_pairs_finish(data->pairs);
     }
-    spans_free(data->spans);
+    duration_pairs_free(data->pairs);
     return status;
 }
 
@@ -228,60 +210,85 @@ by_count(const void *left, const void *right)
 static int
 by_row_and_bin(const void *left, const void *right)
 {
-    const struct bin_cell *a = left, *b = right;
+    const struct histogram_cell *a = left, *b = right;
     if (a->row != b->row) return a->row < b->row ? -1 : 1;
     return (a->bin > b->bin) - (a->bin < b->bin);
 }
 
 static void
-move_to_rows(struct bins *bins, const uint32_t *moved_to)
+move_to_rows(struct time_histogram *histogram, const uint32_t *moved_to)
 {
-    for (uint32_t i = 0; i < bins->count; i++) bins->cells[i].row = moved_to[bins->cells[i].row];
-    if (bins->count > 0) qsort(bins->cells, bins->count, sizeof *bins->cells, by_row_and_bin);
+    for (uint32_t i = 0; i < histogram->count; i++) histogram->cells[i].row = moved_to[histogram->cells[i].row];
+    if (histogram->count > 0) qsort(histogram->cells, histogram->count, sizeof *histogram->cells, by_row_and_bin);
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < bins->count; i++) {
-        struct bin_cell *last = kept > 0 ? &bins->cells[kept - 1] : NULL;
-        if (last != NULL && last->row == bins->cells[i].row && last->bin == bins->cells[i].bin) last->count += bins->cells[i].count;
-        else bins->cells[kept++] = bins->cells[i];
+    for (uint32_t i = 0; i < histogram->count; i++) {
+        struct histogram_cell *last = kept > 0 ? &histogram->cells[kept - 1] : NULL;
+        if (last != NULL && last->row == histogram->cells[i].row && last->bin == histogram->cells[i].bin) last->count += histogram->cells[i].count;
+        else histogram->cells[kept++] = histogram->cells[i];
     }
-    bins->count = kept;
+    histogram->count = kept;
 }
 
-/* Rows beyond those shown are summed, those of one reason in one row; of very many reasons too, all in one. */
+/* A row that sums up those of one reason: where it lies in data->rows. */
+struct reason_sum {
+    uint32_t category, reason; /* the key */
+    uint32_t row;              /* + 1; 0: it has none yet */
+};
+
+static uint32_t
+add_row(struct page_data *data, const struct page_row *row)
+{
+    data->rows[data->row_count] = *row;
+    return data->row_count++;
+}
+
+/* The row that sums up those of a reason; of too many reasons, the one for all others. */
+static uint32_t
+sum_row(struct page_data *data, struct row_table *sums, uint32_t *others, const struct page_row *row)
+{
+    const uint32_t key[2] = {row->category, row->reason};
+    struct page_row sum = {.category = row->category, .reason = row->reason};
+    struct reason_sum *reason = row_table_get(sums, key);
+    uint32_t *number = reason != NULL ? &reason->row : others;
+    if (reason == NULL) sum.category = sum.reason = STRING_NONE;
+    begin_row(&sum);
+    sum.places = 0;
+    if (*number == 0) *number = add_row(data, &sum) + 1;
+    return *number - 1;
+}
+
+/* Rows beyond those shown are summed by reason; of very many reasons, further ones all in one row. */
 void
 page_data_finish(struct page_data *data)
 {
-    struct page_row *rows = data->rows;
-    uint32_t count = data->row_count;
+    uint32_t count = data->gathered.count;
     struct ranked *order = xrealloc(NULL, count, sizeof *order);
-    for (uint32_t i = 0; i < count; i++) order[i] = (struct ranked){i, rows[i].count};
+    for (uint32_t i = 0; i < count; i++) {
+        order[i] = (struct ranked){i, ((struct page_row *)row_table_at(&data->gathered, i))->count};
+    }
     qsort(order, count, sizeof *order, by_count);
 
     uint32_t *moved_to = xcalloc(count, sizeof *moved_to); /* cells of rows that are not kept count nothing */
-    data->rows = NULL;
-    data->row_count = data->row_capacity = 0;
-    map_free(&data->row_of);
-    const struct page_row none = {.first_ns = INT64_MAX, .last_ns = INT64_MIN};
+    data->rows = xcalloc(count, sizeof *data->rows);
+    struct row_table sums;
+    row_table_init(&sums, sizeof(struct reason_sum), 2, PAGE_ROWS_SHOWN);
+    uint32_t others = 0;
     for (uint32_t i = 0; i < count && order[i].count > 0; i++) {
-        const struct page_row *row = &rows[order[i].row];
-        if (i < PAGE_ROWS_SHOWN && order[i].row != 0) {
-            moved_to[order[i].row] = add_row(data, row);
+        uint32_t from = order[i].row;
+        const struct page_row *row = row_table_at(&data->gathered, from);
+        if (i < PAGE_ROWS_SHOWN && from != OVERFLOW_ROW) {
+            moved_to[from] = add_row(data, row);
             continue;
         }
-        struct page_row sum = none;
-        sum.category = row->category;
-        sum.reason = row->reason;
-        uint32_t overflow = PAGE_ROWS_SHOWN * 2;
-        uint32_t to = row_of(data, &sum, overflow, overflow);
-        if (to == overflow && data->row_count == overflow) add_row(data, &none);
+        uint32_t to = sum_row(data, &sums, &others, row);
         add_to_row(&data->rows[to], row->count, row->first_ns, row->last_ns);
         data->rows[to].places += row->places;
-        moved_to[order[i].row] = to;
+        moved_to[from] = to;
     }
-    move_to_rows(&data->bins, moved_to);
+    move_to_rows(&data->exits_over_time, moved_to);
     const uint32_t same[] = {0, 1};
     move_to_rows(&data->compiling, same);
+    row_table_free(&sums);
     free(moved_to);
     free(order);
-    free(rows);
 }

@@ -8,9 +8,11 @@
 #include "analysis/profile.h"
 #include "analysis/thread_table.h"
 #include "analysis/time_histogram.h"
+#include "base/row_table.h"
 #include "base/status.h"
 
 enum {
+    PAGE_ROW_KEYS = 5,
     PAGE_ROWS_MAX = 256 * 1024, /* that are told apart while reading */
     PAGE_ROWS_SHOWN = 1000,     /* the others are summed by reason */
     PAGE_NODES_SHOWN = 8000,    /* of the flame graph */
@@ -20,7 +22,7 @@ enum {
 
 /* Exits or fallbacks of one place for one reason. Strings are numbers of the pool. */
 struct page_row {
-    uint32_t category;
+    uint32_t category; /* the key */
     uint32_t reason;
     uint32_t frame;
     uint32_t insn;
@@ -53,14 +55,13 @@ struct page_data {
     bool summarized;           /* and each that has ends with a summary */
     int64_t first_ns, last_ns; /* of all events; first_ns > last_ns where there are none */
 
-    struct page_row *rows; /* row 0 takes what is beyond PAGE_ROWS_MAX */
+    struct row_table gathered; /* of struct page_row; the first one takes what is beyond PAGE_ROWS_MAX */
+    struct page_row *rows;     /* once finished: those that are shown, and sums of the others */
     uint32_t row_count;
-    uint32_t row_capacity;
-    struct map row_of;
-    struct bins bins; /* of rows; once finished its cells are sorted by row and bin */
+    struct time_histogram exits_over_time; /* of rows; once finished its cells are sorted by row and bin */
 
-    struct bins compiling; /* row 0: nanoseconds of all that the compiler did; row 1: number of invalidations */
-    struct spans *spans;   /* of the current file */
+    struct time_histogram compiling; /* row 0: nanoseconds of all that the compiler did; row 1: number of invalidations */
+    struct duration_pairs *pairs;   /* of the current file */
     uint64_t compiles, compile_ns; /* of ISEQs */
     uint64_t invalidations;
 

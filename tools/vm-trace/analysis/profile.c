@@ -77,25 +77,25 @@ profile_event(void *context, const struct fxt_event *event)
     if (event->ts_ns < profile->first_ns) profile->first_ns = event->ts_ns;
     if (event->ts_ns > profile->last_ns) profile->last_ns = event->ts_ns;
     uint32_t category = event->category.id;
-    bool wanted = profile->kind == PROFILE_FALLBACKS ? category == WORD_FALLBACK
-                                                     : category == WORD_SIDE_EXIT || category == WORD_RECOMPILE_EXIT;
+    bool wanted = profile->kind == PROFILE_FALLBACKS ? category == STRING_FALLBACK
+                                                     : category == STRING_SIDE_EXIT || category == STRING_RECOMPILE_EXIT;
     if (!wanted || event->type != FXT_EVENT_INSTANT) return;
 
     struct pool *pool = reader_pool(profile->reader);
-    struct fxt_string frames[WORD_FRAME_REST - WORD_FRAME_0 + 1];
+    struct fxt_string frames[STRING_FRAME_REST - STRING_FRAME_0 + 1];
     unsigned present = 0;
     uint64_t weight = 1;
     for (unsigned i = 0; i < event->arg_count; i++) {
         const struct fxt_arg *arg = &event->args[i];
-        if (arg->name.id == WORD_WEIGHT) fxt_arg_uint(arg, &weight);
-        if (arg->name.id < WORD_FRAME_0 || arg->name.id > WORD_FRAME_REST || arg->type != FXT_ARG_STRING) continue;
-        frames[arg->name.id - WORD_FRAME_0] = arg->string;
-        present |= 1u << (arg->name.id - WORD_FRAME_0);
+        if (arg->name.id == STRING_WEIGHT) fxt_arg_uint(arg, &weight);
+        if (arg->name.id < STRING_FRAME_0 || arg->name.id > STRING_FRAME_REST || arg->type != FXT_ARG_STRING) continue;
+        frames[arg->name.id - STRING_FRAME_0] = arg->string;
+        present |= 1u << (arg->name.id - STRING_FRAME_0);
     }
     uint32_t node = 0;
-    for (unsigned i = WORD_FRAME_REST - WORD_FRAME_0 + 1; i-- > 0;) {
+    for (unsigned i = STRING_FRAME_REST - STRING_FRAME_0 + 1; i-- > 0;) {
         if (!(present >> i & 1)) continue;
-        node = i == WORD_FRAME_REST - WORD_FRAME_0 ? node_of_rest(profile, frames[i])
+        node = i == STRING_FRAME_REST - STRING_FRAME_0 ? node_of_rest(profile, frames[i])
                                                    : child(profile, node, pool_id(pool, frames[i]), false);
     }
     if (profile->with_reasons) node = child(profile, node, event_reason(pool, event), true);

@@ -11,6 +11,7 @@
 #include "analysis/durations.h"
 #include "analysis/event_args.h"
 #include "analysis/exit_table.h"
+#include "analysis/glob.h"
 #include "analysis/version_history.h"
 #include "base/map.h"
 #include "base/status.h"
@@ -19,7 +20,7 @@
 enum {
     REPORT_PROCESSES_MAX = 64 * 1024,
     REPORT_THREADS_MAX = 256 * 1024,
-    REPORT_SPANS_MAX = 4096,      /* different names of durations */
+    REPORT_DURATIONS_MAX = 4096,      /* different names of durations */
     REPORT_SETTINGS_MAX = 64,     /* of a process */
 };
 
@@ -48,8 +49,8 @@ struct report_process {
     bool sampled;    /* some events stand for more than one, or would */
     struct code_settings code;
     bool exact;      /* sites tell more than events, and all of them are there: they are counted in place of the events */
-    uint64_t said_sites; /* by the summary; UINT64_MAX where it does not say */
-    uint64_t said_lost;
+    uint64_t summary_sites; /* by the summary; UINT64_MAX where it does not say */
+    uint64_t summary_lost;
     uint64_t sites;
     uint64_t lost; /* sum of loss events */
     uint64_t exits, fallbacks; /* as they count in the end; set when all is read */
@@ -86,46 +87,38 @@ struct report_provider {
     uint64_t chunks;
 };
 
-/* Which strings a glob matches, each tried once. */
-enum { GLOB_UNTRIED, GLOB_FAILS, GLOB_MATCHES };
-struct report_glob {
-    const char *pattern; /* NULL: all */
-    uint8_t *known;      /* by number of string */
-    uint32_t size;
-};
-
 struct report {
     struct reader *reader;
     struct pool *pool;
     struct report_filter filter;
-    struct report_glob reason_glob, method_glob;
+    struct glob reason_glob, method_glob;
 
     struct report_file *files;
     uint32_t file_count;
-    struct group processes; /* of struct report_process */
+    struct row_table processes; /* of struct report_process */
     struct report_setting *settings;
     uint32_t setting_count, setting_capacity;
-    struct group losses;    /* of struct report_loss */
-    struct group providers; /* of struct report_provider */
-    struct group threads;   /* of struct report_thread */
+    struct row_table losses;    /* of struct report_loss */
+    struct row_table providers; /* of struct report_provider */
+    struct row_table threads;   /* of struct report_thread */
     uint32_t last_thread;   /* the native one of the last event */
 
     bool has_events;
     int64_t start_ns;          /* time 0: the first event of the first file */
     int64_t first_ns, last_ns; /* of what is counted; first_ns > last_ns where nothing is */
 
-    struct places places;
+    struct exit_table exits;
     uint64_t unnamed; /* exits at sites whose owner the trace does not tell, which --method might ask for */
     bool times_only; /* --since, --until or --thread: the sites do not know of these */
     bool exits_only; /* --reason or --method: durations have none */
 
-    struct spans *spans;       /* of the current file */
-    struct compiles compiles;
-    struct group invalidations; /* of struct named_durations */
-    struct group durations;     /* likewise, of other categories */
-    struct lives lives;
+    struct duration_pairs *pairs;       /* of the current file */
+    struct compilations compilations;
+    struct row_table invalidations; /* of struct named_durations */
+    struct row_table durations;     /* likewise, of other categories */
+    struct version_history history;
     uint64_t unended;
-    uint64_t untold; /* durations of more names than are told apart */
+    uint64_t uncounted; /* durations of more names than are told apart */
 };
 
 struct report *report_new(size_t memory_bytes, const struct report_filter *filter);
@@ -137,20 +130,20 @@ enum status report_read_all(struct report *report, uint64_t max_faults, int file
 bool report_readable(const struct report *report);
 
 /* Whether --reason and --method let a place through. */
-bool report_place_wanted(struct report *report, const struct place *place);
+bool report_exit_wanted(struct report *report, const struct exit_row *exit_row);
 /* Whether what became of an ISEQ counts, by its time and its label. */
-bool report_step_wanted(struct report *report, const struct life_step *step);
+bool report_step_wanted(struct report *report, const struct version_step *step);
 
 static inline struct report_process *
 report_process(const struct report *report, uint32_t number)
 {
-    return group_at(&report->processes, number);
+    return row_table_at(&report->processes, number);
 }
 
 static inline struct report_thread *
 report_thread(const struct report *report, uint32_t number)
 {
-    return group_at(&report->threads, number);
+    return row_table_at(&report->threads, number);
 }
 
 #endif

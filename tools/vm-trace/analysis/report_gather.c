@@ -9,7 +9,7 @@
 #include "analysis/label.h"
 #include "analysis/reason.h"
 #include "analysis/report_data.h"
-#include "analysis/report_settle.h"
+#include "analysis/report_resolve.h"
 #include "base/xalloc.h"
 #include "fxt/read_files.h"
 
@@ -18,50 +18,16 @@ enum { NO_THREAD = UINT32_MAX };
 /* --- filters ---------------------------------------------------------------------------- */
 
 static bool
-text_matches(const char *pattern, struct fxt_string text)
+exit_wanted(struct report *report, uint32_t reason, uint32_t location)
 {
-    return fnmatch(pattern, text.ptr, 0) == 0;
-}
-
-/* The whole label, or what stands before " (path:line)". */
-static bool
-label_matches(const char *pattern, struct fxt_string label)
-{
-    if (text_matches(pattern, label)) return true;
-    char method[1024];
-    size_t len = label_method_bytes(label);
-    if (len >= sizeof method) return false;
-    memcpy(method, label.ptr, len);
-    method[len] = '\0';
-    return fnmatch(pattern, method, 0) == 0;
-}
-
-static bool
-glob_matches(struct report_glob *glob, const struct pool *pool, uint32_t id,
-             bool (*matches)(const char *pattern, struct fxt_string text))
-{
-    if (glob->pattern == NULL) return true;
-    if (id >= glob->size) {
-        uint32_t size = pool_size(pool) * 2;
-        glob->known = xrealloc(glob->known, size, 1);
-        memset(glob->known + glob->size, 0, size - glob->size);
-        glob->size = size;
-    }
-    if (glob->known[id] == GLOB_UNTRIED) glob->known[id] = matches(glob->pattern, pool_string(pool, id)) ? GLOB_MATCHES : GLOB_FAILS;
-    return glob->known[id] == GLOB_MATCHES;
-}
-
-static bool
-place_wanted(struct report *report, uint32_t reason, uint32_t location)
-{
-    return glob_matches(&report->reason_glob, report->pool, reason, reason_matches) &&
-           glob_matches(&report->method_glob, report->pool, location, label_matches);
+    return glob_matches(&report->reason_glob, report->pool, reason) &&
+           glob_matches(&report->method_glob, report->pool, location);
 }
 
 bool
-report_place_wanted(struct report *report, const struct place *place)
+report_exit_wanted(struct report *report, const struct exit_row *exit_row)
 {
-    return place_wanted(report, place->reason, place->location);
+    return exit_wanted(report, exit_row->reason, exit_row->location);
 }
 
 static bool
@@ -93,9 +59,9 @@ process_of(struct report *report, uint32_t pid)
 {
     const uint32_t key[2] = {report->file_count - 1, pid};
     uint32_t known = report->processes.count;
-    struct report_process *process = group_row(&report->processes, key);
+    struct report_process *process = row_table_get(&report->processes, key);
     if (process == NULL) return REPORT_PROCESSES_MAX - 1;
-    if (report->processes.count > known) process->said_sites = UINT64_MAX;
+    if (report->processes.count > known) process->summary_sites = UINT64_MAX;
     return (uint32_t)(process - (struct report_process *)report->processes.rows);
 }
 
@@ -105,7 +71,7 @@ thread_row(struct report *report, uint32_t process, uint32_t tid, uint32_t runs)
 {
     const uint32_t key[3] = {process, tid, runs};
     uint32_t known = report->threads.count;
-    struct report_thread *thread = group_row(&report->threads, key);
+    struct report_thread *thread = row_table_get(&report->threads, key);
     if (thread == NULL) return REPORT_THREADS_MAX - 1;
     if (report->threads.count > known) {
         thread->name = runs;
@@ -140,7 +106,7 @@ on_chunk(void *context, uint32_t id, struct fxt_string name, uint64_t offset)
 {
     struct report *report = context;
     const uint32_t key[3] = {report->file_count - 1, id, pool_id(report->pool, name)};
-    struct report_provider *provider = group_row(&report->providers, key);
+    struct report_provider *provider = row_table_get(&report->providers, key);
     (void)offset;
     if (provider != NULL) provider->chunks++;
 }
@@ -149,7 +115,7 @@ on_chunk(void *context, uint32_t id, struct fxt_string name, uint64_t offset)
 static uint32_t
 inlined_into(struct report *report, const struct fxt_event *event, uint32_t location)
 {
-    uint32_t iseq = event_text(report->pool, event, WORD_ISEQ);
+    uint32_t iseq = event_text(report->pool, event, STRING_ISEQ);
     if (iseq == STRING_NONE || label_without_line(report->pool, iseq) == label_without_line(report->pool, location)) return STRING_NONE;
     return iseq;
 }
@@ -159,30 +125,30 @@ inlined_into(struct report *report, const struct fxt_event *event, uint32_t loca
 static void
 add_exit(struct report *report, const struct fxt_event *event, struct report_thread *thread)
 {
-    uint64_t weight = event_uint(event, WORD_WEIGHT, 1);
-    uint32_t location = event_text(report->pool, event, WORD_FRAME_0);
-    const uint32_t key[PLACE_KEYS] = {
+    uint64_t weight = event_uint(event, STRING_WEIGHT, 1);
+    uint32_t location = event_text(report->pool, event, STRING_FRAME_0);
+    const uint32_t key[EXIT_ROW_KEYS] = {
         thread->process,
         event->category.id,
         event_reason(report->pool, event),
         location,
-        event_text(report->pool, event, WORD_INSN),
-        (uint32_t)event_uint(event, WORD_VERSION, 0),
+        event_text(report->pool, event, STRING_INSN),
+        (uint32_t)event_uint(event, STRING_VERSION, 0),
         inlined_into(report, event, location),
     };
-    bool fallback = event->category.id == WORD_FALLBACK;
-    if (place_wanted(report, key[2], key[3])) *(fallback ? &thread->fallbacks : &thread->exits) += weight;
+    bool fallback = event->category.id == STRING_FALLBACK;
+    if (exit_wanted(report, key[2], key[3])) *(fallback ? &thread->fallbacks : &thread->exits) += weight;
     if (weight != 1) report_process(report, thread->process)->sampled = true;
-    struct place *place = places_get(&report->places, key);
-    if (place == NULL) {
-        report->places.untold += weight;
+    struct exit_row *exit_row = exit_table_row(&report->exits, key);
+    if (exit_row == NULL) {
+        report->exits.uncounted += weight;
         return;
     }
-    places_add(&report->places, place, event->ts_ns, weight);
-    if (event->category.id == WORD_RECOMPILE_EXIT) {
-        uint32_t outcome = event_text(report->pool, event, WORD_OUTCOME);
-        bool known = outcome >= WORD_PROFILING && outcome <= WORD_VERSION_LIMIT;
-        place->outcomes[known ? outcome - WORD_PROFILING + 1 : 0] += weight;
+    exit_table_add(&report->exits, exit_row, event->ts_ns, weight);
+    if (event->category.id == STRING_RECOMPILE_EXIT) {
+        uint32_t outcome = event_text(report->pool, event, STRING_OUTCOME);
+        bool known = outcome >= STRING_PROFILING && outcome <= STRING_VERSION_LIMIT;
+        exit_row->outcomes[known ? outcome - STRING_PROFILING + 1 : 0] += weight;
     }
 }
 
@@ -192,9 +158,9 @@ static void
 add_settings(struct report *report, const struct fxt_event *event, uint32_t number)
 {
     struct report_process *process = report_process(report, number);
-    uint64_t exit_rate = event_uint(event, WORD_EXIT_RATE, 1), fallback_rate = event_uint(event, WORD_FALLBACK_RATE, 1);
+    uint64_t exit_rate = event_uint(event, STRING_EXIT_RATE, 1), fallback_rate = event_uint(event, STRING_FALLBACK_RATE, 1);
     if (exit_rate > 1 || fallback_rate > 1) process->sampled = true;
-    if (fxt_event_arg(event, WORD_SNAPSHOT) != NULL) process->snapshot = true;
+    if (fxt_event_arg(event, STRING_SNAPSHOT) != NULL) process->snapshot = true;
     process->code = event_code_settings(event);
     for (unsigned i = 0; i < event->arg_count && process->setting_count < REPORT_SETTINGS_MAX; i++) {
         const struct fxt_arg *arg = &event->args[i];
@@ -208,22 +174,22 @@ add_settings(struct report *report, const struct fxt_event *event, uint32_t numb
 static void
 add_site(struct report *report, const struct fxt_event *event, uint32_t number)
 {
-    uint32_t location = event_text(report->pool, event, WORD_LOCATION);
-    const uint32_t key[PLACE_KEYS] = {
+    uint32_t location = event_text(report->pool, event, STRING_LOCATION);
+    const uint32_t key[EXIT_ROW_KEYS] = {
         number,
-        event_text(report->pool, event, WORD_KIND),
+        event_text(report->pool, event, STRING_KIND),
         event_reason(report->pool, event),
         location,
-        event_text(report->pool, event, WORD_INSN),
-        (uint32_t)event_uint(event, WORD_VERSION, 0),
+        event_text(report->pool, event, STRING_INSN),
+        (uint32_t)event_uint(event, STRING_VERSION, 0),
         inlined_into(report, event, location),
     };
     report_process(report, number)->sites++;
     if (report->times_only) return;
-    struct place *place = places_get(&report->places, key);
-    uint64_t hits = event_uint(event, WORD_HITS, 0);
-    if (place != NULL) place->hits += hits;
-    else report->places.untold_hits += hits;
+    struct exit_row *exit_row = exit_table_row(&report->exits, key);
+    uint64_t hits = event_uint(event, STRING_HITS, 0);
+    if (exit_row != NULL) exit_row->hits += hits;
+    else report->exits.uncounted_hits += hits;
 }
 
 static void
@@ -231,24 +197,24 @@ add_trace_event(struct report *report, const struct fxt_event *event, uint32_t n
 {
     struct report_process *process = report_process(report, number);
     switch (event->name.id) {
-      case WORD_SETTINGS:
+      case STRING_SETTINGS:
         process->ours = true;
         add_settings(report, event, number);
         return;
-      case WORD_CUT: process->cut = true; return;
-      case WORD_SITE: add_site(report, event, number); return;
-      case WORD_LOSS: {
-        const uint32_t key[2] = {number, event_text(report->pool, event, WORD_REASON)};
-        uint64_t lost = event_uint(event, WORD_LOST, 0);
-        struct report_loss *loss = group_row(&report->losses, key);
+      case STRING_CUT: process->cut = true; return;
+      case STRING_SITE: add_site(report, event, number); return;
+      case STRING_LOSS: {
+        const uint32_t key[2] = {number, event_text(report->pool, event, STRING_REASON)};
+        uint64_t lost = event_uint(event, STRING_LOST, 0);
+        struct report_loss *loss = row_table_get(&report->losses, key);
         if (loss != NULL) loss->events += lost;
         process->lost += lost;
         return;
       }
-      case WORD_SUMMARY:
+      case STRING_SUMMARY:
         process->ours = process->summarized = true;
-        process->said_lost = event_uint(event, WORD_LOST, 0);
-        process->said_sites = event_uint(event, WORD_SITES, UINT64_MAX);
+        process->summary_lost = event_uint(event, STRING_LOST, 0);
+        process->summary_sites = event_uint(event, STRING_SITES, UINT64_MAX);
         return;
     }
 }
@@ -259,24 +225,24 @@ add_trace_event(struct report *report, const struct fxt_event *event, uint32_t n
 static void
 add_duration(struct report *report, uint32_t category, uint32_t name, uint64_t ns)
 {
-    if (category == WORD_INVALIDATION) name = pool_without_addresses(report->pool, name);
+    if (category == STRING_INVALIDATION) name = pool_without_addresses(report->pool, name);
     const uint32_t key[NAMED_DURATIONS_KEYS] = {category, name};
-    struct named_durations *span = group_row(category == WORD_INVALIDATION ? &report->invalidations : &report->durations, key);
-    if (span != NULL) durations_add(&span->durations, ns);
-    else report->untold++;
+    struct named_durations *named = row_table_get(category == STRING_INVALIDATION ? &report->invalidations : &report->durations, key);
+    if (named != NULL) durations_add(&named->durations, ns);
+    else report->uncounted++;
 }
 
 static void
-on_span(void *context, const struct span_edge *begin, const struct span_edge *end)
+on_pair(void *context, const struct duration_edge *begin, const struct duration_edge *end)
 {
     struct report *report = context;
     if (begin == NULL) return;
     bool wanted = time_wanted(report, begin->ts_ns);
-    if (begin->category == WORD_COMPILE) compiles_span(&report->compiles, begin, end, wanted);
+    if (begin->category == STRING_COMPILE) compilations_pair(&report->compilations, begin, end, wanted);
     if (!wanted) return;
     if (end == NULL) report->unended++;
-    else if (begin->category == WORD_COMPILE) return;
-    else if (begin->category != WORD_INVALIDATION || begin->outermost) {
+    else if (begin->category == STRING_COMPILE) return;
+    else if (begin->category != STRING_INVALIDATION || begin->outermost) {
         add_duration(report, begin->category, begin->name, (uint64_t)(end->ts_ns - begin->ts_ns));
     }
 }
@@ -285,9 +251,9 @@ on_span(void *context, const struct span_edge *begin, const struct span_edge *en
 static void
 add_complete(struct report *report, const struct fxt_event *event)
 {
-    struct span_edge edge = span_edge_of(report->pool, event);
+    struct duration_edge edge = duration_edge_of(report->pool, event);
     uint64_t ns = (uint64_t)(event->end_ns - event->ts_ns);
-    if (edge.category == WORD_COMPILE) compiles_single(&report->compiles, &edge, ns);
+    if (edge.category == STRING_COMPILE) compilations_single(&report->compilations, &edge, ns);
     else add_duration(report, edge.category, edge.name, ns);
 }
 
@@ -309,14 +275,14 @@ on_event(void *context, const struct fxt_event *event)
     report_process(report, process)->ours = true;
     bool instant = event->type == FXT_EVENT_INSTANT;
     /* What a trace says of itself holds for all of it. */
-    if (instant && event->category.id == WORD_TRACE) add_trace_event(report, event, process);
-    uint32_t runs = event_text(report->pool, event, WORD_THREAD);
+    if (instant && event->category.id == STRING_TRACE) add_trace_event(report, event, process);
+    uint32_t runs = event_text(report->pool, event, STRING_THREAD);
     if (runs != STRING_NONE) row = thread_row(report, process, 0, runs);
     struct report_thread *thread = report_thread(report, row);
     if (!thread_wanted(report, report_thread(report, native)) && !thread_wanted(report, thread)) return;
-    lives_event(&report->lives, report->pool, process, event);
+    version_history_event(&report->history, report->pool, process, event);
     bool edge = event->type == FXT_EVENT_DURATION_BEGIN || event->type == FXT_EVENT_DURATION_END;
-    if (edge && !report->exits_only) spans_add(report->spans, report->pool, event); /* a duration counts when it began in time */
+    if (edge && !report->exits_only) duration_pairs_add(report->pairs, report->pool, event); /* a duration counts when it began in time */
     if (!time_wanted(report, event->ts_ns)) return;
 
     thread->events++;
@@ -326,9 +292,9 @@ on_event(void *context, const struct fxt_event *event)
     if (event->type == FXT_EVENT_DURATION_COMPLETE && !report->exits_only) add_complete(report, event);
     if (!instant) return;
     switch (event->category.id) {
-      case WORD_SIDE_EXIT:
-      case WORD_RECOMPILE_EXIT:
-      case WORD_FALLBACK: add_exit(report, event, thread); break;
+      case STRING_SIDE_EXIT:
+      case STRING_RECOMPILE_EXIT:
+      case STRING_FALLBACK: add_exit(report, event, thread); break;
     }
 }
 
@@ -341,46 +307,46 @@ report_new(size_t memory_bytes, const struct report_filter *filter)
     report->reader = reader_new(memory_bytes);
     report->pool = reader_pool(report->reader);
     report->filter = *filter;
-    report->reason_glob.pattern = filter->reason;
-    report->method_glob.pattern = filter->method;
+    report->reason_glob = (struct glob){.pattern = filter->reason, .matches = reason_matches};
+    report->method_glob = (struct glob){.pattern = filter->method, .matches = label_matches};
     report->times_only = filter->since_ns != INT64_MIN || filter->until_ns != INT64_MAX || filter->thread != NULL;
     report->exits_only = filter->reason != NULL || filter->method != NULL;
     report->first_ns = INT64_MAX;
     report->last_ns = INT64_MIN;
     report->last_thread = NO_THREAD;
-    places_init(&report->places);
-    group_init(&report->processes, sizeof(struct report_process), 2, REPORT_PROCESSES_MAX);
-    group_init(&report->threads, sizeof(struct report_thread), 3, REPORT_THREADS_MAX);
-    group_init(&report->losses, sizeof(struct report_loss), 2, REPORT_PROCESSES_MAX);
-    group_init(&report->providers, sizeof(struct report_provider), 3, REPORT_PROCESSES_MAX);
-    compiles_init(&report->compiles);
-    struct group *spans[] = {&report->invalidations, &report->durations};
-    for (unsigned i = 0; i < 2; i++) group_init(spans[i], sizeof(struct named_durations), NAMED_DURATIONS_KEYS, REPORT_SPANS_MAX);
+    exit_table_init(&report->exits);
+    row_table_init(&report->processes, sizeof(struct report_process), 2, REPORT_PROCESSES_MAX);
+    row_table_init(&report->threads, sizeof(struct report_thread), 3, REPORT_THREADS_MAX);
+    row_table_init(&report->losses, sizeof(struct report_loss), 2, REPORT_PROCESSES_MAX);
+    row_table_init(&report->providers, sizeof(struct report_provider), 3, REPORT_PROCESSES_MAX);
+    compilations_init(&report->compilations);
+    struct row_table *tables[] = {&report->invalidations, &report->durations};
+    for (unsigned i = 0; i < 2; i++) row_table_init(tables[i], sizeof(struct named_durations), NAMED_DURATIONS_KEYS, REPORT_DURATIONS_MAX);
     return report;
 }
 
 void
 report_free(struct report *report)
 {
-    struct group *spans[] = {&report->invalidations, &report->durations};
+    struct row_table *tables[] = {&report->invalidations, &report->durations};
     for (unsigned i = 0; i < 2; i++) {
-        for (uint32_t row = 0; row < spans[i]->count; row++) {
-            struct named_durations *span = group_at(spans[i], row);
-            durations_free(&span->durations);
+        for (uint32_t row = 0; row < tables[i]->count; row++) {
+            struct named_durations *named = row_table_at(tables[i], row);
+            durations_free(&named->durations);
         }
-        group_free(spans[i]);
+        row_table_free(tables[i]);
     }
-    compiles_free(&report->compiles);
-    lives_free(&report->lives);
-    places_free(&report->places);
-    group_free(&report->processes);
-    group_free(&report->losses);
-    group_free(&report->providers);
-    group_free(&report->threads);
+    compilations_free(&report->compilations);
+    version_history_free(&report->history);
+    exit_table_free(&report->exits);
+    row_table_free(&report->processes);
+    row_table_free(&report->losses);
+    row_table_free(&report->providers);
+    row_table_free(&report->threads);
     free(report->settings);
     free(report->files);
-    free(report->reason_glob.known);
-    free(report->method_glob.known);
+    glob_free(&report->reason_glob);
+    glob_free(&report->method_glob);
     reader_free(report->reader);
     free(report);
 }
@@ -391,19 +357,19 @@ read_one(struct report *report, const char *file, uint64_t max_faults)
     report->files = xrealloc(report->files, report->file_count + 1, sizeof *report->files);
     report->files[report->file_count++] = (struct report_file){.name = file, .first_ns = INT64_MAX, .last_ns = INT64_MIN};
     report->last_thread = NO_THREAD;
-    struct span_visitor span_visitor = {.context = report, .span = on_span};
-    report->spans = spans_new(&span_visitor);
+    struct duration_pair_visitor pair_visitor = {.context = report, .pair = on_pair};
+    report->pairs = duration_pairs_new(&pair_visitor);
     struct fault_report faults = fault_report_new(file, max_faults);
     struct fxt_visitor visitor = {.context = report, .event = on_event, .object = on_object, .chunk = on_chunk};
     enum status status = STATUS_CANNOT_READ;
     if (read_file(report->reader, file, &visitor, &faults)) {
         status = fault_report_finish(&faults);
         report->files[report->file_count - 1].counts = *reader_counts(report->reader);
-        spans_finish(report->spans);
+        duration_pairs_finish(report->pairs);
     }
-    spans_free(report->spans);
-    compiles_file_end(&report->compiles);
-    lives_file_end(&report->lives);
+    duration_pairs_free(report->pairs);
+    compilations_file_end(&report->compilations);
+    version_history_file_end(&report->history);
     return status;
 }
 
@@ -412,14 +378,14 @@ report_read_all(struct report *report, uint64_t max_faults, int file_count, char
 {
     enum status status = STATUS_FINE;
     for (int i = 0; i < file_count; i++) status = worse(status, read_one(report, files[i], max_faults));
-    report_settle(report);
+    report_resolve(report);
     return status;
 }
 
 bool
-report_step_wanted(struct report *report, const struct life_step *step)
+report_step_wanted(struct report *report, const struct version_step *step)
 {
-    return time_wanted(report, step->ts_ns) && glob_matches(&report->method_glob, report->pool, step->iseq, label_matches);
+    return time_wanted(report, step->ts_ns) && glob_matches(&report->method_glob, report->pool, step->iseq);
 }
 
 bool

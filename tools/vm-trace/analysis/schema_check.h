@@ -8,19 +8,19 @@
  */
 #include "fxt/reader.h"
 
-struct contract;
+struct schema_check;
 
-struct contract *contract_new(struct reader *reader);
-void contract_free(struct contract *contract);
+struct schema_check *schema_check_new(struct reader *reader);
+void schema_check_free(struct schema_check *check);
 /* A new chunk begins: what comes may be older than what was. */
-void contract_chunk(struct contract *contract);
+void schema_check_chunk(struct schema_check *check);
 /* Each event of the file, in the file's order. Reports faults through the reader. */
-void contract_event(struct contract *contract, const struct fxt_event *event);
+void schema_check_event(struct schema_check *check, const struct fxt_event *event);
 /* What can only be said at the end: counts, order. */
-void contract_finish(struct contract *contract);
+void schema_check_finish(struct schema_check *check);
 /* True when there are processes of ours and all of them ended in good order: nothing may be left open then. */
-bool contract_ended(const struct contract *contract);
+bool schema_check_ended(const struct schema_check *check);
 /* True when events may be missing in the middle: some were lost, or gave way in a file that keeps its newest. */
-bool contract_gaps(const struct contract *contract);
+bool schema_check_gaps(const struct schema_check *check);
 
 #endif

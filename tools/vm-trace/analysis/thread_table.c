@@ -3,6 +3,7 @@
 
 #include "analysis/thread_table.h"
 #include "base/xalloc.h"
+#include "fxt/event_keys.h"
 
 void
 threads_free(struct threads *threads)
@@ -29,7 +30,7 @@ get(struct threads *threads, struct map *index_of, uint64_t key, const struct th
 struct thread *
 threads_get(struct threads *threads, uint32_t pid, uint32_t tid)
 {
-    return get(threads, &threads->by_ids, (uint64_t)pid << 32 | tid, &(struct thread){.pid = pid, .tid = tid});
+    return get(threads, &threads->by_ids, thread_key(pid, tid), &(struct thread){.pid = pid, .tid = tid});
 }
 
 struct thread *

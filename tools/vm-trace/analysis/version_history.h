@@ -2,7 +2,7 @@
 #define VERSION_HISTORY_H
 /* version_history.h - what became of the compiled versions of each ISEQ: compilations, invalidations, and profiling in between.
  *
- *      zeroed struct lives -> lives_event for every event -> lives_file_end after each file -> lives_settle -> steps in order
+ *      zeroed struct version_history -> version_history_event for every event -> version_history_file_end after each file -> version_history_sort -> steps in order
  *
  * A step is kept for each of these; they are few beside exits.
  */
@@ -10,11 +10,11 @@
 #include "base/map.h"
 #include "fxt/reader.h"
 
-enum { LIVES_STEPS_MAX = 1024 * 1024 };
+enum { VERSION_STEPS_MAX = 1024 * 1024 };
 
 enum step_kind { STEP_COMPILED, STEP_FAILED, STEP_INVALIDATED, STEP_PROFILED };
 
-struct life_step {
+struct version_step {
     uint32_t process; /* the caller's number */
     uint32_t iseq;    /* its label, a string of the pool, like all below */
     enum step_kind kind;
@@ -23,47 +23,47 @@ struct life_step {
     int64_t end_ns; /* of a compilation, and of profiling (INT64_MIN where it has not ended) */
     uint32_t order; /* in the file */
     uint32_t reason; /* why it was invalidated, or the error of a compilation */
-    uint32_t place;  /* where: the innermost frame, STRING_NONE where it is not said */
+    uint32_t location; /* the innermost frame; STRING_NONE: unknown */
     uint32_t inlined;
     uint64_t code_bytes, exit_bytes, exits;
 };
 
 /* What an ISEQ has in common with the labels of its exits: method and path. */
-struct life_iseq {
+struct known_iseq {
     uint32_t process, iseq;
     uint32_t method; /* the label without its line */
     int64_t line;
     uint32_t order;  /* in which it was seen */
 };
 
-struct lives {
-    struct life_step *steps;
+struct version_history {
+    struct version_step *steps;
     uint32_t count, capacity;
-    struct life_iseq *iseqs;
+    struct known_iseq *iseqs;
     uint32_t iseq_count, iseq_capacity;
     struct map iseq_of_label;   /* process and label -> index of iseqs */
     struct map iseqs_of_method; /* once settled: process and method -> the first of them, by line */
-    struct map open_compiles;   /* thread -> index into compiles */
+    struct map open_compiles;   /* thread -> index into compiling */
     struct {
         int64_t begin_ns; /* of the outermost one that is open */
         uint32_t depth;   /* 0: none is */
-    } *compiles;
-    uint32_t compile_count, compile_capacity;
+    } *compiling;
+    uint32_t compiling_count, compiling_capacity;
     uint32_t violated_at;       /* where the last invalidation happened that may take several versions */
     struct map open_profiles;   /* number of the span -> step */
-    uint64_t untold;            /* steps that there was no room for */
+    uint64_t uncounted;            /* steps that there was no room for */
 };
 
-void lives_free(struct lives *lives);
-void lives_event(struct lives *lives, struct pool *pool, uint32_t process, const struct fxt_event *event);
+void version_history_free(struct version_history *history);
+void version_history_event(struct version_history *history, struct pool *pool, uint32_t process, const struct fxt_event *event);
 /* What is open belongs to that file. */
-void lives_file_end(struct lives *lives);
+void version_history_file_end(struct version_history *history);
 /* Sorts the steps: by process and ISEQ, then by time; and the ISEQs. None can be added after it. */
-void lives_settle(struct lives *lives);
+void version_history_sort(struct version_history *history);
 /* The label of the ISEQ that the code of an exit belongs to: that which the event says (`iseq`), or else the one of the known
  * ISEQs of that method and path whose first line is the last one before that of the exit. STRING_NONE: none is known.
  * They must be settled. */
-uint32_t lives_owner(const struct lives *lives, struct pool *pool, uint32_t process, uint32_t iseq, uint32_t location);
+uint32_t version_history_owner(const struct version_history *history, struct pool *pool, uint32_t process, uint32_t iseq, uint32_t location);
 
 /* The label without its line, as a number of the pool. */
 uint32_t label_without_line(struct pool *pool, uint32_t label);

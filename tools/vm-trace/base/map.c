@@ -1,4 +1,4 @@
-/* map.c - see map.h. Open addressing, linear probing, at most two thirds full. */
+/* map.c - see map.h */
 #include <stdlib.h>
 
 #include "base/map.h"
@@ -9,48 +9,36 @@ map_free(struct map *map)
 {
     free(map->keys);
     free(map->values);
+    hash_index_free(&map->index);
     *map = (struct map){0};
 }
 
-static size_t
-slot_of(const struct map *map, uint64_t key)
+static uint64_t
+hash_of(const void *map, uint32_t number)
 {
-    size_t slot = mix64(key) & (map->slots - 1);
-    while (map->values[slot] != MAP_NONE && map->keys[slot] != key) {
-        slot = (slot + 1) & (map->slots - 1);
-    }
-    return slot;
-}
-
-uint32_t
-map_get(const struct map *map, uint64_t key)
-{
-    return map->slots == 0 ? MAP_NONE : map->values[slot_of(map, key)];
-}
-
-static void
-grow(struct map *map)
-{
-    struct map bigger = {.slots = map->slots ? map->slots * 2 : 16, .used = map->used};
-    bigger.keys = xcalloc(bigger.slots, sizeof *bigger.keys);
-    bigger.values = xcalloc(bigger.slots, sizeof *bigger.values);
-    for (size_t i = 0; i < bigger.slots; i++) bigger.values[i] = MAP_NONE;
-    for (size_t i = 0; i < map->slots; i++) {
-        if (map->values[i] == MAP_NONE) continue;
-        size_t slot = slot_of(&bigger, map->keys[i]);
-        bigger.keys[slot] = map->keys[i];
-        bigger.values[slot] = map->values[i];
-    }
-    map_free(map);
-    *map = bigger;
+    return mix64(((const struct map *)map)->keys[number]);
 }
 
 void
 map_set(struct map *map, uint64_t key, uint32_t value)
 {
-    if (map->used * 3 >= map->slots * 2) grow(map);
-    size_t slot = slot_of(map, key);
-    if (map->values[slot] == MAP_NONE) map->used++;
-    map->keys[slot] = key;
-    map->values[slot] = value;
+    hash_index_reserve(&map->index, map->used, hash_of, map);
+    uint32_t *slot = map_slot(map, key);
+    if (*slot == 0) {
+        if (map->used == map->capacity) {
+            map->capacity = (uint32_t)grown_capacity(map->capacity, sizeof map->capacity);
+            map->keys = xrealloc(map->keys, map->capacity, sizeof *map->keys);
+            map->values = xrealloc(map->values, map->capacity, sizeof *map->values);
+        }
+        map->keys[map->used] = key;
+        *slot = ++map->used;
+    }
+    map->values[*slot - 1] = value;
+}
+
+size_t
+map_bytes(const struct map *map)
+{
+    return map->capacity * (sizeof *map->keys + sizeof *map->values) +
+           map->index.slot_count * sizeof *map->index.slots;
 }

@@ -1,34 +1,45 @@
 #ifndef MAP_H
 #define MAP_H
-/* map.h - a hash table from 64-bit keys to 32-bit indexes: into an array of the caller's, where the values are. */
+/* map.h - a hash table from 64-bit keys to 32-bit numbers, most often indexes into an array of the
+ * caller's. Nothing can be removed. */
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash_index.h"
+
 struct map {
     uint64_t *keys;
-    uint32_t *values; /* MAP_NONE where the slot is free */
-    size_t used;
-    size_t slots; /* a power of two, or 0 */
+    uint32_t *values;
+    uint32_t used;
+    uint32_t capacity; /* of keys and values */
+    struct hash_index index;
 };
 
 #define MAP_NONE UINT32_MAX
 
 /* A zeroed struct map is an empty one. map_free leaves it empty. */
 void map_free(struct map *map);
-/* The index kept for key, or MAP_NONE. */
-uint32_t map_get(const struct map *map, uint64_t key);
-/* Keeps an index (not MAP_NONE) for key, in place of what was there. */
+/* Keeps a number (not MAP_NONE) for the key, in place of the one before. */
 void map_set(struct map *map, uint64_t key, uint32_t value);
+/* Bytes that the map has allocated. */
+size_t map_bytes(const struct map *map);
 
-/* Spreads the bits of a word; used wherever something is hashed. */
-static inline uint64_t
-mix64(uint64_t word)
+/* Of map.c and map_get. */
+static inline uint32_t *
+map_slot(const struct map *map, uint64_t key)
 {
-    word ^= word >> 32;
-    word *= UINT64_C(0x9e3779b97f4a7c15);
-    word ^= word >> 29;
-    word *= UINT64_C(0xbf58476d1ce4e5b9);
-    return word ^ (word >> 32);
+    uint32_t *slot = hash_index_first(&map->index, mix64(key));
+    while (*slot != 0 && map->keys[*slot - 1] != key) slot = hash_index_next(&map->index, slot);
+    return slot;
+}
+
+/* The number kept for the key, or MAP_NONE. Inline, for it is called several times for each event. */
+static inline uint32_t
+map_get(const struct map *map, uint64_t key)
+{
+    if (map->used == 0) return MAP_NONE;
+    uint32_t number = *map_slot(map, key);
+    return number == 0 ? MAP_NONE : map->values[number - 1];
 }
 
 #endif

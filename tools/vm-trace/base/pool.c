@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash_index.h"
 #include "base/map.h"
 #include "base/pool.h"
 
@@ -25,8 +26,7 @@ struct pool {
     struct entry *entries; /* by number; entry 0 is the empty string that stands for STRING_NONE */
     uint32_t count;
     uint32_t capacity;
-    uint32_t *slots; /* numbers; STRING_NONE where free */
-    size_t slot_count;
+    struct hash_index index; /* of the entries from 1 on: a slot holds the number of an entry */
     struct block *blocks;
     struct map without_addresses; /* of what was asked for */
 };
@@ -45,31 +45,30 @@ hash_bytes(const char *ptr, size_t len)
     return (uint32_t)mix64(hash ^ word);
 }
 
-static size_t
+/* The index counts from entry 1 on, so that its "number + 1" is the number of the string. */
+static uint64_t
+hash_of(const void *pool, uint32_t number)
+{
+    return ((const struct pool *)pool)->entries[number + 1].hash;
+}
+
+static uint32_t *
 slot_of(const struct pool *pool, const char *ptr, size_t len, uint32_t hash)
 {
-    size_t slot = hash & (pool->slot_count - 1);
-    for (;; slot = (slot + 1) & (pool->slot_count - 1)) {
-        uint32_t id = pool->slots[slot];
-        if (id == STRING_NONE) return slot;
-        const struct entry *entry = &pool->entries[id];
+    uint32_t *slot = hash_index_first(&pool->index, hash);
+    for (; *slot != 0; slot = hash_index_next(&pool->index, slot)) {
+        const struct entry *entry = &pool->entries[*slot];
         if (entry->hash == hash && entry->len == len && memcmp(entry->ptr, ptr, len) == 0) return slot;
     }
+    return slot;
 }
 
 static void
-grow_slots(struct pool *pool)
+reserve_slot(struct pool *pool)
 {
-    size_t count = grown_capacity(pool->slot_count, sizeof pool->slot_count);
-    budget_charge(pool->budget, (count - pool->slot_count) * sizeof *pool->slots);
-    free(pool->slots);
-    pool->slots = xcalloc(count, sizeof *pool->slots);
-    pool->slot_count = count;
-    for (uint32_t id = 1; id < pool->count; id++) {
-        size_t slot = pool->entries[id].hash & (count - 1);
-        while (pool->slots[slot] != STRING_NONE) slot = (slot + 1) & (count - 1);
-        pool->slots[slot] = id;
-    }
+    uint32_t before = pool->index.slot_count;
+    hash_index_reserve(&pool->index, pool->count - 1, hash_of, pool);
+    budget_charge(pool->budget, (pool->index.slot_count - before) * sizeof *pool->index.slots);
 }
 
 static const char *
@@ -93,7 +92,7 @@ keep_bytes(struct pool *pool, const char *ptr, size_t len)
 uint32_t
 pool_find(const struct pool *pool, const char *ptr, size_t len)
 {
-    return pool->slots[slot_of(pool, ptr, len, hash_bytes(ptr, len))];
+    return *slot_of(pool, ptr, len, hash_bytes(ptr, len));
 }
 
 uint32_t
@@ -101,18 +100,15 @@ pool_intern(struct pool *pool, const char *ptr, size_t len)
 {
     if (len == 0) ptr = ""; /* it may be NULL: a buffer that nothing was put into */
     uint32_t hash = hash_bytes(ptr, len);
-    size_t slot = slot_of(pool, ptr, len, hash);
-    if (pool->slots[slot] != STRING_NONE) return pool->slots[slot];
+    reserve_slot(pool);
+    uint32_t *slot = slot_of(pool, ptr, len, hash);
+    if (*slot != 0) return *slot;
 
     make_room_within(pool->budget, pool->entries, pool->count, pool->capacity);
-    if ((size_t)pool->count * 2 >= pool->slot_count) {
-        grow_slots(pool);
-        slot = slot_of(pool, ptr, len, hash);
-    }
     const char *kept = keep_bytes(pool, ptr, len);
     uint32_t id = pool->count++;
     pool->entries[id] = (struct entry){.ptr = kept, .len = (uint32_t)len, .hash = hash};
-    pool->slots[slot] = id;
+    *slot = id;
     return id;
 }
 
@@ -141,7 +137,8 @@ is_hex(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-size_t
+/* How many bytes at ptr are an address; 0: it begins with none. */
+static size_t
 address_bytes(const char *ptr, size_t len)
 {
     if (len < 3 || ptr[0] != '0' || ptr[1] != 'x') return 0;
@@ -194,12 +191,12 @@ pool_new(struct budget *budget)
     pool->entries = xcalloc(pool->capacity, sizeof *pool->entries);
     pool->entries[0] = (struct entry){.ptr = ""};
     pool->count = 1;
-    pool->slot_count = 4096;
-    pool->slots = xcalloc(pool->slot_count, sizeof *pool->slots);
     /* What a pool starts with is not counted: it must be there for the smallest budget too. */
-    budget->limit_bytes += pool->capacity * sizeof *pool->entries + pool->slot_count * sizeof *pool->slots +
+    enum { SLOTS = 4096 };
+    budget->limit_bytes += pool->capacity * sizeof *pool->entries + SLOTS * sizeof *pool->index.slots +
                            sizeof(struct block) + BLOCK_BYTES;
-    budget_take(budget, pool->capacity * sizeof *pool->entries + pool->slot_count * sizeof *pool->slots);
+    budget_take(budget, pool->capacity * sizeof *pool->entries);
+    reserve_slot(pool);
     return pool;
 }
 
@@ -213,7 +210,7 @@ pool_free(struct pool *pool)
     }
     map_free(&pool->without_addresses);
     free(pool->entries);
-    free(pool->slots);
+    hash_index_free(&pool->index);
     free(pool);
 }
 

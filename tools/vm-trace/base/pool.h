@@ -47,8 +47,6 @@ uint32_t pool_id(struct pool *pool, struct fxt_string string);
 /* The number of a string with each address (0x and digits) written "0x...": addresses differ from run to run, and from object to
  * object. Reasons are counted by it. The number itself where there is none, or no room in the budget. */
 uint32_t pool_without_addresses(struct pool *pool, uint32_t id);
-/* How many bytes at ptr are an address; 0: it begins with none. */
-size_t address_bytes(const char *ptr, size_t len);
 
 bool fxt_string_is(struct fxt_string string, const char *text);
 bool fxt_string_equal(struct fxt_string a, struct fxt_string b);

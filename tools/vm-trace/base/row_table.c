@@ -1,75 +1,89 @@
-/* row_table.c - see group.h. Open addressing, linear probing, at most half full. */
+/* row_table.c - see row_table.h */
 #define _GNU_SOURCE /* qsort_r */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
 #include "base/row_table.h"
 #include "base/xalloc.h"
 
 void
-group_init(struct group *group, size_t row_bytes, unsigned key_words, uint32_t most)
+row_table_init(struct row_table *table, size_t row_bytes, unsigned key_words, uint32_t limit)
 {
-    *group = (struct group){.row_bytes = row_bytes, .key_words = key_words, .most = most};
+    *table = (struct row_table){.row_bytes = row_bytes, .key_words = key_words, .limit = limit};
 }
 
 void
-group_free(struct group *group)
+row_table_free(struct row_table *table)
 {
-    free(group->rows);
-    free(group->slots);
-    group->rows = group->slots = NULL;
-    group->count = group->capacity = group->slot_count = 0;
+    free(table->rows);
+    hash_index_free(&table->index);
+    table->rows = NULL;
+    table->count = table->capacity = 0;
 }
 
-static uint32_t
-slot_of(const struct group *group, const uint32_t *key)
+static uint64_t
+hash_of_key(const struct row_table *table, const uint32_t *key)
 {
     uint64_t hash = 0;
-    for (unsigned i = 0; i < group->key_words; i++) hash = hash * UINT64_C(0x9e3779b97f4a7c15) + key[i];
-    uint32_t slot = (uint32_t)mix64(hash) & (group->slot_count - 1);
-    while (group->slots[slot] != 0 &&
-           memcmp(group_at(group, group->slots[slot] - 1), key, group->key_words * sizeof *key) != 0) {
-        slot = (slot + 1) & (group->slot_count - 1);
+    for (unsigned i = 0; i < table->key_words; i++) hash = hash * UINT64_C(0x9e3779b97f4a7c15) + key[i];
+    return mix64(hash);
+}
+
+static uint64_t
+hash_of(const void *table, uint32_t number)
+{
+    return hash_of_key(table, row_table_at(table, number));
+}
+
+/* Faster than memcmp for the few words that keys have. */
+static bool
+same_key(const uint32_t *a, const uint32_t *b, unsigned words)
+{
+    for (unsigned i = 0; i < words; i++) {
+        if (a[i] != b[i]) return false;
+    }
+    return true;
+}
+
+static uint32_t *
+slot_of(const struct row_table *table, const uint32_t *key)
+{
+    uint32_t *slot = hash_index_first(&table->index, hash_of_key(table, key));
+    while (*slot != 0 && !same_key(row_table_at(table, *slot - 1), key, table->key_words)) {
+        slot = hash_index_next(&table->index, slot);
     }
     return slot;
 }
 
-static void
-grow(struct group *group)
-{
-    group->capacity = (uint32_t)grown_capacity(group->capacity, sizeof group->capacity);
-    group->rows = xrealloc(group->rows, group->capacity, group->row_bytes);
-    free(group->slots);
-    group->slot_count = (uint32_t)grown_capacity(group->capacity, sizeof group->slot_count);
-    group->slots = xcalloc(group->slot_count, sizeof *group->slots);
-    for (uint32_t i = 0; i < group->count; i++) group->slots[slot_of(group, group_at(group, i))] = i + 1;
-}
-
 void *
-group_row(struct group *group, const uint32_t *key)
+row_table_get(struct row_table *table, const uint32_t *key)
 {
-    if (group->count == group->capacity && group->count < group->most) grow(group);
-    uint32_t slot = slot_of(group, key);
-    if (group->slots[slot] != 0) return group_at(group, group->slots[slot] - 1);
-    if (group->count == group->most) return NULL;
-    group->slots[slot] = ++group->count;
-    void *row = group_at(group, group->count - 1);
-    memset(row, 0, group->row_bytes);
-    memcpy(row, key, group->key_words * sizeof *key);
+    hash_index_reserve(&table->index, table->count, hash_of, table);
+    uint32_t *slot = slot_of(table, key);
+    if (*slot != 0) return row_table_at(table, *slot - 1);
+    if (table->count == table->limit) return NULL;
+    if (table->count == table->capacity) {
+        table->capacity = (uint32_t)grown_capacity(table->capacity, sizeof table->capacity);
+        table->rows = xrealloc(table->rows, table->capacity, table->row_bytes);
+    }
+    *slot = ++table->count;
+    void *row = row_table_at(table, table->count - 1);
+    memset(row, 0, table->row_bytes);
+    memcpy(row, key, table->key_words * sizeof *key);
     return row;
 }
 
 void *
-group_find(const struct group *group, const uint32_t *key)
+row_table_find(struct row_table *table, const uint32_t *key)
 {
-    if (group->count == 0) return NULL;
-    uint32_t slot = slot_of(group, key);
-    return group->slots[slot] != 0 ? group_at(group, group->slots[slot] - 1) : NULL;
+    hash_index_reserve(&table->index, table->count, hash_of, table);
+    uint32_t number = *slot_of(table, key);
+    return number != 0 ? row_table_at(table, number - 1) : NULL;
 }
 
 void
-group_sort(struct group *group, int (*compare)(const void *, const void *, void *), void *context)
+row_table_sort(struct row_table *table, int (*compare)(const void *, const void *, void *), void *context)
 {
-    if (group->count > 1) qsort_r(group->rows, group->count, group->row_bytes, compare, context);
+    if (table->count > 1) qsort_r(table->rows, table->count, table->row_bytes, compare, context);
+    hash_index_free(&table->index); /* is made again when a row is looked for */
 }

@@ -1,36 +1,39 @@
 #ifndef ROW_TABLE_H
 #define ROW_TABLE_H
-/* row_table.h - rows that are told apart by a few numbers: a row is a struct of the caller's that begins with them.
+/* row_table.h - rows that are found by a key of a few numbers: a row is a struct of the caller's that
+ * begins with the uint32_t of its key.
  *
- * Memory grows with how many different rows there are, up to a limit.
+ * Memory grows with the number of different rows, up to a limit.
  */
 #include <stddef.h>
 #include <stdint.h>
 
-struct group {
+#include "base/hash_index.h"
+
+struct row_table {
     void *rows;
     uint32_t count;
-    uint32_t most; /* rows that it takes */
+    uint32_t limit; /* of rows */
     size_t row_bytes;
     unsigned key_words; /* uint32_t at the start of a row */
     uint32_t capacity;
-    uint32_t *slots; /* index of row + 1; 0 where free */
-    uint32_t slot_count;
+    struct hash_index index;
 };
 
-void group_init(struct group *group, size_t row_bytes, unsigned key_words, uint32_t most);
-void group_free(struct group *group);
-/* The row that begins with the key, made of zeros if need be; NULL when there are too many. Good until the next call. */
-void *group_row(struct group *group, const uint32_t *key);
-/* The row that begins with the key, or NULL. */
-void *group_find(const struct group *group, const uint32_t *key);
-/* Rows in another order, which `compare` tells as for qsort_r. None can be added after it. */
-void group_sort(struct group *group, int (*compare)(const void *, const void *, void *), void *context);
+void row_table_init(struct row_table *table, size_t row_bytes, unsigned key_words, uint32_t limit);
+void row_table_free(struct row_table *table);
+/* The row with this key. Adds a row of zeros behind the key where there is none; NULL when the table
+ * is full. Good until the next call. */
+void *row_table_get(struct row_table *table, const uint32_t *key);
+/* The row with this key, or NULL. */
+void *row_table_find(struct row_table *table, const uint32_t *key);
+/* Sorts the rows; `compare` is as for qsort_r. */
+void row_table_sort(struct row_table *table, int (*compare)(const void *, const void *, void *), void *context);
 
 static inline void *
-group_at(const struct group *group, uint32_t index)
+row_table_at(const struct row_table *table, uint32_t number)
 {
-    return (char *)group->rows + index * group->row_bytes;
+    return (char *)table->rows + number * table->row_bytes;
 }
 
 #endif

@@ -247,7 +247,7 @@ drop_unused_sets(struct model *model)
     free(model->arg_sets.list);
     memcpy(&model->args, &used.args, sizeof used.args);
     memcpy(&model->arg_sets, &used.arg_sets, sizeof used.arg_sets);
-    map_free(&model->set_of_hash);
+    hash_index_free(&model->set_index);
 }
 
 /* Frees what was kept for the tables. The arrays that the file was read into may have grown past the limit. */
@@ -335,7 +335,7 @@ model_free(struct model *model)
     free(model->flows.list);
     free(model->scheds.list);
     free(model->states.list);
-    map_free(&model->set_of_hash);
+    hash_index_free(&model->set_index);
     map_free(&model->track_of_thread);
     map_free(&model->track_of_counter);
     free(model->items->events.list);

@@ -123,7 +123,7 @@ struct model {
     MODEL_ARRAY(struct model_state) states;
     uint64_t faults[FXT_FAULT_CODES]; /* over all files */
 
-    struct map set_of_hash;
+    struct hash_index set_index; /* of arg_sets */
     struct map upid_of_pid;
     struct map utid_of_thread; /* upid and tid -> utid */
     struct map last_of_tid;    /* tid -> utid that was seen last, of whichever process */
@@ -143,9 +143,9 @@ struct model {
 static inline void
 model_map_set(struct model *model, struct map *map, uint64_t key, uint32_t value)
 {
-    size_t slots = map->slots;
+    size_t before = map_bytes(map);
     map_set(map, key, value);
-    budget_charge(reader_budget(model->reader), (map->slots - slots) * (sizeof *map->keys + sizeof *map->values));
+    budget_charge(reader_budget(model->reader), map_bytes(map) - before);
 }
 
 struct model *model_new(struct reader *reader);

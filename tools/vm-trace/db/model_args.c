@@ -74,29 +74,46 @@ hash_of(const struct model_arg *args, unsigned count)
     return mix64(hash);
 }
 
+static uint64_t
+hash_of_set(const void *model, uint32_t set)
+{
+    const struct model_arg *args;
+    unsigned count = model_args_of(model, set, &args);
+    return hash_of(args, count);
+}
+
+static bool
+equal_sets(const struct model *model, uint32_t set, const struct model_arg *args, unsigned count)
+{
+    const struct model_arg *known;
+    if (model_args_of(model, set, &known) != count) return false;
+    for (unsigned i = 0; i < count; i++) {
+        if (!same(&known[i], &args[i])) return false;
+    }
+    return true;
+}
+
 static uint32_t
 find_or_add(struct model *model, const struct model_arg *args, unsigned count)
 {
-    for (uint64_t hash = hash_of(args, count);; hash++) {
-        uint32_t set = map_get(&model->set_of_hash, hash);
-        if (set == MAP_NONE) {
-            set = model->arg_sets.count;
-            model_room(model, model->arg_sets.list, model->arg_sets.count, model->arg_sets.capacity);
-            model->arg_sets.list[model->arg_sets.count++] = model->args.count;
-            for (unsigned i = 0; i < count; i++) {
-                model_room(model, model->args.list, model->args.count, model->args.capacity);
-                model->args.list[model->args.count] = args[i];
-                model->args.list[model->args.count++].set = set;
-            }
-            model_map_set(model, &model->set_of_hash, hash, set);
-            return set;
-        }
-        const struct model_arg *known;
-        if (model_args_of(model, set, &known) != count) continue;
-        unsigned equal = 0;
-        while (equal < count && same(&known[equal], &args[equal])) equal++;
-        if (equal == count) return set;
+    struct hash_index *index = &model->set_index;
+    size_t before = index->slot_count;
+    hash_index_reserve(index, model->arg_sets.count, hash_of_set, model);
+    budget_charge(reader_budget(model->reader), (index->slot_count - before) * sizeof *index->slots);
+    uint32_t *slot = hash_index_first(index, hash_of(args, count));
+    while (*slot != 0 && !equal_sets(model, *slot - 1, args, count)) slot = hash_index_next(index, slot);
+    if (*slot != 0) return *slot - 1;
+
+    uint32_t set = model->arg_sets.count;
+    model_room(model, model->arg_sets.list, model->arg_sets.count, model->arg_sets.capacity);
+    model->arg_sets.list[model->arg_sets.count++] = model->args.count;
+    for (unsigned i = 0; i < count; i++) {
+        model_room(model, model->args.list, model->args.count, model->args.capacity);
+        model->args.list[model->args.count] = args[i];
+        model->args.list[model->args.count++].set = set;
     }
+    *slot = set + 1;
+    return set;
 }
 
 uint32_t

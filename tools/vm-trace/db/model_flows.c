@@ -6,6 +6,7 @@
 
 #include "base/xalloc.h"
 #include "db/model.h"
+#include "fxt/event_keys.h"
 
 enum { GONE = UINT32_MAX - 1 }; /* an entry that was taken out of a map: maps have no removal */
 
@@ -21,12 +22,6 @@ struct model_flow_state {
     MODEL_ARRAY(uint32_t) last_slice; /* by number of flow; MODEL_NONE before its begin was bound */
 };
 
-static uint64_t
-key_of(uint32_t pid, uint64_t id)
-{
-    return mix64(id) ^ mix64((uint64_t)pid + 1);
-}
-
 static uint32_t
 look_up(const struct map *map, uint64_t key)
 {
@@ -41,7 +36,7 @@ begin(struct model *model, uint32_t pid, uint64_t id)
     uint32_t flow = state->last_slice.count;
     model_room(model, state->last_slice.list, state->last_slice.count, state->last_slice.capacity);
     state->last_slice.list[state->last_slice.count++] = MODEL_NONE;
-    model_map_set(model, &state->flow_of_key, key_of(pid, id), flow);
+    model_map_set(model, &state->flow_of_key, flow_key(pid, id), flow);
     uint32_t index = look_up(&state->owner_of_id, id);
     if (index == MAP_NONE) {
         model_map_set(model, &state->owner_of_id, id, state->owners.count);
@@ -60,13 +55,13 @@ model_flow(struct model *model, enum fxt_event_type type, uint32_t track, uint32
     if (model->flow_state == NULL) model->flow_state = xcalloc(1, sizeof *model->flow_state);
     struct model_flow_state *state = model->flow_state;
     uint32_t owner = pid;
-    uint32_t flow = look_up(&state->flow_of_key, key_of(pid, id));
+    uint32_t flow = look_up(&state->flow_of_key, flow_key(pid, id));
     if (flow == MAP_NONE && type == FXT_EVENT_FLOW_BEGIN) flow = begin(model, pid, id);
     if (flow == MAP_NONE) {
         uint32_t index = look_up(&state->owner_of_id, id);
         if (index == MAP_NONE || state->owners.list[index].ambiguous) return;
         owner = state->owners.list[index].pid;
-        flow = look_up(&state->flow_of_key, key_of(owner, id));
+        flow = look_up(&state->flow_of_key, flow_key(owner, id));
         if (flow == MAP_NONE) return;
     }
     uint32_t *last = &state->last_slice.list[flow];
@@ -83,7 +78,7 @@ model_flow(struct model *model, enum fxt_event_type type, uint32_t track, uint32
         *last = slice;
     }
     if (type == FXT_EVENT_FLOW_END) {
-        model_map_set(model, &state->flow_of_key, key_of(owner, id), (uint32_t)GONE);
+        model_map_set(model, &state->flow_of_key, flow_key(owner, id), (uint32_t)GONE);
         model_map_set(model, &state->owner_of_id, id, (uint32_t)GONE);
     }
 }

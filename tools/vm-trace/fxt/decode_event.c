@@ -45,8 +45,8 @@ decode_event(struct reader *reader, struct cursor *cursor)
     struct fxt_event *event = &reader->event;
     uint64_t header = reader->header;
     struct provider *provider = reader->current;
-    if (!provider->initialized && !provider->said_not_initialized) {
-        provider->said_not_initialized = true;
+    if (!provider->initialized && !provider->uninitialized_reported) {
+        provider->uninitialized_reported = true;
         reader_fault(reader, FXT_FAULT_NO_INITIALIZATION, reader->offset,
                      "no initialization record before this event; ticks are taken for nanoseconds");
     }
@@ -78,9 +78,9 @@ decode_event(struct reader *reader, struct cursor *cursor)
     if (!flawed) decode_finish(reader, cursor, "event");
     if (event->type == FXT_EVENT_COUNTER) check_counter(reader, event);
 
-    if (event->category.id == WORD_TRACE && event->name.id == WORD_SETTINGS) {
-        const struct fxt_arg *keep = fxt_event_arg(event, WORD_KEEP);
-        if (keep != NULL && keep->type == FXT_ARG_STRING && keep->string.id == WORD_NEWEST) reader_begin_ring(reader);
+    if (event->category.id == STRING_TRACE && event->name.id == STRING_SETTINGS) {
+        const struct fxt_arg *keep = fxt_event_arg(event, STRING_KEEP);
+        if (keep != NULL && keep->type == FXT_ARG_STRING && keep->string.id == STRING_NEWEST) reader_begin_ring(reader);
     }
     reader->counts.events++;
     if (reader->visitor.event) reader->visitor.event(reader->visitor.context, event);

@@ -22,7 +22,7 @@ decode_process(struct reader *reader, struct cursor *cursor, uint64_t *pid_out)
     if (!decode_args(reader, cursor, count, true, args, &flawed)) return false;
     if (!flawed) decode_finish(reader, cursor, "kernel object");
     for (unsigned i = 0; i < count; i++) {
-        if (args[i].name.id != WORD_PROCESS) continue;
+        if (args[i].name.id != STRING_PROCESS) continue;
         if (args[i].type != FXT_ARG_KOID) {
             reader_fault(reader, FXT_FAULT_BAD_PROCESS_ARGUMENT, reader->offset,
                          "a thread's argument process is not a kernel object id");

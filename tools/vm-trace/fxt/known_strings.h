@@ -1,35 +1,38 @@
 #ifndef KNOWN_STRINGS_H
 #define KNOWN_STRINGS_H
-/* known_strings.h - the words of the tracer's event contract: categories, event names, argument names, outcomes.
+/* known_strings.h - the strings of the tracer's event schema: categories, names of events and of
+ * arguments, outcomes. doc/internals/events.md tells what they mean.
  *
- * Every pool starts with them in this order, so the number of a string says which word it is. doc/internals/events.md tells what they mean.
+ * A reader's string pool begins with them in this order, so the number of a string tells whether it
+ * is one of them.
  */
-#define WORDS(W) \
-    W(FRAME_0, "0") W(FRAME_1, "1") W(FRAME_2, "2") W(FRAME_3, "3") W(FRAME_4, "4") \
-    W(FRAME_5, "5") W(FRAME_6, "6") W(FRAME_7, "7") W(FRAME_8, "8") W(FRAME_9, "9") \
-    W(FRAME_REST, "10+") \
-    W(SIDE_EXIT, "side_exit") W(RECOMPILE_EXIT, "recompile_exit") W(FALLBACK, "fallback") \
-    W(COMPILE, "compile") W(INVALIDATION, "invalidation") W(REPROFILE, "reprofile") W(TRACE, "trace") \
-    W(SETTINGS, "settings") W(SITE, "site") W(LOSS, "loss") W(SUMMARY, "summary") \
-    W(INSN, "insn") W(VERSION, "version") W(WEIGHT, "weight") W(OUTCOME, "outcome") \
-    W(PROFILING, "profiling") W(INVALIDATED, "invalidated") \
-    W(ALREADY_INVALIDATED, "already_invalidated") W(VERSION_LIMIT, "version_limit") \
-    W(REASON, "reason") W(KIND, "kind") W(LOCATION, "location") W(HITS, "hits") W(SAMPLED, "sampled") \
-    W(EVENTS, "events") W(EXITS, "exits") W(FALLBACKS, "fallbacks") W(LOST, "lost") \
-    W(EXIT_RATE, "exit_rate") W(FALLBACK_RATE, "fallback_rate") W(COUNTER, "counter") \
-    W(ISEQ, "iseq") W(CODE_BYTES, "code_bytes") W(SITES, "sites") \
-    W(RUBY, "ruby") W(BASE, "base") W(JIT, "jit") W(FLAGS, "flags") W(COMMAND, "command") W(PID, "pid") \
-    W(CUT, "cut") W(SINCE_NS, "since_ns") W(UNTIL_NS, "until_ns") W(LEFT_OUT, "left_out") \
-    W(MODULE, "module") W(PROCESS, "process") W(KEEP, "keep") W(NEWEST, "newest") W(THREAD, "thread") \
-    W(RECOMPILATION, "recompilation") W(EXIT_BYTES, "exit_bytes") W(INLINED, "inlined") W(ERROR, "error") \
-    W(SNAPSHOT, "snapshot")
+#include "base/pool.h"
 
-enum word {
-    WORD_NONE = 0,
-#define WORD_NUMBER(name, text) WORD_##name,
-    WORDS(WORD_NUMBER)
-#undef WORD_NUMBER
-    WORD_COUNT
+#define KNOWN_STRINGS(S) \
+    S(FRAME_0, "0") S(FRAME_1, "1") S(FRAME_2, "2") S(FRAME_3, "3") S(FRAME_4, "4") \
+    S(FRAME_5, "5") S(FRAME_6, "6") S(FRAME_7, "7") S(FRAME_8, "8") S(FRAME_9, "9") \
+    S(FRAME_REST, "10+") \
+    S(SIDE_EXIT, "side_exit") S(RECOMPILE_EXIT, "recompile_exit") S(FALLBACK, "fallback") \
+    S(COMPILE, "compile") S(INVALIDATION, "invalidation") S(REPROFILE, "reprofile") S(TRACE, "trace") \
+    S(SETTINGS, "settings") S(SITE, "site") S(LOSS, "loss") S(SUMMARY, "summary") \
+    S(INSN, "insn") S(VERSION, "version") S(WEIGHT, "weight") S(OUTCOME, "outcome") \
+    S(PROFILING, "profiling") S(INVALIDATED, "invalidated") \
+    S(ALREADY_INVALIDATED, "already_invalidated") S(VERSION_LIMIT, "version_limit") \
+    S(REASON, "reason") S(KIND, "kind") S(LOCATION, "location") S(HITS, "hits") S(SAMPLED, "sampled") \
+    S(EVENTS, "events") S(EXITS, "exits") S(FALLBACKS, "fallbacks") S(LOST, "lost") \
+    S(EXIT_RATE, "exit_rate") S(FALLBACK_RATE, "fallback_rate") S(COUNTER, "counter") \
+    S(ISEQ, "iseq") S(CODE_BYTES, "code_bytes") S(SITES, "sites") \
+    S(RUBY, "ruby") S(BASE, "base") S(JIT, "jit") S(FLAGS, "flags") S(COMMAND, "command") S(PID, "pid") \
+    S(CUT, "cut") S(SINCE_NS, "since_ns") S(UNTIL_NS, "until_ns") S(LEFT_OUT, "left_out") \
+    S(MODULE, "module") S(PROCESS, "process") S(KEEP, "keep") S(NEWEST, "newest") S(THREAD, "thread") \
+    S(RECOMPILATION, "recompilation") S(EXIT_BYTES, "exit_bytes") S(INLINED, "inlined") S(ERROR, "error") \
+    S(SNAPSHOT, "snapshot")
+
+enum known_string {
+    KNOWN_STRINGS_BEGIN = STRING_NONE,
+#define KNOWN_STRING_NUMBER(name, text) STRING_##name,
+    KNOWN_STRINGS(KNOWN_STRING_NUMBER)
+#undef KNOWN_STRING_NUMBER
 };
 
 #endif

@@ -37,7 +37,7 @@ providers_introduce(struct providers *providers, uint32_t id)
     empty_tables(provider);
     provider->id = id;
     provider->initialized = false;
-    provider->said_not_initialized = false;
+    provider->uninitialized_reported = false;
     provider->ticks_per_second = FXT_DEFAULT_TICKS_PER_SECOND;
     return provider;
 }

@@ -22,7 +22,7 @@ struct thread_ids {
 struct provider {
     uint32_t id;
     bool initialized;    /* an initialization record was seen */
-    bool said_not_initialized;
+    bool uninitialized_reported;
     uint64_t ticks_per_second;
     /* Numbers of the pool by index, in pages made when first used: a file can name very many providers. */
     uint32_t *string_pages[FXT_STRING_INDEXES / STRING_PAGE];

@@ -34,9 +34,9 @@ reader_new(size_t limit_bytes)
     struct reader *reader = xcalloc(1, sizeof *reader);
     reader->budget.limit_bytes = limit_bytes;
     reader->pool = pool_new(&reader->budget);
-#define INTERN_WORD(name, text) pool_intern(reader->pool, text, sizeof(text) - 1);
-    WORDS(INTERN_WORD)
-#undef INTERN_WORD
+#define INTERN_KNOWN(name, text) pool_intern(reader->pool, text, sizeof(text) - 1);
+    KNOWN_STRINGS(INTERN_KNOWN)
+#undef INTERN_KNOWN
     reader->providers.budget = &reader->budget;
     return reader;
 }
@@ -260,7 +260,7 @@ read_record(struct reader *reader, const uint8_t *bytes, size_t words)
 
 /* Reports why the input ended before its end. False when it did not. */
 static bool
-said_why_short(struct reader *reader, const struct input *input)
+report_short_read(struct reader *reader, const struct input *input)
 {
     if (input->error != 0) {
         reader_fault(reader, FXT_FAULT_READ_FAILED, input->offset, "cannot read further: %s", strerror(input->error));
@@ -277,7 +277,7 @@ read_magic(struct reader *reader, struct input *input)
 {
     uint64_t word;
     size_t there = input_need(input, sizeof word);
-    if (there < sizeof word && said_why_short(reader, input)) return;
+    if (there < sizeof word && report_short_read(reader, input)) return;
     if (there == 0) {
         reader_fault(reader, FXT_FAULT_NOT_A_TRACE, 0, "the file is empty");
         return;
@@ -329,7 +329,7 @@ read_records(struct reader *reader, struct input *input)
         }
         size_t there = input_need(input, FXT_WORD_BYTES);
         if (there == 0) {
-            said_why_short(reader, input);
+            report_short_read(reader, input);
             break;
         }
         if (reader->ring != NULL && ring_chunks_settled(reader->ring, input->offset)) {
@@ -337,7 +337,7 @@ read_records(struct reader *reader, struct input *input)
         }
         if (run_changed(reader, input, &run)) continue;
         if (there < FXT_WORD_BYTES) {
-            if (said_why_short(reader, input)) break;
+            if (report_short_read(reader, input)) break;
             reader_fault(reader, FXT_FAULT_TRUNCATED, reader->offset,
                          "the file is cut: it ends after %zu bytes of a record's first word", there);
             break;
@@ -356,7 +356,7 @@ read_records(struct reader *reader, struct input *input)
         }
         there = input_need(input, bytes);
         if (there < bytes) {
-            if (said_why_short(reader, input)) break;
+            if (report_short_read(reader, input)) break;
             reader_fault(reader, FXT_FAULT_TRUNCATED, reader->offset,
                          "the file is cut: it ends after %zu bytes of a record of %zu", there, bytes);
             break;
@@ -396,10 +396,10 @@ reader_read(struct reader *reader, const char *path, const struct fxt_visitor *v
 }
 
 const struct fxt_arg *
-fxt_event_arg(const struct fxt_event *event, uint32_t word)
+fxt_event_arg(const struct fxt_event *event, uint32_t name)
 {
     for (unsigned i = event->arg_count; i-- > 0;) {
-        if (event->args[i].name.id == word) return &event->args[i];
+        if (event->args[i].name.id == name) return &event->args[i];
     }
     return NULL;
 }

@@ -63,7 +63,7 @@ enum fxt_severity {
     F(WRONG_END, FAULT, "") \
     F(NESTED_TOO_DEEPLY, FAULT, "") \
     F(TOO_MUCH_TO_CHECK, WARNING, "") \
-    F(CONTRACT, FAULT, "")
+    F(SCHEMA, FAULT, "")
 
 enum fxt_fault_code {
 #define FXT_FAULT_CODE(name, severity, stat) FXT_FAULT_##name,
@@ -194,8 +194,8 @@ void reader_fault(struct reader *reader, enum fxt_fault_code code, uint64_t offs
     __attribute__((format(printf, 4, 5)));
 const char *fxt_fault_stat(enum fxt_fault_code code);
 
-/* The argument of that name (the last one, as for Perfetto), or NULL. word is a number of words.h. */
-const struct fxt_arg *fxt_event_arg(const struct fxt_event *event, uint32_t word);
+/* The argument of that name (the last one, as for Perfetto), or NULL. `name` is a number of known_strings.h. */
+const struct fxt_arg *fxt_event_arg(const struct fxt_event *event, uint32_t name);
 /* Values of an argument, where it is of a fitting type. */
 bool fxt_arg_uint(const struct fxt_arg *arg, uint64_t *value_out);
 

@@ -17,7 +17,7 @@ struct source {
     size_t capacity;
 };
 
-struct splice {
+struct record_copy {
     FILE *out;
     bool keep_ids;
     struct map source_of; /* provider of the current file -> source */
@@ -29,41 +29,41 @@ struct splice {
 };
 
 static void
-write_word(struct splice *splice, uint64_t word)
+write_word(struct record_copy *copy, uint64_t word)
 {
-    fwrite(&word, sizeof word, 1, splice->out);
+    fwrite(&word, sizeof word, 1, copy->out);
 }
 
-struct splice *
-splice_new(FILE *out, bool keep_ids)
+struct record_copy *
+record_copy_new(FILE *out, bool keep_ids)
 {
-    struct splice *splice = xcalloc(1, sizeof *splice);
-    splice->out = out;
-    splice->keep_ids = keep_ids;
-    write_word(splice, FXT_MAGIC_RECORD);
-    return splice;
+    struct record_copy *copy = xcalloc(1, sizeof *copy);
+    copy->out = out;
+    copy->keep_ids = keep_ids;
+    write_word(copy, FXT_MAGIC_RECORD);
+    return copy;
 }
 
 void
-splice_free(struct splice *splice)
+record_copy_free(struct record_copy *copy)
 {
-    for (uint32_t i = 0; i < splice->count; i++) {
-        free(splice->sources[i]->waiting);
-        free(splice->sources[i]);
+    for (uint32_t i = 0; i < copy->count; i++) {
+        free(copy->sources[i]->waiting);
+        free(copy->sources[i]);
     }
-    free(splice->sources);
-    map_free(&splice->source_of);
-    free(splice);
+    free(copy->sources);
+    map_free(&copy->source_of);
+    free(copy);
 }
 
 void
-splice_file(struct splice *splice)
+record_copy_next_file(struct record_copy *copy)
 {
-    map_free(&splice->source_of);
+    map_free(&copy->source_of);
 }
 
 static void
-add_waiting(struct splice *splice, struct source *source, const void *bytes, size_t len)
+add_waiting(struct record_copy *copy, struct source *source, const void *bytes, size_t len)
 {
     if (source->capacity - source->len < len) {
         source->capacity = 2 * (source->len + len);
@@ -71,13 +71,13 @@ add_waiting(struct splice *splice, struct source *source, const void *bytes, siz
     }
     memcpy(source->waiting + source->len, bytes, len);
     source->len += len;
-    splice->waiting += len;
+    copy->waiting += len;
 }
 
 static void
-forget_waiting(struct splice *splice, struct source *source)
+forget_waiting(struct record_copy *copy, struct source *source)
 {
-    splice->waiting -= source->len;
+    copy->waiting -= source->len;
     source->len = 0;
 }
 
@@ -90,18 +90,18 @@ provider_header(enum fxt_metadata_type type, size_t words, uint32_t id)
 /* The source of a provider, made when it is seen first. That can be without an introduction: a file of one provider need not
  * introduce it. Beside others it must be. */
 static struct source *
-source_of(struct splice *splice, uint32_t provider)
+source_of(struct record_copy *copy, uint32_t provider)
 {
-    uint32_t index = map_get(&splice->source_of, provider);
-    if (index != MAP_NONE) return splice->sources[index];
-    make_room(splice->sources, splice->count, splice->capacity);
+    uint32_t index = map_get(&copy->source_of, provider);
+    if (index != MAP_NONE) return copy->sources[index];
+    make_room(copy->sources, copy->count, copy->capacity);
     struct source *source = xcalloc(1, sizeof *source);
-    map_set(&splice->source_of, provider, splice->count);
-    splice->sources[splice->count++] = source;
-    source->id = splice->keep_ids ? provider : splice->count;
-    if (!splice->keep_ids) {
+    map_set(&copy->source_of, provider, copy->count);
+    copy->sources[copy->count++] = source;
+    source->id = copy->keep_ids ? provider : copy->count;
+    if (!copy->keep_ids) {
         uint64_t info = provider_header(FXT_METADATA_PROVIDER_INFO, 1, source->id);
-        add_waiting(splice, source, &info, sizeof info);
+        add_waiting(copy, source, &info, sizeof info);
     }
     return source;
 }
@@ -115,7 +115,7 @@ renamed(uint64_t header, uint32_t id)
 }
 
 bool
-splice_is_definition(const struct fxt_record *record)
+record_is_definition(const struct fxt_record *record)
 {
     switch (record->type) {
       case FXT_RECORD_METADATA: return fxt_bits(record->header, FXT_METADATA_TYPE) != FXT_METADATA_PROVIDER_EVENT;
@@ -128,49 +128,49 @@ splice_is_definition(const struct fxt_record *record)
 
 /* Makes the source the one whose records come next, its definitions written. */
 static void
-write_waiting(struct splice *splice, struct source *source)
+write_waiting(struct record_copy *copy, struct source *source)
 {
     uint64_t header = 0;
     if (source->len > 0) memcpy(&header, source->waiting, sizeof header);
     bool introduced = source->len > 0 && fxt_bits(header, FXT_HEADER_TYPE) == FXT_RECORD_METADATA;
-    bool first = splice->current == NULL && splice->keep_ids && source->id == 0; /* a provider 0 is there from the start */
-    if (splice->current != source && !introduced && !first) {
-        write_word(splice, provider_header(FXT_METADATA_PROVIDER_SECTION, 1, source->id));
+    bool first = copy->current == NULL && copy->keep_ids && source->id == 0; /* a provider 0 is there from the start */
+    if (copy->current != source && !introduced && !first) {
+        write_word(copy, provider_header(FXT_METADATA_PROVIDER_SECTION, 1, source->id));
     }
-    if (source->len > 0) fwrite(source->waiting, 1, source->len, splice->out);
-    forget_waiting(splice, source);
-    splice->current = source;
+    if (source->len > 0) fwrite(source->waiting, 1, source->len, copy->out);
+    forget_waiting(copy, source);
+    copy->current = source;
 }
 
 void
-splice_define(struct splice *splice, const struct fxt_record *record)
+record_copy_define(struct record_copy *copy, const struct fxt_record *record)
 {
     if (fxt_padding_p(record->header)) return;
     bool metadata = record->type == FXT_RECORD_METADATA;
     if (metadata && fxt_bits(record->header, FXT_METADATA_TYPE) != FXT_METADATA_PROVIDER_INFO) return; /* is written anew */
-    struct source *source = source_of(splice, record->provider);
+    struct source *source = source_of(copy, record->provider);
     size_t bytes = record->words * FXT_WORD_BYTES;
     if (metadata) {
         if (bytes - FXT_WORD_BYTES < fxt_bits(record->header, FXT_PROVIDER_NAME_BYTES)) return; /* too short: it was not taken */
         uint64_t header = renamed(record->header, source->id);
-        forget_waiting(splice, source); /* introduced again, its tables are empty */
-        add_waiting(splice, source, &header, sizeof header);
-        add_waiting(splice, source, record->bytes + sizeof header, bytes - sizeof header);
+        forget_waiting(copy, source); /* introduced again, its tables are empty */
+        add_waiting(copy, source, &header, sizeof header);
+        add_waiting(copy, source, record->bytes + sizeof header, bytes - sizeof header);
         return;
     }
-    if (splice->waiting + bytes > WAITING_MAX) write_waiting(splice, source);
-    add_waiting(splice, source, record->bytes, bytes);
+    if (copy->waiting + bytes > WAITING_MAX) write_waiting(copy, source);
+    add_waiting(copy, source, record->bytes, bytes);
 }
 
 void
-splice_keep(struct splice *splice, const struct fxt_record *record)
+record_copy_write(struct record_copy *copy, const struct fxt_record *record)
 {
-    struct source *source = source_of(splice, record->provider);
-    write_waiting(splice, source);
+    struct source *source = source_of(copy, record->provider);
+    write_waiting(copy, source);
     uint64_t header = record->header;
     if (record->type == FXT_RECORD_METADATA) { /* names a provider of its file, not always the current one */
-        header = renamed(header, source_of(splice, (uint32_t)fxt_bits(header, FXT_PROVIDER_ID))->id);
+        header = renamed(header, source_of(copy, (uint32_t)fxt_bits(header, FXT_PROVIDER_ID))->id);
     }
-    write_word(splice, header);
-    fwrite(record->bytes + sizeof header, 1, record->words * FXT_WORD_BYTES - sizeof header, splice->out);
+    write_word(copy, header);
+    fwrite(record->bytes + sizeof header, 1, record->words * FXT_WORD_BYTES - sizeof header, copy->out);
 }

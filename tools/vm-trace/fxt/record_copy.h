@@ -10,18 +10,18 @@
 
 #include "fxt/reader.h"
 
-struct splice;
+struct record_copy;
 
 /* keep_ids: there will be one file, and its providers keep their ids. */
-struct splice *splice_new(FILE *out, bool keep_ids);
-void splice_free(struct splice *splice);
+struct record_copy *record_copy_new(FILE *out, bool keep_ids);
+void record_copy_free(struct record_copy *copy);
 /* Before each file: its providers are others than those of the files before. */
-void splice_file(struct splice *splice);
+void record_copy_next_file(struct record_copy *copy);
 /* A record that defines something or that tells how to read the others: a string, a thread, an initialization, a provider. */
-bool splice_is_definition(const struct fxt_record *record);
+bool record_is_definition(const struct fxt_record *record);
 /* Takes such a record. */
-void splice_define(struct splice *splice, const struct fxt_record *record);
+void record_copy_define(struct record_copy *copy, const struct fxt_record *record);
 /* Writes any other record, and what it needs before it. */
-void splice_keep(struct splice *splice, const struct fxt_record *record);
+void record_copy_write(struct record_copy *copy, const struct fxt_record *record);
 
 #endif

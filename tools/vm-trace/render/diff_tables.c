@@ -7,9 +7,9 @@
 #include "base/xalloc.h"
 #include "render/diff_tables.h"
 
-static const char *const words[] = {
+static const char *const verdict_names[] = {
     [UNCHANGED] = "unchanged", [WITHIN_SPREAD] = "within spread", [NEW] = "new", [GONE] = "gone", [GREW] = "grew", [SHRANK] = "shrank"};
-static const char *const unit_words[] = {[PER_RUN] = "per run", [PER_SECOND] = "per second", [IN_ALL] = "in all files"};
+static const char *const unit_names[] = {[PER_RUN] = "per run", [PER_SECOND] = "per second", [IN_ALL] = "in all files"};
 
 static bool
 worse_by(const struct diff_row *row)
@@ -38,9 +38,9 @@ how_counted(const struct diff *diff, struct document *document)
     for (uint32_t i = 0; i < diff->run_count; i++) estimated += diff->runs[i].estimate > 0;
     const char *what = diff->fallbacks ? "fallbacks" : "exits";
     const char *mean = diff->unit != IN_ALL && (diff->side_runs[0] > 1 || diff->side_runs[1] > 1) ? ", mean of the runs" : "";
-    if (estimated == 0) return document_text(document, "%s %s%s; exact", what, unit_words[diff->unit], mean);
+    if (estimated == 0) return document_text(document, "%s %s%s; exact", what, unit_names[diff->unit], mean);
     return document_text(document, "%s %s%s; estimated, with a margin, in %" PRIu32 " of %" PRIu32 " files", what,
-                         unit_words[diff->unit], mean, estimated, diff->run_count);
+                         unit_names[diff->unit], mean, estimated, diff->run_count);
 }
 
 static struct fxt_string
@@ -52,7 +52,7 @@ total_text(const struct diff *diff, struct document *document)
         snprintf(change, sizeof change, ", %+.1f%%", 100 * diff_delta(total) / total->counts[0].value);
     }
     return document_text(document, "%s -> %s: %s (%s%s)", amount_text(before, total->counts[0].value),
-                         amount_text(after, total->counts[1].value), words[total->verdict], delta_text(delta, diff_delta(total)), change);
+                         amount_text(after, total->counts[1].value), verdict_names[total->verdict], delta_text(delta, diff_delta(total)), change);
 }
 
 /* The columns that all tables begin with. Programs get the spread, too. */
@@ -73,7 +73,7 @@ static const struct column all_columns[] = {
 static void
 fill_row(const struct diff *diff, const struct diff_row *row, struct cell *cells)
 {
-    cells[CHANGE] = cell_text(text_of(words[row->verdict]));
+    cells[CHANGE] = cell_text(text_of(verdict_names[row->verdict]));
     if (diff_called(row->verdict)) cells[CHANGE].style = worse_by(row) ? STYLE_WORSE : STYLE_BETTER;
     cells[BEFORE] = cell_amount(row->counts[0].value);
     cells[AFTER] = cell_amount(row->counts[1].value);
@@ -93,7 +93,7 @@ name_of(const struct diff *diff, uint32_t id)
 
 /* A line of `Owner#method (path)`, or two where it moved. */
 static struct fxt_string
-place_text(const struct diff *diff, struct document *document, const struct diff_row *row)
+location_text(const struct diff *diff, struct document *document, const struct diff_row *row)
 {
     struct fxt_string method = name_of(diff, row->method);
     if (row->line == 0 || method.ptr[method.len - 1] != ')') return method;
@@ -116,7 +116,7 @@ name_row(const struct diff *diff, struct document *document, const struct diff_t
     else {
         names[0] = cell_text(name_of(diff, row->reason));
         names[1] = cell_text(name_of(diff, row->insn));
-        names[2] = cell_text(place_text(diff, document, row));
+        names[2] = cell_text(location_text(diff, document, row));
     }
 }
 
@@ -135,7 +135,7 @@ add_table(const struct diff *diff, struct document *document, const struct diff_
     struct table *shown = document_table(document, id, text, columns, NAMES + name_count);
     struct diff_row rest = {0};
     for (uint32_t i = 0; i < table->changed; i++) {
-        const struct diff_row *row = group_at(&table->rows, table->order[i]);
+        const struct diff_row *row = row_table_at(&table->rows, table->order[i]);
         if (i < top) {
             struct cell *cells = table_row(shown);
             fill_row(diff, row, cells);
@@ -148,8 +148,8 @@ add_table(const struct diff *diff, struct document *document, const struct diff_
     if (shown->more_rows == 0) return;
     struct cell *cells = table_row(shown);
     fill_row(diff, &rest, cells);
-    cells[CHANGE].there = false;
-    for (unsigned i = BEFORE_LOW; i <= AFTER_HIGH; i++) cells[i].there = false;
+    cells[CHANGE].present = false;
+    for (unsigned i = BEFORE_LOW; i <= AFTER_HIGH; i++) cells[i].present = false;
 }
 
 /* What people read in the head. */

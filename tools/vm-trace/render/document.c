@@ -85,43 +85,43 @@ table_row(struct table *table)
 struct cell
 cell_number(uint64_t number)
 {
-    return (struct cell){.there = true, .number = number};
+    return (struct cell){.present = true, .number = number};
 }
 
 struct cell
 cell_share(uint64_t part, uint64_t whole)
 {
-    return (struct cell){.there = whole > 0, .share = whole > 0 ? (double)part / (double)whole : 0};
+    return (struct cell){.present = whole > 0, .share = whole > 0 ? (double)part / (double)whole : 0};
 }
 
 struct cell
 cell_amount(double amount)
 {
-    return (struct cell){.there = true, .amount = amount};
+    return (struct cell){.present = true, .amount = amount};
 }
 
 struct cell
 cell_change(double share)
 {
-    return (struct cell){.there = isfinite(share), .share = share};
+    return (struct cell){.present = isfinite(share), .share = share};
 }
 
 struct cell
 cell_time(int64_t ns)
 {
-    return (struct cell){.there = true, .time_ns = ns};
+    return (struct cell){.present = true, .time_ns = ns};
 }
 
 struct cell
 cell_text(struct fxt_string text)
 {
-    return (struct cell){.there = true, .text = text};
+    return (struct cell){.present = true, .text = text};
 }
 
 struct cell
 cell_rate(const float *rate)
 {
-    return (struct cell){.there = rate != NULL, .rate = rate};
+    return (struct cell){.present = rate != NULL, .rate = rate};
 }
 
 static void
@@ -149,7 +149,7 @@ no_such_table(const struct document *document, const char *table_id)
 
 /* What the row that sums up would say, which fits no table of plain rows. */
 static void
-say_more(const struct table *table)
+print_more_rows(const struct table *table)
 {
     char number[NUMBER_TEXT];
     if (table->more_rows == 0) return;
@@ -183,7 +183,7 @@ document_print(struct document *document, enum document_format format, const cha
     else if (format != FORMAT_CSV) print_as(&one, format);
     for (uint32_t i = 0; format == FORMAT_CSV && i < one.table_count; i++) {
         document_print_csv_table(one.tables[i], i == 0);
-        say_more(one.tables[i]);
+        print_more_rows(one.tables[i]);
     }
     free(one.tables);
     return found;

@@ -36,7 +36,7 @@ struct column {
 };
 
 struct cell {
-    bool there;
+    bool present;
     enum style style; /* STYLE_PLAIN unless it is set */
     union {
         uint64_t number; /* COLUMN_COUNT, COLUMN_NUMBER, COLUMN_DURATION */

@@ -32,7 +32,7 @@ put_rate(const float *rate, const char *between)
 static void
 put_json_cell(const struct column *column, const struct cell *cell)
 {
-    if (!cell->there) {
+    if (!cell->present) {
         fputs("null", stdout);
     }
     else if (column->kind == COLUMN_TEXT) {
@@ -60,7 +60,7 @@ print_json_table(const struct table *table)
         const char *before = "{";
         for (unsigned i = 0; i < table->column_count; i++) {
             const struct cell *cell = &table->cells[row * table->column_count + i];
-            if (rest && !cell->there) continue;
+            if (rest && !cell->present) continue;
             printf("%s\"%s\":", before, table->columns[i].id);
             put_json_cell(&table->columns[i], cell);
             before = ",";
@@ -105,7 +105,7 @@ all_columns(const struct document *document, const char *ids[COLUMNS_MOST])
 static void
 put_csv_cell(const struct column *column, const struct cell *cell)
 {
-    if (!cell->there) return;
+    if (!cell->present) return;
     if (column->kind == COLUMN_TEXT) print_csv(stdout, cell->text);
     else if (column->kind == COLUMN_RATE) put_rate(cell->rate, " ");
     else put_number(column, cell);

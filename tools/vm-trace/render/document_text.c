@@ -14,6 +14,7 @@
 #include "render/display.h"
 #include "render/document.h"
 #include "render/terminal.h"
+#include "render/text_columns.h"
 
 enum { CELL_TEXT = 128, HEAD_WIDTH = 14 };
 
@@ -30,9 +31,9 @@ shown_cell(const struct table *table, uint32_t row, unsigned column, char text[C
 
 /* --- cells --------------------------------------------------------------------------------- */
 
-/* Eight heights, relative to the highest; a blank where there is nothing at all. */
-static void
-put_rate(FILE *out, const float *rate, unsigned columns)
+/* One character for each part: eight heights, relative to the highest; a blank where nothing happened. */
+static char *
+rate_text(const float *rate, unsigned columns)
 {
     static const char *const heights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     float parts[DOCUMENT_PARTS] = {0}, most = 0;
@@ -41,10 +42,12 @@ put_rate(FILE *out, const float *rate, unsigned columns)
     for (unsigned i = 0; i < count; i++) {
         if (parts[i] > most) most = parts[i];
     }
+    char *text = xcalloc(count, sizeof "▁"), *end = text;
     for (unsigned i = 0; i < count; i++) {
         int height = most > 0 ? (int)(parts[i] / most * 7.999F) : 0;
-        fputs(parts[i] > 0 ? heights[height] : " ", out);
+        end = stpcpy(end, parts[i] > 0 ? heights[height] : " ");
     }
+    return text;
 }
 
 /* How a number reads. */
@@ -92,7 +95,7 @@ static unsigned
 cell_width(enum column_kind kind, const struct cell *cell)
 {
     char text[NUMBER_TEXT];
-    if (!cell->there) return 0;
+    if (!cell->present) return 0;
     if (kind == COLUMN_TEXT) return text_width(cell->text);
     return kind == COLUMN_RATE ? DOCUMENT_PARTS : (unsigned)strlen(number_text(text, kind, cell));
 }
@@ -106,30 +109,30 @@ fitted(struct fxt_string text, unsigned columns)
     return fit;
 }
 
-static void
-put_text(struct fxt_string text, unsigned columns)
+/* A cell as it is printed; malloc'ed. columns: for a text or a rate; UINT_MAX shows all of it. */
+static char *
+cell_string(const struct column *column, const struct cell *cell, unsigned columns)
 {
-    char *fit = fitted(text, columns);
-    fputs(fit, stdout);
-    free(fit);
+    if (!cell->present) return xcalloc(1, 1);
+    if (column->kind == COLUMN_TEXT) return fitted(cell->text, columns);
+    if (column->kind == COLUMN_RATE) return rate_text(cell->rate, columns);
+    char *text = xcalloc(NUMBER_TEXT, 1);
+    number_text(text, column->kind, cell);
+    return text;
 }
 
-/* columns: for a text or rate; UINT_MAX shows all of it */
 static void
 put_cell(const struct column *column, const struct cell *cell, unsigned columns)
 {
-    char text[NUMBER_TEXT];
-    if (!cell->there) return;
-    if (cell->style != STYLE_PLAIN) fputs(style(cell->style), stdout);
-    if (column->kind == COLUMN_TEXT) put_text(cell->text, columns);
-    else if (column->kind == COLUMN_RATE) put_rate(stdout, cell->rate, columns);
-    else fputs(number_text(text, column->kind, cell), stdout);
-    if (cell->style != STYLE_PLAIN) fputs(style(STYLE_PLAIN), stdout);
+    char *text = cell_string(column, cell, columns);
+    bool styled = cell->style != STYLE_PLAIN;
+    printf("%s%s%s", styled ? style(cell->style) : "", text, styled ? style(STYLE_PLAIN) : "");
+    free(text);
 }
 
 /* --- on a terminal ---------------------------------------------------------------------------- */
 
-enum { INDENT = 2, GAP = 2, HIDDEN = 0, BELOW_INDENT = 13, COUNTS_LEAST = 10 };
+enum { INDENT = 2, HIDDEN = 0, BELOW_INDENT = 13, COUNTS_LEAST = 10 };
 
 struct layout {
     unsigned page;
@@ -170,8 +173,8 @@ static unsigned
 table_width(const unsigned *widths, unsigned count)
 {
     unsigned width = INDENT;
-    for (unsigned i = 0; i < count; i++) width += widths[i] == HIDDEN ? 0 : widths[i] + GAP;
-    return width - GAP;
+    for (unsigned i = 0; i < count; i++) width += widths[i] == HIDDEN ? 0 : widths[i] + TEXT_COLUMN_GAP;
+    return width - TEXT_COLUMN_GAP;
 }
 
 /*
@@ -247,49 +250,36 @@ print_below(const struct table *table, const struct layout *layout, uint32_t row
     char text[CELL_TEXT];
     const struct column *column = &table->columns[layout->below];
     struct cell cell = row == TITLE_ROW ? cell_text(text_of(column->title)) : shown_cell(table, row, layout->below, text);
-    if (!cell.there) return;
+    if (!cell.present) return;
     put_blanks(BELOW_INDENT);
     if (row == TITLE_ROW) put_title(column->title);
     else put_cell(column, &cell, layout->page - BELOW_INDENT);
     putchar('\n');
 }
 
-/* Columns that a cell takes of those that there are. A text that was cut before a wide character takes one less. */
-static unsigned
-fitted_width(enum column_kind kind, const struct cell *cell, unsigned room)
-{
-    unsigned width = cell_width(kind, cell);
-    if (width <= room) return width;
-    if (kind != COLUMN_TEXT) return room;
-    char *fit = fitted(cell->text, room);
-    width = display_width(fit);
-    free(fit);
-    return width;
-}
-
-/* Blanks before a cell, which stand there only when something comes behind them. */
 static void
 print_row(const struct table *table, const struct layout *layout, uint32_t row)
 {
-    char text[CELL_TEXT];
-    unsigned blanks = INDENT;
-    for (unsigned i = 0; i < table->column_count; i++) {
+    unsigned count = table->column_count;
+    struct text_column *columns = xcalloc(count, sizeof *columns);
+    struct text_cell *cells = xcalloc(count, sizeof *cells);
+    for (unsigned i = 0; i < count; i++) {
+        char more[CELL_TEXT];
         const struct column *column = &table->columns[i];
-        unsigned room = layout->widths[i];
-        if (room == HIDDEN) continue;
-        struct cell cell = row == TITLE_ROW ? cell_text(text_of(column->title)) : shown_cell(table, row, i, text);
-        unsigned width = fitted_width(row == TITLE_ROW ? COLUMN_TEXT : column->kind, &cell, room);
-        unsigned pad = room - width;
-        if (width > 0) {
-            put_blanks(blanks + (left(column->kind) ? 0 : pad));
-            blanks = 0;
-            if (row == TITLE_ROW) put_title(column->title);
-            else put_cell(column, &cell, room);
-        }
-        blanks += GAP + (width > 0 && !left(column->kind) ? 0 : pad);
+        unsigned width = layout->widths[i];
+        columns[i] = (struct text_column){.width = width, .hidden = width == HIDDEN};
+        if (width == HIDDEN) continue;
+        bool title = row == TITLE_ROW;
+        struct cell cell = title ? cell_text(text_of(column->title)) : shown_cell(table, row, i, more);
+        char *text = title ? fitted(cell.text, width) : cell_string(column, &cell, width);
+        cells[i] = (struct text_cell){.text = text, .width = display_width(text), .right = !left(column->kind),
+                                      .style = title ? STYLE_DIM : cell.style};
     }
-    putchar('\n');
-    if (layout->below < table->column_count) print_below(table, layout, row);
+    text_columns_print(columns, count, INDENT, cells);
+    for (unsigned i = 0; i < count; i++) free((char *)cells[i].text);
+    free(cells);
+    free(columns);
+    if (layout->below < count) print_below(table, layout, row);
 }
 
 /* How wide the page would have to be for the rates that were left out; 0: none were. */
@@ -372,7 +362,7 @@ print_markdown_table(const struct table *table)
             struct cell cell = shown_cell(table, row, i, text);
             if (table->columns[i].title == NULL) continue;
             fputs("| ", stdout);
-            if (table->columns[i].kind == COLUMN_TEXT && cell.there) put_markdown(cell.text);
+            if (table->columns[i].kind == COLUMN_TEXT && cell.present) put_markdown(cell.text);
             else put_cell(&table->columns[i], &cell, UINT_MAX);
             putchar(' ');
         }

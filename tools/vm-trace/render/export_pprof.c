@@ -111,9 +111,9 @@ string_index(struct pprof *pprof, struct fxt_string text)
 }
 
 static uint32_t
-word_index(struct pprof *pprof, const char *word)
+text_index(struct pprof *pprof, const char *text)
 {
-    return string_index(pprof, text_of(word));
+    return string_index(pprof, text_of(text));
 }
 
 static uint32_t
@@ -176,8 +176,8 @@ write_samples(struct pprof *pprof)
 static void
 write_value_type(struct pprof *pprof, unsigned field, const char *type)
 {
-    add_uint(&pprof->message, VALUE_TYPE_TYPE, word_index(pprof, type));
-    add_uint(&pprof->message, VALUE_TYPE_UNIT, word_index(pprof, "count"));
+    add_uint(&pprof->message, VALUE_TYPE_TYPE, text_index(pprof, type));
+    add_uint(&pprof->message, VALUE_TYPE_UNIT, text_index(pprof, "count"));
     write_message(pprof, field);
 }
 

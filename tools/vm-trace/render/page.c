@@ -83,23 +83,23 @@ relative(const struct page_data *data, int64_t ns)
 }
 
 static void
-print_bin_head(struct page *page, const char *name, const struct bins *bins)
+print_bin_head(struct page *page, const char *name, const struct time_histogram *histogram)
 {
-    bool any = bins->count > 0;
+    bool any = histogram->count > 0;
     fprintf(page->out, ",\n\"%s\":{\"width_ns\":%" PRIu64 ",\"start_ns\":%" PRId64 ",\"count\":%d", name,
-            any ? UINT64_C(1) << bins->shift : 1,
-            any ? relative(page->data, (int64_t)((uint64_t)bins->first << bins->shift)) : 0,
-            any ? (int)(bins->last - bins->first + 1) : 0);
+            any ? UINT64_C(1) << histogram->shift : 1,
+            any ? relative(page->data, (int64_t)((uint64_t)histogram->first << histogram->shift)) : 0,
+            any ? (int)(histogram->last - histogram->first + 1) : 0);
 }
 
 /* The cells of one row, from *cell on: [bin,count,bin,count,...] */
 static void
-print_cells(struct page *page, const struct bins *bins, uint32_t row, uint32_t *cell)
+print_cells(struct page *page, const struct time_histogram *histogram, uint32_t row, uint32_t *cell)
 {
     putc('[', page->out);
     const char *separator = "";
-    for (; *cell < bins->count && bins->cells[*cell].row == row; ++*cell, separator = ",") {
-        fprintf(page->out, "%s%" PRIu32 ",%" PRIu64, separator, bins->cells[*cell].bin, bins->cells[*cell].count);
+    for (; *cell < histogram->count && histogram->cells[*cell].row == row; ++*cell, separator = ",") {
+        fprintf(page->out, "%s%" PRIu32 ",%" PRIu64, separator, histogram->cells[*cell].bin, histogram->cells[*cell].count);
     }
     putc(']', page->out);
 }
@@ -108,7 +108,7 @@ static void
 print_rows(struct page *page)
 {
     const struct page_data *data = page->data;
-    print_bin_head(page, "bins", &data->bins);
+    print_bin_head(page, "bins", &data->exits_over_time);
     fputs("},\n\"rows\":[", page->out);
     uint32_t cell = 0;
     for (uint32_t i = 0; i < data->row_count; i++) {
@@ -117,7 +117,7 @@ print_rows(struct page *page)
                 i > 0 ? "," : "", number_of(page, row->category), number_of(page, row->reason), number_of(page, row->frame),
                 number_of(page, row->insn), number_of(page, row->outcome), row->places, row->count,
                 relative(data, row->first_ns), relative(data, row->last_ns));
-        print_cells(page, &data->bins, i, &cell);
+        print_cells(page, &data->exits_over_time, i, &cell);
         putc(']', page->out);
     }
     putc(']', page->out);

@@ -28,7 +28,7 @@ put_durations(struct cell *cells, const struct durations *durations)
 
 /* `whole`: of all that the others are parts of, in a row before them; or NULL. */
 static void
-add_table(const struct view *view, const char *id, struct fxt_string title, const char *what, struct group *named,
+add_table(const struct view *view, const char *id, struct fxt_string title, const char *what, struct row_table *named,
           const struct durations *whole)
 {
     const struct column columns[DURATION_CELLS] = {
@@ -45,13 +45,13 @@ add_table(const struct view *view, const char *id, struct fxt_string title, cons
     if (whole != NULL) {
         struct cell *cells = table_row(table);
         put_durations(cells, whole);
-        cells[5] = cell_text(view_name(view, WORD_COMPILE));
+        cells[5] = cell_text(view_name(view, STRING_COMPILE));
         cells[6] = cell_text(text_of("(whole)"));
     }
-    group_sort(named, compare_named, view->report->pool);
+    row_table_sort(named, compare_named, view->report->pool);
     uint64_t rest_count = 0, rest_ns = 0;
     for (uint32_t i = 0; i < named->count; i++) {
-        const struct named_durations *row = group_at(named, i);
+        const struct named_durations *row = row_table_at(named, i);
         if (i >= view->top) {
             rest_count += row->durations.count;
             rest_ns += row->durations.total_ns;
@@ -90,31 +90,31 @@ add_iseqs(const struct view *view)
         {"code_bytes", "code bytes", COLUMN_COUNT}, {"nothing", "made none", COLUMN_COUNT},
         {"iseq", "compiled", COLUMN_TEXT},
     };
-    struct compiles *compiles = &view->report->compiles;
-    struct group *iseqs = &compiles->iseqs;
+    struct compilations *compilations = &view->report->compilations;
+    struct row_table *iseqs = &compilations->iseqs;
     char count[NUMBER_TEXT];
     struct fxt_string title = document_text(view->document, "Compilations by ISEQ: %s",
-                                            with_commas(count, compiles->whole.count));
+                                            with_commas(count, compilations->whole.count));
     struct table *table = document_table(view->document, "compiled_iseqs", title, COLUMNS(columns));
     table->data = iseqs->count == 0;
-    group_sort(iseqs, compare_iseqs, view->report->pool);
+    row_table_sort(iseqs, compare_iseqs, view->report->pool);
     struct compiled_iseq rest = {0};
     for (uint32_t i = 0; i < iseqs->count; i++) {
-        const struct compiled_iseq *iseq = group_at(iseqs, i);
+        const struct compiled_iseq *iseq = row_table_at(iseqs, i);
         if (i >= view->top) {
             rest.count += iseq->count;
             rest.total_ns += iseq->total_ns;
             rest.code_bytes += iseq->code_bytes;
-            rest.nothing += iseq->nothing;
+            rest.without_code += iseq->without_code;
             continue;
         }
         struct cell *cells = table_row(table);
         cells[0] = cell_number(iseq->count);
         cells[1] = cell_number(iseq->total_ns);
-        cells[2] = cell_share(iseq->total_ns, compiles->whole.total_ns);
+        cells[2] = cell_share(iseq->total_ns, compilations->whole.total_ns);
         cells[3] = cell_number(iseq->longest_ns);
         cells[4] = cell_number(iseq->code_bytes);
-        cells[5] = cell_number(iseq->nothing);
+        cells[5] = cell_number(iseq->without_code);
         cells[6] = cell_text(view_name(view, iseq->iseq));
     }
     if (iseqs->count <= view->top) return;
@@ -122,31 +122,31 @@ add_iseqs(const struct view *view)
     struct cell *cells = table_row(table);
     cells[0] = cell_number(rest.count);
     cells[1] = cell_number(rest.total_ns);
-    cells[2] = cell_share(rest.total_ns, compiles->whole.total_ns);
+    cells[2] = cell_share(rest.total_ns, compilations->whole.total_ns);
     cells[4] = cell_number(rest.code_bytes);
-    cells[5] = cell_number(rest.nothing);
+    cells[5] = cell_number(rest.without_code);
 }
 
 void
 view_add_compilations(const struct view *view)
 {
-    struct compiles *compiles = &view->report->compiles;
+    struct compilations *compilations = &view->report->compilations;
     struct fxt_string title = text_of("Compilations");
-    if (compiles->whole.count > 0) {
+    if (compilations->whole.count > 0) {
         bool traced_code = false;
         for (uint32_t i = 0; i < view->report->processes.count; i++)
             traced_code |= report_process(view->report, i)->code.traced_code;
         char count[NUMBER_TEXT], iseqs[NUMBER_TEXT], time[NUMBER_TEXT], bytes[NUMBER_TEXT], nothing[80] = "";
-        if (compiles->nothing > 0) snprintf(nothing, sizeof nothing, "; %" PRIu64 " made none", compiles->nothing);
+        if (compilations->without_code > 0) snprintf(nothing, sizeof nothing, "; %" PRIu64 " made none", compilations->without_code);
         title = document_text(view->document, "Compilations: %s of %s ISEQ%s, %s in all, %s of code%s%s",
-                              with_commas(count, compiles->whole.count), with_commas(iseqs, compiles->iseqs.count),
-                              compiles->iseqs.count == 1 ? "" : "s", duration_text(time, compiles->whole.total_ns),
-                              bytes_text(bytes, compiles->code_bytes), traced_code ? " with tracing" : "", nothing);
+                              with_commas(count, compilations->whole.count), with_commas(iseqs, compilations->iseqs.count),
+                              compilations->iseqs.count == 1 ? "" : "s", duration_text(time, compilations->whole.total_ns),
+                              bytes_text(bytes, compilations->code_bytes), traced_code ? " with tracing" : "", nothing);
     }
-    add_table(view, "compile_phases", title, "phase", &compiles->phases,
-              compiles->whole.count > 0 ? &compiles->whole : NULL);
+    add_table(view, "compile_phases", title, "phase", &compilations->phases,
+              compilations->whole.count > 0 ? &compilations->whole : NULL);
     add_iseqs(view);
-    add_table(view, "compile_other", text_of("Other work of the compiler"), "work", &compiles->other, NULL);
+    add_table(view, "compile_other", text_of("Other work of the compiler"), "work", &compilations->other, NULL);
 }
 
 void

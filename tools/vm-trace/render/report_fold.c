@@ -29,16 +29,16 @@ all_rows(const struct table *table)
     return table->more_rows > 0 ? table->row_count - 1 + (uint32_t)table->more_rows : table->row_count;
 }
 
-static struct group
+static struct row_table
 sites_of(const struct report *report)
 {
-    struct group sites;
-    group_init(&sites, sizeof(struct site), SITE_KEYS, PLACES_MAX);
-    for (uint32_t i = 0; i < report->places.group.count; i++) {
-        const struct place *place = group_at(&report->places.group, i);
-        if (place->category == WORD_FALLBACK || place->count + place->records == 0) continue;
-        const uint32_t key[SITE_KEYS] = {[KIND] = place->category, [REASON] = place->reason, [LINE] = place->location, [INSN] = place->insn};
-        group_row(&sites, key);
+    struct row_table sites;
+    row_table_init(&sites, sizeof(struct site), SITE_KEYS, EXIT_ROWS_MAX);
+    for (uint32_t i = 0; i < report->exits.rows.count; i++) {
+        const struct exit_row *exit_row = row_table_at(&report->exits.rows, i);
+        if (exit_row->category == STRING_FALLBACK || exit_row->count + exit_row->records == 0) continue;
+        const uint32_t key[SITE_KEYS] = {[KIND] = exit_row->category, [REASON] = exit_row->reason, [LINE] = exit_row->location, [INSN] = exit_row->insn};
+        row_table_get(&sites, key);
     }
     return sites;
 }
@@ -54,10 +54,10 @@ column_of(const struct table *table, const char *id)
 
 /* The only site that has the names which stand in the row; NULL where a name says that there is none. */
 static const struct site *
-site_of_row(const struct group *sites, const struct table *table, const struct cell *row)
+site_of_row(const struct row_table *sites, const struct table *table, const struct cell *row)
 {
     for (uint32_t i = 0; i < sites->count; i++) {
-        const struct site *site = group_at(sites, i);
+        const struct site *site = row_table_at(sites, i);
         bool same = true;
         for (unsigned naming = 0; naming < NAMINGS && same; naming++) {
             int column = column_of(table, namings[naming].column);
@@ -70,7 +70,7 @@ site_of_row(const struct group *sites, const struct table *table, const struct c
 
 /* The first table with the names of the others: its numbers, then all names. */
 static struct table *
-fold(const struct report *report, const struct group *sites, const struct table *first, const bool keys[SITE_KEYS])
+fold(const struct report *report, const struct row_table *sites, const struct table *first, const bool keys[SITE_KEYS])
 {
     struct table *folded = xcalloc(1, sizeof *folded);
     struct column columns[COLUMNS_MOST];
@@ -105,9 +105,9 @@ fold(const struct report *report, const struct group *sites, const struct table 
 void
 report_fold(const struct report *report, struct document *document)
 {
-    struct group sites = sites_of(report);
+    struct row_table sites = sites_of(report);
     if (sites.count > SITES_MOST) { /* each row is looked for among them */
-        group_free(&sites);
+        row_table_free(&sites);
         return;
     }
     struct table *first = NULL;
@@ -136,5 +136,5 @@ report_fold(const struct report *report, struct document *document)
         document->tables[first_at] = folded;
         document->table_count++;
     }
-    group_free(&sites);
+    row_table_free(&sites);
 }

@@ -66,13 +66,13 @@ struct shared_setting {
     bool shown;
 };
 
-static struct group
+static struct row_table
 shared_settings(const struct report *report)
 {
-    struct group shared;
-    group_init(&shared, sizeof(struct shared_setting), 2, UINT32_MAX / 4);
+    struct row_table shared;
+    row_table_init(&shared, sizeof(struct shared_setting), 2, UINT32_MAX / 4);
     for (uint32_t i = 0; i < report->setting_count; i++) {
-        struct shared_setting *setting = group_row(&shared, (const uint32_t[2]){report->settings[i].name, report->settings[i].value});
+        struct shared_setting *setting = row_table_get(&shared, (const uint32_t[2]){report->settings[i].name, report->settings[i].value});
         setting->sharers++;
     }
     return shared;
@@ -90,7 +90,7 @@ add_settings(struct report *report, struct document *document)
     struct table *table = document_table(document, "settings", text_of("Settings"), COLUMNS(columns));
     table->data = true;
     uint32_t processes = our_processes(report);
-    struct group shared = shared_settings(report);
+    struct row_table shared = shared_settings(report);
     for (uint32_t i = 0; i < report->setting_count; i++) {
         const struct report_setting *setting = &report->settings[i];
         struct fxt_string name = pool_string(report->pool, setting->name), value = pool_string(report->pool, setting->value);
@@ -99,9 +99,9 @@ add_settings(struct report *report, struct document *document)
         row[1] = cell_text(name);
         row[2] = cell_text(value);
 
-        if (processes > 1 && setting->name == WORD_PID) continue; /* each has its own, and they stand in a table */
+        if (processes > 1 && setting->name == STRING_PID) continue; /* each has its own, and they stand in a table */
         if (i >= SHOWN_MOST) continue;
-        struct shared_setting *common = group_row(&shared, (const uint32_t[2]){setting->name, setting->value});
+        struct shared_setting *common = row_table_get(&shared, (const uint32_t[2]){setting->name, setting->value});
         if (common->shown) continue;
         common->shown = true;
         uint32_t sharers = common->sharers;
@@ -112,7 +112,7 @@ add_settings(struct report *report, struct document *document)
         }
         document_line(document, name.ptr, value);
     }
-    group_free(&shared);
+    row_table_free(&shared);
 }
 
 static void
@@ -154,7 +154,7 @@ add_losses(struct report *report, struct document *document)
     char text[1024] = "", number[NUMBER_TEXT], reason[200];
     size_t len = 0;
     for (uint32_t i = 0; i < report->losses.count; i++) {
-        const struct report_loss *loss = group_at(&report->losses, i);
+        const struct report_loss *loss = row_table_at(&report->losses, i);
         struct cell *row = table_row(table);
         row[0] = cell_number(report_process(report, loss->process)->pid);
         row[1] = cell_number(loss->events);
@@ -245,24 +245,24 @@ add_counting(struct report *report, struct document *document)
                       document_text(document, "%s exit%s of inlined methods whose class the trace does not tell: some may match --method",
                                     with_commas(number, report->unnamed), plural(report->unnamed)));
     }
-    uint64_t untold = report->places.untold > report->places.untold_hits ? report->places.untold : report->places.untold_hits;
-    if (untold > 0) {
+    uint64_t uncounted = report->exits.uncounted > report->exits.uncounted_hits ? report->exits.uncounted : report->exits.uncounted_hits;
+    if (uncounted > 0) {
         document_line(document, "not counted",
-                      document_text(document, "%" PRIu64 " exits, of more than %d places", untold, PLACES_MAX));
+                      document_text(document, "%" PRIu64 " exits, of more than %d places", uncounted, EXIT_ROWS_MAX));
     }
-    if (report->untold > 0) {
+    if (report->uncounted > 0) {
         document_line(document, "not counted",
-                      document_text(document, "%" PRIu64 " durations, of more than %d names", report->untold, REPORT_SPANS_MAX));
+                      document_text(document, "%" PRIu64 " durations, of more than %d names", report->uncounted, REPORT_DURATIONS_MAX));
     }
-    if (report->lives.untold > 0) {
+    if (report->history.uncounted > 0) {
         document_line(document, "not counted",
                       document_text(document, "%" PRIu64 " invalidations and compilations of versions, of more than %d",
-                                    report->lives.untold, LIVES_STEPS_MAX));
+                                    report->history.uncounted, VERSION_STEPS_MAX));
     }
-    if (report->compiles.untold > 0) {
+    if (report->compilations.uncounted > 0) {
         document_line(document, "not counted",
                       document_text(document, "%" PRIu64 " compilations, of more than %d ISEQs or %d phases, in rows of their own",
-                                    report->compiles.untold, COMPILES_ISEQS_MAX, COMPILES_NAMES_MAX));
+                                    report->compilations.uncounted, COMPILATIONS_ISEQS_MAX, COMPILATIONS_NAMES_MAX));
     }
 }
 
@@ -330,13 +330,13 @@ report_contents(struct report *report, struct document *document, uint64_t top)
         {"provider", "provider", COLUMN_TEXT},
         {"file", "file", COLUMN_TEXT},
     };
-    struct group *providers = &report->providers;
+    struct row_table *providers = &report->providers;
     struct table *table = document_table(document, "providers", document_text(document, "Providers: %" PRIu32, providers->count),
                                          COLUMNS(columns));
-    group_sort(providers, compare_providers, NULL);
+    row_table_sort(providers, compare_providers, NULL);
     uint64_t rest = 0;
     for (uint32_t i = 0; i < providers->count; i++) {
-        const struct report_provider *provider = group_at(providers, i);
+        const struct report_provider *provider = row_table_at(providers, i);
         if (i >= top) {
             rest += provider->chunks;
             continue;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/label.h"
-#include "analysis/report_settle.h"
+#include "analysis/report_resolve.h"
 #include "base/escape.h"
 #include "base/xalloc.h"
 #include "render/report_tables.h"
@@ -19,9 +19,9 @@ view_name(const struct view *view, uint32_t id)
 /* --- places ------------------------------------------------------------------------------------ */
 
 static int
-compare_places(const void *left, const void *right, void *context)
+compare_exits(const void *left, const void *right, void *context)
 {
-    const struct place *a = left, *b = right;
+    const struct exit_row *a = left, *b = right;
     const struct pool *pool = context;
     if (a->count != b->count) return a->count > b->count ? -1 : 1;
     const uint32_t a_key[] = {a->reason, a->location, a->insn, a->category}, b_key[] = {b->reason, b->location, b->insn, b->category};
@@ -32,46 +32,46 @@ compare_places(const void *left, const void *right, void *context)
     return (a->version > b->version) - (a->version < b->version);
 }
 
-struct group
-view_places(const struct view *view, bool fallbacks, unsigned by, struct place *sum_out)
+struct row_table
+view_exits(const struct view *view, bool fallbacks, unsigned by, struct exit_row *sum_out)
 {
-    struct group group;
-    const struct places *places = &view->report->places;
-    group_init(&group, sizeof(struct place), PLACE_KEYS, PLACES_MAX);
-    if (sum_out) *sum_out = (struct place){0};
-    for (uint32_t i = 0; i < places->group.count; i++) {
-        const struct place *place = group_at(&places->group, i);
-        if ((place->category == WORD_FALLBACK) != fallbacks || place->count + place->records == 0) continue;
-        if (by & BY_VERSION && !view_versioned(view, place)) continue;
-        const uint32_t key[PLACE_KEYS] = {
+    struct row_table rows;
+    const struct exit_table *exits = &view->report->exits;
+    row_table_init(&rows, sizeof(struct exit_row), EXIT_ROW_KEYS, EXIT_ROWS_MAX);
+    if (sum_out) *sum_out = (struct exit_row){0};
+    for (uint32_t i = 0; i < exits->rows.count; i++) {
+        const struct exit_row *exit_row = row_table_at(&exits->rows, i);
+        if ((exit_row->category == STRING_FALLBACK) != fallbacks || exit_row->count + exit_row->records == 0) continue;
+        if (by & BY_VERSION && !view_versioned(view, exit_row)) continue;
+        const uint32_t key[EXIT_ROW_KEYS] = {
             0,
-            by & BY_CATEGORY ? place->category : 0,
-            by & BY_REASON ? place->reason : 0,
-            by & BY_LOCATION ? place->location : by & BY_METHOD ? label_without_line(view->report->pool, place->location) : 0,
-            by & BY_INSN ? place->insn : 0,
-            by & BY_VERSION ? place->version : 0,
+            by & BY_CATEGORY ? exit_row->category : 0,
+            by & BY_REASON ? exit_row->reason : 0,
+            by & BY_LOCATION ? exit_row->location : by & BY_METHOD ? label_without_line(view->report->pool, exit_row->location) : 0,
+            by & BY_INSN ? exit_row->insn : 0,
+            by & BY_VERSION ? exit_row->version : 0,
             0,
         };
-        place_merge(group_row(&group, key), place);
-        if (sum_out) place_merge(sum_out, place);
+        exit_row_merge(row_table_get(&rows, key), exit_row);
+        if (sum_out) exit_row_merge(sum_out, exit_row);
     }
-    group_sort(&group, compare_places, view->report->pool);
-    return group;
+    row_table_sort(&rows, compare_exits, view->report->pool);
+    return rows;
 }
 
 const float *
-view_rate(const struct view *view, const struct place *place)
+view_rate(const struct view *view, const struct exit_row *exit_row)
 {
     const struct report *report = view->report;
-    if (place->records == 0) return NULL;
+    if (exit_row->records == 0) return NULL;
     float *rate = document_rate(view->document);
-    places_rate(&report->places, place, report->first_ns, report->last_ns, DOCUMENT_PARTS, rate);
+    exit_row_rate(&report->exits, exit_row, report->first_ns, report->last_ns, DOCUMENT_PARTS, rate);
     return rate;
 }
 
 /* "Exits by reason: 24,017", and how sure that is. */
 static struct fxt_string
-counted_title(const struct view *view, const char *title, const struct place *sum)
+counted_title(const struct view *view, const char *title, const struct exit_row *sum)
 {
     char count[NUMBER_TEXT], recorded[NUMBER_TEXT];
     with_commas(count, sum->count);
@@ -82,10 +82,10 @@ counted_title(const struct view *view, const char *title, const struct place *su
 }
 
 /* The columns that a place can fill. */
-enum place_cell { CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_FIRST, CELL_LAST, CELL_RATE, CELL_KIND, CELL_REASON, CELL_INSN,
-                  CELL_METHOD, PLACE_CELLS };
+enum exit_cell { CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_FIRST, CELL_LAST, CELL_RATE, CELL_KIND, CELL_REASON, CELL_INSN,
+                  CELL_METHOD, EXIT_CELLS };
 
-static const struct column place_columns[PLACE_CELLS] = {
+static const struct column exit_columns[EXIT_CELLS] = {
     [CELL_COUNT] = {"count", "count", COLUMN_COUNT},
     [CELL_SHARE] = {"share", "share", COLUMN_SHARE},
     [CELL_RECORDED] = {"recorded", "recorded", COLUMN_COUNT},
@@ -99,21 +99,21 @@ static const struct column place_columns[PLACE_CELLS] = {
 };
 
 static struct cell
-place_cell(const struct view *view, enum place_cell cell, const struct place *place, const struct place *sum)
+exit_cell(const struct view *view, enum exit_cell cell, const struct exit_row *exit_row, const struct exit_row *sum)
 {
     const struct report *report = view->report;
     switch (cell) {
-      case CELL_COUNT: return cell_number(place->count);
-      case CELL_SHARE: return cell_share(place->count, sum->count);
-      case CELL_RECORDED: return cell_number(place->records);
-      case CELL_RATE: return cell_rate(view_rate(view, place));
-      case CELL_KIND: return cell_text(view_name(view, place->category));
-      case CELL_REASON: return cell_text(view_name(view, place->reason));
-      case CELL_INSN: return cell_text(view_name(view, place->insn));
-      case CELL_METHOD: return cell_text(view_name(view, place->location));
-      case CELL_FIRST: if (place->records > 0) return cell_time(place->first_ns - report->start_ns); break;
-      case CELL_LAST: if (place->records > 0) return cell_time(place->last_ns - report->start_ns); break;
-      case PLACE_CELLS: break;
+      case CELL_COUNT: return cell_number(exit_row->count);
+      case CELL_SHARE: return cell_share(exit_row->count, sum->count);
+      case CELL_RECORDED: return cell_number(exit_row->records);
+      case CELL_RATE: return cell_rate(view_rate(view, exit_row));
+      case CELL_KIND: return cell_text(view_name(view, exit_row->category));
+      case CELL_REASON: return cell_text(view_name(view, exit_row->reason));
+      case CELL_INSN: return cell_text(view_name(view, exit_row->insn));
+      case CELL_METHOD: return cell_text(view_name(view, exit_row->location));
+      case CELL_FIRST: if (exit_row->records > 0) return cell_time(exit_row->first_ns - report->start_ns); break;
+      case CELL_LAST: if (exit_row->records > 0) return cell_time(exit_row->last_ns - report->start_ns); break;
+      case EXIT_CELLS: break;
     }
     return (struct cell){0};
 }
@@ -125,7 +125,7 @@ struct grouping {
     bool fallbacks;
     unsigned by;
     unsigned cell_count;
-    enum place_cell cells[PLACE_CELLS];
+    enum exit_cell cells[EXIT_CELLS];
 };
 
 static const struct grouping groupings[] = {
@@ -145,31 +145,31 @@ enum { GROUPINGS = sizeof groupings / sizeof groupings[0], FIRST_OF_FALLBACKS = 
 static void
 add_grouping(const struct view *view, const struct grouping *grouping)
 {
-    struct place sum;
-    struct group group = view_places(view, grouping->fallbacks, grouping->by, &sum);
+    struct exit_row sum;
+    struct row_table rows = view_exits(view, grouping->fallbacks, grouping->by, &sum);
     unsigned count = grouping->cell_count;
-    struct column columns[PLACE_CELLS];
+    struct column columns[EXIT_CELLS];
     for (unsigned i = 0; i < count; i++) {
-        columns[i] = place_columns[grouping->cells[i]];
+        columns[i] = exit_columns[grouping->cells[i]];
         if (grouping->cells[i] == CELL_RECORDED && sum.records == sum.count) columns[i].title = NULL;
     }
     struct table *table =
         document_table(view->document, grouping->id, counted_title(view, grouping->title, &sum), columns, count);
-    table->data = group.count == 0;
-    for (uint32_t row = 0; row < group.count && row < view->top; row++) {
+    table->data = rows.count == 0;
+    for (uint32_t row = 0; row < rows.count && row < view->top; row++) {
         struct cell *cells = table_row(table);
-        for (unsigned i = 0; i < count; i++) cells[i] = place_cell(view, grouping->cells[i], group_at(&group, row), &sum);
+        for (unsigned i = 0; i < count; i++) cells[i] = exit_cell(view, grouping->cells[i], row_table_at(&rows, row), &sum);
     }
-    if (group.count > view->top) {
-        struct place rest = {0};
-        for (uint32_t row = (uint32_t)view->top; row < group.count; row++) place_merge(&rest, group_at(&group, row));
-        table->more_rows = group.count - view->top;
+    if (rows.count > view->top) {
+        struct exit_row rest = {0};
+        for (uint32_t row = (uint32_t)view->top; row < rows.count; row++) exit_row_merge(&rest, row_table_at(&rows, row));
+        table->more_rows = rows.count - view->top;
         struct cell *cells = table_row(table);
         for (unsigned i = 0; i < count && grouping->cells[i] <= CELL_RECORDED; i++) {
-            cells[i] = place_cell(view, grouping->cells[i], &rest, &sum);
+            cells[i] = exit_cell(view, grouping->cells[i], &rest, &sum);
         }
     }
-    group_free(&group);
+    row_table_free(&rows);
 }
 
 static void
@@ -180,29 +180,29 @@ add_outcomes(const struct view *view)
         {"share", "share", COLUMN_SHARE},
         {"outcome", "outcome", COLUMN_TEXT},
     };
-    struct place sum = {0};
-    struct group group = view_places(view, false, BY_CATEGORY, NULL);
-    for (uint32_t i = 0; i < group.count; i++) {
-        const struct place *place = group_at(&group, i);
-        if (place->category == WORD_RECOMPILE_EXIT) sum = *place;
+    struct exit_row sum = {0};
+    struct row_table rows = view_exits(view, false, BY_CATEGORY, NULL);
+    for (uint32_t i = 0; i < rows.count; i++) {
+        const struct exit_row *exit_row = row_table_at(&rows, i);
+        if (exit_row->category == STRING_RECOMPILE_EXIT) sum = *exit_row;
     }
-    group_free(&group);
+    row_table_free(&rows);
     struct table *table = document_table(view->document, "outcomes", counted_title(view, "Recompile exits by what they led to", &sum),
                                          COLUMNS(columns));
     table->data = sum.count == 0;
-    bool shown[PLACE_OUTCOMES] = {false};
+    bool shown[EXIT_OUTCOMES] = {false};
     for (;;) {
-        unsigned most = PLACE_OUTCOMES;
-        for (unsigned i = 0; i < PLACE_OUTCOMES; i++) {
-            if (!shown[i] && sum.outcomes[i] > 0 && (most == PLACE_OUTCOMES || sum.outcomes[i] > sum.outcomes[most])) most = i;
+        unsigned most = EXIT_OUTCOMES;
+        for (unsigned i = 0; i < EXIT_OUTCOMES; i++) {
+            if (!shown[i] && sum.outcomes[i] > 0 && (most == EXIT_OUTCOMES || sum.outcomes[i] > sum.outcomes[most])) most = i;
         }
-        if (most == PLACE_OUTCOMES) break;
+        if (most == EXIT_OUTCOMES) break;
         shown[most] = true;
         struct cell *cells = table_row(table);
         cells[0] = cell_number(sum.outcomes[most]);
         cells[1] = cell_share(sum.outcomes[most], sum.count);
-        cells[2] = cell_text(most == PLACE_UNRECORDED ? text_of(REPORT_UNRECORDED)
-                                                      : view_name(view, most == 0 ? STRING_NONE : WORD_PROFILING + most - 1));
+        cells[2] = cell_text(most == OUTCOME_UNRECORDED ? text_of(REPORT_UNRECORDED)
+                                                      : view_name(view, most == 0 ? STRING_NONE : STRING_PROFILING + most - 1));
     }
 }
 
@@ -237,7 +237,7 @@ add_threads(const struct view *view)
     struct report *report = view->report;
     uint64_t exits = 0;
     uint32_t seen = 0;
-    group_sort(&report->threads, compare_threads, NULL);
+    row_table_sort(&report->threads, compare_threads, NULL);
     for (uint32_t i = 0; i < report->threads.count; i++) {
         exits += report_thread(report, i)->exits;
         seen += thread_shown(report_thread(report, i));
@@ -284,14 +284,14 @@ add_totals(const struct view *view)
         {"code_bytes", NULL, COLUMN_COUNT},   {"never_ended", NULL, COLUMN_COUNT},
     };
     struct report *report = view->report;
-    struct place exits, fallbacks;
-    struct group group = view_places(view, false, 0, &exits);
-    group_free(&group);
-    group = view_places(view, true, 0, &fallbacks);
-    group_free(&group);
-    const struct compiles *compiles = &report->compiles;
-    const uint64_t numbers[] = {exits.count, exits.records, fallbacks.count, compiles->whole.count, compiles->iseqs.count,
-                                compiles->nothing, compiles->code_bytes, report->unended};
+    struct exit_row exits, fallbacks;
+    struct row_table rows = view_exits(view, false, 0, &exits);
+    row_table_free(&rows);
+    rows = view_exits(view, true, 0, &fallbacks);
+    row_table_free(&rows);
+    const struct compilations *compilations = &report->compilations;
+    const uint64_t numbers[] = {exits.count, exits.records, fallbacks.count, compilations->whole.count, compilations->iseqs.count,
+                                compilations->without_code, compilations->code_bytes, report->unended};
     struct table *table = document_table(view->document, "totals", text_of("Totals"), COLUMNS(columns));
     table->data = true;
     struct cell *cells = table_row(table);

@@ -14,7 +14,7 @@
 
 enum {
     SHOWN_MOST = 6, /* versions, reasons, invalidations in one cell: the last ones; there may be very many */
-    LIMITED = WORD_VERSION_LIMIT - WORD_PROFILING + 1,
+    LIMITED = STRING_VERSION_LIMIT - STRING_PROFILING + 1,
 };
 
 /* "1: 5, 2: 4,995": exits of each version. Of many the last ones, which version_list_add has kept. */
@@ -70,16 +70,16 @@ same_in_all_versions(struct fxt_string reason)
 }
 
 bool
-view_versioned(const struct view *view, const struct place *place)
+view_versioned(const struct view *view, const struct exit_row *exit_row)
 {
-    if (report_process(view->report, place->process)->code.block_versions) return false;
-    return place->category == WORD_RECOMPILE_EXIT ||
-           !same_in_all_versions(pool_string(view->report->pool, place->reason));
+    if (report_process(view->report, exit_row->process)->code.block_versions) return false;
+    return exit_row->category == STRING_RECOMPILE_EXIT ||
+           !same_in_all_versions(pool_string(view->report->pool, exit_row->reason));
 }
 
 /* One instruction of a method's line, and what its compiled versions did there. */
 struct loop {
-    struct place sum;
+    struct exit_row sum;
     uint32_t first_row; /* of the places by version */
     uint32_t versions;
     uint32_t first_reason; /* of the places by version and reason, those with the most exits first in each version */
@@ -89,7 +89,7 @@ struct loop {
 static int
 compare_versions(const void *left, const void *right, void *context)
 {
-    const struct place *a = left, *b = right;
+    const struct exit_row *a = left, *b = right;
     (void)context;
     if (a->location != b->location) return a->location < b->location ? -1 : 1;
     if (a->insn != b->insn) return a->insn < b->insn ? -1 : 1;
@@ -107,12 +107,12 @@ compare_loops(const void *left, const void *right)
 }
 
 static struct fxt_string
-versions_text(const struct view *view, const struct group *by_version, const struct loop *loop)
+versions_text(const struct view *view, const struct row_table *by_version, const struct loop *loop)
 {
     struct version_list list = {.count = 0};
     for (uint32_t i = 0; i < loop->versions; i++) {
-        const struct place *place = group_at(by_version, loop->first_row + i);
-        version_list_add(&list, place->version, place->count);
+        const struct exit_row *exit_row = row_table_at(by_version, loop->first_row + i);
+        version_list_add(&list, exit_row->version, exit_row->count);
     }
     return version_list_text(view, &list);
 }
@@ -124,19 +124,19 @@ struct reason_run {
 
 /* "NoProfileSend" where all versions exit for the same; else "1: NoProfileSend, 2-3: GuardType(String)". */
 static struct fxt_string
-reasons_text(const struct view *view, const struct group *by_reason, const struct loop *loop)
+reasons_text(const struct view *view, const struct row_table *by_reason, const struct loop *loop)
 {
     struct reason_run runs[SHOWN_MOST], *run = NULL;
     uint32_t count = 0;
     for (uint32_t i = 0; i < loop->reasons; i++) {
-        const struct place *place = group_at(by_reason, loop->first_reason + i);
-        if (run != NULL && place->version == run->last)
+        const struct exit_row *exit_row = row_table_at(by_reason, loop->first_reason + i);
+        if (run != NULL && exit_row->version == run->last)
             continue; /* the first row of a version is its foremost reason */
-        if (run == NULL || place->reason != run->reason) {
+        if (run == NULL || exit_row->reason != run->reason) {
             run = &runs[count++ % SHOWN_MOST];
-            *run = (struct reason_run){place->reason, place->version, place->version};
+            *run = (struct reason_run){exit_row->reason, exit_row->version, exit_row->version};
         }
-        run->last = place->version;
+        run->last = exit_row->version;
     }
     if (count == 1) return view_name(view, run->reason);
     struct fxt_string text = text_of("");
@@ -154,8 +154,8 @@ reasons_text(const struct view *view, const struct group *by_reason, const struc
 }
 
 static void
-add_loop_rows(const struct view *view, const struct group *by_version, const struct group *by_reason,
-              const struct loop *loops, uint32_t count, const struct place *all)
+add_loop_rows(const struct view *view, const struct row_table *by_version, const struct row_table *by_reason,
+              const struct loop *loops, uint32_t count, const struct exit_row *all)
 {
     static const struct column columns[] = {
         {"count", "count", COLUMN_COUNT},
@@ -176,7 +176,7 @@ add_loop_rows(const struct view *view, const struct group *by_version, const str
     struct table *table = document_table(view->document, "recompile_loops", title, COLUMNS(columns));
     table->data = count == 0;
     for (uint32_t i = 0; i < count && i < view->top; i++) {
-        const struct place *sum = &loops[i].sum;
+        const struct exit_row *sum = &loops[i].sum;
         struct cell *cells = table_row(table);
         cells[0] = cell_number(sum->count);
         cells[1] = cell_share(sum->count, all->count);
@@ -204,29 +204,29 @@ add_loop_rows(const struct view *view, const struct group *by_version, const str
 void
 view_add_loops(const struct view *view)
 {
-    struct place all;
-    struct group whole = view_places(view, false, 0, &all);
-    group_free(&whole);
-    struct group by_version = view_places(view, false, BY_LOCATION | BY_INSN | BY_VERSION, NULL);
-    group_sort(&by_version, compare_versions, NULL);
-    struct group by_reason = view_places(view, false, BY_LOCATION | BY_INSN | BY_VERSION | BY_REASON, NULL);
-    group_sort(&by_reason, compare_versions, NULL);
+    struct exit_row all;
+    struct row_table whole = view_exits(view, false, 0, &all);
+    row_table_free(&whole);
+    struct row_table by_version = view_exits(view, false, BY_LOCATION | BY_INSN | BY_VERSION, NULL);
+    row_table_sort(&by_version, compare_versions, NULL);
+    struct row_table by_reason = view_exits(view, false, BY_LOCATION | BY_INSN | BY_VERSION | BY_REASON, NULL);
+    row_table_sort(&by_reason, compare_versions, NULL);
     uint32_t reason_row = 0;
     struct loop *loops = xcalloc(by_version.count ? by_version.count : 1, sizeof *loops);
     uint32_t count = 0;
     for (uint32_t row = 0; row < by_version.count;) {
-        const struct place *first = group_at(&by_version, row);
+        const struct exit_row *first = row_table_at(&by_version, row);
         struct loop *loop = &loops[count];
         *loop = (struct loop){
             .sum = {.location = first->location, .insn = first->insn}, .first_row = row, .first_reason = reason_row};
         for (; reason_row < by_reason.count; reason_row++, loop->reasons++) {
-            const struct place *place = group_at(&by_reason, reason_row);
-            if (place->location != first->location || place->insn != first->insn) break;
+            const struct exit_row *exit_row = row_table_at(&by_reason, reason_row);
+            if (exit_row->location != first->location || exit_row->insn != first->insn) break;
         }
         for (; row < by_version.count; row++) {
-            const struct place *place = group_at(&by_version, row);
-            if (place->location != first->location || place->insn != first->insn) break;
-            place_merge(&loop->sum, place);
+            const struct exit_row *exit_row = row_table_at(&by_version, row);
+            if (exit_row->location != first->location || exit_row->insn != first->insn) break;
+            exit_row_merge(&loop->sum, exit_row);
             loop->versions++;
         }
         count += loop->sum.outcomes[LIMITED] > 0 || loop->versions > 1;
@@ -234,8 +234,8 @@ view_add_loops(const struct view *view)
     qsort(loops, count, sizeof *loops, compare_loops);
     add_loop_rows(view, &by_version, &by_reason, loops, count, &all);
     free(loops);
-    group_free(&by_version);
-    group_free(&by_reason);
+    row_table_free(&by_version);
+    row_table_free(&by_reason);
 }
 
 /* --- ISEQs that were compiled anew ------------------------------------------------------------------ */
@@ -252,7 +252,7 @@ struct version_exits {
     uint64_t records;
     uint64_t count;
 };
-enum { VERSION_EXITS_MAX = PLACES_MAX + LIVES_STEPS_MAX };
+enum { VERSION_EXITS_MAX = EXIT_ROWS_MAX + VERSION_STEPS_MAX };
 
 /* What compiling an ISEQ anew cost and saved. */
 struct recompiled {
@@ -268,12 +268,12 @@ struct recompiled {
 };
 
 static const struct version_exits *
-exits_of(const struct group *by_version, const struct recompiled *of, uint32_t version)
+exits_of(const struct row_table *by_version, const struct recompiled *of, uint32_t version)
 {
     uint32_t first = of->first_exits, end = first + of->versions_seen;
     while (first < end) {
         uint32_t middle = first + (end - first) / 2;
-        const struct version_exits *exits = group_at(by_version, middle);
+        const struct version_exits *exits = row_table_at(by_version, middle);
         if (exits->version == version) return exits;
         if (exits->version < version)
             first = middle + 1;
@@ -302,19 +302,19 @@ compare_with_before(struct recompiled *sum, const struct lived *before, const st
 }
 
 static void
-sum_up(const struct view *view, const struct group *by_version, struct recompiled *sum)
+sum_up(const struct view *view, const struct row_table *by_version, struct recompiled *sum)
 {
     const struct report *report = view->report;
-    const struct life_step *steps = report->lives.steps + sum->first_step, *invalidated = NULL, *compiled = NULL;
+    const struct version_step *steps = report->history.steps + sum->first_step, *invalidated = NULL, *compiled = NULL;
     int64_t file_end_ns = report->files[report_process(report, sum->process)->file].last_ns;
     struct lived before = {.exits = NULL};
     for (uint32_t i = 0; i < sum->versions_seen; i++) {
-        const struct version_exits *exits = group_at(by_version, sum->first_exits + i);
+        const struct version_exits *exits = row_table_at(by_version, sum->first_exits + i);
         sum->exits += exits->count;
         sum->versions += exits->version > 0;
     }
     for (uint32_t i = 0; i < sum->steps; i++) {
-        const struct life_step *step = &steps[i];
+        const struct version_step *step = &steps[i];
         if (step->kind == STEP_INVALIDATED) {
             sum->invalidated++;
             invalidated = step;
@@ -355,7 +355,7 @@ why_text(const struct view *view, const struct recompiled *sum)
     uint32_t shown = 0, skipped = sum->invalidated > SHOWN_MOST ? sum->invalidated - SHOWN_MOST : 0;
     if (skipped > 0) text = document_text(view->document, "%" PRIu32 " more", skipped);
     for (uint32_t i = 0; i < sum->steps; i++) {
-        const struct life_step *step = &view->report->lives.steps[sum->first_step + i];
+        const struct version_step *step = &view->report->history.steps[sum->first_step + i];
         if (step->kind != STEP_INVALIDATED || shown++ < skipped) continue;
         text = document_text(view->document, "%s%s%" PRIu32 ": %s", text.ptr, text.len > 0 ? ", " : "", step->version,
                              view_name(view, step->reason).ptr);
@@ -364,11 +364,11 @@ why_text(const struct view *view, const struct recompiled *sum)
 }
 
 static struct fxt_string
-exits_text(const struct view *view, const struct group *by_version, const struct recompiled *sum)
+exits_text(const struct view *view, const struct row_table *by_version, const struct recompiled *sum)
 {
     struct version_list list = {.count = 0};
     for (uint32_t i = 0; i < sum->versions_seen; i++) {
-        const struct version_exits *exits = group_at(by_version, sum->first_exits + i);
+        const struct version_exits *exits = row_table_at(by_version, sum->first_exits + i);
         version_list_add(&list, exits->version, exits->count);
     }
     return version_list_text(view, &list);
@@ -385,56 +385,56 @@ compare_version_exits(const void *left, const void *right, void *context)
 }
 
 /* Exits and compilations of each version of each ISEQ, in the order of the steps. The caller frees it. */
-static struct group
+static struct row_table
 exits_by_version(const struct report *report)
 {
-    struct group by_version;
-    group_init(&by_version, sizeof(struct version_exits), 3, VERSION_EXITS_MAX);
-    for (uint32_t i = 0; i < report->lives.count; i++) {
-        const struct life_step *step = &report->lives.steps[i];
+    struct row_table by_version;
+    row_table_init(&by_version, sizeof(struct version_exits), 3, VERSION_EXITS_MAX);
+    for (uint32_t i = 0; i < report->history.count; i++) {
+        const struct version_step *step = &report->history.steps[i];
         if (step->kind != STEP_COMPILED) continue;
         const uint32_t key[3] = {step->process, step->iseq, step->version};
-        struct version_exits *exits = group_row(&by_version, key);
+        struct version_exits *exits = row_table_get(&by_version, key);
         if (exits != NULL) exits->compiled++;
     }
-    for (uint32_t i = 0; report->lives.count > 0 && i < report->places.group.count; i++) {
-        const struct place *place = group_at(&report->places.group, i);
-        if (place->category == WORD_FALLBACK || place->count == 0) continue;
-        uint32_t owner = lives_owner(&report->lives, report->pool, place->process, place->iseq, place->location);
-        const uint32_t key[3] = {place->process, owner, place->version};
-        struct version_exits *exits = group_row(&by_version, key);
+    for (uint32_t i = 0; report->history.count > 0 && i < report->exits.rows.count; i++) {
+        const struct exit_row *exit_row = row_table_at(&report->exits.rows, i);
+        if (exit_row->category == STRING_FALLBACK || exit_row->count == 0) continue;
+        uint32_t owner = version_history_owner(&report->history, report->pool, exit_row->process, exit_row->iseq, exit_row->location);
+        const uint32_t key[3] = {exit_row->process, owner, exit_row->version};
+        struct version_exits *exits = row_table_get(&by_version, key);
         if (exits == NULL) continue;
-        exits->count += place->count;
-        exits->records += place->records;
+        exits->count += exit_row->count;
+        exits->records += exit_row->records;
     }
-    group_sort(&by_version, compare_version_exits, NULL);
+    row_table_sort(&by_version, compare_version_exits, NULL);
     return by_version;
 }
 
 /* Fills in those that were compiled anew; *iseqs_out: of so many. */
 static uint32_t
-find_recompiled(const struct view *view, const struct group *by_version, struct recompiled *sums, uint32_t *iseqs_out)
+find_recompiled(const struct view *view, const struct row_table *by_version, struct recompiled *sums, uint32_t *iseqs_out)
 {
     struct report *report = view->report;
     uint32_t count = 0, exits_row = 0;
     *iseqs_out = 0;
-    for (uint32_t row = 0; row < report->lives.count;) {
-        const struct life_step *first = &report->lives.steps[row];
+    for (uint32_t row = 0; row < report->history.count;) {
+        const struct version_step *first = &report->history.steps[row];
         struct recompiled *sum = &sums[count];
         *sum = (struct recompiled){.process = first->process, .iseq = first->iseq, .first_step = row};
         bool wanted = false, anew = false;
-        for (; row < report->lives.count; row++, sum->steps++) {
-            const struct life_step *step = &report->lives.steps[row];
+        for (; row < report->history.count; row++, sum->steps++) {
+            const struct version_step *step = &report->history.steps[row];
             if (step->process != first->process || step->iseq != first->iseq) break;
             wanted |= report_step_wanted(report, step);
             anew |= step->kind == STEP_INVALIDATED || (step->kind == STEP_COMPILED && step->version > 1);
         }
         const struct version_exits key = {.process = first->process, .iseq = first->iseq};
-        while (exits_row < by_version->count && compare_version_exits(group_at(by_version, exits_row), &key, NULL) < 0)
+        while (exits_row < by_version->count && compare_version_exits(row_table_at(by_version, exits_row), &key, NULL) < 0)
             exits_row++;
         sum->first_exits = exits_row;
         for (; exits_row < by_version->count; exits_row++, sum->versions_seen++) {
-            const struct version_exits *exits = group_at(by_version, exits_row);
+            const struct version_exits *exits = row_table_at(by_version, exits_row);
             if (exits->process != first->process || exits->iseq != first->iseq) break;
         }
         if (report_process(report, first->process)->code.block_versions) continue;
@@ -456,8 +456,8 @@ view_add_recompiled(const struct view *view)
         {"reasons", "invalidated by", COLUMN_TEXT},      {"iseq", "compiled", COLUMN_TEXT},
     };
     struct report *report = view->report;
-    struct group by_version = exits_by_version(report);
-    struct recompiled *sums = xcalloc(report->lives.iseq_count + 1, sizeof *sums);
+    struct row_table by_version = exits_by_version(report);
+    struct recompiled *sums = xcalloc(report->history.iseq_count + 1, sizeof *sums);
     uint32_t iseqs, count = find_recompiled(view, &by_version, sums, &iseqs);
     qsort(sums, count, sizeof *sums, compare_recompiled);
     bool compared = false;
@@ -496,5 +496,5 @@ view_add_recompiled(const struct view *view)
         cells[3] = cell_number(exits);
     }
     free(sums);
-    group_free(&by_version);
+    row_table_free(&by_version);
 }

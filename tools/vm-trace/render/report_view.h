@@ -18,12 +18,12 @@ enum { BY_CATEGORY = 1, BY_REASON = 2, BY_LOCATION = 4, BY_METHOD = 8, BY_INSN =
 struct fxt_string view_name(const struct view *view, uint32_t id);
 /* All places of exits, or of fallbacks, put together by the parts in `by`, largest first. The caller frees the group.
  * sum_out: all of them in one, or NULL. */
-struct group view_places(const struct view *view, bool fallbacks, unsigned by, struct place *sum_out);
+struct row_table view_exits(const struct view *view, bool fallbacks, unsigned by, struct exit_row *sum_out);
 /* What happened at a place over time, for a cell; NULL where no event tells it. The document keeps it. */
-const float *view_rate(const struct view *view, const struct place *place);
+const float *view_rate(const struct view *view, const struct exit_row *exit_row);
 
 /* Whether compiling the ISEQ anew could change how often a place exits. */
-bool view_versioned(const struct view *view, const struct place *place);
+bool view_versioned(const struct view *view, const struct exit_row *exit_row);
 
 /* report_versions.c: where compiling anew did not help, and which ISEQs were compiled anew. */
 void view_add_loops(const struct view *view);

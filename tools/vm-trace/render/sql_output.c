@@ -10,6 +10,7 @@
 #include "base/xalloc.h"
 #include "render/display.h"
 #include "render/sql_output.h"
+#include "render/text_columns.h"
 
 static struct fxt_string
 value_text(sqlite3_stmt *statement, int column)
@@ -97,114 +98,102 @@ print_json_array(sqlite3_stmt *statement)
 
 enum { ROWS_MEASURED = 1000 };
 
-struct cell {
-    char *text; /* escaped */
-    int width;  /* in columns of a terminal */
-    bool number;
-};
-
-/* Rows that wait until the widths of their columns are known. */
+/* Rows that wait until the widths of their columns are known. The first row is that of the names. */
 struct grid {
-    int columns;
-    int *widths;
-    struct cell *cells;
-    int rows;
+    unsigned column_count;
+    struct text_column *columns;
+    struct text_cell *cells;
+    unsigned rows;
 };
 
-static struct cell
-cell_of(struct fxt_string text, bool number)
+static struct text_cell
+cell_of(struct fxt_string text)
 {
     size_t size = 4 * (size_t)text.len + 8; /* a byte becomes four at most */
-    struct cell cell = {.text = xrealloc(NULL, size, 1), .number = number};
-    escape_into(cell.text, size, text);
-    cell.width = (int)display_width(cell.text);
-    return cell;
-}
-
-static struct cell
-cell_of_value(sqlite3_stmt *statement, int column)
-{
-    int type = sqlite3_column_type(statement, column);
-    return cell_of(value_text(statement, column), type == SQLITE_INTEGER || type == SQLITE_FLOAT);
+    char *escaped = escape_into(xrealloc(NULL, size, 1), size, text);
+    return (struct text_cell){.text = escaped, .width = display_width(escaped)};
 }
 
 static void
-print_cell(const struct grid *grid, int column, const struct cell *cell)
+print_line(const struct grid *grid, struct text_cell *cells)
 {
-    bool last = column == grid->columns - 1;
-    int blanks = grid->widths[column] > cell->width ? grid->widths[column] - cell->width : 0;
-    if (cell->number) printf("%*s%s", blanks, "", cell->text);
-    else printf("%s%*s", cell->text, last ? 0 : blanks, "");
-    fputs(last ? "\n" : "  ", stdout);
+    text_columns_print(grid->columns, grid->column_count, 0, cells);
+    for (unsigned i = 0; i < grid->column_count; i++) free((char *)cells[i].text);
 }
 
+/* A line under the names. */
 static void
-print_grid(struct grid *grid)
+print_underline(const struct grid *grid)
 {
-    for (int row = 0; row < grid->rows; row++) {
-        for (int i = 0; i < grid->columns; i++) {
-            struct cell *cell = &grid->cells[row * grid->columns + i];
-            print_cell(grid, i, cell);
-            free(cell->text);
-        }
-        if (row > 0) continue;
-        for (int i = 0; i < grid->columns; i++) { /* a line under the names */
-            for (int j = 0; j < grid->widths[i]; j++) putchar('-');
-            fputs(i == grid->columns - 1 ? "\n" : "  ", stdout);
-        }
+    for (unsigned i = 0; i < grid->column_count; i++) {
+        for (unsigned j = 0; j < grid->columns[i].width; j++) putchar('-');
+        printf("%*s", i + 1 < grid->column_count ? TEXT_COLUMN_GAP : 0, "");
     }
-    grid->rows = 0;
+    putchar('\n');
 }
 
-static void
-add_cell(struct grid *grid, int column, struct cell cell)
+static struct text_cell *
+row_at(const struct grid *grid, unsigned row)
 {
-    grid->cells[grid->rows * grid->columns + column] = cell;
-    if (cell.width > grid->widths[column]) grid->widths[column] = cell.width;
+    return grid->cells + (size_t)row * grid->column_count;
+}
+
+/* The values of the statement's row. Numbers stand at the right. */
+static void
+fill_row(const struct grid *grid, sqlite3_stmt *statement, struct text_cell *cells)
+{
+    for (unsigned i = 0; i < grid->column_count; i++) {
+        int type = sqlite3_column_type(statement, (int)i);
+        cells[i] = cell_of(value_text(statement, (int)i));
+        cells[i].right = type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+    }
 }
 
 static int
 print_table(sqlite3_stmt *statement)
 {
-    struct grid grid = {.columns = sqlite3_column_count(statement)};
-    grid.widths = xcalloc((size_t)grid.columns, sizeof *grid.widths);
-    grid.cells = xcalloc((size_t)grid.columns * (ROWS_MEASURED + 1), sizeof *grid.cells);
-    for (int i = 0; i < grid.columns; i++) add_cell(&grid, i, cell_of(name_of(statement, i), false));
+    struct grid grid = {.column_count = (unsigned)sqlite3_column_count(statement)};
+    grid.columns = xcalloc(grid.column_count, sizeof *grid.columns);
+    grid.cells = xcalloc((size_t)grid.column_count * (ROWS_MEASURED + 1), sizeof *grid.cells);
+    for (unsigned i = 0; i < grid.column_count; i++) grid.cells[i] = cell_of(name_of(statement, (int)i));
     grid.rows = 1;
     int step;
     while (grid.rows <= ROWS_MEASURED && (step = sqlite3_step(statement)) == SQLITE_ROW) {
-        for (int i = 0; i < grid.columns; i++) {
-            struct cell cell = cell_of_value(statement, i);
-            add_cell(&grid, i, cell);
-            if (grid.rows == 1) grid.cells[i].number = cell.number; /* a name stands as what is below it */
-        }
+        fill_row(&grid, statement, row_at(&grid, grid.rows));
         grid.rows++;
     }
-    bool more = grid.rows > ROWS_MEASURED;
-    print_grid(&grid);
-    while (more && (step = sqlite3_step(statement)) == SQLITE_ROW) {
-        for (int i = 0; i < grid.columns; i++) {
-            struct cell cell = cell_of_value(statement, i);
-            print_cell(&grid, i, &cell);
-            free(cell.text);
+    /* A name stands as the value below it does. */
+    for (unsigned i = 0; i < grid.column_count && grid.rows > 1; i++) grid.cells[i].right = row_at(&grid, 1)[i].right;
+    for (unsigned row = 0; row < grid.rows; row++) {
+        for (unsigned i = 0; i < grid.column_count; i++) {
+            unsigned width = row_at(&grid, row)[i].width;
+            if (width > grid.columns[i].width) grid.columns[i].width = width;
         }
     }
+    for (unsigned row = 0; row < grid.rows; row++) {
+        print_line(&grid, row_at(&grid, row));
+        if (row == 0) print_underline(&grid);
+    }
+    while (grid.rows > ROWS_MEASURED && (step = sqlite3_step(statement)) == SQLITE_ROW) {
+        fill_row(&grid, statement, grid.cells);
+        print_line(&grid, grid.cells);
+    }
     free(grid.cells);
-    free(grid.widths);
+    free(grid.columns);
     return step;
 }
 
 int
-rows_print(sqlite3_stmt *statement, enum row_format format)
+sql_output_print(sqlite3_stmt *statement, enum sql_format format)
 {
     if (sqlite3_column_count(statement) == 0) return sqlite3_step(statement);
     switch (format) {
-      case ROWS_CSV: return print_csv_rows(statement);
-      case ROWS_TABLE: return print_table(statement);
-      case ROWS_JSON: return print_json_array(statement);
+      case SQL_CSV: return print_csv_rows(statement);
+      case SQL_TABLE: return print_table(statement);
+      case SQL_JSON: return print_json_array(statement);
     }
     return SQLITE_ERROR;
 }
 #else
-typedef int rows_need_sqlite; /* an empty file is no C */
+typedef int sql_output_needs_sqlite; /* an empty file is no C */
 #endif

@@ -8,6 +8,7 @@
 #include "base/escape.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
+#include "fxt/event_keys.h"
 
 enum { ASYNC_MAX = 1024 * 1024 };
 
@@ -20,8 +21,8 @@ struct async {
 
 struct check {
     struct reader *reader;
-    struct spans *spans;
-    struct contract *contract;
+    struct duration_pairs *pairs;
+    struct schema_check *schema;
     struct map async_of_key;
     struct async *asyncs;
     uint32_t async_count;
@@ -31,9 +32,7 @@ struct check {
 static struct async *
 async_of(struct check *check, const struct fxt_event *event)
 {
-    struct pool *pool = reader_pool(check->reader);
-    uint64_t names = (uint64_t)pool_id(pool, event->category) << 32 | pool_id(pool, event->name);
-    uint64_t key = mix64(event->id) ^ mix64(names + 1);
+    uint64_t key = async_key(reader_pool(check->reader), event);
     uint32_t index = map_get(&check->async_of_key, key);
     if (index != MAP_NONE) return &check->asyncs[index];
     if (check->async_count == ASYNC_MAX) return NULL;
@@ -47,12 +46,12 @@ static void
 check_event(void *context, const struct fxt_event *event)
 {
     struct check *check = context;
-    contract_event(check->contract, event);
+    schema_check_event(check->schema, event);
     struct async *async;
     switch (event->type) {
       case FXT_EVENT_DURATION_BEGIN:
       case FXT_EVENT_DURATION_END:
-        spans_add(check->spans, reader_pool(check->reader), event);
+        duration_pairs_add(check->pairs, reader_pool(check->reader), event);
         break;
       case FXT_EVENT_ASYNC_BEGIN:
         async = async_of(check, event);
@@ -74,20 +73,20 @@ check_chunk(void *context, uint32_t provider, struct fxt_string name, uint64_t o
 {
     struct check *check = context;
     (void)provider, (void)name, (void)offset;
-    contract_chunk(check->contract);
+    schema_check_chunk(check->schema);
 }
 
 static void
-check_span(void *context, const struct span_edge *begin, const struct span_edge *end)
+check_pair(void *context, const struct duration_edge *begin, const struct duration_edge *end)
 {
     struct check *check = context;
-    if (contract_gaps(check->contract)) return; /* then a begin or an end may be among what is not there */
+    if (schema_check_gaps(check->schema)) return; /* then a begin or an end may be among what is not there */
     struct pool *pool = reader_pool(check->reader);
     char began[100], ended[100];
     if (end == NULL) {
         escape_into(began, sizeof began, pool_string(pool, begin->name));
-        if (contract_ended(check->contract)) {
-            reader_fault(check->reader, FXT_FAULT_CONTRACT, begin->offset,
+        if (schema_check_ended(check->schema)) {
+            reader_fault(check->reader, FXT_FAULT_SCHEMA, begin->offset,
                          "duration %s never ends, though the trace has its summary", began);
         }
         else {
@@ -109,19 +108,19 @@ check_span(void *context, const struct span_edge *begin, const struct span_edge 
 }
 
 static void
-check_too_deep(void *context, const struct span_edge *begin)
+check_too_deep(void *context, const struct duration_edge *begin)
 {
     struct check *check = context;
     reader_fault(check->reader, FXT_FAULT_NESTED_TOO_DEEPLY, begin->offset,
-                 "duration is nested more than %d deep: Perfetto drops it", SPANS_DEPTH_MAX);
+                 "duration is nested more than %d deep: Perfetto drops it", PAIRS_DEPTH_MAX);
 }
 
 static void
-check_too_many(void *context, const struct span_edge *edge)
+check_too_many(void *context, const struct duration_edge *edge)
 {
     struct check *check = context;
     reader_fault(check->reader, FXT_FAULT_TOO_MUCH_TO_CHECK, edge->offset,
-                 "durations of more than %d threads: those of further threads are not checked", SPANS_THREADS_MAX);
+                 "durations of more than %d threads: those of further threads are not checked", PAIRS_THREADS_MAX);
 }
 
 static void
@@ -139,17 +138,17 @@ static enum status
 check_file(const struct options *options, const char *file)
 {
     struct check check = {.reader = reader_new(options->memory_bytes)};
-    struct span_visitor on_span = {&check, check_span, check_too_deep, check_too_many};
-    check.spans = spans_new(&on_span);
-    check.contract = contract_new(check.reader);
+    struct duration_pair_visitor on_pair = {&check, check_pair, check_too_deep, check_too_many};
+    check.pairs = duration_pairs_new(&on_pair);
+    check.schema = schema_check_new(check.reader);
 
     struct fault_report faults = fault_report_new(file, options->max_faults);
     struct fxt_visitor visitor = {.context = &check, .event = check_event, .chunk = check_chunk};
     enum status status = STATUS_CANNOT_READ;
     if (read_file(check.reader, file, &visitor, &faults)) {
-        spans_finish(check.spans);
-        if (!contract_gaps(check.contract)) check_asyncs(&check); /* else a begin may be among what is not there */
-        contract_finish(check.contract);
+        duration_pairs_finish(check.pairs);
+        if (!schema_check_gaps(check.schema)) check_asyncs(&check); /* else a begin may be among what is not there */
+        schema_check_finish(check.schema);
         status = fault_report_finish(&faults);
     }
     if (status == STATUS_FINE) {
@@ -159,8 +158,8 @@ check_file(const struct options *options, const char *file)
                counts->chunks);
     }
 
-    contract_free(check.contract);
-    spans_free(check.spans);
+    schema_check_free(check.schema);
+    duration_pairs_free(check.pairs);
     map_free(&check.async_of_key);
     free(check.asyncs);
     reader_free(check.reader);

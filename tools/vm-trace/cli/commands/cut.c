@@ -15,6 +15,7 @@
 #include "base/output_file.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
+#include "fxt/event_keys.h"
 #include "fxt/known_strings.h"
 #include "fxt/record_copy.h"
 
@@ -24,7 +25,7 @@ static int64_t since_ns, until_ns = INT64_MAX; /* from the start of the trace */
 static const char *out_path;
 
 /* Durations of one thread that are open at this place of the file: whether each is kept. */
-struct open_spans {
+struct open_durations {
     bool *kept;
     uint32_t depth;
     uint32_t capacity;
@@ -41,7 +42,7 @@ struct recorder {
 
 struct cut {
     struct reader *reader;
-    struct splice *splice;
+    struct record_copy *copy;
     int64_t first_ns, last_ns; /* of the whole trace */
     int64_t from_ns, to_ns;    /* what is kept: from the first up to before the second */
     struct recorder *recorders; /* there are some in a trace of the tracer's */
@@ -49,8 +50,8 @@ struct cut {
     int64_t settings_ns; /* of the last settings */
     enum decision decision;    /* about the record that is being read */
 
-    struct map spans_of_thread;
-    struct open_spans *spans;
+    struct map durations_of_thread;
+    struct open_durations *durations;
     uint32_t thread_count, thread_capacity;
     struct map asyncs;  /* hash of an async event -> how many are open that are kept */
     struct map objects; /* hash of a name that was written */
@@ -72,19 +73,13 @@ note_time(struct cut *cut, int64_t ts_ns)
     if (ts_ns > cut->last_ns) cut->last_ns = ts_ns;
 }
 
-static uint64_t
-flow_key(const struct fxt_event *event)
-{
-    return mix64(event->id) ^ mix64((uint64_t)event->pid + 1);
-}
-
 static void
 note_event(void *context, const struct fxt_event *event)
 {
     struct cut *cut = context;
     note_time(cut, event->ts_ns);
-    if (event->type != FXT_EVENT_FLOW_BEGIN || map_get(&cut->flows, flow_key(event)) != MAP_NONE) return;
-    map_set(&cut->flows, flow_key(event), cut->flow_count);
+    if (event->type != FXT_EVENT_FLOW_BEGIN || map_get(&cut->flows, flow_key(event->pid, event->id)) != MAP_NONE) return;
+    map_set(&cut->flows, flow_key(event->pid, event->id), cut->flow_count);
     make_room(cut->flow_begins, cut->flow_count, cut->flow_capacity);
     cut->flow_begins[cut->flow_count++] = event->ts_ns;
 }
@@ -103,31 +98,31 @@ inside(const struct cut *cut, int64_t ts_ns)
     return ts_ns >= cut->from_ns && ts_ns < cut->to_ns;
 }
 
-static struct open_spans *
-spans_of(struct cut *cut, const struct fxt_event *event)
+static struct open_durations *
+durations_of(struct cut *cut, const struct fxt_event *event)
 {
-    uint64_t key = (uint64_t)event->pid << 32 | event->tid;
-    uint32_t index = map_get(&cut->spans_of_thread, key);
+    uint64_t key = thread_key(event->pid, event->tid);
+    uint32_t index = map_get(&cut->durations_of_thread, key);
     if (index == MAP_NONE) {
-        make_room(cut->spans, cut->thread_count, cut->thread_capacity);
+        make_room(cut->durations, cut->thread_count, cut->thread_capacity);
         index = cut->thread_count++;
-        cut->spans[index] = (struct open_spans){0};
-        map_set(&cut->spans_of_thread, key, index);
+        cut->durations[index] = (struct open_durations){0};
+        map_set(&cut->durations_of_thread, key, index);
     }
-    return &cut->spans[index];
+    return &cut->durations[index];
 }
 
 /* A duration is kept whole, its end too, when it begins in the part. */
 static bool
-keep_span_edge(struct cut *cut, const struct fxt_event *event)
+keep_duration_edge(struct cut *cut, const struct fxt_event *event)
 {
-    struct open_spans *spans = spans_of(cut, event);
+    struct open_durations *durations = durations_of(cut, event);
     if (event->type == FXT_EVENT_DURATION_BEGIN) {
-        make_room(spans->kept, spans->depth, spans->capacity);
-        return spans->kept[spans->depth++] = inside(cut, event->ts_ns);
+        make_room(durations->kept, durations->depth, durations->capacity);
+        return durations->kept[durations->depth++] = inside(cut, event->ts_ns);
     }
-    if (spans->depth == 0) return inside(cut, event->ts_ns); /* ends nothing: as wrong as it was before */
-    bool kept = spans->kept[--spans->depth];
+    if (durations->depth == 0) return inside(cut, event->ts_ns); /* ends nothing: as wrong as it was before */
+    bool kept = durations->kept[--durations->depth];
     if (!kept && inside(cut, event->ts_ns)) cut->begun_before++;
     return kept;
 }
@@ -135,9 +130,7 @@ keep_span_edge(struct cut *cut, const struct fxt_event *event)
 static bool
 keep_async(struct cut *cut, const struct fxt_event *event)
 {
-    struct pool *pool = reader_pool(cut->reader);
-    uint64_t names = (uint64_t)pool_id(pool, event->category) << 32 | pool_id(pool, event->name);
-    uint64_t key = mix64(event->id) ^ mix64(names + 1);
+    uint64_t key = async_key(reader_pool(cut->reader), event);
     uint32_t open = map_get(&cut->asyncs, key);
     if (open == MAP_NONE) open = 0;
     if (event->type == FXT_EVENT_ASYNC_BEGIN) {
@@ -155,7 +148,7 @@ keep_async(struct cut *cut, const struct fxt_event *event)
 static bool
 keep_flow(const struct cut *cut, const struct fxt_event *event)
 {
-    uint32_t index = map_get(&cut->flows, flow_key(event));
+    uint32_t index = map_get(&cut->flows, flow_key(event->pid, event->id));
     return inside(cut, event->ts_ns) && (index == MAP_NONE || inside(cut, cut->flow_begins[index]));
 }
 
@@ -164,7 +157,7 @@ keep_event(struct cut *cut, const struct fxt_event *event)
 {
     switch (event->type) {
       case FXT_EVENT_DURATION_BEGIN:
-      case FXT_EVENT_DURATION_END: return keep_span_edge(cut, event);
+      case FXT_EVENT_DURATION_END: return keep_duration_edge(cut, event);
       case FXT_EVENT_ASYNC_BEGIN:
       case FXT_EVENT_ASYNC_INSTANT:
       case FXT_EVENT_ASYNC_END: return keep_async(cut, event);
@@ -200,11 +193,11 @@ static void
 cut_event(void *context, const struct fxt_event *event)
 {
     struct cut *cut = context;
-    bool of_trace = event->category.id == WORD_TRACE && event->type == FXT_EVENT_INSTANT;
-    if (of_trace && event->name.id == WORD_SETTINGS) {
+    bool of_trace = event->category.id == STRING_TRACE && event->type == FXT_EVENT_INSTANT;
+    if (of_trace && event->name.id == STRING_SETTINGS) {
         cut_settings(cut, event);
     }
-    else if (of_trace && cut->recorder_count > 0 && (event->name.id == WORD_SITE || event->name.id == WORD_SUMMARY)) {
+    else if (of_trace && cut->recorder_count > 0 && (event->name.id == STRING_SITE || event->name.id == STRING_SUMMARY)) {
         cut->totals++;
         decide(cut, false);
     }
@@ -240,7 +233,7 @@ keep_settings(struct cut *cut, const struct fxt_record *record)
     if (words[1] != (uint64_t)cut->settings_ns) cut->recorder_count--;
     else if (cut->settings_ns < cut->from_ns) words[1] = (uint64_t)cut->from_ns;
     kept.bytes = (const uint8_t *)words;
-    splice_keep(cut->splice, &kept);
+    record_copy_write(cut->copy, &kept);
 }
 
 static uint64_t
@@ -280,7 +273,7 @@ write_marks(struct cut *cut)
         }
         struct fxt_record record = {.type = FXT_RECORD_EVENT, .header = words[0], .bytes = (const uint8_t *)words,
                                     .words = WORDS_ALL, .provider = recorder->provider};
-        splice_keep(cut->splice, &record);
+        record_copy_write(cut->copy, &record);
     }
 }
 
@@ -290,8 +283,8 @@ cut_record(void *context, const struct fxt_record *record)
     struct cut *cut = context;
     enum decision decision = cut->decision;
     cut->decision = UNREAD;
-    if (splice_is_definition(record)) {
-        splice_define(cut->splice, record);
+    if (record_is_definition(record)) {
+        record_copy_define(cut->copy, record);
         return;
     }
     switch (record->type) {
@@ -307,7 +300,7 @@ cut_record(void *context, const struct fxt_record *record)
       default:
         break; /* has no time that is known here */
     }
-    splice_keep(cut->splice, record);
+    record_copy_write(cut->copy, record);
 }
 
 /* --- the command ---------------------------------------------------------------------------------- */
@@ -319,7 +312,7 @@ seconds(int64_t ns)
 }
 
 static void
-say_what_was_cut(const struct cut *cut, const char *file)
+print_cut_summary(const struct cut *cut, const char *file)
 {
     fputs("vm-trace: ", stderr);
     print_file_name(stderr, file);
@@ -376,7 +369,7 @@ cut_file(const struct options *options, FILE *out, const char *file)
         snprintf(path, sizeof path, "/dev/fd/%d", copy);
     }
     const char *to_read = copy < 0 ? file : path;
-    struct cut cut = {.reader = reader_new(options->memory_bytes), .splice = splice_new(out, true), .first_ns = INT64_MAX};
+    struct cut cut = {.reader = reader_new(options->memory_bytes), .copy = record_copy_new(out, true), .first_ns = INT64_MAX};
     struct fxt_visitor note = {.context = &cut, .event = note_event, .sched = note_sched};
     enum status status;
     if (read_once(&cut, options, to_read, file, &note, false, &status)) {
@@ -388,17 +381,17 @@ cut_file(const struct options *options, FILE *out, const char *file)
         read_once(&cut, options, to_read, file, &visitor, true, &status);
         write_marks(&cut);
     }
-    if (status < STATUS_USAGE) say_what_was_cut(&cut, file);
+    if (status < STATUS_USAGE) print_cut_summary(&cut, file);
 
-    for (uint32_t i = 0; i < cut.thread_count; i++) free(cut.spans[i].kept);
-    free(cut.spans);
+    for (uint32_t i = 0; i < cut.thread_count; i++) free(cut.durations[i].kept);
+    free(cut.durations);
     free(cut.recorders);
-    map_free(&cut.spans_of_thread);
+    map_free(&cut.durations_of_thread);
     map_free(&cut.asyncs);
     map_free(&cut.objects);
     map_free(&cut.flows);
     free(cut.flow_begins);
-    splice_free(cut.splice);
+    record_copy_free(cut.copy);
     reader_free(cut.reader);
     if (copy >= 0) close(copy);
     return status;

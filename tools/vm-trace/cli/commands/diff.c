@@ -67,7 +67,7 @@ over_limit(const struct diff *diff, const struct diff_row *row, double *percent_
 }
 
 static void
-say_over_limit(double percent, const char *what, struct fxt_string name)
+print_over_limit(double percent, const char *what, struct fxt_string name)
 {
     fprintf(stderr, "vm-trace: diff: %s", what);
     print_escaped(stderr, name);
@@ -84,15 +84,15 @@ hold_to_limit(const struct diff *diff)
     double percent;
     enum status status = STATUS_FINE;
     if (over_limit(diff, &diff->total, &percent)) {
-        say_over_limit(percent, what, text_of(""));
+        print_over_limit(percent, what, text_of(""));
         status = STATUS_FAULTS;
     }
     for (uint32_t i = 0; i < diff->methods.changed; i++) {
-        const struct diff_row *row = group_at(&diff->methods.rows, diff->methods.order[i]);
+        const struct diff_row *row = row_table_at(&diff->methods.rows, diff->methods.order[i]);
         if (!over_limit(diff, row, &percent)) continue;
         char in[32];
         snprintf(in, sizeof in, "%s in ", what);
-        say_over_limit(percent, in, pool_string(diff->report->pool, row->method));
+        print_over_limit(percent, in, pool_string(diff->report->pool, row->method));
         status = STATUS_FAULTS;
     }
     return status;

@@ -39,7 +39,7 @@ print_names(const char *glob, bool fallbacks)
 }
 
 static enum status
-say_unknown(const char *name)
+print_unknown_reason(const char *name)
 {
     struct nearest nearest = nearest_to(name);
     reason_nearest(&nearest);
@@ -68,7 +68,7 @@ run(const struct options *options, int argument_count, char **arguments)
     if (argument_count == 0) print_all();
     for (int i = 0; i < argument_count; i++) {
         bool exits = print_names(arguments[i], false), fallbacks = print_names(arguments[i], true);
-        if (!exits && !fallbacks) status = worse(status, say_unknown(arguments[i]));
+        if (!exits && !fallbacks) status = worse(status, print_unknown_reason(arguments[i]));
     }
     return worse(status, finish_output());
 }

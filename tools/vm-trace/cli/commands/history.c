@@ -1,11 +1,10 @@
 /* history.c - `vm-trace history`: what became of one method's compiled code, in order of time. */
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "analysis/event_args.h"
+#include "analysis/glob.h"
 #include "analysis/version_history.h"
 #include "base/escape.h"
 #include "base/row_table.h"
@@ -20,7 +19,7 @@ static enum document_format format = FORMAT_TEXT;
 static const char *table;
 
 /* Exits that have all in common but their time. */
-struct exit_row {
+struct exit_group {
     uint32_t process; /* the key */
     uint32_t iseq;    /* that the event says, else STRING_NONE; when all is read that of its code */
     uint32_t category;
@@ -43,13 +42,11 @@ struct process {
 struct history {
     struct reader *reader;
     struct pool *pool;
-    const char *glob;
-    uint8_t *matched; /* by number of string: 0 not tried, 1 no, 2 yes */
-    uint32_t matched_size;
-    struct lives lives;
-    struct group exits;     /* of struct exit_row */
-    struct group processes; /* of struct process */
-    uint64_t untold;
+    struct glob glob;
+    struct version_history versions;
+    struct row_table exits;     /* of struct exit_group */
+    struct row_table processes; /* of struct process */
+    uint64_t uncounted;
     uint32_t file;
     /* What the settings say was traced; nothing is known where there are none. */
     bool has_flags, compiles_traced, invalidations_traced;
@@ -59,41 +56,17 @@ struct history {
 
 /* --- reading -------------------------------------------------------------------------------- */
 
-/* A label matches whole, or by its method. */
-static bool
-matches(struct history *history, uint32_t label)
-{
-    if (label >= history->matched_size) {
-        uint32_t size = pool_size(history->pool) * 2;
-        history->matched = xrealloc(history->matched, size, 1);
-        memset(history->matched + history->matched_size, 0, size - history->matched_size);
-        history->matched_size = size;
-    }
-    uint8_t *known = &history->matched[label];
-    if (*known == 0) {
-        struct fxt_string text = pool_string(history->pool, label);
-        size_t len = label_method_bytes(text);
-        char *method = xrealloc(NULL, len + 1, 1);
-        memcpy(method, text.ptr, len);
-        method[len] = '\0';
-        bool same = fnmatch(history->glob, text.ptr, 0) == 0 || fnmatch(history->glob, method, 0) == 0 || strcmp(history->glob, method) == 0;
-        *known = same ? 2 : 1;
-        free(method);
-    }
-    return *known == 2;
-}
-
 static struct process *
 process_at(const struct history *history, uint32_t number)
 {
-    return group_at(&history->processes, number);
+    return row_table_at(&history->processes, number);
 }
 
 static uint32_t
 process_of(struct history *history, uint32_t pid)
 {
     const uint32_t key[2] = {history->file, pid};
-    struct process *process = group_row(&history->processes, key);
+    struct process *process = row_table_get(&history->processes, key);
     return process == NULL ? PIDS_MAX - 1 : (uint32_t)(process - process_at(history, 0));
 }
 
@@ -101,17 +74,17 @@ static void
 add_exit(struct history *history, uint32_t process, const struct fxt_event *event)
 {
     struct pool *pool = history->pool;
-    uint32_t iseq = event_text(pool, event, WORD_ISEQ), location = event_text(pool, event, WORD_FRAME_0);
+    uint32_t iseq = event_text(pool, event, STRING_ISEQ), location = event_text(pool, event, STRING_FRAME_0);
     /* Of blocks in a method it is seen later which one exits. */
-    if (!matches(history, iseq != STRING_NONE ? iseq : location)) return;
+    if (!glob_matches(&history->glob, pool, iseq != STRING_NONE ? iseq : location)) return;
     const uint32_t key[EXIT_KEYS] = {
-        process, iseq, event->category.id, event_reason(pool, event), location, event_text(pool, event, WORD_INSN),
-        (uint32_t)event_uint(event, WORD_VERSION, 0), event_text(pool, event, WORD_OUTCOME),
+        process, iseq, event->category.id, event_reason(pool, event), location, event_text(pool, event, STRING_INSN),
+        (uint32_t)event_uint(event, STRING_VERSION, 0), event_text(pool, event, STRING_OUTCOME),
     };
-    struct exit_row *row = group_row(&history->exits, key);
-    uint64_t weight = event_uint(event, WORD_WEIGHT, 1);
+    struct exit_group *row = row_table_get(&history->exits, key);
+    uint64_t weight = event_uint(event, STRING_WEIGHT, 1);
     if (row == NULL) {
-        history->untold += weight;
+        history->uncounted += weight;
         return;
     }
     if (row->records == 0 || event->ts_ns < row->first_ns) row->first_ns = event->ts_ns;
@@ -123,8 +96,8 @@ add_exit(struct history *history, uint32_t process, const struct fxt_event *even
 static void
 note_flags(struct history *history, const struct fxt_event *event)
 {
-    if (event->category.id != WORD_TRACE || event->name.id != WORD_SETTINGS) return;
-    uint32_t flags = event_text(history->pool, event, WORD_FLAGS);
+    if (event->category.id != STRING_TRACE || event->name.id != STRING_SETTINGS) return;
+    uint32_t flags = event_text(history->pool, event, STRING_FLAGS);
     if (flags == STRING_NONE) return;
     const char *text = pool_string(history->pool, flags).ptr;
     history->has_flags = true;
@@ -141,14 +114,14 @@ on_event(void *context, const struct fxt_event *event)
         history->start_ns = event->ts_ns;
     }
     uint32_t process = process_of(history, event->pid);
-    lives_event(&history->lives, history->pool, process, event);
+    version_history_event(&history->versions, history->pool, process, event);
     note_flags(history, event);
     if (event->type != FXT_EVENT_INSTANT) return;
     switch (event->category.id) {
-      case WORD_SIDE_EXIT:
-      case WORD_RECOMPILE_EXIT: add_exit(history, process, event); break;
-      case WORD_TRACE:
-        if (event->name.id == WORD_SETTINGS) process_at(history, process)->code = event_code_settings(event);
+      case STRING_SIDE_EXIT:
+      case STRING_RECOMPILE_EXIT: add_exit(history, process, event); break;
+      case STRING_TRACE:
+        if (event->name.id == STRING_SETTINGS) process_at(history, process)->code = event_code_settings(event);
         break;
     }
 }
@@ -157,7 +130,7 @@ static void
 on_file_end(void *context)
 {
     struct history *history = context;
-    lives_file_end(&history->lives);
+    version_history_file_end(&history->versions);
     history->file++;
 }
 
@@ -168,8 +141,8 @@ struct entry {
     uint32_t process, iseq;
     int64_t ts_ns;
     uint32_t order;
-    const struct life_step *step; /* NULL: exits */
-    const struct exit_row *exits;
+    const struct version_step *step; /* NULL: exits */
+    const struct exit_group *exits;
 };
 
 static int
@@ -190,7 +163,7 @@ string_of(const struct history *history, uint32_t id)
 
 /* "3,516 bytes with tracing, 1,200 of them for 12 exits; inlined Foo#bar (a.rb:3)": untraced code is smaller. */
 static struct fxt_string
-made_text(const struct history *history, struct document *document, const struct life_step *step)
+made_text(const struct history *history, struct document *document, const struct version_step *step)
 {
     char bytes[NUMBER_TEXT], exit_bytes[NUMBER_TEXT], exits[NUMBER_TEXT];
     with_commas(bytes, step->code_bytes);
@@ -207,7 +180,7 @@ made_text(const struct history *history, struct document *document, const struct
 enum { COLUMN_OF_TIME, COLUMN_OF_LAST, COLUMN_OF_LASTS, COLUMN_OF_COUNT, COLUMN_OF_VERSION, COLUMN_OF_EVENT, COLUMN_OF_CAUSE, COLUMN_OF_WHERE };
 
 static void
-add_step(const struct history *history, struct document *document, struct cell *cells, const struct life_step *step)
+add_step(const struct history *history, struct document *document, struct cell *cells, const struct version_step *step)
 {
     static const char *const events[] = {[STEP_COMPILED] = "compiled", [STEP_FAILED] = "not compiled", [STEP_INVALIDATED] = "invalidated",
                                          [STEP_PROFILED] = "profiled"};
@@ -225,12 +198,12 @@ add_step(const struct history *history, struct document *document, struct cell *
         break;
       default:
         cells[COLUMN_OF_CAUSE] = cell_text(string_of(history, step->reason));
-        if (step->place != STRING_NONE) cells[COLUMN_OF_WHERE] = cell_text(string_of(history, step->place));
+        if (step->location != STRING_NONE) cells[COLUMN_OF_WHERE] = cell_text(string_of(history, step->location));
     }
 }
 
 static void
-add_exits(const struct history *history, struct document *document, struct cell *cells, const struct exit_row *exits)
+add_exits(const struct history *history, struct document *document, struct cell *cells, const struct exit_group *exits)
 {
     cells[COLUMN_OF_TIME] = cell_time(exits->first_ns - history->start_ns);
     if (exits->records > 1) {
@@ -269,11 +242,11 @@ begin_table(const struct history *history, struct document *document, const stru
 /* Exits alone tell of no versions. Without settings it cannot be known whether something was not traced, or did not happen: what
  * exits was compiled, though. */
 static void
-say_what_is_missing(const struct history *history, struct document *document)
+add_missing_note(const struct history *history, struct document *document)
 {
     bool compiles = history->compiles_traced, invalidations = history->invalidations_traced || !history->has_flags;
-    for (uint32_t i = 0; i < history->lives.count; i++) {
-        enum step_kind kind = history->lives.steps[i].kind;
+    for (uint32_t i = 0; i < history->versions.count; i++) {
+        enum step_kind kind = history->versions.steps[i].kind;
         if (kind == STEP_COMPILED || kind == STEP_FAILED) compiles = true;
         else if (kind == STEP_INVALIDATED) invalidations = true;
     }
@@ -289,20 +262,20 @@ say_what_is_missing(const struct history *history, struct document *document)
 static bool
 tell(struct history *history, struct document *document)
 {
-    struct lives *lives = &history->lives;
-    lives_settle(lives);
-    say_what_is_missing(history, document);
-    uint32_t most = lives->count + history->exits.count, count = 0;
+    struct version_history *versions = &history->versions;
+    version_history_sort(versions);
+    add_missing_note(history, document);
+    uint32_t most = versions->count + history->exits.count, count = 0;
     struct entry *entries = xcalloc(most ? most : 1, sizeof *entries);
-    for (uint32_t i = 0; i < lives->count; i++) {
-        const struct life_step *step = &lives->steps[i];
-        if (!matches(history, step->iseq)) continue;
+    for (uint32_t i = 0; i < versions->count; i++) {
+        const struct version_step *step = &versions->steps[i];
+        if (!glob_matches(&history->glob, history->pool, step->iseq)) continue;
         entries[count] = (struct entry){step->process, step->iseq, step->ts_ns, count, step, NULL};
         count++;
     }
     for (uint32_t i = 0; i < history->exits.count; i++) {
-        struct exit_row *exits = group_at(&history->exits, i);
-        uint32_t owner = lives_owner(lives, history->pool, exits->process, exits->iseq, exits->location);
+        struct exit_group *exits = row_table_at(&history->exits, i);
+        uint32_t owner = version_history_owner(versions, history->pool, exits->process, exits->iseq, exits->location);
         if (owner == STRING_NONE) owner = label_without_line(history->pool, exits->location);
         entries[count] = (struct entry){exits->process, owner, exits->first_ns, count, NULL, exits};
         count++;
@@ -324,12 +297,12 @@ tell(struct history *history, struct document *document)
 /* --- the command ---------------------------------------------------------------------------------- */
 
 static enum status
-say_nothing_known(const struct history *history)
+print_no_match(const struct history *history)
 {
     char glob[200];
     fprintf(stderr, "vm-trace: history: nothing is known of %s; ",
-            escape_into(glob, sizeof glob, text_of(history->glob)));
-    fprintf(stderr, history->lives.count > 0 ? "vm-trace report names methods, and a glob such as '*name*' matches parts\n"
+            escape_into(glob, sizeof glob, text_of(history->glob.pattern)));
+    fprintf(stderr, history->versions.count > 0 ? "vm-trace report names methods, and a glob such as '*name*' matches parts\n"
                                              : "it needs a trace with --zjit-trace-compiles and --zjit-trace-invalidation\n");
     return STATUS_USAGE;
 }
@@ -341,25 +314,26 @@ run(const struct options *options, int argument_count, char **arguments)
         fputs("vm-trace: history needs a file and a method; see vm-trace history --help\n", stderr);
         return STATUS_USAGE;
     }
-    struct history history = {.reader = reader_new(options->memory_bytes), .glob = arguments[argument_count - 1]};
+    struct history history = {.reader = reader_new(options->memory_bytes),
+                              .glob = {.pattern = arguments[argument_count - 1], .matches = label_matches}};
     history.pool = reader_pool(history.reader);
-    group_init(&history.exits, sizeof(struct exit_row), EXIT_KEYS, EXITS_MAX);
-    group_init(&history.processes, sizeof(struct process), 2, PIDS_MAX);
+    row_table_init(&history.exits, sizeof(struct exit_group), EXIT_KEYS, EXITS_MAX);
+    row_table_init(&history.processes, sizeof(struct process), 2, PIDS_MAX);
     struct fxt_visitor visitor = {.context = &history, .event = on_event};
     enum status status = read_files(history.reader, options->max_faults, argument_count - 1, arguments, &visitor, on_file_end);
     if (history.has_events) {
         struct document document = {.title = text_of(arguments[0])};
-        if (!tell(&history, &document)) status = worse(status, say_nothing_known(&history));
+        if (!tell(&history, &document)) status = worse(status, print_no_match(&history));
         else if (!document_print(&document, format, table)) status = worse(status, STATUS_USAGE);
         document_free(&document);
     }
-    if (history.untold + history.lives.untold > 0) {
-        fprintf(stderr, "vm-trace: history: %" PRIu64 " events are of more kinds than are told apart\n", history.untold + history.lives.untold);
+    if (history.uncounted + history.versions.uncounted > 0) {
+        fprintf(stderr, "vm-trace: history: %" PRIu64 " events are of more kinds than are told apart\n", history.uncounted + history.versions.uncounted);
     }
-    lives_free(&history.lives);
-    group_free(&history.exits);
-    group_free(&history.processes);
-    free(history.matched);
+    version_history_free(&history.versions);
+    row_table_free(&history.exits);
+    row_table_free(&history.processes);
+    glob_free(&history.glob);
     reader_free(history.reader);
     return worse(status, finish_output());
 }

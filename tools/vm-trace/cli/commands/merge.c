@@ -9,7 +9,7 @@
 
 struct merge {
     struct reader *reader;
-    struct splice *splice;
+    struct record_copy *copy;
     char **files;
     uint32_t file;            /* the one that is read */
     struct map file_of_pid;   /* the last that the process was in */
@@ -35,8 +35,8 @@ static void
 merge_record(void *context, const struct fxt_record *record)
 {
     struct merge *merge = context;
-    if (splice_is_definition(record)) splice_define(merge->splice, record);
-    else splice_keep(merge->splice, record);
+    if (record_is_definition(record)) record_copy_define(merge->copy, record);
+    else record_copy_write(merge->copy, record);
 }
 
 static void
@@ -44,7 +44,7 @@ end_file(void *context)
 {
     struct merge *merge = context;
     merge->file++;
-    splice_file(merge->splice);
+    record_copy_next_file(merge->copy);
 }
 
 static enum status
@@ -53,11 +53,11 @@ run(const struct options *options, int file_count, char **files)
     struct output output;
     if (!output_open(&output, OUTPUT_BINARY, out_path, file_count, files)) return STATUS_CANNOT_READ;
     struct merge merge = {
-        .reader = reader_new(options->memory_bytes), .splice = splice_new(output.file, false), .files = files};
+        .reader = reader_new(options->memory_bytes), .copy = record_copy_new(output.file, false), .files = files};
     struct fxt_visitor visitor = {.context = &merge, .event = merge_event, .record = merge_record};
     enum status status = read_files(merge.reader, options->max_faults, file_count, files, &visitor, end_file);
     map_free(&merge.file_of_pid);
-    splice_free(merge.splice);
+    record_copy_free(merge.copy);
     reader_free(merge.reader);
     return output_close(&output, status);
 }

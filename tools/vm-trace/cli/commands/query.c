@@ -12,13 +12,13 @@
 
 /* The variables of the options. */
 static const char *sql_file;
-static struct { bool given; enum row_format format; } rows = {.format = ROWS_CSV};
+static struct { bool given; enum sql_format format; } rows = {.format = SQL_CSV};
 
 #ifdef HAVE_SQLITE3
 #include "db/database.h"
 
 static enum status
-say_sql_error(sqlite3 *db)
+print_sql_error(sqlite3 *db)
 {
     const char *message = database_error(db);
     fputs("vm-trace: query: ", stderr);
@@ -28,14 +28,14 @@ say_sql_error(sqlite3 *db)
 }
 
 static enum status
-run_sql(sqlite3 *db, const char *sql, enum row_format format)
+run_sql(sqlite3 *db, const char *sql, enum sql_format format)
 {
     while (*sql != '\0') {
         sqlite3_stmt *statement;
-        if (sqlite3_prepare_v2(db, sql, -1, &statement, &sql) != SQLITE_OK) return say_sql_error(db);
+        if (sqlite3_prepare_v2(db, sql, -1, &statement, &sql) != SQLITE_OK) return print_sql_error(db);
         if (statement == NULL) continue; /* a comment or blanks */
-        int result = rows_print(statement, format);
-        enum status status = result == SQLITE_DONE ? STATUS_FINE : say_sql_error(db);
+        int result = sql_output_print(statement, format);
+        enum status status = result == SQLITE_DONE ? STATUS_FINE : print_sql_error(db);
         sqlite3_finalize(statement);
         if (status != STATUS_FINE) return status;
     }
@@ -44,7 +44,7 @@ run_sql(sqlite3 *db, const char *sql, enum row_format format)
 
 /* Reads and runs statements, which may go over several lines, until the end of input. What is wrong is said, and asked anew. */
 static void
-run_prompt(sqlite3 *db, enum row_format format)
+run_prompt(sqlite3 *db, enum sql_format format)
 {
     puts("SQL over slice, args, thread, process, track, thread_track, counter, flow, sched, stats.\n"
          "A query ends with ; and Ctrl-D ends the prompt.");
@@ -95,7 +95,7 @@ read_text(const char *file)
 /* What is to be run, and how its rows are shown. */
 struct request {
     char *sql; /* NULL: a prompt */
-    enum row_format format;
+    enum sql_format format;
 };
 
 static enum status
@@ -139,7 +139,7 @@ run(const struct options *options, int argument_count, char **arguments)
         if (request.sql == NULL) return STATUS_CANNOT_READ;
     }
     else if (!rows.given) {
-        request.format = ROWS_TABLE;
+        request.format = SQL_TABLE;
     }
     enum status status = query_files(options, argument_count, arguments, &request);
     free(request.sql);
@@ -161,11 +161,11 @@ run(const struct options *options, int argument_count, char **arguments)
 static bool
 take_row_format(const struct cli_option *option, const char *text)
 {
-    static const char *const names[] = {[ROWS_CSV] = "csv", [ROWS_TABLE] = "table", [ROWS_JSON] = "json"};
+    static const char *const names[] = {[SQL_CSV] = "csv", [SQL_TABLE] = "table", [SQL_JSON] = "json"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(text, names[i]) != 0) continue;
         rows.given = true;
-        rows.format = (enum row_format)i;
+        rows.format = (enum sql_format)i;
         return true;
     }
     return option_wrong(option, "csv, table or json", text);

@@ -26,7 +26,7 @@ static uint64_t timeout_s = DEFAULT_TIMEOUT_S;
 
 /* Text that the program had a hand in. */
 static struct fxt_string
-theirs(const char *text)
+untrusted_text(const char *text)
 {
     return text_of(text);
 }
@@ -142,7 +142,7 @@ connect_to(const char *pid)
     if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
     int error = errno;
     fprintf(stderr, "vm-trace: process %s does not listen at ", pid);
-    print_escaped(stderr, theirs(path));
+    print_escaped(stderr, untrusted_text(path));
     fprintf(stderr, ": %s\n", error == EAGAIN ? "it takes no requests" : strerror(error));
     if (fd >= 0) close(fd);
     return -1;

@@ -1,5 +1,5 @@
 /* report.c - `vm-trace report`: what is costing me? */
-#include <string.h>
+#include <stdio.h>
 
 #include "analysis/reason.h"
 #include "base/escape.h"
@@ -18,10 +18,10 @@ static const char *table;
  * and those that are known.
  */
 static void
-say_no_such_reason(const struct report *report)
+suggest_reason(const struct report *report)
 {
-    const struct report_glob *glob = &report->reason_glob;
-    if (glob->pattern == NULL || (glob->known != NULL && memchr(glob->known, GLOB_MATCHES, glob->size) != NULL)) return;
+    const struct glob *glob = &report->reason_glob;
+    if (glob_matched_any(glob)) return;
     struct nearest nearest = nearest_to(glob->pattern);
     for (uint32_t id = 0; id < glob->size; id++) {
         if (glob->known[id] == GLOB_FAILS) nearest_try(&nearest, pool_string(report->pool, id).ptr);
@@ -44,7 +44,7 @@ run(const struct options *options, int file_count, char **files)
         report_head(report, &document);
         report_tables(report, &document, options->top);
         report_fold(report, &document);
-        say_no_such_reason(report);
+        suggest_reason(report);
         if (!document_print(&document, format, table)) status = worse(status, STATUS_USAGE);
         document_free(&document);
     }

@@ -1,6 +1,6 @@
-#ifndef REPORT_SETTLE_H
-#define REPORT_SETTLE_H
-/* report_settle.h - from what was gathered to what counts: the events of a process, or the exact hits of its sites.
+#ifndef REPORT_RESOLVE_H
+#define REPORT_RESOLVE_H
+/* report_resolve.h - from what was gathered to what counts: the events of a process, or the exact hits of its sites.
  *
  * All tables are made of the same places afterwards, so their sums agree: counts with the hits of the sites where these
  * count, recorded ones with the events in the file, outcomes and threads (which sites do not know) shared out in
@@ -11,6 +11,6 @@
 #define REPORT_UNRECORDED "(none recorded)"
 
 /* After the last file, once. */
-void report_settle(struct report *report);
+void report_resolve(struct report *report);
 
 #endif

@@ -1,16 +1,16 @@
-/* report_settle.c - what counts, decided for each process when all is read. See report_settle.h. */
+/* report_resolve.c - what counts, decided for each process when all is read. See report_resolve.h. */
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/label.h"
-#include "analysis/report_settle.h"
+#include "analysis/report_resolve.h"
 #include "base/xalloc.h"
 
-static struct place *
-place_at(const struct report *report, uint32_t number)
+static struct exit_row *
+exit_row_at(const struct report *report, uint32_t number)
 {
-    return group_at(&report->places.group, number);
+    return row_table_at(&report->exits.rows, number);
 }
 
 /* --- names of sites ------------------------------------------------------------------------------ */
@@ -121,11 +121,11 @@ static void
 name_sites(struct report *report)
 {
     struct labels labels = {.pool = report->pool};
-    uint32_t strings = pool_size(report->pool), count = report->places.group.count;
+    uint32_t strings = pool_size(report->pool), count = report->exits.rows.count;
     for (uint32_t i = 0; i < count; i++) {
-        const struct place *place = place_at(report, i);
-        struct split bare = split(report->pool, place->location);
-        if (place->hits > 0 && place->records == 0 && nameable(&bare) && bare.owner.bytes == 0)
+        const struct exit_row *exit_row = exit_row_at(report, i);
+        struct split bare = split(report->pool, exit_row->location);
+        if (exit_row->hits > 0 && exit_row->records == 0 && nameable(&bare) && bare.owner.bytes == 0)
             look_for(&labels, &bare);
     }
     if (labels.owner_of.used > 0) {
@@ -134,18 +134,18 @@ name_sites(struct report *report)
             if (nameable(&known) && known.owner.bytes > 0) learn(&labels, &known);
         }
         for (uint32_t i = 0; i < count; i++) {
-            const struct place *place = place_at(report, i);
-            struct split known = split(report->pool, place->location);
-            if (place->records > 0 && nameable(&known) && known.owner.bytes == 0) learn(&labels, &known);
+            const struct exit_row *exit_row = exit_row_at(report, i);
+            struct split known = split(report->pool, exit_row->location);
+            if (exit_row->records > 0 && nameable(&known) && known.owner.bytes == 0) learn(&labels, &known);
         }
         for (uint32_t i = 0; i < count; i++) {
-            struct place *place = place_at(report, i);
-            struct split bare = split(report->pool, place->location);
-            if (place->hits == 0 || place->records > 0 || !nameable(&bare) || bare.owner.bytes > 0) continue;
-            place->location = named_label(&labels, place->location);
-            if (place->iseq != STRING_NONE &&
-                label_without_line(report->pool, place->iseq) == label_without_line(report->pool, place->location)) {
-                place->iseq = STRING_NONE;
+            struct exit_row *exit_row = exit_row_at(report, i);
+            struct split bare = split(report->pool, exit_row->location);
+            if (exit_row->hits == 0 || exit_row->records > 0 || !nameable(&bare) || bare.owner.bytes > 0) continue;
+            exit_row->location = named_label(&labels, exit_row->location);
+            if (exit_row->iseq != STRING_NONE &&
+                label_without_line(report->pool, exit_row->iseq) == label_without_line(report->pool, exit_row->location)) {
+                exit_row->iseq = STRING_NONE;
             }
         }
     }
@@ -155,11 +155,11 @@ name_sites(struct report *report)
 
 /* Whether --method may ask for a site whose owner is not known: by the name alone. */
 static bool
-maybe_asked_for(const struct report *report, const struct place *place)
+may_match_method(const struct report *report, const struct exit_row *exit_row)
 {
     const char *pattern = report->filter.method, *name;
-    if (pattern == NULL || place->hits == 0 || place->records > 0) return false;
-    struct split bare = split(report->pool, place->location);
+    if (pattern == NULL || exit_row->hits == 0 || exit_row->records > 0) return false;
+    struct split bare = split(report->pool, exit_row->location);
     if (!nameable(&bare) || bare.owner.bytes > 0) return false;
     if ((name = strrchr(pattern, '#')) != NULL) pattern = name + 1;
     char method[1024];
@@ -178,7 +178,7 @@ enum { ALIKE_KEYS = 8 };
 
 struct alike {
     uint32_t key[ALIKE_KEYS];
-    uint32_t place; /* the one with the most hits */
+    uint32_t row; /* the one with the most hits */
     uint64_t hits;
 };
 
@@ -192,27 +192,27 @@ spot_of(struct pool *pool, uint32_t label)
 }
 
 static void
-likeness(struct report *report, const struct place *place, unsigned kind, uint32_t key[ALIKE_KEYS])
+likeness(struct report *report, const struct exit_row *exit_row, unsigned kind, uint32_t key[ALIKE_KEYS])
 {
     const uint32_t all[ALIKE_KEYS] = {
         kind,
-        place->process,
-        place->category,
-        place->reason,
-        place->insn,
-        place->version,
-        kind <= ALIKE_BUT_ISEQ    ? place->location
-        : kind == ALIKE_BUT_OWNER ? spot_of(report->pool, place->location)
+        exit_row->process,
+        exit_row->category,
+        exit_row->reason,
+        exit_row->insn,
+        exit_row->version,
+        kind <= ALIKE_BUT_ISEQ    ? exit_row->location
+        : kind == ALIKE_BUT_OWNER ? spot_of(report->pool, exit_row->location)
                                   : STRING_NONE,
-        kind == ALIKE ? place->iseq : STRING_NONE,
+        kind == ALIKE ? exit_row->iseq : STRING_NONE,
     };
     memcpy(key, all, sizeof all);
 }
 
 static bool
-exact_place(const struct report *report, const struct place *place)
+exact_counts(const struct report *report, const struct exit_row *exit_row)
 {
-    return report_process(report, place->process)->exact;
+    return report_process(report, exit_row->process)->exact;
 }
 
 /* Where sites are counted, events that no site has the name of must not be left out: the label of an event says the
@@ -221,33 +221,33 @@ exact_place(const struct report *report, const struct place *place)
 static void
 join_events_to_sites(struct report *report)
 {
-    struct group sites;
-    group_init(&sites, sizeof(struct alike), ALIKE_KEYS, LIKENESSES * PLACES_MAX);
-    uint32_t count = report->places.group.count;
+    struct row_table sites;
+    row_table_init(&sites, sizeof(struct alike), ALIKE_KEYS, LIKENESSES * EXIT_ROWS_MAX);
+    uint32_t count = report->exits.rows.count;
     for (uint32_t i = 0; i < count; i++) {
-        const struct place *place = place_at(report, i);
-        if (place->hits == 0 || !exact_place(report, place)) continue;
+        const struct exit_row *exit_row = exit_row_at(report, i);
+        if (exit_row->hits == 0 || !exact_counts(report, exit_row)) continue;
         for (unsigned kind = ALIKE; kind < LIKENESSES; kind++) {
             uint32_t key[ALIKE_KEYS];
-            likeness(report, place, kind, key);
-            struct alike *alike = group_row(&sites, key);
-            if (place->hits > alike->hits) alike->place = i, alike->hits = place->hits;
+            likeness(report, exit_row, kind, key);
+            struct alike *alike = row_table_get(&sites, key);
+            if (exit_row->hits > alike->hits) alike->row = i, alike->hits = exit_row->hits;
         }
     }
     for (uint32_t i = 0; i < count; i++) {
-        struct place *place = place_at(report, i);
-        if (place->hits > 0 || place->records == 0 || !exact_place(report, place)) continue;
+        struct exit_row *exit_row = exit_row_at(report, i);
+        if (exit_row->hits > 0 || exit_row->records == 0 || !exact_counts(report, exit_row)) continue;
         const struct alike *alike = NULL;
         for (unsigned kind = ALIKE; kind < LIKENESSES && alike == NULL; kind++) {
             uint32_t key[ALIKE_KEYS];
-            likeness(report, place, kind, key);
-            alike = group_find(&sites, key);
+            likeness(report, exit_row, kind, key);
+            alike = row_table_find(&sites, key);
         }
         if (alike == NULL) continue;
-        place_merge(place_at(report, alike->place), place);
-        place_clear(place);
+        exit_row_merge(exit_row_at(report, alike->row), exit_row);
+        exit_row_clear(exit_row);
     }
-    group_free(&sites);
+    row_table_free(&sites);
 }
 
 /* --- counts ------------------------------------------------------------------------------------------- */
@@ -273,15 +273,15 @@ apportion(uint64_t *parts, unsigned count, uint64_t whole)
 }
 
 static void
-settle_outcomes(struct place *place)
+resolve_outcomes(struct exit_row *exit_row)
 {
-    if (place->category != WORD_RECOMPILE_EXIT) return;
-    if (!apportion(place->outcomes, PLACE_OUTCOMES, place->count)) place->outcomes[PLACE_UNRECORDED] = place->count;
+    if (exit_row->category != STRING_RECOMPILE_EXIT) return;
+    if (!apportion(exit_row->outcomes, EXIT_OUTCOMES, exit_row->count)) exit_row->outcomes[OUTCOME_UNRECORDED] = exit_row->count;
 }
 
 /* Sites tell of no thread: their hits are shared out as the events of a process are. */
 static void
-settle_threads(struct report *report)
+resolve_threads(struct report *report)
 {
     struct sums {
         uint64_t exits, fallbacks; /* of the threads' events */
@@ -326,7 +326,7 @@ settle_threads(struct report *report)
         if (sum->fallbacks > 0) thread->fallbacks += sum->fallbacks_left, sum->fallbacks_left = 0;
         if (sum->exits_left + sum->fallbacks_left == 0) continue;
         const uint32_t key[3] = {i, 0, nobody};
-        thread = group_row(&report->threads, key);
+        thread = row_table_get(&report->threads, key);
         if (thread == NULL) continue;
         thread->name = nobody;
         thread->exits += sum->exits_left;
@@ -336,15 +336,15 @@ settle_threads(struct report *report)
 }
 
 void
-report_settle(struct report *report)
+report_resolve(struct report *report)
 {
-    lives_settle(&report->lives);
+    version_history_sort(&report->history);
     bool any_exact = false;
     for (uint32_t i = 0; i < report->processes.count; i++) {
         struct report_process *process = report_process(report, i);
-        if (process->said_lost > process->lost) process->lost = process->said_lost;
+        if (process->summary_lost > process->lost) process->lost = process->summary_lost;
         bool whole = process->summarized &&
-                     (process->said_sites == UINT64_MAX || process->said_sites == process->sites);
+                     (process->summary_sites == UINT64_MAX || process->summary_sites == process->sites);
         /* Of a snapshot that begins late the sites tell more than what it is of. */
         bool beyond = process->snapshot ? process->sampled && process->lost == 0
                                         : process->sampled || process->lost > 0;
@@ -355,17 +355,17 @@ report_settle(struct report *report)
         name_sites(report);
         join_events_to_sites(report);
     }
-    for (uint32_t i = 0; i < report->places.group.count; i++) {
-        struct place *place = place_at(report, i);
-        struct report_process *process = report_process(report, place->process);
-        if (!report_place_wanted(report, place)) {
-            if (process->exact && maybe_asked_for(report, place)) report->unnamed += place->hits;
-            place_clear(place);
+    for (uint32_t i = 0; i < report->exits.rows.count; i++) {
+        struct exit_row *exit_row = exit_row_at(report, i);
+        struct report_process *process = report_process(report, exit_row->process);
+        if (!report_exit_wanted(report, exit_row)) {
+            if (process->exact && may_match_method(report, exit_row)) report->unnamed += exit_row->hits;
+            exit_row_clear(exit_row);
         }
-        place->count = process->exact ? place->hits : place->weighted;
-        settle_outcomes(place);
-        process->recorded += place->records;
-        *(place->category == WORD_FALLBACK ? &process->fallbacks : &process->exits) += place->count;
+        exit_row->count = process->exact ? exit_row->hits : exit_row->weighted;
+        resolve_outcomes(exit_row);
+        process->recorded += exit_row->records;
+        *(exit_row->category == STRING_FALLBACK ? &process->fallbacks : &process->exits) += exit_row->count;
     }
-    if (any_exact) settle_threads(report);
+    if (any_exact) resolve_threads(report);
 }

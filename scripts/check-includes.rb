@@ -1,0 +1,129 @@
+#!/usr/bin/env ruby
+# Checks that includes point one way, and keeps the picture of the layers in doc/**/architecture.md up to date.
+#   check-includes.rb [ROOT]            fails on an include of a higher layer, a cycle, a file in no layer, or an old picture
+#   check-includes.rb --write [ROOT]    writes the picture
+# A source and its header (name.c, name.h) count as one unit, so a cycle is one between units.
+
+# Of each source tree, the layers from the bottom up: a folder, or the files that a glob finds (a file belongs to the first
+# glob that matches it, else to its folder). `outside` names the layers that may include headers from elsewhere.
+TREES = {
+  "vm_trace" => {
+    layers: ["*.[ch]", "base", "store", "host/host.h", "host", "capture", "streams", "session", "ruby"],
+    outside: ["host", "ruby"]
+  },
+  "tools/vm-trace" => {
+    layers: ["base", "fxt", "analysis", "db", "render", "cli/*.[ch]", "cli/commands", "main.c"],
+    outside: ["render"] # the page of `vm-trace html`, as strings that the build makes
+  }
+}
+
+class Tree
+  attr_reader :name, :faults
+
+  def initialize(root, name, layers:, outside:)
+    @root, @name, @layers, @outside = root, name, layers, outside
+    @files = Dir.glob("**/*.{c,h}", base: File.join(root, name)).sort
+    @faults = []
+    @includes = @files.to_h { |file| [file, read(file)] }
+  end
+
+  # Whether the tree has any of these folders: one that was not yet divided has nothing to check.
+  def layered? = @layers.any? { |layer| File.directory?(File.join(@root, @name, layer)) }
+
+  def check
+    @files.each do |file|
+      layer = layer_of(file) or next fault(file, nil, "is in no layer; #{@name}/ has #{@layers.join(", ")}")
+      @includes[file].each { |line, included| check_include(file, layer, line, included) }
+    end
+    cycles.each { |units| @faults << "#{@name}: these include each other: #{units.sort.join(", ")}" }
+    @faults
+  end
+
+  # A row for each layer, the highest first: its units, and the layers that these include.
+  def picture
+    rows = @layers.reverse.filter_map do |layer|
+      files = @files.select { |file| layer_of(file) == layer }
+      next if files.empty?
+      below = files.flat_map { |file| @includes[file].map { |_, to| to && layer_of(to) } }.compact.uniq - [layer]
+      names = files.map { |file| File.basename(file, ".*") }.uniq.sort
+      "| `#{title(layer)}` | #{names.join(", ")} | #{@layers.reverse.select { |name| below.include?(name) }.map { |name| "`#{title(name)}`" }.join(", ")} |"
+    end
+    ["`#{@name}/`, the highest layer first:", "", "| layer | units | includes |", "|---|---|---|", *rows].join("\n")
+  end
+
+  # Units that include each other, directly or not: the strongly connected components of more than one (Tarjan).
+  def cycles
+    graph = Hash.new { |h, k| h[k] = [] }
+    @includes.each { |file, list| list.each { |_, to| graph[unit(file)] << unit(to) if to && unit(to) != unit(file) } }
+    index, low, stack, found = {}, {}, [], []
+    visit = lambda do |node|
+      index[node] = low[node] = index.size
+      stack << node
+      graph.fetch(node, []).uniq.each do |to|
+        if !index[to] then visit[to]; low[node] = [low[node], low[to]].min
+        elsif stack.include?(to) then low[node] = [low[node], index[to]].min
+        end
+      end
+      next if low[node] != index[node]
+      component = stack.slice!(stack.index(node)..)
+      found << component if component.size > 1
+    end
+    graph.keys.each { |node| visit[node] unless index[node] }
+    found
+  end
+
+  private
+
+  def unit(file) = file.sub(/\.[ch]\z/, "")
+
+  def title(layer) = layer == "*.[ch]" ? "vm_trace.h" : layer.include?(".") ? layer : "#{layer}/"
+
+  def layer_of(file)
+    @layers.find { |layer| layer.include?(".") && File.fnmatch(layer, file, File::FNM_PATHNAME) } ||
+      @layers.find { |layer| file.start_with?("#{layer}/") }
+  end
+
+  # [[line number, the file of this tree that it includes, or nil], ...]
+  def read(file)
+    File.readlines(File.join(@root, @name, file), encoding: "UTF-8").each.with_index(1).filter_map do |text, line|
+      included = text[/\A\s*#\s*include\s+"([^"]+)"/, 1] or next
+      candidates = [included.delete_prefix("#{@name}/"), File.join(File.dirname(file), included).delete_prefix("./")]
+      [line, candidates.find { |candidate| @files.include?(candidate) }, included]
+    end.map { |line, to, text| (@texts ||= {})[[file, line]] = text; [line, to] }
+  end
+
+  def check_include(file, layer, line, to)
+    if !to
+      fault(file, line, "includes #{@texts[[file, line]]}, which is not of #{@name}/") unless @outside.include?(layer)
+    elsif @layers.index(layer_of(to)).to_i > @layers.index(layer)
+      fault(file, line, "includes #{to}: #{title(layer)} is below #{title(layer_of(to))}")
+    end
+  end
+
+  def fault(file, line, text) = @faults << "#{@name}/#{file}#{":#{line}" if line}: #{text}"
+end
+
+BEGIN_PICTURE = "<!-- layers: written by scripts/check-includes.rb --write -->"
+END_PICTURE = "<!-- end of layers -->"
+
+write = ARGV.delete("--write")
+root = ARGV.shift || File.expand_path("..", __dir__)
+trees = TREES.map { |name, layers| Tree.new(root, name, **layers) }.select(&:layered?)
+abort "check-includes.rb: #{root} has none of #{TREES.keys.join(", ")}" if trees.empty?
+faults = trees.flat_map(&:check)
+
+page = Dir.glob("doc/**/architecture.md", base: root).first
+text = page && File.read(File.join(root, page), encoding: "UTF-8")
+from, to = text&.index(BEGIN_PICTURE), text&.index(END_PICTURE)
+if from && to
+  picture = "#{BEGIN_PICTURE}\n#{trees.map(&:picture).join("\n\n")}\n"
+  if text[from...to] != picture
+    if write then File.write(File.join(root, page), text[0...from] + picture + text[to..])
+    else faults << "#{page}: the picture of the layers is old; ruby scripts/check-includes.rb --write writes it"
+    end
+  end
+else
+  faults << "doc/: there is no architecture.md with \"#{BEGIN_PICTURE}\" and \"#{END_PICTURE}\""
+end
+puts faults
+exit faults.empty?

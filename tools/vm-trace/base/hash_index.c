@@ -1,0 +1,27 @@
+/* hash_index.c - see hash_index.h */
+#include <stdlib.h>
+
+#include "base/hash_index.h"
+#include "base/xalloc.h"
+
+void
+hash_index_free(struct hash_index *index)
+{
+    free(index->slots);
+    *index = (struct hash_index){0};
+}
+
+void
+hash_index_grow(struct hash_index *index, uint32_t count, hash_index_hash *hash_of, const void *entries)
+{
+    uint32_t slot_count = index->slot_count;
+    while (slot_count / 2 <= count) slot_count = (uint32_t)grown_capacity(slot_count, sizeof slot_count);
+    free(index->slots);
+    index->slots = xcalloc(slot_count, sizeof *index->slots);
+    index->slot_count = slot_count;
+    for (uint32_t number = 0; number < count; number++) {
+        uint32_t *slot = hash_index_first(index, hash_of(entries, number));
+        while (*slot != 0) slot = hash_index_next(index, slot);
+        *slot = number + 1;
+    }
+}

@@ -1,0 +1,28 @@
+#ifndef EVENT_KEYS_H
+#define EVENT_KEYS_H
+/* event_keys.h - keys of a struct map for what events belong to: a thread, a flow, an async event. */
+#include "base/hash_index.h"
+#include "fxt/reader.h"
+
+static inline uint64_t
+thread_key(uint32_t pid, uint32_t tid)
+{
+    return (uint64_t)pid << 32 | tid;
+}
+
+/* The id of a flow belongs to its process. The key is a hash: flows of equal keys are taken for one. */
+static inline uint64_t
+flow_key(uint32_t pid, uint64_t id)
+{
+    return mix64(id) ^ mix64((uint64_t)pid + 1);
+}
+
+/* Async events belong together by category, name and id, whatever their threads. Likewise a hash. */
+static inline uint64_t
+async_key(struct pool *pool, const struct fxt_event *event)
+{
+    uint64_t names = (uint64_t)pool_id(pool, event->category) << 32 | pool_id(pool, event->name);
+    return mix64(event->id) ^ mix64(names + 1);
+}
+
+#endif

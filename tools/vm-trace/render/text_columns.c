@@ -1,0 +1,26 @@
+/* text_columns.c - see text_columns.h */
+#include <stdio.h>
+
+#include "render/text_columns.h"
+
+void
+text_columns_print(const struct text_column *columns, unsigned count, unsigned indent, const struct text_cell *cells)
+{
+    unsigned blanks = indent;
+    for (unsigned i = 0; i < count; i++) {
+        const struct text_cell *cell = &cells[i];
+        if (columns[i].hidden) continue;
+        unsigned pad = columns[i].width > cell->width ? columns[i].width - cell->width : 0;
+        if (cell->width > 0) {
+            bool styled = cell->style != STYLE_PLAIN;
+            printf("%*s%s%s%s", (int)(blanks + (cell->right ? pad : 0)), "", styled ? style(cell->style) : "",
+                   cell->text, styled ? style(STYLE_PLAIN) : "");
+            blanks = cell->right ? 0 : pad;
+        }
+        else {
+            blanks += pad;
+        }
+        blanks += TEXT_COLUMN_GAP;
+    }
+    putchar('\n');
+}

@@ -1,0 +1,27 @@
+#ifndef TEXT_COLUMNS_H
+#define TEXT_COLUMNS_H
+/* text_columns.h - prints rows of texts in aligned columns: the tables of documents and of SQL. */
+#include <stdbool.h>
+
+#include "render/terminal.h"
+
+enum { TEXT_COLUMN_GAP = 2 }; /* blanks between columns */
+
+struct text_column {
+    unsigned width; /* in columns of a terminal */
+    bool hidden;
+};
+
+struct text_cell {
+    const char *text; /* escaped; not wider than its column, or the rest of the row is shifted */
+    unsigned width;   /* of the text */
+    bool right;       /* it stands at the right of its column */
+    enum style style;
+};
+
+/* Prints a row and a line end on standard output. Blanks are printed only before a text, so no line
+ * ends in blanks. */
+void text_columns_print(const struct text_column *columns, unsigned count, unsigned indent,
+                        const struct text_cell *cells);
+
+#endif
