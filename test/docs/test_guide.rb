@@ -12,8 +12,11 @@ require "tmpdir"
 class TestGuide < Minitest::Test
   TOP = File.expand_path("../..", __dir__)
   # Pages whose example has a test of its own, which looks closer.
-  ELSEWHERE = { "doc/guide/recompilation.md" => "test_recompilation.rb", "doc/guide/flight-recorder.md" => "test_flight_recorder.rb",
-                "doc/internals/reprofile.md" => "test_reprofile.rb" }.freeze
+  ELSEWHERE = {
+    "doc/guide/recompilation.md" => "test_recompilation.rb",
+    "doc/guide/flight-recorder.md" => "test_flight_recorder.rb",
+    "doc/internals/reprofile.md" => "test_reprofile.rb",
+  }.freeze
   PAGES = Dir.glob("doc/**/*.md", base: TOP).sort.freeze
   BLOCK = /^(?: *<!-- not run: (?<reason>.+?) -->\n)?(?<indent> *)```(?<kind>sh|console)\n(?<text>.*?)^\k<indent>```$/m
 
