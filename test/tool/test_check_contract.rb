@@ -245,7 +245,7 @@ class TestCheckContract < Minitest::Test
     broken("side_exit GuardType(Fixnum) lacks its argument insn") { |t| t.exits[0][:args].delete("insn"); t.exits[0] }
     broken("fallback SendPolymorphic lacks its argument version") { |t| t.exits[3][:args].delete("version"); t.exits[3] }
     broken("side_exit GuardType(Fixnum) has no string as its argument insn") { |t| t.exits[0][:args]["insn"] = 5; t.exits[0] }
-    broken("side_exit GuardType(Fixnum) has no whole number from 0 on as its argument version") do |t|
+    broken("side_exit GuardType(Fixnum) has no unsigned number as its argument version") do |t|
       t.exits[0][:args]["version"] = -1
       t.exits[0]
     end
@@ -348,9 +348,9 @@ class TestCheckContract < Minitest::Test
                        "reprofile recompilation: the number 7 has ended already"],
     "a span without its begin" => [->(list) { list.delete_at(2) }, 6, "end of async event 7, which did not begin"],
     "a flow without its begin" => [->(list) { list.delete_at(6) }, 1, "a flow that goes on here did not begin in this trace"],
-    "a flow of another time" => [->(list) { list[9][:ts] = 8201 }, 9, "reprofile recompilation does not stand right behind an event of its thread and time"],
+    "a flow of another time" => [->(list) { list[9][:ts] = 8201 }, 9, "reprofile recompilation does not directly follow an event of its thread and time"],
     "a flow behind an end" => [->(list) { list[1], list[3] = list[3].merge(ts: 8100), list[1] }, 3,
-                               "reprofile recompilation does not stand right behind an event of its thread and time"],
+                               "reprofile recompilation does not directly follow an event of its thread and time"],
     "no version" => [->(list) { list[2][:args].delete("version") }, 2, "reprofile Foo#bar (a.rb:1) lacks its argument version"],
     "no reason" => [->(list) { list[2][:args].delete("reason") }, 2, "reprofile Foo#bar (a.rb:1) lacks its argument reason"],
     "an invalidation of no version" => [->(list) { list[0][:args] = { "iseq" => "x" } }, 0, "invalidation r lacks its argument version"],
@@ -386,7 +386,7 @@ class TestCheckContract < Minitest::Test
     trace.losses = [late, early] # where no sorting puts them right
     trace.summary = nil
     result = check(trace.build)
-    assert_equal "vm-trace: F: offset #{trace.offsets.fetch(early)}: side_exit Early: time runs back on thread 43, from 7000 to 6000 ns\n",
+    assert_equal "vm-trace: F: offset #{trace.offsets.fetch(early)}: side_exit Early: time goes backwards on thread 43, from 7000 to 6000 ns\n",
                  result.err
   end
 

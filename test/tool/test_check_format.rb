@@ -119,7 +119,7 @@ class TestCheckFormat < Minitest::Test
         assert_equal [0, ""], [result.status, result.err], "cut after #{size} bytes"
       else
         start = starts.reverse.find { |s| s < size }
-        assert_match(/\Avm-trace: F: offset #{start}: the file is cut: it ends after #{size - start} bytes of a record('s first word| of \d+)\n\z/,
+        assert_match(/\Avm-trace: F: offset #{start}: the file is truncated: it ends after #{size - start} bytes of a record('s first word| of \d+)\n\z/,
                      result.err, "cut after #{size} bytes")
         assert_equal 1, result.status
       end
@@ -135,7 +135,7 @@ class TestCheckFormat < Minitest::Test
 
   def test_record_larger_than_the_file
     trace = FxtBuilder.simple { |b| @at = b.record(2, 1 << 16, "text", size: 4095) }
-    assert_fault(@at, "the file is cut: it ends after 16 bytes of a record of 32760", trace)
+    assert_fault(@at, "the file is truncated: it ends after 16 bytes of a record of 32760", trace)
   end
 
   def test_record_of_unknown_type_is_a_warning
@@ -279,13 +279,13 @@ class TestCheckFormat < Minitest::Test
   def test_argument_whose_size_is_not_that_of_its_content
     trace = FxtBuilder.simple { |b| @at = event(b, args: [b.arg("a", 2**40, size: 1)]) }
     result = check(trace)
-    assert_match(/: argument 1, a, is 2 words but says 1\n\z/, result.err)
+    assert_match(/: argument 1, a, is 2 words long, but its header says 1\n\z/, result.err)
   end
 
   def test_argument_that_ends_past_its_record
     trace = FxtBuilder.simple { |b| @at = event(b, args: [b.arg("a", 1, size: 4000)]) }
     result = check(trace)
-    assert_match(/: argument 1, a, is 1 words but says 4000\n\z/, result.err)
+    assert_match(/: argument 1, a, is 1 words long, but its header says 4000\n\z/, result.err)
   end
 
   def test_argument_of_unknown_type
@@ -324,12 +324,12 @@ class TestCheckFormat < Minitest::Test
     trace = FxtBuilder.simple { |b| @at = b.init(0); b.string(1, "c"); @at2 = b.event(:instant, 1, 1, ts: 7) }
     result = check(trace)
     assert_equal "vm-trace: F: offset #{@at}: 0 ticks per second\n" \
-                 "vm-trace: F: offset #{@at2}: time stamp of 7 ticks at 0 a second is no time that can be held\n", result.err
+                 "vm-trace: F: offset #{@at2}: time stamp of 7 ticks at 0 per second is a time that does not fit\n", result.err
   end
 
   def test_time_beyond_what_can_be_held
     trace = FxtBuilder.simple { |b| b.string(1, "c"); @at = b.event(:instant, 1, 1, ts: 2**63) }
-    assert_fault(@at, "time stamp of 9223372036854775808 ticks at 1000000000 a second is no time that can be held", trace)
+    assert_fault(@at, "time stamp of 9223372036854775808 ticks at 1000000000 per second is a time that does not fit", trace)
   end
 
   # --- durations ---

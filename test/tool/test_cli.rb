@@ -87,7 +87,7 @@ class TestCli < Minitest::Test
     pid = Process.spawn({ "RUBY_VM_TRACE_CONTROL" => "/nowhere/%p" }, "sleep", "60")
     sleep 0.01 until File.read("/proc/#{pid}/environ").include?("nowhere")
     { %w[stop] => [2, /stop needs the pid of a program/],
-      %w[stop x1] => [2, /one process id is what it takes/],
+      %w[stop x1] => [2, /give exactly one process id/],
       %w[start --keep=best 1] => [2, /--keep takes newest or oldest, not best/],
       ["status", Process.pid.to_s] => [3, /start it with RUBY_VM_TRACE_CONTROL set/],
       ["status", pid.to_s] => [3, %r{process #{pid} does not listen at /nowhere/#{pid}: No such file}] }.each do |args, (status, message)|

@@ -21,7 +21,7 @@ class TestConformance < Minitest::Test
     conformance_files.each do |file|
       result = tool("check", file)
       if File.basename(file) == "truncated_tail.fxt"
-        assert_equal "vm-trace: #{file}: offset 824: the file is cut: it ends after 20 bytes of a record of 24\n", result.err
+        assert_equal "vm-trace: #{file}: offset 824: the file is truncated: it ends after 20 bytes of a record of 24\n", result.err
         assert_equal 1, result.status
       else
         assert_equal "", result.err.lines.grep_v(/: warning: record of the unknown type 13 is skipped/).join

@@ -59,7 +59,7 @@ class TestCut < Minitest::Test
     assert_equal [[3000, "settings"], [3000, "GuardType(Fixnum)"], [4000, "cut"]], events.map { |e| e.values_at("ts", "name") }
     assert_equal({ "since_ns" => 2000, "until_ns" => 3000, "left_out" => 11 }, events.last["args"])
     assert_equal [42, 43], events.last.values_at("pid", "tid")
-    assert_equal "vm-trace: F: kept 2 of 13 events; site counts and summary are left out: they are of the whole run\n", result.err
+    assert_equal "vm-trace: F: kept 2 of 13 events; site counts and summary left out: they cover the whole run\n", result.err
     assert_equal 0, result.status
   end
 
@@ -75,7 +75,7 @@ class TestCut < Minitest::Test
     cut(OurTrace.new.build, "--since=2us", "--until=4us") do |out|
       report = tool("report", out).out
       assert_match(/^  time span +2000 ns,/, report)
-      assert_match(/^  lost           nothing is known to be; this is a part cut out of a trace$/, report)
+      assert_match(/^  lost           nothing known; this is a part cut out of a trace$/, report)
       assert_equal "cut", JSON.parse(tool("info", "-f", "json", out).out).dig("processes", "rows", 0, "ended")
     end
   end
@@ -123,7 +123,7 @@ class TestCut < Minitest::Test
     end
     events, result = cut(trace, "--since=1us", "--until=5us") { |out| assert_equal 0, tool("check", out).status }
     assert_equal [%w[B outer], %w[B inner], %w[E inner], %w[E outer], %w[X y]], events.map { |e| e.values_at("ph", "name") }
-    assert_match(/; 1 duration that began before left out/, result.err)
+    assert_match(/; 1 duration that began earlier left out/, result.err)
   end
 
   def test_durations_of_other_threads_do_not_mix
@@ -203,7 +203,7 @@ class TestCut < Minitest::Test
     trace.event(:instant, 777, "undefined category", ts: 1500)
     events, result = cut(trace)
     assert_equal [1000, 2000], events.map { |e| e["ts"] }
-    assert_match(/kept 2 of 3 events; 1 damaged left out/, result.err)
+    assert_match(/kept 2 of 3 events; 1 damaged events left out/, result.err)
     assert_equal 1, result.status
   end
 

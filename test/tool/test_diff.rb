@@ -118,9 +118,9 @@ class TestDiff < Minitest::Test
     assert_equal 6, rows("methods", before, after, "--no-map").size
     assert_equal [["/gems/liquid-5.4.0/", "/gems/liquid-5.5.0/", 3]],
                  JSON.parse(compare(before, after, "--format=json").out)["found_maps"]["rows"].map { |row| row.values_at("from", "to", "methods") }
-    assert_match(%r{^  taken for one +/gems/liquid-5\.4\.0/ and /gems/liquid-5\.5\.0/: the same 3 methods; --no-map compares them as they are$},
+    assert_match(%r{^  treated as one +/gems/liquid-5\.4\.0/ and /gems/liquid-5\.5\.0/: they share 3 methods; --no-map compares the paths as they are$},
                  compare(before, after).out)
-    refute_match(/taken for one/, compare(before, before).out)
+    refute_match(/treated as one/, compare(before, before).out)
   end
 
   def test_what_is_new_in_the_other_version_is_seen
@@ -206,8 +206,8 @@ class TestDiff < Minitest::Test
     assert_equal 0, compare(runs(100), runs(110), "--fail-over=10").status
     result = compare(runs(100), runs(111), "--fail-over=10")
     assert_equal 1, result.status
-    assert_equal "vm-trace: diff: exits grew by 11.0 % of all before, more than --fail-over=10\n" \
-                 "vm-trace: diff: exits in A#m (a.rb) grew by 11.0 % of all before, more than --fail-over=10\n", result.err
+    assert_equal "vm-trace: diff: exits grew by 11.0 % of all exits before, more than --fail-over=10\n" \
+                 "vm-trace: diff: exits in A#m (a.rb) grew by 11.0 % of all exits before, more than --fail-over=10\n", result.err
     assert_equal 0, compare(runs(111), runs(1), "--fail-over=0").status
     assert_equal 0, compare(runs(100), runs(1000)).status, "not asked for"
   end
@@ -216,7 +216,7 @@ class TestDiff < Minitest::Test
     before = run_of({ ["R", "A#m (a.rb:1)"] => 100, ["R", "A#n (a.rb:5)"] => 100 })
     after = run_of({ ["R", "A#m (a.rb:1)"] => 50, ["R", "A#n (a.rb:5)"] => 123 })
     result = compare(before, after, "--fail-over=11%")
-    assert_equal "vm-trace: diff: exits in A#n (a.rb) grew by 11.5 % of all before, more than --fail-over=11\n", result.err
+    assert_equal "vm-trace: diff: exits in A#n (a.rb) grew by 11.5 % of all exits before, more than --fail-over=11\n", result.err
     assert_equal 1, result.status
     assert_equal 0, compare(before, after, "--fail-over=11.6").status
   end
@@ -229,7 +229,7 @@ class TestDiff < Minitest::Test
   def test_exits_where_there_were_none_are_over_any_limit
     result = compare(runs(0), runs(1), "--fail-over=1000")
     assert_equal 1, result.status
-    assert_match(/exits: there was none before, more than --fail-over=1000/, result.err)
+    assert_match(/exits: there were none before, more than --fail-over=1000/, result.err)
   end
 
   # --- the command line -------------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ class TestExport < Minitest::Test
     trace = FxtBuilder.simple { |b| b.event(:instant, "c", "n", ts: 1) }
     %w[folded speedscope pprof].each do |format|
       result = export(trace, "-f", format)
-      assert_equal "vm-trace: F: holds no exits: what is written is empty\n", result.err
+      assert_equal "vm-trace: F: has no exits, so the output is empty\n", result.err
       assert_equal 0, result.status
     end
     assert_match(/no fallbacks/, export(trace, "-f", "folded", "-k", "fallbacks").err)
@@ -329,7 +329,7 @@ class TestExport < Minitest::Test
       [["export", "-f", "folded"], ["merge"], ["cut"]].each do |command|
         [path, "#{path}.link"].each do |out|
           result = tool(*command, "-o", out, path)
-          assert_match(/is read from, so it cannot be written to/, result.err)
+          assert_match(/is an input, so it cannot be the output/, result.err)
           assert_equal 3, result.status
         end
       end

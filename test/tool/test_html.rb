@@ -267,7 +267,7 @@ class TestHtml < Minitest::Test
       browser.click("#flame-path button")
       browser.type("#flame-search", "foo.rb")
       assert_equal ["Foo#even", "Foo.odd"], browser.texts("#flame .match").sort
-      assert_equal "75.0 % of the exits pass through what matches", browser.text("#flame-sum")
+      assert_equal "75.0 % of the exits pass through matching frames", browser.text("#flame-sum")
     end
   end
 

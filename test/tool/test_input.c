@@ -131,7 +131,7 @@ compressed_file_that_is_cut_gives_what_it_has_and_says_so(void **state)
     assert_int_equal(truncate(path, 50000), 0);
     assert_int_equal(input_open(&input, path), 0);
     assert_in_range(count_words(&input), 1000, 99999);
-    assert_string_equal(input.gzip_fault, "they are cut");
+    assert_string_equal(input.gzip_fault, "they are truncated");
     input_close(&input);
 }
 

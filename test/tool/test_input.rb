@@ -29,7 +29,7 @@ class TestInput < Minitest::Test
   def test_compressed_trace_that_is_cut_is_used_up_to_there
     trace = FxtBuilder.simple { |b| 5000.times { |i| b.event(:instant, "c", "n", ts: i, args: { "i" => i * 7919 % 5000 }) } }
     result = check(gzip(trace.bytes)[0..-2000])
-    assert_match(/\Avm-trace: F: offset \d{4,}: the compressed data are damaged: they are cut\n\z/, result.err)
+    assert_match(/\Avm-trace: F: offset \d{4,}: the compressed data are damaged: they are truncated\n\z/, result.err)
     assert_equal 1, result.status
   end
 

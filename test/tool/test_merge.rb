@@ -103,7 +103,7 @@ class TestMerge < Minitest::Test
     with_files(trace, trace) do |*files|
       merge(*files) do |out, result|
         assert_equal ["of 7", "of 9", "of 7", "of 9 anew", "of 7 anew", "of 9 anew"] * 2, events(out).map { |e| e["name"] }
-        assert_match(/1.fxt: process 1 is in an earlier file too/, result.err)
+        assert_match(/1.fxt: process 1 is also in an earlier file/, result.err)
       end
     end
   end
@@ -136,7 +136,7 @@ class TestMerge < Minitest::Test
   def test_a_process_in_two_files_is_said
     with_files(OurTrace.new.build, OurTrace.new.build) do |*files|
       merge(*files) do |_, result|
-        assert_equal "vm-trace: #{files[1]}: process 42 is in an earlier file too: what both hold of it becomes one process\n", result.err
+        assert_equal "vm-trace: #{files[1]}: process 42 is also in an earlier file: the events of both become one process\n", result.err
         assert_equal 0, result.status
       end
     end
@@ -147,7 +147,7 @@ class TestMerge < Minitest::Test
     with_files(whole) do |file|
       File.binwrite("#{file}.cut", whole.bytes[0...-20])
       merge("#{file}.cut", "#{file}.cut") do |out, result|
-        assert_match(/the file is cut/, result.err)
+        assert_match(/the file is truncated/, result.err)
         assert_equal 1, result.status
         assert_equal events("#{file}.cut") * 2, events(out)
       end

@@ -39,7 +39,7 @@ class TestReasons < Minitest::Test
   def test_a_reason_that_nothing_has_is_said_with_a_near_one
     { "gaurd_type" => "; did you mean guard_type_failure?", "GuardLes" => "; did you mean GuardLess?", "opt_plus_overflov" => "; did you mean opt_plus_overflow?",
       "exit_trow" => "; did you mean throw?", "xyzzy\e" => "; vm-trace explain lists those of ZJIT" }.each do |glob, hint|
-      assert_equal [[], "vm-trace: report: nothing has the reason #{glob.sub("\e", "\\x1B")}#{hint}\n"], chosen(glob)
+      assert_equal [[], "vm-trace: report: no event has the reason #{glob.sub("\e", "\\x1B")}#{hint}\n"], chosen(glob)
     end
   end
 

@@ -50,7 +50,7 @@ class TestRemote < Minitest::Test
 
   def test_an_answer_is_waited_for_no_longer_than_asked
     beside("sleep") do |pid|
-      assert_told 3, "", /\Avm-trace: process \d+ did not answer within 1 s \(--timeout=SECONDS waits longer\); what was asked for may still be done\n\z/,
+      assert_told 3, "", /\Avm-trace: process \d+ did not answer within 1 s \(--timeout=SECONDS waits longer\); it may still carry out the request\n\z/,
                   "status", "--timeout=1", pid
     end
   end
@@ -77,9 +77,9 @@ class TestRemote < Minitest::Test
 
   def test_other_answers_and_none
     beside('peer.write("HTTP/1.1 400 Bad Request\r\n\e[1m")') do |pid|
-      assert_told 3, "", /\Avm-trace: process \d+ answers what no traced Ruby does: is RUBY_VM_TRACE_CONTROL set for another program\?\n\z/, "status", pid
+      assert_told 3, "", /\Avm-trace: process \d+ sent an answer that no traced Ruby sends: does another program use RUBY_VM_TRACE_CONTROL\?\n\z/, "status", pid
     end
-    beside("") { |pid| assert_told 3, "", /process \d+ ended, or did not answer/, "status", pid }
+    beside("") { |pid| assert_told 3, "", /process \d+ ended, or closed the connection without an answer/, "status", pid }
   end
 
   def test_paths_in_messages_are_shown_too
@@ -94,6 +94,6 @@ class TestRemote < Minitest::Test
   def test_a_process_that_is_not_there
     free = File.read("/proc/sys/kernel/pid_max").to_i # the first number that no process has
     %w[start stop status save].each { |command| assert_told 3, "", /\Avm-trace: no process #{free}\n\z/, command, free }
-    assert_told 2, "", /one process id is what it takes/, "status", "9" * 60
+    assert_told 2, "", /give exactly one process id/, "status", "9" * 60
   end
 end

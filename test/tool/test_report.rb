@@ -101,7 +101,7 @@ class TestReport < Minitest::Test
 
   def test_exits_without_arguments_are_counted_all_the_same
     trace = FxtBuilder.simple { |b| b.event(:instant, "side_exit", "r", ts: 1) }
-    assert_equal [["(not said)"]], rows(json(trace), "exits_by_line", "method")
+    assert_equal [["(unknown)"]], rows(json(trace), "exits_by_line", "method")
   end
 
   def test_ties_stand_in_the_order_of_names
@@ -125,7 +125,7 @@ class TestReport < Minitest::Test
 
   def test_sampled_exits_count_what_their_sites_counted
     result = report(OurTrace.new(rate: 97).build)
-    assert_match(/^  counts         of exits are exact: what the sites counted/, result.out)
+    assert_match(/^  counts         exits are exact \(hits of their sites\)/, result.out)
     assert_match(/^Exits by reason: exactly 296; 3 recorded$/, result.out)
     assert_equal [["GuardType(Fixnum)", 199, 2], ["NoProfileSend", 97, 1]],
                  rows(json(OurTrace.new(rate: 97).build), "exits_by_reason", "reason", "count", "recorded")
@@ -136,7 +136,7 @@ class TestReport < Minitest::Test
     partly = OurTrace.new(rate: 97).tap { |trace| trace.summary[:args] = trace.summary_args; trace.sites.shift }
     [killed, partly].each do |trace|
       result = report(trace.build)
-      assert_match(/^  counts         of exits are estimates: events times their weight$/, result.out)
+      assert_match(/^  counts         exits are estimates \(events times their weight\)$/, result.out)
       assert_match(/^Exits by reason: about 291, from 3 recorded$/, result.out)
       assert_equal [["GuardType(Fixnum)", 194], ["NoProfileSend", 97]], rows(json(trace.build), "exits_by_reason", "reason", "count")
     end
@@ -145,7 +145,7 @@ class TestReport < Minitest::Test
   def test_exact_counts_are_not_used_for_what_the_sites_do_not_know
     [%w[--since=0], %w[--until=1], %w[--thread=main]].each do |option|
       result = report(OurTrace.new(rate: 97).build, *option)
-      assert_match(/^  counts         of exits are estimates, .*: exact ones are not by time or thread$/, result.out)
+      assert_match(/^  counts         exits are estimates .*: exact counts have no time or thread$/, result.out)
       assert_match(/^Exits by reason: about 291, from 3 recorded$/, result.out)
     end
     assert_match(/^Exits by reason: exactly 199; 2 recorded$/, report(OurTrace.new(rate: 97).build, "--reason=Guard*").out)
@@ -182,7 +182,7 @@ class TestReport < Minitest::Test
     trace.sites[0][:args]["hits"] = [:uint64, 42]
     assert_equal [["GuardType(Fixnum)", 2, 2], ["NoProfileSend", 1, 1]],
                  rows(json(trace.build), "exits_by_reason", "reason", "count", "recorded")
-    assert_match(/^  counts         of exits are of those in the snapshot/, report(trace.build).out)
+    assert_match(/^  counts         exits are those in the snapshot/, report(trace.build).out)
   end
 
   def assert_sums(bytes, **options)
@@ -294,9 +294,9 @@ class TestReport < Minitest::Test
   def test_methods_that_may_be_asked_for_and_have_no_owner_are_told
     trace = OurTrace.new(rate: 97)
     trace.sites << trace.site("side_exit", "Rare", "block in render (/b.rb:7)", "leave", 1200)
-    told = ->(*options) { head(report(trace.build, *options).out, "not counted").map { |line| line[/^[\d,]+ exits? of inlined methods/] } }
-    assert_equal ["1,200 exits of inlined methods"], told["--method=Foo#*"]
-    assert_equal ["1,200 exits of inlined methods"], told["--method=Foo#render"]
+    told = ->(*options) { head(report(trace.build, *options).out, "not counted").map { |line| line[/^[\d,]+ exits? in inlined methods/] } }
+    assert_equal ["1,200 exits in inlined methods"], told["--method=Foo#*"]
+    assert_equal ["1,200 exits in inlined methods"], told["--method=Foo#render"]
     assert_empty told["--method=Foo#bar"]
     assert_empty told["--method=block in render"], "they are counted"
     assert_empty told[]
@@ -401,7 +401,7 @@ class TestReport < Minitest::Test
   def test_saved_exits_are_estimated_only_from_many_exits_in_a_time_as_long
     estimate, out = saved(exits: 200, times: 5)
     assert_in_delta 5 * 200 - 10, estimate, 1
-    assert_match(/^Recompiled: 1 of 1 ISEQ; saved: fewer exits than at the pace of the version before$/, out)
+    assert_match(/^Recompiled: 1 of 1 ISEQ; saved: fewer exits than at the rate of the version before$/, out)
     [{ exits: 3, times: 5 }, { exits: 99, times: 5 }, { exits: 200, times: 11 }, { exits: 3, times: 5, rate: 97 },
      { exits: 200, times: 5, again: true }].each do |weak|
       estimate, out = saved(**weak)
@@ -435,7 +435,7 @@ class TestReport < Minitest::Test
 
   def test_an_unknown_outcome_is_counted_as_such
     trace = FxtBuilder.simple { |b| exit_event(b, kind: "recompile_exit", outcome: "frobnicated") }
-    assert_equal [["(not said)", 1]], rows(json(trace), "outcomes", "outcome", "count")
+    assert_equal [["(unknown)", 1]], rows(json(trace), "outcomes", "outcome", "count")
   end
 
   # --- durations ---
@@ -448,7 +448,7 @@ class TestReport < Minitest::Test
   def test_code_bytes_and_compilations_that_made_nothing
     trace = OurTrace.new
     trace.spans.last[:args] = { "iseq" => "x", "version" => [:uint32, 0], "code_bytes" => [:uint64, 1234] }
-    assert_match(/^Compilations: 1 of 1 ISEQ, 400 ns in all, 1234 bytes of code; 1 made none$/, report(trace.build).out)
+    assert_match(/^Compilations: 1 of 1 ISEQ, 400 ns in all, 1234 bytes of code; 1 without code$/, report(trace.build).out)
   end
 
   # Each [name, from, to, phases within, arguments of its end], on a thread.
@@ -481,7 +481,7 @@ class TestReport < Minitest::Test
 
   def test_other_work_of_the_compiler_counts_as_no_compilation
     data = json(compilations)
-    assert_match(/^Compilations: 4 of 3 ISEQs, 1900 ns in all, 168 bytes of code; 1 made none$/, report(compilations).out)
+    assert_match(/^Compilations: 4 of 3 ISEQs, 1900 ns in all, 168 bytes of code; 1 without code$/, report(compilations).out)
     assert_equal [4, 3, 1, 168], data["totals"]["rows"][0].values_at("compilations", "compiled_iseqs", "compiled_nothing", "code_bytes")
     assert_equal [["(whole)", 4, 1900], ["codegen", 2, 140], ["emit", 1, 10], ["mark_executable", 1, 10]],
                  rows(data, "compile_phases", "name", "count", "total_ns"), "phases of what is no compilation are none"
@@ -627,7 +627,7 @@ class TestReport < Minitest::Test
   def test_trace_without_its_summary_does_not_claim_that_nothing_was_lost
     trace = OurTrace.new
     trace.summary = nil
-    assert_match(/nothing is known to be; the trace has no summary/, head(report(trace.build).out, "lost")[0])
+    assert_match(/nothing known; the trace has no summary/, head(report(trace.build).out, "lost")[0])
   end
 
   def test_processes_of_one_file_have_their_own_settings_summary_and_sites
@@ -641,7 +641,7 @@ class TestReport < Minitest::Test
     out = report(first + second + third).out
     assert_includes out, "  exit_rate      97   (1 of 3 processes)\n"
     assert_match(/^  jit            ZJIT$/, out)
-    assert_equal ["1 of 3 processes have no summary: they run still, or ended abruptly"], head(out, "lost")
+    assert_equal ["1 of 3 processes have no summary: they still run, or ended abruptly"], head(out, "lost")
     refute_match(/^  pid  +\d+$/, out)
   end
 
@@ -668,7 +668,7 @@ class TestReport < Minitest::Test
       2.times { exit_event(b, ts: 1, thread: 2) }
     end
     assert_equal [[2, 2, 42, 44, "worker"], [0, 1, 42, 43, "main"]], rows(json(trace), "threads", "count", "events", "pid", "tid", "thread")
-    assert_match(/^Threads, and ractors that have one: 2$/, report(trace).out)
+    assert_match(/^Threads, including those of ractors: 2$/, report(trace).out)
   end
 
   def test_threads_that_share_a_native_one_are_listed_and_chosen_by_their_own_names
@@ -719,7 +719,7 @@ class TestReport < Minitest::Test
   def test_cut_trace_is_reported_up_to_there_with_status_1
     result = report(OurTrace.new.build.bytes[0..-9])
     assert_equal 1, result.status
-    assert_match(/the file is cut/, result.err)
+    assert_match(/the file is truncated/, result.err)
     assert_match(/^Exits by reason: 3$/, result.out)
   end
 

@@ -50,7 +50,7 @@ capacity_that_its_counter_cannot_hold_ends_the_program(void **state)
     (void)state;
     char text[200];
     assert_int_equal(growing(UINT32_C(1) << 31, sizeof(uint32_t), text, sizeof text), 3);
-    assert_string_equal(text, "vm-trace: a table would have more than 4294967295 rows; vm-trace cut makes shorter traces of a long one\n");
+    assert_string_equal(text, "vm-trace: a table would have more than 4294967295 rows; vm-trace cut extracts a shorter trace\n");
     assert_int_equal(growing(SIZE_MAX / 2 + 1, sizeof(size_t), text, sizeof text), 3);
 }
 

@@ -31,24 +31,24 @@ static const struct command *const commands[] = {
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
-static const char files[] = "\nFILE may be - for standard input, compressed with gzip, and still being written.\n";
+static const char files[] = "\nFILE may be compressed with gzip or still being written; - is standard input.\n";
 
 static const char statuses[] =
-    "Exit status: 0 all is fine; 1 the trace has faults, or is cut: what could be read was\n"
-    "used; or there is more than diff --fail-over allows; 2 wrong usage or SQL; 3 a file\n"
-    "cannot be opened or read, or the output not written, or a program not be told; 4 a\n"
-    "file is not a Fuchsia trace. Of several files the worst counts.\n";
+    "Exit status: 0 success; 1 the trace has faults or is truncated (the tool used what it\n"
+    "could read), or diff found more growth than --fail-over allows; 2 wrong usage or wrong\n"
+    "SQL; 3 a file cannot be read or written, or a program cannot be reached; 4 a file is\n"
+    "not a Fuchsia trace. Of several files the worst status counts.\n";
 
 static void
 print_help(FILE *out)
 {
     fputs("Usage: vm-trace COMMAND [OPTION]... FILE...\n\n"
-          "Reads Fuchsia trace files (.fxt), those of CRuby's JIT tracer above all; and tells a\n"
-          "running program to write one.\n\n"
+          "Reads Fuchsia trace files (.fxt), in particular those of CRuby's JIT tracer, and makes\n"
+          "a running program write them.\n\n"
           "Commands:\n", out);
     for (int i = 0; i < COMMAND_COUNT; i++) fprintf(out, "  %-9s  %s\n", commands[i]->name, commands[i]->purpose);
     fputs(files, out);
-    fputs("vm-trace COMMAND --help tells more; vm-trace --version prints the version.\n\n", out);
+    fputs("vm-trace COMMAND --help has the details; vm-trace --version prints the version.\n\n", out);
     fputs(statuses, out);
 }
 

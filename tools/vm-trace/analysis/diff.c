@@ -21,6 +21,7 @@ struct text {
 static void
 add_bytes(struct text *text, const char *bytes, size_t len)
 {
+    if (len == 0) return; /* there may be no buffer yet */
     if (text->capacity - text->len < len) {
         text->capacity = 2 * (text->len + len);
         text->bytes = xrealloc(text->bytes, text->capacity, 1);

@@ -170,7 +170,7 @@ require_uint(struct schema_check *check, const struct fxt_event *event, uint32_t
     if (fxt_arg_uint(arg, value_out)) return true;
     struct event_name name;
     FAULT(check, event, "%s %s argument %s", name_of(&name, event),
-          arg ? "has no whole number from 0 on as its" : "lacks its",
+          arg ? "has no unsigned number as its" : "lacks its",
           pool_string(reader_pool(check->reader), known).ptr);
     return false;
 }
@@ -488,7 +488,7 @@ check_flow(struct schema_check *check, const struct fxt_event *event)
     flow->begun |= begins;
     if (ends) flow->ended = true, flow->end_tid = event->tid, flow->end_ns = event->ts_ns;
     if (!flow_has_event(check, event)) {
-        FAULT(check, event, "%s does not stand right behind an event of its thread and time", name_of(&name, event));
+        FAULT(check, event, "%s does not directly follow an event of its thread and time", name_of(&name, event));
     }
 }
 
@@ -542,7 +542,7 @@ check_time(struct schema_check *check, const struct fxt_event *event)
     int64_t now_ns = event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns;
     if (now_ns < *last_ns) {
         struct event_name name;
-        FAULT(check, event, "%s: time runs back on thread %" PRIu32 ", from %" PRId64 " to %" PRId64 " ns",
+        FAULT(check, event, "%s: time goes backwards on thread %" PRIu32 ", from %" PRId64 " to %" PRId64 " ns",
               name_of(&name, event), event->tid, *last_ns, now_ns);
         return;
     }

@@ -115,9 +115,9 @@ output_open(struct output *output, enum output_kind kind, const char *path, int 
     bool to_stdout = path == NULL || strcmp(path, "-") == 0;
     *output = (struct output){.path = to_stdout ? "standard output" : path};
     if (to_stdout) {
-        if (kind == OUTPUT_DATABASE) return fail(output->path, "cannot take a database; -o FILE names a file");
+        if (kind == OUTPUT_DATABASE) return fail(output->path, "cannot take a database; give a file with -o FILE");
         if (kind != OUTPUT_TEXT && isatty(STDOUT_FILENO)) {
-            return fail(output->path, "is a terminal, and what is written is not for one; -o FILE names a file");
+            return fail(output->path, "is a terminal, and the output is binary; give a file with -o FILE");
         }
         output->file = kind == OUTPUT_GZIP ? open_stream(dup(STDOUT_FILENO), true) : stdout;
         return output->file != NULL || fail_errno(output->path);
@@ -127,12 +127,12 @@ output_open(struct output *output, enum output_kind kind, const char *path, int 
     bool exists = stat(path, &there) == 0;
     for (int i = 0; exists && i < input_count; i++) {
         if (stat(inputs[i], &input) != 0 || input.st_dev != there.st_dev || input.st_ino != there.st_ino) continue;
-        return fail(path, "is read from, so it cannot be written to; name another file");
+        return fail(path, "is an input, so it cannot be the output; give another file");
     }
     bool compressed = kind == OUTPUT_GZIP || (kind != OUTPUT_DATABASE && ends_with(path, ".gz"));
     int fd;
     if (exists && !S_ISREG(there.st_mode)) {
-        if (kind == OUTPUT_DATABASE) return fail(path, "is no regular file: a database cannot be written there");
+        if (kind == OUTPUT_DATABASE) return fail(path, "is not a regular file: a database cannot be written there");
         fd = open(path, O_WRONLY | O_CLOEXEC);
     }
     else {

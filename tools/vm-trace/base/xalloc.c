@@ -36,7 +36,7 @@ grown_capacity(size_t capacity, size_t counter_bytes)
 {
     size_t most = counter_bytes < sizeof(size_t) ? ((size_t)1 << (8 * counter_bytes)) - 1 : SIZE_MAX;
     if (capacity <= most / 2) return capacity ? capacity * 2 : 16;
-    fprintf(stderr, "vm-trace: a table would have more than %zu rows; vm-trace cut makes shorter traces of a long one\n", most);
+    fprintf(stderr, "vm-trace: a table would have more than %zu rows; vm-trace cut extracts a shorter trace\n", most);
     exit(STATUS_CANNOT_READ);
 }
 

@@ -36,10 +36,10 @@ enum { DEFAULT_TOP = 10, DEFAULT_MAX_FAULTS = 100, DEFAULT_MEMORY_MIB = 1024 };
 #define OPTION_TOP \
     {"top", 'n', "N", "rows of each table (default 10)", take_number, &common_options.top, 1, 1000000000}
 #define OPTION_MAX_FAULTS \
-    {"max-faults", 'm', "N", "faults to show of each file (default 100); all are counted", take_number, \
+    {"max-faults", 'm', "N", "faults to show for each file (default 100); all are counted", take_number, \
      &common_options.max_faults, 0, UINT64_MAX}
 #define OPTION_MEMORY \
-    {"memory", 'M', "MIB", "most memory for a trace's names and tables (default 1024)", take_mebibytes, \
+    {"memory", 'M', "MIB", "memory limit for a trace's names and tables (default 1024)", take_mebibytes, \
      &common_options.memory_bytes, 1, SIZE_MAX >> 21}
 
 /* -o OUT, into a const char *. */

@@ -97,7 +97,7 @@ enum status
 export_sqlite(size_t memory_bytes, uint64_t max_faults, const struct output *output, int file_count, char **files)
 {
     (void)memory_bytes, (void)max_faults, (void)output, (void)file_count, (void)files;
-    fputs("vm-trace: export to sqlite is not there: the tool was built without SQLite (libsqlite3-dev)\n", stderr);
+    fputs("vm-trace: export to SQLite is not available: vm-trace was built without SQLite (libsqlite3-dev)\n", stderr);
     return STATUS_USAGE;
 }
 #endif

@@ -53,7 +53,7 @@ decode_time(struct reader *reader, struct cursor *cursor, const char *what, int6
     *ns_out = ticks_to_ns(ticks, reader->current->ticks_per_second);
     if (*ns_out >= 0) return true;
     reader_fault(reader, FXT_FAULT_TIME_OVERFLOW, reader->offset,
-                 "%s of %" PRIu64 " ticks at %" PRIu64 " a second is no time that can be held", what, ticks,
+                 "%s of %" PRIu64 " ticks at %" PRIu64 " per second is a time that does not fit", what, ticks,
                  reader->current->ticks_per_second);
     return false;
 }
@@ -161,7 +161,7 @@ decode_args(struct reader *reader, struct cursor *cursor, unsigned count, bool u
         size_t size = (size_t)fxt_bits(header, FXT_ARG_SIZE);
         if (start + size != cursor->at && arg->type != FXT_ARG_UNKNOWN) {
             char name[64];
-            reader_fault(reader, FXT_FAULT_ARGUMENT_SIZE, reader->offset, "argument %u, %s, is %zu words but says %zu", i + 1,
+            reader_fault(reader, FXT_FAULT_ARGUMENT_SIZE, reader->offset, "argument %u, %s, is %zu words long, but its header says %zu", i + 1,
                          escape_into(name, sizeof name, arg->name), cursor->at - start, size);
             *flawed_out = true;
         }

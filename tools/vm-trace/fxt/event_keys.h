@@ -10,7 +10,7 @@ thread_key(uint32_t pid, uint32_t tid)
     return (uint64_t)pid << 32 | tid;
 }
 
-/* The id of a flow belongs to its process. The key is a hash: flows of equal keys are taken for one. */
+/* The id of a flow belongs to its process. The key is a hash: flows of equal keys are treated as one. */
 static inline uint64_t
 flow_key(uint32_t pid, uint64_t id)
 {

@@ -53,7 +53,7 @@ read_gzip_bytes(struct input *input, uint8_t *to, size_t size)
             gzip->next_in = input->compressed;
             gzip->avail_in = (uInt)read_file_bytes(input, input->compressed, INPUT_WINDOW_BYTES);
             if (gzip->avail_in == 0) {
-                if (input->in_member && input->error == 0) input->gzip_fault = "they are cut";
+                if (input->in_member && input->error == 0) input->gzip_fault = "they are truncated";
                 return 0;
             }
         }

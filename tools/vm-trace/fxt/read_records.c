@@ -339,7 +339,7 @@ read_records(struct reader *reader, struct input *input)
         if (there < FXT_WORD_BYTES) {
             if (report_short_read(reader, input)) break;
             reader_fault(reader, FXT_FAULT_TRUNCATED, reader->offset,
-                         "the file is cut: it ends after %zu bytes of a record's first word", there);
+                         "the file is truncated: it ends after %zu bytes of a record's first word", there);
             break;
         }
         memcpy(&reader->header, input_bytes(input), FXT_WORD_BYTES);
@@ -358,7 +358,7 @@ read_records(struct reader *reader, struct input *input)
         if (there < bytes) {
             if (report_short_read(reader, input)) break;
             reader_fault(reader, FXT_FAULT_TRUNCATED, reader->offset,
-                         "the file is cut: it ends after %zu bytes of a record of %zu", there, bytes);
+                         "the file is truncated: it ends after %zu bytes of a record of %zu", there, bytes);
             break;
         }
         bool padding = fxt_padding_p(reader->header);

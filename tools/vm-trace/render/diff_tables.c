@@ -88,7 +88,7 @@ fill_row(const struct diff *diff, const struct diff_row *row, struct cell *cells
 static struct fxt_string
 name_of(const struct diff *diff, uint32_t id)
 {
-    return id == STRING_NONE ? text_of("(not said)") : pool_string(diff->report->pool, id);
+    return id == STRING_NONE ? text_of("(unknown)") : pool_string(diff->report->pool, id);
 }
 
 /* A line of `Owner#method (path)`, or two where it moved. */
@@ -161,14 +161,14 @@ add_total(const struct diff *diff, struct document *document)
     fill_row(diff, &diff->total, table_row(table));
 }
 
-/* Folders that were taken for one without being asked: people must know, and programs can. */
+/* Folders that were treated as one without being asked: people must know, and programs can. */
 static void
 add_found_maps(const struct diff *diff, struct document *document)
 {
     static const struct column columns[] = {
         {"from", "A", COLUMN_TEXT}, {"to", "B", COLUMN_TEXT}, {"methods", "methods", COLUMN_COUNT}};
     if (diff->map->count == 0 || diff->map->list[0].witnesses == 0) return; /* all are of one kind */
-    struct table *table = document_table(document, "found_maps", text_of("Folders taken for one"), COLUMNS(columns));
+    struct table *table = document_table(document, "found_maps", text_of("Folders treated as one"), COLUMNS(columns));
     table->data = true;
     for (uint32_t i = 0; i < diff->map->count; i++) {
         char number[NUMBER_TEXT];
@@ -177,8 +177,8 @@ add_found_maps(const struct diff *diff, struct document *document)
         cells[0] = cell_text(from);
         cells[1] = cell_text(text_of(diff->map->list[i].to));
         cells[2] = cell_number(diff->map->list[i].witnesses);
-        document_line(document, i == 0 ? "taken for one" : "",
-                      document_text(document, "%s and %s: the same %s methods; --no-map compares them as they are", from.ptr,
+        document_line(document, i == 0 ? "treated as one" : "",
+                      document_text(document, "%s and %s: they share %s methods; --no-map compares the paths as they are", from.ptr,
                                     diff->map->list[i].to, with_commas(number, diff->map->list[i].witnesses)));
     }
 }

@@ -2,7 +2,7 @@
  *
  * Columns of numbers stand at the right of their width, texts at the left. A table that is wider
  * than the page gives way in steps (see `steps`): texts are shortened, rates get half their width,
- * then none; at last the last text goes to a line of its own.
+ * then none; at last the last text of each row, and those that do not fit, get lines of their own.
  */
 #include <inttypes.h>
 #include <limits.h>
@@ -257,26 +257,51 @@ print_below(const struct table *table, const struct layout *layout, uint32_t row
     putchar('\n');
 }
 
+/* Whether a text goes to a line of its own: where a table has such lines, and it does not fit its column. */
+static bool
+overflows(const struct table *table, const struct layout *layout, unsigned column, const struct cell *cell)
+{
+    return layout->below < table->column_count && cell->present && table->columns[column].kind == COLUMN_TEXT &&
+           text_width(cell->text) > layout->widths[column];
+}
+
+static void
+print_overflow(const struct table *table, const struct layout *layout, unsigned column, const struct cell *cell)
+{
+    const char *title = table->columns[column].title;
+    put_blanks(BELOW_INDENT);
+    put_title(title);
+    fputs(": ", stdout);
+    put_cell(&table->columns[column], cell, layout->page - BELOW_INDENT - display_width(title) - 2);
+    putchar('\n');
+}
+
 static void
 print_row(const struct table *table, const struct layout *layout, uint32_t row)
 {
     unsigned count = table->column_count;
     struct text_column *columns = xcalloc(count, sizeof *columns);
     struct text_cell *cells = xcalloc(count, sizeof *cells);
+    bool title = row == TITLE_ROW;
+    char more[CELL_TEXT];
     for (unsigned i = 0; i < count; i++) {
-        char more[CELL_TEXT];
         const struct column *column = &table->columns[i];
         unsigned width = layout->widths[i];
         columns[i] = (struct text_column){.width = width, .hidden = width == HIDDEN};
         if (width == HIDDEN) continue;
-        bool title = row == TITLE_ROW;
         struct cell cell = title ? cell_text(text_of(column->title)) : shown_cell(table, row, i, more);
+        if (!title && overflows(table, layout, i, &cell)) cell.present = false;
         char *text = title ? fitted(cell.text, width) : cell_string(column, &cell, width);
         cells[i] = (struct text_cell){.text = text, .width = display_width(text), .right = !left(column->kind),
                                       .style = title ? STYLE_DIM : cell.style};
     }
     text_columns_print(columns, count, INDENT, cells);
-    for (unsigned i = 0; i < count; i++) free((char *)cells[i].text);
+    for (unsigned i = 0; i < count; i++) {
+        struct cell cell = {0};
+        if (!title && !columns[i].hidden) cell = shown_cell(table, row, i, more);
+        if (overflows(table, layout, i, &cell)) print_overflow(table, layout, i, &cell);
+        free((char *)cells[i].text);
+    }
     free(cells);
     free(columns);
     if (layout->below < count) print_below(table, layout, row);

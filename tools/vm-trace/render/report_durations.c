@@ -87,7 +87,7 @@ add_iseqs(const struct view *view)
     static const struct column columns[] = {
         {"count", "count", COLUMN_COUNT},           {"total_ns", "total", COLUMN_DURATION},
         {"share", "share", COLUMN_SHARE},           {"longest_ns", "longest", COLUMN_DURATION},
-        {"code_bytes", "code bytes", COLUMN_COUNT}, {"nothing", "made none", COLUMN_COUNT},
+        {"code_bytes", "code bytes", COLUMN_COUNT}, {"nothing", "without code", COLUMN_COUNT},
         {"iseq", "compiled", COLUMN_TEXT},
     };
     struct compilations *compilations = &view->report->compilations;
@@ -137,7 +137,7 @@ view_add_compilations(const struct view *view)
         for (uint32_t i = 0; i < view->report->processes.count; i++)
             traced_code |= report_process(view->report, i)->code.traced_code;
         char count[NUMBER_TEXT], iseqs[NUMBER_TEXT], time[NUMBER_TEXT], bytes[NUMBER_TEXT], nothing[80] = "";
-        if (compilations->without_code > 0) snprintf(nothing, sizeof nothing, "; %" PRIu64 " made none", compilations->without_code);
+        if (compilations->without_code > 0) snprintf(nothing, sizeof nothing, "; %" PRIu64 " without code", compilations->without_code);
         title = document_text(view->document, "Compilations: %s of %s ISEQ%s, %s in all, %s of code%s%s",
                               with_commas(count, compilations->whole.count), with_commas(iseqs, compilations->iseqs.count),
                               compilations->iseqs.count == 1 ? "" : "s", duration_text(time, compilations->whole.total_ns),

@@ -96,7 +96,7 @@ fold(const struct report *report, const struct row_table *sites, const struct ta
         for (unsigned naming = 0, to = numbers; naming < NAMINGS && site != NULL; naming++) {
             if (!keys[namings[naming].key]) continue;
             uint32_t name = site->names[namings[naming].key];
-            cells[to++] = cell_text(name == STRING_NONE ? text_of("(not said)") : pool_string(report->pool, name));
+            cells[to++] = cell_text(name == STRING_NONE ? text_of("(unknown)") : pool_string(report->pool, name));
         }
     }
     return folded;

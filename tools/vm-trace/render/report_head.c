@@ -180,17 +180,17 @@ add_losses(struct report *report, struct document *document)
         document_line(document, "lost", text_of("nothing"));
     }
     if (cuts > 0 && summaries + cuts >= settings) {
-        document_line(document, lost > 0 ? "" : "lost", text_of(lost > 0 ? "nothing else is known to be; this is a part cut out of a trace"
-                                       : "nothing is known to be; this is a part cut out of a trace"));
+        document_line(document, lost > 0 ? "" : "lost", text_of(lost > 0 ? "nothing else known; this is a part cut out of a trace"
+                                       : "nothing known; this is a part cut out of a trace"));
     }
     else if (settings == 1 && summaries == 0) {
         document_line(document, lost > 0 ? "" : "lost",
-                      document_text(document, "%s; the trace has no summary: its program runs still, or ended abruptly",
-                                    lost > 0 ? "nothing else is known to be" : "nothing is known to be"));
+                      document_text(document, "%s; the trace has no summary: its program still runs, or ended abruptly",
+                                    lost > 0 ? "nothing else known" : "nothing known"));
     }
     else if (summaries < settings) {
         document_line(document, lost > 0 ? "" : "lost",
-                      document_text(document, "%" PRIu32 " of %" PRIu32 " processes have no summary: they run still, or ended "
+                      document_text(document, "%" PRIu32 " of %" PRIu32 " processes have no summary: they still run, or ended "
                                     "abruptly", settings - summaries, settings));
     }
 }
@@ -227,41 +227,41 @@ add_counting(struct report *report, struct document *document)
         late += process->snapshot && !process->sampled && process->lost > 0;
     }
     if (exact > 0) {
-        document_line(document, "counts", text_of("of exits are exact: what the sites counted; times are those of the recorded ones"));
+        document_line(document, "counts", text_of("exits are exact (hits of their sites); times are those of the recorded exits"));
     }
     if (estimated > 0) {
         document_line(document, exact > 0 ? "" : "counts",
-                      text_of(exact > 0 ? "but not in all processes: in others they are events times their weight"
+                      text_of(exact > 0 ? "except in some processes, where they are events times their weight"
                               : report->times_only
-                                  ? "of exits are estimates, events times their weight: exact ones are not by time or thread"
-                                  : "of exits are estimates: events times their weight"));
+                                  ? "exits are estimates (events times their weight): exact counts have no time or thread"
+                                  : "exits are estimates (events times their weight)"));
     }
     if (late > 0 && exact + estimated == 0) {
-        document_line(document, "counts", text_of("of exits are of those in the snapshot, not of those before it"));
+        document_line(document, "counts", text_of("exits are those in the snapshot, not those before it"));
     }
     if (report->unnamed > 0) {
         char number[NUMBER_TEXT];
         document_line(document, "not counted",
-                      document_text(document, "%s exit%s of inlined methods whose class the trace does not tell: some may match --method",
+                      document_text(document, "%s exit%s in inlined methods whose class the trace does not record; some may match --method",
                                     with_commas(number, report->unnamed), plural(report->unnamed)));
     }
     uint64_t uncounted = report->exits.uncounted > report->exits.uncounted_hits ? report->exits.uncounted : report->exits.uncounted_hits;
     if (uncounted > 0) {
         document_line(document, "not counted",
-                      document_text(document, "%" PRIu64 " exits, of more than %d places", uncounted, EXIT_ROWS_MAX));
+                      document_text(document, "%" PRIu64 " exits: there are more than %d different ones", uncounted, EXIT_ROWS_MAX));
     }
     if (report->uncounted > 0) {
         document_line(document, "not counted",
-                      document_text(document, "%" PRIu64 " durations, of more than %d names", report->uncounted, REPORT_DURATIONS_MAX));
+                      document_text(document, "%" PRIu64 " durations: they have more than %d names", report->uncounted, REPORT_DURATIONS_MAX));
     }
     if (report->history.uncounted > 0) {
         document_line(document, "not counted",
-                      document_text(document, "%" PRIu64 " invalidations and compilations of versions, of more than %d",
+                      document_text(document, "%" PRIu64 " compilations and invalidations: there are more than %d",
                                     report->history.uncounted, VERSION_STEPS_MAX));
     }
     if (report->compilations.uncounted > 0) {
         document_line(document, "not counted",
-                      document_text(document, "%" PRIu64 " compilations, of more than %d ISEQs or %d phases, in rows of their own",
+                      document_text(document, "%" PRIu64 " compilations have no row of their own: there are more than %d ISEQs or %d phases",
                                     report->compilations.uncounted, COMPILATIONS_ISEQS_MAX, COMPILATIONS_NAMES_MAX));
     }
 }

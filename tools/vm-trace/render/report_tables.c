@@ -13,7 +13,7 @@
 struct fxt_string
 view_name(const struct view *view, uint32_t id)
 {
-    return id == STRING_NONE ? text_of("(not said)") : pool_string(view->report->pool, id);
+    return id == STRING_NONE ? text_of("(unknown)") : pool_string(view->report->pool, id);
 }
 
 /* --- places ------------------------------------------------------------------------------------ */
@@ -187,7 +187,7 @@ add_outcomes(const struct view *view)
         if (exit_row->category == STRING_RECOMPILE_EXIT) sum = *exit_row;
     }
     row_table_free(&rows);
-    struct table *table = document_table(view->document, "outcomes", counted_title(view, "Recompile exits by what they led to", &sum),
+    struct table *table = document_table(view->document, "outcomes", counted_title(view, "Recompile exits by outcome", &sum),
                                          COLUMNS(columns));
     table->data = sum.count == 0;
     bool shown[EXIT_OUTCOMES] = {false};
@@ -243,7 +243,7 @@ add_threads(const struct view *view)
         seen += thread_shown(report_thread(report, i));
     }
     char number[NUMBER_TEXT];
-    struct fxt_string title = document_text(view->document, "Threads, and ractors that have one: %s", with_commas(number, seen));
+    struct fxt_string title = document_text(view->document, "Threads, including those of ractors: %s", with_commas(number, seen));
     struct table *table = document_table(view->document, "threads", title, COLUMNS(columns));
     table->data = seen < 2;
     uint32_t shown = 0;

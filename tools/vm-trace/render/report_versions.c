@@ -467,7 +467,7 @@ view_add_recompiled(const struct view *view)
     if (!compared) shown[5].title = NULL;
     struct fxt_string title = document_text(
         view->document, "Recompiled: %" PRIu32 " of %" PRIu32 " ISEQ%s%s", count, iseqs, iseqs == 1 ? "" : "s",
-        compared ? "; saved: fewer exits than at the pace of the version before" : "");
+        compared ? "; saved: fewer exits than at the rate of the version before" : "");
     struct table *table = document_table(view->document, "recompiled", title, COLUMNS(shown));
     table->data = count == 0;
     for (uint32_t i = 0; i < count && i < view->top; i++) {

@@ -14,7 +14,7 @@ struct view {
  * view_versioned. */
 enum { BY_CATEGORY = 1, BY_REASON = 2, BY_LOCATION = 4, BY_METHOD = 8, BY_INSN = 16, BY_VERSION = 32 };
 
-/* The text of a number of the pool; "(not said)" for none. */
+/* The text of a number of the pool; "(unknown)" for none. */
 struct fxt_string view_name(const struct view *view, uint32_t id);
 /* All places of exits, or of fallbacks, put together by the parts in `by`, largest first. The caller frees the group.
  * sum_out: all of them in one, or NULL. */

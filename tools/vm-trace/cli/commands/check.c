@@ -178,14 +178,14 @@ static const struct cli_option check_options[] = {OPTION_MAX_FAULTS, OPTION_MEMO
 
 const struct command command_check = {
     .name = "check",
-    .purpose = "say everything that is wrong with a trace",
+    .purpose = "report everything that is wrong with a trace",
     .arguments = "FILE...",
     .help =
-        "Reads each trace from start to end and says every fault as\n"
-        "`vm-trace: FILE: offset N: reason` on standard error. For a trace that was written\n"
-        "by the tracer its event contract is checked as well. A trace without a fault gets one\n"
-        "line on standard output: `FILE: ok: N records, N events, N chunks`. Warnings (what is\n"
-        "legal but comes to nothing) do not change the exit status.\n",
+        "Reads each trace from start to end and reports every fault as\n"
+        "`vm-trace: FILE: offset N: reason` on standard error. A trace of CRuby's tracer is also\n"
+        "checked against the schema of its events. A trace without faults gets one line on\n"
+        "standard output: `FILE: ok: N records, N events, N chunks`. Warnings (records that are\n"
+        "legal but have no effect) do not change the exit status.\n",
     .options = check_options,
     .run = run,
 };

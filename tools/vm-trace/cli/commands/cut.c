@@ -318,10 +318,10 @@ print_cut_summary(const struct cut *cut, const char *file)
     print_file_name(stderr, file);
     fprintf(stderr, ": kept %" PRIu64 " of %" PRIu64 " events", cut->kept, cut->kept + cut->outside + cut->damaged);
     if (cut->kept == 0) fprintf(stderr, ": the trace lasts %.6f s", seconds(cut->last_ns - cut->first_ns));
-    if (cut->begun_before > 0) fprintf(stderr, "; %" PRIu64 " duration%s that began before left out", cut->begun_before,
+    if (cut->begun_before > 0) fprintf(stderr, "; %" PRIu64 " duration%s that began earlier left out", cut->begun_before,
                                        cut->begun_before == 1 ? "" : "s");
-    if (cut->totals > 0) fputs("; site counts and summary are left out: they are of the whole run", stderr);
-    if (cut->damaged > 0) fprintf(stderr, "; %" PRIu64 " damaged left out", cut->damaged);
+    if (cut->totals > 0) fputs("; site counts and summary left out: they cover the whole run", stderr);
+    if (cut->damaged > 0) fprintf(stderr, "; %" PRIu64 " damaged events left out", cut->damaged);
     fputs("\n", stderr);
 }
 
@@ -339,7 +339,7 @@ copy_of_stdin(void)
     }
     int fd = got < 0 || fflush(copy) != 0 ? -1 : dup(fileno(copy));
     char text[200];
-    snprintf(text, sizeof text, "cannot be copied to a temporary file, to be read twice: %s", strerror(errno));
+    snprintf(text, sizeof text, "cannot be copied to a temporary file (cut reads its input twice): %s", strerror(errno));
     if (fd < 0) file_message("-", text);
     if (copy != NULL) fclose(copy);
     return fd;
@@ -401,11 +401,11 @@ static enum status
 run(const struct options *options, int file_count, char **files)
 {
     if (file_count > 1) {
-        fputs("vm-trace: cut takes one file; merge makes one of several\n", stderr);
+        fputs("vm-trace: cut takes one file; merge joins several into one\n", stderr);
         return STATUS_USAGE;
     }
     if (since_ns >= until_ns) {
-        fputs("vm-trace: --since is not before --until: nothing lies between them\n", stderr);
+        fputs("vm-trace: --since is not before --until: the range is empty\n", stderr);
         return STATUS_USAGE;
     }
     struct output output;
@@ -414,9 +414,9 @@ run(const struct options *options, int file_count, char **files)
 }
 
 static const struct cli_option cut_options[] = {
-    CLI_OPTION("since", 's', "TIME", "first moment that is kept, from the start of the trace (default 0)", take_time, &since_ns),
-    CLI_OPTION("until", 'u', "TIME", "first moment that is not kept any more (default: none)", take_time, &until_ns),
-    OPTION_OUTPUT(out_path, "where to write; - is standard output (default)"),
+    CLI_OPTION("since", 's', "TIME", "start of the range, from the start of the trace (default 0)", take_time, &since_ns),
+    CLI_OPTION("until", 'u', "TIME", "end of the range, exclusive (default: the end of the trace)", take_time, &until_ns),
+    OPTION_OUTPUT(out_path, "output file; - is standard output (default)"),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
     {0},
@@ -424,15 +424,15 @@ static const struct cli_option cut_options[] = {
 
 const struct command command_cut = {
     .name = "cut",
-    .purpose = "take a span of time out of a trace",
+    .purpose = "extract a time range from a trace",
     .arguments = "[--since=TIME] [--until=TIME] [-o OUT] FILE",
     .help =
-        "Writes a trace of what happened from --since up to before --until: seconds from the\n"
-        "first event, or with ms, us or ns behind the number. Settings, names and definitions\n"
-        "are kept; a duration is kept whole when it begins in the span, and left out when it began\n"
-        "before. Exact counts of sites and the summary are left out, since they are of the whole\n"
-        "run. What was cut is said on standard error. OUT appears when it is whole; one whose\n"
-        "name ends in .gz is compressed.\n",
+        "Writes what happened from --since until just before --until: seconds from the first\n"
+        "event, or a number with ms, us or ns. Settings, names and definitions are kept. A duration\n"
+        "is kept whole if it begins in the range, and left out if it began earlier. Exact counts of\n"
+        "sites and the summary are left out, since they cover the whole run. A line on standard\n"
+        "error says how much was kept. OUT appears when it is complete; if its name ends in .gz, it\n"
+        "is compressed.\n",
     .options = cut_options,
     .run = run,
 };

@@ -71,8 +71,8 @@ print_over_limit(double percent, const char *what, struct fxt_string name)
 {
     fprintf(stderr, "vm-trace: diff: %s", what);
     print_escaped(stderr, name);
-    if (isfinite(percent)) fprintf(stderr, " grew by %.1f %% of all before", percent);
-    else fputs(": there was none before", stderr);
+    if (isfinite(percent)) fprintf(stderr, " grew by %.1f %% of all exits before", percent);
+    else fputs(": there were none before", stderr);
     fprintf(stderr, ", more than --fail-over=%g\n", fail_over_percent);
 }
 
@@ -143,15 +143,15 @@ run(const struct options *options, int file_count, char **files)
 
 static const struct cli_option diff_options[] = {
     OPTION_TOP,
-    CLI_OPTION("normalize", 'N', "UNIT", "what counts are of: a run (default: the mean of a side's\n"
-               "files), a second (of a file's time span), or none: all files", take_unit, NULL),
+    CLI_OPTION("normalize", 'N', "UNIT", "unit of the counts: run (default: the mean of a side's\n"
+               "files), second (of a file's time span), or none (all files)", take_unit, NULL),
     CLI_OPTION("kind", 'k', "KIND", "exits (default) or fallbacks", take_kind, NULL),
-    CLI_OPTION("map", 0, "OLD=NEW", "paths that begin with OLD are taken to begin with NEW;\n"
-               "can be given several times, the first that fits counts", take_path, NULL),
-    CLI_OPTION("no-map", 0, NULL, "compare paths as they are: without --map, folders that hold the\n"
-               "same files on the two sides are found and taken for one", NULL, &no_map),
-    CLI_OPTION("fail-over", 0, "PERCENT", "status 1 when exits in all, or those in one method, grew by\n"
-               "more than so much of all exits of A", take_percent, NULL),
+    CLI_OPTION("map", 0, "OLD=NEW", "treat paths that begin with OLD as if they began with NEW;\n"
+               "can be repeated, the first match applies", take_path, NULL),
+    CLI_OPTION("no-map", 0, NULL, "compare paths as they are; by default, folders that hold the\n"
+               "same files on both sides are found and treated as one", NULL, &no_map),
+    CLI_OPTION("fail-over", 0, "PERCENT", "exit with status 1 if all exits, or those of one method, grew\n"
+               "by more than this percentage of all exits of A", take_percent, NULL),
     OPTION_FORMAT(format, table),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
@@ -160,15 +160,15 @@ static const struct cli_option diff_options[] = {
 
 const struct command command_diff = {
     .name = "diff",
-    .purpose = "compare runs: what exits are new, gone, more or fewer",
+    .purpose = "compare runs: which exits are new, gone, more or fewer",
     .arguments = "A B | A... vs B...",
     .help =
         "Compares the exits of two traces by method, by reason and by site (a line, its\n"
-        "instruction, the reason), largest difference first. Several files a side are runs of the\n"
-        "same: what is called a difference is only what lies outside of their spread, so that\n"
-        "every run of one side is above every run of the other. Where exits were sampled, the\n"
-        "exact hits of the sites are taken; a trace without these is estimated, with a margin.\n"
-        "Addresses in reasons do not count, and lines that only moved are found again.\n",
+        "instruction and the reason), largest difference first. Several files on one side are\n"
+        "runs of the same program. A difference then must exceed the spread of the runs: every\n"
+        "run of one side is above every run of the other. If exits were sampled, the exact hits of\n"
+        "the sites are compared; a trace without them is estimated, with a margin. Addresses in\n"
+        "reasons are ignored, and lines that only moved are matched.\n",
     .options = diff_options,
     .run = run,
 };

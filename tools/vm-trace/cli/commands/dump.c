@@ -70,9 +70,9 @@ const struct command command_dump = {
     .purpose = "print each event as one line of JSON",
     .arguments = "FILE...",
     .help =
-        "Prints the events in the order of the file, one JSON object in a line, with the\n"
-        "members ts (ns), dur, ph (i C B E X b n e s t f, as in Chrome's trace format), id, cat,\n"
-        "name, pid, tid, thread, provider, offset, args. Bytes that are not UTF-8 become U+FFFD.\n",
+        "Prints the events in the order of the file, one JSON object per line, with the members\n"
+        "ts (ns), dur, ph (i C B E X b n e s t f, as in Chrome's trace format), id, cat, name, pid,\n"
+        "tid, thread, provider, offset, args. Bytes that are not UTF-8 become U+FFFD.\n",
     .options = dump_options,
     .run = run,
 };

@@ -77,14 +77,14 @@ static const struct cli_option explain_options[] = {{0}};
 
 const struct command command_explain = {
     .name = "explain",
-    .purpose = "what a reason is called in traces, in the JIT's stats, and as a counter",
+    .purpose = "list the names of a reason: in traces, in the JIT's stats, as a counter",
     .arguments = "[REASON]...",
     .needs = "the name of a reason",
     .may_lack_arguments = true,
     .help =
         "Prints the names of ZJIT's reasons: GuardLess in a trace is guard_less_failure in\n"
-        "--zjit-stats, and the counter exit_guard_less_failure. REASON is one of the names, or a\n"
-        "glob; without it all are printed.\n",
+        "--zjit-stats and the counter exit_guard_less_failure. REASON is one of the names or a\n"
+        "glob; without it, all reasons are printed.\n",
     .options = explain_options,
     .run = run,
 };

@@ -59,8 +59,8 @@ export_profile(const struct options *options, FILE *out, int file_count, char **
           default: export_pprof(out, &profile); break;
         }
         if (profile.count == 0) {
-            file_message(files[0], kind == PROFILE_FALLBACKS ? "holds no fallbacks: what is written is empty"
-                                                          : "holds no exits: what is written is empty");
+            file_message(files[0], kind == PROFILE_FALLBACKS ? "has no fallbacks, so the output is empty"
+                                                          : "has no exits, so the output is empty");
         }
     }
     profile_free(&profile);
@@ -107,10 +107,10 @@ run(const struct options *options, int file_count, char **files)
 
 static const struct cli_option export_options[] = {
     CLI_OPTION("format", 'f', "FORMAT", "folded, speedscope, chrome, pprof or sqlite", take_export_format, NULL),
-    OPTION_OUTPUT(out_path, "where to write; - is standard output (default)"),
+    OPTION_OUTPUT(out_path, "output file; - is standard output (default)"),
     CLI_OPTION("sqlite", 0, "OUT", "the same as --format=sqlite --output=OUT", take_database, NULL),
     CLI_OPTION("kind", 'k', "KIND", "exits (default) or fallbacks", take_kind, NULL),
-    CLI_OPTION("no-reason", 0, NULL, "end stacks in their innermost frame, not in the reason", NULL, &without_reasons),
+    CLI_OPTION("no-reason", 0, NULL, "end stacks with the innermost frame, not with the reason", NULL, &without_reasons),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
     {0},
@@ -121,16 +121,16 @@ const struct command command_export = {
     .purpose = "write a trace for other viewers: flame graphs, pprof, SQLite",
     .arguments = "--format=FORMAT [-o OUT] FILE...",
     .help =
-        "Writes what the traces hold in a form that others read:\n"
+        "Writes the traces in a format of other programs:\n"
         "  folded      `outermost;...;innermost;reason COUNT` lines, for flamegraph.pl\n"
         "  speedscope  JSON for https://www.speedscope.app\n"
-        "  pprof       a profile for pprof, compressed as it wants it\n"
+        "  pprof       a profile for pprof, compressed as pprof expects it\n"
         "  chrome      every event as JSON, for chrome://tracing and https://ui.perfetto.dev\n"
-        "  sqlite      a database with the tables that query has\n"
-        "The first three are stacks, weighted by the exits that ended there. Where exits were\n"
-        "sampled, events count as often as their weight says; pprof has both numbers. Frames\n"
-        "that a trace does not name are shown as `" PROFILE_LEFT_OUT "`. OUT appears when it is whole;\n"
-        "one whose name ends in .gz is compressed.\n",
+        "  sqlite      a database with the tables of query\n"
+        "The first three hold stacks, weighted by the exits that ended there. Sampled events count\n"
+        "with their weight; pprof has both numbers. Frames that a trace left out are shown as\n"
+        "`(more frames)`. OUT appears when it is complete; if its name ends in .gz, it is\n"
+        "compressed.\n",
     .options = export_options,
     .run = run,
 };

@@ -229,7 +229,7 @@ begin_table(const struct history *history, struct document *document, const stru
         [COLUMN_OF_COUNT] = {"count", "count", COLUMN_COUNT},
         [COLUMN_OF_VERSION] = {"version", process->code.block_versions ? "block version" : "version", COLUMN_NUMBER},
         [COLUMN_OF_EVENT] = {"event", "event", COLUMN_TEXT},
-        [COLUMN_OF_CAUSE] = {"cause", "what, or why", COLUMN_TEXT},
+        [COLUMN_OF_CAUSE] = {"cause", "details", COLUMN_TEXT},
         [COLUMN_OF_WHERE] = {"place", "where", COLUMN_TEXT},
     };
     struct fxt_string label = string_of(history, entry->iseq);
@@ -300,10 +300,10 @@ static enum status
 print_no_match(const struct history *history)
 {
     char glob[200];
-    fprintf(stderr, "vm-trace: history: nothing is known of %s; ",
+    fprintf(stderr, "vm-trace: history: no ISEQ or exit matches %s; ",
             escape_into(glob, sizeof glob, text_of(history->glob.pattern)));
-    fprintf(stderr, history->versions.count > 0 ? "vm-trace report names methods, and a glob such as '*name*' matches parts\n"
-                                             : "it needs a trace with --zjit-trace-compiles and --zjit-trace-invalidation\n");
+    fprintf(stderr, history->versions.count > 0 ? "vm-trace report lists methods, and a glob such as '*name*' matches part of a name\n"
+                                             : "history needs a trace with --zjit-trace-compiles and --zjit-trace-invalidation\n");
     return STATUS_USAGE;
 }
 
@@ -328,7 +328,7 @@ run(const struct options *options, int argument_count, char **arguments)
         document_free(&document);
     }
     if (history.uncounted + history.versions.uncounted > 0) {
-        fprintf(stderr, "vm-trace: history: %" PRIu64 " events are of more kinds than are told apart\n", history.uncounted + history.versions.uncounted);
+        fprintf(stderr, "vm-trace: history: %" PRIu64 " events are not shown: there are too many different exits or steps\n", history.uncounted + history.versions.uncounted);
     }
     version_history_free(&history.versions);
     row_table_free(&history.exits);
@@ -342,14 +342,15 @@ static const struct cli_option history_options[] = {OPTION_FORMAT(format, table)
 
 const struct command command_history = {
     .name = "history",
-    .purpose = "the life of a method's compiled versions, in order of time",
+    .purpose = "the history of a method's compiled versions, in order of time",
     .arguments = "FILE... METHOD",
     .help =
-        "Prints, for each ISEQ of the method, when it was compiled and what that made, where its\n"
-        "code exited and what that led to, when and why versions were invalidated, and how long\n"
-        "it was profiled until it was compiled again. METHOD is a glob of 'Owner#method' or of a\n"
-        "whole label: 'Foo#*', 'block in Foo#bar', '* (app/foo.rb:12)'. Exits that have all but\n"
-        "their time in common are one line. Times are from the first event of the first file.\n"
+        "Prints, for each ISEQ of the method, when it was compiled and how large the code is,\n"
+        "where the code exited and with what outcome, when and why versions were invalidated, and\n"
+        "how long the ISEQ was profiled until the next compilation. METHOD is a glob of\n"
+        "'Owner#method' or of a whole label: 'Foo#*', 'block in Foo#bar', '* (app/foo.rb:12)'.\n"
+        "Exits that differ only in time share a line. Times start at the first event of the first\n"
+        "file.\n"
         "\n"
         "The trace needs --zjit-trace-exits, --zjit-trace-compiles and --zjit-trace-invalidation.\n",
     .options = history_options,

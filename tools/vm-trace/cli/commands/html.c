@@ -23,7 +23,7 @@ run(const struct options *options, int file_count, char **files)
 }
 
 static const struct cli_option html_options[] = {
-    OPTION_OUTPUT(out_path, "where to write; - is standard output (default)"),
+    OPTION_OUTPUT(out_path, "output file; - is standard output (default)"),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
     {0},
@@ -31,14 +31,14 @@ static const struct cli_option html_options[] = {
 
 const struct command command_html = {
     .name = "html",
-    .purpose = "write one page to look at: timeline, hot methods, flame graph",
+    .purpose = "write an HTML page: timeline, hot methods, flame graph",
     .arguments = "-o OUT FILE...",
     .help =
-        "Writes one HTML page that needs no network and nothing beside it: exits by reason over\n"
-        "time, a table of the methods that they happen in, a flame graph of their backtraces, the\n"
-        "settings, and what was lost. It holds sums, not events, so it stays small: the 1000\n"
-        "largest rows and the 8000 largest places in the flame graph are shown one by one, the\n"
-        "others summed. Sampled exits are scaled by weight. OUT appears when it is whole.\n",
+        "Writes one HTML page that needs no network and no other file: exits by reason over time,\n"
+        "a table of the methods that exit, a flame graph of their backtraces, the settings, and\n"
+        "what was lost. The page holds sums, not events, so it stays small: it shows the 1000\n"
+        "largest rows and the 8000 largest nodes of the flame graph, and sums up the others.\n"
+        "Sampled exits count with their weight. OUT appears when it is complete.\n",
     .options = html_options,
     .run = run,
 };

@@ -30,8 +30,8 @@ const struct command command_info = {
     .purpose = "settings, size, time span, processes, providers",
     .arguments = "FILE...",
     .help =
-        "Prints what is known of each file and of the processes in it: settings, size, chunks,\n"
-        "time span, what was lost, whether it ended in good order, and which providers wrote it.\n",
+        "Prints, for each file and its processes: settings, size, chunks, time span, losses,\n"
+        "whether the trace ended in good order, and which providers wrote it.\n",
     .options = info_options,
     .run = run,
 };

@@ -27,7 +27,7 @@ merge_event(void *context, const struct fxt_event *event)
     map_set(&merge->file_of_pid, event->pid, merge->file);
     if (before == MAP_NONE) return;
     char text[160];
-    snprintf(text, sizeof text, "process %" PRIu32 " is in an earlier file too: what both hold of it becomes one process", event->pid);
+    snprintf(text, sizeof text, "process %" PRIu32 " is also in an earlier file: the events of both become one process", event->pid);
     file_message(merge->files[merge->file], text);
 }
 
@@ -63,18 +63,18 @@ run(const struct options *options, int file_count, char **files)
 }
 
 static const struct cli_option merge_options[] = {
-    OPTION_OUTPUT(out_path, "where to write; - is standard output (default)"), OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
+    OPTION_OUTPUT(out_path, "output file; - is standard output (default)"), OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
 
 const struct command command_merge = {
     .name = "merge",
-    .purpose = "make one trace of several, such as those of a process and its children",
+    .purpose = "join traces into one, such as those of a process and its children",
     .arguments = "[-o OUT] FILE...",
     .help =
-        "Writes all records of the traces into one, which Perfetto and this tool read as they\n"
-        "would read them beside each other. Each file's providers get ids of their own; all else\n"
-        "is copied as it is, except for padding, which is left out. Any Fuchsia trace will do,\n"
-        "also ones whose clocks tick at different rates; that they count from the same moment is\n"
-        "for you to know. OUT appears when it is whole; one whose name ends in .gz is compressed.\n",
+        "Writes all records of the traces into one file, which Perfetto and this tool read like\n"
+        "the separate files side by side. Each file's providers get new ids; everything else is\n"
+        "copied, except padding. Any Fuchsia trace will do, also with clocks of different rates;\n"
+        "whether the clocks start at the same moment is for you to know. OUT appears when it is\n"
+        "complete; if its name ends in .gz, it is compressed.\n",
     .options = merge_options,
     .run = run,
 };

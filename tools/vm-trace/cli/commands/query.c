@@ -153,7 +153,7 @@ run(const struct options *options, int argument_count, char **arguments)
     (void)options;
     (void)argument_count;
     (void)arguments;
-    fputs("vm-trace: query is not there: the tool was built without SQLite (libsqlite3-dev)\n", stderr);
+    fputs("vm-trace: query is not available: vm-trace was built without SQLite (libsqlite3-dev)\n", stderr);
     return STATUS_USAGE;
 }
 #endif
@@ -185,7 +185,7 @@ const struct command command_query = {
     .arguments = "FILE... [SQL]",
     .help =
         "Prints the rows of a query as comma-separated values, as an aligned table, or as JSON:\n"
-        "an array of objects. Without SQL, on a terminal, it asks for it at a prompt.\n"
+        "an array of objects. Without SQL, and on a terminal, it opens a prompt.\n"
         "Tables and columns are Perfetto's: slice, args, thread, process, track, thread_track,\n"
         "counter, counter_track, flow, sched, thread_state, stats.\n"
         "Which method exits for which reason:\n"

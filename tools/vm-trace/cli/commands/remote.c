@@ -71,7 +71,7 @@ find_variable(const char *pid)
     }
     if (environment == NULL) {
         bool other = errno == EACCES || errno == EPERM;
-        fprintf(stderr, "vm-trace: process %s%s: %s: %s\n", pid, other ? " is another user's" : "", path, strerror(errno));
+        fprintf(stderr, "vm-trace: process %s%s: %s: %s\n", pid, other ? " belongs to another user" : "", path, strerror(errno));
         return NULL;
     }
     char *found = NULL;
@@ -88,7 +88,7 @@ find_variable(const char *pid)
         strcpy(found, own);
     }
     if (found == NULL) {
-        fprintf(stderr, "vm-trace: process %s can't be told anything: start it with %s set to a folder, or to the path of a socket\n",
+        fprintf(stderr, "vm-trace: process %s takes no requests: start it with %s set to a folder or to the path of a socket\n",
                 pid, variable);
     }
     return found;
@@ -143,7 +143,7 @@ connect_to(const char *pid)
     int error = errno;
     fprintf(stderr, "vm-trace: process %s does not listen at ", pid);
     print_escaped(stderr, untrusted_text(path));
-    fprintf(stderr, ": %s\n", error == EAGAIN ? "it takes no requests" : strerror(error));
+    fprintf(stderr, ": %s\n", error == EAGAIN ? "too many requests are waiting" : strerror(error));
     if (fd >= 0) close(fd);
     return -1;
 }
@@ -250,7 +250,7 @@ ask(struct request *request, int count, char **arguments)
     const char *pid = arguments[0];
     enum { PID_DIGITS = 10 };
     if (count > 1 || strspn(pid, "0123456789") != strlen(pid) || pid[0] == '\0' || strlen(pid) > PID_DIGITS) {
-        fputs("vm-trace: one process id is what it takes\n", stderr);
+        fputs("vm-trace: give exactly one process id\n", stderr);
         return STATUS_USAGE;
     }
     if (request->too_long) {
@@ -268,7 +268,7 @@ ask(struct request *request, int count, char **arguments)
     enum answer answer = send_all(fd, request->words, request->bytes) ? receive(fd, reply, sizeof reply, &bytes) : ENDED;
     close(fd);
     if (answer == TOO_LATE) {
-        fprintf(stderr, "vm-trace: process %s did not answer within %llu s (--timeout=SECONDS waits longer); what was asked for may still be done\n",
+        fprintf(stderr, "vm-trace: process %s did not answer within %llu s (--timeout=SECONDS waits longer); it may still carry out the request\n",
                 pid, (unsigned long long)timeout_s);
         return STATUS_CANNOT_READ;
     }
@@ -281,10 +281,10 @@ ask(struct request *request, int count, char **arguments)
         print_reply(stderr, reply + sizeof error - 1, bytes - (sizeof error - 1));
     }
     else if (answer == ANSWERED) {
-        fprintf(stderr, "vm-trace: process %s answers what no traced Ruby does: is %s set for another program?\n", pid, variable);
+        fprintf(stderr, "vm-trace: process %s sent an answer that no traced Ruby sends: does another program use %s?\n", pid, variable);
     }
     else {
-        fprintf(stderr, "vm-trace: process %s ended, or did not answer\n", pid);
+        fprintf(stderr, "vm-trace: process %s ended, or closed the connection without an answer\n", pid);
     }
     return STATUS_CANNOT_READ;
 }
@@ -378,18 +378,18 @@ run_save(const struct options *options, int count, char **arguments)
     {"timeout", 't', "SECONDS", "how long to wait for the program's answer (default 60)", take_number, &timeout_s, 1, 86400}
 
 static const struct cli_option start_options[] = {
-    CLI_OPTION("counter", 'c', "NAME", "only exits that this counter of the JIT's stats counts: of ZJIT's\nalso by other names of their reason (vm-trace explain)", take_text, &counter),
-    CLI_OPTION("no-exits", 0, NULL, "no exits, only what else is asked for", NULL, &no_exits),
-    CLI_OPTION("compiles", 0, NULL, "compilations, too", NULL, &compiles),
-    CLI_OPTION("invalidations", 0, NULL, "invalidations, too", NULL, &invalidations),
-    {"sample-rate", 'k', "K", "every K-th exit only", take_number, &sample_rate, 1, UINT32_MAX},
-    CLI_OPTION("file", 'o', "PATH", "the file, as the program sees it; %p is its pid, %t the\ntime, %n a number (default /tmp/perfetto-PID.fxt)", take_text, &file),
-    {"max-size", 's', "MIB", "limit of the file", take_number, &max_size, 4, 1 << 20},
-    CLI_OPTION("keep", 0, "WHICH", "of a limited file: newest (default) or oldest events", take_keep, NULL),
-    {"memory", 'm', "MIB", "no file: the newest events stay in memory, for save", take_number, &memory, 4, 1 << 16},
-    {"seconds", 0, "N", "and what is saved of it tells of the last N seconds", take_number, &seconds, 1, 1 << 20},
-    CLI_OPTION("save-at", 0, "MOMENT,...", "save it unasked, to the file: at exit, exception, crash", take_text, &save_at),
-    {"stack", 0, "N", "only the N innermost frames of each stack", take_number, &stack, 1, 1 << 20},
+    CLI_OPTION("counter", 'c', "NAME", "only exits that this counter of the JIT's stats counts; for ZJIT\nalso by another name of the reason (see vm-trace explain)", take_text, &counter),
+    CLI_OPTION("no-exits", 0, NULL, "do not record exits", NULL, &no_exits),
+    CLI_OPTION("compiles", 0, NULL, "record compilations, too", NULL, &compiles),
+    CLI_OPTION("invalidations", 0, NULL, "record invalidations, too", NULL, &invalidations),
+    {"sample-rate", 'k', "K", "record only every K-th exit", take_number, &sample_rate, 1, UINT32_MAX},
+    CLI_OPTION("file", 'o', "PATH", "path of the trace, as the program sees it; %p is its pid,\n%t the time, %n a number (default /tmp/perfetto-PID.fxt)", take_text, &file),
+    {"max-size", 's', "MIB", "size limit of the file", take_number, &max_size, 4, 1 << 20},
+    CLI_OPTION("keep", 0, "WHICH", "events to keep in a limited file: newest (default) or oldest", take_keep, NULL),
+    {"memory", 'm', "MIB", "write no file: keep the newest events in memory, for save", take_number, &memory, 4, 1 << 16},
+    {"seconds", 0, "N", "save only the last N seconds of it", take_number, &seconds, 1, 1 << 20},
+    CLI_OPTION("save-at", 0, "MOMENT,...", "save it to the file automatically: at exit, exception, crash", take_text, &save_at),
+    {"stack", 0, "N", "record only the N innermost frames of each stack", take_number, &stack, 1, 1 << 20},
     {"min-free", 0, "MIB", "stop recording when the disk has less free; 0: never", take_number, &min_free, 0, 1 << 20},
     OPTION_TIMEOUT,
     {0},
@@ -400,13 +400,14 @@ static const char needed[] = "the pid of a program";
 
 const struct command command_start = {
     .name = "start",
-    .purpose = "have a running program trace itself",
+    .purpose = "make a running program trace itself",
     .arguments = "PID",
     .needs = needed,
     .help =
-        "Tells a program of yours that runs under a patched Ruby to record its side exits from\n"
-        "now on. It must have been started with RUBY_VM_TRACE_CONTROL set to a folder (or to the\n"
-        "path of a socket, with %p for the pid), and with a JIT on. Prints the path of the trace.\n",
+        "Makes a running program record its side exits from now on. The program must be yours, run\n"
+        "under a patched Ruby with a JIT on, and have been started with RUBY_VM_TRACE_CONTROL set\n"
+        "to a folder (or to the path of a socket, with %p for the pid). Prints the path of the\n"
+        "trace.\n",
     .options = start_options,
     .run = run_start,
 };
@@ -416,31 +417,33 @@ const struct command command_stop = {
     .purpose = "end the trace of a running program",
     .arguments = "PID",
     .needs = needed,
-    .help = "Ends the trace that start, or the program itself, has begun. Prints what is in it.\n",
+    .help =
+        "Ends the trace that start, or the program itself, began. Prints what the trace holds.\n",
     .options = other_options,
     .run = run_stop,
 };
 
 const struct command command_status = {
     .name = "status",
-    .purpose = "tell whether a running program is traced",
+    .purpose = "show whether a running program is traced",
     .arguments = "PID",
     .needs = needed,
-    .help = "Prints whether the program is traced, and then what it has recorded so far.\n",
+    .help =
+        "Prints whether the program is traced, and what it has recorded so far.\n",
     .options = other_options,
     .run = run_status,
 };
 
 const struct command command_save = {
     .name = "save",
-    .purpose = "make a trace of what a running program has in memory",
+    .purpose = "write a trace of what a running program has in memory",
     .arguments = "PID [PATH]",
     .needs = needed,
     .help =
-        "Makes a trace of what a program has recorded into memory (start --memory, or a flag such\n"
-        "as --zjit-trace-memory), also while it hangs, and prints what is in it. PATH is a file as\n"
-        "the program sees it; %p is its pid, %t the time, %n the number of the saved trace\n"
-        "(default /tmp/perfetto-PID-N.fxt). It goes on recording.\n",
+        "Writes a trace of what a program has recorded into memory (start --memory, or a flag such\n"
+        "as --zjit-trace-memory), even while the program hangs, and prints what the trace holds.\n"
+        "PATH is a file as the program sees it; %p is its pid, %t the time, %n the number of the\n"
+        "saved trace (default /tmp/perfetto-PID-N.fxt). The program goes on recording.\n",
     .options = other_options,
     .run = run_save,
 };

@@ -27,7 +27,7 @@ suggest_reason(const struct report *report)
         if (glob->known[id] == GLOB_FAILS) nearest_try(&nearest, pool_string(report->pool, id).ptr);
     }
     reason_nearest(&nearest);
-    fputs("vm-trace: report: nothing has the reason ", stderr);
+    fputs("vm-trace: report: no event has the reason ", stderr);
     print_escaped(stderr, text_of(glob->pattern));
     if (nearest.name != NULL) fputs("; did you mean ", stderr);
     if (nearest.name != NULL) print_escaped(stderr, text_of(nearest.name));
@@ -54,13 +54,13 @@ run(const struct options *options, int file_count, char **files)
 
 static const struct cli_option report_options[] = {
     OPTION_TOP,
-    CLI_OPTION("since", 's', "TIME", "count from here on: seconds after the first event,\n"
-               "or with a unit: 20ms, 300us, 5ns", take_time, &filter.since_ns),
-    CLI_OPTION("until", 'u', "TIME", "count up to here, likewise", take_time, &filter.until_ns),
-    CLI_OPTION("reason", 'r', "GLOB", "only exits and fallbacks of these reasons: 'Guard*', or as the\n"
-               "JIT's stats call them: guard_type_failure (vm-trace explain)", take_text, &filter.reason),
+    CLI_OPTION("since", 's', "TIME", "count only from this time on: seconds after the first\n"
+               "event, or with a unit: 20ms, 300us, 5ns", take_time, &filter.since_ns),
+    CLI_OPTION("until", 'u', "TIME", "count only before this time", take_time, &filter.until_ns),
+    CLI_OPTION("reason", 'r', "GLOB", "only exits and fallbacks with these reasons: 'Guard*', or as in\n"
+               "the JIT's stats: guard_type_failure (see vm-trace explain)", take_text, &filter.reason),
     CLI_OPTION("method", 'e', "GLOB", "only those in these methods: 'Foo#*', '*app/models/*'", take_text, &filter.method),
-    CLI_OPTION("thread", 't', "GLOB", "only this thread, by its name or its tid", take_text, &filter.thread),
+    CLI_OPTION("thread", 't', "GLOB", "only this thread, by name or tid", take_text, &filter.thread),
     OPTION_FORMAT(format, table),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
@@ -69,19 +69,19 @@ static const struct cli_option report_options[] = {
 
 const struct command command_report = {
     .name = "report",
-    .purpose = "what costs: exits by reason, method, instruction; compilations",
+    .purpose = "summarize exits by reason, method and instruction; compilations",
     .arguments = "FILE...",
     .help =
-        "Prints settings, time span and what was lost; exits by reason, by method and line, by\n"
-        "instruction; the worst methods with their reasons, since when and how often over time;\n"
-        "what recompile exits led to, and where exits go on after recompilation; fallbacks,\n"
-        "compilations by phase and by ISEQ, the compiler's other work, invalidations, threads.\n"
-        "Several files are taken as one run.\n"
+        "Prints the settings, the time span and the losses; exits by reason, by method and line,\n"
+        "and by instruction; the worst methods with their reasons, with the times of the first and\n"
+        "the last exit and the rate over time; the outcomes of recompile exits, and where exits go\n"
+        "on after recompilation; fallbacks; compilations by phase and by ISEQ; other work of the\n"
+        "compiler; invalidations; threads. Several files count as one run.\n"
         "\n"
-        "Where exits were sampled the exact hits of their sites are counted, if the trace has\n"
-        "them and they can be told by what is asked for; else each event counts its weight.\n"
-        "Of a flight recorder's trace that begins late the events are counted.\n"
-        "The head says which. Times are from the first event of the first file.\n",
+        "If exits were sampled, the counts are the exact hits of the sites. Where the trace lacks\n"
+        "these, or a filter asks for what sites do not record (time, thread), each event counts\n"
+        "with its weight. For a flight recorder's trace that begins late, the events count. The\n"
+        "head says which. Times start at the first event of the first file.\n",
     .options = report_options,
     .run = run,
 };

@@ -1,12 +1,12 @@
-// Draws the page from the JSON in #data. All text of the trace goes through textContent: nothing of it is ever markup.
+// Draws the page from the JSON in #data. Text of the trace is only set as textContent, never as markup.
 //
 //   files, events, exits, fallbacks, recorded, lost, exact_exits (of the summaries), ours, summarized, first_ns, span_ns, thread_count
-//   strings    all texts; the others name them by their number here
+//   strings    all texts; elsewhere a text is its number in this list
 //   settings   [name, value]        losses  [reason, events]        threads  [pid, tid (0: shares native ones), name, events]
 //   bins       width_ns, start_ns (from the first event), count
 //   rows       [category, reason, frame, insn, outcome, places, count, first ns, last ns, [bin, count, bin, count ...]]
-//              exits and fallbacks, largest first; where places is not 1, that many were summed and frame is ""
-//   compiling  as bins; compiles and compile_ns (of ISEQs), invalidations, ns (of all that the compiler did) [bin, ns ...], invalidated [bin, count ...]
+//              exits and fallbacks, largest first; if places is not 1, the row sums up that many, and frame is ""
+//   compiling  as bins; compiles and compile_ns (of ISEQs), invalidations, ns (of all work of the compiler) [bin, ns ...], invalidated [bin, count ...]
 //   stacks     [parent, text, exits, is a reason], each behind its parent; 0 is all
 "use strict";
 {
@@ -16,7 +16,7 @@
   const ROWS_AT_FIRST = 40;
   const $ = (id) => document.getElementById(id);
 
-  // --- small tools ---------------------------------------------------------------------------
+  // --- helpers -------------------------------------------------------------------------------
 
   function fill(node, properties, children) {
     for (const [name, value] of Object.entries(properties || {})) {
@@ -42,7 +42,7 @@
     const value = ns / unit;
     return `${value.toFixed(Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0)} ${name}`;
   }
-  // The next of 1, 2, 5, 10, 20 … that is no less.
+  // The smallest of 1, 2, 5, 10, 20 … that is at least this.
   function round_step(step) {
     const power = 10 ** Math.floor(Math.log10(step));
     return power * [1, 2, 5, 10].find((factor) => power * factor >= step * 0.9999);
@@ -60,17 +60,17 @@
   }
   const hide_tip = () => { $("tip").hidden = true; };
 
-  // `Foo#bar (/app/foo.rb:3)` in its parts. The name may hold "(2 levels)" and "(required)", the path anything.
+  // The parts of `Foo#bar (/app/foo.rb:3)`. A name may contain "(2 levels)" or "(required)", a path anything.
   function label_parts(label) {
     const match = /^(.+?) \((?!\d+ levels\) in |required\)>)(.*)\)$/s.exec(label);
     if (!match) return { name: label, place: "", file: "" };
     return { name: match[1], place: match[2], file: match[2].replace(/:-?\d+$/, "") };
   }
 
-  // The end of a path that is long; the whole of it is in the tip.
+  // The end of a long path; the tip shows all of it.
   const short_path = (path) => (path.length <= 44 ? path : path.replace(/^(<?).*?([^/]*\/[^/]*\/?[^/]*)$/, "$1…/$2"));
 
-  // --- what is looked at --------------------------------------------------------------------------
+  // --- data and view -----------------------------------------------------------------------------
 
   const rows = data.rows.map(([category, reason, frame, insn, outcome, places, count, first, last, cells]) => ({
     category: S[category], reason: S[reason], frame: S[frame], insn: S[insn], outcome: S[outcome], places, count, first, last, cells,
@@ -161,12 +161,12 @@
     const forever = exits.filter((row) => row.outcome === "version_limit");
     const forever_count = forever.reduce((sum, row) => sum + row.count, 0);
     if (forever_count > 0) {
-      found.push([`${percent(forever_count, data.exits)} are recompile exits of methods that have all the versions they may have: they will exit there for ever. Most: `,
+      found.push([`${percent(forever_count, data.exits)} are recompile exits of methods that have all the versions they may have: they keep exiting there. Most: `,
         mono(forever[0].frame), "."]);
     }
     const quiet = data.bins.count > 20 ? exits.reduce((late, row) => Math.max(late, row.last), 0) / data.span_ns : 1;
-    if (quiet < 0.5) found.push([`No exit comes after ${time(quiet * data.span_ns)}: the code settled.`]);
-    if (data.ours && !data.summarized) found.push(["The trace has no summary: its program runs still, or ended abruptly."]);
+    if (quiet < 0.5) found.push([`No exits after ${time(quiet * data.span_ns)}: the code has settled.`]);
+    if (data.ours && !data.summarized) found.push(["The trace has no summary: its program still runs, or ended abruptly."]);
     if (rows.length === 0) found.push(["There are no side exits in this trace."]);
     $("findings").replaceChildren(...found.map((parts) => el("li", {}, ...parts)));
   }
@@ -180,7 +180,7 @@
   const x_of = (ns) => LEFT + (ns - bin_start(0)) / (bins.count * bins.width_ns) * plot_width;
   const bin_at = (x) => Math.max(0, Math.min(bins.count - 1, Math.floor((x - LEFT) / plot_width * bins.count)));
 
-  // For each bin the counts by color.
+  // The counts of each bin, by color.
   function stacked() {
     const stacks = Array.from({ length: bins.count }, () => new Array(COLORS + 1).fill(0));
     for (const row of kind_rows) {
@@ -477,7 +477,7 @@
     const sum = items.reduce((all, item) => all + item.count, 0);
     const most = Math.max(1, ...items.map((item) => item.count));
     $("table-sum").textContent = items.length === 0 ? "Nothing matches."
-      : `${plural(items.length, "row")}: ${plural(sum, word())}` + (sum === total ? "" : `, ${percent(sum, total)} of those in the window`);
+      : `${plural(items.length, "row")}: ${plural(sum, word())}` + (sum === total ? "" : `, ${percent(sum, total)} of all in the window`);
     $("table-body").replaceChildren(...items.slice(0, view.shown).map((item) => el("tr", {}, ...columns.map((name) => cell(name, item, total, most)))));
     $("table-more").hidden = items.length <= view.shown;
     $("table-more").textContent = `Show ${number(Math.min(items.length - view.shown, 200))} more of ${number(items.length)}`;
@@ -504,7 +504,7 @@
   }
   for (const node of nodes) node.children.sort((a, b) => b.total - a.total);
 
-  // With reasons chosen a frame is as wide as what ended in these; otherwise as all that passed through it.
+  // With reasons chosen, a frame is as wide as the exits for these reasons; otherwise as all exits that passed through it.
   function weigh() {
     const all = view.reasons.size === 0 || view.fallbacks;
     for (const node of nodes) node.value = all || (node.why && view.reasons.has(node.text)) ? node.total : 0;
@@ -570,7 +570,7 @@
     $("flame").classList.toggle("searching", terms !== "");
     if (focused) focus_node(view.root);
 
-    // Each exit counts once, however many of its frames match.
+    // An exit counts once, however many of its frames match.
     let matched = 0;
     if (terms !== "") {
       const stack = [nodes[0]];
@@ -580,10 +580,10 @@
         else stack.push(...node.children);
       }
     }
-    $("flame-sum").textContent = terms !== "" ? `${percent(matched, nodes[0].value)} of the exits pass through what matches`
+    $("flame-sum").textContent = terms !== "" ? `${percent(matched, nodes[0].value)} of the exits pass through matching frames`
       : `${plural(nodes[0].value, "exit")} by backtrace` +
-        (data.stacks_left_out > 0 ? `; ${plural(data.stacks_left_out, "small place")} left out` : "") +
-        (view.window ? "; of the whole trace, not of the window" : "");
+        (data.stacks_left_out > 0 ? `; ${plural(data.stacks_left_out, "small node")} left out` : "") +
+        (view.window ? "; for the whole trace, not the window" : "");
     $("flame-path").replaceChildren(...(view.root === 0 ? [] : [...ancestors(root), root]).flatMap((node, i) => [
       i > 0 ? " › " : "", el("button", { type: "button", text: node.index === 0 ? "all exits" : label_parts(node.text).name, onclick() { zoom(node.index); } })]));
     $("flame-detail").textContent = view.root === 0 ? "" : describe(root);
@@ -645,8 +645,8 @@
     const about = [list("Settings", [["file", data.files.join(", ")], ...data.settings.map(([name, value]) => [S[name], S[value]])])];
     const facts = [["events", number(data.events)], ["first event", `${(data.first_ns / 1e9).toFixed(6)} s after the system started`],
       ["time span", time(data.span_ns)]];
-    for (const [reason, events] of data.losses) facts.push(["lost", `${plural(events, "event")}: ${S[reason] || "no reason said"}`]);
-    if (data.losses.length === 0) facts.push(["lost", data.lost > 0 ? plural(data.lost, "event") : "nothing that the trace knows of"]);
+    for (const [reason, events] of data.losses) facts.push(["lost", `${plural(events, "event")}: ${S[reason] || "no reason recorded"}`]);
+    if (data.losses.length === 0) facts.push(["lost", data.lost > 0 ? plural(data.lost, "event") : "nothing known"]);
     about.push(list("Facts", facts));
     const threads = data.threads.slice().sort((a, b) => b[3] - a[3]);
     const listed = threads.slice(0, 20).map(([pid, tid, name, events]) => [tid ? `${pid} / ${tid}` : `${pid}`, `${S[name] || "(no name)"}: ${plural(events, "event")}`]);
