@@ -225,6 +225,8 @@ struct rb_vm_trace_site_desc {
     const struct rb_iseq_struct *frame; /* the ISEQ whose frame exits: a callee when inlined */
     const void *pc;          /* address of the exiting instruction in `frame`; NULL: as the frame says */
     uint32_t version;        /* number of the compiled version, from 1, as the JIT counts them */
+    const char *callee;      /* name of what a fallback calls, like `reason`; NULL: it has none, or this is no fallback */
+    size_t callee_len;
     const void *method;      /* method entry that an inlined `frame` was called by; NULL: as the frames of this thread say */
 };
 
