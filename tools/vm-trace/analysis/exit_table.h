@@ -11,7 +11,7 @@
 
 enum {
     EXIT_ROWS_MAX = 256 * 1024,
-    EXIT_ROW_KEYS = 7,
+    EXIT_ROW_KEYS = 8,
     EXIT_ROW_BINS = 64,
     /*
      * Outcomes of recompile exits: that of word STRING_PROFILING + i - 1 at i, anything else at 0; at
@@ -30,6 +30,7 @@ struct exit_row {
     uint32_t insn;
     uint32_t version;
     uint32_t iseq;    /* whose code it is, where that is another method than the frame's: it is inlined there. Else STRING_NONE */
+    uint32_t callee;  /* of a fallback: the name that it calls; else STRING_NONE */
 
     uint64_t records;  /* events */
     uint64_t weighted; /* what these stand for */
