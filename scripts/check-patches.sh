@@ -1,6 +1,7 @@
 #!/bin/sh
-# Checks patches/<base>: first each patch and the series by themselves, then that they apply in order to the pinned source.
-# One line a check: "ok - ...", "not ok - ..." or "skip - ...". Exit status 1 when a check failed.
+# Checks patches/<base>: first each patch and the series by themselves, then that they apply in
+# order to the pinned source. Prints one line for each check: "ok - ...", "not ok - ..." or "skip -
+# ...". Exit status 1 when a check failed.
 . "$(dirname "$0")/common.sh"
 . "$(dirname "$0")/series.sh"
 dir=$top/$patches
@@ -20,8 +21,9 @@ verdict() {
     if [ -z "$faults" ]; then ok "$1"; else not_ok "$1"; printf '%s\n' "$faults" | sed 's/^/    /'; fi
 }
 
-# Hunks have three lines of context before and after the change, fewer only where the file begins or ends.
-# git apply takes missing lines before a change as "the file begins here", so those are checked here; and after it likewise.
+# Hunks have three lines of context before and after the change, fewer only where the file begins or
+# ends. git apply takes missing lines for the begin or the end of the file, so they are checked
+# here.
 context_faults() {
     awk '
     function end_hunk() {
@@ -70,10 +72,10 @@ patch_faults() { # patch
 [ -n "$(series_patches)" ] || { not_ok "$patches/series lists no patch"; exit 1; }
 
 series_patches | sort | uniq -d | sed 's/$/ is listed twice/' | verdict "$patches/series lists each patch once"
-series_patches | while read -r p; do [ -f "$dir/$p" ] || echo "$p is listed and not there"; done | verdict "every patch that $patches/series lists is there"
+series_patches | while read -r p; do [ -f "$dir/$p" ] || echo "$p is listed but missing"; done | verdict "every patch that $patches/series lists is there"
 for f in "$dir"/*; do
     p=${f##*/}
-    [ "$p" = series ] || series_patches | grep -qxF "$p" || echo "$p is in $patches and not listed"
+    [ "$p" = series ] || series_patches | grep -qxF "$p" || echo "$p is in $patches but not listed"
 done | verdict "$patches holds nothing that is not listed"
 for p in $(series_patches); do
     [ ! -f "$dir/$p" ] || patch_faults "$dir/$p" > "$tmp/faults"
@@ -90,7 +92,8 @@ elif [ $status != 0 ]; then
     exit 1
 fi
 
-# git am has no fuzz; hunks that had moved would go in silently, so git apply is asked where it found each.
+# git am has no fuzz, but it applies hunks that have moved without a word. So git apply says where
+# it found each.
 series_worktree "$store" "$tmp/tree"
 for p in $(series_patches); do
     own_git -C "$tmp/tree" apply --check --verbose --whitespace=error-all "$dir/$p" > "$tmp/apply" 2>&1 || :

@@ -1,6 +1,7 @@
 #!/bin/sh
-# clang-tidy (.clang-tidy says what it asks) and cppcheck on the module and the tool: "ok - ", "not ok - " or "skip - " for each part.
-# What is not installed is named and passed over, and so are the files that need the headers of a built Ruby where none is built.
+# clang-tidy (.clang-tidy says what it asks) and cppcheck on the module and the tool: "ok - ", "not
+# ok - " or "skip - " for each part. What is not installed is named and passed over, and so are the
+# files that need the headers of a built Ruby where none is built.
 #   lint.sh [alone] [ruby]      what needs no Ruby, what includes the headers of the Ruby of $BASE; both, if none is named
 . "$(dirname "$0")/common.sh"
 cd "$top"
@@ -51,7 +52,8 @@ alone()
         status=0
         each "$without" clang-tidy --quiet '{}' -- -std=gnu99 -iquote . 2> /dev/null || status=$?
         result 'clang-tidy of the module' $status
-        # The analyzer loses sight of arrays that grow and are moved; the sanitizers and valgrind see them in the tests.
+        # The analyzer loses sight of arrays that grow and are moved; the sanitizers and valgrind
+        # see them in the tests.
         status=0
         each "$tool" clang-tidy --quiet \
             --checks=-clang-analyzer-unix.Malloc,-clang-analyzer-core.NullDereference '{}' -- \
@@ -59,7 +61,8 @@ alone()
         result 'clang-tidy of the tool' $status
     fi
     if have cppcheck 'cppcheck'; then
-        # Versions before 2.11 do not parse a compound literal behind "?", and take a call's buffer for one that is read.
+        # Versions before 2.11 do not parse a compound literal behind "?", and take a call's buffer
+        # for one that is read.
         lint='cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --inline-suppr --std=c99
             --suppress=internalAstError --suppress=ctuuninitvar'
         status=0

@@ -1,5 +1,6 @@
-# Makes the README's pictures, doc/pictures/, from a trace of examples/demo.rb: the page of `vm-trace html` as a browser shows it, and
-# the way of an exit from compiled code to a report, with the trace's own figures.
+# Makes the README's pictures, doc/pictures/, from a trace of examples/demo.rb: the page of
+# `vm-trace html` as a browser shows it, and the way of an exit from compiled code to a report, with
+# the trace's own figures.
 #   pictures.rb RUBY TOOL      (called by `make pictures`)
 # Needs chromium and chromedriver. Look at the pictures before you commit them.
 require "csv"
@@ -21,15 +22,16 @@ class Pictures
 
   def make
     missing = Browser.missing
-    abort "pictures.rb: #{missing.join(" and ")} not found; on Debian: apt-get install chromium chromium-driver" if missing.any?
+    fail_with("#{missing.join(" and ")} not found; on Debian: apt-get install chromium chromium-driver") if missing.any?
     FileUtils.mkdir_p(OUT)
     FileUtils.rm_f(TRACE)
-    run(@ruby, "--zjit-call-threshold=2", "--zjit-trace-exits", "--zjit-trace-compiles", "--zjit-trace-file=#{TRACE}", "examples/demo.rb")
+    flags = %W[--zjit-call-threshold=2 --zjit-trace-exits --zjit-trace-compiles --zjit-trace-file=#{TRACE}]
+    run(@ruby, *flags, "examples/demo.rb")
     page("#{OUT}/page.png")
     flow("#{OUT}/data-flow.svg")
     Dir["#{OUT}/*"].each do |path|
       puts format("%6d bytes  %s", File.size(path), path)
-      abort "pictures.rb: #{path} has more than #{MOST_BYTES} bytes" if File.size(path) > MOST_BYTES
+      fail_with("#{path} has more than #{MOST_BYTES} bytes") if File.size(path) > MOST_BYTES
     end
   end
 
@@ -41,7 +43,7 @@ class Pictures
     browser.open(File.join(TOP, PAGE))
     browser.screenshot(path)
     problems = browser.problems
-    abort "pictures.rb: the page has problems: #{problems}" if problems.any?
+    fail_with("the page has problems: #{problems}") if problems.any?
   ensure
     browser&.close
   end
@@ -50,12 +52,16 @@ class Pictures
   def flow(path)
     report = JSON.parse(run(@tool, "report", "--format=json", TRACE))
     totals, file = %w[totals files].map { |name| report.fetch(name)["rows"].first }
-    sites = run(@tool, "query", TRACE, "SELECT COUNT(*) FROM slice WHERE category = 'trace' AND name = 'site'").lines.last
+    sites = run(@tool, "query", TRACE, "SELECT COUNT(*) FROM slice WHERE category = 'trace' AND name = 'site'")
+    sites = sites.lines.last.to_i
     steps = [
-      ["Compiled code", ["An exit counts the hit", "of its site. Every K-th", "calls the tracer."], "#{sites.to_i} sites"],
-      ["Ractor state", ["Walks the stack, names", "each frame once, and", "composes the event."], "#{number(totals["exits"])} exits"],
-      ["Chunks of 1 MiB", ["One writer each. Valid", "at any instant: in a file,", "or in memory as a ring."], "#{number(file["events"])} events"],
-      ["Trace (FXT)", ["Settings, events, exact", "hits of all sites,", "losses, a summary."], format("%.1f MB", file["bytes"] / 1e6)],
+      ["Compiled code", "#{sites} sites", ["An exit counts the hit", "of its site. Every K-th", "calls the tracer."]],
+      ["Ractor state", "#{number(totals["exits"])} exits",
+       ["Walks the stack, names", "each frame once, and", "composes the event."]],
+      ["Chunks of 1 MiB", "#{number(file["events"])} events",
+       ["One writer each. Valid", "at any instant: in a file,", "or in memory as a ring."]],
+      ["Trace (FXT)", format("%.1f MB", file["bytes"] / 1e6),
+       ["Settings, events, exact", "hits of all sites,", "losses, a summary."]],
     ]
     File.write(path, svg(steps))
   end
@@ -65,7 +71,7 @@ class Pictures
 
   def svg(steps)
     x = ->(i) { 52 + i * (BOX + GAP) }
-    boxes = steps.each_with_index.map { |(title, lines, figure), i| box(x[i], 30, title, lines, figure) }
+    boxes = steps.each_with_index.map { |(title, figure, lines), i| box(x[i], 30, title, lines, figure) }
     arrows = (0...steps.size - 1).map { |i| arrow(x[i] + BOX + 4, 90, x[i + 1] - 6, 90) }
     readers = [["vm-trace report, diff, html, query", 0], ["Perfetto", 2], ["speedscope, pprof", 3]]
     widths = [x[1] + BOX - x[0], BOX, BOX]
@@ -76,7 +82,8 @@ class Pictures
       <!-- Made by scripts/pictures.rb -->
       <rect width="#{WIDTH}" height="#{HEIGHT}" rx="10" fill="#f6f7f9"/>
       #{[*boxes, *arrows].join("\n")}
-      <path d="M #{x[3] + BOX / 2} 188 V 210 H #{x[0] + widths[0] / 2} V 230 M #{x[2] + BOX / 2} 210 V 230 M #{x[3] + BOX / 2} 210 V 230"
+      <path d="M #{x[3] + BOX / 2} 188 V 210 H #{x[0] + widths[0] / 2} V 230
+               M #{x[2] + BOX / 2} 210 V 230 M #{x[3] + BOX / 2} 210 V 230"
             fill="none" stroke="#5b6478" stroke-width="2"/>
       #{ends.join("\n")}
       </svg>
@@ -84,12 +91,15 @@ class Pictures
   end
 
   def box(x, y, title, lines, figure)
-    text = lines.each_with_index.map { |line, i| %(<text x="#{x + 14}" y="#{y + 54 + i * 20}" #{FONT} font-size="14" fill="#2b3244">#{line}</text>) }
+    text = lines.each_with_index.map do |line, i|
+      %(<text x="#{x + 14}" y="#{y + 54 + i * 20}" #{FONT} font-size="14" fill="#2b3244">#{line}</text>)
+    end
     <<~SVG.chomp
       <rect x="#{x}" y="#{y}" width="#{BOX}" height="#{TALL}" rx="8" fill="#ffffff" stroke="#c9cedb"/>
       <text x="#{x + 14}" y="#{y + 28}" #{FONT} font-size="16" font-weight="bold" fill="#20263a">#{title}</text>
       #{text.join("\n")}
-      <text x="#{x + BOX / 2}" y="#{y + TALL + 24}" text-anchor="middle" #{FONT} font-size="14" fill="#2c5cc5">#{figure}</text>
+      <text x="#{x + BOX / 2}" y="#{y + TALL + 24}" text-anchor="middle" #{FONT} font-size="14"
+            fill="#2c5cc5">#{figure}</text>
     SVG
   end
 
@@ -109,8 +119,10 @@ class Pictures
 
   def run(*command)
     out, err, status = Open3.capture3(*command)
-    status.success? ? out : abort("pictures.rb: #{command.join(" ")} failed: #{err}")
+    status.success? ? out : fail_with("#{command.join(" ")} failed: #{err}")
   end
+
+  def fail_with(message) = abort("pictures.rb: #{message}")
 end
 
 Dir.chdir(Pictures::TOP) { Pictures.new(*ARGV).make }

@@ -1,4 +1,5 @@
-# The worked example of doc/guide/flight-recorder.md: its commands are run as they stand, and name the cause.
+# The worked example of doc/guide/flight-recorder.md: its commands are run as they stand, and name
+# the cause.
 require "minitest/autorun"
 require "fileutils"
 require "open3"

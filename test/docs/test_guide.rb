@@ -1,8 +1,10 @@
-# The commands of the guides are run as they stand, page by page and in order, and print what the page shows.
+# The commands of the guides are run as they stand, page by page and in order, and print what the
+# page shows.
 #
-# A block of `sh` has commands, each of which succeeds. A block of `console` has commands behind "$ " and lines that they print,
-# in this order; others may stand between. In those PID is any number, "…" any text, and "..." stands for lines left out. What
-# can't be run says why in a comment before it: <!-- not run: reason -->. /tmp/ is a folder of the test's own.
+# A block of `sh` has commands, each of which succeeds. A block of `console` has commands behind "$
+# " and lines that they print, in this order; others may stand between. In those PID is any number,
+# "…" any text, and "..." stands for lines left out. What can't be run says why in a comment before
+# it: <!-- not run: reason -->. /tmp/ is a folder of the test's own.
 require "minitest/autorun"
 require "open3"
 require "tmpdir"
@@ -10,8 +12,11 @@ require "tmpdir"
 class TestGuide < Minitest::Test
   TOP = File.expand_path("../..", __dir__)
   # Pages whose example has a test of its own, which looks closer.
-  ELSEWHERE = { "doc/guide/recompilation.md" => "test_recompilation.rb", "doc/guide/flight-recorder.md" => "test_flight_recorder.rb",
-                "doc/internals/reprofile.md" => "test_reprofile.rb" }.freeze
+  ELSEWHERE = {
+    "doc/guide/recompilation.md" => "test_recompilation.rb",
+    "doc/guide/flight-recorder.md" => "test_flight_recorder.rb",
+    "doc/internals/reprofile.md" => "test_reprofile.rb",
+  }.freeze
   PAGES = Dir.glob("doc/**/*.md", base: TOP).sort.freeze
   BLOCK = /^(?: *<!-- not run: (?<reason>.+?) -->\n)?(?<indent> *)```(?<kind>sh|console)\n(?<text>.*?)^\k<indent>```$/m
 
@@ -60,8 +65,8 @@ class TestGuide < Minitest::Test
     end
   end
 
-  # A line as it is shown, at the end of a printed one: before it may stand a path or a position. How many events there are depends
-  # on whether sites end early.
+  # A line as it is shown, at the end of a printed one: before it may stand a path or a position.
+  # How many events there are depends on whether sites end early.
   def pattern(line)
     text = Regexp.escape(line.strip).gsub("PID", "\\d+").gsub("…", ".*").gsub(/\d+(?=\\ events)/, "\\d+")
     /(?:\A|[ \/])#{text}\z/

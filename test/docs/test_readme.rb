@@ -1,4 +1,5 @@
-# Every command of the README is run as it stands, in this clone; what can't be run inside a test is named with the reason.
+# Every command of the README is run as it stands, in this clone; what can't be run inside a test is
+# named with the reason.
 require "minitest/autorun"
 require "open3"
 
@@ -69,7 +70,8 @@ class TestReadme < Minitest::Test
   # Lines without what changes from run to run: when it happened.
   def rows(text) = text.lines.map { |line| line.gsub(/[▁-█]/, " ").split.join(" ") }
 
-  # The trace that the commands read, when the test that makes it has not been run yet (their order is random).
+  # The trace that the commands read, when the test that makes it has not been run yet (their order
+  # is random).
   def ready(command)
     return unless command.include?("build/mine.fxt") && !command.include?("--zjit")
     return if File.exist?(File.join(TOP, "build/mine.fxt"))

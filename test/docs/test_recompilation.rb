@@ -1,4 +1,5 @@
-# The worked example of doc/guide/recompilation.md: its commands are run as they stand, in order, and show what the text says of them.
+# The worked example of doc/guide/recompilation.md: its commands are run as they stand, in order,
+# and show what the text says of them.
 require "minitest/autorun"
 require "open3"
 

@@ -1,4 +1,5 @@
-# The example of doc/internals/reprofile.md: its commands are run as they stand, and show what the text says of them.
+# The example of doc/internals/reprofile.md: its commands are run as they stand, and show what the
+# text says of them.
 require "minitest/autorun"
 require "open3"
 

@@ -1,4 +1,4 @@
-# Each trace flag and each bad value of it.
+# Each trace flag and its bad values.
 require_relative "helper"
 
 class TestFlags < Integration::Test
@@ -19,10 +19,11 @@ class TestFlags < Integration::Test
     result
   end
 
-  # Ruby's own words.
+  # Ruby's own message.
   def invalid(flag) = jit("invalid ZJIT option #{Integration.quoted(jit(flag).sub(/\A--.jit-/, ""))} (")
 
-  # Nothing ran, no file was made, one line names the option and what it takes, and Ruby's own error follows.
+  # Nothing runs, no file is made, one line names the option and its values, and Ruby's own error
+  # follows.
   def assert_refused(flag, takes)
     result = run_ruby("puts 'it ran'", *USUAL, flag)
     assert_equal 1, result.status.exitstatus, result.err

@@ -1,4 +1,4 @@
-# The flight recorder: recording into memory, and the traces that are saved of it.
+# The flight recorder: recording into memory, and its saved traces.
 require_relative "helper"
 
 class TestRecorder < Integration::Test
@@ -20,7 +20,7 @@ class TestRecorder < Integration::Test
     end
   RUBY
 
-  # Runs the script, which saves where it likes; each trace left in the folder was validated.
+  # Runs the script, which saves where it likes; each trace in the folder is validated.
   def record(script, *flags, **options)
     run_traced(FOO + script, *FLAGS, *flags, **options)
   end
@@ -167,7 +167,7 @@ class TestRecorder < Integration::Test
     assert_includes traced.out, jit("--zjit-trace-memory=16")
   end
 
-  # What else they refuse is in the unit test of the options.
+  # The unit test of the options has what else they refuse.
   { "--zjit-trace-memory" => "3", "--zjit-trace-save-at" => "never" }.each do |option, value|
     define_method("test_a_bad_value_of_#{option}_is_refused") do
       result = run_in(scratch_dir, "#{option}=#{value}", "-e", "puts 1")
@@ -195,7 +195,7 @@ class TestRecorder < Integration::Test
     end
   end
 
-  # What Ruby has in $! then is not an object: looked at as one it is a crash, also of a program that records nothing.
+  # In that case $! is not an object: using it as one crashes even a program that records nothing.
   def test_a_return_that_ends_the_program_is_one_of_these_ends
     result = record("exits(10)\nEND { return }", "--zjit-trace-save-at=exception")
     assert_equal ["exception", 10], [why_of(result), foo_exits(result.trace)]
@@ -210,7 +210,7 @@ class TestRecorder < Integration::Test
     assert_includes result.err, "vm_trace: saved to #{result.trace.path}"
   end
 
-  # The tracer's own thread does it: the program need not be able to.
+  # The tracer's own thread saves: the program need not be able to.
   def test_a_trace_is_saved_at_a_signal_also_while_the_program_hangs
     result = recorded(<<~'RUBY', "--zjit-trace-save-at=exit,USR2", "--zjit-trace-file=t.fxt")
       exits(10)
@@ -220,7 +220,7 @@ class TestRecorder < Integration::Test
         File.rename("t.fxt", "signal.fxt")
         Process.kill(:KILL, $$)
       end
-      # Holds the GVL, and looks at no interrupts.
+      # Holds the GVL and checks no interrupts.
       /(a*)*\1b/.match?("a" * 23) until File.exist?("signal.fxt")
       Process.wait(helper)
       exits(10)
@@ -305,7 +305,7 @@ class TestRecorder < Integration::Test
     refute_equal named(result, "child.fxt").settings["pid"], named(result, "parent.fxt").settings["pid"]
   end
 
-  # Each trace is whole, whatever the others are at.
+  # Each trace is complete, whatever the others do.
   def test_saving_while_ractors_and_threads_record
     result = recorded(<<~'RUBY', "--zjit-trace-memory=16", recorders: 4)
       ractors = 2.times.map { Ractor.new { 20.times { exits(10) }; :done } }
@@ -322,7 +322,7 @@ class TestRecorder < Integration::Test
     assert_equal last + 100, ractor
   end
 
-  # The ring goes round many times while it is saved again and again.
+  # The ring wraps around many times while it is saved repeatedly.
   def test_saving_again_and_again_while_others_fill_the_memory
     result = recorded(<<~'RUBY', args: [Trace::TOOL])
       recording = true

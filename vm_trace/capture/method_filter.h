@@ -1,11 +1,18 @@
 #ifndef RUBY_VM_TRACE_CAPTURE_METHOD_FILTER_H
 #define RUBY_VM_TRACE_CAPTURE_METHOD_FILTER_H 1
 /*
- * Which methods are traced, where a flag names some (rb_vm_trace_parse_methods in vm_trace.h).
+ * Which methods are traced, where a flag names some.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
+
+/*
+ * Parse globs of methods ("Owner#method") and files, with commas between them: only what is in one
+ * of these is traced. They are kept for ever, by the last call. False, and a line on stderr that
+ * names the option and what it takes, when it is anything else.
+ */
+bool rb_vm_trace_parse_methods(const char *option, const char *value);
 
 /*
  * Whether code with this label, "Owner#method (path:line)", is to be traced (rb_vm_trace_parse_methods). A glob is tried on

@@ -15,25 +15,6 @@
 static const char DEFAULT_PATH[] = "/tmp/perfetto-%p.fxt";
 
 bool
-rb_vm_trace_parse_rate(const char *option, const char *value, uint64_t *rate_out)
-{
-    /* strtoull would take a sign, blanks and "0x". */
-    char *end = NULL;
-    unsigned long long rate = 0;
-    if (*value >= '0' && *value <= '9') {
-        errno = 0;
-        rate = strtoull(value, &end, 10);
-    }
-    if (!end || *end != '\0' || errno || rate < 1 || rate > UINT32_MAX) {
-        fprintf(stderr, "%s takes a whole number from 1 (record all) to %u (one in so many), not '%s'\n",
-                option, UINT32_MAX, value);
-        return false;
-    }
-    *rate_out = rate;
-    return true;
-}
-
-bool
 rb_vm_trace_parse_max_size(const char *option, const char *value, struct rb_vm_trace_max_size *size_out)
 {
     char *end = NULL;
@@ -52,26 +33,15 @@ rb_vm_trace_parse_max_size(const char *option, const char *value, struct rb_vm_t
     return true;
 }
 
-/* A number with nothing but digits, up to `stop`. 0: there is none, or it is too large. */
-static unsigned long long
-whole_number(const char *text, char **stop)
-{
-    *stop = (char *)text;
-    if (*text < '0' || *text > '9') return 0;
-    errno = 0;
-    unsigned long long number = strtoull(text, stop, 10);
-    return errno ? 0 : number;
-}
-
 bool
 rb_vm_trace_parse_memory(const char *option, const char *value)
 {
     enum { LEAST = VM_TRACE_LEAST_MIB, MOST = VM_TRACE_MOST_MEMORY_MIB, MOST_SECONDS = VM_TRACE_MOST_SECONDS };
     char *end;
-    unsigned long long mib = whole_number(value, &end), seconds = 0;
+    unsigned long long mib = rb_vm_trace_whole_number(value, &end), seconds = 0;
     bool ok = mib >= LEAST && mib <= MOST;
     if (ok && *end == ',') {
-        seconds = whole_number(end + 1, &end);
+        seconds = rb_vm_trace_whole_number(end + 1, &end);
         ok = seconds >= 1 && seconds <= MOST_SECONDS;
     }
     if (!ok || *end) {
@@ -135,7 +105,7 @@ bool
 rb_vm_trace_parse_min_free(const char *option, const char *value)
 {
     char *end;
-    unsigned long long mib = whole_number(value, &end);
+    unsigned long long mib = rb_vm_trace_whole_number(value, &end);
     if (end == value || *end || errno || mib > VM_TRACE_MOST_MIB) {
         fprintf(stderr, "%s takes the MiB that stay free on the disk, up to %d, or 0 to write until it is full, not '%s'\n",
                 option, VM_TRACE_MOST_MIB, value);
@@ -149,7 +119,7 @@ bool
 rb_vm_trace_parse_stack(const char *option, const char *value)
 {
     char *end;
-    unsigned long long frames = whole_number(value, &end);
+    unsigned long long frames = rb_vm_trace_whole_number(value, &end);
     if (frames < 1 || frames > VM_TRACE_MOST_FRAMES || *end) {
         fprintf(stderr, "%s takes the number of innermost frames to record of each stack, from 1 to %d, not '%s'\n", option,
                 VM_TRACE_MOST_FRAMES, value);

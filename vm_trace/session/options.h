@@ -5,6 +5,8 @@
  */
 
 #include "vm_trace/vm_trace.h"
+#include "vm_trace/base/numbers.h"
+#include "vm_trace/capture/method_filter.h"
 
 /* Limits of a file's limit: less has no room to keep anything beside what is being written; more is no disk's. */
 #define VM_TRACE_LEAST_MIB 4
@@ -35,22 +37,11 @@ char *rb_vm_trace_expand_path(const char *pattern, uint32_t pid, int child, uint
 char *rb_vm_trace_absolute_path(const char *path);
 
 /*
- * Parse K of a sample-rate option: a decimal number from 1 to 4294967295. False, and a line on
- * stderr that names the option and what it takes, when it is anything else.
- */
-bool rb_vm_trace_parse_rate(const char *option, const char *value, uint64_t *rate_out);
-
-/*
  * Parse the limit of a file's size: MiB, from 4 on, and which events are kept, "newest" (also when
- * nothing is said) or "oldest": "64", "64,oldest". Failure is as above.
+ * nothing is said) or "oldest": "64", "64,oldest". False, and a line on stderr that names the option
+ * and what it takes, when it is anything else.
  */
 bool rb_vm_trace_parse_max_size(const char *option, const char *value, struct rb_vm_trace_max_size *size_out);
-
-/*
- * Parse globs of methods ("Owner#method") and files, with commas between them: only what is in one
- * of these is traced. They are kept for ever, by the last call. Failure is as above.
- */
-bool rb_vm_trace_parse_methods(const char *option, const char *value);
 
 /*
  * Parse the size of the flight recorder's memory, MiB, and the seconds that a saved trace covers if

@@ -2,6 +2,7 @@
  * The streams of exits and fallbacks: how they begin and end. In a program that was started without
  * a flag, the JIT puts trace points into its code while the program runs, and takes them out.
  */
+#include "vm_trace/base/numbers.h"
 #include "vm_trace/streams/sites.h"
 
 #include <stdio.h>
