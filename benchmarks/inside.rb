@@ -1,11 +1,13 @@
-# Loaded with -r into every measured process, and by workloads that time their own iterations. It must run on any Ruby, and
-# adds as little as it can to what is measured.
+# Loaded with -r into every measured process, and by workloads that time their own iterations. It
+# must run on any Ruby, and adds as little as possible to what is measured.
 #
-# The protocol: where the environment variable VM_TRACE_BENCH is set it names a file, and the process appends lines to it:
-#   iteration SECONDS     one measured iteration; what is before the first of them is warm-up
+# The protocol: if the environment variable VM_TRACE_BENCH is set, it names a file to which the
+# process appends lines:
+#   iteration SECONDS     one measured iteration; everything before the first one is warm-up
 #   peak KIB              peak of resident memory
-#   NAME NUMBER           anything else that is to be set side by side, such as bytes of machine code
-# A script that writes no line `iteration` is timed as a whole process. Any script may take part: it need not use this file.
+#   NAME NUMBER           anything else to compare, such as bytes of machine code
+# A script that writes no line `iteration` is timed as a whole process. Any script may take part: it
+# need not use this file.
 
 module VMTraceBench
   REPORT = ENV["VM_TRACE_BENCH"]
@@ -19,7 +21,7 @@ module VMTraceBench
   end
 
   # Runs the block `warmup` times, then `runs` times with a clock around each.
-  # The numbers are fixed, not times: both sides do the same work, and compile the same.
+  # The numbers are fixed, so both sides do and compile the same.
   def self.iterate(warmup: 5, runs: 10)
     warmup.times { yield }
     seconds = Array.new(runs)

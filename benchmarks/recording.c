@@ -5,13 +5,14 @@
  * benchmarks/instructions runs it under callgrind with two numbers of events; the difference
  * is what the events cost, whatever starting costs.
  *
- * The walk below is what host_cruby.c does less the finding of each frame's method. Time is
+ * The walk below is what host/cruby.c does less the finding of each frame's method. Time is
  * the counter's at a fixed scale: how often the real clock is read anew depends on how fast
  * the program runs, and would make two runs differ. No chunk is made ahead.
  */
-#include "host.h"
-#include "recorder.h"
-#include "sites.h"
+#include "vm_trace/host/host.h"
+#include "vm_trace/base/messages.h"
+#include "vm_trace/session/snapshot.h"
+#include "vm_trace/streams/sites.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ struct rb_iseq_struct {
 };
 
 struct rb_execution_context_struct {
-    struct rb_vm_trace_local *local;
+    struct rb_vm_trace_ractor *vm_trace;
     size_t count;
     uintptr_t pcs[MOST_FRAMES]; /* outermost first */
 };
@@ -109,22 +110,22 @@ rb_vm_trace_host_current(void)
     return &ec;
 }
 
-struct rb_vm_trace_local *
-rb_vm_trace_host_local(struct rb_execution_context_struct *of)
+struct rb_vm_trace_ractor *
+rb_vm_trace_host_ractor(struct rb_execution_context_struct *of)
 {
-    return of->local;
+    return of->vm_trace;
 }
 
 void
-rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*change)(struct rb_vm_trace_local *local))
+rb_vm_trace_host_each_ractor(struct rb_vm_trace_ractor *(*change)(struct rb_vm_trace_ractor *ractor_state))
 {
-    ec.local = change(ec.local);
+    ec.vm_trace = change(ec.vm_trace);
 }
 
 void
-rb_vm_trace_host_set_local(struct rb_execution_context_struct *of, struct rb_vm_trace_local *local)
+rb_vm_trace_host_set_ractor(struct rb_execution_context_struct *of, struct rb_vm_trace_ractor *ractor_state)
 {
-    of->local = local;
+    of->vm_trace = ractor_state;
 }
 
 void
@@ -170,7 +171,7 @@ rb_vm_trace_host_thread_offset(void)
 size_t
 rb_vm_trace_host_ractor_offset(void)
 {
-    return offsetof(struct rb_execution_context_struct, local);
+    return offsetof(struct rb_execution_context_struct, vm_trace);
 }
 
 const char *
@@ -235,8 +236,8 @@ run(const struct bench_case *what, size_t events)
     for (size_t i = 0; i < events; i++) {
         /* In the middle of the stack: what is above is looked up again. */
         if (what->new_frame) ec.pcs[what->frames / 2] = instruction(5000 + i);
-        if (what->new_chunk && !rb_vm_trace_local_next_chunk(ec.local, &ec)) abort();
-        rb_vm_trace_exit(ec.local, sites[what->other_top ? i % 2 : 0], &ec);
+        if (what->new_chunk && !rb_vm_trace_ractor_next_chunk(ec.vm_trace, &ec)) abort();
+        rb_vm_trace_exit(ec.vm_trace, sites[what->other_top ? i % 2 : 0], &ec);
     }
 }
 
@@ -288,8 +289,8 @@ main(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "--pause") == 0 && strtoul(argv[2], NULL, 10) > 0) {
         struct rb_vm_trace_config config = { .jit = "none", .path = argv[3], .exit_rate = 1 };
-        rb_vm_trace_global.memory.bytes = 16 << 20;
-        rb_vm_trace_global.quiet = true;
+        rb_vm_trace_session.memory.bytes = 16 << 20;
+        rb_vm_trace_messages.quiet = true;
         if (!rb_vm_trace_start(&config)) return 1;
         bool done = pause_of_save(strtoul(argv[2], NULL, 10), argv[3]);
         rb_vm_trace_shutdown();
@@ -308,10 +309,10 @@ main(int argc, char **argv)
         if (strcmp(cases[i].name, argv[1]) != 0) continue;
         struct rb_vm_trace_config config = { .jit = "none", .path = argv[3], .exit_rate = 1 };
         if (!rb_vm_trace_start(&config)) return 1;
-        rb_vm_trace_global.sink.ahead.refused = true; /* when a thread is done differs, too */
+        rb_vm_trace_capture.sink.ahead.refused = true; /* when a thread is done differs, too */
         run(&cases[i], strtoul(argv[2], NULL, 10));
         rb_vm_trace_shutdown();
-        return ec.local->lost ? 1 : 0;
+        return ec.vm_trace->lost ? 1 : 0;
     }
     fprintf(stderr, "usage: recording --cases | --compiler | CASE EVENTS FILE | --pause SITES FILE\n");
     return 2;

@@ -1,20 +1,20 @@
-# A program that ZJIT compiles and that then keeps falling out of the compiled code, in several ways. `make demo` runs it
-# traced. Every method is first called with what it gets compiled for, and later with something else.
+# A program that ZJIT compiles and that then leaves the compiled code in several ways. `make demo`
+# traces it. Each method is first called with what it is compiled for, and later with something else.
 
 class Ledger
   LARGEST_FIXNUM = 2**62 - 1
 
-  # Compiled for integers that fit into a word; the next one after the largest does not.
+  # Compiled for integers that fit into a machine word; the next one after the largest does not.
   def next_number(number)
     number + 1
   end
 
-  # Compiled for strings; a symbol or a number leaves.
+  # Compiled for strings; a symbol or a number is an exit.
   def title(name)
     "account #{name}"
   end
 
-  # Compiled for pairs; anything but an Array leaves.
+  # Compiled for pairs; anything but an Array is an exit.
   def split(pair)
     left, right = pair
     right || left
@@ -25,7 +25,7 @@ class Ledger
     /\A#{"[0-9]"}+\z/o.match?(text)
   end
 
-  # Reads one variable of objects of different shapes: ZJIT learns and compiles again, until it has seen enough of them.
+  # Reads one variable of objects of different shapes: ZJIT learns and recompiles until it knows them.
   def worth(account)
     account.balance
   end

@@ -1,6 +1,6 @@
-# A small web server that saves what its slow requests exited at: doc/flight-recorder.md has the commands. It is asked REQUESTS times by a
-# process of its own. For each request that takes much more than others, and for one that asks for it, the flight recorder's trace goes
-# to the folder.
+# A small web server that saves the exits of its slow requests; doc/guide/flight-recorder.md has the commands. Another process
+# sends REQUESTS requests. For each one that takes much longer than the others, and for one that asks for it, the server
+# saves the flight recorder's trace in FOLDER.
 #   flight_recorder.rb FOLDER [REQUESTS]
 require "socket"
 
@@ -32,7 +32,7 @@ class Shop
   end
 end
 
-# Processor time of this thread: that the machine is busy makes no request slow.
+# Processor time of this thread, so that a busy machine makes no request slow.
 class SlowRequests
   WARM = 200 # requests
   TIMES_THE_MEDIAN = 3
@@ -58,7 +58,7 @@ class SlowRequests
 
   def now = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
 
-  # What goes wrong here must not take the request with it.
+  # A failure here must not fail the request.
   def save(number, kind)
     saved = RubyVM::Trace.save(File.join(@folder, "#{kind}-#{number}.fxt"))
     puts "#{saved[:path]}: #{saved[:exits]} exits"

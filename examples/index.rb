@@ -1,5 +1,5 @@
-# An index of what stands on which line of a text: words, numbers and dates are put into buckets by their FNV-1a hash. What it prints is
-# right; doc/recompilation.md looks at why Index#bucket is compiled again and again, and exits all the same.
+# An index of the words, numbers and dates of a text, in buckets by their FNV-1a hash. Its output is correct;
+# doc/guide/recompilation.md shows why Index#bucket is compiled again and again and still exits.
 #   ruby examples/index.rb [rounds]
 require "date"
 
@@ -39,7 +39,7 @@ LINES
 
 index = Index.new
 rounds = Integer(ARGV.fetch(0, "400"))
-# One line after the other, as they are read: each brings keys of a kind that was not there before.
+# One line after the other, as they are read: each brings a new kind of keys.
 TEXT.each_with_index do |text, number|
   keys = text.split.map do |key|
     case key

@@ -1,4 +1,4 @@
-# Formats log entries of twenty kinds, of which only one has come when the method is compiled: each kind is a branch that ZJIT has no profile of.
+# Formats log entries of twenty kinds. Only one kind has come when the method is compiled, so ZJIT has no profile of the others.
 class Entry
   def initialize(kind, value) = (@kind, @value = kind, value)
 

@@ -1,5 +1,5 @@
-# A small web app under load, to be traced: Sinatra on WEBrick, on the loopback address, asked REQUESTS times by a process of its own.
-# The libraries are those of the distribution (packages ruby-sinatra and ruby-webrick), given by -I; doc/web-app.md has the command.
+# A small web application under load: Sinatra on WEBrick, on the loopback address; another process sends REQUESTS requests.
+# -I gives the libraries of the distribution (packages ruby-sinatra, ruby-webrick); doc/guide/web-app.md has the command.
 #   web_app.rb [REQUESTS]
 
 if ARGV.first == "ask"

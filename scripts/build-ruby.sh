@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Builds the patched Ruby of a base: build/<base>/obj from build/<base>/src, installed below build/<base>/stage and linked as
-# build/<base>/ruby. Does nothing when nothing changed. Exit status 3: it cannot be built here (build/<base>/unavailable says why).
-#   build-ruby.sh --base     builds the base without patches, in the same way, for comparisons: base-src, base-obj, base-stage, base-ruby
+# Builds the patched Ruby of a base: build/<base>/obj from build/<base>/src, installed in
+# build/<base>/stage and linked as build/<base>/ruby. Does nothing when nothing changed. Exit status
+# 3: it cannot be built here (build/<base>/unavailable says why).
+#   build-ruby.sh --base     builds the unpatched base in the same way, for comparisons: base-src,
+#                            base-obj, base-stage, base-ruby
 . "$(dirname "$0")/common.sh"
 . "$top/scripts/step.sh"
 case ${1:-} in
@@ -33,16 +35,19 @@ fi
     exit $status
 }
 
-# Without git CRuby's makefiles fetch no gems; its revision is written below instead. With --enable-load-relative the prefix is
-# where the binary is found to be: the staged Ruby runs where it is, and can be copied to any place.
+# Without git CRuby's makefiles fetch no gems; the revision is written below instead. With
+# --enable-load-relative the binary finds its prefix from its own place: the staged Ruby runs where
+# it is, and can be copied anywhere.
 configure=(--enable-load-relative --without-git ${BASERUBY:+"--with-baseruby=$BASERUBY"} $configure_args)
 [ -z "${RUBY_CC:-}" ] || configure+=("CC=$RUBY_CC")
 [ -z "${RUBY_CFLAGS:-}" ] || configure+=("CFLAGS=$RUBY_CFLAGS")
 
-# Some Rubies' makefiles ask git for the revision all the same, unless the one in revision.h is what they take for the latest.
+# Some makefiles still ask git for the revision, unless revision.h has the one that they take for
+# the latest.
 no_git=(HAVE_GIT=no "REVISION_LATEST=$commit")
 
-# What the build depends on. The first line is all but the module: while that stays, only the binary has to be installed again.
+# What the build depends on. The first line is everything but the module: while it is the same, only
+# the binary has to be installed again.
 inputs() {
     {
         printf '%s\n' "${configure[@]}"
@@ -59,7 +64,7 @@ before=$(head -n 1 "$built" 2>/dev/null || :)
 rm -f "$built"
 : > "$log"
 
-# `ruby -v` names the base, not the commit ids of the patches, which change with every edit of one.
+# `ruby -v` names the base. The commit ids of the patches would change with every edit of one.
 revision="#define RUBY_REVISION \"${commit:0:10}\"
 #define RUBY_FULL_REVISION \"$commit\"
 #define RUBY_BRANCH_NAME \"$branch\"
@@ -74,10 +79,12 @@ mkdir -p "$obj"
 if [ ! -f "$src/configure" ] || [ "$src/configure.ac" -nt "$src/configure" ]; then
     step "making CRuby's configure" "" sh -c "cd '$src' && ./autogen.sh"
 fi
-if [ ! -f "$obj/Makefile" ] || [ "${configure[*]}" != "$(cat "$obj/configured" 2>/dev/null)" ] || [ "$src/configure" -nt "$obj/config.status" ]; then
+# Configure lists the module's files.
+configured="${configure[*]} $(cd "$src" && find vm_trace -name '*.c' 2>/dev/null | sort | tr '\n' ' ')"
+if [ ! -f "$obj/Makefile" ] || [ "$configured" != "$(cat "$obj/configured" 2>/dev/null)" ] || [ "$src/configure" -nt "$obj/config.status" ]; then
     rm -f "$obj/configured"
     step "configuring CRuby" "" bash -c 'cd "$1" && "${@:2}"' - "$obj" "$src/configure" "${configure[@]}"
-    echo "${configure[*]}" > "$obj/configured"
+    echo "$configured" > "$obj/configured"
 fi
 
 if [ -f "$obj/whole" ]; then

@@ -1,12 +1,12 @@
 #!/bin/sh
-# The module's unit tests and the tool's tests, built with --coverage in build/coverage, and how
-# many lines of which file they ran. What needs a Ruby (host_cruby.c, control.c, remote.c,
-# ruby_recorder.c) is not in it: the integration tests run that.
+# Builds the module's unit tests and the tool's tests with --coverage in build/coverage, runs them,
+# and prints how many lines of each file ran. Files that need a Ruby (vm_trace/host/ and
+# vm_trace/ruby/) are left out: the integration tests run them.
 . "$(dirname "$0")/common.sh"
 cd "$top"
 tree=build/coverage
 link_tree coverage
-# Counts of an earlier run are those of other code.
+# An earlier run counted other code.
 find "$tree" -name '*.gcda' -exec rm -f '{}' +
 status=0
 "${MAKE:-make}" -C "$tree" -f "$top/Makefile" -j"${JOBS:-2}" CFLAGS='-O0 -g --coverage -fprofile-update=atomic -DHARNESS_GCOV' LDFLAGS=--coverage \

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds CRuby after each patch of the series, one build folder for all: proves that every patch builds alone. Long.
+# Builds CRuby after each patch of the series, in one build folder: proves that every patch builds
+# alone. Long.
 . "$(dirname "$0")/common.sh"
 . "$top/scripts/series.sh"
 . "$top/scripts/step.sh"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Checks patches/<base>: first each patch and the series by themselves, then that they apply in order to the pinned source.
-# One line a check: "ok - ...", "not ok - ..." or "skip - ...". Exit status 1 when a check failed.
+# Checks patches/<base>: first each patch and the series by themselves, then that they apply in
+# order to the pinned source. Prints one line for each check: "ok - ...", "not ok - ..." or "skip -
+# ...". Exit status 1 when a check failed.
 . "$(dirname "$0")/common.sh"
 . "$(dirname "$0")/series.sh"
 dir=$top/$patches
@@ -9,6 +10,7 @@ trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 MAX_NEW_FILE_BYTES=65536 # code of that size belongs into vm_trace/
+MAX_LINES=500 # nobody reads a longer patch; two patches have two causes
 
 ok() { echo "ok - $*"; }
 not_ok() { echo "not ok - $*"; : > "$tmp/failed"; } # a file: some checks run behind a pipe, in a shell of their own
@@ -19,8 +21,9 @@ verdict() {
     if [ -z "$faults" ]; then ok "$1"; else not_ok "$1"; printf '%s\n' "$faults" | sed 's/^/    /'; fi
 }
 
-# Hunks have three lines of context before and after the change, fewer only where the file begins or ends.
-# git apply takes missing lines before a change as "the file begins here", so those are checked here; and after it likewise.
+# Hunks have three lines of context before and after the change, fewer only where the file begins or
+# ends. git apply takes missing lines for the begin or the end of the file, so they are checked
+# here.
 context_faults() {
     awk '
     function end_hunk() {
@@ -53,6 +56,7 @@ patch_faults() { # patch
     grep -q '^Author: .' "$tmp/head" && grep -q '^Email: .' "$tmp/head" || echo "no From: line with a name and an address"
     grep -q '^Subject: .' "$tmp/head" || echo "no Subject: line"
     grep -q '^Date: .' "$tmp/head" || echo "no Date: line"
+    [ "$(wc -l < "$1")" -le $MAX_LINES ] || echo "$(wc -l < "$1") lines, more than $MAX_LINES: split it by cause"
     grep -q '[^[:space:]]' "$tmp/body" || echo "no text that says why"
     own_git apply --numstat --summary "$tmp/diff" > "$tmp/stat" 2>&1 || { echo "git apply cannot parse it: $(head -n 1 "$tmp/stat")"; return; }
     grep -q . "$tmp/stat" || echo "changes nothing"
@@ -68,10 +72,10 @@ patch_faults() { # patch
 [ -n "$(series_patches)" ] || { not_ok "$patches/series lists no patch"; exit 1; }
 
 series_patches | sort | uniq -d | sed 's/$/ is listed twice/' | verdict "$patches/series lists each patch once"
-series_patches | while read -r p; do [ -f "$dir/$p" ] || echo "$p is listed and not there"; done | verdict "every patch that $patches/series lists is there"
+series_patches | while read -r p; do [ -f "$dir/$p" ] || echo "$p is listed but missing"; done | verdict "every patch that $patches/series lists is there"
 for f in "$dir"/*; do
     p=${f##*/}
-    [ "$p" = series ] || series_patches | grep -qxF "$p" || echo "$p is in $patches and not listed"
+    [ "$p" = series ] || series_patches | grep -qxF "$p" || echo "$p is in $patches but not listed"
 done | verdict "$patches holds nothing that is not listed"
 for p in $(series_patches); do
     [ ! -f "$dir/$p" ] || patch_faults "$dir/$p" > "$tmp/faults"
@@ -88,7 +92,8 @@ elif [ $status != 0 ]; then
     exit 1
 fi
 
-# git am has no fuzz; hunks that had moved would go in silently, so git apply is asked where it found each.
+# git am has no fuzz, but it applies hunks that have moved without a word. So git apply says where
+# it found each.
 series_worktree "$store" "$tmp/tree"
 for p in $(series_patches); do
     own_git -C "$tmp/tree" apply --check --verbose --whitespace=error-all "$dir/$p" > "$tmp/apply" 2>&1 || :

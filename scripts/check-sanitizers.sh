@@ -47,12 +47,13 @@ for check; do
     asan)
         sanitizers=-fsanitize=address,undefined
         usable asan $sanitizers || continue
-        # A fork without exec ends in leaks that are its parent's.
+        # A fork without exec ends with its parent's memory: no leaks of its own.
         ASAN_OPTIONS=abort_on_error=0:detect_leaks=0:detect_stack_use_after_return=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
             run asan "$sanitizers -fno-sanitize-recover=all" check-unit check-tool ;;
     tsan)
         usable tsan -fsanitize=thread || continue
-        # Tests look at memory from a handler of their own faults, and play a fork's child, whose mutexes may be locked by nobody.
+        # Tests read memory in a signal handler, and play a fork's child, whose locked mutexes have
+        # no owner.
         TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0:report_signal_unsafe=0:report_destroy_locked=0 run tsan -fsanitize=thread check-unit ;;
     msan)
         CC=clang
@@ -70,7 +71,8 @@ for check; do
         TOOL_TESTS=$tests UNIT_WRAPPER=$wrapper TOOL_WRAPPER=$wrapper run valgrind '' check-tool ;;
     valgrind)
         if ! command -v valgrind > /dev/null; then echo 'skipped: valgrind: it is not installed'; continue; fi
-        # Where a page of the file is gone, a handler puts memory there and the store is made again: with all registers as they were.
+        # Where a page of the file is gone, a handler maps memory there and the store is repeated,
+        # which needs all registers as they were.
         UNIT_WRAPPER='valgrind --quiet --error-exitcode=99 --leak-check=no --vex-iropt-register-updates=allregs-at-mem-access' \
             run valgrind '' check-unit ;;
     *) die "no such check: $check" ;;

@@ -1,4 +1,5 @@
-# Shared by the scripts beside it: sourced, never run. Sets top (the repository), base and the variables of bases/$base.
+# Shared by the scripts beside it: sourced, never run. Sets top (the repository), base and the
+# variables of bases/$base.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd -P)
 base=${BASE:-ruby-4.1}
@@ -15,7 +16,7 @@ esac
 series=$top/$patches/series
 cache=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/ruby-vm-trace
 
-# Make build/NAME a tree of links to this one, in which the Makefile builds the same with other flags.
+# Makes build/NAME a tree of links to this one, in which the Makefile builds with other flags.
 link_tree() { # name
     mkdir -p "$top/build/$1"
     for folder in vm_trace test tools scripts benchmarks bases patches doc; do
@@ -23,14 +24,16 @@ link_tree() { # name
     done
 }
 
-# Exit status for "cannot be built here: no source, or no rustc". `make check` skips what needs CRuby then, and stops at any other.
+# Exit status for "cannot be built here: no source, or no rustc". `make check` then skips what needs
+# CRuby; it stops at any other status.
 UNAVAILABLE=3
 
-# Run from a git hook or `git rebase --exec`, the environment names the outer repository.
+# In a git hook or `git rebase --exec` the environment names the outer repository.
 if command -v git >/dev/null; then unset $(git rev-parse --local-env-vars); fi
 export GIT_TERMINAL_PROMPT=0
 
-# git for the repositories that these scripts own: the same result whatever the user's configuration, hooks and name are.
+# git for the repositories of these scripts: the user's configuration, hooks and name change
+# nothing.
 own_git() {
     GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 \
     GIT_AUTHOR_NAME=ruby-vm-trace GIT_AUTHOR_EMAIL=ruby-vm-trace@localhost GIT_AUTHOR_DATE=$date \
@@ -39,20 +42,21 @@ own_git() {
             -c init.defaultBranch=base -c advice.detachedHead=false "$@"
 }
 
-# The tree of a commit without what releases lack ($not_released, entries of its root). It is written into a repository of ours,
-# for the one that has the commit may be the user's. Line ends part the entries: CRuby's root has no name that git would quote.
+# The tree of a commit without what releases lack ($not_released, entries of its root). It is
+# written into a repository of ours, because the one that has the commit may be the user's. Newlines
+# separate the entries: CRuby's root has no name that git would quote.
 tree_of() { # git-dir commit git-dir-of-ours
     git --git-dir="$1" ls-tree "$2" | awk -F '\t' -v names="${not_released:-}" '
         BEGIN { n = split(names, name, " "); for (i = 1; i <= n; i++) lacks[name[i]] }
         !($2 in lacks)' | own_git --git-dir="$3" mktree --missing
 }
 
-# rustup's own folder is looked in too: its line in ~/.profile is not read by every shell that runs make.
+# Also look in rustup's folder: not every shell that runs make reads its line in ~/.profile.
 if ! command -v rustc >/dev/null 2>&1 && [ -x "${HOME:-}/.cargo/bin/rustc" ]; then
     PATH=$HOME/.cargo/bin:$PATH
 fi
 
-# Prints why rustc does not do for this base; prints nothing when it does.
+# Prints why rustc is not good enough for this base; prints nothing when it is.
 rustc_fault() {
     found=$(rustc --version 2>/dev/null | sed -n 's/^rustc \([0-9.]*\).*/\1/p')
     if [ -z "$found" ]; then
@@ -60,5 +64,5 @@ rustc_fault() {
     elif [ "$(printf '%s\n%s\n' "$rustc_min" "$found" | sort -V | head -n 1)" = "$rustc_min" ]; then
         return 0
     fi
-    echo "base $base needs rustc >= $rustc_min, found: $found (get it from https://rustup.rs or, where it is new enough, as your distribution's package rustc)"
+    echo "base $base needs rustc >= $rustc_min, found: $found (get it from https://rustup.rs, or your distribution's package rustc if that is new enough)"
 }

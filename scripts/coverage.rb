@@ -1,4 +1,5 @@
-# Which lines the tests ran, as gcov counted them: a line for each source file, the least covered first, and the total.
+# Which lines the tests ran, as gcov counted them: a line for each source file, the least covered
+# first, and the total.
 #   coverage.rb OUT SOURCES NOTES...
 # NOTES are folders of objects that were compiled with --coverage, SOURCES the folders (with commas
 # between) whose files count. A line counts once, in however many objects it is (headers). OUT gets
@@ -15,7 +16,8 @@ class Coverage
   def read(folders)
     notes = folders.flat_map { |folder| Dir[File.join(folder, "**/*.gcno")] }.sort
     abort "coverage.rb: #{folders.join(", ")}: nothing there was compiled with --coverage" if notes.empty?
-    # Objects that no test linked have no counts, which gcov says on stderr: their lines count as not run.
+    # Objects that no test linked have no counts, which gcov says on stderr: their lines count as
+    # not run.
     out, err, status = Open3.capture3(ENV["GCOV"] || "gcov", "--json-format", "--stdout", *notes)
     abort "coverage.rb: gcov failed; GCOV=PROGRAM names that of the compiler, from GCC 9 on:\n#{err}" unless status.success?
     out.each_line { |line| add(JSON.parse(line)) }

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Prints the base that make takes where nobody chose one: the development branch where it can be built, else the released Ruby.
+# Prints the base that make uses when none was chosen: the development branch if it can be built,
+# else the released Ruby.
 #   default-base.sh GOAL...
-# Goals that need no Ruby ask for no source.
+# Goals that need no Ruby need no source.
 BASE=ruby-4.1
 . "$(dirname "$0")/common.sh"
 released=ruby-3.3
@@ -18,12 +19,12 @@ done
 
 fault=$(rustc_fault)
 if [ -z "$fault" ]; then
-    # Where the released one was built, the network had nothing and is not asked each time.
+    # If the released one was built, the network had nothing: do not ask it each time.
     if [ -e "$top/build/$released/built" ]; then where=have; else where=find; fi
     status=0
     SOURCE_OPTIONAL=yes "$top/scripts/source.sh" $where >/dev/null || status=$?
     [ $status = $UNAVAILABLE ] || take $base # a wrong one is told when it is used
     fault="its source can't be had here"
 fi
-say "Using base $released, Ruby's release, not $base: $fault. To get that one: make ruby-source BASE=$base RUBY_SOURCE=DIR, a clone of ruby/ruby; BASE=$base or ./configure --with-base=$base insists on it."
+say "Using base $released, Ruby's release, not $base: $fault. For $base: make ruby-source BASE=$base RUBY_SOURCE=DIR, where DIR is a clone of ruby/ruby; BASE=$base or ./configure --with-base=$base requires it."
 take $released

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks for what the build needs, by trying it (so it works on any distribution), and installs what is missing where it may:
-# as root on Debian or a relative, unless DEPS=no.
+# Checks for what the build needs by trying it, so it works on any distribution. Installs what is
+# missing as root on Debian or a relative, unless DEPS=no.
 #   deps.sh PROGRAM:PACKAGE...     checks for these programs instead
 . "$(dirname "$0")/common.sh"
 
@@ -24,12 +24,13 @@ missing_packages() {
     has make || echo make
     has autoconf || echo autoconf
     has git || echo git
-    has xz || echo xz-utils # releases come packed so
+    has xz || echo xz-utils # releases are packed with it
     has "${CC:-cc}" || echo gcc
     has_header stdio.h || echo libc6-dev
     has ruby && ruby -e 'exit RUBY_VERSION.to_i >= 3' || echo ruby
     has ruby && ruby -e 'require "minitest"' 2>/dev/null || echo ruby-minitest
-    # The patched Ruby's own extensions (RubyGems needs the first two, vm-trace the second); the tests of the C code.
+    # The patched Ruby's own extensions (RubyGems needs the first two, vm-trace the second); the
+    # tests of the C code.
     has_header yaml.h || echo libyaml-dev
     has_header zlib.h || echo zlib1g-dev
     has_header openssl/ssl.h || echo libssl-dev
@@ -38,7 +39,7 @@ missing_packages() {
 #include <stdint.h>
 #include <setjmp.h>' || echo libcmocka-dev
     has_header sqlite3.h || echo libsqlite3-dev # for vm-trace query
-    # git fetches the base's source over https where it is nowhere on this machine.
+    # git fetches the base's source over https if this machine does not have it.
     has_certificates || echo ca-certificates
 }
 
@@ -49,7 +50,7 @@ if [ -n "$missing" ]; then
         say "Missing build packages: $missing"
         say "+ $install    (DEPS=no forbids it)"
         export DEBIAN_FRONTEND=noninteractive
-        # The lists may be absent or out of date: tried first as they are, then after one update.
+        # The lists may be absent or out of date: try first as they are, then after one update.
         $install </dev/null >&2 || {
             say "+ apt-get update"
             apt-get update </dev/null >&2 || :
@@ -58,7 +59,7 @@ if [ -n "$missing" ]; then
         missing=$(missing_packages | tr '\n' ' ')
         [ -z "$missing" ] || { say "deps.sh: still missing after apt-get: $missing"; exit 1; }
     else
-        say "The build needs packages that are not here. On Debian and its relatives, as root:"
+        say "Build packages are missing. On Debian and its relatives, as root:"
         say "  apt-get install --no-install-recommends $missing"
         exit 1
     fi
@@ -66,4 +67,4 @@ fi
 
 [ -z "$programs" ] || exit 0
 fault=$(rustc_fault)
-[ -z "$fault" ] || say "Note: $fault. Until then all that needs the patched Ruby is left out."
+[ -z "$fault" ] || say "Note: $fault. Until then make skips everything that needs the patched Ruby."

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Fetches the original tarball of a Debian source package into a folder:
 #   fetch-apt.sh PACKAGE/SUITE DIR
-# From the mirror that this system uses, whatever release of Debian it is. apt does it, so its signatures are checked, and the
-# system's proxies hold; but with lists, cache and sources of its own below DIR: what the system has is read, never changed.
+# The mirror is the one that this system uses, whatever release of Debian it is. apt fetches, so
+# signatures are checked and the system's proxies are used, but with lists, cache and sources of its
+# own in DIR: the system's files are read, never changed.
 set -eu
 package=${1%/*} suite=${1#*/}
 fail() { echo "$*"; exit 1; }
@@ -12,8 +13,8 @@ mkdir -p "$2"
 dir=$(cd "$2" && pwd -P)
 mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial"
 
-# Which sources the system has is apt's to say, for there are two formats of them. Of these the one that the release itself is
-# from is a mirror of all releases, others (security, vendors') are not.
+# apt lists the system's sources, because there are two formats of them. The one that the release
+# itself comes from is a mirror of all releases; others (security, vendors') are not.
 mirror=$( (. /etc/os-release && apt-get -o Debug::NoLocking=1 --print-uris update 2>/dev/null |
     sed -En "s#^'(.*)/dists/(${VERSION_CODENAME:-stable}|(old)?stable|testing|unstable|sid)/InRelease' .*#\1#p") | head -n 1)
 [ -n "$mirror" ] || fail "apt's settings here name no mirror of Debian"
@@ -21,7 +22,8 @@ keys=/usr/share/keyrings/debian-archive-keyring.gpg
 [ ! -e "$keys" ] || signed="[signed-by=$keys] "
 echo "deb-src ${signed:-}$mirror $suite main" > "$dir/sources.list"
 
-# Read after the system's own. The hooks cleared would act on the system's lists; its Check-Valid-Until and the like hold.
+# Read after the system's configuration. The cleared hooks would act on the system's lists; its
+# Check-Valid-Until and the like stay in force.
 cat > "$dir/apt.conf" <<EOF
 #clear APT::Update::Pre-Invoke;
 #clear APT::Update::Post-Invoke;
@@ -43,7 +45,7 @@ EOF
 apt() { LC_ALL=C apt-get -q -c "$dir/apt.conf" "$@" </dev/null 2>&1; }
 
 apt update > "$dir/log" || fail "$(grep '^E:' "$dir/log" | tail -n 1)"
-# Lists that could not be had are only a warning to apt.
+# For apt, lists that could not be fetched are only a warning.
 (cd "$dir" && apt source --download-only --tar-only "$package/$suite") >> "$dir/log" || fail "$(grep '^[EW]:' "$dir/log" | head -n 1)"
 ls "$dir"/*.orig.tar.* >/dev/null 2>&1 || fail "apt gave no original tarball of $1"
 rm -rf "$dir/lists" "$dir/cache"

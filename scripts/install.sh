@@ -1,10 +1,10 @@
 #!/bin/sh
-# Installs the patched Ruby or the tool below a prefix, and takes them away again. The Makefile sets
+# Installs the patched Ruby or the tool in a prefix, and removes them again. The Makefile sets
 # prefix, DESTDIR, bindir, mandir, datarootdir, bash_completions and zsh_completions.
 #   install.sh ruby        from build/<base>/stage. Refuses to overwrite files of another Ruby, unless FORCE=yes
 #   install.sh tool        vm-trace, its man page and completions
-#   install.sh uninstall   both, as far as they are there
-# Lists of what was installed lie in $datarootdir/ruby-vm-trace: one path a line, a folder that was
+#   install.sh uninstall   both, if they are installed
+# $datarootdir/ruby-vm-trace has lists of what was installed: one path a line; a folder that was
 # made ends with a slash. uninstall removes these and nothing else.
 . "$(dirname "$0")/common.sh"
 cd "$top"
@@ -13,10 +13,9 @@ lists=$root$datarootdir/ruby-vm-trace
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# plan NAME: paths (without DESTDIR) of what is going to be installed, from $work/files and
-# $work/folders (only those that may have no file are needed there), become the list NAME, with the
-# list itself. It is written before anything is copied, so that what an interrupted installation
-# leaves behind can be removed.
+# plan NAME: writes the list NAME of the paths (without DESTDIR) that are going to be installed,
+# from $work/files and $work/folders (only folders that may be empty), and of the list itself. The
+# list is written before anything is copied, so that an interrupted installation can be removed.
 plan() {
     echo "$datarootdir/ruby-vm-trace/$1" >> "$work/files"
     cat "$work/folders" "$work/files" | while read -r file; do
@@ -29,17 +28,17 @@ plan() {
     mkdir -p "$lists"
     touch "$lists/$1"
     { cat "$work/files" "$work/new-folders"; grep '/$' "$lists/$1" || :; } | sort -u > "$work/list"
-    # Files of an older version that this one does not have.
+    # Files of an older version that this one lacks.
     sort "$lists/$1" | comm -23 - "$work/list" | while read -r gone; do rm -f "$root$gone"; done
     cp "$work/list" "$lists/$1"
 }
 
 uninstall() {
     cat "$lists"/* > "$work/list" 2>/dev/null ||
-        die "nothing is installed below $root$prefix ($lists is not there); give the prefix and DESTDIR of the installation"
+        die "nothing is installed in $root$prefix ($lists does not exist); give the prefix and DESTDIR of the installation"
     grep -v '/$' "$work/list" | while read -r file; do rm -f "$root$file"; done
     grep '/$' "$work/list" | sort -ru | while read -r folder; do
-        [ ! -d "$root$folder" ] || rmdir "$root$folder" 2>/dev/null || say "uninstall: left $root$folder, which holds files of others"
+        [ ! -d "$root$folder" ] || rmdir "$root$folder" 2>/dev/null || say "uninstall: left $root$folder, which has other files"
     done
 }
 
@@ -53,7 +52,7 @@ install_ruby() {
     if [ -s "$work/others" ] && [ "${FORCE:-}" != yes ]; then
         say "install: $root$prefix holds another Ruby; $(wc -l < "$work/others") of its files would be overwritten, such as"
         head -n 3 "$work/others" | sed 's/^/  /' >&2
-        say "Give another place (make install prefix=/opt/ruby-vm-trace), install only the tool (make install-tool), or overwrite them (FORCE=yes)."
+        say "Give another prefix (make install prefix=/opt/ruby-vm-trace), install only the tool (make install-tool), or overwrite them (FORCE=yes)."
         exit 1
     fi
     plan ruby

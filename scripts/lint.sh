@@ -1,15 +1,16 @@
 #!/bin/sh
-# clang-tidy (.clang-tidy says what it asks) and cppcheck on the module and the tool: "ok - ", "not ok - " or "skip - " for each part.
-# What is not installed is named and passed over, and so are the files that need the headers of a built Ruby where none is built.
+# clang-tidy (.clang-tidy says what it asks) and cppcheck on the module and the tool: "ok - ", "not
+# ok - " or "skip - " for each part. What is not installed is named and passed over, and so are the
+# files that need the headers of a built Ruby where none is built.
 #   lint.sh [alone] [ruby]      what needs no Ruby, what includes the headers of the Ruby of $BASE; both, if none is named
 . "$(dirname "$0")/common.sh"
 cd "$top"
 jobs=${JOBS:-2}
 failed=
 
-with_ruby='vm_trace/host_cruby.c vm_trace/control.c vm_trace/remote.c vm_trace/ruby_recorder.c'
-# disabled.c is stubs whose parameters nobody looks at.
-without=$(ls vm_trace/*.c | grep -v -x -F "$(printf '%s\n' $with_ruby vm_trace/disabled.c)")
+with_ruby=$(ls vm_trace/host/*.c vm_trace/ruby/*.c)
+# disabled.c, which is in no folder, is stubs whose parameters nobody looks at.
+without=$(ls vm_trace/*/*.c | grep -v -x -F "$with_ruby")
 
 tool=$(find tools/vm-trace -name '*.c')
 
@@ -42,25 +43,30 @@ have()
 alone()
 {
     status=0
-    ${CC:-cc} -std=gnu99 -Wall -Wextra -Wno-unused-parameter -Werror -fsyntax-only vm_trace/disabled.c || status=$?
+    ${CC:-cc} -std=gnu99 -Wall -Wextra -Wno-unused-parameter -Werror -iquote . -fsyntax-only vm_trace/disabled.c || status=$?
     result 'the stubs of the module built out' $status
+    status=0
+    ${BASERUBY:-ruby} "$top/scripts/check-includes.rb" || status=$?
+    result 'includes point down, and the table of layers is current' $status
     if have clang-tidy 'clang-tidy of the module'; then
         status=0
-        each "$without" clang-tidy --quiet '{}' -- -std=gnu99 -iquote vm_trace 2> /dev/null || status=$?
+        each "$without" clang-tidy --quiet '{}' -- -std=gnu99 -iquote . 2> /dev/null || status=$?
         result 'clang-tidy of the module' $status
-        # The analyzer loses sight of arrays that grow and are moved; the sanitizers and valgrind see them in the tests.
+        # The analyzer loses sight of arrays that grow and are moved; the sanitizers and valgrind
+        # see them in the tests.
         status=0
         each "$tool" clang-tidy --quiet \
             --checks=-clang-analyzer-unix.Malloc,-clang-analyzer-core.NullDereference '{}' -- \
-            -std=gnu99 -iquote tools/vm-trace -iquote vm_trace -iquote build/page 2> /dev/null || status=$?
+            -std=gnu99 -iquote tools/vm-trace -iquote build/page 2> /dev/null || status=$?
         result 'clang-tidy of the tool' $status
     fi
     if have cppcheck 'cppcheck'; then
-        # Versions before 2.11 do not parse a compound literal behind "?", and take a call's buffer for one that is read.
+        # Versions before 2.11 do not parse a compound literal behind "?", and take a call's buffer
+        # for one that is read.
         lint='cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --inline-suppr --std=c99
             --suppress=internalAstError --suppress=ctuuninitvar'
         status=0
-        $lint -I vm_trace $without || status=$?
+        $lint -I . $without || status=$?
         result 'cppcheck of the module' $status
         status=0
         $lint -j "$jobs" -I tools/vm-trace $tool || status=$?
@@ -83,7 +89,7 @@ ruby()
     status=0
     # A VALUE is an integer that is a pointer, in all of CRuby.
     each "$with_ruby" clang-tidy --quiet --checks=-performance-no-int-to-ptr '{}' -- \
-        -std=gnu99 -DRUBY_EXPORT -iquote . -iquote vm_trace $includes 2> /dev/null || status=$?
+        -std=gnu99 -DRUBY_EXPORT -iquote . $includes 2> /dev/null || status=$?
     result "$name" $status
 }
 

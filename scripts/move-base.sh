@@ -1,7 +1,8 @@
 #!/bin/sh
 # Moves a base and its patches to another commit or tag of a clone of ruby/ruby:
 #   move-base.sh COMMIT      with RUBY_SOURCE=DIR, the clone
-# Pins that one in bases/<base>, puts its source into the cache and rebases the patches (rebase-patches.sh, which see).
+# Pins it in bases/<base>, puts its source into the cache and rebases the patches
+# (rebase-patches.sh).
 . "$(dirname "$0")/common.sh"
 [ -n "${1:-}" ] && [ -n "${RUBY_SOURCE:-}" ] || die "usage: make move-base BASE=$base TO=COMMIT-or-tag RUBY_SOURCE=DIR (a clone of ruby/ruby that has it)"
 id=$(git -C "$RUBY_SOURCE" rev-parse -q --verify "$1^{commit}") || die "RUBY_SOURCE=$RUBY_SOURCE does not have $1"
@@ -15,7 +16,7 @@ new_date=$(TZ=UTC git -C "$RUBY_SOURCE" log -1 --date=format-local:%Y-%m-%dT%H:%
 sed -i -e "s/^commit=.*/commit=$id/" -e "s/^tree=.*/tree=$new_tree/" -e "s/^date=.*/date=$new_date/" "$top/bases/$base"
 say "move-base: bases/$base pins $1 now: commit $id, tree $new_tree"
 case $origins in
-*apt* | *tarball*) say "move-base: its comments, ${apt_package:+apt_package, apt_sha256, }tarball and tarball_sha256 are still those of the release before: put in what the new one's publishers say" ;;
+*apt* | *tarball*) say "move-base: its comments, ${apt_package:+apt_package, apt_sha256, }tarball and tarball_sha256 are still those of the old release: replace them by what the publishers of the new one announce" ;;
 esac
 "$top/scripts/source.sh" cache
 exec "$top/scripts/rebase-patches.sh"

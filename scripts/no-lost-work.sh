@@ -1,5 +1,6 @@
 #!/bin/sh
-# `make distclean` asks here first: fails when a build/<base>/src holds work that is in no patch. FORCE=1 lets it go.
+# For `make distclean`: fails when a build/<base>/src holds work that is in no patch. FORCE=1 drops
+# it.
 . "$(dirname "$0")/common.sh"
 [ -z "${FORCE:-}" ] || exit 0
 for src in "$top"/build/*/src; do

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Brings build/<base>/src up to date: the pinned source, each patch of the series as a commit, and a copy of vm_trace/.
-# Only files that really change are written, so that CRuby's make rebuilds no more than it must.
+# Brings build/<base>/src up to date: the pinned source, each patch of the series as a commit, and a
+# copy of vm_trace/. Writes only files that really change, so that CRuby's make rebuilds as little
+# as possible.
 #   prepare.sh --base     makes build/<base>/base-src, the source without patches and module, for comparisons
 . "$(dirname "$0")/common.sh"
 . "$(dirname "$0")/series.sh"
@@ -23,7 +24,8 @@ make_src() {
     mv -T "$build/src.half-made" "$src"
 }
 
-# The new series is applied in a tree of its own; src then moves to the result, which writes only the files that differ.
+# The new series is applied in a tree of its own; then src moves to the result, which writes only
+# the files that differ.
 move_src() {
     say "prepare: the patches changed: moving build/$base/src to $(series_patches | wc -l) patches"
     rm -rf "$build/series.tmp"
@@ -38,7 +40,7 @@ move_src() {
     rm -rf "$build/series.tmp"
 }
 
-# refs/vm-trace/base is the pinned tree itself, or the commit on it that empties gems/bundled_gems.
+# refs/vm-trace/base is the pinned tree, or the commit on top of it that empties gems/bundled_gems.
 base_is_pinned() {
     for ref in refs/vm-trace/base refs/vm-trace/base~1; do
         [ "$(own_git -C "$src" rev-parse -q --verify "$ref^{tree}")" = "$tree" ] && return
@@ -49,7 +51,7 @@ mkdir -p "$build"
 if [ "${1:-}" = --base ]; then
     src=$build/base-src
     if [ -d "$src" ] && ! base_is_pinned; then
-        say "prepare: the pin in bases/$base changed: build/$base/base-src and base-obj are made anew"
+        say "prepare: the pin in bases/$base changed: making build/$base/base-src and base-obj again"
         rm -rf "$src" "$build/base-obj" "$build/base-built"
     fi
     if [ ! -d "$src" ]; then
@@ -69,14 +71,14 @@ elif [ "$(series_id)" != "$(cat "$state" 2>/dev/null)" ]; then
         say "prepare: $patches (or the pin in bases/$base) changed, and build/$base/src has work that is in no patch:"
         say "$work"
         say "To keep it: commit it there, git -C build/$base/src format-patch refs/vm-trace/made, drop it, make, and git am it again."
-        say "   (If the change in $patches is not wanted instead: take that back, commit the work, make refresh-patches.)"
+        say "   (Or, to drop the change in $patches: revert it, commit the work, make refresh-patches.)"
         say "To drop it: git -C build/$base/src reset --hard refs/vm-trace/made && git -C build/$base/src clean -fd"
         exit 1
     fi
     if base_is_pinned; then
         move_src
     else
-        say "prepare: the pin in bases/$base changed: build/$base/src and obj are made anew"
+        say "prepare: the pin in bases/$base changed: making build/$base/src and obj again"
         rm -rf "$src" "$build/obj" "$build/built"
         make_src
     fi
@@ -86,24 +88,24 @@ else
 $work"
 fi
 
-# The module. CRuby's makefiles may not know which of its files include which of these headers, so a changed header takes the
-# objects of all that include one of them with it.
+# The module. CRuby's makefiles may not know which files include these headers, so a changed header
+# removes the objects of all files that include one of them.
 mkdir -p "$src/vm_trace"
 headers_changed=
-for f in "$src"/vm_trace/*; do
-    [ "${f##*/}" = base.h ] || [ -e "$top/vm_trace/${f##*/}" ] || rm -rf "$f"
+for f in $(cd "$src/vm_trace" && find . -mindepth 1); do
+    [ "$f" = ./base_name.h ] || [ -e "$top/vm_trace/$f" ] || rm -rf "${src:?}/vm_trace/$f"
 done
-# What a trace says of the Ruby that made it.
+# What a trace says about the Ruby that made it.
 base_h="#define RB_VM_TRACE_BASE \"$base $(printf %.12s "$commit")\""
-[ "$base_h" = "$(cat "$src/vm_trace/base.h" 2>/dev/null)" ] || { echo "$base_h" > "$src/vm_trace/base.h"; headers_changed=yes; }
-for f in "$top"/vm_trace/*.[ch] "$top"/vm_trace/*.py; do
-    [ -e "$f" ] || continue
-    cmp -s "$f" "$src/vm_trace/${f##*/}" && continue
-    cp "$f" "$src/vm_trace/${f##*/}"
+[ "$base_h" = "$(cat "$src/vm_trace/base_name.h" 2>/dev/null)" ] || { echo "$base_h" > "$src/vm_trace/base_name.h"; headers_changed=yes; }
+for f in $(cd "$top/vm_trace" && find . -name '*.[ch]' -o -name '*.py' -o -name '*.rs'); do
+    cmp -s "$top/vm_trace/$f" "$src/vm_trace/$f" && continue
+    mkdir -p "$src/vm_trace/${f%/*}"
+    cp "$top/vm_trace/$f" "$src/vm_trace/$f"
     case $f in *.h) headers_changed=yes ;; esac
 done
 if [ -n "$headers_changed" ] && [ -d "$build/obj" ]; then
-    rm -f "$build"/obj/vm_trace/*.o
+    find "$build/obj" -path "$build/obj/vm_trace/*.o" -delete
     for f in $(cd "$src" && grep -l '^#include "vm_trace/' ./*.c); do
         f=${f#./}
         rm -f "$build/obj/${f%.c}.o"

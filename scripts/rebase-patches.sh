@@ -1,12 +1,13 @@
 #!/bin/sh
-# After the pin in bases/<base> was changed: moves the patches in build/<base>/src from the old pin to the new one with git
-# rebase, then rewrites patches/<base>. Where a patch conflicts it stops; run it again when git rebase --continue is through.
+# After the pin in bases/<base> has changed: moves the patches in build/<base>/src from the old pin
+# to the new one with git rebase, then rewrites patches/<base>. At a conflict it stops; run it again
+# when git rebase --continue has finished.
 . "$(dirname "$0")/common.sh"
 . "$(dirname "$0")/series.sh"
 src=$build/src
 ref() { own_git -C "$src" rev-parse -q --verify "$1" || :; }
 
-[ -d "$src/.git" ] || die "there is no build/$base/src: it must be made from the old pin first (make src)"
+[ -d "$src/.git" ] || die "there is no build/$base/src: make it from the old pin first (make src)"
 [ ! -d "$src/.git/rebase-merge" ] || die "a rebase is under way in build/$base/src: resolve it there, git add, git rebase --continue, then run this again"
 dirty=$(own_git -C "$src" status --porcelain --untracked-files=normal)
 [ -z "$dirty" ] || die "build/$base/src has changes that are in no commit:
@@ -29,6 +30,6 @@ own_git -C "$src" update-ref refs/vm-trace/base refs/vm-trace/next
 own_git -C "$src" update-ref refs/vm-trace/made HEAD
 own_git -C "$src" update-ref -d refs/vm-trace/next
 series_id > "$src/.git/vm-trace-series"
-# CRuby's own dependencies are for edits, not for another version.
+# CRuby's own dependencies are made for edits, not for a change of version.
 rm -rf "$build/obj" "$build/built"
 "$top/scripts/refresh-patches.sh"

@@ -1,17 +1,17 @@
 #!/bin/sh
-# Rewrites patches/<base> from the commits that build/<base>/src has on its base. Running it twice changes nothing:
-# everything that format-patch takes from the machine, the day or the user's configuration is switched off.
+# Rewrites patches/<base> from the commits that build/<base>/src has on its base. Running it twice
+# changes nothing: nothing depends on the machine, the day or the user's configuration.
 . "$(dirname "$0")/common.sh"
 . "$(dirname "$0")/series.sh"
 src=$build/src
-[ -d "$src/.git" ] || die "there is no build/$base/src yet: make makes it"
+[ -d "$src/.git" ] || die "there is no build/$base/src yet: run make src"
 dirty=$(own_git -C "$src" status --porcelain --untracked-files=normal)
 [ -z "$dirty" ] || die "build/$base/src has changes that are in no commit; commit them there first (or drop them):
 $dirty"
 [ "$(series_id)" = "$(cat "$src/.git/vm-trace-series")" ] || [ -n "${FORCE:-}" ] ||
-    die "$patches changed since build/$base/src was made from it, and that would be overwritten; take it back, or FORCE=1 overwrites it"
-own_git -C "$src" merge-base --is-ancestor refs/vm-trace/base HEAD || die "HEAD of build/$base/src does not stand on refs/vm-trace/base"
-[ -z "$(own_git -C "$src" rev-list --merges refs/vm-trace/base..HEAD)" ] || die "build/$base/src has a merge: patches are a straight line of commits"
+    die "$patches changed since build/$base/src was made from it, and would be overwritten; revert it, or overwrite it with FORCE=1"
+own_git -C "$src" merge-base --is-ancestor refs/vm-trace/base HEAD || die "HEAD of build/$base/src does not descend from refs/vm-trace/base"
+[ -z "$(own_git -C "$src" rev-list --merges refs/vm-trace/base..HEAD)" ] || die "build/$base/src has a merge: patches must be a straight line of commits"
 
 new=$build/patches.tmp
 rm -rf "$new"

@@ -1,7 +1,9 @@
-# Runs test suites one after the other, shows their output, and closes with "N passed, N failed, N skipped" over all of them. The text of
-# each failure is repeated just before, so that the tail of a log shows it.
-#   run-tests.rb SUITE...      (called by the Makefile, which sets what the tests find in ENV)
-# Exit status 1 when something failed. What cannot run here (no CRuby source, no rustc) is named with the reason and counted as skipped.
+# Runs test suites one after the other, shows their output, and ends with "N passed, N failed, N
+# skipped" over all of them. The text of each failure is repeated just before, so that the tail of a
+# log shows it.
+#   run-tests.rb SUITE...      (called by the Makefile, which sets the environment of the tests)
+# Exit status 1 when something failed. What cannot run here (no CRuby source, no rustc) is named
+# with the reason and counted as skipped.
 
 class Runner
   UNAVAILABLE = 3 # scripts/common.sh
@@ -61,7 +63,8 @@ class Runner
     end
   end
 
-  # One that says "ok - ", "not ok - " or "skip - " of each thing that it looks at. What it says of one stands before that.
+  # A script that prints "ok - ", "not ok - " or "skip - " for each check, with details on the lines
+  # before.
   def script(base, command, *arguments)
     name = "#{command} #{base}"
     heading(name)
@@ -77,7 +80,8 @@ class Runner
     add(name, count["ok"], count["not ok"], count["skip"], status)
   end
 
-  # Each JIT that the patches of a base trace is driven by the same tests, but for those that say they are for another.
+  # The same tests run for each JIT that the patches of a base trace, except tests that name another
+  # one.
   def integration
     bases.each do |base|
       reason = without_ruby(base)
@@ -91,7 +95,7 @@ class Runner
 
   def only_for(file) = File.read(file)[/^Integration\.only .*/].to_s.scan(/"(.*?)"/).flatten
 
-  # Tests of the documentation's commands, which are for one base; each file says itself what needs its patched Ruby.
+  # The documents' commands are for one base; each file says what needs its patched Ruby.
   def docs
     files = Dir["test/docs/test_*.rb"].sort
     files.each { |file| minitest(file, environment(DOCUMENTED).merge("NO_RUBY" => without_ruby(DOCUMENTED))) }
@@ -99,11 +103,11 @@ class Runner
 
   DOCUMENTED = "ruby-4.1"
 
-  # Those that were asked for: all where none was chosen, the chosen or default one first.
+  # The requested ones: all if none was chosen, the chosen or default one first.
   def bases = [ENV.fetch("BASE"), *ENV["BASES"]&.split].uniq
   def jits(base) = File.read("bases/#{base}")[/^jits="?([^"\n]*)/, 1].split
 
-  # A source that was given is that of one base.
+  # A given source is that of one base.
   def environment(base) = { "BASE" => base, **(base == ENV["BASE"] ? {} : { "RUBY_SOURCE" => nil }) }
 
   # Builds the patched Ruby. nil, or the reason why there is none.
@@ -146,7 +150,8 @@ class Runner
     add(program, passed, failed, skipped, status)
   end
 
-  # -v names every test, and the reason of each that skips itself. Those that fail are told at the end, numbered, up to the sums.
+  # -v names every test, and the reason of each that skips itself. Those that fail are told at the
+  # end, numbered, up to the sums.
   def minitest(file, env = {}, variant = nil)
     name = [file, *variant].join(" ")
     heading(name)
@@ -208,10 +213,11 @@ class Runner
   end
 end
 
-# A shell starts a job in the background with SIGINT and SIGQUIT ignored, nohup one with SIGHUP, and whatever is started from there
-# inherits that: tests send them.
+# A shell starts a job in the background with SIGINT and SIGQUIT ignored, nohup one with SIGHUP, and
+# whatever is started from there inherits that: tests send them.
 %i[INT QUIT HUP].each { |signal| trap(signal, :DEFAULT) }
 $stdout.sync = true
-# Of the tree that was named: check-sanitizers runs this in trees of links, each with a build folder of its own.
+# Of the tree that was named: check-sanitizers runs this in trees of links, each with a build folder
+# of its own.
 Dir.chdir(File.expand_path("../..", $PROGRAM_NAME))
 exit Runner.new.run(ARGV)

@@ -1,16 +1,20 @@
 #!/bin/sh
-# Finds the base's CRuby source and prints the path of a bare git repository that holds it as its branch `base`.
-#   source.sh find    RUBY_SOURCE if that is given, else the user's cache, else the base's origins (fetched into the cache)
-#   source.sh have    only the first two: asks no network
-#   source.sh cache   puts RUBY_SOURCE, or what an origin has, into the cache
-# Exit status 3: there is no source anywhere. 1: there is one, but it is not the right one.
+# Finds the base's CRuby source and prints the path of a bare git repository that holds it as its
+# branch `base`.
+#   source.sh find    RUBY_SOURCE if given, else the user's cache, else the base's origins (fetched into
+#                     the cache)
+#   source.sh have    only the first two, without the network
+#   source.sh cache   puts RUBY_SOURCE, or the source of an origin, into the cache
+# Exit status 3: no source was found. 1: one was found, but it is not the right one.
 #
-# RUBY_SOURCE is a plain tree, a tarball, a git repository (bare or not, shallow or not) or the URL of one. Whatever it is, the
-# branch `base` gets one commit without parents, made here from the verified tree: so its id, and those of the patches applied
-# to it, are the same for everyone, and nothing later has to care about shallow histories.
+# RUBY_SOURCE is a plain tree, a tarball, a git repository (bare or not, shallow or not) or the URL
+# of one. In each case the branch `base` gets one commit without parents, made here from the
+# verified tree: so its id, and those of the patches on it, are the same for everyone, and shallow
+# histories do not matter later.
 #
-# The tarball of a release lacks some files of its tag ($not_released) and has more, made from the others ($made_for_release).
-# Neither are taken, wherever the source comes from: the tree that is pinned and verified is what tag and tarball share.
+# The tarball of a release lacks some files of its tag ($not_released) and has others that were
+# generated ($made_for_release). Neither are used, wherever the source comes from: the pinned and
+# verified tree is what tag and tarball share.
 . "$(dirname "$0")/common.sh"
 mode=${1:-find}
 from=${RUBY_SOURCE:-}
@@ -22,8 +26,9 @@ store_ok() {
         own_git --git-dir="$1" rev-list --objects --quiet refs/heads/base 2>/dev/null
 }
 
-# A repository is made beside its place and moved there when it is whole, so one that was killed half-made is never found.
-# The lock keeps two makes from doing the same work; the kernel drops it with its holder, however that ends.
+# A repository is made beside its place and moved there when it is complete, so an interrupted run
+# leaves no half-made one. The lock keeps two makes from doing the same work; the kernel drops it
+# when its holder ends, for whatever reason.
 enter_place() {
     place=$1
     mkdir -p "$place" 2>/dev/null && [ -w "$place" ] || return 1
@@ -52,8 +57,9 @@ The tree of that commit of $url, without its history.")
     mv -T "$new" "$store"
 }
 
-# Fetches one commit, without its history. Servers let a commit be asked for by its id in protocol 2; a local repository
-# may have that switched off, hence --upload-pack. The user's configuration counts here: it may hold proxies, or name $1 safe.
+# Fetches one commit, without its history. Protocol 2 lets clients ask servers for a commit by its
+# id; a local repository may forbid that, hence --upload-pack. The user's configuration is used
+# here: it may hold proxies, or name $1 safe.
 fetch() { # repository commit [seconds]
     git init -q --bare "$new"
     timeout "${3:-600}" git --git-dir="$new" -c protocol.version=2 -c gc.auto=0 -c http.lowSpeedLimit=1000 -c http.lowSpeedTime=30 \
@@ -95,7 +101,7 @@ from_repository() {
     elif [ "$head" != "$want" ]; then
         log "the work tree of $from is at another commit ($head): it is not used, the repository's own copy of $commit is"
     else
-        # Its files look like what is wanted, but are not what would be built.
+        # Its files look right, but are not what would be built.
         dirty=$(git --no-optional-locks -C "$from" status --porcelain --untracked-files=no)
         [ -z "$dirty" ] || wrong "RUBY_SOURCE=$from is at the right commit but dirty; found: $(echo "$dirty" | wc -l) changed files, first \"$(echo "$dirty" | head -n 1)\""
     fi
@@ -103,7 +109,8 @@ from_repository() {
     publish "$(tree_of "$new" FETCH_HEAD "$new")" "$from"
 }
 
-# A tree without git is the right one when git would give it the right id. Files that its .gitignore names do not count.
+# A tree without git is right when git would give it the right id. Files that its .gitignore names
+# are ignored.
 from_plain_tree() { # folder name
     [ -f "$1/version.h" ] && [ -f "$1/common.mk" ] || wrong "$2 is neither a git repository nor a CRuby source tree; found: $(ls -A "$1" | head -n 5 | tr '\n' ' ')"
     own_git init -q --bare "$new"
@@ -146,7 +153,7 @@ from_given() {
     esac
 }
 
-# --- origins: where the source comes from when it is nowhere here --------------------------------------------------------
+# --- origins: where the source comes from if this machine does not have it --------------------------------------------------------
 
 origin_name() {
     case $1 in
@@ -159,10 +166,12 @@ origin_name() {
 
 origin_names() { for origin in $origins; do origin_name $origin; done | paste -s -d '|' | sed 's/|/, or /g'; }
 
-# These put it into $new, or as $scratch/tarball; or print why not, the reason in the last line.
+# These put it into $new or $scratch/tarball, or print why they cannot, with the reason in the last
+# line.
 
 fetch_git() {
-    # Asked first for one line: without a network this fails at once or in 20 seconds, instead of after git's own minutes.
+    # Ask for one line first: without a network this fails at once or in 20 seconds, not after
+    # minutes.
     timeout 20 git ls-remote "$url" HEAD 2>&1 >/dev/null </dev/null || { [ $? != 124 ] || echo "no answer within 20 seconds"; return 1; }
     fetch "$url" "$commit" 1800 2>&1
 }
@@ -173,7 +182,7 @@ fetch_apt() {
 }
 
 fetch_tarball() {
-    # With Ruby, for neither curl nor wget is everywhere; it heeds the usual proxy variables.
+    # By Ruby, because neither curl nor wget is everywhere. It uses the usual proxy variables.
     timeout 1800 "${BASERUBY:-ruby}" -ropen-uri -e 'begin
         URI.open(ARGV[0], open_timeout: 20, read_timeout: 30) { |from| IO.copy_stream(from, ARGV[1]) }
     rescue SystemCallError, SocketError, OpenURI::HTTPError, OpenSSL::SSL::SSLError, Timeout::Error => e
@@ -183,7 +192,7 @@ fetch_tarball() {
 
 has_sum() { # file sha256
     found=$(sha256sum < "$1")
-    [ "${found%% *}" = "$2" ] || { echo "has SHA-256 ${found%% *}, not $2: not taken"; return 1; }
+    [ "${found%% *}" = "$2" ] || { echo "has SHA-256 ${found%% *}, not $2: rejected"; return 1; }
 }
 
 from_origins() {
@@ -209,7 +218,7 @@ from_origins() {
 }
 
 not_found() { # what was tried beside
-    [ -z "${SOURCE_OPTIONAL:-}" ] || exit $UNAVAILABLE # the caller has another way, and says so
+    [ -z "${SOURCE_OPTIONAL:-}" ] || exit $UNAVAILABLE # the caller has another way, and prints it
     say "source.sh: the source of CRuby for base $base was not found. Looked for it in:"
     say "  RUBY_SOURCE, --with-ruby-source: not given"
     say "  the cache $cache: not there${1:-}"
@@ -232,9 +241,9 @@ cache)
     log "$commit is in the cache: $store" ;;
 find | have)
     if [ -n "$from" ]; then
-        # Only for this clone: what one clone was told must not become every clone's source.
+        # Only for this clone: a source given to one clone must not become every clone's.
         enter_place "$build/given-source" || die "$build cannot be written"
-        # Taken once: what was verified then stays right, whatever happens to $from.
+        # Copied once: what was verified stays right, whatever happens to $from.
         if [ "$(cat "$place/from" 2>/dev/null)" != "$from" ] || ! store_ok "$store"; then
             given=$from
             rm -f "$place/from"
@@ -248,7 +257,7 @@ find | have)
     elif [ "$mode" = have ]; then
         not_found
     else
-        # Without a cache (no HOME, a file system that is read-only) the fetched source stays in this clone.
+        # Without a cache (no HOME, a read-only file system) the fetched source stays in this clone.
         enter_place "$cache" || enter_place "$build/fetched-source" || die "neither $cache nor $build can be written"
         if store_ok "$store"; then
             log "using the cache: $store"

@@ -1,7 +1,8 @@
 # Long commands for the scripts beside it: sourced by bash after common.sh; $log is the log file.
 
-# step TITLE LINES COMMAND...: runs COMMAND with its output in $log, says what goes on, and on failure shows the log's end.
-# LINES: how many lines COMMAND is known to write, for a percentage; "" when that is not known. V=1 shows all output.
+# step TITLE LINES COMMAND...: runs COMMAND with its output in $log, prints progress, and on failure
+# shows the end of the log. LINES: how many lines COMMAND usually writes, for a percentage; "" if
+# unknown. V=1 shows all output.
 step() {
     local title=$1 lines=$2 status=0 monitor start=$SECONDS
     shift 2
@@ -28,7 +29,8 @@ step() {
 
 step_time() { printf '%dm%02ds' $(($1 / 60)) $(($1 % 60)); }
 
-# On a terminal one line that is written over; elsewhere a line at every tenth, or every minute where no length is known.
+# On a terminal one line that is overwritten; elsewhere a line at every tenth, or every minute if
+# LINES is unknown.
 step_monitor() { # lines of the command, lines in the log before it
     local start=$SECONDS done percent shown=0 next=60 note
     while sleep 2 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do

@@ -5,7 +5,7 @@
 #undef USE_VM_TRACE
 #define USE_VM_TRACE 0
 #define RB_VM_TRACE_STUB extern
-#include "vm_trace.h"
+#include "vm_trace/vm_trace.h"
 
 /* inits.c calls it whatever is built. */
 void

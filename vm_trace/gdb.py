@@ -14,13 +14,13 @@ import gdb
 
 WORD = 8
 MAGIC = 0x0016547846040010
-# Not in the debug information, for they are macros: sink.h, sites.c.
+# Not in the debug information, for they are macros: chunk_file.h, sites.c.
 CHUNK_WORDS = (1 << 20) // WORD
 BLOCK_SITES = 256
 NO_UNIT = 1  # of the sites that stand for all those beyond the limit
 METADATA, INITIALIZATION, STRING, THREAD, EVENT = range(5)
 SINK_ERRORS = {-1: "the limit of its size is reached", -2: "another program cut it short", -3: "it was removed",
-               -4: "another program wrote into it", -5: "the file system refused a page of it", -6: "its disk has too little space"}  # enum in sink.h
+               -4: "another program wrote into it", -5: "the file system refused a page of it", -6: "its disk has too little space"}  # enum in chunk_file.h
 NOT_IN_CORE = ("the flight recorder's memory is not in the core. Before a core is written, bit 1 of /proc/PID/coredump_filter (which is "
                "set unless someone clears it; echo 0x33) puts it there")
 EVENT_KINDS = {0: "instant", 1: "counter", 2: "begin", 3: "end", 5: "async begin", 7: "async end",
@@ -71,26 +71,57 @@ def static_of(file, name):
 
 def trace():
     try:
-        return gdb.parse_and_eval("rb_vm_trace_global")
+        return gdb.parse_and_eval("rb_vm_trace_capture")
     except gdb.error as error:
         raise failed("no tracer with debug information here (%s); is it the patched ruby that ran?" % error)
 
 
-def locals_of(state):
+def session():
+    return gdb.parse_and_eval("rb_vm_trace_session")
+
+
+def streams():
+    """The table of streams."""
+    table = gdb.parse_and_eval("rb_vm_trace_streams")
+    return [table[i].dereference() for i in range(table.type.range()[1] + 1) if int(table[i])]
+
+
+def stream(name):
+    return next(found for found in streams() if text_of(found["name"]) == name)
+
+
+def exits_of(ractor):
+    """What a ractor state keeps for exits."""
+    place = int(ractor.address) + int(stream("exits")["offset"])
+    return gdb.Value(place).cast(gdb.lookup_type("struct vm_trace_exit_state").pointer()).dereference()
+
+
+def counters_of(totals):
+    """What streams counted, by name."""
+    found = {}
+    for each in streams():
+        at = 0
+        while int(each["counters"]) and int(each["counters"][at]):
+            found[text_of(each["counters"][at])] = int(totals["counters"][int(each["first_counter"]) + at])
+            at += 1
+    return found
+
+
+def ractors_of(state):
     """What each living ractor records with, the oldest first."""
-    found, local = [], state["locals"]
-    while int(local) != 0:
-        found.insert(0, local.dereference())
-        local = local["next"]
+    found, ractor = [], state["ractors"]
+    while int(ractor) != 0:
+        found.insert(0, ractor.dereference())
+        ractor = ractor["next"]
     return found
 
 
 def sites():
     """Live sites with their hits, summed over all ractors; the most frequent first."""
-    state, table = trace(), static_of("sites.c", "sites")
-    counters = [local["hits"] for local in locals_of(state)]
-    if int(state["spare"]) != 0:
-        counters.append(state["spare"]["hits"])
+    state, table = trace(), static_of("streams/sites.c", "sites")
+    counters = [exits_of(ractor)["hits"] for ractor in ractors_of(state)]
+    if int(state["overflow"]) != 0:
+        counters.append(exits_of(state["overflow"].dereference())["hits"])
     found = []
     for index in range(1, int(table["count"])):
         block = table["blocks"][index // BLOCK_SITES]
@@ -100,7 +131,7 @@ def sites():
         if int(site["unit"]) == 0:
             continue
         if int(site["index"]) != index:
-            raise failed("gdb.py does not fit the vm_trace/sites.c that was built")
+            raise failed("gdb.py does not fit the vm_trace/streams/sites.c that was built")
         total = sum(int(hits[index]) for hits in counters)
         if int(site["unit"]) != NO_UNIT or total > 0:
             found.append((total, site))
@@ -123,7 +154,7 @@ class Chunk:
         if not any(data[:4096]):
             if int(state["sink"]["memory"]):
                 raise failed(NOT_IN_CORE)
-            data, self.source = self.from_file(text_of(state["path"])), "the file"
+            data, self.source = self.from_file(text_of(session()["path"])), "the file"
         self.words = list(struct.unpack("<%dQ" % (len(data) // WORD), data))
 
     def from_file(self, path):
@@ -181,13 +212,13 @@ def bytes_of(words):
 
 
 def writers(state):
-    """(what it is, the local of a ractor's recorder or None, its writer): ractors, what they share, what those left that have ended"""
-    for number, local in enumerate(locals_of(state), 1):
-        yield "recorder %d" % number, local, local["writer"]
+    """(what it is, its ractor state or None, its writer): ractors, what they share, what those left that have ended"""
+    for number, ractor in enumerate(ractors_of(state), 1):
+        yield "recorder %d" % number, ractor, ractor["writer"]
     shared = state["shared"]["writer"]
     if int(shared["chunk"]["words"]) != 0:
         yield "shared", None, shared
-    rest = state["shared"]["rests"]
+    rest = state["shared"]["orphans"]
     while int(rest) != 0:
         yield "left", None, rest["writer"]
         rest = rest["next"]
@@ -249,14 +280,14 @@ def trace_event(pid, ns, name, arguments):
 
 def preamble(state):
     """A provider, its clock, and the settings: chunks hold all else, but only the first of a file holds these."""
-    config, pid = state["config"], int(state["pid"])
-    flags = [flag for flag, on in (("exits", config["exit_rate"]), ("fallbacks", config["fallback_rate"]),
-                                   ("compiles", config["compiles"]), ("invalidations", config["invalidations"])) if int(on)]
-    arguments = [("ruby", text_of(gdb.parse_and_eval("rb_dynamic_description"))), ("jit", text_of(config["jit"])),
-                 ("flags", " ".join(flags)), ("command", "saved by gdb"), ("pid", pid)]
-    arguments += [(name, int(config[name])) for name in ("exit_rate", "fallback_rate") if int(config[name])]
-    if int(config["counter"]):
-        arguments.append(("counter", text_of(config["counter"])))
+    pid, recorded = int(state["pid"]), [each for each in streams() if int(each["rate"])]
+    arguments = [("ruby", text_of(gdb.parse_and_eval("rb_dynamic_description"))), ("jit", text_of(state["jit"])),
+                 ("flags", " ".join(text_of(each["name"]) for each in recorded)), ("command", "saved by gdb"), ("pid", pid)]
+    for name, rate in (("exits", "exit_rate"), ("fallbacks", "fallback_rate")):
+        if int(stream(name)["rate"]):
+            arguments.append((rate, int(stream(name)["rate"])))
+    if int(stream("exits")["only"]):
+        arguments.append(("counter", text_of(stream("exits")["only"])))
     return [MAGIC, *provider_and_clock(), *trace_event(pid, int(state["begin_ns"]), "settings", arguments)]
 
 
@@ -285,11 +316,11 @@ def last_words(state, words):
     """The sites with their hits, what was lost, and the summary, of a flight recorder's memory: the process could not write them any more."""
     pid, dead = int(state["pid"]), state["dead"]
     events, exits, ns = count_events(words)
-    totals = {"exits": int(dead["exits"]), "fallbacks": int(dead["fallbacks"]), "sites": int(dead["sites"])}
+    totals = counters_of(dead)
     told = provider_and_clock()
     for hits, site in sites():
         kind = KINDS[str(site["kind"])]
-        if hits == 0 or int(state["config"]["fallback_rate" if kind == "fallback" else "exit_rate"]) == 0:
+        if hits == 0 or int(stream("fallbacks" if kind == "fallback" else "exits")["rate"]) == 0:
             continue
         arguments = [("reason", string_of(site["reason"])), ("kind", kind), ("insn", string_of(site["insn"])), ("version", int(site["version"])),
                      ("location", string_of(site["location"]))]
@@ -299,14 +330,13 @@ def last_words(state, words):
         totals["fallbacks" if kind == "fallback" else "exits"] += hits
         totals["sites"] += 1
         events += 1
-    counted = [state["dead"], *locals_of(state)]
-    dropped, lost = int(state["sink"]["dropped"]["events"]), sum(int(local["lost"]) for local in counted) + int(state["spare"]["lost"])
+    counted = [state["dead"], *ractors_of(state)]
+    dropped, lost = int(state["sink"]["dropped"]["events"]), sum(int(ractor["lost"]) for ractor in counted) + int(state["overflow"]["lost"])
     for number, why in ((lost, "events could not be recorded"), (dropped, "older events gave way at the limit of the memory")):
         if number:
             told += trace_event(pid, ns, "loss", [("lost", Wide(number)), ("reason", why)])
             events += 1
-    summary = [("exits", totals["exits"]), ("sampled", exits), ("fallbacks", totals["fallbacks"]), ("events", events), ("lost", lost + dropped),
-               ("sites", totals["sites"])]
+    summary = [("sampled", exits), ("events", events), ("lost", lost + dropped), *totals.items()]
     return told + trace_event(pid, ns + 1, "summary", [*((name, Wide(number)) for name, number in summary), ("snapshot", "memory")])
 
 
@@ -367,27 +397,26 @@ class Status(Subcommand):
         print("state     %s" % {0: "off", 1: "pending: a forked child that has recorded nothing yet", 2: "on"}[int(state["state"])])
         if int(state["state"]) == 0:
             return
-        config, sink = state["config"], state["sink"]
+        sink = state["sink"]
         print("pid       %d" % int(state["pid"]))
         if int(sink["memory"]):
             print("memory    %d of %d bytes at 0x%x, /proc/%d/fd/%d" % (
                 int(sink["size"]), int(sink["memory_bytes"]), int(sink["memory"]), int(state["pid"]), int(sink["fd"])))
         else:
-            print("file      %s, %d bytes" % (text_of(state["path"]), int(sink["size"])))
+            print("file      %s, %d bytes" % (text_of(session()["path"]), int(sink["size"])))
         error = int(sink["error"])
         if error:
             print("stopped   %s" % (SINK_ERRORS.get(error) or os.strerror(error)))
-        print("records   %s" % (", ".join(self.recorded(config)) or "nothing"))
+        print("records   %s" % (", ".join(self.recorded()) or "nothing"))
 
     @staticmethod
-    def recorded(config):
-        for what in ("exit", "fallback"):
-            rate = int(config[what + "_rate"])
-            if rate:
-                yield "every %s" % what if rate == 1 else "one %s in %d" % (what, rate)
-        for what in ("compiles", "invalidations"):
-            if int(config[what]):
-                yield what
+    def recorded():
+        for each in streams():
+            rate, name = int(each["rate"]), text_of(each["name"])
+            if rate and name in ("exits", "fallbacks"):
+                yield "every %s" % name[:-1] if rate == 1 else "one %s in %d" % (name[:-1], rate)
+            elif rate:
+                yield name
 
 
 class Sites(Subcommand):
@@ -411,14 +440,15 @@ class Writers(Subcommand):
     word = "writers"
 
     def invoke(self, argument, from_tty):
-        for name, local, writer in writers(trace()):
+        for name, ractor, writer in writers(trace()):
             if name == "shared":
                 print("shared, by recorders that have no chunk of their own")
             elif name == "left":
                 print("left by a ractor that has ended, to the next one that needs a chunk")
             else:
                 print("%s  at 0x%x  %d events, %d exits recorded, %d lost, next sample in %d" % (
-                    name, int(local.address), int(writer["events"]), int(local["sampled"]), int(local["lost"]), int(local["countdown"])))
+                    name, int(ractor.address), int(writer["events"]), int(exits_of(ractor)["sampled"]), int(ractor["lost"]),
+                    int(exits_of(ractor)["countdown"])))
             if int(writer["chunk"]["words"]) == 0:
                 print("    no chunk")
                 continue

@@ -33,7 +33,7 @@ struct rb_vm_trace_site;
  * What one ractor records with: its writer, its tables, and the two words that machine code
  * touches. It hangs on the ractor and is never NULL while tracing is on and code of the ractor runs.
  */
-struct rb_vm_trace_local;
+struct rb_vm_trace_ractor;
 
 enum rb_vm_trace_kind {
     RB_VM_TRACE_SIDE_EXIT,
@@ -71,11 +71,11 @@ struct rb_vm_trace_max_size {
     bool keep_oldest;        /* at the limit; otherwise the newest events are kept */
 };
 
-/* The flight recorder (recorder.h). */
+/* The flight recorder (snapshot.h). */
 struct rb_vm_trace_memory_config {
     uint64_t bytes;          /* of memory that is recorded into; 0: into a file */
     uint64_t window_ns;      /* how much time a saved trace tells of; 0: all that is there */
-    unsigned save_at;        /* when it is saved unasked: bits of recorder.h */
+    unsigned save_at;        /* when it is saved unasked: bits of snapshot.h */
     int signal;              /* likewise; 0: none */
 };
 
@@ -90,53 +90,17 @@ struct rb_vm_trace_config {
     bool invalidations;
 };
 
-#if USE_VM_TRACE
-/* Whether the module is built in: trace options are refused when it is not. */
-bool rb_vm_trace_supported_p(void);
-
 /*
- * Open the file and begin. Called once, with the GVL, before any site is made. The strings of
- * the config are copied. False when the file could not be made: one line on stderr said so,
- * no site should be made, and every other function is harmless.
- */
-bool rb_vm_trace_start(const struct rb_vm_trace_config *config);
-
-/*
- * Parse K of a sample-rate option: a decimal number from 1 to 4294967295. False, and a line on
- * stderr that names the option and what it takes, when it is anything else.
- */
-bool rb_vm_trace_parse_rate(const char *option, const char *value, uint64_t *rate_out);
-
-/*
- * Parse the limit of a file's size: MiB, from 4 on, and which events are kept, "newest" (also when
- * nothing is said) or "oldest": "64", "64,oldest". Failure is as above.
- */
-bool rb_vm_trace_parse_max_size(const char *option, const char *value, struct rb_vm_trace_max_size *size_out);
-
-/*
- * Parse globs of methods ("Owner#method") and files, with commas between them: only what is in one of these is traced. They are
- * kept for ever, by the last call. Failure is as above.
- */
-bool rb_vm_trace_parse_methods(const char *option, const char *value);
-
-/* Whether there are such. */
-bool rb_vm_trace_methods_asked_p(void);
-
-/*
- * Parse an option that all JITs have in common (options.c has the table), given as the user wrote
- * it: "--zjit-trace-memory" and "16,5". The value is kept for rb_vm_trace_start. False: there is no
- * option of that name, or one line on stderr says what it takes.
- */
-bool rb_vm_trace_parse_option(const char *option, const char *value);
-
-/* --- on and off in a running program ------------------------------------------------- */
-
-/*
- * What a JIT offers whose code can be traced without having been compiled for it. All are called under the VM
- * lock with every ractor stopped, but for counter_p.
+ * What a JIT tells of itself. It is never freed. The functions may be NULL in one whose code can't be traced without having
+ * been compiled for it, except counter_p. That one takes no lock; all others are called under the VM lock with every ractor
+ * stopped.
  */
 struct rb_vm_trace_jit {
-    const char *name;
+    const char *name;            /* "ZJIT": the prefix of messages */
+    const char *flag_prefix;     /* "--zjit-" */
+    const char *exits_flag;      /* what follows "trace-" in the flag that traces exits: "exits" */
+    const char *example_counter; /* a name that counter_p knows, for messages */
+    bool fallbacks;              /* it has fallbacks, and flags for them */
     /* Whether it has a counter of that name. */
     bool (*counter_p)(const char *name);
     /*
@@ -150,6 +114,43 @@ struct rb_vm_trace_jit {
     /* Something is recorded from now on or not: compilations, invalidations. */
     void (*recording)(bool on, bool compiles, bool invalidations);
 };
+
+#if USE_VM_TRACE
+/* Whether the module is built in: trace options are refused when it is not. */
+bool rb_vm_trace_supported_p(void);
+
+/*
+ * Open the file and begin. Called once, with the GVL, before any site is made. The strings of
+ * the config are copied. False when the file could not be made: one line on stderr said so,
+ * no site should be made, and every other function is harmless.
+ */
+bool rb_vm_trace_start(const struct rb_vm_trace_config *config);
+
+/* Whether flags chose methods or files (--zjit-trace-methods): then only what is in these is traced. */
+bool rb_vm_trace_methods_asked_p(void);
+
+/* --- flags of JITs (GVL held; before any other thread) -------------------------------- */
+
+/*
+ * Take a flag of `jit`, as its option parser has it: "trace-memory" of --zjit-trace-memory=16,5, and "16,5"
+ * ("" where there is no value). What it sets is kept until rb_vm_trace_start_by_flags. False: the JIT has no
+ * flag of that name, or one line on stderr says what the flag takes.
+ */
+bool rb_vm_trace_flag(const struct rb_vm_trace_jit *jit, const char *name, const char *value);
+
+/*
+ * The line of --help for the index-th of these flags: "--zjit-trace-file=path" and what it is for (static). False: there are
+ * no more. `flag_out` has `bytes`, 64 are enough.
+ */
+bool rb_vm_trace_flag_help(const struct rb_vm_trace_jit *jit, size_t index, char *flag_out, size_t bytes, const char **text_out);
+
+/*
+ * rb_vm_trace_start with what these flags asked for, which is the result (static). Flags that say only how to trace ask for
+ * exits, unless one leaves the start to RubyVM::Trace. NULL: they ask for no trace, or it could not begin.
+ */
+const struct rb_vm_trace_config *rb_vm_trace_start_by_flags(const struct rb_vm_trace_jit *jit);
+
+/* --- on and off in a running program ------------------------------------------------- */
 
 /* A JIT is on. Called once, while it starts. */
 void rb_vm_trace_register_jit(const struct rb_vm_trace_jit *jit);
@@ -166,7 +167,7 @@ bool rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, const struct
 
 struct rb_vm_trace_status {
     bool on;
-    uint64_t session;        /* number of the trace that is on; no other one in this process has it. From 1; 0: none is on */
+    uint64_t session_number; /* number of the trace that is on; no other one in this process has it. From 1; 0: none is on */
     bool by_flags;           /* it was a flag that started it: its code has trace points for good */
     uint64_t memory_bytes;   /* it is recorded into memory, of at most that; 0: into a file */
     const char *path;        /* of the file; NULL where there is none, or none yet (forked child). Valid until tracing is switched again */
@@ -218,6 +219,9 @@ struct rb_vm_trace_site_desc {
     const struct rb_iseq_struct *frame; /* the ISEQ whose frame exits: a callee when inlined */
     const void *pc;          /* address of the exiting instruction in `frame`; NULL: as the frame says */
     uint32_t version;        /* number of the compiled version, from 1, as the JIT counts them */
+    const char *callee;      /* name of what a fallback calls, like `reason`; NULL: it has none, or this is no fallback */
+    size_t callee_len;
+    const void *method;      /* method entry that an inlined `frame` was called by; NULL: as the frames of this thread say */
 };
 
 /*
@@ -227,6 +231,12 @@ struct rb_vm_trace_site_desc {
  * counts and records them without reason and instruction, and a message says so.
  */
 struct rb_vm_trace_site *rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc);
+
+/*
+ * Where an ISEQ goes on after a jump out of a call that it catches (break, next, redo, retry): the addresses that its frame
+ * has then, at most `capacity`. Returns how many.
+ */
+size_t rb_vm_trace_landings(const struct rb_iseq_struct *iseq, const void **pcs_out, size_t capacity);
 
 /*
  * What machine code does at a traced exit, after the frame's state is saved:
@@ -247,7 +257,7 @@ size_t rb_vm_trace_hits_offset(const struct rb_vm_trace_site *site);   /* bytes 
 /* --- exits (GVL held; the exiting frame is the top one) ----------------------------- */
 
 /* Record one sampled exit. Restarts the countdown. */
-void rb_vm_trace_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site,
+void rb_vm_trace_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site,
                       struct rb_execution_context_struct *ec);
 
 /*
@@ -255,14 +265,14 @@ void rb_vm_trace_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_
  * because of this exit. The result is the time, in nanoseconds of CLOCK_BOOTTIME. Then one of the next two is called: the second
  * one when this is an exit that is recorded (`sampled`).
  */
-uint64_t rb_vm_trace_recompile_begin(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, bool sampled);
-void rb_vm_trace_recompile_end(struct rb_vm_trace_local *local);
+uint64_t rb_vm_trace_recompile_begin(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site, bool sampled);
+void rb_vm_trace_recompile_end(struct rb_vm_trace_ractor *ractor);
 
 /*
  * Record an exit that may cause a recompilation. `start_ns` is from before the JIT acted, so that the exit stands before
  * what it caused. Restarts the countdown.
  */
-void rb_vm_trace_recompile_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site,
+void rb_vm_trace_recompile_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site,
                                 struct rb_execution_context_struct *ec,
                                 uint64_t start_ns, enum rb_vm_trace_outcome outcome);
 
@@ -285,7 +295,7 @@ void rb_vm_trace_first_hit(const struct rb_vm_trace_site *site, struct rb_execut
 void rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec);
 
 /* The ractor's time, in nanoseconds of CLOCK_BOOTTIME. */
-uint64_t rb_vm_trace_now(struct rb_vm_trace_local *local);
+uint64_t rb_vm_trace_now(struct rb_vm_trace_ractor *ractor);
 
 /* --- spans (GVL held) --------------------------------------------------------------- */
 
@@ -346,13 +356,13 @@ void rb_vm_trace_code_free(const struct rb_iseq_struct *iseq);
 void rb_vm_trace_compacted(void);
 
 /* A ractor is made: before it runs. Any thread. */
-struct rb_vm_trace_local *rb_vm_trace_ractor_new(void);
+struct rb_vm_trace_ractor *rb_vm_trace_ractor_new(void);
 
 /*
  * It is gone: called once, when none of its code can run any more and it leaves the VM (or, if it never began, when it is collected).
  * Others go on in what is left of its chunk. Takes NULL.
  */
-void rb_vm_trace_ractor_free(struct rb_vm_trace_local *local);
+void rb_vm_trace_ractor_free(struct rb_vm_trace_ractor *ractor);
 
 /* Around fork(2); `pid` is what it returned. Main ractor, GVL held. */
 void rb_vm_trace_before_fork(void);
@@ -382,18 +392,17 @@ void rb_vm_trace_shutdown(void);
 #  define RB_VM_TRACE_STUB static inline
 # endif
 struct rb_vm_trace_compiled;
-struct rb_vm_trace_jit;
 struct rb_vm_trace_site_desc;
 struct rb_vm_trace_status;
 RB_VM_TRACE_STUB bool rb_vm_trace_supported_p(void) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_start(const struct rb_vm_trace_config *config) { return false; }
-RB_VM_TRACE_STUB bool rb_vm_trace_parse_rate(const char *option, const char *value, uint64_t *rate_out) { return false; }
 RB_VM_TRACE_STUB struct rb_vm_trace_site *rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc) { return NULL; }
+RB_VM_TRACE_STUB size_t rb_vm_trace_landings(const struct rb_iseq_struct *iseq, const void **pcs_out, size_t capacity) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_thread_offset(void) { return 0; }
-RB_VM_TRACE_STUB bool rb_vm_trace_parse_max_size(const char *option, const char *value, struct rb_vm_trace_max_size *size_out) { return false; }
-RB_VM_TRACE_STUB bool rb_vm_trace_parse_methods(const char *option, const char *value) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_methods_asked_p(void) { return false; }
-RB_VM_TRACE_STUB bool rb_vm_trace_parse_option(const char *option, const char *value) { return false; }
+RB_VM_TRACE_STUB bool rb_vm_trace_flag(const struct rb_vm_trace_jit *jit, const char *name, const char *value) { return false; }
+RB_VM_TRACE_STUB bool rb_vm_trace_flag_help(const struct rb_vm_trace_jit *jit, size_t index, char *flag_out, size_t bytes, const char **text_out) { return false; }
+RB_VM_TRACE_STUB const struct rb_vm_trace_config *rb_vm_trace_start_by_flags(const struct rb_vm_trace_jit *jit) { return NULL; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_ractor_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_countdown_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_hits_offset(const struct rb_vm_trace_site *site) { return 0; }
@@ -414,15 +423,15 @@ RB_VM_TRACE_STUB uint64_t rb_vm_trace_recompile_taken(const struct rb_vm_trace_s
 RB_VM_TRACE_STUB void rb_vm_trace_recompile_done(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, uint64_t start_ns, uint64_t weight, enum rb_vm_trace_outcome outcome) {}
 RB_VM_TRACE_STUB void rb_vm_trace_recompile_dropped(struct rb_execution_context_struct *ec) {}
 RB_VM_TRACE_STUB void rb_vm_trace_lost(struct rb_execution_context_struct *ec) {}
-RB_VM_TRACE_STUB void rb_vm_trace_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
-RB_VM_TRACE_STUB void rb_vm_trace_recompile_exit(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, uint64_t start_ns, enum rb_vm_trace_outcome outcome) {}
+RB_VM_TRACE_STUB void rb_vm_trace_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
+RB_VM_TRACE_STUB void rb_vm_trace_recompile_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, uint64_t start_ns, enum rb_vm_trace_outcome outcome) {}
 RB_VM_TRACE_STUB void rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
-RB_VM_TRACE_STUB uint64_t rb_vm_trace_now(struct rb_vm_trace_local *local) { return 0; }
+RB_VM_TRACE_STUB uint64_t rb_vm_trace_now(struct rb_vm_trace_ractor *ractor) { return 0; }
 RB_VM_TRACE_STUB bool rb_vm_trace_span_begin(enum rb_vm_trace_span span, const char *name, size_t name_len) { return false; }
 RB_VM_TRACE_STUB void rb_vm_trace_span_end(enum rb_vm_trace_span span, const char *name, size_t name_len) {}
 RB_VM_TRACE_STUB void rb_vm_trace_compile_end(const char *name, size_t name_len, const struct rb_iseq_struct *iseq, uint32_t version, size_t code_bytes) {}
-RB_VM_TRACE_STUB uint64_t rb_vm_trace_recompile_begin(struct rb_vm_trace_local *local, const struct rb_vm_trace_site *site, bool sampled) { return 0; }
-RB_VM_TRACE_STUB void rb_vm_trace_recompile_end(struct rb_vm_trace_local *local) {}
+RB_VM_TRACE_STUB uint64_t rb_vm_trace_recompile_begin(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site, bool sampled) { return 0; }
+RB_VM_TRACE_STUB void rb_vm_trace_recompile_end(struct rb_vm_trace_ractor *ractor) {}
 RB_VM_TRACE_STUB bool rb_vm_trace_compile_begin(const char *name, size_t name_len, const struct rb_iseq_struct *iseq) { return false; }
 RB_VM_TRACE_STUB void rb_vm_trace_compiled(const char *name, size_t name_len, const struct rb_vm_trace_compiled *compiled) {}
 RB_VM_TRACE_STUB void rb_vm_trace_inlined(const struct rb_iseq_struct *callee, const void *method_entry) {}
@@ -432,8 +441,8 @@ RB_VM_TRACE_STUB void rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq) {
 RB_VM_TRACE_STUB void rb_vm_trace_method_free(const void *method_entry) {}
 RB_VM_TRACE_STUB void rb_vm_trace_code_free(const struct rb_iseq_struct *iseq) {}
 RB_VM_TRACE_STUB void rb_vm_trace_compacted(void) {}
-RB_VM_TRACE_STUB struct rb_vm_trace_local *rb_vm_trace_ractor_new(void) { return NULL; }
-RB_VM_TRACE_STUB void rb_vm_trace_ractor_free(struct rb_vm_trace_local *local) {}
+RB_VM_TRACE_STUB struct rb_vm_trace_ractor *rb_vm_trace_ractor_new(void) { return NULL; }
+RB_VM_TRACE_STUB void rb_vm_trace_ractor_free(struct rb_vm_trace_ractor *ractor) {}
 RB_VM_TRACE_STUB void rb_vm_trace_before_fork(void) {}
 RB_VM_TRACE_STUB void rb_vm_trace_after_fork(long pid) {}
 RB_VM_TRACE_STUB void rb_vm_trace_thread_renamed(void) {}

@@ -1,11 +1,12 @@
-# Runs the workloads on both sides in turn and keeps what was measured. Ctrl-C and a used-up time leave what there is.
+# Runs the workloads on both sides in turn and keeps the measurements. After Ctrl-C, or when the
+# time is used up, those so far are kept.
 
 require_relative "side"
 require_relative "statistics"
 
 module Bench
-  # What is known of one workload. `baseline` and `candidate` are lists of Measures; at the same index of both stand runs that were
-  # neighbours in time, unless the baseline was saved earlier.
+  # The results of one workload. `baseline` and `candidate` are lists of Measures; the same index in
+  # both is a pair of runs that were neighbours in time, unless the baseline was saved earlier.
   class Result
     attr_reader :workload, :baseline, :candidate
     attr_accessor :failure, :exits
@@ -44,15 +45,16 @@ module Bench
   class Comparison
     attr_reader :results, :interrupted
 
-    # `baseline` may be nil (only the candidate is measured), `saved` maps names of workloads to lists of Measures.
+    # `baseline` may be nil (only the candidate is measured), `saved` maps names of workloads to
+    # lists of Measures.
     def initialize(baseline, candidate, workloads, saved: nil, runs: 10, seconds: nil, timeout: nil, progress: nil)
       @sides = [baseline, candidate]
       @results = workloads.map { |workload| Result.new(workload, saved: saved && saved.fetch(workload.name)) }
       @runs, @seconds, @timeout, @progress = runs, seconds, timeout, progress
     end
 
-    # First one run of each side that does not count: it warms the page cache, and finds what fails before time was spent.
-    # Then rounds over all workloads, so that every workload has its share of whatever the machine does meanwhile.
+    # First one run of each side that does not count: it warms the page cache, and fails early.
+    # Then rounds over all workloads, so that other work of the machine falls on all alike.
     def run
       deadline = @seconds && now + @seconds
       rounds = [0, *1..@runs]
@@ -61,7 +63,8 @@ module Bench
         alive.each_with_index do |result, i|
           return if round > 0 && deadline && now > deadline
           @progress&.step(round, @runs, i, alive.size, result.workload.name)
-          # A B B A A B B A: what drifts, and what the one leaves behind for the other, falls on both alike.
+          # A B B A A B B A: drift, and what one run leaves behind for the next, falls on both
+          # alike.
           order = round.odd? || round == 0 ? [0, 1] : [1, 0]
           one_round(result, order, counts: round > 0)
         end
@@ -87,7 +90,7 @@ module Bench
       unless measured.values.map { |measure| measure.iterations.nil? }.uniq.size == 1
         return result.fail("both", "it reports iterations on one side only")
       end
-      # Both or none: an interrupted round leaves no half.
+      # Both or none: an interrupted round leaves no half pair.
       measured.each { |i, measure| (i == 0 ? result.baseline : result.candidate) << measure }
     end
 
@@ -96,7 +99,7 @@ module Bench
     end
   end
 
-  # One line that is written over, on a terminal only.
+  # One line that is overwritten, on a terminal only.
   class Progress
     def self.on(io)
       io.tty? ? new(io) : nil

@@ -1,4 +1,5 @@
-# The exits of a workload, by reason and method, as `vm-trace query` reads them from a trace of one run.
+# The exits of a workload, by reason and method, as `vm-trace query` reads them from a trace of one
+# run.
 
 require "csv"
 require "fileutils"
@@ -7,7 +8,8 @@ require_relative "side"
 
 module Bench
   class Exits
-    # One exit in K is recorded: that says where, and keeps the trace small. How many is told exactly by the sites' counters.
+    # One exit in K is recorded: that shows where, and keeps the trace small. The sites' counters
+    # are exact.
     RATE = 97
 
     COUNTERS = <<~SQL
@@ -31,7 +33,8 @@ module Bench
       @tool, @timeout = tool, timeout
     end
 
-    # {[reason, method] => count}. Failed when the side has no tracer, or the workload does not run under it.
+    # {[reason, method] => count}. Raises Failed when the side has no tracer, or the workload fails
+    # under it.
     def of(side, workload)
       Dir.mktmpdir("vm-trace-bench") do |folder|
         trace = "#{folder}/exits.fxt"
@@ -45,7 +48,7 @@ module Bench
       end
     end
 
-    # [reason, method, baseline's count, candidate's count], those that differ most first.
+    # [reason, method, baseline's count, candidate's count], largest difference first.
     def self.beside(baseline, candidate)
       (baseline.keys | candidate.keys)
         .map { |key| [*key, baseline.fetch(key, 0), candidate.fetch(key, 0)] }
@@ -74,7 +77,7 @@ module Bench
 
     private
 
-    # The unpatched base writes to one place only, and its rate N means one in N+1.
+    # The unpatched base always writes to the same path, and its rate N means one in N+1.
     def base_trace(side, workload, trace)
       flags = ["--zjit-trace-exits", "--zjit-trace-exits-sample-rate=#{RATE - 1}"]
       pid = nil
@@ -99,7 +102,8 @@ module Bench
       raise Failed, "#{@tool}: #{e.message} (make tool builds it)"
     end
 
-    # "Owner#method (path:line)" without the place, which the base does not have and an edit moves.
+    # "Owner#method (path:line)" without path and line, which the base does not record and an edit
+    # moves.
     def method_of(place)
       place.to_s.sub(/ \([^()]*\)\z/, "")
     end

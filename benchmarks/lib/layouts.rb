@@ -1,4 +1,5 @@
-# One Ruby linked in several orders of its object files, and two such Rubies compared over all of them.
+# One Ruby linked in several orders of its object files, and two such Rubies compared over all of
+# them.
 
 require "fileutils"
 require "open3"
@@ -23,13 +24,14 @@ module Bench
       end
     end
 
-    # { interval:, spread: { side => slowest order / fastest }, seconds: { side => median of each order } }
+    # { interval:, spread: { side => slowest order / fastest }, seconds: { side => median of each
+    # order } }
     def compare(workload, runs)
       binaries = @sides.flat_map { |name, sides| sides.each_with_index.map { |side, order| [name, order, side] } }
       times = Hash.new { |hash, key| hash[key] = [] }
       random = Random.new(@seed)
-      # The first round fills the page cache. In the others the order of the binaries is another
-      # each time, so drift hits all alike.
+      # The first round fills the page cache. The order of the binaries differs in each of the
+      # others, so drift falls on all alike.
       (0..runs).each do |round|
         binaries.shuffle(random: random).each do |name, order, side|
           measure = side.run(workload)
@@ -47,8 +49,8 @@ module Bench
       order == 0 ? objects : objects.shuffle(random: Random.new(@seed * 1000 + order))
     end
 
-    # The object files of the static library, and the command that links the executable with it, as
-    # the build's makefile has them.
+    # From the build's makefile: the object files of the static library, and the command that links
+    # the executable with it.
     def link_inputs(build)
       said, status = Open3.capture2e("make", "-C", build, "-n", "-W", "main.o", "-W", "dln.o", "HAVE_GIT=no", "REVISION_LATEST=x",
                                      "libruby-static.a", "ruby")

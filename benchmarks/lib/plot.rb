@@ -1,4 +1,4 @@
-# Two drawings, by gnuplot. Each method says nil, or why there is no drawing.
+# Two drawings, by gnuplot. Each method returns nil, or why there is no drawing.
 
 require "open3"
 
@@ -6,7 +6,7 @@ module Bench
   module Plot
     module_function
 
-    # One line a workload: the ratio and its interval. entries: [[name, Interval]]
+    # One line for each workload: the ratio and its interval. entries: [[name, Interval]]
     def ratios(file, entries)
       return "nothing was compared" if entries.empty?
       data = entries.each_with_index.map do |(_, i), at|
@@ -70,7 +70,7 @@ module Bench
       "\"#{text.gsub(/["\\]/) { "\\#{_1}" }}\""
     end
 
-    # The same for a text in the drawing, whose markup would take _ and ^ for sub- and superscripts.
+    # The same for a text in the drawing, where _ and ^ would make sub- and superscripts.
     def quote(text)
       string(text.gsub(/[_^@&{}\\]/) { "\\#{_1}" })
     end

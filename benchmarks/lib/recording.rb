@@ -1,4 +1,5 @@
-# Measures what recording costs: the same loop in several processes in turn, untraced and traced, ours and the base's.
+# Measures what recording costs: the same loop in several processes in turn, untraced and traced,
+# ours and the base's.
 
 require "tempfile"
 require_relative "side"
@@ -14,17 +15,19 @@ module Bench
   class Recording
     ROWS = File.expand_path("../rows", __dir__)
 
-    # What a round gives of one variant: seconds of an iteration, bytes of the trace, peak memory.
+    # The result of one variant in a round: seconds of an iteration, bytes of the trace, peak
+    # memory.
     Run = Struct.new(:seconds, :bytes, :peak_kib)
 
     attr_reader :sides, :folder
 
-    # `sides`: {ours: Side, base: Side or nil}; `folder`: where our traces go (the base's go to /tmp always). All are deleted at once.
+    # `sides`: {ours: Side, base: Side or nil}; `folder`: for our traces (the base's always go to
+    # /tmp). All are deleted at once.
     def initialize(sides, folder:, timeout: 300, progress: nil)
       @sides, @folder, @timeout, @progress = sides, folder, timeout, progress
     end
 
-    # One process. Failed also when a trace that should be there is not, for then nothing was measured.
+    # One process. Raises Failed also when a trace is missing, because then nothing was measured.
     def run(variant, program, *arguments, folder: @folder)
       workload = Workload.new(program, "#{ROWS}/#{program}.rb", arguments.map(&:to_s))
       pid = nil
@@ -38,8 +41,9 @@ module Bench
       File.unlink(trace) if trace && File.file?(trace) && File.owned?(trace)
     end
 
-    # `rounds` times every job in turn, forwards and backwards. jobs: {key => [variant, program, arguments...]}. {key => [Run, ...]},
-    # where the same index is the same round. Stops early when the block says so.
+    # `rounds` times every job in turn, forwards and backwards. jobs: {key => [variant, program,
+    # arguments...]}. Returns {key => [Run, ...]}; the same index is the same round. Stops early
+    # when the block returns true.
     def rounds(rounds, title, jobs, **options)
       runs = jobs.transform_values { [] }
       rounds.times do |round|
@@ -53,11 +57,12 @@ module Bench
 
     private
 
-    # More than any trace here has.
+    # Larger than any trace here.
     WARM_BYTES = 96 << 20
 
-    # A virtual machine gives memory that it does not use back to its host, and the first touch of a page then waits for that one: ten
-    # times what the page cache itself costs. So what a trace will need is used once just before.
+    # A virtual machine returns unused memory to its host, and the first touch of such a page waits
+    # for the host: ten times the cost of the page cache itself. So the memory that a trace needs is
+    # used once before.
     #
     # The folder may be /tmp, where others could put a link under a name that they can guess: so the
     # name is random, and the file new.
@@ -80,8 +85,8 @@ module Bench
       when :ours_yjit
         ["--yjit-trace-side-exits-sample-rate=#{variant.rate}", "--yjit-trace-file=#{folder}/vm-trace-bench-%p.fxt"]
       when :late then []
-      when :filtered then ["--zjit-trace-methods=NoSuchClass#*"]
-      when :filtered_yjit then ["--yjit-trace-methods=NoSuchClass#*"]
+      when :filtered then ["--zjit-trace-later", "--zjit-trace-methods=NoSuchClass#*"]
+      when :filtered_yjit then ["--yjit-trace-later", "--yjit-trace-methods=NoSuchClass#*"]
       when :base_yjit # likewise
         ["--yjit-trace-exits", *("--yjit-trace-exits-sample-rate=#{variant.rate - 1}" if variant.rate > 1)]
       end

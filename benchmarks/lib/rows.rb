@@ -1,4 +1,5 @@
-# The rows of `make bench`: what recording may cost, as measured against the tracer that the unpatched base has.
+# The rows of `make bench`: what recording may cost, measured against the tracer of the unpatched
+# base.
 
 require "etc"
 require "fileutils"
@@ -9,13 +10,14 @@ require_relative "comparison"
 require_relative "workloads"
 
 module Bench
-  # ours, base: numbers with their unit in `unit`; ratio and its spread say base / ours unless the row says otherwise;
-  # met: true, false, or nil where there is no target
+  # ours, base: numbers with their unit in `unit`; ratio and its spread say base / ours unless the
+  # row says otherwise; met: true, false, or nil where there is no target
   Row = Struct.new(:name, :unit, :ours, :base, :ratio, :spread, :runs, :target, :met, :note, keyword_init: true)
 
   class Rows
-    # Exits of one iteration. A process runs seven of them, so its trace has 20 to 40 MB when every exit is recorded: enough for the
-    # kernel's part, and for the clock; more would measure this machine's memory.
+    # Exits of one iteration. A process runs seven of them, so its trace has 20 to 40 MB when every
+    # exit is recorded: enough for the kernel's part and for the clock; more would measure this
+    # machine's memory.
     EVERY = 40_000
     EVERY_BASE_DEEP = 15_000 # 20 us each
     SAMPLED = 400_000
@@ -57,7 +59,7 @@ module Bench
       Variant.new(name, side, tracer, rate)
     end
 
-    # Seconds of one of `count` things, of each round.
+    # Seconds of one of `count` things, for each round.
     def each_of(runs, count)
       runs.map { |run| run.seconds / count }
     end
@@ -80,7 +82,7 @@ module Bench
       }
     end
 
-    # Net costs in ns of each round: traced less untraced, which ran one right after the other.
+    # Net costs in ns of each round: traced minus untraced, which ran one right after the other.
     def exit_costs(depth, rate, rounds, **sides)
       jobs = exit_jobs(depth, rate, **sides)
       runs = @recording.rounds(rounds, "one exit, K=#{rate}, #{depth} frames", jobs)
@@ -93,7 +95,7 @@ module Bench
       { 8 => 50, 53 => 100 }.each do |depth, at_least|
         costs = exit_costs(depth, 1, @rounds)
         add_exit_row("one exit, K=1, #{depth} frames", costs, "ratio >= #{at_least}") { |_, ratio| ratio >= at_least }
-        # A few ns in a loop of 50 and more: that takes more rounds, and they are short.
+        # A few ns in a loop of 50 and more: that needs more rounds, which are short.
         costs = exit_costs(depth, 97, @rounds * 3)
         if depth == 8
           add_exit_row("one exit, K=97, #{depth} frames", costs, "<= 3 ns, ratio >= 20") { |ours, ratio| ours <= 3 && ratio >= 20 }
@@ -103,7 +105,7 @@ module Bench
       end
     end
 
-    # The same with YJIT, beside its own tracer, which counts each exit by its instruction as well.
+    # The same with YJIT, beside its own tracer, which also counts each exit by its instruction.
     def yjit
       ours, base = [@ours, @base].map { |side| with_yjit(side) }
       sides = { ours: [ours, :ours_yjit], base: [base, :base_yjit] }
@@ -123,7 +125,7 @@ module Bench
     end
 
     def spread(values)
-      # A sampled exit's cost can come out as nothing at all.
+      # The measured cost of a sampled exit can be zero.
       values = values.map { |value| value.finite? && value > 0 ? value : Float::INFINITY }
       values.minmax
     end
@@ -152,7 +154,7 @@ module Bench
 
     # --- ractors -----------------------------------------------------------------------------
 
-    # As many as have a core each: what they share (the file, the caches) is to cost them little.
+    # One for each core: what they share (the file, the caches) should cost little.
     def ractors
       count = [Etc.nprocessors, MOST_RACTORS].min
       return if count < 2
@@ -172,7 +174,8 @@ module Bench
 
     LATE_RACTORS = [1, 2, 4].freeze
 
-    # The same exits in a program that a flag has traced and in one that begins to trace when all is compiled.
+    # The same exits in a program traced by a flag and in one that starts a trace when everything is
+    # compiled.
     def late
       path = "#{@recording.folder}/vm-trace-bench-%p.fxt"
       { "guard" => ["add", EVERY], "throw" => ["throw", THROWS] }.to_a.product(LATE_RACTORS) do |(name, (kind, count)), ractors|
@@ -187,7 +190,8 @@ module Bench
       filtered(path)
     end
 
-    # Exits in methods that --zjit-trace-methods leaves out, in a trace that begins when all is compiled.
+    # Exits in methods that --zjit-trace-methods leaves out, in a trace that starts when everything
+    # is compiled.
     def filtered(path)
       { "" => [@ours, :filtered], "YJIT: " => [with_yjit(@ours), :filtered_yjit] }.each do |jit, (side, tracer)|
         jobs = { none: [variant("", side), "late", "add", 1, SAMPLED], filtered: [variant("", side, tracer), "late", "add", 1, SAMPLED, path] }
@@ -200,7 +204,7 @@ module Bench
 
     # --- bytes and memory -----------------------------------------------------------------------
 
-    # Of two lengths, so that what a trace has once falls out.
+    # The difference of two lengths, so that what a trace has once cancels out.
     def size
       sizes = [EVERY / 2, EVERY].map do |exits|
         { ours: run_one(@ours, :ours, exits).bytes, base: run_one(@base, :base, exits).bytes }
@@ -214,7 +218,7 @@ module Bench
       @recording.run(variant("", side, tracer, 1), "exits", 8, exits)
     end
 
-    # Peak of resident memory, traced less untraced, at two lengths.
+    # Peak resident memory, traced minus untraced, at two lengths.
     def memory
       short, long = EVERY / 2, EVERY * 2
       jobs = {}
@@ -252,7 +256,7 @@ module Bench
 
     # --- where the file is ------------------------------------------------------------------------------
 
-    # The same exits into a file in memory, where no disk's file system has a part in it.
+    # The same exits into a file in memory, without a disk's file system.
     def tmpfs
       return unless File.directory?("/dev/shm") && File.writable?("/dev/shm")
       [8, 53].each do |depth|
@@ -265,7 +269,7 @@ module Bench
       end
     end
 
-    # The flight recorder, whose memory is used again and again, beside the file of the same Ruby.
+    # The flight recorder, whose memory is a ring, beside the file of the same Ruby.
     def recorder
       [8, 53].each do |depth|
         jobs = { none: [variant("", @ours), "exits", depth, SAMPLED], file: [variant("", @ours, :ours, 1), "exits", depth, EVERY],
@@ -279,11 +283,11 @@ module Bench
       end
     end
 
-    # --- on and off in a running program --------------------------------------------------------------------
+    # --- start and stop in a running program --------------------------------------------------------------------
 
     METHODS = [100, 1000, 5000].freeze # each has some 30 jumps to exits
 
-    # Nobody waits for a start or a stop but the program that is paused: so there is a target for neither.
+    # Only the paused program waits for a start or a stop: so neither has a target.
     def switch
       program = "#{Recording::ROWS}/switch.rb"
       sides = { "" => [@ours, %w[--zjit-call-threshold=2 --zjit-num-profiles=1 --zjit-mem-size=1024]],
@@ -308,11 +312,11 @@ module Bench
       end
       @rows[-1].note = "until 1,000 calls take what they took before, %.0f us, or a twentieth more" % middle.("chunk_us")
       ratios = %w[during after].map(&middle)
-      @rows << Row.new(name: "#{jit}switched on and off, #{methods} methods, after / before", unit: "times", ours: ratios[1], runs: runs.size,
+      @rows << Row.new(name: "#{jit}started and stopped, #{methods} methods, after / before", unit: "times", ours: ratios[1], runs: runs.size,
                        target: "within 5 %", met: (ratios[1] - 1).abs <= 0.05, note: "while it was on, in code that does not exit: %.3f" % ratios[0])
     end
 
-    # An exit that only an empty hook in C is told of, beside one that is recorded.
+    # An exit that is reported only to an empty hook in C, beside one that is recorded.
     def hooks
       Dir.mktmpdir("vm-trace-bench") do |folder|
         hook = build_hook(folder)
@@ -337,7 +341,8 @@ module Bench
       "#{folder}/empty_hook.so"
     end
 
-    # What a save of 16 MiB stops others for, by how many places exit: the part before it writes. Without a Ruby (recording.c).
+    # How long a save of 16 MiB stops others, by the number of places that exit: the part before it
+    # writes. Without a Ruby (recording.c).
     def saving
       program = @options[:recording]
       raise Failed, "--recording PROGRAM is needed: make build/bench/recording builds it" unless program && File.executable?(program)
@@ -363,7 +368,7 @@ module Bench
       [1, 97].each { |rate| resets(rate) }
     end
 
-    # Most of what dies while a program runs was never in a trace, and nobody should wait for it to be told.
+    # Most ISEQs that are freed were never in a trace, and no ractor should wait for that.
     def evals
       jobs = { none: [variant("", @ours), "evals", RACTORS_OF_EVALS, EVALS], traced: [variant("", @ours, :recorder, 1), "evals", RACTORS_OF_EVALS, EVALS] }
       runs = @recording.rounds(@rounds, "evals, #{RACTORS_OF_EVALS} ractors alive", jobs)
@@ -397,7 +402,7 @@ module Bench
       add_time_row(done, failures(@comparison))
     end
 
-    # Results of the workloads that ran.
+    # Results of the workloads that succeeded.
     def compare(base, ours, runs)
       comparison = Comparison.new(base, ours, @workloads, runs: runs, progress: @progress)
       yield comparison if block_given?
@@ -412,7 +417,7 @@ module Bench
       comparison.results.select(&:failure).map { |result| "#{result.workload.name}: #{result.failure}" }
     end
 
-    # Exits that ZJIT counts itself, with its statistics on: one run of each program.
+    # Exits as ZJIT counts them, with statistics: one run of each program.
     def add_exits_row(workloads)
       exits = workloads.to_h do |workload|
         [workload.name, [@ours, @base].map { |side| side.run(workload, flags: %w[--zjit-stats-quiet]).extra.fetch("side_exit_count").to_i }]
@@ -425,7 +430,8 @@ module Bench
 
     def add_code_rows(done, keys, prefix = "")
       keys.each do |key|
-        # Of all runs of both sides: a compilation may come earlier or later by chance, so each side has a set.
+        # Of all runs of both sides: a compilation may come earlier or later by chance, so each side
+        # has a set.
         sets = done.to_h do |result|
           [result.workload.name, [result.candidate, result.baseline].map { |list| list.filter_map { |measure| measure.extra[key] }.uniq.sort }]
         end

@@ -10,7 +10,7 @@ module Bench
     FORMAT = 1
     FOLDER = File.expand_path("../../build/saved", __dir__)
 
-    # A name is a file below build/saved; with a slash in it, a file anywhere.
+    # A name is a file in build/saved; with a slash in it, a file anywhere.
     def self.path(name)
       return File.expand_path(name) if name.include?("/")
       raise BadArgument, "#{name}: a name is made of letters, digits, - _ and ., and a path has a /" unless name =~ /\A\w[\w.-]*\z/

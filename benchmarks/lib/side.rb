@@ -1,4 +1,5 @@
-# One of the two things compared: a ruby executable with flags, and how one process of it is run and measured.
+# One of the two sides: a ruby executable with flags, and how one process of it runs and is
+# measured.
 
 require "rbconfig"
 require "shellwords"
@@ -7,7 +8,7 @@ require "tempfile"
 module Bench
   class BadArgument < StandardError; end
 
-  # A workload that did not run: with the reason for the report.
+  # A workload that failed, with the reason for the report.
   class Failed < StandardError; end
 
   Workload = Struct.new(:name, :path, :arguments) do
@@ -16,7 +17,7 @@ module Bench
     end
   end
 
-  # seconds: median of the iterations, or of the whole process; the rest is nil where it is not known
+  # seconds: median of the iterations, or of the whole process; the others are nil if unknown
   Measure = Struct.new(:seconds, :process_seconds, :iterations, :peak_kib, :extra, keyword_init: true)
 
   class Side
@@ -39,7 +40,8 @@ module Bench
       @command.shelljoin
     end
 
-    # Runs one process to its end. Failed when it can't, with what it said. A block gets its pid when it has begun.
+    # Runs one process to its end. Raises Failed with its output if it fails. A block gets the pid
+    # after the start.
     def run(workload, timeout: nil, flags: [], &block)
       report = Tempfile.new("vm-trace-bench")
       seconds = process([*@command, *flags, "-r", INSIDE, *workload.command], timeout,
@@ -49,7 +51,7 @@ module Bench
       report&.close!
     end
 
-    # The same without measuring, for what a process leaves behind. The block gets its pid.
+    # The same without measuring, for the files of a process. The block gets its pid.
     def run_unmeasured(workload, timeout: nil, flags: [], &block)
       process([*@command, *flags, *workload.command], timeout, { "VM_TRACE_BENCH" => File::NULL }, &block)
     end
@@ -82,7 +84,7 @@ module Bench
       raise BadArgument, "#{name}: #{self} cannot be run: #{e.message}"
     end
 
-    # In a process group of its own: Ctrl-C is for us, and then all that it started goes with it.
+    # In its own process group: Ctrl-C reaches us, and we end everything that the process started.
     def process(command, timeout, env)
       errors = Tempfile.new("vm-trace-bench")
       start = now
@@ -109,12 +111,13 @@ module Bench
       Process.kill(:KILL, -pid)
       waiter&.join
     rescue Errno::ESRCH, Errno::EPERM
-      # it is gone
+      # it has ended
     end
 
     def failure(status, errors)
       said = File.read(errors.path).scrub.lines.map(&:strip)
-      # Ruby's own message is the first line that names a file and an error; else the last says most.
+      # Ruby's own message is the first line that names a file and an error; otherwise the last line
+      # helps most.
       line = said.find { |text| text =~ /\A\S+:\d+:.*\(\w+\)\z|\[BUG\]|panicked/ } || said.reject(&:empty?).last
       how = status.signaled? ? "killed by signal #{status.termsig}" : "status #{status.exitstatus}"
       line ? "#{how}: #{line}" : how

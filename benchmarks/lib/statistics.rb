@@ -1,17 +1,17 @@
-# What the numbers of two sets of runs say. Nothing here measures or prints; all randomness is seeded.
+# Statistics of two sets of runs. Nothing here measures or prints; all randomness is seeded.
 
 module Bench
   module Statistics
     module_function
 
-    # Resamples of the bootstrap: its error is then a few percent of the interval's width.
+    # Resamples of the bootstrap: enough for an error of a few percent of the interval's width.
     RESAMPLES = 1000
 
-    # Chance with which a difference as large as `detectable` would have been seen.
+    # Probability of seeing a difference as large as `detectable`.
     POWER_Z = 0.8416 # 80 %
 
     # Digits of a ratio after the point, as reports print it. A smaller difference is no difference:
-    # nobody can act on it, and with almost no spread the interval is so narrow that it leaves 1 out
+    # nobody can act on it, and with almost no spread the interval is so narrow that it excludes 1
     # by accident.
     DIGITS = 3
 
@@ -47,11 +47,12 @@ module Bench
       below + (sorted[at.ceil] - below) * (at - at.floor)
     end
 
-    # Runs that stand at the same index ran one right after the other, so what the machine did at that time is in both, and
-    # falls out of their ratio. The result is the median of those ratios.
+    # Runs at the same index ran one right after the other, so what the machine did at that time is
+    # in both and cancels out in their ratio. The result is the median of those ratios.
     #
-    # The interval is the bootstrap's standard error times Student's t, on logarithms. The plain percentile bootstrap would be
-    # too narrow for so few runs: of 10 equal pairs it calls 2 to 3 in 100 different where 1 in 100 was asked for.
+    # The interval is the bootstrap's standard error times Student's t, on logarithms. The plain
+    # percentile bootstrap would be too narrow for so few runs: with 10 equal pairs it calls 2 to 3
+    # in 100 different instead of 1 in 100.
     def paired_interval(baseline, candidate, confidence: 0.99, seed: 1)
       n = [baseline.size, candidate.size].min
       logs = Array.new(n) { |i| Math.log(candidate[i].to_f / baseline[i]) }
@@ -86,8 +87,8 @@ module Bench
       Math.sqrt(values.sum { |value| (value - mean)**2 } / (values.size - 1))
     end
 
-    # The value that Student's t with `freedom` degrees stays under with that probability: bisection on the integral of its
-    # density, which is smooth enough for Simpson's rule.
+    # The quantile of Student's t with `freedom` degrees: bisection on the integral of its density,
+    # which is smooth enough for Simpson's rule.
     def student_t(probability, freedom)
       low = 0.0
       high = 1.0
@@ -100,7 +101,8 @@ module Bench
     end
 
     def student_cdf(t, freedom)
-      # With t = sqrt(freedom) tan(angle) the density is a power of the cosine, and the range is finite.
+      # With t = sqrt(freedom) tan(angle) the density is a power of the cosine, and the range is
+      # finite.
       scale = Math.exp(Math.lgamma((freedom + 1) / 2.0).first - Math.lgamma(freedom / 2.0).first) / Math.sqrt(Math::PI)
       angle = Math.atan(t / Math.sqrt(freedom))
       steps = 200

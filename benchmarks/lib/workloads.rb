@@ -1,4 +1,4 @@
-# What there is to run: our own programs by name, any script, any folder of scripts.
+# What can be run: our own programs by name, any script, any folder of scripts.
 
 require_relative "side"
 
@@ -45,7 +45,7 @@ module Bench
       Workload.new(path, File.expand_path(path), [])
     end
 
-    # Scripts go by their file's name while that is the only one of its kind.
+    # Scripts are named by their file, if that name is unique.
     def shorten(list)
       counts = list.map { |workload| File.basename(workload.name, ".rb") }.tally
       list.each do |workload|

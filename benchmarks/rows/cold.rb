@@ -1,4 +1,5 @@
-# cold.rb FRAMES: that many methods, each of which is seen for the first time when the method that it calls exits.
+# cold.rb FRAMES: that many methods, each of which is seen for the first time when the method that
+# it calls exits.
 require_relative "../inside"
 
 frames = Integer(ARGV[0])
@@ -16,7 +17,7 @@ source << "end\n"
 frames.times { |i| source << "def call_#{i}(x)\n  add(x)\nend\n" }
 eval(source)
 
-# The first exit of all: what is set up once, and not by each frame.
+# The first exit of all: sets up what is made once, not for each frame.
 1000.times { add(LARGE) }
 GC.start
 GC.disable

@@ -1,6 +1,6 @@
-# evals.rb RACTORS EVALS: so many evals while RACTORS ractors are alive. Each makes an ISEQ that
-# dies soon, and the garbage collector tells the tracer of each. Processor time, for others may use
-# the machine.
+# evals.rb RACTORS EVALS: so many evals while RACTORS ractors are alive. Each makes an ISEQ that is
+# freed soon, and the garbage collector reports each to the tracer. Processor time, because others
+# may use the machine.
 require_relative "../inside"
 
 Warning[:experimental] = false

@@ -1,5 +1,5 @@
-# exits.rb DEPTH EXITS: one exit a call, for ever, with DEPTH frames on the stack: the sum is too large for the small integers that the
-# method was compiled for.
+# exits.rb DEPTH EXITS: one exit for each call, for ever, with DEPTH frames on the stack: the sum is
+# too large for the small integers that the method was compiled for.
 require_relative "../inside"
 
 depth, exits = ARGV.map { |argument| Integer(argument) }
@@ -8,7 +8,7 @@ def add(x)
   x + 1
 end
 
-# <main>, iterate, Integer#times, two blocks, level_0, add; the others are callers between.
+# <main>, iterate, Integer#times, two blocks, level_0, add; the others are callers in between.
 FRAMES_OF_ITS_OWN = 7
 source = +"def level_0(x, n)\n  i = 0\n  while i < n\n    add(x)\n    i += 1\n  end\nend\n"
 callers = depth - FRAMES_OF_ITS_OWN

@@ -1,7 +1,7 @@
 # late.rb KIND RACTORS EXITS [FILE]: so many ractors at once, each of which takes EXITS exits. KIND
-# is `add` (a guard of compiled code) or `throw` (`break` out of a block, which is caught where only
-# the interpreter goes on: the exit of an exception handler). With FILE the exits are traced from
-# RubyVM::Trace.start on, which is called when all is compiled; without it as the flags say.
+# is `add` (a guard of compiled code) or `throw` (`break` out of a block, which the interpreter
+# catches: the exit of an exception handler). With FILE, RubyVM::Trace.start begins the trace when
+# everything is compiled; without it the flags decide.
 require_relative "../inside"
 
 Warning[:experimental] = false
@@ -35,7 +35,7 @@ end
 LARGE = 2**62 - 1 # one more is too large for the small integers that `add` was compiled for
 LOOP = :"loop_of_#{kind}"
 60.times { __send__(LOOP, 1, 10) }
-# The first ractor of a program makes compiled code void that counted on there being one.
+# The first ractor invalidates compiled code that assumed a single one.
 Ractor.new { 60.times { __send__(LOOP, 1, 10) } }.value
 RubyVM::Trace.start(file: file) if file
 VMTraceBench.iterate(warmup: 2, runs: 5) do

@@ -39,7 +39,7 @@ RubyVM::Trace.reset
 workers.each { |worker| worker.send(nil) }
 results = workers.map(&:value)
 
-# Ractors of their own, for those above have ended, and no two take as many exits.
+# New ractors, because those above have ended; each takes another number of exits.
 RubyVM::Trace.reset
 Array.new(ractors) { |n| Ractor.new(n) { |more| exits(10 + more) } }.each(&:value)
 expected = ractors.times.sum { |n| 10 + n }

@@ -1,5 +1,6 @@
-# switch.rb METHODS ROUNDS [FOLDER]: so many compiled methods, each with some thirty jumps to exits; tracing is switched on and off. Reports the
-# pauses, and how fast the program is meanwhile and afterwards.
+# switch.rb METHODS ROUNDS [FOLDER]: so many compiled methods, each with some thirty jumps to exits;
+# tracing is started and stopped. Reports the pauses, and how fast the program is meanwhile and
+# afterwards.
 require_relative "../inside"
 
 methods, rounds = ARGV.first(2).map { |argument| Integer(argument) }
@@ -13,7 +14,7 @@ def timed(clock = Process::CLOCK_THREAD_CPUTIME_ID)
   Process.clock_gettime(clock) - from
 end
 
-# Seconds, and those of them that the processor was at it.
+# Seconds, and processor seconds.
 def both
   cpu = 0
   [timed(Process::CLOCK_MONOTONIC) { cpu = timed { yield } }, cpu]
@@ -23,7 +24,7 @@ methods.times { |i| eval("def m#{i}(a, b, c) = [a + b, b - c, c * a, a < b, b > 
 names = methods.times.map { |i| :"m#{i}" }
 20.times { names.each { |name| send(name, 1, 2, 3) } }
 
-# No exits: what is seen is what trace points cost that nobody comes to.
+# No exits: this measures trace points that control never reaches.
 def work(n)
   i = sum = 0
   while i < n
@@ -44,7 +45,7 @@ rounds.times do
   starts << both { RubyVM::Trace.start(file: trace) }
   during << timed { work(WORK) }
   stops << both { RubyVM::Trace.stop }
-  # Until a thousand calls take what they took before, or a twentieth more.
+  # Until a thousand calls take as long as before, or a twentieth more.
   from = VMTraceBench.now
   200.times { break if timed { work(CHUNK) } <= chunk * 1.05 }
   full << VMTraceBench.now - from

@@ -1,4 +1,5 @@
-# throws.rb THROWS: a loop that leaves a block by `break`, which compiled code can't do: one exit a throw.
+# throws.rb THROWS: a loop that leaves a block by `break`, which compiled code can't do: one exit a
+# throw.
 require_relative "../inside"
 
 throws = Integer(ARGV[0])

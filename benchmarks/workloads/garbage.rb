@@ -1,4 +1,4 @@
-# What do allocation and garbage collection cost, with some objects that live on?
+# What do allocation and garbage collection cost, with some objects that survive?
 require_relative "../inside"
 
 class Node

@@ -1,4 +1,4 @@
-# What does an exit cost where a guarded class changes with every second call? Two exits a pair of calls, for ever.
+# What does an exit cost where a guarded class changes with every second call? Two exits for each pair of calls, for ever.
 require_relative "../inside"
 
 def title(name)

@@ -1,5 +1,5 @@
 /*
- * Warns, once, of each line whose compiled code exits more than EXIT_ALARM (1,000) times within a second:
+ * Warns once about each line whose compiled code exits more than EXIT_ALARM (1,000) times a second:
  *
  *   ruby extconf.rb && make
  *   EXIT_ALARM=500 ruby --zjit -r./exit_alarm app.rb
@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* By hash of path and line; two that share a slot share its count, and may warn early. No lock: ractors only add. */
+/* By hash of path and line. Lines that share a slot share its count and may warn early. No lock: ractors only add. */
 enum { SLOTS = 4096 };
 static struct slot {
-    atomic_ulong second; /* that is counted */
+    atomic_ulong second; /* the one that `count` is of */
     atomic_ulong count;
     atomic_bool warned;
 } slots[SLOTS];

@@ -4,7 +4,7 @@
  *   ruby extconf.rb && make
  *   ruby --zjit -r./exit_counter app.rb
  *
- * ExitCounter.counts is what was counted so far, ExitCounter.stop ends it.
+ * ExitCounter.counts returns the counts so far, ExitCounter.stop stops counting.
  */
 #include <ruby/ruby.h>
 #include <ruby/debug.h>
@@ -13,8 +13,8 @@
 #include <string.h>
 
 /*
- * Counters by the hash of their names; none is ever freed. No lock: the hook runs in all ractors, and a GC in the one that holds
- * a lock would wait for ever for those that wait for the lock.
+ * Counters by the hash of their names; none is ever freed. No lock: the hook runs in all ractors, and a GC in the
+ * ractor that holds a lock would wait for ever for those that wait for the lock.
  */
 enum { BUCKETS = 4096 };
 struct counter {
@@ -67,7 +67,7 @@ counts_so_far(VALUE self)
     return hash;
 }
 
-/* What rb_tracepoint_disable returns is no object: a method that returns it crashes the VM. */
+/* rb_tracepoint_disable does not return a Ruby object: a method that returns its value crashes the VM. */
 static VALUE
 stop(VALUE self)
 {

@@ -1,5 +1,5 @@
-# For the tests of benchmarks/: rubies that are scripts around the system's ruby, and one way to run the command. No CRuby is needed, and
-# no test asserts how long anything took, only what was made of it.
+# For the tests of benchmarks/: rubies that are scripts around the system's ruby, and a way to run
+# the command. They need no CRuby, and no test asserts a time, only what is computed from it.
 
 require "fileutils"
 require "json"
@@ -34,7 +34,7 @@ class BenchTest < Minitest::Test
     path(name)
   end
 
-  # A "ruby" whose speed is what we say: a workload of ours reports SPEED times what it would.
+  # A "ruby" with a given speed: our workload reports SPEED times its time.
   def ruby(name, speed: 1, before: "")
     write(name, <<~SH)
       #!/bin/sh
@@ -45,9 +45,9 @@ class BenchTest < Minitest::Test
     path(name)
   end
 
-  # A workload that reports a made-up time: SPEED times 10 ms, give or take a noise that is another
-  # one in each process. The noise is the same whenever the test runs: a test that draws new noise
-  # each time fails once in as many runs as the confidence allows.
+  # A workload that reports a made-up time: SPEED times 10 ms, plus noise that differs in each
+  # process. The noise is the same whenever the test runs: with new noise a test would sometimes
+  # fail, as often as the confidence allows.
   def made_up(name, noise: 0.002, body: "")
     write(name, <<~RUBY)
       #{body}

@@ -1,11 +1,12 @@
-# The unpatched base beside the patched one: built by the same script, from a small project's own source.
+# The unpatched base beside the patched one: built by the same script, from a small project's own
+# source.
 
 require_relative "../build/project"
 
 class TestBase < BuildTest
   def setup
     super
-    # A "CRuby" whose configure makes a makefile, which makes a ruby that says what zjit.c said.
+    # A "CRuby" whose configure makes a makefile, which makes a ruby that prints what zjit.c has.
     project.write("ruby/autogen.sh", "printf '#!/bin/sh\\nsed s,@src@,${0%%/*},g ${0%%/*}/template >Makefile; touch config.status\\n' >configure; chmod +x configure\n")
     project.write("ruby/template", <<~MAKE)
       all: ruby

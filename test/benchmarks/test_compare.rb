@@ -1,4 +1,5 @@
-# benchmarks/compare as it is called: verdicts, exit statuses, what it says of bad arguments and of workloads that fail.
+# benchmarks/compare on its command line: verdicts, exit statuses, messages for bad arguments and
+# failing workloads.
 
 require_relative "bench_helper"
 
@@ -103,7 +104,7 @@ class TestCompare < BenchTest
     write("bad.rb", "spawn('sleep 600').then { |pid| File.write('#{path('pid')}', pid.to_s) }; sleep\n")
     out, = assert_compare(3, @one, @one, "-n", "3", "--timeout", "2", "--", path("bad.rb"))
     assert_includes out, "baseline: it did not end within 2.0 s"
-    # Its parent is gone, so it may stand as a zombie until init has taken it.
+    # Its parent has ended, so it may be a zombie until init reaps it.
     assert_match(/\A\z|^State:\s+[ZX]/, (File.read("/proc/#{File.read(path('pid'))}/status") rescue ""))
   end
 
@@ -113,7 +114,7 @@ class TestCompare < BenchTest
     assert_includes out, "both: it reports iterations on one side only"
   end
 
-  # --- bad arguments: status 2, one line that says which and why
+  # --- bad arguments: status 2, one line with the argument and the reason
 
   def assert_refused(pattern, *arguments)
     out, err = assert_compare(2, *arguments)
@@ -213,7 +214,7 @@ class TestCompare < BenchTest
     assert_includes out, "no plot: gnuplot is not installed"
   end
 
-  # The rubies here need nothing of it.
+  # The rubies here do not need it.
   def path_without_gnuplot
     FileUtils.mkdir_p(path("bin"))
     path("bin")

@@ -1,4 +1,5 @@
-# --trace: two traces become one table. The traces are fixtures, and the rubies copy them where they were told to.
+# --trace: two traces become one table. The traces are fixtures, which the rubies copy to the given
+# path.
 
 require_relative "bench_helper"
 require "statistics"
@@ -13,7 +14,7 @@ class TestExits < BenchTest
     @work = made_up("work.rb")
   end
 
-  # Takes the trace flags and leaves that fixture.
+  # Takes the trace flags and writes that fixture.
   def tracing_ruby(name, fixture)
     write(name, <<~SH)
       #!/bin/sh

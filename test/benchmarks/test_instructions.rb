@@ -1,4 +1,4 @@
-# The judgement over counted instructions; callgrind itself is not run.
+# Verdicts on counted instructions; callgrind itself does not run.
 
 require_relative "bench_helper"
 load "#{ROOT}/benchmarks/instructions"

@@ -1,5 +1,5 @@
-# benchmarks/layouts: that each order is another one, that all have the same code, and what is said
-# of the times. The "Rubies" are a few C files that run the system's ruby.
+# benchmarks/layouts: orders differ, all have the same code, and the verdicts on times are right.
+# The "Rubies" are a few C files that run the system's ruby.
 
 require_relative "bench_helper"
 

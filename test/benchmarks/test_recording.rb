@@ -1,4 +1,4 @@
-# What the measurements of recording leave in a folder that others can write to.
+# What measuring leaves in a folder that others can write to.
 
 require_relative "bench_helper"
 require "recording"

@@ -1,4 +1,4 @@
-# What is made of numbers whose truth is known.
+# Statistics of numbers whose true difference is known.
 
 require_relative "bench_helper"
 require "statistics"
@@ -11,12 +11,12 @@ class TestStatistics < Minitest::Test
     Math.sqrt(-2 * Math.log(1 - random.rand)) * Math.cos(2 * Math::PI * random.rand)
   end
 
-  # Kinds of noise that runs on real machines have. Each gives a list of pairs of times.
+  # Kinds of noise on real machines. Each gives a list of pairs of times.
   NOISE = {
     "even" => ->(_state, random, gauss) { [0.01 * gauss.(random), 0.01 * gauss.(random)] },
     "spikes" => ->(_state, random, gauss) { Array.new(2) { 0.005 * gauss.(random) + (random.rand < 0.2 ? random.rand * 0.5 : 0) } },
     "two speeds" => ->(_state, random, gauss) { Array.new(2) { 0.003 * gauss.(random) + (random.rand < 0.5 ? 0.05 : 0) } },
-    # What else the machine does changes while we run; neighbours see the same of it.
+    # Other work of the machine changes during the run; neighbouring runs see the same.
     "drift" => ->(state, random, gauss) do
       state[:at] = state.fetch(:at, 0) + 0.03 * gauss.(random)
       Array.new(2) { state[:at] + 0.005 * gauss.(random) }
@@ -69,7 +69,8 @@ class TestStatistics < Minitest::Test
     assert_operator inside, :>=, 95
   end
 
-  # A difference of the size that a run says it could have seen is seen by about four in five such runs.
+  # A difference of the size that a run claims to detect is detected by about four of five such
+  # runs.
   def test_the_smallest_difference_seen_is_seen
     typical = S.median((1..TRIALS).map { |seed| S.paired_interval(*runs("even", 20, 1.0, seed), seed: seed).detectable })
     found = verdicts("even", 20, 1 + typical).fetch(:slower, 0)

@@ -1,11 +1,13 @@
-# benchmarks/targets: what it makes of what it measures. The rubies leave traces of a known size, which must be gone afterwards.
+# benchmarks/targets: rows and verdicts. The rubies write traces of a known size, which must be
+# deleted afterwards.
 
 require_relative "bench_helper"
 
 class TestTargets < BenchTest
   TARGETS = "#{ROOT}/benchmarks/targets"
 
-  # Takes ZJIT's flags. An event has BYTES bytes in its traces; the last argument is the number of exits of each of 7 iterations.
+  # Takes ZJIT's flags. An event has BYTES bytes in its traces; the last argument is the number of
+  # exits of each of 7 iterations.
   def tracing_ruby(name, bytes)
     write(name, <<~SH)
       #!/bin/sh

@@ -1,5 +1,6 @@
-# A small project for the tests of the build scripts: copies of the scripts, a base that pins a commit of a small repository
-# made on the spot, and a home of its own. Nothing outside its temporary folder is touched, no network is asked.
+# A small project for the tests of the build scripts: copies of the scripts, a base that pins a
+# commit of a small new repository, and its own home. It changes nothing outside its temporary
+# folder and uses no network.
 
 require "fileutils"
 require "minitest/autorun"
@@ -89,7 +90,7 @@ class Project
     "#{cache}/#{commit}.git"
   end
 
-  # A patch as git format-patch writes it. The block edits a text of FILES.
+  # A patch as git format-patch writes it. The block edits one of FILES.
   def patch(name, subject: name, file: "zjit.c")
     work = path("patch-work")
     FileUtils.rm_rf(work)

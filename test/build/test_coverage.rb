@@ -1,4 +1,4 @@
-# scripts/coverage.rb on a small program: what it counts, and what it says where there is nothing to count.
+# scripts/coverage.rb on a small program: its counts, and its message if there is nothing to count.
 require "minitest/autorun"
 require "fileutils"
 require "open3"

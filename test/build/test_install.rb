@@ -1,4 +1,4 @@
-# make install, install-tool and uninstall: what is put where, what of others stays.
+# make install, install-tool and uninstall: what goes where, and that files of others stay.
 
 require_relative "project"
 
@@ -20,7 +20,7 @@ class TestInstall < BuildTest
     stage("ruby 1", *RUBY_FILES)
   end
 
-  # Puts a build in the place of CRuby's that makes a Ruby of these files.
+  # Replaces CRuby's build by one that makes a Ruby from these files.
   def stage(text, *files)
     project.script("project/scripts/build-ruby.sh", <<~SH)
       cd "$(dirname "$0")/../build" && rm -rf ruby-4.1/stage && mkdir -p ruby-4.1/stage && cd ruby-4.1/stage
@@ -48,7 +48,7 @@ class TestInstall < BuildTest
     out
   end
 
-  # Below the prefix, without the lists of what was installed.
+  # Files in the prefix, without the lists of what was installed.
   def installed(root = "root/opt/x")
     Dir.glob("**/*", base: project.path(root)).reject { |name| File.directory?(File.join(project.path(root), name)) || name.include?("ruby-vm-trace") }.sort
   end
@@ -109,7 +109,7 @@ class TestInstall < BuildTest
     project.write("root/opt/x/lib/ruby/gems/mine.rb", "")
     out = assert_make("uninstall")
     assert_equal %w[bin/other lib/ruby/gems/mine.rb], installed
-    assert_match(%r{left .*root/opt/x/lib/ruby/, which holds files of others}, out)
+    assert_match(%r{left .*root/opt/x/lib/ruby/, which has other files}, out)
     FileUtils.rm_rf(project.path("root/opt/x/lib/ruby"))
     assert_path_exists project.path("root/opt/x/lib"), "it was there before"
   end
@@ -117,6 +117,6 @@ class TestInstall < BuildTest
   def test_uninstall_where_nothing_is_says_where_it_looked
     out, status = make("uninstall")
     refute_equal 0, status
-    assert_match(%r{nothing is installed below .*root/opt/x .*give the prefix and DESTDIR}, out)
+    assert_match(%r{nothing is installed in .*root/opt/x .*give the prefix and DESTDIR}, out)
   end
 end

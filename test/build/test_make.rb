@@ -1,4 +1,5 @@
-# make itself: the way from a fresh clone, what is said when something is missing, and that edits rebuild what depends on them.
+# make itself: from a fresh clone, with messages for what is missing; edits rebuild what depends on
+# them.
 
 require_relative "project"
 
@@ -132,7 +133,7 @@ class TestMake < BuildTest
     assert_includes err, "needs rustc >= 1.0, found: 0.9.0"
   end
 
-  # --- the base where nobody chose one ---
+  # --- the base if none was chosen ---
 
   def two_bases
     base = project.read("project/bases/ruby-4.1")

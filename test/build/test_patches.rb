@@ -1,4 +1,5 @@
-# The work tree that the patches make, the checks of the series, and writing the series back from the work tree.
+# The work tree made from the patches, the checks of the series, and writing the series from the
+# work tree.
 
 require_relative "project"
 
@@ -191,7 +192,7 @@ class TestCheckPatches < PatchesTest
   def test_unlisted_patch
     patch_first
     FileUtils.cp(project.patch_path("0001-first"), project.patch_path("0009-stray"))
-    assert_fault(/0009-stray.patch is in patches\/small and not listed/)
+    assert_fault(/0009-stray.patch is in patches\/small but not listed/)
   end
 
   def test_patch_listed_twice
@@ -203,7 +204,7 @@ class TestCheckPatches < PatchesTest
   def test_listed_patch_that_is_missing
     patch_first
     File.write(project.path("project/patches/small/series"), "0002-gone.patch\n", mode: "a")
-    assert_fault(/0002-gone.patch is listed and not there/)
+    assert_fault(/0002-gone.patch is listed but missing/)
   end
 
   def test_wrong_order
@@ -261,6 +262,11 @@ class TestCheckPatches < PatchesTest
   def test_patch_that_touches_the_module
     project.patch("0001-module", file: "vm_trace/sink.c") { "int sink;\n" }
     assert_fault(/vm_trace\/sink.c: vm_trace\/ is no part of the patches/)
+  end
+
+  def test_patch_that_is_too_long_to_be_read
+    project.patch("0001-long", file: "zjit/long.rs") { "//\n" * 500 }
+    assert_fault(/\d+ lines, more than 500: split it by cause/)
   end
 
   def test_patch_that_adds_a_large_file

@@ -1,4 +1,4 @@
-# The test runner: what it counts, and that nothing that went wrong passes as a success.
+# The test runner: its counts, and that no failure passes as a success.
 
 require_relative "project"
 
@@ -36,7 +36,7 @@ class TestRunner < BuildTest
     assert_includes result.first, "skipped: SomeTest#test_later: no time"
   end
 
-  # The tail of a log is what is looked at first.
+  # People look at the tail of a log first.
   def test_texts_of_failures_and_errors_are_repeated_before_the_closing_line
     add_file("tool/test_a.rb", "def test_bad = assert_equal(%w[one two], [1], 'counts')\ndef test_error = raise('oops')\ndef test_later = skip('no time')")
     add_file("tool/test_b.rb", "def test_ok = pass")
@@ -125,7 +125,7 @@ class TestRunner < BuildTest
     assert_includes out, "scripts/lint.sh small: not ok - clang-tidy of the module\nf.c:12: null pointer\n"
   end
 
-  # As check-sanitizers does: what was built with other flags lies in its own build folder.
+  # As check-sanitizers does: builds with other flags have their own build folder.
   def test_a_tree_of_links_has_its_own_programs_run
     project.write("project/test/unit/test_x.c", "")
     project.script("project/build/unit/test_x", "echo '[  FAILED  ] 1 test(s), listed below:'; exit 1")

@@ -1,4 +1,4 @@
-# Where the source of CRuby is found, and what is said when it is not or is the wrong one.
+# Where the source of CRuby is found, and the messages when it is missing or wrong.
 
 require "socket"
 require_relative "project"
@@ -253,7 +253,8 @@ class TestSource < BuildTest
   end
 end
 
-# A base that is a release: its tarball lacks some of the tag's files and has others. Whatever it comes from, the tree is the same.
+# A base that is a release: its tarball lacks some of the tag's files and has others. The tree is
+# the same, whatever it comes from.
 class TestReleaseSource < BuildTest
   MADE = { "configure" => "made\n", "gems/minitest-5.gem" => "a gem\n", "parse.c" => "made\n" }.freeze
 
@@ -349,7 +350,7 @@ class TestReleaseSource < BuildTest
     write_base(tarball: "http://127.0.0.1:#{server.addr[1]}/ruby.tar.gz", tarball_sha256: "0" * 64)
     _, err, status = find
     assert_equal 3, status
-    assert_match(/ruby.tar.gz: has SHA-256 \h{64}, not 0{64}: not taken/, err)
+    assert_match(/ruby.tar.gz: has SHA-256 \h{64}, not 0{64}: rejected/, err)
     write_base(tarball: "http://127.0.0.1:#{server.addr[1]}/ruby.tar.gz")
     assert_base(find)
   ensure

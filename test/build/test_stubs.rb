@@ -1,4 +1,4 @@
-# The module built out (configure --disable-vm-trace): every function that vm_trace.h declares has a stub there.
+# The module built out (configure --disable-vm-trace): every function in vm_trace.h has a stub.
 require "minitest/autorun"
 require "open3"
 

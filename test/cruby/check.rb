@@ -1,10 +1,10 @@
-# CRuby's own tests as the judge: with every process of them traced they give the results that the unpatched base gives with ZJIT on and
-# no tracing, and every trace that they leave is valid.
-#   check.rb [--base] [--thresholds N,...] [--rates K,...] [--only TEXT]       (`make check-cruby`; the Makefile sets what is found in ENV)
-# What the base fails by itself stands in base-failures beside this file, each with its reason. A test that fails and is not listed is
-# run once more, and named either way: CRuby's tests of threads and signals have time limits that a busy machine misses.
-# What the tests start by themselves (assert_in_out_err and the like) they start without RUN_OPTS, so untraced, as in CRuby's CI. What
-# they fork is traced.
+# CRuby's own tests: with every process traced they give the results of the unpatched base with ZJIT
+# and without tracing, and every trace is valid.
+#   check.rb [--base] [--thresholds N,...] [--rates K,...] [--only TEXT]       (`make check-cruby`; the Makefile sets ENV)
+# base-failures beside this file lists what the base itself fails, with reasons. A test that fails
+# and is not listed runs once more, and is named either way: CRuby's tests of threads and signals
+# have time limits that a busy machine misses. Processes that the tests start (assert_in_out_err and
+# the like) run without RUN_OPTS, so untraced, as in CRuby's CI; forked ones are traced.
 
 require "fileutils"
 require "open3"
@@ -13,12 +13,12 @@ require "tmpdir"
 
 class CheckCRuby
   HERE = __dir__
-  # Of one file, or of one of the other suites: with GC.stress and a threshold of 1 some take minutes.
+  # For one file, or one of the other suites: with GC.stress and a threshold of 1 some take minutes.
   TIME_LIMIT = 1800
-  # That many traces are given to one vm-trace.
+  # Traces for one run of vm-trace.
   AT_ONCE = 200
 
-  # failed: names of tests; tests: how many ran; broken: why the run as a whole is none, or nil
+  # failed: names of tests; tests: how many ran; broken: why the whole run is invalid, or nil
   Result = Struct.new(:failed, :tests, :broken, :log)
 
   def initialize(argv)
@@ -103,7 +103,7 @@ class CheckCRuby
   def command(suite, flags)
     case suite
     when "btest" then ["make", "btest", "HAVE_GIT=no", "RUN_OPTS=#{flags.join(" ")}"]
-    # Not through make, whose RUN_OPTS there can be one word only.
+    # Not through make, where RUN_OPTS can be only one word.
     when "test-basic" then [*runruby, *flags, "#{@src}/basictest/runner.rb", "--run-opt=#{flags.join(" ")}"]
     else
       [*runruby, *flags, "-r#{@src}/tool/lib/_tmpdir", "#{@src}/test/runner.rb", "--ruby=#{(runruby + flags).join(" ")}",
@@ -111,12 +111,12 @@ class CheckCRuby
     end
   end
 
-  # As CRuby's makefile runs the Ruby that was just built.
+  # As CRuby's makefile runs the built Ruby.
   def runruby
     ["./miniruby", "-I#{@src}/lib", "-I.", "-I.ext/common", "#{@src}/tool/runruby.rb", "--extout=.ext", "--"]
   end
 
-  # Its output is put into `dir`, a pipe would be inherited by what it leaves behind.
+  # Output goes to `dir`: processes that outlive it would inherit a pipe.
   def output_of(dir, command)
     log = "#{dir}/log"
     pid = Process.spawn({ "RUBYOPT" => nil, "RUBYLIB" => nil, "TMPDIR" => dir, "MAKEFLAGS" => nil, "MFLAGS" => nil }, *command,
@@ -160,7 +160,8 @@ class CheckCRuby
   end
 end
 
-# What ignores SIGINT, as a shell's background job does, hands that on, and tests that send themselves one would see it ignored.
+# A process that ignores SIGINT, such as a shell's background job, passes that on; then tests that
+# send themselves SIGINT would fail.
 trap(:INT) { exit 130 }
 $stdout.sync = true
 exit CheckCRuby.new(ARGV).run

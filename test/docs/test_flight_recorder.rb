@@ -1,11 +1,12 @@
-# The worked example of doc/flight-recorder.md: its commands are run as they stand, and name the cause.
+# The worked example of doc/guide/flight-recorder.md: its commands are run as they stand, and name
+# the cause.
 require "minitest/autorun"
 require "fileutils"
 require "open3"
 
 class TestFlightRecorder < Minitest::Test
   TOP = File.expand_path("../..", __dir__)
-  TEXT = File.read(File.join(TOP, "doc/flight-recorder.md"))
+  TEXT = File.read(File.join(TOP, "doc/guide/flight-recorder.md"))
   RECORD, REPORT, DIFF = TEXT.scan(/^```sh\n(.*?)^```/m).map { |(block)| block.strip }
 
   def run_command(command, status: 0)
@@ -45,6 +46,6 @@ class TestFlightRecorder < Minitest::Test
   end
 
   def test_links_lead_to_files
-    TEXT.scan(/\]\((?!http)([^)#]+)/).flatten.each { |link| assert_path_exists File.join(TOP, "doc", link) }
+    TEXT.scan(/\]\((?!http)([^)#]+)/).flatten.each { |link| assert_path_exists File.join(TOP, "doc/guide", link) }
   end
 end

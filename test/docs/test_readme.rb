@@ -1,4 +1,5 @@
-# Every command of the README is run as it stands, in this clone; what can't be run inside a test is named with the reason.
+# Every command of the README is run as it stands, in this clone; what can't be run inside a test is
+# named with the reason.
 require "minitest/autorun"
 require "open3"
 
@@ -20,7 +21,8 @@ class TestReadme < Minitest::Test
       ready(command)
       out, status = Open3.capture2e(command, chdir: TOP)
       assert status.success?, "#{command}\n#{out}"
-      refute_empty out
+      written = command[/ -o (\S+)/, 1]
+      refute_empty written ? File.read(File.join(TOP, written)) : out
     end
   end
 
@@ -34,10 +36,10 @@ class TestReadme < Minitest::Test
     assert_equal rows(shown), rows(out[/^(Exits by reason: .*?)\n\nExits by instruction/m, 1])
   end
 
-  def test_flags_of_the_table_are_those_of_help
+  def test_flags_of_the_guide_are_those_of_help
     skip ENV["NO_RUBY"] if ENV["NO_RUBY"]
     help, = Open3.capture2e(File.join(TOP, "build/#{ENV.fetch("BASE", "ruby-4.1")}/ruby"), "--help")
-    table = README.scan(/`(--zjit-trace-[a-z-]+)/).flatten.uniq.sort
+    table = File.read(File.join(TOP, "doc/guide/tracing.md")).scan(/`(--zjit-trace-[a-z-]+)/).flatten.uniq.sort
     assert_equal help.scan(/--zjit-trace-[a-z-]+/).uniq.sort, table
   end
 
@@ -53,12 +55,23 @@ class TestReadme < Minitest::Test
     end
   end
 
+  def test_it_is_short
+    assert_operator README.lines.size, :<, 200
+  end
+
+  def test_pictures_are_small
+    pictures = README.scan(/!\[[^\]]+\]\(([^)]+)\)/).flatten
+    refute_empty pictures
+    pictures.each { |picture| assert_operator File.size(File.join(TOP, picture)), :<, 200_000, picture }
+  end
+
   private
 
   # Lines without what changes from run to run: when it happened.
   def rows(text) = text.lines.map { |line| line.gsub(/[▁-█]/, " ").split.join(" ") }
 
-  # The trace that the commands read, when the test that makes it has not been run yet (their order is random).
+  # The trace that the commands read, when the test that makes it has not been run yet (their order
+  # is random).
   def ready(command)
     return unless command.include?("build/mine.fxt") && !command.include?("--zjit")
     return if File.exist?(File.join(TOP, "build/mine.fxt"))

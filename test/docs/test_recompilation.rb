@@ -1,10 +1,11 @@
-# The worked example of doc/recompilation.md: its commands are run as they stand, in order, and show what the text says of them.
+# The worked example of doc/guide/recompilation.md: its commands are run as they stand, in order,
+# and show what the text says of them.
 require "minitest/autorun"
 require "open3"
 
 class TestRecompilationDoc < Minitest::Test
   TOP = File.expand_path("../..", __dir__)
-  DOC = File.read(File.join(TOP, "doc/recompilation.md"))
+  DOC = File.read(File.join(TOP, "doc/guide/recompilation.md"))
   COMMANDS = DOC.scan(/^```sh\n(.*?)^```/m).flat_map { |(block)| block.lines.map(&:strip) }
 
   def test_commands_show_what_the_text_says
@@ -30,6 +31,6 @@ class TestRecompilationDoc < Minitest::Test
   end
 
   def test_links_of_the_readme_lead_here
-    assert_includes File.read(File.join(TOP, "README.md")), "doc/recompilation.md"
+    assert_includes File.read(File.join(TOP, "README.md")), "doc/guide/recompilation.md"
   end
 end

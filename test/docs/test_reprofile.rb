@@ -1,10 +1,11 @@
-# The example of doc/reprofile.md: its commands are run as they stand, and show what the text says of them.
+# The example of doc/internals/reprofile.md: its commands are run as they stand, and show what the
+# text says of them.
 require "minitest/autorun"
 require "open3"
 
 class TestReprofileDoc < Minitest::Test
   TOP = File.expand_path("../..", __dir__)
-  DOC = File.read(File.join(TOP, "doc/reprofile.md"))
+  DOC = File.read(File.join(TOP, "doc/internals/reprofile.md"))
   COMMANDS = DOC.scan(/^```sh\n(.*?)^```/m).flat_map { |(block)| block.lines.map(&:strip) }
 
   def test_the_option_saves_the_exits_that_the_text_says

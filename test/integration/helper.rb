@@ -1,6 +1,7 @@
-# What the integration tests share: running a script under the patched Ruby in a temporary folder, its trace checked.
+# What the integration tests share: running a script under the patched Ruby in a temporary folder,
+# its trace checked.
 #
-# The environment says what to drive: BASE whose patched Ruby, where the build puts it; JIT which of its JITs, see jit.rb;
+# The environment says what to test: BASE the patched Ruby, JIT one of its JITs (see jit.rb),
 # VM_TRACE the tool.
 require "minitest/autorun"
 require "fileutils"
@@ -14,11 +15,11 @@ module Integration
   RUBY = File.join(BUILD, "ruby")
   RUBY_SRC = File.join(BUILD, "src")
   RUBY_OBJ = File.join(BUILD, "obj")
-  # A run that takes longer hangs, even on a machine that is slow and does other things.
+  # A run that takes longer hangs, even on a slow and busy machine.
   TIME_LIMIT = 300
   # `make check-long`: the same tests, with more of everything.
   LONG = !ENV["LONG"].to_s.empty?
-  # Nothing of the user's or of bundler's, which the tests may run under.
+  # Nothing from the user's environment or from bundler.
   ENVIRONMENT = %w[RUBYOPT RUBYLIB GEM_HOME GEM_PATH BUNDLE_GEMFILE].to_h { |name| [name, nil] }
     .merge("LC_ALL" => "C.UTF-8").freeze
 
@@ -57,12 +58,13 @@ module Integration
     validate_all(result, ended: ended, recorders: recorders)
   end
 
-  # The same, traced: each process writes <folder>/<pid>.fxt. `flags` come after the usual ones, and win.
+  # The same, traced: each process writes <folder>/<pid>.fxt. `flags` come after the usual ones, and
+  # win.
   def run_traced(script, *flags, **options)
     run_ruby(script, "--zjit-call-threshold=2", "--zjit-trace-exits", "--zjit-trace-file=%p.fxt", *flags, **options)
   end
 
-  # Likewise, and the program has to end well and to say nothing on stderr. Returns its run.
+  # The same; the program must succeed and print nothing on stderr. Returns its run.
   def trace(script, *flags, **options)
     result = run_traced(script, *flags, **options)
     assert_predicate result.status, :success?, result.err
@@ -70,7 +72,7 @@ module Integration
     result
   end
 
-  # `command`: what is run instead of the patched Ruby.
+  # `command`: runs instead of the patched Ruby.
   def run_in(dir, *arguments, env: {}, time_limit: TIME_LIMIT, command: [RUBY, "--disable=gems"])
     out, err = %w[.out .err].map { |name| File.join(dir, name) }
     arguments = arguments.map { |argument| jit(argument) }
@@ -115,7 +117,7 @@ module Integration
 
     def self.zjit_only(name) = (remove_method name unless JIT == "zjit")
     def self.yjit_only(name) = (remove_method name unless JIT == "yjit")
-    # Where a program cannot start and stop a trace itself.
+    # Removes a test where a program cannot start and stop a trace itself.
     def self.with_start_only(name) = (remove_method name if BASE == "ruby-3.3")
   end
 end

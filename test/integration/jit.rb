@@ -1,15 +1,15 @@
 # The JIT that the tests drive: the environment's JIT, or the first that the file of the base names.
 #
-# Tests are written once, in the terms of ZJIT: its flags, the exit that it can be told to take, its reasons. For another JIT
-# `Integration.jit` says the same in that one's terms. The helper does so with flags and scripts, Trace with the reasons that it
-# is asked for; a test does it with what it expects on stderr. What only one JIT has is tested in a file that says
-# `Integration.only "zjit"`, or by a test that is `zjit_only def test_...`.
+# Tests are written once, in terms of ZJIT: its flags, the exit that a directive induces, its
+# reasons. For another JIT `Integration.jit` translates. The helper translates flags and scripts,
+# Trace the reasons in its arguments, and a test what it expects on stderr. Features of one JIT are
+# tested in a file with `Integration.only "zjit"`, or by `zjit_only def test_...`.
 module Integration
   ROOT = File.expand_path("../..", __dir__)
   BASE = ENV["BASE"] || "ruby-4.1"
   JIT = ENV["JIT"] || File.read(File.join(ROOT, "bases", BASE))[/^jits="?(\w+)/, 1]
 
-  # An addition of constants that overflows: one exit each time that compiled code comes there, as with ZJIT's directive.
+  # An addition of constants that overflows exits each time, like ZJIT's directive.
   YJIT_TERMS = {
     "::RubyVM::ZJIT.induce_side_exit!" => "(4611686018427387903 + 1)",
     "DirectiveInduced" => "opt_plus_overflow",
@@ -24,15 +24,15 @@ module Integration
     "zjit" => "yjit",
     "ZJIT" => "YJIT",
   }.freeze
-  # Ractor#value is new in Ruby 3.5: before, a ractor's result is taken.
+  # Ractor#value is new in Ruby 3.5; before, it was Ractor#take.
   RUBY_TERMS = BASE == "ruby-3.3" ? { "(&:value)" => "(&:take)", "}.value" => "}.take" }.freeze : {}.freeze
   TERMS = { "zjit" => {}, "yjit" => YJIT_TERMS }.fetch(JIT).merge(RUBY_TERMS)
 
-  # What a Ruby's own backtraces show of a label: those before 3.4 have no owner.
+  # A label as this Ruby's own backtraces show it: before 3.4 without owner.
   OWNERS_IN_BACKTRACES = BASE != "ruby-3.3"
   def self.backtrace_label(label) = OWNERS_IN_BACKTRACES ? label : label.sub(/\A(block .*?in )?[[:upper:]][[:word:]:]*[#.](?=\S)/, '\1')
 
-  # How a Ruby's own errors quote: those before 3.4 begin with a backtick.
+  # How this Ruby's own errors quote: before 3.4 with a backtick.
   def self.quoted(text) = OWNERS_IN_BACKTRACES ? "'#{text}'" : "`#{text}'"
 
   def self.jit(text)

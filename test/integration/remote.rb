@@ -1,4 +1,4 @@
-# A running program that listens at a control socket, for tests that send it requests.
+# A running program with a control socket, for tests that send it requests.
 require_relative "helper"
 require "open3"
 
@@ -29,7 +29,7 @@ module Remote
       Process.kill(:KILL, pid)
       Process.wait(pid)
     rescue Errno::ESRCH, Errno::ECHILD
-      # it ended itself, and was waited for
+      # it has ended, and was waited for
     end
     assert_empty File.read(File.join(dir, "err"))
   end

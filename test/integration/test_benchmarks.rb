@@ -1,12 +1,13 @@
-# Real input: CRuby's own benchmark programs print the same traced as untraced, and leave a valid trace.
+# Real input: CRuby's own benchmark programs print the same traced as untraced, and leave a valid
+# trace.
 require_relative "helper"
 
 class TestBenchmarks < Integration::Test
   parallelize_me! # each test waits for a process of its own
 
-  # What takes longer than this untraced is left out, and named.
+  # Programs that take longer than this untraced are skipped, and named.
   UNTRACED_LIMIT = 45
-  # A hang is no slowness.
+  # Longer than any slow run: the program hangs.
   TRACED_LIMIT = 300
 
   FLAGS = %w[--zjit-call-threshold=2].freeze
@@ -26,14 +27,14 @@ class TestBenchmarks < Integration::Test
       assert_predicate traced.status, :success?, traced.err
       assert traced.out == untraced.out, "its output differs traced"
       assert_equal untraced.err, traced.own_err
-      # Some write gigabytes: a disk that cannot follow holds up no program, and what it costs is counted.
+      # Some write gigabytes: a slow disk delays no program, and the losses are counted.
       slow = '\d+ events lost \(the disk was too slow, and the program did not wait for it\)'
       assert_match(/#{jit("ZJIT")}: wrote \d+ of \d+ exits, \d+ events to \S+, (nothing lost|#{slow})\n\z/, traced.err)
       validate_all(traced)
     end
   end
 
-  # nil: it took too long, and was ended.
+  # nil: it took too long and was stopped.
   def run_for(limit, dir, *arguments)
     run_in(dir, *arguments, time_limit: limit)
   rescue Integration::StillRunning

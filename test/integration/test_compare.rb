@@ -1,4 +1,5 @@
-# diff, merge, cut and export on real traces: runs before and after a method is fixed, a process with its children, a long run.
+# diff, merge, cut and export on real traces: runs before and after a method is fixed, a process
+# with its children, a long run.
 require_relative "helper"
 require "json"
 require "csv"
@@ -10,7 +11,7 @@ class TestCompare < Integration::Test
     [out.force_encoding("UTF-8"), err]
   end
 
-  # Many calls that exit, in several methods; `%s` is where one of them is fixed.
+  # Many calls that exit, in several methods; `%s` fixes one of them.
   PROGRAM = <<~'RUBY'
     class Account
       def add(x)
@@ -91,7 +92,7 @@ class TestCompare < Integration::Test
     assert_equal result.traces.map { |t| t.settings["pid"] }.sort, pids
   end
 
-  # Several chunks, with ractors that write side by side and durations that nest.
+  # Several chunks, with ractors that write side by side and nested durations.
   LONG = <<~'RUBY'
     def work(n)
       n > 0 ? work(n - 1) : ::RubyVM::ZJIT.induce_side_exit!

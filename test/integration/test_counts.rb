@@ -5,7 +5,7 @@ class TestCounts < Integration::Test
   EXITS = 1000
   REASON = "DirectiveInduced"
 
-  # Compiled at its second call, then one exit a call.
+  # Compiled at its second call, then one exit for each call.
   SCRIPT = <<~'RUBY'
     def exit_at(n)
       ::RubyVM::ZJIT.induce_side_exit! if n >= 0
@@ -65,7 +65,7 @@ class TestCounts < Integration::Test
           line_of(i)
         end
       end
-      # Ten exits at ten lines, in turn.
+      # Ten exits at ten lines in turn.
       def line_of(i)
         case i % 10
         when 0 then ::RubyVM::ZJIT.induce_side_exit!
@@ -104,7 +104,8 @@ class TestCounts < Integration::Test
     end
   end
 
-  # The counter of the last site is far from the first: both in memory, and in what an instruction can reach.
+  # The counter of the last site is far from the first one, in memory and for an instruction's
+  # displacement.
   def test_each_of_many_thousand_sites_has_its_own_count
     trace = trace(<<~'RUBY').trace
       names = 5000.times.map { |i| "m#{i}" }
@@ -115,7 +116,7 @@ class TestCounts < Integration::Test
       3.times { all }
       2000.times { m0; m4999 }
     RUBY
-    # A method that is inlined somewhere has a site there, too.
+    # A method that is inlined somewhere also has a site there.
     hits = trace.sites(REASON).group_by { |site| site["location"] }.transform_values { |sites| sites.sum { |site| site["hits"] } }
     assert_equal 5000, hits.size
     first, last = %w[Object#m0\ (many.rb:1) Object#m4999\ (many.rb:5000)].map { |location| hits.delete(location) }

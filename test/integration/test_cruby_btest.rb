@@ -1,4 +1,5 @@
-# CRuby's bootstrap tests pass with every exit of every one of their processes traced, and each trace is valid.
+# CRuby's bootstrap tests pass with every exit of every one of their processes traced, and each
+# trace is valid.
 require_relative "helper"
 
 class TestCrubyBtest < Integration::Test
@@ -16,7 +17,7 @@ class TestCrubyBtest < Integration::Test
     assert_all_valid(Dir[File.join(dir, "*.fxt")])
   end
 
-  # Some tests kill their processes, so not every trace has its last words: `check` alone looks at them.
+  # Some tests kill their processes, so not every trace has a summary: only `check` looks at them.
   def assert_all_valid(traces)
     assert_operator traces.size, :>, 1000
     traces.each_slice(200) do |some|

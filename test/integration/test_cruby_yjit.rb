@@ -1,4 +1,5 @@
-# CRuby's own test of YJIT passes on the patched tree, as it is and with all traced: it counts the exits of small programs.
+# CRuby's own test of YJIT, which counts exits of small programs, passes on the patched tree,
+# untraced and traced.
 require_relative "helper"
 Integration.only "yjit"
 
@@ -16,8 +17,9 @@ class TestCrubyYjit < Integration::Test
     run_tests
   end
 
-  # A file that the runner requires sets RUBYOPT, for make does not hand it on. Left out are the tests that turn YJIT on and
-  # off, which any flag of it does, and that look at stderr: test_yjit_enable..., _disable, _option....
+  # A file that the runner requires sets RUBYOPT, because make does not pass it on. Tests that turn
+  # YJIT on and off (any of its flags does) or look at stderr are left out: test_yjit_enable...,
+  # _disable, _option....
   def test_test_yjit_passes_traced
     traces = scratch_dir
     flags = "--yjit-trace-side-exits --yjit-trace-compiles --yjit-trace-invalidation --yjit-trace-file=#{traces}/%p.fxt"

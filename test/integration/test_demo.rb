@@ -1,4 +1,5 @@
-# The demo's program leaves compiled code in several ways on every base, under the JIT that `make demo` takes there.
+# The demo's program leaves compiled code in several ways on every base, under the JIT that `make
+# demo` takes there.
 require_relative "helper"
 
 class TestDemo < Integration::Test

@@ -1,5 +1,6 @@
-# Programs that people use, as the distribution packages them: with every exit recorded they answer as they do untraced, and
-# their traces are valid. They are for the released Ruby: the development branch has gems that these need no longer.
+# Programs from the distribution's packages: with every exit recorded they print the same as
+# untraced, and their traces are valid. They are for the released Ruby: the development branch lacks
+# gems that they need.
 require_relative "helper"
 Integration.only "yjit", "ruby-3.3"
 
@@ -19,7 +20,7 @@ class TestDistribution < Integration::Test
 
   private
 
-  # Times are what may differ.
+  # Only times may differ.
   def answers(text) = text.gsub(/\d+\.\d+(?=s,| s =|\/s)|\d+\.\d+ (runs|assertions)\/s/, "...")
 
   def assert_same_answers(program, *args, libraries: [], exits: 100)

@@ -1,4 +1,4 @@
-# Where the trace goes: safely made, or not at all, and then the program runs untraced.
+# The trace file is made safely, or not at all, and then the program runs untraced.
 require_relative "helper"
 
 class TestFile < Integration::Test
@@ -18,7 +18,7 @@ class TestFile < Integration::Test
     @command = [Integration::RUBY, "--disable=gems"]
   end
 
-  # Run as a user who may not do everything. False when that can't be done.
+  # Runs as an unprivileged user. False when that is impossible.
   def become_nobody
     return true unless Process.uid.zero?
     other = %w[setpriv --reuid=65534 --regid=65534 --clear-groups]
@@ -43,7 +43,7 @@ class TestFile < Integration::Test
     result
   end
 
-  # One line, and nothing left behind.
+  # One line, and no file.
   def assert_untraced(name, why)
     before = Dir.children(@dir)
     result = run_to(name)
@@ -175,7 +175,8 @@ class TestFile < Integration::Test
     refute_path_exists path("t.fxt")
   end
 
-  # Cuts and removes the trace while it is written at full rate; the program's own output is what it would be untraced.
+  # Truncates and removes the trace while it is written at full rate; the program's output stays the
+  # same.
   HARM = <<~'RUBY'
     def foo = ::RubyVM::ZJIT.induce_side_exit!
     foo
@@ -237,7 +238,7 @@ class TestFile < Integration::Test
     validated(Trace.new(path("t.fxt.old")))
   end
 
-  # SIGBUS that is not the tracer's fault is reported as ever.
+  # A SIGBUS that the tracer did not cause is reported as always.
   def test_another_bus_error_is_still_a_crash
     result = run_in(@dir, *FLAGS, "--zjit-trace-file=t.fxt", "-e", "Process.kill(:BUS, $$); sleep 5")
     assert_predicate result.status, :signaled?
@@ -276,7 +277,7 @@ class TestFile < Integration::Test
     end
   end
 
-  # The rest of the disk is for others, and for what is written at the end.
+  # The rest of the disk is for others, and for the end of the trace.
   def test_recording_stops_before_the_disk_is_full
     File.write(path("fill.rb"), jit(FILL))
     with_disk("64m") do |mount|
@@ -311,7 +312,7 @@ class TestFile < Integration::Test
     end
   end
 
-  # What is recorded is in memory, but a save is a file.
+  # Recording is in memory, but a save is a file.
   def test_a_save_leaves_the_disk_the_space_that_is_to_stay_free
     File.write(path("save.rb"), jit(FILL + <<~'RUBY'))
       begin
@@ -328,7 +329,7 @@ class TestFile < Integration::Test
     end
   end
 
-  # What a flag says holds for those that are begun without min_free:.
+  # The flag applies to traces that start without min_free:.
   def test_min_free_of_a_trace_that_the_program_begins
     skip "base #{Integration::BASE} traces by flags alone" unless Integration::BASE == "ruby-4.1"
     File.write(path("start.rb"), jit(<<~'RUBY'))
@@ -341,7 +342,7 @@ class TestFile < Integration::Test
       puts (try(file: "#{folder}/d.fxt", min_free: -1) rescue $!.message)
     RUBY
     with_disk("8m") do |mount|
-      result = run_in(@dir, "--zjit", "--zjit-trace-min-free=20", "start.rb", mount, command: [*in_mount(mount, "8m"), *@command])
+      result = run_in(@dir, "--zjit", "--zjit-trace-later", "--zjit-trace-min-free=20", "start.rb", mount, command: [*in_mount(mount, "8m"), *@command])
       full = "%s/%s.fxt: %s is full (7 MiB free); give file: a path in a folder that can be written to"
       assert_equal ["#{mount}/a.fxt", "can't trace to #{format(full, mount, "b", mount)}", "#{mount}/c.fxt", "can't trace to #{format(full, mount, "d", mount)}",
                     "min_free: takes a number of MiB from 0 to 1048576, not -1"], result.out.lines(chomp: true), result.err
@@ -356,7 +357,7 @@ class TestFile < Integration::Test
     end
   end
 
-  # An error in its own structures turns a file system read-only, whatever is open on it: ext4 can be told that it met one.
+  # An error in its structures makes a file system read-only: ext4 can be told that it found one.
   def test_a_disk_that_turns_read_only_stops_the_trace_and_not_the_program
     File.write(path("read-only.rb"), jit(<<~'RUBY'))
       def foo = ::RubyVM::ZJIT.induce_side_exit!
@@ -399,7 +400,8 @@ class TestFile < Integration::Test
     yield mount
   end
 
-  # In a mount namespace of its own a disk of `size`; what the program left on it is counted, and copied beside it.
+  # A disk of `size` in a mount namespace; the program's files on it are counted, and copied beside
+  # it.
   def in_mount(mount, size)
     ["unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=#{size} none #{mount} || exit 99; \"$@\"; status=$?; " \
      "cp #{mount}/t.fxt #{@dir}/t.fxt 2>/dev/null; echo $(ls #{mount} | wc -l) files >&2; exit $status", "sh"]
@@ -407,7 +409,7 @@ class TestFile < Integration::Test
 
   # --- limits ---
 
-  # More exits than a limit of 5 MiB takes of either method.
+  # More exits of either method than fit into 5 MiB.
   LIMITED = <<~'RUBY'
     def foo = ::RubyVM::ZJIT.induce_side_exit!
     def bar = ::RubyVM::ZJIT.induce_side_exit!
@@ -453,7 +455,7 @@ class TestFile < Integration::Test
     end
   end
 
-  # Its chunks are used again all the time.
+  # Its chunks are reused all the time.
   def test_a_limited_trace_can_be_read_while_it_is_written
     File.write(path("endless.rb"), jit("def foo = ::RubyVM::ZJIT.induce_side_exit!\nloop { foo }\n"))
     flags = [*FLAGS, "--zjit-trace-max-size=4", "--zjit-trace-file=#{path("t.fxt")}"].map { |flag| jit(flag) }

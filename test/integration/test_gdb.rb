@@ -1,4 +1,5 @@
-# Post mortem: the gdb commands beside the module show and save what is in memory, on a stopped process and on a core file.
+# Post mortem: the module's gdb commands show and save what is in memory, of a stopped process and
+# of a core file.
 require_relative "helper"
 Integration.only "zjit" # what is in memory is the same for each JIT
 
@@ -30,7 +31,7 @@ class TestGdb < Integration::Test
 
   def path(name) = File.join(@dir, name)
 
-  # What gdb says. `target`: what it is started on.
+  # The output of gdb. `target`: its arguments.
   def gdb(*target, commands:)
     out, status = Open3.capture2e(Integration::ENVIRONMENT, *QUIETLY, "-x", COMMANDS,
                                   *commands.flat_map { |command| ["-ex", command] }, *target, chdir: @dir)
@@ -38,16 +39,16 @@ class TestGdb < Integration::Test
     out.force_encoding("UTF-8")
   end
 
-  # A command that is to fail, in a form that gdb goes on after.
+  # A command that should fail, in a form after which gdb continues.
   def failing(command) = "python\ntry: gdb.execute('#{command}')\nexcept gdb.error as e: print(e)"
 
-  # The program under gdb, which stops it by a signal of its own.
+  # The program under gdb; it stops itself by a signal.
   def gdb_at_the_end(program, *commands, flags: FLAGS)
     File.write(path("script.rb"), program + "Process.kill(:TRAP, $$)\n")
     gdb("--args", Integration::RUBY, "--disable=gems", *flags, "script.rb", commands: ["set startup-with-shell off", "run", *commands, "kill"])
   end
 
-  # One session for the tests that only look, for gdb takes its time to start. What each command said, by the command.
+  # One session for the tests that only read, because gdb starts slowly. Output by command.
   LOOKING = ["vm-trace sites 2", "vm-trace sites 1000", "vm-trace writers", "vm-trace events 3", "vm-trace save saved.fxt"].freeze
   private_constant :LOOKING
 
@@ -64,7 +65,7 @@ class TestGdb < Integration::Test
     @@session[:said].fetch(command)
   end
 
-  # The program's core file. `filter`: what of its memory is to be in there.
+  # The program's core file. `filter`: which memory it contains.
   def core_of(program, filter:, flags: FLAGS)
     pattern = File.read("/proc/sys/kernel/core_pattern").chomp
     skip "cores go to #{pattern}" unless pattern.match?(/\A[^|\/]*\z/)
@@ -76,7 +77,7 @@ class TestGdb < Integration::Test
     Dir[path("core*")].fetch(0)
   end
 
-  # The trace as the program left it, and what gdb saved of it.
+  # The program's trace, and what gdb saved of it.
   def whole = @whole ||= Trace.new(path("t.fxt")).tap { |trace| [trace.events, trace.settings] }
   def saved(ended: false, recorders: 1) = validated(Trace.new(path("saved.fxt")), ended: ended, recorders: recorders)
 
@@ -144,7 +145,8 @@ class TestGdb < Integration::Test
     assert_holds_all(saved)
   end
 
-  # Chunks before the one at hand are in the file only: the settings, which stand in the first, are made anew.
+  # Chunks before the current one are only in the file. The settings are in the first one, so gdb
+  # makes new ones.
   def test_a_trace_saved_from_a_later_chunk_has_its_settings
     program = PROGRAM + "30_000.times { foo(4_611_686_018_427_387_903) }\n"
     gdb_at_the_end(program, "vm-trace save saved.fxt")
@@ -155,7 +157,7 @@ class TestGdb < Integration::Test
     assert_equal last.(whole.exits("FixnumAddOverflow")), last.(trace.exits("FixnumAddOverflow"))
   end
 
-  # A chunk may begin in the middle of a compilation, whose beginning is in the one before.
+  # A chunk may begin in the middle of a compilation that began in the chunk before.
   def test_a_chunk_that_begins_inside_a_span_is_saved_as_a_valid_trace
     gdb_at_the_end(<<~'RUBY', "vm-trace save saved.fxt", flags: FLAGS + ["--zjit-trace-compiles"])
       2000.times { |i| eval("def m#{i}(x) = x.to_s + 'a'\n3.times { m#{i}(1) }") }
@@ -165,7 +167,7 @@ class TestGdb < Integration::Test
   end
 
   MEMORY_FLAGS = ["-W0", "--zjit-call-threshold=2", "--zjit-trace-exits", "--zjit-trace-memory=4"].freeze
-  # More than the chunk at hand, which is the newest.
+  # More than the current chunk, which is the newest.
   MEMORY_PROGRAM = PROGRAM + "10_000.times { foo(4_611_686_018_427_387_903) }\n"
 
   def assert_saved_memory(said)
@@ -183,7 +185,7 @@ class TestGdb < Integration::Test
     assert_saved_memory(said)
   end
 
-  # Which is in every core by default: it is memory, and no file's.
+  # In every core by default: it is memory without a file.
   def test_the_flight_recorder_s_memory_is_had_from_a_core
     core = core_of(MEMORY_PROGRAM, filter: "0x33", flags: MEMORY_FLAGS)
     assert_saved_memory(gdb(Integration::RUBY, core, commands: ["vm-trace save saved.fxt"]))
@@ -213,7 +215,7 @@ class TestGdb < Integration::Test
     end
   end
 
-  # By default the chunks are not in a core, and the file has them.
+  # By default the chunks are not in a core, but in the file.
   def test_a_core_without_the_chunks_takes_them_from_the_file
     core = core_of(PROGRAM, filter: "0x33")
     said = gdb(Integration::RUBY, core, commands: ["vm-trace sites 1", "vm-trace events 1", "vm-trace save saved.fxt"])

@@ -1,12 +1,12 @@
-# RUBY_INTERNAL_EVENT_JIT_EXIT and RUBY_INTERNAL_EVENT_JIT_RECOMPILE_EXIT: extensions in C that subscribe to exits, those of examples/ and one that
-# does what it can to do harm.
+# RUBY_INTERNAL_EVENT_JIT_EXIT and RUBY_INTERNAL_EVENT_JIT_RECOMPILE_EXIT: extensions in C that
+# subscribe to exits, those in examples/ and one that tries to do harm.
 require_relative "helper"
 require_relative "extension"
 
 Integration.only "ruby-4.1"
 
 class TestHooks < Integration::Test
-  # Hooks by name: each remembers what it was told, and then may do something of its own.
+  # Hooks by name: each keeps what was reported to it, and then may do something itself.
   HOOKS = <<~'C'
     #include <ruby/ruby.h>
     #include <ruby/debug.h>
@@ -108,7 +108,7 @@ class TestHooks < Integration::Test
     RUBY
   end
 
-  # Warmed up by calls with no argument; then they are called with true.
+  # Warmed up by calls without argument, then called with true.
   EXITS = {
     "zjit" => <<~'RUBY',
       def branches(x)
@@ -142,8 +142,8 @@ class TestHooks < Integration::Test
   }.freeze
 
   # Code that a flag had count down to one in K calls at every exit while there are hooks, in
-  # ractors that are made later, too. Also exits that no code of their own records: of a stub whose
-  # method can't be compiled, and in code that all methods share.
+  # ractors that are made later, too. Also exits without code of their own: of a stub whose method
+  # cannot be compiled, and in code that all methods share.
   def test_they_are_told_of_each_exit_of_code_that_a_flag_samples
     [1, 7].each do |rate|
       flags = ["--zjit-trace-exits", "--zjit-trace-exits-sample-rate=#{rate}", "--zjit-trace-file=%p.fxt"]
@@ -213,7 +213,8 @@ class TestHooks < Integration::Test
     RUBY
   end
 
-  # Exits, raises, removes itself, adds another, switches tracing, blocks, collects and compacts, compiles.
+  # Exits, raises, removes itself, adds another, switches tracing, blocks, collects and compacts,
+  # compiles.
   HARM = {
     "exits" => "foo; sub(100)", "raises" => "raise 'in a hook'", "throws" => "throw :out", "removes itself" => "Hooks.drop",
     "removes itself and stops" => "Hooks.drop; RubyVM::Trace.stop if RubyVM::Trace.status[:on]",
@@ -278,7 +279,7 @@ class TestHooks < Integration::Test
   end
 
   # Hooks of new objects run in one ractor while those of exits run in others. All are counted, so
-  # that the last one that goes is the last.
+  # that the last one to leave is the last.
   def test_hooks_of_other_internal_events_run_in_other_ractors_meanwhile
     assert_equal [[1, 1], :fine], lines(<<~'RUBY')
       5.times do
@@ -290,7 +291,7 @@ class TestHooks < Integration::Test
         @dropped = [Hooks.drop, Hooks.drop_objects]
       end
       p @dropped
-      # Refused while hooks are there.
+      # Refused while there are hooks.
       RubyVM::Trace.record(file: "a.fxt", exits: :exit_fixnum_sub_overflow) { sub(100) }
       p :fine
     RUBY
@@ -314,7 +315,7 @@ class TestHooks < Integration::Test
       before = count.call
       7.times { foo }
       p count.call - before
-      # In other ractors and threads, with new names and the GC between.
+      # In other ractors and threads, with new names, and the GC in between.
       2000.times { |i| eval("def m#{i} = (::RubyVM::ZJIT.induce_side_exit!); 4.times { m#{i} }") if i % 100 == 0 }
       before = count.call
       others = 3.times.map { Ractor.new { 2000.times { |i| foo; GC.start if i % 500 == 0; eval("def r#{i} = (::RubyVM::ZJIT.induce_side_exit!); 4.times { r#{i} }") if i % 100 == 0 } } }
@@ -330,7 +331,7 @@ class TestHooks < Integration::Test
     assert_equal 41, result.err.lines.grep(/\A\d+ Object#\w+ #{jit("DirectiveInduced")}$/).size
   end
 
-  # It has no methods. Each line has a count of its own, whichever ractor exits there, and warns once.
+  # It has no methods. Each line has its own count, whichever ractor exits there, and warns once.
   def test_the_example_that_warns_in_several_ractors
     result = run_hooks(WARM + <<~'RUBY', extension: example("exit_alarm"), env: { "EXIT_ALARM" => "20" })
       ractors = 3.times.map { Ractor.new { 30_000.times { foo } } }

@@ -1,10 +1,10 @@
-# Frames read as Ruby's own backtraces read: each script notes caller_locations on the line where it exits, and the two
-# are compared frame by frame.
+# Frames look as in Ruby's own backtraces: each script keeps caller_locations on the line where it
+# exits, and the test compares both frame by frame.
 require_relative "helper"
 
 class TestLabels < Integration::Test
-  # `EXIT` in a script: exit, then note where. Frames of Ruby code that is part of Ruby carry its own place in a trace, where
-  # backtraces show their caller's.
+  # `EXIT` in a script: exit, then keep the backtrace. In a trace, frames of Ruby's own Ruby code
+  # have their own line; backtraces show their caller's.
   EXIT = "::RubyVM::ZJIT.induce_side_exit!; $notes << caller_locations(0)"
   PREAMBLE = "$notes = []; "
   PRINT = <<~'RUBY'
@@ -12,12 +12,13 @@ class TestLabels < Integration::Test
     $notes.each { |stack| puts stack.map { |at| "#{at.label} (#{at.path ? "#{at.path}:#{at.lineno}" : "<cfunc>"})" }.join("\t") }
   RUBY
 
-  # What is left to compare of a frame of <internal:…>.
+  # The part of an <internal:…> frame to compare.
   def without_internal_place(stack, like: stack)
     stack.zip(like).map { |label, other| other.to_s.include?(" (<internal:") ? label[/\A.*(?= \()/m] : label }
   end
 
-  # Rubies before 3.4 show the body of a rescue as a frame of its own, on that of its method; a trace has one for both.
+  # Rubies before 3.4 show the body of a rescue as a frame on top of its method's; a trace has one
+  # for both.
   def with_handlers_in_their_methods(stack)
     stack.each_with_index.filter_map do |label, i|
       next if i > 0 && stack[i - 1].match?(/\A(rescue|ensure) in /)
@@ -25,7 +26,7 @@ class TestLabels < Integration::Test
     end
   end
 
-  # All exits of the script have a stack that it noted; those of the last lines of it are there.
+  # The script has kept the stack of each exit; exits of its last lines are among them.
   def assert_reads_as_backtrace(body, expected = nil, flags: [], **options)
     result = trace(PREAMBLE + body.gsub("EXIT", EXIT) + PRINT, *flags, **options)
     notes = result.out.lines(chomp: true).map { |line| with_handlers_in_their_methods(line.split("\t")) }
@@ -36,7 +37,7 @@ class TestLabels < Integration::Test
       note = notes.find { |frames| without_internal_place(frames, like: stack) == without_internal_place(stack) }
       assert note, "Ruby's own backtraces:\n#{notes.uniq.map { |frames| frames.join("\n  ") }.join("\n")}\ntraced:\n#{stack.join("\n  ")}"
     end
-    # What was noted at all was exited at, too: warm-up calls come from the same lines.
+    # Each kept stack has an exit, too: warm-up calls come from the same lines.
     traced = stacks.map { |stack| without_internal_place(stack).size }.uniq.sort
     assert_equal notes.map(&:size).uniq.sort, traced, "some stack never exited"
     assert_includes stacks.map(&:first), expected if expected
@@ -107,7 +108,7 @@ class TestLabels < Integration::Test
     block_in_an_ensure_body: ["def foo\n  raise 'x'\nensure\n  9.times { EXIT }\nend\nbegin\n  foo\nrescue\nend", "block in Object#foo (script.rb:4)"],
     for_loop: ["for i in 1..4\n  EXIT\nend", nil],
 
-    # Methods in C between: they read as called from where their caller stands.
+    # Methods in C in between: they have the line of their caller.
     c_method_with_a_block: ["9.times { [3, 1].sort_by { |x| EXIT; x } }", "block (2 levels) in <main> (script.rb:1)"],
     c_method_of_a_module: ["9.times { { a: 1 }.inject(0) { |x, y| EXIT; 1 } }", "block (2 levels) in <main> (script.rb:1)"],
     two_c_methods: ["9.times { [[2], [1]].sort_by { |x| x.max_by { |y| EXIT; y } } }", "block (3 levels) in <main> (script.rb:1)"],

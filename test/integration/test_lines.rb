@@ -1,5 +1,5 @@
-# The line of the innermost frame is that of the instruction which exits, however many lines an expression has; other
-# frames stand at the line of their call.
+# The line of the innermost frame is that of the instruction that exits, however many lines an
+# expression has; other frames have the line of their call.
 require_relative "helper"
 
 class TestLines < Integration::Test
@@ -11,7 +11,8 @@ class TestLines < Integration::Test
     found.map { |event| event["args"]["0"] }.uniq
   end
 
-  # Run with integers until compiled, then let the same + overflow. Its line is what a failing + says in its backtrace.
+  # Runs with integers until compiled, then lets the same + overflow. The backtrace of a failing +
+  # has its line.
   def assert_line_of_plus(definition)
     script = definition + <<~RUBY
       100.times { foo(1) }

@@ -1,8 +1,9 @@
-# Code that dies, and memory that is used again: labels and counts stay those of what exited.
+# Code that is freed, and memory that is reused: labels and counts stay those of the code that
+# exited.
 require_relative "helper"
 
 class TestLives < Integration::Test
-  # Each round defines a method of its own, exits in it, and forgets it.
+  # Each round defines a new method, exits in it, and drops it.
   COME_AND_GO = <<~'RUBY'
     rounds = Integer(ARGV.fetch(0))
     rounds.times do |i|
@@ -32,7 +33,8 @@ class TestLives < Integration::Test
     assert_each_round_is_its_own(trace(COME_AND_GO, args: ["1000"]).trace, 1000)
   end
 
-  # Only what is not compiled is collected for sure: the frames below the one that exits. Their memory is used again.
+  # Only code that is not compiled is collected for sure: the frames below the exiting one. Their
+  # memory is reused.
   def test_frames_of_code_that_was_collected_are_not_taken_for_others
     trace = trace(<<~'RUBY').trace
       def foo = ::RubyVM::ZJIT.induce_side_exit!
@@ -96,7 +98,8 @@ class TestLives < Integration::Test
     assert_operator trace.exits("DirectiveInduced").size, :>, 20
   end
 
-  # Each eval makes an ISEQ of its own, which exits, is told by its name, and is garbage; the memory of the dead is used again.
+  # Each eval makes an ISEQ that exits, is recorded with its name, and becomes garbage; its memory
+  # is reused.
   EVALS = Integration::LONG ? 300_000 : 20_000
   MANY_EVALS = <<~'RUBY'
     def peak = File.read("/proc/self/status")[/^VmRSS:\s*(\d+)/, 1].to_i
@@ -129,12 +132,12 @@ class TestLives < Integration::Test
   def test_evals_by_the_ten_thousand_are_each_told_by_their_own_name
     result = trace(MANY_EVALS, args: [EVALS.to_s])
     assert_each_eval_is_told(result, EVALS) if EVALS <= Trace::READABLE_EVENTS
-    # Of many more, Ruby itself keeps something.
+    # Of many more, Ruby itself keeps some.
     untraced = Integration::LONG ? growth(run_ruby(MANY_EVALS, "--zjit-call-threshold=2", args: [EVALS.to_s])) : 0
     assert_operator growth(result) - untraced, :<, 64 * 1024, "KiB more after as many evals again: dead code must not add up"
   end
 
-  # What was seen of a frame is kept under its address, and here every address changes hands all the time.
+  # Frames are cached by address, and here every address is reused all the time.
   def test_evals_under_auto_compaction_are_each_told_by_their_own_name
     result = trace("GC.auto_compact = true\n" + MANY_EVALS.sub("if i ==", "GC.start if i % 97 == 0\n  if i =="), args: ["2000"])
     assert_each_eval_is_told(result, 2000)

@@ -1,11 +1,13 @@
-# Tracing changes nothing of what it looks at: the same exits, compilations and invalidations, traced or not.
+# Tracing does not change what it observes: the same exits, compilations and invalidations, traced
+# or not.
 require_relative "helper"
 
 class TestObserverEffect < Integration::Test
-  # Read at the end of the process, by itself: all counters of --zjit-stats, but those of time and memory, of frames
-  # written, which differ from run to run, of calls by name, for a traced exit calls other C functions (and YJIT's lists of
-  # the most frequent change where some are equal), and YJIT's of machine
-  # instructions, which are more, and of cached contexts, which are found by address.
+  # Read by the process at its end: all counters of --zjit-stats except those of time, memory and
+  # frames written, which differ from run to run; of calls by name, because a traced exit calls
+  # other C functions (and YJIT's lists of the most frequent ones change where counts are equal);
+  # and YJIT's counters of machine instructions, which are more, and of cached contexts, which are
+  # found by address.
   PRINT = <<~'RUBY'
     at_exit do
       counts = RubyVM::ZJIT.stats.reject { |key, _| key.match?(/time|bytes|size|_ns\z|page_count|\Accall_|_calls\z|\Avm_write_|\Atemp_|_x86_|exec_mem|context_cache/) }
@@ -19,7 +21,7 @@ class TestObserverEffect < Integration::Test
     "everything" => ["--zjit-trace-exits", "--zjit-trace-compiles", "--zjit-trace-invalidation", *("--zjit-trace-fallbacks" if JIT == "zjit")],
   }.freeze
 
-  # Own programs, besides those of CRuby's benchmark folder.
+  # Our programs, beside those of CRuby's benchmark folder.
   OWN = {
     polymorphic: <<~'RUBY',
       def show(x) = x.to_s
@@ -83,12 +85,12 @@ class TestObserverEffect < Integration::Test
     RUBY
   }.freeze
 
-  # Programs of CRuby's benchmark folder that are short, always the same, and exit.
+  # Programs of CRuby's benchmark folder that are short, deterministic, and exit.
   BENCHMARKS = %w[app_answer app_factorial app_mandelbrot app_uri so_ackermann].freeze
 
   def counts(script, *flags)
     result = run_ruby(script, "-r./counts.rb", "--zjit-call-threshold=2", "--zjit-stats-quiet",
-                      "--zjit-trace-file=%p.fxt", *flags, files: { "counts.rb" => PRINT })
+                      *("--zjit-trace-file=%p.fxt" if flags.any?), *flags, files: { "counts.rb" => PRINT })
     assert_predicate result.status, :success?, result.err
     assert_equal flags.empty? ? 0 : 1, result.traces.size
     found = File.read(File.join(result.dir, "counts")).lines(chomp: true).to_h { |line| line.rpartition("=").values_at(0, 2) }
@@ -96,14 +98,14 @@ class TestObserverEffect < Integration::Test
     [found, result.out]
   end
 
-  # What the conservative marking of the GC happens to keep alive differs from run to run, and so
-  # may a count. So each count of each traced run must be one that some untraced run has, too: when
-  # it is not, that many more untraced runs get a chance to show it. An effect of tracing that comes
-  # now and then shows in the traced run where it comes; nothing is tried again until it is well.
+  # What the conservative marking of the GC keeps alive differs from run to run, and so may a count.
+  # So each count of each traced run must equal that of some untraced run; if not, more untraced
+  # runs may show it. A rare effect of tracing shows in the traced run where it happens: no traced
+  # run is repeated.
   MORE_RUNS = 12
   TRACED_RUNS = Integration::LONG ? 5 : 2
 
-  # YJIT exits from few of these programs; what it compiles of them is compared all the same.
+  # YJIT exits from few of these programs; its compilations are compared all the same.
   def assert_unobserved(script, exits: true)
     untraced = [counts(script), counts(script)]
     assert_operator untraced[0][0]["side_exit_count"].to_i, :>, 0, "no exit at all" if exits
@@ -133,11 +135,11 @@ class TestObserverEffect < Integration::Test
 
   OWN.each do |name, script|
     next if script.include?("induce_compile_failure") && JIT != "zjit"
-    # Of two of them the YJIT of Ruby 3.3 never leaves its code.
+    # In two of them the YJIT of Ruby 3.3 never exits.
     define_method("test_#{name}_is_the_same_traced") { assert_unobserved(script, exits: Integration::BASE != "ruby-3.3") }
   end
 
-  # The timer of Ruby 3.3 interrupts a program that runs for long, so no two runs of it are the same.
+  # The timer of Ruby 3.3 interrupts long programs, so no two runs are the same.
   BENCHMARKS.each do |name|
     next if Integration::BASE == "ruby-3.3"
     file = File.join(Integration::RUBY_SRC, "benchmark", "#{name}.rb")
@@ -145,7 +147,8 @@ class TestObserverEffect < Integration::Test
     define_method("test_#{name}_is_the_same_traced") { assert_unobserved(File.read(file), exits: JIT == "zjit") }
   end
 
-  # Switched on and off twice while it runs; the other run asks as often how it stands, which is a method in C, too.
+  # Starts and stops a trace twice; the other run calls status as often, which is also a method in
+  # C.
   SWITCHED = <<~'RUBY'
     SWITCHES = ARGV.map { |name| RubyVM::Trace.method(name) }
     OPTIONS = ARGV[0] == "start" ? { file: "a.fxt", compiles: true, invalidations: true } : {}

@@ -3,8 +3,8 @@ require_relative "helper"
 Integration.only "zjit"
 
 class TestOutcomes < Integration::Test
-  # Each of the branches is not profiled when `foo` is compiled: calls there make it compile anew. Strings fail a guard
-  # that no version can do without.
+  # The branches have no profile when `foo` is compiled: calls there make ZJIT recompile. Strings
+  # fail a guard that every version has.
   BRANCHES = <<~'RUBY'
     def foo(x)
       if x == 1 then x.to_s
@@ -69,7 +69,7 @@ class TestOutcomes < Integration::Test
     end
   end
 
-  # A frame below a C function goes on in the code that it is in, and exits there when its turn comes.
+  # A frame below a C function continues in its old code, and exits there later.
   def test_exits_of_a_version_that_still_runs_after_its_invalidation_say_so
     trace = trace(<<~'RUBY').trace
       def foo(n, x)
@@ -88,7 +88,7 @@ class TestOutcomes < Integration::Test
     assert_empty late.map { |event| event["args"]["version"] }.uniq - cause.map { |event| event["args"]["version"] }
   end
 
-  # What it caused is written before the exit itself is, but is later.
+  # What the exit caused is written before it, but is later.
   def test_the_exit_stands_before_what_it_caused
     trace = trace(BRANCHES, "--zjit-trace-compiles").trace
     foo = /\A(Object#)?foo[ @]/

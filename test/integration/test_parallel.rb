@@ -1,13 +1,13 @@
-# An exit takes no lock of the VM, whatever began the trace: to take that is to stop all ractors,
-# and one that is in a long C function stops only when that is done.
+# An exit does not take the VM lock, whatever started the trace: taking it stops all ractors, and a
+# ractor in a long C function stops only when that returns.
 require_relative "helper"
 
 Integration.only "ruby-4.1"
 
 class TestParallel < Integration::Test
   # One ractor sorts, which checks no interrupts; the main one takes exits meanwhile, and notes
-  # when. If an exit waited for the other ractor it would get nowhere during a sort, however the
-  # threads are scheduled. Only the first exit of a place may: those are taken before.
+  # when. If an exit waited for the other ractor, it would not return during a sort, however the
+  # threads are scheduled. Only the first exit of a place may wait: those are taken before.
   SCRIPT = <<~'RUBY'
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     def guard(x) = x + 1
@@ -62,13 +62,13 @@ class TestParallel < Integration::Test
 
   def test_exits_in_methods_that_are_left_out
     (JIT == "zjit" ? %w[guard throws fails] : %w[guard]).each do |name|
-      stamps, trace = stamps(name, "--zjit-trace-methods=*/no_such_file.rb")
+      stamps, trace = stamps(name, "--zjit-trace-later", "--zjit-trace-methods=*/no_such_file.rb")
       assert_operator stamps, :>, 10, name
       assert_equal [0, 0], trace.summary.values_at("exits", "lost"), name
     end
   end
 
-  # What is left out of a trace by its flags is no loss, either.
+  # What the flags leave out is no loss.
   zjit_only def test_exits_of_a_program_that_a_flag_traces
     %w[guard throws fails].each do |name|
       stamps, trace = stamps(name, "--zjit-trace-exits-sample-rate=10000", "--zjit-trace-file=%p.fxt", start: false)

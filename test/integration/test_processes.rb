@@ -87,7 +87,7 @@ class TestProcesses < Integration::Test
         r.close
         Process.daemon(true, true)
         9.times { foo }
-        # Its pipe closes when it is gone.
+        # Its pipe closes when it ends.
       end
     RUBY
     daemon = result.traces.find { |trace| trace.exits("DirectiveInduced").size == 9 }
@@ -148,7 +148,7 @@ class TestProcesses < Integration::Test
     }
   C
 
-  # The child goes on in Ruby, as one of Ruby's own does.
+  # The child continues in Ruby, like one of Ruby's own fork.
   def test_a_child_that_an_extension_forks_writes_its_own_file
     result = trace(FOO + <<~'RUBY', "-r#{Extension.build("direct", "direct.c" => DIRECT)}")
       10.times { foo }
@@ -227,7 +227,7 @@ class TestProcesses < Integration::Test
     result
   end
 
-  # [the parent's, all others'] exits. What the parent wrote is whole, and where it was.
+  # [the parent's, all others'] exits. The parent's file is complete and in its place.
   def exits_of_parent_and_others(result)
     own, others = result.traces.partition { |trace| trace.settings["pid"] == result.pid }
     assert_equal ["t.fxt"], own.map { |trace| File.basename(trace.path) }
@@ -259,8 +259,7 @@ class TestProcesses < Integration::Test
     assert_equal [[2], [52] * 8], exits_of_parent_and_others(result)
   end
 
-  # The parent ends first, and its file stays: what the daemon starts came later, but the daemon has
-  # its own file by then.
+  # The parent ends first, and its file stays: the daemon has its own file by then.
   def test_a_ruby_that_a_daemon_starts_leaves_the_daemons_file_alone
     result = inherited(FOO + <<~'RUBY', ended: false)
       r, w = IO.pipe
@@ -278,7 +277,7 @@ class TestProcesses < Integration::Test
     assert_equal [2, 18, 52], result.traces.map { |trace| trace.exits("DirectiveInduced").size }.sort
   end
 
-  # What a program wrote before exec is neither written to any more nor stale.
+  # The file from before exec is neither written any more nor stale.
   def test_exec_into_a_ruby_with_the_same_flags_keeps_what_was_written
     result = inherited(FOO + "10.times { foo }\nexec(ENV['RUBY'], 'inner.rb')\n", ended: false)
     assert_equal({ "t.fxt" => 12, "t.fxt.#{result.pid}" => 52 },
@@ -369,14 +368,15 @@ class TestProcesses < Integration::Test
     end
   end
 
-  # Each process exits in a method of its own number, so that an event in a wrong file or in two of them would show.
+  # Each process exits in a method with its number, so that an event in a wrong file, or in two,
+  # would show.
   NUMBERED = <<~'RUBY'
     BIG = 2**62 - 1
     def own(number) = (eval("def exit_#{number}(x) = x + 1\n40.times { exit_#{number}(1) }"); number)
     def exits(number, times) = times.times { __send__("exit_#{number}", BIG) }
   RUBY
 
-  # {number => exits} as all files of the run have them together, each file under its own pid alone.
+  # {number => exits} of all files of the run; each file has only its own pid.
   def numbered(result)
     result.traces.each_with_object(Hash.new(0)) do |trace, sums|
       trace.exits("FixnumAddOverflow").each { |event| sums[event["args"]["0"][/\AObject#exit_(\d+) /, 1].to_i] += 1 }
@@ -415,7 +415,7 @@ class TestProcesses < Integration::Test
     assert_equal (1..40).to_h { |n| [n, n] }.merge(0 => 50 + 20 * 40), numbered(result)
   end
 
-  # The child has one thread, which is not the one that traced first.
+  # The child has one thread, and not the one that traced first.
   def test_forks_from_threads_have_each_event_once_on_the_childs_only_thread
     result = trace(NUMBERED + <<~'RUBY')
       9.times { |n| own(n) }
@@ -443,7 +443,7 @@ class TestProcesses < Integration::Test
     assert_equal({ 0 => 15, 1 => 50, 2 => 60 }, numbered(result))
   end
 
-  # Even where the program asks that descriptors stay open.
+  # Even if the program keeps descriptors open.
   def test_no_started_program_inherits_the_trace
     result = run_traced(NUMBERED + <<~'RUBY', ended: false)
       own(0)
@@ -462,7 +462,7 @@ class TestProcesses < Integration::Test
     assert_equal({ 0 => 20 }, numbered(result))
   end
 
-  # Workers are told to end in three ways, one dies at once; a new one takes its place.
+  # Workers end in three ways, one dies at once; a new one takes its place.
   SERVER = <<~'RUBY'
     require "socket"
     own(0)
@@ -499,7 +499,7 @@ class TestProcesses < Integration::Test
     workers.delete(victim)
     workers[fork { work.(9) }] = 9
     told.read(1)
-    # Each is waiting in accept: its handler runs there.
+    # Each waits in accept: its handler runs there.
     workers.each_key { |pid| Process.kill(:USR1, pid) }
     told.read(workers.size)
     100.times { |i| request.(10) }

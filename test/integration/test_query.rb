@@ -1,4 +1,5 @@
-# The query that the event contract promises works as it stands, over the tool, and gives the right rows.
+# The query that the event contract promises works as it stands, over the tool, and gives the right
+# rows.
 require_relative "helper"
 
 class TestQuery < Integration::Test

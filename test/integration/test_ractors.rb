@@ -1,4 +1,5 @@
-# Ractors exit side by side, each with a recorder of its own; none waits, none is lost, nothing crashes.
+# Ractors exit side by side, each with its own ractor state; none waits, no event is lost, nothing
+# crashes.
 require_relative "helper"
 
 class TestRactors < Integration::Test
@@ -61,8 +62,9 @@ class TestRactors < Integration::Test
     assert_equal [4, [EXITS]], [names.keys.grep(/\ARactor #\d+\z/).size, names.values.uniq], names.inspect
   end
 
-  # Each ractor exits in a method of its own, a hundred times between two looks at its native thread. When both see the same, the
-  # hundred were there; otherwise they were on one of the two, or, rarely, moved about more than once.
+  # Each ractor exits in its own method, a hundred times between two readings of its native thread.
+  # If both are the same, the hundred were there; otherwise they were on one of the two or, rarely,
+  # moved twice.
   LOOKING = <<~'RUBY'
     Warning[:experimental] = false
     ractors, exits = ARGV.map { |argument| Integer(argument) }
@@ -89,7 +91,8 @@ class TestRactors < Integration::Test
     all.each { |i, counts| counts.each { |tid, count| puts "#{i} #{tid.inspect} #{count}" } }
   RUBY
 
-  # Each addition that overflows is one exit of ZJIT's code; YJIT's leaves it to the interpreter in some versions.
+  # Each addition that overflows is one exit of ZJIT's code; YJIT's leaves it to the interpreter in
+  # some versions.
   (Integration::JIT == "zjit" ? [4, 16] : []).each do |ractors|
     define_method("test_#{ractors}_ractors_exit_100_000_times_each_while_the_gc_runs") do
       exits = 100_000
@@ -118,7 +121,8 @@ class TestRactors < Integration::Test
     assert_equal [[1, 200], [200, 20]], names.values.tally.sort
   end
 
-  # A trace's table of threads has 255 places; each ractor has a recorder of its own, which ends with it, and others go on in its chunk.
+  # A trace's table of threads has 255 places; each ractor has its own state, which ends with it,
+  # and others continue in its chunk.
   def test_hundreds_of_ractors_born_and_dead_are_all_counted
     ractors = Integration::LONG ? 3000 : 400
     result = trace(WORK + <<~RUBY, recorders: ractors + 1)
@@ -128,12 +132,13 @@ class TestRactors < Integration::Test
     counts = result.trace.exit_counts.select { |(reason, _, _, thread), _| reason == jit("DirectiveInduced") && thread != "main" }
     assert_equal 25 * ractors, counts.values.sum
     assert_empty counts.keys.select { |_, _, _, thread| thread.to_s.empty? }
-    # With a chunk for each until they are collected that was a MiB a ractor, of both.
+    # When each kept a chunk until it was collected, this took 1 MiB of file and memory for each
+    # ractor.
     assert_operator result.out.to_i, :<, 200_000, "KiB: what dead ractors recorded with is freed"
     assert_operator File.size(result.trace.path), :<, 100 << 20
   end
 
-  # 64 have a chunk of their own, the others share one. All have had their exits before the first of them ends.
+  # 64 have their own chunk, the others share one. All have exited before the first of them ends.
   def test_hundreds_of_ractors_alive_at_once_are_all_counted
     ractors = Integration::LONG ? 1000 : 200
     result = trace(WORK + <<~RUBY, recorders: ractors + 1)
@@ -164,7 +169,8 @@ class TestRactors < Integration::Test
     assert_equal 2000, trace.exits("DirectiveInduced").count { |event| event["thread"] != "main" }
   end
 
-  # Of 80 runs side by side the unpatched 3.3 aborts in three ("malloc_consolidate(): unaligned fastbin chunk detected"), and it hangs now and then.
+  # The unpatched 3.3 aborts in three of 80 parallel runs ("malloc_consolidate(): unaligned fastbin
+  # chunk detected"), and sometimes hangs.
   ONE_BY_ONE = Integration::BASE == "ruby-3.3" ? "sleep 0.001 until Ractor.count == 1" : ""
 
   def test_compiling_and_invalidating_ractors_do_no_harm

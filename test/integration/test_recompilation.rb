@@ -1,10 +1,11 @@
-# The life of a compiled version in the trace: exit, invalidation, profiling, the next compilation, and what joins them.
+# Version history in the trace: exit, invalidation, profiling, the next compilation, and the flows
+# between them.
 require_relative "helper"
 Integration.only "zjit"
 
 class TestRecompilation < Integration::Test
-  # Three branches that are reached one after the other: each version but the last meets one that it has no profile for. What is
-  # called there is inlined, and in the end redefined.
+  # Three branches that are reached one after the other: each version but the last reaches one
+  # without a profile. The callee there is inlined, and redefined in the end.
   SCRIPT = <<~'RUBY'
     class Steps
       def helper(x) = x.succ
@@ -70,7 +71,7 @@ class TestRecompilation < Integration::Test
 
   ARGUMENT = "(SELECT display_value FROM args WHERE arg_set_id = %s.arg_set_id AND key = '%s')"
 
-  # As Perfetto binds them: slices by their order in time, not by what the tracer meant.
+  # As Perfetto binds them: slices by their order in time, not by the tracer's intention.
   def test_flows_join_exit_invalidation_and_compilation
     trace = traced
     version, iseq = %w[version iseq].map { |key| ->(slice) { format(ARGUMENT, slice, key) } }
@@ -120,7 +121,7 @@ class TestRecompilation < Integration::Test
     assert_equal invalidated, counters["versions:invalidated:0"]
   end
 
-  # An exit that is not recorded, or not traced, invalidates as well.
+  # An exit that is not recorded, or not traced, also invalidates.
   def test_invalidation_without_its_exit
     sampled = trace(SCRIPT, *ALL, "--zjit-trace-exits-sample-rate=1000000").trace
     names = sampled.in_category("invalidation").filter_map { |event| event["name"] if event["args"]["iseq"] == ISEQ }
@@ -152,7 +153,7 @@ class TestRecompilation < Integration::Test
     assert_equal query(first, FLOWS)[0][0].to_i + query(second, FLOWS)[0][0].to_i, query(both, FLOWS)[0][0].to_i
   end
 
-  # The last try of an ISEQ that can't be compiled says why.
+  # The last attempt to compile an ISEQ that cannot be compiled has the reason.
   def test_failed_compilation_has_its_error
     trace = trace(<<~'RUBY', *ALL).trace
       eval("def deep(x) = [" + (["x"] * 300).join(", ") + ", *[x]]", nil, "deep.rb")

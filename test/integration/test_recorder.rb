@@ -1,4 +1,4 @@
-# The flight recorder: recording into memory, and the traces that are saved of it.
+# The flight recorder: recording into memory, and its saved traces.
 require_relative "helper"
 
 class TestRecorder < Integration::Test
@@ -20,7 +20,7 @@ class TestRecorder < Integration::Test
     end
   RUBY
 
-  # Runs the script, which saves where it likes; each trace left in the folder was validated.
+  # Runs the script, which saves where it likes; each trace in the folder is validated.
   def record(script, *flags, **options)
     run_traced(FOO + script, *FLAGS, *flags, **options)
   end
@@ -167,7 +167,7 @@ class TestRecorder < Integration::Test
     assert_includes traced.out, jit("--zjit-trace-memory=16")
   end
 
-  # What else they refuse is in the unit test of the options.
+  # The unit test of the options has what else they refuse.
   { "--zjit-trace-memory" => "3", "--zjit-trace-save-at" => "never" }.each do |option, value|
     define_method("test_a_bad_value_of_#{option}_is_refused") do
       result = run_in(scratch_dir, "#{option}=#{value}", "-e", "puts 1")
@@ -195,7 +195,7 @@ class TestRecorder < Integration::Test
     end
   end
 
-  # What Ruby has in $! then is not an object: looked at as one it is a crash, also of a program that records nothing.
+  # In that case $! is not an object: using it as one crashes even a program that records nothing.
   def test_a_return_that_ends_the_program_is_one_of_these_ends
     result = record("exits(10)\nEND { return }", "--zjit-trace-save-at=exception")
     assert_equal ["exception", 10], [why_of(result), foo_exits(result.trace)]
@@ -210,7 +210,7 @@ class TestRecorder < Integration::Test
     assert_includes result.err, "vm_trace: saved to #{result.trace.path}"
   end
 
-  # The tracer's own thread does it: the program need not be able to.
+  # The tracer's own thread saves: the program need not be able to.
   def test_a_trace_is_saved_at_a_signal_also_while_the_program_hangs
     result = recorded(<<~'RUBY', "--zjit-trace-save-at=exit,USR2", "--zjit-trace-file=t.fxt")
       exits(10)
@@ -220,13 +220,60 @@ class TestRecorder < Integration::Test
         File.rename("t.fxt", "signal.fxt")
         Process.kill(:KILL, $$)
       end
-      # Holds the GVL, and looks at no interrupts.
+      # Holds the GVL and checks no interrupts.
       /(a*)*\1b/.match?("a" * 23) until File.exist?("signal.fxt")
       Process.wait(helper)
       exits(10)
     RUBY
     assert_equal "signal", named(result, "signal.fxt").settings["snapshot"]
     assert_equal [10, 20], [foo_exits(named(result, "signal.fxt")), foo_exits(named(result, "t.fxt"))]
+  end
+
+  def test_saved_traces_are_kept_apart
+    result = recorded(<<~'RUBY', "--zjit-trace-save-at=exit,USR2", "--zjit-trace-file=t.fxt")
+      2.times do |i|
+        exits(10)
+        Process.kill(:USR2, $$)
+        sleep 0.001 until File.exist?(i == 0 ? "t.fxt" : "t.fxt.2")
+      end
+      exits(10)
+    RUBY
+    assert_equal [10, 20, 30], %w[t.fxt t.fxt.2 t.fxt.3].map { |name| foo_exits(named(result, name)) }
+    assert_match(/^.JIT: saved .* to \S*\/t\.fxt\.2 \(signal\)$/, result.err)
+  end
+
+  def test_patterns_of_a_path_name_each_trace
+    result = recorded(<<~'RUBY')
+      time = Time.now.utc
+      paths = %w[%n-%p.fxt %n-%p.fxt %t.fxt 100%%.fxt].map { |path| exits(10); RubyVM::Trace.save(path)[:path] }
+      puts paths, time.strftime("%Y%m%dT%H%M%S.fxt") <= paths[2] && paths[2] <= Time.now.utc.strftime("%Y%m%dT%H%M%S.fxt")
+    RUBY
+    said = result.out.lines(chomp: true)
+    assert_equal ["1-#{result.pid}.fxt", "2-#{result.pid}.fxt"], said[0, 2]
+    assert_equal ["100%.fxt", "true"], said[3, 2]
+    assert_equal [10, 20, 30, 40], said[0, 4].map { |name| foo_exits(named(result, name)) }
+  end
+
+  def test_the_default_path_has_the_number
+    result = run_in(scratch_dir, *FLAGS, "--zjit-call-threshold=2", "--zjit-trace-exits", "-e",
+                    FOO + "3.times { exits(5); RubyVM::Trace.save.then { |told| puts told[:path] } }")
+    assert_predicate result.status, :success?, result.err
+    paths = result.out.lines(chomp: true)
+    assert_equal (1..3).map { |n| "/tmp/perfetto-#{result.pid}-#{n}.fxt" }, paths
+    assert_equal [5, 10, 15], paths.map { |path| foo_exits(validated(Trace.new(path))) }
+  ensure
+    FileUtils.rm_f(paths) if paths
+  end
+
+  # The program exits faster than four MiB can hold for a day.
+  def test_a_line_says_that_memory_held_less_than_was_asked_for
+    result = recorded("exits(100_000)\np RubyVM::Trace.save('t.fxt')[:seconds]\n",
+                      "--zjit-trace-memory=4,86400", "--zjit-trace-save-at=exit", "--zjit-trace-file=u.fxt")
+    assert_match(/\A\d+\.\d+\n\z/, result.out)
+    assert_match(/^.JIT: memory held the last \d+\.\d of 86400 seconds: /, result.err)
+    young = recorded("exits(10)\np RubyVM::Trace.save('t.fxt').key?(:seconds)\n", "--zjit-trace-memory=4,86400", "--zjit-trace-save-at=exit")
+    assert_equal "false\n", young.out
+    refute_includes young.err, "memory held"
   end
 
   def test_memory_can_be_read_from_outside_at_any_time
@@ -258,7 +305,7 @@ class TestRecorder < Integration::Test
     refute_equal named(result, "child.fxt").settings["pid"], named(result, "parent.fxt").settings["pid"]
   end
 
-  # Each trace is whole, whatever the others are at.
+  # Each trace is complete, whatever the others do.
   def test_saving_while_ractors_and_threads_record
     result = recorded(<<~'RUBY', "--zjit-trace-memory=16", recorders: 4)
       ractors = 2.times.map { Ractor.new { 20.times { exits(10) }; :done } }
@@ -275,7 +322,7 @@ class TestRecorder < Integration::Test
     assert_equal last + 100, ractor
   end
 
-  # The ring goes round many times while it is saved again and again.
+  # The ring wraps around many times while it is saved repeatedly.
   def test_saving_again_and_again_while_others_fill_the_memory
     result = recorded(<<~'RUBY', args: [Trace::TOOL])
       recording = true

@@ -1,4 +1,5 @@
-# Exits where Ruby code runs in the middle of something else: handlers of signals, finalizers, hooks, the end of the program.
+# Exits where Ruby code runs in the middle of something else: handlers of signals, finalizers,
+# hooks, the end of the program.
 require_relative "helper"
 
 class TestReentry < Integration::Test
@@ -10,11 +11,11 @@ class TestReentry < Integration::Test
     def exits(n) = n.times { main_exits(BIG) }
   RUBY
 
-  # The program says how many exits it took in each way, one "NAME COUNT" a line.
+  # The program prints how many exits it took in each way, one "NAME COUNT" a line.
   def assert_each_exit_once(result, rate: 1)
     told = result.out.lines.to_h { |line| line.split.then { |name, count| [name, Integer(count)] } }
     refute_empty told
-    # A site of which no exit was sampled is told without its owner.
+    # A site without a sampled exit has no owner.
     hits = result.trace.sites("FixnumAddOverflow").group_by { |site| site["location"][/\A(?:Object#)?(\w+) /, 1] }
     told.each { |name, count| assert_equal count, hits.fetch(name, []).sum { |site| site["hits"] }, name }
     return assert_equal result.trace.summary["exits"] / rate, result.trace.summary["sampled"] if rate > 1
@@ -28,7 +29,7 @@ class TestReentry < Integration::Test
       200.times { Process.kill(:USR1, $$); exits(20) }
       sleep 0.01
     RUBY
-    # As fast as they come: many are merged into one, and the program counts those that ran.
+    # As fast as possible: many signals merge, and the program counts the handlers that ran.
     a_storm_of_signals: <<~'RUBY',
       %i[USR1 USR2 WINCH CONT].each { |name| trap(name) { handle(3) } }
       pid = $$
@@ -43,7 +44,7 @@ class TestReentry < Integration::Test
       GC.start
       exits(10)
     RUBY
-    # While a hook is there nothing compiled runs; it is entered, and left, by exits.
+    # While there is a hook, no compiled code runs; it is entered and left by exits.
     tracepoint_hooks: <<~'RUBY',
       10.times do
         TracePoint.new(:call, :return, :line) { $seen = true }.enable { exits(5) }

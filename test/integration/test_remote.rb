@@ -1,4 +1,4 @@
-# A running program that another process tells to trace itself: vm-trace start, stop, status. How it listens is the same for each JIT.
+# vm-trace start, stop and status, sent to a running program. The socket is the same for each JIT.
 require_relative "helper"
 require_relative "remote"
 require "socket"
@@ -31,7 +31,7 @@ class TestRemote < Integration::Test
     end
   end
 
-  # Also while the program comes to no place where it looks up.
+  # Also while the program checks no interrupts.
   def test_memory_is_saved_from_outside
     beside(LOOP.sub("sleep") { %q(/\A(a*)*\1b\z/.match?("a" * 40 + "cb")) }) do |pid, dir|
       assert_match(/nothing is recorded into memory: give start --memory=16/, tell("save", pid, "a.fxt")[2])
@@ -67,7 +67,7 @@ class TestRemote < Integration::Test
     end
   end
 
-  # Words that are none, much of it, nothing at all: the program goes on and can still be told.
+  # Garbage, much of it, nothing at all: the program continues and still accepts requests.
   zjit_only def test_what_speaks_another_language_does_no_harm
     beside(control: "%p.sock") do |pid, dir|
       path = File.join(dir, "#{pid}.sock")
@@ -77,14 +77,14 @@ class TestRemote < Integration::Test
           peer.close_write
           peer.read
         rescue Errno::EPIPE, Errno::ECONNRESET
-          # it had enough
+          # it closed the connection
         end
       end
       assert_equal 0, tell("status", pid)[0]
     end
   end
 
-  # As daemons do, who close what they know nothing of; then the number is that of a socket of the program's own.
+  # Daemons close all descriptors; then the number belongs to a socket of the program.
   zjit_only def test_descriptor_that_became_the_programs_is_left_to_it
     beside(<<~'RUBY') do |pid, dir|
       require "fcntl"

@@ -1,5 +1,5 @@
-# Many clients of the control socket at once, slow ones, and those that come when the program ends:
-# none delays or harms the program or another one.
+# Many clients of the control socket at once, slow ones, and clients that come when the program
+# ends: none delays or harms the program or another client.
 require_relative "helper"
 require_relative "extension"
 require_relative "remote"
@@ -24,7 +24,7 @@ class TestRemoteClients < Integration::Test
     end
   end
 
-  # A program that goes on in C when its VM is gone.
+  # A program that continues in C after its VM has ended.
   LATE = <<~'C'
     #include <ruby/ruby.h>
     #include <stdio.h>
@@ -42,7 +42,7 @@ class TestRemoteClients < Integration::Test
     late = Extension.build("late", { "late.c" => LATE })
     beside(LOOP.sub("sleep", "0"), flags: ["-r#{late}"]) do |pid, dir|
       before = UNIXSocket.new(socket(dir, pid))
-      # It has been accepted, and goes on when the VM is gone.
+      # It was accepted, and continues after the VM has ended.
       before.write("stat")
       assert_match(/^on +false/, tell("status", pid)[1])
       File.write(File.join(dir, "done"), "")
@@ -56,7 +56,7 @@ class TestRemoteClients < Integration::Test
     end
   end
 
-  # One of its threads is asked for, again and again, while programs begin and end.
+  # Requests come again and again while programs begin and end.
   def test_a_storm_of_requests_to_programs_that_end
     dir = scratch_dir
     done = false
@@ -104,7 +104,7 @@ class TestRemoteClients < Integration::Test
     end
   end
 
-  # More than are served at once: each is, and in its own words.
+  # More than are served at once: each gets its own reply.
   def test_many_clients_at_once
     beside do |pid, dir|
       assert_equal 0, tell("start", pid, "--memory=4")[0]
@@ -115,7 +115,8 @@ class TestRemoteClients < Integration::Test
     end
   end
 
-  # Status is answered while a large memory is saved; stop waits for that, and the main thread goes on.
+  # status answers while a large memory is saved; stop waits for that, and the main thread
+  # continues.
   def test_requests_during_a_save
     beside(<<~'RUBY') do |pid, dir|
       def foo = (::RubyVM::ZJIT.induce_side_exit!)
@@ -130,7 +131,7 @@ class TestRemoteClients < Integration::Test
       5.times { assert_match(/^on +true/, tell("status", pid)[1]) }
       stopped = tell("stop", pid)
       assert_equal [0, ""], stopped.values_at(0, 2)
-      # Those that had not begun are refused.
+      # Requests that had not begun are refused.
       saved = saves.map(&:value).select { |status, _, error| status == 0 || flunk(error) unless error.match?(/nothing is recorded/) }
       refute_empty saved
       Dir[File.join(dir, "*.fxt")].each { |path| validated(Trace.new(path), recorders: 2) }
@@ -138,7 +139,7 @@ class TestRemoteClients < Integration::Test
     end
   end
 
-  # While the main thread hangs, what needs it waits, and what does not is done.
+  # While the main thread hangs, requests that need it wait, and others are served.
   def test_a_save_beside_clients_that_wait_for_a_program_that_hangs
     beside(LOOP.sub("sleep") { %q(/\A(a*)*\1b\z/.match?("a" * 40 + "cb")) }) do |pid, dir|
       assert_equal 0, tell("start", pid, "--memory=8")[0]

@@ -1,7 +1,7 @@
-# `vm-trace report` of real runs: it says what the program did, and of a running one what it did so far.
+# `vm-trace report` of real runs: it reports what the program did, also while it runs.
 require_relative "helper"
 
-# The tool does not care whose reasons it counts.
+# The tool counts reasons of any JIT.
 Integration.only "zjit"
 
 class TestReport < Integration::Test
@@ -39,7 +39,7 @@ class TestReport < Integration::Test
     assert_equal times.minmax, overflow.values_at("first_ns", "last_ns")
   end
 
-  # A site that no recorded exit shows may be named without its owner: lines are compared.
+  # A site without a recorded exit may lack its owner: the test compares lines.
   def test_a_sampled_run_has_the_counts_of_one_that_is_not
     tables = [1, 7].map do |rate|
       data = report(trace(SCRIPT, "--zjit-trace-exits-sample-rate=#{rate}").trace.path)
@@ -93,7 +93,8 @@ class TestReport < Integration::Test
     assert_equal ["report, small trace", "report", "query"], out.scan(/^(report, small trace|report|query) +\d+\.\d+ s +\d+\.\d+ s +\d+\.\d+ MiB/).flatten
   end
 
-  # The child goes on exiting while its file is read again and again. Not as fast as it can: the file would grow without bound.
+  # The child keeps exiting while its file is read again and again. Not at full speed: the file
+  # would grow without bound.
   def test_the_file_of_a_running_program_is_read_as_it_stands
     dir = scratch_dir
     File.write(File.join(dir, "script.rb"), FOO + "$stdout.sync = true\n10_000.times { foo }\nputs :ready\n" \

@@ -1,6 +1,6 @@
-# With --zjit-reprofile-iseq a recompile exit has the whole ISEQ profiled again, once for each
-# version, and then the code exits no more. These tests need no trace, but for those of what an exit
-# led to: without one the counters of --zjit-stats tell.
+# With --zjit-reprofile-iseq a recompile exit makes ZJIT profile the whole ISEQ again, once for each
+# version; after that the code exits no more. Only the tests of outcomes need a trace: the others
+# read the counters of --zjit-stats.
 require_relative "helper"
 Integration.only "zjit"
 
@@ -8,7 +8,7 @@ class TestReprofile < Integration::Test
   MAX_VERSIONS = 4
   OPTION = "--zjit-reprofile-iseq"
 
-  # `stats` is compiled before it counts, where the threshold is low.
+  # With a low threshold `stats` is compiled before it counts.
   HEAD = <<~'RUBY'
     def stat(name) = RubyVM::ZJIT.stats(name)
     2.times { stat(:side_exit_count) }
@@ -22,7 +22,7 @@ class TestReprofile < Integration::Test
     result.out.lines(chomp: true)
   end
 
-  # A branch for each of `count` values, each with code that is not reached before all is compiled.
+  # A branch for each of `count` values, each with code that is first reached after the compilation.
   def self.branches(count, code)
     (1..count).map { |i| "#{i == 1 ? "if" : "elsif"} x == #{i} then #{code}" }.join("\n") + "\nelse 0\nend"
   end
@@ -62,7 +62,8 @@ class TestReprofile < Integration::Test
     end
   end
 
-  # The guards of several shapes at one place: each version takes as many exits as --zjit-exits-before-invalidate says, and it ends.
+  # Guards of several shapes at one place: each version takes --zjit-exits-before-invalidate exits,
+  # and that is all.
   def test_variables_of_many_shapes_end_in_code_that_does_not_exit
     exits, later = values(<<~'RUBY', "--zjit-exits-before-invalidate=1").map(&:to_i)
       class A
@@ -80,7 +81,7 @@ class TestReprofile < Integration::Test
     assert_equal exits, later
   end
 
-  # Called by compiled code and by the interpreter; the caller's code runs on.
+  # Called by compiled code and by the interpreter; the caller's code continues.
   [[2, 1], [2, 5], [30, 5], [30, 40]].each do |threshold, window|
     define_method("test_a_window_is_#{window}_calls_at_threshold_#{threshold}") do
       %w[calls(1) calls_from_compiled(1)].each do |call|
@@ -129,7 +130,8 @@ class TestReprofile < Integration::Test
     assert_equal 1, later
   end
 
-  # The caller that the callee was inlined into is compiled again, with what the callee's frame has profiled; the callee's own code stays.
+  # The caller with the inlined callee is compiled again, with the profile of the callee's frame;
+  # the callee's own code stays.
   def test_an_exit_of_an_inlined_callee_replaces_the_code_of_its_caller
     trace = trace(<<~'RUBY', OPTION, "--zjit-trace-compiles", "--zjit-call-threshold=30", "--zjit-num-profiles=1").trace
       def leaf(x) = x ? x.to_s : 0
@@ -152,7 +154,7 @@ class TestReprofile < Integration::Test
     assert_equal({ "foo" => 2, "leaf" => 1 }, names.tally)
   end
 
-  # All that a call can come with, in the interpreter in the middle of compiled code; in turn with what exits.
+  # All kinds of arguments, in the interpreter in the middle of compiled code, in turn with exits.
   CALLS = <<~'RUBY'
     def kick(x) = x == 1 ? x.to_s : x
     def optional(a, b = a, c = b, *r, k: 3, **o) = (a == 7 ? a.to_s : nil; [a, b, c, r, k, o])
@@ -256,7 +258,8 @@ class TestReprofile < Integration::Test
     refute_predicate run_ruby("puts 1", "--zjit-reprofile-iseq=1").status, :success?
   end
 
-  # Policy is the base's unless the option is given: what it does in these programs was counted on the unpatched base.
+  # Without the option the policy is the base's: its counts in these programs come from the
+  # unpatched base.
   def test_without_the_option_zjit_recompiles_when_the_base_does
     exits = { "5_sites" => 26, "20_sites" => 101, "reading_variables" => 101 }.to_h do |name, _|
       result = run_ruby(HEAD + ROTATIONS.fetch(name), "--zjit-stats-quiet")
@@ -268,7 +271,7 @@ class TestReprofile < Integration::Test
     assert_equal({ "5_sites" => 26, "20_sites" => 101, "reading_variables" => 101 }, exits)
   end
 
-  # The same on the unpatched Ruby itself, where it is built (make base-ruby): code, versions and exits.
+  # The same on the unpatched Ruby, if it is built (make base-ruby): code, versions and exits.
   def test_without_the_option_code_versions_and_exits_are_those_of_the_base
     base = File.join(Integration::ROOT, "build", Integration::BASE, "base-ruby")
     skip "the unpatched base is not built: make base-ruby" unless File.executable?(base)

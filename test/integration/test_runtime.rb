@@ -1,4 +1,4 @@
-# Tracing that the program itself switches on and off: RubyVM::Trace.
+# Traces that the program itself starts and stops: RubyVM::Trace.
 require_relative "helper"
 
 Integration.only "ruby-4.1"
@@ -10,7 +10,7 @@ class TestRuntime < Integration::Test
     10.times { foo; sub(1) }
   RUBY
 
-  # The program is started without a trace flag, ends well and says nothing.
+  # The program has no trace flag, succeeds and prints nothing.
   def run_untraced(script, *flags, **options)
     result = run_ruby(script, "--zjit-call-threshold=2", *flags, **options)
     assert_predicate result.status, :success?, result.err
@@ -52,7 +52,8 @@ class TestRuntime < Integration::Test
                  [event["args"]["0"], event["args"]["1"], event["args"]["version"]]
   end
 
-  # Jumps lead where they led: all memory that can be executed and is no file's. The first rounds compile what the last one runs.
+  # Jumps lead where they led before: all executable memory without a file. The first rounds compile
+  # what the last one runs.
   def test_code_is_put_back_to_the_byte
     result = run_untraced(WARM + <<~'RUBY')
       def code
@@ -74,7 +75,7 @@ class TestRuntime < Integration::Test
     assert_equal %w[true true true], result.out.split
   end
 
-  # What a loop does that began before the trace is seen, too: its code is the same.
+  # A loop that began before the trace is traced, too: its code is the same.
   def test_a_running_loop_is_traced_at_once
     result = run_untraced(WARM + <<~'RUBY')
       def loops
@@ -93,7 +94,8 @@ class TestRuntime < Integration::Test
     assert_equal({ jit("FixnumAddOverflow") => 10 }, result.traces.first.exits.map { |event| event["name"] }.tally)
   end
 
-  # Recompile exits with all outcomes, and patch points that become jumps: the same as in a program that is traced by flags.
+  # Recompile exits with all outcomes, and patch points that become jumps: the same as in a program
+  # that is traced by flags.
   ALL_OF_ZJIT = <<~'RUBY'
     def branches(x)
       if x == 1 then x.to_s
@@ -142,7 +144,8 @@ class TestRuntime < Integration::Test
     assert(exits.any? { |exit| exit.first.start_with?("PatchPoint(StableConstantNames") })
   end
 
-  # All ways to leave YJIT's code: guards, instructions without code, blocks and frames that were invalidated, a return from C.
+  # All ways to leave YJIT's code: guards, instructions without code, invalidated blocks and frames,
+  # a return from C.
   ALL_OF_YJIT = <<~'RUBY'
     def byte(s, i) = s.getbyte(i)
     def over(x) = x - -4_611_686_018_427_387_900
@@ -187,7 +190,8 @@ class TestRuntime < Integration::Test
     assert_equal({ "all" => { **negative, **beyond }, negative.keys.first => negative, beyond.keys.first => beyond }, counts)
   end
 
-  # Code is freed and written over, is invalidated, runs out of memory: the sum of all traces is what YJIT counts itself meanwhile.
+  # Code is freed and overwritten, invalidated, runs out of memory: the sum of all traces is YJIT's
+  # own count.
   yjit_only def test_the_counts_are_exact_while_code_gc_frees_what_is_traced
     [%w[--yjit-exec-mem-size=1], %w[--yjit-exec-mem-size=4 --yjit-code-gc]].each do |size, gc|
       result = run_untraced(<<~'RUBY', "--yjit-stats=quiet", size, *gc)
@@ -214,7 +218,7 @@ class TestRuntime < Integration::Test
     end
   end
 
-  # Entries of methods that can't be compiled, and of handlers: those that were there before, new ones, and some that are gone.
+  # Entries of methods that cannot be compiled, and of handlers: old, new and freed ones.
   zjit_only def test_entries_that_only_give_up_are_traced
     result = run_untraced(<<~'RUBY')
       def rescues = (begin; raise "x"; rescue; 1; end)
@@ -316,7 +320,7 @@ class TestRuntime < Integration::Test
     assert_equal %w[a.fxt c.fxt d.fxt], result.traces.map { |trace| File.basename(trace.path) }
   end
 
-  # The flight recorder, several times in a row, with traces to files between. Each begins with nothing.
+  # The flight recorder, several times, with traces to files in between. Each starts empty.
   def test_a_recorder_is_switched_on_and_off
     result = run_untraced(WARM + <<~'RUBY')
       p RubyVM::Trace.start(memory: 4)
@@ -357,7 +361,8 @@ class TestRuntime < Integration::Test
     assert_empty stopped.traces, "the program does not end when the trace does"
   end
 
-  # Threads and ractors save and are killed while the recorder is switched: each trace is whole, nothing hangs.
+  # Threads and ractors save and are killed while the recorder starts and stops: each trace is
+  # complete, nothing hangs.
   def test_a_recorder_is_switched_while_others_save
     result = run_ruby(WARM + <<~'RUBY', "--zjit-call-threshold=2", "-W:no-experimental", recorders: 4)
       def save(path) = RubyVM::Trace.save(path)
@@ -399,7 +404,7 @@ class TestRuntime < Integration::Test
     assert_equal "0\n", enabled.out, enabled.err
   end
 
-  # --- after a trace that a flag began: its code has trace points that stay ---
+  # --- after a trace that a flag began: its code keeps its trace points ---
 
   def by_flag(script, *flags, **options)
     result = run_traced(WARM + script, *flags, **options)
@@ -407,7 +412,8 @@ class TestRuntime < Integration::Test
     result
   end
 
-  # Code of before, of between, and of the trace itself. `exits` counts down in machine code where the flag gave a K.
+  # Code from before, between and during traces. `exits` counts down in machine code if the flag
+  # gave a K.
   ["--zjit-trace-exits-sample-rate=1", "--zjit-trace-exits-sample-rate=5", "--zjit-trace-exits=exit_fixnum_sub_overflow"].each do |flag|
     define_method("test_traces_after_that_of_#{flag}_are_as_any") do
       result = by_flag(<<~'RUBY', flag)
@@ -451,7 +457,7 @@ class TestRuntime < Integration::Test
     assert_match(/\Afallbacks can't be recorded .*--zjit-trace-fallbacks/, refused.out)
   end
 
-  # Ractors that are made while nothing is recorded exit, too; code and methods die meanwhile.
+  # Ractors that are made while nothing is recorded also exit; code and methods are freed meanwhile.
   def test_traces_after_that_of_a_flag_under_load
     result = by_flag(<<~'RUBY', "-W:no-experimental", recorders: 6)
       done = false
@@ -475,7 +481,8 @@ class TestRuntime < Integration::Test
     assert_equal 9, file(result, "last.fxt").exits("DirectiveInduced").size
   end
 
-  # Some of them are just being made, or end, when a trace begins or ends: what they record is counted, and goes into that trace alone.
+  # Some are being made, or end, when a trace begins or ends: their events are counted, and go into
+  # that trace only.
   def test_ractors_that_come_and_go_while_traces_begin_and_end
     result = run_untraced(WARM + <<~'RUBY', "-W:no-experimental", recorders: 1000)
       done = false
@@ -493,8 +500,9 @@ class TestRuntime < Integration::Test
     assert_equal 20, result.traces.size
   end
 
-  # Threads and ractors exit and compile all the time; GC, compaction and forks come in between. Each trace has at least the exits
-  # that its own thread took, exactly those of the sample rate, and nothing lost; children go on with theirs.
+  # Threads and ractors exit and compile all the time; GC, compaction and forks come in between.
+  # Each trace has at least the exits of its own thread, exactly those of the sample rate, and
+  # nothing lost; children continue with theirs.
   def test_start_and_stop_under_load
     rounds = LONG ? 1000 : 60
     every = LONG ? 10_000 : 50 # calls: ZJIT frees no code, and what it compiles has a limit

@@ -1,4 +1,4 @@
-# record and stop end what they are to end, whatever happens meanwhile: interrupts, jumps, other traces.
+# record and stop end the right trace, whatever happens meanwhile: interrupts, jumps, other traces.
 require_relative "helper"
 
 Integration.only "ruby-4.1"
@@ -13,7 +13,7 @@ class TestSessions < Integration::Test
     def session = Trace.status[:session]
   RUBY
 
-  # The program ends well and says nothing on stderr. What it printed, evaluated.
+  # The program succeeds and prints nothing on stderr. Returns its evaluated output.
   def printed(script, **options)
     result = run_ruby(WARM + script, "--zjit-call-threshold=2", "-W:no-experimental", **options)
     assert_predicate result.status, :success?, result.err
@@ -115,7 +115,7 @@ class TestSessions < Integration::Test
     assert_equal ["RubyVM::Trace::Error", true, "i.fxt"], refused
   end
 
-  # All ways out of a block.
+  # All ways to leave a block.
   def test_record_ends_whichever_way_its_block_is_left
     assert_equal [[:break, false], [:next, false], [:return, false], [:throw, false], [:raise, false], [:stack, false], [:exit, false],
                   [:fiber, false], [:retry, false], [:kill, false], [:ractor, false], [:fork, false]], printed(<<~'RUBY', recorders: 2)
@@ -139,7 +139,7 @@ class TestSessions < Integration::Test
     RUBY
   end
 
-  # A child goes on with its parent's trace, in a file of its own: the same number.
+  # A child continues its parent's trace, in its own file: the same number.
   def test_a_forked_child_ends_its_own_part
     assert_equal [[false, 0]], printed(<<~'RUBY')
       child = nil

@@ -1,10 +1,12 @@
-# Much of everything: frames, names, depth. Every name right, none empty, nothing cut without a word.
+# Large traces: frames, names, depth. Every name is right, none is empty, nothing is cut without a
+# note.
 require_relative "helper"
 
 class TestSize < Integration::Test
   FRAMES = Integration::LONG ? 1_000_000 : 40_000
 
-  # Rows of two neighbouring frames of each exit and how often they are. Read in C: so many events are many for JSON.
+  # Pairs of neighbouring frames of each exit, with counts. Read in C: there are too many events for
+  # JSON.
   def frames_at(trace, inner, outer)
     sql = "SELECT a.display_value, b.display_value, COUNT(*) FROM slice s JOIN args a ON a.arg_set_id = s.arg_set_id AND a.key = '#{inner}' " \
           "JOIN args b ON b.arg_set_id = s.arg_set_id AND b.key = '#{outer}' WHERE s.name = '#{jit("FixnumAddOverflow")}' GROUP BY 1, 2"
@@ -13,14 +15,14 @@ class TestSize < Integration::Test
     out.lines(chomp: true).drop(1)
   end
 
-  # More frames than a table of strings has places.
+  # More frames than a string table has places.
   def test_tens_of_thousands_of_different_frames_each_have_their_name
     result = trace(<<~'RUBY', args: [FRAMES.to_s], time_limit: 600)
       def foo(x) = x + 1
       60.times { foo(1) }
       BIG = 2**62 - 1
       frames = Integer(ARGV[0])
-      # One method each, called once: the frame between is what is new.
+      # One method each, called once: only the frame in between is new.
       frames.times.each_slice(1000) do |some|
         eval(some.map { |i| "def m#{i}(x) = foo(x)\n" }.join, nil, "many.rb", some[0] + 1)
         some.each { |i| __send__("m#{i}", BIG) }
@@ -48,7 +50,7 @@ class TestSize < Integration::Test
     assert_equal [], (rows - expected).first(5)
   end
 
-  # A string record holds 32,752 bytes. What is cut says so.
+  # A string record holds 32,752 bytes. A cut text ends with a note.
   def test_a_name_of_40_kb_is_cut_with_a_note
     trace = trace(<<~'RUBY').trace
       name = "m" * 40_960
@@ -90,7 +92,7 @@ class TestSize < Integration::Test
     assert_match(/\An{100,}\.\.\.\[\d+ bytes cut\]\z/, found.last)
   end
 
-  # Texts of a trace are UTF-8; each byte that is none is shown by a sign of its own.
+  # Texts of a trace are UTF-8; each other byte is escaped.
   def test_bytes_that_are_no_utf_8_do_not_break_the_trace
     result = trace(<<~'RUBY')
       name = "bad \xff\xc3 bytes".b
@@ -101,7 +103,7 @@ class TestSize < Integration::Test
     assert_match(/\AObject#foo \(bad .+ bytes:7\)\z/, labels[0])
   end
 
-  # With the stack that Ruby has by default, and with one for a hundred thousand frames.
+  # With Ruby's default stack, and with one for a hundred thousand frames.
   { "by default" => [{}, 9_000], "of 100,000 frames" => [{ "RUBY_THREAD_VM_STACK_SIZE" => (24 << 20).to_s }, 100_000] }.each do |name, (env, least)|
     define_method("test_recursion_up_to_the_end_of_a_stack_#{name.tr(" ,", "__")}_is_counted_to_its_last_frame") do
       result = trace(<<~'RUBY', env: env)

@@ -1,9 +1,9 @@
-# A disk that takes its time: the program goes on, and what could not be recorded is counted.
+# A slow disk: the program continues, and what could not be recorded is counted.
 require_relative "helper"
 require "rbconfig"
 
 class TestSlowDisk < Integration::Test
-  # Each call takes as long as a disk that is asleep, in the thread that makes it.
+  # Each call takes as long as on a sleeping disk, in its thread.
   SLOW = <<~'C'
     #define _GNU_SOURCE
     #include <dlfcn.h>
@@ -27,7 +27,7 @@ class TestSlowDisk < Integration::Test
     }
   C
 
-  # Exits for three seconds; the longest time that one took.
+  # Exits for three seconds; returns the longest time of one.
   PROGRAM = <<~'RUBY'
     def foo = ::RubyVM::ZJIT.induce_side_exit!
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
@@ -57,7 +57,7 @@ class TestSlowDisk < Integration::Test
     run_in(@dir, "--zjit-call-threshold=2", "--zjit-trace-exits", "--zjit-trace-file=t.fxt", *flags, "script.rb", env: { "LD_PRELOAD" => @library })
   end
 
-  # A hundred times what a writer waits; the calls take a second each.
+  # A hundred times as long as a writer waits; the calls take a second each.
   LONGEST = 0.5
 
   def assert_went_on(result)
@@ -83,7 +83,7 @@ class TestSlowDisk < Integration::Test
     assert_went_on(run_slowly(PROGRAM, "--zjit-trace-max-size=8"))
   end
 
-  # The others' first chunks are made while the main ractor holds none up.
+  # The first chunks of the others are made while the main ractor continues.
   def test_ractors_begin_and_end_while_the_disk_is_slow
     result = run_slowly(<<~'RUBY')
       def foo = ::RubyVM::ZJIT.induce_side_exit!

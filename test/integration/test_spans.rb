@@ -1,4 +1,5 @@
-# Compilations, invalidations and fallbacks: what --zjit-trace-compiles, -invalidation and -fallbacks record.
+# Compilations, invalidations and fallbacks: what --zjit-trace-compiles, -invalidation and
+# -fallbacks record.
 require_relative "helper"
 
 class TestSpans < Integration::Test
@@ -109,7 +110,8 @@ class TestSpans < Integration::Test
   def test_all_together_record_what_each_records_alone
     each = %w[--zjit-trace-exits --zjit-trace-compiles --zjit-trace-invalidation]
     each << "--zjit-trace-fallbacks" if JIT == "zjit"
-    # What joins events is there when they are. So is the reason of a recompile exit: without the exit it is not known.
+    # Flows are there when their events are. The reason of a recompile exit is unknown without the
+    # exit.
     kinds = lambda do |trace|
       found = trace.events.reject { |event| %w[trace counter].include?(event["cat"]) || event["name"] == "recompilation" }
       reasons = found.filter_map { |event| event["name"] if event["cat"] == "recompile_exit" }.uniq << "recompile_exit"
@@ -118,13 +120,13 @@ class TestSpans < Integration::Test
     alone = each.map { |flag| kinds[traced_by(flag)] }
     together = kinds[traced_by(*each)]
     without_addresses = ->(events) { events.map { |cat, name, ph| [cat, name.gsub(/0x\h+/, "0x"), ph] }.tally }
-    # More code means that memory is made writable at other times.
+    # With more code, memory is made writable at other times.
     relevant = ->(tally) { tally.reject { |(_, name, _), _| name.start_with?("mark_") } }
     assert_equal relevant.(without_addresses.(alone.flatten(1))), relevant.(without_addresses.(together))
   end
 
   def test_what_ends_in_an_exception_or_a_fork_leaves_no_span_open
-    # The validator looks at that; here are programs in which it could happen.
+    # The validator checks that; these are programs in which it could happen.
     result = trace("def deep(n) = deep(n + 1)\nbegin\n  deep(0)\nrescue SystemStackError\nend\nProcess.wait(fork { 9.times { [1].each { |x| x.to_s } } })\n",
                    "--zjit-trace-compiles", "--zjit-trace-invalidation")
     refute_empty result.trace.in_category("compile")

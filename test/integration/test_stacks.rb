@@ -1,8 +1,10 @@
-# Every frame of a stack is in the event: ten by name, the rest joined, runs counted, and what was left out said.
+# Every frame of a stack is in the event: ten by name, the rest joined, runs counted, and the number
+# of frames that were left out.
 require_relative "helper"
 
 class TestStacks < Integration::Test
-  # Exits at the bottom of `depth` frames of one method, <main> not counted. No block, so <main> is the only other frame.
+  # Exits at the bottom of `depth` frames of one method, <main> not counted. No block, so <main> is
+  # the only other frame.
   RECURSIVE = <<~'RUBY'
     def down(n)
       if n > 1
@@ -88,7 +90,7 @@ class TestStacks < Integration::Test
         labels, left_out = Trace.frames(event)
         assert_match(/ < \d+ more frames\z/, rest)
         assert_equal depth + 1, labels.size + left_out
-        # As many as fit: another label and the note would not.
+        # As many as fit: another label and the note would not fit.
         assert_operator rest.bytesize, :>, 4096 - 2 * labels[-1].bytesize - 64
         assert_operator rest.bytesize, :<=, 4096
       end
@@ -174,7 +176,7 @@ class TestStacks < Integration::Test
     end
   end
 
-  # A stack that grows and shrinks: what the recorder keeps of the last walk must never show in the next.
+  # A stack that grows and shrinks: what is cached of the last walk must never show in the next one.
   def test_stacks_that_change_all_the_time_are_each_right
     script = <<~'RUBY'
       $depths = []
@@ -204,9 +206,10 @@ class TestStacks < Integration::Test
     assert_equal depths, found
   end
 
-  # All kinds of frames in one another's place: of one method under two owners, of rescue and ensure (which stand for that of their
-  # method, with the same line before it failed, too), of methods and blocks in C, of methods made of blocks, with $~ and without. Ruby
-  # says what is right, from 3.4 on: before, its backtraces have no owners, and rescue bodies are frames.
+  # All kinds of frames at the same place: one method under two owners, rescue and ensure (which
+  # stand for their method's frame, also with the same line before it failed), methods and blocks in
+  # C, methods made from blocks, with and without $~. Ruby's backtraces are the reference from 3.4
+  # on: before, they have no owners, and rescue bodies are frames.
   def test_frames_of_all_kinds_in_each_others_place
     script = <<~'RUBY'
       module Shared
@@ -291,7 +294,7 @@ class TestStacks < Integration::Test
 
   remove_method :test_frames_of_all_kinds_in_each_others_place unless Integration::OWNERS_IN_BACKTRACES
 
-  # Ruby names the caller's line for methods of its own that are written in Ruby.
+  # For its own methods in Ruby, Ruby shows the caller's line.
   def without_internal_paths(labels)
     outer = nil
     labels.reverse.map { |label| label.sub(/\((.*)\)\z/) { "(#{outer = $1.start_with?("<internal:") ? outer : $1})" } }.reverse

@@ -1,14 +1,16 @@
-# However a program dies, its file loads and holds every event up to the last one; and the program dies as it does untraced.
+# However a program dies, its file loads and holds every event up to the last one; and the program
+# dies as it does untraced.
 require_relative "helper"
 
 class TestSuddenDeath < Integration::Test
   parallelize_me! # each test waits for processes of its own
 
   KILLS = Integration::LONG ? 200 : 30
-  # Half of the kills hit within so much of the start, the others after so many exits at most.
+  # Half of the kills come within this time after the start, the others after at most so many exits.
   WITHIN_S = 0.15
   WITHIN_EXITS = 200_000
-  # Before each exit the program writes its number into a shared mapping, which outlives it: so many exits were begun when it died.
+  # Before each exit the program writes its number into a shared mapping, which survives it: the
+  # number of exits that had begun when it died.
   COUNTING = <<~'RUBY'
     Warning[:experimental] = false
     counter = IO::Buffer.map(File.open("counter", "r+"), 8)
@@ -26,7 +28,7 @@ class TestSuddenDeath < Integration::Test
 
   def counter_in(dir) = File.binread(File.join(dir, "counter")).unpack1("Q")
 
-  # Kill it when it has begun so many exits and `delay` seconds have gone. Returns how many it had begun then.
+  # Kills it after so many exits and `delay` seconds. Returns how many had begun then.
   def kill_after(exits, delay, dir)
     File.write(File.join(dir, "script.rb"), jit(COUNTING))
     File.binwrite(File.join(dir, "counter"), [0].pack("Q"))
@@ -44,7 +46,7 @@ class TestSuddenDeath < Integration::Test
     counter_in(dir)
   end
 
-  # Counted by the tool, for the traces are large.
+  # Counted by the tool, because the traces are large.
   def recorded(file)
     sql = "SELECT COUNT(*) FROM slice WHERE name = '#{jit("FixnumAddOverflow")}'"
     out, err, status = Open3.capture3(Trace::TOOL, "query", file, sql)
@@ -59,12 +61,12 @@ class TestSuddenDeath < Integration::Test
     dir = scratch_dir
     file = File.join(dir, "t.fxt")
     lengths = KILLS.times.map do |n|
-      # One at least is killed long after it began to record, the others at random.
+      # At least one is killed long after it began to record, the others at random.
       exits = n == 1 ? WITHIN_EXITS / 2 : n.odd? ? random.rand(1..WITHIN_EXITS) : 0
       delay = random.rand * (exits > 0 ? 0.001 : WITHIN_S)
       begun = kill_after(exits, delay, dir)
       which = "kill #{n} of seed #{seed}, after #{exits} exits and #{delay} s, #{begun} exits begun"
-      # Made, and killed before it was written into, or not even made.
+      # Killed before the file was written, or even made.
       next assert_equal(0, begun, which) if !File.exist?(file) || File.empty?(file)
       out, err, status = Open3.capture3(Trace::TOOL, "check", file)
       assert_predicate status, :success?, "#{which}: #{err}"
@@ -100,7 +102,7 @@ class TestSuddenDeath < Integration::Test
     exec_of_nothing: "exec '/nonexistent/program'",
   }.freeze
 
-  # Ended in good order, it must have its last words, too.
+  # After a normal end it must also have a summary.
   ABRUPT = %i[exit_bang kill_of_itself].freeze
 
   DEATHS.each do |name, ending|
@@ -113,14 +115,15 @@ class TestSuddenDeath < Integration::Test
     end
   end
 
-  # A crash report names addresses, times and maps, which differ. What stays are its first line, its parts, and the Ruby backtraces.
+  # Addresses, times and maps of a crash report differ. Its first line, its parts and the Ruby
+  # backtraces stay.
   def report(err)
     lines = err.lines(chomp: true)
     told = lines.grep(/\A-- |\[BUG\]|\A\[NOTE\]|\A\[IMPORTANT\]|script\.rb:\d+:in /).map { |line| line.gsub(/0x\h+/, "0x").sub(/ at 0x/, "") }
     told.reject { |line| line.start_with?("ruby ") }
   end
 
-  # Each takes seconds, for Ruby looks up the lines of its C functions.
+  # Each takes seconds, because Ruby looks up the lines of its C functions.
   REPORTED = Integration::LONG ? { segv: 11, abrt: 6, bus: 7, ill: 4 } : { segv: 11 }
 
   REPORTED.each do |signal, number|
@@ -137,13 +140,13 @@ class TestSuddenDeath < Integration::Test
     end
   end
 
-  # Memory runs out in the middle: Ruby raises NoMemoryError or dies, the tracer does neither by itself.
+  # Memory runs out: Ruby raises NoMemoryError or dies, the tracer does neither itself.
   def test_out_of_memory_ends_as_untraced_and_leaves_a_valid_trace
     ending = "kept = []\nbegin\n  loop { exits(10)\n  kept << 'x' * 20_000_000 }\nrescue NoMemoryError => e\n  kept = nil\n  p e.class\nend\nexits(100)\nputs 'end'\n"
     untraced, traced = [%w[--zjit-call-threshold=2], %w[--zjit-call-threshold=2 --zjit-trace-exits --zjit-trace-file=t.fxt]].map do |flags|
       dir = scratch_dir
       File.write(File.join(dir, "script.rb"), WARM + ending)
-      # Address space: ZJIT reserves much of it, and touches little.
+      # Address space: ZJIT reserves much of it and uses little.
       run_in(dir, *flags, "script.rb", command: ["prlimit", "--as=#{1 << 30}", Integration::RUBY, "--disable=gems"])
     end
     skip "no program that sets limits (prlimit)" if untraced.status.exitstatus == 127

@@ -1,10 +1,10 @@
-# `vm-trace report` of traces of real programs: whatever was recorded, and however sampled, all
-# tables sum up to what the summary says.
+# `vm-trace report` of traces of real programs: whatever was recorded, and however it was sampled,
+# the sums of all tables equal the summary.
 require_relative "helper"
 require_relative "../tool/report_sums"
 
 class TestSums < Integration::Test
-  # In each: methods that are inlined, blocks, classes that share a method, and what is compiled again.
+  # Each has inlined methods, blocks, classes that share a method, and recompilations.
   PROGRAMS = {
     "erb" => <<~'RUBY',
       require "erb"
@@ -62,7 +62,7 @@ class TestSums < Integration::Test
     RUBY
     "demo" => File.read(File.join(ROOT, "examples/demo.rb")).gsub("6000", "500").gsub("6_000", "500"),
   }.freeze
-  # YJIT leaves little of this; here it leaves as well.
+  # YJIT exits rarely in these; here it exits, too.
   OVERFLOW = "def sum_of(a, b) = a + b\n20.times { |n| sum_of(n, 1) }\n40.times { |n| sum_of(4_611_686_018_427_387_903, n + 1) }\n"
   FLAGS = %w[--zjit-call-threshold=5 --zjit-trace-compiles --zjit-trace-invalidation].freeze
   FLAGS_OF_ZJIT = JIT == "zjit" ? %w[--zjit-trace-fallbacks --zjit-trace-fallbacks-sample-rate=3].freeze : [].freeze

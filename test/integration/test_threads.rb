@@ -15,7 +15,7 @@ class TestThreads < Integration::Test
     result = trace(<<~'RUBY')
       def foo = ::RubyVM::ZJIT.induce_side_exit!
       2.times { foo }
-      # All live at once: the native id of one that ended may be given again.
+      # All are alive at once: the native id of an ended one may be reused.
       first, last = Queue.new, Queue.new
       threads = 4.times.map do |n|
         Thread.new do
@@ -124,7 +124,8 @@ class TestThreads < Integration::Test
     300.times { |n| assert_equal [100, 100], by_name.values_at("t#{n}", "t#{n} late"), "thread #{n}" }
   end
 
-  # Ruby threads that share native ones, which are named after none of them: the events say which one they are of.
+  # Ruby threads that share native ones, which are named after none of them: the events name the
+  # Ruby thread.
   [1, 7].each do |rate|
     define_method("test_one_exit_in_#{rate}_of_200_m_n_threads_is_recorded") do
       result = trace(WARM + <<~'RUBY', "--zjit-trace-exits-sample-rate=#{rate}", env: { "RUBY_MN_THREADS" => "1" })
@@ -151,7 +152,7 @@ class TestThreads < Integration::Test
   [1, 97].each do |rate|
     define_method("test_one_exit_in_#{rate}_of_ten_thousand_fibers_is_recorded") do
       result = trace(WARM + <<~'RUBY', "--zjit-trace-exits-sample-rate=#{rate}")
-        # Many alive at once, each entered again and again.
+        # Many are alive at once, each resumed again and again.
         20.times do
           fibers = 500.times.map { Fiber.new { 10.times { foo(BIG); Fiber.yield } } }
           10.times { fibers.each(&:resume) }

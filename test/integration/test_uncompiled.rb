@@ -1,13 +1,13 @@
-# Exits that no compiled code takes: after compile errors and at the entry for exception handlers. The sum of the trace is
-# what --zjit-stats counts.
+# Exits outside of compiled code: after compile errors and at the entry for exception handlers. The
+# sum of the trace equals --zjit-stats.
 require_relative "helper"
 Integration.only "zjit"
 
 class TestUncompiled < Integration::Test
   STATS = "\nputs RubyVM::ZJIT.stats.select { |key, _| key == :side_exit_count || key.start_with?('exit_') }.map { |pair| pair.join('=') }\n"
 
-  # The counts and the trace of the same process. What exits after they are read is not in the counts: it is made sure that
-  # the printing line itself exits in no compiled code.
+  # Counts and trace of the same process. Exits after the counts are read are not in them: the
+  # printing line itself takes none.
   def counts_and_trace(script, *flags)
     result = trace(script + STATS, "--zjit-stats-quiet", *flags)
     counts = result.out.lines(chomp: true).grep(/=\d+\z/).to_h { |line| line.split("=") }.transform_values(&:to_i)

@@ -1,4 +1,4 @@
-# The validator that all traces go through sees what is wrong with one.
+# The validator that checks all traces finds each fault.
 require_relative "helper"
 
 class TestValidator < Integration::Test

@@ -1,7 +1,8 @@
-# What only YJIT has: its ways to leave compiled code, by name; its compilations and invalidations; code GC; its other tracer.
+# What only YJIT has: its ways to leave compiled code, by name; its compilations and invalidations;
+# code GC; its other tracer.
 #
-# Of the development branch: the YJIT of Ruby 3.3 has other counters, and counts with Ruby code of its own that exits as well. What both
-# have in common is in the tests that run for every JIT.
+# For the development branch: the YJIT of Ruby 3.3 has other counters, and its counting Ruby code
+# exits, too. The tests that run for every JIT have what both share.
 require_relative "helper"
 Integration.only "yjit", "ruby-4.1"
 
@@ -9,7 +10,7 @@ class TestYjit < Integration::Test
   COUNTS = "STDOUT.puts RubyVM::YJIT.runtime_stats.values_at(:side_exit_count, :exit_from_branch_stub, :traced_cfunc_return).join(' ')\n"
   BIG = 4_611_686_018_427_387_903
 
-  # Traced, with what YJIT counts itself, which is the sum of all exits.
+  # Traced; YJIT's own count is the sum of all exits.
   def counted(script, *flags)
     result = trace(script + COUNTS, "--yjit-stats=quiet", *flags)
     assert_equal result.out.split.sum(&:to_i), result.trace.summary["exits"], result.out
@@ -75,7 +76,7 @@ class TestYjit < Integration::Test
     assert_equal %w[exit_from_branch_stub], reasons(trace).keys
   end
 
-  # Machine code is freed and written over many times; the counts are still exact.
+  # Machine code is freed and overwritten many times; the counts stay exact.
   def test_code_gc_ends_the_sites_of_the_code_that_it_frees
     trace = counted(FILL_THE_MEMORY, "--yjit-exec-mem-size=1", "--yjit-code-gc")
     assert_includes reasons(trace), "invalidated_everything"
@@ -157,7 +158,7 @@ class TestYjit < Integration::Test
     assert_equal 7, both.trace.exits("opt_plus_overflow").size
   end
 
-  # Sizes of machine code, in the process' own words.
+  # Sizes of machine code, as the process prints them.
   SIZES = "puts RubyVM::YJIT.runtime_stats.values_at(:inline_code_size, :outlined_code_size, :code_region_size).join(' ')"
 
   def sizes(*flags)
@@ -169,7 +170,6 @@ class TestYjit < Integration::Test
   def test_no_code_is_added_where_no_exit_is_traced
     plain = sizes
     assert_operator plain.min, :>, 1000
-    assert_equal plain, sizes("--yjit-trace-file=%p.fxt")
     assert_equal plain, sizes("--yjit-trace-compiles", "--yjit-trace-invalidation", "--yjit-trace-file=%p.fxt")
     assert_equal plain, sizes("--yjit-trace-side-exits", "--yjit-trace-file=nowhere/t.fxt"), "the file can't be made"
     assert_equal plain, sizes("--yjit-trace-side-exits=code_gc_count", "--yjit-trace-file=%p.fxt"), "a counter of no exit"

@@ -1,4 +1,5 @@
-# One trace, read through the tool, and the one validator that every trace of every test goes through.
+# One trace, read through the tool, and the one validator that every trace of every test goes
+# through.
 require "csv"
 require "json"
 require "open3"
@@ -21,7 +22,7 @@ class Trace
     @path = path
   end
 
-  # Each event as dump tells it: "ts", "ph", "cat", "name", "pid", "tid", "thread", "args".
+  # Each event as dump prints it: "ts", "ph", "cat", "name", "pid", "tid", "thread", "args".
   def events
     @events ||= tool("dump").each_line.map { |line| JSON.parse(line) }
   end
@@ -50,17 +51,19 @@ class Trace
     reason ? found.select { |site| site["reason"] == Integration.jit(reason) } : found
   end
 
-  # How many exits of each [reason, innermost frame, native thread id, thread name]. Counted by the tool, for traces of any length.
+  # How many exits of each [reason, innermost frame, native thread id, thread name]. Counted by the
+  # tool, for traces of any length.
   def exit_counts
     sql = "SELECT s.name, a.display_value, t.tid, t.name, COUNT(*) FROM slice s JOIN args a ON a.arg_set_id = s.arg_set_id AND a.key = '0' " \
           "JOIN thread_track k ON s.track_id = k.id JOIN thread t USING (utid) WHERE s.category LIKE '%_exit' GROUP BY 1, 2, 3, 4"
     CSV.parse(tool("query", sql)).drop(1).to_h { |reason, frame, tid, thread, count| [[reason, frame, tid.to_i, thread], count.to_i] }
   end
 
-  # Labels of an event's frames as they stand in "0" to "9"; the innermost first.
+  # Labels of an event's frames in "0" to "9", innermost first.
   def self.named_frames(event) = FRAMES.filter_map { |key| event["args"][key] }
 
-  # All frames of an event, one label each, runs written out. Where some were left out, [labels, how many].
+  # All frames of an event, one label each, runs expanded. If some were left out: [labels, how
+  # many].
   def self.frames(event)
     labels = named_frames(event)
     left_out = 0
@@ -76,7 +79,7 @@ class Trace
     [labels, left_out]
   end
 
-  # `ended`: false for a process that was killed, whose trace holds all but the last words.
+  # `ended`: false for a process that was killed, whose trace has no summary.
   # `recorders`: how many ractors of the process exited; each counts down by itself.
   def validate(ended: true, recorders: 1)
     checked = tool("check")
@@ -114,8 +117,8 @@ class Trace
     pids = events.map { |event| event["pid"] }.uniq
     bad("events are of pids #{pids}, the settings of #{settings["pid"]}") unless pids == [settings["pid"]]
     return unless ended
-    # Each ractor has chunks of its own, so the last in the file is not always the last in time.
-    # Nor is it where chunks are used again.
+    # Each ractor has its own chunks, and chunks may be reused, so the last in the file is not
+    # always the last in time.
     in_order = recorders == 1 && settings["keep"] != "newest"
     last = in_order ? events.last : events.max_by { |event| event["ts"] }
     bad("the last event is #{last["cat"]}/#{last["name"]}, not the summary") unless last["name"] == "summary"
@@ -149,10 +152,10 @@ class Trace
     end
   end
 
-  # Where fewer frames are kept, "10+" says how many more there are, and nothing else.
+  # If fewer frames are kept, "10+" has only the number of the others.
   def left_out?(rest, named) = settings["stack"] == named && rest.match?(/\A\d+ more frames?\z/)
 
-  # Spans of a thread nest; the outermost of a compilation says what it made.
+  # Durations of a thread nest; the outermost one of a compilation has its results.
   def validate_spans(ended)
     open = Hash.new { |hash, tid| hash[tid] = [] }
     in_category("compile", "invalidation").each do |event|
@@ -184,10 +187,11 @@ class Trace
     by_site(%w[fallback], fallback_sites, compare) if settings["fallback_rate"] == 1
   end
 
-  # A snapshot that others than the program's only ractor take: some exits are counted after the events were.
+  # A snapshot that the program's only ractor did not take itself: some exits are counted after the
+  # events.
   def counts_run_ahead?(recorders) = settings["snapshot"] == "signal" || (settings["snapshot"] && recorders > 1)
 
-  # When all are recorded, the events of each kind of site are as many as its hits.
+  # If all exits are recorded, each kind of site has as many events as hits.
   def by_site(categories, sites, compare)
     recorded = in_category(*categories).map { |event| [event["cat"], event["name"], *event["args"].values_at("insn", "version")] }.tally
     counted = Hash.new(0)

@@ -1,5 +1,5 @@
 /*
- * A host without Ruby. See fake_host.h, and vm_trace/host.h for what each answer means.
+ * A host without Ruby. See fake_host.h, and vm_trace/host/host.h for what each answer means.
  */
 #define _GNU_SOURCE 1 /* asprintf */
 #include "fake_host.h"
@@ -163,24 +163,24 @@ rb_vm_trace_host_current(void)
     return current;
 }
 
-struct rb_vm_trace_local *
-rb_vm_trace_host_local(struct rb_execution_context_struct *ec)
+struct rb_vm_trace_ractor *
+rb_vm_trace_host_ractor(struct rb_execution_context_struct *ec)
 {
-    return ec->ractor->local;
+    return ec->ractor->vm_trace;
 }
 
 void
-rb_vm_trace_host_each_ractor(struct rb_vm_trace_local *(*change)(struct rb_vm_trace_local *local))
+rb_vm_trace_host_each_ractor(struct rb_vm_trace_ractor *(*change)(struct rb_vm_trace_ractor *ractor_state))
 {
     for (struct rb_ractor_struct *ractor = ractors; ractor; ractor = ractor->next) {
-        ractor->local = change(ractor->local);
+        ractor->vm_trace = change(ractor->vm_trace);
     }
 }
 
 void
-rb_vm_trace_host_set_local(struct rb_execution_context_struct *ec, struct rb_vm_trace_local *local)
+rb_vm_trace_host_set_ractor(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor *ractor_state)
 {
-    ec->ractor->local = local;
+    ec->ractor->vm_trace = ractor_state;
 }
 
 void
@@ -245,7 +245,7 @@ rb_vm_trace_host_thread_offset(void)
 size_t
 rb_vm_trace_host_ractor_offset(void)
 {
-    return offsetof(struct rb_ractor_struct, local);
+    return offsetof(struct rb_ractor_struct, vm_trace);
 }
 
 const char *

@@ -5,7 +5,7 @@
  * are numbers that nobody follows.
  */
 
-#include "host.h"
+#include "vm_trace/host/host.h"
 
 /* An ISEQ of up to 1,000 lines, one instruction each. */
 struct rb_iseq_struct {
@@ -27,7 +27,7 @@ struct fake_frame {
 
 struct rb_ractor_struct {
     uint64_t other_fields[5];
-    struct rb_vm_trace_local *local;
+    struct rb_vm_trace_ractor *vm_trace;
     struct rb_ractor_struct *next;
 };
 

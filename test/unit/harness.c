@@ -3,7 +3,7 @@
  */
 #define _GNU_SOURCE 1 /* unshare */
 #include "harness.h"
-#include "sink.h"
+#include "vm_trace/store/chunk_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,11 +2,11 @@
  * A trace file that is being written belongs to its writer.
  */
 #define _GNU_SOURCE 1
-#include "claim.h"
-#include "clock.h"
-#include "fxt.h"
+#include "vm_trace/store/file_claim.h"
+#include "vm_trace/base/clock.h"
+#include "vm_trace/base/fxt.h"
 #include "harness.h"
-#include "sink.h"
+#include "vm_trace/store/chunk_file.h"
 #include "validate.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
  * The clock: its arithmetic on pairs that are made up, then on the machine's own.
  */
 #include "harness.h"
-#include "clock.h"
+#include "vm_trace/base/clock.h"
 
 #include <string.h>
 #include <time.h>
@@ -153,7 +153,7 @@ counter_that_ran_back_begins_anew(void **state)
 static uint64_t last_told;
 
 static uint64_t
-tell(struct vm_trace_clock *ticking, uint64_t ticks, uint64_t system)
+notify_hooks(struct vm_trace_clock *ticking, uint64_t ticks, uint64_t system)
 {
     bool scaled = ticks - ticking->anchor_ticks < ticking->horizon;
     uint64_t now = scaled ? told(ticking, ticks) : rb_vm_trace_clock_update(ticking, ticks, system);
@@ -170,7 +170,7 @@ run(struct vm_trace_clock *ticking, uint64_t *ticks, uint64_t *system, uint64_t 
     for (uint64_t end = *system + ns; *system < end; ) {
         *system += 100000;
         *ticks += 100 * ticks_per_us;
-        uint64_t now = tell(ticking, *ticks, *system);
+        uint64_t now = notify_hooks(ticking, *ticks, *system);
         if (now > *system + 10100000) fail_msg("ahead by %llu ns", (unsigned long long)(now - *system));
     }
 }
@@ -189,7 +189,7 @@ time_does_not_run_back_when_the_counter_changes_its_rate(void **state)
         run(&ticking, &ticks, &system, 1 * MS, rates[i]);
         run(&ticking, &ticks, &system, 100 * MS, rates[i]);
         run(&ticking, &ticks, &system, 100 * MS, 3000);
-        uint64_t now = tell(&ticking, ticks += 300, system += 100);
+        uint64_t now = notify_hooks(&ticking, ticks += 300, system += 100);
         if (now > system + 20000 || now + 20000 < system) fail_msg("off by %lld ns at %llu", (long long)(now - system), (unsigned long long)rates[i]);
     }
 }
@@ -210,7 +210,7 @@ time_does_not_run_back_over_pauses_and_jumps(void **state)
                 if (which & 1) ticks += 3 * spans[i];
                 if (which & 2) system += spans[i];
                 run(&ticking, &ticks, &system, 60 * MS, 3000);
-                uint64_t now = tell(&ticking, ticks += 300, system += 100);
+                uint64_t now = notify_hooks(&ticking, ticks += 300, system += 100);
                 if (now > system + 1000 || now + 1000 < system) fail_msg("off by %lld ns", (long long)(now - system));
             }
         }
@@ -230,7 +230,7 @@ time_does_not_run_back_when_the_counter_is_set_back(void **state)
             run(&ticking, &ticks, &system, before, 3000);
             ticks = counts[i];
             run(&ticking, &ticks, &system, 60 * MS, 3000);
-            uint64_t now = tell(&ticking, ticks += 300, system += 100);
+            uint64_t now = notify_hooks(&ticking, ticks += 300, system += 100);
             assert_true(now < system + 1000 && now + 1000 > system);
         }
     }
@@ -246,7 +246,7 @@ clock_is_right_for_years(void **state)
     last_told = 0;
     for (int day = 0; day < 2 * 365; day++) {
         run(&ticking, &ticks, &system, 25 * MS, 3000);
-        uint64_t now = tell(&ticking, ticks += 300, system += 100);
+        uint64_t now = notify_hooks(&ticking, ticks += 300, system += 100);
         assert_true(now < system + 1000 && now + 1000 > system);
         system += UINT64_C(86400000) * MS;
         ticks += 3 * UINT64_C(86400000) * MS;
@@ -265,11 +265,11 @@ rate_that_no_counter_has_is_not_used(void **state)
         struct vm_trace_clock ticking = { 0 };
         uint64_t ticks = TICKS(0), system = NS(0);
         last_told = 0;
-        tell(&ticking, ticks, system);
-        tell(&ticking, ticks += jumps[i].ticks, system += jumps[i].ns);
+        notify_hooks(&ticking, ticks, system);
+        notify_hooks(&ticking, ticks += jumps[i].ticks, system += jumps[i].ns);
         assert_int_equal(ticking.horizon, 0);
         run(&ticking, &ticks, &system, 30 * MS, 3000);
-        uint64_t now = tell(&ticking, ticks += 300, system += 100);
+        uint64_t now = notify_hooks(&ticking, ticks += 300, system += 100);
         assert_true(now < system + 1000 && now + 1000 > system);
     }
 }

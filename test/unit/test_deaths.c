@@ -29,12 +29,12 @@ end(void)
 static void
 dies_without_a_lock(const struct rb_iseq_struct *iseq, const struct fake_method *method)
 {
-    pthread_mutex_lock(&rb_vm_trace_global.lock);
+    pthread_mutex_lock(&rb_vm_trace_capture.lock);
     alarm(10);
     if (iseq) rb_vm_trace_iseq_free(iseq);
     if (method) rb_vm_trace_method_free(method);
     alarm(0);
-    pthread_mutex_unlock(&rb_vm_trace_global.lock);
+    pthread_mutex_unlock(&rb_vm_trace_capture.lock);
 }
 
 static void
@@ -65,9 +65,9 @@ death_of_what_has_a_label_a_site_or_a_life_is_logged(void **state)
     fake_push(&main_thread, &foo, 1);
     take_exit(make_site(RB_VM_TRACE_SIDE_EXIT, "Overflow", &foo, 1), &main_thread);
     make_site(RB_VM_TRACE_SIDE_EXIT, "Overflow", &site, 1);
-    pthread_mutex_lock(&rb_vm_trace_global.lock);
+    pthread_mutex_lock(&rb_vm_trace_capture.lock);
     assert_non_null(rb_vm_trace_life_of(&life));
-    pthread_mutex_unlock(&rb_vm_trace_global.lock);
+    pthread_mutex_unlock(&rb_vm_trace_capture.lock);
     struct rb_iseq_struct *iseqs[] = { &labelled, &site, &life };
     size_t sites = rb_vm_trace_site_count(), lives = rb_vm_trace_life_count();
     for (int i = 0; i < 3; i++) {
@@ -109,15 +109,15 @@ death_is_logged_without_a_look_at_any_ractor(void **state)
     (void)state;
     start();
     struct rb_ractor_struct ractors[3];
-    for (int i = 0; i < 3; i++) ractors[i].local = rb_vm_trace_ractor_new();
+    for (int i = 0; i < 3; i++) ractors[i].vm_trace = rb_vm_trace_ractor_new();
     struct rb_vm_trace_stacks before[3];
-    for (int i = 0; i < 3; i++) before[i] = ractors[i].local->stacks;
+    for (int i = 0; i < 3; i++) before[i] = ractors[i].vm_trace->stacks;
     fake_push(&main_thread, &foo, 1);
     take_exit(make_site(RB_VM_TRACE_SIDE_EXIT, "Overflow", &foo, 1), &main_thread);
     rb_vm_trace_iseq_free(&foo);
     for (int i = 0; i < 3; i++) {
-        assert_memory_equal(&before[i], &ractors[i].local->stacks, sizeof(before[i]));
-        rb_vm_trace_ractor_free(ractors[i].local);
+        assert_memory_equal(&before[i], &ractors[i].vm_trace->stacks, sizeof(before[i]));
+        rb_vm_trace_ractor_free(ractors[i].vm_trace);
     }
     end();
 }

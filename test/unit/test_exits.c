@@ -2,6 +2,8 @@
  * Exits and fallbacks: what an event says, which ones are sampled, and whose it is.
  */
 #include "harness.h"
+#include "vm_trace/base/known_strings.h"
+#include "vm_trace/streams/exit_state.h"
 #include "traced.h"
 
 #include <stdio.h>
@@ -53,7 +55,7 @@ side_exit_is_these_words(void **state)
     start_traced(.exit_rate = 1);
     push_foo(3);
     take_exit(make_site(RB_VM_TRACE_SIDE_EXIT, "FixnumAddOverflow", &foo, 0), &main_thread);
-    const struct rb_vm_trace_writer *writer = &main_ractor.local->writer;
+    const struct rb_vm_trace_writer *writer = &main_ractor.vm_trace->writer;
     /* The event is the last record; its strings were defined before: reason, frame, instruction. */
     uint64_t insn = writer->next_string - 1, frame = insn - 1, reason = insn - 2, side_exit = W_SIDE_EXIT;
     const uint64_t *words = writer->chunk.words + writer->pos - 5;
@@ -166,11 +168,11 @@ recompile_exit_has_the_time_before_what_it_caused(void **state)
     start_traced(.exit_rate = 1, .invalidations = true);
     push_foo(3);
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_RECOMPILE_EXIT, "NoProfileSend", &foo, 5);
-    uint64_t start_ns = rb_vm_trace_now(main_ractor.local);
+    uint64_t start_ns = rb_vm_trace_now(main_ractor.vm_trace);
     assert_true(rb_vm_trace_span_begin(RB_VM_TRACE_INVALIDATION, "why", 3));
     rb_vm_trace_span_end(RB_VM_TRACE_INVALIDATION, "why", 3);
-    rb_vm_trace_recompile_exit(main_ractor.local, site, &main_thread, start_ns, RB_VM_TRACE_INVALIDATED);
-    main_ractor.local->hits[site->index]++;
+    rb_vm_trace_recompile_exit(main_ractor.vm_trace, site, &main_thread, start_ns, RB_VM_TRACE_INVALIDATED);
+    exits_of(main_ractor.vm_trace)->hits[site->index]++;
     struct trace *trace = finish_traced();
     const struct trace_event *exit = trace_event(trace, "recompile_exit", NULL, 0), *begin = trace_event(trace, "invalidation", NULL, 0);
     assert_true(exit->ns == start_ns);
@@ -263,10 +265,10 @@ largest_rate_is_a_weight(void **state)
     start_traced(.exit_rate = 4294967295);
     push_foo(1);
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
-    main_ractor.local->countdown = 2;
+    exits_of(main_ractor.vm_trace)->countdown = 2;
     take_exit(site, &main_thread);
     take_exit(site, &main_thread);
-    assert_true(main_ractor.local->countdown == 4294967295);
+    assert_true(exits_of(main_ractor.vm_trace)->countdown == 4294967295);
     struct trace *trace = finish_traced();
     assert_true(trace_number(trace_event(trace, "side_exit", NULL, 0), "weight") == 4294967295);
     trace_free(trace);
@@ -538,7 +540,7 @@ every_backtrace_is_that_of_its_exit(void **state)
         taken[n].stack = stack;
         taken[n].name = name;
         /* Fill the chunk now and then. */
-        if (n % 999 == 0) while (rb_vm_trace_writer_define(&main_ractor.local->writer, &(struct vm_trace_slot){ 0, 0 }, "filler", 6)) {}
+        if (n % 999 == 0) while (rb_vm_trace_writer_define(&main_ractor.vm_trace->writer, &(struct vm_trace_slot){ 0, 0 }, "filler", 6)) {}
     }
     struct trace *trace = finish_traced();
     assert_true(trace->chunk_count > 20);

@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE 1
 #include "harness.h"
+#include "vm_trace/streams/exit_state.h"
 #include "traced.h"
 
 #include <errno.h>
@@ -199,9 +200,9 @@ countdown_of_the_child_begins_anew(void **state)
     pid_t child = traced_fork();
     if (child == 0) {
         take(9);
-        assert_int_equal(main_ractor.local->sampled, 0);
+        assert_int_equal(exits_of(main_ractor.vm_trace)->sampled, 0);
         take(1);
-        assert_int_equal(main_ractor.local->sampled, 1);
+        assert_int_equal(exits_of(main_ractor.vm_trace)->sampled, 1);
         end_child();
     }
     wait_for(child);
@@ -298,7 +299,7 @@ other_ractors_are_dropped_in_the_child(void **state)
 {
     (void)state;
     start(1);
-    struct rb_ractor_struct ractor = { .local = rb_vm_trace_ractor_new() };
+    struct rb_ractor_struct ractor = { .vm_trace = rb_vm_trace_ractor_new() };
     struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 5 };
     fake_push(&thread, &foo, 2);
     take(1);
@@ -307,13 +308,13 @@ other_ractors_are_dropped_in_the_child(void **state)
     uint8_t *before = read_bytes(traced_path, &bytes);
     pid_t child = traced_fork();
     if (child == 0) {
-        rb_vm_trace_ractor_free(ractor.local);
+        rb_vm_trace_ractor_free(ractor.vm_trace);
         take(3);
         end_child();
     }
     wait_for(child);
     assert_unchanged(traced_path, before, bytes);
-    rb_vm_trace_ractor_free(ractor.local);
+    rb_vm_trace_ractor_free(ractor.vm_trace);
     struct trace *trace = finish_traced();
     assert_summary(trace, 21, 21, 0);
     trace_free(trace);
@@ -334,15 +335,15 @@ child_of_a_ractor_that_shares_a_chunk_has_a_file_of_its_own(void **state)
     foo = fake_iseq("foo", "app.rb");
     start_traced(.exit_rate = 1, .max_size = { .bytes = 4 << 20 });
     site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
-    struct rb_ractor_struct ractors[RACTORS] = { { .local = NULL } };
+    struct rb_ractor_struct ractors[RACTORS] = { { .vm_trace = NULL } };
     struct rb_execution_context_struct contexts[RACTORS], *last = &contexts[RACTORS - 1];
     for (unsigned i = 0; i < RACTORS; i++) {
-        ractors[i].local = rb_vm_trace_ractor_new();
+        ractors[i].vm_trace = rb_vm_trace_ractor_new();
         contexts[i] = (struct rb_execution_context_struct){ .ractor = &ractors[i], .tid = 7 + i, .thread_name = "t", .name_id = 5 };
         fake_push(&contexts[i], &foo, 2);
         for (int n = 0; n < 10; n++) take_exit(site, &contexts[i]);
     }
-    assert_null(ractors[RACTORS - 1].local->writer.chunk.words);
+    assert_null(ractors[RACTORS - 1].vm_trace->writer.chunk.words);
     fake_current(last);
     pid_t child = traced_fork();
     if (child == 0) {
@@ -352,7 +353,7 @@ child_of_a_ractor_that_shares_a_chunk_has_a_file_of_its_own(void **state)
     wait_for(child);
     take_exit(site, last);
     fake_current(&main_thread);
-    for (unsigned i = 0; i < RACTORS; i++) rb_vm_trace_ractor_free(ractors[i].local);
+    for (unsigned i = 0; i < RACTORS; i++) rb_vm_trace_ractor_free(ractors[i].vm_trace);
     for (unsigned i = 0; i < RACTORS; i++) fake_free_stack(&contexts[i]);
     char *path = child_path(child);
     struct trace *trace = finish_traced();
@@ -368,11 +369,11 @@ child_of_a_ractor_that_shares_a_chunk_has_a_file_of_its_own(void **state)
 static void
 live_and_die(uint32_t tid)
 {
-    struct rb_ractor_struct ractor = { .local = rb_vm_trace_ractor_new() };
+    struct rb_ractor_struct ractor = { .vm_trace = rb_vm_trace_ractor_new() };
     struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = tid, .thread_name = "t", .name_id = 5 };
     fake_push(&thread, &foo, 2);
     take_exit(site, &thread);
-    rb_vm_trace_ractor_free(ractor.local);
+    rb_vm_trace_ractor_free(ractor.vm_trace);
     fake_free_stack(&thread);
 }
 
@@ -414,11 +415,11 @@ counts_of_gone_and_spare_ractors_begin_anew_in_the_child(void **state)
 {
     (void)state;
     start(1);
-    struct rb_ractor_struct ractor = { .local = rb_vm_trace_ractor_new() }, poor = { .local = rb_vm_trace_global.spare };
+    struct rb_ractor_struct ractor = { .vm_trace = rb_vm_trace_ractor_new() }, poor = { .vm_trace = rb_vm_trace_capture.overflow };
     struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 5 };
     fake_push(&thread, &foo, 2);
     for (int i = 0; i < 20; i++) take_exit(site, &thread);
-    rb_vm_trace_ractor_free(ractor.local);
+    rb_vm_trace_ractor_free(ractor.vm_trace);
     thread.ractor = &poor;
     take_exit(site, &thread);
     pid_t child = traced_fork();
@@ -490,14 +491,14 @@ file_that_cannot_be_made_is_tried_once_by_ractors_that_come_together(void **stat
     take(1);
     pid_t child = traced_fork();
     if (child == 0) {
-        struct rb_ractor_struct ractors[RACTORS] = { { .local = NULL } };
+        struct rb_ractor_struct ractors[RACTORS] = { { .vm_trace = NULL } };
         struct rb_execution_context_struct contexts[RACTORS];
         pthread_t threads[RACTORS];
         char *path = child_path(getpid());
         assert_int_equal(mkdir(path, 0700), 0);
         free(path);
         for (int i = 0; i < RACTORS; i++) {
-            ractors[i].local = rb_vm_trace_ractor_new();
+            ractors[i].vm_trace = rb_vm_trace_ractor_new();
             contexts[i] = (struct rb_execution_context_struct){
                 .ractor = &ractors[i], .tid = 2000 + (uint32_t)i, .thread_name = "t", .name_id = 5, .frames = main_thread.frames,
                 .frame_count = 1
@@ -508,7 +509,7 @@ file_that_cannot_be_made_is_tried_once_by_ractors_that_come_together(void **stat
         nanosleep(&(struct timespec){ 0, 50000000 }, NULL); /* in less they may come one by one, which must pass, too */
         rb_vm_trace_after_fork(-1);
         for (int i = 0; i < RACTORS; i++) pthread_join(threads[i], NULL);
-        assert_int_equal(rb_vm_trace_global.state, VM_TRACE_OFF);
+        assert_int_equal(rb_vm_trace_capture.state, VM_TRACE_OFF);
         end_child();
     }
     int status;
@@ -527,7 +528,7 @@ child_does_not_keep_the_parents_file_open(void **state)
     (void)state;
     start(1);
     take(1);
-    int fd = rb_vm_trace_global.sink.fd;
+    int fd = rb_vm_trace_capture.sink.fd;
     pid_t child = traced_fork();
     if (child == 0) {
         assert_int_equal(fcntl(fd, F_GETFD), -1);

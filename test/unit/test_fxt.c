@@ -4,7 +4,7 @@
  * https://fuchsia.dev/fuchsia-src/reference/tracing/trace-format
  */
 #include "harness.h"
-#include "fxt.h"
+#include "vm_trace/base/fxt.h"
 
 static void
 assert_word(uint64_t word, uint64_t expected)

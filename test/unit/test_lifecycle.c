@@ -3,6 +3,8 @@
  */
 #define _GNU_SOURCE 1
 #include "harness.h"
+#include "vm_trace/session/options.h"
+#include "vm_trace/streams/exit_state.h"
 #include "traced.h"
 
 #include <errno.h>
@@ -33,7 +35,7 @@ static struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7
 static void
 begin_ractor(void)
 {
-    ractor.local = rb_vm_trace_ractor_new();
+    ractor.vm_trace = rb_vm_trace_ractor_new();
     fake_push(&thread, &foo, 2);
 }
 
@@ -144,7 +146,7 @@ trace_that_cannot_be_made_is_one_line_and_all_calls_are_harmless(void **state)
     assert_false(rb_vm_trace_start(&(struct rb_vm_trace_config){
         .jit = "ZJIT", .path = path, .counter = "c", .exit_rate = 1, .fallback_rate = 1, .compiles = true, .invalidations = true
     }));
-    assert_null(main_ractor.local);
+    assert_null(main_ractor.vm_trace);
     assert_null(rb_vm_trace_ractor_new());
     rb_vm_trace_ractor_free(NULL);
     assert_null(rb_vm_trace_site_new(&(struct rb_vm_trace_site_desc){
@@ -222,8 +224,8 @@ assert_so_many_are_counted(unsigned ractors, unsigned exits, struct rb_vm_trace_
     for (unsigned i = 0; i < ractors; i++) {
         struct worker *worker = &workers[i];
         snprintf(worker->name, sizeof(worker->name), "ractor %u", i);
-        worker->ractor.local = rb_vm_trace_ractor_new();
-        assert_non_null(worker->ractor.local);
+        worker->ractor.vm_trace = rb_vm_trace_ractor_new();
+        assert_non_null(worker->ractor.vm_trace);
         worker->thread = (struct rb_execution_context_struct){
             .ractor = &worker->ractor, .tid = 2000 + i, .thread_name = workers[i].name, .name_id = 5
         };
@@ -234,9 +236,9 @@ assert_so_many_are_counted(unsigned ractors, unsigned exits, struct rb_vm_trace_
     }
     for (unsigned i = 0; i < ractors; i++) assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
     for (unsigned i = 0; i < ractors; i++) pthread_join(threads[i], NULL);
-    for (unsigned i = 0; i < ractors && free_before_the_end; i++) rb_vm_trace_ractor_free(workers[i].ractor.local);
+    for (unsigned i = 0; i < ractors && free_before_the_end; i++) rb_vm_trace_ractor_free(workers[i].ractor.vm_trace);
     rb_vm_trace_shutdown();
-    for (unsigned i = 0; i < ractors && !free_before_the_end; i++) rb_vm_trace_ractor_free(workers[i].ractor.local);
+    for (unsigned i = 0; i < ractors && !free_before_the_end; i++) rb_vm_trace_ractor_free(workers[i].ractor.vm_trace);
 
     struct trace *trace = finish_traced();
     size_t recorded = 0;
@@ -289,10 +291,10 @@ thread_that_is_renamed_has_its_new_name_in_the_chunk_that_is_shared(void **state
     start_traced(.exit_rate = 1, .max_size = { .bytes = 4 << 20 });
     push_foo();
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
-    struct rb_ractor_struct ractors[3] = { { .local = NULL } };
+    struct rb_ractor_struct ractors[3] = { { .vm_trace = NULL } };
     struct rb_execution_context_struct contexts[3], *last = &contexts[2];
     for (unsigned i = 0; i < 3; i++) {
-        ractors[i].local = rb_vm_trace_ractor_new();
+        ractors[i].vm_trace = rb_vm_trace_ractor_new();
         contexts[i] = (struct rb_execution_context_struct){ .ractor = &ractors[i], .tid = 7 + i, .thread_name = "old", .name_id = 5 };
         fake_push(&contexts[i], &foo, 1);
         take_exit(site, &contexts[i]);
@@ -302,9 +304,9 @@ thread_that_is_renamed_has_its_new_name_in_the_chunk_that_is_shared(void **state
     rb_vm_trace_thread_renamed();
     take_exit(site, last);
     take_exit(site, &contexts[1]);
-    assert_null(ractors[2].local->writer.chunk.words);
+    assert_null(ractors[2].vm_trace->writer.chunk.words);
     fake_current(&main_thread);
-    for (unsigned i = 0; i < 3; i++) rb_vm_trace_ractor_free(ractors[i].local);
+    for (unsigned i = 0; i < 3; i++) rb_vm_trace_ractor_free(ractors[i].vm_trace);
     for (unsigned i = 0; i < 3; i++) fake_free_stack(&contexts[i]);
     struct trace *trace = finish_traced();
     unsigned renamed = 0;
@@ -321,7 +323,7 @@ ractor_has_its_own_name_in_the_chunk_that_is_shared(void **state)
     start_traced(.exit_rate = 1, .max_size = { .bytes = 4 << 20 });
     push_foo();
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
-    struct rb_ractor_struct owner = { .local = rb_vm_trace_ractor_new() };
+    struct rb_ractor_struct owner = { .vm_trace = rb_vm_trace_ractor_new() };
     struct rb_execution_context_struct context = { .ractor = &owner, .tid = 7, .thread_name = "owner", .name_id = 5 };
     fake_push(&context, &foo, 1);
     take_exit(site, &context);
@@ -330,13 +332,13 @@ ractor_has_its_own_name_in_the_chunk_that_is_shared(void **state)
     thread.thread_name = "first";
     for (int i = 0; i < 2; i++) {
         take_exit(site, &thread);
-        assert_null(ractor.local->writer.chunk.words);
-        rb_vm_trace_ractor_free(ractor.local);
+        assert_null(ractor.vm_trace->writer.chunk.words);
+        rb_vm_trace_ractor_free(ractor.vm_trace);
         thread.thread_name = "second";
-        ractor.local = rb_vm_trace_ractor_new();
+        ractor.vm_trace = rb_vm_trace_ractor_new();
     }
-    rb_vm_trace_ractor_free(ractor.local);
-    rb_vm_trace_ractor_free(owner.local);
+    rb_vm_trace_ractor_free(ractor.vm_trace);
+    rb_vm_trace_ractor_free(owner.vm_trace);
     struct trace *trace = finish_traced();
     assert_string_equal(trace_event(trace, "side_exit", "r", 1)->thread, "first");
     assert_string_equal(trace_event(trace, "side_exit", "r", 2)->thread, "second");
@@ -374,14 +376,14 @@ live_and_die(void *argument)
     for (unsigned i = 0; i < generations->ractors; i++) {
         char name[32];
         snprintf(name, sizeof(name), "ractor %u", generations->first + i);
-        struct rb_ractor_struct one = { .local = rb_vm_trace_ractor_new() };
+        struct rb_ractor_struct one = { .vm_trace = rb_vm_trace_ractor_new() };
         struct rb_execution_context_struct context = {
             .ractor = &one, .tid = generations->tid + (generations->own_threads ? i : 0), .thread_name = name, .name_id = 5
         };
         fake_push(&context, &foo, 1);
         for (unsigned n = 0; n < EXITS; n++) take_exit(generations->site, &context);
         fake_free_stack(&context);
-        rb_vm_trace_ractor_free(one.local);
+        rb_vm_trace_ractor_free(one.vm_trace);
     }
     return NULL;
 }
@@ -402,8 +404,8 @@ assert_generations_are_recorded(unsigned threads, unsigned ractors, bool own_thr
         assert_int_equal(pthread_create(&ids[i], NULL, live_and_die, &generations[i]), 0);
     }
     for (unsigned i = 0; i < threads; i++) pthread_join(ids[i], NULL);
-    assert_ptr_equal(rb_vm_trace_global.locals, main_ractor.local);
-    assert_null(main_ractor.local->next);
+    assert_ptr_equal(rb_vm_trace_capture.ractors, main_ractor.vm_trace);
+    assert_null(main_ractor.vm_trace->next);
 
     struct trace *trace = finish_traced();
     unsigned *exits = calloc(threads * ractors, sizeof(*exits)), ractor;
@@ -455,14 +457,14 @@ what_a_ractor_left_whose_clock_is_ahead_is_not_taken_until_then(void **state)
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
     begin_ractor();
     take_exit(site, &thread);
-    ractor.local->clock.anchor_ns += 3600 * UINT64_C(1000000000);
+    ractor.vm_trace->clock.anchor_ns += 3600 * UINT64_C(1000000000);
     take_exit(site, &thread);
-    bool ahead = rb_vm_trace_now(ractor.local) > rb_vm_trace_clock_system_ns() + 1800 * UINT64_C(1000000000);
-    rb_vm_trace_ractor_free(ractor.local);
-    ractor.local = rb_vm_trace_ractor_new();
+    bool ahead = rb_vm_trace_now(ractor.vm_trace) > rb_vm_trace_clock_system_ns() + 1800 * UINT64_C(1000000000);
+    rb_vm_trace_ractor_free(ractor.vm_trace);
+    ractor.vm_trace = rb_vm_trace_ractor_new();
     take_exit(site, &thread);
-    if (ahead) assert_non_null(rb_vm_trace_global.shared.rests);
-    rb_vm_trace_ractor_free(ractor.local);
+    if (ahead) assert_non_null(rb_vm_trace_capture.shared.orphans);
+    rb_vm_trace_ractor_free(ractor.vm_trace);
     struct trace *trace = finish_traced();
     assert_summary(trace, 3, 3, 0);
     assert_true(trace_event(trace, "trace", "summary", 0)->ns >= trace_event(trace, "side_exit", "r", 1)->ns);
@@ -480,7 +482,7 @@ counts_of_a_gone_ractor_are_reported_when_the_iseq_dies(void **state)
     begin_ractor();
     for (int i = 0; i < 20; i++) take_exit(site, &thread);
     for (int i = 0; i < 10; i++) take_exit(site, &main_thread);
-    rb_vm_trace_ractor_free(ractor.local);
+    rb_vm_trace_ractor_free(ractor.vm_trace);
     rb_vm_trace_iseq_free(&foo);
     struct rb_iseq_struct bar = fake_iseq("bar", "app.rb");
     make_site(RB_VM_TRACE_SIDE_EXIT, "heir of the index", &bar, 0);
@@ -497,23 +499,23 @@ ractor_that_never_exits_takes_no_chunk(void **state)
 {
     (void)state;
     start_traced(.exit_rate = 1);
-    struct rb_vm_trace_local *local = rb_vm_trace_ractor_new();
-    rb_vm_trace_ractor_free(local);
+    struct rb_vm_trace_ractor *ractor_state = rb_vm_trace_ractor_new();
+    rb_vm_trace_ractor_free(ractor_state);
     struct trace *trace = finish_traced();
     assert_int_equal(trace->chunk_count, 1);
     trace_free(trace);
 }
 
 static void
-ractors_that_live_at_the_start_get_their_local(void **state)
+ractors_that_live_at_the_start_get_their_state(void **state)
 {
     (void)state;
     static struct rb_ractor_struct other;
     fake_ractor_add(&other);
     start_traced(.exit_rate = 1);
-    assert_non_null(other.local);
-    assert_ptr_not_equal(other.local, main_ractor.local);
-    rb_vm_trace_ractor_free(other.local);
+    assert_non_null(other.vm_trace);
+    assert_ptr_not_equal(other.vm_trace, main_ractor.vm_trace);
+    rb_vm_trace_ractor_free(other.vm_trace);
     trace_free(finish_traced());
 }
 
@@ -526,7 +528,7 @@ ractor_without_memory_of_its_own_counts_losses(void **state)
     push_foo();
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0),
         *fallback = make_site(RB_VM_TRACE_FALLBACK, "f", &foo, 0);
-    struct rb_ractor_struct ractor = { .local = rb_vm_trace_global.spare };
+    struct rb_ractor_struct ractor = { .vm_trace = rb_vm_trace_capture.overflow };
     struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 5 };
     for (int i = 0; i < 20; i++) take_exit(site, &thread);
     for (int i = 0; i < 3; i++) take_exit(site, &main_thread);
@@ -534,7 +536,7 @@ ractor_without_memory_of_its_own_counts_losses(void **state)
     fake_current(&thread);
     assert_false(rb_vm_trace_span_begin(RB_VM_TRACE_COMPILE, "c", 1));
     fake_current(&main_thread);
-    rb_vm_trace_ractor_free(ractor.local);
+    rb_vm_trace_ractor_free(ractor.vm_trace);
     struct trace *trace = finish_traced();
     assert_summary(trace, 23, 3, 21);
     assert_int_equal(site_hits(trace, "r"), 23);
@@ -560,7 +562,7 @@ fill_the_disk(void *argument)
     for (unsigned i = 0; i < 1 + salt; i++) fake_push(&main_thread, &foo, 1 + i);
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, reason, &foo, 0);
     take_varied_exits(site, &main_thread, 40000);
-    uint64_t lost = main_ractor.local->lost, sampled = main_ractor.local->sampled;
+    uint64_t lost = main_ractor.vm_trace->lost, sampled = exits_of(main_ractor.vm_trace)->sampled;
     assert_true(sampled > 1000);
     assert_int_equal(lost + sampled, 40000);
     struct trace *trace = finish_traced();
@@ -592,7 +594,7 @@ full_disk_is_said_at_the_end(void **state)
     push_foo();
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
     take_varied_exits(site, &main_thread, 100000);
-    uint64_t sampled = main_ractor.local->sampled;
+    uint64_t sampled = exits_of(main_ractor.vm_trace)->sampled;
     struct trace *trace = finish_traced();
     char *said = captured_stderr(), expected[128];
     uint64_t lost = trace_number(trace_event(trace, "trace", "summary", 0), "lost");
@@ -766,7 +768,7 @@ run_ractors(int count)
 {
     others_site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
     for (int i = 0; i < count; i++) {
-        others[i].local = rb_vm_trace_ractor_new();
+        others[i].vm_trace = rb_vm_trace_ractor_new();
         contexts[i] = (struct rb_execution_context_struct){ .ractor = &others[i], .tid = 2 + (unsigned)i, .thread_name = "t" };
         fake_push(&contexts[i], &foo, 2);
         assert_int_equal(pthread_create(&threads[i], NULL, exit_in_another_ractor, &contexts[i]), 0);
@@ -778,7 +780,7 @@ join_ractors(int count)
 {
     for (int i = 0; i < count; i++) {
         pthread_join(threads[i], NULL);
-        rb_vm_trace_ractor_free(others[i].local);
+        rb_vm_trace_ractor_free(others[i].vm_trace);
         fake_free_stack(&contexts[i]);
     }
 }
@@ -810,7 +812,7 @@ static char *
 said_by_quiet_trace(bool remove)
 {
     capture_stderr();
-    assert_true(rb_vm_trace_parse_option("--zjit-trace-quiet", ""));
+    assert_true(rb_vm_trace_parse_quiet("--zjit-trace-quiet", ""));
     start_traced(.exit_rate = 1);
     push_foo();
     take_exit(make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0), &main_thread);
@@ -866,9 +868,9 @@ address_that_is_not_the_tracers_is_not_its_fault(void **state)
     assert_false(rb_vm_trace_fault(&somewhere));
     assert_false(rb_vm_trace_fault(NULL));
     fake_current(NULL);
-    assert_false(rb_vm_trace_fault(main_ractor.local->writer.chunk.words)); /* a thread without Ruby touches none */
+    assert_false(rb_vm_trace_fault(main_ractor.vm_trace->writer.chunk.words)); /* a thread without Ruby touches none */
     fake_current(&main_thread);
-    void *chunk = main_ractor.local->writer.chunk.words;
+    void *chunk = main_ractor.vm_trace->writer.chunk.words;
     trace_free(finish_traced());
     assert_false(rb_vm_trace_fault(chunk));
 }
@@ -881,7 +883,7 @@ shared_chunk_that_was_cut_off_is_no_bus_error(void **state)
     handle_faults();
     start_traced(.exit_rate = 1);
     push_foo();
-    struct rb_vm_trace_writer *shared = &rb_vm_trace_global.shared.writer;
+    struct rb_vm_trace_writer *shared = &rb_vm_trace_capture.shared.writer;
     assert_true(rb_vm_trace_writer_next_chunk(shared));
     assert_int_equal(truncate(traced_path, 0), 0);
     struct vm_trace_slot slot;
@@ -1052,10 +1054,10 @@ losses_of_other_ractors_are_in_the_main_ones_last_words(void **state)
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
     begin_ractor();
     take_varied_exits(site, &thread, 40000);
-    uint64_t lost = ractor.local->lost;
+    uint64_t lost = ractor.vm_trace->lost;
     assert_true(lost > 0);
     take_varied_exits(site, &main_thread, 100);
-    rb_vm_trace_ractor_free(ractor.local);
+    rb_vm_trace_ractor_free(ractor.vm_trace);
     struct trace *trace = finish_traced();
     assert_summary(trace, 40100, 40100 - lost, lost);
     assert_int_equal(trace_event(trace, "trace", "summary", 0)->tid, 1001);
@@ -1075,7 +1077,7 @@ ractor_without_a_chunk_counts_its_losses(void **state)
     begin_ractor();
     take_varied_exits(site, &thread, 10);
     take_varied_exits(site, &main_thread, 5);
-    rb_vm_trace_ractor_free(ractor.local);
+    rb_vm_trace_ractor_free(ractor.vm_trace);
     struct trace *trace = finish_traced();
     assert_summary(trace, 15, 5, 10);
     trace_free(trace);
@@ -1114,10 +1116,10 @@ last_words_are_said_when_the_string_table_is_full(void **state)
     take_exit(site, &main_thread);
     struct vm_trace_slot slot;
     char text[16];
-    for (int i = 0; rb_vm_trace_writer_define(&main_ractor.local->writer, &slot, text, (size_t)sprintf(text, "%d", i)); i++) {}
+    for (int i = 0; rb_vm_trace_writer_define(&main_ractor.vm_trace->writer, &slot, text, (size_t)sprintf(text, "%d", i)); i++) {}
     fake_push(&main_thread, &foo, 99); /* a frame that would need a string */
     take_exit(site, &main_thread);
-    assert_int_equal(main_ractor.local->lost, 1);
+    assert_int_equal(main_ractor.vm_trace->lost, 1);
     struct trace *trace = finish_traced();
     assert_int_equal(trace_count(trace, "trace", "summary"), 1);
     uint64_t lost = trace_number(trace_event(trace, "trace", "summary", 0), "lost");
@@ -1137,11 +1139,11 @@ closed_descriptor_is_a_loss_and_the_programs_file_is_untouched(void **state)
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
     take_varied_exits(site, &main_thread, 10);
     char *log = temp_path("log");
-    int fd = rb_vm_trace_global.sink.fd;
+    int fd = rb_vm_trace_capture.sink.fd;
     close(fd);
     assert_int_equal(open(log, O_RDWR | O_CREAT, 0600), fd);
     take_varied_exits(site, &main_thread, 40000);
-    uint64_t sampled = main_ractor.local->sampled;
+    uint64_t sampled = exits_of(main_ractor.vm_trace)->sampled;
     assert_true(sampled < 40010);
     struct trace *trace = finish_traced();
     uint64_t lost = trace_number(trace_event(trace, "trace", "summary", 0), "lost");
@@ -1189,12 +1191,12 @@ summary_is_last_where_another_ractors_clock_is_ahead(void **state)
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
     begin_ractor();
     take_exit(site, &thread);
-    ractor.local->clock.anchor_ns += 1000 * 1000 * 1000;
+    ractor.vm_trace->clock.anchor_ns += 1000 * 1000 * 1000;
     take_exit(site, &thread);
     struct trace *trace = finish_traced();
     assert_true(trace_event(trace, "trace", "summary", 0)->ns >= trace_event(trace, "side_exit", "r", 1)->ns);
     trace_free(trace);
-    rb_vm_trace_ractor_free(ractor.local);
+    rb_vm_trace_ractor_free(ractor.vm_trace);
     fake_free_stack(&thread);
 }
 
@@ -1289,7 +1291,7 @@ main(void)
         isolated_test(what_a_ractor_left_whose_clock_is_ahead_is_not_taken_until_then),
         isolated_test(counts_of_a_gone_ractor_are_reported_when_the_iseq_dies),
         isolated_test(ractor_that_never_exits_takes_no_chunk),
-        isolated_test(ractors_that_live_at_the_start_get_their_local),
+        isolated_test(ractors_that_live_at_the_start_get_their_state),
         isolated_test(ractor_without_memory_of_its_own_counts_losses),
         isolated_test(full_disk_in_the_middle_leaves_loss_and_summary),
         isolated_test(full_disk_is_said_at_the_end),

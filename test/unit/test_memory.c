@@ -3,8 +3,8 @@
  */
 #define _GNU_SOURCE 1
 #include "harness.h"
-#include "fxt.h"
-#include "memory.h"
+#include "vm_trace/base/fxt.h"
+#include "vm_trace/store/memory_ring.h"
 #include "validate.h"
 
 #include <errno.h>

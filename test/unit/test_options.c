@@ -3,8 +3,9 @@
  */
 #define _GNU_SOURCE 1
 #include "harness.h"
-#include "options.h"
-#include "recorder.h"
+#include "vm_trace/capture/method_filter.h"
+#include "vm_trace/session/options.h"
+#include "vm_trace/session/snapshot.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -12,12 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static void
 assert_path(const char *pattern, uint32_t pid, int child, const char *expected)
 {
-    char *path = rb_vm_trace_expand_path(pattern, pid, child);
+    char *path = rb_vm_trace_expand_path(pattern, pid, child, 7);
     assert_string_equal(path, expected);
     free(path);
 }
@@ -57,6 +59,40 @@ two_percent_signs_are_one(void **state)
     assert_path("%%p", 42, 0, "%p");
     assert_path("%%%p", 42, 0, "%42");
     assert_path("%%%%", 42, 0, "%%");
+}
+
+static void
+percent_n_is_the_number(void **state)
+{
+    (void)state;
+    assert_path("/t/%p-%n.fxt", 42, 0, "/t/42-7.fxt");
+    assert_path("%n", 42, 1, "7.42");
+    assert_path("%%n%%t", 42, 0, "%n%t");
+}
+
+/* The time that it is, between two looks at the clock: a minute may begin meanwhile. */
+static void
+percent_t_is_the_time_in_utc(void **state)
+{
+    (void)state;
+    char before[32], after[32];
+    time_t seconds = time(NULL);
+    strftime(before, sizeof(before), "a-%Y%m%dT%H%M%S.fxt", gmtime(&seconds));
+    char *path = rb_vm_trace_expand_path("a-%t.fxt", 42, 0, 1);
+    seconds = time(NULL);
+    strftime(after, sizeof(after), "a-%Y%m%dT%H%M%S.fxt", gmtime(&seconds));
+    assert_true(strlen(path) == strlen(before) && strcmp(path, before) >= 0 && strcmp(path, after) <= 0);
+    free(path);
+}
+
+/* Of a socket, whose path the tool makes, too. */
+static void
+without_a_number_there_is_only_the_pid(void **state)
+{
+    (void)state;
+    char *path = rb_vm_trace_expand_path("/t/%p-%t-%n-%%", 42, 0, 0);
+    assert_string_equal(path, "/t/42-%t-%n-%");
+    free(path);
 }
 
 static void
@@ -100,7 +136,7 @@ percent_sign_of_the_current_folder_is_no_pattern(void **state)
     char *folder = temp_path("100%p%%");
     assert_int_equal(mkdir(folder, 0700), 0);
     assert_int_equal(chdir(folder), 0);
-    char *absolute = rb_vm_trace_absolute_path("%p.fxt"), *path = rb_vm_trace_expand_path(absolute, 42, 0), expected[256];
+    char *absolute = rb_vm_trace_absolute_path("%p.fxt"), *path = rb_vm_trace_expand_path(absolute, 42, 0, 1), expected[256];
     snprintf(expected, sizeof(expected), "%s/42.fxt", folder);
     assert_string_equal(path, expected);
     free(absolute);
@@ -217,15 +253,15 @@ static void
 number_of_frames_to_keep_is_taken(void **state)
 {
     (void)state;
-    assert_int_equal(rb_vm_trace_global.stack_frames, 0);
-    assert_true(rb_vm_trace_parse_option("--zjit-trace-stack", "1"));
-    assert_int_equal(rb_vm_trace_global.stack_frames, 1);
-    assert_true(rb_vm_trace_parse_option("--yjit-trace-stack", "1048576"));
-    assert_int_equal(rb_vm_trace_global.stack_frames, 1048576);
+    assert_int_equal(rb_vm_trace_capture.stack_frames, 0);
+    assert_true(rb_vm_trace_parse_stack("--zjit-trace-stack", "1"));
+    assert_int_equal(rb_vm_trace_capture.stack_frames, 1);
+    assert_true(rb_vm_trace_parse_stack("--yjit-trace-stack", "1048576"));
+    assert_int_equal(rb_vm_trace_capture.stack_frames, 1048576);
     static const char *const values[] = { "", "0", "-1", "+1", " 1", "1 ", "1,2", "all", "1048577", "99999999999999999999999" };
     for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
         capture_stderr();
-        bool taken = rb_vm_trace_parse_option("--zjit-trace-stack", values[i]);
+        bool taken = rb_vm_trace_parse_stack("--zjit-trace-stack", values[i]);
         char *said = captured_stderr(), expected[256];
         if (taken) fail_msg("'%s' was taken", values[i]);
         snprintf(expected, sizeof(expected), "--zjit-trace-stack takes the number of innermost frames to record of each stack, "
@@ -233,13 +269,13 @@ number_of_frames_to_keep_is_taken(void **state)
         assert_string_equal(said, expected);
         free(said);
     }
-    assert_int_equal(rb_vm_trace_global.stack_frames, 1048576);
+    assert_int_equal(rb_vm_trace_capture.stack_frames, 1048576);
 }
 
 static bool
-asked(const char *label)
+requested(const char *label)
 {
-    return rb_vm_trace_method_asked_p(label, strlen(label));
+    return rb_vm_trace_method_requested_p(label, strlen(label));
 }
 
 static void
@@ -247,27 +283,27 @@ methods_are_matched_by_name_or_path(void **state)
 {
     (void)state;
     assert_false(rb_vm_trace_methods_asked_p());
-    assert_true(asked("anything (a.rb:1)"));
+    assert_true(requested("anything (a.rb:1)"));
     assert_true(rb_vm_trace_parse_methods("--x", "Foo#b?r,*/lib/*.rb,Baz.n*"));
     assert_true(rb_vm_trace_methods_asked_p());
     assert_string_equal(rb_vm_trace_methods(), "Foo#b?r,*/lib/*.rb,Baz.n*");
-    assert_true(asked("Foo#bar (a.rb:1)"));
-    assert_true(asked("block in Foo#bar (a.rb:1)"));
-    assert_true(asked("block (2 levels) in Foo#bar (a.rb:1)"));
-    assert_true(asked("rescue in block in Foo#bar (a.rb:1)"));
-    assert_true(asked("Baz.new (a.rb:1)"));
-    assert_true(asked("X#y (/app/lib/x.rb:12)"));
-    assert_true(asked("<top (required)> (/app/lib/x.rb:12)"));
-    assert_true(asked("bar (a.rb:1)")); /* whose is not known: maybe Foo's */
-    assert_false(asked("Foo#bars (a.rb:1)"));
-    assert_false(asked("Bar#bar (a.rb:1)"));
-    assert_false(asked("foo (a.rb:1)"));
-    assert_false(asked("X#y (/app/x.rb:12)"));
-    assert_false(asked("block (2 levels) in <main> (/app/x.rb:12)"));
-    assert_false(asked(""));
+    assert_true(requested("Foo#bar (a.rb:1)"));
+    assert_true(requested("block in Foo#bar (a.rb:1)"));
+    assert_true(requested("block (2 levels) in Foo#bar (a.rb:1)"));
+    assert_true(requested("rescue in block in Foo#bar (a.rb:1)"));
+    assert_true(requested("Baz.new (a.rb:1)"));
+    assert_true(requested("X#y (/app/lib/x.rb:12)"));
+    assert_true(requested("<top (required)> (/app/lib/x.rb:12)"));
+    assert_true(requested("bar (a.rb:1)")); /* whose is not known: maybe Foo's */
+    assert_false(requested("Foo#bars (a.rb:1)"));
+    assert_false(requested("Bar#bar (a.rb:1)"));
+    assert_false(requested("foo (a.rb:1)"));
+    assert_false(requested("X#y (/app/x.rb:12)"));
+    assert_false(requested("block (2 levels) in <main> (/app/x.rb:12)"));
+    assert_false(requested(""));
     assert_true(rb_vm_trace_parse_methods("--x", "/a.rb"));
-    assert_true(asked("Foo#bar (/a.rb:1)"));
-    assert_false(asked("Foo#bar (/lib/a.rb:1)"));
+    assert_true(requested("Foo#bar (/a.rb:1)"));
+    assert_false(requested("Foo#bar (/lib/a.rb:1)"));
 }
 
 static void
@@ -289,7 +325,7 @@ static void
 memory_is_mib_and_perhaps_seconds(void **state)
 {
     (void)state;
-    const struct rb_vm_trace_memory_config *memory = &rb_vm_trace_global.memory;
+    const struct rb_vm_trace_memory_config *memory = &rb_vm_trace_session.memory;
     assert_true(rb_vm_trace_parse_memory("--zjit-trace-memory", "4"));
     assert_true(memory->bytes == 4 << 20 && memory->window_ns == 0);
     assert_true(rb_vm_trace_parse_memory("--zjit-trace-memory", "65536,3"));
@@ -312,11 +348,11 @@ static void
 free_space_is_mib_or_nothing(void **state)
 {
     (void)state;
-    assert_true(rb_vm_trace_global.min_free_bytes == SINK_MIN_FREE_DEFAULT);
-    assert_true(rb_vm_trace_parse_option("--zjit-trace-min-free", "300"));
-    assert_true(rb_vm_trace_global.min_free_bytes == 300 << 20);
-    assert_true(rb_vm_trace_parse_option("--yjit-trace-min-free", "0"));
-    assert_true(rb_vm_trace_global.min_free_bytes == 0 && rb_vm_trace_global.flags.min_free_bytes == 0);
+    assert_true(rb_vm_trace_session.min_free_bytes == SINK_MIN_FREE_DEFAULT);
+    assert_true(rb_vm_trace_parse_min_free("--zjit-trace-min-free", "300"));
+    assert_true(rb_vm_trace_session.min_free_bytes == 300 << 20);
+    assert_true(rb_vm_trace_parse_min_free("--yjit-trace-min-free", "0"));
+    assert_true(rb_vm_trace_session.min_free_bytes == 0 && rb_vm_trace_session.flags.min_free_bytes == 0);
     static const char *const wrong[] = { "", "-1", "x", "5x", "1048577", "99999999999999999999" };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
         assert_refused_by(rb_vm_trace_parse_min_free, wrong[i], "the MiB that stay free on the disk, up to 1048576, or 0 to write until it is full");
@@ -327,7 +363,7 @@ static void
 moments_of_saving_are_words_and_a_signal(void **state)
 {
     (void)state;
-    const struct rb_vm_trace_memory_config *memory = &rb_vm_trace_global.memory;
+    const struct rb_vm_trace_memory_config *memory = &rb_vm_trace_session.memory;
     assert_true(rb_vm_trace_parse_save_at("--zjit-trace-save-at", "crash"));
     assert_true(memory->save_at == VM_TRACE_SAVE_AT_CRASH && memory->signal == 0);
     assert_true(rb_vm_trace_parse_save_at("--zjit-trace-save-at", "USR2,exit,exception"));
@@ -340,7 +376,7 @@ other_memory_and_moments_are_refused_with_a_line_that_says_what_is_taken(void **
     (void)state;
     static const char *const sizes[] = { "", "3", "0", "-4", "x", "4x", " 4", "4,", "4,0", "4,x", "4,-1", "65537", "4,5,6", "4,1048577", "99999999999999999999999" };
     static const char *const moments[] = { "", "never", "exit,", ",exit", "KILL", "USR1,USR2", "exit,,crash", "SIGUSR1", "Exit", "exit " };
-    const struct rb_vm_trace_memory_config before = rb_vm_trace_global.memory;
+    const struct rb_vm_trace_memory_config before = rb_vm_trace_session.memory;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
         assert_refused_by(rb_vm_trace_parse_memory, sizes[i],
                           "the MiB of memory to record into, from 4 to 65536, then, if only so much is to be saved, ',SECONDS'");
@@ -349,20 +385,7 @@ other_memory_and_moments_are_refused_with_a_line_that_says_what_is_taken(void **
         assert_refused_by(rb_vm_trace_parse_save_at, moments[i],
                           "exit, exception, crash, and one signal (HUP, QUIT, USR1, USR2 or WINCH), joined by commas");
     }
-    assert_memory_equal(&before, &rb_vm_trace_global.memory, sizeof(before));
-}
-
-static void
-common_options_are_found_by_their_names(void **state)
-{
-    (void)state;
-    assert_true(rb_vm_trace_parse_option("--zjit-trace-memory", "5"));
-    assert_true(rb_vm_trace_global.memory.bytes == 5 << 20);
-    assert_true(rb_vm_trace_parse_option("--yjit-trace-save-at", "exit"));
-    assert_true(rb_vm_trace_global.memory.save_at == VM_TRACE_SAVE_AT_EXIT);
-    assert_false(rb_vm_trace_parse_option("--zjit-trace-memor", "5"));
-    assert_false(rb_vm_trace_parse_option("--zjit-trace-memory-", "5"));
-    assert_false(rb_vm_trace_parse_option("--memory", "5"));
+    assert_memory_equal(&before, &rb_vm_trace_session.memory, sizeof(before));
 }
 
 int
@@ -373,6 +396,9 @@ main(void)
         isolated_test(path_without_a_pattern_is_taken_as_it_is),
         isolated_test(percent_p_is_the_pid_wherever_it_stands),
         isolated_test(two_percent_signs_are_one),
+        isolated_test(percent_n_is_the_number),
+        isolated_test(percent_t_is_the_time_in_utc),
+        isolated_test(without_a_number_there_is_only_the_pid),
         isolated_test(child_has_its_own_pid_or_gets_it_appended),
         isolated_test(absolute_path_stays_and_none_stays_none),
         isolated_test(relative_path_begins_with_the_current_folder),
@@ -389,8 +415,7 @@ main(void)
         isolated_test(memory_is_mib_and_perhaps_seconds),
         isolated_test(free_space_is_mib_or_nothing),
         isolated_test(moments_of_saving_are_words_and_a_signal),
-        isolated_test(other_memory_and_moments_are_refused_with_a_line_that_says_what_is_taken),
-        isolated_test(common_options_are_found_by_their_names),
+        isolated_test(other_memory_and_moments_are_refused_with_a_line_that_says_what_is_taken)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

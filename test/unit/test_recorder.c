@@ -3,11 +3,11 @@
  */
 #define _GNU_SOURCE 1
 #include "harness.h"
-#include "memory.h"
-#include "recorder.h"
-#include "say.h"
+#include "vm_trace/store/memory_ring.h"
+#include "vm_trace/session/snapshot.h"
+#include "vm_trace/base/messages.h"
 #include "traced.h"
-#include "versions.h"
+#include "vm_trace/streams/versions.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ static struct rb_vm_trace_site *site;
 static void
 (start_recorder)(struct rb_vm_trace_config config)
 {
-    if (!rb_vm_trace_global.memory.bytes) rb_vm_trace_global.memory.bytes = (uint64_t)MIB << 20;
+    if (!rb_vm_trace_session.memory.bytes) rb_vm_trace_session.memory.bytes = (uint64_t)MIB << 20;
     (start_traced)(config);
     assert_int_not_equal(access(traced_path, F_OK), 0);
     foo = fake_iseq("foo", "a.rb");
@@ -122,14 +122,14 @@ reset_forgets_events_and_hits(void **state)
     (void)state;
     start_recorder(.exit_rate = 3);
     exits(100);
-    assert_true(rb_vm_trace_recorder_reset(main_ractor.local));
+    assert_true(rb_vm_trace_recorder_reset(main_ractor.vm_trace));
     exits(32); /* sampling begins anew: the third is the first */
     struct trace *trace = saved();
     assert_summary(trace, 32, 10, 0);
     assert_int_equal(site_hits(trace, "Overflow"), 32);
     trace_free(trace);
 
-    assert_true(rb_vm_trace_recorder_reset(main_ractor.local));
+    assert_true(rb_vm_trace_recorder_reset(main_ractor.vm_trace));
     trace = saved();
     assert_summary(trace, 0, 0, 0);
     assert_int_equal(trace->event_count, 2);
@@ -151,7 +151,7 @@ sites_that_died_are_told_with_their_hits_since_the_reset(void **state)
         take_exit(before, &main_thread);
     }
     rb_vm_trace_iseq_free(&early);
-    assert_true(rb_vm_trace_recorder_reset(main_ractor.local));
+    assert_true(rb_vm_trace_recorder_reset(main_ractor.vm_trace));
     for (unsigned i = 0; i < 7; i++) take_exit(dying, &main_thread);
     rb_vm_trace_iseq_free(&gone);
     struct trace *trace = saved();
@@ -168,9 +168,9 @@ saving_keeps_no_text_and_lets_none_go(void **state)
     (void)state;
     start_recorder(.exit_rate = 1);
     struct rb_iseq_struct outer = fake_iseq("outer", "b.rb");
-    pthread_mutex_lock(&rb_vm_trace_global.lock);
+    pthread_mutex_lock(&rb_vm_trace_capture.lock);
     assert_non_null(rb_vm_trace_life_of(&outer)); /* it is being compiled */
-    pthread_mutex_unlock(&rb_vm_trace_global.lock);
+    pthread_mutex_unlock(&rb_vm_trace_capture.lock);
     struct rb_vm_trace_site *inlined = rb_vm_trace_site_new(&(struct rb_vm_trace_site_desc){
         .kind = RB_VM_TRACE_SIDE_EXIT, .reason = "Inlined", .reason_len = 7, .insn = "opt_plus", .insn_len = 8,
         .unit = &outer, .frame = &foo, .pc = fake_pc(&foo, 1), .version = 1
@@ -219,13 +219,13 @@ hits_of_ractors_that_are_gone_are_told_since_the_reset(void **state)
 {
     (void)state;
     start_recorder(.exit_rate = 1);
-    struct rb_ractor_struct ractor = { .local = rb_vm_trace_ractor_new() };
+    struct rb_ractor_struct ractor = { .vm_trace = rb_vm_trace_ractor_new() };
     struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 1002, .thread_name = "other", .name_id = 7 };
     fake_push(&thread, &foo, 1);
     for (unsigned i = 0; i < 5; i++) take_exit(site, &thread);
-    assert_true(rb_vm_trace_recorder_reset(main_ractor.local));
+    assert_true(rb_vm_trace_recorder_reset(main_ractor.vm_trace));
     for (unsigned i = 0; i < 4; i++) take_exit(site, &thread);
-    rb_vm_trace_ractor_free(ractor.local);
+    rb_vm_trace_ractor_free(ractor.vm_trace);
     exits(2);
     struct trace *trace = saved();
     assert_summary(trace, 6, 6, 0);
@@ -239,17 +239,17 @@ static void
 what_a_ractor_left_is_saved_as_it_was(void **state)
 {
     (void)state;
-    rb_vm_trace_global.memory.bytes = 8 << 20; /* so that it has a chunk of its own */
+    rb_vm_trace_session.memory.bytes = 8 << 20; /* so that it has a chunk of its own */
     start_recorder(.exit_rate = 1);
-    struct rb_ractor_struct ractor = { .local = rb_vm_trace_ractor_new() };
+    struct rb_ractor_struct ractor = { .vm_trace = rb_vm_trace_ractor_new() };
     struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 1002, .thread_name = "first", .name_id = 7 };
     fake_push(&thread, &foo, 1);
     for (unsigned i = 0; i < 5; i++) take_exit(site, &thread);
-    rb_vm_trace_ractor_free(ractor.local);
+    rb_vm_trace_ractor_free(ractor.vm_trace);
     exits(2);
-    assert_non_null(rb_vm_trace_global.shared.rests);
+    assert_non_null(rb_vm_trace_capture.shared.orphans);
     assert_int_equal(rb_vm_trace_recorder_freeze(), VM_TRACE_FROZEN);
-    ractor.local = rb_vm_trace_ractor_new();
+    ractor.vm_trace = rb_vm_trace_ractor_new();
     thread.thread_name = "second";
     for (unsigned i = 0; i < 30000; i++) take_exit(site, &thread); /* till that chunk is full */
     struct rb_vm_trace_save save = { .path = traced_path, .why = "save" };
@@ -259,7 +259,7 @@ what_a_ractor_left_is_saved_as_it_was(void **state)
     assert_summary(trace, 7, 7, 0);
     for (size_t i = 0; i < trace->event_count; i++) assert_string_not_equal(trace->events[i].thread, "second");
     trace_free(trace);
-    rb_vm_trace_ractor_free(ractor.local);
+    rb_vm_trace_ractor_free(ractor.vm_trace);
     trace = saved();
     assert_summary(trace, 30007, 30007, 0);
     trace_free(trace);
@@ -283,7 +283,7 @@ oldest_events_give_way_and_are_counted(void **state)
     /* In the order in which they were written. */
     for (size_t i = 1; i < trace->event_count; i++) assert_true(trace->events[i - 1].ns <= trace->events[i].ns);
     assert_int_equal(summary->ns, trace->events[trace->event_count - 1].ns);
-    assert_true(rb_vm_trace_global.sink.size <= (uint64_t)MIB << 20);
+    assert_true(rb_vm_trace_capture.sink.size <= (uint64_t)MIB << 20);
     trace_free(trace);
     end();
 }
@@ -320,10 +320,10 @@ ractors_without_a_chunk_lose_nothing_while_a_trace_is_saved(void **state)
     (void)state;
     enum { RACTORS = 6, BEFORE = 100, LATER = 20000 };
     start_recorder(.exit_rate = 1);
-    struct rb_ractor_struct ractors[RACTORS] = { { .local = NULL } };
+    struct rb_ractor_struct ractors[RACTORS] = { { .vm_trace = NULL } };
     struct rb_execution_context_struct threads[RACTORS];
     for (unsigned i = 0; i < RACTORS; i++) {
-        ractors[i].local = rb_vm_trace_ractor_new();
+        ractors[i].vm_trace = rb_vm_trace_ractor_new();
         threads[i] = (struct rb_execution_context_struct){ .ractor = &ractors[i], .tid = 7 + i, .thread_name = "t", .name_id = 5 };
         fake_push(&threads[i], &foo, 2);
     }
@@ -350,7 +350,7 @@ ractors_without_a_chunk_lose_nothing_while_a_trace_is_saved(void **state)
     assert_int_equal(trace_count(trace, "trace", "loss"), 1);
     assert_string_equal(trace_text(trace_event(trace, "trace", "loss", 0), "reason"), "older events gave way at the limit of the memory");
     trace_free(trace);
-    for (unsigned i = 0; i < RACTORS; i++) rb_vm_trace_ractor_free(ractors[i].local);
+    for (unsigned i = 0; i < RACTORS; i++) rb_vm_trace_ractor_free(ractors[i].vm_trace);
     for (unsigned i = 0; i < RACTORS; i++) fake_free_stack(&threads[i]);
     end();
 }
@@ -360,7 +360,7 @@ window_leaves_out_what_is_older(void **state)
 {
     (void)state;
     start_recorder(.exit_rate = 1);
-    rb_vm_trace_global.memory.window_ns = 3000000000; /* what comes then may take that long */
+    rb_vm_trace_session.memory.window_ns = 3000000000; /* what comes then may take that long */
     exits(50);
     usleep(3100000);
     exits(20);
@@ -378,7 +378,7 @@ ends_of_spans_that_began_before_the_reset_are_left_out(void **state)
     (void)state;
     start_recorder(.exit_rate = 1, .compiles = true);
     assert_true(rb_vm_trace_span_begin(RB_VM_TRACE_PHASE, "outer", 5));
-    assert_true(rb_vm_trace_recorder_reset(main_ractor.local));
+    assert_true(rb_vm_trace_recorder_reset(main_ractor.vm_trace));
     assert_true(rb_vm_trace_span_begin(RB_VM_TRACE_PHASE, "inner", 5));
     rb_vm_trace_span_end(RB_VM_TRACE_PHASE, "inner", 5);
     rb_vm_trace_span_end(RB_VM_TRACE_PHASE, "outer", 5);
@@ -478,7 +478,7 @@ static void
 trace_is_saved_at_the_end_when_that_is_wanted(void **state)
 {
     (void)state;
-    rb_vm_trace_global.memory.save_at = VM_TRACE_SAVE_AT_EXIT;
+    rb_vm_trace_session.memory.save_at = VM_TRACE_SAVE_AT_EXIT;
     start_recorder(.exit_rate = 1);
     exits(10);
     struct trace *trace = finish_traced();
@@ -491,7 +491,7 @@ static void
 crash_leaves_what_is_in_memory(void **state)
 {
     (void)state;
-    rb_vm_trace_global.memory.save_at = VM_TRACE_SAVE_AT_CRASH;
+    rb_vm_trace_session.memory.save_at = VM_TRACE_SAVE_AT_CRASH;
     start_recorder(.exit_rate = 1);
     exits(10);
     capture_stderr();
@@ -520,7 +520,7 @@ forked_child_has_a_recorder_of_its_own_also_when_the_parent_was_saving(void **st
     (void)state;
     start_recorder(.exit_rate = 1);
     exits(5);
-    assert_true(rb_vm_trace_recorder_reset(main_ractor.local));
+    assert_true(rb_vm_trace_recorder_reset(main_ractor.vm_trace));
     exits(3);
     assert_int_equal(rb_vm_trace_recorder_freeze(), VM_TRACE_FROZEN);
     rb_vm_trace_before_fork();
@@ -548,7 +548,7 @@ limit_of_the_file_size_that_leaves_no_memory_is_named(void **state)
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
         pid_t child = fork();
         if (child == 0) {
-            rb_vm_trace_global.memory.bytes = (uint64_t)MIB << 20;
+            rb_vm_trace_session.memory.bytes = (uint64_t)MIB << 20;
             capture_stderr();
             limit_file_size(limits[i]);
             fake_ractor_add(&main_ractor);
@@ -591,7 +591,7 @@ static void
 file_that_another_process_writes_is_not_saved_over(void **state)
 {
     (void)state;
-    rb_vm_trace_global.memory.save_at = VM_TRACE_SAVE_AT_EXIT | VM_TRACE_SAVE_AT_CRASH;
+    rb_vm_trace_session.memory.save_at = VM_TRACE_SAVE_AT_EXIT | VM_TRACE_SAVE_AT_CRASH;
     start_recorder(.exit_rate = 1);
     exits(5);
     pid_t writer;
@@ -606,8 +606,8 @@ file_that_another_process_writes_is_not_saved_over(void **state)
     assert_int_equal(files_in(temp_folder()), 1);
 
     capture_stderr();
-    rb_vm_trace_say_begin();
-    rb_vm_trace_recorder_save_at(VM_TRACE_SAVE_AT_EXIT, main_ractor.local, &main_thread);
+    rb_vm_trace_messages_begin();
+    rb_vm_trace_recorder_save_at(VM_TRACE_SAVE_AT_EXIT, main_ractor.vm_trace, &main_thread);
     char *said = captured_stderr();
     assert_non_null(strstr(said, "t.fxt is kept: another process is writing it; the trace is saved beside it"));
     free(said);
@@ -631,8 +631,104 @@ file_that_another_process_writes_is_not_saved_over(void **state)
     close(to_writer);
     wait_for(writer);
     assert_int_equal(unlink(beside), 0);
-    rb_vm_trace_global.memory.save_at = 0;
+    rb_vm_trace_session.memory.save_at = 0;
     free(beside);
+    end();
+}
+
+/* Whether a file of the test's folder is a trace with so many exits. */
+static void
+assert_saved_to(const char *name, unsigned count)
+{
+    char *path = temp_path(name);
+    struct trace *trace = trace_read(path);
+    assert_int_equal(trace_count(trace, "side_exit", NULL), count);
+    trace_free(trace);
+    free(path);
+}
+
+static void
+save_unasked(void)
+{
+    exits(1);
+    capture_stderr();
+    rb_vm_trace_recorder_save_at(VM_TRACE_SAVE_AT_EXIT, main_ractor.vm_trace, &main_thread);
+    free(captured_stderr());
+}
+
+static void
+traces_that_are_saved_to_one_path_are_kept_apart(void **state)
+{
+    (void)state;
+    rb_vm_trace_session.memory.save_at = VM_TRACE_SAVE_AT_EXIT | VM_TRACE_SAVE_AT_CRASH;
+    start_recorder(.exit_rate = 1);
+    for (unsigned i = 0; i < 3; i++) save_unasked();
+    assert_saved_to("t.fxt", 1);
+    assert_saved_to("t.fxt.2", 2);
+    assert_saved_to("t.fxt.3", 3);
+    capture_stderr();
+    rb_vm_trace_recorder_crash();
+    free(captured_stderr());
+    assert_saved_to("t.fxt", 1);
+    assert_int_equal(files_in(temp_folder()), 4);
+    /* A path that is free again is taken. */
+    assert_int_equal(unlink(traced_path), 0);
+    save_unasked();
+    assert_saved_to("t.fxt", 4);
+    rb_vm_trace_session.memory.save_at = 0;
+    end();
+}
+
+static void
+patterns_name_each_saved_trace(void **state)
+{
+    (void)state;
+    start_recorder(.exit_rate = 1);
+    char *numbered = temp_path("%%-%n.fxt"), *timed = temp_path("at-%t"), *literal = temp_path("a.fxt");
+    const char *patterns[] = { numbered, numbered, timed, timed, timed, literal, literal };
+    for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
+        exits(1);
+        struct rb_vm_trace_save save = { .pattern = patterns[i], .why = "save" };
+        assert_int_equal(rb_vm_trace_recorder_freeze(), VM_TRACE_FROZEN);
+        rb_vm_trace_recorder_write(&save);
+        assert_int_equal(save.error, 0);
+        assert_ptr_equal(save.path, save.made);
+        assert_int_equal(access(save.path, F_OK), 0);
+        free(save.made);
+    }
+    assert_saved_to("%-1.fxt", 1);
+    assert_saved_to("%-2.fxt", 2);
+    assert_saved_to("a.fxt", 7); /* it was named: the first one is replaced */
+    assert_int_equal(files_in(temp_folder()), 6);
+    free(numbered);
+    free(timed);
+    free(literal);
+    end();
+}
+
+static void
+memory_that_held_less_than_the_window_is_reported(void **state)
+{
+    (void)state;
+    char hint[128];
+    rb_vm_trace_session.memory.window_ns = UINT64_C(3600000000000);
+    start_recorder(.exit_rate = 1);
+    exits(10);
+    struct rb_vm_trace_save save = save_as(traced_path);
+    assert_int_equal(save.held_ns, 0); /* the program is that young: nothing is gone */
+    assert_false(rb_vm_trace_recorder_hint(&save, hint, sizeof(hint)));
+    exits(200000);
+    save = save_as(traced_path);
+    assert_true(save.held_ns > 0 && save.held_ns < UINT64_C(3600000000000));
+    assert_true(rb_vm_trace_recorder_hint(&save, hint, sizeof(hint)));
+    assert_non_null(strstr(hint, " of 3600 seconds: "));
+    save.held_ns = UINT64_C(1400000000);
+    save.memory.window_ns = UINT64_C(3000000000);
+    assert_true(rb_vm_trace_recorder_hint(&save, hint, sizeof(hint)));
+    assert_string_equal(hint, "memory held the last 1.4 of 3 seconds: about 9 MiB, not 4, would hold all");
+    save.held_ns = 1000;
+    assert_true(rb_vm_trace_recorder_hint(&save, hint, sizeof(hint)));
+    assert_string_equal(hint, "memory held the last 0.0 of 3 seconds: no memory would hold all, so record one exit in K");
     end();
 }
 
@@ -640,6 +736,9 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        isolated_test(traces_that_are_saved_to_one_path_are_kept_apart),
+        isolated_test(patterns_name_each_saved_trace),
+        isolated_test(memory_that_held_less_than_the_window_is_reported),
         isolated_test(saved_trace_has_all_exits_and_says_that_it_is_a_snapshot),
         isolated_test(save_changes_nothing_of_what_is_recorded),
         isolated_test(reset_forgets_events_and_hits),

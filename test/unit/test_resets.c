@@ -2,7 +2,8 @@
  * Resets of the flight recorder: what counts afterwards, whatever the ractors are at, and what it costs them.
  */
 #include "harness.h"
-#include "recorder.h"
+#include "vm_trace/streams/exit_state.h"
+#include "vm_trace/session/snapshot.h"
 #include "traced.h"
 
 #include <stdio.h>
@@ -17,13 +18,13 @@ static struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 1
 static void
 (start)(struct rb_vm_trace_config config)
 {
-    rb_vm_trace_global.memory.bytes = 16 << 20;
+    rb_vm_trace_session.memory.bytes = 16 << 20;
     (start_traced)(config);
     foo = fake_iseq("foo", "a.rb");
     static const char *const reasons[] = { "A", "B", "C" };
     for (unsigned i = 0; i < 3; i++) sites[i] = make_site(RB_VM_TRACE_SIDE_EXIT, reasons[i], &foo, 1 + i);
     fake_push(&main_thread, &foo, 1);
-    ractor.local = rb_vm_trace_ractor_new();
+    ractor.vm_trace = rb_vm_trace_ractor_new();
     fake_push(&thread, &foo, 1);
 }
 #define start(...) (start)((struct rb_vm_trace_config){ __VA_ARGS__ })
@@ -32,7 +33,7 @@ static void
 end(void)
 {
     rb_vm_trace_shutdown();
-    rb_vm_trace_ractor_free(ractor.local);
+    rb_vm_trace_ractor_free(ractor.vm_trace);
     free_traced();
     fake_free_stack(&thread);
     free(traced_path);
@@ -47,7 +48,7 @@ exits(unsigned times, struct rb_execution_context_struct *ec)
 static void
 reset(void)
 {
-    assert_true(rb_vm_trace_recorder_reset(main_ractor.local));
+    assert_true(rb_vm_trace_recorder_reset(main_ractor.vm_trace));
 }
 
 static struct trace *
@@ -78,7 +79,7 @@ assert_counts(uint64_t hits, uint64_t sampled)
 static void
 count_hit(const struct rb_vm_trace_site *site, const struct rb_execution_context_struct *ec)
 {
-    ++*(uint64_t *)((char *)ec->ractor->local + rb_vm_trace_hits_offset(site));
+    ++*(uint64_t *)((char *)ec->ractor->vm_trace + rb_vm_trace_hits_offset(site));
 }
 
 static void
@@ -106,7 +107,7 @@ status_counts_events_from_the_reset_as_it_does_exits(void **state)
     (void)state;
     start(.exit_rate = 1, .compiles = true);
     exits(50, &main_thread);
-    rb_vm_trace_global.spare->lost = rb_vm_trace_global.dead.lost = main_ractor.local->lost = 5;
+    rb_vm_trace_capture.overflow->lost = rb_vm_trace_capture.dead.lost = main_ractor.vm_trace->lost = 5;
     reset();
     exits(7, &main_thread);
     rb_vm_trace_span_begin(RB_VM_TRACE_PHASE, "phase", 5);
@@ -128,9 +129,9 @@ check_exit_in_flight(unsigned rate)
     start(.exit_rate = rate);
     exits(30, &thread);
     count_hit(sites[1], &thread);
-    if (rate > 1) thread.ractor->local->countdown = 0; /* it was the one in K */
+    if (rate > 1) exits_of(thread.ractor->vm_trace)->countdown = 0; /* it was the one in K */
     reset();
-    rb_vm_trace_exit(ractor.local, sites[1], &thread);
+    rb_vm_trace_exit(ractor.vm_trace, sites[1], &thread);
     struct trace *trace = saved();
     assert_summary(trace, 1, 1, 0);
     assert_int_equal(site_hits(trace, "B"), 1);
@@ -162,13 +163,13 @@ recompile_exit_that_a_reset_comes_into_is_after_it(void **state)
     for (unsigned i = 0; i < 2; i++) {
         exits(3, &thread);
         count_hit(site, &thread);
-        uint64_t start_ns = rb_vm_trace_recompile_begin(ractor.local, site, true);
+        uint64_t start_ns = rb_vm_trace_recompile_begin(ractor.vm_trace, site, true);
         reset();
         if (i == 1) { /* the reset is noticed before the exit is recorded */
             rb_vm_trace_span_begin(RB_VM_TRACE_PHASE, "phase", 5);
             rb_vm_trace_span_end(RB_VM_TRACE_PHASE, "phase", 5);
         }
-        rb_vm_trace_recompile_exit(ractor.local, site, &thread, start_ns, RB_VM_TRACE_PROFILING);
+        rb_vm_trace_recompile_exit(ractor.vm_trace, site, &thread, start_ns, RB_VM_TRACE_PROFILING);
         assert_counts(1, 1);
     }
     fake_current(&main_thread);
@@ -228,8 +229,8 @@ check_ractors_that_go(unsigned rate)
         exits(6, &thread);
         if (round != 1) reset();
         exits(round == 2 ? 0 : 3, &thread);
-        rb_vm_trace_ractor_free(ractor.local);
-        ractor.local = rb_vm_trace_ractor_new();
+        rb_vm_trace_ractor_free(ractor.vm_trace);
+        ractor.vm_trace = rb_vm_trace_ractor_new();
         struct rb_vm_trace_status status;
         rb_vm_trace_status(&status);
         uint64_t expected[] = { 3, 12, 0 }; /* the second round adds to the first */
@@ -239,8 +240,8 @@ check_ractors_that_go(unsigned rate)
         assert_int_equal(status.exits, expected[round] + 3);
         reset();
         exits(3, &thread);
-        rb_vm_trace_ractor_free(ractor.local);
-        ractor.local = rb_vm_trace_ractor_new();
+        rb_vm_trace_ractor_free(ractor.vm_trace);
+        ractor.vm_trace = rb_vm_trace_ractor_new();
         if (round == 1) reset();
         rb_vm_trace_status(&status);
         assert_int_equal(status.exits, round == 1 ? 0 : 3);
@@ -322,7 +323,7 @@ work(void *argument)
         pthread_barrier_wait(&round_begins);
         for (unsigned i = 0; i < TURNS; i++) {
             bool resets = i < TURNS / 2 && i % RACTORS == (worker->thread.tid + round) % RACTORS;
-            if (resets && !rb_vm_trace_recorder_reset(worker->ractor.local)) abort();
+            if (resets && !rb_vm_trace_recorder_reset(worker->ractor.vm_trace)) abort();
             exits(1 + i % 5, &worker->thread);
         }
         pthread_barrier_wait(&round_ends);
@@ -338,7 +339,7 @@ run_workers(void (*check)(const struct trace *trace))
     for (unsigned i = 0; i < RACTORS; i++) {
         struct worker *worker = &workers[i];
         sprintf(worker->name, "w%u", i);
-        worker->ractor.local = rb_vm_trace_ractor_new();
+        worker->ractor.vm_trace = rb_vm_trace_ractor_new();
         worker->thread = (struct rb_execution_context_struct){ .ractor = &worker->ractor, .tid = 2000 + i, .thread_name = worker->name, .name_id = 5 };
         fake_push(&worker->thread, &foo, 1);
         assert_int_equal(pthread_create(&worker->native, NULL, work, worker), 0);
@@ -362,7 +363,7 @@ static void
 free_workers(void)
 {
     for (unsigned i = 0; i < RACTORS; i++) {
-        rb_vm_trace_ractor_free(workers[i].ractor.local);
+        rb_vm_trace_ractor_free(workers[i].ractor.vm_trace);
         fake_free_stack(&workers[i].thread);
     }
 }

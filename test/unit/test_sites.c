@@ -2,7 +2,9 @@
  * Sites: exact counts whatever the sample rate, from their making to the death of their ISEQ.
  */
 #include "harness.h"
-#include "strings.h"
+#include "vm_trace/session/options.h"
+#include "vm_trace/streams/exit_state.h"
+#include "vm_trace/base/strings.h"
 #include "traced.h"
 
 #include <stdio.h>
@@ -64,7 +66,7 @@ site_event_says_kind_instruction_version_and_location(void **state)
             .kind = kinds[i], .reason = names[i], .reason_len = strlen(names[i]), .insn = "opt_send_without_block!", .insn_len = 22,
             .unit = &bar, .frame = &foo, .pc = fake_pc(&foo, 40), .version = 7
         });
-        main_ractor.local->hits[site->index] = 5000000000; /* more than 32 bits */
+        exits_of(main_ractor.vm_trace)->hits[site->index] = 5000000000; /* more than 32 bits */
     }
     struct trace *trace = finish_traced();
     for (int i = 0; i < 3; i++) {
@@ -210,7 +212,7 @@ dead_iseq_reports_its_sites_then_and_there(void **state)
         *c = make_site(RB_VM_TRACE_SIDE_EXIT, "c", &bar, 3);
     make_site(RB_VM_TRACE_SIDE_EXIT, "no hits", &foo, 4);
     for (int i = 0; i < 200; i++) take_exit(a, &main_thread);
-    for (int i = 0; i < 30; i++) main_ractor.local->hits[b->index]++;
+    for (int i = 0; i < 30; i++) exits_of(main_ractor.vm_trace)->hits[b->index]++;
     for (int i = 0; i < 100; i++) take_exit(c, &main_thread);
     assert_int_equal(rb_vm_trace_site_count(), 4);
     rb_vm_trace_iseq_free(&foo);
@@ -401,7 +403,7 @@ sites_of_thousands_of_iseqs_are_told_apart_and_freed(void **state)
         assert_int_equal(rb_vm_trace_site_count(), 0);
         assert_int_equal(rb_vm_trace_string_count(), strings + 2); /* of the collective sites */
     }
-    assert_true(rb_vm_trace_site_limit() <= ISEQS * 2 + 1 + 3); /* indexes were used again */
+    assert_true(rb_vm_trace_hits_limit <= ISEQS * 2 + 1 + 3); /* indexes were used again */
     struct trace *trace = finish_traced();
     for (int i = 0; i < ISEQS; i += 101) {
         assert_int_equal(site_hits(trace, reasons[i]), (uint64_t)(ROUNDS * (i % 5) * (1 + i % 3)));

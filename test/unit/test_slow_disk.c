@@ -3,7 +3,7 @@
  */
 #define _GNU_SOURCE 1
 #include "harness.h"
-#include "sink.h"
+#include "vm_trace/store/chunk_file.h"
 #include "traced.h"
 
 #include <errno.h>
@@ -386,16 +386,16 @@ exits_go_on_and_what_was_lost_is_counted(void **state)
     stop_disk();
     may_not_wait = true;
     for (unsigned i = 1; i < EXITS; i++) take_exit(site, &main_thread);
-    uint64_t lost = main_ractor.local->lost;
-    assert_true(lost > 0 && main_ractor.local->late == lost);
+    uint64_t lost = main_ractor.vm_trace->lost;
+    assert_true(lost > 0 && main_ractor.vm_trace->late == lost);
     struct rb_vm_trace_status status;
     rb_vm_trace_status(&status);
     assert_non_null(strstr(status.loss, "the disk was too slow"));
     start_disk();
-    wait_until_ready(&rb_vm_trace_global.sink);
+    wait_until_ready(&rb_vm_trace_capture.sink);
     rb_vm_trace_sink_wait_ns = INT64_C(60000000000);
     for (unsigned i = 0; i < EXITS; i++) take_exit(site, &main_thread); /* all of these are recorded */
-    assert_int_equal(main_ractor.local->lost, lost);
+    assert_int_equal(main_ractor.vm_trace->lost, lost);
     assert_int_equal(wrong, 0);
     may_not_wait = false;
     struct trace *trace = finish_traced();

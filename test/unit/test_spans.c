@@ -87,14 +87,14 @@ name_of_a_phase_is_one_string_however_often_it_recurs(void **state)
     start_compiling();
     begin(RB_VM_TRACE_PHASE, "optimize");
     end(RB_VM_TRACE_PHASE, "optimize");
-    unsigned strings = main_ractor.local->writer.next_string;
+    unsigned strings = main_ractor.vm_trace->writer.next_string;
     for (int i = 0; i < 1000; i++) {
         char name[] = "optimize"; /* the caller's text may be gone afterwards */
         assert_true(begin(RB_VM_TRACE_PHASE, name));
         end(RB_VM_TRACE_PHASE, name);
         memset(name, 'x', sizeof(name) - 1);
     }
-    assert_int_equal(main_ractor.local->writer.next_string, strings);
+    assert_int_equal(main_ractor.vm_trace->writer.next_string, strings);
     assert_int_equal(rb_vm_trace_string_count(), 1);
     struct trace *trace = finish_traced();
     assert_int_equal(trace_count(trace, "compile", "optimize"), 2002);

@@ -3,7 +3,7 @@
  */
 #include "harness.h"
 #include "fake_host.h"
-#include "stacks.h"
+#include "vm_trace/capture/stack_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>

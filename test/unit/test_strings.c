@@ -2,7 +2,8 @@
  * Interned texts, the words of the event contract, and the cut of long texts.
  */
 #include "harness.h"
-#include "strings.h"
+#include "vm_trace/base/known_strings.h"
+#include "vm_trace/base/strings.h"
 
 #include <pthread.h>
 #include <stdio.h>

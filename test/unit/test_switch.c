@@ -3,6 +3,8 @@
  */
 #define _GNU_SOURCE 1
 #include "harness.h"
+#include "vm_trace/streams/versions.h"
+#include "vm_trace/streams/exit_state.h"
 #include "traced.h"
 
 #include <stdio.h>
@@ -62,7 +64,10 @@ fake_recording(bool on, bool compiles, bool invalidations)
     fake_jit.invalidations = invalidations;
 }
 
-static const struct rb_vm_trace_jit jit = { "ZJIT", fake_counter_p, fake_exits_on, fake_every_exit, fake_exits_off, fake_recording };
+static const struct rb_vm_trace_jit jit = {
+    .name = "ZJIT", .counter_p = fake_counter_p, .exits_on = fake_exits_on, .every_exit = fake_every_exit, .exits_off = fake_exits_off,
+    .recording = fake_recording
+};
 
 /* A program that is not traced. */
 static void
@@ -98,9 +103,9 @@ static void
 take_exits(const struct rb_vm_trace_site *site, unsigned exits)
 {
     for (unsigned i = 0; i < exits && fake_jit.rate; i++) {
-        struct rb_vm_trace_local *local = main_ractor.local;
-        local->hits[site->index]++;
-        if (fake_jit.rate == 1 || --local->countdown == 0) rb_vm_trace_exit(local, site, &main_thread);
+        struct rb_vm_trace_ractor *ractor_state = main_ractor.vm_trace;
+        exits_of(ractor_state)->hits[site->index]++;
+        if (fake_jit.rate == 1 || --exits_of(ractor_state)->countdown == 0) rb_vm_trace_exit(ractor_state, site, &main_thread);
     }
 }
 
@@ -118,7 +123,7 @@ traces_in_a_row_have_their_own_events(void **state)
     capture_stderr();
     for (unsigned i = 1; i <= 20; i++) {
         char *path = temp_path("t.fxt");
-        assert_null(main_ractor.local);
+        assert_null(main_ractor.vm_trace);
         switch_on(path, i % 3 + 1);
         assert_true(fake_jit.compiles);
         take_exits(a_site(), 12 * i);
@@ -163,7 +168,7 @@ what_can_not_begin_leaves_nothing(void **state)
     assert_false(rb_vm_trace_switch_on(&config, &into_file, why, sizeof(why)));
     assert_string_equal(why, "can't trace exits: it does not want to");
     assert_int_equal(access(path, F_OK), -1);
-    assert_null(main_ractor.local);
+    assert_null(main_ractor.vm_trace);
     fake_jit.refusal = NULL;
     switch_on(path, 1);
     take_exits(a_site(), 3);
@@ -180,25 +185,25 @@ ractors_may_be_freed_late_and_get_theirs_late(void **state)
     begin_program();
     char *path = temp_path("t.fxt");
     switch_on(path, 1);
-    struct rb_vm_trace_local *ended = rb_vm_trace_ractor_new(), *begun = rb_vm_trace_ractor_new();
+    struct rb_vm_trace_ractor *ended = rb_vm_trace_ractor_new(), *begun = rb_vm_trace_ractor_new();
     struct rb_vm_trace_site *site = a_site();
-    ended->hits[site->index] += 5;
+    exits_of(ended)->hits[site->index] += 5;
     take_exits(site, 2);
     assert_int_equal(switch_off().exits, 7);
     assert_null(rb_vm_trace_ractor_new());
 
     switch_on(path, 1);
     rb_vm_trace_ractor_free(ended);
-    struct rb_ractor_struct ractor = { .local = begun };
+    struct rb_ractor_struct ractor = { .vm_trace = begun };
     struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "late", .name_id = 7 };
     fake_push(&thread, &foo, 3);
     fake_current(&thread);
     rb_vm_trace_first_hit(a_site(), &thread);
-    assert_ptr_not_equal(ractor.local, begun);
+    assert_ptr_not_equal(ractor.vm_trace, begun);
     struct rb_vm_trace_status status = switch_off();
     assert_int_equal(status.exits, 1);
     assert_int_equal(status.sampled, 1);
-    rb_vm_trace_ractor_free(ractor.local);
+    rb_vm_trace_ractor_free(ractor.vm_trace);
     free(path);
     fake_free_stack(&thread);
     fake_free_stack(&main_thread);
@@ -215,16 +220,16 @@ what_a_ractor_left_is_not_used_in_the_next_trace(void **state)
         switch_on(path, 1);
         struct rb_vm_trace_site *site = a_site();
         for (unsigned n = 0; n < 2; n++) {
-            struct rb_ractor_struct ractor = { .local = rb_vm_trace_ractor_new() };
+            struct rb_ractor_struct ractor = { .vm_trace = rb_vm_trace_ractor_new() };
             struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 7 };
             fake_push(&thread, &foo, 3);
             take_exit(site, &thread);
-            rb_vm_trace_ractor_free(ractor.local);
+            rb_vm_trace_ractor_free(ractor.vm_trace);
             fake_free_stack(&thread);
         }
-        assert_non_null(rb_vm_trace_global.shared.rests);
+        assert_non_null(rb_vm_trace_capture.shared.orphans);
         assert_int_equal(switch_off().exits, 2);
-        assert_null(rb_vm_trace_global.shared.rests);
+        assert_null(rb_vm_trace_capture.shared.orphans);
         struct trace *trace = trace_read(path);
         assert_summary(trace, 2, 2, 0);
         assert_int_equal(trace->chunk_count, 2);
@@ -260,7 +265,7 @@ hooks_are_told_of_every_exit_beside_a_trace_of_some(void **state)
 
     rb_vm_trace_listen(false);
     assert_int_equal(fake_jit.rate, 0);
-    assert_null(main_ractor.local);
+    assert_null(main_ractor.vm_trace);
     assert_int_equal(rb_vm_trace_site_count(), 0);
     free(path);
     fake_free_stack(&main_thread);
@@ -301,9 +306,9 @@ take_flagged_exits(const struct rb_vm_trace_site *site, struct rb_ractor_struct 
     struct rb_execution_context_struct thread = { .ractor = ractor, .tid = 8, .thread_name = "t", .name_id = 8 };
     fake_push(&thread, &foo, 3);
     for (unsigned i = 0; i < exits; i++) {
-        struct rb_vm_trace_local *local = ractor->local;
-        local->hits[site->index]++;
-        if (--local->countdown == 0) rb_vm_trace_exit(local, site, &thread);
+        struct rb_vm_trace_ractor *ractor_state = ractor->vm_trace;
+        exits_of(ractor_state)->hits[site->index]++;
+        if (--exits_of(ractor_state)->countdown == 0) rb_vm_trace_exit(ractor_state, site, &thread);
     }
     fake_free_stack(&thread);
 }
@@ -315,8 +320,8 @@ hooks_are_told_of_every_exit_of_code_that_a_flag_had_count_down(void **state)
     begin_program();
     char *path = temp_path("t.fxt");
     assert_true(rb_vm_trace_start(&(struct rb_vm_trace_config){ .jit = "ZJIT", .path = path, .exit_rate = 7 }));
-    main_ractor.local = rb_vm_trace_ractor_new();
-    struct rb_ractor_struct other = { .local = rb_vm_trace_ractor_new() };
+    main_ractor.vm_trace = rb_vm_trace_ractor_new();
+    struct rb_ractor_struct other = { .vm_trace = rb_vm_trace_ractor_new() };
     struct rb_vm_trace_site *site = a_site();
     take_flagged_exits(site, &main_ractor, 10); /* 7 and 14 are recorded, 21, ... */
     take_flagged_exits(site, &other, 6);
@@ -326,7 +331,7 @@ hooks_are_told_of_every_exit_of_code_that_a_flag_had_count_down(void **state)
     take_flagged_exits(site, &main_ractor, 10);
     take_flagged_exits(site, &other, 1);
     assert_int_equal(fake_host.told, 11);
-    struct rb_ractor_struct later = { .local = rb_vm_trace_ractor_new() };
+    struct rb_ractor_struct later = { .vm_trace = rb_vm_trace_ractor_new() };
     take_flagged_exits(site, &later, 8);
     assert_int_equal(fake_host.told, 19);
 
@@ -357,8 +362,8 @@ hooks_are_told_of_every_exit_of_code_that_a_flag_had_count_down(void **state)
     status = switch_off();
     assert_int_equal(status.exits, 15);
     assert_int_equal(status.sampled, 5);
-    rb_vm_trace_ractor_free(other.local);
-    rb_vm_trace_ractor_free(later.local);
+    rb_vm_trace_ractor_free(other.vm_trace);
+    rb_vm_trace_ractor_free(later.vm_trace);
     free(next);
     free(path);
     fake_free_stack(&main_thread);
@@ -371,7 +376,7 @@ hooks_before_the_jit_is_on_are_told_once_it_is(void **state)
     fake_ractor_add(&main_ractor);
     fake_current(&main_thread);
     rb_vm_trace_listen(true);
-    assert_null(main_ractor.local);
+    assert_null(main_ractor.vm_trace);
     foo = fake_iseq("foo", "app.rb");
     fake_push(&main_thread, &foo, 3);
     rb_vm_trace_register_jit(&jit);
@@ -393,15 +398,15 @@ each_trace_has_a_number_of_its_own(void **state)
     for (unsigned i = 0; i < 3; i++) {
         struct rb_vm_trace_status status;
         rb_vm_trace_status(&status);
-        assert_int_equal(status.session, 0);
+        assert_int_equal(status.session_number, 0);
         switch_on(path, 1);
         rb_vm_trace_status(&status);
-        assert_true(status.session > last);
-        last = status.session;
+        assert_true(status.session_number > last);
+        last = status.session_number;
         rb_vm_trace_before_fork();
         rb_vm_trace_after_fork(-1);
         rb_vm_trace_status(&status);
-        assert_int_equal(status.session, last);
+        assert_int_equal(status.session_number, last);
         switch_off();
     }
     free(path);
@@ -462,9 +467,9 @@ recompile_exits_that_c_counts_are_one_in_k(void **state)
     /* One more that is not finished: its code is gone before the JIT acted. It was taken, and counts. */
     uint64_t start_ns;
     rb_vm_trace_recompile_taken(site, &main_thread, &start_ns);
-    assert_ptr_equal(main_ractor.local->exiting.site, site);
+    assert_ptr_equal(versions_of(main_ractor.vm_trace)->exiting.site, site);
     rb_vm_trace_recompile_dropped(&main_thread);
-    assert_null(main_ractor.local->exiting.site);
+    assert_null(versions_of(main_ractor.vm_trace)->exiting.site);
     /* And two that nothing could be found out about. */
     rb_vm_trace_lost(&main_thread);
     rb_vm_trace_lost(&main_thread);

@@ -2,6 +2,7 @@
  * Compiled versions: what joins an exit, the invalidation of a version, and the next compilation; and counters.
  */
 #include "harness.h"
+#include "vm_trace/streams/versions.h"
 #include "traced.h"
 
 #include <stdio.h>
@@ -34,13 +35,13 @@ compile(const struct rb_iseq_struct *iseq, uint32_t version)
 static void
 exit_that_invalidates(const struct rb_vm_trace_site *site, const struct rb_iseq_struct *unit, uint32_t version, bool sampled)
 {
-    struct rb_vm_trace_local *local = main_ractor.local;
-    ++*(uint64_t *)((char *)local + rb_vm_trace_hits_offset(site));
-    uint64_t start_ns = rb_vm_trace_recompile_begin(local, site, sampled);
+    struct rb_vm_trace_ractor *ractor_state = main_ractor.vm_trace;
+    ++*(uint64_t *)((char *)ractor_state + rb_vm_trace_hits_offset(site));
+    uint64_t start_ns = rb_vm_trace_recompile_begin(ractor_state, site, sampled);
     assert_true(rb_vm_trace_version_begin(unit, version, NULL, 0, true));
     rb_vm_trace_version_end();
-    if (sampled) rb_vm_trace_recompile_exit(local, site, &main_thread, start_ns, RB_VM_TRACE_INVALIDATED);
-    else rb_vm_trace_recompile_end(local);
+    if (sampled) rb_vm_trace_recompile_exit(ractor_state, site, &main_thread, start_ns, RB_VM_TRACE_INVALIDATED);
+    else rb_vm_trace_recompile_end(ractor_state);
 }
 
 static const struct trace_event *
@@ -97,7 +98,7 @@ flow_of_an_exit_that_is_not_recorded_begins_at_the_invalidation(void **state)
     start_all(10);
     compile(&foo, 1);
     exit_that_invalidates(make_site(RB_VM_TRACE_RECOMPILE_EXIT, "NoProfileSend", &foo, 2), &foo, 1, false);
-    assert_false(rb_vm_trace_span_begin(RB_VM_TRACE_INVALIDATION, "x", 1) && main_ractor.local->exiting.site);
+    assert_false(rb_vm_trace_span_begin(RB_VM_TRACE_INVALIDATION, "x", 1) && versions_of(main_ractor.vm_trace)->exiting.site);
     rb_vm_trace_span_end(RB_VM_TRACE_INVALIDATION, "x", 1);
     struct trace *trace = finish_traced();
     assert_int_equal(of_type(trace, EVENT_FLOW_BEGIN, 0)->ns, trace_event(trace, "invalidation", "NoProfileSend", 0)->ns);
@@ -253,7 +254,7 @@ each_chunk_has_a_sample_of_exits_a_second(void **state)
     for (size_t i = 0; i < samples; i++) {
         const struct trace_event *sample = trace_event(trace, "counter", "exits", i);
         assert_true(trace_number(sample, "per_second") > 0);
-        assert_int_equal(sample->id, main_ractor.local ? 0 : sample->id);
+        assert_int_equal(sample->id, main_ractor.vm_trace ? 0 : sample->id);
     }
     assert_summary(trace, 100000, 100000, 0);
     trace_free(trace);

@@ -3,9 +3,10 @@
  * table or the disk is full.
  */
 #include "harness.h"
+#include "vm_trace/base/known_strings.h"
 #include "validate.h"
 #include "watch.h"
-#include "writer.h"
+#include "vm_trace/store/writer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -558,10 +559,10 @@ rest_is_taken_where_it_was_left_and_nothing_is_defined(void **state)
     uint32_t next_string = writer.next_string;
     rb_vm_trace_writer_leave(&writer, &shared, UINT64_MAX);
     assert_false(put(2, 'a'));
-    assert_false(rb_vm_trace_writer_take_rest(&writer, &shared, &fresh_clock)); /* by this clock its event is still to come */
-    shared.rests->told_ns = rb_vm_trace_clock_system_ns();
-    assert_true(rb_vm_trace_writer_take_rest(&writer, &shared, &fresh_clock));
-    assert_false(rb_vm_trace_writer_take_rest(&writer, &shared, &fresh_clock));
+    assert_false(rb_vm_trace_writer_take_orphan(&writer, &shared, &fresh_clock)); /* by this clock its event is still to come */
+    shared.orphans->latest_ns = rb_vm_trace_clock_system_ns();
+    assert_true(rb_vm_trace_writer_take_orphan(&writer, &shared, &fresh_clock));
+    assert_false(rb_vm_trace_writer_take_orphan(&writer, &shared, &fresh_clock));
     assert_int_equal(writer.pos, at);
 
     assert_true(writer_string(&writer, &slot, "a label", 7, &again));
@@ -594,9 +595,9 @@ rest_has_room_for_any_event_or_is_given_back(void **state)
         for (uint32_t tid = 1; full == 2 && tid <= 255; tid++) assert_true(rb_vm_trace_writer_name_thread(&writer, tid, 1, "t", 1, &index));
         if (full == 3) rb_vm_trace_writer_close(&writer);
         rb_vm_trace_writer_leave(&writer, &shared, 1);
-        assert_null(shared.rests);
+        assert_null(shared.orphans);
         assert_null(writer.chunk.words);
-        assert_false(rb_vm_trace_writer_take_rest(&writer, &shared, &fresh_clock));
+        assert_false(rb_vm_trace_writer_take_orphan(&writer, &shared, &fresh_clock));
         trace_free(finish());
     }
     start();
@@ -605,7 +606,7 @@ rest_has_room_for_any_event_or_is_given_back(void **state)
     writer.next_string = writer.string_limit - TEXTS;
     for (uint32_t tid = 1; tid <= 254; tid++) writer.threads[writer.thread_count++].tid = tid;
     rb_vm_trace_writer_leave(&writer, &shared, 1);
-    assert_true(rb_vm_trace_writer_take_rest(&writer, &shared, &fresh_clock));
+    assert_true(rb_vm_trace_writer_take_orphan(&writer, &shared, &fresh_clock));
     for (int i = 0; i < TEXTS - 1; i++) assert_true(put(LARGEST, 'x'));
     assert_true(put(520, 'y')); /* the rest of the stack is no longer */
     assert_true(rb_vm_trace_writer_name_thread(&writer, TID, 1, "t", 1, &index));
@@ -628,7 +629,7 @@ rests_are_given_back_at_the_end_and_the_last_is_cut_off(void **state)
     }
     rb_vm_trace_writer_leave(&writer, &shared, 2);
     rb_vm_trace_shared_close(&shared);
-    assert_null(shared.rests);
+    assert_null(shared.orphans);
     struct stat st;
     assert_int_equal(stat(path, &st), 0);
     assert_in_range(st.st_size, 2 * CHUNK + 1, 2 * CHUNK + 2 * PAGE_WORDS * 8);
@@ -647,7 +648,7 @@ dropped_rests_leave_the_file(void **state)
     size_t bytes;
     uint8_t *before = read_bytes(path, &bytes);
     rb_vm_trace_shared_drop(&shared);
-    assert_false(rb_vm_trace_writer_take_rest(&writer, &shared, &fresh_clock));
+    assert_false(rb_vm_trace_writer_take_orphan(&writer, &shared, &fresh_clock));
     assert_unchanged(path, before, bytes);
     trace_free(finish());
 }
@@ -663,12 +664,12 @@ rest_of_another_file_or_of_one_that_was_removed_is_not_taken(void **state)
     struct rb_vm_trace_writer other = { .sink = &other_sink };
     char *other_path = temp_path("other.fxt");
     assert_null(rb_vm_trace_sink_open(&other_sink, other_path));
-    assert_false(rb_vm_trace_writer_take_rest(&other, &shared, &fresh_clock));
+    assert_false(rb_vm_trace_writer_take_orphan(&other, &shared, &fresh_clock));
     rb_vm_trace_sink_close(&other_sink);
     free(other_path);
     assert_int_equal(unlink(path), 0);
-    assert_false(rb_vm_trace_writer_take_rest(&writer, &shared, &fresh_clock));
-    assert_non_null(shared.rests);
+    assert_false(rb_vm_trace_writer_take_orphan(&writer, &shared, &fresh_clock));
+    assert_non_null(shared.orphans);
     rb_vm_trace_shared_close(&shared);
     rb_vm_trace_sink_close(&sink);
     free(path);

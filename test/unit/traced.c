@@ -19,14 +19,14 @@ void
     fake_ractor_add(&main_ractor);
     fake_current(&main_thread);
     assert_true(rb_vm_trace_start(&config));
-    assert_non_null(main_ractor.local);
+    assert_non_null(main_ractor.vm_trace);
 }
 
 void
 free_traced(void)
 {
-    rb_vm_trace_ractor_free(main_ractor.local);
-    main_ractor.local = NULL;
+    rb_vm_trace_ractor_free(main_ractor.vm_trace);
+    main_ractor.vm_trace = NULL;
     rb_vm_trace_sites_free();
     rb_vm_trace_lives_free();
     fake_free_stack(&main_thread);
@@ -56,9 +56,9 @@ make_site(enum rb_vm_trace_kind kind, const char *reason, const struct rb_iseq_s
 
 /* As machine code does: others may read the word meanwhile. */
 static uint64_t
-add(char *local, size_t offset, int64_t n)
+add(char *ractor_state, size_t offset, int64_t n)
 {
-    uint64_t *word = (uint64_t *)(local + offset), sum = __atomic_load_n(word, __ATOMIC_RELAXED) + (uint64_t)n;
+    uint64_t *word = (uint64_t *)(ractor_state + offset), sum = __atomic_load_n(word, __ATOMIC_RELAXED) + (uint64_t)n;
     __atomic_store_n(word, sum, __ATOMIC_RELAXED);
     return sum;
 }
@@ -67,24 +67,24 @@ add(char *local, size_t offset, int64_t n)
 static bool
 count(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, char **local_out)
 {
-    char *local = *local_out = *(char **)((char *)ec->ractor + rb_vm_trace_ractor_offset());
-    add(local, rb_vm_trace_hits_offset(site), 1);
-    return rb_vm_trace_global.config.exit_rate <= 1 || add(local, rb_vm_trace_countdown_offset(), -1) == 0;
+    char *ractor_state = *local_out = *(char **)((char *)ec->ractor + rb_vm_trace_ractor_offset());
+    add(ractor_state, rb_vm_trace_hits_offset(site), 1);
+    return rb_vm_trace_exits.rate <= 1 || add(ractor_state, rb_vm_trace_countdown_offset(), -1) == 0;
 }
 
 void
 take_exit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec)
 {
-    char *local;
-    if (count(site, ec, &local)) rb_vm_trace_exit((struct rb_vm_trace_local *)local, site, ec);
+    char *ractor_state;
+    if (count(site, ec, &ractor_state)) rb_vm_trace_exit((struct rb_vm_trace_ractor *)ractor_state, site, ec);
 }
 
 void
 take_recompile_exit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, enum rb_vm_trace_outcome outcome)
 {
-    char *local;
-    uint64_t start_ns = rb_vm_trace_now(ec->ractor->local);
-    if (count(site, ec, &local)) rb_vm_trace_recompile_exit((struct rb_vm_trace_local *)local, site, ec, start_ns, outcome);
+    char *ractor_state;
+    uint64_t start_ns = rb_vm_trace_now(ec->ractor->vm_trace);
+    if (count(site, ec, &ractor_state)) rb_vm_trace_recompile_exit((struct rb_vm_trace_ractor *)ractor_state, site, ec, start_ns, outcome);
 }
 
 uint64_t

@@ -6,9 +6,9 @@
  */
 
 #include "fake_host.h"
-#include "local.h"
-#include "sites.h"
-#include "versions.h"
+#include "vm_trace/capture/ractor_state.h"
+#include "vm_trace/streams/sites.h"
+#include "vm_trace/streams/versions.h"
 #include "validate.h"
 
 extern struct rb_ractor_struct main_ractor;

@@ -12,7 +12,7 @@
 
 enum {
     EXIT_ROWS_MAX = 256 * 1024,
-    EXIT_ROW_KEYS = 7,
+    EXIT_ROW_KEYS = 8,
     EXIT_ROW_BINS = 64,
     /* Outcomes of recompile exits. Index i is that of STRING_PROFILING + i - 1, index 0 any
      * other one; the last one is for exits whose events are not in the trace. */
@@ -29,6 +29,7 @@ struct exit_row {
     uint32_t insn;
     uint32_t version;
     uint32_t iseq;    /* the ISEQ that the exit's frame is inlined into, else STRING_NONE */
+    uint32_t callee;  /* of a fallback: the name that it calls; else STRING_NONE */
 
     uint64_t records;  /* events in the trace */
     uint64_t weighted; /* the sum of their weights */

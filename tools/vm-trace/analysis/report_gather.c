@@ -138,6 +138,7 @@ add_exit(struct report *report, const struct fxt_event *event, struct report_thr
         event_text(report->pool, event, STRING_INSN),
         (uint32_t)event_uint(event, STRING_VERSION, 0),
         inlined_into(report, event, location),
+        event_text(report->pool, event, STRING_CALLEE),
     };
     bool fallback = event->category.id == STRING_FALLBACK;
     if (exit_wanted(report, key[2], key[3])) *(fallback ? &thread->fallbacks : &thread->exits) += weight;
@@ -187,6 +188,7 @@ add_site(struct report *report, const struct fxt_event *event, uint32_t number)
         event_text(report->pool, event, STRING_INSN),
         (uint32_t)event_uint(event, STRING_VERSION, 0),
         inlined_into(report, event, location),
+        event_text(report->pool, event, STRING_CALLEE),
     };
     report_process(report, number)->sites++;
     if (report->times_only) return;

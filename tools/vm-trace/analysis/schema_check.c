@@ -297,6 +297,7 @@ check_exit(struct schema_check *check, struct process *process, const struct fxt
     check_weight(check, event, process->rates[fallback]);
     check_outcome(check, event);
     if (fxt_event_arg(event, STRING_THREAD) != NULL) require_string(check, event, STRING_THREAD);
+    if (fxt_event_arg(event, STRING_CALLEE) != NULL) require_string(check, event, STRING_CALLEE);
     process->recorded_exits += !fallback;
 }
 
@@ -331,6 +332,7 @@ check_site(struct schema_check *check, struct process *process, const struct fxt
     require_string(check, event, STRING_INSN);
     require_string(check, event, STRING_LOCATION);
     require_uint(check, event, STRING_VERSION, &version);
+    if (fxt_event_arg(event, STRING_CALLEE) != NULL) require_string(check, event, STRING_CALLEE);
     process->sites++;
     bool counted = require_uint(check, event, STRING_HITS, &hits);
     if (counted && optional_uint(check, event, STRING_SAMPLED, &sampled) && sampled > hits) {

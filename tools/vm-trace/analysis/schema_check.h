@@ -1,7 +1,7 @@
 #ifndef SCHEMA_CHECK_H
 #define SCHEMA_CHECK_H
 /* schema_check.h - checks a trace of CRuby's tracer against the schema of its events
- * (doc/events.md).
+ * (doc/internals/events.md).
  *
  * A file may hold several processes. Each has its own settings, summary and sites, and is checked
  * separately. Only processes with a trace/settings or trace/summary event are checked. The check

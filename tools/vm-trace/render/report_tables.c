@@ -24,9 +24,9 @@ compare_exits(const void *left, const void *right, void *context)
     const struct exit_row *a = left, *b = right;
     const struct pool *pool = context;
     if (a->count != b->count) return a->count > b->count ? -1 : 1;
-    const uint32_t a_key[] = {a->reason, a->location, a->insn, a->category},
-                   b_key[] = {b->reason, b->location, b->insn, b->category};
-    for (unsigned i = 0; i < 4; i++) {
+    const uint32_t a_key[] = {a->reason, a->location, a->insn, a->category, a->callee},
+                   b_key[] = {b->reason, b->location, b->insn, b->category, b->callee};
+    for (unsigned i = 0; i < sizeof a_key / sizeof a_key[0]; i++) {
         int order = fxt_string_compare(pool_string(pool, a_key[i]), pool_string(pool, b_key[i]));
         if (order != 0) return order;
     }
@@ -54,6 +54,7 @@ view_exits(const struct view *view, bool fallbacks, unsigned by, struct exit_row
             by & BY_INSN ? exit_row->insn : 0,
             by & BY_VERSION ? exit_row->version : 0,
             0,
+            by & BY_CALLEE ? exit_row->callee : 0,
         };
         exit_row_merge(row_table_get(&rows, key), exit_row);
         if (sum_out) exit_row_merge(sum_out, exit_row);
@@ -96,6 +97,7 @@ enum exit_cell {
     CELL_KIND,
     CELL_REASON,
     CELL_INSN,
+    CELL_CALLEE,
     CELL_METHOD,
     EXIT_CELLS
 };
@@ -110,6 +112,7 @@ static const struct column exit_columns[EXIT_CELLS] = {
     [CELL_KIND] = {"kind", "kind", COLUMN_TEXT},
     [CELL_REASON] = {"reason", "reason", COLUMN_TEXT},
     [CELL_INSN] = {"instruction", "instruction", COLUMN_TEXT},
+    [CELL_CALLEE] = {"callee", "callee", COLUMN_TEXT},
     [CELL_METHOD] = {"method", "method", COLUMN_TEXT},
 };
 
@@ -125,6 +128,7 @@ exit_cell(const struct view *view, enum exit_cell cell, const struct exit_row *e
       case CELL_KIND: return cell_text(view_name(view, exit_row->category));
       case CELL_REASON: return cell_text(view_name(view, exit_row->reason));
       case CELL_INSN: return cell_text(view_name(view, exit_row->insn));
+      case CELL_CALLEE: if (exit_row->callee != STRING_NONE) return cell_text(view_name(view, exit_row->callee)); break;
       case CELL_METHOD: return cell_text(view_name(view, exit_row->location));
       case CELL_FIRST: if (exit_row->records > 0) return cell_time(exit_row->first_ns - report->start_ns); break;
       case CELL_LAST: if (exit_row->records > 0) return cell_time(exit_row->last_ns - report->start_ns); break;
@@ -152,8 +156,8 @@ static const struct grouping groupings[] = {
      {CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_RATE, CELL_INSN}},
     {"worst", "Worst methods and reasons", false, BY_METHOD | BY_REASON, 8,
      {CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_FIRST, CELL_LAST, CELL_RATE, CELL_REASON, CELL_METHOD}},
-    {"fallbacks", "Fallbacks by reason and method", true, BY_METHOD | BY_REASON, 8,
-     {CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_FIRST, CELL_LAST, CELL_RATE, CELL_REASON, CELL_METHOD}},
+    {"fallbacks", "Fallbacks by reason and line", true, BY_LOCATION | BY_REASON | BY_CALLEE, 9,
+     {CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_FIRST, CELL_LAST, CELL_RATE, CELL_REASON, CELL_CALLEE, CELL_METHOD}},
 };
 enum { GROUPINGS = sizeof groupings / sizeof groupings[0], FIRST_OF_FALLBACKS = 4 };
 
@@ -163,10 +167,16 @@ add_grouping(const struct view *view, const struct grouping *grouping)
     struct exit_row sum;
     struct row_table rows = view_exits(view, grouping->fallbacks, grouping->by, &sum);
     unsigned count = grouping->cell_count;
+    bool callees = false; /* traces of older modules have none */
+    for (uint32_t row = 0; row < rows.count && !callees; row++) {
+        const struct exit_row *exit_row = row_table_at(&rows, row);
+        callees = exit_row->callee != STRING_NONE;
+    }
     struct column columns[EXIT_CELLS];
     for (unsigned i = 0; i < count; i++) {
         columns[i] = exit_columns[grouping->cells[i]];
         if (grouping->cells[i] == CELL_RECORDED && sum.records == sum.count) columns[i].title = NULL;
+        if (grouping->cells[i] == CELL_CALLEE && !callees) columns[i].title = NULL;
     }
     struct table *table =
         document_table(view->document, grouping->id, counted_title(view, grouping->title, &sum), columns, count);

@@ -12,7 +12,15 @@ struct view {
 
 /* Keys of exits, to group them by. BY_VERSION leaves out exits that are the same in every
  * version, see view_versioned. */
-enum { BY_CATEGORY = 1, BY_REASON = 2, BY_LOCATION = 4, BY_METHOD = 8, BY_INSN = 16, BY_VERSION = 32 };
+enum {
+    BY_CATEGORY = 1,
+    BY_REASON = 2,
+    BY_LOCATION = 4,
+    BY_METHOD = 8,
+    BY_INSN = 16,
+    BY_VERSION = 32,
+    BY_CALLEE = 64
+};
 
 /* The text of a number of the pool; "(unknown)" for STRING_NONE. */
 struct fxt_string view_name(const struct view *view, uint32_t id);

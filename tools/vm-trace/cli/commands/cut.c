@@ -248,7 +248,7 @@ short_text(const char *text)
     return word;
 }
 
-/* Writes the event trace/cut (doc/events.md) at the end of the range, for each process whose
+/* Writes the event trace/cut (doc/internals/events.md) at the end of the range, for each process whose
  * settings were kept. */
 static void
 write_marks(struct cut *cut)

@@ -397,7 +397,7 @@ static const struct cli_option start_options[] = {
     CLI_OPTION("invalidations", 0, NULL, "record invalidations, too", NULL, &invalidations),
     {"sample-rate", 'k', "K", "record only every K-th exit", take_number, &sample_rate, 1, UINT32_MAX},
     CLI_OPTION("file", 'o', "PATH",
-               "path of the trace, as the program sees it; %p is its pid\n(default /tmp/perfetto-PID.fxt)", take_text,
+               "path of the trace, as the program sees it; %p is its pid,\n%t the time, %n a number (default /tmp/perfetto-PID.fxt)", take_text,
                &file),
     {"max-size", 's', "MIB", "size limit of the file", take_number, &max_size, 4, 1 << 20},
     CLI_OPTION("keep", 0, "WHICH", "events to keep in a limited file: newest (default) or oldest", take_keep, NULL),
@@ -459,8 +459,8 @@ const struct command command_save = {
     .help =
         "Writes a trace of what a program has recorded into memory (start --memory, or a flag such\n"
         "as --zjit-trace-memory), even while the program hangs, and prints what the trace holds.\n"
-        "PATH is a file as the program sees it; %p is its pid (default /tmp/perfetto-PID.fxt). The\n"
-        "program goes on recording.\n",
+        "PATH is a file as the program sees it; %p is its pid, %t the time, %n the number of the\n"
+        "saved trace (default /tmp/perfetto-PID-N.fxt). The program goes on recording.\n",
     .options = other_options,
     .run = run_save,
 };

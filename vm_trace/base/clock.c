@@ -1,0 +1,109 @@
+/*
+ * The clock. See clock.h.
+ */
+#include "vm_trace/base/clock.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HORIZON_NS UINT64_C(10000000)
+/* The error of a pair is some tens of ns: over this time it is less than one in 10,000. */
+#define LEAST_BASELINE_NS UINT64_C(1000000)
+/* A rate that moves by more than one in 1,000 is none: the machine slept, or was moved. */
+#define PLAUSIBLE 1000
+/* Counters run at 62 MHz to 16 GHz: others than that were set anew between two readings. */
+#define LEAST_RATE (UINT64_C(1) << 28)
+#define MOST_RATE (UINT64_C(1) << 36)
+/* More than this is no error of the scale: see rb_vm_trace_clock_update. */
+#define MOST_AHEAD_NS (HORIZON_NS / 10)
+
+static bool use_ticks;
+
+uint64_t
+rb_vm_trace_clock_system_ns(void)
+{
+    struct timespec ts;
+#ifdef CLOCK_BOOTTIME
+    clock_gettime(CLOCK_BOOTTIME, &ts);
+#else
+    clock_gettime(CLOCK_MONOTONIC, &ts); /* the nearest that other systems have */
+#endif
+    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+void
+rb_vm_trace_clock_init(void)
+{
+#if CLOCK_HAS_TICKS
+    /* The kernel has checked that the counter is invariant and the same on all cores, or it
+     * would not use it. */
+    char name[8] = "";
+    int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    ssize_t n = read(fd, name, sizeof(name));
+    close(fd);
+    use_ticks = n == 4 && memcmp(name, "tsc\n", 4) == 0;
+#endif
+}
+
+/* Ns of a tick since the last pair; 0 when that can't be told, or when it can't be true. */
+static uint64_t
+rate_since(const struct vm_trace_clock *clock, uint64_t ticks, uint64_t ns)
+{
+    unsigned __int128 exact = ((unsigned __int128)(ns - clock->pair_ns) << 32) / (ticks - clock->pair_ticks);
+    if (exact < LEAST_RATE || exact > MOST_RATE) return 0;
+    uint64_t rate = (uint64_t)exact;
+    uint64_t change = rate > clock->rate ? rate - clock->rate : clock->rate - rate;
+    return clock->rate && change > clock->rate / PLAUSIBLE ? 0 : rate;
+}
+
+uint64_t
+rb_vm_trace_clock_update(struct vm_trace_clock *clock, uint64_t ticks, uint64_t ns)
+{
+    uint64_t told = clock_latest_at(clock, ticks);
+    uint64_t now = ns > told ? ns : told;
+
+    bool begun = clock->pair_ns != 0 && ticks > clock->pair_ticks && ns > clock->pair_ns;
+    if (begun && ns - clock->pair_ns < LEAST_BASELINE_NS) return now; /* too early to tell */
+
+    uint64_t rate = begun ? rate_since(clock, ticks, ns) : 0;
+    if (!rate || !clock->rate || now - ns > MOST_AHEAD_NS) {
+        /* A rate is used when the next one agrees: between two readings the machine may have slept. */
+        *clock = (struct vm_trace_clock){ .pair_ticks = ticks, .pair_ns = ns, .anchor_ns = now, .rate = rate };
+        return now;
+    }
+    clock->pair_ticks = ticks;
+    clock->pair_ns = ns;
+    clock->rate = rate;
+    clock->anchor_ticks = ticks;
+    clock->anchor_ns = now;
+    clock->scale = (uint64_t)((unsigned __int128)rate * (HORIZON_NS - (now - ns)) / HORIZON_NS);
+    clock->horizon = (HORIZON_NS << 32) / rate;
+    return now;
+}
+
+uint64_t
+rb_vm_trace_clock_read(struct vm_trace_clock *clock)
+{
+#if CLOCK_HAS_TICKS
+    if (use_ticks) {
+        /* The narrowest of three, for we may be interrupted between the two. */
+        uint64_t best = UINT64_MAX, ticks = 0, ns = 0;
+        for (int i = 0; i < 3; i++) {
+            uint64_t before = __rdtsc();
+            uint64_t now = rb_vm_trace_clock_system_ns();
+            uint64_t width = __rdtsc() - before;
+            if (width < best) {
+                best = width;
+                ticks = before + width / 2;
+                ns = now;
+            }
+        }
+        return rb_vm_trace_clock_update(clock, ticks, ns);
+    }
+#endif
+    (void)clock;
+    return rb_vm_trace_clock_system_ns();
+}

@@ -1,0 +1,53 @@
+/*
+ * Address space next to compiled code, so that its jumps reach what they are to lead to while it is traced.
+ */
+#include "vm_trace/vm_trace.h"
+
+#include <sys/mman.h>
+
+#ifndef MAP_NORESERVE
+# define MAP_NORESERVE 0
+#endif
+#ifndef MAP_FIXED_NOREPLACE
+# define MAP_FIXED_NOREPLACE 0 /* an address is then a wish, as it is for a kernel that does not know it */
+#endif
+
+#define STEP ((size_t)16 << 20)
+#define REACH ((size_t)INT32_MAX) /* of a jump of x86-64, bytes */
+
+/* Whether all of both is so near. */
+static bool
+in_reach(uintptr_t a, size_t a_bytes, uintptr_t b, size_t b_bytes)
+{
+    return a <= b ? b - a + b_bytes <= REACH : a - b + a_bytes <= REACH;
+}
+
+static void *
+reserve_at(uintptr_t address, uintptr_t code, size_t code_bytes, size_t bytes)
+{
+    if (!in_reach(address, bytes, code, code_bytes)) return NULL;
+    /* Of addresses that nothing is at yet there are no pointers. NOLINTNEXTLINE(performance-no-int-to-ptr) */
+    void *at = mmap((void *)address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (at == MAP_FAILED) return NULL;
+    if (in_reach((uintptr_t)at, bytes, code, code_bytes)) return at;
+    munmap(at, bytes);
+    return NULL;
+}
+
+void *
+rb_vm_trace_reserve_near(const void *code, size_t code_bytes, size_t bytes)
+{
+    uintptr_t start = (uintptr_t)code, from = start & ~(STEP - 1);
+    for (size_t distance = 0; distance < REACH; distance += STEP) {
+        void *at = reserve_at(from + distance, start, code_bytes, bytes);
+        if (!at && from > distance + bytes) at = reserve_at((from - distance - bytes) & ~(STEP - 1), start, code_bytes, bytes);
+        if (at) return at;
+    }
+    return NULL;
+}
+
+void
+rb_vm_trace_unreserve(void *start, size_t bytes)
+{
+    munmap(start, bytes);
+}

@@ -1,0 +1,134 @@
+/*
+ * Composing events. See event.h.
+ */
+#include "vm_trace/capture/event.h"
+
+#include <stdlib.h>
+
+static size_t
+make_thread_name(const void *what, char *buffer, size_t capacity)
+{
+    struct rb_execution_context_struct *const *ec = what;
+    return rb_vm_trace_host_thread_name(*ec, buffer, capacity);
+}
+
+/* Index of the thread under its name; 0: the chunk is full. */
+static unsigned
+name_thread(struct rb_vm_trace_writer *writer, struct rb_execution_context_struct *ec, uint32_t tid, uint64_t name_id)
+{
+    char buffer[256];
+    size_t bytes;
+    unsigned thread = 0;
+    char *name = rb_vm_trace_text_whole(make_thread_name, &ec, buffer, sizeof(buffer), &bytes);
+    if (!rb_vm_trace_writer_name_thread(writer, tid, name_id, name, bytes, &thread) && bytes > sizeof(buffer)) {
+        /* For the last words, which have not much room. */
+        bytes = rb_vm_trace_text_cut(name, bytes, sizeof(buffer));
+        rb_vm_trace_writer_name_thread(writer, tid, name_id, name, bytes, &thread);
+    }
+    if (name != buffer) free(name);
+    return thread;
+}
+
+bool
+rb_vm_trace_event_begin(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor,
+                        struct rb_execution_context_struct *ec, uint64_t ns)
+{
+    struct rb_vm_trace_writer *writer = &ractor->writer;
+    struct vm_trace_native_thread native = rb_vm_trace_host_thread(ec);
+    event->runs = native.name_id == HOST_SHARED_THREAD ? rb_vm_trace_host_running_id(ec) : 0;
+    unsigned thread = writer_last_thread(writer, native.tid, native.name_id);
+    if (!thread) thread = rb_vm_trace_writer_thread(writer, native.tid, native.name_id);
+    if (!thread) thread = name_thread(writer, ec, native.tid, native.name_id);
+    if (!thread) return false;
+    event->writer = writer;
+    event->thread = thread;
+    event->arguments = 0;
+    event->record[1] = ns < ractor->from_ns ? ractor->from_ns : ns; /* it was read before the reset that it counts after */
+    event->words = 2;
+    return true;
+}
+
+static size_t
+make_running_name(const void *what, char *buffer, size_t capacity)
+{
+    struct rb_execution_context_struct *const *ec = what;
+    return rb_vm_trace_host_running_name(*ec, buffer, capacity);
+}
+
+bool
+rb_vm_trace_event_running_slow(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor,
+                               struct rb_execution_context_struct *ec)
+{
+    if (event->arguments == FXT_MAX_ARGUMENTS) return true;
+    struct vm_trace_running *known = &ractor->running[event->runs % VM_TRACE_RUNNING];
+    if (known->id != event->runs || known->slot.chunk != event->writer->serial) {
+        char buffer[256];
+        size_t bytes;
+        char *name = rb_vm_trace_text_whole(make_running_name, &ec, buffer, sizeof(buffer), &bytes);
+        bool defined = rb_vm_trace_writer_define(event->writer, &known->slot, name, bytes);
+        if (name != buffer) free(name);
+        known->id = defined ? event->runs : 0;
+        if (!defined) return false;
+    }
+    event_string(event, W_THREAD, known->slot.index);
+    return true;
+}
+
+bool
+rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks)
+{
+    enum { NAMED = W_TAIL - W_0 };
+    size_t count = stacks->walk.count, kept = rb_vm_trace_capture.stack_frames ? rb_vm_trace_capture.stack_frames : SIZE_MAX;
+    const struct vm_trace_frame *frame = stacks->walk.frames + count;
+
+    size_t named = kept < NAMED ? kept : NAMED;
+    if (named > count) named = count;
+    for (size_t i = 0; i < named; i++) {
+        struct vm_trace_label *label = &stacks->labels[(--frame)->id];
+        unsigned index;
+        if (!writer_string(event->writer, &label->slot, label->text, label->bytes, &index)) return false;
+        event_string(event, (enum vm_trace_word)(W_0 + i), index);
+    }
+    if (count > named) {
+        uint32_t id = (--frame)->node;
+        struct vm_trace_node *node = &stacks->nodes[id];
+        if (node->slot.chunk != event->writer->serial) {
+            size_t bytes;
+            const char *text = rb_vm_trace_stacks_tail(stacks, id, kept - named, &bytes);
+            if (!rb_vm_trace_writer_define(event->writer, &node->slot, text, bytes)) return false;
+        }
+        event_string(event, W_TAIL, node->slot.index);
+    }
+    return true;
+}
+
+/* Into the chunk that those share who have none. */
+static bool
+write_shared(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, vm_trace_event_writer *write, const void *what)
+{
+    struct rb_vm_trace_shared *shared = &rb_vm_trace_capture.shared;
+    if (!rb_vm_trace_writer_borrow(&ractor->writer, shared)) return false;
+    bool written = write(ractor, ec, what) || (rb_vm_trace_writer_borrow_next(&ractor->writer, shared) && write(ractor, ec, what));
+    rb_vm_trace_writer_return(&ractor->writer, shared);
+    return written;
+}
+
+bool
+rb_vm_trace_event_write(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
+                        vm_trace_event_writer *write, const void *what)
+{
+    ractor_notice_reset(ractor);
+    return rb_vm_trace_event_write_in_epoch(ractor, ec, write, what);
+}
+
+bool
+rb_vm_trace_event_write_in_epoch(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
+                                 vm_trace_event_writer *write, const void *what)
+{
+    if (ractor->writer.chunk.words && write(ractor, ec, what)) return true;
+    bool own = rb_vm_trace_ractor_next_chunk(ractor, ec);
+    if (own ? write(ractor, ec, what) : write_shared(ractor, ec, write, what)) return true;
+    ractor->lost++;
+    if (__atomic_load_n(&ractor->writer.sink->late, __ATOMIC_RELAXED)) ractor->late++;
+    return false;
+}

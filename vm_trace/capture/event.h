@@ -1,0 +1,138 @@
+#ifndef RUBY_VM_TRACE_CAPTURE_EVENT_H
+#define RUBY_VM_TRACE_CAPTURE_EVENT_H 1
+/*
+ * Composing one event: gather its references and arguments, then write it at once.
+ *
+ * An event and the strings that it names must be in one chunk, and what room they need is
+ * known only when they are written. So an event is a function that writes it and says false
+ * when the chunk was full; rb_vm_trace_event_write then begins a new chunk and calls it once
+ * more, and an empty chunk is large enough for any event.
+ */
+
+#include "vm_trace/capture/ractor_state.h"
+#include "vm_trace/base/known_strings.h"
+
+#define EVENT_MAX_WORDS (2 + 2 * FXT_MAX_ARGUMENTS + 1)
+
+struct vm_trace_event {
+    struct rb_vm_trace_writer *writer;
+    unsigned words;        /* header and time included */
+    unsigned arguments;
+    unsigned thread;
+    uint64_t runs;         /* Ruby thread, where it shares its native one; else 0 */
+    uint64_t record[EVENT_MAX_WORDS];
+};
+
+/*
+ * Begin one. False: the thread could not be written, the chunk is full. `ec` names the thread.
+ */
+bool rb_vm_trace_event_begin(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor,
+                             struct rb_execution_context_struct *ec, uint64_t ns);
+
+static inline void
+event_string(struct vm_trace_event *event, enum vm_trace_word name, unsigned string_index)
+{
+    event->record[event->words++] = fxt_string_argument((unsigned)name, string_index);
+    event->arguments++;
+}
+
+static inline void
+event_uint32(struct vm_trace_event *event, enum vm_trace_word name, uint32_t value)
+{
+    event->record[event->words++] = fxt_uint32_argument((unsigned)name, value);
+    event->arguments++;
+}
+
+static inline void
+event_uint64(struct vm_trace_event *event, enum vm_trace_word name, uint64_t value)
+{
+    event->record[event->words++] = fxt_uint64_argument((unsigned)name);
+    event->record[event->words++] = value;
+    event->arguments++;
+}
+
+/* A text that is not kept anywhere: defined each time. */
+static inline bool
+event_text(struct vm_trace_event *event, enum vm_trace_word name, const char *text, size_t bytes)
+{
+    struct vm_trace_slot slot;
+    if (!rb_vm_trace_writer_define(event->writer, &slot, text, bytes)) return false;
+    event_string(event, name, slot.index);
+    return true;
+}
+
+static inline bool
+event_interned(struct vm_trace_event *event, enum vm_trace_word name, const struct vm_trace_string *string)
+{
+    unsigned index;
+    if (!writer_interned(event->writer, string, &index)) return false;
+    event_string(event, name, index);
+    return true;
+}
+
+/* Write it. False: the chunk is full. */
+static inline bool
+event_end(struct vm_trace_event *event, enum fxt_event type, enum vm_trace_word category, unsigned name)
+{
+    uint64_t *to = writer_reserve(event->writer, event->words);
+    if (!to) return false;
+    event->record[0] = fxt_event_header(type, event->words, event->arguments, event->thread,
+                                        (unsigned)category, name);
+    memcpy(to + 1, event->record + 1, (event->words - 1) * sizeof(*to));
+    writer_publish(event->writer, event->words, event->record[0]);
+    event->writer->events++;
+    return true;
+}
+
+/*
+ * Write one that has a number: its record's last word. False: the chunk is full.
+ */
+static inline bool
+event_end_id(struct vm_trace_event *event, enum fxt_event type, enum vm_trace_word category, unsigned name, uint64_t id)
+{
+    event->record[event->words++] = id;
+    return event_end(event, type, category, name);
+}
+
+/*
+ * Whether records of so many words fit into the chunk, for events that must not be parted. Nothing that they need may have to
+ * be defined any more.
+ */
+static inline bool
+event_room(const struct vm_trace_event *event, size_t words)
+{
+    return event->writer->pos + words <= event->writer->limit;
+}
+
+/*
+ * The backtrace that stacks_capture found: "0" to "9" and "10+", as far as trace.stack_frames goes.
+ * False: the chunk is full.
+ */
+bool rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks);
+
+/*
+ * Which Ruby thread it is of, where that shares its native thread with others: the last argument,
+ * left out where there are as many as a record takes. False: the chunk is full.
+ */
+bool rb_vm_trace_event_running_slow(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor,
+                                    struct rb_execution_context_struct *ec);
+
+static inline bool
+event_running(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
+{
+    return event->runs == 0 || rb_vm_trace_event_running_slow(event, ractor, ec);
+}
+
+/* How an event is written: false when the chunk was full. */
+typedef bool vm_trace_event_writer(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
+                                   const void *what);
+
+/* Write one event, in a new chunk when the old one is full. What can't be written is counted. */
+bool rb_vm_trace_event_write(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
+                             vm_trace_event_writer *write, const void *what);
+
+/* The same for who has noticed resets (ractor_state.h) and done something in the epoch that the event must be in, too. */
+bool rb_vm_trace_event_write_in_epoch(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
+                                      vm_trace_event_writer *write, const void *what);
+
+#endif /* RUBY_VM_TRACE_CAPTURE_EVENT_H */

@@ -1,0 +1,111 @@
+#ifndef RUBY_VM_TRACE_CAPTURE_STREAM_H
+#define RUBY_VM_TRACE_CAPTURE_STREAM_H 1
+/*
+ * The stream interface: what a kind of event (exits, compilations, markers, ...) registers. The
+ * session and the ractor states call it through the table (streams/table.c) and know no stream by
+ * name. To add a stream, write a file in streams/ and a line in that table.
+ *
+ * Each function may be NULL: then the stream has nothing to do at that moment. None of them may
+ * raise or allocate a Ruby object.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct rb_execution_context_struct;
+struct rb_vm_trace_ractor;
+struct rb_vm_trace_status;
+struct vm_trace_event;
+
+/* Counters of all streams together. */
+#define VM_TRACE_MAX_COUNTERS 8
+
+/* What was recorded; of a ractor, of all, or of those that have ended. */
+struct vm_trace_totals {
+    uint64_t events;
+    uint64_t sampled;      /* events of the `sampled_categories` of streams */
+    uint64_t lost;         /* events that should be in the file and are not */
+    uint64_t late;         /* of these: because the disk was too slow */
+    uint64_t counters[VM_TRACE_MAX_COUNTERS]; /* stream_counter */
+};
+
+struct rb_vm_trace_stream {
+    const char *name;            /* in --vm-trace=NAME, RubyVM::Trace.start(NAME: true), and the settings of a trace */
+    const char *options;         /* that --vm-trace=NAME:OPTION takes, for messages; NULL: none */
+    const char *const *counters; /* names of its counters in the summary, the last one NULL; NULL: none */
+    uint64_t sampled_categories; /* a bit for each known string whose events count as `sampled` */
+    size_t ractor_bytes;         /* of what a ractor keeps for it (stream_state): zeroed, aligned to 256 bytes */
+
+    /*
+     * Options. `request` reads one OPTION of --vm-trace=NAME:OPTION ("rate=97") into rate_out and
+     * only_out (static or kept by the stream). False: the stream has no such option.
+     */
+    bool (*request)(const char *option, uint64_t *rate_out, const char **only_out);
+    /* Why a session that asks for this can't begin while the program runs; NULL: it can. World stopped, as below. */
+    const char *(*refuse)(uint64_t rate, const char *only);
+
+    /*
+     * Session. Called with the world stopped, or before the program runs, for each stream, recorded
+     * (its rate is not 0) or not. `by_flags`: flags of the JIT have started the session, so compiled
+     * code has trace points permanently.
+     */
+    const char *(*start)(bool by_flags); /* NULL, or why the stream can't be recorded: then all are stopped */
+    void (*stop)(void);                  /* before the trace ends */
+    void (*ended)(void);                 /* after that */
+    void (*forget)(void);                /* no ractor state is left, no code has trace points: free what is left */
+
+    /* What a ractor keeps. capture.lock held for begin, end and count; the ractor's own GVL for epoch. */
+    bool (*ractor_init)(struct rb_vm_trace_ractor *ractor);  /* it was made. False: no memory */
+    void (*ractor_begin)(struct rb_vm_trace_ractor *ractor); /* another trace begins, or a forked child: count from 0 */
+    void (*ractor_epoch)(struct rb_vm_trace_ractor *ractor); /* its first event after a reset: count from 0 */
+    void (*ractor_end)(struct rb_vm_trace_ractor *ractor);   /* its ractor has ended: keep its counts elsewhere */
+    void (*ractor_free)(struct rb_vm_trace_ractor *ractor);
+    void (*ractor_count)(const struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *totals); /* add its counts */
+    void (*chunk_begun)(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec); /* it has a fresh chunk */
+
+    /* Resets of the flight recorder (ractor_state.h). capture.lock and the caller's GVL held. */
+    bool (*reset_prepare)(void);         /* False: no memory, and the reset does not happen */
+    void (*reset)(struct rb_vm_trace_ractor *caller);
+
+    /* Snapshots. capture.lock held for begin and end, which take microseconds. */
+    bool (*snapshot_room)(void);         /* False: no memory */
+    void (*snapshot_begin)(void);
+    void (*snapshot_end)(void);
+    bool (*snapshot_write)(struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *totals); /* the next few. False: all are written */
+
+    /* Others. */
+    void (*unit_freed)(uintptr_t unit, bool iseq, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec);
+                                         /* the code of an ISEQ is freed, or the ISEQ itself. `ractor` NULL: nothing is written */
+    void (*after_fork)(void);            /* in the child, all locks held: what is open is the parent's */
+
+    /* What the trace says about the stream. capture.lock held. */
+    bool (*write_settings)(struct vm_trace_event *event); /* False: the chunk is full */
+    bool (*unreported_p)(void);          /* whether it has counts that no event tells yet */
+    void (*report)(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, struct vm_trace_totals *totals);
+                                         /* the trace ends: write what only counters tell, add to them. `ractor` may be NULL */
+    void (*count)(struct vm_trace_totals *totals);        /* add the same to them, without writing */
+    size_t (*describe)(char *text, size_t bytes, const struct vm_trace_totals *totals); /* for the line on stderr; as snprintf */
+    void (*set_status)(struct rb_vm_trace_status *status, const struct vm_trace_totals *totals);
+
+    /* --- set by the table and the session --- */
+    uint64_t rate;               /* one event in `rate` is recorded; 0: the stream is not. Changes with the world stopped */
+    const char *only;            /* of exits: the one counter whose exits are recorded; NULL: all */
+    size_t offset;               /* of what a ractor keeps, from its state */
+    unsigned first_counter;
+};
+
+static inline void *
+stream_state(const struct rb_vm_trace_stream *stream, const struct rb_vm_trace_ractor *ractor)
+{
+    return (char *)ractor + stream->offset;
+}
+
+/* A counter of a stream, by its index in `counters`. */
+static inline uint64_t *
+stream_counter(const struct rb_vm_trace_stream *stream, struct vm_trace_totals *totals, unsigned index)
+{
+    return &totals->counters[stream->first_counter + index];
+}
+
+#endif /* RUBY_VM_TRACE_CAPTURE_STREAM_H */

@@ -1,0 +1,659 @@
+/*
+ * What the tracer asks of CRuby: see host.h. The only file of the module that knows the insides
+ * of the VM, so what differs between Rubies belongs here.
+ */
+#include "ruby/internal/config.h"
+
+#include <unistd.h>
+#ifdef __linux__
+# include <sys/syscall.h>
+#endif
+
+#include "internal.h"
+#include "internal/class.h"
+#include "internal/imemo.h"
+#include "internal/variable.h"
+#include "internal/vm.h"
+#include "eval_intern.h"
+#include "iseq.h"
+#include "method.h"
+#include "ractor_core.h"
+#include "ruby/debug.h"
+#include "vm_core.h"
+#include "vm_sync.h"
+#ifdef USE_ZJIT
+# include "zjit.h"
+#endif
+
+#include "vm_trace/host/host.h"
+#include "vm_trace/vm_trace.h"
+
+#if defined(__has_include)
+# if __has_include("vm_trace/base_name.h")
+#  include "vm_trace/base_name.h"  /* made by our build: the name of the base */
+# endif
+#endif
+#ifndef RB_VM_TRACE_BASE
+# define RB_VM_TRACE_BASE ""
+#endif
+
+/* Tags in the low bits of a pc need these free. */
+STATIC_ASSERT(instructions_are_words, sizeof(VALUE) == 8);
+
+extern const char *rb_dynamic_description;        /* version.c */
+
+/* --- what Rubies before ZJIT do not have ------------------------------------------------- */
+
+#ifdef USE_ZJIT
+VALUE rb_mod_name0(VALUE klass, bool *permanent); /* variable.c */
+# define ORIGINAL_MODULE(def) ((def)->original_module)
+#else
+# define ORIGINAL_MODULE(def) ((VALUE)0)
+/* No frame keeps its state elsewhere: what calls out of compiled code saves it first. */
+# define CFP_PC(cfp) ((cfp)->pc)
+# define CFP_ISEQ(cfp) ((cfp)->iseq)
+/* Only a debug build of these Rubies checks anything. */
+# define VM_ENV_LOCAL_P_UNCHECKED VM_ENV_LOCAL_P
+# define VM_ENV_PREV_EP_UNCHECKED VM_ENV_PREV_EP
+# define VM_FRAME_TYPE_UNCHECKED VM_FRAME_TYPE
+# define VM_FRAME_RUBYFRAME_P_UNCHECKED VM_FRAME_RUBYFRAME_P
+# define VM_FRAME_CFRAME_P_UNCHECKED VM_FRAME_CFRAME_P
+# define RCLASS_SINGLETON_P(klass) FL_TEST_RAW(klass, FL_SINGLETON)
+
+static VALUE
+rb_mod_name0(VALUE klass, bool *permanent)
+{
+    *permanent = RCLASS_EXT(klass)->permanent_classpath;
+    return RCLASS_EXT(klass)->classpath;
+}
+#endif
+
+/* --- the native thread --------------------------------------------------------------------- */
+
+static uint32_t
+native_thread_id(void)
+{
+#ifdef __linux__
+    return (uint32_t)syscall(SYS_gettid);
+#else
+    return 0;
+#endif
+}
+
+/* A native thread that runs one Ruby thread after another (M:N) has no name of its own. */
+static inline bool
+shared_native_thread_p(const rb_thread_t *th)
+{
+    return th->nt && !th->nt->dedicated;
+}
+
+static inline struct vm_trace_native_thread
+native_thread(struct rb_execution_context_struct *ec)
+{
+    const rb_thread_t *th = rb_ec_thread_ptr(ec);
+    struct vm_trace_native_thread native = { .name_id = (uint64_t)(uintptr_t)th }; /* thread_renamed tells the rest */
+    if (shared_native_thread_p(th)) native.name_id = HOST_SHARED_THREAD;
+#ifdef RB_THREAD_T_HAS_NATIVE_ID
+    if (th->nt) native.tid = (uint32_t)th->nt->tid;
+#endif
+    if (!native.tid) native.tid = native_thread_id();
+    if (!native.tid) native.tid = (uint32_t)th->serial; /* not Linux */
+    return native;
+}
+
+/* --- frames ------------------------------------------------------------------------------ */
+
+static inline bool
+cfunc_method_p(const rb_callable_method_entry_t *method)
+{
+    return method && method->def && method->def->type == VM_METHOD_TYPE_CFUNC;
+}
+
+static inline const rb_callable_method_entry_t *
+method_in(VALUE me_cref)
+{
+    return me_cref && imemo_type_p(me_cref, imemo_ment) ? (const rb_callable_method_entry_t *)me_cref : NULL;
+}
+
+/*
+ * The method that a frame runs, as rb_vm_frame_method_entry_unchecked() finds it, which is out
+ * of line and would be the larger part of a walk. A block has its method's in an outer
+ * environment; a special variable ($~) may stand where a method's own is.
+ *
+ * `known` is a method entry that lives, or 0: what equals it need not be looked into.
+ */
+static inline const rb_callable_method_entry_t *
+frame_method(const rb_control_frame_t *cfp, VALUE known)
+{
+    const VALUE *ep = cfp->ep;
+    while (!VM_ENV_LOCAL_P_UNCHECKED(ep)) {
+        const rb_callable_method_entry_t *method = method_in(ep[VM_ENV_DATA_INDEX_ME_CREF]);
+        if (method) return method;
+        ep = VM_ENV_PREV_EP_UNCHECKED(ep);
+    }
+    VALUE me_cref = ep[VM_ENV_DATA_INDEX_ME_CREF];
+    if (!me_cref || me_cref == known) return (const rb_callable_method_entry_t *)me_cref;
+    if (imemo_type_p(me_cref, imemo_svar)) me_cref = ((const struct vm_svar *)me_cref)->cref_or_me;
+    return method_in(me_cref);
+}
+
+/* The last Ruby frame that a walk has passed: what C frames are called from. */
+struct caller {
+    const rb_control_frame_t *cfp;
+    uintptr_t pc;
+};
+
+/* Fill a slot, if it does not hold just that. Returns the next one. */
+static struct vm_trace_frame *
+fill(struct vm_trace_walk *walk, const struct caller *caller, struct vm_trace_frame *frame, uintptr_t kind, uintptr_t pc,
+     const rb_callable_method_entry_t *method)
+{
+    frame->kind = kind;
+    frame->iseq = caller->cfp ? CFP_ISEQ(caller->cfp) : NULL;
+    if (frame->pc != pc || frame->method != (uintptr_t)method) {
+        frame->pc = pc;
+        frame->method = (uintptr_t)method;
+        frame->id = frame->node = 0;
+        size_t index = (size_t)(frame - walk->frames);
+        if (walk->changed > index) walk->changed = index;
+    }
+    return frame + 1;
+}
+
+NOINLINE(static struct vm_trace_frame *look_into(struct vm_trace_walk *walk, struct caller *caller, struct vm_trace_frame *frame,
+                                                 const rb_control_frame_t *cfp, const rb_control_frame_t *top, uintptr_t top_pc));
+
+/* A frame that is not what its slot holds, as far as is seen at once. Returns the next slot. */
+static struct vm_trace_frame *
+look_into(struct vm_trace_walk *walk, struct caller *caller, struct vm_trace_frame *frame,
+          const rb_control_frame_t *cfp, const rb_control_frame_t *top, uintptr_t top_pc)
+{
+    uintptr_t kind = cfp->ep[VM_ENV_DATA_INDEX_FLAGS];
+    if (VM_FRAME_TYPE_UNCHECKED(cfp) == VM_FRAME_MAGIC_RESCUE) {
+        /* A rescue or ensure body runs in a frame of its own on that of its method, and stands for both, as in Ruby's backtraces. */
+        bool counted = caller->cfp == RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp) && caller->pc;
+        if (counted) frame--;
+        kind = 0; /* which is never seen at once, for then the frame below it would count, too */
+    }
+    else if (cfp > top && VM_FRAME_TYPE_UNCHECKED(RUBY_VM_NEXT_CONTROL_FRAME(cfp)) == VM_FRAME_MAGIC_RESCUE) {
+        return frame; /* that one will fill the slot */
+    }
+
+    const rb_callable_method_entry_t *method = frame_method(cfp, frame->method);
+    if (VM_FRAME_RUBYFRAME_P_UNCHECKED(cfp)) {
+        /* Compiled frames keep both outside the control frame. */
+        *caller = (struct caller){ cfp, (uintptr_t)CFP_PC(cfp) };
+        if (!caller->pc) return frame;
+        return fill(walk, caller, frame, kind, top_pc ? top_pc : caller->pc, method);
+    }
+    if (VM_FRAME_TYPE_UNCHECKED(cfp) == VM_FRAME_MAGIC_CFUNC && cfunc_method_p(method)) {
+        return fill(walk, caller, frame, kind, caller->pc + HOST_PC_CFUNC, method);
+    }
+    return frame; /* a block in C has the method around it, and is no frame that a backtrace shows */
+}
+
+/* CFP_PC, which asks each time which JIT there is. */
+static inline uintptr_t
+pc_of(const rb_control_frame_t *cfp, bool zjit)
+{
+#ifdef USE_ZJIT
+    return (uintptr_t)(zjit && cfp->jit_return ? CFP_ZJIT_FRAME(cfp)->pc : cfp->pc);
+#else
+    return (uintptr_t)cfp->pc;
+#endif
+}
+
+/* frame_method(), where it is not what a slot holds at first sight. */
+NOINLINE(static bool method_is(const rb_control_frame_t *cfp, uintptr_t method));
+
+static bool
+method_is(const rb_control_frame_t *cfp, uintptr_t method)
+{
+    return (uintptr_t)frame_method(cfp, method) == method;
+}
+
+/*
+ * Whether the method of a frame is that: itself in a local environment, which for a block is an outer one. A local
+ * environment of none, as of <main>, holds what its constants and definitions refer to.
+ */
+static inline bool
+same_method_p(const rb_control_frame_t *cfp, const VALUE *ep, VALUE flags, uintptr_t method)
+{
+    while (!(flags & VM_ENV_FLAG_LOCAL)) {
+        if (UNLIKELY(ep[VM_ENV_DATA_INDEX_ME_CREF])) return method_is(cfp, method);
+        ep = VM_ENV_PREV_EP_UNCHECKED(ep);
+        flags = ep[VM_ENV_DATA_INDEX_FLAGS];
+    }
+    VALUE me_cref = ep[VM_ENV_DATA_INDEX_ME_CREF];
+    if (LIKELY(me_cref == (VALUE)method)) return true;
+    if (!method && imemo_type(me_cref) == imemo_cref) return true;
+    return method_is(cfp, method);
+}
+
+/*
+ * Whether a frame is what a slot holds: the same flags, which tell its type, the same method and the same pc. That is all that
+ * slots are filled from. Then it counts as the caller, if it is a Ruby frame. `top_pc` as for the walk.
+ */
+static inline __attribute__((always_inline)) bool
+same_p(struct caller *caller, const rb_control_frame_t *cfp, uintptr_t top_pc, bool zjit, const struct vm_trace_frame *frame)
+{
+    const VALUE *ep = cfp->ep;
+    VALUE flags = ep[VM_ENV_DATA_INDEX_FLAGS];
+    if (UNLIKELY(flags != frame->kind) || UNLIKELY(!same_method_p(cfp, ep, flags, frame->method))) return false;
+    if (UNLIKELY(flags & VM_FRAME_FLAG_CFRAME)) return caller->pc + HOST_PC_CFUNC == frame->pc;
+    uintptr_t pc = pc_of(cfp, zjit);
+    if ((top_pc ? top_pc : pc) != frame->pc) return false;
+    *caller = (struct caller){ cfp, pc };
+    return true;
+}
+
+/* One frame of a walk, into the slot or past it. Returns the next slot. */
+static inline __attribute__((always_inline)) struct vm_trace_frame *
+pass(struct vm_trace_walk *walk, struct caller *caller, struct vm_trace_frame *frame,
+     const rb_control_frame_t *cfp, const rb_control_frame_t *top, uintptr_t top_pc, bool zjit)
+{
+    if (LIKELY(same_p(caller, cfp, top_pc, zjit, frame))) return frame + 1;
+    struct caller here = *caller; /* whose address is taken: the loop's own stays in registers */
+    frame = look_into(walk, &here, frame, cfp, top, top_pc);
+    *caller = here;
+    return frame;
+}
+
+/* Most frames are what the last walk saw in their place: these are the loop, and look_into does all others. */
+bool
+rb_vm_trace_host_walk(struct vm_trace_walk *walk, struct rb_execution_context_struct *ec, uintptr_t top_pc)
+{
+#ifdef USE_ZJIT
+    const bool zjit = rb_zjit_enabled_p;
+#else
+    const bool zjit = false;
+#endif
+    const rb_control_frame_t *top = ec->cfp;
+    /* Frames lie side by side; the outermost one is a dummy. */
+    const rb_control_frame_t *cfp = RUBY_VM_END_CONTROL_FRAME(ec);
+    cfp = RUBY_VM_NEXT_CONTROL_FRAME(RUBY_VM_NEXT_CONTROL_FRAME(cfp));
+    if (!top) top = cfp + 1; /* a thread that has not begun */
+    if (top + walk->capacity <= cfp) {
+        walk->count = (size_t)(cfp - top) + 1;
+        return false;
+    }
+
+    struct vm_trace_frame *frame = walk->frames;
+    struct caller caller = { NULL, 0 };
+    walk->changed = SIZE_MAX;
+    for (; cfp > top; cfp = RUBY_VM_NEXT_CONTROL_FRAME(cfp)) frame = pass(walk, &caller, frame, cfp, top, 0, zjit);
+    if (cfp == top) frame = pass(walk, &caller, frame, cfp, top, top_pc, zjit);
+    walk->count = (size_t)(frame - walk->frames);
+    walk->thread = native_thread(ec);
+    return true;
+}
+
+/* --- labels -------------------------------------------------------------------------------- */
+
+struct text {
+    char *buffer;
+    size_t capacity, bytes; /* bytes: of the whole text, written or not */
+};
+
+static void
+add(struct text *text, const char *from, size_t bytes)
+{
+    if (text->bytes < text->capacity) {
+        size_t room = text->capacity - text->bytes;
+        memcpy(text->buffer + text->bytes, from, bytes < room ? bytes : room);
+    }
+    text->bytes += bytes;
+}
+
+static void
+add_cstr(struct text *text, const char *from)
+{
+    add(text, from, strlen(from));
+}
+
+static void
+add_string(struct text *text, VALUE string)
+{
+    if (RB_TYPE_P(string, T_STRING)) add(text, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
+}
+
+static void
+add_number(struct text *text, long number)
+{
+    char digits[24];
+    add(text, digits, (size_t)snprintf(digits, sizeof(digits), "%ld", number));
+}
+
+/* Name of a class or module if it has one for good: backtraces show no other. */
+static VALUE
+permanent_name(VALUE klass)
+{
+    bool permanent = false;
+    if (!RB_TYPE_P(klass, T_CLASS) && !RB_TYPE_P(klass, T_MODULE)) return Qnil;
+    VALUE name = rb_mod_name0(klass, &permanent);
+    return permanent ? name : Qnil;
+}
+
+/* "Owner#name", "Owner.name" for a singleton's, or the bare name of an anonymous owner's. */
+static void
+add_method_name(struct text *text, VALUE owner, VALUE name)
+{
+    if (RB_TYPE_P(owner, T_CLASS) || RB_TYPE_P(owner, T_MODULE)) {
+        bool singleton = RB_TYPE_P(owner, T_CLASS) && RCLASS_SINGLETON_P(owner);
+        VALUE shown = permanent_name(singleton ? RCLASS_ATTACHED_OBJECT(owner) : owner);
+        if (!NIL_P(shown)) {
+            add_string(text, shown);
+            add_cstr(text, singleton ? "." : "#");
+        }
+    }
+    add_string(text, name);
+}
+
+/* The module whose source has the definition, which an alias or a copy does not change. */
+static VALUE
+method_owner(const rb_callable_method_entry_t *method)
+{
+    if (!method || !method->def) return Qnil;
+    VALUE owner = method->owner, original = ORIGINAL_MODULE(method->def);
+    if (!original || original == owner) return owner;
+    bool copy_on_singleton = RB_TYPE_P(owner, T_CLASS) && RCLASS_SINGLETON_P(owner) &&
+        RCLASS_ATTACHED_OBJECT(owner) == original; /* module_function */
+    return copy_on_singleton ? owner : original;
+}
+
+/* As backtraces name the code of an ISEQ. */
+static void
+add_iseq_name(struct text *text, VALUE owner, const rb_iseq_t *iseq)
+{
+    for (;;) {
+        const struct rb_iseq_constant_body *body = ISEQ_BODY(iseq);
+        switch (body->type) {
+          case ISEQ_TYPE_METHOD:
+            add_method_name(text, owner, body->location.label);
+            return;
+          case ISEQ_TYPE_RESCUE:
+          case ISEQ_TYPE_ENSURE:
+          case ISEQ_TYPE_EVAL:
+            if (!body->parent_iseq) break;
+            iseq = body->parent_iseq;
+            continue;
+          case ISEQ_TYPE_BLOCK:
+          case ISEQ_TYPE_PLAIN: {
+            if (!body->parent_iseq) break;
+            int levels = 0;
+            while (iseq != body->local_iseq) {
+                if (ISEQ_BODY(iseq)->type == ISEQ_TYPE_BLOCK) levels++;
+                iseq = ISEQ_BODY(iseq)->parent_iseq;
+            }
+            add_cstr(text, "block ");
+            if (levels > 1) {
+                add_cstr(text, "(");
+                add_number(text, levels);
+                add_cstr(text, " levels) ");
+            }
+            add_cstr(text, "in ");
+            if (ISEQ_BODY(iseq)->type == ISEQ_TYPE_PLAIN) break; /* it is its own: end here */
+            continue;
+          }
+          default:
+            break;
+        }
+        add_string(text, ISEQ_BODY(iseq)->location.label);
+        return;
+    }
+}
+
+/* Line of the instruction at the pc, or of the call before it; eval may begin below 0. */
+static int
+line_of(const rb_iseq_t *iseq, uintptr_t tagged_pc)
+{
+    const struct rb_iseq_constant_body *body = ISEQ_BODY(iseq);
+    size_t at = (size_t)((const VALUE *)(tagged_pc & HOST_PC_MASK) - body->iseq_encoded);
+    if (at > body->iseq_size) return 0;
+    if (!(tagged_pc & HOST_PC_EXACT) && at > 0) at--;
+    return (int)rb_iseq_line_no(iseq, at);
+}
+
+size_t
+rb_vm_trace_host_label(const struct vm_trace_frame *frame, char *buffer, size_t capacity)
+{
+    struct text text = { buffer, capacity, 0 };
+    const rb_callable_method_entry_t *method = (const rb_callable_method_entry_t *)frame->method;
+    VALUE owner = method_owner(method);
+    if (frame->pc & HOST_PC_CFUNC) {
+        add_method_name(&text, owner, rb_id2str(method->def->original_id));
+    }
+    else {
+        add_iseq_name(&text, owner, frame->iseq);
+    }
+    add_cstr(&text, " (");
+    if (frame->iseq) {
+        add_string(&text, rb_iseq_path(frame->iseq));
+        add_cstr(&text, ":");
+        add_number(&text, line_of(frame->iseq, frame->pc));
+    }
+    else {
+        add_cstr(&text, "<cfunc>");
+    }
+    add_cstr(&text, ")");
+    return text.bytes;
+}
+
+uintptr_t
+rb_vm_trace_host_method_of(const struct rb_iseq_struct *iseq)
+{
+    const struct rb_execution_context_struct *ec = rb_current_execution_context(false);
+    if (!ec || !ec->cfp || VM_FRAME_CFRAME_P_UNCHECKED(ec->cfp)) return 0;
+    const rb_iseq_t *running = CFP_ISEQ(ec->cfp);
+    if (!running || ISEQ_BODY(running)->local_iseq != ISEQ_BODY(iseq)->local_iseq) return 0;
+    return (uintptr_t)frame_method(ec->cfp, 0);
+}
+
+void
+rb_vm_trace_host_iseq_range(const struct rb_iseq_struct *iseq, uintptr_t *from_out, uintptr_t *to_out)
+{
+    const struct rb_iseq_constant_body *body = ISEQ_BODY(iseq);
+    *from_out = (uintptr_t)body->iseq_encoded;
+    *to_out = (uintptr_t)(body->iseq_encoded + (body->iseq_encoded ? body->iseq_size : 0));
+}
+
+size_t
+rb_vm_trace_landings(const struct rb_iseq_struct *iseq, const void **pcs_out, size_t capacity)
+{
+    const struct rb_iseq_constant_body *body = ISEQ_BODY(iseq);
+    const struct iseq_catch_table *table = body->catch_table;
+    size_t count = 0;
+    for (unsigned int i = 0; table && i < table->size && count < capacity; i++) {
+        const struct iseq_catch_table_entry *entry = UNALIGNED_MEMBER_PTR(table, entries[i]);
+        if (entry->type == CATCH_TYPE_RESCUE || entry->type == CATCH_TYPE_ENSURE) continue; /* these run in a frame of their own */
+        const void *pc = body->iseq_encoded + entry->cont;
+        size_t known = 0;
+        while (known < count && pcs_out[known] != pc) known++;
+        if (known == count) pcs_out[count++] = pc;
+    }
+    return count;
+}
+
+/* --- threads and ractors --------------------------------------------------------------------- */
+
+struct rb_execution_context_struct *
+rb_vm_trace_host_current(void)
+{
+    return rb_current_execution_context(false);
+}
+
+struct rb_vm_trace_ractor *
+rb_vm_trace_host_ractor(struct rb_execution_context_struct *ec)
+{
+    return rb_ec_ractor_ptr(ec)->vm_trace;
+}
+
+size_t
+rb_vm_trace_host_thread_offset(void)
+{
+    return offsetof(rb_thread_t, ractor);
+}
+
+size_t
+rb_vm_trace_host_ractor_offset(void)
+{
+    return offsetof(rb_ractor_t, vm_trace);
+}
+
+void
+rb_vm_trace_host_each_ractor(struct rb_vm_trace_ractor *(*change)(struct rb_vm_trace_ractor *ractor))
+{
+    rb_vm_t *vm = GET_VM();
+    rb_ractor_t *ractor = NULL;
+    ccan_list_for_each(&vm->ractor.set, ractor, vmlr_node) {
+        ractor->vm_trace = change(ractor->vm_trace);
+    }
+}
+
+void
+rb_vm_trace_host_set_ractor(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor *ractor)
+{
+    rb_ec_ractor_ptr(ec)->vm_trace = ractor;
+}
+
+void
+rb_vm_trace_host_alone(void (*func)(void *data), void *data)
+{
+    RB_VM_LOCK_ENTER();
+    {
+        rb_vm_barrier();
+        func(data);
+    }
+    RB_VM_LOCK_LEAVE();
+}
+
+void
+rb_vm_trace_host_wake_main(void)
+{
+    rb_threadptr_interrupt(GET_VM()->ractor.main_thread);
+}
+
+void
+rb_vm_trace_host_tell(struct rb_execution_context_struct *ec, const struct rb_vm_trace_exit_info *exit)
+{
+#ifdef RUBY_INTERNAL_EVENT_JIT_MASK
+    rb_exec_jit_event_hooks(ec, exit->outcome ? RUBY_INTERNAL_EVENT_JIT_RECOMPILE_EXIT : RUBY_INTERNAL_EVENT_JIT_EXIT, exit);
+#endif
+}
+
+#ifdef RB_VM_TRACE_EC_HAS_EXIT
+size_t
+rb_vm_trace_pending_offset(void)
+{
+    return offsetof(rb_execution_context_t, vm_trace_exit);
+}
+
+void *
+rb_vm_trace_take_exit(void)
+{
+    rb_execution_context_t *ec = rb_current_execution_context(false);
+    void *exit = ec->vm_trace_exit;
+    ec->vm_trace_exit = NULL;
+    return exit;
+}
+
+struct rb_execution_context_struct *
+rb_vm_trace_current(void)
+{
+    return rb_current_execution_context(false);
+}
+#endif
+
+/* The block that a thread runs, if it is one of Ruby's. */
+static const rb_iseq_t *
+thread_block(const rb_thread_t *th)
+{
+    if (th->invoke_type != thread_invoke_type_proc) return NULL;
+    const rb_proc_t *proc;
+    GetProcPtr(th->invoke_arg.proc.proc, proc);
+    return vm_block_type(&proc->block) == block_type_iseq ? vm_block_iseq(&proc->block) : NULL;
+}
+
+static uint64_t
+string_hash(VALUE string, uint64_t more)
+{
+    return st_hash(RSTRING_PTR(string), (size_t)RSTRING_LEN(string), (st_index_t)more);
+}
+
+/*
+ * Tells one name that rb_vm_trace_host_running_name gives from others. By what it is made of, not by
+ * addresses: threads die, and others with other names are born where they were.
+ */
+uint64_t
+rb_vm_trace_host_running_id(struct rb_execution_context_struct *ec)
+{
+    const rb_thread_t *th = rb_ec_thread_ptr(ec);
+    const rb_iseq_t *iseq;
+    uint64_t id = 0;
+    if (RB_TYPE_P(th->name, T_STRING)) id = string_hash(th->name, 1);
+    else if (th == th->ractor->threads.main) id = (uint64_t)rb_ractor_id(th->ractor) << 1;
+    else if ((iseq = thread_block(th)) != NULL) id = string_hash(rb_iseq_path(iseq), (uint64_t)ISEQ_BODY(iseq)->location.first_lineno << 1);
+    return id | 1;
+}
+
+struct vm_trace_native_thread
+rb_vm_trace_host_thread(struct rb_execution_context_struct *ec)
+{
+    return ec ? native_thread(ec) : (struct vm_trace_native_thread){ 2, native_thread_id() };
+}
+
+size_t
+rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity)
+{
+    if (ec && !shared_native_thread_p(rb_ec_thread_ptr(ec))) return rb_vm_trace_host_running_name(ec, buffer, capacity);
+    struct text text = { buffer, capacity, 0 };
+    add_cstr(&text, ec ? "M:N thread" : "vm_trace");
+    return text.bytes;
+}
+
+size_t
+rb_vm_trace_host_running_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity)
+{
+    struct text text = { buffer, capacity, 0 };
+    const rb_thread_t *th = rb_ec_thread_ptr(ec);
+    const rb_ractor_t *ractor = th->ractor;
+    if (RB_TYPE_P(th->name, T_STRING)) {
+        add_string(&text, th->name);
+    }
+    else if (th == th->vm->ractor.main_thread) {
+        add_cstr(&text, "main");
+    }
+    else if (th == ractor->threads.main) {
+        add_cstr(&text, "Ractor #");
+        add_number(&text, rb_ractor_id(ractor));
+        if (RB_TYPE_P(ractor->name, T_STRING)) {
+            add_cstr(&text, " ");
+            add_string(&text, ractor->name);
+        }
+    }
+    else {
+        const rb_iseq_t *iseq = thread_block(th);
+        add_cstr(&text, "Thread");
+        if (iseq) {
+            add_cstr(&text, " ");
+            add_string(&text, rb_iseq_path(iseq));
+            add_cstr(&text, ":");
+            add_number(&text, ISEQ_BODY(iseq)->location.first_lineno);
+        }
+    }
+    return text.bytes;
+}
+
+/* --- who we are ------------------------------------------------------------------------------- */
+
+const char *
+rb_vm_trace_host_description(void)
+{
+    return rb_dynamic_description;
+}
+
+const char *
+rb_vm_trace_host_base(void)
+{
+    return RB_VM_TRACE_BASE;
+}

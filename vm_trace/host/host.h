@@ -1,0 +1,126 @@
+#ifndef RUBY_VM_TRACE_HOST_H
+#define RUBY_VM_TRACE_HOST_H 1
+/*
+ * The seam between the tracer and the insides of Ruby: what the tracer has to ask. Answered
+ * by cruby.c in a Ruby, and by a fake in unit tests. Nothing here allocates a Ruby
+ * object, runs Ruby code or takes a lock, where nothing else is said.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct rb_execution_context_struct;
+struct rb_iseq_struct;
+struct rb_vm_trace_exit_info;
+struct rb_vm_trace_ractor;
+
+/*
+ * One frame as the walk finds it. `pc` and `method` together tell it from all other live
+ * frames with another label:
+ *   Ruby frame   pc = where it goes on, behind the call; method = its method entry, or 0
+ *   exit frame   pc = the exiting instruction + HOST_PC_EXACT (its own line, not the one before)
+ *   C frame      pc = that of its caller + HOST_PC_CFUNC, for it reads as called from there
+ * Instructions are words, so the low bits are free. No pc moves while its ISEQ lives; a
+ * method entry may (rb_vm_trace_compacted).
+ */
+#define HOST_PC_EXACT 1
+#define HOST_PC_CFUNC 2
+#define HOST_PC_MASK (~(uintptr_t)3)
+
+struct vm_trace_frame {
+    uintptr_t pc;
+    uintptr_t method;
+    uintptr_t kind;                    /* the host's own: what else it knows a frame by that has not changed */
+    const struct rb_iseq_struct *iseq; /* where the slot was filled anew; valid during the event only */
+    uint32_t id;    /* of its label (stack_table.h); 0: not known */
+    uint32_t node;  /* of the stack from the outermost frame to this one; 0: not known */
+};
+
+/* A native thread, and a name_id that tells who has it, and so its name, from others that had it. See rb_vm_trace_host_thread. */
+#define HOST_SHARED_THREAD 1
+struct vm_trace_native_thread {
+    uint64_t name_id;
+    uint32_t tid;
+};
+
+/* A stack as the walk finds it, outermost frame first. What the last walk found stays in it. */
+struct vm_trace_walk {
+    struct vm_trace_frame *frames;
+    size_t capacity;
+    size_t count;
+    size_t changed;   /* the first slot that was filled anew; SIZE_MAX: none was */
+    struct vm_trace_native_thread thread; /* whose stack it is */
+};
+
+/*
+ * Walk the stack of `ec`. A slot that holds the same pc and method already keeps its id and
+ * node; another one is filled anew with both 0. Slots of zeros hold nothing.
+ *
+ * `top_pc`, when not 0, is the pc of the innermost frame, for compiled code may know better
+ * than the frame does.
+ *
+ * False when the slots may not be enough: none was touched, and walk->count is how many are.
+ */
+bool rb_vm_trace_host_walk(struct vm_trace_walk *walk, struct rb_execution_context_struct *ec, uintptr_t top_pc);
+
+/*
+ * Label of a frame: "Owner#method (path:line)", as Ruby's backtraces read. Writes at most
+ * `capacity` bytes, not terminated. Returns the full length, which may be more.
+ */
+size_t rb_vm_trace_host_label(const struct vm_trace_frame *frame, char *buffer, size_t capacity);
+
+/*
+ * The method entry whose code, or a block of it, an ISEQ is, as far as the innermost frame of the
+ * current thread tells: it does when the JIT compiles what is being called. 0: it does not.
+ */
+uintptr_t rb_vm_trace_host_method_of(const struct rb_iseq_struct *iseq);
+
+/* Bounds of an ISEQ's instructions, which hold every pc in it; for its death. */
+void rb_vm_trace_host_iseq_range(const struct rb_iseq_struct *iseq, uintptr_t *from_out, uintptr_t *to_out);
+
+/* The execution context of the current native thread; NULL when it runs no Ruby. */
+struct rb_execution_context_struct *rb_vm_trace_host_current(void);
+
+/* What the ractor of `ec` records with. */
+struct rb_vm_trace_ractor *rb_vm_trace_host_ractor(struct rb_execution_context_struct *ec);
+
+/* Give every live ractor another local: change() is called once for each, with the one it has or NULL. VM lock held. */
+void rb_vm_trace_host_each_ractor(struct rb_vm_trace_ractor *(*change)(struct rb_vm_trace_ractor *ractor));
+
+/* Give the ractor of `ec` its local. GVL held. */
+void rb_vm_trace_host_set_ractor(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor *ractor);
+
+/* Wake the main thread from a blocking call, as a signal does. Any native thread. */
+void rb_vm_trace_host_wake_main(void);
+
+/* An exit, for hooks: runs Ruby code. GVL held. */
+void rb_vm_trace_host_tell(struct rb_execution_context_struct *ec, const struct rb_vm_trace_exit_info *exit);
+
+/* Call func(data) under the VM lock with every other ractor stopped. */
+void rb_vm_trace_host_alone(void (*func)(void *data), void *data);
+
+/*
+ * The native thread of `ec` (NULL: the current one, which runs no Ruby). A change of the name is told by rb_vm_trace_thread_renamed.
+ *
+ * A native thread may run one Ruby thread after another: then its name is that of none of them, and
+ * name_id is HOST_SHARED_THREAD. The running id tells those apart that have different names; not 0.
+ */
+struct vm_trace_native_thread rb_vm_trace_host_thread(struct rb_execution_context_struct *ec);
+uint64_t rb_vm_trace_host_running_id(struct rb_execution_context_struct *ec);
+
+/* Its name (that of the tracer where there is no `ec`), and that of the Ruby thread; as for host_label. */
+size_t rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity);
+size_t rb_vm_trace_host_running_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity);
+
+/* Offset of the ractor in a thread, and of the field that rb_vm_trace_host_ractor reads in a ractor, in bytes. */
+size_t rb_vm_trace_host_thread_offset(void);
+size_t rb_vm_trace_host_ractor_offset(void);
+
+/* RUBY_DESCRIPTION; static or for ever. */
+const char *rb_vm_trace_host_description(void);
+
+/* Name of the base that was patched, or "". */
+const char *rb_vm_trace_host_base(void);
+
+#endif /* RUBY_VM_TRACE_HOST_H */

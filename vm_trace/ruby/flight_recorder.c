@@ -1,0 +1,212 @@
+/*
+ * RubyVM::Trace.save and .reset: the flight recorder as Ruby sees it. Public interfaces of Ruby only: what knows the insides of the
+ * VM is cruby.c, what records is snapshot.c.
+ */
+#include "ruby/ruby.h"
+#include "ruby/thread.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "vm_trace/host/host.h"
+#include "vm_trace/session/snapshot.h"
+
+int rb_bug_reporter_add(void (*func)(FILE *, void *), void *data); /* error.c */
+
+/* The recorder of this process, or an exception that says how to have one. */
+static struct rb_vm_trace_ractor *
+recording(void)
+{
+    const struct vm_trace_capture *capture = &rb_vm_trace_capture;
+    const struct vm_trace_session *session = &rb_vm_trace_session;
+    if (!trace_on()) {
+        rb_raise(rb_eRuntimeError, "nothing is recorded: start ruby with, say, --zjit-trace-exits --zjit-trace-memory=16 "
+                 "(with YJIT, --yjit-trace-side-exits --yjit-trace-memory=16), or call RubyVM::Trace.start(memory: 16)");
+    }
+    if (!session->memory.bytes) {
+        const char *path = session->path ? session->path : "";
+        if (!capture->by_flags) {
+            rb_raise(rb_eRuntimeError, "the trace goes to a file (%s), not to memory: call RubyVM::Trace.start(memory: 16) in place of "
+                     "that one", path);
+        }
+        rb_raise(rb_eRuntimeError, "the trace goes to a file (%s), not to memory: start ruby with --%s-trace-memory=16 in place of "
+                 "its -trace-file", path, capture->jit[0] == 'Y' ? "yjit" : "zjit");
+    }
+    struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
+    struct rb_vm_trace_ractor *ractor = rb_vm_trace_ractor_of(ec);
+    if (!ractor || ractor == capture->overflow) rb_memerror();
+    /* A forked child that has recorded nothing yet gets its memory now. */
+    bool begun = capture->state != VM_TRACE_PENDING || rb_vm_trace_ractor_next_chunk(ractor, ec);
+    if (!begun && !trace_on()) {
+        rb_raise(rb_eRuntimeError, "this process has no memory to record into; what was wrong stands on stderr");
+    }
+    return ractor;
+}
+
+
+static void *
+run_write(void *argument)
+{
+    rb_vm_trace_recorder_write(argument);
+    return argument;
+}
+
+static void *
+run_wait(void *ignored)
+{
+    (void)ignored;
+    rb_vm_trace_recorder_wait();
+    return NULL;
+}
+
+static void
+freeze(void)
+{
+    for (;;) {
+        switch (rb_vm_trace_recorder_freeze()) {
+          case VM_TRACE_FROZEN:
+            return;
+          case VM_TRACE_BUSY:
+            rb_thread_call_without_gvl(run_wait, NULL, NULL, NULL);
+            continue;
+          case VM_TRACE_NO_ROOM:
+            rb_memerror();
+          case VM_TRACE_NO_RECORDER:
+            rb_raise(rb_eRuntimeError, "nothing is recorded any more: the trace was stopped, or the process ends");
+        }
+    }
+}
+
+static void *
+run_end(void *argument)
+{
+    rb_vm_trace_recorder_write_end(argument);
+    return NULL;
+}
+
+static VALUE
+end_without_gvl(VALUE argument)
+{
+    rb_thread_call_without_gvl(run_end, (void *)argument, NULL, NULL);
+    return Qnil;
+}
+
+/*
+ * What is frozen must be written before this thread handles any interrupt: it may lead to another thread that ends the trace, and
+ * waits for us; or end this one. So then a thread is begun that writes it. Returns the state of rb_protect.
+ */
+static int
+write_frozen(struct rb_vm_trace_save *save)
+{
+    int state = 0;
+    if (rb_nogvl(run_write, save, NULL, NULL, RB_NOGVL_INTR_FAIL)) return 0;
+    rb_vm_trace_recorder_write_begin(save);
+    while (save->beside) {
+        int again;
+        rb_protect(end_without_gvl, (VALUE)save, &again);
+        if (again) state = again; /* an exception that another thread sends is raised when it is written */
+    }
+    return state;
+}
+
+/*
+ *  call-seq:
+ *    RubyVM::Trace.save(path = nil) -> hash
+ *
+ *  Writes what the flight recorder has in memory as a trace: a file of mode 0600, which may replace a file of the same user. Other
+ *  threads go on meanwhile, and what they record is not lost. In the path, <tt>%p</tt> is the pid, <tt>%t</tt> the time, <tt>%n</tt>
+ *  the number of the saved trace, from 1. Without a path, it is that of the options, and each trace gets a file of its own.
+ *
+ *  Returns <tt>{path:, events:, exits:, lost:}</tt>; +lost+ is how many events since the last reset are not in it. Where memory goes
+ *  back less far than the seconds that were asked for, +seconds+ says how far.
+ *
+ *  Raises RuntimeError where nothing is recorded into memory, SystemCallError (Errno::EACCES, Errno::ENOSPC, ...; Errno::EBUSY for a
+ *  file that another process is writing) where the file can't be written; what was recorded, and a file that was there, stay as they are then.
+ */
+static VALUE
+trace_save(int argc, VALUE *argv, VALUE self)
+{
+    VALUE pattern;
+    (void)self;
+    rb_scan_args(argc, argv, "01", &pattern);
+    if (!NIL_P(pattern)) pattern = rb_str_new_frozen(rb_get_path(pattern));
+    struct rb_vm_trace_save save = {
+        .pattern = NIL_P(pattern) ? NULL : StringValueCStr(pattern), .why = "save", .error = ENOMEM, .reason = "out of memory"
+    };
+    recording();
+    freeze();
+    int state = write_frozen(&save);
+    VALUE path = save.path ? rb_external_str_new_cstr(save.path) : pattern;
+    free(save.made);
+    free(save.kept);
+    if (state) rb_jump_tag(state);
+    if (save.error) {
+        VALUE told = rb_sprintf("%"PRIsVALUE": the trace can't be saved there", path);
+        if (save.error == EEXIST || save.error == EBUSY) rb_str_catf(told, ": %s", save.reason);
+        rb_syserr_fail_str(save.error, told);
+    }
+    RB_GC_GUARD(pattern);
+    VALUE hash = rb_hash_new();
+    rb_hash_aset(hash, ID2SYM(rb_intern("path")), path);
+    rb_hash_aset(hash, ID2SYM(rb_intern("events")), ULL2NUM(save.events));
+    rb_hash_aset(hash, ID2SYM(rb_intern("exits")), ULL2NUM(save.exits));
+    rb_hash_aset(hash, ID2SYM(rb_intern("lost")), ULL2NUM(save.lost));
+    if (save.held_ns) rb_hash_aset(hash, ID2SYM(rb_intern("seconds")), DBL2NUM((double)save.held_ns / 1e9));
+    return hash;
+}
+
+/*
+ *  call-seq:
+ *    RubyVM::Trace.reset -> nil
+ *
+ *  Forgets what the flight recorder has: a trace that is saved later tells of what came after this call only. Cheap enough for
+ *  the beginning of each request. Raises RuntimeError where nothing is recorded into memory.
+ */
+static VALUE
+trace_reset(VALUE self)
+{
+    (void)self;
+    if (!rb_vm_trace_recorder_reset(recording())) rb_memerror();
+    return Qnil;
+}
+
+/*
+ * $! is what ends the program: also a jump that went nowhere (`END { return }`), which is no object and has no class. A signal
+ * or `exit` is how programs are ended.
+ */
+static bool
+failed_p(void)
+{
+    VALUE error = rb_gv_get("$!");
+    if (NIL_P(error)) return false;
+    return RB_TYPE_P(error, T_IMEMO) || !(rb_obj_is_kind_of(error, rb_eSystemExit) || rb_obj_is_kind_of(error, rb_eSignal));
+}
+
+static void
+at_exit(VALUE ignored)
+{
+    (void)ignored;
+    if (!(rb_vm_trace_session.memory.save_at & VM_TRACE_SAVE_AT_EXCEPTION) || !failed_p()) return;
+    struct rb_execution_context_struct *ec;
+    struct rb_vm_trace_ractor *ractor = rb_vm_trace_ractor_current(&ec);
+    rb_vm_trace_recorder_save_at(VM_TRACE_SAVE_AT_EXCEPTION, ractor, ec);
+}
+
+static void
+at_crash(FILE *report, void *ignored)
+{
+    (void)ignored;
+    fflush(report);
+    rb_vm_trace_recorder_crash();
+}
+
+void
+rb_vm_trace_define_recorder(void)
+{
+    VALUE vm = rb_path2class("RubyVM");
+    VALUE module = rb_define_module_under(vm, "Trace");
+    rb_define_singleton_method(module, "save", trace_save, -1);
+    rb_define_singleton_method(module, "reset", trace_reset, 0);
+    rb_set_end_proc(at_exit, Qnil);
+    rb_bug_reporter_add(at_crash, NULL);
+}

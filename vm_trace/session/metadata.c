@@ -1,0 +1,174 @@
+/*
+ * What a trace says of itself. See metadata.h.
+ */
+#include "vm_trace/session/metadata.h"
+#include "vm_trace/capture/method_filter.h"
+#include "vm_trace/session/session_state.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define capture rb_vm_trace_capture
+#define session rb_vm_trace_session
+
+/* Our command line as the system has it, cut when it does not fit; "" where it doesn't tell. */
+static size_t
+command_line(char *buffer, size_t capacity)
+{
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    size_t bytes = 0;
+    char past[4096] = ""; /* what does not fit is counted */
+    for (;;) {
+        bool room = bytes < capacity;
+        ssize_t n = read(fd, room ? buffer + bytes : past, room ? capacity - bytes : sizeof(past));
+        if (n <= 0) break;
+        bytes += (size_t)n;
+    }
+    close(fd);
+    bytes = rb_vm_trace_text_cut(buffer, bytes, capacity);
+    while (bytes > 0 && buffer[bytes - 1] == '\0') bytes--;
+    for (size_t i = 0; i < bytes; i++) {
+        if (buffer[i] == '\0') buffer[i] = ' ';
+    }
+    return bytes;
+}
+
+/* Names of the streams that are recorded, with blanks between them. */
+static void
+list_streams(char *text, size_t bytes)
+{
+    size_t at = 0;
+    text[0] = '\0';
+    EACH_STREAM(stream, rate) at += (size_t)snprintf(text + at, bytes - at, "%s%s", at ? " " : "", stream->name);
+}
+
+static bool
+write_stream_settings(struct vm_trace_event *event)
+{
+    bool ok = true;
+    EACH_STREAM(stream, write_settings) ok = ok && stream->write_settings(event);
+    return ok;
+}
+
+bool
+rb_vm_trace_write_settings(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
+{
+    const char *snapshot = what;
+    const char *ruby = rb_vm_trace_host_description(), *base = rb_vm_trace_host_base();
+    char command[4096], flags[256];
+    size_t command_bytes = command_line(command, sizeof(command));
+    char *copy;
+    const char *clean = rb_vm_trace_text_clean(command, &command_bytes, &copy);
+    list_streams(flags, sizeof(flags));
+
+    struct vm_trace_event event;
+    bool begun = rb_vm_trace_event_begin(&event, ractor, ec, capture.begin_ns) &&
+        event_text(&event, W_COMMAND, clean, command_bytes);
+    free(copy);
+    if (!begun) return false;
+    if (!event_text(&event, W_RUBY, ruby, strlen(ruby))) return false;
+    if (!event_text(&event, W_BASE, base, strlen(base))) return false;
+    if (!event_text(&event, W_JIT, capture.jit, strlen(capture.jit))) return false;
+    if (!event_text(&event, W_FLAGS, flags, strlen(flags))) return false;
+    event_uint32(&event, W_PID, capture.pid);
+    if (!write_stream_settings(&event)) return false;
+    if (capture.stack_frames) {
+        /* Not one of the words, which are written to every chunk: few traces have it. */
+        struct vm_trace_slot name;
+        if (!rb_vm_trace_writer_define(event.writer, &name, "stack", 5)) return false;
+        event_uint32(&event, (enum vm_trace_word)name.index, capture.stack_frames);
+    }
+    const char *methods = rb_vm_trace_methods();
+    if (methods) {
+        size_t bytes = strlen(methods);
+        char *methods_copy;
+        const char *clean_methods = rb_vm_trace_text_clean(methods, &bytes, &methods_copy);
+        bool written = event_text(&event, W_METHODS, clean_methods, bytes);
+        free(methods_copy);
+        if (!written) return false;
+    }
+    if (session.max_size.bytes) {
+        const char *keep = session.max_size.keep_oldest ? "oldest" : "newest";
+        event_uint64(&event, W_MAX_BYTES, session.max_size.bytes);
+        if (!event_text(&event, W_KEEP, keep, strlen(keep))) return false;
+    }
+    if (snapshot && !event_text(&event, W_SNAPSHOT, snapshot, strlen(snapshot))) return false;
+    if (session.memory.window_ns) event_uint32(&event, W_SECONDS, (uint32_t)(session.memory.window_ns / 1000000000));
+    return event_end(&event, FXT_INSTANT, W_TRACE, W_SETTINGS);
+}
+
+/* Of those that were not written, or were cut off: the disk's reason, or the only other ones there are. */
+const char *
+rb_vm_trace_loss_reason(void)
+{
+    if (capture.sink.reason == SINK_FULL) {
+        static char text[320];
+        const char *how = capture.by_flags ? "-trace-file" : "file:", *jit = !capture.by_flags ? "" : capture.jit[0] == 'Y' ? "--yjit" : "--zjit";
+        snprintf(text, sizeof(text), "trace stopped: %s; give %s%s another disk", rb_vm_trace_sink_reason(&capture.sink, SINK_FULL), jit, how);
+        return text;
+    }
+    if (capture.sink.reason) return rb_vm_trace_sink_reason(&capture.sink, capture.sink.reason);
+    return capture.sink.starved ? "a file of that size has too few chunks for so many ractors" : "out of memory";
+}
+
+const char *
+rb_vm_trace_late_reason(void)
+{
+    return "the disk was too slow, and the program did not wait for it";
+}
+
+const char *
+rb_vm_trace_dropped_reason(void)
+{
+    if (capture.sink.full[0]) { /* it was to become larger */
+        static char text[256];
+        snprintf(text, sizeof(text), "older events gave way because %s", capture.sink.full);
+        return text;
+    }
+    return session.memory.bytes ? "older events gave way at the limit of the memory" : "older events gave way at the limit of the file's size";
+}
+
+bool
+rb_vm_trace_write_loss(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
+{
+    const struct vm_trace_loss *loss = what;
+    struct vm_trace_event event;
+    if (!rb_vm_trace_event_begin(&event, ractor, ec, clock_now_ns(&ractor->clock))) return false;
+    event_uint64(&event, W_LOST, loss->events);
+    if (!event_text(&event, W_REASON, loss->why, strlen(loss->why))) return false;
+    return event_end(&event, FXT_INSTANT, W_TRACE, W_LOSS);
+}
+
+static bool
+write_stream_counters(struct vm_trace_event *event, const struct vm_trace_totals *totals)
+{
+    EACH_STREAM(stream, counters) {
+        for (size_t i = 0; stream->counters[i]; i++) {
+            const char *name = stream->counters[i];
+            struct vm_trace_slot slot = { .index = rb_vm_trace_word_of(name) };
+            if (!slot.index && !rb_vm_trace_writer_define(event->writer, &slot, name, strlen(name))) return false;
+            event_uint64(event, (enum vm_trace_word)slot.index, totals->counters[stream->first_counter + i]);
+        }
+    }
+    return true;
+}
+
+bool
+rb_vm_trace_write_summary(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
+{
+    const struct vm_trace_summary *summary = what;
+    const struct vm_trace_totals *totals = &summary->totals;
+    uint64_t now_ns = clock_now_ns(&ractor->clock);
+    struct vm_trace_event event;
+    if (!rb_vm_trace_event_begin(&event, ractor, ec, now_ns < summary->least_ns ? summary->least_ns : now_ns)) return false;
+    event_uint64(&event, W_SAMPLED, totals->sampled);
+    event_uint64(&event, W_EVENTS, totals->events);
+    event_uint64(&event, W_LOST, totals->lost);
+    if (!write_stream_counters(&event, totals)) return false;
+    if (summary->snapshot && !event_text(&event, W_SNAPSHOT, summary->snapshot, strlen(summary->snapshot))) return false;
+    return event_end(&event, FXT_INSTANT, W_TRACE, W_SUMMARY);
+}

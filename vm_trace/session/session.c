@@ -1,0 +1,573 @@
+/*
+ * A session: begins a trace, reports how it goes, ends it; and the deaths that all streams must know.
+ *
+ * Locks, outermost first: capture.lock, session.open_lock, that of the shared chunk and of orphaned
+ * chunks, then those of strings, deaths and the chunk file, which are leaves. Recording takes none,
+ * except for a next chunk (the last two), or where a ractor has no chunk of its own.
+ */
+#include "vm_trace/session/fork.h"
+#include "vm_trace/session/metadata.h"
+#include "vm_trace/session/options.h"
+#include "vm_trace/session/snapshot.h"
+#include "vm_trace/base/messages.h"
+#include "vm_trace/store/file_claim.h"
+#include "vm_trace/store/memory_ring.h"
+#include "vm_trace/streams/table.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define capture rb_vm_trace_capture
+#define session rb_vm_trace_session
+
+/* --- the file ------------------------------------------------------------------------------ */
+
+/* Make the file of this process. NULL, or why it can't be made. */
+static const char *
+make_file(bool child)
+{
+    free(session.path);
+    session.child = child;
+    const char *pattern = session.path_pattern ? session.path_pattern : session.memory.bytes ? VM_TRACE_SNAPSHOT_PATH : NULL;
+    session.path = rb_vm_trace_expand_path(pattern, capture.pid, child, session.memory.bytes ? 1 : session.number);
+    if (!session.path) return "out of memory";
+    if (session.memory.bytes) return rb_vm_trace_memory_open(&capture.sink);
+    char *kept;
+    const char *why_kept;
+    const char *why = rb_vm_trace_sink_open_beside(&capture.sink, &session.path, capture.pid, &kept, &why_kept);
+    /* Said even where the program began the trace: the file is not where it asked for. */
+    if (kept && !why) rb_vm_trace_say("%s is kept: %s; the trace goes to %s", kept, why_kept, session.path);
+    free(kept);
+    return why;
+}
+
+/*
+ * A first chunk with the settings, which in a file that keeps its newest events is a short one of
+ * its own: it is never used again. NULL, or why there is no room.
+ */
+static const char *
+begin_file(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
+{
+    bool ok = rb_vm_trace_writer_next_chunk(&ractor->writer);
+    /* Memory is seen by others only after a crash or in a core: then nobody else says why. */
+    if (ok) rb_vm_trace_write_settings(ractor, ec, session.memory.bytes ? "memory" : NULL);
+    if (ok && capture.sink.keep_newest) {
+        rb_vm_trace_writer_close(&ractor->writer);
+        rb_vm_trace_sink_begin_ring(&capture.sink);
+        ok = rb_vm_trace_writer_next_chunk(&ractor->writer);
+    }
+    if (ok && session.memory.bytes) ok = rb_vm_trace_recorder_begin();
+    if (ok) {
+        rb_vm_trace_sink_recording(&capture.sink, true);
+        return NULL;
+    }
+    /*
+     * In memory a limit of the size of files leaves what is there, which is not an error of the
+     * sink, but too little to begin with.
+     */
+    int error = capture.sink.error ? capture.sink.error : capture.sink.reason;
+    return error ? rb_vm_trace_sink_reason(&capture.sink, error) : "out of memory";
+}
+
+/* Say where the trace goes, or why nowhere: then no file is left behind. */
+static bool
+say_where(const char *why)
+{
+    if (!why && (rb_vm_trace_messages.quiet || rb_vm_trace_messages.terse)) return true;
+    if (!why && session.memory.bytes) {
+        rb_vm_trace_say("recording to memory, %llu MiB at most", (unsigned long long)session.memory.bytes >> 20);
+        return true;
+    }
+    if (!why) {
+        rb_vm_trace_say("tracing to %s", session.path);
+        return true;
+    }
+    if (session.memory.bytes) {
+        rb_vm_trace_warn("can't record to memory: %s; running untraced", why);
+        rb_vm_trace_sink_close(&capture.sink);
+        return false;
+    }
+    rb_vm_trace_warn("can't trace to %s: %s; running untraced", session.path ? session.path : "a file", why);
+    if (capture.sink.fd >= 0) rb_vm_trace_sink_discard(&capture.sink, session.path);
+    return false;
+}
+
+/* capture.begin_child_file */
+static bool
+begin_child_file(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
+{
+    bool ok;
+    pthread_mutex_lock(&session.open_lock);
+    if (capture.state == VM_TRACE_PENDING) {
+        const char *why = make_file(true);
+        ok = say_where(why ? why : begin_file(ractor, ec));
+        __atomic_store_n(&capture.state, ok ? VM_TRACE_ON : VM_TRACE_OFF, __ATOMIC_RELEASE);
+    }
+    else { /* another ractor was here first, and may have failed */
+        ok = capture.state == VM_TRACE_ON && rb_vm_trace_writer_next_chunk(&ractor->writer);
+    }
+    pthread_mutex_unlock(&session.open_lock);
+    return ok;
+}
+
+bool
+rb_vm_trace_supported_p(void)
+{
+    return true;
+}
+
+static void
+request(struct rb_vm_trace_stream *stream, const struct vm_trace_stream_request *what)
+{
+    free((char *)stream->only);
+    stream->only = what->only ? strdup(what->only) : NULL;
+    stream->rate = what->rate;
+}
+
+/* NULL when it began, or why it can't. session.path is then the file that can't be made, or NULL. */
+static const char *
+begin_trace(const struct rb_vm_trace_config *config, const struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
+{
+    session.number++;
+    capture.pid = (uint32_t)getpid();
+    rb_vm_trace_clock_init();
+    capture.begin_ns = rb_vm_trace_clock_system_ns();
+    capture.begin_child_file = begin_child_file;
+    rb_vm_trace_claim_image(capture.begin_ns);
+    rb_vm_trace_handle_forks();
+    rb_vm_trace_messages_begin();
+    free(session.path_pattern);
+    free(session.path);
+    session.path = NULL;
+    capture.jit = rb_vm_trace_messages.prefix = config->jit;
+    for (size_t i = 0; rb_vm_trace_streams[i]; i++) request(rb_vm_trace_streams[i], &requests[i]);
+    session.path_pattern = rb_vm_trace_absolute_path(config->path);
+    if (config->path && !session.path_pattern) return "the current folder has no path";
+    session.max_size = config->max_size;
+    capture.in_memory = session.memory.bytes > 0;
+    if (capture.in_memory) session.max_size = (struct rb_vm_trace_max_size){ .bytes = session.memory.bytes };
+    capture.sink.max_bytes = session.max_size.bytes;
+    capture.sink.min_free_bytes = session.min_free_bytes;
+    capture.sink.keep_newest = session.max_size.bytes && !session.max_size.keep_oldest;
+    capture.sink.sampled_categories = 0;
+    EACH_STREAM(stream, sampled_categories) capture.sink.sampled_categories |= stream->sampled_categories;
+    rb_vm_trace_writer_init(&capture.shared.writer, &capture.sink, capture.pid);
+    const char *why = make_file(false);
+    if (why) return why;
+
+    capture.dead = (struct vm_trace_totals){ 0 };
+    capture.dead_ns = 0;
+    if (!capture.by_flags) capture.last_number = 0;
+    if (!rb_vm_trace_ractor_begin_overflow()) return "out of memory";
+    __atomic_store_n(&capture.state, VM_TRACE_ON, __ATOMIC_RELEASE);
+    for (struct rb_vm_trace_ractor *ractor = capture.ractors; capture.by_flags && ractor; ractor = ractor->next) rb_vm_trace_ractor_begin(ractor);
+    if (!capture.by_flags) rb_vm_trace_ractor_renew_all();
+    struct rb_execution_context_struct *ec;
+    struct rb_vm_trace_ractor *ractor = rb_vm_trace_ractor_current(&ec);
+    return ractor ? begin_file(ractor, ec) : "out of memory";
+}
+
+/* It did not begin after all: leave no file behind. */
+static void
+discard_trace(void)
+{
+    pthread_mutex_lock(&capture.lock);
+    if (session.memory.bytes) rb_vm_trace_recorder_close();
+    pthread_mutex_unlock(&capture.lock);
+    if (session.memory.bytes) rb_vm_trace_sink_close(&capture.sink);
+    else if (capture.sink.fd >= 0) rb_vm_trace_sink_discard(&capture.sink, session.path);
+    __atomic_store_n(&capture.state, VM_TRACE_OFF, __ATOMIC_RELEASE);
+}
+
+/* Stop all streams before the one at `end`, the last first. */
+static void
+stop_streams(size_t end)
+{
+    while (end-- > 0) {
+        if (rb_vm_trace_streams[end]->stop) rb_vm_trace_streams[end]->stop();
+    }
+}
+
+static size_t
+stream_count(void)
+{
+    size_t count = 0;
+    while (rb_vm_trace_streams[count]) count++;
+    return count;
+}
+
+/* NULL, or why: then none is started, and *name_out is the stream that can't be. */
+static const char *
+start_streams(bool by_flags, const char **name_out)
+{
+    for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
+        const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
+        const char *why = stream->start ? stream->start(by_flags) : NULL;
+        if (!why) continue;
+        stop_streams(i);
+        *name_out = stream->name;
+        return why;
+    }
+    return NULL;
+}
+
+bool
+rb_vm_trace_start(const struct rb_vm_trace_config *config)
+{
+    struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS];
+    rb_vm_trace_streams_request(config, requests);
+    rb_vm_trace_messages.quiet = false;
+    rb_vm_trace_messages.terse = session.flags.quiet;
+    /* Else the signal would do what it does to a program without a handler: end it. */
+    if ((session.memory.save_at || session.memory.signal) && !session.memory.bytes) {
+        session.memory.bytes = (uint64_t)VM_TRACE_DEFAULT_MEMORY_MIB << 20;
+    }
+    capture.by_flags = say_where(begin_trace(config, requests));
+    const char *name;
+    if (capture.by_flags) start_streams(true, &name);
+    else discard_trace();
+    return capture.by_flags;
+}
+
+/* --- start and stop in a running program ---------------------------------------------------------------- */
+
+/* Free what only a trace needs. Code has no trace points any more. World stopped. */
+static void
+forget_trace(void)
+{
+    if (capture.by_flags || capture.subscribed) return;
+    rb_vm_trace_ractor_free_all();
+    EACH_STREAM(stream, forget) stream->forget();
+}
+
+static void
+streams_ended(void)
+{
+    EACH_STREAM(stream, ended) stream->ended();
+}
+
+/* Why a trace can't begin, for an exception. */
+static void
+tell_why(const char *path, const char *why, char *why_out, size_t why_bytes)
+{
+    if (session.memory.bytes) {
+        snprintf(why_out, why_bytes, "can't record to memory: %s; give memory: fewer MiB", why);
+        return;
+    }
+    snprintf(why_out, why_bytes, "can't trace to %s: %s; give file: a path in a folder that can be written to",
+             session.path ? session.path : path ? path : "a file", why);
+}
+
+/* Why a stream can't be recorded in a program that runs; NULL: all can. */
+static const char *
+why_refused(const struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
+{
+    const char *why = NULL;
+    for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
+        const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
+        if (!why && stream->refuse) why = stream->refuse(requests[i].rate, requests[i].only);
+    }
+    return why;
+}
+
+bool
+rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, const struct rb_vm_trace_memory_config *memory,
+                      char *why_out, size_t why_bytes)
+{
+    struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS];
+    rb_vm_trace_streams_request(config, requests);
+    rb_vm_trace_messages.quiet = true;
+    rb_vm_trace_messages.terse = false;
+    const char *why = why_refused(requests), *name;
+    if (why) {
+        snprintf(why_out, why_bytes, "%s", why);
+        return false;
+    }
+    session.memory = *memory;
+    why = begin_trace(config, requests);
+    if (why) tell_why(config->path, why, why_out, why_bytes);
+    else if ((why = start_streams(false, &name)) != NULL) snprintf(why_out, why_bytes, "can't trace %s: %s", name, why);
+    if (!why) return true;
+    discard_trace();
+    streams_ended();
+    forget_trace();
+    session.memory = (struct rb_vm_trace_memory_config){ 0 };
+    capture.in_memory = false;
+    return false;
+}
+
+static void end_trace(void);
+
+static void
+set_counts(struct rb_vm_trace_status *status, const struct vm_trace_totals *totals)
+{
+    status->events = totals->events;
+    status->lost = totals->lost;
+    EACH_STREAM(stream, set_status) stream->set_status(status, totals);
+}
+
+bool
+rb_vm_trace_switch_off(struct rb_vm_trace_status *status_out)
+{
+    *status_out = (struct rb_vm_trace_status){ .by_flags = capture.by_flags, .memory_bytes = session.memory.bytes };
+    if (!trace_on()) return false;
+    session.memory.save_at = 0; /* those are moments of a program that runs on */
+    stop_streams(stream_count());
+    session.last = (struct vm_trace_totals){ 0 };
+    session.last_loss = NULL;
+    bool file = capture.state == VM_TRACE_ON;
+    end_trace();
+    status_out->path = !session.memory.bytes && (file || session.last.events) ? session.path : NULL;
+    status_out->begin_ns = capture.begin_ns;
+    status_out->loss = session.last_loss;
+    set_counts(status_out, &session.last);
+    session.memory = (struct rb_vm_trace_memory_config){ 0 };
+    capture.in_memory = false;
+    streams_ended();
+    forget_trace();
+    return true;
+}
+
+/* --- lives of others ------------------------------------------------------------------------- */
+
+static void
+unit_freed(uintptr_t unit, bool iseq)
+{
+    struct rb_execution_context_struct *ec;
+    struct rb_vm_trace_ractor *ractor = rb_vm_trace_ractor_current(&ec);
+    EACH_STREAM(stream, unit_freed) stream->unit_freed(unit, iseq, trace_on() ? ractor : NULL, ec);
+}
+
+void
+rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq)
+{
+    if (!trace_wanted()) return;
+    uintptr_t from, to;
+    rb_vm_trace_host_iseq_range(iseq, &from, &to);
+    if (from == to) return; /* it never got instructions */
+    /* Most are of evals and blocks that no event ever named and no JIT compiled: no lock is taken for those. */
+    if (!rb_vm_trace_address_noted_p(from)) return;
+
+    /* A pc may stand behind the last instruction. */
+    rb_vm_trace_died((struct vm_trace_range){ .from = from, .to = to + 1 });
+    unit_freed(from, true);
+}
+
+void
+rb_vm_trace_code_free(const struct rb_iseq_struct *iseq)
+{
+    if (!trace_wanted()) return;
+    uintptr_t from, to;
+    rb_vm_trace_host_iseq_range(iseq, &from, &to);
+    unit_freed(from, false);
+}
+
+void
+rb_vm_trace_method_free(const void *method_entry)
+{
+    if (!trace_on()) return; /* labels are made anew when a trace begins */
+    uintptr_t at = (uintptr_t)method_entry;
+    if (rb_vm_trace_address_noted_p(at)) rb_vm_trace_died((struct vm_trace_range){ .from = at, .to = at + 1, .methods = true });
+}
+
+void
+rb_vm_trace_compacted(void)
+{
+    if (trace_on()) rb_vm_trace_all_died();
+}
+
+void
+rb_vm_trace_thread_renamed(void)
+{
+    if (!trace_on()) return;
+    struct rb_execution_context_struct *ec;
+    struct rb_vm_trace_ractor *ractor = rb_vm_trace_ractor_current(&ec);
+    if (!ractor) return;
+    rb_vm_trace_writer_forget_names(&ractor->writer);
+    pthread_mutex_lock(&capture.shared.lock);
+    rb_vm_trace_writer_forget_names(&capture.shared.writer);
+    pthread_mutex_unlock(&capture.shared.lock);
+}
+
+bool
+rb_vm_trace_fault(const void *address)
+{
+    if (!trace_on()) return false;
+    /*
+     * Whoever touches a chunk is its owner, the sink, or one who begins the next chunk for all that
+     * share one. Nobody touches what ractors left before it is a writer's own again.
+     */
+    struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
+    struct rb_vm_trace_ractor *ractor = ec ? rb_vm_trace_host_ractor(ec) : NULL;
+    return rb_vm_trace_sink_fault(&capture.sink, ractor ? &ractor->writer.chunk : NULL, address) ||
+        rb_vm_trace_sink_fault(&capture.sink, &capture.shared.writer.chunk, address) ||
+        (session.memory.bytes && rb_vm_trace_recorder_fault(address));
+}
+
+/* --- end ----------------------------------------------------------------------------------------- */
+
+/* What is there now, and why not all is. capture.lock held. */
+static struct vm_trace_totals
+count_all(const char **loss_out)
+{
+    struct vm_trace_totals totals = rb_vm_trace_ractor_totals();
+    EACH_STREAM(stream, count) stream->count(&totals);
+    *loss_out = NULL;
+    if (totals.lost > totals.late) *loss_out = rb_vm_trace_loss_reason();
+    else if (totals.late) *loss_out = rb_vm_trace_late_reason();
+    else if (capture.sink.dropped.events) *loss_out = rb_vm_trace_dropped_reason();
+    totals.sampled -= capture.sink.dropped.sampled;
+    totals.events -= capture.sink.dropped.events;
+    totals.lost += capture.sink.dropped.events;
+    return totals;
+}
+
+void
+rb_vm_trace_status(struct rb_vm_trace_status *status_out)
+{
+    *status_out = (struct rb_vm_trace_status){ .on = trace_on(), .by_flags = capture.by_flags };
+    if (!status_out->on) return;
+    status_out->session_number = session.number;
+    pthread_mutex_lock(&capture.lock);
+    struct vm_trace_totals totals = count_all(&status_out->loss);
+    status_out->memory_bytes = session.memory.bytes;
+    status_out->path = capture.state == VM_TRACE_ON && !session.memory.bytes ? session.path : NULL;
+    status_out->begin_ns = capture.begin_ns;
+    set_counts(status_out, &totals);
+    pthread_mutex_unlock(&capture.lock);
+}
+
+enum { LOSSES = 3 }; /* what was not written or is gone; what the disk was too slow for; what gave way */
+
+static void
+say_what_was_written(const struct vm_trace_totals *totals, const struct vm_trace_loss losses[LOSSES])
+{
+    if (rb_vm_trace_messages.quiet || (rb_vm_trace_messages.terse && !totals->lost)) return;
+    char streams[256] = "", lost[800] = "nothing lost";
+    size_t at = 0;
+    EACH_STREAM(stream, describe) {
+        size_t n = stream->describe(streams + at, sizeof(streams) - at, totals);
+        if (n) at += n + (size_t)snprintf(streams + at + n, sizeof(streams) - at - n, ", ");
+    }
+    if (!totals->lost && capture.sink.trim_error) {
+        snprintf(lost, sizeof(lost), "nothing lost as far as can be seen (%s)", strerror(capture.sink.trim_error));
+    }
+    else if (totals->lost) {
+        int n = snprintf(lost, sizeof(lost), "%llu events lost (", (unsigned long long)totals->lost);
+        const char *between = "";
+        for (int i = 0; i < LOSSES; i++) {
+            if (!losses[i].events) continue;
+            n += snprintf(lost + n, sizeof(lost) - (size_t)n, "%s%.*s", between, 200, losses[i].why);
+            between = "; ";
+        }
+        snprintf(lost + n, sizeof(lost) - (size_t)n, ")");
+    }
+    rb_vm_trace_say("wrote %s%llu events to %s, %s", streams, (unsigned long long)totals->events, session.path, lost);
+}
+
+/*
+ * Someone cut the file short, or removed it, or the disk is no longer there. Make what is left a valid file, with a chunk for the
+ * last words. Returns what is no longer there of what was written.
+ */
+static struct vm_trace_counts
+rescue(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
+{
+    struct vm_trace_totals written = rb_vm_trace_ractor_totals();
+    struct vm_trace_counts left;
+    if (ractor) rb_vm_trace_writer_close(&ractor->writer);
+    bool mended = rb_vm_trace_sink_mend(&capture.sink, &left);
+    if (mended && ractor && rb_vm_trace_writer_next_chunk(&ractor->writer) && left.events == 0) {
+        rb_vm_trace_write_settings(ractor, ec, NULL);
+    }
+    return (struct vm_trace_counts){ written.events - left.events, written.sampled - left.sampled };
+}
+
+/* All chunks but the local's are back. */
+static void
+write_last_words(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
+{
+    int trouble = rb_vm_trace_sink_end(&capture.sink);
+    struct vm_trace_counts gone = { 0, 0 };
+    /* Closed by the program, it still has what was written. */
+    if (trouble != 0 && trouble != EBADF) gone = rescue(ractor, ec);
+
+    struct vm_trace_totals hits = capture.dead;
+    EACH_STREAM(stream, report) stream->report(ractor, ec, &hits);
+    if (ractor) rb_vm_trace_writer_last_words(&ractor->writer);
+
+    struct vm_trace_totals totals = rb_vm_trace_ractor_totals();
+    memcpy(totals.counters, hits.counters, sizeof(totals.counters));
+    totals.sampled -= gone.sampled + capture.sink.dropped.sampled;
+    totals.events -= gone.events + capture.sink.dropped.events;
+    const struct vm_trace_loss losses[LOSSES] = {
+        { totals.lost - totals.late + gone.events, rb_vm_trace_loss_reason() },
+        { totals.late, rb_vm_trace_late_reason() },
+        { capture.sink.dropped.events, rb_vm_trace_dropped_reason() }
+    };
+    session.last_loss = NULL;
+    totals.lost = 0;
+    for (int i = 0; i < LOSSES; i++) {
+        totals.lost += losses[i].events;
+        if (losses[i].events && !session.last_loss) session.last_loss = losses[i].why;
+    }
+    if (ractor) {
+        for (int i = 0; i < LOSSES; i++) {
+            if (losses[i].events && rb_vm_trace_event_write(ractor, ec, rb_vm_trace_write_loss, &losses[i])) totals.events++;
+        }
+        struct vm_trace_summary summary = { .totals = totals, .least_ns = rb_vm_trace_ractor_latest_ns() };
+        if (rb_vm_trace_event_write(ractor, ec, rb_vm_trace_write_summary, &summary)) totals.events++;
+        rb_vm_trace_writer_close(&ractor->writer);
+    }
+    session.last = totals;
+    rb_vm_trace_sink_close(&capture.sink);
+    say_what_was_written(&totals, losses);
+}
+
+static bool
+unreported_p(void)
+{
+    EACH_STREAM(stream, unreported_p) {
+        if (stream->unreported_p()) return true;
+    }
+    return false;
+}
+
+static void
+end_trace(void)
+{
+    if (!trace_on()) return;
+    struct rb_execution_context_struct *ec;
+    struct rb_vm_trace_ractor *ractor = rb_vm_trace_ractor_current(&ec);
+    if (session.memory.bytes) rb_vm_trace_recorder_end(ractor, ec);
+
+    pthread_mutex_lock(&capture.lock);
+    if (session.memory.bytes) {
+        rb_vm_trace_recorder_close();
+        session.last = count_all(&session.last_loss);
+    }
+    /* A forked child that exited, but had none of its exits sampled, still has counts to report. */
+    if (capture.state == VM_TRACE_PENDING && ractor && !session.memory.bytes && (unreported_p() || rb_vm_trace_ractor_totals().lost)) {
+        rb_vm_trace_ractor_next_chunk(ractor, ec);
+    }
+    if (capture.state == VM_TRACE_ON) {
+        rb_vm_trace_sink_recording(&capture.sink, false);
+        for (struct rb_vm_trace_ractor *other = capture.ractors; other; other = other->next) {
+            if (other != ractor || session.memory.bytes) rb_vm_trace_writer_close(&other->writer);
+        }
+        rb_vm_trace_shared_close(&capture.shared);
+        if (session.memory.bytes) rb_vm_trace_sink_close(&capture.sink);
+        else write_last_words(ractor, ec);
+    }
+    __atomic_store_n(&capture.state, VM_TRACE_OFF, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&capture.lock);
+}
+
+void
+rb_vm_trace_shutdown(void)
+{
+    end_trace();
+    capture.ended = true;
+}

@@ -1,0 +1,34 @@
+#ifndef RUBY_VM_TRACE_SESSION_SESSION_STATE_H
+#define RUBY_VM_TRACE_SESSION_SESSION_STATE_H 1
+/*
+ * What the files of this folder know of the session that is on, or comes next. What events are
+ * recorded with is capture's (ractor_state.h).
+ */
+
+#include "vm_trace/capture/ractor_state.h"
+
+/* When a trace is saved without being asked for by the program: bits of memory.save_at. */
+enum {
+    VM_TRACE_SAVE_AT_EXIT = 1,
+    VM_TRACE_SAVE_AT_EXCEPTION = 2,
+    VM_TRACE_SAVE_AT_CRASH = 4
+};
+
+extern struct vm_trace_session {
+    pthread_mutex_t open_lock;   /* held while a forked child's file is made, so that it is made once */
+    uint64_t number;             /* of the trace that began last; a forked child goes on with its parent's */
+    struct {
+        uint64_t min_free_bytes; /* what flags say, for traces that begin later */
+        bool quiet;              /* likewise, for the trace that they begin */
+    } flags;
+    struct rb_vm_trace_memory_config memory; /* of the trace that is on, or that flags ask for */
+    struct rb_vm_trace_max_size max_size;
+    uint64_t min_free_bytes;     /* stays free on the disk of what is written (chunk_file.h); of the trace that is on or comes next */
+    char *path_pattern;          /* own copy; NULL: the default */
+    char *path;                  /* of the file at hand; of the flight recorder, of the first that it is saved to */
+    bool child;                  /* of a fork: its path has the pid */
+    struct vm_trace_totals last; /* of the trace that ended last */
+    const char *last_loss;       /* why it lost events, or NULL */
+} rb_vm_trace_session;
+
+#endif /* RUBY_VM_TRACE_SESSION_SESSION_STATE_H */

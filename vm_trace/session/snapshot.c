@@ -1,0 +1,756 @@
+/*
+ * The flight recorder. See snapshot.h.
+ */
+#ifndef _GNU_SOURCE
+# define _GNU_SOURCE 1 /* renameat2, O_CLOEXEC */
+#endif
+#include "vm_trace/session/metadata.h"
+#include "vm_trace/store/file_claim.h"
+#include "vm_trace/store/memory_ring.h"
+#include "vm_trace/base/native_thread.h"
+#include "vm_trace/session/options.h"
+#include "vm_trace/session/snapshot.h"
+#include "vm_trace/base/messages.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define capture rb_vm_trace_capture
+#define session rb_vm_trace_session
+
+enum {
+    BUFFER_WORDS = 1 << 13, /* what is copied goes to the file in pieces of that many */
+    MAX_DEPTH_SLOTS = 64    /* threads whose open spans are known at once */
+};
+
+static struct {
+    bool open;                 /* there is something to save; read without the lock, cleared under it */
+    bool saving;               /* guarded by capture.lock, as all up to `taken` */
+    pthread_cond_t done;
+    uint64_t settings;         /* events that were counted and no save has: the settings in memory, until a reset */
+    uint64_t saved;            /* traces */
+    struct last_path {
+        char *path;            /* of the last save, as its pattern says; NULL: there was none */
+        uint64_t count;        /* of traces that were saved under it */
+    } own, named;              /* by the pattern of the options, by one that the program gave */
+
+    struct rb_vm_trace_frozen frozen;
+    struct vm_trace_totals taken; /* counted since the reset, when it was frozen */
+    uint64_t reset_ns, from_ns;   /* of what is frozen: no event before the latter is saved */
+    uint64_t frozen_ns;
+
+    struct rb_vm_trace_sink out;
+    struct rb_vm_trace_ractor *ractor; /* writes the settings and the last words */
+    sem_t asked;                     /* by a signal */
+} recorder = { .done = PTHREAD_COND_INITIALIZER, .out = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 } };
+
+/* --- freeze ---------------------------------------------------------------------------------------- */
+
+/* Chunks that are written into, as far as they are. A writer may just be changing its own, for it needs no lock to. */
+static void
+freeze_in_use(const struct rb_vm_trace_writer *writer)
+{
+    /* In this order: a position that is read first may be another chunk's. One that was given back is among the idle ones already. */
+    uint64_t offset = __atomic_load_n(&writer->chunk.offset, __ATOMIC_ACQUIRE);
+    size_t words = __atomic_load_n(&writer->pos, __ATOMIC_ACQUIRE);
+    if (words > 0 && offset > 0) rb_vm_trace_memory_freeze_in_use(&capture.sink, &recorder.frozen, offset, words);
+}
+
+static enum vm_trace_freeze
+freeze(void)
+{
+    if (!__atomic_load_n(&recorder.open, __ATOMIC_ACQUIRE)) return VM_TRACE_NO_RECORDER;
+    if (recorder.saving) return VM_TRACE_BUSY;
+    size_t ractors = 0;
+    for (const struct rb_vm_trace_ractor *ractor = capture.ractors; ractor; ractor = ractor->next) ractors++;
+    if (!rb_vm_trace_frozen_room(&recorder.frozen, &capture.sink, ractors + 1)) return VM_TRACE_NO_ROOM;
+    EACH_STREAM(stream, snapshot_room) {
+        if (!stream->snapshot_room()) return VM_TRACE_NO_ROOM;
+    }
+
+    /* Events are counted after they were written, so all that are counted here are in the chunks. */
+    recorder.taken = rb_vm_trace_ractor_totals();
+    recorder.taken.events -= recorder.settings;
+    pthread_mutex_lock(&capture.shared.lock);
+    pthread_mutex_lock(&capture.sink.lock);
+    rb_vm_trace_memory_freeze(&capture.sink, &recorder.frozen);
+    freeze_in_use(&capture.shared.writer); /* first: a local that had it last may still name it, with a position in its own next one */
+    for (const struct rb_vm_trace_ractor *ractor = capture.ractors; ractor; ractor = ractor->next) freeze_in_use(&ractor->writer);
+    for (const struct rb_vm_trace_orphan *orphan = capture.shared.orphans; orphan; orphan = orphan->next) freeze_in_use(&orphan->writer);
+    pthread_mutex_unlock(&capture.sink.lock);
+    pthread_mutex_unlock(&capture.shared.lock);
+    EACH_STREAM(stream, snapshot_begin) stream->snapshot_begin(); /* hits are counted before their event is written: no event is there without its hit */
+
+    uint32_t epoch;
+    uint64_t now_ns = rb_vm_trace_clock_system_ns();
+    recorder.frozen_ns = now_ns;
+    recorder.reset_ns = recorder.from_ns = rb_vm_trace_epoch_begin_ns(&epoch);
+    if (session.memory.window_ns && now_ns > recorder.from_ns + session.memory.window_ns) recorder.from_ns = now_ns - session.memory.window_ns;
+    recorder.saving = true;
+    return VM_TRACE_FROZEN;
+}
+
+enum vm_trace_freeze
+rb_vm_trace_recorder_freeze(void)
+{
+    pthread_mutex_lock(&capture.lock);
+    enum vm_trace_freeze answer = freeze();
+    pthread_mutex_unlock(&capture.lock);
+    return answer;
+}
+
+/* `next`: the first chunk that was not given back. */
+static void
+thaw(size_t next)
+{
+    pthread_mutex_lock(&capture.lock);
+    rb_vm_trace_memory_thaw(&capture.sink, &recorder.frozen, next);
+    EACH_STREAM(stream, snapshot_end) stream->snapshot_end();
+    recorder.saving = false;
+    pthread_cond_broadcast(&recorder.done);
+    pthread_mutex_unlock(&capture.lock);
+}
+
+static void
+wait_locked(void)
+{
+    while (recorder.saving) pthread_cond_wait(&recorder.done, &capture.lock);
+}
+
+void
+rb_vm_trace_recorder_wait(void)
+{
+    pthread_mutex_lock(&capture.lock);
+    wait_locked();
+    pthread_mutex_unlock(&capture.lock);
+}
+
+bool
+rb_vm_trace_recorder_refuse(void)
+{
+    pthread_mutex_lock(&capture.lock);
+    __atomic_store_n(&recorder.open, false, __ATOMIC_RELEASE);
+    bool idle = !recorder.saving;
+    pthread_mutex_unlock(&capture.lock);
+    return idle;
+}
+
+void
+rb_vm_trace_recorder_close(void)
+{
+    __atomic_store_n(&recorder.open, false, __ATOMIC_RELEASE);
+    wait_locked();
+}
+
+bool
+rb_vm_trace_recorder_reset(struct rb_vm_trace_ractor *caller)
+{
+    pthread_mutex_lock(&capture.lock);
+    bool ok = rb_vm_trace_ractor_reset(caller);
+    if (ok) recorder.settings = 0;
+    pthread_mutex_unlock(&capture.lock);
+    return ok;
+}
+
+/* --- copying ----------------------------------------------------------------------------------------- */
+
+struct copy {
+    uint64_t buffer[BUFFER_WORDS];
+    size_t used;               /* of it, words */
+    uint64_t words;            /* of the chunk that is being copied, which are in the file or the buffer */
+    int error;
+    struct vm_trace_counts counts;
+    uint64_t left_out;         /* events that are older than the window */
+    uint64_t first_ns, last_ns;
+    struct { uint32_t tid, depth; } open[MAX_DEPTH_SLOTS]; /* spans that have begun, by thread */
+    uint32_t tids[FXT_MAX_THREAD_INDEX + 1]; /* of the chunk */
+    bool last_wanted;          /* the event before, in the chunk, was */
+};
+
+static void
+flush(struct copy *copy)
+{
+    if (copy->used > 0 && !copy->error) copy->error = rb_vm_trace_sink_append(&recorder.out, copy->buffer, copy->used);
+    copy->used = 0;
+}
+
+static void
+put(struct copy *copy, uint64_t header, const uint64_t *record, size_t words)
+{
+    if (copy->used + words > BUFFER_WORDS) flush(copy);
+    copy->buffer[copy->used] = header;
+    if (words > 1) memcpy(&copy->buffer[copy->used + 1], record + 1, (words - 1) * sizeof(*record));
+    copy->used += words;
+    copy->words += words;
+}
+
+static unsigned
+bits(uint64_t word, unsigned first, unsigned count)
+{
+    return (unsigned)(word >> first) & ((1u << count) - 1);
+}
+
+static uint32_t *
+depth_of(struct copy *copy, uint32_t tid)
+{
+    static uint32_t unknown;
+    size_t free = MAX_DEPTH_SLOTS;
+    for (size_t i = 0; i < MAX_DEPTH_SLOTS; i++) {
+        if (copy->open[i].depth == 0) free = i;
+        else if (copy->open[i].tid == tid) return &copy->open[i].depth;
+    }
+    if (free < MAX_DEPTH_SLOTS) {
+        copy->open[free].tid = tid;
+        return &copy->open[free].depth;
+    }
+    unknown = 1; /* with so many at once nothing is known of the others: their ends stay */
+    return &unknown;
+}
+
+/* Whether an event is saved. An end of a span whose begin is not there is none. */
+static bool
+wanted(struct copy *copy, uint64_t header, uint64_t ns)
+{
+    if (ns < recorder.from_ns) {
+        if (ns >= recorder.reset_ns) copy->left_out++;
+        return false;
+    }
+    unsigned type = bits(header, 16, 4);
+    if (type >= FXT_FLOW_BEGIN) return copy->last_wanted; /* it belongs to the event right before it */
+    if (type != FXT_DURATION_BEGIN && type != FXT_DURATION_END) return true;
+    uint32_t *depth = depth_of(copy, copy->tids[bits(header, 24, 8)]);
+    if (type == FXT_DURATION_BEGIN) return ++*depth;
+    return *depth > 0 && (*depth)--;
+}
+
+static void
+count(struct copy *copy, uint64_t header, uint64_t ns)
+{
+    unsigned category = bits(header, 32, 16);
+    copy->counts.events++;
+    copy->counts.sampled += category_in_p(capture.sink.sampled_categories, category);
+    if (ns < copy->first_ns) copy->first_ns = ns;
+    if (ns > copy->last_ns) copy->last_ns = ns;
+}
+
+/* Words of the record at `at`, whose header that is; 0: nothing more is to be read. */
+static size_t
+record_at(const uint64_t *words, size_t at, size_t count, uint64_t *header_out)
+{
+    if (at >= count) return 0;
+    *header_out = __atomic_load_n(&words[at], __ATOMIC_ACQUIRE);
+    size_t size = bits(*header_out, 4, 12);
+    return size <= count - at ? size : 0;
+}
+
+/* Whether any event of a chunk is young enough. Most chunks tell at once. */
+static bool
+any_wanted(const uint64_t *words, size_t count)
+{
+    uint64_t header;
+    for (size_t at = 0, size; (size = record_at(words, at, count, &header)) > 0; at += size) {
+        if (bits(header, 0, 4) == FXT_EVENT && size > 1 && words[at + 1] >= recorder.from_ns) return true;
+    }
+    return false;
+}
+
+/*
+ * Copy the records of a chunk, without its padding. It may be made fresh for other records while it is read, if it is
+ * one of the older half: then what was copied is thrown away, but no word outside of it is ever read.
+ */
+static void
+copy_chunk(struct copy *copy, const uint64_t *words, size_t count_words)
+{
+    bool any = any_wanted(words, count_words);
+    uint64_t header;
+    memset(copy->tids, 0, sizeof(copy->tids));
+    copy->words = 0;
+    copy->last_wanted = false;
+    for (size_t at = 0, size; !copy->error && (size = record_at(words, at, count_words, &header)) > 0; at += size) {
+        unsigned type = bits(header, 0, 4);
+        if (type == FXT_STRING && bits(header, 16, 15) == 0) continue;
+        if (type == FXT_THREAD && size > 2) copy->tids[bits(header, 16, 8)] = (uint32_t)words[at + 2];
+        if (type == FXT_EVENT) {
+            uint64_t ns = size > 1 ? words[at + 1] : 0;
+            copy->last_wanted = wanted(copy, header, ns);
+            if (!copy->last_wanted) continue;
+            count(copy, header, ns);
+        }
+        if (any) put(copy, header, words + at, size);
+    }
+    if (copy->words % SINK_GRID_WORDS > 0) {
+        /* What comes next is mapped, from a page on. */
+        static const uint64_t nothing[SINK_GRID_WORDS];
+        size_t padding = SINK_GRID_WORDS - copy->words % SINK_GRID_WORDS;
+        put(copy, fxt_padding_header(padding), nothing, padding);
+    }
+    flush(copy);
+}
+
+static void
+begin_copy(struct copy *copy)
+{
+    copy->counts = (struct vm_trace_counts){ 0, 0 };
+    copy->left_out = 0;
+    copy->first_ns = UINT64_MAX;
+    copy->last_ns = 0;
+    memset(copy->open, 0, sizeof(copy->open));
+}
+
+/* All frozen chunks, the oldest first. Returns how many were given back. */
+static size_t
+copy_chunks(struct copy *copy)
+{
+    const struct rb_vm_trace_frozen *frozen = &recorder.frozen;
+    uint64_t start = recorder.out.size;
+    size_t i = 0;
+    begin_copy(copy);
+    for (; i < frozen->count && !copy->error; i++) {
+        copy_chunk(copy, (const uint64_t *)(capture.sink.memory + frozen->chunks[i].offset), frozen->chunks[i].words);
+        if (rb_vm_trace_memory_give_back(&capture.sink, &recorder.frozen, i)) continue;
+        /* The program was faster. So were all before it used again: a trace has no hole in the middle. */
+        if (ftruncate(recorder.out.fd, (off_t)start) != 0) copy->error = errno;
+        recorder.out.size = start;
+        begin_copy(copy);
+    }
+    return i;
+}
+
+/* The settings, the only event of so many bytes at the start, stand at the first moment that was kept. */
+static void
+set_begin(struct copy *copy, uint64_t bytes)
+{
+    int fd = recorder.out.fd, flags = fcntl(fd, F_GETFL);
+    uint64_t header;
+    if (copy->first_ns == UINT64_MAX || flags < 0 || bytes > sizeof(copy->buffer)) return;
+    if (pread(fd, copy->buffer, (size_t)bytes, 0) != (ssize_t)bytes) return;
+    size_t at = 1, size, words = (size_t)bytes / FXT_WORD_BYTES;
+    while ((size = record_at(copy->buffer, at, words, &header)) > 0 && bits(header, 0, 4) != FXT_EVENT) at += size;
+    if (size == 0) return;
+    /* With O_APPEND it would be written at the end. */
+    off_t to = (off_t)((at + 1) * FXT_WORD_BYTES);
+    if (fcntl(fd, F_SETFL, flags & ~O_APPEND) == 0 && pwrite(fd, &copy->first_ns, sizeof(copy->first_ns), to) < 0) { /* as it was */ }
+    fcntl(fd, F_SETFL, flags);
+}
+
+/* --- the file ------------------------------------------------------------------------------------------ */
+
+static void
+write_last_words(struct copy *copy, struct rb_vm_trace_save *save)
+{
+    static const char OLDER[] = "older events than the last seconds that were asked for";
+    struct rb_vm_trace_ractor *ractor = recorder.ractor;
+    struct vm_trace_totals totals = recorder.taken;
+    EACH_STREAM(stream, snapshot_write) {
+        while (stream->snapshot_write(ractor, &totals)) continue;
+    }
+    rb_vm_trace_writer_last_words(&ractor->writer);
+
+    uint64_t there = copy->counts.events + copy->left_out;
+    struct vm_trace_loss losses[] = {
+        { totals.lost, rb_vm_trace_loss_reason() },
+        { totals.events > there ? totals.events - there : 0, rb_vm_trace_dropped_reason() },
+        { copy->left_out, OLDER }
+    };
+    /* What is left out for its age was there: then memory goes back far enough. */
+    bool less = session.memory.window_ns && losses[1].events && !copy->left_out && copy->first_ns < recorder.frozen_ns;
+    save->held_ns = less ? recorder.frozen_ns - copy->first_ns : 0;
+    save->memory = session.memory;
+    totals.lost = 0;
+    for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
+        totals.lost += losses[i].events;
+        if (losses[i].events) rb_vm_trace_event_write(ractor, NULL, rb_vm_trace_write_loss, &losses[i]);
+    }
+    totals.sampled = copy->counts.sampled;
+    totals.events = copy->counts.events + ractor->writer.events; /* settings, sites, losses */
+    struct vm_trace_summary summary = { totals, save->why, copy->last_ns };
+    rb_vm_trace_event_write(ractor, NULL, rb_vm_trace_write_summary, &summary);
+    save->events = totals.events + 1;
+    save->exits = totals.sampled;
+    save->lost = totals.lost;
+}
+
+static void
+fail(struct rb_vm_trace_save *save, int error)
+{
+    save->error = error > 0 ? error : error == SINK_FULL ? ENOSPC : EIO; /* someone cut or removed it while it was made */
+    save->reason = rb_vm_trace_sink_reason(&recorder.out, error);
+}
+
+/* The whole trace, into a sink that is open. Returns how many chunks were given back. */
+static size_t
+write_trace(struct rb_vm_trace_save *save)
+{
+    static struct copy copy; /* there is one save at a time */
+    struct rb_vm_trace_ractor *ractor = recorder.ractor;
+    copy.error = 0;
+    ractor->writer.events = ractor->lost = 0;
+    ractor->writer.pid = capture.pid;
+    if (!rb_vm_trace_writer_next_chunk(&ractor->writer) || !rb_vm_trace_event_write(ractor, NULL, rb_vm_trace_write_settings, save->why)) {
+        rb_vm_trace_writer_close(&ractor->writer);
+        fail(save, recorder.out.error ? recorder.out.error : ENOMEM);
+        return 0;
+    }
+    rb_vm_trace_writer_close(&ractor->writer);
+    uint64_t settings_bytes = recorder.out.size;
+
+    size_t given_back = copy_chunks(&copy);
+    rb_vm_trace_sink_end(&recorder.out);
+    if (!copy.error && !rb_vm_trace_writer_next_chunk(&ractor->writer)) copy.error = recorder.out.error;
+    if (!copy.error) {
+        set_begin(&copy, settings_bytes);
+        write_last_words(&copy, save);
+    }
+    rb_vm_trace_writer_close(&ractor->writer);
+    if (!copy.error && ractor->lost) copy.error = recorder.out.error ? recorder.out.error : ENOMEM;
+    if (copy.error) fail(save, copy.error);
+    return given_back;
+}
+
+/* Why a path can't be replaced: as rb_vm_trace_claim_remove_stale, and nothing is removed. */
+static const char *
+look_at(const char *path)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0) return NULL; /* if it is more than missing, making the file beside it says so */
+    return rb_vm_trace_claim_refusal(&st);
+}
+
+/* Give the file its name, over nothing but a file of our own that nobody writes to. */
+static const char *
+rename_to(const char *from, const char *path, bool past_too)
+{
+    const char *why = rb_vm_trace_claim_remove_stale(path, past_too);
+    if (why) return why;
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, path, RENAME_NOREPLACE) == 0) return NULL;
+    if (errno == EINVAL || errno == ENOSYS) return rename(from, path) == 0 ? NULL : strerror(errno); /* file systems without */
+    return strerror(errno);
+}
+
+/* The same for a save, under another name where the program asked for none. */
+static const char *
+name_file(struct rb_vm_trace_save *save, const char *beside)
+{
+    bool own = save->made && !save->pattern;
+    const char *why = rename_to(beside, save->path, !own);
+    if (!why || errno != EBUSY || !own) return why;
+    const char *why_kept = why;
+    char *name = malloc(strlen(save->path) + CLAIM_SUFFIX_BYTES);
+    if (!name) return why;
+    for (unsigned n = 1; why && errno == EBUSY && n < CLAIM_NAMES; n++) {
+        rb_vm_trace_claim_name(name, save->path, capture.pid, n);
+        why = rename_to(beside, name, false);
+    }
+    int error = errno;
+    if (!why) {
+        save->kept = save->made;
+        save->path = save->made = name;
+        save->why_kept = why_kept;
+        name = NULL;
+    }
+    free(name);
+    errno = error;
+    return why;
+}
+
+/* Write it under the name `beside`, or one like it, then give it its own. Returns how many chunks were given back. */
+static size_t
+write_beside(struct rb_vm_trace_save *save, char **beside)
+{
+    size_t given_back = 0;
+    char *kept = NULL;
+    const char *why = look_at(save->path), *why_kept;
+    recorder.out.min_free_bytes = session.min_free_bytes;
+    if (!why) why = rb_vm_trace_sink_open_beside(&recorder.out, beside, capture.pid, &kept, &why_kept);
+    save->error = why ? errno : 0;
+    save->reason = why;
+    free(kept);
+    if (!why) {
+        given_back = write_trace(save);
+        /* While it is open it is locked: nobody else with that name may take it for stale. */
+        if (!save->error && (why = name_file(save, *beside))) {
+            save->error = errno;
+            save->reason = why;
+        }
+        if (save->error) unlink(*beside);
+        rb_vm_trace_sink_close(&recorder.out);
+    }
+    return given_back;
+}
+
+/* NULL: the program has named the file. */
+static struct last_path *
+last_path(const struct rb_vm_trace_save *save)
+{
+    if (!save->made) return NULL;
+    if (!save->pattern) return &recorder.own;
+    return strchr(save->pattern, '%') ? &recorder.named : NULL;
+}
+
+/*
+ * Make the path of a pattern. A saved trace does not replace the one that was saved before it: its
+ * path gets a number then, PATH.2, PATH.3, and so on. A file that the program names without a
+ * pattern is replaced, as that asks for. False: no memory.
+ */
+static bool
+make_path(struct rb_vm_trace_save *save)
+{
+    const char *pattern = save->pattern ? save->pattern : session.path_pattern ? session.path_pattern : VM_TRACE_SNAPSHOT_PATH;
+    char *path = rb_vm_trace_expand_path(pattern, capture.pid, !save->pattern && session.child, recorder.saved + 1);
+    if (!path) return false;
+    save->path = save->made = path;
+    struct last_path *last = last_path(save);
+    if (!last) return true;
+    if (!last->path || strcmp(path, last->path) != 0) {
+        free(last->path);
+        last->count = 0;
+        return (last->path = strdup(path)) != NULL;
+    }
+    struct stat st;
+    if (last->count == 0 || lstat(path, &st) != 0) return true; /* that one failed, or was moved away */
+    size_t bytes = strlen(path) + CLAIM_SUFFIX_BYTES;
+    char *numbered = malloc(bytes);
+    if (!numbered) return false;
+    snprintf(numbered, bytes, "%s.%llu", path, (unsigned long long)last->count + 1);
+    free(path);
+    save->path = save->made = numbered;
+    return true;
+}
+
+static void
+write_file(struct rb_vm_trace_save *save)
+{
+    bool ok = save->path || make_path(save);
+    size_t given_back = 0, bytes = ok ? strlen(save->path) + 32 : 0;
+    char *beside = ok ? malloc(bytes) : NULL;
+    if (beside) {
+        snprintf(beside, bytes, "%s.saving-%lu", save->path, (unsigned long)capture.pid);
+        given_back = write_beside(save, &beside);
+    }
+    else {
+        save->error = ENOMEM;
+        save->reason = strerror(ENOMEM);
+    }
+    free(beside);
+    recorder.saved += save->error == 0;
+    struct last_path *last = last_path(save);
+    if (last) last->count += save->error == 0;
+    thaw(given_back);
+}
+
+/* --- threads --------------------------------------------------------------------------------------------- */
+
+static void *
+run_write(void *save)
+{
+    write_file(save);
+    return NULL;
+}
+
+void
+rb_vm_trace_recorder_write_begin(struct rb_vm_trace_save *save)
+{
+    /* Events stand on the thread that they are of: the settings and the like are of none of the program's. */
+    save->beside = native_thread_start(&save->thread, run_write, save) == 0;
+    if (!save->beside) write_file(save);
+}
+
+void
+rb_vm_trace_recorder_write_end(struct rb_vm_trace_save *save)
+{
+    if (save->beside) pthread_join(save->thread, NULL);
+    save->beside = false;
+}
+
+void
+rb_vm_trace_recorder_write(struct rb_vm_trace_save *save)
+{
+    rb_vm_trace_recorder_write_begin(save);
+    rb_vm_trace_recorder_write_end(save);
+}
+
+bool
+rb_vm_trace_recorder_hint(const struct rb_vm_trace_save *save, char *text, size_t capacity)
+{
+    const struct rb_vm_trace_memory_config *memory = &save->memory;
+    if (!save->held_ns) return false;
+    uint64_t mib = memory->bytes >> 20;
+    double enough = (double)mib * (double)memory->window_ns / (double)save->held_ns;
+    int bytes = snprintf(text, capacity, "memory held the last %.1f of %llu seconds: ", (double)save->held_ns / 1e9,
+                         (unsigned long long)memory->window_ns / 1000000000);
+    if (bytes < 0 || (size_t)bytes >= capacity) return true;
+    text += bytes;
+    capacity -= (size_t)bytes;
+    if (enough > VM_TRACE_MOST_MEMORY_MIB) snprintf(text, capacity, "no memory would hold all, so record one exit in K");
+    else snprintf(text, capacity, "about %.0f MiB, not %llu, would hold all", enough + 0.5, (unsigned long long)mib);
+    return true;
+}
+
+static void
+say_what_was_saved(const struct rb_vm_trace_save *save)
+{
+    const char *path = save->path ? save->path : "a file";
+    if (save->error) {
+        rb_vm_trace_say("can't save to %s: %s", path, save->reason);
+        return;
+    }
+    if (rb_vm_trace_messages.quiet || rb_vm_trace_messages.terse) return;
+    char lost[64] = "", hint[128];
+    if (save->lost) snprintf(lost, sizeof(lost), ", %llu older ones are gone", (unsigned long long)save->lost);
+    if (save->why_kept) rb_vm_trace_say("%s is kept: %s; the trace is saved beside it", save->kept, save->why_kept);
+    rb_vm_trace_say("saved %llu exits, %llu events to %s (%s)%s", (unsigned long long)save->exits, (unsigned long long)save->events,
+                    path, save->why, lost);
+    if (rb_vm_trace_recorder_hint(save, hint, sizeof(hint))) rb_vm_trace_say("%s", hint);
+}
+
+/* `write`: how. */
+static void
+save_to_file(const char *why, void (*write)(struct rb_vm_trace_save *save))
+{
+    enum vm_trace_freeze answer;
+    while ((answer = rb_vm_trace_recorder_freeze()) == VM_TRACE_BUSY) rb_vm_trace_recorder_wait();
+    if (answer == VM_TRACE_NO_RECORDER) return; /* a child that has recorded nothing */
+    struct rb_vm_trace_save save = { .why = why, .error = ENOMEM, .reason = "out of memory" };
+    if (answer == VM_TRACE_FROZEN) write(&save);
+    say_what_was_saved(&save);
+    free(save.made);
+    free(save.kept);
+}
+
+static void *
+wait_for_signals(void *ignored)
+{
+    (void)ignored;
+    for (;;) {
+        while (sem_wait(&recorder.asked) != 0) continue;
+        if (session.memory.signal) save_to_file("signal", write_file); /* else that trace has ended */
+    }
+    return NULL;
+}
+
+static void
+on_signal(int number)
+{
+    (void)number;
+    int saved = errno;
+    sem_post(&recorder.asked);
+    errno = saved;
+}
+
+/*
+ * The signal is handled by a thread of its own, so that it works while the program hangs, too. A program that sets a trap for it
+ * has it for itself.
+ */
+void
+rb_vm_trace_recorder_threads(void)
+{
+    pthread_t thread;
+    if (!session.memory.signal) return;
+    struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+    sigemptyset(&action.sa_mask);
+    bool ok = sem_init(&recorder.asked, 0, 0) == 0 && native_thread_start(&thread, wait_for_signals, NULL) == 0;
+    if (ok) pthread_detach(thread);
+    /* In a forked child the program may have taken the signal meanwhile: it keeps it. */
+    static bool taken;
+    if (ok && !taken) taken = sigaction(session.memory.signal, &action, NULL) == 0;
+    if (!ok) rb_vm_trace_say("can't save at a signal: out of memory");
+}
+
+/* --- moments ----------------------------------------------------------------------------------------------- */
+
+bool
+rb_vm_trace_recorder_begin(void)
+{
+    static bool begun;
+    if (!recorder.ractor) recorder.ractor = rb_vm_trace_ractor_zeros(); /* aligned to more than malloc's 16 bytes */
+    if (!recorder.ractor) return false;
+    rb_vm_trace_writer_init(&recorder.ractor->writer, &recorder.out, capture.pid);
+    recorder.settings = 1;
+    if (!begun) rb_vm_trace_recorder_threads();
+    begun = begun || session.memory.signal;
+    __atomic_store_n(&recorder.open, true, __ATOMIC_RELEASE);
+    return true;
+}
+
+void
+rb_vm_trace_recorder_begin_child(void)
+{
+    pthread_cond_init(&recorder.done, NULL); /* who waited is no more */
+    recorder.settings = 0;
+    recorder.saved = recorder.own.count = recorder.named.count = 0;
+    recorder.open = false;
+    if (!recorder.saving) return;
+    /* The thread that saved is the parent's. */
+    recorder.saving = false;
+    EACH_STREAM(stream, snapshot_end) stream->snapshot_end();
+    pthread_mutex_init(&recorder.out.lock, NULL);
+    rb_vm_trace_writer_drop(&recorder.ractor->writer);
+    rb_vm_trace_sink_after_fork(&recorder.out);
+}
+
+static bool
+unreported_p(void)
+{
+    EACH_STREAM(stream, unreported_p) {
+        if (stream->unreported_p()) return true;
+    }
+    return false;
+}
+
+void
+rb_vm_trace_recorder_save_at(unsigned moment, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
+{
+    if (!session.memory.bytes || !(session.memory.save_at & moment) || !trace_on()) return;
+    /* A forked child that exited, but had none of its exits sampled, still has counts to report. */
+    if (capture.state == VM_TRACE_PENDING && ractor) {
+        pthread_mutex_lock(&capture.lock);
+        if (unreported_p()) rb_vm_trace_ractor_next_chunk(ractor, ec);
+        pthread_mutex_unlock(&capture.lock);
+    }
+    save_to_file(moment == VM_TRACE_SAVE_AT_EXIT ? "exit" : "exception", rb_vm_trace_recorder_write);
+}
+
+bool
+rb_vm_trace_recorder_fault(const void *address)
+{
+    /* Only the thread that saves touches it. */
+    return recorder.saving && rb_vm_trace_sink_fault(&recorder.out, &recorder.ractor->writer.chunk, address);
+}
+
+void
+rb_vm_trace_recorder_end(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
+{
+    rb_vm_trace_recorder_save_at(VM_TRACE_SAVE_AT_EXIT, ractor, ec);
+}
+
+void
+rb_vm_trace_recorder_crash(void)
+{
+    static int once;
+    if (!(session.memory.save_at & VM_TRACE_SAVE_AT_CRASH) || capture.state != VM_TRACE_ON || !capture.sink.memory) return;
+    if (__atomic_exchange_n(&once, 1, __ATOMIC_RELAXED)) return;
+    static char path[PATH_MAX + CLAIM_SUFFIX_BYTES];
+    const char *why;
+    int fd = -1;
+    if (strlen(session.path) >= PATH_MAX) return;
+    /* A trace that was saved before stays: it has what memory here may have no more. */
+    unsigned first = recorder.own.count > 0;
+    for (unsigned n = first; n < CLAIM_NAMES && fd < 0 && (n == first || errno == EBUSY); n++) {
+        rb_vm_trace_claim_name(path, session.path, capture.pid, n);
+        fd = rb_vm_trace_claim_create(path, O_WRONLY, &why);
+    }
+    static const char SAVED[] = "vm_trace: saved to ", FAILED[] = "vm_trace: can't save to ";
+    bool ok = fd >= 0 && rb_vm_trace_memory_dump(&capture.sink, fd);
+    const char *said[] = { ok ? SAVED : FAILED, path, "\n" };
+    for (int i = 0; i < 3; i++) {
+        if (write(STDERR_FILENO, said[i], strlen(said[i])) < 0) break;
+    }
+}

@@ -1,0 +1,24 @@
+#ifndef RUBY_VM_TRACE_STORE_CHUNK_H
+#define RUBY_VM_TRACE_STORE_CHUNK_H 1
+/*
+ * A chunk: the unit in which a trace file (chunk_file.h) grows, and which a writer fills (writer.h).
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SINK_CHUNK_BYTES ((size_t)1 << 20)
+#define SINK_CHUNK_WORDS (SINK_CHUNK_BYTES / 8)
+#define SINK_GRID_WORDS ((size_t)512)      /* a padding record a page */
+
+struct rb_vm_trace_chunk {
+    uint64_t *words;       /* mapped, shared; NULL: none */
+    size_t first;          /* words from the start that are not the owner's (the magic number) */
+    uint64_t offset;       /* bytes from the start of the file */
+    size_t used;           /* words; of one that was given back */
+    bool none_idle;        /* none was had because as many are in use as may be: of a limited file all, or all but those that must stay for others */
+    bool own;              /* by rb_vm_trace_sink_reserve_own */
+};
+
+#endif /* RUBY_VM_TRACE_STORE_CHUNK_H */

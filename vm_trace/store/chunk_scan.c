@@ -1,0 +1,72 @@
+/*
+ * Records of a chunk that was written. See chunk_scan.h.
+ */
+#include "vm_trace/store/chunk_scan.h"
+#include "vm_trace/base/fxt.h"
+#include "vm_trace/store/chunk.h"
+
+static size_t
+record_words(uint64_t header)
+{
+    return (header >> 4) & FXT_MAX_RECORD_WORDS;
+}
+
+size_t
+rb_vm_trace_records_count(const uint64_t *words, size_t count, uint64_t sampled_categories, struct vm_trace_counts *counts)
+{
+    size_t at = 0;
+    while (at < count) {
+        size_t size = record_words(words[at]);
+        if (size == 0 || size > count - at) break;
+        if ((words[at] & 15) == FXT_EVENT) {
+            counts->events++;
+            /* Known strings have the same index in every chunk. */
+            counts->sampled += category_in_p(sampled_categories, (words[at] >> 32) & 0xFFFF);
+        }
+        at += size;
+    }
+    return at;
+}
+
+/* Every store here is seen after those before it. */
+static void
+put_padding(uint64_t *words, size_t from, size_t to)
+{
+    __atomic_store_n(&words[from], fxt_padding_header(to - from), __ATOMIC_RELEASE);
+}
+
+/* Runs of records that one padding record can cover: any two neighbours have more than FXT_MAX_RECORD_WORDS. */
+enum { MAX_RUNS = 2 * (SINK_CHUNK_WORDS / FXT_MAX_RECORD_WORDS + 1) + 1 };
+
+/* Fills in where each run begins, and behind the last one `count`. Returns how many there are. */
+static size_t
+find_runs(const uint64_t *words, size_t count, size_t *runs)
+{
+    size_t run_count = 0, at = 0;
+    while (at < count) {
+        size_t from = runs[run_count++] = at;
+        do at += record_words(words[at]);
+        while (at < count && at + record_words(words[at]) - from <= FXT_MAX_RECORD_WORDS);
+    }
+    runs[run_count] = count;
+    return run_count;
+}
+
+bool
+rb_vm_trace_records_renew(uint64_t *words, size_t count)
+{
+    struct vm_trace_counts ignored = { 0, 0 };
+    if (count > SINK_CHUNK_WORDS || count % SINK_GRID_WORDS != 0) return false;
+    if (rb_vm_trace_records_count(words, count, 0, &ignored) != count) return false;
+
+    size_t runs[MAX_RUNS + 1];
+    for (size_t run = find_runs(words, count, runs); run-- > 0; ) {
+        size_t from = runs[run], to = runs[run + 1];
+        size_t page_end = from - from % SINK_GRID_WORDS + SINK_GRID_WORDS;
+        put_padding(words, from, to);
+        /* Within it, unseen; the last of these takes what is padding already behind `to` up to the end of its page. */
+        for (size_t page = page_end; page < to; page += SINK_GRID_WORDS) put_padding(words, page, page + SINK_GRID_WORDS);
+        put_padding(words, from, page_end);
+    }
+    return true;
+}

@@ -1,0 +1,58 @@
+#ifndef RUBY_VM_TRACE_STORE_MEMORY_RING_H
+#define RUBY_VM_TRACE_STORE_MEMORY_RING_H 1
+/*
+ * A sink that is memory in place of a file: the flight recorder's.
+ *
+ * It is a file that has no name (memfd), so all that chunk_file.h says of a file with a limit holds: chunks,
+ * the ring, validity at any instant. What differs: all of it stays mapped at one place, so that a
+ * core file has it and the next chunk costs no system call; nobody can cut it short; it can be had from
+ * outside, at /proc/PID/fd; and its chunks can be copied out while records go on being written:
+ *
+ *   ring      | oldest ... older half | newer half ... newest | in use, one a ractor |
+ *   frozen    | used again if need be | kept                  | kept, up to a record |
+ *
+ * What is frozen is copied from the oldest chunk on, without a lock, and each chunk is given back, at
+ * its place in the ring, as soon as it was copied. Meanwhile records go into the older half (and
+ * into what was given back). So there is never a second copy of the ring, and no writer ever waits.
+ */
+
+#include "vm_trace/store/chunk_file.h"
+
+struct rb_vm_trace_frozen {
+    size_t capacity;       /* of the array: set by rb_vm_trace_frozen_room */
+    size_t count;          /* chunks, the oldest first: */
+    size_t older;          /* so many may be used again, */
+    size_t idle;           /* so many (with those) were in use no more, and the rest are in use */
+    struct vm_trace_frozen_chunk {
+        uint64_t offset;
+        size_t words;      /* that were written; SINK_CHUNK_WORDS of one that is idle */
+        bool released;     /* its writer gave it back meanwhile */
+    } *chunks;
+};
+
+/* Make the memory, of at most sink->max_bytes. NULL, or a text that says why not. */
+const char *rb_vm_trace_memory_open(struct rb_vm_trace_sink *sink);
+
+/* Make room for all chunks that the sink may have, and for `in_use` more. False: no memory. */
+bool rb_vm_trace_frozen_room(struct rb_vm_trace_frozen *frozen, const struct rb_vm_trace_sink *sink, size_t in_use);
+void rb_vm_trace_frozen_free(struct rb_vm_trace_frozen *frozen);
+
+/* Freeze what is idle. sink->lock held, till all chunks in use are added. Takes time by the number of chunks, not by their size. */
+void rb_vm_trace_memory_freeze(struct rb_vm_trace_sink *sink, struct rb_vm_trace_frozen *frozen);
+
+/* Add a chunk in use, of which `words` are written. One that is there already is not added again. sink->lock held. */
+void rb_vm_trace_memory_freeze_in_use(struct rb_vm_trace_sink *sink, struct rb_vm_trace_frozen *frozen, uint64_t offset, size_t words);
+
+/*
+ * Give a frozen chunk back. Once for each, from the first on. False: it was used again in the
+ * meantime, so what was read of it is worth nothing.
+ */
+bool rb_vm_trace_memory_give_back(struct rb_vm_trace_sink *sink, struct rb_vm_trace_frozen *frozen, size_t index);
+
+/* Give back those from `index` on, and end the freeze. */
+void rb_vm_trace_memory_thaw(struct rb_vm_trace_sink *sink, struct rb_vm_trace_frozen *frozen, size_t index);
+
+/* Write all of it, as it stands, into an open file. Async-signal-safe; false: errno says why. */
+bool rb_vm_trace_memory_dump(const struct rb_vm_trace_sink *sink, int fd);
+
+#endif /* RUBY_VM_TRACE_STORE_MEMORY_RING_H */

@@ -1,0 +1,94 @@
+/*
+ * Work done ahead, by a thread. See preallocator.h.
+ */
+#ifndef _GNU_SOURCE
+# define _GNU_SOURCE 1 /* pthread_setname_np */
+#endif
+#include "vm_trace/store/preallocator.h"
+#include "vm_trace/base/native_thread.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void *
+run(void *argument)
+{
+    struct vm_trace_ahead *ahead = argument;
+    pthread_mutex_lock(ahead->lock);
+    ahead->native_id = (pid_t)syscall(SYS_gettid);
+    while (!ahead->stop) {
+        if (!ahead->wanted) {
+            pthread_cond_wait(&ahead->wake, ahead->lock);
+            continue;
+        }
+        ahead->wanted = false;
+        ahead->work(ahead->argument);
+    }
+    pthread_mutex_unlock(ahead->lock);
+    return NULL;
+}
+
+static bool
+start(struct vm_trace_ahead *ahead)
+{
+    if (pthread_cond_init(&ahead->wake, NULL) != 0) return false;
+    ahead->wanted = ahead->stop = false;
+    ahead->native_id = 0;
+    if (native_thread_start(&ahead->thread, run, ahead) != 0) return false;
+#ifdef __linux__
+    pthread_setname_np(ahead->thread, "vm_trace");
+#endif
+    return true;
+}
+
+void
+rb_vm_trace_ahead_ask(struct vm_trace_ahead *ahead, pthread_mutex_t *lock, void (*work)(void *), void *argument)
+{
+    if (!ahead->running && !ahead->refused) {
+        ahead->lock = lock;
+        ahead->work = work;
+        ahead->argument = argument;
+        ahead->running = start(ahead);
+        ahead->refused = !ahead->running;
+    }
+    if (!ahead->running) return;
+    ahead->wanted = true;
+    pthread_cond_signal(&ahead->wake);
+}
+
+void
+rb_vm_trace_ahead_stop(struct vm_trace_ahead *ahead)
+{
+    if (!ahead->running) return;
+    ahead->stop = true;
+    ahead->running = false; /* nobody else may wait for it, too */
+    pthread_cond_signal(&ahead->wake);
+    pthread_mutex_unlock(ahead->lock);
+    pthread_join(ahead->thread, NULL);
+    pthread_mutex_lock(ahead->lock);
+    pthread_cond_destroy(&ahead->wake);
+}
+
+bool
+rb_vm_trace_ahead_runnable_p(const struct vm_trace_ahead *ahead)
+{
+    char path[64], text[256];
+    if (!ahead->native_id) return ahead->running; /* it has just been made, and has not had its turn */
+    snprintf(path, sizeof(path), "/proc/self/task/%ld/stat", (long)ahead->native_id);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *name_end = strrchr(text, ')');
+    return name_end && strncmp(name_end, ") R", 3) == 0;
+}
+
+void
+rb_vm_trace_ahead_after_fork(struct vm_trace_ahead *ahead)
+{
+    ahead->running = ahead->refused = false;
+}

@@ -1,0 +1,391 @@
+/*
+ * Records into chunks. See writer.h.
+ */
+#include "vm_trace/store/writer.h"
+#include "vm_trace/base/known_strings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One provider for all writers: a chunk introduces it anew, which is what empties the tables. */
+#define PROVIDER_ID 1
+static const char PROVIDER_NAME[] = "ruby vm_trace";
+static const char PROCESS_NAME[] = "ruby";
+/* Room for a loss and a summary with the text and the thread that they may need. */
+#define LAST_WORDS 128
+#define LAST_STRINGS 7
+/*
+ * The most that an event takes, with all that it names: its own name, ten frames, instruction, ISEQ, its thread's name and that of the
+ * native one, each a record as long as any can be; the rest of the stack (4 KiB) and the records of the thread and the event fit into one
+ * more. A chunk that is taken when an event did not fit must have room for it, as a new one has.
+ */
+#define EVENT_STRINGS 16
+#define EVENT_WORDS ((size_t)EVENT_STRINGS * FXT_MAX_RECORD_WORDS)
+#define NO_NAME UINT64_MAX /* no host's name_id */
+#define TICKS_PER_SECOND UINT64_C(1000000000) /* times are nanoseconds */
+
+void
+rb_vm_trace_writer_init(struct rb_vm_trace_writer *writer, struct rb_vm_trace_sink *sink, uint32_t pid)
+{
+    writer->sink = sink;
+    writer->pid = pid;
+}
+
+static void
+set_pad_end(struct rb_vm_trace_writer *writer, size_t pad_end)
+{
+    writer->pad_end = pad_end;
+    writer->fast_end = pad_end < writer->limit ? pad_end : writer->limit;
+}
+
+uint64_t *
+rb_vm_trace_writer_reserve_slow(struct rb_vm_trace_writer *writer, size_t words)
+{
+    size_t end = writer->pos + words;
+    if (!writer->chunk.words || words > FXT_MAX_RECORD_WORDS || end > writer->limit) return NULL;
+
+    /* The grid's padding from `page` on is untouched. Put the rest of the last page in order,
+     * then lay one padding record under the whole of the new one. */
+    size_t page = (end + SINK_GRID_WORDS - 1) / SINK_GRID_WORDS * SINK_GRID_WORDS;
+    uint64_t *at = writer->chunk.words + writer->pos;
+    if (page > end) writer->chunk.words[end] = fxt_padding_header(page - end);
+    __atomic_store_n(at, fxt_padding_header(words), __ATOMIC_RELEASE);
+    set_pad_end(writer, page);
+    return at;
+}
+
+bool
+rb_vm_trace_writer_define(struct rb_vm_trace_writer *writer, struct vm_trace_slot *slot,
+                          const char *text, size_t bytes)
+{
+    if (bytes == 0) { /* index 0 is the empty string, always */
+        slot->chunk = writer->serial;
+        slot->index = 0;
+        return writer->serial != 0;
+    }
+    if (writer->next_string > writer->string_limit) return false;
+
+    size_t words = 1 + fxt_words(bytes);
+    uint64_t *record = writer_reserve(writer, words);
+    if (!record) return false;
+    fxt_put_text(record + 1, text, bytes);
+    writer_publish(writer, words, fxt_string_header(writer->next_string, bytes));
+    slot->chunk = writer->serial;
+    slot->index = writer->next_string++;
+    return true;
+}
+
+bool
+rb_vm_trace_writer_interned_slow(struct rb_vm_trace_writer *writer, const struct vm_trace_string *string,
+                                 unsigned *index_out)
+{
+    if (string->id >= writer->interned_capacity) {
+        uint32_t capacity = writer->interned_capacity ? writer->interned_capacity : 256;
+        while (capacity <= string->id) capacity *= 2;
+        struct vm_trace_interned_slot *grown = realloc(writer->interned, capacity * sizeof(*grown));
+        if (!grown) { /* define it each time: larger, never wrong */
+            struct vm_trace_slot once = { 0, 0 };
+            return writer_string(writer, &once, string->text, string->bytes, index_out);
+        }
+        memset(grown + writer->interned_capacity, 0, (capacity - writer->interned_capacity) * sizeof(*grown));
+        writer->interned = grown;
+        writer->interned_capacity = capacity;
+    }
+    struct vm_trace_interned_slot *known = &writer->interned[string->id];
+    if (known->serial != string->serial) {
+        known->serial = string->serial;
+        known->slot.chunk = 0;
+    }
+    return writer_string(writer, &known->slot, string->text, string->bytes, index_out);
+}
+
+static void
+write_process(struct rb_vm_trace_writer *writer, unsigned name)
+{
+    uint64_t *record = writer_reserve(writer, 2);
+    record[1] = writer->pid;
+    writer_publish(writer, 2, fxt_kernel_object_header(2, FXT_OBJECT_PROCESS, name, 0));
+}
+
+static bool
+reserve_chunk(const struct rb_vm_trace_writer *writer, struct rb_vm_trace_chunk *chunk_out)
+{
+    if (writer->shares) return rb_vm_trace_sink_reserve(writer->sink, chunk_out);
+    return rb_vm_trace_sink_reserve_own(writer->sink, chunk_out, writer->chunk.words != NULL);
+}
+
+bool
+rb_vm_trace_writer_next_chunk(struct rb_vm_trace_writer *writer)
+{
+    struct rb_vm_trace_chunk chunk;
+    bool filled = writer->chunk.words != NULL;
+    if (!reserve_chunk(writer, &chunk)) {
+        if (!chunk.none_idle || !writer->chunk.words) return false;
+        /* All chunks of a limited file are in use: then it is ours that is used again. */
+        rb_vm_trace_writer_close(writer);
+        if (!reserve_chunk(writer, &chunk)) return false;
+    }
+    rb_vm_trace_writer_close(writer);
+    if (filled) rb_vm_trace_sink_ahead(writer->sink); /* a first one may stay the only one */
+    writer->chunk = chunk;
+    writer->limit = SINK_CHUNK_WORDS - LAST_WORDS;
+    writer->pos = writer->chunk.first;
+    set_pad_end(writer, SINK_GRID_WORDS);
+    writer->serial++;
+    writer->shared_serial = 0;
+    writer->next_string = 1;
+    writer->string_limit = FXT_MAX_STRING_INDEX - LAST_STRINGS;
+    writer->thread_count = 0;
+    writer->last_thread = 0;
+
+    /* A fresh chunk has room for all of the preamble. */
+    size_t name_bytes = sizeof(PROVIDER_NAME) - 1;
+    size_t words = 1 + fxt_words(name_bytes);
+    uint64_t *record = writer_reserve(writer, words);
+    fxt_put_text(record + 1, PROVIDER_NAME, name_bytes);
+    writer_publish(writer, words, fxt_provider_info_header(PROVIDER_ID, name_bytes));
+
+    record = writer_reserve(writer, 2);
+    record[1] = TICKS_PER_SECOND;
+    writer_publish(writer, 2, fxt_header(FXT_INITIALIZATION, 2));
+
+    struct vm_trace_slot slot;
+    for (int word = 1; word < W_COUNT; word++) {
+        size_t bytes;
+        const char *text = rb_vm_trace_word_text((enum vm_trace_word)word, &bytes);
+        rb_vm_trace_writer_define(writer, &slot, text, bytes);
+    }
+    rb_vm_trace_writer_define(writer, &slot, PROCESS_NAME, sizeof(PROCESS_NAME) - 1);
+    write_process(writer, slot.index);
+    return true;
+}
+
+void
+rb_vm_trace_writer_last_words(struct rb_vm_trace_writer *writer)
+{
+    if (!writer->chunk.words) return;
+    writer->limit = SINK_CHUNK_WORDS;
+    writer->string_limit = FXT_MAX_STRING_INDEX;
+}
+
+static uint32_t
+find_thread(const struct rb_vm_trace_writer *writer, uint32_t tid)
+{
+    for (uint32_t i = 0; i < writer->thread_count; i++) {
+        if (writer->threads[i].tid == tid) return i + 1;
+    }
+    return 0;
+}
+
+unsigned
+rb_vm_trace_writer_thread(struct rb_vm_trace_writer *writer, uint32_t tid, uint64_t name_id)
+{
+    uint32_t index = find_thread(writer, tid);
+    if (!index || writer->threads[index - 1].name != name_id) return 0;
+    writer->last_thread = index;
+    return index;
+}
+
+void
+rb_vm_trace_writer_forget_names(struct rb_vm_trace_writer *writer)
+{
+    for (uint32_t i = 0; i < writer->thread_count; i++) writer->threads[i].name = NO_NAME;
+    writer->last_thread = 0;
+}
+
+bool
+rb_vm_trace_writer_name_thread(struct rb_vm_trace_writer *writer, uint32_t tid, uint64_t name_id,
+                               const char *name, size_t name_bytes, unsigned *index_out)
+{
+    uint32_t index = find_thread(writer, tid);
+    if (!index && writer->thread_count == FXT_MAX_THREAD_INDEX) return false;
+
+    struct vm_trace_slot slot = { 0, 0 };
+    if (!rb_vm_trace_writer_define(writer, &slot, name, name_bytes)) return false;
+    uint64_t *record = writer_reserve(writer, 4);
+    if (!record) return false;
+    record[1] = tid;
+    record[2] = fxt_koid_argument(W_PROCESS);
+    record[3] = writer->pid;
+    writer_publish(writer, 4, fxt_kernel_object_header(4, FXT_OBJECT_THREAD, slot.index, 1));
+
+    if (!index) {
+        record = writer_reserve(writer, 3);
+        if (!record) return false;
+        index = ++writer->thread_count;
+        record[1] = writer->pid;
+        record[2] = tid;
+        writer_publish(writer, 3, fxt_thread_header(index));
+        writer->threads[index - 1].tid = tid;
+    }
+    writer->threads[index - 1].name = name_id;
+    writer->last_thread = index;
+    *index_out = index;
+    return true;
+}
+
+/* The chunk and its tables, as far as they are filled. */
+static void
+hand_over(struct rb_vm_trace_writer *to, const struct rb_vm_trace_writer *from)
+{
+    to->chunk = from->chunk;
+    to->pos = from->pos;
+    to->limit = from->limit;
+    set_pad_end(to, from->pad_end);
+    to->next_string = from->next_string;
+    to->string_limit = from->string_limit;
+    to->thread_count = from->thread_count;
+    memcpy(to->threads, from->threads, from->thread_count * sizeof(*to->threads));
+    to->last_thread = 0; /* another may have given it another name */
+}
+
+static void
+no_chunk(struct rb_vm_trace_writer *writer)
+{
+    writer->chunk.words = NULL;
+    writer->pos = writer->limit = 0;
+    set_pad_end(writer, 0);
+}
+
+static void
+take_shared(struct rb_vm_trace_writer *writer, const struct rb_vm_trace_shared *shared)
+{
+    hand_over(writer, &shared->writer);
+    if (writer->shared_serial == shared->writer.serial) return;
+    writer->shared_serial = shared->writer.serial;
+    writer->serial++; /* what it defined elsewhere is not defined here */
+}
+
+bool
+rb_vm_trace_writer_borrow(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared)
+{
+    if (writer->chunk.words || writer->sink != shared->writer.sink) return false;
+    pthread_mutex_lock(&shared->lock);
+    if (!shared->writer.chunk.words && !rb_vm_trace_writer_next_chunk(&shared->writer)) {
+        pthread_mutex_unlock(&shared->lock);
+        return false;
+    }
+    take_shared(writer, shared);
+    return true;
+}
+
+bool
+rb_vm_trace_writer_borrow_next(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared)
+{
+    hand_over(&shared->writer, writer);
+    bool ok = rb_vm_trace_writer_next_chunk(&shared->writer);
+    take_shared(writer, shared);
+    return ok;
+}
+
+void
+rb_vm_trace_writer_return(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared)
+{
+    hand_over(&shared->writer, writer);
+    no_chunk(writer);
+    pthread_mutex_unlock(&shared->lock);
+}
+
+static bool
+worth_leaving(const struct rb_vm_trace_writer *writer)
+{
+    return writer->chunk.words && writer->pos + EVENT_WORDS <= writer->limit &&
+        writer->next_string + EVENT_STRINGS <= writer->string_limit && writer->thread_count < FXT_MAX_THREAD_INDEX;
+}
+
+void
+rb_vm_trace_writer_leave(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared, uint64_t latest_ns)
+{
+    struct rb_vm_trace_orphan *orphan = worth_leaving(writer) ? calloc(1, sizeof(*orphan)) : NULL;
+    if (!orphan) rb_vm_trace_writer_close(writer);
+    pthread_mutex_lock(&shared->lock);
+    if (orphan) {
+        rb_vm_trace_writer_init(&orphan->writer, writer->sink, writer->pid);
+        orphan->latest_ns = latest_ns;
+        orphan->next = shared->orphans;
+        hand_over(&orphan->writer, writer);
+        rb_vm_trace_writer_forget_names(&orphan->writer);
+        no_chunk(writer);
+        __atomic_store_n(&shared->orphans, orphan, __ATOMIC_RELAXED);
+    }
+    /* Another thread may get the number and the address of one that is gone. */
+    rb_vm_trace_writer_forget_names(&shared->writer);
+    pthread_mutex_unlock(&shared->lock);
+}
+
+/* Under the lock: who looks with it for all chunks in use finds each in one place at least. */
+static void
+take(struct rb_vm_trace_writer *writer, const struct rb_vm_trace_orphan *orphan)
+{
+    rb_vm_trace_writer_close(writer);
+    hand_over(writer, &orphan->writer);
+    writer->serial++;
+    writer->shared_serial = 0;
+}
+
+bool
+rb_vm_trace_writer_take_orphan(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared, struct vm_trace_clock *clock)
+{
+    if (!__atomic_load_n(&shared->orphans, __ATOMIC_RELAXED) || writer->sink != shared->writer.sink) return false;
+    if (!rb_vm_trace_sink_sound_p(writer->sink)) return false;
+    pthread_mutex_lock(&shared->lock);
+    struct rb_vm_trace_orphan *orphan = shared->orphans;
+    bool taken = orphan && orphan->latest_ns <= clock_now_ns(clock);
+    if (taken) {
+        __atomic_store_n(&shared->orphans, orphan->next, __ATOMIC_RELAXED);
+        take(writer, orphan);
+    }
+    pthread_mutex_unlock(&shared->lock);
+    if (taken) free(orphan);
+    return taken;
+}
+
+/* `end`: what becomes of the chunks. */
+static void
+end_shared(struct rb_vm_trace_shared *shared, void (*end)(struct rb_vm_trace_writer *writer))
+{
+    end(&shared->writer);
+    for (struct rb_vm_trace_orphan *orphan = shared->orphans, *next; orphan; orphan = next) {
+        next = orphan->next;
+        end(&orphan->writer);
+        free(orphan);
+    }
+    __atomic_store_n(&shared->orphans, NULL, __ATOMIC_RELAXED);
+}
+
+void
+rb_vm_trace_shared_close(struct rb_vm_trace_shared *shared)
+{
+    pthread_mutex_lock(&shared->lock);
+    end_shared(shared, rb_vm_trace_writer_close);
+    pthread_mutex_unlock(&shared->lock);
+}
+
+void
+rb_vm_trace_shared_drop(struct rb_vm_trace_shared *shared)
+{
+    end_shared(shared, rb_vm_trace_writer_drop);
+}
+
+void
+rb_vm_trace_writer_close(struct rb_vm_trace_writer *writer)
+{
+    rb_vm_trace_sink_release(writer->sink, &writer->chunk, writer->pos);
+    no_chunk(writer);
+}
+
+void
+rb_vm_trace_writer_drop(struct rb_vm_trace_writer *writer)
+{
+    rb_vm_trace_chunk_drop(&writer->chunk);
+    no_chunk(writer);
+    writer->events = 0;
+}
+
+void
+rb_vm_trace_writer_free(struct rb_vm_trace_writer *writer)
+{
+    free(writer->interned);
+    writer->interned = NULL;
+    writer->interned_capacity = 0;
+}

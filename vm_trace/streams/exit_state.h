@@ -1,0 +1,124 @@
+#ifndef RUBY_VM_TRACE_STREAMS_EXIT_STATE_H
+#define RUBY_VM_TRACE_STREAMS_EXIT_STATE_H 1
+/*
+ * What a ractor keeps for exits and fallbacks: countdowns, hits of sites, the events that were
+ * written last. Machine code adds to `hits` and counts `countdown` down (vm_trace.h).
+ *
+ * After a reset the hits of a site count from its first event on, because where every exit is
+ * recorded there is no hit without one. Where one in K is, the reset copies all counters.
+ */
+
+#include "vm_trace/capture/ractor_state.h"
+#include "vm_trace/base/fxt.h"
+
+/*
+ * Sites that can live at once. Their counters are address space of every ractor (8 MiB),
+ * memory only where code really exits.
+ */
+#define VM_TRACE_MAX_SITES ((uint32_t)1 << 20)
+
+/*
+ * An event that was written. In a loop the same few sites exit with the same few stacks again and
+ * again, and only the time differs. The last ones are kept, by the low bits of the node.
+ */
+#define VM_TRACE_TEMPLATES 8
+#define VM_TRACE_TEMPLATE_WORDS (2 + FXT_MAX_ARGUMENTS) /* an exit's arguments are a word each */
+struct vm_trace_template {
+    uint32_t chunk, tree, node;  /* what it holds for: node 0 for nothing */
+    uint32_t site;               /* serial */
+    uint32_t outcome;
+    uint32_t thread, words;
+    uint64_t runs;               /* which Ruby thread, see host_thread */
+    uint64_t record[VM_TRACE_TEMPLATE_WORDS];
+} __attribute__((aligned(256))); /* a power of two, so that an index is a shift */
+
+/*
+ * Hits that came before a reset, and the epochs that those began, by index of the site. Address
+ * space, as the counters are.
+ */
+struct vm_trace_marks {
+    uint64_t hits[VM_TRACE_MAX_SITES];
+    uint32_t epochs[VM_TRACE_MAX_SITES];
+};
+
+struct vm_trace_exit_state {
+    uint64_t countdown;          /* to the next sampled exit */
+    uint64_t fallback_countdown;
+    uint64_t unhooked_countdown; /* of `countdown`, while that is 1 for hooks that subscribe to every exit */
+    uint64_t sampled;            /* exits recorded */
+    uint64_t rate_ns, rate_sampled; /* when exits were counted last, and how many there were recorded */
+    struct vm_trace_marks *marks; /* the flight recorder's; NULL: there was no reset */
+    bool moved;                  /* a countdown began anew since the last reset, where one exit in K is recorded */
+    uint64_t marked_at[2];       /* both countdowns when a reset copied the hits; capture.lock */
+    struct vm_trace_template templates[VM_TRACE_TEMPLATES];
+    uint64_t hits[VM_TRACE_MAX_SITES]; /* by index of the site */
+};
+
+/* The stream of exits, and the one of fallbacks, which have the same state. */
+extern struct rb_vm_trace_stream rb_vm_trace_exits, rb_vm_trace_fallbacks;
+
+/* Counters of both (stream_counter). */
+enum { EXITS_HITS, EXITS_SITES };
+enum { FALLBACKS_HITS };
+
+/* Exits are the first stream of the table, so that this is a constant: each of their instructions counts. */
+static inline struct vm_trace_exit_state *
+exits_of(const struct rb_vm_trace_ractor *ractor)
+{
+    return (struct vm_trace_exit_state *)((char *)ractor + VM_TRACE_FIRST_STATE);
+}
+
+/* Counters in use: one more than the highest index of a site. Set by sites.c, capture.lock held. */
+extern uint32_t rb_vm_trace_hits_limit;
+
+/* For the streams' tables: see stream.h. */
+bool rb_vm_trace_exit_state_init(struct rb_vm_trace_ractor *ractor);
+void rb_vm_trace_exit_state_begin(struct rb_vm_trace_ractor *ractor);
+void rb_vm_trace_exit_state_epoch(struct rb_vm_trace_ractor *ractor);
+void rb_vm_trace_exit_state_end(struct rb_vm_trace_ractor *ractor);
+void rb_vm_trace_exit_state_free(struct rb_vm_trace_ractor *ractor);
+void rb_vm_trace_exit_state_count(const struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *totals);
+bool rb_vm_trace_exit_state_reset_prepare(void);
+void rb_vm_trace_exit_state_reset(struct rb_vm_trace_ractor *caller);
+
+/*
+ * Hooks subscribe to every exit, or no longer: then code that counts down by itself calls at each
+ * one, and C counts to K. World stopped; rb_vm_trace_capture.subscribed says it for ractors
+ * that are made later.
+ */
+void rb_vm_trace_exits_call_at_every_one(bool on);
+
+/* Sum of hits of one site over all ractors, living and dead, since the last reset. capture.lock held. */
+uint64_t rb_vm_trace_hits(uint32_t site_index);
+
+/* The same of all sites below `limit`, into hits_out. */
+void rb_vm_trace_hits_copy(uint64_t *hits_out, uint32_t limit);
+
+/* Set a site's counter to 0 in all ractors. capture.lock held. */
+void rb_vm_trace_hits_clear(uint32_t site_index);
+
+/* An exit that the overflow state has counted, because its ractor has no state, is lost. Takes capture.lock. */
+void rb_vm_trace_hits_lose_overflow(uint32_t site_index);
+
+/* For the function below. */
+bool rb_vm_trace_hits_mark_slow(struct rb_vm_trace_ractor *ractor, uint32_t site_index);
+
+/* Before a countdown begins anew: it may come to where a reset has seen it, and hits were counted all the same. */
+static inline void
+exits_moved(struct vm_trace_exit_state *exits)
+{
+    __atomic_store_n(&exits->moved, true, __ATOMIC_RELEASE);
+}
+
+/*
+ * An exit that was counted is to be recorded, in the epoch that the ractor is in: let its hit, if it
+ * is the first, be the first that counts. False: there is no memory for that. Its owner, GVL held,
+ * capture.lock not held.
+ */
+static inline bool
+hits_mark(struct rb_vm_trace_ractor *ractor, uint32_t site_index)
+{
+    return ractor->epoch == rb_vm_trace_capture.first_epoch || rb_vm_trace_hits_mark_slow(ractor, site_index);
+}
+
+#endif /* RUBY_VM_TRACE_STREAMS_EXIT_STATE_H */

@@ -1,0 +1,37 @@
+/*
+ * The table of streams. See table.h.
+ */
+#include "vm_trace/streams/table.h"
+#include "vm_trace/streams/counters.h"
+#include "vm_trace/streams/exit_state.h"
+#include "vm_trace/streams/versions.h"
+
+struct rb_vm_trace_stream *const rb_vm_trace_streams[] = {
+    &rb_vm_trace_exits, /* stays first, see exits_of */
+    &rb_vm_trace_fallbacks,
+    &rb_vm_trace_compiles,
+    &rb_vm_trace_invalidations,
+    NULL
+};
+
+_Static_assert(sizeof(rb_vm_trace_streams) / sizeof(rb_vm_trace_streams[0]) <= VM_TRACE_MAX_STREAMS, "requests are that many");
+
+/* Before main(): machine code and ractor states hold the places that this gives. */
+__attribute__((constructor)) static void
+register_streams(void)
+{
+    rb_vm_trace_capture_register(rb_vm_trace_streams);
+}
+
+void
+rb_vm_trace_streams_request(const struct rb_vm_trace_config *config, struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
+{
+    for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
+        const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
+        requests[i] = (struct vm_trace_stream_request){ 0, NULL };
+        if (stream == &rb_vm_trace_exits) requests[i] = (struct vm_trace_stream_request){ config->exit_rate, config->counter };
+        else if (stream == &rb_vm_trace_fallbacks) requests[i].rate = config->fallback_rate;
+        else if (stream == &rb_vm_trace_compiles) requests[i].rate = config->compiles;
+        else if (stream == &rb_vm_trace_invalidations) requests[i].rate = config->invalidations;
+    }
+}

@@ -1,0 +1,24 @@
+#ifndef RUBY_VM_TRACE_STREAMS_TABLE_H
+#define RUBY_VM_TRACE_STREAMS_TABLE_H 1
+/*
+ * All streams. A new one is a file in this folder and a line in table.c.
+ */
+
+#include "vm_trace/capture/stream.h"
+#include "vm_trace/vm_trace.h"
+
+/* The last one is NULL. They are registered (rb_vm_trace_capture_register) when the program is loaded. */
+extern struct rb_vm_trace_stream *const rb_vm_trace_streams[];
+
+/* What one stream is asked to record. */
+struct vm_trace_stream_request {
+    uint64_t rate;     /* 0: nothing */
+    const char *only;
+};
+
+#define VM_TRACE_MAX_STREAMS 16
+
+/* What a JIT's flags, or the program, ask for, by index in the table. */
+void rb_vm_trace_streams_request(const struct rb_vm_trace_config *config, struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS]);
+
+#endif /* RUBY_VM_TRACE_STREAMS_TABLE_H */

@@ -1,0 +1,85 @@
+#ifndef RUBY_VM_TRACE_STREAMS_VERSIONS_H
+#define RUBY_VM_TRACE_STREAMS_VERSIONS_H 1
+/*
+ * Lives of compiled ISEQs: what all events of one ISEQ have in common, so that they can be joined.
+ *
+ * An ISEQ is known from its first compilation until it is freed. It has one label for all that time, and while it has been
+ * invalidated and not compiled again, a number: that of the `reprofile` span and of the flow that joins the exit, the
+ * invalidation and the compilation.
+ */
+
+#include "vm_trace/capture/event.h"
+
+/* The stream of invalidations. */
+extern struct rb_vm_trace_stream rb_vm_trace_invalidations;
+
+/* What a ractor keeps for it. */
+struct vm_trace_version_state {
+    struct {
+        const struct rb_vm_trace_site *site; /* the recompile exit that the JIT acts upon; NULL: none */
+        uint64_t start_ns;
+        uint64_t flow;           /* that it began, or 0 */
+        uint64_t weight;         /* how many it stands for; 0: it is not recorded */
+        bool dropped;            /* its trace has ended meanwhile, and another one began */
+    } exiting;
+    struct vm_trace_string *violated; /* name of the invalidation that is open */
+    struct vm_trace_string *why;      /* the same of a version's */
+};
+
+static inline struct vm_trace_version_state *
+versions_of(const struct rb_vm_trace_ractor *ractor)
+{
+    return stream_state(&rb_vm_trace_invalidations, ractor);
+}
+
+/* Words of a flow event that says nothing but its number. */
+#define EVENT_FLOW_WORDS 3
+
+/*
+ * A step of the flow that joins an exit, an invalidation and a compilation: at the same time as the event that it belongs to, and
+ * right behind it, which is what binds it to that. False: the chunk is full.
+ */
+static inline bool
+event_flow(const struct vm_trace_event *of, enum fxt_event type, uint64_t id)
+{
+    struct vm_trace_event event = { .writer = of->writer, .words = 2, .thread = of->thread };
+    event.record[1] = of->record[1];
+    return event_end_id(&event, type, W_REPROFILE, W_RECOMPILATION, id);
+}
+
+struct vm_trace_life {
+    struct vm_trace_life *next;    /* in its bucket */
+    uintptr_t unit;                /* identity of the ISEQ: its first pc */
+    struct vm_trace_string *label;
+    uint64_t reprofile;            /* number of the open span, or 0 */
+    bool flow;                     /* has a flow of that number as well */
+};
+
+/*
+ * The life of an ISEQ, made when it has none (its label is then that of the innermost frame, if that runs it). NULL when there
+ * is no memory. trace.lock held, here and below.
+ */
+struct vm_trace_life *rb_vm_trace_life_of(const struct rb_iseq_struct *iseq);
+
+/* Its label, when it has a life; the caller owns a reference. Else NULL. */
+struct vm_trace_string *rb_vm_trace_life_label(uintptr_t unit);
+
+/* A number that no other span or flow of this process has, nor one of another process beside it. */
+uint64_t rb_vm_trace_life_number(void);
+
+/* The ISEQ is freed: ends what is open in `local`, when that is not NULL. Takes trace.lock. */
+void rb_vm_trace_life_end(uintptr_t unit, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec);
+
+/* In the child of a fork: what is open is the parent's. Takes trace.lock's place: it must be held. */
+void rb_vm_trace_lives_after_fork(void);
+
+/* Free everything. */
+void rb_vm_trace_lives_free(void);
+
+/* Live ISEQs that are known: for tests and bounds. */
+size_t rb_vm_trace_life_count(void);
+
+/* The ractor counts for another trace: an exit that is being acted upon belongs to the one before. */
+void rb_vm_trace_version_state_begin(struct rb_vm_trace_ractor *ractor);
+
+#endif /* RUBY_VM_TRACE_STREAMS_VERSIONS_H */
