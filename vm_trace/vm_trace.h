@@ -129,6 +129,20 @@ bool rb_vm_trace_methods_asked_p(void);
  */
 bool rb_vm_trace_parse_option(const char *option, const char *value);
 
+/*
+ * Parse an option of --vm-trace, without its "--": "vm-trace=exits:rate=97,markers",
+ * "vm-trace-file=PATH". It is kept for the next function. False: one line on stderr says what is
+ * wrong, and what there is.
+ */
+bool rb_vm_trace_parse_vm_option(const char *text);
+
+/*
+ * Start what --vm-trace asked for, beside what flags of the JIT have started. Called once, with the
+ * GVL, when a JIT is on or will not be, before the program runs. Where a stream can't be recorded,
+ * or the file can't be made, a line on stderr says so, and the program runs.
+ */
+void rb_vm_trace_start_requested(void);
+
 /* --- on and off in a running program ------------------------------------------------- */
 
 /*
@@ -172,6 +186,8 @@ struct rb_vm_trace_status {
     const char *path;        /* of the file; NULL where there is none, or none yet (forked child). Valid until tracing is switched again */
     const char *loss;        /* why events were lost; NULL: none were */
     uint64_t exits, sampled, fallbacks, events, lost; /* exits: hits; sampled: those recorded */
+    bool recorded_markers;   /* markers are among what is recorded, so many: */
+    uint64_t markers;
     uint64_t begin_ns;       /* CLOCK_BOOTTIME */
 };
 
@@ -393,6 +409,8 @@ RB_VM_TRACE_STUB size_t rb_vm_trace_thread_offset(void) { return 0; }
 RB_VM_TRACE_STUB bool rb_vm_trace_parse_max_size(const char *option, const char *value, struct rb_vm_trace_max_size *size_out) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_parse_methods(const char *option, const char *value) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_methods_asked_p(void) { return false; }
+RB_VM_TRACE_STUB bool rb_vm_trace_parse_vm_option(const char *text) { return false; }
+RB_VM_TRACE_STUB void rb_vm_trace_start_requested(void) {}
 RB_VM_TRACE_STUB bool rb_vm_trace_parse_option(const char *option, const char *value) { return false; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_ractor_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_countdown_offset(void) { return 0; }

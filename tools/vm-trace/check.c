@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "contract.h"
+#include "words.h"
 #include "escape.h"
 #include "spans.h"
 #include "xalloc.h"
@@ -82,6 +83,7 @@ check_span(void *context, const struct span_edge *begin, const struct span_edge 
 {
     struct check *check = context;
     if (contract_gaps(check->contract)) return; /* then a begin or an end may be among what is not there */
+    if (end == NULL && begin->category == WORD_MARKER) return; /* the program was in it when the trace ended */
     struct pool *pool = reader_pool(check->reader);
     char began[100], ended[100];
     if (end == NULL) {

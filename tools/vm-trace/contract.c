@@ -413,6 +413,10 @@ check_kind(struct contract *contract, const struct fxt_event *event)
         }
         right = event->type >= FXT_EVENT_ASYNC_BEGIN && event->type <= FXT_EVENT_ASYNC_END;
         break;
+      case WORD_MARKER:
+        kind = "an instant, a duration or a counter";
+        right = event->type <= FXT_EVENT_DURATION_END;
+        break;
       case WORD_COUNTER:
         kind = "a counter";
         right = event->type == FXT_EVENT_COUNTER;

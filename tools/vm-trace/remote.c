@@ -292,7 +292,7 @@ ask(struct request *request, int count, char **arguments)
 /* --- the commands --------------------------------------------------------------------------------------- */
 
 static const char *counter, *file, *keep, *save_at;
-static bool no_exits, compiles, invalidations;
+static bool no_exits, compiles, invalidations, markers;
 static uint64_t sample_rate = 1, max_size, memory, seconds, stack, min_free = UINT64_MAX;
 
 static bool
@@ -334,6 +334,7 @@ run_start(const struct options *options, int count, char **arguments)
     free(counters);
     if (compiles) add_pair(&request, "compiles", "true");
     if (invalidations) add_pair(&request, "invalidations", "true");
+    if (markers) add_pair(&request, "markers", "true");
     if (sample_rate > 1) add_number(&request, "sample_rate", sample_rate);
     if (max_size) add_number(&request, "max_size", max_size);
     if (memory) add_number(&request, "memory", memory);
@@ -382,6 +383,7 @@ static const struct cli_option start_options[] = {
     CLI_OPTION("no-exits", 0, NULL, "no exits, only what else is asked for", NULL, &no_exits),
     CLI_OPTION("compiles", 0, NULL, "compilations, too", NULL, &compiles),
     CLI_OPTION("invalidations", 0, NULL, "invalidations, too", NULL, &invalidations),
+    CLI_OPTION("markers", 0, NULL, "the program's own events (RubyVM::Trace.instant, .span,\n.counter), too; without a JIT give --no-exits", NULL, &markers),
     {"sample-rate", 'k', "K", "every K-th exit only", take_number, &sample_rate, 1, UINT32_MAX},
     CLI_OPTION("file", 'o', "PATH", "the file, as the program sees it; %p is its pid\n(default /tmp/perfetto-PID.fxt)", take_text, &file),
     {"max-size", 's', "MIB", "limit of the file", take_number, &max_size, 4, 1 << 20},

@@ -178,15 +178,39 @@ static const struct { const char *name; bool (*parse)(const char *option, const 
     { "stack", rb_vm_trace_parse_stack }
 };
 
-bool
-rb_vm_trace_parse_option(const char *option, const char *value)
+enum { OPTIONS = sizeof(options) / sizeof(options[0]) };
+
+/* Its index, or OPTIONS. */
+static size_t
+find_option(const char *option)
 {
     static const char BEFORE[] = "-trace-";
     const char *name = strstr(option, BEFORE);
-    for (size_t i = 0; name && i < sizeof(options) / sizeof(options[0]); i++) {
-        if (strcmp(name + strlen(BEFORE), options[i].name) == 0) return options[i].parse(option, value);
-    }
-    return false;
+    size_t i = 0;
+    while (i < OPTIONS && (!name || strcmp(name + strlen(BEFORE), options[i].name) != 0)) i++;
+    return i;
+}
+
+bool
+rb_vm_trace_option_p(const char *option)
+{
+    return find_option(option) < OPTIONS;
+}
+
+const char *
+rb_vm_trace_option_names(void)
+{
+    static char text[256];
+    size_t at = 0;
+    for (size_t i = 0; i < OPTIONS; i++) at += (size_t)snprintf(text + at, sizeof(text) - at, "%s-%s", i ? ", " : "", options[i].name);
+    return text;
+}
+
+bool
+rb_vm_trace_parse_option(const char *option, const char *value)
+{
+    size_t i = find_option(option);
+    return i < OPTIONS && options[i].parse(option, value);
 }
 
 char *

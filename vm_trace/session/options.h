@@ -57,4 +57,8 @@ bool rb_vm_trace_parse_quiet(const char *option, const char *value);
 /* The bit (snapshot.h) of "exit", "exception" or "crash"; 0: it is none of these. */
 unsigned rb_vm_trace_moment(const char *name, size_t bytes);
 
+/* Whether rb_vm_trace_parse_option knows an option, given as the user wrote it; and which it knows: "-memory, -min-free, ...". */
+bool rb_vm_trace_option_p(const char *option);
+const char *rb_vm_trace_option_names(void);
+
 #endif /* RUBY_VM_TRACE_SESSION_OPTIONS_H */

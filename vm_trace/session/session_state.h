@@ -6,6 +6,7 @@
  */
 
 #include "vm_trace/capture/ractor_state.h"
+#include "vm_trace/streams/table.h"
 
 /* When a trace is saved without being asked for by the program: bits of memory.save_at. */
 enum {
@@ -21,6 +22,13 @@ extern struct vm_trace_session {
         uint64_t min_free_bytes; /* what flags say, for traces that begin later */
         bool quiet;              /* likewise, for the trace that they begin */
     } flags;
+    struct {
+        const char *given;       /* an option of --vm-trace... was; NULL: none */
+        struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS]; /* of --vm-trace=LIST, by index in the table */
+        char *path_pattern;
+        struct rb_vm_trace_max_size max_size;
+    } vm_options;
+    const char *option_prefix;   /* of flags that started the trace, for messages: "--zjit"; NULL: the program did */
     struct rb_vm_trace_memory_config memory; /* of the trace that is on, or that flags ask for */
     struct rb_vm_trace_max_size max_size;
     uint64_t min_free_bytes;     /* stays free on the disk of what is written (chunk_file.h); of the trace that is on or comes next */
