@@ -143,6 +143,13 @@ bool rb_vm_trace_parse_vm_option(const char *text);
  */
 void rb_vm_trace_start_requested(void);
 
+/*
+ * Whether exits are to be traced though no option says what to record: another option of a trace
+ * was given, which would have no effect. `path`: of --zjit-trace-file or its like; NULL: not given.
+ * Called when all options are parsed.
+ */
+bool rb_vm_trace_exits_implied_p(const char *path);
+
 /* --- on and off in a running program ------------------------------------------------- */
 
 /*
@@ -234,6 +241,9 @@ struct rb_vm_trace_site_desc {
     const struct rb_iseq_struct *frame; /* the ISEQ whose frame exits: a callee when inlined */
     const void *pc;          /* address of the exiting instruction in `frame`; NULL: as the frame says */
     uint32_t version;        /* number of the compiled version, from 1, as the JIT counts them */
+    const char *callee;      /* name of what a fallback calls, like `reason`; NULL: it has none, or this is no fallback */
+    size_t callee_len;
+    const void *method;      /* method entry that an inlined `frame` was called by; NULL: as the frames of this thread say */
 };
 
 /*
@@ -243,6 +253,12 @@ struct rb_vm_trace_site_desc {
  * counts and records them without reason and instruction, and a message says so.
  */
 struct rb_vm_trace_site *rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc);
+
+/*
+ * Where an ISEQ goes on after a jump out of a call that it catches (break, next, redo, retry): the addresses that its frame
+ * has then, at most `capacity`. Returns how many.
+ */
+size_t rb_vm_trace_landings(const struct rb_iseq_struct *iseq, const void **pcs_out, size_t capacity);
 
 /*
  * What machine code does at a traced exit, after the frame's state is saved:
@@ -405,6 +421,7 @@ RB_VM_TRACE_STUB bool rb_vm_trace_supported_p(void) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_start(const struct rb_vm_trace_config *config) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_parse_rate(const char *option, const char *value, uint64_t *rate_out) { return false; }
 RB_VM_TRACE_STUB struct rb_vm_trace_site *rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc) { return NULL; }
+RB_VM_TRACE_STUB size_t rb_vm_trace_landings(const struct rb_iseq_struct *iseq, const void **pcs_out, size_t capacity) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_thread_offset(void) { return 0; }
 RB_VM_TRACE_STUB bool rb_vm_trace_parse_max_size(const char *option, const char *value, struct rb_vm_trace_max_size *size_out) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_parse_methods(const char *option, const char *value) { return false; }
@@ -412,6 +429,7 @@ RB_VM_TRACE_STUB bool rb_vm_trace_methods_asked_p(void) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_parse_vm_option(const char *text) { return false; }
 RB_VM_TRACE_STUB void rb_vm_trace_start_requested(void) {}
 RB_VM_TRACE_STUB bool rb_vm_trace_parse_option(const char *option, const char *value) { return false; }
+RB_VM_TRACE_STUB bool rb_vm_trace_exits_implied_p(const char *path) { return false; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_ractor_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_countdown_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_hits_offset(const struct rb_vm_trace_site *site) { return 0; }

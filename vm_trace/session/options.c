@@ -9,9 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char DEFAULT_PATH[] = "/tmp/perfetto-%p.fxt";
+
+/* An option was given that has no effect unless something is traced; and one that leaves that to RubyVM::Trace.start. */
+static bool trace_option_given, start_later;
 
 bool
 rb_vm_trace_parse_rate(const char *option, const char *value, uint64_t *rate_out)
@@ -48,6 +52,7 @@ rb_vm_trace_parse_max_size(const char *option, const char *value, struct rb_vm_t
         return false;
     }
     *size_out = (struct rb_vm_trace_max_size){ .bytes = size << 20, .keep_oldest = oldest };
+    if (!rb_vm_trace_session.vm_options.parsing) trace_option_given = true;
     return true;
 }
 
@@ -158,24 +163,37 @@ rb_vm_trace_parse_stack(const char *option, const char *value)
     return true;
 }
 
+static bool
+parse_nothing(const char *option, const char *value)
+{
+    if (*value) fprintf(stderr, "%s takes no value, not '%s'\n", option, value);
+    return !*value;
+}
+
 bool
 rb_vm_trace_parse_quiet(const char *option, const char *value)
 {
-    if (*value) {
-        fprintf(stderr, "%s takes no value, not '%s'\n", option, value);
-        return false;
-    }
+    if (!parse_nothing(option, value)) return false;
     rb_vm_trace_session.flags.quiet = true;
     return true;
 }
 
-/* The options that all JITs have in common, by their names behind "--zjit-trace-". */
-static const struct { const char *name; bool (*parse)(const char *option, const char *value); } options[] = {
-    { "memory", rb_vm_trace_parse_memory },
-    { "min-free", rb_vm_trace_parse_min_free },
-    { "quiet", rb_vm_trace_parse_quiet },
-    { "save-at", rb_vm_trace_parse_save_at },
-    { "stack", rb_vm_trace_parse_stack }
+bool
+rb_vm_trace_parse_later(const char *option, const char *value)
+{
+    if (!parse_nothing(option, value)) return false;
+    start_later = true;
+    return true;
+}
+
+/* The options that all JITs have in common, by their names behind "--zjit-trace-"; `implies`: the tracing of exits. */
+static const struct { const char *name; bool implies; bool (*parse)(const char *option, const char *value); } options[] = {
+    { "later", false, rb_vm_trace_parse_later },
+    { "memory", true, rb_vm_trace_parse_memory },
+    { "min-free", true, rb_vm_trace_parse_min_free },
+    { "quiet", false, rb_vm_trace_parse_quiet },
+    { "save-at", true, rb_vm_trace_parse_save_at },
+    { "stack", true, rb_vm_trace_parse_stack }
 };
 
 enum { OPTIONS = sizeof(options) / sizeof(options[0]) };
@@ -210,43 +228,72 @@ bool
 rb_vm_trace_parse_option(const char *option, const char *value)
 {
     size_t i = find_option(option);
-    return i < OPTIONS && options[i].parse(option, value);
+    if (i == OPTIONS) return false;
+    if (!rb_vm_trace_session.vm_options.parsing) trace_option_given = trace_option_given || options[i].implies;
+    return options[i].parse(option, value);
+}
+
+bool
+rb_vm_trace_exits_implied_p(const char *path)
+{
+    bool methods = rb_vm_trace_methods_asked_p() && !rb_vm_trace_session.vm_options.methods;
+    return (path || trace_option_given || methods) && !start_later;
+}
+
+/*
+ * "20261122T174501", in UTC. By hand, for gmtime_r takes a lock that a forked child may never get
+ * (days to a date: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+ */
+static int
+time_text(char *text, size_t capacity)
+{
+    uint64_t seconds = (uint64_t)time(NULL), day = seconds / 86400 + 719468; /* from 0000-03-01 on */
+    unsigned of_day = (unsigned)(seconds % 86400), era = (unsigned)(day / 146097), of_era = (unsigned)(day % 146097);
+    unsigned year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    unsigned of_year = of_era - (365 * year + year / 4 - year / 100), month = (5 * of_year + 2) / 153; /* 0: March */
+    unsigned of_month = of_year - (153 * month + 2) / 5 + 1;
+    return snprintf(text, capacity, "%04u%02u%02uT%02u%02u%02u", era * 400 + year + (month >= 10), month < 10 ? month + 3 : month - 9,
+                    of_month, of_day / 3600, of_day / 60 % 60, of_day % 60);
 }
 
 char *
-rb_vm_trace_expand_path(const char *pattern, uint32_t pid, int child)
+rb_vm_trace_expand_path(const char *pattern, uint32_t pid, int child, uint64_t number)
 {
-    if (!pattern) pattern = DEFAULT_PATH;
-    char digits[16];
-    size_t digit_count = (size_t)snprintf(digits, sizeof(digits), "%u", pid);
+    enum { PID, TIME, NUMBER, PERCENT, KINDS };
+    static const char LETTERS[KINDS] = { 'p', 't', 'n', '%' };
+    char texts[KINDS][24] = { [PERCENT] = "%" };
+    size_t lengths[KINDS] = { [PERCENT] = 1 };
+    lengths[PID] = (size_t)snprintf(texts[PID], sizeof(texts[PID]), "%u", pid);
+    if (number) {
+        lengths[TIME] = (size_t)time_text(texts[TIME], sizeof(texts[TIME]));
+        lengths[NUMBER] = (size_t)snprintf(texts[NUMBER], sizeof(texts[NUMBER]), "%llu", (unsigned long long)number);
+    }
 
-    size_t room = strlen(pattern) + 2 + digit_count; /* ".PID" and the end */
+    if (!pattern) pattern = DEFAULT_PATH;
+    size_t room = strlen(pattern) + 2 + lengths[PID]; /* ".PID" and the end */
     for (const char *p = pattern; *p; p++) {
-        if (*p == '%') room += digit_count;
+        if (*p == '%') room += sizeof(texts[0]);
     }
     char *path = malloc(room), *to = path;
     if (!path) return NULL;
 
     bool has_pid = false;
     for (const char *p = pattern; *p; p++) {
-        if (p[0] == '%' && p[1] == 'p') {
-            memcpy(to, digits, digit_count);
-            to += digit_count;
-            p++;
-            has_pid = true;
-        }
-        else if (p[0] == '%' && p[1] == '%') {
-            *to++ = '%';
-            p++;
-        }
-        else {
+        const char *letter = p[0] == '%' && p[1] ? memchr(LETTERS, p[1], KINDS) : NULL;
+        size_t kind = letter ? (size_t)(letter - LETTERS) : KINDS;
+        if (kind == KINDS || lengths[kind] == 0) {
             *to++ = *p;
+            continue;
         }
+        memcpy(to, texts[kind], lengths[kind]);
+        to += lengths[kind];
+        has_pid = has_pid || kind == PID;
+        p++;
     }
     if (child && !has_pid) {
         *to++ = '.';
-        memcpy(to, digits, digit_count);
-        to += digit_count;
+        memcpy(to, texts[PID], lengths[PID]);
+        to += lengths[PID];
     }
     *to = '\0';
     return path;

@@ -31,7 +31,9 @@ static const char *
 make_file(bool child)
 {
     free(session.path);
-    session.path = rb_vm_trace_expand_path(session.path_pattern, capture.pid, child);
+    session.child = child;
+    const char *pattern = session.path_pattern ? session.path_pattern : session.memory.bytes ? VM_TRACE_SNAPSHOT_PATH : NULL;
+    session.path = rb_vm_trace_expand_path(pattern, capture.pid, child, session.memory.bytes ? 1 : session.number);
     if (!session.path) return "out of memory";
     if (session.memory.bytes) return rb_vm_trace_memory_open(&capture.sink);
     char *kept;
@@ -225,6 +227,15 @@ add_vm_options(struct rb_vm_trace_config *config, struct vm_trace_stream_request
     if (!config->max_size.bytes) config->max_size = session.vm_options.max_size;
 }
 
+/* Else the signal would do what it does to a program without a handler: end it. */
+static void
+save_from_memory(void)
+{
+    if ((session.memory.save_at || session.memory.signal) && !session.memory.bytes) {
+        session.memory.bytes = (uint64_t)VM_TRACE_DEFAULT_MEMORY_MIB << 20;
+    }
+}
+
 bool
 rb_vm_trace_start(const struct rb_vm_trace_config *jit_config)
 {
@@ -234,6 +245,7 @@ rb_vm_trace_start(const struct rb_vm_trace_config *jit_config)
     add_vm_options(&config, requests);
     rb_vm_trace_messages.quiet = false;
     rb_vm_trace_messages.terse = session.flags.quiet;
+    save_from_memory();
     session.option_prefix = config.jit[0] == 'Y' ? "--yjit" : "--zjit";
     capture.by_flags = say_where(begin_trace(&config, requests));
     const char *name;
@@ -371,6 +383,7 @@ start_requested(void *ignored)
     rb_vm_trace_messages.quiet = false;
     rb_vm_trace_messages.terse = session.flags.quiet;
     session.option_prefix = "--vm";
+    save_from_memory();
     const char *name, *why;
     bool begun = say_where(begin_trace(&config, requests));
     if (begun && (why = start_streams(false, &name)) != NULL) {

@@ -23,7 +23,9 @@ extern struct vm_trace_session {
         bool quiet;              /* likewise, for the trace that they begin */
     } flags;
     struct {
-        const char *given;       /* an option of --vm-trace... was; NULL: none */
+        bool given;              /* one of --vm-trace... was */
+        bool parsing;            /* one is being parsed: it does not imply exits, as a JIT's flag does */
+        bool methods;            /* --vm-trace-methods was given */
         struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS]; /* of --vm-trace=LIST, by index in the table */
         char *path_pattern;
         struct rb_vm_trace_max_size max_size;
@@ -33,7 +35,8 @@ extern struct vm_trace_session {
     struct rb_vm_trace_max_size max_size;
     uint64_t min_free_bytes;     /* stays free on the disk of what is written (chunk_file.h); of the trace that is on or comes next */
     char *path_pattern;          /* own copy; NULL: the default */
-    char *path;                  /* of the file at hand */
+    char *path;                  /* of the file at hand; where memory is recorded into, of the first that it is saved to */
+    bool child;                  /* of a fork: its path has the pid */
     struct vm_trace_totals last; /* of the trace that ended last */
     const char *last_loss;       /* why it lost events, or NULL */
 } rb_vm_trace_session;

@@ -83,22 +83,30 @@ parse_file(const char *option, const char *value)
     return true;
 }
 
-bool
-rb_vm_trace_parse_vm_option(const char *text)
+static bool
+parse(const char *option, const char *value)
 {
     static const char NAME[] = "--vm-trace";
-    char option[64];
-    size_t bytes = strcspn(text, "=");
-    const char *value = text[bytes] ? text + bytes + 1 : "";
-    snprintf(option, sizeof(option), "--%.*s", (int)bytes, text);
-    rb_vm_trace_session.vm_options.given = "--vm-trace";
+    struct rb_vm_trace_max_size *max_size = &rb_vm_trace_session.vm_options.max_size;
     if (strcmp(option, NAME) == 0) return parse_list(value);
     const char *name = option + strlen(NAME);
     if (strcmp(name, "-file") == 0) return parse_file(option, value);
-    if (strcmp(name, "-max-size") == 0) return rb_vm_trace_parse_max_size(option, value, &rb_vm_trace_session.vm_options.max_size);
-    if (strcmp(name, "-methods") == 0) return rb_vm_trace_parse_methods(option, value);
+    if (strcmp(name, "-max-size") == 0) return rb_vm_trace_parse_max_size(option, value, max_size);
+    if (strcmp(name, "-methods") == 0) return rb_vm_trace_session.vm_options.methods = rb_vm_trace_parse_methods(option, value);
     if (rb_vm_trace_option_p(option)) return rb_vm_trace_parse_option(option, value);
     fprintf(stderr, "there is no option %s; options are: --vm-trace=LIST, and --vm-trace-file, -max-size, -methods, %s\n", option,
             rb_vm_trace_option_names());
     return false;
+}
+
+bool
+rb_vm_trace_parse_vm_option(const char *text)
+{
+    char option[64];
+    size_t bytes = strcspn(text, "=");
+    snprintf(option, sizeof(option), "--%.*s", (int)bytes, text);
+    rb_vm_trace_session.vm_options.given = rb_vm_trace_session.vm_options.parsing = true;
+    bool ok = parse(option, text[bytes] ? text + bytes + 1 : "");
+    rb_vm_trace_session.vm_options.parsing = false;
+    return ok;
 }
