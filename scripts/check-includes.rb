@@ -8,7 +8,7 @@
 # glob that matches it, else to its folder). `outside` names the layers that may include headers from elsewhere.
 TREES = {
   "vm_trace" => {
-    layers: ["*.[ch]", "base", "store", "host/host.h", "host", "capture", "streams", "session", "ruby"],
+    layers: ["include", "*.[ch]", "base", "store", "host/host.h", "host", "capture", "streams", "session", "ruby"],
     outside: ["host", "ruby"]
   },
   "tools/vm-trace" => {

@@ -150,6 +150,22 @@ bool rb_vm_trace_flag_help(const struct rb_vm_trace_jit *jit, size_t index, char
  */
 const struct rb_vm_trace_config *rb_vm_trace_start_by_flags(const struct rb_vm_trace_jit *jit);
 
+/* --- options of the VM (GVL held) -------------------------------------------------------- */
+
+/*
+ * Parse an option of --vm-trace, without its "--": "vm-trace=exits:rate=97,markers",
+ * "vm-trace-file=PATH". It is kept for the next function. False: one line on stderr says what is
+ * wrong, and what there is.
+ */
+bool rb_vm_trace_parse_vm_option(const char *text);
+
+/*
+ * Start what --vm-trace asked for, beside what flags of the JIT have started. Called once, when a
+ * JIT is on or will not be, before the program runs. Where a stream can't be recorded, or the file
+ * can't be made, a line on stderr says so, and the program runs.
+ */
+void rb_vm_trace_start_requested(void);
+
 /* --- on and off in a running program ------------------------------------------------- */
 
 /* A JIT is on. Called once, while it starts. */
@@ -173,6 +189,8 @@ struct rb_vm_trace_status {
     const char *path;        /* of the file; NULL where there is none, or none yet (forked child). Valid until tracing is switched again */
     const char *loss;        /* why events were lost; NULL: none were */
     uint64_t exits, sampled, fallbacks, events, lost; /* exits: hits; sampled: those recorded */
+    bool recorded_markers;   /* markers are among what is recorded, so many: */
+    uint64_t markers;
     uint64_t begin_ns;       /* CLOCK_BOOTTIME */
 };
 
@@ -403,6 +421,8 @@ RB_VM_TRACE_STUB bool rb_vm_trace_methods_asked_p(void) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_flag(const struct rb_vm_trace_jit *jit, const char *name, const char *value) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_flag_help(const struct rb_vm_trace_jit *jit, size_t index, char *flag_out, size_t bytes, const char **text_out) { return false; }
 RB_VM_TRACE_STUB const struct rb_vm_trace_config *rb_vm_trace_start_by_flags(const struct rb_vm_trace_jit *jit) { return NULL; }
+RB_VM_TRACE_STUB bool rb_vm_trace_parse_vm_option(const char *text) { return false; }
+RB_VM_TRACE_STUB void rb_vm_trace_start_requested(void) {}
 RB_VM_TRACE_STUB size_t rb_vm_trace_ractor_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_countdown_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_hits_offset(const struct rb_vm_trace_site *site) { return 0; }
