@@ -68,6 +68,48 @@ class TestReasons < Integration::Test
     %w[Outer#inner Mixin#mixed Outer.of_class].each { |method| assert few.any? { |site| site.include?(" #{method} (") }, "#{method}: #{few}" }
   end
 
+  FALLBACKS = <<~'RUBY'
+    class A; attr_reader :shape; def initialize(n) = n.times { |i| instance_variable_set("@v#{i}", i); @shape = i }; def go = 1; def up(x) = x; end
+    class B < A; def go = 2; def up(x) = super; end
+    class C < A; def go = 3; end
+    class D < A; def go = 4; end
+    class E < A; def go = 5; end
+    class F < A; def read = @shape; end
+    def dispatch(o) = o.go
+    def block_of = yield
+    many = [A, B, C, D, E].map { |k| k.new(1) }
+    shapes = (1..9).map { |n| F.new(n) }
+    100.times { |i| dispatch(many[i % 5]); many[1].up(i); shapes[i % 9].read; block_of(&[:a.to_proc, proc { 1 }, -> { 2 }, method(:puts).to_proc][i % 2 + 1]) }
+    stats = RubyVM::ZJIT.stats
+    puts stats.select { |name, value| name.match?(/[gs]etivar_fallback_/) && value > 0 }.map { |name, value| "#{name} #{value}" }
+  RUBY
+
+  # Not only where --zjit-stats has the counters.
+  def test_fallbacks_of_instance_variables_have_their_reasons_without_stats
+    sites = trace(FALLBACKS.lines.grep_v(/stats/).join, "--zjit-trace-fallbacks").trace.sites
+    assert_includes sites.map { |site| site["reason"] }, "getivar_fallback_no_side_exits"
+  end
+
+  def test_fallbacks_say_where_what_and_why
+    result = run_traced(FALLBACKS, "--zjit-trace-fallbacks", "--zjit-stats-quiet")
+    assert_predicate result.status, :success?, result.err
+    fallbacks = result.trace.in_category("fallback")
+    assert_includes fallbacks.map { |event| event["args"]["callee"] }, "go"
+    fallbacks.each { |event| assert_kind_of String, event["args"]["callee"], event }
+    sites = result.trace.sites.select { |site| site["kind"] == "fallback" }
+    assert_equal sites.flat_map { |site| [site["callee"]] * site["hits"] }.tally, fallbacks.map { |event| event["args"]["callee"] }.tally
+    # As --zjit-stats counts them.
+    counted = result.out.lines.to_h { |line| [line[/\A\S+/], line.split.last.to_i] }
+    refute_empty counted
+    assert_equal counted, sites.select { |site| site["reason"].match?(/ivar/) }.group_by { |site| site["reason"] }.transform_values { |of| of.sum { |site| site["hits"] } }
+    assert_equal ["@shape"], sites.select { |site| site["reason"].start_with?("getivar") }.map { |site| site["callee"] }.uniq
+    out, = Open3.capture2(Trace::TOOL, "report", "--format=csv", "--table=fallbacks", result.trace.path)
+    rows = CSV.parse(out, headers: true)
+    assert_includes rows["callee"], "go"
+    assert rows["method"].all? { |method| method.match?(/:\d+\)\z/) }, rows["method"].inspect
+    assert_equal fallbacks.size, rows["count"].sum(&:to_i)
+  end
+
   def test_a_reason_is_traced_and_chosen_by_the_names_that_explain_gives
     result = trace("def foo = (::RubyVM::ZJIT.induce_side_exit!)\n20.times { foo }\n")
     %w[DirectiveInduced directive_induced exit_directive_induced].each do |name|

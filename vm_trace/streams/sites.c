@@ -135,7 +135,8 @@ release_texts(struct rb_vm_trace_site *site)
     rb_vm_trace_string_release(site->insn);
     rb_vm_trace_string_release(site->location);
     rb_vm_trace_string_release(site->iseq);
-    site->reason = site->insn = site->location = site->iseq = NULL;
+    rb_vm_trace_string_release(site->callee);
+    site->reason = site->insn = site->location = site->iseq = site->callee = NULL;
 }
 
 /*
@@ -201,7 +202,8 @@ rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
             .reason = rb_vm_trace_string_intern(desc->reason, desc->reason_len),
             .insn = rb_vm_trace_string_intern(desc->insn, desc->insn_len),
             .location = locate(desc),
-            .inlined = desc->frame != desc->unit, .iseq = rb_vm_trace_life_label(from)
+            .inlined = desc->frame != desc->unit, .iseq = rb_vm_trace_life_label(from),
+            .callee = desc->callee ? rb_vm_trace_string_intern(desc->callee, desc->callee_len) : NULL
         };
         if (site->reason && site->insn && site->location) {
             uint32_t *head = unit_head(from);
@@ -260,6 +262,7 @@ write_site(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     event_uint32(&event, W_VERSION, site->version);
     if (!event_interned(&event, W_LOCATION, site->location)) return false;
     if (site->iseq && !event_interned(&event, W_ISEQ, site->iseq)) return false;
+    if (site->callee && !event_interned(&event, W_CALLEE, site->callee)) return false;
     event_uint64(&event, W_HITS, report->hits);
     return event_end(&event, FXT_INSTANT, W_TRACE, W_SITE);
 }
@@ -329,6 +332,7 @@ copy_frozen(struct site_report *to, const struct rb_vm_trace_site *site)
     rb_vm_trace_string_retain(site->insn);
     rb_vm_trace_string_retain(site->location);
     if (site->iseq) rb_vm_trace_string_retain(site->iseq);
+    if (site->callee) rb_vm_trace_string_retain(site->callee);
 }
 
 /* A site that dies, and is not told yet. */
