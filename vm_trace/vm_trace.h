@@ -91,9 +91,8 @@ struct rb_vm_trace_config {
 };
 
 /*
- * What a JIT tells of itself. It is never freed. The functions may be NULL in one whose code can't be traced without having
- * been compiled for it, except counter_p. That one takes no lock; all others are called under the VM lock with every ractor
- * stopped.
+ * Describes a JIT; never freed. counter_p takes no lock. The other functions patch code that was compiled without
+ * trace points; a JIT that can't do that leaves them NULL. They are called under the VM lock with every ractor stopped.
  */
 struct rb_vm_trace_jit {
     const char *name;            /* "ZJIT": the prefix of messages */
@@ -126,7 +125,7 @@ bool rb_vm_trace_supported_p(void);
  */
 bool rb_vm_trace_start(const struct rb_vm_trace_config *config);
 
-/* Whether flags chose methods or files (--zjit-trace-methods): then only what is in these is traced. */
+/* Whether flags choose methods or files (--zjit-trace-methods): only these are traced then. */
 bool rb_vm_trace_methods_asked_p(void);
 
 /* --- flags of JITs (GVL held; before any other thread) -------------------------------- */

@@ -38,8 +38,8 @@ parse_exits(const char *option, const char *value)
         size_t bytes = strcspn(name, ",");
         if (bytes < sizeof(counter)) memcpy(counter, name, bytes);
         if (!flags.jit->counter_p(counter)) {
-            fprintf(stderr, "%s takes names of counters, such as %s, with commas between them, or nothing, not '%.*s'\n",
-                    option, flags.jit->example_counter, (int)bytes, name);
+            fprintf(stderr, "%s takes names of counters, such as %s, with commas between them, or nothing, "
+                    "not '%.*s'\n", option, flags.jit->example_counter, (int)bytes, name);
             return false;
         }
         name += bytes;
@@ -98,17 +98,19 @@ static const struct vm_trace_flag {
     { "fallbacks-sample-rate", "=num", "Record one fallback in num (default: 1).", .parse = parse_fallback_rate },
     { "compiles", "", "Record compilations.", .on = &flags.compiles },
     { "invalidation", "", "Record invalidations.", .on = &flags.invalidations },
-    { "methods", "=glob,...", "Trace only what is in methods or files like these.", .parse = rb_vm_trace_parse_methods, .how = true },
+    { "methods", "=glob,...", "Trace only what is in methods or files like these.",
+      .parse = rb_vm_trace_parse_methods, .how = true },
     { "file", "=path", "Trace file (/tmp/perfetto-%p.fxt); %t: time, %n: number.", .parse = parse_path, .how = true },
-    { "max-size", "=MiB[,newest|oldest]", "Limit of its size, and which events stay (default: newest).", .parse = parse_max_size,
-      .how = true },
-    { "min-free", "=MiB", "Stop recording before the disk has less (default: 5%, 1024).", .parse = rb_vm_trace_parse_min_free,
-      .how = true },
-    { "memory", "=MiB[,seconds]", "Record into memory; the newest is saved when asked for.", .parse = rb_vm_trace_parse_memory,
-      .how = true },
+    { "max-size", "=MiB[,newest|oldest]", "Limit of its size, and which events stay (default: newest).",
+      .parse = parse_max_size, .how = true },
+    { "min-free", "=MiB", "Stop recording before the disk has less (default: 5%, 1024).",
+      .parse = rb_vm_trace_parse_min_free, .how = true },
+    { "memory", "=MiB[,seconds]", "Record into memory; the newest is saved when asked for.",
+      .parse = rb_vm_trace_parse_memory, .how = true },
     { "save-at", "=exit|exception|crash|signal[,...]", "When it saves by itself, to the trace file.",
       .parse = rb_vm_trace_parse_save_at, .how = true },
-    { "stack", "=frames", "Record only so many innermost frames (default: all).", .parse = rb_vm_trace_parse_stack, .how = true },
+    { "stack", "=frames", "Record only so many innermost frames (default: all).",
+      .parse = rb_vm_trace_parse_stack, .how = true },
     { "later", "", "Start no trace; the other options are for a later one.", .on = &flags.later },
     { "quiet", "", "No lines on stderr about the trace, but for failures.", .parse = rb_vm_trace_parse_quiet }
 };
@@ -121,14 +123,14 @@ begins_with(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* The name of a flag as `jit` has it: YJIT has other flags called trace-exits. Empty: it has no such flag. */
+/* The name of a flag as `jit` has it, for YJIT has other flags called trace-exits. Empty: it has no such flag. */
 static void
 name_flag(const struct rb_vm_trace_jit *jit, const struct vm_trace_flag *flag, char *name_out, size_t bytes)
 {
     name_out[0] = '\0';
     if (begins_with(flag->name, "fallbacks") && !jit->fallbacks) return;
-    if (begins_with(flag->name, "exits")) snprintf(name_out, bytes, "trace-%s%s", jit->exits_flag, flag->name + strlen("exits"));
-    else snprintf(name_out, bytes, "trace-%s", flag->name);
+    if (!begins_with(flag->name, "exits")) snprintf(name_out, bytes, "trace-%s", flag->name);
+    else snprintf(name_out, bytes, "trace-%s%s", jit->exits_flag, flag->name + strlen("exits"));
 }
 
 bool
@@ -180,7 +182,8 @@ rb_vm_trace_flag(const struct rb_vm_trace_jit *jit, const char *name, const char
 }
 
 bool
-rb_vm_trace_flag_help(const struct rb_vm_trace_jit *jit, size_t index, char *flag_out, size_t bytes, const char **text_out)
+rb_vm_trace_flag_help(const struct rb_vm_trace_jit *jit, size_t index, char *flag_out, size_t bytes,
+                      const char **text_out)
 {
     char name[64];
     for (const struct vm_trace_flag *flag = table; flag < table + FLAGS; flag++) {
