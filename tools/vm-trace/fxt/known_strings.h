@@ -1,6 +1,6 @@
 #ifndef KNOWN_STRINGS_H
 #define KNOWN_STRINGS_H
-/* known_strings.h - the strings of the tracer's event schema: categories, names of events and of
+/* known_strings.h - the strings of the tracer's event schema: categories, names of events and
  * arguments, outcomes. doc/internals/events.md explains them.
  *
  * A reader's string pool begins with them in this order, so the number of a string shows whether it
