@@ -12,3 +12,35 @@ void
 Init_VM_Trace(void)
 {
 }
+
+/* Extensions include vm_trace/include/ruby/vm_trace.h. */
+#include "vm_trace/include/ruby/vm_trace.h"
+
+int rb_vm_trace_markers_on;
+
+const rb_vm_trace_marker *
+rb_vm_trace_marker_name(const char *name)
+{
+    return NULL;
+}
+
+void
+rb_vm_trace_marker_instant_slow(const rb_vm_trace_marker *name)
+{
+}
+
+rb_vm_trace_span
+rb_vm_trace_marker_begin_slow(const rb_vm_trace_marker *name)
+{
+    return 0;
+}
+
+void
+rb_vm_trace_marker_end_slow(const rb_vm_trace_marker *name, rb_vm_trace_span span)
+{
+}
+
+void
+rb_vm_trace_marker_counter_slow(const rb_vm_trace_marker *name, int64_t value)
+{
+}

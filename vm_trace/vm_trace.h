@@ -91,9 +91,8 @@ struct rb_vm_trace_config {
 };
 
 /*
- * What a JIT tells of itself. It is never freed. The functions may be NULL in one whose code can't be traced without having
- * been compiled for it, except counter_p. That one takes no lock; all others are called under the VM lock with every ractor
- * stopped.
+ * Describes a JIT; never freed. counter_p takes no lock. The other functions patch code that was compiled without
+ * trace points; a JIT that can't do that leaves them NULL. They are called under the VM lock with every ractor stopped.
  */
 struct rb_vm_trace_jit {
     const char *name;            /* "ZJIT": the prefix of messages */
@@ -126,7 +125,7 @@ bool rb_vm_trace_supported_p(void);
  */
 bool rb_vm_trace_start(const struct rb_vm_trace_config *config);
 
-/* Whether flags chose methods or files (--zjit-trace-methods): then only what is in these is traced. */
+/* Whether flags choose methods or files (--zjit-trace-methods): only these are traced then. */
 bool rb_vm_trace_methods_asked_p(void);
 
 /* --- flags of JITs (GVL held; before any other thread) -------------------------------- */
@@ -149,6 +148,22 @@ bool rb_vm_trace_flag_help(const struct rb_vm_trace_jit *jit, size_t index, char
  * exits, unless one leaves the start to RubyVM::Trace. NULL: they ask for no trace, or it could not begin.
  */
 const struct rb_vm_trace_config *rb_vm_trace_start_by_flags(const struct rb_vm_trace_jit *jit);
+
+/* --- options of the VM (GVL held) -------------------------------------------------------- */
+
+/*
+ * Parse an option of --vm-trace, without its "--": "vm-trace=exits:rate=97,markers",
+ * "vm-trace-file=PATH". It is kept for the next function. False: one line on stderr says what is
+ * wrong, and what there is.
+ */
+bool rb_vm_trace_parse_vm_option(const char *text);
+
+/*
+ * Start what --vm-trace asked for, beside what flags of the JIT have started. Called once, when a
+ * JIT is on or will not be, before the program runs. Where a stream can't be recorded, or the file
+ * can't be made, a line on stderr says so, and the program runs.
+ */
+void rb_vm_trace_start_requested(void);
 
 /* --- on and off in a running program ------------------------------------------------- */
 
@@ -173,6 +188,8 @@ struct rb_vm_trace_status {
     const char *path;        /* of the file; NULL where there is none, or none yet (forked child). Valid until tracing is switched again */
     const char *loss;        /* why events were lost; NULL: none were */
     uint64_t exits, sampled, fallbacks, events, lost; /* exits: hits; sampled: those recorded */
+    bool recorded_markers;   /* markers are among what is recorded, so many: */
+    uint64_t markers;
     uint64_t begin_ns;       /* CLOCK_BOOTTIME */
 };
 
@@ -403,6 +420,8 @@ RB_VM_TRACE_STUB bool rb_vm_trace_methods_asked_p(void) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_flag(const struct rb_vm_trace_jit *jit, const char *name, const char *value) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_flag_help(const struct rb_vm_trace_jit *jit, size_t index, char *flag_out, size_t bytes, const char **text_out) { return false; }
 RB_VM_TRACE_STUB const struct rb_vm_trace_config *rb_vm_trace_start_by_flags(const struct rb_vm_trace_jit *jit) { return NULL; }
+RB_VM_TRACE_STUB bool rb_vm_trace_parse_vm_option(const char *text) { return false; }
+RB_VM_TRACE_STUB void rb_vm_trace_start_requested(void) {}
 RB_VM_TRACE_STUB size_t rb_vm_trace_ractor_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_countdown_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_hits_offset(const struct rb_vm_trace_site *site) { return 0; }

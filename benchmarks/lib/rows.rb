@@ -39,7 +39,7 @@ module Bench
       @exits = {}
     end
 
-    GROUPS = %i[exits yjit throws ractors late size memory cold tmpfs recorder switch hooks saving scale absent depths].freeze
+    GROUPS = %i[exits yjit throws ractors late size memory cold tmpfs recorder switch hooks markers saving scale absent depths].freeze
 
     def run
       (@only || GROUPS).each do |group|
@@ -332,13 +332,39 @@ module Bench
       end
     end
 
-    def build_hook(folder)
-      FileUtils.cp(Dir["#{__dir__}/../empty_hook/*"], folder)
+    # Markers beside what a program would note by itself, in C and in Ruby.
+    def markers
+      Dir.mktmpdir("vm-trace-bench") do |folder|
+        extension = build_extension("marks", folder)
+        program = "#{Recording::ROWS}/markers.rb"
+        run = @ours.run(Workload.new("markers", program, [extension, [@rounds, 5].max.to_s, @options.fetch(:folder, Dir.tmpdir)])).extra
+        add_marker_rows(run)
+      end
+    end
+
+    def add_marker_rows(run)
+      ns = run.transform_values { |value| value.round(1) }
+      loop_ns = run.fetch("on_empty")
+      [["marker from C", "on_c", "on_c_peer", 0, 60], ["span from C", "on_c_span", nil, 0, 120],
+       ["marker from Ruby", "on_ruby", "on_ruby_peer", loop_ns, nil], ["with two arguments", "on_ruby_arguments", "on_ruby_peer", loop_ns, nil],
+       ["span from Ruby", "on_ruby_span", nil, loop_ns, nil]].each do |name, key, peer, less, most|
+        ours, base = run.fetch(key) - less, peer && run.fetch(peer) - less
+        @rows << Row.new(name: name, unit: "ns", ours: ours, base: base, ratio: base && base / ours, runs: @rounds,
+                         target: most && "<= #{most} ns", met: most && ours <= most,
+                         note: "not recorded: #{(run.fetch(key.sub("on_", "off_")) - (less > 0 ? run.fetch("off_empty") : 0)).round(1)} ns" \
+                               "#{"; the peer notes a time and a name" if peer}#{"; #{ns["lost"].to_i} lost" if ns["lost"] > 0}")
+      end
+    end
+
+    def build_hook(folder) = build_extension("empty_hook", folder)
+
+    def build_extension(name, folder)
+      FileUtils.cp(Dir["#{__dir__}/../#{name}/*"], folder)
       [[@ours.command[0], "extconf.rb"], %w[make]].each do |command|
         out = IO.popen([*command, chdir: folder, err: %i[child out]], &:read)
-        raise Failed, "the hook can't be built: #{out.lines.last}" unless $?.success?
+        raise Failed, "#{name} can't be built: #{out.lines.last}" unless $?.success?
       end
-      "#{folder}/empty_hook.so"
+      "#{folder}/#{name}.so"
     end
 
     # How long a save of 16 MiB stops others, by the number of places that exit: the part before it

@@ -28,6 +28,9 @@ class TestFlightRecorder < Minitest::Test
     assert_match(/^ +5,000 .* #{Regexp.escape(cause)}$/, run_command(REPORT))
     assert_match(/^  new +0 +5,000 .* FixnumMultOverflow +opt_mult +#{Regexp.escape(cause)}$/, run_command(DIFF))
     assert_equal 2, TEXT.scan(cause).size
+    head = /^ +count +share .*$/
+    assert_equal TEXT[head].split, run_command(REPORT)[head].split
+    assert_includes run_command(DIFF).lines.map(&:split), TEXT[/^ +A +B +delta.*$/].split
   end
 
   def line_of(text) = File.readlines(File.join(TOP, "examples/flight_recorder.rb")).index { |line| line.include?(text) } + 1

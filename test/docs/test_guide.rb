@@ -41,7 +41,7 @@ class TestGuide < Minitest::Test
   def test_blocks_are_of_a_known_kind
     PAGES.each do |page|
       kinds = File.read(File.join(TOP, page)).scan(/^ *```(\w*)\n.*?^ *```$/m).flatten.uniq
-      assert_empty kinds - ["", "sh", "console", "ruby", "sql"], page
+      assert_empty kinds - ["", "sh", "console", "ruby", "c", "sql"], page
     end
   end
 

@@ -17,6 +17,12 @@ class TestRecompilationDoc < Minitest::Test
     end
     report, before = outputs.fetch(%w[report before.fxt]), outputs.fetch(%w[history before.fxt])
     difference, after = outputs.fetch(%w[diff before.fxt]), outputs.fetch(%w[history after.fxt])
+    # Titles and heads of tables are shown as they are printed.
+    blocks = DOC.scan(/^```(\w*)\n(.*?)^```$/m).select { |kind, _| kind.empty? }
+    shown = blocks.map(&:last).join.lines.grep(/\A(?:[A-Z][^:]*: \d|  +[a-z])/).grep_v(/\A  in all/)
+    printed = [report, before, difference, after].join.lines.map { |line| line.split.join(" ") }
+    assert_operator shown.size, :>=, 5
+    shown.each { |line| assert_includes printed, line.split.join(" ") }
     # The loop: the same reason in each version there is.
     versions = report[/^Recompiled: .*\n.*\n +(\d+) .*Index#bucket \(examples/, 1].to_i
     assert_operator versions, :>=, 3, report

@@ -1,8 +1,10 @@
-# The questions of the conformance files, asked of vm-trace and of Perfetto's own trace processor: their answers must be alike, for whole
-# traces and for damaged ones. Not part of `make check`, for few have that program (https://get.perfetto.dev/trace_processor).
+# Asks vm-trace and Perfetto's own trace processor the questions of the conformance files: the
+# answers must be the same, for whole and for damaged traces. Not part of `make check`, because few
+# people have that program (https://get.perfetto.dev/trace_processor).
 #   against_perfetto.rb TRACE_PROCESSOR SECONDS [TRACE...]      (make check-perfetto)
-# Damaged ones are made for so many seconds, of the traces of the tests; FUZZ_SEED=N makes the same ones again. Those that get different answers are
-# kept in build/perfetto. Exit status: 0 all alike, 1 there are differences, 2 wrong usage.
+# It damages the traces of the tests for so many seconds; FUZZ_SEED=N makes the same ones again.
+# Traces with different answers are kept in build/perfetto. Exit status: 0 all the same, 1
+# differences, 2 wrong usage.
 require "fileutils"
 require "open3"
 require_relative "conformance"
@@ -59,7 +61,7 @@ class AgainstPerfetto
     [out, err]
   end
 
-  # The block keeps the trace, and returns where.
+  # The block keeps the trace, and returns its path.
   def compare(path)
     theirs, = ask(@trace_processor, path)
     ours, faults = ask(TOOL, path)
@@ -75,8 +77,8 @@ class AgainstPerfetto
     lines.empty? ? "  #{whose}: nothing else, or in another order or number" : lines.first(3).map { |line| "  #{whose} only: #{line}" }
   end
 
-  # vm-trace shows control characters; Perfetto ends a text at a NUL, doubles no quotes and has an empty line between answers. How many digits
-  # a number has depends on the version of SQLite.
+  # vm-trace escapes control characters; Perfetto ends a text at a NUL, doubles no quotes and prints
+  # an empty line between answers. The number of digits depends on the version of SQLite.
   def alike(text)
     text = text.gsub(/\\(?:x(\h\h)|([nrt]))/n) { $1 ? $1.hex.chr : { "n" => "\n", "r" => "\r", "t" => "\t" }[$2] }
     text = text.gsub(/\0[^"]*/n, "").delete('"').gsub(/-?\d\.\d{9,}(e[-+]\d+)?/n) { |number| "%.9g" % number.to_f }

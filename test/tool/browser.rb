@@ -1,5 +1,6 @@
-# A headless Chromium, driven by the chromedriver that comes with it, over WebDriver's JSON (https://www.w3.org/TR/webdriver2/).
-# No library is needed for the few commands that the tests of the page have use for.
+# A headless Chromium, driven by the chromedriver that comes with it, over WebDriver's JSON
+# (https://www.w3.org/TR/webdriver2/). The tests of the page need only a few commands, so no
+# library.
 require "json"
 require "net/http"
 require "socket"
@@ -27,7 +28,7 @@ class Browser
 
   def open(path) = call("#{@session}/url", "url" => "file://#{path}")
 
-  # Runs a function's body and returns what it returns.
+  # Runs a function's body and returns its result.
   def run(script, *arguments) = call("#{@session}/execute/sync", "script" => script, "args" => arguments)
 
   def text(selector) = run("return document.querySelector(arguments[0]).innerText", selector)
@@ -35,7 +36,7 @@ class Browser
   def click(selector) = call("#{@session}/element/#{element(selector)}/click", {})
   def type(selector, text) = call("#{@session}/element/#{element(selector)}/value", "text" => text)
 
-  # Moves the pointer over an element with its button held: from and to are parts of its width.
+  # Drags the pointer over an element; from and to are fractions of its width.
   def drag(selector, from, to)
     box = run("const b = document.querySelector(arguments[0]).getBoundingClientRect(); return [b.left, b.top, b.width, b.height]", selector)
     y = (box[1] + box[3] / 2).to_i
@@ -44,7 +45,7 @@ class Browser
     call("#{@session}/actions", "actions" => [{ "type" => "pointer", "id" => "mouse", "actions" => actions }])
   end
 
-  # What went wrong in the page, errors of its script first of all.
+  # Messages of the browser's console, such as errors of the page's script.
   def problems = call("#{@session}/se/log", "type" => "browser").map { |entry| entry["message"] }
 
   def screenshot(path)

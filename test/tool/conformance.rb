@@ -1,4 +1,5 @@
-# Finds the conformance cases: those in test/conformance, and new ones in a folder beside the clone, if there is one.
+# Finds the conformance cases: those in test/conformance, and new ones in a folder beside the clone,
+# if there is one.
 module Conformance
   ROOT = File.expand_path("../..", __dir__)
   OURS = File.join(ROOT, "test/conformance")
@@ -12,7 +13,7 @@ module Conformance
            .reverse.to_h.sort.map(&:last)
   end
 
-  # {case or case.question => reason} of those that the tool does not pass yet.
+  # {case or case.question => reason} of cases that the tool does not pass yet.
   def pending
     File.readlines(File.join(OURS, "pending"), chomp: true).grep_v(/\A#/).to_h { |line| line.split(" ", 2) }
   end

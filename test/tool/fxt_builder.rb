@@ -1,5 +1,6 @@
-# Makes Fuchsia trace files, good and bad ones, for the tests of the tool. It shares nothing with the tracer's own encoder:
-# it is written after the format's specification (https://fuchsia.dev/fuchsia-src/reference/tracing/trace-format).
+# Makes Fuchsia trace files, good and bad ones, for the tests of the tool. It shares nothing with
+# the tracer's encoder: it follows the format's specification
+# (https://fuchsia.dev/fuchsia-src/reference/tracing/trace-format).
 class FxtBuilder
   MAGIC = [0x0016547846040010].pack("Q<")
   EVENT_TYPES = %i[instant counter begin end complete async_begin async_instant async_end flow_begin flow_step flow_end].freeze
@@ -15,7 +16,7 @@ class FxtBuilder
     @next_string = 1
   end
 
-  # Where the next record begins: what messages call its offset.
+  # The offset of the next record, as messages print it.
   def offset = @bytes.bytesize
 
   def words(*words)
@@ -57,7 +58,7 @@ class FxtBuilder
 
   def thread(index, pid, tid) = record(3, index << 16, [pid, tid].pack("Q<Q<"))
 
-  # Defines the text if need be and returns its reference. Integers are references already.
+  # Defines the text if necessary and returns its reference. Integers are references already.
   def ref(text)
     case text
     when Integer then text
@@ -102,7 +103,8 @@ class FxtBuilder
     [type | size << 4 | ref(name) << 16 | low << 32].pack("Q<") + body
   end
 
-  # Returns the offset of the event record (strings that it needs are defined before it). args: a Hash, or encoded arguments.
+  # Returns the offset of the event record (strings that it needs are defined before it). args: a
+  # Hash, or encoded arguments.
   def event(type, cat, name, ts:, thread: 1, args: {}, extra: [], size: nil, arg_count: nil, pid: nil, tid: nil)
     encoded = args.is_a?(Hash) ? args.map { |key, value| arg(key, value) } : args
     cat_ref, name_ref = ref(cat), ref(name)
@@ -124,7 +126,7 @@ class FxtBuilder
     record(7, type << 16 | name_ref << 24 | encoded.size << 40, [id].pack("Q<") + inline(name) + encoded.join)
   end
 
-  # One provider, one thread (index 1) of a process: what most tests begin with.
+  # One provider, one thread (index 1) of a process: most tests begin with it.
   def self.simple(pid: 42)
     builder = new
     builder.provider(1, "test")
@@ -137,7 +139,8 @@ class FxtBuilder
   end
 end
 
-# A trace as the tracer writes it, after the event contract. The events are data, so that a test can break one thing:
+# A trace as the tracer writes it, by the event schema. The events are data, so that a test can
+# break one thing:
 #   OurTrace.new(rate: 97).tap { |t| t.exits[0][:args].delete("insn") }.build
 class OurTrace
   attr_accessor :settings, :exits, :sites, :losses, :summary, :spans, :extra
@@ -188,7 +191,7 @@ class OurTrace
               "hits" => [:uint64, hits] } }
   end
 
-  # What a true summary would say of the events as they are.
+  # The correct summary of the events.
   def summary_args
     hits = ->(kinds) { @sites.select { |s| kinds.include?(s[:args]["kind"]) }.sum { |s| s[:args]["hits"][1] } }
     count = 1 + @exits.size + @spans.size + @losses.size + @sites.size + @extra.size
@@ -197,7 +200,7 @@ class OurTrace
       "sampled" => [:uint64, @exits.count { |e| e[:cat] != "fallback" }], "sites" => [:uint64, @sites.size] }
   end
 
-  # offsets holds the place of each event afterwards, by the objects that were given.
+  # Afterwards offsets has the place of each event, by the given objects.
   def build
     FxtBuilder.simple(pid: @pid) do |b|
       b.thread(2, @pid, @pid + 2)

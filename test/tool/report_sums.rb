@@ -1,5 +1,5 @@
-# What all tables of `vm-trace report` must agree on, for any trace: each sums up to the same, and
-# that is what the summaries say.
+# What all tables of `vm-trace report` must agree on, for any trace: all have the same sum, that of
+# the summaries.
 require "json"
 require "open3"
 
@@ -7,8 +7,8 @@ module ReportSums
   EXITS = %w[exits_by_reason exits_by_line exits_by_instruction worst].freeze
   ALL_ROWS = 1_000_000
 
-  # A list of what does not agree; empty when all does. `tool`: the program; `summaries`: whether
-  # the traces' summaries are of what their events are of, as in every trace that is whole.
+  # A list of disagreements. `tool`: the program; `summaries`: whether the summaries cover the same
+  # time as the events, as in every whole trace.
   def self.disagreements(tool, *paths, options: [], summaries: true)
     Check.new(tool, paths, options).run(summaries)
   end
@@ -104,7 +104,7 @@ module ReportSums
       end
     end
 
-    # Its counts are those of the events, times their weights.
+    # Its counts are events times their weights.
     def html
       data = JSON.parse(run_tool("html")[%r{<script type="application/json" id="data">(.*?)</script>}m, 1])
       weights = ->(kinds) { events.select { |e| e["ph"] == "i" && kinds.include?(e["cat"]) }.sum { |e| e["args"].fetch("weight", 1) } }

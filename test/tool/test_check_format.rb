@@ -1,4 +1,5 @@
-# `vm-trace check`: what breaks the format, each fault with its offset. test_check_schema.rb has the rules for traces of the tracer.
+# `vm-trace check`: faults of the format, each with its offset. test_check_schema.rb has the rules
+# for traces of the tracer.
 require_relative "tool_helper"
 
 class TestCheckFormat < Minitest::Test
@@ -8,7 +9,7 @@ class TestCheckFormat < Minitest::Test
     builder.event(:instant, "cat", "name", ts: 1000, **more)
   end
 
-  # --- files that are whole ---
+  # --- whole files ---
 
   def test_good_file_gets_one_line_with_counts
     trace = FxtBuilder.simple { |b| event(b, args: { "a" => 1, "b" => "text" }) }
@@ -75,7 +76,7 @@ class TestCheckFormat < Minitest::Test
     end
   end
 
-  # --- files that are not ---
+  # --- damaged files ---
 
   def test_empty_file
     assert_fault(0, "the file is empty", "", status: 4)

@@ -4,7 +4,7 @@ require_relative "tool_helper"
 class TestCheckSchema < Minitest::Test
   include ToolHelper
 
-  # Breaks one thing of a good trace: the block returns what assert_broken should find at which event.
+  # Breaks one thing of a good trace: the block returns the fault and the event for assert_broken.
   def broken(message, rate: 1, fallback_rate: nil, **rest)
     trace = OurTrace.new(rate: rate, fallback_rate: fallback_rate)
     culprit = yield trace
@@ -16,7 +16,7 @@ class TestCheckSchema < Minitest::Test
     assert_empty result.out
   end
 
-  # --- what is fine ---
+  # --- no faults ---
 
   def loss(count)
     { type: :instant, cat: "trace", name: "loss", ts: 7000, args: { "lost" => [:uint64, count], "reason" => "No space left on device" } }
@@ -220,7 +220,7 @@ class TestCheckSchema < Minitest::Test
     end
   end
 
-  # Of a trace that keeps two frames.
+  # In a trace that keeps two frames.
   def test_rest_of_a_backtrace_that_only_says_how_many_frames_there_are_more
     ["31 more frames", "1 more frame"].each do |rest|
       trace = OurTrace.new
@@ -304,7 +304,7 @@ class TestCheckSchema < Minitest::Test
     broken("unknown category side_exits") { |t| t.extra << { type: :instant, cat: "side_exits", name: "x", ts: 8500, args: {} }; t.extra[0] }
   end
 
-  # An exit that invalidates a version, and the compilation that follows: what joins them.
+  # An exit that invalidates a version, and the next compilation: the flow between them.
   def recompilation
     args = { "iseq" => "Foo#bar (a.rb:1)", "version" => [:uint32, 1] }
     [{ type: :begin, cat: "invalidation", name: "r", ts: 8100, args: args },
@@ -326,14 +326,14 @@ class TestCheckSchema < Minitest::Test
     assert_fine(trace.build)
   end
 
-  # One ractor invalidates and another compiles: whose chunk is first in the file says nothing.
+  # One ractor invalidates and another compiles: the order of their chunks has no meaning.
   def test_recompilation_by_two_ractors_is_fine_in_any_order
     trace = OurTrace.new
     trace.extra = recompilation.drop(7).map { |event| event.merge(thread: 2) } + recompilation.first(7)
     assert_fine(trace.build)
   end
 
-  # The end of its span, and of its flow, without their begins.
+  # The end of its duration, and of its flow, without their begins.
   def test_recompilation_whose_beginning_gave_way_is_fine
     trace = OurTrace.new
     trace.settings["keep"] = "newest"
@@ -341,7 +341,7 @@ class TestCheckSchema < Minitest::Test
     assert_fine(trace.build)
   end
 
-  # [which event breaks, what is said of it], after a change of the list.
+  # [broken event, message], after a change of the list.
   {
     "a second begin" => [->(list) { list.push(list[5].merge(ts: 8400), list[6].merge(ts: 8400)) }, -1,
                          "reprofile recompilation begins a second time with the number 7"],

@@ -21,7 +21,7 @@ class TestCli < Minitest::Test
     end
   end
 
-  # As --help lists them, so that a new one is tested, too.
+  # From --help, so that a new one is tested, too.
   def commands
     names = tool("--help").out[/^Commands:\n((?:  .*\n)+)/, 1].scan(/^  (\w+)  /).flatten
     assert_empty %w[report history info check dump query diff export html merge cut start stop status save] - names
@@ -44,7 +44,7 @@ class TestCli < Minitest::Test
     end
   end
 
-  # What speaks to a running program says how that must have been started, and lists the options of its own.
+  # Commands for a running program say how it must have been started, and list their own options.
   def test_help_of_the_commands_for_running_programs
     help = %w[start stop status save].to_h { |command| [command, tool(command, "--help").out] }
     help.each { |command, text| assert_match(/\AUsage: vm-trace #{command} \[OPTION\]\.\.\. PID/, text) }

@@ -16,7 +16,7 @@ class TestCompletions < Minitest::Test
     skip "no #{name} here" unless ENV["PATH"].split(":").any? { |dir| File.executable?(File.join(dir, name)) }
   end
 
-  # What bash would offer for these words, as it cuts them.
+  # The completions of bash for these words.
   def in_bash(*words)
     script = <<~BASH
       source "$1"
@@ -62,7 +62,7 @@ class TestCompletions < Minitest::Test
     assert_empty in_bash("html", "--output", "=", "x")
   end
 
-  # Types a line into an interactive zsh, asks what could follow, and returns what it then shows.
+  # Types a line into an interactive zsh, requests completions, and returns the screen.
   def in_zsh(line)
     Dir.mktmpdir do |dir|
       File.symlink(TOOL, File.join(dir, "vm-trace"))

@@ -51,8 +51,8 @@ class TestConformance < Minitest::Test
 
   def name_of(path) = path.delete_prefix("#{Conformance::OURS}/").delete_prefix("#{Conformance::ARRIVING}/").sub(/\.\w+\z/, "")
 
-  # The answer is byte for byte what the file says, unless the case is pending: then it must not be,
-  # or it would stay in that list for ever.
+  # The answer equals the file byte for byte. That of a pending case must differ, or the case would
+  # stay in the list for ever.
   def assert_answer(expected, found, name)
     if (reason = Conformance.pending[name])
       refute_equal expected, found, "#{name} passes now: move it to test/conformance, and out of the list of pending ones (#{reason})"
@@ -92,7 +92,7 @@ class TestConformance < Minitest::Test
     end
   end
 
-  # What dump prints agrees too: instants and complete durations come out of it as they are.
+  # dump agrees, too: it prints instants and complete durations as they are.
   def test_dumped_instants_agree
     conformance_files.each do |file|
       events = events_of(file)

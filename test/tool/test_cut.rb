@@ -1,10 +1,10 @@
-# `vm-trace cut`: what lies in a span of time, as a trace of its own that check accepts.
+# `vm-trace cut`: a part of the time as a trace of its own, which check accepts.
 require_relative "tool_helper"
 
 class TestCut < Minitest::Test
   include ToolHelper
 
-  # The events that are left, as dump tells them, and what was said. Times are those of the file.
+  # The remaining events, as dump prints them, and the messages. Times are those of the file.
   def cut(bytes, *options)
     with_file(bytes) do |path|
       result = tool("cut", *options, "-o", "#{path}.out", path)
@@ -70,7 +70,8 @@ class TestCut < Minitest::Test
     assert_equal %w[settings cut], cut(trace.build, "--since=6.5us").first.map { |e| e["name"] }
   end
 
-  # A rate is of the span, though the settings are older, and the trace does not seem to be of a program that was killed.
+  # Rates are those of the part, though the settings are older, and the program does not look
+  # killed.
   def test_a_part_is_known_for_one
     cut(OurTrace.new.build, "--since=2us", "--until=4us") do |out|
       report = tool("report", out).out
@@ -151,7 +152,8 @@ class TestCut < Minitest::Test
     assert_equal [["b", 2], ["e", 2]], events.map { |e| e.values_at("ph", "id") }
   end
 
-  # What a chunk defines is written only where something of it is kept, so a part of a long trace is small.
+  # Definitions of a chunk are written only if something of it is kept, so a part of a long trace is
+  # small.
   def test_chunks_outside_leave_nothing_behind
     trace = FxtBuilder.new
     20.times do |i|
@@ -167,7 +169,7 @@ class TestCut < Minitest::Test
     assert_equal ["main"] * 2, events.map { |e| e["thread"] }, "a name that was said in a chunk outside"
   end
 
-  # A cut of everything is the trace; cuts beside each other are all of it.
+  # A cut of everything is the trace; adjacent cuts together are all of it.
   def test_conformance_files_are_whole_after_cutting_and_merging
     conformance_files.each do |file|
       Dir.mktmpdir do |dir|

@@ -1,11 +1,11 @@
-# `vm-trace diff`: what is called a difference and what is not. How it looks, in all formats, is kept in test/traces/diff.*;
-# UPDATE=1 writes those files again.
+# `vm-trace diff`: what is a difference and what is not. test/traces/diff.* keep its output in all
+# formats; UPDATE=1 writes those files again.
 require_relative "tool_helper"
 
 class TestDiff < Minitest::Test
   include ToolHelper
 
-  # A run: { [reason, label, insn] => exits }, every one recorded unless there is a rate.
+  # A run: { [reason, label, insn] => exits }, all recorded unless there is a rate.
   def run_of(counts, rate: 1, ended: true, last_ns: 1_000_000_000)
     trace = OurTrace.new(rate: rate)
     weight = rate > 1 ? { "weight" => [:uint32, rate] } : {}

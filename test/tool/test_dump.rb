@@ -1,4 +1,4 @@
-# `vm-trace dump`: what the events mean, as JSON; the other tests that look into traces lean on it.
+# `vm-trace dump`: events as JSON; the other tests that read traces depend on it.
 require_relative "tool_helper"
 
 class TestDump < Minitest::Test
@@ -71,7 +71,8 @@ class TestDump < Minitest::Test
     assert_equal [5, 6], events[0].values_at("pid", "tid")
   end
 
-  # As Perfetto: the size of an argument says where the next begins, even when that is within it.
+  # Like Perfetto: the size of an argument says where the next one begins, even if that is inside
+  # it.
   def test_next_argument_begins_where_the_size_of_the_last_says
     _, events = dump(FxtBuilder.simple do |b|
       key = b.ref("hidden")

@@ -1,5 +1,5 @@
-# `vm-trace export`: stacks put together again from an exit's arguments, and the formats, each read by something else than what
-# wrote it. Whole programs that read them are used where they are installed: pprof, sqlite3.
+# `vm-trace export`: stacks made from an exit's arguments, and the formats, each read by other code
+# than wrote it; also by pprof and sqlite3, if installed.
 require_relative "tool_helper"
 require "zlib"
 
@@ -134,7 +134,7 @@ class TestExport < Minitest::Test
     end
   end
 
-  # What the schema of the format asks for, and that the profile is the same as the folded one.
+  # The requirements of the format's schema; the profile equals the folded one.
   def test_speedscope_is_what_its_schema_says
     trace = File.join(TRACES, "sampled.fxt")
     json = JSON.parse(tool("export", "-f", "speedscope", trace).out)
@@ -151,7 +151,7 @@ class TestExport < Minitest::Test
     assert_equal tool("export", "-f", "folded", trace).out, labels.zip(profile["weights"]).map { |pair| pair.join(" ") + "\n" }.join
   end
 
-  # Protocol buffers, read after their specification: { field => [value, ...] }, bytes as strings.
+  # Protocol buffers, read by their specification: { field => [value, ...] }, bytes as strings.
   def fields(bytes)
     io = StringIO.new(bytes)
     result = Hash.new { |hash, key| hash[key] = [] }
@@ -180,7 +180,8 @@ class TestExport < Minitest::Test
     values
   end
 
-  # [[[name, file, line], ... innermost first], [events, exits]] of each sample, after profile.proto.
+  # [[[name, file, line], ... innermost first], [events, exits]] of each sample, after
+  # profile.proto.
   def read_pprof(bytes)
     profile = fields(Zlib.gunzip(bytes))
     strings = profile[6].map { |text| text.dup.force_encoding("UTF-8") }

@@ -1,5 +1,6 @@
-# Damaged traces against a build with the address and undefined-behaviour sanitizers: nothing crashes, hangs or runs wild.
-# The damage is seeded, so that a failure can be had again: FUZZ_SEED=N, FUZZ_COUNT=N (mutants).
+# Damaged traces against a build with the address and undefined-behaviour sanitizers: nothing
+# crashes, hangs or uses too much memory. The damage is seeded, so a failure can be repeated:
+# FUZZ_SEED=N, FUZZ_COUNT=N (mutants).
 require_relative "tool_helper"
 require_relative "mutants"
 require "rbconfig"
@@ -34,7 +35,7 @@ class TestFuzz < Minitest::Test
       path = File.join(dir, "vm-trace-sanitized")
       sources = Dir[File.join(ROOT, "tools/vm-trace/**/*.c")]
       command = [cc, "-std=gnu99", "-O1", "-g", *SANITIZERS, "-iquote", File.join(ROOT, "tools/vm-trace"), "-iquote", File.expand_path("../page", File.dirname(TOOL)), "-o", path, *sources, "-lz", "-lm"]
-      # With the query command where there is SQLite, without it elsewhere.
+      # With the query command if there is SQLite.
       query = tool("query", KEPT.first, "select 1").err !~ /built without SQLite/
       log, status = Open3.capture2e(*command, *(query ? %w[-DHAVE_SQLITE3 -lsqlite3] : []))
       flunk log unless status.success?
@@ -42,7 +43,7 @@ class TestFuzz < Minitest::Test
     end
   end
 
-  # Several files each, as the command takes them.
+  # Commands that take several files.
   COMMANDS = {
     %w[check] => ->(paths) { paths }, %w[report] => ->(paths) { paths }, %w[dump] => ->(paths) { paths },
     %w[query] => ->(paths) { [*paths, SQL] }, %w[export --format=sqlite --output=FILE] => ->(paths) { paths },

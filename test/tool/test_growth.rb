@@ -1,7 +1,6 @@
-# Every command takes work in proportion to its input, whatever that is full of: four times as much
-# of anything costs no more than a bit over four times as much. Counted are basic blocks and
-# allocated bytes, not time; what libc and SQLite do inside is not seen, but for what they call
-# back.
+# The work of every command is proportional to its input, whatever it contains: four times as much
+# input costs not much more than four times as much. The tests count basic blocks and allocated
+# bytes, not time, and see nothing inside libc and SQLite except their callbacks.
 require_relative "tool_helper"
 require_relative "mutants"
 
@@ -10,8 +9,8 @@ class TestGrowth < Minitest::Test
 
   SMALL = 1500
   TIMES = 4
-  # n * n is 16 times as much from 1500 to 6000, and n log n 5. Tables that double may double once
-  # more for the larger one.
+  # From 1500 to 6000, n * n grows 16 times, and n log n 5 times. Tables that double may double once
+  # more for the larger input.
   MOST_TIMES = { "basic blocks" => 6.5, "bytes allocated" => 11, "bytes at a time" => 11 }.freeze
 
   FLAGS = %w[-std=gnu99 -O1 -g0 -fsanitize-coverage=trace-pc -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free].freeze
@@ -94,7 +93,7 @@ class TestGrowth < Minitest::Test
                   args: { "iseq" => iseq, "version" => [:uint32, version], "code_bytes" => [:uint64, 10], "exits" => [:uint32, 1] })
   end
 
-  # ZJIT's limit can be raised as one likes; a snapshot of a year may have them all.
+  # ZJIT's limit can be raised at will; a snapshot of a year may have them all.
   def test_versions_of_one_iseq
     assert_grows_in_proportion do |count|
       FxtBuilder.simple do |b|
@@ -123,7 +122,7 @@ class TestGrowth < Minitest::Test
     end
   end
 
-  # Blocks of one method: which one an exit is of is found by its line.
+  # Blocks of one method: the line says which one an exit belongs to.
   def test_iseqs_of_one_method
     assert_grows_in_proportion do |count|
       FxtBuilder.simple do |b|
@@ -147,7 +146,8 @@ class TestGrowth < Minitest::Test
     end
   end
 
-  # Sampled, so that sites count; half of them have no owner, and events that are not quite theirs.
+  # Sampled, so that sites count; half of them have no owner, and events that match only
+  # approximately.
   def test_sites
     assert_grows_in_proportion do |count|
       trace = OurTrace.new(rate: 97)
@@ -241,8 +241,8 @@ class TestGrowth < Minitest::Test
     end
   end
 
-  # Records that are cut, doubled, moved, and whose words are wild. The fuzz tests have small ones,
-  # which hide how it grows.
+  # Records that are cut, doubled, moved, and have wild words. The fuzz tests use small inputs,
+  # which hide the growth.
   def test_damaged_traces_many_times
     random = Random.new(20261122)
     files = Dir[File.join(TRACES, "*.fxt")].sort
@@ -256,9 +256,8 @@ class TestGrowth < Minitest::Test
     end
   end
 
-  # What has no shape of its own here: traces as the tracer writes them, one after the other. (Not
-  # for query: all of them are of one time, and what is of one time lies upon each other, up to 512
-  # deep, as in Perfetto.)
+  # Everything else: traces as the tracer writes them, one after the other. (Not for query: all have
+  # the same time, so slices nest up to 512 deep, as in Perfetto.)
   def test_the_kept_traces_many_times
     Dir[File.join(TRACES, "*.fxt")].sort.each do |path|
       bytes = File.binread(path)

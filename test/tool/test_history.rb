@@ -1,4 +1,4 @@
-# `vm-trace history`: what it says of one method. How it looks is in test_traces.rb.
+# `vm-trace history` of one method. test_traces.rb has its output.
 require_relative "tool_helper"
 
 class TestHistory < Minitest::Test
@@ -17,7 +17,7 @@ class TestHistory < Minitest::Test
     end
   end
 
-  # With its trace points code is larger than what the program would have without the tracer.
+  # With trace points, code is larger than the program's own.
   def test_bytes_of_traced_code_are_said_to_be_that
     { "exits compiles" => "500 bytes with tracing", "fallbacks compiles" => "500 bytes with tracing", "compiles invalidations" => "500 bytes",
       "no_exits" => "500 bytes" }.each do |flags, text|
@@ -40,7 +40,7 @@ class TestHistory < Minitest::Test
     refute_match(/ block version /, history(compiled).out)
   end
 
-  # Its begin gave way at the file's limit. What another compilation began with is not its own.
+  # Its begin gave way at the file's limit. The begin of another compilation is not its own.
   def test_a_compilation_whose_begin_is_not_in_the_trace_takes_no_time
     rows = ->(result) { JSON.parse(result.out)["history"]["rows"].map { |row| row.values_at("time_ns", "duration_ns") } }
     assert_equal [[20, 0]], rows[history(compiled(begun: false), "A#a", "--format=json")]

@@ -1,5 +1,4 @@
-# `vm-trace history`: what it says of a trace that does not tell the whole story. Its lines are
-# tested in test_traces.rb.
+# `vm-trace history` of a partial trace. test_traces.rb has its output.
 require_relative "tool_helper"
 
 class TestHistoryPartial < Minitest::Test

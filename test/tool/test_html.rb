@@ -1,4 +1,4 @@
-# `vm-trace html`: what the page holds, and that it works in a browser, opened from disk.
+# `vm-trace html`: the data of the page, and that it works in a browser, opened from disk.
 require_relative "tool_helper"
 require_relative "browser"
 
@@ -31,7 +31,7 @@ class TestHtml < Minitest::Test
   # Sums over the cells of rows: [bin, count, bin, count ...]
   def in_bins(rows) = rows.sum { |row| row[9].each_slice(2).sum(&:last) }
 
-  # Every event lies in the bin that its time says.
+  # Every event is in the bin of its time.
   def assert_binned(times_ns, data)
     bins = data["bins"]
     expected = times_ns.map { |ts| (ts - times_ns.min - bins["start_ns"]) / bins["width_ns"] }.tally
@@ -104,7 +104,7 @@ class TestHtml < Minitest::Test
     assert(data["stacks"].any? { |node| data["strings"][node[1]] == "m8999 (a.rb:1)" && node[2] == 3 })
   end
 
-  # Weights say what the recorded exits stand for, which is not quite how many there were.
+  # Weights estimate the number of exits, which is not quite the real one.
   def test_sampled_exits_are_scaled_and_the_exact_number_is_there
     data = data_of(page(OurTrace.new(rate: 97).build))
     assert_equal [291, 296, 4], data.values_at("exits", "exact_exits", "recorded")
@@ -185,7 +185,7 @@ class TestHtml < Minitest::Test
 
   # --- in a browser ------------------------------------------------------------------------------
 
-  # SCREENSHOTS=DIR keeps pictures of what the browser shows.
+  # SCREENSHOTS=DIR keeps pictures of the browser.
   def browse(bytes, **options)
     skip "the browser tests need #{Browser.missing.join(" and ")} (Debian's packages chromium and chromium-driver)" if Browser.missing.any?
     with_file(bytes) do |path|

@@ -54,7 +54,8 @@ class TestInput < Minitest::Test
     end
   end
 
-  # As when a program is killed, or still runs, at the worst moment: the rest of the last chunk is padding, or not yet there.
+  # A program that was killed, or still runs, at the worst moment: the rest of the last chunk is
+  # padding, or missing.
   def test_padding_at_the_end_is_no_fault
     trace = OurTrace.new
     trace.summary = nil

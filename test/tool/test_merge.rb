@@ -1,10 +1,10 @@
-# `vm-trace merge`: a file of several is what they are beside each other, whoever wrote them.
+# `vm-trace merge`: one file of several equals the files beside each other, whoever wrote them.
 require_relative "tool_helper"
 
 class TestMerge < Minitest::Test
   include ToolHelper
 
-  # Merges files and yields the result's path and what was said.
+  # Merges files and yields the path of the result and the messages.
   def merge(*files)
     Dir.mktmpdir do |dir|
       out = File.join(dir, "merged.fxt")
@@ -12,7 +12,7 @@ class TestMerge < Minitest::Test
     end
   end
 
-  # Events as they are told apart from where they lie.
+  # Events without their place in the file.
   def events(*files)
     files.flat_map { |file| tool("dump", file).out.lines.map { |line| JSON.parse(line).except("offset", "provider") } }
   end
@@ -46,7 +46,8 @@ class TestMerge < Minitest::Test
     end
   end
 
-  # All conformance files but the one of scheduling, where threads of all files are one by their tid.
+  # All conformance files except that of scheduling, where threads of all files with one tid are the
+  # same.
   def test_merged_files_of_other_origin_answer_as_they_do_beside_each_other
     files = conformance_files.reject { |file| file.end_with?("gvl_as_cpu.fxt") }
     merge(*files) do |out,|

@@ -1,5 +1,5 @@
-# `vm-trace query`: SQL over traces. That the tables are Perfetto's is proved in test_conformance.rb; here is what those files
-# do not have.
+# `vm-trace query`: SQL over traces. test_conformance.rb proves that the tables are Perfetto's; this
+# file has what those cases lack.
 require_relative "tool_helper"
 require "timeout"
 
@@ -157,7 +157,7 @@ class TestQuery < Minitest::Test
     end
   end
 
-  # An event's would take the event with it. Answers as Perfetto's own trace processor gave them.
+  # One of an event would remove the event. The answers are those of Perfetto's own trace processor.
   def test_thread_record_with_undefined_strings_in_its_arguments_still_names_the_thread
     trace = FxtBuilder.simple do |b|
       b.kernel_object(2, 50, "first", 500 => [:koid, 42])
@@ -215,7 +215,7 @@ class TestQuery < Minitest::Test
     assert_empty rows(trace, "select * from args where arg_set_id = 2.5 and key = 'a'")
   end
 
-  # That they take no quadratic time is in test_growth.rb.
+  # test_growth.rb checks that they take no quadratic time.
   def test_threads_of_many_processes_and_open_async_events_are_all_there
     trace = FxtBuilder.simple do |b|
       20_000.times { |i| b.event(:instant, "c", "n", ts: i, pid: 100 + i, tid: 7) }
@@ -237,7 +237,7 @@ class TestQuery < Minitest::Test
 
   # --- memory ---
 
-  # The name of each event is its own, and in the event: not in the string table.
+  # Each event has its own name, in the event and not in the string table.
   def events_of_different_names(count)
     FxtBuilder.simple { |b| count.times { |i| b.event(:instant, "c", FxtBuilder::Inline.new(format("%06d", i) * 20), ts: i) } }
   end

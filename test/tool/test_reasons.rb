@@ -1,5 +1,5 @@
-# Reasons by each of their names: vm-trace explain, report --reason, start --counter. That no reason
-# of the Ruby is missing is tested in test/integration/test_reasons.rb.
+# Reasons by each of their names: vm-trace explain, report --reason, start --counter.
+# test/integration/test_reasons.rb checks that no reason of the Ruby is missing.
 require "socket"
 require_relative "tool_helper"
 
@@ -16,7 +16,7 @@ class TestReasons < Minitest::Test
     end
   end
 
-  # Reasons of the exits and fallbacks that are chosen so, and what is said.
+  # Reasons of the selected exits and fallbacks, and the messages.
   def chosen(glob)
     with_file(trace.bytes) do |path|
       result = tool("report", "--format=json", "--reason=#{glob}", path)
@@ -63,11 +63,11 @@ class TestReasons < Minitest::Test
     assert_empty out.lines.select { |line| line.size > 125 }
   end
 
-  # What `start` asks a program for.
+  # The request of `start`.
   def requested(counter)
     Dir.mktmpdir do |dir|
       server = UNIXServer.new(File.join(dir, "socket"))
-      # The tool's own variable stands in for that of a program that wrote over its environment.
+      # The tool's own variable replaces that of a program that has overwritten its environment.
       env = { "RUBY_VM_TRACE_CONTROL" => File.join(dir, "socket") }
       program = Process.spawn({ "RUBY_VM_TRACE_CONTROL" => nil }, "sleep", "60")
       asking = Thread.new { Open3.capture3(env, TOOL, "start", "--counter=#{counter}", program.to_s) }

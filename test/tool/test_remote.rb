@@ -1,13 +1,12 @@
-# vm-trace start, stop, status, save beside programs that are none of ours: what they answer is not
-# to be trusted. That a traced Ruby does what it is told is tested in
-# test/integration/test_remote.rb.
+# vm-trace start, stop, status and save with foreign programs, whose replies cannot be trusted.
+# test/integration/test_remote.rb tests them with a traced Ruby.
 require_relative "tool_helper"
 require "rbconfig"
 
 class TestRemote < Minitest::Test
   include ToolHelper
 
-  # A process that listens as a traced Ruby does, and runs the code with the connection as `peer`.
+  # A process with a socket like a traced Ruby's; it runs the code with the connection as `peer`.
   def beside(code, control: nil)
     Dir.mktmpdir do |dir|
       script = <<~RUBY

@@ -1,4 +1,4 @@
-# `vm-trace report` and `info`: what they count. How they look, in every format, is in test_traces.rb.
+# `vm-trace report` and `info`: what they count. test_traces.rb has their output in every format.
 require "csv"
 require "pty"
 require_relative "tool_helper"
@@ -190,7 +190,7 @@ class TestReport < Minitest::Test
                  rows(json(trace.build), "exits_by_reason", "reason", "count", "recorded")
   end
 
-  # Its sites tell of a longer time than its events.
+  # Its sites cover a longer time than its events.
   def test_snapshot_from_which_older_events_gave_way_is_counted_by_its_events
     trace = OurTrace.new
     trace.settings["snapshot"] = "save"
@@ -215,7 +215,7 @@ class TestReport < Minitest::Test
     end
   end
 
-  # What differs between an event and its site: the class that the method was called on, the ISEQ
+  # Differences between an event and its site: the class that the method was called on, the ISEQ
   # that has no room in the event, the owner of an inlined frame that the tracer learns late.
   def unlike_their_sites(rate: 97)
     trace = OurTrace.new(rate: rate)
@@ -269,8 +269,8 @@ class TestReport < Minitest::Test
 
   # --- names of sites ---
 
-  # A site that was never recorded, in a frame that was inlined: the tracer does not know whose
-  # method it is. `known`: what the other labels of the trace are.
+  # A site without a recorded exit, in an inlined frame: the tracer does not know the owner.
+  # `known`: the other labels of the trace.
   def name_of_site(location, *known, events: [], iseq: nil)
     trace = OurTrace.new(rate: 97)
     trace.sites << trace.site("side_exit", "Rare", location, "leave", 12)
@@ -294,7 +294,7 @@ class TestReport < Minitest::Test
     assert_equal "<main>", name_of_site("<main> (/b.rb:7)", "Foo#<main> (/b.rb:7)")
   end
 
-  # A class without a name: its recorded exits have no owner, either.
+  # A class without a name: its recorded exits have no owner either.
   def test_methods_without_an_owner_keep_their_names
     assert_equal "render", name_of_site("render (/b.rb:7)", "Foo#render (/b.rb:9)", events: ["render (/b.rb:8)"])
   end
@@ -386,7 +386,7 @@ class TestReport < Minitest::Test
     end
   end
 
-  # YJIT compiles a basic block once for each state that it is entered with.
+  # YJIT compiles a basic block once for each state at its entry.
   def test_versions_of_blocks_are_no_recompilations
     %w[recompiled recompile_loops].each do |table|
       assert_equal 1, json(with_jit("ZJIT"))[table]["rows"].size, table
@@ -398,7 +398,8 @@ class TestReport < Minitest::Test
     assert_match(/^Recompiled: 1 of 1 ISEQ$/, report_of_files(with_jit("YJIT"), with_jit("ZJIT")).out)
   end
 
-  # Version 1 with so many exits in its first millisecond; version 2 lives so many times as long, and exits ten times.
+  # Version 1 has so many exits in its first millisecond; version 2 lives so many times as long,
+  # with ten exits.
   def saved(exits:, times:, rate: 1, again: false)
     ms = 1_000_000
     trace = FxtBuilder.simple do |b|
@@ -427,7 +428,7 @@ class TestReport < Minitest::Test
     end
   end
 
-  # Templates: each evaluation makes an ISEQ of the same label.
+  # Templates: each evaluation makes an ISEQ with the same label.
   def test_iseqs_of_one_label_are_no_recompilations_of_one
     trace = FxtBuilder.simple do |b|
       50.times { |i| compile(b, "x", 100 + i * 10, 105 + i * 10, iseq: "block in <main> ((erb):1)", version: 1, code_bytes: 1) }
@@ -478,7 +479,7 @@ class TestReport < Minitest::Test
     builder.event(:end, "compile", name, ts: to, thread: thread, args: args)
   end
 
-  # As ZJIT writes them: few of what it does outside of all other durations is the compilation of an ISEQ.
+  # As ZJIT writes them: few of its outermost durations are compilations of ISEQs.
   def compilations
     FxtBuilder.simple do |b|
       b.thread(2, 42, 44)
@@ -702,7 +703,7 @@ class TestReport < Minitest::Test
     end
   end
 
-  # --- what cannot be trusted ---
+  # --- untrusted input ---
 
   def test_control_characters_do_not_reach_the_terminal
     trace = OurTrace.new
@@ -768,7 +769,7 @@ class TestReport < Minitest::Test
       path = File.join(dir, "large.fxt")
       head = FxtBuilder.simple { |b| b.string(100, "side_exit"); b.string(101, "0"); b.string(102, "frame") }
       File.open(path, "wb") { |f| f << head.bytes; 1000.times { f << events.bytes } }
-      # 32 MB of trace with 60 MB of address space, of which the program and its libraries take a part.
+      # 32 MB of trace with 60 MB of address space, which includes the program and its libraries.
       out = IO.popen(["bash", "-c", 'ulimit -v 60000; exec "$0" report "$1"', TOOL, path], &:read)
       assert_equal 0, $?.exitstatus
       assert_match(/^Exits by reason: 1,000,000$/, out)
@@ -777,7 +778,7 @@ class TestReport < Minitest::Test
 
   # --- the page ---
 
-  # Places as libraries have them, and reasons as ZJIT has them.
+  # Paths like those of libraries, and reasons like ZJIT's.
   def wide_trace
     FxtBuilder.simple do |b|
       reasons = ["GuardType(String)", "GuardType(Union[Class(Liquid::Template),Class(Liquid::Context),Fixnum,NilClass])"]
@@ -862,7 +863,7 @@ class TestReport < Minitest::Test
     assert_equal ["Exits by reason", "Exits by method and line", "Exits by instruction"], titles(trace_of(["R1", 1, "send"], ["R2", 1, "send"], ["R2", 2, "opt_plus"]))
     # One instruction for both.
     assert_equal ["Exits by reason", "Exits by instruction"], titles(trace_of(["R1", 1, "send"], ["R2", 2, "send"]))
-    # As many rows, but not of the same exits: each pair of a reason and a line is there.
+    # As many rows, but not for the same exits: there is each pair of a reason and a line.
     assert_equal 3, titles(trace_of(["R1", 1, "send"], ["R1", 2, "send"], ["R2", 1, "send"], ["R2", 2, "send"])).size
   end
 

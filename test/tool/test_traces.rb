@@ -1,5 +1,5 @@
-# The traces in test/traces/: what check says of them, and what report and info print in every format, against kept text.
-# UPDATE=1 writes that text again; read the difference before it is committed.
+# The traces in test/traces/: the output of check, and of report and info in every format, against
+# kept text. UPDATE=1 writes that text again; read the difference before you commit it.
 require_relative "tool_helper"
 require_relative "../traces/make"
 

@@ -12,14 +12,14 @@ module ToolHelper
   TOOL = File.expand_path(ENV["VM_TRACE"] || File.join(ROOT, "build/tool/vm-trace"), ROOT)
   TRACES = File.join(ROOT, "test/traces")
 
-  # What runs the tool, as `valgrind --quiet`: make check-sanitizers.
+  # A command that runs the tool, such as `valgrind --quiet`: make check-sanitizers.
   WRAPPER = ENV["TOOL_WRAPPER"].to_s.split.freeze
-  # Then, or built with a sanitizer, it takes much more memory, and time.
+  # Then, or built with a sanitizer, it takes much more memory and time.
   INSTRUMENTED = WRAPPER.any? || ENV.key?("ASAN_OPTIONS") || ENV.key?("MSAN_OPTIONS")
 
   Result = Struct.new(:out, :err, :status)
 
-  # Runs the tool; its output is taken as UTF-8, however broken.
+  # Runs the tool; its output is read as UTF-8, however broken.
   def tool(*args, stdin: "", tool: TOOL)
     out, err, status = Open3.capture3({ "LC_ALL" => "C.UTF-8", "COLUMNS" => nil }, *WRAPPER, tool, *args, stdin_data: stdin, binmode: true)
     flunk "#{args.inspect}: killed by signal #{status.termsig}\n#{err}" if status.signaled?
@@ -44,7 +44,7 @@ module ToolHelper
     end
   end
 
-  # The file has this fault and no other, at that place.
+  # The file has only this fault, at that place.
   def assert_fault(offset, message, bytes, status: 1)
     result = check(bytes)
     assert_equal "vm-trace: F: offset #{offset}: #{message}\n", result.err

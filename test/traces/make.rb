@@ -1,9 +1,10 @@
-# Makes the traces of this folder; test/tool/test_traces.rb sees that they are what this makes. Run it to write them again:
+# Makes the traces of this folder; test/tool/test_traces.rb sees that they are what this makes. Run
+# it to write them again:
 #   ruby test/traces/make.rb
 require_relative "../tool/fxt_builder"
 
 module Traces
-  # What the tracer writes where every exit is recorded.
+  # What the tracer writes when every exit is recorded.
   def self.exits = OurTrace.new.build
 
   # One exit in 97 is recorded, one fallback in 5.
@@ -26,7 +27,8 @@ module Traces
     trace.build
   end
 
-  # Two ractors in two processes' worth of threads, invalidations, a name that would turn a terminal red, one that is not UTF-8.
+  # Two ractors with several threads, invalidations, a name that would turn a terminal red, one that
+  # is not UTF-8.
   def self.threads
     FxtBuilder.simple do |b|
       b.event(:instant, "trace", "settings", ts: 1000, args: { "command" => "ruby \e[31mred\e[0m.rb", "pid" => [:uint32, 42] })
@@ -48,7 +50,8 @@ module Traces
     end
   end
 
-  # Three processes in one file, as `vm-trace merge` joins them: every exit recorded, one in 97, and one that was killed.
+  # Three processes in one file, as `vm-trace merge` joins them: every exit recorded, one in 97, and
+  # one that was killed.
   def self.processes
     killed = OurTrace.new(pid: 300, rate: 5)
     killed.summary = nil
@@ -58,7 +61,8 @@ module Traces
     builder
   end
 
-  # Half a second in which one place goes on exiting after two recompilations, another at the limit, a third stops.
+  # Half a second in which one place exits after two recompilations, another at the limit, and a
+  # third stops.
   def self.loops
     trace = OurTrace.new
     trace.exits = []
@@ -83,8 +87,8 @@ module Traces
     trace.build
   end
 
-  # An ISEQ of three versions, the last of which exits for ever; two blocks of one method of which the second is compiled anew; what was
-  # inlined and what could not be compiled.
+  # An ISEQ with three versions, the last of which exits for ever; two blocks of one method, the
+  # second of which is recompiled; inlined methods, and code that could not be compiled.
   def self.recompiled
     trace = OurTrace.new
     trace.exits = []

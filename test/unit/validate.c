@@ -12,7 +12,10 @@
 
 enum { RECORD_METADATA = 0, RECORD_INIT = 1, RECORD_STRING = 2, RECORD_THREAD = 3, RECORD_EVENT = 4, RECORD_OBJECT = 7 };
 enum { OBJECT_PROCESS = 1, OBJECT_THREAD = 2 };
-enum { ARGUMENT_UINT32 = 2, ARGUMENT_UINT64 = 4, ARGUMENT_STRING = 6, ARGUMENT_KOID = 8 };
+enum {
+    ARGUMENT_NULL = 0, ARGUMENT_UINT32 = 2, ARGUMENT_INT64 = 3, ARGUMENT_UINT64 = 4, ARGUMENT_DOUBLE = 5, ARGUMENT_STRING = 6,
+    ARGUMENT_KOID = 8, ARGUMENT_BOOL = 9
+};
 #define MAGIC UINT64_C(0x0016547846040010)
 #define STRINGS 32768
 #define THREADS 256
@@ -178,7 +181,7 @@ arguments_in(struct trace *trace, const uint64_t *words, size_t at, size_t end, 
             if (strcmp(out[j].name, name.text) == 0) return fault(trace, at, "two arguments are called %s", name.text);
         }
         out[i] = (struct trace_argument){ .name = name.text };
-        size_t wanted = type == ARGUMENT_UINT64 || type == ARGUMENT_KOID ? 2 : 1;
+        size_t wanted = type == ARGUMENT_UINT64 || type == ARGUMENT_KOID || type == ARGUMENT_INT64 || type == ARGUMENT_DOUBLE ? 2 : 1;
         if (size != wanted) return fault(trace, at, "argument of type %u has %zu words", type, size);
         if (at + size > end) return fault(trace, at, "argument %s ends behind the record", name.text);
         switch (type) {
@@ -186,6 +189,15 @@ arguments_in(struct trace *trace, const uint64_t *words, size_t at, size_t end, 
             out[i].number = bits(head, 32, 32);
             out[i].bits = 32;
             break;
+          case ARGUMENT_NULL:
+            break;
+          case ARGUMENT_BOOL:
+            if (bits(head, 33, 31) != 0) return fault(trace, at, "argument %s is a bool that is neither 0 nor 1", name.text);
+            out[i].number = bits(head, 32, 1);
+            out[i].bits = 32;
+            break;
+          case ARGUMENT_INT64:
+          case ARGUMENT_DOUBLE:
           case ARGUMENT_UINT64:
           case ARGUMENT_KOID:
             if (bits(head, 32, 32)) return fault(trace, at, "reserved bits of argument %s are set", name.text);

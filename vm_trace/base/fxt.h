@@ -46,10 +46,14 @@ enum fxt_event {                           /* [Event records] */
 };
 
 enum fxt_argument {                        /* [Argument records] */
+    FXT_ARG_NULL = 0,
     FXT_ARG_UINT32 = 2,
+    FXT_ARG_INT64 = 3,
     FXT_ARG_UINT64 = 4,
+    FXT_ARG_DOUBLE = 5,
     FXT_ARG_STRING = 6,
-    FXT_ARG_KOID = 8
+    FXT_ARG_KOID = 8,
+    FXT_ARG_BOOL = 9
 };
 
 enum { FXT_METADATA_PROVIDER_INFO = 1 };   /* [Provider info metadata] */

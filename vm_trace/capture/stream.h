@@ -35,6 +35,7 @@ struct rb_vm_trace_stream {
     const char *options;         /* that --vm-trace=NAME:OPTION takes, for messages; NULL: none */
     const char *const *counters; /* names of its counters in the summary, the last one NULL; NULL: none */
     uint64_t sampled_categories; /* a bit for each known string whose events count as `sampled` */
+    bool without_jit;            /* records without trace points in compiled code */
     size_t ractor_bytes;         /* of what a ractor keeps for it (stream_state): zeroed, aligned to 256 bytes */
 
     /*

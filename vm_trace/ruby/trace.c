@@ -8,7 +8,9 @@
 #include "vm_trace/ruby/trace.h"
 #include "vm_trace/host/host.h"
 #include "vm_trace/session/options.h"
+#include "vm_trace/session/session.h"
 #include "vm_trace/session/snapshot.h"
+#include "vm_trace/ruby/markers.h"
 
 #include <string.h>
 
@@ -32,12 +34,22 @@ static const char *const option_names[OPTIONS] = {
     "memory", "seconds", "save_at", "min_free", "stack"
 };
 
+/* Streams whose only option is their name, behind the options above, by index in the table. */
+static bool
+named_by_itself_p(const struct rb_vm_trace_stream *stream)
+{
+    return stream->without_jit;
+}
+
 /* Begin and end of messages that have a list of names in them. */
 static VALUE
 known_options(void)
 {
     VALUE text = rb_str_new_cstr("options are ");
     for (int i = 0; i < OPTIONS; i++) rb_str_catf(text, "%s%s:", i ? ", " : "", option_names[i]);
+    for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
+        if (named_by_itself_p(rb_vm_trace_streams[i])) rb_str_catf(text, ", %s:", rb_vm_trace_streams[i]->name);
+    }
     return text;
 }
 
@@ -51,6 +63,9 @@ check_option(VALUE key, VALUE value, VALUE data)
         for (int i = 0; i < OPTIONS; i++) {
             if (strcmp(name, option_names[i]) == 0) return ST_CONTINUE;
         }
+        for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
+            if (named_by_itself_p(rb_vm_trace_streams[i]) && strcmp(name, rb_vm_trace_streams[i]->name) == 0) return ST_CONTINUE;
+        }
     }
     rb_raise(rb_eArgError, "unknown option %+"PRIsVALUE"; %"PRIsVALUE, key, known_options());
 }
@@ -62,11 +77,17 @@ given_p(VALUE value)
 }
 
 static bool
-truth(VALUE value, enum option option)
+truth_of(VALUE value, const char *name)
 {
     if (!given_p(value) || value == Qfalse) return false;
     if (value == Qtrue) return true;
-    rb_raise(rb_eArgError, "%s: takes true or false, not %+"PRIsVALUE, option_names[option], value);
+    rb_raise(rb_eArgError, "%s: takes true or false, not %+"PRIsVALUE, name, value);
+}
+
+static bool
+truth(VALUE value, enum option option)
+{
+    return truth_of(value, option_names[option]);
 }
 
 static uint64_t
@@ -176,9 +197,25 @@ check_jit(void)
     }
 }
 
-/* Fill in the configs, whose strings are those of `values`. */
+/* Set the rate of streams that are named by themselves. True: one is to be recorded. */
+static bool
+read_streams(VALUE options, struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
+{
+    bool any = false;
+    for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
+        const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
+        requests[i] = (struct vm_trace_stream_request){ 0, NULL };
+        if (NIL_P(options) || !named_by_itself_p(stream)) continue;
+        requests[i].rate = truth_of(rb_hash_lookup2(options, ID2SYM(rb_intern(stream->name)), Qundef), stream->name);
+        any |= requests[i].rate > 0;
+    }
+    return any;
+}
+
+/* Fill in the configs and the requests, whose strings are those of `values`. */
 static void
-read_options(VALUE options, VALUE values[OPTIONS], struct rb_vm_trace_config *config, struct rb_vm_trace_memory_config *memory)
+read_options(VALUE options, VALUE values[OPTIONS], struct rb_vm_trace_config *config, struct rb_vm_trace_memory_config *memory,
+             struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
 {
     for (int i = 0; i < OPTIONS; i++) values[i] = Qundef;
     if (!NIL_P(options)) {
@@ -187,11 +224,17 @@ read_options(VALUE options, VALUE values[OPTIONS], struct rb_vm_trace_config *co
             values[i] = rb_hash_lookup2(options, ID2SYM(rb_intern(option_names[i])), Qundef);
         }
     }
-    if (values[EXITS] == Qundef) values[EXITS] = Qtrue;
+    /* Without a JIT, exits are not what who asks for another stream alone asks for. */
+    struct vm_trace_stream_request others[VM_TRACE_MAX_STREAMS];
+    bool other = read_streams(options, others);
+    if (values[EXITS] == Qundef) values[EXITS] = other && !jit() ? Qfalse : Qtrue;
+    bool needs_jit = given_p(values[EXITS]) && values[EXITS] != Qfalse;
+    for (int i = FALLBACKS; i <= INVALIDATIONS; i++) needs_jit |= given_p(values[i]) && values[i] != Qfalse;
+    if (needs_jit || !other) check_jit();
     const char *counter = counter_name(&values[EXITS]);
     bool exits = counter || truth(values[EXITS], EXITS);
     *config = (struct rb_vm_trace_config){
-        .jit = jit()->name,
+        .jit = jit() ? jit()->name : "none",
         .counter = counter,
         .compiles = truth(values[COMPILES], COMPILES),
         .invalidations = truth(values[INVALIDATIONS], INVALIDATIONS),
@@ -202,8 +245,12 @@ read_options(VALUE options, VALUE values[OPTIONS], struct rb_vm_trace_config *co
     uint64_t fallback_rate = rate(values[FALLBACKS_SAMPLE_RATE], FALLBACKS_SAMPLE_RATE);
     config->fallback_rate = truth(values[FALLBACKS], FALLBACKS) ? fallback_rate : 0;
     config->exit_rate = exits ? exit_rate : 0;
-    if (!exits && !config->fallback_rate && !config->compiles && !config->invalidations) {
+    if (!exits && !config->fallback_rate && !config->compiles && !config->invalidations && !other) {
         rb_raise(rb_eArgError, "nothing is to be recorded; %"PRIsVALUE, known_options());
+    }
+    rb_vm_trace_streams_request(config, requests);
+    for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
+        if (others[i].rate) requests[i] = others[i];
     }
     if (given_p(values[PATH])) {
         values[PATH] = rb_get_path(values[PATH]);
@@ -217,6 +264,7 @@ read_options(VALUE options, VALUE values[OPTIONS], struct rb_vm_trace_config *co
 struct start {
     struct rb_vm_trace_config config;
     struct rb_vm_trace_memory_config memory;
+    struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS];
     uint64_t min_free_bytes;
     uint32_t stack_frames; /* 0: all */
     struct rb_vm_trace_status status;
@@ -233,7 +281,7 @@ start_alone(void *data)
     if (start->status.on) return;
     rb_vm_trace_session.min_free_bytes = start->min_free_bytes;
     rb_vm_trace_capture.stack_frames = start->stack_frames;
-    start->ok = rb_vm_trace_switch_on(&start->config, &start->memory, start->why, sizeof(start->why));
+    start->ok = rb_vm_trace_begin_session(&start->config, start->requests, &start->memory, start->why, sizeof(start->why));
     if (!start->ok) return;
     rb_vm_trace_status(&start->status);
     *start->session = start->status.session_number;
@@ -259,6 +307,7 @@ set_counts(VALUE hash, const struct rb_vm_trace_status *status)
     set(hash, "sampled", ULL2NUM(status->sampled));
     set(hash, "fallbacks", ULL2NUM(status->fallbacks));
     set(hash, "lost", ULL2NUM(status->lost));
+    if (status->recorded_markers) set(hash, "markers", ULL2NUM(status->markers));
     if (status->loss) set(hash, "loss", rb_str_new_cstr(status->loss));
     if (status->memory_bytes) set(hash, "memory", ULL2NUM(status->memory_bytes >> 20));
     set(hash, "path", path_of(status));
@@ -270,8 +319,7 @@ start_session(VALUE options, uint64_t *session_out)
 {
     VALUE values[OPTIONS];
     struct start start = { .session = session_out };
-    check_jit();
-    read_options(options, values, &start.config, &start.memory);
+    read_options(options, values, &start.config, &start.memory, start.requests);
     start.min_free_bytes = !given_p(values[MIN_FREE]) ? rb_vm_trace_session.flags.min_free_bytes :
         number_between(values[MIN_FREE], MIN_FREE, "MiB", 0, VM_TRACE_MOST_MIB) << 20;
     if (given_p(values[STACK])) start.stack_frames = (uint32_t)number_between(values[STACK], STACK, "frames", 1, VM_TRACE_MOST_FRAMES);
@@ -303,7 +351,7 @@ options_of(int argc, VALUE *argv)
 /*
  *  call-seq:
  *    RubyVM::Trace.start(exits: true, compiles: false, invalidations: false, file: nil, sample_rate: 1, max_size: nil,
- *                        keep: :newest, min_free: nil, stack: nil) -> path
+ *                        keep: :newest, min_free: nil, stack: nil, markers: false) -> path
  *    RubyVM::Trace.start(memory: MiB, seconds: nil, save_at: nil, **others) -> nil
  *
  *  Records the side exits of compiled code from now on into a file, whose path it returns; or into memory, of which
@@ -505,5 +553,6 @@ Init_VM_Trace(void)
     rb_define_singleton_method(mTrace, "stop", trace_stop, 0);
     rb_define_singleton_method(mTrace, "status", trace_status, 0);
     rb_define_singleton_method(mTrace, "record", trace_record, -1);
+    rb_vm_trace_define_markers(mTrace);
     rb_vm_trace_remote_init();
 }

@@ -107,8 +107,9 @@ rb_vm_trace_loss_reason(void)
 {
     if (capture.sink.reason == SINK_FULL) {
         static char text[320];
-        const char *how = capture.by_flags ? "-trace-file" : "file:", *jit = !capture.by_flags ? "" : capture.jit[0] == 'Y' ? "--yjit" : "--zjit";
-        snprintf(text, sizeof(text), "trace stopped: %s; give %s%s another disk", rb_vm_trace_sink_reason(&capture.sink, SINK_FULL), jit, how);
+        const char *prefix = session.option_prefix;
+        snprintf(text, sizeof(text), "trace stopped: %s; give %s%s another disk", rb_vm_trace_sink_reason(&capture.sink, SINK_FULL),
+                 prefix ? prefix : "", prefix ? "-trace-file" : "file:");
         return text;
     }
     if (capture.sink.reason) return rb_vm_trace_sink_reason(&capture.sink, capture.sink.reason);

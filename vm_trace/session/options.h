@@ -67,7 +67,7 @@ bool rb_vm_trace_parse_stack(const char *option, const char *value);
 /* Parse an option without a value: no lines on stderr but about failures and losses. Failure is as above. */
 bool rb_vm_trace_parse_quiet(const char *option, const char *value);
 
-/* The bit (snapshot.h) of "exit", "exception" or "crash"; 0: it is none of these. */
+/* The bit (session_state.h) of "exit", "exception" or "crash"; 0: it is none of these. */
 unsigned rb_vm_trace_moment(const char *name, size_t bytes);
 
 #endif /* RUBY_VM_TRACE_SESSION_OPTIONS_H */

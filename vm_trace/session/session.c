@@ -5,6 +5,7 @@
  * chunks, then those of strings, deaths and the chunk file, which are leaves. Recording takes none,
  * except for a next chunk (the last two), or where a ractor has no chunk of its own.
  */
+#include "vm_trace/session/session.h"
 #include "vm_trace/session/fork.h"
 #include "vm_trace/session/metadata.h"
 #include "vm_trace/session/options.h"
@@ -142,7 +143,8 @@ begin_trace(const struct rb_vm_trace_config *config, const struct vm_trace_strea
     free(session.path_pattern);
     free(session.path);
     session.path = NULL;
-    capture.jit = rb_vm_trace_messages.prefix = config->jit;
+    capture.jit = config->jit;
+    rb_vm_trace_messages.prefix = strcmp(config->jit, "none") == 0 ? "vm_trace" : config->jit;
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) request(rb_vm_trace_streams[i], &requests[i]);
     session.path_pattern = rb_vm_trace_absolute_path(config->path);
     if (config->path && !session.path_pattern) return "the current folder has no path";
@@ -214,17 +216,34 @@ start_streams(bool by_flags, const char **name_out)
     return NULL;
 }
 
+/* What --vm-trace=LIST asks for, beside `requests` of a JIT's flags. */
+static void
+add_vm_requests(struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
+{
+    for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
+        if (!requests[i].rate && rb_vm_trace_streams[i]->without_jit) requests[i] = session.vm_options.requests[i];
+    }
+}
+
+/* Else the signal would do what it does to a program without a handler: end it. */
+static void
+save_from_memory(void)
+{
+    if ((session.memory.save_at || session.memory.signal) && !session.memory.bytes) {
+        session.memory.bytes = (uint64_t)VM_TRACE_DEFAULT_MEMORY_MIB << 20;
+    }
+}
+
 bool
 rb_vm_trace_start(const struct rb_vm_trace_config *config)
 {
     struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS];
     rb_vm_trace_streams_request(config, requests);
+    add_vm_requests(requests);
     rb_vm_trace_messages.quiet = false;
     rb_vm_trace_messages.terse = session.flags.quiet;
-    /* Else the signal would do what it does to a program without a handler: end it. */
-    if ((session.memory.save_at || session.memory.signal) && !session.memory.bytes) {
-        session.memory.bytes = (uint64_t)VM_TRACE_DEFAULT_MEMORY_MIB << 20;
-    }
+    save_from_memory();
+    session.option_prefix = config->jit[0] == 'Y' ? "--yjit" : "--zjit";
     capture.by_flags = say_where(begin_trace(config, requests));
     const char *name;
     if (capture.by_flags) start_streams(true, &name);
@@ -273,14 +292,24 @@ why_refused(const struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
     return why;
 }
 
-bool
-rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, const struct rb_vm_trace_memory_config *memory,
-                      char *why_out, size_t why_bytes)
+/* It could not begin, or not all of its streams could be started. */
+static void
+undo_begin(void)
 {
-    struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS];
-    rb_vm_trace_streams_request(config, requests);
+    discard_trace();
+    streams_ended();
+    forget_trace();
+    session.memory = (struct rb_vm_trace_memory_config){ 0 };
+    capture.in_memory = false;
+}
+
+bool
+rb_vm_trace_begin_session(const struct rb_vm_trace_config *config, const struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS],
+                          const struct rb_vm_trace_memory_config *memory, char *why_out, size_t why_bytes)
+{
     rb_vm_trace_messages.quiet = true;
     rb_vm_trace_messages.terse = false;
+    session.option_prefix = NULL;
     const char *why = why_refused(requests), *name;
     if (why) {
         snprintf(why_out, why_bytes, "%s", why);
@@ -290,13 +319,85 @@ rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, const struct rb_v
     why = begin_trace(config, requests);
     if (why) tell_why(config->path, why, why_out, why_bytes);
     else if ((why = start_streams(false, &name)) != NULL) snprintf(why_out, why_bytes, "can't trace %s: %s", name, why);
-    if (!why) return true;
-    discard_trace();
-    streams_ended();
-    forget_trace();
-    session.memory = (struct rb_vm_trace_memory_config){ 0 };
-    capture.in_memory = false;
-    return false;
+    if (why) undo_begin();
+    return !why;
+}
+
+bool
+rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, const struct rb_vm_trace_memory_config *memory,
+                      char *why_out, size_t why_bytes)
+{
+    struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS];
+    rb_vm_trace_streams_request(config, requests);
+    return rb_vm_trace_begin_session(config, requests, memory, why_out, why_bytes);
+}
+
+/* --- --vm-trace ------------------------------------------------------------------------------------------------ */
+
+/* Leaves out what can't be recorded, with a line on stderr for each. False: nothing is left. */
+static bool
+take_requests(struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
+{
+    bool any = false;
+    for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
+        const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
+        requests[i] = session.vm_options.requests[i];
+        const char *why = stream->refuse && requests[i].rate ? stream->refuse(requests[i].rate, requests[i].only) : NULL;
+        if (why) {
+            rb_vm_trace_warn("no %s are traced: %s", stream->name, why);
+            requests[i].rate = 0;
+        }
+        any |= requests[i].rate > 0;
+    }
+    return any;
+}
+
+/* A JIT's flags have started the trace: it can't have further streams of the JIT. */
+static void
+warn_of_unrecorded(void)
+{
+    for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
+        const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
+        if (!session.vm_options.requests[i].rate || stream->rate) continue;
+        rb_vm_trace_warn("no %s are traced: other flags of the JIT have started the trace; give the JIT's flag for them, too", stream->name);
+    }
+}
+
+static void
+start_requested(void *ignored)
+{
+    (void)ignored;
+    if (trace_on()) {
+        warn_of_unrecorded();
+        return;
+    }
+    const struct rb_vm_trace_jit *jit = rb_vm_trace_registered_jit();
+    struct rb_vm_trace_config config = {
+        .jit = jit ? jit->name : "none", .path = session.flags.path_pattern, .max_size = session.flags.max_size
+    };
+    struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS];
+    if (!take_requests(requests)) return;
+    rb_vm_trace_messages.quiet = false;
+    rb_vm_trace_messages.terse = session.flags.quiet;
+    session.option_prefix = "--vm";
+    save_from_memory();
+    const char *name, *why;
+    bool begun = say_where(begin_trace(&config, requests));
+    if (begun && (why = start_streams(false, &name)) != NULL) {
+        rb_vm_trace_warn("can't trace %s: %s; running untraced", name, why);
+        begun = false;
+    }
+    if (!begun) undo_begin();
+}
+
+void
+rb_vm_trace_start_requested(void)
+{
+    bool any = false;
+    if (!session.vm_options.given) return;
+    for (size_t i = 0; rb_vm_trace_streams[i]; i++) any |= session.vm_options.requests[i].rate > 0;
+    if (any) rb_vm_trace_host_alone(start_requested, NULL);
+    else if (!trace_on()) rb_vm_trace_warn("nothing is traced: give --vm-trace=LIST, too, such as --vm-trace=exits,markers");
 }
 
 static void end_trace(void);
@@ -494,12 +595,12 @@ write_last_words(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_
     /* Closed by the program, it still has what was written. */
     if (trouble != 0 && trouble != EBADF) gone = rescue(ractor, ec);
 
-    struct vm_trace_totals hits = capture.dead;
-    EACH_STREAM(stream, report) stream->report(ractor, ec, &hits);
+    struct vm_trace_totals reported = { 0 };
+    EACH_STREAM(stream, report) stream->report(ractor, ec, &reported);
     if (ractor) rb_vm_trace_writer_last_words(&ractor->writer);
 
     struct vm_trace_totals totals = rb_vm_trace_ractor_totals();
-    memcpy(totals.counters, hits.counters, sizeof(totals.counters));
+    for (int i = 0; i < VM_TRACE_MAX_COUNTERS; i++) totals.counters[i] += reported.counters[i];
     totals.sampled -= gone.sampled + capture.sink.dropped.sampled;
     totals.events -= gone.events + capture.sink.dropped.events;
     const struct vm_trace_loss losses[LOSSES] = {

@@ -6,6 +6,7 @@
  */
 
 #include "vm_trace/capture/ractor_state.h"
+#include "vm_trace/streams/table.h"
 
 /* When a trace is saved without being asked for by the program: bits of memory.save_at. */
 enum {
@@ -18,14 +19,21 @@ extern struct vm_trace_session {
     pthread_mutex_t open_lock;   /* held while a forked child's file is made, so that it is made once */
     uint64_t number;             /* of the trace that began last; a forked child goes on with its parent's */
     struct {
-        uint64_t min_free_bytes; /* what flags say, for traces that begin later */
-        bool quiet;              /* likewise, for the trace that they begin */
+        char *path_pattern;      /* what flags of a JIT or of the VM say; NULL: the default */
+        struct rb_vm_trace_max_size max_size;
+        uint64_t min_free_bytes; /* for traces that begin later, too */
+        bool quiet;              /* of the trace that they begin */
     } flags;
+    struct {
+        bool given;              /* one of --vm-trace... was */
+        struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS]; /* of --vm-trace=LIST, by index in the table */
+    } vm_options;
+    const char *option_prefix;   /* of flags that started the trace, for messages: "--zjit"; NULL: the program did */
     struct rb_vm_trace_memory_config memory; /* of the trace that is on, or that flags ask for */
     struct rb_vm_trace_max_size max_size;
     uint64_t min_free_bytes;     /* stays free on the disk of what is written (chunk_file.h); of the trace that is on or comes next */
     char *path_pattern;          /* own copy; NULL: the default */
-    char *path;                  /* of the file at hand; of the flight recorder, of the first that it is saved to */
+    char *path;                  /* of the file at hand; where memory is recorded into, of the first that it is saved to */
     bool child;                  /* of a fork: its path has the pid */
     struct vm_trace_totals last; /* of the trace that ended last */
     const char *last_loss;       /* why it lost events, or NULL */

@@ -4,13 +4,13 @@
 #ifndef _GNU_SOURCE
 # define _GNU_SOURCE 1 /* renameat2, O_CLOEXEC */
 #endif
-#include "vm_trace/session/metadata.h"
-#include "vm_trace/store/file_claim.h"
-#include "vm_trace/store/memory_ring.h"
+#include "vm_trace/base/messages.h"
 #include "vm_trace/base/native_thread.h"
+#include "vm_trace/session/metadata.h"
 #include "vm_trace/session/options.h"
 #include "vm_trace/session/snapshot.h"
-#include "vm_trace/base/messages.h"
+#include "vm_trace/store/file_claim.h"
+#include "vm_trace/store/memory_ring.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -430,6 +430,14 @@ rb_vm_trace_version_end(void)
 
 /* --- the streams --------------------------------------------------------------------------------- */
 
+static const char *
+refuse_without_jit(uint64_t rate, const char *only)
+{
+    (void)only;
+    if (!rate || rb_vm_trace_registered_jit() || rb_vm_trace_capture.by_flags) return NULL;
+    return "no JIT is on that can be traced while it runs: start Ruby with --zjit or --yjit";
+}
+
 /* A JIT that can be traced while it runs counts what it compiles only while something is recorded. */
 static const char *
 start_compiles(bool by_flags)
@@ -454,6 +462,7 @@ unit_freed(uintptr_t unit, bool iseq, struct rb_vm_trace_ractor *ractor, struct 
 
 struct rb_vm_trace_stream rb_vm_trace_compiles = {
     .name = "compiles",
+    .refuse = refuse_without_jit,
     .start = start_compiles,
     .stop = stop_compiles,
     .ended = rb_vm_trace_counters_clear,
@@ -462,6 +471,7 @@ struct rb_vm_trace_stream rb_vm_trace_compiles = {
 
 struct rb_vm_trace_stream rb_vm_trace_invalidations = {
     .name = "invalidations",
+    .refuse = refuse_without_jit,
     .ractor_bytes = sizeof(struct vm_trace_version_state),
     .ractor_begin = rb_vm_trace_version_state_begin,
     .ended = rb_vm_trace_lives_free,

@@ -419,6 +419,10 @@ check_kind(struct schema_check *check, const struct fxt_event *event)
         }
         right = event->type >= FXT_EVENT_ASYNC_BEGIN && event->type <= FXT_EVENT_ASYNC_END;
         break;
+      case STRING_MARKER:
+        kind = "an instant, a duration or a counter";
+        right = event->type <= FXT_EVENT_DURATION_END;
+        break;
       case STRING_COUNTER:
         kind = "a counter";
         right = event->type == FXT_EVENT_COUNTER;

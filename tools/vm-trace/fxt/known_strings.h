@@ -1,6 +1,6 @@
 #ifndef KNOWN_STRINGS_H
 #define KNOWN_STRINGS_H
-/* known_strings.h - the strings of the tracer's event schema: categories, names of events and of
+/* known_strings.h - the strings of the tracer's event schema: categories, names of events and
  * arguments, outcomes. doc/internals/events.md explains them.
  *
  * A reader's string pool begins with them in this order, so the number of a string shows whether it
@@ -26,7 +26,7 @@
     S(CUT, "cut") S(SINCE_NS, "since_ns") S(UNTIL_NS, "until_ns") S(LEFT_OUT, "left_out") \
     S(MODULE, "module") S(PROCESS, "process") S(KEEP, "keep") S(NEWEST, "newest") S(THREAD, "thread") \
     S(RECOMPILATION, "recompilation") S(EXIT_BYTES, "exit_bytes") S(INLINED, "inlined") S(ERROR, "error") \
-    S(SNAPSHOT, "snapshot") S(CALLEE, "callee")
+    S(SNAPSHOT, "snapshot") S(CALLEE, "callee") S(MARKER, "marker")
 
 enum known_string {
     KNOWN_STRINGS_BEGIN = STRING_NONE,

@@ -10,6 +10,7 @@
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "fxt/event_keys.h"
+#include "fxt/known_strings.h"
 
 enum { ASYNC_MAX = 1024 * 1024 };
 
@@ -83,6 +84,7 @@ check_pair(void *context, const struct duration_edge *begin, const struct durati
 {
     struct check *check = context;
     if (schema_check_gaps(check->schema)) return; /* a begin or an end may be missing */
+    if (end == NULL && begin->category == STRING_MARKER) return; /* the program was in it when the trace ended */
     struct pool *pool = reader_pool(check->reader);
     char began[100], ended[100];
     if (end == NULL) {
