@@ -236,7 +236,7 @@ measure(const struct diff *diff, struct diff_row *row, const double *counts, con
 }
 
 static enum verdict
-judge(const struct diff_row *row)
+verdict_of(const struct diff_row *row)
 {
     const struct diff_count *before = &row->counts[0], *after = &row->counts[1];
     if (after->low > before->high) return before->value == 0 ? NEW : GREW;
@@ -273,7 +273,7 @@ compare_table(const struct diff *diff, struct diff_table *table)
     for (uint32_t i = 0; i < table->rows.count; i++) {
         measure(diff, &rows[i], table->counts + (size_t)i * diff->run_count,
                 table->variances + (size_t)i * diff->run_count);
-        rows[i].verdict = judge(&rows[i]);
+        rows[i].verdict = verdict_of(&rows[i]);
         if (rows[i].verdict == WITHIN_SPREAD) table->within++;
         else if (rows[i].verdict != UNCHANGED) table->order[table->changed++] = i;
     }

@@ -14,7 +14,7 @@
 enum { LEAST_WITNESSES = 2, MAPS_MOST = 16 };
 
 /* A path of a method, and the sides that have it, as bits. */
-struct whereabouts {
+struct method_path {
     uint32_t method, path; /* the key */
     unsigned sides;
 };
@@ -45,7 +45,7 @@ gather(struct row_table *all, struct report *report, uint32_t first_side, bool f
         if (path.len == 0 || method.len == 0) continue;
         const uint32_t key[2] = {pool_intern(report->pool, method.ptr, method.len),
                                  pool_intern(report->pool, path.ptr, path.len)};
-        struct whereabouts *row = row_table_get(all, key);
+        struct method_path *row = row_table_get(all, key);
         if (row != NULL) row->sides |= 1U << (report_process(report, exit_row->process)->file >= first_side);
     }
 }
@@ -53,7 +53,7 @@ gather(struct row_table *all, struct report *report, uint32_t first_side, bool f
 static int
 by_method(const void *left, const void *right, void *context)
 {
-    const struct whereabouts *a = left, *b = right;
+    const struct method_path *a = left, *b = right;
     (void)context;
     if (a->method != b->method) return a->method < b->method ? -1 : 1;
     return a->sides != b->sides ? (a->sides < b->sides ? -1 : 1) : (a->path > b->path) - (a->path < b->path);
@@ -94,11 +94,11 @@ begins_with(struct fxt_string path, struct fxt_string prefix)
 
 /* Whether a side has paths with both prefixes: then they are two folders. */
 static bool
-apart(const struct row_table *all, const struct pool *pool, const struct prefixes *prefixes)
+distinct_folders(const struct row_table *all, const struct pool *pool, const struct prefixes *prefixes)
 {
     struct fxt_string from = pool_string(pool, prefixes->from), to = pool_string(pool, prefixes->to);
     for (uint32_t i = 0; i < all->count; i++) {
-        const struct whereabouts *row = row_table_at(all, i);
+        const struct method_path *row = row_table_at(all, i);
         struct fxt_string path = pool_string(pool, row->path);
         if ((row->sides & 2) != 0 && begins_with(path, from)) return true;
         if ((row->sides & 1) != 0 && begins_with(path, to)) return true;
@@ -130,13 +130,13 @@ void
 diff_find_map(struct report *report, uint32_t first_side, bool fallbacks, struct path_map *map)
 {
     struct row_table all, found;
-    row_table_init(&all, sizeof(struct whereabouts), 2, EXIT_ROWS_MAX);
+    row_table_init(&all, sizeof(struct method_path), 2, EXIT_ROWS_MAX);
     row_table_init(&found, sizeof(struct prefixes), 2, EXIT_ROWS_MAX);
     gather(&all, report, first_side, fallbacks);
     row_table_sort(&all, by_method, NULL);
     for (uint32_t at = 0, end; at < all.count; at = end) {
-        const struct whereabouts *first = row_table_at(&all, at);
-        for (end = at + 1; end < all.count && ((struct whereabouts *)row_table_at(&all, end))->method == first->method;)
+        const struct method_path *first = row_table_at(&all, at);
+        for (end = at + 1; end < all.count && ((struct method_path *)row_table_at(&all, end))->method == first->method;)
             end++;
         if (end - at != 2 || first[0].sides != 1 || first[1].sides != 2) continue; /* not a witness */
         add_witness(&found, report->pool, first[0].path, first[1].path);
@@ -145,7 +145,7 @@ diff_find_map(struct report *report, uint32_t first_side, bool fallbacks, struct
     for (uint32_t i = 0; i < found.count && map->count < MAPS_MOST; i++) {
         const struct prefixes *prefixes = row_table_at(&found, i);
         if (prefixes->witnesses < LEAST_WITNESSES) break;
-        if (!apart(&all, report->pool, prefixes)) add_to_map(map, report->pool, prefixes);
+        if (!distinct_folders(&all, report->pool, prefixes)) add_to_map(map, report->pool, prefixes);
     }
     row_table_free(&all);
     row_table_free(&found);

@@ -46,7 +46,7 @@ duration_pairs_free(struct duration_pairs *pairs)
 }
 
 static int
-by_time_and_place(const void *left, const void *right)
+by_time_and_offset(const void *left, const void *right)
 {
     const struct duration_edge *a = left, *b = right;
     if (a->ts_ns != b->ts_ns) return a->ts_ns < b->ts_ns ? -1 : 1;
@@ -71,7 +71,7 @@ begin(struct duration_pairs *pairs, struct stack *stack, const struct duration_e
 static void
 pair(struct duration_pairs *pairs, size_t count)
 {
-    qsort(pairs->window, pairs->in_window, sizeof *pairs->window, by_time_and_place);
+    qsort(pairs->window, pairs->in_window, sizeof *pairs->window, by_time_and_offset);
     for (size_t i = 0; i < count; i++) {
         const struct duration_edge *edge = &pairs->window[i];
         struct stack *stack = &pairs->stacks[edge->thread];

@@ -29,7 +29,7 @@ profile_free(struct profile *profile)
 /* Returns the node of a frame below its parent. If the budget is used up, stops reading and
  * returns the parent. */
 static uint32_t
-child(struct profile *profile, uint32_t parent, uint32_t text, bool reason)
+child_node(struct profile *profile, uint32_t parent, uint32_t text, bool reason)
 {
     uint64_t key = (uint64_t)parent << 32 | text | (reason ? REASON_BIT : 0);
     uint32_t node = map_get(&profile->node_of, key);
@@ -61,12 +61,12 @@ node_of_rest(struct profile *profile, struct fxt_string text)
     for (; first < rest->count && depth <= DEPTH_MAX; first++) depth += rest->list[first].run;
     node = 0;
     if (rest->left_out > 0 || depth > DEPTH_MAX) {
-        node = child(profile, node, pool_intern(pool, PROFILE_LEFT_OUT, sizeof PROFILE_LEFT_OUT - 1), false);
+        node = child_node(profile, node, pool_intern(pool, PROFILE_LEFT_OUT, sizeof PROFILE_LEFT_OUT - 1), false);
     }
     if (depth > DEPTH_MAX && first > 0) first--;
     while (first-- > 0) {
         for (uint32_t run = rest->list[first].run; run-- > 0;)
-            node = child(profile, node, rest->list[first].label, false);
+            node = child_node(profile, node, rest->list[first].label, false);
     }
     if (id != STRING_NONE) map_set(&profile->node_of_rest, id, node);
     return node;
@@ -99,9 +99,9 @@ profile_event(void *context, const struct fxt_event *event)
     for (unsigned i = STRING_FRAME_REST - STRING_FRAME_0 + 1; i-- > 0;) {
         if (!(present >> i & 1)) continue;
         node = i == STRING_FRAME_REST - STRING_FRAME_0 ? node_of_rest(profile, frames[i])
-                                                   : child(profile, node, pool_id(pool, frames[i]), false);
+                                                   : child_node(profile, node, pool_id(pool, frames[i]), false);
     }
-    if (profile->with_reasons) node = child(profile, node, event_reason(pool, event), true);
+    if (profile->with_reasons) node = child_node(profile, node, event_reason(pool, event), true);
     profile->nodes[node].events++;
     profile->nodes[node].count += weight;
     profile->events++;

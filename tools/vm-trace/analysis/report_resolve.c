@@ -43,7 +43,7 @@ split(const struct pool *pool, uint32_t id)
 }
 
 static bool
-nameable(const struct split *split)
+may_have_owner(const struct split *split)
 {
     return split->owner.possible && split->parts.path.len > 0 && !fxt_string_is(split->parts.path, "<cfunc>");
 }
@@ -66,7 +66,7 @@ bare_label(struct labels *labels, const struct split *split, bool line)
 }
 
 static void
-look_for(struct labels *labels, const struct split *split)
+add_wanted_owner(struct labels *labels, const struct split *split)
 {
     for (int line = 0; line < 2; line++) {
         struct fxt_string bare = bare_label(labels, split, line);
@@ -77,7 +77,7 @@ look_for(struct labels *labels, const struct split *split)
 }
 
 static void
-learn(struct labels *labels, const struct split *split)
+learn_owner(struct labels *labels, const struct split *split)
 {
     for (int line = 0; line < 2; line++) {
         struct fxt_string bare = bare_label(labels, split, line);
@@ -95,7 +95,7 @@ learn(struct labels *labels, const struct split *split)
 }
 
 static uint32_t
-named_label(struct labels *labels, uint32_t label)
+label_with_owner(struct labels *labels, uint32_t label)
 {
     struct split bare = split(labels->pool, label);
     uint32_t owner = OWNER_UNKNOWN;
@@ -126,28 +126,28 @@ name_sites(struct report *report)
     for (uint32_t i = 0; i < count; i++) {
         const struct exit_row *exit_row = exit_row_at(report, i);
         struct split bare = split(report->pool, exit_row->location);
-        if (exit_row->hits > 0 && exit_row->records == 0 && nameable(&bare) && bare.owner.bytes == 0)
-            look_for(&labels, &bare);
+        if (exit_row->hits > 0 && exit_row->records == 0 && may_have_owner(&bare) && bare.owner.bytes == 0)
+            add_wanted_owner(&labels, &bare);
     }
     if (labels.owner_of.used > 0) {
         for (uint32_t id = 1; id < strings; id++) {
             struct split known = split(report->pool, id);
-            if (nameable(&known) && known.owner.bytes > 0) learn(&labels, &known);
+            if (may_have_owner(&known) && known.owner.bytes > 0) learn_owner(&labels, &known);
         }
         for (uint32_t i = 0; i < count; i++) {
             const struct exit_row *exit_row = exit_row_at(report, i);
             struct split known = split(report->pool, exit_row->location);
-            if (exit_row->records > 0 && nameable(&known) && known.owner.bytes == 0) learn(&labels, &known);
+            if (exit_row->records > 0 && may_have_owner(&known) && known.owner.bytes == 0) learn_owner(&labels, &known);
         }
         for (uint32_t i = 0; i < count; i++) {
             struct exit_row *exit_row = exit_row_at(report, i);
             struct split bare = split(report->pool, exit_row->location);
-            if (exit_row->hits == 0 || exit_row->records > 0 || !nameable(&bare) || bare.owner.bytes > 0) continue;
-            exit_row->location = named_label(&labels, exit_row->location);
-            if (exit_row->iseq != STRING_NONE && label_without_line(report->pool, exit_row->iseq) ==
-                                                     label_without_line(report->pool, exit_row->location)) {
-                exit_row->iseq = STRING_NONE;
-            }
+            if (exit_row->hits == 0 || exit_row->records > 0) continue;
+            if (!may_have_owner(&bare) || bare.owner.bytes > 0) continue;
+            exit_row->location = label_with_owner(&labels, exit_row->location);
+            if (exit_row->iseq == STRING_NONE) continue;
+            uint32_t method = label_without_line(report->pool, exit_row->location);
+            if (label_without_line(report->pool, exit_row->iseq) == method) exit_row->iseq = STRING_NONE;
         }
     }
     map_free(&labels.owner_of);
@@ -161,7 +161,7 @@ may_match_method(const struct report *report, const struct exit_row *exit_row)
     const char *pattern = report->filter.method, *name;
     if (pattern == NULL || exit_row->hits == 0 || exit_row->records > 0) return false;
     struct split bare = split(report->pool, exit_row->location);
-    if (!nameable(&bare) || bare.owner.bytes > 0) return false;
+    if (!may_have_owner(&bare) || bare.owner.bytes > 0) return false;
     if ((name = strrchr(pattern, '#')) != NULL) pattern = name + 1;
     char method[1024];
     size_t len = bare.parts.method.len - bare.owner.at;
@@ -175,18 +175,18 @@ may_match_method(const struct report *report, const struct exit_row *exit_row)
 
 /* Degrees of similarity between rows that may belong to one site, from equal keys to the least
  * that must agree. */
-enum { ALIKE, ALIKE_BUT_ISEQ, ALIKE_BUT_OWNER, ALIKE_BUT_LINE, LIKENESSES };
-enum { ALIKE_KEYS = 8 };
+enum { EQUAL_KEYS, SIMILAR_BUT_ISEQ, SIMILAR_BUT_OWNER, SIMILAR_BUT_LINE, SIMILARITIES };
+enum { SIMILARITY_KEYS = 8 };
 
-struct alike {
-    uint32_t key[ALIKE_KEYS];
+struct similar_site {
+    uint32_t key[SIMILARITY_KEYS];
     uint32_t row; /* the one with the most hits */
     uint64_t hits;
 };
 
 /* The " (path:line)" of a label. */
 static uint32_t
-spot_of(struct pool *pool, uint32_t label)
+path_and_line(struct pool *pool, uint32_t label)
 {
     struct fxt_string text = pool_string(pool, label);
     size_t method = label_method_bytes(text);
@@ -194,19 +194,19 @@ spot_of(struct pool *pool, uint32_t label)
 }
 
 static void
-likeness(struct report *report, const struct exit_row *exit_row, unsigned kind, uint32_t key[ALIKE_KEYS])
+similarity_key(struct report *report, const struct exit_row *exit_row, unsigned kind, uint32_t key[SIMILARITY_KEYS])
 {
-    const uint32_t all[ALIKE_KEYS] = {
+    const uint32_t all[SIMILARITY_KEYS] = {
         kind,
         exit_row->process,
         exit_row->category,
         exit_row->reason,
         exit_row->insn,
         exit_row->version,
-        kind <= ALIKE_BUT_ISEQ    ? exit_row->location
-        : kind == ALIKE_BUT_OWNER ? spot_of(report->pool, exit_row->location)
+        kind <= SIMILAR_BUT_ISEQ    ? exit_row->location
+        : kind == SIMILAR_BUT_OWNER ? path_and_line(report->pool, exit_row->location)
                                   : STRING_NONE,
-        kind == ALIKE ? exit_row->iseq : STRING_NONE,
+        kind == EQUAL_KEYS ? exit_row->iseq : STRING_NONE,
     };
     memcpy(key, all, sizeof all);
 }
@@ -224,29 +224,29 @@ static void
 join_events_to_sites(struct report *report)
 {
     struct row_table sites;
-    row_table_init(&sites, sizeof(struct alike), ALIKE_KEYS, LIKENESSES * EXIT_ROWS_MAX);
+    row_table_init(&sites, sizeof(struct similar_site), SIMILARITY_KEYS, SIMILARITIES * EXIT_ROWS_MAX);
     uint32_t count = report->exits.rows.count;
     for (uint32_t i = 0; i < count; i++) {
         const struct exit_row *exit_row = exit_row_at(report, i);
         if (exit_row->hits == 0 || !exact_counts(report, exit_row)) continue;
-        for (unsigned kind = ALIKE; kind < LIKENESSES; kind++) {
-            uint32_t key[ALIKE_KEYS];
-            likeness(report, exit_row, kind, key);
-            struct alike *alike = row_table_get(&sites, key);
-            if (exit_row->hits > alike->hits) alike->row = i, alike->hits = exit_row->hits;
+        for (unsigned kind = EQUAL_KEYS; kind < SIMILARITIES; kind++) {
+            uint32_t key[SIMILARITY_KEYS];
+            similarity_key(report, exit_row, kind, key);
+            struct similar_site *similar = row_table_get(&sites, key);
+            if (exit_row->hits > similar->hits) similar->row = i, similar->hits = exit_row->hits;
         }
     }
     for (uint32_t i = 0; i < count; i++) {
         struct exit_row *exit_row = exit_row_at(report, i);
         if (exit_row->hits > 0 || exit_row->records == 0 || !exact_counts(report, exit_row)) continue;
-        const struct alike *alike = NULL;
-        for (unsigned kind = ALIKE; kind < LIKENESSES && alike == NULL; kind++) {
-            uint32_t key[ALIKE_KEYS];
-            likeness(report, exit_row, kind, key);
-            alike = row_table_find(&sites, key);
+        const struct similar_site *similar = NULL;
+        for (unsigned kind = EQUAL_KEYS; kind < SIMILARITIES && similar == NULL; kind++) {
+            uint32_t key[SIMILARITY_KEYS];
+            similarity_key(report, exit_row, kind, key);
+            similar = row_table_find(&sites, key);
         }
-        if (alike == NULL) continue;
-        exit_row_merge(exit_row_at(report, alike->row), exit_row);
+        if (similar == NULL) continue;
+        exit_row_merge(exit_row_at(report, similar->row), exit_row);
         exit_row_clear(exit_row);
     }
     row_table_free(&sites);

@@ -42,7 +42,7 @@ key_of(uint32_t process, uint32_t text)
 }
 
 static void
-know_iseq(struct version_history *history, struct pool *pool, uint32_t process, uint32_t iseq)
+add_known_iseq(struct version_history *history, struct pool *pool, uint32_t process, uint32_t iseq)
 {
     uint64_t key = key_of(process, iseq);
     if (map_get(&history->iseq_of_label, key) != MAP_NONE) return;
@@ -65,7 +65,7 @@ add_step(struct version_history *history, struct pool *pool, uint32_t process, u
         history->uncounted++;
         return NULL;
     }
-    know_iseq(history, pool, process, iseq);
+    add_known_iseq(history, pool, process, iseq);
     make_room(history->steps, history->count, history->capacity);
     struct version_step *step = &history->steps[history->count];
     *step = (struct version_step){

@@ -34,7 +34,7 @@ interrupted(int signal_number)
 }
 
 static void
-watch(const char *temporary)
+remove_on_signal(const char *temporary)
 {
     static const int signals[] = {SIGHUP, SIGINT, SIGTERM, SIGPIPE};
     static bool watching;
@@ -106,7 +106,7 @@ open_temporary(struct output *output, const struct stat *replaced)
     snprintf(output->temporary, size, "%.*s.%s.XXXXXX", folder_len, output->target, output->target + folder_len);
     int fd = mkostemp(output->temporary, O_CLOEXEC);
     if (fd < 0) return fd;
-    watch(output->temporary);
+    remove_on_signal(output->temporary);
     if (replaced != NULL) fchmod(fd, replaced->st_mode & 0777);
     return fd;
 }

@@ -33,7 +33,7 @@ model_thread_track(struct model *model, uint32_t utid)
 /* Removes ended slices when a new one begins at `ts` (dur is OPEN if its end is unknown).
  * Returns false if the new slice would end after the one that it begins in. */
 static bool
-close_what_is_over(struct model *model, struct model_stack *stack, int64_t ts, int64_t dur)
+remove_ended(struct model *model, struct model_stack *stack, int64_t ts, int64_t dur)
 {
     bool open_above = false;
     for (uint32_t i = stack->depth; i-- > 0;) {
@@ -67,7 +67,7 @@ model_slice_begin(struct model *model, uint32_t track, int64_t ts, int64_t dur, 
                   uint32_t arg_set)
 {
     struct model_stack *stack = &model->stacks.list[track];
-    if (!close_what_is_over(model, stack, ts, dur) || stack->depth >= DEPTH_MAX) return MODEL_NONE;
+    if (!remove_ended(model, stack, ts, dur) || stack->depth >= DEPTH_MAX) return MODEL_NONE;
     uint32_t id = model->slices.count;
     model_room(model, model->slices.list, model->slices.count, model->slices.capacity);
     model->slices.list[model->slices.count++] = (struct model_slice){
@@ -83,7 +83,7 @@ void
 model_slice_end(struct model *model, uint32_t track, int64_t ts, uint32_t category, uint32_t name, uint32_t arg_set)
 {
     struct model_stack *stack = &model->stacks.list[track];
-    if (!close_what_is_over(model, stack, ts, OPEN)) return;
+    if (!remove_ended(model, stack, ts, OPEN)) return;
     for (uint32_t i = stack->depth; i-- > 0;) {
         struct model_slice *slice = &model->slices.list[stack->slices[i]];
         if (slice->dur != OPEN) continue;

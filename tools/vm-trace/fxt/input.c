@@ -73,7 +73,7 @@ read_gzip_bytes(struct input *input, uint8_t *to, size_t size)
 
 /* Looks at the first bytes: if they are those of gzip, the bytes read so far are compressed. */
 static void
-probe(struct input *input)
+detect_gzip(struct input *input)
 {
     enum { GZIP_WINDOW_BITS = 15 + 16 }; /* 16: with a gzip header */
     input->probed = true;
@@ -118,7 +118,7 @@ fill(struct input *input, size_t bytes)
             input->end += got;
         }
         if (input->probed) return input->end - input->start;
-        probe(input);
+        detect_gzip(input);
     }
 }
 

@@ -8,11 +8,11 @@
 
 /* Limit for pending definitions, far above what a chunk holds. In an odd file that reaches it,
  * the definitions of a provider are written even if nothing needs them. */
-enum { WAITING_MAX = 64 * 1024 * 1024 };
+enum { PENDING_MAX = 64 * 1024 * 1024 };
 
 struct source {
     uint32_t id; /* in the new trace */
-    uint8_t *waiting;
+    uint8_t *pending;
     size_t len;
     size_t capacity;
 };
@@ -24,7 +24,7 @@ struct record_copy {
     struct source **sources;
     uint32_t count;
     uint32_t capacity;
-    size_t waiting; /* bytes, of all sources */
+    size_t pending; /* bytes, of all sources */
     const struct source *current; /* whose records come next in the new trace; NULL before the first */
 };
 
@@ -48,7 +48,7 @@ void
 record_copy_free(struct record_copy *copy)
 {
     for (uint32_t i = 0; i < copy->count; i++) {
-        free(copy->sources[i]->waiting);
+        free(copy->sources[i]->pending);
         free(copy->sources[i]);
     }
     free(copy->sources);
@@ -63,21 +63,21 @@ record_copy_next_file(struct record_copy *copy)
 }
 
 static void
-add_waiting(struct record_copy *copy, struct source *source, const void *bytes, size_t len)
+add_pending(struct record_copy *copy, struct source *source, const void *bytes, size_t len)
 {
     if (source->capacity - source->len < len) {
         source->capacity = 2 * (source->len + len);
-        source->waiting = xrealloc(source->waiting, source->capacity, 1);
+        source->pending = xrealloc(source->pending, source->capacity, 1);
     }
-    memcpy(source->waiting + source->len, bytes, len);
+    memcpy(source->pending + source->len, bytes, len);
     source->len += len;
-    copy->waiting += len;
+    copy->pending += len;
 }
 
 static void
-forget_waiting(struct record_copy *copy, struct source *source)
+drop_pending(struct record_copy *copy, struct source *source)
 {
-    copy->waiting -= source->len;
+    copy->pending -= source->len;
     source->len = 0;
 }
 
@@ -101,7 +101,7 @@ source_of(struct record_copy *copy, uint32_t provider)
     source->id = copy->keep_ids ? provider : copy->count;
     if (!copy->keep_ids) {
         uint64_t info = provider_header(FXT_METADATA_PROVIDER_INFO, 1, source->id);
-        add_waiting(copy, source, &info, sizeof info);
+        add_pending(copy, source, &info, sizeof info);
     }
     return source;
 }
@@ -128,17 +128,17 @@ record_is_definition(const struct fxt_record *record)
 
 /* Makes the source the current one, and writes its pending definitions. */
 static void
-write_waiting(struct record_copy *copy, struct source *source)
+write_pending(struct record_copy *copy, struct source *source)
 {
     uint64_t header = 0;
-    if (source->len > 0) memcpy(&header, source->waiting, sizeof header);
+    if (source->len > 0) memcpy(&header, source->pending, sizeof header);
     bool introduced = source->len > 0 && fxt_bits(header, FXT_HEADER_TYPE) == FXT_RECORD_METADATA;
     bool first = copy->current == NULL && copy->keep_ids && source->id == 0; /* provider 0 exists from the start */
     if (copy->current != source && !introduced && !first) {
         write_word(copy, provider_header(FXT_METADATA_PROVIDER_SECTION, 1, source->id));
     }
-    if (source->len > 0) fwrite(source->waiting, 1, source->len, copy->out);
-    forget_waiting(copy, source);
+    if (source->len > 0) fwrite(source->pending, 1, source->len, copy->out);
+    drop_pending(copy, source);
     copy->current = source;
 }
 
@@ -153,20 +153,20 @@ record_copy_define(struct record_copy *copy, const struct fxt_record *record)
     if (metadata) {
         if (bytes - FXT_WORD_BYTES < fxt_bits(record->header, FXT_PROVIDER_NAME_BYTES)) return; /* it was rejected */
         uint64_t header = renamed(record->header, source->id);
-        forget_waiting(copy, source); /* an introduction empties the tables */
-        add_waiting(copy, source, &header, sizeof header);
-        add_waiting(copy, source, record->bytes + sizeof header, bytes - sizeof header);
+        drop_pending(copy, source); /* an introduction empties the tables */
+        add_pending(copy, source, &header, sizeof header);
+        add_pending(copy, source, record->bytes + sizeof header, bytes - sizeof header);
         return;
     }
-    if (copy->waiting + bytes > WAITING_MAX) write_waiting(copy, source);
-    add_waiting(copy, source, record->bytes, bytes);
+    if (copy->pending + bytes > PENDING_MAX) write_pending(copy, source);
+    add_pending(copy, source, record->bytes, bytes);
 }
 
 void
 record_copy_write(struct record_copy *copy, const struct fxt_record *record)
 {
     struct source *source = source_of(copy, record->provider);
-    write_waiting(copy, source);
+    write_pending(copy, source);
     uint64_t header = record->header;
     if (record->type == FXT_RECORD_METADATA) { /* it names a provider of its file, not always the current one */
         header = renamed(header, source_of(copy, (uint32_t)fxt_bits(header, FXT_PROVIDER_ID))->id);

@@ -105,7 +105,7 @@ cell_width(enum column_kind kind, const struct cell *cell)
 
 /* The escaped text, shortened to the columns; malloc'ed. */
 static char *
-fitted(struct fxt_string text, unsigned columns)
+shortened(struct fxt_string text, unsigned columns)
 {
     char *shown = escaped(text), *fit = display_fit(shown, columns);
     free(shown);
@@ -117,7 +117,7 @@ static char *
 cell_string(const struct column *column, const struct cell *cell, unsigned columns)
 {
     if (!cell->present) return xcalloc(1, 1);
-    if (column->kind == COLUMN_TEXT) return fitted(cell->text, columns);
+    if (column->kind == COLUMN_TEXT) return shortened(cell->text, columns);
     if (column->kind == COLUMN_RATE) return rate_text(cell->rate, columns);
     char *text = xcalloc(NUMBER_TEXT, 1);
     number_text(text, column->kind, cell);
@@ -294,7 +294,7 @@ print_row(const struct table *table, const struct layout *layout, uint32_t row)
         if (width == HIDDEN) continue;
         struct cell cell = title ? cell_text(text_of(column->title)) : shown_cell(table, row, i, more);
         if (!title && overflows(table, layout, i, &cell)) cell.present = false;
-        char *text = title ? fitted(cell.text, width) : cell_string(column, &cell, width);
+        char *text = title ? shortened(cell.text, width) : cell_string(column, &cell, width);
         cells[i] = (struct text_cell){.text = text, .width = display_width(text), .right = !left(column->kind),
                                       .style = title ? STYLE_DIM : cell.style};
     }

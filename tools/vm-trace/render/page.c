@@ -143,7 +143,7 @@ print_compiling(struct page *page)
 
 /* --- stacks ------------------------------------------------------------------------------------ */
 
-struct heavy {
+struct node_total {
     uint32_t node;
     uint64_t total;
 };
@@ -151,7 +151,7 @@ struct heavy {
 static int
 by_total(const void *left, const void *right)
 {
-    const struct heavy *a = left, *b = right;
+    const struct node_total *a = left, *b = right;
     if (a->total != b->total) return a->total > b->total ? -1 : 1;
     return (a->node > b->node) - (a->node < b->node);
 }
@@ -163,17 +163,17 @@ print_stacks(struct page *page)
 {
     const struct profile *profile = &page->data->profile;
     uint32_t count = profile->node_count;
-    struct heavy *heavy = xcalloc(count, sizeof *heavy);
+    struct node_total *totals = xcalloc(count, sizeof *totals);
     for (uint32_t i = count; i-- > 0;) {
-        heavy[i].node = i;
-        heavy[i].total += profile->nodes[i].count;
-        if (i > 0) heavy[profile->nodes[i].parent].total += heavy[i].total;
+        totals[i].node = i;
+        totals[i].total += profile->nodes[i].count;
+        if (i > 0) totals[profile->nodes[i].parent].total += totals[i].total;
     }
-    qsort(heavy, count, sizeof *heavy, by_total);
+    qsort(totals, count, sizeof *totals, by_total);
 
     uint64_t *total_of = xcalloc(count, sizeof *total_of);
-    for (uint32_t i = 0; i < count && i <= PAGE_NODES_SHOWN; i++) total_of[heavy[i].node] = heavy[i].total;
-    free(heavy);
+    for (uint32_t i = 0; i < count && i <= PAGE_NODES_SHOWN; i++) total_of[totals[i].node] = totals[i].total;
+    free(totals);
     uint32_t *shown_as = xcalloc(count, sizeof *shown_as);
     uint32_t shown = 0;
     fprintf(page->out, ",\n\"stacks_left_out\":%" PRIu32 ",\n\"stacks\":[",

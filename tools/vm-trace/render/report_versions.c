@@ -286,14 +286,14 @@ exits_of(const struct row_table *by_version, const struct recompiled *of, uint32
 }
 
 /* A version from its code to its end, and its exits. */
-struct lived {
+struct version_lifetime {
     uint32_t version;
     double ns;
     const struct version_exits *exits;
 };
 
 static void
-compare_with_before(struct recompiled *sum, const struct lived *before, const struct lived *now)
+compare_with_before(struct recompiled *sum, const struct version_lifetime *before, const struct version_lifetime *now)
 {
     if (before->exits == NULL || now->exits == NULL || now->version != before->version + 1) return;
     if (before->exits->compiled != 1 || now->exits->compiled != 1) return; /* these exits belong to several ISEQs */
@@ -304,12 +304,12 @@ compare_with_before(struct recompiled *sum, const struct lived *before, const st
 }
 
 static void
-sum_up(const struct view *view, const struct row_table *by_version, struct recompiled *sum)
+summarize(const struct view *view, const struct row_table *by_version, struct recompiled *sum)
 {
     const struct report *report = view->report;
     const struct version_step *steps = report->history.steps + sum->first_step, *invalidated = NULL, *compiled = NULL;
     int64_t file_end_ns = report->files[report_process(report, sum->process)->file].last_ns;
-    struct lived before = {.exits = NULL};
+    struct version_lifetime before = {.exits = NULL};
     for (uint32_t i = 0; i < sum->versions_seen; i++) {
         const struct version_exits *exits = row_table_at(by_version, sum->first_exits + i);
         sum->exits += exits->count;
@@ -332,7 +332,7 @@ sum_up(const struct view *view, const struct row_table *by_version, struct recom
         bool last = i + 1 == sum->steps;
         if (compiled == NULL || (step->kind != STEP_INVALIDATED && !last)) continue;
         int64_t end_ns = step->kind == STEP_INVALIDATED ? step->ts_ns : file_end_ns;
-        const struct lived now = {compiled->version, (double)(end_ns - compiled->end_ns),
+        const struct version_lifetime now = {compiled->version, (double)(end_ns - compiled->end_ns),
                                   exits_of(by_version, sum, compiled->version)};
         compare_with_before(sum, &before, &now);
         before = now;
@@ -351,7 +351,7 @@ compare_recompiled(const void *left, const void *right)
 
 /* "1: NoProfileSend, 2: CME is invalidated: 0x..." */
 static struct fxt_string
-why_text(const struct view *view, const struct recompiled *sum)
+invalidations_text(const struct view *view, const struct recompiled *sum)
 {
     struct fxt_string text = text_of("");
     uint32_t shown = 0, skipped = sum->invalidated > SHOWN_MOST ? sum->invalidated - SHOWN_MOST : 0;
@@ -445,7 +445,7 @@ find_recompiled(const struct view *view, const struct row_table *by_version, str
         }
         if (report_process(report, first->process)->code.block_versions) continue;
         ++*iseqs_out;
-        sum_up(view, by_version, sum);
+        summarize(view, by_version, sum);
         count += wanted && anew;
     }
     return count;
@@ -485,7 +485,7 @@ view_add_recompiled(const struct view *view)
         cells[3] = cell_number(sum->exits);
         cells[4] = cell_text(exits_text(view, &by_version, sum));
         if (sum->compared) cells[5] = cell_amount(sum->saved > 0 ? sum->saved : 0);
-        cells[6] = cell_text(why_text(view, sum));
+        cells[6] = cell_text(invalidations_text(view, sum));
         cells[7] = cell_text(view_name(view, sum->iseq));
     }
     if (count > view->top) {

@@ -78,7 +78,7 @@ print_over_limit(double percent, const char *what, struct fxt_string name)
 
 /* Checks the growth of all exits and of each method: what shrinks elsewhere does not compensate. */
 static enum status
-hold_to_limit(const struct diff *diff)
+check_limit(const struct diff *diff)
 {
     const char *what = diff->fallbacks ? "fallbacks" : "exits";
     double percent;
@@ -133,7 +133,7 @@ run(const struct options *options, int file_count, char **files)
         diff_init(&diff, report, (uint32_t)first_side, unit, fallbacks, &paths);
         diff_document(&diff, &document, options->top);
         if (!document_print(&document, format, table)) status = worse(status, STATUS_USAGE);
-        status = worse(status, hold_to_limit(&diff));
+        status = worse(status, check_limit(&diff));
         document_free(&document);
         diff_free(&diff);
     }

@@ -165,7 +165,7 @@ string_of(const struct history *history, uint32_t id)
 /* "3,516 bytes with tracing, 1,200 of them for 12 exits; inlined Foo#bar (a.rb:3)". Code without
  * trace points is smaller. */
 static struct fxt_string
-made_text(const struct history *history, struct document *document, const struct version_step *step)
+code_text(const struct history *history, struct document *document, const struct version_step *step)
 {
     char bytes[NUMBER_TEXT], exit_bytes[NUMBER_TEXT], exits[NUMBER_TEXT];
     with_commas(bytes, step->code_bytes);
@@ -205,7 +205,7 @@ add_step(const struct history *history, struct document *document, struct cell *
     }
     if (step->version > 0 && step->kind != STEP_PROFILED) cells[COLUMN_OF_VERSION] = cell_number(step->version);
     switch (step->kind) {
-      case STEP_COMPILED: cells[COLUMN_OF_CAUSE] = cell_text(made_text(history, document, step)); break;
+      case STEP_COMPILED: cells[COLUMN_OF_CAUSE] = cell_text(code_text(history, document, step)); break;
       case STEP_PROFILED:
         cells[COLUMN_OF_CAUSE] =
             cell_text(text_of(step->end_ns == INT64_MIN ? "not compiled again" : "until the next compilation"));
@@ -278,7 +278,7 @@ add_missing_note(const struct history *history, struct document *document)
 
 /* Fills in the document. Returns false if nothing matches. */
 static bool
-tell(struct history *history, struct document *document)
+fill_document(struct history *history, struct document *document)
 {
     struct version_history *versions = &history->versions;
     version_history_sort(versions);
@@ -343,7 +343,7 @@ run(const struct options *options, int argument_count, char **arguments)
         read_files(history.reader, options->max_faults, argument_count - 1, arguments, &visitor, on_file_end);
     if (history.has_events) {
         struct document document = {.title = text_of(arguments[0])};
-        if (!tell(&history, &document)) status = worse(status, print_no_match(&history));
+        if (!fill_document(&history, &document)) status = worse(status, print_no_match(&history));
         else if (!document_print(&document, format, table)) status = worse(status, STATUS_USAGE);
         document_free(&document);
     }

@@ -253,7 +253,7 @@ print_reply(FILE *out, const char *text, size_t bytes)
 }
 
 static enum status
-ask(struct request *request, int count, char **arguments)
+send_request(struct request *request, int count, char **arguments)
 {
     const char *pid = arguments[0];
     enum { PID_DIGITS = 10 };
@@ -353,7 +353,7 @@ run_start(const struct options *options, int count, char **arguments)
     add_pair(&request, "keep", keep);
     add_pair(&request, "save_at", save_at);
     add_pair(&request, "file", file);
-    return ask(&request, count, arguments);
+    return send_request(&request, count, arguments);
 }
 
 static enum status
@@ -362,7 +362,7 @@ run_stop(const struct options *options, int count, char **arguments)
     (void)options;
     struct request request = {.bytes = 0};
     add_word(&request, "stop");
-    return ask(&request, count, arguments);
+    return send_request(&request, count, arguments);
 }
 
 static enum status
@@ -371,7 +371,7 @@ run_status(const struct options *options, int count, char **arguments)
     (void)options;
     struct request request = {.bytes = 0};
     add_word(&request, "status");
-    return ask(&request, count, arguments);
+    return send_request(&request, count, arguments);
 }
 
 static enum status
@@ -381,7 +381,7 @@ run_save(const struct options *options, int count, char **arguments)
     struct request request = {.bytes = 0};
     add_word(&request, "save");
     if (count > 1) add_word(&request, arguments[1]);
-    return ask(&request, count > 2 ? count : 1, arguments);
+    return send_request(&request, count > 2 ? count : 1, arguments);
 }
 
 #define OPTION_TIMEOUT                                                                                                 \
