@@ -66,7 +66,7 @@ for check; do
     valgrind-sql|valgrind-tool)
         if ! command -v valgrind > /dev/null; then echo "skipped: $check: valgrind is not installed"; continue; fi
         tests=
-        [ "$check$no_msan" = valgrind-sql ] && tests='query export conformance'
+        [ "$check$no_msan" = valgrind-sql ] && tests='query export:/sqlite/ conformance'
         wrapper='valgrind --quiet --error-exitcode=99 --leak-check=no'
         TOOL_TESTS=$tests UNIT_WRAPPER=$wrapper TOOL_WRAPPER=$wrapper run valgrind '' check-tool ;;
     valgrind)

@@ -32,13 +32,16 @@ class Runner
     Dir["test/unit/test_*.c"].sort.each { |source| cmocka("build/unit/#{File.basename(source, '.c')}") }
   end
 
-  # TOOL_TESTS: only the Ruby files with these names, as "query export".
+  # TOOL_TESTS: only the Ruby files with these names, or tests of them, as "query export:/sqlite/".
   def tool
     Dir["test/tool/test_*.c"].sort.each { |source| cmocka("build/tool-test/#{File.basename(source, '.c')}") }
-    chosen = ENV["TOOL_TESTS"].to_s.split.map { |name| "test/tool/test_#{name}.rb" }
+    chosen = ENV["TOOL_TESTS"].to_s.split.to_h do |name|
+      file, pattern = name.split(":", 2)
+      ["test/tool/test_#{file}.rb", pattern]
+    end
     files = Dir["test/tool/test_*.rb"].sort
-    abort "there is no #{(chosen - files).join(", ")}" unless (chosen - files).empty?
-    (chosen.empty? ? files : chosen).each { |file| minitest(file) }
+    abort "there is no #{(chosen.keys - files).join(", ")}" unless (chosen.keys - files).empty?
+    (chosen.empty? ? files : chosen.keys).each { |file| minitest(file, options: chosen[file] ? ["-n", chosen[file]] : []) }
   end
 
   # The scripts of the build itself, on small repositories made for the purpose.
@@ -152,12 +155,12 @@ class Runner
 
   # -v names every test, and the reason of each that skips itself. Those that fail are told at the
   # end, numbered, up to the sums.
-  def minitest(file, env = {}, variant = nil)
+  def minitest(file, env = {}, variant = nil, options: [])
     name = [file, *variant].join(" ")
     heading(name)
     runs = bad = skips = 0
     skipping = text = nil
-    status = output_of(env, RbConfig.ruby, "-w", "-Itest", "-I#{File.dirname(file)}", file, "-v") do |line|
+    status = output_of(env, RbConfig.ruby, "-w", "-Itest", "-I#{File.dirname(file)}", file, "-v", *options) do |line|
       case line
       when /\A\s*\d+\) (Failure|Error):/ then @texts << (text = +"#{name}: #$1:")
       when /\A\s*\d+\) Skipped:/, /\A\d+ runs, / then text = nil

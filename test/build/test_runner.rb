@@ -69,8 +69,9 @@ class TestRunner < BuildTest
 
   def test_chosen_tool_tests_run_alone_and_a_wrong_name_is_an_error
     add_file("tool/test_a.rb", "def test_ok = pass")
-    add_file("tool/test_b.rb", "def test_bad = flunk")
+    add_file("tool/test_b.rb", "def test_bad = flunk\ndef test_good = pass")
     assert_closing_line "1 passed, 0 failed, 0 skipped", 0, run_suites("tool", TOOL_TESTS: "a")
+    assert_closing_line "2 passed, 0 failed, 0 skipped", 0, run_suites("tool", TOOL_TESTS: "a b:/good/")
     out, status = run_suites("tool", TOOL_TESTS: "a c")
     assert_equal ["there is no test/tool/test_c.rb\n", 1], [out.lines.last, status]
   end

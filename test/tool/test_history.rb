@@ -27,6 +27,14 @@ class TestHistory < Minitest::Test
     with_file(compiled) { |path| assert_match(/ 500 bytes of code$/, tool("report", path).out) }
   end
 
+  # The table is 100 columns wide, and its last text has lines of its own.
+  def test_a_text_that_does_not_fit_its_column_gets_a_line
+    trace = File.join(TRACES, "recompiled.fxt")
+    lines = ->(*arguments) { tool(*arguments).out.lines(chomp: true).map(&:strip) }
+    assert_includes lines["history", trace, "Foo#bar"], "details: 2,000 bytes with tracing, 300 of them for 3 exits"
+    assert_includes lines["report", trace], "invalidated by: 1: NoProfileSend, 2: CME is invalidated: 0x..."
+  end
+
   def test_versions_of_yjit_are_those_of_blocks
     assert_match(/ block version /, history(compiled(jit: "YJIT")).out)
     refute_match(/ block version /, history(compiled).out)

@@ -2,8 +2,8 @@
 #define FRAMES_H
 /* frames.h - decodes the backtrace of an exit.
  *
- * An event has its ten innermost frames in the arguments "0" to "9". "10+" joins the others with "
- * < ": "LABEL x12" is a repeated frame, and "34 more frames" at the end stands for those that did
+ * An event has its ten innermost frames in the arguments "0" to "9". "10+" joins the others with
+ * " < ": "LABEL x12" is a repeated frame, and "34 more frames" at the end stands for those that did
  * not fit (doc/internals/events.md).
  */
 #include "fxt/reader.h"

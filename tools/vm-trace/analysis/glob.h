@@ -24,7 +24,7 @@ bool glob_matched_any(const struct glob *glob);
 void glob_free(struct glob *glob);
 
 /* A glob_matcher for labels of frames: matches the whole label, or `Owner#method`. The latter
- * also matches literally, for names such as `Array#[]`. */
+ * also matches literally: POSIX does not define what `Array#[]` means as a glob. */
 bool label_matches(const char *pattern, struct fxt_string label);
 
 #endif

@@ -24,8 +24,8 @@ compare_exits(const void *left, const void *right, void *context)
     const struct exit_row *a = left, *b = right;
     const struct pool *pool = context;
     if (a->count != b->count) return a->count > b->count ? -1 : 1;
-    const uint32_t a_key[] = {a->reason, a->location, a->insn, a->category, a->callee},
-                   b_key[] = {b->reason, b->location, b->insn, b->category, b->callee};
+    const uint32_t a_key[] = {a->reason, a->location, a->insn, a->category, a->callee};
+    const uint32_t b_key[] = {b->reason, b->location, b->insn, b->category, b->callee};
     for (unsigned i = 0; i < sizeof a_key / sizeof a_key[0]; i++) {
         int order = fxt_string_compare(pool_string(pool, a_key[i]), pool_string(pool, b_key[i]));
         if (order != 0) return order;
@@ -128,7 +128,9 @@ exit_cell(const struct view *view, enum exit_cell cell, const struct exit_row *e
       case CELL_KIND: return cell_text(view_name(view, exit_row->category));
       case CELL_REASON: return cell_text(view_name(view, exit_row->reason));
       case CELL_INSN: return cell_text(view_name(view, exit_row->insn));
-      case CELL_CALLEE: if (exit_row->callee != STRING_NONE) return cell_text(view_name(view, exit_row->callee)); break;
+      case CELL_CALLEE:
+        if (exit_row->callee != STRING_NONE) return cell_text(view_name(view, exit_row->callee));
+        break;
       case CELL_METHOD: return cell_text(view_name(view, exit_row->location));
       case CELL_FIRST: if (exit_row->records > 0) return cell_time(exit_row->first_ns - report->start_ns); break;
       case CELL_LAST: if (exit_row->records > 0) return cell_time(exit_row->last_ns - report->start_ns); break;

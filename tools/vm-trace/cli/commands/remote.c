@@ -400,8 +400,8 @@ static const struct cli_option start_options[] = {
                ".span, .counter); without a JIT give --no-exits", NULL, &markers),
     {"sample-rate", 'k', "K", "record only every K-th exit", take_number, &sample_rate, 1, UINT32_MAX},
     CLI_OPTION("file", 'o', "PATH",
-               "path of the trace, as the program sees it; %p is its pid,\n%t the time, %n a number (default /tmp/perfetto-PID.fxt)", take_text,
-               &file),
+               "path of the trace, as the program sees it; %p is its pid,\n"
+               "%t the time, %n a number (default /tmp/perfetto-PID.fxt)", take_text, &file),
     {"max-size", 's', "MIB", "size limit of the file", take_number, &max_size, 4, 1 << 20},
     CLI_OPTION("keep", 0, "WHICH", "events to keep in a limited file: newest (default) or oldest", take_keep, NULL),
     {"memory", 'm', "MIB", "write no file: keep the newest events in memory, for save", take_number, &memory, 4,

@@ -1,6 +1,6 @@
-# Completion of vm-trace in bash. Commands, options and what these take are read from the tool's own --help.
+# Completion of vm-trace in bash. Commands, options and their arguments come from the tool's own --help.
 
-# The words that an option takes, where its help lists them: "csv (default), table or json"
+# The arguments of an option, if its help lists them: "csv (default), table or json"
 _vm_trace_choices() {
     "$1" "$2" --help 2>/dev/null | sed -n -e '/^Options:/,/^$/!d' \
         -e "s/^  \(-., \|    \)--$3=\(FORMAT\|KIND\)  *//" -e 't list' -e d -e ':list' -e 's/([^)]*)//g; s/,/ /g; s/ or / /gp'
@@ -9,7 +9,7 @@ _vm_trace_choices() {
 _vm_trace() {
     local tool=$1 cur=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} words
     COMPREPLY=()
-    # bash takes `--format=json` for three words
+    # bash splits `--format=json` into three words
     if [ "$cur" = = ]; then
         cur=
     elif [ "$previous" = = ]; then
@@ -28,7 +28,7 @@ _vm_trace() {
         return # files
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
-    # After a whole option that takes nothing, and after a command, a blank may follow.
+    # Add a blank after a command, and after an option without an argument.
     [ "${#COMPREPLY[@]}" -eq 1 ] && [[ ${COMPREPLY[0]} != *= ]] && compopt +o nospace 2>/dev/null
     return 0
 }
