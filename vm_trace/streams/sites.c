@@ -24,6 +24,7 @@ static struct {
     bool full;            /* a message said so */
 } sites = { .count = 1 };
 
+const struct vm_trace_string *rb_vm_trace_callee_name;
 uint32_t rb_vm_trace_most_sites = VM_TRACE_MAX_SITES;
 
 #define NO_UNIT ((uintptr_t)1) /* of collective sites: no ISEQ has its instructions there, so they do not die */
@@ -188,6 +189,16 @@ collective_site(enum rb_vm_trace_kind kind)
     return sites.collective[kind];
 }
 
+/* NULL: there is none, or no memory. */
+static struct vm_trace_string *
+intern_callee(const struct rb_vm_trace_site_desc *desc)
+{
+    static const char NAME[] = "callee";
+    if (!desc->callee) return NULL;
+    if (!rb_vm_trace_callee_name) rb_vm_trace_callee_name = rb_vm_trace_string_permanent(NAME, sizeof(NAME) - 1);
+    return rb_vm_trace_callee_name ? rb_vm_trace_string_intern(desc->callee, desc->callee_len) : NULL;
+}
+
 struct rb_vm_trace_site *
 rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
 {
@@ -211,7 +222,7 @@ rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
             .insn = rb_vm_trace_string_intern(desc->insn, desc->insn_len),
             .location = locate(desc),
             .inlined = desc->frame != desc->unit, .iseq = rb_vm_trace_version_history_label(from),
-            .callee = desc->callee ? rb_vm_trace_string_intern(desc->callee, desc->callee_len) : NULL
+            .callee = intern_callee(desc)
         };
         if (site->reason && site->insn && site->location) {
             uint32_t *head = unit_head(from);
@@ -269,7 +280,7 @@ write_site(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     event_uint32(&event, W_VERSION, site->version);
     if (!event_interned(&event, W_LOCATION, site->location)) return false;
     if (site->iseq && !event_interned(&event, W_ISEQ, site->iseq)) return false;
-    if (site->callee && !event_interned(&event, W_CALLEE, site->callee)) return false;
+    if (site->callee && !event_interned_rarely(&event, rb_vm_trace_callee_name, site->callee)) return false;
     event_uint64(&event, W_HITS, report->hits);
     return event_end(&event, FXT_INSTANT, W_TRACE, W_SITE);
 }
