@@ -162,6 +162,12 @@ rb_vm_trace_host_running_name(struct rb_execution_context_struct *of, char *buff
     return rb_vm_trace_host_thread_name(of, buffer, capacity);
 }
 
+void
+rb_vm_trace_host_alone(void (*func)(void *data), void *data)
+{
+    func(data);
+}
+
 size_t
 rb_vm_trace_host_thread_offset(void)
 {
@@ -272,11 +278,11 @@ pause_of_save(size_t count, const char *path)
         /* What a program does between two saves leaves other things in the caches. */
         for (size_t k = 0; k < 20000; k++) rb_vm_trace_hit(sites[next++ % count], &ec);
         uint64_t from = real_ns();
-        enum vm_trace_freeze answer = rb_vm_trace_recorder_freeze();
+        enum vm_trace_snapshot_answer answer = rb_vm_trace_snapshot_begin();
         pauses[i] = real_ns() - from;
         struct rb_vm_trace_save save = { .path = path, .why = "save" };
-        if (answer == VM_TRACE_FROZEN) rb_vm_trace_recorder_write(&save);
-        if (answer != VM_TRACE_FROZEN || save.error) return false;
+        if (answer == VM_TRACE_SNAPSHOT_BEGUN) rb_vm_trace_recorder_write(&save);
+        if (answer != VM_TRACE_SNAPSHOT_BEGUN || save.error) return false;
     }
     free(sites);
     qsort(pauses, SAVES, sizeof(pauses[0]), compare);
@@ -309,7 +315,7 @@ main(int argc, char **argv)
         if (strcmp(cases[i].name, argv[1]) != 0) continue;
         struct rb_vm_trace_config config = { .jit = "none", .path = argv[3], .exit_rate = 1 };
         if (!rb_vm_trace_start(&config)) return 1;
-        rb_vm_trace_capture.sink.ahead.refused = true; /* when a thread is done differs, too */
+        rb_vm_trace_capture.file.preallocator.refused = true; /* when a thread is done differs, too */
         run(&cases[i], strtoul(argv[2], NULL, 10));
         rb_vm_trace_shutdown();
         return ec.vm_trace->lost ? 1 : 0;

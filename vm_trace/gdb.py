@@ -19,7 +19,7 @@ CHUNK_WORDS = (1 << 20) // WORD
 BLOCK_SITES = 256
 NO_UNIT = 1  # of the sites that stand for all those beyond the limit
 METADATA, INITIALIZATION, STRING, THREAD, EVENT = range(5)
-SINK_ERRORS = {-1: "the limit of its size is reached", -2: "another program cut it short", -3: "it was removed",
+FILE_ERRORS = {-1: "the limit of its size is reached", -2: "another program cut it short", -3: "it was removed",
                -4: "another program wrote into it", -5: "the file system refused a page of it", -6: "its disk has too little space"}  # enum in chunk_file.h
 NOT_IN_CORE = ("the flight recorder's memory is not in the core. Before a core is written, bit 1 of /proc/PID/coredump_filter (which is "
                "set unless someone clears it; echo 0x33) puts it there")
@@ -152,7 +152,7 @@ class Chunk:
         except gdb.MemoryError:
             data = b""
         if not any(data[:4096]):
-            if int(state["sink"]["memory"]):
+            if int(state["file"]["memory"]):
                 raise failed(NOT_IN_CORE)
             data, self.source = self.from_file(text_of(session()["path"])), "the file"
         self.words = list(struct.unpack("<%dQ" % (len(data) // WORD), data))
@@ -331,7 +331,7 @@ def last_words(state, words):
         totals["sites"] += 1
         events += 1
     counted = [state["dead"], *ractors_of(state)]
-    dropped, lost = int(state["sink"]["dropped"]["events"]), sum(int(ractor["lost"]) for ractor in counted) + int(state["overflow"]["lost"])
+    dropped, lost = int(state["file"]["dropped"]["events"]), sum(int(ractor["lost"]) for ractor in counted) + int(state["overflow"]["lost"])
     for number, why in ((lost, "events could not be recorded"), (dropped, "older events gave way at the limit of the memory")):
         if number:
             told += trace_event(pid, ns, "loss", [("lost", Wide(number)), ("reason", why)])
@@ -397,16 +397,16 @@ class Status(Subcommand):
         print("state     %s" % {0: "off", 1: "pending: a forked child that has recorded nothing yet", 2: "on"}[int(state["state"])])
         if int(state["state"]) == 0:
             return
-        sink = state["sink"]
+        file = state["file"]
         print("pid       %d" % int(state["pid"]))
-        if int(sink["memory"]):
+        if int(file["memory"]):
             print("memory    %d of %d bytes at 0x%x, /proc/%d/fd/%d" % (
-                int(sink["size"]), int(sink["memory_bytes"]), int(sink["memory"]), int(state["pid"]), int(sink["fd"])))
+                int(file["size"]), int(file["memory_bytes"]), int(file["memory"]), int(state["pid"]), int(file["fd"])))
         else:
-            print("file      %s, %d bytes" % (text_of(session()["path"]), int(sink["size"])))
-        error = int(sink["error"])
+            print("file      %s, %d bytes" % (text_of(session()["path"]), int(file["size"])))
+        error = int(file["error"])
         if error:
-            print("stopped   %s" % (SINK_ERRORS.get(error) or os.strerror(error)))
+            print("stopped   %s" % (FILE_ERRORS.get(error) or os.strerror(error)))
         print("records   %s" % (", ".join(self.recorded()) or "nothing"))
 
     @staticmethod
@@ -491,7 +491,7 @@ class Save(Subcommand):
         state = trace()
         if int(state["state"]) == 0:
             raise failed("nothing is traced here")
-        if int(state["sink"]["memory"]):
+        if int(state["file"]["memory"]):
             return self.save_memory(state, names[0])
         found = sorted((chunk for _, chunk in chunks(state) if chunk), key=lambda chunk: chunk.offset)
         first = [MAGIC] if found and found[0].offset == 0 else preamble(state)
@@ -512,9 +512,9 @@ class Save(Subcommand):
 
     # It is a whole trace at any instant, its settings included; only what is known at the end is missing.
     def save_memory(self, state, name):
-        sink = state["sink"]
+        file = state["file"]
         try:
-            data = memory(int(sink["memory"]), int(sink["size"]))
+            data = memory(int(file["memory"]), int(file["size"]))
         except gdb.MemoryError:
             raise failed(NOT_IN_CORE)
         if struct.unpack("<Q", data[:WORD])[0] != MAGIC:

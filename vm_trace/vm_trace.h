@@ -258,10 +258,10 @@ size_t rb_vm_trace_landings(const struct rb_iseq_struct *iseq, const void **pcs_
 /*
  * What machine code does at a traced exit, after the frame's state is saved:
  *
- *     local = ec->thread->ractor->vm_trace        (rb_vm_trace_thread_offset(), rb_vm_trace_ractor_offset())
- *     *(local + hits_offset(site)) += 1
- *     K > 1:  if (--*(local + countdown_offset)) goto done
- *     rb_vm_trace_exit(local, site, ec)
+ *     state = ec->thread->ractor->vm_trace        (rb_vm_trace_thread_offset(), rb_vm_trace_ractor_offset())
+ *     *(state + hits_offset(site)) += 1
+ *     K > 1:  if (--*(state + countdown_offset)) goto done
+ *     rb_vm_trace_exit(state, site, ec)
  *   done:
  *
  * Both words are 64 bits wide and belong to the ractor, so no atomic instruction is needed.

@@ -6,17 +6,27 @@
 
 static const rb_vm_trace_marker *name;
 
+/* Between two markers anything may happen: the compiler must look again whether they are recorded. */
+#define OTHER_WORK() __asm__ volatile("" ::: "memory")
+
 static VALUE
 instants(VALUE self, VALUE count)
 {
-    for (long i = NUM2LONG(count); i > 0; i--) rb_vm_trace_marker_instant(name);
+    for (long i = NUM2LONG(count); i > 0; i--) {
+        rb_vm_trace_marker_instant(name);
+        OTHER_WORK();
+    }
     return Qnil;
 }
 
 static VALUE
 spans(VALUE self, VALUE count)
 {
-    for (long i = NUM2LONG(count); i > 0; i--) rb_vm_trace_marker_end(name, rb_vm_trace_marker_begin(name));
+    for (long i = NUM2LONG(count); i > 0; i--) {
+        rb_vm_trace_span span = rb_vm_trace_marker_begin(name);
+        OTHER_WORK();
+        rb_vm_trace_marker_end(name, span);
+    }
     return Qnil;
 }
 
@@ -32,6 +42,7 @@ peer(VALUE self, VALUE count)
         clock_gettime(CLOCK_MONOTONIC, &now);
         records[at] = (struct record){ (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec, name, 1 };
         at = at + 1 < RECORDS ? at + 1 : 0;
+        OTHER_WORK();
     }
     return Qnil;
 }

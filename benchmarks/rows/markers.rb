@@ -35,15 +35,20 @@ end
 
 def medians(lists) = lists.transform_values { |list| list.sort[list.size / 2] }
 
-off, on = {}, {}
-round({})
-rounds.times { round(off) }
+off, on, lost = {}, {}, 0
 path = "#{folder}/vm-trace-bench-#{$$}.fxt"
-T.start(markers: true, exits: false, max_size: 64, file: path)
+traced = lambda do |into|
+  T.start(markers: true, exits: false, file: path)
+  round(into)
+  lost += T.stop.fetch(:lost)
+  File.delete(path)
+end
 round({})
-rounds.times { round(on) }
-lost = T.stop.fetch(:lost)
-File.delete(path)
+traced.call({})
+rounds.times do
+  round(off)
+  traced.call(on)
+end
 medians(off).each { |name, ns| VMTraceBench.report(:"off_#{name}", ns) }
 medians(on).each { |name, ns| VMTraceBench.report(:"on_#{name}", ns) }
 VMTraceBench.report(:lost, lost)

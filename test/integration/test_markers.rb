@@ -21,13 +21,13 @@ class TestMarkers < Integration::Test
 
   def test_every_kind_of_argument_without_a_jit
     trace = mark(<<~RUBY).trace
-      T.instant("all", text: "größer", sym: :symbol, int: -5, large: 2**62, huge: 2**70, float: 2.5, yes: true, no: false, none: nil, other: Object.new)
+      T.instant("all", text: "größer", sym: :symbol, int: -5, large: 2**62, low: -2**63 + 1, huge: 2**70, float: 2.5, yes: true, no: false, none: nil, other: Object.new)
       T.instant(:plain)
       T.counter("queue", 5)
       T.counter(:queue, 7.5)
     RUBY
     all = of(trace, "all").fetch(0)
-    assert_equal({ "text" => "größer", "sym" => "symbol", "int" => -5, "large" => 2**62, "huge" => (2**70).to_s, "float" => 2.5,
+    assert_equal({ "text" => "größer", "sym" => "symbol", "int" => -5, "large" => 2**62, "low" => -2**63 + 1, "huge" => (2**70).to_s, "float" => 2.5,
                    "yes" => true, "no" => false, "none" => nil, "other" => "Object" }, all["args"])
     assert_equal [["i", {}]], of(trace, "plain").map { |event| [event["ph"], event["args"] || {}] }
     assert_equal [5, 7.5], of(trace, "queue").map { |event| event["args"]["value"] }
@@ -54,7 +54,7 @@ class TestMarkers < Integration::Test
       thread.kill.join
       Fiber.new { T.span("fiber") { Fiber.yield } }.resume # never goes on
     RUBY
-    assert_equal "42\n\"x\"\n1\n1\n7\n", result.out
+    assert_equal "42\n\"x\"\n1\n[1, 2]\n7\n", result.out
     trace = result.trace
     %w[value raise throw break return kill].each { |name| assert_equal %w[B E], of(trace, name).map { |event| event["ph"] }, name }
     assert_equal %w[B], of(trace, "fiber").map { |event| event["ph"] }

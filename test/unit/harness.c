@@ -89,7 +89,7 @@ run_isolated(void **state)
     if (child == 0) {
         setpgid(0, 0);
         /* Whatever this machine's disk is at: tests of a slow one say how slow. */
-        rb_vm_trace_sink_wait_ns = INT64_C(60000000000);
+        rb_vm_trace_chunk_file_wait_ns = INT64_C(60000000000);
         alarm(HARNESS_SECONDS); /* a test that hangs must end, and be named */
         dup2(fileno(output), STDOUT_FILENO);
         dup2(fileno(output), STDERR_FILENO);

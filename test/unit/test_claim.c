@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct rb_vm_trace_sink sink = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
+static struct rb_vm_trace_chunk_file trace_file = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
 
 /* Another process that does `body` to the path, which then is as that left it until the process is told to end. */
 struct other {
@@ -60,7 +60,7 @@ static void
 write_trace(const char *path)
 {
     struct rb_vm_trace_chunk chunk;
-    if (rb_vm_trace_sink_open(&sink, path) || !rb_vm_trace_sink_reserve(&sink, &chunk)) _exit(1);
+    if (rb_vm_trace_chunk_file_open(&trace_file, path) || !rb_vm_trace_chunk_file_reserve(&trace_file, &chunk)) _exit(1);
 }
 
 static void
@@ -68,7 +68,7 @@ assert_busy(const char *path)
 {
     struct stat before, after;
     assert_int_equal(lstat(path, &before), 0);
-    assert_string_equal(rb_vm_trace_sink_open(&sink, path), "another process is writing it");
+    assert_string_equal(rb_vm_trace_chunk_file_open(&trace_file, path), "another process is writing it");
     assert_int_equal(errno, EBUSY);
     assert_int_equal(lstat(path, &after), 0);
     assert_int_equal(before.st_ino, after.st_ino);
@@ -105,7 +105,7 @@ file_of_a_writer_that_died_is_replaced(void **state)
     assert_int_equal(waitpid(other.pid, &status, 0), other.pid);
     char *keep = temp_path("keep"); /* so that its number is not given to the next file */
     assert_int_equal(link(path, keep), 0);
-    assert_null(rb_vm_trace_sink_open(&sink, path));
+    assert_null(rb_vm_trace_chunk_file_open(&trace_file, path));
     assert_int_equal(lstat(path, &after), 0);
     assert_int_not_equal(before.st_ino, after.st_ino);
     free(keep);
@@ -122,8 +122,8 @@ next_free_name_is_taken(void **state)
     for (int i = 1; i <= 3; i++) {
         char *at = strdup(path), *kept;
         const char *why_kept;
-        struct rb_vm_trace_sink here = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
-        assert_null(rb_vm_trace_sink_open_beside(&here, &at, 4711, &kept, &why_kept));
+        struct rb_vm_trace_chunk_file here = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
+        assert_null(rb_vm_trace_chunk_file_open_beside(&here, &at, 4711, &kept, &why_kept));
         snprintf(name, sizeof(name), i == 1 ? "t.fxt.4711" : "t.fxt.4711.%d", i);
         char *expected = temp_path(name);
         assert_string_equal(at, expected);
@@ -136,7 +136,7 @@ next_free_name_is_taken(void **state)
     end_of(other);
     char *kept;
     const char *why_kept;
-    assert_null(rb_vm_trace_sink_open_beside(&sink, &path, 4711, &kept, &why_kept));
+    assert_null(rb_vm_trace_chunk_file_open_beside(&trace_file, &path, 4711, &kept, &why_kept));
     assert_null(kept);
     free(path);
 }
@@ -145,7 +145,7 @@ static void
 write_trace_and_close_descriptors(const char *path)
 {
     write_trace(path);
-    close(sink.fd);
+    close(trace_file.fd);
 }
 
 /* Daemons close what they know nothing of; the chunk that is mapped still holds the file. */
@@ -160,7 +160,7 @@ static void
 drop_what_is_the_parents(const char *path)
 {
     (void)path;
-    rb_vm_trace_sink_after_fork(&sink);
+    rb_vm_trace_chunk_file_after_fork(&trace_file);
 }
 
 static void
@@ -170,15 +170,15 @@ forked_child_leaves_the_lock_to_the_parent(void **state)
     char *path = temp_path("t.fxt");
     write_trace(path);
     end_of(other_process(drop_what_is_the_parents, path));
-    struct rb_vm_trace_sink ours = sink;
+    struct rb_vm_trace_chunk_file ours = trace_file;
     pid_t child = fork();
     if (child == 0) {
-        sink.fd = -1;
+        trace_file.fd = -1;
         assert_busy(path);
         _exit(0);
     }
     wait_for(child);
-    sink = ours;
+    trace_file = ours;
     free(path);
 }
 
@@ -188,8 +188,8 @@ file_that_was_closed_is_free_again(void **state)
     (void)state;
     char *path = temp_path("t.fxt");
     write_trace(path); /* its chunk stays mapped */
-    rb_vm_trace_sink_close(&sink);
-    assert_null(rb_vm_trace_sink_open(&sink, path));
+    rb_vm_trace_chunk_file_close(&trace_file);
+    assert_null(rb_vm_trace_chunk_file_open(&trace_file, path));
     free(path);
 }
 
@@ -215,7 +215,7 @@ trace_of_the_same_process_before_exec_is_kept(void **state)
     uint64_t now_ns = rb_vm_trace_clock_system_ns(), pid = (uint64_t)getpid();
     make_trace_of(path, pid, now_ns);
     rb_vm_trace_claim_image(now_ns + 1);
-    assert_string_equal(rb_vm_trace_sink_open(&sink, path), "this process wrote it before exec");
+    assert_string_equal(rb_vm_trace_chunk_file_open(&trace_file, path), "this process wrote it before exec");
     assert_int_equal(errno, EBUSY);
     assert_string_equal(rb_vm_trace_claim_remove_stale(path, false), "this process wrote it before exec");
     assert_int_equal(access(path, F_OK), 0);
@@ -236,14 +236,14 @@ claim_over_and_over(const char *path, uint32_t number)
 {
     for (int i = 0; i < 300; i++) {
         char *at = strdup(path), *kept;
-        const char *why_kept, *why = rb_vm_trace_sink_open_beside(&sink, &at, number, &kept, &why_kept);
+        const char *why_kept, *why = rb_vm_trace_chunk_file_open_beside(&trace_file, &at, number, &kept, &why_kept);
         if (why) fail_msg("%s", why);
         struct stat ours, there;
         for (int look = 0; look < 5; look++) {
-            assert_int_equal(fstat(sink.fd, &ours), 0);
+            assert_int_equal(fstat(trace_file.fd, &ours), 0);
             if (lstat(at, &there) != 0 || ours.st_ino != there.st_ino) fail_msg("%s was taken away", at);
         }
-        rb_vm_trace_sink_close(&sink); /* now it is stale, and the next one's */
+        rb_vm_trace_chunk_file_close(&trace_file); /* now it is stale, and the next one's */
         free(kept);
         free(at);
     }

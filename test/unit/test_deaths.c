@@ -60,23 +60,23 @@ death_of_what_has_a_label_a_site_or_a_life_is_logged(void **state)
     (void)state;
     start();
     static const struct fake_method method = { "A", "a" };
-    struct rb_iseq_struct labelled = fake_iseq("labelled", "a.rb"), site = fake_iseq("site", "a.rb"), life = fake_iseq("life", "a.rb");
+    struct rb_iseq_struct labelled = fake_iseq("labelled", "a.rb"), site = fake_iseq("site", "a.rb"), history = fake_iseq("life", "a.rb");
     fake_push_method(&main_thread, &labelled, &method, 1);
     fake_push(&main_thread, &foo, 1);
     take_exit(make_site(RB_VM_TRACE_SIDE_EXIT, "Overflow", &foo, 1), &main_thread);
     make_site(RB_VM_TRACE_SIDE_EXIT, "Overflow", &site, 1);
     pthread_mutex_lock(&rb_vm_trace_capture.lock);
-    assert_non_null(rb_vm_trace_life_of(&life));
+    assert_non_null(rb_vm_trace_version_history_of(&history));
     pthread_mutex_unlock(&rb_vm_trace_capture.lock);
-    struct rb_iseq_struct *iseqs[] = { &labelled, &site, &life };
-    size_t sites = rb_vm_trace_site_count(), lives = rb_vm_trace_life_count();
+    struct rb_iseq_struct *iseqs[] = { &labelled, &site, &history };
+    size_t sites = rb_vm_trace_site_count(), histories = rb_vm_trace_version_history_count();
     for (int i = 0; i < 3; i++) {
         uint64_t changes = rb_vm_trace_changes;
         rb_vm_trace_iseq_free(iseqs[i]);
         assert_int_not_equal(rb_vm_trace_changes, changes);
     }
     assert_int_equal(rb_vm_trace_site_count(), sites - 1);
-    assert_int_equal(rb_vm_trace_life_count(), lives - 1);
+    assert_int_equal(rb_vm_trace_version_history_count(), histories - 1);
     uint64_t changes = rb_vm_trace_changes;
     dies_without_a_lock(NULL, &method);
     assert_int_not_equal(rb_vm_trace_changes, changes);

@@ -528,7 +528,7 @@ child_does_not_keep_the_parents_file_open(void **state)
     (void)state;
     start(1);
     take(1);
-    int fd = rb_vm_trace_capture.sink.fd;
+    int fd = rb_vm_trace_capture.file.fd;
     pid_t child = traced_fork();
     if (child == 0) {
         assert_int_equal(fcntl(fd, F_GETFD), -1);

@@ -1139,7 +1139,7 @@ closed_descriptor_is_a_loss_and_the_programs_file_is_untouched(void **state)
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
     take_varied_exits(site, &main_thread, 10);
     char *log = temp_path("log");
-    int fd = rb_vm_trace_capture.sink.fd;
+    int fd = rb_vm_trace_capture.file.fd;
     close(fd);
     assert_int_equal(open(log, O_RDWR | O_CREAT, 0600), fd);
     take_varied_exits(site, &main_thread, 40000);

@@ -18,29 +18,29 @@
 
 enum { MIB = 1 << 20, SETTINGS = 4096 };
 
-static struct rb_vm_trace_sink sink = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .keep_newest = true };
-static struct rb_vm_trace_frozen frozen;
+static struct rb_vm_trace_chunk_file trace_file = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .keep_newest = true };
+static struct rb_vm_trace_chunk_snapshot snapshot;
 
 /* Memory of so many MiB with a first chunk of a page, as that of the settings is: one MiB less is a ring. */
 static void
 open_memory(unsigned mib)
 {
-    sink.max_bytes = (uint64_t)mib * MIB;
-    const char *why = rb_vm_trace_memory_open(&sink);
+    trace_file.max_bytes = (uint64_t)mib * MIB;
+    const char *why = rb_vm_trace_memory_open(&trace_file);
     if (why) fail_msg("%s", why);
     struct rb_vm_trace_chunk chunk;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
-    rb_vm_trace_sink_release(&sink, &chunk, 10);
-    rb_vm_trace_sink_begin_ring(&sink);
-    assert_int_equal(sink.size, SETTINGS);
-    assert_true(rb_vm_trace_frozen_room(&frozen, &sink, 8));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
+    rb_vm_trace_chunk_file_release(&trace_file, &chunk, 10);
+    rb_vm_trace_chunk_file_begin_ring(&trace_file);
+    assert_int_equal(trace_file.size, SETTINGS);
+    assert_true(rb_vm_trace_chunk_snapshot_room(&snapshot, &trace_file, 8));
 }
 
 static void
 close_memory(void)
 {
-    rb_vm_trace_sink_close(&sink);
-    rb_vm_trace_frozen_free(&frozen);
+    rb_vm_trace_chunk_file_close(&trace_file);
+    rb_vm_trace_chunk_snapshot_free(&snapshot);
 }
 
 /* A chunk of the ring by its number, in order of address. */
@@ -55,8 +55,8 @@ static struct rb_vm_trace_chunk
 reserve(uint64_t number)
 {
     struct rb_vm_trace_chunk chunk;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
-    assert_ptr_equal(chunk.words, sink.memory + chunk.offset);
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
+    assert_ptr_equal(chunk.words, trace_file.memory + chunk.offset);
     assert_int_equal(number_of(chunk.offset), number);
     return chunk;
 }
@@ -65,14 +65,14 @@ static void
 assert_none(void)
 {
     struct rb_vm_trace_chunk chunk;
-    assert_false(rb_vm_trace_sink_reserve(&sink, &chunk));
-    assert_int_equal(sink.error, 0);
+    assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
+    assert_int_equal(trace_file.error, 0);
 }
 
 static void
 release(struct rb_vm_trace_chunk *chunk)
 {
-    rb_vm_trace_sink_release(&sink, chunk, SINK_CHUNK_WORDS);
+    rb_vm_trace_chunk_file_release(&trace_file, chunk, VM_TRACE_CHUNK_WORDS);
     assert_null(chunk->words);
 }
 
@@ -89,12 +89,12 @@ fill(unsigned mib)
 }
 
 static void
-freeze(const struct rb_vm_trace_chunk *in_use)
+begin_snapshot(const struct rb_vm_trace_chunk *in_use)
 {
-    pthread_mutex_lock(&sink.lock);
-    rb_vm_trace_memory_freeze(&sink, &frozen);
-    if (in_use) rb_vm_trace_memory_freeze_in_use(&sink, &frozen, in_use->offset, 100);
-    pthread_mutex_unlock(&sink.lock);
+    pthread_mutex_lock(&trace_file.lock);
+    rb_vm_trace_memory_snapshot_begin(&trace_file, &snapshot);
+    if (in_use) rb_vm_trace_memory_snapshot_in_use(&trace_file, &snapshot, in_use->offset, 100);
+    pthread_mutex_unlock(&trace_file.lock);
 }
 
 static void
@@ -104,12 +104,12 @@ memory_is_a_file_without_a_name_that_nobody_can_cut(void **state)
     open_memory(4);
     struct rb_vm_trace_chunk chunk = reserve(0);
     char path[64];
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", sink.fd);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", trace_file.fd);
     struct stat st;
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_nlink, 0);
     assert_int_equal(st.st_size, SETTINGS + MIB);
-    assert_true(fcntl(sink.fd, F_GETFD) & FD_CLOEXEC);
+    assert_true(fcntl(trace_file.fd, F_GETFD) & FD_CLOEXEC);
     assert_int_not_equal(truncate(path, 0), 0);
     assert_int_equal(errno, EPERM);
     release(&chunk);
@@ -121,12 +121,12 @@ ring_uses_at_most_the_memory_that_it_was_given(void **state)
 {
     (void)state;
     struct rb_vm_trace_chunk last = fill(4);
-    assert_int_equal(sink.size, SETTINGS + 3 * MIB);
+    assert_int_equal(trace_file.size, SETTINGS + 3 * MIB);
     for (uint64_t i = 0; i < 7; i++) {
         struct rb_vm_trace_chunk chunk = reserve(i % 2);
         release(&chunk);
     }
-    assert_int_equal(sink.size, SETTINGS + 3 * MIB);
+    assert_int_equal(trace_file.size, SETTINGS + 3 * MIB);
     release(&last);
     close_memory();
 }
@@ -138,12 +138,12 @@ program_that_closes_all_descriptors_goes_on_in_the_memory_that_is_there(void **s
     open_memory(8);
     struct rb_vm_trace_chunk first = reserve(0), second = reserve(1);
     release(&first);
-    close(sink.fd);
+    close(trace_file.fd);
     int other = open("/dev/null", O_RDWR); /* gets the number */
-    assert_int_equal(other, sink.fd);
+    assert_int_equal(other, trace_file.fd);
     first = reserve(0);
     assert_none();
-    assert_int_equal(sink.size, SETTINGS + 2 * MIB);
+    assert_int_equal(trace_file.size, SETTINGS + 2 * MIB);
     release(&first);
     release(&second);
     close_memory();
@@ -156,13 +156,13 @@ freeze_keeps_the_newer_half_and_the_chunks_in_use(void **state)
 {
     (void)state;
     struct rb_vm_trace_chunk in_use = fill(8); /* 7 chunks: 0 to 5 idle, 6 in use */
-    freeze(&in_use);
-    assert_int_equal(frozen.count, 7);
-    assert_int_equal(frozen.idle, 6);
-    assert_int_equal(frozen.older, 3);
-    for (unsigned i = 0; i < 7; i++) assert_int_equal(number_of(frozen.chunks[i].offset), i);
-    assert_int_equal(frozen.chunks[5].words, SINK_CHUNK_WORDS);
-    assert_int_equal(frozen.chunks[6].words, 100);
+    begin_snapshot(&in_use);
+    assert_int_equal(snapshot.count, 7);
+    assert_int_equal(snapshot.idle, 6);
+    assert_int_equal(snapshot.older, 3);
+    for (unsigned i = 0; i < 7; i++) assert_int_equal(number_of(snapshot.chunks[i].offset), i);
+    assert_int_equal(snapshot.chunks[5].words, VM_TRACE_CHUNK_WORDS);
+    assert_int_equal(snapshot.chunks[6].words, 100);
 
     struct rb_vm_trace_chunk a = reserve(0), b = reserve(1), c = reserve(2);
     assert_none();
@@ -170,9 +170,9 @@ freeze_keeps_the_newer_half_and_the_chunks_in_use(void **state)
     assert_none();
     release(&b);
     b = reserve(1);
-    for (unsigned i = 0; i < 3; i++) assert_false(rb_vm_trace_memory_give_back(&sink, &frozen, i)); /* they were used again */
-    for (unsigned i = 3; i < 7; i++) assert_true(rb_vm_trace_memory_give_back(&sink, &frozen, i));
-    rb_vm_trace_memory_thaw(&sink, &frozen, 7);
+    for (unsigned i = 0; i < 3; i++) assert_false(rb_vm_trace_memory_give_back(&trace_file, &snapshot, i)); /* they were used again */
+    for (unsigned i = 3; i < 7; i++) assert_true(rb_vm_trace_memory_give_back(&trace_file, &snapshot, i));
+    rb_vm_trace_memory_snapshot_end(&trace_file, &snapshot, 7);
     for (unsigned i = 3; i < 7; i++) {
         struct rb_vm_trace_chunk chunk = reserve(i);
         release(&chunk);
@@ -191,12 +191,12 @@ ring_that_can_grow_is_frozen_whole(void **state)
     struct rb_vm_trace_chunk chunks[4];
     for (unsigned i = 0; i < 4; i++) chunks[i] = reserve(i);
     for (unsigned i = 0; i < 3; i++) release(&chunks[i]);
-    freeze(&chunks[3]);
-    assert_int_equal(frozen.count, 4);
-    assert_int_equal(frozen.older, 0);
+    begin_snapshot(&chunks[3]);
+    assert_int_equal(snapshot.count, 4);
+    assert_int_equal(snapshot.older, 0);
     struct rb_vm_trace_chunk next = reserve(4); /* a new one */
-    for (unsigned i = 0; i < 4; i++) assert_true(rb_vm_trace_memory_give_back(&sink, &frozen, i));
-    rb_vm_trace_memory_thaw(&sink, &frozen, 4);
+    for (unsigned i = 0; i < 4; i++) assert_true(rb_vm_trace_memory_give_back(&trace_file, &snapshot, i));
+    rb_vm_trace_memory_snapshot_end(&trace_file, &snapshot, 4);
     release(&next);
     release(&chunks[3]);
     close_memory();
@@ -209,17 +209,17 @@ ractors_chunks_of_their_own_leave_one_to_share_also_while_frozen(void **state)
     (void)state;
     struct rb_vm_trace_chunk own = fill(4), other; /* 3 chunks: 0 and 1 idle, 2 in use */
     release(&own);
-    assert_true(rb_vm_trace_sink_reserve_own(&sink, &own, false));
-    assert_false(rb_vm_trace_sink_reserve_own(&sink, &other, false)); /* of the two left one may be frozen while it is shared */
+    assert_true(rb_vm_trace_chunk_file_reserve_own(&trace_file, &own, false));
+    assert_false(rb_vm_trace_chunk_file_reserve_own(&trace_file, &other, false)); /* of the two left one may be frozen while it is shared */
     assert_true(other.none_idle);
-    freeze(&own);
+    begin_snapshot(&own);
     release(&own);
-    assert_false(rb_vm_trace_sink_reserve_own(&sink, &own, false));
+    assert_false(rb_vm_trace_chunk_file_reserve_own(&trace_file, &own, false));
     struct rb_vm_trace_chunk shared;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &shared));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &shared));
     release(&shared);
-    rb_vm_trace_memory_thaw(&sink, &frozen, 0);
-    assert_true(rb_vm_trace_sink_reserve_own(&sink, &own, false));
+    rb_vm_trace_memory_snapshot_end(&trace_file, &snapshot, 0);
+    assert_true(rb_vm_trace_chunk_file_reserve_own(&trace_file, &own, false));
     release(&own);
     close_memory();
 }
@@ -229,12 +229,12 @@ chunks_that_are_given_back_are_older_than_those_written_meanwhile(void **state)
 {
     (void)state;
     struct rb_vm_trace_chunk in_use = fill(8);
-    freeze(&in_use);
+    begin_snapshot(&in_use);
     struct rb_vm_trace_chunk chunk = reserve(0);
     release(&chunk); /* newer now than all that is frozen */
-    assert_false(rb_vm_trace_memory_give_back(&sink, &frozen, 0));
-    for (unsigned i = 1; i < 5; i++) assert_true(rb_vm_trace_memory_give_back(&sink, &frozen, i));
-    rb_vm_trace_memory_thaw(&sink, &frozen, 5); /* a save that failed half-way */
+    assert_false(rb_vm_trace_memory_give_back(&trace_file, &snapshot, 0));
+    for (unsigned i = 1; i < 5; i++) assert_true(rb_vm_trace_memory_give_back(&trace_file, &snapshot, i));
+    rb_vm_trace_memory_snapshot_end(&trace_file, &snapshot, 5); /* a save that failed half-way */
     static const unsigned order[] = { 1, 2, 3, 4, 5, 0 };
     struct rb_vm_trace_chunk chunks[6];
     for (unsigned i = 0; i < 6; i++) chunks[i] = reserve(order[i]);
@@ -250,10 +250,10 @@ chunk_in_use_that_is_idle_already_is_frozen_once(void **state)
     (void)state;
     struct rb_vm_trace_chunk in_use = fill(4), stale = in_use;
     release(&in_use);
-    freeze(&stale);
-    assert_int_equal(frozen.count, 3);
-    assert_int_equal(frozen.chunks[2].words, SINK_CHUNK_WORDS);
-    rb_vm_trace_memory_thaw(&sink, &frozen, 0);
+    begin_snapshot(&stale);
+    assert_int_equal(snapshot.count, 3);
+    assert_int_equal(snapshot.chunks[2].words, VM_TRACE_CHUNK_WORDS);
+    rb_vm_trace_memory_snapshot_end(&trace_file, &snapshot, 0);
     close_memory();
 }
 
@@ -261,16 +261,16 @@ chunk_in_use_that_is_idle_already_is_frozen_once(void **state)
 static bool
 made_ahead(void)
 {
-    rb_vm_trace_sink_ahead(&sink);
+    rb_vm_trace_chunk_file_preallocate(&trace_file);
     for (bool begun = false; !begun; usleep(100)) {
-        pthread_mutex_lock(&sink.lock);
-        begun = !sink.ahead.wanted;
-        pthread_mutex_unlock(&sink.lock);
+        pthread_mutex_lock(&trace_file.lock);
+        begun = !trace_file.preallocator.wanted;
+        pthread_mutex_unlock(&trace_file.lock);
     }
-    pthread_mutex_lock(&sink.lock);
-    rb_vm_trace_ahead_stop(&sink.ahead);
-    bool made = sink.ready.words != NULL;
-    pthread_mutex_unlock(&sink.lock);
+    pthread_mutex_lock(&trace_file.lock);
+    rb_vm_trace_preallocator_stop(&trace_file.preallocator);
+    bool made = trace_file.ready.words != NULL;
+    pthread_mutex_unlock(&trace_file.lock);
     return made;
 }
 
@@ -279,9 +279,9 @@ static void
 wait_for_ready(void)
 {
     for (bool ready = false; !ready; usleep(100)) {
-        pthread_mutex_lock(&sink.lock);
-        ready = sink.ready.words != NULL;
-        pthread_mutex_unlock(&sink.lock);
+        pthread_mutex_lock(&trace_file.lock);
+        ready = trace_file.ready.words != NULL;
+        pthread_mutex_unlock(&trace_file.lock);
     }
 }
 
@@ -291,19 +291,19 @@ next_chunk_is_made_ahead_while_there_is_memory_to_come(void **state)
     (void)state;
     open_memory(4);
     struct rb_vm_trace_chunk a = reserve(0);
-    rb_vm_trace_sink_ahead(&sink);
+    rb_vm_trace_chunk_file_preallocate(&trace_file);
     wait_for_ready();
-    assert_int_equal(sink.size, SETTINGS + 2 * MIB);
+    assert_int_equal(trace_file.size, SETTINGS + 2 * MIB);
     struct rb_vm_trace_chunk b = reserve(1);
-    for (size_t i = 0; i < SINK_CHUNK_WORDS; i += SINK_GRID_WORDS) assert_true(b.words[i] == fxt_padding_header(SINK_GRID_WORDS));
+    for (size_t i = 0; i < VM_TRACE_CHUNK_WORDS; i += VM_TRACE_PAGE_WORDS) assert_true(b.words[i] == fxt_padding_header(VM_TRACE_PAGE_WORDS));
     release(&a);
-    rb_vm_trace_sink_ahead(&sink);
+    rb_vm_trace_chunk_file_preallocate(&trace_file);
     wait_for_ready();
-    freeze(&b); /* neither idle nor in use: there is nothing in it */
-    assert_int_equal(frozen.count, 2);
-    rb_vm_trace_memory_thaw(&sink, &frozen, 0);
+    begin_snapshot(&b); /* neither idle nor in use: there is nothing in it */
+    assert_int_equal(snapshot.count, 2);
+    rb_vm_trace_memory_snapshot_end(&trace_file, &snapshot, 0);
     struct rb_vm_trace_chunk c = reserve(2);
-    assert_int_equal(sink.size, SETTINGS + 3 * MIB);
+    assert_int_equal(trace_file.size, SETTINGS + 3 * MIB);
     release(&b);
     release(&c);
     close_memory();
@@ -313,16 +313,16 @@ static void
 oldest_chunk_is_made_fresh_ahead_and_is_no_part_of_what_is_frozen(void **state)
 {
     (void)state;
-    struct rb_vm_trace_chunk in_use = fill(8), first = { .words = (uint64_t *)(sink.memory + SETTINGS) };
+    struct rb_vm_trace_chunk in_use = fill(8), first = { .words = (uint64_t *)(trace_file.memory + SETTINGS) };
     first.words[0] = fxt_padding_header(1);
     first.words[1] = fxt_padding_header(511);
-    rb_vm_trace_sink_ahead(&sink);
+    rb_vm_trace_chunk_file_preallocate(&trace_file);
     wait_for_ready();
     assert_true(first.words[0] == fxt_padding_header(512));
-    freeze(&in_use);
-    assert_int_equal(frozen.count, 6);
-    assert_int_equal(number_of(frozen.chunks[0].offset), 1);
-    rb_vm_trace_memory_thaw(&sink, &frozen, 0);
+    begin_snapshot(&in_use);
+    assert_int_equal(snapshot.count, 6);
+    assert_int_equal(number_of(snapshot.chunks[0].offset), 1);
+    rb_vm_trace_memory_snapshot_end(&trace_file, &snapshot, 0);
     struct rb_vm_trace_chunk a = reserve(0), b = reserve(1);
     release(&a);
     release(&b);
@@ -349,12 +349,12 @@ dump_has_all_that_is_there(void **state)
     struct rb_vm_trace_chunk in_use = fill(4);
     char *path = temp_path("dump.fxt");
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
-    assert_true(rb_vm_trace_memory_dump(&sink, fd));
+    assert_true(rb_vm_trace_memory_dump(&trace_file, fd));
     close(fd);
     size_t bytes;
     uint8_t *data = read_bytes(path, &bytes);
-    assert_int_equal(bytes, sink.size);
-    assert_memory_equal(data, sink.memory, bytes);
+    assert_int_equal(bytes, trace_file.size);
+    assert_memory_equal(data, trace_file.memory, bytes);
     free(data);
     free(path);
     release(&in_use);
@@ -371,9 +371,9 @@ ring_goes_on_with_what_it_has_where_it_can_t_grow(void **state)
     assert_none();
     release(&a);
     a = reserve(0);
-    freeze(&b);
+    begin_snapshot(&b);
     assert_none();
-    rb_vm_trace_memory_thaw(&sink, &frozen, 0);
+    rb_vm_trace_memory_snapshot_end(&trace_file, &snapshot, 0);
     release(&a);
     release(&b);
     close_memory();

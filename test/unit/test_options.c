@@ -348,7 +348,7 @@ static void
 free_space_is_mib_or_nothing(void **state)
 {
     (void)state;
-    assert_true(rb_vm_trace_session.min_free_bytes == SINK_MIN_FREE_DEFAULT);
+    assert_true(rb_vm_trace_session.min_free_bytes == CHUNK_FILE_MIN_FREE_DEFAULT);
     assert_true(rb_vm_trace_parse_min_free("--zjit-trace-min-free", "300"));
     assert_true(rb_vm_trace_session.min_free_bytes == 300 << 20);
     assert_true(rb_vm_trace_parse_min_free("--yjit-trace-min-free", "0"));

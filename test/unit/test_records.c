@@ -18,7 +18,7 @@
 
 enum { CHUNK = 1 << 20, CHUNK_WORDS = CHUNK / 8, PAGE_WORDS = 512, LARGEST = 4095 };
 
-static struct rb_vm_trace_sink sink = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
+static struct rb_vm_trace_chunk_file trace_file = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
 static struct rb_vm_trace_writer writer;
 static uint64_t *chunk;        /* of the sink, not the first of the file */
 static uint64_t exits, others; /* events written into it */
@@ -28,10 +28,10 @@ static void
 begin_chunk(void)
 {
     char *path = temp_path("t.fxt");
-    const char *why = rb_vm_trace_sink_open(&sink, path);
+    const char *why = rb_vm_trace_chunk_file_open(&trace_file, path);
     if (why) fail_msg("%s", why);
     free(path);
-    rb_vm_trace_writer_init(&writer, &sink, 42);
+    rb_vm_trace_writer_init(&writer, &trace_file, 42);
     assert_true(rb_vm_trace_writer_next_chunk(&writer));
     assert_true(rb_vm_trace_writer_next_chunk(&writer));
     assert_true(rb_vm_trace_writer_name_thread(&writer, 43, 1, "main", 4, &thread));
@@ -133,7 +133,7 @@ renewed_chunk_is_as_a_fresh_one(void **state)
         fill(largest[i]);
         assert_true(rb_vm_trace_records_renew(chunk, CHUNK_WORDS));
         assert_fresh();
-        rb_vm_trace_sink_close(&sink);
+        rb_vm_trace_chunk_file_close(&trace_file);
     }
 }
 

@@ -22,13 +22,13 @@
 enum { PAGE = 4096, CHUNK = 1 << 20, CHUNK_WORDS = CHUNK / 8 };
 static const uint64_t MAGIC = 0x0016547846040010;
 
-static struct rb_vm_trace_sink sink = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
+static struct rb_vm_trace_chunk_file trace_file = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
 
 static char *
 open_sink(const char *name)
 {
     char *path = temp_path(name);
-    const char *why = rb_vm_trace_sink_open(&sink, path);
+    const char *why = rb_vm_trace_chunk_file_open(&trace_file, path);
     if (why) fail_msg("%s: %s", path, why);
     return path;
 }
@@ -63,10 +63,10 @@ size_of(const char *path)
 static void
 assert_refused(const char *path, const char *reason)
 {
-    const char *why = rb_vm_trace_sink_open(&sink, path);
+    const char *why = rb_vm_trace_chunk_file_open(&trace_file, path);
     assert_non_null(why);
     assert_non_null(strstr(why, reason));
-    assert_int_equal(sink.fd, -1);
+    assert_int_equal(trace_file.fd, -1);
 }
 
 /* A record of `words` at `at` which a reader passes over, so that a chunk can be told from a fresh one. */
@@ -125,7 +125,7 @@ file_is_closed_by_exec(void **state)
 {
     (void)state;
     free(open_sink("t.fxt"));
-    assert_true(fcntl(sink.fd, F_GETFD) & FD_CLOEXEC);
+    assert_true(fcntl(trace_file.fd, F_GETFD) & FD_CLOEXEC);
 }
 
 static void
@@ -275,7 +275,7 @@ traps_in_a_folder_like_tmp_are_refused_and_touch_nothing(void **state)
 
     assert_int_equal(link(precious, path), 0); /* a second name of ours: the name goes, the file stays */
     assert_int_equal(seteuid(OURS), 0);
-    assert_null(rb_vm_trace_sink_open(&sink, path));
+    assert_null(rb_vm_trace_chunk_file_open(&trace_file, path));
     assert_int_equal(seteuid(0), 0);
     assert_text(precious, "ours");
     free(precious);
@@ -289,13 +289,13 @@ discard_removes_its_own_file_only(void **state)
 {
     (void)state;
     char *path = open_sink("t.fxt");
-    rb_vm_trace_sink_discard(&sink, path);
+    rb_vm_trace_chunk_file_discard(&trace_file, path);
     assert_int_equal(access(path, F_OK), -1);
-    assert_int_equal(sink.fd, -1);
+    assert_int_equal(trace_file.fd, -1);
     free(open_sink("t.fxt"));
     assert_int_equal(unlink(path), 0);
     write_file(path, "another");
-    rb_vm_trace_sink_discard(&sink, path);
+    rb_vm_trace_chunk_file_discard(&trace_file, path);
     assert_text(path, "another");
     free(path);
 }
@@ -308,7 +308,7 @@ fresh_chunk_is_padding_a_record_a_page(void **state)
     (void)state;
     char *path = open_sink("t.fxt");
     struct rb_vm_trace_chunk chunk;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
     assert_int_equal(chunk.first, 1);
     assert_int_equal(chunk.offset, 0);
     assert_true(chunk.words[0] == MAGIC);
@@ -336,8 +336,8 @@ every_page_of_a_fresh_chunk_is_a_place_to_end(void **state)
     (void)state;
     char *path = open_sink("t.fxt");
     struct rb_vm_trace_chunk chunk;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
-    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
     size_t bytes;
     uint8_t *data = read_bytes(path, &bytes);
     assert_int_equal(bytes, 2 * CHUNK);
@@ -356,9 +356,9 @@ chunks_follow_each_other_without_a_gap(void **state)
     (void)state;
     char *path = open_sink("t.fxt");
     struct rb_vm_trace_chunk a, b, c;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &a));
-    assert_true(rb_vm_trace_sink_reserve(&sink, &b));
-    assert_true(rb_vm_trace_sink_reserve(&sink, &c));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &a));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &b));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &c));
     assert_int_equal(b.offset, CHUNK);
     assert_int_equal(b.first, 0);
     assert_int_equal(c.offset, 2 * CHUNK);
@@ -383,12 +383,12 @@ release_of_the_last_chunk_trims_to_a_page(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char *path = open_sink("t.fxt");
         struct rb_vm_trace_chunk chunk;
-        assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
-        rb_vm_trace_sink_release(&sink, &chunk, cases[i].used);
+        assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
+        rb_vm_trace_chunk_file_release(&trace_file, &chunk, cases[i].used);
         assert_null(chunk.words);
         assert_int_equal(size_of(path), cases[i].bytes);
         trace_free(trace_read(path));
-        rb_vm_trace_sink_close(&sink);
+        rb_vm_trace_chunk_file_close(&trace_file);
         free(path);
     }
 }
@@ -399,17 +399,17 @@ next_chunk_stands_where_the_last_one_was_trimmed(void **state)
     (void)state;
     char *path = open_sink("t.fxt");
     struct rb_vm_trace_chunk a, b;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &a));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &a));
     put_provider(a.words + 1);
     put_string(a.words + 3, 1, 509);
     put_string(a.words + 512, 2, 512);
-    rb_vm_trace_sink_release(&sink, &a, 1024);
-    assert_true(rb_vm_trace_sink_reserve(&sink, &b));
+    rb_vm_trace_chunk_file_release(&trace_file, &a, 1024);
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &b));
     assert_int_equal(b.offset, 2 * PAGE);
     assert_int_equal(b.first, 0);
     assert_int_equal(size_of(path), 2 * PAGE + CHUNK);
     put_string(b.words, 3, 512);
-    rb_vm_trace_sink_release(&sink, &b, 512);
+    rb_vm_trace_chunk_file_release(&trace_file, &b, 512);
     assert_int_equal(size_of(path), 3 * PAGE);
     struct trace *trace = trace_read(path);
     assert_int_equal(trace->string_count, 3);
@@ -424,14 +424,14 @@ release_of_an_inner_chunk_keeps_the_size(void **state)
     (void)state;
     char *path = open_sink("t.fxt");
     struct rb_vm_trace_chunk a, b;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &a));
-    assert_true(rb_vm_trace_sink_reserve(&sink, &b));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &a));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &b));
     put_provider(b.words);
     put_string(b.words + 2, 1, 510);
-    rb_vm_trace_sink_release(&sink, &a, 3);
+    rb_vm_trace_chunk_file_release(&trace_file, &a, 3);
     assert_null(a.words);
     assert_int_equal(size_of(path), 2 * CHUNK);
-    rb_vm_trace_sink_release(&sink, &b, 512);
+    rb_vm_trace_chunk_file_release(&trace_file, &b, 512);
     assert_int_equal(size_of(path), CHUNK + PAGE);
     struct trace *trace = trace_read(path);
     assert_int_equal(trace->chunk_count, 1);
@@ -445,7 +445,7 @@ release_of_nothing_does_nothing(void **state)
     (void)state;
     char *path = open_sink("t.fxt");
     struct rb_vm_trace_chunk chunk = { 0 };
-    rb_vm_trace_sink_release(&sink, &chunk, 0);
+    rb_vm_trace_chunk_file_release(&trace_file, &chunk, 0);
     rb_vm_trace_chunk_drop(&chunk);
     assert_int_equal(size_of(path), 0);
     free(path);
@@ -457,7 +457,7 @@ dropped_chunk_leaves_the_file_as_it_is(void **state)
     (void)state;
     char *path = open_sink("t.fxt");
     struct rb_vm_trace_chunk chunk;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
     put_provider(chunk.words + 1);
     put_string(chunk.words + 3, 1, 509);
     size_t bytes, bytes_after;
@@ -478,12 +478,12 @@ mapped_chunk_is_usable_after_the_close(void **state)
     (void)state;
     char *path = open_sink("t.fxt");
     struct rb_vm_trace_chunk chunk;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
-    rb_vm_trace_sink_close(&sink);
-    assert_int_equal(sink.fd, -1);
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
+    rb_vm_trace_chunk_file_close(&trace_file);
+    assert_int_equal(trace_file.fd, -1);
     put_provider(chunk.words + 1);
     put_string(chunk.words + 3, 1, 509);
-    rb_vm_trace_sink_release(&sink, &chunk, 512);
+    rb_vm_trace_chunk_file_release(&trace_file, &chunk, 512);
     struct trace *trace = trace_read(path);
     assert_int_equal(trace->string_count, 1);
     trace_free(trace);
@@ -495,10 +495,10 @@ closed_sink_has_no_more_chunks(void **state)
 {
     (void)state;
     free(open_sink("t.fxt"));
-    rb_vm_trace_sink_close(&sink);
+    rb_vm_trace_chunk_file_close(&trace_file);
     struct rb_vm_trace_chunk chunk;
-    assert_false(rb_vm_trace_sink_reserve(&sink, &chunk));
-    rb_vm_trace_sink_close(&sink);
+    assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
+    rb_vm_trace_chunk_file_close(&trace_file);
 }
 
 /* --- what goes wrong ------------------------------------------------------------------------------- */
@@ -510,11 +510,11 @@ limit_of_the_file_size_is_an_error_and_no_signal(void **state)
     char *path = open_sink("t.fxt");
     limit_file_size(2 * CHUNK + CHUNK / 2);
     struct rb_vm_trace_chunk a, b, c;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &a));
-    assert_true(rb_vm_trace_sink_reserve(&sink, &b));
-    assert_int_equal(sink.error, 0);
-    assert_false(rb_vm_trace_sink_reserve(&sink, &c)); /* SIGXFSZ would end this process */
-    assert_int_equal(sink.error, EFBIG);
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &a));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &b));
+    assert_int_equal(trace_file.error, 0);
+    assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &c)); /* SIGXFSZ would end this process */
+    assert_int_equal(trace_file.error, EFBIG);
     assert_int_equal(size_of(path), 2 * CHUNK);
     trace_free(trace_read(path));
     free(path);
@@ -527,7 +527,7 @@ chunk_that_ends_at_the_limit_is_had(void **state)
     char *path = open_sink("t.fxt");
     limit_file_size(CHUNK);
     struct rb_vm_trace_chunk chunk;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
     assert_int_equal(size_of(path), CHUNK);
     free(path);
 }
@@ -539,14 +539,14 @@ error_stays_until_another_file_is_opened(void **state)
     free(open_sink("t.fxt"));
     limit_file_size(CHUNK / 2);
     struct rb_vm_trace_chunk chunk;
-    assert_false(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
     limit_file_size(10 * CHUNK);
-    assert_false(rb_vm_trace_sink_reserve(&sink, &chunk));
-    assert_int_equal(sink.error, EFBIG);
-    rb_vm_trace_sink_close(&sink);
+    assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
+    assert_int_equal(trace_file.error, EFBIG);
+    rb_vm_trace_chunk_file_close(&trace_file);
     free(open_sink("u.fxt"));
-    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
-    assert_int_equal(sink.error, 0);
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
+    assert_int_equal(trace_file.error, 0);
 }
 
 static void
@@ -558,10 +558,10 @@ full_disk_is_an_error_and_the_file_stays_valid(void **state)
     mount_small_disk(disk, 2 * CHUNK + CHUNK / 2);
     char *path = open_sink("disk/t.fxt");
     struct rb_vm_trace_chunk a, b, c;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &a));
-    assert_true(rb_vm_trace_sink_reserve(&sink, &b));
-    assert_false(rb_vm_trace_sink_reserve(&sink, &c));
-    assert_int_equal(sink.error, ENOSPC);
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &a));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &b));
+    assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &c));
+    assert_int_equal(trace_file.error, ENOSPC);
     assert_int_equal(size_of(path), 2 * CHUNK);
 
     /* All of what was reserved can be written: no SIGBUS. */
@@ -589,13 +589,13 @@ disk_that_others_filled_is_an_error_and_the_size_stays(void **state)
     mount_small_disk(disk, 3 * CHUNK);
     char *path = open_sink("disk/t.fxt");
     struct rb_vm_trace_chunk chunk;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
     FILE *file = fopen(other, "w");
     char block[PAGE] = "x";
     for (int i = 0; i < 300; i++) assert_int_equal(fwrite(block, 1, PAGE, file), PAGE);
     fclose(file);
-    assert_false(rb_vm_trace_sink_reserve(&sink, &chunk));
-    assert_int_equal(sink.error, ENOSPC);
+    assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
+    assert_int_equal(trace_file.error, ENOSPC);
     assert_int_equal(size_of(path), CHUNK);
     trace_free(trace_read(path));
     free(path);
@@ -610,17 +610,17 @@ descriptor_that_became_another_file_is_never_touched(void **state)
     (void)state;
     free(open_sink("t.fxt"));
     struct rb_vm_trace_chunk a, b;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &a));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &a));
     char *other = temp_path("log");
     write_file(other, "lines of a log");
-    close(sink.fd);
-    assert_int_equal(open(other, O_RDWR), sink.fd);
+    close(trace_file.fd);
+    assert_int_equal(open(other, O_RDWR), trace_file.fd);
 
-    assert_false(rb_vm_trace_sink_reserve(&sink, &b));
-    assert_int_equal(sink.error, EBADF);
-    rb_vm_trace_sink_release(&sink, &a, 1);
-    int fd = sink.fd;
-    rb_vm_trace_sink_close(&sink);
+    assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &b));
+    assert_int_equal(trace_file.error, EBADF);
+    rb_vm_trace_chunk_file_release(&trace_file, &a, 1);
+    int fd = trace_file.fd;
+    rb_vm_trace_chunk_file_close(&trace_file);
     assert_int_not_equal(fcntl(fd, F_GETFD), -1); /* still open */
     assert_text(other, "lines of a log");
     free(other);
@@ -637,8 +637,8 @@ on_fault(int signal, siginfo_t *info, void *context)
 {
     (void)signal, (void)context;
     faults++;
-    if (size_from_then_on) sink.size = size_from_then_on;
-    if (!rb_vm_trace_sink_fault(&sink, &faulting, info->si_addr)) _exit(99);
+    if (size_from_then_on) trace_file.size = size_from_then_on;
+    if (!rb_vm_trace_chunk_file_fault(&trace_file, &faulting, info->si_addr)) _exit(99);
 }
 
 static void
@@ -654,14 +654,14 @@ chunk_that_was_cut_off_takes_words_that_go_nowhere(void **state)
     (void)state;
     char *path = open_sink("t.fxt");
     handle_faults();
-    assert_true(rb_vm_trace_sink_reserve(&sink, &faulting));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &faulting));
     put_provider(faulting.words + 1);
     assert_int_equal(truncate(path, 0), 0);
     for (size_t i = 0; i < CHUNK_WORDS; i += 100) faulting.words[i] = i;
     for (size_t i = 0; i < CHUNK_WORDS; i += 100) assert_int_equal(faulting.words[i], i);
     assert_int_equal(faults, 1);
     assert_int_equal(size_of(path), 0);
-    rb_vm_trace_sink_release(&sink, &faulting, 512); /* nor does it get its size back, as zeros */
+    rb_vm_trace_chunk_file_release(&trace_file, &faulting, 512); /* nor does it get its size back, as zeros */
     assert_int_equal(size_of(path), 0);
     free(path);
 }
@@ -672,13 +672,13 @@ address_outside_of_the_chunk_is_not_ours(void **state)
     (void)state;
     free(open_sink("t.fxt"));
     struct rb_vm_trace_chunk chunk, none = { 0 };
-    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
-    assert_false(rb_vm_trace_sink_fault(&sink, &chunk, (char *)chunk.words - 1));
-    assert_false(rb_vm_trace_sink_fault(&sink, &chunk, (char *)chunk.words + CHUNK));
-    assert_false(rb_vm_trace_sink_fault(&sink, &none, NULL));
-    assert_false(rb_vm_trace_sink_fault(&sink, NULL, chunk.words));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
+    assert_false(rb_vm_trace_chunk_file_fault(&trace_file, &chunk, (char *)chunk.words - 1));
+    assert_false(rb_vm_trace_chunk_file_fault(&trace_file, &chunk, (char *)chunk.words + CHUNK));
+    assert_false(rb_vm_trace_chunk_file_fault(&trace_file, &none, NULL));
+    assert_false(rb_vm_trace_chunk_file_fault(&trace_file, NULL, chunk.words));
     assert_true(chunk.words[1] == 0x1FF2); /* untouched */
-    assert_true(rb_vm_trace_sink_fault(&sink, &chunk, (char *)chunk.words + CHUNK - 1));
+    assert_true(rb_vm_trace_chunk_file_fault(&trace_file, &chunk, (char *)chunk.words + CHUNK - 1));
 }
 
 static void
@@ -687,12 +687,12 @@ cut_is_seen_at_the_next_chunk(void **state)
     (void)state;
     char *path = open_sink("t.fxt");
     struct rb_vm_trace_chunk a, b;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &a));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &a));
     assert_int_equal(truncate(path, CHUNK / 2), 0);
-    assert_false(rb_vm_trace_sink_reserve(&sink, &b));
-    assert_int_equal(sink.error, SINK_CUT);
+    assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &b));
+    assert_int_equal(trace_file.error, CHUNK_FILE_CUT);
     assert_int_equal(size_of(path), CHUNK / 2);
-    assert_int_equal(rb_vm_trace_sink_end(&sink), SINK_CUT);
+    assert_int_equal(rb_vm_trace_chunk_file_end(&trace_file), CHUNK_FILE_CUT);
     free(path);
 }
 
@@ -702,14 +702,14 @@ removal_is_seen_at_the_next_chunk_and_at_the_end(void **state)
     (void)state;
     char *path = open_sink("t.fxt");
     struct rb_vm_trace_chunk a, b;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &a));
-    assert_int_equal(rb_vm_trace_sink_end(&sink), 0);
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &a));
+    assert_int_equal(rb_vm_trace_chunk_file_end(&trace_file), 0);
     assert_int_equal(unlink(path), 0);
-    assert_int_equal(rb_vm_trace_sink_end(&sink), SINK_REMOVED);
-    assert_false(rb_vm_trace_sink_reserve(&sink, &b));
-    assert_int_equal(sink.error, SINK_REMOVED);
+    assert_int_equal(rb_vm_trace_chunk_file_end(&trace_file), CHUNK_FILE_REMOVED);
+    assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &b));
+    assert_int_equal(trace_file.error, CHUNK_FILE_REMOVED);
     struct vm_trace_counts left;
-    assert_false(rb_vm_trace_sink_mend(&sink, &left));
+    assert_false(rb_vm_trace_chunk_file_mend(&trace_file, &left));
     free(path);
 }
 
@@ -720,7 +720,7 @@ renamed_file_is_still_the_file(void **state)
     char *path = open_sink("t.fxt"), *other = temp_path("u.fxt");
     struct rb_vm_trace_chunk chunk;
     assert_int_equal(rename(path, other), 0);
-    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
     assert_int_equal(size_of(other), CHUNK);
     free(path);
     free(other);
@@ -733,11 +733,11 @@ write_into_a_file_that_was_just_cut_leaves_no_hole(void **state)
     (void)state;
     char *path = open_sink("t.fxt");
     struct rb_vm_trace_chunk chunk;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
-    assert_true(fcntl(sink.fd, F_GETFL) & O_APPEND);
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
+    assert_true(fcntl(trace_file.fd, F_GETFL) & O_APPEND);
     assert_int_equal(truncate(path, PAGE), 0);
     uint64_t word = 0x12; /* one word of padding */
-    assert_int_equal(pwrite(sink.fd, &word, 8, CHUNK), 8);
+    assert_int_equal(pwrite(trace_file.fd, &word, 8, CHUNK), 8);
     assert_int_equal(size_of(path), PAGE + 8);
     free(path);
 }
@@ -756,7 +756,7 @@ cut_file_is_mended_to_whole_records(void **state)
         char *path = open_sink("t.fxt");
         for (int chunk_number = 0; chunk_number < 2; chunk_number++) {
             struct rb_vm_trace_chunk chunk;
-            assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+            assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
             for (size_t page = 0; page < CHUNK_WORDS; page += 512) {
                 uint64_t *at = chunk.words + page;
                 size_t words = 512;
@@ -765,22 +765,22 @@ cut_file_is_mended_to_whole_records(void **state)
                 put_event(at);
                 put_string(at + 2, 2 + (unsigned)(page / 512), words - 2);
             }
-            rb_vm_trace_sink_release(&sink, &chunk, CHUNK_WORDS);
+            rb_vm_trace_chunk_file_release(&trace_file, &chunk, CHUNK_WORDS);
         }
         assert_int_equal(truncate(path, cases[i].cut), 0);
-        assert_int_equal(rb_vm_trace_sink_end(&sink), SINK_CUT);
+        assert_int_equal(rb_vm_trace_chunk_file_end(&trace_file), CHUNK_FILE_CUT);
         struct vm_trace_counts left;
-        assert_true(rb_vm_trace_sink_mend(&sink, &left));
+        assert_true(rb_vm_trace_chunk_file_mend(&trace_file, &left));
         assert_int_equal(left.events, cases[i].events);
         assert_int_equal(size_of(path), cases[i].size);
-        assert_int_equal(rb_vm_trace_sink_end(&sink), 0);
+        assert_int_equal(rb_vm_trace_chunk_file_end(&trace_file), 0);
 
         struct rb_vm_trace_chunk next; /* and it goes on from there */
-        assert_true(rb_vm_trace_sink_reserve(&sink, &next));
+        assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &next));
         assert_int_equal(next.offset, cases[i].size);
         assert_int_equal(next.first, cases[i].size == 0);
-        rb_vm_trace_sink_release(&sink, &next, 512);
-        rb_vm_trace_sink_close(&sink);
+        rb_vm_trace_chunk_file_release(&trace_file, &next, 512);
+        rb_vm_trace_chunk_file_close(&trace_file);
         struct trace *trace = trace_read(path);
         assert_int_equal(trace->event_count, cases[i].events);
         trace_free(trace);
@@ -794,16 +794,16 @@ file_with_a_hole_is_mended_up_to_there(void **state)
     (void)state;
     char *path = open_sink("t.fxt");
     struct rb_vm_trace_chunk chunk;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
     put_preamble(chunk.words + 1);
     put_event(chunk.words + 1 + PREAMBLE);
     put_string(chunk.words + 12, 2, 500);
-    rb_vm_trace_sink_release(&sink, &chunk, CHUNK_WORDS);
+    rb_vm_trace_chunk_file_release(&trace_file, &chunk, CHUNK_WORDS);
     assert_int_equal(truncate(path, PAGE), 0);
-    assert_int_equal(rb_vm_trace_sink_end(&sink), SINK_CUT);
+    assert_int_equal(rb_vm_trace_chunk_file_end(&trace_file), CHUNK_FILE_CUT);
     assert_int_equal(truncate(path, CHUNK / 2), 0); /* longer again, with zeros */
     struct vm_trace_counts left;
-    assert_true(rb_vm_trace_sink_mend(&sink, &left));
+    assert_true(rb_vm_trace_chunk_file_mend(&trace_file, &left));
     assert_int_equal(left.events, 1);
     assert_int_equal(size_of(path), PAGE);
     trace_free(trace_read(path));
@@ -847,7 +847,7 @@ disk_with_too_little_space_stops_the_file_and_the_end_is_still_written(void **st
 {
     (void)state;
     const uint64_t mib = 1 << 20, gib = 1 << 30;
-    static const uint64_t by_default = SINK_MIN_FREE_DEFAULT;
+    static const uint64_t by_default = CHUNK_FILE_MIN_FREE_DEFAULT;
     const struct { uint64_t min_free, all, free; bool stops; } cases[] = {
         { by_default, 100 * gib, gib, false }, { by_default, 100 * gib, gib - 1, true },
         { by_default, 1000 * mib, 50 * mib, false }, { by_default, 1000 * mib, 50 * mib - 1, true },
@@ -855,27 +855,27 @@ disk_with_too_little_space_stops_the_file_and_the_end_is_still_written(void **st
         { 0, gib, 0, false }, { by_default, 0, 0, false }, /* off; a file system that counts nothing */
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        sink.min_free_bytes = cases[i].min_free;
+        trace_file.min_free_bytes = cases[i].min_free;
         char *path = open_sink("t.fxt"), expected[64];
         struct rb_vm_trace_chunk a, b;
         free_bytes = UINT64_C(1) << 39;
-        assert_true(rb_vm_trace_sink_reserve(&sink, &a));
+        assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &a));
         disk_bytes = cases[i].all;
         free_bytes = cases[i].free;
-        assert_int_equal(rb_vm_trace_sink_reserve(&sink, &b), !cases[i].stops);
+        assert_int_equal(rb_vm_trace_chunk_file_reserve(&trace_file, &b), !cases[i].stops);
         if (cases[i].stops) {
-            assert_int_equal(sink.error, SINK_FULL);
+            assert_int_equal(trace_file.error, CHUNK_FILE_FULL);
             snprintf(expected, sizeof(expected), " is full (%llu MiB free)", (unsigned long long)cases[i].free >> 20);
-            const char *why = rb_vm_trace_sink_reason(&sink, sink.error);
+            const char *why = rb_vm_trace_chunk_file_reason(&trace_file, trace_file.error);
             if (why[0] != '/' || !strstr(why, expected)) fail_msg("%s", why);
             assert_int_equal(size_of(path), CHUNK);
-            assert_int_equal(rb_vm_trace_sink_end(&sink), 0);
-            assert_true(rb_vm_trace_sink_reserve(&sink, &b));
-            assert_int_equal(sink.reason, SINK_FULL);
+            assert_int_equal(rb_vm_trace_chunk_file_end(&trace_file), 0);
+            assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &b));
+            assert_int_equal(trace_file.reason, CHUNK_FILE_FULL);
         }
-        rb_vm_trace_sink_release(&sink, &b, 1);
-        rb_vm_trace_sink_release(&sink, &a, CHUNK_WORDS);
-        rb_vm_trace_sink_close(&sink);
+        rb_vm_trace_chunk_file_release(&trace_file, &b, 1);
+        rb_vm_trace_chunk_file_release(&trace_file, &a, CHUNK_WORDS);
+        rb_vm_trace_chunk_file_close(&trace_file);
         free(path);
     }
 }
@@ -890,11 +890,11 @@ disk_is_named_by_where_it_is_mounted(void **state)
     assert_int_equal(mkdir(folder, 0777), 0);
     char *path = open_sink("disk/some/t.fxt");
     struct rb_vm_trace_chunk chunk;
-    sink.min_free_bytes = 5 << 20;
+    trace_file.min_free_bytes = 5 << 20;
     free_bytes = 3 << 20;
-    assert_false(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
     snprintf(expected, sizeof(expected), "%s is full (3 MiB free)", disk);
-    assert_string_equal(rb_vm_trace_sink_reason(&sink, sink.error), expected);
+    assert_string_equal(rb_vm_trace_chunk_file_reason(&trace_file, trace_file.error), expected);
     free(path);
     free(folder);
     free(disk);
@@ -907,21 +907,21 @@ page_that_the_file_system_refuses_is_seen_and_what_is_there_is_counted(void **st
     (void)state;
     char *path = open_sink("t.fxt");
     struct rb_vm_trace_chunk chunk, next;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
     put_preamble(chunk.words + 1);
     put_string(chunk.words + 1 + PREAMBLE + 2, 2, 500);
     put_event(chunk.words + 1 + PREAMBLE);
-    assert_true(rb_vm_trace_sink_fault(&sink, &chunk, chunk.words + 512));
+    assert_true(rb_vm_trace_chunk_file_fault(&trace_file, &chunk, chunk.words + 512));
     put_event(chunk.words + 512); /* goes nowhere */
-    assert_false(rb_vm_trace_sink_reserve(&sink, &next));
-    assert_int_equal(sink.error, SINK_REFUSED);
-    rb_vm_trace_sink_release(&sink, &chunk, 512 + 2);
-    assert_int_equal(rb_vm_trace_sink_end(&sink), SINK_REFUSED);
+    assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &next));
+    assert_int_equal(trace_file.error, CHUNK_FILE_REFUSED);
+    rb_vm_trace_chunk_file_release(&trace_file, &chunk, 512 + 2);
+    assert_int_equal(rb_vm_trace_chunk_file_end(&trace_file), CHUNK_FILE_REFUSED);
     struct vm_trace_counts left;
-    assert_true(rb_vm_trace_sink_mend(&sink, &left));
+    assert_true(rb_vm_trace_chunk_file_mend(&trace_file, &left));
     assert_int_equal(left.events, 1);
-    assert_int_equal(rb_vm_trace_sink_end(&sink), 0);
-    rb_vm_trace_sink_close(&sink);
+    assert_int_equal(rb_vm_trace_chunk_file_end(&trace_file), 0);
+    rb_vm_trace_chunk_file_close(&trace_file);
     struct trace *trace = trace_read(path);
     assert_int_equal(trace->event_count, 1);
     trace_free(trace);
@@ -934,12 +934,12 @@ descriptor_of_which_the_system_says_nothing_is_left_alone(void **state)
     (void)state;
     free(open_sink("t.fxt"));
     struct rb_vm_trace_chunk chunk;
-    int fd = sink.fd;
+    int fd = trace_file.fd;
     fstat_error = EIO;
-    assert_false(rb_vm_trace_sink_reserve(&sink, &chunk));
-    assert_int_equal(sink.error, EIO);
-    assert_int_equal(rb_vm_trace_sink_end(&sink), EIO);
-    rb_vm_trace_sink_close(&sink);
+    assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
+    assert_int_equal(trace_file.error, EIO);
+    assert_int_equal(rb_vm_trace_chunk_file_end(&trace_file), EIO);
+    rb_vm_trace_chunk_file_close(&trace_file);
     assert_int_not_equal(fcntl(fd, F_GETFD), -1);
 }
 
@@ -965,28 +965,28 @@ cut_while_padding_is_cut_off_leaves_no_zeros(void **state)
 {
     (void)state;
     static const struct { off_t cut, cut_again; int trouble; size_t size; unsigned events; } cases[] = {
-        { 0, 0, SINK_CUT, 0, 0 }, { 4, 4, SINK_CUT, 0, 0 }, { PAGE, PAGE, SINK_CUT, PAGE, 1 }, { PAGE + 8, 100, SINK_CUT, PAGE, 1 },
-        { 2 * PAGE + 16, 2 * PAGE + 16, SINK_CUT, 3 * PAGE, 3 }, { 2 * PAGE + 16, PAGE + 8, SINK_CUT, PAGE, 1 }, { 2 * PAGE + 16, 0, SINK_CUT, 0, 0 },
+        { 0, 0, CHUNK_FILE_CUT, 0, 0 }, { 4, 4, CHUNK_FILE_CUT, 0, 0 }, { PAGE, PAGE, CHUNK_FILE_CUT, PAGE, 1 }, { PAGE + 8, 100, CHUNK_FILE_CUT, PAGE, 1 },
+        { 2 * PAGE + 16, 2 * PAGE + 16, CHUNK_FILE_CUT, 3 * PAGE, 3 }, { 2 * PAGE + 16, PAGE + 8, CHUNK_FILE_CUT, PAGE, 1 }, { 2 * PAGE + 16, 0, CHUNK_FILE_CUT, 0, 0 },
         { 3 * PAGE - 8, 0, 0, 3 * PAGE, 3 }, /* zeros for zeros */
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char *path = open_sink("t.fxt");
         struct rb_vm_trace_chunk chunk;
-        assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+        assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
         size_t used = put_three_pages(&chunk);
         cut_path = path;
         cut_to = cases[i].cut;
-        rb_vm_trace_sink_release(&sink, &chunk, used);
-        assert_int_equal(rb_vm_trace_sink_end(&sink), cases[i].trouble);
+        rb_vm_trace_chunk_file_release(&trace_file, &chunk, used);
+        assert_int_equal(rb_vm_trace_chunk_file_end(&trace_file), cases[i].trouble);
         if (cases[i].trouble) {
             struct vm_trace_counts left;
             cut_path = path;
             cut_to = cases[i].cut_again;
-            assert_true(rb_vm_trace_sink_mend(&sink, &left));
+            assert_true(rb_vm_trace_chunk_file_mend(&trace_file, &left));
             assert_int_equal(left.events, cases[i].events);
         }
         assert_int_equal(size_of(path), cases[i].size);
-        rb_vm_trace_sink_close(&sink);
+        rb_vm_trace_chunk_file_close(&trace_file);
         struct trace *trace = cases[i].size > 0 ? trace_read(path) : NULL;
         if (trace) assert_int_equal(trace->event_count, cases[i].events);
         if (trace) trace_free(trace);
@@ -1002,18 +1002,18 @@ chunks_past_4_gib_have_their_own_bytes(void **state)
     char *path = open_sink("t.fxt");
     uint64_t far = (UINT64_C(10) << 30) + PAGE;
     if (truncate(path, (off_t)far) != 0) skip_because("this file system has no files of 10 GiB");
-    sink.size = far;
+    trace_file.size = far;
     for (uint64_t i = 0; i < 3; i++) {
         struct rb_vm_trace_chunk chunk;
-        assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+        assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
         assert_true(chunk.offset == far + i * CHUNK);
         assert_int_equal(chunk.first, 0);
         assert_true(chunk.words[0] == 0x2002 && chunk.words[CHUNK_WORDS - 512] == 0x2002);
         chunk.words[1] = 0x1234 + i;
         uint64_t word;
-        assert_int_equal(pread(sink.fd, &word, 8, (off_t)chunk.offset + 8), 8);
+        assert_int_equal(pread(trace_file.fd, &word, 8, (off_t)chunk.offset + 8), 8);
         assert_true(word == 0x1234 + i);
-        rb_vm_trace_sink_release(&sink, &chunk, i == 2 ? 1 : CHUNK_WORDS);
+        rb_vm_trace_chunk_file_release(&trace_file, &chunk, i == 2 ? 1 : CHUNK_WORDS);
     }
     assert_true((uint64_t)size_of(path) == far + 2 * CHUNK + PAGE);
     free(path);
@@ -1024,8 +1024,8 @@ chunks_past_4_gib_have_their_own_bytes(void **state)
 static char *
 open_limited(size_t chunks, bool keep_newest)
 {
-    sink.max_bytes = chunks * CHUNK;
-    sink.keep_newest = keep_newest;
+    trace_file.max_bytes = chunks * CHUNK;
+    trace_file.keep_newest = keep_newest;
     return open_sink("t.fxt");
 }
 
@@ -1034,13 +1034,13 @@ static uint64_t
 use_chunk(uint64_t mark)
 {
     struct rb_vm_trace_chunk chunk;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
     assert_true(chunk.words[0] == 0x2002 && chunk.words[CHUNK_WORDS - 512] == 0x2002); /* fresh */
     put_preamble(chunk.words);
     put_event(chunk.words + PREAMBLE);
     put_string(chunk.words + PREAMBLE + 2, (unsigned)mark, 501);
     assert_int_equal(chunk.offset % CHUNK, PAGE);
-    rb_vm_trace_sink_release(&sink, &chunk, 512);
+    rb_vm_trace_chunk_file_release(&trace_file, &chunk, 512);
     return chunk.offset / CHUNK;
 }
 
@@ -1048,12 +1048,12 @@ static void
 begin_ring(void)
 {
     struct rb_vm_trace_chunk head;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &head));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &head));
     put_preamble(head.words + 1);
     put_event(head.words + 1 + PREAMBLE);
     put_string(head.words + 12, 2, 500);
-    rb_vm_trace_sink_release(&sink, &head, 512);
-    rb_vm_trace_sink_begin_ring(&sink);
+    rb_vm_trace_chunk_file_release(&trace_file, &head, 512);
+    rb_vm_trace_chunk_file_begin_ring(&trace_file);
 }
 
 static void
@@ -1069,9 +1069,9 @@ newest_chunks_are_kept_and_the_file_does_not_grow(void **state)
         assert_int_equal(trace->event_count, 1 + (i < 4 ? i + 1 : 4)); /* the first is that of the settings */
         trace_free(trace);
     }
-    assert_int_equal(sink.dropped.events, 19);
-    assert_int_equal(sink.dropped.sampled, 0);
-    assert_int_equal(rb_vm_trace_sink_end(&sink), 0);
+    assert_int_equal(trace_file.dropped.events, 19);
+    assert_int_equal(trace_file.dropped.sampled, 0);
+    assert_int_equal(rb_vm_trace_chunk_file_end(&trace_file), 0);
     free(path);
 }
 
@@ -1082,7 +1082,7 @@ chunk_that_is_in_use_is_not_used_again(void **state)
     free(open_limited(5, true));
     begin_ring();
     struct rb_vm_trace_chunk held;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &held));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &held));
     held.words[1] = 0x5555;
     for (uint64_t i = 0; i < 9; i++) assert_int_equal(use_chunk(100 + i), 1 + i % 3);
     assert_true(held.words[1] == 0x5555);
@@ -1095,12 +1095,12 @@ refusal_because_all_chunks_are_in_use_is_no_error(void **state)
     free(open_limited(5, true));
     begin_ring();
     struct rb_vm_trace_chunk chunks[5];
-    for (int i = 0; i < 4; i++) assert_true(rb_vm_trace_sink_reserve(&sink, &chunks[i]));
-    assert_false(rb_vm_trace_sink_reserve(&sink, &chunks[4]));
-    assert_int_equal(sink.error, 0);
-    assert_true(sink.starved);
-    rb_vm_trace_sink_release(&sink, &chunks[2], 1);
-    assert_true(rb_vm_trace_sink_reserve(&sink, &chunks[4]));
+    for (int i = 0; i < 4; i++) assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunks[i]));
+    assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &chunks[4]));
+    assert_int_equal(trace_file.error, 0);
+    assert_true(trace_file.starved);
+    rb_vm_trace_chunk_file_release(&trace_file, &chunks[2], 1);
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunks[4]));
     assert_true(chunks[4].offset == PAGE + 2 * CHUNK);
 }
 
@@ -1111,18 +1111,18 @@ last_chunk_is_for_all_who_have_none_of_their_own(void **state)
     free(open_limited(5, true));
     begin_ring();
     struct rb_vm_trace_chunk own[4], shared;
-    for (int i = 0; i < 3; i++) assert_true(rb_vm_trace_sink_reserve_own(&sink, &own[i], false));
-    assert_false(rb_vm_trace_sink_reserve_own(&sink, &own[3], false));
+    for (int i = 0; i < 3; i++) assert_true(rb_vm_trace_chunk_file_reserve_own(&trace_file, &own[i], false));
+    assert_false(rb_vm_trace_chunk_file_reserve_own(&trace_file, &own[3], false));
     assert_true(own[3].none_idle);
-    assert_int_equal(sink.error, 0);
-    assert_true(rb_vm_trace_sink_reserve(&sink, &shared));
-    assert_false(sink.starved);
+    assert_int_equal(trace_file.error, 0);
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &shared));
+    assert_false(trace_file.starved);
     /* Once it is had, all others may be owned; and given back, it must be to be had again. */
-    rb_vm_trace_sink_release(&sink, &own[0], 1);
-    assert_true(rb_vm_trace_sink_reserve_own(&sink, &own[0], false));
-    rb_vm_trace_sink_release(&sink, &shared, 1);
-    assert_false(rb_vm_trace_sink_reserve_own(&sink, &own[3], false));
-    assert_true(rb_vm_trace_sink_reserve(&sink, &shared));
+    rb_vm_trace_chunk_file_release(&trace_file, &own[0], 1);
+    assert_true(rb_vm_trace_chunk_file_reserve_own(&trace_file, &own[0], false));
+    rb_vm_trace_chunk_file_release(&trace_file, &shared, 1);
+    assert_false(rb_vm_trace_chunk_file_reserve_own(&trace_file, &own[3], false));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &shared));
 }
 
 static void
@@ -1130,18 +1130,18 @@ so_many_may_own_chunks_and_go_on_to_the_next_one(void **state)
 {
     (void)state;
     free(open_sink("t.fxt"));
-    struct rb_vm_trace_chunk own[SINK_MOST_OWN], next, shared;
-    for (size_t i = 0; i < SINK_MOST_OWN; i++) assert_true(rb_vm_trace_sink_reserve_own(&sink, &own[i], false));
-    assert_false(rb_vm_trace_sink_reserve_own(&sink, &next, false));
+    struct rb_vm_trace_chunk own[CHUNK_FILE_MOST_OWN], next, shared;
+    for (size_t i = 0; i < CHUNK_FILE_MOST_OWN; i++) assert_true(rb_vm_trace_chunk_file_reserve_own(&trace_file, &own[i], false));
+    assert_false(rb_vm_trace_chunk_file_reserve_own(&trace_file, &next, false));
     assert_true(next.none_idle);
-    assert_int_equal(sink.error, 0);
-    assert_true(rb_vm_trace_sink_reserve(&sink, &shared));
-    assert_true(rb_vm_trace_sink_reserve_own(&sink, &next, true));
-    rb_vm_trace_sink_release(&sink, &own[0], 1);
-    assert_false(rb_vm_trace_sink_reserve_own(&sink, &own[0], false));
-    rb_vm_trace_sink_release(&sink, &own[1], 1);
-    assert_true(rb_vm_trace_sink_reserve_own(&sink, &own[1], false));
-    assert_int_equal(sink.own, SINK_MOST_OWN);
+    assert_int_equal(trace_file.error, 0);
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &shared));
+    assert_true(rb_vm_trace_chunk_file_reserve_own(&trace_file, &next, true));
+    rb_vm_trace_chunk_file_release(&trace_file, &own[0], 1);
+    assert_false(rb_vm_trace_chunk_file_reserve_own(&trace_file, &own[0], false));
+    rb_vm_trace_chunk_file_release(&trace_file, &own[1], 1);
+    assert_true(rb_vm_trace_chunk_file_reserve_own(&trace_file, &own[1], false));
+    assert_int_equal(trace_file.own, CHUNK_FILE_MOST_OWN);
 }
 
 static void
@@ -1153,15 +1153,15 @@ oldest_chunks_are_kept_with_room_for_the_end(void **state)
         char *path = open_limited(cases[i].limit, false);
         struct rb_vm_trace_chunk chunk;
         size_t count = 0;
-        while (rb_vm_trace_sink_reserve(&sink, &chunk)) count++;
+        while (rb_vm_trace_chunk_file_reserve(&trace_file, &chunk)) count++;
         assert_int_equal(count, cases[i].before);
-        assert_int_equal(sink.error, SINK_LIMIT);
-        assert_int_equal(rb_vm_trace_sink_end(&sink), 0);
-        for (count = 0; rb_vm_trace_sink_reserve(&sink, &chunk); ) count++;
+        assert_int_equal(trace_file.error, CHUNK_FILE_LIMIT);
+        assert_int_equal(rb_vm_trace_chunk_file_end(&trace_file), 0);
+        for (count = 0; rb_vm_trace_chunk_file_reserve(&trace_file, &chunk); ) count++;
         assert_int_equal(count, cases[i].at_the_end);
-        assert_int_equal(sink.reason, SINK_LIMIT);
+        assert_int_equal(trace_file.reason, CHUNK_FILE_LIMIT);
         assert_true((size_t)size_of(path) == cases[i].limit * CHUNK);
-        rb_vm_trace_sink_close(&sink);
+        rb_vm_trace_chunk_file_close(&trace_file);
         free(path);
     }
 }
@@ -1176,12 +1176,12 @@ chunk_that_was_cut_off_while_it_is_made_fresh_is_an_error(void **state)
     for (uint64_t i = 0; i < 3; i++) use_chunk(100 + i);
     /* The look at the file comes first; make it pass. */
     assert_int_equal(truncate(path, PAGE + 100), 0);
-    size_from_then_on = sink.size;
-    sink.size = PAGE;
-    sink.max_bytes = CHUNK / 2;
-    assert_false(rb_vm_trace_sink_reserve(&sink, &faulting));
+    size_from_then_on = trace_file.size;
+    trace_file.size = PAGE;
+    trace_file.max_bytes = CHUNK / 2;
+    assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &faulting));
     assert_int_equal(faults, 1);
-    assert_int_equal(sink.error, SINK_CUT);
+    assert_int_equal(trace_file.error, CHUNK_FILE_CUT);
     free(path);
 }
 
@@ -1190,7 +1190,7 @@ reserve_and_release(void *argument)
 {
     for (int i = 0; i < 8; i++) {
         struct rb_vm_trace_chunk chunk;
-        if (!rb_vm_trace_sink_reserve(&sink, &chunk)) return "no chunk";
+        if (!rb_vm_trace_chunk_file_reserve(&trace_file, &chunk)) return "no chunk";
         for (size_t word = chunk.first; word < CHUNK_WORDS; word = word / 512 * 512 + 512) {
             /* A chunk that another thread has would not be fresh. */
             size_t words = 512 - word % 512;
@@ -1200,7 +1200,7 @@ reserve_and_release(void *argument)
         for (size_t word = chunk.first; word < CHUNK_WORDS; word = word / 512 * 512 + 512) {
             if (chunk.words[word + 1] != (uint64_t)argument) return "another thread wrote here";
         }
-        rb_vm_trace_sink_release(&sink, &chunk, i % 2 ? CHUNK_WORDS : CHUNK_WORDS / 2);
+        rb_vm_trace_chunk_file_release(&trace_file, &chunk, i % 2 ? CHUNK_WORDS : CHUNK_WORDS / 2);
     }
     return NULL;
 }
@@ -1218,8 +1218,8 @@ threads_get_chunks_of_their_own(void **state)
         pthread_join(threads[i], &why);
         if (why) fail_msg("%s", (char *)why);
     }
-    assert_true(sink.size <= 32 * (uint64_t)CHUNK);
-    assert_int_equal(sink.size % PAGE, 0);
+    assert_true(trace_file.size <= 32 * (uint64_t)CHUNK);
+    assert_int_equal(trace_file.size % PAGE, 0);
     trace_free(trace_read(path));
     free(path);
 }
@@ -1230,12 +1230,12 @@ threads_get_chunks_of_their_own(void **state)
 static const uint64_t *
 made_ahead(void)
 {
-    rb_vm_trace_sink_ahead(&sink);
+    rb_vm_trace_chunk_file_preallocate(&trace_file);
     for (;;) {
-        pthread_mutex_lock(&sink.lock);
-        bool done = !sink.ahead.wanted && !sink.disk_busy;
-        const uint64_t *words = sink.ready.words;
-        pthread_mutex_unlock(&sink.lock);
+        pthread_mutex_lock(&trace_file.lock);
+        bool done = !trace_file.preallocator.wanted && !trace_file.disk_busy;
+        const uint64_t *words = trace_file.ready.words;
+        pthread_mutex_unlock(&trace_file.lock);
         if (done) return words;
         usleep(100);
     }
@@ -1247,18 +1247,18 @@ chunk_made_ahead_is_the_next_one_and_fresh(void **state)
     (void)state;
     char *path = open_sink("t.fxt");
     struct rb_vm_trace_chunk a, b, c;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &a));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &a));
     const uint64_t *ahead = made_ahead();
     assert_non_null(ahead);
     assert_int_equal(size_of(path), 2 * CHUNK);
     trace_free(trace_read(path)); /* valid with nothing in it */
 
-    assert_true(rb_vm_trace_sink_reserve(&sink, &b));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &b));
     assert_ptr_equal(b.words, ahead);
     assert_int_equal(b.offset, CHUNK);
     assert_int_equal(b.first, 0);
     for (size_t i = 0; i < CHUNK_WORDS; i += 512) assert_true(b.words[i] == 0x2002);
-    assert_true(rb_vm_trace_sink_reserve(&sink, &c)); /* there is one only */
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &c)); /* there is one only */
     assert_int_equal(c.offset, 2 * CHUNK);
     put_provider(b.words);
     put_string(b.words + 2, 1, 510);
@@ -1272,19 +1272,19 @@ chunk_made_ahead_is_cut_off_with_the_unused_rest(void **state)
     (void)state;
     char *path = open_sink("t.fxt");
     struct rb_vm_trace_chunk a, b;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &a));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &a));
     assert_non_null(made_ahead());
-    rb_vm_trace_sink_release(&sink, &a, 513);
+    rb_vm_trace_chunk_file_release(&trace_file, &a, 513);
     assert_int_equal(size_of(path), 2 * PAGE);
-    assert_true(rb_vm_trace_sink_reserve(&sink, &b));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &b));
     assert_int_equal(b.offset, 2 * PAGE);
     assert_non_null(made_ahead());
-    assert_int_equal(rb_vm_trace_sink_end(&sink), 0);
+    assert_int_equal(rb_vm_trace_chunk_file_end(&trace_file), 0);
     assert_int_equal(size_of(path), CHUNK + 2 * PAGE);
-    assert_null(sink.ready.words);
-    rb_vm_trace_sink_ahead(&sink); /* what comes after the end needs none */
-    assert_false(sink.ahead.running);
-    rb_vm_trace_sink_release(&sink, &b, 1);
+    assert_null(trace_file.ready.words);
+    rb_vm_trace_chunk_file_preallocate(&trace_file); /* what comes after the end needs none */
+    assert_false(trace_file.preallocator.running);
+    rb_vm_trace_chunk_file_release(&trace_file, &b, 1);
     assert_int_equal(size_of(path), 3 * PAGE);
     free(path);
 }
@@ -1295,11 +1295,11 @@ inner_chunk_that_is_given_back_leaves_the_one_made_ahead(void **state)
     (void)state;
     char *path = open_sink("t.fxt");
     struct rb_vm_trace_chunk a, b;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &a));
-    assert_true(rb_vm_trace_sink_reserve(&sink, &b));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &a));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &b));
     const uint64_t *ahead = made_ahead();
-    rb_vm_trace_sink_release(&sink, &a, 1);
-    assert_ptr_equal(sink.ready.words, ahead);
+    rb_vm_trace_chunk_file_release(&trace_file, &a, 1);
+    assert_ptr_equal(trace_file.ready.words, ahead);
     assert_int_equal(size_of(path), 3 * CHUNK);
     free(path);
 }
@@ -1326,17 +1326,17 @@ chunk_that_is_given_back_is_unmapped_by_the_thread_or_by_who_ends_it(void **stat
     (void)state;
     char *path = open_sink("t.fxt");
     struct rb_vm_trace_chunk chunks[4];
-    for (int i = 0; i < 4; i++) assert_true(rb_vm_trace_sink_reserve(&sink, &chunks[i]));
+    for (int i = 0; i < 4; i++) assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunks[i]));
     assert_non_null(made_ahead());
     assert_int_equal(mapped(path), 5 * CHUNK);
-    rb_vm_trace_sink_release(&sink, &chunks[0], 1);
-    rb_vm_trace_sink_release(&sink, &chunks[1], 1); /* one waits for the thread, others do not */
+    rb_vm_trace_chunk_file_release(&trace_file, &chunks[0], 1);
+    rb_vm_trace_chunk_file_release(&trace_file, &chunks[1], 1); /* one waits for the thread, others do not */
     assert_int_equal(mapped(path), 4 * CHUNK);
     made_ahead();
     assert_int_equal(mapped(path), 3 * CHUNK);
-    rb_vm_trace_sink_release(&sink, &chunks[2], 1);
-    assert_int_equal(rb_vm_trace_sink_end(&sink), 0);
-    rb_vm_trace_sink_release(&sink, &chunks[3], 1);
+    rb_vm_trace_chunk_file_release(&trace_file, &chunks[2], 1);
+    assert_int_equal(rb_vm_trace_chunk_file_end(&trace_file), 0);
+    rb_vm_trace_chunk_file_release(&trace_file, &chunks[3], 1);
     assert_int_equal(mapped(path), 0);
     free(path);
 }
@@ -1347,12 +1347,12 @@ chunk_that_cannot_be_made_ahead_is_an_error_for_the_one_who_needs_it(void **stat
     (void)state;
     free(open_sink("t.fxt"));
     struct rb_vm_trace_chunk chunk;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
     limit_file_size(CHUNK);
     assert_null(made_ahead());
-    assert_int_equal(sink.error, 0);
-    assert_false(rb_vm_trace_sink_reserve(&sink, &chunk));
-    assert_int_equal(sink.error, EFBIG);
+    assert_int_equal(trace_file.error, 0);
+    assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
+    assert_int_equal(trace_file.error, EFBIG);
 }
 
 static void
@@ -1361,12 +1361,12 @@ chunk_made_ahead_of_a_cut_is_not_handed_out(void **state)
     (void)state;
     char *path = open_sink("t.fxt");
     struct rb_vm_trace_chunk a, b;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &a));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &a));
     assert_non_null(made_ahead());
     assert_int_equal(truncate(path, CHUNK / 2), 0);
-    assert_false(rb_vm_trace_sink_reserve(&sink, &b));
-    assert_int_equal(sink.error, SINK_CUT);
-    assert_null(sink.ready.words);
+    assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &b));
+    assert_int_equal(trace_file.error, CHUNK_FILE_CUT);
+    assert_null(trace_file.ready.words);
     assert_int_equal(size_of(path), CHUNK / 2);
     free(path);
 }
@@ -1380,11 +1380,11 @@ cuts_while_chunks_are_made_ahead_harm_nobody(void **state)
     for (int round = 0; round < 200; round++) {
         char *path = open_sink("t.fxt");
         struct rb_vm_trace_chunk chunk;
-        assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
-        rb_vm_trace_sink_ahead(&sink);
+        assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
+        rb_vm_trace_chunk_file_preallocate(&trace_file);
         usleep((useconds_t)round);
         assert_int_equal(truncate(path, round % 3 * PAGE), 0);
-        rb_vm_trace_sink_close(&sink);
+        rb_vm_trace_chunk_file_close(&trace_file);
         rb_vm_trace_chunk_drop(&chunk);
         free(path);
     }
@@ -1396,13 +1396,13 @@ full_disk_ends_the_growth_of_a_file_that_keeps_the_newest_events(void **state)
 {
     (void)state;
     char *path = open_limited(8, true);
-    sink.min_free_bytes = 1 << 20;
+    trace_file.min_free_bytes = 1 << 20;
     begin_ring();
     for (uint64_t i = 0; i < 3; i++) assert_int_equal(use_chunk(100 + i), i);
     free_bytes = 0;
     for (uint64_t i = 3; i < 9; i++) assert_int_equal(use_chunk(100 + i), i % 3);
-    assert_int_equal(sink.error, 0);
-    assert_int_equal(sink.dropped.events, 6);
+    assert_int_equal(trace_file.error, 0);
+    assert_int_equal(trace_file.dropped.events, 6);
     assert_int_equal(size_of(path), PAGE + 3 * CHUNK);
     free(path);
 }
@@ -1434,27 +1434,27 @@ child_of_a_fork_closes_what_is_the_parents_and_works_ahead_itself(void **state)
 #endif
     char *path = open_sink("t.fxt");
     struct rb_vm_trace_chunk chunk, full;
-    assert_true(rb_vm_trace_sink_reserve(&sink, &full));
-    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &full));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
     assert_non_null(made_ahead());
-    rb_vm_trace_sink_release(&sink, &full, CHUNK_WORDS);
-    pthread_mutex_lock(&sink.lock);
+    rb_vm_trace_chunk_file_release(&trace_file, &full, CHUNK_WORDS);
+    pthread_mutex_lock(&trace_file.lock);
     pid_t child = fork();
     if (child == 0) {
-        rb_vm_trace_sink_after_fork(&sink);
-        pthread_mutex_unlock(&sink.lock);
+        rb_vm_trace_chunk_file_after_fork(&trace_file);
+        pthread_mutex_unlock(&trace_file.lock);
         rb_vm_trace_chunk_drop(&chunk);
         assert_int_equal(mapped(path), 0);
         free(open_sink("u.fxt"));
-        assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+        assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
         assert_non_null(made_ahead());
-        rb_vm_trace_sink_close(&sink);
+        rb_vm_trace_chunk_file_close(&trace_file);
         end_at_once(0);
     }
-    pthread_mutex_unlock(&sink.lock);
+    pthread_mutex_unlock(&trace_file.lock);
     wait_for(child);
     assert_int_equal(size_of(path), 3 * CHUNK);
-    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
     assert_int_equal(chunk.offset, 2 * CHUNK);
     free(path);
 }

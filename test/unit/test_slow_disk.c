@@ -113,10 +113,10 @@ wait_until_held_up(void)
 
 /* --- the sink ------------------------------------------------------------------------------------ */
 
-static struct rb_vm_trace_sink sink = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
+static struct rb_vm_trace_chunk_file trace_file = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
 
 static void
-wait_until_ready(struct rb_vm_trace_sink *of)
+wait_until_ready(struct rb_vm_trace_chunk_file *of)
 {
     for (bool ready = false; !ready; usleep(100)) {
         pthread_mutex_lock(&of->lock);
@@ -138,10 +138,10 @@ static char *
 begin_recording(struct rb_vm_trace_chunk *first)
 {
     char *path = temp_path("t.fxt");
-    rb_vm_trace_sink_wait_ns = SINK_WAIT_NS;
-    assert_null(rb_vm_trace_sink_open(&sink, path));
-    assert_true(rb_vm_trace_sink_reserve(&sink, first));
-    rb_vm_trace_sink_recording(&sink, true);
+    rb_vm_trace_chunk_file_wait_ns = CHUNK_FILE_WAIT_NS;
+    assert_null(rb_vm_trace_chunk_file_open(&trace_file, path));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, first));
+    rb_vm_trace_chunk_file_recording(&trace_file, true);
     may_not_wait = true;
     return path;
 }
@@ -154,16 +154,16 @@ writer_gives_up_and_gets_its_chunk_when_it_is_ready(void **state)
     struct rb_vm_trace_chunk first, next;
     char *path = begin_recording(&first);
     stop_disk();
-    assert_false(rb_vm_trace_sink_reserve(&sink, &next));
+    assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &next));
     assert_false(next.none_idle);
-    assert_true(sink.late);
-    assert_int_equal(sink.error, 0);
+    assert_true(trace_file.late);
+    assert_int_equal(trace_file.error, 0);
     wait_until_held_up();
-    for (int i = 0; i < 100000; i++) assert_false(rb_vm_trace_sink_reserve(&sink, &next)); /* nor does any other wait */
+    for (int i = 0; i < 100000; i++) assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &next)); /* nor does any other wait */
     start_disk();
-    wait_until_ready(&sink);
-    assert_false(sink.late);
-    assert_true(rb_vm_trace_sink_reserve(&sink, &next));
+    wait_until_ready(&trace_file);
+    assert_false(trace_file.late);
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &next));
     assert_int_equal(next.offset, CHUNK);
     assert_int_equal(wrong, 0);
     free(path);
@@ -176,25 +176,25 @@ writers_touch_no_disk(void **state)
     (void)state;
     struct rb_vm_trace_chunk first, own, shared;
     char *path = begin_recording(&first);
-    assert_true(rb_vm_trace_sink_reserve_own(&sink, &own, false));
-    assert_true(rb_vm_trace_sink_reserve(&sink, &shared));
-    rb_vm_trace_sink_ahead(&sink);
-    wait_until_ready(&sink);
+    assert_true(rb_vm_trace_chunk_file_reserve_own(&trace_file, &own, false));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &shared));
+    rb_vm_trace_chunk_file_preallocate(&trace_file);
+    wait_until_ready(&trace_file);
     stop_disk();
-    assert_true(rb_vm_trace_sink_sound_p(&sink));
-    rb_vm_trace_sink_release(&sink, &first, 1);
-    assert_true(rb_vm_trace_sink_reserve(&sink, &first)); /* the one that was made ahead */
-    rb_vm_trace_sink_ahead(&sink);
+    assert_true(rb_vm_trace_chunk_file_sound_p(&trace_file));
+    rb_vm_trace_chunk_file_release(&trace_file, &first, 1);
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &first)); /* the one that was made ahead */
+    rb_vm_trace_chunk_file_preallocate(&trace_file);
     wait_until_held_up();
-    rb_vm_trace_sink_release(&sink, &first, 1); /* the last of the file */
-    rb_vm_trace_sink_release(&sink, &own, 1);
-    rb_vm_trace_sink_release(&sink, &shared, 1);
-    assert_true(rb_vm_trace_sink_sound_p(&sink));
+    rb_vm_trace_chunk_file_release(&trace_file, &first, 1); /* the last of the file */
+    rb_vm_trace_chunk_file_release(&trace_file, &own, 1);
+    rb_vm_trace_chunk_file_release(&trace_file, &shared, 1);
+    assert_true(rb_vm_trace_chunk_file_sound_p(&trace_file));
     assert_int_equal(wrong, 0);
     start_disk();
     may_not_wait = false;
-    assert_int_equal(rb_vm_trace_sink_end(&sink), 0);
-    rb_vm_trace_sink_close(&sink);
+    assert_int_equal(rb_vm_trace_chunk_file_end(&trace_file), 0);
+    rb_vm_trace_chunk_file_close(&trace_file);
     trace_free(trace_read(path));
     free(path);
 }
@@ -206,10 +206,10 @@ last_chunk_is_cut_by_the_thread(void **state)
     (void)state;
     struct rb_vm_trace_chunk first, own;
     char *path = begin_recording(&first);
-    assert_true(rb_vm_trace_sink_reserve_own(&sink, &own, false));
-    rb_vm_trace_sink_release(&sink, &own, 1);
+    assert_true(rb_vm_trace_chunk_file_reserve_own(&trace_file, &own, false));
+    rb_vm_trace_chunk_file_release(&trace_file, &own, 1);
     while (size_of(path) != CHUNK + PAGE) usleep(100);
-    assert_true(rb_vm_trace_sink_reserve_own(&sink, &own, false));
+    assert_true(rb_vm_trace_chunk_file_reserve_own(&trace_file, &own, false));
     assert_int_equal(own.offset, CHUNK + PAGE);
     assert_int_equal(wrong, 0);
     free(path);
@@ -221,11 +221,11 @@ error_of_the_disk_stops_the_file_as_ever(void **state)
     (void)state;
     struct rb_vm_trace_chunk first, next;
     char *path = begin_recording(&first);
-    rb_vm_trace_sink_wait_ns = INT64_C(60000000000);
+    rb_vm_trace_chunk_file_wait_ns = INT64_C(60000000000);
     limit_file_size(CHUNK);
-    assert_false(rb_vm_trace_sink_reserve(&sink, &next));
-    assert_int_equal(sink.error, EFBIG);
-    assert_int_equal(sink.reason, EFBIG);
+    assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &next));
+    assert_int_equal(trace_file.error, EFBIG);
+    assert_int_equal(trace_file.reason, EFBIG);
     assert_false(next.none_idle);
     assert_int_equal(wrong, 0);
     free(path);
@@ -237,10 +237,10 @@ cut_file_is_seen_by_the_thread(void **state)
     (void)state;
     struct rb_vm_trace_chunk first, next;
     char *path = begin_recording(&first);
-    rb_vm_trace_sink_wait_ns = INT64_C(60000000000);
+    rb_vm_trace_chunk_file_wait_ns = INT64_C(60000000000);
     assert_int_equal(truncate(path, PAGE), 0);
-    assert_false(rb_vm_trace_sink_reserve(&sink, &next));
-    assert_int_equal(sink.error, SINK_CUT);
+    assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &next));
+    assert_int_equal(trace_file.error, CHUNK_FILE_CUT);
     assert_int_equal(wrong, 0);
     free(path);
 }
@@ -253,13 +253,13 @@ static char *
 begin_small_ring(void)
 {
     struct rb_vm_trace_chunk head;
-    sink.max_bytes = 4 * CHUNK;
-    sink.keep_newest = true;
+    trace_file.max_bytes = 4 * CHUNK;
+    trace_file.keep_newest = true;
     char *path = begin_recording(&head);
     may_not_wait = false;
-    rb_vm_trace_sink_recording(&sink, false);
-    rb_vm_trace_sink_release(&sink, &head, 512);
-    rb_vm_trace_sink_begin_ring(&sink);
+    rb_vm_trace_chunk_file_recording(&trace_file, false);
+    rb_vm_trace_chunk_file_release(&trace_file, &head, 512);
+    rb_vm_trace_chunk_file_begin_ring(&trace_file);
     return path;
 }
 
@@ -270,28 +270,28 @@ limited_file_is_as_patient(void **state)
     (void)state;
     struct rb_vm_trace_chunk chunk[4];
     char *path = begin_small_ring();
-    rb_vm_trace_sink_recording(&sink, true);
+    rb_vm_trace_chunk_file_recording(&trace_file, true);
     may_not_wait = true;
-    rb_vm_trace_sink_wait_ns = INT64_C(60000000000);
-    for (int i = 0; i < 3; i++) assert_true(rb_vm_trace_sink_reserve(&sink, &chunk[i]));
-    for (int i = 0; i < 3; i++) rb_vm_trace_sink_release(&sink, &chunk[i], CHUNK_WORDS);
-    rb_vm_trace_sink_ahead(&sink);
-    assert_int_equal(sink.idle_count, 3);
-    rb_vm_trace_sink_wait_ns = SINK_WAIT_NS;
+    rb_vm_trace_chunk_file_wait_ns = INT64_C(60000000000);
+    for (int i = 0; i < 3; i++) assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk[i]));
+    for (int i = 0; i < 3; i++) rb_vm_trace_chunk_file_release(&trace_file, &chunk[i], CHUNK_WORDS);
+    rb_vm_trace_chunk_file_preallocate(&trace_file);
+    assert_int_equal(trace_file.idle_count, 3);
+    rb_vm_trace_chunk_file_wait_ns = CHUNK_FILE_WAIT_NS;
     stop_disk();
-    assert_false(rb_vm_trace_sink_reserve(&sink, &chunk[0]));
-    assert_true(sink.late);
+    assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk[0]));
+    assert_true(trace_file.late);
     assert_false(chunk[0].none_idle);
     start_disk();
-    wait_until_ready(&sink);
-    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk[0]));
+    wait_until_ready(&trace_file);
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk[0]));
     assert_int_equal(chunk[0].offset, PAGE);
-    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk[1]));
-    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk[2]));
-    assert_false(rb_vm_trace_sink_reserve(&sink, &chunk[3]));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk[1]));
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk[2]));
+    assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk[3]));
     assert_true(chunk[3].none_idle);
-    rb_vm_trace_sink_release(&sink, &chunk[1], CHUNK_WORDS);
-    assert_true(rb_vm_trace_sink_reserve(&sink, &chunk[3]));
+    rb_vm_trace_chunk_file_release(&trace_file, &chunk[1], CHUNK_WORDS);
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk[3]));
     assert_int_equal(chunk[3].offset, PAGE + CHUNK);
     assert_int_equal(wrong, 0);
     free(path);
@@ -304,16 +304,16 @@ chunk_that_was_made_fresh_for_nobody_stays_in_the_file(void **state)
     (void)state;
     struct rb_vm_trace_chunk chunk[3];
     char *path = begin_small_ring();
-    for (int i = 0; i < 3; i++) assert_true(rb_vm_trace_sink_reserve(&sink, &chunk[i]));
-    for (int i = 0; i < 3; i++) rb_vm_trace_sink_release(&sink, &chunk[i], CHUNK_WORDS);
-    rb_vm_trace_sink_recording(&sink, true);
+    for (int i = 0; i < 3; i++) assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk[i]));
+    for (int i = 0; i < 3; i++) rb_vm_trace_chunk_file_release(&trace_file, &chunk[i], CHUNK_WORDS);
+    rb_vm_trace_chunk_file_recording(&trace_file, true);
     stop_disk();
-    assert_false(rb_vm_trace_sink_reserve(&sink, &chunk[0]));
+    assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk[0]));
     start_disk();
-    wait_until_ready(&sink);
-    assert_int_equal(rb_vm_trace_sink_end(&sink), 0);
+    wait_until_ready(&trace_file);
+    assert_int_equal(rb_vm_trace_chunk_file_end(&trace_file), 0);
     assert_int_equal(size_of(path), PAGE + 3 * CHUNK);
-    assert_int_equal(sink.idle_count, 3);
+    assert_int_equal(trace_file.idle_count, 3);
     free(path);
 }
 
@@ -327,27 +327,27 @@ child_of_a_fork_has_nothing_of_what_the_thread_was_making(void **state)
     struct rb_vm_trace_chunk first, next;
     char *path = begin_recording(&first);
     stop_disk();
-    assert_false(rb_vm_trace_sink_reserve(&sink, &next));
+    assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &next));
     wait_until_held_up();
-    pthread_mutex_lock(&sink.lock); /* not held by the thread, or this would wait for the disk */
+    pthread_mutex_lock(&trace_file.lock); /* not held by the thread, or this would wait for the disk */
     pid_t child = fork();
     if (child == 0) {
-        rb_vm_trace_sink_after_fork(&sink);
-        pthread_mutex_unlock(&sink.lock);
+        rb_vm_trace_chunk_file_after_fork(&trace_file);
+        pthread_mutex_unlock(&trace_file.lock);
         pthread_mutex_init(&disk_lock, NULL);
         may_not_wait = stopped = false;
         char *own = temp_path("u.fxt");
-        assert_null(rb_vm_trace_sink_open(&sink, own));
-        assert_true(rb_vm_trace_sink_reserve(&sink, &next));
-        rb_vm_trace_sink_recording(&sink, true);
-        assert_true(rb_vm_trace_sink_reserve(&sink, &next));
-        rb_vm_trace_sink_close(&sink);
+        assert_null(rb_vm_trace_chunk_file_open(&trace_file, own));
+        assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &next));
+        rb_vm_trace_chunk_file_recording(&trace_file, true);
+        assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &next));
+        rb_vm_trace_chunk_file_close(&trace_file);
         _exit(0);
     }
-    pthread_mutex_unlock(&sink.lock);
+    pthread_mutex_unlock(&trace_file.lock);
     wait_for(child);
     start_disk();
-    wait_until_ready(&sink);
+    wait_until_ready(&trace_file);
     assert_int_equal(wrong, 0);
     free(path);
 }
@@ -359,10 +359,10 @@ without_a_thread_chunks_are_made_as_they_are_needed(void **state)
     (void)state;
     struct rb_vm_trace_chunk first, next;
     char *path = begin_recording(&first);
-    sink.ahead.refused = true;
+    trace_file.preallocator.refused = true;
     may_not_wait = false;
     for (int i = 1; i < 5; i++) {
-        assert_true(rb_vm_trace_sink_reserve(&sink, &next));
+        assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &next));
         assert_int_equal(next.offset, i * CHUNK);
     }
     free(path);
@@ -378,7 +378,7 @@ exits_go_on_and_what_was_lost_is_counted(void **state)
     (void)state;
     enum { EXITS = 200000 };
     foo = fake_iseq("foo", "a.rb");
-    rb_vm_trace_sink_wait_ns = SINK_WAIT_NS;
+    rb_vm_trace_chunk_file_wait_ns = CHUNK_FILE_WAIT_NS;
     start_traced(.exit_rate = 1);
     fake_push(&main_thread, &foo, 1);
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
@@ -392,8 +392,8 @@ exits_go_on_and_what_was_lost_is_counted(void **state)
     rb_vm_trace_status(&status);
     assert_non_null(strstr(status.loss, "the disk was too slow"));
     start_disk();
-    wait_until_ready(&rb_vm_trace_capture.sink);
-    rb_vm_trace_sink_wait_ns = INT64_C(60000000000);
+    wait_until_ready(&rb_vm_trace_capture.file);
+    rb_vm_trace_chunk_file_wait_ns = INT64_C(60000000000);
     for (unsigned i = 0; i < EXITS; i++) take_exit(site, &main_thread); /* all of these are recorded */
     assert_int_equal(main_ractor.vm_trace->lost, lost);
     assert_int_equal(wrong, 0);

@@ -180,9 +180,9 @@ an_iseq_that_is_freed_ends_its_span(void **state)
     compile(&bar, 1);
     assert_true(rb_vm_trace_version_begin(&bar, 1, "EP is escaped", 13, true));
     rb_vm_trace_version_end();
-    assert_int_equal(rb_vm_trace_life_count(), 1);
+    assert_int_equal(rb_vm_trace_version_history_count(), 1);
     rb_vm_trace_iseq_free(&bar);
-    assert_int_equal(rb_vm_trace_life_count(), 0);
+    assert_int_equal(rb_vm_trace_version_history_count(), 0);
     compile(&bar, 1); /* another one at its address */
     struct trace *trace = finish_traced();
     assert_int_equal(trace->open_asyncs, 0);
@@ -292,13 +292,13 @@ thousands_of_iseqs_are_told_apart(void **state)
         iseqs[i] = fake_iseq(names[i], "app.rb");
         compile(&iseqs[i], 1);
     }
-    assert_int_equal(rb_vm_trace_life_count(), ISEQS);
+    assert_int_equal(rb_vm_trace_version_history_count(), ISEQS);
     for (unsigned i = 0; i < ISEQS; i++) {
         assert_true(rb_vm_trace_version_begin(&iseqs[i], 1, "redefined", 9, true));
         rb_vm_trace_version_end();
     }
     for (unsigned i = 0; i < ISEQS; i += 2) rb_vm_trace_iseq_free(&iseqs[i]);
-    assert_int_equal(rb_vm_trace_life_count(), ISEQS / 2);
+    assert_int_equal(rb_vm_trace_version_history_count(), ISEQS / 2);
     struct trace *trace = finish_traced();
     for (unsigned i = 0; i < ISEQS; i += 500) { /* a begin and an end of each */
         char label[64];

@@ -18,7 +18,7 @@
 enum { CHUNK = 1 << 20, CHUNK_WORDS = CHUNK / 8, PAGE_WORDS = 512, LARGEST = 4095 };
 enum { PID = 0x01020304, TID = 0x0A0B0C0D };
 
-static struct rb_vm_trace_sink sink = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
+static struct rb_vm_trace_chunk_file trace_file = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
 static struct rb_vm_trace_writer writer;
 static char *path;
 
@@ -26,9 +26,9 @@ static void
 start(void)
 {
     path = temp_path("t.fxt");
-    const char *why = rb_vm_trace_sink_open(&sink, path);
+    const char *why = rb_vm_trace_chunk_file_open(&trace_file, path);
     if (why) fail_msg("%s", why);
-    rb_vm_trace_writer_init(&writer, &sink, PID);
+    rb_vm_trace_writer_init(&writer, &trace_file, PID);
     assert_true(rb_vm_trace_writer_next_chunk(&writer));
 }
 
@@ -38,7 +38,7 @@ finish(void)
 {
     rb_vm_trace_writer_close(&writer);
     rb_vm_trace_writer_free(&writer);
-    rb_vm_trace_sink_close(&sink);
+    rb_vm_trace_chunk_file_close(&trace_file);
     struct trace *trace = trace_read(path);
     free(path);
     return trace;
@@ -469,7 +469,7 @@ failed_next_chunk_keeps_the_old_one_for_the_last_words(void **state)
     while (put(2, 'b')) {}
     size_t at = writer.pos;
     assert_false(rb_vm_trace_writer_next_chunk(&writer));
-    assert_int_equal(sink.error, EFBIG);
+    assert_int_equal(trace_file.error, EFBIG);
     assert_non_null(writer.chunk.words);
     assert_int_equal(writer.pos, at);
     assert_false(put(2, 'b'));
@@ -543,7 +543,7 @@ dropped_writer_refuses_and_leaves_the_file(void **state)
 /* --- what another leaves ------------------------------------------------------------------------------ */
 
 static struct vm_trace_clock fresh_clock; /* as the system's */
-static struct rb_vm_trace_shared shared = { .lock = PTHREAD_MUTEX_INITIALIZER, .writer = { .sink = &sink, .shares = true } };
+static struct rb_vm_trace_shared shared = { .lock = PTHREAD_MUTEX_INITIALIZER, .writer = { .file = &trace_file, .shares = true } };
 
 /* The same writer takes it, as that of another ractor would. */
 static void
@@ -612,7 +612,7 @@ rest_has_room_for_any_event_or_is_given_back(void **state)
     assert_true(rb_vm_trace_writer_name_thread(&writer, TID, 1, "t", 1, &index));
     assert_non_null(writer_reserve(&writer, 64));
     rb_vm_trace_writer_close(&writer);
-    rb_vm_trace_sink_close(&sink);
+    rb_vm_trace_chunk_file_close(&trace_file);
     free(path);
 }
 
@@ -660,18 +660,18 @@ rest_of_another_file_or_of_one_that_was_removed_is_not_taken(void **state)
     start();
     put_event(1);
     rb_vm_trace_writer_leave(&writer, &shared, 1);
-    struct rb_vm_trace_sink other_sink = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
-    struct rb_vm_trace_writer other = { .sink = &other_sink };
+    struct rb_vm_trace_chunk_file other_sink = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
+    struct rb_vm_trace_writer other = { .file = &other_sink };
     char *other_path = temp_path("other.fxt");
-    assert_null(rb_vm_trace_sink_open(&other_sink, other_path));
+    assert_null(rb_vm_trace_chunk_file_open(&other_sink, other_path));
     assert_false(rb_vm_trace_writer_take_orphan(&other, &shared, &fresh_clock));
-    rb_vm_trace_sink_close(&other_sink);
+    rb_vm_trace_chunk_file_close(&other_sink);
     free(other_path);
     assert_int_equal(unlink(path), 0);
     assert_false(rb_vm_trace_writer_take_orphan(&writer, &shared, &fresh_clock));
     assert_non_null(shared.orphans);
     rb_vm_trace_shared_close(&shared);
-    rb_vm_trace_sink_close(&sink);
+    rb_vm_trace_chunk_file_close(&trace_file);
     free(path);
 }
 

@@ -28,7 +28,7 @@ free_traced(void)
     rb_vm_trace_ractor_free(main_ractor.vm_trace);
     main_ractor.vm_trace = NULL;
     rb_vm_trace_sites_free();
-    rb_vm_trace_lives_free();
+    rb_vm_trace_version_histories_free();
     fake_free_stack(&main_thread);
 }
 

@@ -70,6 +70,14 @@ event_interned(struct vm_trace_event *event, enum vm_trace_word name, const stru
     return true;
 }
 
+/* The same under a name that few events have, and that is no known string therefore. */
+static inline bool
+event_interned_rarely(struct vm_trace_event *event, const struct vm_trace_string *name, const struct vm_trace_string *string)
+{
+    unsigned index;
+    return writer_interned(event->writer, name, &index) && event_interned(event, (enum vm_trace_word)index, string);
+}
+
 /* Write it. False: the chunk is full. */
 static inline bool
 event_end(struct vm_trace_event *event, enum fxt_event type, enum vm_trace_word category, unsigned name)

@@ -13,7 +13,7 @@
 struct vm_trace_capture rb_vm_trace_capture = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
     .jit = "vm_trace",
-    .sink = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 },
+    .file = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 },
     .shared = { .lock = PTHREAD_MUTEX_INITIALIZER, .writer = { .shares = true } }
 };
 
@@ -85,7 +85,7 @@ make_ractor(void)
         free_ractor(ractor);
         return use_overflow();
     }
-    rb_vm_trace_writer_init(&ractor->writer, &capture.sink, capture.pid);
+    rb_vm_trace_writer_init(&ractor->writer, &capture.file, capture.pid);
 
     pthread_mutex_lock(&capture.lock);
     ractor->from_ns = rb_vm_trace_epoch_begin_ns(&ractor->epoch);

@@ -56,7 +56,7 @@ extern struct vm_trace_capture {
     uint64_t begin_ns;           /* of this process' trace: no event is earlier */
     uint32_t stack_frames;       /* innermost frames that are recorded of each stack; 0: all. Changes only while no trace is on */
     bool in_memory;              /* the trace goes to memory: a reset may come */
-    struct rb_vm_trace_sink sink;
+    struct rb_vm_trace_chunk_file file;
     struct rb_vm_trace_shared shared; /* for ractors that find no chunk of their own; and orphaned chunks */
     uint32_t first_epoch;        /* of this trace: before any reset */
     uint64_t since_ns[2];        /* when an epoch began, by its low bit (rb_vm_trace_epoch_begin_ns) */

@@ -299,11 +299,11 @@ save(struct client *client)
     const char *pattern = client->request + strlen(client->request) + 1;
     char *absolute = rb_vm_trace_absolute_path(*pattern ? pattern : NULL), hint[128];
     struct rb_vm_trace_save save = { .pattern = absolute, .why = "save", .error = ENOMEM, .reason = "out of memory" };
-    enum vm_trace_freeze answer = VM_TRACE_NO_ROOM;
+    enum vm_trace_snapshot_answer answer = VM_TRACE_SNAPSHOT_NO_ROOM;
     bool ok = absolute || !*pattern;
-    while (ok && (answer = rb_vm_trace_recorder_freeze()) == VM_TRACE_BUSY) rb_vm_trace_recorder_wait();
-    if (answer == VM_TRACE_FROZEN) rb_vm_trace_recorder_write(&save);
-    if (answer == VM_TRACE_NO_RECORDER) {
+    while (ok && (answer = rb_vm_trace_snapshot_begin()) == VM_TRACE_SNAPSHOT_BUSY) rb_vm_trace_recorder_wait();
+    if (answer == VM_TRACE_SNAPSHOT_BEGUN) rb_vm_trace_recorder_write(&save);
+    if (answer == VM_TRACE_SNAPSHOT_NO_RECORDER) {
         set_reply(client, "error", "nothing is recorded into memory: give start --memory=16, or the program "
                   "--zjit-trace-exits --zjit-trace-memory=16 or their like of YJIT");
     }

@@ -60,18 +60,18 @@ run_wait(void *ignored)
 }
 
 static void
-freeze(void)
+begin_snapshot(void)
 {
     for (;;) {
-        switch (rb_vm_trace_recorder_freeze()) {
-          case VM_TRACE_FROZEN:
+        switch (rb_vm_trace_snapshot_begin()) {
+          case VM_TRACE_SNAPSHOT_BEGUN:
             return;
-          case VM_TRACE_BUSY:
+          case VM_TRACE_SNAPSHOT_BUSY:
             rb_thread_call_without_gvl(run_wait, NULL, NULL, NULL);
             continue;
-          case VM_TRACE_NO_ROOM:
+          case VM_TRACE_SNAPSHOT_NO_ROOM:
             rb_memerror();
-          case VM_TRACE_NO_RECORDER:
+          case VM_TRACE_SNAPSHOT_NO_RECORDER:
             rb_raise(rb_eRuntimeError, "nothing is recorded any more: the trace was stopped, or the process ends");
         }
     }
@@ -96,7 +96,7 @@ end_without_gvl(VALUE argument)
  * waits for us; or end this one. So then a thread is begun that writes it. Returns the state of rb_protect.
  */
 static int
-write_frozen(struct rb_vm_trace_save *save)
+write_snapshot(struct rb_vm_trace_save *save)
 {
     int state = 0;
     if (rb_nogvl(run_write, save, NULL, NULL, RB_NOGVL_INTR_FAIL)) return 0;
@@ -134,8 +134,8 @@ trace_save(int argc, VALUE *argv, VALUE self)
         .pattern = NIL_P(pattern) ? NULL : StringValueCStr(pattern), .why = "save", .error = ENOMEM, .reason = "out of memory"
     };
     recording();
-    freeze();
-    int state = write_frozen(&save);
+    begin_snapshot();
+    int state = write_snapshot(&save);
     VALUE path = save.path ? rb_external_str_new_cstr(save.path) : pattern;
     free(save.made);
     free(save.kept);

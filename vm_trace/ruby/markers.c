@@ -37,6 +37,14 @@ set_double(struct vm_trace_marker_argument *argument, double value)
     memcpy(&argument->bits, &value, sizeof(value));
 }
 
+static bool
+fits_int64_p(VALUE bignum)
+{
+    int unused_bits;
+    size_t bytes = rb_absint_size(bignum, &unused_bits);
+    return bytes <= 8 && bytes * 8 - (size_t)unused_bits <= 63;
+}
+
 /* Runs no Ruby code of the program's: what is neither a text nor a number nor true, false or nil is told by its class. */
 static void
 set_value(struct vm_trace_marker_argument *argument, VALUE value, VALUE *text_out)
@@ -44,6 +52,10 @@ set_value(struct vm_trace_marker_argument *argument, VALUE value, VALUE *text_ou
     if (RB_FIXNUM_P(value)) {
         argument->type = FXT_ARG_INT64;
         argument->bits = (uint64_t)FIX2LONG(value);
+    }
+    else if (RB_TYPE_P(value, T_BIGNUM) && fits_int64_p(value)) {
+        argument->type = FXT_ARG_INT64;
+        argument->bits = (uint64_t)rb_big2ll(value);
     }
     else if (SYMBOL_P(value)) {
         set_text(argument, rb_sym2str(value));

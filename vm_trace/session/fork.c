@@ -17,7 +17,7 @@
  */
 static __thread bool hooked;
 
-static pthread_mutex_t *const locks[] = { &rb_vm_trace_capture.lock, &rb_vm_trace_session.open_lock, &rb_vm_trace_capture.shared.lock, &rb_vm_trace_capture.sink.lock,
+static pthread_mutex_t *const locks[] = { &rb_vm_trace_capture.lock, &rb_vm_trace_session.open_lock, &rb_vm_trace_capture.shared.lock, &rb_vm_trace_capture.file.lock,
                                         &rb_vm_trace_deaths_lock };
 enum { LOCKS = sizeof(locks) / sizeof(locks[0]) };
 
@@ -52,7 +52,7 @@ begin_child(void)
     }
     rb_vm_trace_shared_drop(&capture.shared);
     capture.shared.writer.pid = capture.pid;
-    rb_vm_trace_sink_after_fork(&capture.sink);
+    rb_vm_trace_chunk_file_after_fork(&capture.file);
     __atomic_store_n(&capture.state, VM_TRACE_PENDING, __ATOMIC_RELEASE);
 }
 

@@ -105,15 +105,15 @@ rb_vm_trace_write_settings(struct rb_vm_trace_ractor *ractor, struct rb_executio
 const char *
 rb_vm_trace_loss_reason(void)
 {
-    if (capture.sink.reason == SINK_FULL) {
+    if (capture.file.reason == CHUNK_FILE_FULL) {
         static char text[320];
         const char *prefix = session.option_prefix;
-        snprintf(text, sizeof(text), "trace stopped: %s; give %s%s another disk", rb_vm_trace_sink_reason(&capture.sink, SINK_FULL),
+        snprintf(text, sizeof(text), "trace stopped: %s; give %s%s another disk", rb_vm_trace_chunk_file_reason(&capture.file, CHUNK_FILE_FULL),
                  prefix ? prefix : "", prefix ? "-trace-file" : "file:");
         return text;
     }
-    if (capture.sink.reason) return rb_vm_trace_sink_reason(&capture.sink, capture.sink.reason);
-    return capture.sink.starved ? "a file of that size has too few chunks for so many ractors" : "out of memory";
+    if (capture.file.reason) return rb_vm_trace_chunk_file_reason(&capture.file, capture.file.reason);
+    return capture.file.starved ? "a file of that size has too few chunks for so many ractors" : "out of memory";
 }
 
 const char *
@@ -125,9 +125,9 @@ rb_vm_trace_late_reason(void)
 const char *
 rb_vm_trace_dropped_reason(void)
 {
-    if (capture.sink.full[0]) { /* it was to become larger */
+    if (capture.file.full[0]) { /* it was to become larger */
         static char text[256];
-        snprintf(text, sizeof(text), "older events gave way because %s", capture.sink.full);
+        snprintf(text, sizeof(text), "older events gave way because %s", capture.file.full);
         return text;
     }
     return session.memory.bytes ? "older events gave way at the limit of the memory" : "older events gave way at the limit of the file's size";

@@ -35,10 +35,10 @@ make_file(bool child)
     const char *pattern = session.path_pattern ? session.path_pattern : session.memory.bytes ? VM_TRACE_SNAPSHOT_PATH : NULL;
     session.path = rb_vm_trace_expand_path(pattern, capture.pid, child, session.memory.bytes ? 1 : session.number);
     if (!session.path) return "out of memory";
-    if (session.memory.bytes) return rb_vm_trace_memory_open(&capture.sink);
+    if (session.memory.bytes) return rb_vm_trace_memory_open(&capture.file);
     char *kept;
     const char *why_kept;
-    const char *why = rb_vm_trace_sink_open_beside(&capture.sink, &session.path, capture.pid, &kept, &why_kept);
+    const char *why = rb_vm_trace_chunk_file_open_beside(&capture.file, &session.path, capture.pid, &kept, &why_kept);
     /* Said even where the program began the trace: the file is not where it asked for. */
     if (kept && !why) rb_vm_trace_say("%s is kept: %s; the trace goes to %s", kept, why_kept, session.path);
     free(kept);
@@ -55,22 +55,22 @@ begin_file(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     bool ok = rb_vm_trace_writer_next_chunk(&ractor->writer);
     /* Memory is seen by others only after a crash or in a core: then nobody else says why. */
     if (ok) rb_vm_trace_write_settings(ractor, ec, session.memory.bytes ? "memory" : NULL);
-    if (ok && capture.sink.keep_newest) {
+    if (ok && capture.file.keep_newest) {
         rb_vm_trace_writer_close(&ractor->writer);
-        rb_vm_trace_sink_begin_ring(&capture.sink);
+        rb_vm_trace_chunk_file_begin_ring(&capture.file);
         ok = rb_vm_trace_writer_next_chunk(&ractor->writer);
     }
     if (ok && session.memory.bytes) ok = rb_vm_trace_recorder_begin();
     if (ok) {
-        rb_vm_trace_sink_recording(&capture.sink, true);
+        rb_vm_trace_chunk_file_recording(&capture.file, true);
         return NULL;
     }
     /*
      * In memory a limit of the size of files leaves what is there, which is not an error of the
      * sink, but too little to begin with.
      */
-    int error = capture.sink.error ? capture.sink.error : capture.sink.reason;
-    return error ? rb_vm_trace_sink_reason(&capture.sink, error) : "out of memory";
+    int error = capture.file.error ? capture.file.error : capture.file.reason;
+    return error ? rb_vm_trace_chunk_file_reason(&capture.file, error) : "out of memory";
 }
 
 /* Say where the trace goes, or why nowhere: then no file is left behind. */
@@ -88,11 +88,11 @@ say_where(const char *why)
     }
     if (session.memory.bytes) {
         rb_vm_trace_warn("can't record to memory: %s; running untraced", why);
-        rb_vm_trace_sink_close(&capture.sink);
+        rb_vm_trace_chunk_file_close(&capture.file);
         return false;
     }
     rb_vm_trace_warn("can't trace to %s: %s; running untraced", session.path ? session.path : "a file", why);
-    if (capture.sink.fd >= 0) rb_vm_trace_sink_discard(&capture.sink, session.path);
+    if (capture.file.fd >= 0) rb_vm_trace_chunk_file_discard(&capture.file, session.path);
     return false;
 }
 
@@ -151,12 +151,12 @@ begin_trace(const struct rb_vm_trace_config *config, const struct vm_trace_strea
     session.max_size = config->max_size;
     capture.in_memory = session.memory.bytes > 0;
     if (capture.in_memory) session.max_size = (struct rb_vm_trace_max_size){ .bytes = session.memory.bytes };
-    capture.sink.max_bytes = session.max_size.bytes;
-    capture.sink.min_free_bytes = session.min_free_bytes;
-    capture.sink.keep_newest = session.max_size.bytes && !session.max_size.keep_oldest;
-    capture.sink.sampled_categories = 0;
-    EACH_STREAM(stream, sampled_categories) capture.sink.sampled_categories |= stream->sampled_categories;
-    rb_vm_trace_writer_init(&capture.shared.writer, &capture.sink, capture.pid);
+    capture.file.max_bytes = session.max_size.bytes;
+    capture.file.min_free_bytes = session.min_free_bytes;
+    capture.file.keep_newest = session.max_size.bytes && !session.max_size.keep_oldest;
+    capture.file.sampled_categories = 0;
+    EACH_STREAM(stream, sampled_categories) capture.file.sampled_categories |= stream->sampled_categories;
+    rb_vm_trace_writer_init(&capture.shared.writer, &capture.file, capture.pid);
     const char *why = make_file(false);
     if (why) return why;
 
@@ -179,8 +179,8 @@ discard_trace(void)
     pthread_mutex_lock(&capture.lock);
     if (session.memory.bytes) rb_vm_trace_recorder_close();
     pthread_mutex_unlock(&capture.lock);
-    if (session.memory.bytes) rb_vm_trace_sink_close(&capture.sink);
-    else if (capture.sink.fd >= 0) rb_vm_trace_sink_discard(&capture.sink, session.path);
+    if (session.memory.bytes) rb_vm_trace_chunk_file_close(&capture.file);
+    else if (capture.file.fd >= 0) rb_vm_trace_chunk_file_discard(&capture.file, session.path);
     __atomic_store_n(&capture.state, VM_TRACE_OFF, __ATOMIC_RELEASE);
 }
 
@@ -503,8 +503,8 @@ rb_vm_trace_fault(const void *address)
      */
     struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
     struct rb_vm_trace_ractor *ractor = ec ? rb_vm_trace_host_ractor(ec) : NULL;
-    return rb_vm_trace_sink_fault(&capture.sink, ractor ? &ractor->writer.chunk : NULL, address) ||
-        rb_vm_trace_sink_fault(&capture.sink, &capture.shared.writer.chunk, address) ||
+    return rb_vm_trace_chunk_file_fault(&capture.file, ractor ? &ractor->writer.chunk : NULL, address) ||
+        rb_vm_trace_chunk_file_fault(&capture.file, &capture.shared.writer.chunk, address) ||
         (session.memory.bytes && rb_vm_trace_recorder_fault(address));
 }
 
@@ -519,10 +519,10 @@ count_all(const char **loss_out)
     *loss_out = NULL;
     if (totals.lost > totals.late) *loss_out = rb_vm_trace_loss_reason();
     else if (totals.late) *loss_out = rb_vm_trace_late_reason();
-    else if (capture.sink.dropped.events) *loss_out = rb_vm_trace_dropped_reason();
-    totals.sampled -= capture.sink.dropped.sampled;
-    totals.events -= capture.sink.dropped.events;
-    totals.lost += capture.sink.dropped.events;
+    else if (capture.file.dropped.events) *loss_out = rb_vm_trace_dropped_reason();
+    totals.sampled -= capture.file.dropped.sampled;
+    totals.events -= capture.file.dropped.events;
+    totals.lost += capture.file.dropped.events;
     return totals;
 }
 
@@ -553,8 +553,8 @@ say_what_was_written(const struct vm_trace_totals *totals, const struct vm_trace
         size_t n = stream->describe(streams + at, sizeof(streams) - at, totals);
         if (n) at += n + (size_t)snprintf(streams + at + n, sizeof(streams) - at - n, ", ");
     }
-    if (!totals->lost && capture.sink.trim_error) {
-        snprintf(lost, sizeof(lost), "nothing lost as far as can be seen (%s)", strerror(capture.sink.trim_error));
+    if (!totals->lost && capture.file.trim_error) {
+        snprintf(lost, sizeof(lost), "nothing lost as far as can be seen (%s)", strerror(capture.file.trim_error));
     }
     else if (totals->lost) {
         int n = snprintf(lost, sizeof(lost), "%llu events lost (", (unsigned long long)totals->lost);
@@ -579,7 +579,7 @@ rescue(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec
     struct vm_trace_totals written = rb_vm_trace_ractor_totals();
     struct vm_trace_counts left;
     if (ractor) rb_vm_trace_writer_close(&ractor->writer);
-    bool mended = rb_vm_trace_sink_mend(&capture.sink, &left);
+    bool mended = rb_vm_trace_chunk_file_mend(&capture.file, &left);
     if (mended && ractor && rb_vm_trace_writer_next_chunk(&ractor->writer) && left.events == 0) {
         rb_vm_trace_write_settings(ractor, ec, NULL);
     }
@@ -590,7 +590,7 @@ rescue(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec
 static void
 write_last_words(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
 {
-    int trouble = rb_vm_trace_sink_end(&capture.sink);
+    int trouble = rb_vm_trace_chunk_file_end(&capture.file);
     struct vm_trace_counts gone = { 0, 0 };
     /* Closed by the program, it still has what was written. */
     if (trouble != 0 && trouble != EBADF) gone = rescue(ractor, ec);
@@ -601,12 +601,12 @@ write_last_words(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_
 
     struct vm_trace_totals totals = rb_vm_trace_ractor_totals();
     for (int i = 0; i < VM_TRACE_MAX_COUNTERS; i++) totals.counters[i] += reported.counters[i];
-    totals.sampled -= gone.sampled + capture.sink.dropped.sampled;
-    totals.events -= gone.events + capture.sink.dropped.events;
+    totals.sampled -= gone.sampled + capture.file.dropped.sampled;
+    totals.events -= gone.events + capture.file.dropped.events;
     const struct vm_trace_loss losses[LOSSES] = {
         { totals.lost - totals.late + gone.events, rb_vm_trace_loss_reason() },
         { totals.late, rb_vm_trace_late_reason() },
-        { capture.sink.dropped.events, rb_vm_trace_dropped_reason() }
+        { capture.file.dropped.events, rb_vm_trace_dropped_reason() }
     };
     session.last_loss = NULL;
     totals.lost = 0;
@@ -623,7 +623,7 @@ write_last_words(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_
         rb_vm_trace_writer_close(&ractor->writer);
     }
     session.last = totals;
-    rb_vm_trace_sink_close(&capture.sink);
+    rb_vm_trace_chunk_file_close(&capture.file);
     say_what_was_written(&totals, losses);
 }
 
@@ -654,12 +654,12 @@ end_trace(void)
         rb_vm_trace_ractor_next_chunk(ractor, ec);
     }
     if (capture.state == VM_TRACE_ON) {
-        rb_vm_trace_sink_recording(&capture.sink, false);
+        rb_vm_trace_chunk_file_recording(&capture.file, false);
         for (struct rb_vm_trace_ractor *other = capture.ractors; other; other = other->next) {
             if (other != ractor || session.memory.bytes) rb_vm_trace_writer_close(&other->writer);
         }
         rb_vm_trace_shared_close(&capture.shared);
-        if (session.memory.bytes) rb_vm_trace_sink_close(&capture.sink);
+        if (session.memory.bytes) rb_vm_trace_chunk_file_close(&capture.file);
         else write_last_words(ractor, ec);
     }
     __atomic_store_n(&capture.state, VM_TRACE_OFF, __ATOMIC_RELEASE);

@@ -5,6 +5,6 @@
 
 struct vm_trace_session rb_vm_trace_session = {
     .open_lock = PTHREAD_MUTEX_INITIALIZER,
-    .min_free_bytes = SINK_MIN_FREE_DEFAULT,
-    .flags = { .min_free_bytes = SINK_MIN_FREE_DEFAULT }
+    .min_free_bytes = CHUNK_FILE_MIN_FREE_DEFAULT,
+    .flags = { .min_free_bytes = CHUNK_FILE_MIN_FREE_DEFAULT }
 };

@@ -42,12 +42,12 @@ static struct {
         uint64_t count;        /* of traces that were saved under it */
     } own, named;              /* by the pattern of the options, by one that the program gave */
 
-    struct rb_vm_trace_frozen frozen;
+    struct rb_vm_trace_chunk_snapshot snapshot;
     struct vm_trace_totals taken; /* counted since the reset, when it was frozen */
     uint64_t reset_ns, from_ns;   /* of what is frozen: no event before the latter is saved */
-    uint64_t frozen_ns;
+    uint64_t snapshot_ns;
 
-    struct rb_vm_trace_sink out;
+    struct rb_vm_trace_chunk_file out;
     struct rb_vm_trace_ractor *ractor; /* writes the settings and the last words */
     sem_t asked;                     /* by a signal */
 } recorder = { .done = PTHREAD_COND_INITIALIZER, .out = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 } };
@@ -56,63 +56,63 @@ static struct {
 
 /* Chunks that are written into, as far as they are. A writer may just be changing its own, for it needs no lock to. */
 static void
-freeze_in_use(const struct rb_vm_trace_writer *writer)
+add_in_use(const struct rb_vm_trace_writer *writer)
 {
     /* In this order: a position that is read first may be another chunk's. One that was given back is among the idle ones already. */
     uint64_t offset = __atomic_load_n(&writer->chunk.offset, __ATOMIC_ACQUIRE);
     size_t words = __atomic_load_n(&writer->pos, __ATOMIC_ACQUIRE);
-    if (words > 0 && offset > 0) rb_vm_trace_memory_freeze_in_use(&capture.sink, &recorder.frozen, offset, words);
+    if (words > 0 && offset > 0) rb_vm_trace_memory_snapshot_in_use(&capture.file, &recorder.snapshot, offset, words);
 }
 
-static enum vm_trace_freeze
-freeze(void)
+static enum vm_trace_snapshot_answer
+begin_snapshot(void)
 {
-    if (!__atomic_load_n(&recorder.open, __ATOMIC_ACQUIRE)) return VM_TRACE_NO_RECORDER;
-    if (recorder.saving) return VM_TRACE_BUSY;
+    if (!__atomic_load_n(&recorder.open, __ATOMIC_ACQUIRE)) return VM_TRACE_SNAPSHOT_NO_RECORDER;
+    if (recorder.saving) return VM_TRACE_SNAPSHOT_BUSY;
     size_t ractors = 0;
     for (const struct rb_vm_trace_ractor *ractor = capture.ractors; ractor; ractor = ractor->next) ractors++;
-    if (!rb_vm_trace_frozen_room(&recorder.frozen, &capture.sink, ractors + 1)) return VM_TRACE_NO_ROOM;
+    if (!rb_vm_trace_chunk_snapshot_room(&recorder.snapshot, &capture.file, ractors + 1)) return VM_TRACE_SNAPSHOT_NO_ROOM;
     EACH_STREAM(stream, snapshot_room) {
-        if (!stream->snapshot_room()) return VM_TRACE_NO_ROOM;
+        if (!stream->snapshot_room()) return VM_TRACE_SNAPSHOT_NO_ROOM;
     }
 
     /* Events are counted after they were written, so all that are counted here are in the chunks. */
     recorder.taken = rb_vm_trace_ractor_totals();
     recorder.taken.events -= recorder.settings;
     pthread_mutex_lock(&capture.shared.lock);
-    pthread_mutex_lock(&capture.sink.lock);
-    rb_vm_trace_memory_freeze(&capture.sink, &recorder.frozen);
-    freeze_in_use(&capture.shared.writer); /* first: a local that had it last may still name it, with a position in its own next one */
-    for (const struct rb_vm_trace_ractor *ractor = capture.ractors; ractor; ractor = ractor->next) freeze_in_use(&ractor->writer);
-    for (const struct rb_vm_trace_orphan *orphan = capture.shared.orphans; orphan; orphan = orphan->next) freeze_in_use(&orphan->writer);
-    pthread_mutex_unlock(&capture.sink.lock);
+    pthread_mutex_lock(&capture.file.lock);
+    rb_vm_trace_memory_snapshot_begin(&capture.file, &recorder.snapshot);
+    add_in_use(&capture.shared.writer); /* first: a local that had it last may still name it, with a position in its own next one */
+    for (const struct rb_vm_trace_ractor *ractor = capture.ractors; ractor; ractor = ractor->next) add_in_use(&ractor->writer);
+    for (const struct rb_vm_trace_orphan *orphan = capture.shared.orphans; orphan; orphan = orphan->next) add_in_use(&orphan->writer);
+    pthread_mutex_unlock(&capture.file.lock);
     pthread_mutex_unlock(&capture.shared.lock);
     EACH_STREAM(stream, snapshot_begin) stream->snapshot_begin(); /* hits are counted before their event is written: no event is there without its hit */
 
     uint32_t epoch;
     uint64_t now_ns = rb_vm_trace_clock_system_ns();
-    recorder.frozen_ns = now_ns;
+    recorder.snapshot_ns = now_ns;
     recorder.reset_ns = recorder.from_ns = rb_vm_trace_epoch_begin_ns(&epoch);
     if (session.memory.window_ns && now_ns > recorder.from_ns + session.memory.window_ns) recorder.from_ns = now_ns - session.memory.window_ns;
     recorder.saving = true;
-    return VM_TRACE_FROZEN;
+    return VM_TRACE_SNAPSHOT_BEGUN;
 }
 
-enum vm_trace_freeze
-rb_vm_trace_recorder_freeze(void)
+enum vm_trace_snapshot_answer
+rb_vm_trace_snapshot_begin(void)
 {
     pthread_mutex_lock(&capture.lock);
-    enum vm_trace_freeze answer = freeze();
+    enum vm_trace_snapshot_answer answer = begin_snapshot();
     pthread_mutex_unlock(&capture.lock);
     return answer;
 }
 
 /* `next`: the first chunk that was not given back. */
 static void
-thaw(size_t next)
+end_snapshot(size_t next)
 {
     pthread_mutex_lock(&capture.lock);
-    rb_vm_trace_memory_thaw(&capture.sink, &recorder.frozen, next);
+    rb_vm_trace_memory_snapshot_end(&capture.file, &recorder.snapshot, next);
     EACH_STREAM(stream, snapshot_end) stream->snapshot_end();
     recorder.saving = false;
     pthread_cond_broadcast(&recorder.done);
@@ -178,7 +178,7 @@ struct copy {
 static void
 flush(struct copy *copy)
 {
-    if (copy->used > 0 && !copy->error) copy->error = rb_vm_trace_sink_append(&recorder.out, copy->buffer, copy->used);
+    if (copy->used > 0 && !copy->error) copy->error = rb_vm_trace_chunk_file_append(&recorder.out, copy->buffer, copy->used);
     copy->used = 0;
 }
 
@@ -236,7 +236,7 @@ count(struct copy *copy, uint64_t header, uint64_t ns)
 {
     unsigned category = bits(header, 32, 16);
     copy->counts.events++;
-    copy->counts.sampled += category_in_p(capture.sink.sampled_categories, category);
+    copy->counts.sampled += category_in_p(capture.file.sampled_categories, category);
     if (ns < copy->first_ns) copy->first_ns = ns;
     if (ns > copy->last_ns) copy->last_ns = ns;
 }
@@ -286,10 +286,10 @@ copy_chunk(struct copy *copy, const uint64_t *words, size_t count_words)
         }
         if (any) put(copy, header, words + at, size);
     }
-    if (copy->words % SINK_GRID_WORDS > 0) {
+    if (copy->words % VM_TRACE_PAGE_WORDS > 0) {
         /* What comes next is mapped, from a page on. */
-        static const uint64_t nothing[SINK_GRID_WORDS];
-        size_t padding = SINK_GRID_WORDS - copy->words % SINK_GRID_WORDS;
+        static const uint64_t nothing[VM_TRACE_PAGE_WORDS];
+        size_t padding = VM_TRACE_PAGE_WORDS - copy->words % VM_TRACE_PAGE_WORDS;
         put(copy, fxt_padding_header(padding), nothing, padding);
     }
     flush(copy);
@@ -309,13 +309,13 @@ begin_copy(struct copy *copy)
 static size_t
 copy_chunks(struct copy *copy)
 {
-    const struct rb_vm_trace_frozen *frozen = &recorder.frozen;
+    const struct rb_vm_trace_chunk_snapshot *snapshot = &recorder.snapshot;
     uint64_t start = recorder.out.size;
     size_t i = 0;
     begin_copy(copy);
-    for (; i < frozen->count && !copy->error; i++) {
-        copy_chunk(copy, (const uint64_t *)(capture.sink.memory + frozen->chunks[i].offset), frozen->chunks[i].words);
-        if (rb_vm_trace_memory_give_back(&capture.sink, &recorder.frozen, i)) continue;
+    for (; i < snapshot->count && !copy->error; i++) {
+        copy_chunk(copy, (const uint64_t *)(capture.file.memory + snapshot->chunks[i].offset), snapshot->chunks[i].words);
+        if (rb_vm_trace_memory_give_back(&capture.file, &recorder.snapshot, i)) continue;
         /* The program was faster. So were all before it used again: a trace has no hole in the middle. */
         if (ftruncate(recorder.out.fd, (off_t)start) != 0) copy->error = errno;
         recorder.out.size = start;
@@ -361,8 +361,8 @@ write_last_words(struct copy *copy, struct rb_vm_trace_save *save)
         { copy->left_out, OLDER }
     };
     /* What is left out for its age was there: then memory goes back far enough. */
-    bool less = session.memory.window_ns && losses[1].events && !copy->left_out && copy->first_ns < recorder.frozen_ns;
-    save->held_ns = less ? recorder.frozen_ns - copy->first_ns : 0;
+    bool less = session.memory.window_ns && losses[1].events && !copy->left_out && copy->first_ns < recorder.snapshot_ns;
+    save->held_ns = less ? recorder.snapshot_ns - copy->first_ns : 0;
     save->memory = session.memory;
     totals.lost = 0;
     for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
@@ -381,8 +381,8 @@ write_last_words(struct copy *copy, struct rb_vm_trace_save *save)
 static void
 fail(struct rb_vm_trace_save *save, int error)
 {
-    save->error = error > 0 ? error : error == SINK_FULL ? ENOSPC : EIO; /* someone cut or removed it while it was made */
-    save->reason = rb_vm_trace_sink_reason(&recorder.out, error);
+    save->error = error > 0 ? error : error == CHUNK_FILE_FULL ? ENOSPC : EIO; /* someone cut or removed it while it was made */
+    save->reason = rb_vm_trace_chunk_file_reason(&recorder.out, error);
 }
 
 /* The whole trace, into a sink that is open. Returns how many chunks were given back. */
@@ -403,7 +403,7 @@ write_trace(struct rb_vm_trace_save *save)
     uint64_t settings_bytes = recorder.out.size;
 
     size_t given_back = copy_chunks(&copy);
-    rb_vm_trace_sink_end(&recorder.out);
+    rb_vm_trace_chunk_file_end(&recorder.out);
     if (!copy.error && !rb_vm_trace_writer_next_chunk(&ractor->writer)) copy.error = recorder.out.error;
     if (!copy.error) {
         set_begin(&copy, settings_bytes);
@@ -469,7 +469,7 @@ write_beside(struct rb_vm_trace_save *save, char **beside)
     char *kept = NULL;
     const char *why = look_at(save->path), *why_kept;
     recorder.out.min_free_bytes = session.min_free_bytes;
-    if (!why) why = rb_vm_trace_sink_open_beside(&recorder.out, beside, capture.pid, &kept, &why_kept);
+    if (!why) why = rb_vm_trace_chunk_file_open_beside(&recorder.out, beside, capture.pid, &kept, &why_kept);
     save->error = why ? errno : 0;
     save->reason = why;
     free(kept);
@@ -481,7 +481,7 @@ write_beside(struct rb_vm_trace_save *save, char **beside)
             save->reason = why;
         }
         if (save->error) unlink(*beside);
-        rb_vm_trace_sink_close(&recorder.out);
+        rb_vm_trace_chunk_file_close(&recorder.out);
     }
     return given_back;
 }
@@ -543,7 +543,7 @@ write_file(struct rb_vm_trace_save *save)
     recorder.saved += save->error == 0;
     struct last_path *last = last_path(save);
     if (last) last->count += save->error == 0;
-    thaw(given_back);
+    end_snapshot(given_back);
 }
 
 /* --- threads --------------------------------------------------------------------------------------------- */
@@ -615,11 +615,11 @@ say_what_was_saved(const struct rb_vm_trace_save *save)
 static void
 save_to_file(const char *why, void (*write)(struct rb_vm_trace_save *save))
 {
-    enum vm_trace_freeze answer;
-    while ((answer = rb_vm_trace_recorder_freeze()) == VM_TRACE_BUSY) rb_vm_trace_recorder_wait();
-    if (answer == VM_TRACE_NO_RECORDER) return; /* a child that has recorded nothing */
+    enum vm_trace_snapshot_answer answer;
+    while ((answer = rb_vm_trace_snapshot_begin()) == VM_TRACE_SNAPSHOT_BUSY) rb_vm_trace_recorder_wait();
+    if (answer == VM_TRACE_SNAPSHOT_NO_RECORDER) return; /* a child that has recorded nothing */
     struct rb_vm_trace_save save = { .why = why, .error = ENOMEM, .reason = "out of memory" };
-    if (answer == VM_TRACE_FROZEN) write(&save);
+    if (answer == VM_TRACE_SNAPSHOT_BEGUN) write(&save);
     say_what_was_saved(&save);
     free(save.made);
     free(save.kept);
@@ -693,7 +693,7 @@ rb_vm_trace_recorder_begin_child(void)
     EACH_STREAM(stream, snapshot_end) stream->snapshot_end();
     pthread_mutex_init(&recorder.out.lock, NULL);
     rb_vm_trace_writer_drop(&recorder.ractor->writer);
-    rb_vm_trace_sink_after_fork(&recorder.out);
+    rb_vm_trace_chunk_file_after_fork(&recorder.out);
 }
 
 static bool
@@ -722,7 +722,7 @@ bool
 rb_vm_trace_recorder_fault(const void *address)
 {
     /* Only the thread that saves touches it. */
-    return recorder.saving && rb_vm_trace_sink_fault(&recorder.out, &recorder.ractor->writer.chunk, address);
+    return recorder.saving && rb_vm_trace_chunk_file_fault(&recorder.out, &recorder.ractor->writer.chunk, address);
 }
 
 void
@@ -735,7 +735,7 @@ void
 rb_vm_trace_recorder_crash(void)
 {
     static int once;
-    if (!(session.memory.save_at & VM_TRACE_SAVE_AT_CRASH) || capture.state != VM_TRACE_ON || !capture.sink.memory) return;
+    if (!(session.memory.save_at & VM_TRACE_SAVE_AT_CRASH) || capture.state != VM_TRACE_ON || !capture.file.memory) return;
     if (__atomic_exchange_n(&once, 1, __ATOMIC_RELAXED)) return;
     static char path[PATH_MAX + CLAIM_SUFFIX_BYTES];
     const char *why;
@@ -748,7 +748,7 @@ rb_vm_trace_recorder_crash(void)
         fd = rb_vm_trace_claim_create(path, O_WRONLY, &why);
     }
     static const char SAVED[] = "vm_trace: saved to ", FAILED[] = "vm_trace: can't save to ";
-    bool ok = fd >= 0 && rb_vm_trace_memory_dump(&capture.sink, fd);
+    bool ok = fd >= 0 && rb_vm_trace_memory_dump(&capture.file, fd);
     const char *said[] = { ok ? SAVED : FAILED, path, "\n" };
     for (int i = 0; i < 3; i++) {
         if (write(STDERR_FILENO, said[i], strlen(said[i])) < 0) break;

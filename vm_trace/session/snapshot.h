@@ -3,7 +3,7 @@
 /*
  * The flight recorder: the newest events are in memory (memory_ring.h), and become a trace when one is asked for.
  *
- * Saving has two parts. rb_vm_trace_recorder_freeze says what is to be saved: the chunks, and the hits of all sites at that
+ * Saving has two parts. rb_vm_trace_snapshot_begin says what is to be saved: the chunks, and the hits of all sites at that
  * moment. It takes some microseconds. rb_vm_trace_recorder_write copies that into a file, on a native thread of the
  * tracer's own, beside the program. A chunk is copied record by record: what is older than the last
  * reset, or than the window of time that was asked for, is left out. What is to be named otherwise
@@ -38,19 +38,19 @@ struct rb_vm_trace_save {
     pthread_t thread;
 };
 
-/* Answers of rb_vm_trace_recorder_freeze. */
-enum vm_trace_freeze {
-    VM_TRACE_FROZEN,
-    VM_TRACE_BUSY,         /* another save is not finished */
-    VM_TRACE_NO_RECORDER,  /* nothing is recorded, or not into memory */
-    VM_TRACE_NO_ROOM       /* there is no memory for it */
+/* Answers of rb_vm_trace_snapshot_begin. */
+enum vm_trace_snapshot_answer {
+    VM_TRACE_SNAPSHOT_BEGUN,
+    VM_TRACE_SNAPSHOT_BUSY,         /* another save is not finished */
+    VM_TRACE_SNAPSHOT_NO_RECORDER,  /* nothing is recorded, or not into memory */
+    VM_TRACE_SNAPSHOT_NO_ROOM       /* there is no memory for it */
 };
 
 /*
  * Freeze what is to be saved. Any thread; with the GVL or without, then other threads' last events are in it as far as they have got.
- * After VM_TRACE_FROZEN rb_vm_trace_recorder_write must be called.
+ * After VM_TRACE_SNAPSHOT_BEGUN rb_vm_trace_recorder_write must be called.
  */
-enum vm_trace_freeze rb_vm_trace_recorder_freeze(void);
+enum vm_trace_snapshot_answer rb_vm_trace_snapshot_begin(void);
 
 /* Write it, and end the freeze. Without the GVL, for it takes its time. */
 void rb_vm_trace_recorder_write(struct rb_vm_trace_save *save);
@@ -96,7 +96,7 @@ bool rb_vm_trace_recorder_begin(void);
 void rb_vm_trace_recorder_begin_child(void);
 void rb_vm_trace_recorder_threads(void);
 
-/* rb_vm_trace_sink_fault for the file that is being saved into. */
+/* rb_vm_trace_chunk_file_fault for the file that is being saved into. */
 bool rb_vm_trace_recorder_fault(const void *address);
 
 /* The trace ends: no save begins from here on, and one that is under way is waited for. trace.lock held, which is let go meanwhile. */

@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SINK_CHUNK_BYTES ((size_t)1 << 20)
-#define SINK_CHUNK_WORDS (SINK_CHUNK_BYTES / 8)
-#define SINK_GRID_WORDS ((size_t)512)      /* a padding record a page */
+#define VM_TRACE_CHUNK_BYTES ((size_t)1 << 20)
+#define VM_TRACE_CHUNK_WORDS (VM_TRACE_CHUNK_BYTES / 8)
+#define VM_TRACE_PAGE_WORDS ((size_t)512)      /* a padding record a page */
 
 struct rb_vm_trace_chunk {
     uint64_t *words;       /* mapped, shared; NULL: none */
@@ -18,7 +18,7 @@ struct rb_vm_trace_chunk {
     uint64_t offset;       /* bytes from the start of the file */
     size_t used;           /* words; of one that was given back */
     bool none_idle;        /* none was had because as many are in use as may be: of a limited file all, or all but those that must stay for others */
-    bool own;              /* by rb_vm_trace_sink_reserve_own */
+    bool own;              /* by rb_vm_trace_chunk_file_reserve_own */
 };
 
 #endif /* RUBY_VM_TRACE_STORE_CHUNK_H */

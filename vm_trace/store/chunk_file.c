@@ -25,46 +25,46 @@
 /* A chunk is written from a piece of padding, over and over. */
 #define PIECE_BYTES ((size_t)1 << 16)
 #define PIECE_WORDS (PIECE_BYTES / FXT_WORD_BYTES)
-#define PIECES (SINK_CHUNK_BYTES / PIECE_BYTES)
-#define PAGE_BYTES (SINK_GRID_WORDS * FXT_WORD_BYTES)
+#define PIECES (VM_TRACE_CHUNK_BYTES / PIECE_BYTES)
+#define PAGE_BYTES (VM_TRACE_PAGE_WORDS * FXT_WORD_BYTES)
 
-int64_t rb_vm_trace_sink_wait_ns = SINK_WAIT_NS;
+int64_t rb_vm_trace_chunk_file_wait_ns = CHUNK_FILE_WAIT_NS;
 
 static uint64_t padding_piece[PIECE_WORDS];
-static uint64_t first_page[SINK_GRID_WORDS]; /* of the file: the magic number and padding */
+static uint64_t first_page[VM_TRACE_PAGE_WORDS]; /* of the file: the magic number and padding */
 static pthread_once_t padding_once = PTHREAD_ONCE_INIT;
 
 static void
 make_padding(void)
 {
-    for (size_t i = 0; i < PIECE_WORDS; i += SINK_GRID_WORDS) {
-        padding_piece[i] = fxt_padding_header(SINK_GRID_WORDS);
+    for (size_t i = 0; i < PIECE_WORDS; i += VM_TRACE_PAGE_WORDS) {
+        padding_piece[i] = fxt_padding_header(VM_TRACE_PAGE_WORDS);
     }
     first_page[0] = FXT_MAGIC_RECORD;
-    first_page[1] = fxt_padding_header(SINK_GRID_WORDS - 1);
+    first_page[1] = fxt_padding_header(VM_TRACE_PAGE_WORDS - 1);
 }
 
 const char *
-rb_vm_trace_sink_open(struct rb_vm_trace_sink *sink, const char *path)
+rb_vm_trace_chunk_file_open(struct rb_vm_trace_chunk_file *file, const char *path)
 {
     const char *why;
     /* O_APPEND: bytes written after a cut must not leave a hole, for zeros are no records. */
     int fd = rb_vm_trace_claim_create(path, O_RDWR | O_APPEND, &why);
-    return fd < 0 ? why : rb_vm_trace_sink_begin(sink, fd);
+    return fd < 0 ? why : rb_vm_trace_chunk_file_begin(file, fd);
 }
 
 const char *
-rb_vm_trace_sink_open_beside(struct rb_vm_trace_sink *sink, char **path, uint32_t pid, char **kept_out, const char **why_kept_out)
+rb_vm_trace_chunk_file_open_beside(struct rb_vm_trace_chunk_file *file, char **path, uint32_t pid, char **kept_out, const char **why_kept_out)
 {
     *kept_out = NULL;
     *why_kept_out = NULL;
-    const char *why = rb_vm_trace_sink_open(sink, *path), *why_kept = why;
+    const char *why = rb_vm_trace_chunk_file_open(file, *path), *why_kept = why;
     if (!why || errno != EBUSY) return why;
     char *name = malloc(strlen(*path) + CLAIM_SUFFIX_BYTES);
     if (!name) return strerror(ENOMEM);
     for (unsigned n = 1; why && errno == EBUSY && n < CLAIM_NAMES; n++) {
         rb_vm_trace_claim_name(name, *path, pid, n);
-        why = rb_vm_trace_sink_open(sink, name);
+        why = rb_vm_trace_chunk_file_open(file, name);
     }
     *kept_out = *path;
     *why_kept_out = why_kept;
@@ -74,21 +74,21 @@ rb_vm_trace_sink_open_beside(struct rb_vm_trace_sink *sink, char **path, uint32_
 
 /* Nobody waits. The time of waits must not depend on what the clock on the wall is set to. */
 static void
-begin_waiting(struct rb_vm_trace_sink *sink)
+begin_waiting(struct rb_vm_trace_chunk_file *file)
 {
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&sink->changed, &attributes);
+    pthread_cond_init(&file->changed, &attributes);
     pthread_condattr_destroy(&attributes);
 }
 
 const char *
-rb_vm_trace_sink_begin(struct rb_vm_trace_sink *sink, int fd)
+rb_vm_trace_chunk_file_begin(struct rb_vm_trace_chunk_file *file, int fd)
 {
     struct stat st;
     uint64_t *idle = NULL;
-    size_t max_idle = sink->keep_newest ? (size_t)(sink->max_bytes / SINK_CHUNK_BYTES) : 0;
+    size_t max_idle = file->keep_newest ? (size_t)(file->max_bytes / VM_TRACE_CHUNK_BYTES) : 0;
     if (fstat(fd, &st) != 0 || (max_idle > 0 && !(idle = malloc(max_idle * sizeof(*idle))))) {
         int error = errno;
         close(fd);
@@ -96,30 +96,30 @@ rb_vm_trace_sink_begin(struct rb_vm_trace_sink *sink, int fd)
         return strerror(error);
     }
     pthread_once(&padding_once, make_padding);
-    free(sink->idle);
-    sink->fd = fd;
-    sink->device = st.st_dev;
-    sink->inode = st.st_ino;
-    sink->size = 0;
-    sink->error = sink->reason = sink->trim_error = 0;
-    sink->full[0] = '\0';
-    sink->ended = sink->starved = sink->cut = sink->frozen = false;
-    sink->recording = sink->disk_busy = sink->making = sink->making_again = sink->next_wanted = sink->demanded = sink->late = false;
-    begin_waiting(sink);
-    sink->held = NULL;
-    sink->idle = idle;
-    sink->first_idle = sink->idle_count = sink->max_idle = 0;
-    sink->own = sink->shared = 0;
-    sink->dropped = (struct vm_trace_counts){ 0, 0 };
+    free(file->idle);
+    file->fd = fd;
+    file->device = st.st_dev;
+    file->inode = st.st_ino;
+    file->size = 0;
+    file->error = file->reason = file->trim_error = 0;
+    file->full[0] = '\0';
+    file->ended = file->starved = file->cut = file->snapshot = false;
+    file->recording = file->disk_busy = file->making = file->making_again = file->next_wanted = file->demanded = file->late = false;
+    begin_waiting(file);
+    file->held = NULL;
+    file->idle = idle;
+    file->first_idle = file->idle_count = file->max_idle = 0;
+    file->own = file->shared = 0;
+    file->dropped = (struct vm_trace_counts){ 0, 0 };
     return NULL;
 }
 
 void
-rb_vm_trace_sink_discard(struct rb_vm_trace_sink *sink, const char *path)
+rb_vm_trace_chunk_file_discard(struct rb_vm_trace_chunk_file *file, const char *path)
 {
     struct stat st;
-    if (lstat(path, &st) == 0 && st.st_dev == sink->device && st.st_ino == sink->inode) unlink(path);
-    rb_vm_trace_sink_close(sink);
+    if (lstat(path, &st) == 0 && st.st_dev == file->device && st.st_ino == file->inode) unlink(path);
+    rb_vm_trace_chunk_file_close(file);
 }
 
 /*
@@ -127,15 +127,15 @@ rb_vm_trace_sink_discard(struct rb_vm_trace_sink *sink, const char *path)
  * daemons do, closes ours, and its next file gets the number: that must never be written to.
  */
 static int
-file_trouble(const struct rb_vm_trace_sink *sink)
+file_trouble(const struct rb_vm_trace_chunk_file *file)
 {
     struct stat st;
-    if (sink->memory) return 0; /* nobody can cut it short (it is sealed), and its descriptor is for growing only */
-    if (fstat(sink->fd, &st) != 0) return errno;
-    if (st.st_dev != sink->device || st.st_ino != sink->inode) return EBADF;
-    if (st.st_nlink == 0) return SINK_REMOVED;
-    if ((uint64_t)st.st_size < sink->size) return SINK_CUT;
-    return __atomic_load_n(&sink->cut, __ATOMIC_RELAXED) ? SINK_REFUSED : 0;
+    if (file->memory) return 0; /* nobody can cut it short (it is sealed), and its descriptor is for growing only */
+    if (fstat(file->fd, &st) != 0) return errno;
+    if (st.st_dev != file->device || st.st_ino != file->inode) return EBADF;
+    if (st.st_nlink == 0) return CHUNK_FILE_REMOVED;
+    if ((uint64_t)st.st_size < file->size) return CHUNK_FILE_CUT;
+    return __atomic_load_n(&file->cut, __ATOMIC_RELAXED) ? CHUNK_FILE_REFUSED : 0;
 }
 
 /*
@@ -145,10 +145,10 @@ file_trouble(const struct rb_vm_trace_sink *sink)
 static bool
 append_padding(int fd, bool at_start)
 {
-    for (size_t done = 0; done < SINK_CHUNK_BYTES; ) {
+    for (size_t done = 0; done < VM_TRACE_CHUNK_BYTES; ) {
         struct iovec pieces[PIECES + 1];
         int count = 0;
-        for (size_t at = done; at < SINK_CHUNK_BYTES; count++) {
+        for (size_t at = done; at < VM_TRACE_CHUNK_BYTES; count++) {
             bool first = at_start && at < PAGE_BYTES;
             size_t in_piece = at % PIECE_BYTES;
             size_t bytes = (first ? PAGE_BYTES : PIECE_BYTES) - in_piece;
@@ -173,9 +173,9 @@ append_padding(int fd, bool at_start)
 
 /* By who uses the file. Others read it with the lock, which that one may not hold. */
 static void
-set_size(struct rb_vm_trace_sink *sink, uint64_t size)
+set_size(struct rb_vm_trace_chunk_file *file, uint64_t size)
 {
-    __atomic_store_n(&sink->size, size, __ATOMIC_RELAXED);
+    __atomic_store_n(&file->size, size, __ATOMIC_RELAXED);
 }
 
 /* Past the limit the kernel would send SIGXFSZ, which kills: look first. */
@@ -200,11 +200,11 @@ cut_last_part(char *path, char *was_out)
 
 /* Write into sink->full where the disk is mounted, and how many bytes it has free. */
 static void
-describe_full(struct rb_vm_trace_sink *sink, uint64_t free_bytes)
+describe_full(struct rb_vm_trace_chunk_file *file, uint64_t free_bytes)
 {
     enum { MOST_NAMED = 80 }; /* of a longer path the end: the text must fit into the last words */
     char link[64], path[4096], was, *end;
-    snprintf(link, sizeof(link), "/proc/self/fd/%d", sink->fd);
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
     ssize_t n = readlink(link, path, sizeof(path) - 1);
     path[n > 0 ? n : 0] = '\0';
     cut_last_part(path, &was); /* from its folder on, for overlayfs tells of another device for files */
@@ -217,7 +217,7 @@ describe_full(struct rb_vm_trace_sink *sink, uint64_t free_bytes)
     }
     size_t bytes = strlen(path);
     const char *name = bytes == 0 ? "the disk" : bytes > MOST_NAMED ? path + bytes - MOST_NAMED : path;
-    snprintf(sink->full, sizeof(sink->full), "%.*s is full (%llu MiB free)", MOST_NAMED, name, (unsigned long long)(free_bytes >> 20));
+    snprintf(file->full, sizeof(file->full), "%.*s is full (%llu MiB free)", MOST_NAMED, name, (unsigned long long)(free_bytes >> 20));
 }
 
 /*
@@ -225,19 +225,19 @@ describe_full(struct rb_vm_trace_sink *sink, uint64_t free_bytes)
  * Takes 1 us where the disk is local.
  */
 static bool
-disk_full(struct rb_vm_trace_sink *sink)
+disk_full(struct rb_vm_trace_chunk_file *file)
 {
     struct statfs disk;
-    if (!sink->min_free_bytes || sink->memory || sink->ended || fstatfs(sink->fd, &disk) != 0) return false;
+    if (!file->min_free_bytes || file->memory || file->ended || fstatfs(file->fd, &disk) != 0) return false;
     uint64_t unit = (uint64_t)(disk.f_frsize ? disk.f_frsize : disk.f_bsize);
-    uint64_t all_bytes = disk.f_blocks * unit, free_bytes = disk.f_bavail * unit, least = sink->min_free_bytes;
+    uint64_t all_bytes = disk.f_blocks * unit, free_bytes = disk.f_bavail * unit, least = file->min_free_bytes;
     if (all_bytes == 0) return false; /* a file system that does not count */
-    if (least == SINK_MIN_FREE_DEFAULT) {
+    if (least == CHUNK_FILE_MIN_FREE_DEFAULT) {
         const uint64_t gib = UINT64_C(1) << 30;
         least = all_bytes / 20 < gib ? all_bytes / 20 : gib;
     }
     if (free_bytes >= least) return false;
-    describe_full(sink, free_bytes);
+    describe_full(file, free_bytes);
     return true;
 }
 
@@ -259,9 +259,9 @@ read_words(int fd, uint64_t offset, uint64_t *words, size_t count)
 static bool
 end_of_content(int fd, uint64_t size, uint64_t *end_out)
 {
-    uint64_t page[SINK_GRID_WORDS], end = size - size % FXT_WORD_BYTES;
+    uint64_t page[VM_TRACE_PAGE_WORDS], end = size - size % FXT_WORD_BYTES;
     while (end > 0) {
-        size_t words = end >= PAGE_BYTES ? SINK_GRID_WORDS : (size_t)(end / FXT_WORD_BYTES);
+        size_t words = end >= PAGE_BYTES ? VM_TRACE_PAGE_WORDS : (size_t)(end / FXT_WORD_BYTES);
         if (read_words(fd, end - words * FXT_WORD_BYTES, page, words) != words) return false;
         for (; words > 0 && page[words - 1] == 0; words--) end -= FXT_WORD_BYTES;
         if (words > 0) break;
@@ -273,7 +273,7 @@ end_of_content(int fd, uint64_t size, uint64_t *end_out)
 /*
  * Make the file shorter: `size` bytes. Where someone else cuts it below that just before, the same
  * call makes it longer, with zeros, which are no records. That is seen by the last word that was
- * not zero, and the zeros are cut off. Returns 0, SINK_CUT in such a case, or an errno.
+ * not zero, and the zeros are cut off. Returns 0, CHUNK_FILE_CUT in such a case, or an errno.
  */
 static int
 shorten(int fd, uint64_t size)
@@ -282,47 +282,47 @@ shorten(int fd, uint64_t size)
     int result = 0;
     for (int round = 0; round < ROUNDS; round++) {
         uint64_t content, now;
-        if (!end_of_content(fd, size, &content)) return SINK_CUT;
+        if (!end_of_content(fd, size, &content)) return CHUNK_FILE_CUT;
         if (ftruncate(fd, (off_t)size) != 0) return errno;
-        if (!end_of_content(fd, size, &now)) return SINK_CUT;
+        if (!end_of_content(fd, size, &now)) return CHUNK_FILE_CUT;
         if (now >= content) return result;
-        result = SINK_CUT;
+        result = CHUNK_FILE_CUT;
         size = now;
     }
-    return SINK_CUT;
+    return CHUNK_FILE_CUT;
 }
 
 /* Take back what was appended behind `size`, which may not be where the file ended. */
 static void
-take_back(struct rb_vm_trace_sink *sink, uint64_t appended)
+take_back(struct rb_vm_trace_chunk_file *file, uint64_t appended)
 {
     struct stat st;
-    if (fstat(sink->fd, &st) != 0 || (uint64_t)st.st_size < appended) return;
-    shorten(sink->fd, (uint64_t)st.st_size - appended); /* or it stays as padding */
+    if (fstat(file->fd, &st) != 0 || (uint64_t)st.st_size < appended) return;
+    shorten(file->fd, (uint64_t)st.st_size - appended); /* or it stays as padding */
 }
 
 /* Grow the file by one chunk of padding. Returns 0 or what went wrong. */
 static int
-grow(struct rb_vm_trace_sink *sink)
+grow(struct rb_vm_trace_chunk_file *file)
 {
-    if (!rlimit_allows(sink->size + SINK_CHUNK_BYTES)) return EFBIG;
-    if (disk_full(sink)) return SINK_FULL;
+    if (!rlimit_allows(file->size + VM_TRACE_CHUNK_BYTES)) return EFBIG;
+    if (disk_full(file)) return CHUNK_FILE_FULL;
 #ifdef FALLOC_FL_KEEP_SIZE
     /* Ask for the space without a change of size, for new bytes would be zeros. */
-    if (fallocate(sink->fd, FALLOC_FL_KEEP_SIZE, (off_t)sink->size, (off_t)SINK_CHUNK_BYTES) != 0 &&
+    if (fallocate(file->fd, FALLOC_FL_KEEP_SIZE, (off_t)file->size, (off_t)VM_TRACE_CHUNK_BYTES) != 0 &&
         errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR) {
         return errno;
     }
 #endif
-    if (!append_padding(sink->fd, sink->size == 0)) {
+    if (!append_padding(file->fd, file->size == 0)) {
         int error = errno;
         /* A part of a chunk is valid, but nobody would use it. */
-        if (file_trouble(sink) == 0) shorten(sink->fd, sink->size); /* or it stays as padding */
+        if (file_trouble(file) == 0) shorten(file->fd, file->size); /* or it stays as padding */
         return error;
     }
-    set_size(sink, sink->size + SINK_CHUNK_BYTES);
-    int trouble = file_trouble(sink); /* it was cut just before: the new chunk is not where it should be */
-    if (trouble == SINK_CUT) take_back(sink, SINK_CHUNK_BYTES);
+    set_size(file, file->size + VM_TRACE_CHUNK_BYTES);
+    int trouble = file_trouble(file); /* it was cut just before: the new chunk is not where it should be */
+    if (trouble == CHUNK_FILE_CUT) take_back(file, VM_TRACE_CHUNK_BYTES);
     return trouble;
 }
 
@@ -336,65 +336,65 @@ grow(struct rb_vm_trace_sink *sink)
  * that is forked meanwhile unmaps it.
  */
 static void *
-map_chunk(struct rb_vm_trace_sink *sink, uint64_t offset)
+map_chunk(struct rb_vm_trace_chunk_file *file, uint64_t offset)
 {
-    char *room = mmap(NULL, 2 * SINK_CHUNK_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *room = mmap(NULL, 2 * VM_TRACE_CHUNK_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == MAP_FAILED) return MAP_FAILED;
-    size_t before = (size_t)((offset - (uintptr_t)room) % SINK_CHUNK_BYTES);
-    __atomic_store_n(&sink->renewing, room + before, __ATOMIC_RELEASE);
-    void *at = mmap(room + before, SINK_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, sink->fd, (off_t)offset);
+    size_t before = (size_t)((offset - (uintptr_t)room) % VM_TRACE_CHUNK_BYTES);
+    __atomic_store_n(&file->renewing, room + before, __ATOMIC_RELEASE);
+    void *at = mmap(room + before, VM_TRACE_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file->fd, (off_t)offset);
     int error = errno;
     if (at == MAP_FAILED) {
-        __atomic_store_n(&sink->renewing, NULL, __ATOMIC_RELEASE);
-        munmap(room, 2 * SINK_CHUNK_BYTES);
+        __atomic_store_n(&file->renewing, NULL, __ATOMIC_RELEASE);
+        munmap(room, 2 * VM_TRACE_CHUNK_BYTES);
     }
     else {
         if (before) munmap(room, before);
-        munmap(room + before + SINK_CHUNK_BYTES, SINK_CHUNK_BYTES - before);
+        munmap(room + before + VM_TRACE_CHUNK_BYTES, VM_TRACE_CHUNK_BYTES - before);
     }
     errno = error;
     return at;
 }
 
 static void
-done_with_mapping(struct rb_vm_trace_sink *sink)
+done_with_mapping(struct rb_vm_trace_chunk_file *file)
 {
-    __atomic_store_n(&sink->renewing, NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&file->renewing, NULL, __ATOMIC_RELEASE);
 }
 
 static void *
-map_at(struct rb_vm_trace_sink *sink, uint64_t offset)
+map_at(struct rb_vm_trace_chunk_file *file, uint64_t offset)
 {
-    if (sink->memory) return sink->memory + offset;
-    void *at = map_chunk(sink, offset);
-    done_with_mapping(sink);
+    if (file->memory) return file->memory + offset;
+    void *at = map_chunk(file, offset);
+    done_with_mapping(file);
     if (at != MAP_FAILED) return at;
-    sink->error = errno;
+    file->error = errno;
     return NULL;
 }
 
 static void
-unmap(const struct rb_vm_trace_sink *sink, void *at)
+unmap(const struct rb_vm_trace_chunk_file *file, void *at)
 {
-    if (!sink->memory) munmap(at, SINK_CHUNK_BYTES);
+    if (!file->memory) munmap(at, VM_TRACE_CHUNK_BYTES);
 }
 
 void
-rb_vm_trace_sink_push_idle(struct rb_vm_trace_sink *sink, uint64_t offset)
+rb_vm_trace_chunk_file_push_idle(struct rb_vm_trace_chunk_file *file, uint64_t offset)
 {
-    sink->idle[(sink->first_idle + sink->idle_count++) % sink->max_idle] = offset;
+    file->idle[(file->first_idle + file->idle_count++) % file->max_idle] = offset;
 }
 
 /* The chunk that was given back first. There is one. */
 static uint64_t
-pop_idle(struct rb_vm_trace_sink *sink)
+pop_idle(struct rb_vm_trace_chunk_file *file)
 {
-    uint64_t offset = sink->idle[sink->first_idle];
-    sink->first_idle = (sink->first_idle + 1) % sink->max_idle;
-    sink->idle_count--;
-    if (sink->frozen) {
-        sink->popped++;
-        if (sink->older > 0) sink->older--;
+    uint64_t offset = file->idle[file->first_idle];
+    file->first_idle = (file->first_idle + 1) % file->max_idle;
+    file->idle_count--;
+    if (file->snapshot) {
+        file->popped++;
+        if (file->older > 0) file->older--;
     }
     return offset;
 }
@@ -404,110 +404,110 @@ pop_idle(struct rb_vm_trace_sink *sink)
  * says why. sink->renewing stays, as with map_chunk.
  */
 static void *
-renew(struct rb_vm_trace_sink *sink, uint64_t offset, struct vm_trace_counts *dropped, int *error_out)
+renew(struct rb_vm_trace_chunk_file *file, uint64_t offset, struct vm_trace_counts *dropped, int *error_out)
 {
-    void *at = sink->memory ? sink->memory + offset : map_chunk(sink, offset);
+    void *at = file->memory ? file->memory + offset : map_chunk(file, offset);
     if (at == MAP_FAILED) {
         *error_out = errno;
         return NULL;
     }
-    __atomic_store_n(&sink->renewing, at, __ATOMIC_RELEASE);
+    __atomic_store_n(&file->renewing, at, __ATOMIC_RELEASE);
     /* What gives way in memory is counted when a trace is saved. */
-    bool whole = sink->memory || rb_vm_trace_records_count(at, SINK_CHUNK_WORDS, sink->sampled_categories, dropped) == SINK_CHUNK_WORDS;
-    whole = whole && rb_vm_trace_records_renew(at, SINK_CHUNK_WORDS);
+    bool whole = file->memory || rb_vm_trace_records_count(at, VM_TRACE_CHUNK_WORDS, file->sampled_categories, dropped) == VM_TRACE_CHUNK_WORDS;
+    whole = whole && rb_vm_trace_records_renew(at, VM_TRACE_CHUNK_WORDS);
     if (whole) return at;
-    done_with_mapping(sink);
-    unmap(sink, at);
-    *error_out = file_trouble(sink);
-    if (!*error_out) *error_out = SINK_DAMAGED;
+    done_with_mapping(file);
+    unmap(file, at);
+    *error_out = file_trouble(file);
+    if (!*error_out) *error_out = CHUNK_FILE_DAMAGED;
     return NULL;
 }
 
 /* The same for the chunk that was given back first. NULL, without an error, when there is none. */
 static void *
-reuse(struct rb_vm_trace_sink *sink, uint64_t *offset_out)
+reuse(struct rb_vm_trace_chunk_file *file, uint64_t *offset_out)
 {
-    if (sink->idle_count == 0) {
-        sink->starved = true;
+    if (file->idle_count == 0) {
+        file->starved = true;
         return NULL;
     }
-    *offset_out = pop_idle(sink);
-    void *at = renew(sink, *offset_out, &sink->dropped, &sink->error);
-    done_with_mapping(sink);
+    *offset_out = pop_idle(file);
+    void *at = renew(file, *offset_out, &file->dropped, &file->error);
+    done_with_mapping(file);
     return at;
 }
 
 /* Room at the end of a limited file that keeps its oldest events: for what is written last. */
 static uint64_t
-kept_for_the_end(const struct rb_vm_trace_sink *sink)
+kept_for_the_end(const struct rb_vm_trace_chunk_file *file)
 {
-    if (sink->ended || sink->keep_newest) return 0;
-    uint64_t share = sink->max_bytes / 8 / SINK_CHUNK_BYTES * SINK_CHUNK_BYTES;
-    return share ? share : SINK_CHUNK_BYTES;
+    if (file->ended || file->keep_newest) return 0;
+    uint64_t share = file->max_bytes / 8 / VM_TRACE_CHUNK_BYTES * VM_TRACE_CHUNK_BYTES;
+    return share ? share : VM_TRACE_CHUNK_BYTES;
 }
 
 static bool
-limit_allows(const struct rb_vm_trace_sink *sink)
+limit_allows(const struct rb_vm_trace_chunk_file *file)
 {
-    if (sink->memory && !sink->memory_calls->grows_p(sink)) return false;
-    uint64_t size = __atomic_load_n(&sink->size, __ATOMIC_RELAXED);
-    return !sink->max_bytes || size + SINK_CHUNK_BYTES + kept_for_the_end(sink) <= sink->max_bytes;
+    if (file->memory && !file->memory_calls->grows_p(file)) return false;
+    uint64_t size = __atomic_load_n(&file->size, __ATOMIC_RELAXED);
+    return !file->max_bytes || size + VM_TRACE_CHUNK_BYTES + kept_for_the_end(file) <= file->max_bytes;
 }
 
 /* A fresh chunk, mapped; NULL when there is none. */
 static void *
-next_chunk(struct rb_vm_trace_sink *sink, uint64_t *offset_out)
+next_chunk(struct rb_vm_trace_chunk_file *file, uint64_t *offset_out)
 {
-    sink->error = file_trouble(sink);
-    if (sink->error) return NULL;
-    if (!limit_allows(sink)) {
-        if (sink->keep_newest) return reuse(sink, offset_out);
-        sink->error = SINK_LIMIT;
+    file->error = file_trouble(file);
+    if (file->error) return NULL;
+    if (!limit_allows(file)) {
+        if (file->keep_newest) return reuse(file, offset_out);
+        file->error = CHUNK_FILE_LIMIT;
         return NULL;
     }
-    *offset_out = sink->size;
-    sink->error = grow(sink);
+    *offset_out = file->size;
+    file->error = grow(file);
     /* Then what is there is all that it gets. */
-    if (sink->max_idle > 0 && ((sink->error && sink->memory) || (sink->error == SINK_FULL && sink->idle_count > 0))) {
-        sink->max_bytes = sink->size;
-        if (sink->idle_count == 0) sink->reason = sink->error; /* too little for anyone who needs one more */
-        sink->error = 0;
-        return reuse(sink, offset_out);
+    if (file->max_idle > 0 && ((file->error && file->memory) || (file->error == CHUNK_FILE_FULL && file->idle_count > 0))) {
+        file->max_bytes = file->size;
+        if (file->idle_count == 0) file->reason = file->error; /* too little for anyone who needs one more */
+        file->error = 0;
+        return reuse(file, offset_out);
     }
-    if (sink->error) return NULL;
-    if (sink->memory) sink->memory_calls->touch(sink->memory + *offset_out);
-    return map_at(sink, *offset_out);
+    if (file->error) return NULL;
+    if (file->memory) file->memory_calls->touch(file->memory + *offset_out);
+    return map_at(file, *offset_out);
 }
 
 /* Cut padding off the end of the file. */
 static void
-trim(struct rb_vm_trace_sink *sink, uint64_t size)
+trim(struct rb_vm_trace_chunk_file *file, uint64_t size)
 {
-    int error = shorten(sink->fd, size);
-    if (error == 0) set_size(sink, size);
-    else if (error != SINK_CUT) sink->trim_error = error;
+    int error = shorten(file->fd, size);
+    if (error == 0) set_size(file, size);
+    else if (error != CHUNK_FILE_CUT) file->trim_error = error;
 }
 
 /* Make the file end before its last chunk, which nobody uses. */
 static void
-cut_last_chunk(struct rb_vm_trace_sink *sink)
+cut_last_chunk(struct rb_vm_trace_chunk_file *file)
 {
-    uint64_t size = sink->size - SINK_CHUNK_BYTES;
-    if (file_trouble(sink) == 0) trim(sink, size);
+    uint64_t size = file->size - VM_TRACE_CHUNK_BYTES;
+    if (file_trouble(file) == 0) trim(file, size);
 }
 
 static void
-drop_ready(struct rb_vm_trace_sink *sink)
+drop_ready(struct rb_vm_trace_chunk_file *file)
 {
-    if (!sink->ready.words) return;
-    if (sink->memory) {
-        sink->ready.words = NULL;
+    if (!file->ready.words) return;
+    if (file->memory) {
+        file->ready.words = NULL;
         return;
     }
-    bool last = sink->ready.offset + SINK_CHUNK_BYTES == sink->size;
-    rb_vm_trace_chunk_drop(&sink->ready);
-    if (last) cut_last_chunk(sink);
-    else if (sink->max_idle > 0) rb_vm_trace_sink_push_idle(sink, sink->ready.offset); /* it was idle before */
+    bool last = file->ready.offset + VM_TRACE_CHUNK_BYTES == file->size;
+    rb_vm_trace_chunk_drop(&file->ready);
+    if (last) cut_last_chunk(file);
+    else if (file->max_idle > 0) rb_vm_trace_chunk_file_push_idle(file, file->ready.offset); /* it was idle before */
 }
 
 /*
@@ -515,15 +515,15 @@ drop_ready(struct rb_vm_trace_sink *sink)
  * says why. sink->renewing stays.
  */
 static void *
-map_and_touch(struct rb_vm_trace_sink *sink, uint64_t offset)
+map_and_touch(struct rb_vm_trace_chunk_file *file, uint64_t offset)
 {
-    if (sink->memory) {
-        sink->memory_calls->touch(sink->memory + offset);
-        return sink->memory + offset;
+    if (file->memory) {
+        file->memory_calls->touch(file->memory + offset);
+        return file->memory + offset;
     }
-    char *at = map_chunk(sink, offset);
+    char *at = map_chunk(file, offset);
     if (at == MAP_FAILED) return NULL;
-    for (size_t byte = 0; byte < SINK_CHUNK_BYTES; byte += PAGE_BYTES) {
+    for (size_t byte = 0; byte < VM_TRACE_CHUNK_BYTES; byte += PAGE_BYTES) {
         __atomic_fetch_or((uint64_t *)(at + byte), 0, __ATOMIC_RELAXED);
     }
     return at;
@@ -534,225 +534,225 @@ map_and_touch(struct rb_vm_trace_sink *sink, uint64_t offset)
  * back, or to freeze what is there.
  */
 static void
-renew_oldest(struct rb_vm_trace_sink *sink)
+renew_oldest(struct rb_vm_trace_chunk_file *file)
 {
-    if (sink->idle_count < 2) return; /* the last one stays, or a writer might have to give up its own */
-    uint64_t offset = pop_idle(sink);
-    uint64_t *at = (uint64_t *)(sink->memory + offset);
-    pthread_mutex_unlock(&sink->lock);
-    bool whole = rb_vm_trace_records_renew(at, SINK_CHUNK_WORDS);
-    pthread_mutex_lock(&sink->lock);
+    if (file->idle_count < 2) return; /* the last one stays, or a writer might have to give up its own */
+    uint64_t offset = pop_idle(file);
+    uint64_t *at = (uint64_t *)(file->memory + offset);
+    pthread_mutex_unlock(&file->lock);
+    bool whole = rb_vm_trace_records_renew(at, VM_TRACE_CHUNK_WORDS);
+    pthread_mutex_lock(&file->lock);
     /* One that someone wrote into is found to be so when its turn comes again. */
-    if (whole) sink->ready = (struct rb_vm_trace_chunk){ .words = at, .offset = offset };
-    else rb_vm_trace_sink_push_idle(sink, offset);
+    if (whole) file->ready = (struct rb_vm_trace_chunk){ .words = at, .offset = offset };
+    else rb_vm_trace_chunk_file_push_idle(file, offset);
 }
 
 /* Cut off what is not used of the chunk at `offset`, the last of the file. */
 static void
-cut_last_rest(struct rb_vm_trace_sink *sink, uint64_t offset, size_t used)
+cut_last_rest(struct rb_vm_trace_chunk_file *file, uint64_t offset, size_t used)
 {
     /* To the end of the page: the next chunk is mapped from there, and the record of
      * padding that fills the page stays whole. */
-    trim(sink, offset + (used + SINK_GRID_WORDS - 1) / SINK_GRID_WORDS * SINK_GRID_WORDS * FXT_WORD_BYTES);
+    trim(file, offset + (used + VM_TRACE_PAGE_WORDS - 1) / VM_TRACE_PAGE_WORDS * VM_TRACE_PAGE_WORDS * FXT_WORD_BYTES);
 }
 
 /* The same if it is the last that someone writes to. */
 static void
-cut_rest(struct rb_vm_trace_sink *sink, uint64_t offset, size_t used)
+cut_rest(struct rb_vm_trace_chunk_file *file, uint64_t offset, size_t used)
 {
-    uint64_t end = offset + SINK_CHUNK_BYTES;
-    if (sink->ready.words && sink->ready.offset == end) drop_ready(sink);
-    if (sink->size == end) cut_last_rest(sink, offset, used);
+    uint64_t end = offset + VM_TRACE_CHUNK_BYTES;
+    if (file->ready.words && file->ready.offset == end) drop_ready(file);
+    if (file->size == end) cut_last_rest(file, offset, used);
 }
 
 /* The work of the thread in memory: the next chunk. What fails here is left to fail again for the one who needs it. */
 static void
-make_ready_in_memory(struct rb_vm_trace_sink *sink)
+make_ready_in_memory(struct rb_vm_trace_chunk_file *file)
 {
-    if (file_trouble(sink)) return;
-    if (!limit_allows(sink)) {
-        renew_oldest(sink);
+    if (file_trouble(file)) return;
+    if (!limit_allows(file)) {
+        renew_oldest(file);
         return;
     }
-    uint64_t offset = sink->size;
-    if (grow(sink) != 0) return;
-    void *at = map_and_touch(sink, offset);
-    sink->ready = (struct rb_vm_trace_chunk){ .words = at, .first = offset == 0, .offset = offset };
+    uint64_t offset = file->size;
+    if (grow(file) != 0) return;
+    void *at = map_and_touch(file, offset);
+    file->ready = (struct rb_vm_trace_chunk){ .words = at, .first = offset == 0, .offset = offset };
 }
 
 /* The thread uses the file, and needs no lock for it: the slow calls must hold up nobody. */
 static void
-begin_disk(struct rb_vm_trace_sink *sink, bool making)
+begin_disk(struct rb_vm_trace_chunk_file *file, bool making)
 {
-    sink->disk_busy = true;
-    sink->making = making;
-    pthread_mutex_unlock(&sink->lock);
+    file->disk_busy = true;
+    file->making = making;
+    pthread_mutex_unlock(&file->lock);
 }
 
 static void
-end_disk(struct rb_vm_trace_sink *sink)
+end_disk(struct rb_vm_trace_chunk_file *file)
 {
-    pthread_mutex_lock(&sink->lock);
-    sink->disk_busy = sink->making = sink->making_again = false;
-    pthread_cond_broadcast(&sink->changed);
+    pthread_mutex_lock(&file->lock);
+    file->disk_busy = file->making = file->making_again = false;
+    pthread_cond_broadcast(&file->changed);
 }
 
 /* Wait until the thread does not use the file. For who may wait. */
 static void
-wait_for_disk(struct rb_vm_trace_sink *sink)
+wait_for_disk(struct rb_vm_trace_chunk_file *file)
 {
-    while (sink->disk_busy) pthread_cond_wait(&sink->changed, &sink->lock);
+    while (file->disk_busy) pthread_cond_wait(&file->changed, &file->lock);
 }
 
 /* Where the next chunk of a file is to come from. False: from nowhere. */
 static bool
-plan_next(struct rb_vm_trace_sink *sink, bool *again_out, uint64_t *offset_out)
+plan_next(struct rb_vm_trace_chunk_file *file, bool *again_out, uint64_t *offset_out)
 {
-    *again_out = !limit_allows(sink);
+    *again_out = !limit_allows(file);
     if (!*again_out) return true;
     /* What is made fresh is gone: not before a writer needs it. */
-    if (sink->max_idle == 0 || !sink->demanded || sink->idle_count == 0) return false;
-    *offset_out = pop_idle(sink);
-    sink->making_again = true;
+    if (file->max_idle == 0 || !file->demanded || file->idle_count == 0) return false;
+    *offset_out = pop_idle(file);
+    file->making_again = true;
     return true;
 }
 
 /* No chunk is ready: say why, if a writer needed one. Else the next one who does finds out again. */
 static void
-end_without_chunk(struct rb_vm_trace_sink *sink, int error)
+end_without_chunk(struct rb_vm_trace_chunk_file *file, int error)
 {
-    if (sink->demanded && error) sink->error = sink->reason = error;
-    sink->late = sink->demanded = false;
-    pthread_cond_broadcast(&sink->changed);
+    if (file->demanded && error) file->error = file->reason = error;
+    file->late = file->demanded = false;
+    pthread_cond_broadcast(&file->changed);
 }
 
 /* The work of the thread for a file: the next chunk. */
 static void
-make_ready_in_file(struct rb_vm_trace_sink *sink)
+make_ready_in_file(struct rb_vm_trace_chunk_file *file)
 {
     bool again;
     uint64_t offset = 0;
-    if (!plan_next(sink, &again, &offset)) {
-        end_without_chunk(sink, sink->keep_newest ? 0 : SINK_LIMIT);
+    if (!plan_next(file, &again, &offset)) {
+        end_without_chunk(file, file->keep_newest ? 0 : CHUNK_FILE_LIMIT);
         return;
     }
     struct vm_trace_counts dropped = { 0, 0 };
-    begin_disk(sink, true);
+    begin_disk(file, true);
     void *at = NULL;
-    int error = file_trouble(sink);
+    int error = file_trouble(file);
     if (!error && again) {
-        at = renew(sink, offset, &dropped, &error);
+        at = renew(file, offset, &dropped, &error);
     }
     else if (!error) {
-        offset = sink->size;
-        error = grow(sink);
-        if (!error && !(at = map_and_touch(sink, offset))) {
+        offset = file->size;
+        error = grow(file);
+        if (!error && !(at = map_and_touch(file, offset))) {
             error = errno;
-            cut_last_chunk(sink);
+            cut_last_chunk(file);
         }
     }
-    end_disk(sink);
-    done_with_mapping(sink);
-    sink->dropped.events += dropped.events;
-    sink->dropped.sampled += dropped.sampled;
+    end_disk(file);
+    done_with_mapping(file);
+    file->dropped.events += dropped.events;
+    file->dropped.sampled += dropped.sampled;
     if (at) {
-        sink->ready = (struct rb_vm_trace_chunk){ .words = at, .first = offset == 0, .offset = offset };
-        sink->late = sink->demanded = false;
-        sink->made++;
+        file->ready = (struct rb_vm_trace_chunk){ .words = at, .first = offset == 0, .offset = offset };
+        file->late = file->demanded = false;
+        file->made++;
     }
-    else if (error == SINK_FULL && !again && sink->idle_count > 0) {
-        sink->max_bytes = sink->size; /* what is there is all that it gets */
-        make_ready_in_file(sink);
+    else if (error == CHUNK_FILE_FULL && !again && file->idle_count > 0) {
+        file->max_bytes = file->size; /* what is there is all that it gets */
+        make_ready_in_file(file);
     }
     else {
-        if (again) sink->demanded = true; /* that chunk is gone */
-        end_without_chunk(sink, error);
+        if (again) file->demanded = true; /* that chunk is gone */
+        end_without_chunk(file, error);
     }
 }
 
 /* What was given back is unmapped, and what is not used of it is cut off where it is the last of the file. */
 static void
-clear_spent(struct rb_vm_trace_sink *sink)
+clear_spent(struct rb_vm_trace_chunk_file *file)
 {
-    while (sink->spent_count > 0) {
-        struct rb_vm_trace_chunk spent = sink->spent[--sink->spent_count];
+    while (file->spent_count > 0) {
+        struct rb_vm_trace_chunk spent = file->spent[--file->spent_count];
         rb_vm_trace_chunk_drop(&spent); /* with the lock: a forked child must know what is mapped */
-        if (!sink->recording || sink->max_idle > 0 || sink->fd < 0 || sink->size != spent.offset + SINK_CHUNK_BYTES) continue;
-        begin_disk(sink, false);
-        if (file_trouble(sink) == 0) cut_last_rest(sink, spent.offset, spent.used);
-        end_disk(sink);
+        if (!file->recording || file->max_idle > 0 || file->fd < 0 || file->size != spent.offset + VM_TRACE_CHUNK_BYTES) continue;
+        begin_disk(file, false);
+        if (file_trouble(file) == 0) cut_last_rest(file, spent.offset, spent.used);
+        end_disk(file);
     }
 }
 
 static void
-work_ahead(void *argument)
+preallocate(void *argument)
 {
-    struct rb_vm_trace_sink *sink = argument;
-    clear_spent(sink);
-    if (!sink->next_wanted) return;
-    sink->next_wanted = false;
-    if (sink->fd < 0 || sink->error || sink->ended || sink->ready.words) return;
-    if (sink->memory) make_ready_in_memory(sink);
-    else make_ready_in_file(sink);
+    struct rb_vm_trace_chunk_file *file = argument;
+    clear_spent(file);
+    if (!file->next_wanted) return;
+    file->next_wanted = false;
+    if (file->fd < 0 || file->error || file->ended || file->ready.words) return;
+    if (file->memory) make_ready_in_memory(file);
+    else make_ready_in_file(file);
 }
 
 static void
-ask_for_next(struct rb_vm_trace_sink *sink)
+ask_for_next(struct rb_vm_trace_chunk_file *file)
 {
-    sink->next_wanted = true;
-    rb_vm_trace_ahead_ask(&sink->ahead, &sink->lock, work_ahead, sink);
+    file->next_wanted = true;
+    rb_vm_trace_preallocator_request(&file->preallocator, &file->lock, preallocate, file);
 }
 
 void
-rb_vm_trace_sink_ahead(struct rb_vm_trace_sink *sink)
+rb_vm_trace_chunk_file_preallocate(struct rb_vm_trace_chunk_file *file)
 {
-    pthread_mutex_lock(&sink->lock);
-    bool may = sink->memory ? sink->max_idle > 0 : !sink->keep_newest;
-    if (may && sink->fd >= 0 && !sink->error && !sink->ended) ask_for_next(sink);
-    pthread_mutex_unlock(&sink->lock);
+    pthread_mutex_lock(&file->lock);
+    bool may = file->memory ? file->max_idle > 0 : !file->keep_newest;
+    if (may && file->fd >= 0 && !file->error && !file->ended) ask_for_next(file);
+    pthread_mutex_unlock(&file->lock);
 }
 
 void
-rb_vm_trace_sink_recording(struct rb_vm_trace_sink *sink, bool on)
+rb_vm_trace_chunk_file_recording(struct rb_vm_trace_chunk_file *file, bool on)
 {
-    pthread_mutex_lock(&sink->lock);
-    wait_for_disk(sink);
-    sink->recording = on && !sink->memory && sink->fd >= 0;
-    sink->late = sink->demanded = false;
-    pthread_mutex_unlock(&sink->lock);
+    pthread_mutex_lock(&file->lock);
+    wait_for_disk(file);
+    file->recording = on && !file->memory && file->fd >= 0;
+    file->late = file->demanded = false;
+    pthread_mutex_unlock(&file->lock);
 }
 
 static void
-end_ahead(struct rb_vm_trace_sink *sink)
+end_preallocator(struct rb_vm_trace_chunk_file *file)
 {
-    rb_vm_trace_ahead_stop(&sink->ahead);
-    sink->recording = false;
-    clear_spent(sink);
-    drop_ready(sink);
+    rb_vm_trace_preallocator_stop(&file->preallocator);
+    file->recording = false;
+    clear_spent(file);
+    drop_ready(file);
 }
 
 /* The chunk that was made ahead, if there is one and the file is well. */
 static bool
-take_ready(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out)
+take_ready(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk_out)
 {
-    if (!sink->ready.words) return false;
-    if (file_trouble(sink)) {
-        drop_ready(sink);
+    if (!file->ready.words) return false;
+    if (file_trouble(file)) {
+        drop_ready(file);
         return false;
     }
-    *chunk_out = sink->ready;
-    sink->ready.words = NULL;
+    *chunk_out = file->ready;
+    file->ready.words = NULL;
     return true;
 }
 
 /* Chunks of a limited file that can be had now, one after the other. */
 static uint64_t
-to_be_had(const struct rb_vm_trace_sink *sink)
+to_be_had(const struct rb_vm_trace_chunk_file *file)
 {
-    uint64_t size = __atomic_load_n(&sink->size, __ATOMIC_RELAXED);
-    uint64_t new_ones = sink->max_bytes > size ? (sink->max_bytes - size) / SINK_CHUNK_BYTES : 0;
-    if (new_ones > 0 && sink->memory && !sink->memory_calls->grows_p(sink)) new_ones = 0;
-    return sink->idle_count + (sink->ready.words != NULL || sink->making_again) + new_ones;
+    uint64_t size = __atomic_load_n(&file->size, __ATOMIC_RELAXED);
+    uint64_t new_ones = file->max_bytes > size ? (file->max_bytes - size) / VM_TRACE_CHUNK_BYTES : 0;
+    if (new_ones > 0 && file->memory && !file->memory_calls->grows_p(file)) new_ones = 0;
+    return file->idle_count + (file->ready.words != NULL || file->making_again) + new_ones;
 }
 
 /*
@@ -761,30 +761,30 @@ to_be_had(const struct rb_vm_trace_sink *sink)
  * to share. While a trace is made of memory the shared one can't be used again once it is full, so there must be another.
  */
 static bool
-own_allowed(const struct rb_vm_trace_sink *sink, bool instead)
+own_allowed(const struct rb_vm_trace_chunk_file *file, bool instead)
 {
-    if (sink->ended || (sink->own == 0 && !sink->frozen)) return true;
-    if (sink->max_idle == 0) return sink->own < SINK_MOST_OWN + (size_t)instead;
-    size_t kept = (sink->shared == 0) + (sink->memory != NULL);
-    return to_be_had(sink) > kept;
+    if (file->ended || (file->own == 0 && !file->snapshot)) return true;
+    if (file->max_idle == 0) return file->own < CHUNK_FILE_MOST_OWN + (size_t)instead;
+    size_t kept = (file->shared == 0) + (file->memory != NULL);
+    return to_be_had(file) > kept;
 }
 
 /* Make the next chunk, and wait for the disk. */
 static bool
-make_now(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out)
+make_now(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk_out)
 {
     uint64_t offset;
-    void *at = next_chunk(sink, &offset);
+    void *at = next_chunk(file, &offset);
     if (at) *chunk_out = (struct rb_vm_trace_chunk){ .words = at, .first = offset == 0, .offset = offset };
-    chunk_out->none_idle = !at && !sink->error;
+    chunk_out->none_idle = !at && !file->error;
     return at != NULL;
 }
 
 /* Whether there is no chunk to wait for: all that the file may have are in use. */
 static bool
-all_in_use(const struct rb_vm_trace_sink *sink)
+all_in_use(const struct rb_vm_trace_chunk_file *file)
 {
-    return !sink->making && sink->keep_newest && sink->idle_count == 0 && !limit_allows(sink);
+    return !file->making && file->keep_newest && file->idle_count == 0 && !limit_allows(file);
 }
 
 static struct timespec
@@ -800,145 +800,145 @@ time_from_now(int64_t ns)
 
 /* Take a chunk from the thread, and wait for it only a moment. False: there is none, or it is late. */
 static bool
-take_in_time(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out, bool own, bool instead)
+take_in_time(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk_out, bool own, bool instead)
 {
     struct timespec until = { 0, 0 };
     uint64_t made = UINT64_MAX;
     for (unsigned waits = 0; ; ) {
-        if (sink->error || sink->fd < 0) return false;
+        if (file->error || file->fd < 0) return false;
         /* Others who waited, too, may have got theirs meanwhile. */
-        chunk_out->none_idle = own && !own_allowed(sink, instead);
+        chunk_out->none_idle = own && !own_allowed(file, instead);
         if (chunk_out->none_idle) return false;
-        if (sink->ready.words) break;
-        if (sink->late) return false;
-        if (all_in_use(sink)) {
-            chunk_out->none_idle = sink->starved = true;
+        if (file->ready.words) break;
+        if (file->late) return false;
+        if (all_in_use(file)) {
+            chunk_out->none_idle = file->starved = true;
             return false;
         }
-        sink->demanded = true;
-        if (!sink->making && !sink->next_wanted) ask_for_next(sink);
-        if (!sink->ahead.running) return make_now(sink, chunk_out); /* no thread is to be had */
-        if (made != sink->made) until = time_from_now(rb_vm_trace_sink_wait_ns); /* the first time, and when another writer got one */
-        made = sink->made;
-        if (pthread_cond_timedwait(&sink->changed, &sink->lock, &until) != ETIMEDOUT || sink->ready.words) continue;
+        file->demanded = true;
+        if (!file->making && !file->next_wanted) ask_for_next(file);
+        if (!file->preallocator.running) return make_now(file, chunk_out); /* no thread is to be had */
+        if (made != file->made) until = time_from_now(rb_vm_trace_chunk_file_wait_ns); /* the first time, and when another writer got one */
+        made = file->made;
+        if (pthread_cond_timedwait(&file->changed, &file->lock, &until) != ETIMEDOUT || file->ready.words) continue;
         /* On a busy machine it is not the disk that is waited for. */
-        bool runnable = ++waits < SINK_MOST_WAITS && rb_vm_trace_ahead_runnable_p(&sink->ahead);
-        if (runnable) until = time_from_now(rb_vm_trace_sink_wait_ns);
-        else __atomic_store_n(&sink->late, true, __ATOMIC_RELAXED);
+        bool runnable = ++waits < CHUNK_FILE_MOST_WAITS && rb_vm_trace_preallocator_runnable_p(&file->preallocator);
+        if (runnable) until = time_from_now(rb_vm_trace_chunk_file_wait_ns);
+        else __atomic_store_n(&file->late, true, __ATOMIC_RELAXED);
     }
-    *chunk_out = sink->ready;
-    sink->ready.words = NULL;
+    *chunk_out = file->ready;
+    file->ready.words = NULL;
     return true;
 }
 
 static bool
-reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out, bool own, bool instead)
+reserve(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk_out, bool own, bool instead)
 {
     bool ok = false;
 
     chunk_out->words = NULL;
     chunk_out->none_idle = false;
-    pthread_mutex_lock(&sink->lock);
-    if (!sink->recording) wait_for_disk(sink);
-    if (sink->fd >= 0 && sink->error == 0) {
-        if (sink->recording) ok = take_in_time(sink, chunk_out, own, instead);
-        else if (own && !own_allowed(sink, instead)) chunk_out->none_idle = true;
-        else ok = take_ready(sink, chunk_out) || make_now(sink, chunk_out);
-        if (sink->error) sink->reason = sink->error;
+    pthread_mutex_lock(&file->lock);
+    if (!file->recording) wait_for_disk(file);
+    if (file->fd >= 0 && file->error == 0) {
+        if (file->recording) ok = take_in_time(file, chunk_out, own, instead);
+        else if (own && !own_allowed(file, instead)) chunk_out->none_idle = true;
+        else ok = take_ready(file, chunk_out) || make_now(file, chunk_out);
+        if (file->error) file->reason = file->error;
         chunk_out->own = own;
-        if (ok) ++*(own ? &sink->own : &sink->shared);
+        if (ok) ++*(own ? &file->own : &file->shared);
     }
-    pthread_mutex_unlock(&sink->lock);
+    pthread_mutex_unlock(&file->lock);
     return ok;
 }
 
 bool
-rb_vm_trace_sink_reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out)
+rb_vm_trace_chunk_file_reserve(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk_out)
 {
-    return reserve(sink, chunk_out, false, false);
+    return reserve(file, chunk_out, false, false);
 }
 
 bool
-rb_vm_trace_sink_reserve_own(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out, bool instead)
+rb_vm_trace_chunk_file_reserve_own(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk_out, bool instead)
 {
-    return reserve(sink, chunk_out, true, instead);
+    return reserve(file, chunk_out, true, instead);
 }
 
 bool
-rb_vm_trace_sink_sound_p(struct rb_vm_trace_sink *sink)
+rb_vm_trace_chunk_file_sound_p(struct rb_vm_trace_chunk_file *file)
 {
-    pthread_mutex_lock(&sink->lock);
-    bool sound = sink->fd >= 0 && !sink->error && !__atomic_load_n(&sink->cut, __ATOMIC_RELAXED);
-    if (sound && !sink->recording) {
-        wait_for_disk(sink);
-        sound = file_trouble(sink) == 0;
+    pthread_mutex_lock(&file->lock);
+    bool sound = file->fd >= 0 && !file->error && !__atomic_load_n(&file->cut, __ATOMIC_RELAXED);
+    if (sound && !file->recording) {
+        wait_for_disk(file);
+        sound = file_trouble(file) == 0;
     }
-    pthread_mutex_unlock(&sink->lock);
+    pthread_mutex_unlock(&file->lock);
     return sound;
 }
 
 static void
-release_now(struct rb_vm_trace_sink *sink, uint64_t offset, size_t used)
+release_now(struct rb_vm_trace_chunk_file *file, uint64_t offset, size_t used)
 {
-    if (sink->max_idle == 0 || sink->ended) cut_rest(sink, offset, used);
-    else if (!sink->held || !sink->memory_calls->hold(sink, offset)) rb_vm_trace_sink_push_idle(sink, offset);
+    if (file->max_idle == 0 || file->ended) cut_rest(file, offset, used);
+    else if (!file->held || !file->memory_calls->hold(file, offset)) rb_vm_trace_chunk_file_push_idle(file, offset);
 }
 
 /* Without a touch of the file. */
 static void
-release_recording(struct rb_vm_trace_sink *sink, uint64_t offset)
+release_recording(struct rb_vm_trace_chunk_file *file, uint64_t offset)
 {
-    if (sink->max_idle > 0) {
-        rb_vm_trace_sink_push_idle(sink, offset);
-        pthread_cond_broadcast(&sink->changed); /* who waits for a chunk may get it */
+    if (file->max_idle > 0) {
+        rb_vm_trace_chunk_file_push_idle(file, offset);
+        pthread_cond_broadcast(&file->changed); /* who waits for a chunk may get it */
     }
-    else if (sink->ahead.running && __atomic_load_n(&sink->size, __ATOMIC_RELAXED) == offset + SINK_CHUNK_BYTES) {
-        rb_vm_trace_ahead_ask(&sink->ahead, &sink->lock, work_ahead, sink); /* to cut it off */
+    else if (file->preallocator.running && __atomic_load_n(&file->size, __ATOMIC_RELAXED) == offset + VM_TRACE_CHUNK_BYTES) {
+        rb_vm_trace_preallocator_request(&file->preallocator, &file->lock, preallocate, file); /* to cut it off */
     }
 }
 
 void
-rb_vm_trace_sink_release(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk, size_t used)
+rb_vm_trace_chunk_file_release(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk, size_t used)
 {
     if (!chunk->words) return;
     struct rb_vm_trace_chunk given = *chunk;
     chunk->words = NULL;
 
-    pthread_mutex_lock(&sink->lock);
-    if (!sink->recording) wait_for_disk(sink);
-    if (sink->ahead.running && !sink->memory && sink->spent_count < (sink->recording ? SINK_MOST_SPENT : 1)) {
+    pthread_mutex_lock(&file->lock);
+    if (!file->recording) wait_for_disk(file);
+    if (file->preallocator.running && !file->memory && file->spent_count < (file->recording ? CHUNK_FILE_MOST_SPENT : 1)) {
         given.used = used;
-        sink->spent[sink->spent_count++] = given; /* the thread is asked for the next chunk soon: 40 us less for the one who records */
+        file->spent[file->spent_count++] = given; /* the thread is asked for the next chunk soon: 40 us less for the one who records */
         given.words = NULL;
     }
-    size_t *in_use = chunk->own ? &sink->own : &sink->shared;
+    size_t *in_use = chunk->own ? &file->own : &file->shared;
     if (*in_use > 0) --*in_use; /* else it is of a file before this one */
-    if (sink->recording) release_recording(sink, chunk->offset);
-    else if (sink->fd >= 0 && file_trouble(sink) == 0) release_now(sink, chunk->offset, used);
-    pthread_mutex_unlock(&sink->lock);
-    if (given.words) unmap(sink, given.words);
+    if (file->recording) release_recording(file, chunk->offset);
+    else if (file->fd >= 0 && file_trouble(file) == 0) release_now(file, chunk->offset, used);
+    pthread_mutex_unlock(&file->lock);
+    if (given.words) unmap(file, given.words);
 }
 
 void
-rb_vm_trace_sink_begin_ring(struct rb_vm_trace_sink *sink)
+rb_vm_trace_chunk_file_begin_ring(struct rb_vm_trace_chunk_file *file)
 {
-    pthread_mutex_lock(&sink->lock);
-    sink->max_idle = (size_t)(sink->max_bytes / SINK_CHUNK_BYTES);
-    if (sink->memory) sink->memory_calls->begin_ring(sink);
-    pthread_mutex_unlock(&sink->lock);
+    pthread_mutex_lock(&file->lock);
+    file->max_idle = (size_t)(file->max_bytes / VM_TRACE_CHUNK_BYTES);
+    if (file->memory) file->memory_calls->begin_ring(file);
+    pthread_mutex_unlock(&file->lock);
 }
 
 int
-rb_vm_trace_sink_end(struct rb_vm_trace_sink *sink)
+rb_vm_trace_chunk_file_end(struct rb_vm_trace_chunk_file *file)
 {
-    pthread_mutex_lock(&sink->lock);
-    wait_for_disk(sink);
-    sink->ended = true;
-    end_ahead(sink);
-    if (sink->error == SINK_LIMIT || sink->error == SINK_FULL) sink->error = 0;
-    int trouble = sink->fd >= 0 ? file_trouble(sink) : EBADF;
-    if (trouble) sink->reason = trouble;
-    pthread_mutex_unlock(&sink->lock);
+    pthread_mutex_lock(&file->lock);
+    wait_for_disk(file);
+    file->ended = true;
+    end_preallocator(file);
+    if (file->error == CHUNK_FILE_LIMIT || file->error == CHUNK_FILE_FULL) file->error = 0;
+    int trouble = file->fd >= 0 ? file_trouble(file) : EBADF;
+    if (trouble) file->reason = trouble;
+    pthread_mutex_unlock(&file->lock);
     return trouble;
 }
 
@@ -949,56 +949,56 @@ whole_bytes(int fd, uint64_t *buffer, uint64_t sampled_categories, struct vm_tra
     uint64_t offset = 0;
     if (read_words(fd, 0, buffer, 1) != 1 || buffer[0] != FXT_MAGIC_RECORD) return 0;
     for (;;) {
-        size_t words = read_words(fd, offset, buffer, SINK_CHUNK_WORDS);
+        size_t words = read_words(fd, offset, buffer, VM_TRACE_CHUNK_WORDS);
         size_t whole = rb_vm_trace_records_count(buffer, words, sampled_categories, counts);
         if (whole == 0) return offset;
         offset += whole * FXT_WORD_BYTES;
     }
 }
 
-/* What is left, padded to a page. Returns 0, or what is wrong: SINK_CUT when it was cut once more. */
+/* What is left, padded to a page. Returns 0, or what is wrong: CHUNK_FILE_CUT when it was cut once more. */
 static int
-mend(struct rb_vm_trace_sink *sink, uint64_t *buffer, struct vm_trace_counts *left)
+mend(struct rb_vm_trace_chunk_file *file, uint64_t *buffer, struct vm_trace_counts *left)
 {
     *left = (struct vm_trace_counts){ 0, 0 };
-    uint64_t size = whole_bytes(sink->fd, buffer, sink->sampled_categories, left);
+    uint64_t size = whole_bytes(file->fd, buffer, file->sampled_categories, left);
     if (left->events == 0) size = 0; /* not even the settings: begin anew */
-    int error = shorten(sink->fd, size);
+    int error = shorten(file->fd, size);
     if (error) return error;
-    size_t words = (SINK_GRID_WORDS - size / FXT_WORD_BYTES % SINK_GRID_WORDS) % SINK_GRID_WORDS;
+    size_t words = (VM_TRACE_PAGE_WORDS - size / FXT_WORD_BYTES % VM_TRACE_PAGE_WORDS) % VM_TRACE_PAGE_WORDS;
     if (words > 0) {
         memset(buffer, 0, words * FXT_WORD_BYTES);
         buffer[0] = fxt_padding_header(words);
         size_t bytes = words * FXT_WORD_BYTES;
         if (!rlimit_allows(size + bytes)) return EFBIG;
-        if (write(sink->fd, buffer, bytes) != (ssize_t)bytes) return EIO;
+        if (write(file->fd, buffer, bytes) != (ssize_t)bytes) return EIO;
         size += bytes;
     }
     struct stat st;
-    if (fstat(sink->fd, &st) != 0) return errno;
-    if ((uint64_t)st.st_size != size) return SINK_CUT;
-    sink->size = size;
-    sink->cut = false;
-    sink->error = 0;
-    sink->dropped = (struct vm_trace_counts){ 0, 0 };
-    sink->max_bytes = 0; /* what is left is less; and no chunk is where it was */
+    if (fstat(file->fd, &st) != 0) return errno;
+    if ((uint64_t)st.st_size != size) return CHUNK_FILE_CUT;
+    file->size = size;
+    file->cut = false;
+    file->error = 0;
+    file->dropped = (struct vm_trace_counts){ 0, 0 };
+    file->max_bytes = 0; /* what is left is less; and no chunk is where it was */
     return 0;
 }
 
 bool
-rb_vm_trace_sink_mend(struct rb_vm_trace_sink *sink, struct vm_trace_counts *left_out)
+rb_vm_trace_chunk_file_mend(struct rb_vm_trace_chunk_file *file, struct vm_trace_counts *left_out)
 {
     *left_out = (struct vm_trace_counts){ 0, 0 };
-    uint64_t *buffer = malloc(SINK_CHUNK_BYTES);
+    uint64_t *buffer = malloc(VM_TRACE_CHUNK_BYTES);
     if (!buffer) return false;
-    pthread_mutex_lock(&sink->lock);
-    wait_for_disk(sink);
+    pthread_mutex_lock(&file->lock);
+    wait_for_disk(file);
     enum { ROUNDS = 100 }; /* someone may cut it over and over */
-    int error = sink->fd >= 0 ? file_trouble(sink) : EBADF;
-    for (int round = 0; round < ROUNDS && (error == SINK_CUT || error == SINK_REFUSED); round++) {
-        error = mend(sink, buffer, left_out);
+    int error = file->fd >= 0 ? file_trouble(file) : EBADF;
+    for (int round = 0; round < ROUNDS && (error == CHUNK_FILE_CUT || error == CHUNK_FILE_REFUSED); round++) {
+        error = mend(file, buffer, left_out);
     }
-    pthread_mutex_unlock(&sink->lock);
+    pthread_mutex_unlock(&file->lock);
     free(buffer);
     return error == 0;
 }
@@ -1006,32 +1006,32 @@ rb_vm_trace_sink_mend(struct rb_vm_trace_sink *sink, struct vm_trace_counts *lef
 static bool
 put_memory_under(void *at, const void *address)
 {
-    if (!at || (uintptr_t)address - (uintptr_t)at >= SINK_CHUNK_BYTES) return false;
-    return mmap(at, SINK_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at;
+    if (!at || (uintptr_t)address - (uintptr_t)at >= VM_TRACE_CHUNK_BYTES) return false;
+    return mmap(at, VM_TRACE_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at;
 }
 
 bool
-rb_vm_trace_sink_fault(struct rb_vm_trace_sink *sink, const struct rb_vm_trace_chunk *chunk, const void *address)
+rb_vm_trace_chunk_file_fault(struct rb_vm_trace_chunk_file *file, const struct rb_vm_trace_chunk *chunk, const void *address)
 {
     /* All that is called and touched here is allowed in a signal handler. */
     int saved = errno;
     bool ours = (chunk && put_memory_under(chunk->words, address)) ||
-        put_memory_under(__atomic_load_n(&sink->renewing, __ATOMIC_ACQUIRE), address);
-    if (ours) __atomic_store_n(&sink->cut, true, __ATOMIC_RELAXED);
+        put_memory_under(__atomic_load_n(&file->renewing, __ATOMIC_ACQUIRE), address);
+    if (ours) __atomic_store_n(&file->cut, true, __ATOMIC_RELAXED);
     errno = saved;
     return ours;
 }
 
 const char *
-rb_vm_trace_sink_reason(const struct rb_vm_trace_sink *sink, int error)
+rb_vm_trace_chunk_file_reason(const struct rb_vm_trace_chunk_file *file, int error)
 {
     switch (error) {
-      case SINK_LIMIT: return "the limit of the file's size is reached";
-      case SINK_CUT: return "another program cut the file short";
-      case SINK_REMOVED: return "the file was removed";
-      case SINK_DAMAGED: return "another program wrote into the file";
-      case SINK_FULL: return sink->full;
-      case SINK_REFUSED: return "the file system refused a page of the file";
+      case CHUNK_FILE_LIMIT: return "the limit of the file's size is reached";
+      case CHUNK_FILE_CUT: return "another program cut the file short";
+      case CHUNK_FILE_REMOVED: return "the file was removed";
+      case CHUNK_FILE_DAMAGED: return "another program wrote into the file";
+      case CHUNK_FILE_FULL: return file->full;
+      case CHUNK_FILE_REFUSED: return "the file system refused a page of the file";
       default: return strerror(error);
     }
 }
@@ -1039,64 +1039,64 @@ rb_vm_trace_sink_reason(const struct rb_vm_trace_sink *sink, int error)
 void
 rb_vm_trace_chunk_drop(struct rb_vm_trace_chunk *chunk)
 {
-    if (chunk->words) munmap(chunk->words, SINK_CHUNK_BYTES);
+    if (chunk->words) munmap(chunk->words, VM_TRACE_CHUNK_BYTES);
     chunk->words = NULL;
 }
 
 int
-rb_vm_trace_sink_append(struct rb_vm_trace_sink *sink, const uint64_t *words, size_t count)
+rb_vm_trace_chunk_file_append(struct rb_vm_trace_chunk_file *file, const uint64_t *words, size_t count)
 {
     const char *from = (const char *)words;
     size_t bytes = count * FXT_WORD_BYTES;
-    if (!rlimit_allows(sink->size + bytes)) return EFBIG;
-    if (disk_full(sink)) return SINK_FULL;
+    if (!rlimit_allows(file->size + bytes)) return EFBIG;
+    if (disk_full(file)) return CHUNK_FILE_FULL;
     for (size_t done = 0; done < bytes; ) {
-        ssize_t n = write(sink->fd, from + done, bytes - done);
+        ssize_t n = write(file->fd, from + done, bytes - done);
         if (n == 0) return ENOSPC;
         if (n < 0 && errno != EINTR) return errno;
         if (n > 0) done += (size_t)n;
     }
-    sink->size += bytes;
+    file->size += bytes;
     return 0;
 }
 
 /* `ours`: this process wrote it, and not the one that it was forked from, which shares the lock. */
 static void
-close_file(struct rb_vm_trace_sink *sink, bool ours)
+close_file(struct rb_vm_trace_chunk_file *file, bool ours)
 {
-    bool locked = ours && !sink->memory;
-    if (sink->memory) sink->memory_calls->close(sink);
+    bool locked = ours && !file->memory;
+    if (file->memory) file->memory_calls->close(file);
     /* With an errno it can't be known whose descriptor it is. */
-    if (sink->fd >= 0 && file_trouble(sink) <= 0) {
-        if (locked && flock(sink->fd, LOCK_UN) != 0) { /* then it goes with the last chunk that is mapped */ }
-        close(sink->fd);
+    if (file->fd >= 0 && file_trouble(file) <= 0) {
+        if (locked && flock(file->fd, LOCK_UN) != 0) { /* then it goes with the last chunk that is mapped */ }
+        close(file->fd);
     }
-    sink->fd = -1;
-    free(sink->idle);
-    sink->idle = NULL;
-    sink->max_idle = sink->idle_count = 0;
+    file->fd = -1;
+    free(file->idle);
+    file->idle = NULL;
+    file->max_idle = file->idle_count = 0;
 }
 
 void
-rb_vm_trace_sink_close(struct rb_vm_trace_sink *sink)
+rb_vm_trace_chunk_file_close(struct rb_vm_trace_chunk_file *file)
 {
-    pthread_mutex_lock(&sink->lock);
-    end_ahead(sink);
-    close_file(sink, true);
-    pthread_mutex_unlock(&sink->lock);
+    pthread_mutex_lock(&file->lock);
+    end_preallocator(file);
+    close_file(file, true);
+    pthread_mutex_unlock(&file->lock);
 }
 
 void
-rb_vm_trace_sink_after_fork(struct rb_vm_trace_sink *sink)
+rb_vm_trace_chunk_file_after_fork(struct rb_vm_trace_chunk_file *file)
 {
-    rb_vm_trace_ahead_after_fork(&sink->ahead);
-    for (size_t i = 0; i < sink->spent_count; i++) rb_vm_trace_chunk_drop(&sink->spent[i]);
-    rb_vm_trace_chunk_drop(&sink->ready);
+    rb_vm_trace_preallocator_after_fork(&file->preallocator);
+    for (size_t i = 0; i < file->spent_count; i++) rb_vm_trace_chunk_drop(&file->spent[i]);
+    rb_vm_trace_chunk_drop(&file->ready);
     /* Of a chunk that the thread was making. In memory all of it is unmapped. */
-    if (sink->disk_busy && sink->renewing) munmap(sink->renewing, SINK_CHUNK_BYTES);
-    sink->renewing = NULL;
-    sink->spent_count = 0;
-    sink->recording = sink->disk_busy = sink->making = sink->making_again = sink->next_wanted = sink->demanded = sink->late = false;
-    begin_waiting(sink); /* who waited is no more */
-    close_file(sink, false);
+    if (file->disk_busy && file->renewing) munmap(file->renewing, VM_TRACE_CHUNK_BYTES);
+    file->renewing = NULL;
+    file->spent_count = 0;
+    file->recording = file->disk_busy = file->making = file->making_again = file->next_wanted = file->demanded = file->late = false;
+    begin_waiting(file); /* who waited is no more */
+    close_file(file, false);
 }

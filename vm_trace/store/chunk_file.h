@@ -16,13 +16,13 @@
  * first: chunk_scan.h tells how one is made fresh with the file valid all the time.
  *
  * Others may remove the file, or cut it short while chunks of it are mapped. Touching a page that
- * is gone raises SIGBUS; rb_vm_trace_sink_fault, called by the handler, puts memory under the
- * chunk, which goes nowhere. Recording stops at the next chunk, and rb_vm_trace_sink_mend makes a
+ * is gone raises SIGBUS; rb_vm_trace_chunk_file_fault, called by the handler, puts memory under the
+ * chunk, which goes nowhere. Recording stops at the next chunk, and rb_vm_trace_chunk_file_mend makes a
  * valid file again of what is left.
  *
  * Writers hold the GVL, and a disk may be slow. So while events are recorded a thread (preallocator.h)
  * does all that may wait for the disk, with no lock: it makes the next chunk, and cuts off what is
- * not used. A writer that finds no chunk ready waits for SINK_WAIT_NS; then the sink is late, and
+ * not used. A writer that finds no chunk ready waits for CHUNK_FILE_WAIT_NS; then the sink is late, and
  * gives no chunk, until one is ready. Whoever begins or ends a trace waits for the disk.
  */
 
@@ -36,44 +36,44 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define SINK_MOST_OWN ((size_t)64)         /* chunks that ractors have for themselves, in a file whose chunks are not used again */
+#define CHUNK_FILE_MOST_OWN ((size_t)64)         /* chunks that ractors have for themselves, in a file whose chunks are not used again */
 
 /*
  * So long does a writer wait for a chunk. It is more only where the thread has no processor to make
- * it on, up to SINK_MOST_WAITS times.
+ * it on, up to CHUNK_FILE_MOST_WAITS times.
  */
-#define SINK_WAIT_NS INT64_C(10000000)
-extern int64_t rb_vm_trace_sink_wait_ns;   /* is that; tests that must lose nothing on any disk set more */
-#define SINK_MOST_WAITS 40
-#define SINK_MOST_SPENT 16                 /* chunks that were given back and wait for the thread */
+#define CHUNK_FILE_WAIT_NS INT64_C(10000000)
+extern int64_t rb_vm_trace_chunk_file_wait_ns;   /* is that; tests that must lose nothing on any disk set more */
+#define CHUNK_FILE_MOST_WAITS 40
+#define CHUNK_FILE_MOST_SPENT 16                 /* chunks that were given back and wait for the thread */
 
 /* What can stop a file beside what errno says. */
 enum {
-    SINK_LIMIT = -1,       /* its limit is reached */
-    SINK_CUT = -2,         /* someone else made it shorter */
-    SINK_REMOVED = -3,
-    SINK_DAMAGED = -4,     /* a chunk to be used again holds no records */
-    SINK_REFUSED = -5,     /* a page of it can't be written, though it is there */
-    SINK_FULL = -6         /* its disk has less free space than is to stay free */
+    CHUNK_FILE_LIMIT = -1,       /* its limit is reached */
+    CHUNK_FILE_CUT = -2,         /* someone else made it shorter */
+    CHUNK_FILE_REMOVED = -3,
+    CHUNK_FILE_DAMAGED = -4,     /* a chunk to be used again holds no records */
+    CHUNK_FILE_REFUSED = -5,     /* a page of it can't be written, though it is there */
+    CHUNK_FILE_FULL = -6         /* its disk has less free space than is to stay free */
 };
 
 /* As min_free_bytes: 5 % of the disk, or 1 GiB where that is less. */
-#define SINK_MIN_FREE_DEFAULT UINT64_MAX
+#define CHUNK_FILE_MIN_FREE_DEFAULT UINT64_MAX
 
-struct rb_vm_trace_sink;
+struct rb_vm_trace_chunk_file;
 
 /*
  * What differs where chunks are memory in place of a file (memory_ring.c). Called with the lock held, but for touch.
  */
 struct vm_trace_chunk_memory {
-    bool (*grows_p)(const struct rb_vm_trace_sink *sink); /* whether it can: not when the program closed its descriptor */
+    bool (*grows_p)(const struct rb_vm_trace_chunk_file *file); /* whether it can: not when the program closed its descriptor */
     void (*touch)(void *chunk);                           /* have the pages of a new chunk by one call */
-    void (*begin_ring)(struct rb_vm_trace_sink *sink);    /* the settings are written: it never becomes shorter from here on */
-    bool (*hold)(struct rb_vm_trace_sink *sink, uint64_t offset); /* a chunk is released: true when a snapshot still needs it */
-    void (*close)(struct rb_vm_trace_sink *sink);
+    void (*begin_ring)(struct rb_vm_trace_chunk_file *file);    /* the settings are written: it never becomes shorter from here on */
+    bool (*hold)(struct rb_vm_trace_chunk_file *file, uint64_t offset); /* a chunk is released: true when a snapshot still needs it */
+    void (*close)(struct rb_vm_trace_chunk_file *file);
 };
 
-struct rb_vm_trace_sink {
+struct rb_vm_trace_chunk_file {
     pthread_mutex_t lock;  /* guards all below */
     uint64_t max_bytes;    /* of a file; 0: no limit. Set before it is opened, as is */
     uint64_t min_free_bytes; /* recording stops where the disk has less; 0: never. Set before, too */
@@ -85,7 +85,7 @@ struct rb_vm_trace_sink {
     int reason;            /* the last such, which stays */
     int trim_error;        /* errno where padding could not be cut off, or 0 */
     bool keep_newest;      /* at the limit, use the oldest chunk again */
-    bool ended;            /* rb_vm_trace_sink_end was called */
+    bool ended;            /* rb_vm_trace_chunk_file_end was called */
     bool starved;          /* a chunk was refused because all were in use */
     bool cut;              /* a page of a chunk was gone, or refused */
     char full[160];        /* which disk has how little space, once that is so; else "" */
@@ -94,10 +94,10 @@ struct rb_vm_trace_sink {
     size_t own, shared;    /* chunks in use, by how they were reserved */
     struct vm_trace_counts dropped; /* what stood in chunks that were used again */
     uint64_t sampled_categories;    /* for vm_trace_counts, see chunk_scan.h. Set before it is opened */
-    void *renewing;        /* chunk at hand; like the next one used by rb_vm_trace_sink_fault without the lock */
-    struct vm_trace_ahead ahead;
+    void *renewing;        /* chunk at hand; like the next one used by rb_vm_trace_chunk_file_fault without the lock */
+    struct vm_trace_preallocator preallocator;
     struct rb_vm_trace_chunk ready; /* made ahead; in a file that grows its last */
-    struct rb_vm_trace_chunk spent[SINK_MOST_SPENT]; /* given back, for the thread to unmap */
+    struct rb_vm_trace_chunk spent[CHUNK_FILE_MOST_SPENT]; /* given back, for the thread to unmap */
     size_t spent_count;
     uint64_t made;         /* chunks, by the thread */
     bool recording;        /* writers do not wait for the disk */
@@ -107,14 +107,14 @@ struct rb_vm_trace_sink {
     bool next_wanted;      /* the thread is to make one */
     bool demanded;         /* a writer waits for it, or did: where there is none the sink must say why */
     bool late;             /* a writer has waited in vain. Read without the lock, too */
-    bool frozen;           /* chunks are being copied out, and this is guarded, too: */
+    bool snapshot;           /* chunks are being copied out, and this is guarded, too: */
     pthread_cond_t changed; /* a chunk is ready, or can't be made; the thread does not use the file any more */
     char *memory;          /* memory_ring.h: where all of it is mapped; NULL: it is a file */
     const struct vm_trace_chunk_memory *memory_calls; /* not NULL where memory is not */
     uint64_t memory_bytes; /* of that mapping, which is as long as it may grow */
     size_t older;          /* idle chunks at the front of the ring that are older than the freeze */
     uint64_t popped;       /* chunks used again since the freeze */
-    struct rb_vm_trace_frozen *held; /* whose chunks in use must not be used again yet */
+    struct rb_vm_trace_chunk_snapshot *held; /* whose chunks in use must not be used again yet */
 };
 
 /*
@@ -123,20 +123,20 @@ struct rb_vm_trace_sink {
  * Returns NULL, or a static or errno text that says why not (valid until the next call), with
  * errno.
  */
-const char *rb_vm_trace_sink_open(struct rb_vm_trace_sink *sink, const char *path);
+const char *rb_vm_trace_chunk_file_open(struct rb_vm_trace_chunk_file *file, const char *path);
 
 /*
  * The same, but where *path belongs to another writer, under the next free name beside it
  * (rb_vm_trace_claim_name). *path is malloc'ed. When another name was taken it is *path, *kept_out
  * is the path that stays (to be freed), and *why_kept_out says why it stays; else both are NULL.
  */
-const char *rb_vm_trace_sink_open_beside(struct rb_vm_trace_sink *sink, char **path, uint32_t pid, char **kept_out, const char **why_kept_out);
+const char *rb_vm_trace_chunk_file_open_beside(struct rb_vm_trace_chunk_file *file, char **path, uint32_t pid, char **kept_out, const char **why_kept_out);
 
 /* The rest of that: `fd` is a new file. It is closed when this fails. For memory_ring.c. */
-const char *rb_vm_trace_sink_begin(struct rb_vm_trace_sink *sink, int fd);
+const char *rb_vm_trace_chunk_file_begin(struct rb_vm_trace_chunk_file *file, int fd);
 
 /* Close the file and remove it from `path`, if that is still where it is. */
-void rb_vm_trace_sink_discard(struct rb_vm_trace_sink *sink, const char *path);
+void rb_vm_trace_chunk_file_discard(struct rb_vm_trace_chunk_file *file, const char *path);
 
 /*
  * Reserve the next chunk of the file, full of padding, and map it for the caller alone. False on
@@ -144,82 +144,82 @@ void rb_vm_trace_sink_discard(struct rb_vm_trace_sink *sink, const char *path);
  * When chunk_out->none_idle is set all chunks of a limited file are in use: the caller may give its
  * own back and try again. Any thread.
  */
-bool rb_vm_trace_sink_reserve(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out);
+bool rb_vm_trace_chunk_file_reserve(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk_out);
 
 /*
  * The same for one ractor alone, `instead` of the one that it has, if it has one (and gives back then). Refused, as when none is idle,
- * when SINK_MOST_OWN have one; and where chunks are used again, when it would leave none for all those
+ * when CHUNK_FILE_MOST_OWN have one; and where chunks are used again, when it would leave none for all those
  * ractors that have none of their own: they share one, which the function above is for, and which is then always to be had.
  */
-bool rb_vm_trace_sink_reserve_own(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk_out, bool instead);
+bool rb_vm_trace_chunk_file_reserve_own(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk_out, bool instead);
 
 /*
  * From here on writers do not wait for the disk (true), or do again (false: before all chunks are
  * given back at the end). For files; memory is not slow. Where the system gives us no thread, they
  * wait as ever.
  */
-void rb_vm_trace_sink_recording(struct rb_vm_trace_sink *sink, bool on);
+void rb_vm_trace_chunk_file_recording(struct rb_vm_trace_chunk_file *file, bool on);
 
 /*
  * Whether the file is there and as it was left, as far as is known without a look while events are
  * recorded: asked where a chunk in use goes to another ractor.
  */
-bool rb_vm_trace_sink_sound_p(struct rb_vm_trace_sink *sink);
+bool rb_vm_trace_chunk_file_sound_p(struct rb_vm_trace_chunk_file *file);
 
 /*
  * Have the next chunk made ahead, on another thread. For one who has filled a chunk and will soon
  * fill the next. What keeps its newest events and is full has the oldest chunk made fresh; a file
  * only while events are recorded.
  */
-void rb_vm_trace_sink_ahead(struct rb_vm_trace_sink *sink);
+void rb_vm_trace_chunk_file_preallocate(struct rb_vm_trace_chunk_file *file);
 
 /*
  * Give back a chunk of which `used` words hold records; the rest stays padding, or is cut
  * off at a page when the chunk is the last of the file (and will not be used again). The chunk is
  * empty afterwards.
  */
-void rb_vm_trace_sink_release(struct rb_vm_trace_sink *sink, struct rb_vm_trace_chunk *chunk, size_t used);
+void rb_vm_trace_chunk_file_release(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk, size_t used);
 
 /* A chunk, by its offset, is the newest of those that may be used again. sink->lock held; for memory_ring.c. */
-void rb_vm_trace_sink_push_idle(struct rb_vm_trace_sink *sink, uint64_t offset);
+void rb_vm_trace_chunk_file_push_idle(struct rb_vm_trace_chunk_file *file, uint64_t offset);
 
 /*
  * The file has its settings: chunks reserved from here on may be used again.
  */
-void rb_vm_trace_sink_begin_ring(struct rb_vm_trace_sink *sink);
+void rb_vm_trace_chunk_file_begin_ring(struct rb_vm_trace_chunk_file *file);
 
 /*
  * Only the last events are to come: open the room that was kept for them. Returns what others did
- * to the file: 0, SINK_CUT, SINK_REFUSED, SINK_REMOVED, EBADF when its descriptor is no longer
+ * to the file: 0, CHUNK_FILE_CUT, CHUNK_FILE_REFUSED, CHUNK_FILE_REMOVED, EBADF when its descriptor is no longer
  * ours, or what else the system says of it.
  */
-int rb_vm_trace_sink_end(struct rb_vm_trace_sink *sink);
+int rb_vm_trace_chunk_file_end(struct rb_vm_trace_chunk_file *file);
 
 /*
  * Make a valid file of what a cut left: whole records, padded to a page. Reads all of it, and
  * counts what is there. Every chunk must have been released. False: it can't be written to.
  */
-bool rb_vm_trace_sink_mend(struct rb_vm_trace_sink *sink, struct vm_trace_counts *left_out);
+bool rb_vm_trace_chunk_file_mend(struct rb_vm_trace_chunk_file *file, struct vm_trace_counts *left_out);
 
 /*
  * In a handler of SIGBUS: put private memory under the chunk that holds `address`, which is
  * `chunk` (may be NULL) or the one that the sink is at. False: the address is in neither.
  */
-bool rb_vm_trace_sink_fault(struct rb_vm_trace_sink *sink, const struct rb_vm_trace_chunk *chunk, const void *address);
+bool rb_vm_trace_chunk_file_fault(struct rb_vm_trace_chunk_file *file, const struct rb_vm_trace_chunk *chunk, const void *address);
 
 /* Text of sink->error, or of a reason like it. Valid until the sink is opened again. */
-const char *rb_vm_trace_sink_reason(const struct rb_vm_trace_sink *sink, int error);
+const char *rb_vm_trace_chunk_file_reason(const struct rb_vm_trace_chunk_file *file, int error);
 
 /* Unmap without a touch of the file: for the child of a fork, whose parent owns it. */
 void rb_vm_trace_chunk_drop(struct rb_vm_trace_chunk *chunk);
 
 /* Append whole records, which end at the end of a page once all of them are there. Returns 0 or what went wrong. */
-int rb_vm_trace_sink_append(struct rb_vm_trace_sink *sink, const uint64_t *words, size_t count);
+int rb_vm_trace_chunk_file_append(struct rb_vm_trace_chunk_file *file, const uint64_t *words, size_t count);
 
 /* Close. Chunks that are still mapped stay usable, but for those in memory. */
-void rb_vm_trace_sink_close(struct rb_vm_trace_sink *sink);
+void rb_vm_trace_chunk_file_close(struct rb_vm_trace_chunk_file *file);
 
 /* In the child of a fork, with the lock held: close what is the parent's, without a touch of it. */
-void rb_vm_trace_sink_after_fork(struct rb_vm_trace_sink *sink);
+void rb_vm_trace_chunk_file_after_fork(struct rb_vm_trace_chunk_file *file);
 
 #endif /* RUBY_VM_TRACE_STORE_CHUNK_FILE_H */

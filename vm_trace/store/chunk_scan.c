@@ -36,7 +36,7 @@ put_padding(uint64_t *words, size_t from, size_t to)
 }
 
 /* Runs of records that one padding record can cover: any two neighbours have more than FXT_MAX_RECORD_WORDS. */
-enum { MAX_RUNS = 2 * (SINK_CHUNK_WORDS / FXT_MAX_RECORD_WORDS + 1) + 1 };
+enum { MAX_RUNS = 2 * (VM_TRACE_CHUNK_WORDS / FXT_MAX_RECORD_WORDS + 1) + 1 };
 
 /* Fills in where each run begins, and behind the last one `count`. Returns how many there are. */
 static size_t
@@ -56,16 +56,16 @@ bool
 rb_vm_trace_records_renew(uint64_t *words, size_t count)
 {
     struct vm_trace_counts ignored = { 0, 0 };
-    if (count > SINK_CHUNK_WORDS || count % SINK_GRID_WORDS != 0) return false;
+    if (count > VM_TRACE_CHUNK_WORDS || count % VM_TRACE_PAGE_WORDS != 0) return false;
     if (rb_vm_trace_records_count(words, count, 0, &ignored) != count) return false;
 
     size_t runs[MAX_RUNS + 1];
     for (size_t run = find_runs(words, count, runs); run-- > 0; ) {
         size_t from = runs[run], to = runs[run + 1];
-        size_t page_end = from - from % SINK_GRID_WORDS + SINK_GRID_WORDS;
+        size_t page_end = from - from % VM_TRACE_PAGE_WORDS + VM_TRACE_PAGE_WORDS;
         put_padding(words, from, to);
         /* Within it, unseen; the last of these takes what is padding already behind `to` up to the end of its page. */
-        for (size_t page = page_end; page < to; page += SINK_GRID_WORDS) put_padding(words, page, page + SINK_GRID_WORDS);
+        for (size_t page = page_end; page < to; page += VM_TRACE_PAGE_WORDS) put_padding(words, page, page + VM_TRACE_PAGE_WORDS);
         put_padding(words, from, page_end);
     }
     return true;

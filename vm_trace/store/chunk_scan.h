@@ -29,7 +29,7 @@ category_in_p(uint64_t categories, unsigned index)
 }
 
 /*
- * Make padding of a mapped chunk, a record of SINK_GRID_WORDS a page, as a new chunk is. It begins
+ * Make padding of a mapped chunk, a record of VM_TRACE_PAGE_WORDS a page, as a new chunk is. It begins
  * at the end, so that killed at any instruction it leaves a chunk that can be read: the first
  * records, which define what the others use, go last. False, and nothing is changed, when the
  * chunk does not consist of whole records.

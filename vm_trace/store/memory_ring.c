@@ -15,40 +15,40 @@
 #include <unistd.h>
 
 static bool
-grows_p(const struct rb_vm_trace_sink *sink)
+grows_p(const struct rb_vm_trace_chunk_file *file)
 {
     struct stat st;
-    return fstat(sink->fd, &st) == 0 && st.st_dev == sink->device && st.st_ino == sink->inode;
+    return fstat(file->fd, &st) == 0 && st.st_dev == file->device && st.st_ino == file->inode;
 }
 
 static void
 touch(void *chunk)
 {
 #ifdef MADV_POPULATE_WRITE
-    if (madvise(chunk, SINK_CHUNK_BYTES, MADV_POPULATE_WRITE) != 0) { /* then they come one by one */ }
+    if (madvise(chunk, VM_TRACE_CHUNK_BYTES, MADV_POPULATE_WRITE) != 0) { /* then they come one by one */ }
 #endif
 }
 
 static void
-begin_ring(struct rb_vm_trace_sink *sink)
+begin_ring(struct rb_vm_trace_chunk_file *file)
 {
-    if (grows_p(sink) && fcntl(sink->fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0) { /* an old kernel */ }
+    if (grows_p(file) && fcntl(file->fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0) { /* an old kernel */ }
 }
 
 static void
-close_memory(struct rb_vm_trace_sink *sink)
+close_memory(struct rb_vm_trace_chunk_file *file)
 {
-    munmap(sink->memory, (size_t)sink->memory_bytes);
-    sink->memory = NULL; /* from here on it is a file, for its descriptor to be looked at */
-    sink->frozen = false;
-    sink->held = NULL;
+    munmap(file->memory, (size_t)file->memory_bytes);
+    file->memory = NULL; /* from here on it is a file, for its descriptor to be looked at */
+    file->snapshot = false;
+    file->held = NULL;
 }
 
 bool
-rb_vm_trace_memory_dump(const struct rb_vm_trace_sink *sink, int fd)
+rb_vm_trace_memory_dump(const struct rb_vm_trace_chunk_file *file, int fd)
 {
-    const char *from = sink->memory;
-    uint64_t bytes = __atomic_load_n(&sink->size, __ATOMIC_RELAXED);
+    const char *from = file->memory;
+    uint64_t bytes = __atomic_load_n(&file->size, __ATOMIC_RELAXED);
     for (uint64_t done = 0; done < bytes; ) {
         ssize_t n = write(fd, from + done, (size_t)(bytes - done));
         if (n == 0) errno = ENOSPC;
@@ -61,66 +61,66 @@ rb_vm_trace_memory_dump(const struct rb_vm_trace_sink *sink, int fd)
 /* --- freezing ---------------------------------------------------------------------------------- */
 
 bool
-rb_vm_trace_frozen_room(struct rb_vm_trace_frozen *frozen, const struct rb_vm_trace_sink *sink, size_t in_use)
+rb_vm_trace_chunk_snapshot_room(struct rb_vm_trace_chunk_snapshot *snapshot, const struct rb_vm_trace_chunk_file *file, size_t in_use)
 {
-    size_t capacity = (size_t)(sink->max_bytes / SINK_CHUNK_BYTES) + in_use;
-    if (capacity <= frozen->capacity) return true;
-    struct vm_trace_frozen_chunk *chunks = realloc(frozen->chunks, capacity * sizeof(*chunks));
+    size_t capacity = (size_t)(file->max_bytes / VM_TRACE_CHUNK_BYTES) + in_use;
+    if (capacity <= snapshot->capacity) return true;
+    struct vm_trace_snapshot_chunk *chunks = realloc(snapshot->chunks, capacity * sizeof(*chunks));
     if (!chunks) return false;
-    frozen->chunks = chunks;
-    frozen->capacity = capacity;
+    snapshot->chunks = chunks;
+    snapshot->capacity = capacity;
     return true;
 }
 
 void
-rb_vm_trace_frozen_free(struct rb_vm_trace_frozen *frozen)
+rb_vm_trace_chunk_snapshot_free(struct rb_vm_trace_chunk_snapshot *snapshot)
 {
-    free(frozen->chunks);
-    *frozen = (struct rb_vm_trace_frozen){ 0 };
+    free(snapshot->chunks);
+    *snapshot = (struct rb_vm_trace_chunk_snapshot){ 0 };
 }
 
 static size_t
-at_front(const struct rb_vm_trace_sink *sink, size_t index)
+at_front(const struct rb_vm_trace_chunk_file *file, size_t index)
 {
-    return (sink->first_idle + index) % sink->max_idle;
+    return (file->first_idle + index) % file->max_idle;
 }
 
 void
-rb_vm_trace_memory_freeze(struct rb_vm_trace_sink *sink, struct rb_vm_trace_frozen *frozen)
+rb_vm_trace_memory_snapshot_begin(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk_snapshot *snapshot)
 {
     /* What may still be made anew counts for the half that writers go on in. */
-    size_t most = (size_t)(sink->max_bytes / SINK_CHUNK_BYTES) - 1, made = (size_t)(sink->size / SINK_CHUNK_BYTES);
+    size_t most = (size_t)(file->max_bytes / VM_TRACE_CHUNK_BYTES) - 1, made = (size_t)(file->size / VM_TRACE_CHUNK_BYTES);
     size_t to_come = most > made ? most - made : 0, half = most / 2;
     size_t older = half > to_come ? half - to_come : 0;
 
-    size_t idle = sink->idle_count;
+    size_t idle = file->idle_count;
     for (size_t i = 0; i < idle; i++) {
-        frozen->chunks[i] = (struct vm_trace_frozen_chunk){ sink->idle[at_front(sink, i)], SINK_CHUNK_WORDS, false };
+        snapshot->chunks[i] = (struct vm_trace_snapshot_chunk){ file->idle[at_front(file, i)], VM_TRACE_CHUNK_WORDS, false };
     }
-    frozen->count = frozen->idle = idle;
-    frozen->older = older < idle ? older : idle;
-    sink->frozen = true;
-    sink->held = frozen;
-    sink->idle_count = sink->older = frozen->older;
-    sink->popped = 0;
+    snapshot->count = snapshot->idle = idle;
+    snapshot->older = older < idle ? older : idle;
+    file->snapshot = true;
+    file->held = snapshot;
+    file->idle_count = file->older = snapshot->older;
+    file->popped = 0;
 }
 
 void
-rb_vm_trace_memory_freeze_in_use(struct rb_vm_trace_sink *sink, struct rb_vm_trace_frozen *frozen, uint64_t offset, size_t words)
+rb_vm_trace_memory_snapshot_in_use(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk_snapshot *snapshot, uint64_t offset, size_t words)
 {
-    for (size_t i = 0; i < frozen->count; i++) {
-        if (frozen->chunks[i].offset == offset) return;
+    for (size_t i = 0; i < snapshot->count; i++) {
+        if (snapshot->chunks[i].offset == offset) return;
     }
-    frozen->chunks[frozen->count++] = (struct vm_trace_frozen_chunk){ offset, words, false };
+    snapshot->chunks[snapshot->count++] = (struct vm_trace_snapshot_chunk){ offset, words, false };
 }
 
 static bool
-hold(struct rb_vm_trace_sink *sink, uint64_t offset)
+hold(struct rb_vm_trace_chunk_file *file, uint64_t offset)
 {
-    struct rb_vm_trace_frozen *frozen = sink->held;
-    for (size_t i = frozen->idle; i < frozen->count; i++) {
-        if (frozen->chunks[i].offset != offset) continue;
-        frozen->chunks[i].released = true;
+    struct rb_vm_trace_chunk_snapshot *snapshot = file->held;
+    for (size_t i = snapshot->idle; i < snapshot->count; i++) {
+        if (snapshot->chunks[i].offset != offset) continue;
+        snapshot->chunks[i].released = true;
         return true;
     }
     return false;
@@ -128,47 +128,47 @@ hold(struct rb_vm_trace_sink *sink, uint64_t offset)
 
 /* Behind those that are older than it. */
 static void
-insert_idle(struct rb_vm_trace_sink *sink, uint64_t offset)
+insert_idle(struct rb_vm_trace_chunk_file *file, uint64_t offset)
 {
-    for (size_t i = sink->idle_count++; i > sink->older; i--) {
-        sink->idle[at_front(sink, i)] = sink->idle[at_front(sink, i - 1)];
+    for (size_t i = file->idle_count++; i > file->older; i--) {
+        file->idle[at_front(file, i)] = file->idle[at_front(file, i - 1)];
     }
-    sink->idle[at_front(sink, sink->older++)] = offset;
+    file->idle[at_front(file, file->older++)] = offset;
 }
 
 static bool
-give_back(struct rb_vm_trace_sink *sink, struct rb_vm_trace_frozen *frozen, size_t index)
+give_back(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk_snapshot *snapshot, size_t index)
 {
-    struct vm_trace_frozen_chunk *chunk = &frozen->chunks[index];
-    if (index < frozen->older) return sink->popped <= index; /* it never left the ring */
-    if (index < frozen->idle) {
-        insert_idle(sink, chunk->offset);
+    struct vm_trace_snapshot_chunk *chunk = &snapshot->chunks[index];
+    if (index < snapshot->older) return file->popped <= index; /* it never left the ring */
+    if (index < snapshot->idle) {
+        insert_idle(file, chunk->offset);
     }
     else {
-        if (chunk->released) rb_vm_trace_sink_push_idle(sink, chunk->offset);
+        if (chunk->released) rb_vm_trace_chunk_file_push_idle(file, chunk->offset);
         chunk->offset = UINT64_MAX; /* held no longer */
     }
     return true;
 }
 
 bool
-rb_vm_trace_memory_give_back(struct rb_vm_trace_sink *sink, struct rb_vm_trace_frozen *frozen, size_t index)
+rb_vm_trace_memory_give_back(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk_snapshot *snapshot, size_t index)
 {
-    pthread_mutex_lock(&sink->lock);
-    bool whole = sink->frozen && give_back(sink, frozen, index);
-    pthread_mutex_unlock(&sink->lock);
+    pthread_mutex_lock(&file->lock);
+    bool whole = file->snapshot && give_back(file, snapshot, index);
+    pthread_mutex_unlock(&file->lock);
     return whole;
 }
 
 void
-rb_vm_trace_memory_thaw(struct rb_vm_trace_sink *sink, struct rb_vm_trace_frozen *frozen, size_t index)
+rb_vm_trace_memory_snapshot_end(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk_snapshot *snapshot, size_t index)
 {
-    pthread_mutex_lock(&sink->lock);
-    for (; sink->frozen && index < frozen->count; index++) give_back(sink, frozen, index);
-    sink->frozen = false;
-    sink->held = NULL;
-    sink->older = 0;
-    pthread_mutex_unlock(&sink->lock);
+    pthread_mutex_lock(&file->lock);
+    for (; file->snapshot && index < snapshot->count; index++) give_back(file, snapshot, index);
+    file->snapshot = false;
+    file->held = NULL;
+    file->older = 0;
+    pthread_mutex_unlock(&file->lock);
 }
 
 /* --- making it ----------------------------------------------------------------------------------- */
@@ -178,30 +178,30 @@ static const struct vm_trace_chunk_memory calls = {
 };
 
 const char *
-rb_vm_trace_memory_open(struct rb_vm_trace_sink *sink)
+rb_vm_trace_memory_open(struct rb_vm_trace_chunk_file *file)
 {
     int fd = memfd_create("vm_trace", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) return strerror(errno);
-    /* As with a file: see rb_vm_trace_sink_open. */
+    /* As with a file: see rb_vm_trace_chunk_file_open. */
     if (fcntl(fd, F_SETFL, O_APPEND) != 0) {
         int error = errno;
         close(fd);
         return strerror(error);
     }
     /* Addresses for all that it may become; there is memory behind them as far as it has grown. */
-    void *at = mmap(NULL, (size_t)sink->max_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *at = mmap(NULL, (size_t)file->max_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED) {
         int error = errno;
         close(fd);
         return strerror(error);
     }
-    const char *why = rb_vm_trace_sink_begin(sink, fd);
+    const char *why = rb_vm_trace_chunk_file_begin(file, fd);
     if (why) {
-        munmap(at, (size_t)sink->max_bytes);
+        munmap(at, (size_t)file->max_bytes);
         return why;
     }
-    sink->memory = at;
-    sink->memory_calls = &calls;
-    sink->memory_bytes = sink->max_bytes;
+    file->memory = at;
+    file->memory_calls = &calls;
+    file->memory_bytes = file->max_bytes;
     return NULL;
 }

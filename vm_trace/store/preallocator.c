@@ -16,7 +16,7 @@
 static void *
 run(void *argument)
 {
-    struct vm_trace_ahead *ahead = argument;
+    struct vm_trace_preallocator *ahead = argument;
     pthread_mutex_lock(ahead->lock);
     ahead->native_id = (pid_t)syscall(SYS_gettid);
     while (!ahead->stop) {
@@ -32,7 +32,7 @@ run(void *argument)
 }
 
 static bool
-start(struct vm_trace_ahead *ahead)
+start(struct vm_trace_preallocator *ahead)
 {
     if (pthread_cond_init(&ahead->wake, NULL) != 0) return false;
     ahead->wanted = ahead->stop = false;
@@ -45,7 +45,7 @@ start(struct vm_trace_ahead *ahead)
 }
 
 void
-rb_vm_trace_ahead_ask(struct vm_trace_ahead *ahead, pthread_mutex_t *lock, void (*work)(void *), void *argument)
+rb_vm_trace_preallocator_request(struct vm_trace_preallocator *ahead, pthread_mutex_t *lock, void (*work)(void *), void *argument)
 {
     if (!ahead->running && !ahead->refused) {
         ahead->lock = lock;
@@ -60,7 +60,7 @@ rb_vm_trace_ahead_ask(struct vm_trace_ahead *ahead, pthread_mutex_t *lock, void 
 }
 
 void
-rb_vm_trace_ahead_stop(struct vm_trace_ahead *ahead)
+rb_vm_trace_preallocator_stop(struct vm_trace_preallocator *ahead)
 {
     if (!ahead->running) return;
     ahead->stop = true;
@@ -73,7 +73,7 @@ rb_vm_trace_ahead_stop(struct vm_trace_ahead *ahead)
 }
 
 bool
-rb_vm_trace_ahead_runnable_p(const struct vm_trace_ahead *ahead)
+rb_vm_trace_preallocator_runnable_p(const struct vm_trace_preallocator *ahead)
 {
     char path[64], text[256];
     if (!ahead->native_id) return ahead->running; /* it has just been made, and has not had its turn */
@@ -88,7 +88,7 @@ rb_vm_trace_ahead_runnable_p(const struct vm_trace_ahead *ahead)
 }
 
 void
-rb_vm_trace_ahead_after_fork(struct vm_trace_ahead *ahead)
+rb_vm_trace_preallocator_after_fork(struct vm_trace_preallocator *ahead)
 {
     ahead->running = ahead->refused = false;
 }

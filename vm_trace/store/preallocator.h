@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-struct vm_trace_ahead {
+struct vm_trace_preallocator {
     pthread_t thread;
     pthread_cond_t wake;
     pthread_mutex_t *lock;         /* the asker's: guards all here. `work` is called with it held, and may let it go meanwhile */
@@ -20,18 +20,18 @@ struct vm_trace_ahead {
 };
 
 /* Have work(argument) done soon. lock is held by the caller, and is the same with every call. */
-void rb_vm_trace_ahead_ask(struct vm_trace_ahead *ahead, pthread_mutex_t *lock, void (*work)(void *), void *argument);
+void rb_vm_trace_preallocator_request(struct vm_trace_preallocator *ahead, pthread_mutex_t *lock, void (*work)(void *), void *argument);
 
 /* End the thread and wait for it. lock is held by the caller, and is let go meanwhile. */
-void rb_vm_trace_ahead_stop(struct vm_trace_ahead *ahead);
+void rb_vm_trace_preallocator_stop(struct vm_trace_preallocator *ahead);
 
 /*
  * Whether the thread runs, or would if it had a processor: then what it does is not held up by a
  * disk. It asks the system, which takes some 20 us. lock held.
  */
-bool rb_vm_trace_ahead_runnable_p(const struct vm_trace_ahead *ahead);
+bool rb_vm_trace_preallocator_runnable_p(const struct vm_trace_preallocator *ahead);
 
 /* In the child of a fork, which has no such thread. */
-void rb_vm_trace_ahead_after_fork(struct vm_trace_ahead *ahead);
+void rb_vm_trace_preallocator_after_fork(struct vm_trace_preallocator *ahead);
 
 #endif /* RUBY_VM_TRACE_STORE_PREALLOCATOR_H */

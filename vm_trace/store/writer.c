@@ -25,9 +25,9 @@ static const char PROCESS_NAME[] = "ruby";
 #define TICKS_PER_SECOND UINT64_C(1000000000) /* times are nanoseconds */
 
 void
-rb_vm_trace_writer_init(struct rb_vm_trace_writer *writer, struct rb_vm_trace_sink *sink, uint32_t pid)
+rb_vm_trace_writer_init(struct rb_vm_trace_writer *writer, struct rb_vm_trace_chunk_file *file, uint32_t pid)
 {
-    writer->sink = sink;
+    writer->file = file;
     writer->pid = pid;
 }
 
@@ -46,7 +46,7 @@ rb_vm_trace_writer_reserve_slow(struct rb_vm_trace_writer *writer, size_t words)
 
     /* The grid's padding from `page` on is untouched. Put the rest of the last page in order,
      * then lay one padding record under the whole of the new one. */
-    size_t page = (end + SINK_GRID_WORDS - 1) / SINK_GRID_WORDS * SINK_GRID_WORDS;
+    size_t page = (end + VM_TRACE_PAGE_WORDS - 1) / VM_TRACE_PAGE_WORDS * VM_TRACE_PAGE_WORDS;
     uint64_t *at = writer->chunk.words + writer->pos;
     if (page > end) writer->chunk.words[end] = fxt_padding_header(page - end);
     __atomic_store_n(at, fxt_padding_header(words), __ATOMIC_RELEASE);
@@ -110,8 +110,8 @@ write_process(struct rb_vm_trace_writer *writer, unsigned name)
 static bool
 reserve_chunk(const struct rb_vm_trace_writer *writer, struct rb_vm_trace_chunk *chunk_out)
 {
-    if (writer->shares) return rb_vm_trace_sink_reserve(writer->sink, chunk_out);
-    return rb_vm_trace_sink_reserve_own(writer->sink, chunk_out, writer->chunk.words != NULL);
+    if (writer->shares) return rb_vm_trace_chunk_file_reserve(writer->file, chunk_out);
+    return rb_vm_trace_chunk_file_reserve_own(writer->file, chunk_out, writer->chunk.words != NULL);
 }
 
 bool
@@ -126,11 +126,11 @@ rb_vm_trace_writer_next_chunk(struct rb_vm_trace_writer *writer)
         if (!reserve_chunk(writer, &chunk)) return false;
     }
     rb_vm_trace_writer_close(writer);
-    if (filled) rb_vm_trace_sink_ahead(writer->sink); /* a first one may stay the only one */
+    if (filled) rb_vm_trace_chunk_file_preallocate(writer->file); /* a first one may stay the only one */
     writer->chunk = chunk;
-    writer->limit = SINK_CHUNK_WORDS - LAST_WORDS;
+    writer->limit = VM_TRACE_CHUNK_WORDS - LAST_WORDS;
     writer->pos = writer->chunk.first;
-    set_pad_end(writer, SINK_GRID_WORDS);
+    set_pad_end(writer, VM_TRACE_PAGE_WORDS);
     writer->serial++;
     writer->shared_serial = 0;
     writer->next_string = 1;
@@ -164,7 +164,7 @@ void
 rb_vm_trace_writer_last_words(struct rb_vm_trace_writer *writer)
 {
     if (!writer->chunk.words) return;
-    writer->limit = SINK_CHUNK_WORDS;
+    writer->limit = VM_TRACE_CHUNK_WORDS;
     writer->string_limit = FXT_MAX_STRING_INDEX;
 }
 
@@ -259,7 +259,7 @@ take_shared(struct rb_vm_trace_writer *writer, const struct rb_vm_trace_shared *
 bool
 rb_vm_trace_writer_borrow(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared)
 {
-    if (writer->chunk.words || writer->sink != shared->writer.sink) return false;
+    if (writer->chunk.words || writer->file != shared->writer.file) return false;
     pthread_mutex_lock(&shared->lock);
     if (!shared->writer.chunk.words && !rb_vm_trace_writer_next_chunk(&shared->writer)) {
         pthread_mutex_unlock(&shared->lock);
@@ -300,7 +300,7 @@ rb_vm_trace_writer_leave(struct rb_vm_trace_writer *writer, struct rb_vm_trace_s
     if (!orphan) rb_vm_trace_writer_close(writer);
     pthread_mutex_lock(&shared->lock);
     if (orphan) {
-        rb_vm_trace_writer_init(&orphan->writer, writer->sink, writer->pid);
+        rb_vm_trace_writer_init(&orphan->writer, writer->file, writer->pid);
         orphan->latest_ns = latest_ns;
         orphan->next = shared->orphans;
         hand_over(&orphan->writer, writer);
@@ -326,8 +326,8 @@ take(struct rb_vm_trace_writer *writer, const struct rb_vm_trace_orphan *orphan)
 bool
 rb_vm_trace_writer_take_orphan(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared, struct vm_trace_clock *clock)
 {
-    if (!__atomic_load_n(&shared->orphans, __ATOMIC_RELAXED) || writer->sink != shared->writer.sink) return false;
-    if (!rb_vm_trace_sink_sound_p(writer->sink)) return false;
+    if (!__atomic_load_n(&shared->orphans, __ATOMIC_RELAXED) || writer->file != shared->writer.file) return false;
+    if (!rb_vm_trace_chunk_file_sound_p(writer->file)) return false;
     pthread_mutex_lock(&shared->lock);
     struct rb_vm_trace_orphan *orphan = shared->orphans;
     bool taken = orphan && orphan->latest_ns <= clock_now_ns(clock);
@@ -370,7 +370,7 @@ rb_vm_trace_shared_drop(struct rb_vm_trace_shared *shared)
 void
 rb_vm_trace_writer_close(struct rb_vm_trace_writer *writer)
 {
-    rb_vm_trace_sink_release(writer->sink, &writer->chunk, writer->pos);
+    rb_vm_trace_chunk_file_release(writer->file, &writer->chunk, writer->pos);
     no_chunk(writer);
 }
 

@@ -39,7 +39,7 @@ struct vm_trace_thread {
 };
 
 struct rb_vm_trace_writer {
-    struct rb_vm_trace_sink *sink;
+    struct rb_vm_trace_chunk_file *file;
     struct rb_vm_trace_chunk chunk;
     size_t pos;             /* words: where the next record goes */
     size_t limit;           /* words: a record must end before */
@@ -76,7 +76,7 @@ struct rb_vm_trace_shared {
 };
 
 /* `writer` is zeroed. The sink must outlive it. */
-void rb_vm_trace_writer_init(struct rb_vm_trace_writer *writer, struct rb_vm_trace_sink *sink, uint32_t pid);
+void rb_vm_trace_writer_init(struct rb_vm_trace_writer *writer, struct rb_vm_trace_chunk_file *file, uint32_t pid);
 
 /*
  * Close the chunk and begin a new one with its preamble. False when the sink has no more: the

@@ -24,7 +24,7 @@ struct span_event {
     const char *inlined; /* or NULL */
     size_t inlined_bytes;
     /* for its beginning: */
-    const struct vm_trace_life *life;
+    const struct vm_trace_version_history *history;
 };
 
 static enum vm_trace_word
@@ -70,21 +70,21 @@ static bool
 write_compile_begin(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
 {
     const struct span_event *span = what;
-    const struct vm_trace_life *life = span->life;
-    bool ends = life && life->reprofile;
+    const struct vm_trace_version_history *history = span->history;
+    bool ends = history && history->reprofile;
     struct vm_trace_event event, reprofile;
     unsigned name, label;
     if (!rb_vm_trace_event_begin(&event, ractor, ec, span->ns)) return false;
     if (span->name && !span_name(&event, span, &name)) return false;
     if (ends) {
         reprofile = event;
-        if (!writer_interned(event.writer, life->label, &label)) return false;
+        if (!writer_interned(event.writer, history->label, &label)) return false;
         if (!event_room(&event, 3 + event.words + EVENT_FLOW_WORDS)) return false;
-        event_end_id(&reprofile, FXT_ASYNC_END, W_REPROFILE, label, life->reprofile);
+        event_end_id(&reprofile, FXT_ASYNC_END, W_REPROFILE, label, history->reprofile);
     }
     if (!span->name) return true;
     if (!event_end(&event, FXT_DURATION_BEGIN, W_COMPILE, name)) return false;
-    return !ends || !life->flow || event_flow(&event, FXT_FLOW_END, life->reprofile);
+    return !ends || !history->flow || event_flow(&event, FXT_FLOW_END, history->reprofile);
 }
 
 static bool
@@ -247,14 +247,14 @@ rb_vm_trace_compile_begin(const char *name, size_t name_len, const struct rb_ise
     struct span_event span = { .span = RB_VM_TRACE_COMPILE, .ns = clock_now_ns(&ractor->clock) };
     char *copy = compiles ? set_name(&span, name, name_len) : NULL;
     pthread_mutex_lock(&rb_vm_trace_capture.lock);
-    struct vm_trace_life *life = rb_vm_trace_life_of(iseq);
-    span.life = life;
-    if (compiles && life && !rb_vm_trace_method_requested_p(life->label->text, life->label->bytes)) {
+    struct vm_trace_version_history *history = rb_vm_trace_version_history_of(iseq);
+    span.history = history;
+    if (compiles && history && !rb_vm_trace_method_requested_p(history->label->text, history->label->bytes)) {
         compiles = false;
         span.name = NULL; /* only what is open ends */
     }
-    if (compiles || (life && life->reprofile)) ok = rb_vm_trace_event_write(ractor, ec, write_compile_begin, &span);
-    if (life) life->reprofile = 0;
+    if (compiles || (history && history->reprofile)) ok = rb_vm_trace_event_write(ractor, ec, write_compile_begin, &span);
+    if (history) history->reprofile = 0;
     pthread_mutex_unlock(&rb_vm_trace_capture.lock);
     free(copy);
     return compiles && ok;
@@ -267,7 +267,7 @@ iseq_label(const struct rb_iseq_struct *iseq, char *buffer, size_t capacity, siz
     uintptr_t from, to;
     rb_vm_trace_host_iseq_range(iseq, &from, &to);
     pthread_mutex_lock(&rb_vm_trace_capture.lock);
-    struct vm_trace_string *known = rb_vm_trace_life_label(from);
+    struct vm_trace_string *known = rb_vm_trace_version_history_label(from);
     pthread_mutex_unlock(&rb_vm_trace_capture.lock);
     if (known) {
         char *text = known->bytes <= capacity ? buffer : malloc(known->bytes);
@@ -386,25 +386,25 @@ rb_vm_trace_version_begin(const struct rb_iseq_struct *iseq, uint32_t version, c
 
     pthread_mutex_lock(&rb_vm_trace_capture.lock);
     rb_vm_trace_count_invalidated();
-    struct vm_trace_life *life = rb_vm_trace_life_of(iseq);
-    bool ok = why && life, requested = !ok || rb_vm_trace_method_requested_p(life->label->text, life->label->bytes);
+    struct vm_trace_version_history *history = rb_vm_trace_version_history_of(iseq);
+    bool ok = why && history, requested = !ok || rb_vm_trace_method_requested_p(history->label->text, history->label->bytes);
     if (!ok) ractor->lost++;
     else if (!requested) ok = false;
     else {
         bool exits = versions->exiting.site && versions->exiting.weight && !versions->exiting.flow;
-        uint64_t number = exits || may_recompile ? rb_vm_trace_life_number() : 0;
-        event.iseq = life->label;
+        uint64_t number = exits || may_recompile ? rb_vm_trace_version_history_number() : 0;
+        event.iseq = history->label;
         event.flow = number;
         event.flow_type = !exits ? FXT_FLOW_BEGIN : may_recompile ? FXT_FLOW_STEP : FXT_FLOW_END;
         if (exits) {
             versions->exiting.flow = number;
             if (event.ns <= versions->exiting.start_ns) event.ns = versions->exiting.start_ns + 1; /* the exit comes before */
         }
-        if (may_recompile && !life->reprofile) event.reprofile = number;
+        if (may_recompile && !history->reprofile) event.reprofile = number;
         ok = rb_vm_trace_event_write(ractor, ec, write_version_begin, &event);
         if (ok && event.reprofile) {
-            life->reprofile = number;
-            life->flow = true;
+            history->reprofile = number;
+            history->flow = true;
         }
     }
     pthread_mutex_unlock(&rb_vm_trace_capture.lock);
@@ -457,7 +457,7 @@ stop_compiles(void)
 static void
 unit_freed(uintptr_t unit, bool iseq, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
 {
-    if (iseq && trace_on()) rb_vm_trace_life_end(unit, ractor, ec);
+    if (iseq && trace_on()) rb_vm_trace_version_history_end(unit, ractor, ec);
 }
 
 struct rb_vm_trace_stream rb_vm_trace_compiles = {
@@ -474,7 +474,7 @@ struct rb_vm_trace_stream rb_vm_trace_invalidations = {
     .refuse = refuse_without_jit,
     .ractor_bytes = sizeof(struct vm_trace_version_state),
     .ractor_begin = rb_vm_trace_version_state_begin,
-    .ended = rb_vm_trace_lives_free,
+    .ended = rb_vm_trace_version_histories_free,
     .unit_freed = unit_freed,
-    .after_fork = rb_vm_trace_lives_after_fork
+    .after_fork = rb_vm_trace_version_histories_after_fork
 };

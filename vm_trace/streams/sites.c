@@ -24,6 +24,7 @@ static struct {
     bool full;            /* a message said so */
 } sites = { .count = 1 };
 
+const struct vm_trace_string *rb_vm_trace_callee_name;
 uint32_t rb_vm_trace_most_sites = VM_TRACE_MAX_SITES;
 
 #define NO_UNIT ((uintptr_t)1) /* of collective sites: no ISEQ has its instructions there, so they do not die */
@@ -43,7 +44,7 @@ static struct {
     struct site_report *dead; /* died since, with their texts: to be told */
     size_t dead_count, dead_capacity;
     uint64_t lost;        /* no memory was there for so many */
-} frozen;
+} snapshot;
 
 static struct rb_vm_trace_site *
 site_at(uint32_t index)
@@ -128,7 +129,7 @@ requested_p(const struct rb_iseq_struct *iseq, const void *method)
 {
     uintptr_t from, to;
     rb_vm_trace_host_iseq_range(iseq, &from, &to);
-    struct vm_trace_string *label = rb_vm_trace_life_label(from);
+    struct vm_trace_string *label = rb_vm_trace_version_history_label(from);
     if (!label) label = locate(&(struct rb_vm_trace_site_desc){ .frame = iseq, .method = method });
     bool requested = !label || rb_vm_trace_method_requested_p(label->text, label->bytes);
     rb_vm_trace_string_release(label);
@@ -188,6 +189,16 @@ collective_site(enum rb_vm_trace_kind kind)
     return sites.collective[kind];
 }
 
+/* NULL: there is none, or no memory. */
+static struct vm_trace_string *
+intern_callee(const struct rb_vm_trace_site_desc *desc)
+{
+    static const char NAME[] = "callee";
+    if (!desc->callee) return NULL;
+    if (!rb_vm_trace_callee_name) rb_vm_trace_callee_name = rb_vm_trace_string_permanent(NAME, sizeof(NAME) - 1);
+    return rb_vm_trace_callee_name ? rb_vm_trace_string_intern(desc->callee, desc->callee_len) : NULL;
+}
+
 struct rb_vm_trace_site *
 rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
 {
@@ -210,8 +221,8 @@ rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
             .reason = rb_vm_trace_string_intern(desc->reason, desc->reason_len),
             .insn = rb_vm_trace_string_intern(desc->insn, desc->insn_len),
             .location = locate(desc),
-            .inlined = desc->frame != desc->unit, .iseq = rb_vm_trace_life_label(from),
-            .callee = desc->callee ? rb_vm_trace_string_intern(desc->callee, desc->callee_len) : NULL
+            .inlined = desc->frame != desc->unit, .iseq = rb_vm_trace_version_history_label(from),
+            .callee = intern_callee(desc)
         };
         if (site->reason && site->insn && site->location) {
             uint32_t *head = unit_head(from);
@@ -269,7 +280,7 @@ write_site(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     event_uint32(&event, W_VERSION, site->version);
     if (!event_interned(&event, W_LOCATION, site->location)) return false;
     if (site->iseq && !event_interned(&event, W_ISEQ, site->iseq)) return false;
-    if (site->callee && !event_interned(&event, W_CALLEE, site->callee)) return false;
+    if (site->callee && !event_interned_rarely(&event, rb_vm_trace_callee_name, site->callee)) return false;
     event_uint64(&event, W_HITS, report->hits);
     return event_end(&event, FXT_INSTANT, W_TRACE, W_SITE);
 }
@@ -335,15 +346,15 @@ rb_vm_trace_sites_unreported_p(void)
 /* --- frozen: see sites.h ---------------------------------------------------------------------------- */
 
 static bool
-frozen_hit(const struct rb_vm_trace_site *site)
+snapshot_hit(const struct rb_vm_trace_site *site)
 {
-    return site->index < frozen.limit && site->serial <= frozen.serial && frozen.hits[site->index] > 0 && kind_requested_p(site);
+    return site->index < snapshot.limit && site->serial <= snapshot.serial && snapshot.hits[site->index] > 0 && kind_requested_p(site);
 }
 
 static void
-copy_frozen(struct site_report *to, const struct rb_vm_trace_site *site)
+copy_for_snapshot(struct site_report *to, const struct rb_vm_trace_site *site)
 {
-    *to = (struct site_report){ *site, frozen.hits[site->index] };
+    *to = (struct site_report){ *site, snapshot.hits[site->index] };
     rb_vm_trace_string_retain(site->reason);
     rb_vm_trace_string_retain(site->insn);
     rb_vm_trace_string_retain(site->location);
@@ -353,50 +364,50 @@ copy_frozen(struct site_report *to, const struct rb_vm_trace_site *site)
 
 /* A site that dies, and is not told yet. */
 static void
-keep_frozen(const struct rb_vm_trace_site *site)
+keep_for_snapshot(const struct rb_vm_trace_site *site)
 {
-    if (!frozen.hits || site->index < frozen.next || !frozen_hit(site)) return;
-    if (frozen.dead_count == frozen.dead_capacity) {
-        size_t capacity = frozen.dead_capacity ? frozen.dead_capacity * 2 : 64;
-        struct site_report *dead = realloc(frozen.dead, capacity * sizeof(*dead));
+    if (!snapshot.hits || site->index < snapshot.next || !snapshot_hit(site)) return;
+    if (snapshot.dead_count == snapshot.dead_capacity) {
+        size_t capacity = snapshot.dead_capacity ? snapshot.dead_capacity * 2 : 64;
+        struct site_report *dead = realloc(snapshot.dead, capacity * sizeof(*dead));
         if (!dead) {
-            frozen.lost++;
+            snapshot.lost++;
             return;
         }
-        frozen.dead = dead;
-        frozen.dead_capacity = capacity;
+        snapshot.dead = dead;
+        snapshot.dead_capacity = capacity;
     }
-    copy_frozen(&frozen.dead[frozen.dead_count++], site);
+    copy_for_snapshot(&snapshot.dead[snapshot.dead_count++], site);
 }
 
-static struct rb_vm_trace_ractor *frozen_hits; /* address space that is used again */
+static struct rb_vm_trace_ractor *snapshot_hits; /* address space that is used again */
 
 bool
 rb_vm_trace_sites_snapshot_room(void)
 {
-    if (!frozen_hits) frozen_hits = rb_vm_trace_ractor_zeros();
-    return frozen_hits != NULL;
+    if (!snapshot_hits) snapshot_hits = rb_vm_trace_ractor_zeros();
+    return snapshot_hits != NULL;
 }
 
 void
 rb_vm_trace_sites_snapshot_begin(void)
 {
-    frozen.hits = exits_of(frozen_hits)->hits;
-    rb_vm_trace_hits_copy(frozen.hits, sites.count);
-    frozen.limit = sites.count;
-    frozen.serial = sites.serial;
-    frozen.next = 1;
-    frozen.lost = 0;
+    snapshot.hits = exits_of(snapshot_hits)->hits;
+    rb_vm_trace_hits_copy(snapshot.hits, sites.count);
+    snapshot.limit = sites.count;
+    snapshot.serial = sites.serial;
+    snapshot.next = 1;
+    snapshot.lost = 0;
 }
 
 void
 rb_vm_trace_sites_snapshot_end(void)
 {
-    for (size_t i = 0; i < frozen.dead_count; i++) release_texts(&frozen.dead[i].site);
-    free(frozen.dead);
-    frozen.dead = NULL;
-    frozen.dead_count = frozen.dead_capacity = 0;
-    frozen.hits = NULL;
+    for (size_t i = 0; i < snapshot.dead_count; i++) release_texts(&snapshot.dead[i].site);
+    free(snapshot.dead);
+    snapshot.dead = NULL;
+    snapshot.dead_count = snapshot.dead_capacity = 0;
+    snapshot.hits = NULL;
 }
 
 bool
@@ -407,14 +418,14 @@ rb_vm_trace_sites_snapshot_write(struct rb_vm_trace_ractor *ractor, struct vm_tr
     size_t count = 0;
 
     pthread_mutex_lock(&rb_vm_trace_capture.lock);
-    while (frozen.dead_count > 0 && count < AT_ONCE) batch[count++] = frozen.dead[--frozen.dead_count];
-    for (uint32_t end = frozen.next + LOOKED_AT; frozen.next < frozen.limit && frozen.next < end && count < AT_ONCE; frozen.next++) {
-        const struct rb_vm_trace_site *site = site_at(frozen.next);
-        if (site->unit && frozen_hit(site)) copy_frozen(&batch[count++], site);
+    while (snapshot.dead_count > 0 && count < AT_ONCE) batch[count++] = snapshot.dead[--snapshot.dead_count];
+    for (uint32_t end = snapshot.next + LOOKED_AT; snapshot.next < snapshot.limit && snapshot.next < end && count < AT_ONCE; snapshot.next++) {
+        const struct rb_vm_trace_site *site = site_at(snapshot.next);
+        if (site->unit && snapshot_hit(site)) copy_for_snapshot(&batch[count++], site);
     }
-    bool more = frozen.next < frozen.limit || frozen.dead_count > 0;
-    totals->lost += frozen.lost;
-    frozen.lost = 0;
+    bool more = snapshot.next < snapshot.limit || snapshot.dead_count > 0;
+    totals->lost += snapshot.lost;
+    snapshot.lost = 0;
     pthread_mutex_unlock(&rb_vm_trace_capture.lock);
 
     for (size_t i = 0; i < count; i++) {
@@ -440,7 +451,7 @@ rb_vm_trace_sites_unit_freed(uintptr_t unit, bool iseq, struct rb_vm_trace_racto
             *link = site->next;
             report_site(site, ractor, ec, &rb_vm_trace_capture.dead);
             rb_vm_trace_hits_clear(site->index);
-            keep_frozen(site);
+            keep_for_snapshot(site);
             release_texts(site);
             site->unit = 0;
             site->next = sites.free;

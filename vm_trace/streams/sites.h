@@ -25,6 +25,9 @@ struct rb_vm_trace_site {
     struct vm_trace_string *iseq; /* label of the ISEQ that was compiled; NULL where its versions are not followed */
 };
 
+/* The name of the argument that holds it; interned when the first site has one. */
+extern const struct vm_trace_string *rb_vm_trace_callee_name;
+
 /* The category of its events. */
 static inline enum vm_trace_word
 site_category(const struct rb_vm_trace_site *site)

@@ -6,24 +6,24 @@
 #include <stdlib.h>
 
 static struct {
-    struct vm_trace_life **buckets;
+    struct vm_trace_version_history **buckets;
     size_t bucket_count;  /* a power of two */
     size_t count;
     uint32_t last_number;
-} lives;
+} histories;
 
-static struct vm_trace_life **
+static struct vm_trace_version_history **
 bucket_of(uintptr_t unit)
 {
     uint64_t hash = (uint64_t)unit * UINT64_C(0x9E3779B97F4A7C15);
-    return &lives.buckets[(size_t)(hash >> 32) & (lives.bucket_count - 1)];
+    return &histories.buckets[(size_t)(hash >> 32) & (histories.bucket_count - 1)];
 }
 
 /* Where the life of an ISEQ hangs, or would be. There must be buckets. */
-static struct vm_trace_life **
+static struct vm_trace_version_history **
 find(uintptr_t unit)
 {
-    struct vm_trace_life **link = bucket_of(unit);
+    struct vm_trace_version_history **link = bucket_of(unit);
     while (*link && (*link)->unit != unit) link = &(*link)->next;
     return link;
 }
@@ -31,17 +31,17 @@ find(uintptr_t unit)
 static void
 grow(void)
 {
-    size_t old_count = lives.bucket_count, count = old_count ? old_count * 2 : 256;
-    struct vm_trace_life **old = lives.buckets, **buckets = calloc(count, sizeof(*buckets));
+    size_t old_count = histories.bucket_count, count = old_count ? old_count * 2 : 256;
+    struct vm_trace_version_history **old = histories.buckets, **buckets = calloc(count, sizeof(*buckets));
     if (!buckets) return; /* longer chains */
-    lives.buckets = buckets;
-    lives.bucket_count = count;
+    histories.buckets = buckets;
+    histories.bucket_count = count;
     for (size_t i = 0; i < old_count; i++) {
-        for (struct vm_trace_life *life = old[i], *next; life; life = next) {
-            next = life->next;
-            struct vm_trace_life **link = bucket_of(life->unit);
-            life->next = *link;
-            *link = life;
+        for (struct vm_trace_version_history *history = old[i], *next; history; history = next) {
+            next = history->next;
+            struct vm_trace_version_history **link = bucket_of(history->unit);
+            history->next = *link;
+            *link = history;
         }
     }
     free(old);
@@ -61,99 +61,99 @@ label_of(const struct rb_iseq_struct *iseq, uintptr_t unit)
     return label;
 }
 
-struct vm_trace_life *
-rb_vm_trace_life_of(const struct rb_iseq_struct *iseq)
+struct vm_trace_version_history *
+rb_vm_trace_version_history_of(const struct rb_iseq_struct *iseq)
 {
     uintptr_t unit, to;
     rb_vm_trace_host_iseq_range(iseq, &unit, &to);
-    if (lives.count >= lives.bucket_count) grow();
-    if (!lives.bucket_count) return NULL;
-    struct vm_trace_life **link = find(unit), *life = *link;
-    if (life) return life;
+    if (histories.count >= histories.bucket_count) grow();
+    if (!histories.bucket_count) return NULL;
+    struct vm_trace_version_history **link = find(unit), *history = *link;
+    if (history) return history;
 
-    life = malloc(sizeof(*life));
-    struct vm_trace_string *label = life ? label_of(iseq, unit) : NULL;
+    history = malloc(sizeof(*history));
+    struct vm_trace_string *label = history ? label_of(iseq, unit) : NULL;
     if (!label) {
-        free(life);
+        free(history);
         return NULL;
     }
-    *life = (struct vm_trace_life){ .unit = unit, .label = label };
-    *link = life;
+    *history = (struct vm_trace_version_history){ .unit = unit, .label = label };
+    *link = history;
     rb_vm_trace_note_address(unit);
-    lives.count++;
-    return life;
+    histories.count++;
+    return history;
 }
 
 struct vm_trace_string *
-rb_vm_trace_life_label(uintptr_t unit)
+rb_vm_trace_version_history_label(uintptr_t unit)
 {
-    struct vm_trace_life *life = lives.bucket_count ? *find(unit) : NULL;
-    return life ? rb_vm_trace_string_intern(life->label->text, life->label->bytes) : NULL;
+    struct vm_trace_version_history *history = histories.bucket_count ? *find(unit) : NULL;
+    return history ? rb_vm_trace_string_intern(history->label->text, history->label->bytes) : NULL;
 }
 
 uint64_t
-rb_vm_trace_life_number(void)
+rb_vm_trace_version_history_number(void)
 {
-    return (uint64_t)rb_vm_trace_capture.pid << 32 | ++lives.last_number;
+    return (uint64_t)rb_vm_trace_capture.pid << 32 | ++histories.last_number;
 }
 
 static bool
 write_last_end(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
 {
-    const struct vm_trace_life *life = what;
+    const struct vm_trace_version_history *history = what;
     struct vm_trace_event event;
     unsigned name;
     if (!rb_vm_trace_event_begin(&event, ractor, ec, clock_now_ns(&ractor->clock))) return false;
-    if (!writer_interned(event.writer, life->label, &name)) return false;
-    return event_end_id(&event, FXT_ASYNC_END, W_REPROFILE, name, life->reprofile);
+    if (!writer_interned(event.writer, history->label, &name)) return false;
+    return event_end_id(&event, FXT_ASYNC_END, W_REPROFILE, name, history->reprofile);
 }
 
 void
-rb_vm_trace_life_end(uintptr_t unit, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
+rb_vm_trace_version_history_end(uintptr_t unit, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
 {
     pthread_mutex_lock(&rb_vm_trace_capture.lock);
-    struct vm_trace_life **link = lives.bucket_count ? find(unit) : NULL;
+    struct vm_trace_version_history **link = histories.bucket_count ? find(unit) : NULL;
     if (link && *link) {
-        struct vm_trace_life *life = *link;
-        if (life->reprofile) {
-            if (ractor) rb_vm_trace_event_write(ractor, ec, write_last_end, life);
+        struct vm_trace_version_history *history = *link;
+        if (history->reprofile) {
+            if (ractor) rb_vm_trace_event_write(ractor, ec, write_last_end, history);
             else rb_vm_trace_capture.dead.lost++;
         }
-        *link = life->next;
-        lives.count--;
-        rb_vm_trace_string_release(life->label);
-        free(life);
+        *link = history->next;
+        histories.count--;
+        rb_vm_trace_string_release(history->label);
+        free(history);
     }
     pthread_mutex_unlock(&rb_vm_trace_capture.lock);
 }
 
 void
-rb_vm_trace_lives_after_fork(void)
+rb_vm_trace_version_histories_after_fork(void)
 {
-    for (size_t i = 0; i < lives.bucket_count; i++) {
-        for (struct vm_trace_life *life = lives.buckets[i]; life; life = life->next) life->reprofile = 0;
+    for (size_t i = 0; i < histories.bucket_count; i++) {
+        for (struct vm_trace_version_history *history = histories.buckets[i]; history; history = history->next) history->reprofile = 0;
     }
 }
 
 void
-rb_vm_trace_lives_free(void)
+rb_vm_trace_version_histories_free(void)
 {
-    for (size_t i = 0; i < lives.bucket_count; i++) {
-        for (struct vm_trace_life *life = lives.buckets[i], *next; life; life = next) {
-            next = life->next;
-            rb_vm_trace_string_release(life->label);
-            free(life);
+    for (size_t i = 0; i < histories.bucket_count; i++) {
+        for (struct vm_trace_version_history *history = histories.buckets[i], *next; history; history = next) {
+            next = history->next;
+            rb_vm_trace_string_release(history->label);
+            free(history);
         }
     }
-    free(lives.buckets);
-    lives.buckets = NULL;
-    lives.bucket_count = lives.count = 0;
+    free(histories.buckets);
+    histories.buckets = NULL;
+    histories.bucket_count = histories.count = 0;
 }
 
 size_t
-rb_vm_trace_life_count(void)
+rb_vm_trace_version_history_count(void)
 {
-    return lives.count;
+    return histories.count;
 }
 
 void

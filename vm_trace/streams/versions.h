@@ -47,8 +47,8 @@ event_flow(const struct vm_trace_event *of, enum fxt_event type, uint64_t id)
     return event_end_id(&event, type, W_REPROFILE, W_RECOMPILATION, id);
 }
 
-struct vm_trace_life {
-    struct vm_trace_life *next;    /* in its bucket */
+struct vm_trace_version_history {
+    struct vm_trace_version_history *next;    /* in its bucket */
     uintptr_t unit;                /* identity of the ISEQ: its first pc */
     struct vm_trace_string *label;
     uint64_t reprofile;            /* number of the open span, or 0 */
@@ -59,25 +59,25 @@ struct vm_trace_life {
  * The life of an ISEQ, made when it has none (its label is then that of the innermost frame, if that runs it). NULL when there
  * is no memory. trace.lock held, here and below.
  */
-struct vm_trace_life *rb_vm_trace_life_of(const struct rb_iseq_struct *iseq);
+struct vm_trace_version_history *rb_vm_trace_version_history_of(const struct rb_iseq_struct *iseq);
 
 /* Its label, when it has a life; the caller owns a reference. Else NULL. */
-struct vm_trace_string *rb_vm_trace_life_label(uintptr_t unit);
+struct vm_trace_string *rb_vm_trace_version_history_label(uintptr_t unit);
 
 /* A number that no other span or flow of this process has, nor one of another process beside it. */
-uint64_t rb_vm_trace_life_number(void);
+uint64_t rb_vm_trace_version_history_number(void);
 
 /* The ISEQ is freed: ends what is open in `local`, when that is not NULL. Takes trace.lock. */
-void rb_vm_trace_life_end(uintptr_t unit, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec);
+void rb_vm_trace_version_history_end(uintptr_t unit, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec);
 
 /* In the child of a fork: what is open is the parent's. Takes trace.lock's place: it must be held. */
-void rb_vm_trace_lives_after_fork(void);
+void rb_vm_trace_version_histories_after_fork(void);
 
 /* Free everything. */
-void rb_vm_trace_lives_free(void);
+void rb_vm_trace_version_histories_free(void);
 
 /* Live ISEQs that are known: for tests and bounds. */
-size_t rb_vm_trace_life_count(void);
+size_t rb_vm_trace_version_history_count(void);
 
 /* The ractor counts for another trace: an exit that is being acted upon belongs to the one before. */
 void rb_vm_trace_version_state_begin(struct rb_vm_trace_ractor *ractor);
