@@ -48,6 +48,12 @@ pub fn forget_sites<I>(iseq: *const I) {
     unsafe { rb_vm_trace_code_free(iseq.cast()) };
 }
 
+/// Where an ISEQ goes on after a jump out of a call that it catches: the pcs that its frame has
+/// then, as many as there is room for. Returns how many.
+pub fn landings<I, V>(iseq: *const I, pcs: &mut [*const V]) -> usize {
+    unsafe { rb_vm_trace_landings(iseq.cast(), pcs.as_mut_ptr().cast(), pcs.len()) }
+}
+
 // Offsets for machine code, see rb_vm_trace_site_new in vm_trace.h
 
 /// `ec->thread->ractor` in the thread
