@@ -68,6 +68,33 @@ class TestReasons < Integration::Test
     %w[Outer#inner Mixin#mixed Outer.of_class].each { |method| assert few.any? { |site| site.include?(" #{method} (") }, "#{method}: #{few}" }
   end
 
+  # One entry has all handlers of a method: its exits are told apart by where they go on.
+  def test_places_of_exception_handlers_are_the_lines_of_their_exits
+    script = <<~'RUBY'
+      def many(n)
+        [1].each { break } if n.odd?
+        n
+        [1].each { |x| break x }
+        while true
+          begin
+            raise "x"
+          rescue
+            break
+          ensure
+            n += 1
+          end
+        end
+        [2].each { break }
+      end
+      60.times { |i| many(i) }
+    RUBY
+    every, few = [1, 97].map { |rate| trace(script, "--zjit-trace-exits-sample-rate=#{rate}").trace }
+    lines = ->(trace) { trace.sites("ExceptionHandler").group_by { |site| site["location"] }.transform_values { |sites| sites.sum { |site| site["hits"] } } }
+    assert_equal every.exits("ExceptionHandler").map { |event| event["args"]["0"] }.tally, lines.(every)
+    assert_equal lines.(every), lines.(few)
+    assert_operator lines.(few).size, :>, 3
+  end
+
   FALLBACKS = <<~'RUBY'
     class A; attr_reader :shape; def initialize(n) = n.times { |i| instance_variable_set("@v#{i}", i); @shape = i }; def go = 1; def up(x) = x; end
     class B < A; def go = 2; def up(x) = super; end
