@@ -91,9 +91,8 @@ struct rb_vm_trace_config {
 };
 
 /*
- * What a JIT tells of itself. It is never freed. The functions may be NULL in one whose code can't be traced without having
- * been compiled for it, except counter_p. That one takes no lock; all others are called under the VM lock with every ractor
- * stopped.
+ * Describes a JIT; never freed. counter_p takes no lock. The other functions patch code that was compiled without
+ * trace points; a JIT that can't do that leaves them NULL. They are called under the VM lock with every ractor stopped.
  */
 struct rb_vm_trace_jit {
     const char *name;            /* "ZJIT": the prefix of messages */
@@ -126,7 +125,7 @@ bool rb_vm_trace_supported_p(void);
  */
 bool rb_vm_trace_start(const struct rb_vm_trace_config *config);
 
-/* Whether flags chose methods or files (--zjit-trace-methods): then only what is in these is traced. */
+/* Whether flags choose methods or files (--zjit-trace-methods): only these are traced then. */
 bool rb_vm_trace_methods_asked_p(void);
 
 /* --- flags of JITs (GVL held; before any other thread) -------------------------------- */
@@ -145,8 +144,8 @@ bool rb_vm_trace_flag(const struct rb_vm_trace_jit *jit, const char *name, const
 bool rb_vm_trace_flag_help(const struct rb_vm_trace_jit *jit, size_t index, char *flag_out, size_t bytes, const char **text_out);
 
 /*
- * rb_vm_trace_start with what these flags asked for, which is the result (static). NULL: they ask for no trace, or
- * it could not begin.
+ * rb_vm_trace_start with what these flags asked for, which is the result (static). Flags that say only how to trace ask for
+ * exits, unless one leaves the start to RubyVM::Trace. NULL: they ask for no trace, or it could not begin.
  */
 const struct rb_vm_trace_config *rb_vm_trace_start_by_flags(const struct rb_vm_trace_jit *jit);
 
@@ -219,6 +218,9 @@ struct rb_vm_trace_site_desc {
     const struct rb_iseq_struct *frame; /* the ISEQ whose frame exits: a callee when inlined */
     const void *pc;          /* address of the exiting instruction in `frame`; NULL: as the frame says */
     uint32_t version;        /* number of the compiled version, from 1, as the JIT counts them */
+    const char *callee;      /* name of what a fallback calls, like `reason`; NULL: it has none, or this is no fallback */
+    size_t callee_len;
+    const void *method;      /* method entry that an inlined `frame` was called by; NULL: as the frames of this thread say */
 };
 
 /*
@@ -228,6 +230,12 @@ struct rb_vm_trace_site_desc {
  * counts and records them without reason and instruction, and a message says so.
  */
 struct rb_vm_trace_site *rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc);
+
+/*
+ * Where an ISEQ goes on after a jump out of a call that it catches (break, next, redo, retry): the addresses that its frame
+ * has then, at most `capacity`. Returns how many.
+ */
+size_t rb_vm_trace_landings(const struct rb_iseq_struct *iseq, const void **pcs_out, size_t capacity);
 
 /*
  * What machine code does at a traced exit, after the frame's state is saved:
@@ -388,6 +396,7 @@ struct rb_vm_trace_status;
 RB_VM_TRACE_STUB bool rb_vm_trace_supported_p(void) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_start(const struct rb_vm_trace_config *config) { return false; }
 RB_VM_TRACE_STUB struct rb_vm_trace_site *rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc) { return NULL; }
+RB_VM_TRACE_STUB size_t rb_vm_trace_landings(const struct rb_iseq_struct *iseq, const void **pcs_out, size_t capacity) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_thread_offset(void) { return 0; }
 RB_VM_TRACE_STUB bool rb_vm_trace_methods_asked_p(void) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_flag(const struct rb_vm_trace_jit *jit, const char *name, const char *value) { return false; }

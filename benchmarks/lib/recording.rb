@@ -80,8 +80,8 @@ module Bench
       when :ours_yjit
         ["--yjit-trace-side-exits-sample-rate=#{variant.rate}", "--yjit-trace-file=#{folder}/vm-trace-bench-%p.fxt"]
       when :late then []
-      when :filtered then ["--zjit-trace-methods=NoSuchClass#*"]
-      when :filtered_yjit then ["--yjit-trace-methods=NoSuchClass#*"]
+      when :filtered then ["--zjit-trace-later", "--zjit-trace-methods=NoSuchClass#*"]
+      when :filtered_yjit then ["--yjit-trace-later", "--yjit-trace-methods=NoSuchClass#*"]
       when :base_yjit # likewise
         ["--yjit-trace-exits", *("--yjit-trace-exits-sample-rate=#{variant.rate - 1}" if variant.rate > 1)]
       end

@@ -341,7 +341,7 @@ class TestFile < Integration::Test
       puts (try(file: "#{folder}/d.fxt", min_free: -1) rescue $!.message)
     RUBY
     with_disk("8m") do |mount|
-      result = run_in(@dir, "--zjit", "--zjit-trace-min-free=20", "start.rb", mount, command: [*in_mount(mount, "8m"), *@command])
+      result = run_in(@dir, "--zjit", "--zjit-trace-later", "--zjit-trace-min-free=20", "start.rb", mount, command: [*in_mount(mount, "8m"), *@command])
       full = "%s/%s.fxt: %s is full (7 MiB free); give file: a path in a folder that can be written to"
       assert_equal ["#{mount}/a.fxt", "can't trace to #{format(full, mount, "b", mount)}", "#{mount}/c.fxt", "can't trace to #{format(full, mount, "d", mount)}",
                     "min_free: takes a number of MiB from 0 to 1048576, not -1"], result.out.lines(chomp: true), result.err

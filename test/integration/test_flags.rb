@@ -113,10 +113,76 @@ class TestFlags < Integration::Test
     assert_empty result.traces
   end
 
-  def test_a_trace_file_alone_traces_nothing
+  def exits_of(result) = result.trace.exits("FixnumAddOverflow").count { |event| event["args"]["0"].start_with?("Object#foo") }
+
+  def test_a_trace_file_alone_traces_exits
     result = traced_with
+    assert_equal ["exits", 1], result.trace.settings.values_at("flags", "exit_rate")
+    assert_equal traced_with("--zjit-trace-exits").trace.summary["exits"], result.trace.summary["exits"]
+  end
+
+  # None of them has an effect unless something is traced.
+  %w[--zjit-trace-max-size=4 --zjit-trace-min-free=0 --zjit-trace-stack=2 --zjit-trace-methods=Object#foo].each do |flag|
+    next if BASE == "ruby-3.3" && flag.include?("methods")
+    define_method("test_#{flag}_alone_traces_exits") do
+      path = scratch_dir
+      result = run_in(path, "--zjit-call-threshold=2", flag, "-e", SCRIPT)
+      assert_predicate result.status, :success?, result.err
+      default = "/tmp/perfetto-#{result.pid}.fxt"
+      result.traces = [validated(Trace.new(default))]
+      assert_equal "exits", result.trace.settings["flags"]
+      assert_operator exits_of(result), :>, 0
+    ensure
+      FileUtils.rm_f(default) if default
+    end
+  end
+
+  def test_memory_alone_traces_exits
+    result = run_ruby(SCRIPT + "RubyVM::Trace.save('t.fxt')\n", "--zjit-call-threshold=2", "--zjit-trace-memory=4")
+    assert_operator exits_of(result), :>, 0
+  end
+
+  def test_a_moment_of_saving_alone_records_into_the_default_memory
+    result = run_ruby(SCRIPT, *USUAL, "--zjit-trace-save-at=exit")
+    assert_operator exits_of(result), :>, 0
+    assert_equal ["exit", 16 << 20], result.trace.settings.values_at("snapshot", "max_bytes")
+    assert_includes result.err, jit("ZJIT: recording to memory, 16 MiB at most")
+  end
+
+  # What the option says is what the signal does: without memory it ended the program.
+  def test_a_signal_of_saving_alone_saves
+    result = run_ruby(SCRIPT + <<~'RUBY', *USUAL, "--zjit-trace-save-at=USR2")
+      Process.kill(:USR2, $$)
+      sleep 0.001 until File.exist?("#{$$}.fxt")
+    RUBY
+    assert_predicate result.status, :success?, result.err
+    assert_equal "signal", result.trace.settings["snapshot"]
+    assert_operator exits_of(result), :>, 0
+  end
+
+  def test_what_is_to_be_recorded_is_only_what_a_flag_says
+    assert_equal "compiles", traced_with("--zjit-trace-compiles", "--zjit-trace-stack=3").trace.settings["flags"]
+  end
+
+  def test_quiet_alone_traces_nothing
+    result = run_ruby(SCRIPT, "--zjit-call-threshold=2", "--zjit-trace-quiet")
+    assert_equal ["done\n", ""], [result.out, result.err]
     assert_empty result.traces
-    assert_empty result.err
+  end
+
+  with_start_only def test_a_trace_that_is_to_start_later_has_the_methods_of_a_flag
+    script = <<~'RUBY'
+      def foo(x) = x + 1
+      def other(x) = x + 1
+      20.times { foo(1); other(1) }
+      RubyVM::Trace.start(file: "later.fxt")
+      9.times { foo(4_611_686_018_427_387_903); other(4_611_686_018_427_387_903) }
+      RubyVM::Trace.stop
+    RUBY
+    result = run_ruby(script, "--zjit-call-threshold=2", "--zjit-trace-later", "--zjit-trace-methods=Object#foo")
+    assert_predicate result.status, :success?, result.err
+    assert_equal ["later.fxt"], result.traces.map { |trace| File.basename(trace.path) }
+    assert_equal ["Object#foo"], result.trace.exits.map { |event| event["args"]["0"][/\A\S+/] }.uniq
   end
 
   def test_nothing_is_traced_without_the_jit
@@ -190,7 +256,8 @@ class TestFlags < Integration::Test
     help = run_ruby("", "--help").out.lines(chomp: true)
     long = help.select { |line| line.size > 80 && !line.start_with?("Usage: ") } # that has the path
     assert_empty long
-    flags = %w[--zjit-trace-exits[=counter,...] --zjit-trace-exits-sample-rate=num --zjit-trace-file=path --zjit-trace-compiles --zjit-trace-invalidation]
+    flags = %w[--zjit-trace-exits[=counter,...] --zjit-trace-exits-sample-rate=num --zjit-trace-file=path --zjit-trace-compiles --zjit-trace-invalidation
+               --zjit-trace-later]
     flags.push("--zjit-trace-fallbacks", "--zjit-trace-fallbacks-sample-rate=num") if FALLBACKS
     flags.each do |flag|
       assert_equal 1, help.count { |line| line.split(/\s+/).include?(jit(flag)) }, flag

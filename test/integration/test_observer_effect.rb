@@ -88,7 +88,7 @@ class TestObserverEffect < Integration::Test
 
   def counts(script, *flags)
     result = run_ruby(script, "-r./counts.rb", "--zjit-call-threshold=2", "--zjit-stats-quiet",
-                      "--zjit-trace-file=%p.fxt", *flags, files: { "counts.rb" => PRINT })
+                      *("--zjit-trace-file=%p.fxt" if flags.any?), *flags, files: { "counts.rb" => PRINT })
     assert_predicate result.status, :success?, result.err
     assert_equal flags.empty? ? 0 : 1, result.traces.size
     found = File.read(File.join(result.dir, "counts")).lines(chomp: true).to_h { |line| line.rpartition("=").values_at(0, 2) }

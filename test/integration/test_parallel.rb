@@ -62,7 +62,7 @@ class TestParallel < Integration::Test
 
   def test_exits_in_methods_that_are_left_out
     (JIT == "zjit" ? %w[guard throws fails] : %w[guard]).each do |name|
-      stamps, trace = stamps(name, "--zjit-trace-methods=*/no_such_file.rb")
+      stamps, trace = stamps(name, "--zjit-trace-later", "--zjit-trace-methods=*/no_such_file.rb")
       assert_operator stamps, :>, 10, name
       assert_equal [0, 0], trace.summary.values_at("exits", "lost"), name
     end

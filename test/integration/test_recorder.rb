@@ -229,6 +229,53 @@ class TestRecorder < Integration::Test
     assert_equal [10, 20], [foo_exits(named(result, "signal.fxt")), foo_exits(named(result, "t.fxt"))]
   end
 
+  def test_saved_traces_are_kept_apart
+    result = recorded(<<~'RUBY', "--zjit-trace-save-at=exit,USR2", "--zjit-trace-file=t.fxt")
+      2.times do |i|
+        exits(10)
+        Process.kill(:USR2, $$)
+        sleep 0.001 until File.exist?(i == 0 ? "t.fxt" : "t.fxt.2")
+      end
+      exits(10)
+    RUBY
+    assert_equal [10, 20, 30], %w[t.fxt t.fxt.2 t.fxt.3].map { |name| foo_exits(named(result, name)) }
+    assert_match(/^.JIT: saved .* to \S*\/t\.fxt\.2 \(signal\)$/, result.err)
+  end
+
+  def test_patterns_of_a_path_name_each_trace
+    result = recorded(<<~'RUBY')
+      time = Time.now.utc
+      paths = %w[%n-%p.fxt %n-%p.fxt %t.fxt 100%%.fxt].map { |path| exits(10); RubyVM::Trace.save(path)[:path] }
+      puts paths, time.strftime("%Y%m%dT%H%M%S.fxt") <= paths[2] && paths[2] <= Time.now.utc.strftime("%Y%m%dT%H%M%S.fxt")
+    RUBY
+    said = result.out.lines(chomp: true)
+    assert_equal ["1-#{result.pid}.fxt", "2-#{result.pid}.fxt"], said[0, 2]
+    assert_equal ["100%.fxt", "true"], said[3, 2]
+    assert_equal [10, 20, 30, 40], said[0, 4].map { |name| foo_exits(named(result, name)) }
+  end
+
+  def test_the_default_path_has_the_number
+    result = run_in(scratch_dir, *FLAGS, "--zjit-call-threshold=2", "--zjit-trace-exits", "-e",
+                    FOO + "3.times { exits(5); RubyVM::Trace.save.then { |told| puts told[:path] } }")
+    assert_predicate result.status, :success?, result.err
+    paths = result.out.lines(chomp: true)
+    assert_equal (1..3).map { |n| "/tmp/perfetto-#{result.pid}-#{n}.fxt" }, paths
+    assert_equal [5, 10, 15], paths.map { |path| foo_exits(validated(Trace.new(path))) }
+  ensure
+    FileUtils.rm_f(paths) if paths
+  end
+
+  # The program exits faster than four MiB can hold for a day.
+  def test_a_line_says_that_memory_held_less_than_was_asked_for
+    result = recorded("exits(100_000)\np RubyVM::Trace.save('t.fxt')[:seconds]\n",
+                      "--zjit-trace-memory=4,86400", "--zjit-trace-save-at=exit", "--zjit-trace-file=u.fxt")
+    assert_match(/\A\d+\.\d+\n\z/, result.out)
+    assert_match(/^.JIT: memory held the last \d+\.\d of 86400 seconds: /, result.err)
+    young = recorded("exits(10)\np RubyVM::Trace.save('t.fxt').key?(:seconds)\n", "--zjit-trace-memory=4,86400", "--zjit-trace-save-at=exit")
+    assert_equal "false\n", young.out
+    refute_includes young.err, "memory held"
+  end
+
   def test_memory_can_be_read_from_outside_at_any_time
     result = recorded(<<~'RUBY', ended: false)
       exits(300)

@@ -169,7 +169,6 @@ class TestYjit < Integration::Test
   def test_no_code_is_added_where_no_exit_is_traced
     plain = sizes
     assert_operator plain.min, :>, 1000
-    assert_equal plain, sizes("--yjit-trace-file=%p.fxt")
     assert_equal plain, sizes("--yjit-trace-compiles", "--yjit-trace-invalidation", "--yjit-trace-file=%p.fxt")
     assert_equal plain, sizes("--yjit-trace-side-exits", "--yjit-trace-file=nowhere/t.fxt"), "the file can't be made"
     assert_equal plain, sizes("--yjit-trace-side-exits=code_gc_count", "--yjit-trace-file=%p.fxt"), "a counter of no exit"

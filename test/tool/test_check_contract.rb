@@ -243,6 +243,7 @@ class TestCheckContract < Minitest::Test
 
   def test_exit_without_insn_or_version
     broken("side_exit GuardType(Fixnum) lacks its argument insn") { |t| t.exits[0][:args].delete("insn"); t.exits[0] }
+    broken("fallback SendPolymorphic has no string as its argument callee") { |t| t.exits[3][:args]["callee"] = [:uint32, 1]; t.exits[3] }
     broken("fallback SendPolymorphic lacks its argument version") { |t| t.exits[3][:args].delete("version"); t.exits[3] }
     broken("side_exit GuardType(Fixnum) has no string as its argument insn") { |t| t.exits[0][:args]["insn"] = 5; t.exits[0] }
     broken("side_exit GuardType(Fixnum) has no whole number from 0 on as its argument version") do |t|

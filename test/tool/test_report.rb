@@ -41,8 +41,24 @@ class TestReport < Minitest::Test
     assert_equal [["Foo#bar (/app/foo.rb:3)", 2], ["Foo#baz (/app/foo.rb:9)", 1]], rows(data, "exits_by_line", "method", "count")
     assert_equal [["opt_plus", 2], ["send", 1]], rows(data, "exits_by_instruction", "instruction", "count")
     assert_equal [["profiling", 1]], rows(data, "outcomes", "outcome", "count")
-    assert_equal [["SendPolymorphic", "Foo#bar (/app/foo.rb)", 1]], rows(data, "fallbacks", "reason", "method", "count")
+    assert_equal [["SendPolymorphic", "Foo#bar (/app/foo.rb:4)", 1]], rows(data, "fallbacks", "reason", "method", "count")
     assert_equal [3, 3, 1], data["totals"]["rows"][0].values_at("exits", "exits_recorded", "fallbacks")
+  end
+
+  # Also where only the site says so; and a trace that says it of none has no such column.
+  def test_fallbacks_are_told_apart_by_line_and_callee
+    trace = OurTrace.new(fallback_rate: 5)
+    [["go", 4, 10], ["stop", 4, 3], ["go", 7, 2]].each do |callee, line, hits|
+      trace.sites << trace.site("fallback", "SendPolymorphic", "Foo#bar (/app/foo.rb:#{line})", "send", hits).tap { |site| site[:args]["callee"] = callee }
+    end
+    trace.exits[3][:args]["callee"] = "go"
+    trace.sites.reject! { |site| site[:args]["kind"] == "fallback" && !site[:args]["callee"] }
+    report = json(trace.build)
+    assert_equal [["go", "Foo#bar (/app/foo.rb:4)", 10, 1], ["stop", "Foo#bar (/app/foo.rb:4)", 3, 0], ["go", "Foo#bar (/app/foo.rb:7)", 2, 0]],
+                 rows(report, "fallbacks", "callee", "method", "count", "recorded")
+    text = report(trace.build).out
+    assert_match(/ callee +method$/, text)
+    refute_match(/callee/, report(OurTrace.new.build).out)
   end
 
   def test_worst_pairs_are_of_a_method_whatever_its_line_and_a_reason

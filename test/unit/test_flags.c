@@ -123,8 +123,42 @@ static void
 without_a_flag_that_asks_for_events_nothing_starts(void **state)
 {
     (void)state;
-    assert_true(rb_vm_trace_flag(&zjit, "trace-max-size", "4"));
+    assert_true(rb_vm_trace_flag(&zjit, "trace-quiet", ""));
+    assert_null(rb_vm_trace_start_by_flags(&zjit));
+}
+
+/* Each flag in a test of its own, for one that was given stays given. */
+static void
+assert_asks_for_exits(const char *name, const char *value)
+{
+    assert_true(rb_vm_trace_flag(&zjit, name, value));
+    fake_ractor_add(&main_ractor);
+    fake_current(&main_thread);
+    capture_stderr();
+    const struct rb_vm_trace_config *config = rb_vm_trace_start_by_flags(&zjit);
+    free(captured_stderr());
+    assert_non_null(config);
+    assert_true(config->exit_rate == 1 && !config->compiles && config->fallback_rate == 0);
+    finish();
+}
+
+#define ASKS_FOR_EXITS(test, name, value) static void test(void **state) { (void)state; assert_asks_for_exits(name, value); }
+ASKS_FOR_EXITS(a_file_asks_for_exits, "trace-file", temp_path("t.fxt"))
+ASKS_FOR_EXITS(memory_asks_for_exits, "trace-memory", "4")
+ASKS_FOR_EXITS(min_free_asks_for_exits, "trace-min-free", "0")
+ASKS_FOR_EXITS(save_at_asks_for_exits, "trace-save-at", "exit")
+ASKS_FOR_EXITS(stack_asks_for_exits, "trace-stack", "1")
+ASKS_FOR_EXITS(methods_ask_for_exits, "trace-methods", "a")
+ASKS_FOR_EXITS(max_size_asks_for_exits, "trace-max-size", "4")
+
+static void
+a_start_that_is_left_for_later_is_not_asked_for(void **state)
+{
+    (void)state;
+    assert_true(rb_vm_trace_flag(&zjit, "trace-later", ""));
+    assert_true(rb_vm_trace_flag(&zjit, "trace-stack", "7"));
     assert_null(start(&zjit));
+    assert_refused(&zjit, "trace-later", "1", "--zjit-trace-later takes no value, not '1'\n");
 }
 
 static void
@@ -198,7 +232,7 @@ help_has_a_line_for_each_flag_that_fits_80_columns(void **state)
             if (!taken && !*said) fail_msg("%s is in --help and no flag", name);
             free(said);
         }
-        assert_int_equal(i, j == 0 ? 14 : 12);
+        assert_int_equal(i, j == 0 ? 15 : 13);
     }
 }
 
@@ -211,6 +245,14 @@ main(void)
         isolated_test(wrong_values_are_refused_with_a_line_that_says_what_the_flag_takes),
         isolated_test(each_counter_must_be_one_of_the_jit),
         isolated_test(without_a_flag_that_asks_for_events_nothing_starts),
+        isolated_test(a_file_asks_for_exits),
+        isolated_test(memory_asks_for_exits),
+        isolated_test(min_free_asks_for_exits),
+        isolated_test(save_at_asks_for_exits),
+        isolated_test(stack_asks_for_exits),
+        isolated_test(methods_ask_for_exits),
+        isolated_test(max_size_asks_for_exits),
+        isolated_test(a_start_that_is_left_for_later_is_not_asked_for),
         isolated_test(what_flags_ask_for_is_started),
         isolated_test(a_rate_asks_for_what_it_is_the_rate_of),
         isolated_test(the_last_flag_says_which_exits),

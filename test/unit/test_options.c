@@ -12,12 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static void
 assert_path(const char *pattern, uint32_t pid, int child, const char *expected)
 {
-    char *path = rb_vm_trace_expand_path(pattern, pid, child);
+    char *path = rb_vm_trace_expand_path(pattern, pid, child, 7);
     assert_string_equal(path, expected);
     free(path);
 }
@@ -57,6 +58,40 @@ two_percent_signs_are_one(void **state)
     assert_path("%%p", 42, 0, "%p");
     assert_path("%%%p", 42, 0, "%42");
     assert_path("%%%%", 42, 0, "%%");
+}
+
+static void
+percent_n_is_the_number(void **state)
+{
+    (void)state;
+    assert_path("/t/%p-%n.fxt", 42, 0, "/t/42-7.fxt");
+    assert_path("%n", 42, 1, "7.42");
+    assert_path("%%n%%t", 42, 0, "%n%t");
+}
+
+/* The time that it is, between two looks at the clock: a minute may begin meanwhile. */
+static void
+percent_t_is_the_time_in_utc(void **state)
+{
+    (void)state;
+    char before[32], after[32];
+    time_t seconds = time(NULL);
+    strftime(before, sizeof(before), "a-%Y%m%dT%H%M%S.fxt", gmtime(&seconds));
+    char *path = rb_vm_trace_expand_path("a-%t.fxt", 42, 0, 1);
+    seconds = time(NULL);
+    strftime(after, sizeof(after), "a-%Y%m%dT%H%M%S.fxt", gmtime(&seconds));
+    assert_true(strlen(path) == strlen(before) && strcmp(path, before) >= 0 && strcmp(path, after) <= 0);
+    free(path);
+}
+
+/* Of a socket, whose path the tool makes, too. */
+static void
+without_a_number_there_is_only_the_pid(void **state)
+{
+    (void)state;
+    char *path = rb_vm_trace_expand_path("/t/%p-%t-%n-%%", 42, 0, 0);
+    assert_string_equal(path, "/t/42-%t-%n-%");
+    free(path);
 }
 
 static void
@@ -100,7 +135,7 @@ percent_sign_of_the_current_folder_is_no_pattern(void **state)
     char *folder = temp_path("100%p%%");
     assert_int_equal(mkdir(folder, 0700), 0);
     assert_int_equal(chdir(folder), 0);
-    char *absolute = rb_vm_trace_absolute_path("%p.fxt"), *path = rb_vm_trace_expand_path(absolute, 42, 0), expected[256];
+    char *absolute = rb_vm_trace_absolute_path("%p.fxt"), *path = rb_vm_trace_expand_path(absolute, 42, 0, 1), expected[256];
     snprintf(expected, sizeof(expected), "%s/42.fxt", folder);
     assert_string_equal(path, expected);
     free(absolute);
@@ -360,6 +395,9 @@ main(void)
         isolated_test(path_without_a_pattern_is_taken_as_it_is),
         isolated_test(percent_p_is_the_pid_wherever_it_stands),
         isolated_test(two_percent_signs_are_one),
+        isolated_test(percent_n_is_the_number),
+        isolated_test(percent_t_is_the_time_in_utc),
+        isolated_test(without_a_number_there_is_only_the_pid),
         isolated_test(child_has_its_own_pid_or_gets_it_appended),
         isolated_test(absolute_path_stays_and_none_stays_none),
         isolated_test(relative_path_begins_with_the_current_folder),

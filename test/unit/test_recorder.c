@@ -636,10 +636,109 @@ file_that_another_process_writes_is_not_saved_over(void **state)
     end();
 }
 
+/* Whether a file of the test's folder is a trace with so many exits. */
+static void
+assert_saved_to(const char *name, unsigned count)
+{
+    char *path = temp_path(name);
+    struct trace *trace = trace_read(path);
+    assert_int_equal(trace_count(trace, "side_exit", NULL), count);
+    trace_free(trace);
+    free(path);
+}
+
+static void
+save_unasked(void)
+{
+    exits(1);
+    capture_stderr();
+    rb_vm_trace_recorder_save_at(VM_TRACE_SAVE_AT_EXIT, main_ractor.vm_trace, &main_thread);
+    free(captured_stderr());
+}
+
+static void
+traces_that_are_saved_to_one_path_are_kept_apart(void **state)
+{
+    (void)state;
+    rb_vm_trace_global.memory.save_at = VM_TRACE_SAVE_AT_EXIT | VM_TRACE_SAVE_AT_CRASH;
+    start_recorder(.exit_rate = 1);
+    for (unsigned i = 0; i < 3; i++) save_unasked();
+    assert_saved_to("t.fxt", 1);
+    assert_saved_to("t.fxt.2", 2);
+    assert_saved_to("t.fxt.3", 3);
+    capture_stderr();
+    rb_vm_trace_recorder_crash();
+    free(captured_stderr());
+    assert_saved_to("t.fxt", 1);
+    assert_int_equal(files_in(temp_folder()), 4);
+    /* A path that is free again is taken. */
+    assert_int_equal(unlink(traced_path), 0);
+    save_unasked();
+    assert_saved_to("t.fxt", 4);
+    rb_vm_trace_global.memory.save_at = 0;
+    end();
+}
+
+static void
+patterns_name_each_saved_trace(void **state)
+{
+    (void)state;
+    start_recorder(.exit_rate = 1);
+    char *numbered = temp_path("%%-%n.fxt"), *timed = temp_path("at-%t"), *literal = temp_path("a.fxt");
+    const char *patterns[] = { numbered, numbered, timed, timed, timed, literal, literal };
+    for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
+        exits(1);
+        struct rb_vm_trace_save save = { .pattern = patterns[i], .why = "save" };
+        assert_int_equal(rb_vm_trace_recorder_freeze(), VM_TRACE_FROZEN);
+        rb_vm_trace_recorder_write(&save);
+        assert_int_equal(save.error, 0);
+        assert_ptr_equal(save.path, save.made);
+        assert_int_equal(access(save.path, F_OK), 0);
+        free(save.made);
+    }
+    assert_saved_to("%-1.fxt", 1);
+    assert_saved_to("%-2.fxt", 2);
+    assert_saved_to("a.fxt", 7); /* it was named: the first one is replaced */
+    assert_int_equal(files_in(temp_folder()), 6);
+    free(numbered);
+    free(timed);
+    free(literal);
+    end();
+}
+
+static void
+memory_that_held_less_than_the_window_is_reported(void **state)
+{
+    (void)state;
+    char hint[128];
+    rb_vm_trace_global.memory.window_ns = UINT64_C(3600000000000);
+    start_recorder(.exit_rate = 1);
+    exits(10);
+    struct rb_vm_trace_save save = save_as(traced_path);
+    assert_int_equal(save.held_ns, 0); /* the program is that young: nothing is gone */
+    assert_false(rb_vm_trace_recorder_hint(&save, hint, sizeof(hint)));
+    exits(200000);
+    save = save_as(traced_path);
+    assert_true(save.held_ns > 0 && save.held_ns < UINT64_C(3600000000000));
+    assert_true(rb_vm_trace_recorder_hint(&save, hint, sizeof(hint)));
+    assert_non_null(strstr(hint, " of 3600 seconds: "));
+    save.held_ns = UINT64_C(1400000000);
+    save.memory.window_ns = UINT64_C(3000000000);
+    assert_true(rb_vm_trace_recorder_hint(&save, hint, sizeof(hint)));
+    assert_string_equal(hint, "memory held the last 1.4 of 3 seconds: about 9 MiB, not 4, would hold all");
+    save.held_ns = 1000;
+    assert_true(rb_vm_trace_recorder_hint(&save, hint, sizeof(hint)));
+    assert_string_equal(hint, "memory held the last 0.0 of 3 seconds: no memory would hold all, so record one exit in K");
+    end();
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        isolated_test(traces_that_are_saved_to_one_path_are_kept_apart),
+        isolated_test(patterns_name_each_saved_trace),
+        isolated_test(memory_that_held_less_than_the_window_is_reported),
         isolated_test(saved_trace_has_all_exits_and_says_that_it_is_a_snapshot),
         isolated_test(save_changes_nothing_of_what_is_recorded),
         isolated_test(reset_forgets_events_and_hits),

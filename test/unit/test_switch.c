@@ -62,7 +62,10 @@ fake_recording(bool on, bool compiles, bool invalidations)
     fake_jit.invalidations = invalidations;
 }
 
-static const struct rb_vm_trace_jit jit = { "ZJIT", fake_counter_p, fake_exits_on, fake_every_exit, fake_exits_off, fake_recording };
+static const struct rb_vm_trace_jit jit = {
+    .name = "ZJIT", .counter_p = fake_counter_p, .exits_on = fake_exits_on, .every_exit = fake_every_exit, .exits_off = fake_exits_off,
+    .recording = fake_recording
+};
 
 /* A program that is not traced. */
 static void

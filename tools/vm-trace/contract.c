@@ -293,6 +293,7 @@ check_exit(struct contract *contract, struct process *process, const struct fxt_
     check_weight(contract, event, process->rates[fallback]);
     check_outcome(contract, event);
     if (fxt_event_arg(event, WORD_THREAD) != NULL) require_string(contract, event, WORD_THREAD);
+    if (fxt_event_arg(event, WORD_CALLEE) != NULL) require_string(contract, event, WORD_CALLEE);
     process->recorded_exits += !fallback;
 }
 
@@ -327,6 +328,7 @@ check_site(struct contract *contract, struct process *process, const struct fxt_
     require_string(contract, event, WORD_INSN);
     require_string(contract, event, WORD_LOCATION);
     require_uint(contract, event, WORD_VERSION, &version);
+    if (fxt_event_arg(event, WORD_CALLEE) != NULL) require_string(contract, event, WORD_CALLEE);
     process->sites++;
     bool counted = require_uint(contract, event, WORD_HITS, &hits);
     if (counted && optional_uint(contract, event, WORD_SAMPLED, &sampled) && sampled > hits) {

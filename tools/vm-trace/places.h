@@ -11,7 +11,7 @@
 
 enum {
     PLACES_MAX = 256 * 1024,
-    PLACE_KEYS = 7,
+    PLACE_KEYS = 8,
     PLACE_BINS = 64,
     /*
      * Outcomes of recompile exits: that of word WORD_PROFILING + i - 1 at i, anything else at 0; at
@@ -30,6 +30,7 @@ struct place {
     uint32_t insn;
     uint32_t version;
     uint32_t iseq;    /* whose code it is, where that is another method than the frame's: it is inlined there. Else STRING_NONE */
+    uint32_t callee;  /* of a fallback: the name that it calls; else STRING_NONE */
 
     uint64_t records;  /* events */
     uint64_t weighted; /* what these stand for */

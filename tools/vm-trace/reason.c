@@ -16,7 +16,8 @@ reason_at(size_t index, struct reason_names *names_out)
     bool fallback = index >= EXITS;
     const struct reason_name *name = fallback ? &fallback_names[index - EXITS] : &exit_names[index];
     *names_out = (struct reason_names){.trace = name->trace, .stats = name->stats, .fallback = fallback};
-    snprintf(names_out->counter, sizeof names_out->counter, "%s%s", fallback ? fallback_prefix : exit_prefix, name->stats);
+    const char *prefix = !fallback ? exit_prefix : strcmp(name->trace, name->stats) == 0 ? "" : fallback_prefix;
+    snprintf(names_out->counter, sizeof names_out->counter, "%s%s", prefix, name->stats);
     return true;
 }
 

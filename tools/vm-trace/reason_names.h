@@ -120,6 +120,26 @@ static const struct reason_name fallback_names[] = {
     {"InvokeSuperForward: not yet specialized", "invokesuperforward_not_specialized"},
     {"Single-ractor mode required", "single_ractor_mode_required"},
     {"Uncategorized(*)", "uncategorized"},
+    /* Accesses of instance variables: traces have the name of the counter, which has no further prefix. */
+    {"getivar_fallback_not_monomorphic", "getivar_fallback_not_monomorphic"},
+    {"getivar_fallback_megamorphic", "getivar_fallback_megamorphic"},
+    {"getivar_fallback_skewed_megamorphic", "getivar_fallback_skewed_megamorphic"},
+    {"getivar_fallback_polymorphic", "getivar_fallback_polymorphic"},
+    {"getivar_fallback_no_profile_missing_ic", "getivar_fallback_no_profile_missing_ic"},
+    {"getivar_fallback_no_profile", "getivar_fallback_no_profile"},
+    {"getivar_fallback_immediate", "getivar_fallback_immediate"},
+    {"getivar_fallback_not_t_object", "getivar_fallback_not_t_object"},
+    {"getivar_fallback_complex", "getivar_fallback_complex"},
+    {"getivar_fallback_no_side_exits", "getivar_fallback_no_side_exits"},
+    {"setivar_fallback_not_monomorphic", "setivar_fallback_not_monomorphic"},
+    {"setivar_fallback_immediate", "setivar_fallback_immediate"},
+    {"setivar_fallback_not_t_object", "setivar_fallback_not_t_object"},
+    {"setivar_fallback_complex", "setivar_fallback_complex"},
+    {"setivar_fallback_frozen", "setivar_fallback_frozen"},
+    {"setivar_fallback_shape_transition", "setivar_fallback_shape_transition"},
+    {"setivar_fallback_new_shape_complex", "setivar_fallback_new_shape_complex"},
+    {"setivar_fallback_new_shape_needs_extension", "setivar_fallback_new_shape_needs_extension"},
+    {"setivar_fallback_no_side_exits", "setivar_fallback_no_side_exits"},
 };
 
 #endif

@@ -383,7 +383,7 @@ static const struct cli_option start_options[] = {
     CLI_OPTION("compiles", 0, NULL, "compilations, too", NULL, &compiles),
     CLI_OPTION("invalidations", 0, NULL, "invalidations, too", NULL, &invalidations),
     {"sample-rate", 'k', "K", "every K-th exit only", take_number, &sample_rate, 1, UINT32_MAX},
-    CLI_OPTION("file", 'o', "PATH", "the file, as the program sees it; %p is its pid\n(default /tmp/perfetto-PID.fxt)", take_text, &file),
+    CLI_OPTION("file", 'o', "PATH", "the file, as the program sees it; %p is its pid, %t the\ntime, %n a number (default /tmp/perfetto-PID.fxt)", take_text, &file),
     {"max-size", 's', "MIB", "limit of the file", take_number, &max_size, 4, 1 << 20},
     CLI_OPTION("keep", 0, "WHICH", "of a limited file: newest (default) or oldest events", take_keep, NULL),
     {"memory", 'm', "MIB", "no file: the newest events stay in memory, for save", take_number, &memory, 4, 1 << 16},
@@ -439,7 +439,8 @@ const struct command command_save = {
     .help =
         "Makes a trace of what a program has recorded into memory (start --memory, or a flag such\n"
         "as --zjit-trace-memory), also while it hangs, and prints what is in it. PATH is a file as\n"
-        "the program sees it; %p is its pid (default /tmp/perfetto-PID.fxt). It goes on recording.\n",
+        "the program sees it; %p is its pid, %t the time, %n the number of the saved trace\n"
+        "(default /tmp/perfetto-PID-N.fxt). It goes on recording.\n",
     .options = other_options,
     .run = run_save,
 };

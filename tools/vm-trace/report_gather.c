@@ -168,6 +168,7 @@ add_exit(struct report *report, const struct fxt_event *event, struct report_thr
         event_text(report->pool, event, WORD_INSN),
         (uint32_t)event_uint(event, WORD_VERSION, 0),
         inlined_into(report, event, location),
+        event_text(report->pool, event, WORD_CALLEE),
     };
     bool fallback = event->category.id == WORD_FALLBACK;
     if (place_wanted(report, key[2], key[3])) *(fallback ? &thread->fallbacks : &thread->exits) += weight;
@@ -216,6 +217,7 @@ add_site(struct report *report, const struct fxt_event *event, uint32_t number)
         event_text(report->pool, event, WORD_INSN),
         (uint32_t)event_uint(event, WORD_VERSION, 0),
         inlined_into(report, event, location),
+        event_text(report->pool, event, WORD_CALLEE),
     };
     report_process(report, number)->sites++;
     if (report->times_only) return;

@@ -24,8 +24,9 @@ compare_places(const void *left, const void *right, void *context)
     const struct place *a = left, *b = right;
     const struct pool *pool = context;
     if (a->count != b->count) return a->count > b->count ? -1 : 1;
-    const uint32_t a_key[] = {a->reason, a->location, a->insn, a->category}, b_key[] = {b->reason, b->location, b->insn, b->category};
-    for (unsigned i = 0; i < 4; i++) {
+    const uint32_t a_key[] = {a->reason, a->location, a->insn, a->category, a->callee};
+    const uint32_t b_key[] = {b->reason, b->location, b->insn, b->category, b->callee};
+    for (unsigned i = 0; i < sizeof a_key / sizeof a_key[0]; i++) {
         int order = fxt_string_compare(pool_string(pool, a_key[i]), pool_string(pool, b_key[i]));
         if (order != 0) return order;
     }
@@ -51,6 +52,7 @@ view_places(const struct view *view, bool fallbacks, unsigned by, struct place *
             by & BY_INSN ? place->insn : 0,
             by & BY_VERSION ? place->version : 0,
             0,
+            by & BY_CALLEE ? place->callee : 0,
         };
         place_merge(group_row(&group, key), place);
         if (sum_out) place_merge(sum_out, place);
@@ -83,7 +85,7 @@ counted_title(const struct view *view, const char *title, const struct place *su
 
 /* The columns that a place can fill. */
 enum place_cell { CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_FIRST, CELL_LAST, CELL_RATE, CELL_KIND, CELL_REASON, CELL_INSN,
-                  CELL_METHOD, PLACE_CELLS };
+                  CELL_CALLEE, CELL_METHOD, PLACE_CELLS };
 
 static const struct column place_columns[PLACE_CELLS] = {
     [CELL_COUNT] = {"count", "count", COLUMN_COUNT},
@@ -95,6 +97,7 @@ static const struct column place_columns[PLACE_CELLS] = {
     [CELL_KIND] = {"kind", "kind", COLUMN_TEXT},
     [CELL_REASON] = {"reason", "reason", COLUMN_TEXT},
     [CELL_INSN] = {"instruction", "instruction", COLUMN_TEXT},
+    [CELL_CALLEE] = {"callee", "callee", COLUMN_TEXT},
     [CELL_METHOD] = {"method", "method", COLUMN_TEXT},
 };
 
@@ -110,6 +113,7 @@ place_cell(const struct view *view, enum place_cell cell, const struct place *pl
       case CELL_KIND: return cell_text(view_name(view, place->category));
       case CELL_REASON: return cell_text(view_name(view, place->reason));
       case CELL_INSN: return cell_text(view_name(view, place->insn));
+      case CELL_CALLEE: if (place->callee != STRING_NONE) return cell_text(view_name(view, place->callee)); break;
       case CELL_METHOD: return cell_text(view_name(view, place->location));
       case CELL_FIRST: if (place->records > 0) return cell_time(place->first_ns - report->start_ns); break;
       case CELL_LAST: if (place->records > 0) return cell_time(place->last_ns - report->start_ns); break;
@@ -137,8 +141,8 @@ static const struct grouping groupings[] = {
      {CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_RATE, CELL_INSN}},
     {"worst", "Worst methods and reasons", false, BY_METHOD | BY_REASON, 8,
      {CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_FIRST, CELL_LAST, CELL_RATE, CELL_REASON, CELL_METHOD}},
-    {"fallbacks", "Fallbacks by reason and method", true, BY_METHOD | BY_REASON, 8,
-     {CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_FIRST, CELL_LAST, CELL_RATE, CELL_REASON, CELL_METHOD}},
+    {"fallbacks", "Fallbacks by reason and line", true, BY_LOCATION | BY_REASON | BY_CALLEE, 9,
+     {CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_FIRST, CELL_LAST, CELL_RATE, CELL_REASON, CELL_CALLEE, CELL_METHOD}},
 };
 enum { GROUPINGS = sizeof groupings / sizeof groupings[0], FIRST_OF_FALLBACKS = 4 };
 
@@ -148,10 +152,16 @@ add_grouping(const struct view *view, const struct grouping *grouping)
     struct place sum;
     struct group group = view_places(view, grouping->fallbacks, grouping->by, &sum);
     unsigned count = grouping->cell_count;
+    bool callees = false; /* traces of older modules have none */
+    for (uint32_t row = 0; row < group.count && !callees; row++) {
+        const struct place *place = group_at(&group, row);
+        callees = place->callee != STRING_NONE;
+    }
     struct column columns[PLACE_CELLS];
     for (unsigned i = 0; i < count; i++) {
         columns[i] = place_columns[grouping->cells[i]];
         if (grouping->cells[i] == CELL_RECORDED && sum.records == sum.count) columns[i].title = NULL;
+        if (grouping->cells[i] == CELL_CALLEE && !callees) columns[i].title = NULL;
     }
     struct table *table =
         document_table(view->document, grouping->id, counted_title(view, grouping->title, &sum), columns, count);

@@ -12,7 +12,7 @@ struct view {
 
 /* Parts of a place's key, by which places are put together. BY_VERSION leaves out what differs in no version, see
  * view_versioned. */
-enum { BY_CATEGORY = 1, BY_REASON = 2, BY_LOCATION = 4, BY_METHOD = 8, BY_INSN = 16, BY_VERSION = 32 };
+enum { BY_CATEGORY = 1, BY_REASON = 2, BY_LOCATION = 4, BY_METHOD = 8, BY_INSN = 16, BY_VERSION = 32, BY_CALLEE = 64 };
 
 /* The text of a number of the pool; "(not said)" for none. */
 struct fxt_string view_name(const struct view *view, uint32_t id);

@@ -22,7 +22,7 @@
     W(CUT, "cut") W(SINCE_NS, "since_ns") W(UNTIL_NS, "until_ns") W(LEFT_OUT, "left_out") \
     W(MODULE, "module") W(PROCESS, "process") W(KEEP, "keep") W(NEWEST, "newest") W(THREAD, "thread") \
     W(RECOMPILATION, "recompilation") W(EXIT_BYTES, "exit_bytes") W(INLINED, "inlined") W(ERROR, "error") \
-    W(SNAPSHOT, "snapshot")
+    W(SNAPSHOT, "snapshot") W(CALLEE, "callee")
 
 enum word {
     WORD_NONE = 0,

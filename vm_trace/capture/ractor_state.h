@@ -118,7 +118,8 @@ extern struct vm_trace_global {
     struct rb_vm_trace_memory_config memory; /* of the trace that is on, or that flags ask for */
     struct rb_vm_trace_config config; /* its strings are own copies */
     uint64_t min_free_bytes;     /* stays free on the disk of what is written, see chunk_file.h; of the trace that is on or comes next */
-    char *path;                  /* of the file at hand */
+    char *path;                  /* of the file at hand; where memory is recorded into, of the first that it is saved to */
+    bool child;                  /* of a fork: its path has the pid */
     struct rb_vm_trace_sink sink;
     uint32_t first_epoch;        /* of this trace: before any reset */
     uint64_t since_ns[2];        /* when an epoch began, by its low bit (rb_vm_trace_epoch_begin_ns) */

@@ -457,6 +457,23 @@ rb_vm_trace_host_iseq_range(const struct rb_iseq_struct *iseq, uintptr_t *from_o
     *to_out = (uintptr_t)(body->iseq_encoded + (body->iseq_encoded ? body->iseq_size : 0));
 }
 
+size_t
+rb_vm_trace_landings(const struct rb_iseq_struct *iseq, const void **pcs_out, size_t capacity)
+{
+    const struct rb_iseq_constant_body *body = ISEQ_BODY(iseq);
+    const struct iseq_catch_table *table = body->catch_table;
+    size_t count = 0;
+    for (unsigned int i = 0; table && i < table->size && count < capacity; i++) {
+        const struct iseq_catch_table_entry *entry = UNALIGNED_MEMBER_PTR(table, entries[i]);
+        if (entry->type == CATCH_TYPE_RESCUE || entry->type == CATCH_TYPE_ENSURE) continue; /* these run in a frame of their own */
+        const void *pc = body->iseq_encoded + entry->cont;
+        size_t known = 0;
+        while (known < count && pcs_out[known] != pc) known++;
+        if (known == count) pcs_out[count++] = pc;
+    }
+    return count;
+}
+
 /* --- threads and ractors --------------------------------------------------------------------- */
 
 struct rb_execution_context_struct *

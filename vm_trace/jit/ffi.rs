@@ -7,7 +7,7 @@ use std::os::raw::c_char;
 pub type SitePtr = *const c_void;
 /// Address of a `struct rb_vm_trace_ractor`: what one ractor records with.
 pub type RactorPtr = *const c_void;
-/// JITs name ISEQs and execution contexts by types of their own.
+/// An ISEQ, an execution context and so on, for which each JIT has a type of its own.
 pub type AnyPtr = *const c_void;
 
 /// `enum rb_vm_trace_kind`
@@ -44,7 +44,7 @@ pub struct Config {
     pub invalidations: bool,
 }
 
-/// `struct rb_vm_trace_jit`: what a JIT tells of itself. The strings end in NUL.
+/// `struct rb_vm_trace_jit`: describes a JIT. The strings end in NUL.
 #[repr(C)]
 pub struct Jit {
     pub name: *const c_char,
@@ -72,6 +72,9 @@ pub(super) struct SiteDesc {
     pub frame: AnyPtr,
     pub pc: AnyPtr,
     pub version: u32,
+    pub callee: *const u8,
+    pub callee_len: usize,
+    pub method: AnyPtr,
 }
 
 /// `struct rb_vm_trace_compiled`
@@ -90,7 +93,8 @@ pub(super) struct Compiled {
 c_functions! {
     pub(super) fn rb_vm_trace_supported_p() -> bool;
     pub(super) fn rb_vm_trace_flag(jit: *const Jit, name: *const c_char, value: *const c_char) -> bool;
-    pub(super) fn rb_vm_trace_flag_help(jit: *const Jit, index: usize, flag: *mut c_char, bytes: usize, text: *mut *const c_char) -> bool;
+    pub(super) fn rb_vm_trace_flag_help(jit: *const Jit, index: usize, flag: *mut c_char, bytes: usize,
+                                        text: *mut *const c_char) -> bool;
     pub(super) fn rb_vm_trace_start_by_flags(jit: *const Jit) -> *const Config;
     pub(super) fn rb_vm_trace_methods_asked_p() -> bool;
     pub(super) fn rb_vm_trace_register_jit(jit: *const Jit);
@@ -102,6 +106,7 @@ c_functions! {
     pub(super) fn rb_vm_trace_countdown_offset() -> usize;
     pub(super) fn rb_vm_trace_hits_offset(site: SitePtr) -> usize;
     pub(super) fn rb_vm_trace_code_free(iseq: AnyPtr);
+    pub(super) fn rb_vm_trace_landings(iseq: AnyPtr, pcs: *mut AnyPtr, capacity: usize) -> usize;
 
     pub(super) fn rb_vm_trace_span_begin(kind: SpanKind, name: *const u8, len: usize) -> bool;
     pub(super) fn rb_vm_trace_span_end(kind: SpanKind, name: *const u8, len: usize);
@@ -109,7 +114,8 @@ c_functions! {
     pub(super) fn rb_vm_trace_compile_begin(name: *const u8, len: usize, iseq: AnyPtr) -> bool;
     pub(super) fn rb_vm_trace_compiled(name: *const u8, len: usize, compiled: *const Compiled);
     pub(super) fn rb_vm_trace_inlined(iseq: AnyPtr, method_entry: AnyPtr);
-    pub(super) fn rb_vm_trace_version_begin(iseq: AnyPtr, version: u32, reason: *const u8, len: usize, may_recompile: bool) -> bool;
+    pub(super) fn rb_vm_trace_version_begin(iseq: AnyPtr, version: u32, reason: *const u8, len: usize,
+                                            may_recompile: bool) -> bool;
     pub(super) fn rb_vm_trace_version_end();
 
     pub(super) fn rb_vm_trace_pending_offset() -> usize;

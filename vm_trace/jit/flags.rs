@@ -1,4 +1,5 @@
-//! Flags, and what they have traced from the start. vm_trace/flags.c has their names and what they take.
+//! Flags, and what they have traced from the start. vm_trace/flags.c has their names and what they
+//! take.
 
 use std::ffi::{CStr, CString};
 use std::os::raw::{c_char, c_int, c_uint};
@@ -11,7 +12,8 @@ use super::spans;
 /// Null: no flag has anything traced, or the trace could not begin.
 static BY_FLAGS: AtomicPtr<Config> = AtomicPtr::new(null_mut());
 
-/// Parse a flag, its name from "trace-" on. None: there is no such flag, or a line on stderr says what it takes.
+/// Parse a flag, its name from "trace-" on. None: there is no such flag, or a line on stderr says
+/// what it takes.
 pub fn parse_flag(jit: &'static Jit, name: &str, value: &str) -> Option<()> {
     let c_name = CString::new(name).ok()?;
     let c_value = CString::new(value).ok()?;
@@ -48,17 +50,19 @@ pub fn start(jit: &'static Jit) {
     }
 }
 
-/// What flags have had traced since the start: code was made with trace points, whose sites stay when the trace ends, and another
-/// may follow. None: nothing, or the trace could not begin.
+/// What flags have traced since the start. Such code has trace points, and their sites stay when
+/// the trace ends, because another trace may follow. None: nothing, or the trace could not begin.
 pub fn by_flags() -> Option<&'static Config> {
     unsafe { BY_FLAGS.load(Ordering::Acquire).as_ref() }
 }
 
-/// Whether flags have exits traced that increment one of some counters: those of which `any` says so by their names.
+/// Whether flags have exits traced that increment one of some counters: those of which `any` says
+/// so by their names.
 pub fn exits_by_flags(any: impl FnMut(&str) -> bool) -> bool {
     match by_flags() {
         Some(config) if config.exit_rate > 0 => {
-            config.counter.is_null() || unsafe { CStr::from_ptr(config.counter) }.to_str().map_or(false, |names| names.split(',').any(any))
+            let names = unsafe { config.counter.as_ref() }.map(|names| unsafe { CStr::from_ptr(names) });
+            names.map_or(true, |names| names.to_str().map_or(false, |names| names.split(',').any(any)))
         }
         _ => false,
     }

@@ -1,9 +1,11 @@
-//! What JITs written in Rust share of the tracer: calls of the C module, the flags, sites, durations, and how a trace of the running
-//! program begins and ends. A JIT keeps only where its exits are, why control leaves there, and the instructions that count them.
+//! The part of the tracer that all JITs written in Rust share: calls of the C module, flags, sites,
+//! durations, sessions, and stubs for code that is patched while it runs. A JIT adds where its
+//! exits are, why control leaves there, and the instructions that count.
 //!
-//! CRuby's crate `jit` includes this file, or, where there is none, the JIT's own. Whoever does defines the macro `c_functions`, for
-//! Rust's editions write blocks of foreign functions in two ways. It has to compile with the oldest rustc of all of them, 1.58.
-//! What is read here without the VM lock is read by the thread that exits.
+//! CRuby's crate `jit` includes this file. Where there is no such crate, the JIT's own crate does.
+//! The crate defines the macro `c_functions` before it, because editions of Rust spell blocks of
+//! foreign functions in two ways. This code has to compile with rustc 1.58, the oldest that any
+//! base needs.
 
 #![allow(dead_code, unused_imports)] // no JIT uses all of it
 

@@ -1,10 +1,12 @@
-//! What it takes to trace code that was compiled without trace points: stubs next to the code, the few instructions that are written,
-//! and the functions that the C module calls. Where exits are and which bytes change is the JIT's to know.
+//! Tools to trace code that was compiled without trace points: memory for stubs next to the code,
+//! the few instructions that are written, and the functions that the C module calls. The JIT knows
+//! where exits are and which bytes change.
 //!
-//! A stub notes the exit at hand, in a register or in `ec->vm_trace_exit`, and goes on to where an exit is counted and recorded. All
-//! stubs are of one size, so that those whose code is gone are used again.
+//! A stub notes which exit is taken, in a register or in `ec->vm_trace_exit`, and jumps on to code
+//! that counts and records it. All stubs have one size, so the slot of a stub whose code is gone
+//! can be used again.
 //!
-//! All of it happens under the VM lock with all ractors stopped, and no thread ever stops in a stub.
+//! Patching happens under the VM lock with all ractors stopped, and no thread ever stops in a stub.
 
 use std::ffi::{c_void, CStr};
 use std::os::raw::c_char;
@@ -60,7 +62,8 @@ pub fn report_lost(lost: &mut bool) {
 
 // --- memory -------------------------------------------------------------------------------------------------------
 
-/// Address space that every jump from some code, and back to it, reaches. Given back when this is dropped.
+/// Address space that every jump from some code, and back to it, reaches. Given back when this is
+/// dropped.
 pub struct NearMemory { pub start: *mut u8, pub bytes: usize }
 
 impl NearMemory {
@@ -76,8 +79,8 @@ impl Drop for NearMemory {
     }
 }
 
-/// Where exits go that are counted and recorded: for one in K, and for all. They stay for ever: when tracing ends, threads may be in what
-/// they called.
+/// Addresses of the code that counts and records exits: one in K, and all. It is never freed,
+/// because a thread may still be in what it called when tracing ends.
 #[derive(Clone, Copy)]
 pub struct Targets { pub sampled: usize, pub all: usize }
 
@@ -132,7 +135,8 @@ impl Stubs {
         }
         if (self.slots as usize + 1) * STUB_BYTES > self.mapped {
             let more = MORE.min(self.memory.bytes - self.mapped);
-            if more < STUB_BYTES || !unsafe { rb_jit_mark_writable(self.memory.start.add(self.mapped).cast(), more as u32) } {
+            let start = unsafe { self.memory.start.add(self.mapped) };
+            if more < STUB_BYTES || !unsafe { rb_jit_mark_writable(start.cast(), more as u32) } {
                 return None;
             }
             self.mapped += more;
@@ -173,7 +177,8 @@ impl Stub {
         self.push(&value.to_le_bytes());
     }
 
-    /// Note the exit at hand in the execution context, which is in `ec`. Only a scratch register is free at a jump to an exit.
+    /// Note the exit at hand in the execution context, which is in `ec`. Only a scratch register is
+    /// free at a jump to an exit.
     pub fn note(&mut self, exit: *const c_void, ec: u8, scratch: u8) {
         const R12: u8 = 12; // addressed by one byte more than other registers
         assert_eq!(ec, R12);
@@ -233,8 +238,9 @@ fn result(result: Result<(), Why>) -> *const c_char {
 /// [Jit]'s functions of these names
 pub extern "C" fn put_exits_on<P: Patches>(rate: u64, counter: *const c_char) -> *const c_char {
     if !possible() {
-        let why = c_string(b"only compiled code of x86-64 can be traced while it runs; start the program with a trace flag\0");
-        return why.as_ptr();
+        return c_string(
+            b"only compiled code of x86-64 can be traced while it runs; start the program with a trace flag\0",
+        ).as_ptr();
     }
     let counter = if counter.is_null() { None } else { unsafe { CStr::from_ptr(counter) }.to_str().ok() };
     result(P::put_in(rate, counter))

@@ -1,4 +1,5 @@
-//! Sessions of a running program: exits of code that has no trace points are traced, or not, from one moment on.
+//! Sessions of a running program: exits of code that has no trace points are traced, or not, from
+//! one moment on.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -20,7 +21,8 @@ pub fn session() -> u64 {
     SESSION.load(Ordering::Acquire)
 }
 
-/// The session that sites belong to. Where flags have had code made with trace points, sites stay when a trace ends.
+/// The session that sites belong to. Where flags have had code made with trace points, sites stay
+/// when a trace ends.
 pub fn site_session() -> u64 {
     if by_flags().is_some() { 0 } else { session() }
 }
@@ -37,8 +39,8 @@ pub extern "C" fn recording(on: bool, compiles: bool, invalidations: bool) {
     spans::record(on, compiles, invalidations);
 }
 
-/// Tell vm_trace/ that there is a JIT whose code can be traced while it runs. Called once it is on, with the VM lock, which
-/// stops all ractors: what was to be traced before is traced from now on.
+/// Tell vm_trace/ that there is a JIT whose code can be traced while it runs. Called once it is on,
+/// with the VM lock, which stops all ractors: what was to be traced before is traced from now on.
 pub fn register(jit: &'static Jit) {
     unsafe {
         rb_vm_trace_register_jit(jit);
@@ -46,9 +48,11 @@ pub fn register(jit: &'static Jit) {
     }
 }
 
-/// The site of an exit in patched code, made if it has none yet in this session. VM lock held, so all ractors stand still; the session may
-/// have ended while its thread waited for that. `refused`: there is to be none, for it is in a method that was not requested. NULL: none.
-pub fn site_in_session(session_then: u64, site: &mut SitePtr, refused: &mut bool, make: impl FnOnce() -> SitePtr) -> SitePtr {
+/// The site of an exit in patched code, made if it has none yet in this session. VM lock held, so
+/// all ractors stand still; the session may have ended while its thread waited for that. `refused`:
+/// there is to be none, for it is in a method that was not requested. NULL: none.
+pub fn site_in_session(session_then: u64, site: &mut SitePtr, refused: &mut bool,
+                       make: impl FnOnce() -> SitePtr) -> SitePtr {
     if session() != session_then || !exits_on() {
         return std::ptr::null();
     }

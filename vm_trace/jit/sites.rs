@@ -1,20 +1,43 @@
 //! Sites: one for each traced place in compiled code.
 
+use std::ptr::null;
+
 use super::ffi::*;
 
-/// Make the site of a place in the code of the ISEQ `unit`, at the instruction `insn` at `pc` of `frame`; a null `pc` is for one that
-/// only the frame knows. None: tracing never began, or the place is not requested.
-pub fn new_site<I, V>(kind: Kind, reason: &str, insn: &str, unit: *const I, version: u32, frame: *const I, pc: *const V) -> Option<SitePtr> {
+/// A traced place in compiled code. JITs have types of their own for what is pointed to.
+pub struct Place<'a> {
+    pub kind: Kind,
+    pub reason: &'a str,
+    /// Name of the bytecode instruction
+    pub insn: &'a str,
+    /// The ISEQ that was compiled, and the number of the version that it became
+    pub unit: AnyPtr,
+    pub version: u32,
+    /// The ISEQ whose frame it is, which may be inlined into `unit`; then its method entry, or null
+    /// where only the frame tells
+    pub frame: AnyPtr,
+    pub method: AnyPtr,
+    /// The instruction; null: only the frame tells
+    pub pc: AnyPtr,
+    /// Name of what a fallback calls
+    pub callee: Option<&'a str>,
+}
+
+/// Make the site of a place. None: tracing never began, or the place is not requested.
+pub fn new_site(place: &Place) -> Option<SitePtr> {
     let desc = SiteDesc {
-        kind,
-        reason: reason.as_ptr(),
-        reason_len: reason.len(),
-        insn: insn.as_ptr(),
-        insn_len: insn.len(),
-        unit: unit.cast(),
-        frame: frame.cast(),
-        pc: pc.cast(),
-        version,
+        kind: place.kind,
+        reason: place.reason.as_ptr(),
+        reason_len: place.reason.len(),
+        insn: place.insn.as_ptr(),
+        insn_len: place.insn.len(),
+        unit: place.unit,
+        frame: place.frame,
+        pc: place.pc,
+        version: place.version,
+        callee: place.callee.map_or(null(), |callee| callee.as_ptr()),
+        callee_len: place.callee.map_or(0, |callee| callee.len()),
+        method: place.method,
     };
     let site = unsafe { rb_vm_trace_site_new(&desc) };
     if site.is_null() { None } else { Some(site) }
@@ -23,6 +46,12 @@ pub fn new_site<I, V>(kind: Kind, reason: &str, insn: &str, unit: *const I, vers
 /// All code of an ISEQ is freed, and its sites with it. VM lock held.
 pub fn forget_sites<I>(iseq: *const I) {
     unsafe { rb_vm_trace_code_free(iseq.cast()) };
+}
+
+/// Where an ISEQ goes on after a jump out of a call that it catches: the pcs that its frame has
+/// then, as many as there is room for. Returns how many.
+pub fn landings<I, V>(iseq: *const I, pcs: &mut [*const V]) -> usize {
+    unsafe { rb_vm_trace_landings(iseq.cast(), pcs.as_mut_ptr().cast(), pcs.len()) }
 }
 
 // Offsets for machine code, see rb_vm_trace_site_new in vm_trace.h

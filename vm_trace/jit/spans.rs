@@ -12,7 +12,8 @@ static RECORDING: AtomicBool = AtomicBool::new(false);
 static COMPILES: AtomicBool = AtomicBool::new(false);
 static INVALIDATIONS: AtomicBool = AtomicBool::new(false);
 
-/// Whether phases are recorded where they come: when only some methods are traced, within their compilations alone.
+/// Whether phases are recorded where they come: when only some methods are traced, within their
+/// compilations alone.
 static PHASES: AtomicBool = AtomicBool::new(true);
 
 pub(super) fn record(on: bool, compiles: bool, invalidations: bool) {
@@ -98,7 +99,8 @@ pub struct Made {
 pub struct Compilation<'a> { name: &'a str, iseq: AnyPtr, wanted: bool }
 
 impl<'a> Compilation<'a> {
-    /// Called whatever is recorded: it also ends what began with the invalidation of the version before.
+    /// Called whatever is recorded: it also ends what began with the invalidation of the version
+    /// before.
     pub fn begin<I>(name: &'a str, iseq: *const I) -> Self {
         let wanted = unsafe { rb_vm_trace_compile_begin(name.as_ptr(), name.len(), iseq.cast()) };
         Compilation { name, iseq: iseq.cast(), wanted }
@@ -138,7 +140,8 @@ pub fn inlined<M, I>(method_entry: *const M, iseq: *const I) {
 pub struct VersionSpan(());
 
 impl VersionSpan {
-    /// No `reason`: because of the recompile exit that is being acted upon, or as a part of the invalidation that is being recorded.
+    /// No `reason`: because of the recompile exit that is being acted upon, or as a part of the
+    /// invalidation that is being recorded.
     pub fn begin<I>(iseq: *const I, version: u32, reason: Option<String>, may_recompile: bool) -> Option<Self> {
         let (text, len) = reason.as_ref().map_or((null(), 0), |reason| (reason.as_ptr(), reason.len()));
         unsafe { rb_vm_trace_version_begin(iseq.cast(), version, text, len, may_recompile) }.then(|| VersionSpan(()))

@@ -297,25 +297,28 @@ static void
 save(struct client *client)
 {
     const char *pattern = client->request + strlen(client->request) + 1;
-    char *absolute = rb_vm_trace_absolute_path(*pattern ? pattern : NULL);
-    char *path = absolute || !*pattern ? rb_vm_trace_expand_path(absolute, (uint32_t)getpid(), 0) : NULL;
-    free(absolute);
-    struct rb_vm_trace_save save = { .path = path, .why = "save", .error = ENOMEM, .reason = "out of memory" };
+    char *absolute = rb_vm_trace_absolute_path(*pattern ? pattern : NULL), hint[128];
+    struct rb_vm_trace_save save = { .pattern = absolute, .why = "save", .error = ENOMEM, .reason = "out of memory" };
     enum vm_trace_freeze answer = VM_TRACE_NO_ROOM;
-    while (path && (answer = rb_vm_trace_recorder_freeze()) == VM_TRACE_BUSY) rb_vm_trace_recorder_wait();
+    bool ok = absolute || !*pattern;
+    while (ok && (answer = rb_vm_trace_recorder_freeze()) == VM_TRACE_BUSY) rb_vm_trace_recorder_wait();
     if (answer == VM_TRACE_FROZEN) rb_vm_trace_recorder_write(&save);
     if (answer == VM_TRACE_NO_RECORDER) {
         set_reply(client, "error", "nothing is recorded into memory: give start --memory=16, or the program "
                   "--zjit-trace-exits --zjit-trace-memory=16 or their like of YJIT");
     }
     else if (save.error) {
-        snprintf(client->reply, sizeof(client->reply), "error\ncan't save to %s: %s\n", path ? path : pattern, save.reason);
+        snprintf(client->reply, sizeof(client->reply), "error\ncan't save to %s: %s\n", save.path ? save.path : pattern, save.reason);
     }
     else {
-        snprintf(client->reply, sizeof(client->reply), "ok\nevents     %llu\nexits      %llu\nlost       %llu\npath       %s\n",
-                 (unsigned long long)save.events, (unsigned long long)save.exits, (unsigned long long)save.lost, path);
+        bool less = rb_vm_trace_recorder_hint(&save, hint, sizeof(hint));
+        snprintf(client->reply, sizeof(client->reply), "ok\nevents     %llu\nexits      %llu\nlost       %llu\n%s%s%spath       %s\n",
+                 (unsigned long long)save.events, (unsigned long long)save.exits, (unsigned long long)save.lost,
+                 less ? "hint       " : "", less ? hint : "", less ? "\n" : "", save.path);
     }
-    free(path);
+    free(save.made);
+    free(save.kept);
+    free(absolute);
 }
 
 static void
@@ -417,7 +420,7 @@ find_address(const char *value, bool child)
     bool folder = stat(value, &st) == 0 && S_ISDIR(st.st_mode);
     if (child && !folder && !strstr(value, "%p")) return false;
     int n = snprintf(pattern, sizeof(pattern), folder ? "%s/vm-trace.%%p" : "%s", value);
-    char *path = n < (int)sizeof(pattern) ? rb_vm_trace_expand_path(pattern, (uint32_t)getpid(), 0) : NULL;
+    char *path = n < (int)sizeof(pattern) ? rb_vm_trace_expand_path(pattern, (uint32_t)getpid(), 0, 0) : NULL;
     bool fits = path && strlen(path) < sizeof(remote.address.sun_path);
     remote.address.sun_family = AF_UNIX;
     if (fits) strcpy(remote.address.sun_path, path);

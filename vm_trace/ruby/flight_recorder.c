@@ -118,36 +118,47 @@ write_frozen(struct rb_vm_trace_save *save)
 
 /*
  *  call-seq:
- *    RubyVM::Trace.save(path) -> hash
+ *    RubyVM::Trace.save(path = nil) -> hash
  *
  *  Writes what the flight recorder has in memory as a trace: a file of mode 0600, which may replace a file of the same user. Other
- *  threads go on meanwhile, and what they record is not lost. Returns <tt>{path:, events:, exits:, lost:}</tt>; +lost+ is how many
- *  events since the last reset are not in it.
+ *  threads go on meanwhile, and what they record is not lost. In the path, <tt>%p</tt> is the pid, <tt>%t</tt> the time, <tt>%n</tt>
+ *  the number of the saved trace, from 1. Without a path, it is that of the options, and each trace gets a file of its own.
+ *
+ *  Returns <tt>{path:, events:, exits:, lost:}</tt>; +lost+ is how many events since the last reset are not in it. Where memory goes
+ *  back less far than the seconds that were asked for, +seconds+ says how far.
  *
  *  Raises RuntimeError where nothing is recorded into memory, SystemCallError (Errno::EACCES, Errno::ENOSPC, ...; Errno::EBUSY for a
  *  file that another process is writing) where the file can't be written; what was recorded, and a file that was there, stay as they are then.
  */
 static VALUE
-trace_save(VALUE self, VALUE path)
+trace_save(int argc, VALUE *argv, VALUE self)
 {
+    VALUE pattern;
     (void)self;
-    path = rb_str_new_frozen(rb_get_path(path));
-    struct rb_vm_trace_save save = { .path = StringValueCStr(path), .why = "save", .error = ENOMEM, .reason = "out of memory" };
+    rb_scan_args(argc, argv, "01", &pattern);
+    if (!NIL_P(pattern)) pattern = rb_str_new_frozen(rb_get_path(pattern));
+    struct rb_vm_trace_save save = {
+        .pattern = NIL_P(pattern) ? NULL : StringValueCStr(pattern), .why = "save", .error = ENOMEM, .reason = "out of memory"
+    };
     recording();
     freeze();
     int state = write_frozen(&save);
+    VALUE path = save.path ? rb_external_str_new_cstr(save.path) : pattern;
+    free(save.made);
+    free(save.kept);
     if (state) rb_jump_tag(state);
     if (save.error) {
         VALUE told = rb_sprintf("%"PRIsVALUE": the trace can't be saved there", path);
         if (save.error == EEXIST || save.error == EBUSY) rb_str_catf(told, ": %s", save.reason);
         rb_syserr_fail_str(save.error, told);
     }
-    RB_GC_GUARD(path);
+    RB_GC_GUARD(pattern);
     VALUE hash = rb_hash_new();
     rb_hash_aset(hash, ID2SYM(rb_intern("path")), path);
     rb_hash_aset(hash, ID2SYM(rb_intern("events")), ULL2NUM(save.events));
     rb_hash_aset(hash, ID2SYM(rb_intern("exits")), ULL2NUM(save.exits));
     rb_hash_aset(hash, ID2SYM(rb_intern("lost")), ULL2NUM(save.lost));
+    if (save.held_ns) rb_hash_aset(hash, ID2SYM(rb_intern("seconds")), DBL2NUM((double)save.held_ns / 1e9));
     return hash;
 }
 
@@ -201,7 +212,7 @@ rb_vm_trace_define_recorder(void)
 {
     VALUE vm = rb_path2class("RubyVM");
     VALUE module = rb_define_module_under(vm, "Trace");
-    rb_define_singleton_method(module, "save", trace_save, 1);
+    rb_define_singleton_method(module, "save", trace_save, -1);
     rb_define_singleton_method(module, "reset", trace_reset, 0);
     rb_set_end_proc(at_exit, Qnil);
     rb_bug_reporter_add(at_crash, NULL);

@@ -1,6 +1,6 @@
 /*
- * The trace flags of every JIT, "--zjit-trace-exits" and so on: one table says what each is called, what it
- * sets and what --help prints. A JIT's option parser hands all flags that begin with "trace-" to it.
+ * The trace flags of all JITs, such as --zjit-trace-exits. One table has their names, what they set
+ * and what --help prints. A JIT's option parser hands over all flags that begin with "trace-".
  */
 #include "vm_trace/session/options.h"
 
@@ -12,6 +12,7 @@
 static struct {
     const struct rb_vm_trace_jit *jit;
     bool exits, fallbacks, compiles, invalidations;
+    bool how, later;             /* one says how to trace; one leaves the start to RubyVM::Trace.start */
     uint64_t exit_rate, fallback_rate;
     struct rb_vm_trace_max_size max_size;
     char *path, *counters;
@@ -35,8 +36,8 @@ parse_exits(const char *option, const char *value)
         size_t bytes = strcspn(name, ",");
         if (bytes < sizeof(counter)) memcpy(counter, name, bytes);
         if (!flags.jit->counter_p(counter)) {
-            fprintf(stderr, "%s takes names of counters, such as %s, with commas between them, or nothing, not '%.*s'\n",
-                    option, flags.jit->example_counter, (int)bytes, name);
+            fprintf(stderr, "%s takes names of counters, such as %s, with commas between them, or nothing, "
+                    "not '%.*s'\n", option, flags.jit->example_counter, (int)bytes, name);
             return false;
         }
         name += bytes;
@@ -79,26 +80,37 @@ parse_max_size(const char *option, const char *value)
     return rb_vm_trace_parse_max_size(option, value, &flags.max_size);
 }
 
-/* In the order of --help. A flag either switches something on and takes no value, or has a function that parses its value. */
+/*
+ * In the order of --help. A flag either switches something on and takes no value, or has a
+ * function that parses its value. `how`: it says only how to trace, which asks for exits.
+ */
 static const struct flag {
     const char *name, *value, *help;
     bool (*parse)(const char *option, const char *value);
     bool *on;
+    bool how;
 } table[] = {
-    { "exits", "[=counter,...]", "Record side exits, or just those that counters count.", parse_exits, NULL },
-    { "exits-sample-rate", "=num", "Record one side exit in num (default: 1).", parse_exit_rate, NULL },
-    { "fallbacks", "", "Record sends that compiled code leaves to the VM.", NULL, &flags.fallbacks },
-    { "fallbacks-sample-rate", "=num", "Record one fallback in num (default: 1).", parse_fallback_rate, NULL },
-    { "compiles", "", "Record compilations.", NULL, &flags.compiles },
-    { "invalidation", "", "Record invalidations.", NULL, &flags.invalidations },
-    { "methods", "=glob,...", "Trace only what is in methods or files like these.", rb_vm_trace_parse_methods, NULL },
-    { "file", "=path", "Trace file; %p is the pid (default: /tmp/perfetto-%p.fxt).", parse_path, NULL },
-    { "max-size", "=MiB[,newest|oldest]", "Limit of its size, and which events stay (default: newest).", parse_max_size, NULL },
-    { "min-free", "=MiB", "Stop recording before the disk has less (default: 5%, 1024).", rb_vm_trace_parse_min_free, NULL },
-    { "memory", "=MiB[,seconds]", "Record into memory; the newest is saved when asked for.", rb_vm_trace_parse_memory, NULL },
-    { "save-at", "=exit|exception|crash|signal[,...]", "When it saves by itself, to the trace file.", rb_vm_trace_parse_save_at, NULL },
-    { "stack", "=frames", "Record only so many innermost frames (default: all).", rb_vm_trace_parse_stack, NULL },
-    { "quiet", "", "No lines on stderr about the trace, but for failures.", rb_vm_trace_parse_quiet, NULL }
+    { "exits", "[=counter,...]", "Record side exits, or just those that counters count.", .parse = parse_exits },
+    { "exits-sample-rate", "=num", "Record one side exit in num (default: 1).", .parse = parse_exit_rate },
+    { "fallbacks", "", "Record sends that compiled code leaves to the VM.", .on = &flags.fallbacks },
+    { "fallbacks-sample-rate", "=num", "Record one fallback in num (default: 1).", .parse = parse_fallback_rate },
+    { "compiles", "", "Record compilations.", .on = &flags.compiles },
+    { "invalidation", "", "Record invalidations.", .on = &flags.invalidations },
+    { "methods", "=glob,...", "Trace only what is in methods or files like these.",
+      .parse = rb_vm_trace_parse_methods, .how = true },
+    { "file", "=path", "Trace file (/tmp/perfetto-%p.fxt); %t: time, %n: number.", .parse = parse_path, .how = true },
+    { "max-size", "=MiB[,newest|oldest]", "Limit of its size, and which events stay (default: newest).",
+      .parse = parse_max_size, .how = true },
+    { "min-free", "=MiB", "Stop recording before the disk has less (default: 5%, 1024).",
+      .parse = rb_vm_trace_parse_min_free, .how = true },
+    { "memory", "=MiB[,seconds]", "Record into memory; the newest is saved when asked for.",
+      .parse = rb_vm_trace_parse_memory, .how = true },
+    { "save-at", "=exit|exception|crash|signal[,...]", "When it saves by itself, to the trace file.",
+      .parse = rb_vm_trace_parse_save_at, .how = true },
+    { "stack", "=frames", "Record only so many innermost frames (default: all).",
+      .parse = rb_vm_trace_parse_stack, .how = true },
+    { "later", "", "Start no trace; the other options are for a later one.", .on = &flags.later },
+    { "quiet", "", "No lines on stderr about the trace, but for failures.", .parse = rb_vm_trace_parse_quiet }
 };
 
 enum { FLAGS = sizeof(table) / sizeof(*table) };
@@ -109,14 +121,14 @@ begins_with(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* The name of a flag as `jit` has it: YJIT has other flags called trace-exits. Empty: it has no such flag. */
+/* The name of a flag as `jit` has it, for YJIT has other flags called trace-exits. Empty: it has no such flag. */
 static void
 name_flag(const struct rb_vm_trace_jit *jit, const struct flag *flag, char *name_out, size_t bytes)
 {
     name_out[0] = '\0';
     if (begins_with(flag->name, "fallbacks") && !jit->fallbacks) return;
-    if (begins_with(flag->name, "exits")) snprintf(name_out, bytes, "trace-%s%s", jit->exits_flag, flag->name + strlen("exits"));
-    else snprintf(name_out, bytes, "trace-%s", flag->name);
+    if (!begins_with(flag->name, "exits")) snprintf(name_out, bytes, "trace-%s", flag->name);
+    else snprintf(name_out, bytes, "trace-%s%s", jit->exits_flag, flag->name + strlen("exits"));
 }
 
 bool
@@ -128,6 +140,7 @@ rb_vm_trace_flag(const struct rb_vm_trace_jit *jit, const char *name, const char
         if (strcmp(name, known) != 0) continue;
         snprintf(option, sizeof(option), "%s%s", jit->flag_prefix, name);
         flags.jit = jit;
+        flags.how = flags.how || flag->how;
         if (flag->parse) return flag->parse(option, value);
         if (!*value) return *flag->on = true;
         fprintf(stderr, "%s takes no value, not '%s'\n", option, value);
@@ -137,7 +150,8 @@ rb_vm_trace_flag(const struct rb_vm_trace_jit *jit, const char *name, const char
 }
 
 bool
-rb_vm_trace_flag_help(const struct rb_vm_trace_jit *jit, size_t index, char *flag_out, size_t bytes, const char **text_out)
+rb_vm_trace_flag_help(const struct rb_vm_trace_jit *jit, size_t index, char *flag_out, size_t bytes,
+                      const char **text_out)
 {
     char name[64];
     for (const struct flag *flag = table; flag < table + FLAGS; flag++) {
@@ -154,7 +168,10 @@ const struct rb_vm_trace_config *
 rb_vm_trace_start_by_flags(const struct rb_vm_trace_jit *jit)
 {
     static struct rb_vm_trace_config config;
-    if (!flags.exits && !flags.fallbacks && !flags.compiles && !flags.invalidations) return NULL;
+    if (!flags.exits && !flags.fallbacks && !flags.compiles && !flags.invalidations) {
+        if (!flags.how || flags.later) return NULL;
+        flags.exits = true;
+    }
     config = (struct rb_vm_trace_config){
         .jit = jit->name,
         .path = flags.path,

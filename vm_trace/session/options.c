@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char DEFAULT_PATH[] = "/tmp/perfetto-%p.fxt";
@@ -265,40 +266,60 @@ rb_vm_trace_parse_quiet(const char *option, const char *value)
     return true;
 }
 
-char *
-rb_vm_trace_expand_path(const char *pattern, uint32_t pid, int child)
+/*
+ * "20261122T174501", in UTC. By hand, for gmtime_r takes a lock that a forked child may never get
+ * (days to a date: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+ */
+static int
+time_text(char *text, size_t capacity)
 {
-    if (!pattern) pattern = DEFAULT_PATH;
-    char digits[16];
-    size_t digit_count = (size_t)snprintf(digits, sizeof(digits), "%u", pid);
+    uint64_t seconds = (uint64_t)time(NULL), day = seconds / 86400 + 719468; /* from 0000-03-01 on */
+    unsigned of_day = (unsigned)(seconds % 86400), era = (unsigned)(day / 146097), of_era = (unsigned)(day % 146097);
+    unsigned year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    unsigned of_year = of_era - (365 * year + year / 4 - year / 100), month = (5 * of_year + 2) / 153; /* 0: March */
+    unsigned of_month = of_year - (153 * month + 2) / 5 + 1;
+    return snprintf(text, capacity, "%04u%02u%02uT%02u%02u%02u", era * 400 + year + (month >= 10), month < 10 ? month + 3 : month - 9,
+                    of_month, of_day / 3600, of_day / 60 % 60, of_day % 60);
+}
 
-    size_t room = strlen(pattern) + 2 + digit_count; /* ".PID" and the end */
+char *
+rb_vm_trace_expand_path(const char *pattern, uint32_t pid, int child, uint64_t number)
+{
+    enum { PID, TIME, NUMBER, PERCENT, KINDS };
+    static const char LETTERS[KINDS] = { 'p', 't', 'n', '%' };
+    char texts[KINDS][24] = { [PERCENT] = "%" };
+    size_t lengths[KINDS] = { [PERCENT] = 1 };
+    lengths[PID] = (size_t)snprintf(texts[PID], sizeof(texts[PID]), "%u", pid);
+    if (number) {
+        lengths[TIME] = (size_t)time_text(texts[TIME], sizeof(texts[TIME]));
+        lengths[NUMBER] = (size_t)snprintf(texts[NUMBER], sizeof(texts[NUMBER]), "%llu", (unsigned long long)number);
+    }
+
+    if (!pattern) pattern = DEFAULT_PATH;
+    size_t room = strlen(pattern) + 2 + lengths[PID]; /* ".PID" and the end */
     for (const char *p = pattern; *p; p++) {
-        if (*p == '%') room += digit_count;
+        if (*p == '%') room += sizeof(texts[0]);
     }
     char *path = malloc(room), *to = path;
     if (!path) return NULL;
 
     bool has_pid = false;
     for (const char *p = pattern; *p; p++) {
-        if (p[0] == '%' && p[1] == 'p') {
-            memcpy(to, digits, digit_count);
-            to += digit_count;
-            p++;
-            has_pid = true;
-        }
-        else if (p[0] == '%' && p[1] == '%') {
-            *to++ = '%';
-            p++;
-        }
-        else {
+        const char *letter = p[0] == '%' && p[1] ? memchr(LETTERS, p[1], KINDS) : NULL;
+        size_t kind = letter ? (size_t)(letter - LETTERS) : KINDS;
+        if (kind == KINDS || lengths[kind] == 0) {
             *to++ = *p;
+            continue;
         }
+        memcpy(to, texts[kind], lengths[kind]);
+        to += lengths[kind];
+        has_pid = has_pid || kind == PID;
+        p++;
     }
     if (child && !has_pid) {
         *to++ = '.';
-        memcpy(to, digits, digit_count);
-        to += digit_count;
+        memcpy(to, texts[PID], lengths[PID]);
+        to += lengths[PID];
     }
     *to = '\0';
     return path;

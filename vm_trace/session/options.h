@@ -11,6 +11,8 @@
 #define VM_TRACE_MOST_MIB (1 << 20)
 /* Of the flight recorder's memory, and of what a saved trace tells of. */
 #define VM_TRACE_MOST_MEMORY_MIB (1 << 16)
+/* Of its memory where only --zjit-trace-save-at asks for one. */
+#define VM_TRACE_DEFAULT_MEMORY_MIB 16
 #define VM_TRACE_MOST_SECONDS (1 << 20)
 /* Of the frames that are kept of each stack. */
 #define VM_TRACE_MOST_FRAMES (1 << 20)
@@ -25,12 +27,16 @@ bool rb_vm_trace_method_asked_p(const char *label, size_t bytes);
 /* The globs as they were given, or NULL. */
 const char *rb_vm_trace_methods(void);
 
+/* Where the flight recorder saves by default: each trace into a file of its own. */
+#define VM_TRACE_SNAPSHOT_PATH "/tmp/perfetto-%p-%n.fxt"
+
 /*
- * The path of process `pid` from a template: %p is the pid, %% a per cent sign. NULL is
- * /tmp/perfetto-%p.fxt. `child` is for a process forked from a traced one: where the template
- * has no %p, ".PID" is added, for the parent's file is not ours. malloc'ed; NULL: no memory.
+ * The path of process `pid` from a template: %p is the pid, %t the time (UTC, as 20261122T174501),
+ * %n `number`, %% a per cent sign. NULL is /tmp/perfetto-%p.fxt. With `number` 0, %t and %n stay as
+ * they are. `child` is for a process forked from a traced one: where the template has no %p, ".PID"
+ * is added, for the parent's file is not ours. malloc'ed; NULL: no memory.
  */
-char *rb_vm_trace_expand_path(const char *pattern, uint32_t pid, int child);
+char *rb_vm_trace_expand_path(const char *pattern, uint32_t pid, int child, uint64_t number);
 
 /*
  * The path made absolute, for a program may change its folder before it forks. Copies NULL as

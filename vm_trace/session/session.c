@@ -41,7 +41,9 @@ static const char *
 make_file(bool child)
 {
     free(trace.path);
-    trace.path = rb_vm_trace_expand_path(trace.config.path, trace.pid, child);
+    trace.child = child;
+    const char *pattern = trace.config.path ? trace.config.path : trace.memory.bytes ? VM_TRACE_SNAPSHOT_PATH : NULL;
+    trace.path = rb_vm_trace_expand_path(pattern, trace.pid, child, trace.memory.bytes ? 1 : trace.session);
     if (!trace.path) return "out of memory";
     if (trace.memory.bytes) return rb_vm_trace_memory_open(&trace.sink);
     char *kept;
@@ -195,6 +197,10 @@ rb_vm_trace_start(const struct rb_vm_trace_config *config)
 {
     trace.quiet = false;
     trace.terse = trace.flags.quiet;
+    /* Else the signal would do what it does to a program without a handler: end it. */
+    if ((trace.memory.save_at || trace.memory.signal) && !trace.memory.bytes) {
+        trace.memory.bytes = (uint64_t)VM_TRACE_DEFAULT_MEMORY_MIB << 20;
+    }
     trace.by_flags = say_where(begin_trace(config));
     if (!trace.by_flags) discard_trace();
     trace.flags.exits = trace.by_flags && config->exit_rate;

@@ -8,6 +8,7 @@
 #include "vm_trace/store/file_claim.h"
 #include "vm_trace/store/memory_ring.h"
 #include "vm_trace/base/native_thread.h"
+#include "vm_trace/session/options.h"
 #include "vm_trace/session/snapshot.h"
 #include "vm_trace/base/messages.h"
 #include "vm_trace/streams/sites.h"
@@ -36,10 +37,15 @@ static struct {
     pthread_cond_t done;
     uint64_t settings;         /* events that were counted and no save has: the settings in memory, until a reset */
     uint64_t saved;            /* traces */
+    struct last_path {
+        char *path;            /* of the last save, as its pattern says; NULL: there was none */
+        uint64_t count;        /* of traces that were saved under it */
+    } own, named;              /* by the pattern of the options, by one that the program gave */
 
     struct rb_vm_trace_frozen frozen;
     struct vm_trace_totals taken; /* counted since the reset, when it was frozen */
     uint64_t reset_ns, from_ns;   /* of what is frozen: no event before the latter is saved */
+    uint64_t frozen_ns;
 
     struct rb_vm_trace_sink out;
     struct rb_vm_trace_ractor *ractor; /* writes the settings and the last words */
@@ -83,6 +89,7 @@ freeze(void)
 
     uint32_t epoch;
     uint64_t now_ns = rb_vm_trace_clock_system_ns();
+    recorder.frozen_ns = now_ns;
     recorder.reset_ns = recorder.from_ns = rb_vm_trace_epoch_begin_ns(&epoch);
     if (trace.memory.window_ns && now_ns > recorder.from_ns + trace.memory.window_ns) recorder.from_ns = now_ns - trace.memory.window_ns;
     recorder.saving = true;
@@ -349,6 +356,10 @@ write_last_words(struct copy *copy, struct rb_vm_trace_save *save)
         { totals.events > there ? totals.events - there : 0, rb_vm_trace_dropped_reason() },
         { copy->left_out, OLDER }
     };
+    /* What is left out for its age was there: then memory goes back far enough. */
+    bool less = trace.memory.window_ns && losses[1].events && !copy->left_out && copy->first_ns < recorder.frozen_ns;
+    save->held_ns = less ? recorder.frozen_ns - copy->first_ns : 0;
+    save->memory = trace.memory;
     totals.lost = 0;
     for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
         totals.lost += losses[i].events;
@@ -420,25 +431,27 @@ rename_to(const char *from, const char *path, bool past_too)
     return strerror(errno);
 }
 
-/* The same for a save, under another name where that may be. */
+/* The same for a save, under another name where the program asked for none. */
 static const char *
 name_file(struct rb_vm_trace_save *save, const char *beside)
 {
-    const char *why = rename_to(beside, save->path, !save->path_room);
-    if (!why || errno != EBUSY || !save->path_room) return why;
+    bool own = save->made && !save->pattern;
+    const char *why = rename_to(beside, save->path, !own);
+    if (!why || errno != EBUSY || !own) return why;
     const char *why_kept = why;
-    size_t bytes = strlen(save->path_room);
-    char *name = malloc(bytes + CLAIM_SUFFIX_BYTES);
+    char *name = malloc(strlen(save->path) + CLAIM_SUFFIX_BYTES);
     if (!name) return why;
     for (unsigned n = 1; why && errno == EBUSY && n < CLAIM_NAMES; n++) {
         rb_vm_trace_claim_name(name, save->path, trace.pid, n);
         why = rename_to(beside, name, false);
     }
-    if (!why) {
-        strcpy(save->path_room, name);
-        save->why_kept = why_kept;
-    }
     int error = errno;
+    if (!why) {
+        save->kept = save->made;
+        save->path = save->made = name;
+        save->why_kept = why_kept;
+        name = NULL;
+    }
     free(name);
     errno = error;
     return why;
@@ -469,11 +482,51 @@ write_beside(struct rb_vm_trace_save *save, char **beside)
     return given_back;
 }
 
+/* NULL: the program has named the file. */
+static struct last_path *
+last_path(const struct rb_vm_trace_save *save)
+{
+    if (!save->made) return NULL;
+    if (!save->pattern) return &recorder.own;
+    return strchr(save->pattern, '%') ? &recorder.named : NULL;
+}
+
+/*
+ * Make the path of a pattern. A saved trace does not replace the one that was saved before it: its
+ * path gets a number then, PATH.2, PATH.3, and so on. A file that the program names without a
+ * pattern is replaced, as that asks for. False: no memory.
+ */
+static bool
+make_path(struct rb_vm_trace_save *save)
+{
+    const char *pattern = save->pattern ? save->pattern : trace.config.path ? trace.config.path : VM_TRACE_SNAPSHOT_PATH;
+    char *path = rb_vm_trace_expand_path(pattern, trace.pid, !save->pattern && trace.child, recorder.saved + 1);
+    if (!path) return false;
+    save->path = save->made = path;
+    struct last_path *last = last_path(save);
+    if (!last) return true;
+    if (!last->path || strcmp(path, last->path) != 0) {
+        free(last->path);
+        last->count = 0;
+        return (last->path = strdup(path)) != NULL;
+    }
+    struct stat st;
+    if (last->count == 0 || lstat(path, &st) != 0) return true; /* that one failed, or was moved away */
+    size_t bytes = strlen(path) + CLAIM_SUFFIX_BYTES;
+    char *numbered = malloc(bytes);
+    if (!numbered) return false;
+    snprintf(numbered, bytes, "%s.%llu", path, (unsigned long long)last->count + 1);
+    free(path);
+    save->path = save->made = numbered;
+    return true;
+}
+
 static void
 write_file(struct rb_vm_trace_save *save)
 {
-    size_t given_back = 0, bytes = strlen(save->path) + 32;
-    char *beside = malloc(bytes);
+    bool ok = save->path || make_path(save);
+    size_t given_back = 0, bytes = ok ? strlen(save->path) + 32 : 0;
+    char *beside = ok ? malloc(bytes) : NULL;
     if (beside) {
         snprintf(beside, bytes, "%s.saving-%lu", save->path, (unsigned long)trace.pid);
         given_back = write_beside(save, &beside);
@@ -484,6 +537,8 @@ write_file(struct rb_vm_trace_save *save)
     }
     free(beside);
     recorder.saved += save->error == 0;
+    struct last_path *last = last_path(save);
+    if (last) last->count += save->error == 0;
     thaw(given_back);
 }
 
@@ -518,19 +573,38 @@ rb_vm_trace_recorder_write(struct rb_vm_trace_save *save)
     rb_vm_trace_recorder_write_end(save);
 }
 
+bool
+rb_vm_trace_recorder_hint(const struct rb_vm_trace_save *save, char *text, size_t capacity)
+{
+    const struct rb_vm_trace_memory_config *memory = &save->memory;
+    if (!save->held_ns) return false;
+    uint64_t mib = memory->bytes >> 20;
+    double enough = (double)mib * (double)memory->window_ns / (double)save->held_ns;
+    int bytes = snprintf(text, capacity, "memory held the last %.1f of %llu seconds: ", (double)save->held_ns / 1e9,
+                         (unsigned long long)memory->window_ns / 1000000000);
+    if (bytes < 0 || (size_t)bytes >= capacity) return true;
+    text += bytes;
+    capacity -= (size_t)bytes;
+    if (enough > VM_TRACE_MOST_MEMORY_MIB) snprintf(text, capacity, "no memory would hold all, so record one exit in K");
+    else snprintf(text, capacity, "about %.0f MiB, not %llu, would hold all", enough + 0.5, (unsigned long long)mib);
+    return true;
+}
+
 static void
 say_what_was_saved(const struct rb_vm_trace_save *save)
 {
+    const char *path = save->path ? save->path : "a file";
     if (save->error) {
-        rb_vm_trace_say("can't save to %s: %s", save->path, save->reason);
+        rb_vm_trace_say("can't save to %s: %s", path, save->reason);
         return;
     }
     if (trace.quiet || trace.terse) return;
-    char lost[64] = "";
+    char lost[64] = "", hint[128];
     if (save->lost) snprintf(lost, sizeof(lost), ", %llu older ones are gone", (unsigned long long)save->lost);
-    if (save->why_kept) rb_vm_trace_say("%s is kept: %s; the trace is saved beside it", trace.path, save->why_kept);
+    if (save->why_kept) rb_vm_trace_say("%s is kept: %s; the trace is saved beside it", save->kept, save->why_kept);
     rb_vm_trace_say("saved %llu exits, %llu events to %s (%s)%s", (unsigned long long)save->exits, (unsigned long long)save->events,
-                    save->path, save->why, lost);
+                    path, save->why, lost);
+    if (rb_vm_trace_recorder_hint(save, hint, sizeof(hint))) rb_vm_trace_say("%s", hint);
 }
 
 /* `write`: how. */
@@ -540,14 +614,11 @@ save_to_file(const char *why, void (*write)(struct rb_vm_trace_save *save))
     enum vm_trace_freeze answer;
     while ((answer = rb_vm_trace_recorder_freeze()) == VM_TRACE_BUSY) rb_vm_trace_recorder_wait();
     if (answer == VM_TRACE_NO_RECORDER) return; /* a child that has recorded nothing */
-    /* When it is written the trace may end, and another one begin. */
-    char *path = answer == VM_TRACE_FROZEN ? malloc(strlen(trace.path) + CLAIM_SUFFIX_BYTES) : NULL;
-    if (path) strcpy(path, trace.path);
-    struct rb_vm_trace_save save = { .path = path ? path : "a file", .path_room = path, .why = why, .error = ENOMEM, .reason = "out of memory" };
-    if (path) write(&save);
-    else if (answer == VM_TRACE_FROZEN) thaw(0);
+    struct rb_vm_trace_save save = { .why = why, .error = ENOMEM, .reason = "out of memory" };
+    if (answer == VM_TRACE_FROZEN) write(&save);
     say_what_was_saved(&save);
-    free(path);
+    free(save.made);
+    free(save.kept);
 }
 
 static void *
@@ -610,7 +681,7 @@ rb_vm_trace_recorder_begin_child(void)
 {
     pthread_cond_init(&recorder.done, NULL); /* who waited is no more */
     recorder.settings = 0;
-    recorder.saved = 0;
+    recorder.saved = recorder.own.count = recorder.named.count = 0;
     recorder.open = false;
     if (!recorder.saving) return;
     /* The thread that saved is the parent's. */
@@ -657,7 +728,9 @@ rb_vm_trace_recorder_crash(void)
     const char *why;
     int fd = -1;
     if (strlen(trace.path) >= PATH_MAX) return;
-    for (unsigned n = 0; n < CLAIM_NAMES && fd < 0 && (n == 0 || errno == EBUSY); n++) {
+    /* A trace that was saved before stays: it has what memory here may have no more. */
+    unsigned first = recorder.own.count > 0;
+    for (unsigned n = first; n < CLAIM_NAMES && fd < 0 && (n == first || errno == EBUSY); n++) {
         rb_vm_trace_claim_name(path, trace.path, trace.pid, n);
         fd = rb_vm_trace_claim_create(path, O_WRONLY, &why);
     }

@@ -26,13 +26,21 @@ enum {
 
 /* What a save came to. */
 struct rb_vm_trace_save {
-    const char *path;      /* in: a file to make, or to replace when it is a regular one of the same user and nobody writes to it */
-    char *path_room;       /* in: where `path` stands, with CLAIM_SUFFIX_BYTES behind it, when another name may be taken; or NULL */
-    const char *why_kept;  /* out: why another name was taken, or NULL */
+    /*
+     * in: a file to make, or to replace when it is a regular one of the same user and nobody writes to it. NULL: it is made
+     * of `pattern`, and where that is NULL, too, of the path of the options (options.h). out: the file that was made.
+     */
+    const char *path;
+    const char *pattern;
+    char *made;            /* out: `path`, when it was NULL; the caller frees it */
+    char *kept;            /* out: the path that was not taken, when another one was; the caller frees it */
+    const char *why_kept;  /* out: why, or NULL */
     const char *why;       /* in: what for, as the settings say it */
     int error;             /* errno, or 0 */
     const char *reason;    /* when there is an error: its text, static or strerror's */
     uint64_t events, exits, lost;
+    struct rb_vm_trace_memory_config memory; /* out: what was recorded into */
+    uint64_t held_ns;      /* out: how far back that goes, when it is less than the window that was asked for; or 0 */
     bool beside;           /* `thread` writes it */
     pthread_t thread;
 };
@@ -57,6 +65,12 @@ void rb_vm_trace_recorder_write(struct rb_vm_trace_save *save);
 /* The same in two parts: from the first on it is written beside the program, whatever that does; the second one waits for it. */
 void rb_vm_trace_recorder_write_begin(struct rb_vm_trace_save *save);
 void rb_vm_trace_recorder_write_end(struct rb_vm_trace_save *save);
+
+/*
+ * One line for the user when memory went back less far than asked for: how far, and how many MiB
+ * would do. False: it did not, and nothing is written.
+ */
+bool rb_vm_trace_recorder_hint(const struct rb_vm_trace_save *save, char *text, size_t capacity);
 
 /* Wait until no save is under way. Without the GVL. */
 void rb_vm_trace_recorder_wait(void);

@@ -84,6 +84,7 @@ write_exit(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     if (exit->weight > 1) event_uint32(&event, W_WEIGHT, (uint32_t)exit->weight);
     if (exit->outcome != W_NONE) event_string(&event, W_OUTCOME, exit->outcome);
     if (!event_running(&event, ractor, ec)) return false;
+    if (site->callee && event.arguments < FXT_MAX_ARGUMENTS && !event_interned(&event, W_CALLEE, site->callee)) return false;
     /* A sampled exit that recompiles and has more than ten frames has as many arguments as there can be: its site tells. */
     if (site->inlined && site->iseq && event.arguments < FXT_MAX_ARGUMENTS && !event_interned(&event, W_ISEQ, site->iseq)) return false;
     if (exit->flow && !event_room(&event, event.words + EVENT_FLOW_WORDS)) return false;

@@ -106,7 +106,7 @@ locate(const struct rb_vm_trace_site_desc *desc)
     char buffer[1024];
     struct vm_trace_frame frame = {
         .pc = (desc->pc ? (uintptr_t)desc->pc : from) + HOST_PC_EXACT,
-        .method = rb_vm_trace_host_method_of(desc->frame), .iseq = desc->frame
+        .method = desc->method ? (uintptr_t)desc->method : rb_vm_trace_host_method_of(desc->frame), .iseq = desc->frame
     };
     size_t bytes;
     char *text = rb_vm_trace_text_whole(rb_vm_trace_make_label, &frame, buffer, sizeof(buffer), &bytes);
@@ -115,14 +115,14 @@ locate(const struct rb_vm_trace_site_desc *desc)
     return string;
 }
 
-/* Whether the code of an ISEQ is to be traced. */
+/* Whether the code of an ISEQ is to be traced; `method` as in a site's description. */
 static bool
-asked_p(const struct rb_iseq_struct *iseq)
+asked_p(const struct rb_iseq_struct *iseq, const void *method)
 {
     uintptr_t from, to;
     rb_vm_trace_host_iseq_range(iseq, &from, &to);
     struct vm_trace_string *label = rb_vm_trace_life_label(from);
-    if (!label) label = locate(&(struct rb_vm_trace_site_desc){ .frame = iseq });
+    if (!label) label = locate(&(struct rb_vm_trace_site_desc){ .frame = iseq, .method = method });
     bool asked = !label || rb_vm_trace_method_asked_p(label->text, label->bytes);
     rb_vm_trace_string_release(label);
     return asked;
@@ -135,7 +135,8 @@ release_texts(struct rb_vm_trace_site *site)
     rb_vm_trace_string_release(site->insn);
     rb_vm_trace_string_release(site->location);
     rb_vm_trace_string_release(site->iseq);
-    site->reason = site->insn = site->location = site->iseq = NULL;
+    rb_vm_trace_string_release(site->callee);
+    site->reason = site->insn = site->location = site->iseq = site->callee = NULL;
 }
 
 /*
@@ -191,7 +192,7 @@ rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
     pthread_mutex_lock(&rb_vm_trace_global.lock);
     struct rb_vm_trace_site *site = NULL;
     if (!sites.collective[0]) make_collective();
-    bool asked = !rb_vm_trace_methods_asked_p() || asked_p(desc->unit) || (desc->frame != desc->unit && asked_p(desc->frame));
+    bool asked = !rb_vm_trace_methods_asked_p() || asked_p(desc->unit, NULL) || (desc->frame != desc->unit && asked_p(desc->frame, desc->method));
     if (asked && (sites.alive < sites.unit_size || grow_units())) site = take_site();
     if (site) {
         uint32_t index = site->index;
@@ -201,7 +202,8 @@ rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
             .reason = rb_vm_trace_string_intern(desc->reason, desc->reason_len),
             .insn = rb_vm_trace_string_intern(desc->insn, desc->insn_len),
             .location = locate(desc),
-            .inlined = desc->frame != desc->unit, .iseq = rb_vm_trace_life_label(from)
+            .inlined = desc->frame != desc->unit, .iseq = rb_vm_trace_life_label(from),
+            .callee = desc->callee ? rb_vm_trace_string_intern(desc->callee, desc->callee_len) : NULL
         };
         if (site->reason && site->insn && site->location) {
             uint32_t *head = unit_head(from);
@@ -260,6 +262,7 @@ write_site(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     event_uint32(&event, W_VERSION, site->version);
     if (!event_interned(&event, W_LOCATION, site->location)) return false;
     if (site->iseq && !event_interned(&event, W_ISEQ, site->iseq)) return false;
+    if (site->callee && !event_interned(&event, W_CALLEE, site->callee)) return false;
     event_uint64(&event, W_HITS, report->hits);
     return event_end(&event, FXT_INSTANT, W_TRACE, W_SITE);
 }
@@ -329,6 +332,7 @@ copy_frozen(struct site_report *to, const struct rb_vm_trace_site *site)
     rb_vm_trace_string_retain(site->insn);
     rb_vm_trace_string_retain(site->location);
     if (site->iseq) rb_vm_trace_string_retain(site->iseq);
+    if (site->callee) rb_vm_trace_string_retain(site->callee);
 }
 
 /* A site that dies, and is not told yet. */

@@ -17,9 +17,10 @@ struct rb_vm_trace_site {
     uintptr_t pc;             /* of the exiting instruction; 0: the frame knows */
     uintptr_t unit;           /* identity of the ISEQ (its first pc); 0: free */
     struct vm_trace_string *reason, *insn;
-    struct vm_trace_string *location; /* label: of the first recorded exit, till then without owner */
+    struct vm_trace_string *location; /* label: of the first recorded exit, till then as the compilation knew it */
     bool located;             /* location has its owner */
     bool inlined;             /* the frame that exits is not of the ISEQ that was compiled */
+    struct vm_trace_string *callee; /* name of what a fallback calls; NULL: none */
     struct vm_trace_string *iseq; /* label of the ISEQ that was compiled; NULL where its versions are not followed */
 };
 
