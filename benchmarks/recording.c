@@ -129,7 +129,7 @@ rb_vm_trace_host_set_ractor(struct rb_execution_context_struct *of, struct rb_vm
 }
 
 void
-rb_vm_trace_host_tell(struct rb_execution_context_struct *of, const struct rb_vm_trace_exit_info *exit)
+rb_vm_trace_host_notify_hooks(struct rb_execution_context_struct *of, const struct rb_vm_trace_exit_info *exit)
 {
     (void)of, (void)exit; /* nobody listens */
 }
@@ -163,7 +163,7 @@ rb_vm_trace_host_running_name(struct rb_execution_context_struct *of, char *buff
 }
 
 void
-rb_vm_trace_host_alone(void (*func)(void *data), void *data)
+rb_vm_trace_host_with_world_stopped(void (*func)(void *data), void *data)
 {
     func(data);
 }

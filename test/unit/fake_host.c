@@ -189,7 +189,7 @@ rb_vm_trace_host_wake_main(void)
 }
 
 void
-rb_vm_trace_host_tell(struct rb_execution_context_struct *ec, const struct rb_vm_trace_exit_info *exit)
+rb_vm_trace_host_notify_hooks(struct rb_execution_context_struct *ec, const struct rb_vm_trace_exit_info *exit)
 {
     (void)ec;
     (void)exit;
@@ -197,7 +197,7 @@ rb_vm_trace_host_tell(struct rb_execution_context_struct *ec, const struct rb_vm
 }
 
 void
-rb_vm_trace_host_alone(void (*func)(void *data), void *data)
+rb_vm_trace_host_with_world_stopped(void (*func)(void *data), void *data)
 {
     func(data);
 }

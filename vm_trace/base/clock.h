@@ -25,7 +25,7 @@
 #endif
 
 struct vm_trace_clock {
-    uint64_t anchor_ticks, anchor_ns;  /* from here on ticks are scaled; no time told is before anchor_ns */
+    uint64_t anchor_ticks, anchor_ns;  /* from here on ticks are scaled; no time is reported before anchor_ns */
     uint64_t horizon;                  /* so many of them; 0: none */
     uint64_t scale;                    /* ns of a tick, 32 binary places */
     uint64_t pair_ticks, pair_ns;      /* read together last */
@@ -38,17 +38,17 @@ void rb_vm_trace_clock_init(void);
 /* The system's own, always. Any thread. */
 uint64_t rb_vm_trace_clock_system_ns(void);
 
-/* Read both anew, and tell the time. */
+/* Read both anew, and return the time. */
 uint64_t rb_vm_trace_clock_read(struct vm_trace_clock *clock);
 
 /*
  * The arithmetic of that: take a pair that was read together, and return the time that it is,
- * which is `ns`, or a little more where times that were told already were ahead of it. Then
+ * which is `ns`, or a little more where times that were reported already were ahead of it. Then
  * the scale is made so much smaller that both meet at the next horizon.
  *
- * Nothing past a horizon was ever told, so times are never ahead by more than that, 10 ms, whatever
+ * No time past a horizon was ever reported, so times are never ahead by more than that, 10 ms, whatever
  * the counter did. Where they are by much, the scale was wrong (the machine was moved, the
- * counter was set): then the time stands still until the system's has come up to it.
+ * counter was set): then the time does not advance until the system's has come up to it.
  */
 uint64_t rb_vm_trace_clock_update(struct vm_trace_clock *clock, uint64_t ticks, uint64_t ns);
 
@@ -69,7 +69,7 @@ clock_now_ns(struct vm_trace_clock *clock)
 }
 
 /*
- * Have it tell no time before `ns`, which is at most a few us ahead of it. Where ticks are not used
+ * Have it report no time before `ns`, which is at most a few us ahead of it. Where ticks are not used
  * the system's clock is past that soon.
  */
 static inline void
@@ -81,7 +81,7 @@ clock_not_before(struct vm_trace_clock *clock, uint64_t ns)
     else if (clock->anchor_ns < ns) clock->anchor_ns = ns;
 }
 
-/* The most that can have been told at these ticks, for no ticks past the horizon are scaled. */
+/* The latest time that can have been reported at these ticks: no ticks past the horizon are scaled. */
 static inline uint64_t
 clock_latest_at(const struct vm_trace_clock *clock, uint64_t ticks)
 {
@@ -89,7 +89,7 @@ clock_latest_at(const struct vm_trace_clock *clock, uint64_t ticks)
     return clock->anchor_ns + clock_scale(clock, since < clock->horizon ? since : clock->horizon);
 }
 
-/* No time that was told is later. Of another ractor's clock, when that is stopped. */
+/* No reported time is later. Of another ractor's clock, when that is stopped. */
 static inline uint64_t
 clock_latest_ns(const struct vm_trace_clock *clock)
 {

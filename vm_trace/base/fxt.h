@@ -35,7 +35,7 @@ enum fxt_record {                          /* [Record header] */
 
 enum fxt_event {                           /* [Event records] */
     FXT_INSTANT = 0,
-    FXT_COUNTER = 1,                       /* a number stands behind its arguments */
+    FXT_COUNTER = 1,                       /* a number follows its arguments */
     FXT_DURATION_BEGIN = 2,
     FXT_DURATION_END = 3,
     FXT_ASYNC_BEGIN = 5,                   /* and behind those of all from here on */

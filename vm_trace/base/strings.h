@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where a text stands in the current chunk of one writer: valid while chunk is the writer's. */
+/* The index of a text in the current chunk of one writer: valid while `chunk` is the writer's. */
 struct vm_trace_slot {
     uint32_t chunk;
     uint32_t index;

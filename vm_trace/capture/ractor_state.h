@@ -74,11 +74,12 @@ extern struct vm_trace_capture {
     bool (*begin_child_file)(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec);
 } rb_vm_trace_capture;
 
-/* For each stream that has such a function. */
+/* For each stream that has such a function. The arguments are names, which take no parentheses: NOLINTBEGIN(bugprone-macro-parentheses) */
 #define EACH_STREAM(stream, function) \
     for (struct rb_vm_trace_stream *const *at_ = rb_vm_trace_capture.streams, *stream; at_ && (stream = *at_) != NULL; at_++) \
         if (!stream->function) continue; \
         else
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 static inline bool
 trace_on(void)

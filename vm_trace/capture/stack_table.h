@@ -86,7 +86,7 @@ trace_epoch(void)
     return (uint32_t)trace_changes();
 }
 
-/* Begin the next epoch. What it consists of was stored before. trace.lock held, or all ractors stopped. */
+/* Begin the next epoch. What it consists of was stored before. capture.lock held, or all ractors stopped. */
 void rb_vm_trace_next_epoch(void);
 
 /* Zeroed before. False when there is no memory. */
@@ -132,7 +132,7 @@ void rb_vm_trace_all_died(void);
 /* That lock, to be held across fork(2). */
 extern pthread_mutex_t rb_vm_trace_deaths_lock;
 
-/* Have these stacks forget everything at the next capture. By their owner, or when it stands. */
+/* Have these stacks forget everything at the next capture. By their owner, or while it is stopped. */
 void rb_vm_trace_stacks_forget_all(struct rb_vm_trace_stacks *stacks);
 
 /*

@@ -39,8 +39,8 @@ struct rb_vm_trace_stream {
     size_t ractor_bytes;         /* of what a ractor keeps for it (stream_state): zeroed, aligned to 256 bytes */
 
     /*
-     * Options. `request` reads one OPTION of --vm-trace=NAME:OPTION ("rate=97") into rate_out and
-     * only_out (static or kept by the stream). False: the stream has no such option.
+     * Options. `request` reads one OPTION of --vm-trace=NAME:OPTION ("rate=97") into *rate_out, or
+     * into *only_out, as a part of `option`. False: the stream has no such option.
      */
     bool (*request)(const char *option, uint64_t *rate_out, const char **only_out);
     /* Why a session that asks for this can't begin while the program runs; NULL: it can. World stopped, as below. */

@@ -517,7 +517,7 @@ rb_vm_trace_host_set_ractor(struct rb_execution_context_struct *ec, struct rb_vm
 }
 
 void
-rb_vm_trace_host_alone(void (*func)(void *data), void *data)
+rb_vm_trace_host_with_world_stopped(void (*func)(void *data), void *data)
 {
     RB_VM_LOCK_ENTER();
     {
@@ -534,7 +534,7 @@ rb_vm_trace_host_wake_main(void)
 }
 
 void
-rb_vm_trace_host_tell(struct rb_execution_context_struct *ec, const struct rb_vm_trace_exit_info *exit)
+rb_vm_trace_host_notify_hooks(struct rb_execution_context_struct *ec, const struct rb_vm_trace_exit_info *exit)
 {
 #ifdef RUBY_INTERNAL_EVENT_JIT_MASK
     rb_exec_jit_event_hooks(ec, exit->outcome ? RUBY_INTERNAL_EVENT_JIT_RECOMPILE_EXIT : RUBY_INTERNAL_EVENT_JIT_EXIT, exit);

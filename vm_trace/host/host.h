@@ -1,9 +1,9 @@
 #ifndef RUBY_VM_TRACE_HOST_H
 #define RUBY_VM_TRACE_HOST_H 1
 /*
- * The seam between the tracer and the insides of Ruby: what the tracer has to ask. Answered
- * by cruby.c in a Ruby, and by a fake in unit tests. Nothing here allocates a Ruby
- * object, runs Ruby code or takes a lock, where nothing else is said.
+ * The seam between the tracer and the insides of Ruby: all that the tracer asks. host/cruby.c
+ * answers it in a Ruby, a fake host in the unit tests. Where nothing else is said, no function
+ * allocates a Ruby object, runs Ruby code or takes a lock.
  */
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@ struct rb_vm_trace_exit_info;
 struct rb_vm_trace_ractor;
 
 /*
- * One frame as the walk finds it. `pc` and `method` together tell it from all other live
+ * One frame as the walk finds it. `pc` and `method` together distinguish it from all other live
  * frames with another label:
  *   Ruby frame   pc = where it goes on, behind the call; method = its method entry, or 0
  *   exit frame   pc = the exiting instruction + HOST_PC_EXACT (its own line, not the one before)
@@ -37,7 +37,7 @@ struct vm_trace_frame {
     uint32_t node;  /* of the stack from the outermost frame to this one; 0: not known */
 };
 
-/* A native thread, and a name_id that tells who has it, and so its name, from others that had it. See rb_vm_trace_host_thread. */
+/* A native thread, and an id of the name that it has now (rb_vm_trace_host_thread). */
 #define HOST_SHARED_THREAD 1
 struct vm_trace_native_thread {
     uint64_t name_id;
@@ -85,26 +85,26 @@ struct rb_execution_context_struct *rb_vm_trace_host_current(void);
 /* What the ractor of `ec` records with. */
 struct rb_vm_trace_ractor *rb_vm_trace_host_ractor(struct rb_execution_context_struct *ec);
 
-/* Give every live ractor another local: change() is called once for each, with the one it has or NULL. VM lock held. */
+/* Give every live ractor another state: change() is called once for each, with the one it has or NULL. VM lock held. */
 void rb_vm_trace_host_each_ractor(struct rb_vm_trace_ractor *(*change)(struct rb_vm_trace_ractor *ractor));
 
-/* Give the ractor of `ec` its local. GVL held. */
+/* Give the ractor of `ec` its state. GVL held. */
 void rb_vm_trace_host_set_ractor(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor *ractor);
 
 /* Wake the main thread from a blocking call, as a signal does. Any native thread. */
 void rb_vm_trace_host_wake_main(void);
 
-/* An exit, for hooks: runs Ruby code. GVL held. */
-void rb_vm_trace_host_tell(struct rb_execution_context_struct *ec, const struct rb_vm_trace_exit_info *exit);
+/* Notify the hooks that subscribe to exits: runs Ruby code. GVL held. */
+void rb_vm_trace_host_notify_hooks(struct rb_execution_context_struct *ec, const struct rb_vm_trace_exit_info *exit);
 
-/* Call func(data) under the VM lock with every other ractor stopped. */
-void rb_vm_trace_host_alone(void (*func)(void *data), void *data);
+/* Call func(data) with the world stopped: under the VM lock, every other ractor waiting. */
+void rb_vm_trace_host_with_world_stopped(void (*func)(void *data), void *data);
 
 /*
- * The native thread of `ec` (NULL: the current one, which runs no Ruby). A change of the name is told by rb_vm_trace_thread_renamed.
+ * The native thread of `ec` (NULL: the current one, which runs no Ruby). rb_vm_trace_thread_renamed reports a change of its name.
  *
  * A native thread may run one Ruby thread after another: then its name is that of none of them, and
- * name_id is HOST_SHARED_THREAD. The running id tells those apart that have different names; not 0.
+ * name_id is HOST_SHARED_THREAD. The running id differs for threads with different names; not 0.
  */
 struct vm_trace_native_thread rb_vm_trace_host_thread(struct rb_execution_context_struct *ec);
 uint64_t rb_vm_trace_host_running_id(struct rb_execution_context_struct *ec);

@@ -38,7 +38,7 @@ recording(void)
     /* A forked child that has recorded nothing yet gets its memory now. */
     bool begun = capture->state != VM_TRACE_PENDING || rb_vm_trace_ractor_next_chunk(ractor, ec);
     if (!begun && !trace_on()) {
-        rb_raise(rb_eRuntimeError, "this process has no memory to record into; what was wrong stands on stderr");
+        rb_raise(rb_eRuntimeError, "this process has no memory to record into; a line on stderr says why");
     }
     return ractor;
 }

@@ -274,7 +274,7 @@ struct start {
 };
 
 static void
-start_alone(void *data)
+start_with_world_stopped(void *data)
 {
     struct start *start = data;
     rb_vm_trace_status(&start->status);
@@ -323,7 +323,7 @@ start_session(VALUE options, uint64_t *session_out)
     start.min_free_bytes = !given_p(values[MIN_FREE]) ? rb_vm_trace_session.flags.min_free_bytes :
         number_between(values[MIN_FREE], MIN_FREE, "MiB", 0, VM_TRACE_MOST_MIB) << 20;
     if (given_p(values[STACK])) start.stack_frames = (uint32_t)number_between(values[STACK], STACK, "frames", 1, VM_TRACE_MOST_FRAMES);
-    rb_vm_trace_host_alone(start_alone, &start);
+    rb_vm_trace_host_with_world_stopped(start_with_world_stopped, &start);
     for (int i = 0; i < OPTIONS; i++) RB_GC_GUARD(values[i]);
     if (start.ok) return path_of(&start.status);
     if (start.status.on) {
@@ -372,7 +372,7 @@ struct stop {
 };
 
 static void
-stop_alone(void *data)
+stop_with_world_stopped(void *data)
 {
     struct stop *stop = data;
     rb_vm_trace_status(&stop->status);
@@ -395,7 +395,7 @@ static bool
 try_stop(struct stop *stop)
 {
     stop->saving = stop->ok = false;
-    rb_vm_trace_host_alone(stop_alone, stop);
+    rb_vm_trace_host_with_world_stopped(stop_with_world_stopped, stop);
     return !stop->saving;
 }
 
@@ -465,7 +465,7 @@ trace_stop(VALUE self)
 }
 
 static void
-status_alone(void *data)
+status_with_world_stopped(void *data)
 {
     rb_vm_trace_status(data);
 }
@@ -474,7 +474,7 @@ VALUE
 rb_vm_trace_control_status(void)
 {
     struct rb_vm_trace_status status;
-    rb_vm_trace_host_alone(status_alone, &status);
+    rb_vm_trace_host_with_world_stopped(status_with_world_stopped, &status);
     VALUE hash = rb_hash_new();
     set(hash, "on", status.on ? Qtrue : Qfalse);
     set(hash, "jit", jit() ? rb_str_new_cstr(jit()->name) : Qnil);

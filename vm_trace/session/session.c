@@ -375,7 +375,7 @@ start_requested(void *ignored)
     struct rb_vm_trace_config config = {
         .jit = jit ? jit->name : "none", .path = session.flags.path_pattern, .max_size = session.flags.max_size
     };
-    struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS];
+    struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS] = { { 0, NULL } };
     if (!take_requests(requests)) return;
     rb_vm_trace_messages.quiet = false;
     rb_vm_trace_messages.terse = session.flags.quiet;
@@ -396,7 +396,7 @@ rb_vm_trace_start_requested(void)
     bool any = false;
     if (!session.vm_options.given) return;
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) any |= session.vm_options.requests[i].rate > 0;
-    if (any) rb_vm_trace_host_alone(start_requested, NULL);
+    if (any) rb_vm_trace_host_with_world_stopped(start_requested, NULL);
     else if (!trace_on()) rb_vm_trace_warn("nothing is traced: give --vm-trace=LIST, too, such as --vm-trace=exits,markers");
 }
 
@@ -586,7 +586,7 @@ rescue(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec
     return (struct vm_trace_counts){ written.events - left.events, written.sampled - left.sampled };
 }
 
-/* All chunks but the local's are back. */
+/* All chunks but the ractor's are given back. */
 static void
 write_last_words(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
 {

@@ -70,14 +70,14 @@ void rb_vm_trace_recorder_wait(void);
 
 /*
  * From here on no save begins, for the trace is about to end. False: one is still under way. Any
- * thread; takes trace.lock.
+ * thread; takes capture.lock.
  */
 bool rb_vm_trace_recorder_refuse(void);
 
 /*
- * Forget what was recorded so far, without a touch of it: a save tells of what comes after. Other
- * ractors notice at their next event (ractor_state.h). GVL held. Takes trace.lock. False: no memory.
- * `local` is the caller's, and its sampling begins anew.
+ * Forget what was recorded so far, without a touch of it: a save has what comes after. Other
+ * ractors notice at their next event (ractor_state.h). GVL held. Takes capture.lock. False: no memory.
+ * `caller` is the calling ractor's state, whose sampling begins anew.
  */
 bool rb_vm_trace_recorder_reset(struct rb_vm_trace_ractor *ractor);
 
@@ -99,7 +99,7 @@ void rb_vm_trace_recorder_threads(void);
 /* rb_vm_trace_chunk_file_fault for the file that is being saved into. */
 bool rb_vm_trace_recorder_fault(const void *address);
 
-/* The trace ends: no save begins from here on, and one that is under way is waited for. trace.lock held, which is let go meanwhile. */
+/* The trace ends: no save begins from here on, and one that is under way is waited for. capture.lock held, which is let go meanwhile. */
 void rb_vm_trace_recorder_close(void);
 
 /* The process ends: save if that is wanted. */

@@ -29,7 +29,20 @@ find_stream(const char *name, size_t bytes)
     return i;
 }
 
-/* One NAME:OPTION:OPTION. What requests point to lives as long as the process: an option is given once. */
+/* False: the stream has no such option. */
+static bool
+take_option(const struct rb_vm_trace_stream *stream, const char *option, struct vm_trace_stream_request *request)
+{
+    const char *only = NULL;
+    if (!stream->request(option, &request->rate, &only)) return false;
+    if (only) {
+        free((char *)request->only);
+        request->only = strdup(only);
+    }
+    return true;
+}
+
+/* One NAME:OPTION:OPTION, which is cut into its parts. */
 static bool
 parse_stream(char *text)
 {
@@ -46,7 +59,7 @@ parse_stream(char *text)
     for (char *option = text[bytes] ? text + bytes + 1 : NULL, *next; option; option = next) {
         next = strchr(option, ':');
         if (next) *next++ = '\0';
-        if (stream->request && stream->request(option, &request->rate, &request->only)) continue;
+        if (stream->request && take_option(stream, option, request)) continue;
         fprintf(stderr, "--vm-trace: %s takes %s, not \"%s\"\n", stream->name, stream->options ? stream->options : "no options", option);
         return false;
     }
@@ -56,18 +69,18 @@ parse_stream(char *text)
 static bool
 parse_list(const char *value)
 {
-    char *text = strdup(value);
-    bool ok = text != NULL && *text;
+    char *text = *value ? strdup(value) : NULL;
+    bool ok = text != NULL;
     for (char *name = text, *next; ok && name; name = next) {
         next = strchr(name, ',');
         if (next) *next++ = '\0';
         ok = parse_stream(name);
     }
-    if (text && *text) return ok; /* stays, for requests point into it */
+    free(text);
+    if (text) return ok;
     char names[256];
     list_streams(names, sizeof(names));
     fprintf(stderr, "--vm-trace takes names of streams with commas between them: %s\n", names);
-    free(text);
     return false;
 }
 

@@ -13,7 +13,7 @@
  *
  * The file may have a limit. Its last part is then kept for the end (sites, loss, summary), or,
  * where the newest events are to be kept, chunks are used again, those first that were given back
- * first: chunk_scan.h tells how one is made fresh with the file valid all the time.
+ * first: chunk_scan.h says how one is made fresh while the file stays valid.
  *
  * Others may remove the file, or cut it short while chunks of it are mapped. Touching a page that
  * is gone raises SIGBUS; rb_vm_trace_chunk_file_fault, called by the handler, puts memory under the
@@ -139,7 +139,7 @@ const char *rb_vm_trace_chunk_file_begin(struct rb_vm_trace_chunk_file *file, in
 void rb_vm_trace_chunk_file_discard(struct rb_vm_trace_chunk_file *file, const char *path);
 
 /*
- * Reserve the next chunk of the file, full of padding, and map it for the caller alone. False on
+ * Reserve the next chunk of the file, full of padding, and map it for the caller only. False on
  * failure, and from then on: sink->error says why; or, without an error, while the sink is late.
  * When chunk_out->none_idle is set all chunks of a limited file are in use: the caller may give its
  * own back and try again. Any thread.
@@ -147,9 +147,9 @@ void rb_vm_trace_chunk_file_discard(struct rb_vm_trace_chunk_file *file, const c
 bool rb_vm_trace_chunk_file_reserve(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk_out);
 
 /*
- * The same for one ractor alone, `instead` of the one that it has, if it has one (and gives back then). Refused, as when none is idle,
+ * The same for one ractor only. `instead`: it has a chunk and gives that back. Refused, as when none is idle,
  * when CHUNK_FILE_MOST_OWN have one; and where chunks are used again, when it would leave none for all those
- * ractors that have none of their own: they share one, which the function above is for, and which is then always to be had.
+ * ractors that have none of their own: they share one, which the function above reserves and which must always be available.
  */
 bool rb_vm_trace_chunk_file_reserve_own(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk_out, bool instead);
 

@@ -1,7 +1,7 @@
 #ifndef RUBY_VM_TRACE_STORE_CHUNK_SCAN_H
 #define RUBY_VM_TRACE_STORE_CHUNK_SCAN_H 1
 /*
- * What stands in a chunk that was written: counting it, and making the chunk fresh again.
+ * Reads the records of a written chunk: counts events, and makes the chunk fresh for others.
  */
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@ struct vm_trace_counts {
  * Count the events among the whole records at the start of `words`, adding to *counts; those of the
  * categories in `sampled_categories` (bits by their known index) a second time. Returns
  * the words that these records have: less than `count` where the last is cut off, or where
- * something stands that is no record.
+ * words are no record.
  */
 size_t rb_vm_trace_records_count(const uint64_t *words, size_t count, uint64_t sampled_categories, struct vm_trace_counts *counts);
 

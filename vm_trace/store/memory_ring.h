@@ -5,13 +5,13 @@
  *
  * It is a file that has no name (memfd), so all that chunk_file.h says of a file with a limit holds: chunks,
  * the ring, validity at any instant. What differs: all of it stays mapped at one place, so that a
- * core file has it and the next chunk costs no system call; nobody can cut it short; it can be had from
+ * core file has it and the next chunk costs no system call; nobody can cut it short; it can be read from
  * outside, at /proc/PID/fd; and its chunks can be copied out while records go on being written:
  *
  *   ring      | oldest ... older half | newer half ... newest | in use, one a ractor |
  *   frozen    | used again if need be | kept                  | kept, up to a record |
  *
- * What is frozen is copied from the oldest chunk on, without a lock, and each chunk is given back, at
+ * What a snapshot holds is copied from the oldest chunk on, without a lock, and each chunk is given back, at
  * its place in the ring, as soon as it was copied. Meanwhile records go into the older half (and
  * into what was given back). So there is never a second copy of the ring, and no writer ever waits.
  */

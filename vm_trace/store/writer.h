@@ -4,7 +4,7 @@
  * One stream of records into chunks of the sink, with the tables of the chunk at hand.
  *
  * A chunk begins with a provider record, which empties a reader's tables, and defines all
- * that it uses: it can be read alone. The words of enum vm_trace_word come first and have
+ * that it uses: it can be read without others. Known strings (known_strings.h) come first and have
  * their numbers as indexes.
  *
  * Publishing. What is not written is padding. To write n words at p: padding is put behind
@@ -24,7 +24,7 @@
  * each has it for one event, under a lock. What each defined there stays defined for it until that chunk
  * is full: the numbers of strings and threads go on where the last one stopped.
  *
- * A ractor that ends leaves the rest of its chunk, when it is worth having: the next writer that needs a chunk
+ * A ractor that ends leaves an orphaned chunk, when there is room in it: the next writer that needs a chunk
  * goes on there in the same way, but with nothing defined, for what it defined elsewhere is not there.
  */
 
@@ -62,7 +62,7 @@ struct rb_vm_trace_writer {
     uint64_t events;        /* published */
 };
 
-/* What is left of the chunk of a ractor that is gone. It is in use, for the sink and for who wants to see what is in it. */
+/* An orphaned chunk: its ractor has ended. It counts as in use, and snapshots copy it. */
 struct rb_vm_trace_orphan {
     struct rb_vm_trace_orphan *next;
     uint64_t latest_ns;       /* no event in it is later */
@@ -113,7 +113,7 @@ void rb_vm_trace_writer_leave(struct rb_vm_trace_writer *writer, struct rb_vm_tr
  */
 bool rb_vm_trace_writer_take_orphan(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared, struct vm_trace_clock *clock);
 
-/* Give back the shared chunk and all rests. */
+/* Give back the shared chunk and all orphaned ones. */
 void rb_vm_trace_shared_close(struct rb_vm_trace_shared *shared);
 
 /* Forget them without a touch, with the lock held (fork's child). */

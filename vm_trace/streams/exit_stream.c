@@ -116,7 +116,7 @@ start_fallbacks(bool by_flags)
 
 /* --- hooks (vm_trace.c) ---------------------------------------------------------------------------- */
 
-/* Without a file nobody is told when it fails: then hooks are not notified. */
+/* No trace fails with it, so nothing is reported when it fails: then hooks are not notified. */
 static void
 begin_to_notify(void)
 {

@@ -178,7 +178,7 @@ notify_hooks_slow(const struct rb_vm_trace_site *site, struct rb_execution_conte
         .insn = site->insn->text, .insn_len = site->insn->bytes,
         .version = site->version, .outcome = outcome == W_NONE ? NULL : rb_vm_trace_word_text(outcome, &bytes)
     };
-    rb_vm_trace_host_tell(ec, &exit);
+    rb_vm_trace_host_notify_hooks(ec, &exit);
 }
 
 /*
@@ -354,7 +354,7 @@ rb_vm_trace_lost(struct rb_execution_context_struct *ec)
     struct rb_vm_trace_ractor *ractor = rb_vm_trace_ractor_of(ec);
     if (!ractor) return;
     ractor_notice_reset(ractor);
-    __atomic_fetch_add(&ractor->lost, 1, __ATOMIC_RELAXED); /* the spare is shared */
+    __atomic_fetch_add(&ractor->lost, 1, __ATOMIC_RELAXED); /* the overflow state is shared */
 }
 
 uint64_t

@@ -2,15 +2,15 @@
 #define RUBY_VM_TRACE_STREAMS_SITES_H 1
 /*
  * Sites: the static record of each place that can exit. A site never moves, for machine code
- * holds its address, and lives until the ISEQ dies whose code holds it.
+ * holds its address, and is freed with the ISEQ whose code holds it.
  */
 
 #include "vm_trace/capture/event.h"
 #include "vm_trace/streams/exit_state.h"
 
 struct rb_vm_trace_site {
-    uint64_t hits_offset;     /* of its counter in a local, in bytes. First: machine code reads it */
-    uint32_t index;           /* of its counter in every local; never 0 for a live site */
+    uint64_t hits_offset;     /* of its counter in a ractor state, in bytes. First: machine code reads it */
+    uint32_t index;           /* of its counter in every ractor state; never 0 for a live site */
     uint32_t serial;          /* no other site has had it, also not at this address */
     uint32_t version;
     enum rb_vm_trace_kind kind;
@@ -41,7 +41,7 @@ site_category(const struct rb_vm_trace_site *site)
 }
 
 /*
- * Better the site's location by the label of a frame that exited there. Once a site. GVL held.
+ * Complete the site's location by the label of a frame that exited there. Once for each site. GVL held.
  */
 void rb_vm_trace_site_locate(const struct rb_vm_trace_site *site, const char *label, size_t bytes);
 

@@ -1,5 +1,5 @@
 /*
- * Lives of compiled ISEQs. See versions.h.
+ * Version histories of compiled ISEQs. See versions.h.
  */
 #include "vm_trace/streams/versions.h"
 

@@ -1,7 +1,7 @@
 #ifndef RUBY_VM_TRACE_STREAMS_VERSIONS_H
 #define RUBY_VM_TRACE_STREAMS_VERSIONS_H 1
 /*
- * Lives of compiled ISEQs: what all events of one ISEQ have in common, so that they can be joined.
+ * Version histories of compiled ISEQs: what all events of one ISEQ have in common, so that they can be joined.
  *
  * An ISEQ is known from its first compilation until it is freed. It has one label for all that time, and while it has been
  * invalidated and not compiled again, a number: that of the `reprofile` span and of the flow that joins the exit, the
@@ -57,7 +57,7 @@ struct vm_trace_version_history {
 
 /*
  * The life of an ISEQ, made when it has none (its label is then that of the innermost frame, if that runs it). NULL when there
- * is no memory. trace.lock held, here and below.
+ * is no memory. capture.lock held, here and below.
  */
 struct vm_trace_version_history *rb_vm_trace_version_history_of(const struct rb_iseq_struct *iseq);
 
@@ -67,10 +67,10 @@ struct vm_trace_string *rb_vm_trace_version_history_label(uintptr_t unit);
 /* A number that no other span or flow of this process has, nor one of another process beside it. */
 uint64_t rb_vm_trace_version_history_number(void);
 
-/* The ISEQ is freed: ends what is open in `local`, when that is not NULL. Takes trace.lock. */
+/* The ISEQ is freed: end what is open, in `ractor` when that is not NULL. Takes capture.lock. */
 void rb_vm_trace_version_history_end(uintptr_t unit, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec);
 
-/* In the child of a fork: what is open is the parent's. Takes trace.lock's place: it must be held. */
+/* In the child of a fork: what is open is the parent's. capture.lock held. */
 void rb_vm_trace_version_histories_after_fork(void);
 
 /* Free everything. */
