@@ -304,6 +304,21 @@ class TestCheckSchema < Minitest::Test
     broken("unknown category side_exits") { |t| t.extra << { type: :instant, cat: "side_exits", name: "x", ts: 8500, args: {} }; t.extra[0] }
   end
 
+  # The program's own events are of these kinds; it may be in one of them when the trace ends.
+  def markers
+    [{ type: :instant, cat: "marker", name: "m", ts: 8100, args: { "id" => [:uint32, 1] } },
+     { type: :counter, cat: "marker", name: "m", ts: 8101, id: 0, args: { "value" => [:uint64, 1] } },
+     { type: :begin, cat: "marker", name: "m", ts: 8102, args: {} }, { type: :end, cat: "marker", name: "m", ts: 8103 },
+     { type: :begin, cat: "marker", name: "open", ts: 8104, args: {} }]
+  end
+
+  def test_markers
+    trace = OurTrace.new
+    trace.extra = markers
+    assert_fine(trace.build)
+    broken("marker m is not an instant, a duration or a counter") { |t| t.extra << { type: :async_begin, cat: "marker", name: "m", ts: 8100, id: 1 }; t.extra[0] }
+  end
+
   # An exit that invalidates a version, and the next compilation: the flow between them.
   def recompilation
     args = { "iseq" => "Foo#bar (a.rb:1)", "version" => [:uint32, 1] }

@@ -70,14 +70,14 @@ static bool
 parse_list(const char *value)
 {
     char *text = *value ? strdup(value) : NULL;
-    bool ok = text != NULL;
+    bool given = text != NULL, ok = given;
     for (char *name = text, *next; ok && name; name = next) {
         next = strchr(name, ',');
         if (next) *next++ = '\0';
         ok = parse_stream(name);
     }
     free(text);
-    if (text) return ok;
+    if (given) return ok;
     char names[256];
     list_streams(names, sizeof(names));
     fprintf(stderr, "--vm-trace takes names of streams with commas between them: %s\n", names);
