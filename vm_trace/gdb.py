@@ -81,9 +81,11 @@ def session():
 
 
 def streams():
-    """The table of streams."""
-    table = gdb.parse_and_eval("rb_vm_trace_streams")
-    return [table[i].dereference() for i in range(table.type.range()[1] + 1) if int(table[i])]
+    """The table of streams. By the pointer, for the array's size is known in one file only."""
+    table, found = trace()["streams"], []
+    while int(table[len(found)]):
+        found.append(table[len(found)].dereference())
+    return found
 
 
 def stream(name):

@@ -63,7 +63,8 @@ struct rb_vm_trace_stream {
     void (*ractor_end)(struct rb_vm_trace_ractor *ractor);   /* its ractor has ended: keep its counts elsewhere */
     void (*ractor_free)(struct rb_vm_trace_ractor *ractor);
     void (*ractor_count)(const struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *totals); /* add its counts */
-    void (*chunk_begun)(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec); /* it has a fresh chunk */
+    /* It has a fresh chunk. */
+    void (*chunk_begun)(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec);
 
     /* Resets of the flight recorder (ractor_state.h). capture.lock and the caller's GVL held. */
     bool (*reset_prepare)(void);         /* False: no memory, and the reset does not happen */
@@ -73,24 +74,29 @@ struct rb_vm_trace_stream {
     bool (*snapshot_room)(void);         /* False: no memory */
     void (*snapshot_begin)(void);
     void (*snapshot_end)(void);
-    bool (*snapshot_write)(struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *totals); /* the next few. False: all are written */
+    /* Write the next few of what only counters say. False: all are written. */
+    bool (*snapshot_write)(struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *totals);
 
     /* Others. */
-    void (*unit_freed)(uintptr_t unit, bool iseq, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec);
-                                         /* the code of an ISEQ is freed, or the ISEQ itself. `ractor` NULL: nothing is written */
-    void (*after_fork)(void);            /* in the child, all locks held: what is open is the parent's */
+    /* The code of an ISEQ is freed, or the ISEQ itself. `ractor` NULL: nothing is written. */
+    void (*unit_freed)(uintptr_t unit, bool iseq, struct rb_vm_trace_ractor *ractor,
+                       struct rb_execution_context_struct *ec);
+    /* In the child, all locks held: what is open is the parent's. */
+    void (*after_fork)(void);
 
     /* What the trace says about the stream. capture.lock held. */
     bool (*write_settings)(struct vm_trace_event *event); /* False: the chunk is full */
-    bool (*unreported_p)(void);          /* whether it has counts that no event tells yet */
-    void (*report)(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, struct vm_trace_totals *totals);
-                                         /* the trace ends: write what only counters tell, add to them. `ractor` may be NULL */
+    bool (*unreported_p)(void);          /* whether it has counts that are in no event yet */
+    /* The trace ends: write what only counters say, and add it to totals. `ractor` may be NULL. */
+    void (*report)(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
+                   struct vm_trace_totals *totals);
     void (*count)(struct vm_trace_totals *totals);        /* add the same to them, without writing */
-    size_t (*describe)(char *text, size_t bytes, const struct vm_trace_totals *totals); /* for the line on stderr; as snprintf */
+    /* For the line on stderr; as snprintf. */
+    size_t (*describe)(char *text, size_t bytes, const struct vm_trace_totals *totals);
     void (*set_status)(struct rb_vm_trace_status *status, const struct vm_trace_totals *totals);
 
     /* --- set by the table and the session --- */
-    uint64_t rate;               /* one event in `rate` is recorded; 0: the stream is not. Changes with the world stopped */
+    uint64_t rate;               /* one event in `rate` is recorded; 0: none is. Changes with the world stopped */
     const char *only;            /* of exits: the one counter whose exits are recorded; NULL: all */
     size_t offset;               /* of what a ractor keeps, from its state */
     unsigned first_counter;

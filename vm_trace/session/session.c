@@ -165,7 +165,8 @@ begin_trace(const struct rb_vm_trace_config *config, const struct vm_trace_strea
     if (!capture.by_flags) capture.last_number = 0;
     if (!rb_vm_trace_ractor_begin_overflow()) return "out of memory";
     __atomic_store_n(&capture.state, VM_TRACE_ON, __ATOMIC_RELEASE);
-    for (struct rb_vm_trace_ractor *ractor = capture.ractors; capture.by_flags && ractor; ractor = ractor->next) rb_vm_trace_ractor_begin(ractor);
+    struct rb_vm_trace_ractor *kept = capture.by_flags ? capture.ractors : NULL;
+    for (; kept; kept = kept->next) rb_vm_trace_ractor_begin(kept);
     if (!capture.by_flags) rb_vm_trace_ractor_renew_all();
     struct rb_execution_context_struct *ec;
     struct rb_vm_trace_ractor *ractor = rb_vm_trace_ractor_current(&ec);
@@ -304,7 +305,8 @@ undo_begin(void)
 }
 
 bool
-rb_vm_trace_begin_session(const struct rb_vm_trace_config *config, const struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS],
+rb_vm_trace_begin_session(const struct rb_vm_trace_config *config,
+                          const struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS],
                           const struct rb_vm_trace_memory_config *memory, char *why_out, size_t why_bytes)
 {
     rb_vm_trace_messages.quiet = true;
@@ -359,7 +361,8 @@ warn_of_unrecorded(void)
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
         const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
         if (!session.vm_options.requests[i].rate || stream->rate) continue;
-        rb_vm_trace_warn("no %s are traced: other flags of the JIT have started the trace; give the JIT's flag for them, too", stream->name);
+        rb_vm_trace_warn("no %s are traced: other flags of the JIT have started the trace; give the JIT's flag for them, too",
+                         stream->name);
     }
 }
 
@@ -650,7 +653,8 @@ end_trace(void)
         session.last = count_all(&session.last_loss);
     }
     /* A forked child that exited, but had none of its exits sampled, still has counts to report. */
-    if (capture.state == VM_TRACE_PENDING && ractor && !session.memory.bytes && (unreported_p() || rb_vm_trace_ractor_totals().lost)) {
+    if (capture.state == VM_TRACE_PENDING && ractor && !session.memory.bytes &&
+        (unreported_p() || rb_vm_trace_ractor_totals().lost)) {
         rb_vm_trace_ractor_next_chunk(ractor, ec);
     }
     if (capture.state == VM_TRACE_ON) {

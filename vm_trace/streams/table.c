@@ -26,7 +26,8 @@ register_streams(void)
 }
 
 void
-rb_vm_trace_streams_request(const struct rb_vm_trace_config *config, struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
+rb_vm_trace_streams_request(const struct rb_vm_trace_config *config,
+                            struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
 {
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
         const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];

@@ -19,6 +19,7 @@ struct vm_trace_stream_request {
 #define VM_TRACE_MAX_STREAMS 16
 
 /* What a JIT's flags, or the program, ask for, by index in the table. */
-void rb_vm_trace_streams_request(const struct rb_vm_trace_config *config, struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS]);
+void rb_vm_trace_streams_request(const struct rb_vm_trace_config *config,
+                                 struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS]);
 
 #endif /* RUBY_VM_TRACE_STREAMS_TABLE_H */

@@ -56,7 +56,7 @@ struct vm_trace_version_history {
 };
 
 /*
- * The life of an ISEQ, made when it has none (its label is then that of the innermost frame, if that runs it). NULL when there
+ * The version history of an ISEQ, made when it has none (its label is then that of the innermost frame, if that runs it). NULL when there
  * is no memory. capture.lock held, here and below.
  */
 struct vm_trace_version_history *rb_vm_trace_version_history_of(const struct rb_iseq_struct *iseq);
