@@ -1,11 +1,11 @@
 /*
- * The module built out (configure --disable-vm-trace): the stubs of vm_trace.h as real
+ * The module built out (configure --disable-vm-trace): the stubs of vm_trace.h and vm_trace_jit.h as real
  * functions, for callers that can't include a C header. Compiled instead of all the rest.
  */
 #undef USE_VM_TRACE
 #define USE_VM_TRACE 0
 #define RB_VM_TRACE_STUB extern
-#include "vm_trace/vm_trace.h"
+#include "vm_trace/vm_trace_jit.h"
 
 /* inits.c calls it whatever is built. */
 void

@@ -1,17 +1,14 @@
 #ifndef RUBY_VM_TRACE_VM_TRACE_H
 #define RUBY_VM_TRACE_VM_TRACE_H 1
 /*
- * The seam between the VM (and its JITs) and the tracer: all that they call, and nothing
- * that they need not know. The folder vm_trace/ has nothing to do with the file vm_trace.c
- * beside it, which is TracePoint.
+ * What the VM calls. JITs call more: vm_trace_jit.h. The folder vm_trace/ has nothing to do with the
+ * file vm_trace.c beside it, which is TracePoint; extensions include ruby/vm_trace.h.
  *
- * When the module is built out (USE_VM_TRACE is 0) every function below is a stub that does
- * nothing, so call sites carry no #if. A JIT written in Rust links against the same names:
- * vm_trace/disabled.c gives it the stubs as real functions.
+ * When the module is built out (USE_VM_TRACE is 0) every function below is a stub that does nothing,
+ * so call sites carry no #if.
  *
- * Rules for all of them, where nothing else is said: they allocate no Ruby object, raise
- * nothing, never block on another ractor's work, and after any failure the program runs on
- * as if it were not traced.
+ * Rules for all of them, unless stated otherwise: they allocate no Ruby object, raise nothing, never
+ * block on another ractor's work, and after any failure the program runs on as if it were not traced.
  */
 
 #include <stdbool.h>
@@ -26,130 +23,32 @@ struct rb_execution_context_struct;
 struct rb_iseq_struct;
 struct rb_ractor_struct;
 
-/* A place in compiled code that can give up: made when the code is made, passed by address. */
-struct rb_vm_trace_site;
-
 /*
  * What one ractor records with: its writer, its tables, and the two words that machine code
- * touches. It hangs on the ractor and is never NULL while tracing is on and code of the ractor runs.
+ * touches. It hangs on the ractor and is never NULL while a trace is recorded and code of the ractor
+ * runs.
  */
 struct rb_vm_trace_ractor;
 
-enum rb_vm_trace_kind {
-    RB_VM_TRACE_SIDE_EXIT,
-    RB_VM_TRACE_RECOMPILE_EXIT,
-    RB_VM_TRACE_FALLBACK
-};
-
-/* What a recompile exit led to. The numbers are known to the JIT. */
-enum rb_vm_trace_outcome {
-    RB_VM_TRACE_PROFILING,           /* the instruction is profiled again, the code stays */
-    RB_VM_TRACE_INVALIDATED,         /* this exit invalidated the version */
-    RB_VM_TRACE_ALREADY_INVALIDATED, /* the newest version is invalid already, a next one not made yet */
-    RB_VM_TRACE_VERSION_LIMIT        /* no more versions are allowed: the exit stays for ever */
-};
-
-enum rb_vm_trace_span {
-    RB_VM_TRACE_COMPILE,      /* of an ISEQ: the outermost */
-    RB_VM_TRACE_PHASE,        /* of a compilation; its names are few */
-    RB_VM_TRACE_INVALIDATION
-};
-
-/* --- start ------------------------------------------------------------------------- */
-
-/* What hooks of RUBY_INTERNAL_EVENT_JIT_EXIT and its like are told. Valid while they run. */
+/* The argument of hooks of RUBY_INTERNAL_EVENT_JIT_EXIT and its like. Valid while they run. */
 struct rb_vm_trace_exit_info {
     const char *jit;
     const char *reason, *insn;    /* UTF-8, not terminated */
     size_t reason_len, insn_len;  /* bytes */
     uint32_t version;
-    const char *outcome;          /* NULL: no exit that may cause a recompilation */
-};
-
-struct rb_vm_trace_max_size {
-    uint64_t bytes;          /* of each file; 0: no limit */
-    bool keep_oldest;        /* at the limit; otherwise the newest events are kept */
-};
-
-/* The flight recorder (snapshot.h). */
-struct rb_vm_trace_memory_config {
-    uint64_t bytes;          /* of memory that is recorded into; 0: into a file */
-    uint64_t window_ns;      /* how much time a saved trace tells of; 0: all that is there */
-    unsigned save_at;        /* when it is saved unasked: bits of snapshot.h */
-    int signal;              /* likewise; 0: none */
-};
-
-struct rb_vm_trace_config {
-    const char *jit;         /* "ZJIT" or "YJIT": the prefix of messages; static */
-    const char *path;        /* of --zjit-trace-file or its like, with %p for the pid; NULL for the default */
-    const char *counter;     /* the one counter asked for, for the settings event, or NULL */
-    uint64_t exit_rate;      /* K: one exit in K is recorded; 0: exits are not traced */
-    uint64_t fallback_rate;  /* likewise for fallbacks */
-    struct rb_vm_trace_max_size max_size;
-    bool compiles;
-    bool invalidations;
-};
-
-/*
- * Describes a JIT; never freed. counter_p takes no lock. The other functions patch code that was compiled without
- * trace points; a JIT that can't do that leaves them NULL. They are called under the VM lock with every ractor stopped.
- */
-struct rb_vm_trace_jit {
-    const char *name;            /* "ZJIT": the prefix of messages */
-    const char *flag_prefix;     /* "--zjit-" */
-    const char *exits_flag;      /* what follows "trace-" in the flag that traces exits: "exits" */
-    const char *example_counter; /* a name that counter_p knows, for messages */
-    bool fallbacks;              /* it has fallbacks, and flags for them */
-    /* Whether it has a counter of that name. */
-    bool (*counter_p)(const char *name);
-    /*
-     * Have exits call rb_vm_trace_exit and its like: all, or those that increment `counter` (may be NULL); one in `rate`.
-     * Returns NULL, or why that can't be (static).
-     */
-    const char *(*exits_on)(uint64_t rate, const char *counter);
-    /* While they are on: from now on every one calls, also when only one in K did. NULL, or why that can't be. */
-    const char *(*every_exit)(void);
-    void (*exits_off)(void);
-    /* Something is recorded from now on or not: compilations, invalidations. */
-    void (*recording)(bool on, bool compiles, bool invalidations);
+    const char *outcome;          /* NULL: the exit cannot cause a recompilation */
 };
 
 #if USE_VM_TRACE
-/* Whether the module is built in: trace options are refused when it is not. */
-bool rb_vm_trace_supported_p(void);
+/* --- hooks of exits (world stopped) -------------------------------------------------- */
 
 /*
- * Open the file and begin. Called once, with the GVL, before any site is made. The strings of
- * the config are copied. False when the file could not be made: one line on stderr said so,
- * no site should be made, and every other function is harmless.
+ * Whether hooks subscribe to exits (vm_trace.c): then rb_exec_jit_event_hooks is called for each one.
+ * Under the VM lock.
  */
-bool rb_vm_trace_start(const struct rb_vm_trace_config *config);
+void rb_vm_trace_subscribe(bool on);
 
-/* Whether flags choose methods or files (--zjit-trace-methods): only these are traced then. */
-bool rb_vm_trace_methods_asked_p(void);
-
-/* --- flags of JITs (GVL held; before any other thread) -------------------------------- */
-
-/*
- * Take a flag of `jit`, as its option parser has it: "trace-memory" of --zjit-trace-memory=16,5, and "16,5"
- * ("" where there is no value). What it sets is kept until rb_vm_trace_start_by_flags. False: the JIT has no
- * flag of that name, or one line on stderr says what the flag takes.
- */
-bool rb_vm_trace_flag(const struct rb_vm_trace_jit *jit, const char *name, const char *value);
-
-/*
- * The line of --help for the index-th of these flags: "--zjit-trace-file=path" and what it is for (static). False: there are
- * no more. `flag_out` has `bytes`, 64 are enough.
- */
-bool rb_vm_trace_flag_help(const struct rb_vm_trace_jit *jit, size_t index, char *flag_out, size_t bytes, const char **text_out);
-
-/*
- * rb_vm_trace_start with what these flags asked for, which is the result (static). Flags that say only how to trace ask for
- * exits, unless one leaves the start to RubyVM::Trace. NULL: they ask for no trace, or it could not begin.
- */
-const struct rb_vm_trace_config *rb_vm_trace_start_by_flags(const struct rb_vm_trace_jit *jit);
-
-/* --- options of the VM (GVL held) -------------------------------------------------------- */
+/* --- options ------------------------------------------------------------------------- */
 
 /*
  * Parse an option of --vm-trace, without its "--": "vm-trace=exits:rate=97,markers",
@@ -165,219 +64,23 @@ bool rb_vm_trace_parse_vm_option(const char *text);
  */
 void rb_vm_trace_start_requested(void);
 
-/* --- on and off in a running program ------------------------------------------------- */
+/* --- what is freed and moved --------------------------------------------------------- */
 
-/* A JIT is on. Called once, while it starts. */
-void rb_vm_trace_register_jit(const struct rb_vm_trace_jit *jit);
-
-/* It, or NULL. */
-const struct rb_vm_trace_jit *rb_vm_trace_registered_jit(void);
-
-/*
- * Begin a trace without a word on stderr, into memory if `memory` says so. `why_out` is told when that fails. Under the VM lock
- * with every ractor stopped, as are the next one and the JIT's functions that they call.
- */
-bool rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, const struct rb_vm_trace_memory_config *memory,
-                           char *why_out, size_t why_bytes);
-
-struct rb_vm_trace_status {
-    bool on;
-    uint64_t session_number; /* number of the trace that is on; no other one in this process has it. From 1; 0: none is on */
-    bool by_flags;           /* it was a flag that started it: its code has trace points for good */
-    uint64_t memory_bytes;   /* it is recorded into memory, of at most that; 0: into a file */
-    const char *path;        /* of the file; NULL where there is none, or none yet (forked child). Valid until tracing is switched again */
-    const char *loss;        /* why events were lost; NULL: none were */
-    uint64_t exits, sampled, fallbacks, events, lost; /* exits: hits; sampled: those recorded */
-    bool recorded_markers;   /* markers are among what is recorded, so many: */
-    uint64_t markers;
-    uint64_t begin_ns;       /* CLOCK_BOOTTIME */
-};
-
-/* End the trace. False: there is none. */
-bool rb_vm_trace_switch_off(struct rb_vm_trace_status *status_out);
-
-/* How it stands. */
-void rb_vm_trace_status(struct rb_vm_trace_status *status_out);
-
-/*
- * Whether hooks listen to exits (vm_trace.c): then each one is told to rb_exec_jit_event_hooks. Under the VM lock with
- * every ractor stopped.
- */
-void rb_vm_trace_listen(bool on);
-
-/* The JIT that was registered can be asked to do things: what was to be traced before it was on is traced now. As above. */
-void rb_vm_trace_jit_ready(void);
-
-/* Where an execution context notes the exit at hand, in bytes; SIZE_MAX: nowhere in this Ruby. */
-size_t rb_vm_trace_pending_offset(void);
-
-/*
- * Reserve address space that nobody can read or write, where every jump from it to `code` and back has 32 bits of distance.
- * NULL: there is none, or no more memory.
- */
-void *rb_vm_trace_reserve_near(const void *code, size_t code_bytes, size_t bytes);
-void rb_vm_trace_unreserve(void *start, size_t bytes);
-
-/* Take that of the current thread. NULL: there is none. */
-void *rb_vm_trace_take_exit(void);
-
-/* The current thread's. */
-struct rb_execution_context_struct *rb_vm_trace_current(void);
-
-/* --- sites ------------------------------------------------------------------------- */
-
-struct rb_vm_trace_site_desc {
-    enum rb_vm_trace_kind kind;
-    const char *reason;      /* UTF-8, not terminated; copied */
-    size_t reason_len;       /* bytes */
-    const char *insn;        /* name of the bytecode instruction, likewise */
-    size_t insn_len;
-    const struct rb_iseq_struct *unit;  /* the ISEQ that was compiled; its death ends the site */
-    const struct rb_iseq_struct *frame; /* the ISEQ whose frame exits: a callee when inlined */
-    const void *pc;          /* address of the exiting instruction in `frame`; NULL: as the frame says */
-    uint32_t version;        /* number of the compiled version, from 1, as the JIT counts them */
-    const char *callee;      /* name of what a fallback calls, like `reason`; NULL: it has none, or this is no fallback */
-    size_t callee_len;
-    const void *method;      /* method entry that an inlined `frame` was called by; NULL: as the frames of this thread say */
-};
-
-/*
- * Make the static record of one exit. Called while compiling, under the VM lock. NULL when tracing
- * never started, or when other methods were requested: the caller then makes an untraced exit, and
- * nothing is lost. Where the table of sites is full or there is no memory, exits share a site that
- * counts and records them without reason and instruction, and a message says so.
- */
-struct rb_vm_trace_site *rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc);
-
-/*
- * Where an ISEQ goes on after a jump out of a call that it catches (break, next, redo, retry): the addresses that its frame
- * has then, at most `capacity`. Returns how many.
- */
-size_t rb_vm_trace_landings(const struct rb_iseq_struct *iseq, const void **pcs_out, size_t capacity);
-
-/*
- * What machine code does at a traced exit, after the frame's state is saved:
- *
- *     state = ec->thread->ractor->vm_trace        (rb_vm_trace_thread_offset(), rb_vm_trace_ractor_offset())
- *     *(state + hits_offset(site)) += 1
- *     K > 1:  if (--*(state + countdown_offset)) goto done
- *     rb_vm_trace_exit(state, site, ec)
- *   done:
- *
- * Both words are 64 bits wide and belong to the ractor, so no atomic instruction is needed.
- */
-size_t rb_vm_trace_thread_offset(void);                                /* of `ractor`, in bytes */
-size_t rb_vm_trace_ractor_offset(void);                                /* bytes */
-size_t rb_vm_trace_countdown_offset(void);                             /* bytes */
-size_t rb_vm_trace_hits_offset(const struct rb_vm_trace_site *site);   /* bytes */
-
-/* --- exits (GVL held; the exiting frame is the top one) ----------------------------- */
-
-/* Record one sampled exit. Restarts the countdown. */
-void rb_vm_trace_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site,
-                      struct rb_execution_context_struct *ec);
-
-/*
- * Around what the JIT does at an exit that may cause a recompilation: a version that it invalidates meanwhile is known to go
- * because of this exit. The result is the time, in nanoseconds of CLOCK_BOOTTIME. Then one of the next two is called: the second
- * one when this is an exit that is recorded (`sampled`).
- */
-uint64_t rb_vm_trace_recompile_begin(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site, bool sampled);
-void rb_vm_trace_recompile_end(struct rb_vm_trace_ractor *ractor);
-
-/*
- * Record an exit that may cause a recompilation. `start_ns` is from before the JIT acted, so that the exit stands before
- * what it caused. Restarts the countdown.
- */
-void rb_vm_trace_recompile_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site,
-                                struct rb_execution_context_struct *ec,
-                                uint64_t start_ns, enum rb_vm_trace_outcome outcome);
-
-/*
- * The same where machine code does not count: before the JIT acts the exit is counted, which tells how many it stands for when
- * it is to be recorded (else 0), and when that was; afterwards it is recorded, or what was begun is dropped.
- */
-uint64_t rb_vm_trace_recompile_taken(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, uint64_t *start_ns_out);
-void rb_vm_trace_recompile_done(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec,
-                                uint64_t start_ns, uint64_t weight, enum rb_vm_trace_outcome outcome);
-void rb_vm_trace_recompile_dropped(struct rb_execution_context_struct *ec);
-
-/* An exit that should be recorded can't be, for there is no memory for its stub. */
-void rb_vm_trace_lost(struct rb_execution_context_struct *ec);
-
-/* The first exit of a site, likewise. */
-void rb_vm_trace_first_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec);
-
-/* Count, sample and record, all out of line: for fallbacks, and where hooks can't be told, for locks are held. */
-void rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec);
-
-/* The ractor's time, in nanoseconds of CLOCK_BOOTTIME. */
-uint64_t rb_vm_trace_now(struct rb_vm_trace_ractor *ractor);
-
-/* --- spans (GVL held) --------------------------------------------------------------- */
-
-/*
- * Begin a duration event on this thread; false when it is not recorded. An invalidation
- * carries the backtrace. `name` is copied.
- */
-bool rb_vm_trace_span_begin(enum rb_vm_trace_span span, const char *name, size_t name_len);
-
-/* End the innermost one. Spans of one thread nest. */
-void rb_vm_trace_span_end(enum rb_vm_trace_span span, const char *name, size_t name_len);
-
-/* The same for a whole compilation. `version` 0: no code was made. */
-void rb_vm_trace_compile_end(const char *name, size_t name_len, const struct rb_iseq_struct *iseq,
-                             uint32_t version, size_t code_bytes);
-
-/*
- * The same for a JIT that makes versions of ISEQs and follows them: the beginning also ends what began with the invalidation of
- * the version before, so it is called whatever is recorded. False when the end is not wanted. VM lock held.
- */
-bool rb_vm_trace_compile_begin(const char *name, size_t name_len, const struct rb_iseq_struct *iseq);
-
-struct rb_vm_trace_compiled {
-    const struct rb_iseq_struct *iseq;
-    uint32_t version;        /* 0: no code was made */
-    bool counted;            /* the two below are known */
-    uint64_t code_bytes;     /* all that was emitted meanwhile */
-    uint64_t exit_bytes;     /* those of side exits, of which there are: */
-    uint64_t exits;
-    const char *error;       /* why no code was made, or NULL; UTF-8, not terminated */
-    size_t error_len;
-};
-void rb_vm_trace_compiled(const char *name, size_t name_len, const struct rb_vm_trace_compiled *compiled);
-
-/* Between both: a callee, called by way of a method entry (or NULL), was inlined. */
-void rb_vm_trace_inlined(const struct rb_iseq_struct *callee, const void *method_entry);
-
-/* --- versions (VM lock held) -------------------------------------------------------------- */
-
-/*
- * A compiled version is invalidated, from _begin until _end, which is called when _begin said true. `reason` NULL: the recompile
- * exit that is being acted upon, or the invalidation span that is open. `may_recompile` false: the ISEQ has no further version.
- */
-bool rb_vm_trace_version_begin(const struct rb_iseq_struct *iseq, uint32_t version, const char *reason, size_t reason_len,
-                               bool may_recompile);
-void rb_vm_trace_version_end(void);
-
-/* --- lives of others ------------------------------------------------------------------ */
-
-/* An ISEQ, a method entry dies: called by the GC, which may run beside other ractors. */
+/* An ISEQ or a method entry is freed. Called by the GC, which may run beside other ractors. */
 void rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq);
 void rb_vm_trace_method_free(const void *method_entry);
-
-/* All machine code of a live ISEQ is freed, and its sites with it. Under the VM lock. */
-void rb_vm_trace_code_free(const struct rb_iseq_struct *iseq);
 
 /* Objects have moved. Called with every ractor stopped. */
 void rb_vm_trace_compacted(void);
 
-/* A ractor is made: before it runs. Any thread. */
+/* --- ractors, threads, forks --------------------------------------------------------- */
+
+/* The state of a new ractor; called before it runs. Any thread. NULL: nothing is traced. */
 struct rb_vm_trace_ractor *rb_vm_trace_ractor_new(void);
 
 /*
- * It is gone: called once, when none of its code can run any more and it leaves the VM (or, if it never began, when it is collected).
- * Others go on in what is left of its chunk. Takes NULL.
+ * The ractor has ended. Called once, when none of its code can run any more and it leaves the VM, or,
+ * if it never began, when it is collected. Other ractors use the rest of its chunk. Takes NULL.
  */
 void rb_vm_trace_ractor_free(struct rb_vm_trace_ractor *ractor);
 
@@ -388,77 +91,33 @@ void rb_vm_trace_after_fork(long pid);
 /* A thread has a new name. Called by a thread of the same ractor, with the GVL. */
 void rb_vm_trace_thread_renamed(void);
 
+/* --- signals ------------------------------------------------------------------------- */
+
 /*
  * In a handler of SIGBUS, before anything else: true when the address is in a part of the trace
  * file that someone cut off. Then memory is there now, and the handler returns. Async-signal-safe.
  */
 bool rb_vm_trace_fault(const void *address);
 
-/* --- Ruby -------------------------------------------------------------------------------- */
+/* --- Ruby ---------------------------------------------------------------------------- */
 
-/* Define RubyVM::Trace with the flight recorder's methods. Called once, when the VM boots; it may exist already. */
+/* Define RubyVM::Trace with the methods of the flight recorder. Called once, when the VM boots. */
 void rb_vm_trace_define_recorder(void);
 
-/* --- end -------------------------------------------------------------------------------- */
+/* --- end ----------------------------------------------------------------------------- */
 
-/* Write the counts and the summary, close the file, say on stderr what was written. */
+/* End the trace: write counts and summary, close the file, print one line about it on stderr. */
 void rb_vm_trace_shutdown(void);
 
 #else /* !USE_VM_TRACE */
 # ifndef RB_VM_TRACE_STUB
 #  define RB_VM_TRACE_STUB static inline
 # endif
-struct rb_vm_trace_compiled;
-struct rb_vm_trace_site_desc;
-struct rb_vm_trace_status;
-RB_VM_TRACE_STUB bool rb_vm_trace_supported_p(void) { return false; }
-RB_VM_TRACE_STUB bool rb_vm_trace_start(const struct rb_vm_trace_config *config) { return false; }
-RB_VM_TRACE_STUB struct rb_vm_trace_site *rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc) { return NULL; }
-RB_VM_TRACE_STUB size_t rb_vm_trace_landings(const struct rb_iseq_struct *iseq, const void **pcs_out, size_t capacity) { return 0; }
-RB_VM_TRACE_STUB size_t rb_vm_trace_thread_offset(void) { return 0; }
-RB_VM_TRACE_STUB bool rb_vm_trace_methods_asked_p(void) { return false; }
-RB_VM_TRACE_STUB bool rb_vm_trace_flag(const struct rb_vm_trace_jit *jit, const char *name, const char *value) { return false; }
-RB_VM_TRACE_STUB bool rb_vm_trace_flag_help(const struct rb_vm_trace_jit *jit, size_t index, char *flag_out, size_t bytes, const char **text_out) { return false; }
-RB_VM_TRACE_STUB const struct rb_vm_trace_config *rb_vm_trace_start_by_flags(const struct rb_vm_trace_jit *jit) { return NULL; }
 RB_VM_TRACE_STUB bool rb_vm_trace_parse_vm_option(const char *text) { return false; }
 RB_VM_TRACE_STUB void rb_vm_trace_start_requested(void) {}
-RB_VM_TRACE_STUB size_t rb_vm_trace_ractor_offset(void) { return 0; }
-RB_VM_TRACE_STUB size_t rb_vm_trace_countdown_offset(void) { return 0; }
-RB_VM_TRACE_STUB size_t rb_vm_trace_hits_offset(const struct rb_vm_trace_site *site) { return 0; }
-RB_VM_TRACE_STUB void rb_vm_trace_register_jit(const struct rb_vm_trace_jit *jit) {}
-RB_VM_TRACE_STUB const struct rb_vm_trace_jit *rb_vm_trace_registered_jit(void) { return NULL; }
-RB_VM_TRACE_STUB bool rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, const struct rb_vm_trace_memory_config *memory, char *why_out, size_t why_bytes) { return false; }
-RB_VM_TRACE_STUB bool rb_vm_trace_switch_off(struct rb_vm_trace_status *status_out) { return false; }
-RB_VM_TRACE_STUB void rb_vm_trace_status(struct rb_vm_trace_status *status_out) {}
-RB_VM_TRACE_STUB void rb_vm_trace_listen(bool on) {}
-RB_VM_TRACE_STUB void rb_vm_trace_jit_ready(void) {}
-RB_VM_TRACE_STUB void rb_vm_trace_first_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
-RB_VM_TRACE_STUB size_t rb_vm_trace_pending_offset(void) { return 0; }
-RB_VM_TRACE_STUB void *rb_vm_trace_reserve_near(const void *code, size_t code_bytes, size_t bytes) { return NULL; }
-RB_VM_TRACE_STUB void rb_vm_trace_unreserve(void *start, size_t bytes) {}
-RB_VM_TRACE_STUB void *rb_vm_trace_take_exit(void) { return NULL; }
-RB_VM_TRACE_STUB struct rb_execution_context_struct *rb_vm_trace_current(void) { return NULL; }
-RB_VM_TRACE_STUB uint64_t rb_vm_trace_recompile_taken(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, uint64_t *start_ns_out) { return 0; }
-RB_VM_TRACE_STUB void rb_vm_trace_recompile_done(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, uint64_t start_ns, uint64_t weight, enum rb_vm_trace_outcome outcome) {}
-RB_VM_TRACE_STUB void rb_vm_trace_recompile_dropped(struct rb_execution_context_struct *ec) {}
-RB_VM_TRACE_STUB void rb_vm_trace_lost(struct rb_execution_context_struct *ec) {}
-RB_VM_TRACE_STUB void rb_vm_trace_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
-RB_VM_TRACE_STUB void rb_vm_trace_recompile_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, uint64_t start_ns, enum rb_vm_trace_outcome outcome) {}
-RB_VM_TRACE_STUB void rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
-RB_VM_TRACE_STUB uint64_t rb_vm_trace_now(struct rb_vm_trace_ractor *ractor) { return 0; }
-RB_VM_TRACE_STUB bool rb_vm_trace_span_begin(enum rb_vm_trace_span span, const char *name, size_t name_len) { return false; }
-RB_VM_TRACE_STUB void rb_vm_trace_span_end(enum rb_vm_trace_span span, const char *name, size_t name_len) {}
-RB_VM_TRACE_STUB void rb_vm_trace_compile_end(const char *name, size_t name_len, const struct rb_iseq_struct *iseq, uint32_t version, size_t code_bytes) {}
-RB_VM_TRACE_STUB uint64_t rb_vm_trace_recompile_begin(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site, bool sampled) { return 0; }
-RB_VM_TRACE_STUB void rb_vm_trace_recompile_end(struct rb_vm_trace_ractor *ractor) {}
-RB_VM_TRACE_STUB bool rb_vm_trace_compile_begin(const char *name, size_t name_len, const struct rb_iseq_struct *iseq) { return false; }
-RB_VM_TRACE_STUB void rb_vm_trace_compiled(const char *name, size_t name_len, const struct rb_vm_trace_compiled *compiled) {}
-RB_VM_TRACE_STUB void rb_vm_trace_inlined(const struct rb_iseq_struct *callee, const void *method_entry) {}
-RB_VM_TRACE_STUB bool rb_vm_trace_version_begin(const struct rb_iseq_struct *iseq, uint32_t version, const char *reason, size_t reason_len, bool may_recompile) { return false; }
-RB_VM_TRACE_STUB void rb_vm_trace_version_end(void) {}
+RB_VM_TRACE_STUB void rb_vm_trace_subscribe(bool on) {}
 RB_VM_TRACE_STUB void rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq) {}
 RB_VM_TRACE_STUB void rb_vm_trace_method_free(const void *method_entry) {}
-RB_VM_TRACE_STUB void rb_vm_trace_code_free(const struct rb_iseq_struct *iseq) {}
 RB_VM_TRACE_STUB void rb_vm_trace_compacted(void) {}
 RB_VM_TRACE_STUB struct rb_vm_trace_ractor *rb_vm_trace_ractor_new(void) { return NULL; }
 RB_VM_TRACE_STUB void rb_vm_trace_ractor_free(struct rb_vm_trace_ractor *ractor) {}

@@ -3,6 +3,7 @@
  */
 #include "harness.h"
 #include "traced.h"
+#include "vm_trace/session/session.h"
 #include "vm_trace/streams/markers.h"
 
 #include <stdio.h>
@@ -116,7 +117,7 @@ span_does_not_end_in_another_trace(void **state)
     rb_vm_trace_span span = rb_vm_trace_marker_begin(name);
     assert_true(rb_vm_trace_marker_same_trace_p(span));
     struct rb_vm_trace_status status;
-    assert_true(rb_vm_trace_switch_off(&status));
+    assert_true(rb_vm_trace_stop_session(&status));
     assert_int_equal(status.markers, 1);
     assert_false(rb_vm_trace_marker_same_trace_p(span));
     rb_vm_trace_marker_end(name, span); /* no trace: nothing happens */

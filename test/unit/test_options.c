@@ -282,10 +282,10 @@ static void
 methods_are_matched_by_name_or_path(void **state)
 {
     (void)state;
-    assert_false(rb_vm_trace_methods_asked_p());
+    assert_false(rb_vm_trace_methods_requested_p());
     assert_true(requested("anything (a.rb:1)"));
     assert_true(rb_vm_trace_parse_methods("--x", "Foo#b?r,*/lib/*.rb,Baz.n*"));
-    assert_true(rb_vm_trace_methods_asked_p());
+    assert_true(rb_vm_trace_methods_requested_p());
     assert_string_equal(rb_vm_trace_methods(), "Foo#b?r,*/lib/*.rb,Baz.n*");
     assert_true(requested("Foo#bar (a.rb:1)"));
     assert_true(requested("block in Foo#bar (a.rb:1)"));
@@ -317,7 +317,7 @@ globs_of_methods_must_not_be_empty(void **state)
         char *said = captured_stderr();
         assert_non_null(strstr(said, "--x-methods takes globs of methods or files"));
         free(said);
-        assert_false(rb_vm_trace_methods_asked_p());
+        assert_false(rb_vm_trace_methods_requested_p());
     }
 }
 

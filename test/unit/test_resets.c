@@ -2,6 +2,7 @@
  * Resets of the flight recorder: what counts afterwards, whatever the ractors are at, and what it costs them.
  */
 #include "harness.h"
+#include "vm_trace/session/session.h"
 #include "vm_trace/streams/exit_state.h"
 #include "vm_trace/session/snapshot.h"
 #include "traced.h"

@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE 1
 #include "harness.h"
+#include "vm_trace/session/session.h"
 #include "vm_trace/store/chunk_file.h"
 #include "traced.h"
 

@@ -3,6 +3,8 @@
  */
 #define _GNU_SOURCE 1
 #include "harness.h"
+#include "vm_trace/session/session.h"
+#include "vm_trace/streams/table.h"
 #include "vm_trace/streams/versions.h"
 #include "vm_trace/streams/exit_state.h"
 #include "traced.h"
@@ -80,21 +82,30 @@ begin_program(void)
     rb_vm_trace_register_jit(&jit);
 }
 
+/* Start a session with what `config` says of streams. */
+static bool
+start_session(const struct rb_vm_trace_config *config, char *why_out, size_t why_bytes)
+{
+    struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS];
+    rb_vm_trace_streams_request(config, requests);
+    return rb_vm_trace_start_session(config, requests, &into_file, why_out, why_bytes);
+}
+
 static void
-switch_on(const char *path, uint64_t rate)
+start(const char *path, uint64_t rate)
 {
     struct rb_vm_trace_config config = { .jit = "ZJIT", .path = path, .exit_rate = rate, .compiles = true };
     char why[512] = "";
-    bool ok = rb_vm_trace_switch_on(&config, &into_file, why, sizeof(why));
+    bool ok = start_session(&config, why, sizeof(why));
     assert_string_equal(why, "");
     assert_true(ok);
 }
 
 static struct rb_vm_trace_status
-switch_off(void)
+stop(void)
 {
     struct rb_vm_trace_status status;
-    assert_true(rb_vm_trace_switch_off(&status));
+    assert_true(rb_vm_trace_stop_session(&status));
     return status;
 }
 
@@ -124,13 +135,13 @@ traces_in_a_row_have_their_own_events(void **state)
     for (unsigned i = 1; i <= 20; i++) {
         char *path = temp_path("t.fxt");
         assert_null(main_ractor.vm_trace);
-        switch_on(path, i % 3 + 1);
+        start(path, i % 3 + 1);
         assert_true(fake_jit.compiles);
         take_exits(a_site(), 12 * i);
         struct rb_vm_trace_status now;
         rb_vm_trace_status(&now);
         assert_int_equal(now.exits, 12 * i);
-        struct rb_vm_trace_status status = switch_off();
+        struct rb_vm_trace_status status = stop();
         assert_false(fake_jit.compiles);
         assert_int_equal(status.exits, 12 * i);
         assert_int_equal(status.sampled, 12 * i / (i % 3 + 1));
@@ -148,7 +159,7 @@ traces_in_a_row_have_their_own_events(void **state)
     assert_int_equal(rb_vm_trace_site_count(), 0);
     assert_int_equal(fake_jit.switched_off, 20);
     struct rb_vm_trace_status status;
-    assert_false(rb_vm_trace_switch_off(&status));
+    assert_false(rb_vm_trace_stop_session(&status));
     fake_free_stack(&main_thread);
 }
 
@@ -159,20 +170,20 @@ what_can_not_begin_leaves_nothing(void **state)
     begin_program();
     struct rb_vm_trace_config config = { .jit = "ZJIT", .path = "/no/such/folder/t.fxt", .exit_rate = 1 };
     char why[512];
-    assert_false(rb_vm_trace_switch_on(&config, &into_file, why, sizeof(why)));
+    assert_false(start_session(&config, why, sizeof(why)));
     assert_string_equal(why, "can't trace to /no/such/folder/t.fxt: No such file or directory; "
                         "give file: a path in a folder that can be written to");
     char *path = temp_path("t.fxt");
     config.path = path;
     fake_jit.refusal = "it does not want to";
-    assert_false(rb_vm_trace_switch_on(&config, &into_file, why, sizeof(why)));
+    assert_false(start_session(&config, why, sizeof(why)));
     assert_string_equal(why, "can't trace exits: it does not want to");
     assert_int_equal(access(path, F_OK), -1);
     assert_null(main_ractor.vm_trace);
     fake_jit.refusal = NULL;
-    switch_on(path, 1);
+    start(path, 1);
     take_exits(a_site(), 3);
-    assert_int_equal(switch_off().exits, 3);
+    assert_int_equal(stop().exits, 3);
     free(path);
     fake_free_stack(&main_thread);
 }
@@ -184,15 +195,15 @@ ractors_may_be_freed_late_and_get_theirs_late(void **state)
     (void)state;
     begin_program();
     char *path = temp_path("t.fxt");
-    switch_on(path, 1);
+    start(path, 1);
     struct rb_vm_trace_ractor *ended = rb_vm_trace_ractor_new(), *begun = rb_vm_trace_ractor_new();
     struct rb_vm_trace_site *site = a_site();
     exits_of(ended)->hits[site->index] += 5;
     take_exits(site, 2);
-    assert_int_equal(switch_off().exits, 7);
+    assert_int_equal(stop().exits, 7);
     assert_null(rb_vm_trace_ractor_new());
 
-    switch_on(path, 1);
+    start(path, 1);
     rb_vm_trace_ractor_free(ended);
     struct rb_ractor_struct ractor = { .vm_trace = begun };
     struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "late", .name_id = 7 };
@@ -200,7 +211,7 @@ ractors_may_be_freed_late_and_get_theirs_late(void **state)
     fake_current(&thread);
     rb_vm_trace_first_hit(a_site(), &thread);
     assert_ptr_not_equal(ractor.vm_trace, begun);
-    struct rb_vm_trace_status status = switch_off();
+    struct rb_vm_trace_status status = stop();
     assert_int_equal(status.exits, 1);
     assert_int_equal(status.sampled, 1);
     rb_vm_trace_ractor_free(ractor.vm_trace);
@@ -217,7 +228,7 @@ what_a_ractor_left_is_not_used_in_the_next_trace(void **state)
     begin_program();
     for (unsigned i = 0; i < 3; i++) {
         char *path = temp_path("t.fxt");
-        switch_on(path, 1);
+        start(path, 1);
         struct rb_vm_trace_site *site = a_site();
         for (unsigned n = 0; n < 2; n++) {
             struct rb_ractor_struct ractor = { .vm_trace = rb_vm_trace_ractor_new() };
@@ -228,7 +239,7 @@ what_a_ractor_left_is_not_used_in_the_next_trace(void **state)
             fake_free_stack(&thread);
         }
         assert_non_null(rb_vm_trace_capture.shared.orphans);
-        assert_int_equal(switch_off().exits, 2);
+        assert_int_equal(stop().exits, 2);
         assert_null(rb_vm_trace_capture.shared.orphans);
         struct trace *trace = trace_read(path);
         assert_summary(trace, 2, 2, 0);
@@ -244,16 +255,16 @@ hooks_are_told_of_every_exit_beside_a_trace_of_some(void **state)
 {
     (void)state;
     begin_program();
-    rb_vm_trace_listen(true);
+    rb_vm_trace_subscribe(true);
     struct rb_vm_trace_site *site = a_site();
     take_exits(site, 10);
     assert_int_equal(fake_host.told, 10);
 
     char *path = temp_path("t.fxt");
-    switch_on(path, 4);
+    start(path, 4);
     take_exits(site, 40);
     assert_int_equal(fake_host.told, 50);
-    struct rb_vm_trace_status status = switch_off();
+    struct rb_vm_trace_status status = stop();
     assert_int_equal(status.exits, 40);
     assert_int_equal(status.sampled, 10);
     assert_int_equal(fake_jit.switched_on, 1);
@@ -263,7 +274,7 @@ hooks_are_told_of_every_exit_beside_a_trace_of_some(void **state)
     assert_summary(trace, 40, 10, 0);
     trace_free(trace);
 
-    rb_vm_trace_listen(false);
+    rb_vm_trace_subscribe(false);
     assert_int_equal(fake_jit.rate, 0);
     assert_null(main_ractor.vm_trace);
     assert_int_equal(rb_vm_trace_site_count(), 0);
@@ -277,18 +288,18 @@ hooks_may_come_and_go_while_a_trace_is_on(void **state)
     (void)state;
     begin_program();
     char *path = temp_path("t.fxt");
-    switch_on(path, 5);
+    start(path, 5);
     struct rb_vm_trace_site *site = a_site();
     take_exits(site, 50);
     assert_int_equal(fake_host.told, 0);
-    rb_vm_trace_listen(true);
+    rb_vm_trace_subscribe(true);
     assert_int_equal(fake_jit.rate, 1);
     take_exits(site, 50);
     assert_int_equal(fake_host.told, 50);
-    rb_vm_trace_listen(false);
+    rb_vm_trace_subscribe(false);
     take_exits(site, 50);
     assert_int_equal(fake_host.told, 50);
-    struct rb_vm_trace_status status = switch_off();
+    struct rb_vm_trace_status status = stop();
     assert_int_equal(status.exits, 150);
     assert_int_equal(status.sampled, 30);
     assert_int_equal(fake_jit.rate, 0);
@@ -327,7 +338,7 @@ hooks_are_told_of_every_exit_of_code_that_a_flag_had_count_down(void **state)
     take_flagged_exits(site, &other, 6);
     assert_int_equal(fake_host.told, 0);
 
-    rb_vm_trace_listen(true);
+    rb_vm_trace_subscribe(true);
     take_flagged_exits(site, &main_ractor, 10);
     take_flagged_exits(site, &other, 1);
     assert_int_equal(fake_host.told, 11);
@@ -335,13 +346,13 @@ hooks_are_told_of_every_exit_of_code_that_a_flag_had_count_down(void **state)
     take_flagged_exits(site, &later, 8);
     assert_int_equal(fake_host.told, 19);
 
-    rb_vm_trace_listen(false);
+    rb_vm_trace_subscribe(false);
     take_flagged_exits(site, &main_ractor, 10);
     take_flagged_exits(site, &other, 7);
     take_flagged_exits(site, &later, 13);
     assert_int_equal(fake_host.told, 19);
 
-    struct rb_vm_trace_status status = switch_off();
+    struct rb_vm_trace_status status = stop();
     assert_int_equal(status.exits, 30 + 14 + 21);
     assert_int_equal(status.sampled, 4 + 2 + 3);
     struct trace *trace = trace_read(path);
@@ -349,17 +360,17 @@ hooks_are_told_of_every_exit_of_code_that_a_flag_had_count_down(void **state)
     trace_free(trace);
 
     /* The flag's code goes on between traces, and counts down to another K in the next one. */
-    rb_vm_trace_listen(true);
+    rb_vm_trace_subscribe(true);
     take_flagged_exits(site, &main_ractor, 5);
     assert_int_equal(fake_host.told, 24);
     char *next = temp_path("next.fxt");
-    switch_on(next, 3);
+    start(next, 3);
     take_flagged_exits(site, &main_ractor, 10);
     assert_int_equal(fake_host.told, 34);
-    rb_vm_trace_listen(false);
+    rb_vm_trace_subscribe(false);
     take_flagged_exits(site, &main_ractor, 5);
     assert_int_equal(fake_host.told, 34);
-    status = switch_off();
+    status = stop();
     assert_int_equal(status.exits, 15);
     assert_int_equal(status.sampled, 5);
     rb_vm_trace_ractor_free(other.vm_trace);
@@ -375,7 +386,7 @@ hooks_before_the_jit_is_on_are_told_once_it_is(void **state)
     (void)state;
     fake_ractor_add(&main_ractor);
     fake_current(&main_thread);
-    rb_vm_trace_listen(true);
+    rb_vm_trace_subscribe(true);
     assert_null(main_ractor.vm_trace);
     foo = fake_iseq("foo", "app.rb");
     fake_push(&main_thread, &foo, 3);
@@ -383,7 +394,7 @@ hooks_before_the_jit_is_on_are_told_once_it_is(void **state)
     rb_vm_trace_jit_ready();
     take_exits(a_site(), 3);
     assert_int_equal(fake_host.told, 3);
-    rb_vm_trace_listen(false);
+    rb_vm_trace_subscribe(false);
     fake_free_stack(&main_thread);
 }
 
@@ -399,7 +410,7 @@ each_trace_has_a_number_of_its_own(void **state)
         struct rb_vm_trace_status status;
         rb_vm_trace_status(&status);
         assert_int_equal(status.session_number, 0);
-        switch_on(path, 1);
+        start(path, 1);
         rb_vm_trace_status(&status);
         assert_true(status.session_number > last);
         last = status.session_number;
@@ -407,7 +418,7 @@ each_trace_has_a_number_of_its_own(void **state)
         rb_vm_trace_after_fork(-1);
         rb_vm_trace_status(&status);
         assert_int_equal(status.session_number, last);
-        switch_off();
+        stop();
     }
     free(path);
     fake_free_stack(&main_thread);
@@ -419,7 +430,7 @@ assert_refused(struct rb_vm_trace_config config, const char *expected)
     char why[512] = "", *path = temp_path("refused.fxt");
     config.jit = "ZJIT";
     config.path = path;
-    assert_false(rb_vm_trace_switch_on(&config, &into_file, why, sizeof(why)));
+    assert_false(start_session(&config, why, sizeof(why)));
     assert_non_null(strstr(why, expected));
     assert_int_equal(access(path, F_OK), -1);
     free(path);
@@ -431,9 +442,9 @@ what_code_can_not_tell_apart_is_refused(void **state)
     (void)state;
     begin_program();
     assert_refused((struct rb_vm_trace_config){ .fallback_rate = 1 }, "fallbacks can't be recorded while the program runs");
-    rb_vm_trace_listen(true);
+    rb_vm_trace_subscribe(true);
     assert_refused((struct rb_vm_trace_config){ .exit_rate = 1, .counter = "known" }, "hooks listen to all exits");
-    rb_vm_trace_listen(false);
+    rb_vm_trace_subscribe(false);
     fake_free_stack(&main_thread);
 }
 
@@ -453,7 +464,7 @@ recompile_exits_that_c_counts_are_one_in_k(void **state)
     (void)state;
     begin_program();
     char *path = temp_path("t.fxt");
-    switch_on(path, 4);
+    start(path, 4);
     struct rb_vm_trace_site *site = a_recompile_site();
     unsigned recorded = 0;
     for (unsigned i = 0; i < 40; i++) {
@@ -474,7 +485,7 @@ recompile_exits_that_c_counts_are_one_in_k(void **state)
     rb_vm_trace_lost(&main_thread);
     rb_vm_trace_lost(&main_thread);
 
-    struct rb_vm_trace_status status = switch_off();
+    struct rb_vm_trace_status status = stop();
     assert_int_equal(status.exits, 41);
     assert_int_equal(status.sampled, 10);
     assert_int_equal(status.lost, 2);
@@ -495,24 +506,24 @@ recompile_exit_that_is_under_way_when_tracing_is_switched_is_in_no_trace(void **
     (void)state;
     begin_program();
     char *path = temp_path("t.fxt");
-    rb_vm_trace_listen(true); /* so that sites and locals stay */
+    rb_vm_trace_subscribe(true); /* so that sites and locals stay */
     struct rb_vm_trace_site *site = a_recompile_site();
     uint64_t start_ns = 0, weight = rb_vm_trace_recompile_taken(site, &main_thread, &start_ns);
     assert_int_equal(weight, 0);
-    switch_on(path, 1);
+    start(path, 1);
     rb_vm_trace_recompile_done(site, &main_thread, start_ns, weight, RB_VM_TRACE_PROFILING);
     assert_int_equal(fake_host.told, 1);
     site = a_recompile_site();
     weight = rb_vm_trace_recompile_taken(site, &main_thread, &start_ns);
     assert_int_equal(weight, 1);
-    struct rb_vm_trace_status status = switch_off();
+    struct rb_vm_trace_status status = stop();
     assert_int_equal(status.sampled, 0);
     rb_vm_trace_recompile_done(site, &main_thread, start_ns, weight, RB_VM_TRACE_PROFILING);
     assert_int_equal(fake_host.told, 2);
     struct trace *trace = trace_read(path);
     assert_int_equal(trace_count(trace, "recompile_exit", NULL), 0);
     trace_free(trace);
-    rb_vm_trace_listen(false);
+    rb_vm_trace_subscribe(false);
     free(path);
     fake_free_stack(&main_thread);
 }

@@ -33,7 +33,7 @@ void free_traced(void);
 /* A site, its texts being C strings. Line 0: as the frame says. */
 struct rb_vm_trace_site *make_site(enum rb_vm_trace_kind kind, const char *reason, const struct rb_iseq_struct *iseq, unsigned line);
 
-/* What machine code does at a traced side exit: see vm_trace.h. */
+/* What machine code does at a traced side exit: see vm_trace_jit.h. */
 void take_exit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec);
 
 /* The same for an exit that recompiles. */

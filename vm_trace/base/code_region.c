@@ -1,7 +1,7 @@
 /*
  * Address space next to compiled code, so that its jumps reach what they are to lead to while it is traced.
  */
-#include "vm_trace/vm_trace.h"
+#include "vm_trace/vm_trace_jit.h"
 
 #include <sys/mman.h>
 
@@ -35,7 +35,7 @@ reserve_at(uintptr_t address, uintptr_t code, size_t code_bytes, size_t bytes)
 }
 
 void *
-rb_vm_trace_reserve_near(const void *code, size_t code_bytes, size_t bytes)
+rb_vm_trace_reserve_code_region(const void *code, size_t code_bytes, size_t bytes)
 {
     uintptr_t start = (uintptr_t)code, from = start & ~(STEP - 1);
     for (size_t distance = 0; distance < REACH; distance += STEP) {
@@ -47,7 +47,7 @@ rb_vm_trace_reserve_near(const void *code, size_t code_bytes, size_t bytes)
 }
 
 void
-rb_vm_trace_unreserve(void *start, size_t bytes)
+rb_vm_trace_release_code_region(void *start, size_t bytes)
 {
     munmap(start, bytes);
 }

@@ -45,7 +45,7 @@ say_list(const char *format, va_list arguments)
 }
 
 void
-rb_vm_trace_say(const char *format, ...)
+rb_vm_trace_message(const char *format, ...)
 {
     if (!stderr_is_the_first()) return;
     va_list arguments;

@@ -27,7 +27,7 @@ extern struct vm_trace_messages rb_vm_trace_messages;
 void rb_vm_trace_messages_begin(void);
 
 /* Only where stderr still leads to the same place. */
-void rb_vm_trace_say(const char *format, ...) VM_TRACE_PRINTF;
+void rb_vm_trace_message(const char *format, ...) VM_TRACE_PRINTF;
 
 /* Wherever stderr leads: for the line that says why there is no trace. */
 void rb_vm_trace_warn(const char *format, ...) VM_TRACE_PRINTF;

@@ -2,7 +2,7 @@
  * Globs of methods and files. See method_filter.h.
  */
 #include "vm_trace/capture/method_filter.h"
-#include "vm_trace/vm_trace.h"
+#include "vm_trace/vm_trace_jit.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ rb_vm_trace_parse_methods(const char *option, const char *value)
 }
 
 bool
-rb_vm_trace_methods_asked_p(void)
+rb_vm_trace_methods_requested_p(void)
 {
     return methods != NULL;
 }

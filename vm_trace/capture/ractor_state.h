@@ -8,7 +8,7 @@
  * it at once, and it is freed when the ractor ends. The list of all is guarded by capture.lock.
  */
 
-#include "vm_trace/vm_trace.h"
+#include "vm_trace/vm_trace_jit.h"
 #include "vm_trace/base/clock.h"
 #include "vm_trace/capture/stack_table.h"
 #include "vm_trace/capture/stream.h"

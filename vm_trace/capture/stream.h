@@ -15,7 +15,6 @@
 
 struct rb_execution_context_struct;
 struct rb_vm_trace_ractor;
-struct rb_vm_trace_status;
 struct vm_trace_event;
 
 /* Counters of all streams together. */
@@ -28,6 +27,20 @@ struct vm_trace_totals {
     uint64_t lost;         /* events that should be in the file and are not */
     uint64_t late;         /* of these: because the disk was too slow */
     uint64_t counters[VM_TRACE_MAX_COUNTERS]; /* stream_counter */
+};
+
+/* What RubyVM::Trace.status and stop return. Each stream fills in its counts. */
+struct rb_vm_trace_status {
+    bool on;
+    uint64_t session_number; /* number of the trace that is on; no other one in this process has it. From 1; 0: none is on */
+    bool by_flags;           /* it was a flag that started it: its code has trace points for good */
+    uint64_t memory_bytes;   /* it is recorded into memory, of at most that; 0: into a file */
+    const char *path;        /* of the file; NULL where there is none, or none yet (forked child). Valid until tracing is switched again */
+    const char *loss;        /* why events were lost; NULL: none were */
+    uint64_t exits, sampled, fallbacks, events, lost; /* exits: hits; sampled: those recorded */
+    bool recorded_markers;   /* markers are among what is recorded, so many: */
+    uint64_t markers;
+    uint64_t begin_ns;       /* CLOCK_BOOTTIME */
 };
 
 struct rb_vm_trace_stream {

@@ -26,7 +26,7 @@
 #endif
 
 #include "vm_trace/host/host.h"
-#include "vm_trace/vm_trace.h"
+#include "vm_trace/vm_trace_jit.h"
 
 #if defined(__has_include)
 # if __has_include("vm_trace/base_name.h")

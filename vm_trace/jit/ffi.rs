@@ -1,4 +1,4 @@
-//! The seam to C: what vm_trace.h declares and JITs call.
+//! The seam to C: what vm_trace_jit.h declares.
 
 use std::ffi::c_void;
 use std::os::raw::c_char;
@@ -96,7 +96,7 @@ c_functions! {
     pub(super) fn rb_vm_trace_flag_help(jit: *const Jit, index: usize, flag: *mut c_char, bytes: usize,
                                         text: *mut *const c_char) -> bool;
     pub(super) fn rb_vm_trace_start_by_flags(jit: *const Jit) -> *const Config;
-    pub(super) fn rb_vm_trace_methods_asked_p() -> bool;
+    pub(super) fn rb_vm_trace_methods_requested_p() -> bool;
     pub(super) fn rb_vm_trace_register_jit(jit: *const Jit);
     pub(super) fn rb_vm_trace_jit_ready();
 
@@ -119,8 +119,8 @@ c_functions! {
     pub(super) fn rb_vm_trace_version_end();
 
     pub(super) fn rb_vm_trace_pending_offset() -> usize;
-    pub(super) fn rb_vm_trace_reserve_near(code: *const u8, code_bytes: usize, bytes: usize) -> *mut u8;
-    pub(super) fn rb_vm_trace_unreserve(start: *mut u8, bytes: usize);
+    pub(super) fn rb_vm_trace_reserve_code_region(code: *const u8, code_bytes: usize, bytes: usize) -> *mut u8;
+    pub(super) fn rb_vm_trace_release_code_region(start: *mut u8, bytes: usize);
     pub(super) fn rb_vm_trace_lost(ec: AnyPtr);
 
     // Machine code calls these, or what it calls does.

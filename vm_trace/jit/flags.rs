@@ -46,7 +46,7 @@ pub fn start(jit: &'static Jit) {
     BY_FLAGS.store(config as *mut Config, Ordering::Release);
     if let Some(config) = by_flags() {
         spans::record(true, config.compiles, config.invalidations);
-        spans::record_phases(unsafe { !rb_vm_trace_methods_asked_p() });
+        spans::record_phases(unsafe { !rb_vm_trace_methods_requested_p() });
     }
 }
 

@@ -68,14 +68,14 @@ pub struct NearMemory { pub start: *mut u8, pub bytes: usize }
 
 impl NearMemory {
     pub fn reserve(code: *const u8, code_bytes: usize, bytes: usize) -> Option<Self> {
-        let start = unsafe { rb_vm_trace_reserve_near(code, code_bytes, bytes) };
+        let start = unsafe { rb_vm_trace_reserve_code_region(code, code_bytes, bytes) };
         if start.is_null() { None } else { Some(NearMemory { start, bytes }) }
     }
 }
 
 impl Drop for NearMemory {
     fn drop(&mut self) {
-        unsafe { rb_vm_trace_unreserve(self.start, self.bytes) };
+        unsafe { rb_vm_trace_release_code_region(self.start, self.bytes) };
     }
 }
 

@@ -54,7 +54,7 @@ pub fn landings<I, V>(iseq: *const I, pcs: &mut [*const V]) -> usize {
     unsafe { rb_vm_trace_landings(iseq.cast(), pcs.as_mut_ptr().cast(), pcs.len()) }
 }
 
-// Offsets for machine code, see rb_vm_trace_site_new in vm_trace.h
+// Offsets for machine code, see rb_vm_trace_site_new in vm_trace_jit.h
 
 /// `ec->thread->ractor` in the thread
 pub fn thread_offset() -> usize {

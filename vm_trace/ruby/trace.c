@@ -281,7 +281,7 @@ start_with_world_stopped(void *data)
     if (start->status.on) return;
     rb_vm_trace_session.min_free_bytes = start->min_free_bytes;
     rb_vm_trace_capture.stack_frames = start->stack_frames;
-    start->ok = rb_vm_trace_begin_session(&start->config, start->requests, &start->memory, start->why, sizeof(start->why));
+    start->ok = rb_vm_trace_start_session(&start->config, start->requests, &start->memory, start->why, sizeof(start->why));
     if (!start->ok) return;
     rb_vm_trace_status(&start->status);
     *start->session = start->status.session_number;
@@ -379,7 +379,7 @@ stop_with_world_stopped(void *data)
     if (!stop->status.on || (stop->session && stop->session != stop->status.session_number)) return;
     stop->session = stop->status.session_number;
     stop->saving = stop->status.memory_bytes && !rb_vm_trace_recorder_refuse();
-    if (!stop->saving) stop->ok = rb_vm_trace_switch_off(&stop->status);
+    if (!stop->saving) stop->ok = rb_vm_trace_stop_session(&stop->status);
 }
 
 static VALUE

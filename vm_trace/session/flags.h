@@ -2,7 +2,7 @@
 #define RUBY_VM_TRACE_SESSION_FLAGS_H 1
 /*
  * The table of trace flags: what follows "--zjit-trace-", "--yjit-trace-" and "--vm-trace-". Those of
- * JITs are parsed by functions of vm_trace.h, those of the VM in vm_options.c.
+ * JITs are parsed by functions of vm_trace_jit.h, those of the VM in vm_options.c.
  */
 
 #include <stdbool.h>

@@ -4,7 +4,7 @@
  * Values of trace options, common to all JITs and to RubyVM::Trace. The names of flags are in flags.c.
  */
 
-#include "vm_trace/vm_trace.h"
+#include "vm_trace/vm_trace_jit.h"
 #include "vm_trace/base/numbers.h"
 #include "vm_trace/capture/method_filter.h"
 

@@ -40,7 +40,7 @@ make_file(bool child)
     const char *why_kept;
     const char *why = rb_vm_trace_chunk_file_open_beside(&capture.file, &session.path, capture.pid, &kept, &why_kept);
     /* Said even where the program began the trace: the file is not where it asked for. */
-    if (kept && !why) rb_vm_trace_say("%s is kept: %s; the trace goes to %s", kept, why_kept, session.path);
+    if (kept && !why) rb_vm_trace_message("%s is kept: %s; the trace goes to %s", kept, why_kept, session.path);
     free(kept);
     return why;
 }
@@ -79,11 +79,11 @@ say_where(const char *why)
 {
     if (!why && (rb_vm_trace_messages.quiet || rb_vm_trace_messages.terse)) return true;
     if (!why && session.memory.bytes) {
-        rb_vm_trace_say("recording to memory, %llu MiB at most", (unsigned long long)session.memory.bytes >> 20);
+        rb_vm_trace_message("recording to memory, %llu MiB at most", (unsigned long long)session.memory.bytes >> 20);
         return true;
     }
     if (!why) {
-        rb_vm_trace_say("tracing to %s", session.path);
+        rb_vm_trace_message("tracing to %s", session.path);
         return true;
     }
     if (session.memory.bytes) {
@@ -305,7 +305,7 @@ undo_begin(void)
 }
 
 bool
-rb_vm_trace_begin_session(const struct rb_vm_trace_config *config,
+rb_vm_trace_start_session(const struct rb_vm_trace_config *config,
                           const struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS],
                           const struct rb_vm_trace_memory_config *memory, char *why_out, size_t why_bytes)
 {
@@ -323,15 +323,6 @@ rb_vm_trace_begin_session(const struct rb_vm_trace_config *config,
     else if ((why = start_streams(false, &name)) != NULL) snprintf(why_out, why_bytes, "can't trace %s: %s", name, why);
     if (why) undo_begin();
     return !why;
-}
-
-bool
-rb_vm_trace_switch_on(const struct rb_vm_trace_config *config, const struct rb_vm_trace_memory_config *memory,
-                      char *why_out, size_t why_bytes)
-{
-    struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS];
-    rb_vm_trace_streams_request(config, requests);
-    return rb_vm_trace_begin_session(config, requests, memory, why_out, why_bytes);
 }
 
 /* --- --vm-trace ------------------------------------------------------------------------------------------------ */
@@ -414,7 +405,7 @@ set_counts(struct rb_vm_trace_status *status, const struct vm_trace_totals *tota
 }
 
 bool
-rb_vm_trace_switch_off(struct rb_vm_trace_status *status_out)
+rb_vm_trace_stop_session(struct rb_vm_trace_status *status_out)
 {
     *status_out = (struct rb_vm_trace_status){ .by_flags = capture.by_flags, .memory_bytes = session.memory.bytes };
     if (!trace_on()) return false;
@@ -569,7 +560,7 @@ say_what_was_written(const struct vm_trace_totals *totals, const struct vm_trace
         }
         snprintf(lost + n, sizeof(lost) - (size_t)n, ")");
     }
-    rb_vm_trace_say("wrote %s%llu events to %s, %s", streams, (unsigned long long)totals->events, session.path, lost);
+    rb_vm_trace_message("wrote %s%llu events to %s, %s", streams, (unsigned long long)totals->events, session.path, lost);
 }
 
 /*

@@ -15,6 +15,14 @@ enum {
     VM_TRACE_SAVE_AT_CRASH = 4
 };
 
+/* The flight recorder (snapshot.h). */
+struct rb_vm_trace_memory_config {
+    uint64_t bytes;          /* of memory that is recorded into; 0: into a file */
+    uint64_t window_ns;      /* how much time a saved trace tells of; 0: all that is there */
+    unsigned save_at;        /* when it is saved unasked: bits of snapshot.h */
+    int signal;              /* likewise; 0: none */
+};
+
 extern struct vm_trace_session {
     pthread_mutex_t open_lock;   /* held while a forked child's file is made, so that it is made once */
     uint64_t number;             /* of the trace that began last; a forked child goes on with its parent's */

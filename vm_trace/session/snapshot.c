@@ -599,16 +599,16 @@ say_what_was_saved(const struct rb_vm_trace_save *save)
 {
     const char *path = save->path ? save->path : "a file";
     if (save->error) {
-        rb_vm_trace_say("can't save to %s: %s", path, save->reason);
+        rb_vm_trace_message("can't save to %s: %s", path, save->reason);
         return;
     }
     if (rb_vm_trace_messages.quiet || rb_vm_trace_messages.terse) return;
     char lost[64] = "", hint[128];
     if (save->lost) snprintf(lost, sizeof(lost), ", %llu older ones are gone", (unsigned long long)save->lost);
-    if (save->why_kept) rb_vm_trace_say("%s is kept: %s; the trace is saved beside it", save->kept, save->why_kept);
-    rb_vm_trace_say("saved %llu exits, %llu events to %s (%s)%s", (unsigned long long)save->exits, (unsigned long long)save->events,
+    if (save->why_kept) rb_vm_trace_message("%s is kept: %s; the trace is saved beside it", save->kept, save->why_kept);
+    rb_vm_trace_message("saved %llu exits, %llu events to %s (%s)%s", (unsigned long long)save->exits, (unsigned long long)save->events,
                     path, save->why, lost);
-    if (rb_vm_trace_recorder_hint(save, hint, sizeof(hint))) rb_vm_trace_say("%s", hint);
+    if (rb_vm_trace_recorder_hint(save, hint, sizeof(hint))) rb_vm_trace_message("%s", hint);
 }
 
 /* `write`: how. */
@@ -661,7 +661,7 @@ rb_vm_trace_recorder_threads(void)
     /* In a forked child the program may have taken the signal meanwhile: it keeps it. */
     static bool taken;
     if (ok && !taken) taken = sigaction(session.memory.signal, &action, NULL) == 0;
-    if (!ok) rb_vm_trace_say("can't save at a signal: out of memory");
+    if (!ok) rb_vm_trace_message("can't save at a signal: out of memory");
 }
 
 /* --- moments ----------------------------------------------------------------------------------------------- */

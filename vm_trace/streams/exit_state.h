@@ -2,7 +2,7 @@
 #define RUBY_VM_TRACE_STREAMS_EXIT_STATE_H 1
 /*
  * What a ractor keeps for exits and fallbacks: countdowns, hits of sites, the events that were
- * written last. Machine code adds to `hits` and counts `countdown` down (vm_trace.h).
+ * written last. Machine code adds to `hits` and counts `countdown` down (vm_trace_jit.h).
  *
  * After a reset the hits of a site count from its first event on, because where every exit is
  * recorded there is no hit without one. Where one in K is, the reset copies all counters.

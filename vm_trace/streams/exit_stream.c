@@ -135,7 +135,7 @@ begin_to_notify(void)
 }
 
 void
-rb_vm_trace_listen(bool on)
+rb_vm_trace_subscribe(bool on)
 {
     if (on == capture.subscribed) return;
     capture.subscribed = on;

@@ -182,7 +182,7 @@ static struct rb_vm_trace_site *
 collective_site(enum rb_vm_trace_kind kind)
 {
     if (!sites.full && !rb_vm_trace_messages.quiet) {
-        rb_vm_trace_say("%u places that can exit are traced, and there is no room for more: their exits are recorded with the reason "
+        rb_vm_trace_message("%u places that can exit are traced, and there is no room for more: their exits are recorded with the reason "
                         "\"(site table full)\"; trace fewer methods", sites.alive);
     }
     sites.full = true;
@@ -210,7 +210,7 @@ rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
     pthread_mutex_lock(&rb_vm_trace_capture.lock);
     struct rb_vm_trace_site *site = NULL;
     if (!sites.collective[0]) make_collective();
-    bool requested = !rb_vm_trace_methods_asked_p() || requested_p(desc->unit, NULL) ||
+    bool requested = !rb_vm_trace_methods_requested_p() || requested_p(desc->unit, NULL) ||
         (desc->frame != desc->unit && requested_p(desc->frame, desc->method));
     if (requested && (sites.alive < sites.unit_size || grow_units())) site = take_site();
     if (site) {
