@@ -1,6 +1,6 @@
 /*
- * The module built out (configure --disable-vm-trace): the stubs of vm_trace.h and vm_trace_jit.h as real
- * functions, for callers that can't include a C header. Compiled instead of all the rest.
+ * The module built out (configure --disable-vm-trace): the stubs of vm_trace.h and vm_trace_jit.h
+ * as real functions, for callers that can't include a C header. Compiled instead of all the rest.
  */
 #undef USE_VM_TRACE
 #define USE_VM_TRACE 0

@@ -1,14 +1,15 @@
 #ifndef RUBY_VM_TRACE_VM_TRACE_H
 #define RUBY_VM_TRACE_VM_TRACE_H 1
 /*
- * What the VM calls. JITs call more: vm_trace_jit.h. The folder vm_trace/ has nothing to do with the
- * file vm_trace.c beside it, which is TracePoint; extensions include ruby/vm_trace.h.
+ * What the VM calls. JITs call more: vm_trace_jit.h. The folder vm_trace/ has nothing to do with
+ * the file vm_trace.c beside it, which is TracePoint; extensions include ruby/vm_trace.h.
  *
- * When the module is built out (USE_VM_TRACE is 0) every function below is a stub that does nothing,
- * so call sites carry no #if.
+ * When the module is built out (USE_VM_TRACE is 0) every function below is a stub that does
+ * nothing, so call sites carry no #if.
  *
- * Rules for all of them, unless stated otherwise: they allocate no Ruby object, raise nothing, never
- * block on another ractor's work, and after any failure the program runs on as if it were not traced.
+ * Rules for all of them, unless stated otherwise: they allocate no Ruby object, raise nothing,
+ * never block on another ractor's work, and after any failure the program runs on as if it were not
+ * traced.
  */
 
 #include <stdbool.h>
@@ -25,8 +26,8 @@ struct rb_ractor_struct;
 
 /*
  * What one ractor records with: its writer, its tables, and the two words that machine code
- * touches. It hangs on the ractor and is never NULL while a trace is recorded and code of the ractor
- * runs.
+ * touches. It hangs on the ractor and is never NULL while a trace is recorded and code of the
+ * ractor runs.
  */
 struct rb_vm_trace_ractor;
 
@@ -43,8 +44,8 @@ struct rb_vm_trace_exit_info {
 /* --- hooks of exits (world stopped) -------------------------------------------------- */
 
 /*
- * Whether hooks subscribe to exits (vm_trace.c): then rb_exec_jit_event_hooks is called for each one.
- * Under the VM lock.
+ * Whether hooks subscribe to exits (vm_trace.c): then rb_exec_jit_event_hooks is called for each
+ * one. Under the VM lock.
  */
 void rb_vm_trace_subscribe(bool on);
 
@@ -79,8 +80,8 @@ void rb_vm_trace_compacted(void);
 struct rb_vm_trace_ractor *rb_vm_trace_ractor_new(void);
 
 /*
- * The ractor has ended. Called once, when none of its code can run any more and it leaves the VM, or,
- * if it never began, when it is collected. Other ractors use the rest of its chunk. Takes NULL.
+ * The ractor has ended. Called once, when none of its code can run any more and it leaves the VM,
+ * or, if it never began, when it is collected. Other ractors use the rest of its chunk. Takes NULL.
  */
 void rb_vm_trace_ractor_free(struct rb_vm_trace_ractor *ractor);
 

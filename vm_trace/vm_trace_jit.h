@@ -2,8 +2,8 @@
 #define RUBY_VM_TRACE_VM_TRACE_JIT_H 1
 /*
  * What JITs call, beside vm_trace.h, whose rules hold here, too. vm_trace/jit/ffi.rs declares the
- * same for Rust and has to be changed with this file. When the module is built out, disabled.c gives
- * Rust the stubs below as real functions.
+ * same for Rust and has to be changed with this file. When the module is built out, disabled.c
+ * gives Rust the stubs below as real functions.
  */
 
 #include "vm_trace/vm_trace.h"
@@ -48,8 +48,9 @@ struct rb_vm_trace_config {
 };
 
 /*
- * Describes a JIT; never freed. counter_p takes no lock. The other functions patch code that was compiled without
- * trace points; a JIT that can't do that leaves them NULL. They are called under the VM lock with every ractor stopped.
+ * Describes a JIT; never freed. counter_p takes no lock. The other functions patch code that was
+ * compiled without trace points; a JIT that can't do that leaves them NULL. They are called under
+ * the VM lock with every ractor stopped.
  */
 struct rb_vm_trace_jit {
     const char *name;            /* "ZJIT": the prefix of messages */
@@ -60,11 +61,14 @@ struct rb_vm_trace_jit {
     /* Whether it has a counter of that name. */
     bool (*counter_p)(const char *name);
     /*
-     * Have exits call rb_vm_trace_exit and its like: all, or those that increment `counter` (may be NULL); one in `rate`.
-     * Returns NULL, or why that can't be (static).
+     * Have exits call rb_vm_trace_exit and its like: all, or those that increment `counter` (may be
+     * NULL); one in `rate`. Returns NULL, or why that can't be (static).
      */
     const char *(*exits_on)(uint64_t rate, const char *counter);
-    /* While they are on: from now on every one calls, also when only one in K did. NULL, or why that can't be. */
+    /*
+     * While they are on: from now on every one calls, also when only one in K did. NULL, or why
+     * that can't be.
+     */
     const char *(*every_exit)(void);
     void (*exits_off)(void);
     /* Something is recorded from now on or not: compilations, invalidations. */
@@ -90,22 +94,23 @@ bool rb_vm_trace_methods_requested_p(void);
 /* --- flags (GVL held; before any other thread) --------------------------------------- */
 
 /*
- * Take a flag of `jit`, as its option parser has it: "trace-memory" of --zjit-trace-memory=16,5, and "16,5"
- * ("" where there is no value). What it sets is kept until rb_vm_trace_start_by_flags. False: the JIT has no
- * flag of that name, or one line on stderr says what the flag takes.
+ * Take a flag of `jit`, as its option parser has it: "trace-memory" of --zjit-trace-memory=16,5,
+ * and "16,5" ("" where there is no value). What it sets is kept until rb_vm_trace_start_by_flags.
+ * False: the JIT has no flag of that name, or one line on stderr says what the flag takes.
  */
 bool rb_vm_trace_flag(const struct rb_vm_trace_jit *jit, const char *name, const char *value);
 
 /*
- * The line of --help for the index-th of these flags: "--zjit-trace-file=path" and what it is for (static). False: there are
- * no more. `flag_out` has `bytes`, 64 are enough.
+ * The line of --help for the index-th of these flags: "--zjit-trace-file=path" and what it is for
+ * (static). False: there are no more. `flag_out` has `bytes`, 64 are enough.
  */
-bool rb_vm_trace_flag_help(const struct rb_vm_trace_jit *jit, size_t index, char *flag_out, size_t bytes, const char **text_out);
+bool rb_vm_trace_flag_help(const struct rb_vm_trace_jit *jit, size_t index, char *flag_out, size_t bytes,
+                           const char **text_out);
 
 /*
- * Call rb_vm_trace_start for what these flags request, and return that (static). Flags that say only
- * how to trace request exits, unless one leaves the start to RubyVM::Trace. NULL: they request no
- * trace, or it could not start.
+ * Call rb_vm_trace_start for what these flags request, and return that (static). Flags that say
+ * only how to trace request exits, unless one leaves the start to RubyVM::Trace. NULL: they request
+ * no trace, or it could not start.
  */
 const struct rb_vm_trace_config *rb_vm_trace_start_by_flags(const struct rb_vm_trace_jit *jit);
 
@@ -124,8 +129,8 @@ void rb_vm_trace_jit_ready(void);
 size_t rb_vm_trace_pending_offset(void);
 
 /*
- * Reserve address space that nobody can read or write, where every jump from it to `code` and back has 32 bits of distance.
- * NULL: there is none, or no more memory.
+ * Reserve address space that nobody can read or write, where every jump from it to `code` and back
+ * has 32 bits of distance. NULL: there is none, or no more memory.
  */
 void *rb_vm_trace_reserve_code_region(const void *code, size_t code_bytes, size_t bytes);
 void rb_vm_trace_release_code_region(void *start, size_t bytes);
@@ -162,8 +167,8 @@ struct rb_vm_trace_site_desc {
 struct rb_vm_trace_site *rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc);
 
 /*
- * Where an ISEQ goes on after a jump out of a call that it catches (break, next, redo, retry): the addresses that its frame
- * has then, at most `capacity`. Returns how many.
+ * Where an ISEQ goes on after a jump out of a call that it catches (break, next, redo, retry): the
+ * addresses that its frame has then, at most `capacity`. Returns how many.
  */
 size_t rb_vm_trace_landings(const struct rb_iseq_struct *iseq, const void **pcs_out, size_t capacity);
 
@@ -195,24 +200,28 @@ void rb_vm_trace_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trac
 /*
  * Around what the JIT does at an exit that may cause a recompilation: a version that it invalidates
  * in between is invalidated by this exit. Returns the time, in nanoseconds of CLOCK_BOOTTIME. Then
- * call rb_vm_trace_recompile_exit if this exit is recorded (`sampled`), else rb_vm_trace_recompile_end.
+ * call rb_vm_trace_recompile_exit if this exit is recorded (`sampled`), else
+ * rb_vm_trace_recompile_end.
  */
-uint64_t rb_vm_trace_recompile_begin(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site, bool sampled);
+uint64_t rb_vm_trace_recompile_begin(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site,
+                                     bool sampled);
 void rb_vm_trace_recompile_end(struct rb_vm_trace_ractor *ractor);
 
 /*
- * Record an exit that may cause a recompilation. `start_ns` is the time before the JIT acted, so that
- * the exit comes before what it caused. Restarts the countdown.
+ * Record an exit that may cause a recompilation. `start_ns` is the time before the JIT acted, so
+ * that the exit comes before what it caused. Restarts the countdown.
  */
 void rb_vm_trace_recompile_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site,
                                 struct rb_execution_context_struct *ec,
                                 uint64_t start_ns, enum rb_vm_trace_outcome outcome);
 
 /*
- * The same where machine code does not count. Before the JIT acts, _taken counts the exit; it returns
- * its weight if the exit is to be recorded, else 0, and the time. Afterwards call _done, or _dropped.
+ * The same where machine code does not count. Before the JIT acts, _taken counts the exit; it
+ * returns its weight if the exit is to be recorded, else 0, and the time. Afterwards call _done, or
+ * _dropped.
  */
-uint64_t rb_vm_trace_recompile_taken(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, uint64_t *start_ns_out);
+uint64_t rb_vm_trace_recompile_taken(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec,
+                                     uint64_t *start_ns_out);
 void rb_vm_trace_recompile_done(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec,
                                 uint64_t start_ns, uint64_t weight, enum rb_vm_trace_outcome outcome);
 void rb_vm_trace_recompile_dropped(struct rb_execution_context_struct *ec);
@@ -223,7 +232,10 @@ void rb_vm_trace_lost(struct rb_execution_context_struct *ec);
 /* The first exit of a site: count, sample and record it. */
 void rb_vm_trace_first_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec);
 
-/* Count, sample and record out of line: for fallbacks, and where locks keep hooks from being called. */
+/*
+ * Count, sample and record out of line: for fallbacks, and where locks keep hooks from being
+ * called.
+ */
 void rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec);
 
 /* The ractor's time, in nanoseconds of CLOCK_BOOTTIME. */
@@ -269,11 +281,12 @@ void rb_vm_trace_inlined(const struct rb_iseq_struct *callee, const void *method
 /* --- versions (VM lock held) --------------------------------------------------------- */
 
 /*
- * A compiled version is invalidated, from _begin until _end, which is called when _begin said true. `reason` NULL: the recompile
- * exit that is being acted upon, or the invalidation span that is open. `may_recompile` false: the ISEQ has no further version.
+ * A compiled version is invalidated, from _begin until _end, which is called when _begin said true.
+ * `reason` NULL: the recompile exit that is being acted upon, or the invalidation span that is
+ * open. `may_recompile` false: the ISEQ has no further version.
  */
-bool rb_vm_trace_version_begin(const struct rb_iseq_struct *iseq, uint32_t version, const char *reason, size_t reason_len,
-                               bool may_recompile);
+bool rb_vm_trace_version_begin(const struct rb_iseq_struct *iseq, uint32_t version, const char *reason,
+                               size_t reason_len, bool may_recompile);
 void rb_vm_trace_version_end(void);
 
 #else /* !USE_VM_TRACE */
@@ -281,42 +294,111 @@ struct rb_vm_trace_compiled;
 struct rb_vm_trace_site_desc;
 RB_VM_TRACE_STUB bool rb_vm_trace_supported_p(void) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_start(const struct rb_vm_trace_config *config) { return false; }
-RB_VM_TRACE_STUB struct rb_vm_trace_site *rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc) { return NULL; }
-RB_VM_TRACE_STUB size_t rb_vm_trace_landings(const struct rb_iseq_struct *iseq, const void **pcs_out, size_t capacity) { return 0; }
+RB_VM_TRACE_STUB struct rb_vm_trace_site *
+rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
+{
+    return NULL;
+}
+RB_VM_TRACE_STUB size_t
+rb_vm_trace_landings(const struct rb_iseq_struct *iseq, const void **pcs_out, size_t capacity)
+{
+    return 0;
+}
 RB_VM_TRACE_STUB size_t rb_vm_trace_thread_offset(void) { return 0; }
 RB_VM_TRACE_STUB bool rb_vm_trace_methods_requested_p(void) { return false; }
-RB_VM_TRACE_STUB bool rb_vm_trace_flag(const struct rb_vm_trace_jit *jit, const char *name, const char *value) { return false; }
-RB_VM_TRACE_STUB bool rb_vm_trace_flag_help(const struct rb_vm_trace_jit *jit, size_t index, char *flag_out, size_t bytes, const char **text_out) { return false; }
-RB_VM_TRACE_STUB const struct rb_vm_trace_config *rb_vm_trace_start_by_flags(const struct rb_vm_trace_jit *jit) { return NULL; }
+RB_VM_TRACE_STUB bool
+rb_vm_trace_flag(const struct rb_vm_trace_jit *jit, const char *name, const char *value)
+{
+    return false;
+}
+RB_VM_TRACE_STUB bool
+rb_vm_trace_flag_help(const struct rb_vm_trace_jit *jit, size_t index, char *flag_out, size_t bytes,
+                      const char **text_out)
+{
+    return false;
+}
+RB_VM_TRACE_STUB const struct rb_vm_trace_config *
+rb_vm_trace_start_by_flags(const struct rb_vm_trace_jit *jit)
+{
+    return NULL;
+}
 RB_VM_TRACE_STUB size_t rb_vm_trace_ractor_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_countdown_offset(void) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_hits_offset(const struct rb_vm_trace_site *site) { return 0; }
 RB_VM_TRACE_STUB void rb_vm_trace_register_jit(const struct rb_vm_trace_jit *jit) {}
 RB_VM_TRACE_STUB const struct rb_vm_trace_jit *rb_vm_trace_registered_jit(void) { return NULL; }
 RB_VM_TRACE_STUB void rb_vm_trace_jit_ready(void) {}
-RB_VM_TRACE_STUB void rb_vm_trace_first_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
+RB_VM_TRACE_STUB void
+rb_vm_trace_first_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec)
+{
+}
 RB_VM_TRACE_STUB size_t rb_vm_trace_pending_offset(void) { return 0; }
-RB_VM_TRACE_STUB void *rb_vm_trace_reserve_code_region(const void *code, size_t code_bytes, size_t bytes) { return NULL; }
+RB_VM_TRACE_STUB void *
+rb_vm_trace_reserve_code_region(const void *code, size_t code_bytes, size_t bytes)
+{
+    return NULL;
+}
 RB_VM_TRACE_STUB void rb_vm_trace_release_code_region(void *start, size_t bytes) {}
 RB_VM_TRACE_STUB void *rb_vm_trace_take_exit(void) { return NULL; }
 RB_VM_TRACE_STUB struct rb_execution_context_struct *rb_vm_trace_current(void) { return NULL; }
-RB_VM_TRACE_STUB uint64_t rb_vm_trace_recompile_taken(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, uint64_t *start_ns_out) { return 0; }
-RB_VM_TRACE_STUB void rb_vm_trace_recompile_done(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, uint64_t start_ns, uint64_t weight, enum rb_vm_trace_outcome outcome) {}
+RB_VM_TRACE_STUB uint64_t
+rb_vm_trace_recompile_taken(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec,
+                            uint64_t *start_ns_out)
+{
+    return 0;
+}
+RB_VM_TRACE_STUB void
+rb_vm_trace_recompile_done(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec,
+                           uint64_t start_ns, uint64_t weight, enum rb_vm_trace_outcome outcome)
+{
+}
 RB_VM_TRACE_STUB void rb_vm_trace_recompile_dropped(struct rb_execution_context_struct *ec) {}
 RB_VM_TRACE_STUB void rb_vm_trace_lost(struct rb_execution_context_struct *ec) {}
-RB_VM_TRACE_STUB void rb_vm_trace_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
-RB_VM_TRACE_STUB void rb_vm_trace_recompile_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, uint64_t start_ns, enum rb_vm_trace_outcome outcome) {}
+RB_VM_TRACE_STUB void
+rb_vm_trace_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site,
+                 struct rb_execution_context_struct *ec)
+{
+}
+RB_VM_TRACE_STUB void
+rb_vm_trace_recompile_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site,
+                           struct rb_execution_context_struct *ec, uint64_t start_ns, enum rb_vm_trace_outcome outcome)
+{
+}
 RB_VM_TRACE_STUB void rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
 RB_VM_TRACE_STUB uint64_t rb_vm_trace_now(struct rb_vm_trace_ractor *ractor) { return 0; }
-RB_VM_TRACE_STUB bool rb_vm_trace_span_begin(enum rb_vm_trace_span span, const char *name, size_t name_len) { return false; }
+RB_VM_TRACE_STUB bool
+rb_vm_trace_span_begin(enum rb_vm_trace_span span, const char *name, size_t name_len)
+{
+    return false;
+}
 RB_VM_TRACE_STUB void rb_vm_trace_span_end(enum rb_vm_trace_span span, const char *name, size_t name_len) {}
-RB_VM_TRACE_STUB void rb_vm_trace_compile_end(const char *name, size_t name_len, const struct rb_iseq_struct *iseq, uint32_t version, size_t code_bytes) {}
-RB_VM_TRACE_STUB uint64_t rb_vm_trace_recompile_begin(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site, bool sampled) { return 0; }
+RB_VM_TRACE_STUB void
+rb_vm_trace_compile_end(const char *name, size_t name_len, const struct rb_iseq_struct *iseq, uint32_t version,
+                        size_t code_bytes)
+{
+}
+RB_VM_TRACE_STUB uint64_t
+rb_vm_trace_recompile_begin(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site, bool sampled)
+{
+    return 0;
+}
 RB_VM_TRACE_STUB void rb_vm_trace_recompile_end(struct rb_vm_trace_ractor *ractor) {}
-RB_VM_TRACE_STUB bool rb_vm_trace_compile_begin(const char *name, size_t name_len, const struct rb_iseq_struct *iseq) { return false; }
-RB_VM_TRACE_STUB void rb_vm_trace_compiled(const char *name, size_t name_len, const struct rb_vm_trace_compiled *compiled) {}
+RB_VM_TRACE_STUB bool
+rb_vm_trace_compile_begin(const char *name, size_t name_len, const struct rb_iseq_struct *iseq)
+{
+    return false;
+}
+RB_VM_TRACE_STUB void
+rb_vm_trace_compiled(const char *name, size_t name_len, const struct rb_vm_trace_compiled *compiled)
+{
+}
 RB_VM_TRACE_STUB void rb_vm_trace_inlined(const struct rb_iseq_struct *callee, const void *method_entry) {}
-RB_VM_TRACE_STUB bool rb_vm_trace_version_begin(const struct rb_iseq_struct *iseq, uint32_t version, const char *reason, size_t reason_len, bool may_recompile) { return false; }
+RB_VM_TRACE_STUB bool
+rb_vm_trace_version_begin(const struct rb_iseq_struct *iseq, uint32_t version, const char *reason, size_t reason_len,
+                          bool may_recompile)
+{
+    return false;
+}
 RB_VM_TRACE_STUB void rb_vm_trace_version_end(void) {}
 RB_VM_TRACE_STUB void rb_vm_trace_code_free(const struct rb_iseq_struct *iseq) {}
 #endif /* USE_VM_TRACE */

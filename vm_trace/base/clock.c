@@ -70,7 +70,9 @@ rb_vm_trace_clock_update(struct vm_trace_clock *clock, uint64_t ticks, uint64_t 
 
     uint64_t rate = begun ? rate_since(clock, ticks, ns) : 0;
     if (!rate || !clock->rate || now - ns > MOST_AHEAD_NS) {
-        /* A rate is used when the next one agrees: between two readings the machine may have slept. */
+        /*
+         * A rate is used when the next one agrees: between two readings the machine may have slept.
+         */
         *clock = (struct vm_trace_clock){ .pair_ticks = ticks, .pair_ns = ns, .anchor_ns = now, .rate = rate };
         return now;
     }

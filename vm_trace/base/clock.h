@@ -42,12 +42,12 @@ uint64_t rb_vm_trace_clock_system_ns(void);
 uint64_t rb_vm_trace_clock_read(struct vm_trace_clock *clock);
 
 /*
- * The arithmetic of that: take a pair that was read together, and return the time that it is,
- * which is `ns`, or a little more where times that were reported already were ahead of it. Then
- * the scale is made so much smaller that both meet at the next horizon.
+ * The arithmetic of that: take a pair that was read together, and return the time that it is, which
+ * is `ns`, or a little more where times that were reported already were ahead of it. Then the scale
+ * is made so much smaller that both meet at the next horizon.
  *
- * No time past a horizon was ever reported, so times are never ahead by more than that, 10 ms, whatever
- * the counter did. Where they are by much, the scale was wrong (the machine was moved, the
+ * No time past a horizon was ever reported, so times are never ahead by more than that, 10 ms,
+ * whatever the counter did. Where they are by much, the scale was wrong (the machine was moved, the
  * counter was set): then the time does not advance until the system's has come up to it.
  */
 uint64_t rb_vm_trace_clock_update(struct vm_trace_clock *clock, uint64_t ticks, uint64_t ns);
@@ -69,8 +69,8 @@ clock_now_ns(struct vm_trace_clock *clock)
 }
 
 /*
- * Have it report no time before `ns`, which is at most a few us ahead of it. Where ticks are not used
- * the system's clock is past that soon.
+ * Have it report no time before `ns`, which is at most a few us ahead of it. Where ticks are not
+ * used the system's clock is past that soon.
  */
 static inline void
 clock_not_before(struct vm_trace_clock *clock, uint64_t ns)
@@ -81,7 +81,9 @@ clock_not_before(struct vm_trace_clock *clock, uint64_t ns)
     else if (clock->anchor_ns < ns) clock->anchor_ns = ns;
 }
 
-/* The latest time that can have been reported at these ticks: no ticks past the horizon are scaled. */
+/*
+ * The latest time that can have been reported at these ticks: no ticks past the horizon are scaled.
+ */
 static inline uint64_t
 clock_latest_at(const struct vm_trace_clock *clock, uint64_t ticks)
 {

@@ -1,5 +1,6 @@
 /*
- * Address space next to compiled code, so that its jumps reach what they are to lead to while it is traced.
+ * Address space next to compiled code, so that its jumps reach what they are to lead to while it is
+ * traced.
  */
 #include "vm_trace/vm_trace_jit.h"
 
@@ -27,7 +28,8 @@ reserve_at(uintptr_t address, uintptr_t code, size_t code_bytes, size_t bytes)
 {
     if (!in_reach(address, bytes, code, code_bytes)) return NULL;
     /* Of addresses that nothing is at yet there are no pointers. NOLINTNEXTLINE(performance-no-int-to-ptr) */
-    void *at = mmap((void *)address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    void *at = mmap((void *)address, bytes, PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (at == MAP_FAILED) return NULL;
     if (in_reach((uintptr_t)at, bytes, code, code_bytes)) return at;
     munmap(at, bytes);
@@ -40,7 +42,8 @@ rb_vm_trace_reserve_code_region(const void *code, size_t code_bytes, size_t byte
     uintptr_t start = (uintptr_t)code, from = start & ~(STEP - 1);
     for (size_t distance = 0; distance < REACH; distance += STEP) {
         void *at = reserve_at(from + distance, start, code_bytes, bytes);
-        if (!at && from > distance + bytes) at = reserve_at((from - distance - bytes) & ~(STEP - 1), start, code_bytes, bytes);
+        if (!at && from > distance + bytes)
+            at = reserve_at((from - distance - bytes) & ~(STEP - 1), start, code_bytes, bytes);
         if (at) return at;
     }
     return NULL;

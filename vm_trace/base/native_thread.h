@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /*
- * Start a thread that takes no signals but those of a fault, which it causes itself: the others are for the program's
- * threads. 0, or an errno. The caller joins or detaches it.
+ * Start a thread that takes no signals but those of a fault, which it causes itself: the others are
+ * for the program's threads. 0, or an errno. The caller joins or detaches it.
  */
 static inline int
 native_thread_start(pthread_t *thread, void *(*body)(void *), void *argument)

@@ -7,7 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A number of nothing but digits. stop_out: the first other character. 0: there is none, or it is too large. */
+/*
+ * A number of nothing but digits. stop_out: the first other character. 0: there is none, or it is
+ * too large.
+ */
 unsigned long long rb_vm_trace_whole_number(const char *text, char **stop_out);
 
 /*

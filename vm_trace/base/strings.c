@@ -207,7 +207,10 @@ intern(const char *text, size_t bytes, bool permanent)
     pthread_mutex_lock(&pool.lock);
     struct vm_trace_string *string = intern_locked(text, bytes);
     if (string && permanent) {
-        /* One reference is that of all who ask for it so. The others are owned by those who interned the same text. */
+        /*
+         * One reference is that of all who ask for it so. The others are owned by those who
+         * interned the same text.
+         */
         if (string->permanent) string->refs--;
         string->permanent = true;
     }

@@ -53,8 +53,8 @@ size_t rb_vm_trace_string_count(void);
 size_t rb_vm_trace_text_fit(const char *text, size_t bytes, size_t room);
 
 /*
- * Cut a text of `bytes` to `room` bytes (48 at least), ending it with "...[N bytes cut]". `text` is a
- * buffer of the caller's that has that room, if not all of the text. Returns the new length.
+ * Cut a text of `bytes` to `room` bytes (48 at least), ending it with "...[N bytes cut]". `text` is
+ * a buffer of the caller's that has that room, if not all of the text. Returns the new length.
  */
 size_t rb_vm_trace_text_cut(char *text, size_t bytes, size_t room);
 
@@ -74,7 +74,8 @@ const char *rb_vm_trace_text_clean(const char *text, size_t *bytes, char **copy_
  * memory: cut), else in memory that the caller frees; clean.
  */
 typedef size_t vm_trace_text_maker(const void *what, char *buffer, size_t capacity);
-char *rb_vm_trace_text_whole(vm_trace_text_maker *make, const void *what, char *buffer, size_t capacity, size_t *bytes_out);
+char *rb_vm_trace_text_whole(vm_trace_text_maker *make, const void *what, char *buffer, size_t capacity,
+                             size_t *bytes_out);
 
 /* Around fork(2): the child must find the table whole and unlocked. */
 void rb_vm_trace_strings_before_fork(void);

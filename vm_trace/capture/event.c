@@ -78,7 +78,8 @@ bool
 rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks)
 {
     enum { NAMED = W_TAIL - W_0 };
-    size_t count = stacks->walk.count, kept = rb_vm_trace_capture.stack_frames ? rb_vm_trace_capture.stack_frames : SIZE_MAX;
+    size_t count = stacks->walk.count,
+           kept = rb_vm_trace_capture.stack_frames ? rb_vm_trace_capture.stack_frames : SIZE_MAX;
     const struct vm_trace_frame *frame = stacks->walk.frames + count;
 
     size_t named = kept < NAMED ? kept : NAMED;
@@ -104,11 +105,13 @@ rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_sta
 
 /* Into the chunk that those share who have none. */
 static bool
-write_shared(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, vm_trace_event_writer *write, const void *what)
+write_shared(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, vm_trace_event_writer *write,
+             const void *what)
 {
     struct rb_vm_trace_shared *shared = &rb_vm_trace_capture.shared;
     if (!rb_vm_trace_writer_borrow(&ractor->writer, shared)) return false;
-    bool written = write(ractor, ec, what) || (rb_vm_trace_writer_borrow_next(&ractor->writer, shared) && write(ractor, ec, what));
+    bool written =
+        write(ractor, ec, what) || (rb_vm_trace_writer_borrow_next(&ractor->writer, shared) && write(ractor, ec, what));
     rb_vm_trace_writer_return(&ractor->writer, shared);
     return written;
 }

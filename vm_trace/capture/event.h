@@ -72,7 +72,8 @@ event_interned(struct vm_trace_event *event, enum vm_trace_word name, const stru
 
 /* The same under a name that few events have, and that is no known string therefore. */
 static inline bool
-event_interned_rarely(struct vm_trace_event *event, const struct vm_trace_string *name, const struct vm_trace_string *string)
+event_interned_rarely(struct vm_trace_event *event, const struct vm_trace_string *name,
+                      const struct vm_trace_string *string)
 {
     unsigned index;
     return writer_interned(event->writer, name, &index) && event_interned(event, (enum vm_trace_word)index, string);
@@ -103,8 +104,8 @@ event_end_id(struct vm_trace_event *event, enum fxt_event type, enum vm_trace_wo
 }
 
 /*
- * Whether records of so many words fit into the chunk, for events that must not be parted. Nothing that they need may have to
- * be defined any more.
+ * Whether records of so many words fit into the chunk, for events that must not be parted. Nothing
+ * that they need may have to be defined any more.
  */
 static inline bool
 event_room(const struct vm_trace_event *event, size_t words)
@@ -139,7 +140,10 @@ typedef bool vm_trace_event_writer(struct rb_vm_trace_ractor *ractor, struct rb_
 bool rb_vm_trace_event_write(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
                              vm_trace_event_writer *write, const void *what);
 
-/* The same for who has noticed resets (ractor_state.h) and done something in the epoch that the event must be in, too. */
+/*
+ * The same for who has noticed resets (ractor_state.h) and done something in the epoch that the
+ * event must be in, too.
+ */
 bool rb_vm_trace_event_write_in_epoch(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
                                       vm_trace_event_writer *write, const void *what);
 

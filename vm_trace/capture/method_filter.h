@@ -15,9 +15,9 @@
 bool rb_vm_trace_parse_methods(const char *option, const char *value);
 
 /*
- * Whether code with this label, "Owner#method (path:line)", is to be traced (rb_vm_trace_parse_methods). A glob is tried on
- * the method, for a block or a rescue body that around it, and on the path. A label may lack the owner: then that
- * of the glob counts for nothing.
+ * Whether code with this label, "Owner#method (path:line)", is to be traced
+ * (rb_vm_trace_parse_methods). A glob is tried on the method, for a block or a rescue body that
+ * around it, and on the path. A label may lack the owner: then that of the glob counts for nothing.
  */
 bool rb_vm_trace_method_requested_p(const char *label, size_t bytes);
 

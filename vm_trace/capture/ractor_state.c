@@ -40,7 +40,8 @@ rb_vm_trace_capture_register(struct rb_vm_trace_stream *const *streams)
 struct rb_vm_trace_ractor *
 rb_vm_trace_ractor_zeros(void)
 {
-    void *at = mmap(NULL, capture.ractor_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *at =
+        mmap(NULL, capture.ractor_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return at == MAP_FAILED ? NULL : at;
 }
 
@@ -171,7 +172,8 @@ rb_vm_trace_ractor_current(struct rb_execution_context_struct **ec_out)
 bool
 rb_vm_trace_ractor_next_chunk(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
 {
-    if (__atomic_load_n(&capture.state, __ATOMIC_ACQUIRE) == VM_TRACE_PENDING) return capture.begin_child_file(ractor, ec);
+    if (__atomic_load_n(&capture.state, __ATOMIC_ACQUIRE) == VM_TRACE_PENDING)
+        return capture.begin_child_file(ractor, ec);
     if (!rb_vm_trace_writer_take_orphan(&ractor->writer, &capture.shared, &ractor->clock) &&
         !rb_vm_trace_writer_next_chunk(&ractor->writer)) {
         return false;
@@ -207,7 +209,10 @@ rb_vm_trace_ractor_begin(struct rb_vm_trace_ractor *ractor)
     rb_vm_trace_stacks_forget_all(&ractor->stacks);
 }
 
-/* What a ractor has belongs to a trace that ended while it was being made, or only to hooks: what was counted there is not this trace's. */
+/*
+ * What a ractor has belongs to a trace that ended while it was being made, or only to hooks: what
+ * was counted there is not this trace's.
+ */
 static struct rb_vm_trace_ractor *
 another_ractor(struct rb_vm_trace_ractor *old)
 {
@@ -232,7 +237,10 @@ no_ractor(struct rb_vm_trace_ractor *old)
 void
 rb_vm_trace_ractor_free_all(void)
 {
-    /* Those of ractors that never began, or did not come into the child of a fork, are freed when they are collected. */
+    /*
+     * Those of ractors that never began, or did not come into the child of a fork, are freed when
+     * they are collected.
+     */
     while (capture.ractors) {
         struct rb_vm_trace_ractor *ractor = capture.ractors;
         rb_vm_trace_writer_close(&ractor->writer);
@@ -254,7 +262,8 @@ rb_vm_trace_ractor_totals(void)
     totals.late -= base->late;
     for (int i = 0; i < VM_TRACE_MAX_COUNTERS; i++) totals.counters[i] -= base->counters[i];
     if (capture.overflow) totals.lost += capture.overflow->lost;
-    for (const struct rb_vm_trace_ractor *ractor = capture.ractors; ractor; ractor = ractor->next) add_counts(&totals, ractor);
+    for (const struct rb_vm_trace_ractor *ractor = capture.ractors; ractor; ractor = ractor->next)
+        add_counts(&totals, ractor);
     return totals;
 }
 
@@ -273,7 +282,10 @@ rb_vm_trace_ractor_latest_ns(void)
 
 /* Clocks of ractors differ by less than that: about 1 us at the end of their 10 ms (clock.h). */
 #define CLOCKS_APART_NS 5000
-/* An epoch that has begun and has no time yet: with its number, because whoever sets one may be late. */
+/*
+ * An epoch that has begun and has no time yet: with its number, because whoever sets one may be
+ * late.
+ */
 #define NO_TIME_YET (UINT64_C(1) << 63)
 
 /*
@@ -286,7 +298,8 @@ rb_vm_trace_epoch_begin_ns(uint32_t *epoch_out)
 {
     for (;;) {
         uint32_t epoch = *epoch_out = trace_epoch();
-        uint64_t *at = &capture.since_ns[epoch & 1], ns = __atomic_load_n(at, __ATOMIC_ACQUIRE), none = NO_TIME_YET | epoch;
+        uint64_t *at = &capture.since_ns[epoch & 1], ns = __atomic_load_n(at, __ATOMIC_ACQUIRE),
+                 none = NO_TIME_YET | epoch;
         if (ns == none) {
             ns = rb_vm_trace_clock_system_ns() + CLOCKS_APART_NS;
             if (!__atomic_compare_exchange_n(at, &none, ns, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) ns = none;

@@ -4,8 +4,8 @@
  * What one ractor records with, and what all ractors share.
  *
  * A ractor state holds the ractor's writer, clock and stack table, and behind them what each stream
- * keeps for a ractor (stream.h). It is used under the GVL of its ractor, so two threads are never in
- * it at once, and it is freed when the ractor ends. The list of all is guarded by capture.lock.
+ * keeps for a ractor (stream.h). It is used under the GVL of its ractor, so two threads are never
+ * in it at once, and it is freed when the ractor ends. The list of all is guarded by capture.lock.
  */
 
 #include "vm_trace/vm_trace_jit.h"
@@ -35,7 +35,10 @@ struct rb_vm_trace_ractor {
     struct vm_trace_running running[VM_TRACE_RUNNING];
 };
 
-/* What streams keep is aligned to so many bytes, and that of the first one in the table begins here. */
+/*
+ * What streams keep is aligned to so many bytes, and that of the first one in the table begins
+ * here.
+ */
 #define VM_TRACE_STATE_ALIGN ((size_t)256)
 #define VM_TRACE_FIRST_STATE ((sizeof(struct rb_vm_trace_ractor) + VM_TRACE_STATE_ALIGN - 1) / VM_TRACE_STATE_ALIGN * VM_TRACE_STATE_ALIGN)
 
@@ -70,14 +73,18 @@ extern struct vm_trace_capture {
 
     struct rb_vm_trace_stream *const *streams; /* the last one is NULL; set before anything is recorded */
     size_t ractor_bytes;         /* of a ractor state, with what streams keep */
-    /* The session's: make the file of a forked child and begin it in the ractor's writer. False: it can't be made */
+    /*
+     * The session's: make the file of a forked child and begin it in the ractor's writer. False: it
+     * can't be made
+     */
     bool (*begin_child_file)(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec);
 } rb_vm_trace_capture;
 
 /* For each stream that has such a function. The arguments are names, which take no parentheses: NOLINTBEGIN(bugprone-macro-parentheses) */
-#define EACH_STREAM(stream, function) \
-    for (struct rb_vm_trace_stream *const *at_ = rb_vm_trace_capture.streams, *stream; at_ && (stream = *at_) != NULL; at_++) \
-        if (!stream->function) continue; \
+#define EACH_STREAM(stream, function)                                                                                  \
+    for (struct rb_vm_trace_stream *const *at_ = rb_vm_trace_capture.streams, *stream; at_ && (stream = *at_) != NULL; \
+         at_++)                                                                                                        \
+        if (!stream->function) continue;                                                                               \
         else
 /* NOLINTEND(bugprone-macro-parentheses) */
 
@@ -87,7 +94,10 @@ trace_on(void)
     return __builtin_expect(__atomic_load_n(&rb_vm_trace_capture.state, __ATOMIC_ACQUIRE) != VM_TRACE_OFF, 1);
 }
 
-/* Whether anything needs sites and ractor states: a trace, hooks, or code that has trace points permanently. */
+/*
+ * Whether anything needs sites and ractor states: a trace, hooks, or code that has trace points
+ * permanently.
+ */
 static inline bool
 trace_wanted(void)
 {
@@ -106,7 +116,10 @@ void rb_vm_trace_capture_register(struct rb_vm_trace_stream *const *streams);
  */
 bool rb_vm_trace_ractor_next_chunk(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec);
 
-/* A ractor state without a list, of zeros and not initialized; NULL: no memory. For the writer of a snapshot. */
+/*
+ * A ractor state without a list, of zeros and not initialized; NULL: no memory. For the writer of a
+ * snapshot.
+ */
 struct rb_vm_trace_ractor *rb_vm_trace_ractor_zeros(void);
 
 /*
@@ -115,22 +128,30 @@ struct rb_vm_trace_ractor *rb_vm_trace_ractor_zeros(void);
  */
 bool rb_vm_trace_ractor_begin_overflow(void);
 
-/* Count from 0, and know nothing of what happened before. For those that flags have made, whose trace begins anew. */
+/*
+ * Count from 0, and know nothing of what happened before. For those that flags have made, whose
+ * trace begins anew.
+ */
 void rb_vm_trace_ractor_begin(struct rb_vm_trace_ractor *ractor);
 
 /* Give each ractor a new state, or free what each has. World stopped. */
 void rb_vm_trace_ractor_renew_all(void);
 void rb_vm_trace_ractor_free_all(void);
 
-/* All that was counted since the last reset, less what streams add by `count`. capture.lock held. */
+/*
+ * All that was counted since the last reset, less what streams add by `count`. capture.lock held.
+ */
 struct vm_trace_totals rb_vm_trace_ractor_totals(void);
 
-/* No event of any ractor is later: clocks of ractors differ by the little that each is off. World stopped. */
+/*
+ * No event of any ractor is later: clocks of ractors differ by the little that each is off. World
+ * stopped.
+ */
 uint64_t rb_vm_trace_ractor_latest_ns(void);
 
 /*
- * The state of the ractor of `ec`. One that began while a trace was started may have none yet, and gets it.
- * NULL: there is no memory. GVL held.
+ * The state of the ractor of `ec`. One that began while a trace was started may have none yet, and
+ * gets it. NULL: there is no memory. GVL held.
  */
 struct rb_vm_trace_ractor *rb_vm_trace_ractor_of(struct rb_execution_context_struct *ec);
 
@@ -161,7 +182,10 @@ uint64_t rb_vm_trace_epoch_begin_ns(uint32_t *epoch_out);
 /* For the function below. */
 void rb_vm_trace_ractor_begin_epoch(struct rb_vm_trace_ractor *ractor);
 
-/* Before something is counted in a ractor state: count from 0 when there was a reset. Its owner, GVL held. */
+/*
+ * Before something is counted in a ractor state: count from 0 when there was a reset. Its owner,
+ * GVL held.
+ */
 static inline void
 ractor_notice_reset(struct rb_vm_trace_ractor *ractor)
 {

@@ -23,7 +23,10 @@ uint64_t rb_vm_trace_changes __attribute__((aligned(64)));
 
 pthread_mutex_t rb_vm_trace_deaths_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Deaths, oldest first; the i-th ever stands at i % LOG_SIZE. Written under the lock, read without it. */
+/*
+ * Deaths, oldest first; the i-th ever stands at i % LOG_SIZE. Written under the lock, read without
+ * it.
+ */
 static struct {
     uint64_t count;
     struct { uintptr_t from, to; } log[LOG_SIZE]; /* bit 0 of `from`, an address of words: of method entries */
@@ -117,7 +120,9 @@ rb_vm_trace_address_noted_p(uintptr_t address)
     return (__atomic_load_n(note, __ATOMIC_RELAXED) & bit) != 0;
 }
 
-/* The label of a frame is kept under these. New labels are often other instructions of one method. */
+/*
+ * The label of a frame is kept under these. New labels are often other instructions of one method.
+ */
 static inline void
 note_frame(struct rb_vm_trace_stacks *stacks, const struct vm_trace_frame *frame)
 {
@@ -348,7 +353,9 @@ publish(uint64_t count)
 {
     __atomic_store_n(&deaths.count, count, __ATOMIC_RELEASE);
     uint64_t old = trace_changes();
-    while (!__atomic_compare_exchange_n(&rb_vm_trace_changes, &old, old + (UINT64_C(1) << 32), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) continue;
+    while (!__atomic_compare_exchange_n(&rb_vm_trace_changes, &old, old + (UINT64_C(1) << 32), false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE))
+        continue;
 }
 
 void
@@ -386,7 +393,10 @@ rb_vm_trace_stacks_forget_all(struct rb_vm_trace_stacks *stacks)
     stacks->changes = ~trace_changes();
 }
 
-/* Copy the deaths since the last time into stacks->dead. False: they are too many, or were written over meanwhile. */
+/*
+ * Copy the deaths since the last time into stacks->dead. False: they are too many, or were written
+ * over meanwhile.
+ */
 static bool
 copy_deaths(struct rb_vm_trace_stacks *stacks, size_t *count_out)
 {
@@ -462,8 +472,9 @@ grow_frames(struct vm_trace_walk *walk, size_t needed)
 }
 
 /*
- * Ids and nodes of the frames that have none. A slot past the named ones may hold the frame of an older walk. Its label
- * still counts, being the frame's own; its node only if what is under it is the same again.
+ * Ids and nodes of the frames that have none. A slot past the named ones may hold the frame of an
+ * older walk. Its label still counts, being the frame's own; its node only if what is under it is
+ * the same again.
  */
 static bool
 name_frames(struct rb_vm_trace_stacks *stacks)
@@ -522,7 +533,8 @@ rb_vm_trace_stacks_tail(struct rb_vm_trace_stacks *stacks, uint32_t node, size_t
         const struct vm_trace_label *label = &stacks->labels[top->label];
         size_t separator = bytes ? sizeof(SEPARATOR) - 1 : 0;
         if (kept == 0 || bytes + separator + label->bytes + COUNT_BYTES + NOTE_BYTES > STACKS_TAIL_BYTES) {
-            bytes += (size_t)snprintf(text + bytes, NOTE_BYTES, "%s%u more frame%s", bytes ? SEPARATOR : "", left, left == 1 ? "" : "s");
+            bytes += (size_t)snprintf(text + bytes, NOTE_BYTES, "%s%u more frame%s", bytes ? SEPARATOR : "", left,
+                                      left == 1 ? "" : "s");
             break;
         }
         uint32_t run = top->run < kept ? top->run : (uint32_t)kept;

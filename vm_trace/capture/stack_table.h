@@ -3,13 +3,13 @@
 /*
  * Capture first, name once: frames of a stack to small ids, and stacks to nodes of a tree.
  *
- * Each ractor has one of these and uses it under its GVL. Only a frame that was never seen
- * gets a label made. The slots of the last walk are kept and compared, so a frame that did
- * not change costs no lookup.
+ * Each ractor has one of these and uses it under its GVL. Only a frame that was never seen gets a
+ * label made. The slots of the last walk are kept and compared, so a frame that did not change
+ * costs no lookup.
  *
- * ISEQs and method entries may die in another thread. A death is logged once for all ractors, and each
- * forgets the frames concerned before its next capture. Memory is used again only after the death was logged,
- * so no frame can be mistaken for a dead one.
+ * ISEQs and method entries may die in another thread. A death is logged once for all ractors, and
+ * each forgets the frames concerned before its next capture. Memory is used again only after the
+ * death was logged, so no frame can be mistaken for a dead one.
  */
 
 #include "vm_trace/host/host.h"
@@ -86,7 +86,10 @@ trace_epoch(void)
     return (uint32_t)trace_changes();
 }
 
-/* Begin the next epoch. What it consists of was stored before. capture.lock held, or all ractors stopped. */
+/*
+ * Begin the next epoch. What it consists of was stored before. capture.lock held, or all ractors
+ * stopped.
+ */
 void rb_vm_trace_next_epoch(void);
 
 /* Zeroed before. False when there is no memory. */
@@ -115,9 +118,9 @@ stacks_capture(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_st
 }
 
 /*
- * Text of the stack `node` for the argument "10+": labels joined by " < ", innermost first, a
- * run of n frames with one label as "label xn", at most STACKS_TAIL_BYTES and at most `kept` frames, ending in
- * "< N more frames" when frames were left out. Valid until the next call.
+ * Text of the stack `node` for the argument "10+": labels joined by " < ", innermost first, a run
+ * of n frames with one label as "label xn", at most STACKS_TAIL_BYTES and at most `kept` frames,
+ * ending in "< N more frames" when frames were left out. Valid until the next call.
  */
 #define STACKS_TAIL_BYTES 4096
 const char *rb_vm_trace_stacks_tail(struct rb_vm_trace_stacks *stacks, uint32_t node, size_t kept, size_t *bytes_out);
@@ -132,7 +135,9 @@ void rb_vm_trace_all_died(void);
 /* That lock, to be held across fork(2). */
 extern pthread_mutex_t rb_vm_trace_deaths_lock;
 
-/* Have these stacks forget everything at the next capture. By their owner, or while it is stopped. */
+/*
+ * Have these stacks forget everything at the next capture. By their owner, or while it is stopped.
+ */
 void rb_vm_trace_stacks_forget_all(struct rb_vm_trace_stacks *stacks);
 
 /*

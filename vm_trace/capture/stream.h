@@ -56,20 +56,26 @@ struct rb_vm_trace_stream {
      * into *only_out, as a part of `option`. False: the stream has no such option.
      */
     bool (*request)(const char *option, uint64_t *rate_out, const char **only_out);
-    /* Why a session that asks for this can't begin while the program runs; NULL: it can. World stopped, as below. */
+    /*
+     * Why a session that asks for this can't begin while the program runs; NULL: it can. World
+     * stopped, as below.
+     */
     const char *(*refuse)(uint64_t rate, const char *only);
 
     /*
      * Session. Called with the world stopped, or before the program runs, for each stream, recorded
-     * (its rate is not 0) or not. `by_flags`: flags of the JIT have started the session, so compiled
-     * code has trace points permanently.
+     * (its rate is not 0) or not. `by_flags`: flags of the JIT have started the session, so
+     * compiled code has trace points permanently.
      */
     const char *(*start)(bool by_flags); /* NULL, or why the stream can't be recorded: then all are stopped */
     void (*stop)(void);                  /* before the trace ends */
     void (*ended)(void);                 /* after that */
     void (*forget)(void);                /* no ractor state is left, no code has trace points: free what is left */
 
-    /* What a ractor keeps. capture.lock held for begin, end and count; the ractor's own GVL for epoch. */
+    /*
+     * What a ractor keeps. capture.lock held for begin, end and count; the ractor's own GVL for
+     * epoch.
+     */
     bool (*ractor_init)(struct rb_vm_trace_ractor *ractor);  /* it was made. False: no memory */
     void (*ractor_begin)(struct rb_vm_trace_ractor *ractor); /* another trace begins, or a forked child: count from 0 */
     void (*ractor_epoch)(struct rb_vm_trace_ractor *ractor); /* its first event after a reset: count from 0 */

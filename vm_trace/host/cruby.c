@@ -145,8 +145,8 @@ struct caller {
 
 /* Fill a slot, if it does not hold just that. Returns the next one. */
 static struct vm_trace_frame *
-fill(struct vm_trace_walk *walk, const struct caller *caller, struct vm_trace_frame *frame, uintptr_t kind, uintptr_t pc,
-     const rb_callable_method_entry_t *method)
+fill(struct vm_trace_walk *walk, const struct caller *caller, struct vm_trace_frame *frame, uintptr_t kind,
+     uintptr_t pc, const rb_callable_method_entry_t *method)
 {
     frame->kind = kind;
     frame->iseq = caller->cfp ? CFP_ISEQ(caller->cfp) : NULL;
@@ -160,8 +160,9 @@ fill(struct vm_trace_walk *walk, const struct caller *caller, struct vm_trace_fr
     return frame + 1;
 }
 
-NOINLINE(static struct vm_trace_frame *look_into(struct vm_trace_walk *walk, struct caller *caller, struct vm_trace_frame *frame,
-                                                 const rb_control_frame_t *cfp, const rb_control_frame_t *top, uintptr_t top_pc));
+NOINLINE(static struct vm_trace_frame *look_into(struct vm_trace_walk *walk, struct caller *caller,
+                                                 struct vm_trace_frame *frame, const rb_control_frame_t *cfp,
+                                                 const rb_control_frame_t *top, uintptr_t top_pc));
 
 /* A frame that is not what its slot holds, as far as is seen at once. Returns the next slot. */
 static struct vm_trace_frame *
@@ -170,7 +171,10 @@ look_into(struct vm_trace_walk *walk, struct caller *caller, struct vm_trace_fra
 {
     uintptr_t kind = cfp->ep[VM_ENV_DATA_INDEX_FLAGS];
     if (VM_FRAME_TYPE_UNCHECKED(cfp) == VM_FRAME_MAGIC_RESCUE) {
-        /* A rescue or ensure body runs in a frame of its own on that of its method, and stands for both, as in Ruby's backtraces. */
+        /*
+         * A rescue or ensure body runs in a frame of its own on that of its method, and stands for
+         * both, as in Ruby's backtraces.
+         */
         bool counted = caller->cfp == RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp) && caller->pc;
         if (counted) frame--;
         kind = 0; /* which is never seen at once, for then the frame below it would count, too */
@@ -213,8 +217,9 @@ method_is(const rb_control_frame_t *cfp, uintptr_t method)
 }
 
 /*
- * Whether the method of a frame is that: itself in a local environment, which for a block is an outer one. A local
- * environment of none, as of <main>, holds what its constants and definitions refer to.
+ * Whether the method of a frame is that: itself in a local environment, which for a block is an
+ * outer one. A local environment of none, as of <main>, holds what its constants and definitions
+ * refer to.
  */
 static inline bool
 same_method_p(const rb_control_frame_t *cfp, const VALUE *ep, VALUE flags, uintptr_t method)
@@ -231,11 +236,13 @@ same_method_p(const rb_control_frame_t *cfp, const VALUE *ep, VALUE flags, uintp
 }
 
 /*
- * Whether a frame is what a slot holds: the same flags, which tell its type, the same method and the same pc. That is all that
- * slots are filled from. Then it counts as the caller, if it is a Ruby frame. `top_pc` as for the walk.
+ * Whether a frame is what a slot holds: the same flags, which tell its type, the same method and
+ * the same pc. That is all that slots are filled from. Then it counts as the caller, if it is a
+ * Ruby frame. `top_pc` as for the walk.
  */
 static inline __attribute__((always_inline)) bool
-same_p(struct caller *caller, const rb_control_frame_t *cfp, uintptr_t top_pc, bool zjit, const struct vm_trace_frame *frame)
+same_p(struct caller *caller, const rb_control_frame_t *cfp, uintptr_t top_pc, bool zjit,
+       const struct vm_trace_frame *frame)
 {
     const VALUE *ep = cfp->ep;
     VALUE flags = ep[VM_ENV_DATA_INDEX_FLAGS];
@@ -259,7 +266,10 @@ pass(struct vm_trace_walk *walk, struct caller *caller, struct vm_trace_frame *f
     return frame;
 }
 
-/* Most frames are what the last walk saw in their place: these are the loop, and look_into does all others. */
+/*
+ * Most frames are what the last walk saw in their place: these are the loop, and look_into does all
+ * others.
+ */
 bool
 rb_vm_trace_host_walk(struct vm_trace_walk *walk, struct rb_execution_context_struct *ec, uintptr_t top_pc)
 {
@@ -537,7 +547,8 @@ void
 rb_vm_trace_host_notify_hooks(struct rb_execution_context_struct *ec, const struct rb_vm_trace_exit_info *exit)
 {
 #ifdef RUBY_INTERNAL_EVENT_JIT_MASK
-    rb_exec_jit_event_hooks(ec, exit->outcome ? RUBY_INTERNAL_EVENT_JIT_RECOMPILE_EXIT : RUBY_INTERNAL_EVENT_JIT_EXIT, exit);
+    rb_exec_jit_event_hooks(ec, exit->outcome ? RUBY_INTERNAL_EVENT_JIT_RECOMPILE_EXIT : RUBY_INTERNAL_EVENT_JIT_EXIT,
+                            exit);
 #endif
 }
 
@@ -581,8 +592,8 @@ string_hash(VALUE string, uint64_t more)
 }
 
 /*
- * Tells one name that rb_vm_trace_host_running_name gives from others. By what it is made of, not by
- * addresses: threads die, and others with other names are born where they were.
+ * Tells one name that rb_vm_trace_host_running_name gives from others. By what it is made of, not
+ * by addresses: threads die, and others with other names are born where they were.
  */
 uint64_t
 rb_vm_trace_host_running_id(struct rb_execution_context_struct *ec)
@@ -592,7 +603,8 @@ rb_vm_trace_host_running_id(struct rb_execution_context_struct *ec)
     uint64_t id = 0;
     if (RB_TYPE_P(th->name, T_STRING)) id = string_hash(th->name, 1);
     else if (th == th->ractor->threads.main) id = (uint64_t)rb_ractor_id(th->ractor) << 1;
-    else if ((iseq = thread_block(th)) != NULL) id = string_hash(rb_iseq_path(iseq), (uint64_t)ISEQ_BODY(iseq)->location.first_lineno << 1);
+    else if ((iseq = thread_block(th)) != NULL)
+        id = string_hash(rb_iseq_path(iseq), (uint64_t)ISEQ_BODY(iseq)->location.first_lineno << 1);
     return id | 1;
 }
 

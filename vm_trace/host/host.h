@@ -85,7 +85,10 @@ struct rb_execution_context_struct *rb_vm_trace_host_current(void);
 /* What the ractor of `ec` records with. */
 struct rb_vm_trace_ractor *rb_vm_trace_host_ractor(struct rb_execution_context_struct *ec);
 
-/* Give every live ractor another state: change() is called once for each, with the one it has or NULL. VM lock held. */
+/*
+ * Give every live ractor another state: change() is called once for each, with the one it has or
+ * NULL. VM lock held.
+ */
 void rb_vm_trace_host_each_ractor(struct rb_vm_trace_ractor *(*change)(struct rb_vm_trace_ractor *ractor));
 
 /* Give the ractor of `ec` its state. GVL held. */
@@ -101,7 +104,8 @@ void rb_vm_trace_host_notify_hooks(struct rb_execution_context_struct *ec, const
 void rb_vm_trace_host_with_world_stopped(void (*func)(void *data), void *data);
 
 /*
- * The native thread of `ec` (NULL: the current one, which runs no Ruby). rb_vm_trace_thread_renamed reports a change of its name.
+ * The native thread of `ec` (NULL: the current one, which runs no Ruby). rb_vm_trace_thread_renamed
+ * reports a change of its name.
  *
  * A native thread may run one Ruby thread after another: then its name is that of none of them, and
  * name_id is HOST_SHARED_THREAD. The running id differs for threads with different names; not 0.
@@ -109,11 +113,17 @@ void rb_vm_trace_host_with_world_stopped(void (*func)(void *data), void *data);
 struct vm_trace_native_thread rb_vm_trace_host_thread(struct rb_execution_context_struct *ec);
 uint64_t rb_vm_trace_host_running_id(struct rb_execution_context_struct *ec);
 
-/* Its name (that of the tracer where there is no `ec`), and that of the Ruby thread; as for host_label. */
+/*
+ * Its name (that of the tracer where there is no `ec`), and that of the Ruby thread; as for
+ * host_label.
+ */
 size_t rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity);
 size_t rb_vm_trace_host_running_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity);
 
-/* Offset of the ractor in a thread, and of the field that rb_vm_trace_host_ractor reads in a ractor, in bytes. */
+/*
+ * Offset of the ractor in a thread, and of the field that rb_vm_trace_host_ractor reads in a
+ * ractor, in bytes.
+ */
 size_t rb_vm_trace_host_thread_offset(void);
 size_t rb_vm_trace_host_ractor_offset(void);
 

@@ -198,8 +198,8 @@ answer(struct client *client)
     bool retry = !failed && text == Qundef, ok = !unspeakable && !retry && RB_TYPE_P(text, T_STRING);
 
     pthread_mutex_lock(&remote.lock);
-    snprintf(client->reply, sizeof(client->reply), "%s\n%.*s\n", failed ? "error" : "ok", ok ? (int)RSTRING_LEN(text) : 0,
-             ok ? RSTRING_PTR(text) : "");
+    snprintf(client->reply, sizeof(client->reply), "%s\n%.*s\n", failed ? "error" : "ok",
+             ok ? (int)RSTRING_LEN(text) : 0, ok ? RSTRING_PTR(text) : "");
     client->state = retry ? RETRY : ANSWERED;
     pthread_cond_broadcast(&remote.changed);
     pthread_mutex_unlock(&remote.lock);
@@ -257,7 +257,8 @@ read_request(struct client *client)
         client->bytes += (size_t)n;
         if (client->bytes >= 2 && memcmp(client->request + client->bytes - 2, "\0", 2) == 0) return true;
     }
-    set_reply(client, "error", "a request is words, each ended by NUL, and an empty word; it has to come within 2 seconds");
+    set_reply(client, "error",
+              "a request is words, each ended by NUL, and an empty word; it has to come within 2 seconds");
     return false;
 }
 
@@ -286,7 +287,8 @@ ask_main_thread(struct client *client)
         if (error != ETIMEDOUT || client->state != QUEUED) continue;
         dequeue(client);
         client->state = ANSWERED;
-        set_reply(client, "error", "the program's main thread did not come to a place where it would handle a signal for 10 s: "
+        set_reply(client, "error",
+                  "the program's main thread did not come to a place where it would handle a signal for 10 s: "
                   "is it stopped, or in a long call of C code? Nothing was done.");
     }
     pthread_mutex_unlock(&remote.lock);
@@ -308,11 +310,13 @@ save(struct client *client)
                   "--zjit-trace-exits --zjit-trace-memory=16 or their like of YJIT");
     }
     else if (save.error) {
-        snprintf(client->reply, sizeof(client->reply), "error\ncan't save to %s: %s\n", save.path ? save.path : pattern, save.reason);
+        snprintf(client->reply, sizeof(client->reply), "error\ncan't save to %s: %s\n", save.path ? save.path : pattern,
+                 save.reason);
     }
     else {
         bool less = rb_vm_trace_recorder_hint(&save, hint, sizeof(hint));
-        snprintf(client->reply, sizeof(client->reply), "ok\nevents     %llu\nexits      %llu\nlost       %llu\n%s%s%spath       %s\n",
+        snprintf(client->reply, sizeof(client->reply),
+                 "ok\nevents     %llu\nexits      %llu\nlost       %llu\n%s%s%spath       %s\n",
                  (unsigned long long)save.events, (unsigned long long)save.exits, (unsigned long long)save.lost,
                  less ? "hint       " : "", less ? hint : "", less ? "\n" : "", save.path);
     }
@@ -340,7 +344,10 @@ serve(void *argument)
 {
     struct client *client = argument;
     if (read_request(client)) reply_to(client);
-    /* A reply fits into the socket's buffer: one that does not get in now is that of a client who tries to be slow. */
+    /*
+     * A reply fits into the socket's buffer: one that does not get in now is that of a client who
+     * tries to be slow.
+     */
     bool ours = ours_p(client->fd, client->inode);
     if (ours) send(client->fd, client->reply, strlen(client->reply), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (ours) shutdown(client->fd, SHUT_RDWR); /* a forked child may have a copy of the descriptor */
@@ -449,7 +456,8 @@ remove_socket(void)
 {
     struct stat st;
     if (!remote.file.st_ino || remote.owner != getpid()) return;
-    bool ours = lstat(remote.address.sun_path, &st) == 0 && st.st_ino == remote.file.st_ino && st.st_dev == remote.file.st_dev;
+    bool ours =
+        lstat(remote.address.sun_path, &st) == 0 && st.st_ino == remote.file.st_ino && st.st_dev == remote.file.st_dev;
     remote.file.st_ino = 0;
     if (ours) unlink(remote.address.sun_path);
 }
@@ -476,7 +484,10 @@ begin_lock(void)
     pthread_condattr_destroy(&monotonic);
 }
 
-/* As a postponed job: the program runs by now, and a forked child is no program that is replaced at once. */
+/*
+ * As a postponed job: the program runs by now, and a forked child is no program that is replaced at
+ * once.
+ */
 static void
 begin(void *unused)
 {
@@ -490,7 +501,8 @@ begin(void *unused)
     const char *path = remote.address.sun_path;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     /* The socket's file gets the mode that the socket has. */
-    bool bound = fd >= 0 && fchmod(fd, 0600) == 0 && bind(fd, (struct sockaddr *)&remote.address, sizeof(remote.address)) == 0;
+    bool bound =
+        fd >= 0 && fchmod(fd, 0600) == 0 && bind(fd, (struct sockaddr *)&remote.address, sizeof(remote.address)) == 0;
     remote.listener = fd;
     struct stat st;
     if (bound && fstat(fd, &st) == 0) remote.inode = st.st_ino;
@@ -521,7 +533,10 @@ forget(void)
     if (!remote.ended) rb_postponed_job_trigger(remote.begin_job);
 }
 
-/* The last of all at_exit handlers. Who has a request pending is told; the thread that accepts ends. */
+/*
+ * The last of all at_exit handlers. Who has a request pending is told; the thread that accepts
+ * ends.
+ */
 static void
 end(VALUE unused)
 {

@@ -1,6 +1,6 @@
 /*
- * RubyVM::Trace.save and .reset: the flight recorder as Ruby sees it. Public interfaces of Ruby only: what knows the insides of the
- * VM is cruby.c, what records is snapshot.c.
+ * RubyVM::Trace.save and .reset: the flight recorder as Ruby sees it. Public interfaces of Ruby
+ * only: what knows the insides of the VM is cruby.c, what records is snapshot.c.
  */
 #include "ruby/ruby.h"
 #include "ruby/thread.h"
@@ -20,17 +20,23 @@ recording(void)
     const struct vm_trace_capture *capture = &rb_vm_trace_capture;
     const struct vm_trace_session *session = &rb_vm_trace_session;
     if (!trace_on()) {
-        rb_raise(rb_eRuntimeError, "nothing is recorded: start ruby with, say, --zjit-trace-exits --zjit-trace-memory=16 "
-                 "(with YJIT, --yjit-trace-side-exits --yjit-trace-memory=16), or call RubyVM::Trace.start(memory: 16)");
+        rb_raise(
+            rb_eRuntimeError,
+            "nothing is recorded: start ruby with, say, --zjit-trace-exits --zjit-trace-memory=16 "
+            "(with YJIT, --yjit-trace-side-exits --yjit-trace-memory=16), or call RubyVM::Trace.start(memory: 16)");
     }
     if (!session->memory.bytes) {
         const char *path = session->path ? session->path : "";
         if (!capture->by_flags) {
-            rb_raise(rb_eRuntimeError, "the trace goes to a file (%s), not to memory: call RubyVM::Trace.start(memory: 16) in place of "
-                     "that one", path);
+            rb_raise(rb_eRuntimeError,
+                     "the trace goes to a file (%s), not to memory: call RubyVM::Trace.start(memory: 16) in place of "
+                     "that one",
+                     path);
         }
-        rb_raise(rb_eRuntimeError, "the trace goes to a file (%s), not to memory: start ruby with --%s-trace-memory=16 in place of "
-                 "its -trace-file", path, capture->jit[0] == 'Y' ? "yjit" : "zjit");
+        rb_raise(rb_eRuntimeError,
+                 "the trace goes to a file (%s), not to memory: start ruby with --%s-trace-memory=16 in place of "
+                 "its -trace-file",
+                 path, capture->jit[0] == 'Y' ? "yjit" : "zjit");
     }
     struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
     struct rb_vm_trace_ractor *ractor = rb_vm_trace_ractor_of(ec);
@@ -92,8 +98,9 @@ end_without_gvl(VALUE argument)
 }
 
 /*
- * What is frozen must be written before this thread handles any interrupt: it may lead to another thread that ends the trace, and
- * waits for us; or end this one. So then a thread is begun that writes it. Returns the state of rb_protect.
+ * What is frozen must be written before this thread handles any interrupt: it may lead to another
+ * thread that ends the trace, and waits for us; or end this one. So then a thread is begun that
+ * writes it. Returns the state of rb_protect.
  */
 static int
 write_snapshot(struct rb_vm_trace_save *save)
@@ -130,9 +137,10 @@ trace_save(int argc, VALUE *argv, VALUE self)
     (void)self;
     rb_scan_args(argc, argv, "01", &pattern);
     if (!NIL_P(pattern)) pattern = rb_str_new_frozen(rb_get_path(pattern));
-    struct rb_vm_trace_save save = {
-        .pattern = NIL_P(pattern) ? NULL : StringValueCStr(pattern), .why = "save", .error = ENOMEM, .reason = "out of memory"
-    };
+    struct rb_vm_trace_save save = { .pattern = NIL_P(pattern) ? NULL : StringValueCStr(pattern),
+                                     .why = "save",
+                                     .error = ENOMEM,
+                                     .reason = "out of memory" };
     recording();
     begin_snapshot();
     int state = write_snapshot(&save);
@@ -171,15 +179,16 @@ trace_reset(VALUE self)
 }
 
 /*
- * $! is what ends the program: also a jump that went nowhere (`END { return }`), which is no object and has no class. A signal
- * or `exit` is how programs are ended.
+ * $! is what ends the program: also a jump that went nowhere (`END { return }`), which is no object
+ * and has no class. A signal or `exit` is how programs are ended.
  */
 static bool
 failed_p(void)
 {
     VALUE error = rb_gv_get("$!");
     if (NIL_P(error)) return false;
-    return RB_TYPE_P(error, T_IMEMO) || !(rb_obj_is_kind_of(error, rb_eSystemExit) || rb_obj_is_kind_of(error, rb_eSignal));
+    return RB_TYPE_P(error, T_IMEMO) ||
+           !(rb_obj_is_kind_of(error, rb_eSystemExit) || rb_obj_is_kind_of(error, rb_eSignal));
 }
 
 static void

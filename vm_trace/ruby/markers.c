@@ -11,7 +11,8 @@ static void
 read_name(VALUE name, const char **text_out, size_t *bytes_out)
 {
     VALUE text = SYMBOL_P(name) ? rb_sym2str(name) : name;
-    if (!RB_TYPE_P(text, T_STRING)) rb_raise(rb_eTypeError, "the name of a marker is a String or a Symbol, not %"PRIsVALUE, rb_obj_class(name));
+    if (!RB_TYPE_P(text, T_STRING))
+        rb_raise(rb_eTypeError, "the name of a marker is a String or a Symbol, not %" PRIsVALUE, rb_obj_class(name));
     *text_out = RSTRING_PTR(text);
     *bytes_out = (size_t)RSTRING_LEN(text);
 }
@@ -45,7 +46,10 @@ fits_int64_p(VALUE bignum)
     return bytes <= 8 && bytes * 8 - (size_t)unused_bits <= 63;
 }
 
-/* Runs no Ruby code of the program's: what is neither a text nor a number nor true, false or nil is told by its class. */
+/*
+ * Runs no Ruby code of the program's: what is neither a text nor a number nor true, false or nil is
+ * told by its class.
+ */
 static void
 set_value(struct vm_trace_marker_argument *argument, VALUE value, VALUE *text_out)
 {
@@ -75,7 +79,8 @@ set_value(struct vm_trace_marker_argument *argument, VALUE value, VALUE *text_ou
         argument->bits = value == Qtrue;
     }
     else {
-        set_text(argument, *text_out = RB_TYPE_P(value, T_BIGNUM) ? rb_big2str(value, 10) : rb_class_name(CLASS_OF(value)));
+        set_text(argument,
+                 *text_out = RB_TYPE_P(value, T_BIGNUM) ? rb_big2str(value, 10) : rb_class_name(CLASS_OF(value)));
     }
 }
 
@@ -168,7 +173,8 @@ trace_span(int argc, VALUE *argv, VALUE self)
     rb_need_block();
     check_arguments(argc);
     if (!RB_VM_TRACE_MARKERS_ON) return rb_yield_values(0);
-    struct span span = { RB_TYPE_P(argv[0], T_STRING) ? rb_str_new_frozen(argv[0]) : argv[0], write_marker(FXT_DURATION_BEGIN, argc, argv) };
+    struct span span = { RB_TYPE_P(argv[0], T_STRING) ? rb_str_new_frozen(argv[0]) : argv[0],
+                         write_marker(FXT_DURATION_BEGIN, argc, argv) };
     if (!span.span) return rb_yield_values(0);
     return rb_ensure(rb_yield, Qundef, end_span, (VALUE)&span);
 }

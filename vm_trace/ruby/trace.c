@@ -1,6 +1,7 @@
 /*
- * RubyVM::Trace: switches the tracer on and off in a running program. What it does to the code is the JIT's
- * business (struct rb_vm_trace_jit), what it does to files and ractors session.c's; here is what Ruby sees.
+ * RubyVM::Trace: switches the tracer on and off in a running program. What it does to the code is
+ * the JIT's business (struct rb_vm_trace_jit), what it does to files and ractors session.c's; here
+ * is what Ruby sees.
  */
 #include "ruby/ruby.h"
 #include "ruby/thread.h"
@@ -25,13 +26,26 @@ jit(void)
 /* --- arguments --------------------------------------------------------------------------------- */
 
 enum option {
-    EXITS, FALLBACKS, COMPILES, INVALIDATIONS, PATH, SAMPLE_RATE, FALLBACKS_SAMPLE_RATE, MAX_SIZE, KEEP, MEMORY, SECONDS, SAVE_AT, MIN_FREE,
-    STACK, OPTIONS
+    EXITS,
+    FALLBACKS,
+    COMPILES,
+    INVALIDATIONS,
+    PATH,
+    SAMPLE_RATE,
+    FALLBACKS_SAMPLE_RATE,
+    MAX_SIZE,
+    KEEP,
+    MEMORY,
+    SECONDS,
+    SAVE_AT,
+    MIN_FREE,
+    STACK,
+    OPTIONS
 };
 
 static const char *const option_names[OPTIONS] = {
-    "exits", "fallbacks", "compiles", "invalidations", "file", "sample_rate", "fallbacks_sample_rate", "max_size", "keep",
-    "memory", "seconds", "save_at", "min_free", "stack"
+    "exits",    "fallbacks", "compiles", "invalidations", "file",    "sample_rate", "fallbacks_sample_rate",
+    "max_size", "keep",      "memory",   "seconds",       "save_at", "min_free",    "stack"
 };
 
 /* Streams whose only option is their name, behind the options above, by index in the table. */
@@ -64,7 +78,8 @@ check_option(VALUE key, VALUE value, VALUE data)
             if (strcmp(name, option_names[i]) == 0) return ST_CONTINUE;
         }
         for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
-            if (named_by_itself_p(rb_vm_trace_streams[i]) && strcmp(name, rb_vm_trace_streams[i]->name) == 0) return ST_CONTINUE;
+            if (named_by_itself_p(rb_vm_trace_streams[i]) && strcmp(name, rb_vm_trace_streams[i]->name) == 0)
+                return ST_CONTINUE;
         }
     }
     rb_raise(rb_eArgError, "unknown option %+"PRIsVALUE"; %"PRIsVALUE, key, known_options());
@@ -108,7 +123,8 @@ number_between(VALUE value, enum option option, const char *of, long least, long
 {
     long number = RB_FIXNUM_P(value) ? FIX2LONG(value) : 0;
     if (number < least || number > most) {
-        rb_raise(rb_eArgError, "%s: takes a number of %s from %ld to %ld, not %+"PRIsVALUE, option_names[option], of, least, most, value);
+        rb_raise(rb_eArgError, "%s: takes a number of %s from %ld to %ld, not %+" PRIsVALUE, option_names[option], of,
+                 least, most, value);
     }
     return (uint64_t)number;
 }
@@ -156,7 +172,8 @@ memory_config(const VALUE values[OPTIONS])
         static const enum option parts[] = { SECONDS, SAVE_AT };
         for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
             if (given_p(values[parts[i]])) {
-                rb_raise(rb_eArgError, "%s: is for what is recorded into memory; give memory:, too", option_names[parts[i]]);
+                rb_raise(rb_eArgError, "%s: is for what is recorded into memory; give memory:, too",
+                         option_names[parts[i]]);
             }
         }
         return memory;
@@ -166,15 +183,20 @@ memory_config(const VALUE values[OPTIONS])
         memory.window_ns = number_between(values[SECONDS], SECONDS, "seconds", 1, VM_TRACE_MOST_SECONDS) * 1000000000;
     }
     if (given_p(values[SAVE_AT])) memory.save_at = moments(values[SAVE_AT]);
-    if (given_p(values[MAX_SIZE])) rb_raise(rb_eArgError, "max_size: is for a file; memory: says how much there is of that");
+    if (given_p(values[MAX_SIZE]))
+        rb_raise(rb_eArgError, "max_size: is for a file; memory: says how much there is of that");
     if (given_p(values[PATH]) && !memory.save_at) {
-        rb_raise(rb_eArgError, "file: is not written where memory: is recorded into; call RubyVM::Trace.save(path) for a trace of it, "
-                 "or give save_at:, too");
+        rb_raise(
+            rb_eArgError,
+            "file: is not written where memory: is recorded into; call RubyVM::Trace.save(path) for a trace of it, "
+            "or give save_at:, too");
     }
     return memory;
 }
 
-/* Of exits: true, or the name of one of the JIT's counters. The VALUEs stay on the caller's stack. */
+/*
+ * Of exits: true, or the name of one of the JIT's counters. The VALUEs stay on the caller's stack.
+ */
 static const char *
 counter_name(VALUE *exits)
 {
@@ -182,8 +204,9 @@ counter_name(VALUE *exits)
     *exits = rb_String(*exits);
     const char *name = StringValueCStr(*exits);
     if (!jit()->counter_p(name)) {
-        rb_raise(rb_eArgError, "exits: takes true, false, or a counter of RubyVM::%s, such as %s, not %+"PRIsVALUE,
-                 jit()->name, strcmp(jit()->name, "ZJIT") == 0 ? "exit_guard_type_failure" : "opt_plus_overflow", *exits);
+        rb_raise(rb_eArgError, "exits: takes true, false, or a counter of RubyVM::%s, such as %s, not %+" PRIsVALUE,
+                 jit()->name, strcmp(jit()->name, "ZJIT") == 0 ? "exit_guard_type_failure" : "opt_plus_overflow",
+                 *exits);
     }
     return name;
 }
@@ -192,7 +215,8 @@ static void
 check_jit(void)
 {
     if (!jit()) {
-        rb_raise(rb_eNotImpError, "no JIT is on whose code can be traced while it runs: start Ruby with --zjit or --yjit, "
+        rb_raise(rb_eNotImpError,
+                 "no JIT is on whose code can be traced while it runs: start Ruby with --zjit or --yjit, "
                  "or call RubyVM::ZJIT.enable or RubyVM::YJIT.enable first");
     }
 }
@@ -214,8 +238,8 @@ read_streams(VALUE options, struct vm_trace_stream_request requests[VM_TRACE_MAX
 
 /* Fill in the configs and the requests, whose strings are those of `values`. */
 static void
-read_options(VALUE options, VALUE values[OPTIONS], struct rb_vm_trace_config *config, struct rb_vm_trace_memory_config *memory,
-             struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
+read_options(VALUE options, VALUE values[OPTIONS], struct rb_vm_trace_config *config,
+             struct rb_vm_trace_memory_config *memory, struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
 {
     for (int i = 0; i < OPTIONS; i++) values[i] = Qundef;
     if (!NIL_P(options)) {
@@ -281,7 +305,8 @@ start_with_world_stopped(void *data)
     if (start->status.on) return;
     rb_vm_trace_session.min_free_bytes = start->min_free_bytes;
     rb_vm_trace_capture.stack_frames = start->stack_frames;
-    start->ok = rb_vm_trace_start_session(&start->config, start->requests, &start->memory, start->why, sizeof(start->why));
+    start->ok =
+        rb_vm_trace_start_session(&start->config, start->requests, &start->memory, start->why, sizeof(start->why));
     if (!start->ok) return;
     rb_vm_trace_status(&start->status);
     *start->session = start->status.session_number;
@@ -322,13 +347,17 @@ start_session(VALUE options, uint64_t *session_out)
     read_options(options, values, &start.config, &start.memory, start.requests);
     start.min_free_bytes = !given_p(values[MIN_FREE]) ? rb_vm_trace_session.flags.min_free_bytes :
         number_between(values[MIN_FREE], MIN_FREE, "MiB", 0, VM_TRACE_MOST_MIB) << 20;
-    if (given_p(values[STACK])) start.stack_frames = (uint32_t)number_between(values[STACK], STACK, "frames", 1, VM_TRACE_MOST_FRAMES);
+    if (given_p(values[STACK]))
+        start.stack_frames = (uint32_t)number_between(values[STACK], STACK, "frames", 1, VM_TRACE_MOST_FRAMES);
     rb_vm_trace_host_with_world_stopped(start_with_world_stopped, &start);
     for (int i = 0; i < OPTIONS; i++) RB_GC_GUARD(values[i]);
     if (start.ok) return path_of(&start.status);
     if (start.status.on) {
-        rb_raise(eError, "already started%s, into %s: call RubyVM::Trace.stop first", start.status.by_flags ? " by a flag" : "",
-                 start.status.memory_bytes ? "memory" : start.status.path ? start.status.path : "a file that is not made yet");
+        rb_raise(eError, "already started%s, into %s: call RubyVM::Trace.stop first",
+                 start.status.by_flags ? " by a flag" : "",
+                 start.status.memory_bytes ? "memory" :
+                 start.status.path         ? start.status.path :
+                                             "a file that is not made yet");
     }
     rb_raise(eError, "%s", start.why);
 }

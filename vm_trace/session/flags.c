@@ -123,7 +123,10 @@ begins_with(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* The name of a flag as `jit` has it, for YJIT has other flags called trace-exits. Empty: it has no such flag. */
+/*
+ * The name of a flag as `jit` has it, for YJIT has other flags called trace-exits. Empty: it has no
+ * such flag.
+ */
 static void
 name_flag(const struct rb_vm_trace_jit *jit, const struct vm_trace_flag *flag, char *name_out, size_t bytes)
 {

@@ -1,8 +1,8 @@
 #ifndef RUBY_VM_TRACE_SESSION_FLAGS_H
 #define RUBY_VM_TRACE_SESSION_FLAGS_H 1
 /*
- * The table of trace flags: what follows "--zjit-trace-", "--yjit-trace-" and "--vm-trace-". Those of
- * JITs are parsed by functions of vm_trace_jit.h, those of the VM in vm_options.c.
+ * The table of trace flags: what follows "--zjit-trace-", "--yjit-trace-" and "--vm-trace-". Those
+ * of JITs are parsed by functions of vm_trace_jit.h, those of the VM in vm_options.c.
  */
 
 #include <stdbool.h>
@@ -10,7 +10,9 @@
 
 struct vm_trace_flag;
 
-/* The flag of that name, if --vm-trace- takes it, too: it says how to trace, not what. Else NULL. */
+/*
+ * The flag of that name, if --vm-trace- takes it, too: it says how to trace, not what. Else NULL.
+ */
 const struct vm_trace_flag *rb_vm_trace_common_flag(const char *name);
 
 /* "methods, -file, ...": the names of these, each but the first with a dash before it. */

@@ -17,8 +17,9 @@
  */
 static __thread bool hooked;
 
-static pthread_mutex_t *const locks[] = { &rb_vm_trace_capture.lock, &rb_vm_trace_session.open_lock, &rb_vm_trace_capture.shared.lock, &rb_vm_trace_capture.file.lock,
-                                        &rb_vm_trace_deaths_lock };
+static pthread_mutex_t *const locks[] = { &rb_vm_trace_capture.lock, &rb_vm_trace_session.open_lock,
+                                          &rb_vm_trace_capture.shared.lock, &rb_vm_trace_capture.file.lock,
+                                          &rb_vm_trace_deaths_lock };
 enum { LOCKS = sizeof(locks) / sizeof(locks[0]) };
 
 static void

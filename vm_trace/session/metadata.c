@@ -101,15 +101,19 @@ rb_vm_trace_write_settings(struct rb_vm_trace_ractor *ractor, struct rb_executio
     return event_end(&event, FXT_INSTANT, W_TRACE, W_SETTINGS);
 }
 
-/* Of those that were not written, or were cut off: the disk's reason, or the only other ones there are. */
+/*
+ * Of those that were not written, or were cut off: the disk's reason, or the only other ones there
+ * are.
+ */
 const char *
 rb_vm_trace_loss_reason(void)
 {
     if (capture.file.reason == CHUNK_FILE_FULL) {
         static char text[320];
         const char *prefix = session.option_prefix;
-        snprintf(text, sizeof(text), "trace stopped: %s; give %s%s another disk", rb_vm_trace_chunk_file_reason(&capture.file, CHUNK_FILE_FULL),
-                 prefix ? prefix : "", prefix ? "-trace-file" : "file:");
+        snprintf(text, sizeof(text), "trace stopped: %s; give %s%s another disk",
+                 rb_vm_trace_chunk_file_reason(&capture.file, CHUNK_FILE_FULL), prefix ? prefix : "",
+                 prefix ? "-trace-file" : "file:");
         return text;
     }
     if (capture.file.reason) return rb_vm_trace_chunk_file_reason(&capture.file, capture.file.reason);
@@ -130,7 +134,8 @@ rb_vm_trace_dropped_reason(void)
         snprintf(text, sizeof(text), "older events gave way because %s", capture.file.full);
         return text;
     }
-    return session.memory.bytes ? "older events gave way at the limit of the memory" : "older events gave way at the limit of the file's size";
+    return session.memory.bytes ? "older events gave way at the limit of the memory" :
+                                  "older events gave way at the limit of the file's size";
 }
 
 bool
@@ -165,11 +170,13 @@ rb_vm_trace_write_summary(struct rb_vm_trace_ractor *ractor, struct rb_execution
     const struct vm_trace_totals *totals = &summary->totals;
     uint64_t now_ns = clock_now_ns(&ractor->clock);
     struct vm_trace_event event;
-    if (!rb_vm_trace_event_begin(&event, ractor, ec, now_ns < summary->least_ns ? summary->least_ns : now_ns)) return false;
+    if (!rb_vm_trace_event_begin(&event, ractor, ec, now_ns < summary->least_ns ? summary->least_ns : now_ns))
+        return false;
     event_uint64(&event, W_SAMPLED, totals->sampled);
     event_uint64(&event, W_EVENTS, totals->events);
     event_uint64(&event, W_LOST, totals->lost);
     if (!write_stream_counters(&event, totals)) return false;
-    if (summary->snapshot && !event_text(&event, W_SNAPSHOT, summary->snapshot, strlen(summary->snapshot))) return false;
+    if (summary->snapshot && !event_text(&event, W_SNAPSHOT, summary->snapshot, strlen(summary->snapshot)))
+        return false;
     return event_end(&event, FXT_INSTANT, W_TRACE, W_SUMMARY);
 }

@@ -1,8 +1,8 @@
 #ifndef RUBY_VM_TRACE_SESSION_METADATA_H
 #define RUBY_VM_TRACE_SESSION_METADATA_H 1
 /*
- * What a trace says of itself, for all that write one: the file's end (session.c), and what the flight recorder saves
- * (snapshot.c). `ec` may be NULL: the thread is then the tracer's own.
+ * What a trace says of itself, for all that write one: the file's end (session.c), and what the
+ * flight recorder saves (snapshot.c). `ec` may be NULL: the thread is then the tracer's own.
  */
 
 #include "vm_trace/capture/event.h"
@@ -19,10 +19,16 @@ struct vm_trace_summary {
     uint64_t least_ns;     /* it is no earlier than that */
 };
 
-/* For rb_vm_trace_event_write. `what`: a C string, what the trace is saved for, or NULL; a vm_trace_loss; a vm_trace_summary. */
-bool rb_vm_trace_write_settings(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what);
-bool rb_vm_trace_write_loss(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what);
-bool rb_vm_trace_write_summary(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what);
+/*
+ * For rb_vm_trace_event_write. `what`: a C string, what the trace is saved for, or NULL; a
+ * vm_trace_loss; a vm_trace_summary.
+ */
+bool rb_vm_trace_write_settings(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
+                                const void *what);
+bool rb_vm_trace_write_loss(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
+                            const void *what);
+bool rb_vm_trace_write_summary(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
+                               const void *what);
 
 /* Why events were not written, and why older ones are gone. */
 const char *rb_vm_trace_loss_reason(void);

@@ -24,7 +24,8 @@ rb_vm_trace_parse_max_size(const char *option, const char *value, struct rb_vm_t
         size = strtoull(value, &end, 10);
     }
     bool oldest = end && strcmp(end, ",oldest") == 0;
-    if (!end || errno || size < VM_TRACE_LEAST_MIB || size > VM_TRACE_MOST_MIB || (*end && !oldest && strcmp(end, ",newest") != 0)) {
+    if (!end || errno || size < VM_TRACE_LEAST_MIB || size > VM_TRACE_MOST_MIB ||
+        (*end && !oldest && strcmp(end, ",newest") != 0)) {
         fprintf(stderr, "%s takes a number of MiB from %d to %d, then ',newest' (the default) or ',oldest' for the "
                 "events that are kept, not '%s'\n", option, VM_TRACE_LEAST_MIB, VM_TRACE_MOST_MIB, value);
         return false;
@@ -45,8 +46,11 @@ rb_vm_trace_parse_memory(const char *option, const char *value)
         ok = seconds >= 1 && seconds <= MOST_SECONDS;
     }
     if (!ok || *end) {
-        fprintf(stderr, "%s takes the MiB of memory to record into, from %d to %d, then, if only so much is to be saved, ',SECONDS', "
-                "not '%s'\n", option, LEAST, MOST, value);
+        fprintf(stderr,
+                "%s takes the MiB of memory to record into, from %d to %d, then, if only so much is to be saved, "
+                "',SECONDS', "
+                "not '%s'\n",
+                option, LEAST, MOST, value);
         return false;
     }
     rb_vm_trace_session.memory.bytes = mib << 20;
@@ -54,12 +58,15 @@ rb_vm_trace_parse_memory(const char *option, const char *value)
     return true;
 }
 
-static const struct { const char *name; unsigned moment; int signal; } moments[] = {
-    { "exit", VM_TRACE_SAVE_AT_EXIT, 0 },
-    { "exception", VM_TRACE_SAVE_AT_EXCEPTION, 0 },
-    { "crash", VM_TRACE_SAVE_AT_CRASH, 0 },
-    { "HUP", 0, SIGHUP }, { "QUIT", 0, SIGQUIT }, { "USR1", 0, SIGUSR1 }, { "USR2", 0, SIGUSR2 }, { "WINCH", 0, SIGWINCH }
-};
+static const struct { const char *name; unsigned moment; int signal;
+} moments[] = { { "exit", VM_TRACE_SAVE_AT_EXIT, 0 },
+                { "exception", VM_TRACE_SAVE_AT_EXCEPTION, 0 },
+                { "crash", VM_TRACE_SAVE_AT_CRASH, 0 },
+                { "HUP", 0, SIGHUP },
+                { "QUIT", 0, SIGQUIT },
+                { "USR1", 0, SIGUSR1 },
+                { "USR2", 0, SIGUSR2 },
+                { "WINCH", 0, SIGWINCH } };
 
 enum { MOMENTS = sizeof(moments) / sizeof(moments[0]) };
 
@@ -87,8 +94,11 @@ rb_vm_trace_parse_save_at(const char *option, const char *value)
     for (const char *word = value; ; word++) {
         size_t bytes = strcspn(word, ","), i = find_moment(word, bytes);
         if (i == MOMENTS || (number && moments[i].signal)) {
-            fprintf(stderr, "%s takes exit, exception, crash, and one signal (HUP, QUIT, USR1, USR2 or WINCH), joined by commas, "
-                    "not '%s'\n", option, value);
+            fprintf(
+                stderr,
+                "%s takes exit, exception, crash, and one signal (HUP, QUIT, USR1, USR2 or WINCH), joined by commas, "
+                "not '%s'\n",
+                option, value);
             return false;
         }
         save_at |= moments[i].moment;
@@ -107,7 +117,8 @@ rb_vm_trace_parse_min_free(const char *option, const char *value)
     char *end;
     unsigned long long mib = rb_vm_trace_whole_number(value, &end);
     if (end == value || *end || errno || mib > VM_TRACE_MOST_MIB) {
-        fprintf(stderr, "%s takes the MiB that stay free on the disk, up to %d, or 0 to write until it is full, not '%s'\n",
+        fprintf(stderr,
+                "%s takes the MiB that stay free on the disk, up to %d, or 0 to write until it is full, not '%s'\n",
                 option, VM_TRACE_MOST_MIB, value);
         return false;
     }
@@ -121,8 +132,8 @@ rb_vm_trace_parse_stack(const char *option, const char *value)
     char *end;
     unsigned long long frames = rb_vm_trace_whole_number(value, &end);
     if (frames < 1 || frames > VM_TRACE_MOST_FRAMES || *end) {
-        fprintf(stderr, "%s takes the number of innermost frames to record of each stack, from 1 to %d, not '%s'\n", option,
-                VM_TRACE_MOST_FRAMES, value);
+        fprintf(stderr, "%s takes the number of innermost frames to record of each stack, from 1 to %d, not '%s'\n",
+                option, VM_TRACE_MOST_FRAMES, value);
         return false;
     }
     rb_vm_trace_capture.stack_frames = (uint32_t)frames;
@@ -152,8 +163,8 @@ time_text(char *text, size_t capacity)
     unsigned year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
     unsigned of_year = of_era - (365 * year + year / 4 - year / 100), month = (5 * of_year + 2) / 153; /* 0: March */
     unsigned of_month = of_year - (153 * month + 2) / 5 + 1;
-    return snprintf(text, capacity, "%04u%02u%02uT%02u%02u%02u", era * 400 + year + (month >= 10), month < 10 ? month + 3 : month - 9,
-                    of_month, of_day / 3600, of_day / 60 % 60, of_day % 60);
+    return snprintf(text, capacity, "%04u%02u%02uT%02u%02u%02u", era * 400 + year + (month >= 10),
+                    month < 10 ? month + 3 : month - 9, of_month, of_day / 3600, of_day / 60 % 60, of_day % 60);
 }
 
 char *

@@ -1,14 +1,18 @@
 #ifndef RUBY_VM_TRACE_SESSION_OPTIONS_H
 #define RUBY_VM_TRACE_SESSION_OPTIONS_H 1
 /*
- * Values of trace options, common to all JITs and to RubyVM::Trace. The names of flags are in flags.c.
+ * Values of trace options, common to all JITs and to RubyVM::Trace. The names of flags are in
+ * flags.c.
  */
 
 #include "vm_trace/vm_trace_jit.h"
 #include "vm_trace/base/numbers.h"
 #include "vm_trace/capture/method_filter.h"
 
-/* Limits of a file's limit: less has no room to keep anything beside what is being written; more is no disk's. */
+/*
+ * Limits of a file's limit: less has no room to keep anything beside what is being written; more is
+ * no disk's.
+ */
 #define VM_TRACE_LEAST_MIB 4
 #define VM_TRACE_MOST_MIB (1 << 20)
 /* Of the flight recorder's memory, and of what a saved trace tells of. */
@@ -38,8 +42,8 @@ char *rb_vm_trace_absolute_path(const char *path);
 
 /*
  * Parse the limit of a file's size: MiB, from 4 on, and which events are kept, "newest" (also when
- * nothing is said) or "oldest": "64", "64,oldest". False, and a line on stderr that names the option
- * and what it takes, when it is anything else.
+ * nothing is said) or "oldest": "64", "64,oldest". False, and a line on stderr that names the
+ * option and what it takes, when it is anything else.
  */
 bool rb_vm_trace_parse_max_size(const char *option, const char *value, struct rb_vm_trace_max_size *size_out);
 
@@ -55,7 +59,10 @@ bool rb_vm_trace_parse_memory(const char *option, const char *value);
  */
 bool rb_vm_trace_parse_save_at(const char *option, const char *value);
 
-/* Parse how many MiB of the disk stay free: recording stops there. 0: it does not. Failure is as above. */
+/*
+ * Parse how many MiB of the disk stay free: recording stops there. 0: it does not. Failure is as
+ * above.
+ */
 bool rb_vm_trace_parse_min_free(const char *option, const char *value);
 
 /*
@@ -64,7 +71,10 @@ bool rb_vm_trace_parse_min_free(const char *option, const char *value);
  */
 bool rb_vm_trace_parse_stack(const char *option, const char *value);
 
-/* Parse an option without a value: no lines on stderr but about failures and losses. Failure is as above. */
+/*
+ * Parse an option without a value: no lines on stderr but about failures and losses. Failure is as
+ * above.
+ */
 bool rb_vm_trace_parse_quiet(const char *option, const char *value);
 
 /* The bit (session_state.h) of "exit", "exception" or "crash"; 0: it is none of these. */

@@ -1,5 +1,6 @@
 /*
- * A session: begins a trace, reports how it goes, ends it; and the deaths that all streams must know.
+ * A session: begins a trace, reports how it goes, ends it; and the deaths that all streams must
+ * know.
  *
  * Locks, outermost first: capture.lock, session.open_lock, that of the shared chunk and of orphaned
  * chunks, then those of strings, deaths and the chunk file, which are leaves. Recording takes none,
@@ -32,7 +33,9 @@ make_file(bool child)
 {
     free(session.path);
     session.child = child;
-    const char *pattern = session.path_pattern ? session.path_pattern : session.memory.bytes ? VM_TRACE_SNAPSHOT_PATH : NULL;
+    const char *pattern = session.path_pattern ? session.path_pattern :
+                          session.memory.bytes ? VM_TRACE_SNAPSHOT_PATH :
+                                                 NULL;
     session.path = rb_vm_trace_expand_path(pattern, capture.pid, child, session.memory.bytes ? 1 : session.number);
     if (!session.path) return "out of memory";
     if (session.memory.bytes) return rb_vm_trace_memory_open(&capture.file);
@@ -128,9 +131,12 @@ request(struct rb_vm_trace_stream *stream, const struct vm_trace_stream_request 
     stream->rate = what->rate;
 }
 
-/* NULL when it began, or why it can't. session.path is then the file that can't be made, or NULL. */
+/*
+ * NULL when it began, or why it can't. session.path is then the file that can't be made, or NULL.
+ */
 static const char *
-begin_trace(const struct rb_vm_trace_config *config, const struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
+begin_trace(const struct rb_vm_trace_config *config,
+            const struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
 {
     session.number++;
     capture.pid = (uint32_t)getpid();
@@ -335,7 +341,8 @@ take_requests(struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
         const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
         requests[i] = session.vm_options.requests[i];
-        const char *why = stream->refuse && requests[i].rate ? stream->refuse(requests[i].rate, requests[i].only) : NULL;
+        const char *why =
+            stream->refuse && requests[i].rate ? stream->refuse(requests[i].rate, requests[i].only) : NULL;
         if (why) {
             rb_vm_trace_warn("no %s are traced: %s", stream->name, why);
             requests[i].rate = 0;
@@ -352,8 +359,9 @@ warn_of_unrecorded(void)
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
         const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
         if (!session.vm_options.requests[i].rate || stream->rate) continue;
-        rb_vm_trace_warn("no %s are traced: other flags of the JIT have started the trace; give the JIT's flag for them, too",
-                         stream->name);
+        rb_vm_trace_warn(
+            "no %s are traced: other flags of the JIT have started the trace; give the JIT's flag for them, too",
+            stream->name);
     }
 }
 
@@ -391,7 +399,8 @@ rb_vm_trace_start_requested(void)
     if (!session.vm_options.given) return;
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) any |= session.vm_options.requests[i].rate > 0;
     if (any) rb_vm_trace_host_with_world_stopped(start_requested, NULL);
-    else if (!trace_on()) rb_vm_trace_warn("nothing is traced: give --vm-trace=LIST, too, such as --vm-trace=exits,markers");
+    else if (!trace_on())
+        rb_vm_trace_warn("nothing is traced: give --vm-trace=LIST, too, such as --vm-trace=exits,markers");
 }
 
 static void end_trace(void);
@@ -443,7 +452,10 @@ rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq)
     uintptr_t from, to;
     rb_vm_trace_host_iseq_range(iseq, &from, &to);
     if (from == to) return; /* it never got instructions */
-    /* Most are of evals and blocks that no event ever named and no JIT compiled: no lock is taken for those. */
+    /*
+     * Most are of evals and blocks that no event ever named and no JIT compiled: no lock is taken
+     * for those.
+     */
     if (!rb_vm_trace_address_noted_p(from)) return;
 
     /* A pc may stand behind the last instruction. */
@@ -465,7 +477,8 @@ rb_vm_trace_method_free(const void *method_entry)
 {
     if (!trace_on()) return; /* labels are made anew when a trace begins */
     uintptr_t at = (uintptr_t)method_entry;
-    if (rb_vm_trace_address_noted_p(at)) rb_vm_trace_died((struct vm_trace_range){ .from = at, .to = at + 1, .methods = true });
+    if (rb_vm_trace_address_noted_p(at))
+        rb_vm_trace_died((struct vm_trace_range){ .from = at, .to = at + 1, .methods = true });
 }
 
 void
@@ -560,12 +573,13 @@ say_what_was_written(const struct vm_trace_totals *totals, const struct vm_trace
         }
         snprintf(lost + n, sizeof(lost) - (size_t)n, ")");
     }
-    rb_vm_trace_message("wrote %s%llu events to %s, %s", streams, (unsigned long long)totals->events, session.path, lost);
+    rb_vm_trace_message("wrote %s%llu events to %s, %s", streams, (unsigned long long)totals->events, session.path,
+                        lost);
 }
 
 /*
- * Someone cut the file short, or removed it, or the disk is no longer there. Make what is left a valid file, with a chunk for the
- * last words. Returns what is no longer there of what was written.
+ * Someone cut the file short, or removed it, or the disk is no longer there. Make what is left a
+ * valid file, with a chunk for the last words. Returns what is no longer there of what was written.
  */
 static struct vm_trace_counts
 rescue(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
@@ -610,7 +624,8 @@ write_last_words(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_
     }
     if (ractor) {
         for (int i = 0; i < LOSSES; i++) {
-            if (losses[i].events && rb_vm_trace_event_write(ractor, ec, rb_vm_trace_write_loss, &losses[i])) totals.events++;
+            if (losses[i].events && rb_vm_trace_event_write(ractor, ec, rb_vm_trace_write_loss, &losses[i]))
+                totals.events++;
         }
         struct vm_trace_summary summary = { .totals = totals, .least_ns = rb_vm_trace_ractor_latest_ns() };
         if (rb_vm_trace_event_write(ractor, ec, rb_vm_trace_write_summary, &summary)) totals.events++;

@@ -54,11 +54,17 @@ static struct {
 
 /* --- freeze ---------------------------------------------------------------------------------------- */
 
-/* Chunks that are written into, as far as they are. A writer may just be changing its own, for it needs no lock to. */
+/*
+ * Chunks that are written into, as far as they are. A writer may just be changing its own, for it
+ * needs no lock to.
+ */
 static void
 add_in_use(const struct rb_vm_trace_writer *writer)
 {
-    /* In this order: a position that is read first may be another chunk's. One that was given back is among the idle ones already. */
+    /*
+     * In this order: a position that is read first may be another chunk's. One that was given back
+     * is among the idle ones already.
+     */
     uint64_t offset = __atomic_load_n(&writer->chunk.offset, __ATOMIC_ACQUIRE);
     size_t words = __atomic_load_n(&writer->pos, __ATOMIC_ACQUIRE);
     if (words > 0 && offset > 0) rb_vm_trace_memory_snapshot_in_use(&capture.file, &recorder.snapshot, offset, words);
@@ -71,20 +77,25 @@ begin_snapshot(void)
     if (recorder.saving) return VM_TRACE_SNAPSHOT_BUSY;
     size_t ractors = 0;
     for (const struct rb_vm_trace_ractor *ractor = capture.ractors; ractor; ractor = ractor->next) ractors++;
-    if (!rb_vm_trace_chunk_snapshot_room(&recorder.snapshot, &capture.file, ractors + 1)) return VM_TRACE_SNAPSHOT_NO_ROOM;
+    if (!rb_vm_trace_chunk_snapshot_room(&recorder.snapshot, &capture.file, ractors + 1))
+        return VM_TRACE_SNAPSHOT_NO_ROOM;
     EACH_STREAM(stream, snapshot_room) {
         if (!stream->snapshot_room()) return VM_TRACE_SNAPSHOT_NO_ROOM;
     }
 
-    /* Events are counted after they were written, so all that are counted here are in the chunks. */
+    /*
+     * Events are counted after they were written, so all that are counted here are in the chunks.
+     */
     recorder.taken = rb_vm_trace_ractor_totals();
     recorder.taken.events -= recorder.settings;
     pthread_mutex_lock(&capture.shared.lock);
     pthread_mutex_lock(&capture.file.lock);
     rb_vm_trace_memory_snapshot_begin(&capture.file, &recorder.snapshot);
     add_in_use(&capture.shared.writer); /* first: a local that had it last may still name it, with a position in its own next one */
-    for (const struct rb_vm_trace_ractor *ractor = capture.ractors; ractor; ractor = ractor->next) add_in_use(&ractor->writer);
-    for (const struct rb_vm_trace_orphan *orphan = capture.shared.orphans; orphan; orphan = orphan->next) add_in_use(&orphan->writer);
+    for (const struct rb_vm_trace_ractor *ractor = capture.ractors; ractor; ractor = ractor->next)
+        add_in_use(&ractor->writer);
+    for (const struct rb_vm_trace_orphan *orphan = capture.shared.orphans; orphan; orphan = orphan->next)
+        add_in_use(&orphan->writer);
     pthread_mutex_unlock(&capture.file.lock);
     pthread_mutex_unlock(&capture.shared.lock);
     EACH_STREAM(stream, snapshot_begin) stream->snapshot_begin(); /* hits are counted before their event is written: no event is there without its hit */
@@ -93,7 +104,8 @@ begin_snapshot(void)
     uint64_t now_ns = rb_vm_trace_clock_system_ns();
     recorder.snapshot_ns = now_ns;
     recorder.reset_ns = recorder.from_ns = rb_vm_trace_epoch_begin_ns(&epoch);
-    if (session.memory.window_ns && now_ns > recorder.from_ns + session.memory.window_ns) recorder.from_ns = now_ns - session.memory.window_ns;
+    if (session.memory.window_ns && now_ns > recorder.from_ns + session.memory.window_ns)
+        recorder.from_ns = now_ns - session.memory.window_ns;
     recorder.saving = true;
     return VM_TRACE_SNAPSHOT_BEGUN;
 }
@@ -178,7 +190,8 @@ struct copy {
 static void
 flush(struct copy *copy)
 {
-    if (copy->used > 0 && !copy->error) copy->error = rb_vm_trace_chunk_file_append(&recorder.out, copy->buffer, copy->used);
+    if (copy->used > 0 && !copy->error)
+        copy->error = rb_vm_trace_chunk_file_append(&recorder.out, copy->buffer, copy->used);
     copy->used = 0;
 }
 
@@ -263,8 +276,9 @@ any_wanted(const uint64_t *words, size_t count)
 }
 
 /*
- * Copy the records of a chunk, without its padding. It may be made fresh for other records while it is read, if it is
- * one of the older half: then what was copied is thrown away, but no word outside of it is ever read.
+ * Copy the records of a chunk, without its padding. It may be made fresh for other records while it
+ * is read, if it is one of the older half: then what was copied is thrown away, but no word outside
+ * of it is ever read.
  */
 static void
 copy_chunk(struct copy *copy, const uint64_t *words, size_t count_words)
@@ -314,9 +328,13 @@ copy_chunks(struct copy *copy)
     size_t i = 0;
     begin_copy(copy);
     for (; i < snapshot->count && !copy->error; i++) {
-        copy_chunk(copy, (const uint64_t *)(capture.file.memory + snapshot->chunks[i].offset), snapshot->chunks[i].words);
+        copy_chunk(copy, (const uint64_t *)(capture.file.memory + snapshot->chunks[i].offset),
+                   snapshot->chunks[i].words);
         if (rb_vm_trace_memory_give_back(&capture.file, &recorder.snapshot, i)) continue;
-        /* The program was faster. So were all before it used again: a trace has no hole in the middle. */
+        /*
+         * The program was faster. So were all before it used again: a trace has no hole in the
+         * middle.
+         */
         if (ftruncate(recorder.out.fd, (off_t)start) != 0) copy->error = errno;
         recorder.out.size = start;
         begin_copy(copy);
@@ -324,7 +342,10 @@ copy_chunks(struct copy *copy)
     return i;
 }
 
-/* The settings, the only event of so many bytes at the start, stand at the first moment that was kept. */
+/*
+ * The settings, the only event of so many bytes at the start, stand at the first moment that was
+ * kept.
+ */
 static void
 set_begin(struct copy *copy, uint64_t bytes)
 {
@@ -337,7 +358,9 @@ set_begin(struct copy *copy, uint64_t bytes)
     if (size == 0) return;
     /* With O_APPEND it would be written at the end. */
     off_t to = (off_t)((at + 1) * FXT_WORD_BYTES);
-    if (fcntl(fd, F_SETFL, flags & ~O_APPEND) == 0 && pwrite(fd, &copy->first_ns, sizeof(copy->first_ns), to) < 0) { /* as it was */ }
+    if (fcntl(fd, F_SETFL, flags & ~O_APPEND) == 0 &&
+        pwrite(fd, &copy->first_ns, sizeof(copy->first_ns), to) < 0) { /* as it was */
+    }
     fcntl(fd, F_SETFL, flags);
 }
 
@@ -361,7 +384,8 @@ write_last_words(struct copy *copy, struct rb_vm_trace_save *save)
         { copy->left_out, OLDER }
     };
     /* What is left out for its age was there: then memory goes back far enough. */
-    bool less = session.memory.window_ns && losses[1].events && !copy->left_out && copy->first_ns < recorder.snapshot_ns;
+    bool less =
+        session.memory.window_ns && losses[1].events && !copy->left_out && copy->first_ns < recorder.snapshot_ns;
     save->held_ns = less ? recorder.snapshot_ns - copy->first_ns : 0;
     save->memory = session.memory;
     totals.lost = 0;
@@ -394,7 +418,8 @@ write_trace(struct rb_vm_trace_save *save)
     copy.error = 0;
     ractor->writer.events = ractor->lost = 0;
     ractor->writer.pid = capture.pid;
-    if (!rb_vm_trace_writer_next_chunk(&ractor->writer) || !rb_vm_trace_event_write(ractor, NULL, rb_vm_trace_write_settings, save->why)) {
+    if (!rb_vm_trace_writer_next_chunk(&ractor->writer) ||
+        !rb_vm_trace_event_write(ractor, NULL, rb_vm_trace_write_settings, save->why)) {
         rb_vm_trace_writer_close(&ractor->writer);
         fail(save, recorder.out.error ? recorder.out.error : ENOMEM);
         return 0;
@@ -431,7 +456,8 @@ rename_to(const char *from, const char *path, bool past_too)
     const char *why = rb_vm_trace_claim_remove_stale(path, past_too);
     if (why) return why;
     if (renameat2(AT_FDCWD, from, AT_FDCWD, path, RENAME_NOREPLACE) == 0) return NULL;
-    if (errno == EINVAL || errno == ENOSYS) return rename(from, path) == 0 ? NULL : strerror(errno); /* file systems without */
+    if (errno == EINVAL || errno == ENOSYS)
+        return rename(from, path) == 0 ? NULL : strerror(errno); /* file systems without */
     return strerror(errno);
 }
 
@@ -461,7 +487,10 @@ name_file(struct rb_vm_trace_save *save, const char *beside)
     return why;
 }
 
-/* Write it under the name `beside`, or one like it, then give it its own. Returns how many chunks were given back. */
+/*
+ * Write it under the name `beside`, or one like it, then give it its own. Returns how many chunks
+ * were given back.
+ */
 static size_t
 write_beside(struct rb_vm_trace_save *save, char **beside)
 {
@@ -503,7 +532,9 @@ last_path(const struct rb_vm_trace_save *save)
 static bool
 make_path(struct rb_vm_trace_save *save)
 {
-    const char *pattern = save->pattern ? save->pattern : session.path_pattern ? session.path_pattern : VM_TRACE_SNAPSHOT_PATH;
+    const char *pattern = save->pattern        ? save->pattern :
+                          session.path_pattern ? session.path_pattern :
+                                                 VM_TRACE_SNAPSHOT_PATH;
     char *path = rb_vm_trace_expand_path(pattern, capture.pid, !save->pattern && session.child, recorder.saved + 1);
     if (!path) return false;
     save->path = save->made = path;
@@ -558,7 +589,10 @@ run_write(void *save)
 void
 rb_vm_trace_recorder_write_begin(struct rb_vm_trace_save *save)
 {
-    /* Events stand on the thread that they are of: the settings and the like are of none of the program's. */
+    /*
+     * Events stand on the thread that they are of: the settings and the like are of none of the
+     * program's.
+     */
     save->beside = native_thread_start(&save->thread, run_write, save) == 0;
     if (!save->beside) write_file(save);
 }
@@ -589,7 +623,8 @@ rb_vm_trace_recorder_hint(const struct rb_vm_trace_save *save, char *text, size_
     if (bytes < 0 || (size_t)bytes >= capacity) return true;
     text += bytes;
     capacity -= (size_t)bytes;
-    if (enough > VM_TRACE_MOST_MEMORY_MIB) snprintf(text, capacity, "no memory would hold all, so record one exit in K");
+    if (enough > VM_TRACE_MOST_MEMORY_MIB)
+        snprintf(text, capacity, "no memory would hold all, so record one exit in K");
     else snprintf(text, capacity, "about %.0f MiB, not %llu, would hold all", enough + 0.5, (unsigned long long)mib);
     return true;
 }
@@ -606,8 +641,8 @@ say_what_was_saved(const struct rb_vm_trace_save *save)
     char lost[64] = "", hint[128];
     if (save->lost) snprintf(lost, sizeof(lost), ", %llu older ones are gone", (unsigned long long)save->lost);
     if (save->why_kept) rb_vm_trace_message("%s is kept: %s; the trace is saved beside it", save->kept, save->why_kept);
-    rb_vm_trace_message("saved %llu exits, %llu events to %s (%s)%s", (unsigned long long)save->exits, (unsigned long long)save->events,
-                    path, save->why, lost);
+    rb_vm_trace_message("saved %llu exits, %llu events to %s (%s)%s", (unsigned long long)save->exits,
+                        (unsigned long long)save->events, path, save->why, lost);
     if (rb_vm_trace_recorder_hint(save, hint, sizeof(hint))) rb_vm_trace_message("%s", hint);
 }
 
@@ -646,8 +681,8 @@ on_signal(int number)
 }
 
 /*
- * The signal is handled by a thread of its own, so that it works while the program hangs, too. A program that sets a trap for it
- * has it for itself.
+ * The signal is handled by a thread of its own, so that it works while the program hangs, too. A
+ * program that sets a trap for it has it for itself.
  */
 void
 rb_vm_trace_recorder_threads(void)
@@ -735,7 +770,8 @@ void
 rb_vm_trace_recorder_crash(void)
 {
     static int once;
-    if (!(session.memory.save_at & VM_TRACE_SAVE_AT_CRASH) || capture.state != VM_TRACE_ON || !capture.file.memory) return;
+    if (!(session.memory.save_at & VM_TRACE_SAVE_AT_CRASH) || capture.state != VM_TRACE_ON || !capture.file.memory)
+        return;
     if (__atomic_exchange_n(&once, 1, __ATOMIC_RELAXED)) return;
     static char path[PATH_MAX + CLAIM_SUFFIX_BYTES];
     const char *why;

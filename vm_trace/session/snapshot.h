@@ -1,13 +1,15 @@
 #ifndef RUBY_VM_TRACE_SESSION_SNAPSHOT_H
 #define RUBY_VM_TRACE_SESSION_SNAPSHOT_H 1
 /*
- * The flight recorder: the newest events are in memory (memory_ring.h), and become a trace when one is asked for.
+ * The flight recorder: the newest events are in memory (memory_ring.h), and become a trace when one
+ * is asked for.
  *
- * Saving has two parts. rb_vm_trace_snapshot_begin says what is to be saved: the chunks, and the hits of all sites at that
- * moment. It takes some microseconds. rb_vm_trace_recorder_write copies that into a file, on a native thread of the
- * tracer's own, beside the program. A chunk is copied record by record: what is older than the last
- * reset, or than the window of time that was asked for, is left out. What is to be named otherwise
- * (settings, sites, losses, summary) is written as at the end of any trace.
+ * Saving has two parts. rb_vm_trace_snapshot_begin says what is to be saved: the chunks, and the
+ * hits of all sites at that moment. It takes some microseconds. rb_vm_trace_recorder_write copies
+ * that into a file, on a native thread of the tracer's own, beside the program. A chunk is copied
+ * record by record: what is older than the last reset, or than the window of time that was asked
+ * for, is left out. What is to be named otherwise (settings, sites, losses, summary) is written as
+ * at the end of any trace.
  *
  * The file is made beside the path under another name, and gets its name when it is whole: so a
  * save that fails leaves what was there. A file that another process is writing stays what it is
@@ -20,8 +22,9 @@
 /* What a save came to. */
 struct rb_vm_trace_save {
     /*
-     * in: a file to make, or to replace when it is a regular one of the same user and nobody writes to it. NULL: it is made
-     * of `pattern`, and where that is NULL, too, of the path of the options (options.h). out: the file that was made.
+     * in: a file to make, or to replace when it is a regular one of the same user and nobody writes
+     * to it. NULL: it is made of `pattern`, and where that is NULL, too, of the path of the options
+     * (options.h). out: the file that was made.
      */
     const char *path;
     const char *pattern;
@@ -47,15 +50,19 @@ enum vm_trace_snapshot_answer {
 };
 
 /*
- * Freeze what is to be saved. Any thread; with the GVL or without, then other threads' last events are in it as far as they have got.
- * After VM_TRACE_SNAPSHOT_BEGUN rb_vm_trace_recorder_write must be called.
+ * Freeze what is to be saved. Any thread; with the GVL or without, then other threads' last events
+ * are in it as far as they have got. After VM_TRACE_SNAPSHOT_BEGUN rb_vm_trace_recorder_write must
+ * be called.
  */
 enum vm_trace_snapshot_answer rb_vm_trace_snapshot_begin(void);
 
 /* Write it, and end the freeze. Without the GVL, for it takes its time. */
 void rb_vm_trace_recorder_write(struct rb_vm_trace_save *save);
 
-/* The same in two parts: from the first on it is written beside the program, whatever that does; the second one waits for it. */
+/*
+ * The same in two parts: from the first on it is written beside the program, whatever that does;
+ * the second one waits for it.
+ */
 void rb_vm_trace_recorder_write_begin(struct rb_vm_trace_save *save);
 void rb_vm_trace_recorder_write_end(struct rb_vm_trace_save *save);
 
@@ -76,13 +83,17 @@ bool rb_vm_trace_recorder_refuse(void);
 
 /*
  * Forget what was recorded so far, without a touch of it: a save has what comes after. Other
- * ractors notice at their next event (ractor_state.h). GVL held. Takes capture.lock. False: no memory.
- * `caller` is the calling ractor's state, whose sampling begins anew.
+ * ractors notice at their next event (ractor_state.h). GVL held. Takes capture.lock. False: no
+ * memory. `caller` is the calling ractor's state, whose sampling begins anew.
  */
 bool rb_vm_trace_recorder_reset(struct rb_vm_trace_ractor *ractor);
 
-/* Save at one of the moments above, if that is wanted, to the path of the options, and say so on stderr. Waits for it. */
-void rb_vm_trace_recorder_save_at(unsigned moment, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec);
+/*
+ * Save at one of the moments above, if that is wanted, to the path of the options, and say so on
+ * stderr. Waits for it.
+ */
+void rb_vm_trace_recorder_save_at(unsigned moment, struct rb_vm_trace_ractor *ractor,
+                                  struct rb_execution_context_struct *ec);
 
 /* In a dying process: write memory as it stands. Async-signal-safe. */
 void rb_vm_trace_recorder_crash(void);
@@ -92,14 +103,20 @@ void rb_vm_trace_recorder_crash(void);
 /* The memory is there, and has its settings. False: no memory for the rest. */
 bool rb_vm_trace_recorder_begin(void);
 
-/* In the child of a fork, with all locks held: forget what the parent was at. Then, without them: threads. */
+/*
+ * In the child of a fork, with all locks held: forget what the parent was at. Then, without them:
+ * threads.
+ */
 void rb_vm_trace_recorder_begin_child(void);
 void rb_vm_trace_recorder_threads(void);
 
 /* rb_vm_trace_chunk_file_fault for the file that is being saved into. */
 bool rb_vm_trace_recorder_fault(const void *address);
 
-/* The trace ends: no save begins from here on, and one that is under way is waited for. capture.lock held, which is let go meanwhile. */
+/*
+ * The trace ends: no save begins from here on, and one that is under way is waited for.
+ * capture.lock held, which is let go meanwhile.
+ */
 void rb_vm_trace_recorder_close(void);
 
 /* The process ends: save if that is wanted. */

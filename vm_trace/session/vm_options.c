@@ -25,7 +25,8 @@ find_stream(const char *name, size_t bytes)
 {
     size_t i = 0;
     while (rb_vm_trace_streams[i] &&
-           (strlen(rb_vm_trace_streams[i]->name) != bytes || memcmp(rb_vm_trace_streams[i]->name, name, bytes) != 0)) i++;
+           (strlen(rb_vm_trace_streams[i]->name) != bytes || memcmp(rb_vm_trace_streams[i]->name, name, bytes) != 0))
+        i++;
     return i;
 }
 
@@ -60,7 +61,8 @@ parse_stream(char *text)
         next = strchr(option, ':');
         if (next) *next++ = '\0';
         if (stream->request && take_option(stream, option, request)) continue;
-        fprintf(stderr, "--vm-trace: %s takes %s, not \"%s\"\n", stream->name, stream->options ? stream->options : "no options", option);
+        fprintf(stderr, "--vm-trace: %s takes %s, not \"%s\"\n", stream->name,
+                stream->options ? stream->options : "no options", option);
         return false;
     }
     return true;

@@ -1,7 +1,8 @@
 #ifndef RUBY_VM_TRACE_STORE_CHUNK_H
 #define RUBY_VM_TRACE_STORE_CHUNK_H 1
 /*
- * A chunk: the unit in which a trace file (chunk_file.h) grows, and which a writer fills (writer.h).
+ * A chunk: the unit in which a trace file (chunk_file.h) grows, and which a writer fills
+ * (writer.h).
  */
 
 #include <stdbool.h>

@@ -54,7 +54,8 @@ rb_vm_trace_chunk_file_open(struct rb_vm_trace_chunk_file *file, const char *pat
 }
 
 const char *
-rb_vm_trace_chunk_file_open_beside(struct rb_vm_trace_chunk_file *file, char **path, uint32_t pid, char **kept_out, const char **why_kept_out)
+rb_vm_trace_chunk_file_open_beside(struct rb_vm_trace_chunk_file *file, char **path, uint32_t pid, char **kept_out,
+                                   const char **why_kept_out)
 {
     *kept_out = NULL;
     *why_kept_out = NULL;
@@ -104,7 +105,8 @@ rb_vm_trace_chunk_file_begin(struct rb_vm_trace_chunk_file *file, int fd)
     file->error = file->reason = file->trim_error = 0;
     file->full[0] = '\0';
     file->ended = file->starved = file->cut = file->snapshot = false;
-    file->recording = file->disk_busy = file->making = file->making_again = file->next_wanted = file->demanded = file->late = false;
+    file->recording = file->disk_busy = file->making = file->making_again = file->next_wanted = file->demanded =
+        file->late = false;
     begin_waiting(file);
     file->held = NULL;
     file->idle = idle;
@@ -217,7 +219,8 @@ describe_full(struct rb_vm_trace_chunk_file *file, uint64_t free_bytes)
     }
     size_t bytes = strlen(path);
     const char *name = bytes == 0 ? "the disk" : bytes > MOST_NAMED ? path + bytes - MOST_NAMED : path;
-    snprintf(file->full, sizeof(file->full), "%.*s is full (%llu MiB free)", MOST_NAMED, name, (unsigned long long)(free_bytes >> 20));
+    snprintf(file->full, sizeof(file->full), "%.*s is full (%llu MiB free)", MOST_NAMED, name,
+             (unsigned long long)(free_bytes >> 20));
 }
 
 /*
@@ -255,7 +258,10 @@ read_words(int fd, uint64_t offset, uint64_t *words, size_t count)
     return done / FXT_WORD_BYTES;
 }
 
-/* Where the last word ends that is not 0, of those before `size`; 0 when there is none. False: the file is shorter. */
+/*
+ * Where the last word ends that is not 0, of those before `size`; 0 when there is none. False: the
+ * file is shorter.
+ */
 static bool
 end_of_content(int fd, uint64_t size, uint64_t *end_out)
 {
@@ -342,7 +348,8 @@ map_chunk(struct rb_vm_trace_chunk_file *file, uint64_t offset)
     if (room == MAP_FAILED) return MAP_FAILED;
     size_t before = (size_t)((offset - (uintptr_t)room) % VM_TRACE_CHUNK_BYTES);
     __atomic_store_n(&file->renewing, room + before, __ATOMIC_RELEASE);
-    void *at = mmap(room + before, VM_TRACE_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file->fd, (off_t)offset);
+    void *at = mmap(room + before, VM_TRACE_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file->fd,
+                    (off_t)offset);
     int error = errno;
     if (at == MAP_FAILED) {
         __atomic_store_n(&file->renewing, NULL, __ATOMIC_RELEASE);
@@ -413,7 +420,8 @@ renew(struct rb_vm_trace_chunk_file *file, uint64_t offset, struct vm_trace_coun
     }
     __atomic_store_n(&file->renewing, at, __ATOMIC_RELEASE);
     /* What gives way in memory is counted when a trace is saved. */
-    bool whole = file->memory || rb_vm_trace_records_count(at, VM_TRACE_CHUNK_WORDS, file->sampled_categories, dropped) == VM_TRACE_CHUNK_WORDS;
+    bool whole = file->memory || rb_vm_trace_records_count(at, VM_TRACE_CHUNK_WORDS, file->sampled_categories,
+                                                           dropped) == VM_TRACE_CHUNK_WORDS;
     whole = whole && rb_vm_trace_records_renew(at, VM_TRACE_CHUNK_WORDS);
     if (whole) return at;
     done_with_mapping(file);
@@ -468,7 +476,8 @@ next_chunk(struct rb_vm_trace_chunk_file *file, uint64_t *offset_out)
     *offset_out = file->size;
     file->error = grow(file);
     /* Then what is there is all that it gets. */
-    if (file->max_idle > 0 && ((file->error && file->memory) || (file->error == CHUNK_FILE_FULL && file->idle_count > 0))) {
+    if (file->max_idle > 0 &&
+        ((file->error && file->memory) || (file->error == CHUNK_FILE_FULL && file->idle_count > 0))) {
         file->max_bytes = file->size;
         if (file->idle_count == 0) file->reason = file->error; /* too little for anyone who needs one more */
         file->error = 0;
@@ -530,8 +539,8 @@ map_and_touch(struct rb_vm_trace_chunk_file *file, uint64_t offset)
 }
 
 /*
- * The oldest chunk of memory, made fresh. Without the lock meanwhile, for others want to give theirs
- * back, or to freeze what is there.
+ * The oldest chunk of memory, made fresh. Without the lock meanwhile, for others want to give
+ * theirs back, or to freeze what is there.
  */
 static void
 renew_oldest(struct rb_vm_trace_chunk_file *file)
@@ -565,7 +574,10 @@ cut_rest(struct rb_vm_trace_chunk_file *file, uint64_t offset, size_t used)
     if (file->size == end) cut_last_rest(file, offset, used);
 }
 
-/* The work of the thread in memory: the next chunk. What fails here is left to fail again for the one who needs it. */
+/*
+ * The work of the thread in memory: the next chunk. What fails here is left to fail again for the
+ * one who needs it.
+ */
 static void
 make_ready_in_memory(struct rb_vm_trace_chunk_file *file)
 {
@@ -617,7 +629,9 @@ plan_next(struct rb_vm_trace_chunk_file *file, bool *again_out, uint64_t *offset
     return true;
 }
 
-/* No chunk is ready: say why, if a writer needed one. Else the next one who does finds out again. */
+/*
+ * No chunk is ready: say why, if a writer needed one. Else the next one who does finds out again.
+ */
 static void
 end_without_chunk(struct rb_vm_trace_chunk_file *file, int error)
 {
@@ -670,14 +684,18 @@ make_ready_in_file(struct rb_vm_trace_chunk_file *file)
     }
 }
 
-/* What was given back is unmapped, and what is not used of it is cut off where it is the last of the file. */
+/*
+ * What was given back is unmapped, and what is not used of it is cut off where it is the last of
+ * the file.
+ */
 static void
 clear_spent(struct rb_vm_trace_chunk_file *file)
 {
     while (file->spent_count > 0) {
         struct rb_vm_trace_chunk spent = file->spent[--file->spent_count];
         rb_vm_trace_chunk_drop(&spent); /* with the lock: a forked child must know what is mapped */
-        if (!file->recording || file->max_idle > 0 || file->fd < 0 || file->size != spent.offset + VM_TRACE_CHUNK_BYTES) continue;
+        if (!file->recording || file->max_idle > 0 || file->fd < 0 || file->size != spent.offset + VM_TRACE_CHUNK_BYTES)
+            continue;
         begin_disk(file, false);
         if (file_trouble(file) == 0) cut_last_rest(file, spent.offset, spent.used);
         end_disk(file);
@@ -756,9 +774,10 @@ to_be_had(const struct rb_vm_trace_chunk_file *file)
 }
 
 /*
- * Whether one ractor may have the next chunk for itself (`instead`: of one that it has). A thousand ractors must not make a file of
- * a GiB where each has a few exits: beyond so many the rest share one. Where chunks are used again one must stay for those that have none
- * to share. While a trace is made of memory the shared one can't be used again once it is full, so there must be another.
+ * Whether one ractor may have the next chunk for itself (`instead`: of one that it has). A thousand
+ * ractors must not make a file of a GiB where each has a few exits: beyond so many the rest share
+ * one. Where chunks are used again one must stay for those that have none to share. While a trace
+ * is made of memory the shared one can't be used again once it is full, so there must be another.
  */
 static bool
 own_allowed(const struct rb_vm_trace_chunk_file *file, bool instead)
@@ -798,7 +817,9 @@ time_from_now(int64_t ns)
     return time;
 }
 
-/* Take a chunk from the thread, and wait for it only a moment. False: there is none, or it is late. */
+/*
+ * Take a chunk from the thread, and wait for it only a moment. False: there is none, or it is late.
+ */
 static bool
 take_in_time(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk_out, bool own, bool instead)
 {
@@ -859,7 +880,8 @@ rb_vm_trace_chunk_file_reserve(struct rb_vm_trace_chunk_file *file, struct rb_vm
 }
 
 bool
-rb_vm_trace_chunk_file_reserve_own(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk_out, bool instead)
+rb_vm_trace_chunk_file_reserve_own(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk_out,
+                                   bool instead)
 {
     return reserve(file, chunk_out, true, instead);
 }
@@ -891,8 +913,8 @@ release_recording(struct rb_vm_trace_chunk_file *file, uint64_t offset)
     if (file->max_idle > 0) {
         rb_vm_trace_chunk_file_push_idle(file, offset);
         pthread_cond_broadcast(&file->changed); /* who waits for a chunk may get it */
-    }
-    else if (file->preallocator.running && __atomic_load_n(&file->size, __ATOMIC_RELAXED) == offset + VM_TRACE_CHUNK_BYTES) {
+    } else if (file->preallocator.running &&
+               __atomic_load_n(&file->size, __ATOMIC_RELAXED) == offset + VM_TRACE_CHUNK_BYTES) {
         rb_vm_trace_preallocator_request(&file->preallocator, &file->lock, preallocate, file); /* to cut it off */
     }
 }
@@ -906,7 +928,8 @@ rb_vm_trace_chunk_file_release(struct rb_vm_trace_chunk_file *file, struct rb_vm
 
     pthread_mutex_lock(&file->lock);
     if (!file->recording) wait_for_disk(file);
-    if (file->preallocator.running && !file->memory && file->spent_count < (file->recording ? CHUNK_FILE_MOST_SPENT : 1)) {
+    if (file->preallocator.running && !file->memory &&
+        file->spent_count < (file->recording ? CHUNK_FILE_MOST_SPENT : 1)) {
         given.used = used;
         file->spent[file->spent_count++] = given; /* the thread is asked for the next chunk soon: 40 us less for the one who records */
         given.words = NULL;
@@ -956,7 +979,10 @@ whole_bytes(int fd, uint64_t *buffer, uint64_t sampled_categories, struct vm_tra
     }
 }
 
-/* What is left, padded to a page. Returns 0, or what is wrong: CHUNK_FILE_CUT when it was cut once more. */
+/*
+ * What is left, padded to a page. Returns 0, or what is wrong: CHUNK_FILE_CUT when it was cut once
+ * more.
+ */
 static int
 mend(struct rb_vm_trace_chunk_file *file, uint64_t *buffer, struct vm_trace_counts *left)
 {
@@ -1011,7 +1037,8 @@ put_memory_under(void *at, const void *address)
 }
 
 bool
-rb_vm_trace_chunk_file_fault(struct rb_vm_trace_chunk_file *file, const struct rb_vm_trace_chunk *chunk, const void *address)
+rb_vm_trace_chunk_file_fault(struct rb_vm_trace_chunk_file *file, const struct rb_vm_trace_chunk *chunk,
+                             const void *address)
 {
     /* All that is called and touched here is allowed in a signal handler. */
     int saved = errno;
@@ -1096,7 +1123,8 @@ rb_vm_trace_chunk_file_after_fork(struct rb_vm_trace_chunk_file *file)
     if (file->disk_busy && file->renewing) munmap(file->renewing, VM_TRACE_CHUNK_BYTES);
     file->renewing = NULL;
     file->spent_count = 0;
-    file->recording = file->disk_busy = file->making = file->making_again = file->next_wanted = file->demanded = file->late = false;
+    file->recording = file->disk_busy = file->making = file->making_again = file->next_wanted = file->demanded =
+        file->late = false;
     begin_waiting(file); /* who waited is no more */
     close_file(file, false);
 }

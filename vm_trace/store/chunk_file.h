@@ -63,7 +63,8 @@ enum {
 struct rb_vm_trace_chunk_file;
 
 /*
- * What differs where chunks are memory in place of a file (memory_ring.c). Called with the lock held, but for touch.
+ * What differs where chunks are memory in place of a file (memory_ring.c). Called with the lock
+ * held, but for touch.
  */
 struct vm_trace_chunk_memory {
     bool (*grows_p)(const struct rb_vm_trace_chunk_file *file); /* whether it can: not when the program closed its descriptor */
@@ -118,10 +119,10 @@ struct rb_vm_trace_chunk_file {
 };
 
 /*
- * Make the file, mode 0600, and lock it (file_claim.h). A regular file of the same user at `path` is
- * replaced when nobody writes to it; links are not followed, and anything else there is left alone.
- * Returns NULL, or a static or errno text that says why not (valid until the next call), with
- * errno.
+ * Make the file, mode 0600, and lock it (file_claim.h). A regular file of the same user at `path`
+ * is replaced when nobody writes to it; links are not followed, and anything else there is left
+ * alone. Returns NULL, or a static or errno text that says why not (valid until the next call),
+ * with errno.
  */
 const char *rb_vm_trace_chunk_file_open(struct rb_vm_trace_chunk_file *file, const char *path);
 
@@ -130,7 +131,8 @@ const char *rb_vm_trace_chunk_file_open(struct rb_vm_trace_chunk_file *file, con
  * (rb_vm_trace_claim_name). *path is malloc'ed. When another name was taken it is *path, *kept_out
  * is the path that stays (to be freed), and *why_kept_out says why it stays; else both are NULL.
  */
-const char *rb_vm_trace_chunk_file_open_beside(struct rb_vm_trace_chunk_file *file, char **path, uint32_t pid, char **kept_out, const char **why_kept_out);
+const char *rb_vm_trace_chunk_file_open_beside(struct rb_vm_trace_chunk_file *file, char **path, uint32_t pid,
+                                               char **kept_out, const char **why_kept_out);
 
 /* The rest of that: `fd` is a new file. It is closed when this fails. For memory_ring.c. */
 const char *rb_vm_trace_chunk_file_begin(struct rb_vm_trace_chunk_file *file, int fd);
@@ -147,11 +149,13 @@ void rb_vm_trace_chunk_file_discard(struct rb_vm_trace_chunk_file *file, const c
 bool rb_vm_trace_chunk_file_reserve(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk_out);
 
 /*
- * The same for one ractor only. `instead`: it has a chunk and gives that back. Refused, as when none is idle,
- * when CHUNK_FILE_MOST_OWN have one; and where chunks are used again, when it would leave none for all those
- * ractors that have none of their own: they share one, which the function above reserves and which must always be available.
+ * The same for one ractor only. `instead`: it has a chunk and gives that back. Refused, as when
+ * none is idle, when CHUNK_FILE_MOST_OWN have one; and where chunks are used again, when it would
+ * leave none for all those ractors that have none of their own: they share one, which the function
+ * above reserves and which must always be available.
  */
-bool rb_vm_trace_chunk_file_reserve_own(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk_out, bool instead);
+bool rb_vm_trace_chunk_file_reserve_own(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk_out,
+                                        bool instead);
 
 /*
  * From here on writers do not wait for the disk (true), or do again (false: before all chunks are
@@ -180,7 +184,10 @@ void rb_vm_trace_chunk_file_preallocate(struct rb_vm_trace_chunk_file *file);
  */
 void rb_vm_trace_chunk_file_release(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk, size_t used);
 
-/* A chunk, by its offset, is the newest of those that may be used again. sink->lock held; for memory_ring.c. */
+/*
+ * A chunk, by its offset, is the newest of those that may be used again. sink->lock held; for
+ * memory_ring.c.
+ */
 void rb_vm_trace_chunk_file_push_idle(struct rb_vm_trace_chunk_file *file, uint64_t offset);
 
 /*
@@ -190,8 +197,8 @@ void rb_vm_trace_chunk_file_begin_ring(struct rb_vm_trace_chunk_file *file);
 
 /*
  * Only the last events are to come: open the room that was kept for them. Returns what others did
- * to the file: 0, CHUNK_FILE_CUT, CHUNK_FILE_REFUSED, CHUNK_FILE_REMOVED, EBADF when its descriptor is no longer
- * ours, or what else the system says of it.
+ * to the file: 0, CHUNK_FILE_CUT, CHUNK_FILE_REFUSED, CHUNK_FILE_REMOVED, EBADF when its descriptor
+ * is no longer ours, or what else the system says of it.
  */
 int rb_vm_trace_chunk_file_end(struct rb_vm_trace_chunk_file *file);
 
@@ -205,7 +212,8 @@ bool rb_vm_trace_chunk_file_mend(struct rb_vm_trace_chunk_file *file, struct vm_
  * In a handler of SIGBUS: put private memory under the chunk that holds `address`, which is
  * `chunk` (may be NULL) or the one that the sink is at. False: the address is in neither.
  */
-bool rb_vm_trace_chunk_file_fault(struct rb_vm_trace_chunk_file *file, const struct rb_vm_trace_chunk *chunk, const void *address);
+bool rb_vm_trace_chunk_file_fault(struct rb_vm_trace_chunk_file *file, const struct rb_vm_trace_chunk *chunk,
+                                  const void *address);
 
 /* Text of sink->error, or of a reason like it. Valid until the sink is opened again. */
 const char *rb_vm_trace_chunk_file_reason(const struct rb_vm_trace_chunk_file *file, int error);
@@ -213,7 +221,10 @@ const char *rb_vm_trace_chunk_file_reason(const struct rb_vm_trace_chunk_file *f
 /* Unmap without a touch of the file: for the child of a fork, whose parent owns it. */
 void rb_vm_trace_chunk_drop(struct rb_vm_trace_chunk *chunk);
 
-/* Append whole records, which end at the end of a page once all of them are there. Returns 0 or what went wrong. */
+/*
+ * Append whole records, which end at the end of a page once all of them are there. Returns 0 or
+ * what went wrong.
+ */
 int rb_vm_trace_chunk_file_append(struct rb_vm_trace_chunk_file *file, const uint64_t *words, size_t count);
 
 /* Close. Chunks that are still mapped stay usable, but for those in memory. */

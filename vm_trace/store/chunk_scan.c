@@ -12,7 +12,8 @@ record_words(uint64_t header)
 }
 
 size_t
-rb_vm_trace_records_count(const uint64_t *words, size_t count, uint64_t sampled_categories, struct vm_trace_counts *counts)
+rb_vm_trace_records_count(const uint64_t *words, size_t count, uint64_t sampled_categories,
+                          struct vm_trace_counts *counts)
 {
     size_t at = 0;
     while (at < count) {
@@ -35,7 +36,10 @@ put_padding(uint64_t *words, size_t from, size_t to)
     __atomic_store_n(&words[from], fxt_padding_header(to - from), __ATOMIC_RELEASE);
 }
 
-/* Runs of records that one padding record can cover: any two neighbours have more than FXT_MAX_RECORD_WORDS. */
+/*
+ * Runs of records that one padding record can cover: any two neighbours have more than
+ * FXT_MAX_RECORD_WORDS.
+ */
 enum { MAX_RUNS = 2 * (VM_TRACE_CHUNK_WORDS / FXT_MAX_RECORD_WORDS + 1) + 1 };
 
 /* Fills in where each run begins, and behind the last one `count`. Returns how many there are. */
@@ -64,8 +68,12 @@ rb_vm_trace_records_renew(uint64_t *words, size_t count)
         size_t from = runs[run], to = runs[run + 1];
         size_t page_end = from - from % VM_TRACE_PAGE_WORDS + VM_TRACE_PAGE_WORDS;
         put_padding(words, from, to);
-        /* Within it, unseen; the last of these takes what is padding already behind `to` up to the end of its page. */
-        for (size_t page = page_end; page < to; page += VM_TRACE_PAGE_WORDS) put_padding(words, page, page + VM_TRACE_PAGE_WORDS);
+        /*
+         * Within it, unseen; the last of these takes what is padding already behind `to` up to the
+         * end of its page.
+         */
+        for (size_t page = page_end; page < to; page += VM_TRACE_PAGE_WORDS)
+            put_padding(words, page, page + VM_TRACE_PAGE_WORDS);
         put_padding(words, from, page_end);
     }
     return true;

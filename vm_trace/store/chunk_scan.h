@@ -19,9 +19,13 @@ struct vm_trace_counts {
  * the words that these records have: less than `count` where the last is cut off, or where
  * words are no record.
  */
-size_t rb_vm_trace_records_count(const uint64_t *words, size_t count, uint64_t sampled_categories, struct vm_trace_counts *counts);
+size_t rb_vm_trace_records_count(const uint64_t *words, size_t count, uint64_t sampled_categories,
+                                 struct vm_trace_counts *counts);
 
-/* Whether a category, by its index in the chunk's strings, is one of a set: bits by index, below 64. */
+/*
+ * Whether a category, by its index in the chunk's strings, is one of a set: bits by index, below
+ * 64.
+ */
 static inline bool
 category_in_p(uint64_t categories, unsigned index)
 {

@@ -28,7 +28,10 @@ rb_vm_trace_claim_image(uint64_t begin_ns)
 
 /* --- the trace of before exec ---------------------------------------------------------------------- */
 
-/* When this process began (exec does not change that), in nanoseconds of CLOCK_BOOTTIME, rounded down; 0: unknown. */
+/*
+ * When this process began (exec does not change that), in nanoseconds of CLOCK_BOOTTIME, rounded
+ * down; 0: unknown.
+ */
 static uint64_t
 process_begin_ns(void)
 {
@@ -48,7 +51,10 @@ process_begin_ns(void)
     return ticks / hertz * UINT64_C(1000000000) + ticks % hertz * UINT64_C(1000000000) / hertz;
 }
 
-/* Read which process wrote a trace, and the time of its first event, the settings. False: it is no trace of ours. */
+/*
+ * Read which process wrote a trace, and the time of its first event, the settings. False: it is no
+ * trace of ours.
+ */
 static bool
 read_origin(int fd, uint64_t *pid_out, uint64_t *ns_out)
 {
@@ -75,7 +81,8 @@ static bool
 own_past_p(int fd)
 {
     uint64_t pid, ns;
-    if (!image_begin_ns || !read_origin(fd, &pid, &ns) || pid != (uint64_t)getpid() || ns >= image_begin_ns) return false;
+    if (!image_begin_ns || !read_origin(fd, &pid, &ns) || pid != (uint64_t)getpid() || ns >= image_begin_ns)
+        return false;
     uint64_t begin_ns = process_begin_ns();
     return begin_ns > 0 && ns >= begin_ns;
 }
@@ -86,7 +93,8 @@ static bool
 same_file_p(int fd, const char *path)
 {
     struct stat ours, there;
-    return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+    return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev &&
+           ours.st_ino == there.st_ino;
 }
 
 static int
@@ -105,7 +113,10 @@ rb_vm_trace_claim_refusal(const struct stat *st)
     return st->st_uid == geteuid() ? NULL : "it exists and belongs to another user";
 }
 
-/* What belongs to nobody is unlinked under its lock, so that no writer can take it between the look and the removal. */
+/*
+ * What belongs to nobody is unlinked under its lock, so that no writer can take it between the look
+ * and the removal.
+ */
 const char *
 rb_vm_trace_claim_remove_stale(const char *path, bool past_too)
 {

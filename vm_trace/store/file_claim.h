@@ -1,8 +1,8 @@
 #ifndef RUBY_VM_TRACE_STORE_FILE_CLAIM_H
 #define RUBY_VM_TRACE_STORE_FILE_CLAIM_H 1
 /*
- * Who may write to a path. A trace file that is being written belongs to its writer, which holds a lock on it
- * (flock(2)). Others find the lock and take another name.
+ * Who may write to a path. A trace file that is being written belongs to its writer, which holds a
+ * lock on it (flock(2)). Others find the lock and take another name.
  *
  * flock is the right kind of lock here: it belongs to the open file, not to the process or the
  * descriptor. A mapping keeps the open file alive, so a program that closes all descriptors still

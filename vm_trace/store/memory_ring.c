@@ -61,7 +61,8 @@ rb_vm_trace_memory_dump(const struct rb_vm_trace_chunk_file *file, int fd)
 /* --- freezing ---------------------------------------------------------------------------------- */
 
 bool
-rb_vm_trace_chunk_snapshot_room(struct rb_vm_trace_chunk_snapshot *snapshot, const struct rb_vm_trace_chunk_file *file, size_t in_use)
+rb_vm_trace_chunk_snapshot_room(struct rb_vm_trace_chunk_snapshot *snapshot, const struct rb_vm_trace_chunk_file *file,
+                                size_t in_use)
 {
     size_t capacity = (size_t)(file->max_bytes / VM_TRACE_CHUNK_BYTES) + in_use;
     if (capacity <= snapshot->capacity) return true;
@@ -89,13 +90,15 @@ void
 rb_vm_trace_memory_snapshot_begin(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk_snapshot *snapshot)
 {
     /* What may still be made anew counts for the half that writers go on in. */
-    size_t most = (size_t)(file->max_bytes / VM_TRACE_CHUNK_BYTES) - 1, made = (size_t)(file->size / VM_TRACE_CHUNK_BYTES);
+    size_t most = (size_t)(file->max_bytes / VM_TRACE_CHUNK_BYTES) - 1,
+           made = (size_t)(file->size / VM_TRACE_CHUNK_BYTES);
     size_t to_come = most > made ? most - made : 0, half = most / 2;
     size_t older = half > to_come ? half - to_come : 0;
 
     size_t idle = file->idle_count;
     for (size_t i = 0; i < idle; i++) {
-        snapshot->chunks[i] = (struct vm_trace_snapshot_chunk){ file->idle[at_front(file, i)], VM_TRACE_CHUNK_WORDS, false };
+        snapshot->chunks[i] =
+            (struct vm_trace_snapshot_chunk){ file->idle[at_front(file, i)], VM_TRACE_CHUNK_WORDS, false };
     }
     snapshot->count = snapshot->idle = idle;
     snapshot->older = older < idle ? older : idle;
@@ -106,7 +109,8 @@ rb_vm_trace_memory_snapshot_begin(struct rb_vm_trace_chunk_file *file, struct rb
 }
 
 void
-rb_vm_trace_memory_snapshot_in_use(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk_snapshot *snapshot, uint64_t offset, size_t words)
+rb_vm_trace_memory_snapshot_in_use(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk_snapshot *snapshot,
+                                   uint64_t offset, size_t words)
 {
     for (size_t i = 0; i < snapshot->count; i++) {
         if (snapshot->chunks[i].offset == offset) return;
@@ -152,7 +156,8 @@ give_back(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk_snapshot
 }
 
 bool
-rb_vm_trace_memory_give_back(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk_snapshot *snapshot, size_t index)
+rb_vm_trace_memory_give_back(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk_snapshot *snapshot,
+                             size_t index)
 {
     pthread_mutex_lock(&file->lock);
     bool whole = file->snapshot && give_back(file, snapshot, index);
@@ -161,7 +166,8 @@ rb_vm_trace_memory_give_back(struct rb_vm_trace_chunk_file *file, struct rb_vm_t
 }
 
 void
-rb_vm_trace_memory_snapshot_end(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk_snapshot *snapshot, size_t index)
+rb_vm_trace_memory_snapshot_end(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk_snapshot *snapshot,
+                                size_t index)
 {
     pthread_mutex_lock(&file->lock);
     for (; file->snapshot && index < snapshot->count; index++) give_back(file, snapshot, index);

@@ -34,23 +34,34 @@ struct rb_vm_trace_chunk_snapshot {
 const char *rb_vm_trace_memory_open(struct rb_vm_trace_chunk_file *file);
 
 /* Make room for all chunks that the sink may have, and for `in_use` more. False: no memory. */
-bool rb_vm_trace_chunk_snapshot_room(struct rb_vm_trace_chunk_snapshot *snapshot, const struct rb_vm_trace_chunk_file *file, size_t in_use);
+bool rb_vm_trace_chunk_snapshot_room(struct rb_vm_trace_chunk_snapshot *snapshot,
+                                     const struct rb_vm_trace_chunk_file *file, size_t in_use);
 void rb_vm_trace_chunk_snapshot_free(struct rb_vm_trace_chunk_snapshot *snapshot);
 
-/* Freeze what is idle. sink->lock held, till all chunks in use are added. Takes time by the number of chunks, not by their size. */
-void rb_vm_trace_memory_snapshot_begin(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk_snapshot *snapshot);
+/*
+ * Freeze what is idle. sink->lock held, till all chunks in use are added. Takes time by the number
+ * of chunks, not by their size.
+ */
+void rb_vm_trace_memory_snapshot_begin(struct rb_vm_trace_chunk_file *file,
+                                       struct rb_vm_trace_chunk_snapshot *snapshot);
 
-/* Add a chunk in use, of which `words` are written. One that is there already is not added again. sink->lock held. */
-void rb_vm_trace_memory_snapshot_in_use(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk_snapshot *snapshot, uint64_t offset, size_t words);
+/*
+ * Add a chunk in use, of which `words` are written. One that is there already is not added again.
+ * sink->lock held.
+ */
+void rb_vm_trace_memory_snapshot_in_use(struct rb_vm_trace_chunk_file *file,
+                                        struct rb_vm_trace_chunk_snapshot *snapshot, uint64_t offset, size_t words);
 
 /*
  * Give a frozen chunk back. Once for each, from the first on. False: it was used again in the
  * meantime, so what was read of it is worth nothing.
  */
-bool rb_vm_trace_memory_give_back(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk_snapshot *snapshot, size_t index);
+bool rb_vm_trace_memory_give_back(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk_snapshot *snapshot,
+                                  size_t index);
 
 /* Give back those from `index` on, and end the freeze. */
-void rb_vm_trace_memory_snapshot_end(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk_snapshot *snapshot, size_t index);
+void rb_vm_trace_memory_snapshot_end(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk_snapshot *snapshot,
+                                     size_t index);
 
 /* Write all of it, as it stands, into an open file. Async-signal-safe; false: errno says why. */
 bool rb_vm_trace_memory_dump(const struct rb_vm_trace_chunk_file *file, int fd);

@@ -45,7 +45,8 @@ start(struct vm_trace_preallocator *ahead)
 }
 
 void
-rb_vm_trace_preallocator_request(struct vm_trace_preallocator *ahead, pthread_mutex_t *lock, void (*work)(void *), void *argument)
+rb_vm_trace_preallocator_request(struct vm_trace_preallocator *ahead, pthread_mutex_t *lock, void (*work)(void *),
+                                 void *argument)
 {
     if (!ahead->running && !ahead->refused) {
         ahead->lock = lock;

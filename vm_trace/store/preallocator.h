@@ -20,7 +20,8 @@ struct vm_trace_preallocator {
 };
 
 /* Have work(argument) done soon. lock is held by the caller, and is the same with every call. */
-void rb_vm_trace_preallocator_request(struct vm_trace_preallocator *ahead, pthread_mutex_t *lock, void (*work)(void *), void *argument);
+void rb_vm_trace_preallocator_request(struct vm_trace_preallocator *ahead, pthread_mutex_t *lock, void (*work)(void *),
+                                      void *argument);
 
 /* End the thread and wait for it. lock is held by the caller, and is let go meanwhile. */
 void rb_vm_trace_preallocator_stop(struct vm_trace_preallocator *ahead);

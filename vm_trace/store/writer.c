@@ -15,9 +15,10 @@ static const char PROCESS_NAME[] = "ruby";
 #define LAST_WORDS 128
 #define LAST_STRINGS 7
 /*
- * The most that an event takes, with all that it names: its own name, ten frames, instruction, ISEQ, its thread's name and that of the
- * native one, each a record as long as any can be; the rest of the stack (4 KiB) and the records of the thread and the event fit into one
- * more. A chunk that is taken when an event did not fit must have room for it, as a new one has.
+ * The most that an event takes, with all that it names: its own name, ten frames, instruction,
+ * ISEQ, its thread's name and that of the native one, each a record as long as any can be; the rest
+ * of the stack (4 KiB) and the records of the thread and the event fit into one more. A chunk that
+ * is taken when an event did not fit must have room for it, as a new one has.
  */
 #define EVENT_STRINGS 16
 #define EVENT_WORDS ((size_t)EVENT_STRINGS * FXT_MAX_RECORD_WORDS)
@@ -324,7 +325,8 @@ take(struct rb_vm_trace_writer *writer, const struct rb_vm_trace_orphan *orphan)
 }
 
 bool
-rb_vm_trace_writer_take_orphan(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared, struct vm_trace_clock *clock)
+rb_vm_trace_writer_take_orphan(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared,
+                               struct vm_trace_clock *clock)
 {
     if (!__atomic_load_n(&shared->orphans, __ATOMIC_RELAXED) || writer->file != shared->writer.file) return false;
     if (!rb_vm_trace_chunk_file_sound_p(writer->file)) return false;

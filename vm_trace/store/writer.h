@@ -85,33 +85,38 @@ void rb_vm_trace_writer_init(struct rb_vm_trace_writer *writer, struct rb_vm_tra
 bool rb_vm_trace_writer_next_chunk(struct rb_vm_trace_writer *writer);
 
 /*
- * Free the room at the end of the chunk, and of its string table, that is kept for what must be said when the disk is
- * full: the loss and the summary.
+ * Free the room at the end of the chunk, and of its string table, that is kept for what must be
+ * said when the disk is full: the loss and the summary.
  */
 void rb_vm_trace_writer_last_words(struct rb_vm_trace_writer *writer);
 
 /*
- * Borrow the shared chunk, for a writer that has none, until it is returned. It waits for others that have it for an event. False, and
- * nothing borrowed: there is none, or it is of another sink.
+ * Borrow the shared chunk, for a writer that has none, until it is returned. It waits for others
+ * that have it for an event. False, and nothing borrowed: there is none, or it is of another sink.
  */
 bool rb_vm_trace_writer_borrow(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared);
 
-/* What was borrowed is full: go on in the next chunk. False: there is none. To be returned in either case. */
+/*
+ * What was borrowed is full: go on in the next chunk. False: there is none. To be returned in
+ * either case.
+ */
 bool rb_vm_trace_writer_borrow_next(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared);
 void rb_vm_trace_writer_return(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared);
 
 /*
- * Leave the chunk to others, for the ractor is gone; when there is not enough of it left for any event, with all that it
- * names, it is given back. `latest_ns`: no event in it is later.
+ * Leave the chunk to others, for the ractor is gone; when there is not enough of it left for any
+ * event, with all that it names, it is given back. `latest_ns`: no event in it is later.
  */
 void rb_vm_trace_writer_leave(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared, uint64_t latest_ns);
 
 /*
- * Go on in what another has left: the writer's own chunk, if it has one, is given back. `clock` is its ractor's. False, and
- * nothing changed: nothing is left, what is left holds events that are later by that clock (those of ractors differ a little, and in a
- * chunk no thread's time runs back), it is of another sink, or others did something to the file.
+ * Go on in what another has left: the writer's own chunk, if it has one, is given back. `clock` is
+ * its ractor's. False, and nothing changed: nothing is left, what is left holds events that are
+ * later by that clock (those of ractors differ a little, and in a chunk no thread's time runs
+ * back), it is of another sink, or others did something to the file.
  */
-bool rb_vm_trace_writer_take_orphan(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared, struct vm_trace_clock *clock);
+bool rb_vm_trace_writer_take_orphan(struct rb_vm_trace_writer *writer, struct rb_vm_trace_shared *shared,
+                                    struct vm_trace_clock *clock);
 
 /* Give back the shared chunk and all orphaned ones. */
 void rb_vm_trace_shared_close(struct rb_vm_trace_shared *shared);
@@ -144,8 +149,9 @@ writer_reserve(struct rb_vm_trace_writer *writer, size_t words)
 }
 
 /*
- * Ask for the memory that records will be written to a little later, which otherwise is waited for: a chunk that was made ahead is in
- * the cache of the core that made it. Two lines, for a record may be longer than one. What lies past the chunk is left alone.
+ * Ask for the memory that records will be written to a little later, which otherwise is waited for:
+ * a chunk that was made ahead is in the cache of the core that made it. Two lines, for a record may
+ * be longer than one. What lies past the chunk is left alone.
  */
 #define WRITER_AHEAD_BYTES 512
 #define WRITER_LINE_BYTES 64
@@ -154,7 +160,10 @@ writer_prefetch(const uint64_t *at)
 {
     const char *line = (const char *)at + WRITER_AHEAD_BYTES;
 #if defined(__GNUC__) && defined(__x86_64__)
-    /* For writing; the compiler's own is for reading there, unless told of a newer processor. Older ones take it for a no-op. */
+    /*
+     * For writing; the compiler's own is for reading there, unless told of a newer processor. Older
+     * ones take it for a no-op.
+     */
     __asm__ volatile("prefetchw %0\n\tprefetchw %1" : : "m"(line[0]), "m"(line[WRITER_LINE_BYTES]));
 #else
     __builtin_prefetch(line, 1);

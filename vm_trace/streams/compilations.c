@@ -1,6 +1,6 @@
 /*
- * Durations: compilations with their phases, and invalidations; and what joins the invalidation of a version to the next
- * compilation.
+ * Durations: compilations with their phases, and invalidations; and what joins the invalidation of
+ * a version to the next compilation.
  */
 #include "vm_trace/capture/method_filter.h"
 #include "vm_trace/streams/counters.h"
@@ -64,7 +64,8 @@ write_begin(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struc
 }
 
 /*
- * The beginning of a compilation: the ISEQ's `reprofile` span ends here, and so does the flow, where the compilation is recorded.
+ * The beginning of a compilation: the ISEQ's `reprofile` span ends here, and so does the flow,
+ * where the compilation is recorded.
  */
 static bool
 write_compile_begin(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
@@ -213,7 +214,10 @@ rb_vm_trace_inlined(const struct rb_iseq_struct *callee, const void *method_entr
     if (text != buffer) free(text);
 }
 
-/* "label, label x2", cut to what a record holds, and forget them. NULL: there are none. The caller frees it. */
+/*
+ * "label, label x2", cut to what a record holds, and forget them. NULL: there are none. The caller
+ * frees it.
+ */
 static char *
 inlined_text(size_t *bytes_out)
 {
@@ -253,7 +257,8 @@ rb_vm_trace_compile_begin(const char *name, size_t name_len, const struct rb_ise
         compiles = false;
         span.name = NULL; /* only what is open ends */
     }
-    if (compiles || (history && history->reprofile)) ok = rb_vm_trace_event_write(ractor, ec, write_compile_begin, &span);
+    if (compiles || (history && history->reprofile))
+        ok = rb_vm_trace_event_write(ractor, ec, write_compile_begin, &span);
     if (history) history->reprofile = 0;
     pthread_mutex_unlock(&rb_vm_trace_capture.lock);
     free(copy);
@@ -335,7 +340,8 @@ write_version_begin(struct rb_vm_trace_ractor *ractor, struct rb_execution_conte
     unsigned why, iseq;
     if (!rb_vm_trace_event_begin(&event, ractor, ec, version->ns)) return false;
     reprofile = event;
-    if (!writer_interned(event.writer, version->why, &why) || !writer_interned(event.writer, version->iseq, &iseq)) return false;
+    if (!writer_interned(event.writer, version->why, &why) || !writer_interned(event.writer, version->iseq, &iseq))
+        return false;
     if (version->backtrace && !rb_vm_trace_event_backtrace(&event, &ractor->stacks)) return false;
     event_string(&event, W_ISEQ, iseq);
     event_uint32(&event, W_VERSION, version->version);
@@ -352,7 +358,10 @@ write_version_begin(struct rb_vm_trace_ractor *ractor, struct rb_execution_conte
     return true;
 }
 
-/* Why a version goes: what the JIT says, the exit that it acts upon, or the invalidation that it is a part of. Own reference. */
+/*
+ * Why a version goes: what the JIT says, the exit that it acts upon, or the invalidation that it is
+ * a part of. Own reference.
+ */
 static struct vm_trace_string *
 why_invalidated(const struct rb_vm_trace_ractor *ractor, const char *reason, size_t reason_len)
 {
@@ -387,7 +396,8 @@ rb_vm_trace_version_begin(const struct rb_iseq_struct *iseq, uint32_t version, c
     pthread_mutex_lock(&rb_vm_trace_capture.lock);
     rb_vm_trace_count_invalidated();
     struct vm_trace_version_history *history = rb_vm_trace_version_history_of(iseq);
-    bool ok = why && history, requested = !ok || rb_vm_trace_method_requested_p(history->label->text, history->label->bytes);
+    bool ok = why && history,
+         requested = !ok || rb_vm_trace_method_requested_p(history->label->text, history->label->bytes);
     if (!ok) ractor->lost++;
     else if (!requested) ok = false;
     else {
@@ -438,7 +448,9 @@ refuse_without_jit(uint64_t rate, const char *only)
     return "no JIT is on that can be traced while it runs: start Ruby with --zjit or --yjit";
 }
 
-/* A JIT that can be traced while it runs counts what it compiles only while something is recorded. */
+/*
+ * A JIT that can be traced while it runs counts what it compiles only while something is recorded.
+ */
 static const char *
 start_compiles(bool by_flags)
 {

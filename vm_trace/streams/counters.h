@@ -1,7 +1,8 @@
 #ifndef RUBY_VM_TRACE_STREAMS_COUNTERS_H
 #define RUBY_VM_TRACE_STREAMS_COUNTERS_H 1
 /*
- * Counter tracks beside compilations: bytes of code, versions, and the exits a second of each ractor.
+ * Counter tracks beside compilations: bytes of code, versions, and the exits a second of each
+ * ractor.
  */
 
 #include "vm_trace/capture/event.h"
@@ -13,7 +14,10 @@ extern struct rb_vm_trace_stream rb_vm_trace_compiles;
 void rb_vm_trace_count_compiled(uint64_t code_bytes, bool version);
 void rb_vm_trace_count_invalidated(void);
 
-/* Write them, and the exits a second of this ractor when their last sample is some time ago. Takes capture.lock. */
+/*
+ * Write them, and the exits a second of this ractor when their last sample is some time ago. Takes
+ * capture.lock.
+ */
 void rb_vm_trace_counters_write(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec);
 
 /* A chunk was begun in `ractor`: a sample of its exits a second goes there. Takes no lock. */

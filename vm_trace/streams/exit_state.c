@@ -22,7 +22,8 @@ static bool
 make_marks(struct vm_trace_exit_state *exits)
 {
     if (exits->marks) return true;
-    void *at = mmap(NULL, sizeof(*exits->marks), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *at =
+        mmap(NULL, sizeof(*exits->marks), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) return false;
     __atomic_store_n(&exits->marks, (struct vm_trace_marks *)at, __ATOMIC_RELEASE);
     return true;
@@ -105,15 +106,18 @@ hits_since_reset(const struct vm_trace_exit_state *exits, uint32_t index)
     if (epoch == capture.first_epoch) return load_hits(exits, index);
     const struct vm_trace_marks *marks = __atomic_load_n(&exits->marks, __ATOMIC_ACQUIRE);
     if (!marks) return sampling_p() ? load_hits(exits, index) : 0;
-    /* In this order: the owner stores it the other way round, when the first hit that counts is there. */
+    /*
+     * In this order: the owner stores it the other way round, when the first hit that counts is
+     * there.
+     */
     if (!sampling_p() && __atomic_load_n(&marks->epochs[index], __ATOMIC_ACQUIRE) != epoch) return 0;
     uint64_t before = __atomic_load_n(&marks->hits[index], __ATOMIC_RELAXED);
     return load_hits(exits, index) - before;
 }
 
 /*
- * Hits that the overflow state is about to have, or has one more of than `before`, are the first of this
- * epoch. capture.lock held.
+ * Hits that the overflow state is about to have, or has one more of than `before`, are the first of
+ * this epoch. capture.lock held.
  */
 static void
 mark_overflow(uint32_t index, uint64_t before)
@@ -153,7 +157,10 @@ rb_vm_trace_hits(uint32_t index)
 void
 rb_vm_trace_hits_copy(uint64_t *hits_out, uint32_t limit)
 {
-    /* One ractor's counters after the other's: there are many sites, and few ractors. The program waits for this. */
+    /*
+     * One ractor's counters after the other's: there are many sites, and few ractors. The program
+     * waits for this.
+     */
     const struct rb_vm_trace_ractor *ractor = capture.ractors;
     const struct rb_vm_trace_ractor *first = hits_left || capture.overflow_used || !ractor ? capture.overflow : ractor;
     bool reset = trace_epoch() != capture.first_epoch;
@@ -179,7 +186,8 @@ void
 rb_vm_trace_hits_clear(uint32_t index)
 {
     clear_hits(exits_of(capture.overflow), index);
-    for (struct rb_vm_trace_ractor *ractor = capture.ractors; ractor; ractor = ractor->next) clear_hits(exits_of(ractor), index);
+    for (struct rb_vm_trace_ractor *ractor = capture.ractors; ractor; ractor = ractor->next)
+        clear_hits(exits_of(ractor), index);
 }
 
 static void
@@ -198,7 +206,8 @@ void
 rb_vm_trace_exits_call_at_every_one(bool on)
 {
     if (capture.overflow) call_at_every_exit(exits_of(capture.overflow), on);
-    for (struct rb_vm_trace_ractor *ractor = capture.ractors; ractor; ractor = ractor->next) call_at_every_exit(exits_of(ractor), on);
+    for (struct rb_vm_trace_ractor *ractor = capture.ractors; ractor; ractor = ractor->next)
+        call_at_every_exit(exits_of(ractor), on);
 }
 
 /* --- resets: see exit_state.h and ractor_state.h -------------------------------------------------------- */
@@ -258,8 +267,10 @@ static bool
 moved_p(struct vm_trace_exit_state *exits)
 {
     /* An exchange: what is read below must not be older. */
-    bool moved = __atomic_load_n(&exits->moved, __ATOMIC_ACQUIRE) && __atomic_exchange_n(&exits->moved, false, __ATOMIC_SEQ_CST);
-    uint64_t at[] = { __atomic_load_n(&exits->countdown, __ATOMIC_ACQUIRE), __atomic_load_n(&exits->fallback_countdown, __ATOMIC_ACQUIRE) };
+    bool moved =
+        __atomic_load_n(&exits->moved, __ATOMIC_ACQUIRE) && __atomic_exchange_n(&exits->moved, false, __ATOMIC_SEQ_CST);
+    uint64_t at[] = { __atomic_load_n(&exits->countdown, __ATOMIC_ACQUIRE),
+                      __atomic_load_n(&exits->fallback_countdown, __ATOMIC_ACQUIRE) };
     if (!moved && memcmp(at, exits->marked_at, sizeof(at)) == 0 && rb_vm_trace_exits.rate != 1) return false;
     memcpy(exits->marked_at, at, sizeof(at));
     return true;
@@ -285,5 +296,6 @@ rb_vm_trace_exit_state_reset(struct rb_vm_trace_ractor *caller)
     begin_sampling(exits_of(caller));
     if (!sampling_p()) return;
     mark_all_sites(exits_of(capture.overflow));
-    for (struct rb_vm_trace_ractor *ractor = capture.ractors; ractor; ractor = ractor->next) mark_all_sites(exits_of(ractor));
+    for (struct rb_vm_trace_ractor *ractor = capture.ractors; ractor; ractor = ractor->next)
+        mark_all_sites(exits_of(ractor));
 }

@@ -61,7 +61,10 @@ extern struct rb_vm_trace_stream rb_vm_trace_exits, rb_vm_trace_fallbacks;
 enum { EXITS_HITS, EXITS_SITES };
 enum { FALLBACKS_HITS };
 
-/* Exits are the first stream of the table, so that this is a constant: each of their instructions counts. */
+/*
+ * Exits are the first stream of the table, so that this is a constant: each of their instructions
+ * counts.
+ */
 static inline struct vm_trace_exit_state *
 exits_of(const struct rb_vm_trace_ractor *ractor)
 {
@@ -88,7 +91,10 @@ void rb_vm_trace_exit_state_reset(struct rb_vm_trace_ractor *caller);
  */
 void rb_vm_trace_exits_call_at_every_one(bool on);
 
-/* Sum of hits of one site over all ractors, living and dead, since the last reset. capture.lock held. */
+/*
+ * Sum of hits of one site over all ractors, living and dead, since the last reset. capture.lock
+ * held.
+ */
 uint64_t rb_vm_trace_hits(uint32_t site_index);
 
 /* The same of all sites below `limit`, into hits_out. */
@@ -97,13 +103,19 @@ void rb_vm_trace_hits_copy(uint64_t *hits_out, uint32_t limit);
 /* Set a site's counter to 0 in all ractors. capture.lock held. */
 void rb_vm_trace_hits_clear(uint32_t site_index);
 
-/* An exit that the overflow state has counted, because its ractor has no state, is lost. Takes capture.lock. */
+/*
+ * An exit that the overflow state has counted, because its ractor has no state, is lost. Takes
+ * capture.lock.
+ */
 void rb_vm_trace_hits_lose_overflow(uint32_t site_index);
 
 /* For the function below. */
 bool rb_vm_trace_hits_mark_slow(struct rb_vm_trace_ractor *ractor, uint32_t site_index);
 
-/* Before a countdown begins anew: it may come to where a reset has seen it, and hits were counted all the same. */
+/*
+ * Before a countdown begins anew: it may come to where a reset has seen it, and hits were counted
+ * all the same.
+ */
 static inline void
 exits_moved(struct vm_trace_exit_state *exits)
 {
@@ -111,9 +123,9 @@ exits_moved(struct vm_trace_exit_state *exits)
 }
 
 /*
- * An exit that was counted is to be recorded, in the epoch that the ractor is in: let its hit, if it
- * is the first, be the first that counts. False: there is no memory for that. Its owner, GVL held,
- * capture.lock not held.
+ * An exit that was counted is to be recorded, in the epoch that the ractor is in: let its hit, if
+ * it is the first, be the first that counts. False: there is no memory for that. Its owner, GVL
+ * held, capture.lock not held.
  */
 static inline bool
 hits_mark(struct rb_vm_trace_ractor *ractor, uint32_t site_index)

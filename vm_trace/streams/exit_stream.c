@@ -63,13 +63,15 @@ refuse_exits(uint64_t rate, const char *only)
     /* Trace points that a forked child left which could not make its file. */
     if (machine_rate && !capture.subscribed) detach();
     if (rate && !registered && !permanent.exits) {
-        return "no JIT is on whose code can be traced while it runs: start Ruby with --zjit or --yjit, or, where that does not help, "
+        return "no JIT is on whose code can be traced while it runs: start Ruby with --zjit or --yjit, or, where that "
+               "does not help, "
                "with the JIT's own flag for traces";
     }
     if (!only) return NULL;
     if (capture.subscribed) return "hooks listen to all exits, so those of one counter can't be told apart";
     if (!permanent.exits || (permanent.counter && strcmp(permanent.counter, only) == 0)) return NULL;
-    return "a flag had exits of other counters traced, and code has trace points for them for good: start the program without that flag, "
+    return "a flag had exits of other counters traced, and code has trace points for them for good: start the program "
+           "without that flag, "
            "or give exits: true";
 }
 
@@ -92,7 +94,10 @@ stop_exits(void)
     if (machine_rate && !capture.subscribed) registered->exits_off();
 }
 
-/* Code that has trace points permanently goes on counting there, and hooks are notified of what they subscribe to. */
+/*
+ * Code that has trace points permanently goes on counting there, and hooks are notified of what
+ * they subscribe to.
+ */
 static void
 exits_ended(void)
 {

@@ -28,8 +28,9 @@ template_of(struct rb_vm_trace_ractor *ractor, uint32_t node)
 }
 
 /*
- * Copy `count` words. A record's words are few and their number is not known to the compiler: four at
- * a time, the last four once more where they are not a multiple, are a fraction of a loop's instructions.
+ * Copy `count` words. A record's words are few and their number is not known to the compiler: four
+ * at a time, the last four once more where they are not a multiple, are a fraction of a loop's
+ * instructions.
  */
 static inline void
 copy_words(uint64_t *to, const uint64_t *from, size_t count)
@@ -43,16 +44,19 @@ copy_words(uint64_t *to, const uint64_t *from, size_t count)
     memcpy(to + count - STEP, from + count - STEP, STEP_BYTES);
 }
 
-/* Write the event once more that a template holds, at another time. False: there is none, or no room. */
+/*
+ * Write the event once more that a template holds, at another time. False: there is none, or no
+ * room.
+ */
 static inline bool
-write_again(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const struct rb_vm_trace_site *site,
-            uint64_t ns, enum vm_trace_word outcome)
+write_again(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
+            const struct rb_vm_trace_site *site, uint64_t ns, enum vm_trace_word outcome)
 {
     struct rb_vm_trace_writer *writer = &ractor->writer;
     uint32_t node = node_of(ractor);
     const struct vm_trace_template *known = template_of(ractor, node);
-    if (known->node != node || known->site != site->serial || known->outcome != (uint32_t)outcome || known->chunk != writer->serial ||
-        known->tree != ractor->stacks.tree) {
+    if (known->node != node || known->site != site->serial || known->outcome != (uint32_t)outcome ||
+        known->chunk != writer->serial || known->tree != ractor->stacks.tree) {
         return false;
     }
     const struct vm_trace_native_thread *thread = &ractor->stacks.walk.thread;
@@ -88,8 +92,13 @@ write_exit(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
         !event_interned_rarely(&event, rb_vm_trace_callee_name, site->callee)) {
         return false;
     }
-    /* A sampled exit that recompiles and has more than ten frames has as many arguments as there can be: its site tells. */
-    if (site->inlined && site->iseq && event.arguments < FXT_MAX_ARGUMENTS && !event_interned(&event, W_ISEQ, site->iseq)) return false;
+    /*
+     * A sampled exit that recompiles and has more than ten frames has as many arguments as there
+     * can be: its site tells.
+     */
+    if (site->inlined && site->iseq && event.arguments < FXT_MAX_ARGUMENTS &&
+        !event_interned(&event, W_ISEQ, site->iseq))
+        return false;
     if (exit->flow && !event_room(&event, event.words + EVENT_FLOW_WORDS)) return false;
     if (!event_end(&event, FXT_INSTANT, site_category(site), reason)) return false;
     if (exit->flow) event_flow(&event, FXT_FLOW_BEGIN, exit->flow);
@@ -119,10 +128,13 @@ locate(const struct rb_vm_trace_site *site, const struct rb_vm_trace_stacks *sta
     rb_vm_trace_site_locate(site, label->text, label->bytes);
 }
 
-/* What no template holds. Out of line, as notify_hooks_slow: most exits need neither, nor the room on the stack that they take. */
+/*
+ * What no template holds. Out of line, as notify_hooks_slow: most exits need neither, nor the room
+ * on the stack that they take.
+ */
 static __attribute__((noinline)) bool
-record_new(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const struct rb_vm_trace_site *site,
-           uint64_t ns, uint64_t weight, enum vm_trace_word outcome, uint64_t flow)
+record_new(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
+           const struct rb_vm_trace_site *site, uint64_t ns, uint64_t weight, enum vm_trace_word outcome, uint64_t flow)
 {
     struct exit_event exit = { site, ns, weight, outcome, flow };
     ractor_notice_reset(ractor);
@@ -169,7 +181,8 @@ static const enum vm_trace_word outcome_words[] = {
 };
 
 static __attribute__((noinline)) void
-notify_hooks_slow(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, enum vm_trace_word outcome)
+notify_hooks_slow(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec,
+                  enum vm_trace_word outcome)
 {
     size_t bytes;
     struct rb_vm_trace_exit_info exit = {
@@ -182,7 +195,8 @@ notify_hooks_slow(const struct rb_vm_trace_site *site, struct rb_execution_conte
 }
 
 /*
- * Tell those that listen, who may do what they like: also switch tracing off. So nothing of it is touched after this.
+ * Tell those that listen, who may do what they like: also switch tracing off. So nothing of it is
+ * touched after this.
  */
 static inline void
 notify_hooks(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, enum vm_trace_word outcome)
@@ -225,7 +239,8 @@ weight_of(struct rb_vm_trace_ractor *ractor)
 }
 
 /*
- * Machine code calls these where the stack may be anywhere: at the exits of stubs there is no frame.
+ * Machine code calls these where the stack may be anywhere: at the exits of stubs there is no
+ * frame.
  */
 #if defined(__GNUC__) && defined(__x86_64__)
 # define ANY_STACK __attribute__((force_align_arg_pointer))
@@ -268,8 +283,9 @@ rb_vm_trace_recompile_end(struct rb_vm_trace_ractor *ractor)
 }
 
 static void
-recompile_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec,
-               uint64_t start_ns, uint64_t weight, enum rb_vm_trace_outcome outcome)
+recompile_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site,
+               struct rb_execution_context_struct *ec, uint64_t start_ns, uint64_t weight,
+               enum rb_vm_trace_outcome outcome)
 {
     struct vm_trace_version_state *versions = versions_of(ractor);
     uint64_t flow = versions->exiting.site ? versions->exiting.flow : 0;
@@ -323,7 +339,8 @@ rb_vm_trace_first_hit(const struct rb_vm_trace_site *site, struct rb_execution_c
 }
 
 uint64_t
-rb_vm_trace_recompile_taken(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, uint64_t *start_ns_out)
+rb_vm_trace_recompile_taken(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec,
+                            uint64_t *start_ns_out)
 {
     struct rb_vm_trace_ractor *ractor = rb_vm_trace_ractor_of(ec);
     if (!ractor) return 0;

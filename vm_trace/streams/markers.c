@@ -41,7 +41,8 @@ cached_text(struct vm_trace_marker_state *state, const char *text, size_t bytes)
 }
 
 static bool
-put_argument(struct vm_trace_event *event, struct vm_trace_marker_state *state, const struct vm_trace_marker_argument *argument)
+put_argument(struct vm_trace_event *event, struct vm_trace_marker_state *state,
+             const struct vm_trace_marker_argument *argument)
 {
     /* A text at a time: the next one may take its place in the cache. */
     unsigned key, value;
@@ -82,8 +83,10 @@ write_marker(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_stru
     struct vm_trace_event event;
     unsigned in, name, key;
     if (!rb_vm_trace_event_begin(&event, ractor, ec, written->ns)) return false;
-    const struct vm_trace_string *string = written->name ? written->name : cached_text(state, marker->name, marker->name_bytes);
-    if (!string || !writer_interned(event.writer, category, &in) || !writer_interned(event.writer, string, &name)) return false;
+    const struct vm_trace_string *string =
+        written->name ? written->name : cached_text(state, marker->name, marker->name_bytes);
+    if (!string || !writer_interned(event.writer, category, &in) || !writer_interned(event.writer, string, &name))
+        return false;
     for (unsigned i = 0; i < marker->argument_count; i++) {
         if (!put_argument(&event, state, &marker->arguments[i])) return false;
     }
@@ -162,7 +165,9 @@ rb_vm_trace_marker_end_slow(const rb_vm_trace_marker *name, rb_vm_trace_span spa
 void
 rb_vm_trace_marker_counter_slow(const rb_vm_trace_marker *name, int64_t value)
 {
-    struct vm_trace_marker_argument argument = { .key = "value", .key_bytes = 5, .type = FXT_ARG_INT64, .bits = (uint64_t)value };
+    struct vm_trace_marker_argument argument = {
+        .key = "value", .key_bytes = 5, .type = FXT_ARG_INT64, .bits = (uint64_t)value
+    };
     write_event(&(struct vm_trace_marker){ .type = FXT_COUNTER, .arguments = &argument, .argument_count = 1 }, name);
 }
 

@@ -160,13 +160,15 @@ make_collective(void)
         struct rb_vm_trace_site *site = take_site();
         if (!site) return;
         uint32_t index = site->index;
-        *site = (struct rb_vm_trace_site){
-            .hits_offset = hits_offset(index),
-            .index = index, .serial = ++sites.serial, .kind = (enum rb_vm_trace_kind)kind, .unit = NO_UNIT, .located = true,
-            .reason = rb_vm_trace_string_intern(reason, sizeof(reason) - 1),
-            .insn = rb_vm_trace_string_intern(unknown, sizeof(unknown) - 1),
-            .location = rb_vm_trace_string_intern(unknown, sizeof(unknown) - 1)
-        };
+        *site = (struct rb_vm_trace_site){ .hits_offset = hits_offset(index),
+                                           .index = index,
+                                           .serial = ++sites.serial,
+                                           .kind = (enum rb_vm_trace_kind)kind,
+                                           .unit = NO_UNIT,
+                                           .located = true,
+                                           .reason = rb_vm_trace_string_intern(reason, sizeof(reason) - 1),
+                                           .insn = rb_vm_trace_string_intern(unknown, sizeof(unknown) - 1),
+                                           .location = rb_vm_trace_string_intern(unknown, sizeof(unknown) - 1) };
         if (site->reason && site->insn && site->location) {
             sites.collective[kind] = site;
             continue;
@@ -182,8 +184,10 @@ static struct rb_vm_trace_site *
 collective_site(enum rb_vm_trace_kind kind)
 {
     if (!sites.full && !rb_vm_trace_messages.quiet) {
-        rb_vm_trace_message("%u places that can exit are traced, and there is no room for more: their exits are recorded with the reason "
-                        "\"(site table full)\"; trace fewer methods", sites.alive);
+        rb_vm_trace_message("%u places that can exit are traced, and there is no room for more: their exits are "
+                            "recorded with the reason "
+                            "\"(site table full)\"; trace fewer methods",
+                            sites.alive);
     }
     sites.full = true;
     return sites.collective[kind];
@@ -215,15 +219,18 @@ rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
     if (requested && (sites.alive < sites.unit_size || grow_units())) site = take_site();
     if (site) {
         uint32_t index = site->index;
-        *site = (struct rb_vm_trace_site){
-            .hits_offset = hits_offset(index),
-            .index = index, .serial = ++sites.serial, .version = desc->version, .kind = desc->kind, .pc = (uintptr_t)desc->pc,
-            .reason = rb_vm_trace_string_intern(desc->reason, desc->reason_len),
-            .insn = rb_vm_trace_string_intern(desc->insn, desc->insn_len),
-            .location = locate(desc),
-            .inlined = desc->frame != desc->unit, .iseq = rb_vm_trace_version_history_label(from),
-            .callee = intern_callee(desc)
-        };
+        *site = (struct rb_vm_trace_site){ .hits_offset = hits_offset(index),
+                                           .index = index,
+                                           .serial = ++sites.serial,
+                                           .version = desc->version,
+                                           .kind = desc->kind,
+                                           .pc = (uintptr_t)desc->pc,
+                                           .reason = rb_vm_trace_string_intern(desc->reason, desc->reason_len),
+                                           .insn = rb_vm_trace_string_intern(desc->insn, desc->insn_len),
+                                           .location = locate(desc),
+                                           .inlined = desc->frame != desc->unit,
+                                           .iseq = rb_vm_trace_version_history_label(from),
+                                           .callee = intern_callee(desc) };
         if (site->reason && site->insn && site->location) {
             uint32_t *head = unit_head(from);
             rb_vm_trace_note_address(from);
@@ -260,7 +267,10 @@ rb_vm_trace_site_locate(const struct rb_vm_trace_site *known, const char *label,
     pthread_mutex_unlock(&rb_vm_trace_capture.lock);
 }
 
-/* Code that a flag has given trace points counts also what a later trace does not ask for, and so does code that hooks listen to. */
+/*
+ * Code that a flag has given trace points counts also what a later trace does not ask for, and so
+ * does code that hooks listen to.
+ */
 static bool
 kind_requested_p(const struct rb_vm_trace_site *site)
 {
@@ -335,7 +345,9 @@ bool
 rb_vm_trace_sites_unreported_p(void)
 {
     struct vm_trace_totals *dead = &rb_vm_trace_capture.dead;
-    if (*stream_counter(&rb_vm_trace_exits, dead, EXITS_HITS) || *stream_counter(&rb_vm_trace_fallbacks, dead, FALLBACKS_HITS)) return true;
+    if (*stream_counter(&rb_vm_trace_exits, dead, EXITS_HITS) ||
+        *stream_counter(&rb_vm_trace_fallbacks, dead, FALLBACKS_HITS))
+        return true;
     for (uint32_t index = 1; index < sites.count; index++) {
         const struct rb_vm_trace_site *site = site_at(index);
         if (site->unit && kind_requested_p(site) && rb_vm_trace_hits(index)) return true;
@@ -348,7 +360,8 @@ rb_vm_trace_sites_unreported_p(void)
 static bool
 snapshot_hit(const struct rb_vm_trace_site *site)
 {
-    return site->index < snapshot.limit && site->serial <= snapshot.serial && snapshot.hits[site->index] > 0 && kind_requested_p(site);
+    return site->index < snapshot.limit && site->serial <= snapshot.serial && snapshot.hits[site->index] > 0 &&
+           kind_requested_p(site);
 }
 
 static void
@@ -419,7 +432,8 @@ rb_vm_trace_sites_snapshot_write(struct rb_vm_trace_ractor *ractor, struct vm_tr
 
     pthread_mutex_lock(&rb_vm_trace_capture.lock);
     while (snapshot.dead_count > 0 && count < AT_ONCE) batch[count++] = snapshot.dead[--snapshot.dead_count];
-    for (uint32_t end = snapshot.next + LOOKED_AT; snapshot.next < snapshot.limit && snapshot.next < end && count < AT_ONCE; snapshot.next++) {
+    for (uint32_t end = snapshot.next + LOOKED_AT;
+         snapshot.next < snapshot.limit && snapshot.next < end && count < AT_ONCE; snapshot.next++) {
         const struct rb_vm_trace_site *site = site_at(snapshot.next);
         if (site->unit && snapshot_hit(site)) copy_for_snapshot(&batch[count++], site);
     }
@@ -437,7 +451,8 @@ rb_vm_trace_sites_snapshot_write(struct rb_vm_trace_ractor *ractor, struct vm_tr
 }
 
 void
-rb_vm_trace_sites_unit_freed(uintptr_t unit, bool iseq, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
+rb_vm_trace_sites_unit_freed(uintptr_t unit, bool iseq, struct rb_vm_trace_ractor *ractor,
+                             struct rb_execution_context_struct *ec)
 {
     pthread_mutex_lock(&rb_vm_trace_capture.lock);
     if (sites.unit_size) {

@@ -41,7 +41,8 @@ site_category(const struct rb_vm_trace_site *site)
 }
 
 /*
- * Complete the site's location by the label of a frame that exited there. Once for each site. GVL held.
+ * Complete the site's location by the label of a frame that exited there. Once for each site. GVL
+ * held.
  */
 void rb_vm_trace_site_locate(const struct rb_vm_trace_site *site, const char *label, size_t bytes);
 
@@ -56,13 +57,15 @@ size_t rb_vm_trace_site_count(void);
 
 /* For the streams' tables: see stream.h. */
 bool rb_vm_trace_sites_unreported_p(void);
-void rb_vm_trace_sites_report(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, struct vm_trace_totals *totals);
+void rb_vm_trace_sites_report(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
+                              struct vm_trace_totals *totals);
 void rb_vm_trace_sites_count(struct vm_trace_totals *totals);
 bool rb_vm_trace_sites_snapshot_room(void);
 void rb_vm_trace_sites_snapshot_begin(void);
 void rb_vm_trace_sites_snapshot_end(void);
 bool rb_vm_trace_sites_snapshot_write(struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *totals);
-void rb_vm_trace_sites_unit_freed(uintptr_t unit, bool iseq, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec);
+void rb_vm_trace_sites_unit_freed(uintptr_t unit, bool iseq, struct rb_vm_trace_ractor *ractor,
+                                  struct rb_execution_context_struct *ec);
 void rb_vm_trace_sites_free(void);
 
 #endif /* RUBY_VM_TRACE_STREAMS_SITES_H */

@@ -16,7 +16,8 @@ struct rb_vm_trace_stream *const rb_vm_trace_streams[] = {
     NULL
 };
 
-_Static_assert(sizeof(rb_vm_trace_streams) / sizeof(rb_vm_trace_streams[0]) <= VM_TRACE_MAX_STREAMS, "requests are that many");
+_Static_assert(sizeof(rb_vm_trace_streams) / sizeof(rb_vm_trace_streams[0]) <= VM_TRACE_MAX_STREAMS,
+               "requests are that many");
 
 /* Before main(): machine code and ractor states hold the places that this gives. */
 __attribute__((constructor)) static void
@@ -32,7 +33,8 @@ rb_vm_trace_streams_request(const struct rb_vm_trace_config *config,
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
         const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
         requests[i] = (struct vm_trace_stream_request){ 0, NULL };
-        if (stream == &rb_vm_trace_exits) requests[i] = (struct vm_trace_stream_request){ config->exit_rate, config->counter };
+        if (stream == &rb_vm_trace_exits)
+            requests[i] = (struct vm_trace_stream_request){ config->exit_rate, config->counter };
         else if (stream == &rb_vm_trace_fallbacks) requests[i].rate = config->fallback_rate;
         else if (stream == &rb_vm_trace_compiles) requests[i].rate = config->compiles;
         else if (stream == &rb_vm_trace_invalidations) requests[i].rate = config->invalidations;

@@ -7,7 +7,10 @@
 #include "vm_trace/capture/stream.h"
 #include "vm_trace/vm_trace_jit.h"
 
-/* The last one is NULL. They are registered (rb_vm_trace_capture_register) when the program is loaded. */
+/*
+ * The last one is NULL. They are registered (rb_vm_trace_capture_register) when the program is
+ * loaded.
+ */
 extern struct rb_vm_trace_stream *const rb_vm_trace_streams[];
 
 /* What one stream is asked to record. */

@@ -109,7 +109,8 @@ write_last_end(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_st
 }
 
 void
-rb_vm_trace_version_history_end(uintptr_t unit, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
+rb_vm_trace_version_history_end(uintptr_t unit, struct rb_vm_trace_ractor *ractor,
+                                struct rb_execution_context_struct *ec)
 {
     pthread_mutex_lock(&rb_vm_trace_capture.lock);
     struct vm_trace_version_history **link = histories.bucket_count ? find(unit) : NULL;
@@ -131,7 +132,8 @@ void
 rb_vm_trace_version_histories_after_fork(void)
 {
     for (size_t i = 0; i < histories.bucket_count; i++) {
-        for (struct vm_trace_version_history *history = histories.buckets[i]; history; history = history->next) history->reprofile = 0;
+        for (struct vm_trace_version_history *history = histories.buckets[i]; history; history = history->next)
+            history->reprofile = 0;
     }
 }
 

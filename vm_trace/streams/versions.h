@@ -1,11 +1,12 @@
 #ifndef RUBY_VM_TRACE_STREAMS_VERSIONS_H
 #define RUBY_VM_TRACE_STREAMS_VERSIONS_H 1
 /*
- * Version histories of compiled ISEQs: what all events of one ISEQ have in common, so that they can be joined.
+ * Version histories of compiled ISEQs: what all events of one ISEQ have in common, so that they can
+ * be joined.
  *
- * An ISEQ is known from its first compilation until it is freed. It has one label for all that time, and while it has been
- * invalidated and not compiled again, a number: that of the `reprofile` span and of the flow that joins the exit, the
- * invalidation and the compilation.
+ * An ISEQ is known from its first compilation until it is freed. It has one label for all that
+ * time, and while it has been invalidated and not compiled again, a number: that of the `reprofile`
+ * span and of the flow that joins the exit, the invalidation and the compilation.
  */
 
 #include "vm_trace/capture/event.h"
@@ -36,8 +37,9 @@ versions_of(const struct rb_vm_trace_ractor *ractor)
 #define EVENT_FLOW_WORDS 3
 
 /*
- * A step of the flow that joins an exit, an invalidation and a compilation: at the same time as the event that it belongs to, and
- * right behind it, which is what binds it to that. False: the chunk is full.
+ * A step of the flow that joins an exit, an invalidation and a compilation: at the same time as the
+ * event that it belongs to, and right behind it, which is what binds it to that. False: the chunk
+ * is full.
  */
 static inline bool
 event_flow(const struct vm_trace_event *of, enum fxt_event type, uint64_t id)
@@ -56,8 +58,8 @@ struct vm_trace_version_history {
 };
 
 /*
- * The version history of an ISEQ, made when it has none (its label is then that of the innermost frame, if that runs it). NULL when there
- * is no memory. capture.lock held, here and below.
+ * The version history of an ISEQ, made when it has none (its label is then that of the innermost
+ * frame, if that runs it). NULL when there is no memory. capture.lock held, here and below.
  */
 struct vm_trace_version_history *rb_vm_trace_version_history_of(const struct rb_iseq_struct *iseq);
 
@@ -68,7 +70,8 @@ struct vm_trace_string *rb_vm_trace_version_history_label(uintptr_t unit);
 uint64_t rb_vm_trace_version_history_number(void);
 
 /* The ISEQ is freed: end what is open, in `ractor` when that is not NULL. Takes capture.lock. */
-void rb_vm_trace_version_history_end(uintptr_t unit, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec);
+void rb_vm_trace_version_history_end(uintptr_t unit, struct rb_vm_trace_ractor *ractor,
+                                     struct rb_execution_context_struct *ec);
 
 /* In the child of a fork: what is open is the parent's. capture.lock held. */
 void rb_vm_trace_version_histories_after_fork(void);
@@ -79,7 +82,9 @@ void rb_vm_trace_version_histories_free(void);
 /* Live ISEQs that are known: for tests and bounds. */
 size_t rb_vm_trace_version_history_count(void);
 
-/* The ractor counts for another trace: an exit that is being acted upon belongs to the one before. */
+/*
+ * The ractor counts for another trace: an exit that is being acted upon belongs to the one before.
+ */
 void rb_vm_trace_version_state_begin(struct rb_vm_trace_ractor *ractor);
 
 #endif /* RUBY_VM_TRACE_STREAMS_VERSIONS_H */
