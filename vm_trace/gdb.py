@@ -237,11 +237,11 @@ def chunks(state):
             yield name, Chunk(state, writer)
 
 
-# --- a trace of its own: a settings event made anew, and the chunks as they are -----------------------------------------------
+# --- a trace that gdb writes: a new settings event, and the chunks as they are -----------------------------------------------
 
 
 def inline(text):
-    """A string reference that stands for itself, and its words."""
+    """An inline string reference, and its words."""
     data = text.encode()[:0x7fff]
     padded = data + bytes(-len(data) % WORD)
     return 0x8000 | len(data), list(struct.unpack("<%dQ" % (len(padded) // WORD), padded))
@@ -319,7 +319,7 @@ def last_words(state, words):
     pid, dead = int(state["pid"]), state["dead"]
     events, exits, ns = count_events(words)
     totals = counters_of(dead)
-    told = provider_and_clock()
+    words = provider_and_clock()
     for hits, site in sites():
         kind = KINDS[str(site["kind"])]
         if hits == 0 or int(stream("fallbacks" if kind == "fallback" else "exits")["rate"]) == 0:
@@ -328,7 +328,7 @@ def last_words(state, words):
                      ("location", string_of(site["location"]))]
         if int(site["iseq"]):
             arguments.append(("iseq", string_of(site["iseq"])))
-        told += trace_event(pid, ns, "site", [*arguments, ("hits", Wide(hits))])
+        words += trace_event(pid, ns, "site", [*arguments, ("hits", Wide(hits))])
         totals["fallbacks" if kind == "fallback" else "exits"] += hits
         totals["sites"] += 1
         events += 1
@@ -336,10 +336,10 @@ def last_words(state, words):
     dropped, lost = int(state["file"]["dropped"]["events"]), sum(int(ractor["lost"]) for ractor in counted) + int(state["overflow"]["lost"])
     for number, why in ((lost, "events could not be recorded"), (dropped, "older events gave way at the limit of the memory")):
         if number:
-            told += trace_event(pid, ns, "loss", [("lost", Wide(number)), ("reason", why)])
+            words += trace_event(pid, ns, "loss", [("lost", Wide(number)), ("reason", why)])
             events += 1
     summary = [("sampled", exits), ("events", events), ("lost", lost + dropped), *totals.items()]
-    return told + trace_event(pid, ns + 1, "summary", [*((name, Wide(number)) for name, number in summary), ("snapshot", "memory")])
+    return words + trace_event(pid, ns + 1, "summary", [*((name, Wide(number)) for name, number in summary), ("snapshot", "memory")])
 
 
 def begun_in(chunk):
@@ -475,8 +475,8 @@ class Events(Subcommand):
             shown = min(most, len(events))
             print("%s: the last %d of %d events in its chunk (from %s)" % (name, shown, len(events), chunk.source))
             for _, kind, ns, tid, category, name, arguments in events[-most:]:
-                told = "" if kind == 0 else " (%s)" % EVENT_KINDS.get(kind, "?")
-                print("  %d.%09d  thread %d  %s %s%s" % (ns // 10 ** 9, ns % 10 ** 9, tid, category, name, told))
+                suffix = "" if kind == 0 else " (%s)" % EVENT_KINDS.get(kind, "?")
+                print("  %d.%09d  thread %d  %s %s%s" % (ns // 10 ** 9, ns % 10 ** 9, tid, category, name, suffix))
                 for key, value in arguments:
                     print("      %-8s %s" % (key, value))
 

@@ -59,7 +59,7 @@ void rb_vm_trace_subscribe(bool on);
 bool rb_vm_trace_parse_vm_option(const char *text);
 
 /*
- * Start what --vm-trace asked for, beside what flags of the JIT have started. Called once, when a
+ * Start what --vm-trace requested, beside what flags of the JIT have started. Called once, when a
  * JIT is on or will not be, before the program runs. Where a stream can't be recorded, or the file
  * can't be made, a line on stderr says so, and the program runs.
  */

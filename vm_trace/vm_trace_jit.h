@@ -149,7 +149,7 @@ struct rb_vm_trace_site_desc {
     size_t reason_len;       /* bytes */
     const char *insn;        /* name of the bytecode instruction, likewise */
     size_t insn_len;
-    const struct rb_iseq_struct *unit;  /* the ISEQ that was compiled; its death ends the site */
+    const struct rb_iseq_struct *unit;  /* the compiled ISEQ; the site is freed with it */
     const struct rb_iseq_struct *frame; /* the ISEQ whose frame exits: a callee when inlined */
     const void *pc;          /* address of the exiting instruction in `frame`; NULL: as the frame says */
     uint32_t version;        /* number of the compiled version, from 1, as the JIT counts them */

@@ -13,7 +13,10 @@
 #define LEAST_BASELINE_NS UINT64_C(1000000)
 /* A rate that moves by more than one in 1,000 is none: the machine slept, or was moved. */
 #define PLAUSIBLE 1000
-/* Counters run at 62 MHz to 16 GHz: others than that were set anew between two readings. */
+/*
+ * Counters run at 62 MHz to 16 GHz: any other rate means that the counter was set between the
+ * readings.
+ */
 #define LEAST_RATE (UINT64_C(1) << 28)
 #define MOST_RATE (UINT64_C(1) << 36)
 /* More than this is no error of the scale: see rb_vm_trace_clock_update. */
@@ -48,7 +51,7 @@ rb_vm_trace_clock_init(void)
 #endif
 }
 
-/* Ns of a tick since the last pair; 0 when that can't be told, or when it can't be true. */
+/* Ns of a tick since the last pair; 0 if it is unknown or impossible. */
 static uint64_t
 rate_since(const struct vm_trace_clock *clock, uint64_t ticks, uint64_t ns)
 {
@@ -62,8 +65,8 @@ rate_since(const struct vm_trace_clock *clock, uint64_t ticks, uint64_t ns)
 uint64_t
 rb_vm_trace_clock_update(struct vm_trace_clock *clock, uint64_t ticks, uint64_t ns)
 {
-    uint64_t told = clock_latest_at(clock, ticks);
-    uint64_t now = ns > told ? ns : told;
+    uint64_t reported = clock_latest_at(clock, ticks);
+    uint64_t now = ns > reported ? ns : reported;
 
     bool begun = clock->pair_ns != 0 && ticks > clock->pair_ticks && ns > clock->pair_ns;
     if (begun && ns - clock->pair_ns < LEAST_BASELINE_NS) return now; /* too early to tell */

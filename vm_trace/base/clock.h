@@ -38,7 +38,7 @@ void rb_vm_trace_clock_init(void);
 /* The system's own, always. Any thread. */
 uint64_t rb_vm_trace_clock_system_ns(void);
 
-/* Read both anew, and return the time. */
+/* Read both again, and return the time. */
 uint64_t rb_vm_trace_clock_read(struct vm_trace_clock *clock);
 
 /*

@@ -22,7 +22,7 @@ struct vm_trace_slot {
 /* An interned text. */
 struct vm_trace_string {
     struct vm_trace_string *next; /* in its bucket */
-    uint64_t serial;              /* never used twice: tells two texts with the same id apart */
+    uint64_t serial;              /* never used twice: distinguishes texts with the same id */
     uint32_t id;                  /* small and dense: an index into a writer's slots */
     uint32_t refs;
     uint32_t hash;
@@ -37,7 +37,7 @@ struct vm_trace_string {
  */
 struct vm_trace_string *rb_vm_trace_string_intern(const char *text, size_t bytes);
 
-/* The same, and it stays for ever, however often it is asked for. */
+/* The same, but the text is never freed, however often it is interned. */
 struct vm_trace_string *rb_vm_trace_string_permanent(const char *text, size_t bytes);
 
 /* One reference more, to a text that the caller knows to have one. Any thread. */

@@ -26,7 +26,7 @@ struct rb_vm_trace_ractor {
     struct rb_vm_trace_ractor **link; /* what points here; NULL: not in the list, for its trace has ended */
     uint64_t lost;               /* events that should be in the file and are not */
     uint64_t late;               /* of these: because the disk was too slow */
-    uint32_t number;             /* tells its counters from those of other ractors; 0: the first */
+    uint32_t number;             /* distinguishes its counters from those of other ractors; 0: the first */
     uint32_t epoch;              /* that its counts (lost, events, those of streams) belong to; read by others */
     uint64_t from_ns;            /* no event of it is earlier */
     struct vm_trace_clock clock;

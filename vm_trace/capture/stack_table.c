@@ -11,7 +11,7 @@
 #define FIRST_FRAMES 64
 #define FIRST_LABELS 128 /* most ractors of many see few */
 #define FIRST_NODES 128
-/* Stacks are a cache: past this many the tree is begun anew, so it can't grow without bound. */
+/* Stacks are a cache: with more nodes than this the tree starts over, so its size is bounded. */
 #define MAX_NODES (1u << 17)
 /* More deaths than this between two captures, and all labels are forgotten instead. */
 #define MAX_DEAD 1024
@@ -24,7 +24,7 @@ uint64_t rb_vm_trace_changes __attribute__((aligned(64)));
 pthread_mutex_t rb_vm_trace_deaths_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
- * Deaths, oldest first; the i-th ever stands at i % LOG_SIZE. Written under the lock, read without
+ * Freed ranges, oldest first; the i-th is at i % LOG_SIZE. Written under the lock, read without
  * it.
  */
 static struct {
@@ -49,7 +49,7 @@ rb_vm_trace_stacks_init(struct rb_vm_trace_stacks *stacks)
     stacks->node_count = 1;
     stacks->node_index_size = FIRST_NODES * 2;
     stacks->node_index = calloc(stacks->node_index_size, sizeof(*stacks->node_index));
-    stacks->dead = malloc(MAX_DEAD * sizeof(*stacks->dead)); /* no memory until something dies */
+    stacks->dead = malloc(MAX_DEAD * sizeof(*stacks->dead)); /* allocated when something is freed */
     return stacks->walk.frames && stacks->labels && stacks->label_index && stacks->nodes && stacks->node_index &&
         stacks->dead;
 }
@@ -224,7 +224,7 @@ find_label(struct rb_vm_trace_stacks *stacks, const struct vm_trace_frame *frame
 
 /* --- nodes ----------------------------------------------------------------------------- */
 
-/* Begin the tree anew. The nodes in the slots of the last walk mean nothing any more. */
+/* Start the tree over. The nodes in the slots of the last walk become invalid. */
 static void
 forget_nodes(struct rb_vm_trace_stacks *stacks)
 {
@@ -297,7 +297,7 @@ forget_frames(struct rb_vm_trace_stacks *stacks)
     memset(stacks->walk.frames, 0, stacks->walk.capacity * sizeof(*stacks->walk.frames));
 }
 
-/* --- what died -------------------------------------------------------------------------- */
+/* --- freed ranges -------------------------------------------------------------------------- */
 
 static int
 compare_ranges(const void *a, const void *b)
@@ -308,8 +308,8 @@ compare_ranges(const void *a, const void *b)
 }
 
 /*
- * Sort the deaths and join what overlaps: memory that died may have been used again, in other
- * pieces, and died again. Returns how many ranges are left.
+ * Sort the ranges and join what overlaps: freed memory may have been used again, in other
+ * pieces, and freed again. Returns how many ranges are left.
  */
 static size_t
 sort_ranges(struct vm_trace_range *ranges, size_t count)
@@ -347,7 +347,7 @@ in_ranges(const struct vm_trace_range *ranges, size_t count, bool methods, uintp
     return false;
 }
 
-/* One more death; or so many that nobody can tell them one by one. The lock held. */
+/* One more freed range; or too many to list. The lock is held. */
 static void
 publish(uint64_t count)
 {

@@ -7,9 +7,9 @@
  * label made. The slots of the last walk are kept and compared, so a frame that did not change
  * costs no lookup.
  *
- * ISEQs and method entries may die in another thread. A death is logged once for all ractors, and
+ * Another thread may free ISEQs and method entries. That is logged once for all ractors, and
  * each forgets the frames concerned before its next capture. Memory is used again only after the
- * death was logged, so no frame can be mistaken for a dead one.
+ * free was logged, so no frame can be mistaken for a freed one.
  */
 
 #include "vm_trace/host/host.h"
@@ -69,8 +69,8 @@ struct rb_vm_trace_stacks {
 
 /*
  * What each ractor has to notice before its next event, in one word, so that one comparison tells
- * whether there is anything. The high half changes with each death. The low half is the epoch: the
- * number of the flight recorder's last reset (ractor_state.h).
+ * whether there is anything. The high half changes with each freed range. The low half is the
+ * epoch: the number of the flight recorder's last reset (ractor_state.h).
  */
 extern uint64_t rb_vm_trace_changes;
 
@@ -126,7 +126,7 @@ stacks_capture(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_st
 const char *rb_vm_trace_stacks_tail(struct rb_vm_trace_stacks *stacks, uint32_t node, size_t kept, size_t *bytes_out);
 
 /*
- * Log a death, or that nothing is as it was (objects have moved). Any thread, before the memory is
+ * Log that memory is freed, or that all objects have moved. Any thread, before the memory is
  * used again. Takes a lock of its own for a few instructions, whatever the number of ractors.
  */
 void rb_vm_trace_died(struct vm_trace_range range);

@@ -33,7 +33,7 @@ struct vm_trace_totals {
 struct rb_vm_trace_status {
     bool on;
     uint64_t session_number; /* number of the trace that is on; no other one in this process has it. From 1; 0: none is on */
-    bool by_flags;           /* it was a flag that started it: its code has trace points for good */
+    bool by_flags;           /* a flag started it: compiled code keeps its trace points permanently */
     uint64_t memory_bytes;   /* it is recorded into memory, of at most that; 0: into a file */
     const char *path;        /* of the file; NULL where there is none, or none yet (forked child). Valid until tracing is switched again */
     const char *loss;        /* why events were lost; NULL: none were */

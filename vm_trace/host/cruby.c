@@ -1,5 +1,5 @@
 /*
- * What the tracer asks of CRuby: see host.h. The only file of the module that knows the insides
+ * What the tracer needs of CRuby: see host.h. The only file of the module that knows the internals
  * of the VM, so what differs between Rubies belongs here.
  */
 #include "ruby/internal/config.h"
@@ -91,7 +91,7 @@ static inline struct vm_trace_native_thread
 native_thread(struct rb_execution_context_struct *ec)
 {
     const rb_thread_t *th = rb_ec_thread_ptr(ec);
-    struct vm_trace_native_thread native = { .name_id = (uint64_t)(uintptr_t)th }; /* thread_renamed tells the rest */
+    struct vm_trace_native_thread native = { .name_id = (uint64_t)(uintptr_t)th }; /* thread_renamed handles the rest */
     if (shared_native_thread_p(th)) native.name_id = HOST_SHARED_THREAD;
 #ifdef RB_THREAD_T_HAS_NATIVE_ID
     if (th->nt) native.tid = (uint32_t)th->nt->tid;
@@ -196,7 +196,7 @@ look_into(struct vm_trace_walk *walk, struct caller *caller, struct vm_trace_fra
     return frame; /* a block in C has the method around it, and is no frame that a backtrace shows */
 }
 
-/* CFP_PC, which asks each time which JIT there is. */
+/* CFP_PC without its check which JIT is on. */
 static inline uintptr_t
 pc_of(const rb_control_frame_t *cfp, bool zjit)
 {
@@ -334,7 +334,7 @@ add_number(struct text *text, long number)
     add(text, digits, (size_t)snprintf(digits, sizeof(digits), "%ld", number));
 }
 
-/* Name of a class or module if it has one for good: backtraces show no other. */
+/* Name of a class or module if it is permanent: backtraces show no other. */
 static VALUE
 permanent_name(VALUE klass)
 {

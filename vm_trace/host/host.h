@@ -1,7 +1,7 @@
 #ifndef RUBY_VM_TRACE_HOST_H
 #define RUBY_VM_TRACE_HOST_H 1
 /*
- * The seam between the tracer and the insides of Ruby: all that the tracer asks. host/cruby.c
+ * The seam between the tracer and the internals of Ruby: all that the tracer needs. host/cruby.c
  * answers it in a Ruby, a fake host in the unit tests. Where nothing else is said, no function
  * allocates a Ruby object, runs Ruby code or takes a lock.
  */
@@ -32,7 +32,7 @@ struct vm_trace_frame {
     uintptr_t pc;
     uintptr_t method;
     uintptr_t kind;                    /* the host's own: what else it knows a frame by that has not changed */
-    const struct rb_iseq_struct *iseq; /* where the slot was filled anew; valid during the event only */
+    const struct rb_iseq_struct *iseq; /* if the slot was refilled; valid during the event only */
     uint32_t id;    /* of its label (stack_table.h); 0: not known */
     uint32_t node;  /* of the stack from the outermost frame to this one; 0: not known */
 };
@@ -49,7 +49,7 @@ struct vm_trace_walk {
     struct vm_trace_frame *frames;
     size_t capacity;
     size_t count;
-    size_t changed;   /* the first slot that was filled anew; SIZE_MAX: none was */
+    size_t changed;   /* the first refilled slot; SIZE_MAX: none */
     struct vm_trace_native_thread thread; /* whose stack it is */
 };
 
@@ -76,7 +76,7 @@ size_t rb_vm_trace_host_label(const struct vm_trace_frame *frame, char *buffer, 
  */
 uintptr_t rb_vm_trace_host_method_of(const struct rb_iseq_struct *iseq);
 
-/* Bounds of an ISEQ's instructions, which hold every pc in it; for its death. */
+/* Bounds of an ISEQ's instructions, which hold every pc in it; for the time when it is freed. */
 void rb_vm_trace_host_iseq_range(const struct rb_iseq_struct *iseq, uintptr_t *from_out, uintptr_t *to_out);
 
 /* The execution context of the current native thread; NULL when it runs no Ruby. */

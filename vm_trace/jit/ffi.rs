@@ -29,7 +29,7 @@ pub enum Outcome { Profiling, Invalidated, AlreadyInvalidated, VersionLimit }
 #[repr(C)]
 pub struct MaxSize { bytes: u64, keep_oldest: bool }
 
-/// `struct rb_vm_trace_config`: what flags asked for.
+/// `struct rb_vm_trace_config`: what flags request.
 #[repr(C)]
 pub struct Config {
     jit: *const c_char,

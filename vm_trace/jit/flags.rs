@@ -40,7 +40,7 @@ pub fn show_flags(jit: &'static Jit, help: c_int, highlight: c_int, width: c_uin
     }
 }
 
-/// Begin the trace if a flag asks for one. Called once, before any code is compiled.
+/// Start the trace if a flag requests one. Called once, before any code is compiled.
 pub fn start(jit: &'static Jit) {
     let config = unsafe { rb_vm_trace_start_by_flags(jit) };
     BY_FLAGS.store(config as *mut Config, Ordering::Release);

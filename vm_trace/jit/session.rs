@@ -16,7 +16,7 @@ pub fn exits_on() -> bool {
     EXITS_ON.load(Ordering::Acquire)
 }
 
-/// A number that changes whenever tracing is switched on or off. Likewise.
+/// A number that changes whenever a session starts or stops. Likewise.
 pub fn session() -> u64 {
     SESSION.load(Ordering::Acquire)
 }

@@ -14,10 +14,10 @@ pub struct Place<'a> {
     pub unit: AnyPtr,
     pub version: u32,
     /// The ISEQ whose frame it is, which may be inlined into `unit`; then its method entry, or null
-    /// where only the frame tells
+    /// if only the frame knows it
     pub frame: AnyPtr,
     pub method: AnyPtr,
-    /// The instruction; null: only the frame tells
+    /// The instruction; null: only the frame knows it
     pub pc: AnyPtr,
     /// Name of what a fallback calls
     pub callee: Option<&'a str>,

@@ -177,7 +177,7 @@ take(void)
     struct client *client = remote.queue;
     if (client) {
         dequeue(client);
-        client->state = TAKEN; /* its thread leaves the request alone from here on */
+        client->state = TAKEN; /* its thread does not touch the request from here on */
     }
     pthread_mutex_unlock(&remote.lock);
     return client;
@@ -418,7 +418,7 @@ accept_clients(void *unused)
 
 /* --- begin and end --------------------------------------------------------------------------------------- */
 
-/* Where to listen. False: the path is too long, or a child has that of its parent. */
+/* The path of the socket. False: it is too long, or a child has that of its parent. */
 static bool
 find_address(const char *value, bool child)
 {
@@ -534,8 +534,8 @@ forget(void)
 }
 
 /*
- * The last of all at_exit handlers. Who has a request pending is told; the thread that accepts
- * ends.
+ * The last of all at_exit handlers. Clients with a pending request get an answer; the thread that
+ * accepts ends.
  */
 static void
 end(VALUE unused)

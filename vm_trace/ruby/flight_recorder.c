@@ -98,7 +98,7 @@ end_without_gvl(VALUE argument)
 }
 
 /*
- * What is frozen must be written before this thread handles any interrupt: it may lead to another
+ * A snapshot must be written before this thread handles any interrupt: it may lead to another
  * thread that ends the trace, and waits for us; or end this one. So then a thread is begun that
  * writes it. Returns the state of rb_protect.
  */
@@ -125,7 +125,7 @@ write_snapshot(struct rb_vm_trace_save *save)
  *  the number of the saved trace, from 1. Without a path, it is that of the options, and each trace gets a file of its own.
  *
  *  Returns <tt>{path:, events:, exits:, lost:}</tt>; +lost+ is how many events since the last reset are not in it. Where memory goes
- *  back less far than the seconds that were asked for, +seconds+ says how far.
+ *  back less far than the requested seconds, +seconds+ says how far.
  *
  *  Raises RuntimeError where nothing is recorded into memory, SystemCallError (Errno::EACCES, Errno::ENOSPC, ...; Errno::EBUSY for a
  *  file that another process is writing) where the file can't be written; what was recorded, and a file that was there, stay as they are then.
@@ -149,9 +149,9 @@ trace_save(int argc, VALUE *argv, VALUE self)
     free(save.kept);
     if (state) rb_jump_tag(state);
     if (save.error) {
-        VALUE told = rb_sprintf("%"PRIsVALUE": the trace can't be saved there", path);
-        if (save.error == EEXIST || save.error == EBUSY) rb_str_catf(told, ": %s", save.reason);
-        rb_syserr_fail_str(save.error, told);
+        VALUE message = rb_sprintf("%"PRIsVALUE": the trace can't be saved there", path);
+        if (save.error == EEXIST || save.error == EBUSY) rb_str_catf(message, ": %s", save.reason);
+        rb_syserr_fail_str(save.error, message);
     }
     RB_GC_GUARD(pattern);
     VALUE hash = rb_hash_new();
@@ -167,7 +167,7 @@ trace_save(int argc, VALUE *argv, VALUE self)
  *  call-seq:
  *    RubyVM::Trace.reset -> nil
  *
- *  Forgets what the flight recorder has: a trace that is saved later tells of what came after this call only. Cheap enough for
+ *  Forgets what the flight recorder has: a trace that is saved later has only what came after this call. Cheap enough for
  *  the beginning of each request. Raises RuntimeError where nothing is recorded into memory.
  */
 static VALUE

@@ -248,7 +248,7 @@ read_options(VALUE options, VALUE values[OPTIONS], struct rb_vm_trace_config *co
             values[i] = rb_hash_lookup2(options, ID2SYM(rb_intern(option_names[i])), Qundef);
         }
     }
-    /* Without a JIT, exits are not what who asks for another stream alone asks for. */
+    /* Without a JIT, a request for another stream alone does not include exits. */
     struct vm_trace_stream_request others[VM_TRACE_MAX_STREAMS];
     bool other = read_streams(options, others);
     if (values[EXITS] == Qundef) values[EXITS] = other && !jit() ? Qfalse : Qtrue;
@@ -481,7 +481,7 @@ rb_vm_trace_control_try_stop(void)
  *  call-seq:
  *    RubyVM::Trace.stop -> hash
  *
- *  Ends the trace. The hash has the counts of its summary, and the path. What was recorded into memory is gone, but for what was saved.
+ *  Ends the trace. The hash has the counts of its summary, and the path. What was recorded into memory and not saved is lost.
  */
 static VALUE
 trace_stop(VALUE self)

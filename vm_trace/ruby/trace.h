@@ -1,7 +1,7 @@
 #ifndef RUBY_VM_TRACE_RUBY_TRACE_H
 #define RUBY_VM_TRACE_RUBY_TRACE_H 1
 /*
- * What RubyVM::Trace does, for others that are asked to do it (control_socket.c). All raise.
+ * The methods of RubyVM::Trace, for the control socket. All raise.
  */
 #include "ruby/ruby.h"
 

@@ -84,7 +84,7 @@ parse_max_size(const char *option, const char *value)
 
 /*
  * In the order of --help. A flag either sets a variable and takes no value, or has a function that
- * parses its value. One that says only how to trace would have no effect alone.
+ * parses its value. A flag that says only how to trace implies exits.
  */
 static const struct vm_trace_flag {
     const char *name, *value, *help;

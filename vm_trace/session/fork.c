@@ -74,7 +74,7 @@ end_fork(bool in_child)
 void
 rb_vm_trace_after_fork(long pid)
 {
-    /* daemon(3) says 0 when it failed, too: only the pid tells who we are. */
+    /* daemon(3) returns 0 after a failure, too: only the pid shows whether this is the child. */
     bool child = end_fork(pid == 0);
     hooked = false;
     if (child && session.memory.bytes) rb_vm_trace_recorder_threads();

@@ -15,9 +15,9 @@
  */
 #define VM_TRACE_LEAST_MIB 4
 #define VM_TRACE_MOST_MIB (1 << 20)
-/* Of the flight recorder's memory, and of what a saved trace tells of. */
+/* Of the flight recorder's memory, and of the seconds that a saved trace covers. */
 #define VM_TRACE_MOST_MEMORY_MIB (1 << 16)
-/* Of its memory where only --zjit-trace-save-at asks for one. */
+/* Size of its memory if only --zjit-trace-save-at requests one. */
 #define VM_TRACE_DEFAULT_MEMORY_MIB 16
 #define VM_TRACE_MOST_SECONDS (1 << 20)
 /* Of the frames that are kept of each stack. */
@@ -54,8 +54,8 @@ bool rb_vm_trace_parse_max_size(const char *option, const char *value, struct rb
 bool rb_vm_trace_parse_memory(const char *option, const char *value);
 
 /*
- * Parse when the flight recorder saves unasked: "exit", "exception" (one that ends the program),
- * "crash", the name of a signal; several separated by commas. Failure is as above.
+ * Parse when the flight recorder saves without a call: "exit", "exception" (one that ends the
+ * program), "crash", the name of a signal; several separated by commas. Failure is as above.
  */
 bool rb_vm_trace_parse_save_at(const char *option, const char *value);
 

@@ -42,7 +42,7 @@ make_file(bool child)
     char *kept;
     const char *why_kept;
     const char *why = rb_vm_trace_chunk_file_open_beside(&capture.file, &session.path, capture.pid, &kept, &why_kept);
-    /* Said even where the program began the trace: the file is not where it asked for. */
+    /* Print this even if the program started the trace: the file is not at the requested path. */
     if (kept && !why) rb_vm_trace_message("%s is kept: %s; the trace goes to %s", kept, why_kept, session.path);
     free(kept);
     return why;
@@ -223,7 +223,7 @@ start_streams(bool by_flags, const char **name_out)
     return NULL;
 }
 
-/* What --vm-trace=LIST asks for, beside `requests` of a JIT's flags. */
+/* What --vm-trace=LIST requests, beside `requests` of a JIT's flags. */
 static void
 add_vm_requests(struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
 {
@@ -475,7 +475,7 @@ rb_vm_trace_code_free(const struct rb_iseq_struct *iseq)
 void
 rb_vm_trace_method_free(const void *method_entry)
 {
-    if (!trace_on()) return; /* labels are made anew when a trace begins */
+    if (!trace_on()) return; /* each trace makes its own labels */
     uintptr_t at = (uintptr_t)method_entry;
     if (rb_vm_trace_address_noted_p(at))
         rb_vm_trace_died((struct vm_trace_range){ .from = at, .to = at + 1, .methods = true });

@@ -8,7 +8,7 @@
 #include "vm_trace/capture/ractor_state.h"
 #include "vm_trace/streams/table.h"
 
-/* When a trace is saved without being asked for by the program: bits of memory.save_at. */
+/* When a trace is saved without a call by the program: bits of memory.save_at. */
 enum {
     VM_TRACE_SAVE_AT_EXIT = 1,
     VM_TRACE_SAVE_AT_EXCEPTION = 2,
@@ -18,8 +18,8 @@ enum {
 /* The flight recorder (snapshot.h). */
 struct rb_vm_trace_memory_config {
     uint64_t bytes;          /* of memory that is recorded into; 0: into a file */
-    uint64_t window_ns;      /* how much time a saved trace tells of; 0: all that is there */
-    unsigned save_at;        /* when it is saved unasked: bits of snapshot.h */
+    uint64_t window_ns;      /* how much time a saved trace covers; 0: all that is in memory */
+    unsigned save_at;        /* when it is saved without a call: bits of VM_TRACE_SAVE_AT_EXIT and so on */
     int signal;              /* likewise; 0: none */
 };
 

@@ -43,16 +43,16 @@ static struct {
     } own, named;              /* by the pattern of the options, by one that the program gave */
 
     struct rb_vm_trace_chunk_snapshot snapshot;
-    struct vm_trace_totals taken; /* counted since the reset, when it was frozen */
-    uint64_t reset_ns, from_ns;   /* of what is frozen: no event before the latter is saved */
+    struct vm_trace_totals taken; /* counted from the reset to the begin of the snapshot */
+    uint64_t reset_ns, from_ns;   /* of the snapshot: events before from_ns are not saved */
     uint64_t snapshot_ns;
 
     struct rb_vm_trace_chunk_file out;
     struct rb_vm_trace_ractor *ractor; /* writes the settings and the last words */
-    sem_t asked;                     /* by a signal */
+    sem_t requested;                 /* by a signal */
 } recorder = { .done = PTHREAD_COND_INITIALIZER, .out = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 } };
 
-/* --- freeze ---------------------------------------------------------------------------------------- */
+/* --- snapshot begin ---------------------------------------------------------------------------------------- */
 
 /*
  * Chunks that are written into, as far as they are. A writer may just be changing its own, for it
@@ -319,7 +319,7 @@ begin_copy(struct copy *copy)
     memset(copy->open, 0, sizeof(copy->open));
 }
 
-/* All frozen chunks, the oldest first. Returns how many were given back. */
+/* All chunks of the snapshot, the oldest first. Returns how many were given back. */
 static size_t
 copy_chunks(struct copy *copy)
 {
@@ -461,7 +461,7 @@ rename_to(const char *from, const char *path, bool past_too)
     return strerror(errno);
 }
 
-/* The same for a save, under another name where the program asked for none. */
+/* The same for a save, under another name if the program gave none. */
 static const char *
 name_file(struct rb_vm_trace_save *save, const char *beside)
 {
@@ -665,7 +665,7 @@ wait_for_signals(void *ignored)
 {
     (void)ignored;
     for (;;) {
-        while (sem_wait(&recorder.asked) != 0) continue;
+        while (sem_wait(&recorder.requested) != 0) continue;
         if (session.memory.signal) save_to_file("signal", write_file); /* else that trace has ended */
     }
     return NULL;
@@ -676,7 +676,7 @@ on_signal(int number)
 {
     (void)number;
     int saved = errno;
-    sem_post(&recorder.asked);
+    sem_post(&recorder.requested);
     errno = saved;
 }
 
@@ -691,7 +691,7 @@ rb_vm_trace_recorder_threads(void)
     if (!session.memory.signal) return;
     struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
     sigemptyset(&action.sa_mask);
-    bool ok = sem_init(&recorder.asked, 0, 0) == 0 && native_thread_start(&thread, wait_for_signals, NULL) == 0;
+    bool ok = sem_init(&recorder.requested, 0, 0) == 0 && native_thread_start(&thread, wait_for_signals, NULL) == 0;
     if (ok) pthread_detach(thread);
     /* In a forked child the program may have taken the signal meanwhile: it keeps it. */
     static bool taken;

@@ -7,7 +7,7 @@
  * Saving has two parts. rb_vm_trace_snapshot_begin says what is to be saved: the chunks, and the
  * hits of all sites at that moment. It takes some microseconds. rb_vm_trace_recorder_write copies
  * that into a file, on a native thread of the tracer's own, beside the program. A chunk is copied
- * record by record: what is older than the last reset, or than the window of time that was asked
+ * record by record: what is older than the last reset, or than the requested window of time
  * for, is left out. What is to be named otherwise (settings, sites, losses, summary) is written as
  * at the end of any trace.
  *
@@ -36,7 +36,7 @@ struct rb_vm_trace_save {
     const char *reason;    /* when there is an error: its text, static or strerror's */
     uint64_t events, exits, lost;
     struct rb_vm_trace_memory_config memory; /* out: what was recorded into */
-    uint64_t held_ns;      /* out: how far back that goes, when it is less than the window that was asked for; or 0 */
+    uint64_t held_ns;      /* out: how far back that goes, if that is less than the requested window; else 0 */
     bool beside;           /* `thread` writes it */
     pthread_t thread;
 };
@@ -56,7 +56,7 @@ enum vm_trace_snapshot_answer {
  */
 enum vm_trace_snapshot_answer rb_vm_trace_snapshot_begin(void);
 
-/* Write it, and end the freeze. Without the GVL, for it takes its time. */
+/* Write it, and end the snapshot. Without the GVL, because it takes long. */
 void rb_vm_trace_recorder_write(struct rb_vm_trace_save *save);
 
 /*
@@ -67,7 +67,7 @@ void rb_vm_trace_recorder_write_begin(struct rb_vm_trace_save *save);
 void rb_vm_trace_recorder_write_end(struct rb_vm_trace_save *save);
 
 /*
- * One line for the user when memory went back less far than asked for: how far, and how many MiB
+ * One line for the user when memory went back less far than requested: how far, and how many MiB
  * would do. False: it did not, and nothing is written.
  */
 bool rb_vm_trace_recorder_hint(const struct rb_vm_trace_save *save, char *text, size_t capacity);
@@ -84,7 +84,7 @@ bool rb_vm_trace_recorder_refuse(void);
 /*
  * Forget what was recorded so far, without a touch of it: a save has what comes after. Other
  * ractors notice at their next event (ractor_state.h). GVL held. Takes capture.lock. False: no
- * memory. `caller` is the calling ractor's state, whose sampling begins anew.
+ * memory. `caller` is the calling ractor's state, whose sampling starts again.
  */
 bool rb_vm_trace_recorder_reset(struct rb_vm_trace_ractor *ractor);
 
@@ -95,7 +95,7 @@ bool rb_vm_trace_recorder_reset(struct rb_vm_trace_ractor *ractor);
 void rb_vm_trace_recorder_save_at(unsigned moment, struct rb_vm_trace_ractor *ractor,
                                   struct rb_execution_context_struct *ec);
 
-/* In a dying process: write memory as it stands. Async-signal-safe. */
+/* In a crashing process: write memory as it is. Async-signal-safe. */
 void rb_vm_trace_recorder_crash(void);
 
 /* --- for session.c ---------------------------------------------------------------------------- */

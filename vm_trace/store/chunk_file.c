@@ -209,7 +209,7 @@ describe_full(struct rb_vm_trace_chunk_file *file, uint64_t free_bytes)
     snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
     ssize_t n = readlink(link, path, sizeof(path) - 1);
     path[n > 0 ? n : 0] = '\0';
-    cut_last_part(path, &was); /* from its folder on, for overlayfs tells of another device for files */
+    cut_last_part(path, &was); /* from its folder on, because overlayfs reports another device for files */
     struct stat folder, above;
     bool known = stat(path, &folder) == 0;
     while (known && (end = cut_last_part(path, &was)) != NULL) {
@@ -540,7 +540,7 @@ map_and_touch(struct rb_vm_trace_chunk_file *file, uint64_t offset)
 
 /*
  * The oldest chunk of memory, made fresh. Without the lock meanwhile, for others want to give
- * theirs back, or to freeze what is there.
+ * theirs back, or to begin a snapshot.
  */
 static void
 renew_oldest(struct rb_vm_trace_chunk_file *file)
@@ -988,7 +988,7 @@ mend(struct rb_vm_trace_chunk_file *file, uint64_t *buffer, struct vm_trace_coun
 {
     *left = (struct vm_trace_counts){ 0, 0 };
     uint64_t size = whole_bytes(file->fd, buffer, file->sampled_categories, left);
-    if (left->events == 0) size = 0; /* not even the settings: begin anew */
+    if (left->events == 0) size = 0; /* not even the settings: start over */
     int error = shorten(file->fd, size);
     if (error) return error;
     size_t words = (VM_TRACE_PAGE_WORDS - size / FXT_WORD_BYTES % VM_TRACE_PAGE_WORDS) % VM_TRACE_PAGE_WORDS;

@@ -113,8 +113,8 @@ struct rb_vm_trace_chunk_file {
     char *memory;          /* memory_ring.h: where all of it is mapped; NULL: it is a file */
     const struct vm_trace_chunk_memory *memory_calls; /* not NULL where memory is not */
     uint64_t memory_bytes; /* of that mapping, which is as long as it may grow */
-    size_t older;          /* idle chunks at the front of the ring that are older than the freeze */
-    uint64_t popped;       /* chunks used again since the freeze */
+    size_t older;          /* idle chunks at the front of the ring that are older than the snapshot */
+    uint64_t popped;       /* chunks used again since the snapshot began */
     struct rb_vm_trace_chunk_snapshot *held; /* whose chunks in use must not be used again yet */
 };
 
@@ -227,7 +227,7 @@ void rb_vm_trace_chunk_drop(struct rb_vm_trace_chunk *chunk);
  */
 int rb_vm_trace_chunk_file_append(struct rb_vm_trace_chunk_file *file, const uint64_t *words, size_t count);
 
-/* Close. Chunks that are still mapped stay usable, but for those in memory. */
+/* Close. Chunks that are still mapped stay usable, except those in memory. */
 void rb_vm_trace_chunk_file_close(struct rb_vm_trace_chunk_file *file);
 
 /* In the child of a fork, with the lock held: close what is the parent's, without a touch of it. */

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Events, and how many of them are of categories that the caller asks for. */
+/* Events, and how many of them are of the requested categories. */
 struct vm_trace_counts {
     uint64_t events, sampled;
 };

@@ -89,7 +89,7 @@ at_front(const struct rb_vm_trace_chunk_file *file, size_t index)
 void
 rb_vm_trace_memory_snapshot_begin(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk_snapshot *snapshot)
 {
-    /* What may still be made anew counts for the half that writers go on in. */
+    /* Chunks that may still be created count for the half that writers go on in. */
     size_t most = (size_t)(file->max_bytes / VM_TRACE_CHUNK_BYTES) - 1,
            made = (size_t)(file->size / VM_TRACE_CHUNK_BYTES);
     size_t to_come = most > made ? most - made : 0, half = most / 2;

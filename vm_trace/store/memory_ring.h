@@ -9,7 +9,7 @@
  * outside, at /proc/PID/fd; and its chunks can be copied out while records go on being written:
  *
  *   ring      | oldest ... older half | newer half ... newest | in use, one a ractor |
- *   frozen    | used again if need be | kept                  | kept, up to a record |
+ *   snapshot  | used again if need be | kept                  | kept, up to a record |
  *
  * What a snapshot holds is copied from the oldest chunk on, without a lock, and each chunk is given back, at
  * its place in the ring, as soon as it was copied. Meanwhile records go into the older half (and
@@ -53,17 +53,17 @@ void rb_vm_trace_memory_snapshot_in_use(struct rb_vm_trace_chunk_file *file,
                                         struct rb_vm_trace_chunk_snapshot *snapshot, uint64_t offset, size_t words);
 
 /*
- * Give a frozen chunk back. Once for each, from the first on. False: it was used again in the
- * meantime, so what was read of it is worth nothing.
+ * Give a chunk of the snapshot back. Once for each, from the first on. False: it was used again in
+ * the meantime, so what was read of it is worth nothing.
  */
 bool rb_vm_trace_memory_give_back(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk_snapshot *snapshot,
                                   size_t index);
 
-/* Give back those from `index` on, and end the freeze. */
+/* Give back those from `index` on, and end the snapshot. */
 void rb_vm_trace_memory_snapshot_end(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk_snapshot *snapshot,
                                      size_t index);
 
-/* Write all of it, as it stands, into an open file. Async-signal-safe; false: errno says why. */
+/* Write all of it, as it is, into an open file. Async-signal-safe; false: errno says why. */
 bool rb_vm_trace_memory_dump(const struct rb_vm_trace_chunk_file *file, int fd);
 
 #endif /* RUBY_VM_TRACE_STORE_MEMORY_RING_H */

@@ -1,8 +1,9 @@
 #ifndef RUBY_VM_TRACE_STORE_PREALLOCATOR_H
 #define RUBY_VM_TRACE_STORE_PREALLOCATOR_H 1
 /*
- * A thread that does a piece of work before someone has to wait for it. Made when first asked;
- * where the system refuses it, nothing is done ahead. It takes no signals but those of a fault.
+ * A thread that does a piece of work before someone has to wait for it. Started by the first
+ * request; where the system refuses it, nothing is done ahead. It takes no signals but those of a
+ * fault.
  */
 
 #include <pthread.h>

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One provider for all writers: a chunk introduces it anew, which is what empties the tables. */
+/* One provider for all writers: each chunk introduces it again, which empties the tables. */
 #define PROVIDER_ID 1
 static const char PROVIDER_NAME[] = "ruby vm_trace";
 static const char PROCESS_NAME[] = "ruby";

@@ -49,7 +49,7 @@ struct rb_vm_trace_writer {
     uint32_t next_string;   /* index of the next string record */
     uint32_t string_limit;  /* and the highest that it may have */
     uint32_t thread_count;
-    uint32_t last_thread;   /* index that was asked for last: mostly the one that comes next */
+    uint32_t last_thread;   /* index that was requested last: mostly the next one, too */
     struct vm_trace_thread threads[FXT_MAX_THREAD_INDEX]; /* index - 1 */
     struct vm_trace_interned_slot {
         uint64_t serial;    /* of the text */
@@ -161,8 +161,8 @@ writer_prefetch(const uint64_t *at)
     const char *line = (const char *)at + WRITER_AHEAD_BYTES;
 #if defined(__GNUC__) && defined(__x86_64__)
     /*
-     * For writing; the compiler's own is for reading there, unless told of a newer processor. Older
-     * ones take it for a no-op.
+     * For writing; the compiler's own is for reading there, unless built for a newer processor.
+     * Older ones take it for a no-op.
      */
     __asm__ volatile("prefetchw %0\n\tprefetchw %1" : : "m"(line[0]), "m"(line[WRITER_LINE_BYTES]));
 #else
@@ -214,7 +214,7 @@ writer_interned(struct rb_vm_trace_writer *writer, const struct vm_trace_string 
 
 /*
  * Index of a thread in the current chunk, or 0 when it has none under that name yet; then
- * writer_name_thread gives it one. `name_id` tells one name of a thread from another.
+ * writer_name_thread gives it one. `name_id` distinguishes the names of a thread.
  */
 unsigned rb_vm_trace_writer_thread(struct rb_vm_trace_writer *writer, uint32_t tid, uint64_t name_id);
 
@@ -225,7 +225,7 @@ bool rb_vm_trace_writer_name_thread(struct rb_vm_trace_writer *writer, uint32_t 
 /* Names of threads are written again when the threads come next. */
 void rb_vm_trace_writer_forget_names(struct rb_vm_trace_writer *writer);
 
-/* As writer_thread when it was asked for last, under that name; 0 when it was not. */
+/* As writer_thread for the last requested thread and name; 0 for others. */
 static inline unsigned
 writer_last_thread(const struct rb_vm_trace_writer *writer, uint32_t tid, uint64_t name_id)
 {

@@ -265,7 +265,7 @@ rb_vm_trace_compile_begin(const char *name, size_t name_len, const struct rb_ise
     return compiles && ok;
 }
 
-/* The label of an ISEQ that has a life, or else as the innermost frame tells. */
+/* The label of an ISEQ with a version history, else that of the innermost frame. */
 static char *
 iseq_label(const struct rb_iseq_struct *iseq, char *buffer, size_t capacity, size_t *bytes_out)
 {

@@ -48,7 +48,7 @@ struct vm_trace_exit_state {
     uint64_t sampled;            /* exits recorded */
     uint64_t rate_ns, rate_sampled; /* when exits were counted last, and how many there were recorded */
     struct vm_trace_marks *marks; /* the flight recorder's; NULL: there was no reset */
-    bool moved;                  /* a countdown began anew since the last reset, where one exit in K is recorded */
+    bool moved;                  /* a countdown was restarted since the last reset, where one exit in K is recorded */
     uint64_t marked_at[2];       /* both countdowns when a reset copied the hits; capture.lock */
     struct vm_trace_template templates[VM_TRACE_TEMPLATES];
     uint64_t hits[VM_TRACE_MAX_SITES]; /* by index of the site */
@@ -113,7 +113,7 @@ void rb_vm_trace_hits_lose_overflow(uint32_t site_index);
 bool rb_vm_trace_hits_mark_slow(struct rb_vm_trace_ractor *ractor, uint32_t site_index);
 
 /*
- * Before a countdown begins anew: it may come to where a reset has seen it, and hits were counted
+ * Before a countdown is restarted: it may come to where a reset has seen it, and hits were counted
  * all the same.
  */
 static inline void

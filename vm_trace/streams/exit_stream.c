@@ -12,7 +12,7 @@
 #define capture rb_vm_trace_capture
 
 static const struct rb_vm_trace_jit *registered; /* NULL: none whose code can be traced while it runs */
-static uint64_t machine_rate; /* one exit in so many comes from machine code to C; 0: the JIT was not asked for any */
+static uint64_t machine_rate; /* machine code calls C for one exit in so many; 0: for none */
 
 /* What compiled code has trace points for permanently. */
 static struct {

@@ -7,7 +7,7 @@
 struct exit_event {
     const struct rb_vm_trace_site *site;
     uint64_t ns;
-    uint64_t weight;               /* exits that this one stands for */
+    uint64_t weight;               /* exits that this one represents */
     enum vm_trace_word outcome;    /* W_NONE: not a recompile exit */
     uint64_t flow;                 /* that begins here, or 0 */
 };
@@ -119,7 +119,7 @@ write_exit(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     return true;
 }
 
-/* For the first exit of a site its frame tells what was not known while compiling. */
+/* The frame of the first exit of a site has what was not known while compiling. */
 static void
 locate(const struct rb_vm_trace_site *site, const struct rb_vm_trace_stacks *stacks)
 {
@@ -195,7 +195,7 @@ notify_hooks_slow(const struct rb_vm_trace_site *site, struct rb_execution_conte
 }
 
 /*
- * Tell those that listen, who may do what they like: also switch tracing off. So nothing of it is
+ * Notify hooks, which may do anything, even stop the session. So nothing of it is
  * touched after this.
  */
 static inline void
@@ -306,7 +306,7 @@ rb_vm_trace_recompile_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm
     recompile_exit(ractor, site, ec, start_ns, weight, outcome);
 }
 
-/* Count it, and tell whether it is the one in K: how many exits it stands for, or 0. */
+/* Count it. Returns its weight if it is the one in K that is recorded, else 0. */
 static uint64_t
 count(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site)
 {

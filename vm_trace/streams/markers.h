@@ -32,7 +32,7 @@ struct vm_trace_marker {
 };
 
 /*
- * Write a marker on the current thread. Returns what tells its trace from others, for the end of a
+ * Write a marker on the current thread. Returns the number of its trace, for the end of a
  * span; 0: it was not written, and counts as lost if markers are recorded. GVL held.
  */
 rb_vm_trace_span rb_vm_trace_marker_write(const struct vm_trace_marker *marker);

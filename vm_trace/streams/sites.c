@@ -37,11 +37,11 @@ struct site_report {
 
 /* Those that are being written beside the program. */
 static struct {
-    uint64_t *hits;       /* by index; NULL: nothing is frozen */
-    uint32_t limit;       /* of the index, when it was frozen */
+    uint64_t *hits;       /* by index; NULL: there is no snapshot */
+    uint32_t limit;       /* of the index, when the snapshot began */
     uint32_t serial;      /* of the newest site then */
-    uint32_t next;        /* index from which on sites are still to be told */
-    struct site_report *dead; /* died since, with their texts: to be told */
+    uint32_t next;        /* index of the next site to write */
+    struct site_report *dead; /* freed since, with their texts: to be written */
     size_t dead_count, dead_capacity;
     uint64_t lost;        /* no memory was there for so many */
 } snapshot;
@@ -355,7 +355,7 @@ rb_vm_trace_sites_unreported_p(void)
     return false;
 }
 
-/* --- frozen: see sites.h ---------------------------------------------------------------------------- */
+/* --- snapshots: see sites.h ---------------------------------------------------------------------------- */
 
 static bool
 snapshot_hit(const struct rb_vm_trace_site *site)
@@ -375,7 +375,7 @@ copy_for_snapshot(struct site_report *to, const struct rb_vm_trace_site *site)
     if (site->callee) rb_vm_trace_string_retain(site->callee);
 }
 
-/* A site that dies, and is not told yet. */
+/* A site that is freed before the snapshot has it. */
 static void
 keep_for_snapshot(const struct rb_vm_trace_site *site)
 {

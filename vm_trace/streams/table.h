@@ -13,7 +13,7 @@
  */
 extern struct rb_vm_trace_stream *const rb_vm_trace_streams[];
 
-/* What one stream is asked to record. */
+/* What one stream is to record. */
 struct vm_trace_stream_request {
     uint64_t rate;     /* 0: nothing */
     const char *only;

@@ -20,7 +20,7 @@ struct vm_trace_version_state {
         const struct rb_vm_trace_site *site; /* the recompile exit that the JIT acts upon; NULL: none */
         uint64_t start_ns;
         uint64_t flow;           /* that it began, or 0 */
-        uint64_t weight;         /* how many it stands for; 0: it is not recorded */
+        uint64_t weight;         /* its weight; 0: it is not recorded */
         bool dropped;            /* its trace has ended meanwhile, and another one began */
     } exiting;
     struct vm_trace_string *violated; /* name of the invalidation that is open */
