@@ -203,6 +203,17 @@ intern_callee(const struct rb_vm_trace_site_desc *desc)
     return rb_vm_trace_callee_name ? rb_vm_trace_string_intern(desc->callee, desc->callee_len) : NULL;
 }
 
+/*
+ * Whether the exiting frame has the pc itself, as at an entry for exception handlers. There the pc
+ * of the description only names the site: a walk with it would find the frame changed each time.
+ */
+static bool
+frame_has_pc(const struct rb_vm_trace_site_desc *desc)
+{
+    static const char HANDLER[] = "(handler)";
+    return !desc->pc || (desc->insn_len == sizeof(HANDLER) - 1 && memcmp(desc->insn, HANDLER, desc->insn_len) == 0);
+}
+
 struct rb_vm_trace_site *
 rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
 {
@@ -224,7 +235,7 @@ rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
                                            .serial = ++sites.serial,
                                            .version = desc->version,
                                            .kind = desc->kind,
-                                           .pc = (uintptr_t)desc->pc,
+                                           .pc = frame_has_pc(desc) ? 0 : (uintptr_t)desc->pc,
                                            .reason = rb_vm_trace_string_intern(desc->reason, desc->reason_len),
                                            .insn = rb_vm_trace_string_intern(desc->insn, desc->insn_len),
                                            .location = locate(desc),
