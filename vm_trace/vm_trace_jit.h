@@ -151,7 +151,8 @@ struct rb_vm_trace_site_desc {
     size_t insn_len;
     const struct rb_iseq_struct *unit;  /* the compiled ISEQ; the site is freed with it */
     const struct rb_iseq_struct *frame; /* the ISEQ whose frame exits: a callee when inlined */
-    const void *pc;          /* address of the exiting instruction in `frame`; NULL: as the frame says */
+    const void *pc;          /* address of the exiting instruction in `frame`; NULL: the frame has it */
+    const void *frame_pc;    /* where `pc` is NULL: what the frame has at this site, which names it; or NULL */
     uint32_t version;        /* number of the compiled version, from 1, as the JIT counts them */
     const char *callee;      /* name of what a fallback calls, like `reason`; NULL: it has none, or this is no fallback */
     size_t callee_len;

@@ -287,6 +287,29 @@ sites_of_an_iseq_at_a_reused_address_are_its_own(void **state)
     trace_free(trace);
 }
 
+/* What its frames have names a site that no recorded exit has named; events have the frames as they are. */
+static void
+site_without_a_pc_is_named_by_that_of_its_frames(void **state)
+{
+    (void)state;
+    start(1);
+    fake_push(&main_thread, &foo, 7);
+    static const char *const names[] = { "counted", "recorded" };
+    struct rb_vm_trace_site *made[2];
+    for (int i = 0; i < 2; i++) {
+        made[i] = rb_vm_trace_site_new(&(struct rb_vm_trace_site_desc){
+            .reason = names[i], .reason_len = strlen(names[i]), .insn = "i", .insn_len = 1,
+            .unit = &foo, .frame = &foo, .frame_pc = fake_pc(&foo, 41), .version = 1
+        });
+    }
+    exits_of(main_ractor.vm_trace)->hits[made[0]->index] = 5;
+    take_exit(made[1], &main_thread);
+    struct trace *trace = finish_traced();
+    assert_string_equal(trace_text(site_event(trace, "counted"), "location"), "foo (app.rb:40)");
+    assert_string_equal(trace_text(trace_event(trace, "side_exit", "recorded", 0), "0"), "foo (app.rb:7)");
+    trace_free(trace);
+}
+
 /* Of an inlined callee only the frames die: the code is the caller's. */
 static void
 death_of_an_inlined_iseq_leaves_the_sites_of_its_caller(void **state)
@@ -428,6 +451,7 @@ main(void)
         isolated_test(freed_code_reports_its_sites_and_the_iseq_gets_new_ones),
         isolated_test(index_of_a_dead_site_is_used_again_with_a_count_of_zero),
         isolated_test(sites_of_an_iseq_at_a_reused_address_are_its_own),
+        isolated_test(site_without_a_pc_is_named_by_that_of_its_frames),
         isolated_test(death_of_an_inlined_iseq_leaves_the_sites_of_its_caller),
         isolated_test(death_of_an_iseq_without_sites_or_instructions_is_harmless),
         isolated_test(dead_iseq_of_a_frame_is_labelled_anew),

@@ -71,6 +71,7 @@ pub(super) struct SiteDesc {
     pub unit: AnyPtr,
     pub frame: AnyPtr,
     pub pc: AnyPtr,
+    pub frame_pc: AnyPtr,
     pub version: u32,
     pub callee: *const u8,
     pub callee_len: usize,

@@ -25,6 +25,11 @@ pub struct Place<'a> {
 
 /// Make the site of a place. None: tracing never began, or the place is not requested.
 pub fn new_site(place: &Place) -> Option<SitePtr> {
+    new_site_of_frames_at(place, null())
+}
+
+/// The same for a place whose `pc` is null: it is where frames exit that have `frame_pc`.
+pub fn new_site_of_frames_at(place: &Place, frame_pc: AnyPtr) -> Option<SitePtr> {
     let desc = SiteDesc {
         kind: place.kind,
         reason: place.reason.as_ptr(),
@@ -34,6 +39,7 @@ pub fn new_site(place: &Place) -> Option<SitePtr> {
         unit: place.unit,
         frame: place.frame,
         pc: place.pc,
+        frame_pc,
         version: place.version,
         callee: place.callee.map_or(null(), |callee| callee.as_ptr()),
         callee_len: place.callee.map_or(0, |callee| callee.len()),

@@ -112,8 +112,9 @@ locate(const struct rb_vm_trace_site_desc *desc)
     uintptr_t from, to;
     rb_vm_trace_host_iseq_range(desc->frame, &from, &to);
     char buffer[1024];
+    uintptr_t exact = (desc->pc ? (uintptr_t)desc->pc : from) + HOST_PC_EXACT;
     struct vm_trace_frame frame = {
-        .pc = (desc->pc ? (uintptr_t)desc->pc : from) + HOST_PC_EXACT,
+        .pc = !desc->pc && desc->frame_pc ? (uintptr_t)desc->frame_pc : exact,
         .method = desc->method ? (uintptr_t)desc->method : rb_vm_trace_host_method_of(desc->frame), .iseq = desc->frame
     };
     size_t bytes;
@@ -203,17 +204,6 @@ intern_callee(const struct rb_vm_trace_site_desc *desc)
     return rb_vm_trace_callee_name ? rb_vm_trace_string_intern(desc->callee, desc->callee_len) : NULL;
 }
 
-/*
- * Whether the exiting frame has the pc itself, as at an entry for exception handlers. There the pc
- * of the description only names the site: a walk with it would find the frame changed each time.
- */
-static bool
-frame_has_pc(const struct rb_vm_trace_site_desc *desc)
-{
-    static const char HANDLER[] = "(handler)";
-    return !desc->pc || (desc->insn_len == sizeof(HANDLER) - 1 && memcmp(desc->insn, HANDLER, desc->insn_len) == 0);
-}
-
 struct rb_vm_trace_site *
 rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
 {
@@ -235,7 +225,7 @@ rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
                                            .serial = ++sites.serial,
                                            .version = desc->version,
                                            .kind = desc->kind,
-                                           .pc = frame_has_pc(desc) ? 0 : (uintptr_t)desc->pc,
+                                           .pc = (uintptr_t)desc->pc,
                                            .reason = rb_vm_trace_string_intern(desc->reason, desc->reason_len),
                                            .insn = rb_vm_trace_string_intern(desc->insn, desc->insn_len),
                                            .location = locate(desc),
