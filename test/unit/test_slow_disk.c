@@ -264,6 +264,27 @@ begin_small_ring(void)
     return path;
 }
 
+/* The thread may have the next chunk ready before the writer counts the event that it lost. */
+static void
+writer_remembers_that_the_disk_was_too_slow(void **state)
+{
+    (void)state;
+    static struct rb_vm_trace_writer writer;
+    struct rb_vm_trace_chunk first;
+    char *path = begin_recording(&first);
+    rb_vm_trace_writer_init(&writer, &trace_file, 1);
+    stop_disk();
+    assert_false(rb_vm_trace_writer_next_chunk(&writer));
+    start_disk();
+    wait_until_ready(&trace_file);
+    assert_false(trace_file.late);
+    assert_true(writer.late);
+    assert_true(rb_vm_trace_writer_next_chunk(&writer));
+    assert_false(writer.late);
+    assert_int_equal(wrong, 0);
+    free(path);
+}
+
 /* What is used again is mapped and made fresh by the thread, too, and not before a writer needs it. */
 static void
 limited_file_is_as_patient(void **state)
@@ -416,6 +437,7 @@ main(void)
         isolated_test(last_chunk_is_cut_by_the_thread),
         isolated_test(error_of_the_disk_stops_the_file_as_ever),
         isolated_test(cut_file_is_seen_by_the_thread),
+        isolated_test(writer_remembers_that_the_disk_was_too_slow),
         isolated_test(limited_file_is_as_patient),
         isolated_test(chunk_that_was_made_fresh_for_nobody_stays_in_the_file),
         isolated_test(child_of_a_fork_has_nothing_of_what_the_thread_was_making),

@@ -132,6 +132,6 @@ rb_vm_trace_event_write_in_epoch(struct rb_vm_trace_ractor *ractor, struct rb_ex
     bool own = rb_vm_trace_ractor_next_chunk(ractor, ec);
     if (own ? write(ractor, ec, what) : write_shared(ractor, ec, write, what)) return true;
     ractor->lost++;
-    if (__atomic_load_n(&ractor->writer.file->late, __ATOMIC_RELAXED)) ractor->late++;
+    if (ractor->writer.late) ractor->late++;
     return false;
 }

@@ -19,6 +19,7 @@ struct rb_vm_trace_chunk {
     uint64_t offset;       /* bytes from the start of the file */
     size_t used;           /* words; of one that was given back */
     bool none_idle;        /* none was available because as many are in use as may be: of a limited file all, or all but those that must stay for others */
+    bool late;             /* none was available because the disk is too slow */
     bool own;              /* by rb_vm_trace_chunk_file_reserve_own */
 };
 

@@ -831,6 +831,7 @@ take_in_time(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chun
         chunk_out->none_idle = own && !own_allowed(file, instead);
         if (chunk_out->none_idle) return false;
         if (file->ready.words) break;
+        chunk_out->late = file->late;
         if (file->late) return false;
         if (all_in_use(file)) {
             chunk_out->none_idle = file->starved = true;
@@ -845,7 +846,7 @@ take_in_time(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chun
         /* On a busy machine it is not the disk that is waited for. */
         bool runnable = ++waits < CHUNK_FILE_MOST_WAITS && rb_vm_trace_preallocator_runnable_p(&file->preallocator);
         if (runnable) until = time_from_now(rb_vm_trace_chunk_file_wait_ns);
-        else __atomic_store_n(&file->late, true, __ATOMIC_RELAXED);
+        else file->late = true;
     }
     *chunk_out = file->ready;
     file->ready.words = NULL;
@@ -858,7 +859,7 @@ reserve(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk_out
     bool ok = false;
 
     chunk_out->words = NULL;
-    chunk_out->none_idle = false;
+    chunk_out->none_idle = chunk_out->late = false;
     pthread_mutex_lock(&file->lock);
     if (!file->recording) wait_for_disk(file);
     if (file->fd >= 0 && file->error == 0) {

@@ -107,7 +107,7 @@ struct rb_vm_trace_chunk_file {
     bool making_again;     /* which is one that was idle */
     bool next_wanted;      /* the thread is to make one */
     bool demanded;         /* a writer waits for it, or did: where there is none the sink must say why */
-    bool late;             /* a writer has waited in vain. Read without the lock, too */
+    bool late;             /* a writer has waited in vain */
     bool snapshot;           /* chunks are being copied out, and this is guarded, too: */
     pthread_cond_t changed; /* a chunk is ready, or can't be made; the thread does not use the file any more */
     char *memory;          /* memory_ring.h: where all of it is mapped; NULL: it is a file */
@@ -142,9 +142,10 @@ void rb_vm_trace_chunk_file_discard(struct rb_vm_trace_chunk_file *file, const c
 
 /*
  * Reserve the next chunk of the file, full of padding, and map it for the caller only. False on
- * failure, and from then on: sink->error says why; or, without an error, while the sink is late.
- * When chunk_out->none_idle is set all chunks of a limited file are in use: the caller may give its
- * own back and try again. Any thread.
+ * failure: file->error says why, and no other call succeeds either; or, without an error,
+ * chunk_out->late or chunk_out->none_idle does, and a later call may succeed. When none_idle is
+ * set all chunks of a limited file are in use: the caller may give its own back and try again. Any
+ * thread.
  */
 bool rb_vm_trace_chunk_file_reserve(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk_out);
 

@@ -109,10 +109,13 @@ write_process(struct rb_vm_trace_writer *writer, unsigned name)
 }
 
 static bool
-reserve_chunk(const struct rb_vm_trace_writer *writer, struct rb_vm_trace_chunk *chunk_out)
+reserve_chunk(struct rb_vm_trace_writer *writer, struct rb_vm_trace_chunk *chunk_out)
 {
-    if (writer->shares) return rb_vm_trace_chunk_file_reserve(writer->file, chunk_out);
-    return rb_vm_trace_chunk_file_reserve_own(writer->file, chunk_out, writer->chunk.words != NULL);
+    struct rb_vm_trace_chunk_file *file = writer->file;
+    bool ok = writer->shares ? rb_vm_trace_chunk_file_reserve(file, chunk_out)
+                             : rb_vm_trace_chunk_file_reserve_own(file, chunk_out, writer->chunk.words != NULL);
+    writer->late = chunk_out->late;
+    return ok;
 }
 
 bool
@@ -263,6 +266,7 @@ rb_vm_trace_writer_borrow(struct rb_vm_trace_writer *writer, struct rb_vm_trace_
     if (writer->chunk.words || writer->file != shared->writer.file) return false;
     pthread_mutex_lock(&shared->lock);
     if (!shared->writer.chunk.words && !rb_vm_trace_writer_next_chunk(&shared->writer)) {
+        writer->late |= shared->writer.late;
         pthread_mutex_unlock(&shared->lock);
         return false;
     }
@@ -275,6 +279,7 @@ rb_vm_trace_writer_borrow_next(struct rb_vm_trace_writer *writer, struct rb_vm_t
 {
     hand_over(&shared->writer, writer);
     bool ok = rb_vm_trace_writer_next_chunk(&shared->writer);
+    writer->late |= shared->writer.late;
     take_shared(writer, shared);
     return ok;
 }

@@ -58,6 +58,7 @@ struct rb_vm_trace_writer {
     uint32_t interned_capacity;
     uint32_t pid;
     uint32_t shared_serial; /* serial of the shared writer when its chunk was borrowed last; 0: there were other chunks since */
+    bool late;              /* it got no chunk when it needed one last, because the disk was too slow */
     bool shares;            /* it is that of struct rb_vm_trace_shared */
     uint64_t events;        /* published */
 };
