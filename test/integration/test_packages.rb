@@ -112,12 +112,25 @@ class TestPackages < Integration::Test
     File.write("#{dir}/extconf.rb", "require 'mkmf'\nhave_header('ruby/vm_trace.h') or abort 'no header'\ncreate_makefile('mark')\n")
     File.write("#{dir}/mark.c", <<~'C')
       #include <ruby.h>
+      #include <ruby/debug.h>
       #include <ruby/vm_trace.h>
-      void Init_mark(void) { rb_vm_trace_marker_instant(rb_vm_trace_marker_name("from an extension")); }
+      static unsigned long exits;
+      static void on_exit_of_jit(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klass) { exits++; }
+      static VALUE count(VALUE self) { return ULONG2NUM(exits); }
+      void Init_mark(void)
+      {
+          rb_vm_trace_marker_instant(rb_vm_trace_marker_name("from an extension"));
+          rb_define_global_function("exits", count, 0);
+      #ifdef RUBY_INTERNAL_EVENT_JIT_EXIT
+          rb_add_event_hook(on_exit_of_jit, RUBY_INTERNAL_EVENT_JIT_EXIT, Qnil);
+      #endif
+      }
     C
     output("#{@opt}/bin/ruby", "extconf.rb", dir: dir)
     output("make", dir: dir)
-    output("#{@opt}/bin/ruby", "--vm-trace=markers", "--vm-trace-file=#{dir}/mark.fxt", "-e", "require './mark'", dir: dir)
+    script = "require './mark'; def add(x) = x + 1; 40.times { add(1) }; 30.times { add(4611686018427387903) }; p exits"
+    count = output("#{@opt}/bin/ruby", *jit("--zjit --zjit-call-threshold=2").split, "--vm-trace=markers", "--vm-trace-file=#{dir}/mark.fxt", "-e", script, dir: dir)[/^\d+$/].to_i
+    BASE == "ruby-3.3" ? assert_equal(0, count) : assert_operator(count, :>=, 20) # Ruby 3.3 has no such events
     assert_includes output("#{@root}/usr/bin/vm-trace", "dump", "#{dir}/mark.fxt"), "from an extension"
   end
 
