@@ -22,7 +22,7 @@ class Ledger
 
   # An instruction that ZJIT does not compile.
   def number?(text)
-    /\A#{"[0-9]"}+\z/o.match?(text)
+    /\A#{"[0-9]".itself}+\z/o.match?(text)
   end
 
   # Reads one variable of objects of different shapes: ZJIT learns and recompiles until it knows them.
