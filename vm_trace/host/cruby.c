@@ -19,6 +19,7 @@
 #include "method.h"
 #include "ractor_core.h"
 #include "ruby/debug.h"
+#include "ruby/version.h"
 #include "vm_core.h"
 #include "vm_sync.h"
 #ifdef USE_ZJIT
@@ -42,16 +43,22 @@ STATIC_ASSERT(instructions_are_words, sizeof(VALUE) == 8);
 
 extern const char *rb_dynamic_description;        /* version.c */
 
-/* --- what Rubies before ZJIT do not have ------------------------------------------------- */
+/* --- what older Rubies do not have ------------------------------------------------------- */
 
-#ifdef USE_ZJIT
-VALUE rb_mod_name0(VALUE klass, bool *permanent); /* variable.c */
+#if RUBY_API_VERSION_CODE >= 40100
 # define ORIGINAL_MODULE(def) ((def)->original_module)
+# define HAS_ZJIT_FRAMES 1 /* frames whose pc and ISEQ are kept elsewhere */
 #else
+# define HAS_ZJIT_FRAMES 0
 # define ORIGINAL_MODULE(def) ((VALUE)0)
-/* No frame keeps its state elsewhere: what calls out of compiled code saves it first. */
+/* What calls out of compiled code saves them first. */
 # define CFP_PC(cfp) ((cfp)->pc)
 # define CFP_ISEQ(cfp) ((cfp)->iseq)
+#endif
+
+#if RUBY_API_VERSION_CODE >= 40000
+VALUE rb_mod_name0(VALUE klass, bool *permanent); /* variable.c */
+#else
 /* Only a debug build of these Rubies checks anything. */
 # define VM_ENV_LOCAL_P_UNCHECKED VM_ENV_LOCAL_P
 # define VM_ENV_PREV_EP_UNCHECKED VM_ENV_PREV_EP
@@ -200,7 +207,7 @@ look_into(struct vm_trace_walk *walk, struct caller *caller, struct vm_trace_fra
 static inline uintptr_t
 pc_of(const rb_control_frame_t *cfp, bool zjit)
 {
-#ifdef USE_ZJIT
+#if HAS_ZJIT_FRAMES
     return (uintptr_t)(zjit && cfp->jit_return ? CFP_ZJIT_FRAME(cfp)->pc : cfp->pc);
 #else
     return (uintptr_t)cfp->pc;
@@ -273,7 +280,7 @@ pass(struct vm_trace_walk *walk, struct caller *caller, struct vm_trace_frame *f
 bool
 rb_vm_trace_host_walk(struct vm_trace_walk *walk, struct rb_execution_context_struct *ec, uintptr_t top_pc)
 {
-#ifdef USE_ZJIT
+#if HAS_ZJIT_FRAMES
     const bool zjit = rb_zjit_enabled_p;
 #else
     const bool zjit = false;
