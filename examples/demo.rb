@@ -1,5 +1,6 @@
-# A program that ZJIT compiles and that then leaves the compiled code in several ways. `make demo`
+# A program that a JIT compiles and that then leaves the compiled code in several ways. `make demo`
 # traces it. Each method is first called with what it is compiled for, and later with something else.
+# Where ZJIT and YJIT differ, the comment says so.
 
 class Ledger
   LARGEST_FIXNUM = 2**62 - 1
@@ -9,12 +10,12 @@ class Ledger
     number + 1
   end
 
-  # Compiled for strings; a symbol or a number is an exit.
+  # Compiled for strings; a symbol or a number is an exit (of ZJIT).
   def title(name)
     "account #{name}"
   end
 
-  # Compiled for pairs; anything but an Array is an exit.
+  # Compiled for pairs; anything but an Array is an exit (of ZJIT).
   def split(pair)
     left, right = pair
     right || left
@@ -22,7 +23,18 @@ class Ledger
 
   # An instruction that ZJIT does not compile.
   def number?(text)
-    /\A#{"[0-9]"}+\z/o.match?(text)
+    /\A#{"[0-9]".itself}+\z/o.match?(text)
+  end
+
+  # Compiled for a byte of the text; past its end there is none, which is an exit (of YJIT).
+  def sign(text)
+    text.getbyte(2)
+  end
+
+  # YJIT does not compile an assignment to a block parameter.
+  def each_cent(amount, &block)
+    block ||= proc {}
+    amount.times(&block)
   end
 
   # Reads one variable of objects of different shapes: ZJIT learns and recompiles until it knows them.
@@ -57,6 +69,8 @@ ledger = Ledger.new
   ledger.title("savings")
   ledger.split([i, i])
   ledger.worth(Account.new(i, nil))
+  ledger.sign("12-")
+  ledger.each_cent(1)
   ledger.describe(nil)
 end
 
@@ -68,6 +82,8 @@ sum = 0
   sum += ledger.split(i)
   sum += 1 if ledger.number?("42")
   sum += ledger.worth(accounts[i % accounts.size])
+  sum += 1 unless ledger.sign("12")
+  sum += ledger.each_cent(1)
   sum += ledger.describe(i).size
 end
 

@@ -2,7 +2,7 @@
 # variables of bases/$base.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd -P)
-base=${BASE:-ruby-4.1}
+base=${BASE:-ruby-4.0}
 build=$top/build/$base
 
 say() { printf '%s\n' "$*" >&2; }

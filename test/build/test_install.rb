@@ -15,7 +15,7 @@ class TestInstall < BuildTest
   def setup
     super
     %w[GNUmakefile Makefile.in configure.ac].each { |file| FileUtils.cp("#{Project::ROOT}/#{file}", project.path("project")) }
-    FileUtils.mv(project.path("project/bases/small"), project.path("project/bases/ruby-4.1"))
+    FileUtils.mv(project.path("project/bases/small"), project.path("project/bases/ruby-4.0"))
     TOOL.each { |name, text| project.write("project/#{name}", text) }
     stage("ruby 1", *RUBY_FILES)
   end
@@ -23,7 +23,7 @@ class TestInstall < BuildTest
   # Replaces CRuby's build by one that makes a Ruby from these files.
   def stage(text, *files)
     project.script("project/scripts/build-ruby.sh", <<~SH)
-      cd "$(dirname "$0")/../build" && rm -rf ruby-4.1/stage && mkdir -p ruby-4.1/stage && cd ruby-4.1/stage
+      cd "$(dirname "$0")/../build" && rm -rf ruby-4.0/stage && mkdir -p ruby-4.0/stage && cd ruby-4.0/stage
       mkdir -p lib/ruby/empty
       for file in #{files.join(" ")}; do
           mkdir -p "${file%/*}"
@@ -37,7 +37,7 @@ class TestInstall < BuildTest
 
   def make(*goals, **variables)
     env = %w[MAKEFLAGS MAKELEVEL MAKE MAKEOVERRIDES MFLAGS BASE CC CFLAGS prefix DESTDIR].to_h { |name| [name.to_sym, nil] }
-    arguments = { BASE: "ruby-4.1", prefix: "/opt/x", DESTDIR: project.path("root"), **variables }.map { |name, value| "#{name}=#{value}" }
+    arguments = { BASE: "ruby-4.0", prefix: "/opt/x", DESTDIR: project.path("root"), **variables }.map { |name, value| "#{name}=#{value}" }
     out, status = Open3.capture2e(project.env(**env), "make", *goals, *arguments, chdir: project.path("project"), stdin_data: "")
     [out, status.exitstatus]
   end

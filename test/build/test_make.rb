@@ -14,7 +14,7 @@ class TestMake < BuildTest
   def setup
     super
     %w[GNUmakefile Makefile.in configure.ac].each { |file| FileUtils.cp("#{Project::ROOT}/#{file}", project.path("project")) }
-    FileUtils.mv(project.path("project/bases/small"), project.path("project/bases/ruby-4.1"))
+    FileUtils.mv(project.path("project/bases/small"), project.path("project/bases/ruby-4.0"))
     TOOL.each { |name, text| project.write("project/#{name}", text) }
   end
 
@@ -84,13 +84,13 @@ class TestMake < BuildTest
   end
 
   def test_distclean_does_not_lose_work
-    project.run("source.sh", "cache", RUBY_SOURCE: project.ruby, BASE: "ruby-4.1")
+    project.run("source.sh", "cache", RUBY_SOURCE: project.ruby, BASE: "ruby-4.0")
     assert_make "src"
-    project.write("project/build/ruby-4.1/src/zjit.c", "mine\n")
+    project.write("project/build/ruby-4.0/src/zjit.c", "mine\n")
     out, status = make("distclean")
     refute_equal 0, status
     assert_includes out, " M zjit.c"
-    assert_equal "mine\n", project.read("project/build/ruby-4.1/src/zjit.c")
+    assert_equal "mine\n", project.read("project/build/ruby-4.0/src/zjit.c")
     assert_make "distclean", "FORCE=1"
   end
 
@@ -98,7 +98,7 @@ class TestMake < BuildTest
     assert_make "configure"
     out, status = Open3.capture2e(project.env, "./configure", "--with-base=ruby-9", chdir: project.path("project"))
     refute_predicate status, :success?
-    assert_includes out, 'there is no base "ruby-9"; bases/ has: ruby-4.1'
+    assert_includes out, 'there is no base "ruby-9"; bases/ has: ruby-4.0'
   end
 
   def test_configured_source_is_used
@@ -118,7 +118,7 @@ class TestMake < BuildTest
   def test_missing_packages_are_named_in_one_line_when_they_may_not_be_installed
     %w[autoconf ruby].each { |name| project.script("bin/#{name}", "exit 127") }
     project.script("bin/cc", "exit 1")
-    out, err, status = project.run("deps.sh", DEPS: "no", BASE: "ruby-4.1")
+    out, err, status = project.run("deps.sh", DEPS: "no", BASE: "ruby-4.0")
     assert_equal 1, status
     assert_empty out
     line = err.lines.grep(/apt-get install/)
@@ -128,57 +128,80 @@ class TestMake < BuildTest
 
   def test_missing_rustc_is_named_and_stops_nothing
     project.script("bin/rustc", "echo rustc 0.9.0")
-    _, err, status = project.run("deps.sh", DEPS: "no", BASE: "ruby-4.1")
+    _, err, status = project.run("deps.sh", DEPS: "no", BASE: "ruby-4.0")
     assert_equal 0, status, err
     assert_includes err, "needs rustc >= 1.0, found: 0.9.0"
   end
 
   # --- the base if none was chosen ---
 
-  def two_bases
-    base = project.read("project/bases/ruby-4.1")
-    project.write("project/bases/ruby-3.3", base)
-    project.write("project/bases/ruby-4.1", base.sub(project.commit, "1" * 40))
+  def three_bases(with_source: %w[ruby-3.3])
+    base = project.read("project/bases/ruby-4.0")
+    %w[ruby-4.0 ruby-4.1 ruby-3.3].each_with_index do |name, i|
+      pinned = with_source.include?(name) ? base : base.sub(project.commit, (i + 1).to_s * 40).sub(project.tree, (i + 4).to_s * 40)
+      project.write("project/bases/#{name}", pinned)
+    end
   end
 
   def default_base(*goals, **env) = project.run("default-base.sh", *goals, BASE: nil, **env)
 
-  def test_the_development_branch_is_the_default_where_its_source_is
-    two_bases
-    project.write("project/bases/ruby-4.1", project.read("project/bases/ruby-3.3"))
-    out, err, status = default_base("demo", RUBY_SOURCE: project.ruby)
-    assert_equal ["ruby-4.1\n", 0], [out, status], err
+  def test_the_stable_release_is_the_default_where_its_source_is_and_a_line_says_so
+    three_bases(with_source: %w[ruby-4.0 ruby-4.1 ruby-3.3])
+    project.run("source.sh", "cache", RUBY_SOURCE: project.ruby, BASE: "ruby-4.0")
+    out, err, status = default_base("demo")
+    assert_equal ["ruby-4.0\n", 0], [out, status], err
+    assert_equal 1, err.lines.grep(/\AUsing base ruby-4\.0 \(BASE=NAME .*\)\.$/).size, err
+    project.write("project/build/ruby-4.0/built", "")
+    assert_equal ["ruby-4.0\n", "", 0], default_base("demo")
   end
 
-  def test_the_release_is_the_default_where_it_is_not_and_one_line_says_so
-    two_bases
+  def test_the_next_is_the_default_where_it_is_not_and_one_line_says_why
+    three_bases
+    project.run("source.sh", "cache", RUBY_SOURCE: project.ruby, BASE: "ruby-3.3")
     out, err, status = default_base("demo")
     assert_equal ["ruby-3.3\n", 0], [out, status], err
     line = err.lines.grep(/\AUsing base ruby-3.3/)
     assert_equal 1, line.size, err
-    assert_includes line.first, "make ruby-source BASE=ruby-4.1 RUBY_SOURCE=DIR"
+    assert_includes line.first, "not ruby-4.0: its source can't be had here (make ruby-source BASE=ruby-4.0 RUBY_SOURCE=DIR"
+    assert_includes line.first, "not ruby-4.1: its source"
     refute_includes err, "was not found"
   end
 
-  def test_the_release_is_the_default_where_rustc_is_too_old_for_the_branch
-    two_bases
-    project.write("project/bases/ruby-4.1", project.read("project/bases/ruby-4.1").sub("rustc_min=1.0", "rustc_min=99.1"))
+  def test_a_given_source_is_that_of_the_base_that_it_fits
+    three_bases(with_source: %w[ruby-4.1])
+    project.write("project/build/ruby-4.0/built", "")
+    out, err, status = default_base("demo", RUBY_SOURCE: project.ruby)
+    assert_equal ["ruby-4.1\n", 0], [out, status], err
+    assert_includes err, "not ruby-4.0: RUBY_SOURCE=#{project.ruby} is not its source"
+  end
+
+  def test_the_next_is_the_default_where_rustc_is_too_old
+    three_bases(with_source: %w[ruby-4.0 ruby-4.1 ruby-3.3])
+    project.write("project/bases/ruby-4.0", project.read("project/bases/ruby-4.0").sub("rustc_min=1.0", "rustc_min=99.1"))
+    project.run("source.sh", "cache", RUBY_SOURCE: project.ruby, BASE: "ruby-4.1")
     out, err, = default_base("all")
-    assert_equal "ruby-3.3\n", out
+    assert_equal "ruby-4.1\n", out
     assert_includes err, "needs rustc >= 99.1"
   end
 
+  def test_where_there_is_no_source_the_first_says_what_was_looked_for
+    three_bases(with_source: [])
+    out, _, status = default_base("all")
+    assert_equal ["ruby-4.0\n", 0], [out, status]
+  end
+
   def test_goals_without_ruby_look_for_no_source
-    two_bases
+    three_bases
     out, err, = default_base("tool", "check-unit", "install-tool", "uninstall")
-    assert_equal ["ruby-4.1\n", ""], [out, err]
+    assert_equal ["ruby-4.0\n", ""], [out, err]
   end
 
   def test_a_chosen_base_is_used_whatever_can_be_had
-    two_bases
+    three_bases
     project.run("source.sh", "cache", RUBY_SOURCE: project.ruby, BASE: "ruby-3.3")
     assert_make "src", "BASE=ruby-3.3"
     assert_path_exists project.path("project/build/ruby-3.3/src")
+    refute_path_exists project.path("project/build/ruby-4.0")
     refute_path_exists project.path("project/build/ruby-4.1")
   end
 end

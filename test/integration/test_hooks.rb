@@ -3,7 +3,6 @@
 require_relative "helper"
 require_relative "extension"
 
-Integration.only "ruby-4.1"
 
 class TestHooks < Integration::Test
   # Hooks by name: each keeps what was reported to it, and then may do something itself.

@@ -2,7 +2,6 @@
 # ractor in a long C function stops only when that returns.
 require_relative "helper"
 
-Integration.only "ruby-4.1"
 
 class TestParallel < Integration::Test
   # One ractor sorts, which checks no interrupts; the main one takes exits meanwhile, and notes

@@ -6,7 +6,7 @@ require_relative "remote"
 require "socket"
 require "timeout"
 
-Integration.only "ruby-4.1", "zjit" # the JIT makes no difference here
+Integration.only "zjit" # the JIT makes no difference here
 
 class TestRemoteClients < Integration::Test
   include Remote

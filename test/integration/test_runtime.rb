@@ -1,7 +1,6 @@
 # Traces that the program itself starts and stops: RubyVM::Trace.
 require_relative "helper"
 
-Integration.only "ruby-4.1"
 
 class TestRuntime < Integration::Test
   WARM = <<~'RUBY'

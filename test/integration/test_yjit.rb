@@ -4,7 +4,7 @@
 # For the development branch: the YJIT of Ruby 3.3 has other counters, and its counting Ruby code
 # exits, too. The tests that run for every JIT have what both share.
 require_relative "helper"
-Integration.only "yjit", "ruby-4.1"
+Integration.only "yjit"
 
 class TestYjit < Integration::Test
   COUNTS = "STDOUT.puts RubyVM::YJIT.runtime_stats.values_at(:side_exit_count, :exit_from_branch_stub, :traced_cfunc_return).join(' ')\n"
