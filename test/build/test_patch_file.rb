@@ -163,7 +163,22 @@ class PatchFile < Minitest::Test
       files = Dir.glob("**/*.{c,h,rs,mk,py}", base: "#{TOP}/vm_trace")
       assert_equal [*files, "base_name.h"].sort, mod.keys.map { |path| path.delete_prefix("vm_trace/") }.sort
       files.each { |file| assert_equal File.binread("#{TOP}/vm_trace/#{file}"), File.binread("#{tree}/vm_trace/#{file}"), file }
+      # Nobody has the development branch as a tarball.
+      Dir.glob("*.rb", base: tree).each { |name| fits_generated_file(base, tree, name) } unless src_git(base, "show", "#{pinned(base)}:version.h").include?("RUBY_PATCHLEVEL -1")
     end
+  end
+
+  # A tarball has NAME.rbinc, made from NAME.rb by a Ruby. It stays as it is where there is none. It
+  # names what is inline by its line in NAME.rb, and refers to each function called there.
+  def fits_generated_file(base, tree, name)
+    old, new = src_git(base, "show", "#{pinned(base)}:#{name}"), File.read("#{tree}/#{name}")
+    return if old == new
+    inline, called = [old, new].map { |text| text.lines.each_with_index.select { |line, _| line.match?(/\bPrimitive\.c\w+!/) } },
+                     [old, new].map { |text| text.scan(/\bPrimitive\.(\w+)(?![!?\w])/).flatten.uniq }
+    assert_equal(*inline, "#{name}: code inline is in another line: a tarball's #{name}inc does not fit")
+    assert_empty called[1] - called[0], "#{name}: new functions, which a tarball's #{name}inc lacks"
+    defined = Dir["#{tree}/{*.c,{yjit,zjit}/src/*.rs}"].flat_map { |file| File.binread(file).scan(/^(rb_\w+)\(|\bfn (rb_\w+)\(/).flatten }
+    assert_empty called[0] - defined, "#{name}: functions are gone that a tarball's #{name}inc refers to"
   end
 
   # As ruby-build does it: a shared library, in the tree itself; without autoconf and git.
