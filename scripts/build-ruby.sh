@@ -79,8 +79,7 @@ mkdir -p "$obj"
 if [ ! -f "$src/configure" ] || [ "$src/configure.ac" -nt "$src/configure" ]; then
     step "making CRuby's configure" "" sh -c "cd '$src' && ./autogen.sh"
 fi
-# Configure lists the module's files.
-configured="${configure[*]} $(cd "$src" && find vm_trace -name '*.c' 2>/dev/null | sort | tr '\n' ' ')"
+configured=${configure[*]}
 if [ ! -f "$obj/Makefile" ] || [ "$configured" != "$(cat "$obj/configured" 2>/dev/null)" ] || [ "$src/configure" -nt "$obj/config.status" ]; then
     rm -f "$obj/configured"
     step "configuring CRuby" "" bash -c 'cd "$1" && "${@:2}"' - "$obj" "$src/configure" "${configure[@]}"

@@ -15,7 +15,7 @@ BASE=$first
 needs_ruby=
 for goal in "$@"; do
     case $goal in
-    tool | check-unit | check-tool | check-build | check-benchmarks | install-tool | uninstall | ruby-source | *-patches | move-base | clean | distclean | help) ;;
+    tool | check-unit | check-tool | check-build | check-benchmarks | install-tool | uninstall | ruby-source | *-patches | patch-file | move-base | clean | distclean | help) ;;
     *) needs_ruby=yes ;;
     esac
 done

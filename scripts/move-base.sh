@@ -5,7 +5,8 @@
 # (rebase-patches.sh).
 . "$(dirname "$0")/common.sh"
 [ -n "${1:-}" ] && [ -n "${RUBY_SOURCE:-}" ] || die "usage: make move-base BASE=$base TO=COMMIT-or-tag RUBY_SOURCE=DIR (a clone of ruby/ruby that has it)"
-id=$(git -C "$RUBY_SOURCE" rev-parse -q --verify "$1^{commit}") || die "RUBY_SOURCE=$RUBY_SOURCE does not have $1"
+id=$(git -C "$RUBY_SOURCE" rev-parse -q --verify "$1^{commit}") ||
+    die "RUBY_SOURCE=$RUBY_SOURCE has no commit or tag $1 (git -C $RUBY_SOURCE fetch --tags $url gets all tags)"
 [ "$id" != "$commit" ] || die "base $base is at $1 already"
 "$top/scripts/prepare.sh" # at the old pin; stops where there is work that is in no patch
 scratch=$(mktemp -d)

@@ -49,6 +49,9 @@ class Runner
     Dir["test/build/test_*.rb"].sort.each { |file| minitest(file) }
   end
 
+  # With LONG=1 it also builds a Ruby from the patch file, without the scripts of the build.
+  def patch_files = minitest("test/build/test_patch_file.rb")
+
   # The comparison harness and its statistics, on made-up data and made-up rubies.
   def benchmarks
     Dir["test/benchmarks/test_*.rb"].sort.each { |file| minitest(file) }

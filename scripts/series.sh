@@ -43,6 +43,7 @@ series_apply_one() { # work-tree patch
 
 series_apply() { # work-tree
     series_patches | while read -r p; do
-        series_apply_one "$1" "$p" || die "$patches/$p does not apply to base $base (git's message is above)"
+        series_apply_one "$1" "$p" ||
+            die "$patches/$p does not apply to base $base (git's message is above): restore $patches and bases/$base, or, if the base moved, run make rebase-patches BASE=$base"
     done
 }

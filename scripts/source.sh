@@ -94,7 +94,7 @@ from_repository() {
     fi
     if [ -z "$want" ]; then
         [ -z "$head" ] || head=$(git -C "$from" log -1 --format='HEAD is %H of %cs, "%s"')
-        wrong "RUBY_SOURCE=$from does not have the commit; found: ${head:-no commit at HEAD}"
+        wrong "RUBY_SOURCE=$from does not have the commit; found: ${head:-no commit at HEAD} (git -C $from fetch $url $commit gets it)"
     fi
     if [ "$(git -C "$from" rev-parse --is-bare-repository)" = true ]; then
         :
@@ -107,6 +107,17 @@ from_repository() {
     fi
     fetch "$from" "$want" || wrong "git cannot read commit $want in RUBY_SOURCE=$from (see its message above)"
     publish "$(tree_of "$new" FETCH_HEAD "$new")" "$from"
+}
+
+# "Ruby 3.3.9", from a source tree's own files.
+release_of() { # folder
+    cat "$1/include/ruby/version.h" "$1/version.h" 2>/dev/null | awk '$1 == "#define" || $1 == "#" && $2 == "define" { value[$(NF - 1)] = $NF }
+        END {
+            if ("RUBY_VERSION_TEENY" in value)
+                printf "Ruby %s.%s.%s%s", value["RUBY_API_VERSION_MAJOR"], value["RUBY_API_VERSION_MINOR"], value["RUBY_VERSION_TEENY"],
+                    value["RUBY_PATCHLEVEL"] == -1 ? "dev" : ""
+            else printf "an unknown Ruby"
+        }'
 }
 
 # A tree without git is right when git would give it the right id. Files that its .gitignore names
@@ -124,13 +135,14 @@ from_plain_tree() { # folder name
         [ ! -e "$dir/$f" ] || plain_git add -f "$dir/$f"
     done
     found=$(plain_git write-tree)
-    [ "$found" = "$tree" ] || wrong "$2 is not the base's tree, or not unmodified; found: tree $found, $(plain_git ls-files | wc -l) files"
+    [ "$found" = "$tree" ] || wrong "$2 is not the base's tree, or not unmodified; found: $(release_of "$1"), tree $found, $(plain_git ls-files | wc -l) files"
     publish "$found" "$2"
 }
 
 from_tarball() { # file name
     mkdir -p "$scratch/tree"
-    tar -xf "$1" -C "$scratch/tree" --strip-components=1 >&2 || wrong "tar cannot unpack $2 (its message is above)"
+    tar -xf "$1" -C "$scratch/tree" --strip-components=1 >&2 ||
+        wrong "tar cannot unpack $2 (its message is above): it is truncated or no tarball, get it again"
     from_plain_tree "$scratch/tree" "$2"
     rm -rf "$scratch"
 }
@@ -192,7 +204,7 @@ fetch_tarball() {
 
 has_sum() { # file sha256
     found=$(sha256sum < "$1")
-    [ "${found%% *}" = "$2" ] || { echo "has SHA-256 ${found%% *}, not $2: rejected"; return 1; }
+    [ "${found%% *}" = "$2" ] || { echo "has SHA-256 ${found%% *}, not $2: rejected; it is truncated or not that release"; return 1; }
 }
 
 from_origins() {

@@ -133,7 +133,7 @@ class TestPrepare < PatchesTest
     edit_patch("0001-first") { |text| text.gsub("f9", "g9") }
     _, err, status = prepare
     assert_equal 1, status
-    assert_includes err, "0001-first.patch does not apply to base small"
+    assert_match(%r{patches/small/0001-first.patch does not apply to base small .*: restore patches/small and bases/small, or, .* make rebase-patches BASE=small}, err)
     assert_includes File.read(src("zjit.c")), "first"
   end
 
@@ -396,5 +396,15 @@ class TestRebasePatches < PatchesTest
     out, err, status = check
     assert_equal 0, status, out + err
     assert_equal ["0001-first"], subjects
+  end
+end
+
+class TestMoveBase < PatchesTest
+  def test_a_tag_that_is_missing_is_named_and_nothing_changes
+    before = project.read("project/bases/small")
+    _, err, status = project.run("move-base.sh", "v9_9_9", RUBY_SOURCE: project.ruby)
+    assert_equal 1, status
+    assert_includes err, "move-base.sh: RUBY_SOURCE=#{project.ruby} has no commit or tag v9_9_9 (git -C #{project.ruby} fetch --tags file://"
+    assert_equal before, project.read("project/bases/small")
   end
 end

@@ -129,7 +129,7 @@ class TestSource < BuildTest
     File.write("#{tree}/zjit.c", "edited\n", mode: "a")
     _, err, status = find(RUBY_SOURCE: tree)
     assert_equal 1, status
-    assert_match(/not the base's tree, or not unmodified; found: tree \h{40}, 5 files/, err)
+    assert_match(/not the base's tree, or not unmodified; found: an unknown Ruby, tree \h{40}, 5 files/, err)
     assert_includes err, project.commit
   end
 
@@ -147,6 +147,7 @@ class TestSource < BuildTest
     assert_equal 1, status
     assert_includes err, "does not have the commit; found: HEAD is #{project.git("rev-parse", "HEAD", in: project.path("other"))}"
     assert_includes err, "something else"
+    assert_includes err, "git -C #{project.path("other")} fetch file://#{project.path("no-upstream")} #{project.commit} gets it"
   end
 
   def test_empty_repository_is_refused
@@ -319,6 +320,23 @@ class TestReleaseSource < BuildTest
     assert_match(/other.tar.gz is not the base's tree/, err)
   end
 
+  def test_the_tarball_of_another_release_is_named_by_its_version
+    project.write("release/ruby-1/include/ruby/version.h", "#define RUBY_API_VERSION_MAJOR 4\n#define RUBY_API_VERSION_MINOR 0\n")
+    project.write("release/ruby-1/version.h", "# define RUBY_VERSION_MAJOR RUBY_API_VERSION_MAJOR\n#define RUBY_VERSION_TEENY 4\n#define RUBY_PATCHLEVEL 0\n")
+    _, err, status = find(RUBY_SOURCE: other = pack("other.tar.gz"))
+    assert_equal 1, status
+    assert_includes err, "source.sh: RUBY_SOURCE=#{other} is not the base's tree, or not unmodified; found: Ruby 4.0.4, tree "
+    assert_includes err, "the tarball of that release as a file"
+    refute_path_exists project.store
+  end
+
+  def test_a_truncated_tarball_is_named_with_the_remedy
+    File.truncate(@tarball, File.size(@tarball) / 2)
+    _, err, status = find(RUBY_SOURCE: @tarball)
+    assert_equal 1, status
+    assert_includes err, "source.sh: tar cannot unpack RUBY_SOURCE=#{@tarball} (its message is above): it is truncated or no tarball, get it again"
+  end
+
   def test_apt_gives_the_source_from_the_system_s_mirror_in_its_own_configuration
     script_apt(@tarball)
     assert_base(find)
@@ -350,7 +368,8 @@ class TestReleaseSource < BuildTest
     write_base(tarball: "http://127.0.0.1:#{server.addr[1]}/ruby.tar.gz", tarball_sha256: "0" * 64)
     _, err, status = find
     assert_equal 3, status
-    assert_match(/ruby.tar.gz: has SHA-256 \h{64}, not 0{64}: rejected/, err)
+    assert_match(/ruby.tar.gz: has SHA-256 \h{64}, not 0{64}: rejected; it is truncated or not that release/, err)
+    assert_includes err, "make ruby-source RUBY_SOURCE=DIR"
     write_base(tarball: "http://127.0.0.1:#{server.addr[1]}/ruby.tar.gz")
     assert_base(find)
   ensure

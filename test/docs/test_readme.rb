@@ -17,7 +17,7 @@ class TestReadme < Minitest::Test
   COMMANDS.uniq.each_with_index do |command, i|
     define_method "test_command_#{i}_#{command[/\A[^|"]{1,50}/].gsub(/\W+/, "_")}_succeeds" do
       return pass if ELSEWHERE[command]
-      skip ENV["NO_RUBY"] if ENV["NO_RUBY"] && (command.include?("ruby") || command.include?("demo") || command.include?(".fxt"))
+      skip ENV["NO_RUBY"] if ENV["NO_RUBY"] && command.match?(/ruby|demo|\.fxt|patch-file/)
       ready(command)
       out, status = Open3.capture2e(command, chdir: TOP)
       assert status.success?, "#{command}\n#{out}"
@@ -32,8 +32,9 @@ class TestReadme < Minitest::Test
     assert status.success?, out
     command = README[/^\$ (build\/tool\/vm-trace report .*)$/, 1]
     out, = Open3.capture2e({ "COLUMNS" => nil }, command, chdir: TOP)
-    shown = README[/^(Exits by reason: .*?)^  \.\.\.$/m, 1]
-    assert_equal rows(shown), rows(out[/^(Exits by reason: .*?)\n\nExits by instruction/m, 1])
+    shown = README[/^Exits by reason: .*?\n(.*?)^  \.\.\.$/m, 1]
+    assert_operator shown.lines.size, :>, 3
+    assert_equal rows(shown), rows(out[/^Exits by reason: .*?\n(.*?)\n\n/m, 1]).first(shown.lines.size)
   end
 
   def test_flags_of_the_guide_are_those_of_help
@@ -67,15 +68,16 @@ class TestReadme < Minitest::Test
 
   private
 
-  # Lines without what changes from run to run: when it happened.
+  # Lines without what changes from run to run: when it happened. The README leaves out the few exits
+  # that a timer causes.
   def rows(text) = text.lines.map { |line| line.gsub(/[▁-█]/, " ").split.join(" ") }
 
   # The trace that the commands read, when the test that makes it has not been run yet (their order
   # is random).
   def ready(command)
-    return unless command.include?("build/mine.fxt") && !command.include?("--zjit")
+    return unless command.include?("build/mine.fxt") && !command.include?("-trace-file")
     return if File.exist?(File.join(TOP, "build/mine.fxt"))
-    make = COMMANDS.find { |c| c.include?("--zjit-trace-file=build/mine.fxt") }
+    make = COMMANDS.find { |c| c.include?("-trace-file=build/mine.fxt") }
     out, status = Open3.capture2e(make, chdir: TOP)
     assert status.success?, out
   end

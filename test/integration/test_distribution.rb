@@ -1,17 +1,19 @@
 # Programs from the distribution's packages: with every exit recorded they print the same as
-# untraced, and their traces are valid. They are for the released Ruby: the development branch lacks
-# gems that they need.
+# untraced, and their traces are valid.
 require_relative "helper"
-Integration.only "yjit", "ruby-3.3"
 
 class TestDistribution < Integration::Test
-  GEMS = "/usr/share/rubygems-integration/all/gems"
+  GEMS = %w[/usr/share/rubygems-integration/all/gems /usr/lib/ruby/gems/*/gems].freeze
   VENDOR = "/usr/lib/ruby/vendor_ruby"
+  # Parts of the standard library that newer Rubies have as gems. The distribution's Ruby has them.
+  MOVED = %w[abbrev base64 benchmark cgi drb getoptlong logger mutex_m observer ostruct pstore].freeze
   ROOT = Integration::ROOT
 
   def test_options_templates_and_json_of_the_library = assert_same_answers("test/integration/programs/stdlib.rb")
   def test_rack = assert_same_answers("test/integration/programs/rack.rb", libraries: %w[rack])
-  def test_minitest = assert_same_answers("test/integration/programs/minitest.rb", libraries: %w[minitest])
+  def test_kramdown_and_rouge = assert_same_answers("test/integration/programs/markdown.rb", libraries: %w[kramdown rexml rouge])
+  def test_liquid = assert_same_answers("test/integration/programs/liquid.rb", libraries: %w[liquid])
+  def test_minitest = assert_same_answers("test/integration/programs/minitest.rb", libraries: %w[minitest], exits: 20)
 
   def test_sinatra_on_webrick_under_load
     libraries = %w[sinatra rack rack-protection mustermann tilt ruby2_keywords webrick]
@@ -24,17 +26,20 @@ class TestDistribution < Integration::Test
   def answers(text) = text.gsub(/\d+\.\d+(?=s,| s =|\/s)|\d+\.\d+ (runs|assertions)\/s/, "...")
 
   def assert_same_answers(program, *args, libraries: [], exits: 100)
-    paths = libraries.flat_map { |name| ["-I", library(name)] }
-    command = [Integration::RUBY, "--disable=gems", "-W0", "--yjit", "--yjit-call-threshold=2", *paths]
+    paths = [moved, *libraries.map { |name| library(name) }].compact.flat_map { |folder| ["-I", folder] }
+    command = [Integration::RUBY, "--disable=gems", "-W0", *jit("--zjit --zjit-call-threshold=2").split, *paths]
     program = File.join(ROOT, program)
     untraced = run_in(scratch_dir, program, *args, command: command)
     assert_predicate untraced.status, :exited?, untraced.err
+    # A package may be too old for this Ruby.
+    fault = untraced.err[/cannot load such file -- \S+|FrozenError - can't modify frozen \w+/]
+    skip "the distribution's #{libraries.join(", ")} cannot run in #{BASE}: #{fault}" if fault
     refute_empty untraced.out, untraced.err
 
     [1, 13].each do |rate|
-      flags = ["--yjit-trace-side-exits", "--yjit-trace-side-exits-sample-rate=#{rate}", "--yjit-trace-compiles", "--yjit-trace-invalidation"]
+      flags = ["--zjit-trace-exits", "--zjit-trace-exits-sample-rate=#{rate}", "--zjit-trace-compiles", "--zjit-trace-invalidation"]
       dir = scratch_dir
-      traced = run_in(dir, program, *args, command: [*command, *flags, "--yjit-trace-file=#{dir}/%p.fxt"])
+      traced = run_in(dir, program, *args, command: [*command, *[*flags, "--zjit-trace-file=#{dir}/%p.fxt"].map { |flag| jit(flag) }])
       assert_equal answers(untraced.out), answers(traced.out)
       assert_equal untraced.status.exitstatus, traced.status.exitstatus
       assert_equal untraced.err, traced.own_err
@@ -46,7 +51,16 @@ class TestDistribution < Integration::Test
   end
 
   def library(name)
-    Dir["#{GEMS}/#{name}-[0-9]*/lib"].max || (VENDOR if File.exist?("#{VENDOR}/#{name}.rb")) or
+    GEMS.flat_map { |folder| Dir["#{folder}/#{name}-[0-9]*/lib"] }.max || (VENDOR if File.exist?("#{VENDOR}/#{name}.rb")) or
       skip "the distribution's package ruby-#{name.tr("_", "-")} is not installed"
+  end
+
+  # A folder with those of MOVED that this Ruby lacks; not the distribution's folder, which would
+  # hide this Ruby's own library.
+  def moved
+    missing = MOVED.reject { |name| File.exist?("#{RUBY_SRC}/lib/#{name}.rb") }
+    files = missing.flat_map { |name| Dir["#{RbConfig::CONFIG["rubylibdir"]}/#{name}{.rb,}"] }
+    return if files.empty?
+    scratch_dir.tap { |dir| files.each { |file| File.symlink(file, "#{dir}/#{File.basename(file)}") } }
   end
 end

@@ -816,6 +816,19 @@ class TestReport < Minitest::Test
     refute_match(/left out/, wide_report(note[/COLUMNS=(\d+)/, 1]).last)
   end
 
+  # It says nothing that the page has no room for: the names do.
+  def test_a_kind_that_all_rows_have_is_left_out_of_a_table_that_is_too_wide
+    trace = FxtBuilder.simple { |b| %w[one two].each_with_index { |name, i| exit_event(b, name, ts: i) } }
+    with_file(trace.bytes) do |path|
+      heads = [200, 45].map do |columns|
+        out, = Open3.capture2({ "COLUMNS" => columns.to_s }, TOOL, "report", path)
+        out[/^Exits by reason.*\n(.*)/, 1].split
+      end
+      assert_equal [true, false], heads.map { |head| head.include?("kind") }, heads
+      assert_equal [true, true], heads.map { |head| head.include?("reason") }, heads
+    end
+  end
+
   def test_columns_line_up_where_a_wide_character_does_not_fit
     trace = FxtBuilder.simple { |b| ["短い理由" * 12, "short"].each_with_index { |name, i| exit_event(b, name, ts: i) } }
     (60..80).each do |columns|

@@ -1,9 +1,9 @@
 /* document_text.c - prints a document for people, as text or as Markdown.
  *
- * Numbers are aligned to the right, texts to the left. A table that is wider than the page is
- * shortened in steps (see `steps`): texts become shorter, rates get half their width, then none. In
- * the end the last text of each row gets a line of its own, and so do texts that do not fit their
- * column.
+ * Numbers are aligned to the right, texts to the left. A table that is wider than the page loses
+ * its minor column if that has one text in all rows, and is then shortened in steps (see `steps`): texts
+ * become shorter, rates get half their width, then none. In the end the last text of each row gets a
+ * line of its own, and so do texts that do not fit their column.
  */
 #include <inttypes.h>
 #include <limits.h>
@@ -180,6 +180,26 @@ table_width(const unsigned *widths, unsigned count)
     return width - TEXT_COLUMN_GAP;
 }
 
+static bool
+same_text_in_all_rows(const struct table *table, unsigned column)
+{
+    const struct cell *first = &table->cells[column];
+    for (uint32_t row = 1; row < table->row_count; row++) {
+        const struct cell *cell = &table->cells[row * table->column_count + column];
+        if (cell->present && (!first->present || !fxt_string_equal(cell->text, first->text))) return false;
+    }
+    return table->row_count > 1;
+}
+
+static void
+hide_minor_column(const struct table *table, unsigned *widths)
+{
+    if (table->minor == NULL) return;
+    for (unsigned i = 0; i < table->column_count; i++) {
+        if (strcmp(table->columns[i].id, table->minor) == 0 && same_text_in_all_rows(table, i)) widths[i] = HIDDEN;
+    }
+}
+
 /* Takes columns from the widest text until the table fits, but no fewer than `least` and its
  * title. Returns false if the table is still too wide. */
 static bool
@@ -318,6 +338,7 @@ print_table(const struct table *table, unsigned page)
     if (table_width(layout.widths, table->column_count) > page) {
         free(layout.widths);
         layout.widths = column_widths(table, 1);
+        hide_minor_column(table, layout.widths);
         fit_to_page(table, &layout);
     }
     printf("\n%s", style(STYLE_BOLD));

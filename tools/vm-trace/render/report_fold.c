@@ -92,6 +92,7 @@ fold(const struct report *report, const struct row_table *sites, const struct ta
         if (keys[namings[i].key]) columns[count++] = (struct column){namings[i].column, namings[i].column, COLUMN_TEXT};
     }
     *folded = (struct table){
+        .minor = first->minor,
         .id = first->id, .title = first->title, .column_count = count, .more_rows = first->more_rows, .people = true};
     folded->columns = xcalloc(count, sizeof *columns);
     memcpy(folded->columns, columns, count * sizeof *columns);

@@ -183,6 +183,7 @@ add_grouping(const struct view *view, const struct grouping *grouping)
     struct table *table =
         document_table(view->document, grouping->id, counted_title(view, grouping->title, &sum), columns, count);
     table->data = rows.count == 0;
+    table->minor = "kind";
     for (uint32_t row = 0; row < rows.count && row < view->top; row++) {
         struct cell *cells = table_row(table);
         for (unsigned i = 0; i < count; i++)
