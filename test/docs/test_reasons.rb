@@ -11,7 +11,8 @@ require "tmpdir"
 class TestReasonPages < Minitest::Test
   TOP = File.expand_path("../..", __dir__)
   TOOL = File.join(TOP, "build/tool/vm-trace")
-  RUBY = File.join(TOP, "build/ruby-4.1/ruby")
+  # The heading below which reasons are those of base ruby-4.0 alone
+  OLDER = "## Ruby 4.0\n"
   FULL = "(site table full)" # the tracer's own, for any JIT
   # As uncompiled_reason() and Reason in yjit/src/trace.rs.
   NOT_COUNTERS = %w[uncompiled_insn invalidated_block invalidated_everything].freeze
@@ -28,12 +29,15 @@ class TestReasonPages < Minitest::Test
 
   FLAGS = { "zjit" => "--zjit-trace-exits", "yjit" => "--yjit-trace-side-exits" }.freeze
   FLAGS.each do |jit, flag|
+    older = page(jit)[/^#{OLDER}.*/m].to_s
     sections(jit).each do |reasons, text|
+      base = older.include?(text) ? "ruby-4.0" : "ruby-4.1"
       text.scan(/^```ruby\n(.*?)^```/m).each_with_index do |(example), i|
         define_method "test_example_#{i}_of_#{jit}_#{reasons.first.gsub(/\W+/, "_")}" do
           skip ENV["NO_RUBY"] if ENV["NO_RUBY"]
+          skip "base #{base} is not built here" unless File.exist?(ruby(base))
           assert_operator example.lines.size, :<=, 9
-          seen = recorded(jit, flag, example)
+          seen = recorded(ruby(base), jit, flag, example)
           assert seen.any? { |reason| File.fnmatch(reasons.first, reason) }, "#{reasons.first}: #{seen}"
         end
       end
@@ -69,7 +73,23 @@ class TestReasonPages < Minitest::Test
     assert_empty exits_of("ruby-3.3") - self.class.reasons("yjit")
   end
 
+  # The page lists what 4.0 has, in the names of `vm-trace explain`.
+  def test_zjit_page_lists_the_reasons_of_ruby_4_0
+    source = File.join(TOP, "build/ruby-4.0/src/zjit/src/hir.rs")
+    skip "base ruby-4.0 has no source here" unless File.exist?(source)
+    text = File.read(source)
+    variants = ->(enum) { text[/^pub enum #{enum} \{\n(.*?)^\}/m, 1].scan(/^    (\w+)/).flatten }
+    in_source = variants["SideExitReason"] - ["PatchPoint"] + variants["Invariant"] + %w[CompileError ExceptionHandler]
+    part = self.class.page("zjit")[/^#{OLDER}.*?(?=^## Fallbacks)/m]
+    listed = part[/it has:$(.*?)^Some have/m, 1].scan(/`(\w+)(?:\((\w+))?/).map { |name, inner| name == "PatchPoint" ? inner : name }
+    listed -= ["exit_compile_error"]
+    own = part.scan(/^### .*/).flat_map { |heading| self.class.named(heading) }.map { |name| name[/\w+/] }
+    assert_equal in_source.sort, (listed + own).uniq.sort
+  end
+
   private
+
+  def ruby(base) = File.join(TOP, "build", base, "ruby")
 
   def explained
     out, status = Open3.capture2(TOOL, "explain")
@@ -81,10 +101,10 @@ class TestReasonPages < Minitest::Test
   end
 
   # Reasons of the exits that a program takes.
-  def recorded(jit, flag, program)
+  def recorded(ruby, jit, flag, program)
     Dir.mktmpdir do |dir|
       File.write(File.join(dir, "example.rb"), program)
-      command = [RUBY, "--disable=gems", "-W0", flag, "--#{jit}-trace-file=trace.fxt", "example.rb"]
+      command = [ruby, "--disable=gems", "-W0", flag, "--#{jit}-trace-file=trace.fxt", "example.rb"]
       out, status = Open3.capture2e({ "RUBYOPT" => nil }, *command, chdir: dir)
       assert_predicate status, :success?, out
       report = [TOOL, "report", "--top=1000", "--format=csv", "--table=exits_by_reason"]

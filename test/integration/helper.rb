@@ -117,6 +117,8 @@ module Integration
 
     def self.zjit_only(name) = (remove_method name unless JIT == "zjit")
     def self.yjit_only(name) = (remove_method name unless JIT == "yjit")
+    # Removes a test where the JIT lacks a feature (jit.rb).
+    def self.with(feature, name) = (remove_method name unless Integration.can?(feature))
     # Removes a test where a program cannot start and stop a trace itself.
     def self.with_start_only(name) = (remove_method name if BASE == "ruby-3.3")
   end

@@ -9,6 +9,13 @@ module Integration
   BASE = ENV["BASE"] || "ruby-4.1"
   JIT = ENV["JIT"] || File.read(File.join(ROOT, "bases", BASE))[/^jits="?(\w+)/, 1]
 
+  # What ZJIT does on some bases only: exits that cause a recompilation, with --zjit-max-versions;
+  # methods inlined with a frame of their own, with --zjit-inline-threshold; directives for tests; the
+  # size of all exits in its statistics.
+  FEATURES = JIT == "zjit" && BASE != "ruby-4.0" ? %i[recompile_exits inlining directives exit_size].freeze : [].freeze
+  def self.can?(feature) = FEATURES.include?(feature)
+  NO_INLINING = can?(:inlining) ? %w[--zjit-inline-threshold=0].freeze : [].freeze
+
   # An addition of constants that overflows exits each time, like ZJIT's directive.
   YJIT_TERMS = {
     "::RubyVM::ZJIT.induce_side_exit!" => "(4611686018427387903 + 1)",
@@ -24,9 +31,19 @@ module Integration
     "zjit" => "yjit",
     "ZJIT" => "YJIT",
   }.freeze
+  # Without directives: an expression that ZJIT has no code for exits each time, and a method with an
+  # array of so many elements is not compiled.
+  ZJIT_TERMS = can?(:directives) ? {}.freeze : {
+    "::RubyVM::ZJIT.induce_side_exit!" => "(case 0 when *[] then 0 end)",
+    "::RubyVM::ZJIT.induce_compile_failure!" => "[#{(["self"] * 128).join(",")}]",
+    "ParseError(DirectiveInduced)" => "IseqStackTooLarge",
+    "DirectiveInduced" => "UnhandledYARVInsn(checkmatch)",
+    "exit_directive_induced" => "exit_unhandled_yarv_insn",
+    "exit_exception_handler" => "compile_error_exception_handler",
+  }.freeze
   # Ractor#value is new in Ruby 3.5; before, it was Ractor#take.
   RUBY_TERMS = BASE == "ruby-3.3" ? { "(&:value)" => "(&:take)", "}.value" => "}.take" }.freeze : {}.freeze
-  TERMS = { "zjit" => {}, "yjit" => YJIT_TERMS }.fetch(JIT).merge(RUBY_TERMS)
+  TERMS = { "zjit" => ZJIT_TERMS, "yjit" => YJIT_TERMS }.fetch(JIT).merge(RUBY_TERMS)
 
   # A label as this Ruby's own backtraces show it: before 3.4 without owner.
   OWNERS_IN_BACKTRACES = BASE != "ruby-3.3"
@@ -40,10 +57,11 @@ module Integration
     text.gsub(Regexp.union(TERMS.keys.sort_by { |term| -term.size }), TERMS)
   end
 
-  # For a file that is about one JIT, or one base. scripts/run-tests.rb looks for this line, too.
+  # For a file that is about one JIT, one base, or a feature. scripts/run-tests.rb looks for this
+  # line, too.
   def self.only(*wanted)
-    return if (wanted - [JIT, BASE]).empty?
-    warn "these tests are for #{wanted.join(" of ")}"
+    return if (wanted - [JIT, BASE, *FEATURES]).empty?
+    warn "these tests are for #{wanted.join(", ")}"
     exit
   end
 

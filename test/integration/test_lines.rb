@@ -80,7 +80,7 @@ class TestLines < Integration::Test
     assert_empty stacks.uniq.map(&internal) - notes.map(&internal)
   end
 
-  zjit_only def test_an_exit_inside_an_inlined_method_has_the_line_of_its_instruction
+  with :inlining, def test_an_exit_inside_an_inlined_method_has_the_line_of_its_instruction
     script = <<~RUBY
       def small(x) =
         x + 1

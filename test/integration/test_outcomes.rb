@@ -1,6 +1,6 @@
 # A recompile exit says what it led to.
 require_relative "helper"
-Integration.only "zjit"
+Integration.only "zjit", :recompile_exits
 
 class TestOutcomes < Integration::Test
   # The branches have no profile when `foo` is compiled: calls there make ZJIT recompile. Strings

@@ -2,7 +2,7 @@
 require_relative "helper"
 require "open3"
 
-Integration.only "ruby-4.1", "zjit"
+Integration.only "zjit"
 
 class TestReasons < Integration::Test
   # What counts an exit or a fallback, as ZJIT's source says.
@@ -15,7 +15,7 @@ class TestReasons < Integration::Test
     out, status = Open3.capture2(Trace::TOOL, "explain")
     assert_predicate status, :success?
     known = out.lines.map { |line| line.split(/ {2,}/)[1].to_s.strip }
-    assert_operator counted.size, :>, 80
+    assert_operator counted.size, :>, 65
     assert_empty counted.map { |name| name.sub(/\A(exit|send_fallback)_/, "") } - known
   end
 
@@ -42,8 +42,10 @@ class TestReasons < Integration::Test
       assert_predicate result.status, :success?, result.err
       reasons = result.trace.sites.map { |site| site["reason"] }.uniq
       assert_empty reasons.grep(/0x\h/)
-      %w[GuardType(ClassSubclass[class_exact*:#<Class:Foo>]) GuardType(StringSubclass[class_exact:#<Class(String)>])
-         GuardType(ObjectSubclass[class_exact*:#<Class:#<Object>>])].each { |reason| assert_includes reasons, reason }
+      # What precedes the class differs between bases: ClassSubclass, ModuleSubclass
+      %w{[class_exact*:#<Class:Foo>]) [class_exact:#<Class(String)>]) [class_exact*:#<Class:#<Object>>])}.each do |ending|
+        assert reasons.any? { |reason| reason.match?(/\AGuardType\(\w+/) && reason.end_with?(ending) }, [ending, reasons]
+      end
     end
   end
 
@@ -111,14 +113,19 @@ class TestReasons < Integration::Test
     puts stats.select { |name, value| name.match?(/[gs]etivar_fallback_/) && value > 0 }.map { |name, value| "#{name} #{value}" }
   RUBY
 
+  # Where exits do not lead to a recompilation, more calls are profiled before: else places have one
+  # class, and exit.
+  MORE_PROFILES = Integration.can?(:recompile_exits) ? [].freeze : %w[--zjit-call-threshold=10 --zjit-num-profiles=9].freeze
+
   # Not only where --zjit-stats has the counters.
   def test_fallbacks_of_instance_variables_have_their_reasons_without_stats
-    sites = trace(FALLBACKS.lines.grep_v(/stats/).join, "--zjit-trace-fallbacks").trace.sites
-    assert_includes sites.map { |site| site["reason"] }, "getivar_fallback_no_side_exits"
+    sites = trace(FALLBACKS.lines.grep_v(/stats/).join, "--zjit-trace-fallbacks", *MORE_PROFILES).trace.sites
+    expected = Integration.can?(:recompile_exits) ? "getivar_fallback_no_side_exits" : "getivar_fallback_not_monomorphic"
+    assert_includes sites.map { |site| site["reason"] }, expected
   end
 
   def test_fallbacks_say_where_what_and_why
-    result = run_traced(FALLBACKS, "--zjit-trace-fallbacks", "--zjit-stats-quiet")
+    result = run_traced(FALLBACKS, "--zjit-trace-fallbacks", "--zjit-stats-quiet", *MORE_PROFILES)
     assert_predicate result.status, :success?, result.err
     fallbacks = result.trace.in_category("fallback")
     assert_includes fallbacks.map { |event| event["args"]["callee"] }, "go"
@@ -130,7 +137,7 @@ class TestReasons < Integration::Test
     refute_empty counted
     assert_equal counted, sites.select { |site| site["reason"].match?(/ivar/) }.group_by { |site| site["reason"] }.transform_values { |of| of.sum { |site| site["hits"] } }
     assert_equal ["@shape"], sites.select { |site| site["reason"].start_with?("getivar") }.map { |site| site["callee"] }.uniq
-    out, = Open3.capture2(Trace::TOOL, "report", "--format=csv", "--table=fallbacks", result.trace.path)
+    out, = Open3.capture2(Trace::TOOL, "report", "--top=1000", "--format=csv", "--table=fallbacks", result.trace.path)
     rows = CSV.parse(out, headers: true)
     assert_includes rows["callee"], "go"
     assert rows["method"].all? { |method| method.match?(/:\d+\)\z/) }, rows["method"].inspect
@@ -139,7 +146,8 @@ class TestReasons < Integration::Test
 
   def test_a_reason_is_traced_and_chosen_by_the_names_that_explain_gives
     result = trace("def foo = (::RubyVM::ZJIT.induce_side_exit!)\n20.times { foo }\n")
-    %w[DirectiveInduced directive_induced exit_directive_induced].each do |name|
+    counter = jit("exit_directive_induced")
+    [jit("DirectiveInduced"), counter.delete_prefix("exit_"), counter].each do |name|
       out, = Open3.capture2(Trace::TOOL, "report", "--format=csv", "--table=totals", "--reason=#{name}", result.trace.path)
       assert_operator out.lines[1].to_i, :>, 10, name
     end

@@ -1,7 +1,7 @@
 # Version history in the trace: exit, invalidation, profiling, the next compilation, and the flows
 # between them.
 require_relative "helper"
-Integration.only "zjit"
+Integration.only "zjit", :recompile_exits
 
 class TestRecompilation < Integration::Test
   # Three branches that are reached one after the other: each version but the last reaches one

@@ -50,7 +50,7 @@ class TestReport < Integration::Test
     assert_equal(*tables)
   end
 
-  def test_places_that_go_on_exiting_are_called_out
+  with :recompile_exits, def test_places_that_go_on_exiting_are_called_out
     data = report(trace(<<~'RUBY', "--zjit-max-versions=3").trace.path)
       def bar(x)
         if x == 1 then x.to_s
@@ -97,7 +97,7 @@ class TestReport < Integration::Test
   # would grow without bound.
   def test_the_file_of_a_running_program_is_read_as_it_stands
     dir = scratch_dir
-    File.write(File.join(dir, "script.rb"), FOO + "$stdout.sync = true\n10_000.times { foo }\nputs :ready\n" \
+    File.write(File.join(dir, "script.rb"), jit(FOO) + "$stdout.sync = true\n10_000.times { foo }\nputs :ready\n" \
       "200_000.times { |i| foo; sleep 0.001 if i % 20 == 0 }\nsleep\n")
     out, write = IO.pipe
     pid = Process.spawn(ENVIRONMENT, RUBY, "--disable=gems", "--zjit-call-threshold=2", "--zjit-trace-exits", "--zjit-trace-file=live.fxt",

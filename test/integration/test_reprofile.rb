@@ -2,7 +2,7 @@
 # version; after that the code exits no more. Only the tests of outcomes need a trace: the others
 # read the counters of --zjit-stats.
 require_relative "helper"
-Integration.only "zjit"
+Integration.only "zjit", :recompile_exits
 
 class TestReprofile < Integration::Test
   MAX_VERSIONS = 4

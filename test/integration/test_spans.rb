@@ -47,7 +47,7 @@ class TestSpans < Integration::Test
   end
 
   zjit_only def test_the_outermost_span_says_iseq_version_and_bytes
-    result = run_ruby(<<~'RUBY', "--zjit-call-threshold=2", "--zjit-trace-file=%p.fxt", "--zjit-trace-compiles", "--zjit-inline-threshold=0")
+    result = run_ruby(<<~'RUBY', "--zjit-call-threshold=2", "--zjit-trace-file=%p.fxt", "--zjit-trace-compiles", *NO_INLINING)
       def branches(x)
         x == 0 ? 0 : x == 1 ? x.to_s : x.inspect
       end
@@ -57,7 +57,8 @@ class TestSpans < Integration::Test
     whole = outermost.map { |_, _, ended| ended["args"] }.select { |arguments| arguments["iseq"] }
     assert(whole.all? { |arguments| arguments.key?("version") && arguments.key?("code_bytes") })
     branches = whole.select { |arguments| arguments["iseq"].start_with?("Object#branches (script.rb:") }
-    assert_equal [1, 2, 3], branches.map { |arguments| arguments["version"] }, "one compilation for each version, in order"
+    versions = Integration.can?(:recompile_exits) ? [1, 2, 3] : [1]
+    assert_equal versions, branches.map { |arguments| arguments["version"] }, "one compilation for each version, in order"
     branches.each { |arguments| assert_operator arguments["code_bytes"], :>, 0 }
     assert_equal ["Object#branches (script.rb:2)"], branches.map { |arguments| arguments["iseq"] }.uniq
   end

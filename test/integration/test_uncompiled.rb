@@ -4,7 +4,7 @@ require_relative "helper"
 Integration.only "zjit"
 
 class TestUncompiled < Integration::Test
-  STATS = "\nputs RubyVM::ZJIT.stats.select { |key, _| key == :side_exit_count || key.start_with?('exit_') }.map { |pair| pair.join('=') }\n"
+  STATS = "\nputs RubyVM::ZJIT.stats.select { |key, _| %i[side_exit_count exit_exception_handler].include?(key) || key.start_with?('exit_') }.map { |pair| pair.join('=') }\n"
 
   # Counts and trace of the same process. Exits after the counts are read are not in them: the
   # printing line itself takes none.
@@ -64,8 +64,8 @@ class TestUncompiled < Integration::Test
 
   def test_exits_at_exception_handlers_are_recorded
     counts, trace = counts_and_trace(EXCEPTION_HANDLER)
-    assert_operator counts["exit_exception_handler"], :>, 0
-    assert_equal counts["exit_exception_handler"], trace.exits("ExceptionHandler").size
+    assert_operator counts[jit("exit_exception_handler")], :>, 0
+    assert_equal counts[jit("exit_exception_handler")], trace.exits("ExceptionHandler").size
   end
 
   {

@@ -1,10 +1,10 @@
 #ifndef REASON_NAMES_H
 #define REASON_NAMES_H
-/* reason_names.h - the reasons of ZJIT (base ruby-4.1): a glob of the text in traces, and the name
- * in --zjit-stats without its prefix.
+/* reason_names.h - the reasons of ZJIT (bases ruby-4.1 and ruby-4.0): a glob of the text in traces,
+ * and the name in --zjit-stats without its prefix.
  *
- * test/integration/test_reasons.rb fails if a counter of that Ruby is missing here. YJIT's reasons
- * are the names of its counters.
+ * test/integration/test_reasons.rb fails if a counter of one of these Rubies is missing here. YJIT's
+ * reasons are the names of its counters.
  */
 struct reason_name {
     const char *trace;
@@ -76,7 +76,13 @@ static const struct reason_name exit_names[] = {
     {"NoProfileSetIvar", "no_profile_setivar"},
     {"InvokeBlockNotIfunc", "invokeblock_not_ifunc"},
     {"CompileError(*)", "compile_error"},
-    {"ExceptionHandler", "exception_handler"},
+    {"ExceptionHandler", "exception_handler"}, /* in 4.0 it counts as compile_error */
+    /* 4.0 only */
+    {"UnhandledHIRInsn(*)", "unhandled_hir_insn"},
+    {"GuardTypeNot(*)", "guard_type_not_failure"},
+    {"GuardBitEquals(*)", "guard_bit_equals_failure"},
+    {"ObjToStringFallback", "obj_to_string_fallback"},
+    {"BlockParamProxyModified", "block_param_proxy_modified"},
 };
 
 /* send_fallback_ */
@@ -141,6 +147,24 @@ static const struct reason_name fallback_names[] = {
     {"setivar_fallback_new_shape_complex", "setivar_fallback_new_shape_complex"},
     {"setivar_fallback_new_shape_needs_extension", "setivar_fallback_new_shape_needs_extension"},
     {"setivar_fallback_no_side_exits", "setivar_fallback_no_side_exits"},
+    /* 4.0 only: "Send: " there is a call with a block */
+    {"SendWithoutBlock: polymorphic call site", "send_without_block_polymorphic"},
+    {"SendWithoutBlock: megamorphic call site", "send_without_block_megamorphic"},
+    {"SendWithoutBlock: no profile data available", "send_without_block_no_profiles"},
+    {"SendWithoutBlock: C function is not variadic", "send_without_block_cfunc_not_variadic"},
+    {"SendWithoutBlock: C function expects array variadic", "send_without_block_cfunc_array_variadic"},
+    {"SendWithoutBlock: unsupported optimized method type *", "send_without_block_not_optimized_method_type_optimized"},
+    {"SendWithoutBlock: unsupported method type *", "send_without_block_not_optimized_method_type"},
+    {"SendWithoutBlock: method private or protected and no FCALL", "send_without_block_not_optimized_need_permission"},
+    {"SendWithoutBlock: basic operation was redefined", "send_without_block_bop_redefined"},
+    {"SendWithoutBlock: operands are not fixnums", "send_without_block_operands_not_fixnum"},
+    {"SendWithoutBlockDirect: keyword mismatch", "send_without_block_direct_keyword_mismatch"},
+    {"SendWithoutBlockDirect: optional keywords", "send_without_block_direct_optional_keywords"},
+    {"SendWithoutBlockDirect: keyword count mismatch", "send_without_block_direct_keyword_count_mismatch"},
+    {"SendWithoutBlockDirect: missing keyword", "send_without_block_direct_missing_keyword"},
+    {"getivar_fallback_too_complex", "getivar_fallback_too_complex"},
+    {"setivar_fallback_too_complex", "setivar_fallback_too_complex"},
+    {"setivar_fallback_new_shape_too_complex", "setivar_fallback_new_shape_too_complex"},
 };
 
 #endif
