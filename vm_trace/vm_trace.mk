@@ -13,3 +13,14 @@ $(VM_TRACE_OBJS): | $(vm_trace_folders)
 $(vm_trace_folders):
 	$(Q) $(MAKEDIRS) $(@D)
 	@$(NULLCMD) > $@
+
+# For YJIT alone, CRuby's configure also takes a rustc that is too old for the tracer's Rust; rustc
+# would then print errors about syntax. base.mk has the version that this Ruby needs.
+-include $(srcdir)/vm_trace/base.mk
+ifneq ($(and $(VM_TRACE_RUSTC_MIN),$(filter-out no,$(YJIT_SUPPORT) $(ZJIT_SUPPORT))),)
+vm_trace_rustc := $(word 2,$(shell $(RUSTC) --version))
+ifeq ($(shell [ "$(word 2,$(subst ., ,$(vm_trace_rustc)))" -ge $(word 2,$(subst ., ,$(VM_TRACE_RUSTC_MIN))) ] && echo new),)
+$(error vm_trace in this Ruby needs rustc $(VM_TRACE_RUSTC_MIN) or newer, but $(RUSTC) is $(or $(vm_trace_rustc),not found). \
+	Get it from https://rustup.rs and run configure again, or leave out the JITs: ./configure --disable-yjit --disable-zjit)
+endif
+endif

@@ -48,6 +48,7 @@ class TestPatchFileOfASmallProject < BuildTest
     assert_equal "int one;\n", File.read("#{tree}/vm_trace/base/one.c")
     assert_includes File.read("#{tree}/vm_trace/base_name.h"), "small #{project.commit[0, 12]}"
     assert_path_exists "#{tree}/vm_trace/vm_trace.mk"
+    assert_equal "VM_TRACE_RUSTC_MIN := 1.0\n", File.read("#{tree}/vm_trace/base.mk")
     assert_equal Project::FILES["gems/bundled_gems"], File.read("#{tree}/gems/bundled_gems")
   end
 
@@ -161,9 +162,24 @@ class PatchFile < Minitest::Test
       mod, found = found.partition { |path, _| path.start_with?("vm_trace/") }.map(&:to_h)
       assert_empty (expected.to_a - found.to_a) + (found.to_a - expected.to_a)
       files = Dir.glob("**/*.{c,h,rs,mk,py}", base: "#{TOP}/vm_trace")
-      assert_equal [*files, "base_name.h"].sort, mod.keys.map { |path| path.delete_prefix("vm_trace/") }.sort
+      assert_equal [*files, "base.mk", "base_name.h"].sort, mod.keys.map { |path| path.delete_prefix("vm_trace/") }.sort
       files.each { |file| assert_equal File.binread("#{TOP}/vm_trace/#{file}"), File.binread("#{tree}/vm_trace/#{file}"), file }
+      # Nobody has the development branch as a tarball.
+      Dir.glob("*.rb", base: tree).each { |name| fits_generated_file(base, tree, name) } unless src_git(base, "show", "#{pinned(base)}:version.h").include?("RUBY_PATCHLEVEL -1")
     end
+  end
+
+  # A tarball has NAME.rbinc, made from NAME.rb by a Ruby. It stays as it is where there is none. It
+  # names what is inline by its line in NAME.rb, and refers to each function called there.
+  def fits_generated_file(base, tree, name)
+    old, new = src_git(base, "show", "#{pinned(base)}:#{name}"), File.read("#{tree}/#{name}")
+    return if old == new
+    inline, called = [old, new].map { |text| text.lines.each_with_index.select { |line, _| line.match?(/\bPrimitive\.c\w+!/) } },
+                     [old, new].map { |text| text.scan(/\bPrimitive\.(\w+)(?![!?\w])/).flatten.uniq }
+    assert_equal(*inline, "#{name}: code inline is in another line: a tarball's #{name}inc does not fit")
+    assert_empty called[1] - called[0], "#{name}: new functions, which a tarball's #{name}inc lacks"
+    defined = Dir["#{tree}/{*.c,{yjit,zjit}/src/*.rs}"].flat_map { |file| File.binread(file).scan(/^(rb_\w+)\(|\bfn (rb_\w+)\(/).flatten }
+    assert_empty called[0] - defined, "#{name}: functions are gone that a tarball's #{name}inc refers to"
   end
 
   # As ruby-build does it: a shared library, in the tree itself; without autoconf and git.
