@@ -15,6 +15,9 @@ module Bench
   class Recording
     ROWS = File.expand_path("../rows", __dir__)
 
+    # What the base's own tracer writes: that of 4.1, and that of 4.0, into the current folder.
+    BASE_TRACES = ["/tmp/perfetto-%d.fxt", "zjit_exits_%d.dump"].freeze
+
     # The result of one variant in a round: seconds of an iteration, bytes of the trace, peak
     # memory.
     Run = Struct.new(:seconds, :bytes, :peak_kib)
@@ -95,7 +98,7 @@ module Bench
     def trace_of(variant, pid, folder)
       case variant.tracer
       when :ours, :ours_yjit, :late, :filtered, :filtered_yjit then "#{folder}/vm-trace-bench-#{pid}.fxt"
-      when :base then "/tmp/perfetto-#{pid}.fxt"
+      when :base then BASE_TRACES.map { |file| file % pid }.find { |file| File.file?(file) } || BASE_TRACES.first % pid
       when :base_yjit then "yjit_exit_locations.dump"
       end
     end

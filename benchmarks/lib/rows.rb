@@ -462,6 +462,7 @@ module Bench
           [result.workload.name, [result.candidate, result.baseline].map { |list| list.filter_map { |measure| measure.extra[key] }.uniq.sort }]
         end
         sets.reject! { |_, both| both.all?(&:empty?) }
+        next if sets.empty? # this Ruby has no such statistics
         unlike = sets.reject { |_, (ours, base)| ours == base || !(ours & base).empty? }
         sums = [0, 1].map { |i| sets.sum { |_, both| both[i].first || 0 } }
         @rows << Row.new(name: "#{prefix}trace flags absent: #{key}", unit: key == "compiled_iseq_count" ? "versions" : "bytes", ours: sums[0], base: sums[1],

@@ -4,7 +4,8 @@
 # A block of `sh` has commands, each of which succeeds. A block of `console` has commands behind "$
 # " and lines that they print, in this order; others may stand between. In those PID is any number,
 # "…" any text, and "..." stands for lines left out. What can't be run says why in a comment before
-# it: <!-- not run: reason -->. /tmp/ is a folder of the test's own.
+# it: <!-- not run: reason -->; what needs a package names a file of it: <!-- needs: pattern -->.
+# /tmp/ is a folder of the test's own.
 require "minitest/autorun"
 require "open3"
 require "tmpdir"
@@ -18,7 +19,7 @@ class TestGuide < Minitest::Test
     "doc/internals/reprofile.md" => "test_reprofile.rb",
   }.freeze
   PAGES = Dir.glob("doc/**/*.md", base: TOP).sort.freeze
-  BLOCK = /^(?: *<!-- not run: (?<reason>.+?) -->\n)?(?<indent> *)```(?<kind>sh|console)\n(?<text>.*?)^\k<indent>```$/m
+  BLOCK = /^(?: *<!-- (?:not run: (?<reason>.+?)|needs: (?<needs>.+?)) -->\n)?(?<indent> *)```(?<kind>sh|console)\n(?<text>.*?)^\k<indent>```$/m
 
   def self.blocks(page) = File.read(File.join(TOP, page)).to_enum(:scan, BLOCK).map { $~.named_captures }
 
@@ -27,6 +28,8 @@ class TestGuide < Minitest::Test
     next if blocks.empty? || ELSEWHERE[page]
     define_method "test_commands_of_#{page.gsub(/\W/, "_")}" do
       skip ENV["NO_RUBY"] if ENV["NO_RUBY"]
+      needs = blocks.filter_map { |block| block["needs"] }.find { |pattern| Dir.glob(pattern).empty? }
+      skip "#{page} needs #{needs}" if needs
       @dir = Dir.mktmpdir
       blocks.each { |block| block["kind"] == "sh" ? run_all(block["text"]) : show(block["text"], block["indent"]) }
     ensure
@@ -73,7 +76,7 @@ class TestGuide < Minitest::Test
   end
 
   def run_command(command)
-    path = "#{TOP}/build/ruby-4.1:#{TOP}/build/tool:#{ENV["PATH"]}"
+    path = "#{TOP}/build/#{ENV.fetch("BASE", "ruby-4.0")}:#{TOP}/build/tool:#{ENV["PATH"]}"
     out, status = Open3.capture2e({ "PATH" => path, "RUBYOPT" => nil, "COLUMNS" => "200", "LC_ALL" => "C.UTF-8" },
                                   "sh", "-c", command.gsub("/tmp/", "#{@dir}/"), chdir: TOP)
     [out.gsub("#{@dir}/", "/tmp/").gsub(/^\s*#{Regexp.escape(TOP)}\//, ""), status]

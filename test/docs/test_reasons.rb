@@ -3,6 +3,8 @@
 #
 # Names of ZJIT come from `vm-trace explain`, those of YJIT from the code that makes exits. The
 # explanations are written in the pages alone, so nothing else has to agree with them.
+#
+# Bases: ruby-4.1 ruby-4.0
 require "minitest/autorun"
 require "csv"
 require "open3"

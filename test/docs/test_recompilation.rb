@@ -1,5 +1,7 @@
 # The worked example of doc/guide/recompilation.md: its commands are run as they stand, in order,
 # and show what the text says of them.
+#
+# Bases: ruby-4.1
 require "minitest/autorun"
 require "open3"
 

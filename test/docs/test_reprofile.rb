@@ -1,5 +1,7 @@
 # The example of doc/internals/reprofile.md: its commands are run as they stand, and show what the
 # text says of them.
+#
+# Bases: ruby-4.1
 require "minitest/autorun"
 require "open3"
 
