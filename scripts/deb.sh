@@ -86,6 +86,8 @@ deb_ruby() {
     [ "$("$stage/bin/ruby" -e 'print RUBY_PATCHLEVEL')" != -1 ] || version=$version~dev$(date -u -d "$date" +%Y%m%d)
     mkdir -p "$work/root/opt"
     cp -a "$stage" "$work/root/opt/$name"
+    # Ruby 4.0 notes there where its Rust library was built, which means nothing elsewhere.
+    find "$work/root/opt/$name" -name rbconfig.rb -exec sed -i "s|\"$build/obj/|\"|" {} +
     strip_debug "$work/root/opt/$name"
     package "$version+vmtrace$tool_version" <<EOF
 Section: ruby
