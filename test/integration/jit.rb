@@ -24,12 +24,13 @@ module Integration
     "zjit" => "yjit",
     "ZJIT" => "YJIT",
   }.freeze
-  # Ractor#value is new in Ruby 3.5; before, it was Ractor#take.
-  RUBY_TERMS = BASE == "ruby-3.3" ? { "(&:value)" => "(&:take)", "}.value" => "}.take" }.freeze : {}.freeze
-  TERMS = { "zjit" => {}, "yjit" => YJIT_TERMS }.fetch(JIT).merge(RUBY_TERMS)
+  TERMS = { "zjit" => {}, "yjit" => YJIT_TERMS }.fetch(JIT)
+
+  # What each script begins with, so that it can be written for the newest Ruby.
+  COMPATIBILITY = (BASE < "ruby-4.0" ? ["-r", File.join(__dir__, "before_4.rb")] : []).freeze
 
   # A label as this Ruby's own backtraces show it: before 3.4 without owner.
-  OWNERS_IN_BACKTRACES = BASE != "ruby-3.3"
+  OWNERS_IN_BACKTRACES = BASE >= "ruby-3.4"
   def self.backtrace_label(label) = OWNERS_IN_BACKTRACES ? label : label.sub(/\A(block .*?in )?[[:upper:]][[:word:]:]*[#.](?=\S)/, '\1')
 
   # How this Ruby's own errors quote: before 3.4 with a backtick.

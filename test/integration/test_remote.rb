@@ -3,8 +3,6 @@ require_relative "helper"
 require_relative "remote"
 require "socket"
 
-Integration.only "ruby-4.1"
-
 class TestRemote < Integration::Test
   include Remote
 

@@ -1,8 +1,6 @@
 # record and stop end the right trace, whatever happens meanwhile: interrupts, jumps, other traces.
 require_relative "helper"
 
-Integration.only "ruby-4.1"
-
 class TestSessions < Integration::Test
   WARM = <<~'RUBY'
     require "timeout"
