@@ -15,7 +15,7 @@ if [ -n "${2:-}" ]; then
     for made in "bases/$2" "patches/$2"; do
         [ ! -e "$top/$made" ] || die "there is a $made already; to move that base: make move-base BASE=$2 TO=$1 RUBY_SOURCE=$RUBY_SOURCE"
     done
-    sed -e "1s|.*|# CRuby $1, made from base $base. scripts/ reads it as shell; doc/internals/new-base.md says how to make another.|" \
+    sed -e "1s|^#.*|# CRuby $1, made from base $base. scripts/ reads it as shell; doc/internals/new-base.md says how to make another.|" \
         -e "s|^# The source: the tag [^ ]*|# The source: $1|" -e "s|^patches=.*|patches=patches/$2|" \
         -e '/^# Where it comes from/,/^origins=/{/^origins=/!d}' -e 's/^origins=.*/origins=git/' \
         -e '/^apt_package=/d' -e '/^apt_sha256=/d' -e '/^tarball=/d' -e '/^tarball_sha256=/d' "$top/bases/$base" > "$top/bases/$2"

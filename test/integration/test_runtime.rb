@@ -492,7 +492,7 @@ class TestRuntime < Integration::Test
   # Some are being made, or end, when a trace begins or ends: their events are counted, and go into
   # that trace only.
   def test_ractors_that_come_and_go_while_traces_begin_and_end
-    skip "untraced, Ruby 3.3 hangs here, and stopping all ractors does not stop one that wakes up meanwhile" if BASE < "ruby-3.4"
+    skip "untraced, this Ruby hangs here, and stopping all ractors does not stop one that wakes up meanwhile" if BASE < "ruby-4.0"
     result = run_untraced(WARM + <<~'RUBY', "-W:no-experimental", recorders: 1000)
       done = false
       born = -> { 8.times.map { Ractor.new { 5.times { foo }; Ractor.new { 3.times { foo } }.value } }.each(&:value) }
@@ -512,9 +512,9 @@ class TestRuntime < Integration::Test
   # Threads and ractors exit and compile all the time; GC, compaction and forks come in between.
   # Each trace has at least the exits of its own thread, exactly those of the sample rate, and
   # nothing lost; children continue with theirs.
-  if BASE >= "ruby-3.4"
+  if BASE >= "ruby-4.0"
     def test_start_and_stop_under_load = start_and_stop_under_load(ractors: 2, forks: true)
-  else # a child of the unpatched 3.3 hangs if another ractor was about to stop all ractors, as compiling does
+  else # a child of the unpatched Ruby hangs if another ractor was about to stop all ractors, as compiling does
     def test_start_and_stop_under_load_with_ractors = start_and_stop_under_load(ractors: 2, forks: false)
     def test_start_and_stop_under_load_with_forks = start_and_stop_under_load(ractors: 0, forks: true)
   end
