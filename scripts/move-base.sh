@@ -1,13 +1,30 @@
 #!/bin/sh
 # Moves a base and its patches to another commit or tag of a clone of ruby/ruby:
-#   move-base.sh COMMIT      with RUBY_SOURCE=DIR, the clone
+#   move-base.sh COMMIT [NEW]      with RUBY_SOURCE=DIR, the clone
 # Pins it in bases/<base>, puts its source into the cache and rebases the patches
-# (rebase-patches.sh).
+# (rebase-patches.sh). With NEW the base stays, and a copy of it named NEW is moved.
 . "$(dirname "$0")/common.sh"
-[ -n "${1:-}" ] && [ -n "${RUBY_SOURCE:-}" ] || die "usage: make move-base BASE=$base TO=COMMIT-or-tag RUBY_SOURCE=DIR (a clone of ruby/ruby that has it)"
+[ -n "${1:-}" ] && [ -n "${RUBY_SOURCE:-}" ] || die "usage: make move-base BASE=$base TO=COMMIT-or-tag [NEW=NAME] RUBY_SOURCE=DIR (a clone of ruby/ruby that has it)"
 id=$(git -C "$RUBY_SOURCE" rev-parse -q --verify "$1^{commit}") ||
     die "RUBY_SOURCE=$RUBY_SOURCE has no commit or tag $1 (git -C $RUBY_SOURCE fetch --tags $url gets all tags)"
 [ "$id" != "$commit" ] || die "base $base is at $1 already"
+
+# The copy comes from the upstream repository only: what publishers say of the old release is not
+# true of another.
+if [ -n "${2:-}" ]; then
+    case $2 in */* | .* | *[[:space:]]*) die "NEW=$2 is no name of a base, such as ruby-3.4" ;; esac
+    for made in "bases/$2" "patches/$2"; do
+        [ ! -e "$top/$made" ] || die "there is a $made already; to move that base: make move-base BASE=$2 TO=$1 RUBY_SOURCE=$RUBY_SOURCE"
+    done
+    sed -e "1s|^#.*|# CRuby $1, made from base $base. scripts/ reads it as shell; doc/internals/new-base.md says how to make another.|" \
+        -e "s|^# The source: the tag [^ ]*|# The source: $1|" -e "s|^patches=.*|patches=patches/$2|" \
+        -e '/^# Where it comes from/,/^origins=/{/^origins=/!d}' -e 's/^origins=.*/origins=git/' \
+        -e '/^apt_package=/d' -e '/^apt_sha256=/d' -e '/^tarball=/d' -e '/^tarball_sha256=/d' "$top/bases/$base" > "$top/bases/$2"
+    cp -R "$top/$patches" "$top/patches/$2"
+    say "move-base: bases/$2 and patches/$2 are copies of those of $base, to be moved"
+    BASE=$2 exec "$0" "$1"
+fi
+
 "$top/scripts/prepare.sh" # at the old pin; stops where there is work that is in no patch
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

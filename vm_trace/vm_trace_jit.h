@@ -133,6 +133,9 @@ size_t rb_vm_trace_pending_offset(void);
  * has 32 bits of distance. NULL: there is none, or no more memory.
  */
 void *rb_vm_trace_reserve_code_region(const void *code, size_t code_bytes, size_t bytes);
+
+/* Make pages of it readable, and executable or writable. False: the kernel refused. */
+bool rb_vm_trace_protect_code_region(void *start, size_t bytes, bool executable);
 void rb_vm_trace_release_code_region(void *start, size_t bytes);
 
 /* Take that of the current thread. NULL: there is none. */
@@ -338,6 +341,11 @@ RB_VM_TRACE_STUB void *
 rb_vm_trace_reserve_code_region(const void *code, size_t code_bytes, size_t bytes)
 {
     return NULL;
+}
+RB_VM_TRACE_STUB bool
+rb_vm_trace_protect_code_region(void *start, size_t bytes, bool executable)
+{
+    return false;
 }
 RB_VM_TRACE_STUB void rb_vm_trace_release_code_region(void *start, size_t bytes) {}
 RB_VM_TRACE_STUB void *rb_vm_trace_take_exit(void) { return NULL; }

@@ -377,6 +377,36 @@ class TestRebasePatches < PatchesTest
     assert_includes File.read(src("zjit.c")), "first"
   end
 
+  def test_a_copy_of_a_base_moves_and_the_base_stays
+    patch_first
+    assert_prepared
+    project.write("project/bases/small", "# A small one.\n" + project.read("project/bases/small").sub("origins=git", <<~ORIGINS.chomp))
+      # Where it comes from: the release.
+      origins="apt tarball"
+      apt_package=small
+      apt_sha256=1
+      tarball=http://example.invalid/small.tar
+      tarball_sha256=2
+    ORIGINS
+    before = project.read("project/bases/small")
+    project.write("ruby/zjit.c", "int more;\n#{project.read("ruby/zjit.c")}")
+    project.git("commit", "-qam", "a newer one")
+    move = -> { project.run("move-base.sh", "HEAD", "next", BASE: "small", RUBY_SOURCE: project.ruby) }
+    _, err, status = move.()
+    assert_equal 0, status, err
+    assert_equal before, project.read("project/bases/small")
+    moved = project.read("project/bases/next")
+    assert_includes moved, "commit=#{project.git("rev-parse", "HEAD")}\n"
+    assert_includes moved, "\norigins=git\n"
+    assert_includes moved, "\npatches=patches/next\n"
+    refute_match(/sha256|release|A small one/, moved)
+    assert_equal ["next/0001-0001-first.patch", "small/0001-first.patch"], Dir.children(project.path("project/patches")).sort.flat_map { |base|
+      Dir.glob("#{base}/*.patch", base: project.path("project/patches"))
+    }
+    _, err, status = move.()
+    assert_equal [1, true], [status, err.include?("there is a bases/next already")], err
+  end
+
   def test_a_conflict_stops_and_goes_on_when_it_is_resolved
     patch_first
     assert_prepared

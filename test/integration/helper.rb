@@ -73,7 +73,7 @@ module Integration
   end
 
   # `command`: runs instead of the patched Ruby.
-  def run_in(dir, *arguments, env: {}, time_limit: TIME_LIMIT, command: [RUBY, "--disable=gems"])
+  def run_in(dir, *arguments, env: {}, time_limit: TIME_LIMIT, command: [RUBY, "--disable=gems", *COMPATIBILITY])
     out, err = %w[.out .err].map { |name| File.join(dir, name) }
     arguments = arguments.map { |argument| jit(argument) }
     env = env.transform_values { |value| value && jit(value) }
@@ -119,7 +119,5 @@ module Integration
     def self.yjit_only(name) = (remove_method name unless JIT == "yjit")
     # Removes a test where the JIT lacks a feature (jit.rb).
     def self.with(feature, name) = (remove_method name unless Integration.can?(feature))
-    # Removes a test where a program cannot start and stop a trace itself.
-    def self.with_start_only(name) = (remove_method name if BASE == "ruby-3.3")
   end
 end

@@ -6,7 +6,7 @@
 # tested in a file with `Integration.only "zjit"`, or by `zjit_only def test_...`.
 module Integration
   ROOT = File.expand_path("../..", __dir__)
-  BASE = ENV["BASE"] || "ruby-4.1"
+  BASE = ENV["BASE"] || "ruby-4.0"
   JIT = ENV["JIT"] || File.read(File.join(ROOT, "bases", BASE))[/^jits="?(\w+)/, 1]
 
   # What ZJIT does on some bases only: exits that cause a recompilation, with --zjit-max-versions;
@@ -41,12 +41,13 @@ module Integration
     "exit_directive_induced" => "exit_unhandled_yarv_insn",
     "exit_exception_handler" => "compile_error_exception_handler",
   }.freeze
-  # Ractor#value is new in Ruby 3.5; before, it was Ractor#take.
-  RUBY_TERMS = BASE == "ruby-3.3" ? { "(&:value)" => "(&:take)", "}.value" => "}.take" }.freeze : {}.freeze
-  TERMS = { "zjit" => ZJIT_TERMS, "yjit" => YJIT_TERMS }.fetch(JIT).merge(RUBY_TERMS)
+  TERMS = { "zjit" => ZJIT_TERMS, "yjit" => YJIT_TERMS }.fetch(JIT)
+
+  # What each script begins with, so that it can be written for the newest Ruby.
+  COMPATIBILITY = (BASE < "ruby-4.0" ? ["-r", File.join(__dir__, "before_4.rb")] : []).freeze
 
   # A label as this Ruby's own backtraces show it: before 3.4 without owner.
-  OWNERS_IN_BACKTRACES = BASE != "ruby-3.3"
+  OWNERS_IN_BACKTRACES = BASE >= "ruby-3.4"
   def self.backtrace_label(label) = OWNERS_IN_BACKTRACES ? label : label.sub(/\A(block .*?in )?[[:upper:]][[:word:]:]*[#.](?=\S)/, '\1')
 
   # How this Ruby's own errors quote: before 3.4 with a backtick.

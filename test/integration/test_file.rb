@@ -331,7 +331,6 @@ class TestFile < Integration::Test
 
   # The flag applies to traces that start without min_free:.
   def test_min_free_of_a_trace_that_the_program_begins
-    skip "base #{Integration::BASE} traces by flags alone" if Integration::BASE == "ruby-3.3"
     File.write(path("start.rb"), jit(<<~'RUBY'))
       folder = ARGV[0]
       def try(**options) = (RubyVM::Trace.start(**options); RubyVM::Trace.stop[:path])

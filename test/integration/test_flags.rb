@@ -124,7 +124,6 @@ class TestFlags < Integration::Test
 
   # None of them has an effect unless something is traced.
   %w[--zjit-trace-max-size=4 --zjit-trace-min-free=0 --zjit-trace-stack=2 --zjit-trace-methods=Object#foo].each do |flag|
-    next if BASE == "ruby-3.3" && flag.include?("methods")
     define_method("test_#{flag}_alone_traces_exits") do
       path = scratch_dir
       result = run_in(path, "--zjit-call-threshold=2", flag, "-e", SCRIPT)
@@ -171,7 +170,7 @@ class TestFlags < Integration::Test
     assert_empty result.traces
   end
 
-  with_start_only def test_a_trace_that_is_to_start_later_has_the_methods_of_a_flag
+  def test_a_trace_that_is_to_start_later_has_the_methods_of_a_flag
     script = <<~'RUBY'
       def foo(x) = x + 1
       def other(x) = x + 1

@@ -44,7 +44,7 @@ class TestGdb < Integration::Test
 
   # The program under gdb; it stops itself by a signal.
   def gdb_at_the_end(program, *commands, flags: FLAGS)
-    File.write(path("script.rb"), program + "Process.kill(:TRAP, $$)\n")
+    File.write(path("script.rb"), jit(program) + "Process.kill(:TRAP, $$)\n")
     gdb("--args", Integration::RUBY, "--disable=gems", *flags, "script.rb", commands: ["set startup-with-shell off", "run", *commands, "kill"])
   end
 
@@ -69,7 +69,7 @@ class TestGdb < Integration::Test
   def core_of(program, filter:, flags: FLAGS)
     pattern = File.read("/proc/sys/kernel/core_pattern").chomp
     skip "cores go to #{pattern}" unless pattern.match?(/\A[^|\/]*\z/)
-    File.write(path("script.rb"), "File.write('/proc/self/coredump_filter', '#{filter}')\n#{program}Process.kill(:ABRT, $$)\nsleep\n")
+    File.write(path("script.rb"), "File.write('/proc/self/coredump_filter', '#{filter}')\n#{jit(program)}Process.kill(:ABRT, $$)\nsleep\n")
     pid = Process.spawn(Integration::ENVIRONMENT, Integration::RUBY, "--disable=gems", *flags, "script.rb",
                         chdir: @dir, rlimit_core: Process::RLIM_INFINITY, in: File::NULL, out: File::NULL, err: File::NULL)
     Process.wait(pid)
@@ -135,7 +135,7 @@ class TestGdb < Integration::Test
     shown = main.scan(/^  \d+\.\d{9}  thread \d+  (.*)\n      0        (.*)$/)
     assert_equal [["side_exit FixnumAddOverflow", "Object#foo (script.rb:2)"]] * 3, shown
     assert_match(/\A2: the last 3 of \d+ events/, ractor)
-    assert_includes ractor, "side_exit DirectiveInduced\n      0        block in Object#bar (script.rb:4)\n"
+    assert_includes ractor, "side_exit #{jit("DirectiveInduced")}\n      0        block in Object#bar (script.rb:4)\n"
     times = said.scan(/^  (\d+\.\d{9})  /).flatten
     assert_equal 6, times.size
   end
@@ -204,7 +204,7 @@ class TestGdb < Integration::Test
   end
 
   def test_a_running_process_is_attached_to
-    File.write(path("script.rb"), PROGRAM + "puts 'ready'\n$stdout.flush\nsleep\n")
+    File.write(path("script.rb"), jit(PROGRAM) + "puts 'ready'\n$stdout.flush\nsleep\n")
     IO.popen([Integration::ENVIRONMENT, Integration::RUBY, "--disable=gems", *FLAGS, "script.rb", { chdir: @dir, err: File::NULL }]) do |program|
       assert_equal "ready\n", program.gets
       said = gdb("-p", program.pid.to_s, commands: ["vm-trace save saved.fxt"])

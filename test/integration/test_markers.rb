@@ -94,7 +94,7 @@ class TestMarkers < Integration::Test
     assert_equal "exits markers", trace.settings["flags"]
   end
 
-  with_start_only def test_vm_trace_takes_exits_of_the_jit_that_is_on
+  def test_vm_trace_takes_exits_of_the_jit_that_is_on
     result = run_ruby(T + <<~RUBY, "--zjit-call-threshold=2", "--vm-trace=exits:rate=3,markers", "--vm-trace-file=%p.fxt")
       def foo = ::RubyVM::ZJIT.induce_side_exit!
       60.times { T.instant("call"); foo }

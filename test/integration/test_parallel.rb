@@ -2,7 +2,6 @@
 # ractor in a long C function stops only when that returns.
 require_relative "helper"
 
-
 class TestParallel < Integration::Test
   # One ractor sorts, which checks no interrupts; the main one takes exits meanwhile, and notes
   # when. If an exit waited for the other ractor, it would not return during a sort, however the

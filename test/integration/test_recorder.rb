@@ -72,7 +72,7 @@ class TestRecorder < Integration::Test
     end
   end
 
-  with_start_only def test_status_counts_from_the_reset
+  def test_status_counts_from_the_reset
     result = recorded(<<~'RUBY', "--zjit-trace-memory=8")
       exits(50)
       RubyVM::Trace.reset

@@ -3,7 +3,6 @@ require_relative "helper"
 require_relative "remote"
 require "socket"
 
-
 class TestRemote < Integration::Test
   include Remote
 

@@ -1,7 +1,6 @@
 # Traces that the program itself starts and stops: RubyVM::Trace.
 require_relative "helper"
 
-
 class TestRuntime < Integration::Test
   WARM = <<~'RUBY'
     def foo = (::RubyVM::ZJIT.induce_side_exit!)
@@ -47,7 +46,8 @@ class TestRuntime < Integration::Test
       assert_equal summary[:events], file(result, "#{name}.fxt").events.size
     end
     event = file(result, "a.fxt").exits.first
-    assert_equal [%(Object#foo (script.rb:1)), %(block in <main> (script.rb:6)), 1],
+    version = BASE < "ruby-3.4" ? 2 : 1 # the first is that of its first instruction
+    assert_equal [%(Object#foo (script.rb:1)), %(block in <main> (script.rb:6)), version],
                  [event["args"]["0"], event["args"]["1"], event["args"]["version"]]
   end
 
@@ -145,10 +145,18 @@ class TestRuntime < Integration::Test
     assert(exits.any? { |exit| exit.first.start_with?("PatchPoint(StableConstantNames") })
   end
 
+  # A method with two guards that leave with the same state, and so by one exit; what it is called
+  # with: no guard fails, the first, the second; and their counters.
+  TWO_GUARDS, *COUNTERS =
+    if BASE < "ruby-3.4"
+      ["def two(pair) = pair[0] << pair[1]\nNONE, FIRST, SECOND = [1, 2], [1, 3], [2**61, 2]\n", "lshift_amt_changed", "lshift_overflow"]
+    else
+      ["def two(i) = 'abc'.getbyte(i)\nNONE, FIRST, SECOND = 1, -1, 10\n", "getbyte_idx_negative", "getbyte_idx_out_of_bounds"]
+    end
+
   # All ways to leave YJIT's code: guards, instructions without code, invalidated blocks and frames,
   # a return from C.
-  ALL_OF_YJIT = <<~'RUBY'
-    def byte(s, i) = s.getbyte(i)
+  ALL_OF_YJIT = TWO_GUARDS + <<~'RUBY'
     def over(x) = x - -4_611_686_018_427_387_900
     def once = /#{1}/o
     def middle(x) = (a, *b, c = x; b)
@@ -160,43 +168,44 @@ class TestRuntime < Integration::Test
     POINT = TracePoint.new(:c_return) {}
     def watched(a, x) = a.sort_by { |y| POINT.enable if x; y }
     RUN = -> {
-      30.times { |i| byte("abc", 1); byte("abc", -1) if i % 3 == 0; byte("abc", 100) if i % 5 == 0; over(i * 20) }
+      10.times { two(NONE) }
+      30.times { |i| two(FIRST) if i % 3 == 0; two(SECOND) if i % 5 == 0; over(i * 20) }
       30.times { over(100); once; middle([1, 2, 3]) }
       30.times { |i| stale(i == 20) }
       30.times { |i| watched([2, 1], i == 20) }
       POINT.disable
-      30.times { over(100); byte("abc", 100) }
+      30.times { over(100); two(SECOND) }
     }
   RUBY
 
   yjit_only def test_the_exits_of_yjit_are_those_of_a_program_traced_by_flags
-    reasons = %w[getbyte_idx_negative getbyte_idx_out_of_bounds opt_minus_overflow uncompiled_insn expandarray_splat invalidated_block
-                 invalidated_everything traced_cfunc_return]
+    reasons = [*COUNTERS, *%w[opt_minus_overflow uncompiled_insn expandarray_splat invalidated_block invalidated_everything traced_cfunc_return]]
     assert_empty reasons - assert_as_by_flags(ALL_OF_YJIT).map(&:first)
     assert_empty reasons - assert_as_by_flags(ALL_OF_YJIT, "--yjit-stats=quiet").map(&:first) # counts in exits
   end
 
-  # Two guards that leave with the same state have one exit.
   yjit_only def test_guards_that_share_an_exit_are_told_apart
-    result = run_untraced(<<~'RUBY')
-      def byte(i) = "abc".getbyte(i)
-      10.times { byte(1) }
-      %i[getbyte_idx_negative getbyte_idx_out_of_bounds].each do |counter|
-        RubyVM::Trace.record(file: "#{counter}.fxt", exits: counter) { 3.times { byte(-1) }; 5.times { byte(10) } }
-      end
-      RubyVM::Trace.record(file: "all.fxt") { 3.times { byte(-1) }; 5.times { byte(10) } }
+    result = run_untraced(TWO_GUARDS + <<~RUBY)
+      10.times { two(NONE) }
+      RUN = -> { 3.times { two(FIRST) }; 5.times { two(SECOND) } }
+      #{COUNTERS}.each { |counter| RubyVM::Trace.record(file: "\#{counter}.fxt", exits: counter.to_sym, &RUN) }
+      RubyVM::Trace.record(file: "all.fxt", &RUN)
     RUBY
     counts = result.traces.to_h { |trace| [File.basename(trace.path, ".fxt"), trace.exits.map { |event| event["name"] }.tally] }
-    negative, beyond = { "getbyte_idx_negative" => 3 }, { "getbyte_idx_out_of_bounds" => 5 }
-    assert_equal({ "all" => { **negative, **beyond }, negative.keys.first => negative, beyond.keys.first => beyond }, counts)
+    first, second = COUNTERS.zip([3, 5])
+    assert_equal({ "all" => [first, second].to_h, first[0] => [first].to_h, second[0] => [second].to_h }, counts)
   end
+
+  # YJIT's own count of all exits. In 3.3 the first includes those of stubs.
+  COUNTED = <<~RUBY
+    def counted = RubyVM::YJIT.runtime_stats.values_at(:side_exit_count, #{":exit_from_branch_stub, " if BASE >= "ruby-3.4"}:traced_cfunc_return).sum
+  RUBY
 
   # Code is freed and overwritten, invalidated, runs out of memory: the sum of all traces is YJIT's
   # own count.
   yjit_only def test_the_counts_are_exact_while_code_gc_frees_what_is_traced
     [%w[--yjit-exec-mem-size=1], %w[--yjit-exec-mem-size=4 --yjit-code-gc]].each do |size, gc|
-      result = run_untraced(<<~'RUBY', "--yjit-stats=quiet", size, *gc)
-        def counted = RubyVM::YJIT.runtime_stats.values_at(:side_exit_count, :exit_from_branch_stub, :traced_cfunc_return).sum
+      result = run_untraced(COUNTED + <<~'RUBY', "--yjit-stats=quiet", size, *gc)
         def grow(i) = eval("def m#{i}(x)\n" + (1..20).map { |j| "x = x + #{j} if x.to_i > #{j}" }.join("\n") + "\nend\n4.times { m#{i}(3.5) }; 4.times { m#{i}(40) }")
         def exit(x) = x + 4_611_686_018_427_387_900
         found = []
@@ -204,12 +213,12 @@ class TestRuntime < Integration::Test
           RubyVM::Trace.start(file: "#{round}.fxt")
           before = counted
           200.times { |i| grow(round * 200 + i); exit(i) }
-          RubyVM::YJIT.code_gc if round == 4 && RubyVM::YJIT.runtime_stats(:code_gc_count) > 0
+          RubyVM::YJIT.code_gc if round == 4 && RubyVM::YJIT.runtime_stats[:code_gc_count] > 0
           after = counted
           found << [RubyVM::Trace.stop[:exits], after - before]
           50.times { |i| grow(10_000 + round * 50 + i); exit(300) }
         end
-        p found.sum(&:last) > 500, found.reject { |traced, counted| (0..9) === traced - counted }, RubyVM::YJIT.runtime_stats(:code_gc_count)
+        p found.sum(&:last) > 500, found.reject { |traced, counted| (0..9) === traced - counted }, RubyVM::YJIT.runtime_stats[:code_gc_count]
       RUBY
       many, wrong, freed = result.out.lines.map { |line| eval(line) }
       assert_equal [true, []], [many, wrong]
@@ -352,7 +361,7 @@ class TestRuntime < Integration::Test
     expected = { "a" => 20, "b" => 3, "c" => 5, "d" => 1, "e" => 1, "child" => 1, "again" => 4 }
     assert_equal expected, expected.keys.to_h { |name| [name, file(result, "#{name}.fxt").exits.size] }
     assert_equal [20, 3, 77], %w[a b d].map { |name| file(result, "#{name}.fxt").summary["exits"] }
-    assert_equal ["nil", "[20, 0]", "[true, 20, 4, nil]", "[3, 0, 4, nil]", %({on: false, jit: "#{jit("ZJIT")}"}), "false"], result.out.lines(chomp: true)
+    assert_equal [nil, [20, 0], [true, 20, 4, nil], [3, 0, 4, nil], { on: false, jit: jit("ZJIT") }, false], result.out.lines.map { |line| eval(line) }
     settings = file(result, "d.fxt").settings
     assert_equal [7, 16 << 20, "newest", 3, "save"], settings.values_at("exit_rate", "max_bytes", "keep", "seconds", "snapshot")
   end
@@ -490,6 +499,7 @@ class TestRuntime < Integration::Test
   # Some are being made, or end, when a trace begins or ends: their events are counted, and go into
   # that trace only.
   def test_ractors_that_come_and_go_while_traces_begin_and_end
+    skip "untraced, this Ruby hangs here, and stopping all ractors does not stop one that wakes up meanwhile" if BASE < "ruby-4.0"
     result = run_untraced(WARM + <<~'RUBY', "-W:no-experimental", recorders: 1000)
       done = false
       born = -> { 8.times.map { Ractor.new { 5.times { foo }; Ractor.new { 3.times { foo } }.value } }.each(&:value) }
@@ -509,7 +519,14 @@ class TestRuntime < Integration::Test
   # Threads and ractors exit and compile all the time; GC, compaction and forks come in between.
   # Each trace has at least the exits of its own thread, exactly those of the sample rate, and
   # nothing lost; children continue with theirs.
-  def test_start_and_stop_under_load
+  if BASE >= "ruby-4.0"
+    def test_start_and_stop_under_load = start_and_stop_under_load(ractors: 2, forks: true)
+  else # a child of the unpatched Ruby hangs if another ractor was about to stop all ractors, as compiling does
+    def test_start_and_stop_under_load_with_ractors = start_and_stop_under_load(ractors: 2, forks: false)
+    def test_start_and_stop_under_load_with_forks = start_and_stop_under_load(ractors: 0, forks: true)
+  end
+
+  def start_and_stop_under_load(ractors:, forks:)
     rounds = LONG ? 1000 : 60
     every = LONG ? 10_000 : 50 # calls: ZJIT frees no code, and what it compiles has a limit
     result = run_ruby(WARM + <<~RUBY, "--zjit-call-threshold=2", "-W:no-experimental", args: [rounds.to_s], recorders: 4)
@@ -525,7 +542,7 @@ class TestRuntime < Integration::Test
       }
       done = false
       threads = 2.times.map { Thread.new { i = 0; WORK.(i += 1) until done } }
-      ractors = 2.times.map { Ractor.new { i = 0; (foo; sub(i % 300); i += 1) until Ractor.main? || i > 200_000 } }
+      ractors = #{ractors}.times.map { Ractor.new { i = 0; (foo; sub(i % 300); i += 1) until Ractor.main? || i > 200_000 } }
       rounds = ARGV[0].to_i
       rounds.times do |i|
         rate = i.odd? ? 7 : 1
@@ -534,7 +551,7 @@ class TestRuntime < Integration::Test
         20.times { mine }
         GC.start if i % 10 == 0
         GC.compact if i % 25 == 0
-        if i % 20 == 5
+        if #{forks} && i % 20 == 5
           Process.wait(fork {
             30.times { mine }
             RubyVM::Trace.stop if i % 40 == 5
@@ -553,7 +570,7 @@ class TestRuntime < Integration::Test
     RUBY
     assert_predicate result.status, :success?, result.err
     assert_equal 9, file(result, "ractor.fxt").exits("DirectiveInduced").size
-    assert_equal 3, file(result, "child.fxt").exits("DirectiveInduced").size
-    assert_operator result.traces.size, :>=, 5 + 2 + 1
+    assert_operator result.traces.size, :>=, 5 + 1 + (forks ? 2 : 0)
+    assert_equal 3, file(result, "child.fxt").exits("DirectiveInduced").size if forks
   end
 end

@@ -1,7 +1,6 @@
 # record and stop end the right trace, whatever happens meanwhile: interrupts, jumps, other traces.
 require_relative "helper"
 
-
 class TestSessions < Integration::Test
   WARM = <<~'RUBY'
     require "timeout"

@@ -114,7 +114,7 @@ class TestStacks < Integration::Test
   end
 
   # It is for that trace only.
-  with_start_only def test_a_program_can_say_how_many_frames_are_kept
+  def test_a_program_can_say_how_many_frames_are_kept
     result = run_ruby(<<~'RUBY', "--zjit", "--zjit-call-threshold=2")
       def foo(x) = x + 1
       def down(n) = n > 0 ? down(n - 1) : foo(2**62 - 1)

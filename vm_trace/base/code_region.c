@@ -49,6 +49,12 @@ rb_vm_trace_reserve_code_region(const void *code, size_t code_bytes, size_t byte
     return NULL;
 }
 
+bool
+rb_vm_trace_protect_code_region(void *start, size_t bytes, bool executable)
+{
+    return mprotect(start, bytes, PROT_READ | (executable ? PROT_EXEC : PROT_WRITE)) == 0;
+}
+
 void
 rb_vm_trace_release_code_region(void *start, size_t bytes)
 {

@@ -121,6 +121,7 @@ c_functions! {
 
     pub(super) fn rb_vm_trace_pending_offset() -> usize;
     pub(super) fn rb_vm_trace_reserve_code_region(code: *const u8, code_bytes: usize, bytes: usize) -> *mut u8;
+    pub(super) fn rb_vm_trace_protect_code_region(start: *mut u8, bytes: usize, executable: bool) -> bool;
     pub(super) fn rb_vm_trace_release_code_region(start: *mut u8, bytes: usize);
     pub(super) fn rb_vm_trace_lost(ec: AnyPtr);
 

@@ -102,11 +102,6 @@ pub struct Stubs {
     writable: bool,
 }
 
-c_functions! {
-    fn rb_jit_mark_writable(start: *mut c_void, bytes: u32) -> bool;
-    fn rb_jit_mark_executable(start: *mut c_void, bytes: u32);
-}
-
 impl Stubs {
     pub fn reserve(code: *const u8, code_bytes: usize) -> Option<Stubs> {
         let memory = NearMemory::reserve(code, code_bytes, code_bytes)?;
@@ -115,14 +110,15 @@ impl Stubs {
 
     pub fn make_writable(&mut self) {
         if !self.writable && self.mapped > 0 {
-            unsafe { rb_jit_mark_writable(self.memory.start.cast(), self.mapped as u32) };
+            unsafe { rb_vm_trace_protect_code_region(self.memory.start, self.mapped, false) };
         }
         self.writable = true;
     }
 
     pub fn make_executable(&mut self) {
         if std::mem::take(&mut self.writable) {
-            unsafe { rb_jit_mark_executable(self.memory.start.cast(), self.mapped as u32) };
+            let executable = unsafe { rb_vm_trace_protect_code_region(self.memory.start, self.mapped, true) };
+            assert!(executable, "stubs can't be made executable");
         }
     }
 
@@ -136,7 +132,7 @@ impl Stubs {
         if (self.slots as usize + 1) * STUB_BYTES > self.mapped {
             let more = MORE.min(self.memory.bytes - self.mapped);
             let start = unsafe { self.memory.start.add(self.mapped) };
-            if more < STUB_BYTES || !unsafe { rb_jit_mark_writable(start.cast(), more as u32) } {
+            if more < STUB_BYTES || !unsafe { rb_vm_trace_protect_code_region(start, more, false) } {
                 return None;
             }
             self.mapped += more;

@@ -63,9 +63,7 @@ refuse_exits(uint64_t rate, const char *only)
     /* Trace points that a forked child left which could not make its file. */
     if (machine_rate && !capture.subscribed) detach();
     if (rate && !registered && !permanent.exits) {
-        return "no JIT is on whose code can be traced while it runs: start Ruby with --zjit or --yjit, or, where that "
-               "does not help, "
-               "with the JIT's own flag for traces";
+        return "no JIT is on whose code can be traced while it runs: start Ruby with --zjit or --yjit";
     }
     if (!only) return NULL;
     if (capture.subscribed) return "hooks listen to all exits, so those of one counter can't be told apart";
