@@ -92,14 +92,18 @@ class Runner
     bases.each do |base|
       reason = without_ruby(base)
       jits(base).each do |jit|
-        files = Dir["test/integration/test_*.rb"].sort.select { |file| (only_for(file) - [base, jit]).empty? }
+        files = Dir["test/integration/test_*.rb"].sort.select { |file| wanted?(file, [base, jit]) }
         next skip_files(files, "#{base} #{jit}", reason) if reason
         files.each { |file| minitest(file, environment(base).merge("JIT" => jit), "#{base} #{jit}") }
       end
     end
   end
 
-  def only_for(file) = File.read(file)[/^Integration\.only .*/].to_s.scan(/"(.*?)"/).flatten
+  def wanted?(file, base_and_jit)
+    text = File.read(file)
+    only = text[/^Integration\.only .*/].to_s.scan(/"(.*?)"/).flatten
+    (only - base_and_jit).empty? && !base_and_jit.include?(text[/^Integration\.except "(.*?)"/, 1])
+  end
 
   # The documents' commands are for the first base, but for files that say "# Bases: ..."; each file
   # says what needs a patched Ruby.

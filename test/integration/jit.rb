@@ -66,5 +66,12 @@ module Integration
     exit
   end
 
+  # For a file about what one base or JIT does not have.
+  def self.except(unwanted, reason)
+    return unless [JIT, BASE].include?(unwanted)
+    warn "these tests are not for #{unwanted}: #{reason}"
+    exit
+  end
+
   def jit(text) = Integration.jit(text)
 end
