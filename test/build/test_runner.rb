@@ -91,6 +91,12 @@ class TestRunner < BuildTest
     assert_closing_line "0 passed, 1 failed, 0 skipped", 1, run_suites("tool")
   end
 
+  def test_a_file_that_does_not_apply_is_not_a_failure
+    project.write("project/test/tool/test_a.rb", "require 'minitest/autorun'\nwarn 'these tests are for zjit'\nexit 4\n")
+    add_file("tool/test_b.rb", "def test_ok = pass")
+    assert_closing_line "1 passed, 0 failed, 0 skipped", 0, run_suites("tool")
+  end
+
   def test_cmocka_programs_are_counted
     project.write("project/test/unit/test_x.c", "")
     project.script("project/build/unit/test_x", <<~'SH')
