@@ -324,6 +324,16 @@ run_changed(struct reader *reader, struct input *input, struct run *run)
     return true;
 }
 
+/* Whether a chunk of a file that keeps its newest events may begin here: with its provider, or, while
+ * the writer has it empty, with padding. Chunks and their padding begin at a page. */
+static bool
+chunk_may_begin(const struct reader *reader)
+{
+    enum { PAGE_BYTES = 4096 };
+    return fxt_provider_info_p(reader->header) ||
+           (fxt_padding_p(reader->header) && reader->offset % PAGE_BYTES == 0);
+}
+
 static void
 read_records(struct reader *reader, struct input *input)
 {
@@ -351,7 +361,7 @@ read_records(struct reader *reader, struct input *input)
             break;
         }
         memcpy(&reader->header, input_bytes(input), FXT_WORD_BYTES);
-        if (reader->ring != NULL && fxt_provider_info_p(reader->header)) {
+        if (reader->ring != NULL && chunk_may_begin(reader)) {
             ring_chunks_settle(reader->ring, input);
             memcpy(&reader->header, input_bytes(input), FXT_WORD_BYTES);
         }

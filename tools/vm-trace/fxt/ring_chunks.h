@@ -16,8 +16,8 @@ struct ring_chunks;
 
 struct ring_chunks *ring_chunks_new(void);
 void ring_chunks_free(struct ring_chunks *ring);
-/* At the first record of a chunk: makes the input's window hold the chunk as it was at one
- * moment. Does nothing within a chunk that is settled already. */
+/* At the first record of a chunk, which may be padding: makes the input's window hold the chunk as
+ * it was at one moment. Does nothing within a chunk that is settled already. */
 void ring_chunks_settle(struct ring_chunks *ring, struct input *input);
 /* Whether the bytes up to this offset belong to a settled chunk. */
 bool ring_chunks_settled(struct ring_chunks *ring, uint64_t offset);
