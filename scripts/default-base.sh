@@ -1,21 +1,23 @@
 #!/bin/sh
-# Prints the base that make uses when none was chosen: the first of `order` whose source can be had
-# and that rustc is new enough for. A line on stderr says which and why, until that base is built.
+# Prints the base that make uses when none was chosen: the first of `order` whose source is available
+# and that rustc is new enough for. Until that base is built, a line on stderr names it and says why.
 #   default-base.sh GOAL...
 # Goals that need no Ruby look for no source.
-order="ruby-4.0 ruby-4.1 ruby-3.3"
 scripts=$(dirname "$0")
-first=
-for base in $order; do
-    [ ! -e "$scripts/../bases/$base" ] || first=${first:-$base}
+order=
+for base in ruby-4.0 ruby-4.1 ruby-3.3; do
+    [ ! -e "$scripts/../bases/$base" ] || order="$order $base"
 done
-BASE=$first
+BASE=${order# }
+BASE=${BASE%% *}
 . "$scripts/common.sh"
+first=$BASE
 
 needs_ruby=
 for goal in "$@"; do
     case $goal in
-    tool | check-unit | check-tool | check-build | check-benchmarks | install-tool | uninstall | ruby-source | *-patches | patch-file | move-base | clean | distclean | help) ;;
+    tool | install-tool | check-unit | check-tool | check-build | check-benchmarks) ;;
+    ruby-source | *-patches | patch-file | move-base | uninstall | clean | distclean | help) ;;
     *) needs_ruby=yes ;;
     esac
 done
@@ -24,30 +26,32 @@ done
 built=
 for base in $order; do [ ! -e "$top/build/$base/built" ] || built=$base; done
 
-# Prints why a base can't be used here; nothing when it can.
+# Prints why a base cannot be used here; nothing when it can.
 fault_of() {
     (
         BASE=$1
+        export BASE
         . "$scripts/common.sh"
         fault=$(rustc_fault)
-        [ -z "$fault" ] || { echo "$fault"; exit; }
-        # If another base was built, the network had nothing: do not ask it each time.
-        if [ -n "$built" ] || [ -n "${RUBY_SOURCE:-}" ]; then where=have; else where=find; fi
-        status=0
-        if [ -n "${RUBY_SOURCE:-}" ]; then
-            BASE=$1 "$scripts/source.sh" $where >/dev/null 2>&1 || echo "RUBY_SOURCE=$RUBY_SOURCE is not its source"
-            exit
+        if [ -n "$fault" ]; then
+            echo "$fault"
+        elif [ -n "${RUBY_SOURCE:-}" ]; then
+            "$scripts/source.sh" have >/dev/null 2>&1 || echo "RUBY_SOURCE=$RUBY_SOURCE is not its source"
+        else
+            # If another base was built, the network had nothing: do not ask it each time.
+            status=0
+            SOURCE_OPTIONAL=yes "$scripts/source.sh" "$([ -n "$built" ] && echo have || echo find)" >/dev/null || status=$?
+            # A wrong source is reported when it is used.
+            [ $status != $UNAVAILABLE ] ||
+                echo "its source is not available here (make ruby-source BASE=$1 RUBY_SOURCE=DIR," \
+                    "where DIR is a clone of ruby/ruby, puts it into the cache)"
         fi
-        BASE=$1 SOURCE_OPTIONAL=yes "$scripts/source.sh" $where >/dev/null || status=$?
-        # A wrong source is reported when it is used.
-        [ $status != $UNAVAILABLE ] || echo "its source can't be had here (make ruby-source BASE=$1 RUBY_SOURCE=DIR, where DIR is a clone of ruby/ruby, puts it into the cache)"
     )
 }
 
 faults=
 for base in $order; do
-    [ -e "$top/bases/$base" ] || continue
-    # A source that was given says more than what was built before.
+    # A source that the user supplies decides, whatever was built before.
     if [ -e "$top/build/$base/built" ] && [ -z "$faults${RUBY_SOURCE:-}" ]; then echo "$base"; exit; fi
     fault=$(fault_of "$base")
     if [ -z "$fault" ]; then
@@ -58,5 +62,5 @@ for base in $order; do
     fi
     faults="${faults:+$faults; not }$base: $fault"
 done
-# None: its own message says what was looked for.
+# None: its own message lists where make looked for the source.
 echo "$first"

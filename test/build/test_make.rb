@@ -172,7 +172,7 @@ class TestMake < BuildTest
     assert_equal ["ruby-3.3\n", 0], [out, status], err
     line = err.lines.grep(/\AUsing base ruby-3.3/)
     assert_equal 1, line.size, err
-    assert_includes line.first, "not ruby-4.0: its source can't be had here (make ruby-source BASE=ruby-4.0 RUBY_SOURCE=DIR"
+    assert_includes line.first, "not ruby-4.0: its source is not available here (make ruby-source BASE=ruby-4.0 RUBY_SOURCE=DIR"
     assert_includes line.first, "not ruby-4.1: its source"
     refute_includes err, "was not found"
   end

@@ -18,7 +18,7 @@ struct rb_vm_trace_chunk {
     size_t first;          /* words from the start that are not the owner's (the magic number) */
     uint64_t offset;       /* bytes from the start of the file */
     size_t used;           /* words; of one that was given back */
-    bool none_idle;        /* none was available because as many are in use as may be: of a limited file all, or all but those that must stay for others */
+    bool none_idle;        /* none was available: as many are in use as the limit allows */
     bool late;             /* none was available because the disk is too slow */
     bool own;              /* by rb_vm_trace_chunk_file_reserve_own */
 };
