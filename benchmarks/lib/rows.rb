@@ -39,7 +39,7 @@ module Bench
       @exits = {}
     end
 
-    GROUPS = %i[exits yjit throws ractors late size memory cold tmpfs recorder switch hooks markers saving scale absent depths].freeze
+    GROUPS = %i[exits yjit throws ractors late size memory cold tmpfs recorder switch hooks markers threads saving scale absent depths].freeze
 
     def run
       (@only || GROUPS).each do |group|
@@ -364,6 +364,24 @@ module Bench
                          note: "not recorded: #{(run.fetch(key.sub("on_", "off_")) - (less > 0 ? run.fetch("off_empty") : 0)).round(1)} ns" \
                                "#{"; the peer notes a time and a name" if peer}#{"; #{ns["lost"].to_i} lost" if ns["lost"] > 0}")
       end
+    end
+
+    # What a thread takes to give up the GVL and get it back, beside an extension that writes CRuby's
+    # public thread events as JSON.
+    def threads
+      run = Dir.mktmpdir("vm-trace-bench") do |folder|
+        extension = build_extension("gvl_json", folder)
+        arguments = [extension, [@rounds, 5].max.to_s, @options.fetch(:folder, Dir.tmpdir)]
+        @ours.run(Workload.new("threads", "#{Recording::ROWS}/threads.rb", arguments)).extra
+      end
+      cost, peer = %w[on json].map { |side| run.fetch("#{side}_alone") - run.fetch("off_alone") }
+      lost = "; #{run["lost"].to_i} lost" if run["lost"] > 0
+      @rows << Row.new(name: "a thread gives up the GVL and gets it back", unit: "ns", ours: cost, base: peer,
+                       ratio: peer / cost, runs: @rounds, target: "<= 110 ns, ratio >= 10", met: cost <= 110 && peer >= 10 * cost,
+                       note: "the peer writes JSON; a call of write(2) untraced: #{run["off_alone"].round} ns#{lost}")
+      @rows << Row.new(name: "bytes of that", unit: "B", ours: run.fetch("bytes"), target: "<= 140 B", met: run["bytes"] <= 140)
+      @rows << Row.new(name: "two threads pass the GVL, times untraced", unit: "", ours: run.fetch("pass_ratio"), runs: @rounds,
+                       target: "<= 1.01", met: run["pass_ratio"] <= 1.01, note: "one pass untraced: #{run["off_pass"].round} ns")
     end
 
     def build_hook(folder) = build_extension("empty_hook", folder)
