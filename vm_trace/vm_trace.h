@@ -31,6 +31,20 @@ struct rb_ractor_struct;
  */
 struct rb_vm_trace_ractor;
 
+/*
+ * What is remembered of a Ruby thread: RB_VM_TRACE_THREAD_BYTES in rb_thread_t, zeros at first. The
+ * host has the first word, the stream `threads` the others.
+ */
+struct rb_vm_trace_thread;
+#define RB_VM_TRACE_THREAD_BYTES 72
+
+/* Why a thread gives up the GVL. */
+enum rb_vm_trace_suspension {
+    RB_VM_TRACE_BLOCKED,   /* it waits for something else than the GVL */
+    RB_VM_TRACE_PREEMPTED, /* its time slice is over: it wants to go on */
+    RB_VM_TRACE_DEAD
+};
+
 /* The argument of hooks of RUBY_INTERNAL_EVENT_JIT_EXIT and its like. Valid while they run. */
 struct rb_vm_trace_exit_info {
     const char *jit;
@@ -92,6 +106,71 @@ void rb_vm_trace_after_fork(long pid);
 /* A thread has a new name. Called by a thread of the same ractor, with the GVL. */
 void rb_vm_trace_thread_renamed(void);
 
+/* --- states of threads ----------------------------------------------------------------
+ *
+ * Each costs a branch where the stream `threads` is not recorded. `ec` is that of the thread that is
+ * meant, `thread` its memory.
+ */
+extern int rb_vm_trace_threads_on;
+
+void rb_vm_trace_thread_suspended_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
+                                       enum rb_vm_trace_suspension why);
+void rb_vm_trace_thread_ready_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
+void rb_vm_trace_thread_resumed_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
+void rb_vm_trace_thread_blocks_in_slow(struct rb_vm_trace_thread *thread, const void *function, int fd);
+void rb_vm_trace_thread_suspending_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
+
+/*
+ * The thread gives up the GVL, which it still holds. The lock of its ractor's scheduler may be
+ * held.
+ */
+static inline void
+rb_vm_trace_thread_suspended(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
+                             enum rb_vm_trace_suspension why)
+{
+    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_thread_suspended_slow(ec, thread, why);
+}
+
+/*
+ * The thread waits for the GVL from now on. Called by whoever wakes it, with the lock of the
+ * scheduler of the thread's ractor, with or without a GVL.
+ */
+static inline void
+rb_vm_trace_thread_ready(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
+{
+    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_thread_ready_slow(ec, thread);
+}
+
+/*
+ * The thread has the GVL and runs on, if it had given it up. Called by itself, without that lock or
+ * the ractor's, for naming a method may need the VM lock.
+ */
+static inline void
+rb_vm_trace_thread_resumed(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
+{
+    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_thread_resumed_slow(ec, thread);
+}
+
+/*
+ * What the current thread is about to block in: a function that runs without the GVL (NULL: not
+ * known), and a file descriptor (-1: none). GVL held.
+ */
+static inline void
+rb_vm_trace_thread_blocks_in(struct rb_vm_trace_thread *thread, const void *function, int fd)
+{
+    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_thread_blocks_in_slow(thread, function, fd);
+}
+
+/*
+ * The current thread is about to block. GVL held, and no lock of the scheduler, for the name of the
+ * method may need the VM lock.
+ */
+static inline void
+rb_vm_trace_thread_suspending(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
+{
+    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_thread_suspending_slow(ec, thread);
+}
+
 /* --- signals ------------------------------------------------------------------------- */
 
 /*
@@ -125,6 +204,11 @@ RB_VM_TRACE_STUB void rb_vm_trace_ractor_free(struct rb_vm_trace_ractor *ractor)
 RB_VM_TRACE_STUB void rb_vm_trace_before_fork(void) {}
 RB_VM_TRACE_STUB void rb_vm_trace_after_fork(long pid) {}
 RB_VM_TRACE_STUB void rb_vm_trace_thread_renamed(void) {}
+RB_VM_TRACE_STUB void rb_vm_trace_thread_suspended(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread, enum rb_vm_trace_suspension why) {}
+RB_VM_TRACE_STUB void rb_vm_trace_thread_ready(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread) {}
+RB_VM_TRACE_STUB void rb_vm_trace_thread_resumed(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread) {}
+RB_VM_TRACE_STUB void rb_vm_trace_thread_blocks_in(struct rb_vm_trace_thread *thread, const void *function, int fd) {}
+RB_VM_TRACE_STUB void rb_vm_trace_thread_suspending(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread) {}
 RB_VM_TRACE_STUB bool rb_vm_trace_fault(const void *address) { return false; }
 RB_VM_TRACE_STUB void rb_vm_trace_define_recorder(void) {}
 RB_VM_TRACE_STUB void rb_vm_trace_shutdown(void) {}

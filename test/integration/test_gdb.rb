@@ -125,7 +125,7 @@ class TestGdb < Integration::Test
     said = gdb_at_the_end(program, "vm-trace writers", "vm-trace save saved.fxt")
     assert_match(/^left by a ractor that has ended, .*\n    chunk at 0x\h+, file offset \d+, \d+ of 1048576 /, said)
     assert_match(/^saved\.fxt: 3 chunks, /, said)
-    assert_includes saved(recorders: 3).exits("DirectiveInduced").group_by { |event| event["args"]["thread"] || event["thread"] }.transform_values(&:size).values, 7
+    assert_includes saved(recorders: 3).exits("DirectiveInduced").group_by { |event| event["thread"] }.transform_values(&:size).values, 7
   end
 
   def test_the_last_events_of_each_ractor_are_shown

@@ -79,7 +79,7 @@ class TestMarkers < Integration::Test
 
   def test_arguments_that_do_not_fit_are_counted
     trace = mark(%(T.instant("many", **(1..40).to_h { |i| [:"k\#{i}", i] })\n)).trace
-    assert_equal({ **(1..13).to_h { |i| ["k#{i}", i] }, "left_out" => 27 }, of(trace, "many").fetch(0)["args"])
+    assert_equal({ **(1..14).to_h { |i| ["k#{i}", i] }, "left_out" => 26 }, of(trace, "many").fetch(0)["args"])
   end
 
   def test_beside_the_exits_that_a_flag_of_the_jit_traces
@@ -165,7 +165,7 @@ class TestMarkers < Integration::Test
 
   def test_wrong_options_are_one_line
     {
-      "--vm-trace=marks" => /\A--vm-trace: there is no stream "marks"; streams are: exits, fallbacks, compiles, invalidations, markers\n\z/,
+      "--vm-trace=marks" => /\A--vm-trace: there is no stream "marks"; streams are: exits, fallbacks, compiles, invalidations, markers, threads\n\z/,
       "--vm-trace=exits:every=2" => /\A--vm-trace: exits takes rate=N, counter=NAME, not "every=2"\n\z/,
       "--vm-trace" => /\A--vm-trace takes names of streams with commas between them: exits, .*\n\z/,
       "--vm-trace-fiel=x" => /\Athere is no option --vm-trace-fiel; options are: --vm-trace=LIST, and --vm-trace-methods, -file, .*\n\z/,

@@ -58,7 +58,7 @@ class TestRactors < Integration::Test
     assert_includes ids, trace.settings["pid"]
     assert_operator ids.size, :>, 1
     # Their native threads may be shared: then the event has the name.
-    names = trace.exits("DirectiveInduced").map { |event| event["args"]["thread"] || event["thread"] }.tally.except("main")
+    names = trace.exits("DirectiveInduced").map { |event| event["thread"] }.tally.except("main")
     assert_equal [4, [EXITS]], [names.keys.grep(/\ARactor #\d+\z/).size, names.values.uniq], names.inspect
   end
 
@@ -73,22 +73,16 @@ class TestRactors < Integration::Test
       eval("def exit_#{i}(x) = x + 1\ndef hundred_#{i}(x)\n  i = 0\n  while i < 100\n    exit_#{i}(x)\n    i += 1\n  end\nend")
       30.times { send("hundred_#{i}", 1) }
     end
-    all = ractors.times.map do |n|
+    ractors.times.map do |n|
       Ractor.new(n, exits) do |i, exits|
-        seen = Hash.new(0)
         hundred = :"hundred_#{i}"
         (exits / 100).times do |n|
-          before = Thread.current.native_thread_id
           __send__(hundred, BIG)
-          after = Thread.current.native_thread_id
-          seen[before == after ? before : nil] += 100
           GC.start if n % 300 == i
           Array.new(50) { "garbage" }
         end
-        [i, seen.to_a]
       end
-    end.map(&:value)
-    all.each { |i, counts| counts.each { |tid, count| puts "#{i} #{tid.inspect} #{count}" } }
+    end.each(&:value)
   RUBY
 
   # Each addition that overflows is one exit of ZJIT's code; YJIT's leaves it to the interpreter in
@@ -102,13 +96,9 @@ class TestRactors < Integration::Test
         refute_empty thread.to_s, "thread #{tid} has no name"
         recorded[frame[/\AObject#exit_(\d+) \(/, 1].to_i][tid] += count if reason == jit("FixnumAddOverflow")
       end
-      seen = result.out.lines.map(&:split).group_by(&:first).transform_values { |lines| lines.to_h { |_, tid, count| [tid, count.to_i] } }
-      assert_equal ractors, seen.size
-      ractors.times do |i|
-        assert_equal exits, recorded[i].values.sum, "of ractor #{i}"
-        moving = seen.fetch(i.to_s).delete("nil").to_i
-        seen[i.to_s].each { |tid, count| assert_includes count..count + moving, recorded[i][tid.to_i], "ractor #{i} on thread #{tid}" }
-      end
+      # Whatever native threads ran it, its Ruby thread has one track.
+      assert_equal [[exits]] * ractors, recorded.sort.map { |_, tids| tids.values }
+      assert_equal ractors, recorded.values.flat_map(&:keys).uniq.size
     end
   end
 
@@ -117,7 +107,7 @@ class TestRactors < Integration::Test
     script = WORK + "p 20.times.map { |n| Ractor.new { 10.times { bar(20); Ractor.new { exits }.value } } }.each(&:value).size\n"
     trace = trace(script, "--zjit-trace-max-size=4", recorders: 221).trace
     assert_equal 0, trace.summary["lost"]
-    names = trace.exits("DirectiveInduced").map { |event| event["args"]["thread"] || event["thread"] }.tally.except("main")
+    names = trace.exits("DirectiveInduced").map { |event| event["thread"] }.tally.except("main")
     assert_equal [[1, 200], [200, 20]], names.values.tally.sort
   end
 

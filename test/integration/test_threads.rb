@@ -124,8 +124,8 @@ class TestThreads < Integration::Test
     300.times { |n| assert_equal [100, 100], by_name.values_at("t#{n}", "t#{n} late"), "thread #{n}" }
   end
 
-  # Ruby threads that share native ones, which are named after none of them: the events name the
-  # Ruby thread.
+  # Ruby threads that share native ones: each has a track of its own, with an id that no native
+  # thread has.
   [1, 7].each do |rate|
     define_method("test_one_exit_in_#{rate}_of_200_m_n_threads_is_recorded") do
       result = trace(WARM + <<~'RUBY', "--zjit-trace-exits-sample-rate=#{rate}", env: { "RUBY_MN_THREADS" => "1" })
@@ -140,9 +140,10 @@ class TestThreads < Integration::Test
       RUBY
       assert_exactly_one_in rate, result
       exits = result.trace.exits("FixnumAddOverflow")
-      assert_empty exits.select { |exit| exit["thread"].to_s.empty? }
-      assert_equal exits.size, exits.count { |exit| exit["thread"] == "M:N thread" }
-      by_name = exits.map { |exit| exit["args"]["thread"] }.tally
+      by_thread = exits.map { |exit| exit.values_at("tid", "thread") }.tally
+      assert_empty by_thread.keys.select { |tid, _| tid < 2**30 }
+      assert_equal 200, by_thread.size
+      by_name = by_thread.each_with_object(Hash.new(0)) { |((_, name), count), names| names[name] += count }
       unnamed = by_name.delete("Thread script.rb:5")
       assert_equal 100.times.map { |n| "t#{2 * n + 1}" }.sort, by_name.keys.sort
       assert_equal [100 * 100, [100]], [unnamed, by_name.values.uniq] if rate == 1

@@ -51,12 +51,15 @@ class Trace
     reason ? found.select { |site| site["reason"] == Integration.jit(reason) } : found
   end
 
+  # Rows of an SQL query, without the names of its columns.
+  def query(sql) = CSV.parse(tool("query", sql)).drop(1)
+
   # How many exits of each [reason, innermost frame, native thread id, thread name]. Counted by the
   # tool, for traces of any length.
   def exit_counts
     sql = "SELECT s.name, a.display_value, t.tid, t.name, COUNT(*) FROM slice s JOIN args a ON a.arg_set_id = s.arg_set_id AND a.key = '0' " \
           "JOIN thread_track k ON s.track_id = k.id JOIN thread t USING (utid) WHERE s.category LIKE '%_exit' GROUP BY 1, 2, 3, 4"
-    CSV.parse(tool("query", sql)).drop(1).to_h { |reason, frame, tid, thread, count| [[reason, frame, tid.to_i, thread], count.to_i] }
+    query(sql).to_h { |reason, frame, tid, thread, count| [[reason, frame, tid.to_i, thread], count.to_i] }
   end
 
   # Labels of an event's frames in "0" to "9", innermost first.

@@ -42,6 +42,14 @@ fake_ractor_add(struct rb_ractor_struct *ractor)
 }
 
 void
+fake_ractor_remove(struct rb_ractor_struct *ractor)
+{
+    struct rb_ractor_struct **at = &ractors;
+    while (*at != ractor) at = &(*at)->next;
+    *at = ractor->next;
+}
+
+void
 fake_current(struct rb_execution_context_struct *ec)
 {
     current = ec;
@@ -202,17 +210,11 @@ rb_vm_trace_host_with_world_stopped(void (*func)(void *data), void *data)
     func(data);
 }
 
-struct vm_trace_native_thread
+struct vm_trace_thread_id
 rb_vm_trace_host_thread(struct rb_execution_context_struct *ec)
 {
-    if (!ec) return (struct vm_trace_native_thread){ 2, 999 };
-    return (struct vm_trace_native_thread){ ec->runs ? HOST_SHARED_THREAD : ec->name_id, ec->tid };
-}
-
-uint64_t
-rb_vm_trace_host_running_id(struct rb_execution_context_struct *ec)
-{
-    return ec->runs;
+    if (!ec) return (struct vm_trace_thread_id){ 2, 999 };
+    return (struct vm_trace_thread_id){ ec->name_id, ec->tid };
 }
 
 static size_t
@@ -227,13 +229,7 @@ put_name(const char *name, char *buffer, size_t capacity)
 size_t
 rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity)
 {
-    return put_name(!ec ? "vm_trace" : ec->runs ? "shared" : ec->thread_name, buffer, capacity);
-}
-
-size_t
-rb_vm_trace_host_running_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity)
-{
-    return put_name(ec->thread_name, buffer, capacity);
+    return put_name(!ec ? "vm_trace" : ec->thread_name, buffer, capacity);
 }
 
 size_t
@@ -258,4 +254,21 @@ const char *
 rb_vm_trace_host_base(void)
 {
     return "ruby-9.9";
+}
+
+bool
+rb_vm_trace_host_main_ractor_p(struct rb_execution_context_struct *ec)
+{
+    return ec->ractor->next == NULL; /* the one that was added first */
+}
+
+bool
+rb_vm_trace_host_top(struct rb_execution_context_struct *ec, struct vm_trace_frame *frame_out)
+{
+    enum { MOST = 64 };
+    struct vm_trace_frame frames[MOST] = { { 0 } };
+    struct vm_trace_walk walk = { .frames = frames, .capacity = MOST };
+    if (!rb_vm_trace_host_walk(&walk, ec, 0) || walk.count == 0) return false;
+    *frame_out = frames[walk.count - 1];
+    return true;
 }

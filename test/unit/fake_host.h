@@ -38,7 +38,6 @@ struct rb_execution_context_struct {
     uint64_t name_id;
     struct fake_frame *frames;  /* outermost first */
     size_t frame_count, frame_capacity;
-    uint64_t runs;              /* not 0: it shares its native thread, which is named "shared" */
 };
 
 /* What the module asked, to be set to 0 by tests. */
@@ -57,6 +56,7 @@ const void *fake_pc(const struct rb_iseq_struct *iseq, unsigned line);
 void fake_ractor_add(struct rb_ractor_struct *ractor);
 
 /* The native thread that calls runs this context from now on; NULL: it runs no Ruby. */
+void fake_ractor_remove(struct rb_ractor_struct *ractor);
 void fake_current(struct rb_execution_context_struct *ec);
 
 void fake_push(struct rb_execution_context_struct *ec, const struct rb_iseq_struct *iseq, unsigned line);

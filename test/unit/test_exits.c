@@ -349,56 +349,6 @@ each_event_stands_on_its_thread(void **state)
     trace_free(trace);
 }
 
-/* Several Ruby threads on one native thread: it is named after none of them, and the events say which one it is. */
-static void
-threads_that_share_a_native_one_are_named_by_their_events(void **state)
-{
-    (void)state;
-    static const char *const names[] = { "one", "two", "three" };
-    start_traced(.exit_rate = 1);
-    push_foo(1);
-    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
-    struct rb_execution_context_struct threads[3];
-    for (unsigned i = 0; i < 3; i++) {
-        threads[i] = (struct rb_execution_context_struct){ &main_ractor, 1002, names[i], 2, main_thread.frames, 1, 0, 5 + i * VM_TRACE_RUNNING };
-    }
-    for (unsigned i = 0; i < 12; i++) take_exit(site, &threads[i / 2 % 3]);
-    take_exit(site, &main_thread);
-    threads[1].thread_name = "renamed";
-    threads[1].runs++;
-    take_exit(site, &threads[1]);
-    struct trace *trace = finish_traced();
-    for (unsigned i = 0; i < 14; i++) {
-        const struct trace_event *event = trace_event(trace, "side_exit", NULL, i);
-        assert_string_equal(event->thread, i == 12 ? "main" : "shared");
-        if (i == 12) assert_null(trace_argument(event, "thread"));
-        else assert_string_equal(trace_text(event, "thread"), i == 13 ? "renamed" : names[i / 2 % 3]);
-    }
-    trace_free(trace);
-}
-
-/* Its fifteen arguments are all that a record takes. */
-static void
-event_with_all_arguments_has_none_for_its_thread(void **state)
-{
-    (void)state;
-    start_traced(.exit_rate = 2);
-    for (unsigned i = 1; i < 13; i++) push_foo(i);
-    main_thread.runs = 3;
-    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_RECOMPILE_EXIT, "r", &foo, 0);
-    for (int i = 0; i < 4; i++) take_recompile_exit(site, &main_thread, RB_VM_TRACE_PROFILING);
-    fake_pop(&main_thread, 4);
-    for (int i = 0; i < 4; i++) take_recompile_exit(site, &main_thread, RB_VM_TRACE_PROFILING);
-    struct trace *trace = finish_traced();
-    for (unsigned i = 0; i < 4; i++) {
-        const struct trace_event *event = trace_event(trace, "recompile_exit", NULL, i);
-        assert_int_equal(event->argument_count, i < 2 ? 15 : 8 + 4 + 1);
-        assert_int_equal(trace_argument(event, "thread") != NULL, i >= 2);
-        assert_string_equal(trace_text(event, "outcome"), "profiling");
-    }
-    trace_free(trace);
-}
-
 static void
 new_name_of_a_thread_is_shown_from_then_on(void **state)
 {
@@ -420,18 +370,18 @@ new_name_of_a_thread_is_shown_from_then_on(void **state)
 }
 
 static void
-more_than_255_threads_need_more_chunks_and_lose_nothing(void **state)
+more_than_255_threads_share_the_indexes_of_a_chunk(void **state)
 {
     (void)state;
     start_traced(.exit_rate = 1);
     push_foo(1);
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
     for (uint32_t i = 0; i < 600; i++) {
-        struct rb_execution_context_struct worker = { &main_ractor, 2000 + i, "worker", 2, main_thread.frames, 1, 0, 0 };
+        struct rb_execution_context_struct worker = { &main_ractor, 2000 + i, "worker", 2, main_thread.frames, 1, 0 };
         take_exit(site, &worker);
     }
     struct trace *trace = finish_traced();
-    assert_int_equal(trace->chunk_count, 3);
+    assert_int_equal(trace->chunk_count, 1);
     for (uint32_t i = 0; i < 600; i++) assert_int_equal(trace_event(trace, "side_exit", NULL, i)->tid, 2000 + i);
     assert_summary(trace, 600, 600, 0);
     trace_free(trace);
@@ -645,10 +595,8 @@ main(void)
         isolated_test(sites_of_a_ractor_share_the_countdown),
         isolated_test(fallbacks_have_a_rate_of_their_own),
         isolated_test(each_event_stands_on_its_thread),
-        isolated_test(threads_that_share_a_native_one_are_named_by_their_events),
-        isolated_test(event_with_all_arguments_has_none_for_its_thread),
         isolated_test(new_name_of_a_thread_is_shown_from_then_on),
-        isolated_test(more_than_255_threads_need_more_chunks_and_lose_nothing),
+        isolated_test(more_than_255_threads_share_the_indexes_of_a_chunk),
         isolated_test(long_name_of_a_thread_is_cut_between_characters),
         isolated_test(exits_over_many_chunks_are_all_there),
         isolated_test(every_backtrace_is_that_of_its_exit),

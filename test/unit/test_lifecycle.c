@@ -432,10 +432,10 @@ ractors_that_come_and_go_fill_chunks_one_after_the_other(void **state)
 }
 
 static void
-ractors_with_threads_of_their_own_fill_the_table_of_a_chunk(void **state)
+ractors_with_threads_of_their_own_share_the_indexes_of_a_chunk(void **state)
 {
     (void)state;
-    assert_generations_are_recorded(1, 600, true, 1 + 3, (struct rb_vm_trace_config){ .exit_rate = 1 });
+    assert_generations_are_recorded(1, 600, true, 1 + 1, (struct rb_vm_trace_config){ .exit_rate = 1 });
 }
 
 /* There are three chunks: what they leave is no more than that, and none is used again before they are full. */
@@ -1286,7 +1286,7 @@ main(void)
         isolated_test(one_in_97_is_exact_in_each_ractor),
         isolated_test(counts_of_ractors_that_are_gone_are_kept),
         isolated_test(ractors_that_come_and_go_fill_chunks_one_after_the_other),
-        isolated_test(ractors_with_threads_of_their_own_fill_the_table_of_a_chunk),
+        isolated_test(ractors_with_threads_of_their_own_share_the_indexes_of_a_chunk),
         isolated_test(ractors_that_come_and_go_lose_nothing_in_a_limited_file),
         isolated_test(what_a_ractor_left_whose_clock_is_ahead_is_not_taken_until_then),
         isolated_test(counts_of_a_gone_ractor_are_reported_when_the_iseq_dies),

@@ -587,13 +587,11 @@ rest_has_room_for_any_event_or_is_given_back(void **state)
 {
     (void)state;
     enum { TEXTS = 16 };
-    for (int full = 0; full < 4; full++) {
+    for (int full = 0; full < 3; full++) {
         start();
-        unsigned index;
         if (full == 0) go_to(writer.limit - TEXTS * LARGEST + 1);
         if (full == 1) writer.next_string = writer.string_limit - TEXTS + 1;
-        for (uint32_t tid = 1; full == 2 && tid <= 255; tid++) assert_true(rb_vm_trace_writer_name_thread(&writer, tid, 1, "t", 1, &index));
-        if (full == 3) rb_vm_trace_writer_close(&writer);
+        if (full == 2) rb_vm_trace_writer_close(&writer);
         rb_vm_trace_writer_leave(&writer, &shared, 1);
         assert_null(shared.orphans);
         assert_null(writer.chunk.words);
@@ -678,7 +676,7 @@ rest_of_another_file_or_of_one_that_was_removed_is_not_taken(void **state)
 /* --- threads ------------------------------------------------------------------------------------------ */
 
 static void
-thread_table_holds_255_and_then_a_new_chunk_is_needed(void **state)
+thread_table_holds_255_and_then_indexes_are_used_again(void **state)
 {
     (void)state;
     start();
@@ -688,12 +686,20 @@ thread_table_holds_255_and_then_a_new_chunk_is_needed(void **state)
         assert_true(rb_vm_trace_writer_name_thread(&writer, tid, 1, "t", 1, &index));
         assert_int_equal(index, tid);
     }
-    assert_false(rb_vm_trace_writer_name_thread(&writer, 256, 1, "t", 1, &index));
     for (uint32_t tid = 1; tid <= 255; tid++) assert_int_equal(rb_vm_trace_writer_thread(&writer, tid, 1), tid);
-    assert_int_equal(rb_vm_trace_writer_thread(&writer, 256, 1), 0);
-    /* One that is known may still be renamed. */
+    /* Not that of the last one, which the record that is being made may have. */
+    assert_int_equal(rb_vm_trace_writer_thread(&writer, 1, 1), 1);
+    assert_true(rb_vm_trace_writer_name_thread(&writer, 256, 1, "t", 1, &index));
+    assert_int_equal(index, 2);
+    assert_int_equal(rb_vm_trace_writer_thread(&writer, 2, 1), 0);
+    assert_int_equal(rb_vm_trace_writer_thread(&writer, 256, 1), 2);
+    /* One that is known keeps its own under another name. */
     assert_true(rb_vm_trace_writer_name_thread(&writer, 255, 2, "u", 1, &index));
     assert_int_equal(index, 255);
+    /* "None" is a thread like others. */
+    unsigned none = rb_vm_trace_writer_no_thread(&writer);
+    assert_int_equal(none, 3);
+    assert_int_equal(rb_vm_trace_writer_no_thread(&writer), none);
 
     assert_true(rb_vm_trace_writer_next_chunk(&writer));
     assert_int_equal(rb_vm_trace_writer_thread(&writer, 1, 1), 0);
@@ -854,7 +860,7 @@ main(void)
         isolated_test(rests_are_given_back_at_the_end_and_the_last_is_cut_off),
         isolated_test(dropped_rests_leave_the_file),
         isolated_test(rest_of_another_file_or_of_one_that_was_removed_is_not_taken),
-        isolated_test(thread_table_holds_255_and_then_a_new_chunk_is_needed),
+        isolated_test(thread_table_holds_255_and_then_indexes_are_used_again),
         isolated_test(renamed_thread_keeps_its_index_and_writes_its_new_name),
         isolated_test(last_thread_is_found_without_a_search),
         isolated_test(thread_without_a_name_is_written),

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RECORD_METADATA = 0, RECORD_INIT = 1, RECORD_STRING = 2, RECORD_THREAD = 3, RECORD_EVENT = 4, RECORD_OBJECT = 7 };
+enum { RECORD_METADATA = 0, RECORD_INIT = 1, RECORD_STRING = 2, RECORD_THREAD = 3, RECORD_EVENT = 4, RECORD_OBJECT = 7, RECORD_SCHEDULING = 8 };
 enum { OBJECT_PROCESS = 1, OBJECT_THREAD = 2 };
 enum {
     ARGUMENT_NULL = 0, ARGUMENT_UINT32 = 2, ARGUMENT_INT64 = 3, ARGUMENT_UINT64 = 4, ARGUMENT_DOUBLE = 5, ARGUMENT_STRING = 6,
@@ -267,7 +267,12 @@ read_thread(struct trace *trace, const uint64_t *words, size_t at, size_t size)
     if (size != 3) return fault(trace, at, "thread record of %zu words", size);
     if (bits(head, 24, 40)) return fault(trace, at, "reserved bits of a thread record are set");
     if (index == 0) return fault(trace, at, "thread 0 is defined");
-    if (trace->reader->threads[index].defined) return fault(trace, at, "thread %u is defined twice in a chunk", index);
+    if (trace->reader->threads[index].defined) { /* for another thread, when all indexes are in use */
+        for (unsigned i = 1; i < THREADS; i++) {
+            if (!trace->reader->threads[i].defined) return fault(trace, at, "thread %u is defined twice in a chunk", index);
+        }
+        if (trace->reader->threads[index].tid == words[at + 2]) return fault(trace, at, "thread %u is defined again", index);
+    }
     trace->reader->threads[index].defined = true;
     trace->reader->threads[index].pid = words[at + 1];
     trace->reader->threads[index].tid = words[at + 2];
@@ -416,6 +421,40 @@ read_event(struct trace *trace, const uint64_t *words, size_t at, size_t size)
 }
 
 static bool
+read_scheduling(struct trace *trace, const uint64_t *words, size_t at, size_t size)
+{
+    uint64_t head = words[at];
+    unsigned type = (unsigned)bits(head, 60, 4), arguments = (unsigned)bits(head, 16, 4);
+    struct trace_scheduling scheduling = { .ns = words[at + 1] };
+    if (type == 0) {
+        unsigned outgoing = (unsigned)bits(head, 28, 8), incoming = (unsigned)bits(head, 36, 8);
+        if (size != 2) return fault(trace, at, "context switch of %zu words", size);
+        if (outgoing == 0 || !trace->reader->threads[outgoing].defined || incoming == 0 || !trace->reader->threads[incoming].defined)
+            return fault(trace, at, "context switch from thread %u to %u, which are not both defined", outgoing, incoming);
+        if (bits(head, 44, 16) != 0) return fault(trace, at, "context switch with priorities");
+        scheduling.cpu = (unsigned)bits(head, 16, 8);
+        scheduling.state = (unsigned)bits(head, 24, 4);
+        scheduling.outgoing = trace->reader->threads[outgoing].tid;
+        scheduling.incoming = trace->reader->threads[incoming].tid;
+        if ((scheduling.outgoing == 0) == (scheduling.incoming == 0)) return fault(trace, at, "context switch between two threads");
+    }
+    else {
+        if (type != 2) return fault(trace, at, "scheduling record of type %u, which the tracer never writes", type);
+        if (size != 3 + 2 * arguments || arguments > 1) return fault(trace, at, "wake-up of %zu words", size);
+        struct text name = { "", 0, 0 };
+        if (arguments && !reference(trace, at, bits(words[at + 3], 16, 16), &name)) return false;
+        if (arguments && (bits(words[at + 3], 0, 4) != 8 || strcmp(name.text, "waker") != 0)) return fault(trace, at, "wake-up with %s", name.text);
+        scheduling.wakeup = true;
+        scheduling.cpu = (unsigned)bits(head, 20, 16);
+        scheduling.outgoing = words[at + 2];
+        scheduling.incoming = arguments ? words[at + 4] : 0;
+    }
+    trace->schedulings = grown(trace->schedulings, trace->scheduling_count, sizeof(scheduling));
+    trace->schedulings[trace->scheduling_count++] = scheduling;
+    return true;
+}
+
+static bool
 read_record(struct trace *trace, const uint64_t *words, size_t at, size_t size)
 {
     unsigned type = (unsigned)bits(words[at], 0, 4);
@@ -427,6 +466,7 @@ read_record(struct trace *trace, const uint64_t *words, size_t at, size_t size)
       case RECORD_THREAD: return read_thread(trace, words, at, size);
       case RECORD_OBJECT: return read_object(trace, words, at, size);
       case RECORD_EVENT: return read_event(trace, words, at, size);
+      case RECORD_SCHEDULING: return read_scheduling(trace, words, at, size);
       case RECORD_INIT:
         if (size != 2 || words[at + 1] == 0) return fault(trace, at, "initialization record without its ticks");
         trace->reader->clock = true;
@@ -536,6 +576,7 @@ trace_free(struct trace *trace)
     free(reader->numbers);
     free(reader);
     free(trace->events);
+    free(trace->schedulings);
     free(trace);
 }
 

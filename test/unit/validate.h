@@ -38,10 +38,20 @@ struct trace_event {
     struct trace_argument arguments[15];
 };
 
+/* A context switch, or a wake-up: then `incoming` wakes `outgoing`, 0 if nobody. */
+struct trace_scheduling {
+    bool wakeup;
+    uint64_t ns;
+    unsigned cpu, state;  /* state: of the outgoing thread */
+    uint64_t outgoing, incoming;
+};
+
 struct trace {
     char fault[256];      /* "": none */
     struct trace_event *events;
     size_t event_count;
+    struct trace_scheduling *schedulings;
+    size_t scheduling_count;
     unsigned chunk_count; /* provider records */
     size_t record_count;  /* of all but padding and the magic number */
     size_t padding_words;

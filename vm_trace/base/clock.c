@@ -51,6 +51,12 @@ rb_vm_trace_clock_init(void)
 #endif
 }
 
+bool
+rb_vm_trace_clock_ticks_p(void)
+{
+    return use_ticks;
+}
+
 /* Ns of a tick since the last pair; 0 if it is unknown or impossible. */
 static uint64_t
 rate_since(const struct vm_trace_clock *clock, uint64_t ticks, uint64_t ns)

@@ -35,6 +35,9 @@ struct vm_trace_clock {
 /* Find out, once, whether ticks may be used. Before any clock is read. */
 void rb_vm_trace_clock_init(void);
 
+/* Whether ticks are used. */
+bool rb_vm_trace_clock_ticks_p(void);
+
 /* The system's own, always. Any thread. */
 uint64_t rb_vm_trace_clock_system_ns(void);
 
@@ -66,6 +69,28 @@ clock_now_ns(struct vm_trace_clock *clock)
     if (__builtin_expect(since < clock->horizon, 1)) return clock->anchor_ns + clock_scale(clock, since);
 #endif
     return rb_vm_trace_clock_read(clock);
+}
+
+/*
+ * A moment that anyone may note, whatever clocks there are, and its time by a clock that its owner
+ * has read since, in ns of CLOCK_BOOTTIME. Not 0.
+ */
+static inline uint64_t
+clock_stamp(bool ticks)
+{
+#if CLOCK_HAS_TICKS
+    if (ticks) return __rdtsc() | 1;
+#endif
+    (void)ticks;
+    return rb_vm_trace_clock_system_ns() | 1;
+}
+
+static inline uint64_t
+clock_stamp_ns(const struct vm_trace_clock *clock, uint64_t stamp)
+{
+    if (!clock->horizon) return stamp;
+    return stamp >= clock->anchor_ticks ? clock->anchor_ns + clock_scale(clock, stamp - clock->anchor_ticks)
+                                        : clock->anchor_ns - clock_scale(clock, clock->anchor_ticks - stamp);
 }
 
 /*

@@ -30,7 +30,8 @@ enum fxt_record {                          /* [Record header] */
     FXT_STRING = 2,
     FXT_THREAD = 3,
     FXT_EVENT = 4,
-    FXT_KERNEL_OBJECT = 7
+    FXT_KERNEL_OBJECT = 7,
+    FXT_SCHEDULING = 8
 };
 
 enum fxt_event {                           /* [Event records] */
@@ -132,6 +133,28 @@ static inline uint64_t
 fxt_koid_argument(unsigned name)
 {
     return fxt_argument_header(FXT_ARG_KOID, 2, name);
+}
+
+/* States of a thread that leaves its CPU: thread_state_t of Zircon, as Perfetto reads it. */
+enum fxt_thread_state {
+    FXT_THREAD_RUNNABLE = 1,               /* it waits for the CPU: R */
+    FXT_THREAD_BLOCKED = 3,                /* S */
+    FXT_THREAD_DEAD = 5                    /* X */
+};
+
+/* Two words with the time; threads are indexes of thread records [Legacy context switch record]. */
+static inline uint64_t
+fxt_switch_header(unsigned cpu, enum fxt_thread_state state, unsigned outgoing, unsigned incoming)
+{
+    return fxt_header(FXT_SCHEDULING, 2) | fxt_field(cpu, 16) | fxt_field((uint64_t)state, 24) |
+        fxt_field(outgoing, 28) | fxt_field(incoming, 36);
+}
+
+/* Three words with the time and the thread's id, and its arguments [Thread wakeup record]. */
+static inline uint64_t
+fxt_wakeup_header(size_t words, unsigned arguments, unsigned cpu)
+{
+    return fxt_header(FXT_SCHEDULING, words) | fxt_field(arguments, 16) | fxt_field(cpu, 20) | fxt_field(2, 60);
 }
 
 static inline uint64_t

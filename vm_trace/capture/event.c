@@ -34,11 +34,10 @@ rb_vm_trace_event_begin(struct vm_trace_event *event, struct rb_vm_trace_ractor 
                         struct rb_execution_context_struct *ec, uint64_t ns)
 {
     struct rb_vm_trace_writer *writer = &ractor->writer;
-    struct vm_trace_native_thread native = rb_vm_trace_host_thread(ec);
-    event->runs = native.name_id == HOST_SHARED_THREAD ? rb_vm_trace_host_running_id(ec) : 0;
-    unsigned thread = writer_last_thread(writer, native.tid, native.name_id);
-    if (!thread) thread = rb_vm_trace_writer_thread(writer, native.tid, native.name_id);
-    if (!thread) thread = name_thread(writer, ec, native.tid, native.name_id);
+    struct vm_trace_thread_id id = rb_vm_trace_host_thread(ec);
+    unsigned thread = writer_last_thread(writer, id.tid, id.name_id);
+    if (!thread) thread = rb_vm_trace_writer_thread(writer, id.tid, id.name_id);
+    if (!thread) thread = name_thread(writer, ec, id.tid, id.name_id);
     if (!thread) return false;
     event->writer = writer;
     event->thread = thread;
@@ -48,34 +47,8 @@ rb_vm_trace_event_begin(struct vm_trace_event *event, struct rb_vm_trace_ractor 
     return true;
 }
 
-static size_t
-make_running_name(const void *what, char *buffer, size_t capacity)
-{
-    struct rb_execution_context_struct *const *ec = what;
-    return rb_vm_trace_host_running_name(*ec, buffer, capacity);
-}
-
 bool
-rb_vm_trace_event_running_slow(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor,
-                               struct rb_execution_context_struct *ec)
-{
-    if (event->arguments == FXT_MAX_ARGUMENTS) return true;
-    struct vm_trace_running *known = &ractor->running[event->runs % VM_TRACE_RUNNING];
-    if (known->id != event->runs || known->slot.chunk != event->writer->serial) {
-        char buffer[256];
-        size_t bytes;
-        char *name = rb_vm_trace_text_whole(make_running_name, &ec, buffer, sizeof(buffer), &bytes);
-        bool defined = rb_vm_trace_writer_define(event->writer, &known->slot, name, bytes);
-        if (name != buffer) free(name);
-        known->id = defined ? event->runs : 0;
-        if (!defined) return false;
-    }
-    event_string(event, W_THREAD, known->slot.index);
-    return true;
-}
-
-bool
-rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks)
+rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks, size_t from)
 {
     enum { NAMED = W_TAIL - W_0 };
     size_t count = stacks->walk.count,
@@ -87,6 +60,7 @@ rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_sta
     for (size_t i = 0; i < named; i++) {
         struct vm_trace_label *label = &stacks->labels[(--frame)->id];
         unsigned index;
+        if (i < from) continue;
         if (!writer_string(event->writer, &label->slot, label->text, label->bytes, &index)) return false;
         event_string(event, (enum vm_trace_word)(W_0 + i), index);
     }

@@ -19,7 +19,6 @@ struct vm_trace_event {
     unsigned words;        /* header and time included */
     unsigned arguments;
     unsigned thread;
-    uint64_t runs;         /* Ruby thread, where it shares its native one; else 0 */
     uint64_t record[EVENT_MAX_WORDS];
 };
 
@@ -114,23 +113,10 @@ event_room(const struct vm_trace_event *event, size_t words)
 }
 
 /*
- * The backtrace that stacks_capture found: "0" to "9" and "10+", as far as trace.stack_frames goes.
- * False: the chunk is full.
+ * The backtrace that stacks_capture found: "0" to "9" and "10+", as far as trace.stack_frames goes,
+ * without the innermost `from` (at most 10). False: the chunk is full.
  */
-bool rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks);
-
-/*
- * Which Ruby thread it is of, where that shares its native thread with others: the last argument,
- * left out where there are as many as a record takes. False: the chunk is full.
- */
-bool rb_vm_trace_event_running_slow(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor,
-                                    struct rb_execution_context_struct *ec);
-
-static inline bool
-event_running(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
-{
-    return event->runs == 0 || rb_vm_trace_event_running_slow(event, ractor, ec);
-}
+bool rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks, size_t from);
 
 /* How an event is written: false when the chunk was full. */
 typedef bool vm_trace_event_writer(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,

@@ -14,13 +14,6 @@
 #include "vm_trace/capture/stream.h"
 #include "vm_trace/store/writer.h"
 
-/* Where the names of Ruby threads are that share native ones: by the low bits of their ids. */
-#define VM_TRACE_RUNNING 8
-struct vm_trace_running {
-    uint64_t id;                 /* 0: none */
-    struct vm_trace_slot slot;
-};
-
 struct rb_vm_trace_ractor {
     struct rb_vm_trace_ractor *next;
     struct rb_vm_trace_ractor **link; /* what points here; NULL: not in the list, for its trace has ended */
@@ -32,7 +25,6 @@ struct rb_vm_trace_ractor {
     struct vm_trace_clock clock;
     struct rb_vm_trace_writer writer;
     struct rb_vm_trace_stacks stacks;
-    struct vm_trace_running running[VM_TRACE_RUNNING];
 };
 
 /*
@@ -92,6 +84,16 @@ static inline bool
 trace_on(void)
 {
     return __builtin_expect(__atomic_load_n(&rb_vm_trace_capture.state, __ATOMIC_ACQUIRE) != VM_TRACE_OFF, 1);
+}
+
+/*
+ * Identifies the trace that is on; not 0. A forked child has another one than its parent: what began
+ * there does not end here.
+ */
+static inline uint64_t
+trace_id(void)
+{
+    return (UINT64_C(1) << 32) | rb_vm_trace_capture.first_epoch;
 }
 
 /*

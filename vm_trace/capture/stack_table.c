@@ -513,6 +513,14 @@ rb_vm_trace_stacks_capture_rest(struct rb_vm_trace_stacks *stacks, struct rb_exe
     return false;
 }
 
+uint32_t
+rb_vm_trace_stacks_top(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_struct *ec)
+{
+    struct vm_trace_frame frame;
+    if (trace_changes() != stacks->changes) rb_vm_trace_stacks_catch_up(stacks);
+    return rb_vm_trace_host_top(ec, &frame) ? find_label(stacks, &frame) : 0;
+}
+
 /* --- the tail ------------------------------------------------------------------------------ */
 
 const char *

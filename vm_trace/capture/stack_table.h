@@ -22,6 +22,8 @@ struct vm_trace_label {
     char *text;                /* own */
     uint32_t bytes;
     struct vm_trace_slot slot; /* in the writer's chunk */
+    struct vm_trace_slot method_slot; /* of the method's name alone, and its length; 0: not looked for yet */
+    uint32_t method_bytes;
     uint32_t next_free;
 };
 
@@ -116,6 +118,12 @@ stacks_capture(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_st
     if (walked && stacks->walk.changed == SIZE_MAX && stacks->named >= stacks->walk.count) return true; /* as it was */
     return rb_vm_trace_stacks_capture_rest(stacks, ec, top_pc, walked);
 }
+
+/*
+ * The label of the innermost frame of `ec`, without a walk: an index into stacks->labels. 0: it has
+ * no frame, or there is no memory. Valid until the next capture.
+ */
+uint32_t rb_vm_trace_stacks_top(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_struct *ec);
 
 /*
  * Text of the stack `node` for the argument "10+": labels joined by " < ", innermost first, a run

@@ -38,6 +38,9 @@
 # define RB_VM_TRACE_BASE ""
 #endif
 
+/* vm_core.h reserves the memory, and only the stream knows what is in it. */
+STATIC_ASSERT(thread_memory, sizeof(struct rb_vm_trace_thread) >= RB_VM_TRACE_THREAD_BYTES);
+
 /* Tags in the low bits of a pc need these free. */
 STATIC_ASSERT(instructions_are_words, sizeof(VALUE) == 8);
 
@@ -87,25 +90,31 @@ native_thread_id(void)
 #endif
 }
 
-/* A native thread that runs one Ruby thread after another (M:N) has no name of its own. */
-static inline bool
-shared_native_thread_p(const rb_thread_t *th)
+/* CRuby numbers its threads in debug builds only. */
+static uint32_t
+synthetic_thread_id(rb_thread_t *th)
 {
-    return th->nt && !th->nt->dedicated;
+    static uint32_t last;
+    uint64_t *id = &th->vm_trace.words[0];
+    if (!*id) *id = HOST_SYNTHETIC_THREADS | (__atomic_add_fetch(&last, 1, __ATOMIC_RELAXED) & (HOST_SYNTHETIC_THREADS - 1));
+    return (uint32_t)*id;
 }
 
-static inline struct vm_trace_native_thread
-native_thread(struct rb_execution_context_struct *ec)
+static inline struct vm_trace_thread_id
+thread_id(struct rb_execution_context_struct *ec)
 {
-    const rb_thread_t *th = rb_ec_thread_ptr(ec);
-    struct vm_trace_native_thread native = { .name_id = (uint64_t)(uintptr_t)th }; /* thread_renamed handles the rest */
-    if (shared_native_thread_p(th)) native.name_id = HOST_SHARED_THREAD;
+    rb_thread_t *th = rb_ec_thread_ptr(ec);
+    struct vm_trace_thread_id id = { .name_id = (uint64_t)(uintptr_t)th }; /* thread_renamed handles the rest */
+    if (!th->has_dedicated_nt) {
+        id.tid = synthetic_thread_id(th);
+        return id;
+    }
 #ifdef RB_THREAD_T_HAS_NATIVE_ID
-    if (th->nt) native.tid = (uint32_t)th->nt->tid;
+    if (th->nt) id.tid = (uint32_t)th->nt->tid;
 #endif
-    if (!native.tid) native.tid = native_thread_id();
-    if (!native.tid) native.tid = (uint32_t)th->serial; /* not Linux */
-    return native;
+    if (!id.tid) id.tid = native_thread_id();
+    if (!id.tid) id.tid = synthetic_thread_id(th); /* not Linux */
+    return id;
 }
 
 /* --- frames ------------------------------------------------------------------------------ */
@@ -301,8 +310,31 @@ rb_vm_trace_host_walk(struct vm_trace_walk *walk, struct rb_execution_context_st
     for (; cfp > top; cfp = RUBY_VM_NEXT_CONTROL_FRAME(cfp)) frame = pass(walk, &caller, frame, cfp, top, 0, zjit);
     if (cfp == top) frame = pass(walk, &caller, frame, cfp, top, top_pc, zjit);
     walk->count = (size_t)(frame - walk->frames);
-    walk->thread = native_thread(ec);
+    walk->thread = thread_id(ec);
     return true;
+}
+
+bool
+rb_vm_trace_host_top(struct rb_execution_context_struct *ec, struct vm_trace_frame *frame_out)
+{
+    if (!ec->vm_stack || !ec->cfp) return false;
+    const rb_control_frame_t *end = RUBY_VM_END_CONTROL_FRAME(ec);
+    for (const rb_control_frame_t *cfp = ec->cfp; cfp < end; cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp)) {
+        const rb_callable_method_entry_t *method = frame_method(cfp, 0);
+        bool ruby = VM_FRAME_RUBYFRAME_P_UNCHECKED(cfp);
+        if (!ruby && !(VM_FRAME_TYPE_UNCHECKED(cfp) == VM_FRAME_MAGIC_CFUNC && cfunc_method_p(method))) continue;
+        if (ruby && !CFP_PC(cfp)) continue;
+        *frame_out = (struct vm_trace_frame){ .method = (uintptr_t)method };
+        while (cfp < end && !(VM_FRAME_RUBYFRAME_P_UNCHECKED(cfp) && CFP_PC(cfp)))
+            cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp);
+        if (cfp < end) {
+            frame_out->pc = (uintptr_t)CFP_PC(cfp);
+            frame_out->iseq = CFP_ISEQ(cfp);
+        }
+        if (!ruby) frame_out->pc += HOST_PC_CFUNC;
+        return true;
+    }
+    return false;
 }
 
 /* --- labels -------------------------------------------------------------------------------- */
@@ -505,6 +537,12 @@ rb_vm_trace_host_ractor(struct rb_execution_context_struct *ec)
     return rb_ec_ractor_ptr(ec)->vm_trace;
 }
 
+bool
+rb_vm_trace_host_main_ractor_p(struct rb_execution_context_struct *ec)
+{
+    return rb_ec_ractor_ptr(ec) == GET_VM()->ractor.main_ractor;
+}
+
 size_t
 rb_vm_trace_host_thread_offset(void)
 {
@@ -592,48 +630,20 @@ thread_block(const rb_thread_t *th)
     return vm_block_type(&proc->block) == block_type_iseq ? vm_block_iseq(&proc->block) : NULL;
 }
 
-static uint64_t
-string_hash(VALUE string, uint64_t more)
-{
-    return st_hash(RSTRING_PTR(string), (size_t)RSTRING_LEN(string), (st_index_t)more);
-}
-
-/*
- * Tells one name that rb_vm_trace_host_running_name gives from others. By what it is made of, not
- * by addresses: threads die, and others with other names are born where they were.
- */
-uint64_t
-rb_vm_trace_host_running_id(struct rb_execution_context_struct *ec)
-{
-    const rb_thread_t *th = rb_ec_thread_ptr(ec);
-    const rb_iseq_t *iseq;
-    uint64_t id = 0;
-    if (RB_TYPE_P(th->name, T_STRING)) id = string_hash(th->name, 1);
-    else if (th == th->ractor->threads.main) id = (uint64_t)rb_ractor_id(th->ractor) << 1;
-    else if ((iseq = thread_block(th)) != NULL)
-        id = string_hash(rb_iseq_path(iseq), (uint64_t)ISEQ_BODY(iseq)->location.first_lineno << 1);
-    return id | 1;
-}
-
-struct vm_trace_native_thread
+struct vm_trace_thread_id
 rb_vm_trace_host_thread(struct rb_execution_context_struct *ec)
 {
-    return ec ? native_thread(ec) : (struct vm_trace_native_thread){ 2, native_thread_id() };
+    return ec ? thread_id(ec) : (struct vm_trace_thread_id){ 2, native_thread_id() };
 }
 
 size_t
 rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity)
 {
-    if (ec && !shared_native_thread_p(rb_ec_thread_ptr(ec))) return rb_vm_trace_host_running_name(ec, buffer, capacity);
     struct text text = { buffer, capacity, 0 };
-    add_cstr(&text, ec ? "M:N thread" : "vm_trace");
-    return text.bytes;
-}
-
-size_t
-rb_vm_trace_host_running_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity)
-{
-    struct text text = { buffer, capacity, 0 };
+    if (!ec) {
+        add_cstr(&text, "vm_trace");
+        return text.bytes;
+    }
     const rb_thread_t *th = rb_ec_thread_ptr(ec);
     const rb_ractor_t *ractor = th->ractor;
     if (RB_TYPE_P(th->name, T_STRING)) {

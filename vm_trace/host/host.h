@@ -37,9 +37,12 @@ struct vm_trace_frame {
     uint32_t node;  /* of the stack from the outermost frame to this one; 0: not known */
 };
 
-/* A native thread, and an id of the name that it has now (rb_vm_trace_host_thread). */
-#define HOST_SHARED_THREAD 1
-struct vm_trace_native_thread {
+/*
+ * What a Ruby thread is known by in a trace (rb_vm_trace_host_thread): an id, and an id of the name
+ * that it has now.
+ */
+#define HOST_SYNTHETIC_THREADS (UINT32_C(1) << 30) /* no system gives its threads such ids */
+struct vm_trace_thread_id {
     uint64_t name_id;
     uint32_t tid;
 };
@@ -50,7 +53,7 @@ struct vm_trace_walk {
     size_t capacity;
     size_t count;
     size_t changed;   /* the first refilled slot; SIZE_MAX: none */
-    struct vm_trace_native_thread thread; /* whose stack it is */
+    struct vm_trace_thread_id thread; /* whose stack it is */
 };
 
 /*
@@ -63,6 +66,12 @@ struct vm_trace_walk {
  * False when the slots may not be enough: none was touched, and walk->count is how many are.
  */
 bool rb_vm_trace_host_walk(struct vm_trace_walk *walk, struct rb_execution_context_struct *ec, uintptr_t top_pc);
+
+/*
+ * The innermost frame alone, as a walk fills its slot (id and node are 0). False: there is none that
+ * a backtrace shows.
+ */
+bool rb_vm_trace_host_top(struct rb_execution_context_struct *ec, struct vm_trace_frame *frame_out);
 
 /*
  * Label of a frame: "Owner#method (path:line)", as Ruby's backtraces read. Writes at most
@@ -82,7 +91,8 @@ void rb_vm_trace_host_iseq_range(const struct rb_iseq_struct *iseq, uintptr_t *f
 /* The execution context of the current native thread; NULL when it runs no Ruby. */
 struct rb_execution_context_struct *rb_vm_trace_host_current(void);
 
-/* What the ractor of `ec` records with. */
+/* What the ractor of `ec` records with, and whether it is the main one. */
+bool rb_vm_trace_host_main_ractor_p(struct rb_execution_context_struct *ec);
 struct rb_vm_trace_ractor *rb_vm_trace_host_ractor(struct rb_execution_context_struct *ec);
 
 /*
@@ -104,21 +114,15 @@ void rb_vm_trace_host_notify_hooks(struct rb_execution_context_struct *ec, const
 void rb_vm_trace_host_with_world_stopped(void (*func)(void *data), void *data);
 
 /*
- * The native thread of `ec` (NULL: the current one, which runs no Ruby). rb_vm_trace_thread_renamed
- * reports a change of its name.
- *
- * A native thread may run one Ruby thread after another: then its name is that of none of them, and
- * name_id is HOST_SHARED_THREAD. The running id differs for threads with different names; not 0.
+ * The Ruby thread of `ec`; NULL: the current native thread, which runs no Ruby. A Ruby thread that
+ * has a native thread for itself has the id of that. Those that share native ones have ids from
+ * HOST_SYNTHETIC_THREADS on, which no other Ruby thread of the process gets.
+ * rb_vm_trace_thread_renamed reports a change of the name.
  */
-struct vm_trace_native_thread rb_vm_trace_host_thread(struct rb_execution_context_struct *ec);
-uint64_t rb_vm_trace_host_running_id(struct rb_execution_context_struct *ec);
+struct vm_trace_thread_id rb_vm_trace_host_thread(struct rb_execution_context_struct *ec);
 
-/*
- * Its name (that of the tracer where there is no `ec`), and that of the Ruby thread; as for
- * host_label.
- */
+/* Its name (that of the tracer where there is no `ec`); as for host_label. */
 size_t rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity);
-size_t rb_vm_trace_host_running_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity);
 
 /*
  * Offset of the ractor in a thread, and of the field that rb_vm_trace_host_ractor reads in a

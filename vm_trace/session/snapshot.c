@@ -264,13 +264,20 @@ record_at(const uint64_t *words, size_t at, size_t count, uint64_t *header_out)
     return size <= count - at ? size : 0;
 }
 
+static bool
+scheduling_p(unsigned type, size_t size)
+{
+    return type == FXT_SCHEDULING && size > 1;
+}
+
 /* Whether any event of a chunk is young enough. Most chunks tell at once. */
 static bool
 any_wanted(const uint64_t *words, size_t count)
 {
     uint64_t header;
     for (size_t at = 0, size; (size = record_at(words, at, count, &header)) > 0; at += size) {
-        if (bits(header, 0, 4) == FXT_EVENT && size > 1 && words[at + 1] >= recorder.from_ns) return true;
+        unsigned type = bits(header, 0, 4);
+        if ((type == FXT_EVENT || scheduling_p(type, size)) && size > 1 && words[at + 1] >= recorder.from_ns) return true;
     }
     return false;
 }
@@ -292,6 +299,7 @@ copy_chunk(struct copy *copy, const uint64_t *words, size_t count_words)
         unsigned type = bits(header, 0, 4);
         if (type == FXT_STRING && bits(header, 16, 15) == 0) continue;
         if (type == FXT_THREAD && size > 2) copy->tids[bits(header, 16, 8)] = (uint32_t)words[at + 2];
+        if (scheduling_p(type, size) && words[at + 1] < recorder.from_ns) continue;
         if (type == FXT_EVENT) {
             uint64_t ns = size > 1 ? words[at + 1] : 0;
             copy->last_wanted = wanted(copy, header, ns);

@@ -197,13 +197,42 @@ rb_vm_trace_writer_forget_names(struct rb_vm_trace_writer *writer)
     writer->last_thread = 0;
 }
 
+/*
+ * Give a thread the next index, or, when all are in use, that of another one, but not of the thread
+ * that was requested last: the record that is being composed may have it. 0: no room.
+ */
+static uint32_t
+define_thread(struct rb_vm_trace_writer *writer, uint32_t pid, uint32_t tid)
+{
+    uint64_t *record = writer_reserve(writer, 3);
+    if (!record) return 0;
+    uint32_t index;
+    if (writer->thread_count < FXT_MAX_THREAD_INDEX) {
+        index = ++writer->thread_count;
+    }
+    else {
+        do index = 1 + writer->reused++ % FXT_MAX_THREAD_INDEX;
+        while (index == writer->last_thread);
+    }
+    record[1] = pid;
+    record[2] = tid;
+    writer_publish(writer, 3, fxt_thread_header(index));
+    writer->threads[index - 1] = (struct vm_trace_thread){ tid, NO_NAME };
+    return index;
+}
+
+unsigned
+rb_vm_trace_writer_no_thread(struct rb_vm_trace_writer *writer)
+{
+    uint32_t index = find_thread(writer, 0);
+    return index ? index : define_thread(writer, 0, 0);
+}
+
 bool
 rb_vm_trace_writer_name_thread(struct rb_vm_trace_writer *writer, uint32_t tid, uint64_t name_id,
                                const char *name, size_t name_bytes, unsigned *index_out)
 {
     uint32_t index = find_thread(writer, tid);
-    if (!index && writer->thread_count == FXT_MAX_THREAD_INDEX) return false;
-
     struct vm_trace_slot slot = { 0, 0 };
     if (!rb_vm_trace_writer_define(writer, &slot, name, name_bytes)) return false;
     uint64_t *record = writer_reserve(writer, 4);
@@ -213,15 +242,8 @@ rb_vm_trace_writer_name_thread(struct rb_vm_trace_writer *writer, uint32_t tid, 
     record[3] = writer->pid;
     writer_publish(writer, 4, fxt_kernel_object_header(4, FXT_OBJECT_THREAD, slot.index, 1));
 
-    if (!index) {
-        record = writer_reserve(writer, 3);
-        if (!record) return false;
-        index = ++writer->thread_count;
-        record[1] = writer->pid;
-        record[2] = tid;
-        writer_publish(writer, 3, fxt_thread_header(index));
-        writer->threads[index - 1].tid = tid;
-    }
+    if (!index) index = define_thread(writer, writer->pid, tid);
+    if (!index) return false;
     writer->threads[index - 1].name = name_id;
     writer->last_thread = index;
     *index_out = index;
@@ -296,7 +318,7 @@ static bool
 worth_leaving(const struct rb_vm_trace_writer *writer)
 {
     return writer->chunk.words && writer->pos + EVENT_WORDS <= writer->limit &&
-        writer->next_string + EVENT_STRINGS <= writer->string_limit && writer->thread_count < FXT_MAX_THREAD_INDEX;
+        writer->next_string + EVENT_STRINGS <= writer->string_limit;
 }
 
 void

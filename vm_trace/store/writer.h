@@ -49,6 +49,7 @@ struct rb_vm_trace_writer {
     uint32_t next_string;   /* index of the next string record */
     uint32_t string_limit;  /* and the highest that it may have */
     uint32_t thread_count;
+    uint32_t reused;        /* thread indexes that were given to another thread, in all chunks */
     uint32_t last_thread;   /* index that was requested last: mostly the next one, too */
     struct vm_trace_thread threads[FXT_MAX_THREAD_INDEX]; /* index - 1 */
     struct vm_trace_interned_slot {
@@ -219,9 +220,15 @@ writer_interned(struct rb_vm_trace_writer *writer, const struct vm_trace_string 
  */
 unsigned rb_vm_trace_writer_thread(struct rb_vm_trace_writer *writer, uint32_t tid, uint64_t name_id);
 
-/* Write the thread and its name. False: the chunk or its table of threads is full. */
+/* Write the thread and its name. False: the chunk is full. */
 bool rb_vm_trace_writer_name_thread(struct rb_vm_trace_writer *writer, uint32_t tid, uint64_t name_id,
                                     const char *name, size_t name_bytes, unsigned *index_out);
+
+/*
+ * Index of the thread that stands for "none" in scheduling records (pid and tid 0), which is
+ * defined when a chunk has it first. 0: the chunk is full.
+ */
+unsigned rb_vm_trace_writer_no_thread(struct rb_vm_trace_writer *writer);
 
 /* Names of threads are written again when the threads come next. */
 void rb_vm_trace_writer_forget_names(struct rb_vm_trace_writer *writer);

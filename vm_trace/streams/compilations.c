@@ -58,8 +58,7 @@ write_begin(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struc
     unsigned name;
     if (!rb_vm_trace_event_begin(&event, ractor, ec, span->ns)) return false;
     if (!span_name(&event, span, &name)) return false;
-    if (span->span == RB_VM_TRACE_INVALIDATION && !rb_vm_trace_event_backtrace(&event, &ractor->stacks)) return false;
-    if (!event_running(&event, ractor, ec)) return false;
+    if (span->span == RB_VM_TRACE_INVALIDATION && !rb_vm_trace_event_backtrace(&event, &ractor->stacks, 0)) return false;
     return event_end(&event, FXT_DURATION_BEGIN, category(span->span), name);
 }
 
@@ -108,7 +107,6 @@ write_end(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct 
         if (span->inlined && !event_text(&event, W_INLINED, span->inlined, span->inlined_bytes)) return false;
         if (compiled->error && !event_text(&event, W_ERROR, compiled->error, compiled->error_len)) return false;
     }
-    if (!event_running(&event, ractor, ec)) return false;
     return event_end(&event, FXT_DURATION_END, category(span->span), name);
 }
 
@@ -342,7 +340,7 @@ write_version_begin(struct rb_vm_trace_ractor *ractor, struct rb_execution_conte
     reprofile = event;
     if (!writer_interned(event.writer, version->why, &why) || !writer_interned(event.writer, version->iseq, &iseq))
         return false;
-    if (version->backtrace && !rb_vm_trace_event_backtrace(&event, &ractor->stacks)) return false;
+    if (version->backtrace && !rb_vm_trace_event_backtrace(&event, &ractor->stacks, 0)) return false;
     event_string(&event, W_ISEQ, iseq);
     event_uint32(&event, W_VERSION, version->version);
 

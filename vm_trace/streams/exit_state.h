@@ -28,7 +28,6 @@ struct vm_trace_template {
     uint32_t site;               /* serial */
     uint32_t outcome;
     uint32_t thread, words;
-    uint64_t runs;               /* which Ruby thread, see host_thread */
     uint64_t record[VM_TRACE_TEMPLATE_WORDS];
 } __attribute__((aligned(256))); /* a power of two, so that an index is a shift */
 

@@ -59,9 +59,8 @@ write_again(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struc
         known->chunk != writer->serial || known->tree != ractor->stacks.tree) {
         return false;
     }
-    const struct vm_trace_native_thread *thread = &ractor->stacks.walk.thread;
+    const struct vm_trace_thread_id *thread = &ractor->stacks.walk.thread;
     if (writer_last_thread(writer, thread->tid, thread->name_id) != known->thread) return false;
-    if (known->runs != (thread->name_id == HOST_SHARED_THREAD ? rb_vm_trace_host_running_id(ec) : 0)) return false;
 
     size_t words = known->words;
     uint64_t *to = writer_reserve(writer, words);
@@ -82,12 +81,11 @@ write_exit(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     unsigned reason;
     if (!rb_vm_trace_event_begin(&event, ractor, ec, exit->ns)) return false;
     if (!writer_interned(&ractor->writer, site->reason, &reason)) return false;
-    if (!rb_vm_trace_event_backtrace(&event, &ractor->stacks)) return false;
+    if (!rb_vm_trace_event_backtrace(&event, &ractor->stacks, 0)) return false;
     if (!event_interned(&event, W_INSN, site->insn)) return false;
     event_uint32(&event, W_VERSION, site->version);
     if (exit->weight > 1) event_uint32(&event, W_WEIGHT, (uint32_t)exit->weight);
     if (exit->outcome != W_NONE) event_string(&event, W_OUTCOME, exit->outcome);
-    if (!event_running(&event, ractor, ec)) return false;
     if (site->callee && event.arguments < FXT_MAX_ARGUMENTS &&
         !event_interned_rarely(&event, rb_vm_trace_callee_name, site->callee)) {
         return false;
@@ -112,7 +110,6 @@ write_exit(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
         keep->site = site->serial;
         keep->outcome = (uint32_t)exit->outcome;
         keep->thread = event.thread;
-        keep->runs = event.runs;
         keep->words = event.words;
         memcpy(keep->record, event.record, event.words * sizeof(*keep->record));
     }

@@ -96,21 +96,13 @@ write_marker(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_stru
         event_uint32(&event, (enum vm_trace_word)key, marker->left_out);
     }
     if (marker->type == FXT_COUNTER) return event_end_id(&event, marker->type, (enum vm_trace_word)in, name, 0);
-    if (!event_running(&event, ractor, ec)) return false;
     return event_end(&event, marker->type, (enum vm_trace_word)in, name);
-}
-
-/* Not 0. A forked child has another one than its parent: what began there does not end here. */
-static rb_vm_trace_span
-this_trace(void)
-{
-    return (UINT64_C(1) << 32) | rb_vm_trace_capture.first_epoch;
 }
 
 bool
 rb_vm_trace_marker_same_trace_p(rb_vm_trace_span span)
 {
-    return span == this_trace() && trace_on() && rb_vm_trace_markers_on;
+    return span == trace_id() && trace_on() && rb_vm_trace_markers_on;
 }
 
 static rb_vm_trace_span
@@ -127,7 +119,7 @@ write_event(const struct vm_trace_marker *marker, const struct vm_trace_string *
     struct marker_event event = { marker, name, clock_now_ns(&ractor->clock) };
     if (!rb_vm_trace_event_write(ractor, ec, write_marker, &event)) return 0;
     markers_of(ractor)->written++;
-    return this_trace();
+    return trace_id();
 }
 
 rb_vm_trace_span

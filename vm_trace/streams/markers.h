@@ -10,8 +10,8 @@
 
 extern struct rb_vm_trace_stream rb_vm_trace_markers;
 
-/* One argument beside these may name the Ruby thread, another one says how many were left out. */
-#define VM_TRACE_MARKER_ARGUMENTS (FXT_MAX_ARGUMENTS - 2)
+/* One argument beside these says how many were left out. */
+#define VM_TRACE_MARKER_ARGUMENTS (FXT_MAX_ARGUMENTS - 1)
 
 struct vm_trace_marker_argument {
     const char *key;             /* UTF-8, not terminated; bytes that are no UTF-8 are written as \xHH */

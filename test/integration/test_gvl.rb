@@ -1,0 +1,270 @@
+# The stream `threads`: judged by CRuby's public thread events, which an extension records in the
+# same run, and by what must hold for any program.
+require_relative "helper"
+require_relative "extension"
+
+class TestGVL < Integration::Test
+  FLAGS = ["--vm-trace=threads", "--vm-trace-file=%p.fxt"].freeze
+  REFERENCE = File.read(File.join(__dir__, "gvl_reference.c"))
+
+  # Programs whose threads are all in `THREADS`, so that the reference knows their addresses.
+  HEAD = <<~'RUBY'
+    require "timeout"
+    require "monitor"
+    require "socket"
+    Warning[:experimental] = false
+    THREADS = [Thread.current]
+    def thread(&block) = Thread.new(&block).tap { |thread| THREADS << thread }
+    def busy(seconds)
+      stop = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+      nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < stop
+    end
+  RUBY
+  PROGRAMS = {
+    "busy" => "3.times.map { thread { busy(0.25) } }.each(&:join)",
+    "queue" => "q, r = Thread::Queue.new, Thread::Queue.new\nt = thread { 500.times { r << q.pop } }\n500.times { q << 1; r.pop }\nt.join",
+    "sized_queue" => "q = Thread::SizedQueue.new(1)\nt = thread { 200.times { q.pop } }\n200.times { q << 1 }\nt.join",
+    "mutex" => "m = Thread::Mutex.new\n4.times.map { thread { 50.times { m.synchronize { sleep 0.0002 } } } }.each(&:join)",
+    "condition" => "m, c, n = Thread::Mutex.new, Thread::ConditionVariable.new, 0\n" \
+                   "t = thread { 100.times { |i| m.synchronize { c.wait(m) until n > i } } }\n" \
+                   "100.times { m.synchronize { n += 1; c.signal } }\nt.join",
+    "monitor" => "m = Monitor.new\n3.times.map { thread { 30.times { m.synchronize { m.synchronize { sleep 0.0003 } } } } }.each(&:join)",
+    "sleep" => "3.times.map { |i| thread { 20.times { sleep 0.001 } } }.each(&:join)",
+    "pipe" => "r, w = IO.pipe\nt = thread { begin; loop { r.readpartial(100) }; rescue EOFError; end }\n" \
+              "300.times { w.write('x' * 10); Thread.pass }\nw.close\nt.join",
+    "socket" => "s = TCPServer.new('127.0.0.1', 0)\nt = thread { c = s.accept; c.write(c.gets); c.close }\n" \
+                "c = TCPSocket.new('127.0.0.1', s.addr[1])\nc.puts 'x' * 1000\nc.read\nt.join",
+    "file" => "t = thread { 200.times { File.read(__FILE__) } }\n200.times { File.write('out', 'x') }\nt.join",
+    "timeout" => "5.times { begin; Timeout.timeout(0.005) { sleep }; rescue Timeout::Error; end }",
+    "wait" => "t = thread { 3.times { system('true') } }\nProcess.wait(spawn('sleep 0.01'))\nt.join",
+    "killed" => "q = Thread::Queue.new\nts = 5.times.map { thread { q.pop } }\nsleep 0.01\nts.each(&:kill)\nts.each(&:join)",
+    "raised" => "t = thread { begin; sleep; rescue => e; e; end }\nsleep 0.005\nt.raise('x')\nt.join",
+    "stop" => "t = thread { 50.times { Thread.stop } }\nuntil t.join(0.0005)\n  t.wakeup rescue nil\nend",
+    "pass" => "3.times.map { thread { 300.times { Thread.pass } } }.each(&:join)"
+  }.freeze
+
+  # Where the reference's own events do not follow the GVL: it is called before a wait that then
+  # does not happen, because an interrupt came.
+  INTERRUPTED = %w[timeout killed raised stop].freeze
+
+  def reference = Extension.build("gvl_reference", { "gvl_reference.c" => REFERENCE })
+
+  def record(script, *flags, **options)
+    result = run_ruby(script, *FLAGS, *flags, **options)
+    assert_predicate result.status, :success?, result.err
+    assert_empty result.err.lines.grep_v(/\Avm_trace: /)
+    result
+  end
+
+  # [tid, thread, state, ts, dur, cpu], in the order of time.
+  def states(trace)
+    trace.query("SELECT t.tid, t.name, s.state, s.ts, s.dur, s.cpu FROM thread_state s JOIN thread t USING (utid) WHERE t.tid <> 0 ORDER BY s.ts")
+      .map { |tid, thread, state, ts, dur, cpu| [tid.to_i, thread, state, ts.to_i, dur.to_i, cpu&.to_i] }
+  end
+
+  # Whoever holds the GVL of a ractor is alone.
+  def assert_one_runs_at_a_time(trace)
+    runs = trace.query("SELECT cpu, ts, dur, utid FROM sched WHERE utid IN (SELECT utid FROM thread WHERE tid <> 0) ORDER BY cpu, ts").map { |row| row.map(&:to_i) }
+    refute_empty runs
+    runs.each_cons(2) do |(cpu, ts, dur, utid), (next_cpu, next_ts, _, next_utid)|
+      next if cpu != next_cpu
+      assert_operator dur, :>=, 0, "thread #{utid} runs on, and #{next_utid} runs, too"
+      assert_operator ts + dur, :<=, next_ts
+    end
+  end
+
+  # Each state begins where the one before it ends, and nobody runs without having been runnable.
+  def assert_lives_are_whole(trace)
+    states(trace).group_by(&:first).each_value do |life|
+      life.each_cons(2) do |(_, thread, state, ts, dur), (_, _, following, next_ts)|
+        assert_equal ts + dur, next_ts, "#{thread}: #{state}, then #{following}"
+        assert_includes({ "S" => %w[W], "R" => %w[Running], "W" => %w[Running], "Running" => %w[S R X] }.fetch(state), following, thread)
+      end
+    end
+  end
+
+  def assert_sound(trace)
+    assert_one_runs_at_a_time(trace)
+    assert_lives_are_whole(trace)
+    blocked = trace.in_category("blocked")
+    begun = blocked.select { |event| event["ph"] == "B" }
+    assert_equal states(trace).count { |state| state[2] == "S" }, begun.size
+    assert_empty begun.select { |event| event["name"].empty? || event["name"] == "(no method)" }
+  end
+
+  PROGRAMS.each do |name, program|
+    define_method("test_#{name}_as_the_public_events_report_it") do
+      script = "#{HEAD}GVLReference.start\n#{program}\nseen = GVLReference.stop\n" \
+               "ids = THREADS.to_h { |t| [GVLReference.address(t), THREADS.index(t)] }\n" \
+               "THREADS.each_with_index { |t, i| t.name = \"t\#{i}\" unless i == 0 }\n" \
+               "seen.each { |event, thread, ns| puts [event, ids[thread], ns].join(' ') if ids[thread] }\n"
+      result = record(script, "-r#{reference}")
+      assert_sound(result.trace)
+      compare_with_reference(result, name)
+    end
+  end
+
+  # The events of each thread as the trace has them, from its states.
+  def events_of(life)
+    life.flat_map do |_, _, state, ts, _|
+      case state
+      when "Running" then [["resumed", ts]]
+      when "S", "X" then [["suspended", ts]]
+      when "R" then [["suspended", ts], ["ready", ts]]
+      when "W" then [["ready", ts]]
+      end
+    end
+  end
+
+  def compare_with_reference(result, name)
+    seen = result.out.lines.map(&:split).group_by { |_, thread| thread }
+    lives = states(result.trace).group_by(&:first).values.sort_by { |life| life.first[3] }
+    compared = 0
+    seen.each do |thread, events|
+      from, to = events.map { |event| event.last.to_i }.minmax
+      times = events.map { |event, _, ns| [event, ns.to_i] }
+      # The thread whose events are the reference's, by the time of its first run.
+      first = times.find { |event, _| event == "resumed" } or next
+      life = lives.min_by { |states| states.filter_map { |_, _, state, ts, _| (ts - first.last).abs if state == "Running" }.min || Float::INFINITY }
+      ours = events_of(life).select { |_, ns| ns.between?(from - 100_000, to + 100_000) }
+      if INTERRUPTED.include?(name)
+        assert_operator ours.size, :<=, times.size
+      else
+        assert_equal times.map(&:first), ours.map(&:first).first(times.size), "thread #{thread} of #{name}"
+      end
+      compared += 1
+    end
+    assert_operator compared, :>, 0
+  end
+
+  # --- who, and on which track ------------------------------------------------------------------
+
+  def wakers(trace)
+    trace.query("SELECT t.name, w.name FROM thread_state s JOIN thread t USING (utid) " \
+                "LEFT JOIN thread w ON w.utid = s.waker_utid WHERE s.state = 'W' ORDER BY s.ts")
+  end
+
+  def test_a_thread_that_is_woken_by_another_says_by_whom
+    trace = record(<<~'RUBY').trace
+      q = Thread::Queue.new
+      t = Thread.new { Thread.current.name = "consumer"; 10.times { q.pop }; sleep 0.01 }
+      sleep 0.01
+      10.times { q << 1; sleep 0.001 }
+      t.join
+    RUBY
+    assert_equal({ "main" => 11 }, wakers(trace).filter_map { |woken, waker| waker if woken == "consumer" && waker != woken }.tally) # once when it was made
+    assert_equal 1, wakers(trace).count(%w[main consumer]) # join
+    assert_equal 1, trace.in_category("blocked").count { |event| event["ph"] == "B" && event["name"] == "Thread#join" }
+  end
+
+  # A stack is written where it blocked for a millisecond or more; the method always is.
+  def test_the_end_of_a_long_block_has_the_callers
+    trace = record("def inner = sleep(0.01)\ndef outer = inner\nouter\nIO.pipe.last.write('x')\n").trace
+    begun, ended = trace.in_category("blocked").drop_while { |event| event["name"] != "Kernel#sleep" }
+    assert_equal ["Kernel#sleep", { "0" => "Kernel#sleep (script.rb:1)" }], begun.values_at("name", "args")
+    assert_equal({ "1" => "Object#inner (script.rb:1)", "2" => "Object#outer (script.rb:2)", "3" => "<main> (script.rb:3)" },
+                 ended["args"].transform_values { |label| Integration::OWNERS_IN_BACKTRACES ? label : label.sub(/\A(?=inner|outer)/, "Object#") })
+    write = trace.in_category("blocked").find { |event| event["name"] == "IO#write" }
+    assert_kind_of Integer, write["args"]["fd"]
+  end
+
+  def test_ractors_are_cpus_and_their_threads_have_tracks_of_their_own
+    trace = record(<<~'RUBY', recorders: 4).trace
+      Warning[:experimental] = false
+      rs = 3.times.map do |i|
+        Ractor.new(i) do |n|
+          2.times.map { |k| Thread.new { Thread.current.name = "r#{n} t#{k}"; 20.times { sleep 0.0005 } } }.each(&:join)
+        end
+      end
+      rs.each { |r| r.respond_to?(:value) ? r.value : r.take }
+    RUBY
+    assert_one_runs_at_a_time(trace)
+    assert_lives_are_whole(trace)
+    cpus = states(trace).filter_map { |tid, thread, state, _, _, cpu| [thread[/\Ar\d/], cpu, tid] if state == "Running" && thread =~ /\Ar\d t\d/ }
+    assert_equal 6, cpus.map(&:last).uniq.size
+    assert_empty cpus.select { |_, _, tid| tid < 2**30 }
+    assert_equal 3, cpus.map { |name, cpu, _| [name, cpu] }.uniq.size
+    refute_includes cpus.map { |row| row[1] }, 0
+    assert_equal [0], states(trace).filter_map { |_, thread, state, _, _, cpu| cpu if thread == "main" && state == "Running" }.uniq
+  end
+
+  def test_threads_that_share_native_ones
+    trace = record(<<~'RUBY', env: { "RUBY_MN_THREADS" => "1" }).trace
+      20.times.map { |i| Thread.new { Thread.current.name = "t#{i}"; r, w = IO.pipe; 5.times { sleep 0.001; w << "x"; r.read(1) } } }.each(&:join)
+    RUBY
+    assert_sound(trace)
+    slept = states(trace).select { |_, thread, state| state == "S" && thread.start_with?("t") }
+    assert_equal 20, slept.map(&:first).uniq.size
+    assert_operator slept.size, :>=, 20 * 5
+  end
+
+  # --- the life of a trace -------------------------------------------------------------------------
+
+  def test_a_killed_program_shows_what_its_threads_blocked_in
+    result = run_ruby("t = Thread.new { Thread.current.name = 'stuck'; Thread::Queue.new.pop }\nThread.pass until t.stop?\nsleep 0.005\nProcess.kill(:KILL, $$)\nsleep",
+                      *FLAGS, ended: false)
+    life = states(result.trace).select { |_, thread| thread == "stuck" }
+    assert_equal ["S", -1], life.last.values_at(2, 4)
+    open = result.trace.in_category("blocked").select { |event| event["thread"] == "stuck" }
+    assert_equal [["B", "Thread::Queue#pop"]], open.last(1).map { |event| event.values_at("ph", "name") }
+  end
+
+  def test_a_child_traces_the_thread_that_forked
+    result = record("Thread.new { pid = fork { sleep 0.002; Thread.new { sleep 0.001 }.join }; Process.wait(pid) }.join")
+    assert_equal 2, result.traces.size
+    result.traces.each { |trace| assert_sound(trace) }
+    child = result.traces.find { |trace| trace.settings["pid"] != result.pid }
+    assert_equal %w[Kernel#sleep Thread#join Kernel#sleep].sort, child.in_category("blocked").filter_map { |event| event["name"] if event["ph"] == "B" }.sort
+  end
+
+  def test_a_child_that_only_execs_makes_no_file
+    result = record("Process.wait(fork { exec('true') })")
+    assert_equal 1, result.traces.size
+  end
+
+  # Threads that block when a trace starts, and others that run.
+  def test_start_and_stop_while_threads_block_and_run
+    result = run_ruby(<<~'RUBY')
+      q = Thread::Queue.new
+      blocked = Thread.new { Thread.current.name = "blocked"; 3.times { q.pop } }
+      busy = Thread.new { Thread.current.name = "busy"; loop { Thread.pass } }
+      2.times do |i|
+        RubyVM::Trace.start(threads: true, file: "#{i}.fxt")
+        sleep 0.01
+        q << 1
+        sleep 0.01
+        RubyVM::Trace.stop
+        sleep 0.002
+      end
+      q << 1
+      blocked.join
+    RUBY
+    assert_predicate result.status, :success?, result.err
+    assert_equal 2, result.traces.size
+    result.traces.each do |trace|
+      assert_one_runs_at_a_time(trace)
+      assert_lives_are_whole(trace)
+      assert_operator states(trace).count { |_, thread, state| thread == "busy" && state == "Running" }, :>, 0
+      assert_equal 1, states(trace).count { |_, thread, state| thread == "blocked" && state == "Running" }
+    end
+  end
+
+  # What is older than the reset is not in it, and states that began before it are open at the front.
+  def test_a_flight_recorder_keeps_the_states_since_the_reset
+    result = run_ruby(<<~'RUBY', "--vm-trace=threads", "--vm-trace-memory=4", recorders: 2)
+      10.times { sleep 0.0005 }
+      RubyVM::Trace.reset
+      5.times { sleep 0.001 }
+      RubyVM::Trace.save("saved.fxt")
+    RUBY
+    assert_predicate result.status, :success?, result.err
+    trace = Trace.new(File.join(result.dir, "saved.fxt"))
+    assert_one_runs_at_a_time(trace)
+    assert_equal 5, states(trace).count { |_, thread, state| thread == "main" && state == "S" }
+  end
+
+  def test_a_limited_file_keeps_the_newest_states
+    result = record("200.times { 2000.times { Thread.pass }; sleep 0 }\nThread.new { 20_000.times { Thread.pass } }.join", "--vm-trace-max-size=4")
+    assert_one_runs_at_a_time(result.trace)
+  end
+end

@@ -1,0 +1,248 @@
+/*
+ * States of threads: what the hooks write.
+ */
+#include "harness.h"
+#include "traced.h"
+#include "vm_trace/session/session.h"
+#include "vm_trace/streams/threads.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What rb_thread_t reserves. */
+struct memory {
+    _Alignas(8) char bytes[RB_VM_TRACE_THREAD_BYTES];
+};
+
+static struct rb_vm_trace_thread *
+thread_of(struct memory *memory)
+{
+    return (struct rb_vm_trace_thread *)memory;
+}
+
+static struct memory main_memory, worker_memory;
+static struct rb_execution_context_struct worker = { &main_ractor, 1002, "worker", 2, NULL, 0, 0 };
+static const struct fake_method pop = { "Thread::Queue", "pop" };
+
+static void
+start_threads(void)
+{
+    static struct rb_iseq_struct loop;
+    loop = fake_iseq("loop", "app.rb");
+    assert_true(rb_vm_trace_parse_vm_option("vm-trace=threads"));
+    start_traced(.exit_rate = 1);
+    assert_int_equal(rb_vm_trace_threads_on, 1);
+    fake_push(&worker, &loop, 7);
+    fake_push_cfunc(&worker, &pop);
+}
+
+static struct trace *
+finish(void)
+{
+    fake_free_stack(&worker);
+    return finish_traced();
+}
+
+static void
+block(struct rb_execution_context_struct *ec, struct memory *memory)
+{
+    fake_current(ec);
+    rb_vm_trace_thread_suspending(ec, thread_of(memory));
+    rb_vm_trace_thread_suspended(ec, thread_of(memory), RB_VM_TRACE_BLOCKED);
+}
+
+static void
+assert_switch(const struct trace *trace, size_t at, uint64_t outgoing, unsigned state, uint64_t incoming)
+{
+    assert_true(at < trace->scheduling_count);
+    const struct trace_scheduling *scheduling = &trace->schedulings[at];
+    assert_false(scheduling->wakeup);
+    assert_int_equal(scheduling->outgoing, outgoing);
+    assert_int_equal(scheduling->incoming, incoming);
+    if (outgoing) assert_int_equal(scheduling->state, state);
+    assert_int_equal(scheduling->cpu, 0);
+}
+
+static void
+assert_wakeup(const struct trace *trace, size_t at, uint64_t woken, uint64_t waker)
+{
+    assert_true(at < trace->scheduling_count);
+    assert_true(trace->schedulings[at].wakeup);
+    assert_int_equal(trace->schedulings[at].outgoing, woken);
+    assert_int_equal(trace->schedulings[at].incoming, waker);
+}
+
+static void
+a_thread_that_blocks_and_is_woken(void **state)
+{
+    (void)state;
+    start_threads();
+    fake_current(&worker);
+    rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+    rb_vm_trace_thread_blocks_in(thread_of(&worker_memory), NULL, 5);
+    block(&worker, &worker_memory);
+    fake_current(&main_thread);
+    rb_vm_trace_thread_ready(&worker, thread_of(&worker_memory));
+    fake_current(&worker);
+    rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+    struct trace *trace = finish();
+    assert_int_equal(trace->scheduling_count, 4);
+    assert_switch(trace, 0, 0, 0, 1002);
+    assert_switch(trace, 1, 1002, 3, 0);
+    assert_wakeup(trace, 2, 1002, 1001);
+    assert_switch(trace, 3, 0, 0, 1002);
+    for (size_t i = 1; i < 4; i++) assert_true(trace->schedulings[i].ns > trace->schedulings[i - 1].ns);
+
+    const struct trace_event *begin = trace_event(trace, "blocked", NULL, 0), *end = trace_event(trace, "blocked", NULL, 1);
+    assert_string_equal(begin->name, "Thread::Queue#pop");
+    assert_int_equal(begin->type, EVENT_BEGIN);
+    assert_int_equal(begin->tid, 1002);
+    assert_int_equal(begin->argument_count, 2);
+    assert_string_equal(trace_text(begin, "0"), "Thread::Queue#pop (app.rb:7)");
+    assert_int_equal(trace_number(begin, "fd"), 5);
+    assert_int_equal(end->type, EVENT_END);
+    assert_true(begin->ns == trace->schedulings[1].ns && end->ns == trace->schedulings[2].ns);
+    assert_int_equal(trace_number(trace_event(trace, "trace", "summary", 0), "suspensions"), 1);
+    trace_free(trace);
+}
+
+static void
+a_thread_whose_time_slice_ends_still_wants_to_run(void **state)
+{
+    (void)state;
+    start_threads();
+    fake_current(&worker);
+    rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+    rb_vm_trace_thread_suspended(&worker, thread_of(&worker_memory), RB_VM_TRACE_PREEMPTED);
+    rb_vm_trace_thread_ready(&worker, thread_of(&worker_memory));
+    rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+    rb_vm_trace_thread_suspended(&worker, thread_of(&worker_memory), RB_VM_TRACE_DEAD);
+    struct trace *trace = finish();
+    assert_int_equal(trace->scheduling_count, 4);
+    assert_switch(trace, 1, 1002, 1, 0);
+    assert_switch(trace, 2, 0, 0, 1002);
+    assert_switch(trace, 3, 1002, 5, 0);
+    assert_int_equal(trace->open_spans, 0);
+    trace_free(trace);
+}
+
+/* It ran when the trace began, so it held the GVL from then on. */
+static void
+a_thread_that_ran_before_is_seen_from_the_beginning(void **state)
+{
+    (void)state;
+    start_threads();
+    block(&worker, &worker_memory);
+    fake_current(NULL); /* a thread without Ruby wakes it */
+    rb_vm_trace_thread_ready(&worker, thread_of(&worker_memory));
+    fake_current(&worker);
+    rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+    uint64_t begin_ns = rb_vm_trace_capture.begin_ns;
+    struct trace *trace = finish();
+    assert_switch(trace, 0, 0, 0, 1002);
+    assert_true(trace->schedulings[0].ns == begin_ns);
+    assert_switch(trace, 1, 1002, 3, 0);
+    assert_wakeup(trace, 2, 1002, 0);
+    trace_free(trace);
+}
+
+/* Its switch from the GVL is in no trace, so its end is in none. */
+static void
+a_thread_that_blocked_before_the_trace_has_no_end_of_it(void **state)
+{
+    (void)state;
+    start_threads();
+    fake_current(&main_thread);
+    rb_vm_trace_thread_ready(&worker, thread_of(&worker_memory));
+    fake_current(&worker);
+    rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+    struct trace *trace = finish();
+    assert_int_equal(trace->scheduling_count, 2);
+    assert_wakeup(trace, 0, 1002, 1001);
+    assert_switch(trace, 1, 0, 0, 1002);
+    assert_int_equal(trace->open_spans, 0);
+    trace_free(trace);
+}
+
+/* Both records of a suspension, or none: they are in one chunk. */
+static void
+suspensions_over_many_chunks_are_whole(void **state)
+{
+    (void)state;
+    enum { TIMES = 30000 };
+    start_threads();
+    for (int i = 0; i < TIMES; i++) {
+        block(&worker, &worker_memory);
+        rb_vm_trace_thread_ready(&worker, thread_of(&worker_memory));
+        rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+    }
+    struct trace *trace = finish();
+    assert_in_range(trace->chunk_count, 3, 5);
+    assert_int_equal(trace->scheduling_count, 1 + 3 * TIMES);
+    assert_int_equal(trace->open_spans, 0);
+    for (size_t i = 0; i < TIMES; i++) assert_switch(trace, 1 + 3 * i, 1002, 3, 0);
+    trace_free(trace);
+}
+
+static void
+each_ractor_is_a_cpu_and_numbers_are_used_again(void **state)
+{
+    (void)state;
+    start_threads();
+    for (int i = 0; i < 3; i++) {
+        struct rb_ractor_struct ractor = { { 0 }, NULL, NULL };
+        struct rb_execution_context_struct other = { &ractor, 2000 + (uint32_t)i, "other", 3, NULL, 0, 0 };
+        struct memory memory = { { 0 } };
+        fake_ractor_add(&ractor);
+        ractor.vm_trace = rb_vm_trace_ractor_new();
+        fake_current(&other);
+        rb_vm_trace_thread_resumed(&other, thread_of(&memory));
+        if (i < 2) {
+            rb_vm_trace_ractor_free(ractor.vm_trace);
+            ractor.vm_trace = NULL;
+        }
+        else {
+            block(&main_thread, &main_memory);
+            fake_current(&other);
+            rb_vm_trace_thread_suspended(&other, thread_of(&memory), RB_VM_TRACE_DEAD);
+        }
+        if (i == 2) rb_vm_trace_ractor_free(ractor.vm_trace);
+        ractor.vm_trace = NULL;
+        fake_ractor_remove(&ractor);
+    }
+    struct trace *trace = finish();
+    for (size_t i = 0; i < trace->scheduling_count; i++) {
+        const struct trace_scheduling *scheduling = &trace->schedulings[i];
+        bool of_main = scheduling->outgoing == 1001 || scheduling->incoming == 1001;
+        assert_int_equal(scheduling->cpu, of_main ? 0 : 1);
+    }
+    trace_free(trace);
+}
+
+static void
+nothing_is_written_when_the_stream_is_off(void **state)
+{
+    (void)state;
+    start_traced(.exit_rate = 1);
+    assert_int_equal(rb_vm_trace_threads_on, 0);
+    fake_current(&main_thread);
+    rb_vm_trace_thread_suspended(&main_thread, thread_of(&main_memory), RB_VM_TRACE_BLOCKED);
+    struct trace *trace = finish_traced();
+    assert_int_equal(trace->scheduling_count, 0);
+    trace_free(trace);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        isolated_test(a_thread_that_blocks_and_is_woken),
+        isolated_test(a_thread_whose_time_slice_ends_still_wants_to_run),
+        isolated_test(a_thread_that_ran_before_is_seen_from_the_beginning),
+        isolated_test(a_thread_that_blocked_before_the_trace_has_no_end_of_it),
+        isolated_test(suspensions_over_many_chunks_are_whole),
+        isolated_test(each_ractor_is_a_cpu_and_numbers_are_used_again),
+        isolated_test(nothing_is_written_when_the_stream_is_off),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,19 @@
+#ifndef RUBY_VM_TRACE_STREAMS_THREADS_H
+#define RUBY_VM_TRACE_STREAMS_THREADS_H 1
+/*
+ * The stream `threads`: for each Ruby thread when it runs, when it waits for the GVL, and when it is
+ * blocked, and in what. vm_trace.h has the hooks.
+ *
+ * FXT's scheduling records say it, with one CPU for each ractor: whoever holds the GVL runs.
+ * Besides, a duration `blocked` lies on the thread's track from the moment that it blocks until it
+ * is runnable again.
+ *
+ *   blocks in Queue#pop   woken by another   has the GVL
+ *   |---- S, "blocked" ---|------- W --------|---- Running
+ */
+
+#include "vm_trace/capture/event.h"
+
+extern struct rb_vm_trace_stream rb_vm_trace_threads;
+
+#endif /* RUBY_VM_TRACE_STREAMS_THREADS_H */
