@@ -1,5 +1,6 @@
 # What `vm-trace report` and `check` make of the streams `threads` and `gc`. test/traces/gvl.fxt has
 # the output in every format.
+require "csv"
 require_relative "tool_helper"
 
 class TestThreads < Minitest::Test
@@ -36,6 +37,34 @@ class TestThreads < Minitest::Test
   def test_states_of_each_thread
     assert_equal({ "web 1" => [29, 17, 0, 7], "index" => [7.5, 38, 7, 46], "ractor 2" => [0.5, 10, 0, 79.5], "main" => [0.01, 88, 0, 11.99] },
                  states(json(gvl)))
+  end
+
+  # The tables of `query` come from other code.
+  def test_states_are_those_of_query
+    sql = "select t.name, sum(iif(state in ('R', 'W'), d, 0)), sum(iif(state = 'S', d, 0)), sum(iif(state = 'Running', d, 0)) from " \
+          "(select utid, state, iif(dur < 0, #{100 * MS} - ts, dur) d from thread_state) join thread t using (utid) group by t.name"
+    with_file(gvl) do |path|
+      result = tool("query", path, sql)
+      skip "the tool was built without SQLite" if result.err.include?("built without SQLite")
+      queried = CSV.parse(result.out).drop(1).to_h { |name, *ns| [name, ns.map { |n| n.to_i / MS.to_f }] }
+      reported = states(json(gvl)).transform_values { |waiting, blocked, gc, running| [waiting, blocked, gc + running] }
+      assert_equal queried, reported
+    end
+  end
+
+  # A waker of 0 is no thread, as without one.
+  def test_waker_in_query
+    trace = two do |t|
+      t.runs(:main, 0)
+      t.leaves(:main, 5, S)
+      t.wakes(:worker, 1, 5, by: :main)
+      t.builder.wakeup(7 * MS, 43, waker: 0)
+    end
+    with_file(trace) do |path|
+      result = tool("query", path, "select s.ts, t.tid, w.tid from thread_state s join thread t using (utid) left join thread w on w.utid = s.waker_utid where state = 'W' order by s.ts")
+      skip "the tool was built without SQLite" if result.err.include?("built without SQLite")
+      assert_equal [%W[#{MS} 44 43], %W[#{7 * MS} 43 0]], CSV.parse(result.out).drop(1)
+    end
   end
 
   def test_thread_whose_first_record_is_a_switch_out_ran_since_the_gvl_was_free

@@ -96,7 +96,7 @@ add_states(const struct view *view)
         {"life_ns", "life", COLUMN_DURATION},
         {"waiting_ns", "waiting", COLUMN_DURATION},
         {"waiting_share", "%", COLUMN_SHARE},
-        {"longest_wait_ns", "longest", COLUMN_DURATION},
+        {"longest_wait_ns", NULL, COLUMN_DURATION}, /* people need the space for names */
         {"blocked_ns", "blocked", COLUMN_DURATION},
         {"blocked_share", "%", COLUMN_SHARE},
         {"gc_ns", "in GC", COLUMN_DURATION},
