@@ -120,6 +120,17 @@ class FxtBuilder
   def process_name(pid, name) = kernel_object(1, pid, name)
   def thread_name(pid, tid, name) = kernel_object(2, tid, name, "process" => [:koid, pid])
 
+  # A context switch as the tracer writes it: threads are numbers of thread records, 0 is none.
+  def switch(ts, out, into, state: 0, cpu: 0)
+    idle = [0, 0].pack("Q<Q<")
+    record(8, cpu << 16 | state << 24 | out << 28 | into << 36, [ts].pack("Q<") + (out == 0 ? idle : "") + (into == 0 ? idle : ""))
+  end
+
+  def wakeup(ts, tid, waker: nil, cpu: 0)
+    args = waker ? arg("waker", [:koid, waker]) : ""
+    record(8, (waker ? 1 : 0) << 16 | cpu << 20 | 2 << 60, [ts, tid].pack("Q<Q<") + args)
+  end
+
   def kernel_object(type, id, name, args = {})
     encoded = args.map { |key, value| arg(key, value) }
     name_ref = ref(name)
@@ -222,4 +233,70 @@ class OurTrace
       @offsets[:settings] = @offsets[all.first]
     end
   end
+end
+
+# A trace of the streams `threads` and `gc`, as the tracer writes it: a thread writes its own records,
+# a wake-up when it runs again. Times are milliseconds.
+#   ThreadsTrace.new { |t| t.thread(:web, 1); t.runs(:web, 1) }.build
+class ThreadsTrace
+  RUNNABLE, BLOCKED, DEAD = 1, 3, 4
+
+  attr_reader :builder, :offsets
+
+  def initialize(pid: 42, settings: {}, ends: 100)
+    @pid, @ends = pid, ends
+    @threads = {}
+    @events = 0
+    @builder = FxtBuilder.new
+    @builder.provider(1, "test")
+    @builder.init
+    @builder.process_name(pid, "ruby")
+    thread(:main, pid + 1)
+    event(:instant, :main, "trace", "settings", 0, "command" => "ruby --vm-trace=threads,gc app.rb", "pid" => [:uint32, pid], **settings) unless settings.nil?
+    yield self if block_given?
+  end
+
+  def thread(name, tid, cpu: 0)
+    @threads[name] = { ref: @threads.size + 1, tid: tid, cpu: cpu }
+    @builder.thread(@threads[name][:ref], @pid, tid)
+    @builder.thread_name(@pid, tid, name.to_s)
+  end
+
+  def event(type, thread, cat, name, at, extra: [], **args)
+    @events += 1
+    @builder.event(type, cat, name, ts: ns(at), thread: @threads[thread][:ref], args: args.transform_keys(&:to_s), extra: extra)
+  end
+
+  def runs(thread, at) = @builder.switch(ns(at), 0, @threads[thread][:ref], cpu: @threads[thread][:cpu])
+  def leaves(thread, at, state) = @builder.switch(ns(at), @threads[thread][:ref], 0, state: state, cpu: @threads[thread][:cpu])
+
+  # It was woken by a thread (nil: by none), and runs later.
+  def wakes(thread, woken, at, by: nil)
+    @builder.wakeup(ns(woken), @threads[thread][:tid], waker: by && @threads[by][:tid], cpu: @threads[thread][:cpu])
+    runs(thread, at)
+  end
+
+  # It gives up the GVL at `at` and blocks. Without `woken` it does so to the end.
+  def blocks(thread, name, at, woken = nil, runs_at = woken, by: nil, **args)
+    leaves(thread, at, BLOCKED)
+    yield if block_given?
+    event(:begin, thread, "blocked", name, at, **args)
+    return unless woken
+    event(:end, thread, "blocked", name, woken)
+    wakes(thread, woken, runs_at, by: by)
+  end
+
+  def during(thread, cat, name, from, to, ends: {}, **args)
+    event(:begin, thread, cat, name, from, **args)
+    yield if block_given?
+    event(:end, thread, cat, name, to, **ends)
+  end
+
+  def build
+    counts = { "exits" => 0, "events" => @events, "lost" => 0, "sampled" => 0 }
+    event(:instant, :main, "trace", "summary", @ends, **counts.transform_values { |n| [:uint64, n] }.transform_keys(&:to_sym))
+    @builder
+  end
+
+  def ns(ms) = (ms * 1_000_000).round
 end

@@ -25,6 +25,7 @@ module ReportSums
       exits
       compilations
       versions
+      thread_states
       the_first_rows_and_the_rest
       html if @options.empty?
       of_the_summaries if summaries && @options.empty?
@@ -83,6 +84,21 @@ module ReportSums
       rows("recompile_loops").each do |row|
         same "exits in the versions at #{row["method"]}", counts_of(row["versions"]), row["count"] unless row["versions"].include?(" more, ")
         @bad << "#{row["method"]}: #{row["at_limit"]} at the limit of #{row["count"]}" if row["at_limit"] > row["count"]
+      end
+    end
+
+    # A trace has these tables only if the streams were on.
+    def thread_states
+      return unless @data["thread_states"]
+      rows("thread_states").each do |row|
+        same "states of #{row["thread"]}", row.values_at("waiting_ns", "blocked_ns", "gc_ns", "running_ns").sum, row["life_ns"]
+        @bad << "#{row["thread"]}: its longest wait is longer than all" if row["longest_wait_ns"] > row["waiting_ns"]
+      end
+      %w[count total_ns].each { |column| same "#{column} of what blocked", sum("blocked_by_thread", column), sum("blocked", column) }
+      @bad << "more waiting is charged than there is" if @options.empty? && sum("gvl_holders", "others_ns") > sum("thread_states", "waiting_ns")
+      rows("gvl_holders").each do |row|
+        @bad << "#{row["thread"]} held longer than it ran" if row["held_ns"] - row["held_gc_ns"] > rows("thread_states").find { |states| states.values_at("pid", "tid") == row.values_at("pid", "tid") }["running_ns"]
+        @bad << "#{row["thread"]}: its longest hold is longer than all" if row["longest_hold_ns"] > row["held_ns"]
       end
     end
 

@@ -155,6 +155,53 @@ module Traces
     trace.build
   end
 
+  # A request waits for a thread that builds an index; a ractor beside them; garbage collections.
+  def self.gvl
+    trace = ThreadsTrace.new do |t|
+      t.thread(:index, 44)
+      t.thread(:"web 1", 45)
+      t.thread(:"ractor 2", 2**30 + 1, cpu: 1)
+      t.runs(:main, 0)
+      t.leaves(:main, 2, ThreadsTrace::BLOCKED)
+      t.event(:begin, :main, "blocked", "sleep", 2)
+      t.wakes(:"web 1", 1, 2, by: :main)
+      t.leaves(:"web 1", 5, ThreadsTrace::BLOCKED)
+      t.event(:begin, :"web 1", "blocked", "IO#wait", 5, fd: 7, class: "TCPSocket")
+      t.wakes(:index, 1.5, 5, by: :main)
+      t.event(:begin, :index, "marker", "build index", 6)
+      t.during(:index, "gc", "GC minor", 10, 12, count: [:uint64, 1], reason: "newobj") do
+        t.during(:index, "gc", "mark", 10.1, 11)
+        t.during(:index, "gc", "sweep", 11.1, 11.9, ends: { freed_slots: [:uint64, 500] })
+      end
+      t.runs(:"ractor 2", 10)
+      t.during(:index, "gc", "GC major", 22, 26, count: [:uint64, 2], reason: "malloc", major_by: "oldmalloc") do
+        t.during(:index, "gc", "barrier", 22.1, 22.2)
+        t.during(:index, "gc", "mark", 22.3, 25.9)
+      end
+      t.event(:counter, :index, "gc", "GC heap", 26, extra: 1, heap_bytes: [:uint64, 4_000_000], live_slots: [:uint64, 70_000])
+      t.leaves(:index, 30, ThreadsTrace::RUNNABLE)
+      t.event(:end, :"web 1", "blocked", "IO#wait", 20)
+      t.wakes(:"web 1", 20, 30)
+      t.leaves(:"web 1", 33, ThreadsTrace::BLOCKED)
+      t.event(:begin, :"web 1", "blocked", "Mutex#lock", 33, class: "Thread::Mutex")
+      t.runs(:index, 33)
+      t.during(:index, "gc", "GC major", 40, 41, count: [:uint64, 2]) do
+        t.during(:index, "gc", "sweep", 40.1, 40.9, ends: { freed_slots: [:uint64, 2500] })
+      end
+      t.leaves(:index, 53, ThreadsTrace::RUNNABLE)
+      t.event(:end, :"web 1", "blocked", "Mutex#lock", 35)
+      t.wakes(:"web 1", 35, 53, by: :index)
+      t.leaves(:"web 1", 54, ThreadsTrace::DEAD)
+      t.runs(:index, 54)
+      t.event(:end, :index, "marker", "build index", 60)
+      t.blocks(:index, "Queue#pop", 62, class: "Thread::Queue")
+      t.blocks(:"ractor 2", "sleep", 20, 30, 30.5)
+      t.event(:end, :main, "blocked", "sleep", 90)
+      t.wakes(:main, 90, 90.01)
+    end
+    trace.build
+  end
+
   def self.all = singleton_methods(false).sort - [:all]
 end
 

@@ -50,7 +50,8 @@ by_time_and_offset(const void *left, const void *right)
 {
     const struct duration_edge *a = left, *b = right;
     if (a->ts_ns != b->ts_ns) return a->ts_ns < b->ts_ns ? -1 : 1;
-    return (a->offset > b->offset) - (a->offset < b->offset);
+    if (a->offset != b->offset) return a->offset < b->offset ? -1 : 1;
+    return (int)a->end - (int)b->end; /* of a duration in one record */
 }
 
 static void
@@ -65,6 +66,7 @@ begin(struct duration_pairs *pairs, struct stack *stack, const struct duration_e
     for (uint32_t i = 0; i < stack->depth && outermost; i++) outermost = stack->open[i].category != edge->category;
     stack->open[stack->depth] = *edge;
     stack->open[stack->depth++].outermost = outermost;
+    if (pairs->visitor.begun) pairs->visitor.begun(pairs->visitor.context, &stack->open[stack->depth - 1]);
 }
 
 /* Pairs the first `count` edges of the window, and moves the others to its start. */
@@ -75,6 +77,10 @@ pair(struct duration_pairs *pairs, size_t count)
     for (size_t i = 0; i < count; i++) {
         const struct duration_edge *edge = &pairs->window[i];
         struct stack *stack = &pairs->stacks[edge->thread];
+        if (edge->sched != SCHED_NONE) {
+            if (pairs->visitor.sched) pairs->visitor.sched(pairs->visitor.context, edge);
+            continue;
+        }
         if (!edge->end) {
             begin(pairs, stack, edge);
             continue;
@@ -101,14 +107,20 @@ duration_edge_of(struct pool *pool, const struct fxt_event *event)
         edge.version = (uint32_t)event_uint(event, STRING_VERSION, 1);
         edge.code_bytes = event_uint(event, STRING_CODE_BYTES, 0);
     }
+    else if (edge.category == STRING_BLOCKED) edge.class_name = event_text(pool, event, STRING_CLASS);
+    else if (edge.category == STRING_GC) {
+        edge.reason = event_text(pool, event, STRING_REASON);
+        edge.major_by = event_text(pool, event, STRING_MAJOR_BY);
+        edge.number = event_uint(event, STRING_COUNT, event_uint(event, STRING_FREED_SLOTS, UINT64_MAX));
+    }
     return edge;
 }
 
-void
-duration_pairs_add(struct duration_pairs *pairs, struct pool *pool, const struct fxt_event *event)
+/* Takes an edge that is complete but for its thread. */
+static void
+add(struct duration_pairs *pairs, uint32_t pid, uint32_t tid, struct duration_edge edge)
 {
-    struct duration_edge edge = duration_edge_of(pool, event);
-    uint64_t key = thread_key(event->pid, event->tid);
+    uint64_t key = thread_key(pid, tid);
     edge.thread = map_get(&pairs->stack_of_thread, key);
     if (edge.thread == MAP_NONE) {
         if (pairs->stack_count == PAIRS_THREADS_MAX) {
@@ -125,6 +137,38 @@ duration_pairs_add(struct duration_pairs *pairs, struct pool *pool, const struct
     }
     if (pairs->in_window == PAIRS_WINDOW) pair(pairs, PAIRS_WINDOW / 2);
     pairs->window[pairs->in_window++] = edge;
+}
+
+void
+duration_pairs_add(struct duration_pairs *pairs, struct pool *pool, const struct fxt_event *event, uint32_t row,
+                   bool wanted)
+{
+    struct duration_edge edge = duration_edge_of(pool, event);
+    edge.row = row;
+    edge.wanted = wanted;
+    if (event->type == FXT_EVENT_DURATION_COMPLETE) {
+        edge.end = false;
+        add(pairs, event->pid, event->tid, edge);
+        edge.end = true;
+        edge.ts_ns = event->end_ns;
+    }
+    add(pairs, event->pid, event->tid, edge);
+}
+
+void
+duration_pairs_add_sched(struct duration_pairs *pairs, uint32_t pid, uint32_t tid, const struct duration_edge *edge)
+{
+    add(pairs, pid, tid, *edge);
+}
+
+uint32_t
+duration_pairs_innermost(const struct duration_pairs *pairs, uint32_t thread, uint32_t category)
+{
+    const struct stack *stack = &pairs->stacks[thread];
+    for (uint32_t i = stack->depth; i-- > 0;) {
+        if (stack->open[i].category == category) return stack->open[i].name;
+    }
+    return STRING_NONE;
 }
 
 void

@@ -58,6 +58,22 @@ durations_add(struct durations *durations, uint64_t ns)
     durations->total_ns += ns;
 }
 
+void
+durations_merge(struct durations *durations, const struct durations *other)
+{
+    if (other->count == 0) return;
+    for (unsigned i = 0; i < other->bucket_count; i++) {
+        if (other->buckets[i] == 0) continue;
+        uint32_t *counter = counter_of(durations, other->first_bucket + i);
+        *counter = other->buckets[i] > UINT32_MAX - *counter ? UINT32_MAX : *counter + other->buckets[i];
+    }
+    if (durations->count == 0 || other->shortest_ns < durations->shortest_ns)
+        durations->shortest_ns = other->shortest_ns;
+    if (other->longest_ns > durations->longest_ns) durations->longest_ns = other->longest_ns;
+    durations->count += other->count;
+    durations->total_ns += other->total_ns;
+}
+
 uint64_t
 durations_quantile(const struct durations *durations, double part)
 {

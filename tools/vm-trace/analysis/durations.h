@@ -28,6 +28,8 @@ enum { NAMED_DURATIONS_KEYS = 2 };
 
 /* Zeroed durations are empty. */
 void durations_add(struct durations *durations, uint64_t ns);
+/* Adds all durations of another. */
+void durations_merge(struct durations *durations, const struct durations *other);
 /* Returns the duration that `part` of them (0 to 1) do not exceed: 0.5 gives the median. 0 if
  * there are none. */
 uint64_t durations_quantile(const struct durations *durations, double part);

@@ -129,7 +129,7 @@ on_event(void *context, const struct fxt_event *event)
 
     switch (event->type) {
       case FXT_EVENT_DURATION_BEGIN:
-      case FXT_EVENT_DURATION_END: duration_pairs_add(data->pairs, data->pool, event); return;
+      case FXT_EVENT_DURATION_END: duration_pairs_add(data->pairs, data->pool, event, 0, true); return;
       case FXT_EVENT_DURATION_COMPLETE: {
         struct duration_edge edge = duration_edge_of(data->pool, event);
         add_duration(data, edge.category, true, edge.iseq, event->ts_ns, event->end_ns);

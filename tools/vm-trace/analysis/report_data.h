@@ -13,7 +13,10 @@
 #include "analysis/durations.h"
 #include "analysis/event_args.h"
 #include "analysis/exit_table.h"
+#include "analysis/gc_pauses.h"
 #include "analysis/glob.h"
+#include "analysis/sched_changes.h"
+#include "analysis/thread_states.h"
 #include "analysis/version_history.h"
 #include "base/map.h"
 #include "base/status.h"
@@ -23,6 +26,7 @@ enum {
     REPORT_PROCESSES_MAX = 64 * 1024,
     REPORT_THREADS_MAX = 256 * 1024,
     REPORT_DURATIONS_MAX = 4096,      /* distinct names of durations */
+    REPORT_BLOCKED_MAX = 64 * 1024, /* distinct threads, names and classes of what blocked */
     REPORT_SETTINGS_MAX = 64,     /* per process */
 };
 
@@ -57,7 +61,17 @@ struct report_process {
     uint64_t lost; /* sum of loss events */
     uint64_t exits, fallbacks; /* the final counts, once everything is read */
     uint64_t recorded; /* events of exits and fallbacks */
+    int64_t first_ns, last_ns; /* of all its events and scheduling records */
 };
+
+/* What a thread blocked in. */
+struct report_blocked {
+    uint32_t thread; /* the key: number of the thread */
+    uint32_t name;
+    uint32_t class_name;
+    struct durations durations; /* until it was woken */
+};
+enum { REPORT_BLOCKED_KEYS = 3 };
 
 struct report_setting {
     uint32_t process;
@@ -119,6 +133,10 @@ struct report {
     struct compilations compilations;
     struct row_table invalidations; /* of struct named_durations */
     struct row_table durations;     /* likewise, for other categories */
+    struct sched_processes sched_processes; /* of the current file */
+    struct thread_states states;
+    struct row_table blocked; /* of struct report_blocked */
+    struct gc_pauses gc;
     struct version_history history;
     uint64_t unended;
     uint64_t uncounted; /* durations without a row, because there are too many names */
@@ -136,6 +154,9 @@ bool report_readable(const struct report *report);
 bool report_exit_wanted(struct report *report, const struct exit_row *exit_row);
 /* Whether a step of an ISEQ passes the filter, by its time and its label. */
 bool report_step_wanted(struct report *report, const struct version_step *step);
+
+/* Whether a thread passes --thread. */
+bool report_thread_wanted(struct report *report, uint32_t number);
 
 static inline struct report_process *
 report_process(const struct report *report, uint32_t number)

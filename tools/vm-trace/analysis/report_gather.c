@@ -51,6 +51,36 @@ thread_wanted(struct report *report, struct report_thread *thread)
     return thread->wanted;
 }
 
+bool
+report_thread_wanted(struct report *report, uint32_t number)
+{
+    return thread_wanted(report, report_thread(report, number));
+}
+
+/* A time relative to the first event as an absolute one. */
+static int64_t
+absolute_ns(const struct report *report, int64_t ns)
+{
+    int64_t sum;
+    if (ns == INT64_MIN || ns == INT64_MAX) return ns;
+    return __builtin_add_overflow(report->start_ns, ns, &sum) ? (ns < 0 ? INT64_MIN : INT64_MAX) : sum;
+}
+
+/* Takes the time of an event or scheduling record, whatever the filter. */
+static void
+note_time(struct report *report, int64_t ts_ns)
+{
+    struct report_file *file = &report->files[report->file_count - 1];
+    if (!report->has_events) {
+        report->has_events = true;
+        report->start_ns = ts_ns;
+        report->states.from_ns = absolute_ns(report, report->filter.since_ns);
+        report->states.to_ns = absolute_ns(report, report->filter.until_ns);
+    }
+    if (ts_ns < file->first_ns) file->first_ns = ts_ns;
+    if (ts_ns > file->last_ns) file->last_ns = ts_ns;
+}
+
 /* --- processes and threads ------------------------------------------------------------------- */
 
 /* Returns the number of a process of the current file; with too many, the last one collects the
@@ -62,7 +92,11 @@ process_of(struct report *report, uint32_t pid)
     uint32_t known = report->processes.count;
     struct report_process *process = row_table_get(&report->processes, key);
     if (process == NULL) return REPORT_PROCESSES_MAX - 1;
-    if (report->processes.count > known) process->summary_sites = UINT64_MAX;
+    if (report->processes.count > known) {
+        process->summary_sites = UINT64_MAX;
+        process->first_ns = INT64_MAX;
+        process->last_ns = INT64_MIN;
+    }
     return (uint32_t)(process - (struct report_process *)report->processes.rows);
 }
 
@@ -101,6 +135,7 @@ on_object(void *context, const struct fxt_object *object)
     struct report_thread *thread = report_thread(report, thread_of(report, object->pid, object->tid));
     thread->name = pool_id(report->pool, object->name);
     thread->wanted = -1;
+    sched_processes_name(&report->sched_processes, object);
 }
 
 static void
@@ -239,12 +274,57 @@ add_duration(struct report *report, uint32_t category, uint32_t name, uint64_t n
     else report->uncounted++;
 }
 
+/* Counts what a thread blocked in up to where it was woken, and only what lies in the wanted time:
+ * so it adds up to the blocked time of its thread. */
+static void
+add_blocked(struct report *report, const struct duration_edge *begin, const struct duration_edge *end)
+{
+    int64_t last_ns = report_process(report, report_thread(report, begin->row)->process)->last_ns;
+    uint64_t ns = thread_states_blocked(&report->states, begin, end, last_ns);
+    if (!begin->wanted || !begin->outermost || (ns == 0 && !time_wanted(report, begin->ts_ns))) return;
+    uint32_t class_name = begin->class_name;
+    if (class_name == STRING_NONE && end != NULL && end->category == STRING_BLOCKED) class_name = end->class_name;
+    const uint32_t key[REPORT_BLOCKED_KEYS] = {begin->row, begin->name, class_name};
+    struct report_blocked *blocked = row_table_get(&report->blocked, key);
+    if (blocked != NULL) durations_add(&blocked->durations, ns);
+    else report->uncounted++;
+}
+
+static void
+add_gc(struct report *report, const struct duration_edge *begin, const struct duration_edge *end, bool wanted)
+{
+    if (begin->outermost) thread_states_gc(&report->states, end, false);
+    gc_pauses_add(&report->gc, report_thread(report, begin->row)->process, begin, end, wanted);
+}
+
+static void
+on_begun(void *context, const struct duration_edge *begin)
+{
+    struct report *report = context;
+    if (begin->category == STRING_GC && begin->outermost) thread_states_gc(&report->states, begin, true);
+}
+
+static void
+on_sched_edge(void *context, const struct duration_edge *edge)
+{
+    struct report *report = context;
+    thread_states_sched(&report->states, edge);
+}
+
 static void
 on_pair(void *context, const struct duration_edge *begin, const struct duration_edge *end)
 {
     struct report *report = context;
     if (begin == NULL) return;
-    bool wanted = time_wanted(report, begin->ts_ns);
+    bool wanted = begin->wanted && time_wanted(report, begin->ts_ns);
+    if (begin->category == STRING_BLOCKED) {
+        add_blocked(report, begin, end);
+        return;
+    }
+    if (begin->category == STRING_GC && end != NULL) {
+        add_gc(report, begin, end, wanted);
+        return;
+    }
     if (begin->category == STRING_COMPILE) compilations_pair(&report->compilations, begin, end, wanted);
     if (!wanted) return;
     if (end == NULL) report->unended++;
@@ -267,43 +347,101 @@ add_complete(struct report *report, const struct fxt_event *event)
 /* --- events ------------------------------------------------------------------------------------------- */
 
 static void
+note_process_time(struct report_process *process, int64_t ts_ns)
+{
+    process->shown = true;
+    if (ts_ns < process->first_ns) process->first_ns = ts_ns;
+    if (ts_ns > process->last_ns) process->last_ns = ts_ns;
+}
+
+/* Whether the event is paired. A duration in one record is so where it also is a state of its
+ * thread. */
+static bool
+is_edge(const struct fxt_event *event)
+{
+    bool state = event->category.id == STRING_GC || event->category.id == STRING_BLOCKED;
+    return event->type == FXT_EVENT_DURATION_BEGIN || event->type == FXT_EVENT_DURATION_END ||
+           (event->type == FXT_EVENT_DURATION_COMPLETE && state);
+}
+
+static void
+on_sched(void *context, const struct fxt_sched *sched)
+{
+    struct report *report = context;
+    struct sched_change_of changes[SCHED_CHANGES_MAX];
+    unsigned count = sched_changes(&report->sched_processes, sched, changes);
+    if (count == 0) return;
+    note_time(report, sched->ts_ns);
+    for (unsigned i = 0; i < count; i++) {
+        uint32_t row = thread_of(report, changes[i].pid, changes[i].tid);
+        uint32_t process = report_thread(report, row)->process;
+        note_process_time(report_process(report, process), sched->ts_ns);
+        struct duration_edge edge = {
+            .ts_ns = sched->ts_ns, .offset = sched->offset, .row = row, .sched = changes[i].change};
+        edge.process = process;
+        edge.cpu = sched->cpu;
+        if (!report->exits_only) duration_pairs_add_sched(report->pairs, changes[i].pid, changes[i].tid, &edge);
+        if (!report_thread_wanted(report, row) || !time_wanted(report, sched->ts_ns)) continue;
+        if (sched->ts_ns < report->first_ns) report->first_ns = sched->ts_ns;
+        if (sched->ts_ns > report->last_ns) report->last_ns = sched->ts_ns;
+    }
+}
+
+static void
 on_event(void *context, const struct fxt_event *event)
 {
     struct report *report = context;
-    if (!report->has_events) {
-        report->has_events = true;
-        report->start_ns = event->ts_ns;
-    }
-    struct report_file *file = &report->files[report->file_count - 1];
-    if (event->ts_ns < file->first_ns) file->first_ns = event->ts_ns;
-    if (event->ts_ns > file->last_ns) file->last_ns = event->ts_ns;
+    note_time(report, event->ts_ns);
     uint32_t native = thread_of(report, event->pid, event->tid), row = native;
     uint32_t process = report_thread(report, native)->process;
-    report_process(report, process)->shown = true;
+    note_process_time(report_process(report, process), event->ts_ns);
     bool instant = event->type == FXT_EVENT_INSTANT;
     /* Events about the trace hold for all of it, whatever the filter. */
     if (instant && event->category.id == STRING_TRACE) add_trace_event(report, event, process);
     uint32_t runs = event_text(report->pool, event, STRING_THREAD);
     if (runs != STRING_NONE) row = thread_row(report, process, 0, runs);
     struct report_thread *thread = report_thread(report, row);
-    if (!thread_wanted(report, report_thread(report, native)) && !thread_wanted(report, thread)) return;
+    bool wanted = thread_wanted(report, report_thread(report, native)) || thread_wanted(report, thread);
+    /* All threads: any may hold the GVL. It counts if it is wanted and begins in time. */
+    if (is_edge(event) && !report->exits_only)
+        duration_pairs_add(report->pairs, report->pool, event, native, wanted);
+    if (!wanted) return;
     version_history_event(&report->history, report->pool, process, event);
-    bool edge = event->type == FXT_EVENT_DURATION_BEGIN || event->type == FXT_EVENT_DURATION_END;
-    if (edge && !report->exits_only)
-        duration_pairs_add(report->pairs, report->pool, event); /* counts if it begins in time */
     if (!time_wanted(report, event->ts_ns)) return;
 
     thread->events++;
     int64_t end_ns = event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns;
     if (event->ts_ns < report->first_ns) report->first_ns = event->ts_ns;
     if (end_ns > report->last_ns) report->last_ns = end_ns;
-    if (event->type == FXT_EVENT_DURATION_COMPLETE && !report->exits_only) add_complete(report, event);
+    bool complete = event->type == FXT_EVENT_DURATION_COMPLETE && !is_edge(event);
+    if (complete && !report->exits_only) add_complete(report, event);
     if (!instant) return;
     switch (event->category.id) {
       case STRING_SIDE_EXIT:
       case STRING_RECOMPILE_EXIT:
       case STRING_FALLBACK: add_exit(report, event, thread); break;
     }
+}
+
+/* --- states of threads: what they ask for ------------------------------------------------------------- */
+
+static int64_t
+process_first_ns(void *context, uint32_t process)
+{
+    return report_process(context, process)->first_ns;
+}
+
+static int64_t
+process_last_ns(void *context, uint32_t process)
+{
+    return report_process(context, process)->last_ns;
+}
+
+static uint32_t
+open_marker(void *context, uint32_t thread)
+{
+    const struct report *report = context;
+    return duration_pairs_innermost(report->pairs, thread, STRING_MARKER);
 }
 
 /* --- all ----------------------------------------------------------------------------------------------- */
@@ -327,6 +465,11 @@ report_new(size_t memory_bytes, const struct report_filter *filter)
     row_table_init(&report->threads, sizeof(struct report_thread), 3, REPORT_THREADS_MAX);
     row_table_init(&report->losses, sizeof(struct report_loss), 2, REPORT_PROCESSES_MAX);
     row_table_init(&report->providers, sizeof(struct report_provider), 3, REPORT_PROCESSES_MAX);
+    row_table_init(&report->blocked, sizeof(struct report_blocked), REPORT_BLOCKED_KEYS, REPORT_BLOCKED_MAX);
+    const struct thread_states_visitor visitor = {
+        .context = report, .first_ns = process_first_ns, .last_ns = process_last_ns, .marker = open_marker};
+    thread_states_init(&report->states, &visitor);
+    gc_pauses_init(&report->gc);
     compilations_init(&report->compilations);
     struct row_table *tables[] = {&report->invalidations, &report->durations};
     for (unsigned i = 0; i < 2; i++)
@@ -345,6 +488,14 @@ report_free(struct report *report)
         }
         row_table_free(tables[i]);
     }
+    for (uint32_t row = 0; row < report->blocked.count; row++) {
+        struct report_blocked *blocked = row_table_at(&report->blocked, row);
+        durations_free(&blocked->durations);
+    }
+    row_table_free(&report->blocked);
+    thread_states_free(&report->states);
+    gc_pauses_free(&report->gc);
+    sched_processes_free(&report->sched_processes);
     compilations_free(&report->compilations);
     version_history_free(&report->history);
     exit_table_free(&report->exits);
@@ -367,16 +518,20 @@ read_one(struct report *report, const char *file, uint64_t max_faults)
     report->files[report->file_count++] =
         (struct report_file){.name = file, .first_ns = INT64_MAX, .last_ns = INT64_MIN};
     report->last_thread = NO_THREAD;
-    struct duration_pair_visitor pair_visitor = {.context = report, .pair = on_pair};
+    struct duration_pair_visitor pair_visitor = {
+        .context = report, .pair = on_pair, .begun = on_begun, .sched = on_sched_edge};
     report->pairs = duration_pairs_new(&pair_visitor);
     struct fault_report faults = fault_report_new(file, max_faults);
-    struct fxt_visitor visitor = {.context = report, .event = on_event, .object = on_object, .chunk = on_chunk};
+    struct fxt_visitor visitor = {
+        .context = report, .event = on_event, .object = on_object, .sched = on_sched, .chunk = on_chunk};
     enum status status = STATUS_CANNOT_READ;
     if (read_file(report->reader, file, &visitor, &faults)) {
         status = fault_report_finish(&faults);
         report->files[report->file_count - 1].counts = *reader_counts(report->reader);
         duration_pairs_finish(report->pairs);
     }
+    thread_states_file_end(&report->states);
+    sched_processes_free(&report->sched_processes);
     duration_pairs_free(report->pairs);
     compilations_file_end(&report->compilations);
     version_history_file_end(&report->history);

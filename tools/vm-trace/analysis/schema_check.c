@@ -27,6 +27,7 @@ struct process {
     bool checked;
     bool late_reported; /* that the settings are not the first event */
     bool summarized;
+    bool cut; /* a part of a trace */
     bool snapshot, summary_snapshot; /* whether settings and summary are those of a snapshot */
     uint64_t rates[2]; /* the sampling rate of exits, of fallbacks */
 
@@ -135,6 +136,27 @@ bool
 schema_check_gaps(const struct schema_check *check)
 {
     return check->gaps;
+}
+
+static const struct process *
+known_process(const struct schema_check *check, uint32_t pid)
+{
+    uint32_t index = map_get(&check->process_of_pid, pid);
+    return index == MAP_NONE ? NULL : &check->processes[index];
+}
+
+bool
+schema_check_covers(const struct schema_check *check, uint32_t pid)
+{
+    const struct process *process = known_process(check, pid);
+    return process != NULL && process->checked;
+}
+
+bool
+schema_check_begins_late(const struct schema_check *check, uint32_t pid)
+{
+    const struct process *process = known_process(check, pid);
+    return process != NULL && (process->cut || process->snapshot);
 }
 
 #define FAULT(check, event, ...) reader_fault((check)->reader, FXT_FAULT_SCHEMA, (event)->offset, __VA_ARGS__)
@@ -382,6 +404,7 @@ check_trace_event(struct schema_check *check, struct process *process, const str
         if (require_uint(check, event, STRING_LOST, &lost)) process->losses += lost;
         break;
       case STRING_CUT:
+        process->cut = true;
         require_uint(check, event, STRING_SINCE_NS, &ns);
         require_uint(check, event, STRING_UNTIL_NS, &ns);
         require_uint(check, event, STRING_LEFT_OUT, &left_out);
@@ -407,8 +430,15 @@ check_kind(struct schema_check *check, const struct fxt_event *event)
         break;
       case STRING_COMPILE:
       case STRING_INVALIDATION:
+      case STRING_BLOCKED:
         kind = "a duration";
         right = event->type >= FXT_EVENT_DURATION_BEGIN && event->type <= FXT_EVENT_DURATION_COMPLETE;
+        break;
+      case STRING_GC:
+        kind = event->name.id == STRING_GC_HEAP ? "a counter" : "a duration";
+        right = event->name.id == STRING_GC_HEAP
+                    ? event->type == FXT_EVENT_COUNTER
+                    : event->type >= FXT_EVENT_DURATION_BEGIN && event->type <= FXT_EVENT_DURATION_COMPLETE;
         break;
       case STRING_REPROFILE:
         kind = "an async event";
@@ -544,6 +574,33 @@ check_compilation(struct schema_check *check, const struct fxt_event *event)
 }
 
 static void
+optional_string(struct schema_check *check, const struct fxt_event *event, uint32_t known)
+{
+    if (fxt_event_arg(event, known) != NULL) require_string(check, event, known);
+}
+
+static void
+check_blocked(struct schema_check *check, const struct fxt_event *event)
+{
+    const struct fxt_arg *fd = fxt_event_arg(event, STRING_FD);
+    struct event_name name;
+    optional_string(check, event, STRING_CLASS);
+    if (fd != NULL && (fd->type < FXT_ARG_INT32 || fd->type > FXT_ARG_UINT64))
+        FAULT(check, event, "%s has no whole number as its argument fd", name_of(&name, event));
+}
+
+/* The tool takes arguments of a pause from its begin or its end. */
+static void
+check_gc(struct schema_check *check, const struct fxt_event *event)
+{
+    uint64_t number;
+    optional_string(check, event, STRING_REASON);
+    optional_string(check, event, STRING_MAJOR_BY);
+    optional_uint(check, event, STRING_COUNT, &number);
+    optional_uint(check, event, STRING_FREED_SLOTS, &number);
+}
+
+static void
 check_time(struct schema_check *check, const struct fxt_event *event)
 {
     struct clocks *clocks = clocks_of(check, event);
@@ -588,6 +645,8 @@ schema_check_event(struct schema_check *check, const struct fxt_event *event)
           case STRING_REPROFILE: check_reprofile(check, event); break;
           case STRING_INVALIDATION: check_invalidation(check, event); break;
           case STRING_COMPILE: check_compilation(check, event); break;
+          case STRING_BLOCKED: check_blocked(check, event); break;
+          case STRING_GC: check_gc(check, event); break;
         }
     }
     check->last =

@@ -25,5 +25,9 @@ bool schema_check_ended(const struct schema_check *check);
 /* True if events may be missing in the middle: lost, or overwritten in a file that keeps its
  * newest events. */
 bool schema_check_gaps(const struct schema_check *check);
+/* True if the process has said what it is: its events are checked. */
+bool schema_check_covers(const struct schema_check *check, uint32_t pid);
+/* True if the file has only a later part of the process's events. */
+bool schema_check_begins_late(const struct schema_check *check, uint32_t pid);
 
 #endif

@@ -82,6 +82,8 @@ decode_legacy_switch(struct reader *reader, struct cursor *cursor, struct fxt_sc
     if (!decode_thread(reader, cursor, (unsigned)fxt_bits(header, FXT_SCHED_LEGACY_IN_THREAD), &in)) return false;
     sched->out_tid = out.tid;
     sched->in_tid = in.tid;
+    sched->out_pid = (uint32_t)out.pid;
+    sched->in_pid = (uint32_t)in.pid;
     sched->arg_count = 0;
     return true;
 }
@@ -93,6 +95,7 @@ decode_switch_or_wakeup(struct reader *reader, struct cursor *cursor, struct fxt
     sched->cpu = (uint32_t)fxt_bits(header, FXT_SCHED_CPU);
     sched->out_state = (unsigned)fxt_bits(header, FXT_SCHED_OUT_STATE);
     sched->out_priority = sched->in_priority = 0;
+    sched->out_pid = sched->in_pid = 0;
     sched->in_tid = 0;
     if (!decode_time(reader, cursor, "time stamp", &sched->ts_ns)) return false;
     if (!cursor_u64(cursor, &sched->out_tid) ||
@@ -144,6 +147,7 @@ decode_sched(struct reader *reader, struct cursor *cursor)
     }
     sched->type = (enum fxt_sched_type)type;
     sched->offset = reader->offset;
+    sched->provider = reader->current->id;
     bool flawed = false;
     bool read = sched->type == FXT_SCHED_LEGACY_SWITCH ? decode_legacy_switch(reader, cursor, sched)
                                                        : decode_switch_or_wakeup(reader, cursor, sched, &flawed);

@@ -130,6 +130,9 @@ struct fxt_sched {
     unsigned out_state;
     uint64_t out_tid; /* of a wake-up: the thread that wakes up */
     uint64_t in_tid;
+    uint32_t provider;
+    uint32_t out_pid; /* FXT_SCHED_LEGACY_SWITCH; the other records name no process */
+    uint32_t in_pid;
     int32_t out_priority; /* FXT_SCHED_LEGACY_SWITCH */
     int32_t in_priority;
     bool dropped; /* an argument has the wrong type: the record only makes its threads known */

@@ -4,9 +4,11 @@
  * 1.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/escape.h"
+#include "base/xalloc.h"
 #include "render/document.h"
 
 static void
@@ -87,18 +89,20 @@ document_print_json(const struct document *document)
 
 /* --- CSV ----------------------------------------------------------------------------------- */
 
-enum { COLUMNS_MOST = 64 };
-
+/* Returns the number of different columns, and their ids; the caller frees the array. */
 static unsigned
-all_columns(const struct document *document, const char *ids[COLUMNS_MOST])
+all_columns(const struct document *document, const char ***ids_out)
 {
-    unsigned count = 0;
+    unsigned count = 0, most = 1;
+    for (uint32_t i = 0; i < document->table_count; i++) most += document->tables[i]->column_count;
+    const char **ids = xcalloc(most, sizeof *ids);
+    *ids_out = ids;
     for (uint32_t i = 0; i < document->table_count; i++) {
         const struct table *table = document->tables[i];
         for (unsigned column = 0; column < table->column_count; column++) {
             unsigned at = 0;
             while (at < count && strcmp(ids[at], table->columns[column].id) != 0) at++;
-            if (at == count && count < COLUMNS_MOST) ids[count++] = table->columns[column].id;
+            if (at == count) ids[count++] = table->columns[column].id;
         }
     }
     return count;
@@ -146,8 +150,8 @@ document_print_csv_table(const struct table *table, bool header)
 void
 document_print_csv(const struct document *document)
 {
-    const char *ids[COLUMNS_MOST];
-    unsigned id_count = all_columns(document, ids);
+    const char **ids;
+    unsigned id_count = all_columns(document, &ids);
     fputs("table,more_rows", stdout);
     for (unsigned i = 0; i < id_count; i++) printf(",%s", ids[i]);
     putchar('\n');
@@ -159,4 +163,5 @@ document_print_csv(const struct document *document)
             print_csv_row(table, &table->cells[(size_t)row * table->column_count], id_count, ids);
         }
     }
+    free(ids);
 }

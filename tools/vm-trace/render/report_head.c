@@ -273,6 +273,22 @@ add_counting(struct report *report, struct document *document)
                       document_text(document, "%" PRIu64 " durations: they have more than %d names", report->uncounted,
                                     REPORT_DURATIONS_MAX));
     }
+    if (report->states.uncounted > 0) {
+        document_line(document, "not counted",
+                      document_text(document, "%" PRIu64 " changes of threads: there are more than %d threads",
+                                    report->states.uncounted, THREAD_STATES_THREADS_MAX));
+    }
+    if (report->states.unattributed_ns > 0) {
+        char time[NUMBER_TEXT];
+        document_line(document, "not counted",
+                      document_text(document, "%s of waiting for the GVL, too late in the file to tell who held it",
+                                    duration_text(time, report->states.unattributed_ns)));
+    }
+    if (report->gc.uncounted > 0) {
+        document_line(document, "not counted",
+                      document_text(document, "%" PRIu64 " parts of garbage collections: they have more than %d names",
+                                    report->gc.uncounted, GC_ROWS_MAX));
+    }
     if (report->history.uncounted > 0) {
         document_line(document, "not counted",
                       document_text(document, "%" PRIu64 " compilations and invalidations: there are more than %d",

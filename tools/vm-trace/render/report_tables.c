@@ -351,5 +351,7 @@ report_tables(struct report *report, struct document *document, uint64_t top)
     for (unsigned i = FIRST_OF_FALLBACKS; i < GROUPINGS; i++) add_grouping(&view, &groupings[i]);
     view_add_compilations(&view);
     view_add_durations(&view);
+    view_add_thread_states(&view);
+    view_add_gc(&view);
     add_threads(&view);
 }

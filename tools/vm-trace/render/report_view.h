@@ -41,4 +41,9 @@ void view_add_recompiled(const struct view *view);
 void view_add_compilations(const struct view *view);
 void view_add_durations(const struct view *view);
 
+/* In report_threads.c: states of threads, holders of the GVL, what threads blocked in. */
+void view_add_thread_states(const struct view *view);
+/* In report_gc.c: garbage collections. */
+void view_add_gc(const struct view *view);
+
 #endif

@@ -6,6 +6,7 @@
 
 #include "analysis/duration_pairs.h"
 #include "analysis/schema_check.h"
+#include "analysis/state_check.h"
 #include "base/escape.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
@@ -26,6 +27,7 @@ struct check {
     struct reader *reader;
     struct duration_pairs *pairs;
     struct schema_check *schema;
+    struct state_check *states;
     struct map async_of_key;
     struct async *asyncs;
     uint32_t async_count;
@@ -54,7 +56,8 @@ check_event(void *context, const struct fxt_event *event)
     switch (event->type) {
       case FXT_EVENT_DURATION_BEGIN:
       case FXT_EVENT_DURATION_END:
-        duration_pairs_add(check->pairs, reader_pool(check->reader), event);
+        duration_pairs_add(check->pairs, reader_pool(check->reader), event,
+                           state_check_row(check->states, event->pid, event->tid), true);
         break;
       case FXT_EVENT_ASYNC_BEGIN:
         async = async_of(check, event);
@@ -72,6 +75,34 @@ check_event(void *context, const struct fxt_event *event)
 }
 
 static void
+check_object(void *context, const struct fxt_object *object)
+{
+    struct check *check = context;
+    state_check_object(check->states, object);
+}
+
+static void
+check_sched(void *context, const struct fxt_sched *sched)
+{
+    struct check *check = context;
+    state_check_sched(check->states, check->pairs, sched);
+}
+
+static void
+check_edge(void *context, const struct duration_edge *edge)
+{
+    struct check *check = context;
+    state_check_edge(check->states, edge);
+}
+
+/* The program may be in these when the trace ends. */
+static bool
+may_stay_open(uint32_t category)
+{
+    return category == STRING_MARKER || category == STRING_BLOCKED || category == STRING_GC;
+}
+
+static void
 check_chunk(void *context, uint32_t provider, struct fxt_string name, uint64_t offset)
 {
     struct check *check = context;
@@ -84,7 +115,8 @@ check_pair(void *context, const struct duration_edge *begin, const struct durati
 {
     struct check *check = context;
     if (schema_check_gaps(check->schema)) return; /* a begin or an end may be missing */
-    if (end == NULL && begin->category == STRING_MARKER) return; /* the program was in it when the trace ended */
+    if (begin != NULL) state_check_pair(check->states, begin, end);
+    if (end == NULL && may_stay_open(begin->category)) return;
     struct pool *pool = reader_pool(check->reader);
     char began[100], ended[100];
     if (end == NULL) {
@@ -143,12 +175,19 @@ static enum status
 check_file(const struct options *options, const char *file)
 {
     struct check check = {.reader = reader_new(options->memory_bytes)};
-    struct duration_pair_visitor on_pair = {&check, check_pair, check_too_deep, check_too_many};
+    struct duration_pair_visitor on_pair = {
+        .context = &check,
+        .pair = check_pair,
+        .too_deep = check_too_deep,
+        .too_many_threads = check_too_many,
+        .sched = check_edge,
+    };
     check.pairs = duration_pairs_new(&on_pair);
     check.schema = schema_check_new(check.reader);
+    check.states = state_check_new(check.reader, check.schema);
 
     struct fault_report faults = fault_report_new(file, options->max_faults);
-    struct fxt_visitor visitor = {.context = &check, .event = check_event, .chunk = check_chunk};
+    struct fxt_visitor visitor = {.context = &check, .event = check_event, .object = check_object, .sched = check_sched, .chunk = check_chunk};
     enum status status = STATUS_CANNOT_READ;
     if (read_file(check.reader, file, &visitor, &faults)) {
         duration_pairs_finish(check.pairs);
@@ -163,6 +202,7 @@ check_file(const struct options *options, const char *file)
                counts->chunks);
     }
 
+    state_check_free(check.states);
     schema_check_free(check.schema);
     duration_pairs_free(check.pairs);
     map_free(&check.async_of_key);

@@ -72,14 +72,16 @@ static const struct cli_option report_options[] = {
 
 const struct command command_report = {
     .name = "report",
-    .purpose = "summarize exits by reason, method and instruction; compilations",
+    .purpose = "summarize exits, compilations, and where the time of threads went",
     .arguments = "FILE...",
     .help =
         "Prints the settings, the time span and the losses; exits by reason, by method and line,\n"
         "and by instruction; the worst methods with their reasons, with the times of the first and\n"
         "the last exit and the rate over time; the outcomes of recompile exits, and where exits go\n"
         "on after recompilation; fallbacks; compilations by phase and by ISEQ; other work of the\n"
-        "compiler; invalidations; threads. Several files count as one run.\n"
+        "compiler; invalidations; where the time of each thread went, who held the GVL while others\n"
+        "waited, and what threads blocked in; garbage collections by reason and by phase; threads.\n"
+        "Several files count as one run.\n"
         "\n"
         "If exits were sampled, the counts are the exact hits of the sites. Where the trace lacks\n"
         "these, or a filter asks for what sites do not record (time, thread), each event counts\n"

@@ -1,0 +1,88 @@
+/* gc_pauses.c - see gc_pauses.h */
+#include "analysis/gc_pauses.h"
+#include "fxt/known_strings.h"
+
+void
+gc_pauses_init(struct gc_pauses *gc)
+{
+    *gc = (struct gc_pauses){0};
+    row_table_init(&gc->reasons, sizeof(struct gc_reason), GC_REASON_KEYS, GC_ROWS_MAX);
+    row_table_init(&gc->phases, sizeof(struct gc_phase), 1, GC_ROWS_MAX);
+    row_table_init(&gc->processes, sizeof(struct gc_process), 1, GC_PROCESSES_MAX);
+}
+
+void
+gc_pauses_free(struct gc_pauses *gc)
+{
+    for (uint32_t i = 0; i < gc->reasons.count; i++) {
+        struct gc_reason *reason = row_table_at(&gc->reasons, i);
+        durations_free(&reason->pauses);
+    }
+    for (uint32_t i = 0; i < gc->phases.count; i++) {
+        struct gc_phase *phase = row_table_at(&gc->phases, i);
+        durations_free(&phase->durations);
+    }
+    row_table_free(&gc->reasons);
+    row_table_free(&gc->phases);
+    row_table_free(&gc->processes);
+}
+
+static uint32_t
+reason_row(struct gc_pauses *gc, const struct duration_edge *begin, const struct duration_edge *end)
+{
+    const uint32_t key[GC_REASON_KEYS] = {
+        begin->name,
+        begin->reason != STRING_NONE ? begin->reason : end->reason,
+        begin->major_by != STRING_NONE ? begin->major_by : end->major_by,
+    };
+    struct gc_reason *reason = row_table_get(&gc->reasons, key);
+    return reason == NULL ? NO_GC_ROW : (uint32_t)(reason - (struct gc_reason *)gc->reasons.rows);
+}
+
+static void
+add_pause(struct gc_pauses *gc, uint32_t process_number, const struct duration_edge *begin,
+          const struct duration_edge *end, bool wanted)
+{
+    struct gc_process *process = row_table_get(&gc->processes, &process_number);
+    uint64_t number = begin->number != UINT64_MAX ? begin->number : end->number;
+    uint32_t row = NO_GC_ROW;
+    bool first = true;
+    if (process != NULL && number != UINT64_MAX) {
+        for (unsigned i = 0; i < GC_RECENT && first; i++) {
+            if (!process->recent[i].known || process->recent[i].number != number) continue;
+            first = false;
+            row = process->recent[i].row;
+        }
+    }
+    if (first) {
+        row = reason_row(gc, begin, end);
+        if (process != NULL && number != UINT64_MAX)
+            process->recent[process->next++ % GC_RECENT] = (struct gc_recent){true, number, row};
+    }
+    if (!wanted) return;
+    if (row == NO_GC_ROW) {
+        gc->uncounted++;
+        return;
+    }
+    struct gc_reason *reason = row_table_at(&gc->reasons, row);
+    reason->collections += first;
+    durations_add(&reason->pauses, (uint64_t)(end->ts_ns - begin->ts_ns));
+}
+
+void
+gc_pauses_add(struct gc_pauses *gc, uint32_t process, const struct duration_edge *begin,
+              const struct duration_edge *end, bool wanted)
+{
+    if (begin->outermost && (begin->name == STRING_GC_MINOR || begin->name == STRING_GC_MAJOR)) {
+        add_pause(gc, process, begin, end, wanted);
+        return;
+    }
+    if (!wanted) return;
+    struct gc_phase *phase = row_table_get(&gc->phases, &begin->name);
+    if (phase == NULL) {
+        gc->uncounted++;
+        return;
+    }
+    durations_add(&phase->durations, (uint64_t)(end->ts_ns - begin->ts_ns));
+    if (begin->name == STRING_SWEEP && end->number != UINT64_MAX) phase->freed_slots += end->number;
+}

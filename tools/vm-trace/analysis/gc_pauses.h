@@ -1,0 +1,57 @@
+#ifndef GC_PAUSES_H
+#define GC_PAUSES_H
+/* gc_pauses.h - garbage collections by kind and reason, their pauses, and what they did in them.
+ *
+ *      gc_pauses_init -> gc_pauses_add for every pair of edges of category `gc` -> the rows
+ *      -> gc_pauses_free
+ *
+ * A collection may have several pauses. Its first one names the reason, and all have its number. A
+ * pause of a collection whose first one is not in the trace has no known reason.
+ */
+#include "analysis/duration_pairs.h"
+#include "analysis/durations.h"
+#include "base/row_table.h"
+
+enum { GC_ROWS_MAX = 4096, GC_PROCESSES_MAX = 64 * 1024, GC_RECENT = 16 };
+
+struct gc_reason {
+    uint32_t kind; /* the key: STRING_GC_MINOR, STRING_GC_MAJOR */
+    uint32_t reason;
+    uint32_t major_by;
+    uint64_t collections;
+    struct durations pauses;
+};
+enum { GC_REASON_KEYS = 3 };
+
+struct gc_phase {
+    uint32_t name; /* the key */
+    struct durations durations;
+    uint64_t freed_slots;
+};
+
+/* The last collections of a process. */
+struct gc_process {
+    uint32_t process; /* the key */
+    uint32_t next;
+    struct gc_recent {
+        bool known;
+        uint64_t number;
+        uint32_t row; /* of struct gc_reason, or NO_GC_ROW: there are too many */
+    } recent[GC_RECENT];
+};
+enum { NO_GC_ROW = UINT32_MAX };
+
+struct gc_pauses {
+    struct row_table reasons;   /* of struct gc_reason */
+    struct row_table phases;    /* of struct gc_phase */
+    struct row_table processes; /* of struct gc_process */
+    uint64_t uncounted;         /* pauses and phases without a row, because there are too many names */
+};
+
+void gc_pauses_init(struct gc_pauses *gc);
+void gc_pauses_free(struct gc_pauses *gc);
+/* Takes a pair of edges of category `gc`, both not NULL. If not `wanted`, it does not count. */
+void gc_pauses_add(struct gc_pauses *gc, uint32_t process, const struct duration_edge *begin,
+                   const struct duration_edge *end, bool wanted);
+
+#endif

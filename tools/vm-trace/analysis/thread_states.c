@@ -1,0 +1,308 @@
+/* thread_states.c - see thread_states.h */
+#include "analysis/thread_states.h"
+
+void
+thread_states_init(struct thread_states *states, const struct thread_states_visitor *visitor)
+{
+    *states = (struct thread_states){.visitor = *visitor, .from_ns = INT64_MIN, .to_ns = INT64_MAX};
+    row_table_init(&states->threads, sizeof(struct thread_times), 1, THREAD_STATES_THREADS_MAX);
+    row_table_init(&states->cpus, sizeof(struct thread_cpu), 2, THREAD_STATES_CPUS_MAX);
+}
+
+void
+thread_states_free(struct thread_states *states)
+{
+    row_table_free(&states->threads);
+    row_table_free(&states->cpus);
+}
+
+uint64_t
+thread_states_within(const struct thread_states *states, int64_t from_ns, int64_t to_ns)
+{
+    if (from_ns < states->from_ns) from_ns = states->from_ns;
+    if (to_ns > states->to_ns) to_ns = states->to_ns;
+    return to_ns > from_ns ? (uint64_t)to_ns - (uint64_t)from_ns : 0;
+}
+
+uint64_t
+thread_life_ns(const struct thread_times *thread)
+{
+    uint64_t ns = 0;
+    for (unsigned state = THREAD_RUNNING; state < THREAD_DEAD; state++) ns += thread->ns[state];
+    return ns;
+}
+
+static struct thread_times *
+thread_at(const struct thread_states *states, uint32_t number)
+{
+    return row_table_at(&states->threads, number);
+}
+
+static struct thread_cpu *
+cpu_at(const struct thread_states *states, uint32_t number)
+{
+    return row_table_at(&states->cpus, number);
+}
+
+static struct thread_times *
+thread_of(struct thread_states *states, const struct duration_edge *edge)
+{
+    uint32_t known = states->threads.count;
+    struct thread_times *thread = row_table_get(&states->threads, &edge->row);
+    if (thread == NULL) {
+        states->uncounted++;
+        return NULL;
+    }
+    if (states->threads.count > known) {
+        thread->out_ns = INT64_MAX;
+        thread->woken_ns = INT64_MIN;
+        thread->thread = edge->thread;
+    }
+    return thread;
+}
+
+static struct thread_cpu *
+cpu_of(struct thread_states *states, const struct duration_edge *edge)
+{
+    const uint32_t key[2] = {edge->process, edge->cpu};
+    uint32_t known = states->cpus.count;
+    struct thread_cpu *cpu = row_table_get(&states->cpus, key);
+    if (cpu == NULL) states->uncounted++;
+    else if (states->cpus.count > known) {
+        cpu->holder = NO_HOLDER;
+        cpu->last_ns = edge->ts_ns;
+        cpu->free_ns = INT64_MIN;
+    }
+    return cpu;
+}
+
+static uint32_t
+number_of(const struct row_table *table, const void *row)
+{
+    return (uint32_t)((size_t)((const char *)row - (const char *)table->rows) / table->row_bytes);
+}
+
+static void
+fault(const struct thread_states *states, const struct duration_edge *edge, enum thread_fault what,
+      uint32_t other, uint32_t cpu)
+{
+    const struct thread_states_visitor *visitor = &states->visitor;
+    if (visitor->fault) visitor->fault(visitor->context, edge->offset, what, edge->row, other, cpu);
+}
+
+/* --- who holds the GVL -------------------------------------------------------------------- */
+
+static uint32_t
+marker_of(const struct thread_states *states, const struct thread_times *thread)
+{
+    return states->visitor.marker ? states->visitor.marker(states->visitor.context, thread->thread) : STRING_NONE;
+}
+
+/* Charges the holder for the time up to now. */
+static void
+cpu_advance(struct thread_states *states, struct thread_cpu *cpu, int64_t ts_ns)
+{
+    if (ts_ns <= cpu->last_ns) return;
+    if (cpu->holder != NO_HOLDER && cpu->waiting > 0) {
+        struct thread_times *holder = thread_at(states, cpu->holder);
+        uint64_t ns = thread_states_within(states, cpu->last_ns, ts_ns);
+        if (cpu->hold_ns == 0) cpu->hold_at_ns = cpu->last_ns > states->from_ns ? cpu->last_ns : states->from_ns;
+        cpu->hold_ns += ns;
+        holder->held_ns += ns;
+        if (holder->in_gc) holder->held_gc_ns += ns;
+        holder->others_ns += ns * cpu->waiting;
+    }
+    cpu->last_ns = ts_ns;
+}
+
+/* Notes what the holder does when others begin to wait for it. */
+static void
+cpu_changed(struct thread_states *states, struct thread_cpu *cpu)
+{
+    if (cpu->holder == NO_HOLDER || cpu->waiting == 0 || cpu->hold_marker != STRING_NONE) return;
+    cpu->hold_marker = marker_of(states, thread_at(states, cpu->holder));
+}
+
+static void
+cpu_release(struct thread_states *states, struct thread_cpu *cpu)
+{
+    if (cpu->holder == NO_HOLDER) return;
+    cpu_changed(states, cpu);
+    struct thread_times *holder = thread_at(states, cpu->holder);
+    if (cpu->hold_ns > holder->longest_hold_ns) {
+        holder->longest_hold_ns = cpu->hold_ns;
+        holder->longest_hold_at_ns = cpu->hold_at_ns;
+        holder->longest_hold_marker = cpu->hold_marker;
+    }
+    cpu->holder = NO_HOLDER;
+    cpu->hold_ns = 0;
+    cpu->hold_marker = STRING_NONE;
+}
+
+/* --- states of a thread --------------------------------------------------------------------- */
+
+static void
+account(struct thread_states *states, struct thread_times *thread, int64_t ts_ns)
+{
+    if (ts_ns <= thread->since_ns) return;
+    uint64_t ns = thread_states_within(states, thread->since_ns, ts_ns);
+    bool collects = thread->state == THREAD_RUNNING && thread->in_gc;
+    thread->ns[collects ? THREAD_IN_GC : thread->state] += ns;
+    if (thread->state == THREAD_WAITING) {
+        states->waits += ns > 0;
+        if (ns > thread->longest_wait_ns) thread->longest_wait_ns = ns;
+    }
+    thread->since_ns = ts_ns;
+}
+
+static void
+enter(struct thread_states *states, struct thread_times *thread, enum thread_state state, int64_t ts_ns)
+{
+    if (thread->state != THREAD_UNKNOWN && thread->state != THREAD_DEAD) account(states, thread, ts_ns);
+    else thread->since_ns = ts_ns;
+    thread->state = state;
+}
+
+/* The thread stops waiting: it runs, or its life ends. */
+static void
+stop_waiting(struct thread_states *states, struct thread_times *thread, int64_t ts_ns)
+{
+    if (thread->state != THREAD_WAITING) return;
+    struct thread_cpu *cpu = cpu_at(states, thread->cpu);
+    cpu_advance(states, cpu, ts_ns);
+    if (cpu->waiting > 0) cpu->waiting--;
+}
+
+static void
+start_waiting(struct thread_states *states, struct thread_times *thread, struct thread_cpu *cpu, int64_t ts_ns)
+{
+    if (ts_ns < cpu->last_ns) states->unattributed_ns += thread_states_within(states, ts_ns, cpu->last_ns);
+    enter(states, thread, THREAD_WAITING, ts_ns);
+    cpu->waiting++;
+    cpu_changed(states, cpu);
+}
+
+/* The thread's first record says that it stops running: it ran since the GVL was last free. */
+static void
+ran_before(struct thread_states *states, struct thread_times *thread, const struct thread_cpu *cpu, int64_t ts_ns)
+{
+    int64_t from_ns = states->visitor.first_ns(states->visitor.context, thread->process);
+    if (cpu->holder != NO_HOLDER) from_ns = ts_ns;
+    else if (cpu->free_ns > from_ns) from_ns = cpu->free_ns;
+    if (from_ns > ts_ns) from_ns = ts_ns;
+    thread->state = THREAD_RUNNING;
+    thread->since_ns = from_ns;
+    uint64_t ns = thread_states_within(states, from_ns, ts_ns), gc_ns = thread->unknown_gc_ns;
+    if (gc_ns > ns) gc_ns = ns;
+    thread->ns[THREAD_IN_GC] += gc_ns;
+    thread->ns[THREAD_RUNNING] += ns - gc_ns;
+    thread->since_ns = ts_ns;
+}
+
+static void
+runs(struct thread_states *states, struct thread_times *thread, struct thread_cpu *cpu,
+     const struct duration_edge *edge)
+{
+    if (cpu->holder != NO_HOLDER) {
+        uint32_t other = thread_at(states, cpu->holder)->row;
+        fault(states, edge, other == edge->row ? THREAD_FAULT_RUNS_TWICE : THREAD_FAULT_TWO_RUN, other, cpu->number);
+        cpu_release(states, cpu);
+    }
+    stop_waiting(states, thread, edge->ts_ns);
+    enter(states, thread, THREAD_RUNNING, edge->ts_ns);
+    thread->in_ns = edge->ts_ns;
+    thread->runs++;
+    cpu->holder = number_of(&states->threads, thread);
+    cpu_changed(states, cpu);
+}
+
+static void
+leaves(struct thread_states *states, struct thread_times *thread, struct thread_cpu *cpu,
+       const struct duration_edge *edge)
+{
+    if (thread->state == THREAD_UNKNOWN) ran_before(states, thread, cpu, edge->ts_ns);
+    else if (thread->state != THREAD_RUNNING) fault(states, edge, THREAD_FAULT_DOES_NOT_RUN, edge->row, cpu->number);
+    if (cpu->holder == number_of(&states->threads, thread)) cpu_release(states, cpu);
+    if (cpu->holder == NO_HOLDER) cpu->free_ns = cpu->last_ns;
+    stop_waiting(states, thread, edge->ts_ns);
+    thread->out_ns = edge->ts_ns;
+    thread->woken_ns = INT64_MIN;
+    thread->out_blocked = edge->sched == SCHED_BLOCKS;
+    if (edge->sched == SCHED_YIELDS) start_waiting(states, thread, cpu, edge->ts_ns);
+    else enter(states, thread, edge->sched == SCHED_ENDS ? THREAD_DEAD : THREAD_BLOCKED, edge->ts_ns);
+}
+
+void
+thread_states_sched(struct thread_states *states, const struct duration_edge *edge)
+{
+    struct thread_times *thread = thread_of(states, edge);
+    struct thread_cpu *cpu = cpu_of(states, edge);
+    if (thread == NULL || cpu == NULL) return;
+    thread->process = edge->process;
+    bool waits = thread->state == THREAD_WAITING;
+    if (!waits) thread->cpu = number_of(&states->cpus, cpu);
+    cpu_advance(states, cpu, edge->ts_ns);
+    switch (edge->sched) {
+      case SCHED_NONE: return;
+      case SCHED_RUNS: runs(states, thread, cpu, edge); break;
+      case SCHED_WOKEN:
+        if (waits || thread->state == THREAD_RUNNING) return; /* it does not sleep */
+        thread->woken_ns = edge->ts_ns;
+        start_waiting(states, thread, cpu, edge->ts_ns);
+        return;
+      case SCHED_YIELDS:
+      case SCHED_BLOCKS:
+      case SCHED_ENDS: leaves(states, thread, cpu, edge); break;
+    }
+    if (thread->state != THREAD_WAITING) thread->cpu = number_of(&states->cpus, cpu);
+}
+
+void
+thread_states_gc(struct thread_states *states, const struct duration_edge *edge, bool begins)
+{
+    struct thread_times *thread = thread_of(states, edge);
+    if (thread == NULL || thread->in_gc == begins) return;
+    if (thread->state == THREAD_UNKNOWN) {
+        if (!begins) thread->unknown_gc_ns += thread_states_within(states, thread->since_ns, edge->ts_ns);
+        thread->since_ns = edge->ts_ns;
+    }
+    else if (thread->state == THREAD_RUNNING) {
+        cpu_advance(states, cpu_at(states, thread->cpu), edge->ts_ns);
+        account(states, thread, edge->ts_ns);
+    }
+    thread->in_gc = begins;
+}
+
+uint64_t
+thread_states_blocked(struct thread_states *states, const struct duration_edge *begin,
+                      const struct duration_edge *end, int64_t last_ns)
+{
+    int64_t to_ns = end != NULL ? end->ts_ns : last_ns;
+    const struct thread_times *thread = row_table_find(&states->threads, &begin->row);
+    if (thread == NULL || thread->out_ns == INT64_MAX) {
+        fault(states, begin, THREAD_FAULT_NEVER_BLOCKED, begin->row, 0);
+        return thread_states_within(states, begin->ts_ns, to_ns);
+    }
+    bool ran = thread->state == THREAD_RUNNING && thread->in_ns < to_ns;
+    if (!thread->out_blocked || thread->out_ns > begin->ts_ns || ran)
+        fault(states, begin, THREAD_FAULT_NOT_BLOCKED, begin->row, 0);
+    else if (thread->woken_ns >= begin->ts_ns && thread->woken_ns < to_ns) to_ns = thread->woken_ns;
+    return thread_states_within(states, begin->ts_ns, to_ns);
+}
+
+void
+thread_states_file_end(struct thread_states *states)
+{
+    for (; states->ended_cpus < states->cpus.count; states->ended_cpus++) {
+        struct thread_cpu *cpu = cpu_at(states, states->ended_cpus);
+        cpu_advance(states, cpu, states->visitor.last_ns(states->visitor.context, cpu->process));
+        cpu_release(states, cpu);
+        cpu->waiting = 0;
+    }
+    for (; states->ended_threads < states->threads.count; states->ended_threads++) {
+        struct thread_times *thread = thread_at(states, states->ended_threads);
+        if (thread->state == THREAD_UNKNOWN || thread->state == THREAD_DEAD) continue;
+        account(states, thread, states->visitor.last_ns(states->visitor.context, thread->process));
+        thread->state = THREAD_DEAD;
+    }
+}

@@ -1,0 +1,119 @@
+#ifndef THREAD_STATES_H
+#define THREAD_STATES_H
+/* thread_states.h - where each Ruby thread's time went, and who held the GVL while others waited.
+ *
+ *      thread_states_init -> thread_states_sched, _gc and _blocked in order of time
+ *      -> thread_states_file_end after each file -> the rows -> thread_states_free
+ *
+ * A state machine for each thread over the records of the stream `threads`. It keeps no record, so
+ * memory grows with the number of threads and ractors. A thread's life begins at its first record;
+ * one whose first record is a switch out ran before, since the GVL was last free or since the
+ * beginning of the trace.
+ *
+ * Times of a thread come from its own records alone, which are in order in the file. Who held the
+ * GVL comes from the order of all records of a ractor. A record that comes later than the window of
+ * duration_pairs.h counts there only from the last one on, see unattributed_ns.
+ */
+#include "analysis/duration_pairs.h"
+#include "base/row_table.h"
+
+enum { THREAD_STATES_THREADS_MAX = 256 * 1024, THREAD_STATES_CPUS_MAX = 64 * 1024 };
+
+enum thread_state {
+    THREAD_UNKNOWN, /* before its first record */
+    THREAD_RUNNING,
+    THREAD_IN_GC,   /* runs, and collects garbage; only in sums */
+    THREAD_WAITING, /* for the GVL */
+    THREAD_BLOCKED,
+    THREAD_DEAD,
+    THREAD_STATE_COUNT
+};
+
+struct thread_times {
+    uint32_t row; /* the key: the caller's number of the thread */
+    uint32_t process;
+    uint32_t cpu;    /* number of the row of its ractor */
+    uint32_t thread; /* as duration_pairs.h numbers it */
+    enum thread_state state;
+    bool in_gc;
+    bool out_blocked;   /* how it last gave up the GVL */
+    int64_t since_ns;   /* what is before is in `ns` */
+    int64_t out_ns;     /* it last gave up the GVL; INT64_MAX: never */
+    int64_t woken_ns;   /* and was woken; INT64_MIN: was not */
+    int64_t in_ns;      /* it last got the GVL */
+    uint64_t unknown_gc_ns; /* in garbage collections, before its first record */
+
+    uint64_t ns[THREAD_STATE_COUNT]; /* sums, within the window */
+    uint64_t runs;
+    uint64_t longest_wait_ns;
+    /* As holder of the GVL, while others waited: */
+    uint64_t held_ns, held_gc_ns; /* its own time; of it in garbage collection */
+    uint64_t others_ns;           /* that others waited meanwhile, summed over them */
+    uint64_t longest_hold_ns;
+    int64_t longest_hold_at_ns; /* when others began to wait in it */
+    uint32_t longest_hold_marker;
+};
+
+/* A ractor: one GVL. */
+struct thread_cpu {
+    uint32_t process; /* the key */
+    uint32_t number;
+    uint32_t holder;  /* number of a row of threads, or NO_HOLDER */
+    uint32_t waiting; /* threads */
+    int64_t last_ns, free_ns; /* of the last record; since when no thread held it */
+    uint64_t hold_ns;         /* of the current hold, while others waited */
+    int64_t hold_at_ns;
+    uint32_t hold_marker;
+};
+enum { NO_HOLDER = UINT32_MAX };
+
+/* What cannot be. */
+enum thread_fault {
+    THREAD_FAULT_TWO_RUN,       /* another thread of the ractor runs */
+    THREAD_FAULT_RUNS_TWICE,
+    THREAD_FAULT_DOES_NOT_RUN,  /* and gives up the GVL */
+    THREAD_FAULT_NOT_BLOCKED,   /* and is in a `blocked` duration */
+    THREAD_FAULT_NEVER_BLOCKED, /* likewise; no record says what it did before */
+};
+
+struct thread_states_visitor {
+    void *context;
+    /* The times of a process's first and last record. */
+    int64_t (*first_ns)(void *context, uint32_t process);
+    int64_t (*last_ns)(void *context, uint32_t process);
+    /* The name of the thread's innermost open marker, or STRING_NONE. NULL: there are none. */
+    uint32_t (*marker)(void *context, uint32_t thread);
+    /* For `vm-trace check`; NULL: ignore them. `row`: the thread, `other`: the one that runs. */
+    void (*fault)(void *context, uint64_t offset, enum thread_fault fault, uint32_t row, uint32_t other, uint32_t cpu);
+};
+
+struct thread_states {
+    struct thread_states_visitor visitor;
+    struct row_table threads; /* of struct thread_times */
+    struct row_table cpus;    /* of struct thread_cpu */
+    uint32_t ended_threads, ended_cpus; /* rows of files that ended */
+    int64_t from_ns, to_ns;   /* the window; what lies outside does not count */
+    uint64_t waits;           /* that ended, or were open at the end */
+    uint64_t unattributed_ns; /* waited before a record that came too late: no one is charged for it */
+    uint64_t uncounted;       /* records of too many threads */
+};
+
+void thread_states_init(struct thread_states *states, const struct thread_states_visitor *visitor);
+void thread_states_free(struct thread_states *states);
+/* Takes a change of scheduling. */
+void thread_states_sched(struct thread_states *states, const struct duration_edge *edge);
+/* A garbage collection begins or ends on a thread. */
+void thread_states_gc(struct thread_states *states, const struct duration_edge *edge, bool begins);
+/* Takes an outermost duration of category `blocked`; `end` is NULL if it is open at last_ns. Returns
+ * the part of it in the window before the thread was woken. Reports one that is not between a
+ * switch out and the next run. */
+uint64_t thread_states_blocked(struct thread_states *states, const struct duration_edge *begin,
+                               const struct duration_edge *end, int64_t last_ns);
+/* Ends all states that are open: their file ends. */
+void thread_states_file_end(struct thread_states *states);
+/* Returns the part of a time that is in the window. */
+uint64_t thread_states_within(const struct thread_states *states, int64_t from_ns, int64_t to_ns);
+/* Returns the length of a thread's life in the window. */
+uint64_t thread_life_ns(const struct thread_times *thread);
+
+#endif
