@@ -118,7 +118,8 @@ void rb_vm_trace_thread_suspended_slow(struct rb_execution_context_struct *ec, s
 void rb_vm_trace_thread_ready_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
 void rb_vm_trace_thread_resumed_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
 void rb_vm_trace_thread_blocks_in_slow(struct rb_vm_trace_thread *thread, const void *function, int fd);
-void rb_vm_trace_thread_suspending_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
+void rb_vm_trace_thread_suspending_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
+                                        enum rb_vm_trace_suspension why);
 
 /*
  * The thread gives up the GVL, which it still holds. The lock of its ractor's scheduler may be
@@ -162,13 +163,14 @@ rb_vm_trace_thread_blocks_in(struct rb_vm_trace_thread *thread, const void *func
 }
 
 /*
- * The current thread is about to block. GVL held, and no lock of the scheduler, for the name of the
- * method may need the VM lock.
+ * The current thread is about to give up the GVL, or, if it is preempted, may be. GVL held, and no
+ * lock of the scheduler, for the name of the method may need the VM lock.
  */
 static inline void
-rb_vm_trace_thread_suspending(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
+rb_vm_trace_thread_suspending(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
+                              enum rb_vm_trace_suspension why)
 {
-    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_thread_suspending_slow(ec, thread);
+    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_thread_suspending_slow(ec, thread, why);
 }
 
 /* --- signals ------------------------------------------------------------------------- */
@@ -208,7 +210,7 @@ RB_VM_TRACE_STUB void rb_vm_trace_thread_suspended(struct rb_execution_context_s
 RB_VM_TRACE_STUB void rb_vm_trace_thread_ready(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread) {}
 RB_VM_TRACE_STUB void rb_vm_trace_thread_resumed(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread) {}
 RB_VM_TRACE_STUB void rb_vm_trace_thread_blocks_in(struct rb_vm_trace_thread *thread, const void *function, int fd) {}
-RB_VM_TRACE_STUB void rb_vm_trace_thread_suspending(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread) {}
+RB_VM_TRACE_STUB void rb_vm_trace_thread_suspending(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread, enum rb_vm_trace_suspension why) {}
 RB_VM_TRACE_STUB bool rb_vm_trace_fault(const void *address) { return false; }
 RB_VM_TRACE_STUB void rb_vm_trace_define_recorder(void) {}
 RB_VM_TRACE_STUB void rb_vm_trace_shutdown(void) {}

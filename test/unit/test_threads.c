@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What rb_thread_t reserves. */
 struct memory {
@@ -47,7 +48,7 @@ static void
 block(struct rb_execution_context_struct *ec, struct memory *memory)
 {
     fake_current(ec);
-    rb_vm_trace_thread_suspending(ec, thread_of(memory));
+    rb_vm_trace_thread_suspending(ec, thread_of(memory), RB_VM_TRACE_BLOCKED);
     rb_vm_trace_thread_suspended(ec, thread_of(memory), RB_VM_TRACE_BLOCKED);
 }
 
@@ -123,6 +124,31 @@ a_thread_whose_time_slice_ends_still_wants_to_run(void **state)
     assert_switch(trace, 2, 0, 0, 1002);
     assert_switch(trace, 3, 1002, 5, 0);
     assert_int_equal(trace->open_spans, 0);
+    trace_free(trace);
+}
+
+/* What it was in when its time slice ended, if it had one for long enough. */
+static void
+a_preempted_thread_says_where_it_was(void **state)
+{
+    (void)state;
+    start_threads();
+    fake_current(&worker);
+    rb_vm_trace_thread_ready(&worker, thread_of(&worker_memory));
+    rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+    for (int i = 0; i < 2; i++) {
+        if (i == 1) usleep(1100);
+        rb_vm_trace_thread_suspending(&worker, thread_of(&worker_memory), RB_VM_TRACE_PREEMPTED);
+        rb_vm_trace_thread_suspended(&worker, thread_of(&worker_memory), RB_VM_TRACE_PREEMPTED);
+        rb_vm_trace_thread_ready(&worker, thread_of(&worker_memory));
+        rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+    }
+    struct trace *trace = finish();
+    const struct trace_event *event = trace_event(trace, "preempted", NULL, 0);
+    assert_string_equal(event->name, "Thread::Queue#pop");
+    assert_int_equal(event->type, EVENT_INSTANT);
+    assert_string_equal(trace_text(event, "1"), "loop (app.rb:7)");
+    assert_int_equal(trace_count(trace, "preempted", NULL), 1);
     trace_free(trace);
 }
 
@@ -238,6 +264,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         isolated_test(a_thread_that_blocks_and_is_woken),
         isolated_test(a_thread_whose_time_slice_ends_still_wants_to_run),
+        isolated_test(a_preempted_thread_says_where_it_was),
         isolated_test(a_thread_that_ran_before_is_seen_from_the_beginning),
         isolated_test(a_thread_that_blocked_before_the_trace_has_no_end_of_it),
         isolated_test(suspensions_over_many_chunks_are_whole),

@@ -13,6 +13,8 @@
 
 /* A thread that was blocked for less has only the name of its method: a stack costs more. */
 #define STACK_FROM_NS UINT64_C(1000000)
+/* A thread that is preempted after having run for less did not keep others from running for long. */
+#define PREEMPTED_FROM_NS UINT64_C(1000000)
 #define CPUS 256 /* of a context switch */
 #define FUNCTIONS 64 /* a power of two */
 
@@ -29,11 +31,13 @@ struct rb_vm_trace_thread {
     uint8_t why;            /* enum rb_vm_trace_suspension */
     bool suspended;
     bool in_blocked;        /* its `blocked` has begun */
+    bool stack;             /* the ractor's stacks hold its own, as long as label_changes says */
 };
 _Static_assert(sizeof(struct rb_vm_trace_thread) <= RB_VM_TRACE_THREAD_BYTES, "vm_core.h reserves that much");
 
 struct vm_trace_threads_state {
     uint64_t suspended_ns;  /* when a thread of this ractor gave up the GVL last */
+    uint64_t resumed_ns;    /* when one got it last */
     uint64_t suspensions;
     uint32_t cpu_and_1;     /* 0: none yet */
     uint32_t nobody;        /* index of the thread that stands for nobody, if it still is */
@@ -45,7 +49,7 @@ struct vm_trace_threads_state {
 
 int rb_vm_trace_threads_on;
 
-static const struct vm_trace_string *category, *fd_name, *function_name, *waker_name, *nameless;
+static const struct vm_trace_string *category, *preempted, *fd_name, *function_name, *waker_name, *nameless;
 static bool ticks; /* what a stamp is */
 static uint64_t cpus_used[CPUS / 64]; /* a bit for each, changed atomically */
 
@@ -171,7 +175,8 @@ struct suspension {
     enum rb_vm_trace_suspension why;
     uint64_t ns;
     uint64_t runs_from_ns;  /* it was not seen to begin to run; 0: it was */
-    uint32_t label;         /* of what it blocks in, in the ractor's stacks; 0: none */
+    uint32_t label;         /* of the method that it is in, in the ractor's stacks; 0: none */
+    bool stack;             /* the ractor's stacks hold the thread's: for a preempted one */
 };
 
 static bool
@@ -201,6 +206,11 @@ write_suspended(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_s
         const struct vm_trace_string *function = thread->function ? name_of_function(state, thread->function) : NULL;
         if (function && !event_interned_rarely(&event, function_name, function)) return false;
     }
+    else if (suspension->stack) {
+        if (!writer_interned(event.writer, preempted, &in)) return false;
+        if (!name_blocked(event.writer, &ractor->stacks.labels[suspension->label], &text, &name)) return false;
+        if (!rb_vm_trace_event_backtrace(&event, &ractor->stacks, 0)) return false;
+    }
 
     struct records records;
     records.words = 0;
@@ -211,8 +221,8 @@ write_suspended(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_s
         add_switch(&records, from, cpu, FXT_THREAD_RUNNABLE, none, event.thread);
     }
     add_switch(&records, ns, cpu, states[suspension->why], event.thread, none);
-    if (blocked) add_event(&records, &event, FXT_DURATION_BEGIN, in, name);
-    return put_records(event.writer, &records, blocked);
+    if (blocked || suspension->stack) add_event(&records, &event, blocked ? FXT_DURATION_BEGIN : FXT_INSTANT, in, name);
+    return put_records(event.writer, &records, blocked || suspension->stack);
 }
 
 struct resumption {
@@ -287,13 +297,17 @@ rb_vm_trace_thread_suspended_slow(struct rb_execution_context_struct *ec, struct
     struct rb_vm_trace_ractor *ractor = recording_ractor(ec);
     if (!ractor) return;
     struct vm_trace_threads_state *state = threads_of(ractor);
-    struct suspension suspension = { thread, why, clock_now_ns(&ractor->clock), 0, 0 };
+    struct suspension suspension = { thread, why, clock_now_ns(&ractor->clock), 0, 0, false };
     if (thread->trace != trace_id()) {
         /* It has run since the trace began, or since another thread gave up the GVL. */
         uint64_t begin_ns = rb_vm_trace_epoch_begin_ns(&(uint32_t){ 0 });
         suspension.runs_from_ns = state->suspended_ns >= begin_ns ? state->suspended_ns + 1 : begin_ns;
     }
-    if (why == RB_VM_TRACE_BLOCKED && thread->label_changes == ractor->stacks.changes) suspension.label = thread->label;
+    if (why != RB_VM_TRACE_DEAD && thread->label_changes == ractor->stacks.changes) {
+        suspension.label = thread->label;
+        suspension.stack = thread->stack && thread->label;
+    }
+    thread->stack = false;
     thread->trace = trace_id();
     thread->suspended_ns = suspension.ns;
     thread->ready_stamp = 0;
@@ -350,6 +364,7 @@ rb_vm_trace_thread_resumed_slow(struct rb_execution_context_struct *ec, struct r
         resumption.label = label_of(ractor, ec, thread);
     }
     if (preempted) thread->waker = 0;
+    threads_of(ractor)->resumed_ns = resumption.ns;
     thread->trace = trace_id();
     thread->suspended = thread->in_blocked = false;
     rb_vm_trace_event_write(ractor, ec, write_resumed, &resumption);
@@ -365,12 +380,22 @@ rb_vm_trace_thread_blocks_in_slow(struct rb_vm_trace_thread *thread, const void 
 }
 
 void
-rb_vm_trace_thread_suspending_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
+rb_vm_trace_thread_suspending_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
+                                   enum rb_vm_trace_suspension why)
 {
     struct rb_vm_trace_ractor *ractor = trace_on() ? rb_vm_trace_host_ractor(ec) : NULL;
     if (!ractor || ractor == rb_vm_trace_capture.overflow) return;
-    thread->label = rb_vm_trace_stacks_top(&ractor->stacks, ec);
-    thread->label_changes = ractor->stacks.changes;
+    struct rb_vm_trace_stacks *stacks = &ractor->stacks;
+    thread->stack = false;
+    if (why == RB_VM_TRACE_PREEMPTED) {
+        thread->stack = clock_now_ns(&ractor->clock) - threads_of(ractor)->resumed_ns >= PREEMPTED_FROM_NS &&
+            stacks_capture(stacks, ec, 0) && stacks->walk.count > 0;
+        thread->label = thread->stack ? stacks->walk.frames[stacks->walk.count - 1].id : 0;
+    }
+    else {
+        thread->label = rb_vm_trace_stacks_top(stacks, ec);
+    }
+    thread->label_changes = stacks->changes;
 }
 
 /* --- the stream -------------------------------------------------------------------------------- */
@@ -382,7 +407,7 @@ start_threads(bool by_flags)
         const struct vm_trace_string **string;
         const char *text;
     } names[] = {
-        { &category, "blocked" }, { &fd_name, "fd" }, { &function_name, "function" }, { &waker_name, "waker" },
+        { &category, "blocked" }, { &preempted, "preempted" }, { &fd_name, "fd" }, { &function_name, "function" }, { &waker_name, "waker" },
         { &nameless, "(no method)" }
     };
     (void)by_flags;

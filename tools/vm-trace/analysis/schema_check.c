@@ -430,6 +430,10 @@ check_kind(struct schema_check *check, const struct fxt_event *event)
         break;
       case STRING_COMPILE:
       case STRING_INVALIDATION:
+      case STRING_PREEMPTED:
+        kind = "an instant";
+        right = event->type == FXT_EVENT_INSTANT;
+        break;
       case STRING_BLOCKED:
         kind = "a duration";
         right = event->type >= FXT_EVENT_DURATION_BEGIN && event->type <= FXT_EVENT_DURATION_COMPLETE;

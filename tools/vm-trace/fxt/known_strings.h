@@ -27,7 +27,7 @@
     S(MODULE, "module") S(PROCESS, "process") S(KEEP, "keep") S(NEWEST, "newest") S(THREAD, "thread") \
     S(RECOMPILATION, "recompilation") S(EXIT_BYTES, "exit_bytes") S(INLINED, "inlined") S(ERROR, "error") \
     S(SNAPSHOT, "snapshot") S(CALLEE, "callee") S(MARKER, "marker") \
-    S(BLOCKED, "blocked") S(CLASS, "class") S(FD, "fd") \
+    S(BLOCKED, "blocked") S(PREEMPTED, "preempted") S(CLASS, "class") S(FD, "fd") \
     S(GC, "gc") S(GC_MINOR, "GC minor") S(GC_MAJOR, "GC major") S(GC_HEAP, "GC heap") \
     S(MARK, "mark") S(SWEEP, "sweep") S(COMPACT, "compact") S(BARRIER, "barrier") \
     S(COUNT, "count") S(MAJOR_BY, "major_by") S(FREED_SLOTS, "freed_slots")
