@@ -124,6 +124,14 @@ class TestThreads < Minitest::Test
     refute_match(/GVL|[Gg]arbage|Blocked/, report(OurTrace.new.build).out)
   end
 
+  def test_columns_that_say_nothing_are_left_out_for_people
+    traces = [->(t) {}, ->(t) { t.thread(:worker, 45) }, ->(t) { t.during(:main, "gc", "GC minor", 1, 2) }]
+    heads = traces.map { |more| report(two { |t| t.runs(:main, 0); more[t]; t.leaves(:main, 3, S); t.wakes(:worker, 1, 3) }).out[/^ +life .*/] }
+    assert_equal [[false, false], [false, false], [true, false]], heads.map { |head| [head.include?("in GC"), head.include?("tid")] }
+    same = two { |t| t.thread(:main, 45); t.runs(:worker, 1); t.leaves(:worker, 2, S); t.runs(:main, 2); t.leaves(:main, 3, S); t.builder.thread(9, 42, 43); t.builder.switch(4 * MS, 0, 9) }
+    assert_includes report(same).out[/^ +life .*/], "tid"
+  end
+
   def test_gc_alone_makes_no_table_of_threads
     out = report(two { |t| t.during(:main, "gc", "GC minor", 1, 2) }).out
     assert_match(/^Garbage collections: 1 minor, 0 major; 1 pause, /, out)
@@ -210,6 +218,15 @@ class TestThreads < Minitest::Test
     assert_equal [["newobj", 1, 1.0]], rows(data, "gc", "reason", "pauses", "total_ns")
   end
 
+  def test_duration_in_one_record_without_length
+    data = json(two do |t|
+      t.runs(:main, 0)
+      t.event(:complete, :main, "gc", "GC minor", 3, extra: 3 * MS)
+    end)
+    assert_equal [[1, 0.0]], rows(data, "gc", "pauses", "total_ns")
+    assert_equal({ "main" => [0, 0, 0, 100] }, states(data))
+  end
+
   # --- who held the GVL ---
 
   def test_holders
@@ -280,6 +297,22 @@ class TestThreads < Minitest::Test
     end
   end
 
+  # As above, where the records of two processes alternate.
+  def test_wakeup_belongs_to_the_process_of_its_provider
+    builder = FxtBuilder.new
+    [[1, 100], [2, 200]].each do |provider, pid|
+      builder.provider(provider, "test")
+      builder.init
+      builder.thread(1, pid, 2**30)
+      builder.thread_name(pid, 2**30, "pool of #{pid}")
+      builder.switch(MS, 0, 1)
+      builder.switch(5 * MS, 1, 0, state: S)
+    end
+    [[1, 10], [2, 20]].each { |provider, woken| builder.section(provider); builder.wakeup(woken * MS, 2**30) }
+    [[1, 14], [2, 28]].each { |provider, runs| builder.section(provider); builder.switch(runs * MS, 0, 1) }
+    assert_equal({ "pool of 100" => 4.0, "pool of 200" => 8.0 }, states(json(builder)).transform_values(&:first))
+  end
+
   # --- garbage collections ---
 
   def test_collections_by_reason
@@ -339,6 +372,11 @@ class TestThreads < Minitest::Test
         assert_equal 0, tool("cut", *window, "-o", part, path).status
         assert_equal ["", 0], tool("check", part).then { |result| [result.err, result.status] }, window
       end
+    end
+    with_file(two { |t| t.runs(:main, 0); t.leaves(:main, 5, S); t.during(:main, "blocked", "sleep", 5.5, 6); t.runs(:main, 6) }) do |path|
+      part = "#{path}.cut"
+      assert_equal 0, tool("cut", "--since=5200us", "-o", part, path).status
+      assert_equal ["", 0], tool("check", part).then { |result| [result.err, result.status] }
     end
   end
 
