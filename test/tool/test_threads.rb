@@ -69,11 +69,31 @@ class TestThreads < Minitest::Test
 
   def test_thread_whose_first_record_is_a_switch_out_ran_since_the_gvl_was_free
     data = json(two do |t|
-      t.during(:main, "gc", "GC minor", 1, 2)
+      t.thread(:third, 45)
+      t.builder.wakeup(4 * MS, 45)
+      t.during(:main, "gc", "GC minor", 5, 6)
       t.leaves(:main, 10, S)
       t.leaves(:worker, 30, S)
     end)
-    assert_equal({ "main" => [0, 90, 1, 9], "worker" => [0, 70, 0, 20] }, states(data))
+    assert_equal({ "main" => [0, 90, 1, 5], "worker" => [0, 70, 0, 20], "third" => [96, 0, 0, 0] }, states(data))
+  end
+
+  # The first chunk was used again, and the window does not reach from it to the others.
+  def test_older_half_of_a_large_file_that_keeps_its_newest_is_reported
+    count = 70_000
+    round = ->(t, at) { t.leaves(:main, at + 0.0002, S); t.runs(:main, at + 0.0006) }
+    trace = two(settings: { keep: "newest" }) do |t|
+      t.runs(:main, 50)
+      count.times { |i| round[t, 50 + i * 0.0007] }
+      t.leaves(:main, 99.5, S)
+      count.times { |i| round[t, 1 + i * 0.0007] }
+      t.event(:instant, :main, "marker", "end", 100)
+    end
+    data = json(trace)
+    life = rows(data, "thread_states", "life_ns").flatten
+    text = report(trace).out
+    assert_operator life[0], :<=, 100
+    assert_match(/^  not counted +\d+ changes of threads, far behind later ones in the file; vm-trace query has them in order$/, text)
   end
 
   def test_life_of_a_thread_ends_and_its_number_is_used_again

@@ -61,7 +61,7 @@ struct report_process {
     uint64_t lost; /* sum of loss events */
     uint64_t exits, fallbacks; /* the final counts, once everything is read */
     uint64_t recorded; /* events of exits and fallbacks */
-    int64_t first_ns, last_ns; /* of all its events and scheduling records */
+    int64_t last_ns; /* of all its events and scheduling records */
 };
 
 /* What a thread blocked in. */

@@ -94,7 +94,6 @@ process_of(struct report *report, uint32_t pid)
     if (process == NULL) return REPORT_PROCESSES_MAX - 1;
     if (report->processes.count > known) {
         process->summary_sites = UINT64_MAX;
-        process->first_ns = INT64_MAX;
         process->last_ns = INT64_MIN;
     }
     return (uint32_t)(process - (struct report_process *)report->processes.rows);
@@ -350,7 +349,6 @@ static void
 note_process_time(struct report_process *process, int64_t ts_ns)
 {
     process->shown = true;
-    if (ts_ns < process->first_ns) process->first_ns = ts_ns;
     if (ts_ns > process->last_ns) process->last_ns = ts_ns;
 }
 
@@ -426,12 +424,6 @@ on_event(void *context, const struct fxt_event *event)
 /* --- states of threads: what they ask for ------------------------------------------------------------- */
 
 static int64_t
-process_first_ns(void *context, uint32_t process)
-{
-    return report_process(context, process)->first_ns;
-}
-
-static int64_t
 process_last_ns(void *context, uint32_t process)
 {
     return report_process(context, process)->last_ns;
@@ -467,7 +459,7 @@ report_new(size_t memory_bytes, const struct report_filter *filter)
     row_table_init(&report->providers, sizeof(struct report_provider), 3, REPORT_PROCESSES_MAX);
     row_table_init(&report->blocked, sizeof(struct report_blocked), REPORT_BLOCKED_KEYS, REPORT_BLOCKED_MAX);
     const struct thread_states_visitor visitor = {
-        .context = report, .first_ns = process_first_ns, .last_ns = process_last_ns, .marker = open_marker};
+        .context = report, .last_ns = process_last_ns, .marker = open_marker};
     thread_states_init(&report->states, &visitor);
     gc_pauses_init(&report->gc);
     compilations_init(&report->compilations);

@@ -71,7 +71,7 @@ cpu_of(struct thread_states *states, const struct duration_edge *edge)
     else if (states->cpus.count > known) {
         cpu->holder = NO_HOLDER;
         cpu->last_ns = edge->ts_ns;
-        cpu->free_ns = INT64_MIN;
+        cpu->free_ns = edge->ts_ns;
     }
     return cpu;
 }
@@ -186,10 +186,7 @@ start_waiting(struct thread_states *states, struct thread_times *thread, struct 
 static void
 ran_before(struct thread_states *states, struct thread_times *thread, const struct thread_cpu *cpu, int64_t ts_ns)
 {
-    int64_t from_ns = states->visitor.first_ns(states->visitor.context, thread->process);
-    if (cpu->holder != NO_HOLDER) from_ns = ts_ns;
-    else if (cpu->free_ns > from_ns) from_ns = cpu->free_ns;
-    if (from_ns > ts_ns) from_ns = ts_ns;
+    int64_t from_ns = cpu->holder == NO_HOLDER && cpu->free_ns < ts_ns ? cpu->free_ns : ts_ns;
     thread->state = THREAD_RUNNING;
     thread->since_ns = from_ns;
     uint64_t ns = thread_states_within(states, from_ns, ts_ns), gc_ns = thread->unknown_gc_ns;
@@ -238,6 +235,10 @@ thread_states_sched(struct thread_states *states, const struct duration_edge *ed
     struct thread_times *thread = thread_of(states, edge);
     struct thread_cpu *cpu = cpu_of(states, edge);
     if (thread == NULL || cpu == NULL) return;
+    if (thread->state != THREAD_UNKNOWN && edge->ts_ns < thread->since_ns && edge->sched != SCHED_WOKEN) {
+        states->too_late++;
+        return;
+    }
     thread->process = edge->process;
     bool waits = thread->state == THREAD_WAITING;
     if (!waits) thread->cpu = number_of(&states->cpus, cpu);
