@@ -78,22 +78,36 @@ class TestThreads < Minitest::Test
     assert_equal({ "main" => [0, 90, 1, 5], "worker" => [0, 70, 0, 20], "third" => [96, 0, 0, 0] }, states(data))
   end
 
-  # The first chunk was used again, and the window does not reach from it to the others.
-  def test_older_half_of_a_large_file_that_keeps_its_newest_is_reported
-    count = 70_000
-    round = ->(t, at) { t.leaves(:main, at + 0.0002, S); t.runs(:main, at + 0.0006) }
-    trace = two(settings: { keep: "newest" }) do |t|
-      t.runs(:main, 50)
-      count.times { |i| round[t, 50 + i * 0.0007] }
-      t.leaves(:main, 99.5, S)
-      count.times { |i| round[t, 1 + i * 0.0007] }
-      t.event(:instant, :main, "marker", "end", 100)
+  # More switches than the window holds: from 50 to 99.5 ms, then in a new chunk from 1 to 50 ms.
+  def newer_then_older(**settings)
+    round = lambda do |t, at|
+      t.blocks(:main, "sleep", at + 0.0002, at + 0.0004, at + 0.0006)
     end
-    data = json(trace)
-    life = rows(data, "thread_states", "life_ns").flatten
-    text = report(trace).out
-    assert_operator life[0], :<=, 100
-    assert_match(/^  not counted +\d+ changes of threads, far behind later ones in the file; vm-trace query has them in order$/, text)
+    two(settings: settings) do |t|
+      t.runs(:main, 50)
+      70_000.times { |i| round[t, 50 + i * 0.0007] }
+      t.blocks(:main, "IO#wait", 99.5)
+      t.event(:instant, :main, "marker", "end", 100)
+      t.new_chunk
+      t.builder.wakeup((1.0001 * MS).round, 44)
+      70_000.times { |i| round[t, 1 + i * 0.0007] }
+      t.blocks(:worker, "Queue#pop", 50)
+    end
+  end
+
+  def test_file_that_keeps_its_newest_is_read_in_two_parts
+    data = json(newer_then_older(keep: "newest"))
+    main, worker = states(data).values_at("main", "worker")
+    [14 + 14, 14 + 14 + 0.5, 0].zip(main).each { |expected, ms| assert_in_delta expected, ms, 0.01 }
+    assert_in_delta 98.999, main.sum, 0.01
+    assert_in_delta 48.999, worker.sum, 0.01, "up to where the newer part begins"
+    assert_equal [["sleep", 140_000], ["IO#wait", 1]], rows(data, "blocked", "name", "count").first(2)
+    refute_match(/not counted/, report(newer_then_older(keep: "newest")).out)
+  end
+
+  def test_switches_far_behind_later_ones_are_reported
+    assert_match(/^  not counted +\d+ changes of threads, far behind later ones in the file; vm-trace query has them in order$/,
+                 report(newer_then_older).out)
   end
 
   def test_life_of_a_thread_ends_and_its_number_is_used_again

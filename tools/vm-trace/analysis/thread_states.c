@@ -65,10 +65,10 @@ static struct thread_cpu *
 cpu_of(struct thread_states *states, const struct duration_edge *edge)
 {
     const uint32_t key[2] = {edge->process, edge->cpu};
-    uint32_t known = states->cpus.count;
     struct thread_cpu *cpu = row_table_get(&states->cpus, key);
     if (cpu == NULL) states->uncounted++;
-    else if (states->cpus.count > known) {
+    else if (!cpu->begun) {
+        cpu->begun = true;
         cpu->holder = NO_HOLDER;
         cpu->last_ns = edge->ts_ns;
         cpu->free_ns = edge->ts_ns;
@@ -291,19 +291,47 @@ thread_states_blocked(struct thread_states *states, const struct duration_edge *
     return thread_states_within(states, begin->ts_ns, to_ns);
 }
 
+static void
+end_cpu(struct thread_states *states, struct thread_cpu *cpu)
+{
+    if (!cpu->begun) return;
+    cpu_advance(states, cpu, states->visitor.last_ns(states->visitor.context, cpu->process));
+    cpu_release(states, cpu);
+    cpu->waiting = 0;
+    cpu->begun = false;
+}
+
+static void
+end_thread(struct thread_states *states, struct thread_times *thread)
+{
+    if (thread->state == THREAD_UNKNOWN || thread->state == THREAD_DEAD) return;
+    account(states, thread, states->visitor.last_ns(states->visitor.context, thread->process));
+    thread->state = THREAD_DEAD;
+}
+
+void
+thread_states_begin_older(struct thread_states *states, uint32_t process)
+{
+    for (uint32_t i = states->ended_cpus; i < states->cpus.count; i++) {
+        if (cpu_at(states, i)->process == process) end_cpu(states, cpu_at(states, i));
+    }
+    for (uint32_t i = states->ended_threads; i < states->threads.count; i++) {
+        struct thread_times *thread = thread_at(states, i);
+        if (thread->state == THREAD_UNKNOWN || thread->process != process) continue;
+        end_thread(states, thread);
+        thread->state = THREAD_UNKNOWN;
+        thread->in_gc = false;
+        thread->out_ns = INT64_MAX;
+        thread->woken_ns = INT64_MIN;
+        thread->unknown_gc_ns = 0;
+    }
+}
+
 void
 thread_states_file_end(struct thread_states *states)
 {
-    for (; states->ended_cpus < states->cpus.count; states->ended_cpus++) {
-        struct thread_cpu *cpu = cpu_at(states, states->ended_cpus);
-        cpu_advance(states, cpu, states->visitor.last_ns(states->visitor.context, cpu->process));
-        cpu_release(states, cpu);
-        cpu->waiting = 0;
-    }
-    for (; states->ended_threads < states->threads.count; states->ended_threads++) {
-        struct thread_times *thread = thread_at(states, states->ended_threads);
-        if (thread->state == THREAD_UNKNOWN || thread->state == THREAD_DEAD) continue;
-        account(states, thread, states->visitor.last_ns(states->visitor.context, thread->process));
-        thread->state = THREAD_DEAD;
-    }
+    for (; states->ended_cpus < states->cpus.count; states->ended_cpus++)
+        end_cpu(states, cpu_at(states, states->ended_cpus));
+    for (; states->ended_threads < states->threads.count; states->ended_threads++)
+        end_thread(states, thread_at(states, states->ended_threads));
 }

@@ -13,8 +13,8 @@
  * Times of a thread come from its own records alone, which are in order in the file. Who held the
  * GVL comes from the order of all records of a ractor. A wake-up that comes later than the window of
  * duration_pairs.h counts there only from the last record on, see unattributed_ns. A switch that is
- * older than the thread's last one does not count, see too_late: a file that keeps its newest events
- * may have its older half behind.
+ * older than the thread's last one does not count, see too_late. The older part of a file that keeps
+ * its newest events comes behind the newer one: thread_states_begin_older.
  */
 #include "analysis/duration_pairs.h"
 #include "base/row_table.h"
@@ -60,6 +60,7 @@ struct thread_times {
 struct thread_cpu {
     uint32_t process; /* the key */
     uint32_t number;
+    bool begun;       /* a record was seen */
     uint32_t holder;  /* number of a row of threads, or NO_HOLDER */
     uint32_t waiting; /* threads */
     int64_t last_ns, free_ns; /* of the last record; since when no thread is known to have held it */
@@ -111,6 +112,8 @@ void thread_states_gc(struct thread_states *states, const struct duration_edge *
  * switch out and the next run. */
 uint64_t thread_states_blocked(struct thread_states *states, const struct duration_edge *begin,
                                const struct duration_edge *end, int64_t last_ns);
+/* The next records of the process are older than all before: ends its open states, and begins again. */
+void thread_states_begin_older(struct thread_states *states, uint32_t process);
 /* Ends all states that are open: their file ends. */
 void thread_states_file_end(struct thread_states *states);
 /* Returns the part of a time that is in the window. */
