@@ -262,6 +262,12 @@ class ThreadsTrace
     @builder.thread_name(@pid, tid, name.to_s)
   end
 
+  def new_chunk
+    @builder.provider(1, "test")
+    @builder.init
+    @threads.each_value { |thread| @builder.thread(thread[:ref], @pid, thread[:tid]) }
+  end
+
   def event(type, thread, cat, name, at, extra: [], **args)
     @events += 1
     @builder.event(type, cat, name, ts: ns(at), thread: @threads[thread][:ref], args: args.transform_keys(&:to_s), extra: extra)

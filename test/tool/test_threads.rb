@@ -69,11 +69,45 @@ class TestThreads < Minitest::Test
 
   def test_thread_whose_first_record_is_a_switch_out_ran_since_the_gvl_was_free
     data = json(two do |t|
-      t.during(:main, "gc", "GC minor", 1, 2)
+      t.thread(:third, 45)
+      t.builder.wakeup(4 * MS, 45)
+      t.during(:main, "gc", "GC minor", 5, 6)
       t.leaves(:main, 10, S)
       t.leaves(:worker, 30, S)
     end)
-    assert_equal({ "main" => [0, 90, 1, 9], "worker" => [0, 70, 0, 20] }, states(data))
+    assert_equal({ "main" => [0, 90, 1, 5], "worker" => [0, 70, 0, 20], "third" => [96, 0, 0, 0] }, states(data))
+  end
+
+  # More switches than the window holds: from 50 to 99.5 ms, then in a new chunk from 1 to 50 ms.
+  def newer_then_older(**settings)
+    round = lambda do |t, at|
+      t.blocks(:main, "sleep", at + 0.0002, at + 0.0004, at + 0.0006)
+    end
+    two(settings: settings) do |t|
+      t.runs(:main, 50)
+      70_000.times { |i| round[t, 50 + i * 0.0007] }
+      t.blocks(:main, "IO#wait", 99.5)
+      t.event(:instant, :main, "marker", "end", 100)
+      t.new_chunk
+      t.builder.wakeup((1.0001 * MS).round, 44)
+      70_000.times { |i| round[t, 1 + i * 0.0007] }
+      t.blocks(:worker, "Queue#pop", 50)
+    end
+  end
+
+  def test_file_that_keeps_its_newest_is_read_in_two_parts
+    data = json(newer_then_older(keep: "newest"))
+    main, worker = states(data).values_at("main", "worker")
+    [14 + 14, 14 + 14 + 0.5, 0].zip(main).each { |expected, ms| assert_in_delta expected, ms, 0.01 }
+    assert_in_delta 98.999, main.sum, 0.01
+    assert_in_delta 48.999, worker.sum, 0.01, "up to where the newer part begins"
+    assert_equal [["sleep", 140_000], ["IO#wait", 1]], rows(data, "blocked", "name", "count").first(2)
+    refute_match(/not counted/, report(newer_then_older(keep: "newest")).out)
+  end
+
+  def test_switches_far_behind_later_ones_are_reported
+    assert_match(/^  not counted +\d+ changes of threads, far behind later ones in the file; vm-trace query has them in order$/,
+                 report(newer_then_older).out)
   end
 
   def test_life_of_a_thread_ends_and_its_number_is_used_again
@@ -122,6 +156,14 @@ class TestThreads < Minitest::Test
     data = json(OurTrace.new.build)
     assert_empty data.keys & %w[thread_states gvl_holders blocked blocked_by_thread gc gc_phases]
     refute_match(/GVL|[Gg]arbage|Blocked/, report(OurTrace.new.build).out)
+  end
+
+  def test_columns_that_say_nothing_are_left_out_for_people
+    traces = [->(t) {}, ->(t) { t.thread(:worker, 45) }, ->(t) { t.during(:main, "gc", "GC minor", 1, 2) }]
+    heads = traces.map { |more| report(two { |t| t.runs(:main, 0); more[t]; t.leaves(:main, 3, S); t.wakes(:worker, 1, 3) }).out[/^ +life .*/] }
+    assert_equal [[false, false], [false, false], [true, false]], heads.map { |head| [head.include?("in GC"), head.include?("tid")] }
+    same = two { |t| t.thread(:main, 45); t.runs(:worker, 1); t.leaves(:worker, 2, S); t.runs(:main, 2); t.leaves(:main, 3, S); t.builder.thread(9, 42, 43); t.builder.switch(4 * MS, 0, 9) }
+    assert_includes report(same).out[/^ +life .*/], "tid"
   end
 
   def test_gc_alone_makes_no_table_of_threads
@@ -210,6 +252,15 @@ class TestThreads < Minitest::Test
     assert_equal [["newobj", 1, 1.0]], rows(data, "gc", "reason", "pauses", "total_ns")
   end
 
+  def test_duration_in_one_record_without_length
+    data = json(two do |t|
+      t.runs(:main, 0)
+      t.event(:complete, :main, "gc", "GC minor", 3, extra: 3 * MS)
+    end)
+    assert_equal [[1, 0.0]], rows(data, "gc", "pauses", "total_ns")
+    assert_equal({ "main" => [0, 0, 0, 100] }, states(data))
+  end
+
   # --- who held the GVL ---
 
   def test_holders
@@ -280,6 +331,22 @@ class TestThreads < Minitest::Test
     end
   end
 
+  # As above, where the records of two processes alternate.
+  def test_wakeup_belongs_to_the_process_of_its_provider
+    builder = FxtBuilder.new
+    [[1, 100], [2, 200]].each do |provider, pid|
+      builder.provider(provider, "test")
+      builder.init
+      builder.thread(1, pid, 2**30)
+      builder.thread_name(pid, 2**30, "pool of #{pid}")
+      builder.switch(MS, 0, 1)
+      builder.switch(5 * MS, 1, 0, state: S)
+    end
+    [[1, 10], [2, 20]].each { |provider, woken| builder.section(provider); builder.wakeup(woken * MS, 2**30) }
+    [[1, 14], [2, 28]].each { |provider, runs| builder.section(provider); builder.switch(runs * MS, 0, 1) }
+    assert_equal({ "pool of 100" => 4.0, "pool of 200" => 8.0 }, states(json(builder)).transform_values(&:first))
+  end
+
   # --- garbage collections ---
 
   def test_collections_by_reason
@@ -339,6 +406,11 @@ class TestThreads < Minitest::Test
         assert_equal 0, tool("cut", *window, "-o", part, path).status
         assert_equal ["", 0], tool("check", part).then { |result| [result.err, result.status] }, window
       end
+    end
+    with_file(two { |t| t.runs(:main, 0); t.leaves(:main, 5, S); t.during(:main, "blocked", "sleep", 5.5, 6); t.runs(:main, 6) }) do |path|
+      part = "#{path}.cut"
+      assert_equal 0, tool("cut", "--since=5200us", "-o", part, path).status
+      assert_equal ["", 0], tool("check", part).then { |result| [result.err, result.status] }
     end
   end
 

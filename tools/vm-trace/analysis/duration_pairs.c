@@ -180,3 +180,19 @@ duration_pairs_finish(struct duration_pairs *pairs)
         while (stack->depth > 0) pairs->visitor.pair(pairs->visitor.context, &stack->open[--stack->depth], NULL);
     }
 }
+
+void
+duration_pairs_begin_older(struct duration_pairs *pairs, uint64_t offset)
+{
+    struct duration_edge *older = xrealloc(NULL, PAIRS_WINDOW, sizeof *older);
+    size_t count = 0, kept = 0;
+    for (size_t i = 0; i < pairs->in_window; i++) {
+        if (pairs->window[i].offset >= offset) older[count++] = pairs->window[i];
+        else pairs->window[kept++] = pairs->window[i];
+    }
+    pairs->in_window = kept;
+    duration_pairs_finish(pairs);
+    memcpy(pairs->window, older, count * sizeof *older);
+    pairs->in_window = count;
+    free(older);
+}

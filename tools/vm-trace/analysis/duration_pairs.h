@@ -88,6 +88,9 @@ void duration_pairs_add_sched(struct duration_pairs *pairs, uint32_t pid, uint32
 uint32_t duration_pairs_innermost(const struct duration_pairs *pairs, uint32_t thread, uint32_t category);
 /* Returns the edge of an event, as a visitor gets it, but without its thread. */
 struct duration_edge duration_edge_of(struct pool *pool, const struct fxt_event *event);
+/* Does what duration_pairs_finish does for records before this offset of the file; those from there on
+ * are much older, and begin again. */
+void duration_pairs_begin_older(struct duration_pairs *pairs, uint64_t offset);
 /* Pairs what is left, and passes the remaining begins as never ended. */
 void duration_pairs_finish(struct duration_pairs *pairs);
 

@@ -61,7 +61,10 @@ struct report_process {
     uint64_t lost; /* sum of loss events */
     uint64_t exits, fallbacks; /* the final counts, once everything is read */
     uint64_t recorded; /* events of exits and fallbacks */
-    int64_t first_ns, last_ns; /* of all its events and scheduling records */
+    int64_t last_ns; /* of all its events and scheduling records */
+    bool keeps_newest;     /* its file may begin with the newer part */
+    bool older;            /* what comes now is the older part */
+    int64_t first_edge_ns; /* of switches and durations, in the order of the file */
 };
 
 /* What a thread blocked in. */
@@ -118,6 +121,7 @@ struct report {
     struct row_table losses;    /* of struct report_loss */
     struct row_table providers; /* of struct report_provider */
     struct row_table threads;   /* of struct report_thread */
+    uint64_t chunk_offset;  /* where the current chunk begins */
     uint32_t last_thread;   /* the native thread of the last event */
 
     bool has_events;

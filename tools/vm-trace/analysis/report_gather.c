@@ -94,8 +94,8 @@ process_of(struct report *report, uint32_t pid)
     if (process == NULL) return REPORT_PROCESSES_MAX - 1;
     if (report->processes.count > known) {
         process->summary_sites = UINT64_MAX;
-        process->first_ns = INT64_MAX;
         process->last_ns = INT64_MIN;
+        process->first_edge_ns = INT64_MIN;
     }
     return (uint32_t)(process - (struct report_process *)report->processes.rows);
 }
@@ -144,7 +144,7 @@ on_chunk(void *context, uint32_t id, struct fxt_string name, uint64_t offset)
     struct report *report = context;
     const uint32_t key[3] = {report->file_count - 1, id, pool_id(report->pool, name)};
     struct report_provider *provider = row_table_get(&report->providers, key);
-    (void)offset;
+    report->chunk_offset = offset;
     if (provider != NULL) provider->chunks++;
 }
 
@@ -201,6 +201,7 @@ add_settings(struct report *report, const struct fxt_event *event, uint32_t numb
              fallback_rate = event_uint(event, STRING_FALLBACK_RATE, 1);
     if (exit_rate > 1 || fallback_rate > 1) process->sampled = true;
     if (fxt_event_arg(event, STRING_SNAPSHOT) != NULL) process->snapshot = true;
+    process->keeps_newest |= event_text(report->pool, event, STRING_KEEP) == STRING_NEWEST;
     process->code = event_code_settings(event);
     for (unsigned i = 0; i < event->arg_count && process->setting_count < REPORT_SETTINGS_MAX; i++) {
         const struct fxt_arg *arg = &event->args[i];
@@ -274,12 +275,20 @@ add_duration(struct report *report, uint32_t category, uint32_t name, uint64_t n
     else report->uncounted++;
 }
 
+/* Where the process's records end: those of the older part, where the newer one begins. */
+static int64_t
+process_last_ns(void *context, uint32_t number)
+{
+    const struct report_process *process = report_process(context, number);
+    return process->older ? process->first_edge_ns : process->last_ns;
+}
+
 /* Counts what a thread blocked in up to where it was woken, and only what lies in the wanted time:
  * so it adds up to the blocked time of its thread. */
 static void
 add_blocked(struct report *report, const struct duration_edge *begin, const struct duration_edge *end)
 {
-    int64_t last_ns = report_process(report, report_thread(report, begin->row)->process)->last_ns;
+    int64_t last_ns = process_last_ns(report, report_thread(report, begin->row)->process);
     uint64_t ns = thread_states_blocked(&report->states, begin, end, last_ns);
     if (!begin->wanted || !begin->outermost || (ns == 0 && !time_wanted(report, begin->ts_ns))) return;
     uint32_t class_name = begin->class_name;
@@ -350,7 +359,6 @@ static void
 note_process_time(struct report_process *process, int64_t ts_ns)
 {
     process->shown = true;
-    if (ts_ns < process->first_ns) process->first_ns = ts_ns;
     if (ts_ns > process->last_ns) process->last_ns = ts_ns;
 }
 
@@ -362,6 +370,22 @@ is_edge(const struct fxt_event *event)
     bool state = event->category.id == STRING_GC || event->category.id == STRING_BLOCKED;
     return event->type == FXT_EVENT_DURATION_BEGIN || event->type == FXT_EVENT_DURATION_END ||
            (event->type == FXT_EVENT_DURATION_COMPLETE && state);
+}
+
+/* Takes the time of a begin or a switch of a process before it is added; a wake-up and the end of a
+ * blocked duration are written late, and may be older than their chunk. Chunks of a file that keeps its newest
+ * events are used again from the first on, so the oldest records come behind the newest. They are
+ * read as a part of their own: what is open at its end goes on in the newer part, and is cut there. */
+static void
+note_edge_time(struct report *report, uint32_t number, int64_t ts_ns)
+{
+    struct report_process *process = report_process(report, number);
+    if (!process->keeps_newest || process->older) return;
+    if (process->first_edge_ns == INT64_MIN) process->first_edge_ns = ts_ns;
+    if (ts_ns >= process->first_edge_ns) return;
+    duration_pairs_begin_older(report->pairs, report->chunk_offset);
+    thread_states_begin_older(&report->states, number);
+    report_process(report, number)->older = true;
 }
 
 static void
@@ -380,6 +404,7 @@ on_sched(void *context, const struct fxt_sched *sched)
             .ts_ns = sched->ts_ns, .offset = sched->offset, .row = row, .sched = changes[i].change};
         edge.process = process;
         edge.cpu = sched->cpu;
+        if (edge.sched != SCHED_WOKEN) note_edge_time(report, process, sched->ts_ns);
         if (!report->exits_only) duration_pairs_add_sched(report->pairs, changes[i].pid, changes[i].tid, &edge);
         if (!report_thread_wanted(report, row) || !time_wanted(report, sched->ts_ns)) continue;
         if (sched->ts_ns < report->first_ns) report->first_ns = sched->ts_ns;
@@ -403,8 +428,10 @@ on_event(void *context, const struct fxt_event *event)
     struct report_thread *thread = report_thread(report, row);
     bool wanted = thread_wanted(report, report_thread(report, native)) || thread_wanted(report, thread);
     /* All threads: any may hold the GVL. It counts if it is wanted and begins in time. */
-    if (is_edge(event) && !report->exits_only)
+    if (is_edge(event) && !report->exits_only) {
+        if (event->type == FXT_EVENT_DURATION_BEGIN) note_edge_time(report, process, event->ts_ns);
         duration_pairs_add(report->pairs, report->pool, event, native, wanted);
+    }
     if (!wanted) return;
     version_history_event(&report->history, report->pool, process, event);
     if (!time_wanted(report, event->ts_ns)) return;
@@ -424,18 +451,6 @@ on_event(void *context, const struct fxt_event *event)
 }
 
 /* --- states of threads: what they ask for ------------------------------------------------------------- */
-
-static int64_t
-process_first_ns(void *context, uint32_t process)
-{
-    return report_process(context, process)->first_ns;
-}
-
-static int64_t
-process_last_ns(void *context, uint32_t process)
-{
-    return report_process(context, process)->last_ns;
-}
 
 static uint32_t
 open_marker(void *context, uint32_t thread)
@@ -467,7 +482,7 @@ report_new(size_t memory_bytes, const struct report_filter *filter)
     row_table_init(&report->providers, sizeof(struct report_provider), 3, REPORT_PROCESSES_MAX);
     row_table_init(&report->blocked, sizeof(struct report_blocked), REPORT_BLOCKED_KEYS, REPORT_BLOCKED_MAX);
     const struct thread_states_visitor visitor = {
-        .context = report, .first_ns = process_first_ns, .last_ns = process_last_ns, .marker = open_marker};
+        .context = report, .last_ns = process_last_ns, .marker = open_marker};
     thread_states_init(&report->states, &visitor);
     gc_pauses_init(&report->gc);
     compilations_init(&report->compilations);

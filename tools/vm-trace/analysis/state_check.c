@@ -67,8 +67,7 @@ state_check_new(struct reader *reader, const struct schema_check *schema)
     struct state_check *check = xcalloc(1, sizeof *check);
     check->reader = reader;
     check->schema = schema;
-    const struct thread_states_visitor visitor = {
-        .context = check, .first_ns = no_time, .last_ns = no_time, .fault = on_fault};
+    const struct thread_states_visitor visitor = {.context = check, .last_ns = no_time, .fault = on_fault};
     thread_states_init(&check->states, &visitor);
     return check;
 }

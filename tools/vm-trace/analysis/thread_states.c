@@ -65,13 +65,13 @@ static struct thread_cpu *
 cpu_of(struct thread_states *states, const struct duration_edge *edge)
 {
     const uint32_t key[2] = {edge->process, edge->cpu};
-    uint32_t known = states->cpus.count;
     struct thread_cpu *cpu = row_table_get(&states->cpus, key);
     if (cpu == NULL) states->uncounted++;
-    else if (states->cpus.count > known) {
+    else if (!cpu->begun) {
+        cpu->begun = true;
         cpu->holder = NO_HOLDER;
         cpu->last_ns = edge->ts_ns;
-        cpu->free_ns = INT64_MIN;
+        cpu->free_ns = edge->ts_ns;
     }
     return cpu;
 }
@@ -186,10 +186,7 @@ start_waiting(struct thread_states *states, struct thread_times *thread, struct 
 static void
 ran_before(struct thread_states *states, struct thread_times *thread, const struct thread_cpu *cpu, int64_t ts_ns)
 {
-    int64_t from_ns = states->visitor.first_ns(states->visitor.context, thread->process);
-    if (cpu->holder != NO_HOLDER) from_ns = ts_ns;
-    else if (cpu->free_ns > from_ns) from_ns = cpu->free_ns;
-    if (from_ns > ts_ns) from_ns = ts_ns;
+    int64_t from_ns = cpu->holder == NO_HOLDER && cpu->free_ns < ts_ns ? cpu->free_ns : ts_ns;
     thread->state = THREAD_RUNNING;
     thread->since_ns = from_ns;
     uint64_t ns = thread_states_within(states, from_ns, ts_ns), gc_ns = thread->unknown_gc_ns;
@@ -238,6 +235,10 @@ thread_states_sched(struct thread_states *states, const struct duration_edge *ed
     struct thread_times *thread = thread_of(states, edge);
     struct thread_cpu *cpu = cpu_of(states, edge);
     if (thread == NULL || cpu == NULL) return;
+    if (thread->state != THREAD_UNKNOWN && edge->ts_ns < thread->since_ns && edge->sched != SCHED_WOKEN) {
+        states->too_late++;
+        return;
+    }
     thread->process = edge->process;
     bool waits = thread->state == THREAD_WAITING;
     if (!waits) thread->cpu = number_of(&states->cpus, cpu);
@@ -290,19 +291,47 @@ thread_states_blocked(struct thread_states *states, const struct duration_edge *
     return thread_states_within(states, begin->ts_ns, to_ns);
 }
 
+static void
+end_cpu(struct thread_states *states, struct thread_cpu *cpu)
+{
+    if (!cpu->begun) return;
+    cpu_advance(states, cpu, states->visitor.last_ns(states->visitor.context, cpu->process));
+    cpu_release(states, cpu);
+    cpu->waiting = 0;
+    cpu->begun = false;
+}
+
+static void
+end_thread(struct thread_states *states, struct thread_times *thread)
+{
+    if (thread->state == THREAD_UNKNOWN || thread->state == THREAD_DEAD) return;
+    account(states, thread, states->visitor.last_ns(states->visitor.context, thread->process));
+    thread->state = THREAD_DEAD;
+}
+
+void
+thread_states_begin_older(struct thread_states *states, uint32_t process)
+{
+    for (uint32_t i = states->ended_cpus; i < states->cpus.count; i++) {
+        if (cpu_at(states, i)->process == process) end_cpu(states, cpu_at(states, i));
+    }
+    for (uint32_t i = states->ended_threads; i < states->threads.count; i++) {
+        struct thread_times *thread = thread_at(states, i);
+        if (thread->state == THREAD_UNKNOWN || thread->process != process) continue;
+        end_thread(states, thread);
+        thread->state = THREAD_UNKNOWN;
+        thread->in_gc = false;
+        thread->out_ns = INT64_MAX;
+        thread->woken_ns = INT64_MIN;
+        thread->unknown_gc_ns = 0;
+    }
+}
+
 void
 thread_states_file_end(struct thread_states *states)
 {
-    for (; states->ended_cpus < states->cpus.count; states->ended_cpus++) {
-        struct thread_cpu *cpu = cpu_at(states, states->ended_cpus);
-        cpu_advance(states, cpu, states->visitor.last_ns(states->visitor.context, cpu->process));
-        cpu_release(states, cpu);
-        cpu->waiting = 0;
-    }
-    for (; states->ended_threads < states->threads.count; states->ended_threads++) {
-        struct thread_times *thread = thread_at(states, states->ended_threads);
-        if (thread->state == THREAD_UNKNOWN || thread->state == THREAD_DEAD) continue;
-        account(states, thread, states->visitor.last_ns(states->visitor.context, thread->process));
-        thread->state = THREAD_DEAD;
-    }
+    for (; states->ended_cpus < states->cpus.count; states->ended_cpus++)
+        end_cpu(states, cpu_at(states, states->ended_cpus));
+    for (; states->ended_threads < states->threads.count; states->ended_threads++)
+        end_thread(states, thread_at(states, states->ended_threads));
 }

@@ -7,12 +7,14 @@
  *
  * A state machine for each thread over the records of the stream `threads`. It keeps no record, so
  * memory grows with the number of threads and ractors. A thread's life begins at its first record;
- * one whose first record is a switch out ran before, since the GVL was last free or since the
- * beginning of the trace.
+ * one whose first record is a switch out ran before, since the GVL was last free or since its
+ * ractor's first record.
  *
  * Times of a thread come from its own records alone, which are in order in the file. Who held the
- * GVL comes from the order of all records of a ractor. A record that comes later than the window of
- * duration_pairs.h counts there only from the last one on, see unattributed_ns.
+ * GVL comes from the order of all records of a ractor. A wake-up that comes later than the window of
+ * duration_pairs.h counts there only from the last record on, see unattributed_ns. A switch that is
+ * older than the thread's last one does not count, see too_late. The older part of a file that keeps
+ * its newest events comes behind the newer one: thread_states_begin_older.
  */
 #include "analysis/duration_pairs.h"
 #include "base/row_table.h"
@@ -58,9 +60,10 @@ struct thread_times {
 struct thread_cpu {
     uint32_t process; /* the key */
     uint32_t number;
+    bool begun;       /* a record was seen */
     uint32_t holder;  /* number of a row of threads, or NO_HOLDER */
     uint32_t waiting; /* threads */
-    int64_t last_ns, free_ns; /* of the last record; since when no thread held it */
+    int64_t last_ns, free_ns; /* of the last record; since when no thread is known to have held it */
     uint64_t hold_ns;         /* of the current hold, while others waited */
     int64_t hold_at_ns;
     uint32_t hold_marker;
@@ -78,8 +81,7 @@ enum thread_fault {
 
 struct thread_states_visitor {
     void *context;
-    /* The times of a process's first and last record. */
-    int64_t (*first_ns)(void *context, uint32_t process);
+    /* The time of a process's last record. */
     int64_t (*last_ns)(void *context, uint32_t process);
     /* The name of the thread's innermost open marker, or STRING_NONE. NULL: there are none. */
     uint32_t (*marker)(void *context, uint32_t thread);
@@ -96,6 +98,7 @@ struct thread_states {
     uint64_t waits;           /* that ended, or were open at the end */
     uint64_t unattributed_ns; /* waited before a record that came too late: no one is charged for it */
     uint64_t uncounted;       /* records of too many threads */
+    uint64_t too_late;        /* switches that are older than their thread's last one */
 };
 
 void thread_states_init(struct thread_states *states, const struct thread_states_visitor *visitor);
@@ -109,6 +112,8 @@ void thread_states_gc(struct thread_states *states, const struct duration_edge *
  * switch out and the next run. */
 uint64_t thread_states_blocked(struct thread_states *states, const struct duration_edge *begin,
                                const struct duration_edge *end, int64_t last_ns);
+/* The next records of the process are older than all before: ends its open states, and begins again. */
+void thread_states_begin_older(struct thread_states *states, uint32_t process);
 /* Ends all states that are open: their file ends. */
 void thread_states_file_end(struct thread_states *states);
 /* Returns the part of a time that is in the window. */

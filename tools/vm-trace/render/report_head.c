@@ -278,6 +278,13 @@ add_counting(struct report *report, struct document *document)
                       document_text(document, "%" PRIu64 " changes of threads: there are more than %d threads",
                                     report->states.uncounted, THREAD_STATES_THREADS_MAX));
     }
+    if (report->states.too_late > 0) {
+        document_line(document, "not counted",
+                      document_text(document,
+                                    "%" PRIu64 " changes of threads, far behind later ones in the file; "
+                                    "vm-trace query has them in order",
+                                    report->states.too_late));
+    }
     if (report->states.unattributed_ns > 0) {
         char time[NUMBER_TEXT];
         document_line(document, "not counted",

@@ -36,13 +36,24 @@ numbers_needed(const struct view *view)
     return needed;
 }
 
+/* Whether a thread collected garbage: otherwise the stream is probably off. */
+static bool
+has_gc(const struct view *view)
+{
+    uint64_t ns = 0;
+    for (uint32_t i = 0; i < view->report->states.threads.count; i++) ns += times_at(view, i)->ns[THREAD_IN_GC];
+    return ns > 0;
+}
+
 /* Copies columns of a table with threads, without the titles that people do not need. */
 static void
 choose_columns(const struct view *view, struct column *to, const struct column *from, unsigned count)
 {
+    bool numbers = numbers_needed(view), gc = has_gc(view);
     for (unsigned i = 0; i < count; i++) {
         to[i] = from[i];
-        if (strcmp(from[i].id, "tid") == 0 && !numbers_needed(view)) to[i].title = NULL;
+        if (strcmp(from[i].id, "tid") == 0 && !numbers) to[i].title = NULL;
+        if (strstr(from[i].id, "gc_") != NULL && !gc) to[i].title = NULL;
     }
 }
 

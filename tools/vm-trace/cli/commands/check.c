@@ -187,7 +187,13 @@ check_file(const struct options *options, const char *file)
     check.states = state_check_new(check.reader, check.schema);
 
     struct fault_report faults = fault_report_new(file, options->max_faults);
-    struct fxt_visitor visitor = {.context = &check, .event = check_event, .object = check_object, .sched = check_sched, .chunk = check_chunk};
+    struct fxt_visitor visitor = {
+        .context = &check,
+        .event = check_event,
+        .object = check_object,
+        .sched = check_sched,
+        .chunk = check_chunk,
+    };
     enum status status = STATUS_CANNOT_READ;
     if (read_file(check.reader, file, &visitor, &faults)) {
         duration_pairs_finish(check.pairs);
