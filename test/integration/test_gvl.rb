@@ -227,6 +227,7 @@ class TestGVL < Integration::Test
     result = run_ruby(<<~'RUBY')
       q = Thread::Queue.new
       blocked = Thread.new { Thread.current.name = "blocked"; 3.times { q.pop } }
+      Thread.pass until blocked.stop?
       busy = Thread.new { Thread.current.name = "busy"; loop { Thread.pass } }
       2.times do |i|
         RubyVM::Trace.start(threads: true, file: "#{i}.fxt")

@@ -425,15 +425,12 @@ check_kind(struct schema_check *check, const struct fxt_event *event)
       case STRING_RECOMPILE_EXIT:
       case STRING_FALLBACK:
       case STRING_TRACE:
+      case STRING_PREEMPTED:
         kind = "an instant";
         right = event->type == FXT_EVENT_INSTANT;
         break;
       case STRING_COMPILE:
       case STRING_INVALIDATION:
-      case STRING_PREEMPTED:
-        kind = "an instant";
-        right = event->type == FXT_EVENT_INSTANT;
-        break;
       case STRING_BLOCKED:
         kind = "a duration";
         right = event->type >= FXT_EVENT_DURATION_BEGIN && event->type <= FXT_EVENT_DURATION_COMPLETE;
