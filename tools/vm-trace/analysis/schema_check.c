@@ -423,6 +423,10 @@ check_kind(struct schema_check *check, const struct fxt_event *event)
         kind = "an instant, a duration or a counter";
         right = event->type <= FXT_EVENT_DURATION_END;
         break;
+      case STRING_GC:
+        kind = "a duration or a counter";
+        right = event->type >= FXT_EVENT_COUNTER && event->type <= FXT_EVENT_DURATION_END;
+        break;
       case STRING_COUNTER:
         kind = "a counter";
         right = event->type == FXT_EVENT_COUNTER;

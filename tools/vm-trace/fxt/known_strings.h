@@ -26,7 +26,7 @@
     S(CUT, "cut") S(SINCE_NS, "since_ns") S(UNTIL_NS, "until_ns") S(LEFT_OUT, "left_out") \
     S(MODULE, "module") S(PROCESS, "process") S(KEEP, "keep") S(NEWEST, "newest") S(THREAD, "thread") \
     S(RECOMPILATION, "recompilation") S(EXIT_BYTES, "exit_bytes") S(INLINED, "inlined") S(ERROR, "error") \
-    S(SNAPSHOT, "snapshot") S(CALLEE, "callee") S(MARKER, "marker")
+    S(SNAPSHOT, "snapshot") S(CALLEE, "callee") S(MARKER, "marker") S(GC, "gc")
 
 enum known_string {
     KNOWN_STRINGS_BEGIN = STRING_NONE,

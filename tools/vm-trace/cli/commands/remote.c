@@ -302,7 +302,7 @@ send_request(struct request *request, int count, char **arguments)
 /* --- the commands --------------------------------------------------------------------------------------- */
 
 static const char *counter, *file, *keep, *save_at;
-static bool no_exits, compiles, invalidations, markers;
+static bool no_exits, compiles, invalidations, markers, gc;
 static uint64_t sample_rate = 1, max_size, memory, seconds, stack, min_free = UINT64_MAX;
 
 static bool
@@ -344,6 +344,7 @@ run_start(const struct options *options, int count, char **arguments)
     if (compiles) add_pair(&request, "compiles", "true");
     if (invalidations) add_pair(&request, "invalidations", "true");
     if (markers) add_pair(&request, "markers", "true");
+    if (gc) add_pair(&request, "gc", "true");
     if (sample_rate > 1) add_number(&request, "sample_rate", sample_rate);
     if (max_size) add_number(&request, "max_size", max_size);
     if (memory) add_number(&request, "memory", memory);
@@ -398,6 +399,7 @@ static const struct cli_option start_options[] = {
     CLI_OPTION("invalidations", 0, NULL, "record invalidations, too", NULL, &invalidations),
     CLI_OPTION("markers", 0, NULL, "record the program's own events, too (RubyVM::Trace.instant,\n"
                ".span, .counter); without a JIT give --no-exits", NULL, &markers),
+    CLI_OPTION("gc", 0, NULL, "record garbage collections, too; without a JIT give --no-exits", NULL, &gc),
     {"sample-rate", 'k', "K", "record only every K-th exit", take_number, &sample_rate, 1, UINT32_MAX},
     CLI_OPTION("file", 'o', "PATH",
                "path of the trace, as the program sees it; %p is its pid,\n"
