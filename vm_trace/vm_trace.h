@@ -54,6 +54,29 @@ struct rb_vm_trace_exit_info {
     const char *outcome;          /* NULL: the exit cannot cause a recompilation */
 };
 
+/*
+ * Why a collection runs: bits of the `reason` of rb_vm_trace_gc_start, which are the GC's own (a
+ * patch asserts it). The first five say why it is major, the others what began it.
+ */
+#define RB_VM_TRACE_GC_NOFREE 0x001
+#define RB_VM_TRACE_GC_OLDGEN 0x002
+#define RB_VM_TRACE_GC_SHADY 0x004
+#define RB_VM_TRACE_GC_FORCE 0x008
+#define RB_VM_TRACE_GC_OLDMALLOC 0x020
+#define RB_VM_TRACE_GC_NEWOBJ 0x100
+#define RB_VM_TRACE_GC_MALLOC 0x200
+#define RB_VM_TRACE_GC_METHOD 0x400
+#define RB_VM_TRACE_GC_CAPI 0x800
+#define RB_VM_TRACE_GC_STRESS 0x1000
+
+/* What a pause consists of. The same one may begin again inside itself. */
+enum rb_vm_trace_gc_phase {
+    RB_VM_TRACE_GC_MARK,
+    RB_VM_TRACE_GC_SWEEP,
+    RB_VM_TRACE_GC_COMPACT,   /* inside a sweep */
+    RB_VM_TRACE_GC_PHASES
+};
+
 #if USE_VM_TRACE
 /* --- hooks of exits (world stopped) -------------------------------------------------- */
 
@@ -87,6 +110,56 @@ void rb_vm_trace_method_free(const void *method_entry);
 
 /* Objects have moved. Called with every ractor stopped. */
 void rb_vm_trace_compacted(void);
+
+/* --- garbage collection -------------------------------------------------------------- */
+
+/*
+ * Not 0 while collections are recorded; changes with the world stopped. The GC calls the functions
+ * of this part only then.
+ *
+ * The thread that collects calls them, with the GVL. They take no VM lock and allocate no memory of
+ * Ruby's. One pause, from gc_enter to gc_exit in CRuby's GC, is
+ *     rb_vm_trace_gc_enter
+ *     rb_vm_trace_gc_stopped                 if it waited for other ractors
+ *     rb_vm_trace_gc_start or _continue      else it belongs to no collection: nothing is recorded
+ *     rb_vm_trace_gc_begin, rb_vm_trace_gc_end ...
+ *     rb_vm_trace_gc_exit
+ * Calls that a trace did not see the beginning of do nothing.
+ *
+ * They are exported: a GC may be a shared object.
+ */
+# if defined(__GNUC__)
+#  pragma GCC visibility push(default)
+# endif
+extern int rb_vm_trace_gc_on;
+
+/* A pause begins, before other ractors are stopped. `malloc_bytes`: malloc'ed since the last collection. */
+void rb_vm_trace_gc_enter(size_t malloc_bytes);
+
+/* It has waited until all other ractors were stopped. */
+void rb_vm_trace_gc_stopped(void);
+
+/* A collection begins in this pause: number `count`, as GC.count, because of `reason` (see above). */
+void rb_vm_trace_gc_start(size_t count, bool major, unsigned int reason);
+
+/* Or the last one that began goes on in it: incremental marking, lazy sweeping. */
+void rb_vm_trace_gc_continue(size_t count, bool major);
+
+/*
+ * A phase begins, ends. `freed_slots`: slots of the heap that have ever been freed, of a sweep; 0
+ * of others. No object may be half moved.
+ */
+void rb_vm_trace_gc_begin(enum rb_vm_trace_gc_phase phase, size_t freed_slots);
+void rb_vm_trace_gc_end(enum rb_vm_trace_gc_phase phase, size_t freed_slots);
+
+/*
+ * The pause ends, and phases that are open. What the heap has now: its pages in bytes, slots with
+ * an object. `ractor_heap`: each ractor has a heap of its own.
+ */
+void rb_vm_trace_gc_exit(size_t heap_bytes, size_t live_slots, bool ractor_heap);
+# if defined(__GNUC__)
+#  pragma GCC visibility pop
+# endif
 
 /* --- ractors, threads, forks --------------------------------------------------------- */
 
@@ -201,6 +274,14 @@ RB_VM_TRACE_STUB void rb_vm_trace_subscribe(bool on) {}
 RB_VM_TRACE_STUB void rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq) {}
 RB_VM_TRACE_STUB void rb_vm_trace_method_free(const void *method_entry) {}
 RB_VM_TRACE_STUB void rb_vm_trace_compacted(void) {}
+# define rb_vm_trace_gc_on 0
+RB_VM_TRACE_STUB void rb_vm_trace_gc_enter(size_t malloc_bytes) {}
+RB_VM_TRACE_STUB void rb_vm_trace_gc_stopped(void) {}
+RB_VM_TRACE_STUB void rb_vm_trace_gc_start(size_t count, bool major, unsigned int reason) {}
+RB_VM_TRACE_STUB void rb_vm_trace_gc_continue(size_t count, bool major) {}
+RB_VM_TRACE_STUB void rb_vm_trace_gc_begin(enum rb_vm_trace_gc_phase phase, size_t freed_slots) {}
+RB_VM_TRACE_STUB void rb_vm_trace_gc_end(enum rb_vm_trace_gc_phase phase, size_t freed_slots) {}
+RB_VM_TRACE_STUB void rb_vm_trace_gc_exit(size_t heap_bytes, size_t live_slots, bool ractor_heap) {}
 RB_VM_TRACE_STUB struct rb_vm_trace_ractor *rb_vm_trace_ractor_new(void) { return NULL; }
 RB_VM_TRACE_STUB void rb_vm_trace_ractor_free(struct rb_vm_trace_ractor *ractor) {}
 RB_VM_TRACE_STUB void rb_vm_trace_before_fork(void) {}

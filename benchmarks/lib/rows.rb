@@ -39,7 +39,7 @@ module Bench
       @exits = {}
     end
 
-    GROUPS = %i[exits yjit throws ractors late size memory cold tmpfs recorder switch hooks markers threads saving scale absent depths].freeze
+    GROUPS = %i[exits yjit throws ractors late size memory cold tmpfs recorder switch hooks markers threads gc saving scale absent depths].freeze
 
     def run
       (@only || GROUPS).each do |group|
@@ -382,6 +382,31 @@ module Bench
       @rows << Row.new(name: "bytes of that", unit: "B", ours: run.fetch("bytes"), target: "<= 140 B", met: run["bytes"] <= 140)
       @rows << Row.new(name: "two threads pass the GVL, times untraced", unit: "", ours: run.fetch("pass_ratio"), runs: @rounds,
                        target: "<= 1.01", met: run["pass_ratio"] <= 1.01, note: "one pass untraced: #{run["off_pass"].round} ns")
+    end
+
+    DURATIONS_OF_A_PAUSE = 3 # with mark and sweep; the counters after them are in the price
+
+    # What the GC calls, beside a clock read and a store for each of Ruby's internal events of the same
+    # pause; and whole collections, whose time varies by more than that.
+    def gc
+      Dir.mktmpdir("vm-trace-bench") do |folder|
+        extension = build_extension("collections", folder)
+        program = "#{Recording::ROWS}/gc.rb"
+        run = @ours.run(Workload.new("gc", program, [extension, [@rounds, 5].max.to_s, @options.fetch(:folder, Dir.tmpdir)])).extra
+        add_gc_rows(run)
+      end
+    end
+
+    def add_gc_rows(run)
+      ours, base = %w[on_pauses peer_peer].map { |key| run.fetch(key) / DURATIONS_OF_A_PAUSE }
+      lost = run.fetch("lost")
+      @rows << Row.new(name: "one duration of a GC pause", unit: "ns", ours: ours, base: base, ratio: base / ours, runs: @rounds,
+                       target: "<= 100 ns", met: ours <= 100 && lost.zero?,
+                       note: "not recorded: %.1f ns; the peer notes the times of five internal events%s" %
+                             [run.fetch("off_pauses") / DURATIONS_OF_A_PAUSE, lost.zero? ? "" : "; #{lost.to_i} lost"])
+      off, on, peer = %w[off_collection on_collection peer_collection].map { |key| run.fetch(key) / 1e3 }
+      @rows << Row.new(name: "minor collection, traced", unit: "us", ours: on, base: peer, ratio: peer / on, runs: @rounds,
+                       note: "untraced %.1f us; the peer has hooks of internal events" % off)
     end
 
     def build_hook(folder) = build_extension("empty_hook", folder)

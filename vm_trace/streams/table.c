@@ -4,6 +4,7 @@
 #include "vm_trace/streams/table.h"
 #include "vm_trace/streams/counters.h"
 #include "vm_trace/streams/exit_state.h"
+#include "vm_trace/streams/gc.h"
 #include "vm_trace/streams/markers.h"
 #include "vm_trace/streams/threads.h"
 #include "vm_trace/streams/versions.h"
@@ -15,6 +16,7 @@ struct rb_vm_trace_stream *const rb_vm_trace_streams[] = {
     &rb_vm_trace_invalidations,
     &rb_vm_trace_markers,
     &rb_vm_trace_threads,
+    &rb_vm_trace_gc,
     NULL
 };
 

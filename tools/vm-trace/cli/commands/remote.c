@@ -302,7 +302,7 @@ send_request(struct request *request, int count, char **arguments)
 /* --- the commands --------------------------------------------------------------------------------------- */
 
 static const char *counter, *file, *keep, *save_at;
-static bool no_exits, compiles, invalidations, markers, threads;
+static bool no_exits, compiles, invalidations, markers, threads, gc;
 static uint64_t sample_rate = 1, max_size, memory, seconds, stack, min_free = UINT64_MAX;
 
 static bool
@@ -345,6 +345,7 @@ run_start(const struct options *options, int count, char **arguments)
     if (invalidations) add_pair(&request, "invalidations", "true");
     if (markers) add_pair(&request, "markers", "true");
     if (threads) add_pair(&request, "threads", "true");
+    if (gc) add_pair(&request, "gc", "true");
     if (sample_rate > 1) add_number(&request, "sample_rate", sample_rate);
     if (max_size) add_number(&request, "max_size", max_size);
     if (memory) add_number(&request, "memory", memory);
@@ -400,6 +401,7 @@ static const struct cli_option start_options[] = {
     CLI_OPTION("markers", 0, NULL, "record the program's own events, too (RubyVM::Trace.instant,\n"
                ".span, .counter); without a JIT give --no-exits", NULL, &markers),
     CLI_OPTION("threads", 0, NULL, "record states of threads, too; without a JIT give --no-exits", NULL, &threads),
+    CLI_OPTION("gc", 0, NULL, "record garbage collections, too; without a JIT give --no-exits", NULL, &gc),
     {"sample-rate", 'k', "K", "record only every K-th exit", take_number, &sample_rate, 1, UINT32_MAX},
     CLI_OPTION("file", 'o', "PATH",
                "path of the trace, as the program sees it; %p is its pid,\n"
