@@ -169,6 +169,21 @@ class TestGVL < Integration::Test
     assert_kind_of Integer, write["args"]["fd"]
   end
 
+  # Its time slice is 100 ms.
+  def test_a_preempted_thread_says_where_it_was
+    trace = record(<<~'RUBY').trace
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      def greedy(stop) = (nil while now < stop)
+      2.times.map { |i| Thread.new { Thread.current.name = "t#{i}"; greedy(now + 0.4) } }.each(&:join)
+    RUBY
+    preempted = trace.in_category("preempted")
+    assert_operator preempted.size, :>=, 2
+    preempted.each do |event|
+      assert_match(/\At\d\z/, event["thread"])
+      assert_operator event["args"].values.grep(/greedy \(script.rb:2\)/).size, :>=, 1, event.inspect
+    end
+  end
+
   def test_ractors_are_cpus_and_their_threads_have_tracks_of_their_own
     trace = record(<<~'RUBY', recorders: 4).trace
       Warning[:experimental] = false
