@@ -18,7 +18,7 @@ struct rb_vm_trace_ractor;
 struct vm_trace_event;
 
 /* Counters of all streams together. */
-#define VM_TRACE_MAX_COUNTERS 8
+#define VM_TRACE_MAX_COUNTERS 16
 
 /* What was recorded; of a ractor, of all, or of those that have ended. */
 struct vm_trace_totals {

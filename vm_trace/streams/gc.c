@@ -55,7 +55,6 @@ struct vm_trace_gc_state {
     /* What the records of this pause in this chunk begin and end with. */
     uint32_t serial;               /* of the chunk, in the writer */
     uint32_t thread;               /* its index; 0: not known */
-    uint64_t running;              /* argument that names the Ruby thread; 0: none */
     uint16_t indexes[TEXT_COUNT];  /* 0: not known */
 };
 
@@ -87,10 +86,7 @@ find_thread(struct vm_trace_gc_state *state, struct rb_vm_trace_ractor *ractor, 
 {
     struct vm_trace_event event;
     if (!rb_vm_trace_event_begin(&event, ractor, ec, 0)) return false;
-    unsigned words = event.words;
-    if (!event_running(&event, ractor, ec)) return false;
     state->thread = event.thread;
-    state->running = event.words > words ? event.record[words] : 0;
     return true;
 }
 
@@ -123,10 +119,10 @@ write_gc(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *
     }
     if (!state->thread && !find_thread(state, ractor, ec)) return false;
 
-    bool counter = event->type == FXT_COUNTER, running = !counter && state->running;
+    bool counter = event->type == FXT_COUNTER;
     unsigned category = index_of(state, writer, CATEGORY), name = index_of(state, writer, event->name);
     if (!category || !name) return false;
-    size_t words = 2U + running + counter;
+    size_t words = 2U + counter;
     for (; argument < last; argument++) {
         if (!index_of(state, writer, argument->key)) return false;
         if (argument->text && !index_of(state, writer, argument->text)) return false;
@@ -141,9 +137,8 @@ write_gc(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *
         *++to = argument->text ? fxt_string_argument(key, state->indexes[argument->text]) : fxt_uint64_argument(key);
         if (!argument->text) *++to = argument->number;
     }
-    if (running) *++to = state->running;
     if (counter) *++to = event->number;
-    writer_publish(writer, words, fxt_event_header(event->type, words, event->count + running, state->thread,
+    writer_publish(writer, words, fxt_event_header(event->type, words, event->count, state->thread,
                                                    category, name));
     writer->events++;
     return true;
