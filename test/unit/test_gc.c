@@ -233,22 +233,6 @@ nothing_is_written_after_the_trace(void **state)
     trace_free(trace);
 }
 
-static void
-thread_that_shares_its_native_one_is_named(void **state)
-{
-    (void)state;
-    start_gc();
-    main_thread.runs = 9;
-    collect(1, false, RB_VM_TRACE_GC_NEWOBJ);
-    main_thread.runs = 0;
-    collect(2, false, RB_VM_TRACE_GC_NEWOBJ);
-    struct trace *trace = finish(2, 2);
-    for (size_t i = 0; i < 6; i++) assert_non_null(trace_text(trace_event(trace, "gc", NULL, i), "thread"));
-    assert_int_equal(trace_event(trace, "gc", "GC heap", 0)->argument_count, 3);
-    assert_int_equal(trace_event(trace, "gc", "GC minor", 2)->argument_count, 2);
-    trace_free(trace);
-}
-
 /* Each of them defines what it names. */
 static void
 pauses_go_on_in_the_next_chunk(void **state)
@@ -286,7 +270,6 @@ main(void)
         isolated_test(pause_that_is_given_up_ends_its_phases),
         isolated_test(phases_of_several_heaps_are_one),
         isolated_test(nothing_is_written_after_the_trace),
-        isolated_test(thread_that_shares_its_native_one_is_named),
         isolated_test(pauses_go_on_in_the_next_chunk),
         isolated_test(nothing_is_written_where_collections_are_not_recorded),
     };
