@@ -114,11 +114,14 @@ take_cpu(bool main)
     return CPUS - 1;
 }
 
-static uint32_t
-cpu_of(struct vm_trace_threads_state *state, struct rb_execution_context_struct *ec)
+/*
+ * Before the time of an event is read: writing it may take so long, where it needs a chunk, that
+ * another ractor ends meanwhile. Its CPU is not free at that time.
+ */
+static inline void
+have_cpu(struct vm_trace_threads_state *state, struct rb_execution_context_struct *ec)
 {
     if (!state->cpu_and_1) state->cpu_and_1 = 1 + take_cpu(rb_vm_trace_host_main_ractor_p(ec));
-    return state->cpu_and_1 - 1;
 }
 
 /* --- records ----------------------------------------------------------------------------------- */
@@ -215,7 +218,7 @@ write_suspended(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_s
     struct records records;
     records.words = 0;
     uint64_t ns = event.record[1];
-    uint32_t cpu = cpu_of(state, ec);
+    uint32_t cpu = state->cpu_and_1 - 1;
     if (suspension->runs_from_ns) {
         uint64_t from = suspension->runs_from_ns < ns ? suspension->runs_from_ns : ns - 1;
         add_switch(&records, from, cpu, FXT_THREAD_RUNNABLE, none, event.thread);
@@ -255,7 +258,7 @@ write_resumed(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_str
 
     struct records records;
     records.words = 0;
-    uint32_t cpu = cpu_of(state, ec);
+    uint32_t cpu = state->cpu_and_1 - 1;
     ready_ns = event.record[1];
     if (resumption->ends_blocked) add_event(&records, &event, FXT_DURATION_END, in, name);
     if (resumption->ready_ns) {
@@ -297,6 +300,7 @@ rb_vm_trace_thread_suspended_slow(struct rb_execution_context_struct *ec, struct
     struct rb_vm_trace_ractor *ractor = recording_ractor(ec);
     if (!ractor) return;
     struct vm_trace_threads_state *state = threads_of(ractor);
+    have_cpu(state, ec);
     struct suspension suspension = { thread, why, clock_now_ns(&ractor->clock), 0, 0, false };
     if (thread->trace != trace_id()) {
         /* It has run since the trace began, or since another thread gave up the GVL. */
@@ -349,6 +353,7 @@ rb_vm_trace_thread_resumed_slow(struct rb_execution_context_struct *ec, struct r
     if (!ractor) return;
     bool known = thread->trace == trace_id() && thread->suspended;
     if (!known && !thread->ready_stamp) return; /* it never stopped */
+    have_cpu(threads_of(ractor), ec);
     bool preempted = known && thread->why == RB_VM_TRACE_PREEMPTED;
     struct resumption resumption = {
         .thread = thread, .ns = clock_now_ns(&ractor->clock), .ends_blocked = known && thread->in_blocked
