@@ -202,7 +202,8 @@ runs(struct thread_states *states, struct thread_times *thread, struct thread_cp
 {
     if (cpu->holder != NO_HOLDER) {
         uint32_t other = thread_at(states, cpu->holder)->row;
-        fault(states, edge, other == edge->row ? THREAD_FAULT_RUNS_TWICE : THREAD_FAULT_TWO_RUN, other, cpu->number);
+        if (other == edge->row) fault(states, edge, THREAD_FAULT_RUNS_TWICE, other, cpu->number);
+        else if (cpu->number != THREAD_CPU_SHARED) fault(states, edge, THREAD_FAULT_TWO_RUN, other, cpu->number);
         cpu_release(states, cpu);
     }
     stop_waiting(states, thread, edge->ts_ns);

@@ -69,6 +69,9 @@ struct thread_cpu {
     uint32_t hold_marker;
 };
 enum { NO_HOLDER = UINT32_MAX };
+/* The recorder gives this one to all ractors for which there is no other: who holds which GVL of
+ * these is not known. */
+enum { THREAD_CPU_SHARED = 255 };
 
 /* What cannot be. */
 enum thread_fault {
