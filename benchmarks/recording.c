@@ -134,18 +134,25 @@ rb_vm_trace_host_notify_hooks(struct rb_execution_context_struct *of, const stru
     (void)of, (void)exit; /* nobody listens */
 }
 
-struct vm_trace_native_thread
+struct vm_trace_thread_id
 rb_vm_trace_host_thread(struct rb_execution_context_struct *of)
 {
     (void)of;
-    return (struct vm_trace_native_thread){ HOST_SHARED_THREAD + 1, 4711 };
+    return (struct vm_trace_thread_id){ 1, 4711 };
 }
 
-uint64_t
-rb_vm_trace_host_running_id(struct rb_execution_context_struct *of)
+bool
+rb_vm_trace_host_main_ractor_p(struct rb_execution_context_struct *of)
 {
     (void)of;
-    return 0;
+    return true;
+}
+
+bool
+rb_vm_trace_host_top(struct rb_execution_context_struct *of, struct vm_trace_frame *frame_out)
+{
+    (void)of, (void)frame_out;
+    return false;
 }
 
 size_t
@@ -154,12 +161,6 @@ rb_vm_trace_host_thread_name(struct rb_execution_context_struct *of, char *buffe
     (void)of;
     memcpy(buffer, "main", capacity < 4 ? capacity : 4);
     return 4;
-}
-
-size_t
-rb_vm_trace_host_running_name(struct rb_execution_context_struct *of, char *buffer, size_t capacity)
-{
-    return rb_vm_trace_host_thread_name(of, buffer, capacity);
 }
 
 void

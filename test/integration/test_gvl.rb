@@ -126,11 +126,11 @@ class TestGVL < Integration::Test
       # The thread whose events are the reference's, by the time of its first run.
       first = times.find { |event, _| event == "resumed" } or next
       life = lives.min_by { |states| states.filter_map { |_, _, state, ts, _| (ts - first.last).abs if state == "Running" }.min || Float::INFINITY }
+      # Each public event comes before ours.
       if INTERRUPTED.include?(name)
-        # Each public event comes before ours.
         assert_operator events_of(life).count { |_, ns| ns.between?(from, to) }, :<=, times.size
       else
-        ours = events_of(life).select { |_, ns| ns.between?(from - 100_000, to + 100_000) }
+        ours = events_of(life).select { |_, ns| ns >= from }
         assert_equal times.map(&:first), ours.map(&:first).first(times.size), "thread #{thread} of #{name}"
       end
       compared += 1
@@ -185,6 +185,7 @@ class TestGVL < Integration::Test
   end
 
   def test_ractors_are_cpus_and_their_threads_have_tracks_of_their_own
+    skip "untraced, this Ruby hangs here: threads that sleep in ractors" if Integration::BASE < "ruby-4.0"
     trace = record(<<~'RUBY', recorders: 4).trace
       Warning[:experimental] = false
       rs = 3.times.map do |i|
