@@ -163,6 +163,12 @@ rb_vm_trace_host_thread_name(struct rb_execution_context_struct *of, char *buffe
     return 4;
 }
 
+bool
+rb_vm_trace_clock_ticks_p(void)
+{
+    return false;
+}
+
 void
 rb_vm_trace_host_with_world_stopped(void (*func)(void *data), void *data)
 {
