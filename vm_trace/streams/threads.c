@@ -22,7 +22,7 @@ struct rb_vm_trace_thread {
     uint64_t host;
     uint64_t trace;         /* that the rest belongs to (trace_id) */
     uint64_t suspended_ns;
-    uint64_t ready_stamp;   /* clock_stamp of when it was woken; 0: not yet. The scheduler's lock guards it and `waker` */
+    uint64_t ready_stamp;   /* clock_stamp of when it was woken; 0: not yet. The scheduler's lock guards both */
     const void *function;   /* what it is about to block in; NULL: not known */
     uint32_t waker;         /* id of the thread that woke it; 0: none of Ruby's */
     int32_t fd_and_1;       /* 0: none */
@@ -412,8 +412,8 @@ start_threads(bool by_flags)
         const struct vm_trace_string **string;
         const char *text;
     } names[] = {
-        { &category, "blocked" }, { &preempted, "preempted" }, { &fd_name, "fd" }, { &function_name, "function" }, { &waker_name, "waker" },
-        { &nameless, "(no method)" }
+        { &category, "blocked" },       { &preempted, "preempted" }, { &fd_name, "fd" },
+        { &function_name, "function" }, { &waker_name, "waker" },    { &nameless, "(no method)" }
     };
     (void)by_flags;
     if (!rb_vm_trace_threads.rate) return NULL;
