@@ -222,6 +222,19 @@ class TestThreads < Minitest::Test
     assert_equal({ "main" => [30, 10, 0, 60] }, states(data))
   end
 
+  # The innermost frame outside of Ruby's own files, which a method in C has the line of.
+  def test_where_time_slices_ended
+    trace = two do |t|
+      t.runs(:main, 0)
+      frames = { "0" => "Integer#times (<internal:numeric>:262)", "1" => "Foo#bar (a.rb:3)", "2" => "<main> (a.rb:9)" }
+      [frames, frames, frames.merge("0" => "Integer#/ (a.rb:4)"), { "0" => "Integer#times (<internal:numeric>:262)" }].each_with_index do |args, i|
+        t.event(:instant, i == 1 ? :worker : :main, "preempted", "x", 10 + i, **args.transform_keys(&:to_sym))
+      end
+    end
+    assert_equal [["Foo#bar (a.rb:3)", "main", 1], ["Foo#bar (a.rb:3)", "worker", 1], ["Integer#/ (a.rb:4)", "main", 1],
+                  ["Integer#times (<internal:numeric>:262)", "main", 1]].sort, rows(json(trace), "preempted", "frame", "thread", "count").sort
+  end
+
   def test_blocked_by_class_and_by_thread
     trace = two do |t|
       t.runs(:main, 0)

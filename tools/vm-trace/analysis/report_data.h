@@ -76,6 +76,14 @@ struct report_blocked {
 };
 enum { REPORT_BLOCKED_KEYS = 3 };
 
+/* Where a thread was when its time slice ended. */
+struct report_preempted {
+    uint32_t thread; /* the key: number of the thread */
+    uint32_t frame;  /* the innermost one outside of Ruby's own files */
+    uint64_t count;
+};
+enum { REPORT_PREEMPTED_KEYS = 2, REPORT_PREEMPTED_MAX = 64 * 1024 };
+
 struct report_setting {
     uint32_t process;
     uint32_t name;
@@ -139,6 +147,7 @@ struct report {
     struct row_table durations;     /* likewise, for other categories */
     struct sched_processes sched_processes; /* of the current file */
     struct thread_states states;
+    struct row_table preempted; /* of struct report_preempted */
     struct row_table blocked; /* of struct report_blocked */
     struct gc_pauses gc;
     struct version_history history;

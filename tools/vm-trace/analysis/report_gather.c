@@ -299,6 +299,36 @@ add_blocked(struct report *report, const struct duration_edge *begin, const stru
     else report->uncounted++;
 }
 
+/* Whether a frame is in Ruby's own files: "Integer#times (<internal:numeric>:262)". */
+static bool
+internal_frame(struct fxt_string frame)
+{
+    static const char place[] = "(<internal:";
+    const size_t length = sizeof place - 1;
+    for (size_t at = 0; at + length <= frame.len; at++) {
+        if (memcmp(frame.ptr + at, place, length) == 0) return true;
+    }
+    return false;
+}
+
+static void
+add_preempted(struct report *report, const struct fxt_event *event, uint32_t thread)
+{
+    uint32_t frame = STRING_NONE;
+    for (uint32_t name = STRING_FRAME_0; name <= STRING_FRAME_9; name++) {
+        const struct fxt_arg *arg = fxt_event_arg(event, name);
+        if (arg == NULL || arg->type != FXT_ARG_STRING) break;
+        bool own = internal_frame(arg->string);
+        if (own && frame != STRING_NONE) continue;
+        frame = pool_id(report->pool, arg->string);
+        if (!own) break;
+    }
+    const uint32_t key[REPORT_PREEMPTED_KEYS] = {thread, frame};
+    struct report_preempted *preempted = row_table_get(&report->preempted, key);
+    if (preempted != NULL) preempted->count++;
+    else report->uncounted++;
+}
+
 static void
 add_gc(struct report *report, const struct duration_edge *begin, const struct duration_edge *end, bool wanted)
 {
@@ -447,6 +477,7 @@ on_event(void *context, const struct fxt_event *event)
       case STRING_SIDE_EXIT:
       case STRING_RECOMPILE_EXIT:
       case STRING_FALLBACK: add_exit(report, event, thread); break;
+      case STRING_PREEMPTED: add_preempted(report, event, native); break;
     }
 }
 
@@ -480,6 +511,7 @@ report_new(size_t memory_bytes, const struct report_filter *filter)
     row_table_init(&report->threads, sizeof(struct report_thread), 3, REPORT_THREADS_MAX);
     row_table_init(&report->losses, sizeof(struct report_loss), 2, REPORT_PROCESSES_MAX);
     row_table_init(&report->providers, sizeof(struct report_provider), 3, REPORT_PROCESSES_MAX);
+    row_table_init(&report->preempted, sizeof(struct report_preempted), REPORT_PREEMPTED_KEYS, REPORT_PREEMPTED_MAX);
     row_table_init(&report->blocked, sizeof(struct report_blocked), REPORT_BLOCKED_KEYS, REPORT_BLOCKED_MAX);
     const struct thread_states_visitor visitor = {
         .context = report, .last_ns = process_last_ns, .marker = open_marker};
@@ -508,6 +540,7 @@ report_free(struct report *report)
         durations_free(&blocked->durations);
     }
     row_table_free(&report->blocked);
+    row_table_free(&report->preempted);
     thread_states_free(&report->states);
     gc_pauses_free(&report->gc);
     sched_processes_free(&report->sched_processes);

@@ -345,11 +345,63 @@ add_blocked(const struct view *view)
     row_table_free(&by_name);
 }
 
+/* --- where their time slices ended ------------------------------------------------------------------ */
+
+static int
+compare_preempted(const void *left, const void *right, void *context)
+{
+    const struct report_preempted *a = left, *b = right;
+    const struct view *view = context;
+    if (a->count != b->count) return a->count > b->count ? -1 : 1;
+    const struct pool *pool = view->report->pool;
+    int order = fxt_string_compare(pool_string(pool, a->frame), pool_string(pool, b->frame));
+    return order != 0 ? order : a->thread == b->thread ? 0 : compare_ids(view, a->thread, b->thread);
+}
+
+static void
+add_preempted(const struct view *view)
+{
+    enum { CELLS = 6 };
+    const struct column columns[CELLS] = {
+        {"count", "count", COLUMN_COUNT},  {"share", "share", COLUMN_SHARE}, {"frame", "method", COLUMN_TEXT},
+        {"pid", NULL, COLUMN_NUMBER},      {"tid", "tid", COLUMN_NUMBER},    {"thread", "thread", COLUMN_TEXT},
+    };
+    struct row_table *rows = &view->report->preempted;
+    uint64_t count = 0, rest = 0;
+    row_table_sort(rows, compare_preempted, (void *)view);
+    for (uint32_t i = 0; i < rows->count; i++) count += ((const struct report_preempted *)row_table_at(rows, i))->count;
+    char number[NUMBER_TEXT];
+    struct fxt_string title = document_text(view->document, "Where time slices ended: %s time%s",
+                                            with_commas(number, count), count == 1 ? "" : "s");
+    struct column shown[CELLS];
+    choose_columns(view, shown, columns, CELLS);
+    struct table *table = document_table(view->document, "preempted", title, shown, CELLS);
+    table->data = rows->count == 0;
+    for (uint32_t i = 0; i < rows->count; i++) {
+        const struct report_preempted *preempted = row_table_at(rows, i);
+        if (i >= view->top) {
+            rest += preempted->count;
+            continue;
+        }
+        struct cell *cells = table_row(table);
+        cells[0] = cell_number(preempted->count);
+        cells[1] = cell_share(preempted->count, count);
+        cells[2] = cell_text(view_name(view, preempted->frame));
+        put_thread(view, cells + 3, preempted->thread);
+    }
+    if (rows->count <= view->top) return;
+    table->more_rows = rows->count - view->top;
+    struct cell *cells = table_row(table);
+    cells[0] = cell_number(rest);
+    cells[1] = cell_share(rest, count);
+}
+
 void
 view_add_thread_states(const struct view *view)
 {
     if (view->report->states.cpus.count + view->report->blocked.count == 0) return; /* not recorded */
     add_states(view);
     add_holders(view);
+    add_preempted(view);
     add_blocked(view);
 }
