@@ -332,7 +332,7 @@ each_event_stands_on_its_thread(void **state)
     start_traced(.exit_rate = 1);
     push_foo(1);
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
-    struct rb_execution_context_struct worker = { &main_ractor, 1002, "Thread app.rb:7", 2, main_thread.frames, 1, 0, 0 };
+    struct rb_execution_context_struct worker = { &main_ractor, 1002, "Thread app.rb:7", 2, main_thread.frames, 1, 0 };
     for (int i = 0; i < 3; i++) {
         take_exit(site, &main_thread);
         take_exit(site, &worker);
