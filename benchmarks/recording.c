@@ -66,7 +66,7 @@ rb_vm_trace_host_walk(struct vm_trace_walk *walk, struct rb_execution_context_st
     walk->count = from->count;
     walk->changed = SIZE_MAX;
     if (walk->count > walk->capacity) return false;
-    walk->thread = rb_vm_trace_host_thread(from);
+    walk->fiber = rb_vm_trace_host_fiber(from);
     for (size_t i = 0; i < from->count; i++) {
         uintptr_t pc = from->pcs[i], method = METHOD_BYTES * (i + 1);
         if (top_pc && i + 1 == from->count) pc = top_pc;
@@ -141,6 +141,12 @@ rb_vm_trace_host_thread(struct rb_execution_context_struct *of)
     return (struct vm_trace_thread_id){ 1, 4711 };
 }
 
+struct vm_trace_thread_id
+rb_vm_trace_host_fiber(struct rb_execution_context_struct *of)
+{
+    return rb_vm_trace_host_thread(of);
+}
+
 bool
 rb_vm_trace_host_main_ractor_p(struct rb_execution_context_struct *of)
 {
@@ -161,6 +167,12 @@ rb_vm_trace_host_thread_name(struct rb_execution_context_struct *of, char *buffe
     (void)of;
     memcpy(buffer, "main", capacity < 4 ? capacity : 4);
     return 4;
+}
+
+size_t
+rb_vm_trace_host_fiber_name(struct rb_execution_context_struct *of, char *buffer, size_t capacity)
+{
+    return rb_vm_trace_host_thread_name(of, buffer, capacity);
 }
 
 bool

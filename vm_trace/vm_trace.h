@@ -176,6 +176,18 @@ void rb_vm_trace_ractor_free(struct rb_vm_trace_ractor *ractor);
 void rb_vm_trace_before_fork(void);
 void rb_vm_trace_after_fork(long pid);
 
+/*
+ * A fiber has ended, or is freed: what it recorded on can be the next one's. `track` is a word of
+ * its execution context, zero when it is made. Any thread.
+ */
+void rb_vm_trace_fiber_ended_slow(uint32_t *track);
+
+static inline void
+rb_vm_trace_fiber_ended(uint32_t *track)
+{
+    if (__builtin_expect(*track, 0)) rb_vm_trace_fiber_ended_slow(track);
+}
+
 /* A thread has a new name. Called by a thread of the same ractor, with the GVL. */
 void rb_vm_trace_thread_renamed(void);
 
@@ -286,6 +298,7 @@ RB_VM_TRACE_STUB struct rb_vm_trace_ractor *rb_vm_trace_ractor_new(void) { retur
 RB_VM_TRACE_STUB void rb_vm_trace_ractor_free(struct rb_vm_trace_ractor *ractor) {}
 RB_VM_TRACE_STUB void rb_vm_trace_before_fork(void) {}
 RB_VM_TRACE_STUB void rb_vm_trace_after_fork(long pid) {}
+RB_VM_TRACE_STUB void rb_vm_trace_fiber_ended(uint32_t *track) {}
 RB_VM_TRACE_STUB void rb_vm_trace_thread_renamed(void) {}
 RB_VM_TRACE_STUB void rb_vm_trace_thread_suspended(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread, enum rb_vm_trace_suspension why) {}
 RB_VM_TRACE_STUB void rb_vm_trace_thread_ready(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread) {}

@@ -74,7 +74,7 @@ class TestThreads < Integration::Test
     assert_operator tids.size, :>, 255
   end
 
-  def test_exits_in_a_fiber_have_the_fibers_stack_on_its_thread
+  def test_exits_in_a_fiber_have_its_stack_and_its_track
     result = trace(<<~'RUBY')
       def foo = ::RubyVM::ZJIT.induce_side_exit!
       2.times { foo }
@@ -85,7 +85,7 @@ class TestThreads < Integration::Test
       outer(in_fiber)
     RUBY
     events = result.trace.exits("DirectiveInduced").last(5)
-    assert_equal [result.pid], events.map { |event| event["tid"] }.uniq
+    assert_equal ["main fiber 1"], events.map { |event| event["thread"] }.uniq
     labels = events.map { |event| Trace.frames(event).first.map { |label| label[/\A.*(?= \()/] } }.uniq
     assert_equal [["Object#foo", "block (2 levels) in Object#in_fiber", "Integer#times", "block in Object#in_fiber"]], labels
   end
@@ -161,11 +161,12 @@ class TestThreads < Integration::Test
         puts 20 * 500 * 10
       RUBY
       assert_exactly_one_in rate, result
-      assert_equal [result.pid], result.trace.exit_counts.keys.map { |_, _, tid, _| tid }.uniq
+      fibers = result.trace.exit_counts.keys.map(&:last).uniq.grep(/\Amain fiber /)
+      assert_operator fibers.size, :>=, 500 if rate == 1
     end
   end
 
-  def test_fibers_of_several_threads_exit_on_the_thread_that_runs_them
+  def test_fibers_of_several_threads_have_tracks_of_these
     result = trace(WARM + <<~'RUBY', "--zjit-trace-exits-sample-rate=3")
       threads = 8.times.map do |n|
         Thread.new do
@@ -179,7 +180,7 @@ class TestThreads < Integration::Test
     RUBY
     assert_exactly_one_in 3, result
     names = result.trace.exit_counts.keys.select { |reason, *| reason == jit("FixnumAddOverflow") }.map(&:last).uniq
-    assert_equal 8.times.map { |n| "runs #{n}" }, names.sort
+    assert_equal 8.times.flat_map { |n| 50.times.map { |k| "runs #{n} fiber #{k + 1}" } }.sort, names.sort
   end
 
   # A scheduler runs fibers where the program waits.

@@ -110,7 +110,7 @@ rb_vm_trace_host_walk(struct vm_trace_walk *walk, struct rb_execution_context_st
     walk->count = ec->frame_count;
     walk->changed = SIZE_MAX;
     if (walk->count > walk->capacity) return false;
-    walk->thread = rb_vm_trace_host_thread(ec);
+    walk->fiber = rb_vm_trace_host_fiber(ec);
     for (size_t i = 0; i < ec->frame_count; i++) {
         const struct fake_frame *from = &ec->frames[i];
         uintptr_t pc = caller_pc + HOST_PC_CFUNC;
@@ -230,6 +230,18 @@ size_t
 rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity)
 {
     return put_name(!ec ? "vm_trace" : ec->thread_name, buffer, capacity);
+}
+
+struct vm_trace_thread_id
+rb_vm_trace_host_fiber(struct rb_execution_context_struct *ec)
+{
+    return rb_vm_trace_host_thread(ec);
+}
+
+size_t
+rb_vm_trace_host_fiber_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity)
+{
+    return rb_vm_trace_host_thread_name(ec, buffer, capacity);
 }
 
 size_t

@@ -102,6 +102,13 @@ fxt_event_header(enum fxt_event type, size_t words, unsigned arguments, unsigned
         fxt_field(thread, 24) | fxt_field(category, 32) | fxt_field(name, 48);
 }
 
+/* The header of an event on another thread. */
+static inline uint64_t
+fxt_event_header_with_thread(uint64_t header, unsigned thread)
+{
+    return (header & ~fxt_field(0xff, 24)) | fxt_field(thread, 24);
+}
+
 static inline uint64_t
 fxt_argument_header(enum fxt_argument type, size_t words, unsigned name)
 {

@@ -5,39 +5,46 @@
 
 #include <stdlib.h>
 
+/* Whose track an event is on. */
+struct owner {
+    struct rb_execution_context_struct *ec;
+    struct vm_trace_thread_id id;
+    size_t (*name)(struct rb_execution_context_struct *ec, char *buffer, size_t capacity);
+};
+
 static size_t
-make_thread_name(const void *what, char *buffer, size_t capacity)
+make_name(const void *what, char *buffer, size_t capacity)
 {
-    struct rb_execution_context_struct *const *ec = what;
-    return rb_vm_trace_host_thread_name(*ec, buffer, capacity);
+    const struct owner *owner = what;
+    return owner->name(owner->ec, buffer, capacity);
 }
 
-/* Index of the thread under its name; 0: the chunk is full. */
+/* Index of the track under its name; 0: the chunk is full. */
 static unsigned
-name_thread(struct rb_vm_trace_writer *writer, struct rb_execution_context_struct *ec, uint32_t tid, uint64_t name_id)
+name_track(struct rb_vm_trace_writer *writer, const struct owner *owner)
 {
     char buffer[256];
     size_t bytes;
     unsigned thread = 0;
-    char *name = rb_vm_trace_text_whole(make_thread_name, &ec, buffer, sizeof(buffer), &bytes);
-    if (!rb_vm_trace_writer_name_thread(writer, tid, name_id, name, bytes, &thread) && bytes > sizeof(buffer)) {
+    const struct vm_trace_thread_id *id = &owner->id;
+    char *name = rb_vm_trace_text_whole(make_name, owner, buffer, sizeof(buffer), &bytes);
+    if (!rb_vm_trace_writer_name_thread(writer, id->tid, id->name_id, name, bytes, &thread) && bytes > sizeof(buffer)) {
         /* For the last words, which have not much room. */
         bytes = rb_vm_trace_text_cut(name, bytes, sizeof(buffer));
-        rb_vm_trace_writer_name_thread(writer, tid, name_id, name, bytes, &thread);
+        rb_vm_trace_writer_name_thread(writer, id->tid, id->name_id, name, bytes, &thread);
     }
     if (name != buffer) free(name);
     return thread;
 }
 
-bool
-rb_vm_trace_event_begin(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor,
-                        struct rb_execution_context_struct *ec, uint64_t ns)
+static bool
+begin(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor, const struct owner *owner, uint64_t ns)
 {
     struct rb_vm_trace_writer *writer = &ractor->writer;
-    struct vm_trace_thread_id id = rb_vm_trace_host_thread(ec);
-    unsigned thread = writer_last_thread(writer, id.tid, id.name_id);
-    if (!thread) thread = rb_vm_trace_writer_thread(writer, id.tid, id.name_id);
-    if (!thread) thread = name_thread(writer, ec, id.tid, id.name_id);
+    const struct vm_trace_thread_id *id = &owner->id;
+    unsigned thread = writer_last_thread(writer, id->tid, id->name_id);
+    if (!thread) thread = rb_vm_trace_writer_thread(writer, id->tid, id->name_id);
+    if (!thread) thread = name_track(writer, owner);
     if (!thread) return false;
     event->writer = writer;
     event->thread = thread;
@@ -45,6 +52,22 @@ rb_vm_trace_event_begin(struct vm_trace_event *event, struct rb_vm_trace_ractor 
     event->record[1] = ns < ractor->from_ns ? ractor->from_ns : ns; /* it was read before the reset that it counts after */
     event->words = 2;
     return true;
+}
+
+bool
+rb_vm_trace_event_begin(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor,
+                        struct rb_execution_context_struct *ec, uint64_t ns)
+{
+    const struct owner owner = { ec, rb_vm_trace_host_thread(ec), rb_vm_trace_host_thread_name };
+    return begin(event, ractor, &owner, ns);
+}
+
+bool
+rb_vm_trace_event_begin_in_fiber(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor,
+                                 struct rb_execution_context_struct *ec, uint64_t ns)
+{
+    const struct owner owner = { ec, rb_vm_trace_host_fiber(ec), rb_vm_trace_host_fiber_name };
+    return begin(event, ractor, &owner, ns);
 }
 
 bool

@@ -23,10 +23,15 @@ struct vm_trace_event {
 };
 
 /*
- * Begin one. False: the thread could not be written, the chunk is full. `ec` names the thread.
+ * Begin one on the track of the Ruby thread of `ec`. False: the thread could not be written, the
+ * chunk is full.
  */
 bool rb_vm_trace_event_begin(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor,
                              struct rb_execution_context_struct *ec, uint64_t ns);
+
+/* The same on that of its fiber, which the current thread runs: for what Ruby code does. */
+bool rb_vm_trace_event_begin_in_fiber(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor,
+                                      struct rb_execution_context_struct *ec, uint64_t ns);
 
 static inline void
 event_string(struct vm_trace_event *event, enum vm_trace_word name, unsigned string_index)

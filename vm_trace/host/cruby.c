@@ -26,6 +26,7 @@
 # include "zjit.h"
 #endif
 
+#include "vm_trace/base/fiber_tracks.h"
 #include "vm_trace/host/host.h"
 #include "vm_trace/vm_trace_jit.h"
 
@@ -90,14 +91,28 @@ native_thread_id(void)
 #endif
 }
 
+/* The first word of what is remembered of a thread. */
+struct host_thread {
+    uint32_t synthetic_id; /* 0: not needed yet */
+    uint32_t fiber_tracks; /* base/fiber_tracks.h */
+};
+STATIC_ASSERT(host_thread, sizeof(struct host_thread) == sizeof(uint64_t));
+
+static struct host_thread *
+host_thread(rb_thread_t *th)
+{
+    return (struct host_thread *)&th->vm_trace.words[0];
+}
+
 /* CRuby numbers its threads in debug builds only. */
 static uint32_t
 synthetic_thread_id(rb_thread_t *th)
 {
+    enum { IDS = HOST_SYNTHETIC_FIBERS - HOST_SYNTHETIC_THREADS };
     static uint32_t last;
-    uint64_t *id = &th->vm_trace.words[0];
-    if (!*id) *id = HOST_SYNTHETIC_THREADS | (__atomic_add_fetch(&last, 1, __ATOMIC_RELAXED) & (HOST_SYNTHETIC_THREADS - 1));
-    return (uint32_t)*id;
+    uint32_t *id = &host_thread(th)->synthetic_id;
+    if (!*id) *id = HOST_SYNTHETIC_THREADS + (__atomic_add_fetch(&last, 1, __ATOMIC_RELAXED) & (IDS - 1));
+    return *id;
 }
 
 static inline struct vm_trace_thread_id
@@ -115,6 +130,23 @@ thread_id(struct rb_execution_context_struct *ec)
     if (!id.tid) id.tid = native_thread_id();
     if (!id.tid) id.tid = synthetic_thread_id(th); /* not Linux */
     return id;
+}
+
+/* Whether it is not its thread's own, which is not known as a fiber before the thread makes another one. */
+static inline bool
+fiber_p(const struct rb_execution_context_struct *ec)
+{
+    const rb_fiber_t *own = rb_ec_thread_ptr(ec)->root_fiber;
+    return own && ec->fiber_ptr != own;
+}
+
+static struct vm_trace_thread_id
+fiber_id(struct rb_execution_context_struct *ec)
+{
+    rb_thread_t *th = rb_ec_thread_ptr(ec);
+    if (!ec->vm_trace_fiber) ec->vm_trace_fiber = rb_vm_trace_fiber_track_new(&host_thread(th)->fiber_tracks);
+    if (!ec->vm_trace_fiber) return thread_id(ec);
+    return (struct vm_trace_thread_id){ (uint64_t)(uintptr_t)th, HOST_SYNTHETIC_FIBERS + ec->vm_trace_fiber };
 }
 
 /* --- frames ------------------------------------------------------------------------------ */
@@ -310,7 +342,7 @@ rb_vm_trace_host_walk(struct vm_trace_walk *walk, struct rb_execution_context_st
     for (; cfp > top; cfp = RUBY_VM_NEXT_CONTROL_FRAME(cfp)) frame = pass(walk, &caller, frame, cfp, top, 0, zjit);
     if (cfp == top) frame = pass(walk, &caller, frame, cfp, top, top_pc, zjit);
     walk->count = (size_t)(frame - walk->frames);
-    walk->thread = thread_id(ec);
+    walk->fiber = fiber_p(ec) ? fiber_id(ec) : thread_id(ec);
     return true;
 }
 
@@ -670,6 +702,23 @@ rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffe
             add_number(&text, ISEQ_BODY(iseq)->location.first_lineno);
         }
     }
+    return text.bytes;
+}
+
+struct vm_trace_thread_id
+rb_vm_trace_host_fiber(struct rb_execution_context_struct *ec)
+{
+    return ec && fiber_p(ec) ? fiber_id(ec) : rb_vm_trace_host_thread(ec);
+}
+
+size_t
+rb_vm_trace_host_fiber_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity)
+{
+    size_t bytes = rb_vm_trace_host_thread_name(ec, buffer, capacity);
+    if (!ec || !fiber_p(ec) || !ec->vm_trace_fiber) return bytes;
+    struct text text = { buffer, capacity, bytes };
+    add_cstr(&text, " fiber ");
+    add_number(&text, rb_vm_trace_fiber_track_number(ec->vm_trace_fiber));
     return text.bytes;
 }
 

@@ -38,10 +38,11 @@ struct vm_trace_frame {
 };
 
 /*
- * What a Ruby thread is known by in a trace (rb_vm_trace_host_thread): an id, and an id of the name
- * that it has now.
+ * What a Ruby thread or fiber is known by in a trace (rb_vm_trace_host_thread, host_fiber): an id,
+ * and an id of the name that it has now.
  */
 #define HOST_SYNTHETIC_THREADS (UINT32_C(1) << 30) /* no system gives its threads such ids */
+#define HOST_SYNTHETIC_FIBERS (UINT32_C(3) << 29)
 struct vm_trace_thread_id {
     uint64_t name_id;
     uint32_t tid;
@@ -53,7 +54,7 @@ struct vm_trace_walk {
     size_t capacity;
     size_t count;
     size_t changed;   /* the first refilled slot; SIZE_MAX: none */
-    struct vm_trace_thread_id thread; /* whose stack it is */
+    struct vm_trace_thread_id fiber; /* whose stack it is */
 };
 
 /*
@@ -123,6 +124,15 @@ struct vm_trace_thread_id rb_vm_trace_host_thread(struct rb_execution_context_st
 
 /* Its name (that of the tracer where there is no `ec`); as for host_label. */
 size_t rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity);
+
+/*
+ * The fiber of `ec`, which the current thread runs: that of its thread where it is the thread's
+ * own, or there is no memory; others have ids from HOST_SYNTHETIC_FIBERS on (base/fiber_tracks.h).
+ */
+struct vm_trace_thread_id rb_vm_trace_host_fiber(struct rb_execution_context_struct *ec);
+
+/* Its name; as for host_label. */
+size_t rb_vm_trace_host_fiber_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity);
 
 /*
  * Offset of the ractor in a thread, and of the field that rb_vm_trace_host_ractor reads in a

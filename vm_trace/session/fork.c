@@ -3,6 +3,7 @@
  */
 #include "vm_trace/session/fork.h"
 #include "vm_trace/session/snapshot.h"
+#include "vm_trace/base/fiber_tracks.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -19,7 +20,7 @@ static __thread bool hooked;
 
 static pthread_mutex_t *const locks[] = { &rb_vm_trace_capture.lock, &rb_vm_trace_session.open_lock,
                                           &rb_vm_trace_capture.shared.lock, &rb_vm_trace_capture.file.lock,
-                                          &rb_vm_trace_deaths_lock };
+                                          &rb_vm_trace_deaths_lock, &rb_vm_trace_fiber_tracks_lock };
 enum { LOCKS = sizeof(locks) / sizeof(locks[0]) };
 
 static void

@@ -11,6 +11,7 @@
 #include "vm_trace/session/metadata.h"
 #include "vm_trace/session/options.h"
 #include "vm_trace/session/snapshot.h"
+#include "vm_trace/base/fiber_tracks.h"
 #include "vm_trace/base/messages.h"
 #include "vm_trace/store/file_claim.h"
 #include "vm_trace/store/memory_ring.h"
@@ -485,6 +486,13 @@ void
 rb_vm_trace_compacted(void)
 {
     if (trace_on()) rb_vm_trace_all_died();
+}
+
+void
+rb_vm_trace_fiber_ended_slow(uint32_t *track)
+{
+    rb_vm_trace_fiber_track_free(*track);
+    *track = 0;
 }
 
 void

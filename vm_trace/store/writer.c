@@ -173,10 +173,12 @@ rb_vm_trace_writer_last_words(struct rb_vm_trace_writer *writer)
 }
 
 static uint32_t
-find_thread(const struct rb_vm_trace_writer *writer, uint32_t tid)
+find_thread(struct rb_vm_trace_writer *writer, uint32_t tid)
 {
+    uint8_t *hint = &writer->thread_hints[tid & (sizeof(writer->thread_hints) - 1)];
+    if (*hint && *hint <= writer->thread_count && writer->threads[*hint - 1].tid == tid) return *hint;
     for (uint32_t i = 0; i < writer->thread_count; i++) {
-        if (writer->threads[i].tid == tid) return i + 1;
+        if (writer->threads[i].tid == tid) return *hint = (uint8_t)(i + 1);
     }
     return 0;
 }

@@ -52,6 +52,7 @@ struct rb_vm_trace_writer {
     uint32_t reused;        /* thread indexes that were given to another thread, in all chunks */
     uint32_t last_thread;   /* index that was requested last: mostly the next one, too */
     struct vm_trace_thread threads[FXT_MAX_THREAD_INDEX]; /* index - 1 */
+    uint8_t thread_hints[256]; /* by the low bits of an id: the index to look at first */
     struct vm_trace_interned_slot {
         uint64_t serial;    /* of the text */
         struct vm_trace_slot slot;

@@ -56,7 +56,7 @@ write_begin(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struc
     const struct span_event *span = what;
     struct vm_trace_event event;
     unsigned name;
-    if (!rb_vm_trace_event_begin(&event, ractor, ec, span->ns)) return false;
+    if (!rb_vm_trace_event_begin_in_fiber(&event, ractor, ec, span->ns)) return false;
     if (!span_name(&event, span, &name)) return false;
     if (span->span == RB_VM_TRACE_INVALIDATION && !rb_vm_trace_event_backtrace(&event, &ractor->stacks, 0)) return false;
     return event_end(&event, FXT_DURATION_BEGIN, category(span->span), name);
@@ -74,7 +74,7 @@ write_compile_begin(struct rb_vm_trace_ractor *ractor, struct rb_execution_conte
     bool ends = history && history->reprofile;
     struct vm_trace_event event, reprofile;
     unsigned name, label;
-    if (!rb_vm_trace_event_begin(&event, ractor, ec, span->ns)) return false;
+    if (!rb_vm_trace_event_begin_in_fiber(&event, ractor, ec, span->ns)) return false;
     if (span->name && !span_name(&event, span, &name)) return false;
     if (ends) {
         reprofile = event;
@@ -93,7 +93,7 @@ write_end(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct 
     const struct span_event *span = what;
     struct vm_trace_event event;
     unsigned name;
-    if (!rb_vm_trace_event_begin(&event, ractor, ec, span->ns)) return false;
+    if (!rb_vm_trace_event_begin_in_fiber(&event, ractor, ec, span->ns)) return false;
     if (!span_name(&event, span, &name)) return false;
     const struct rb_vm_trace_compiled *compiled = span->compiled;
     if (compiled) {

@@ -27,7 +27,7 @@ struct vm_trace_template {
     uint32_t chunk, tree, node;  /* what it holds for: node 0 for nothing */
     uint32_t site;               /* serial */
     uint32_t outcome;
-    uint32_t thread, words;
+    uint32_t words;
     uint64_t record[VM_TRACE_TEMPLATE_WORDS];
 } __attribute__((aligned(256))); /* a power of two, so that an index is a shift */
 

@@ -59,15 +59,17 @@ write_again(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struc
         known->chunk != writer->serial || known->tree != ractor->stacks.tree) {
         return false;
     }
-    const struct vm_trace_thread_id *thread = &ractor->stacks.walk.thread;
-    if (writer_last_thread(writer, thread->tid, thread->name_id) != known->thread) return false;
+    const struct vm_trace_thread_id *fiber = &ractor->stacks.walk.fiber;
+    unsigned thread = writer_last_thread(writer, fiber->tid, fiber->name_id);
+    if (!thread) thread = rb_vm_trace_writer_thread(writer, fiber->tid, fiber->name_id);
+    if (!thread) return false;
 
     size_t words = known->words;
     uint64_t *to = writer_reserve(writer, words);
     if (!to) return false;
     to[1] = ns;
     copy_words(to + 2, known->record + 2, words - 2);
-    writer_publish(writer, words, known->record[0]);
+    writer_publish(writer, words, fxt_event_header_with_thread(known->record[0], thread));
     writer->events++;
     return true;
 }
@@ -79,7 +81,7 @@ write_exit(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     const struct rb_vm_trace_site *site = exit->site;
     struct vm_trace_event event;
     unsigned reason;
-    if (!rb_vm_trace_event_begin(&event, ractor, ec, exit->ns)) return false;
+    if (!rb_vm_trace_event_begin_in_fiber(&event, ractor, ec, exit->ns)) return false;
     if (!writer_interned(&ractor->writer, site->reason, &reason)) return false;
     if (!rb_vm_trace_event_backtrace(&event, &ractor->stacks, 0)) return false;
     if (!event_interned(&event, W_INSN, site->insn)) return false;
@@ -109,7 +111,6 @@ write_exit(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
         keep->node = node;
         keep->site = site->serial;
         keep->outcome = (uint32_t)exit->outcome;
-        keep->thread = event.thread;
         keep->words = event.words;
         memcpy(keep->record, event.record, event.words * sizeof(*keep->record));
     }

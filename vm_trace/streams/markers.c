@@ -82,7 +82,7 @@ write_marker(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_stru
     struct vm_trace_marker_state *state = markers_of(ractor);
     struct vm_trace_event event;
     unsigned in, name, key;
-    if (!rb_vm_trace_event_begin(&event, ractor, ec, written->ns)) return false;
+    if (!rb_vm_trace_event_begin_in_fiber(&event, ractor, ec, written->ns)) return false;
     const struct vm_trace_string *string =
         written->name ? written->name : cached_text(state, marker->name, marker->name_bytes);
     if (!string || !writer_interned(event.writer, category, &in) || !writer_interned(event.writer, string, &name))
