@@ -17,6 +17,7 @@
 #include <sys/vfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum { PAGE = 4096, CHUNK = 1 << 20, CHUNK_WORDS = CHUNK / 8 };
@@ -823,11 +824,49 @@ ftruncate(int fd, off_t size)
     return (int)syscall(SYS_ftruncate, fd, size);
 }
 
+static const char *appended_path; /* to be cut to cut_to bytes just before, or just after, the next append */
+static bool cut_after;
+
+ssize_t
+writev(int fd, const struct iovec *pieces, int count)
+{
+    if (appended_path && !cut_after) assert_int_equal(truncate(appended_path, cut_to), 0);
+    ssize_t n = syscall(SYS_writev, fd, pieces, count);
+    if (appended_path && cut_after) assert_int_equal(truncate(appended_path, cut_to), 0);
+    appended_path = NULL;
+    return n;
+}
+
 int
 fstat(int fd, struct stat *st)
 {
     errno = fstat_error;
     return fstat_error ? -1 : fstatat(fd, "", st, AT_EMPTY_PATH);
+}
+
+/* A chunk that came to lie too far ahead is taken back; nothing else is. */
+static void
+cut_while_a_chunk_is_appended_loses_no_more_than_was_cut(void **state)
+{
+    (void)state;
+    static const struct { bool after; off_t cut; } cases[] = {
+        { false, CHUNK - PAGE }, { false, PAGE }, { false, 0 },
+        { true, 2 * CHUNK - PAGE }, { true, CHUNK + PAGE }, { true, CHUNK - PAGE }, { true, 0 }
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char *path = open_sink("t.fxt");
+        struct rb_vm_trace_chunk first, second;
+        assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &first));
+        appended_path = path;
+        cut_after = cases[i].after;
+        cut_to = cases[i].cut;
+        assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &second));
+        assert_null(appended_path);
+        assert_int_equal(size_of(path), cases[i].cut);
+        rb_vm_trace_chunk_drop(&first);
+        rb_vm_trace_chunk_file_close(&trace_file);
+        free(path);
+    }
 }
 
 static uint64_t free_bytes = UINT64_MAX, disk_bytes = UINT64_C(1) << 40; /* of the disk; UINT64_MAX: as it is */
@@ -1514,6 +1553,7 @@ main(void)
         isolated_test(last_chunk_is_for_all_who_have_none_of_their_own),
         isolated_test(oldest_chunks_are_kept_with_room_for_the_end),
         isolated_test(chunk_that_was_cut_off_while_it_is_made_fresh_is_an_error),
+        isolated_test(cut_while_a_chunk_is_appended_loses_no_more_than_was_cut),
         isolated_test(threads_get_chunks_of_their_own),
         isolated_test(chunk_made_ahead_is_the_next_one_and_fresh),
         isolated_test(chunk_made_ahead_is_cut_off_with_the_unused_rest),

@@ -298,13 +298,17 @@ shorten(int fd, uint64_t size)
     return CHUNK_FILE_CUT;
 }
 
-/* Take back what was appended behind `size`, which may not be where the file ended. */
+/*
+ * Take a chunk back that was appended where the file had been cut just before. Where it was cut
+ * afterwards, the chunk is where it belongs: what is left of it is cut off with the rest.
+ */
 static void
-take_back(struct rb_vm_trace_chunk_file *file, uint64_t appended)
+take_back(struct rb_vm_trace_chunk_file *file)
 {
     struct stat st;
-    if (fstat(file->fd, &st) != 0 || (uint64_t)st.st_size < appended) return;
-    shorten(file->fd, (uint64_t)st.st_size - appended); /* or it stays as padding */
+    off_t end = lseek(file->fd, 0, SEEK_CUR); /* of what was appended */
+    if (end < 0 || (uint64_t)end == file->size || fstat(file->fd, &st) != 0 || st.st_size != end) return;
+    shorten(file->fd, (uint64_t)end - VM_TRACE_CHUNK_BYTES); /* or it stays as padding */
 }
 
 /* Grow the file by one chunk of padding. Returns 0 or what went wrong. */
@@ -327,8 +331,8 @@ grow(struct rb_vm_trace_chunk_file *file)
         return error;
     }
     set_size(file, file->size + VM_TRACE_CHUNK_BYTES);
-    int trouble = file_trouble(file); /* it was cut just before: the new chunk is not where it should be */
-    if (trouble == CHUNK_FILE_CUT) take_back(file, VM_TRACE_CHUNK_BYTES);
+    int trouble = file_trouble(file);
+    if (trouble == CHUNK_FILE_CUT) take_back(file);
     return trouble;
 }
 
