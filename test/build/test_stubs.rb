@@ -10,14 +10,16 @@ class TestStubs < Minitest::Test
 
   def names(text, last) = text.scan(/\b(rb_vm_trace_\w+)\s*\([^;{}]*\)\s*#{last}/).flatten.sort
 
+  # What inline functions call (..._slow) has no stub: their stubs call nothing.
+  def declared = names(DECLARATIONS, "[;{]").uniq.grep_v(/_slow\z/)
+
   def test_each_declared_function_has_one_stub
-    declared = names(DECLARATIONS, ";")
     assert_operator declared.size, :>, 50
     assert_equal declared, names(STUBS, "\\{")
   end
 
   def test_a_caller_of_all_of_them_compiles
-    uses = names(DECLARATIONS, ";").map { |name| "(void (*)(void))#{name}" }
+    uses = declared.map { |name| "(void (*)(void))#{name}" }
     source = "#define USE_VM_TRACE 0\n#include \"#{HEADERS.last}\"\nvoid (*const all[])(void) = { #{uses.join(", ")} };\n"
     out, status = Open3.capture2e(ENV["CC"] || "cc", "-std=c99", "-iquote", File.dirname(FOLDER), "-fsyntax-only", "-x", "c", "-", stdin_data: source)
     assert status.success?, out

@@ -127,10 +127,14 @@ class TestObserverEffect < Integration::Test
     assert_includes untraced.map(&:last), traced.last, name
   end
 
+  # How many objects the marking of a machine stack keeps alive depends on what lies there.
+  KEPT_BY_CHANCE = %w[live_iseq_count freed_iseq_count].freeze
+
   def differences(untraced, traced)
     keys = [*untraced, traced].flat_map { |run, _| run.keys }.uniq
     seen = keys.to_h { |key| [key, untraced.map { |run, _| run[key] }.uniq] }
-    keys.reject { |key| seen[key].include?(traced[0][key]) }
+    near = ->(key, value) { KEPT_BY_CHANCE.include?(key) && seen[key].any? { |other| (Integer(other) - Integer(value)).abs <= 3 } }
+    keys.reject { |key| seen[key].include?(traced[0][key]) || near.call(key, traced[0][key]) }
       .map { |key| "#{key}: #{seen[key].join(" or ")} untraced, #{traced[0][key].inspect} traced" }
   end
 

@@ -85,9 +85,9 @@ class TestProcesses < Integration::Test
         r.read
       else
         r.close
+        w.autoclose = false # the pipe closes when the process is no more, and its trace has ended
         Process.daemon(true, true)
         9.times { foo }
-        # Its pipe closes when it ends.
       end
     RUBY
     daemon = result.traces.find { |trace| trace.exits("DirectiveInduced").size == 9 }
