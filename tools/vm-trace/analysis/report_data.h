@@ -15,6 +15,7 @@
 #include "analysis/exit_table.h"
 #include "analysis/gc_pauses.h"
 #include "analysis/glob.h"
+#include "analysis/profile.h"
 #include "analysis/sched_changes.h"
 #include "analysis/thread_states.h"
 #include "analysis/version_history.h"
@@ -149,6 +150,7 @@ struct report {
     struct thread_states states;
     struct row_table preempted; /* of struct report_preempted */
     struct row_table blocked; /* of struct report_blocked */
+    struct profile *blocked_stacks; /* the caller's, to be filled in with the same times; NULL: not needed */
     struct gc_pauses gc;
     struct version_history history;
     uint64_t unended;

@@ -283,6 +283,41 @@ process_last_ns(void *context, uint32_t number)
     return process->older ? process->first_edge_ns : process->last_ns;
 }
 
+/* The thread of a stack: its name at that time. */
+static uint32_t
+root_of(struct report *report, uint32_t row)
+{
+    const struct report_thread *thread = report_thread(report, row);
+    return profile_thread(report->blocked_stacks, thread->name, thread->tid);
+}
+
+/* The begin of a `blocked` duration has the innermost frame, and its end the callers, if it was long:
+ * returns the label of the frame, or the node of the callers (0: none). */
+static uint32_t
+blocked_stack(void *context, const struct fxt_event *event, uint32_t row, bool end)
+{
+    struct report *report = context;
+    if (end) {
+        uint32_t root = root_of(report, row), node = profile_stack(report->blocked_stacks, root, event, 1);
+        return node == root ? 0 : node;
+    }
+    uint32_t frame = event_text(report->pool, event, STRING_FRAME_0);
+    return frame != STRING_NONE ? frame : pool_id(report->pool, event->name);
+}
+
+static void
+add_blocked_stack(struct report *report, const struct duration_edge *begin, const struct duration_edge *end,
+                  uint64_t ns)
+{
+    struct profile *profile = report->blocked_stacks;
+    uint32_t node = end != NULL && end->category == STRING_BLOCKED ? end->stack : 0;
+    if (node == 0) {
+        uint32_t none = pool_intern(report->pool, PROFILE_NO_STACK, sizeof PROFILE_NO_STACK - 1);
+        node = profile_child(profile, root_of(report, begin->row), none, true);
+    }
+    profile_add(profile, profile_child(profile, node, begin->stack, false), ns);
+}
+
 /* Counts what a thread blocked in up to where it was woken, and only what lies in the wanted time:
  * so it adds up to the blocked time of its thread. */
 static void
@@ -291,6 +326,7 @@ add_blocked(struct report *report, const struct duration_edge *begin, const stru
     int64_t last_ns = process_last_ns(report, report_thread(report, begin->row)->process);
     uint64_t ns = thread_states_blocked(&report->states, begin, end, last_ns);
     if (!begin->wanted || !begin->outermost || (ns == 0 && !time_wanted(report, begin->ts_ns))) return;
+    if (report->blocked_stacks != NULL) add_blocked_stack(report, begin, end, ns);
     uint32_t class_name = begin->class_name;
     if (class_name == STRING_NONE && end != NULL && end->category == STRING_BLOCKED) class_name = end->class_name;
     const uint32_t key[REPORT_BLOCKED_KEYS] = {begin->row, begin->name, class_name};
@@ -568,6 +604,7 @@ read_one(struct report *report, const char *file, uint64_t max_faults)
     report->last_thread = NO_THREAD;
     struct duration_pair_visitor pair_visitor = {
         .context = report, .pair = on_pair, .begun = on_begun, .sched = on_sched_edge};
+    if (report->blocked_stacks != NULL) pair_visitor.stack = blocked_stack;
     report->pairs = duration_pairs_new(&pair_visitor);
     struct fault_report faults = fault_report_new(file, max_faults);
     struct fxt_visitor visitor = {
