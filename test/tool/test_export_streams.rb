@@ -127,6 +127,8 @@ class TestExportStreams < Minitest::Test
     assert_equal ["<main> (a.rb:9);A#m (a.rb:4);String 2500", "<main> (a.rb:9);A#m (a.rb:4);Array 700"], folded(allocations, "--kind=allocations")
     assert_equal ["<main> (a.rb:9);A#m (a.rb:4) 3200"], folded(allocations, "--kind=allocations", "--no-reason")
     assert_equal [2, 1], weights(folded(allocations, "--kind=allocations", "--weight=events"))
+    kept = File.binread(File.join(TRACES, "allocations.fxt"))
+    assert_equal report(kept, "allocations_by_class").sum { |row| row["bytes"] }, weights(folded(kept, "--kind=allocations")).sum
   end
 
   UNITS = { "blocked" => %w[blocked nanoseconds nanoseconds], "preempted" => %w[preempted count none], "allocations" => %w[allocated bytes bytes] }.freeze

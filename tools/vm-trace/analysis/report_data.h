@@ -8,6 +8,7 @@
  * A process belongs to one file. A file may hold several processes (see `merge`), each with its own
  * settings, summary and sites.
  */
+#include "analysis/allocations.h"
 #include "analysis/compilations.h"
 #include "analysis/duration_pairs.h"
 #include "analysis/durations.h"
@@ -152,6 +153,7 @@ struct report {
     struct row_table blocked; /* of struct report_blocked */
     struct profile *blocked_stacks; /* the caller's, to be filled in with the same times; NULL: not needed */
     struct gc_pauses gc;
+    struct allocations allocations;
     struct version_history history;
     uint64_t unended;
     uint64_t uncounted; /* durations without a row, because there are too many names */

@@ -227,7 +227,8 @@ bytes_text(char text[NUMBER_TEXT], uint64_t bytes)
 {
     if (bytes < 10000) snprintf(text, NUMBER_TEXT, "%" PRIu64 " bytes", bytes);
     else if (bytes < 10000000) snprintf(text, NUMBER_TEXT, "%.1f kB", (double)bytes / 1e3);
-    else snprintf(text, NUMBER_TEXT, "%.1f MB", (double)bytes / 1e6);
+    else if (bytes < UINT64_C(10000000000)) snprintf(text, NUMBER_TEXT, "%.1f MB", (double)bytes / 1e6);
+    else snprintf(text, NUMBER_TEXT, "%.1f GB", (double)bytes / 1e9);
     return text;
 }
 
