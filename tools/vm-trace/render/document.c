@@ -241,3 +241,12 @@ duration_text(char text[NUMBER_TEXT], uint64_t ns)
     else snprintf(text, NUMBER_TEXT, "%.2f s", (double)ns / 1e9);
     return text;
 }
+
+const char *
+time_delta_text(char text[NUMBER_TEXT], int64_t ns)
+{
+    char size[NUMBER_TEXT];
+    duration_text(size, ns < 0 ? (uint64_t)0 - (uint64_t)ns : (uint64_t)ns);
+    snprintf(text, NUMBER_TEXT, "%c%.*s", ns < 0 ? '-' : '+', NUMBER_TEXT - 2, size);
+    return text;
+}

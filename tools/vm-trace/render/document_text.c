@@ -61,6 +61,7 @@ number_text(char text[NUMBER_TEXT], enum column_kind kind, const struct cell *ce
       case COLUMN_COUNT: return with_commas(text, cell->number);
       case COLUMN_DURATION: return duration_text(text, cell->number);
       case COLUMN_AMOUNT: return amount_text(text, cell->amount);
+      case COLUMN_TIME_DELTA: return time_delta_text(text, cell->time_ns);
       case COLUMN_DELTA: return delta_text(text, cell->amount);
       case COLUMN_CHANGE: snprintf(text, NUMBER_TEXT, "%+.1f%%", cell->share * 100); break;
       case COLUMN_NUMBER: snprintf(text, NUMBER_TEXT, "%" PRIu64, cell->number); break;
