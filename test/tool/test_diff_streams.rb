@@ -60,7 +60,10 @@ class TestDiffStreams < Minitest::Test
   end
 
   def test_collections_by_kind_and_reason
-    major = ->(t) { t.during(:main, "gc", "GC major", 90, 92, count: [:uint64, 9], reason: "malloc", major_by: "oldmalloc") }
+    major = lambda do |t| # one collection in two pauses
+      t.during(:main, "gc", "GC major", 90, 91.5, count: [:uint64, 9], reason: "malloc", major_by: "oldmalloc")
+      t.during(:main, "gc", "GC major", 93, 93.5, count: [:uint64, 9])
+    end
     data = json(run_of(waits: 1, gc: 4), run_of(waits: 1, more: major))
     assert_equal [["new", 0, 2, "GC major", "malloc", "oldmalloc"], ["shrank", 2, 1, "GC minor", "newobj", nil]], rows(data, "gc", "kind", "reason", "major_by")
     assert_equal [[0, 1], [4, 2]], data["gc"]["rows"].map { |row| row.values_at("a_count", "b_count") }

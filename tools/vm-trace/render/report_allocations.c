@@ -140,8 +140,8 @@ add_survivors(const struct view *view, const struct grouping *grouping)
     bool exact = allocations_exact(&sum);
     const struct column columns[S_CELLS] = {
         [S_BYTES] = {"bytes", "bytes", COLUMN_COUNT},
-        [S_SHARE] = {"share", "share", COLUMN_SHARE},
-        [S_MARGIN] = {"margin", NULL, COLUMN_SHARE}, /* people need the space for names */
+        [S_SHARE] = {"share", NULL, COLUMN_SHARE}, /* people need the space for names */
+        [S_MARGIN] = {"margin", NULL, COLUMN_SHARE},
         [S_SAMPLES] = {"samples", exact ? "objects" : "samples", COLUMN_COUNT},
         [S_ALIVE] = {"alive_bytes", "alive", COLUMN_COUNT},
         [S_ALIVE_SAMPLES] = {"alive_samples", NULL, COLUMN_COUNT},
