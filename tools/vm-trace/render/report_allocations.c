@@ -1,4 +1,6 @@
 /* report_allocations.c - the tables of a report about allocations: what was allocated, and what survived. */
+#include <math.h>
+
 #include "render/report_view.h"
 
 /* How a table groups samples. */
@@ -92,7 +94,8 @@ add_allocated(const struct view *view, const struct grouping *grouping)
     row_table_sort(&rows, compare_allocated, view->report->pool);
     struct allocation_row rest = {0};
     for (uint32_t i = 0; i < rows.count; i++) {
-        const struct allocation_row *row = row_table_at(&rows, i);
+        struct allocation_row *row = row_table_at(&rows, i);
+        row->objects = round(row->objects); /* so that the last row is the sum of what is shown */
         if (i >= view->top) {
             allocation_row_add(&rest, row);
             continue;
