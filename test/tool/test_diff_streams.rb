@@ -177,6 +177,8 @@ class TestDiffStreams < Minitest::Test
     data = JSON.parse(compare(run_of(waits: 10), run_of(waits: 30, sleeps: 15, gc: 4), "--format=json", "--top=1").out)
     assert_equal 3, data["thread_states"]["more_rows"]
     assert_equal 0, data["thread_states"]["more"]["delta"], "-6 + 5 + 1 ms"
+    two = ->(t) { t.blocks(:main, "a", 80, 82); t.blocks(:main, "b", 85, 86) }
+    assert_match(/ in 1 more$/, compare(run_of(waits: 1), run_of(waits: 1, more: two), "--top=1").out[/^Blocked in.*?\n\n/m], "though there are no classes")
   end
 
   # --- --fail-over ---
