@@ -144,6 +144,15 @@ class TestDiffStreams < Minitest::Test
 
   # --- which streams are compared ---
 
+  def test_lost_events_are_named
+    lossy = ThreadsTrace.new do |t|
+      t.allocates(:main, "A", 1, sample: 1, weight: 1000)
+      t.event(:instant, :main, "trace", "loss", 5, lost: [:uint64, 1234], reason: "x")
+    end.build(lost: 1234)
+    assert_match(/^  lost +1,234 events of B: what follows counts too little there$/, compare(allocated({ "A" => 5 }), lossy).out)
+    refute_match(/lost/, compare(allocated({ "A" => 5 }), allocated({ "A" => 4 })).out)
+  end
+
   def test_a_stream_that_one_side_lacks_is_not_compared
     result = compare(run_of(waits: 1), allocated({ "A" => 1 }))
     assert_match(/^  not compared +threads: 1 of 2 files does not have this stream$/, result.out)

@@ -80,6 +80,26 @@ add_lengths(const struct diff *diff, struct document *document)
                                                            : ", A/s and B/s per second"));
 }
 
+/* Exits are counted whether or not their events were lost; what other streams record is not. */
+static void
+add_losses(const struct diff *diff, struct document *document)
+{
+    static const char *const sides[SIDES] = {"A", "B"};
+    const struct report *report = diff->report;
+    uint64_t lost[SIDES] = {0};
+    for (uint32_t i = 0; i < report->processes.count; i++) {
+        const struct report_process *process = report_process(report, i);
+        lost[diff->runs[process->file].side] += process->lost;
+    }
+    for (unsigned side = 0; side < SIDES; side++) {
+        char number[NUMBER_TEXT];
+        if (lost[side] == 0) continue;
+        document_line(document, "lost",
+                      document_text(document, "%s event%s of %s: what follows counts too little there",
+                                    with_commas(number, lost[side]), lost[side] == 1 ? "" : "s", sides[side]));
+    }
+}
+
 /* --- cells ---------------------------------------------------------------------------------------- */
 
 static struct cell
@@ -293,6 +313,7 @@ diff_streams_document(struct diff_streams *streams, const struct diff *diff, str
     document->title = text_of("Runs compared");
     hide_exits(diff, document);
     add_lengths(diff, document);
+    add_losses(diff, document);
     add_sums(streams, diff, document);
     for (unsigned i = 0; i < DIFF_STREAMS; i++) add_table(streams, i, diff, document, top);
 }
