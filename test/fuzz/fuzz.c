@@ -43,8 +43,10 @@ static const struct {
     {"query", {"query", LIMITS, "FILE", ALL_TABLES}},
     {"export", {"export", LIMITS, "--sqlite", "OUT", "FILE"}},
     {"html", {"html", LIMITS, "-o", "OUT", "FILE"}},
-    {"export", {"export", LIMITS, "--format=folded", "-o", "OUT", "FILE"}},
-    {"export", {"export", LIMITS, "--format=speedscope", "-o", "OUT", "FILE"}},
+    {"export", {"export", LIMITS, "--format=folded", "--kind=exits", "-o", "OUT", "FILE"}},
+    {"export", {"export", LIMITS, "--format=folded", "--kind=blocked", "--threads", "-o", "OUT", "FILE"}},
+    {"export", {"export", LIMITS, "--format=folded", "--kind=allocations", "-o", "OUT", "FILE"}},
+    {"export", {"export", LIMITS, "--format=speedscope", "--kind=exits", "-o", "OUT", "FILE"}},
     {"export", {"export", LIMITS, "--format=chrome", "-o", "OUT", "FILE"}},
     {"export", {"export", LIMITS, "--format=pprof", "-o", "OUT", "FILE"}},
 };

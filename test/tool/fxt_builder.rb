@@ -298,8 +298,19 @@ class ThreadsTrace
     event(:end, thread, cat, name, to, **ends)
   end
 
-  def build
-    counts = { "exits" => 0, "events" => @events, "lost" => 0, "sampled" => 0 }
+  # A sampled object; `frames`: its backtrace, innermost first. Arguments are as the recorder writes them.
+  def allocates(thread, name, at, sample:, weight:, size: 40, frames: [], **args)
+    backtrace = frames.each_with_index.to_h { |frame, i| [i.to_s.to_sym, frame] }
+    event(:instant, thread, "allocation", name, at, sample: [:uint64, sample], size: [:uint32, size], weight: [:uint32, weight], **args, **backtrace)
+  end
+
+  # A garbage collection did not mark it, or the trace ends.
+  def freed(thread, at, sample, survived: 0) = event(:instant, thread, "allocation", "freed", at, sample: [:uint64, sample], survived: [:uint32, survived])
+  def alive(thread, at, sample, survived: 0) = event(:instant, thread, "allocation", "alive", at, sample: [:uint64, sample], survived: [:uint32, survived])
+
+  # `counts`: of the summary, beside those of all traces.
+  def build(**counts)
+    counts = { "exits" => 0, "events" => @events, "lost" => 0, "sampled" => 0, **counts.transform_keys(&:to_s) }
     event(:instant, :main, "trace", "summary", @ends, **counts.transform_values { |n| [:uint64, n] }.transform_keys(&:to_sym))
     @builder
   end

@@ -26,6 +26,8 @@ module ReportSums
       compilations
       versions
       thread_states
+      allocations
+      profiles if @options.empty?
       the_first_rows_and_the_rest
       html if @options.empty?
       of_the_summaries if summaries && @options.empty?
@@ -99,6 +101,28 @@ module ReportSums
       rows("gvl_holders").each do |row|
         @bad << "#{row["thread"]} held longer than it ran" if row["held_ns"] - row["held_gc_ns"] > rows("thread_states").find { |states| states.values_at("pid", "tid") == row.values_at("pid", "tid") }["running_ns"]
         @bad << "#{row["thread"]}: its longest hold is longer than all" if row["longest_hold_ns"] > row["held_ns"]
+      end
+    end
+
+    def allocations
+      return unless @data["allocations"]
+      all = rows("allocations")[0]
+      %w[allocations_by_class allocations_by_method].each do |table|
+        %w[bytes samples].each { |column| same "#{column} of #{table}", sum(table, column), all[column] }
+      end
+      %w[survivors_by_class survivors_by_method].each do |table|
+        same "alive in #{table}", sum(table, "alive_bytes"), all["alive_bytes"]
+        rows(table).each { |row| @bad << "#{table}: more survive three collections than one: #{row}" if row["survived_3_samples"] > row["survived_1_samples"] }
+      end
+      return unless @options.empty?
+      same "allocated bytes", all["bytes"], events.select { |e| e["cat"] == "allocation" }.sum { |e| e["args"]["weight"] || 0 }
+    end
+
+    # Sums of stacks are those of the tables; blocked time is in ns there.
+    def profiles
+      { "blocked" => %w[blocked total_ns], "preempted" => %w[preempted count], "allocations" => %w[allocations bytes] }.each do |kind, (table, column)|
+        weights = JSON.parse(run_tool("export", "--format=speedscope", "--kind=#{kind}"))["profiles"][0]["weights"]
+        same "stacks of #{kind}", weights.sum, @data[table] ? sum(table, column) : 0
       end
     end
 

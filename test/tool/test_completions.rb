@@ -54,6 +54,8 @@ class TestCompletions < Minitest::Test
     assert_equal %w[json], in_bash("query", "--format", "=", "js")
     assert_equal %w[folded speedscope chrome pprof sqlite], in_bash("export", "x.fxt", "--format", "")
     assert_equal %w[exits], in_bash("export", "--kind", "=", "e")
+    assert_equal %w[blocked], in_bash("export", "--kind", "=", "b")
+    assert_equal %w[sum events], in_bash("export", "--weight", "=", "")
   end
 
   def test_bash_leaves_files_to_bash

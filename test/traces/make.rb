@@ -202,6 +202,25 @@ module Traces
     trace.build
   end
 
+  # Two methods that allocate, one of which keeps what it makes; one sample is not followed.
+  def self.allocations
+    trace = ThreadsTrace.new(settings: { allocations: [:uint64, 524_288] }) do |t|
+      t.thread(:worker, 44)
+      render = ["String#+ (/app/page.rb:7)", "Page#render (/app/page.rb:7)", "<main> (/app/run.rb:3)"]
+      index = ["Array#map (<internal:array>:12)", "Index#add (/app/index.rb:20)", "<main> (/app/run.rb:5)"]
+      12.times { |i| t.allocates(:main, "String", 1 + i, sample: i, weight: 524_308, frames: render) }
+      4.times { |i| t.allocates(:worker, "Array", 20 + i, sample: 20 + i, size: 160, weight: 524_368, frames: index) }
+      t.allocates(:worker, "Index::Entry", 30, sample: 30, size: 80, weight: 524_328, frames: index.drop(1))
+      t.allocates(:main, "(imemo)", 31, sample: 31, weight: 524_308, untracked: [:uint32, 1])
+      11.times { |i| t.freed(:worker, 40 + 0.01 * i, i) }
+      t.freed(:worker, 50, 20, survived: 2)
+      t.freed(:main, 50, 11, survived: 1)
+      3.times { |i| t.alive(:main, 99 + 0.01 * i, 21 + i, survived: 3 + i) }
+      t.alive(:main, 99.5, 30, survived: 0)
+    end
+    trace.build(allocation_samples: 18, allocation_bytes: 12 * 524_308 + 4 * 524_368 + 524_328 + 524_308)
+  end
+
   def self.all = singleton_methods(false).sort - [:all]
 end
 

@@ -83,9 +83,9 @@ stable_method(struct diff *diff, uint32_t label, uint32_t *line_out)
 
 /* --- counting ------------------------------------------------------------------------------------------ */
 
-static void
-add_count(const struct diff *diff, struct diff_table *table, const uint32_t key[4], uint32_t run, double count,
-          double variance)
+void
+diff_table_add(const struct diff *diff, struct diff_table *table, const uint32_t key[4], uint32_t run, double count,
+               double variance)
 {
     const struct diff_row *row = row_table_get(&table->rows, key);
     if (row == NULL) return; /* more than EXIT_ROWS_MAX: the report has a line about that */
@@ -118,10 +118,10 @@ add_exits(struct diff *diff, struct diff_table *all, const struct exit_row *exit
     }
     uint32_t reason = exit_row->reason;
     uint32_t method = stable_method(diff, exit_row->location, &line);
-    add_count(diff, all, (const uint32_t[4]){0}, run, count, variance);
-    add_count(diff, &diff->reasons, (const uint32_t[4]){reason}, run, count, variance);
-    add_count(diff, &diff->methods, (const uint32_t[4]){0, method}, run, count, variance);
-    add_count(diff, &diff->sites, (const uint32_t[4]){reason, method, exit_row->insn, line}, run, count, variance);
+    diff_table_add(diff, all, (const uint32_t[4]){0}, run, count, variance);
+    diff_table_add(diff, &diff->reasons, (const uint32_t[4]){reason}, run, count, variance);
+    diff_table_add(diff, &diff->methods, (const uint32_t[4]){0, method}, run, count, variance);
+    diff_table_add(diff, &diff->sites, (const uint32_t[4]){reason, method, exit_row->insn, line}, run, count, variance);
 }
 
 /* Finds the sampling rate of runs whose counts are estimates. */
@@ -215,18 +215,20 @@ match_moved_lines(struct diff *diff)
 /* --- comparing -------------------------------------------------------------------------------------------- */
 
 static void
-measure(const struct diff *diff, struct diff_row *row, const double *counts, const double *variances)
+measure(const struct diff *diff, struct diff_row *row, const double *counts, const double *variances,
+        const double *unseen)
 {
     bool begun[SIDES] = {false};
     for (uint32_t run = 0; run < diff->run_count; run++) {
         const struct diff_run *its = &diff->runs[run];
         struct diff_count *count = &row->counts[its->side];
         double value = counts[run] * its->scale;
-        /* An exit that was never sampled may still have happened: the margin allows one event
-         * more. */
-        double variance = its->estimate > 0 ? variances[run] + its->estimate * (its->estimate - 1) : 0;
+        /* What was never sampled may still have happened: the margin allows one event more. */
+        double variance = unseen != NULL && unseen[run] > 0 ? variances[run] + unseen[run] : 0;
         double margin = 2 * sqrt(variance) * its->scale;
         count->value += value;
+        row->per_run[its->side] += counts[run] / diff->side_runs[its->side];
+        if (its->seconds > 0) row->per_second[its->side] += counts[run] / its->seconds / diff->side_runs[its->side];
         if (!begun[its->side] || value - margin < count->low) count->low = value - margin;
         if (!begun[its->side] || value + margin > count->high) count->high = value + margin;
         begun[its->side] = true;
@@ -265,14 +267,14 @@ by_difference(const void *left, const void *right, void *context)
     return (a->line > b->line) - (a->line < b->line);
 }
 
-static void
-compare_table(const struct diff *diff, struct diff_table *table)
+void
+diff_table_compare(const struct diff *diff, struct diff_table *table)
 {
     struct diff_row *rows = table->rows.rows;
     table->order = xcalloc(table->rows.count + 1, sizeof *table->order);
     for (uint32_t i = 0; i < table->rows.count; i++) {
         measure(diff, &rows[i], table->counts + (size_t)i * diff->run_count,
-                table->variances + (size_t)i * diff->run_count);
+                table->variances + (size_t)i * diff->run_count, table->unseen);
         rows[i].verdict = verdict_of(&rows[i]);
         if (rows[i].verdict == WITHIN_SPREAD) table->within++;
         else if (rows[i].verdict != UNCHANGED) table->order[table->changed++] = i;
@@ -281,14 +283,14 @@ compare_table(const struct diff *diff, struct diff_table *table)
     qsort_r(table->order, table->changed, sizeof *table->order, by_difference, &order);
 }
 
-static void
-init_table(struct diff_table *table)
+void
+diff_table_init(struct diff_table *table)
 {
     row_table_init(&table->rows, sizeof(struct diff_row), 4, EXIT_ROWS_MAX);
 }
 
-static void
-free_table(struct diff_table *table)
+void
+diff_table_free(struct diff_table *table)
 {
     row_table_free(&table->rows);
     free(table->counts);
@@ -305,38 +307,46 @@ diff_init(struct diff *diff, struct report *report, uint32_t first_side, enum di
     diff->side_runs[0] = first_side;
     diff->side_runs[1] = report->file_count - first_side;
     diff->runs = xcalloc(diff->run_count, sizeof *diff->runs);
+    diff->unseen = xcalloc(diff->run_count, sizeof *diff->unseen);
     for (uint32_t i = 0; i < diff->run_count; i++) {
         const struct report_file *file = &report->files[i];
         double seconds = file->last_ns > file->first_ns ? (double)(file->last_ns - file->first_ns) / 1e9 : 0;
         diff->runs[i].side = i >= first_side;
+        diff->runs[i].seconds = seconds;
         diff->runs[i].scale = unit != PER_SECOND ? 1 : seconds > 0 ? 1 / seconds : 0;
     }
     find_rates(diff);
     struct diff_table all = {0};
-    init_table(&all);
-    init_table(&diff->reasons);
-    init_table(&diff->methods);
-    init_table(&diff->sites);
+    diff_table_init(&all);
+    diff_table_init(&diff->reasons);
+    diff_table_init(&diff->methods);
+    diff_table_init(&diff->sites);
     for (uint32_t i = 0; i < report->exits.rows.count; i++) {
         const struct exit_row *exit_row = row_table_at(&report->exits.rows, i);
         if ((exit_row->category == STRING_FALLBACK) == fallbacks && exit_row->count > 0)
             add_exits(diff, &all, exit_row);
     }
     match_moved_lines(diff);
-    compare_table(diff, &all);
-    compare_table(diff, &diff->reasons);
-    compare_table(diff, &diff->methods);
-    compare_table(diff, &diff->sites);
+    for (uint32_t i = 0; i < diff->run_count; i++) {
+        double rate = diff->runs[i].estimate;
+        diff->unseen[i] = rate > 0 ? rate * (rate - 1) : 0;
+    }
+    all.unseen = diff->reasons.unseen = diff->methods.unseen = diff->sites.unseen = diff->unseen;
+    diff_table_compare(diff, &all);
+    diff_table_compare(diff, &diff->reasons);
+    diff_table_compare(diff, &diff->methods);
+    diff_table_compare(diff, &diff->sites);
     if (all.rows.count > 0) diff->total = *(struct diff_row *)all.rows.rows;
-    free_table(&all);
+    diff_table_free(&all);
 }
 
 void
 diff_free(struct diff *diff)
 {
-    free_table(&diff->reasons);
-    free_table(&diff->methods);
-    free_table(&diff->sites);
+    diff_table_free(&diff->reasons);
+    diff_table_free(&diff->methods);
+    diff_table_free(&diff->sites);
     free(diff->runs);
+    free(diff->unseen);
     map_free(&diff->stable_texts);
 }

@@ -1,6 +1,7 @@
 #ifndef DIFF_H
 #define DIFF_H
-/* diff.h - compares the exits of two sides, each one run of a program or several.
+/* diff.h - compares the exits of two sides, each one run of a program or several. Other streams:
+ * diff_streams.h.
  *
  * A row is a reason, a method or a site. In each run it has a count: exact where the trace has
  * exact counts, otherwise an estimate with a margin of twice the standard deviation. Two sides
@@ -22,13 +23,15 @@ struct diff_count {
 };
 
 struct diff_row {
-    /* The key. Strings are numbers of the pool; 0 where the table does not distinguish them. */
+    /* The key; tables of other streams have other names in it (diff_streams.h). Strings are numbers of the
+     * pool; 0 where the table does not distinguish them. */
     uint32_t reason;
     uint32_t method; /* `Owner#method (path)` */
     uint32_t insn;
     uint32_t line;
     uint32_t line_after; /* differs from line if it moved on the second side */
     struct diff_count counts[SIDES];
+    double per_run[SIDES], per_second[SIDES]; /* whatever the unit; means of the runs */
     enum verdict verdict;
 };
 
@@ -36,7 +39,8 @@ struct diff_table {
     struct row_table rows; /* of struct diff_row */
     double *counts;    /* by row and run */
     double *variances;
-    uint32_t capacity; /* in rows */
+    const double *unseen; /* by run: the variance of one event more; 0, or NULL: all are recorded */
+    uint32_t capacity;    /* in rows */
     uint32_t *order;   /* rows that differ, largest difference first */
     uint32_t changed;
     uint32_t within; /* number of rows that differ within the spread of the runs */
@@ -44,6 +48,7 @@ struct diff_table {
 
 struct diff_run {
     unsigned side;
+    double seconds;  /* of its time span */
     double scale;    /* factor from a count to the unit */
     double estimate; /* the sampling rate K, where counts are estimates; else 0 */
 };
@@ -54,6 +59,7 @@ struct diff {
     bool fallbacks;
     const struct path_map *map;
     struct diff_run *runs;
+    double *unseen; /* of exits, see struct diff_table */
     uint32_t run_count;
     uint32_t side_runs[SIDES];
     struct diff_row total;
@@ -81,6 +87,14 @@ void diff_find_map(struct report *report, uint32_t first_side, bool fallbacks, s
 void diff_init(struct diff *diff, struct report *report, uint32_t first_side, enum diff_unit unit, bool fallbacks,
                const struct path_map *map);
 void diff_free(struct diff *diff);
+
+/* A table of its own: what each run counts for a key, then the comparison. */
+void diff_table_init(struct diff_table *table);
+void diff_table_free(struct diff_table *table);
+void diff_table_add(const struct diff *diff, struct diff_table *table, const uint32_t key[4], uint32_t run,
+                    double count, double variance);
+/* Fills in the rows' counts and verdicts, and the order of those that differ. */
+void diff_table_compare(const struct diff *diff, struct diff_table *table);
 
 static inline double
 diff_delta(const struct diff_row *row)

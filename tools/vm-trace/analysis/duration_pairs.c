@@ -146,12 +146,15 @@ duration_pairs_add(struct duration_pairs *pairs, struct pool *pool, const struct
     struct duration_edge edge = duration_edge_of(pool, event);
     edge.row = row;
     edge.wanted = wanted;
+    bool stack = pairs->visitor.stack != NULL && edge.category == STRING_BLOCKED;
     if (event->type == FXT_EVENT_DURATION_COMPLETE) {
         edge.end = false;
+        if (stack) edge.stack = pairs->visitor.stack(pairs->visitor.context, event, row, false);
         add(pairs, event->pid, event->tid, edge);
         edge.end = true;
         edge.ts_ns = event->end_ns;
     }
+    if (stack) edge.stack = pairs->visitor.stack(pairs->visitor.context, event, row, edge.end);
     add(pairs, event->pid, event->tid, edge);
 }
 

@@ -46,7 +46,10 @@ struct duration_edge {
             uint64_t code_bytes; /* including trace points */
         };
         /* Category `blocked`. STRING_NONE: not given. */
-        uint32_t class_name;
+        struct {
+            uint32_t class_name;
+            uint32_t stack; /* the caller's, see duration_pair_visitor */
+        };
         /* Category `gc`. UINT64_MAX: not given. */
         struct {
             uint32_t reason;
@@ -70,6 +73,8 @@ struct duration_pair_visitor {
     void (*too_many_threads)(void *context, const struct duration_edge *edge);
     void (*begun)(void *context, const struct duration_edge *begin);
     void (*sched)(void *context, const struct duration_edge *edge);
+    /* Returns what to keep of the backtrace of an edge of category `blocked`: its `stack`. */
+    uint32_t (*stack)(void *context, const struct fxt_event *event, uint32_t row, bool end);
 };
 
 struct duration_pairs;

@@ -20,9 +20,8 @@ event_text(struct pool *pool, const struct fxt_event *event, uint32_t name)
     return arg == NULL || arg->type != FXT_ARG_STRING ? STRING_NONE : pool_id(pool, arg->string);
 }
 
-/* Whether a text, words separated by blanks, contains this word. */
-static bool
-has_word(struct fxt_string text, const char *word)
+bool
+text_has_word(struct fxt_string text, const char *word)
 {
     size_t len = strlen(word);
     for (size_t at = 0, end; at < text.len; at = end + 1) {
@@ -39,7 +38,7 @@ event_code_settings(const struct fxt_event *event)
     const struct fxt_arg *jit = fxt_event_arg(event, STRING_JIT), *flags = fxt_event_arg(event, STRING_FLAGS);
     if (jit != NULL && jit->type == FXT_ARG_STRING) settings.block_versions = fxt_string_is(jit->string, "YJIT");
     if (flags != NULL && flags->type == FXT_ARG_STRING) {
-        settings.traced_code = has_word(flags->string, "exits") || has_word(flags->string, "fallbacks");
+        settings.traced_code = text_has_word(flags->string, "exits") || text_has_word(flags->string, "fallbacks");
     }
     return settings;
 }

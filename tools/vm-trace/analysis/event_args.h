@@ -13,6 +13,8 @@ uint64_t event_uint(const struct fxt_event *event, uint32_t name, uint64_t missi
 uint32_t event_reason(struct pool *pool, const struct fxt_event *event);
 /* Returns a string, or STRING_NONE. */
 uint32_t event_text(struct pool *pool, const struct fxt_event *event, uint32_t name);
+/* Whether a text, words separated by blanks, contains this word. */
+bool text_has_word(struct fxt_string text, const char *word);
 /* What the settings of a trace tell about compiled versions and their code. */
 struct code_settings {
     bool block_versions; /* YJIT's: versions of a basic block for several states, not recompilations of an ISEQ */

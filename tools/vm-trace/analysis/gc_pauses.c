@@ -7,6 +7,8 @@ gc_pauses_init(struct gc_pauses *gc)
 {
     *gc = (struct gc_pauses){0};
     row_table_init(&gc->reasons, sizeof(struct gc_reason), GC_REASON_KEYS, GC_ROWS_MAX);
+    row_table_init(&gc->process_reasons, sizeof(struct gc_process_reason), GC_PROCESS_REASON_KEYS,
+                   GC_PROCESS_REASONS_MAX);
     row_table_init(&gc->phases, sizeof(struct gc_phase), 1, GC_ROWS_MAX);
     row_table_init(&gc->processes, sizeof(struct gc_process), 1, GC_PROCESSES_MAX);
 }
@@ -23,6 +25,7 @@ gc_pauses_free(struct gc_pauses *gc)
         durations_free(&phase->durations);
     }
     row_table_free(&gc->reasons);
+    row_table_free(&gc->process_reasons);
     row_table_free(&gc->phases);
     row_table_free(&gc->processes);
 }
@@ -65,8 +68,14 @@ add_pause(struct gc_pauses *gc, uint32_t process_number, const struct duration_e
         return;
     }
     struct gc_reason *reason = row_table_at(&gc->reasons, row);
+    const uint32_t key[GC_PROCESS_REASON_KEYS] = {process_number, reason->kind, reason->reason, reason->major_by};
+    struct gc_process_reason *of_process = row_table_get(&gc->process_reasons, key);
+    uint64_t ns = (uint64_t)(end->ts_ns - begin->ts_ns);
     reason->collections += first;
-    durations_add(&reason->pauses, (uint64_t)(end->ts_ns - begin->ts_ns));
+    durations_add(&reason->pauses, ns);
+    if (of_process == NULL) return; /* so many processes are not compared */
+    of_process->collections += first;
+    of_process->total_ns += ns;
 }
 
 void

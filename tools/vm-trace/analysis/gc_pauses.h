@@ -23,6 +23,15 @@ struct gc_reason {
 };
 enum { GC_REASON_KEYS = 3 };
 
+/* The same by process, for who compares runs. */
+struct gc_process_reason {
+    uint32_t process; /* the key */
+    uint32_t kind, reason, major_by;
+    uint64_t collections;
+    uint64_t total_ns; /* of the pauses */
+};
+enum { GC_PROCESS_REASON_KEYS = 4, GC_PROCESS_REASONS_MAX = 256 * 1024 };
+
 struct gc_phase {
     uint32_t name; /* the key */
     struct durations durations;
@@ -43,6 +52,7 @@ enum { NO_GC_ROW = UINT32_MAX };
 
 struct gc_pauses {
     struct row_table reasons;   /* of struct gc_reason */
+    struct row_table process_reasons; /* of struct gc_process_reason */
     struct row_table phases;    /* of struct gc_phase */
     struct row_table processes; /* of struct gc_process */
     uint64_t uncounted;         /* pauses and phases without a row, because there are too many names */

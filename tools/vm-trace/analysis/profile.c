@@ -1,4 +1,6 @@
 /* profile.c - see profile.h */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "analysis/event_args.h"
@@ -8,6 +10,14 @@
 /* Deeper than any stack of Ruby; if a file claims more, the rest is shown as left out. */
 enum { DEPTH_MAX = 256 * 1024 };
 #define REASON_BIT 0x80000000u /* tells a reason from a label with the same text; a pool never has so many strings */
+
+const struct profile_names profile_names[PROFILE_KINDS] = {
+    [PROFILE_EXITS] = {"exits", "exits", "exits", "count"},
+    [PROFILE_FALLBACKS] = {"fallbacks", "fallbacks", "fallbacks", "count"},
+    [PROFILE_BLOCKED] = {"blocked", "blocked durations", "blocked", "nanoseconds"},
+    [PROFILE_PREEMPTED] = {"preempted", "ends of time slices", "preempted", "count"},
+    [PROFILE_ALLOCATIONS] = {"allocations", "allocations", "allocated", "bytes"},
+};
 
 void
 profile_init(struct profile *profile, struct reader *reader, enum profile_kind kind, bool with_reasons)
@@ -20,16 +30,15 @@ profile_init(struct profile *profile, struct reader *reader, enum profile_kind k
 void
 profile_free(struct profile *profile)
 {
+    threads_free(&profile->threads);
     free(profile->nodes);
     free(profile->rest.list);
     map_free(&profile->node_of);
     map_free(&profile->node_of_rest);
 }
 
-/* Returns the node of a frame below its parent. If the budget is used up, stops reading and
- * returns the parent. */
-static uint32_t
-child_node(struct profile *profile, uint32_t parent, uint32_t text, bool reason)
+uint32_t
+profile_child(struct profile *profile, uint32_t parent, uint32_t text, bool reason)
 {
     uint64_t key = (uint64_t)parent << 32 | text | (reason ? REASON_BIT : 0);
     uint32_t node = map_get(&profile->node_of, key);
@@ -47,11 +56,12 @@ child_node(struct profile *profile, uint32_t parent, uint32_t text, bool reason)
 }
 
 static uint32_t
-node_of_rest(struct profile *profile, struct fxt_string text)
+node_of_rest(struct profile *profile, uint32_t root, struct fxt_string text)
 {
     struct pool *pool = reader_pool(profile->reader);
     uint32_t id = pool_id(pool, text);
-    uint32_t node = id == STRING_NONE ? MAP_NONE : map_get(&profile->node_of_rest, id);
+    uint64_t key = (uint64_t)root << 32 | id;
+    uint32_t node = id == STRING_NONE ? MAP_NONE : map_get(&profile->node_of_rest, key);
     if (node != MAP_NONE) return node;
 
     struct frames *rest = &profile->rest;
@@ -59,17 +69,96 @@ node_of_rest(struct profile *profile, struct fxt_string text)
     uint64_t depth = rest->left_out;
     uint32_t first = 0; /* innermost frames come first, and are kept */
     for (; first < rest->count && depth <= DEPTH_MAX; first++) depth += rest->list[first].run;
-    node = 0;
+    node = root;
     if (rest->left_out > 0 || depth > DEPTH_MAX) {
-        node = child_node(profile, node, pool_intern(pool, PROFILE_LEFT_OUT, sizeof PROFILE_LEFT_OUT - 1), false);
+        node = profile_child(profile, node, pool_intern(pool, PROFILE_LEFT_OUT, sizeof PROFILE_LEFT_OUT - 1), false);
     }
     if (depth > DEPTH_MAX && first > 0) first--;
     while (first-- > 0) {
         for (uint32_t run = rest->list[first].run; run-- > 0;)
-            node = child_node(profile, node, rest->list[first].label, false);
+            node = profile_child(profile, node, rest->list[first].label, false);
     }
-    if (id != STRING_NONE) map_set(&profile->node_of_rest, id, node);
+    if (id != STRING_NONE) map_set(&profile->node_of_rest, key, node);
     return node;
+}
+
+uint32_t
+profile_thread(struct profile *profile, uint32_t name, uint32_t tid)
+{
+    if (!profile->with_threads) return 0;
+    if (name == STRING_NONE) {
+        char text[24];
+        int len = snprintf(text, sizeof text, "thread %" PRIu32, tid);
+        name = pool_intern(reader_pool(profile->reader), text, (size_t)len);
+    }
+    return profile_child(profile, 0, name, true);
+}
+
+uint32_t
+profile_stack(struct profile *profile, uint32_t root, const struct fxt_event *event, unsigned first)
+{
+    enum { REST = STRING_FRAME_REST - STRING_FRAME_0 };
+    struct fxt_string frames[REST + 1];
+    unsigned present = 0;
+    for (unsigned i = 0; i < event->arg_count; i++) {
+        const struct fxt_arg *arg = &event->args[i];
+        if (arg->name.id < STRING_FRAME_0 || arg->name.id > STRING_FRAME_REST || arg->type != FXT_ARG_STRING) continue;
+        frames[arg->name.id - STRING_FRAME_0] = arg->string;
+        present |= 1u << (arg->name.id - STRING_FRAME_0);
+    }
+    uint32_t node = root;
+    for (unsigned i = REST + 1; i-- > first;) {
+        if (!(present >> i & 1)) continue;
+        node = i == REST ? node_of_rest(profile, node, frames[i])
+                         : profile_child(profile, node, pool_id(reader_pool(profile->reader), frames[i]), false);
+    }
+    return node;
+}
+
+void
+profile_add(struct profile *profile, uint32_t node, uint64_t weight)
+{
+    profile->nodes[node].events++;
+    profile->nodes[node].count += weight;
+    profile->events++;
+    profile->count += weight;
+}
+
+/* Whether the event counts; PROFILE_BLOCKED counts pairs of them. */
+static bool
+wanted(enum profile_kind kind, const struct fxt_event *event)
+{
+    uint32_t category = event->category.id;
+    if (event->type != FXT_EVENT_INSTANT) return false;
+    switch (kind) {
+      case PROFILE_EXITS: return category == STRING_SIDE_EXIT || category == STRING_RECOMPILE_EXIT;
+      case PROFILE_FALLBACKS: return category == STRING_FALLBACK;
+      case PROFILE_PREEMPTED: return category == STRING_PREEMPTED;
+      case PROFILE_ALLOCATIONS:
+        return category == STRING_ALLOCATION && event->name.id != STRING_FREED && event->name.id != STRING_ALIVE;
+      case PROFILE_BLOCKED: break;
+    }
+    return false;
+}
+
+/* The thread of an event: the Ruby thread that it names, or else that of its track. */
+static uint32_t
+thread_of(struct profile *profile, const struct fxt_event *event)
+{
+    if (!profile->with_threads) return 0;
+    uint32_t name = event_text(reader_pool(profile->reader), event, STRING_THREAD);
+    if (name == STRING_NONE) {
+        const struct thread *thread = threads_get(&profile->threads, event->pid, event->tid);
+        if (thread != NULL) name = thread->name;
+    }
+    return profile_thread(profile, name, event->tid);
+}
+
+void
+profile_object(void *context, const struct fxt_object *object)
+{
+    struct profile *profile = context;
+    if (profile->with_threads) threads_name(&profile->threads, reader_pool(profile->reader), object);
 }
 
 void
@@ -78,32 +167,9 @@ profile_event(void *context, const struct fxt_event *event)
     struct profile *profile = context;
     if (event->ts_ns < profile->first_ns) profile->first_ns = event->ts_ns;
     if (event->ts_ns > profile->last_ns) profile->last_ns = event->ts_ns;
-    uint32_t category = event->category.id;
-    bool wanted = profile->kind == PROFILE_FALLBACKS
-                      ? category == STRING_FALLBACK
-                      : category == STRING_SIDE_EXIT || category == STRING_RECOMPILE_EXIT;
-    if (!wanted || event->type != FXT_EVENT_INSTANT) return;
-
-    struct pool *pool = reader_pool(profile->reader);
-    struct fxt_string frames[STRING_FRAME_REST - STRING_FRAME_0 + 1];
-    unsigned present = 0;
-    uint64_t weight = 1;
-    for (unsigned i = 0; i < event->arg_count; i++) {
-        const struct fxt_arg *arg = &event->args[i];
-        if (arg->name.id == STRING_WEIGHT) fxt_arg_uint(arg, &weight);
-        if (arg->name.id < STRING_FRAME_0 || arg->name.id > STRING_FRAME_REST || arg->type != FXT_ARG_STRING) continue;
-        frames[arg->name.id - STRING_FRAME_0] = arg->string;
-        present |= 1u << (arg->name.id - STRING_FRAME_0);
-    }
-    uint32_t node = 0;
-    for (unsigned i = STRING_FRAME_REST - STRING_FRAME_0 + 1; i-- > 0;) {
-        if (!(present >> i & 1)) continue;
-        node = i == STRING_FRAME_REST - STRING_FRAME_0 ? node_of_rest(profile, frames[i])
-                                                   : child_node(profile, node, pool_id(pool, frames[i]), false);
-    }
-    if (profile->with_reasons) node = child_node(profile, node, event_reason(pool, event), true);
-    profile->nodes[node].events++;
-    profile->nodes[node].count += weight;
-    profile->events++;
-    profile->count += weight;
+    if (!wanted(profile->kind, event)) return;
+    uint32_t node = profile_stack(profile, thread_of(profile, event), event, 0);
+    if (profile->with_reasons && profile->kind != PROFILE_PREEMPTED)
+        node = profile_child(profile, node, event_reason(reader_pool(profile->reader), event), true);
+    profile_add(profile, node, event_uint(event, STRING_WEIGHT, 1));
 }

@@ -1,49 +1,81 @@
 #ifndef PROFILE_H
 #define PROFILE_H
-/* profile.h - exits by their whole backtrace: a tree of frames, with the number of exits at each
- * node.
+/* profile.h - events by their whole backtrace: a tree of frames, with what ended at each node: a number
+ * of exits or of time slices, blocked time, allocated bytes.
+ *
+ *      profile_init -> profile_event and profile_object for each event and name -> the nodes -> profile_free
+ *
+ * Blocked time is not in the events: report_data.h adds it (struct report, `blocked_stacks`), because it
+ * also knows when a thread was woken. So both count the same.
  *
  * Memory grows with the number of distinct stacks, not of events, and is charged to the reader's
  * budget.
  */
 #include "analysis/frames.h"
+#include "analysis/thread_table.h"
 #include "base/map.h"
 #include "fxt/reader.h"
 
-enum profile_kind { PROFILE_EXITS, PROFILE_FALLBACKS };
+enum profile_kind { PROFILE_EXITS, PROFILE_FALLBACKS, PROFILE_BLOCKED, PROFILE_PREEMPTED, PROFILE_ALLOCATIONS };
+enum { PROFILE_KINDS = PROFILE_ALLOCATIONS + 1 };
+
+/* What a kind counts, for messages and formats. */
+struct profile_names {
+    const char *kind;   /* for --kind */
+    const char *things; /* a trace without them has an empty profile */
+    const char *type;   /* of the sums */
+    const char *unit;   /* of the sums: count, nanoseconds, bytes */
+};
+extern const struct profile_names profile_names[PROFILE_KINDS];
 
 /* A node is a stack: its frame, called by those of its parents. Node 0, the root, is not a
  * frame. */
 struct profile_node {
     uint32_t parent;
-    uint32_t text;   /* label of the frame, or a reason */
-    bool reason;     /* a leaf that is a reason, not a frame */
+    uint32_t text;   /* label of the frame, or another text */
+    bool reason;     /* a reason, a class or a thread, not a frame */
     uint64_t events; /* that ended at this node */
-    uint64_t count;  /* sum of their weights */
+    uint64_t count;  /* sum of their weights; blocked: ns */
 };
 
 struct profile {
     struct reader *reader;
     enum profile_kind kind;
     bool with_reasons;
+    bool with_threads; /* each stack begins with its thread; false after profile_init */
+    struct threads threads;
     struct profile_node *nodes;
     uint32_t node_count;
     uint32_t node_capacity;
     struct map node_of;      /* parent and text -> node */
-    struct map node_of_rest; /* argument "10+" -> the innermost node of its frames */
+    struct map node_of_rest; /* root and argument "10+" -> the innermost node of its frames */
     struct frames rest;
     uint64_t events;
     uint64_t count;
     int64_t first_ns, last_ns; /* of all events of the traces; first_ns > last_ns: there are none */
 };
 
-/* with_reasons: each stack ends with its reason, as if that were the innermost frame. */
+/* with_reasons: each stack ends with its reason, or with the class of the allocated object, as if that
+ * were the innermost frame. */
 void profile_init(struct profile *profile, struct reader *reader, enum profile_kind kind, bool with_reasons);
 void profile_free(struct profile *profile);
 /* For the reader's visitor: context is the profile. */
 void profile_event(void *context, const struct fxt_event *event);
+void profile_object(void *context, const struct fxt_object *object);
+
+/* For who puts stacks together: the node of a text below another node; that of a thread below the root,
+ * or the root without with_threads (name: STRING_NONE if it has none); that of an event's frames from
+ * `first` on, or `root` if it has none. If the budget is used up, reading stops, and they return the
+ * node that they have. */
+uint32_t profile_child(struct profile *profile, uint32_t parent, uint32_t text, bool reason);
+uint32_t profile_thread(struct profile *profile, uint32_t name, uint32_t tid);
+uint32_t profile_stack(struct profile *profile, uint32_t root, const struct fxt_event *event, unsigned first);
+/* Adds an event with this weight. */
+void profile_add(struct profile *profile, uint32_t node, uint64_t weight);
 
 /* The frame for those that a trace left out: outermost, and the same for all stacks. */
 #define PROFILE_LEFT_OUT "(more frames)"
+/* For the callers of what blocked, where the trace has none. */
+#define PROFILE_NO_STACK "(no stack)"
 
 #endif

@@ -8,6 +8,7 @@
  * A process belongs to one file. A file may hold several processes (see `merge`), each with its own
  * settings, summary and sites.
  */
+#include "analysis/allocations.h"
 #include "analysis/compilations.h"
 #include "analysis/duration_pairs.h"
 #include "analysis/durations.h"
@@ -15,6 +16,7 @@
 #include "analysis/exit_table.h"
 #include "analysis/gc_pauses.h"
 #include "analysis/glob.h"
+#include "analysis/profile.h"
 #include "analysis/sched_changes.h"
 #include "analysis/thread_states.h"
 #include "analysis/version_history.h"
@@ -149,7 +151,9 @@ struct report {
     struct thread_states states;
     struct row_table preempted; /* of struct report_preempted */
     struct row_table blocked; /* of struct report_blocked */
+    struct profile *blocked_stacks; /* the caller's, to be filled in with the same times; NULL: not needed */
     struct gc_pauses gc;
+    struct allocations allocations;
     struct version_history history;
     uint64_t unended;
     uint64_t uncounted; /* durations without a row, because there are too many names */

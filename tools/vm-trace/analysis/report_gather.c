@@ -7,6 +7,7 @@
 
 #include "analysis/event_args.h"
 #include "analysis/label.h"
+#include "analysis/own_frame.h"
 #include "analysis/reason.h"
 #include "analysis/report_data.h"
 #include "analysis/report_resolve.h"
@@ -283,6 +284,41 @@ process_last_ns(void *context, uint32_t number)
     return process->older ? process->first_edge_ns : process->last_ns;
 }
 
+/* The thread of a stack: its name at that time. */
+static uint32_t
+root_of(struct report *report, uint32_t row)
+{
+    const struct report_thread *thread = report_thread(report, row);
+    return profile_thread(report->blocked_stacks, thread->name, thread->tid);
+}
+
+/* The begin of a `blocked` duration has the innermost frame, and its end the callers, if it was long:
+ * returns the label of the frame, or the node of the callers (0: none). */
+static uint32_t
+blocked_stack(void *context, const struct fxt_event *event, uint32_t row, bool end)
+{
+    struct report *report = context;
+    if (end) {
+        uint32_t root = root_of(report, row), node = profile_stack(report->blocked_stacks, root, event, 1);
+        return node == root ? 0 : node;
+    }
+    uint32_t frame = event_text(report->pool, event, STRING_FRAME_0);
+    return frame != STRING_NONE ? frame : pool_id(report->pool, event->name);
+}
+
+static void
+add_blocked_stack(struct report *report, const struct duration_edge *begin, const struct duration_edge *end,
+                  uint64_t ns)
+{
+    struct profile *profile = report->blocked_stacks;
+    uint32_t node = end != NULL && end->category == STRING_BLOCKED ? end->stack : 0;
+    if (node == 0) {
+        uint32_t none = pool_intern(report->pool, PROFILE_NO_STACK, sizeof PROFILE_NO_STACK - 1);
+        node = profile_child(profile, root_of(report, begin->row), none, true);
+    }
+    profile_add(profile, profile_child(profile, node, begin->stack, false), ns);
+}
+
 /* Counts what a thread blocked in up to where it was woken, and only what lies in the wanted time:
  * so it adds up to the blocked time of its thread. */
 static void
@@ -291,6 +327,7 @@ add_blocked(struct report *report, const struct duration_edge *begin, const stru
     int64_t last_ns = process_last_ns(report, report_thread(report, begin->row)->process);
     uint64_t ns = thread_states_blocked(&report->states, begin, end, last_ns);
     if (!begin->wanted || !begin->outermost || (ns == 0 && !time_wanted(report, begin->ts_ns))) return;
+    if (report->blocked_stacks != NULL) add_blocked_stack(report, begin, end, ns);
     uint32_t class_name = begin->class_name;
     if (class_name == STRING_NONE && end != NULL && end->category == STRING_BLOCKED) class_name = end->class_name;
     const uint32_t key[REPORT_BLOCKED_KEYS] = {begin->row, begin->name, class_name};
@@ -299,34 +336,38 @@ add_blocked(struct report *report, const struct duration_edge *begin, const stru
     else report->uncounted++;
 }
 
-/* Whether a frame is in Ruby's own files: "Integer#times (<internal:numeric>:262)". */
-static bool
-internal_frame(struct fxt_string frame)
-{
-    static const char place[] = "(<internal:";
-    const size_t length = sizeof place - 1;
-    for (size_t at = 0; at + length <= frame.len; at++) {
-        if (memcmp(frame.ptr + at, place, length) == 0) return true;
-    }
-    return false;
-}
-
 static void
 add_preempted(struct report *report, const struct fxt_event *event, uint32_t thread)
 {
-    uint32_t frame = STRING_NONE;
-    for (uint32_t name = STRING_FRAME_0; name <= STRING_FRAME_9; name++) {
-        const struct fxt_arg *arg = fxt_event_arg(event, name);
-        if (arg == NULL || arg->type != FXT_ARG_STRING) break;
-        bool own = internal_frame(arg->string);
-        if (own && frame != STRING_NONE) continue;
-        frame = pool_id(report->pool, arg->string);
-        if (!own) break;
-    }
-    const uint32_t key[REPORT_PREEMPTED_KEYS] = {thread, frame};
+    const uint32_t key[REPORT_PREEMPTED_KEYS] = {thread, event_own_frame(report->pool, event)};
     struct report_preempted *preempted = row_table_get(&report->preempted, key);
     if (preempted != NULL) preempted->count++;
     else report->uncounted++;
+}
+
+static bool
+is_fate(const struct fxt_event *event)
+{
+    return event->category.id == STRING_ALLOCATION &&
+           (event->name.id == STRING_FREED || event->name.id == STRING_ALIVE);
+}
+
+/* By method or by class; there is no reason. */
+static void
+add_allocation(struct report *report, const struct fxt_event *event, uint32_t process)
+{
+    struct allocation allocation = {
+        .process = process,
+        .file = report->file_count - 1,
+        .sample = event_uint(event, STRING_SAMPLE, UINT64_MAX),
+        .class_name = event_reason(report->pool, event),
+        .frame = event_own_frame(report->pool, event),
+        .size_bytes = event_uint(event, STRING_SIZE, 0),
+        .weight_bytes = event_uint(event, STRING_WEIGHT, 0),
+        .untracked = event_uint(event, STRING_UNTRACKED, 0) != 0,
+    };
+    if (report->filter.reason != NULL || !glob_matches(&report->method_glob, report->pool, allocation.frame)) return;
+    allocations_add(&report->allocations, &allocation);
 }
 
 static void
@@ -453,6 +494,11 @@ on_event(void *context, const struct fxt_event *event)
     bool instant = event->type == FXT_EVENT_INSTANT;
     /* Events about the trace hold for all of it, whatever the filter. */
     if (instant && event->category.id == STRING_TRACE) add_trace_event(report, event, process);
+    /* Another thread may collect the object, at another time. */
+    if (instant && is_fate(event)) {
+        allocations_fate(&report->allocations, process, event_uint(event, STRING_SAMPLE, UINT64_MAX),
+                         event_uint(event, STRING_SURVIVED, 0), event->name.id == STRING_ALIVE);
+    }
     uint32_t runs = event_text(report->pool, event, STRING_THREAD);
     if (runs != STRING_NONE) row = thread_row(report, process, 0, runs);
     struct report_thread *thread = report_thread(report, row);
@@ -478,6 +524,9 @@ on_event(void *context, const struct fxt_event *event)
       case STRING_RECOMPILE_EXIT:
       case STRING_FALLBACK: add_exit(report, event, thread); break;
       case STRING_PREEMPTED: add_preempted(report, event, native); break;
+      case STRING_ALLOCATION:
+        if (!is_fate(event)) add_allocation(report, event, process);
+        break;
     }
 }
 
@@ -517,6 +566,7 @@ report_new(size_t memory_bytes, const struct report_filter *filter)
         .context = report, .last_ns = process_last_ns, .marker = open_marker};
     thread_states_init(&report->states, &visitor);
     gc_pauses_init(&report->gc);
+    allocations_init(&report->allocations);
     compilations_init(&report->compilations);
     struct row_table *tables[] = {&report->invalidations, &report->durations};
     for (unsigned i = 0; i < 2; i++)
@@ -543,6 +593,7 @@ report_free(struct report *report)
     row_table_free(&report->preempted);
     thread_states_free(&report->states);
     gc_pauses_free(&report->gc);
+    allocations_free(&report->allocations);
     sched_processes_free(&report->sched_processes);
     compilations_free(&report->compilations);
     version_history_free(&report->history);
@@ -568,6 +619,7 @@ read_one(struct report *report, const char *file, uint64_t max_faults)
     report->last_thread = NO_THREAD;
     struct duration_pair_visitor pair_visitor = {
         .context = report, .pair = on_pair, .begun = on_begun, .sched = on_sched_edge};
+    if (report->blocked_stacks != NULL) pair_visitor.stack = blocked_stack;
     report->pairs = duration_pairs_new(&pair_visitor);
     struct fault_report faults = fault_report_new(file, max_faults);
     struct fxt_visitor visitor = {
@@ -591,6 +643,7 @@ report_read_all(struct report *report, uint64_t max_faults, int file_count, char
 {
     enum status status = STATUS_FINE;
     for (int i = 0; i < file_count; i++) status = worse(status, read_one(report, files[i], max_faults));
+    allocations_resolve(&report->allocations);
     report_resolve(report);
     return status;
 }

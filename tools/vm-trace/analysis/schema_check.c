@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analysis/allocation_check.h"
 #include "analysis/frames.h"
 #include "analysis/schema_check.h"
 #include "base/escape.h"
@@ -47,6 +48,10 @@ struct process {
     uint64_t sites;
     uint64_t losses; /* sum of loss events */
     bool has_exits, has_fallbacks, has_events, has_sampled, has_sites, has_lost;
+    struct allocated {
+        uint64_t samples, bytes;
+    } allocated, summary_allocated;
+    bool has_allocated;
     uint64_t summary_exits, summary_fallbacks, summary_events, summary_sampled, summary_sites, summary_lost;
 };
 
@@ -80,6 +85,8 @@ struct schema_check {
     uint32_t flow_capacity;
     struct last_event last;
 
+    struct allocation_check allocations;
+
     struct map clock_of_thread;
     struct clocks *clocks;
     uint32_t clock_count;
@@ -91,6 +98,7 @@ schema_check_new(struct reader *reader)
 {
     struct schema_check *check = xcalloc(1, sizeof *check);
     check->reader = reader;
+    allocation_check_init(&check->allocations);
     return check;
 }
 
@@ -102,6 +110,7 @@ schema_check_free(struct schema_check *check)
     free(check->processes);
     map_free(&check->flow_of_id);
     free(check->flows);
+    allocation_check_free(&check->allocations);
     map_free(&check->clock_of_thread);
     free(check->clocks);
     free(check);
@@ -388,6 +397,9 @@ read_summary(struct schema_check *check, struct process *process, const struct f
     process->has_fallbacks = optional_uint(check, event, STRING_FALLBACKS, &process->summary_fallbacks);
     process->has_sampled = optional_uint(check, event, STRING_SAMPLED, &process->summary_sampled);
     process->has_sites = optional_uint(check, event, STRING_SITES, &process->summary_sites);
+    process->has_allocated =
+        optional_uint(check, event, STRING_ALLOCATION_SAMPLES, &process->summary_allocated.samples) &&
+        optional_uint(check, event, STRING_ALLOCATION_BYTES, &process->summary_allocated.bytes);
 }
 
 static void
@@ -426,6 +438,7 @@ check_kind(struct schema_check *check, const struct fxt_event *event)
       case STRING_FALLBACK:
       case STRING_TRACE:
       case STRING_PREEMPTED:
+      case STRING_ALLOCATION:
         kind = "an instant";
         right = event->type == FXT_EVENT_INSTANT;
         break;
@@ -601,6 +614,37 @@ check_gc(struct schema_check *check, const struct fxt_event *event)
     optional_uint(check, event, STRING_FREED_SLOTS, &number);
 }
 
+/* A sampled object, or what became of one. */
+static void
+check_allocation(struct schema_check *check, struct process *process, const struct fxt_event *event)
+{
+    uint64_t sample, number, untracked = 0;
+    bool numbered = require_uint(check, event, STRING_SAMPLE, &sample);
+    if (event->name.id == STRING_FREED || event->name.id == STRING_ALIVE) {
+        require_uint(check, event, STRING_SURVIVED, &number);
+        if (numbered) allocation_check_fate(&check->allocations, check->reader, event, sample);
+        return;
+    }
+    static const uint32_t bytes[2] = {STRING_SIZE, STRING_WEIGHT};
+    for (unsigned i = 0; i < 2; i++) {
+        if (!require_uint(check, event, bytes[i], &number)) continue;
+        struct event_name name;
+        if (number == 0)
+            FAULT(check, event, "%s: %s is 0", name_of(&name, event),
+                  pool_string(reader_pool(check->reader), bytes[i]).ptr);
+        if (bytes[i] == STRING_WEIGHT) process->allocated.bytes += number;
+    }
+    process->allocated.samples++;
+    optional_uint(check, event, STRING_UNTRACKED, &untracked);
+    /* The VM allocates outside of Ruby methods, too, and a trace may be without stacks. */
+    for (uint32_t frame = STRING_FRAME_0; frame <= STRING_FRAME_REST; frame++) {
+        if (fxt_event_arg(event, frame) == NULL) continue;
+        check_backtrace(check, event);
+        break;
+    }
+    if (numbered) allocation_check_sample(&check->allocations, check->reader, event, sample, untracked != 0);
+}
+
 static void
 check_time(struct schema_check *check, const struct fxt_event *event)
 {
@@ -648,6 +692,7 @@ schema_check_event(struct schema_check *check, const struct fxt_event *event)
           case STRING_COMPILE: check_compilation(check, event); break;
           case STRING_BLOCKED: check_blocked(check, event); break;
           case STRING_GC: check_gc(check, event); break;
+          case STRING_ALLOCATION: check_allocation(check, process, event); break;
         }
     }
     check->last =
@@ -674,8 +719,24 @@ compare(struct reader *reader, const struct process *process, bool given, uint64
                  "trace summary says %s: %" PRIu64 ", but %s: %" PRIu64, what, summary, where, found);
 }
 
+/* The counts of allocations are since the trace began, or was last reset. */
 static void
-finish_process(struct reader *reader, const struct process *process)
+compare_allocated(struct reader *reader, const struct process *process)
+{
+    compare(reader, process, process->has_allocated, process->summary_allocated.samples, process->allocated.samples,
+            "allocation_samples", "the file holds");
+    compare(reader, process, process->has_allocated, process->summary_allocated.bytes, process->allocated.bytes,
+            "allocation_bytes", "weights of the samples add up to");
+}
+
+static bool
+is_whole(const void *context, uint32_t pid)
+{
+    return !schema_check_begins_late(context, pid);
+}
+
+static void
+finish_process(struct reader *reader, const struct process *process, bool gaps)
 {
     if (!process->checked) return;
     if (process->settings > 0 && process->first_ns < process->settings_ns) {
@@ -697,6 +758,7 @@ finish_process(struct reader *reader, const struct process *process)
             "exits in the file");
     compare(reader, process, process->has_lost, process->summary_lost, process->losses, "lost",
             "loss events add up to");
+    if (!gaps && !process->snapshot) compare_allocated(reader, process);
     if (process->has_lost && process->summary_lost > 0) return; /* then sites may be lost, too */
     compare(reader, process, process->has_sites, process->summary_sites, process->sites, "sites", "the file holds");
     compare(reader, process, process->has_exits, process->summary_exits, process->site_exits, "exits",
@@ -708,7 +770,10 @@ finish_process(struct reader *reader, const struct process *process)
 void
 schema_check_finish(struct schema_check *check)
 {
-    for (uint32_t i = 0; i < check->process_count; i++) finish_process(check->reader, &check->processes[i]);
+    for (uint32_t i = 0; i < check->process_count; i++)
+        finish_process(check->reader, &check->processes[i], check->gaps);
+    if (!check->gaps && !reader_moved(check->reader))
+        allocation_check_finish(&check->allocations, check->reader, is_whole, check);
     for (uint32_t i = 0; i < check->flow_count && !check->gaps; i++) {
         if (check->flows[i].begun) continue;
         reader_fault(check->reader, FXT_FAULT_SCHEMA, check->flows[i].offset,

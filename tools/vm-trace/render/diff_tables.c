@@ -12,10 +12,30 @@ static const char *const verdict_names[] = {
     [SHRANK] = "shrank"};
 static const char *const unit_names[] = {[PER_RUN] = "per run", [PER_SECOND] = "per second", [IN_ALL] = "in all files"};
 
+const char *
+diff_verdict_text(enum verdict verdict)
+{
+    return verdict_names[verdict];
+}
+
+const char *
+diff_unit_text(enum diff_unit unit)
+{
+    return unit_names[unit];
+}
+
 static bool
 worse_by(const struct diff_row *row)
 {
     return row->verdict == NEW || row->verdict == GREW;
+}
+
+struct cell
+diff_verdict_cell(const struct diff_row *row)
+{
+    struct cell cell = cell_text(text_of(verdict_names[row->verdict]));
+    if (diff_called(row->verdict)) cell.style = worse_by(row) ? STYLE_WORSE : STYLE_BETTER;
+    return cell;
 }
 
 /* "A", or "3 runs: A, B, C". */
@@ -78,8 +98,7 @@ static const struct column all_columns[] = {
 static void
 fill_row(const struct diff *diff, const struct diff_row *row, struct cell *cells)
 {
-    cells[CHANGE] = cell_text(text_of(verdict_names[row->verdict]));
-    if (diff_called(row->verdict)) cells[CHANGE].style = worse_by(row) ? STYLE_WORSE : STYLE_BETTER;
+    cells[CHANGE] = diff_verdict_cell(row);
     cells[BEFORE] = cell_amount(row->counts[0].value);
     cells[AFTER] = cell_amount(row->counts[1].value);
     cells[DELTA] = cell_amount(diff_delta(row));

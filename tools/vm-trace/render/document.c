@@ -227,7 +227,8 @@ bytes_text(char text[NUMBER_TEXT], uint64_t bytes)
 {
     if (bytes < 10000) snprintf(text, NUMBER_TEXT, "%" PRIu64 " bytes", bytes);
     else if (bytes < 10000000) snprintf(text, NUMBER_TEXT, "%.1f kB", (double)bytes / 1e3);
-    else snprintf(text, NUMBER_TEXT, "%.1f MB", (double)bytes / 1e6);
+    else if (bytes < UINT64_C(10000000000)) snprintf(text, NUMBER_TEXT, "%.1f MB", (double)bytes / 1e6);
+    else snprintf(text, NUMBER_TEXT, "%.1f GB", (double)bytes / 1e9);
     return text;
 }
 
@@ -238,5 +239,14 @@ duration_text(char text[NUMBER_TEXT], uint64_t ns)
     else if (ns < 10000000) snprintf(text, NUMBER_TEXT, "%.1f us", (double)ns / 1e3);
     else if (ns < UINT64_C(10000000000)) snprintf(text, NUMBER_TEXT, "%.1f ms", (double)ns / 1e6);
     else snprintf(text, NUMBER_TEXT, "%.2f s", (double)ns / 1e9);
+    return text;
+}
+
+const char *
+time_delta_text(char text[NUMBER_TEXT], int64_t ns)
+{
+    char size[NUMBER_TEXT];
+    duration_text(size, ns < 0 ? (uint64_t)0 - (uint64_t)ns : (uint64_t)ns);
+    snprintf(text, NUMBER_TEXT, "%c%.*s", ns < 0 ? '-' : '+', NUMBER_TEXT - 2, size);
     return text;
 }

@@ -27,6 +27,7 @@ enum column_kind {
     COLUMN_RATE,     /* DOCUMENT_PARTS numbers, one per part of the time span */
     COLUMN_AMOUNT,   /* a count that may have a fraction: a mean, a rate */
     COLUMN_DELTA,    /* between two amounts */
+    COLUMN_TIME_DELTA, /* between two durations, in ns */
     COLUMN_CHANGE,   /* relative growth; below 0: it shrank */
     COLUMN_TEXT,
 };
@@ -42,7 +43,7 @@ struct cell {
     enum style style; /* STYLE_PLAIN by default */
     union {
         uint64_t number; /* COLUMN_COUNT, COLUMN_NUMBER, COLUMN_DURATION */
-        int64_t time_ns;
+        int64_t time_ns; /* COLUMN_TIME, COLUMN_TIME_DELTA */
         double share;  /* COLUMN_SHARE, COLUMN_CHANGE */
         double amount; /* COLUMN_AMOUNT, COLUMN_DELTA */
         const float *rate;
@@ -126,5 +127,6 @@ const char *amount_text(char text[NUMBER_TEXT], double amount);    /* likewise; 
 const char *delta_text(char text[NUMBER_TEXT], double delta);      /* likewise, with a sign: +1,234 */
 const char *bytes_text(char text[NUMBER_TEXT], uint64_t bytes);    /* 1548.3 kB */
 const char *duration_text(char text[NUMBER_TEXT], uint64_t ns);    /* 31.5 ms */
+const char *time_delta_text(char text[NUMBER_TEXT], int64_t ns);   /* +31.5 ms */
 
 #endif

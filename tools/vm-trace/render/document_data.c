@@ -19,6 +19,7 @@ put_number(const struct column *column, const struct cell *cell)
       case COLUMN_CHANGE: printf("%.6g", cell->share); break;
       case COLUMN_AMOUNT:
       case COLUMN_DELTA: printf("%.15g", cell->amount); break;
+      case COLUMN_TIME_DELTA:
       case COLUMN_TIME: printf("%" PRId64, cell->time_ns); break;
       default: printf("%" PRIu64, cell->number); break;
     }

@@ -19,13 +19,22 @@
 
 enum { CELL_TEXT = 128, HEAD_WIDTH = 14 };
 
+/* The last column for people. */
+static unsigned
+last_titled(const struct table *table)
+{
+    unsigned last = table->column_count - 1;
+    while (last > 0 && table->columns[last].title == NULL) last--;
+    return last;
+}
+
 /* The cell to show. In the row that sums up others, the last column has a text with their
  * number. */
 static struct cell
 shown_cell(const struct table *table, uint32_t row, unsigned column, char text[CELL_TEXT])
 {
     struct cell cell = table->cells[row * table->column_count + column];
-    if (table->more_rows == 0 || row + 1 < table->row_count || column + 1 < table->column_count) return cell;
+    if (table->more_rows == 0 || row + 1 < table->row_count || column != last_titled(table)) return cell;
     char number[NUMBER_TEXT];
     snprintf(text, CELL_TEXT, "in %s more", with_commas(number, table->more_rows));
     return cell_text(text_of(text));
@@ -61,6 +70,7 @@ number_text(char text[NUMBER_TEXT], enum column_kind kind, const struct cell *ce
       case COLUMN_COUNT: return with_commas(text, cell->number);
       case COLUMN_DURATION: return duration_text(text, cell->number);
       case COLUMN_AMOUNT: return amount_text(text, cell->amount);
+      case COLUMN_TIME_DELTA: return time_delta_text(text, cell->time_ns);
       case COLUMN_DELTA: return delta_text(text, cell->amount);
       case COLUMN_CHANGE: snprintf(text, NUMBER_TEXT, "%+.1f%%", cell->share * 100); break;
       case COLUMN_NUMBER: snprintf(text, NUMBER_TEXT, "%" PRIu64, cell->number); break;

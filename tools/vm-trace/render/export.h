@@ -6,11 +6,12 @@
 #include "analysis/profile.h"
 
 /* Lines `outermost;...;innermost COUNT`, for https://github.com/brendangregg/FlameGraph and
- * other readers of "collapsed" stacks. */
-void export_folded(FILE *out, const struct profile *profile);
+ * other readers of "collapsed" stacks. `events`: COUNT is the number of events, not the sum of their
+ * weights. Blocked time is in microseconds; the lines add up to the sum, rounded once. */
+void export_folded(FILE *out, const struct profile *profile, bool events);
 /* https://github.com/jlfwong/speedscope, file-format-schema.json: one profile of the type
- * "sampled" with that name. */
-void export_speedscope(FILE *out, const struct profile *profile, const char *name);
+ * "sampled" with that name. Blocked time is in nanoseconds. */
+void export_speedscope(FILE *out, const struct profile *profile, const char *name, bool events);
 /* https://github.com/google/pprof, proto/profile.proto, not yet compressed. Adds names to the
  * profile's pool. */
 void export_pprof(FILE *out, const struct profile *profile);

@@ -23,14 +23,23 @@ print_frame(FILE *out, struct fxt_string text)
     }
 }
 
-void
-export_folded(FILE *out, const struct profile *profile)
+/* Whether sums are of nanoseconds: they are printed in microseconds. */
+static bool
+in_us(const struct profile *profile, bool events)
 {
+    return !events && strcmp(profile_names[profile->kind].unit, "nanoseconds") == 0;
+}
+
+void
+export_folded(FILE *out, const struct profile *profile, bool events)
+{
+    const bool us = in_us(profile, events);
+    uint64_t sum = 0; /* of the lines so far; each line has what rounding the sum adds to it */
     const struct pool *pool = reader_pool(profile->reader);
     uint32_t *stack = NULL;
     uint32_t depth, capacity = 0;
     for (uint32_t leaf = 1; leaf < profile->node_count; leaf++) {
-        if (profile->nodes[leaf].count == 0) continue;
+        if (profile->nodes[leaf].events == 0) continue;
         depth = 0;
         for (uint32_t node = leaf; node != 0; node = profile->nodes[node].parent) {
             make_room(stack, depth, capacity);
@@ -40,7 +49,13 @@ export_folded(FILE *out, const struct profile *profile)
             print_frame(out, pool_string(pool, stack[depth]));
             if (depth > 0) putc(';', out);
         }
-        fprintf(out, " %" PRIu64 "\n", profile->nodes[leaf].count);
+        uint64_t value = events ? profile->nodes[leaf].events : profile->nodes[leaf].count;
+        if (us) {
+            uint64_t before = sum;
+            sum += value;
+            value = (sum + 500) / 1000 - (before + 500) / 1000;
+        }
+        fprintf(out, " %" PRIu64 "\n", value);
     }
     free(stack);
 }

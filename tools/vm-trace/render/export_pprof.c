@@ -166,7 +166,7 @@ write_samples(struct pprof *pprof)
     const struct profile *profile = pprof->profile;
     struct message ids = {0};
     for (uint32_t leaf = 1; leaf < profile->node_count; leaf++) {
-        if (profile->nodes[leaf].count == 0) continue;
+        if (profile->nodes[leaf].events == 0) continue;
         ids.len = 0;
         for (uint32_t node = leaf; node != 0; node = profile->nodes[node].parent) {
             add_varint(&ids, location_id(pprof, &profile->nodes[node]));
@@ -182,10 +182,10 @@ write_samples(struct pprof *pprof)
 }
 
 static void
-write_value_type(struct pprof *pprof, unsigned field, const char *type)
+write_value_type(struct pprof *pprof, unsigned field, const char *type, const char *unit)
 {
     add_uint(&pprof->message, VALUE_TYPE_TYPE, text_index(pprof, type));
-    add_uint(&pprof->message, VALUE_TYPE_UNIT, text_index(pprof, "count"));
+    add_uint(&pprof->message, VALUE_TYPE_UNIT, text_index(pprof, unit));
     write_message(pprof, field);
 }
 
@@ -210,11 +210,11 @@ void
 export_pprof(FILE *out, const struct profile *profile)
 {
     struct pprof pprof = {.out = out, .profile = profile, .pool = reader_pool(profile->reader)};
-    const char *what = profile->kind == PROFILE_FALLBACKS ? "fallbacks" : "exits";
+    const struct profile_names *names = &profile_names[profile->kind];
     string_index(&pprof, (struct fxt_string){.ptr = ""});
     /* pprof shows the last type by default. */
-    write_value_type(&pprof, PROFILE_SAMPLE_TYPE, "events");
-    write_value_type(&pprof, PROFILE_SAMPLE_TYPE, what);
+    write_value_type(&pprof, PROFILE_SAMPLE_TYPE, "events", "count");
+    write_value_type(&pprof, PROFILE_SAMPLE_TYPE, names->type, names->unit);
     write_samples(&pprof);
     write_strings(&pprof);
     if (profile->first_ns <= profile->last_ns) {

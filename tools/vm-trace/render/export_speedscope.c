@@ -48,7 +48,7 @@ print_samples(FILE *out, const struct profile *profile, const uint32_t *frame_of
     uint32_t depth, capacity = 0;
     const char *before = "\n";
     for (uint32_t leaf = 1; leaf < profile->node_count; leaf++) {
-        if (profile->nodes[leaf].count == 0) continue;
+        if (profile->nodes[leaf].events == 0) continue;
         depth = 0;
         for (uint32_t node = leaf; node != 0; node = profile->nodes[node].parent) {
             make_room(stack, depth, capacity);
@@ -62,7 +62,7 @@ print_samples(FILE *out, const struct profile *profile, const uint32_t *frame_of
 }
 
 void
-export_speedscope(FILE *out, const struct profile *profile, const char *name)
+export_speedscope(FILE *out, const struct profile *profile, const char *name, bool events)
 {
     struct fxt_string title = {.ptr = name, .len = (uint32_t)strlen(name)};
     uint32_t *frame_of = xcalloc(profile->node_count, sizeof *frame_of);
@@ -73,13 +73,15 @@ export_speedscope(FILE *out, const struct profile *profile, const char *name)
     print_frames(out, profile, frame_of);
     fputs("\n]},\n\"profiles\":[{\"type\":\"sampled\",\"name\":", out);
     print_json(out, title);
-    fprintf(out, ",\"unit\":\"none\",\"startValue\":0,\"endValue\":%" PRIu64 ",\n\"samples\":[", profile->count);
+    const char *unit = profile_names[profile->kind].unit;
+    fprintf(out, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRIu64 ",\n\"samples\":[",
+            events || strcmp(unit, "count") == 0 ? "none" : unit, events ? profile->events : profile->count);
     print_samples(out, profile, frame_of);
     fputs("\n],\n\"weights\":[", out);
     const char *before = "";
     for (uint32_t leaf = 1; leaf < profile->node_count; leaf++) {
-        if (profile->nodes[leaf].count == 0) continue;
-        fprintf(out, "%s%" PRIu64, before, profile->nodes[leaf].count);
+        if (profile->nodes[leaf].events == 0) continue;
+        fprintf(out, "%s%" PRIu64, before, events ? profile->nodes[leaf].events : profile->nodes[leaf].count);
         before = ",";
     }
     fputs("]}]}\n", out);

@@ -219,11 +219,15 @@ add_filters(struct report *report, struct document *document)
         if (filter->until_ns != INT64_MAX) snprintf(until, sizeof until, "%.9g s", (double)filter->until_ns / 1e9);
         document_line(document, "only", document_text(document, "from %s to %s", since, until));
     }
+    const char *with_methods =
+        report->allocations.sites.count > 0 ? ": exits, fallbacks and allocations" : ": exits and fallbacks";
     const char *names[] = {"reason", "method", "thread"}, *globs[] = {filter->reason, filter->method, filter->thread};
     for (unsigned i = 0; i < 3; i++) {
         if (globs[i] == NULL) continue;
         document_line(document, "only", document_text(document, "%s %s%s", names[i], globs[i],
-                                                      i < 2 ? ": exits and fallbacks" : ""));
+                                                      i == 0   ? ": exits and fallbacks"
+                                                      : i == 1 ? with_methods
+                                                               : ""));
     }
 }
 
@@ -310,6 +314,41 @@ add_counting(struct report *report, struct document *document)
     }
 }
 
+/* What was allocated, and how well that is known. */
+static void
+add_allocations(struct report *report, struct document *document)
+{
+    struct allocation_row sum;
+    struct row_table rows = allocations_group(&report->allocations, 0, &sum);
+    allocation_rows_free(&rows);
+    if (sum.all.samples == 0) return;
+    char bytes[NUMBER_TEXT], samples[NUMBER_TEXT];
+    bytes_text(bytes, sum.all.bytes);
+    with_commas(samples, sum.all.samples);
+    document_line(document, "allocations",
+                  allocations_exact(&sum)
+                      ? document_text(document, "%s in %s objects, all recorded", bytes, samples)
+                      : document_text(document,
+                                      "about %s, estimated from %s sample%s; ± is the 95 %% interval of a share", bytes,
+                                      samples, plural(sum.all.samples)));
+    uint64_t unknown = sum.all.samples - sum.freed.samples - sum.alive.samples;
+    if (unknown > 0) {
+        document_line(document, "",
+                      document_text(document, "what became of %s of them is not in the trace",
+                                    with_commas(samples, unknown)));
+    }
+    if (report->allocations.uncounted > 0) {
+        document_line(document, "not counted",
+                      document_text(document, "%" PRIu64 " samples: there are more than %d classes and lines",
+                                    report->allocations.uncounted, ALLOCATION_SITES_MAX));
+    }
+    if (report->allocations.unfollowed > 0) {
+        document_line(document, "not followed",
+                      document_text(document, "what became of some samples: there are more than %d",
+                                    ALLOCATION_SAMPLES_MAX));
+    }
+}
+
 static void
 add_span(struct report *report, struct document *document)
 {
@@ -349,6 +388,7 @@ report_head(struct report *report, struct document *document)
     add_filters(report, document);
     add_losses(report, document);
     add_counting(report, document);
+    add_allocations(report, document);
     if (report->unended > 0) {
         document_line(document, "never ended",
                       document_text(document, "%" PRIu64 " duration%s, not counted below", report->unended,

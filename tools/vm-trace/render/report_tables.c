@@ -353,5 +353,6 @@ report_tables(struct report *report, struct document *document, uint64_t top)
     view_add_durations(&view);
     view_add_thread_states(&view);
     view_add_gc(&view);
+    view_add_allocations(&view);
     add_threads(&view);
 }

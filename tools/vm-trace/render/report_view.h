@@ -45,5 +45,7 @@ void view_add_durations(const struct view *view);
 void view_add_thread_states(const struct view *view);
 /* In report_gc.c: garbage collections. */
 void view_add_gc(const struct view *view);
+/* In report_allocations.c: sampled allocations, and the objects that survived. */
+void view_add_allocations(const struct view *view);
 
 #endif

@@ -1,4 +1,5 @@
-/* diff.c - `vm-trace diff`: shows which exits are new, gone, more or fewer. */
+/* diff.c - `vm-trace diff`: shows which exits are new, gone, more or fewer, and how other streams
+ * changed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,11 @@ static enum document_format format = FORMAT_TEXT;
 static const char *table;
 static struct path_map paths;
 static bool no_map;
+
+/* --fail-over: of exits, and of the sums of other streams. INFINITY: not given. */
 static double fail_over_percent = INFINITY;
+static double sum_percent[DIFF_SUMS];
+static const char *sum_limit[DIFF_SUMS]; /* as it was given */
 
 static bool
 take_unit(const struct cli_option *option, const char *text)
@@ -48,11 +53,36 @@ take_path(const struct cli_option *option, const char *text)
 }
 
 static bool
+is_name(const char *name, const char *text, size_t bytes)
+{
+    return strlen(name) == bytes && memcmp(text, name, bytes) == 0;
+}
+
+/* "5", "2.5%", "waiting:10" */
+static bool
 take_percent(const struct cli_option *option, const char *text)
 {
+    double *percent = &fail_over_percent;
+    const char *number = text, *colon = strchr(text, ':');
+    if (colon != NULL) {
+        size_t bytes = (size_t)(colon - text);
+        int sum = 0;
+        while (sum < DIFF_SUMS && !is_name(diff_sum_names[sum], text, bytes)) sum++;
+        bool exits = is_name("exits", text, bytes);
+        if (sum == DIFF_SUMS && !exits) {
+            return option_wrong(option, "5, or exits, waiting, blocked, running, gc or allocations before it: gc:5",
+                                text);
+        }
+        number = colon + 1;
+        if (!exits) {
+            percent = &sum_percent[sum];
+            sum_limit[sum] = text;
+        }
+    }
     char *end;
-    fail_over_percent = strtod(text, &end);
-    bool plain = end > text && text + strspn(text, "0123456789.") == end; /* excludes signs, exponents and "inf" */
+    *percent = strtod(number, &end);
+    /* excludes signs, exponents and "inf" */
+    bool plain = end > number && number + strspn(number, "0123456789.") == end;
     if (plain && (*end == '\0' || strcmp(end, "%") == 0)) return true;
     return option_wrong(option, "a number of percent such as 5 or 2.5", text);
 }
@@ -98,6 +128,30 @@ check_limit(const struct diff *diff)
     return status;
 }
 
+/* Likewise for the sums of other streams: each by what it was itself. */
+static enum status
+check_sums(const struct diff_streams *streams)
+{
+    enum status status = STATUS_FINE;
+    for (unsigned i = 0; i < DIFF_SUMS; i++) {
+        if (sum_limit[i] == NULL) continue;
+        const struct diff_row *sum = &streams->sums[i];
+        if (!streams->summed[i]) {
+            fprintf(stderr, "vm-trace: diff: not all files have what --fail-over=%s compares\n", sum_limit[i]);
+            status = STATUS_FAULTS;
+            continue;
+        }
+        if (sum->verdict != GREW && sum->verdict != NEW) continue;
+        double percent = 100 * diff_delta(sum) / sum->counts[0].value;
+        if (percent <= sum_percent[i]) continue;
+        if (isfinite(percent)) fprintf(stderr, "vm-trace: diff: %s grew by %.1f %%", diff_sum_names[i], percent);
+        else fprintf(stderr, "vm-trace: diff: %s: there was nothing before", diff_sum_names[i]);
+        fprintf(stderr, ", more than --fail-over=%s\n", sum_limit[i]);
+        status = STATUS_FAULTS;
+    }
+    return status;
+}
+
 /* Reads "A... vs B...", or two files. Removes the word and returns the number of files of the
  * first side, or 0 if that is unclear. */
 static int
@@ -128,13 +182,17 @@ run(const struct options *options, int file_count, char **files)
     enum status status = report_read_all(report, options->max_faults, file_count, files);
     if (status < STATUS_USAGE) {
         struct diff diff;
+        struct diff_streams streams;
         struct document document = {0};
         if (paths.count == 0 && !no_map) diff_find_map(report, (uint32_t)first_side, fallbacks, &paths);
         diff_init(&diff, report, (uint32_t)first_side, unit, fallbacks, &paths);
+        diff_streams_init(&streams, &diff);
         diff_document(&diff, &document, options->top);
+        diff_streams_document(&streams, &diff, &document, options->top);
         if (!document_print(&document, format, table)) status = worse(status, STATUS_USAGE);
-        status = worse(status, check_limit(&diff));
+        status = worse(status, worse(check_limit(&diff), check_sums(&streams)));
         document_free(&document);
+        diff_streams_free(&streams);
         diff_free(&diff);
     }
     report_free(report);
@@ -152,7 +210,9 @@ static const struct cli_option diff_options[] = {
     CLI_OPTION("no-map", 0, NULL, "compare paths as they are; by default, folders that hold the\n"
                "same files on both sides are found and treated as one", NULL, &no_map),
     CLI_OPTION("fail-over", 0, "PERCENT", "exit with status 1 if all exits, or those of one method, grew\n"
-               "by more than this percentage of all exits of A", take_percent, NULL),
+               "by more than this percentage of all exits of A; waiting:5,\n"
+               "blocked:5, running:5, gc:5 or allocations:5: if this sum grew\n"
+               "by more than 5 %; can be repeated", take_percent, NULL),
     OPTION_FORMAT(format, table),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
@@ -161,7 +221,7 @@ static const struct cli_option diff_options[] = {
 
 const struct command command_diff = {
     .name = "diff",
-    .purpose = "compare runs: which exits are new, gone, more or fewer",
+    .purpose = "compare runs: exits, times of threads, garbage collections",
     .arguments = "A B | A... vs B...",
     .help =
         "Compares the exits of two traces by method, by reason and by site (a line, its\n"
@@ -169,7 +229,12 @@ const struct command command_diff = {
         "runs of the same program. A difference then must exceed the spread of the runs: every\n"
         "run of one side is above every run of the other. If exits were sampled, the exact hits of\n"
         "the sites are compared; a trace without them is estimated, with a margin. Addresses in\n"
-        "reasons are ignored, and lines that only moved are matched.\n",
+        "reasons are ignored, and lines that only moved are matched.\n"
+        "\n"
+        "Streams that all files have are compared, too: where the time of threads went, by name\n"
+        "and state; what they blocked in; garbage collections by reason; allocated bytes by\n"
+        "class. If the runs took different times, these tables also have what each side had in\n"
+        "a second.\n",
     .options = diff_options,
     .run = run,
 };

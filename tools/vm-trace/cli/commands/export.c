@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/report_data.h"
 #include "base/output_file.h"
 #include "cli/command.h"
 #include "db/export_sqlite.h"
@@ -17,7 +18,7 @@ static const enum output_kind output_kinds[] = {OUTPUT_TEXT, OUTPUT_TEXT, OUTPUT
 static enum format format;
 static enum profile_kind kind;
 static const char *out_path;
-static bool without_reasons;
+static bool without_reasons, with_threads, by_events;
 
 static bool
 take_export_format(const struct cli_option *option, const char *text)
@@ -31,8 +32,17 @@ take_export_format(const struct cli_option *option, const char *text)
 static bool
 take_kind(const struct cli_option *option, const char *text)
 {
-    kind = strcmp(text, "fallbacks") == 0 ? PROFILE_FALLBACKS : PROFILE_EXITS;
-    return kind == PROFILE_FALLBACKS || strcmp(text, "exits") == 0 || option_wrong(option, "exits or fallbacks", text);
+    for (kind = PROFILE_EXITS; kind <= PROFILE_ALLOCATIONS; kind++) {
+        if (strcmp(text, profile_names[kind].kind) == 0) return true;
+    }
+    return option_wrong(option, "exits, fallbacks, blocked, preempted or allocations", text);
+}
+
+static bool
+take_weight(const struct cli_option *option, const char *text)
+{
+    by_events = strcmp(text, "events") == 0;
+    return by_events || strcmp(text, "sum") == 0 || option_wrong(option, "sum or events", text);
 }
 
 /* --sqlite OUT means --format sqlite -o OUT. */
@@ -45,27 +55,51 @@ take_database(const struct cli_option *option, const char *text)
     return true;
 }
 
+static void
+write_profile(const struct profile *profile, FILE *out, const char *name)
+{
+    switch (format) {
+      case FORMAT_FOLDED: export_folded(out, profile, by_events); break;
+      case FORMAT_SPEEDSCOPE: export_speedscope(out, profile, name, by_events); break;
+      default: export_pprof(out, profile); break;
+    }
+    if (profile->events > 0) return;
+    char text[80];
+    snprintf(text, sizeof text, "has no %s, so the output is empty", profile_names[kind].things);
+    file_message(name, text);
+}
+
 static enum status
 export_profile(const struct options *options, FILE *out, int file_count, char **files)
 {
     struct reader *reader = reader_new(options->memory_bytes);
     struct profile profile;
     profile_init(&profile, reader, kind, !without_reasons);
-    struct fxt_visitor visitor = {.context = &profile, .event = profile_event};
+    profile.with_threads = with_threads;
+    struct fxt_visitor visitor = {.context = &profile, .event = profile_event, .object = profile_object};
     enum status status = read_files(reader, options->max_faults, file_count, files, &visitor, NULL);
-    if (status < STATUS_USAGE) {
-        switch (format) {
-          case FORMAT_FOLDED: export_folded(out, &profile); break;
-          case FORMAT_SPEEDSCOPE: export_speedscope(out, &profile, files[0]); break;
-          default: export_pprof(out, &profile); break;
-        }
-        if (profile.count == 0) {
-            file_message(files[0], kind == PROFILE_FALLBACKS ? "has no fallbacks, so the output is empty"
-                                                          : "has no exits, so the output is empty");
-        }
-    }
+    if (status < STATUS_USAGE) write_profile(&profile, out, files[0]);
     profile_free(&profile);
     reader_free(reader);
+    return status;
+}
+
+/* How long a thread was blocked is known only with all of its states. */
+static enum status
+export_blocked(const struct options *options, FILE *out, int file_count, char **files)
+{
+    const struct report_filter all = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
+    struct report *report = report_new(options->memory_bytes, &all);
+    struct profile profile;
+    profile_init(&profile, report->reader, kind, !without_reasons);
+    profile.with_threads = with_threads;
+    report->blocked_stacks = &profile;
+    enum status status = report_read_all(report, options->max_faults, file_count, files);
+    profile.first_ns = report->first_ns;
+    profile.last_ns = report->last_ns;
+    if (status < STATUS_USAGE) write_profile(&profile, out, files[0]);
+    profile_free(&profile);
+    report_free(report);
     return status;
 }
 
@@ -104,7 +138,9 @@ run(const struct options *options, int file_count, char **files)
         status = export_sqlite(options->memory_bytes, options->max_faults, &output, file_count, files);
         break;
       case FORMAT_CHROME: status = export_chrome(options, output.file, file_count, files); break;
-      default: status = export_profile(options, output.file, file_count, files); break;
+      default:
+        status = (kind == PROFILE_BLOCKED ? export_blocked : export_profile)(options, output.file, file_count, files);
+        break;
     }
     return output_close(&output, status);
 }
@@ -113,9 +149,13 @@ static const struct cli_option export_options[] = {
     CLI_OPTION("format", 'f', "FORMAT", "folded, speedscope, chrome, pprof or sqlite", take_export_format, NULL),
     OPTION_OUTPUT(out_path, "output file; - is standard output (default)"),
     CLI_OPTION("sqlite", 0, "OUT", "the same as --format=sqlite --output=OUT", take_database, NULL),
-    CLI_OPTION("kind", 'k', "KIND", "exits (default) or fallbacks", take_kind, NULL),
-    CLI_OPTION("no-reason", 0, NULL, "end stacks with the innermost frame, not with the reason", NULL,
-               &without_reasons),
+    CLI_OPTION("kind", 'k', "KIND", "exits (default), fallbacks, blocked, preempted or allocations", take_kind, NULL),
+    CLI_OPTION("weight", 'w', "WEIGHT", "sum (default) or events\n"
+               "sum: exits, time blocked, bytes; events: how many were recorded.\n"
+               "pprof has both", take_weight, NULL),
+    CLI_OPTION("threads", 0, NULL, "begin each stack with the name of its thread", NULL, &with_threads),
+    CLI_OPTION("no-reason", 0, NULL, "end stacks with the innermost frame, not with the reason or the\n"
+               "allocated class", NULL, &without_reasons),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
     {0},
@@ -134,8 +174,11 @@ const struct command command_export = {
         "  sqlite      a database with the tables of query\n"
         "The first three hold stacks, weighted by the exits that ended there. Sampled events count\n"
         "with their weight; pprof has both numbers. Frames that a trace left out are shown as\n"
-        "`(more frames)`. OUT appears when it is complete; if its name ends in .gz, it is\n"
-        "compressed.\n",
+        "`(more frames)`. With --kind=blocked the stacks are those that gave up the GVL, weighted\n"
+        "by how long they were blocked: microseconds in folded stacks, nanoseconds elsewhere.\n"
+        "What took less than a millisecond has no callers: `(no stack)`. --kind=preempted has\n"
+        "where time slices ended, --kind=allocations the estimated bytes that were allocated.\n"
+        "OUT appears when it is complete; if its name ends in .gz, it is compressed.\n",
     .options = export_options,
     .run = run,
 };

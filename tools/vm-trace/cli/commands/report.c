@@ -81,7 +81,7 @@ const struct command command_report = {
         "on after recompilation; fallbacks; compilations by phase and by ISEQ; other work of the\n"
         "compiler; invalidations; where the time of each thread went, who held the GVL while others\n"
         "waited, where time slices ended, and what threads blocked in; garbage collections by\n"
-        "reason and by phase; threads.\n"
+        "reason and by phase; allocations and surviving objects by class and by method; threads.\n"
         "Several files count as one run.\n"
         "\n"
         "If exits were sampled, the counts are the exact hits of the sites. Where the trace lacks\n"

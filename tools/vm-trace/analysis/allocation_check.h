@@ -1,0 +1,34 @@
+#ifndef ALLOCATION_CHECK_H
+#define ALLOCATION_CHECK_H
+/* allocation_check.h - checks that each sampled object is allocated once, and is freed or found alive at
+ * most once.
+ *
+ * An object may be freed earlier in the file than it is allocated, because writers fill chunks side by
+ * side: so what was never allocated is known only at the end.
+ */
+#include <stdbool.h>
+
+#include "base/row_table.h"
+#include "fxt/reader.h"
+
+enum { ALLOCATION_CHECK_MAX = 4 * 1024 * 1024 };
+
+struct allocation_check {
+    struct row_table samples; /* see allocation_check.c */
+    uint64_t unchecked;       /* events beyond ALLOCATION_CHECK_MAX */
+};
+
+void allocation_check_init(struct allocation_check *check);
+void allocation_check_free(struct allocation_check *check);
+/* An object was sampled. Reports faults through the reader. */
+void allocation_check_sample(struct allocation_check *check, struct reader *reader, const struct fxt_event *event,
+                             uint64_t sample, bool untracked);
+/* Its object was freed, or is alive at the end. */
+void allocation_check_fate(struct allocation_check *check, struct reader *reader, const struct fxt_event *event,
+                           uint64_t sample);
+/* Reports the fates of samples that were not allocated, of processes that have all events from their
+ * begin on. */
+void allocation_check_finish(const struct allocation_check *check, struct reader *reader,
+                             bool (*whole)(const void *context, uint32_t pid), const void *context);
+
+#endif

@@ -1,0 +1,81 @@
+#ifndef ALLOCATIONS_H
+#define ALLOCATIONS_H
+/* allocations.h - sampled allocations by class and by method, and what became of the objects.
+ *
+ *      allocations_init -> allocations_add and allocations_fate for each event, in any order
+ *      -> allocations_resolve -> allocations_group -> allocations_free
+ *
+ * A sample stands for `weight` bytes; their sum is an unbiased estimate of what was allocated. An object
+ * survives a collection that marks it. Its fate may be in the file before its allocation, because
+ * writers fill chunks side by side.
+ */
+#include "analysis/durations.h"
+#include "base/row_table.h"
+
+enum { ALLOCATION_SITES_MAX = 1024 * 1024, ALLOCATION_SAMPLES_MAX = 4 * 1024 * 1024 };
+
+/* A number of samples, and the bytes that they stand for. */
+struct allocation_count {
+    uint64_t samples;
+    uint64_t bytes;
+};
+
+/* What one file allocated at one place; or a sum of such rows, with zeros in its key. */
+struct allocation_row {
+    uint32_t file; /* the key */
+    uint32_t class_name;
+    uint32_t frame; /* the innermost one outside of Ruby's own files, or STRING_NONE */
+    struct allocation_count all;
+    uint64_t slot_bytes; /* of the sampled objects themselves */
+    double objects;      /* estimate */
+    double variance;     /* of all.bytes: of n objects of size s, each with weight w, n w (w - s) */
+    struct allocation_count freed, alive;     /* alive: at the end of the trace */
+    struct allocation_count survivors;        /* alive, or freed after it survived a collection */
+    struct allocation_count once, three_times; /* survived at least so many collections */
+    struct durations survived;                /* numbers of collections, of the survivors */
+};
+enum { ALLOCATION_KEYS = 3 };
+
+struct allocations {
+    struct row_table sites;   /* of struct allocation_row */
+    struct row_table samples; /* of struct allocation_sample, see allocations.c */
+    uint64_t uncounted;       /* samples without a row, because there are too many places */
+    uint64_t unfollowed;      /* samples and fates beyond ALLOCATION_SAMPLES_MAX */
+};
+
+struct allocation {
+    uint32_t process, file;
+    uint64_t sample; /* its number, unique in the process */
+    uint32_t class_name, frame;
+    uint64_t size_bytes, weight_bytes;
+    bool untracked; /* there is nothing about its fate */
+};
+
+void allocations_init(struct allocations *allocations);
+void allocations_free(struct allocations *allocations);
+void allocations_add(struct allocations *allocations, const struct allocation *allocation);
+/* The object of a sample was freed, or is alive at the end. A sample that was not added does not count. */
+void allocations_fate(struct allocations *allocations, uint32_t process, uint64_t sample, uint64_t survived,
+                      bool alive);
+/* Call it once, after the last file. */
+void allocations_resolve(struct allocations *allocations);
+
+/* Returns rows, each the sum of those with the same keys out of `by`. Free them with
+ * allocation_rows_free. sum_out: the sum of all. */
+enum { ALLOCATIONS_BY_FILE = 1, ALLOCATIONS_BY_CLASS = 2, ALLOCATIONS_BY_FRAME = 4 };
+struct row_table allocations_group(const struct allocations *allocations, unsigned by,
+                                   struct allocation_row *sum_out);
+void allocation_rows_free(struct row_table *rows);
+/* Adds the counts of a row to a sum, but not its `survived`. */
+void allocation_row_add(struct allocation_row *sum, const struct allocation_row *row);
+
+/* Half of the 95 % interval of a share of n samples. */
+double allocation_margin(double share, uint64_t samples);
+/* Whether the counts are no estimates: each object was recorded. */
+static inline bool
+allocations_exact(const struct allocation_row *row)
+{
+    return row->all.bytes == row->slot_bytes;
+}
+
+#endif

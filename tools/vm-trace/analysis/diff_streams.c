@@ -1,0 +1,230 @@
+/* diff_streams.c - see diff_streams.h */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/diff_streams.h"
+#include "analysis/event_args.h"
+#include "base/xalloc.h"
+#include "fxt/known_strings.h"
+
+const char *const diff_sum_names[DIFF_SUMS] = {
+    [DIFF_WAITING] = "waiting", [DIFF_BLOCKED_TIME] = "blocked",    [DIFF_RUNNING] = "running",
+    [DIFF_GC_TIME] = "gc",      [DIFF_ALLOCATED] = "allocations",
+};
+
+/* The stream of each table, as the settings name it. */
+static const char *const stream_names[DIFF_STREAMS] = {
+    [DIFF_STATES] = "threads", [DIFF_BLOCKED] = "threads", [DIFF_GC] = "gc", [DIFF_CLASSES] = "allocations"};
+
+/* While runs are added up: tables with one row each, whose key is 0. */
+struct totals {
+    struct diff_table all[DIFF_STREAMS];
+    struct diff_table sums[DIFF_SUMS];
+};
+
+static const uint32_t no_names[4];
+
+static void
+add(const struct diff *diff, struct diff_streams *streams, struct totals *totals, enum diff_stream stream,
+    const uint32_t names[4], uint32_t run, double sum, double count, double variance)
+{
+    struct diff_stream_table *table = &streams->tables[stream];
+    diff_table_add(diff, &table->sums, names, run, sum, variance);
+    if (table->counted) diff_table_add(diff, &table->counts, names, run, count, 0);
+    diff_table_add(diff, &totals->all[stream], no_names, run, sum, variance);
+}
+
+static uint32_t
+run_of(const struct report *report, uint32_t process)
+{
+    return report_process(report, process)->file;
+}
+
+/* --- what each run has ------------------------------------------------------------------------------ */
+
+static void
+add_states(const struct diff *diff, struct diff_streams *streams, struct totals *totals)
+{
+    static const struct {
+        const char *name;
+        enum thread_state state;
+        enum diff_sum sum; /* DIFF_SUMS: none */
+    } states[] = {{"waiting", THREAD_WAITING, DIFF_WAITING},
+                  {"blocked", THREAD_BLOCKED, DIFF_BLOCKED_TIME},
+                  {"in GC", THREAD_IN_GC, DIFF_SUMS},
+                  {"running", THREAD_RUNNING, DIFF_RUNNING}};
+    struct report *report = diff->report;
+    for (uint32_t i = 0; i < report->states.threads.count; i++) {
+        const struct thread_times *times = row_table_at(&report->states.threads, i);
+        const struct report_thread *thread = report_thread(report, times->row);
+        uint32_t run = run_of(report, thread->process);
+        for (unsigned s = 0; s < sizeof states / sizeof *states; s++) {
+            double ns = (double)times->ns[states[s].state];
+            uint32_t state = pool_intern(report->pool, states[s].name, strlen(states[s].name));
+            const uint32_t names[4] = {thread->name, state};
+            if (ns > 0) add(diff, streams, totals, DIFF_STATES, names, run, ns, 0, 0);
+            if (states[s].sum != DIFF_SUMS) diff_table_add(diff, &totals->sums[states[s].sum], no_names, run, ns, 0);
+        }
+    }
+}
+
+static void
+add_blocked(const struct diff *diff, struct diff_streams *streams, struct totals *totals)
+{
+    struct report *report = diff->report;
+    for (uint32_t i = 0; i < report->blocked.count; i++) {
+        const struct report_blocked *blocked = row_table_at(&report->blocked, i);
+        const uint32_t names[4] = {blocked->name, blocked->class_name};
+        add(diff, streams, totals, DIFF_BLOCKED, names, run_of(report, report_thread(report, blocked->thread)->process),
+            (double)blocked->durations.total_ns, (double)blocked->durations.count, 0);
+    }
+}
+
+static void
+add_gc(const struct diff *diff, struct diff_streams *streams, struct totals *totals)
+{
+    struct report *report = diff->report;
+    for (uint32_t i = 0; i < report->gc.process_reasons.count; i++) {
+        const struct gc_process_reason *reason = row_table_at(&report->gc.process_reasons, i);
+        const uint32_t names[4] = {reason->kind, reason->reason, reason->major_by};
+        uint32_t run = run_of(report, reason->process);
+        double ns = (double)reason->total_ns;
+        add(diff, streams, totals, DIFF_GC, names, run, ns, (double)reason->collections, 0);
+        diff_table_add(diff, &totals->sums[DIFF_GC_TIME], no_names, run, ns, 0);
+    }
+}
+
+/* The variance that one sample more would add: w (w - s), of the mean weight w and size s. */
+static void
+find_unseen(const struct diff *diff, double *unseen)
+{
+    struct allocation_row sum;
+    struct row_table files = allocations_group(&diff->report->allocations, ALLOCATIONS_BY_FILE, &sum);
+    for (uint32_t i = 0; i < files.count; i++) {
+        const struct allocation_row *file = row_table_at(&files, i);
+        double samples = (double)file->all.samples;
+        double weight = (double)file->all.bytes / samples, size = (double)file->slot_bytes / samples;
+        unseen[file->file] = weight > size ? weight * (weight - size) : 0;
+    }
+    allocation_rows_free(&files);
+}
+
+static void
+add_classes(const struct diff *diff, struct diff_streams *streams, struct totals *totals)
+{
+    struct allocation_row sum;
+    struct row_table rows =
+        allocations_group(&diff->report->allocations, ALLOCATIONS_BY_FILE | ALLOCATIONS_BY_CLASS, &sum);
+    for (uint32_t i = 0; i < rows.count; i++) {
+        const struct allocation_row *row = row_table_at(&rows, i);
+        const uint32_t names[4] = {row->class_name};
+        double bytes = (double)row->all.bytes;
+        add(diff, streams, totals, DIFF_CLASSES, names, row->file, bytes, 0, row->variance);
+        diff_table_add(diff, &totals->sums[DIFF_ALLOCATED], no_names, row->file, bytes, row->variance);
+    }
+    allocation_rows_free(&rows);
+    find_unseen(diff, streams->unseen);
+}
+
+/* --- which streams all runs have ---------------------------------------------------------------------- */
+
+/* By the settings, for a stream may have recorded nothing. */
+static bool
+set_in(const struct report *report, uint32_t run, const char *stream)
+{
+    for (uint32_t i = 0; i < report->setting_count; i++) {
+        const struct report_setting *setting = &report->settings[i];
+        if (setting->name == STRING_FLAGS && run_of(report, setting->process) == run &&
+            text_has_word(pool_string(report->pool, setting->value), stream))
+            return true;
+    }
+    return false;
+}
+
+static bool
+any_in(const struct diff *diff, const struct diff_table *table, uint32_t run)
+{
+    for (uint32_t row = 0; row < table->rows.count; row++) {
+        if (table->counts[(size_t)row * diff->run_count + run] > 0) return true;
+    }
+    return false;
+}
+
+static void
+find_recorded(const struct diff *diff, struct diff_streams *streams)
+{
+    bool any[DIFF_STREAMS] = {false};
+    for (unsigned i = 0; i < DIFF_STREAMS; i++) {
+        struct diff_stream_table *table = &streams->tables[i];
+        for (uint32_t run = 0; run < diff->run_count; run++) {
+            bool has = set_in(diff->report, run, stream_names[i]) || any_in(diff, &table->sums, run) ||
+                       (i == DIFF_BLOCKED && any_in(diff, &streams->tables[DIFF_STATES].sums, run));
+            table->lacks += !has;
+            any[i] |= has;
+        }
+        table->recorded = table->lacks == 0;
+        if (!any[i]) table->lacks = 0;
+    }
+}
+
+/* --- all ------------------------------------------------------------------------------------------------ */
+
+/* Compares a table of one row, and frees it. */
+static struct diff_row
+compare_all(const struct diff *diff, struct diff_table *table)
+{
+    struct diff_row all = {0};
+    diff_table_compare(diff, table);
+    if (table->rows.count > 0) all = *(struct diff_row *)table->rows.rows;
+    diff_table_free(table);
+    return all;
+}
+
+void
+diff_streams_init(struct diff_streams *streams, const struct diff *diff)
+{
+    *streams = (struct diff_streams){.unseen = xcalloc(diff->run_count, sizeof(double))};
+    streams->tables[DIFF_BLOCKED].counted = streams->tables[DIFF_GC].counted = true;
+    streams->tables[DIFF_CLASSES].bytes = true;
+    struct totals totals = {0};
+    for (unsigned i = 0; i < DIFF_STREAMS; i++) {
+        diff_table_init(&streams->tables[i].sums);
+        diff_table_init(&streams->tables[i].counts);
+        diff_table_init(&totals.all[i]);
+    }
+    for (unsigned i = 0; i < DIFF_SUMS; i++) diff_table_init(&totals.sums[i]);
+    add_states(diff, streams, &totals);
+    add_blocked(diff, streams, &totals);
+    add_gc(diff, streams, &totals);
+    add_classes(diff, streams, &totals);
+    find_recorded(diff, streams);
+    streams->tables[DIFF_CLASSES].sums.unseen = totals.all[DIFF_CLASSES].unseen = streams->unseen;
+    totals.sums[DIFF_ALLOCATED].unseen = streams->unseen;
+    for (unsigned i = 0; i < DIFF_STREAMS; i++) {
+        diff_table_compare(diff, &streams->tables[i].sums);
+        diff_table_compare(diff, &streams->tables[i].counts);
+        streams->tables[i].all = compare_all(diff, &totals.all[i]);
+    }
+    for (unsigned i = 0; i < DIFF_SUMS; i++) {
+        enum diff_stream of = i == DIFF_GC_TIME ? DIFF_GC : i == DIFF_ALLOCATED ? DIFF_CLASSES : DIFF_STATES;
+        streams->summed[i] = streams->tables[of].recorded;
+        streams->sums[i] = compare_all(diff, &totals.sums[i]);
+    }
+}
+
+void
+diff_streams_free(struct diff_streams *streams)
+{
+    for (unsigned i = 0; i < DIFF_STREAMS; i++) {
+        diff_table_free(&streams->tables[i].sums);
+        diff_table_free(&streams->tables[i].counts);
+    }
+    free(streams->unseen);
+}
+
+const struct diff_row *
+diff_stream_count(struct diff_stream_table *table, const struct diff_row *row)
+{
+    const uint32_t names[4] = {row->reason, row->method, row->insn, row->line};
+    return row_table_find(&table->counts.rows, names);
+}
