@@ -304,7 +304,7 @@ class TestExport < Minitest::Test
 
   def test_no_format_and_wrong_ones_are_said
     assert_equal "vm-trace: export needs --format; see vm-trace export --help\n", tool("export", "f").err
-    assert_match(/--format takes folded, speedscope, chrome, pprof or sqlite, not svg/, tool("export", "-f", "svg", "f").err)
+    assert_match(/--format takes folded, speedscope, chrome, firefox, pprof or sqlite, not svg/, tool("export", "-f", "svg", "f").err)
     assert_match(/--kind takes exits or fallbacks, not all/, tool("export", "-k", "all", "f").err)
     assert_equal 2, tool("export", "f").status
   end

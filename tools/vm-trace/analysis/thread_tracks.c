@@ -126,9 +126,6 @@ note_edge_time(struct thread_tracks *tracks, uint32_t number, int64_t ts_ns)
     if (ts_ns >= process->first_edge_ns) return;
     duration_pairs_begin_older(tracks->pairs, tracks->chunk_offset);
     thread_states_begin_older(&tracks->states, number);
-    for (uint32_t i = 0; i < tracks->threads.count; i++) {
-        if (track_thread(tracks, i)->process == number) track_thread(tracks, i)->blocks = false;
-    }
     track_process(tracks, number)->older = true;
 }
 

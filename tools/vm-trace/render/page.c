@@ -97,8 +97,8 @@ print_rows(struct page *page)
                 "%s\n[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRId64
                 ",%" PRId64 ",",
                 i > 0 ? "," : "", page_string(page, row->category), page_string(page, row->reason),
-                page_string(page, row->frame), page_string(page, row->insn), page_string(page, row->outcome), row->places,
-                row->count, page_time(page, row->first_ns), page_time(page, row->last_ns));
+                page_string(page, row->frame), page_string(page, row->insn), page_string(page, row->outcome),
+                row->places, row->count, page_time(page, row->first_ns), page_time(page, row->last_ns));
         print_cells(page, &data->exits_over_time, i, &cell);
         putc(']', page->out);
     }
