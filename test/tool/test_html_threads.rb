@@ -138,16 +138,21 @@ class TestHtmlThreads < Minitest::Test
     assert_operator timeline["tracks"].sum { |track| track.last.size }, :<=, 40_000
   end
 
+  # Chunks are used again from the first on. What is open at the end of the older part ends where the
+  # newer one begins.
   def test_older_part_of_a_file_that_keeps_its_newest_events
-    trace = ThreadsTrace.new(settings: { "keep" => "newest" }) do |t|
+    trace = ThreadsTrace.new(settings: nil) do |t|
       t.thread(:worker, 44)
+      t.event(:instant, :main, "trace", "settings", 50, pid: [:uint32, 42], keep: "newest")
       t.runs(:worker, 50)
       t.leaves(:worker, 60, S)
       t.new_chunk
-      t.runs(:worker, 10)
-      t.blocks(:worker, "sleep", 20)
+      t.runs(:worker, 5)
+      t.blocks(:worker, "sleep", 8)
+      t.runs(:main, 10)
     end
-    assert_as_reported(trace.build)
+    timeline = assert_as_reported(trace.build)
+    assert_equal 40_000_000, timeline["tracks"].find { |track| track[2] == "main" }.last.sum { |s| s.to - s.from }
   end
 
   def test_wakers_and_collectors_are_named
@@ -209,6 +214,28 @@ class TestHtmlThreads < Minitest::Test
       end
       assert_empty cells(browser, "gc"), "no pause begins there"
       refute_match(/About/, browser.text("#thread-tables"))
+    end
+  end
+
+  def test_browser_holders_count_all_that_wait
+    trace = ThreadsTrace.new do |t|
+      t.thread(:a, 44)
+      t.thread(:b, 45)
+      t.runs(:main, 0)
+      t.builder.wakeup(10_000_000, 44)
+      t.builder.wakeup(20_000_000, 45)
+      t.leaves(:main, 80, S)
+      t.runs(:a, 80)
+      t.leaves(:a, 90, S)
+      t.runs(:b, 90)
+    end.build
+    browse(trace) do |browser|
+      drag(browser, 0.3, 0.7)
+      from, to = browser.text("#threads-window").scan(/[\d.]+/).first(2).map(&:to_f)
+      row = cells(browser, "gvl-holders").first
+      assert_equal "main", row[0]
+      assert_in_delta 2 * (to - from), milliseconds(row[1]), 0.1
+      assert_in_delta to - from, milliseconds(row[3]), 0.1
     end
   end
 
