@@ -98,6 +98,7 @@ on_piece(void *context, const struct track_piece *piece)
 static void
 add_pause(struct page_threads *threads, const struct duration_edge *begin, const struct duration_edge *end)
 {
+    if (end->ts_ns < begin->ts_ns) return; /* an end that came later than the window of duration_pairs.h */
     uint64_t ns = (uint64_t)(end->ts_ns - begin->ts_ns);
     struct timeline_segment segment = {.from_ns = begin->ts_ns, .to_ns = end->ts_ns, .waker = begin->row};
     segment.ns[TIMELINE_GC] = ns;

@@ -15,7 +15,7 @@ enum {
     PAGE_SEGMENTS_MAX = 256 * 1024,    /* while reading, and */
     PAGE_SEGMENTS_SHOWN = 40 * 1000,   /* in the page; no timeline is made shorter than */
     PAGE_SEGMENTS_LEAST = 32,          /* this */
-    PAGE_SEGMENTS_OF_TRACK_MAX = 4096,
+    PAGE_SEGMENTS_OF_TRACK_MAX = 16 * 1024,
     PAGE_BLOCKED_NAMES_MAX = 4096,     /* distinct names and classes of what blocked */
 };
 
