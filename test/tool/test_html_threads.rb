@@ -70,6 +70,7 @@ class TestHtmlThreads < Minitest::Test
     blocked = tables["blocked"].to_h { |row| [[row["name"], row["class"] || ""], row.values_at("count", "total_ns", "longest_ns")] }
     assert_equal blocked, by_name(timeline["tracks"].flat_map(&:last), timeline["names"]).transform_values { |sum| sum.first(3) }
     gc = tables["gc"].to_h { |row| [row.values_at("kind", "reason", "major_by").map(&:to_s), row.values_at("pauses", "total_ns", "longest_ns", "collections")] }
+    gc.transform_keys! { |kind, reason, by| [kind, reason == "(unknown)" ? "" : reason, by] }
     assert_equal gc, by_name(timeline["pauses"], timeline["reasons"])
     timeline
   end
@@ -213,6 +214,19 @@ class TestHtmlThreads < Minitest::Test
       end
       assert_empty cells(browser, "gc"), "no pause begins there"
       refute_match(/About/, browser.text("#thread-tables"))
+    end
+  end
+
+  def test_browser_collection_that_began_before_the_trace
+    trace = ThreadsTrace.new do |t|
+      t.runs(:main, 0)
+      t.during(:main, "gc", "GC major", 10, 20, count: [:uint64, 7])
+      t.during(:main, "gc", "GC minor", 30, 35, count: [:uint64, 8], reason: "newobj")
+    end.build
+    assert_as_reported(trace)
+    browse(trace) do |browser|
+      assert_equal [["GC major", "(unknown)"], ["GC minor", "newobj"]], cells(browser, "gc").map { |row| row.first(2) }
+      assert_match(/\AGC pauses\nGC major 10.0 ms\nreason unknown/, hover(browser, 0, 0.15))
     end
   end
 

@@ -224,7 +224,7 @@ function threads_view({ data, S, $, el, svg, number, percent, plural, time, roun
       const gc = name_rows([pauses], window, false);
       const all_ns = gc.rows.reduce((sum, row) => sum + row.ns, 0);
       parts.push(draw_table("gc", `garbage collections: ${time(all_ns)}`, gc, [
-        ["kind", "text", cells.reason(0)], ["reason", "text", cells.reason(1)], ["major by", "text", cells.reason(2)], ["collections", "number", (row) => number(row.firsts)],
+        ["kind", "text", cells.reason(0)], ["reason", "text", (row) => cells.reason(1)(row) || (row.name < 0 ? "" : "(unknown)")], ["major by", "text", cells.reason(2)], ["collections", "number", (row) => number(row.firsts)],
         ["pauses", "number", (row) => number(row.count)], ["total", "time", (row) => row.ns], ["share", "number", (row) => percent(row.ns, all_ns)],
         ["longest", "time", (row) => row.longest]]));
     }
@@ -390,7 +390,7 @@ function threads_view({ data, S, $, el, svg, number, percent, plural, time, roun
     const [name] = segment.names;
     if (track === pauses) {
       const [kind, reason, major_by] = name && name[0] >= 0 ? timeline.reasons[name[0]].map((text) => S[text]) : ["GC", "", ""];
-      lines.push(`${kind} ${time(segment.to - segment.from)}`, [reason, major_by].filter(Boolean).join(", "), `collected by ${segment.by || "a thread without a name"}`);
+      lines.push(`${kind} ${time(segment.to - segment.from)}`, [reason || "reason unknown: the collection began before the trace", major_by].filter(Boolean).join(", "), `collected by ${segment.by || "a thread without a name"}`);
       return lines.filter(Boolean);
     }
     lines.push(`${STATES[segment.state]} ${time(segment.to - segment.from)}`);
