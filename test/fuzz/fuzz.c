@@ -46,7 +46,7 @@ static const struct {
     {"export", {"export", LIMITS, "--format=folded", "-o", "OUT", "FILE"}},
     {"export", {"export", LIMITS, "--format=speedscope", "-o", "OUT", "FILE"}},
     {"export", {"export", LIMITS, "--format=chrome", "-o", "OUT", "FILE"}},
-    {"firefox", {"export", LIMITS, "--format=firefox", "-o", "OUT", "FILE"}},
+    {"export", {"export", LIMITS, "--format=firefox", "-o", "OUT", "FILE"}},
     {"export", {"export", LIMITS, "--format=pprof", "-o", "OUT", "FILE"}},
 };
 enum { COMMAND_LINES = sizeof command_lines / sizeof *command_lines };
