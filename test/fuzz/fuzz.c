@@ -48,6 +48,7 @@ static const struct {
     {"export", {"export", LIMITS, "--format=folded", "--kind=allocations", "-o", "OUT", "FILE"}},
     {"export", {"export", LIMITS, "--format=speedscope", "--kind=exits", "-o", "OUT", "FILE"}},
     {"export", {"export", LIMITS, "--format=chrome", "-o", "OUT", "FILE"}},
+    {"export", {"export", LIMITS, "--format=firefox", "-o", "OUT", "FILE"}},
     {"export", {"export", LIMITS, "--format=pprof", "-o", "OUT", "FILE"}},
 };
 enum { COMMAND_LINES = sizeof command_lines / sizeof *command_lines };

@@ -26,7 +26,8 @@ class Browser
     @session = "/session/#{call("/session", "capabilities" => { "alwaysMatch" => { "goog:chromeOptions" => options } })["sessionId"]}"
   end
 
-  def open(path) = call("#{@session}/url", "url" => "file://#{path}")
+  def open(path) = visit("file://#{path}")
+  def visit(url) = call("#{@session}/url", "url" => url)
 
   # Runs a function's body and returns its result.
   def run(script, *arguments) = call("#{@session}/execute/sync", "script" => script, "args" => arguments)

@@ -52,7 +52,7 @@ class TestCompletions < Minitest::Test
     program("bash")
     assert_equal %w[csv table json], in_bash("query", "--format", "=")
     assert_equal %w[json], in_bash("query", "--format", "=", "js")
-    assert_equal %w[folded speedscope chrome pprof sqlite], in_bash("export", "x.fxt", "--format", "")
+    assert_equal %w[folded speedscope chrome firefox pprof sqlite], in_bash("export", "x.fxt", "--format", "")
     assert_equal %w[exits], in_bash("export", "--kind", "=", "e")
     assert_equal %w[blocked], in_bash("export", "--kind", "=", "b")
     assert_equal %w[sum events], in_bash("export", "--weight", "=", "")

@@ -50,6 +50,7 @@ class TestFuzz < Minitest::Test
     %w[export --format=folded] => ->(paths) { paths }, %w[export --format=folded --kind=blocked --threads] => ->(paths) { paths },
     %w[export --format=folded --kind=allocations] => ->(paths) { paths }, %w[export --format=speedscope] => ->(paths) { paths },
     %w[export --format=pprof] => ->(paths) { paths }, %w[export --format=chrome] => ->(paths) { paths },
+    %w[export --format=firefox] => ->(paths) { paths },
     %w[html] => ->(paths) { paths }, %w[merge] => ->(paths) { paths }, %w[diff] => ->(paths) { [paths.first, "vs", *paths] },
     %w[cut --since=1us --until=3us] => ->(paths) { paths.first(1) }, %w[cut] => ->(paths) { paths.last(1) },
   }.freeze

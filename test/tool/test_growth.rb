@@ -47,7 +47,7 @@ class TestGrowth < Minitest::Test
     "history" => %w[history FILE *], "html" => %w[html FILE], "merge" => %w[merge FILE FILE], "cut" => %w[cut --since=1us FILE],
     "diff" => %w[diff FILE vs FILE], "diff with others" => %w[diff FILE vs OTHER], "folded" => %w[export --format=folded FILE],
     "speedscope" => %w[export --format=speedscope FILE], "pprof" => %w[export --format=pprof FILE],
-    "chrome" => %w[export --format=chrome FILE], "query" => ["query", "FILE", SQL], "sqlite" => %w[export --sqlite=DATABASE FILE],
+    "chrome" => %w[export --format=chrome FILE], "firefox" => %w[export --format=firefox FILE], "query" => ["query", "FILE", SQL], "sqlite" => %w[export --sqlite=DATABASE FILE],
   }.freeze
   WITH_SQLITE = %w[query sqlite].freeze
 

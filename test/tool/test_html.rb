@@ -1,22 +1,12 @@
 # `vm-trace html`: the data of the page, and that it works in a browser, opened from disk.
 require_relative "tool_helper"
-require_relative "browser"
+require_relative "page_helper"
 
 class TestHtml < Minitest::Test
-  include ToolHelper
+  include PageHelper
 
   HOSTILE = ["</script><script>document.title='broken out'</script>", "a\"b'c`d${1}\\", "\e[31m\u202Eevil\n\0", "<!--<script>", "\xFF\xFE".b,
              "]]>&lt;&amp;<img src=x onerror=alert(1)>"].freeze
-
-  def page(bytes, *options, status: 0)
-    with_file(bytes) do |path|
-      result = tool("html", *options, path)
-      assert_equal status, result.status, result.err
-      return result.out
-    end
-  end
-
-  def data_of(page) = JSON.parse(page[%r{<script type="application/json" id="data">(.*?)</script>}m, 1])
 
   def exits(count, methods: 10, reasons: 3, span_ns: 1_000_000)
     FxtBuilder.simple do |b|
@@ -184,24 +174,6 @@ class TestHtml < Minitest::Test
   end
 
   # --- in a browser ------------------------------------------------------------------------------
-
-  # SCREENSHOTS=DIR keeps pictures of the browser.
-  def browse(bytes, **options)
-    skip "the browser tests need #{Browser.missing.join(" and ")} (Debian's packages chromium and chromium-driver)" if Browser.missing.any?
-    with_file(bytes) do |path|
-      out = "#{path}.html"
-      assert_equal 0, tool("html", path, "-o", out).status
-      browser = Browser.new(**options)
-      begin
-        browser.open(out)
-        yield browser
-        assert_empty browser.problems
-        browser.screenshot(File.join(ENV["SCREENSHOTS"], "#{name}.png")) if ENV["SCREENSHOTS"]
-      ensure
-        browser.close
-      end
-    end
-  end
 
   def mixed
     FxtBuilder.simple do |b|

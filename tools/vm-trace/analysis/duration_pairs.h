@@ -60,6 +60,7 @@ struct duration_edge {
         struct {
             uint32_t process; /* the caller's number */
             uint32_t cpu;
+            uint32_t waker; /* SCHED_WOKEN: likewise, of a thread; for the caller alone */
         };
     };
 };

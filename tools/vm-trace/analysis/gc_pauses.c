@@ -62,6 +62,8 @@ add_pause(struct gc_pauses *gc, uint32_t process_number, const struct duration_e
         if (process != NULL && number != UINT64_MAX)
             process->recent[process->next++ % GC_RECENT] = (struct gc_recent){true, number, row};
     }
+    gc->last_row = row;
+    gc->last_first = first;
     if (!wanted) return;
     if (row == NO_GC_ROW) {
         gc->uncounted++;

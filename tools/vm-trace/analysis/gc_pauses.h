@@ -55,6 +55,8 @@ struct gc_pauses {
     struct row_table process_reasons; /* of struct gc_process_reason */
     struct row_table phases;    /* of struct gc_phase */
     struct row_table processes; /* of struct gc_process */
+    uint32_t last_row;          /* of the pause that was added last, or NO_GC_ROW; */
+    bool last_first;            /* whether it is the first one of its collection */
     uint64_t uncounted;         /* pauses and phases without a row, because there are too many names */
 };
 

@@ -115,21 +115,25 @@ on_pair(void *context, const struct duration_edge *begin, const struct duration_
 }
 
 static void
+note_time(struct page_data *data, int64_t from_ns, int64_t to_ns)
+{
+    if (from_ns < data->first_ns) data->first_ns = from_ns;
+    if (to_ns > data->last_ns) data->last_ns = to_ns;
+}
+
+static void
 on_event(void *context, const struct fxt_event *event)
 {
     struct page_data *data = context;
     data->events++;
-    int64_t end_ns = event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns;
-    if (event->ts_ns < data->first_ns) data->first_ns = event->ts_ns;
-    if (end_ns > data->last_ns) data->last_ns = end_ns;
+    note_time(data, event->ts_ns, event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns);
+    thread_tracks_event(&data->over_time.tracks, event);
     uint32_t runs = event_text(data->pool, event, STRING_THREAD);
     struct thread *thread = runs != STRING_NONE ? threads_running(&data->threads, event->pid, runs)
                                                 : threads_get(&data->threads, event->pid, event->tid);
     if (thread != NULL) thread->events++;
 
     switch (event->type) {
-      case FXT_EVENT_DURATION_BEGIN:
-      case FXT_EVENT_DURATION_END: duration_pairs_add(data->pairs, data->pool, event, 0, true); return;
       case FXT_EVENT_DURATION_COMPLETE: {
         struct duration_edge edge = duration_edge_of(data->pool, event);
         add_duration(data, edge.category, true, edge.iseq, event->ts_ns, event->end_ns);
@@ -151,6 +155,23 @@ on_object(void *context, const struct fxt_object *object)
 {
     struct page_data *data = context;
     threads_name(&data->threads, data->pool, object);
+    thread_tracks_object(&data->over_time.tracks, object);
+}
+
+static void
+on_sched(void *context, const struct fxt_sched *sched)
+{
+    struct page_data *data = context;
+    if (thread_tracks_sched(&data->over_time.tracks, sched) != NO_TRACK) note_time(data, sched->ts_ns, sched->ts_ns);
+}
+
+static void
+on_chunk(void *context, uint32_t id, struct fxt_string name, uint64_t offset)
+{
+    struct page_data *data = context;
+    (void)id;
+    (void)name;
+    thread_tracks_chunk(&data->over_time.tracks, offset);
 }
 
 /* --- all ------------------------------------------------------------------------------------------ */
@@ -161,6 +182,7 @@ page_data_init(struct page_data *data, size_t memory_bytes)
     *data = (struct page_data){.reader = reader_new(memory_bytes), .first_ns = INT64_MAX, .last_ns = INT64_MIN};
     data->pool = reader_pool(data->reader);
     profile_init(&data->profile, data->reader, PROFILE_EXITS, true);
+    page_threads_init(&data->over_time, data->pool, data, on_pair);
     row_table_init(&data->gathered, sizeof(struct page_row), PAGE_ROW_KEYS, PAGE_ROWS_MAX);
     struct page_row *overflow = row_table_get(&data->gathered, (const uint32_t[PAGE_ROW_KEYS]){0});
     begin_row(overflow);
@@ -172,6 +194,7 @@ page_data_free(struct page_data *data)
 {
     profile_free(&data->profile);
     threads_free(&data->threads);
+    page_threads_free(&data->over_time);
     time_histogram_free(&data->exits_over_time);
     time_histogram_free(&data->compiling);
     row_table_free(&data->gathered);
@@ -183,15 +206,12 @@ enum status
 page_data_read(struct page_data *data, const char *file, uint64_t max_faults)
 {
     struct fault_report faults = fault_report_new(file, max_faults);
-    struct duration_pair_visitor pair_visitor = {.context = data, .pair = on_pair};
-    data->pairs = duration_pairs_new(&pair_visitor);
-    struct fxt_visitor visitor = {.context = data, .event = on_event, .object = on_object};
+    struct fxt_visitor visitor = {
+        .context = data, .event = on_event, .object = on_object, .sched = on_sched, .chunk = on_chunk};
     enum status status = STATUS_CANNOT_READ;
-    if (read_file(data->reader, file, &visitor, &faults)) {
-        status = fault_report_finish(&faults);
-        duration_pairs_finish(data->pairs);
-    }
-    duration_pairs_free(data->pairs);
+    thread_tracks_file_begin(&data->over_time.tracks);
+    if (read_file(data->reader, file, &visitor, &faults)) status = fault_report_finish(&faults);
+    thread_tracks_file_end(&data->over_time.tracks);
     return status;
 }
 
@@ -288,6 +308,7 @@ page_data_finish(struct page_data *data)
         moved_to[from] = to;
     }
     move_to_rows(&data->exits_over_time, moved_to);
+    page_threads_finish(&data->over_time);
     const uint32_t same[] = {0, 1};
     move_to_rows(&data->compiling, same);
     row_table_free(&sums);

@@ -5,7 +5,7 @@
  *
  *      page_data_init -> page_data_read for each file -> page_data_finish -> the arrays -> page_data_free
  */
-#include "analysis/duration_pairs.h"
+#include "analysis/page_threads.h"
 #include "analysis/profile.h"
 #include "analysis/thread_table.h"
 #include "analysis/time_histogram.h"
@@ -62,7 +62,6 @@ struct page_data {
     struct time_histogram exits_over_time; /* of rows; once finished, cells are sorted by row and bin */
 
     struct time_histogram compiling; /* row 0: nanoseconds of work of the compiler; row 1: invalidations */
-    struct duration_pairs *pairs;   /* of the current file */
     uint64_t compiles, compile_ns; /* of ISEQs */
     uint64_t invalidations;
 
@@ -72,8 +71,10 @@ struct page_data {
     struct page_loss losses[PAGE_LOSSES_MAX];
     unsigned loss_count;
     struct threads threads;
+    struct page_threads over_time; /* threads and garbage collections */
 };
 
+/* `data` must stay where it is. */
 void page_data_init(struct page_data *data, size_t memory_bytes);
 void page_data_free(struct page_data *data);
 /* Reads a file and prints its faults. What it could read counts. */

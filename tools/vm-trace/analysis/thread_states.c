@@ -142,12 +142,22 @@ cpu_release(struct thread_states *states, struct thread_cpu *cpu)
 /* --- states of a thread --------------------------------------------------------------------- */
 
 static void
+pass_piece(const struct thread_states *states, const struct thread_times *thread, enum thread_state state,
+           int64_t from_ns, int64_t to_ns, uint64_t gc_ns)
+{
+    const struct thread_states_visitor *visitor = &states->visitor;
+    if (visitor->piece && from_ns < to_ns) visitor->piece(visitor->context, thread, state, from_ns, to_ns, gc_ns);
+}
+
+static void
 account(struct thread_states *states, struct thread_times *thread, int64_t ts_ns)
 {
     if (ts_ns <= thread->since_ns) return;
     uint64_t ns = thread_states_within(states, thread->since_ns, ts_ns);
     bool collects = thread->state == THREAD_RUNNING && thread->in_gc;
-    thread->ns[collects ? THREAD_IN_GC : thread->state] += ns;
+    enum thread_state state = collects ? THREAD_IN_GC : thread->state;
+    thread->ns[state] += ns;
+    pass_piece(states, thread, state, thread->since_ns, ts_ns, 0);
     if (thread->state == THREAD_WAITING) {
         states->waits += ns > 0;
         if (ns > thread->longest_wait_ns) thread->longest_wait_ns = ns;
@@ -193,6 +203,7 @@ ran_before(struct thread_states *states, struct thread_times *thread, const stru
     if (gc_ns > ns) gc_ns = ns;
     thread->ns[THREAD_IN_GC] += gc_ns;
     thread->ns[THREAD_RUNNING] += ns - gc_ns;
+    pass_piece(states, thread, THREAD_RUNNING, from_ns, ts_ns, gc_ns);
     thread->since_ns = ts_ns;
 }
 

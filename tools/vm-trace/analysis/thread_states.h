@@ -86,6 +86,10 @@ struct thread_states_visitor {
     void *context;
     /* The time of a process's last record. */
     int64_t (*last_ns)(void *context, uint32_t process);
+    /* A state of a thread has ended, or a part of it: of one thread in order of time, without holes.
+     * gc_ns: of it in garbage collections, of unknown moments. NULL: ignore them. */
+    void (*piece)(void *context, const struct thread_times *thread, enum thread_state state, int64_t from_ns,
+                  int64_t to_ns, uint64_t gc_ns);
     /* The name of the thread's innermost open marker, or STRING_NONE. NULL: there are none. */
     uint32_t (*marker)(void *context, uint32_t thread);
     /* For `vm-trace check`; NULL: ignore them. `row`: the thread, `other`: the one that runs. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "analysis/profile.h"
+#include "base/status.h"
 
 /* Lines `outermost;...;innermost COUNT`, for https://github.com/brendangregg/FlameGraph and
  * other readers of "collapsed" stacks. `events`: COUNT is the number of events, not the sum of their
@@ -15,6 +16,17 @@ void export_speedscope(FILE *out, const struct profile *profile, const char *nam
 /* https://github.com/google/pprof, proto/profile.proto, not yet compressed. Adds names to the
  * profile's pool. */
 void export_pprof(FILE *out, const struct profile *profile);
+
+/* The Firefox Profiler's format: threads with the markers of all their events and waits for the GVL. */
+enum firefox_samples {
+    FIREFOX_SAMPLES_STATES, /* of threads, weighted by time; exits if no states were recorded */
+    FIREFOX_SAMPLES_EXITS,  /* weighted by their number, as below */
+    FIREFOX_SAMPLES_FALLBACKS,
+};
+/* Reads the files and writes the profile, unless they are of no use. Prints faults, and what the format
+ * has no place for. Returns the worst status. */
+enum status export_firefox(FILE *out, size_t memory_bytes, uint64_t max_faults, enum firefox_samples samples,
+                           bool with_reasons, int file_count, char **files);
 
 /* Chrome's trace event format, for chrome://tracing and Perfetto: all events, in the order of
  * reading. */

@@ -1,7 +1,7 @@
 /* page.c - writes the page of `vm-trace html`: one file with the sums of the traces as JSON.
  *
- * The Makefile turns body.html, style.css and script.js of render/page/ into C strings. script.js
- * describes the JSON. Text of a trace reaches the page only through print_text.
+ * The Makefile turns body.html, style.css, threads.js and script.js of render/page/ into C strings. script.js
+ * and threads.js describe the JSON. Text of a trace reaches the page only through print_text.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 #include "base/escape.h"
 #include "base/xalloc.h"
 #include "render/page.h"
+#include "render/page_timeline.h"
 
 static const char body[] =
 #include "body.html.inc"
@@ -17,19 +18,14 @@ static const char body[] =
 static const char style[] =
 #include "style.css.inc"
     ;
+static const char threads_script[] =
+#include "threads.js.inc"
+    ;
 static const char script[] =
 #include "script.js.inc"
     ;
 
 enum { TEXT_BYTES_MAX = 600 }; /* of a name; a longer one ends in "..." */
-
-struct page {
-    FILE *out;
-    struct page_data *data;
-    uint32_t *number_of; /* number in the pool -> number in the page + 1 */
-    uint32_t *strings;   /* number in the page -> number in the pool */
-    uint32_t string_count;
-};
 
 /* Prints a JSON string that is safe in a script element: it cannot contain "</script>", or
  * characters that move or hide text. */
@@ -52,17 +48,6 @@ print_c_text(FILE *out, const char *text)
     print_text(out, text_of(text));
 }
 
-/* Returns the number of a string in the page, and adds it to the page's strings if necessary. */
-static uint32_t
-number_of(struct page *page, uint32_t id)
-{
-    if (page->number_of[id] == 0) {
-        page->strings[page->string_count] = id;
-        page->number_of[id] = ++page->string_count;
-    }
-    return page->number_of[id] - 1;
-}
-
 static void
 print_strings(struct page *page)
 {
@@ -76,20 +61,13 @@ print_strings(struct page *page)
 
 /* --- exits ----------------------------------------------------------------------------------- */
 
-/* Times in the page start at the first event. */
-static int64_t
-relative(const struct page_data *data, int64_t ns)
-{
-    return ns - data->first_ns;
-}
-
 static void
 print_bin_head(struct page *page, const char *name, const struct time_histogram *histogram)
 {
     bool any = histogram->count > 0;
     fprintf(page->out, ",\n\"%s\":{\"width_ns\":%" PRIu64 ",\"start_ns\":%" PRId64 ",\"count\":%d", name,
             any ? UINT64_C(1) << histogram->shift : 1,
-            any ? relative(page->data, (int64_t)((uint64_t)histogram->first << histogram->shift)) : 0,
+            any ? page_time(page, (int64_t)((uint64_t)histogram->first << histogram->shift)) : 0,
             any ? (int)(histogram->last - histogram->first + 1) : 0);
 }
 
@@ -118,9 +96,9 @@ print_rows(struct page *page)
         fprintf(page->out,
                 "%s\n[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRId64
                 ",%" PRId64 ",",
-                i > 0 ? "," : "", number_of(page, row->category), number_of(page, row->reason),
-                number_of(page, row->frame), number_of(page, row->insn), number_of(page, row->outcome), row->places,
-                row->count, relative(data, row->first_ns), relative(data, row->last_ns));
+                i > 0 ? "," : "", page_string(page, row->category), page_string(page, row->reason),
+                page_string(page, row->frame), page_string(page, row->insn), page_string(page, row->outcome),
+                row->places, row->count, page_time(page, row->first_ns), page_time(page, row->last_ns));
         print_cells(page, &data->exits_over_time, i, &cell);
         putc(']', page->out);
     }
@@ -182,7 +160,7 @@ print_stacks(struct page *page)
         const struct profile_node *node = &profile->nodes[i];
         if (i > 0 && total_of[i] == 0) continue;
         fprintf(page->out, "%s[%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%d]", shown > 0 ? "," : "", shown_as[node->parent],
-                number_of(page, node->text), total_of[i], node->reason);
+                page_string(page, node->text), total_of[i], node->reason);
         shown_as[i] = shown++;
     }
     putc(']', page->out);
@@ -211,12 +189,12 @@ print_head(struct page *page, int file_count, char **files)
             data->has_settings ? "true" : "false", data->summarized ? "true" : "false", any ? data->first_ns : 0,
             any ? data->last_ns - data->first_ns : 0);
     for (unsigned i = 0; i < data->setting_count; i++) {
-        fprintf(out, "%s[%" PRIu32 ",%" PRIu32 "]", i > 0 ? "," : "", number_of(page, data->settings[i].name),
-                number_of(page, data->settings[i].value));
+        fprintf(out, "%s[%" PRIu32 ",%" PRIu32 "]", i > 0 ? "," : "", page_string(page, data->settings[i].name),
+                page_string(page, data->settings[i].value));
     }
     fputs("],\n\"losses\":[", out);
     for (unsigned i = 0; i < data->loss_count; i++) {
-        fprintf(out, "%s[%" PRIu32 ",%" PRIu64 "]", i > 0 ? "," : "", number_of(page, data->losses[i].reason),
+        fprintf(out, "%s[%" PRIu32 ",%" PRIu64 "]", i > 0 ? "," : "", page_string(page, data->losses[i].reason),
                 data->losses[i].events);
     }
     fputs("],\n\"threads\":[", out);
@@ -226,7 +204,7 @@ print_head(struct page *page, int file_count, char **files)
         if (thread->events == 0) continue; /* a native thread whose events all belong to Ruby threads */
         if (threads++ >= PAGE_ROWS_SHOWN) continue;
         fprintf(out, "%s[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 "]", threads > 1 ? "," : "", thread->pid,
-                thread->tid, number_of(page, thread->name), thread->events);
+                thread->tid, page_string(page, thread->name), thread->events);
     }
     fprintf(out, "],\"thread_count\":%" PRIu32, threads);
 }
@@ -249,8 +227,10 @@ print_page(FILE *out, struct page_data *data, int file_count, char **files)
     print_rows(&page);
     print_compiling(&page);
     print_stacks(&page);
+    print_page_timeline(&page);
     print_strings(&page);
     fputs("}\n</script>\n<script>\n", out);
+    fputs(threads_script, out);
     fputs(script, out);
     fputs("</script>\n</body>\n</html>\n", out);
     free(page.number_of);

@@ -9,14 +9,23 @@
 #include "db/export_sqlite.h"
 #include "render/export.h"
 
-enum format { FORMAT_NONE, FORMAT_FOLDED, FORMAT_SPEEDSCOPE, FORMAT_CHROME, FORMAT_PPROF, FORMAT_SQLITE };
+enum format {
+    FORMAT_NONE,
+    FORMAT_FOLDED,
+    FORMAT_SPEEDSCOPE,
+    FORMAT_CHROME,
+    FORMAT_FIREFOX,
+    FORMAT_PPROF,
+    FORMAT_SQLITE,
+};
 
-static const char *const format_names[] = {"", "folded", "speedscope", "chrome", "pprof", "sqlite"};
-static const enum output_kind output_kinds[] = {OUTPUT_TEXT, OUTPUT_TEXT, OUTPUT_TEXT,
+static const char *const format_names[] = {"", "folded", "speedscope", "chrome", "firefox", "pprof", "sqlite"};
+static const enum output_kind output_kinds[] = {OUTPUT_TEXT, OUTPUT_TEXT, OUTPUT_TEXT, OUTPUT_TEXT,
                                                 OUTPUT_TEXT, OUTPUT_GZIP, OUTPUT_DATABASE};
 
 static enum format format;
 static enum profile_kind kind;
+static bool kind_given;
 static const char *out_path;
 static bool without_reasons, with_threads, by_events;
 
@@ -32,6 +41,7 @@ take_export_format(const struct cli_option *option, const char *text)
 static bool
 take_kind(const struct cli_option *option, const char *text)
 {
+    kind_given = true;
     for (kind = PROFILE_EXITS; kind <= PROFILE_ALLOCATIONS; kind++) {
         if (strcmp(text, profile_names[kind].kind) == 0) return true;
     }
@@ -123,11 +133,22 @@ export_chrome(const struct options *options, FILE *out, int file_count, char **f
     return status;
 }
 
+static enum firefox_samples
+firefox_samples(void)
+{
+    if (!kind_given || kind == PROFILE_BLOCKED) return FIREFOX_SAMPLES_STATES; /* with the stacks of what blocked */
+    return kind == PROFILE_FALLBACKS ? FIREFOX_SAMPLES_FALLBACKS : FIREFOX_SAMPLES_EXITS;
+}
+
 static enum status
 run(const struct options *options, int file_count, char **files)
 {
     if (format == FORMAT_NONE) {
         fputs("vm-trace: export needs --format; see vm-trace export --help\n", stderr);
+        return STATUS_USAGE;
+    }
+    if (format == FORMAT_FIREFOX && (kind == PROFILE_PREEMPTED || kind == PROFILE_ALLOCATIONS)) {
+        fprintf(stderr, "vm-trace: --format=firefox takes --kind=exits, fallbacks or blocked, not %s\n", profile_names[kind].kind);
         return STATUS_USAGE;
     }
     struct output output;
@@ -138,6 +159,10 @@ run(const struct options *options, int file_count, char **files)
         status = export_sqlite(options->memory_bytes, options->max_faults, &output, file_count, files);
         break;
       case FORMAT_CHROME: status = export_chrome(options, output.file, file_count, files); break;
+      case FORMAT_FIREFOX:
+        status = export_firefox(output.file, options->memory_bytes, options->max_faults, firefox_samples(),
+                                !without_reasons, file_count, files);
+        break;
       default:
         status = (kind == PROFILE_BLOCKED ? export_blocked : export_profile)(options, output.file, file_count, files);
         break;
@@ -146,7 +171,8 @@ run(const struct options *options, int file_count, char **files)
 }
 
 static const struct cli_option export_options[] = {
-    CLI_OPTION("format", 'f', "FORMAT", "folded, speedscope, chrome, pprof or sqlite", take_export_format, NULL),
+    CLI_OPTION("format", 'f', "FORMAT", "folded, speedscope, chrome, firefox, pprof or sqlite",
+               take_export_format, NULL),
     OPTION_OUTPUT(out_path, "output file; - is standard output (default)"),
     CLI_OPTION("sqlite", 0, "OUT", "the same as --format=sqlite --output=OUT", take_database, NULL),
     CLI_OPTION("kind", 'k', "KIND", "exits (default), fallbacks, blocked, preempted or allocations", take_kind, NULL),
@@ -171,7 +197,11 @@ const struct command command_export = {
         "  speedscope  JSON for https://www.speedscope.app\n"
         "  pprof       a profile for pprof, compressed as pprof expects it\n"
         "  chrome      every event as JSON, for chrome://tracing and https://ui.perfetto.dev\n"
+        "  firefox     threads with their states and events as JSON, for\n"
+        "              https://profiler.firefox.com\n"
         "  sqlite      a database with the tables of query\n"
+        "Firefox's samples are the states of threads, weighted by time, if they were recorded and\n"
+        "no --kind is given.\n"
         "The first three hold stacks, weighted by the exits that ended there. Sampled events count\n"
         "with their weight; pprof has both numbers. Frames that a trace left out are shown as\n"
         "`(more frames)`. With --kind=blocked the stacks are those that gave up the GVL, weighted\n"

@@ -31,14 +31,18 @@ static const struct cli_option html_options[] = {
 
 const struct command command_html = {
     .name = "html",
-    .purpose = "write an HTML page: timeline, hot methods, flame graph",
+    .purpose = "write an HTML page: threads over time, hot methods, flame graph",
     .arguments = "-o OUT FILE...",
     .help =
-        "Writes one HTML page that needs no network and no other file: exits by reason over time,\n"
-        "a table of the methods that exit, a flame graph of their backtraces, the settings, and\n"
-        "what was lost. The page holds sums, not events, so it stays small: it shows the 1000\n"
-        "largest rows and the 8000 largest nodes of the flame graph, and sums up the others.\n"
-        "Sampled exits count with their weight. OUT appears when it is complete.\n",
+        "Writes one HTML page that needs no network and no other file: what each thread did over\n"
+        "time, with the pauses of the garbage collector; exits by reason over time, a table of the\n"
+        "methods that exit, a flame graph of their backtraces; the settings, and what was lost.\n"
+        "Drag over a timeline to choose a window; the tables follow it.\n"
+        "The page holds sums, not events, so it stays small: it shows the 1000 largest rows, the\n"
+        "8000 largest nodes of the flame graph and the 500 threads that waited longest, and sums up\n"
+        "the others. Of the threads it has 40,000 segments; short states beyond that are folded\n"
+        "into one that keeps their sums. Sampled exits count with their weight. OUT appears when it\n"
+        "is complete.\n",
     .options = html_options,
     .run = run,
 };

@@ -7,6 +7,7 @@
 //   rows       [category, reason, frame, insn, outcome, places, count, first ns, last ns, [bin, count, bin, count ...]]
 //              exits and fallbacks, largest first; if places is not 1, the row sums up that many, and frame is ""
 //   compiling  as bins; compiles and compile_ns (of ISEQs), invalidations, ns (of all work of the compiler) [bin, ns ...], invalidated [bin, count ...]
+//   timeline   threads over time: see threads.js
 //   stacks     [parent, text, exits, is a reason], each behind its parent; 0 is all
 "use strict";
 {
@@ -137,13 +138,17 @@
     document.title = `${data.files.join(", ")} – vm-trace`;
     $("subtitle").textContent = setting("command") || data.files.join(", ");
     const tile = (name, value, bad) => [el("dt", { text: name }), el("dd", { text: value, class: bad ? "bad" : undefined })];
-    const tiles = [["Exits", number(data.exits)]];
+    if (!has_exits) $("title").textContent = threads.has_threads ? "Threads" : "Garbage collection";
+    for (const id of ["timeline-section", "table-section", "flame-section"]) $(id).hidden = !has_exits;
+    const tiles = has_exits ? [["Exits", number(data.exits)]] : [];
     if (data.fallbacks > 0) tiles.push(["Fallbacks", number(data.fallbacks)]);
     tiles.push(["Time span", time(data.span_ns)]);
-    if (data.span_ns > 0) tiles.push(["Exits a second", number(data.exits / data.span_ns * 1e9)]);
-    tiles.push(["Places", number(rows.reduce((sum, row) => sum + row.places, 0))]);
+    if (has_exits && data.span_ns > 0) tiles.push(["Exits a second", number(data.exits / data.span_ns * 1e9)]);
+    if (has_exits) tiles.push(["Places", number(rows.reduce((sum, row) => sum + row.places, 0))]);
     if (data.recorded !== data.exits + data.fallbacks) tiles.push(["Recorded: counts are scaled", number(data.recorded)]);
     if (data.summarized && data.lost === 0 && data.exact_exits !== data.exits) tiles.push(["Exits, counted exactly", number(data.exact_exits)]);
+    if (threads.has_threads) tiles.push(["Threads", number(threads.threads)], ["Waited for the GVL", time(threads.waiting_ns)]);
+    if (threads.has_gc) tiles.push(["Paused by GC", time(threads.pause_ns)]);
     if (data.compiling.compiles > 0) tiles.push([plural(data.compiling.compiles, "compilation"), time(data.compiling.compile_ns)]);
     if (data.ours) tiles.push(["Lost events", data.lost > 0 ? number(data.lost) : data.summarized ? "none" : "none known", data.lost > 0]);
     $("tiles").replaceChildren(...tiles.map((one) => el("div", {}, ...tile(...one))));
@@ -167,7 +172,7 @@
     const quiet = data.bins.count > 20 ? exits.reduce((late, row) => Math.max(late, row.last), 0) / data.span_ns : 1;
     if (quiet < 0.5) found.push([`No exits after ${time(quiet * data.span_ns)}: the code has settled.`]);
     if (data.ours && !data.summarized) found.push(["The trace has no summary: its program still runs, or ended abruptly."]);
-    if (rows.length === 0) found.push(["There are no side exits in this trace."]);
+    if (has_exits && rows.length === 0) found.push(["There are no side exits in this trace."]);
     $("findings").replaceChildren(...found.map((parts) => el("li", {}, ...parts)));
   }
 
@@ -278,12 +283,14 @@
       el("td", { class: "number", text: number(line.count) })))));
   }
 
-  function choose_window(a, b) {
+  // own: the window comes from the timeline of threads, which shows it already.
+  function choose_window(a, b, own) {
     view.window = a === null || (Math.min(a, b) === 0 && Math.max(a, b) === bins.count - 1) ? null : [Math.min(a, b), Math.max(a, b)];
     view.shown = ROWS_AT_FIRST;
     draw_timeline();
     draw_legend();
     draw_table();
+    if (!own) threads.set_window(view.window && [bin_start(view.window[0]), bin_start(view.window[1] + 1)]);
   }
 
   function listen_to_timeline() {
@@ -655,6 +662,12 @@
     $("about").replaceChildren(...about);
   }
 
+  const threads = threads_view({ data, S, $, el, svg, number, percent, plural, time, round_step, show_tip, hide_tip, changed(window) {
+    if (bins.count === 0) return;
+    const bin = (ns) => Math.max(0, Math.min(bins.count - 1, Math.floor((ns - bins.start_ns) / bins.width_ns)));
+    if (window) choose_window(bin(window[0]), bin(window[1] - 1), true); else choose_window(null, null, true);
+  } });
+  const has_exits = rows.length > 0 || !threads.any;
   choose_kind(view.fallbacks);
   draw_head();
   draw_about();

@@ -1,0 +1,236 @@
+/* thread_tracks.c - see thread_tracks.h */
+#include "analysis/event_args.h"
+#include "analysis/thread_tracks.h"
+#include "fxt/known_strings.h"
+
+/* --- processes and threads ------------------------------------------------------------------- */
+
+/* With too many, the last row collects the rest. */
+static uint32_t
+process_of(struct thread_tracks *tracks, uint32_t pid)
+{
+    const uint32_t key[2] = {tracks->file, pid};
+    uint32_t known = tracks->processes.count;
+    struct track_process *process = row_table_get(&tracks->processes, key);
+    if (process == NULL) return TRACK_PROCESSES_MAX - 1;
+    if (tracks->processes.count > known) process->first_edge_ns = process->last_ns = INT64_MIN;
+    return (uint32_t)(process - (struct track_process *)tracks->processes.rows);
+}
+
+static uint32_t
+thread_of(struct thread_tracks *tracks, uint32_t process, uint32_t tid)
+{
+    const uint32_t key[2] = {process, tid};
+    struct track_thread *thread = row_table_get(&tracks->threads, key);
+    return thread == NULL ? TRACK_THREADS_MAX - 1 : (uint32_t)(thread - (struct track_thread *)tracks->threads.rows);
+}
+
+void
+thread_tracks_object(struct thread_tracks *tracks, const struct fxt_object *object)
+{
+    if (object->type == FXT_OBJECT_PROCESS) return;
+    uint32_t thread = thread_of(tracks, process_of(tracks, object->pid), object->tid);
+    track_thread(tracks, thread)->name = pool_id(tracks->pool, object->name);
+    sched_processes_name(&tracks->sched_processes, object);
+}
+
+void
+thread_tracks_chunk(struct thread_tracks *tracks, uint64_t offset)
+{
+    tracks->chunk_offset = offset;
+}
+
+/* --- states ---------------------------------------------------------------------------------- */
+
+static int64_t
+process_last_ns(void *context, uint32_t number)
+{
+    const struct track_process *process = track_process(context, number);
+    return process->older ? process->first_edge_ns : process->last_ns;
+}
+
+static void
+on_piece(void *context, const struct thread_times *times, enum thread_state state, int64_t from_ns, int64_t to_ns,
+         uint64_t gc_ns)
+{
+    struct thread_tracks *tracks = context;
+    struct track_thread *thread = track_thread(tracks, times->row);
+    thread->has_states = true;
+    thread->cpu = times->cpu;
+    struct track_piece piece = {.thread = times->row,
+                                .state = state,
+                                .from_ns = from_ns,
+                                .to_ns = to_ns,
+                                .gc_ns = gc_ns,
+                                .waker = NO_TRACK};
+    if (state == THREAD_BLOCKED) {
+        piece.waker = thread->waker;
+        if (thread->blocks && thread->blocked_ns >= from_ns && thread->blocked_ns <= to_ns) {
+            piece.name = thread->blocked_in;
+            piece.class_name = thread->class_name;
+            piece.name_ns = thread->blocked_ns;
+        }
+        thread->blocks = false;
+    }
+    if (tracks->visitor.piece) tracks->visitor.piece(tracks->visitor.context, &piece);
+}
+
+static void
+on_begun(void *context, const struct duration_edge *begin)
+{
+    struct thread_tracks *tracks = context;
+    if (!begin->outermost) return;
+    if (begin->category == STRING_GC) thread_states_gc(&tracks->states, begin, true);
+    if (begin->category != STRING_BLOCKED) return;
+    struct track_thread *thread = track_thread(tracks, begin->row);
+    thread->blocks = true;
+    thread->blocked_in = begin->name;
+    thread->class_name = begin->class_name;
+    thread->blocked_ns = begin->ts_ns;
+}
+
+static void
+on_pair(void *context, const struct duration_edge *begin, const struct duration_edge *end)
+{
+    struct thread_tracks *tracks = context;
+    if (begin != NULL && end != NULL && begin->outermost && begin->category == STRING_GC)
+        thread_states_gc(&tracks->states, end, false);
+    if (tracks->visitor.pair) tracks->visitor.pair(tracks->visitor.context, begin, end);
+}
+
+static void
+on_sched_edge(void *context, const struct duration_edge *edge)
+{
+    struct thread_tracks *tracks = context;
+    track_thread(tracks, edge->row)->waker = edge->sched == SCHED_WOKEN ? edge->waker : NO_TRACK;
+    thread_states_sched(&tracks->states, edge);
+    track_thread(tracks, edge->row)->waker = NO_TRACK;
+}
+
+/* --- records ----------------------------------------------------------------------------------- */
+
+static void
+note_process_time(struct track_process *process, int64_t ts_ns)
+{
+    if (ts_ns > process->last_ns) process->last_ns = ts_ns;
+}
+
+/* The oldest records of a file that keeps its newest events come behind the newest: they are a part
+ * of their own. doc/internals/tool.md. */
+static void
+note_edge_time(struct thread_tracks *tracks, uint32_t number, int64_t ts_ns)
+{
+    struct track_process *process = track_process(tracks, number);
+    if (!process->keeps_newest || process->older) return;
+    if (process->first_edge_ns == INT64_MIN) process->first_edge_ns = ts_ns;
+    if (ts_ns >= process->first_edge_ns) return;
+    duration_pairs_begin_older(tracks->pairs, tracks->chunk_offset);
+    thread_states_begin_older(&tracks->states, number);
+    track_process(tracks, number)->older = true;
+}
+
+uint32_t
+thread_tracks_event(struct thread_tracks *tracks, const struct fxt_event *event)
+{
+    uint32_t process = process_of(tracks, event->pid), thread = thread_of(tracks, process, event->tid);
+    note_process_time(track_process(tracks, process), event->ts_ns);
+    bool state = event->category.id == STRING_GC || event->category.id == STRING_BLOCKED;
+    switch (event->type) {
+      case FXT_EVENT_DURATION_COMPLETE:
+        if (!state) return thread;
+        break;
+      case FXT_EVENT_DURATION_BEGIN: note_edge_time(tracks, process, event->ts_ns); break;
+      case FXT_EVENT_DURATION_END: break;
+      case FXT_EVENT_INSTANT:
+        if (event->category.id == STRING_TRACE && event->name.id == STRING_SETTINGS) {
+            track_process(tracks, process)->keeps_newest |=
+                event_text(tracks->pool, event, STRING_KEEP) == STRING_NEWEST;
+        }
+        return thread;
+      default: return thread;
+    }
+    duration_pairs_add(tracks->pairs, tracks->pool, event, thread, true);
+    return thread;
+}
+
+/* The thread that woke another one: it belongs to the same process. */
+static uint32_t
+waker_of(struct thread_tracks *tracks, const struct fxt_sched *sched, uint32_t process)
+{
+    for (unsigned i = 0; i < sched->arg_count; i++) {
+        const struct fxt_arg *arg = &sched->args[i];
+        if (fxt_string_is(arg->name, "waker") && arg->type == FXT_ARG_KOID && arg->u64 != 0)
+            return thread_of(tracks, process, (uint32_t)arg->u64);
+    }
+    return NO_TRACK;
+}
+
+uint32_t
+thread_tracks_sched(struct thread_tracks *tracks, const struct fxt_sched *sched)
+{
+    struct sched_change_of changes[SCHED_CHANGES_MAX];
+    unsigned count = sched_changes(&tracks->sched_processes, sched, changes);
+    uint32_t thread = NO_TRACK;
+    for (unsigned i = 0; i < count; i++) {
+        uint32_t process = process_of(tracks, changes[i].pid);
+        thread = thread_of(tracks, process, changes[i].tid);
+        note_process_time(track_process(tracks, process), sched->ts_ns);
+        struct duration_edge edge = {
+            .ts_ns = sched->ts_ns, .offset = sched->offset, .row = thread, .sched = changes[i].change};
+        edge.process = process;
+        edge.cpu = sched->cpu;
+        edge.waker = edge.sched == SCHED_WOKEN ? waker_of(tracks, sched, process) : NO_TRACK;
+        if (edge.sched != SCHED_WOKEN) note_edge_time(tracks, process, sched->ts_ns);
+        duration_pairs_add_sched(tracks->pairs, changes[i].pid, changes[i].tid, &edge);
+    }
+    return thread;
+}
+
+/* --- all ------------------------------------------------------------------------------------------ */
+
+static uint32_t
+open_marker(void *context, uint32_t thread)
+{
+    const struct thread_tracks *tracks = context;
+    return duration_pairs_innermost(tracks->pairs, thread, STRING_MARKER);
+}
+
+void
+thread_tracks_init(struct thread_tracks *tracks, struct pool *pool, const struct thread_tracks_visitor *visitor)
+{
+    *tracks = (struct thread_tracks){.visitor = *visitor, .pool = pool};
+    row_table_init(&tracks->processes, sizeof(struct track_process), 2, TRACK_PROCESSES_MAX);
+    row_table_init(&tracks->threads, sizeof(struct track_thread), 2, TRACK_THREADS_MAX);
+    const struct thread_states_visitor states = {
+        .context = tracks, .last_ns = process_last_ns, .marker = open_marker, .piece = on_piece};
+    thread_states_init(&tracks->states, &states);
+}
+
+void
+thread_tracks_free(struct thread_tracks *tracks)
+{
+    row_table_free(&tracks->processes);
+    row_table_free(&tracks->threads);
+    thread_states_free(&tracks->states);
+    sched_processes_free(&tracks->sched_processes);
+    duration_pairs_free(tracks->pairs);
+}
+
+void
+thread_tracks_file_begin(struct thread_tracks *tracks)
+{
+    const struct duration_pair_visitor visitor = {
+        .context = tracks, .pair = on_pair, .begun = on_begun, .sched = on_sched_edge};
+    tracks->pairs = duration_pairs_new(&visitor);
+}
+
+void
+thread_tracks_file_end(struct thread_tracks *tracks)
+{
+    duration_pairs_finish(tracks->pairs);
+    thread_states_file_end(&tracks->states);
+    sched_processes_free(&tracks->sched_processes);
+    duration_pairs_free(tracks->pairs);
+    tracks->pairs = NULL;
+    tracks->file++;
+}

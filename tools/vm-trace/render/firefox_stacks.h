@@ -1,0 +1,74 @@
+#ifndef FIREFOX_STACKS_H
+#define FIREFOX_STACKS_H
+/* firefox_stacks.h - the tables of the Firefox Profiler's format that all threads share: strings,
+ * functions, frames, stacks.
+ *
+ * Memory is charged to the reader's budget.
+ */
+#include <stdio.h>
+
+#include "analysis/frames.h"
+#include "base/map.h"
+#include "fxt/reader.h"
+
+/* The profile's categories; each has a color in the profiler. FIREFOX_INHERIT: that of the caller. */
+enum firefox_category {
+    FIREFOX_OTHER,
+    FIREFOX_RUNNING,
+    FIREFOX_WAITING,
+    FIREFOX_BLOCKED,
+    FIREFOX_GC,
+    FIREFOX_EXIT,
+    FIREFOX_COMPILE,
+    FIREFOX_MARKER,
+    FIREFOX_CATEGORIES,
+    FIREFOX_INHERIT = FIREFOX_CATEGORIES,
+};
+
+enum { FIREFOX_NO_STACK = UINT32_MAX };
+
+struct firefox_func {
+    uint32_t name, source; /* numbers of strings; source: of a source, or NO_SOURCE */
+};
+
+struct firefox_frame {
+    uint32_t func;
+    int64_t line; /* 0: none */
+    enum firefox_category category;
+};
+
+/* A stack is a frame with the stack that called it, or FIREFOX_NO_STACK. */
+struct firefox_stack {
+    uint32_t caller;
+    uint32_t frame;
+};
+
+struct firefox_stacks {
+    struct pool *pool;
+    struct budget *budget;
+    struct map string_of, func_of, source_of, frame_of, stack_of, stack_of_rest, stack_below;
+    uint32_t *strings, *sources;
+    struct firefox_func *funcs;
+    struct firefox_frame *frames;
+    struct firefox_stack *stacks;
+    uint32_t string_count, source_count, func_count, frame_count, stack_count;
+    uint32_t string_capacity, source_capacity, func_capacity, frame_capacity, stack_capacity;
+    struct frames rest;
+};
+
+void firefox_stacks_init(struct firefox_stacks *stacks, struct reader *reader);
+void firefox_stacks_free(struct firefox_stacks *stacks);
+/* Returns the number of a string of the pool in the profile's list. */
+uint32_t firefox_string(struct firefox_stacks *stacks, uint32_t text);
+/* Returns the stack of a frame called by `caller`. `text` is a label of the pool; with a category, it is
+ * shown as it is. */
+uint32_t firefox_stack(struct firefox_stacks *stacks, uint32_t caller, uint32_t text, enum firefox_category category);
+/* Returns the stack of an event's frames from `first` (0: the innermost) on, called by `caller`. */
+uint32_t firefox_event_stack(struct firefox_stacks *stacks, uint32_t caller, const struct fxt_event *event,
+                             unsigned first);
+/* Returns `stack` with another stack below its outermost frame. */
+uint32_t firefox_stack_below(struct firefox_stacks *stacks, uint32_t root, uint32_t stack);
+/* Prints the member `shared`. No string may be added any more. */
+void firefox_print_shared(FILE *out, const struct firefox_stacks *stacks);
+
+#endif
