@@ -124,6 +124,9 @@ struct vm_trace_thread_id rb_vm_trace_host_thread(struct rb_execution_context_st
 /* Its name (that of the tracer where there is no `ec`); as for host_label. */
 size_t rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity);
 
+/* Whether no thread has the GVL of the ractor of `ec`. Its scheduler's lock held. */
+bool rb_vm_trace_host_gvl_free_p(struct rb_execution_context_struct *ec);
+
 /*
  * Offset of the ractor in a thread, and of the field that rb_vm_trace_host_ractor reads in a
  * ractor, in bytes.
