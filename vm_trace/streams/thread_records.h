@@ -55,7 +55,7 @@ struct vm_trace_threads_state {
     uint64_t suspended_ns;  /* when a thread of this ractor gave up the GVL last */
     uint64_t resumed_ns;    /* when one got it last */
     uint64_t suspensions;
-    uint64_t short_suspensions; /* of these: whose callers were left out because of `min` */
+    uint64_t left_out;      /* of these: whose callers were left out, for they were shorter than `min` */
     uint32_t cpu_and_1;     /* 0: none yet */
     uint32_t nobody;        /* index of the thread that stands for nobody, if it still is */
     struct {

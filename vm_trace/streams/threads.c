@@ -8,14 +8,15 @@
 #include "vm_trace/streams/threads.h"
 #include "vm_trace/streams/thread_records.h"
 
-/* A thread that was blocked for less has only the name of its method: a stack costs more. */
-#define STACK_FROM_NS UINT64_C(1000000)
-/* A thread that is preempted after having run for less did not keep others from running for long. */
-#define PREEMPTED_FROM_NS UINT64_C(1000000)
-
 int rb_vm_trace_threads_on;
 
 static bool ticks; /* what a stamp is */
+/*
+ * What is shorter has no callers, for a stack costs more than all else: a blocked time, and the time
+ * for which a thread ran until it was preempted.
+ */
+static uint64_t callers_from_ns;
+static enum vm_trace_stack_part part;
 
 static struct vm_trace_threads_state *
 threads_of(const struct rb_vm_trace_ractor *ractor)
@@ -56,8 +57,10 @@ rb_vm_trace_thread_suspended_slow(struct rb_execution_context_struct *ec, struct
     }
     if (why != RB_VM_TRACE_DEAD && thread->label_changes == ractor->stacks.changes) {
         suspension.label = thread->label;
-        if (thread->stack && thread->label) suspension.frames = ractor->stacks.walk.count;
+        if (thread->stack && thread->label)
+            suspension.frames = part == VM_TRACE_STACK_TOP ? 1 : ractor->stacks.walk.count;
     }
+    if (why == RB_VM_TRACE_PREEMPTED && !thread->stack && part != VM_TRACE_STACK_NONE) state->left_out++;
     thread->stack = false;
     thread->trace = trace_id();
     thread->suspended_ns = suspension.ns;
@@ -130,7 +133,11 @@ rb_vm_trace_thread_resumed_slow(struct rb_execution_context_struct *ec, struct r
         resumption.ready_ns = preempted ? 0 : ready_ns(ractor, thread, known, least_ns, resumption.ns);
     }
     if (resumption.ends_blocked) {
-        resumption.stack = resumption.ns - thread->suspended_ns >= STACK_FROM_NS && stacks_capture(&ractor->stacks, ec, 0);
+        bool shorter = resumption.ns - thread->suspended_ns < callers_from_ns;
+        if (part == VM_TRACE_STACK_ALL) {
+            resumption.stack = !shorter && stacks_capture(&ractor->stacks, ec, 0);
+            state->left_out += shorter;
+        }
         resumption.label = label_of(ractor, ec, thread);
     }
     if (preempted) thread->waker = 0;
@@ -150,6 +157,15 @@ rb_vm_trace_thread_blocks_in_slow(struct rb_vm_trace_thread *thread, const void 
     thread->fd_and_1 = fd + 1;
 }
 
+/* Of its innermost frame; the ractor's stacks hold the others if they are to be recorded. 0: it has none. */
+static uint32_t
+preempted_in(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_struct *ec)
+{
+    if (part == VM_TRACE_STACK_TOP) return rb_vm_trace_stacks_top(stacks, ec);
+    bool captured = stacks_capture(stacks, ec, 0) && stacks->walk.count > 0;
+    return captured ? stacks->walk.frames[stacks->walk.count - 1].id : 0;
+}
+
 void
 rb_vm_trace_thread_suspending_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
                                    enum rb_vm_trace_suspension why)
@@ -158,10 +174,12 @@ rb_vm_trace_thread_suspending_slow(struct rb_execution_context_struct *ec, struc
     if (!ractor || ractor == rb_vm_trace_capture.overflow) return;
     struct rb_vm_trace_stacks *stacks = &ractor->stacks;
     thread->stack = false;
+    thread->label = 0;
+    if (part == VM_TRACE_STACK_NONE) return;
     if (why == RB_VM_TRACE_PREEMPTED) {
-        thread->stack = clock_now_ns(&ractor->clock) - threads_of(ractor)->resumed_ns >= PREEMPTED_FROM_NS &&
-            stacks_capture(stacks, ec, 0) && stacks->walk.count > 0;
-        thread->label = thread->stack ? stacks->walk.frames[stacks->walk.count - 1].id : 0;
+        bool long_enough = clock_now_ns(&ractor->clock) - threads_of(ractor)->resumed_ns >= callers_from_ns;
+        if (long_enough) thread->label = preempted_in(stacks, ec);
+        thread->stack = thread->label != 0;
     }
     else {
         thread->label = rb_vm_trace_stacks_top(stacks, ec);
@@ -178,6 +196,8 @@ start_threads(bool by_flags)
     if (!rb_vm_trace_threads.rate) return NULL;
     if (!rb_vm_trace_thread_records_init()) return "out of memory";
     ticks = rb_vm_trace_clock_ticks_p();
+    callers_from_ns = rb_vm_trace_threads.min_ns;
+    part = rb_vm_trace_threads.stack_part;
     rb_vm_trace_threads_on = 1;
     return NULL;
 }
@@ -197,19 +217,27 @@ free_state(struct rb_vm_trace_ractor *ractor)
 static void
 count_from_0(struct rb_vm_trace_ractor *ractor)
 {
-    threads_of(ractor)->suspensions = 0;
+    threads_of(ractor)->suspensions = threads_of(ractor)->left_out = 0;
 }
+
+enum { SUSPENSIONS, LEFT_OUT };
 
 static void
 add_count(const struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *totals)
 {
-    *stream_counter(&rb_vm_trace_threads, totals, 0) += threads_of(ractor)->suspensions;
+    *stream_counter(&rb_vm_trace_threads, totals, SUSPENSIONS) += threads_of(ractor)->suspensions;
+    *stream_counter(&rb_vm_trace_threads, totals, LEFT_OUT) += threads_of(ractor)->left_out;
 }
 
-static const char *const counters[] = { "suspensions", NULL };
+static const char *const counters[] = {
+    [SUSPENSIONS] = "suspensions", [LEFT_OUT] = "suspensions_without_callers", NULL
+};
 
 struct rb_vm_trace_stream rb_vm_trace_threads = {
     .name = "threads",
+    .options = "min=DURATION (such as 5ms), stack=all|top|none",
+    .takes_min = true,
+    .default_min_ns = 1000000,
     .counters = counters,
     .without_jit = true,
     .ractor_bytes = sizeof(struct vm_trace_threads_state),
