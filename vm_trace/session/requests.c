@@ -10,8 +10,8 @@
 #include <string.h>
 
 /*
- * What `default` records costs a web application at most 2 % (benchmarks/README.md). A new stream is
- * in `full` without a change here.
+ * What `default` records may cost a web application 2 % at most (doc/guide/tracing.md). A new stream
+ * is in `full` without a change here.
  */
 const struct vm_trace_preset rb_vm_trace_presets[] = {
     { "default", "exits:rate=97,markers,threads,gc" },
