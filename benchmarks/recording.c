@@ -161,6 +161,13 @@ rb_vm_trace_host_top(struct rb_execution_context_struct *of, struct vm_trace_fra
     return false;
 }
 
+bool
+rb_vm_trace_host_gvl_free_p(struct rb_execution_context_struct *of)
+{
+    (void)of;
+    return false;
+}
+
 size_t
 rb_vm_trace_host_thread_name(struct rb_execution_context_struct *of, char *buffer, size_t capacity)
 {

@@ -217,6 +217,13 @@ rb_vm_trace_host_thread(struct rb_execution_context_struct *ec)
     return (struct vm_trace_thread_id){ ec->name_id, ec->tid };
 }
 
+bool
+rb_vm_trace_host_gvl_free_p(struct rb_execution_context_struct *ec)
+{
+    (void)ec;
+    return fake_host.gvl_free;
+}
+
 static size_t
 put_name(const char *name, char *buffer, size_t capacity)
 {

@@ -43,6 +43,7 @@ struct rb_execution_context_struct {
 /* What the module asked, to be set to 0 by tests. */
 struct fake_host {
     size_t labels, walks, thread_names, told;
+    bool gvl_free; /* what it answers, set by tests */
 };
 extern struct fake_host fake_host;
 

@@ -210,6 +210,95 @@ suspensions_over_many_chunks_are_whole(void **state)
     trace_free(trace);
 }
 
+/* What is written again and again has what is its own: thread, method, descriptor, waker. */
+static void
+repeated_suspensions_keep_what_differs(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 20 };
+    size_t names = 0;
+    start_threads();
+    fake_push_cfunc(&main_thread, &(struct fake_method){ "IO", "read" });
+    fake_current(&worker);
+    rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+    for (int i = 0; i < ROUNDS; i++) {
+        bool of_main = i % 2;
+        struct rb_execution_context_struct *ec = of_main ? &main_thread : &worker;
+        struct memory *memory = of_main ? &main_memory : &worker_memory;
+        int fd = i / 4 % 3 - 1;
+        rb_vm_trace_thread_blocks_in(thread_of(memory), NULL, fd);
+        block(ec, memory);
+        if (i == 11) assert_int_equal(fake_host.thread_names, names + 1);
+        fake_current(i % 3 == 0 ? NULL : i % 3 == 1 ? &worker : &main_thread);
+        rb_vm_trace_thread_ready(ec, thread_of(memory));
+        fake_current(ec);
+        rb_vm_trace_thread_resumed(ec, thread_of(memory));
+        if (i != 10) continue;
+        /* Their names are written again, though 11 is as 9 was. */
+        rb_vm_trace_thread_renamed();
+        names = fake_host.thread_names;
+    }
+    fake_pop(&main_thread, 1);
+    struct trace *trace = finish();
+    for (int i = 0; i < ROUNDS; i++) {
+        bool of_main = i % 2;
+        uint64_t tid = of_main ? 1001 : 1002;
+        const struct trace_event *begin = trace_event(trace, "blocked", NULL, (size_t)i * 2);
+        const struct trace_event *end = trace_event(trace, "blocked", NULL, (size_t)i * 2 + 1);
+        assert_int_equal(begin->type, EVENT_BEGIN);
+        assert_int_equal(begin->tid, tid);
+        assert_string_equal(begin->name, of_main ? "IO#read" : "Thread::Queue#pop");
+        int fd = i / 4 % 3 - 1;
+        assert_int_equal(begin->argument_count, fd < 0 ? 1 : 2);
+        if (fd >= 0) assert_int_equal(trace_number(begin, "fd"), fd);
+        assert_int_equal(end->type, EVENT_END);
+        assert_int_equal(end->tid, tid);
+        assert_string_equal(end->name, begin->name);
+
+        /* The first suspension of each begins with a switch to it: it ran before. */
+        size_t at = i == 0 ? 1 : 2 + (size_t)i * 3;
+        assert_switch(trace, at, tid, 3, 0);
+        assert_true(trace->schedulings[at].ns == begin->ns);
+        uint64_t waker = i % 3 == 0 ? 0 : i % 3 == 1 ? 1002 : 1001;
+        assert_wakeup(trace, at + 1, tid, waker == tid ? 0 : waker);
+        assert_true(trace->schedulings[at + 1].ns == end->ns);
+        assert_switch(trace, at + 2, 0, 0, tid);
+        assert_true(trace->schedulings[at + 2].ns > end->ns);
+    }
+    trace_free(trace);
+}
+
+/* Then it ran from the moment on that it was runnable: the clock is not read again. */
+static void
+a_thread_that_finds_the_gvl_free_runs_at_once(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 30 };
+    start_threads();
+    fake_host.gvl_free = true;
+    fake_current(&worker);
+    rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+    for (int i = 0; i < ROUNDS; i++) {
+        block(&worker, &worker_memory);
+        usleep(200);
+        rb_vm_trace_thread_ready(&worker, thread_of(&worker_memory));
+        usleep(200);
+        rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+    }
+    fake_host.gvl_free = false;
+    struct trace *trace = finish();
+    assert_int_equal(trace->scheduling_count, 1 + 3 * ROUNDS);
+    size_t at_once = 0;
+    for (size_t i = 0; i < ROUNDS; i++) {
+        const struct trace_scheduling *switched = &trace->schedulings[1 + 3 * i];
+        assert_true(switched[1].ns >= switched->ns + 200000);
+        assert_true(switched[2].ns > switched[1].ns);
+        at_once += switched[2].ns == switched[1].ns + 1;
+    }
+    if (rb_vm_trace_clock_ticks_p()) assert_true(at_once > 0);
+    trace_free(trace);
+}
+
 static void
 each_ractor_is_a_cpu_and_numbers_are_used_again(void **state)
 {
@@ -268,6 +357,8 @@ main(void)
         isolated_test(a_thread_that_ran_before_is_seen_from_the_beginning),
         isolated_test(a_thread_that_blocked_before_the_trace_has_no_end_of_it),
         isolated_test(suspensions_over_many_chunks_are_whole),
+        isolated_test(repeated_suspensions_keep_what_differs),
+        isolated_test(a_thread_that_finds_the_gvl_free_runs_at_once),
         isolated_test(each_ractor_is_a_cpu_and_numbers_are_used_again),
         isolated_test(nothing_is_written_when_the_stream_is_off),
     };

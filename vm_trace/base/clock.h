@@ -85,12 +85,26 @@ clock_stamp(bool ticks)
     return rb_vm_trace_clock_system_ns() | 1;
 }
 
+/* Of one that another thread may have noted. UINT64_MAX: not known, for the clock has just begun. */
 static inline uint64_t
-clock_stamp_ns(const struct vm_trace_clock *clock, uint64_t stamp)
+clock_stamp_ns(const struct vm_trace_clock *clock, uint64_t stamp, bool ticks)
 {
-    if (!clock->horizon) return stamp;
+    if (!clock->horizon) return ticks ? UINT64_MAX : stamp;
     return stamp >= clock->anchor_ticks ? clock->anchor_ns + clock_scale(clock, stamp - clock->anchor_ticks)
                                         : clock->anchor_ns - clock_scale(clock, clock->anchor_ticks - stamp);
+}
+
+/*
+ * The same instead of a read, of a stamp that is later than all times the clock has reported. False:
+ * the clock is to be read.
+ */
+static inline bool
+clock_stamp_now_p(const struct vm_trace_clock *clock, uint64_t stamp, uint64_t *ns_out)
+{
+    uint64_t since = stamp - clock->anchor_ticks;
+    if (__builtin_expect(since >= clock->horizon, 0)) return false; /* 0 where ticks are not used */
+    *ns_out = clock->anchor_ns + clock_scale(clock, since);
+    return true;
 }
 
 /*

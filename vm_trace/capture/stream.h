@@ -43,12 +43,21 @@ struct rb_vm_trace_status {
     uint64_t begin_ns;       /* CLOCK_BOOTTIME */
 };
 
+/* How much of a stack the events of a stream have. */
+enum vm_trace_stack_part {
+    VM_TRACE_STACK_ALL,
+    VM_TRACE_STACK_TOP,    /* the innermost frame */
+    VM_TRACE_STACK_NONE
+};
+
 struct rb_vm_trace_stream {
     const char *name;            /* in --vm-trace=NAME, RubyVM::Trace.start(NAME: true), and the settings of a trace */
     const char *options;         /* that --vm-trace=NAME:OPTION takes, for messages; NULL: none */
     const char *const *counters; /* names of its counters in the summary, the last one NULL; NULL: none */
     uint64_t sampled_categories; /* a bit for each known string whose events count as `sampled` */
     bool without_jit;            /* records without trace points in compiled code */
+    bool takes_min;              /* it has the options min=DURATION and stack=PART (min_ns and stack_part below) */
+    uint64_t default_min_ns;
     size_t ractor_bytes;         /* of what a ractor keeps for it (stream_state): zeroed, aligned to 256 bytes */
 
     /*
@@ -117,6 +126,8 @@ struct rb_vm_trace_stream {
     /* --- set by the table and the session --- */
     uint64_t rate;               /* one event in `rate` is recorded; 0: none is. Changes with the world stopped */
     const char *only;            /* of exits: the one counter whose exits are recorded; NULL: all */
+    uint64_t min_ns;             /* only what takes that long has a whole stack */
+    enum vm_trace_stack_part stack_part;
     size_t offset;               /* of what a ractor keeps, from its state */
     unsigned first_counter;
 };

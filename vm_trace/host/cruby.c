@@ -346,12 +346,11 @@ rb_vm_trace_host_walk(struct vm_trace_walk *walk, struct rb_execution_context_st
     return true;
 }
 
-bool
-rb_vm_trace_host_top(struct rb_execution_context_struct *ec, struct vm_trace_frame *frame_out)
+/* The innermost frame that a backtrace shows, from `cfp` on. */
+static bool
+find_top(const rb_control_frame_t *cfp, const rb_control_frame_t *end, struct vm_trace_frame *frame_out)
 {
-    if (!ec->vm_stack || !ec->cfp) return false;
-    const rb_control_frame_t *end = RUBY_VM_END_CONTROL_FRAME(ec);
-    for (const rb_control_frame_t *cfp = ec->cfp; cfp < end; cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp)) {
+    for (; cfp < end; cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp)) {
         const rb_callable_method_entry_t *method = frame_method(cfp, 0);
         bool ruby = VM_FRAME_RUBYFRAME_P_UNCHECKED(cfp);
         if (!ruby && !(VM_FRAME_TYPE_UNCHECKED(cfp) == VM_FRAME_MAGIC_CFUNC && cfunc_method_p(method))) continue;
@@ -367,6 +366,25 @@ rb_vm_trace_host_top(struct rb_execution_context_struct *ec, struct vm_trace_fra
         return true;
     }
     return false;
+}
+
+bool
+rb_vm_trace_host_top(struct rb_execution_context_struct *ec, struct vm_trace_frame *frame_out)
+{
+    if (!ec->vm_stack || !ec->cfp) return false;
+    const rb_control_frame_t *end = RUBY_VM_END_CONTROL_FRAME(ec), *cfp = ec->cfp;
+    const rb_control_frame_t *caller = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp);
+    /* Mostly a method in C that a Ruby frame has called. */
+    VALUE method = cfp->ep[VM_ENV_DATA_INDEX_ME_CREF];
+    if (LIKELY(VM_FRAME_TYPE_UNCHECKED(cfp) == VM_FRAME_MAGIC_CFUNC && caller < end &&
+               VM_FRAME_RUBYFRAME_P_UNCHECKED(caller) && cfunc_method_p(method_in(method)))) {
+        frame_out->pc = (uintptr_t)CFP_PC(caller);
+        frame_out->method = method;
+        frame_out->iseq = CFP_ISEQ(caller);
+        frame_out->pc += HOST_PC_CFUNC;
+        if (LIKELY(frame_out->pc != HOST_PC_CFUNC)) return true;
+    }
+    return find_top(cfp, end, frame_out);
 }
 
 /* --- labels -------------------------------------------------------------------------------- */
@@ -666,6 +684,12 @@ struct vm_trace_thread_id
 rb_vm_trace_host_thread(struct rb_execution_context_struct *ec)
 {
     return ec ? thread_id(ec) : (struct vm_trace_thread_id){ 2, native_thread_id() };
+}
+
+bool
+rb_vm_trace_host_gvl_free_p(struct rb_execution_context_struct *ec)
+{
+    return rb_ec_ractor_ptr(ec)->threads.sched.running == NULL;
 }
 
 size_t

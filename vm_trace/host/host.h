@@ -125,6 +125,9 @@ struct vm_trace_thread_id rb_vm_trace_host_thread(struct rb_execution_context_st
 /* Its name (that of the tracer where there is no `ec`); as for host_label. */
 size_t rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity);
 
+/* Whether no thread has the GVL of the ractor of `ec`. Its scheduler's lock held. */
+bool rb_vm_trace_host_gvl_free_p(struct rb_execution_context_struct *ec);
+
 /*
  * The fiber of `ec`, which the current thread runs: that of its thread where it is the thread's
  * own, or there is no memory; others have ids from HOST_SYNTHETIC_FIBERS on (base/fiber_tracks.h).

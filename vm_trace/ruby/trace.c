@@ -9,6 +9,7 @@
 #include "vm_trace/ruby/trace.h"
 #include "vm_trace/host/host.h"
 #include "vm_trace/session/options.h"
+#include "vm_trace/session/requests.h"
 #include "vm_trace/session/session.h"
 #include "vm_trace/session/snapshot.h"
 #include "vm_trace/ruby/markers.h"
@@ -40,12 +41,14 @@ enum option {
     SAVE_AT,
     MIN_FREE,
     STACK,
+    PRESET,
     OPTIONS
 };
 
 static const char *const option_names[OPTIONS] = {
     "exits",    "fallbacks", "compiles", "invalidations", "file",    "sample_rate", "fallbacks_sample_rate",
-    "max_size", "keep",      "memory",   "seconds",       "save_at", "min_free",    "stack"
+    "max_size", "keep",      "memory",   "seconds",       "save_at", "min_free",    "stack",
+    "preset"
 };
 
 /* Streams whose only option is their name, behind the options above, by index in the table. */
@@ -221,19 +224,89 @@ check_jit(void)
     }
 }
 
-/* Set the rate of streams that are named by themselves. True: one is to be recorded. */
+/* Options of a stream as --vm-trace has them: of the pair of a Hash. */
+static int
+add_stream_option(VALUE key, VALUE value, VALUE text)
+{
+    if (RSTRING_LEN(text)) rb_str_cat_cstr(text, ":");
+    rb_str_catf(text, "%" PRIsVALUE "=", key);
+    bool min = SYMBOL_P(key) && SYM2ID(key) == rb_intern("min");
+    if (min && (RB_TYPE_P(value, T_FLOAT) || RB_INTEGER_TYPE_P(value))) { /* seconds, as Ruby has them */
+        double ns = NUM2DBL(value) * 1e9;
+        if (ns >= 0 && ns <= 86400e9) rb_str_catf(text, "%.0fns", ns);
+        else rb_str_append(text, rb_obj_as_string(value));
+    }
+    else {
+        rb_str_append(text, rb_obj_as_string(value));
+    }
+    return ST_CONTINUE;
+}
+
+/* true, false, or, if the stream has any, its options: a Hash, or a String as in --vm-trace=NAME:OPTIONS. */
+static void
+read_stream(VALUE value, const struct rb_vm_trace_stream *stream, struct vm_trace_stream_request *request)
+{
+    bool options = stream->takes_min && (RB_TYPE_P(value, T_HASH) || RB_TYPE_P(value, T_STRING));
+    if (!options) {
+        request->rate = truth_of(value, stream->name);
+        return;
+    }
+    VALUE text = value;
+    if (RB_TYPE_P(value, T_HASH)) {
+        text = rb_str_new_cstr("");
+        rb_hash_foreach(value, add_stream_option, text);
+    }
+    char why[256];
+    request->rate = 1;
+    if (RSTRING_LEN(text) && !rb_vm_trace_request_options(stream, StringValueCStr(text), request, why, sizeof(why)))
+        rb_raise(rb_eArgError, "%s", why + 2);
+    RB_GC_GUARD(text);
+}
+
+/*
+ * Set the requests of streams that are named by themselves, and which of them are mentioned. True: one is to be
+ * recorded.
+ */
 static bool
-read_streams(VALUE options, struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
+read_streams(VALUE options, struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS],
+             bool mentioned[VM_TRACE_MAX_STREAMS])
 {
     bool any = false;
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
         const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
-        requests[i] = (struct vm_trace_stream_request){ 0, NULL };
+        requests[i] = (struct vm_trace_stream_request){ .rate = 0 };
+        mentioned[i] = false;
         if (NIL_P(options) || !named_by_itself_p(stream)) continue;
-        requests[i].rate = truth_of(rb_hash_lookup2(options, ID2SYM(rb_intern(stream->name)), Qundef), stream->name);
+        VALUE value = rb_hash_lookup2(options, ID2SYM(rb_intern(stream->name)), Qundef);
+        mentioned[i] = given_p(value);
+        read_stream(value, stream, &requests[i]);
         any |= requests[i].rate > 0;
     }
     return any;
+}
+
+/* True: there is a preset, which the program's other options override. */
+static bool
+read_preset(VALUE name, struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
+{
+    char why[256];
+    for (size_t i = 0; rb_vm_trace_streams[i]; i++) requests[i] = (struct vm_trace_stream_request){ .rate = 0 };
+    if (!given_p(name)) return false;
+    VALUE text = SYMBOL_P(name) ? rb_sym2str(name) : rb_check_string_type(name);
+    if (NIL_P(text)) rb_raise(rb_eArgError, "preset: takes the name of a preset, not %+" PRIsVALUE, name);
+    if (!rb_vm_trace_request_preset(StringValueCStr(text), requests, why, sizeof(why)))
+        rb_raise(rb_eArgError, "preset: %s", why + 2);
+    RB_GC_GUARD(text);
+    return true;
+}
+
+/* The option that says whether a stream is recorded that is not named by itself. */
+static enum option
+option_of(const struct rb_vm_trace_stream *stream)
+{
+    int option = EXITS;
+    while (option <= INVALIDATIONS && strcmp(option_names[option], stream->name) != 0) option++;
+    return option <= INVALIDATIONS ? (enum option)option : OPTIONS;
 }
 
 /* Fill in the configs and the requests, whose strings are those of `values`. */
@@ -249,9 +322,15 @@ read_options(VALUE options, VALUE values[OPTIONS], struct rb_vm_trace_config *co
         }
     }
     /* Without a JIT, a request for another stream alone does not include exits. */
-    struct vm_trace_stream_request others[VM_TRACE_MAX_STREAMS];
-    bool other = read_streams(options, others);
-    if (values[EXITS] == Qundef) values[EXITS] = other && !jit() ? Qfalse : Qtrue;
+    struct vm_trace_stream_request others[VM_TRACE_MAX_STREAMS], of_preset[VM_TRACE_MAX_STREAMS];
+    bool mentioned[VM_TRACE_MAX_STREAMS];
+    bool other = read_streams(options, others, mentioned), preset = read_preset(values[PRESET], of_preset);
+    other |= preset;
+    for (size_t i = 0; preset && rb_vm_trace_streams[i]; i++) {
+        enum option option = option_of(rb_vm_trace_streams[i]);
+        if (option != OPTIONS) mentioned[i] = given_p(values[option]);
+    }
+    if (values[EXITS] == Qundef) values[EXITS] = preset || (other && !jit()) ? Qfalse : Qtrue;
     bool needs_jit = given_p(values[EXITS]) && values[EXITS] != Qfalse;
     for (int i = FALLBACKS; i <= INVALIDATIONS; i++) needs_jit |= given_p(values[i]) && values[i] != Qfalse;
     if (needs_jit || !other) check_jit();
@@ -275,7 +354,9 @@ read_options(VALUE options, VALUE values[OPTIONS], struct rb_vm_trace_config *co
     rb_vm_trace_streams_request(config, requests);
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
         if (others[i].rate) requests[i] = others[i];
+        if (preset && !mentioned[i]) requests[i] = of_preset[i];
     }
+    if (preset && given_p(values[SAMPLE_RATE]) && requests[0].rate) requests[0].rate = exit_rate;
     if (given_p(values[PATH])) {
         values[PATH] = rb_get_path(values[PATH]);
         config->path = StringValueCStr(values[PATH]);
@@ -380,7 +461,8 @@ options_of(int argc, VALUE *argv)
 /*
  *  call-seq:
  *    RubyVM::Trace.start(exits: true, compiles: false, invalidations: false, file: nil, sample_rate: 1, max_size: nil,
- *                        keep: :newest, min_free: nil, stack: nil, markers: false, gc: false) -> path
+ *                        keep: :newest, min_free: nil, stack: nil, preset: nil, markers: false, threads: false,
+ *                        gc: false) -> path
  *    RubyVM::Trace.start(memory: MiB, seconds: nil, save_at: nil, **others) -> nil
  *
  *  Records the side exits of compiled code from now on into a file, whose path it returns; or into memory, of which

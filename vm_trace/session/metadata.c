@@ -37,13 +37,22 @@ command_line(char *buffer, size_t capacity)
     return bytes;
 }
 
-/* Names of the streams that are recorded, with blanks between them. */
+/* The names of the streams that are recorded, with options that are not the default, and blanks between them. */
 static void
 list_streams(char *text, size_t bytes)
 {
+    static const char *const parts[] = {
+        [VM_TRACE_STACK_ALL] = "", [VM_TRACE_STACK_TOP] = ":stack=top", [VM_TRACE_STACK_NONE] = ":stack=none"
+    };
     size_t at = 0;
     text[0] = '\0';
-    EACH_STREAM(stream, rate) at += (size_t)snprintf(text + at, bytes - at, "%s%s", at ? " " : "", stream->name);
+    EACH_STREAM(stream, rate) {
+        at += (size_t)snprintf(text + at, bytes - at, "%s%s", at ? " " : "", stream->name);
+        if (!stream->takes_min) continue;
+        if (stream->min_ns != stream->default_min_ns)
+            at += (size_t)snprintf(text + at, bytes - at, ":min=%lluns", (unsigned long long)stream->min_ns);
+        at += (size_t)snprintf(text + at, bytes - at, "%s", parts[stream->stack_part]);
+    }
 }
 
 static bool

@@ -130,6 +130,8 @@ request(struct rb_vm_trace_stream *stream, const struct vm_trace_stream_request 
     free((char *)stream->only);
     stream->only = what->only ? strdup(what->only) : NULL;
     stream->rate = what->rate;
+    stream->min_ns = what->min_ns_and_1 ? what->min_ns_and_1 - 1 : stream->default_min_ns;
+    stream->stack_part = what->stack_part;
 }
 
 /*
@@ -295,9 +297,22 @@ why_refused(const struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
     const char *why = NULL;
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
         const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
-        if (!why && stream->refuse) why = stream->refuse(requests[i].rate, requests[i].only);
+        if (!why && stream->refuse && !requests[i].by_preset) why = stream->refuse(requests[i].rate, requests[i].only);
     }
     return why;
+}
+
+/* What is requested, without what a preset names and can't be recorded. */
+static void
+leave_out_of_presets(const struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS],
+                     struct vm_trace_stream_request able_out[VM_TRACE_MAX_STREAMS])
+{
+    for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
+        const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
+        able_out[i] = requests[i];
+        if (requests[i].by_preset && stream->refuse && stream->refuse(requests[i].rate, requests[i].only))
+            able_out[i].rate = 0;
+    }
 }
 
 /* It could not begin, or not all of its streams could be started. */
@@ -319,13 +334,15 @@ rb_vm_trace_start_session(const struct rb_vm_trace_config *config,
     rb_vm_trace_messages.quiet = true;
     rb_vm_trace_messages.terse = false;
     session.option_prefix = NULL;
+    struct vm_trace_stream_request able[VM_TRACE_MAX_STREAMS] = { { .rate = 0 } };
     const char *why = why_refused(requests), *name;
+    leave_out_of_presets(requests, able);
     if (why) {
         snprintf(why_out, why_bytes, "%s", why);
         return false;
     }
     session.memory = *memory;
-    why = begin_trace(config, requests);
+    why = begin_trace(config, able);
     if (why) tell_why(config->path, why, why_out, why_bytes);
     else if ((why = start_streams(false, &name)) != NULL) snprintf(why_out, why_bytes, "can't trace %s: %s", name, why);
     if (why) undo_begin();
@@ -345,7 +362,7 @@ take_requests(struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
         const char *why =
             stream->refuse && requests[i].rate ? stream->refuse(requests[i].rate, requests[i].only) : NULL;
         if (why) {
-            rb_vm_trace_warn("no %s are traced: %s", stream->name, why);
+            if (!requests[i].by_preset) rb_vm_trace_warn("no %s are traced: %s", stream->name, why);
             requests[i].rate = 0;
         }
         any |= requests[i].rate > 0;
@@ -359,7 +376,8 @@ warn_of_unrecorded(void)
 {
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
         const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
-        if (!session.vm_options.requests[i].rate || stream->rate) continue;
+        const struct vm_trace_stream_request *request = &session.vm_options.requests[i];
+        if (!request->rate || request->by_preset || stream->rate) continue;
         rb_vm_trace_warn(
             "no %s are traced: other flags of the JIT have started the trace; give the JIT's flag for them, too",
             stream->name);
@@ -378,7 +396,7 @@ start_requested(void *ignored)
     struct rb_vm_trace_config config = {
         .jit = jit ? jit->name : "none", .path = session.flags.path_pattern, .max_size = session.flags.max_size
     };
-    struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS] = { { 0, NULL } };
+    struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS] = { { .rate = 0 } };
     if (!take_requests(requests)) return;
     rb_vm_trace_messages.quiet = false;
     rb_vm_trace_messages.terse = session.flags.quiet;

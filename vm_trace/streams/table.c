@@ -36,9 +36,9 @@ rb_vm_trace_streams_request(const struct rb_vm_trace_config *config,
 {
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
         const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
-        requests[i] = (struct vm_trace_stream_request){ 0, NULL };
+        requests[i] = (struct vm_trace_stream_request){ .rate = 0 };
         if (stream == &rb_vm_trace_exits)
-            requests[i] = (struct vm_trace_stream_request){ config->exit_rate, config->counter };
+            requests[i] = (struct vm_trace_stream_request){ .rate = config->exit_rate, .only = config->counter };
         else if (stream == &rb_vm_trace_fallbacks) requests[i].rate = config->fallback_rate;
         else if (stream == &rb_vm_trace_compiles) requests[i].rate = config->compiles;
         else if (stream == &rb_vm_trace_invalidations) requests[i].rate = config->invalidations;

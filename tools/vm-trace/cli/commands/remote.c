@@ -301,7 +301,7 @@ send_request(struct request *request, int count, char **arguments)
 
 /* --- the commands --------------------------------------------------------------------------------------- */
 
-static const char *counter, *file, *keep, *save_at;
+static const char *counter, *file, *keep, *save_at, *preset, *thread_options;
 static bool no_exits, compiles, invalidations, markers, threads, gc;
 static uint64_t sample_rate = 1, max_size, memory, seconds, stack, min_free = UINT64_MAX;
 
@@ -344,7 +344,9 @@ run_start(const struct options *options, int count, char **arguments)
     if (compiles) add_pair(&request, "compiles", "true");
     if (invalidations) add_pair(&request, "invalidations", "true");
     if (markers) add_pair(&request, "markers", "true");
-    if (threads) add_pair(&request, "threads", "true");
+    if (thread_options != NULL) add_pair(&request, "threads", thread_options);
+    else if (threads) add_pair(&request, "threads", "true");
+    add_pair(&request, "preset", preset);
     if (gc) add_pair(&request, "gc", "true");
     if (sample_rate > 1) add_number(&request, "sample_rate", sample_rate);
     if (max_size) add_number(&request, "max_size", max_size);
@@ -395,12 +397,17 @@ run_save(const struct options *options, int count, char **arguments)
 static const struct cli_option start_options[] = {
     CLI_OPTION("counter", 'c', "NAME", "only exits that this counter of the JIT's stats counts; for ZJIT\n"
                "also by another name of the reason (see vm-trace explain)", take_text, &counter),
+    CLI_OPTION("preset", 0, "NAME", "record what a preset names: default (safe in production), or\n"
+               "full (all streams); the other options override it", take_text, &preset),
     CLI_OPTION("no-exits", 0, NULL, "do not record exits", NULL, &no_exits),
     CLI_OPTION("compiles", 0, NULL, "record compilations, too", NULL, &compiles),
     CLI_OPTION("invalidations", 0, NULL, "record invalidations, too", NULL, &invalidations),
     CLI_OPTION("markers", 0, NULL, "record the program's own events, too (RubyVM::Trace.instant,\n"
                ".span, .counter); without a JIT give --no-exits", NULL, &markers),
     CLI_OPTION("threads", 0, NULL, "record states of threads, too; without a JIT give --no-exits", NULL, &threads),
+    CLI_OPTION("thread-options", 0, "OPTIONS",
+               "the same with these options: min=DURATION, stack=all|top|none,\n"
+               "with colons between them", take_text, &thread_options),
     CLI_OPTION("gc", 0, NULL, "record garbage collections, too; without a JIT give --no-exits", NULL, &gc),
     {"sample-rate", 'k', "K", "record only every K-th exit", take_number, &sample_rate, 1, UINT32_MAX},
     CLI_OPTION("file", 'o', "PATH",

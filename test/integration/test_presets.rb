@@ -1,0 +1,111 @@
+# Presets, --vm-trace=default and full, and the options of the stream `threads`, by flags, by the
+# program, and from outside.
+require_relative "helper"
+require_relative "remote"
+
+class TestPresets < Integration::Test
+  include Remote
+
+  # Blocks for 5 ms ten times and for 60 ms twice, in methods of its own.
+  SLEEPS = "def short = sleep(0.005)\ndef long = sleep(0.06)\n10.times { short }\n2.times { long }\n"
+
+  def traced(script, *flags)
+    result = run_ruby(script, *flags, "--vm-trace-file=%p.fxt")
+    assert_predicate result.status, :success?, result.err
+    refute_match(/are traced/, result.err)
+    result.trace
+  end
+
+  def flags_of(trace) = trace.settings.values_at("flags", "exit_rate")
+
+  def without_jit(list) = flags_of(traced("p 1", "--vm-trace=#{list}"))
+  def with_jit(list) = flags_of(traced("p 1", "--zjit", "--vm-trace=#{list}"))
+
+  def test_a_preset_leaves_out_what_needs_a_jit
+    assert_equal ["markers threads gc", nil], without_jit("default")
+    assert_equal ["markers threads gc", nil], without_jit("full")
+  end
+
+  def test_a_preset_names_streams_with_their_options
+    assert_equal ["exits markers threads gc", 97], with_jit("default")
+    assert_equal ["exits compiles invalidations markers threads gc", 1], with_jit("full")
+  end
+
+  def test_a_later_item_replaces_an_earlier_one
+    assert_equal ["exits compiles markers threads gc", 5], with_jit("default,compiles,exits:rate=5")
+    assert_equal ["exits markers threads gc", 1], with_jit("default,exits")
+    assert_equal ["exits markers threads gc", 97], with_jit("exits:rate=5,default")
+    assert_equal ["markers threads:stack=top gc", nil], without_jit("default,gc,threads:stack=top")
+  end
+
+  def test_the_program_starts_a_preset_and_overrides_it
+    result = run_ruby("RubyVM::Trace.start(preset: :default, gc: false, threads: { stack: :none, min: 0.002 }, file: \"\#$$.fxt\")\nRubyVM::Trace.stop")
+    assert_equal ["markers threads:min=2000000ns:stack=none", nil], flags_of(result.trace)
+    result = run_ruby(%(RubyVM::Trace.start(preset: "full", exits: false, file: "\#$$.fxt")\nRubyVM::Trace.stop), "--zjit")
+    assert_equal ["compiles invalidations markers threads gc", nil], flags_of(result.trace)
+    result = run_ruby(%(RubyVM::Trace.start(preset: "default", sample_rate: 7, file: "\#$$.fxt")\nRubyVM::Trace.stop), "--zjit")
+    assert_equal ["exits markers threads gc", 7], flags_of(result.trace)
+  end
+
+  # [name, whether it has callers] of what lasted that long.
+  def sleeps(trace)
+    trace.query("SELECT s.name, s.dur, (SELECT COUNT(*) FROM args a WHERE a.arg_set_id = s.arg_set_id AND a.key = '1') FROM slice s WHERE s.category = 'blocked' ORDER BY s.ts")
+      .map { |name, dur, callers| [name, dur.to_i, callers.to_i] }.select { |_, dur, _| dur > 4_000_000 }
+  end
+
+  def test_min_says_what_has_callers
+    trace = traced(SLEEPS, "--vm-trace=threads:min=50ms")
+    found = sleeps(trace)
+    assert_operator found.size, :>=, 12
+    assert_operator found.count { |_, _, callers| callers == 1 }, :>=, 2
+    found.each { |name, dur, callers| assert_equal dur >= 50_000_000 ? 1 : 0, callers, "#{name}: #{dur} ns" }
+    assert_operator trace.summary["suspensions_without_callers"], :>=, 10
+    all = traced(SLEEPS, "--vm-trace=threads:min=0ns")
+    assert(sleeps(all).all? { |_, _, callers| callers == 1 })
+    assert_equal 0, all.summary["suspensions_without_callers"]
+  end
+
+  def test_stack_says_how_much_of_it
+    top = sleeps(traced(SLEEPS, "--vm-trace=threads:stack=top"))
+    assert_equal [["Kernel#sleep", 0]], top.map { |name, _, callers| [name, callers] }.uniq
+    none = sleeps(traced(SLEEPS, "--vm-trace=threads:stack=none"))
+    assert_equal [["(no method)", 0]], none.map { |name, _, callers| [name, callers] }.uniq
+    assert_equal top.size, none.size
+  end
+
+  def test_wrong_names_and_values_are_one_line
+    options = "threads takes min=DURATION (such as 5ms), stack=all|top|none, not"
+    {
+      "--vm-trace=defualt" => /\A--vm-trace: there is no stream "defualt"; streams are: .*; presets are: default, full\n\z/,
+      "--vm-trace=full:rate=3" => /\A--vm-trace: the preset full takes no options, not "rate=3"\n\z/,
+      "--vm-trace=threads:min=5" => /\A--vm-trace: #{Regexp.escape(options)} "min=5"\n\z/,
+      "--vm-trace=threads:min=-1ms" => /not "min=-1ms"\n\z/,
+      "--vm-trace=threads:min=99999999999999999999s" => /not "min=9+s"\n\z/,
+      "--vm-trace=threads:stack=some" => /not "stack=some"\n\z/,
+      "--vm-trace=threads:rate=3" => /not "rate=3"\n\z/,
+      "--vm-trace=gc:min=5ms" => /\A--vm-trace: gc takes no options, not "min=5ms"\n\z/
+    }.each do |option, message|
+      result = run_ruby("p 1", option)
+      assert_equal [1, ""], [result.status.exitstatus, result.out], option
+      assert_match message, result.err
+    end
+    {
+      "preset: :all" => /preset: there is no preset "all"; presets are: default, full/, "preset: 1" => /preset: takes the name of a preset, not 1/,
+      "threads: { min: -1 }" => /#{Regexp.escape(options)} "min=-1"/, "threads: { every: 3 }" => /not "every=3"/,
+      "threads: 3" => /threads: takes true or false/, "gc: { min: 1 }" => /gc: takes true or false/
+    }.each do |arguments, message|
+      result = run_ruby("begin\n  RubyVM::Trace.start(#{arguments})\nrescue ArgumentError => e\n  puts e.message\nend")
+      assert_match message, result.out, result.err
+    end
+  end
+
+  def test_from_outside
+    beside do |pid, dir|
+      assert_equal 0, tell("start", pid, "--preset=default", "--thread-options=min=2ms:stack=top", "--file=%p.fxt")[0]
+      assert_equal 0, tell("stop", pid)[0]
+      trace = validated(Trace.new(File.join(dir, "#{pid}.fxt")), ended: true, recorders: 1)
+      assert_equal ["exits markers threads:min=2000000ns:stack=top gc", 97], flags_of(trace)
+      assert_match(/there is no preset/, tell("start", pid, "--preset=none")[2])
+    end
+  end
+end

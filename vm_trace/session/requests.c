@@ -1,0 +1,207 @@
+/*
+ * Lists of streams, presets, and options of streams. See requests.h.
+ */
+#include "vm_trace/session/requests.h"
+#include "vm_trace/base/numbers.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * What `default` records may cost a web application 2 % at most (doc/guide/tracing.md). A new stream
+ * is in `full` without a change here.
+ */
+const struct vm_trace_preset rb_vm_trace_presets[] = {
+    { "default", "exits:rate=97,markers,threads,gc" },
+    { "full", NULL },
+    { NULL, NULL }
+};
+
+/* "exits, fallbacks, ...": all streams. */
+static void
+list_streams(char *text, size_t bytes)
+{
+    size_t at = 0;
+    for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
+        at += (size_t)snprintf(text + at, bytes - at, "%s%s", i ? ", " : "", rb_vm_trace_streams[i]->name);
+    }
+}
+
+static void
+list_presets(char *text, size_t bytes)
+{
+    size_t at = 0;
+    for (size_t i = 0; rb_vm_trace_presets[i].name; i++) {
+        at += (size_t)snprintf(text + at, bytes - at, "%s%s", i ? ", " : "", rb_vm_trace_presets[i].name);
+    }
+}
+
+/* Index in the table, or that of its end. */
+static size_t
+find_stream(const char *name)
+{
+    size_t i = 0;
+    while (rb_vm_trace_streams[i] && strcmp(rb_vm_trace_streams[i]->name, name) != 0) i++;
+    return i;
+}
+
+static const struct vm_trace_preset *
+find_preset(const char *name)
+{
+    const struct vm_trace_preset *preset = rb_vm_trace_presets;
+    while (preset->name && strcmp(preset->name, name) != 0) preset++;
+    return preset->name ? preset : NULL;
+}
+
+static void
+replace_request(struct vm_trace_stream_request *request, const struct vm_trace_stream_request *by)
+{
+    free((char *)request->only);
+    *request = *by;
+}
+
+/* min=DURATION: a whole number with its unit. */
+static bool
+take_min(const char *value, struct vm_trace_stream_request *request)
+{
+    static const struct {
+        const char *name;
+        uint64_t ns;
+    } units[] = { { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 } };
+    enum { UNITS = sizeof(units) / sizeof(units[0]) };
+    static const uint64_t most_ns = UINT64_C(86400) * 1000000000;
+    char *end;
+    unsigned long long number = rb_vm_trace_whole_number(value, &end);
+    size_t unit = 0;
+    while (unit < UNITS && strcmp(units[unit].name, end) != 0) unit++;
+    if (end == value || errno || unit == UNITS || number > most_ns / units[unit].ns) return false;
+    request->min_ns_and_1 = number * units[unit].ns + 1;
+    return true;
+}
+
+static bool
+take_stack_part(const char *value, struct vm_trace_stream_request *request)
+{
+    static const char *const parts[] = {
+        [VM_TRACE_STACK_ALL] = "all", [VM_TRACE_STACK_TOP] = "top", [VM_TRACE_STACK_NONE] = "none"
+    };
+    for (unsigned part = 0; part < sizeof(parts) / sizeof(parts[0]); part++) {
+        if (strcmp(parts[part], value) != 0) continue;
+        request->stack_part = (enum vm_trace_stack_part)part;
+        return true;
+    }
+    return false;
+}
+
+/* False: the stream has no such option. */
+static bool
+take_option(const struct rb_vm_trace_stream *stream, const char *option, struct vm_trace_stream_request *request)
+{
+    if (stream->takes_min && strncmp(option, "min=", 4) == 0) return take_min(option + 4, request);
+    if (stream->takes_min && strncmp(option, "stack=", 6) == 0) return take_stack_part(option + 6, request);
+    const char *only = NULL;
+    if (!stream->request || !stream->request(option, &request->rate, &only)) return false;
+    if (only) {
+        free((char *)request->only);
+        request->only = strdup(only);
+    }
+    return true;
+}
+
+/* The options are cut into their parts. */
+static bool
+take_options(const struct rb_vm_trace_stream *stream, char *options, struct vm_trace_stream_request *request,
+             char *why_out, size_t bytes)
+{
+    for (char *option = options, *next; option; option = next) {
+        next = strchr(option, ':');
+        if (next) *next++ = '\0';
+        if (take_option(stream, option, request)) continue;
+        snprintf(why_out, bytes, ": %s takes %s, not \"%.100s\"", stream->name,
+                 stream->options ? stream->options : "no options", option);
+        return false;
+    }
+    return true;
+}
+
+bool
+rb_vm_trace_request_options(const struct rb_vm_trace_stream *stream, const char *options,
+                            struct vm_trace_stream_request *request, char *why_out, size_t bytes)
+{
+    char *text = strdup(options);
+    bool ok = text && take_options(stream, text, request, why_out, bytes);
+    if (!text) snprintf(why_out, bytes, ": out of memory");
+    free(text);
+    return ok;
+}
+
+static bool
+add_preset(const struct vm_trace_preset *preset, struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS],
+           char *why_out, size_t bytes)
+{
+    struct vm_trace_stream_request of_preset[VM_TRACE_MAX_STREAMS] = { { .rate = 0 } };
+    if (preset->list && !rb_vm_trace_request_list(preset->list, of_preset, why_out, bytes)) return false;
+    for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
+        if (!preset->list) of_preset[i].rate = 1;
+        of_preset[i].by_preset = true;
+        if (of_preset[i].rate) replace_request(&requests[i], &of_preset[i]);
+    }
+    return true;
+}
+
+bool
+rb_vm_trace_request_preset(const char *name, struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS],
+                           char *why_out, size_t bytes)
+{
+    const struct vm_trace_preset *preset = find_preset(name);
+    if (preset) return add_preset(preset, requests, why_out, bytes);
+    char presets[128];
+    list_presets(presets, sizeof(presets));
+    snprintf(why_out, bytes, ": there is no preset \"%.100s\"; presets are: %s", name, presets);
+    return false;
+}
+
+/* One NAME:OPTION:OPTION, which is cut into its parts. */
+static bool
+add_item(char *item, struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS], char *why_out, size_t bytes)
+{
+    char *options = strchr(item, ':'), streams[256], presets[128];
+    if (options) *options++ = '\0';
+    size_t i = find_stream(item);
+    const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
+    const struct vm_trace_preset *preset = find_preset(item);
+    if (stream) {
+        replace_request(&requests[i], &(struct vm_trace_stream_request){ .rate = 1 });
+        return take_options(stream, options, &requests[i], why_out, bytes);
+    }
+    if (preset && !options) return add_preset(preset, requests, why_out, bytes);
+    list_streams(streams, sizeof(streams));
+    list_presets(presets, sizeof(presets));
+    if (preset) snprintf(why_out, bytes, ": the preset %s takes no options, not \"%.100s\"", item, options);
+    else snprintf(why_out, bytes, ": there is no stream \"%.100s\"; streams are: %s; presets are: %s", item, streams, presets);
+    return false;
+}
+
+bool
+rb_vm_trace_request_list(const char *list, struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS],
+                         char *why_out, size_t bytes)
+{
+    char *text = *list ? strdup(list) : NULL;
+    if (!text) {
+        char streams[256], presets[128];
+        list_streams(streams, sizeof(streams));
+        list_presets(presets, sizeof(presets));
+        snprintf(why_out, bytes, " takes names of streams with commas between them: %s; or of presets: %s", streams, presets);
+        return false;
+    }
+    bool ok = true;
+    for (char *item = text, *next; ok && item; item = next) {
+        next = strchr(item, ',');
+        if (next) *next++ = '\0';
+        ok = add_item(item, requests, why_out, bytes);
+    }
+    free(text);
+    return ok;
+}
