@@ -48,6 +48,7 @@ struct rb_vm_trace_stream {
     const char *options;         /* that --vm-trace=NAME:OPTION takes, for messages; NULL: none */
     const char *const *counters; /* names of its counters in the summary, the last one NULL; NULL: none */
     uint64_t sampled_categories; /* a bit for each known string whose events count as `sampled` */
+    uint64_t default_rate;       /* what it records where no OPTION says so; 0: 1, which is all */
     bool without_jit;            /* records without trace points in compiled code */
     size_t ractor_bytes;         /* of what a ractor keeps for it (stream_state): zeroed, aligned to 256 bytes */
 
@@ -100,6 +101,7 @@ struct rb_vm_trace_stream {
     /* The code of an ISEQ is freed, or the ISEQ itself. `ractor` NULL: nothing is written. */
     void (*unit_freed)(uintptr_t unit, bool iseq, struct rb_vm_trace_ractor *ractor,
                        struct rb_execution_context_struct *ec);
+    void (*compacted)(void);             /* objects have moved. World stopped, no lock held */
     /* In the child, all locks held: what is open is the parent's. */
     void (*after_fork)(void);
 

@@ -221,6 +221,20 @@ check_jit(void)
     }
 }
 
+/* What a stream that is named by itself records: true, or what --vm-trace=NAME:OPTION takes. */
+static void
+read_stream(const struct rb_vm_trace_stream *stream, VALUE value, struct vm_trace_stream_request *request)
+{
+    if (stream->request && (RB_INTEGER_TYPE_P(value) || RB_TYPE_P(value, T_STRING))) {
+        VALUE text = rb_String(value);
+        if (stream->request(StringValueCStr(text), &request->rate, &request->only)) return;
+    }
+    if (stream->options && given_p(value) && value != Qtrue && value != Qfalse) {
+        rb_raise(rb_eArgError, "%s: takes true, false, or %s, not %+"PRIsVALUE, stream->name, stream->options, value);
+    }
+    if (truth_of(value, stream->name)) request->rate = stream->default_rate ? stream->default_rate : 1;
+}
+
 /* Set the rate of streams that are named by themselves. True: one is to be recorded. */
 static bool
 read_streams(VALUE options, struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
@@ -230,7 +244,7 @@ read_streams(VALUE options, struct vm_trace_stream_request requests[VM_TRACE_MAX
         const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
         requests[i] = (struct vm_trace_stream_request){ 0, NULL };
         if (NIL_P(options) || !named_by_itself_p(stream)) continue;
-        requests[i].rate = truth_of(rb_hash_lookup2(options, ID2SYM(rb_intern(stream->name)), Qundef), stream->name);
+        read_stream(stream, rb_hash_lookup2(options, ID2SYM(rb_intern(stream->name)), Qundef), &requests[i]);
         any |= requests[i].rate > 0;
     }
     return any;
@@ -380,7 +394,7 @@ options_of(int argc, VALUE *argv)
 /*
  *  call-seq:
  *    RubyVM::Trace.start(exits: true, compiles: false, invalidations: false, file: nil, sample_rate: 1, max_size: nil,
- *                        keep: :newest, min_free: nil, stack: nil, markers: false, gc: false) -> path
+ *                        keep: :newest, min_free: nil, stack: nil, markers: false, gc: false, allocations: false) -> path
  *    RubyVM::Trace.start(memory: MiB, seconds: nil, save_at: nil, **others) -> nil
  *
  *  Records the side exits of compiled code from now on into a file, whose path it returns; or into memory, of which

@@ -56,7 +56,7 @@ parse_stream(char *text)
         return false;
     }
     struct vm_trace_stream_request *request = &rb_vm_trace_session.vm_options.requests[i];
-    if (!request->rate) request->rate = 1;
+    if (!request->rate) request->rate = stream->default_rate ? stream->default_rate : 1;
     for (char *option = text[bytes] ? text + bytes + 1 : NULL, *next; option; option = next) {
         next = strchr(option, ':');
         if (next) *next++ = '\0';

@@ -421,6 +421,7 @@ check_kind(struct schema_check *check, const struct fxt_event *event)
     bool right;
     struct event_name name;
     switch (event->category.id) {
+      case STRING_ALLOCATION:
       case STRING_SIDE_EXIT:
       case STRING_RECOMPILE_EXIT:
       case STRING_FALLBACK:

@@ -30,7 +30,8 @@
     S(BLOCKED, "blocked") S(PREEMPTED, "preempted") S(CLASS, "class") S(FD, "fd") \
     S(GC, "gc") S(GC_MINOR, "GC minor") S(GC_MAJOR, "GC major") S(GC_HEAP, "GC heap") \
     S(MARK, "mark") S(SWEEP, "sweep") S(COMPACT, "compact") S(BARRIER, "barrier") \
-    S(COUNT, "count") S(MAJOR_BY, "major_by") S(FREED_SLOTS, "freed_slots")
+    S(COUNT, "count") S(MAJOR_BY, "major_by") S(FREED_SLOTS, "freed_slots") \
+    S(ALLOCATION, "allocation")
 
 enum known_string {
     KNOWN_STRINGS_BEGIN = STRING_NONE,

@@ -301,7 +301,7 @@ send_request(struct request *request, int count, char **arguments)
 
 /* --- the commands --------------------------------------------------------------------------------------- */
 
-static const char *counter, *file, *keep, *save_at;
+static const char *allocations, *counter, *file, *keep, *save_at;
 static bool no_exits, compiles, invalidations, markers, threads, gc;
 static uint64_t sample_rate = 1, max_size, memory, seconds, stack, min_free = UINT64_MAX;
 
@@ -346,6 +346,7 @@ run_start(const struct options *options, int count, char **arguments)
     if (markers) add_pair(&request, "markers", "true");
     if (threads) add_pair(&request, "threads", "true");
     if (gc) add_pair(&request, "gc", "true");
+    add_pair(&request, "allocations", allocations);
     if (sample_rate > 1) add_number(&request, "sample_rate", sample_rate);
     if (max_size) add_number(&request, "max_size", max_size);
     if (memory) add_number(&request, "memory", memory);
@@ -402,6 +403,8 @@ static const struct cli_option start_options[] = {
                ".span, .counter); without a JIT give --no-exits", NULL, &markers),
     CLI_OPTION("threads", 0, NULL, "record states of threads, too; without a JIT give --no-exits", NULL, &threads),
     CLI_OPTION("gc", 0, NULL, "record garbage collections, too; without a JIT give --no-exits", NULL, &gc),
+    CLI_OPTION("allocations", 0, "SIZE", "record one allocation for so many bytes, too: 1K to 1G, such as\n"
+               "512K, or 1 for each; without a JIT give --no-exits", take_text, &allocations),
     {"sample-rate", 'k', "K", "record only every K-th exit", take_number, &sample_rate, 1, UINT32_MAX},
     CLI_OPTION("file", 'o', "PATH",
                "path of the trace, as the program sees it; %p is its pid,\n"
