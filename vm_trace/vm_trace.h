@@ -208,6 +208,9 @@ void rb_vm_trace_allocation_due(const void *objspace, size_t slot_bytes);
  */
 void rb_vm_trace_allocations_marked(void *objspace, bool (*alive)(void *objspace, uintptr_t object));
 
+/* All objects of `from` belong to `to` now. No collection of `from` runs any more. */
+void rb_vm_trace_allocations_absorbed(const void *to, const void *from);
+
 void rb_vm_trace_allocated_slow(uintptr_t object);
 # if defined(__GNUC__)
 #  pragma GCC visibility pop
@@ -346,6 +349,7 @@ RB_VM_TRACE_STUB void rb_vm_trace_allocations_supported(void (*begin_gaps)(void)
 RB_VM_TRACE_STUB size_t rb_vm_trace_allocation_gap(size_t slot_bytes) { return RB_VM_TRACE_MOST_OBJECTS; }
 RB_VM_TRACE_STUB void rb_vm_trace_allocation_due(const void *objspace, size_t slot_bytes) {}
 RB_VM_TRACE_STUB void rb_vm_trace_allocations_marked(void *objspace, bool (*alive)(void *objspace, uintptr_t object)) {}
+RB_VM_TRACE_STUB void rb_vm_trace_allocations_absorbed(const void *to, const void *from) {}
 RB_VM_TRACE_STUB void rb_vm_trace_allocated(uintptr_t object) {}
 RB_VM_TRACE_STUB struct rb_vm_trace_ractor *rb_vm_trace_ractor_new(void) { return NULL; }
 RB_VM_TRACE_STUB void rb_vm_trace_ractor_free(struct rb_vm_trace_ractor *ractor) {}

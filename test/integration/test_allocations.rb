@@ -84,10 +84,9 @@ class TestAllocations < Integration::Test
     assert_in_delta 1, all.sum { |sample| sample.weight.fdiv(sample.size) } / objects, 0.05
     %w[Small Outer::Large String].zip(bytes).each do |name, expected|
       of_class = all.select { |sample| sample.class_name == name }
-      weight = of_class.fetch(0).weight
+      weight = of_class.map(&:weight).tally.max_by(&:last).first # but for a few strings of other sizes
       sigma = Math.sqrt(expected.fdiv(weight)) * weight
       assert_in_delta expected, of_class.sum(&:weight), 3 * sigma, name
-      assert_equal 1, of_class.map(&:size).uniq.size
     end
   end
 

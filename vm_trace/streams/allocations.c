@@ -267,6 +267,12 @@ rb_vm_trace_allocations_marked(void *objspace, bool (*alive)(void *objspace, uin
     if (trace_on()) rb_vm_trace_live_samples_marked(objspace, alive, write_freed, &collector);
 }
 
+void
+rb_vm_trace_allocations_absorbed(const void *to, const void *from)
+{
+    if (trace_on()) rb_vm_trace_live_samples_absorbed(to, from);
+}
+
 static void
 objects_moved(void)
 {

@@ -103,7 +103,7 @@ rb_vm_trace_live_samples_marked(void *objspace, bool (*alive)(void *objspace, ui
         if (object == FREE && lowest > place) lowest = place;
         if (object == FREE || object == TAKEN) continue;
         struct vm_trace_live_sample *sample = &table->samples[place];
-        if (sample->objspace != objspace) continue;
+        if (__atomic_load_n(&sample->objspace, __ATOMIC_RELAXED) != objspace) continue;
         if (alive(objspace, object)) {
             __atomic_store_n(&sample->survived, sample->survived + 1, __ATOMIC_RELAXED);
             continue;
@@ -114,6 +114,18 @@ rb_vm_trace_live_samples_marked(void *objspace, bool (*alive)(void *objspace, ui
         freed(data, &was);
     }
     lower_to(&first_free, lowest < count ? lowest : count);
+}
+
+void
+rb_vm_trace_live_samples_absorbed(const void *to, const void *from)
+{
+    size_t count = table ? __atomic_load_n(&end, __ATOMIC_ACQUIRE) : 0;
+    for (size_t place = 0; place < count; place++) {
+        uintptr_t object = object_at(place);
+        struct vm_trace_live_sample *sample = &table->samples[place];
+        if (object == FREE || object == TAKEN || __atomic_load_n(&sample->objspace, __ATOMIC_RELAXED) != from) continue;
+        __atomic_store_n(&sample->objspace, to, __ATOMIC_RELAXED);
+    }
 }
 
 void
@@ -133,7 +145,7 @@ rb_vm_trace_live_samples_copy(struct vm_trace_live_sample *to, uint32_t epoch)
         uintptr_t object = object_at(place);
         if (object == FREE || object == TAKEN) continue;
         struct vm_trace_live_sample *from = &table->samples[place], *copy = &to[copied];
-        copy->objspace = from->objspace;
+        copy->objspace = __atomic_load_n(&from->objspace, __ATOMIC_RELAXED);
         copy->sample = from->sample;
         copy->survived = __atomic_load_n(&from->survived, __ATOMIC_RELAXED);
         copy->epoch = from->epoch;

@@ -43,6 +43,9 @@ void rb_vm_trace_live_samples_give_back(size_t place);
 void rb_vm_trace_live_samples_marked(void *objspace, bool (*alive)(void *objspace, uintptr_t object),
                                      void (*freed)(void *data, const struct vm_trace_live_sample *sample), void *data);
 
+/* All samples of an objspace are another one's now. No collection of either runs. */
+void rb_vm_trace_live_samples_absorbed(const void *to, const void *from);
+
 /* Objects have moved. World stopped. */
 void rb_vm_trace_live_samples_moved(uintptr_t (*moved_to)(uintptr_t object));
 
