@@ -130,6 +130,7 @@ class TestAllocations < Integration::Test
   def test_survivors
     result = sampled(<<~RUBY, 1)
       class Kept; end; class Short; end; class Never; end
+      GC.start
       $from = GC.count
       kept = Array.new(50) { Kept.new }
       def short(n) = n.times { Short.new }
@@ -225,7 +226,8 @@ class TestAllocations < Integration::Test
     foos = all.select { |sample| sample.class_name == "Foo" }
     assert_equal 40_000, foos.size
     assert_operator foos.count(&:untracked), :>, 20_000
-    assert_equal 16_384, all.take_while { |sample| !sample.untracked }.size
+    assert_operator all.take_while { |sample| !sample.untracked }.size, :>=, 16_384
+    assert_operator foos.count { |sample| !sample.untracked }, :<=, 16_384
     refute all.last.untracked, "places were not used again"
   end
 
@@ -415,7 +417,7 @@ class TestAllocations < Integration::Test
     RUBY
     foo = result.trace.in_category("allocation").find { |event| event["name"] == "Foo" }
     assert_equal %w[0 1], foo["args"].keys.grep(/\A\d\z/)
-    assert_equal "20 more frames", foo["args"]["10+"].delete_prefix("< ")
+    assert_match(/\A2[01] more frames\z/, foo["args"]["10+"]) # Class#new is a frame in some Rubies
   end
 
   def test_whole_stacks
@@ -490,7 +492,7 @@ class TestAllocations < Integration::Test
       1_000.times { |i| "text \#{i}"; [i]; Object.new }
       p GC.stat(:total_allocated_objects) - before
     RUBY
-    untraced = run_ruby(script)
+    untraced = run_ruby(T + script)
     assert_equal untraced.out, sampled(script, 1).out
     assert_equal untraced.out, sampled(script, "1K").out
   end
