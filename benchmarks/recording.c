@@ -154,6 +154,21 @@ rb_vm_trace_host_main_ractor_p(struct rb_execution_context_struct *of)
     return true;
 }
 
+size_t
+rb_vm_trace_host_class_name(uintptr_t object, char *buffer, size_t capacity)
+{
+    (void)object;
+    (void)buffer;
+    (void)capacity;
+    return 0;
+}
+
+uintptr_t
+rb_vm_trace_host_moved_to(uintptr_t object)
+{
+    return object;
+}
+
 bool
 rb_vm_trace_host_top(struct rb_execution_context_struct *of, struct vm_trace_frame *frame_out)
 {

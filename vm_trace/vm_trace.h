@@ -77,6 +77,9 @@ enum rb_vm_trace_gc_phase {
     RB_VM_TRACE_GC_PHASES
 };
 
+/* What rb_vm_trace_allocation_gap returns at most. */
+#define RB_VM_TRACE_MOST_OBJECTS ((size_t)1 << 48)
+
 #if USE_VM_TRACE
 /* --- hooks of exits (world stopped) -------------------------------------------------- */
 
@@ -160,6 +163,65 @@ void rb_vm_trace_gc_exit(size_t heap_bytes, size_t live_slots, bool ractor_heap)
 # if defined(__GNUC__)
 #  pragma GCC visibility pop
 # endif
+
+/* --- allocations -----------------------------------------------------------------------
+ *
+ * One object in so many is a sample. The allocator counts the objects of each heap (all slots of one
+ * size) down to the next one and calls nothing in between:
+ *     rb_vm_trace_allocation_gap     how many objects it is to the next sample
+ *     rb_vm_trace_allocation_due     the object that it is allocating is one
+ *     rb_vm_trace_allocated          that has its class now
+ * Exported, for a GC may be a shared object.
+ */
+# if defined(__GNUC__)
+#  pragma GCC visibility push(default)
+# endif
+
+/* Not 0 while allocations are sampled; changes with the world stopped. */
+extern int rb_vm_trace_allocations_on;
+
+/* So many objects are samples that have no class yet. */
+extern unsigned rb_vm_trace_allocations_due;
+
+/*
+ * The GC can sample. `begin_gaps` is called with the world stopped when sampling has begun or ended:
+ * it has each heap count from there. Before the program runs.
+ */
+void rb_vm_trace_allocations_supported(void (*begin_gaps)(void));
+
+/*
+ * Objects of a heap with slots of so many bytes to the next sample, which counts: from 1 to
+ * RB_VM_TRACE_MOST_OBJECTS. Random, and another one each time. Any thread.
+ */
+size_t rb_vm_trace_allocation_gap(size_t slot_bytes);
+
+/*
+ * The slot that the current thread has just taken is a sample. `objspace` identifies what
+ * rb_vm_trace_allocations_marked is called for. No other object is allocated before
+ * rb_vm_trace_allocated.
+ */
+void rb_vm_trace_allocation_due(const void *objspace, size_t slot_bytes);
+
+/*
+ * All that lives in `objspace` is marked, and nothing is swept yet. `alive` says whether an object
+ * is marked. By the thread that collects.
+ */
+void rb_vm_trace_allocations_marked(void *objspace, bool (*alive)(void *objspace, uintptr_t object));
+
+/* All objects of `from` belong to `to` now. No collection of `from` runs any more. */
+void rb_vm_trace_allocations_absorbed(const void *to, const void *from);
+
+void rb_vm_trace_allocated_slow(uintptr_t object);
+# if defined(__GNUC__)
+#  pragma GCC visibility pop
+# endif
+
+/* The object has its class and flags, and nothing else. By the thread that allocates it. */
+static inline void
+rb_vm_trace_allocated(uintptr_t object)
+{
+    if (__builtin_expect(rb_vm_trace_allocations_due, 0)) rb_vm_trace_allocated_slow(object);
+}
 
 /* --- ractors, threads, forks --------------------------------------------------------- */
 
@@ -294,6 +356,13 @@ RB_VM_TRACE_STUB void rb_vm_trace_gc_continue(size_t count, bool major) {}
 RB_VM_TRACE_STUB void rb_vm_trace_gc_begin(enum rb_vm_trace_gc_phase phase, size_t freed_slots) {}
 RB_VM_TRACE_STUB void rb_vm_trace_gc_end(enum rb_vm_trace_gc_phase phase, size_t freed_slots) {}
 RB_VM_TRACE_STUB void rb_vm_trace_gc_exit(size_t heap_bytes, size_t live_slots, bool ractor_heap) {}
+# define rb_vm_trace_allocations_on 0
+RB_VM_TRACE_STUB void rb_vm_trace_allocations_supported(void (*begin_gaps)(void)) {}
+RB_VM_TRACE_STUB size_t rb_vm_trace_allocation_gap(size_t slot_bytes) { return RB_VM_TRACE_MOST_OBJECTS; }
+RB_VM_TRACE_STUB void rb_vm_trace_allocation_due(const void *objspace, size_t slot_bytes) {}
+RB_VM_TRACE_STUB void rb_vm_trace_allocations_marked(void *objspace, bool (*alive)(void *objspace, uintptr_t object)) {}
+RB_VM_TRACE_STUB void rb_vm_trace_allocations_absorbed(const void *to, const void *from) {}
+RB_VM_TRACE_STUB void rb_vm_trace_allocated(uintptr_t object) {}
 RB_VM_TRACE_STUB struct rb_vm_trace_ractor *rb_vm_trace_ractor_new(void) { return NULL; }
 RB_VM_TRACE_STUB void rb_vm_trace_ractor_free(struct rb_vm_trace_ractor *ractor) {}
 RB_VM_TRACE_STUB void rb_vm_trace_before_fork(void) {}

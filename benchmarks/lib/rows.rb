@@ -39,7 +39,7 @@ module Bench
       @exits = {}
     end
 
-    GROUPS = %i[exits yjit throws ractors late size memory cold tmpfs recorder switch hooks markers threads gc saving scale absent depths].freeze
+    GROUPS = %i[exits yjit throws ractors late size memory cold tmpfs recorder switch hooks markers threads gc allocations saving scale absent depths].freeze
 
     def run
       (@only || GROUPS).each do |group|
@@ -407,6 +407,27 @@ module Bench
       off, on, peer = %w[off_collection on_collection peer_collection].map { |key| run.fetch(key) / 1e3 }
       @rows << Row.new(name: "minor collection, traced", unit: "us", ours: on, base: peer, ratio: peer / on, runs: @rounds,
                        note: "untraced %.1f us; the peer has hooks of internal events" % off)
+    end
+
+    # A loop that only allocates: sampled beside untraced in the same process, and untraced beside the
+    # unpatched base, which runs before and after.
+    def allocations
+      arguments = [[@rounds, 5].max.to_s, @options.fetch(:folder, Dir.tmpdir)]
+      workload = Workload.new("allocations", "#{Recording::ROWS}/allocations.rb", arguments)
+      before, run, after = [@base, @ours, @base].map { |side| side.run(workload).extra }
+      add_allocation_rows(run, [before, after].sum { |base| base.fetch("off") } / 2)
+    end
+
+    def add_allocation_rows(run, base_ns)
+      off, sampled, each, peer, ratio = %w[off sampled each peer ratio].map { |key| run.fetch(key) }
+      lost = run.fetch("lost")
+      @rows << Row.new(name: "allocated object, one sample per 512 KiB", unit: "ns", ours: sampled, base: off, ratio: off / sampled, runs: @rounds,
+                       target: "<= 1.01 of untraced", met: ratio <= 1.01 && lost.zero?,
+                       note: "%.3f of untraced; ObjectSpace.trace_object_allocations: %.1f ns%s" % [ratio, peer, lost.zero? ? "" : "; #{lost.to_i} lost"])
+      @rows << Row.new(name: "allocated object, each recorded", unit: "ns", ours: each, base: peer, ratio: peer / each, runs: @rounds,
+                       note: "the peer is ObjectSpace.trace_object_allocations, which keeps file and line alone")
+      @rows << Row.new(name: "allocated object, not recorded", unit: "ns", ours: off, base: base_ns, ratio: base_ns / off, runs: @rounds,
+                       note: "the base is the unpatched Ruby")
     end
 
     def build_hook(folder) = build_extension("empty_hook", folder)

@@ -291,3 +291,19 @@ rb_vm_trace_host_top(struct rb_execution_context_struct *ec, struct vm_trace_fra
     *frame_out = frames[walk.count - 1];
     return true;
 }
+
+size_t
+rb_vm_trace_host_class_name(uintptr_t object, char *buffer, size_t capacity)
+{
+    const struct fake_object *of = (const struct fake_object *)object;
+    size_t bytes = strlen(of->class_name);
+    memcpy(buffer, of->class_name, bytes < capacity ? bytes : capacity);
+    return bytes;
+}
+
+uintptr_t
+rb_vm_trace_host_moved_to(uintptr_t object)
+{
+    const struct fake_object *of = (const struct fake_object *)object;
+    return of->moved_to ? (uintptr_t)of->moved_to : object;
+}

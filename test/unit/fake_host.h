@@ -40,6 +40,13 @@ struct rb_execution_context_struct {
     size_t frame_count, frame_capacity;
 };
 
+/* An object: its address is that of one of these. */
+struct fake_object {
+    const char *class_name;
+    struct fake_object *moved_to; /* NULL: it did not move */
+    bool alive;                   /* for tests */
+};
+
 /* What the module asked, to be set to 0 by tests. */
 struct fake_host {
     size_t labels, walks, thread_names, told;

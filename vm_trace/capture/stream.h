@@ -55,6 +55,7 @@ struct rb_vm_trace_stream {
     const char *options;         /* that --vm-trace=NAME:OPTION takes, for messages; NULL: none */
     const char *const *counters; /* names of its counters in the summary, the last one NULL; NULL: none */
     uint64_t sampled_categories; /* a bit for each known string whose events count as `sampled` */
+    uint64_t default_rate;       /* what it records where no OPTION says so; 0: 1, which is all */
     bool without_jit;            /* records without trace points in compiled code */
     bool takes_min;              /* it has the options min=DURATION and stack=PART (min_ns and stack_part below) */
     uint64_t default_min_ns;
@@ -109,6 +110,7 @@ struct rb_vm_trace_stream {
     /* The code of an ISEQ is freed, or the ISEQ itself. `ractor` NULL: nothing is written. */
     void (*unit_freed)(uintptr_t unit, bool iseq, struct rb_vm_trace_ractor *ractor,
                        struct rb_execution_context_struct *ec);
+    void (*compacted)(void);             /* objects have moved. World stopped, no lock held */
     /* In the child, all locks held: what is open is the parent's. */
     void (*after_fork)(void);
 
@@ -131,6 +133,13 @@ struct rb_vm_trace_stream {
     size_t offset;               /* of what a ractor keeps, from its state */
     unsigned first_counter;
 };
+
+/* The rate of a stream that is requested without one. */
+static inline uint64_t
+stream_default_rate(const struct rb_vm_trace_stream *stream)
+{
+    return stream->default_rate ? stream->default_rate : 1;
+}
 
 static inline void *
 stream_state(const struct rb_vm_trace_stream *stream, const struct rb_vm_trace_ractor *ractor)

@@ -538,6 +538,47 @@ rb_vm_trace_host_label(const struct vm_trace_frame *frame, char *buffer, size_t 
     return text.bytes;
 }
 
+static const char *
+type_name(VALUE object)
+{
+    static const char *const names[] = {
+        [T_OBJECT] = "(object)", [T_CLASS] = "(class)", [T_MODULE] = "(module)", [T_FLOAT] = "(float)",
+        [T_STRING] = "(string)", [T_REGEXP] = "(regexp)", [T_ARRAY] = "(array)", [T_HASH] = "(hash)",
+        [T_STRUCT] = "(struct)", [T_BIGNUM] = "(bignum)", [T_FILE] = "(file)", [T_DATA] = "(data)",
+        [T_MATCH] = "(match)", [T_COMPLEX] = "(complex)", [T_RATIONAL] = "(rational)", [T_SYMBOL] = "(symbol)",
+        [T_IMEMO] = "(imemo)", [T_ICLASS] = "(iclass)"
+    };
+    unsigned type = (unsigned)BUILTIN_TYPE(object);
+    return type < numberof(names) && names[type] ? names[type] : "(internal)";
+}
+
+size_t
+rb_vm_trace_host_class_name(uintptr_t object, char *buffer, size_t capacity)
+{
+    struct text text = { buffer, capacity, 0 };
+    VALUE klass = RB_TYPE_P((VALUE)object, T_IMEMO) ? 0 : rb_class_real(RBASIC_CLASS((VALUE)object));
+    VALUE name = klass ? permanent_name(klass) : Qnil, named = klass;
+    while (named && NIL_P(name)) {
+        named = RCLASS_SUPER(named) ? rb_class_real(RCLASS_SUPER(named)) : 0;
+        if (named) name = permanent_name(named);
+    }
+    if (NIL_P(name)) {
+        add_cstr(&text, klass ? "#<Class>" : type_name((VALUE)object));
+    }
+    else {
+        if (named != klass) add_cstr(&text, "#<Class(");
+        add_string(&text, name);
+        if (named != klass) add_cstr(&text, ")>");
+    }
+    return text.bytes;
+}
+
+uintptr_t
+rb_vm_trace_host_moved_to(uintptr_t object)
+{
+    return (uintptr_t)rb_gc_location((VALUE)object);
+}
+
 uintptr_t
 rb_vm_trace_host_method_of(const struct rb_iseq_struct *iseq)
 {

@@ -144,6 +144,16 @@ size_t rb_vm_trace_host_fiber_name(struct rb_execution_context_struct *ec, char 
 size_t rb_vm_trace_host_thread_offset(void);
 size_t rb_vm_trace_host_ractor_offset(void);
 
+/*
+ * Name of the class of an object, which may be half made: it has its class and flags. "String",
+ * "#<Class(String)>" of an unnamed subclass, "(array)" for the type of one that Ruby code never
+ * sees. As for host_label.
+ */
+size_t rb_vm_trace_host_class_name(uintptr_t object, char *buffer, size_t capacity);
+
+/* Where an object is now, while a compaction updates references. */
+uintptr_t rb_vm_trace_host_moved_to(uintptr_t object);
+
 /* RUBY_DESCRIPTION; static or for ever. */
 const char *rb_vm_trace_host_description(void);
 

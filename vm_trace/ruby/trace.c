@@ -242,25 +242,26 @@ add_stream_option(VALUE key, VALUE value, VALUE text)
     return ST_CONTINUE;
 }
 
-/* true, false, or, if the stream has any, its options: a Hash, or a String as in --vm-trace=NAME:OPTIONS. */
+/*
+ * true, false, or, if the stream has any, its options: a Hash, or what --vm-trace=NAME:OPTIONS has behind the name, as
+ * a String or an Integer.
+ */
 static void
 read_stream(VALUE value, const struct rb_vm_trace_stream *stream, struct vm_trace_stream_request *request)
 {
-    bool options = stream->takes_min && (RB_TYPE_P(value, T_HASH) || RB_TYPE_P(value, T_STRING));
-    if (!options) {
-        request->rate = truth_of(value, stream->name);
+    bool hash = RB_TYPE_P(value, T_HASH), text_p = RB_TYPE_P(value, T_STRING) || RB_INTEGER_TYPE_P(value);
+    if (!stream->options || !given_p(value) || value == Qtrue || value == Qfalse) {
+        if (truth_of(value, stream->name)) request->rate = stream_default_rate(stream);
         return;
     }
-    VALUE text = value;
-    if (RB_TYPE_P(value, T_HASH)) {
-        text = rb_str_new_cstr("");
-        rb_hash_foreach(value, add_stream_option, text);
-    }
+    VALUE text = hash ? rb_str_new_cstr("") : text_p ? rb_String(value) : Qnil;
+    if (hash) rb_hash_foreach(value, add_stream_option, text);
     char why[256];
-    request->rate = 1;
-    if (RSTRING_LEN(text) && !rb_vm_trace_request_options(stream, StringValueCStr(text), request, why, sizeof(why)))
-        rb_raise(rb_eArgError, "%s", why + 2);
-    RB_GC_GUARD(text);
+    request->rate = stream_default_rate(stream);
+    if (hash && RSTRING_LEN(text) == 0) return;
+    if (!NIL_P(text) && rb_vm_trace_request_options(stream, StringValueCStr(text), request, why, sizeof(why))) return;
+    if (hash) rb_raise(rb_eArgError, "%s", why + 2);
+    rb_raise(rb_eArgError, "%s: takes true, false, or %s, not %+"PRIsVALUE, stream->name, stream->options, value);
 }
 
 /*
@@ -462,7 +463,7 @@ options_of(int argc, VALUE *argv)
  *  call-seq:
  *    RubyVM::Trace.start(exits: true, compiles: false, invalidations: false, file: nil, sample_rate: 1, max_size: nil,
  *                        keep: :newest, min_free: nil, stack: nil, preset: nil, markers: false, threads: false,
- *                        gc: false) -> path
+ *                        gc: false, allocations: false) -> path
  *    RubyVM::Trace.start(memory: MiB, seconds: nil, save_at: nil, **others) -> nil
  *
  *  Records the side exits of compiled code from now on into a file, whose path it returns; or into memory, of which

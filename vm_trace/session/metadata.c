@@ -106,7 +106,9 @@ rb_vm_trace_write_settings(struct rb_vm_trace_ractor *ractor, struct rb_executio
         if (!event_text(&event, W_KEEP, keep, strlen(keep))) return false;
     }
     if (snapshot && !event_text(&event, W_SNAPSHOT, snapshot, strlen(snapshot))) return false;
-    if (session.memory.window_ns) event_uint32(&event, W_SECONDS, (uint32_t)(session.memory.window_ns / 1000000000));
+    /* A trace with all that there is to say has no room for this one. */
+    if (session.memory.window_ns && event.arguments < FXT_MAX_ARGUMENTS)
+        event_uint32(&event, W_SECONDS, (uint32_t)(session.memory.window_ns / 1000000000));
     return event_end(&event, FXT_INSTANT, W_TRACE, W_SETTINGS);
 }
 

@@ -144,7 +144,7 @@ add_preset(const struct vm_trace_preset *preset, struct vm_trace_stream_request 
     struct vm_trace_stream_request of_preset[VM_TRACE_MAX_STREAMS] = { { .rate = 0 } };
     if (preset->list && !rb_vm_trace_request_list(preset->list, of_preset, why_out, bytes)) return false;
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
-        if (!preset->list) of_preset[i].rate = 1;
+        if (!preset->list) of_preset[i].rate = stream_default_rate(rb_vm_trace_streams[i]);
         of_preset[i].by_preset = true;
         if (of_preset[i].rate) replace_request(&requests[i], &of_preset[i]);
     }
@@ -173,7 +173,7 @@ add_item(char *item, struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAM
     const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
     const struct vm_trace_preset *preset = find_preset(item);
     if (stream) {
-        replace_request(&requests[i], &(struct vm_trace_stream_request){ .rate = 1 });
+        replace_request(&requests[i], &(struct vm_trace_stream_request){ .rate = stream_default_rate(stream) });
         return take_options(stream, options, &requests[i], why_out, bytes);
     }
     if (preset && !options) return add_preset(preset, requests, why_out, bytes);

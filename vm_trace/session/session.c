@@ -226,12 +226,26 @@ start_streams(bool by_flags, const char **name_out)
     return NULL;
 }
 
+/* What --vm-trace requests of a stream; one that can't be recorded is left out, with a line on stderr. */
+static struct vm_trace_stream_request
+vm_request(size_t i)
+{
+    const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
+    struct vm_trace_stream_request wanted = session.vm_options.requests[i];
+    const char *why = stream->refuse && wanted.rate ? stream->refuse(wanted.rate, wanted.only) : NULL;
+    if (why) {
+        if (!wanted.by_preset) rb_vm_trace_warn("no %s are traced: %s", stream->name, why);
+        wanted.rate = 0;
+    }
+    return wanted;
+}
+
 /* What --vm-trace=LIST requests, beside `requests` of a JIT's flags. */
 static void
 add_vm_requests(struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
 {
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
-        if (!requests[i].rate && rb_vm_trace_streams[i]->without_jit) requests[i] = session.vm_options.requests[i];
+        if (!requests[i].rate && rb_vm_trace_streams[i]->without_jit) requests[i] = vm_request(i);
     }
 }
 
@@ -357,14 +371,7 @@ take_requests(struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
 {
     bool any = false;
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
-        const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
-        requests[i] = session.vm_options.requests[i];
-        const char *why =
-            stream->refuse && requests[i].rate ? stream->refuse(requests[i].rate, requests[i].only) : NULL;
-        if (why) {
-            if (!requests[i].by_preset) rb_vm_trace_warn("no %s are traced: %s", stream->name, why);
-            requests[i].rate = 0;
-        }
+        requests[i] = vm_request(i);
         any |= requests[i].rate > 0;
     }
     return any;
@@ -503,7 +510,9 @@ rb_vm_trace_method_free(const void *method_entry)
 void
 rb_vm_trace_compacted(void)
 {
-    if (trace_on()) rb_vm_trace_all_died();
+    if (!trace_on()) return;
+    rb_vm_trace_all_died();
+    EACH_STREAM(stream, compacted) stream->compacted();
 }
 
 void

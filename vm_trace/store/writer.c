@@ -12,8 +12,8 @@
 static const char PROVIDER_NAME[] = "ruby vm_trace";
 static const char PROCESS_NAME[] = "ruby";
 /* Room for a loss and a summary with the text and the thread that they may need. */
-#define LAST_WORDS 128
-#define LAST_STRINGS 7
+#define LAST_WORDS 160
+#define LAST_STRINGS 10
 /*
  * The most that an event takes, with all that it names: its own name, ten frames, instruction,
  * ISEQ, its thread's name and that of the native one, each a record as long as any can be; the rest

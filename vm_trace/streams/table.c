@@ -2,6 +2,7 @@
  * The table of streams. See table.h.
  */
 #include "vm_trace/streams/table.h"
+#include "vm_trace/streams/allocations.h"
 #include "vm_trace/streams/counters.h"
 #include "vm_trace/streams/exit_state.h"
 #include "vm_trace/streams/gc.h"
@@ -17,6 +18,7 @@ struct rb_vm_trace_stream *const rb_vm_trace_streams[] = {
     &rb_vm_trace_markers,
     &rb_vm_trace_threads,
     &rb_vm_trace_gc,
+    &rb_vm_trace_allocations,
     NULL
 };
 

@@ -433,12 +433,12 @@ check_kind(struct schema_check *check, const struct fxt_event *event)
     bool right;
     struct event_name name;
     switch (event->category.id) {
+      case STRING_ALLOCATION:
       case STRING_SIDE_EXIT:
       case STRING_RECOMPILE_EXIT:
       case STRING_FALLBACK:
       case STRING_TRACE:
       case STRING_PREEMPTED:
-      case STRING_ALLOCATION:
         kind = "an instant";
         right = event->type == FXT_EVENT_INSTANT;
         break;

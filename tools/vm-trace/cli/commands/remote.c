@@ -301,7 +301,7 @@ send_request(struct request *request, int count, char **arguments)
 
 /* --- the commands --------------------------------------------------------------------------------------- */
 
-static const char *counter, *file, *keep, *save_at, *preset, *thread_options;
+static const char *allocations, *counter, *file, *keep, *save_at, *preset, *thread_options;
 static bool no_exits, compiles, invalidations, markers, threads, gc;
 static uint64_t sample_rate = 1, max_size, memory, seconds, stack, min_free = UINT64_MAX;
 
@@ -348,6 +348,7 @@ run_start(const struct options *options, int count, char **arguments)
     else if (threads) add_pair(&request, "threads", "true");
     add_pair(&request, "preset", preset);
     if (gc) add_pair(&request, "gc", "true");
+    add_pair(&request, "allocations", allocations);
     if (sample_rate > 1) add_number(&request, "sample_rate", sample_rate);
     if (max_size) add_number(&request, "max_size", max_size);
     if (memory) add_number(&request, "memory", memory);
@@ -409,6 +410,8 @@ static const struct cli_option start_options[] = {
                "the same with these options: min=DURATION, stack=all|top|none,\n"
                "with colons between them", take_text, &thread_options),
     CLI_OPTION("gc", 0, NULL, "record garbage collections, too; without a JIT give --no-exits", NULL, &gc),
+    CLI_OPTION("allocations", 0, "SIZE", "record one allocation for so many bytes, too: 1K to 1G, such as\n"
+               "512K, or 1 for each; without a JIT give --no-exits", take_text, &allocations),
     {"sample-rate", 'k', "K", "record only every K-th exit", take_number, &sample_rate, 1, UINT32_MAX},
     CLI_OPTION("file", 'o', "PATH",
                "path of the trace, as the program sees it; %p is its pid,\n"

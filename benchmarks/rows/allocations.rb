@@ -1,0 +1,58 @@
+# allocations.rb ROUNDS FOLDER: nanoseconds of processor time of an object in a loop that does nothing but allocate: untraced, with one sample per 512 KiB,
+# with each object recorded, and beside ObjectSpace.trace_object_allocations. The median of some rounds, in which all take turns. A Ruby
+# without the tracer has only the first and the last.
+require_relative "../inside"
+require "objspace"
+
+rounds, folder = Integer(ARGV[0]), ARGV[1]
+T = RubyVM::Trace if defined?(RubyVM::Trace)
+
+class Small; end
+
+def allocate(count)
+  i = 0
+  while i < count
+    Small.new
+    [i, i]
+    "text"
+    Small.new
+    i += 1
+  end
+end
+OBJECTS = 4 # of a turn of the loop
+MANY = 1_000_000
+FEW = 10_000
+
+def time(count)
+  GC.start
+  from = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+  allocate(count)
+  (Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - from) * 1e9 / count / OBJECTS
+end
+
+lost = 0
+traced = lambda do |rate, count|
+  path = "#{folder}/vm-trace-bench-#{$$}.fxt"
+  T.start(allocations: rate, exits: false, file: path)
+  ns = time(count)
+  lost += T.stop.fetch(:lost)
+  File.delete(path)
+  ns
+end
+variants = { off: -> { time(MANY) } }
+if defined?(T)
+  variants[:sampled] = -> { traced.call("512K", MANY) }
+  variants[:each] = -> { traced.call(1, FEW) }
+end
+variants[:peer] = -> { ns = ObjectSpace.trace_object_allocations { time(FEW * 10) }; ObjectSpace.trace_object_allocations_clear; ns }
+variants.each_value(&:call)
+found = Hash.new { |hash, key| hash[key] = [] }
+rounds.times do |i|
+  variants.to_a.rotate(i).each { |name, variant| found[name] << variant.call }
+end
+found.each { |name, list| VMTraceBench.report(name, list.sort[list.size / 2]) }
+if found.key?(:sampled)
+  ratios = found[:sampled].zip(found[:off]).map { |on, off| on / off }.sort
+  VMTraceBench.report(:ratio, ratios[ratios.size / 2])
+end
+VMTraceBench.report(:lost, lost)

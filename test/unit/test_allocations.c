@@ -1,0 +1,278 @@
+/*
+ * Allocations: gaps and weights, and samples whose objects are freed, moved, or forgotten.
+ */
+#include "harness.h"
+#include "traced.h"
+#include "vm_trace/session/session.h"
+#include "vm_trace/streams/allocations.h"
+#include "vm_trace/streams/live_samples.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int gaps_begun;
+static char objspace, other_objspace;
+
+static void
+begin_gaps(void)
+{
+    gaps_begun++;
+}
+
+static void
+start_allocations(const char *option)
+{
+    rb_vm_trace_allocations_supported(begin_gaps);
+    gaps_begun = 0;
+    assert_true(rb_vm_trace_parse_vm_option(option));
+    start_traced(.exit_rate = 1);
+    assert_int_equal(rb_vm_trace_allocations_on, 1);
+    assert_int_equal(gaps_begun, 1);
+}
+
+/* As the allocator does when the count is complete. */
+static void
+allocate(struct fake_object *object, const void *in, size_t bytes)
+{
+    object->alive = true;
+    assert_int_equal(rb_vm_trace_allocations_due, 0);
+    rb_vm_trace_allocation_due(in, bytes);
+    rb_vm_trace_allocated((uintptr_t)object);
+    assert_int_equal(rb_vm_trace_allocations_due, 0);
+}
+
+static bool
+alive(void *in, uintptr_t object)
+{
+    (void)in;
+    return ((const struct fake_object *)object)->alive;
+}
+
+static struct trace *
+finish(uint64_t samples)
+{
+    struct trace *trace = finish_traced();
+    assert_int_equal(trace_number(trace_event(trace, "trace", "summary", 0), "allocation_samples"), samples);
+    return trace;
+}
+
+static void
+sample_has_class_size_weight_and_backtrace(void **state)
+{
+    (void)state;
+    struct fake_object object = { .class_name = "Foo::Bar" };
+    struct rb_iseq_struct iseq = fake_iseq("make", "a.rb");
+    struct fake_method method = { "Maker", "make" };
+    start_allocations("vm-trace=allocations:64K");
+    fake_push_method(&main_thread, &iseq, &method, 3);
+    allocate(&object, &objspace, 160);
+    struct trace *trace = finish(1);
+    const struct trace_event *event = trace_event(trace, "allocation", "Foo::Bar", 0);
+    assert_int_equal(event->type, EVENT_INSTANT);
+    assert_int_equal(trace_number(event, "sample"), 1);
+    assert_int_equal(trace_number(event, "size"), 160);
+    assert_int_equal(trace_number(event, "weight"), 65536 + 80); /* the half of the object, in the first order */
+    assert_string_equal(trace_text(event, "0"), "Maker#make (a.rb:3)");
+    assert_string_equal(event->thread, "main");
+    assert_int_equal(trace_number(trace_event(trace, "trace", "settings", 0), "allocations"), 65536);
+    assert_int_equal(trace_number(trace_event(trace, "trace", "summary", 0), "allocation_bytes"), 65536 + 80);
+    trace_free(trace);
+    fake_free_stack(&main_thread);
+}
+
+/* Sums of weights are the bytes: gaps and weights belong together, whatever the size. */
+static void
+weights_of_samples_add_up_to_the_bytes(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = { 32, 40, 640, 4096 };
+    static const uint64_t rates[] = { 1, 1024, 4096, 524288 };
+    enum { SAMPLES = 40000 };
+    for (size_t r = 0; r < sizeof(rates) / sizeof(rates[0]); r++) {
+        rb_vm_trace_allocations.rate = rates[r];
+        for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+            double objects = 0, rate = (double)rates[r], size = (double)sizes[s];
+            for (int i = 0; i < SAMPLES; i++) {
+                size_t gap = rb_vm_trace_allocation_gap(sizes[s]);
+                assert_in_range(gap, 1, RB_VM_TRACE_MOST_OBJECTS);
+                objects += (double)gap;
+            }
+            double weight = rates[r] == 1 ? size : size / -expm1(-size / rate);
+            /* The standard deviation of the mean is at most 0.5 %. */
+            assert_true(fabs(objects * size / (weight * SAMPLES) - 1) < 0.03);
+        }
+    }
+    rb_vm_trace_allocations.rate = 0;
+    assert_int_equal(rb_vm_trace_allocation_gap(40), RB_VM_TRACE_MOST_OBJECTS);
+}
+
+static void
+freed_is_written_at_the_marking_that_did_not_find_it(void **state)
+{
+    (void)state;
+    struct fake_object objects[3] = { { .class_name = "A" }, { .class_name = "B" }, { .class_name = "C" } };
+    start_allocations("vm-trace=allocations:1");
+    for (int i = 0; i < 3; i++) allocate(&objects[i], &objspace, 40);
+    rb_vm_trace_allocations_marked(&objspace, alive);
+    rb_vm_trace_allocations_marked(&objspace, alive);
+    objects[1].alive = false;
+    rb_vm_trace_allocations_marked(&objspace, alive);
+    objects[1].alive = true; /* another one at its address, which is no sample */
+    rb_vm_trace_allocations_marked(&objspace, alive);
+    objects[2].alive = false;
+    rb_vm_trace_allocations_marked(&objspace, alive);
+    struct trace *trace = finish(3);
+    assert_int_equal(trace_count(trace, "allocation", "freed"), 2);
+    const struct trace_event *freed = trace_event(trace, "allocation", "freed", 0);
+    assert_int_equal(trace_number(freed, "sample"), 2);
+    assert_int_equal(trace_number(freed, "survived"), 2);
+    freed = trace_event(trace, "allocation", "freed", 1);
+    assert_int_equal(trace_number(freed, "sample"), 3);
+    assert_int_equal(trace_number(freed, "survived"), 4);
+    const struct trace_event *living = trace_event(trace, "allocation", "alive", 0);
+    assert_int_equal(trace_count(trace, "allocation", "alive"), 1);
+    assert_int_equal(trace_number(living, "sample"), 1);
+    assert_int_equal(trace_number(living, "survived"), 5);
+    trace_free(trace);
+}
+
+static void
+collection_of_another_objspace_changes_nothing(void **state)
+{
+    (void)state;
+    struct fake_object one = { .class_name = "A" }, other = { .class_name = "B" };
+    start_allocations("vm-trace=allocations:1");
+    allocate(&one, &objspace, 40);
+    allocate(&other, &other_objspace, 40);
+    one.alive = other.alive = false;
+    rb_vm_trace_allocations_marked(&other_objspace, alive);
+    struct trace *trace = finish(2);
+    assert_int_equal(trace_number(trace_event(trace, "allocation", "freed", 0), "sample"), 2);
+    assert_int_equal(trace_number(trace_event(trace, "allocation", "alive", 0), "sample"), 1);
+    assert_int_equal(trace_count(trace, "allocation", NULL), 4);
+    trace_free(trace);
+}
+
+static void
+objects_that_moved_are_found(void **state)
+{
+    (void)state;
+    struct fake_object from = { .class_name = "A" }, to = { .class_name = "A" }, stays = { .class_name = "B" };
+    start_allocations("vm-trace=allocations:1");
+    allocate(&from, &objspace, 40);
+    allocate(&stays, &objspace, 40);
+    from.moved_to = &to;
+    rb_vm_trace_compacted();
+    from.alive = false;
+    to.alive = true;
+    rb_vm_trace_allocations_marked(&objspace, alive);
+    to.alive = false;
+    rb_vm_trace_allocations_marked(&objspace, alive);
+    struct trace *trace = finish(2);
+    const struct trace_event *freed = trace_event(trace, "allocation", "freed", 0);
+    assert_int_equal(trace_number(freed, "sample"), 1);
+    assert_int_equal(trace_number(freed, "survived"), 1);
+    assert_int_equal(trace_count(trace, "allocation", "freed"), 1);
+    trace_free(trace);
+}
+
+static void
+full_table_leaves_samples_untracked(void **state)
+{
+    (void)state;
+    static struct fake_object objects[LIVE_SAMPLES_MOST + 2];
+    start_allocations("vm-trace=allocations:1");
+    for (size_t i = 0; i < LIVE_SAMPLES_MOST + 2; i++) {
+        objects[i].class_name = i < LIVE_SAMPLES_MOST ? "Tracked" : "Untracked";
+        if (i > LIVE_SAMPLES_MOST) { /* a place becomes free */
+            objects[7].alive = false;
+            objects[i].class_name = "Again";
+            rb_vm_trace_allocations_marked(&objspace, alive);
+        }
+        allocate(&objects[i], &objspace, 40);
+    }
+    struct trace *trace = finish(LIVE_SAMPLES_MOST + 2);
+    assert_int_equal(trace_number(trace_event(trace, "allocation", "Untracked", 0), "untracked"), 1);
+    assert_null(trace_argument(trace_event(trace, "allocation", "Tracked", LIVE_SAMPLES_MOST - 1), "untracked"));
+    assert_null(trace_argument(trace_event(trace, "allocation", "Again", 0), "untracked"));
+    assert_int_equal(trace_count(trace, "allocation", "alive"), LIVE_SAMPLES_MOST);
+    trace_free(trace);
+}
+
+/* The class of each is looked up anew, and none is lost. */
+static void
+samples_go_on_in_the_next_chunk(void **state)
+{
+    (void)state;
+    enum { MANY = 30000 };
+    static struct fake_object objects[MANY];
+    char names[300][16];
+    start_allocations("vm-trace=allocations:1");
+    for (size_t i = 0; i < MANY; i++) {
+        snprintf(names[i % 300], sizeof(names[0]), "Class%zu", i % 300);
+        objects[i].class_name = names[i % 300];
+        allocate(&objects[i], &objspace, 40);
+        objects[i].alive = false;
+        if (i % 1000 == 0) rb_vm_trace_allocations_marked(&objspace, alive);
+    }
+    rb_vm_trace_allocations_marked(&objspace, alive);
+    struct trace *trace = finish(MANY);
+    assert_true(trace->chunk_count > 1);
+    assert_int_equal(trace_count(trace, "allocation", "freed"), MANY);
+    for (size_t i = 0; i < 300; i++) assert_int_equal(trace_count(trace, "allocation", names[i]), MANY / 300);
+    trace_free(trace);
+}
+
+static void
+nothing_is_written_after_the_trace(void **state)
+{
+    (void)state;
+    struct fake_object object = { .class_name = "A" };
+    start_allocations("vm-trace=allocations:1");
+    allocate(&object, &objspace, 40);
+    struct rb_vm_trace_status status;
+    assert_true(rb_vm_trace_stop_session(&status));
+    assert_int_equal(rb_vm_trace_allocations_on, 0);
+    assert_int_equal(gaps_begun, 2);
+    rb_vm_trace_allocation_due(&objspace, 40);
+    rb_vm_trace_allocated((uintptr_t)&object);
+    object.alive = false;
+    rb_vm_trace_allocations_marked(&objspace, alive);
+    free_traced();
+    struct trace *trace = trace_read(traced_path);
+    assert_int_equal(trace_count(trace, "allocation", NULL), 2);
+    trace_free(trace);
+}
+
+static void
+gc_that_can_not_sample_is_refused(void **state)
+{
+    (void)state;
+    rb_vm_trace_allocations_supported(NULL);
+    struct rb_vm_trace_stream *stream = &rb_vm_trace_allocations;
+    assert_null(stream->refuse(0, NULL));
+    assert_string_equal(stream->refuse(1, NULL), "this GC has no sampling of allocations; the default GC has");
+    assert_true(rb_vm_trace_parse_vm_option("vm-trace=allocations"));
+    start_traced(.exit_rate = 1);
+    assert_int_equal(rb_vm_trace_allocations_on, 0);
+    trace_free(finish(0));
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        isolated_test(sample_has_class_size_weight_and_backtrace),
+        isolated_test(weights_of_samples_add_up_to_the_bytes),
+        isolated_test(freed_is_written_at_the_marking_that_did_not_find_it),
+        isolated_test(collection_of_another_objspace_changes_nothing),
+        isolated_test(objects_that_moved_are_found),
+        isolated_test(full_table_leaves_samples_untracked),
+        isolated_test(samples_go_on_in_the_next_chunk),
+        isolated_test(nothing_is_written_after_the_trace),
+        isolated_test(gc_that_can_not_sample_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,16 @@
+#ifndef RUBY_VM_TRACE_STREAMS_ALLOCATIONS_H
+#define RUBY_VM_TRACE_STREAMS_ALLOCATIONS_H 1
+/*
+ * Allocations: one object for so many bytes of slots, with its class and its backtrace, and how many
+ * collections it survives. Allocators call what vm_trace.h declares.
+ */
+
+#include "vm_trace/capture/event.h"
+
+#define ALLOCATIONS_DEFAULT_BYTES (UINT64_C(512) << 10)
+#define ALLOCATIONS_LEAST_BYTES (UINT64_C(1) << 10) /* but for 1: each object */
+#define ALLOCATIONS_MOST_BYTES (UINT64_C(1) << 30)
+
+extern struct rb_vm_trace_stream rb_vm_trace_allocations;
+
+#endif /* RUBY_VM_TRACE_STREAMS_ALLOCATIONS_H */
