@@ -163,6 +163,12 @@ rb_vm_trace_host_class_name(uintptr_t object, char *buffer, size_t capacity)
     return 0;
 }
 
+void
+rb_vm_trace_host_clear_object(uintptr_t object)
+{
+    (void)object;
+}
+
 uintptr_t
 rb_vm_trace_host_moved_to(uintptr_t object)
 {

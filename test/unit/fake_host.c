@@ -301,6 +301,12 @@ rb_vm_trace_host_class_name(uintptr_t object, char *buffer, size_t capacity)
     return bytes;
 }
 
+void
+rb_vm_trace_host_clear_object(uintptr_t object)
+{
+    (void)object;
+}
+
 uintptr_t
 rb_vm_trace_host_moved_to(uintptr_t object)
 {

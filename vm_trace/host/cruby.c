@@ -573,6 +573,15 @@ rb_vm_trace_host_class_name(uintptr_t object, char *buffer, size_t capacity)
     return text.bytes;
 }
 
+void
+rb_vm_trace_host_clear_object(uintptr_t object)
+{
+    /* Older Rubies have filled the first five words. */
+    const size_t filled = RUBY_API_VERSION_CODE >= 40000 ? sizeof(struct RBasic) : 5 * sizeof(VALUE);
+    const size_t bytes = rb_gc_obj_slot_size((VALUE)object);
+    if (bytes > filled) memset((char *)object + filled, 0, bytes - filled);
+}
+
 uintptr_t
 rb_vm_trace_host_moved_to(uintptr_t object)
 {

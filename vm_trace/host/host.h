@@ -151,6 +151,12 @@ size_t rb_vm_trace_host_ractor_offset(void);
  */
 size_t rb_vm_trace_host_class_name(uintptr_t object, char *buffer, size_t capacity);
 
+/*
+ * Clear what its allocator has not filled yet of an object: another ractor's collection may look
+ * into it wherever this one waits for a lock.
+ */
+void rb_vm_trace_host_clear_object(uintptr_t object);
+
 /* Where an object is now, while a compaction updates references. */
 uintptr_t rb_vm_trace_host_moved_to(uintptr_t object);
 

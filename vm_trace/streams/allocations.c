@@ -191,6 +191,7 @@ rb_vm_trace_allocated_slow(uintptr_t object)
     __atomic_fetch_sub(&rb_vm_trace_allocations_due, 1, __ATOMIC_RELAXED);
     if (!rb_vm_trace_allocations_on || !trace_on()) return;
 
+    rb_vm_trace_host_clear_object(object);
     struct sample sample = { .size = (uint32_t)slot_bytes, .weight = weight_of(slot_bytes) };
     sample.class_name = class_name(state, object);
     if (!sample.class_name) {
