@@ -17,9 +17,9 @@ extern struct rb_vm_trace_stream *const rb_vm_trace_streams[];
 struct vm_trace_stream_request {
     uint64_t rate;     /* 0: nothing */
     const char *only;
-    bool by_preset;    /* where it can't be recorded it is left out */
     uint64_t min_ns_and_1; /* 0: the stream's default */
     enum vm_trace_stack_part stack_part;
+    bool by_preset;    /* where it can't be recorded it is left out */
 };
 
 #define VM_TRACE_MAX_STREAMS 16
