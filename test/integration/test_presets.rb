@@ -23,12 +23,12 @@ class TestPresets < Integration::Test
 
   def test_a_preset_leaves_out_what_needs_a_jit
     assert_equal ["markers threads gc", nil], without_jit("default")
-    assert_equal ["markers threads gc", nil], without_jit("full")
+    assert_equal ["markers threads gc allocations", nil], without_jit("full")
   end
 
   def test_a_preset_names_streams_with_their_options
     assert_equal ["exits markers threads gc", 97], with_jit("default")
-    assert_equal ["exits compiles invalidations markers threads gc", 1], with_jit("full")
+    assert_equal ["exits compiles invalidations markers threads gc allocations", 1], with_jit("full")
   end
 
   def test_a_later_item_replaces_an_earlier_one
@@ -42,7 +42,7 @@ class TestPresets < Integration::Test
     result = run_ruby("RubyVM::Trace.start(preset: :default, gc: false, threads: { stack: :none, min: 0.002 }, file: \"\#$$.fxt\")\nRubyVM::Trace.stop")
     assert_equal ["markers threads:min=2000000ns:stack=none", nil], flags_of(result.trace)
     result = run_ruby(%(RubyVM::Trace.start(preset: "full", exits: false, file: "\#$$.fxt")\nRubyVM::Trace.stop), "--zjit")
-    assert_equal ["compiles invalidations markers threads gc", nil], flags_of(result.trace)
+    assert_equal ["compiles invalidations markers threads gc allocations", nil], flags_of(result.trace)
     result = run_ruby(%(RubyVM::Trace.start(preset: "default", sample_rate: 7, file: "\#$$.fxt")\nRubyVM::Trace.stop), "--zjit")
     assert_equal ["exits markers threads gc", 7], flags_of(result.trace)
   end
