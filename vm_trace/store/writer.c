@@ -176,7 +176,8 @@ static uint32_t
 find_thread(struct rb_vm_trace_writer *writer, uint32_t tid)
 {
     uint8_t *hint = &writer->thread_hints[tid & (sizeof(writer->thread_hints) - 1)];
-    if (*hint && *hint <= writer->thread_count && writer->threads[*hint - 1].tid == tid) return *hint;
+    uint32_t likely = *hint;
+    if (likely && likely <= writer->thread_count && writer->threads[likely - 1].tid == tid) return likely;
     for (uint32_t i = 0; i < writer->thread_count; i++) {
         if (writer->threads[i].tid == tid) return *hint = (uint8_t)(i + 1);
     }
