@@ -290,6 +290,34 @@ machine_times_stand_between_those_of_the_system(void **state)
     }
 }
 
+#if CLOCK_HAS_TICKS
+static void
+stamp_of_a_clock_that_has_just_begun_has_its_time(void **state)
+{
+    (void)state;
+    struct vm_trace_clock ticking = { 0 };
+    assert_true(clock_stamp_ns(&ticking, TICKS(0), true) == UINT64_MAX);
+    rb_vm_trace_clock_update(&ticking, TICKS(0), NS(0));
+    rb_vm_trace_clock_update(&ticking, TICKS(2 * MS), NS(2 * MS));
+    assert_int_equal(ticking.horizon, 0);
+    static const int times[] = { 1000, MS, 2 * MS - 1, 2 * MS, 3 * MS };
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+        assert_in_range(clock_stamp_ns(&ticking, TICKS(times[i]), true), NS(times[i]) - 1, NS(times[i]) + 1);
+
+    /* The machine's own, read once: whatever comes between, each stamp is between its neighbours. */
+    rb_vm_trace_clock_init();
+    if (!rb_vm_trace_clock_ticks_p()) return;
+    struct vm_trace_clock begun = { 0 };
+    uint64_t before = clock_now_ns(&begun), stamps[100];
+    for (size_t i = 0; i < 100; i++) stamps[i] = clock_stamp(true);
+    uint64_t after = rb_vm_trace_clock_system_ns();
+    for (size_t i = 0; i < 100; i++) {
+        uint64_t ns = clock_stamp_ns(&begun, stamps[i], true);
+        assert_in_range(ns, before - 200000, after + 200000);
+    }
+}
+#endif
+
 static void
 system_time_is_boottime(void **state)
 {
@@ -320,6 +348,9 @@ main(void)
         isolated_test(clock_is_right_for_years),
         isolated_test(rate_that_no_counter_has_is_not_used),
         isolated_test(machine_times_stand_between_those_of_the_system),
+#if CLOCK_HAS_TICKS
+        isolated_test(stamp_of_a_clock_that_has_just_begun_has_its_time),
+#endif
         isolated_test(system_time_is_boottime),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

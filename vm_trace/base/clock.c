@@ -95,26 +95,56 @@ rb_vm_trace_clock_update(struct vm_trace_clock *clock, uint64_t ticks, uint64_t 
     return now;
 }
 
+#if CLOCK_HAS_TICKS
+/* Ticks and the time that they are at. */
+static void
+read_pair(uint64_t *ticks_out, uint64_t *ns_out)
+{
+    /* The narrowest of three, for we may be interrupted between the two. */
+    uint64_t best = UINT64_MAX;
+    for (int i = 0; i < 3; i++) {
+        uint64_t before = __rdtsc();
+        uint64_t now = rb_vm_trace_clock_system_ns();
+        uint64_t width = __rdtsc() - before;
+        if (width < best) {
+            best = width;
+            *ticks_out = before + width / 2;
+            *ns_out = now;
+        }
+    }
+}
+#endif
+
 uint64_t
 rb_vm_trace_clock_read(struct vm_trace_clock *clock)
 {
 #if CLOCK_HAS_TICKS
     if (use_ticks) {
-        /* The narrowest of three, for we may be interrupted between the two. */
-        uint64_t best = UINT64_MAX, ticks = 0, ns = 0;
-        for (int i = 0; i < 3; i++) {
-            uint64_t before = __rdtsc();
-            uint64_t now = rb_vm_trace_clock_system_ns();
-            uint64_t width = __rdtsc() - before;
-            if (width < best) {
-                best = width;
-                ticks = before + width / 2;
-                ns = now;
-            }
-        }
+        uint64_t ticks = 0, ns = 0;
+        read_pair(&ticks, &ns);
         return rb_vm_trace_clock_update(clock, ticks, ns);
     }
 #endif
     (void)clock;
     return rb_vm_trace_clock_system_ns();
+}
+
+/* By its last pair, and its rate or that since then. */
+uint64_t
+rb_vm_trace_clock_early_stamp_ns(const struct vm_trace_clock *clock, uint64_t stamp)
+{
+#if CLOCK_HAS_TICKS
+    struct vm_trace_clock since = { .scale = clock->rate };
+    uint64_t ticks = 0, ns = 0;
+    if (clock->pair_ns && !clock->rate) {
+        read_pair(&ticks, &ns);
+        since.scale = ticks > clock->pair_ticks && ns > clock->pair_ns ? rate_since(clock, ticks, ns) : 0;
+    }
+    if (!since.scale) return UINT64_MAX;
+    return stamp >= clock->pair_ticks ? clock->pair_ns + clock_scale(&since, stamp - clock->pair_ticks)
+                                      : clock->pair_ns - clock_scale(&since, clock->pair_ticks - stamp);
+#else
+    (void)clock, (void)stamp;
+    return UINT64_MAX;
+#endif
 }

@@ -85,11 +85,15 @@ clock_stamp(bool ticks)
     return rb_vm_trace_clock_system_ns() | 1;
 }
 
-/* Of one that another thread may have noted. UINT64_MAX: not known, for the clock has just begun. */
+/* clock_stamp_ns by a clock that does not scale ticks yet. UINT64_MAX: not known, for it was never read. */
+uint64_t rb_vm_trace_clock_early_stamp_ns(const struct vm_trace_clock *clock, uint64_t stamp);
+
+/* Of one that another thread may have noted. */
 static inline uint64_t
 clock_stamp_ns(const struct vm_trace_clock *clock, uint64_t stamp, bool ticks)
 {
-    if (!clock->horizon) return ticks ? UINT64_MAX : stamp;
+    if (!ticks) return stamp;
+    if (!clock->horizon) return rb_vm_trace_clock_early_stamp_ns(clock, stamp);
     return stamp >= clock->anchor_ticks ? clock->anchor_ns + clock_scale(clock, stamp - clock->anchor_ticks)
                                         : clock->anchor_ns - clock_scale(clock, clock->anchor_ticks - stamp);
 }
