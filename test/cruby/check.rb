@@ -1,6 +1,7 @@
 # CRuby's own tests: with every process traced they give the results of the unpatched base with ZJIT
 # and without tracing, and every trace is valid.
-#   check.rb [--base] [--thresholds N,...] [--rates K,...] [--only TEXT]       (`make check-cruby`; the Makefile sets ENV)
+#   check.rb [--base] [--thresholds N,...] [--rates K,...] [--streams LIST] [--only TEXT]
+#   (`make check-cruby`; the Makefile sets ENV)
 # base-failures beside this file lists what the base itself fails, with reasons. A test that fails
 # and is not listed runs once more, and is named either way: CRuby's tests of threads and signals
 # have time limits that a busy machine misses. Processes that the tests start (assert_in_out_err and
@@ -22,12 +23,13 @@ class CheckCRuby
   Result = Struct.new(:failed, :tests, :broken, :log)
 
   def initialize(argv)
-    @thresholds, @rates, @only, @base = [1, 30], [1, 97], nil, false
+    @thresholds, @rates, @only, @streams, @base = [1, 30], [1, 97], nil, nil, false
     OptionParser.new do |o|
       o.banner = "Usage: check.rb [OPTION]..."
       o.on("--base", "run the unpatched base, untraced: what it fails belongs into base-failures") { @base = true }
       o.on("--thresholds LIST", Array, "calls before compilation (#{@thresholds.join(",")})") { |list| @thresholds = list.map { |n| Integer(n) } }
       o.on("--rates LIST", Array, "one in K exits is recorded (#{@rates.join(",")})") { |list| @rates = list.map { |n| Integer(n) } }
+      o.on("--streams LIST", "record these, too: --vm-trace=LIST, such as full") { |list| @streams = list }
       o.on("--only TEXT", "suites and files whose name holds it") { |text| @only = text }
     end.parse!(argv)
     @obj = ENV.fetch(@base ? "BASE_OBJ" : "RUBY_OBJ")
@@ -61,6 +63,7 @@ class CheckCRuby
   def run_all(threshold, rate)
     flags = ["--zjit", "--zjit-call-threshold=#{threshold}"]
     flags << "--zjit-trace-exits-sample-rate=#{rate}" if rate
+    flags << "--vm-trace=#{@streams}" if @streams && !@base
     suites.each do |suite|
       began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       result = judged(suite, flags)
