@@ -1,6 +1,6 @@
-# Makes the README's pictures, doc/pictures/, from a trace of examples/demo.rb: the page of
-# `vm-trace html` as a browser shows it, and the way of an exit from compiled code to a report, with
-# the trace's own figures.
+# Makes the pictures, doc/pictures/, from traces of examples/demo.rb and examples/greedy.rb: the pages
+# of `vm-trace html` as a browser shows them, and the way of an exit from compiled code to a report,
+# with the trace's own figures.
 #   pictures.rb RUBY TOOL      (called by `make pictures`)
 # Needs chromium and chromedriver. Look at the pictures before you commit them.
 require "csv"
@@ -13,6 +13,7 @@ class Pictures
   TOP = File.expand_path("..", __dir__)
   OUT = "doc/pictures"
   TRACE = "build/pictures.fxt"
+  THREADS = "build/pictures-threads.fxt"
   PAGE = "build/pictures.html"
   MOST_BYTES = 200_000 # a reader on a slow line waits for these
 
@@ -24,10 +25,12 @@ class Pictures
     missing = Browser.missing
     fail_with("#{missing.join(" and ")} not found; on Debian: apt-get install chromium chromium-driver") if missing.any?
     FileUtils.mkdir_p(OUT)
-    FileUtils.rm_f(TRACE)
+    FileUtils.rm_f([TRACE, THREADS])
     flags = %W[--zjit-call-threshold=2 --zjit-trace-exits --zjit-trace-compiles --zjit-trace-file=#{TRACE}]
     run(@ruby, *flags, "examples/demo.rb")
-    page("#{OUT}/page.png")
+    page("#{OUT}/page.png", TRACE, height: 1110)
+    run(@ruby, "--vm-trace=threads,gc", "--vm-trace-file=#{THREADS}", "examples/greedy.rb")
+    page("#{OUT}/threads.png", THREADS, height: 860)
     flow("#{OUT}/data-flow.svg")
     Dir["#{OUT}/*"].each do |path|
       puts format("%6d bytes  %s", File.size(path), path)
@@ -37,9 +40,9 @@ class Pictures
 
   private
 
-  def page(path)
-    run(@tool, "html", "-o", PAGE, TRACE)
-    browser = Browser.new(width: 1040, height: 1110)
+  def page(path, trace, height:)
+    run(@tool, "html", "-o", PAGE, trace)
+    browser = Browser.new(width: 1040, height: height)
     browser.open(File.join(TOP, PAGE))
     browser.screenshot(path)
     problems = browser.problems

@@ -59,7 +59,14 @@ class TestAllocations < Integration::Test
 
   # Bytes are unbiased, and each class has its share: 20,000 samples, whose sum has a standard
   # deviation of 0.7 %.
+  # The errors of the classes in sigmas, one in 300 of which is above 3 by chance: not twice in a row.
   def test_bytes_and_classes_are_those_of_the_program
+    errors = errors_of_classes
+    errors = errors_of_classes if errors.values.max > 3
+    assert_empty errors.select { |_, error| error > 3 }
+  end
+
+  def errors_of_classes
     result = sampled(<<~RUBY, "4K")
       #{CLASSES}
       T.stop
@@ -82,11 +89,11 @@ class TestAllocations < Integration::Test
     assert_in_delta 1_100_000, objects, 1_000
     assert_in_delta 1, all.sum(&:weight).fdiv(bytes.sum), 0.05
     assert_in_delta 1, all.sum { |sample| sample.weight.fdiv(sample.size) } / objects, 0.05
-    %w[Small Outer::Large String].zip(bytes).each do |name, expected|
+    %w[Small Outer::Large String].zip(bytes).to_h do |name, expected|
       of_class = all.select { |sample| sample.class_name == name }
       weight = of_class.map(&:weight).tally.max_by(&:last).first # but for a few strings of other sizes
       sigma = Math.sqrt(expected.fdiv(weight)) * weight
-      assert_in_delta expected, of_class.sum(&:weight), 3 * sigma, name
+      [name, (expected - of_class.sum(&:weight)).abs / sigma]
     end
   end
 
@@ -286,10 +293,10 @@ class TestAllocations < Integration::Test
     foos = samples(result.trace).select { |sample| sample.class_name == "Foo" }
     weight = foos.first.weight
     expected = 4 * 40_500 * foos.first.size
-    assert_in_delta expected, foos.sum(&:weight), 4 * Math.sqrt(expected.fdiv(weight)) * weight
+    assert_in_delta expected, foos.sum(&:weight), 5 * Math.sqrt(expected.fdiv(weight)) * weight
     assert_operator foos.map(&:thread).uniq.size, :>=, 4
     living = foos.count { |sample| sample.fate == "alive" } * weight.fdiv(foos.first.size)
-    assert_in_delta Integer(result.out), living, 4 * Math.sqrt(2_000.0 * weight / foos.first.size)
+    assert_in_delta Integer(result.out), living, 5 * Math.sqrt(2_000.0 * weight / foos.first.size)
   end
 
   # Ractors that end leave objects to others.
