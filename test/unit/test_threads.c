@@ -26,15 +26,21 @@ static struct rb_execution_context_struct worker = { &main_ractor, 1002, "worker
 static const struct fake_method pop = { "Thread::Queue", "pop" };
 
 static void
-start_threads(void)
+start_with(const char *option)
 {
     static struct rb_iseq_struct loop;
     loop = fake_iseq("loop", "app.rb");
-    assert_true(rb_vm_trace_parse_vm_option("vm-trace=threads"));
+    assert_true(rb_vm_trace_parse_vm_option(option));
     start_traced(.exit_rate = 1);
     assert_int_equal(rb_vm_trace_threads_on, 1);
     fake_push(&worker, &loop, 7);
     fake_push_cfunc(&worker, &pop);
+}
+
+static void
+start_threads(void)
+{
+    start_with("vm-trace=threads");
 }
 
 static struct trace *
@@ -132,12 +138,12 @@ static void
 a_preempted_thread_says_where_it_was(void **state)
 {
     (void)state;
-    start_threads();
+    start_with("vm-trace=threads:min=200ms");
     fake_current(&worker);
     rb_vm_trace_thread_ready(&worker, thread_of(&worker_memory));
     rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
     for (int i = 0; i < 2; i++) {
-        if (i == 1) usleep(1100);
+        if (i == 1) usleep(210000);
         rb_vm_trace_thread_suspending(&worker, thread_of(&worker_memory), RB_VM_TRACE_PREEMPTED);
         rb_vm_trace_thread_suspended(&worker, thread_of(&worker_memory), RB_VM_TRACE_PREEMPTED);
         rb_vm_trace_thread_ready(&worker, thread_of(&worker_memory));
@@ -325,6 +331,7 @@ each_ractor_is_a_cpu_and_numbers_are_used_again(void **state)
         if (i == 2) rb_vm_trace_ractor_free(ractor.vm_trace);
         ractor.vm_trace = NULL;
         fake_ractor_remove(&ractor);
+        fake_current(&main_thread);
     }
     struct trace *trace = finish();
     for (size_t i = 0; i < trace->scheduling_count; i++) {
