@@ -203,6 +203,13 @@ rb_vm_trace_host_fiber_name(struct rb_execution_context_struct *of, char *buffer
     return rb_vm_trace_host_thread_name(of, buffer, capacity);
 }
 
+uint64_t
+rb_vm_trace_clock_early_stamp_ns(const struct vm_trace_clock *clock, uint64_t stamp)
+{
+    (void)clock;
+    return stamp;
+}
+
 bool
 rb_vm_trace_clock_ticks_p(void)
 {
