@@ -169,6 +169,41 @@ rb_vm_trace_host_clear_object(uintptr_t object)
     (void)object;
 }
 
+bool
+rb_vm_trace_host_find_operands(uintptr_t pc, struct vm_trace_guard *guard)
+{
+    (void)pc, (void)guard;
+    return false;
+}
+
+uint32_t
+rb_vm_trace_host_seen(struct rb_execution_context_struct *of, uintptr_t pc, struct vm_trace_guard guard,
+                      struct vm_trace_seen *seen)
+{
+    (void)of, (void)pc, (void)guard, (void)seen;
+    return VM_TRACE_SAW_NOTHING;
+}
+
+size_t
+rb_vm_trace_host_value_name(uintptr_t value, char *buffer, size_t capacity)
+{
+    return rb_vm_trace_host_class_name(value, buffer, capacity);
+}
+
+bool
+rb_vm_trace_host_value_named_p(uintptr_t value, const char *name, size_t bytes)
+{
+    (void)value, (void)name, (void)bytes;
+    return false;
+}
+
+size_t
+rb_vm_trace_host_ivar_name(uintptr_t pc, uintptr_t object, char *buffer, size_t capacity)
+{
+    (void)pc;
+    return rb_vm_trace_host_class_name(object, buffer, capacity);
+}
+
 uintptr_t
 rb_vm_trace_host_moved_to(uintptr_t object)
 {
@@ -180,6 +215,70 @@ rb_vm_trace_host_top(struct rb_execution_context_struct *of, struct vm_trace_fra
 {
     (void)of, (void)frame_out;
     return false;
+}
+
+/* Execution states are not recorded here. */
+struct rb_vm_trace_states **
+rb_vm_trace_host_states(struct rb_execution_context_struct *of)
+{
+    static struct rb_vm_trace_states *states;
+    (void)of;
+    return &states;
+}
+
+struct vm_trace_thread_word *
+rb_vm_trace_host_thread_times(struct rb_execution_context_struct *of)
+{
+    static struct vm_trace_thread_word word;
+    (void)of;
+    return &word;
+}
+
+uintptr_t
+rb_vm_trace_host_innermost(struct rb_execution_context_struct *of)
+{
+    return MOST_FRAMES - of->count;
+}
+
+struct vm_trace_catcher
+rb_vm_trace_host_catcher(struct rb_execution_context_struct *of)
+{
+    return (struct vm_trace_catcher){ rb_vm_trace_host_innermost(of), &iseq };
+}
+
+size_t
+rb_vm_trace_host_catchers(struct rb_execution_context_struct *of, struct vm_trace_catcher out[VM_TRACE_CATCHERS])
+{
+    (void)of;
+    (void)out;
+    return 0;
+}
+
+uintptr_t
+rb_vm_trace_host_first_frame(struct rb_execution_context_struct *of)
+{
+    (void)of;
+    return MOST_FRAMES;
+}
+
+uintptr_t
+rb_vm_trace_host_innermost_method(struct rb_execution_context_struct *of)
+{
+    (void)of;
+    return 0;
+}
+
+const struct rb_iseq_struct *
+rb_vm_trace_host_watch_frame(uintptr_t frame)
+{
+    (void)frame;
+    return &iseq;
+}
+
+void
+rb_vm_trace_host_watch_entries(bool on)
+{
+    (void)on;
 }
 
 bool

@@ -22,7 +22,7 @@ class Tree
 
   def initialize(root, name, layers:, outside:)
     @root, @name, @layers, @outside = root, name, layers, outside
-    @files = Dir.glob("**/*.{c,h}", base: File.join(root, name)).sort
+    @files = Dir.glob("**/*.{c,h,def}", base: File.join(root, name)).sort
     @faults = []
     @includes = @files.to_h { |file| [file, read(file)] }
   end
@@ -42,7 +42,7 @@ class Tree
   # A row for each layer, the highest first: its units, and the layers that these include.
   def picture
     rows = @layers.reverse.filter_map do |layer|
-      files = @files.select { |file| layer_of(file) == layer }
+      files = @files.select { |file| layer_of(file) == layer && !file.end_with?(".def") } # tables of the unit that includes them
       next if files.empty?
       below = files.flat_map { |file| @includes[file].map { |_, to| to && layer_of(to) } }.compact.uniq - [layer]
       names = files.map { |file| File.basename(file, ".*") }.uniq.sort
@@ -74,7 +74,7 @@ class Tree
 
   private
 
-  def unit(file) = file.sub(/\.[ch]\z/, "")
+  def unit(file) = file.sub(/\.([ch]|def)\z/, "")
 
   def title(layer) = layer == "*.[ch]" ? "vm_trace.h" : layer.include?(".") ? layer : "#{layer}/"
 

@@ -20,6 +20,7 @@
 # define USE_VM_TRACE 1
 #endif
 
+struct rb_control_frame_struct;
 struct rb_execution_context_struct;
 struct rb_iseq_struct;
 struct rb_ractor_struct;
@@ -33,10 +34,11 @@ struct rb_vm_trace_ractor;
 
 /*
  * What is remembered of a Ruby thread: RB_VM_TRACE_THREAD_BYTES in rb_thread_t, zeros at first. The
- * host has the first word, the stream `threads` the others.
+ * host has the first three words, the stream `threads` the others.
  */
 struct rb_vm_trace_thread;
-#define RB_VM_TRACE_THREAD_BYTES 72
+struct rb_vm_trace_states; /* of an execution context: a word of it that is zero when it is made */
+#define RB_VM_TRACE_THREAD_BYTES 88
 
 /* Why a thread gives up the GVL. */
 enum rb_vm_trace_suspension {
@@ -166,12 +168,12 @@ void rb_vm_trace_gc_exit(size_t heap_bytes, size_t live_slots, bool ractor_heap)
 
 /* --- allocations -----------------------------------------------------------------------
  *
- * One object in so many is a sample. The allocator counts the objects of each heap (all slots of one
- * size) down to the next one and calls nothing in between:
- *     rb_vm_trace_allocation_gap     how many objects it is to the next sample
- *     rb_vm_trace_allocation_due     the object that it is allocating is one
- *     rb_vm_trace_allocated          that has its class now
- * Exported, for a GC may be a shared object.
+ * The allocator counts the objects of each heap (all slots of one size) down to the next sample and
+ * calls nothing in between:
+ *     rb_vm_trace_allocation_gap     returns how many objects it is to the next sample
+ *     rb_vm_trace_allocation_due     the object that is being allocated is a sample
+ *     rb_vm_trace_allocated          the sample has its class now
+ * The functions are exported, because a GC may be a shared object.
  */
 # if defined(__GNUC__)
 #  pragma GCC visibility push(default)
@@ -180,31 +182,31 @@ void rb_vm_trace_gc_exit(size_t heap_bytes, size_t live_slots, bool ractor_heap)
 /* Not 0 while allocations are sampled; changes with the world stopped. */
 extern int rb_vm_trace_allocations_on;
 
-/* So many objects are samples that have no class yet. */
+/* The number of samples that have no class yet. */
 extern unsigned rb_vm_trace_allocations_due;
 
 /*
- * The GC can sample. `begin_gaps` is called with the world stopped when sampling has begun or ended:
- * it has each heap count from there. Before the program runs.
+ * A GC that can sample calls this before the program runs. `begin_gaps` is called with the world
+ * stopped when sampling has begun or ended. It makes each heap start a new count.
  */
 void rb_vm_trace_allocations_supported(void (*begin_gaps)(void));
 
 /*
- * Objects of a heap with slots of so many bytes to the next sample, which counts: from 1 to
- * RB_VM_TRACE_MOST_OBJECTS. Random, and another one each time. Any thread.
+ * The number of objects up to and including the next sample, for a heap with slots of that size: 1 to
+ * RB_VM_TRACE_MOST_OBJECTS, random, another one at each call. Any thread.
  */
 size_t rb_vm_trace_allocation_gap(size_t slot_bytes);
 
 /*
- * The slot that the current thread has just taken is a sample. `objspace` identifies what
- * rb_vm_trace_allocations_marked is called for. No other object is allocated before
+ * The slot that the current thread has just taken is a sample. `objspace` is the one that
+ * rb_vm_trace_allocations_marked will be called with. The caller allocates no other object before
  * rb_vm_trace_allocated.
  */
 void rb_vm_trace_allocation_due(const void *objspace, size_t slot_bytes);
 
 /*
- * All that lives in `objspace` is marked, and nothing is swept yet. `alive` says whether an object
- * is marked. By the thread that collects.
+ * All live objects of `objspace` are marked, and none is swept yet. `alive` says whether an object is
+ * marked. Called by the thread that collects.
  */
 void rb_vm_trace_allocations_marked(void *objspace, bool (*alive)(void *objspace, uintptr_t object));
 
@@ -216,7 +218,7 @@ void rb_vm_trace_allocated_slow(uintptr_t object);
 #  pragma GCC visibility pop
 # endif
 
-/* The object has its class and flags, and nothing else. By the thread that allocates it. */
+/* The object has its class and flags, and nothing else yet. Called by the thread that allocates it. */
 static inline void
 rb_vm_trace_allocated(uintptr_t object)
 {
@@ -239,8 +241,8 @@ void rb_vm_trace_before_fork(void);
 void rb_vm_trace_after_fork(long pid);
 
 /*
- * A fiber has ended, or is freed: what it recorded on can be the next one's. `track` is a word of
- * its execution context, zero when it is made. Any thread.
+ * A fiber has ended, or is freed: the next one can reuse its track. `track` is a word of its execution
+ * context, which begins as zero. Any thread.
  */
 void rb_vm_trace_fiber_ended_slow(uint32_t *track);
 
@@ -320,6 +322,88 @@ rb_vm_trace_thread_suspending(struct rb_execution_context_struct *ec, struct rb_
     if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_thread_suspending_slow(ec, thread, why);
 }
 
+/* --- execution states -----------------------------------------------------------------
+ *
+ * Whether a thread runs compiled code or the interpreter. Compiled code is entered through the
+ * functions below while the stream `states` is recorded. An entered frame carries
+ * RB_VM_TRACE_FRAME_FLAG among its flags, so that whoever pops it reports that; compiled code,
+ * which does not look at the flag, returns to its entry instead.
+ */
+/* A bit of a frame's flags that CRuby does not use. */
+#define RB_VM_TRACE_FRAME_FLAG 0x8000
+
+/* Not 0 while states are recorded; changes with the world stopped. */
+extern int rb_vm_trace_states_on;
+
+typedef uintptr_t (*rb_vm_trace_compiled_code)(struct rb_execution_context_struct *ec,
+                                               struct rb_control_frame_struct *cfp);
+
+uintptr_t rb_vm_trace_run_compiled_slow(struct rb_execution_context_struct *ec, struct rb_control_frame_struct *cfp,
+                                        rb_vm_trace_compiled_code code);
+
+/*
+ * The innermost frame begins in the interpreter, for its ISEQ has no compiled code. This is its
+ * call number `calls` without, of `threshold` after which it is compiled. GVL held.
+ */
+void rb_vm_trace_uncompiled_slow(struct rb_execution_context_struct *ec, uint64_t calls, uint64_t threshold);
+
+/* A frame with the flag was popped. By the thread itself, GVL held. */
+void rb_vm_trace_frame_popped(struct rb_execution_context_struct *ec);
+
+/* A method in C begins in the innermost frame, called by the VM's own code. GVL held. */
+void rb_vm_trace_c_called_slow(struct rb_execution_context_struct *ec);
+
+/* An exception is handled in the innermost frame, which the interpreter runs from now on. */
+void rb_vm_trace_unwound_slow(struct rb_execution_context_struct *ec);
+
+/* The thread runs another fiber from now on. */
+void rb_vm_trace_fiber_switched_slow(struct rb_execution_context_struct *from, struct rb_execution_context_struct *to);
+
+/*
+ * The execution context ends; `states` is its word. By the thread that runs it, GVL held, or by any
+ * when it runs no more.
+ */
+void rb_vm_trace_states_ended_slow(struct rb_vm_trace_states **states);
+
+/* Run the compiled code of the frame `cfp`; returns what it does. GVL held. */
+static inline uintptr_t
+rb_vm_trace_run_compiled(struct rb_execution_context_struct *ec, struct rb_control_frame_struct *cfp,
+                         rb_vm_trace_compiled_code code)
+{
+    if (__builtin_expect(rb_vm_trace_states_on, 0)) return rb_vm_trace_run_compiled_slow(ec, cfp, code);
+    return code(ec, cfp);
+}
+
+static inline void
+rb_vm_trace_uncompiled(struct rb_execution_context_struct *ec, uint64_t calls, uint64_t threshold)
+{
+    if (__builtin_expect(rb_vm_trace_states_on, 0)) rb_vm_trace_uncompiled_slow(ec, calls, threshold);
+}
+
+static inline void
+rb_vm_trace_c_called(struct rb_execution_context_struct *ec)
+{
+    if (__builtin_expect(rb_vm_trace_states_on, 0)) rb_vm_trace_c_called_slow(ec);
+}
+
+static inline void
+rb_vm_trace_unwound(struct rb_execution_context_struct *ec)
+{
+    if (__builtin_expect(rb_vm_trace_states_on, 0)) rb_vm_trace_unwound_slow(ec);
+}
+
+static inline void
+rb_vm_trace_fiber_switched(struct rb_execution_context_struct *from, struct rb_execution_context_struct *to)
+{
+    if (__builtin_expect(rb_vm_trace_states_on, 0)) rb_vm_trace_fiber_switched_slow(from, to);
+}
+
+static inline void
+rb_vm_trace_states_ended(struct rb_vm_trace_states **states)
+{
+    if (__builtin_expect(*states != NULL, 0)) rb_vm_trace_states_ended_slow(states);
+}
+
 /* --- signals ------------------------------------------------------------------------- */
 
 /*
@@ -374,6 +458,16 @@ RB_VM_TRACE_STUB void rb_vm_trace_thread_ready(struct rb_execution_context_struc
 RB_VM_TRACE_STUB void rb_vm_trace_thread_resumed(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread) {}
 RB_VM_TRACE_STUB void rb_vm_trace_thread_blocks_in(struct rb_vm_trace_thread *thread, const void *function, int fd) {}
 RB_VM_TRACE_STUB void rb_vm_trace_thread_suspending(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread, enum rb_vm_trace_suspension why) {}
+# define RB_VM_TRACE_FRAME_FLAG 0
+typedef uintptr_t (*rb_vm_trace_compiled_code)(struct rb_execution_context_struct *ec,
+                                               struct rb_control_frame_struct *cfp);
+RB_VM_TRACE_STUB uintptr_t rb_vm_trace_run_compiled(struct rb_execution_context_struct *ec, struct rb_control_frame_struct *cfp, rb_vm_trace_compiled_code code) { return code(ec, cfp); }
+RB_VM_TRACE_STUB void rb_vm_trace_uncompiled(struct rb_execution_context_struct *ec, uint64_t calls, uint64_t threshold) {}
+RB_VM_TRACE_STUB void rb_vm_trace_frame_popped(struct rb_execution_context_struct *ec) {}
+RB_VM_TRACE_STUB void rb_vm_trace_c_called(struct rb_execution_context_struct *ec) {}
+RB_VM_TRACE_STUB void rb_vm_trace_unwound(struct rb_execution_context_struct *ec) {}
+RB_VM_TRACE_STUB void rb_vm_trace_fiber_switched(struct rb_execution_context_struct *from, struct rb_execution_context_struct *to) {}
+RB_VM_TRACE_STUB void rb_vm_trace_states_ended(struct rb_vm_trace_states **states) {}
 RB_VM_TRACE_STUB bool rb_vm_trace_fault(const void *address) { return false; }
 RB_VM_TRACE_STUB void rb_vm_trace_define_recorder(void) {}
 RB_VM_TRACE_STUB void rb_vm_trace_shutdown(void) {}

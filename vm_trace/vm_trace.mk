@@ -14,6 +14,9 @@ $(vm_trace_folders):
 	$(Q) $(MAKEDIRS) $(@D)
 	@$(NULLCMD) > $@
 
+# Made by the build, as what the interpreter itself is made of.
+vm_trace/host/operands.$(OBJEXT): insns.inc insns_info.inc
+
 # For YJIT alone, CRuby's configure also takes a rustc that is too old for the tracer's Rust; rustc
 # would then print errors about syntax. base.mk has the version that this Ruby needs.
 -include $(srcdir)/vm_trace/base.mk

@@ -242,6 +242,9 @@ void rb_vm_trace_first_hit(const struct rb_vm_trace_site *site, struct rb_execut
  */
 void rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec);
 
+/* What the fallback called, that rb_vm_trace_hit was called before, has returned. GVL held. */
+void rb_vm_trace_fallback_end(struct rb_execution_context_struct *ec);
+
 /* The ractor's time, in nanoseconds of CLOCK_BOOTTIME. */
 uint64_t rb_vm_trace_now(struct rb_vm_trace_ractor *ractor);
 
@@ -401,6 +404,7 @@ RB_VM_TRACE_STUB void
 rb_vm_trace_compiled(const char *name, size_t name_len, const struct rb_vm_trace_compiled *compiled)
 {
 }
+RB_VM_TRACE_STUB void rb_vm_trace_fallback_end(struct rb_execution_context_struct *ec) {}
 RB_VM_TRACE_STUB void rb_vm_trace_inlined(const struct rb_iseq_struct *callee, const void *method_entry) {}
 RB_VM_TRACE_STUB bool
 rb_vm_trace_version_begin(const struct rb_iseq_struct *iseq, uint32_t version, const char *reason, size_t reason_len,

@@ -39,7 +39,8 @@ module Bench
       @exits = {}
     end
 
-    GROUPS = %i[exits yjit throws ractors late size memory cold tmpfs recorder switch hooks markers threads gc allocations saving scale absent depths].freeze
+    GROUPS = %i[exits yjit throws ractors late size memory cold tmpfs recorder samples switch hooks markers threads
+                gc allocations states saving scale absent depths].freeze
 
     def run
       (@only || GROUPS).each do |group|
@@ -279,6 +280,38 @@ module Bench
       end
     end
 
+    # --- stack samples ----------------------------------------------------------------------------
+
+    DEEP_FRAMES, DEEP_EXITS = 500, 5000
+    DEEP_STACK = { "RUBY_THREAD_VM_STACK_SIZE" => "8000000" }.freeze
+
+    # Exits as stack samples, too: what one more record costs, and how long they are at many depths.
+    def samples
+      ours = with_yjit(@ours)
+      jobs = { none: [variant("", ours), "exits", 8, SAMPLED], file: [variant("", ours, :ours_yjit, 1), "exits", 8, EVERY],
+               samples: [variant("", ours, :samples_yjit, 0), "exits", 8, EVERY] }
+      runs = @recording.rounds(@rounds, "stack samples", jobs)
+      times = runs.to_h { |key, list| [key, each_of(list, jobs[key].last).map { |s| s * 1e9 }] }
+      with, without = %i[samples file].map { |key| minus(times[key], times[:none]) }
+      @rows << Row.new(name: "YJIT: one exit, K=1, 8 frames, with a stack sample", unit: "ns", ours: Statistics.median(with), runs: with.size,
+                       note: "%.0f .. %.0f ns; without %.0f ns" % [*with.minmax, Statistics.median(without)])
+      add_depths_row(ours)
+    end
+
+    # All frames are in the sample; the event has the innermost one, or ten if they are requested.
+    def add_depths_row(ours)
+      before = ENV.to_h.slice(*DEEP_STACK.keys)
+      ENV.update(DEEP_STACK)
+      bytes = [[:samples_yjit, 0], [:samples_yjit, 10], [:ours_yjit, 1]].map do |tracer, rate|
+        @recording.run(variant("", ours, tracer, rate), "depths_of_exits", DEEP_FRAMES, DEEP_EXITS).bytes / DEEP_EXITS.to_f
+      end
+      @rows << Row.new(name: "bytes of an exit, #{DEEP_EXITS} depths from #{DEEP_FRAMES} frames on", unit: "bytes", ours: bytes[0], runs: 1,
+                       target: "<= 120 bytes", met: bytes[0] <= 120,
+                       note: "with ten frames as arguments, too: %.0f bytes; without samples: %.0f bytes" % bytes.drop(1))
+    ensure
+      DEEP_STACK.each_key { |key| ENV[key] = before[key] }
+    end
+
     # The flight recorder, whose memory is a ring, beside the file of the same Ruby.
     def recorder
       [8, 53].each do |depth|
@@ -409,6 +442,37 @@ module Bench
                        note: "untraced %.1f us; the peer has hooks of internal events" % off)
     end
 
+    # One change of state, and whole programs, traced beside untraced, one process after the other.
+    def states
+      workload = Workload.new("states", "#{Recording::ROWS}/states.rb", [[@rounds, 5].max.to_s, @options.fetch(:folder, Dir.tmpdir)])
+      run = @ours.run(workload).extra
+      change, peer = run.values_at("change", "peer")
+      @rows << Row.new(name: "one change of execution state", unit: "ns", ours: change, base: peer, ratio: peer / change, runs: @rounds,
+                       target: "<= 2 clock reads + 5 ns", met: run["lost"].zero? && change <= 2 * run["clock"] + 5,
+                       note: "a clock read: %.0f ns; the peer is an event of TracePoint; a call into compiled code untraced: %.0f ns" %
+                             run.values_at("clock", "off"))
+      { "" => @ours, "YJIT: " => with_yjit(@ours) }.each do |jit, side|
+        %w[emulator requests].each { |program| add_state_row("#{jit}#{program}", program, side) }
+      end
+    end
+
+    def add_state_row(name, program, side)
+      workload = Workload.new(program, File.expand_path("../workloads/#{program}.rb", __dir__), [])
+      path = "#{@options.fetch(:folder, Dir.tmpdir)}/vm-trace-bench-states-#{$$}.fxt"
+      flags = ["--vm-trace=states", "--vm-trace-quiet", "--vm-trace-file=#{path}"]
+      bytes = nil
+      ratios = @rounds.times.map do |round|
+        @progress&.step(round, @rounds, 0, 1, "states: #{name}")
+        off, on = [[], flags].map { |given| side.run(workload, flags: given).seconds }
+        bytes = File.size(path)
+        File.unlink(path)
+        on / off
+      end
+      ratio = Statistics.median(ratios)
+      @rows << Row.new(name: "states: #{name}, traced / untraced", unit: "times", ours: ratio, spread: spread(ratios), runs: @rounds,
+                       target: "<= 1.05", met: ratio <= 1.05, note: "a trace of #{bytes >> 10} KiB")
+    end
+
     # A loop that only allocates: sampled beside untraced in the same process, and untraced beside the
     # unpatched base, which runs before and after.
     def allocations
@@ -421,12 +485,16 @@ module Bench
     def add_allocation_rows(run, base_ns)
       off, sampled, each, peer, ratio = %w[off sampled each peer ratio].map { |key| run.fetch(key) }
       lost = run.fetch("lost")
-      @rows << Row.new(name: "allocated object, one sample per 512 KiB", unit: "ns", ours: sampled, base: off, ratio: off / sampled, runs: @rounds,
+      @rows << Row.new(name: "allocated object, one sample per 512 KiB", unit: "ns", ours: sampled, base: off,
+                       ratio: off / sampled, runs: @rounds,
                        target: "<= 1.01 of untraced", met: ratio <= 1.01 && lost.zero?,
-                       note: "%.3f of untraced; ObjectSpace.trace_object_allocations: %.1f ns%s" % [ratio, peer, lost.zero? ? "" : "; #{lost.to_i} lost"])
-      @rows << Row.new(name: "allocated object, each recorded", unit: "ns", ours: each, base: peer, ratio: peer / each, runs: @rounds,
+                       note: "%.3f of untraced; ObjectSpace.trace_object_allocations: %.1f ns%s" %
+                             [ratio, peer, lost.zero? ? "" : "; #{lost.to_i} lost"])
+      @rows << Row.new(name: "allocated object, each recorded", unit: "ns", ours: each, base: peer, ratio: peer / each,
+                       runs: @rounds,
                        note: "the peer is ObjectSpace.trace_object_allocations, which keeps file and line alone")
-      @rows << Row.new(name: "allocated object, not recorded", unit: "ns", ours: off, base: base_ns, ratio: base_ns / off, runs: @rounds,
+      @rows << Row.new(name: "allocated object, not recorded", unit: "ns", ours: off, base: base_ns,
+                       ratio: base_ns / off, runs: @rounds,
                        note: "the base is the unpatched Ruby")
     end
 

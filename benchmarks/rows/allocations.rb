@@ -1,5 +1,6 @@
-# allocations.rb ROUNDS FOLDER: nanoseconds of processor time of an object in a loop that does nothing but allocate: untraced, with one sample per 512 KiB,
-# with each object recorded, and beside ObjectSpace.trace_object_allocations. The median of some rounds, in which all take turns. A Ruby
+# allocations.rb ROUNDS FOLDER: nanoseconds of processor time of an object in a loop that does nothing
+# but allocate: untraced, with one sample per 512 KiB, with each object recorded, and beside
+# ObjectSpace.trace_object_allocations. The median of some rounds, in which all take turns. A Ruby
 # without the tracer has only the first and the last.
 require_relative "../inside"
 require "objspace"
@@ -44,7 +45,11 @@ if defined?(T)
   variants[:sampled] = -> { traced.call("512K", MANY) }
   variants[:each] = -> { traced.call(1, FEW) }
 end
-variants[:peer] = -> { ns = ObjectSpace.trace_object_allocations { time(FEW * 10) }; ObjectSpace.trace_object_allocations_clear; ns }
+variants[:peer] = lambda do
+  ns = ObjectSpace.trace_object_allocations { time(FEW * 10) }
+  ObjectSpace.trace_object_allocations_clear
+  ns
+end
 variants.each_value(&:call)
 found = Hash.new { |hash, key| hash[key] = [] }
 rounds.times do |i|

@@ -56,6 +56,15 @@ class TestIncludes < Minitest::Test
     assert_fault(%r{vm_trace/base/clock\.h:2: includes store/writer\.h: base/ is below store/})
   end
 
+  def test_tables_that_a_file_includes_belong_to_its_layer
+    layered
+    write "vm_trace/base/names/all.def"
+    write "vm_trace/base/clock.h", "vm_trace/vm_trace.h", "vm_trace/base/names/all.def"
+    assert_equal ["", true], check
+    write "vm_trace/base/clock.h", "vm_trace/vm_trace.h", "vm_trace/base/names/none.def"
+    assert_fault(/clock\.h:2: includes .*none\.def, which is not of/)
+  end
+
   def test_include_beside_the_file_is_followed_too
     layered
     write "vm_trace/store/a.h", "b.h"

@@ -62,8 +62,7 @@ class CheckCRuby
 
   def run_all(threshold, rate)
     flags = ["--zjit", "--zjit-call-threshold=#{threshold}"]
-    flags << "--zjit-trace-exits-sample-rate=#{rate}" if rate
-    flags << "--vm-trace=#{@streams}" if @streams && !@base
+    flags << tracing(rate) unless @base
     suites.each do |suite|
       began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       result = judged(suite, flags)
@@ -71,6 +70,11 @@ class CheckCRuby
       @tests += result.tests
       puts "%-34s %s  %5d tests, %3d failed, %4.0f s" % [suite, flags.drop(1).join(" "), result.tests, result.failed.size, seconds]
     end
+  end
+
+  # A trace that a flag of the JIT starts has not all streams.
+  def tracing(rate)
+    @streams ? "--vm-trace=#{@streams},exits:rate=#{rate}" : "--zjit-trace-exits-sample-rate=#{rate}"
   end
 
   def suites
@@ -96,7 +100,7 @@ class CheckCRuby
 
   def once(suite, flags)
     Dir.mktmpdir("vm-trace-cruby-") do |dir|
-      flags += ["--zjit-trace-file=#{dir}/%p.fxt"] unless @base
+      flags += ["--#{@streams ? "vm" : "zjit"}-trace-file=#{dir}/%p.fxt"] unless @base
       log, status = output_of(dir, command(suite, ["--disable-gems", *flags]))
       check_traces("#{suite} with #{flags.drop(1).join(" ")}", Dir["#{dir}/*.fxt*"])
       read(suite, log, status)

@@ -1,106 +1,135 @@
-# The pages of reasons: each reason that a JIT has stands on its page, the page has no other, and
-# each example makes an exit for the reason that it stands under.
+# Advice for reasons (`vm-trace explain`): each reason that a JIT has is explained, no other is, the pages of the
+# guide are up to date, and each example has the reason that it is for in its trace.
 #
-# Names of ZJIT come from `vm-trace explain`, those of YJIT from the code that makes exits. The
-# explanations are written in the pages alone, so nothing else has to agree with them.
-#
-# Bases: ruby-4.1 ruby-4.0
+# The reasons of a JIT are read from its source, so this is skipped for a base that has no source here.
+# Bases: ruby-4.1 ruby-4.0 ruby-3.3
 require "minitest/autorun"
 require "csv"
 require "open3"
 require "tmpdir"
+require_relative "../../scripts/reason-pages"
 
 class TestReasonPages < Minitest::Test
   TOP = File.expand_path("../..", __dir__)
-  TOOL = File.join(TOP, "build/tool/vm-trace")
-  # The heading below which reasons are those of base ruby-4.0 alone
-  OLDER = "## Ruby 4.0\n"
-  FULL = "(site table full)" # the tracer's own, for any JIT
-  # As uncompiled_reason() and Reason in yjit/src/trace.rs.
-  NOT_COUNTERS = %w[uncompiled_insn invalidated_block invalidated_everything].freeze
+  TOOL = File.expand_path(ENV["VM_TRACE"] || "build/tool/vm-trace", TOP)
+  ROWS = ReasonPages.rows(TOOL)
+  # What is explained and is in no list of a JIT's source: names that the tracer gives.
+  OF_THE_TRACER = ["(site table full)", "uncompiled_insn", "invalidated_block", "invalidated_everything", "ExceptionHandler", "getivar", "setivar",
+                   "recompile_exit"].freeze
 
-  def self.page(jit) = File.read(File.join(TOP, "doc/guide/reasons-#{jit}.md"))
-  # Its parts: [reasons of the heading, text]
-  def self.sections(jit)
-    parts = page(jit).split(/^(?=\#{2,3} )/).select { |part| part.start_with?("### ") }
-    parts.map { |part| [named(part[/^### .*/]), part] }
+  FLAGS = { "ZJIT" => "--zjit-trace-exits", "YJIT" => "--yjit-trace-side-exits" }.freeze
+  ROWS.select { |row| row["example"] }.uniq { |row| row["example"] + row["topic"] }.each do |row|
+    base = row["topic"].end_with?("only in Ruby 4.0", "Only in Ruby 4.0") ? "ruby-4.0" : "ruby-4.1"
+    define_method "test_example_of_#{row["jit"]}_#{row["reason"].gsub(/\W+/, "_")}" do
+      skip ENV["NO_RUBY"] if ENV["NO_RUBY"]
+      skip "base #{base} is not built here" unless File.exist?(ruby(base))
+      assert_operator row["example"].lines.size, :<=, 9
+      seen = recorded(ruby(base), row["jit"].downcase, FLAGS.fetch(row["jit"]), row["example"])
+      assert seen.any? { |reason| File.fnmatch(row["reason"], reason) }, "#{row["reason"]}: #{seen}"
+    end
   end
 
-  def self.named(heading) = heading.scan(/`([^`]+)`/).flatten
-  def self.reasons(jit) = sections(jit).flat_map(&:first)
+  def test_pages_are_up_to_date
+    files = ReasonPages.files
+    assert_equal %w[reasons-yjit.md reasons-zjit.md reasons.md], files.map { |file| File.basename(file) }
+    files.each { |file| assert_equal ReasonPages.page(File.read(file), ROWS), File.read(file), "run scripts/reason-pages.rb --write build/tool/vm-trace" }
+  end
 
-  FLAGS = { "zjit" => "--zjit-trace-exits", "yjit" => "--yjit-trace-side-exits" }.freeze
-  FLAGS.each do |jit, flag|
-    older = page(jit)[/^#{OLDER}.*/m].to_s
-    sections(jit).each do |reasons, text|
-      base = older.include?(text) ? "ruby-4.0" : "ruby-4.1"
-      text.scan(/^```ruby\n(.*?)^```/m).each_with_index do |(example), i|
-        define_method "test_example_#{i}_of_#{jit}_#{reasons.first.gsub(/\W+/, "_")}" do
-          skip ENV["NO_RUBY"] if ENV["NO_RUBY"]
-          skip "base #{base} is not built here" unless File.exist?(ruby(base))
-          assert_operator example.lines.size, :<=, 9
-          seen = recorded(ruby(base), jit, flag, example)
-          assert seen.any? { |reason| File.fnmatch(reasons.first, reason) }, "#{reasons.first}: #{seen}"
-        end
+  # Every reason is on a page.
+  def test_pages_have_all_reasons
+    text = ReasonPages.files.map { |file| File.read(file) }.join
+    assert_empty ROWS.map { |row| row["reason"] }.reject { |reason| text.include?(ReasonPages.code(reason)) }
+  end
+
+  def test_each_reason_has_all_texts
+    ROWS.each do |row|
+      texts = row.values_at("meaning", "cause", "help")
+      assert texts.all? { |text| text&.match?(/\A[`A-Z<].*[.)]\z/) }, row
+      assert texts.all? { |text| text.count("`").even? || text.include?("``") }, row
+      assert_operator texts.sum(&:size), :<, 800, row
+    end
+    assert_empty ROWS.map { |row| row.values_at("kind", "reason", "jit") }.tally.select { |_, count| count > 1 }
+  end
+
+  def test_a_reason_is_not_hidden_by_a_glob_before_it
+    ROWS.group_by { |row| row["kind"] }.each_value do |rows|
+      names = rows.map { |row| row["reason"] }
+      names.each_with_index do |name, i|
+        assert_empty names.first(i).select { |earlier| earlier.include?("*") && File.fnmatch(earlier, name) }, name
       end
     end
   end
 
-  def test_zjit_page_has_the_exits_of_explain
-    assert_equal [*explained[:exits], FULL].sort, self.class.reasons("zjit").sort
-  end
-
-  def test_zjit_page_has_the_fallbacks_of_explain
-    rows = self.class.page("zjit")[/^## Fallbacks.*/m].scan(/^\| (`.*?`) \|/).flatten
-    table = rows.flat_map { |names| names.scan(/(`+) ?(.+?) ?\1/).map(&:last) }
-    assert_equal explained[:fallbacks].sort, table.sort
-  end
-
-  def test_yjit_page_has_all_counters_of_exits
-    skip ENV["NO_RUBY"] if ENV["NO_RUBY"]
-    made = exits_of("ruby-4.1")
-    assert_operator made.size, :>, 60
-    assert_empty made - self.class.reasons("yjit")
-  end
-
-  def test_yjit_page_has_only_counters
-    skip ENV["NO_RUBY"] if ENV["NO_RUBY"]
-    newer, older = self.class.page("yjit").split(/^## Names of base `ruby-3.3`$/).map do |part|
-      part.scan(/^### .*/).flat_map { |heading| self.class.named(heading) }
+  %w[ruby-4.0 ruby-4.1].each do |base|
+    define_method "test_exits_of_zjit_in_#{base}" do
+      assert_explained zjit_exits(base), "exit", "ZJIT", 30
     end
-    assert_operator newer.size, :>, 60
-    assert_empty newer - counters("ruby-4.1") - NOT_COUNTERS - [FULL]
-    skip "base ruby-3.3 has no source here" unless File.directory?(File.join(TOP, "build/ruby-3.3/src"))
-    assert_empty older - counters("ruby-3.3")
-    assert_empty exits_of("ruby-3.3") - self.class.reasons("yjit")
+
+    define_method "test_compile_errors_of_zjit_in_#{base}" do
+      assert_explained compile_errors(base), "compile error", "ZJIT", 7
+    end
+
+    define_method "test_fallbacks_of_zjit_in_#{base}" do
+      assert_explained fallbacks(base), "fallback", "ZJIT", 40
+    end
+
+    define_method "test_invalidations_of_zjit_in_#{base}" do
+      assert_explained zjit_invalidations(base), "invalidation", "ZJIT", 7
+    end
   end
 
-  # The page lists what 4.0 has, in the names of `vm-trace explain`.
+  %w[ruby-3.3 ruby-4.0 ruby-4.1].each do |base|
+    define_method "test_exits_of_yjit_in_#{base}" do
+      assert_explained exits_of(base), "exit", "YJIT", 55
+    end
+
+    define_method "test_invalidations_of_yjit_in_#{base}" do
+      assert_explained yjit_invalidations(base), "invalidation", "YJIT", 6
+    end
+  end
+
+  def test_outcomes
+    words = File.read(File.join(TOP, "vm_trace/base/known_strings.h"))[/W_PROFILING.*?W_VERSION_LIMIT, "\w+"/m].scan(/"(\w+)"/).flatten
+    assert_equal words, named("outcome", "ZJIT")
+  end
+
+  def test_no_reason_of_zjit_is_explained_that_no_ruby_has
+    bases = %w[ruby-4.0 ruby-4.1]
+    assert_used bases.flat_map { |base| zjit_exits(base) }, "exit", "ZJIT"
+    assert_used bases.flat_map { |base| compile_errors(base) }, "compile error", "ZJIT"
+    assert_used bases.flat_map { |base| fallbacks(base) }, "fallback", "ZJIT"
+    assert_used bases.flat_map { |base| zjit_invalidations(base) }, "invalidation", "ZJIT"
+  end
+
+  def test_no_reason_of_yjit_is_explained_that_no_ruby_has
+    bases = %w[ruby-3.3 ruby-4.0 ruby-4.1]
+    assert_used bases.flat_map { |base| counters(base) }, "exit", "YJIT"
+    assert_used bases.flat_map { |base| yjit_invalidations(base) }, "invalidation", "YJIT"
+  end
+
+  # "Neither Ruby 4.0 nor 4.1 uses this reason" and the like: what no code of that Ruby makes is said to be so.
+  def test_reasons_that_zjit_never_uses_are_said_to_be_unused
+    unused = %w[ruby-4.0 ruby-4.1].map { |base| fallback_texts(base).reject { |variant, _| made?(base, variant) }.values }
+    both = unused.reduce(:&)
+    assert_operator both.size, :>=, 1
+    said = ROWS.select { |row| row["kind"] == "fallback" && row["cause"].start_with?("Neither Ruby 4.0 nor 4.1 uses") }.map { |row| row["reason"] }
+    assert_empty both - said
+    all = %w[ruby-4.0 ruby-4.1].flat_map { |base| fallback_texts(base).select { |variant, _| made?(base, variant) }.values }
+    assert_empty said & all
+  end
+
+  # The page of ZJIT lists what 4.0 has.
   def test_zjit_page_lists_the_reasons_of_ruby_4_0
-    source = File.join(TOP, "build/ruby-4.0/src/zjit/src/hir.rs")
-    skip "base ruby-4.0 has no source here" unless File.exist?(source)
-    text = File.read(source)
-    variants = ->(enum) { text[/^pub enum #{enum} \{\n(.*?)^\}/m, 1].scan(/^    (\w+)/).flatten }
-    in_source = variants["SideExitReason"] - ["PatchPoint"] + variants["Invariant"] + %w[CompileError ExceptionHandler]
-    part = self.class.page("zjit")[/^#{OLDER}.*?(?=^## Fallbacks)/m]
-    listed = part[/it has:$(.*?)^Some have/m, 1].scan(/`(\w+)(?:\((\w+))?/).map { |name, inner| name == "PatchPoint" ? inner : name }
-    listed -= ["exit_compile_error"]
-    own = part.scan(/^### .*/).flat_map { |heading| self.class.named(heading) }.map { |name| name[/\w+/] }
-    assert_equal in_source.sort, (listed + own).uniq.sort
+    part = File.read(File.join(TOP, "doc/guide/reasons-zjit.md"))[/^## Ruby 4.0$.*?(?=^<!--)/m]
+    listed = part[/it has:$(.*?)^It also has/m, 1].scan(/`([A-Z]\w+(?:\([\w*]+\))?)/).flatten
+    own = ROWS.select { |row| row["topic"] == "Only in Ruby 4.0" }.map { |row| row["reason"] }
+    heads = ->(names) { names.map { |name| name[/\APatchPoint\(\w+/] || name[/\w+/] }.uniq.sort }
+    assert_equal heads[[*zjit_exits("ruby-4.0"), "CompileError", "ExceptionHandler"]], heads[[*listed, *own]]
   end
 
   private
 
   def ruby(base) = File.join(TOP, "build", base, "ruby")
-
-  def explained
-    out, status = Open3.capture2(TOOL, "explain")
-    assert_predicate status, :success?
-    exits, fallbacks = out.split("\n\n").first(2).map do |part|
-      part.lines.drop(1).map { |line| line.split(/ {2,}/).first }
-    end
-    { exits: exits, fallbacks: fallbacks }
-  end
 
   # Reasons of the exits that a program takes.
   def recorded(ruby, jit, flag, program)
@@ -115,16 +144,78 @@ class TestReasonPages < Minitest::Test
     end
   end
 
+  # Names that are explained.
+  def named(kind, jit) = ROWS.select { |row| row["kind"] == kind && row["jit"] == jit }.map { |row| row["reason"] }
+
+  # `reasons`: as traces could have them.
+  def assert_explained(reasons, kind, jit, least)
+    assert_operator reasons.size, :>=, least
+    names = named(kind, jit)
+    assert_empty reasons.reject { |reason| names.any? { |name| File.fnmatch(name, reason) } }
+  end
+
+  # Something in `reasons` has each name. A name with details stands for one without.
+  def assert_used(reasons, kind, jit)
+    names = named(kind, jit) - OF_THE_TRACER
+    unused = names.reject { |name| reasons.any? { |reason| File.fnmatch(name, reason) || reason == "#{name[/\A\w+/]}(any)" } }
+    assert_empty unused
+  end
+
+  def source(base, file)
+    path = File.join(TOP, "build", base, "src", file)
+    skip "base #{base} has no source here (make src BASE=#{base})" unless File.exist?(path)
+    File.read(path)
+  end
+
+  # Variants of an enum, with "(any)" for their details.
+  def variants(base, enum, file = "zjit/src/hir.rs")
+    body = source(base, file)[/^pub enum #{enum} \{\n(.*?)^\}/m, 1]
+    body.scan(/^    (\w+)( ?[({])?/).map { |name, details| details ? "#{name}(any)" : name }
+  end
+
+  def zjit_exits(base)
+    detailed = variants(base, "Invariant").map { |name| "PatchPoint(#{name})" } + variants(base, "CallType").map { |name| "UnhandledCallType(#{name})" }
+    variants(base, "SideExitReason").reject { |name| name.start_with?("PatchPoint", "UnhandledCallType") } + detailed
+  end
+
+  def compile_errors(base)
+    parse_errors = variants(base, "ParseError").map { |name| "ParseError(#{name})" }
+    errors = variants(base, "CompileError", "zjit/src/stats.rs").reject { |name| name.start_with?("ParseError") } + parse_errors
+    errors.flat_map { |error| error == "ExceptionHandler" ? ["CompileError(#{error})"] : [error, "CompileError(#{error})"] }
+  end
+
+  # Variant => text in traces
+  def fallback_texts(base)
+    body = source(base, "zjit/src/hir.rs")[/^impl Display for SendFallbackReason.*?^\}/m]
+    body.scan(/^ +(\w+).* => write!\(f, "(.*?)"/).to_h { |variant, text| [variant, text.gsub(/\{.*?\}/, "any")] }
+  end
+
+  def fallbacks(base)
+    fallback_texts(base).values + source(base, "zjit/src/stats.rs").scan(/^ +([gs]etivar_fallback_\w+),$/).flatten.uniq
+  end
+
+  # Whether any code besides lists of all variants makes a fallback with this reason.
+  def made?(base, variant)
+    files = %w[hir codegen cruby_methods].map { |name| source(base, "zjit/src/#{name}.rs") }
+    files.any? { |text| text.lines.any? { |line| line.match?(/\b#{variant}\b/) && !line.match?(%r{=> write!|^ +#{variant}(\(.*\))?,$|^ *//}) } }
+  end
+
+  def zjit_invalidations(base)
+    texts = source(base, "zjit/src/invariants.rs").scan(/compile_patch_points!\(cb, patch_points, (?:\w+, )?"(.*?)"/).flatten
+    texts.map { |text| text.gsub(/\{.*?\}/, "any") }
+  end
+
+  def yjit_invalidations(base) = source(base, "yjit/src/invariants.rs").scan(/trace::invalidation\((?:Counter::|")(\w+)/).flatten
+
   # Functions that take a counter and make no exit.
   ONLY_COUNT = /counter_incr|incr_counter|exit_if|counter_ptr|\Aget\z|invalidation|shared_exit/
 
-  def yjit(base, file) = File.read(File.join(TOP, "build", base, "src/yjit/src", file))
-  def counters(base) = yjit(base, "stats.rs")[/^make_counters! \{(.*?)^\}/m, 1].scan(/^    (\w+),/).flatten
+  def counters(base) = source(base, "yjit/src/stats.rs")[/^make_counters! \{(.*?)^\}/m, 1].scan(/^    (\w+),/).flatten
 
   # Counters that the code generator passes to what makes an exit, and not to what only counts.
   def exits_of(base)
     %w[codegen.rs core.rs].flat_map do |file|
-      source = yjit(base, file)
+      source = source(base, "yjit/src/#{file}")
       source.to_enum(:scan, /Counter::([a-z_0-9]+)/).filter_map do
         name = $1
         name unless called(source, $~.begin(0)).match?(ONLY_COUNT)

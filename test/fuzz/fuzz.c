@@ -37,6 +37,8 @@ static const struct {
     {"report", {"report", LIMITS, "FILE"}},
     {"report", {"report", LIMITS, "--format=json", "FILE"}},
     {"report", {"report", LIMITS, "--format=markdown", "FILE"}},
+    {"report", {"report", LIMITS, "--advice", "FILE"}},
+    {"report", {"annotate", LIMITS, "FILE"}},
     {"report", {"diff", LIMITS, "FILE", "FILE"}},
     {"copy", {"merge", LIMITS, "-o", "OUT", "FILE", "FILE"}},
     {"copy", {"cut", LIMITS, "--since=1us", "--until=1ms", "-o", "OUT", "FILE"}},

@@ -29,7 +29,9 @@ class TestAllocations < Integration::Test
       assert_empty KEYS - args.keys, event
       assert_operator args["size"], :>, 0
       assert_operator args["weight"], :>=, args["size"]
-      [args["sample"], Sample.new(*args.values_at(*KEYS).insert(1, event["name"]), args["untracked"] == 1, event["thread"], Trace.named_frames(event))]
+      [args["sample"],
+       Sample.new(*args.values_at(*KEYS).insert(1, event["name"]), args["untracked"] == 1, event["thread"],
+                  Trace.named_frames(event))]
     end
     assert_equal allocated.size, found.size, "a number is used twice"
     ends.each do |event|
@@ -81,7 +83,8 @@ class TestAllocations < Integration::Test
       end
       after = GC.stat(:total_allocated_objects)
       T.stop
-      puts JSON.generate([after - before, 600_000 * small, 300_000 * large, 200_000 * ObjectSpace.memsize_of(String.new)])
+      puts JSON.generate([after - before, 600_000 * small, 300_000 * large,
+                          200_000 * ObjectSpace.memsize_of(String.new)])
     RUBY
     objects, *bytes = JSON.parse(result.out)
     all = samples(result.traces.find { |trace| trace.path.end_with?("measured.fxt") })
@@ -254,15 +257,7 @@ class TestAllocations < Integration::Test
   end
 
   def test_all_streams_under_stress
-    result = run_traced(T + <<~RUBY, "--zjit-trace-compiles", "--zjit-trace-invalidation", "--vm-trace=allocations:1,gc,markers,threads")
-      def foo(n) = (::RubyVM::ZJIT.induce_side_exit!; T.instant("n", n: n, text: n.to_s))
-      4.times { |i| foo(i) }
-      GC.stress = true
-      20.times { |i| T.span("span \#{i}", i: i.to_s) { foo(i) } }
-      Thread.new { Thread.current.name = "other"; foo(1); eval("def bar\#{1} = foo(2); bar1; bar1; bar1") }.join
-      GC.stress = false
-    RUBY
-    assert_predicate result.status, :success?, result.err
+    result = trace_under_stress("--vm-trace=allocations:1,gc,markers,threads")
     assert_operator samples(result.trace).size, :>, 100
   end
 
@@ -285,7 +280,9 @@ class TestAllocations < Integration::Test
     result = sampled(<<~RUBY, "1K", recorders: 5)
       Warning[:experimental] = false
       class Foo; end
-      ractors = Array.new(4) { |i| Ractor.new { 20.times { Array.new(2_000) { Foo.new }; GC.start(full_mark: false) }; Array.new(500) { Foo.new } } }
+      ractors = Array.new(4) do |i|
+        Ractor.new { 20.times { Array.new(2_000) { Foo.new }; GC.start(full_mark: false) }; Array.new(500) { Foo.new } }
+      end
       kept = ractors.map(&:value)
       2.times { GC.start }
       p kept.sum(&:size)
@@ -449,7 +446,12 @@ class TestAllocations < Integration::Test
   end
 
   def test_from_another_shell
-    script = 'File.write("ready", ""); Array.new(1_000) { Object.new } until File.exist?("done"); File.write("idle", ""); sleep'
+    script = <<~'RUBY'
+      File.write("ready", "")
+      Array.new(1_000) { Object.new } until File.exist?("done")
+      File.write("idle", "")
+      sleep
+    RUBY
     beside(script, flags: []) do |pid, dir|
       status, _, err = tell("start", "--allocations=16K", "--no-exits", "-o", File.join(dir, "started.fxt"), pid)
       assert_equal [0, ""], [status, err]
@@ -470,12 +472,14 @@ class TestAllocations < Integration::Test
     WRONG.each do |size|
       result = run_ruby("", "--vm-trace=allocations:#{size}")
       refute_predicate result.status, :success?, size
-      assert_match(/^--vm-trace: allocations takes a size, the bytes for one sample: 1K to 1G, or 1 for each object, not "#{size}"$/, result.err)
+      takes = "allocations takes a size, the bytes for one sample: 1K to 1G, or 1 for each object"
+      assert_match(/^--vm-trace: #{takes}, not "#{size}"$/, result.err)
     end
     { "1K" => 1024, "1G" => 1 << 30, "3M" => 3 << 20, "4096" => 4096, "1" => 1 }.each do |size, bytes|
       assert_equal bytes, sampled("", size).trace.settings["allocations"]
     end
-    assert_equal 512 << 10, run_ruby("", "--vm-trace=allocations", "--vm-trace-file=%p.fxt").trace.settings["allocations"]
+    assert_equal 512 << 10,
+                 run_ruby("", "--vm-trace=allocations", "--vm-trace-file=%p.fxt").trace.settings["allocations"]
   end
 
   def test_wrong_arguments_of_start
@@ -488,7 +492,8 @@ class TestAllocations < Integration::Test
         puts e.message[/allocations: takes true, false, or a size/] || e.message[/null byte/]
       end
     RUBY
-    assert_equal ["allocations: takes true, false, or a size"] * 7 + ["null byte"], result.out.lines(chomp: true), result.err
+    assert_equal ["allocations: takes true, false, or a size"] * 7 + ["null byte"], result.out.lines(chomp: true),
+                 result.err
   end
 
   # Nothing that the program sees changes.

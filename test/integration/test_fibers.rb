@@ -14,7 +14,9 @@ class TestFibers < Integration::Test
   def markers(trace) = trace.in_category("marker")
 
   # [track's name, marker] of each instant.
-  def instants(trace) = markers(trace).select { |event| event["ph"] == "i" }.map { |event| event.values_at("thread", "name") }
+  def instants(trace)
+    markers(trace).select { |event| event["ph"] == "i" }.map { |event| event.values_at("thread", "name") }
+  end
 
   def test_spans_that_overlap_nest_each_on_its_own_track
     result = record(<<~RUBY)
@@ -32,7 +34,7 @@ class TestFibers < Integration::Test
                    **%w[a b c].each_with_index.to_h do |name, i|
                      ["main fiber #{i + 1}", [["B", name], ["B", "inner #{name}"], ["E", "inner #{name}"], ["E", name]]]
                    end },
-                 tracks.to_h { |_, events| [events[0]["thread"], events.map { |event| event.values_at("ph", "name") }] })
+                 tracks.to_h { |_, all| [all[0]["thread"], all.map { |event| event.values_at("ph", "name") }] })
     main, *own = tracks.keys.sort
     assert_equal result.pid, main
     assert_empty own.reject { |tid| (3 << 29...1 << 31).cover?(tid) }
@@ -75,7 +77,8 @@ class TestFibers < Integration::Test
         end
       end.each(&:join)
     RUBY
-    assert_equal [["late 0 fiber 3", "renamed 0"], ["late 0 fiber 4", "renamed 0"], ["late 1 fiber 3", "renamed 1"], ["late 1 fiber 4", "renamed 1"],
+    assert_equal [["late 0 fiber 3", "renamed 0"], ["late 0 fiber 4", "renamed 0"], ["late 1 fiber 3", "renamed 1"],
+                  ["late 1 fiber 4", "renamed 1"],
                   ["main fiber 1", "main"], ["main fiber 2", "main"], ["t0 fiber 1", "in 0"], ["t0 fiber 2", "in 0"],
                   ["t1 fiber 1", "in 1"], ["t1 fiber 2", "in 1"]], instants(trace).sort
   end
@@ -86,10 +89,15 @@ class TestFibers < Integration::Test
       e = Enumerator.new { |y| T.instant("enumerator"); y << 1 }
       e.next
       wait = Ractor.method_defined?(:value) ? :value : :take
-      2.times.map { Ractor.new { 3.times.map { Fiber.new { ::RubyVM::Trace.instant("ractor"); Fiber.yield } }.each(&:resume).size } }.each(&wait)
+      ractors = 2.times.map do
+        Ractor.new { 3.times.map { Fiber.new { ::RubyVM::Trace.instant("ractor"); Fiber.yield } }.each(&:resume).size }
+      end
+      ractors.each(&wait)
     RUBY
     assert_includes instants(trace), ["main fiber 1", "enumerator"]
-    of_ractors = instants(trace).select { |_, name| name == "ractor" }.map { |thread, _| thread[/\ARactor #\d+ fiber (\d)\z/, 1] }
+    of_ractors = instants(trace).select { |_, name| name == "ractor" }.map do |thread, _|
+      thread[/\ARactor #\d+ fiber (\d)\z/, 1]
+    end
     assert_equal %w[1 1 2 2 3 3], of_ractors.sort
   end
 
@@ -152,5 +160,17 @@ class TestFibers < Integration::Test
     by_track = markers(trace).group_by { |event| event["thread"] }
     assert_equal (1..4).map { |n| "server fiber #{n}" }, by_track.keys.sort
     by_track.each_value { |events| assert_equal %w[B E] * 5, events.map { |event| event["ph"] } }
+  end
+
+  # Both ends of the invalidation of a version, and of the compilation after it.
+  with :recompile_exits, def test_versions_are_invalidated_in_fibers
+    flags = %w[--zjit-call-threshold=5 --zjit-num-profiles=3 --vm-trace=exits,compiles,invalidations --vm-trace-file=%p.fxt]
+    trace = run_ruby(<<~RUBY, *flags).trace
+      def deep(n) = n == 0 ? Fiber.yield(1) : deep(n - 1)
+      10.times { f = Fiber.new { deep(700); 1 }; f.resume; f.resume }
+    RUBY
+    invalidations = trace.in_category("invalidation")
+    assert_includes invalidations.map { |event| event["thread"] }.uniq, "main fiber 1"
+    assert_equal %w[B E], invalidations.map { |event| event["ph"] }.uniq
   end
 end

@@ -206,18 +206,8 @@ class TestGC < Integration::Test
     assert_equal [*from + 1..to], pauses(result.trace).select(&:first?).map(&:count).select { |count| count > from && count <= to }
   end
 
-  # A collection in the middle of writing an event would leave the file invalid.
   def test_stress_while_everything_is_recorded
-    result = run_traced(T + <<~RUBY, "--zjit-trace-compiles", "--zjit-trace-invalidation", "--vm-trace=gc,markers")
-      def foo(n) = (::RubyVM::ZJIT.induce_side_exit!; T.instant("n", n: n, text: n.to_s))
-      4.times { |i| foo(i) }
-      GC.stress = true
-      30.times { |i| T.span("span \#{i}", i: i.to_s) { foo(i) } }
-      Thread.new { Thread.current.name = "other"; foo(1); eval("def bar\#{1} = foo(2); bar1; bar1; bar1") }.join
-      GC.stress = false
-    RUBY
-    assert_predicate result.status, :success?, result.err
-    trace = result.trace
+    trace = trace_under_stress("--vm-trace=gc,markers").trace
     assert_operator pauses(trace).size, :>, 200
     assert_equal 0, trace.summary["lost"]
     assert_operator trace.exits.size, :>, 20

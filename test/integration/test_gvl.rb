@@ -120,7 +120,11 @@ class TestGVL < Integration::Test
   CLOCKS_DIFFER = 20_000
 
   # For the GVL, in ns.
-  def waited(events) = events.each_cons(2).sum { |(event, ns), (following, end_ns)| event == "ready" && following == "resumed" ? end_ns - ns : 0 }
+  def waited(events)
+    events.each_cons(2).sum do |(event, ns), (following, end_ns)|
+      event == "ready" && following == "resumed" ? end_ns - ns : 0
+    end
+  end
 
   def compare_with_reference(result, name)
     seen = result.out.lines.map(&:split).group_by { |_, thread| thread }
@@ -218,7 +222,7 @@ class TestGVL < Integration::Test
   end
 
   def test_threads_that_share_native_ones
-    trace = record(<<~'RUBY', env: { "RUBY_MN_THREADS" => "1" }).trace
+    trace = record(<<~'RUBY', env: SHARED_NATIVE_THREADS).trace
       20.times.map { |i| Thread.new { Thread.current.name = "t#{i}"; r, w = IO.pipe; 5.times { sleep 0.001; w << "x"; r.read(1) } } }.each(&:join)
     RUBY
     assert_sound(trace)

@@ -163,10 +163,13 @@ class TestMarkers < Integration::Test
     assert_equal 1, of(result.trace, "x").size
   end
 
+  STREAMS = "exits, fallbacks, compiles, invalidations, markers, threads, gc, allocations, states"
+
   def test_wrong_options_are_one_line
     {
-      "--vm-trace=marks" => /\A--vm-trace: there is no stream "marks"; streams are: exits, fallbacks, compiles, invalidations, markers, threads, gc, allocations; presets are: default, full\n\z/,
-      "--vm-trace=exits:every=2" => /\A--vm-trace: exits takes rate=N, counter=NAME, not "every=2"\n\z/,
+      "--vm-trace=marks" =>
+        /\A--vm-trace: there is no stream "marks"; streams are: #{STREAMS}; presets are: default, full\n\z/,
+      "--vm-trace=exits:every=2" => /\A--vm-trace: exits takes rate=N, counter=NAME, samples, not "every=2"\n\z/,
       "--vm-trace" => /\A--vm-trace takes names of streams with commas between them: exits, .*\n\z/,
       "--vm-trace-fiel=x" => /\Athere is no option --vm-trace-fiel; options are: --vm-trace=LIST, and --vm-trace-methods, -file, .*\n\z/,
       "--vm-trace-max-size=0" => /\A--vm-trace-max-size takes a number of MiB from 4 .*\n\z/

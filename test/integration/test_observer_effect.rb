@@ -18,6 +18,7 @@ class TestObserverEffect < Integration::Test
   FLAGS = {
     "every exit" => %w[--zjit-trace-exits],
     "one in 97" => %w[--zjit-trace-exits-sample-rate=97],
+    "states" => %w[--vm-trace=states],
     "everything" => ["--zjit-trace-exits", "--zjit-trace-compiles", "--zjit-trace-invalidation", *("--zjit-trace-fallbacks" if JIT == "zjit")],
   }.freeze
 
@@ -133,7 +134,9 @@ class TestObserverEffect < Integration::Test
   def differences(untraced, traced)
     keys = [*untraced, traced].flat_map { |run, _| run.keys }.uniq
     seen = keys.to_h { |key| [key, untraced.map { |run, _| run[key] }.uniq] }
-    near = ->(key, value) { KEPT_BY_CHANCE.include?(key) && seen[key].any? { |other| (Integer(other) - Integer(value)).abs <= 3 } }
+    near = lambda do |key, value|
+      KEPT_BY_CHANCE.include?(key) && seen[key].any? { |other| (Integer(other) - Integer(value)).abs <= 3 }
+    end
     keys.reject { |key| seen[key].include?(traced[0][key]) || near.call(key, traced[0][key]) }
       .map { |key| "#{key}: #{seen[key].join(" or ")} untraced, #{traced[0][key].inspect} traced" }
   end

@@ -28,8 +28,32 @@ class TestPresets < Integration::Test
 
   def test_a_preset_names_streams_with_their_options
     assert_equal ["exits markers threads gc", 97], with_jit("default")
-    assert_equal ["exits compiles invalidations markers threads gc allocations", 1], with_jit("full")
+    assert_equal ["exits compiles invalidations markers threads gc allocations states", 1], with_jit("full")
   end
+
+  # Exits, compilations, threads and collections are what states consist of.
+  def test_states_are_recorded_with_what_they_need
+    needed = "exits compiles invalidations"
+    assert_equal ["#{needed} threads gc states", 97], with_jit("states")
+    assert_equal ["#{needed} threads:stack=top gc states:min=1000000ns", 5], with_jit("exits:rate=5,states:min=1ms,threads:stack=top")
+    result = run_ruby("p 1", "--vm-trace=states")
+    assert_match(/no states are traced: no JIT is on: start Ruby with --zjit or --yjit/, result.err)
+    assert_equal "1\n", result.out
+  end
+
+  # A trace that a JIT's flag starts can't have more of that JIT's streams.
+  def test_flags_of_the_jit_leave_out_streams_not_without_a_line
+    result = run_ruby("p 1", "--zjit-trace-exits", "--zjit-trace-file=%p.fxt", "--vm-trace=states,threads")
+    assert_equal "exits threads", result.trace.settings["flags"]
+    assert_equal ["no states are traced: flags of the JIT have started the trace; name all streams in --vm-trace instead of these"],
+                 left_out(result)
+    result = run_ruby("p 1", "--zjit-trace-exits", "--zjit-trace-file=%p.fxt", "--vm-trace=full")
+    assert_equal %w[compiles invalidations states], left_out(result).map { |line| line[/no (\w+) are traced/, 1] }
+    result = run_ruby("p 1", "--zjit-trace-exits", "--zjit-trace-file=%p.fxt", "--vm-trace=default")
+    assert_empty left_out(result)
+  end
+
+  def left_out(result) = result.err.lines(chomp: true).filter_map { |line| line[/no \w+ are traced.*/] }
 
   def test_a_later_item_replaces_an_earlier_one
     assert_equal ["exits compiles markers threads gc", 5], with_jit("default,compiles,exits:rate=5")
@@ -39,18 +63,26 @@ class TestPresets < Integration::Test
   end
 
   def test_the_program_starts_a_preset_and_overrides_it
-    result = run_ruby("RubyVM::Trace.start(preset: :default, gc: false, threads: { stack: :none, min: 0.002 }, file: \"\#$$.fxt\")\nRubyVM::Trace.stop")
+    result = run_ruby(<<~'RUBY')
+      RubyVM::Trace.start(preset: :default, gc: false, threads: { stack: :none, min: 0.002 }, file: "#$$.fxt")
+      RubyVM::Trace.stop
+    RUBY
     assert_equal ["markers threads:min=2000000ns:stack=none", nil], flags_of(result.trace)
-    result = run_ruby(%(RubyVM::Trace.start(preset: "full", exits: false, file: "\#$$.fxt")\nRubyVM::Trace.stop), "--zjit")
+    result = run_ruby(%(RubyVM::Trace.start(preset: "full", exits: false, states: false, file: "\#$$.fxt")\nRubyVM::Trace.stop),
+                      "--zjit")
     assert_equal ["compiles invalidations markers threads gc allocations", nil], flags_of(result.trace)
-    result = run_ruby(%(RubyVM::Trace.start(preset: "default", sample_rate: 7, file: "\#$$.fxt")\nRubyVM::Trace.stop), "--zjit")
+    result = run_ruby(%(RubyVM::Trace.start(preset: "default", sample_rate: 7, file: "\#$$.fxt")\nRubyVM::Trace.stop),
+                      "--zjit")
     assert_equal ["exits markers threads gc", 7], flags_of(result.trace)
   end
 
   # [name, whether it has callers] of what lasted that long.
   def sleeps(trace)
-    trace.query("SELECT s.name, s.dur, (SELECT COUNT(*) FROM args a WHERE a.arg_set_id = s.arg_set_id AND a.key = '1') FROM slice s WHERE s.category = 'blocked' ORDER BY s.ts")
-      .map { |name, dur, callers| [name, dur.to_i, callers.to_i] }.select { |_, dur, _| dur > 4_000_000 }
+    found = trace.query(<<~SQL)
+      SELECT s.name, s.dur, (SELECT COUNT(*) FROM args a WHERE a.arg_set_id = s.arg_set_id AND a.key = '1')
+      FROM slice s WHERE s.category = 'blocked' ORDER BY s.ts
+    SQL
+    found.map { |name, dur, callers| [name, dur.to_i, callers.to_i] }.select { |_, dur, _| dur > 4_000_000 }
   end
 
   def test_min_says_what_has_callers
@@ -76,7 +108,8 @@ class TestPresets < Integration::Test
   def test_wrong_names_and_values_are_one_line
     options = "threads takes min=DURATION (such as 5ms), stack=all|top|none, not"
     {
-      "--vm-trace=defualt" => /\A--vm-trace: there is no stream "defualt"; streams are: .*; presets are: default, full\n\z/,
+      "--vm-trace=defualt" =>
+        /\A--vm-trace: there is no stream "defualt"; streams are: .*; presets are: default, full\n\z/,
       "--vm-trace=full:rate=3" => /\A--vm-trace: the preset full takes no options, not "rate=3"\n\z/,
       "--vm-trace=threads:min=5" => /\A--vm-trace: #{Regexp.escape(options)} "min=5"\n\z/,
       "--vm-trace=threads:min=-1ms" => /not "min=-1ms"\n\z/,
@@ -90,7 +123,8 @@ class TestPresets < Integration::Test
       assert_match message, result.err
     end
     {
-      "preset: :all" => /preset: there is no preset "all"; presets are: default, full/, "preset: 1" => /preset: takes the name of a preset, not 1/,
+      "preset: :all" => /preset: there is no preset "all"; presets are: default, full/,
+      "preset: 1" => /preset: takes the name of a preset, not 1/,
       "threads: { min: -1 }" => /#{Regexp.escape(options)} "min=-1"/, "threads: { every: 3 }" => /not "every=3"/,
       "threads: 3" => /threads: takes true, false, or min=.*, not 3$/, "gc: { min: 1 }" => /gc: takes true or false/
     }.each do |arguments, message|
@@ -99,9 +133,46 @@ class TestPresets < Integration::Test
     end
   end
 
+  # status and stop have what each recorded stream counts, under the names of the summary.
+  COUNTS = {
+    markers: %i[markers], threads: %i[suspensions suspensions_without_callers], gc: %i[gc_collections gc_pauses],
+    allocations: %i[allocation_samples allocation_bytes]
+  }.freeze
+
+  def test_status_and_stop_have_the_counts_of_each_stream
+    always = %i[events exits sites fallbacks sampled lost path]
+    COUNTS.each do |stream, names|
+      result = run_ruby(<<~'RUBY', "-W:no-experimental", args: [stream.to_s])
+        T = RubyVM::Trace
+        T.start(exits: false, ARGV[0].to_sym => true, file: "%p.fxt")
+        T.instant("a")
+        20.times { Thread.new { }.join }
+        kept = Array.new(300_000) { Object.new } # 24 samples on average
+        GC.start
+        status = T.status
+        T.instant("b")
+        GC.start
+        20.times { Thread.new { }.join }
+        p status, T.stop
+      RUBY
+      assert_predicate result.status, :success?, result.err
+      status, stopped = result.out.lines.map { |line| eval(line) }
+      assert_equal (always + names).sort, stopped.keys.sort
+      assert_equal (always + names + %i[on jit session]).sort, status.keys.sort
+      summary = result.trace.summary
+      names.each do |name|
+        assert_equal summary.fetch(name.to_s), stopped[name], name
+        assert_operator status[name], :>, 0, name
+        assert_operator status[name], :<=, stopped[name], name
+      end
+      assert_operator status[names[0]], :<, stopped[names[0]] unless stream == :allocations
+    end
+  end
+
   def test_from_outside
     beside do |pid, dir|
       assert_equal 0, tell("start", pid, "--preset=default", "--thread-options=min=2ms:stack=top", "--file=%p.fxt")[0]
+      assert_match(/^suspensions +\d+$.*^gc_pauses +\d+$/m, tell("status", pid)[1])
       assert_equal 0, tell("stop", pid)[0]
       trace = validated(Trace.new(File.join(dir, "#{pid}.fxt")), ended: true, recorders: 1)
       assert_equal ["exits markers threads:min=2000000ns:stack=top gc", 97], flags_of(trace)

@@ -513,12 +513,13 @@ class TestProcesses < Integration::Test
     result = run_traced(NUMBERED + SERVER, ended: false)
     assert_predicate result.status, :success?, result.err
     victim, served = result.out.lines(chomp: true)
-    assert_equal 10, result.traces.size
+    served = served.split.to_h { |pair| pair.split("=").map(&:to_i) }
+    # The worker that is killed may have served nobody: then it took no exit and made no file.
+    assert_equal served.key?(1) ? 10 : 9, result.traces.size
     counts = numbered(result)
     assert_equal 205, counts.delete(0)
-    served = served.split.to_h { |pair| pair.split("=").map(&:to_i) }
     victims = result.traces.find { |trace| trace.settings["pid"] == victim.to_i }
-    assert_equal served.fetch(1, 0), counts[1], "worker 1, which was killed"
+    assert_equal served.fetch(1, 0), counts[1].to_i, "worker 1, which was killed"
     assert_equal served.fetch(1, 0), victims ? victims.exits("FixnumAddOverflow").size : 0
     (2..9).each { |n| assert_equal served.fetch(n, 0) + 7, counts[n], "worker #{n}: served and trapped" }
   end

@@ -91,7 +91,8 @@ class TestRemote < Integration::Test
       links = -> { Dir["/proc/self/fd/*"].to_h { |fd| [File.basename(fd).to_i, File.symlink?(fd) ? File.readlink(fd) : ""] } }
       sleep 0.01 until (ours = links.call.key(links.call.values.grep(/socket/).first)) && Dir.children("control").any?
       # A thread has called accept4, on x86-64 and on arm64: it does not look at the number any more.
-      sleep 0.01 until Dir["/proc/self/task/*/syscall"].any? { |path| File.read(path).match?(/\A(288|242) #{"0x%x" % ours} /) }
+      accepts = /\A(288|242) #{"0x%x" % ours} /
+      sleep 0.01 until Dir["/proc/self/task/*/syscall"].any? { |path| File.read(path).match?(accepts) }
       IO.for_fd(ours).close
       mine = UNIXServer.new("mine")
       mine = UNIXServer.for_fd(mine.fcntl(Fcntl::F_DUPFD, ours)) if mine.fileno != ours

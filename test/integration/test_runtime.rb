@@ -24,7 +24,7 @@ class TestRuntime < Integration::Test
       p RubyVM::Trace.start(file: "a.fxt")
       20.times { foo }
       status = RubyVM::Trace.status
-      p status.values_at(:on, :jit, :exits, :sampled, :lost, :path)
+      p status.values_at(:on, :jit, :exits, :sampled, :lost, :path), status[:sites]
       a = RubyVM::Trace.stop
       100.times { foo }
       b = RubyVM::Trace.record(file: "b.fxt", exits: :exit_fixnum_sub_overflow) { 30.times { foo; sub(100) } }
@@ -33,11 +33,12 @@ class TestRuntime < Integration::Test
       [a, b, c].each { |summary| p summary }
     RUBY
     dir = File.realpath(result.dir)
-    off, path, on, a, b, c = result.out.lines.map { |line| eval(line) }
+    off, path, on, sites, a, b, c = result.out.lines.map { |line| eval(line) }
     assert_equal({ on: false, jit: jit("ZJIT") }, off)
     assert_equal File.join(dir, "a.fxt"), path
     assert_equal [true, jit("ZJIT"), 20, 20, 0, path], on
     assert_equal [20, 20, 0, path], a.values_at(:exits, :sampled, :lost, :path)
+    assert_equal [file(result, "a.fxt").summary["sites"]] * 2, [sites, a[:sites]]
     assert_equal [30, 30, 0], b.values_at(:exits, :sampled, :lost)
     assert_equal [70, 10, 0], c.values_at(:exits, :sampled, :lost)
     counts = %w[a b c].map { |name| file(result, "#{name}.fxt").exits.map { |event| event["name"] }.tally }

@@ -128,7 +128,7 @@ class TestThreads < Integration::Test
   # thread has.
   [1, 7].each do |rate|
     define_method("test_one_exit_in_#{rate}_of_200_m_n_threads_is_recorded") do
-      result = trace(WARM + <<~'RUBY', "--zjit-trace-exits-sample-rate=#{rate}", env: { "RUBY_MN_THREADS" => "1" })
+      result = trace(WARM + <<~'RUBY', "--zjit-trace-exits-sample-rate=#{rate}", env: SHARED_NATIVE_THREADS)
         threads = 200.times.map do |n|
           Thread.new do
             Thread.current.name = "t#{n}" if n.odd?

@@ -11,6 +11,7 @@ class Trace
   FRAMES = (0..9).map(&:to_s).freeze
   REST = "10+"
   REST_MAX_BYTES = 4096
+  MOST_ARGUMENTS = 15 # of an event; then fewer frames have an argument of their own
   # A dump of more events than this is not read into Ruby: `vm-trace check` compares the sums in C.
   READABLE_EVENTS = 300_000
 
@@ -149,11 +150,25 @@ class Trace
       named = Trace.named_frames(event).size
       rest = event["args"][REST]
       bad("no frame 0 in #{event}") unless event["args"]["0"]
-      bad("10+ without ten frames in #{event}") if rest && named != FRAMES.size && !left_out?(rest, named)
+      if samples?(event)
+        validate_count(event, named, rest) if rest
+        next
+      end
+      bad("10+ without ten frames in #{event}") if rest && named != FRAMES.size && event["args"].size < MOST_ARGUMENTS && !left_out?(rest, named)
       bad("10+ of #{rest.bytesize} bytes") if rest && rest.bytesize > REST_MAX_BYTES
       bad("a frame without a place in #{event}") unless Trace.named_frames(event).all?(/ \((.*:-?\d+|<cfunc>)\)\z|\.\.\.\[\d+ bytes cut\]\z/m)
     end
   end
+
+  # Beside a sample "10+" is a number: all frames but the innermost, of a stack that has more than
+  # ten, or all but those that were requested.
+  def validate_count(event, named, rest)
+    return if rest.is_a?(Integer) && (settings["stack"] ? named == [settings["stack"], FRAMES.size].min : named == 1 && rest >= FRAMES.size)
+    bad("#{named} frames, and #{rest.inspect} as 10+, beside a sample in #{event}")
+  end
+
+  # Exits that are stack samples, too, have all further frames there.
+  def samples?(event) = EXITS.include?(event["cat"]) && settings["flags"].to_s.split.any? { |stream| stream.split(":").values_at(0, -1) == %w[exits samples] }
 
   # If fewer frames are kept, "10+" has only the number of the others.
   def left_out?(rest, named) = settings["stack"] == named && rest.match?(/\A\d+ more frames?\z/)

@@ -301,12 +301,17 @@ class ThreadsTrace
   # A sampled object; `frames`: its backtrace, innermost first. Arguments are as the recorder writes them.
   def allocates(thread, name, at, sample:, weight:, size: 40, frames: [], **args)
     backtrace = frames.each_with_index.to_h { |frame, i| [i.to_s.to_sym, frame] }
-    event(:instant, thread, "allocation", name, at, sample: [:uint64, sample], size: [:uint32, size], weight: [:uint32, weight], **args, **backtrace)
+    event(:instant, thread, "allocation", name, at, sample: [:uint64, sample], size: [:uint32, size],
+          weight: [:uint32, weight], **args, **backtrace)
   end
 
   # A garbage collection did not mark it, or the trace ends.
-  def freed(thread, at, sample, survived: 0) = event(:instant, thread, "allocation", "freed", at, sample: [:uint64, sample], survived: [:uint32, survived])
-  def alive(thread, at, sample, survived: 0) = event(:instant, thread, "allocation", "alive", at, sample: [:uint64, sample], survived: [:uint32, survived])
+  def freed(thread, at, sample, survived: 0)
+    event(:instant, thread, "allocation", "freed", at, sample: [:uint64, sample], survived: [:uint32, survived])
+  end
+  def alive(thread, at, sample, survived: 0)
+    event(:instant, thread, "allocation", "alive", at, sample: [:uint64, sample], survived: [:uint32, survived])
+  end
 
   # `counts`: of the summary, beside those of all traces.
   def build(**counts)
@@ -316,4 +321,64 @@ class ThreadsTrace
   end
 
   def ns(ms) = (ms * 1_000_000).round
+end
+
+# A trace of the stream `states`, with exits, compilations and their lost time. Times are milliseconds.
+#   StatesTrace.new { |t| t.site("GuardType", "Foo#bar (/a.rb:3)", 7, lost: 12); t.states(:main, compiled: 88, exited: 12) }.build
+class StatesTrace < ThreadsTrace
+  attr_reader :sites
+
+  def initialize(rate: 1, settings: {}, **options, &block)
+    @rate, @sites, @exits, @tracks = rate, [], 0, {}
+    settings &&= { jit: "ZJIT", flags: "exits compiles threads gc states", exit_rate: [:uint64, rate], **settings }
+    super(settings: settings, **options, &block)
+  end
+
+  # A recorded exit. lost: nil where the trace has no states.
+  def exits(thread, reason, frame, at, lost: 0, insn: "send", version: 1, kind: "side_exit", **args)
+    @exits += 1
+    args[:weight] = [:uint32, @rate] if @rate > 1
+    args[:lost_ns] = [:uint64, ns(lost)] if lost
+    args[:outcome] = "profiling" if kind == "recompile_exit"
+    event(:instant, thread, kind, reason, at, "0": frame, "1": "<main> (/app/run.rb:1)", insn: insn, version: [:uint32, version], **args)
+  end
+
+  # What a site counted, and the lost time of all its exits and of the longest one.
+  def site(reason, frame, hits, lost: nil, max: lost, insn: "send", version: 1, kind: "side_exit", **args)
+    @sites << { reason: reason, kind: kind, insn: insn, version: [:uint32, version], location: frame, hits: [:uint64, hits],
+                **(lost ? { lost_ns: [:uint64, ns(lost)], lost_max_ns: [:uint64, ns(max)] } : {}), **args }
+  end
+
+  def compiles(thread, iseq, from, to, version: 1, **ends)
+    during(thread, "compile", iseq[/\((.*)\)$/, 1], from, to, ends: { iseq: iseq, version: [:uint32, version], code_bytes: [:uint64, 512], **ends })
+  end
+
+  # The sums of a thread; 0 is left out.
+  def states(thread, at = @ends, **times)
+    event(:instant, thread, "trace", "states", at, **times.reject { |_, ms| ms.zero? }.transform_values { |ms| [:uint64, ns(ms)] }, changes: [:uint64, 12])
+  end
+
+  # ran: of all calls, with what they called; older traces lack it.
+  def interpreted(iseq, why, calls, ms, first:, last:, ran: nil)
+    event(:instant, :main, "trace", "interpreted", @ends, iseq: iseq, why: why, calls: [:uint64, calls], interpreted_ns: [:uint64, ns(ms)],
+          **(ran ? { ran_ns: [:uint64, ns(ran)] } : {}), first_ns: [:uint64, ns(first)], last_ns: [:uint64, ns(last)])
+  end
+
+  # Calls that began in compiled code, and stayed there (compiled) or not (exited).
+  def calls(iseq, state, calls, ran, **args)
+    event(:instant, :main, "trace", "calls", @ends, iseq: iseq, state: state, calls: [:uint64, calls], ran_ns: [:uint64, ns(ran)],
+          interpreted_ns: [:uint64, 0], first_ns: [:uint64, ns(1)], last_ns: [:uint64, ns(2)], **args)
+  end
+
+  # An execution slice, on the track beside that of its thread.
+  def slice(thread, name, from, to, **args)
+    track = :"#{thread} execution"
+    thread(track, 2**31 + @threads[thread][:tid]) unless @threads.key?(track)
+    event(:complete, track, "execution", name, from, extra: [ns(to)], **args)
+  end
+
+  def build(**counts)
+    @sites.each { |site| event(:instant, :main, "trace", "site", @ends, **site) }
+    super(exits: @sites.sum { |site| site[:kind] == "fallback" ? 0 : site[:hits][1] }, sampled: @exits, sites: @sites.size, **counts)
+  end
 end

@@ -16,11 +16,12 @@ module PageHelper
   def data_of(page) = JSON.parse(page[%r{<script type="application/json" id="data">(.*?)</script>}m, 1])
 
   # SCREENSHOTS=DIR keeps pictures of the browser.
-  def browse(bytes, **options)
-    skip "the browser tests need #{Browser.missing.join(" and ")} (Debian's packages chromium and chromium-driver)" if Browser.missing.any?
+  def browse(bytes, *html_options, **options)
+    missing = Browser.missing.join(" and ")
+    skip "the browser tests need #{missing} (Debian's packages chromium and chromium-driver)" unless missing.empty?
     with_file(bytes) do |path|
       out = "#{path}.html"
-      assert_equal 0, tool("html", path, "-o", out).status
+      assert_equal 0, tool("html", *html_options, path, "-o", out).status
       browser = Browser.new(**options)
       begin
         browser.open(out)

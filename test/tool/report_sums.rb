@@ -112,15 +112,20 @@ module ReportSums
       end
       %w[survivors_by_class survivors_by_method].each do |table|
         same "alive in #{table}", sum(table, "alive_bytes"), all["alive_bytes"]
-        rows(table).each { |row| @bad << "#{table}: more survive three collections than one: #{row}" if row["survived_3_samples"] > row["survived_1_samples"] }
+        rows(table).each do |row|
+          next if row["survived_3_samples"] <= row["survived_1_samples"]
+          @bad << "#{table}: more survive three collections than one: #{row}"
+        end
       end
       return unless @options.empty?
-      same "allocated bytes", all["bytes"], events.select { |e| e["cat"] == "allocation" }.sum { |e| e["args"]["weight"] || 0 }
+      same "allocated bytes", all["bytes"],
+           events.select { |e| e["cat"] == "allocation" }.sum { |e| e["args"]["weight"] || 0 }
     end
 
     # Sums of stacks are those of the tables; blocked time is in ns there.
     def profiles
-      { "blocked" => %w[blocked total_ns], "preempted" => %w[preempted count], "allocations" => %w[allocations bytes] }.each do |kind, (table, column)|
+      { "blocked" => %w[blocked total_ns], "preempted" => %w[preempted count],
+        "allocations" => %w[allocations bytes] }.each do |kind, (table, column)|
         weights = JSON.parse(run_tool("export", "--format=speedscope", "--kind=#{kind}"))["profiles"][0]["weights"]
         same "stacks of #{kind}", weights.sum, @data[table] ? sum(table, column) : 0
       end

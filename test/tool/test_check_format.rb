@@ -441,4 +441,39 @@ class TestCheckFormat < Minitest::Test
     result = check(trace)
     assert_includes result.err, "end of duration \\x1B[31m\\n\\x7F\\u202Eevil\\xFF, but none is open"
   end
+
+  # --- blobs of Perfetto's packets ------------------------------------------------------------------------
+
+  # A blob record of type 3 with an empty name.
+  def blob(bytes) = FxtBuilder.simple { |b| b.record(5, bytes.bytesize << 32 | 3 << 48, bytes) }
+
+  # Fields: a timestamp, 1; a sequence, 7.
+  PACKET = "\x0a\x04\x40\x01\x50\x07".b
+
+  def check_blob(bytes) = with_file(blob(bytes)) { |path| tool("check", path).then { |result| [result.status, result.err.sub(/.*offset \d+: /, "").chomp] } }
+
+  def test_whole_packets_are_no_fault
+    assert_equal [0, ""], check_blob(PACKET * 3)
+    assert_equal [0, ""], check_blob("")
+  end
+
+  def test_a_packet_that_goes_on_past_its_blob_is_a_warning
+    assert_equal [0, "warning: the packet at byte 6 goes on past the blob's end; not read"], check_blob(PACKET + PACKET[0...-1])
+    assert_equal [0, "warning: the packet at byte 6 goes on past the blob's end; not read"], check_blob(PACKET + PACKET[0, 1])
+  end
+
+  def test_the_rest_of_such_a_packet_is_skipped_in_the_next_blob
+    trace = FxtBuilder.simple do |b|
+      [PACKET[0, 4], PACKET[4..] + PACKET].each { |bytes| b.record(5, bytes.bytesize << 32 | 3 << 48, bytes) }
+    end
+    with_file(trace) { |path| assert_equal 1, tool("check", path).err.lines.size }
+  end
+
+  def test_what_is_no_packet_is_a_fault
+    ["garbage!", PACKET + "\x0f".b, PACKET + "\x08\x01".b, PACKET + "\x0a\x02\x40\x80".b].each do |bytes|
+      status, message = check_blob(bytes)
+      assert_equal 1, status, bytes.inspect
+      assert_match(/\Abyte [06] of the blob is not a packet\z/, message)
+    end
+  end
 end

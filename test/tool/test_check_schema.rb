@@ -324,7 +324,10 @@ class TestCheckSchema < Minitest::Test
     trace.extra = [{ type: :begin, cat: "gc", name: "GC minor", ts: 8100, args: { "count" => [:uint64, 1] } }, { type: :end, cat: "gc", name: "GC minor", ts: 8101 },
                    { type: :counter, cat: "gc", name: "GC heap", ts: 8102, id: 0, args: { "live_slots" => [:uint64, 1] } }]
     assert_fine(trace.build)
-    broken("gc GC minor is not a duration") { |t| t.extra << { type: :instant, cat: "gc", name: "GC minor", ts: 8100, args: {} }; t.extra[0] }
+    broken("gc GC minor is not a duration") do |t|
+      t.extra << { type: :instant, cat: "gc", name: "GC minor", ts: 8100, args: {} }
+      t.extra[0]
+    end
   end
 
   # An exit that invalidates a version, and the next compilation: the flow between them.

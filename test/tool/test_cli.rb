@@ -14,7 +14,7 @@ class TestCli < Minitest::Test
   def test_help_lists_commands_and_statuses
     [%w[--help], %w[-h], %w[help]].each do |args|
       result = tool(*args)
-      assert_match(/^  report .*\n  history .*\n  info .*\n  check .*\n  dump .*\n  query /, result.out)
+      assert_match(/^  report .*\n  history .*\n  annotate .*\n  info .*\n  check .*\n  dump .*\n  query /, result.out)
       assert_match(/^Exit status: 0 .*; 1 .*; 2 .*;\s3 .*;\s4 /m, result.out)
       assert_empty result.err
       assert_equal 0, result.status
@@ -24,7 +24,7 @@ class TestCli < Minitest::Test
   # From --help, so that a new one is tested, too.
   def commands
     names = tool("--help").out[/^Commands:\n((?:  .*\n)+)/, 1].scan(/^  (\w+)  /).flatten
-    assert_empty %w[report history info check dump query diff export html merge cut start stop status save] - names
+    assert_empty %w[report history annotate info check dump query diff export html merge cut explain start stop status save] - names
     names
   end
 

@@ -55,7 +55,7 @@ class TestCompletions < Minitest::Test
     assert_equal %w[folded speedscope chrome firefox pprof sqlite], in_bash("export", "x.fxt", "--format", "")
     assert_equal %w[exits], in_bash("export", "--kind", "=", "e")
     assert_equal %w[blocked], in_bash("export", "--kind", "=", "b")
-    assert_equal %w[sum events], in_bash("export", "--weight", "=", "")
+    assert_equal %w[sum events lost], in_bash("export", "--weight", "=", "")
   end
 
   def test_bash_leaves_files_to_bash

@@ -200,6 +200,20 @@ class TestCut < Minitest::Test
     end
   end
 
+  # Stack samples are cut as events are. What defines their stacks has no time and stays.
+  def test_stack_samples_of_the_range_are_kept_with_their_stacks
+    file = Conformance.files("streams/stack_samples_in_blobs.fxt").first
+    sql = "SELECT s.ts, c.depth, f.name FROM stack_sample s JOIN stack_profile_callsite c ON c.id = s.callsite_id " \
+          "JOIN stack_profile_frame f ON f.id = c.frame_id ORDER BY s.id"
+    all = tool("query", file, sql).out.lines
+    skip "the tool was built without SQLite" if all.empty?
+    cut(File.binread(file), "--since=40ns", "--until=1010ns") do |out|
+      assert_equal all.drop(1).select { |line| line.to_i.between?(1040, 2009) }, tool("query", out, sql).out.lines.drop(1)
+      assert_equal 0, tool("check", out).status
+    end
+    cut(File.binread(file), "--since=2021ns") { |out| assert_empty tool("query", out, sql).out.lines.drop(1) }
+  end
+
   def test_damaged_events_are_left_out_and_counted
     trace = instants(2)
     trace.event(:instant, 777, "undefined category", ts: 1500)

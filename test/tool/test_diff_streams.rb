@@ -26,7 +26,9 @@ class TestDiffStreams < Minitest::Test
   def compare(before, after, *options)
     Dir.mktmpdir do |dir|
       files = { "a" => before, "b" => after }.map do |side, traces|
-        Array(traces).each_with_index.map { |trace, i| "#{side}#{i + 1}.fxt".tap { |f| File.binwrite(File.join(dir, f), trace.bytes) } }
+        Array(traces).each_with_index.map do |trace, i|
+          "#{side}#{i + 1}.fxt".tap { |f| File.binwrite(File.join(dir, f), trace.bytes) }
+        end
       end
       Dir.chdir(dir) { return tool("diff", "--top=1000", *options, *files[0], "vs", *files[1]) }
     end
@@ -40,22 +42,27 @@ class TestDiffStreams < Minitest::Test
 
   # [change, a, b, name...], times in ms.
   def rows(data, table, *names)
-    data.fetch(table)["rows"].map { |row| [row["change"], *row.values_at("a", "b").map { |n| n / MS.to_f }, *row.values_at(*names)] }
+    data.fetch(table)["rows"].map do |row|
+      [row["change"], *row.values_at("a", "b").map { |n| n / MS.to_f }, *row.values_at(*names)]
+    end
   end
 
   def test_states_of_threads_with_the_largest_change_first
     data = json(run_of(waits: 10), run_of(waits: 30))
     assert_equal [["grew", 10, 30, "worker", "waiting"]], rows(data, "thread_states", "thread", "state")
     slower = json(run_of(waits: 10), run_of(waits: 30, sleeps: 15, gc: 4))
-    assert_equal [["worker", "waiting", 20 * MS], ["main", "running", -6 * MS], ["main", "blocked", 5 * MS], ["main", "in GC", 1 * MS]],
+    assert_equal [["worker", "waiting", 20 * MS], ["main", "running", -6 * MS], ["main", "blocked", 5 * MS],
+                  ["main", "in GC", 1 * MS]],
                  slower["thread_states"]["rows"].map { |row| row.values_at("thread", "state", "delta") }
-    assert_equal({ "waiting" => "grew", "blocked" => "grew", "running" => "shrank", "gc" => "grew" }, slower["sums"]["rows"].to_h { |row| row.values_at("sum", "change") })
+    assert_equal({ "waiting" => "grew", "blocked" => "grew", "running" => "shrank", "gc" => "grew" },
+                 slower["sums"]["rows"].to_h { |row| row.values_at("sum", "change") })
   end
 
   def test_what_threads_blocked_in
     again = ->(t) { t.blocks(:main, "Queue#pop", 80, 84, class: "Thread::Queue") }
     data = json(run_of(waits: 1), run_of(waits: 1, sleeps: 12, more: again))
-    assert_equal [["new", 0, 4, "Queue#pop", "Thread::Queue"], ["grew", 10, 12, "sleep", nil]], rows(data, "blocked", "name", "class")
+    assert_equal [["new", 0, 4, "Queue#pop", "Thread::Queue"], ["grew", 10, 12, "sleep", nil]],
+                 rows(data, "blocked", "name", "class")
     assert_equal [[0, 1], [1, 1]], data["blocked"]["rows"].map { |row| row.values_at("a_count", "b_count") }
   end
 
@@ -65,13 +72,17 @@ class TestDiffStreams < Minitest::Test
       t.during(:main, "gc", "GC major", 93, 93.5, count: [:uint64, 9])
     end
     data = json(run_of(waits: 1, gc: 4), run_of(waits: 1, more: major))
-    assert_equal [["new", 0, 2, "GC major", "malloc", "oldmalloc"], ["shrank", 2, 1, "GC minor", "newobj", nil]], rows(data, "gc", "kind", "reason", "major_by")
+    assert_equal [["new", 0, 2, "GC major", "malloc", "oldmalloc"], ["shrank", 2, 1, "GC minor", "newobj", nil]],
+                 rows(data, "gc", "kind", "reason", "major_by")
     assert_equal [[0, 1], [4, 2]], data["gc"]["rows"].map { |row| row.values_at("a_count", "b_count") }
   end
 
   # A run that takes twice as long and does twice as much: totals differ, rates do not.
   def twice
-    double = ->(t) { t.leaves(:worker, 150, ThreadsTrace::BLOCKED); t.during(:main, "gc", "GC minor", 160, 161, count: [:uint64, 9], reason: "newobj") }
+    double = lambda do |t|
+      t.leaves(:worker, 150, ThreadsTrace::BLOCKED)
+      t.during(:main, "gc", "GC minor", 160, 161, count: [:uint64, 9], reason: "newobj")
+    end
     [run_of(waits: 1), run_of(waits: 1, ends: 200, more: double)]
   end
 
@@ -85,7 +96,8 @@ class TestDiffStreams < Minitest::Test
     assert_match(%r{^  time span +100\.0 ms -> 200\.0 ms; A and B below are per run, A/s and B/s per second$}, text)
     assert_match(%r{^  gc +1000\.0 us -> 2000\.0 us: grew, \+100\.0%; 10\.0 ms -> 10\.0 ms per second$}, text)
     assert_match(%r{ A/s +B/s }, text)
-    assert_match(%r{^  time span .*; A and B below are per second, A/run and B/run of a whole run$}, compare(*twice, "--normalize=second").out)
+    assert_match(%r{^  time span .*; A and B below are per second, A/run and B/run of a whole run$},
+                 compare(*twice, "--normalize=second").out)
     same = compare(run_of(waits: 1), run_of(waits: 2)).out
     refute_match(%r{A/s}, same)
     assert_match(/^  time span +100\.0 ms -> 100\.0 ms$/, same)
@@ -97,7 +109,8 @@ class TestDiffStreams < Minitest::Test
     assert_empty data["thread_states"]["rows"]
     assert_match(/^Threads by state, per run: 0 changed, 1 within the spread of the runs$/, compare(before, after).out)
     beyond = json(before, [run_of(waits: 21), run_of(waits: 25)])["thread_states"]["rows"][0]
-    assert_equal [15, 23, 10, 20, 21, 25], beyond.values_at("a", "b", "a_low", "a_high", "b_low", "b_high").map { |n| n / MS }
+    assert_equal [15, 23, 10, 20, 21, 25],
+                 beyond.values_at("a", "b", "a_low", "a_high", "b_low", "b_high").map { |n| n / MS }
   end
 
   def test_each_run_counts_as_in_its_report
@@ -111,7 +124,8 @@ class TestDiffStreams < Minitest::Test
           assert_equal report["thread_states"]["rows"].sum { |row| row[column] }, sums[sum], sum
         end
         assert_equal report["gc"]["rows"].sum { |row| row["total_ns"] }, sums["gc"]
-        assert_equal report["blocked"]["rows"].sum { |row| row["total_ns"] }, data["blocked"]["rows"].sum { |row| row[side] }
+        assert_equal report["blocked"]["rows"].sum { |row| row["total_ns"] },
+                     data["blocked"]["rows"].sum { |row| row[side] }
       end
     end
   end
@@ -121,25 +135,31 @@ class TestDiffStreams < Minitest::Test
   # `counts`: samples of each class; a weight of 40 is no estimate, for it is the size.
   def allocated(counts, weight: 1000, settings: {})
     ThreadsTrace.new(settings: settings) do |t|
-      counts.each_with_index { |(name, count), c| count.times { |i| t.allocates(:main, name, 1 + 0.001 * i, sample: c * 100_000 + i, weight: weight) } }
+      counts.each_with_index do |(name, count), c|
+        count.times { |i| t.allocates(:main, name, 1 + 0.001 * i, sample: c * 100_000 + i, weight: weight) }
+      end
     end.build
   end
 
   def test_bytes_by_class_are_estimates_with_a_margin
-    before, after = allocated({ "String" => 1000, "Array" => 20 }), allocated({ "String" => 2000, "Array" => 22, "Foo" => 1 })
+    before = allocated({ "String" => 1000, "Array" => 20 })
+    after = allocated({ "String" => 2000, "Array" => 22, "Foo" => 1 })
     data = json(before, after)
-    assert_equal [["grew", 1_000_000, 2_000_000, "String"]], data["allocations"]["rows"].map { |row| row.values_at("change", "a", "b", "class") }
+    assert_equal [["grew", 1_000_000, 2_000_000, "String"]],
+                 data["allocations"]["rows"].map { |row| row.values_at("change", "a", "b", "class") }
     # n samples of weight w and size s have the variance n w (w - s), and one more is allowed for.
     margin = 2 * Math.sqrt(1001 * 1000.0 * (1000 - 40))
     assert_in_delta 1_000_000 - margin, data["allocations"]["rows"][0]["a_low"], 1
     assert_in_delta 1_000_000 + margin, data["allocations"]["rows"][0]["a_high"], 1
-    assert_match(/^Allocated bytes by class, per run: 1 changed, 2 within the spread of the runs$/, compare(before, after).out)
+    assert_match(/^Allocated bytes by class, per run: 1 changed, 2 within the spread of the runs$/,
+                 compare(before, after).out)
     assert_match(/^  allocations +1020\.0 kB -> 2023\.0 kB: grew, \+98\.3%$/, compare(before, after).out)
   end
 
   def test_bytes_are_exact_where_each_object_was_recorded
     data = json(allocated({ "A" => 10, "B" => 5 }, weight: 40), allocated({ "A" => 11, "B" => 5 }, weight: 40))
-    assert_equal [["grew", 400, 440, 400, 400, "A"]], data["allocations"]["rows"].map { |row| row.values_at("change", "a", "b", "a_low", "a_high", "class") }
+    assert_equal [["grew", 400, 440, 400, 400, "A"]],
+                 data["allocations"]["rows"].map { |row| row.values_at("change", "a", "b", "a_low", "a_high", "class") }
   end
 
   # --- which streams are compared ---
@@ -149,7 +169,8 @@ class TestDiffStreams < Minitest::Test
       t.allocates(:main, "A", 1, sample: 1, weight: 1000)
       t.event(:instant, :main, "trace", "loss", 5, lost: [:uint64, 1234], reason: "x")
     end.build(lost: 1234)
-    assert_match(/^  lost +1,234 events of B: what follows counts too little there$/, compare(allocated({ "A" => 5 }), lossy).out)
+    assert_match(/^  lost +1,234 events of B: what follows counts too little there$/,
+                 compare(allocated({ "A" => 5 }), lossy).out)
     refute_match(/lost/, compare(allocated({ "A" => 5 }), allocated({ "A" => 4 })).out)
   end
 
@@ -187,7 +208,9 @@ class TestDiffStreams < Minitest::Test
     assert_equal 3, data["thread_states"]["more_rows"]
     assert_equal 0, data["thread_states"]["more"]["delta"], "-6 + 5 + 1 ms"
     two = ->(t) { t.blocks(:main, "a", 80, 82); t.blocks(:main, "b", 85, 86) }
-    assert_match(/ in 1 more$/, compare(run_of(waits: 1), run_of(waits: 1, more: two), "--top=1").out[/^Blocked in.*?\n\n/m], "though there are no classes")
+    assert_match(/ in 1 more$/,
+                 compare(run_of(waits: 1), run_of(waits: 1, more: two), "--top=1").out[/^Blocked in.*?\n\n/m],
+                 "though there are no classes")
   end
 
   # --- --fail-over ---
@@ -195,18 +218,21 @@ class TestDiffStreams < Minitest::Test
   def test_fail_over_names_a_sum
     before, after = run_of(waits: 10), run_of(waits: 30, gc: 3)
     assert_equal 0, compare(before, after, "--fail-over=waiting:200").status
-    result = compare(before, after, "--fail-over=waiting:199%", "--fail-over=gc:10", "--fail-over=blocked:0", "--fail-over=running:0")
+    result = compare(before, after, "--fail-over=waiting:199%", "--fail-over=gc:10", "--fail-over=blocked:0",
+                     "--fail-over=running:0")
     assert_equal "vm-trace: diff: waiting grew by 200.0 %, more than --fail-over=waiting:199%\n" \
                  "vm-trace: diff: gc grew by 50.0 %, more than --fail-over=gc:10\n", result.err
     assert_equal 1, result.status
     assert_equal 0, compare(after, before, "--fail-over=waiting:0", "--fail-over=gc:0").status
-    assert_equal 0, compare([run_of(waits: 10), run_of(waits: 30)], [run_of(waits: 20), run_of(waits: 40)], "--fail-over=waiting:1").status, "within the spread"
+    before, after = [10, 30].map { |ms| run_of(waits: ms) }, [20, 40].map { |ms| run_of(waits: ms) }
+    assert_equal 0, compare(before, after, "--fail-over=waiting:1").status, "within the spread"
     assert_equal 1, compare(run_of(waits: 1, gc: 0), run_of(waits: 1, gc: 1), "--fail-over=gc:5").status
   end
 
   def test_fail_over_of_allocations
     assert_equal 1, compare(allocated({ "A" => 100 }), allocated({ "A" => 200 }), "--fail-over=allocations:50").status
-    assert_equal 0, compare(allocated({ "A" => 100 }), allocated({ "A" => 104 }), "--fail-over=allocations:1").status, "within the margin"
+    assert_equal 0, compare(allocated({ "A" => 100 }), allocated({ "A" => 104 }), "--fail-over=allocations:1").status,
+                 "within the margin"
   end
 
   def test_fail_over_of_what_is_not_recorded_fails
@@ -218,11 +244,14 @@ class TestDiffStreams < Minitest::Test
   def test_fail_over_of_exits_by_name
     more = OurTrace.new.tap { |trace| trace.exits << trace.exit_event("side_exit", "R", 5500, "A#m (a.rb:1)", "send") }
     more.sites << more.site("side_exit", "R", "A#m (a.rb:1)", "send", 1)
-    %w[5 exits:5].each { |limit| assert_equal 1, compare(OurTrace.new.build, more.build, "--fail-over=#{limit}").status }
+    %w[5 exits:5].each do |limit|
+      assert_equal 1, compare(OurTrace.new.build, more.build, "--fail-over=#{limit}").status
+    end
   end
 
   def test_wrong_fail_over
-    { "sleeping:5" => /takes 5, or exits, waiting, blocked, running, gc or allocations before it: gc:5, not sleeping:5/, "gc:" => /takes a number of percent/,
+    { "sleeping:5" => /takes 5, or exits, lost, waiting, blocked, running, gc or allocations before it: lost:5, not sleeping:5/,
+      "gc:" => /takes a number of percent/,
       ":5" => /takes 5, or/, "gc:-1" => /takes a number of percent/ }.each do |text, message|
       result = tool("diff", "--fail-over=#{text}", "a", "b")
       assert_match message, result.err

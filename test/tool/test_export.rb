@@ -275,16 +275,18 @@ class TestExport < Minitest::Test
     end
   end
 
-  TABLES = %w[args counter counter_track flow process process_counter_track sched slice stats thread thread_state
-              thread_track track].freeze
+  TABLES = %w[args counter counter_track flow process process_counter_track sched slice stack_profile_callsite
+              stack_profile_frame stack_profile_mapping stack_profile_symbol stack_sample stack_sample_async_context
+              stack_sample_counter stack_sample_counter_track stack_sample_execution_context stack_sample_session
+              stack_sample_task_context stats thread thread_state thread_track track].freeze
 
   def test_sqlite_has_the_rows_of_query
-    conformance_files.each do |file|
+    (conformance_files + Conformance.files("streams/*_samples*.fxt")).uniq.each do |file|
       sqlite(file) do |ask|
         assert_equal TABLES, ask["SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"]
         (TABLES + %w[slices]).each do |table|
-          columns = ask["SELECT group_concat('quote(' || name || ')') FROM pragma_table_info('#{table}')"].first.delete('"')
-          sql = "SELECT concat FROM (SELECT #{columns.gsub(",", "|| ',' ||")} AS concat FROM #{table}) ORDER BY concat"
+          columns = ask["SELECT name FROM pragma_table_info('#{table}')"].map { |name| %(quote("#{name}")) }
+          sql = "SELECT concat FROM (SELECT #{columns.join(" || ',' || ")} AS concat FROM #{table}) ORDER BY concat"
           expected = tool("query", file, sql).out.lines.drop(1).map { |line| line.chomp[1..-2].gsub('""', '"') }
           assert_equal expected, ask[sql].map { |line| line.start_with?('"') ? line[1..-2].gsub('""', '"') : line }, "#{file} #{table}"
         end
@@ -304,8 +306,10 @@ class TestExport < Minitest::Test
 
   def test_no_format_and_wrong_ones_are_said
     assert_equal "vm-trace: export needs --format; see vm-trace export --help\n", tool("export", "f").err
-    assert_match(/--format takes folded, speedscope, chrome, firefox, pprof or sqlite, not svg/, tool("export", "-f", "svg", "f").err)
-    assert_match(/--kind takes exits, fallbacks, blocked, preempted or allocations, not all/, tool("export", "-k", "all", "f").err)
+    assert_match(/--format takes folded, speedscope, chrome, firefox, pprof or sqlite, not svg/,
+                 tool("export", "-f", "svg", "f").err)
+    assert_match(/--kind takes exits, fallbacks, blocked, preempted or allocations, not all/,
+                 tool("export", "-k", "all", "f").err)
     assert_equal "vm-trace: --format=firefox takes --kind=exits, fallbacks or blocked, not preempted\n",
                  tool("export", "-f", "firefox", "-k", "preempted", "f").err
     assert_equal 2, tool("export", "f").status

@@ -43,24 +43,33 @@ class TestExportFirefox < Minitest::Test
     assert_includes meta["categories"].map { |category| category["color"] }, "grey"
     assert_empty meta["categories"].map { |category| category["color"] } - COLORS
     categories = below(meta["categories"].size)
-    strings, sources, funcs, frames, stacks = shared["stringArray"].size, *%w[sources funcTable frameTable stackTable].map { |name| shared[name]["length"] }
-    assert_table shared["sources"], "id" => nil, "filename" => below(strings), "startLine" => 1..1, "startColumn" => 1..1, "sourceMapURL" => nil
-    assert_table shared["funcTable"], "name" => below(strings), "isJS" => nil, "relevantForJS" => nil, "resource" => -1..-1, "source" => [below(sources)],
+    strings, sources, funcs, frames, stacks = shared["stringArray"].size,
+      *%w[sources funcTable frameTable stackTable].map do |name|
+      shared[name]["length"]
+    end
+    assert_table shared["sources"], "id" => nil, "filename" => below(strings), "startLine" => 1..1,
+                 "startColumn" => 1..1, "sourceMapURL" => nil
+    assert_table shared["funcTable"], "name" => below(strings), "isJS" => nil, "relevantForJS" => nil,
+                 "resource" => -1..-1, "source" => [below(sources)],
                                       "lineNumber" => nil, "columnNumber" => nil
-    assert_table shared["frameTable"], "address" => -1..-1, "inlineDepth" => 0..0, "category" => [categories], "subcategory" => [0..0], "func" => below(funcs),
+    assert_table shared["frameTable"], "address" => -1..-1, "inlineDepth" => 0..0, "category" => [categories],
+                 "subcategory" => [0..0], "func" => below(funcs),
                                        "nativeSymbol" => nil, "innerWindowID" => nil, "line" => [(1..)], "column" => nil
     assert_table shared["stackTable"], "frame" => below(frames), "prefix" => [below(stacks)]
     shared["stackTable"]["prefix"].each_with_index { |prefix, i| assert_operator prefix, :<, i if prefix }
     schemas = meta["markerSchema"].to_h { |schema| [schema["name"], schema["fields"].map { |field| field["key"] }] }
     assert_equal meta["markerSchema"].size, schemas.size, "types are unique"
-    assert_equal threads.map { |t| t["pid"] }.uniq, threads.select { |t| t["isMainThread"] }.map { |t| t["pid"] }, "one main thread for each process"
+    assert_equal threads.map { |t| t["pid"] }.uniq, threads.select { |t| t["isMainThread"] }.map { |t| t["pid"] },
+                 "one main thread for each process"
     assert_equal threads.size, threads.map { |t| t.values_at("pid", "tid") }.uniq.size
     meta["initialVisibleThreads"].each { |thread| assert_operator thread, :<, threads.size }
     threads.each do |thread|
-      assert_table thread["samples"].except("weightType"), "stack" => [below(stacks)], "time" => (0..), "weight" => (0..)
+      assert_table thread["samples"].except("weightType"), "stack" => [below(stacks)], "time" => (0..),
+                   "weight" => (0..)
       assert_equal thread["samples"]["time"].sort, thread["samples"]["time"]
       markers = thread["markers"]
-      assert_table markers, "name" => below(strings), "startTime" => (0..), "endTime" => [(0..)], "phase" => 0..1, "category" => categories, "data" => nil
+      assert_table markers, "name" => below(strings), "startTime" => (0..), "endTime" => [(0..)], "phase" => 0..1,
+                   "category" => categories, "data" => nil
       markers["data"].each do |data|
         assert_includes schemas.keys, data["type"]
         assert_empty data.keys - schemas[data["type"]] - %w[type cause]
@@ -90,24 +99,33 @@ class TestExportFirefox < Minitest::Test
   def weights(profile)
     profile["threads"].to_h do |thread|
       sums = Hash.new(0)
-      thread["samples"]["stack"].zip(thread["samples"]["weight"]) { |index, weight| sums[stack(profile, index)] += weight }
+      thread["samples"]["stack"].zip(thread["samples"]["weight"]) do |index, weight|
+        sums[stack(profile, index)] += weight
+      end
       [thread["name"], sums]
     end
   end
 
   def markers(profile, thread_name)
     thread = profile["threads"].find { |t| t["name"] == thread_name }
-    thread["markers"].values_at("name", "startTime", "endTime", "data").transpose.map { |name, *rest| [profile["shared"]["stringArray"][name], *rest] }
+    thread["markers"].values_at("name", "startTime", "endTime", "data").transpose.map do |name, *rest|
+      [profile["shared"]["stringArray"][name], *rest]
+    end
   end
 
   def test_samples_are_states_weighted_by_time
     states = with_file(gvl) { |path| JSON.parse(tool("report", "--format=json", path).out)["thread_states"]["rows"] }
-    found = weights(profile(gvl)).transform_values { |sums| sums.group_by { |stack, _| stack.first }.transform_values { |all| (all.sum(&:last) * 1e6).round } }
+    found = weights(profile(gvl)).transform_values do |sums|
+      sums.group_by { |stack, _| stack.first }.transform_values { |all| (all.sum(&:last) * 1e6).round }
+    end
     expected = states.to_h do |row|
-      [row["thread"], { "waiting for the GVL" => row["waiting_ns"], "blocked" => row["blocked_ns"], "in GC" => row["gc_ns"], "running" => row["running_ns"] }.reject { |_, ns| ns == 0 }]
+      [row["thread"],
+       { "waiting for the GVL" => row["waiting_ns"], "blocked" => row["blocked_ns"], "in GC" => row["gc_ns"],
+         "running" => row["running_ns"] }.reject { |_, ns| ns == 0 }]
     end
     assert_equal expected, found
-    assert_equal [["blocked", "IO#wait"], ["blocked", "Mutex#lock"]], weights(profile(gvl))["web 1"].keys.select { |stack| stack[0] == "blocked" }
+    assert_equal [["blocked", "IO#wait"], ["blocked", "Mutex#lock"]],
+                 weights(profile(gvl))["web 1"].keys.select { |stack| stack[0] == "blocked" }
     assert_equal "tracing-ms", profile(gvl)["threads"][0]["samples"]["weightType"]
   end
 
@@ -123,13 +141,16 @@ class TestExportFirefox < Minitest::Test
   def test_markers_of_states_collections_and_the_program
     json = profile(gvl)
     web = markers(json, "web 1")
-    assert_includes web, ["blocked", 33, 35, { "type" => "ruby blocked", "method" => "Mutex#lock", "arg_class" => "Thread::Mutex", "woken_by" => "index" }]
+    lock = { "type" => "ruby blocked", "method" => "Mutex#lock", "arg_class" => "Thread::Mutex", "woken_by" => "index" }
+    assert_includes web, ["blocked", 33, 35, lock]
     assert_includes web, ["waiting for the GVL", 35, 53, { "type" => "GVL wait" }]
     index = markers(json, "index")
     assert_includes index, ["build index", 6, 60, { "type" => "ruby marker" }]
-    assert_includes index, ["GC major", 22, 26, { "type" => "ruby gc", "arg_count" => "2", "arg_reason" => "malloc", "arg_major_by" => "oldmalloc" }]
+    major = { "type" => "ruby gc", "arg_count" => "2", "arg_reason" => "malloc", "arg_major_by" => "oldmalloc" }
+    assert_includes index, ["GC major", 22, 26, major]
     assert_includes index, ["sweep", 40.1, 40.9, { "type" => "ruby gc", "arg_freed_slots" => "2500" }]
-    assert_equal ["blocked", 62, 100], index.find { |marker| marker[3]["method"] == "Queue#pop" }.first(3), "it never ended"
+    assert_equal ["blocked", 62, 100], index.find { |marker| marker[3]["method"] == "Queue#pop" }.first(3),
+                 "it never ended"
   end
 
   def test_backtraces_of_blocked_times_and_of_time_slices
@@ -141,13 +162,15 @@ class TestExportFirefox < Minitest::Test
       t.runs(:worker, 15)
       t.leaves(:worker, 20, ThreadsTrace::BLOCKED)
       t.event(:begin, :worker, "blocked", "Thread::Queue#pop", 20, "0" => "Thread::Queue#pop (a.rb:7)")
-      t.event(:end, :worker, "blocked", "Thread::Queue#pop", 50, "1" => "A#b (a.rb:6)", "10+" => "C#d (a.rb:5) x2 < <main> (a.rb:1)")
+      t.event(:end, :worker, "blocked", "Thread::Queue#pop", 50, "1" => "A#b (a.rb:6)",
+              "10+" => "C#d (a.rb:5) x2 < <main> (a.rb:1)")
       t.wakes(:worker, 50, 60)
       t.leaves(:worker, 61, ThreadsTrace::DEAD)
     end
     json = profile(trace.build)
     assert_equal({ ["running"] => 16, ["waiting for the GVL", "<main>", "Integer#+"] => 5,
-                   ["blocked", "<main>", "C#d", "C#d", "A#b", "Thread::Queue#pop"] => 30, ["waiting for the GVL"] => 10 }, weights(json)["worker"])
+                   ["blocked", "<main>", "C#d", "C#d", "A#b", "Thread::Queue#pop"] => 30,
+                   ["waiting for the GVL"] => 10 }, weights(json)["worker"])
     cause = markers(json, "worker").find { |marker| marker[0] == "blocked" }[3]["cause"]["stack"]
     assert_equal ["<main>", "C#d", "C#d", "A#b", "Thread::Queue#pop"], stack(json, cause)
     frame = json["shared"]["stackTable"]["frame"][cause]
@@ -159,7 +182,8 @@ class TestExportFirefox < Minitest::Test
     with_file(bytes) do |path|
       tool("export", "-f", "folded", *options, path).out.lines.each_with_object(Hash.new(0)) do |line, sums|
         stack, count = line.chomp.match(/\A(.*) (\d+)\z/).captures
-        sums[stack.split(";").map { |label| label[/\A(.+?) \((?!\d+ levels\) in |required\)>).*\)\z/, 1] || label }] += count.to_i
+        labels = stack.split(";").map { |label| label[/\A(.+?) \((?!\d+ levels\) in |required\)>).*\)\z/, 1] || label }
+        sums[labels] += count.to_i
       end
     end
   end
@@ -168,7 +192,8 @@ class TestExportFirefox < Minitest::Test
     [[], ["--kind=fallbacks"], ["--no-reason"]].each do |options|
       bytes = OurTrace.new(rate: 97, fallback_rate: 5).build
       json = profile(bytes, *options)
-      assert_equal folded(bytes, *options), weights(json).values.reduce { |a, b| a.merge(b) { |_, x, y| x + y } }, options.inspect
+      assert_equal folded(bytes, *options), weights(json).values.reduce { |a, b| a.merge(b) { |_, x, y| x + y } },
+                   options.inspect
       assert_equal "samples", json["threads"][0]["samples"]["weightType"]
     end
   end
@@ -176,7 +201,9 @@ class TestExportFirefox < Minitest::Test
   def with_both
     ThreadsTrace.new do |t|
       t.runs(:main, 0)
-      3.times { |i| t.event(:instant, :main, "side_exit", "GuardType(Fixnum)", i + 1, "0" => "Foo#bar (a.rb:3)", "insn" => "send") }
+      3.times do |i|
+        t.event(:instant, :main, "side_exit", "GuardType(Fixnum)", i + 1, "0" => "Foo#bar (a.rb:3)", "insn" => "send")
+      end
       t.blocks(:main, "sleep", 10, 90)
     end.build
   end
@@ -184,7 +211,8 @@ class TestExportFirefox < Minitest::Test
   def test_exits_beside_states_are_markers_and_kind_makes_them_samples
     json = profile(with_both)
     exits = markers(json, "main").select { |marker| marker[3]["type"] == "ruby side_exit" }
-    assert_equal [["GuardType(Fixnum)", 1, nil, "send"]] * 3, exits.map.with_index { |(name, from, to, data), i| [name, from - i, to, data["arg_insn"]] }
+    assert_equal [["GuardType(Fixnum)", 1, nil, "send"]] * 3,
+                 exits.map.with_index { |(name, from, to, data), i| [name, from - i, to, data["arg_insn"]] }
     assert_equal ["Foo#bar"], stack(json, exits.first[3]["cause"]["stack"])
     json = profile(with_both, "--kind=exits")
     assert_equal({ "main" => { ["Foo#bar", "GuardType(Fixnum)"] => 3 } }, weights(json))
@@ -202,7 +230,8 @@ class TestExportFirefox < Minitest::Test
   # What the profiler gives a meaning of its own: members of a marker's data, types of markers.
   def test_names_that_the_profiler_uses_itself
     trace = FxtBuilder.simple do |b|
-      b.event(:instant, "Network", "<script>", ts: 1, args: { "type" => "x", "cause" => "y", "\"\\" => FxtBuilder::Inline.new("\xFF".b) })
+      b.event(:instant, "Network", "<script>", ts: 1,
+              args: { "type" => "x", "cause" => "y", "\"\\" => FxtBuilder::Inline.new("\xFF".b) })
       b.event(:complete, "marker", "caf\xe9\n".b, ts: 1, extra: 5)
     end
     data = markers(profile(trace), "main").map(&:last)
@@ -241,7 +270,11 @@ class TestExportFirefox < Minitest::Test
       tool("export", "-f", "firefox", "-o", "#{path}.json.gz", path)
       assert_equal tool("export", "-f", "firefox", path).out, Zlib.gunzip(File.binread("#{path}.json.gz"))
     end
-    many = ThreadsTrace.new { |t| t.runs(:main, 0); 40_000.times { |i| t.event(:instant, :main, "marker", "m", i / 1000.0) } }.build
+    many = ThreadsTrace.new do |t|
+      t.runs(:main, 0)
+      40_000.times { |i| t.event(:instant, :main, "marker", "m", i / 1000.0) }
+    end
+    many = many.build
     result = export(many, "--memory=1", status: 1)
     assert_match(/--memory/, result.err)
     valid(JSON.parse(result.out))
@@ -252,14 +285,16 @@ class TestExportFirefox < Minitest::Test
   # Serves the profiler and a profile until the block returns.
   def serve(dist, profile)
     server = TCPServer.new("127.0.0.1", 0)
-    types = { ".js" => "text/javascript", ".json" => "application/json", ".css" => "text/css", ".svg" => "image/svg+xml" }
+    types = { ".js" => "text/javascript", ".json" => "application/json", ".css" => "text/css",
+              ".svg" => "image/svg+xml" }
     thread = Thread.new do
       loop do
         Thread.new(server.accept) do |client|
           path = client.gets.to_s[/\AGET ([^ ?]*)/, 1].to_s
           nil until client.gets.to_s.strip.empty?
           file = [File.join(dist, path), File.join(dist, "index.html")].find { |name| File.file?(name) }
-          body, type = path == "/profile.json" ? [profile, types[".json"]] : [File.binread(file), types.fetch(File.extname(file), "text/html")]
+          page = -> { [File.binread(file), types.fetch(File.extname(file), "text/html")] }
+          body, type = path == "/profile.json" ? [profile, types[".json"]] : page.()
           client.write "HTTP/1.0 200 OK\r\nContent-Type: #{type}\r\nContent-Length: #{body.bytesize}\r\n\r\n", body
         ensure
           client.close
@@ -279,10 +314,13 @@ class TestExportFirefox < Minitest::Test
     serve(dist, export(gvl).out) do |address|
       browser = Browser.new
       begin
-        browser.visit("#{address}/from-url/#{URI.encode_www_form_component("#{address}/profile.json")}/calltree/?thread=1")
+        from = URI.encode_www_form_component("#{address}/profile.json")
+        browser.visit("#{address}/from-url/#{from}/calltree/?thread=1")
         text = ""
         60.times { break if (text = browser.text("body")).include?("Running Time"); sleep 0.5 }
-        ["web 1", "index", "ractor 2", "waiting for the GVL", "Running Time (ms)"].each { |part| assert_includes text, part }
+        ["web 1", "index", "ractor 2", "waiting for the GVL", "Running Time (ms)"].each do |part|
+          assert_includes text, part
+        end
         assert_match(/55%\s+29\b/, text, "web 1 waited 29 ms of 53")
       ensure
         browser.close

@@ -17,7 +17,9 @@ class TestExportStreams < Minitest::Test
   end
 
   def report(bytes, table)
-    with_file(bytes) { |path| return JSON.parse(tool("report", "--top=1000", "--format=json", path).out).fetch(table)["rows"] }
+    with_file(bytes) do |path|
+      return JSON.parse(tool("report", "--top=1000", "--format=json", path).out).fetch(table)["rows"]
+    end
   end
 
   def weights(lines) = lines.map { |line| Integer(line[/\d+\z/]) }
@@ -52,11 +54,14 @@ class TestExportStreams < Minitest::Test
   end
 
   def test_threads_are_the_root
+    found = folded(blocked, "--kind=blocked", "--threads")
+    found = found.sort_by { |line| [line[/\w+/], line[/\d+\z/].to_i == 60000 ? 1 : 0] }
     assert_equal ["main;<main> (shop.rb:20);Shop#page (shop.rb:7);IO#read (shop.rb:3) 4001",
                   "main;(no stack);IO#read (shop.rb:3) 1",
                   "worker;<main> (shop.rb:20);Shop#page (shop.rb:7);IO#read (shop.rb:3) 2000",
-                  "worker;(no stack);Queue#pop 60000"], folded(blocked, "--kind=blocked", "--threads").sort_by { |line| [line[/\w+/], line[/\d+\z/].to_i == 60000 ? 1 : 0] }
-    assert_equal ["main;<main> (/app/run.rb:1);Foo#bar (/app/foo.rb:3);GuardType(Fixnum) 2", "main;<main> (/app/run.rb:1);Foo#baz (/app/foo.rb:9);NoProfileSend 1"],
+                  "worker;(no stack);Queue#pop 60000"], found
+    assert_equal ["main;<main> (/app/run.rb:1);Foo#bar (/app/foo.rb:3);GuardType(Fixnum) 2",
+                  "main;<main> (/app/run.rb:1);Foo#baz (/app/foo.rb:9);NoProfileSend 1"],
                  folded(OurTrace.new.build, "--threads")
     unnamed = FxtBuilder.new.tap do |b|
       b.provider(1, "test")
@@ -71,10 +76,13 @@ class TestExportStreams < Minitest::Test
     frames = (0..9).to_h { |i| [i.to_s.to_sym, "M#f#{i} (m.rb:#{i})"] }
     trace = ThreadsTrace.new do |t|
       t.thread(:worker, 44)
-      %i[main worker].each { |thread| t.event(:instant, thread, "preempted", "M#f0", 1, **frames, "10+": "A#a (m.rb:20) x2") }
+      %i[main worker].each do |thread|
+        t.event(:instant, thread, "preempted", "M#f0", 1, **frames, "10+": "A#a (m.rb:20) x2")
+      end
     end.build
     named = frames.values.reverse.join(";")
-    assert_equal %w[main worker].map { |thread| "#{thread};A#a (m.rb:20);A#a (m.rb:20);#{named} 1" }, folded(trace, "-k", "preempted", "--threads")
+    assert_equal %w[main worker].map { |thread| "#{thread};A#a (m.rb:20);A#a (m.rb:20);#{named} 1" },
+                 folded(trace, "-k", "preempted", "--threads")
     assert_equal ["A#a (m.rb:20);A#a (m.rb:20);#{named} 2"], folded(trace, "-k", "preempted")
   end
 
@@ -85,7 +93,8 @@ class TestExportStreams < Minitest::Test
       assert_operator total_us, :>, 0
       [[], %w[--threads]].each do |options|
         assert_equal total_us, weights(folded(trace, "--kind=blocked", *options)).sum
-        assert_equal rows.sum { |row| row["count"] }, weights(folded(trace, "--kind=blocked", "--weight=events", *options)).sum
+        assert_equal rows.sum { |row| row["count"] },
+                     weights(folded(trace, "--kind=blocked", "--weight=events", *options)).sum
       end
     end
   end
@@ -104,19 +113,23 @@ class TestExportStreams < Minitest::Test
     ThreadsTrace.new do |t|
       t.thread(:worker, 44)
       t.runs(:worker, 0)
-      3.times { |i| t.event(:instant, :worker, "preempted", "Integer#/", 1 + i, "0": "Integer#/ (a.rb:4)", "1": "A#m (a.rb:4)") }
+      3.times do |i|
+        t.event(:instant, :worker, "preempted", "Integer#/", 1 + i, "0": "Integer#/ (a.rb:4)", "1": "A#m (a.rb:4)")
+      end
     end.build
   end
 
   def test_ends_of_time_slices
     assert_equal ["A#m (a.rb:4);Integer#/ (a.rb:4) 3"], folded(preempted, "--kind=preempted")
-    assert_equal report(preempted, "preempted").sum { |row| row["count"] }, weights(folded(preempted, "--kind=preempted")).sum
+    assert_equal report(preempted, "preempted").sum { |row| row["count"] },
+                 weights(folded(preempted, "--kind=preempted")).sum
   end
 
   def allocations
     ThreadsTrace.new(settings: { allocations: [:uint64, 1000] }) do |t|
       [["String", 40, 1000], ["String", 40, 1500], ["Array", 80, 700]].each_with_index do |(name, size, weight), i|
-        t.event(:instant, :main, "allocation", name, 1 + i, sample: [:uint64, i], size: [:uint64, size], weight: [:uint64, weight], "0": "A#m (a.rb:4)", "1": "<main> (a.rb:9)")
+        t.event(:instant, :main, "allocation", name, 1 + i, sample: [:uint64, i], size: [:uint64, size],
+                weight: [:uint64, weight], "0": "A#m (a.rb:4)", "1": "<main> (a.rb:9)")
       end
       t.event(:instant, :main, "allocation", "freed", 10, sample: [:uint64, 0], survived: [:uint64, 2])
       t.event(:instant, :main, "allocation", "alive", 11, sample: [:uint64, 1], survived: [:uint64, 3])
@@ -124,14 +137,17 @@ class TestExportStreams < Minitest::Test
   end
 
   def test_allocated_bytes_by_stack_and_class
-    assert_equal ["<main> (a.rb:9);A#m (a.rb:4);String 2500", "<main> (a.rb:9);A#m (a.rb:4);Array 700"], folded(allocations, "--kind=allocations")
+    assert_equal ["<main> (a.rb:9);A#m (a.rb:4);String 2500", "<main> (a.rb:9);A#m (a.rb:4);Array 700"],
+                 folded(allocations, "--kind=allocations")
     assert_equal ["<main> (a.rb:9);A#m (a.rb:4) 3200"], folded(allocations, "--kind=allocations", "--no-reason")
     assert_equal [2, 1], weights(folded(allocations, "--kind=allocations", "--weight=events"))
     kept = File.binread(File.join(TRACES, "allocations.fxt"))
-    assert_equal report(kept, "allocations_by_class").sum { |row| row["bytes"] }, weights(folded(kept, "--kind=allocations")).sum
+    assert_equal report(kept, "allocations_by_class").sum { |row| row["bytes"] },
+                 weights(folded(kept, "--kind=allocations")).sum
   end
 
-  UNITS = { "blocked" => %w[blocked nanoseconds nanoseconds], "preempted" => %w[preempted count none], "allocations" => %w[allocated bytes bytes] }.freeze
+  UNITS = { "blocked" => %w[blocked nanoseconds nanoseconds], "preempted" => %w[preempted count none],
+            "allocations" => %w[allocated bytes bytes] }.freeze
 
   def test_units_of_the_other_formats
     { "blocked" => blocked, "preempted" => preempted, "allocations" => allocations }.each do |kind, trace|
@@ -139,26 +155,33 @@ class TestExportStreams < Minitest::Test
       with_file(trace) do |path|
         profile = JSON.parse(tool("export", "-f", "speedscope", "-k", kind, path).out)["profiles"][0]
         assert_equal [shown, profile["weights"].sum], profile.values_at("unit", "endValue"), kind
-        assert_equal "none", JSON.parse(tool("export", "-f", "speedscope", "-k", kind, "-w", "events", path).out)["profiles"][0]["unit"]
+        profile = JSON.parse(tool("export", "-f", "speedscope", "-k", kind, "-w", "events", path).out)["profiles"][0]
+        assert_equal "none", profile["unit"]
         pprof = Zlib.gunzip(tool("export", "-f", "pprof", "-k", kind, path).out.b)
         assert_includes pprof, type
         assert_includes pprof, unit
       end
     end
-    with_file(blocked) { |path| assert_equal 66_001_500, JSON.parse(tool("export", "-f", "speedscope", "-k", "blocked", path).out)["profiles"][0]["endValue"] }
+    with_file(blocked) do |path|
+      profile = JSON.parse(tool("export", "-f", "speedscope", "-k", "blocked", path).out)["profiles"][0]
+      assert_equal 66_001_500, profile["endValue"]
+    end
   end
 
   def test_a_trace_without_them_is_said_to_have_none
-    { "blocked" => "blocked durations", "preempted" => "ends of time slices", "allocations" => "allocations" }.each do |kind, things|
+    { "blocked" => "blocked durations", "preempted" => "ends of time slices",
+      "allocations" => "allocations" }.each do |kind, things|
       with_file(OurTrace.new.build) do |path|
         result = tool("export", "-f", "folded", "-k", kind, path)
-        assert_equal ["vm-trace: #{path}: has no #{things}, so the output is empty\n", "", 0], [result.err, result.out, result.status]
+        assert_equal ["vm-trace: #{path}: has no #{things}, so the output is empty\n", "", 0],
+                     [result.err, result.out, result.status]
       end
     end
   end
 
   def test_wrong_options
-    { "--kind=all" => /takes exits, fallbacks, blocked, preempted or allocations, not all/, "--weight=x" => /takes sum or events, not x/ }.each do |option, message|
+    { "--kind=all" => /takes exits, fallbacks, blocked, preempted or allocations, not all/,
+      "--weight=x" => /takes sum, events or lost, not x/ }.each do |option, message|
       result = tool("export", option, "a")
       assert_match message, result.err
       assert_equal 2, result.status

@@ -36,7 +36,9 @@ class TestHtmlThreads < Minitest::Test
   def timeline_of(bytes)
     data = data_of(page(bytes))
     texts, timeline = data.values_at("strings", "timeline")
-    timeline["tracks"] = timeline["tracks"].map { |track| track[0, 2] + [texts[track[2]]] + track[3..8] + [texts[track[9]], decode(track[10], texts)] }
+    timeline["tracks"] = timeline["tracks"].map do |track|
+      track[0, 2] + [texts[track[2]]] + track[3..8] + [texts[track[9]], decode(track[10], texts)]
+    end
     timeline["pauses"] = decode(timeline["pauses"], texts)
     %w[names reasons].each { |list| timeline[list] = timeline[list].map { |row| row.map { |text| texts[text] } } }
     timeline
@@ -51,25 +53,39 @@ class TestHtmlThreads < Minitest::Test
 
   # Sums of the segments' names: {name => [count, ns, longest, first ones]}
   def by_name(segments, names)
-    segments.flat_map(&:names).each_with_object(Hash.new { |sums, name| sums[name] = [0, 0, 0, 0] }) do |(name, count, ns, longest, firsts), sums|
+    sums = Hash.new { |all, name| all[name] = [0, 0, 0, 0] }
+    segments.flat_map(&:names).each do |name, count, ns, longest, firsts|
       sum = sums[name < 0 ? nil : names[name]]
       sum[0] += count
       sum[1] += ns
       sum[2] = [sum[2], longest].max
       sum[3] += firsts
     end
+    sums
   end
 
   def assert_as_reported(bytes)
     timeline, tables = timeline_of(bytes), reported(bytes)
-    states = tables["thread_states"].to_h { |row| [row.values_at("tid", "thread"), row.values_at("waiting_ns", "blocked_ns", "gc_ns", "running_ns")] }
-    shown = timeline["tracks"].to_h { |_, tid, name, *, segments| [[tid, name], segments.map(&:ns).transpose.map(&:sum)] }
+    states = tables["thread_states"].to_h do |row|
+      [row.values_at("tid", "thread"), row.values_at("waiting_ns", "blocked_ns", "gc_ns", "running_ns")]
+    end
+    shown = timeline["tracks"].to_h do |_, tid, name, *, segments|
+      [[tid, name], segments.map(&:ns).transpose.map(&:sum)]
+    end
     assert_equal states, shown
-    held = tables["gvl_holders"].to_h { |row| [row["thread"], row.values_at("others_ns", "held_ns", "held_gc_ns", "longest_hold_ns")] }
+    held = tables["gvl_holders"].to_h do |row|
+      [row["thread"], row.values_at("others_ns", "held_ns", "held_gc_ns", "longest_hold_ns")]
+    end
     assert_equal held, timeline["tracks"].select { |track| track[5] > 0 }.to_h { |track| [track[2], track[4, 4]] }
-    blocked = tables["blocked"].to_h { |row| [[row["name"], row["class"] || ""], row.values_at("count", "total_ns", "longest_ns")] }
-    assert_equal blocked, by_name(timeline["tracks"].flat_map(&:last), timeline["names"]).transform_values { |sum| sum.first(3) }
-    gc = tables["gc"].to_h { |row| [row.values_at("kind", "reason", "major_by").map(&:to_s), row.values_at("pauses", "total_ns", "longest_ns", "collections")] }
+    blocked = tables["blocked"].to_h do |row|
+      [[row["name"], row["class"] || ""], row.values_at("count", "total_ns", "longest_ns")]
+    end
+    assert_equal blocked,
+                 by_name(timeline["tracks"].flat_map(&:last), timeline["names"]).transform_values { |sum| sum.first(3) }
+    gc = tables["gc"].to_h do |row|
+      [row.values_at("kind", "reason", "major_by").map(&:to_s),
+       row.values_at("pauses", "total_ns", "longest_ns", "collections")]
+    end
     gc.transform_keys! { |kind, reason, by| [kind, reason == "(unknown)" ? "" : reason, by] }
     assert_equal gc, by_name(timeline["pauses"], timeline["reasons"])
     timeline
@@ -92,7 +108,8 @@ class TestHtmlThreads < Minitest::Test
       switches.times do |i|
         t.blocks(:worker, "M#m#{i % methods}", at, at + 0.01, at + 0.015, by: :main)
         at += i % 5000 == 4999 ? 300 : 0.05
-        t.during(:worker, "gc", "GC minor", at - 0.02, at - 0.01, count: [:uint64, i / 2], reason: i.even? ? "newobj" : "malloc") if i % 100 < 2
+        t.during(:worker, "gc", "GC minor", at - 0.02, at - 0.01, count: [:uint64, i / 2],
+                 reason: i.even? ? "newobj" : "malloc") if i % 100 < 2
       end
       t.leaves(:worker, at, ThreadsTrace::DEAD)
     end.build
@@ -134,15 +151,19 @@ class TestHtmlThreads < Minitest::Test
     processes.drop(1).each { |other| trace.raw(other.bytes) }
     timeline, states = timeline_of(trace), reported(trace)["thread_states"]
     assert_equal [500, 120], [timeline["tracks"].size, timeline["left_out"]]
-    assert_equal states.first(500).map { |row| row["waiting_ns"] }, timeline["tracks"].map { |track| track.last.sum { |s| s.ns[0] } }
-    assert_equal states.drop(500).map { |row| row.values_at("waiting_ns", "blocked_ns", "gc_ns", "running_ns") }.transpose.map(&:sum), timeline["left_out_ns"]
+    assert_equal states.first(500).map { |row| row["waiting_ns"] },
+                 timeline["tracks"].map { |track| track.last.sum { |s| s.ns[0] } }
+    left_out = states.drop(500).map { |row| row.values_at("waiting_ns", "blocked_ns", "gc_ns", "running_ns") }
+    assert_equal left_out.transpose.map(&:sum), timeline["left_out_ns"]
     assert_operator timeline["tracks"].sum { |track| track.last.size }, :<=, 40_000
   end
 
   # Chunks are used again from the first on. What is open at the end of the older part ends where the
   # newer one begins. Both have more switches than the window of duration_pairs.h sorts.
   def test_older_part_of_a_file_that_keeps_its_newest_events
-    busy = ->(t, at) { 70_000.times { |i| t.runs(:worker, at + i * 0.0006); t.leaves(:worker, at + i * 0.0006 + 0.0002, S) } }
+    busy = lambda do |t, at|
+      70_000.times { |i| t.runs(:worker, at + i * 0.0006); t.leaves(:worker, at + i * 0.0006 + 0.0002, S) }
+    end
     trace = ThreadsTrace.new(settings: nil) do |t|
       t.thread(:worker, 44)
       t.event(:instant, :main, "trace", "settings", 50, pid: [:uint32, 42], keep: "newest")
@@ -168,10 +189,17 @@ class TestHtmlThreads < Minitest::Test
 
   # --- in a browser ------------------------------------------------------------------------------
 
-  def cells(browser, table) = browser.run("return [...document.querySelectorAll(arguments[0] + ' tbody tr')].map((row) => [...row.cells].map((cell) => cell.innerText))", "##{table}")
-  def key(browser, name) = browser.run("document.getElementById('tracks').dispatchEvent(new KeyboardEvent('keydown', { key: arguments[0], bubbles: true }))", name)
+  def cells(browser, table)
+    browser.run("return [...document.querySelectorAll(arguments[0] + ' tbody tr')]" \
+                ".map((row) => [...row.cells].map((cell) => cell.innerText))", "##{table}")
+  end
+  def key(browser, name)
+    browser.run("document.getElementById('tracks')" \
+                ".dispatchEvent(new KeyboardEvent('keydown', { key: arguments[0], bubbles: true }))", name)
+  end
   def drag(browser, from, to)
-    box = browser.run("return document.querySelector('#tracks [data-row] svg').getBoundingClientRect().width / document.getElementById('tracks').getBoundingClientRect().width")
+    box = browser.run("const width = (path) => document.querySelector(path).getBoundingClientRect().width; " \
+                      "return width('#tracks [data-row] svg') / width('#tracks')")
     browser.drag("#tracks", 1 - box * (1 - from), 1 - box * (1 - to))
   end
 
@@ -185,11 +213,16 @@ class TestHtmlThreads < Minitest::Test
     browse(gvl) do |browser|
       assert_equal "Threads", browser.text("#title")
       assert_equal ["GC pauses", "web 1", "index", "ractor 2", "main"], browser.texts("#tracks [data-row] .label")
-      assert_equal ["web 1", "53.0 ms", "29.0 ms", "54.7 %", "17.0 ms", "32.1 %", "0 ns", "0.00 %", "7.00 ms", "13.2 %"], cells(browser, "thread-states").first
-      assert_equal ["index", "28.0 ms", "76.7 %", "28.0 ms", "18.0 ms", "35.0 ms", "build index"], cells(browser, "gvl-holders").first
-      assert_equal [["sleep", "", "2", "98.0 ms"], ["Queue#pop", "Thread::Queue", "1", "38.0 ms"], ["IO#wait", "TCPSocket", "1", "15.0 ms"],
-                    ["Mutex#lock", "Thread::Mutex", "1", "2.00 ms"]], cells(browser, "blocked").map { |row| row.first(4) }
-      assert_equal [["GC major", "malloc", "oldmalloc", "1", "2", "5.00 ms", "71.4 %", "4.00 ms"], ["GC minor", "newobj", "", "1", "1", "2.00 ms", "28.6 %", "2.00 ms"]],
+      assert_equal ["web 1", "53.0 ms", "29.0 ms", "54.7 %", "17.0 ms", "32.1 %", "0 ns", "0.00 %", "7.00 ms",
+                    "13.2 %"], cells(browser, "thread-states").first
+      assert_equal ["index", "28.0 ms", "76.7 %", "28.0 ms", "18.0 ms", "35.0 ms", "build index"],
+                   cells(browser, "gvl-holders").first
+      assert_equal [["sleep", "", "2", "98.0 ms"], ["Queue#pop", "Thread::Queue", "1", "38.0 ms"],
+                    ["IO#wait", "TCPSocket", "1", "15.0 ms"],
+                    ["Mutex#lock", "Thread::Mutex", "1", "2.00 ms"]],
+                   cells(browser, "blocked").map { |row| row.first(4) }
+      assert_equal [["GC major", "malloc", "oldmalloc", "1", "2", "5.00 ms", "71.4 %", "4.00 ms"],
+                    ["GC minor", "newobj", "", "1", "1", "2.00 ms", "28.6 %", "2.00 ms"]],
                    cells(browser, "gc")
       refute browser.run("return document.getElementById('table-section').checkVisibility()"), "there are no exits"
     end
@@ -203,8 +236,10 @@ class TestHtmlThreads < Minitest::Test
       assert_in_delta 25, from, 0.5
       assert_in_delta 40, to, 0.5
       report = reported(gvl, "--since=#{from}ms", "--until=#{to}ms")
-      columns = { "thread-states" => ["thread_states", 0, "thread", { 2 => "waiting_ns", 4 => "blocked_ns", 6 => "gc_ns", 8 => "running_ns" }],
-                  "gvl-holders" => ["gvl_holders", 0, "thread", { 1 => "others_ns", 3 => "held_ns", 4 => "longest_hold_ns" }],
+      states = { 2 => "waiting_ns", 4 => "blocked_ns", 6 => "gc_ns", 8 => "running_ns" }
+      holders = { 1 => "others_ns", 3 => "held_ns", 4 => "longest_hold_ns" }
+      columns = { "thread-states" => ["thread_states", 0, "thread", states],
+                  "gvl-holders" => ["gvl_holders", 0, "thread", holders],
                   "blocked" => ["blocked", 0, "name", { 3 => "total_ns", 5 => "longest_ns" }] }
       columns.each do |id, (table, name_at, name, values)|
         shown = cells(browser, id).to_h { |row| [row[name_at], values.keys.map { |at| milliseconds(row[at]) }] }
@@ -272,13 +307,15 @@ class TestHtmlThreads < Minitest::Test
 
   def test_browser_by_keyboard
     browse(gvl) do |browser|
-      assert browser.run("const box = document.getElementById('tracks'); box.focus(); return document.activeElement === box")
+      assert browser.run("const box = document.getElementById('tracks'); box.focus(); " \
+                         "return document.activeElement === box")
       2.times { key(browser, "ArrowDown") }
       assert_match(/\Aweb 1: waiting 29.0 ms, blocked 17.0 ms, running 7.00 ms\z/, browser.text("#threads-detail"))
       3.times { key(browser, ".") }
       assert_equal "web 1 at 5.00 ms; blocked 15.0 ms; in IO#wait, TCPSocket", browser.text("#threads-detail")
       key(browser, ".")
-      assert_equal "web 1 at 20.0 ms; waiting for the GVL 10.0 ms; meanwhile ran index: 10.0 ms", browser.text("#threads-detail")
+      assert_equal "web 1 at 20.0 ms; waiting for the GVL 10.0 ms; meanwhile ran index: 10.0 ms",
+                   browser.text("#threads-detail")
       key(browser, ",")
       key(browser, "Enter")
       assert_match(/\A3\.50+ ms to 21\.50+ ms, 18\.0 ms\z/, browser.text("#threads-window"))
@@ -294,14 +331,17 @@ class TestHtmlThreads < Minitest::Test
   def hover(browser, row, part)
     browser.run(<<~JS, row, part)
       const svg = document.querySelector(`#tracks [data-row="${arguments[0]}"] svg`), box = svg.getBoundingClientRect();
-      svg.dispatchEvent(new PointerEvent("pointermove", { bubbles: true, clientX: box.left + arguments[1] * box.width, clientY: box.top + 4 }));
+      svg.dispatchEvent(new PointerEvent("pointermove",
+                                         { bubbles: true, clientX: box.left + arguments[1] * box.width,
+                                           clientY: box.top + 4 }));
     JS
     browser.text("#tip")
   end
 
   def test_browser_hover_says_state_method_and_waker
     browse(gvl) do |browser|
-      assert_match(/\Aweb 1\nblocked 2.00 ms\nin Mutex#lock, Thread::Mutex\nwoken by index\nat 34/, hover(browser, 1, 0.345))
+      assert_match(/\Aweb 1\nblocked 2.00 ms\nin Mutex#lock, Thread::Mutex\nwoken by index\nat 34/,
+                   hover(browser, 1, 0.345))
       assert_match(/\Aweb 1\nwaiting for the GVL 18.0 ms\nmeanwhile ran index: 18.0 ms\n/, hover(browser, 1, 0.45))
       assert_match(/\AGC pauses\nGC major 4.00 ms\nmalloc, oldmalloc\ncollected by index\n/, hover(browser, 0, 0.24))
     end
@@ -320,10 +360,12 @@ class TestHtmlThreads < Minitest::Test
     trace = ThreadsTrace.new do |t|
       t.thread(:worker, 44)
       t.runs(:main, 0)
-      100.times { |i| t.event(:instant, :main, "side_exit", i < 50 ? "Early" : "Late", i, "0" => "Foo#m#{i / 50} (a.rb:1)") }
+      100.times do |i|
+        t.event(:instant, :main, "side_exit", i < 50 ? "Early" : "Late", i, "0" => "Foo#m#{i / 50} (a.rb:1)")
+      end
       t.blocks(:main, "sleep", 99)
     end.build
-    browse(trace) do |browser|
+    browse(trace, height: 1200) do |browser|
       assert_equal %w[100], [browser.text("#table-sum")[/\d+ exits/].to_i.to_s]
       drag(browser, 0.6, 1.0)
       assert_equal ["Late"], browser.texts("#table-body td.reason")
@@ -344,9 +386,14 @@ class TestHtmlThreads < Minitest::Test
   def test_browser_states_differ_in_lightness
     [false, true].each do |dark|
       browse(gvl, dark: dark) do |browser|
-        colors = browser.run("return [0, 1, 2, 3].map((i) => getComputedStyle(document.querySelector('.swatch.state' + i)).backgroundColor)")
-        light = colors.map { |color| color.scan(/\d+/).map(&:to_i).zip([0.2126, 0.7152, 0.0722]).sum { |value, part| (value / 255.0)**2.2 * part } }
-        light.combination(2) { |a, b| assert_operator (([a, b].max + 0.05) / ([a, b].min + 0.05)), :>, 1.2, colors.inspect }
+        colors = browser.run("const swatch = (i) => document.querySelector('.swatch.state' + i); " \
+                             "return [0, 1, 2, 3].map((i) => getComputedStyle(swatch(i)).backgroundColor)")
+        light = colors.map do |color|
+          color.scan(/\d+/).map(&:to_i).zip([0.2126, 0.7152, 0.0722]).sum { |value, part| (value / 255.0)**2.2 * part }
+        end
+        light.combination(2) do |a, b|
+          assert_operator (([a, b].max + 0.05) / ([a, b].min + 0.05)), :>, 1.2, colors.inspect
+        end
       end
     end
   end

@@ -1,7 +1,8 @@
 # `vm-trace query`: SQL over traces. test_conformance.rb proves that the tables are Perfetto's; this
 # file has what those cases lack.
-require_relative "tool_helper"
+require "pty"
 require "timeout"
+require_relative "tool_helper"
 
 class TestQuery < Minitest::Test
   include ToolHelper
@@ -332,7 +333,6 @@ class TestQuery < Minitest::Test
   end
 
   def test_prompt_on_a_terminal
-    require "pty"
     with_file(OurTrace.new.build) do |path|
       skip "the tool was built without SQLite" if tool("query", path, "select 1").err.include?("built without SQLite")
       PTY.spawn({ "TERM" => "dumb" }, TOOL, "query", path) do |out, input, pid|
@@ -369,5 +369,20 @@ class TestQuery < Minitest::Test
   def test_control_characters_are_escaped
     trace = FxtBuilder.simple { |b| b.event(:instant, "c", "\e[31m\n", ts: 1) }
     assert_equal ['"\\x1B[31m\\n"'], rows(trace, "select name from slice")
+  end
+
+  # Perfetto's shell writes them so, too. On a terminal they could be commands.
+  def test_other_characters_are_written_as_they_are
+    text = "\u0080\u009b31m\u009f\u202e\u2028\u00e9"
+    trace = FxtBuilder.simple { |b| b.event(:instant, "c", "#{text}\x7f", ts: 1) }
+    assert_equal [%("#{text}\\x7F")], rows(trace, "select name from slice")
+    with_file(trace.bytes) do |path|
+      terminal, slave = PTY.open
+      pid = spawn(TOOL, "query", path, "select name from slice", out: slave)
+      slave.close
+      shown = 2.times.map { terminal.gets }.last
+      Process.wait(pid)
+      assert_includes shown, '"\\x80\\x9B31m\\x9F\\u202E\\u2028'
+    end
   end
 end

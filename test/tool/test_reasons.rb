@@ -38,21 +38,78 @@ class TestReasons < Minitest::Test
 
   def test_a_reason_that_nothing_has_is_said_with_a_near_one
     { "gaurd_type" => "; did you mean guard_type_failure?", "GuardLes" => "; did you mean GuardLess?", "opt_plus_overflov" => "; did you mean opt_plus_overflow?",
-      "exit_trow" => "; did you mean throw?", "xyzzy\e" => "; vm-trace explain lists those of ZJIT" }.each do |glob, hint|
+      "exit_trow" => "; did you mean throw?", "xyzzy\e" => "; vm-trace explain lists all" }.each do |glob, hint|
       assert_equal [[], "vm-trace: report: no event has the reason #{glob.sub("\e", "\\x1B")}#{hint}\n"], chosen(glob)
     end
   end
 
+  # Reasons that explain has for a name.
+  def explained(*names)
+    result = tool("explain", "--format=json", *names)
+    assert_equal ["", 0], [result.err, result.status], names
+    JSON.parse(result.out).dig("advice", "rows")
+  end
+
   def test_explain_has_the_three_names
-    ["GuardLess", "guard_less_failure", "exit_guard_less_failure", "guard_les*"].each do |name|
-      result = tool("explain", name)
-      assert_equal [["exit, in traces", "in --zjit-stats", "counter"], %w[GuardLess guard_less_failure exit_guard_less_failure]],
-                   result.out.lines.map { |line| line.chomp.split(/ {2,}/) }, name
-      assert_equal ["", 0], [result.err, result.status]
+    ["GuardLess", "guard_less_failure", "exit_guard_less_failure", "guardles*", "GUARDLESS"].each do |name|
+      assert_equal [%w[GuardLess guard_less_failure exit_guard_less_failure]], explained(name).map { |row| row.values_at("reason", "stats", "counter") }, name
     end
-    assert_match(/^Send: polymorphic call site +send_polymorphic$/, tool("explain", "send_fallback_send_polymorphic").out)
+    fallback = explained("send_fallback_send_polymorphic").first
+    assert_equal ["Send: polymorphic call site", "fallback", "send_polymorphic", nil], fallback.values_at("reason", "kind", "stats", "counter")
+  end
+
+  def test_explain_takes_a_reason_with_or_without_its_details
+    ["GuardType", "guardtype", "GuardType(Fixnum)", "guardtype(fixnum)", "GuardType(*)"].each { |name| assert_equal ["GuardType(*)"], explained(name).map { |row| row["reason"] }, name }
+    assert_equal ["UnhandledYARVInsn(expandarray)"], explained("UnhandledYARVInsn(expandarray)").map { |row| row["reason"] }
+    assert_equal ["UnhandledYARVInsn(*)"], explained("UnhandledYARVInsn(other)").map { |row| row["reason"] }
+    assert_equal %w[UnhandledYARVInsn(once) UnhandledYARVInsn(*)], explained("UnhandledYARVInsn").map { |row| row["reason"] }.values_at(0, -1)
+    assert_equal ["CME is invalidated: *"], explained("CME is invalidated: 0x1234").map { |row| row["reason"] }
+    assert_equal [%w[opt_plus_overflow YJIT exit]], explained("opt_plus_overflow").map { |row| row.values_at("reason", "jit", "kind") }
+  end
+
+  def test_explain_in_text
+    text = tool("explain", "FixnumDivByZero", "OPT_DIV_ZERO").out
+    assert_equal <<~TEXT, text
+      FixnumDivByZero
+        is        exit of ZJIT
+        in stats  fixnum_div_by_zero
+        counter   exit_fixnum_div_by_zero
+        means     An integer is divided by zero; the interpreter raises `ZeroDivisionError`.
+        causes    Code that relies on `rescue ZeroDivisionError`.
+        helps     Test for zero before you divide.
+        example   def div(a, b) = a / b
+                  100.times { div(7, 2) }
+                  10.times { div(7, 0) rescue 0 }
+
+      opt_div_zero
+        is        exit of YJIT
+        means     An integer is divided by zero; the interpreter raises `ZeroDivisionError`.
+        causes    Code that relies on `rescue ZeroDivisionError`.
+        helps     Test for zero before you divide.
+        example   def div(a, b) = a / b
+                  100.times { div(7, 2) }
+                  10.times { div(7, 0) rescue 0 }
+    TEXT
+    refute_empty(text_lines = tool("explain", "*").out.lines)
+    assert_empty text_lines.select { |line| line.size > 101 && !line.match?(/\A  (in stats|counter|example) |\A\w|\A {13}/) }
+  end
+
+  def test_explain_in_other_formats
+    markdown = tool("explain", "--format=markdown", "FixnumDivByZero").out
+    assert_includes markdown, "### `FixnumDivByZero`\n\n- **is**: exit of ZJIT\n"
+    assert_includes markdown, "\n```ruby\ndef div(a, b) = a / b\n"
+    csv = tool("explain", "--format=csv", "--table=advice", "FixnumDivByZero").out.lines
+    assert_match(/\Areason,jit,kind,stats,counter,meaning,cause,help,example/, csv.first)
+    assert_match(/\A"?FixnumDivByZero"?,"?ZJIT"?,/, csv[1])
+  end
+
+  def test_an_unknown_reason_is_an_error_and_the_others_are_explained
     unknown = tool("explain", "GuardLes")
-    assert_equal ["", "vm-trace: explain: ZJIT has no reason GuardLes; did you mean GuardLess?\n", 2], unknown.to_a
+    assert_equal ["", "vm-trace: explain: there is no reason GuardLes; did you mean GuardLess?\n", 2], unknown.to_a
+    near = tool("explain", "opt_plus_overflov", "GuardLess", "xyzzy\e")
+    assert_match(/\AGuardLess\n/, near.out)
+    assert_equal ["vm-trace: explain: there is no reason opt_plus_overflov; did you mean opt_plus_overflow?\n" \
+                  "vm-trace: explain: there is no reason xyzzy\\x1B; vm-trace explain lists all\n", 2], [near.err, near.status]
   end
 
   def test_explain_lists_all
@@ -61,6 +118,38 @@ class TestReasons < Minitest::Test
     assert_operator out.lines.grep(/^Send/).size, :>, 10
     assert_equal out.lines.map(&:chomp), out.lines.map(&:rstrip)
     assert_empty out.lines.select { |line| line.size > 125 }
+    listed = out.lines.map { |line| line.chomp.split(/ {2,}/).first }
+    special = explained.map { |row| row["reason"] }.select { |reason| reason.match?(/\A(UnhandledYARVInsn|UnhandledHIRInsn|CompileError)\(|\Agetivar\z|\Asetivar\z|site table/) }
+    assert_empty explained.map { |row| row["reason"] } - special - listed
+  end
+
+  def test_a_report_has_advice_for_its_reasons
+    with_file(trace.bytes) do |path|
+      rows = JSON.parse(tool("report", "--advice", "--format=json", path).out).dig("advice", "rows")
+      assert_equal [["GuardType(*)", "exit", 2], ["GuardLess", "exit", 1], ["PatchPoint(NoTracePoint*)", "exit", 1], ["NoProfileSend", "exit", 1],
+                    ["opt_plus_overflow", "exit", 1], ["Send: polymorphic call site", "fallback", 1]], rows.map { |row| row.values_at("reason", "kind", "count") }
+      same = explained(*rows.map { |row| row["reason"] }).to_h { |row| [row["reason"], row.values_at("meaning", "cause", "help")] }
+      rows.each { |row| assert_equal same.fetch(row["reason"]), row.values_at("meaning", "cause", "help") }
+      assert_nil JSON.parse(tool("report", "--format=json", path).out)["advice"]
+    end
+  end
+
+  def test_advice_in_a_report_follows_the_exits_by_reason
+    with_file(trace.bytes) do |path|
+      text = tool("report", "--advice", path).out
+      assert_match(/^Exits by reason: .*^Advice\nGuardType\(\*\)\n  is        exit\n  count     2\n  means     A value has .*^Exits by instruction/m, text)
+      assert_match(/^## Advice\n\n### `GuardType\(\*\)`$/, tool("report", "--advice", "--format=markdown", path).out.gsub("\n\n\n", "\n\n"))
+      few = tool("report", "--advice", "--top=2", path).out
+      assert_includes few, "\nAdvice for 3 of 6 reasons\n"
+    end
+  end
+
+  def test_a_reason_without_advice_is_said_to_be_unknown
+    bytes = FxtBuilder.simple { |b| b.event(:instant, "side_exit", "Newer(thing)", ts: 1, args: { "0" => "A#a (/a.rb:1)", "insn" => "send" }) }.bytes
+    with_file(bytes) do |path|
+      row = JSON.parse(tool("report", "--advice", "--format=json", path).out).dig("advice", "rows", 0)
+      assert_equal ["Newer(thing)", 1, "This version of vm-trace does not know the reason."], row.values_at("reason", "count", "meaning")
+    end
   end
 
   # The request of `start`.

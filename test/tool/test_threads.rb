@@ -110,6 +110,24 @@ class TestThreads < Minitest::Test
                  report(newer_then_older).out)
   end
 
+  # The table has the processes, and the head their sum.
+  def test_suspensions_without_callers_are_reported
+    counts = { 42 => [1200, 34], 43 => [5, 0], 44 => nil }
+    Dir.mktmpdir do |dir|
+      paths = counts.map do |pid, (all, without)|
+        trace = ThreadsTrace.new(pid: pid) { |t| t.runs(:main, 0) }
+        trace = trace.build(**(all ? { suspensions: all, suspensions_without_callers: without } : {}))
+        File.join(dir, "#{pid}.fxt").tap { |path| File.binwrite(path, trace.bytes) }
+      end
+      head = "no callers     34 of 1,205 suspensions of threads: shorter than min (threads:min=0ns records all callers)"
+      assert_includes tool("report", *paths).out.lines(chomp: true), "  #{head}"
+      data = JSON.parse(tool("report", "--format=json", *paths).out)
+      assert_equal [[42, 1200, 34], [43, 5, 0]], rows(data, "suspensions", "pid", "suspensions", "without_callers")
+      refute_match(/no callers/, tool("report", *paths.drop(1)).out)
+      refute_includes JSON.parse(tool("report", "--format=json", paths.last).out).keys, "suspensions"
+    end
+  end
+
   def test_life_of_a_thread_ends_and_its_number_is_used_again
     data = json(two do |t|
       t.runs(:worker, 10)
@@ -227,12 +245,14 @@ class TestThreads < Minitest::Test
     trace = two do |t|
       t.runs(:main, 0)
       frames = { "0" => "Integer#times (<internal:numeric>:262)", "1" => "Foo#bar (a.rb:3)", "2" => "<main> (a.rb:9)" }
-      [frames, frames, frames.merge("0" => "Integer#/ (a.rb:4)"), { "0" => "Integer#times (<internal:numeric>:262)" }].each_with_index do |args, i|
+      [frames, frames, frames.merge("0" => "Integer#/ (a.rb:4)"),
+       { "0" => "Integer#times (<internal:numeric>:262)" }].each_with_index do |args, i|
         t.event(:instant, i == 1 ? :worker : :main, "preempted", "x", 10 + i, **args.transform_keys(&:to_sym))
       end
     end
     assert_equal [["Foo#bar (a.rb:3)", "main", 1], ["Foo#bar (a.rb:3)", "worker", 1], ["Integer#/ (a.rb:4)", "main", 1],
-                  ["Integer#times (<internal:numeric>:262)", "main", 1]].sort, rows(json(trace), "preempted", "frame", "thread", "count").sort
+                  ["Integer#times (<internal:numeric>:262)", "main", 1]].sort,
+                 rows(json(trace), "preempted", "frame", "thread", "count").sort
   end
 
   def test_blocked_by_class_and_by_thread

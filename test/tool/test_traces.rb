@@ -29,6 +29,7 @@ class TestTraces < Minitest::Test
     FORMATS.each do |format, suffix|
       assert_kept("exits.report.#{suffix}", "report", "--format=#{format}", "exits.fxt")
       assert_kept("gvl.report.#{suffix}", "report", "--format=#{format}", "gvl.fxt")
+      assert_kept("states.report.#{suffix}", "report", "--format=#{format}", "states.fxt")
       assert_kept("allocations.report.#{suffix}", "report", "--format=#{format}", "allocations.fxt")
       assert_kept("processes.top-2.report.#{suffix}", "report", "--format=#{format}", "--top=2", "processes.fxt")
     end

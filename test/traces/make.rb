@@ -221,6 +221,42 @@ module Traces
     trace.build(allocation_samples: 18, allocation_bytes: 12 * 524_308 + 4 * 524_368 + 524_328 + 524_308)
   end
 
+  # Ten seconds. One exit before a long loop costs most, and is not recorded; 20,000 exits in set-up code
+  # cost nothing. A method was compiled late, another one never.
+  def self.states
+    trace = StatesTrace.new(rate: 97, ends: 10_000, settings: { states_min_ns: [:uint64, 100_000] }) do |t|
+      scan, render, cell = "Parser#scan (/app/parser.rb:31)", "Page#render (/app/page.rb:7)", "Page#cell (/app/page.rb:20)"
+      setup, add = "Setup#define (/app/setup.rb:3)", "Index#add (/app/index.rb:20)"
+      t.thread(:worker, 44)
+      6.times { |i| t.exits(:main, "CalleeSideExit", setup, 100 + i, lost: 0.002 + 0.0001 * i) }
+      t.compiles(:main, "Page#cell (/app/page.rb:18)", 1000, 1010)
+      4.times { |i| t.exits(:main, "NoProfileSend", cell, 1200 + 300 * i, lost: 0.05 + 0.02 * i, kind: "recompile_exit") }
+      t.during(:main, "invalidation", "NoProfileSend", 3000, 3001, iseq: "Page#cell (/app/page.rb:18)", version: [:uint32, 1])
+      t.compiles(:main, "Page#cell (/app/page.rb:18)", 3100, 3112, version: 2)
+      t.compiles(:main, "Legacy#eval (/app/legacy.rb:2)", 3200, 3203, version: 0, error: "ParseError(MalformedIseq)")
+      8.times { |i| t.exits(:main, "GuardType(String)", render, 4000 + 500 * i, lost: [0.004, 0.006, 0.008, 0.009, 0.01, 0.012, 0.02, 0.9][i]) }
+      t.exits(:worker, "Throw", add, 8100, lost: 0)
+      t.compiles(:main, "Report#sum (/app/report.rb:9)", 9000, 9004)
+      t.slice(:main, "interpreted", 10, 600, why: "not compiled yet", iseq: "Parser#scan (/app/parser.rb:30)")
+      t.slice(:main, "compiling", 1000, 1010)
+      t.slice(:main, "interpreted", 5600, 8000, reason: "GuardType(Fixnum)", insn: "opt_plus", "0": scan)
+      t.slice(:main, "compiled", 5500, 9900, iseq: "Parser#scan (/app/parser.rb:30)")
+      t.site("GuardType(Fixnum)", scan, 1, lost: 2400, insn: "opt_plus")
+      t.site("GuardType(String)", render, 40_000, lost: 500, max: 0.95)
+      t.site("NoProfileSend", cell, 3000, lost: 240, max: 2, kind: "recompile_exit")
+      t.site("NoProfileSend", cell, 10, lost: 1, max: 0.2, version: 2, kind: "recompile_exit")
+      t.site("CalleeSideExit", setup, 20_000, lost: 40, max: 0.05)
+      t.site("Throw", add, 500, lost: 19, max: 0.5)
+      t.interpreted("Parser#scan (/app/parser.rb:30)", "not compiled yet", 3, 590, first: 10, last: 20)
+      t.interpreted("Legacy#eval (/app/legacy.rb:2)", "cannot be compiled", 70_000, 900, first: 15, last: 9950)
+      t.interpreted("Report#sum (/app/report.rb:9)", "not compiled yet", 29, 8, first: 7000, last: 8990)
+      t.states(:main, compiled: 4200, exited: 3100, uncompiled: 600, uncompilable: 900, reprofiled: 50, fallback: 100,
+                      c_function: 500, compiling: 120, gc: 230, waiting: 150, blocked: 50)
+      t.states(:worker, unseen: 2000, compiled: 600, exited: 100, c_function: 150, waiting: 150, blocked: 7000)
+    end
+    trace.build
+  end
+
   def self.all = singleton_methods(false).sort - [:all]
 end
 

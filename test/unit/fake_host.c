@@ -69,20 +69,20 @@ push(struct rb_execution_context_struct *ec, struct fake_frame frame)
 void
 fake_push(struct rb_execution_context_struct *ec, const struct rb_iseq_struct *iseq, unsigned line)
 {
-    push(ec, (struct fake_frame){ iseq, NULL, line });
+    push(ec, (struct fake_frame){ .iseq = iseq, .line = line });
 }
 
 void
 fake_push_method(struct rb_execution_context_struct *ec, const struct rb_iseq_struct *iseq,
                  const struct fake_method *method, unsigned line)
 {
-    push(ec, (struct fake_frame){ iseq, method, line });
+    push(ec, (struct fake_frame){ .iseq = iseq, .method = method, .line = line });
 }
 
 void
 fake_push_cfunc(struct rb_execution_context_struct *ec, const struct fake_method *method)
 {
-    push(ec, (struct fake_frame){ NULL, method, 0 });
+    push(ec, (struct fake_frame){ .method = method });
 }
 
 void
@@ -297,7 +297,7 @@ rb_vm_trace_host_class_name(uintptr_t object, char *buffer, size_t capacity)
 {
     const struct fake_object *of = (const struct fake_object *)object;
     size_t bytes = strlen(of->class_name);
-    memcpy(buffer, of->class_name, bytes < capacity ? bytes : capacity);
+    if (capacity) memcpy(buffer, of->class_name, bytes < capacity ? bytes : capacity);
     return bytes;
 }
 
@@ -312,4 +312,148 @@ rb_vm_trace_host_moved_to(uintptr_t object)
 {
     const struct fake_object *of = (const struct fake_object *)object;
     return of->moved_to ? (uintptr_t)of->moved_to : object;
+}
+
+/* --- execution states ------------------------------------------------------------------------ */
+
+/* What a context and its thread hold for them: each context is a thread of its own, unless a test says otherwise. */
+static struct fake_words {
+    struct rb_execution_context_struct *ec;
+    struct rb_execution_context_struct *thread;
+    struct rb_vm_trace_states *states;
+    struct vm_trace_thread_word times;
+} words[64];
+
+static struct fake_words *
+words_of(struct rb_execution_context_struct *ec)
+{
+    struct fake_words *at = words;
+    while (at->ec && at->ec != ec) at++;
+    if (at + 1 == words + sizeof(words) / sizeof(words[0])) abort();
+    if (!at->ec) at->ec = at->thread = ec;
+    return at;
+}
+
+void
+fake_fiber_of(struct rb_execution_context_struct *fiber, struct rb_execution_context_struct *thread)
+{
+    words_of(fiber)->thread = thread;
+}
+
+struct rb_vm_trace_states **
+rb_vm_trace_host_states(struct rb_execution_context_struct *ec)
+{
+    return &words_of(ec)->states;
+}
+
+struct vm_trace_thread_word *
+rb_vm_trace_host_thread_times(struct rb_execution_context_struct *ec)
+{
+    return &words_of(words_of(ec)->thread)->times;
+}
+
+/* Frames are numbers that go down: the outermost one has 1,000,000. */
+uintptr_t
+rb_vm_trace_host_innermost(struct rb_execution_context_struct *ec)
+{
+    return 1000000 - ec->frame_count;
+}
+
+struct vm_trace_catcher
+rb_vm_trace_host_catcher(struct rb_execution_context_struct *ec)
+{
+    return (struct vm_trace_catcher){ rb_vm_trace_host_innermost(ec), ec->frames[ec->frame_count - 1].iseq };
+}
+
+/* As if the innermost frame were a block of the one that calls it, and that a method of its caller. */
+size_t
+rb_vm_trace_host_catchers(struct rb_execution_context_struct *ec,
+                          struct vm_trace_catcher catchers_out[VM_TRACE_CATCHERS])
+{
+    size_t count = 0;
+    for (size_t out = 2; count < VM_TRACE_CATCHERS && out <= ec->frame_count; out++) {
+        size_t frame = ec->frame_count - out;
+        catchers_out[count++] = (struct vm_trace_catcher){ 1000000 - frame - 1, ec->frames[frame].iseq };
+    }
+    return count;
+}
+
+/* As if C had called each one that is marked so. */
+uintptr_t
+rb_vm_trace_host_first_frame(struct rb_execution_context_struct *ec)
+{
+    size_t count = ec->frame_count;
+    while (count > 0 && !ec->frames[count - 1].first) count--;
+    return 1000000 - count;
+}
+
+uintptr_t
+rb_vm_trace_host_innermost_method(struct rb_execution_context_struct *ec)
+{
+    return (uintptr_t)ec->frames[ec->frame_count - 1].method;
+}
+
+const struct rb_iseq_struct *
+rb_vm_trace_host_watch_frame(uintptr_t frame)
+{
+    struct fake_frame *watched = &current->frames[1000000 - frame - 1];
+    watched->watched = true;
+    return watched->iseq;
+}
+
+void
+rb_vm_trace_host_watch_entries(bool on)
+{
+    fake_host.entries_watched = on;
+}
+
+/* --- what guards have met: the operand that a test sets ------------------------------------------- */
+
+bool
+rb_vm_trace_host_find_operands(uintptr_t pc, struct vm_trace_guard *guard)
+{
+    (void)pc;
+    __atomic_fetch_add(&fake_host.guards, 1, __ATOMIC_RELAXED);
+    guard->arguments = 1;
+    return true;
+}
+
+uint32_t
+rb_vm_trace_host_seen(struct rb_execution_context_struct *ec, uintptr_t pc, struct vm_trace_guard guard,
+                      struct vm_trace_seen *seen)
+{
+    (void)ec, (void)pc;
+    if (!fake_host.operand) return VM_TRACE_SAW_NOTHING;
+    seen->value = (uintptr_t)fake_host.operand;
+    seen->what = fake_host.operand->kind ? fake_host.operand->kind : VM_TRACE_SAW_OBJECT;
+    seen->index = fake_host.index;
+    seen->length = fake_host.operand->length;
+    if (guard.looks_at == VM_TRACE_LOOKS_AT_INDEX) seen->what |= VM_TRACE_SAW_INDEX | VM_TRACE_SAW_LENGTH;
+    if (guard.looks_at == VM_TRACE_LOOKS_AT_LENGTH) seen->what |= VM_TRACE_SAW_LENGTH;
+    if (seen->what > UINT8_MAX && (seen->index != (int32_t)seen->index || seen->length > UINT32_MAX)) seen->what |= VM_TRACE_SAW_WIDE;
+    return seen->what;
+}
+
+size_t
+rb_vm_trace_host_value_name(uintptr_t value, char *buffer, size_t capacity)
+{
+    __atomic_fetch_add(&fake_host.value_names, 1, __ATOMIC_RELAXED);
+    return rb_vm_trace_host_class_name(value, buffer, capacity);
+}
+
+bool
+rb_vm_trace_host_value_named_p(uintptr_t value, const char *name, size_t bytes)
+{
+    const struct fake_object *of = (const struct fake_object *)value;
+    return strlen(of->class_name) == bytes && memcmp(of->class_name, name, bytes) == 0;
+}
+
+size_t
+rb_vm_trace_host_ivar_name(uintptr_t pc, uintptr_t object, char *buffer, size_t capacity)
+{
+    (void)pc;
+    const struct fake_object *of = (const struct fake_object *)object;
+    size_t bytes = of->ivar ? strlen(of->ivar) : 0;
+    if (bytes) memcpy(buffer, of->ivar, bytes < capacity ? bytes : capacity);
+    return bytes;
 }

@@ -23,6 +23,8 @@ struct fake_frame {
     const struct rb_iseq_struct *iseq;  /* NULL: a method in C */
     const struct fake_method *method;   /* may be NULL */
     unsigned line;                      /* where it is, or where it called */
+    bool first;                         /* C called it */
+    bool watched;                       /* rb_vm_trace_frame_popped is to be called */
 };
 
 struct rb_ractor_struct {
@@ -45,12 +47,18 @@ struct fake_object {
     const char *class_name;
     struct fake_object *moved_to; /* NULL: it did not move */
     bool alive;                   /* for tests */
+    enum vm_trace_value_kind kind; /* as what guards meet it; 0: an object */
+    const char *ivar;             /* that is accessed, or NULL */
+    uint64_t length;
 };
 
 /* What the module asked, to be set to 0 by tests. */
 struct fake_host {
-    size_t labels, walks, thread_names, told;
+    size_t labels, walks, thread_names, told, guards, value_names;
     bool gvl_free; /* what it answers, set by tests */
+    bool entries_watched;
+    const struct fake_object *operand; /* what guards meet; NULL: it can't be found */
+    int64_t index;
 };
 extern struct fake_host fake_host;
 
@@ -72,6 +80,9 @@ void fake_push_method(struct rb_execution_context_struct *ec, const struct rb_is
                       const struct fake_method *method, unsigned line);
 void fake_push_cfunc(struct rb_execution_context_struct *ec, const struct fake_method *method);
 void fake_pop(struct rb_execution_context_struct *ec, size_t frames);
+
+/* The context is a fiber of the thread that the other one is. */
+void fake_fiber_of(struct rb_execution_context_struct *fiber, struct rb_execution_context_struct *thread);
 void fake_free_stack(struct rb_execution_context_struct *ec);
 
 #endif /* FAKE_HOST_H */

@@ -63,7 +63,8 @@ native_threads_take_tracks_at_once(void **state)
 {
     (void)state;
     pthread_t threads[4];
-    for (unsigned i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, take_and_free, shared_tracks[i]), 0);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, take_and_free, shared_tracks[i]), 0);
     for (unsigned i = 0; i < 4; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
     static uint8_t seen[1 << 16];
     for (unsigned i = 0; i < 4000; i++) {

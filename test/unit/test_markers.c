@@ -117,7 +117,7 @@ span_does_not_end_in_another_trace(void **state)
     assert_true(rb_vm_trace_marker_same_trace_p(span));
     struct rb_vm_trace_status status;
     assert_true(rb_vm_trace_stop_session(&status));
-    assert_int_equal(status.markers, 1);
+    assert_int_equal(status_count(status, "markers"), 1);
     assert_false(rb_vm_trace_marker_same_trace_p(span));
     rb_vm_trace_marker_end(name, span); /* no trace: nothing happens */
     free_traced();
@@ -152,7 +152,8 @@ unknown_stream_is_an_error_that_lists_all(void **state)
     capture_stderr();
     assert_false(rb_vm_trace_parse_vm_option("vm-trace=marks"));
     char *said = captured_stderr();
-    assert_string_equal(said, "--vm-trace: there is no stream \"marks\"; streams are: exits, fallbacks, compiles, invalidations, markers, threads, gc, allocations; presets are: default, full\n");
+    assert_string_equal(said, "--vm-trace: there is no stream \"marks\"; streams are: exits, fallbacks, compiles, "
+                              "invalidations, markers, threads, gc, allocations, states; presets are: default, full\n");
     free(said);
     capture_stderr();
     assert_false(rb_vm_trace_parse_vm_option("vm-trace=markers:rate=3"));
@@ -161,7 +162,7 @@ unknown_stream_is_an_error_that_lists_all(void **state)
     assert_false(rb_vm_trace_parse_vm_option("vm-trace-fiel=x"));
     said = captured_stderr();
     assert_non_null(strstr(said, "markers takes no options, not \"rate=3\"\n"));
-    assert_non_null(strstr(said, "exits takes rate=N, counter=NAME, not \"every=3\"\n"));
+    assert_non_null(strstr(said, "exits takes rate=N, counter=NAME, samples, not \"every=3\"\n"));
     assert_non_null(strstr(said, "--vm-trace takes names of streams with commas between them: exits,"));
     assert_non_null(strstr(said, "there is no option --vm-trace-fiel; options are: --vm-trace=LIST, and --vm-trace-methods, -file, "));
     free(said);

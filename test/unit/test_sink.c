@@ -844,7 +844,7 @@ fstat(int fd, struct stat *st)
     return fstat_error ? -1 : fstatat(fd, "", st, AT_EMPTY_PATH);
 }
 
-/* A chunk that came to lie too far ahead is taken back; nothing else is. */
+/* A chunk that was appended behind a truncated part is removed; nothing else is. */
 static void
 cut_while_a_chunk_is_appended_loses_no_more_than_was_cut(void **state)
 {

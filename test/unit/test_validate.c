@@ -55,13 +55,29 @@ good_trace_is_decoded(void **state)
 }
 
 static void
+faults_of_stack_samples_are_found(void **state)
+{
+    (void)state;
+    assert_fault("a blob that is none of Perfetto's", MAGIC, PROVIDER, 0x0000000000000015);
+    assert_fault("bytes behind a blob", MAGIC, PROVIDER, 0x0003000200000025, 0x100000000000000a);
+    assert_fault("no packet", MAGIC, PROVIDER, 0x0003000200000025, 0x0000000000000110);
+    assert_fault("a damaged packet", MAGIC, PROVIDER, 0x0003000300000025, 0x000000000050050a);
+    assert_fault("flags 0 of a packet", MAGIC, PROVIDER, 0x0003000400000025, 0x000000006550020a);
+    assert_fault("a packet before its sequence began", MAGIC, PROVIDER, 0x0003000600000025, 0x000002686550040a);
+    assert_fault("interned data without a number", MAGIC, PROVIDER, 0x0003000a00000035, 0x026201686550080a, 0x0000000000000128);
+    assert_fault("number 1 is defined twice", MAGIC, PROVIDER, 0x0003001000000035, 0x0862016865500e0a, 0x0108022a0108022a);
+    assert_fault("a sample's thread is not defined", MAGIC, PROVIDER, 0x0003000b00000035, 0x08ba01686550090a, 0x0000000000011002);
+    assert_fault("a sample's stack is not defined", MAGIC, PROVIDER, 0x0003001400000045, 0x056201686550120a, 0x0408ba0108020382, 0x0000000001300110);
+}
+
+static void
 faults_of_records_are_found(void **state)
 {
     (void)state;
     assert_fault("no magic number", 0x0000000000000012);
     assert_fault("record of size 0", MAGIC, 0x0000000000000002);
     assert_fault("record of 3 words, but 2 are left", MAGIC, 0x0000000000000032, 0);
-    assert_fault("record of type 5, which", MAGIC, PROVIDER, 0x0000000000000015);
+    assert_fault("record of type 6, which", MAGIC, PROVIDER, 0x0000000000000016);
     assert_fault("record of type 1 before a provider", MAGIC, CLOCK);
     assert_fault("metadata of type 2", MAGIC, 0x0000000000120010);
     assert_fault("provider 0", MAGIC, 0x0010000000010020, 0x70);
@@ -114,13 +130,15 @@ faults_of_events_are_found(void **state)
     assert_fault("without a category or a name", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x0000000101000024, 0x64);
     assert_fault("inline thread", MAGIC, PROVIDER, CLOCK, STRING_1, 0x0001000100000024, 0x64);
     assert_fault("inline string", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x8001000101000034, 0x64, 0x61);
-    assert_fault("event of type 4", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x0001000101040024, 0x64);
+    assert_fault("event of type 11", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x00010001010b0024, 0x64);
+    assert_fault("a ends before it begins", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x0001000101040034, 0x64, 0x63);
+    assert_fault("event of 2 words", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x0001000101040024, 0x64);
     assert_fault("argument 0 is behind the record's end", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x0001000101100024, 0x64);
     assert_fault("1 words behind the last argument", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x0001000101000034, 0x64, 0);
     assert_fault("argument a ends behind", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x0001000101100034, 0x64, 0x0000000000010024);
     assert_fault("argument of type 2 has 2 words", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x0001000101100044, 0x64,
                  0x0000000000010022, 0);
-    assert_fault("argument a has type 1, which", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x0001000101100034, 0x64, 0x10011);
+    assert_fault("argument a has type 7, which", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x0001000101100034, 0x64, 0x10017);
     assert_fault("two arguments are called a", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x0001000101200044, 0x64, 0x10012, 0x10012);
     assert_fault("argument 0 has no name", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x0001000101100034, 0x64, 0x00012);
     assert_fault("reserved bits of argument a", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x0001000101100034, 0x64,
@@ -147,6 +165,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_trace_is_decoded),
         cmocka_unit_test(faults_of_records_are_found),
+        cmocka_unit_test(faults_of_stack_samples_are_found),
         cmocka_unit_test(faults_of_strings_are_found),
         cmocka_unit_test(faults_of_threads_and_objects_are_found),
         cmocka_unit_test(faults_of_events_are_found),

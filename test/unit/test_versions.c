@@ -136,11 +136,17 @@ exit_of_an_inlined_frame_names_the_iseq(void **state)
 }
 
 static void
-exit_with_as_many_arguments_as_there_can_be_leaves_the_iseq_to_its_site(void **state)
+exit_with_as_many_arguments_as_there_can_be_has_fewer_frames_of_their_own(void **state)
 {
     (void)state;
     struct trace *trace = exits_of_an_inlined_frame(11);
-    for (size_t i = 0; i < 2; i++) assert_null(trace_argument(trace_event(trace, "recompile_exit", NULL, i), "iseq"));
+    for (size_t i = 0; i < 2; i++) {
+        const struct trace_event *event = trace_event(trace, "recompile_exit", NULL, i);
+        assert_string_equal(trace_text(event, "iseq"), "Foo#foo (app.rb:1)");
+        assert_non_null(trace_argument(event, "8"));
+        assert_null(trace_argument(event, "9"));
+        assert_string_equal(trace_text(event, "10+"), "Bar#bar (app.rb:2) < Bar#bar (app.rb:1)");
+    }
     trace_free(trace);
 }
 
@@ -315,7 +321,7 @@ main(void)
         isolated_test(one_number_joins_exit_invalidation_and_compilation),
         isolated_test(flow_of_an_exit_that_is_not_recorded_begins_at_the_invalidation),
         isolated_test(exit_of_an_inlined_frame_names_the_iseq),
-        isolated_test(exit_with_as_many_arguments_as_there_can_be_leaves_the_iseq_to_its_site),
+        isolated_test(exit_with_as_many_arguments_as_there_can_be_has_fewer_frames_of_their_own),
         isolated_test(version_is_a_part_of_the_invalidation_that_is_open),
         isolated_test(an_iseq_that_is_freed_ends_its_span),
         isolated_test(compilation_says_what_it_made_and_why_it_failed),

@@ -89,7 +89,7 @@ go_to(size_t word)
 static void
 put_event(uint64_t ns)
 {
-    unsigned thread = rb_vm_trace_writer_thread(&writer, TID, 1);
+    unsigned thread = writer_thread(&writer, TID, 1);
     if (!thread) assert_true(rb_vm_trace_writer_name_thread(&writer, TID, 1, "main", 4, &thread));
     uint64_t *record = writer_reserve(&writer, 2);
     assert_non_null(record);
@@ -568,7 +568,7 @@ rest_is_taken_where_it_was_left_and_nothing_is_defined(void **state)
     assert_true(writer_string(&writer, &slot, "a label", 7, &again));
     assert_int_equal(again, next_string);
     /* Another thread may have the number and the address of the one that was named. */
-    assert_int_equal(rb_vm_trace_writer_thread(&writer, TID, 1), 0);
+    assert_int_equal(writer_thread(&writer, TID, 1), 0);
     assert_true(rb_vm_trace_writer_name_thread(&writer, TID, 1, "heir", 4, &thread));
     assert_true(rb_vm_trace_writer_name_thread(&writer, TID + 1, 1, "other", 5, &another));
     assert_int_equal(thread, 1);
@@ -682,17 +682,17 @@ thread_table_holds_255_and_then_indexes_are_used_again(void **state)
     start();
     unsigned index;
     for (uint32_t tid = 1; tid <= 255; tid++) {
-        assert_int_equal(rb_vm_trace_writer_thread(&writer, tid, 1), 0);
+        assert_int_equal(writer_thread(&writer, tid, 1), 0);
         assert_true(rb_vm_trace_writer_name_thread(&writer, tid, 1, "t", 1, &index));
         assert_int_equal(index, tid);
     }
-    for (uint32_t tid = 1; tid <= 255; tid++) assert_int_equal(rb_vm_trace_writer_thread(&writer, tid, 1), tid);
+    for (uint32_t tid = 1; tid <= 255; tid++) assert_int_equal(writer_thread(&writer, tid, 1), tid);
     /* Not that of the last one, which the record that is being made may have. */
-    assert_int_equal(rb_vm_trace_writer_thread(&writer, 1, 1), 1);
+    assert_int_equal(writer_thread(&writer, 1, 1), 1);
     assert_true(rb_vm_trace_writer_name_thread(&writer, 256, 1, "t", 1, &index));
     assert_int_equal(index, 2);
-    assert_int_equal(rb_vm_trace_writer_thread(&writer, 2, 1), 0);
-    assert_int_equal(rb_vm_trace_writer_thread(&writer, 256, 1), 2);
+    assert_int_equal(writer_thread(&writer, 2, 1), 0);
+    assert_int_equal(writer_thread(&writer, 256, 1), 2);
     /* One that is known keeps its own under another name. */
     assert_true(rb_vm_trace_writer_name_thread(&writer, 255, 2, "u", 1, &index));
     assert_int_equal(index, 255);
@@ -702,7 +702,7 @@ thread_table_holds_255_and_then_indexes_are_used_again(void **state)
     assert_int_equal(rb_vm_trace_writer_no_thread(&writer), none);
 
     assert_true(rb_vm_trace_writer_next_chunk(&writer));
-    assert_int_equal(rb_vm_trace_writer_thread(&writer, 1, 1), 0);
+    assert_int_equal(writer_thread(&writer, 1, 1), 0);
     assert_true(rb_vm_trace_writer_name_thread(&writer, 256, 1, "t", 1, &index));
     assert_int_equal(index, 1);
     trace_free(finish());
@@ -716,12 +716,12 @@ renamed_thread_keeps_its_index_and_writes_its_new_name(void **state)
     unsigned first, second;
     put_event(1);
     assert_true(rb_vm_trace_writer_name_thread(&writer, TID, 1, "main", 4, &first));
-    assert_int_equal(rb_vm_trace_writer_thread(&writer, TID, 2), 0);
+    assert_int_equal(writer_thread(&writer, TID, 2), 0);
     assert_int_equal(writer_last_thread(&writer, TID, 2), 0);
     assert_true(rb_vm_trace_writer_name_thread(&writer, TID, 2, "renamed", 7, &second));
     assert_int_equal(first, second);
-    assert_int_equal(rb_vm_trace_writer_thread(&writer, TID, 2), first);
-    assert_int_equal(rb_vm_trace_writer_thread(&writer, TID, 1), 0);
+    assert_int_equal(writer_thread(&writer, TID, 2), first);
+    assert_int_equal(writer_thread(&writer, TID, 1), 0);
     uint64_t *record = writer_reserve(&writer, 2);
     record[1] = 2;
     writer_publish(&writer, 2, fxt_event_header(FXT_INSTANT, 2, 0, first, W_TRACE, W_SITE));
@@ -744,7 +744,7 @@ last_thread_is_found_without_a_search(void **state)
     assert_true(rb_vm_trace_writer_name_thread(&writer, 2, 1, "b", 1, &b));
     assert_int_equal(writer_last_thread(&writer, 2, 1), b);
     assert_int_equal(writer_last_thread(&writer, 1, 1), 0);
-    assert_int_equal(rb_vm_trace_writer_thread(&writer, 1, 1), a);
+    assert_int_equal(writer_thread(&writer, 1, 1), a);
     assert_int_equal(writer_last_thread(&writer, 1, 1), a);
     assert_true(rb_vm_trace_writer_next_chunk(&writer));
     assert_int_equal(writer_last_thread(&writer, 1, 1), 0);

@@ -3,6 +3,7 @@
  */
 #include "harness.h"
 #include "traced.h"
+#include "vm_trace/session/requests.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,21 @@ void
     fake_ractor_add(&main_ractor);
     fake_current(&main_thread);
     assert_true(rb_vm_trace_start(&config));
+    assert_non_null(main_ractor.vm_trace);
+}
+
+void
+start_session_traced(const char *streams)
+{
+    struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS] = { { .rate = 0 } };
+    static const struct rb_vm_trace_memory_config into_file;
+    char why[512] = "";
+    assert_true(rb_vm_trace_request_list(streams, requests, why, sizeof(why)));
+    traced_path = temp_path("t.fxt");
+    fake_ractor_add(&main_ractor);
+    fake_current(&main_thread);
+    struct rb_vm_trace_config config = { .jit = "ZJIT", .path = traced_path };
+    assert_true(rb_vm_trace_start_session(&config, requests, &into_file, why, sizeof(why)));
     assert_non_null(main_ractor.vm_trace);
 }
 
@@ -123,4 +139,14 @@ assert_summary(const struct trace *trace, uint64_t exits, uint64_t sampled, uint
     }
     assert_int_equal(exit_hits, exits);
     assert_int_equal(trace_number(summary, "fallbacks"), fallback_hits);
+}
+
+uint64_t
+status_count(struct rb_vm_trace_status status, const char *name)
+{
+    for (unsigned i = 0; i < status.count_count; i++) {
+        if (strcmp(status.counts[i].name, name) == 0) return status.counts[i].count;
+    }
+    fail_msg("no %s in the status", name);
+    return 0;
 }

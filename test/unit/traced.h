@@ -7,6 +7,7 @@
 
 #include "fake_host.h"
 #include "vm_trace/capture/ractor_state.h"
+#include "vm_trace/session/session.h"
 #include "vm_trace/streams/sites.h"
 #include "vm_trace/streams/versions.h"
 #include "validate.h"
@@ -22,6 +23,8 @@ extern char *traced_path;
  * and path are filled in where they are NULL.
  */
 void start_traced(struct rb_vm_trace_config config);
+/* The same for the streams of a list, as RubyVM::Trace.start does it. */
+void start_session_traced(const char *streams);
 #define start_traced(...) (start_traced)((struct rb_vm_trace_config){ __VA_ARGS__ })
 
 /* End as a program ends, free what the module has, and decode the file. */
@@ -44,5 +47,8 @@ uint64_t site_hits(const struct trace *trace, const char *reason);
 
 /* Compare the summary with all that is in the file. The exits are the test's to know. */
 void assert_summary(const struct trace *trace, uint64_t exits, uint64_t sampled, uint64_t lost);
+
+/* What a stream counted, by its name in the summary. It must be in the status. */
+uint64_t status_count(struct rb_vm_trace_status status, const char *name);
 
 #endif /* TRACED_H */

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RECORD_METADATA = 0, RECORD_INIT = 1, RECORD_STRING = 2, RECORD_THREAD = 3, RECORD_EVENT = 4, RECORD_OBJECT = 7, RECORD_SCHEDULING = 8 };
+enum { RECORD_METADATA = 0, RECORD_INIT = 1, RECORD_STRING = 2, RECORD_THREAD = 3, RECORD_EVENT = 4, RECORD_BLOB = 5, RECORD_OBJECT = 7, RECORD_SCHEDULING = 8 };
 enum { OBJECT_PROCESS = 1, OBJECT_THREAD = 2 };
 enum {
-    ARGUMENT_NULL = 0, ARGUMENT_UINT32 = 2, ARGUMENT_INT64 = 3, ARGUMENT_UINT64 = 4, ARGUMENT_DOUBLE = 5, ARGUMENT_STRING = 6,
+    ARGUMENT_NULL = 0, ARGUMENT_INT32 = 1, ARGUMENT_UINT32 = 2, ARGUMENT_INT64 = 3, ARGUMENT_UINT64 = 4, ARGUMENT_DOUBLE = 5, ARGUMENT_STRING = 6,
     ARGUMENT_KOID = 8, ARGUMENT_BOOL = 9
 };
 #define MAGIC UINT64_C(0x0016547846040010)
@@ -53,6 +53,8 @@ struct trace_reader {
     } threads[THREADS];
     struct named *named;   /* threads and processes, of the whole file */
     size_t named_count;
+    struct generation *generations; /* of stack samples, one for each sequence of the chunk */
+    size_t generation_count;
     struct span *spans;    /* open durations */
     size_t span_count;
     struct number *numbers;
@@ -189,6 +191,10 @@ arguments_in(struct trace *trace, const uint64_t *words, size_t at, size_t end, 
             out[i].number = bits(head, 32, 32);
             out[i].bits = 32;
             break;
+          case ARGUMENT_INT32:
+            out[i].number = (uint64_t)(int64_t)(int32_t)bits(head, 32, 32);
+            out[i].bits = 32;
+            break;
           case ARGUMENT_NULL:
             break;
           case ARGUMENT_BOOL:
@@ -233,6 +239,7 @@ read_metadata(struct trace *trace, const uint64_t *words, size_t at, size_t size
     /* The tables are empty from here on. */
     memset(reader->threads, 0, sizeof(reader->threads));
     reader->clock = false;
+    reader->generation_count = 0; /* a chunk stands alone */
     trace->chunk_count++;
     return true;
 }
@@ -393,7 +400,7 @@ read_event(struct trace *trace, const uint64_t *words, size_t at, size_t size)
     };
     if (trace->chunk_count == 0 || !trace->reader->clock) return fault(trace, at, "event before the provider and its clock");
     if (size < 2) return fault(trace, at, "event of %zu words", size);
-    bool numbered = event.type == EVENT_COUNTER || (event.type >= EVENT_ASYNC_BEGIN && event.type <= EVENT_FLOW_END);
+    bool numbered = event.type == EVENT_COUNTER || (event.type >= EVENT_COMPLETE && event.type <= EVENT_FLOW_END);
     if (!numbered && event.type != EVENT_INSTANT && event.type != EVENT_BEGIN && event.type != EVENT_END) {
         return fault(trace, at, "event of type %u, which the tracer never writes", (unsigned)event.type);
     }
@@ -412,7 +419,8 @@ read_event(struct trace *trace, const uint64_t *words, size_t at, size_t size)
     if (numbered) event.id = words[at + size - 1];
     if (!arguments_in(trace, words, at + 2, at + size - numbered, event.argument_count, event.arguments)) return false;
     if ((event.type == EVENT_BEGIN || event.type == EVENT_END) && !follow_span(trace, at, &event)) return false;
-    if (numbered && event.type != EVENT_COUNTER && !follow_number(trace, at, &event)) return false;
+    if (event.type == EVENT_COMPLETE && event.id < event.ns) return fault(trace, at, "%s ends before it begins", event.name);
+    if (event.type >= EVENT_ASYNC_BEGIN && !follow_number(trace, at, &event)) return false;
     if (event.type >= EVENT_FLOW_BEGIN && !follow_flow(trace, at, &event)) return false;
 
     trace->events = grown(trace->events, trace->event_count, sizeof(event));
@@ -454,6 +462,188 @@ read_scheduling(struct trace *trace, const uint64_t *words, size_t at, size_t si
     return true;
 }
 
+/* --- stack samples ---------------------------------------------------------------------------------- */
+
+struct bytes {
+    const uint8_t *at, *end;
+    bool bad;
+};
+
+struct field {
+    unsigned number, type;
+    uint64_t value;
+    struct bytes in;
+};
+
+static uint64_t
+varint(struct bytes *from)
+{
+    uint64_t value = 0;
+    for (unsigned i = 0; i < 10 && from->at < from->end; i++) {
+        value |= (uint64_t)(*from->at & 0x7f) << (7 * i);
+        if (!(*from->at++ & 0x80)) return value;
+    }
+    from->bad = true;
+    return 0;
+}
+
+static bool
+next_field(struct bytes *from, struct field *field)
+{
+    if (from->bad || from->at == from->end) return false;
+    uint64_t tag = varint(from);
+    *field = (struct field){ .number = (unsigned)(tag >> 3), .type = tag & 7, .value = varint(from) };
+    if (field->type == 2) {
+        if (field->value > (uint64_t)(from->end - from->at)) from->bad = true;
+        else field->in = (struct bytes){ from->at, from->at += field->value, false };
+    }
+    else if (field->type != 0) from->bad = true;
+    return !from->bad;
+}
+
+/* The last field of that number; zeros when there is none. */
+static struct field
+field_of(struct bytes from, unsigned number)
+{
+    struct field found = { 0 };
+    for (struct field field; next_field(&from, &field); ) {
+        if (field.number == number) found = field;
+    }
+    return found;
+}
+
+enum { INTERNED_TABLES = 50, INTERNED_MAX = 256 };
+struct generation {
+    uint64_t sequence;
+    bool lost_time;       /* it has the second counter */
+    struct bytes tables[INTERNED_TABLES][INTERNED_MAX]; /* by field of InternedData: the first ones, which tests need */
+};
+
+static struct bytes
+entry_of(const struct generation *generation, unsigned table, uint64_t iid)
+{
+    return iid < INTERNED_MAX ? generation->tables[table][iid] : (struct bytes){ 0 };
+}
+
+static bool
+read_interned(struct trace *trace, size_t at, struct generation *generation, struct bytes data)
+{
+    for (struct field field; next_field(&data, &field); ) {
+        uint64_t iid = field_of(field.in, 1).value;
+        if (field.type != 2 || field.number >= INTERNED_TABLES || iid == 0) return fault(trace, at, "interned data without a number");
+        trace->stack_count += field.number == 7;
+        if (iid >= INTERNED_MAX) continue;
+        if (generation->tables[field.number][iid].at) return fault(trace, at, "number %d is defined twice", (int)iid);
+        generation->tables[field.number][iid] = field.in;
+    }
+    return !data.bad || fault(trace, at, "damaged interned data");
+}
+
+static size_t
+put_entry(char *text, size_t room, const struct generation *generation, unsigned table, uint64_t iid)
+{
+    struct bytes entry = field_of(entry_of(generation, table, iid), 2).in;
+    return (size_t)snprintf(text, room, "%.*s", (int)(entry.end - entry.at), entry.at ? (const char *)entry.at : "");
+}
+
+static bool
+name_frame(struct trace *trace, size_t at, const struct generation *generation, uint64_t iid, char *text, size_t room)
+{
+    struct bytes frame = entry_of(generation, 6, iid);
+    if (!frame.at) return fault(trace, at, "frame %d is not defined", (int)iid);
+    static const unsigned kinds[] = { 0, 3, 4, 1 };
+    uint64_t mapping = field_of(frame, 3).value, kind = field_of(frame, 7).value;
+    uint64_t path = field_of(entry_of(generation, 19, mapping), 7).value;
+    if (mapping == 0 || mapping > 3 || kinds[mapping] != kind) return fault(trace, at, "kind %d in mapping %d", (int)kind, (int)mapping);
+    size_t used = put_entry(text, room, generation, 17, path);
+    used += (size_t)snprintf(text + used, room - used, ":");
+    used += put_entry(text + used, room - used, generation, 5, field_of(frame, 2).value);
+    if (!field_of(frame, 5).value) return true;
+    used += (size_t)snprintf(text + used, room - used, " ");
+    used += put_entry(text + used, room - used, generation, 18, field_of(frame, 5).value);
+    snprintf(text + used, room - used, ":%d", (int)field_of(frame, 6).value);
+    return true;
+}
+
+static bool
+read_sample(struct trace *trace, size_t at, const struct generation *generation, uint64_t ns, struct bytes sample)
+{
+    struct trace_sample found = { .ns = ns, .sequence = generation->sequence };
+    struct bytes task = entry_of(generation, 48, field_of(sample, 2).value), lost = field_of(sample, 14).in;
+    uint64_t stack_id = field_of(sample, 6).value;
+    struct bytes stack = entry_of(generation, 7, stack_id);
+    if (!task.at) return fault(trace, at, "a sample's thread is not defined");
+    if (!stack.at && stack_id < INTERNED_MAX) return fault(trace, at, "a sample's stack is not defined");
+    found.pid = field_of(task, 2).value;
+    found.tid = field_of(task, 3).value;
+    found.weight = field_of(sample, 11).value;
+    found.has_lost = lost.at != NULL;
+    if (found.has_lost && !generation->lost_time) return fault(trace, at, "lost time without its counter");
+    if (found.has_lost) found.lost_ns = varint(&lost);
+    if (lost.bad || lost.at != lost.end) return fault(trace, at, "lost time is not one number");
+    const struct trace_event *event = trace->event_count ? &trace->events[trace->event_count - 1] : NULL;
+    if (!event || event->ns != ns) return fault(trace, at, "a sample that is not behind its event");
+
+    static char text[1 << 16];
+    size_t used = 0;
+    text[0] = '\0';
+    for (struct field field; next_field(&stack, &field); ) {
+        if (field.number != 2) continue;
+        if (used) used += (size_t)snprintf(text + used, sizeof(text) - used, " < ");
+        if (!name_frame(trace, at, generation, field.value, text + used, sizeof(text) - used)) return false;
+        used += strlen(text + used);
+    }
+    found.stack = keep(trace->reader, text, used);
+    trace->samples = grown(trace->samples, trace->sample_count, sizeof(found));
+    trace->samples[trace->sample_count++] = found;
+    return true;
+}
+
+static struct generation *
+generation_of(struct trace *trace, uint64_t sequence, bool cleared)
+{
+    struct trace_reader *reader = trace->reader;
+    struct generation *found = NULL;
+    for (size_t i = 0; i < reader->generation_count; i++) {
+        if (reader->generations[i].sequence == sequence) found = &reader->generations[i];
+    }
+    if (!cleared) return found;
+    if (!found) {
+        enum { SEQUENCES = 32 };
+        if (!reader->generations) reader->generations = calloc(SEQUENCES, sizeof(*found));
+        if (!reader->generations || reader->generation_count == SEQUENCES) abort();
+        found = &reader->generations[reader->generation_count++];
+    }
+    memset(found, 0, sizeof(*found));
+    found->sequence = sequence;
+    return found;
+}
+
+static bool
+read_blob(struct trace *trace, const uint64_t *words, size_t at, size_t size)
+{
+    uint64_t head = words[at], bytes = bits(head, 32, 15);
+    if (bits(head, 16, 16) != 0 || bits(head, 48, 8) != 3 || bits(head, 56, 8) != 0 || size != 1 + (bytes + 7) / 8)
+        return fault(trace, at, "a blob that is none of Perfetto's");
+    struct bytes blob = { (const uint8_t *)&words[at + 1], (const uint8_t *)&words[at + 1] + bytes, false };
+    for (const uint8_t *pad = blob.end; pad < (const uint8_t *)&words[at + size]; pad++) {
+        if (*pad) return fault(trace, at, "bytes behind a blob");
+    }
+    for (struct field packet; next_field(&blob, &packet); ) {
+        if (packet.number != 1 || packet.type != 2) return fault(trace, at, "no packet");
+        uint64_t flags = field_of(packet.in, 13).value, sequence = field_of(packet.in, 10).value;
+        if (flags != 1 && flags != 2) return fault(trace, at, "flags %d of a packet", (int)flags);
+        struct generation *generation = generation_of(trace, sequence, flags == 1);
+        if (!generation) return fault(trace, at, "a packet before its sequence began in this chunk");
+        struct field defaults = field_of(field_of(packet.in, 59).in, 100), interned = field_of(packet.in, 12),
+                     sample = field_of(packet.in, 135);
+        if (defaults.in.at) generation->lost_time = field_of(defaults.in, 3).in.at != NULL;
+        if (interned.in.at && !read_interned(trace, at, generation, interned.in)) return false;
+        if (sample.in.at && !read_sample(trace, at, generation, field_of(packet.in, 8).value, sample.in)) return false;
+    }
+    return !blob.bad || fault(trace, at, "a damaged packet");
+}
+
 static bool
 read_record(struct trace *trace, const uint64_t *words, size_t at, size_t size)
 {
@@ -466,6 +656,7 @@ read_record(struct trace *trace, const uint64_t *words, size_t at, size_t size)
       case RECORD_THREAD: return read_thread(trace, words, at, size);
       case RECORD_OBJECT: return read_object(trace, words, at, size);
       case RECORD_EVENT: return read_event(trace, words, at, size);
+      case RECORD_BLOB: return read_blob(trace, words, at, size);
       case RECORD_SCHEDULING: return read_scheduling(trace, words, at, size);
       case RECORD_INIT:
         if (size != 2 || words[at + 1] == 0) return fault(trace, at, "initialization record without its ticks");
@@ -574,9 +765,11 @@ trace_free(struct trace *trace)
     free(reader->named);
     free(reader->spans);
     free(reader->numbers);
+    free(reader->generations);
     free(reader);
     free(trace->events);
     free(trace->schedulings);
+    free(trace->samples);
     free(trace);
 }
 

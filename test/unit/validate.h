@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 enum trace_event_type {
-    EVENT_INSTANT = 0, EVENT_COUNTER = 1, EVENT_BEGIN = 2, EVENT_END = 3, EVENT_ASYNC_BEGIN = 5, EVENT_ASYNC_END = 7,
-    EVENT_FLOW_BEGIN = 8, EVENT_FLOW_STEP = 9, EVENT_FLOW_END = 10
+    EVENT_INSTANT = 0, EVENT_COUNTER = 1, EVENT_BEGIN = 2, EVENT_END = 3, EVENT_COMPLETE = 4, EVENT_ASYNC_BEGIN = 5,
+    EVENT_ASYNC_END = 7, EVENT_FLOW_BEGIN = 8, EVENT_FLOW_STEP = 9, EVENT_FLOW_END = 10
 };
 
 struct trace_argument {
@@ -29,7 +29,7 @@ struct trace_event {
     const char *category, *name;
     uint64_t ns;
     uint64_t pid, tid;
-    uint64_t id;          /* of a counter, an async event or a flow */
+    uint64_t id;          /* of a counter, an async event or a flow; when a complete duration ends, in ns */
     const char *thread;   /* its name as written last before the event; "" when none was */
     const char *process;
     size_t offset;        /* bytes, from where the decoding began */
@@ -46,12 +46,25 @@ struct trace_scheduling {
     uint64_t outgoing, incoming;
 };
 
+/* A stack sample of the blob records (Perfetto's TracePacket.stack_sample). */
+struct trace_sample {
+    uint64_t ns, pid, tid;
+    uint64_t sequence;
+    uint64_t weight;
+    bool has_lost;
+    uint64_t lost_ns;
+    const char *stack;    /* "outermost < ... < innermost", each "mapping:function path:line" */
+};
+
 struct trace {
     char fault[256];      /* "": none */
     struct trace_event *events;
     size_t event_count;
     struct trace_scheduling *schedulings;
     size_t scheduling_count;
+    struct trace_sample *samples;
+    size_t sample_count;
+    size_t stack_count;   /* stacks that are defined, in all chunks */
     unsigned chunk_count; /* provider records */
     size_t record_count;  /* of all but padding and the magic number */
     size_t padding_words;

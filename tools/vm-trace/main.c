@@ -15,6 +15,7 @@
 static const struct command *const commands[] = {
     &command_report,
     &command_history,
+    &command_annotate,
     &command_info,
     &command_check,
     &command_dump,

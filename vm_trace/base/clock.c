@@ -129,20 +129,21 @@ rb_vm_trace_clock_read(struct vm_trace_clock *clock)
     return rb_vm_trace_clock_system_ns();
 }
 
-/* By its last pair, and its rate or that since then. */
+/* Computed from the last pair, with the known rate or the rate since that pair. */
 uint64_t
 rb_vm_trace_clock_early_stamp_ns(const struct vm_trace_clock *clock, uint64_t stamp)
 {
 #if CLOCK_HAS_TICKS
-    struct vm_trace_clock since = { .scale = clock->rate };
+    struct vm_trace_clock since = {
+        .anchor_ticks = clock->pair_ticks, .anchor_ns = clock->pair_ns, .scale = clock->rate
+    };
     uint64_t ticks = 0, ns = 0;
     if (clock->pair_ns && !clock->rate) {
         read_pair(&ticks, &ns);
         since.scale = ticks > clock->pair_ticks && ns > clock->pair_ns ? rate_since(clock, ticks, ns) : 0;
     }
     if (!since.scale) return UINT64_MAX;
-    return stamp >= clock->pair_ticks ? clock->pair_ns + clock_scale(&since, stamp - clock->pair_ticks)
-                                      : clock->pair_ns - clock_scale(&since, clock->pair_ticks - stamp);
+    return clock_at_ns(&since, stamp);
 #else
     (void)clock, (void)stamp;
     return UINT64_MAX;

@@ -71,9 +71,17 @@ clock_now_ns(struct vm_trace_clock *clock)
     return rb_vm_trace_clock_read(clock);
 }
 
+/* The time of ticks before or after the anchor. */
+static inline uint64_t
+clock_at_ns(const struct vm_trace_clock *clock, uint64_t ticks)
+{
+    return ticks >= clock->anchor_ticks ? clock->anchor_ns + clock_scale(clock, ticks - clock->anchor_ticks)
+                                        : clock->anchor_ns - clock_scale(clock, clock->anchor_ticks - ticks);
+}
+
 /*
- * A moment that anyone may note, whatever clocks there are, and its time by a clock that its owner
- * has read since, in ns of CLOCK_BOOTTIME. Not 0.
+ * A stamp is a moment that any thread can store without a clock of a ractor. clock_stamp_ns turns it
+ * into ns of CLOCK_BOOTTIME, by a clock that has been read since. Never 0.
  */
 static inline uint64_t
 clock_stamp(bool ticks)
@@ -85,22 +93,21 @@ clock_stamp(bool ticks)
     return rb_vm_trace_clock_system_ns() | 1;
 }
 
-/* clock_stamp_ns by a clock that does not scale ticks yet. UINT64_MAX: not known, for it was never read. */
+/* clock_stamp_ns by a clock that does not scale ticks yet. UINT64_MAX: unknown, it was never read. */
 uint64_t rb_vm_trace_clock_early_stamp_ns(const struct vm_trace_clock *clock, uint64_t stamp);
 
-/* Of one that another thread may have noted. */
+/* The time of a stamp, which may be that of another thread. */
 static inline uint64_t
 clock_stamp_ns(const struct vm_trace_clock *clock, uint64_t stamp, bool ticks)
 {
     if (!ticks) return stamp;
     if (!clock->horizon) return rb_vm_trace_clock_early_stamp_ns(clock, stamp);
-    return stamp >= clock->anchor_ticks ? clock->anchor_ns + clock_scale(clock, stamp - clock->anchor_ticks)
-                                        : clock->anchor_ns - clock_scale(clock, clock->anchor_ticks - stamp);
+    return clock_at_ns(clock, stamp);
 }
 
 /*
- * The same instead of a read, of a stamp that is later than all times the clock has reported. False:
- * the clock is to be read.
+ * Saves a read of the clock: the time of a stamp that is later than all times that it has reported.
+ * False: read the clock.
  */
 static inline bool
 clock_stamp_now_p(const struct vm_trace_clock *clock, uint64_t stamp, uint64_t *ns_out)

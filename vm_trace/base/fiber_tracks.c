@@ -1,8 +1,8 @@
 /*
  * Tracks of fibers. See fiber_tracks.h.
  *
- * A thread has an entry of its own, which is the head of the list of its free tracks and counts all
- * of them. It is never freed: that a thread is gone, its last fibers do not know.
+ * A thread has an entry of its own, which counts its tracks and is the head of the list of free ones.
+ * It is never freed, because the last fibers of a thread cannot tell that the thread has ended.
  */
 #include "vm_trace/base/fiber_tracks.h"
 
@@ -17,7 +17,7 @@ struct entry {
 
 pthread_mutex_t rb_vm_trace_fiber_tracks_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Index 0 is nobody's. */
+/* Index 0 is not used. */
 static struct entry *entries;
 static uint32_t count, capacity;
 

@@ -3,8 +3,7 @@
 /*
  * Tracks of fibers. Durations of one fiber do not nest with those of another, so each fiber that
  * records something has a track beside its thread's. When it has ended, the next fiber of the same
- * thread goes on in that track: a thread has as many as it had fibers at once, not as many as it
- * ever had.
+ * thread reuses that track. So the number of tracks is that of fibers that were alive at once.
  *
  * A track is a number from 1; 0 is none. Any thread.
  */
@@ -12,18 +11,18 @@
 #include <stdint.h>
 
 /*
- * A track for a fiber of the thread whose word *of_thread is: zero at first, used by nobody else.
- * It stays until the track is freed. 0: no memory.
+ * Returns a track for a fiber of a thread; 0: no memory. *of_thread is a word of that thread: zero at
+ * first, used only here. The fiber keeps the track until it is freed.
  */
 uint32_t rb_vm_trace_fiber_track_new(uint32_t *of_thread);
 
 /* The fiber has ended. Its thread may be gone. */
 void rb_vm_trace_fiber_track_free(uint32_t track);
 
-/* Which one of its thread's tracks it is, from 1. */
+/* The number of a track among those of its thread, from 1. */
 uint32_t rb_vm_trace_fiber_track_number(uint32_t track);
 
-/* Held by them for a moment; around a fork as well. No other lock is taken while it is held. */
+/* The functions above hold it for a moment, a fork while it lasts. No other lock is taken meanwhile. */
 extern pthread_mutex_t rb_vm_trace_fiber_tracks_lock;
 
 #endif /* RUBY_VM_TRACE_BASE_FIBER_TRACKS_H */

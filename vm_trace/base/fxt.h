@@ -30,6 +30,7 @@ enum fxt_record {                          /* [Record header] */
     FXT_STRING = 2,
     FXT_THREAD = 3,
     FXT_EVENT = 4,
+    FXT_BLOB = 5,
     FXT_KERNEL_OBJECT = 7,
     FXT_SCHEDULING = 8
 };
@@ -39,6 +40,7 @@ enum fxt_event {                           /* [Event records] */
     FXT_COUNTER = 1,                       /* a number follows its arguments */
     FXT_DURATION_BEGIN = 2,
     FXT_DURATION_END = 3,
+    FXT_DURATION_COMPLETE = 4,             /* its end follows its arguments */
     FXT_ASYNC_BEGIN = 5,                   /* and behind those of all from here on */
     FXT_ASYNC_END = 7,
     FXT_FLOW_BEGIN = 8,
@@ -48,6 +50,7 @@ enum fxt_event {                           /* [Event records] */
 
 enum fxt_argument {                        /* [Argument records] */
     FXT_ARG_NULL = 0,
+    FXT_ARG_INT32 = 1,
     FXT_ARG_UINT32 = 2,
     FXT_ARG_INT64 = 3,
     FXT_ARG_UINT64 = 4,
@@ -58,6 +61,7 @@ enum fxt_argument {                        /* [Argument records] */
 };
 
 enum { FXT_METADATA_PROVIDER_INFO = 1 };   /* [Provider info metadata] */
+enum { FXT_BLOB_PERFETTO = 3 };            /* TRACE_BLOB_TYPE_PERFETTO of Fuchsia */
 enum { FXT_OBJECT_PROCESS = 1, FXT_OBJECT_THREAD = 2 }; /* zx_obj_type_t [Kernel object records] */
 
 /* The one helper that places a field: `value` at bit `first`. The caller knows that it fits. */
@@ -129,11 +133,32 @@ fxt_uint32_argument(unsigned name, uint32_t value)
     return fxt_argument_header(FXT_ARG_UINT32, 1, name) | fxt_field(value, 32);
 }
 
+/* The same for a signed one. */
+static inline uint64_t
+fxt_int32_argument(unsigned name, int32_t value)
+{
+    return fxt_argument_header(FXT_ARG_INT32, 1, name) | fxt_field((uint32_t)value, 32);
+}
+
+/* Either of the two before, with another value. */
+static inline uint64_t
+fxt_argument_with_value(uint64_t argument, uint32_t value)
+{
+    return (uint32_t)argument | fxt_field(value, 32);
+}
+
 /* First of two words; the value is the second. */
 static inline uint64_t
 fxt_uint64_argument(unsigned name)
 {
     return fxt_argument_header(FXT_ARG_UINT64, 2, name);
+}
+
+/* The same for a signed one. */
+static inline uint64_t
+fxt_int64_argument(unsigned name)
+{
+    return fxt_argument_header(FXT_ARG_INT64, 2, name);
 }
 
 static inline uint64_t
@@ -182,6 +207,13 @@ fxt_kernel_object_header(size_t words, unsigned object_type, unsigned name, unsi
 {
     return fxt_header(FXT_KERNEL_OBJECT, words) | fxt_field(object_type, 16) | fxt_field(name, 24) |
         fxt_field(arguments, 40);
+}
+
+/* A blob of Perfetto's packets, without a name [Blob record]. */
+static inline uint64_t
+fxt_blob_header(size_t bytes)
+{
+    return fxt_header(FXT_BLOB, 1 + fxt_words(bytes)) | fxt_field(bytes, 32) | fxt_field(FXT_BLOB_PERFETTO, 48);
 }
 
 /* Copy text into words, zeros behind it. `to` has fxt_words(bytes) words. */

@@ -29,7 +29,7 @@
     X(W_REPROFILE, "reprofile") X(W_RECOMPILATION, "recompilation") X(W_CODE, "code") X(W_BYTES, "bytes") \
     X(W_VERSIONS, "versions") X(W_COMPILED, "compiled") X(W_PER_SECOND, "per_second") \
     X(W_EXIT_BYTES, "exit_bytes") X(W_INLINED, "inlined") X(W_ERROR, "error") X(W_METHODS, "methods") \
-    X(W_SNAPSHOT, "snapshot") X(W_SECONDS, "seconds")
+    X(W_SNAPSHOT, "snapshot") X(W_SECONDS, "seconds") X(W_THROW, "throw")
 
 enum vm_trace_word {
     W_NONE,

@@ -21,9 +21,8 @@ static struct {
     size_t free_count, free_capacity;
 } pool = { PTHREAD_MUTEX_INITIALIZER, NULL, 0, 0, 0, 0, NULL, 0, 0 };
 
-/* FNV-1a: short texts, and only when code is compiled. */
-static uint32_t
-hash_text(const char *text, size_t bytes)
+uint32_t
+rb_vm_trace_text_hash(const char *text, size_t bytes)
 {
     uint32_t hash = 2166136261u;
     for (size_t i = 0; i < bytes; i++) {
@@ -170,7 +169,7 @@ rb_vm_trace_text_whole(vm_trace_text_maker *make, const void *what, char *buffer
 static struct vm_trace_string *
 intern_locked(const char *text, size_t bytes)
 {
-    uint32_t hash = hash_text(text, bytes);
+    uint32_t hash = rb_vm_trace_text_hash(text, bytes);
     if (pool.bucket_count) {
         struct vm_trace_string *found = pool.buckets[hash & (pool.bucket_count - 1)];
         for (; found; found = found->next) {

@@ -46,6 +46,9 @@ void rb_vm_trace_string_retain(struct vm_trace_string *string);
 /* Give one reference back; takes NULL. Any thread. */
 void rb_vm_trace_string_release(struct vm_trace_string *string);
 
+/* A hash of a short text (FNV-1a). */
+uint32_t rb_vm_trace_text_hash(const char *text, size_t bytes);
+
 /* Number of interned texts: for tests and for bounds. */
 size_t rb_vm_trace_string_count(void);
 

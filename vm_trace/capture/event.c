@@ -5,29 +5,34 @@
 
 #include <stdlib.h>
 
-/* Whose track an event is on. */
-struct owner {
-    struct rb_execution_context_struct *ec;
+/* The track that an event is on. */
+struct track {
     struct vm_trace_thread_id id;
-    size_t (*name)(struct rb_execution_context_struct *ec, char *buffer, size_t capacity);
+    vm_trace_text_maker *name;
+    const void *what;            /* the name's argument */
 };
 
 static size_t
-make_name(const void *what, char *buffer, size_t capacity)
+thread_name(const void *ec, char *buffer, size_t capacity)
 {
-    const struct owner *owner = what;
-    return owner->name(owner->ec, buffer, capacity);
+    return rb_vm_trace_host_thread_name((struct rb_execution_context_struct *)ec, buffer, capacity);
+}
+
+static size_t
+fiber_name(const void *ec, char *buffer, size_t capacity)
+{
+    return rb_vm_trace_host_fiber_name((struct rb_execution_context_struct *)ec, buffer, capacity);
 }
 
 /* Index of the track under its name; 0: the chunk is full. */
 static unsigned
-name_track(struct rb_vm_trace_writer *writer, const struct owner *owner)
+name_track(struct rb_vm_trace_writer *writer, const struct track *track)
 {
     char buffer[256];
     size_t bytes;
     unsigned thread = 0;
-    const struct vm_trace_thread_id *id = &owner->id;
-    char *name = rb_vm_trace_text_whole(make_name, owner, buffer, sizeof(buffer), &bytes);
+    const struct vm_trace_thread_id *id = &track->id;
+    char *name = rb_vm_trace_text_whole(track->name, track->what, buffer, sizeof(buffer), &bytes);
     if (!rb_vm_trace_writer_name_thread(writer, id->tid, id->name_id, name, bytes, &thread) && bytes > sizeof(buffer)) {
         /* For the last words, which have not much room. */
         bytes = rb_vm_trace_text_cut(name, bytes, sizeof(buffer));
@@ -38,13 +43,12 @@ name_track(struct rb_vm_trace_writer *writer, const struct owner *owner)
 }
 
 static bool
-begin(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor, const struct owner *owner, uint64_t ns)
+begin(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor, const struct track *track, uint64_t ns)
 {
     struct rb_vm_trace_writer *writer = &ractor->writer;
-    const struct vm_trace_thread_id *id = &owner->id;
-    unsigned thread = writer_last_thread(writer, id->tid, id->name_id);
-    if (!thread) thread = rb_vm_trace_writer_thread(writer, id->tid, id->name_id);
-    if (!thread) thread = name_track(writer, owner);
+    const struct vm_trace_thread_id *id = &track->id;
+    unsigned thread = writer_thread(writer, id->tid, id->name_id);
+    if (!thread) thread = name_track(writer, track);
     if (!thread) return false;
     event->writer = writer;
     event->thread = thread;
@@ -58,28 +62,65 @@ bool
 rb_vm_trace_event_begin(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor,
                         struct rb_execution_context_struct *ec, uint64_t ns)
 {
-    const struct owner owner = { ec, rb_vm_trace_host_thread(ec), rb_vm_trace_host_thread_name };
-    return begin(event, ractor, &owner, ns);
+    const struct track track = { rb_vm_trace_host_thread(ec), thread_name, ec };
+    return begin(event, ractor, &track, ns);
 }
 
 bool
 rb_vm_trace_event_begin_in_fiber(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor,
                                  struct rb_execution_context_struct *ec, uint64_t ns)
 {
-    const struct owner owner = { ec, rb_vm_trace_host_fiber(ec), rb_vm_trace_host_fiber_name };
-    return begin(event, ractor, &owner, ns);
+    const struct track track = { rb_vm_trace_host_fiber(ec), fiber_name, ec };
+    return begin(event, ractor, &track, ns);
 }
 
 bool
-rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks, size_t from)
+rb_vm_trace_event_begin_on(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor,
+                           struct vm_trace_thread_id id, vm_trace_text_maker *name, const void *what, uint64_t ns)
 {
-    enum { NAMED = W_TAIL - W_0 };
-    size_t count = stacks->walk.count,
-           kept = rb_vm_trace_capture.stack_frames ? rb_vm_trace_capture.stack_frames : SIZE_MAX;
-    const struct vm_trace_frame *frame = stacks->walk.frames + count;
+    const struct track track = { id, name, what };
+    return begin(event, ractor, &track, ns);
+}
 
-    size_t named = kept < NAMED ? kept : NAMED;
-    if (named > count) named = count;
+enum { NAMED = W_TAIL - W_0 };
+
+static size_t
+kept_frames(void)
+{
+    return rb_vm_trace_capture.stack_frames ? rb_vm_trace_capture.stack_frames : SIZE_MAX;
+}
+
+/* How many of the innermost frames have arguments of their own: at most so many. */
+static size_t
+named_frames(const struct rb_vm_trace_stacks *stacks, size_t most)
+{
+    size_t kept = kept_frames(), named = kept < most ? kept : most;
+    return named < stacks->walk.count ? named : stacks->walk.count;
+}
+
+/* "10+": the stack of `frame`, which is the `named`-th from the innermost one. False: the chunk is full. */
+static bool
+put_tail(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks, const struct vm_trace_frame *frame,
+         size_t kept, size_t named)
+{
+    struct vm_trace_node *node = &stacks->nodes[frame->node];
+    /* A text that is limited by frames depends on how many are named. */
+    bool usual = kept == SIZE_MAX || named == (kept < NAMED ? kept : NAMED);
+    struct vm_trace_slot own = { 0, 0 }, *slot = usual ? &node->slot : &own;
+    if (slot->chunk != event->writer->serial) {
+        size_t bytes;
+        const char *text = rb_vm_trace_stacks_tail(stacks, frame->node, kept - named, &bytes);
+        if (!rb_vm_trace_writer_define(event->writer, slot, text, bytes)) return false;
+    }
+    event_string(event, W_TAIL, slot->index);
+    return true;
+}
+
+/* Their arguments, without the innermost `from`. False: the chunk is full. */
+static bool
+name_frames(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks, size_t from, size_t named)
+{
+    const struct vm_trace_frame *frame = stacks->walk.frames + stacks->walk.count;
     for (size_t i = 0; i < named; i++) {
         struct vm_trace_label *label = &stacks->labels[(--frame)->id];
         unsigned index;
@@ -87,16 +128,46 @@ rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_sta
         if (!writer_string(event->writer, &label->slot, label->text, label->bytes, &index)) return false;
         event_string(event, (enum vm_trace_word)(W_0 + i), index);
     }
-    if (count > named) {
-        uint32_t id = (--frame)->node;
-        struct vm_trace_node *node = &stacks->nodes[id];
-        if (node->slot.chunk != event->writer->serial) {
-            size_t bytes;
-            const char *text = rb_vm_trace_stacks_tail(stacks, id, kept - named, &bytes);
-            if (!rb_vm_trace_writer_define(event->writer, &node->slot, text, bytes)) return false;
-        }
-        event_string(event, W_TAIL, node->slot.index);
-    }
+    return true;
+}
+
+/* `most`: that many frames are named, or fewer. */
+static bool
+put_backtrace(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks, size_t from, size_t most)
+{
+    size_t count = stacks->walk.count, kept = kept_frames(), named = named_frames(stacks, most);
+    if (!name_frames(event, stacks, from, named)) return false;
+    return count == named || put_tail(event, stacks, stacks->walk.frames + count - named - 1, kept, named);
+}
+
+bool
+rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks, size_t from)
+{
+    return put_backtrace(event, stacks, from, NAMED);
+}
+
+/* How many of the frames can be arguments, "10+" included, beside `more` others. */
+static size_t
+room_for_frames(const struct vm_trace_event *event, const struct rb_vm_trace_stacks *stacks, size_t more)
+{
+    size_t room = FXT_MAX_ARGUMENTS - event->arguments - more, most = stacks->walk.count <= room ? room : room - 1;
+    return most < NAMED ? most : NAMED;
+}
+
+bool
+rb_vm_trace_event_backtrace_and(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks, size_t more)
+{
+    return put_backtrace(event, stacks, 0, room_for_frames(event, stacks, more));
+}
+
+bool
+rb_vm_trace_event_frames_and(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks, size_t more)
+{
+    size_t count = stacks->walk.count, named = named_frames(stacks, room_for_frames(event, stacks, more));
+    /* More of them would be most of the event's words, and the sample has them. */
+    if (count > named && !rb_vm_trace_capture.stack_frames) named = 1;
+    if (!name_frames(event, stacks, 0, named)) return false;
+    if (count > named) event_uint32(event, W_TAIL, (uint32_t)(count - named));
     return true;
 }
 

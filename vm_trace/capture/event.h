@@ -83,6 +83,53 @@ event_interned_rarely(struct vm_trace_event *event, const struct vm_trace_string
     return writer_interned(event->writer, name, &index) && event_interned(event, (enum vm_trace_word)index, string);
 }
 
+static inline bool
+event_uint64_rarely(struct vm_trace_event *event, const struct vm_trace_string *name, uint64_t value)
+{
+    unsigned index;
+    if (!writer_interned(event->writer, name, &index)) return false;
+    event_uint64(event, (enum vm_trace_word)index, value);
+    return true;
+}
+
+static inline bool
+event_uint32_rarely(struct vm_trace_event *event, const struct vm_trace_string *name, uint32_t value)
+{
+    unsigned index;
+    if (!writer_interned(event->writer, name, &index)) return false;
+    event_uint32(event, (enum vm_trace_word)index, value);
+    return true;
+}
+
+static inline bool
+event_int32_rarely(struct vm_trace_event *event, const struct vm_trace_string *name, int32_t value)
+{
+    unsigned index;
+    if (!writer_interned(event->writer, name, &index)) return false;
+    event->record[event->words++] = fxt_int32_argument(index, value);
+    event->arguments++;
+    return true;
+}
+
+static inline bool
+event_int64_rarely(struct vm_trace_event *event, const struct vm_trace_string *name, int64_t value)
+{
+    unsigned index;
+    if (!writer_interned(event->writer, name, &index)) return false;
+    event->record[event->words++] = fxt_int64_argument(index);
+    event->record[event->words++] = (uint64_t)value;
+    event->arguments++;
+    return true;
+}
+
+/*
+ * Begin one on a track of the caller's: that of `id`, whose name is what name(what, ...) writes, as
+ * rb_vm_trace_host_thread_name does. False: the chunk is full.
+ */
+bool rb_vm_trace_event_begin_on(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor,
+                                struct vm_trace_thread_id id, vm_trace_text_maker *name, const void *what,
+                                uint64_t ns);
+
 /* Write it. False: the chunk is full. */
 static inline bool
 event_end(struct vm_trace_event *event, enum fxt_event type, enum vm_trace_word category, unsigned name)
@@ -122,6 +169,19 @@ event_room(const struct vm_trace_event *event, size_t words)
  * without the innermost `from` (at most 10). False: the chunk is full.
  */
 bool rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks, size_t from);
+
+/*
+ * The same for an event that will have so many arguments more, at most 13. Where there is no room
+ * for all, "10+" begins with the last of the ten frames, or sooner.
+ */
+bool rb_vm_trace_event_backtrace_and(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks, size_t more);
+
+/*
+ * The same of an event whose whole stack is in a stack sample: "10+" is only the number of the
+ * frames that have no argument. Unless a number of frames was requested, these are all but "0",
+ * where the stack does not fit into "0" to "9".
+ */
+bool rb_vm_trace_event_frames_and(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks, size_t more);
 
 /* How an event is written: false when the chunk was full. */
 typedef bool vm_trace_event_writer(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,

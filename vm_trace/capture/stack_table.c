@@ -521,6 +521,23 @@ rb_vm_trace_stacks_top(struct rb_vm_trace_stacks *stacks, struct rb_execution_co
     return rb_vm_trace_host_top(ec, &frame) ? find_label(stacks, &frame) : 0;
 }
 
+uint32_t
+rb_vm_trace_label_method(struct vm_trace_label *label)
+{
+    static const char REQUIRED[] = "required)"; /* "<top (required)>", and "block (2 levels) in foo" */
+    if (label->method_bytes) return label->method_bytes;
+    label->method_bytes = label->bytes;
+    for (uint32_t at = 1; at + 2 < label->bytes; at++) {
+        const char *text = label->text + at;
+        if (text[0] != ' ' || text[1] != '(' || (text[2] >= '0' && text[2] <= '9')) continue;
+        size_t left = label->bytes - at - 2;
+        if (left >= sizeof(REQUIRED) - 1 && memcmp(text + 2, REQUIRED, sizeof(REQUIRED) - 1) == 0) continue;
+        label->method_bytes = at;
+        break;
+    }
+    return label->method_bytes;
+}
+
 /* --- the tail ------------------------------------------------------------------------------ */
 
 const char *

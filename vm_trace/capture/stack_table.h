@@ -24,6 +24,7 @@ struct vm_trace_label {
     struct vm_trace_slot slot; /* in the writer's chunk */
     struct vm_trace_slot method_slot; /* of the method's name alone, and its length; 0: not looked for yet */
     uint32_t method_bytes;
+    struct vm_trace_slot sample; /* its number as a frame of stack samples (streams/exit_samples.h) */
     uint32_t next_free;
 };
 
@@ -36,6 +37,7 @@ struct vm_trace_node {
     uint32_t beyond;           /* the node behind that run */
     uint32_t next;             /* in its bucket */
     struct vm_trace_slot slot;
+    struct vm_trace_slot sample; /* its number as a stack of stack samples */
 };
 
 struct vm_trace_range {
@@ -124,6 +126,9 @@ stacks_capture(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_st
  * no frame, or there is no memory. Valid until the next capture.
  */
 uint32_t rb_vm_trace_stacks_top(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_struct *ec);
+
+/* Length of the method's name in a label "Owner#method (path:line)". */
+uint32_t rb_vm_trace_label_method(struct vm_trace_label *label);
 
 /*
  * Text of the stack `node` for the argument "10+": labels joined by " < ", innermost first, a run

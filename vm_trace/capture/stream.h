@@ -29,20 +29,6 @@ struct vm_trace_totals {
     uint64_t counters[VM_TRACE_MAX_COUNTERS]; /* stream_counter */
 };
 
-/* What RubyVM::Trace.status and stop return. Each stream fills in its counts. */
-struct rb_vm_trace_status {
-    bool on;
-    uint64_t session_number; /* number of the trace that is on; no other one in this process has it. From 1; 0: none is on */
-    bool by_flags;           /* a flag started it: compiled code keeps its trace points permanently */
-    uint64_t memory_bytes;   /* it is recorded into memory, of at most that; 0: into a file */
-    const char *path;        /* of the file; NULL where there is none, or none yet (forked child). Valid until tracing is switched again */
-    const char *loss;        /* why events were lost; NULL: none were */
-    uint64_t exits, sampled, fallbacks, events, lost; /* exits: hits; sampled: those recorded */
-    bool recorded_markers;   /* markers are among what is recorded, so many: */
-    uint64_t markers;
-    uint64_t begin_ns;       /* CLOCK_BOOTTIME */
-};
-
 /* How much of a stack the events of a stream have. */
 enum vm_trace_stack_part {
     VM_TRACE_STACK_ALL,
@@ -53,11 +39,15 @@ enum vm_trace_stack_part {
 struct rb_vm_trace_stream {
     const char *name;            /* in --vm-trace=NAME, RubyVM::Trace.start(NAME: true), and the settings of a trace */
     const char *options;         /* that --vm-trace=NAME:OPTION takes, for messages; NULL: none */
-    const char *const *counters; /* names of its counters in the summary, the last one NULL; NULL: none */
+    /* Names of its counters in the summary, RubyVM::Trace.status and stop, the last one NULL; NULL: none. */
+    const char *const *counters;
     uint64_t sampled_categories; /* a bit for each known string whose events count as `sampled` */
     uint64_t default_rate;       /* what it records where no OPTION says so; 0: 1, which is all */
     bool without_jit;            /* records without trace points in compiled code */
-    bool takes_min;              /* it has the options min=DURATION and stack=PART (min_ns and stack_part below) */
+    const char *with;            /* what is recorded along with it, unless asked for otherwise, as in --vm-trace=LIST; NULL: nothing */
+    bool takes_min;              /* it has the option min=DURATION (min_ns below) */
+    bool takes_stack;            /* and stack=PART (stack_part) */
+    bool takes_samples;          /* and samples */
     uint64_t default_min_ns;
     size_t ractor_bytes;         /* of what a ractor keeps for it (stream_state): zeroed, aligned to 256 bytes */
 
@@ -79,6 +69,7 @@ struct rb_vm_trace_stream {
      */
     const char *(*start)(bool by_flags); /* NULL, or why the stream can't be recorded: then all are stopped */
     void (*stop)(void);                  /* before the trace ends */
+    void (*finish)(void);                /* the trace ends, before anything is reported. capture.lock held; nothing of the program runs */
     void (*ended)(void);                 /* after that */
     void (*forget)(void);                /* no ractor state is left, no code has trace points: free what is left */
 
@@ -123,13 +114,13 @@ struct rb_vm_trace_stream {
     void (*count)(struct vm_trace_totals *totals);        /* add the same to them, without writing */
     /* For the line on stderr; as snprintf. */
     size_t (*describe)(char *text, size_t bytes, const struct vm_trace_totals *totals);
-    void (*set_status)(struct rb_vm_trace_status *status, const struct vm_trace_totals *totals);
 
     /* --- set by the table and the session --- */
     uint64_t rate;               /* one event in `rate` is recorded; 0: none is. Changes with the world stopped */
     const char *only;            /* of exits: the one counter whose exits are recorded; NULL: all */
     uint64_t min_ns;             /* only what takes that long has a whole stack */
     enum vm_trace_stack_part stack_part;
+    bool samples;                /* stack samples are written, too */
     size_t offset;               /* of what a ractor keeps, from its state */
     unsigned first_counter;
 };

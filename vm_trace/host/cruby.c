@@ -1,6 +1,6 @@
 /*
- * What the tracer needs of CRuby: see host.h. The only file of the module that knows the internals
- * of the VM, so what differs between Rubies belongs here.
+ * What the tracer needs of CRuby: see host.h. Only this file and operands.c know the internals of the
+ * VM, so what differs between Rubies belongs here.
  */
 #include "ruby/internal/config.h"
 
@@ -62,13 +62,16 @@ extern const char *rb_dynamic_description;        /* version.c */
 
 #if RUBY_API_VERSION_CODE >= 40000
 VALUE rb_mod_name0(VALUE klass, bool *permanent); /* variable.c */
+# define CLASS_EXT(klass) RCLASS_EXT_PRIME(klass) /* where a permanent name is set */
 #else
+# define CLASS_EXT(klass) RCLASS_EXT(klass)
 /* Only a debug build of these Rubies checks anything. */
 # define VM_ENV_LOCAL_P_UNCHECKED VM_ENV_LOCAL_P
 # define VM_ENV_PREV_EP_UNCHECKED VM_ENV_PREV_EP
 # define VM_FRAME_TYPE_UNCHECKED VM_FRAME_TYPE
 # define VM_FRAME_RUBYFRAME_P_UNCHECKED VM_FRAME_RUBYFRAME_P
 # define VM_FRAME_CFRAME_P_UNCHECKED VM_FRAME_CFRAME_P
+# define VM_FRAME_FINISHED_P_UNCHECKED VM_FRAME_FINISHED_P
 # define RCLASS_SINGLETON_P(klass) FL_TEST_RAW(klass, FL_SINGLETON)
 
 static VALUE
@@ -91,12 +94,13 @@ native_thread_id(void)
 #endif
 }
 
-/* The first word of what is remembered of a thread. */
+/* The first three words of what is remembered of a thread. */
 struct host_thread {
     uint32_t synthetic_id; /* 0: not needed yet */
     uint32_t fiber_tracks; /* base/fiber_tracks.h */
+    struct vm_trace_thread_word times;
 };
-STATIC_ASSERT(host_thread, sizeof(struct host_thread) == sizeof(uint64_t));
+STATIC_ASSERT(host_thread, sizeof(struct host_thread) == 3 * sizeof(uint64_t));
 
 static struct host_thread *
 host_thread(rb_thread_t *th)
@@ -387,6 +391,141 @@ rb_vm_trace_host_top(struct rb_execution_context_struct *ec, struct vm_trace_fra
     return find_top(cfp, end, frame_out);
 }
 
+/* --- execution states ---------------------------------------------------------------------- */
+
+struct rb_vm_trace_states **
+rb_vm_trace_host_states(struct rb_execution_context_struct *ec)
+{
+    return &ec->vm_trace_states;
+}
+
+struct vm_trace_thread_word *
+rb_vm_trace_host_thread_times(struct rb_execution_context_struct *ec)
+{
+    return &host_thread(rb_ec_thread_ptr(ec))->times;
+}
+
+uintptr_t
+rb_vm_trace_host_innermost(struct rb_execution_context_struct *ec)
+{
+    return (uintptr_t)ec->cfp;
+}
+
+static struct vm_trace_catcher
+catcher(const rb_control_frame_t *cfp)
+{
+    return (struct vm_trace_catcher){ (uintptr_t)cfp, VM_FRAME_RUBYFRAME_P_UNCHECKED(cfp) ? CFP_ISEQ(cfp) : NULL };
+}
+
+struct vm_trace_catcher
+rb_vm_trace_host_catcher(struct rb_execution_context_struct *ec)
+{
+    return catcher(ec->cfp);
+}
+
+/* Whether a `return` in the block of that environment, or in a block within, returns from it. */
+static bool
+returned_from_p(const VALUE *ep)
+{
+    return VM_ENV_LOCAL_P(ep) || VM_ENV_FLAGS(ep, VM_FRAME_FLAG_LAMBDA);
+}
+
+size_t
+rb_vm_trace_host_catchers(struct rb_execution_context_struct *ec,
+                          struct vm_trace_catcher catchers_out[VM_TRACE_CATCHERS])
+{
+    enum { MOST_FRAMES = 256 };
+    const rb_control_frame_t *cfp = ec->cfp, *end = RUBY_VM_END_CONTROL_FRAME(ec);
+    if (VM_ENV_LOCAL_P(cfp->ep)) return 0;
+    const VALUE *around = VM_ENV_PREV_EP(cfp->ep), *home = around;
+    while (!returned_from_p(home)) home = VM_ENV_PREV_EP(home);
+    size_t count = 0;
+    for (int i = 0; i < MOST_FRAMES && cfp < end; i++, cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp)) {
+        if (cfp->ep == around) catchers_out[count++] = catcher(cfp);
+        if (cfp->ep != home) continue;
+        if (cfp + 1 < end) catchers_out[count++] = catcher(RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp));
+        break;
+    }
+    return count;
+}
+
+uintptr_t
+rb_vm_trace_host_first_frame(struct rb_execution_context_struct *ec)
+{
+    const rb_control_frame_t *cfp = ec->cfp, *end = RUBY_VM_END_CONTROL_FRAME(ec);
+    while (cfp < end && !VM_FRAME_FINISHED_P_UNCHECKED(cfp)) cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp);
+    return (uintptr_t)cfp;
+}
+
+uintptr_t
+rb_vm_trace_host_innermost_method(struct rb_execution_context_struct *ec)
+{
+    return (uintptr_t)ec->cfp->ep[VM_ENV_DATA_INDEX_ME_CREF];
+}
+
+const struct rb_iseq_struct *
+rb_vm_trace_host_watch_frame(uintptr_t frame)
+{
+    const rb_control_frame_t *cfp = (const rb_control_frame_t *)frame;
+    VM_ENV_FLAGS_SET(cfp->ep, RB_VM_TRACE_FRAME_FLAG);
+    return CFP_ISEQ(cfp);
+}
+
+static inline uint64_t
+enter_compiled(rb_execution_context_t *ec, rb_control_frame_t *cfp)
+{
+    const struct rb_vm_trace_states_head *head = (const struct rb_vm_trace_states_head *)ec->vm_trace_states;
+    return head && head->compiled ? RB_VM_TRACE_SAME_STATE : rb_vm_trace_states_enter(ec, (uintptr_t)cfp);
+}
+
+static inline VALUE
+leave_compiled(rb_execution_context_t *ec, rb_control_frame_t *cfp, uint64_t entry, VALUE value)
+{
+    bool exited = value == Qundef;
+    if (entry != RB_VM_TRACE_SAME_STATE || exited) rb_vm_trace_states_return(ec, (uintptr_t)cfp, entry, exited);
+    return value;
+}
+
+VALUE
+rb_vm_trace_run_compiled_slow(rb_execution_context_t *ec, rb_control_frame_t *cfp, rb_vm_trace_compiled_code code)
+{
+    uint64_t entry = enter_compiled(ec, cfp);
+    VALUE value = code(ec, cfp);
+    return leave_compiled(ec, cfp, entry, value);
+}
+
+#if USE_ZJIT
+/* What rb_zjit_entry is when no states are recorded; NULL: ZJIT is not on, or none are. */
+static rb_zjit_func_t zjit_entry;
+
+/* As rb_vm_trace_run_compiled_slow, for code that is entered through a pointer. */
+static VALUE
+enter_zjit(rb_execution_context_t *ec, rb_control_frame_t *cfp, rb_jit_func_t code)
+{
+    rb_zjit_func_t enter = zjit_entry; /* recording may stop meanwhile */
+    uint64_t entry = enter_compiled(ec, cfp);
+    VALUE value = enter(ec, cfp, code);
+    return leave_compiled(ec, cfp, entry, value);
+}
+#endif
+
+void
+rb_vm_trace_host_watch_entries(bool on)
+{
+#if USE_ZJIT
+    if (on && !zjit_entry && rb_zjit_entry) {
+        zjit_entry = (rb_zjit_func_t)rb_zjit_entry;
+        rb_zjit_entry = (void *)enter_zjit;
+    }
+    else if (!on && zjit_entry) {
+        rb_zjit_entry = (void *)zjit_entry;
+        zjit_entry = NULL;
+    }
+#else
+    (void)on;
+#endif
+}
+
 /* --- labels -------------------------------------------------------------------------------- */
 
 struct text {
@@ -571,6 +710,117 @@ rb_vm_trace_host_class_name(uintptr_t object, char *buffer, size_t capacity)
         if (named != klass) add_cstr(&text, ")>");
     }
     return text.bytes;
+}
+
+static void
+add_class(struct text *text, VALUE klass)
+{
+    if (RB_TYPE_P(klass, T_CLASS) && RCLASS_SINGLETON_P(klass)) {
+        VALUE attached = RCLASS_ATTACHED_OBJECT(klass);
+        bool module = RB_TYPE_P(attached, T_CLASS) || RB_TYPE_P(attached, T_MODULE);
+        add_cstr(text, module ? "#<Class:" : "#<Class:#<");
+        add_class(text, module ? attached : rb_class_real(klass));
+        add_cstr(text, module ? ">" : ">>");
+        return;
+    }
+    VALUE name = permanent_name(klass);
+    if (!NIL_P(name)) {
+        add_string(text, name);
+    }
+    else if (!RB_TYPE_P(klass, T_CLASS) || !RCLASS_SUPER(klass)) {
+        add_cstr(text, RB_TYPE_P(klass, T_MODULE) ? "#<Module>" : "#<Class>");
+    }
+    else {
+        add_cstr(text, "#<Class(");
+        add_class(text, rb_class_real(RCLASS_SUPER(klass)));
+        add_cstr(text, ")>");
+    }
+}
+
+/* The name of an object's class, where it has one. NULL: it has to be put together. */
+static inline const char *
+class_path(VALUE object, size_t *bytes_out)
+{
+    VALUE klass = RBASIC_CLASS(object);
+    if (UNLIKELY(!klass || FL_TEST_RAW(klass, FL_SINGLETON))) return NULL;
+    const rb_classext_t *class = CLASS_EXT(klass);
+    if (UNLIKELY(!class->permanent_classpath)) return NULL;
+    *bytes_out = (size_t)RSTRING_LEN(class->classpath);
+    return RSTRING_PTR(class->classpath);
+}
+
+/* NULL: its class says it. */
+static const char *
+name_of_kind(VALUE value)
+{
+    if (RB_SPECIAL_CONST_P(value)) {
+        return FIXNUM_P(value) ? "Integer" : FLONUM_P(value) ? "Float" : STATIC_SYM_P(value) ? "Symbol" :
+               NIL_P(value) ? "NilClass" : value == Qtrue ? "TrueClass" : value == Qfalse ? "FalseClass" : "(undefined)";
+    }
+    switch (RB_BUILTIN_TYPE(value)) {
+      case T_BIGNUM: return "Integer (bignum)";
+      case T_FLOAT: return "Float (heap)";
+      case T_SYMBOL: return "Symbol (dynamic)";
+      case T_IMEMO: return type_name(value);
+      default: return RBASIC_CLASS(value) ? NULL : type_name(value);
+    }
+}
+
+size_t
+rb_vm_trace_host_value_name(uintptr_t value, char *buffer, size_t capacity)
+{
+    struct text text = { buffer, capacity, 0 };
+    const char *name = name_of_kind((VALUE)value);
+    if (name) add_cstr(&text, name);
+    else add_class(&text, RBASIC_CLASS((VALUE)value));
+    return text.bytes;
+}
+
+/* Names are short, so that a call of memcmp would be the larger part of it. */
+static inline bool
+same_bytes_p(const char *a, const char *b, size_t bytes)
+{
+    uint64_t a_word, b_word;
+    uint32_t a_half, b_half, a_last, b_last;
+    enum { WORD = sizeof(a_word), HALF = sizeof(a_half) };
+    if (bytes < HALF) {
+        while (bytes > 0 && a[bytes - 1] == b[bytes - 1]) bytes--;
+        return bytes == 0;
+    }
+    if (bytes < WORD) {
+        memcpy(&a_half, a, HALF);
+        memcpy(&b_half, b, HALF);
+        memcpy(&a_last, a + bytes - HALF, HALF);
+        memcpy(&b_last, b + bytes - HALF, HALF);
+        return ((a_half ^ b_half) | (a_last ^ b_last)) == 0;
+    }
+    for (size_t at = 0;; at += WORD) {
+        if (at + WORD > bytes) at = bytes - WORD; /* the last ones, some of them once more */
+        memcpy(&a_word, a + at, WORD);
+        memcpy(&b_word, b + at, WORD);
+        if (a_word != b_word) return false;
+        if (at + WORD == bytes) return true;
+    }
+}
+
+/* The rare case of one that has to be put together. */
+NOINLINE(static bool put_together_p(uintptr_t value, const char *name, size_t bytes));
+
+static bool
+put_together_p(uintptr_t value, const char *name, size_t bytes)
+{
+    char buffer[256];
+    return bytes <= sizeof(buffer) && rb_vm_trace_host_value_name(value, buffer, sizeof(buffer)) == bytes &&
+           memcmp(buffer, name, bytes) == 0;
+}
+
+bool
+rb_vm_trace_host_value_named_p(uintptr_t value, const char *name, size_t bytes)
+{
+    size_t whole_bytes;
+    const char *whole = class_path((VALUE)value, &whole_bytes);
+    if (UNLIKELY(!whole)) return put_together_p(value, name, bytes);
+    return whole_bytes == bytes && same_bytes_p(whole, name, bytes);
 }
 
 void

@@ -38,11 +38,13 @@ struct vm_trace_frame {
 };
 
 /*
- * What a Ruby thread or fiber is known by in a trace (rb_vm_trace_host_thread, host_fiber): an id,
- * and an id of the name that it has now.
+ * Identifies a Ruby thread or fiber in a trace (rb_vm_trace_host_thread, host_fiber): its id, and an
+ * id of its current name.
  */
 #define HOST_SYNTHETIC_THREADS (UINT32_C(1) << 30) /* no system gives its threads such ids */
 #define HOST_SYNTHETIC_FIBERS (UINT32_C(3) << 29)
+#define HOST_SYNTHETIC_EXECUTION (UINT32_C(7) << 28) /* tracks of execution states */
+#define HOST_SYNTHETIC_END (UINT32_C(1) << 31)
 struct vm_trace_thread_id {
     uint64_t name_id;
     uint32_t tid;
@@ -129,8 +131,9 @@ size_t rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char
 bool rb_vm_trace_host_gvl_free_p(struct rb_execution_context_struct *ec);
 
 /*
- * The fiber of `ec`, which the current thread runs: that of its thread where it is the thread's
- * own, or there is no memory; others have ids from HOST_SYNTHETIC_FIBERS on (base/fiber_tracks.h).
+ * The fiber of `ec`, which the current thread runs. A fiber other than the thread's own has an id from
+ * HOST_SYNTHETIC_FIBERS on (base/fiber_tracks.h). For the thread's own fiber, or without memory, this
+ * is the thread.
  */
 struct vm_trace_thread_id rb_vm_trace_host_fiber(struct rb_execution_context_struct *ec);
 
@@ -145,20 +148,165 @@ size_t rb_vm_trace_host_thread_offset(void);
 size_t rb_vm_trace_host_ractor_offset(void);
 
 /*
- * Name of the class of an object, which may be half made: it has its class and flags. "String",
- * "#<Class(String)>" of an unnamed subclass, "(array)" for the type of one that Ruby code never
- * sees. As for host_label.
+ * Name of the class of an object: "String", "#<Class(String)>" for an unnamed subclass, "(array)" for
+ * the type of an object that Ruby code never sees. Only the object's class and flags need to be set.
+ * Buffer and result as for host_label.
  */
 size_t rb_vm_trace_host_class_name(uintptr_t object, char *buffer, size_t capacity);
 
+/* --- what the guards of compiled code have met --- */
+
+/* What tells most about a failed guard, of what its instruction works on. */
+enum vm_trace_looks_at {
+    VM_TRACE_LOOKS_AT_NOTHING,
+    VM_TRACE_LOOKS_AT_RECEIVER,   /* or the only operand */
+    VM_TRACE_LOOKS_AT_ARGUMENT,   /* the first one */
+    VM_TRACE_LOOKS_AT_UNEXPECTED, /* the first operand that is not as expected */
+    VM_TRACE_LOOKS_AT_IVAR,       /* the object, and its instance variable that is accessed */
+    VM_TRACE_LOOKS_AT_INDEX,      /* the collection, its length, and the index */
+    VM_TRACE_LOOKS_AT_LENGTH      /* the collection and its length */
+};
+
+enum vm_trace_expected {
+    VM_TRACE_ANOTHER_CLASS, /* which no operand is */
+    VM_TRACE_FIXNUM,
+    VM_TRACE_FLONUM,
+    VM_TRACE_FIXNUM_OR_FLONUM,
+    VM_TRACE_STRING         /* also of a subclass */
+};
+
+/* A guard: one word, so that a site can be given it without a lock. */
+struct vm_trace_guard {
+    bool known;            /* the rest is */
+    uint8_t looks_at, expected;
+    uint8_t place, depth, arguments; /* the host's own: where the operands are */
+    bool of_collection;    /* the host's own, */
+    uint8_t tags;          /* and this: what is expected */
+};
+
+/* What a value is, as far as that alone names its class. In the low byte of `what`. */
+enum vm_trace_value_kind {
+    VM_TRACE_SAW_NOTHING,  /* no value */
+    VM_TRACE_SAW_OBJECT,   /* rb_vm_trace_host_value_named_p tells whether its class is the same */
+    VM_TRACE_SAW_FIXNUM, VM_TRACE_SAW_FLONUM, VM_TRACE_SAW_SYMBOL, VM_TRACE_SAW_NIL, VM_TRACE_SAW_TRUE, VM_TRACE_SAW_FALSE,
+    VM_TRACE_SAW_UNDEFINED, VM_TRACE_SAW_BIGNUM, VM_TRACE_SAW_HEAP_FLOAT, VM_TRACE_SAW_DYNAMIC_SYMBOL
+};
+
+#define VM_TRACE_SAW_INDEX 0x100U  /* beside the kind: `index` is known, and `length` */
+#define VM_TRACE_SAW_LENGTH 0x200U
+#define VM_TRACE_SAW_WIDE 0x400U   /* one of them has more than 32 bits */
+
+struct vm_trace_seen {
+    uint32_t what;         /* an enum vm_trace_value_kind, and which numbers there are */
+    uintptr_t value;       /* on the frame's stack, so it lives during the event */
+    int64_t index;
+    uint64_t length;       /* elements of an array, bytes of a string */
+};
+
 /*
- * Clear what its allocator has not filled yet of an object: another ractor's collection may look
- * into it wherever this one waits for a lock.
+ * Find the operands of the instruction at `pc`, for what the guard looks at. False: it has none, or
+ * none that are known.
+ */
+bool rb_vm_trace_host_find_operands(uintptr_t pc, struct vm_trace_guard *guard);
+
+/*
+ * What such a guard has met, in the innermost frame of `ec`, which exits at that instruction. Returns
+ * seen->what; VM_TRACE_SAW_NOTHING: the frame is elsewhere, or all operands are as expected.
+ */
+uint32_t rb_vm_trace_host_seen(struct rb_execution_context_struct *ec, uintptr_t pc, struct vm_trace_guard guard,
+                               struct vm_trace_seen *seen);
+
+/*
+ * Name of the class of a value that is seen, as the reasons of exits name classes: "String", "#<Class:Foo>" for
+ * the singleton class of Foo, "#<Class:#<Foo>>" for that of an object, "#<Class(String)>" for a
+ * subclass without a name. "Integer (bignum)", "Float (heap)" and "Symbol (dynamic)" are what is no
+ * immediate value. As for host_label.
+ */
+size_t rb_vm_trace_host_value_name(uintptr_t value, char *buffer, size_t capacity);
+
+/* Whether that is the name, for VM_TRACE_SAW_OBJECT. Fast where the class has a name. */
+bool rb_vm_trace_host_value_named_p(uintptr_t value, const char *name, size_t bytes);
+
+/*
+ * Name of the instance variable of an object that the instruction at `pc` accesses; 0: it is not
+ * known. As for host_label.
+ */
+size_t rb_vm_trace_host_ivar_name(uintptr_t pc, uintptr_t object, char *buffer, size_t capacity);
+
+/*
+ * Clear the part of an object that its allocator has not filled yet. While this ractor waits for a
+ * lock, a collection of another one may read the object.
  */
 void rb_vm_trace_host_clear_object(uintptr_t object);
 
 /* Where an object is now, while a compaction updates references. */
 uintptr_t rb_vm_trace_host_moved_to(uintptr_t object);
+
+/* --- execution states (vm_trace.h) --- */
+
+/*
+ * Around compiled code that the frame `frame` enters: called by the host, and defined by the stream of
+ * states. What begins returns a number for what ends. `exited`: the code returned to the interpreter,
+ * which goes on with the frame.
+ *
+ * Where compiled code enters compiled code by way of C nothing changes: then rb_vm_trace_states has
+ * `compiled` set, and the number is RB_VM_TRACE_SAME_STATE. It need not be ended, unless it exited.
+ */
+#define RB_VM_TRACE_SAME_STATE UINT64_MAX
+struct rb_vm_trace_states_head { /* that a struct rb_vm_trace_states begins with */
+    bool compiled;
+};
+uint64_t rb_vm_trace_states_enter(struct rb_execution_context_struct *ec, uintptr_t frame);
+void rb_vm_trace_states_return(struct rb_execution_context_struct *ec, uintptr_t frame, uint64_t entry, bool exited);
+
+/* The word of an execution context that holds its states. */
+struct rb_vm_trace_states **rb_vm_trace_host_states(struct rb_execution_context_struct *ec);
+
+/* What its thread keeps for its times: zeros at first, and valid for one trace. */
+struct vm_trace_thread_word {
+    void *times;
+    uint64_t trace;
+};
+struct vm_trace_thread_word *rb_vm_trace_host_thread_times(struct rb_execution_context_struct *ec);
+
+/* The innermost frame. Frames that it calls have lower numbers, and those that called it higher ones. */
+uintptr_t rb_vm_trace_host_innermost(struct rb_execution_context_struct *ec);
+
+/*
+ * A frame, so that it is known again when all that it called are gone. Another one may have the same
+ * number later, and even be of the same ISEQ, but not as long as the frame itself runs.
+ */
+struct vm_trace_catcher {
+    uintptr_t frame;                   /* as rb_vm_trace_host_innermost gives it */
+    const struct rb_iseq_struct *iseq; /* NULL: it is one in C */
+};
+
+/* The innermost frame. */
+struct vm_trace_catcher rb_vm_trace_host_catcher(struct rb_execution_context_struct *ec);
+
+/*
+ * Where control can go on when the innermost frame, that of a block, throws: after a `break` in the
+ * frame that the block is written in, after a `return` in the one that called the method, or the
+ * lambda. Returns how many there are; looks at a few hundred frames, and no further.
+ */
+enum { VM_TRACE_CATCHERS = 2 };
+size_t rb_vm_trace_host_catchers(struct rb_execution_context_struct *ec,
+                                 struct vm_trace_catcher catchers_out[VM_TRACE_CATCHERS]);
+
+/* The frame that the innermost call of vm_exec began with, or one beyond the last. */
+uintptr_t rb_vm_trace_host_first_frame(struct rb_execution_context_struct *ec);
+
+/* What identifies the method of the innermost frame, which is one in C. */
+uintptr_t rb_vm_trace_host_innermost_method(struct rb_execution_context_struct *ec);
+
+/* Have rb_vm_trace_frame_popped called when the frame is popped. Returns its ISEQ. */
+const struct rb_iseq_struct *rb_vm_trace_host_watch_frame(uintptr_t frame);
+
+/*
+ * Whether entries into compiled code call rb_vm_trace_states_enter and _return, where the code is
+ * entered through a pointer. World stopped; again when a JIT was enabled.
+ */
+void rb_vm_trace_host_watch_entries(bool on);
 
 /* RUBY_DESCRIPTION; static or for ever. */
 const char *rb_vm_trace_host_description(void);

@@ -129,6 +129,7 @@ c_functions! {
     pub fn rb_vm_trace_current() -> AnyPtr;
     pub fn rb_vm_trace_exit(state: RactorPtr, site: SitePtr, ec: AnyPtr);
     pub fn rb_vm_trace_hit(site: SitePtr, ec: AnyPtr);
+    pub fn rb_vm_trace_fallback_end(ec: AnyPtr);
     pub fn rb_vm_trace_first_hit(site: SitePtr, ec: AnyPtr);
     pub fn rb_vm_trace_recompile_begin(state: RactorPtr, site: SitePtr, sampled: bool) -> u64;
     pub fn rb_vm_trace_recompile_end(state: RactorPtr);

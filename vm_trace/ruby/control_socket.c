@@ -119,20 +119,39 @@ moments(const char *text)
     return symbols;
 }
 
+/* A line for each pair of a hash, values below each other. */
+struct lines {
+    int width; /* of the longest name */
+    VALUE text;
+};
+
 static int
-add_line(VALUE key, VALUE value, VALUE text)
+widen(VALUE key, VALUE value, VALUE data)
 {
-    rb_str_catf(text, "%s%-10s %"PRIsVALUE, RSTRING_LEN(text) ? "\n" : "", rb_id2name(SYM2ID(key)), value);
+    struct lines *lines = (struct lines *)data;
+    int width = (int)strlen(rb_id2name(SYM2ID(key)));
+    (void)value;
+    if (width > lines->width) lines->width = width;
     return ST_CONTINUE;
 }
 
-/* A line for each of its pairs. */
-static VALUE
-lines(VALUE hash)
+static int
+add_line(VALUE key, VALUE value, VALUE data)
 {
-    VALUE text = rb_str_new_cstr("");
-    rb_hash_foreach(hash, add_line, text);
-    return text;
+    const struct lines *lines = (const struct lines *)data;
+    rb_str_catf(lines->text, "%s%-*s %"PRIsVALUE, RSTRING_LEN(lines->text) ? "\n" : "", lines->width,
+                rb_id2name(SYM2ID(key)), value);
+    return ST_CONTINUE;
+}
+
+static VALUE
+lines_of(VALUE hash)
+{
+    enum { LEAST_WIDTH = 10 };
+    struct lines lines = { .width = LEAST_WIDTH, .text = rb_str_new_cstr("") };
+    rb_hash_foreach(hash, widen, (VALUE)&lines);
+    rb_hash_foreach(hash, add_line, (VALUE)&lines);
+    return lines.text;
 }
 
 /* What the request says. Qundef: a save must end first. */
@@ -143,9 +162,9 @@ perform(VALUE argument)
     const char *word = client->request, *end = word + client->bytes;
     if (strcmp(word, "stop") == 0) {
         VALUE summary = rb_vm_trace_control_try_stop();
-        return summary == Qundef ? Qundef : lines(summary);
+        return summary == Qundef ? Qundef : lines_of(summary);
     }
-    if (strcmp(word, "status") == 0) return lines(rb_vm_trace_control_status());
+    if (strcmp(word, "status") == 0) return lines_of(rb_vm_trace_control_status());
     if (strcmp(word, "start") != 0) rb_raise(rb_eArgError, "unknown request; this is vm-trace's of another version?");
     VALUE options = rb_hash_new();
     for (word += strlen(word) + 1; word < end && *word; ) {

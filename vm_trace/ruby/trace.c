@@ -42,13 +42,14 @@ enum option {
     MIN_FREE,
     STACK,
     PRESET,
+    SAMPLES,
     OPTIONS
 };
 
 static const char *const option_names[OPTIONS] = {
     "exits",    "fallbacks", "compiles", "invalidations", "file",    "sample_rate", "fallbacks_sample_rate",
     "max_size", "keep",      "memory",   "seconds",       "save_at", "min_free",    "stack",
-    "preset"
+    "preset",   "samples"
 };
 
 /* Streams whose only option is their name, behind the options above, by index in the table. */
@@ -243,8 +244,8 @@ add_stream_option(VALUE key, VALUE value, VALUE text)
 }
 
 /*
- * true, false, or, if the stream has any, its options: a Hash, or what --vm-trace=NAME:OPTIONS has behind the name, as
- * a String or an Integer.
+ * Read the value of a stream's keyword: true, false, or options: a Hash, or a String or an Integer as in
+ * --vm-trace=NAME:OPTIONS.
  */
 static void
 read_stream(VALUE value, const struct rb_vm_trace_stream *stream, struct vm_trace_stream_request *request)
@@ -265,8 +266,8 @@ read_stream(VALUE value, const struct rb_vm_trace_stream *stream, struct vm_trac
 }
 
 /*
- * Set the requests of streams that are named by themselves, and which of them are mentioned. True: one is to be
- * recorded.
+ * Set the requests of streams that have a keyword of their own name, and which of these are given. True: one of
+ * them is to be recorded.
  */
 static bool
 read_streams(VALUE options, struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS],
@@ -358,6 +359,7 @@ read_options(VALUE options, VALUE values[OPTIONS], struct rb_vm_trace_config *co
         if (preset && !mentioned[i]) requests[i] = of_preset[i];
     }
     if (preset && given_p(values[SAMPLE_RATE]) && requests[0].rate) requests[0].rate = exit_rate;
+    requests[0].samples |= truth(values[SAMPLES], SAMPLES);
     if (given_p(values[PATH])) {
         values[PATH] = rb_get_path(values[PATH]);
         config->path = StringValueCStr(values[PATH]);
@@ -410,11 +412,10 @@ static void
 set_counts(VALUE hash, const struct rb_vm_trace_status *status)
 {
     set(hash, "events", ULL2NUM(status->events));
-    set(hash, "exits", ULL2NUM(status->exits));
+    for (unsigned i = 0; i < status->count_count; i++)
+        set(hash, status->counts[i].name, ULL2NUM(status->counts[i].count));
     set(hash, "sampled", ULL2NUM(status->sampled));
-    set(hash, "fallbacks", ULL2NUM(status->fallbacks));
     set(hash, "lost", ULL2NUM(status->lost));
-    if (status->recorded_markers) set(hash, "markers", ULL2NUM(status->markers));
     if (status->loss) set(hash, "loss", rb_str_new_cstr(status->loss));
     if (status->memory_bytes) set(hash, "memory", ULL2NUM(status->memory_bytes >> 20));
     set(hash, "path", path_of(status));
@@ -462,8 +463,8 @@ options_of(int argc, VALUE *argv)
 /*
  *  call-seq:
  *    RubyVM::Trace.start(exits: true, compiles: false, invalidations: false, file: nil, sample_rate: 1, max_size: nil,
- *                        keep: :newest, min_free: nil, stack: nil, preset: nil, markers: false, threads: false,
- *                        gc: false, allocations: false) -> path
+ *                        keep: :newest, min_free: nil, stack: nil, samples: false, preset: nil, markers: false,
+ *                        threads: false, gc: false, allocations: false, states: false) -> path
  *    RubyVM::Trace.start(memory: MiB, seconds: nil, save_at: nil, **others) -> nil
  *
  *  Records the side exits of compiled code from now on into a file, whose path it returns; or into memory, of which

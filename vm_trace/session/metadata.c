@@ -48,6 +48,7 @@ list_streams(char *text, size_t bytes)
     text[0] = '\0';
     EACH_STREAM(stream, rate) {
         at += (size_t)snprintf(text + at, bytes - at, "%s%s", at ? " " : "", stream->name);
+        if (stream->samples) at += (size_t)snprintf(text + at, bytes - at, ":samples");
         if (!stream->takes_min) continue;
         if (stream->min_ns != stream->default_min_ns)
             at += (size_t)snprintf(text + at, bytes - at, ":min=%lluns", (unsigned long long)stream->min_ns);
@@ -106,7 +107,7 @@ rb_vm_trace_write_settings(struct rb_vm_trace_ractor *ractor, struct rb_executio
         if (!event_text(&event, W_KEEP, keep, strlen(keep))) return false;
     }
     if (snapshot && !event_text(&event, W_SNAPSHOT, snapshot, strlen(snapshot))) return false;
-    /* A trace with all that there is to say has no room for this one. */
+    /* An event has a limited number of arguments: with all others set, there is no room for this one. */
     if (session.memory.window_ns && event.arguments < FXT_MAX_ARGUMENTS)
         event_uint32(&event, W_SECONDS, (uint32_t)(session.memory.window_ns / 1000000000));
     return event_end(&event, FXT_INSTANT, W_TRACE, W_SETTINGS);

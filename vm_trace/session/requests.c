@@ -10,8 +10,8 @@
 #include <string.h>
 
 /*
- * What `default` records may cost a web application 2 % at most (doc/guide/tracing.md). A new stream
- * is in `full` without a change here.
+ * `default` may cost a web application at most 2 % (doc/guide/tracing.md). `full` has all streams, so
+ * a new stream needs no change here.
  */
 const struct vm_trace_preset rb_vm_trace_presets[] = {
     { "default", "exits:rate=97,markers,threads,gc" },
@@ -38,7 +38,7 @@ list_presets(char *text, size_t bytes)
     }
 }
 
-/* Index in the table, or that of its end. */
+/* Index in the table, or the index of its end. */
 static size_t
 find_stream(const char *name)
 {
@@ -100,7 +100,8 @@ static bool
 take_option(const struct rb_vm_trace_stream *stream, const char *option, struct vm_trace_stream_request *request)
 {
     if (stream->takes_min && strncmp(option, "min=", 4) == 0) return take_min(option + 4, request);
-    if (stream->takes_min && strncmp(option, "stack=", 6) == 0) return take_stack_part(option + 6, request);
+    if (stream->takes_stack && strncmp(option, "stack=", 6) == 0) return take_stack_part(option + 6, request);
+    if (stream->takes_samples && strcmp(option, "samples") == 0) return request->samples = true;
     const char *only = NULL;
     if (!stream->request || !stream->request(option, &request->rate, &only)) return false;
     if (only) {
@@ -151,6 +152,21 @@ add_preset(const struct vm_trace_preset *preset, struct vm_trace_stream_request 
     return true;
 }
 
+void
+rb_vm_trace_request_along(struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
+{
+    char why[256]; /* the lists are ours, and have no mistakes */
+    for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
+        const char *with = requests[i].rate ? rb_vm_trace_streams[i]->with : NULL;
+        struct vm_trace_stream_request along[VM_TRACE_MAX_STREAMS] = { { .rate = 0 } };
+        if (!with || !rb_vm_trace_request_list(with, along, why, sizeof(why))) continue;
+        for (size_t at = 0; rb_vm_trace_streams[at]; at++) {
+            along[at].by_preset = true;
+            if (along[at].rate && !requests[at].rate) requests[at] = along[at]; /* strings are the caller's */
+        }
+    }
+}
+
 bool
 rb_vm_trace_request_preset(const char *name, struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS],
                            char *why_out, size_t bytes)
@@ -180,7 +196,9 @@ add_item(char *item, struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAM
     list_streams(streams, sizeof(streams));
     list_presets(presets, sizeof(presets));
     if (preset) snprintf(why_out, bytes, ": the preset %s takes no options, not \"%.100s\"", item, options);
-    else snprintf(why_out, bytes, ": there is no stream \"%.100s\"; streams are: %s; presets are: %s", item, streams, presets);
+    else
+        snprintf(why_out, bytes, ": there is no stream \"%.100s\"; streams are: %s; presets are: %s", item, streams,
+                 presets);
     return false;
 }
 
@@ -193,7 +211,8 @@ rb_vm_trace_request_list(const char *list, struct vm_trace_stream_request reques
         char streams[256], presets[128];
         list_streams(streams, sizeof(streams));
         list_presets(presets, sizeof(presets));
-        snprintf(why_out, bytes, " takes names of streams with commas between them: %s; or of presets: %s", streams, presets);
+        snprintf(why_out, bytes, " takes names of streams with commas between them: %s; or of presets: %s", streams,
+                 presets);
         return false;
     }
     bool ok = true;

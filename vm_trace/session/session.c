@@ -9,6 +9,7 @@
 #include "vm_trace/session/session.h"
 #include "vm_trace/session/fork.h"
 #include "vm_trace/session/metadata.h"
+#include "vm_trace/session/requests.h"
 #include "vm_trace/session/options.h"
 #include "vm_trace/session/snapshot.h"
 #include "vm_trace/base/fiber_tracks.h"
@@ -132,6 +133,7 @@ request(struct rb_vm_trace_stream *stream, const struct vm_trace_stream_request 
     stream->rate = what->rate;
     stream->min_ns = what->min_ns_and_1 ? what->min_ns_and_1 - 1 : stream->default_min_ns;
     stream->stack_part = what->stack_part;
+    stream->samples = what->samples;
 }
 
 /*
@@ -240,12 +242,17 @@ vm_request(size_t i)
     return wanted;
 }
 
-/* What --vm-trace=LIST requests, beside `requests` of a JIT's flags. */
+/*
+ * What --vm-trace=LIST requests, beside `requests` of a JIT's flags. Not what needs streams of the
+ * JIT along with it: these can't be added.
+ */
 static void
 add_vm_requests(struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
 {
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
-        if (!requests[i].rate && rb_vm_trace_streams[i]->without_jit) requests[i] = vm_request(i);
+        const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
+        if (!requests[i].rate && stream->without_jit && !stream->with) requests[i] = vm_request(i);
+        requests[i].samples |= session.vm_options.requests[i].samples;
     }
 }
 
@@ -348,9 +355,11 @@ rb_vm_trace_start_session(const struct rb_vm_trace_config *config,
     rb_vm_trace_messages.quiet = true;
     rb_vm_trace_messages.terse = false;
     session.option_prefix = NULL;
-    struct vm_trace_stream_request able[VM_TRACE_MAX_STREAMS] = { { .rate = 0 } };
+    struct vm_trace_stream_request all[VM_TRACE_MAX_STREAMS], able[VM_TRACE_MAX_STREAMS] = { { .rate = 0 } };
     const char *why = why_refused(requests), *name;
-    leave_out_of_presets(requests, able);
+    memcpy(all, requests, sizeof(all));
+    rb_vm_trace_request_along(all);
+    leave_out_of_presets(all, able);
     if (why) {
         snprintf(why_out, why_bytes, "%s", why);
         return false;
@@ -370,6 +379,7 @@ static bool
 take_requests(struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
 {
     bool any = false;
+    rb_vm_trace_request_along(session.vm_options.requests);
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
         requests[i] = vm_request(i);
         any |= requests[i].rate > 0;
@@ -384,10 +394,11 @@ warn_of_unrecorded(void)
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
         const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
         const struct vm_trace_stream_request *request = &session.vm_options.requests[i];
-        if (!request->rate || request->by_preset || stream->rate) continue;
-        rb_vm_trace_warn(
-            "no %s are traced: other flags of the JIT have started the trace; give the JIT's flag for them, too",
-            stream->name);
+        if (!request->rate || stream->rate) continue;
+        if (request->by_preset && stream->refuse && stream->refuse(request->rate, request->only)) continue;
+        rb_vm_trace_warn("no %s are traced: flags of the JIT have started the trace; %s", stream->name,
+                         stream->without_jit ? "name all streams in --vm-trace instead of these"
+                                             : "give the JIT's flag for them, too");
     }
 }
 
@@ -431,12 +442,20 @@ rb_vm_trace_start_requested(void)
 
 static void end_trace(void);
 
+/* Streams of compiled code always have their counts, even of 0, so that programs find `exits`. */
 static void
 set_counts(struct rb_vm_trace_status *status, const struct vm_trace_totals *totals)
 {
     status->events = totals->events;
+    status->sampled = totals->sampled;
     status->lost = totals->lost;
-    EACH_STREAM(stream, set_status) stream->set_status(status, totals);
+    EACH_STREAM(stream, counters) {
+        if (!stream->rate && stream->without_jit) continue;
+        for (size_t i = 0; stream->counters[i]; i++) {
+            status->counts[status->count_count++] =
+                (struct rb_vm_trace_count){ stream->counters[i], totals->counters[stream->first_counter + i] };
+        }
+    }
 }
 
 bool
@@ -639,6 +658,7 @@ write_last_words(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_
     if (trouble != 0 && trouble != EBADF) gone = rescue(ractor, ec);
 
     struct vm_trace_totals reported = { 0 };
+    EACH_STREAM(stream, finish) stream->finish();
     EACH_STREAM(stream, report) stream->report(ractor, ec, &reported);
     if (ractor) rb_vm_trace_writer_last_words(&ractor->writer);
 

@@ -6,6 +6,23 @@
 
 #include "vm_trace/session/session_state.h"
 
+/* What RubyVM::Trace.status and stop return. */
+struct rb_vm_trace_status {
+    bool on;
+    uint64_t session_number; /* of the trace that is on, unique in this process, from 1; 0: none is on */
+    bool by_flags;           /* a flag started it: compiled code keeps its trace points permanently */
+    uint64_t memory_bytes;   /* it is recorded into memory, of at most that; 0: into a file */
+    const char *path;        /* valid until a trace starts or stops; NULL: no file, or none yet (forked child) */
+    const char *loss;        /* why events were lost; NULL: none were */
+    uint64_t events, sampled, lost; /* as in struct vm_trace_totals */
+    struct rb_vm_trace_count {
+        const char *name;    /* as in the summary */
+        uint64_t count;
+    } counts[VM_TRACE_MAX_COUNTERS]; /* of streams */
+    unsigned count_count;
+    uint64_t begin_ns;       /* CLOCK_BOOTTIME */
+};
+
 /*
  * Start a session without a line on stderr, into memory if `memory` says so. `requests` has what
  * each stream records, by its index in the table; `config` has the JIT and the file. False: why_out

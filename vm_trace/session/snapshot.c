@@ -6,6 +6,7 @@
 #endif
 #include "vm_trace/base/messages.h"
 #include "vm_trace/base/native_thread.h"
+#include "vm_trace/base/perfetto.h"
 #include "vm_trace/session/metadata.h"
 #include "vm_trace/session/options.h"
 #include "vm_trace/session/snapshot.h"
@@ -300,6 +301,10 @@ copy_chunk(struct copy *copy, const uint64_t *words, size_t count_words)
         if (type == FXT_STRING && bits(header, 16, 15) == 0) continue;
         if (type == FXT_THREAD && size > 2) copy->tids[bits(header, 16, 8)] = (uint32_t)words[at + 2];
         if (scheduling_p(type, size) && words[at + 1] < recorder.from_ns) continue;
+        if (type == FXT_BLOB && size > 1) {
+            uint64_t ns = perfetto_time(&words[at + 1], size - 1); /* what only defines has none */
+            if (ns && ns < recorder.from_ns) continue;
+        }
         if (type == FXT_EVENT) {
             uint64_t ns = size > 1 ? words[at + 1] : 0;
             copy->last_wanted = wanted(copy, header, ns);

@@ -299,8 +299,8 @@ shorten(int fd, uint64_t size)
 }
 
 /*
- * Take a chunk back that was appended where the file had been cut just before. Where it was cut
- * afterwards, the chunk is where it belongs: what is left of it is cut off with the rest.
+ * Remove a chunk that was appended to a file that someone had truncated just before. If the file was
+ * truncated after the append, the chunk is in its place, and its rest goes with the truncated part.
  */
 static void
 take_back(struct rb_vm_trace_chunk_file *file)

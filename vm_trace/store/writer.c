@@ -185,7 +185,7 @@ find_thread(struct rb_vm_trace_writer *writer, uint32_t tid)
 }
 
 unsigned
-rb_vm_trace_writer_thread(struct rb_vm_trace_writer *writer, uint32_t tid, uint64_t name_id)
+rb_vm_trace_writer_thread_slow(struct rb_vm_trace_writer *writer, uint32_t tid, uint64_t name_id)
 {
     uint32_t index = find_thread(writer, tid);
     if (!index || writer->threads[index - 1].name != name_id) return 0;

@@ -184,6 +184,13 @@ writer_publish(struct rb_vm_trace_writer *writer, size_t words, uint64_t header)
     writer->pos += words;
 }
 
+/* The last word of the record that was published last. */
+static inline uint64_t *
+writer_last_word(const struct rb_vm_trace_writer *writer)
+{
+    return writer->chunk.words + writer->pos - 1;
+}
+
 /* Write a string record for `text` (cut already) and number it. False: the chunk is full. */
 bool rb_vm_trace_writer_define(struct rb_vm_trace_writer *writer, struct vm_trace_slot *slot,
                                const char *text, size_t bytes);
@@ -215,11 +222,8 @@ writer_interned(struct rb_vm_trace_writer *writer, const struct vm_trace_string 
     return rb_vm_trace_writer_interned_slow(writer, string, index_out);
 }
 
-/*
- * Index of a thread in the current chunk, or 0 when it has none under that name yet; then
- * writer_name_thread gives it one. `name_id` distinguishes the names of a thread.
- */
-unsigned rb_vm_trace_writer_thread(struct rb_vm_trace_writer *writer, uint32_t tid, uint64_t name_id);
+/* The slow part of writer_thread. */
+unsigned rb_vm_trace_writer_thread_slow(struct rb_vm_trace_writer *writer, uint32_t tid, uint64_t name_id);
 
 /* Write the thread and its name. False: the chunk is full. */
 bool rb_vm_trace_writer_name_thread(struct rb_vm_trace_writer *writer, uint32_t tid, uint64_t name_id,
@@ -234,13 +238,24 @@ unsigned rb_vm_trace_writer_no_thread(struct rb_vm_trace_writer *writer);
 /* Names of threads are written again when the threads come next. */
 void rb_vm_trace_writer_forget_names(struct rb_vm_trace_writer *writer);
 
-/* As writer_thread for the last requested thread and name; 0 for others. */
+/* writer_thread of the thread and name that were requested last; 0 for others. */
 static inline unsigned
 writer_last_thread(const struct rb_vm_trace_writer *writer, uint32_t tid, uint64_t name_id)
 {
     if (writer->last_thread == 0) return 0;
     const struct vm_trace_thread *last = &writer->threads[writer->last_thread - 1];
     return last->tid == tid && last->name == name_id ? writer->last_thread : 0;
+}
+
+/*
+ * Index of a thread in the current chunk, or 0 when it has none under that name yet; then
+ * writer_name_thread gives it one. `name_id` distinguishes the names of a thread.
+ */
+static inline unsigned
+writer_thread(struct rb_vm_trace_writer *writer, uint32_t tid, uint64_t name_id)
+{
+    unsigned last = writer_last_thread(writer, tid, name_id);
+    return last ? last : rb_vm_trace_writer_thread_slow(writer, tid, name_id);
 }
 
 #endif /* RUBY_VM_TRACE_STORE_WRITER_H */

@@ -1,11 +1,12 @@
 /*
  * Allocations. See allocations.h.
  *
- * The points at which an object is sampled are a Poisson process over the bytes that are allocated:
- * the distance to the next one does not depend on what was before. So each heap can count on its
- * own, and a heap whose count is dropped begins a new one.
+ * The sample points are a Poisson process over the allocated bytes: the distance to the next point
+ * does not depend on earlier ones. So each heap counts on its own, and can start a new count at any
+ * time.
  */
 #include "vm_trace/streams/allocations.h"
+#include "vm_trace/base/text_cache.h"
 #include "vm_trace/streams/live_samples.h"
 
 #include <errno.h>
@@ -13,21 +14,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CACHED 256 /* a power of two */
-
 int rb_vm_trace_allocations_on;
 unsigned rb_vm_trace_allocations_due;
 
 struct vm_trace_allocations_state {
     uint64_t samples;             /* recorded */
     uint64_t bytes;               /* that these stand for */
-    uint64_t last_ns;             /* of the last `freed` or `alive`: no two are at the same time */
+    uint64_t last_ns;             /* of the last `freed` or `alive`: each has a time of its own */
     const void *objspace;         /* of the sample that has no class yet */
     size_t slot_bytes;            /* of the same; 0: there is none */
-    struct vm_trace_string *names[CACHED]; /* of classes that were seen last: no lock is taken for these */
+    struct vm_trace_text_cache names; /* of classes */
 };
 
-/* Not known strings, for most traces have no allocations. */
+/* Not among the known strings, because most traces have no allocations. */
 static const struct vm_trace_string *category, *freed_name, *alive_name, *sample_key, *size_key, *survived_key,
     *untracked_key;
 
@@ -59,7 +58,7 @@ random_bits(void)
     return x ^ x >> 31;
 }
 
-/* Children of a fork begin with the same counter: each gets a time of its own. */
+/* Children of a fork begin with the same counter, so the time is mixed in. */
 static void
 begin_random(void)
 {
@@ -76,7 +75,7 @@ rb_vm_trace_allocation_gap(size_t slot_bytes)
     return 1 + (objects < (double)RB_VM_TRACE_MOST_OBJECTS ? (size_t)objects : RB_VM_TRACE_MOST_OBJECTS - 1);
 }
 
-/* What a sample stands for: its bytes by the probability that an object of this size is sampled. */
+/* The bytes that a sample stands for: its size divided by the probability that such an object is sampled. */
 static uint32_t
 weight_of(size_t slot_bytes)
 {
@@ -86,7 +85,7 @@ weight_of(size_t slot_bytes)
 
 /* --- samples --------------------------------------------------------------------------------------- */
 
-/* NULL: nothing can be recorded, which is counted as lost where something should be. */
+/* NULL: nothing can be recorded; an event that should be is counted as lost. */
 static struct rb_vm_trace_ractor *
 recording_ractor(struct rb_execution_context_struct **ec_out)
 {
@@ -129,6 +128,18 @@ key_index(struct vm_trace_event *event, const struct vm_trace_string *key, enum 
     return true;
 }
 
+/* What all events of a sample share: the category, a name, and the number as first argument. */
+static bool
+add_head(struct vm_trace_event *event, const struct vm_trace_string *name, uint64_t number,
+         enum vm_trace_word *category_out, unsigned *name_out)
+{
+    enum vm_trace_word key;
+    if (!key_index(event, category, category_out) || !writer_interned(event->writer, name, name_out)) return false;
+    if (!key_index(event, sample_key, &key)) return false;
+    event_uint64(event, key, number);
+    return true;
+}
+
 static bool
 write_sample(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
 {
@@ -137,9 +148,7 @@ write_sample(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_stru
     enum vm_trace_word in, key;
     unsigned name;
     if (!rb_vm_trace_event_begin_in_fiber(&event, ractor, ec, sample->ns)) return false;
-    if (!key_index(&event, category, &in) || !writer_interned(event.writer, sample->class_name, &name)) return false;
-    if (!key_index(&event, sample_key, &key)) return false;
-    event_uint64(&event, key, sample->number);
+    if (!add_head(&event, sample->class_name, sample->number, &in, &name)) return false;
     if (!key_index(&event, size_key, &key)) return false;
     event_uint32(&event, key, sample->size);
     event_uint32(&event, W_WEIGHT, sample->weight);
@@ -157,28 +166,6 @@ make_class_name(const void *object, char *buffer, size_t capacity)
     return rb_vm_trace_host_class_name(*(const uintptr_t *)object, buffer, capacity);
 }
 
-/* Made anew for each sample, because a class may get a name, or its address another class. NULL: no memory. */
-static const struct vm_trace_string *
-class_name(struct vm_trace_allocations_state *state, uintptr_t object)
-{
-    char buffer[256];
-    size_t bytes;
-    char *text = rb_vm_trace_text_whole(make_class_name, &object, buffer, sizeof(buffer), &bytes);
-    uint32_t hash = (uint32_t)bytes;
-    for (size_t i = 0; i < bytes; i++) hash = (hash ^ (unsigned char)text[i]) * UINT32_C(16777619);
-    struct vm_trace_string **at = &state->names[(hash ^ hash >> 16) & (CACHED - 1)], *known = *at;
-    if (!known || known->bytes != bytes || memcmp(known->text, text, bytes) != 0) {
-        struct vm_trace_string *string = rb_vm_trace_string_intern(text, bytes);
-        if (string) {
-            rb_vm_trace_string_release(known);
-            *at = string;
-        }
-        known = string;
-    }
-    if (text != buffer) free(text);
-    return known;
-}
-
 void
 rb_vm_trace_allocated_slow(uintptr_t object)
 {
@@ -193,7 +180,8 @@ rb_vm_trace_allocated_slow(uintptr_t object)
 
     rb_vm_trace_host_clear_object(object);
     struct sample sample = { .size = (uint32_t)slot_bytes, .weight = weight_of(slot_bytes) };
-    sample.class_name = class_name(state, object);
+    size_t in_cache;
+    sample.class_name = rb_vm_trace_text_cache_find(&state->names, make_class_name, &object, &in_cache);
     if (!sample.class_name) {
         ractor->lost++;
         return;
@@ -228,9 +216,7 @@ write_fate(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     enum vm_trace_word in, key;
     unsigned name;
     if (!rb_vm_trace_event_begin(&event, ractor, ec, fate->ns)) return false;
-    if (!key_index(&event, category, &in) || !writer_interned(event.writer, fate->name, &name)) return false;
-    if (!key_index(&event, sample_key, &key)) return false;
-    event_uint64(&event, key, fate->sample->sample);
+    if (!add_head(&event, fate->name, fate->sample->sample, &in, &name)) return false;
     if (!key_index(&event, survived_key, &key)) return false;
     event_uint32(&event, key, fate->sample->survived);
     return event_end(&event, FXT_INSTANT, in, name);
@@ -313,7 +299,7 @@ write_living(struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *totals)
     return living.next < living.count;
 }
 
-/* The table is cleared when the next trace begins: it may be full of what this one has seen. */
+/* Clears nothing: the next trace does, when it begins. */
 static void
 report_living(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, struct vm_trace_totals *totals)
 {
@@ -325,7 +311,7 @@ report_living(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_str
 
 /* --- the stream ------------------------------------------------------------------------------------ */
 
-/* "512K", "1M", "1". Bytes per sample; 0: not one of these. */
+/* Bytes per sample from "512K", "1M", "1"; 0: not a valid size. */
 static uint64_t
 parse_size(const char *text)
 {
@@ -391,7 +377,7 @@ stop_allocations(void)
     if (begin_gaps) begin_gaps();
 }
 
-/* What lives was allocated by the parent, and is in its trace. */
+/* Live samples belong to the parent's trace. */
 static void
 begin_child(void)
 {
@@ -420,7 +406,7 @@ free_names(struct rb_vm_trace_ractor *ractor)
 {
     struct vm_trace_allocations_state *state = allocations_of(ractor);
     if (state->slot_bytes) __atomic_fetch_sub(&rb_vm_trace_allocations_due, 1, __ATOMIC_RELAXED);
-    for (size_t i = 0; i < CACHED; i++) rb_vm_trace_string_release(state->names[i]);
+    rb_vm_trace_text_cache_free(&state->names);
 }
 
 static void

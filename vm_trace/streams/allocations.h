@@ -1,8 +1,8 @@
 #ifndef RUBY_VM_TRACE_STREAMS_ALLOCATIONS_H
 #define RUBY_VM_TRACE_STREAMS_ALLOCATIONS_H 1
 /*
- * Allocations: one object for so many bytes of slots, with its class and its backtrace, and how many
- * collections it survives. Allocators call what vm_trace.h declares.
+ * Allocations: samples one object for so many bytes of slots, and records its class, its backtrace and
+ * how many collections it survives. Allocators call the hooks that vm_trace.h declares.
  */
 
 #include "vm_trace/capture/event.h"

@@ -4,7 +4,9 @@
  */
 #include "vm_trace/capture/method_filter.h"
 #include "vm_trace/streams/counters.h"
+#include "vm_trace/streams/call_times.h"
 #include "vm_trace/streams/sites.h"
+#include "vm_trace/streams/states.h"
 #include "vm_trace/streams/versions.h"
 
 #include <stdio.h>
@@ -84,7 +86,7 @@ write_compile_begin(struct rb_vm_trace_ractor *ractor, struct rb_execution_conte
     }
     if (!span->name) return true;
     if (!event_end(&event, FXT_DURATION_BEGIN, W_COMPILE, name)) return false;
-    return !ends || !history->flow || event_flow(&event, FXT_FLOW_END, history->reprofile);
+    return !ends || !history->flow || event_flow(&event, FXT_FLOW_END, W_RECOMPILATION, history->reprofile);
 }
 
 static bool
@@ -143,6 +145,7 @@ rb_vm_trace_span_begin(enum rb_vm_trace_span kind, const char *name, size_t name
         versions_of(ractor)->violated = rb_vm_trace_string_intern(span.name, span.name_bytes);
     }
     free(copy);
+    if (ok && kind == RB_VM_TRACE_COMPILE) rb_vm_trace_states_compile_begin(ractor, ec, span.ns);
     return ok;
 }
 
@@ -157,6 +160,7 @@ end_span(struct span_event *span, const char *name, size_t name_len)
     rb_vm_trace_event_write(ractor, ec, write_end, span);
     free(copy);
     if (span->compiled) rb_vm_trace_counters_write(ractor, ec);
+    if (span->span == RB_VM_TRACE_COMPILE) rb_vm_trace_states_compile_end(ractor, ec, span->ns); /* failed, too */
 }
 
 void
@@ -260,6 +264,7 @@ rb_vm_trace_compile_begin(const char *name, size_t name_len, const struct rb_ise
     if (history) history->reprofile = 0;
     pthread_mutex_unlock(&rb_vm_trace_capture.lock);
     free(copy);
+    if (compiles && ok) rb_vm_trace_states_compile_begin(ractor, ec, span.ns);
     return compiles && ok;
 }
 
@@ -285,6 +290,14 @@ iseq_label(const struct rb_iseq_struct *iseq, char *buffer, size_t capacity, siz
     return rb_vm_trace_text_whole(rb_vm_trace_make_label, &frame, buffer, capacity, bytes_out);
 }
 
+static void
+interpreted_until_now(const struct rb_iseq_struct *iseq)
+{
+    uintptr_t from, to;
+    rb_vm_trace_host_iseq_range(iseq, &from, &to);
+    rb_vm_trace_call_times_compiled(from);
+}
+
 void
 rb_vm_trace_compiled(const char *name, size_t name_len, const struct rb_vm_trace_compiled *compiled)
 {
@@ -293,6 +306,7 @@ rb_vm_trace_compiled(const char *name, size_t name_len, const struct rb_vm_trace
     char *label = iseq_label(compiled->iseq, buffer, sizeof(buffer), &bytes);
     pthread_mutex_lock(&rb_vm_trace_capture.lock);
     rb_vm_trace_count_compiled(compiled->code_bytes, compiled->version > 0);
+    if (compiled->version) interpreted_until_now(compiled->iseq);
     pthread_mutex_unlock(&rb_vm_trace_capture.lock);
 
     struct rb_vm_trace_compiled clean = *compiled;
@@ -336,7 +350,7 @@ write_version_begin(struct rb_vm_trace_ractor *ractor, struct rb_execution_conte
     enum { REPROFILE_WORDS = 5 };
     struct vm_trace_event event, reprofile;
     unsigned why, iseq;
-    if (!rb_vm_trace_event_begin(&event, ractor, ec, version->ns)) return false;
+    if (!rb_vm_trace_event_begin_in_fiber(&event, ractor, ec, version->ns)) return false;
     reprofile = event;
     if (!writer_interned(event.writer, version->why, &why) || !writer_interned(event.writer, version->iseq, &iseq))
         return false;
@@ -347,7 +361,7 @@ write_version_begin(struct rb_vm_trace_ractor *ractor, struct rb_execution_conte
     /* All of it or nothing. */
     if (!event_room(&event, event.words + EVENT_FLOW_WORDS + REPROFILE_WORDS)) return false;
     event_end(&event, FXT_DURATION_BEGIN, W_INVALIDATION, why);
-    if (version->flow) event_flow(&event, version->flow_type, version->flow);
+    if (version->flow) event_flow(&event, version->flow_type, W_RECOMPILATION, version->flow);
     if (version->reprofile) {
         event_string(&reprofile, W_REASON, why);
         event_uint32(&reprofile, W_VERSION, version->version);

@@ -33,7 +33,7 @@ static void
 begin_sampling(struct vm_trace_exit_state *exits)
 {
     exits->unhooked_countdown = rb_vm_trace_exits.rate;
-    exits->countdown = capture.subscribed ? 1 : rb_vm_trace_exits.rate;
+    exits->countdown = every_exit_p() ? 1 : rb_vm_trace_exits.rate;
     exits->fallback_countdown = rb_vm_trace_fallbacks.rate;
 }
 
@@ -50,12 +50,21 @@ rb_vm_trace_exit_state_free(struct rb_vm_trace_ractor *ractor)
 {
     struct vm_trace_exit_state *exits = exits_of(ractor);
     if (exits->marks) munmap(exits->marks, sizeof(*exits->marks));
+    rb_vm_trace_text_cache_free(&exits->seen_texts);
+}
+
+static void
+clear_all_lost(struct vm_trace_exit_state *exits)
+{
+    if (!rb_vm_trace_states.rate) return; /* a store would make memory of address space */
+    memset(exits->lost, 0, rb_vm_trace_hits_limit * sizeof(*exits->lost));
 }
 
 static void
 clear_all_hits(struct vm_trace_exit_state *exits)
 {
     memset(exits->hits, 0, rb_vm_trace_hits_limit * sizeof(*exits->hits));
+    clear_all_lost(exits);
     exits_moved(exits);
     if (!exits->marks) return;
     memset(exits->marks->hits, 0, rb_vm_trace_hits_limit * sizeof(*exits->marks->hits));
@@ -67,6 +76,7 @@ rb_vm_trace_exit_state_begin(struct rb_vm_trace_ractor *ractor)
 {
     struct vm_trace_exit_state *exits = exits_of(ractor);
     exits->sampled = exits->rate_ns = exits->rate_sampled = 0;
+    exits->thrown.flow = 0;
     begin_sampling(exits);
     clear_all_hits(exits);
 }
@@ -77,6 +87,8 @@ rb_vm_trace_exit_state_epoch(struct rb_vm_trace_ractor *ractor)
     struct vm_trace_exit_state *exits = exits_of(ractor);
     exits->rate_sampled -= exits->sampled; /* what is less than that belongs to this epoch */
     exits->sampled = 0;
+    exits->thrown.flow = 0; /* its event may be dropped */
+    clear_all_lost(exits);
 }
 
 void
@@ -129,6 +141,23 @@ mark_overflow(uint32_t index, uint64_t before)
     marks->epochs[index] = epoch;
 }
 
+static void
+add_lost(struct vm_trace_lost *sum, const struct vm_trace_lost *lost)
+{
+    uint64_t longest_ns = __atomic_load_n(&lost->longest_ns, __ATOMIC_RELAXED);
+    sum->ns += __atomic_load_n(&lost->ns, __ATOMIC_RELAXED);
+    if (longest_ns > sum->longest_ns) sum->longest_ns = longest_ns;
+}
+
+struct vm_trace_lost
+rb_vm_trace_lost_time(uint32_t index)
+{
+    struct vm_trace_lost sum = exits_of(capture.overflow)->lost[index];
+    for (const struct rb_vm_trace_ractor *ractor = capture.ractors; ractor; ractor = ractor->next)
+        add_lost(&sum, &exits_of(ractor)->lost[index]);
+    return sum;
+}
+
 /* The overflow state keeps the hits of ractors that have ended. */
 void
 rb_vm_trace_exit_state_end(struct rb_vm_trace_ractor *ractor)
@@ -137,6 +166,7 @@ rb_vm_trace_exit_state_end(struct rb_vm_trace_ractor *ractor)
     hits_left = true;
     for (uint32_t i = 1; i < rb_vm_trace_hits_limit; i++) {
         uint64_t hits = hits_since_reset(exits, i);
+        if (exits->lost[i].ns) add_lost(&overflow->lost[i], &exits->lost[i]);
         if (!hits) continue;
         mark_overflow(i, overflow->hits[i]);
         exits_moved(overflow);
@@ -177,6 +207,7 @@ static void
 clear_hits(struct vm_trace_exit_state *exits, uint32_t index)
 {
     if (exits->hits[index]) exits->hits[index] = 0;
+    if (exits->lost[index].ns) exits->lost[index] = (struct vm_trace_lost){ 0 };
     if (!exits->marks) return;
     if (exits->marks->hits[index]) exits->marks->hits[index] = 0;
     if (exits->marks->epochs[index]) exits->marks->epochs[index] = 0;

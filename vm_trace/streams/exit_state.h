@@ -10,6 +10,8 @@
 
 #include "vm_trace/capture/ractor_state.h"
 #include "vm_trace/base/fxt.h"
+#include "vm_trace/base/text_cache.h"
+#include "vm_trace/streams/exit_samples.h"
 
 /*
  * Sites that can live at once. Their counters are address space of every ractor (8 MiB),
@@ -22,13 +24,22 @@
  * again, and only the time differs. The last ones are kept, by the low bits of the node.
  */
 #define VM_TRACE_TEMPLATES 8
-#define VM_TRACE_TEMPLATE_WORDS (2 + FXT_MAX_ARGUMENTS) /* an exit's arguments are a word each */
+/* An exit's arguments are a word each, but for index, length, and the time that was lost. */
+#define VM_TRACE_TEMPLATE_WORDS (2 + FXT_MAX_ARGUMENTS + 3)
 struct vm_trace_template {
     uint32_t chunk, tree, node;  /* what it holds for: node 0 for nothing */
     uint32_t site;               /* serial */
     uint32_t outcome;
     uint32_t words;
+    bool lost;                   /* its last argument is the lost time */
+    bool sampled;                /* a sample is written with it */
+    uint32_t seen;               /* what its guard has met (struct vm_trace_seen) */
+    uint8_t numbers;             /* the word of the first number of that */
+    uint8_t seen_place;          /* of its text in the cache below */
+    uint32_t class_bytes;        /* of its text: the class */
+    uint64_t seen_serial;        /* of its text */
     uint64_t record[VM_TRACE_TEMPLATE_WORDS];
+    struct vm_trace_sample sample;
 } __attribute__((aligned(256))); /* a power of two, so that an index is a shift */
 
 /*
@@ -40,21 +51,51 @@ struct vm_trace_marks {
     uint32_t epochs[VM_TRACE_MAX_SITES];
 };
 
+/* Time that a thread was interpreted because of the exits of a site, in ns (levels.h). */
+struct vm_trace_lost {
+    uint64_t ns, longest_ns;
+};
+
+/* The exit that compiled code took last, while states are recorded. */
+struct vm_trace_last_exit {
+    const struct rb_vm_trace_site *site; /* NULL: none since compiled code was entered last */
+    uint32_t serial;             /* of the site */
+    uint32_t chunk;              /* the writer's serial of the chunk that has its event; 0: none has */
+    uint64_t *lost_ns;           /* an argument of the event, to be filled in */
+    uint64_t *sample_lost_ns;    /* the same in its stack sample; NULL: it has none */
+};
+
+/* The exit that was recorded last, when it was at a `throw`. */
+struct vm_trace_throw {
+    uint64_t flow;               /* that it began; 0: another exit came */
+    struct vm_trace_catcher catchers[VM_TRACE_CATCHERS];
+    size_t catcher_count;
+};
+
 struct vm_trace_exit_state {
+    struct vm_trace_template templates[VM_TRACE_TEMPLATES]; /* first, because they are aligned */
     uint64_t countdown;          /* to the next sampled exit */
     uint64_t fallback_countdown;
-    uint64_t unhooked_countdown; /* of `countdown`, while that is 1 for hooks that subscribe to every exit */
+    uint64_t unhooked_countdown; /* of `countdown`, while that is 1 because every exit calls (every_exit_p) */
     uint64_t sampled;            /* exits recorded */
     uint64_t rate_ns, rate_sampled; /* when exits were counted last, and how many there were recorded */
     struct vm_trace_marks *marks; /* the flight recorder's; NULL: there was no reset */
     bool moved;                  /* a countdown was restarted since the last reset, where one exit in K is recorded */
     uint64_t marked_at[2];       /* both countdowns when a reset copied the hits; capture.lock */
-    struct vm_trace_template templates[VM_TRACE_TEMPLATES];
+    struct vm_trace_last_exit last;
+    struct vm_trace_throw thrown;
+    struct vm_trace_seen seen;   /* by the guard of the exit at hand. Room on the stack would cost more */
+    struct vm_trace_text_cache seen_texts;
     uint64_t hits[VM_TRACE_MAX_SITES]; /* by index of the site */
+    struct vm_trace_lost lost[VM_TRACE_MAX_SITES];
+    struct vm_trace_samples samples; /* memory only where they are recorded */
 };
 
-/* The stream of exits, and the one of fallbacks, which have the same state. */
-extern struct rb_vm_trace_stream rb_vm_trace_exits, rb_vm_trace_fallbacks;
+/*
+ * The streams of exits, of fallbacks, which have the same state, and of execution states, which need
+ * to know each exit.
+ */
+extern struct rb_vm_trace_stream rb_vm_trace_exits, rb_vm_trace_fallbacks, rb_vm_trace_states;
 
 /* Counters of both (stream_counter). */
 enum { EXITS_HITS, EXITS_SITES };
@@ -83,6 +124,13 @@ void rb_vm_trace_exit_state_count(const struct rb_vm_trace_ractor *ractor, struc
 bool rb_vm_trace_exit_state_reset_prepare(void);
 void rb_vm_trace_exit_state_reset(struct rb_vm_trace_ractor *caller);
 
+/* Whether code calls C at every exit, whatever one in K is recorded. */
+static inline bool
+every_exit_p(void)
+{
+    return rb_vm_trace_capture.subscribed || rb_vm_trace_states.rate;
+}
+
 /*
  * Hooks subscribe to every exit, or no longer: then code that counts down by itself calls at each
  * one, and C counts to K. World stopped; rb_vm_trace_capture.subscribed says it for ractors
@@ -99,7 +147,10 @@ uint64_t rb_vm_trace_hits(uint32_t site_index);
 /* The same of all sites below `limit`, into hits_out. */
 void rb_vm_trace_hits_copy(uint64_t *hits_out, uint32_t limit);
 
-/* Set a site's counter to 0 in all ractors. capture.lock held. */
+/* Lost time of one site, over all ractors. capture.lock held. */
+struct vm_trace_lost rb_vm_trace_lost_time(uint32_t site_index);
+
+/* Set a site's counters to 0 in all ractors. capture.lock held. */
 void rb_vm_trace_hits_clear(uint32_t site_index);
 
 /*

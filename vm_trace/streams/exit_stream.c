@@ -83,7 +83,7 @@ start_exits(bool by_flags)
         permanent.counter = rate && rb_vm_trace_exits.only ? strdup(rb_vm_trace_exits.only) : NULL;
         return NULL;
     }
-    return rate && registered ? attach(capture.subscribed ? 1 : rate) : NULL;
+    return rate && registered ? attach(every_exit_p() ? 1 : rate) : NULL;
 }
 
 static void
@@ -142,7 +142,7 @@ rb_vm_trace_subscribe(bool on)
 {
     if (on == capture.subscribed) return;
     capture.subscribed = on;
-    rb_vm_trace_exits_call_at_every_one(on);
+    if (!rb_vm_trace_states.rate) rb_vm_trace_exits_call_at_every_one(on);
     if (on && registered) begin_to_notify();
     else if (!on && machine_rate && !trace_on()) detach();
 }
@@ -187,19 +187,6 @@ describe_exits(char *text, size_t bytes, const struct vm_trace_totals *totals)
     return (size_t)n;
 }
 
-static void
-set_exit_status(struct rb_vm_trace_status *status, const struct vm_trace_totals *totals)
-{
-    status->exits = hits_of(&rb_vm_trace_exits, totals);
-    status->sampled = totals->sampled;
-}
-
-static void
-set_fallback_status(struct rb_vm_trace_status *status, const struct vm_trace_totals *totals)
-{
-    status->fallbacks = hits_of(&rb_vm_trace_fallbacks, totals);
-}
-
 static bool
 request_rate(const char *option, uint64_t *rate_out)
 {
@@ -227,7 +214,8 @@ static const char *const fallback_counters[] = { [FALLBACKS_HITS] = "fallbacks",
 
 struct rb_vm_trace_stream rb_vm_trace_exits = {
     .name = "exits",
-    .options = "rate=N, counter=NAME",
+    .options = "rate=N, counter=NAME, samples",
+    .takes_samples = true,
     .counters = exit_counters,
     .sampled_categories = UINT64_C(1) << W_SIDE_EXIT | UINT64_C(1) << W_RECOMPILE_EXIT,
     .ractor_bytes = sizeof(struct vm_trace_exit_state),
@@ -254,8 +242,7 @@ struct rb_vm_trace_stream rb_vm_trace_exits = {
     .unreported_p = rb_vm_trace_sites_unreported_p,
     .report = rb_vm_trace_sites_report,
     .count = rb_vm_trace_sites_count,
-    .describe = describe_exits,
-    .set_status = set_exit_status
+    .describe = describe_exits
 };
 
 /* Their sites, hits and countdowns are kept with those of exits. */
@@ -266,6 +253,5 @@ struct rb_vm_trace_stream rb_vm_trace_fallbacks = {
     .request = request_fallbacks,
     .refuse = refuse_fallbacks,
     .start = start_fallbacks,
-    .write_settings = write_fallback_settings,
-    .set_status = set_fallback_status
+    .write_settings = write_fallback_settings
 };

@@ -1,130 +1,9 @@
 /*
  * Exits and fallbacks: from machine code to an event.
  */
-#include "vm_trace/streams/sites.h"
-#include "vm_trace/streams/versions.h"
-
-struct exit_event {
-    const struct rb_vm_trace_site *site;
-    uint64_t ns;
-    uint64_t weight;               /* exits that this one represents */
-    enum vm_trace_word outcome;    /* W_NONE: not a recompile exit */
-    uint64_t flow;                 /* that begins here, or 0 */
-};
-
-/* The whole stack at hand; 0: there is none. */
-static inline uint32_t
-node_of(const struct rb_vm_trace_ractor *ractor)
-{
-    const struct vm_trace_walk *walk = &ractor->stacks.walk;
-    return walk->count ? walk->frames[walk->count - 1].node : 0;
-}
-
-/* Where the event of an exit with that stack is kept. */
-static inline struct vm_trace_template *
-template_of(struct rb_vm_trace_ractor *ractor, uint32_t node)
-{
-    return &exits_of(ractor)->templates[node % VM_TRACE_TEMPLATES];
-}
-
-/*
- * Copy `count` words. A record's words are few and their number is not known to the compiler: four
- * at a time, the last four once more where they are not a multiple, are a fraction of a loop's
- * instructions.
- */
-static inline void
-copy_words(uint64_t *to, const uint64_t *from, size_t count)
-{
-    enum { STEP = 4, STEP_BYTES = STEP * sizeof(uint64_t) };
-    if (count < STEP) {
-        for (size_t i = 0; i < count; i++) to[i] = from[i];
-        return;
-    }
-    for (size_t i = 0; i + STEP < count; i += STEP) memcpy(to + i, from + i, STEP_BYTES);
-    memcpy(to + count - STEP, from + count - STEP, STEP_BYTES);
-}
-
-/*
- * Write the event once more that a template holds, at another time. False: there is none, or no
- * room.
- */
-static inline bool
-write_again(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
-            const struct rb_vm_trace_site *site, uint64_t ns, enum vm_trace_word outcome)
-{
-    struct rb_vm_trace_writer *writer = &ractor->writer;
-    uint32_t node = node_of(ractor);
-    const struct vm_trace_template *known = template_of(ractor, node);
-    if (known->node != node || known->site != site->serial || known->outcome != (uint32_t)outcome ||
-        known->chunk != writer->serial || known->tree != ractor->stacks.tree) {
-        return false;
-    }
-    const struct vm_trace_thread_id *fiber = &ractor->stacks.walk.fiber;
-    unsigned thread = writer_last_thread(writer, fiber->tid, fiber->name_id);
-    if (!thread) thread = rb_vm_trace_writer_thread(writer, fiber->tid, fiber->name_id);
-    if (!thread) return false;
-
-    size_t words = known->words;
-    uint64_t *to = writer_reserve(writer, words);
-    if (!to) return false;
-    to[1] = ns;
-    copy_words(to + 2, known->record + 2, words - 2);
-    writer_publish(writer, words, fxt_event_header_with_thread(known->record[0], thread));
-    writer->events++;
-    return true;
-}
-
-static bool
-write_exit(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
-{
-    const struct exit_event *exit = what;
-    const struct rb_vm_trace_site *site = exit->site;
-    struct vm_trace_event event;
-    unsigned reason;
-    if (!rb_vm_trace_event_begin_in_fiber(&event, ractor, ec, exit->ns)) return false;
-    if (!writer_interned(&ractor->writer, site->reason, &reason)) return false;
-    if (!rb_vm_trace_event_backtrace(&event, &ractor->stacks, 0)) return false;
-    if (!event_interned(&event, W_INSN, site->insn)) return false;
-    event_uint32(&event, W_VERSION, site->version);
-    if (exit->weight > 1) event_uint32(&event, W_WEIGHT, (uint32_t)exit->weight);
-    if (exit->outcome != W_NONE) event_string(&event, W_OUTCOME, exit->outcome);
-    if (site->callee && event.arguments < FXT_MAX_ARGUMENTS &&
-        !event_interned_rarely(&event, rb_vm_trace_callee_name, site->callee)) {
-        return false;
-    }
-    /*
-     * A sampled exit that recompiles and has more than ten frames has as many arguments as there
-     * can be: its site tells.
-     */
-    if (site->inlined && site->iseq && event.arguments < FXT_MAX_ARGUMENTS &&
-        !event_interned(&event, W_ISEQ, site->iseq))
-        return false;
-    if (exit->flow && !event_room(&event, event.words + EVENT_FLOW_WORDS)) return false;
-    if (!event_end(&event, FXT_INSTANT, site_category(site), reason)) return false;
-    if (exit->flow) event_flow(&event, FXT_FLOW_BEGIN, exit->flow);
-
-    uint32_t node = node_of(ractor);
-    if (node) {
-        struct vm_trace_template *keep = template_of(ractor, node);
-        keep->chunk = ractor->writer.serial;
-        keep->tree = ractor->stacks.tree;
-        keep->node = node;
-        keep->site = site->serial;
-        keep->outcome = (uint32_t)exit->outcome;
-        keep->words = event.words;
-        memcpy(keep->record, event.record, event.words * sizeof(*keep->record));
-    }
-    return true;
-}
-
-/* The frame of the first exit of a site has what was not known while compiling. */
-static void
-locate(const struct rb_vm_trace_site *site, const struct rb_vm_trace_stacks *stacks)
-{
-    if (__atomic_load_n(&site->located, __ATOMIC_RELAXED) || !stacks->walk.count) return;
-    const struct vm_trace_label *label = &stacks->labels[stacks->walk.frames[stacks->walk.count - 1].id];
-    rb_vm_trace_site_locate(site, label->text, label->bytes);
-}
+#include "vm_trace/streams/exit_templates.h"
+#include "vm_trace/streams/states.h"
+#include "vm_trace/streams/throws.h"
 
 /*
  * What no template holds. Out of line, as notify_hooks_slow: most exits need neither, nor the room
@@ -132,16 +11,12 @@ locate(const struct rb_vm_trace_site *site, const struct rb_vm_trace_stacks *sta
  */
 static __attribute__((noinline)) bool
 record_new(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
-           const struct rb_vm_trace_site *site, uint64_t ns, uint64_t weight, enum vm_trace_word outcome, uint64_t flow)
+           const struct rb_vm_trace_site *site, uint64_t ns, uint64_t weight, enum vm_trace_word outcome, uint32_t seen,
+           uint64_t flow)
 {
-    struct exit_event exit = { site, ns, weight, outcome, flow };
-    ractor_notice_reset(ractor);
-    if (!hits_mark(ractor, site->index)) {
-        ractor->lost++;
-        return false;
-    }
-    locate(site, &ractor->stacks);
-    return rb_vm_trace_event_write_in_epoch(ractor, ec, write_exit, &exit);
+    struct exit_event exit = { .site = site, .ns = ns, .weight = weight, .outcome = outcome,
+                               .flow = { FXT_FLOW_BEGIN, W_RECOMPILATION, flow } };
+    return rb_vm_trace_exit_write(ractor, ec, &exit, seen);
 }
 
 /* There is no memory for its stack. */
@@ -153,8 +28,26 @@ lose(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site)
     ractor->lost++;
 }
 
-/* `outcome`, `flow`: as in struct exit_event. */
-static inline void
+static __attribute__((noinline)) bool
+record_throw(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
+             const struct rb_vm_trace_site *site, uint64_t ns, uint64_t weight)
+{
+    struct vm_trace_throw *thrown = &exits_of(ractor)->thrown;
+    struct exit_flow flow = rb_vm_trace_flow_of_throw(thrown, site->part, ec);
+    thrown->flow = 0;
+    if (!write_again(ractor, ec, site, ns, W_NONE, 0, flow.id ? &flow : NULL)) {
+        struct exit_event exit = { .site = site, .ns = ns, .weight = weight, .outcome = W_NONE, .flow = flow };
+        if (!rb_vm_trace_exit_write(ractor, ec, &exit, 0)) return false;
+    }
+    if (site->part == THROWS) thrown->flow = flow.id;
+    return true;
+}
+
+/*
+ * `outcome`: as in struct exit_event. `flow`: that a recompile exit began, or 0. Inline, for the many
+ * exits that do not recompile.
+ */
+static inline __attribute__((always_inline)) void
 record(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const struct rb_vm_trace_site *site,
        uint64_t ns, uint64_t weight, enum vm_trace_word outcome, uint64_t flow)
 {
@@ -166,9 +59,33 @@ record(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec
         lose(ractor, site);
         return;
     }
-    bool again = !flow && write_again(ractor, ec, site, ns, outcome);
-    if (!again && !record_new(ractor, ec, site, ns, weight, outcome, flow)) return;
-    if (site->kind != RB_VM_TRACE_FALLBACK) exits_of(ractor)->sampled++;
+    struct vm_trace_exit_state *exits = exits_of(ractor);
+    if (__builtin_expect(site->part != NO_THROW, 0) && outcome == W_NONE) {
+        if (!record_throw(ractor, ec, site, ns, weight)) return;
+    }
+    else {
+        uint32_t seen = see(ractor, site, ec);
+        exits->thrown.flow = 0;
+        bool again = !flow && write_again(ractor, ec, site, ns, outcome, seen, NULL);
+        if (!again && !record_new(ractor, ec, site, ns, weight, outcome, seen, flow)) return;
+    }
+    if (site->kind != RB_VM_TRACE_FALLBACK) exits->sampled++;
+}
+
+/* The same for all others. */
+static __attribute__((noinline)) void
+record_slow(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
+            const struct rb_vm_trace_site *site, uint64_t ns, uint64_t weight, enum vm_trace_word outcome,
+            uint64_t flow)
+{
+    record(ractor, ec, site, ns, weight, outcome, flow);
+}
+
+/* An exit is taken, recorded or not: the time until compiled code runs again is its. */
+static inline void
+note_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site)
+{
+    exits_of(ractor)->last = (struct vm_trace_last_exit){ .site = site, .serial = site->serial };
 }
 
 static const enum vm_trace_word outcome_words[] = {
@@ -189,7 +106,14 @@ notify_hooks_slow(const struct rb_vm_trace_site *site, struct rb_execution_conte
         .insn = site->insn->text, .insn_len = site->insn->bytes,
         .version = site->version, .outcome = outcome == W_NONE ? NULL : rb_vm_trace_word_text(outcome, &bytes)
     };
+    const struct rb_vm_trace_ractor *before = rb_vm_trace_host_ractor(ec);
+    uint64_t trace = trace_id();
+    struct vm_trace_last_exit last = { .site = NULL };
+    if (before) last = exits_of(before)->last;
     rb_vm_trace_host_notify_hooks(ec, &exit);
+    /* The hooks may have taken exits of their own. */
+    struct rb_vm_trace_ractor *ractor = rb_vm_trace_host_ractor(ec);
+    if (ractor && ractor == before && trace_id() == trace) exits_of(ractor)->last = last;
 }
 
 /*
@@ -221,7 +145,7 @@ count_down(struct vm_trace_exit_state *exits, uint64_t *countdown)
 }
 
 static __attribute__((noinline)) uint64_t
-weight_while_hooked(struct vm_trace_exit_state *exits)
+weight_of_every_exit(struct vm_trace_exit_state *exits)
 {
     __atomic_store_n(&exits->countdown, 1, __ATOMIC_RELAXED);
     exits_moved(exits); /* the one that a reset looks at stays as it is */
@@ -232,7 +156,7 @@ static inline uint64_t
 weight_of(struct rb_vm_trace_ractor *ractor)
 {
     struct vm_trace_exit_state *exits = exits_of(ractor);
-    if (__builtin_expect(rb_vm_trace_capture.subscribed, 0)) return weight_while_hooked(exits);
+    if (__builtin_expect(every_exit_p(), 0)) return weight_of_every_exit(exits);
     return count_down(exits, &exits->countdown);
 }
 
@@ -251,6 +175,7 @@ rb_vm_trace_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_sit
                  struct rb_execution_context_struct *ec)
 {
     uint64_t weight = weight_of(ractor);
+    note_exit(ractor, site);
     if (weight) record(ractor, ec, site, clock_now_ns(&ractor->clock), weight, W_NONE, 0);
     notify_hooks(site, ec, W_NONE);
 }
@@ -288,7 +213,8 @@ recompile_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site 
     struct vm_trace_version_state *versions = versions_of(ractor);
     uint64_t flow = versions->exiting.site ? versions->exiting.flow : 0;
     versions->exiting.site = NULL;
-    if (weight && trace_on()) record(ractor, ec, site, start_ns, weight, outcome_words[outcome], flow);
+    note_exit(ractor, site);
+    if (weight && trace_on()) record_slow(ractor, ec, site, start_ns, weight, outcome_words[outcome], flow);
     notify_hooks(site, ec, outcome_words[outcome]);
 }
 
@@ -326,7 +252,9 @@ rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context
     struct rb_vm_trace_ractor *ractor = rb_vm_trace_ractor_of(ec);
     if (!ractor) return;
     uint64_t weight = count(ractor, site);
-    if (weight) record(ractor, ec, site, clock_now_ns(&ractor->clock), weight, W_NONE, 0);
+    if (site->kind != RB_VM_TRACE_FALLBACK) note_exit(ractor, site);
+    if (weight) record_slow(ractor, ec, site, clock_now_ns(&ractor->clock), weight, W_NONE, 0);
+    if (site->kind == RB_VM_TRACE_FALLBACK) rb_vm_trace_states_fallback(ractor, ec);
 }
 
 ANY_STACK void

@@ -1,20 +1,20 @@
 /*
  * Garbage collections. See gc.h.
  *
- * A pause begins before its name is known: the GC decides whether to collect minor or major after
- * it has stopped other ractors. So the begin of the pause and the wait are written a little later,
- * with their own times. Nothing else is written by the thread in between.
+ * A pause begins before its name is known: the GC chooses between minor and major after it has
+ * stopped other ractors. So the begins of the pause and of the wait are written a little later, with
+ * their own times. The thread writes nothing else in between.
  *
- * No Ruby code runs in a pause, and sessions start and stop with the world stopped: so they do so
- * between pauses.
+ * Sessions start and stop between pauses: no Ruby code runs in a pause, and the world is stopped.
  */
 #include "vm_trace/streams/gc.h"
+#include "vm_trace/streams/states.h"
 
 #include <string.h>
 
 int rb_vm_trace_gc_on;
 
-/* Not known strings, for most traces have no collections. */
+/* Not among the known strings, because most traces have no collections. */
 #define TEXTS(X) \
     X(CATEGORY, "gc") X(MINOR, "GC minor") X(MAJOR, "GC major") X(MARKING, "mark") X(SWEEPING, "sweep") \
     X(COMPACTING, "compact") X(STOPPING, "barrier") X(HEAP, "GC heap") \
@@ -39,20 +39,20 @@ static const char *const spellings[TEXT_COUNT] = {
 
 static const struct vm_trace_string *texts[TEXT_COUNT];
 
-/* What may be open: the phases, and these. */
+/* What may be open, after the phases. */
 enum { BARRIER = RB_VM_TRACE_GC_PHASES, PAUSE };
 
 struct vm_trace_gc_state {
     uint64_t collections, pauses;  /* recorded */
-    uint64_t last_ns;              /* of the last event: no two begin at the same time */
-    uint64_t enter_ns;             /* a pause began then that is not written yet; 0: none did */
-    uint64_t stopped_ns;           /* other ractors were stopped then; 0: there were none */
+    uint64_t last_ns;              /* of the last event: no two events begin at the same time */
+    uint64_t enter_ns;             /* begin of a pause that is not written yet; 0: none */
+    uint64_t stopped_ns;           /* when other ractors were stopped; 0: there were none */
     uint64_t malloc_bytes;
-    uint64_t freed_slots;          /* by the sweep that is open */
-    unsigned open;                 /* a bit for each one whose begin is in the trace */
+    uint64_t freed_slots;          /* by the open sweep */
+    unsigned open;                 /* a bit for each duration whose begin is in the trace */
     unsigned depth[RB_VM_TRACE_GC_PHASES];
     enum text name;                /* of the pause */
-    /* What the records of this pause in this chunk begin and end with. */
+    /* Indexes that the records of this pause use in this chunk. */
     uint32_t serial;               /* of the chunk, in the writer */
     uint32_t thread;               /* its index; 0: not known */
     uint16_t indexes[TEXT_COUNT];  /* 0: not known */
@@ -80,7 +80,7 @@ struct gc_event {
     unsigned count;
 };
 
-/* Once in a pause, which stays on its thread, and once in a chunk. False: the chunk is full. */
+/* Called once for each pause and chunk: a pause stays on its thread. False: the chunk is full. */
 static bool
 find_thread(struct vm_trace_gc_state *state, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
 {
@@ -102,8 +102,8 @@ index_of(struct vm_trace_gc_state *state, struct rb_vm_trace_writer *writer, enu
 }
 
 /*
- * Not composed by event.h, which looks thread and texts up for each event: a phase is two of them,
- * and costs 100 ns.
+ * event.h would look up the thread and the texts for each event. A phase has two events and may cost
+ * 100 ns, so this writes them itself.
  */
 static bool
 write_gc(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
@@ -235,10 +235,12 @@ begin_pause(const struct collector *collector, bool major, const struct gc_argum
     struct vm_trace_gc_state *state = collector->state;
     if (!state->enter_ns) return false;
     state->name = major ? MAJOR : MINOR;
-    begin(collector, PAUSE, state->name, state->enter_ns, arguments, count);
+    uint64_t enter_ns = state->enter_ns;
+    begin(collector, PAUSE, state->name, enter_ns, arguments, count);
     state->enter_ns = 0;
     if (!state->open) return false;
     state->pauses++;
+    rb_vm_trace_states_pause(collector->ractor, collector->ec, enter_ns);
     if (!state->stopped_ns) return true;
     begin(collector, BARRIER, STOPPING, 0, NULL, 0); /* at once */
     end(collector, BARRIER, STOPPING, state->stopped_ns, NULL, 0);
@@ -348,6 +350,7 @@ rb_vm_trace_gc_exit(size_t heap_bytes, size_t live_slots, bool ractor_heap)
     }
     memset(state->depth, 0, sizeof(state->depth));
     end(&collector, PAUSE, state->name, ns, NULL, 0);
+    rb_vm_trace_states_resume(collector.ractor, collector.ec, VM_TRACE_GC, 0, ns);
 
     const struct gc_argument heap[] = { { HEAP_BYTES, NO_TEXT, heap_bytes },
                                         { LIVE_SLOTS, NO_TEXT, live_slots },

@@ -2,7 +2,7 @@
 #define RUBY_VM_TRACE_STREAMS_GC_H 1
 /*
  * Garbage collections: each pause as a duration, its phases inside, and counters of the heap. The
- * GC calls what vm_trace.h declares.
+ * GC calls the hooks that vm_trace.h declares.
  */
 
 #include "vm_trace/capture/event.h"

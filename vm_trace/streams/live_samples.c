@@ -1,8 +1,8 @@
 /*
  * Sampled objects that are alive. See live_samples.h.
  *
- * A place is taken by a compare-and-swap of its address from FREE to TAKEN, filled, and then
- * published by storing the address. It is freed by storing FREE, by its objspace's collection only.
+ * A writer takes a place by a compare-and-swap of its address from FREE to TAKEN, fills it, and
+ * publishes it by storing the address. Only a collection of its objspace frees it, by storing FREE.
  */
 #include "vm_trace/streams/live_samples.h"
 
@@ -16,11 +16,11 @@
 enum { FREE, TAKEN }; /* no addresses of objects */
 
 static struct {
-    uintptr_t objects[LIVE_SAMPLES_MOST]; /* apart from the rest: all that most of a search reads */
+    uintptr_t objects[LIVE_SAMPLES_MOST]; /* apart from the rest, because most of a search reads only these */
     struct vm_trace_live_sample samples[LIVE_SAMPLES_MOST];
 } *table;
 
-static size_t first_free; /* no place before it is free, but for those that are being freed */
+static size_t first_free; /* no earlier place is free, except those that are being freed */
 static size_t end;        /* no place from here on was ever taken */
 
 bool
@@ -46,7 +46,7 @@ object_at(size_t place)
     return __atomic_load_n(&table->objects[place], __ATOMIC_ACQUIRE);
 }
 
-/* Move a bound in one direction only, whoever else does. */
+/* Raise or lower a bound, which other threads may change at the same time. */
 static void
 raise_to(size_t *bound, size_t place)
 {
@@ -149,7 +149,7 @@ rb_vm_trace_live_samples_copy(struct vm_trace_live_sample *to, uint32_t epoch)
         copy->sample = from->sample;
         copy->survived = __atomic_load_n(&from->survived, __ATOMIC_RELAXED);
         copy->epoch = from->epoch;
-        /* Numbers are never used twice: the same one before and after says that it is one sample. */
+        /* Numbers are unique: the same number before and after the copy means that it is of one sample. */
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
         if (object_at(place) != object || from->sample != copy->sample || copy->epoch != epoch) continue;
         copied++;

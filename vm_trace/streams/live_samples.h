@@ -1,8 +1,8 @@
 #ifndef RUBY_VM_TRACE_STREAMS_LIVE_SAMPLES_H
 #define RUBY_VM_TRACE_STREAMS_LIVE_SAMPLES_H 1
 /*
- * The sampled objects that are alive, by address: what each collection looks through to see which of
- * them it frees. Of fixed size, for it is searched in pauses of the GC: 130 KiB when it is full.
+ * A table of the sampled objects that are alive, by address. Each collection searches it for those
+ * that it frees. It has a fixed size, because it is searched in pauses of the GC: 130 KiB when full.
  *
  * No lock: any ractor adds, at places of its own, and only the collection of an objspace changes
  * what is alive in it. So a collection of another objspace may run at the same time.
@@ -28,30 +28,31 @@ bool rb_vm_trace_live_samples_init(void);
 void rb_vm_trace_live_samples_clear(void);
 
 /*
- * Take a place, for a sample whose event is about to be written; LIVE_SAMPLES_MOST: the table is
- * full. Then put the sample there, or give the place back. Any thread that has just allocated the
- * object and holds its GVL.
+ * Take a place for a sample, before its event is written. Then put the sample there, or give the
+ * place back. Returns LIVE_SAMPLES_MOST if the table is full. Called by the thread that has just
+ * allocated the object, with its GVL.
  */
 size_t rb_vm_trace_live_samples_take(void);
 void rb_vm_trace_live_samples_put(size_t place, uintptr_t object, struct vm_trace_live_sample sample);
 void rb_vm_trace_live_samples_give_back(size_t place);
 
 /*
- * A collection of `objspace` has marked what is alive: each of its samples that is has survived one
- * more. Each other one is removed, then `freed` is called with it. By the thread that collects.
+ * A collection of `objspace` has marked all live objects. Counts one more collection for each sample
+ * that is alive. Removes each other one, then calls `freed` with it. Called by the thread that
+ * collects.
  */
 void rb_vm_trace_live_samples_marked(void *objspace, bool (*alive)(void *objspace, uintptr_t object),
                                      void (*freed)(void *data, const struct vm_trace_live_sample *sample), void *data);
 
-/* All samples of an objspace are another one's now. No collection of either runs. */
+/* Samples of the objspace `from` now belong to `to`. No collection of either runs. */
 void rb_vm_trace_live_samples_absorbed(const void *to, const void *from);
 
 /* Objects have moved. World stopped. */
 void rb_vm_trace_live_samples_moved(uintptr_t (*moved_to)(uintptr_t object));
 
 /*
- * Copy the samples of an epoch. `to` has room for LIVE_SAMPLES_MOST. Returns how many. Any thread:
- * what is freed or added meanwhile may be missing, but none is half of one and half of another.
+ * Copy the samples of an epoch and return how many. `to` has room for LIVE_SAMPLES_MOST. Any thread.
+ * Samples that are freed or added meanwhile may be missing; each copy is consistent.
  */
 size_t rb_vm_trace_live_samples_copy(struct vm_trace_live_sample *to, uint32_t epoch);
 

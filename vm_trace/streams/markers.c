@@ -202,13 +202,6 @@ add_count(const struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *total
     *stream_counter(&rb_vm_trace_markers, totals, 0) += markers_of(ractor)->written;
 }
 
-static void
-set_status(struct rb_vm_trace_status *status, const struct vm_trace_totals *totals)
-{
-    status->recorded_markers = rb_vm_trace_markers.rate > 0;
-    status->markers = totals->counters[rb_vm_trace_markers.first_counter];
-}
-
 static const char *const counters[] = { "markers", NULL };
 
 struct rb_vm_trace_stream rb_vm_trace_markers = {
@@ -221,6 +214,5 @@ struct rb_vm_trace_stream rb_vm_trace_markers = {
     .ractor_begin = count_from_0,
     .ractor_epoch = count_from_0,
     .ractor_free = free_texts,
-    .ractor_count = add_count,
-    .set_status = set_status
+    .ractor_count = add_count
 };

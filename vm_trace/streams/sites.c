@@ -25,6 +25,8 @@ static struct {
 } sites = { .count = 1 };
 
 const struct vm_trace_string *rb_vm_trace_callee_name;
+const struct vm_trace_string *rb_vm_trace_lost_name;
+static const struct vm_trace_string *longest_name;
 uint32_t rb_vm_trace_most_sites = VM_TRACE_MAX_SITES;
 
 #define NO_UNIT ((uintptr_t)1) /* of collective sites: no ISEQ has its instructions there, so they do not die */
@@ -33,6 +35,7 @@ uint32_t rb_vm_trace_most_sites = VM_TRACE_MAX_SITES;
 struct site_report {
     struct rb_vm_trace_site site;
     uint64_t hits;
+    struct vm_trace_lost lost;
 };
 
 /* Those that are being written beside the program. */
@@ -194,6 +197,15 @@ collective_site(enum rb_vm_trace_kind kind)
     return sites.collective[kind];
 }
 
+bool
+rb_vm_trace_sites_have_lost_time(void)
+{
+    static const char LOST[] = "lost_ns", LONGEST[] = "lost_max_ns";
+    rb_vm_trace_lost_name = rb_vm_trace_string_permanent(LOST, sizeof(LOST) - 1);
+    longest_name = rb_vm_trace_string_permanent(LONGEST, sizeof(LONGEST) - 1);
+    return rb_vm_trace_lost_name && longest_name;
+}
+
 /* NULL: there is none, or no memory. */
 static struct vm_trace_string *
 intern_callee(const struct rb_vm_trace_site_desc *desc)
@@ -202,6 +214,20 @@ intern_callee(const struct rb_vm_trace_site_desc *desc)
     if (!desc->callee) return NULL;
     if (!rb_vm_trace_callee_name) rb_vm_trace_callee_name = rb_vm_trace_string_permanent(NAME, sizeof(NAME) - 1);
     return rb_vm_trace_callee_name ? rb_vm_trace_string_intern(desc->callee, desc->callee_len) : NULL;
+}
+
+static enum vm_trace_throw_part
+part_of(const struct rb_vm_trace_site_desc *desc)
+{
+    static const struct {
+        const char *insn;
+        enum vm_trace_throw_part part;
+    } parts[] = { { "throw", THROWS }, { "(handler)", CATCHES } };
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (strlen(parts[i].insn) == desc->insn_len && memcmp(parts[i].insn, desc->insn, desc->insn_len) == 0)
+            return parts[i].part;
+    }
+    return NO_THROW;
 }
 
 struct rb_vm_trace_site *
@@ -229,6 +255,7 @@ rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
                                            .reason = rb_vm_trace_string_intern(desc->reason, desc->reason_len),
                                            .insn = rb_vm_trace_string_intern(desc->insn, desc->insn_len),
                                            .location = locate(desc),
+                                           .part = part_of(desc),
                                            .inlined = desc->frame != desc->unit,
                                            .iseq = rb_vm_trace_version_history_label(from),
                                            .callee = intern_callee(desc) };
@@ -293,6 +320,10 @@ write_site(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     if (site->iseq && !event_interned(&event, W_ISEQ, site->iseq)) return false;
     if (site->callee && !event_interned_rarely(&event, rb_vm_trace_callee_name, site->callee)) return false;
     event_uint64(&event, W_HITS, report->hits);
+    if (report->lost.ns) {
+        if (!event_uint64_rarely(&event, rb_vm_trace_lost_name, report->lost.ns)) return false;
+        if (!event_uint64_rarely(&event, longest_name, report->lost.longest_ns)) return false;
+    }
     return event_end(&event, FXT_INSTANT, W_TRACE, W_SITE);
 }
 
@@ -305,9 +336,9 @@ hits_in(struct vm_trace_totals *totals, const struct rb_vm_trace_site *site)
 }
 
 static void
-add_hits(const struct site_report *report, struct vm_trace_totals *totals)
+add_hits(const struct rb_vm_trace_site *site, uint64_t hits, struct vm_trace_totals *totals)
 {
-    *hits_in(totals, &report->site) += report->hits;
+    *hits_in(totals, site) += hits;
     ++*stream_counter(&rb_vm_trace_exits, totals, EXITS_SITES);
 }
 
@@ -315,9 +346,9 @@ static void
 report_site(const struct rb_vm_trace_site *site, struct rb_vm_trace_ractor *ractor,
             struct rb_execution_context_struct *ec, struct vm_trace_totals *totals)
 {
-    struct site_report report = { *site, rb_vm_trace_hits(site->index) };
+    struct site_report report = { *site, rb_vm_trace_hits(site->index), rb_vm_trace_lost_time(site->index) };
     if (report.hits == 0 || !kind_requested_p(site)) return;
-    add_hits(&report, totals);
+    add_hits(site, report.hits, totals);
     if (ractor) rb_vm_trace_event_write(ractor, ec, write_site, &report);
     else rb_vm_trace_capture.dead.lost++; /* its event: the hits are in the totals */
 }
@@ -338,7 +369,8 @@ rb_vm_trace_sites_count(struct vm_trace_totals *totals)
     for (uint32_t index = 1; index < sites.count; index++) {
         const struct rb_vm_trace_site *site = site_at(index);
         if (!site->unit || !kind_requested_p(site)) continue;
-        *hits_in(totals, site) += rb_vm_trace_hits(index);
+        uint64_t hits = rb_vm_trace_hits(index);
+        if (hits) add_hits(site, hits, totals);
     }
 }
 
@@ -368,7 +400,7 @@ snapshot_hit(const struct rb_vm_trace_site *site)
 static void
 copy_for_snapshot(struct site_report *to, const struct rb_vm_trace_site *site)
 {
-    *to = (struct site_report){ *site, snapshot.hits[site->index] };
+    *to = (struct site_report){ *site, snapshot.hits[site->index], rb_vm_trace_lost_time(site->index) };
     rb_vm_trace_string_retain(site->reason);
     rb_vm_trace_string_retain(site->insn);
     rb_vm_trace_string_retain(site->location);
@@ -444,7 +476,7 @@ rb_vm_trace_sites_snapshot_write(struct rb_vm_trace_ractor *ractor, struct vm_tr
     pthread_mutex_unlock(&rb_vm_trace_capture.lock);
 
     for (size_t i = 0; i < count; i++) {
-        add_hits(&batch[i], totals);
+        add_hits(&batch[i].site, batch[i].hits, totals);
         rb_vm_trace_event_write(ractor, NULL, write_site, &batch[i]);
         release_texts(&batch[i].site);
     }

@@ -8,10 +8,14 @@
 #include "vm_trace/capture/event.h"
 #include "vm_trace/streams/exit_state.h"
 
+/* Exits in pairs: where a `break` or a `return` of a block leaves compiled code, and where it is caught. */
+enum vm_trace_throw_part { NO_THROW, THROWS, CATCHES };
+
 struct rb_vm_trace_site {
     uint64_t hits_offset;     /* of its counter in a ractor state, in bytes. First: machine code reads it */
     uint32_t index;           /* of its counter in every ractor state; never 0 for a live site */
     uint32_t serial;          /* no other site has had it, also not at this address */
+    uint64_t guard;           /* struct vm_trace_guard; 0: not known yet (seen.h) */
     uint32_t version;
     enum rb_vm_trace_kind kind;
     uint32_t next;            /* of the same ISEQ, or of the free list; 0: end */
@@ -20,6 +24,7 @@ struct rb_vm_trace_site {
     struct vm_trace_string *reason, *insn;
     struct vm_trace_string *location; /* label: of the first recorded exit, till then as the compilation knew it */
     bool located;             /* location has its owner */
+    enum vm_trace_throw_part part;
     bool inlined;             /* the frame that exits is not of the ISEQ that was compiled */
     struct vm_trace_string *callee; /* name of what a fallback calls; NULL: none */
     struct vm_trace_string *iseq; /* label of the ISEQ that was compiled; NULL where its versions are not followed */
@@ -27,6 +32,12 @@ struct rb_vm_trace_site {
 
 /* The name of the argument that holds it; interned when the first site has one. */
 extern const struct vm_trace_string *rb_vm_trace_callee_name;
+
+/* The same for `lost_ns`, once states are recorded (rb_vm_trace_sites_have_lost_time). */
+extern const struct vm_trace_string *rb_vm_trace_lost_name;
+
+/* Make the names that events of exits and sites need for lost time. False: no memory. */
+bool rb_vm_trace_sites_have_lost_time(void);
 
 /* The category of its events. */
 static inline enum vm_trace_word

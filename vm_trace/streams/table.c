@@ -19,6 +19,7 @@ struct rb_vm_trace_stream *const rb_vm_trace_streams[] = {
     &rb_vm_trace_threads,
     &rb_vm_trace_gc,
     &rb_vm_trace_allocations,
+    &rb_vm_trace_states,
     NULL
 };
 

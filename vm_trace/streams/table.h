@@ -19,6 +19,7 @@ struct vm_trace_stream_request {
     const char *only;
     uint64_t min_ns_and_1; /* 0: the stream's default */
     enum vm_trace_stack_part stack_part;
+    bool samples;
     bool by_preset;    /* where it can't be recorded it is left out */
 };
 

@@ -48,31 +48,20 @@ name_of_function(struct vm_trace_threads_state *state, const void *function)
     return state->functions[at].name;
 }
 
-/* The part of a label "Owner#method (path:line)" that names the method. */
-static uint32_t
-find_method(const struct vm_trace_label *label)
-{
-    for (uint32_t at = 1; at + 2 < label->bytes; at++) {
-        bool levels = label->text[at + 2] >= '0' && label->text[at + 2] <= '9'; /* "block (2 levels) in" */
-        if (label->text[at] == ' ' && label->text[at + 1] == '(' && !levels) return at;
-    }
-    return label->bytes;
-}
-
 /* Indexes of a label and of its method. False: the chunk is full. */
 static inline bool
 name_blocked(struct rb_vm_trace_writer *writer, struct vm_trace_label *label, unsigned *label_out, unsigned *method_out)
 {
-    if (!label->method_bytes) label->method_bytes = find_method(label);
+    uint32_t method_bytes = rb_vm_trace_label_method(label);
     return writer_string(writer, &label->slot, label->text, label->bytes, label_out) &&
-        writer_string(writer, &label->method_slot, label->text, label->method_bytes, method_out);
+        writer_string(writer, &label->method_slot, label->text, method_bytes, method_out);
 }
 
 /* --- CPUs -------------------------------------------------------------------------------------- */
 
 /*
- * Each live ractor has one: the main ractor CPU 0, another one the lowest that is free. The last one
- * is for all that find none.
+ * The main ractor has CPU 0, each other live ractor the lowest free one. When none is free, ractors
+ * share the last one.
  */
 static uint32_t
 take_cpu(bool main)
@@ -101,8 +90,8 @@ rb_vm_trace_thread_records_free(struct vm_trace_threads_state *state)
 /* --- records ----------------------------------------------------------------------------------- */
 
 /*
- * Records that must not be parted are composed one behind the other and written at once: the first
- * word of the first one is stored last, and until then all of it is padding.
+ * Records that belong together are composed one after the other and published at once: the first word
+ * of the first one is stored last, and until then readers see padding.
  */
 struct records {
     size_t words;
@@ -161,7 +150,7 @@ after_reset(const struct rb_vm_trace_ractor *ractor, uint64_t ns)
 
 /* --- templates --------------------------------------------------------------------------------- */
 
-/* Where the template is of a thread that blocks there. */
+/* Index of the template for a thread that blocks in that method and function. */
 static inline uint32_t
 template_index(uint32_t tid, uint32_t label, const void *function)
 {
@@ -169,7 +158,7 @@ template_index(uint32_t tid, uint32_t label, const void *function)
     return (uint32_t)(hash >> 32) % VM_TRACE_THREAD_TEMPLATES;
 }
 
-/* Whether it holds for that thread and label in the current chunk, with what it was blocked in then. */
+/* Whether the template is of that thread and label, and its indexes are those of the current chunk. */
 static inline bool
 template_for(const struct vm_trace_thread_template *known, const struct rb_vm_trace_ractor *ractor,
              struct vm_trace_thread_id id, uint32_t label)
@@ -181,7 +170,7 @@ template_for(const struct vm_trace_thread_template *known, const struct rb_vm_tr
     return thread->tid == id.tid && thread->name == id.name_id && nobody_p(writer, known->nobody);
 }
 
-/* The records of this suspension begin the template of the next one like it. */
+/* Make a template of the records of this suspension, for the next one like it. */
 static void
 keep_template(const struct rb_vm_trace_ractor *ractor, const struct vm_trace_suspension *suspension,
               const struct vm_trace_event *event, const struct records *records, unsigned in, unsigned name,
@@ -227,7 +216,7 @@ suspend_again(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_str
     if (!to) return false;
     to[1] = to[3] = after_reset(ractor, suspension->ns);
     to[2] = known->suspended[2];
-    /* A loop over so few words takes longer. */
+    /* Faster than a loop over so few words. */
     if (words > 4) to[4] = known->suspended[4];
     if (words > 5) to[5] = known->suspended[5];
     if (words > 6) to[6] = known->suspended[6];
@@ -237,7 +226,7 @@ suspend_again(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_str
     return true;
 }
 
-/* The same for the resumption after it. */
+/* The same for the resumption. */
 static inline bool
 resume_again(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
              const struct vm_trace_resumption *resumption)

@@ -2,7 +2,7 @@
 #define RUBY_VM_TRACE_STREAMS_THREAD_RECORDS_H 1
 /*
  * The records of the stream `threads`: context switches, wake-ups, and what a thread is blocked in.
- * threads.c decides what happened and when; here it becomes words in the file.
+ * threads.c decides what happened and when; this file writes the records.
  *
  * A program blocks in few places again and again. What such a suspension and the resumption after
  * it consist of is kept as a template, and only times and the waker are filled in.
@@ -11,25 +11,25 @@
 #include "vm_trace/capture/event.h"
 
 /*
- * What is remembered of a Ruby thread, in rb_thread_t. Written by the thread itself with the GVL,
- * except for what `ready` notes.
+ * What is remembered of a Ruby thread, in rb_thread_t. The thread itself writes it, with the GVL. Only
+ * ready_stamp, waker and ready_runs are also written by who wakes it, under the scheduler's lock.
  */
 struct rb_vm_trace_thread {
-    uint64_t host;
+    uint64_t host[3];
     uint64_t trace;         /* that the rest belongs to (trace_id) */
     uint64_t suspended_ns;
-    uint64_t ready_stamp;   /* clock_stamp of when it was woken; 0: not yet. The scheduler's lock guards the next two, too */
+    uint64_t ready_stamp;   /* clock_stamp of its wake-up; 0: not yet */
     const void *function;   /* what it is about to block in; NULL: not known */
     uint32_t waker;         /* id of the thread that woke it; 0: none of Ruby's */
     int32_t fd_and_1;       /* 0: none */
     uint32_t label;         /* of the method that blocks, in the ractor's stacks, until it runs again; 0: none */
     uint32_t template_and_1; /* that its suspension was written with; 0: with none */
-    uint64_t label_changes; /* rb_vm_trace_changes that label belongs to */
+    uint64_t label_changes; /* the stacks' `changes` when label was stored: it is valid while they are equal */
     uint8_t why;            /* enum rb_vm_trace_suspension */
     bool suspended;
     bool in_blocked;        /* its `blocked` has begun */
-    bool stack;             /* the ractor's stacks hold its own, as long as label_changes says */
-    bool ready_runs;        /* it woke itself and got the GVL at once: it has run since ready_stamp */
+    bool stack;             /* the ractor's stacks hold its stack while label_changes is current */
+    bool ready_runs;        /* it woke itself and got the GVL at once, so it runs from ready_stamp on */
 };
 _Static_assert(sizeof(struct rb_vm_trace_thread) <= RB_VM_TRACE_THREAD_BYTES, "vm_core.h reserves that much");
 
@@ -55,7 +55,7 @@ struct vm_trace_threads_state {
     uint64_t suspended_ns;  /* when a thread of this ractor gave up the GVL last */
     uint64_t resumed_ns;    /* when one got it last */
     uint64_t suspensions;
-    uint64_t left_out;      /* of these: whose callers were left out, for they were shorter than `min` */
+    uint64_t left_out;      /* of these: without callers, because they were shorter than `min` */
     uint32_t cpu_and_1;     /* 0: none yet */
     uint32_t nobody;        /* index of the thread that stands for nobody, if it still is */
     struct {
@@ -70,9 +70,9 @@ struct vm_trace_suspension {
     struct rb_vm_trace_thread *thread;
     enum rb_vm_trace_suspension why;
     uint64_t ns;
-    uint64_t runs_from_ns;  /* it was not seen to begin to run; 0: it was */
+    uint64_t runs_from_ns;  /* when it began to run, if no record says so yet; else 0 */
     uint32_t label;         /* of the method that it is in, in the ractor's stacks; 0: none */
-    size_t frames;          /* of its stack, which the ractor's stacks hold, to be recorded of a preempted one; 0: none */
+    size_t frames;          /* of the stack of a preempted thread that are recorded; the ractor's stacks hold them */
 };
 
 struct vm_trace_resumption {
@@ -88,9 +88,9 @@ struct vm_trace_resumption {
 bool rb_vm_trace_thread_records_init(void);
 
 /*
- * Have the ractor's number of a CPU ready, which its records name. Before the time of an event is
- * read: writing it may take so long, where it needs a chunk, that another ractor ends meanwhile.
- * Its CPU is not free at that time.
+ * Give the ractor its CPU number, which its records name. Call it before the time of an event is
+ * read: writing the event may need a chunk and take long. If another ractor ended meanwhile, this one
+ * would get its CPU with a time at which it was not free.
  */
 void rb_vm_trace_thread_have_cpu_slow(struct vm_trace_threads_state *state, struct rb_execution_context_struct *ec);
 
@@ -104,8 +104,8 @@ thread_have_cpu(struct vm_trace_threads_state *state, struct rb_execution_contex
 void rb_vm_trace_thread_records_free(struct vm_trace_threads_state *state);
 
 /*
- * Write a suspension, a resumption: all of its records or none. GVL held, and the scheduler's lock
- * may be. What can't be written is counted as lost. False: it was.
+ * Write all records of a suspension or a resumption, or none. The caller holds the GVL, and perhaps
+ * the scheduler's lock. False: they could not be written, and are counted as lost.
  */
 bool rb_vm_trace_thread_write_suspension(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
                                          const struct vm_trace_suspension *suspension);

@@ -1,19 +1,21 @@
 /*
- * States of threads: what the hooks are told, and the stream. See threads.h.
+ * States of threads: the hooks and the stream. See threads.h.
  *
- * A thread gives up the GVL and gets it back by itself, so it can write then. Who wakes it may have
- * no GVL, or another ractor's: it leaves a time and its own id in the thread's memory, and the
- * thread writes the wake-up when it runs. So no event needs a writer without a GVL.
+ * A thread itself records that it gave up the GVL, and later that it got it back: it has the GVL at
+ * both moments. The thread that wakes it may have no GVL, or that of another ractor. It stores the
+ * time and its own id in the memory of the thread that it wakes, and that thread records the wake-up
+ * when it runs. So no event is written without a GVL.
  */
 #include "vm_trace/streams/threads.h"
+#include "vm_trace/streams/states.h"
 #include "vm_trace/streams/thread_records.h"
 
 int rb_vm_trace_threads_on;
 
 static bool ticks; /* what a stamp is */
 /*
- * What is shorter has no callers, for a stack costs more than all else: a blocked time, and the time
- * for which a thread ran until it was preempted.
+ * The least time with callers: of a blocked time, and of the run before a preemption. A stack costs
+ * more than the rest of the event.
  */
 static uint64_t callers_from_ns;
 static enum vm_trace_stack_part part;
@@ -27,8 +29,8 @@ threads_of(const struct rb_vm_trace_ractor *ractor)
 /* --- hooks ------------------------------------------------------------------------------------- */
 
 /*
- * The state of the ractor whose thread it is. NULL: nothing can be recorded; it is counted as lost,
- * unless the ractor has none any more.
+ * The state of the thread's ractor. NULL: nothing can be recorded, and the event is counted as lost,
+ * unless the ractor has ended and has no state any more.
  */
 static struct rb_vm_trace_ractor *
 recording_ractor(struct rb_execution_context_struct *ec)
@@ -51,7 +53,7 @@ rb_vm_trace_thread_suspended_slow(struct rb_execution_context_struct *ec, struct
         .state = state, .thread = thread, .why = why, .ns = clock_now_ns(&ractor->clock)
     };
     if (thread->trace != trace_id()) {
-        /* It has run since the trace began, or since another thread gave up the GVL. */
+        /* The first record of this thread: it has run since the trace began, or since another gave up the GVL. */
         uint64_t begin_ns = rb_vm_trace_epoch_begin_ns(&(uint32_t){ 0 });
         suspension.runs_from_ns = state->suspended_ns >= begin_ns ? state->suspended_ns + 1 : begin_ns;
     }
@@ -75,6 +77,7 @@ rb_vm_trace_thread_suspended_slow(struct rb_execution_context_struct *ec, struct
     thread->fd_and_1 = 0;
     state->suspended_ns = suspension.ns;
     state->suspensions += written;
+    if (why != RB_VM_TRACE_DEAD) rb_vm_trace_states_pause(ractor, ec, suspension.ns);
 }
 
 void
@@ -88,16 +91,16 @@ rb_vm_trace_thread_ready_slow(struct rb_execution_context_struct *ec, struct rb_
     thread->ready_runs = itself && rb_vm_trace_host_gvl_free_p(ec);
 }
 
-/* The method that a thread blocked in, as its begin had it. */
+/* The method that a thread blocked in, as the begin of `blocked` has it. */
 static uint32_t
 label_of(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
          const struct rb_vm_trace_thread *thread)
 {
     if (!thread->label || thread->label_changes == ractor->stacks.changes) return thread->label;
-    return rb_vm_trace_stacks_top(&ractor->stacks, ec); /* labels were freed meanwhile, and ids given to others */
+    return rb_vm_trace_stacks_top(&ractor->stacks, ec); /* labels were freed meanwhile, and their ids reused */
 }
 
-/* When it was woken: after `least_ns`, if it is known what came before, and before now. 0: not known. */
+/* When it was woken: before now, and after `least_ns`, if its suspension is known. 0: unknown. */
 static uint64_t
 ready_ns(const struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_thread *thread, bool known,
          uint64_t least_ns, uint64_t now_ns)
@@ -111,7 +114,7 @@ ready_ns(const struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_threa
 void
 rb_vm_trace_thread_resumed_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
 {
-    /* A forked child makes its file when it has something to say: this alone is nothing. */
+    /* A forked child makes its file at its first event. A resumption alone is no reason to make one. */
     if (__atomic_load_n(&rb_vm_trace_capture.state, __ATOMIC_ACQUIRE) != VM_TRACE_ON) return;
     struct rb_vm_trace_ractor *ractor = recording_ractor(ec);
     if (!ractor) return;
@@ -124,7 +127,8 @@ rb_vm_trace_thread_resumed_slow(struct rb_execution_context_struct *ec, struct r
         .state = state, .thread = thread, .ends_blocked = known && thread->in_blocked
     };
     uint64_t least_ns = known ? thread->suspended_ns : rb_vm_trace_epoch_begin_ns(&(uint32_t){ 0 });
-    if (thread->ready_runs && !preempted && clock_stamp_now_p(&ractor->clock, thread->ready_stamp, &resumption.ready_ns) &&
+    if (thread->ready_runs && !preempted &&
+        clock_stamp_now_p(&ractor->clock, thread->ready_stamp, &resumption.ready_ns) &&
         resumption.ready_ns > least_ns) {
         resumption.ns = resumption.ready_ns + 1;
     }
@@ -142,6 +146,7 @@ rb_vm_trace_thread_resumed_slow(struct rb_execution_context_struct *ec, struct r
     }
     if (preempted) thread->waker = 0;
     state->resumed_ns = resumption.ns;
+    rb_vm_trace_states_resume(ractor, ec, preempted ? VM_TRACE_WAITING : VM_TRACE_BLOCKED, resumption.ready_ns, resumption.ns);
     thread->trace = trace_id();
     thread->suspended = thread->in_blocked = false;
     rb_vm_trace_thread_write_resumption(ractor, ec, &resumption);
@@ -157,7 +162,7 @@ rb_vm_trace_thread_blocks_in_slow(struct rb_vm_trace_thread *thread, const void 
     thread->fd_and_1 = fd + 1;
 }
 
-/* Of its innermost frame; the ractor's stacks hold the others if they are to be recorded. 0: it has none. */
+/* The label of its innermost frame. The ractor's stacks hold the other frames to be recorded. 0: no frame. */
 static uint32_t
 preempted_in(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_struct *ec)
 {
@@ -237,6 +242,7 @@ struct rb_vm_trace_stream rb_vm_trace_threads = {
     .name = "threads",
     .options = "min=DURATION (such as 5ms), stack=all|top|none",
     .takes_min = true,
+    .takes_stack = true,
     .default_min_ns = 1000000,
     .counters = counters,
     .without_jit = true,

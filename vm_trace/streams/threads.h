@@ -1,10 +1,10 @@
 #ifndef RUBY_VM_TRACE_STREAMS_THREADS_H
 #define RUBY_VM_TRACE_STREAMS_THREADS_H 1
 /*
- * The stream `threads`: for each Ruby thread when it runs, when it waits for the GVL, and when it is
- * blocked, and in what. vm_trace.h has the hooks.
+ * The stream `threads` records for each Ruby thread when it runs, when it waits for the GVL, and when
+ * it is blocked, and in what. vm_trace.h declares the hooks.
  *
- * FXT's scheduling records say it, with one CPU for each ractor: whoever holds the GVL runs.
+ * It writes FXT's scheduling records, with one CPU for each ractor: the thread that holds the GVL runs.
  * Besides, a duration `blocked` lies on the thread's track from the moment that it blocks until it
  * is runnable again.
  *

@@ -94,7 +94,7 @@ rb_vm_trace_version_history_label(uintptr_t unit)
 uint64_t
 rb_vm_trace_version_history_number(void)
 {
-    return (uint64_t)rb_vm_trace_capture.pid << 32 | ++histories.last_number;
+    return (uint64_t)rb_vm_trace_capture.pid << 32 | __atomic_add_fetch(&histories.last_number, 1, __ATOMIC_RELAXED);
 }
 
 static bool

@@ -37,16 +37,30 @@ versions_of(const struct rb_vm_trace_ractor *ractor)
 #define EVENT_FLOW_WORDS 3
 
 /*
- * A step of the flow that joins an exit, an invalidation and a compilation: at the same time as the
- * event that it belongs to, and right behind it, which is what binds it to that. False: the chunk
- * is full.
+ * A part of the flow that joins an exit, an invalidation and a compilation, or (W_THROW) the exits
+ * where control is thrown and caught: at the same time as the event that it belongs to, and right
+ * behind it, which is what binds it to that. False: the chunk is full.
  */
 static inline bool
-event_flow(const struct vm_trace_event *of, enum fxt_event type, uint64_t id)
+write_flow(struct rb_vm_trace_writer *writer, unsigned thread, uint64_t ns, enum fxt_event type,
+           enum vm_trace_word name, uint64_t id)
 {
-    struct vm_trace_event event = { .writer = of->writer, .words = 2, .thread = of->thread };
-    event.record[1] = of->record[1];
-    return event_end_id(&event, type, W_REPROFILE, W_RECOMPILATION, id);
+    enum vm_trace_word category = name == W_THROW ? W_THROW : W_REPROFILE;
+    uint64_t *to = writer_reserve(writer, EVENT_FLOW_WORDS);
+    if (!to) return false;
+    to[1] = ns;
+    to[2] = id;
+    writer_publish(writer, EVENT_FLOW_WORDS,
+                   fxt_event_header(type, EVENT_FLOW_WORDS, 0, thread, (unsigned)category, (unsigned)name));
+    writer->events++;
+    return true;
+}
+
+/* The same at the time and on the thread of an event. */
+static inline bool
+event_flow(const struct vm_trace_event *of, enum fxt_event type, enum vm_trace_word name, uint64_t id)
+{
+    return write_flow(of->writer, of->thread, of->record[1], type, name, id);
 }
 
 struct vm_trace_version_history {
@@ -66,7 +80,10 @@ struct vm_trace_version_history *rb_vm_trace_version_history_of(const struct rb_
 /* Its label, when it has a life; the caller owns a reference. Else NULL. */
 struct vm_trace_string *rb_vm_trace_version_history_label(uintptr_t unit);
 
-/* A number that no other span or flow of this process has, nor one of another process beside it. */
+/*
+ * A number that no other span or flow of this process has, nor one of another process beside it. Any
+ * thread; capture.lock need not be held.
+ */
 uint64_t rb_vm_trace_version_history_number(void);
 
 /* The ISEQ is freed: end what is open, in `ractor` when that is not NULL. Takes capture.lock. */

@@ -23,11 +23,11 @@ void allocation_check_free(struct allocation_check *check);
 /* An object was sampled. Reports faults through the reader. */
 void allocation_check_sample(struct allocation_check *check, struct reader *reader, const struct fxt_event *event,
                              uint64_t sample, bool untracked);
-/* Its object was freed, or is alive at the end. */
+/* The object of a sample was freed, or is alive at the end. */
 void allocation_check_fate(struct allocation_check *check, struct reader *reader, const struct fxt_event *event,
                            uint64_t sample);
-/* Reports the fates of samples that were not allocated, of processes that have all events from their
- * begin on. */
+/* Reports events of samples that were never allocated. Leaves out processes whose first events may be
+ * missing. */
 void allocation_check_finish(const struct allocation_check *check, struct reader *reader,
                              bool (*whole)(const void *context, uint32_t pid), const void *context);
 

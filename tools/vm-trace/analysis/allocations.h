@@ -20,7 +20,7 @@ struct allocation_count {
     uint64_t bytes;
 };
 
-/* What one file allocated at one place; or a sum of such rows, with zeros in its key. */
+/* The allocations of one file at one place, or a sum of such rows, with zeros in its key. */
 struct allocation_row {
     uint32_t file; /* the key */
     uint32_t class_name;
@@ -48,7 +48,7 @@ struct allocation {
     uint64_t sample; /* its number, unique in the process */
     uint32_t class_name, frame;
     uint64_t size_bytes, weight_bytes;
-    bool untracked; /* there is nothing about its fate */
+    bool untracked; /* no event says what became of it */
 };
 
 void allocations_init(struct allocations *allocations);

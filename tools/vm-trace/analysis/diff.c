@@ -102,11 +102,17 @@ diff_table_add(const struct diff *diff, struct diff_table *table, const uint32_t
     table->variances[index * diff->run_count + run] += variance;
 }
 
+/* While runs are added up: tables of one row, and by run what the estimated lost time is made of. */
+struct all_exits {
+    struct diff_table counts, lost;
+    double *lost_variance, *lost_events;
+};
+
 /* An event of weight w was recorded with a probability of 1/w, so the variance of the sum of n
  * such weights is about n w (w - 1). Exact hits have no variance, nor have events that were all
  * recorded. */
 static void
-add_exits(struct diff *diff, struct diff_table *all, const struct exit_row *exit_row)
+add_exits(struct diff *diff, struct all_exits *all, const struct exit_row *exit_row)
 {
     const struct report_process *process = report_process(diff->report, exit_row->process);
     uint32_t run = process->file, line;
@@ -118,10 +124,33 @@ add_exits(struct diff *diff, struct diff_table *all, const struct exit_row *exit
     }
     uint32_t reason = exit_row->reason;
     uint32_t method = stable_method(diff, exit_row->location, &line);
-    diff_table_add(diff, all, (const uint32_t[4]){0}, run, count, variance);
-    diff_table_add(diff, &diff->reasons, (const uint32_t[4]){reason}, run, count, variance);
-    diff_table_add(diff, &diff->methods, (const uint32_t[4]){0, method}, run, count, variance);
-    diff_table_add(diff, &diff->sites, (const uint32_t[4]){reason, method, exit_row->insn, line}, run, count, variance);
+    const uint32_t keys[][4] = {{0}, {reason}, {0, method}, {reason, method, exit_row->insn, line}};
+    struct diff_table *counts[] = {&all->counts, &diff->reasons, &diff->methods, &diff->sites};
+    struct diff_table *lost[] = {&all->lost, &diff->lost_reasons, &diff->lost_methods, &diff->lost_sites};
+    double lost_ns = (double)exit_row->lost_ns, lost_variance = process->exact ? 0 : exit_row->lost_variance;
+    for (unsigned i = 0; i < sizeof keys / sizeof *keys; i++) {
+        diff_table_add(diff, counts[i], keys[i], run, count, variance);
+        if (diff->timed && lost_ns > 0) diff_table_add(diff, lost[i], keys[i], run, lost_ns, lost_variance);
+    }
+    if (process->exact || exit_row->lost.count == 0) return;
+    all->lost_variance[run] += exit_row->lost_variance;
+    all->lost_events[run] += (double)exit_row->lost.count;
+}
+
+/* Whether each run has the stream `states`. */
+static bool
+all_timed(const struct diff *diff)
+{
+    uint32_t timed = 0;
+    bool *seen = xcalloc(diff->run_count, sizeof *seen);
+    for (uint32_t i = 0; i < diff->report->processes.count; i++) {
+        const struct report_process *process = report_process(diff->report, i);
+        if (!process->timed || seen[process->file]) continue;
+        seen[process->file] = true;
+        timed++;
+    }
+    free(seen);
+    return timed == diff->run_count && !diff->fallbacks;
 }
 
 /* Finds the sampling rate of runs whose counts are estimates. */
@@ -186,9 +215,8 @@ move_second_side(const struct diff *diff, struct diff_table *table, const uint32
 /* Lines move when a file is edited. If a method has equally many lines with the same instruction
  * and reason on both sides, they are matched in order. */
 static void
-match_moved_lines(struct diff *diff)
+match_moved_lines(struct diff *diff, struct diff_table *table)
 {
-    struct diff_table *table = &diff->sites;
     uint32_t count = table->rows.count;
     struct diff_row *rows = table->rows.rows;
     uint32_t *order = xcalloc(count + 1, sizeof *order), *before = xcalloc(count + 1, sizeof *before);
@@ -316,28 +344,41 @@ diff_init(struct diff *diff, struct report *report, uint32_t first_side, enum di
         diff->runs[i].scale = unit != PER_SECOND ? 1 : seconds > 0 ? 1 / seconds : 0;
     }
     find_rates(diff);
-    struct diff_table all = {0};
-    diff_table_init(&all);
-    diff_table_init(&diff->reasons);
-    diff_table_init(&diff->methods);
-    diff_table_init(&diff->sites);
+    diff->timed = all_timed(diff);
+    diff->unseen_lost = xcalloc(diff->run_count, sizeof *diff->unseen_lost);
+    struct all_exits all = {.lost_variance = xcalloc(diff->run_count, sizeof(double)),
+                            .lost_events = xcalloc(diff->run_count, sizeof(double))};
+    struct diff_table *counts[] = {&all.counts, &diff->reasons, &diff->methods, &diff->sites};
+    struct diff_table *lost[] = {&all.lost, &diff->lost_reasons, &diff->lost_methods, &diff->lost_sites};
+    enum { TABLES = sizeof counts / sizeof *counts };
+    for (unsigned i = 0; i < TABLES; i++) {
+        diff_table_init(counts[i]);
+        diff_table_init(lost[i]);
+        counts[i]->unseen = diff->unseen;
+        lost[i]->unseen = diff->unseen_lost;
+    }
     for (uint32_t i = 0; i < report->exits.rows.count; i++) {
         const struct exit_row *exit_row = row_table_at(&report->exits.rows, i);
         if ((exit_row->category == STRING_FALLBACK) == fallbacks && exit_row->count > 0)
             add_exits(diff, &all, exit_row);
     }
-    match_moved_lines(diff);
+    match_moved_lines(diff, &diff->sites);
+    match_moved_lines(diff, &diff->lost_sites);
     for (uint32_t i = 0; i < diff->run_count; i++) {
         double rate = diff->runs[i].estimate;
         diff->unseen[i] = rate > 0 ? rate * (rate - 1) : 0;
+        if (all.lost_events[i] > 0) diff->unseen_lost[i] = all.lost_variance[i] / all.lost_events[i];
     }
-    all.unseen = diff->reasons.unseen = diff->methods.unseen = diff->sites.unseen = diff->unseen;
-    diff_table_compare(diff, &all);
-    diff_table_compare(diff, &diff->reasons);
-    diff_table_compare(diff, &diff->methods);
-    diff_table_compare(diff, &diff->sites);
-    if (all.rows.count > 0) diff->total = *(struct diff_row *)all.rows.rows;
-    diff_table_free(&all);
+    for (unsigned i = 0; i < TABLES; i++) {
+        diff_table_compare(diff, counts[i]);
+        diff_table_compare(diff, lost[i]);
+    }
+    if (all.counts.rows.count > 0) diff->total = *(struct diff_row *)all.counts.rows.rows;
+    if (all.lost.rows.count > 0) diff->lost_total = *(struct diff_row *)all.lost.rows.rows;
+    diff_table_free(&all.counts);
+    diff_table_free(&all.lost);
+    free(all.lost_variance);
+    free(all.lost_events);
 }
 
 void
@@ -346,6 +387,10 @@ diff_free(struct diff *diff)
     diff_table_free(&diff->reasons);
     diff_table_free(&diff->methods);
     diff_table_free(&diff->sites);
+    diff_table_free(&diff->lost_reasons);
+    diff_table_free(&diff->lost_methods);
+    diff_table_free(&diff->lost_sites);
+    free(diff->unseen_lost);
     free(diff->runs);
     free(diff->unseen);
     map_free(&diff->stable_texts);

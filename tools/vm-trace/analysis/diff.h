@@ -60,10 +60,14 @@ struct diff {
     const struct path_map *map;
     struct diff_run *runs;
     double *unseen; /* of exits, see struct diff_table */
+    double *unseen_lost; /* likewise, of the time that they lost */
     uint32_t run_count;
     uint32_t side_runs[SIDES];
     struct diff_row total;
     struct diff_table reasons, methods, sites;
+    bool timed; /* all runs have the stream `states`: then these are compared, in ns */
+    struct diff_row lost_total;
+    struct diff_table lost_reasons, lost_methods, lost_sites;
     struct map stable_texts; /* text -> without addresses, path mapped */
 };
 

@@ -8,13 +8,14 @@
 #include "fxt/known_strings.h"
 
 const char *const diff_sum_names[DIFF_SUMS] = {
+    [DIFF_LOST] = "lost",
     [DIFF_WAITING] = "waiting", [DIFF_BLOCKED_TIME] = "blocked",    [DIFF_RUNNING] = "running",
     [DIFF_GC_TIME] = "gc",      [DIFF_ALLOCATED] = "allocations",
 };
 
 /* The stream of each table, as the settings name it. */
 static const char *const stream_names[DIFF_STREAMS] = {
-    [DIFF_STATES] = "threads", [DIFF_BLOCKED] = "threads", [DIFF_GC] = "gc", [DIFF_CLASSES] = "allocations"};
+    [DIFF_EXECUTION] = "states", [DIFF_STATES] = "threads", [DIFF_BLOCKED] = "threads", [DIFF_GC] = "gc", [DIFF_CLASSES] = "allocations"};
 
 /* While runs are added up: tables with one row each, whose key is 0. */
 struct totals {
@@ -41,6 +42,22 @@ run_of(const struct report *report, uint32_t process)
 }
 
 /* --- what each run has ------------------------------------------------------------------------------ */
+
+static void
+add_execution(const struct diff *diff, struct diff_streams *streams, struct totals *totals)
+{
+    struct report *report = diff->report;
+    for (uint32_t i = 0; i < report->execution.threads.count; i++) {
+        const struct execution_thread *thread = row_table_at(&report->execution.threads, i);
+        uint32_t run = run_of(report, report_thread(report, thread->thread)->process);
+        for (unsigned state = 0; state < EXECUTION_UNSEEN; state++) {
+            const char *meaning = execution_state_names[state].meaning;
+            const uint32_t names[4] = {pool_intern(report->pool, meaning, strlen(meaning))};
+            if (thread->ns[state] > 0)
+                add(diff, streams, totals, DIFF_EXECUTION, names, run, (double)thread->ns[state], 0, 0);
+        }
+    }
+}
 
 static void
 add_states(const struct diff *diff, struct diff_streams *streams, struct totals *totals)
@@ -193,6 +210,7 @@ diff_streams_init(struct diff_streams *streams, const struct diff *diff)
         diff_table_init(&totals.all[i]);
     }
     for (unsigned i = 0; i < DIFF_SUMS; i++) diff_table_init(&totals.sums[i]);
+    add_execution(diff, streams, &totals);
     add_states(diff, streams, &totals);
     add_blocked(diff, streams, &totals);
     add_gc(diff, streams, &totals);
@@ -210,6 +228,8 @@ diff_streams_init(struct diff_streams *streams, const struct diff *diff)
         streams->summed[i] = streams->tables[of].recorded;
         streams->sums[i] = compare_all(diff, &totals.sums[i]);
     }
+    streams->summed[DIFF_LOST] = diff->timed;
+    streams->sums[DIFF_LOST] = diff->lost_total;
 }
 
 void

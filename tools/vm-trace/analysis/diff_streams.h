@@ -8,10 +8,10 @@
  */
 #include "analysis/diff.h"
 
-enum diff_stream { DIFF_STATES, DIFF_BLOCKED, DIFF_GC, DIFF_CLASSES, DIFF_STREAMS };
+enum diff_stream { DIFF_EXECUTION, DIFF_STATES, DIFF_BLOCKED, DIFF_GC, DIFF_CLASSES, DIFF_STREAMS };
 
 /* Sums that --fail-over can name. */
-enum diff_sum { DIFF_WAITING, DIFF_BLOCKED_TIME, DIFF_RUNNING, DIFF_GC_TIME, DIFF_ALLOCATED, DIFF_SUMS };
+enum diff_sum { DIFF_LOST, DIFF_WAITING, DIFF_BLOCKED_TIME, DIFF_RUNNING, DIFF_GC_TIME, DIFF_ALLOCATED, DIFF_SUMS };
 extern const char *const diff_sum_names[DIFF_SUMS];
 
 struct diff_stream_table {
@@ -19,7 +19,7 @@ struct diff_stream_table {
     uint32_t lacks; /* number of files that do not have it, if any has */
     bool bytes;     /* sums are bytes, not ns */
     bool counted;   /* there are counts */
-    /* The key of a row are up to three names of the pool: thread and state; method and class; kind,
+    /* The key of a row consists of up to three names of the pool: state; thread and state; method and class; kind,
      * reason and what made it major; class. They are in `reason`, `method` and `insn`. */
     struct diff_table sums, counts;
     struct diff_row all; /* the sum of all rows */

@@ -60,7 +60,7 @@ struct duration_edge {
         struct {
             uint32_t process; /* the caller's number */
             uint32_t cpu;
-            uint32_t waker; /* SCHED_WOKEN: likewise, of a thread; for the caller alone */
+            uint32_t waker; /* SCHED_WOKEN: the thread that woke it; only the caller uses it */
         };
     };
 };

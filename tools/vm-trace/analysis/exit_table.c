@@ -19,7 +19,17 @@ exit_table_init(struct exit_table *exits)
 void
 exit_table_free(struct exit_table *exits)
 {
-    row_table_free(&exits->rows);
+    exit_rows_free(&exits->rows);
+}
+
+void
+exit_rows_free(struct row_table *rows)
+{
+    for (uint32_t i = 0; i < rows->count; i++) {
+        struct exit_row *row = row_table_at(rows, i);
+        durations_free(&row->lost);
+    }
+    row_table_free(rows);
 }
 
 struct exit_row *
@@ -86,6 +96,19 @@ exit_table_add(struct exit_table *exits, struct exit_row *row, int64_t ts_ns, ui
     row->weighted += weight;
 }
 
+/* An event of weight w was recorded with a probability of 1/w: see diff.c. */
+void
+exit_row_add_lost(struct exit_row *row, uint64_t lost_ns, uint64_t weight)
+{
+    uint64_t weighted_ns;
+    if (lost_ns == 0) return;
+    durations_add(&row->lost, lost_ns);
+    if (lost_ns > row->lost_max_ns) row->lost_max_ns = lost_ns;
+    if (__builtin_mul_overflow(lost_ns, weight, &weighted_ns)) weighted_ns = lost_ns; /* a damaged number */
+    row->recorded_lost_ns += weighted_ns;
+    row->lost_variance += (double)lost_ns * (double)lost_ns * (double)weight * ((double)weight - 1);
+}
+
 void
 exit_row_merge(struct exit_row *into, const struct exit_row *from)
 {
@@ -97,6 +120,11 @@ exit_row_merge(struct exit_row *into, const struct exit_row *from)
     into->weighted += from->weighted;
     into->hits += from->hits;
     into->count += from->count;
+    into->recorded_lost_ns += from->recorded_lost_ns;
+    into->lost_variance += from->lost_variance;
+    into->site_lost_ns += from->site_lost_ns;
+    into->lost_ns += from->lost_ns;
+    if (from->lost_max_ns > into->lost_max_ns) into->lost_max_ns = from->lost_max_ns;
     for (unsigned i = 0; i < EXIT_OUTCOMES; i++) into->outcomes[i] += from->outcomes[i];
     for (unsigned i = 0; i < EXIT_ROW_BINS; i++) into->bins[i] += from->bins[i];
 }
@@ -106,6 +134,7 @@ exit_row_clear(struct exit_row *row)
 {
     uint32_t key[EXIT_ROW_KEYS];
     memcpy(key, row, sizeof key);
+    durations_free(&row->lost);
     *row = (struct exit_row){0};
     memcpy(row, key, sizeof key);
 }

@@ -7,6 +7,7 @@
  */
 #include <stdbool.h>
 
+#include "analysis/durations.h"
 #include "base/row_table.h"
 #include "fxt/known_strings.h"
 
@@ -38,6 +39,14 @@ struct exit_row {
     int64_t first_ns, last_ns; /* of the events */
     uint64_t outcomes[EXIT_OUTCOMES]; /* weighted; in the end they sum up to the count */
     float bins[EXIT_ROW_BINS]; /* weighted, over time: see exit_row_rate */
+
+    /* Time in the interpreter because of these exits. */
+    uint64_t recorded_lost_ns; /* of the events, weighted */
+    double lost_variance;      /* of that sum; 0 if all exits are recorded */
+    uint64_t site_lost_ns;     /* exact, of the sites */
+    uint64_t lost_ns;          /* one of both, whichever counts; set by the caller */
+    uint64_t lost_max_ns;      /* of a single exit, by sites and events */
+    struct durations lost;     /* of the events that know it; in rows of tables only */
 };
 
 struct exit_table {
@@ -54,9 +63,13 @@ void exit_table_free(struct exit_table *exits);
 /* Returns the row of a key, and adds it if necessary; NULL if the table is full. Valid until the
  * next call. */
 struct exit_row *exit_table_row(struct exit_table *exits, const uint32_t key[EXIT_ROW_KEYS]);
+/* Frees a table of such rows, also one of a caller's that groups them. */
+void exit_rows_free(struct row_table *rows);
 /* Counts an event in a row of the table. */
 void exit_table_add(struct exit_table *exits, struct exit_row *row, int64_t ts_ns, uint64_t weight);
-/* Adds everything but the key from one row to another. Both must belong to one table. */
+/* Adds the time that one exit lost; 0 if that is not known. */
+void exit_row_add_lost(struct exit_row *row, uint64_t lost_ns, uint64_t weight);
+/* Adds everything but the key and `lost` from one row to another. Both must belong to one table. */
 void exit_row_merge(struct exit_row *into, const struct exit_row *from);
 /* Clears everything but the key. */
 void exit_row_clear(struct exit_row *row);

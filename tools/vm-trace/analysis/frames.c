@@ -1,5 +1,7 @@
 /* frames.c - see frames.h */
 #define _GNU_SOURCE /* memmem */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,6 +69,20 @@ more_frames(struct fxt_string text, uint32_t *left_out)
     if (space == NULL || !whole_number(text.ptr, space, left_out)) return false;
     struct fxt_string rest = part(space, text.ptr + text.len);
     return fxt_string_is(rest, many) || fxt_string_is(rest, one);
+}
+
+bool
+frames_rest_text(const struct fxt_arg *rest, char buffer[REST_TEXT_BYTES], struct fxt_string *text_out)
+{
+    uint64_t count;
+    if (rest->type == FXT_ARG_STRING) {
+        *text_out = rest->string;
+        return true;
+    }
+    if (!fxt_arg_uint(rest, &count) || count == 0 || count > UINT32_MAX) return false;
+    snprintf(buffer, REST_TEXT_BYTES, "%" PRIu64 " more frame%s", count, count == 1 ? "" : "s");
+    *text_out = text_of(buffer);
+    return true;
 }
 
 void

@@ -4,7 +4,7 @@
  *
  * An event has its ten innermost frames in the arguments "0" to "9". "10+" joins the others with
  * " < ": "LABEL x12" is a repeated frame, and "34 more frames" at the end stands for those that did
- * not fit (doc/internals/events.md).
+ * not fit (doc/internals/events.md). In a trace with stack samples it is only their number.
  */
 #include "fxt/reader.h"
 
@@ -19,6 +19,11 @@ struct frames {
     uint32_t capacity;
     uint32_t left_out; /* frames beyond them, which the trace does not name */
 };
+
+/* The text of an argument "10+": "34 more frames" if it is a number, which is written into the
+ * buffer. Returns false if it is neither a string nor a number. */
+enum { REST_TEXT_BYTES = 40 };
+bool frames_rest_text(const struct fxt_arg *rest, char buffer[REST_TEXT_BYTES], struct fxt_string *text_out);
 
 /* Replaces the contents of `frames` by the frames of an argument "10+". A zeroed struct frames
  * is empty; free its list. */

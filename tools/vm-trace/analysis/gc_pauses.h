@@ -23,7 +23,7 @@ struct gc_reason {
 };
 enum { GC_REASON_KEYS = 3 };
 
-/* The same by process, for who compares runs. */
+/* The same by process, to compare runs. */
 struct gc_process_reason {
     uint32_t process; /* the key */
     uint32_t kind, reason, major_by;

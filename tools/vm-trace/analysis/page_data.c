@@ -29,16 +29,24 @@ add_to_row(struct page_row *row, uint64_t count, int64_t first_ns, int64_t last_
     if (last_ns > row->last_ns) row->last_ns = last_ns;
 }
 
+static void
+add_lost(struct page_row *row, uint64_t lost_ns, uint64_t max_ns)
+{
+    row->lost_ns += lost_ns;
+    if (max_ns > row->lost_max_ns) row->lost_max_ns = max_ns;
+}
+
 /* --- events ----------------------------------------------------------------------------------- */
 
 static void
 add_exit(struct page_data *data, const struct fxt_event *event)
 {
     struct page_row exits = {.category = event->category.id, .reason = event_reason(data->pool, event)};
-    uint64_t weight = 1;
+    uint64_t weight = 1, lost_ns = 0;
     for (unsigned i = 0; i < event->arg_count; i++) {
         const struct fxt_arg *arg = &event->args[i];
         if (arg->name.id == STRING_WEIGHT) fxt_arg_uint(arg, &weight);
+        if (arg->name.id == STRING_LOST_NS) data->timed |= fxt_arg_uint(arg, &lost_ns);
         if (arg->type != FXT_ARG_STRING) continue;
         switch (arg->name.id) {
           case STRING_FRAME_0: exits.frame = pool_id(data->pool, arg->string); break;
@@ -50,8 +58,14 @@ add_exit(struct page_data *data, const struct fxt_event *event)
     if (row == NULL) row = row_table_at(&data->gathered, OVERFLOW_ROW);
     else if (row->places == 0) begin_row(row);
     add_to_row(row, weight, event->ts_ns, event->ts_ns);
-    time_histogram_add(&data->exits_over_time, (uint32_t)(row - (struct page_row *)data->gathered.rows), event->ts_ns,
-                       weight);
+    uint32_t number = (uint32_t)(row - (struct page_row *)data->gathered.rows);
+    time_histogram_add(&data->exits_over_time, number, event->ts_ns, weight);
+    if (lost_ns > 0) {
+        uint64_t weighted_ns;
+        if (__builtin_mul_overflow(lost_ns, weight, &weighted_ns)) weighted_ns = lost_ns;
+        add_lost(row, weighted_ns, lost_ns);
+        time_histogram_add(&data->lost_over_time, number, event->ts_ns, weighted_ns);
+    }
     *(exits.category == STRING_FALLBACK ? &data->fallbacks : &data->exits) += weight;
     data->recorded++;
     profile_event(&data->profile, event);
@@ -128,6 +142,8 @@ on_event(void *context, const struct fxt_event *event)
     data->events++;
     note_time(data, event->ts_ns, event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns);
     thread_tracks_event(&data->over_time.tracks, event);
+    data->timed |= page_execution_event(&data->execution, data->pool, event);
+    if (event->category.id == STRING_EXECUTION) return; /* its track is that of no thread */
     uint32_t runs = event_text(data->pool, event, STRING_THREAD);
     struct thread *thread = runs != STRING_NONE ? threads_running(&data->threads, event->pid, runs)
                                                 : threads_get(&data->threads, event->pid, event->tid);
@@ -183,6 +199,7 @@ page_data_init(struct page_data *data, size_t memory_bytes)
     data->pool = reader_pool(data->reader);
     profile_init(&data->profile, data->reader, PROFILE_EXITS, true);
     page_threads_init(&data->over_time, data->pool, data, on_pair);
+    page_execution_init(&data->execution);
     row_table_init(&data->gathered, sizeof(struct page_row), PAGE_ROW_KEYS, PAGE_ROWS_MAX);
     struct page_row *overflow = row_table_get(&data->gathered, (const uint32_t[PAGE_ROW_KEYS]){0});
     begin_row(overflow);
@@ -196,7 +213,9 @@ page_data_free(struct page_data *data)
     threads_free(&data->threads);
     page_threads_free(&data->over_time);
     time_histogram_free(&data->exits_over_time);
+    time_histogram_free(&data->lost_over_time);
     time_histogram_free(&data->compiling);
+    page_execution_free(&data->execution);
     row_table_free(&data->gathered);
     free(data->rows);
     reader_free(data->reader);
@@ -217,13 +236,14 @@ page_data_read(struct page_data *data, const char *file, uint64_t max_faults)
 
 struct ranked {
     uint32_t row;
-    uint64_t count;
+    uint64_t lost_ns, count;
 };
 
 static int
-by_count(const void *left, const void *right)
+by_cost(const void *left, const void *right)
 {
     const struct ranked *a = left, *b = right;
+    if (a->lost_ns != b->lost_ns) return a->lost_ns > b->lost_ns ? -1 : 1;
     if (a->count != b->count) return a->count > b->count ? -1 : 1;
     return (a->row > b->row) - (a->row < b->row); /* the row that was seen first comes first */
 }
@@ -279,23 +299,73 @@ sum_row(struct page_data *data, struct row_table *sums, uint32_t *others, const 
     return *number - 1;
 }
 
+/* The row with the most exits that may be those of a site. */
+struct row_of_site {
+    uint32_t key[PAGE_SITE_KEYS];
+    uint32_t row;
+    uint64_t count;
+};
+
+static struct row_table
+rows_by_site(const struct page_data *data)
+{
+    struct row_table matches;
+    row_table_init(&matches, sizeof(struct row_of_site), PAGE_SITE_KEYS, PAGE_ROWS_MAX);
+    for (uint32_t i = 0; i < data->gathered.count; i++) {
+        const struct page_row *row = row_table_at(&data->gathered, i);
+        if (i == OVERFLOW_ROW) continue;
+        const uint32_t key[PAGE_SITE_KEYS] = {row->category, row->reason, row->insn,
+                                              page_path_and_line(data->pool, row->frame)};
+        struct row_of_site *match = row_table_get(&matches, key);
+        if (row->count > match->count) match->row = i, match->count = row->count;
+    }
+    return matches;
+}
+
+/* Where all sites are there, each row has their exact lost time. A place without a recorded exit gets a row
+ * that counts none: it may have lost most. */
+static void
+take_lost_of_sites(struct page_data *data)
+{
+    data->lost_exact = data->timed && data->summarized;
+    if (!data->lost_exact) return;
+    struct row_table matches = rows_by_site(data);
+    for (uint32_t i = 0; i < data->gathered.count; i++) {
+        struct page_row *row = row_table_at(&data->gathered, i);
+        row->lost_ns = 0;
+    }
+    for (uint32_t i = 0; i < data->execution.sites.count; i++) {
+        const struct page_site *site = row_table_at(&data->execution.sites, i);
+        const struct row_of_site *match = row_table_find(&matches, &site->category);
+        const uint32_t key[PAGE_ROW_KEYS] = {site->category, site->reason, site->location, site->insn, 0};
+        struct page_row *row = match != NULL ? row_table_at(&data->gathered, match->row)
+                                             : row_table_get(&data->gathered, key);
+        if (row == NULL) row = row_table_at(&data->gathered, OVERFLOW_ROW);
+        if (row->places == 0) row->places = 1, row->first_ns = row->last_ns = data->last_ns;
+        add_lost(row, site->lost_ns, site->lost_max_ns);
+    }
+    row_table_free(&matches);
+}
+
 /* Sums up the rows that are not shown, by reason; with too many reasons, the rest in one row. */
 void
 page_data_finish(struct page_data *data)
 {
+    take_lost_of_sites(data);
     uint32_t count = data->gathered.count;
     struct ranked *order = xrealloc(NULL, count, sizeof *order);
     for (uint32_t i = 0; i < count; i++) {
-        order[i] = (struct ranked){i, ((struct page_row *)row_table_at(&data->gathered, i))->count};
+        const struct page_row *row = row_table_at(&data->gathered, i);
+        order[i] = (struct ranked){i, row->lost_ns, row->count};
     }
-    qsort(order, count, sizeof *order, by_count);
+    qsort(order, count, sizeof *order, by_cost);
 
     uint32_t *moved_to = xcalloc(count, sizeof *moved_to); /* cells of rows that are not kept have no counts */
     data->rows = xcalloc(count, sizeof *data->rows);
     struct row_table sums;
     row_table_init(&sums, sizeof(struct reason_sum), 2, PAGE_ROWS_SHOWN);
     uint32_t others = 0;
-    for (uint32_t i = 0; i < count && order[i].count > 0; i++) {
+    for (uint32_t i = 0; i < count && (order[i].count > 0 || order[i].lost_ns > 0); i++) {
         uint32_t from = order[i].row;
         const struct page_row *row = row_table_at(&data->gathered, from);
         if (i < PAGE_ROWS_SHOWN && from != OVERFLOW_ROW) {
@@ -304,14 +374,32 @@ page_data_finish(struct page_data *data)
         }
         uint32_t to = sum_row(data, &sums, &others, row);
         add_to_row(&data->rows[to], row->count, row->first_ns, row->last_ns);
+        add_lost(&data->rows[to], row->lost_ns, row->lost_max_ns);
         data->rows[to].places += row->places;
         moved_to[from] = to;
     }
     move_to_rows(&data->exits_over_time, moved_to);
+    move_to_rows(&data->lost_over_time, moved_to);
+    page_execution_finish(&data->execution, data->pool);
     page_threads_finish(&data->over_time);
     const uint32_t same[] = {0, 1};
     move_to_rows(&data->compiling, same);
     row_table_free(&sums);
     free(moved_to);
     free(order);
+}
+
+void
+page_data_annotate(struct page_data *data, struct annotation *annotation)
+{
+    annotation_begin(annotation, data->timed);
+    for (uint32_t i = 0; i < data->gathered.count; i++) {
+        const struct page_row *row = row_table_at(&data->gathered, i);
+        const struct annotated_exits exits = {
+            .category = row->category, .reason = row->reason, .location = row->frame, .insn = row->insn,
+            .callee = STRING_NONE, .count = row->count, .lost_ns = row->lost_ns,
+        };
+        if (i != OVERFLOW_ROW) annotation_add(annotation, data->pool, &exits);
+    }
+    annotation_finish(annotation, data->pool);
 }

@@ -5,6 +5,8 @@
  *
  *      page_data_init -> page_data_read for each file -> page_data_finish -> the arrays -> page_data_free
  */
+#include "analysis/annotation.h"
+#include "analysis/page_execution.h"
 #include "analysis/page_threads.h"
 #include "analysis/profile.h"
 #include "analysis/thread_table.h"
@@ -32,6 +34,7 @@ struct page_row {
     uint64_t count;   /* sum of the weights */
     int64_t first_ns; /* times of the first and last */
     int64_t last_ns;
+    uint64_t lost_ns, lost_max_ns; /* until it is finished: of the events, weighted; then exact, if that is known */
 };
 
 struct page_setting {
@@ -61,6 +64,11 @@ struct page_data {
     uint32_t row_count;
     struct time_histogram exits_over_time; /* of rows; once finished, cells are sorted by row and bin */
 
+    bool timed;      /* the stream `states` was on */
+    bool lost_exact; /* once finished: the lost time of rows is that of the sites */
+    struct time_histogram lost_over_time; /* of rows, by events; once finished, cells are sorted as above */
+    struct page_execution execution;
+
     struct time_histogram compiling; /* row 0: nanoseconds of work of the compiler; row 1: invalidations */
     uint64_t compiles, compile_ns; /* of ISEQs */
     uint64_t invalidations;
@@ -79,6 +87,8 @@ void page_data_init(struct page_data *data, size_t memory_bytes);
 void page_data_free(struct page_data *data);
 /* Reads a file and prints its faults. What it could read counts. */
 enum status page_data_read(struct page_data *data, const char *file, uint64_t max_faults);
+/* What the rows cost by source line. After page_data_finish; adds strings to the pool. */
+void page_data_annotate(struct page_data *data, struct annotation *annotation);
 /* After the last file: sorts the rows, largest first, and sums up those that are not shown. */
 void page_data_finish(struct page_data *data);
 

@@ -17,6 +17,8 @@ const struct profile_names profile_names[PROFILE_KINDS] = {
     [PROFILE_BLOCKED] = {"blocked", "blocked durations", "blocked", "nanoseconds"},
     [PROFILE_PREEMPTED] = {"preempted", "ends of time slices", "preempted", "count"},
     [PROFILE_ALLOCATIONS] = {"allocations", "allocations", "allocated", "bytes"},
+    [PROFILE_LOST] = {"exits", "exits with the time that they lost (--vm-trace=states records it)", "lost",
+                      "nanoseconds"},
 };
 
 void
@@ -25,12 +27,14 @@ profile_init(struct profile *profile, struct reader *reader, enum profile_kind k
     *profile = (struct profile){.reader = reader, .kind = kind, .with_reasons = with_reasons, .first_ns = INT64_MAX};
     make_room(profile->nodes, profile->node_count, profile->node_capacity);
     profile->nodes[profile->node_count++] = (struct profile_node){0};
+    lost_stacks_init(&profile->lost);
 }
 
 void
 profile_free(struct profile *profile)
 {
     threads_free(&profile->threads);
+    lost_stacks_free(&profile->lost);
     free(profile->nodes);
     free(profile->rest.list);
     map_free(&profile->node_of);
@@ -99,11 +103,14 @@ profile_stack(struct profile *profile, uint32_t root, const struct fxt_event *ev
 {
     enum { REST = STRING_FRAME_REST - STRING_FRAME_0 };
     struct fxt_string frames[REST + 1];
+    char buffer[REST_TEXT_BYTES];
     unsigned present = 0;
     for (unsigned i = 0; i < event->arg_count; i++) {
         const struct fxt_arg *arg = &event->args[i];
-        if (arg->name.id < STRING_FRAME_0 || arg->name.id > STRING_FRAME_REST || arg->type != FXT_ARG_STRING) continue;
-        frames[arg->name.id - STRING_FRAME_0] = arg->string;
+        if (arg->name.id < STRING_FRAME_0 || arg->name.id > STRING_FRAME_REST) continue;
+        struct fxt_string *text = &frames[arg->name.id - STRING_FRAME_0];
+        if (arg->type == FXT_ARG_STRING) *text = arg->string;
+        else if (arg->name.id != STRING_FRAME_REST || !frames_rest_text(arg, buffer, text)) continue;
         present |= 1u << (arg->name.id - STRING_FRAME_0);
     }
     uint32_t node = root;
@@ -131,7 +138,8 @@ wanted(enum profile_kind kind, const struct fxt_event *event)
     uint32_t category = event->category.id;
     if (event->type != FXT_EVENT_INSTANT) return false;
     switch (kind) {
-      case PROFILE_EXITS: return category == STRING_SIDE_EXIT || category == STRING_RECOMPILE_EXIT;
+      case PROFILE_EXITS:
+      case PROFILE_LOST: return category == STRING_SIDE_EXIT || category == STRING_RECOMPILE_EXIT;
       case PROFILE_FALLBACKS: return category == STRING_FALLBACK;
       case PROFILE_PREEMPTED: return category == STRING_PREEMPTED;
       case PROFILE_ALLOCATIONS:
@@ -167,9 +175,40 @@ profile_event(void *context, const struct fxt_event *event)
     struct profile *profile = context;
     if (event->ts_ns < profile->first_ns) profile->first_ns = event->ts_ns;
     if (event->ts_ns > profile->last_ns) profile->last_ns = event->ts_ns;
+    bool lost = profile->kind == PROFILE_LOST;
+    if (lost && event->category.id == STRING_TRACE && event->type == FXT_EVENT_INSTANT)
+        lost_stacks_trace(&profile->lost, reader_pool(profile->reader), event);
     if (!wanted(profile->kind, event)) return;
     uint32_t node = profile_stack(profile, thread_of(profile, event), event, 0);
     if (profile->with_reasons && profile->kind != PROFILE_PREEMPTED)
         node = profile_child(profile, node, event_reason(reader_pool(profile->reader), event), true);
-    profile_add(profile, node, event_uint(event, STRING_WEIGHT, 1));
+    if (lost) lost_stacks_exit(&profile->lost, reader_pool(profile->reader), node, event);
+    else profile_add(profile, node, event_uint(event, STRING_WEIGHT, 1));
+}
+
+static void
+add_lost(void *context, uint32_t node, uint64_t events, uint64_t ns)
+{
+    struct profile *profile = context;
+    profile->nodes[node].events += events;
+    profile->nodes[node].count += ns;
+    profile->events += events;
+    profile->count += ns;
+}
+
+static void
+add_lost_place(void *context, uint32_t location, uint32_t reason, uint64_t ns)
+{
+    struct profile *profile = context;
+    uint32_t none = pool_intern(reader_pool(profile->reader), PROFILE_NO_STACK, sizeof PROFILE_NO_STACK - 1);
+    uint32_t node = profile_child(profile, profile_child(profile, 0, none, true), location, false);
+    if (profile->with_reasons) node = profile_child(profile, node, reason, true);
+    add_lost(profile, node, 0, ns);
+}
+
+void
+profile_finish(struct profile *profile)
+{
+    const struct lost_visitor visitor = {.context = profile, .stack = add_lost, .place = add_lost_place};
+    if (profile->kind == PROFILE_LOST) lost_stacks_finish(&profile->lost, &visitor);
 }

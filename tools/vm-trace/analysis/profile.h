@@ -1,9 +1,10 @@
 #ifndef PROFILE_H
 #define PROFILE_H
 /* profile.h - events by their whole backtrace: a tree of frames, with what ended at each node: a number
- * of exits or of time slices, blocked time, allocated bytes.
+ * of exits or of time slices, the time that exits lost, blocked time, allocated bytes.
  *
- *      profile_init -> profile_event and profile_object for each event and name -> the nodes -> profile_free
+ *      profile_init -> profile_event and profile_object for each event and name -> profile_finish
+ *      -> the nodes -> profile_free
  *
  * Blocked time is not in the events: report_data.h adds it (struct report, `blocked_stacks`), because it
  * also knows when a thread was woken. So both count the same.
@@ -12,12 +13,16 @@
  * budget.
  */
 #include "analysis/frames.h"
+#include "analysis/lost_stacks.h"
 #include "analysis/thread_table.h"
 #include "base/map.h"
 #include "fxt/reader.h"
 
-enum profile_kind { PROFILE_EXITS, PROFILE_FALLBACKS, PROFILE_BLOCKED, PROFILE_PREEMPTED, PROFILE_ALLOCATIONS };
-enum { PROFILE_KINDS = PROFILE_ALLOCATIONS + 1 };
+/* PROFILE_LOST: exits by the time that they lost, see lost_stacks.h. */
+enum profile_kind {
+    PROFILE_EXITS, PROFILE_FALLBACKS, PROFILE_BLOCKED, PROFILE_PREEMPTED, PROFILE_ALLOCATIONS, PROFILE_LOST
+};
+enum { PROFILE_KINDS = PROFILE_LOST + 1 };
 
 /* What a kind counts, for messages and formats. */
 struct profile_names {
@@ -50,6 +55,7 @@ struct profile {
     struct map node_of;      /* parent and text -> node */
     struct map node_of_rest; /* root and argument "10+" -> the innermost node of its frames */
     struct frames rest;
+    struct lost_stacks lost;
     uint64_t events;
     uint64_t count;
     int64_t first_ns, last_ns; /* of all events of the traces; first_ns > last_ns: there are none */
@@ -62,11 +68,19 @@ void profile_free(struct profile *profile);
 /* For the reader's visitor: context is the profile. */
 void profile_event(void *context, const struct fxt_event *event);
 void profile_object(void *context, const struct fxt_object *object);
+/* After the last event: the nodes have their counts. */
+void profile_finish(struct profile *profile);
+/* Whether something ended at a node. */
+static inline bool
+profile_ends_at(const struct profile_node *node)
+{
+    return node->events > 0 || node->count > 0;
+}
 
-/* For who puts stacks together: the node of a text below another node; that of a thread below the root,
- * or the root without with_threads (name: STRING_NONE if it has none); that of an event's frames from
- * `first` on, or `root` if it has none. If the budget is used up, reading stops, and they return the
- * node that they have. */
+/* For callers that build stacks themselves. profile_child returns the node of a text below another
+ * node; profile_thread that of a thread below the root (name: STRING_NONE if it has none), or the root
+ * if stacks have no threads; profile_stack that of an event's frames from `first` on, or `root` if it
+ * has none. If the budget is used up, reading stops, and they return the node that they have. */
 uint32_t profile_child(struct profile *profile, uint32_t parent, uint32_t text, bool reason);
 uint32_t profile_thread(struct profile *profile, uint32_t name, uint32_t tid);
 uint32_t profile_stack(struct profile *profile, uint32_t root, const struct fxt_event *event, unsigned first);

@@ -21,6 +21,15 @@ reason_at(size_t index, struct reason_names *names_out)
     return true;
 }
 
+bool
+reason_find(const char *reason, struct reason_names *names_out)
+{
+    for (size_t i = 0; reason_at(i, names_out); i++) {
+        if (fnmatch(names_out->trace, reason, 0) == 0) return true;
+    }
+    return false;
+}
+
 /* Copies the text before the parentheses. Returns false if it is too long for a reason. */
 static bool
 head_of(const char *reason, char head[REASON_COUNTER])
@@ -45,10 +54,7 @@ reason_matches(const char *glob, struct fxt_string reason)
     if (fnmatch(glob, reason.ptr, 0) == 0) return true;
     if (head_of(reason.ptr, head) && fnmatch(glob, head, 0) == 0) return true;
     struct reason_names names;
-    for (size_t i = 0; reason_at(i, &names); i++) {
-        if (fnmatch(names.trace, reason.ptr, 0) == 0) return any_name_matches(glob, &names);
-    }
-    return false;
+    return reason_find(reason.ptr, &names) && any_name_matches(glob, &names);
 }
 
 bool

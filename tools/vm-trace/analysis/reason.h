@@ -29,5 +29,7 @@ struct reason_names {
 };
 /* Returns the reasons by number; false past the last one. */
 bool reason_at(size_t index, struct reason_names *names_out);
+/* Finds the names of a reason in a trace. Returns false if ZJIT has no such reason. */
+bool reason_find(const char *reason, struct reason_names *names_out);
 
 #endif

@@ -13,12 +13,15 @@
 #include "analysis/duration_pairs.h"
 #include "analysis/durations.h"
 #include "analysis/event_args.h"
+#include "analysis/execution.h"
 #include "analysis/exit_table.h"
 #include "analysis/gc_pauses.h"
 #include "analysis/glob.h"
 #include "analysis/profile.h"
 #include "analysis/sched_changes.h"
+#include "analysis/seen_table.h"
 #include "analysis/thread_states.h"
+#include "analysis/throws.h"
 #include "analysis/version_history.h"
 #include "base/map.h"
 #include "base/status.h"
@@ -57,8 +60,10 @@ struct report_process {
     bool sampled;    /* events have weights above 1, or could have */
     struct code_settings code;
     bool exact;      /* the hits of its sites count, not the events: they know more, and all are there */
+    bool timed;      /* the stream `states` was on: exits have lost time */
     uint64_t summary_sites; /* in the summary; UINT64_MAX: not given */
     uint64_t summary_lost;
+    uint64_t suspensions, without_callers; /* of threads, in the summary; 0: there were none, or it does not say */
     uint64_t sites;
     uint64_t lost; /* sum of loss events */
     uint64_t exits, fallbacks; /* the final counts, once everything is read */
@@ -139,7 +144,10 @@ struct report {
     int64_t first_ns, last_ns; /* of what counts; first_ns > last_ns: nothing does */
 
     struct exit_table exits;
+    struct throws throws;
+    struct seen_table seen;
     uint64_t unnamed; /* exits at sites of unknown owner, which may match --method */
+    bool windowed; /* --since or --until */
     bool times_only; /* --since, --until or --thread, which sites do not record */
     bool exits_only; /* --reason or --method, which durations do not have */
 
@@ -154,6 +162,7 @@ struct report {
     struct profile *blocked_stacks; /* the caller's, to be filled in with the same times; NULL: not needed */
     struct gc_pauses gc;
     struct allocations allocations;
+    struct execution execution; /* of threads that the filter passes; nothing if it has times */
     struct version_history history;
     uint64_t unended;
     uint64_t uncounted; /* durations without a row, because there are too many names */
@@ -171,6 +180,11 @@ bool report_readable(const struct report *report);
 bool report_exit_wanted(struct report *report, const struct exit_row *exit_row);
 /* Whether a step of an ISEQ passes the filter, by its time and its label. */
 bool report_step_wanted(struct report *report, const struct version_step *step);
+
+/* Whether a process has the stream `states`. */
+bool report_timed(const struct report *report);
+/* Whether an ISEQ passes --method, and there is no filter that ISEQs cannot pass. */
+bool report_iseq_wanted(struct report *report, uint32_t iseq);
 
 /* Whether a thread passes --thread. */
 bool report_thread_wanted(struct report *report, uint32_t number);

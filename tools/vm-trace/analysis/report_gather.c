@@ -162,7 +162,7 @@ inlined_into(struct report *report, const struct fxt_event *event, uint32_t loca
 /* --- exits ------------------------------------------------------------------------------------- */
 
 static void
-add_exit(struct report *report, const struct fxt_event *event, struct report_thread *thread)
+add_exit(struct report *report, const struct fxt_event *event, uint32_t native, struct report_thread *thread)
 {
     uint64_t weight = event_uint(event, STRING_WEIGHT, 1);
     uint32_t location = event_text(report->pool, event, STRING_FRAME_0);
@@ -177,7 +177,12 @@ add_exit(struct report *report, const struct fxt_event *event, struct report_thr
         event_text(report->pool, event, STRING_CALLEE),
     };
     bool fallback = event->category.id == STRING_FALLBACK;
-    if (exit_wanted(report, key[2], key[3])) *(fallback ? &thread->fallbacks : &thread->exits) += weight;
+    bool wanted = exit_wanted(report, key[2], key[3]);
+    if (wanted) {
+        *(fallback ? &thread->fallbacks : &thread->exits) += weight;
+        seen_table_add(&report->seen, report->pool, event, key[2], location, weight);
+    }
+    throws_exit(&report->throws, report->pool, event, native, wanted);
     if (weight != 1) report_process(report, thread->process)->sampled = true;
     struct exit_row *exit_row = exit_table_row(&report->exits, key);
     if (exit_row == NULL) {
@@ -185,6 +190,8 @@ add_exit(struct report *report, const struct fxt_event *event, struct report_thr
         return;
     }
     exit_table_add(&report->exits, exit_row, event->ts_ns, weight);
+    if (fxt_event_arg(event, STRING_LOST_NS) != NULL) report_process(report, thread->process)->timed = true;
+    exit_row_add_lost(exit_row, event_uint(event, STRING_LOST_NS, 0), weight);
     if (event->category.id == STRING_RECOMPILE_EXIT) {
         uint32_t outcome = event_text(report->pool, event, STRING_OUTCOME);
         bool known = outcome >= STRING_PROFILING && outcome <= STRING_VERSION_LIMIT;
@@ -204,6 +211,8 @@ add_settings(struct report *report, const struct fxt_event *event, uint32_t numb
     if (fxt_event_arg(event, STRING_SNAPSHOT) != NULL) process->snapshot = true;
     process->keeps_newest |= event_text(report->pool, event, STRING_KEEP) == STRING_NEWEST;
     process->code = event_code_settings(event);
+    const struct fxt_arg *flags = fxt_event_arg(event, STRING_FLAGS);
+    if (flags != NULL && flags->type == FXT_ARG_STRING) process->timed |= text_has_word(flags->string, "states");
     for (unsigned i = 0; i < event->arg_count && process->setting_count < REPORT_SETTINGS_MAX; i++) {
         const struct fxt_arg *arg = &event->args[i];
         make_room(report->settings, report->setting_count, report->setting_capacity);
@@ -231,8 +240,29 @@ add_site(struct report *report, const struct fxt_event *event, uint32_t number)
     if (report->times_only) return;
     struct exit_row *exit_row = exit_table_row(&report->exits, key);
     uint64_t hits = event_uint(event, STRING_HITS, 0);
-    if (exit_row != NULL) exit_row->hits += hits;
-    else report->exits.uncounted_hits += hits;
+    if (exit_row == NULL) {
+        report->exits.uncounted_hits += hits;
+        return;
+    }
+    uint64_t max_ns = event_uint(event, STRING_LOST_MAX_NS, 0);
+    exit_row->hits += hits;
+    exit_row->site_lost_ns += event_uint(event, STRING_LOST_NS, 0);
+    if (max_ns > exit_row->lost_max_ns) exit_row->lost_max_ns = max_ns;
+}
+
+/* Sums of threads and ISEQs are of the whole trace. */
+static void
+add_execution(struct report *report, const struct fxt_event *event, uint32_t native)
+{
+    struct report_thread *thread = report_thread(report, native);
+    report_process(report, thread->process)->timed = true;
+    if (report->windowed) return;
+    if (event->name.id == STRING_STATES) {
+        if (thread_wanted(report, thread)) execution_add_thread(&report->execution, native, event);
+    }
+    else if (report->filter.thread == NULL) {
+        execution_add_iseq(&report->execution, report->pool, thread->process, event);
+    }
 }
 
 static void
@@ -258,6 +288,8 @@ add_trace_event(struct report *report, const struct fxt_event *event, uint32_t n
         process->shown = process->summarized = true;
         process->summary_lost = event_uint(event, STRING_LOST, 0);
         process->summary_sites = event_uint(event, STRING_SITES, UINT64_MAX);
+        process->suspensions = event_uint(event, STRING_SUSPENSIONS, 0);
+        process->without_callers = event_uint(event, STRING_SUSPENSIONS_WITHOUT_CALLERS, 0);
         return;
     }
 }
@@ -494,6 +526,9 @@ on_event(void *context, const struct fxt_event *event)
     bool instant = event->type == FXT_EVENT_INSTANT;
     /* Events about the trace hold for all of it, whatever the filter. */
     if (instant && event->category.id == STRING_TRACE) add_trace_event(report, event, process);
+    bool execution = event->name.id == STRING_STATES || event->name.id == STRING_INTERPRETED ||
+                     event->name.id == STRING_CALLS;
+    if (instant && event->category.id == STRING_TRACE && execution) add_execution(report, event, native);
     /* Another thread may collect the object, at another time. */
     if (instant && is_fate(event)) {
         allocations_fate(&report->allocations, process, event_uint(event, STRING_SAMPLE, UINT64_MAX),
@@ -511,6 +546,7 @@ on_event(void *context, const struct fxt_event *event)
     if (!wanted) return;
     version_history_event(&report->history, report->pool, process, event);
     if (!time_wanted(report, event->ts_ns)) return;
+    if (event->category.id == STRING_EXECUTION) return; /* only the long ones: their sums are in trace/states */
 
     thread->events++;
     int64_t end_ns = event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns;
@@ -518,11 +554,12 @@ on_event(void *context, const struct fxt_event *event)
     if (end_ns > report->last_ns) report->last_ns = end_ns;
     bool complete = event->type == FXT_EVENT_DURATION_COMPLETE && !is_edge(event);
     if (complete && !report->exits_only) add_complete(report, event);
+    if (event->category.id == STRING_THROW) throws_flow(&report->throws, event, native);
     if (!instant) return;
     switch (event->category.id) {
       case STRING_SIDE_EXIT:
       case STRING_RECOMPILE_EXIT:
-      case STRING_FALLBACK: add_exit(report, event, thread); break;
+      case STRING_FALLBACK: add_exit(report, event, native, thread); break;
       case STRING_PREEMPTED: add_preempted(report, event, native); break;
       case STRING_ALLOCATION:
         if (!is_fate(event)) add_allocation(report, event, process);
@@ -550,12 +587,15 @@ report_new(size_t memory_bytes, const struct report_filter *filter)
     report->filter = *filter;
     report->reason_glob = (struct glob){.pattern = filter->reason, .matches = reason_matches};
     report->method_glob = (struct glob){.pattern = filter->method, .matches = label_matches};
-    report->times_only = filter->since_ns != INT64_MIN || filter->until_ns != INT64_MAX || filter->thread != NULL;
+    report->windowed = filter->since_ns != INT64_MIN || filter->until_ns != INT64_MAX;
+    report->times_only = report->windowed || filter->thread != NULL;
     report->exits_only = filter->reason != NULL || filter->method != NULL;
     report->first_ns = INT64_MAX;
     report->last_ns = INT64_MIN;
     report->last_thread = NO_THREAD;
     exit_table_init(&report->exits);
+    throws_init(&report->throws);
+    seen_table_init(&report->seen);
     row_table_init(&report->processes, sizeof(struct report_process), 2, REPORT_PROCESSES_MAX);
     row_table_init(&report->threads, sizeof(struct report_thread), 3, REPORT_THREADS_MAX);
     row_table_init(&report->losses, sizeof(struct report_loss), 2, REPORT_PROCESSES_MAX);
@@ -567,6 +607,7 @@ report_new(size_t memory_bytes, const struct report_filter *filter)
     thread_states_init(&report->states, &visitor);
     gc_pauses_init(&report->gc);
     allocations_init(&report->allocations);
+    execution_init(&report->execution);
     compilations_init(&report->compilations);
     struct row_table *tables[] = {&report->invalidations, &report->durations};
     for (unsigned i = 0; i < 2; i++)
@@ -594,10 +635,13 @@ report_free(struct report *report)
     thread_states_free(&report->states);
     gc_pauses_free(&report->gc);
     allocations_free(&report->allocations);
+    execution_free(&report->execution);
     sched_processes_free(&report->sched_processes);
     compilations_free(&report->compilations);
     version_history_free(&report->history);
     exit_table_free(&report->exits);
+    throws_free(&report->throws);
+    seen_table_free(&report->seen);
     row_table_free(&report->processes);
     row_table_free(&report->losses);
     row_table_free(&report->providers);
@@ -652,6 +696,21 @@ bool
 report_step_wanted(struct report *report, const struct version_step *step)
 {
     return time_wanted(report, step->ts_ns) && glob_matches(&report->method_glob, report->pool, step->iseq);
+}
+
+bool
+report_timed(const struct report *report)
+{
+    for (uint32_t i = 0; i < report->processes.count; i++) {
+        if (report_process(report, i)->timed) return true;
+    }
+    return false;
+}
+
+bool
+report_iseq_wanted(struct report *report, uint32_t iseq)
+{
+    return report->filter.reason == NULL && glob_matches(&report->method_glob, report->pool, iseq);
 }
 
 bool

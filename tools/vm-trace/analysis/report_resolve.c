@@ -246,7 +246,9 @@ join_events_to_sites(struct report *report)
             similar = row_table_find(&sites, key);
         }
         if (similar == NULL) continue;
-        exit_row_merge(exit_row_at(report, similar->row), exit_row);
+        struct exit_row *site = exit_row_at(report, similar->row);
+        exit_row_merge(site, exit_row);
+        durations_merge(&site->lost, &exit_row->lost);
         exit_row_clear(exit_row);
     }
     row_table_free(&sites);
@@ -352,7 +354,7 @@ report_resolve(struct report *report)
                      (process->summary_sites == UINT64_MAX || process->summary_sites == process->sites);
         /* The sites of a snapshot that begins late count more than the snapshot holds. */
         bool beyond = process->snapshot ? process->sampled && process->lost == 0
-                                        : process->sampled || process->lost > 0;
+                                        : process->sampled || process->lost > 0 || process->timed;
         process->exact = whole && !report->times_only && beyond;
         any_exact |= process->exact;
     }
@@ -368,6 +370,7 @@ report_resolve(struct report *report)
             exit_row_clear(exit_row);
         }
         exit_row->count = process->exact ? exit_row->hits : exit_row->weighted;
+        exit_row->lost_ns = process->exact ? exit_row->site_lost_ns : exit_row->recorded_lost_ns;
         resolve_outcomes(exit_row);
         process->recorded += exit_row->records;
         *(exit_row->category == STRING_FALLBACK ? &process->fallbacks : &process->exits) += exit_row->count;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "analysis/allocation_check.h"
+#include "analysis/execution_check.h"
 #include "analysis/frames.h"
 #include "analysis/schema_check.h"
 #include "base/escape.h"
@@ -25,6 +26,7 @@ struct clocks {
 
 /* What a process in the file states about itself, and what the check found. */
 struct process {
+    uint32_t pid;
     bool checked;
     bool late_reported; /* that the settings are not the first event */
     bool summarized;
@@ -86,6 +88,7 @@ struct schema_check {
     struct last_event last;
 
     struct allocation_check allocations;
+    struct execution_check execution;
 
     struct map clock_of_thread;
     struct clocks *clocks;
@@ -99,6 +102,7 @@ schema_check_new(struct reader *reader)
     struct schema_check *check = xcalloc(1, sizeof *check);
     check->reader = reader;
     allocation_check_init(&check->allocations);
+    execution_check_init(&check->execution);
     return check;
 }
 
@@ -111,6 +115,7 @@ schema_check_free(struct schema_check *check)
     map_free(&check->flow_of_id);
     free(check->flows);
     allocation_check_free(&check->allocations);
+    execution_check_free(&check->execution);
     map_free(&check->clock_of_thread);
     free(check->clocks);
     free(check);
@@ -137,7 +142,7 @@ process_of(struct schema_check *check, uint32_t pid)
     make_room(check->processes, check->process_count, check->process_capacity);
     map_set(&check->process_of_pid, pid, check->process_count);
     struct process *process = &check->processes[check->process_count++];
-    *process = (struct process){.rates = {1, 1}};
+    *process = (struct process){.pid = pid, .rates = {1, 1}};
     return process;
 }
 
@@ -236,8 +241,10 @@ only_left_out(struct schema_check *check, const struct fxt_event *event)
 {
     const struct fxt_arg *rest = fxt_event_arg(event, STRING_FRAME_REST);
     struct frames frames = {0};
-    if (rest == NULL || rest->type != FXT_ARG_STRING) return false;
-    frames_of_rest(&frames, reader_pool(check->reader), rest->string);
+    char buffer[REST_TEXT_BYTES];
+    struct fxt_string text;
+    if (rest == NULL || !frames_rest_text(rest, buffer, &text)) return false;
+    frames_of_rest(&frames, reader_pool(check->reader), text);
     bool only = frames.count == 0 && frames.left_out > 0;
     free(frames.list);
     return only;
@@ -254,7 +261,10 @@ check_backtrace(struct schema_check *check, const struct fxt_event *event)
         uint32_t known = event->args[i].name.id;
         if (known < STRING_FRAME_0 || known > STRING_FRAME_REST) continue;
         present |= 1u << (known - STRING_FRAME_0);
+        char buffer[REST_TEXT_BYTES];
+        struct fxt_string text;
         if (event->args[i].type == FXT_ARG_STRING) continue;
+        if (known == STRING_FRAME_REST && frames_rest_text(&event->args[i], buffer, &text)) continue;
         FAULT(check, event, "%s: frame %s is not a string", name_of(&name, event),
               pool_string(reader_pool(check->reader), known).ptr);
     }
@@ -263,7 +273,9 @@ check_backtrace(struct schema_check *check, const struct fxt_event *event)
     }
     else if (present & (present + 1)) {
         unsigned named = present & ~(1u << (STRING_FRAME_REST - STRING_FRAME_0));
-        if ((named & (named + 1)) == 0 && only_left_out(check, event)) return;
+        /* An event has room for 15 arguments: others come first, then frames, and the rest. */
+        bool full = event->arg_count == FXT_ARGS_MAX;
+        if ((named & (named + 1)) == 0 && (full || only_left_out(check, event))) return;
         unsigned missing = (unsigned)__builtin_ctz(~present);
         FAULT(check, event, "%s has a gap in its backtrace: frame %u is missing", name_of(&name, event), missing);
     }
@@ -317,6 +329,26 @@ check_outcome(struct schema_check *check, const struct fxt_event *event)
           escape_into(outcome, sizeof outcome, arg->string));
 }
 
+/* What the guard has met: its class, and for some guards two numbers. */
+static void
+check_seen(struct schema_check *check, const struct fxt_event *event)
+{
+    const struct fxt_arg *index = fxt_event_arg(event, STRING_INDEX);
+    struct event_name name;
+    uint64_t length;
+    optional_uint(check, event, STRING_LENGTH, &length);
+    if (index != NULL && index->type != FXT_ARG_INT32 && index->type != FXT_ARG_INT64)
+        FAULT(check, event, "%s has no signed number as its argument index", name_of(&name, event));
+    bool fallback = event->category.id == STRING_FALLBACK;
+    if (fxt_event_arg(event, STRING_SEEN) != NULL) {
+        require_string(check, event, STRING_SEEN);
+        if (fallback) FAULT(check, event, "%s has an argument seen", name_of(&name, event));
+    }
+    else if (index != NULL || fxt_event_arg(event, STRING_LENGTH) != NULL) {
+        FAULT(check, event, "%s has an argument index or length, but not seen", name_of(&name, event));
+    }
+}
+
 static void
 check_exit(struct schema_check *check, struct process *process, const struct fxt_event *event)
 {
@@ -327,9 +359,11 @@ check_exit(struct schema_check *check, struct process *process, const struct fxt
     require_uint(check, event, STRING_VERSION, &version);
     check_weight(check, event, process->rates[fallback]);
     check_outcome(check, event);
+    check_seen(check, event);
     if (fxt_event_arg(event, STRING_THREAD) != NULL) require_string(check, event, STRING_THREAD);
     if (fxt_event_arg(event, STRING_CALLEE) != NULL) require_string(check, event, STRING_CALLEE);
     process->recorded_exits += !fallback;
+    execution_check_exit(&check->execution, check->reader, event);
 }
 
 /* --- events of category trace -------------------------------------------------------- */
@@ -352,6 +386,7 @@ read_settings(struct schema_check *check, struct process *process, const struct 
         uint64_t rate;
         if (optional_uint(check, event, names[i], &rate)) process->rates[i] = rate;
     }
+    execution_check_settings(&check->execution, check->reader, event);
 }
 
 static void
@@ -365,6 +400,7 @@ check_site(struct schema_check *check, struct process *process, const struct fxt
     require_uint(check, event, STRING_VERSION, &version);
     if (fxt_event_arg(event, STRING_CALLEE) != NULL) require_string(check, event, STRING_CALLEE);
     process->sites++;
+    execution_check_site(&check->execution, check->reader, event);
     bool counted = require_uint(check, event, STRING_HITS, &hits);
     if (counted && optional_uint(check, event, STRING_SAMPLED, &sampled) && sampled > hits) {
         FAULT(check, event, "trace site: %" PRIu64 " sampled of %" PRIu64 " hits", sampled, hits);
@@ -415,6 +451,12 @@ check_trace_event(struct schema_check *check, struct process *process, const str
         require_string(check, event, STRING_REASON);
         if (require_uint(check, event, STRING_LOST, &lost)) process->losses += lost;
         break;
+      case STRING_STATES:
+        /* A snapshot begins with the oldest event that it has; its sums, with the last reset. */
+        execution_check_thread(&check->execution, check->reader, event, process->snapshot ? INT64_MIN : process->settings_ns);
+        break;
+      case STRING_INTERPRETED:
+      case STRING_CALLS: execution_check_iseq(check->reader, event); break;
       case STRING_CUT:
         process->cut = true;
         require_uint(check, event, STRING_SINCE_NS, &ns);
@@ -448,6 +490,10 @@ check_kind(struct schema_check *check, const struct fxt_event *event)
         kind = "a duration";
         right = event->type >= FXT_EVENT_DURATION_BEGIN && event->type <= FXT_EVENT_DURATION_COMPLETE;
         break;
+      case STRING_EXECUTION:
+        kind = "a duration in one record";
+        right = event->type == FXT_EVENT_DURATION_COMPLETE;
+        break;
       case STRING_GC:
         kind = event->name.id == STRING_GC_HEAP ? "a counter" : "a duration";
         right = event->name.id == STRING_GC_HEAP
@@ -462,6 +508,10 @@ check_kind(struct schema_check *check, const struct fxt_event *event)
             break;
         }
         right = event->type >= FXT_EVENT_ASYNC_BEGIN && event->type <= FXT_EVENT_ASYNC_END;
+        break;
+      case STRING_THROW:
+        kind = "a flow";
+        right = event->type >= FXT_EVENT_FLOW_BEGIN && event->type <= FXT_EVENT_FLOW_END;
         break;
       case STRING_MARKER:
         kind = "an instant, a duration or a counter";
@@ -487,6 +537,7 @@ schema_check_chunk(struct schema_check *check)
      * are the events of a thread in order. */
     map_free(&check->clock_of_thread);
     check->clock_count = 0;
+    execution_check_chunk(&check->execution);
 }
 
 static struct clocks *
@@ -688,10 +739,12 @@ schema_check_event(struct schema_check *check, const struct fxt_event *event)
           case STRING_FALLBACK: check_exit(check, process, event); break;
           case STRING_TRACE: check_trace_event(check, process, event); break;
           case STRING_REPROFILE: check_reprofile(check, event); break;
+          case STRING_THROW: check_flow(check, event); break;
           case STRING_INVALIDATION: check_invalidation(check, event); break;
           case STRING_COMPILE: check_compilation(check, event); break;
           case STRING_BLOCKED: check_blocked(check, event); break;
           case STRING_GC: check_gc(check, event); break;
+          case STRING_EXECUTION: execution_check_slice(&check->execution, check->reader, event); break;
           case STRING_ALLOCATION: check_allocation(check, process, event); break;
         }
     }
@@ -736,8 +789,10 @@ is_whole(const void *context, uint32_t pid)
 }
 
 static void
-finish_process(struct reader *reader, const struct process *process, bool gaps)
+finish_process(struct schema_check *check, const struct process *process)
 {
+    struct reader *reader = check->reader;
+    bool gaps = check->gaps;
     if (!process->checked) return;
     if (process->settings > 0 && process->first_ns < process->settings_ns) {
         reader_fault(reader, FXT_FAULT_SCHEMA, process->first_offset, "event is earlier than trace settings");
@@ -765,13 +820,14 @@ finish_process(struct reader *reader, const struct process *process, bool gaps)
             "hits of the sites add up to");
     compare(reader, process, process->has_fallbacks, process->summary_fallbacks, process->site_fallbacks, "fallbacks",
             "hits of the sites add up to");
+    if (!gaps && !process->snapshot) execution_check_finish(&check->execution, reader, process->pid);
 }
 
 void
 schema_check_finish(struct schema_check *check)
 {
     for (uint32_t i = 0; i < check->process_count; i++)
-        finish_process(check->reader, &check->processes[i], check->gaps);
+        finish_process(check, &check->processes[i]);
     if (!check->gaps && !reader_moved(check->reader))
         allocation_check_finish(&check->allocations, check->reader, is_whole, check);
     for (uint32_t i = 0; i < check->flow_count && !check->gaps; i++) {

@@ -76,12 +76,6 @@ cpu_of(struct thread_states *states, const struct duration_edge *edge)
     return cpu;
 }
 
-static uint32_t
-number_of(const struct row_table *table, const void *row)
-{
-    return (uint32_t)((size_t)((const char *)row - (const char *)table->rows) / table->row_bytes);
-}
-
 static void
 fault(const struct thread_states *states, const struct duration_edge *edge, enum thread_fault what,
       uint32_t other, uint32_t cpu)
@@ -221,7 +215,7 @@ runs(struct thread_states *states, struct thread_times *thread, struct thread_cp
     enter(states, thread, THREAD_RUNNING, edge->ts_ns);
     thread->in_ns = edge->ts_ns;
     thread->runs++;
-    cpu->holder = number_of(&states->threads, thread);
+    cpu->holder = row_table_number(&states->threads, thread);
     cpu_changed(states, cpu);
 }
 
@@ -231,7 +225,7 @@ leaves(struct thread_states *states, struct thread_times *thread, struct thread_
 {
     if (thread->state == THREAD_UNKNOWN) ran_before(states, thread, cpu, edge->ts_ns);
     else if (thread->state != THREAD_RUNNING) fault(states, edge, THREAD_FAULT_DOES_NOT_RUN, edge->row, cpu->number);
-    if (cpu->holder == number_of(&states->threads, thread)) cpu_release(states, cpu);
+    if (cpu->holder == row_table_number(&states->threads, thread)) cpu_release(states, cpu);
     if (cpu->holder == NO_HOLDER) cpu->free_ns = cpu->last_ns;
     stop_waiting(states, thread, edge->ts_ns);
     thread->out_ns = edge->ts_ns;
@@ -253,7 +247,7 @@ thread_states_sched(struct thread_states *states, const struct duration_edge *ed
     }
     thread->process = edge->process;
     bool waits = thread->state == THREAD_WAITING;
-    if (!waits) thread->cpu = number_of(&states->cpus, cpu);
+    if (!waits) thread->cpu = row_table_number(&states->cpus, cpu);
     cpu_advance(states, cpu, edge->ts_ns);
     switch (edge->sched) {
       case SCHED_NONE: return;
@@ -267,7 +261,7 @@ thread_states_sched(struct thread_states *states, const struct duration_edge *ed
       case SCHED_BLOCKS:
       case SCHED_ENDS: leaves(states, thread, cpu, edge); break;
     }
-    if (thread->state != THREAD_WAITING) thread->cpu = number_of(&states->cpus, cpu);
+    if (thread->state != THREAD_WAITING) thread->cpu = row_table_number(&states->cpus, cpu);
 }
 
 void

@@ -14,7 +14,7 @@ enum timeline_state { TIMELINE_WAITING, TIMELINE_BLOCKED, TIMELINE_GC, TIMELINE_
 /* `TIMELINE_NAMES_MAX` different names in one segment, then TIMELINE_OTHER_NAMES. */
 enum { TIMELINE_NAMES_MAX = 16, TIMELINE_NO_NAME = UINT32_MAX, TIMELINE_OTHER_NAMES = UINT32_MAX - 1 };
 
-/* What is known by a name in a segment: methods that blocked, or reasons of collections. */
+/* What a segment has by name: methods that blocked, or reasons of collections. */
 struct timeline_name {
     uint32_t name; /* the caller's number */
     uint32_t count;
@@ -42,7 +42,7 @@ struct timeline {
 };
 
 void timeline_free(struct timeline *timeline);
-/* Adds a segment of one piece. It is zeroed but for its times, `ns` and `waker`; `name` may be NULL. */
+/* Adds a segment of one piece, which sets only its times, `ns` and `waker`. `name` may be NULL. */
 void timeline_add(struct timeline *timeline, const struct timeline_segment *segment, const struct timeline_name *name);
 /* Sorts the segments by time, if they are not. */
 void timeline_sort(struct timeline *timeline);

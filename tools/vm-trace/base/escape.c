@@ -119,17 +119,41 @@ print_json(FILE *out, struct fxt_string string)
     putc('"', out);
 }
 
-void
-print_csv(FILE *out, struct fxt_string string)
+static void
+print_quoted(FILE *out, struct fxt_string string, void (*print)(FILE *out, struct fxt_string string))
 {
     putc('"', out);
     for (const char *quote; (quote = memchr(string.ptr, '"', string.len)) != NULL;) {
         uint32_t len = (uint32_t)(quote - string.ptr);
-        print_escaped(out, (struct fxt_string){.ptr = string.ptr, .len = len});
+        print(out, (struct fxt_string){.ptr = string.ptr, .len = len});
         fputs("\"\"", out);
         string.ptr += len + 1;
         string.len -= len + 1;
     }
-    print_escaped(out, string);
+    print(out, string);
     putc('"', out);
+}
+
+void
+print_csv(FILE *out, struct fxt_string string)
+{
+    print_quoted(out, string, print_escaped);
+}
+
+static void
+print_escaped_ascii(FILE *out, struct fxt_string string)
+{
+    for (uint32_t at = 0; at < string.len;) {
+        uint32_t codepoint;
+        unsigned taken = utf8_decode(string.ptr + at, string.len - at, &codepoint);
+        if (taken > 1) fwrite(string.ptr + at, 1, taken, out);
+        else print_escaped(out, (struct fxt_string){.ptr = string.ptr + at, .len = 1});
+        at += taken > 1 ? taken : 1;
+    }
+}
+
+void
+print_csv_data(FILE *out, struct fxt_string string)
+{
+    print_quoted(out, string, print_escaped_ascii);
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/row_table.h"
-#include "base/xalloc.h"
 
 void
 row_table_init(struct row_table *table, size_t row_bytes, unsigned key_words, uint32_t limit)
@@ -71,6 +70,17 @@ row_table_get(struct row_table *table, const uint32_t *key)
     memset(row, 0, table->row_bytes);
     memcpy(row, key, table->key_words * sizeof *key);
     return row;
+}
+
+uint32_t
+row_table_intern(struct row_table *table, const uint32_t *key, struct budget *budget, bool *added_out)
+{
+    uint32_t count = table->count, capacity = table->capacity, slots = table->index.slot_count;
+    const void *row = row_table_get(table, key);
+    size_t grown_slots = table->index.slot_count - slots;
+    budget_charge(budget, (table->capacity - capacity) * table->row_bytes + grown_slots * sizeof *table->index.slots);
+    if (added_out != NULL) *added_out = table->count > count;
+    return row == NULL ? ROW_NONE : row_table_number(table, row);
 }
 
 void *

@@ -5,10 +5,14 @@
  *
  * Memory grows with the number of distinct rows, up to a limit.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/hash_index.h"
+#include "base/xalloc.h"
+
+enum { ROW_NONE = UINT32_MAX };
 
 struct row_table {
     void *rows;
@@ -25,6 +29,10 @@ void row_table_free(struct row_table *table);
 /* Returns the row with this key. If there is none, adds a row of zeros with the key; or returns
  * NULL if the table is full. The row is valid until the next call. */
 void *row_table_get(struct row_table *table, const uint32_t *key);
+/* The same as row_table_get for tables whose rows are known by their numbers: returns the number of
+ * the row, or ROW_NONE if the table is full, and charges the growth of the table to the budget.
+ * *added_out (unless NULL): whether the row is new. */
+uint32_t row_table_intern(struct row_table *table, const uint32_t *key, struct budget *budget, bool *added_out);
 /* Returns the row with this key, or NULL. */
 void *row_table_find(struct row_table *table, const uint32_t *key);
 /* Sorts the rows; `compare` is as for qsort_r. */
@@ -34,6 +42,12 @@ static inline void *
 row_table_at(const struct row_table *table, uint32_t number)
 {
     return (char *)table->rows + number * table->row_bytes;
+}
+
+static inline uint32_t
+row_table_number(const struct row_table *table, const void *row)
+{
+    return (uint32_t)((size_t)((const char *)row - (const char *)table->rows) / table->row_bytes);
 }
 
 #endif

@@ -35,6 +35,7 @@ extern const struct command command_merge;
 extern const struct command command_cut;
 extern const struct command command_history;
 extern const struct command command_explain;
+extern const struct command command_annotate;
 extern const struct command command_start;
 extern const struct command command_stop;
 extern const struct command command_status;

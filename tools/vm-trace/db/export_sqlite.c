@@ -34,6 +34,26 @@ static const struct {
      "id INTEGER PRIMARY KEY, ts INTEGER, dur INTEGER, cpu INTEGER, utid INTEGER, end_state TEXT, priority INTEGER"},
     {"thread_state", "id INTEGER PRIMARY KEY, ts INTEGER, dur INTEGER, cpu INTEGER, utid INTEGER, state TEXT,"
                      " waker_utid INTEGER, waker_id INTEGER"},
+    {"stack_sample", "id INTEGER PRIMARY KEY, ts INTEGER, source TEXT, task_context_id INTEGER,"
+                     " execution_context_id INTEGER, callsite_id INTEGER, session_id INTEGER"},
+    {"stack_sample_session", "id INTEGER PRIMARY KEY, source TEXT, timebase_unit TEXT, cmdline TEXT"},
+    {"stack_sample_task_context",
+     "id INTEGER PRIMARY KEY, upid INTEGER, utid INTEGER, async_context_id INTEGER"},
+    {"stack_sample_async_context", "id INTEGER PRIMARY KEY, name TEXT, kind TEXT, parent_id INTEGER"},
+    {"stack_sample_execution_context", "id INTEGER PRIMARY KEY, ucpu INTEGER, cpu_mode TEXT"},
+    {"stack_sample_counter_track",
+     "id INTEGER PRIMARY KEY, name TEXT, type TEXT, parent_id INTEGER, source_arg_set_id INTEGER,"
+     " machine_id INTEGER, unit TEXT, description TEXT, session_id INTEGER, cpu INTEGER, is_timebase INTEGER"},
+    {"stack_sample_counter",
+     "id INTEGER PRIMARY KEY, stack_sample_id INTEGER, track_id INTEGER, value REAL"},
+    {"stack_profile_callsite", "id INTEGER PRIMARY KEY, depth INTEGER, parent_id INTEGER, frame_id INTEGER"},
+    {"stack_profile_frame", "id INTEGER PRIMARY KEY, name TEXT, mapping INTEGER, rel_pc INTEGER,"
+                            " symbol_set_id INTEGER, deobfuscated_name TEXT, type TEXT"},
+    {"stack_profile_symbol", "id INTEGER PRIMARY KEY, symbol_set_id INTEGER, name TEXT, source_file TEXT,"
+                             " line_number INTEGER, inlined INTEGER"},
+    {"stack_profile_mapping",
+     "id INTEGER PRIMARY KEY, build_id TEXT, exact_offset INTEGER, start_offset INTEGER, start INTEGER,"
+     " \"end\" INTEGER, load_bias INTEGER, name TEXT"},
     {"stats", "name TEXT PRIMARY KEY, value INTEGER"},
 };
 

@@ -142,6 +142,12 @@ on_object(void *context, const struct fxt_object *object)
 }
 
 static void
+on_blob(void *context, const struct fxt_blob *blob)
+{
+    model_samples_read(context, blob);
+}
+
+static void
 play_counter(struct model *model, const struct item *item)
 {
     uint32_t upid = model_process(model, item->pid);
@@ -289,6 +295,7 @@ model_finish(struct model *model)
     free(items->scheds.list);
     *items = (struct model_items){0};
     drop_unused_sets(model);
+    model_samples_finish(model);
     return left_out;
 }
 
@@ -301,6 +308,7 @@ model_new(struct reader *reader)
     model->items = xcalloc(1, sizeof *model->items);
     model->items->rest_bytes = reader_budget(reader)->limit_bytes / REST_SHARE;
     budget_charge(reader_budget(reader), model->items->rest_bytes);
+    model->samples = model_samples_new();
     model_threads_begin(model);
     return model;
 }
@@ -308,7 +316,8 @@ model_new(struct reader *reader)
 struct fxt_visitor
 model_visitor(struct model *model)
 {
-    return (struct fxt_visitor){.context = model, .event = on_event, .object = on_object, .sched = on_sched};
+    return (struct fxt_visitor){.context = model, .event = on_event, .object = on_object, .sched = on_sched,
+                                .blob = on_blob};
 }
 
 void
@@ -326,6 +335,7 @@ model_free(struct model *model)
     model_async_end(model);
     model_flows_end(model);
     model_sched_end(model);
+    model_samples_free(model->samples);
     for (uint32_t i = 0; i < model->stacks.count; i++) free(model->stacks.list[i].slices);
     free(model->stacks.list);
     free(model->slices.list);

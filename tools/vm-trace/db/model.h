@@ -50,12 +50,12 @@ struct model_thread {
     bool main;
 };
 
-enum model_track_kind { MODEL_THREAD_TRACK, MODEL_ASYNC_TRACK, MODEL_COUNTER_TRACK };
+enum model_track_kind { MODEL_THREAD_TRACK, MODEL_ASYNC_TRACK, MODEL_COUNTER_TRACK, MODEL_SAMPLE_TRACK };
 
 struct model_track {
     enum model_track_kind kind;
     uint32_t name;  /* or MODEL_NONE */
-    uint32_t owner; /* utid of a thread track, upid of a counter track */
+    uint32_t owner; /* utid of a thread track, upid of a counter track, row of that of stack samples */
 };
 
 struct model_counter {
@@ -101,6 +101,7 @@ struct model_items; /* items that wait to be sorted by time */
 struct model_scheduling;
 struct model_asyncs;
 struct model_flow_state;
+struct samples;
 
 /* The slices of a track that later events may end or nest in. */
 struct model_stack {
@@ -137,6 +138,7 @@ struct model {
     struct model_scheduling *scheduling;
     struct model_asyncs *asyncs;
     struct model_flow_state *flow_state;
+    struct samples *samples; /* samples.h */
 };
 
 /* make_room and map_set for the model, charged to the reader's budget. */
@@ -193,6 +195,12 @@ void model_async_end(struct model *model);
 /* model_flows.c */
 void model_flow(struct model *model, enum fxt_event_type type, uint32_t track, uint32_t pid, uint64_t id);
 void model_flows_end(struct model *model);
+
+/* samples.c: stack samples out of blob records. _finish builds their tables. */
+struct samples *model_samples_new(void);
+void model_samples_free(struct samples *samples);
+void model_samples_read(struct model *model, const struct fxt_blob *blob);
+void model_samples_finish(struct model *model);
 
 /* model_sched.c */
 struct model_switch {

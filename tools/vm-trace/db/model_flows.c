@@ -22,6 +22,12 @@ struct model_flow_state {
     struct map owner_of_id;  /* id -> index into owners */
     MODEL_ARRAY(struct owner) owners;
     MODEL_ARRAY(uint32_t) last_slice; /* by number of flow; MODEL_NONE until its begin is bound */
+    /* The flow that began last, which is not in the maps yet: most end before another one begins. */
+    struct {
+        bool begun;
+        uint32_t pid, flow;
+        uint64_t id;
+    } latest;
 };
 
 static uint32_t
@@ -31,14 +37,16 @@ look_up(const struct map *map, uint64_t key)
     return value == (uint32_t)GONE ? MAP_NONE : value;
 }
 
-static uint32_t
-begin(struct model *model, uint32_t pid, uint64_t id)
+/* Enters the latest flow into the maps, so that its steps and its end are found in any order. */
+static void
+enter_latest(struct model *model)
 {
     struct model_flow_state *state = model->flow_state;
-    uint32_t flow = state->last_slice.count;
-    model_room(model, state->last_slice.list, state->last_slice.count, state->last_slice.capacity);
-    state->last_slice.list[state->last_slice.count++] = MODEL_NONE;
-    model_map_set(model, &state->flow_of_key, flow_key(pid, id), flow);
+    if (!state->latest.begun) return;
+    state->latest.begun = false;
+    uint32_t pid = state->latest.pid;
+    uint64_t id = state->latest.id;
+    model_map_set(model, &state->flow_of_key, flow_key(pid, id), state->latest.flow);
     uint32_t index = look_up(&state->owner_of_id, id);
     if (index == MAP_NONE) {
         model_map_set(model, &state->owner_of_id, id, state->owners.count);
@@ -48,6 +56,20 @@ begin(struct model *model, uint32_t pid, uint64_t id)
     else if (state->owners.list[index].pid != pid) {
         state->owners.list[index].ambiguous = true;
     }
+}
+
+static uint32_t
+begin(struct model *model, uint32_t pid, uint64_t id)
+{
+    struct model_flow_state *state = model->flow_state;
+    uint32_t flow = state->last_slice.count;
+    enter_latest(model);
+    model_room(model, state->last_slice.list, state->last_slice.count, state->last_slice.capacity);
+    state->last_slice.list[state->last_slice.count++] = MODEL_NONE;
+    state->latest.begun = true;
+    state->latest.pid = pid;
+    state->latest.id = id;
+    state->latest.flow = flow;
     return flow;
 }
 
@@ -57,7 +79,9 @@ model_flow(struct model *model, enum fxt_event_type type, uint32_t track, uint32
     if (model->flow_state == NULL) model->flow_state = xcalloc(1, sizeof *model->flow_state);
     struct model_flow_state *state = model->flow_state;
     uint32_t owner = pid;
-    uint32_t flow = look_up(&state->flow_of_key, flow_key(pid, id));
+    bool latest = state->latest.begun && state->latest.pid == pid && state->latest.id == id;
+    if (!latest && type != FXT_EVENT_FLOW_BEGIN) enter_latest(model);
+    uint32_t flow = latest ? state->latest.flow : look_up(&state->flow_of_key, flow_key(pid, id));
     if (flow == MAP_NONE && type == FXT_EVENT_FLOW_BEGIN) flow = begin(model, pid, id);
     if (flow == MAP_NONE) {
         uint32_t index = look_up(&state->owner_of_id, id);
@@ -79,7 +103,12 @@ model_flow(struct model *model, enum fxt_event_type type, uint32_t track, uint32
             .out = back ? slice : *last, .in = back ? *last : slice, .id = (uint64_t)flow + 1};
         *last = slice;
     }
-    if (type == FXT_EVENT_FLOW_END) {
+    if (type != FXT_EVENT_FLOW_END) return;
+    if (latest && look_up(&state->owner_of_id, id) == MAP_NONE) {
+        state->latest.begun = false;
+    }
+    else {
+        enter_latest(model);
         model_map_set(model, &state->flow_of_key, flow_key(owner, id), (uint32_t)GONE);
         model_map_set(model, &state->owner_of_id, id, (uint32_t)GONE);
     }

@@ -8,42 +8,8 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "db/table.h"
 #include "db/tables.h"
-
-struct table {
-    const char *name;
-    const char *columns;
-    int key;      /* index of the column that rows are found by, a number */
-    int text_key; /* index of the string column that together with it identifies a row; or -1 */
-    uint32_t (*rows)(const struct model *model);
-    /* The rows with that key; NULL if the key is the row's number. */
-    void (*find)(const struct model *model, uint32_t key, uint32_t *first_out, uint32_t *end_out);
-    /* With a text key: the row among those that has it, or `end`. */
-    uint32_t (*find_text)(const struct model *model, uint32_t first, uint32_t end, uint32_t string);
-    void (*column)(sqlite3_context *result, const struct model *model, uint32_t row, int column);
-};
-
-/* --- values ------------------------------------------------------------------------------ */
-
-static void
-result_string(sqlite3_context *result, const struct model *model, uint32_t string)
-{
-    if (string == MODEL_NONE) return; /* NULL */
-    struct fxt_string text = pool_string(model->pool, string);
-    sqlite3_result_text(result, text.ptr, (int)text.len, SQLITE_STATIC);
-}
-
-static void
-result_text(sqlite3_context *result, const char *text)
-{
-    if (text != NULL) sqlite3_result_text(result, text, -1, SQLITE_STATIC);
-}
-
-static void
-result_number(sqlite3_context *result, uint32_t number)
-{
-    if (number != MODEL_NONE) sqlite3_result_int64(result, number);
-}
 
 /* --- tables -------------------------------------------------------------------------------- */
 
@@ -161,6 +127,7 @@ track_column(sqlite3_context *result, const struct model *model, uint32_t row, i
         [MODEL_THREAD_TRACK] = "thread_execution",
         [MODEL_ASYNC_TRACK] = "legacy_async_global_slice",
         [MODEL_COUNTER_TRACK] = "fuchsia_counter",
+        [MODEL_SAMPLE_TRACK] = "stack_sample_session_counter",
     };
     const struct model_track *track = &model->tracks.list[row];
     switch (column) {
@@ -263,6 +230,7 @@ static const struct table tables[] = {
     {"thread_state", "id, ts, dur, cpu, utid, state, waker_utid, waker_id", 0, -1, state_rows, NULL, NULL,
      state_column},
     {"all_faults", "name, value", -1, -1, stats_rows, NULL, NULL, stats_column},
+    {0},
 };
 
 /* Temporary views, so that they and a query's own views cannot conflict. */
@@ -271,7 +239,8 @@ static const char views[] =
     "CREATE TEMP VIEW track AS SELECT id, name, type, parent_id FROM all_tracks;"
     "CREATE TEMP VIEW thread_track AS"
     " SELECT id, name, type, parent_id, utid FROM all_tracks WHERE type = 'thread_execution';"
-    "CREATE TEMP VIEW counter_track AS SELECT id, name, type, parent_id FROM all_tracks WHERE type = 'fuchsia_counter';"
+    "CREATE TEMP VIEW counter_track AS SELECT id, name, type, parent_id FROM all_tracks"
+    " WHERE type IN ('fuchsia_counter', 'stack_sample_session_counter');"
     "CREATE TEMP VIEW process_counter_track AS"
     " SELECT id, name, type, parent_id, upid FROM all_tracks WHERE type = 'fuchsia_counter';"
     "CREATE TEMP VIEW stats AS SELECT name, sum(value) AS value FROM all_faults WHERE name <> '' GROUP BY name;";
@@ -476,17 +445,26 @@ static const sqlite3_module module = {
     .xRowid = rowid,
 };
 
+static int
+register_tables(sqlite3 *db, const struct table *table, const struct model *model)
+{
+    int error = SQLITE_OK;
+    for (; error == SQLITE_OK && table->name != NULL; table++) {
+        struct registration *registration = xcalloc(1, sizeof *registration);
+        *registration = (struct registration){.table = table, .model = model};
+        error = sqlite3_create_module_v2(db, table->name, &module, registration, free);
+    }
+    return error;
+}
+
 int
 tables_register(sqlite3 *db, struct model *model)
 {
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        struct registration *registration = xcalloc(1, sizeof *registration);
-        *registration = (struct registration){.table = &tables[i], .model = model};
-        int error = sqlite3_create_module_v2(db, tables[i].name, &module, registration, free);
-        if (error != SQLITE_OK) return error;
-    }
+    int error = register_tables(db, tables, model);
+    if (error == SQLITE_OK) error = register_tables(db, sample_tables, model);
+    if (error != SQLITE_OK) return error;
     /* Sort a GROUP BY over a million slices in memory, not in a file: -65536 means 64 MiB. */
-    int error = sqlite3_exec(db, "PRAGMA cache_size = -65536", NULL, NULL, NULL);
+    error = sqlite3_exec(db, "PRAGMA cache_size = -65536", NULL, NULL, NULL);
     return error == SQLITE_OK ? sqlite3_exec(db, views, NULL, NULL, NULL) : error;
 }
 #else

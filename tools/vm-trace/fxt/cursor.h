@@ -38,7 +38,7 @@ static inline bool
 cursor_bytes(struct cursor *cursor, size_t len, const char **bytes_out)
 {
     const uint8_t *bytes;
-    if (!cursor_words(cursor, (len + FXT_WORD_BYTES - 1) / FXT_WORD_BYTES, &bytes)) return false;
+    if (!cursor_words(cursor, fxt_words(len), &bytes)) return false;
     *bytes_out = (const char *)bytes;
     return true;
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "fxt/known_strings.h"
+#include "fxt/packet.h"
 #include "fxt/reader_internal.h"
 
 static void
@@ -157,13 +158,48 @@ decode_sched(struct reader *reader, struct cursor *cursor)
     if (reader->visitor.sched) reader->visitor.sched(reader->visitor.context, sched);
 }
 
-/* Checks the form of the blobs that Perfetto reads; they are not passed to the visitor yet.
- * Perfetto does not need their names. */
+/* Reports packets that are not whole. Returns how many bytes of whole ones begin at `first`. */
+static size_t
+check_packets(struct reader *reader, const uint8_t *bytes, size_t len, size_t first)
+{
+    struct proto blob = proto_of(bytes + first, len - first);
+    struct proto_field packet;
+    const uint8_t *whole = blob.at;
+    while (proto_next(&blob, &packet)) {
+        for (struct proto_field field; proto_next(&packet.message, &field);) {}
+        if (packet.message.damaged || packet.number != TRACE_PACKET || packet.type != PROTO_BYTES) {
+            reader_fault(reader, FXT_FAULT_BLOB_PACKET, reader->offset, "byte %zu of the blob is not a packet",
+                         (size_t)(whole - bytes));
+            return (size_t)(whole - bytes) - first;
+        }
+        whole = blob.at;
+    }
+    if (!blob.damaged) return len - first;
+    uint64_t packet_len = 0;
+    struct proto cut = proto_of(whole, (size_t)(bytes + len - whole));
+    bool known = *cut.at++ == (TRACE_PACKET << 3 | PROTO_BYTES) &&
+                 (cut.at == cut.end || proto_varint(&cut, &packet_len) || cut.at == cut.end);
+    if (!known) {
+        reader_fault(reader, FXT_FAULT_BLOB_PACKET, reader->offset, "byte %zu of the blob is not a packet",
+                     (size_t)(whole - bytes));
+    }
+    else {
+        reader_fault(reader, FXT_FAULT_BLOB_CUT, reader->offset,
+                     "the packet at byte %zu goes on past the blob's end; not read", (size_t)(whole - bytes));
+        if (!cut.damaged && cut.at < cut.end && packet_len < SIZE_MAX / 2)
+            reader->packet_left = (size_t)packet_len - (size_t)(cut.end - cut.at);
+    }
+    return (size_t)(whole - bytes) - first;
+}
+
+/* Passes whole packets on. Perfetto joins the blobs of a file, so a packet may go on in the next
+ * one; such packets are skipped. It does not need the names of blobs. */
 void
 decode_blob(struct reader *reader, struct cursor *cursor)
 {
     if (fxt_bits(reader->header, FXT_BLOB_TYPE) != FXT_BLOB_OF_PERFETTO) return;
     unsigned ref = (unsigned)fxt_bits(reader->header, FXT_BLOB_NAME);
+    size_t len = (size_t)fxt_bits(reader->header, FXT_BLOB_BYTES);
     bool indexed = string_indexed(ref);
     struct fxt_string name;
     const char *bytes;
@@ -171,9 +207,15 @@ decode_blob(struct reader *reader, struct cursor *cursor)
         reader_fault(reader, FXT_FAULT_BLOB_NAME, reader->offset, "string %u, the blob's name, is not defined", ref);
     }
     if (!indexed && !decode_string(reader, cursor, ref, "blob's name", &name)) return;
-    if (!cursor_bytes(cursor, (size_t)fxt_bits(reader->header, FXT_BLOB_BYTES), &bytes)) {
+    if (!cursor_bytes(cursor, len, &bytes)) {
         decode_too_short(reader, "blob");
         return;
     }
     decode_finish(reader, cursor, "blob");
+    size_t first = reader->packet_left < len ? reader->packet_left : len;
+    reader->packet_left -= first;
+    struct fxt_blob blob = {.offset = reader->offset, .provider = reader->current->id,
+                            .bytes = (const uint8_t *)bytes + first};
+    if (first < len) blob.len = check_packets(reader, (const uint8_t *)bytes, len, first);
+    if (blob.len > 0 && reader->visitor.blob) reader->visitor.blob(reader->visitor.context, &blob);
 }

@@ -8,6 +8,7 @@
  * specification's tables.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* "Bit 0 is the least significant": words are little-endian. They are copied without swapping
@@ -145,6 +146,13 @@ static inline uint64_t
 fxt_bits_between(uint64_t word, unsigned first, unsigned last)
 {
     return (word >> first) & (UINT64_MAX >> (63 - (last - first)));
+}
+
+/* The words that so many bytes take. */
+static inline size_t
+fxt_words(size_t bytes)
+{
+    return (bytes + FXT_WORD_BYTES - 1) / FXT_WORD_BYTES;
 }
 
 /* Whether the header is that of a padding record: a string record that defines nothing. */

@@ -25,15 +25,25 @@
     S(RUBY, "ruby") S(BASE, "base") S(JIT, "jit") S(FLAGS, "flags") S(COMMAND, "command") S(PID, "pid") \
     S(CUT, "cut") S(SINCE_NS, "since_ns") S(UNTIL_NS, "until_ns") S(LEFT_OUT, "left_out") \
     S(MODULE, "module") S(PROCESS, "process") S(KEEP, "keep") S(NEWEST, "newest") S(THREAD, "thread") \
-    S(RECOMPILATION, "recompilation") S(EXIT_BYTES, "exit_bytes") S(INLINED, "inlined") S(ERROR, "error") \
+    S(RECOMPILATION, "recompilation") S(THROW, "throw") S(EXIT_BYTES, "exit_bytes") S(INLINED, "inlined") S(ERROR, "error") \
     S(SNAPSHOT, "snapshot") S(CALLEE, "callee") S(MARKER, "marker") \
+    S(SEEN, "seen") S(INDEX, "index") S(LENGTH, "length") \
     S(BLOCKED, "blocked") S(PREEMPTED, "preempted") S(CLASS, "class") S(FD, "fd") \
     S(GC, "gc") S(GC_MINOR, "GC minor") S(GC_MAJOR, "GC major") S(GC_HEAP, "GC heap") \
     S(MARK, "mark") S(SWEEP, "sweep") S(COMPACT, "compact") S(BARRIER, "barrier") \
     S(COUNT, "count") S(MAJOR_BY, "major_by") S(FREED_SLOTS, "freed_slots") \
     S(ALLOCATION, "allocation") S(ALLOCATIONS, "allocations") S(SAMPLE, "sample") S(SIZE, "size") \
     S(FREED, "freed") S(ALIVE, "alive") S(SURVIVED, "survived") S(UNTRACKED, "untracked") \
-    S(ALLOCATION_SAMPLES, "allocation_samples") S(ALLOCATION_BYTES, "allocation_bytes")
+    S(ALLOCATION_SAMPLES, "allocation_samples") S(ALLOCATION_BYTES, "allocation_bytes") \
+    S(SUSPENSIONS, "suspensions") S(SUSPENSIONS_WITHOUT_CALLERS, "suspensions_without_callers") \
+    S(LOST_NS, "lost_ns") S(LOST_MAX_NS, "lost_max_ns") S(EXECUTION, "execution") \
+    S(STATES, "states") S(COMPILED, "compiled") S(EXITED, "exited") S(UNCOMPILED, "uncompiled") \
+    S(UNCOMPILABLE, "uncompilable") S(REPROFILED, "reprofiled") S(C_FUNCTION, "c_function") \
+    S(COMPILING, "compiling") S(WAITING, "waiting") S(UNSEEN, "unseen") S(CHANGES, "changes") \
+    S(INTERPRETED, "interpreted") S(WHY, "why") S(CALLS, "calls") S(INTERPRETED_NS, "interpreted_ns") \
+    S(FIRST_NS, "first_ns") S(LAST_NS, "last_ns") S(STATES_MIN_NS, "states_min_ns") \
+    S(NOT_COMPILED_YET, "not compiled yet") S(CANNOT_BE_COMPILED, "cannot be compiled") \
+    S(PROFILED_AGAIN, "profiled again") S(STATE, "state") S(RAN_NS, "ran_ns")
 
 enum known_string {
     KNOWN_STRINGS_BEGIN = STRING_NONE,

@@ -402,6 +402,7 @@ reader_read(struct reader *reader, const char *path, const struct fxt_visitor *v
     reader->visitor = *visitor;
     reader->counts = (struct fxt_counts){0};
     reader->stopped = reader->moved = false;
+    reader->packet_left = 0;
     providers_clear(&reader->providers);
     /* Perfetto knows provider 0 from the start: a file with one provider need not introduce it. */
     reader->current = providers_introduce(&reader->providers, 0);

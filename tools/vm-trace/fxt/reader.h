@@ -40,6 +40,8 @@ enum fxt_severity {
     F(NOT_ZERO_PADDED, FAULT, "") \
     F(UNDEFINED_STRING, FAULT, "fuchsia_invalid_string_ref") \
     F(BLOB_NAME, FAULT, "") \
+    F(BLOB_PACKET, FAULT, "") \
+    F(BLOB_CUT, WARNING, "") \
     F(UNDEFINED_THREAD, FAULT, "") \
     F(UNKNOWN_PROVIDER, FAULT, "") \
     F(NO_PROVIDER, FAULT, "fuchsia_invalid_event") \
@@ -140,6 +142,14 @@ struct fxt_sched {
     struct fxt_arg args[FXT_ARGS_MAX];
 };
 
+/* A blob of Perfetto's packets (fxt/packet.h), whole ones only. */
+struct fxt_blob {
+    uint64_t offset;
+    const uint8_t *bytes;
+    size_t len;
+    uint32_t provider;
+};
+
 /* A record as it is in the file. */
 struct fxt_record {
     enum fxt_record_type type; /* or an unknown number */
@@ -156,6 +166,7 @@ struct fxt_visitor {
     void (*event)(void *context, const struct fxt_event *event);
     void (*object)(void *context, const struct fxt_object *object);
     void (*sched)(void *context, const struct fxt_sched *sched);
+    void (*blob)(void *context, const struct fxt_blob *blob);
     /* A provider info record: a new chunk begins. */
     void (*chunk)(void *context, uint32_t provider, struct fxt_string name, uint64_t offset);
     /* Every record that has a provider, including padding, after its contents were passed on. */

@@ -21,6 +21,7 @@ struct reader {
     bool stopped;
     struct ring_chunks *ring; /* of a file that reuses its chunks, else NULL */
     bool moved;        /* chunks changed while the file was read */
+    size_t packet_left; /* bytes of a packet in the blobs to come */
 
     uint64_t offset; /* of the current record */
     uint64_t header;

@@ -16,6 +16,7 @@ static const struct kind {
     const char *names[NAMES_MOST];
     const char *stream;
 } kinds[DIFF_STREAMS] = {
+    [DIFF_EXECUTION] = {"states", "Where the time went", {NULL, NULL}, {"state", NULL, NULL}, "states"},
     [DIFF_STATES] = {"thread_states", "Threads by state", {NULL, NULL}, {"thread", "state", NULL}, "threads"},
     [DIFF_BLOCKED] = {"blocked", "Blocked in", {"n A", "n B"}, {"name", "class", NULL}, "threads"},
     [DIFF_GC] = {"gc", "Garbage collections", {"GCs A", "GCs B"}, {"kind", "reason", "major_by"}, "gc"},
@@ -35,7 +36,7 @@ enum {
     BEFORE_COUNT, AFTER_COUNT, NAMES, CELLS = NAMES + NAMES_MOST
 };
 
-/* Where the runs took different times, people see both: the unit that they asked for, and this one. */
+/* In the unit that --normalize did not choose: people see both if the runs took different times. */
 static const double *
 in_other_unit(const struct diff *diff, const struct diff_row *row)
 {
@@ -164,7 +165,7 @@ fill_columns(const struct diff *diff, const struct diff_stream_table *from, cons
         columns[(*count_out)++] = (struct column){kind->names[i], title_of(kind->names[i]), COLUMN_TEXT};
 }
 
-/* Hides a name from people that no row has, such as the class of what blocked. */
+/* Hides a column of names that no row has, such as the class of what blocked. */
 static void
 hide_empty_names(const struct diff_table *table, struct column *columns, unsigned count)
 {
@@ -272,7 +273,7 @@ add_sums(const struct diff_streams *streams, const struct diff *diff, struct doc
         const double numbers[] = {a->value, b->value, diff_delta(sum), a->low, a->high, b->low, b->high};
         for (unsigned n = 0; n < sizeof numbers / sizeof *numbers; n++) cells[3 + n] = cell_amount(numbers[n]);
 
-        if (a->value == 0 && b->value == 0) continue;
+        if ((a->value == 0 && b->value == 0) || i == DIFF_LOST) continue; /* the head begins with lost time */
         char before[NUMBER_TEXT], after[NUMBER_TEXT], change[NUMBER_TEXT] = "", other[2 * NUMBER_TEXT + 16] = "";
         if (a->value > 0) snprintf(change, sizeof change, ", %+.1f%%", 100 * diff_delta(sum) / a->value);
         if (lengths_differ(diff)) {
@@ -288,7 +289,7 @@ add_sums(const struct diff_streams *streams, const struct diff *diff, struct doc
 
 /* --- all ---------------------------------------------------------------------------------------------- */
 
-/* Tables of exits that people need not see where there are none, but other streams. */
+/* Tables of exits, hidden from people if there are no exits but other streams. */
 static void
 hide_exits(const struct diff *diff, struct document *document)
 {

@@ -1,5 +1,6 @@
 /* diff_tables.c - see diff_tables.h */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +81,18 @@ total_text(const struct diff *diff, struct document *document)
                          delta_text(delta, diff_delta(total)), change);
 }
 
+/* The time that exits lost, if all runs know it. */
+static struct fxt_string
+lost_text(const struct diff *diff, struct document *document)
+{
+    char before[NUMBER_TEXT], after[NUMBER_TEXT], change[NUMBER_TEXT] = "";
+    const struct diff_row *lost = &diff->lost_total;
+    const double a = lost->counts[0].value, b = lost->counts[1].value;
+    if (a > 0) snprintf(change, sizeof change, ", %+.1f%%", 100 * diff_delta(lost) / a);
+    return document_text(document, "%s -> %s: %s%s", duration_text(before, (uint64_t)(a + 0.5)),
+                         duration_text(after, (uint64_t)(b + 0.5)), verdict_names[lost->verdict], change);
+}
+
 /* The first columns of all tables. Programs get the spread, too. */
 enum { CHANGE, BEFORE, AFTER, DELTA, OF_ALL, BEFORE_LOW, BEFORE_HIGH, AFTER_LOW, AFTER_HIGH, NAMES };
 
@@ -95,18 +108,42 @@ static const struct column all_columns[] = {
     [AFTER_HIGH] = {"b_high", NULL, COLUMN_AMOUNT},
 };
 
+static struct cell
+cell_of(bool ns, double value)
+{
+    return ns ? cell_number((uint64_t)(value + 0.5)) : cell_amount(value);
+}
+
+static struct cell
+signed_of(bool ns, double value)
+{
+    return ns ? cell_time((int64_t)llround(value)) : cell_amount(value);
+}
+
+/* `total`: of the table. ns: the values are times. */
 static void
-fill_row(const struct diff *diff, const struct diff_row *row, struct cell *cells)
+fill_row(const struct diff_row *total, const struct diff_row *row, bool ns, struct cell *cells)
 {
     cells[CHANGE] = diff_verdict_cell(row);
-    cells[BEFORE] = cell_amount(row->counts[0].value);
-    cells[AFTER] = cell_amount(row->counts[1].value);
-    cells[DELTA] = cell_amount(diff_delta(row));
-    cells[OF_ALL] = cell_change(diff_delta(row) / diff->total.counts[0].value);
-    cells[BEFORE_LOW] = cell_amount(row->counts[0].low);
-    cells[BEFORE_HIGH] = cell_amount(row->counts[0].high);
-    cells[AFTER_LOW] = cell_amount(row->counts[1].low);
-    cells[AFTER_HIGH] = cell_amount(row->counts[1].high);
+    cells[BEFORE] = cell_of(ns, row->counts[0].value);
+    cells[AFTER] = cell_of(ns, row->counts[1].value);
+    cells[DELTA] = signed_of(ns, diff_delta(row));
+    cells[OF_ALL] = cell_change(diff_delta(row) / total->counts[0].value);
+    cells[BEFORE_LOW] = signed_of(ns, row->counts[0].low);
+    cells[BEFORE_HIGH] = signed_of(ns, row->counts[0].high);
+    cells[AFTER_LOW] = signed_of(ns, row->counts[1].low);
+    cells[AFTER_HIGH] = signed_of(ns, row->counts[1].high);
+}
+
+/* The columns of amounts, or those of times. */
+static void
+fill_columns(struct column columns[NAMES], bool ns)
+{
+    memcpy(columns, all_columns, sizeof all_columns);
+    for (unsigned i = 0; ns && i < NAMES; i++) {
+        if (i == BEFORE || i == AFTER) columns[i].kind = COLUMN_DURATION;
+        else if (i == DELTA || i >= BEFORE_LOW) columns[i].kind = COLUMN_TIME_DELTA;
+    }
 }
 
 static struct fxt_string
@@ -133,10 +170,10 @@ static void
 name_row(const struct diff *diff, struct document *document, const struct diff_table *table, const struct diff_row *row,
          struct cell *names)
 {
-    if (table == &diff->reasons) {
+    if (table == &diff->reasons || table == &diff->lost_reasons) {
         names[0] = cell_text(name_of(diff, row->reason));
     }
-    else if (table == &diff->methods) {
+    else if (table == &diff->methods || table == &diff->lost_methods) {
         names[0] = cell_text(name_of(diff, row->method));
     }
     else {
@@ -151,7 +188,9 @@ add_table(const struct diff *diff, struct document *document, const struct diff_
           const char *title, const struct column *names, unsigned name_count, uint64_t top)
 {
     struct column columns[NAMES + NAMES_MOST];
-    memcpy(columns, all_columns, sizeof all_columns);
+    bool ns = table == &diff->lost_methods || table == &diff->lost_reasons || table == &diff->lost_sites;
+    const struct diff_row *total = ns ? &diff->lost_total : &diff->total;
+    fill_columns(columns, ns);
     memcpy(columns + NAMES, names, name_count * sizeof *names);
     char changed[NUMBER_TEXT], within[NUMBER_TEXT];
     struct fxt_string text = document_text(document, "%s: %s changed", title, with_commas(changed, table->changed));
@@ -165,7 +204,7 @@ add_table(const struct diff *diff, struct document *document, const struct diff_
         const struct diff_row *row = row_table_at(&table->rows, table->order[i]);
         if (i < top) {
             struct cell *cells = table_row(shown);
-            fill_row(diff, row, cells);
+            fill_row(total, row, ns, cells);
             name_row(diff, document, table, row, cells + NAMES);
             continue;
         }
@@ -174,7 +213,7 @@ add_table(const struct diff *diff, struct document *document, const struct diff_
     }
     if (shown->more_rows == 0) return;
     struct cell *cells = table_row(shown);
-    fill_row(diff, &rest, cells);
+    fill_row(total, &rest, ns, cells);
     cells[CHANGE].present = false;
     for (unsigned i = BEFORE_LOW; i <= AFTER_HIGH; i++) cells[i].present = false;
 }
@@ -185,7 +224,7 @@ add_total(const struct diff *diff, struct document *document)
 {
     struct table *table = document_table(document, "total", text_of("Total"), all_columns, NAMES);
     table->data = true;
-    fill_row(diff, &diff->total, table_row(table));
+    fill_row(&diff->total, &diff->total, false, table_row(table));
 }
 
 /* Folders that are treated as one by default, which people and programs must be able to see. */
@@ -222,10 +261,16 @@ diff_document(const struct diff *diff, struct document *document, uint64_t top)
     document->title = document_text(document, "%s compared", diff->fallbacks ? "Fallbacks" : "Exits");
     document_line(document, "A", file_names(diff, document, 0));
     document_line(document, "B", file_names(diff, document, 1));
+    if (diff->timed) document_line(document, "lost by exits", lost_text(diff, document));
     document_line(document, "counted", how_counted(diff, document));
     document_line(document, "in all", total_text(diff, document));
     add_found_maps(diff, document);
     add_total(diff, document);
+    if (diff->timed) {
+        add_table(diff, document, &diff->lost_methods, "lost_by_method", "Lost time by method", method, 1, top);
+        add_table(diff, document, &diff->lost_reasons, "lost_by_reason", "Lost time by reason", reason, 1, top);
+        add_table(diff, document, &diff->lost_sites, "lost_by_site", "Lost time by site", site, 3, top);
+    }
     add_table(diff, document, &diff->methods, "methods", "By method", method, 1, top);
     add_table(diff, document, &diff->reasons, "reasons", "By reason", reason, 1, top);
     add_table(diff, document, &diff->sites, "sites", "By site", site, 3, top);

@@ -62,6 +62,7 @@ struct table {
     uint64_t more_rows; /* rows not shown; if any, the last row sums them up */
     bool data;          /* for programs only: people read it in the head or in another table */
     bool people;        /* for people only */
+    bool prose;         /* people read each row as paragraphs: see document_prose.c */
     const char *minor;  /* id of the column that is left out where space is short and all its texts are the same */
 };
 
@@ -116,6 +117,9 @@ void document_print_text(const struct document *document);
 void document_print_markdown(const struct document *document);
 void document_print_json(const struct document *document);
 void document_print_csv(const struct document *document);
+/* Print a table of prose for people; in document_prose.c. */
+void document_prose_text(const struct table *table);
+void document_prose_markdown(const struct table *table);
 /* Prints one table, without the row that sums up others; `header`: with the names of its
  * columns. */
 void document_print_csv_table(const struct table *table, bool header);

@@ -360,6 +360,15 @@ print_table(const struct table *table, unsigned page)
     return layout.wanted;
 }
 
+static void
+print_prose(const struct table *table)
+{
+    printf("\n%s", style(STYLE_BOLD));
+    print_escaped(stdout, table->title);
+    printf("%s\n", style(STYLE_PLAIN));
+    document_prose_text(table);
+}
+
 void
 document_print_text(const struct document *document)
 {
@@ -377,7 +386,9 @@ document_print_text(const struct document *document)
     unsigned page = display_columns();
     unsigned most = 0;
     for (uint32_t i = 0; i < document->table_count; i++) {
-        unsigned wanted = document->tables[i]->data ? 0 : print_table(document->tables[i], page);
+        const struct table *table = document->tables[i];
+        if (table->prose && !table->data) print_prose(table);
+        unsigned wanted = table->data || table->prose ? 0 : print_table(table, page);
         if (wanted > most) most = wanted;
     }
     if (most > 0) {
@@ -407,6 +418,10 @@ print_markdown_table(const struct table *table)
     fputs("\n## ", stdout);
     put_markdown(table->title);
     puts("\n");
+    if (table->prose) {
+        document_prose_markdown(table);
+        return;
+    }
     if (table->row_count == 0) return;
     for (unsigned i = 0; i < table->column_count; i++) {
         if (table->columns[i].title != NULL) printf("| %s ", table->columns[i].title);

@@ -34,7 +34,7 @@ static const struct {
 
 /* --- output ------------------------------------------------------------------------------------------- */
 
-/* The format has milliseconds. They are written by their digits: a double has too few for long traces. */
+/* The format has milliseconds. Digits are written one by one: a double has too few of them for long traces. */
 static void
 print_ms(FILE *out, uint64_t ns)
 {
@@ -103,7 +103,7 @@ print_marker_data(FILE *out, struct firefox_profile *firefox, const struct firef
     putc('}', out);
 }
 
-/* What the profiler shows as a row of its own has one name: blocked in whatever method. */
+/* Blocked times have one name, whatever the method, because the profiler makes a row of each name. */
 static uint32_t
 marker_name(const struct firefox_profile *firefox, const struct firefox_record *record)
 {
@@ -180,6 +180,7 @@ static void
 print_samples(FILE *out, const struct firefox_profile *firefox, const struct firefox_thread *thread)
 {
     const struct firefox_sample *samples = thread->samples;
+    const bool in_ms = firefox->states || firefox->wanted == FIREFOX_SAMPLES_LOST;
     fputs("\"samples\":{\"stack\":[", out);
     for (uint32_t i = 0; i < thread->sample_count; i++) {
         if (i > 0) putc(',', out);
@@ -194,10 +195,10 @@ print_samples(FILE *out, const struct firefox_profile *firefox, const struct fir
     fputs("],\n\"weight\":[", out);
     for (uint32_t i = 0; i < thread->sample_count; i++) {
         if (i > 0) putc(',', out);
-        if (firefox->states) print_ms(out, samples[i].weight);
+        if (in_ms) print_ms(out, samples[i].weight);
         else fprintf(out, "%" PRIu64, samples[i].weight);
     }
-    fprintf(out, "],\n\"weightType\":\"%s\",\"length\":%" PRIu32 "},\n", firefox->states ? "tracing-ms" : "samples",
+    fprintf(out, "],\n\"weightType\":\"%s\",\"length\":%" PRIu32 "},\n", in_ms ? "tracing-ms" : "samples",
             thread->sample_count);
 }
 

@@ -39,7 +39,7 @@ export_folded(FILE *out, const struct profile *profile, bool events)
     uint32_t *stack = NULL;
     uint32_t depth, capacity = 0;
     for (uint32_t leaf = 1; leaf < profile->node_count; leaf++) {
-        if (profile->nodes[leaf].events == 0) continue;
+        if (!profile_ends_at(&profile->nodes[leaf])) continue;
         depth = 0;
         for (uint32_t node = leaf; node != 0; node = profile->nodes[node].parent) {
             make_room(stack, depth, capacity);

@@ -166,7 +166,7 @@ write_samples(struct pprof *pprof)
     const struct profile *profile = pprof->profile;
     struct message ids = {0};
     for (uint32_t leaf = 1; leaf < profile->node_count; leaf++) {
-        if (profile->nodes[leaf].events == 0) continue;
+        if (!profile_ends_at(&profile->nodes[leaf])) continue;
         ids.len = 0;
         for (uint32_t node = leaf; node != 0; node = profile->nodes[node].parent) {
             add_varint(&ids, location_id(pprof, &profile->nodes[node]));

@@ -48,7 +48,7 @@ print_samples(FILE *out, const struct profile *profile, const uint32_t *frame_of
     uint32_t depth, capacity = 0;
     const char *before = "\n";
     for (uint32_t leaf = 1; leaf < profile->node_count; leaf++) {
-        if (profile->nodes[leaf].events == 0) continue;
+        if (!profile_ends_at(&profile->nodes[leaf])) continue;
         depth = 0;
         for (uint32_t node = leaf; node != 0; node = profile->nodes[node].parent) {
             make_room(stack, depth, capacity);
@@ -80,7 +80,7 @@ export_speedscope(FILE *out, const struct profile *profile, const char *name, bo
     fputs("\n],\n\"weights\":[", out);
     const char *before = "";
     for (uint32_t leaf = 1; leaf < profile->node_count; leaf++) {
-        if (profile->nodes[leaf].events == 0) continue;
+        if (!profile_ends_at(&profile->nodes[leaf])) continue;
         fprintf(out, "%s%" PRIu64, before, events ? profile->nodes[leaf].events : profile->nodes[leaf].count);
         before = ",";
     }

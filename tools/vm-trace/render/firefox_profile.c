@@ -100,6 +100,9 @@ add_record(struct firefox_profile *firefox, uint32_t thread, const struct fxt_ev
         .outer_stack = firefox_event_stack(&firefox->stacks, FIREFOX_NO_STACK, event, 1),
         .weight = event_uint(event, STRING_WEIGHT, 1),
     };
+    uint64_t lost_ns = event_uint(event, STRING_LOST_NS, 0);
+    if (firefox->wanted == FIREFOX_SAMPLES_LOST && __builtin_mul_overflow(lost_ns, record.weight, &record.weight))
+        record.weight = lost_ns;
     record.args = args_of(firefox, record.schema, event);
     struct firefox_thread *to = profiled(firefox, thread);
     make_room_within(firefox->budget, to->records, to->record_count, to->record_capacity);
@@ -296,7 +299,7 @@ add_state(struct firefox_profile *firefox, struct firefox_thread *thread, int64_
     add_sample(thread, from_ns + (int64_t)ns - 1, ns - ns / 2, stack);
 }
 
-/* Makes samples of the states: what a thread blocked in, and where its time slice ended, is its stack. */
+/* Makes samples of the states. The stack is where the thread blocked, or where its time slice ended. */
 static void
 sample_states(struct firefox_profile *firefox, struct firefox_thread *thread)
 {

@@ -14,23 +14,77 @@ void
 firefox_stacks_init(struct firefox_stacks *stacks, struct reader *reader)
 {
     *stacks = (struct firefox_stacks){.pool = reader_pool(reader), .budget = reader_budget(reader)};
+    row_table_init(&stacks->strings, sizeof(struct firefox_string), 1, UINT32_MAX);
+    row_table_init(&stacks->sources, sizeof(struct firefox_source), 1, UINT32_MAX);
+    row_table_init(&stacks->funcs, sizeof(struct firefox_func), 2, UINT32_MAX);
+    row_table_init(&stacks->frames, sizeof(struct firefox_frame), 2, UINT32_MAX);
+    row_table_init(&stacks->stacks, sizeof(struct firefox_stack), 2, UINT32_MAX);
 }
 
 void
 firefox_stacks_free(struct firefox_stacks *stacks)
 {
-    struct map *maps[] = {&stacks->string_of, &stacks->func_of,       &stacks->source_of,  &stacks->frame_of,
-                          &stacks->stack_of,  &stacks->stack_of_rest, &stacks->stack_below};
-    for (unsigned i = 0; i < sizeof maps / sizeof *maps; i++) map_free(maps[i]);
-    free(stacks->strings);
-    free(stacks->sources);
-    free(stacks->funcs);
-    free(stacks->frames);
-    free(stacks->stacks);
+    row_table_free(&stacks->strings);
+    row_table_free(&stacks->sources);
+    row_table_free(&stacks->funcs);
+    row_table_free(&stacks->frames);
+    row_table_free(&stacks->stacks);
+    map_free(&stacks->stack_of_rest);
+    map_free(&stacks->stack_below);
     free(stacks->rest.list);
 }
 
 /* --- numbers ------------------------------------------------------------------------------------ */
+
+uint32_t
+firefox_string(struct firefox_stacks *stacks, uint32_t text)
+{
+    return row_table_intern(&stacks->strings, &text, stacks->budget, NULL);
+}
+
+static uint32_t
+source_of(struct firefox_stacks *stacks, struct fxt_string path)
+{
+    if (path.len == 0) return NO_SOURCE;
+    uint32_t name = firefox_string(stacks, pool_intern(stacks->pool, path.ptr, path.len));
+    return row_table_intern(&stacks->sources, &name, stacks->budget, NULL);
+}
+
+static uint32_t
+func_of(struct firefox_stacks *stacks, struct fxt_string method, struct fxt_string path)
+{
+    uint32_t name = firefox_string(stacks, pool_intern(stacks->pool, method.ptr, method.len));
+    const uint32_t key[] = {name, source_of(stacks, path)};
+    return row_table_intern(&stacks->funcs, key, stacks->budget, NULL);
+}
+
+static uint32_t
+frame_of(struct firefox_stacks *stacks, uint32_t text, enum firefox_category category)
+{
+    const uint32_t key[] = {text, category};
+    bool added;
+    uint32_t number = row_table_intern(&stacks->frames, key, stacks->budget, &added);
+    if (!added) return number;
+    struct label_parts parts = {.method = pool_string(stacks->pool, text)};
+    if (category == FIREFOX_INHERIT) parts = label_parts(parts.method);
+    struct firefox_frame *frame = row_table_at(&stacks->frames, number);
+    frame->func = func_of(stacks, parts.method, parts.path);
+    frame->line = parts.line > 0 ? parts.line : 0;
+    return number;
+}
+
+static uint32_t
+stack_of_frame(struct firefox_stacks *stacks, uint32_t caller, uint32_t frame)
+{
+    const uint32_t key[] = {caller, frame};
+    return row_table_intern(&stacks->stacks, key, stacks->budget, NULL);
+}
+
+uint32_t
+firefox_stack(struct firefox_stacks *stacks, uint32_t caller, uint32_t text, enum firefox_category category)
+{
+    return stack_of_frame(stacks, caller, frame_of(stacks, text, category));
+}
 
 /* A new entry of a map takes about this; its arrays grow by doubling. */
 enum { MAP_ENTRY_BYTES = 48 };
@@ -43,91 +97,13 @@ remember(struct firefox_stacks *stacks, struct map *map, uint64_t key, uint32_t 
 }
 
 uint32_t
-firefox_string(struct firefox_stacks *stacks, uint32_t text)
-{
-    uint32_t number = map_get(&stacks->string_of, text);
-    if (number != MAP_NONE) return number;
-    number = stacks->string_count;
-    make_room_within(stacks->budget, stacks->strings, stacks->string_count, stacks->string_capacity);
-    stacks->strings[stacks->string_count++] = text;
-    remember(stacks, &stacks->string_of, text, number);
-    return number;
-}
-
-static uint32_t
-source_of(struct firefox_stacks *stacks, struct fxt_string path)
-{
-    if (path.len == 0) return NO_SOURCE;
-    uint32_t name = firefox_string(stacks, pool_intern(stacks->pool, path.ptr, path.len));
-    uint32_t number = map_get(&stacks->source_of, name);
-    if (number != MAP_NONE) return number;
-    number = stacks->source_count;
-    make_room_within(stacks->budget, stacks->sources, stacks->source_count, stacks->source_capacity);
-    stacks->sources[stacks->source_count++] = name;
-    remember(stacks, &stacks->source_of, name, number);
-    return number;
-}
-
-static uint32_t
-func_of(struct firefox_stacks *stacks, struct fxt_string method, struct fxt_string path)
-{
-    struct firefox_func func = {.name = firefox_string(stacks, pool_intern(stacks->pool, method.ptr, method.len)),
-                                .source = source_of(stacks, path)};
-    uint64_t key = (uint64_t)func.name << 32 | func.source;
-    uint32_t number = map_get(&stacks->func_of, key);
-    if (number != MAP_NONE) return number;
-    number = stacks->func_count;
-    make_room_within(stacks->budget, stacks->funcs, stacks->func_count, stacks->func_capacity);
-    stacks->funcs[stacks->func_count++] = func;
-    remember(stacks, &stacks->func_of, key, number);
-    return number;
-}
-
-static uint32_t
-frame_of(struct firefox_stacks *stacks, uint32_t text, enum firefox_category category)
-{
-    uint64_t key = (uint64_t)category << 32 | text;
-    uint32_t number = map_get(&stacks->frame_of, key);
-    if (number != MAP_NONE) return number;
-    struct label_parts parts = {.method = pool_string(stacks->pool, text)};
-    if (category == FIREFOX_INHERIT) parts = label_parts(parts.method);
-    struct firefox_frame frame = {.func = func_of(stacks, parts.method, parts.path),
-                                  .line = parts.line > 0 ? parts.line : 0,
-                                  .category = category};
-    number = stacks->frame_count;
-    make_room_within(stacks->budget, stacks->frames, stacks->frame_count, stacks->frame_capacity);
-    stacks->frames[stacks->frame_count++] = frame;
-    remember(stacks, &stacks->frame_of, key, number);
-    return number;
-}
-
-static uint32_t
-stack_of_frame(struct firefox_stacks *stacks, uint32_t caller, uint32_t frame)
-{
-    uint64_t key = (uint64_t)caller << 32 | frame;
-    uint32_t number = map_get(&stacks->stack_of, key);
-    if (number != MAP_NONE) return number;
-    number = stacks->stack_count;
-    make_room_within(stacks->budget, stacks->stacks, stacks->stack_count, stacks->stack_capacity);
-    stacks->stacks[stacks->stack_count++] = (struct firefox_stack){caller, frame};
-    remember(stacks, &stacks->stack_of, key, number);
-    return number;
-}
-
-uint32_t
-firefox_stack(struct firefox_stacks *stacks, uint32_t caller, uint32_t text, enum firefox_category category)
-{
-    return stack_of_frame(stacks, caller, frame_of(stacks, text, category));
-}
-
-uint32_t
 firefox_stack_below(struct firefox_stacks *stacks, uint32_t root, uint32_t stack)
 {
     if (stack == FIREFOX_NO_STACK) return root;
     uint64_t key = (uint64_t)root << 32 | stack;
     uint32_t number = map_get(&stacks->stack_below, key);
     if (number != MAP_NONE) return number;
-    struct firefox_stack top = stacks->stacks[stack];
+    struct firefox_stack top = *(struct firefox_stack *)row_table_at(&stacks->stacks, stack);
     number = stack_of_frame(stacks, firefox_stack_below(stacks, root, top.caller), top.frame);
     remember(stacks, &stacks->stack_below, key, number);
     return number;
@@ -166,9 +142,12 @@ firefox_event_stack(struct firefox_stacks *stacks, uint32_t caller, const struct
     uint32_t stack = caller;
     for (uint32_t name = STRING_FRAME_REST; name >= STRING_FRAME_0 + first; name--) {
         const struct fxt_arg *arg = fxt_event_arg(event, name);
-        if (arg == NULL || arg->type != FXT_ARG_STRING) continue;
+        char buffer[REST_TEXT_BYTES];
+        struct fxt_string text;
+        if (arg == NULL || !(name == STRING_FRAME_REST ? frames_rest_text(arg, buffer, &text) : arg->type == FXT_ARG_STRING))
+            continue;
         stack = name == STRING_FRAME_REST
-                    ? stack_of_rest(stacks, stack, arg->string)
+                    ? stack_of_rest(stacks, stack, text)
                     : firefox_stack(stacks, stack, pool_id(stacks->pool, arg->string), FIREFOX_INHERIT);
     }
     return stack;
@@ -204,13 +183,14 @@ void
 firefox_print_shared(FILE *out, const struct firefox_stacks *stacks)
 {
     fputs("\"shared\":{\n\"stackTable\":{", out);
-    PRINT_COLUMN(out, "frame", stacks->stack_count, fprintf(out, "%" PRIu32, stacks->stacks[i].frame));
-    PRINT_COLUMN(out, "prefix", stacks->stack_count,
-                 print_or_null(out, stacks->stacks[i].caller, stacks->stacks[i].caller == FIREFOX_NO_STACK));
-    fprintf(out, "\"length\":%" PRIu32 "},\n\"frameTable\":{", stacks->stack_count);
+    const struct firefox_stack *rows = stacks->stacks.rows;
+    uint32_t count = stacks->stacks.count;
+    PRINT_COLUMN(out, "frame", count, fprintf(out, "%" PRIu32, rows[i].frame));
+    PRINT_COLUMN(out, "prefix", count, print_or_null(out, rows[i].caller, rows[i].caller == FIREFOX_NO_STACK));
+    fprintf(out, "\"length\":%" PRIu32 "},\n\"frameTable\":{", count);
 
-    const struct firefox_frame *frames = stacks->frames;
-    uint32_t count = stacks->frame_count;
+    const struct firefox_frame *frames = stacks->frames.rows;
+    count = stacks->frames.count;
     print_constant(out, "address", count, "-1");
     print_constant(out, "inlineDepth", count, "0");
     PRINT_COLUMN(out, "category", count,
@@ -223,13 +203,13 @@ firefox_print_shared(FILE *out, const struct firefox_stacks *stacks)
         print_constant(out, unused[column], count, "null");
     fprintf(out, "\"length\":%" PRIu32 "},\n\"funcTable\":{", count);
 
-    count = stacks->func_count;
-    PRINT_COLUMN(out, "name", count, fprintf(out, "%" PRIu32, stacks->funcs[i].name));
+    const struct firefox_func *funcs = stacks->funcs.rows;
+    count = stacks->funcs.count;
+    PRINT_COLUMN(out, "name", count, fprintf(out, "%" PRIu32, funcs[i].name));
     print_constant(out, "isJS", count, "false");
     print_constant(out, "relevantForJS", count, "false");
     print_constant(out, "resource", count, "-1");
-    PRINT_COLUMN(out, "source", count,
-                 print_or_null(out, stacks->funcs[i].source, stacks->funcs[i].source == NO_SOURCE));
+    PRINT_COLUMN(out, "source", count, print_or_null(out, funcs[i].source, funcs[i].source == NO_SOURCE));
     print_constant(out, "lineNumber", count, "null");
     print_constant(out, "columnNumber", count, "null");
     fprintf(out, "\"length\":%" PRIu32 "},\n", count);
@@ -237,16 +217,18 @@ firefox_print_shared(FILE *out, const struct firefox_stacks *stacks)
     fputs("\"resourceTable\":{\"lib\":[],\"name\":[],\"host\":[],\"type\":[],\"length\":0},\n"
           "\"nativeSymbols\":{\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[],\"length\":0},\n"
           "\"sources\":{", out);
-    count = stacks->source_count;
+    const struct firefox_source *sources = stacks->sources.rows;
+    count = stacks->sources.count;
     print_constant(out, "id", count, "null");
-    PRINT_COLUMN(out, "filename", count, fprintf(out, "%" PRIu32, stacks->sources[i]));
+    PRINT_COLUMN(out, "filename", count, fprintf(out, "%" PRIu32, sources[i].name));
     print_constant(out, "startLine", count, "1");
     print_constant(out, "startColumn", count, "1");
     print_constant(out, "sourceMapURL", count, "null");
     fprintf(out, "\"length\":%" PRIu32 "},\n\"stringArray\":[", count);
-    for (uint32_t i = 0; i < stacks->string_count; i++) {
+    const struct firefox_string *strings = stacks->strings.rows;
+    for (uint32_t i = 0; i < stacks->strings.count; i++) {
         if (i > 0) fputs(",\n", out);
-        print_json(out, pool_string(stacks->pool, stacks->strings[i]));
+        print_json(out, pool_string(stacks->pool, strings[i].text));
     }
     fputs("]}", out);
 }

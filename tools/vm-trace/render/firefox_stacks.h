@@ -9,6 +9,7 @@
 
 #include "analysis/frames.h"
 #include "base/map.h"
+#include "base/row_table.h"
 #include "fxt/reader.h"
 
 /* The profile's categories; each has a color in the profiler. FIREFOX_INHERIT: that of the caller. */
@@ -27,14 +28,23 @@ enum firefox_category {
 
 enum { FIREFOX_NO_STACK = UINT32_MAX };
 
+/* Rows of the tables. A row begins with its key. */
+struct firefox_string {
+    uint32_t text; /* of the pool */
+};
+
+struct firefox_source {
+    uint32_t name; /* number of a string */
+};
+
 struct firefox_func {
-    uint32_t name, source; /* numbers of strings; source: of a source, or NO_SOURCE */
+    uint32_t name, source; /* numbers of a string and of a source; the latter may be NO_SOURCE */
 };
 
 struct firefox_frame {
+    uint32_t text, category; /* a label of the pool, an enum firefox_category */
     uint32_t func;
     int64_t line; /* 0: none */
-    enum firefox_category category;
 };
 
 /* A stack is a frame with the stack that called it, or FIREFOX_NO_STACK. */
@@ -46,13 +56,8 @@ struct firefox_stack {
 struct firefox_stacks {
     struct pool *pool;
     struct budget *budget;
-    struct map string_of, func_of, source_of, frame_of, stack_of, stack_of_rest, stack_below;
-    uint32_t *strings, *sources;
-    struct firefox_func *funcs;
-    struct firefox_frame *frames;
-    struct firefox_stack *stacks;
-    uint32_t string_count, source_count, func_count, frame_count, stack_count;
-    uint32_t string_capacity, source_capacity, func_capacity, frame_capacity, stack_capacity;
+    struct row_table strings, sources, funcs, frames, stacks;
+    struct map stack_of_rest, stack_below; /* stacks by a caller and another text or stack */
     struct frames rest;
 };
 

@@ -1,7 +1,7 @@
 /* page.c - writes the page of `vm-trace html`: one file with the sums of the traces as JSON.
  *
- * The Makefile turns body.html, style.css, threads.js and script.js of render/page/ into C strings. script.js
- * and threads.js describe the JSON. Text of a trace reaches the page only through print_text.
+ * The Makefile turns body.html, style.css and the scripts of render/page/ into C strings. The
+ * scripts describe the JSON. Text of a trace reaches the page only through page_text.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,6 +10,9 @@
 #include "base/escape.h"
 #include "base/xalloc.h"
 #include "render/page.h"
+#include "render/page_advice.h"
+#include "render/page_cost.h"
+#include "render/page_sources.h"
 #include "render/page_timeline.h"
 
 static const char body[] =
@@ -21,31 +24,20 @@ static const char style[] =
 static const char threads_script[] =
 #include "threads.js.inc"
     ;
+static const char cost_script[] =
+#include "cost.js.inc"
+    ;
+static const char sources_script[] =
+#include "sources.js.inc"
+    ;
 static const char script[] =
 #include "script.js.inc"
     ;
 
-enum { TEXT_BYTES_MAX = 600 }; /* of a name; a longer one ends in "..." */
-
-/* Prints a JSON string that is safe in a script element: it cannot contain "</script>", or
- * characters that move or hide text. */
-static void
-print_text(FILE *out, struct fxt_string text)
-{
-    char escaped[TEXT_BYTES_MAX];
-    putc('"', out);
-    for (const char *at = escape_into(escaped, sizeof escaped, text); *at != '\0'; at++) {
-        if (*at == '"' || *at == '\\') fprintf(out, "\\%c", *at);
-        else if (*at == '<') fputs("\\u003c", out);
-        else putc(*at, out);
-    }
-    putc('"', out);
-}
-
 static void
 print_c_text(FILE *out, const char *text)
 {
-    print_text(out, text_of(text));
+    page_text(out, text_of(text));
 }
 
 static void
@@ -54,7 +46,7 @@ print_strings(struct page *page)
     fputs(",\n\"strings\":[", page->out);
     for (uint32_t i = 0; i < page->string_count; i++) {
         if (i > 0) putc(',', page->out);
-        print_text(page->out, pool_string(page->data->pool, page->strings[i]));
+        page_text(page->out, pool_string(page->data->pool, page->strings[i]));
     }
     putc(']', page->out);
 }
@@ -90,7 +82,7 @@ print_rows(struct page *page)
     const struct page_data *data = page->data;
     print_bin_head(page, "bins", &data->exits_over_time);
     fputs("},\n\"rows\":[", page->out);
-    uint32_t cell = 0;
+    uint32_t cell = 0, lost_cell = 0;
     for (uint32_t i = 0; i < data->row_count; i++) {
         const struct page_row *row = &data->rows[i];
         fprintf(page->out,
@@ -100,9 +92,16 @@ print_rows(struct page *page)
                 page_string(page, row->frame), page_string(page, row->insn), page_string(page, row->outcome),
                 row->places, row->count, page_time(page, row->first_ns), page_time(page, row->last_ns));
         print_cells(page, &data->exits_over_time, i, &cell);
+        if (data->timed) {
+            fprintf(page->out, ",%" PRIu64 ",%" PRIu64 ",", row->lost_ns, row->lost_max_ns);
+            print_cells(page, &data->lost_over_time, i, &lost_cell);
+        }
         putc(']', page->out);
     }
     putc(']', page->out);
+    if (!data->timed) return;
+    print_bin_head(page, "lost_bins", &data->lost_over_time);
+    putc('}', page->out);
 }
 
 static void
@@ -210,7 +209,7 @@ print_head(struct page *page, int file_count, char **files)
 }
 
 void
-print_page(FILE *out, struct page_data *data, int file_count, char **files)
+print_page(FILE *out, struct page_data *data, struct page_sources *sources, int file_count, char **files)
 {
     struct page page = {.out = out, .data = data};
     page.number_of = xcalloc(pool_size(data->pool), sizeof *page.number_of);
@@ -227,10 +226,15 @@ print_page(FILE *out, struct page_data *data, int file_count, char **files)
     print_rows(&page);
     print_compiling(&page);
     print_stacks(&page);
+    print_page_advice(&page);
     print_page_timeline(&page);
+    print_page_cost(&page);
+    if (sources != NULL) print_page_sources(&page, sources);
     print_strings(&page);
     fputs("}\n</script>\n<script>\n", out);
     fputs(threads_script, out);
+    fputs(cost_script, out);
+    fputs(sources_script, out);
     fputs(script, out);
     fputs("</script>\n</body>\n</html>\n", out);
     free(page.number_of);

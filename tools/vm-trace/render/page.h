@@ -5,8 +5,10 @@
 
 #include "analysis/page_data.h"
 
-/* Writes the whole page. `data` must be finished; `files` are the names for its head. The caller
- * checks `out` for errors. */
-void print_page(FILE *out, struct page_data *data, int file_count, char **files);
+struct page_sources;
+
+/* Writes the whole page. `data` must be finished; `files` are the names for its head; `sources` are embedded, unless
+ * NULL. The caller checks `out` for errors. */
+void print_page(FILE *out, struct page_data *data, struct page_sources *sources, int file_count, char **files);
 
 #endif

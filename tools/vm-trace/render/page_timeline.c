@@ -6,7 +6,7 @@
 /* Bits of the first number of a segment; the lowest two are its state. */
 enum { SEGMENT_FOLDED = 4, SEGMENT_NAMED = 8, SEGMENT_BY = 16, SEGMENT_FIRST = 32 };
 
-/* A number that is not negative, or -1 for what is not known by a name. */
+/* The number of a name, or -1 if there is none. */
 static int64_t
 name_number(uint32_t name)
 {

@@ -59,6 +59,16 @@ title_of(const struct view *view, const char *what, const struct grouping *group
                          exact ? "object" : "sample", count->samples == 1 ? "" : "s");
 }
 
+/* The share of `count` in `sum`, and its margin where it is an estimate. */
+static void
+put_share(struct cell *share, struct cell *margin, const struct allocation_count *count,
+          const struct allocation_count *sum, bool exact)
+{
+    *share = cell_share(count->bytes, sum->bytes);
+    if (exact || !share->present) return;
+    *margin = (struct cell){.present = true, .share = allocation_margin(share->share, sum->samples)};
+}
+
 /* --- allocations ------------------------------------------------------------------------------------- */
 
 enum { BYTES, SHARE, MARGIN, OBJECTS, SAMPLES, NAME, CELLS };
@@ -67,11 +77,9 @@ static void
 put_counts(struct cell *cells, const struct allocation_row *row, const struct allocation_row *sum)
 {
     cells[BYTES] = cell_number(row->all.bytes);
-    cells[SHARE] = cell_share(row->all.bytes, sum->all.bytes);
+    put_share(&cells[SHARE], &cells[MARGIN], &row->all, &sum->all, allocations_exact(sum));
     cells[OBJECTS] = cell_number((uint64_t)(row->objects + 0.5));
     cells[SAMPLES] = cell_number(row->all.samples);
-    if (allocations_exact(sum) || !cells[SHARE].present) return;
-    cells[MARGIN] = (struct cell){.present = true, .share = allocation_margin(cells[SHARE].share, sum->all.samples)};
 }
 
 static void
@@ -122,10 +130,7 @@ static void
 put_survivors(struct cell *cells, const struct allocation_row *row, const struct allocation_row *sum)
 {
     cells[S_BYTES] = cell_number(row->survivors.bytes);
-    cells[S_SHARE] = cell_share(row->survivors.bytes, sum->survivors.bytes);
-    if (!allocations_exact(sum) && cells[S_SHARE].present)
-        cells[S_MARGIN] = (struct cell){
-            .present = true, .share = allocation_margin(cells[S_SHARE].share, sum->survivors.samples)};
+    put_share(&cells[S_SHARE], &cells[S_MARGIN], &row->survivors, &sum->survivors, allocations_exact(sum));
     cells[S_SAMPLES] = cell_number(row->survivors.samples);
     cells[S_ALIVE] = cell_number(row->alive.bytes);
     cells[S_ALIVE_SAMPLES] = cell_number(row->alive.samples);

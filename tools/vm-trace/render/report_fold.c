@@ -21,7 +21,7 @@ static const struct {
     const char *column;
     unsigned key;
 } namings[] = {{"kind", KIND}, {"reason", REASON}, {"instruction", INSN}, {"method", LINE}};
-static const char *const foldable[] = {"exits_by_reason", "exits_by_line", "exits_by_instruction"};
+static const char *const foldable[] = {"exits_by_place", "exits_by_reason", "exits_by_line", "exits_by_instruction"};
 enum {
     NAMINGS = sizeof namings / sizeof *namings,
     FOLDABLE = sizeof foldable / sizeof *foldable,
@@ -89,7 +89,10 @@ fold(const struct report *report, const struct row_table *sites, const struct ta
     }
     numbers = count;
     for (unsigned i = 0; i < NAMINGS; i++) {
-        if (keys[namings[i].key]) columns[count++] = (struct column){namings[i].column, namings[i].column, COLUMN_TEXT};
+        if (!keys[namings[i].key]) continue;
+        int own = column_of(first, namings[i].column);
+        const char *title = own >= 0 ? first->columns[own].title : namings[i].column;
+        columns[count++] = (struct column){namings[i].column, title, COLUMN_TEXT};
     }
     *folded = (struct table){
         .minor = first->minor,

@@ -1,5 +1,6 @@
 /* report_head.c - the head of a report: what was read, the settings, and what is missing. */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -207,6 +208,39 @@ add_losses(struct report *report, struct document *document)
     }
 }
 
+/* What the stream `threads` left out because of its option `min`. */
+static void
+add_suspensions(struct report *report, struct document *document)
+{
+    static const struct column columns[] = {
+        {"pid", "pid", COLUMN_NUMBER},
+        {"suspensions", "suspensions", COLUMN_COUNT},
+        {"without_callers", "without callers", COLUMN_COUNT},
+    };
+    struct table *table = NULL;
+    uint64_t suspensions = 0, without_callers = 0;
+    for (uint32_t i = 0; i < report->processes.count; i++) {
+        const struct report_process *process = report_process(report, i);
+        if (process->suspensions == 0) continue;
+        if (table == NULL) table = document_table(document, "suspensions", text_of("Suspensions"), COLUMNS(columns));
+        table->data = true;
+        struct cell *row = table_row(table);
+        row[0] = cell_number(process->pid);
+        row[1] = cell_number(process->suspensions);
+        row[2] = cell_number(process->without_callers);
+        suspensions += process->suspensions;
+        without_callers += process->without_callers;
+    }
+    if (without_callers == 0) return;
+    char all[NUMBER_TEXT], without[NUMBER_TEXT];
+    document_line(document, "no callers",
+                  document_text(document,
+                                "%s of %s suspension%s of threads: shorter than min "
+                                "(threads:min=0ns records all callers)",
+                                with_commas(without, without_callers), with_commas(all, suspensions),
+                                plural(suspensions)));
+}
+
 /* --- what is shown ------------------------------------------------------------------------------------ */
 
 static void
@@ -229,6 +263,21 @@ add_filters(struct report *report, struct document *document)
                                                       : i == 1 ? with_methods
                                                                : ""));
     }
+}
+
+static const char NOT_COUNTED[] = "not counted";
+
+/* Adds a line if there is anything that was not counted. `format` says what it is and why. */
+__attribute__((format(printf, 3, 4))) static void
+add_uncounted(struct document *document, uint64_t count, const char *format, ...)
+{
+    char what[200];
+    va_list args;
+    if (count == 0) return;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    document_line(document, NOT_COUNTED, document_text(document, "%" PRIu64 " %s", count, what));
 }
 
 /* Explains the counts of exits if they are not simply the number of events. */
@@ -260,58 +309,32 @@ add_counting(struct report *report, struct document *document)
     if (report->unnamed > 0) {
         char number[NUMBER_TEXT];
         document_line(
-            document, "not counted",
+            document, NOT_COUNTED,
             document_text(document,
                           "%s exit%s in inlined methods whose class the trace does not record; some may match --method",
                           with_commas(number, report->unnamed), plural(report->unnamed)));
     }
     uint64_t uncounted =
         report->exits.uncounted > report->exits.uncounted_hits ? report->exits.uncounted : report->exits.uncounted_hits;
-    if (uncounted > 0) {
-        document_line(document, "not counted",
-                      document_text(document, "%" PRIu64 " exits: there are more than %d different ones", uncounted,
-                                    EXIT_ROWS_MAX));
-    }
-    if (report->uncounted > 0) {
-        document_line(document, "not counted",
-                      document_text(document, "%" PRIu64 " durations: they have more than %d names", report->uncounted,
-                                    REPORT_DURATIONS_MAX));
-    }
-    if (report->states.uncounted > 0) {
-        document_line(document, "not counted",
-                      document_text(document, "%" PRIu64 " changes of threads: there are more than %d threads",
-                                    report->states.uncounted, THREAD_STATES_THREADS_MAX));
-    }
-    if (report->states.too_late > 0) {
-        document_line(document, "not counted",
-                      document_text(document,
-                                    "%" PRIu64 " changes of threads, far behind later ones in the file; "
-                                    "vm-trace query has them in order",
-                                    report->states.too_late));
-    }
+    add_uncounted(document, uncounted, "exits: there are more than %d different ones", EXIT_ROWS_MAX);
+    add_uncounted(document, report->uncounted, "durations: they have more than %d names", REPORT_DURATIONS_MAX);
+    add_uncounted(document, report->states.uncounted, "changes of threads: there are more than %d threads",
+                  THREAD_STATES_THREADS_MAX);
+    add_uncounted(document, report->states.too_late,
+                  "changes of threads, far behind later ones in the file; vm-trace query has them in order");
     if (report->states.unattributed_ns > 0) {
         char time[NUMBER_TEXT];
-        document_line(document, "not counted",
+        document_line(document, NOT_COUNTED,
                       document_text(document, "%s of waiting for the GVL, too late in the file to tell who held it",
                                     duration_text(time, report->states.unattributed_ns)));
     }
-    if (report->gc.uncounted > 0) {
-        document_line(document, "not counted",
-                      document_text(document, "%" PRIu64 " parts of garbage collections: they have more than %d names",
-                                    report->gc.uncounted, GC_ROWS_MAX));
-    }
-    if (report->history.uncounted > 0) {
-        document_line(document, "not counted",
-                      document_text(document, "%" PRIu64 " compilations and invalidations: there are more than %d",
-                                    report->history.uncounted, VERSION_STEPS_MAX));
-    }
-    if (report->compilations.uncounted > 0) {
-        document_line(document, "not counted",
-                      document_text(document,
-                                    "%" PRIu64
-                                    " compilations have no row of their own: there are more than %d ISEQs or %d phases",
-                                    report->compilations.uncounted, COMPILATIONS_ISEQS_MAX, COMPILATIONS_NAMES_MAX));
-    }
+    add_uncounted(document, report->gc.uncounted, "parts of garbage collections: they have more than %d names",
+                  GC_ROWS_MAX);
+    add_uncounted(document, report->history.uncounted, "compilations and invalidations: there are more than %d",
+                  VERSION_STEPS_MAX);
+    add_uncounted(document, report->compilations.uncounted,
+                  "compilations have no row of their own: there are more than %d ISEQs or %d phases",
+                  COMPILATIONS_ISEQS_MAX, COMPILATIONS_NAMES_MAX);
 }
 
 /* What was allocated, and how well that is known. */
@@ -337,11 +360,8 @@ add_allocations(struct report *report, struct document *document)
                       document_text(document, "what became of %s of them is not in the trace",
                                     with_commas(samples, unknown)));
     }
-    if (report->allocations.uncounted > 0) {
-        document_line(document, "not counted",
-                      document_text(document, "%" PRIu64 " samples: there are more than %d classes and lines",
-                                    report->allocations.uncounted, ALLOCATION_SITES_MAX));
-    }
+    add_uncounted(document, report->allocations.uncounted, "samples: there are more than %d classes and lines",
+                  ALLOCATION_SITES_MAX);
     if (report->allocations.unfollowed > 0) {
         document_line(document, "not followed",
                       document_text(document, "what became of some samples: there are more than %d",
@@ -388,6 +408,7 @@ report_head(struct report *report, struct document *document)
     add_filters(report, document);
     add_losses(report, document);
     add_counting(report, document);
+    add_suspensions(report, document);
     add_allocations(report, document);
     if (report->unended > 0) {
         document_line(document, "never ended",

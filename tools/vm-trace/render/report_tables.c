@@ -16,6 +16,14 @@ view_name(const struct view *view, uint32_t id)
     return id == STRING_NONE ? text_of("(unknown)") : pool_string(view->report->pool, id);
 }
 
+struct fxt_string
+view_title(const struct view *view, struct fxt_string title, uint64_t uncounted, const char *what)
+{
+    char number[NUMBER_TEXT];
+    if (uncounted == 0) return title;
+    return document_text(view->document, "%s (%s more: too many %s)", title.ptr, with_commas(number, uncounted), what);
+}
+
 /* --- exits ------------------------------------------------------------------------------------ */
 
 static int
@@ -23,6 +31,7 @@ compare_exits(const void *left, const void *right, void *context)
 {
     const struct exit_row *a = left, *b = right;
     const struct pool *pool = context;
+    if (a->lost_ns != b->lost_ns) return a->lost_ns > b->lost_ns ? -1 : 1;
     if (a->count != b->count) return a->count > b->count ? -1 : 1;
     const uint32_t a_key[] = {a->reason, a->location, a->insn, a->category, a->callee};
     const uint32_t b_key[] = {b->reason, b->location, b->insn, b->category, b->callee};
@@ -56,7 +65,9 @@ view_exits(const struct view *view, bool fallbacks, unsigned by, struct exit_row
             0,
             by & BY_CALLEE ? exit_row->callee : 0,
         };
-        exit_row_merge(row_table_get(&rows, key), exit_row);
+        struct exit_row *row = row_table_get(&rows, key);
+        exit_row_merge(row, exit_row);
+        durations_merge(&row->lost, &exit_row->lost);
         if (sum_out) exit_row_merge(sum_out, exit_row);
     }
     row_table_sort(&rows, compare_exits, view->report->pool);
@@ -73,24 +84,31 @@ view_rate(const struct view *view, const struct exit_row *exit_row)
     return rate;
 }
 
-/* "Exits by reason: 24,017", and how exact that is. */
+/* "Exits by reason: 24,017", how exact that is, and the time that they lost. */
 static struct fxt_string
 counted_title(const struct view *view, const char *title, const struct exit_row *sum)
 {
-    char count[NUMBER_TEXT], recorded[NUMBER_TEXT];
+    char count[NUMBER_TEXT], recorded[NUMBER_TEXT], time[NUMBER_TEXT], lost[NUMBER_TEXT + 16] = "";
     with_commas(count, sum->count);
     with_commas(recorded, sum->records);
-    if (sum->count == sum->records) return document_text(view->document, "%s: %s", title, count);
+    if (sum->lost_ns > 0) snprintf(lost, sizeof lost, "; %s lost", duration_text(time, sum->lost_ns));
+    if (sum->count == sum->records) return document_text(view->document, "%s: %s%s", title, count, lost);
     if (sum->count == sum->hits)
-        return document_text(view->document, "%s: exactly %s; %s recorded", title, count, recorded);
-    return document_text(view->document, "%s: about %s, from %s recorded", title, count, recorded);
+        return document_text(view->document, "%s: exactly %s; %s recorded%s", title, count, recorded, lost);
+    return document_text(view->document, "%s: about %s, from %s recorded%s", title, count, recorded, lost);
 }
 
 /* The columns for a row of exits. */
 enum exit_cell {
+    CELL_LOST,
+    CELL_LOST_SHARE,
+    CELL_OF_TIME,
     CELL_COUNT,
     CELL_SHARE,
     CELL_RECORDED,
+    CELL_MEDIAN,
+    CELL_P95,
+    CELL_LONGEST,
     CELL_FIRST,
     CELL_LAST,
     CELL_RATE,
@@ -103,6 +121,12 @@ enum exit_cell {
 };
 
 static const struct column exit_columns[EXIT_CELLS] = {
+    [CELL_LOST] = {"lost_ns", "lost", COLUMN_DURATION},
+    [CELL_LOST_SHARE] = {"lost_share", "share", COLUMN_SHARE},
+    [CELL_OF_TIME] = {"time_share", "%", COLUMN_SHARE},
+    [CELL_MEDIAN] = {"median_ns", "median", COLUMN_DURATION},
+    [CELL_P95] = {"p95_ns", "95 %", COLUMN_DURATION},
+    [CELL_LONGEST] = {"longest_ns", "longest", COLUMN_DURATION},
     [CELL_COUNT] = {"count", "count", COLUMN_COUNT},
     [CELL_SHARE] = {"share", "share", COLUMN_SHARE},
     [CELL_RECORDED] = {"recorded", "recorded", COLUMN_COUNT},
@@ -121,6 +145,16 @@ exit_cell(const struct view *view, enum exit_cell cell, const struct exit_row *e
 {
     const struct report *report = view->report;
     switch (cell) {
+      case CELL_LOST: return cell_number(exit_row->lost_ns);
+      case CELL_LOST_SHARE: return cell_share(exit_row->lost_ns, sum->lost_ns);
+      case CELL_OF_TIME: return cell_share(exit_row->lost_ns, view_running_ns(view));
+      case CELL_MEDIAN:
+        if (exit_row->lost.count > 0) return cell_number(durations_quantile(&exit_row->lost, 0.5));
+        break;
+      case CELL_P95:
+        if (exit_row->lost.count > 0) return cell_number(durations_quantile(&exit_row->lost, 0.95));
+        break;
+      case CELL_LONGEST: if (exit_row->lost_max_ns > 0) return cell_number(exit_row->lost_max_ns); break;
       case CELL_COUNT: return cell_number(exit_row->count);
       case CELL_SHARE: return cell_share(exit_row->count, sum->count);
       case CELL_RECORDED: return cell_number(exit_row->records);
@@ -150,44 +184,69 @@ struct grouping {
 };
 
 static const struct grouping groupings[] = {
-    {"exits_by_reason", "Exits by reason", false, BY_CATEGORY | BY_REASON, 6,
-     {CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_RATE, CELL_KIND, CELL_REASON}},
-    {"exits_by_line", "Exits by method and line", false, BY_LOCATION, 5,
-     {CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_RATE, CELL_METHOD}},
-    {"exits_by_instruction", "Exits by instruction", false, BY_INSN, 5,
-     {CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_RATE, CELL_INSN}},
-    {"worst", "Worst methods and reasons", false, BY_METHOD | BY_REASON, 8,
-     {CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_FIRST, CELL_LAST, CELL_RATE, CELL_REASON, CELL_METHOD}},
+    {"exits_by_place", "Exits by lost time", false, BY_CATEGORY | BY_REASON | BY_LOCATION | BY_INSN, 11,
+     {CELL_LOST, CELL_LOST_SHARE, CELL_OF_TIME, CELL_COUNT, CELL_MEDIAN, CELL_P95, CELL_LONGEST, CELL_KIND, CELL_REASON,
+      CELL_INSN, CELL_METHOD}},
+    {"exits_by_reason", "Exits by reason", false, BY_CATEGORY | BY_REASON, 8,
+     {CELL_LOST, CELL_LOST_SHARE, CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_RATE, CELL_KIND, CELL_REASON}},
+    {"exits_by_line", "Exits by method and line", false, BY_LOCATION, 7,
+     {CELL_LOST, CELL_LOST_SHARE, CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_RATE, CELL_METHOD}},
+    {"exits_by_instruction", "Exits by instruction", false, BY_INSN, 7,
+     {CELL_LOST, CELL_LOST_SHARE, CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_RATE, CELL_INSN}},
+    {"worst", "Worst methods and reasons", false, BY_METHOD | BY_REASON, 10,
+     {CELL_LOST, CELL_LOST_SHARE, CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_FIRST, CELL_LAST, CELL_RATE, CELL_REASON,
+      CELL_METHOD}},
     {"fallbacks", "Fallbacks by reason and line", true, BY_LOCATION | BY_REASON | BY_CALLEE, 9,
      {CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_FIRST, CELL_LAST, CELL_RATE, CELL_REASON, CELL_CALLEE, CELL_METHOD}},
 };
-enum { GROUPINGS = sizeof groupings / sizeof groupings[0], FIRST_OF_FALLBACKS = 4 };
+enum { GROUPINGS = sizeof groupings / sizeof groupings[0], BY_PLACE = 0, FIRST_OF_FALLBACKS = 5 };
+
+/* The cells for this trace: without lost times the table has none of them. Where there are any, people need
+ * the space of other columns. */
+static unsigned
+choose_cells(const struct view *view, const struct grouping *grouping, const struct row_table *rows,
+             const struct exit_row *sum, enum exit_cell *cells, struct column *columns)
+{
+    bool timed = report_timed(view->report), by_place = grouping == &groupings[BY_PLACE], callees = false;
+    unsigned count = 0;
+    for (uint32_t row = 0; row < rows->count && !callees; row++) { /* traces of older modules have none */
+        const struct exit_row *exit_row = row_table_at(rows, row);
+        callees = exit_row->callee != STRING_NONE;
+    }
+    for (unsigned i = 0; i < grouping->cell_count; i++) {
+        enum exit_cell cell = grouping->cells[i];
+        if (!timed && cell <= CELL_OF_TIME) continue;
+        cells[count] = cell;
+        columns[count] = exit_columns[cell];
+        bool of_counts = cell == CELL_SHARE || cell == CELL_RECORDED || cell == CELL_FIRST;
+        bool hidden = (cell == CELL_RECORDED && sum->records == sum->count) || (cell == CELL_CALLEE && !callees) ||
+                      (timed && !grouping->fallbacks && of_counts) ||
+                      (by_place && (cell == CELL_KIND || cell == CELL_INSN)) ||
+                      (cell == CELL_LOST_SHARE && by_place && view_running_ns(view) > 0) ||
+                      (cell == CELL_OF_TIME && view_running_ns(view) == 0);
+        if (hidden) columns[count].title = NULL;
+        count++;
+    }
+    return count;
+}
 
 static void
 add_grouping(const struct view *view, const struct grouping *grouping)
 {
     struct exit_row sum;
     struct row_table rows = view_exits(view, grouping->fallbacks, grouping->by, &sum);
-    unsigned count = grouping->cell_count;
-    bool callees = false; /* traces of older modules have none */
-    for (uint32_t row = 0; row < rows.count && !callees; row++) {
-        const struct exit_row *exit_row = row_table_at(&rows, row);
-        callees = exit_row->callee != STRING_NONE;
-    }
+    enum exit_cell chosen[EXIT_CELLS];
     struct column columns[EXIT_CELLS];
-    for (unsigned i = 0; i < count; i++) {
-        columns[i] = exit_columns[grouping->cells[i]];
-        if (grouping->cells[i] == CELL_RECORDED && sum.records == sum.count) columns[i].title = NULL;
-        if (grouping->cells[i] == CELL_CALLEE && !callees) columns[i].title = NULL;
-    }
+    unsigned count = choose_cells(view, grouping, &rows, &sum, chosen, columns);
+    bool of_time = grouping == &groupings[BY_PLACE] && view_running_ns(view) > 0;
+    const char *title = of_time ? "Exits by lost time (%: of the time in which threads ran)" : grouping->title;
     struct table *table =
-        document_table(view->document, grouping->id, counted_title(view, grouping->title, &sum), columns, count);
+        document_table(view->document, grouping->id, counted_title(view, title, &sum), columns, count);
     table->data = rows.count == 0;
     table->minor = "kind";
     for (uint32_t row = 0; row < rows.count && row < view->top; row++) {
         struct cell *cells = table_row(table);
-        for (unsigned i = 0; i < count; i++)
-            cells[i] = exit_cell(view, grouping->cells[i], row_table_at(&rows, row), &sum);
+        for (unsigned i = 0; i < count; i++) cells[i] = exit_cell(view, chosen[i], row_table_at(&rows, row), &sum);
     }
     if (rows.count > view->top) {
         struct exit_row rest = {0};
@@ -195,11 +254,10 @@ add_grouping(const struct view *view, const struct grouping *grouping)
             exit_row_merge(&rest, row_table_at(&rows, row));
         table->more_rows = rows.count - view->top;
         struct cell *cells = table_row(table);
-        for (unsigned i = 0; i < count && grouping->cells[i] <= CELL_RECORDED; i++) {
-            cells[i] = exit_cell(view, grouping->cells[i], &rest, &sum);
-        }
+        for (unsigned i = 0; i < count && chosen[i] <= CELL_RECORDED; i++)
+            cells[i] = exit_cell(view, chosen[i], &rest, &sum);
     }
-    row_table_free(&rows);
+    exit_rows_free(&rows);
 }
 
 static void
@@ -216,7 +274,7 @@ add_outcomes(const struct view *view)
         const struct exit_row *exit_row = row_table_at(&rows, i);
         if (exit_row->category == STRING_RECOMPILE_EXIT) sum = *exit_row;
     }
-    row_table_free(&rows);
+    exit_rows_free(&rows);
     struct table *table = document_table(view->document, "outcomes",
                                          counted_title(view, "Recompile exits by outcome", &sum), COLUMNS(columns));
     table->data = sum.count == 0;
@@ -320,9 +378,9 @@ add_totals(const struct view *view)
     struct report *report = view->report;
     struct exit_row exits, fallbacks;
     struct row_table rows = view_exits(view, false, 0, &exits);
-    row_table_free(&rows);
+    exit_rows_free(&rows);
     rows = view_exits(view, true, 0, &fallbacks);
-    row_table_free(&rows);
+    exit_rows_free(&rows);
     const struct compilations *compilations = &report->compilations;
     const uint64_t numbers[] = {exits.count,
                                 exits.records,
@@ -344,8 +402,14 @@ report_tables(struct report *report, struct document *document, uint64_t top)
 {
     const struct view view = {report, document, top};
     add_totals(&view);
-    for (unsigned i = 0; i < FIRST_OF_FALLBACKS; i++) add_grouping(&view, &groupings[i]);
+    view_add_execution(&view);
+    for (unsigned i = report_timed(report) ? BY_PLACE : BY_PLACE + 1; i < FIRST_OF_FALLBACKS; i++)
+        add_grouping(&view, &groupings[i]);
+    view_add_throws(&view);
+    view_add_seen(&view);
     add_outcomes(&view);
+    view_add_gains(&view);
+    view_add_interpreted(&view);
     view_add_recompiled(&view);
     view_add_loops(&view);
     for (unsigned i = FIRST_OF_FALLBACKS; i < GROUPINGS; i++) add_grouping(&view, &groupings[i]);

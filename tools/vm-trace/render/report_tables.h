@@ -6,6 +6,10 @@
 
 /* The head: files, processes and their settings, time span, losses. */
 void report_head(struct report *report, struct document *document);
+/* The first lines, before the head: what exits cost. Nothing without the stream `states`. */
+void report_cost(struct report *report, struct document *document);
+/* Then this line, after the head. */
+void report_cost_missing(struct report *report, struct document *document);
 /* The tables: exits in several orders, compilations, threads. `top`: rows of a table. */
 void report_tables(struct report *report, struct document *document, uint64_t top);
 /* The contents of the files: providers and their chunks. */

@@ -208,7 +208,7 @@ view_add_loops(const struct view *view)
 {
     struct exit_row all;
     struct row_table whole = view_exits(view, false, 0, &all);
-    row_table_free(&whole);
+    exit_rows_free(&whole);
     struct row_table by_version = view_exits(view, false, BY_LOCATION | BY_INSN | BY_VERSION, NULL);
     row_table_sort(&by_version, compare_versions, NULL);
     struct row_table by_reason = view_exits(view, false, BY_LOCATION | BY_INSN | BY_VERSION | BY_REASON, NULL);
@@ -236,8 +236,8 @@ view_add_loops(const struct view *view)
     qsort(loops, count, sizeof *loops, compare_loops);
     add_loop_rows(view, &by_version, &by_reason, loops, count, &all);
     free(loops);
-    row_table_free(&by_version);
-    row_table_free(&by_reason);
+    exit_rows_free(&by_version);
+    exit_rows_free(&by_reason);
 }
 
 /* --- ISEQs that were compiled anew ------------------------------------------------------------------ */
@@ -253,6 +253,7 @@ struct version_exits {
     uint32_t compiled; /* number of compilations; a new ISEQ of the same label (as by eval) has the same versions */
     uint64_t records;
     uint64_t count;
+    uint64_t lost_ns;
 };
 enum { VERSION_EXITS_MAX = EXIT_ROWS_MAX + VERSION_STEPS_MAX };
 
@@ -263,6 +264,7 @@ struct recompiled {
     uint32_t first_exits, versions_seen; /* rows of version_exits */
     uint32_t versions, invalidated;
     uint64_t exits;
+    uint64_t lost_before_ns, lost_after_ns; /* by exits of all versions but the last one, and of that one */
     uint64_t waits; /* from an invalidation to the next code */
     uint64_t waited_ns;
     bool compared; /* there is an estimate */
@@ -314,6 +316,7 @@ summarize(const struct view *view, const struct row_table *by_version, struct re
         const struct version_exits *exits = row_table_at(by_version, sum->first_exits + i);
         sum->exits += exits->count;
         sum->versions += exits->version > 0;
+        *(i + 1 == sum->versions_seen ? &sum->lost_after_ns : &sum->lost_before_ns) += exits->lost_ns;
     }
     for (uint32_t i = 0; i < sum->steps; i++) {
         const struct version_step *step = &steps[i];
@@ -344,6 +347,8 @@ static int
 compare_recompiled(const void *left, const void *right)
 {
     const struct recompiled *a = left, *b = right;
+    uint64_t a_lost = a->lost_before_ns + a->lost_after_ns, b_lost = b->lost_before_ns + b->lost_after_ns;
+    if (a_lost != b_lost) return a_lost > b_lost ? -1 : 1;
     if (a->versions != b->versions) return a->versions > b->versions ? -1 : 1;
     if (a->exits != b->exits) return a->exits > b->exits ? -1 : 1;
     return (a->first_step > b->first_step) - (a->first_step < b->first_step);
@@ -409,6 +414,7 @@ exits_by_version(const struct report *report)
         struct version_exits *exits = row_table_get(&by_version, key);
         if (exits == NULL) continue;
         exits->count += exit_row->count;
+        exits->lost_ns += exit_row->lost_ns;
         exits->records += exit_row->records;
     }
     row_table_sort(&by_version, compare_version_exits, NULL);
@@ -455,9 +461,11 @@ find_recompiled(const struct view *view, const struct row_table *by_version, str
 void
 view_add_recompiled(const struct view *view)
 {
+    enum { VERSIONS, INVALIDATED, WAIT, LOST_BEFORE, LOST_AFTER, EXITS, SAVED = EXITS + 2 };
     static const struct column columns[] = {
         {"versions", "versions", COLUMN_COUNT},          {"invalidated", "invalidated", COLUMN_COUNT},
-        {"wait_ns", "to new code", COLUMN_DURATION},     {"exits", "exits", COLUMN_COUNT},
+        {"wait_ns", "to new code", COLUMN_DURATION},     {"lost_before_ns", "lost before", COLUMN_DURATION},
+        {"lost_after_ns", "after", COLUMN_DURATION},     {"exits", "exits", COLUMN_COUNT},
         {"exits_by_version", "in version", COLUMN_TEXT}, {"saved", "saved (estimate)", COLUMN_AMOUNT},
         {"reasons", "invalidated by", COLUMN_TEXT},      {"iseq", "compiled", COLUMN_TEXT},
     };
@@ -466,40 +474,55 @@ view_add_recompiled(const struct view *view)
     struct recompiled *sums = xcalloc(report->history.iseq_count + 1, sizeof *sums);
     uint32_t iseqs, count = find_recompiled(view, &by_version, sums, &iseqs);
     qsort(sums, count, sizeof *sums, compare_recompiled);
-    bool compared = false;
+    bool compared = false, timed = report_timed(report);
     for (uint32_t i = 0; i < count && i < view->top; i++) compared |= sums[i].compared;
     struct column shown[sizeof columns / sizeof columns[0]];
-    memcpy(shown, columns, sizeof columns);
-    if (!compared) shown[5].title = NULL;
+    unsigned shown_count = 0;
+    for (unsigned i = 0; i < sizeof columns / sizeof columns[0]; i++) {
+        if ((i == LOST_BEFORE || i == LOST_AFTER) && !timed) continue;
+        shown[shown_count] = columns[i];
+        /* People need the space for names. */
+        bool hidden = timed && (i == INVALIDATED || i == WAIT || i == EXITS);
+        if (hidden || (i == SAVED && !compared)) shown[shown_count].title = NULL;
+        shown_count++;
+    }
+    const unsigned rest = timed ? EXITS : EXITS - 2; /* the cells from there on */
     struct fxt_string title = document_text(
-        view->document, "Recompiled: %" PRIu32 " of %" PRIu32 " ISEQ%s%s", count, iseqs, iseqs == 1 ? "" : "s",
-        compared ? "; saved: fewer exits than at the rate of the version before" : "");
-    struct table *table = document_table(view->document, "recompiled", title, COLUMNS(shown));
+        view->document, "Recompiled: %" PRIu32 " of %" PRIu32 " ISEQ%s%s%s", count, iseqs, iseqs == 1 ? "" : "s",
+        compared ? "; saved: fewer exits than at the rate of the version before" : "",
+        timed ? "; lost by exits before the last version, and after" : "");
+    struct table *table = document_table(view->document, "recompiled", title, shown, shown_count);
     table->data = count == 0;
     for (uint32_t i = 0; i < count && i < view->top; i++) {
         const struct recompiled *sum = &sums[i];
         struct cell *cells = table_row(table);
-        cells[0] = cell_number(sum->versions);
-        cells[1] = cell_number(sum->invalidated);
-        if (sum->waits > 0) cells[2] = cell_number(sum->waited_ns / sum->waits);
-        cells[3] = cell_number(sum->exits);
-        cells[4] = cell_text(exits_text(view, &by_version, sum));
-        if (sum->compared) cells[5] = cell_amount(sum->saved > 0 ? sum->saved : 0);
-        cells[6] = cell_text(invalidations_text(view, sum));
-        cells[7] = cell_text(view_name(view, sum->iseq));
+        cells[VERSIONS] = cell_number(sum->versions);
+        cells[INVALIDATED] = cell_number(sum->invalidated);
+        if (sum->waits > 0) cells[WAIT] = cell_number(sum->waited_ns / sum->waits);
+        if (timed) cells[LOST_BEFORE] = cell_number(sum->lost_before_ns);
+        if (timed) cells[LOST_AFTER] = cell_number(sum->lost_after_ns);
+        cells[rest] = cell_number(sum->exits);
+        cells[rest + 1] = cell_text(exits_text(view, &by_version, sum));
+        if (sum->compared) cells[rest + 2] = cell_amount(sum->saved > 0 ? sum->saved : 0);
+        cells[rest + 3] = cell_text(invalidations_text(view, sum));
+        cells[rest + 4] = cell_text(view_name(view, sum->iseq));
     }
     if (count > view->top) {
         table->more_rows = count - view->top;
-        uint64_t versions = 0, invalidated = 0, exits = 0;
+        struct recompiled more = {0};
         for (uint32_t i = (uint32_t)view->top; i < count; i++) {
-            versions += sums[i].versions;
-            invalidated += sums[i].invalidated;
-            exits += sums[i].exits;
+            more.versions += sums[i].versions;
+            more.invalidated += sums[i].invalidated;
+            more.exits += sums[i].exits;
+            more.lost_before_ns += sums[i].lost_before_ns;
+            more.lost_after_ns += sums[i].lost_after_ns;
         }
         struct cell *cells = table_row(table);
-        cells[0] = cell_number(versions);
-        cells[1] = cell_number(invalidated);
-        cells[3] = cell_number(exits);
+        cells[VERSIONS] = cell_number(more.versions);
+        cells[INVALIDATED] = cell_number(more.invalidated);
+        if (timed) cells[LOST_BEFORE] = cell_number(more.lost_before_ns);
+        if (timed) cells[LOST_AFTER] = cell_number(more.lost_after_ns);
+        cells[rest] = cell_number(more.exits);
     }
     free(sums);
     row_table_free(&by_version);

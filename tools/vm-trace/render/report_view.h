@@ -24,14 +24,24 @@ enum {
 
 /* The text of a number of the pool; "(unknown)" for STRING_NONE. */
 struct fxt_string view_name(const struct view *view, uint32_t id);
-/* All exits, or all fallbacks, grouped by the keys in `by`, largest first. The caller frees the
- * table. sum_out: the sum of all, or NULL. */
+/* A title, and how many more have no row, because of too many of `what`; the document keeps it. */
+struct fxt_string view_title(const struct view *view, struct fxt_string title, uint64_t uncounted, const char *what);
+/* All exits, or all fallbacks, grouped by the keys in `by`, those that lost most time, or else the most
+ * frequent ones, first. The caller frees the rows with exit_rows_free. sum_out: the sum of all, or NULL. */
 struct row_table view_exits(const struct view *view, bool fallbacks, unsigned by, struct exit_row *sum_out);
 /* The rate of a row for a cell, kept by the document; NULL if the trace has no event of it. */
 const float *view_rate(const struct view *view, const struct exit_row *exit_row);
 
+/* The time in which threads ran; 0 if that is unknown. */
+uint64_t view_running_ns(const struct view *view);
+
 /* Whether a recompilation of the ISEQ could change these exits. */
 bool view_versioned(const struct view *view, const struct exit_row *exit_row);
+
+/* In report_throws.c: exits in pairs. */
+void view_add_throws(const struct view *view);
+/* In report_seen.c: what guards expected and met. */
+void view_add_seen(const struct view *view);
 
 /* In report_versions.c: where recompilation did not help, and recompiled ISEQs. */
 void view_add_loops(const struct view *view);
@@ -43,6 +53,11 @@ void view_add_durations(const struct view *view);
 
 /* In report_threads.c: states of threads, holders of the GVL, what threads blocked in. */
 void view_add_thread_states(const struct view *view);
+/* In report_execution.c: where the time went by states, and what ran without compiled code. */
+void view_add_execution(const struct view *view);
+void view_add_interpreted(const struct view *view);
+/* In report_gains.c: what methods would gain if none of their calls exited. */
+void view_add_gains(const struct view *view);
 /* In report_gc.c: garbage collections. */
 void view_add_gc(const struct view *view);
 /* In report_allocations.c: sampled allocations, and the objects that survived. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/escape.h"
 #include "base/xalloc.h"
@@ -28,8 +29,10 @@ name_of(sqlite3_stmt *statement, int column)
 
 /* --- values ----------------------------------------------------------------------------------- */
 
+typedef void print_text(FILE *out, struct fxt_string text);
+
 static void
-print_csv_row(sqlite3_stmt *statement)
+print_csv_row(sqlite3_stmt *statement, print_text *print)
 {
     for (int i = 0; i < sqlite3_column_count(statement); i++) {
         if (i > 0) putchar(',');
@@ -37,7 +40,7 @@ print_csv_row(sqlite3_stmt *statement)
           case SQLITE_INTEGER: printf("%lld", (long long)sqlite3_column_int64(statement, i)); break;
           case SQLITE_FLOAT: printf("%f", sqlite3_column_double(statement, i)); break;
           case SQLITE_NULL: fputs("\"[NULL]\"", stdout); break;
-          default: print_csv(stdout, value_text(statement, i));
+          default: print(stdout, value_text(statement, i));
         }
     }
     putchar('\n');
@@ -46,13 +49,15 @@ print_csv_row(sqlite3_stmt *statement)
 static int
 print_csv_rows(sqlite3_stmt *statement)
 {
+    /* As Perfetto's shell does, but for ASCII's control characters; on a terminal others may be commands, too. */
+    print_text *print = isatty(STDOUT_FILENO) ? print_csv : print_csv_data;
     for (int i = 0; i < sqlite3_column_count(statement); i++) {
         if (i > 0) putchar(',');
-        print_csv(stdout, name_of(statement, i));
+        print(stdout, name_of(statement, i));
     }
     putchar('\n');
     int step;
-    while ((step = sqlite3_step(statement)) == SQLITE_ROW) print_csv_row(statement);
+    while ((step = sqlite3_step(statement)) == SQLITE_ROW) print_csv_row(statement, print);
     return step;
 }
 

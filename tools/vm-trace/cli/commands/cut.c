@@ -18,6 +18,7 @@
 #include "cli/command.h"
 #include "fxt/event_keys.h"
 #include "fxt/known_strings.h"
+#include "fxt/packet.h"
 #include "fxt/record_copy.h"
 
 #define NS_PER_SECOND INT64_C(1000000000)
@@ -90,6 +91,17 @@ static void
 note_sched(void *cut, const struct fxt_sched *sched)
 {
     note_time(cut, sched->ts_ns);
+}
+
+/* What the time of a stack sample counts as. */
+static void
+note_blob(void *cut, const struct fxt_blob *blob)
+{
+    struct proto bytes = proto_of(blob->bytes, blob->len);
+    for (struct proto_field field; proto_next(&bytes, &field);) {
+        int64_t ts_ns = packet_time(field.message);
+        if (ts_ns >= 0) note_time(cut, ts_ns);
+    }
 }
 
 /* --- second reading ----------------------------------------------------------------------------- */
@@ -200,7 +212,9 @@ cut_event(void *context, const struct fxt_event *event)
         cut_settings(cut, event);
     }
     else if (of_trace && cut->recorder_count > 0 &&
-             (event->name.id == STRING_SITE || event->name.id == STRING_SUMMARY)) {
+             (event->name.id == STRING_SITE || event->name.id == STRING_STATES ||
+              event->name.id == STRING_INTERPRETED || event->name.id == STRING_CALLS ||
+              event->name.id == STRING_SUMMARY)) {
         cut->totals++;
         decide(cut, false);
     }
@@ -213,6 +227,36 @@ static void
 cut_sched(void *context, const struct fxt_sched *sched)
 {
     decide(context, inside(context, sched->ts_ns));
+}
+
+/* Writes the packets of a blob that are in the range, and those without a time: they define what
+ * others refer to. The name of a blob means nothing. */
+static void
+cut_blob(void *context, const struct fxt_blob *blob)
+{
+    struct cut *cut = context;
+    static uint64_t words[FXT_RECORD_MAX_WORDS];
+    uint8_t *to = (uint8_t *)(words + 1);
+    size_t used = 0;
+    struct proto bytes = proto_of(blob->bytes, blob->len);
+    for (const uint8_t *at = bytes.at; at < blob->bytes + blob->len; at = bytes.at) {
+        struct proto_field field;
+        if (!proto_next(&bytes, &field)) break;
+        int64_t ts_ns = packet_time(field.message);
+        bool keep = ts_ns < 0 || inside(cut, ts_ns);
+        if (!keep) continue;
+        memcpy(to + used, at, (size_t)(bytes.at - at));
+        used += (size_t)(bytes.at - at);
+    }
+    cut->decision = LEAVE_OUT;
+    if (used == 0) return;
+    size_t payload_words = fxt_words(used);
+    memset(to + used, 0, payload_words * FXT_WORD_BYTES - used);
+    words[0] = FXT_RECORD_BLOB | (uint64_t)(1 + payload_words) << 4 | (uint64_t)used << 32 |
+               (uint64_t)FXT_BLOB_OF_PERFETTO << 48;
+    struct fxt_record record = {.type = FXT_RECORD_BLOB, .header = words[0], .bytes = (const uint8_t *)words,
+                                .words = 1 + payload_words, .provider = blob->provider};
+    record_copy_write(cut->copy, &record);
 }
 
 /* Each chunk repeats the names; one copy is enough. */
@@ -306,6 +350,7 @@ cut_record(void *context, const struct fxt_record *record)
         if (decision != KEEP) return;
         break;
       case FXT_RECORD_KERNEL_OBJECT:
+      case FXT_RECORD_BLOB: /* was written in its kept parts */
         if (decision == LEAVE_OUT) return;
         break;
       default:
@@ -386,14 +431,15 @@ cut_file(const struct options *options, FILE *out, const char *file)
     const char *to_read = copy < 0 ? file : path;
     struct cut cut = {
         .reader = reader_new(options->memory_bytes), .copy = record_copy_new(out, true), .first_ns = INT64_MAX};
-    struct fxt_visitor note = {.context = &cut, .event = note_event, .sched = note_sched};
+    struct fxt_visitor note = {.context = &cut, .event = note_event, .sched = note_sched, .blob = note_blob};
     enum status status;
     if (read_once(&cut, options, to_read, file, &note, false, &status)) {
         if (cut.first_ns > cut.last_ns) cut.first_ns = cut.last_ns = 0;
         if (__builtin_add_overflow(cut.first_ns, since_ns, &cut.from_ns)) cut.from_ns = INT64_MAX;
         if (__builtin_add_overflow(cut.first_ns, until_ns, &cut.to_ns)) cut.to_ns = INT64_MAX;
         struct fxt_visitor visitor = {
-            .context = &cut, .event = cut_event, .sched = cut_sched, .object = cut_object, .record = cut_record};
+            .context = &cut, .event = cut_event, .sched = cut_sched, .object = cut_object, .blob = cut_blob,
+            .record = cut_record};
         read_once(&cut, options, to_read, file, &visitor, true, &status);
         write_marks(&cut);
     }

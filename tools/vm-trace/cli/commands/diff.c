@@ -19,8 +19,11 @@ static bool no_map;
 
 /* --fail-over: of exits, and of the sums of other streams. INFINITY: not given. */
 static double fail_over_percent = INFINITY;
-static double sum_percent[DIFF_SUMS];
-static const char *sum_limit[DIFF_SUMS]; /* as it was given */
+static struct sum_limit {
+    const char *text; /* as it was given; NULL: it was not */
+    double percent;
+    int64_t ns; /* instead of a percentage; 0: none */
+} sum_limits[DIFF_SUMS];
 
 static bool
 take_unit(const struct cli_option *option, const char *text)
@@ -58,7 +61,7 @@ is_name(const char *name, const char *text, size_t bytes)
     return strlen(name) == bytes && memcmp(text, name, bytes) == 0;
 }
 
-/* "5", "2.5%", "waiting:10" */
+/* "5", "2.5%", "waiting:10", "lost:20ms" */
 static bool
 take_percent(const struct cli_option *option, const char *text)
 {
@@ -70,13 +73,19 @@ take_percent(const struct cli_option *option, const char *text)
         while (sum < DIFF_SUMS && !is_name(diff_sum_names[sum], text, bytes)) sum++;
         bool exits = is_name("exits", text, bytes);
         if (sum == DIFF_SUMS && !exits) {
-            return option_wrong(option, "5, or exits, waiting, blocked, running, gc or allocations before it: gc:5",
-                                text);
+            return option_wrong(
+                option, "5, or exits, lost, waiting, blocked, running, gc or allocations before it: lost:5", text);
         }
         number = colon + 1;
         if (!exits) {
-            percent = &sum_percent[sum];
-            sum_limit[sum] = text;
+            sum_limits[sum] = (struct sum_limit){.text = text};
+            percent = &sum_limits[sum].percent;
+            bool unit = number[0] != '\0' && number[strlen(number) - 1] == 's';
+            if (unit && sum != DIFF_ALLOCATED) {
+                struct cli_option time = *option;
+                time.value = &sum_limits[sum].ns;
+                return take_time(&time, number);
+            }
         }
     }
     char *end;
@@ -84,7 +93,7 @@ take_percent(const struct cli_option *option, const char *text)
     /* excludes signs, exponents and "inf" */
     bool plain = end > number && number + strspn(number, "0123456789.") == end;
     if (plain && (*end == '\0' || strcmp(end, "%") == 0)) return true;
-    return option_wrong(option, "a number of percent such as 5 or 2.5", text);
+    return option_wrong(option, "a number of percent such as 5 or 2.5, or for a sum of times 20ms", text);
 }
 
 /* Whether a row grew by more than fail_over_percent of all exits before. */
@@ -128,26 +137,45 @@ check_limit(const struct diff *diff)
     return status;
 }
 
-/* Likewise for the sums of other streams: each by what it was itself. */
+/* Prints how much a row grew, if that is more than the limit of a sum. `all`: what it is measured by. */
 static enum status
-check_sums(const struct diff_streams *streams)
+check_growth(const struct sum_limit *limit, const struct diff_row *row, const struct diff_row *all, const char *what,
+             struct fxt_string name)
+{
+    if (row->verdict != GREW && row->verdict != NEW) return STATUS_FINE;
+    double percent = 100 * diff_delta(row) / all->counts[0].value;
+    char time[NUMBER_TEXT];
+    if (limit->ns > 0 ? diff_delta(row) <= (double)limit->ns : percent <= limit->percent) return STATUS_FINE;
+    fprintf(stderr, "vm-trace: diff: %s", what);
+    print_escaped(stderr, name);
+    if (limit->ns > 0) fprintf(stderr, " grew by %s", duration_text(time, (uint64_t)diff_delta(row)));
+    else if (isfinite(percent)) fprintf(stderr, " grew by %.1f %%%s", percent, row == all ? "" : " of all before");
+    else fputs(": there was nothing before", stderr);
+    fprintf(stderr, ", more than --fail-over=%s\n", limit->text);
+    return STATUS_FAULTS;
+}
+
+/* Likewise for the sums of other streams: each by what it was itself; the time that exits lost also by
+ * method. */
+static enum status
+check_sums(const struct diff_streams *streams, const struct diff *diff)
 {
     enum status status = STATUS_FINE;
     for (unsigned i = 0; i < DIFF_SUMS; i++) {
-        if (sum_limit[i] == NULL) continue;
+        const struct sum_limit *limit = &sum_limits[i];
         const struct diff_row *sum = &streams->sums[i];
+        if (limit->text == NULL) continue;
         if (!streams->summed[i]) {
-            fprintf(stderr, "vm-trace: diff: not all files have what --fail-over=%s compares\n", sum_limit[i]);
+            fprintf(stderr, "vm-trace: diff: not all files have what --fail-over=%s compares\n", limit->text);
             status = STATUS_FAULTS;
             continue;
         }
-        if (sum->verdict != GREW && sum->verdict != NEW) continue;
-        double percent = 100 * diff_delta(sum) / sum->counts[0].value;
-        if (percent <= sum_percent[i]) continue;
-        if (isfinite(percent)) fprintf(stderr, "vm-trace: diff: %s grew by %.1f %%", diff_sum_names[i], percent);
-        else fprintf(stderr, "vm-trace: diff: %s: there was nothing before", diff_sum_names[i]);
-        fprintf(stderr, ", more than --fail-over=%s\n", sum_limit[i]);
-        status = STATUS_FAULTS;
+        status = worse(status, check_growth(limit, sum, sum, diff_sum_names[i], text_of("")));
+        for (uint32_t row = 0; i == DIFF_LOST && row < diff->lost_methods.changed; row++) {
+            const struct diff_row *method = row_table_at(&diff->lost_methods.rows, diff->lost_methods.order[row]);
+            struct fxt_string name = pool_string(diff->report->pool, method->method);
+            status = worse(status, check_growth(limit, method, sum, "lost in ", name));
+        }
     }
     return status;
 }
@@ -190,7 +218,7 @@ run(const struct options *options, int file_count, char **files)
         diff_document(&diff, &document, options->top);
         diff_streams_document(&streams, &diff, &document, options->top);
         if (!document_print(&document, format, table)) status = worse(status, STATUS_USAGE);
-        status = worse(status, worse(check_limit(&diff), check_sums(&streams)));
+        status = worse(status, worse(check_limit(&diff), check_sums(&streams, &diff)));
         document_free(&document);
         diff_streams_free(&streams);
         diff_free(&diff);
@@ -210,9 +238,10 @@ static const struct cli_option diff_options[] = {
     CLI_OPTION("no-map", 0, NULL, "compare paths as they are; by default, folders that hold the\n"
                "same files on both sides are found and treated as one", NULL, &no_map),
     CLI_OPTION("fail-over", 0, "PERCENT", "exit with status 1 if all exits, or those of one method, grew\n"
-               "by more than this percentage of all exits of A; waiting:5,\n"
-               "blocked:5, running:5, gc:5 or allocations:5: if this sum grew\n"
-               "by more than 5 %; can be repeated", take_percent, NULL),
+               "by more than this percentage of all exits of A; lost:5: the same\n"
+               "of the time that exits lost; waiting:5, blocked:5, running:5,\n"
+               "gc:5 or allocations:5: if this sum grew by more than 5 %;\n"
+               "lost:20ms: by more than this time; can be repeated", take_percent, NULL),
     OPTION_FORMAT(format, table),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
@@ -221,7 +250,7 @@ static const struct cli_option diff_options[] = {
 
 const struct command command_diff = {
     .name = "diff",
-    .purpose = "compare runs: exits, times of threads, garbage collections",
+    .purpose = "compare runs: exits and the time they lose, threads, garbage collections",
     .arguments = "A B | A... vs B...",
     .help =
         "Compares the exits of two traces by method, by reason and by site (a line, its\n"
@@ -231,10 +260,10 @@ const struct command command_diff = {
         "the sites are compared; a trace without them is estimated, with a margin. Addresses in\n"
         "reasons are ignored, and lines that only moved are matched.\n"
         "\n"
-        "Streams that all files have are compared, too: where the time of threads went, by name\n"
-        "and state; what they blocked in; garbage collections by reason; allocated bytes by\n"
-        "class. If the runs took different times, these tables also have what each side had in\n"
-        "a second.\n",
+        "Streams that all files have are compared, too: the time that exits lost, and where the\n"
+        "time went; where the time of threads went, by name and state; what they blocked in;\n"
+        "garbage collections by reason; allocated bytes by class. If the runs took different\n"
+        "times, these tables also have what each side had in a second.\n",
     .options = diff_options,
     .run = run,
 };

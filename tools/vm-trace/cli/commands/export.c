@@ -27,7 +27,7 @@ static enum format format;
 static enum profile_kind kind;
 static bool kind_given;
 static const char *out_path;
-static bool without_reasons, with_threads, by_events;
+static bool without_reasons, with_threads, by_events, by_lost;
 
 static bool
 take_export_format(const struct cli_option *option, const char *text)
@@ -52,7 +52,8 @@ static bool
 take_weight(const struct cli_option *option, const char *text)
 {
     by_events = strcmp(text, "events") == 0;
-    return by_events || strcmp(text, "sum") == 0 || option_wrong(option, "sum or events", text);
+    by_lost = strcmp(text, "lost") == 0;
+    return by_events || by_lost || strcmp(text, "sum") == 0 || option_wrong(option, "sum, events or lost", text);
 }
 
 /* --sqlite OUT means --format sqlite -o OUT. */
@@ -73,8 +74,8 @@ write_profile(const struct profile *profile, FILE *out, const char *name)
       case FORMAT_SPEEDSCOPE: export_speedscope(out, profile, name, by_events); break;
       default: export_pprof(out, profile); break;
     }
-    if (profile->events > 0) return;
-    char text[80];
+    if (profile->events > 0 || profile->count > 0) return;
+    char text[120];
     snprintf(text, sizeof text, "has no %s, so the output is empty", profile_names[kind].things);
     file_message(name, text);
 }
@@ -88,6 +89,7 @@ export_profile(const struct options *options, FILE *out, int file_count, char **
     profile.with_threads = with_threads;
     struct fxt_visitor visitor = {.context = &profile, .event = profile_event, .object = profile_object};
     enum status status = read_files(reader, options->max_faults, file_count, files, &visitor, NULL);
+    profile_finish(&profile);
     if (status < STATUS_USAGE) write_profile(&profile, out, files[0]);
     profile_free(&profile);
     reader_free(reader);
@@ -137,6 +139,7 @@ static enum firefox_samples
 firefox_samples(void)
 {
     if (!kind_given || kind == PROFILE_BLOCKED) return FIREFOX_SAMPLES_STATES; /* with the stacks of what blocked */
+    if (kind == PROFILE_LOST) return FIREFOX_SAMPLES_LOST;
     return kind == PROFILE_FALLBACKS ? FIREFOX_SAMPLES_FALLBACKS : FIREFOX_SAMPLES_EXITS;
 }
 
@@ -148,9 +151,15 @@ run(const struct options *options, int file_count, char **files)
         return STATUS_USAGE;
     }
     if (format == FORMAT_FIREFOX && (kind == PROFILE_PREEMPTED || kind == PROFILE_ALLOCATIONS)) {
-        fprintf(stderr, "vm-trace: --format=firefox takes --kind=exits, fallbacks or blocked, not %s\n", profile_names[kind].kind);
+        fprintf(stderr, "vm-trace: --format=firefox takes --kind=exits, fallbacks or blocked, not %s\n",
+                profile_names[kind].kind);
         return STATUS_USAGE;
     }
+    if (by_lost && kind != PROFILE_EXITS) {
+        fprintf(stderr, "vm-trace: --weight=lost is for --kind=exits, not %s\n", profile_names[kind].kind);
+        return STATUS_USAGE;
+    }
+    if (by_lost) kind = PROFILE_LOST, kind_given = true;
     struct output output;
     if (!output_open(&output, output_kinds[format], out_path, file_count, files)) return STATUS_CANNOT_READ;
     enum status status;
@@ -176,9 +185,9 @@ static const struct cli_option export_options[] = {
     OPTION_OUTPUT(out_path, "output file; - is standard output (default)"),
     CLI_OPTION("sqlite", 0, "OUT", "the same as --format=sqlite --output=OUT", take_database, NULL),
     CLI_OPTION("kind", 'k', "KIND", "exits (default), fallbacks, blocked, preempted or allocations", take_kind, NULL),
-    CLI_OPTION("weight", 'w', "WEIGHT", "sum (default) or events\n"
-               "sum: exits, time blocked, bytes; events: how many were recorded.\n"
-               "pprof has both", take_weight, NULL),
+    CLI_OPTION("weight", 'w', "WEIGHT", "sum (default), events or lost\n"
+               "sum: exits, time blocked, bytes; events: how many were recorded;\n"
+               "lost: the time that exits lost. pprof has events, too", take_weight, NULL),
     CLI_OPTION("threads", 0, NULL, "begin each stack with the name of its thread", NULL, &with_threads),
     CLI_OPTION("no-reason", 0, NULL, "end stacks with the innermost frame, not with the reason or the\n"
                "allocated class", NULL, &without_reasons),
@@ -208,6 +217,8 @@ const struct command command_export = {
         "by how long they were blocked: microseconds in folded stacks, nanoseconds elsewhere.\n"
         "What took less than a millisecond has no callers: `(no stack)`. --kind=preempted has\n"
         "where time slices ended, --kind=allocations the estimated bytes that were allocated.\n"
+        "With --weight=lost exits weigh what they lost: the recorded exits of a line share the\n"
+        "exact sum of its sites, and a line without recorded exits has `(no stack)`.\n"
         "OUT appears when it is complete; if its name ends in .gz, it is compressed.\n",
     .options = export_options,
     .run = run,

@@ -1,9 +1,29 @@
 /* html.c - `vm-trace html`: writes one self-contained page. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analysis/annotated_source.h"
 #include "base/output_file.h"
 #include "cli/command.h"
 #include "render/page.h"
+#include "render/page_sources.h"
 
 static const char *out_path;
+static bool with_sources;
+
+static void
+print_with_sources(FILE *out, struct page_data *data, int file_count, char **files)
+{
+    struct page_sources sources = {.traced = traces_written(file_count, files)};
+    page_data_annotate(data, &sources.annotation);
+    print_page(out, data, &sources, file_count, files);
+    uint32_t count = sources.annotation.files.count;
+    if (sources.shown < count) {
+        fprintf(stderr, "vm-trace: html: the page has %" PRIu32 " of %" PRIu32 " sources, and says why not the others\n",
+                sources.shown, count);
+    }
+    annotation_free(&sources.annotation);
+}
 
 static enum status
 run(const struct options *options, int file_count, char **files)
@@ -16,7 +36,8 @@ run(const struct options *options, int file_count, char **files)
     for (int i = 0; i < file_count; i++) status = worse(status, page_data_read(&data, files[i], options->max_faults));
     if (status < STATUS_USAGE) {
         page_data_finish(&data);
-        print_page(output.file, &data, file_count, files);
+        if (with_sources) print_with_sources(output.file, &data, file_count, files);
+        else print_page(output.file, &data, NULL, file_count, files);
     }
     page_data_free(&data);
     return output_close(&output, status);
@@ -24,6 +45,10 @@ run(const struct options *options, int file_count, char **files)
 
 static const struct cli_option html_options[] = {
     OPTION_OUTPUT(out_path, "output file; - is standard output (default)"),
+    CLI_OPTION("sources", 'S', NULL,
+               "embed the sources of the files with exits (read where the trace\n"
+               "says); whoever gets the page can read them",
+               NULL, &with_sources),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
     {0},
@@ -37,12 +62,16 @@ const struct command command_html = {
         "Writes one HTML page that needs no network and no other file: what each thread did over\n"
         "time, with the pauses of the garbage collector; exits by reason over time, a table of the\n"
         "methods that exit, a flame graph of their backtraces; the settings, and what was lost.\n"
+        "With the stream states it begins with what exits cost in time.\n"
         "Drag over a timeline to choose a window; the tables follow it.\n"
         "The page holds sums, not events, so it stays small: it shows the 1000 largest rows, the\n"
         "8000 largest nodes of the flame graph and the 500 threads that waited longest, and sums up\n"
         "the others. Of the threads it has 40,000 segments; short states beyond that are folded\n"
         "into one that keeps their sums. Sampled exits count with their weight. OUT appears when it\n"
-        "is complete.\n",
+        "is complete.\n"
+        "With --sources it has the sources, too, with counts and lost time beside their lines, and\n"
+        "the tables lead there: at most 4 MiB, of the files that cost most. Files that are missing\n"
+        "or have changed are named.\n",
     .options = html_options,
     .run = run,
 };

@@ -302,7 +302,7 @@ send_request(struct request *request, int count, char **arguments)
 /* --- the commands --------------------------------------------------------------------------------------- */
 
 static const char *allocations, *counter, *file, *keep, *save_at, *preset, *thread_options;
-static bool no_exits, compiles, invalidations, markers, threads, gc;
+static bool no_exits, samples, compiles, invalidations, markers, threads, gc, states;
 static uint64_t sample_rate = 1, max_size, memory, seconds, stack, min_free = UINT64_MAX;
 
 static bool
@@ -341,6 +341,7 @@ run_start(const struct options *options, int count, char **arguments)
     add_word(&request, "start");
     add_pair(&request, "exits", no_exits ? "false" : counters);
     free(counters);
+    if (samples) add_pair(&request, "samples", "true");
     if (compiles) add_pair(&request, "compiles", "true");
     if (invalidations) add_pair(&request, "invalidations", "true");
     if (markers) add_pair(&request, "markers", "true");
@@ -348,6 +349,7 @@ run_start(const struct options *options, int count, char **arguments)
     else if (threads) add_pair(&request, "threads", "true");
     add_pair(&request, "preset", preset);
     if (gc) add_pair(&request, "gc", "true");
+    if (states) add_pair(&request, "states", "true");
     add_pair(&request, "allocations", allocations);
     if (sample_rate > 1) add_number(&request, "sample_rate", sample_rate);
     if (max_size) add_number(&request, "max_size", max_size);
@@ -401,6 +403,7 @@ static const struct cli_option start_options[] = {
     CLI_OPTION("preset", 0, "NAME", "record what a preset names: default (safe in production), or\n"
                "full (all streams); the other options override it", take_text, &preset),
     CLI_OPTION("no-exits", 0, NULL, "do not record exits", NULL, &no_exits),
+    CLI_OPTION("samples", 0, NULL, "record exits as stack samples, too: flame graphs in Perfetto", NULL, &samples),
     CLI_OPTION("compiles", 0, NULL, "record compilations, too", NULL, &compiles),
     CLI_OPTION("invalidations", 0, NULL, "record invalidations, too", NULL, &invalidations),
     CLI_OPTION("markers", 0, NULL, "record the program's own events, too (RubyVM::Trace.instant,\n"
@@ -410,6 +413,8 @@ static const struct cli_option start_options[] = {
                "the same with these options: min=DURATION, stack=all|top|none,\n"
                "with colons between them", take_text, &thread_options),
     CLI_OPTION("gc", 0, NULL, "record garbage collections, too; without a JIT give --no-exits", NULL, &gc),
+    CLI_OPTION("states", 0, NULL, "record how long exits keep threads in the interpreter, with\n"
+               "exits, compilations, threads and gc", NULL, &states),
     CLI_OPTION("allocations", 0, "SIZE", "record one allocation for so many bytes, too: 1K to 1G, such as\n"
                "512K, or 1 for each; without a JIT give --no-exits", take_text, &allocations),
     {"sample-rate", 'k', "K", "record only every K-th exit", take_number, &sample_rate, 1, UINT32_MAX},

@@ -5,6 +5,7 @@
 #include "base/escape.h"
 #include "base/nearest.h"
 #include "cli/command.h"
+#include "render/advice_table.h"
 #include "render/document.h"
 #include "render/report_fold.h"
 #include "render/report_tables.h"
@@ -12,6 +13,7 @@
 static struct report_filter filter = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
 static enum document_format format = FORMAT_TEXT;
 static const char *table;
+static bool advice;
 
 /* A reason without any event may be misspelled: suggests a name of a reason in the traces, or
  * another known one. */
@@ -29,7 +31,7 @@ suggest_reason(const struct report *report)
     print_escaped(stderr, text_of(glob->pattern));
     if (nearest.name != NULL) fputs("; did you mean ", stderr);
     if (nearest.name != NULL) print_escaped(stderr, text_of(nearest.name));
-    fputs(nearest.name != NULL ? "?\n" : "; vm-trace explain lists those of ZJIT\n", stderr);
+    fputs(nearest.name != NULL ? "?\n" : "; vm-trace explain lists all\n", stderr);
 }
 
 static enum status
@@ -39,9 +41,12 @@ run(const struct options *options, int file_count, char **files)
     enum status status = report_read_all(report, options->max_faults, file_count, files);
     if (report_readable(report)) {
         struct document document = {0};
+        report_cost(report, &document);
         report_head(report, &document);
+        report_cost_missing(report, &document);
         report_tables(report, &document, options->top);
         report_fold(report, &document);
+        if (advice) advice_table_report(report, &document, options->top);
         suggest_reason(report);
         if (!document_print(&document, format, table)) status = worse(status, STATUS_USAGE);
         document_free(&document);
@@ -64,6 +69,7 @@ static const struct cli_option report_options[] = {
     CLI_OPTION("method", 'e', "GLOB", "only those in these methods: 'Foo#*', '*app/models/*'", take_text,
                &filter.method),
     CLI_OPTION("thread", 't', "GLOB", "only this thread, by name or tid", take_text, &filter.thread),
+    CLI_OPTION("advice", 'a', NULL, "for each reason: what it means, what causes it, what helps", NULL, &advice),
     OPTION_FORMAT(format, table),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
@@ -72,17 +78,20 @@ static const struct cli_option report_options[] = {
 
 const struct command command_report = {
     .name = "report",
-    .purpose = "summarize exits, compilations, and where the time of threads went",
+    .purpose = "summarize what exits cost, compilations, and where the time of threads went",
     .arguments = "FILE...",
     .help =
-        "Prints the settings, the time span and the losses; exits by reason, by method and line,\n"
-        "and by instruction; the worst methods with their reasons, with the times of the first and\n"
-        "the last exit and the rate over time; the outcomes of recompile exits, and where exits go\n"
-        "on after recompilation; fallbacks; compilations by phase and by ISEQ; other work of the\n"
-        "compiler; invalidations; where the time of each thread went, who held the GVL while others\n"
-        "waited, where time slices ended, and what threads blocked in; garbage collections by\n"
-        "reason and by phase; allocations and surviving objects by class and by method; threads.\n"
-        "Several files count as one run.\n"
+        "Prints what exits cost in time and a verdict, if the trace has the stream states; the\n"
+        "settings, the time span and the losses; where the time went, and exits by lost time;\n"
+        "exits by reason, by method and line, and by instruction; the worst methods with their\n"
+        "reasons, with the times of the first and the last exit and the rate over time; jumps out\n"
+        "of blocks; what guards expected and met; the outcomes of recompile exits, what methods\n"
+        "would gain without exits (an estimate), methods that ran without compiled code, and\n"
+        "where exits go on after recompilation; fallbacks; compilations by phase and by ISEQ;\n"
+        "other work of the compiler; invalidations; where the time of each thread went, who held\n"
+        "the GVL while others waited, where time slices ended, and what threads blocked in;\n"
+        "garbage collections by reason and by phase; allocations and surviving objects by class\n"
+        "and by method; threads. Several files count as one run.\n"
         "\n"
         "If exits were sampled, the counts are the exact hits of the sites. Where the trace lacks\n"
         "these, or a filter asks for what sites do not record (time, thread), each event counts\n"

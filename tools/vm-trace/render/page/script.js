@@ -7,7 +7,9 @@
 //   rows       [category, reason, frame, insn, outcome, places, count, first ns, last ns, [bin, count, bin, count ...]]
 //              exits and fallbacks, largest first; if places is not 1, the row sums up that many, and frame is ""
 //   compiling  as bins; compiles and compile_ns (of ISEQs), invalidations, ns (of all work of the compiler) [bin, ns ...], invalidated [bin, count ...]
-//   timeline   threads over time: see threads.js
+//   timeline   threads over time: see threads.js       cost, states, interpreted, gains, slices, lost_bins: see cost.js
+//   sources    texts of files with exits: see sources.js
+//   advised    [reason, is a fallback, number in advice]        advice  [meaning, causes, helps], not numbers but texts
 //   stacks     [parent, text, exits, is a reason], each behind its parent; 0 is all
 "use strict";
 {
@@ -31,6 +33,8 @@
     return node;
   }
   const el = (tag, properties, ...children) => fill(document.createElement(tag), properties, children);
+  // A method and its place, which lines break at slashes and brackets, and in words only if these are too long.
+  const breakable = (text) => text.split(/(?=[/(])/).flatMap((part, i) => (i > 0 ? [el("wbr"), part] : [part]));
   const svg = (tag, properties, ...children) => fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
 
   const number = (n) => Math.round(n).toLocaleString("en-US");
@@ -73,8 +77,8 @@
 
   // --- data and view -----------------------------------------------------------------------------
 
-  const rows = data.rows.map(([category, reason, frame, insn, outcome, places, count, first, last, cells]) => ({
-    category: S[category], reason: S[reason], frame: S[frame], insn: S[insn], outcome: S[outcome], places, count, first, last, cells,
+  const rows = data.rows.map(([category, reason, frame, insn, outcome, places, count, first, last, cells, lost = 0, longest = 0, lost_cells = []]) => ({
+    category: S[category], reason: S[reason], frame: S[frame], insn: S[insn], outcome: S[outcome], places, count, first, last, cells, lost, longest, lost_cells,
     fallback: S[category] === "fallback", method: label_parts(S[frame]).name, file: label_parts(S[frame]).file,
   }));
   for (const row of rows) {
@@ -87,7 +91,7 @@
     fallbacks: data.exits === 0 && data.fallbacks > 0,
     window: null,        // [first bin, last bin], both included
     reasons: new Set(),  // empty: all
-    group: "place", search: "", sort: "count", descending: true, shown: ROWS_AT_FIRST,
+    group: "place", search: "", sort: data.cost ? "lost" : "count", descending: true, shown: ROWS_AT_FIRST,
     root: 0, flame_search: "",
   };
   let kind_rows, kind_total, reasons, color_of;
@@ -110,6 +114,18 @@
     let sum = 0;
     for (let i = 0; i < row.cells.length; i += 2) {
       if (row.cells[i] >= view.window[0] && row.cells[i] <= view.window[1]) sum += row.cells[i + 1];
+    }
+    return sum;
+  }
+
+  // The time that the exits of a row lost. Of a window it is that of the recorded exits, times their weight.
+  function lost_in_window(row) {
+    if (!view.window) return row.lost;
+    const from = bin_start(view.window[0]), to = bin_start(view.window[1] + 1);
+    let sum = 0;
+    for (let i = 0; i < row.lost_cells.length; i += 2) {
+      const middle = data.lost_bins.start_ns + (row.lost_cells[i] + 0.5) * data.lost_bins.width_ns;
+      if (middle >= from && middle < to) sum += row.lost_cells[i + 1];
     }
     return sum;
   }
@@ -147,7 +163,8 @@
     if (has_exits) tiles.push(["Places", number(rows.reduce((sum, row) => sum + row.places, 0))]);
     if (data.recorded !== data.exits + data.fallbacks) tiles.push(["Recorded: counts are scaled", number(data.recorded)]);
     if (data.summarized && data.lost === 0 && data.exact_exits !== data.exits) tiles.push(["Exits, counted exactly", number(data.exact_exits)]);
-    if (threads.has_threads) tiles.push(["Threads", number(threads.threads)], ["Waited for the GVL", time(threads.waiting_ns)]);
+    if (threads.has_threads)
+      tiles.push(["Threads", number(threads.threads)], ["Waited for the GVL", time(threads.waiting_ns)]);
     if (threads.has_gc) tiles.push(["Paused by GC", time(threads.pause_ns)]);
     if (data.compiling.compiles > 0) tiles.push([plural(data.compiling.compiles, "compilation"), time(data.compiling.compile_ns)]);
     if (data.ours) tiles.push(["Lost events", data.lost > 0 ? number(data.lost) : data.summarized ? "none" : "none known", data.lost > 0]);
@@ -158,6 +175,7 @@
   function draw_findings() {
     const exits = rows.filter((row) => !row.fallback);
     const found = [];
+    if (has_exits && !cost.timed && data.ours) found.push(["Counts are not cost; ", el("code", { text: "--vm-trace=states" }), " records the time that exits lose."]);
     const mono = (text) => el("span", { class: "mono", text });
     const top = exits.find((row) => row.places === 1);
     if (top && top.count / data.exits >= 0.1) {
@@ -374,7 +392,13 @@
     reason: { title: "Reason", columns: ["count", "share", "reason", "methods", "trend"], key: (row) => row.reason },
     insn: { title: "Instruction", columns: ["count", "share", "insn", "reasons", "trend"], key: (row) => row.insn },
   };
+  // With lost times tables begin with them; fallbacks lose none.
+  const lost_first = () => data.cost !== undefined && !view.fallbacks;
+  const columns_of = (group) => (lost_first() ? ["lost", "lost_share", "longest", ...group.columns.filter((name) => name !== "share")] : group.columns);
   const COLUMNS = {
+    lost: { title: "Lost", number: true, value: (item) => item.lost },
+    lost_share: { title: "Share", value: (item) => item.lost },
+    longest: { title: "Longest", number: true, value: (item) => item.longest },
     count: { title: "Count", number: true, value: (item) => item.count },
     share: { title: "Share", value: (item) => item.count },
     method: { title: "Method", value: (item) => item.row.frame },
@@ -396,15 +420,18 @@
       const text = `${row.frame} ${row.reason} ${row.insn} ${row.outcome}`.toLowerCase();
       if (!terms.every((term) => text.includes(term))) return;
       const count = count_in_window(row);
-      if (count === 0) return;
+      const lost = lost_in_window(row);
+      if (count === 0 && lost === 0) return;
       const id = key ? key(row) : i;
       let item = items.get(id);
-      if (!item) items.set(id, item = { id, row, rows: [], count: 0, first: Infinity, others: new Map() });
+      if (!item) items.set(id, item = { id, row, rows: [], count: 0, lost: 0, longest: 0, first: Infinity, others: new Map() });
       item.rows.push(row);
       item.count += count;
+      item.lost += lost;
+      item.longest = Math.max(item.longest, row.longest);
       item.first = Math.min(item.first, row.first);
       const other = view.group === "reason" ? row.method : row.reason;
-      item.others.set(other, (item.others.get(other) || 0) + count);
+      item.others.set(other, (item.others.get(other) || 0) + (lost_first() ? lost : count));
     });
     return [...items.values()];
   }
@@ -414,7 +441,7 @@
     const order = view.descending ? -1 : 1;
     return items.sort((a, b) => {
       const x = value(a), y = value(b);
-      return (x < y ? -order : x > y ? order : 0) || b.count - a.count;
+      return (x < y ? -order : x > y ? order : 0) || b.lost - a.lost || b.count - a.count;
     });
   }
 
@@ -431,27 +458,59 @@
         svg("path", { d: path, stroke: "currentColor", "stroke-width": 2, fill: "none" })));
   }
 
-  const reason_line = (reason, more) => el("div", {}, el("span", { class: `swatch k${color_of.get(reason)}` }), el("span", { text: reason }), more);
+  const reason_line = (reason, more) => el("div", { title: advice_title(reason) },
+    el("span", { class: `swatch k${color_of.get(reason)}` }), el("span", { text: reason }), more);
+
+  // --- advice for reasons
+
+  const advice = new Map(data.advised.map(([reason, fallback, n]) => [`${fallback} ${S[reason]}`, data.advice[n]]));
+  const advice_of = (reason) => advice.get(`${view.fallbacks ? 1 : 0} ${reason}`);
+  const ADVICE_LABELS = ["Meaning", "Usual causes", "What helps"];
+  function advice_title(reason) {
+    const texts = advice_of(reason);
+    return texts && texts.map((text, i) => `${ADVICE_LABELS[i]}: ${text}`).join("\n");
+  }
+
+  // Text with code between backticks.
+  const with_code = (text) => text.split("`").map((part, i) => (i % 2 === 0 ? part : el("code", { text: part })));
+
+  // A reason that shows its advice when it is opened. What is open stays open when the table is drawn again.
+  const explained = new Set();
+  function reason_details(reason) {
+    const texts = advice_of(reason);
+    if (!texts) return reason_line(reason);
+    return el("details", { class: "advice", open: explained.has(reason),
+      ontoggle(event) { if (event.target.open) explained.add(reason); else explained.delete(reason); } },
+    el("summary", {}, reason_line(reason)),
+    ...texts.map((text, i) => el("p", {}, el("b", { text: `${ADVICE_LABELS[i]}: ` }), ...with_code(text))));
+  }
+
+  let total_lost = 0, most_lost = 1; // of the table
 
   function cell(name, item, total, most) {
     const row = item.row;
     switch (name) {
-      case "count": return el("td", { class: "number", text: number(item.count) });
+      case "lost": return el("td", { class: "number", text: time(item.lost) });
+      case "lost_share": return el("td", { class: "share" },
+        el("span", { class: "bar", style: `width:${(60 * item.lost / most_lost).toFixed(1)}px` }), percent(item.lost, total_lost));
+      case "longest": return el("td", { class: "number", text: item.longest > 0 && !view.window ? time(item.longest) : "" });
+      case "count": return el("td", { class: "number", title: item.count === 0 ? "none was recorded" : undefined, text: item.count === 0 ? "–" : number(item.count) });
       case "share": return el("td", { class: "share" },
         el("span", { class: "bar", style: `width:${(60 * item.count / most).toFixed(1)}px` }), percent(item.count, total));
       case "method": {
         const { name: method, place } = label_parts(row.frame);
         const lines = view.group === "place" ? place : label_parts(row.frame).file;
-        return el("td", { class: "name", title: row.frame }, method, lines ? el("span", { class: "place", text: ` ${short_path(lines)}` }) : null);
+        return el("td", { class: "name", title: row.frame }, method, lines ? " " : null,
+          lines ? sources.place_link(lines, short_path(lines)) : null);
       }
       case "file": return el("td", { class: "name", text: row.file || row.frame });
-      case "reason": return el("td", { class: "reason" }, reason_line(row.reason));
+      case "reason": return el("td", { class: "reason" }, reason_details(row.reason));
       case "insn": return el("td", { class: "small", text: row.insn });
       case "outcome": return el("td", { class: row.outcome === "version_limit" ? "small forever" : "small", text: row.outcome.replaceAll("_", " ") });
       case "reasons": {
         const parts = [...item.others].sort((a, b) => b[1] - a[1]);
         return el("td", { class: "reason" }, ...parts.slice(0, 3).map(([reason, count]) =>
-          reason_line(reason, el("span", { class: "muted", text: percent(count, item.count) }))),
+          reason_line(reason, el("span", { class: "muted", text: percent(count, lost_first() ? item.lost : item.count) }))),
         parts.length > 3 ? el("div", { class: "muted", text: `and ${parts.length - 3} more` }) : null);
       }
       case "methods": return el("td", { class: "number", text: number(item.others.size) });
@@ -460,11 +519,11 @@
   }
 
   function draw_table() {
-    const { columns } = GROUPS[view.group];
-    if (!columns.includes(view.sort)) view.sort = "count";
+    const columns = columns_of(GROUPS[view.group]), by_default = lost_first() ? "lost" : "count";
+    if (!columns.includes(view.sort)) view.sort = by_default;
     $("groups").replaceChildren(...Object.entries(GROUPS).map(([name, group]) => el("button", {
       type: "button", "aria-pressed": String(view.group === name), text: group.title,
-      onclick() { Object.assign(view, { group: name, shown: ROWS_AT_FIRST, sort: "count", descending: true }); draw_table(); },
+      onclick() { Object.assign(view, { group: name, shown: ROWS_AT_FIRST, sort: by_default, descending: true }); draw_table(); },
     })));
 
     const focused = document.activeElement && document.activeElement.dataset.column;
@@ -472,7 +531,7 @@
       const column = COLUMNS[name], sorting = view.sort === name;
       return el("th", { scope: "col", class: column.number ? "number" : undefined, "aria-sort": sorting ? (view.descending ? "descending" : "ascending") : undefined },
         el("button", { type: "button", "data-column": name, onclick() {
-          view.descending = sorting ? !view.descending : name === "count" || name === "share" || name === "methods";
+          view.descending = sorting ? !view.descending : ["lost", "lost_share", "longest", "count", "share", "methods"].includes(name);
           view.sort = name;
           draw_table();
         } }, column.title, el("span", { class: "arrow", "aria-hidden": "true", text: sorting ? (view.descending ? "▾" : "▴") : "" })));
@@ -483,8 +542,12 @@
     const total = kind_rows.reduce((sum, row) => sum + count_in_window(row), 0);
     const sum = items.reduce((all, item) => all + item.count, 0);
     const most = Math.max(1, ...items.map((item) => item.count));
+    total_lost = kind_rows.reduce((all, row) => all + lost_in_window(row), 0);
+    most_lost = Math.max(1, ...items.map((item) => item.lost));
+    const lost_sum = items.reduce((all, item) => all + item.lost, 0), about = view.window || (data.cost && !data.cost.exact);
     $("table-sum").textContent = items.length === 0 ? "Nothing matches."
-      : `${plural(items.length, "row")}: ${plural(sum, word())}` + (sum === total ? "" : `, ${percent(sum, total)} of all in the window`);
+      : `${plural(items.length, "row")}: ${plural(sum, word())}` + (sum === total ? "" : `, ${percent(sum, total)} of all in the window`)
+      + (lost_first() ? `; ${about ? "about " : ""}${time(lost_sum)} lost` + (about ? ", by the recorded exits" : "") : "");
     $("table-body").replaceChildren(...items.slice(0, view.shown).map((item) => el("tr", {}, ...columns.map((name) => cell(name, item, total, most)))));
     $("table-more").hidden = items.length <= view.shown;
     $("table-more").textContent = `Show ${number(Math.min(items.length - view.shown, 200))} more of ${number(items.length)}`;
@@ -662,11 +725,16 @@
     $("about").replaceChildren(...about);
   }
 
-  const threads = threads_view({ data, S, $, el, svg, number, percent, plural, time, round_step, show_tip, hide_tip, changed(window) {
-    if (bins.count === 0) return;
-    const bin = (ns) => Math.max(0, Math.min(bins.count - 1, Math.floor((ns - bins.start_ns) / bins.width_ns)));
-    if (window) choose_window(bin(window[0]), bin(window[1] - 1), true); else choose_window(null, null, true);
-  } });
+  const sources = sources_view({ data, S, $, el, number, plural, time });
+  const cost = cost_view({ data, S, $, el, breakable, svg, number, percent, plural, time });
+  const threads = threads_view({
+    data, S, $, el, svg, number, percent, plural, time, round_step, show_tip, hide_tip, cost,
+    changed(window) {
+      if (bins.count === 0) return;
+      const bin = (ns) => Math.max(0, Math.min(bins.count - 1, Math.floor((ns - bins.start_ns) / bins.width_ns)));
+      if (window) choose_window(bin(window[0]), bin(window[1] - 1), true); else choose_window(null, null, true);
+    },
+  });
   const has_exits = rows.length > 0 || !threads.any;
   choose_kind(view.fallbacks);
   draw_head();

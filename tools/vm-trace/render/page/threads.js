@@ -1,21 +1,27 @@
 // Draws what each thread did over time, and the tables beside it, from #data's `timeline`:
 //
-//   tracks    [pid, tid, name, ractor, others ns, held ns, held in GC ns, longest hold ns, its start, marker, segments], those that waited longest first
+//   tracks    [pid, tid, name, ractor, others ns, held ns, held in GC ns, longest hold ns, its start,
+//             marker, segments], those that waited longest first
 //   pauses    segments of garbage collections
 //   names     [method, class] of what blocked       reasons  [kind, reason, major by] of collections
 //   left_out  threads without a track               left_out_ns  their sums: waiting, blocked, in GC, running
 //
-// Segments are numbers one after the other: what it is, ns since the last one's end, its length; then, as the first number says (bits):
+// Segments are a list of numbers. Each begins with flags, the ns since the last one's end, and its
+// length. Then comes what the bits of the flags say:
 //   0-1  the state with most time: waiting, blocked, in GC, running
-//   2    folded: pieces, ns waiting, blocked, in GC, running; number of names, and for each: name, count, ns, longest, first pauses
-//   3    not folded, with a name: name (-1: there are too many), ns      4  with a thread: the one that woke this one, or that collects
+//   2    folded: pieces, ns waiting, blocked, in GC, running; number of names, and for each: name,
+//        count, ns, longest, first pauses
+//   3    not folded, with a name: name (-1: there are too many), ns
+//   4    with a thread: the one that woke this one, or that collects
 //   5    the first pause of a collection
 "use strict";
-function threads_view({ data, S, $, el, svg, number, percent, plural, time, round_step, show_tip, hide_tip, changed }) {
+function threads_view({ data, S, $, el, svg, number, percent, plural, time, round_step, show_tip, hide_tip, changed, cost }) {
   const timeline = data.timeline;
   const WAITING = 0, BLOCKED = 1, GC = 2, RUNNING = 3;
   const STATES = ["waiting for the GVL", "blocked", "in GC", "running"];
+  const SLICES = [["compiled", "compiled code"], ["exited", "interpreted because of exits"], ["interpreted", "otherwise interpreted"], ["compiling", "compiling"]];
   const SHORT = ["waiting", "blocked", "in GC", "running"];
+  const STRIP = 6; // below a row: execution slices
   const ROW = 16, LABEL = 168, AXIS = 20, AT_FIRST = 16, FEWEST_NS = 1000;
 
   function decode(numbers) {
@@ -40,14 +46,19 @@ function threads_view({ data, S, $, el, svg, number, percent, plural, time, roun
     return segments;
   }
 
-  const tracks = timeline.tracks.map(([pid, tid, name, ractor, others, held, held_gc, longest, longest_at, marker, segments], index) => ({
-    index, pid, tid, ractor, others, held, held_gc, longest, longest_at, marker: S[marker], segments: decode(segments), name: S[name] || `thread ${tid}`,
-  }));
+  const tracks = timeline.tracks.map(
+    ([pid, tid, name, ractor, others, held, held_gc, longest, longest_at, marker, segments], index) => ({
+      index, pid, tid, ractor, others, held, held_gc, longest, longest_at,
+      marker: S[marker], segments: decode(segments), name: S[name] || `thread ${tid}`,
+    }));
   const pauses = { index: -1, name: "GC pauses", segments: decode(timeline.pauses) };
   const has_threads = tracks.length > 0, has_gc = pauses.segments.length > 0;
   const seen = new Map();
   for (const track of tracks) seen.set(track.name, (seen.get(track.name) || 0) + 1);
-  for (const track of tracks) if (seen.get(track.name) > 1) track.label = `${track.name} ${track.tid}`; else track.label = track.name;
+  for (const track of tracks) track.label = seen.get(track.name) > 1 ? `${track.name} ${track.tid}` : track.name;
+
+  for (const track of [...tracks, pauses]) track.slices = track === pauses || seen.get(track.name) > 1 ? [] : cost.slices_of(track.pid, track.name);
+  const has_slices = tracks.some((track) => track.slices.length > 0);
 
   const whole = [0, Math.max(data.span_ns, 1)];
   const view = { window: whole, back: [], order: "waiting", shown: AT_FIRST, row: -1, segment: -1, tables: new Map() };
@@ -65,7 +76,8 @@ function threads_view({ data, S, $, el, svg, number, percent, plural, time, roun
   }
 
   function* within(track, [from, to]) {
-    for (let i = first_after(track.segments, from); i < track.segments.length && track.segments[i].from < to; i++) yield track.segments[i];
+    for (let i = first_after(track.segments, from); i < track.segments.length && track.segments[i].from < to; i++)
+      yield track.segments[i];
   }
 
   const overlap = (from, to, window) => Math.max(0, Math.min(to, window[1]) - Math.max(from, window[0]));
@@ -92,7 +104,11 @@ function threads_view({ data, S, $, el, svg, number, percent, plural, time, roun
     rows.sort((a, b) => b.ns[WAITING] - a.ns[WAITING] || b.life - a.life);
     if (timeline.left_out > 0 && is_whole()) {
       const ns = timeline.left_out_ns;
-      rows.push({ track: { label: `(${plural(timeline.left_out, "other thread")})` }, ns, life: ns.reduce((a, b) => a + b, 0) });
+      rows.push({
+        track: { label: `(${plural(timeline.left_out, "other thread")})` },
+        ns,
+        life: ns.reduce((a, b) => a + b, 0)
+      });
     }
     return { rows, about };
   }
@@ -121,19 +137,24 @@ function threads_view({ data, S, $, el, svg, number, percent, plural, time, roun
     return { rows: [...sums.values()].sort((a, b) => b.ns - a.ns), about };
   }
 
-  // For each ractor, who ran while others waited. In a folded segment a thread runs, and waits, for a share of the time.
+  // For each ractor, who ran while others waited. In a folded segment a thread runs, and waits, for a
+  // share of the time.
   function holder_rows(window) {
-    if (is_whole()) return { rows: tracks.filter((track) => track.held > 0).sort((a, b) => b.others - a.others), about: false };
+    if (is_whole())
+      return { rows: tracks.filter((track) => track.held > 0).sort((a, b) => b.others - a.others), about: false };
     const edges = new Map();
     let about = timeline.left_out > 0;
     for (const track of tracks) {
       for (const segment of within(track, window)) {
-        const length = segment.to - segment.from, one = (state) => (segment.ns === null ? (segment.state === state ? 1 : 0) : segment.ns[state] / length);
+        const length = segment.to - segment.from,
+              one = (state) => (segment.ns === null ? (segment.state === state ? 1 : 0) : segment.ns[state] / length);
         const gc = one(GC), runs = one(RUNNING) + gc, waits = one(WAITING);
         if (segment.ns !== null) about = true;
         if (runs === 0 && waits === 0) continue;
         if (!edges.has(track.ractor)) edges.set(track.ractor, []);
-        edges.get(track.ractor).push([Math.max(segment.from, window[0]), 1, track, runs, waits, gc], [Math.min(segment.to, window[1]), -1, track, runs, waits, gc]);
+        edges.get(track.ractor).push(
+          [Math.max(segment.from, window[0]), 1, track, runs, waits, gc],
+          [Math.min(segment.to, window[1]), -1, track, runs, waits, gc]);
       }
     }
     const rows = new Map();
@@ -146,7 +167,10 @@ function threads_view({ data, S, $, el, svg, number, percent, plural, time, roun
           const others = all - (waiting.get(holder) || 0), length = (ns - at) * share.runs;
           if (others < 1e-9) continue;
           let row = rows.get(holder);
-          if (!row) rows.set(holder, row = { label: holder.label, others: 0, held: 0, held_gc: 0, longest: 0, hold: 0, ended: -1 });
+          if (!row) {
+            row = { label: holder.label, others: 0, held: 0, held_gc: 0, longest: 0, hold: 0, ended: -1 };
+            rows.set(holder, row);
+          }
           row.others += length * others;
           row.held += length * Math.min(1, others);
           row.held_gc += (ns - at) * share.gc * Math.min(1, others);
@@ -178,22 +202,34 @@ function threads_view({ data, S, $, el, svg, number, percent, plural, time, roun
 
   function draw_table(id, title, { rows, about }, columns, note) {
     const shown = view.tables.get(id) || 10;
-    const head = columns.map(([name, kind]) => el("th", { scope: "col", class: kind === "text" ? undefined : "number", text: name }));
+    const head = columns.map(
+      ([name, kind]) => el("th", { scope: "col", class: kind === "text" ? undefined : "number", text: name }));
     const body = rows.slice(0, shown).map((row) => el("tr", {}, ...columns.map(([, kind, value]) => {
       const cell = value(row);
       return el("td", { class: kind === "text" ? "name" : "number", text: kind === "time" ? time(cell) : cell });
     })));
-    const more = rows.length <= shown ? null : el("button", { type: "button", text: `Show ${number(Math.min(100, rows.length - shown))} more of ${number(rows.length)}`,
-      onclick() { view.tables.set(id, shown + 100); draw_tables(); } });
-    return el("div", { id, class: "part" }, el("h3", { text: (about ? "About: " : "") + title }), note ? el("p", { class: "muted", text: note }) : null,
-      el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...body))), more);
+    const more = rows.length <= shown ? null : el("button", {
+      type: "button",
+      text: `Show ${number(Math.min(100, rows.length - shown))} more of ${number(rows.length)}`,
+      onclick() {
+        view.tables.set(id, shown + 100);
+        draw_tables();
+      }
+    });
+    return el("div", { id, class: "part" }, el("h3", { text: (about ? "About: " : "") + title }),
+      note ? el("p", { class: "muted", text: note }) : null,
+      el("div", { class: "scroll" },
+        el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...body))),
+      more);
   }
 
   const cells = {
     state: (state) => [SHORT[state], "time", (row) => row.ns[state]],
     share: (state) => ["%", "number", (row) => percent(row.ns[state], row.life)],
-    blocked: (index) => (row) => (row.name < 0 ? (index === 0 ? "(other methods)" : "") : S[timeline.names[row.name][index]]),
-    reason: (index) => (row) => (row.name < 0 ? (index === 0 ? "(others)" : "") : S[timeline.reasons[row.name][index]]),
+    blocked: (index) => (row) =>
+      (row.name < 0 ? (index === 0 ? "(other methods)" : "") : S[timeline.names[row.name][index]]),
+    reason: (index) => (row) =>
+      (row.name < 0 ? (index === 0 ? "(others)" : "") : S[timeline.reasons[row.name][index]]),
   };
 
   function draw_tables() {
@@ -202,31 +238,45 @@ function threads_view({ data, S, $, el, svg, number, percent, plural, time, roun
       const states = state_rows(window);
       const blocked = name_rows(tracks, window, true);
       const holders = holder_rows(window);
-      const blocked_ns = blocked.rows.reduce((sum, row) => sum + row.ns, 0), others_ns = holders.rows.reduce((sum, row) => sum + row.others, 0);
+      const blocked_ns = blocked.rows.reduce((sum, row) => sum + row.ns, 0),
+            others_ns = holders.rows.reduce((sum, row) => sum + row.others, 0);
       const columns = [["thread", "text", (row) => row.track.label], ["life", "time", (row) => row.life]];
-      for (const state of [WAITING, BLOCKED, GC, RUNNING]) if (state !== GC || has_gc) columns.push(cells.state(state), cells.share(state));
-      parts.push(draw_table("thread-states", `where the time of ${plural(states.rows.length, "thread")} went`, states, columns,
-        !is_whole() && timeline.left_out > 0 ? `Without ${plural(timeline.left_out, "thread")} that the page has no timeline of.` : ""));
+      for (const state of [WAITING, BLOCKED, GC, RUNNING])
+        if (state !== GC || has_gc) columns.push(cells.state(state), cells.share(state));
+      parts.push(
+        draw_table("thread-states", `where the time of ${plural(states.rows.length, "thread")} went`, states, columns,
+          !is_whole() && timeline.left_out > 0
+            ? `Without ${plural(timeline.left_out, "thread")} that the page has no timeline of.`
+            : ""));
       if (holders.rows.length > 0) {
-        parts.push(draw_table("gvl-holders", `who held the GVL while others waited: they waited ${time(others_ns)}`, holders, [
-          ["thread", "text", (row) => row.label], ["others waited", "time", (row) => row.others], ["share", "number", (row) => percent(row.others, others_ns)],
-          ["held", "time", (row) => row.held], ["longest hold", "time", (row) => row.longest], ["at", "number", (row) => time(row.longest_at)],
-          ...(is_whole() && holders.rows.some((row) => row.marker) ? [["in marker", "text", (row) => row.marker]] : [])]));
+        parts.push(
+          draw_table("gvl-holders", `who held the GVL while others waited: they waited ${time(others_ns)}`, holders, [
+            ["thread", "text", (row) => row.label], ["others waited", "time", (row) => row.others],
+            ["share", "number", (row) => percent(row.others, others_ns)], ["held", "time", (row) => row.held],
+            ["longest hold", "time", (row) => row.longest], ["at", "number", (row) => time(row.longest_at)],
+            ...(is_whole() && holders.rows.some((row) => row.marker)
+              ? [["in marker", "text", (row) => row.marker]] : [])
+          ]));
       }
       if (blocked.rows.length > 0) {
         const classes = timeline.names.some(([, of_class]) => S[of_class] !== "");
         parts.push(draw_table("blocked", `blocked in: ${time(blocked_ns)}`, blocked, [
-          ["blocked in", "text", cells.blocked(0)], ...(classes ? [["class", "text", cells.blocked(1)]] : []), ["count", "number", (row) => number(row.count)],
-          ["total", "time", (row) => row.ns], ["share", "number", (row) => percent(row.ns, blocked_ns)], ["longest", "time", (row) => row.longest]]));
+          ["blocked in", "text", cells.blocked(0)], ...(classes ? [["class", "text", cells.blocked(1)]] : []),
+          ["count", "number", (row) => number(row.count)], ["total", "time", (row) => row.ns],
+          ["share", "number", (row) => percent(row.ns, blocked_ns)], ["longest", "time", (row) => row.longest]
+        ]));
       }
     }
     if (has_gc) {
       const gc = name_rows([pauses], window, false);
       const all_ns = gc.rows.reduce((sum, row) => sum + row.ns, 0);
       parts.push(draw_table("gc", `garbage collections: ${time(all_ns)}`, gc, [
-        ["kind", "text", cells.reason(0)], ["reason", "text", (row) => cells.reason(1)(row) || (row.name < 0 ? "" : "(unknown)")], ["major by", "text", cells.reason(2)], ["collections", "number", (row) => number(row.firsts)],
-        ["pauses", "number", (row) => number(row.count)], ["total", "time", (row) => row.ns], ["share", "number", (row) => percent(row.ns, all_ns)],
-        ["longest", "time", (row) => row.longest]]));
+        ["kind", "text", cells.reason(0)],
+        ["reason", "text", (row) => cells.reason(1)(row) || (row.name < 0 ? "" : "(unknown)")],
+        ["major by", "text", cells.reason(2)], ["collections", "number", (row) => number(row.firsts)],
+        ["pauses", "number", (row) => number(row.count)], ["total", "time", (row) => row.ns],
+        ["share", "number", (row) => percent(row.ns, all_ns)], ["longest", "time", (row) => row.longest]
+      ]));
     }
     $("thread-tables").replaceChildren(...parts);
   }
@@ -237,9 +287,11 @@ function threads_view({ data, S, $, el, svg, number, percent, plural, time, roun
   const x_of = (ns) => (ns - view.window[0]) / (view.window[1] - view.window[0]) * width;
   const ns_at = (x) => view.window[0] + Math.max(0, Math.min(1, x / width)) * (view.window[1] - view.window[0]);
 
-  // A column shows the shares of the states in its time, from the top. In the row of pauses the height is their share of the time.
+  // A column shows the shares of the states in its time, from the top. In the row of pauses the height
+  // is their share of the time.
   function paths_of(track) {
-    const window = view.window, ns_per_x = (window[1] - window[0]) / width, paths = ["", "", "", ""], gaps = track === pauses;
+    const window = view.window, ns_per_x = (window[1] - window[0]) / width;
+    const paths = ["", "", "", ""], gaps = track === pauses;
     const block = (x, columns, sums, length) => {
       const all = gaps ? length : sums[0] + sums[1] + sums[2] + sums[3];
       let y = 0;
@@ -258,7 +310,8 @@ function threads_view({ data, S, $, el, svg, number, percent, plural, time, roun
       sums = [0, 0, 0, 0];
     };
     for (const segment of within(track, window)) {
-      const first = Math.max(0, Math.floor(x_of(segment.from))), last = Math.min(width - 1, Math.floor(x_of(segment.to)));
+      const first = Math.max(0, Math.floor(x_of(segment.from))),
+            last = Math.min(width - 1, Math.floor(x_of(segment.to)));
       for (let x = first; x <= last; x++) {
         if (x > first && x < last) { // whole columns, all alike
           flush();
@@ -291,7 +344,8 @@ function threads_view({ data, S, $, el, svg, number, percent, plural, time, roun
     const parts = [], [from, to] = view.window, tick = round_step((to - from) / Math.max(2, width / 120));
     for (let ns = Math.ceil(from / tick) * tick; ns <= to; ns += tick) {
       const x = x_of(ns), anchor = x < 30 ? "start" : x > width - 30 ? "end" : "middle";
-      parts.push(svg("line", { class: "grid", x1: x, x2: x, y1: 0, y2: 4 }), svg("text", { x, y: 15, "text-anchor": anchor, text: axis_time(ns, tick) }));
+      parts.push(svg("line", { class: "grid", x1: x, x2: x, y1: 0, y2: 4 }),
+        svg("text", { x, y: 15, "text-anchor": anchor, text: axis_time(ns, tick) }));
     }
     return el("div", { class: "track axis" }, el("span", { class: "label" }),
       svg("svg", { width, height: AXIS, viewBox: `0 0 ${width} ${AXIS}`, "aria-hidden": "true" }, ...parts));
@@ -300,16 +354,31 @@ function threads_view({ data, S, $, el, svg, number, percent, plural, time, roun
   // A time with as many digits as tell ticks apart.
   function axis_time(ns, tick) {
     if (ns === 0) return "0";
-    const [unit, name] = view.window[1] < 1e3 ? [1, "ns"] : view.window[1] < 1e6 ? [1e3, "µs"] : view.window[1] < 1e9 ? [1e6, "ms"] : [1e9, "s"];
+    const end = view.window[1];
+    const [unit, name] = end < 1e3 ? [1, "ns"] : end < 1e6 ? [1e3, "µs"] : end < 1e9 ? [1e6, "ms"] : [1e9, "s"];
     return `${(ns / unit).toFixed(Math.max(0, Math.min(9, Math.ceil(Math.log10(unit / tick) - 1e-9))))} ${name}`;
   }
 
   const summary = (track) => {
-    if (track === pauses) return `GC pauses: ${time(name_rows([pauses], view.window, false).rows.reduce((sum, row) => sum + row.ns, 0))}`;
+    if (track === pauses)
+      return `GC pauses: ${time(name_rows([pauses], view.window, false).rows.reduce((sum, row) => sum + row.ns, 0))}`;
     const ns = [0, 0, 0, 0];
     for (const segment of within(track, view.window)) add_states(ns, segment, view.window);
-    return `${track.label}: ${[WAITING, BLOCKED, GC, RUNNING].filter((state) => ns[state] > 0).map((state) => `${SHORT[state]} ${time(ns[state])}`).join(", ")}`;
+    const states = [WAITING, BLOCKED, GC, RUNNING].filter((state) => ns[state] > 0);
+    return `${track.label}: ${states.map((state) => `${SHORT[state]} ${time(ns[state])}`).join(", ")}`;
   };
+
+  const height_of = (track) => (track.slices.length > 0 ? ROW + 1 + STRIP : ROW);
+
+  function draw_track(track, row) {
+    const title = track === pauses ? track.name : `${track.label}, pid ${track.pid}`;
+    const paths = paths_of(track).map((d, state) => (d === "" ? null : svg("path", { class: `state${state}`, d })));
+    const slices = cost.draw_slices(track.slices, view.window, width, ROW + 1, STRIP);
+    const chosen = row === view.row ? " chosen" : "", height = height_of(track);
+    return el("div", { class: "track" + chosen, "data-row": row, role: "img", "aria-label": summary(track) },
+      el("span", { class: "label", title, text: track.label || track.name }),
+      svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" }, ...paths, ...slices));
+  }
 
   let drawn = [];
   function draw_tracks() {
@@ -318,23 +387,33 @@ function threads_view({ data, S, $, el, svg, number, percent, plural, time, roun
     width = Math.max(160, Math.floor(box.clientWidth) - LABEL);
     drawn = [...(has_gc ? [pauses] : []), ...list.slice(0, view.shown)];
     if (view.row >= drawn.length) view.row = view.segment = -1;
-    box.replaceChildren(draw_axis(), ...drawn.map((track, row) => el("div", { class: "track" + (row === view.row ? " chosen" : ""), "data-row": row, role: "img", "aria-label": summary(track) },
-      el("span", { class: "label", title: track === pauses ? track.name : `${track.label}, pid ${track.pid}`, text: track.label || track.name }),
-      svg("svg", { width, height: ROW, viewBox: `0 0 ${width} ${ROW}`, "aria-hidden": "true" },
-        ...paths_of(track).map((d, state) => (d === "" ? null : svg("path", { class: `state${state}`, d })))))),
-    el("div", { id: "chosen-segment", hidden: true }), el("div", { id: "selection", hidden: true }));
+    box.replaceChildren(draw_axis(), ...drawn.map(draw_track),
+      el("div", { id: "chosen-segment", hidden: true }), el("div", { id: "selection", hidden: true }));
     mark_segment();
     $("tracks-more").hidden = all <= view.shown;
     $("tracks-more").textContent = `Show ${number(Math.min(50, all - view.shown))} more of ${plural(all, "thread")}`;
     const [from, to] = view.window;
     const times = `${axis_time(from, (to - from) / 1000)} to ${axis_time(to, (to - from) / 1000)}, ${time(to - from)}`;
-    $("threads-window").textContent = is_whole() ? `${time(whole[1])}. Drag to zoom, double-click or Escape to go back.` : times;
+    $("threads-window").textContent =
+      is_whole() ? `${time(whole[1])}. Drag to zoom, double-click or Escape to go back.` : times;
     $("threads-back").hidden = view.back.length === 0;
     $("threads-whole").hidden = is_whole();
-    $("threads-order").replaceChildren(...(has_threads ? Object.entries(ORDERS) : []).map(([id, [title]]) => el("button", {
-      type: "button", "aria-pressed": String(view.order === id), text: title, onclick() { view.order = id; view.row = view.segment = -1; draw_tracks(); } })));
-    const shown = [WAITING, BLOCKED, GC, RUNNING].filter((state) => (has_threads ? state !== GC || has_gc : state === GC));
-    $("threads-legend").replaceChildren(...shown.map((state) => el("li", {}, el("span", { class: `swatch state${state}` }), STATES[state])));
+    const orders = has_threads ? Object.entries(ORDERS) : [];
+    $("threads-order").replaceChildren(...orders.map(([id, [title]]) => el("button", {
+      type: "button",
+      "aria-pressed": String(view.order === id),
+      text: title,
+      onclick() {
+        view.order = id;
+        view.row = view.segment = -1;
+        draw_tracks();
+      }
+    })));
+    const shown =
+      [WAITING, BLOCKED, GC, RUNNING].filter((state) => (has_threads ? state !== GC || has_gc : state === GC));
+    $("threads-legend").replaceChildren(
+      ...shown.map((state) => el("li", {}, el("span", { class: `swatch state${state}` }), STATES[state])),
+      ...(has_slices ? SLICES : []).map(([kind, text]) => el("li", {}, el("span", { class: `swatch slice ${kind}` }), text)));
   }
 
   function draw() {
@@ -373,7 +452,8 @@ function threads_view({ data, S, $, el, svg, number, percent, plural, time, roun
   function ran_meanwhile(track, segment) {
     const list = tracks.filter((other) => other !== track && other.ractor === track.ractor).map((other) => {
       const ns = [0, 0, 0, 0];
-      for (const meanwhile of within(other, [segment.from, segment.to])) add_states(ns, meanwhile, [segment.from, segment.to]);
+      for (const meanwhile of within(other, [segment.from, segment.to]))
+        add_states(ns, meanwhile, [segment.from, segment.to]);
       return { label: other.label, ns: ns[RUNNING] + ns[GC] };
     });
     return list.filter((other) => other.ns > 0).sort((a, b) => b.ns - a.ns).slice(0, 3);
@@ -382,23 +462,32 @@ function threads_view({ data, S, $, el, svg, number, percent, plural, time, roun
   // Lines about a segment; `sums` is for several in one column.
   function lines_of(track, segment) {
     if (segment.pieces > 1 || segment.ns !== null) {
-      const lines = [`${plural(segment.pieces, track === pauses ? "pause" : "short state")} in ${time(segment.to - segment.from)}`];
-      for (const state of [WAITING, BLOCKED, GC, RUNNING]) if (segment.ns[state] > 0) lines.push(`${STATES[state]} ${time(segment.ns[state])}`);
+      const lines = [
+        `${plural(segment.pieces, track === pauses ? "pause" : "short state")} in ${time(segment.to - segment.from)}`
+      ];
+      for (const state of [WAITING, BLOCKED, GC, RUNNING])
+        if (segment.ns[state] > 0) lines.push(`${STATES[state]} ${time(segment.ns[state])}`);
       return lines;
     }
     const lines = [];
     const [name] = segment.names;
     if (track === pauses) {
-      const [kind, reason, major_by] = name && name[0] >= 0 ? timeline.reasons[name[0]].map((text) => S[text]) : ["GC", "", ""];
-      lines.push(`${kind} ${time(segment.to - segment.from)}`, [reason || "reason unknown: the collection began before the trace", major_by].filter(Boolean).join(", "), `collected by ${segment.by || "a thread without a name"}`);
+      const [kind, reason, major_by] =
+        name && name[0] >= 0 ? timeline.reasons[name[0]].map((text) => S[text]) : ["GC", "", ""];
+      lines.push(`${kind} ${time(segment.to - segment.from)}`,
+        [reason || "reason unknown: the collection began before the trace", major_by].filter(Boolean).join(", "),
+        `collected by ${segment.by || "a thread without a name"}`);
       return lines.filter(Boolean);
     }
     lines.push(`${STATES[segment.state]} ${time(segment.to - segment.from)}`);
     if (segment.state === BLOCKED) {
-      if (name && name[0] >= 0) lines.push(`in ${S[timeline.names[name[0]][0]]}` + (S[timeline.names[name[0]][1]] ? `, ${S[timeline.names[name[0]][1]]}` : ""));
+      if (name && name[0] >= 0)
+        lines.push(`in ${S[timeline.names[name[0]][0]]}` +
+          (S[timeline.names[name[0]][1]] ? `, ${S[timeline.names[name[0]][1]]}` : ""));
       if (segment.by !== null) lines.push(`woken by ${segment.by || "a thread without a name"}`);
     }
-    if (segment.state === WAITING) for (const other of ran_meanwhile(track, segment)) lines.push(`meanwhile ran ${other.label}: ${time(other.ns)}`);
+    if (segment.state === WAITING)
+      for (const other of ran_meanwhile(track, segment)) lines.push(`meanwhile ran ${other.label}: ${time(other.ns)}`);
     return lines;
   }
 
@@ -414,10 +503,14 @@ function threads_view({ data, S, $, el, svg, number, percent, plural, time, roun
   function mark_segment() {
     const mark = $("chosen-segment"), track = drawn[view.row], segment = track && track.segments[view.segment];
     mark.hidden = !segment;
-    $("threads-detail").textContent = segment ? [`${track.label || track.name} at ${time(segment.from)}`, ...lines_of(track, segment)].join("; ") : view.row >= 0 ? summary(track) : "";
+    $("threads-detail").textContent = segment
+      ? [`${track.label || track.name} at ${time(segment.from)}`, ...lines_of(track, segment)].join("; ")
+      : view.row >= 0 ? summary(track) : "";
     if (!segment) return;
-    const row = $("tracks").querySelector(`[data-row="${view.row}"]`), x1 = Math.max(0, x_of(segment.from)), x2 = Math.min(width, x_of(segment.to));
-    mark.style.cssText = `left:${LABEL + x1 - 1}px;width:${Math.max(3, x2 - x1 + 2)}px;top:${row.offsetTop}px;height:${row.offsetHeight}px`;
+    const row = $("tracks").querySelector(`[data-row="${view.row}"]`);
+    const x1 = Math.max(0, x_of(segment.from)), x2 = Math.min(width, x_of(segment.to));
+    mark.style.cssText = `left:${LABEL + x1 - 1}px;width:${Math.max(3, x2 - x1 + 2)}px;` +
+      `top:${row.offsetTop}px;height:${row.offsetHeight}px`;
   }
 
   function step_segment(step) {
@@ -443,7 +536,8 @@ function threads_view({ data, S, $, el, svg, number, percent, plural, time, roun
     const select = (from, to) => {
       const mark = $("selection");
       mark.hidden = false;
-      mark.style.cssText = `left:${LABEL + Math.max(0, Math.min(from, to))}px;width:${Math.abs(Math.min(width, to) - from)}px`;
+      mark.style.cssText =
+        `left:${LABEL + Math.max(0, Math.min(from, to))}px;width:${Math.abs(Math.min(width, to) - from)}px`;
     };
     box.addEventListener("pointerdown", (event) => {
       if (event.button !== 0 || place(event) < 0) return;
@@ -456,8 +550,10 @@ function threads_view({ data, S, $, el, svg, number, percent, plural, time, roun
       const row = event.target.closest("[data-row]"), track = row && drawn[row.dataset.row];
       const segment = track && x >= 0 && x < width ? segment_at(track, x) : null;
       if (!segment) { hide_tip(); return; }
-      const [first, ...rest] = lines_of(track, segment);
-      show_tip(event, el("strong", { text: track.label || track.name }), el("div", { text: first }), ...rest.map((line) => el("div", { class: "mono", text: line })),
+      const [first, ...rest] = lines_of(track, segment), slice = cost.innermost_at(track.slices, ns_at(x));
+      if (slice) rest.push(cost.line_of(slice));
+      show_tip(event, el("strong", { text: track.label || track.name }), el("div", { text: first }),
+        ...rest.map((line) => el("div", { class: "mono", text: line })),
         el("div", { class: "muted", text: `at ${time(ns_at(x))}` }));
     });
     box.addEventListener("pointerup", (event) => {
@@ -471,13 +567,29 @@ function threads_view({ data, S, $, el, svg, number, percent, plural, time, roun
     box.addEventListener("dblclick", back);
     box.addEventListener("keydown", (event) => {
       const [from, to] = view.window, length = to - from;
-      const pan = (share) => { const shift = Math.max(whole[0] - from, Math.min(whole[1] - to, share * length)); set_window(from + shift, to + shift); };
-      const choose = (row) => { view.row = Math.max(0, Math.min(drawn.length - 1, row)); view.segment = -1; draw_tracks(); };
+      const pan = (share) => {
+        const shift = Math.max(whole[0] - from, Math.min(whole[1] - to, share * length));
+        set_window(from + shift, to + shift);
+      };
+      const choose = (row) => {
+        view.row = Math.max(0, Math.min(drawn.length - 1, row));
+        view.segment = -1;
+        draw_tracks();
+      };
       const segment = drawn[view.row] && drawn[view.row].segments[view.segment];
       const does = {
-        ArrowLeft: () => pan(-0.2), ArrowRight: () => pan(0.2), "+": () => zoom(from + length / 4, to - length / 4), "-": () => zoom(from - length / 2, to + length / 2),
-        ArrowDown: () => choose(view.row + 1), ArrowUp: () => choose(view.row - 1), ".": () => step_segment(1), ",": () => step_segment(-1),
-        Enter: () => segment && zoom(segment.from - (segment.to - segment.from) / 10, segment.to + (segment.to - segment.from) / 10), Escape: back, Home: () => set_window(...whole),
+        ArrowLeft: () => pan(-0.2),
+        ArrowRight: () => pan(0.2),
+        "+": () => zoom(from + length / 4, to - length / 4),
+        "-": () => zoom(from - length / 2, to + length / 2),
+        ArrowDown: () => choose(view.row + 1),
+        ArrowUp: () => choose(view.row - 1),
+        ".": () => step_segment(1),
+        ",": () => step_segment(-1),
+        Enter: () => segment &&
+          zoom(segment.from - (segment.to - segment.from) / 10, segment.to + (segment.to - segment.from) / 10),
+        Escape: back,
+        Home: () => set_window(...whole),
       }[event.key];
       if (!does || event.ctrlKey || event.metaKey || event.altKey) return;
       event.preventDefault();
@@ -499,6 +611,9 @@ function threads_view({ data, S, $, el, svg, number, percent, plural, time, roun
   // What the head of the page says.
   const sums = [0, 0, 0, 0];
   for (const row of state_rows(whole).rows) row.ns.forEach((ns, state) => { sums[state] += ns; });
-  return { any, has_threads, has_gc, threads: tracks.length + timeline.left_out, waiting_ns: sums[WAITING],
-    pause_ns: name_rows([pauses], whole, false).rows.reduce((sum, row) => sum + row.ns, 0), set_window: (window) => { if (any) set_window(...(window || whole), true); } };
+  return {
+    any, has_threads, has_gc, threads: tracks.length + timeline.left_out, waiting_ns: sums[WAITING],
+    pause_ns: name_rows([pauses], whole, false).rows.reduce((sum, row) => sum + row.ns, 0),
+    set_window: (window) => { if (any) set_window(...(window || whole), true); },
+  };
 }

@@ -1,0 +1,80 @@
+#!/usr/bin/env ruby
+# Writes the parts of the guide that explain reasons, from the texts that the tool has (tools/vm-trace/analysis/advice/).
+#   reason-pages.rb TOOL            fails if a page is not as it would be written
+#   reason-pages.rb --write TOOL    writes the pages
+# A page has lines that begin and end such a part, with the JIT and the kinds of reasons that it is to have:
+#   <!-- reasons of ZJIT: exit, compile error -->
+#   <!-- end of reasons -->
+# Exits and compile errors get a section with an example each, the others a row of a table.
+require "json"
+require "open3"
+
+module ReasonPages
+  PART = /^<!-- reasons of ([\w ]+): ([\w ,]+) -->\n(.*?)^<!-- end of reasons -->$/m
+  WIDTH = 100
+  SECTIONS = ["exit", "compile error"].freeze
+
+  module_function
+
+  # Text in lines; code between backticks stays on one line.
+  def wrapped(text)
+    text.scan(/(?:`[^`]*`|[^\s`])+/).each_with_object([+""]) do |word, lines|
+      if lines.last.empty? then lines.last << word
+      elsif lines.last.size + 1 + word.size > WIDTH then lines << word.dup
+      else lines.last << " " << word
+      end
+    end.join("\n")
+  end
+
+  def code(name) = name.include?("`") ? "`` #{name} ``" : "`#{name}`"
+
+  def section(rows)
+    row = rows.first
+    parts = ["### #{rows.map { |other| code(other["reason"]) }.join(", ")}", wrapped(row["meaning"]), wrapped("Usual causes: #{row["cause"]}"),
+             wrapped("What helps: #{row["help"]}")]
+    parts << "```ruby\n#{row["example"]}```" if row["example"]
+    parts.join("\n\n")
+  end
+
+  def table(rows)
+    lines = rows.map { |same| "| #{[same.map { |row| code(row["reason"]) }.join(", "), *same.first.values_at("meaning", "cause", "help")].join(" | ")} |" }
+    ["| reason | meaning | usual causes | what helps |", "|---|---|---|---|", *lines].join("\n")
+  end
+
+  def topic(rows)
+    text = rows.first["topic_text"]
+    groups = rows.chunk_while { |a, b| a.values_at("meaning", "cause", "help") == b.values_at("meaning", "cause", "help") }.to_a
+    body = SECTIONS.include?(rows.first["kind"]) ? groups.map { |group| section(group) } : [table(groups)]
+    ["## #{rows.first["topic"]}", *(wrapped(text) if text), *body].join("\n\n")
+  end
+
+  def part(rows, jit, kinds)
+    wanted = rows.select { |row| row["jit"] == jit && kinds.include?(row["kind"]) }
+    raise "no reasons of #{jit}: #{kinds.join(", ")}" if wanted.empty?
+    wanted.chunk_while { |a, b| a["topic"] == b["topic"] }.map { |of_topic| topic(of_topic) }.join("\n\n")
+  end
+
+  def page(text, rows)
+    text.gsub(PART) { "<!-- reasons of #{$1}: #{$2} -->\n\n#{part(rows, $1, $2.split(", "))}\n\n<!-- end of reasons -->" }
+  end
+
+  def rows(tool)
+    out, status = Open3.capture2(tool, "explain", "--format=json")
+    raise "#{tool}: #{status}" unless status.success?
+    JSON.parse(out)["advice"]["rows"]
+  end
+
+  def files = Dir[File.expand_path("../doc/guide/*.md", __dir__)].select { |file| File.read(file).match?(PART) }.sort
+end
+
+if $PROGRAM_NAME == __FILE__
+  write = ARGV.delete("--write")
+  rows = ReasonPages.rows(ARGV.fetch(0))
+  old = ReasonPages.files.reject do |file|
+    text = File.read(file)
+    page = ReasonPages.page(text, rows)
+    File.write(file, page) if write && page != text
+    write || page == text
+  end
+  abort old.map { |file| "#{file}: out of date; run scripts/reason-pages.rb --write #{ARGV[0]}" }.join("\n") if old.any?
+end

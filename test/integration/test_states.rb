@@ -1,0 +1,588 @@
+# The stream `states`: the time that exits lose, judged by what the program itself measures around
+# its work in the same run.
+require_relative "helper"
+
+class TestStates < Integration::Test
+  STATES = %w[compiled exited uncompiled uncompilable reprofiled fallback c_function compiling gc waiting blocked unseen].freeze
+  NO_STATES = %w[changes left_out].freeze
+
+  # Text that stands for what runs in the frame that it is written in, so that no call is between:
+  #   EXIT          an exit, each time, of compiled code; nothing in the interpreter
+  #   WORK          a loop, so long that all else is next to nothing
+  #   BEGIN_LOST    from now on the time is lost
+  #   END_LOST      until now
+  #   OTHER(...)    runs something whose time is not lost
+  # Where the program can't know whether the code that follows is compiled, an EXIT goes before it.
+  MACROS = {
+    "EXIT" => "::RubyVM::ZJIT.induce_side_exit!",
+    "WORK" => "(i = 0; i += 1 while i < n)",
+    "BEGIN_LOST" => "$begin_ns = now",
+    "END_LOST" => "$lost_ns += now - $begin_ns"
+  }.freeze
+  WORK = 150_000
+  TIMES = 5
+
+  def expand(text)
+    text.gsub(/\bOTHER\((.*)\)$/) { "$other_ns = now; #{$1}; $lost_ns -= now - $other_ns" }
+      .gsub(Regexp.union(MACROS.keys), MACROS)
+  end
+
+  # `run(n)` is called by the interpreter: the main program runs once, and is not compiled.
+  def judged(definitions, work: WORK, times: TIMES) = expand(<<~RUBY)
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+    def compiled(n)
+      i = 0
+      i += 1 while i < n
+    end
+    $lost_ns = 0
+    #{definitions}
+    called = 0
+    while called < 12
+      compiled(1)
+      run(0)
+      called += 1
+    end
+    $lost_ns = 0
+    called = 0
+    while called < #{times}
+      run(#{work})
+      called += 1
+    end
+    puts $lost_ns
+  RUBY
+
+  FLAGS = ["--zjit-call-threshold=2", "--vm-trace-file=%p.fxt"].freeze
+
+  def record(script, *flags, streams: "states", **options)
+    result = run_ruby(script, *FLAGS, "--vm-trace=#{streams}", *flags, **options)
+    assert_predicate result.status, :success?, result.err
+    assert_empty result.own_err
+    result
+  end
+
+  def lost_by_sites(trace) = trace.sites.sum { |site| site.fetch("lost_ns", 0) }
+
+  # [the arguments of each thread's last event] by thread id. Each is cumulative.
+  def threads(trace)
+    trace.in_category("trace").select { |event| event["name"] == "states" }.to_h { |event| [event["tid"], event["args"]] }
+  end
+
+  def all_in(trace, state) = threads(trace).values.sum { |args| args.fetch(state, 0) }
+
+  # What must hold for any program.
+  def assert_accounts(trace)
+    refute_empty threads(trace)
+    threads(trace).each_value { |args| assert_empty args.keys - STATES - NO_STATES }
+    assert_equal all_in(trace, "exited"), lost_by_sites(trace), "exited, and lost by sites"
+    trace.sites.each do |site|
+      next unless site["lost_ns"]
+      assert_operator site["lost_max_ns"], :<=, site["lost_ns"]
+      assert_operator site["lost_max_ns"] * site["hits"], :>=, site["lost_ns"], site.inspect
+    end
+  end
+
+  NEAR = 0.05
+  # The system may stop a program between two reads of a clock, of which one is ours and one its own:
+  # then it is run again.
+  ATTEMPTS = 12
+
+  def near?(expected, is) = (is - expected).abs <= expected * NEAR
+
+  # The block runs a program, and returns [[what the program measured, what the trace says], ...], in ns.
+  def assert_near(what)
+    found = nil
+    ATTEMPTS.times do
+      found = yield
+      return if found.all? { |expected, is| near?(expected, is) }
+    end
+    flunk "#{what}, by the program's clock and by the trace, in us: #{found.map { |pair| pair.map { |ns| ns / 1000 } }}"
+  end
+
+  def lost_in_main(result) = threads(result.trace).fetch(result.pid).fetch("exited", 0)
+
+  def assert_lost_as_measured(definitions, *flags, **options)
+    script = judged(definitions, **options.slice(:work, :times))
+    assert_near("lost") do
+      result = record(script, *flags, **options.except(:work, :times))
+      assert_accounts(result.trace)
+      [[result.out.to_i, lost_in_main(result)]]
+    end
+  end
+
+  # --- what is lost -------------------------------------------------------------------------------
+
+  JUDGED = {
+    "in_the_frame" => <<~RUBY,
+      def run(n)
+        EXIT; BEGIN_LOST
+        WORK
+        END_LOST
+      end
+    RUBY
+    "in_a_caller" => <<~RUBY,
+      def leaf(n) = (EXIT; BEGIN_LOST)
+      def run(n)
+        leaf(n)
+        WORK
+        END_LOST
+      end
+    RUBY
+    "in_each_caller" => <<~RUBY,
+      def leaf(n)
+        EXIT; BEGIN_LOST
+        WORK
+      end
+      def middle(n)
+        leaf(n)
+        WORK
+      end
+      def run(n)
+        middle(n)
+        WORK
+        END_LOST
+      end
+    RUBY
+    "after_two_exits_of_one_frame" => <<~RUBY,
+      def run(n)
+        EXIT; BEGIN_LOST
+        WORK
+        EXIT
+        WORK
+        END_LOST
+      end
+    RUBY
+    "in_a_block" => <<~RUBY,
+      def yields = yield
+      def run(n)
+        BEGIN_LOST
+        yields { EXIT; WORK }
+        EXIT
+        WORK
+        END_LOST
+      end
+    RUBY
+    "in_a_block_called_by_c" => <<~RUBY,
+      def run(n)
+        [3, 1, 2].sort_by { |x| EXIT; BEGIN_LOST; WORK; END_LOST; x }
+      end
+    RUBY
+    "in_a_block_of_each" => <<~RUBY,
+      def run(n)
+        [1, 2].each { EXIT; BEGIN_LOST; WORK; END_LOST }
+      end
+    RUBY
+    "in_a_rescue_of_the_frame" => <<~RUBY,
+      def run(n)
+        EXIT; BEGIN_LOST
+        begin
+          raise "x"
+        rescue
+          EXIT
+          WORK
+        end
+        WORK
+        END_LOST
+      end
+    RUBY
+    "in_a_rescue_of_a_caller" => <<~RUBY,
+      def raises(n)
+        EXIT; BEGIN_LOST
+        WORK
+        raise "x"
+      end
+      def run(n)
+        begin
+          raises(n)
+        rescue
+          EXIT
+          WORK
+        end
+        EXIT
+        WORK
+        END_LOST
+      end
+    RUBY
+    "in_an_ensure" => <<~RUBY,
+      def raises(n)
+        EXIT; BEGIN_LOST
+        WORK
+        raise "x"
+      ensure
+        EXIT
+        WORK
+      end
+      def run(n)
+        begin
+          raises(n)
+        rescue
+          EXIT
+        end
+        EXIT
+        WORK
+        END_LOST
+      end
+    RUBY
+    "around_throw" => <<~RUBY,
+      def throws(n)
+        EXIT
+        WORK
+        throw :x
+      end
+      def run(n)
+        EXIT; BEGIN_LOST
+        catch(:x) { EXIT; WORK; throws(n) }
+        WORK
+        END_LOST
+      end
+    RUBY
+    "around_break" => <<~RUBY,
+      def run(n)
+        EXIT; BEGIN_LOST
+        [1, 2].each { EXIT; WORK; break }
+        EXIT
+        WORK
+        END_LOST
+      end
+    RUBY
+    "around_a_return_from_a_block" => <<~RUBY,
+      def returns(n)
+        [1, 2].each { EXIT; WORK; return 5 }
+      end
+      def run(n)
+        EXIT; BEGIN_LOST
+        returns(n)
+        EXIT
+        WORK
+        END_LOST
+      end
+    RUBY
+    "around_a_fiber" => <<~RUBY,
+      FIBER = Fiber.new do |n|
+        while true
+          n = in_fiber(n)
+        end
+      end
+      def in_fiber(n)
+        EXIT
+        WORK
+        Fiber.yield
+      end
+      def run(n)
+        EXIT; BEGIN_LOST
+        WORK
+        FIBER.resume(n)
+        WORK
+        END_LOST
+      end
+    RUBY
+    "but_for_compiled_callees" => <<~RUBY,
+      def run(n)
+        EXIT; BEGIN_LOST
+        WORK
+        OTHER(compiled(n * 20))
+        WORK
+        OTHER(compiled(n * 20))
+        END_LOST
+      end
+    RUBY
+    "but_for_compiled_code_below_an_interpreted_block" => <<~RUBY,
+      def run(n)
+        EXIT; BEGIN_LOST
+        WORK
+        OTHER([1].each { compiled(n * 20) })
+        END_LOST
+      end
+    RUBY
+    "but_for_compiled_code_in_a_fiber" => <<~RUBY,
+      def run(n)
+        fiber = Fiber.new { compiled(n * 20) }
+        EXIT; BEGIN_LOST
+        WORK
+        OTHER(fiber.resume)
+        WORK
+        END_LOST
+      end
+    RUBY
+    "but_for_gc" => <<~RUBY,
+      KEPT = Array.new(200_000) { |i| "kept \#{i}" }
+      def run(n)
+        EXIT; BEGIN_LOST
+        WORK
+        OTHER(GC.start)
+        WORK
+        END_LOST
+      end
+    RUBY
+    "but_for_sleep" => <<~RUBY,
+      def run(n)
+        EXIT; BEGIN_LOST
+        WORK
+        OTHER(sleep(n / 10_000_000.0))
+        WORK
+        END_LOST
+      end
+    RUBY
+    "but_for_waiting_for_a_queue" => <<~RUBY,
+      ASKED, ANSWERED = Thread::Queue.new, Thread::Queue.new
+      Thread.new { loop { ANSWERED << sleep(ASKED.pop / 10_000_000.0) } }
+      def run(n)
+        EXIT; BEGIN_LOST
+        WORK
+        ASKED << n
+        OTHER(ANSWERED.pop)
+        WORK
+        END_LOST
+      end
+    RUBY
+    "but_for_waiting_for_the_gvl" => <<~RUBY,
+      Thread.new { loop { compiled(20_000) } }
+      def run(n)
+        EXIT; BEGIN_LOST
+        WORK
+        OTHER(Thread.pass)
+        WORK
+        END_LOST
+      end
+    RUBY
+  }.freeze
+
+  JUDGED.each do |name, definitions|
+    define_method("test_time_is_lost_#{name}") { assert_lost_as_measured(definitions) }
+  end
+
+  # Called by itself `depth` times, compiled code below the exit, and work on the way back.
+  [1, 5, 50].each do |depth|
+    define_method("test_time_is_lost_on_the_way_back_from_depth_#{depth}") do
+      assert_lost_as_measured(<<~RUBY, work: WORK * 2 / depth)
+        def recurse(depth, n)
+          if depth == 0
+            EXIT; BEGIN_LOST
+          else
+            recurse(depth - 1, n)
+            WORK
+          end
+          nil
+        end
+        def run(n)
+          recurse(#{depth}, n)
+          WORK
+          END_LOST
+        end
+      RUBY
+    end
+  end
+
+  def test_each_ractor_loses_its_own_time
+    script = expand(<<~'RUBY')
+      Warning[:experimental] = false
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+      def run(n)
+        EXIT
+        begin_ns = now
+        WORK
+        now - begin_ns
+      end
+      # A ractor that compiles, or makes another one, has all wait, and that counts as running: do it before.
+      24.times { run(0) }
+      ractors = 3.times.map do |number|
+        Ractor.new(number) do |m|
+          Ractor.receive
+          called = lost_ns = 0
+          while (called += 1) <= 6
+            lost_ns += run(150_000 * (m + 1))
+          end
+          lost_ns
+        end
+      end
+      ractors.each { |ractor| ractor.send(:go) }
+      puts ractors.map { |ractor| ractor.respond_to?(:value) ? ractor.value : ractor.take }
+    RUBY
+    assert_near("lost by ractors") do
+      result = record(script, recorders: 4)
+      assert_accounts(result.trace)
+      lost = threads(result.trace).except(result.pid).values.map { |args| args.fetch("exited", 0) }.sort
+      assert_equal 3, lost.size
+      measured = result.out.lines.map(&:to_i).sort
+      # Others have a ractor wait at any moment, also where the program does not look at its clock.
+      measured.zip(lost.zip(measured).map(&:min))
+    end
+  end
+
+  # Short methods that JITs inline: their exit is in the caller's code.
+  def test_time_is_lost_by_an_exit_of_an_inlined_callee
+    assert_lost_as_measured(<<~RUBY)
+      def exits(x) = x + 4611686018427387903
+      def run(n)
+        exits(1); BEGIN_LOST
+        WORK
+        END_LOST
+      end
+    RUBY
+  end
+
+  # --- by site, and by exit --------------------------------------------------------------------------
+
+  # The most frequent exit costs the least.
+  RANKED = <<~'RUBY'
+    def seldom(n) = (EXIT; WORK)
+    def sometimes(n) = (EXIT; WORK)
+    def often(n) = (EXIT; WORK)
+    called = 0
+    while called < 3000
+      often(1)
+      sometimes(called >= 10 ? 3000 : 0) if called % 10 == 0
+      seldom(called >= 500 ? 400_000 : 0) if called % 100 == 0
+      called += 1
+    end
+  RUBY
+
+  def ranked(trace, by) = trace.sites("DirectiveInduced").sort_by { |site| -site[by] }.map { |site| site["location"][/seldom|sometimes|often/] }
+
+  [1, 97].each do |rate|
+    define_method("test_sites_are_ranked_by_time_not_by_count_with_one_exit_in_#{rate}_recorded") do
+      trace = record(expand(RANKED), streams: "states,exits:rate=#{rate}").trace
+      assert_accounts(trace)
+      assert_equal %w[often sometimes seldom], ranked(trace, "hits")
+      assert_equal %w[seldom sometimes often], ranked(trace, "lost_ns")
+    end
+  end
+
+  # All exits of this program end before the trace does.
+  def test_what_each_exit_lost_adds_up_to_its_site
+    trace = record(expand(RANKED), streams: "states,exits:rate=1").trace
+    trace.sites("DirectiveInduced").each do |site|
+      lost = trace.exits("DirectiveInduced").select { |exit| exit["args"]["0"] == site["location"] }.map { |exit| exit["args"].fetch("lost_ns") }
+      assert_equal site.values_at("hits", "lost_ns", "lost_max_ns"), [lost.size, lost.sum, lost.max], site["location"]
+      refute_includes lost, 0
+    end
+  end
+
+  def test_sums_are_exact_whatever_one_in_k_is_recorded
+    [1, 7, 97].each do |rate|
+      assert_lost_as_measured(JUDGED.fetch("in_each_caller"), streams: "states,exits:rate=#{rate}", work: 200, times: 1000)
+    end
+  end
+
+  def test_an_exit_whose_frame_is_open_at_the_end_has_lost_time_at_its_site
+    result = record(expand(<<~'RUBY'), streams: "states,exits:rate=1")
+      def run(n)
+        EXIT
+        WORK
+        exit if n > 0
+      end
+      called = 0
+      while called < 10
+        run(0)
+        called += 1
+      end
+      run(100_000)
+    RUBY
+    assert_accounts(result.trace)
+    assert_operator lost_by_sites(result.trace), :>, 200_000
+  end
+
+  # --- interpreted for other reasons ----------------------------------------------------------------
+
+  def interpreted(trace, label) = trace.in_category("trace").select { |event| event["name"] == "interpreted" && event["args"]["iseq"].start_with?(label) }.map { |event| event["args"] }
+
+  def test_calls_before_compilation_are_uncompiled_and_lose_nothing
+    script = expand(<<~'RUBY')
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+      def cold(n)
+        WORK
+      end
+      spent_ns = called = 0
+      while (called += 1) <= 10
+        begin_ns = now
+        cold(400_000)
+        spent_ns += now - begin_ns
+      end
+      puts spent_ns
+    RUBY
+    assert_near("interpreted") do
+      result = record(script, "--zjit-call-threshold=20")
+      assert_accounts(result.trace)
+      assert_equal 0, all_in(result.trace, "exited")
+      assert_operator all_in(result.trace, "uncompiled"), :>=, result.out.to_i * (1 - NEAR)
+      found = interpreted(result.trace, "Object#cold")
+      assert_equal [["not compiled yet", 10]], found.map { |args| args.values_at("why", "calls") }
+      assert_operator found[0]["first_ns"], :<, found[0]["last_ns"]
+      [[result.out.to_i, found[0]["interpreted_ns"]]]
+    end
+  end
+
+  # --- threads: states add up to lives ----------------------------------------------------------------
+
+  LIVES = {
+    "one_that_calculates" => "def fib(n) = n < 2 ? n : fib(n - 1) + fib(n - 2)\nfib(26)",
+    "threads" => "4.times.map { Thread.new { 100_000.times { |i| i.to_s }; sleep 0.05 } }.each(&:join)",
+    "sockets" => "require 'socket'\ns = TCPServer.new('127.0.0.1', 0)\nt = Thread.new { c = s.accept; 300.times { c.write(c.gets) }; c.close }\n" \
+                 "c = TCPSocket.new('127.0.0.1', s.addr[1])\n300.times { c.puts 'x' * 100; c.gets }\nt.join",
+    "pipes" => "r, w = IO.pipe\nt = Thread.new { begin; loop { r.readpartial(100) }; rescue EOFError; end }\n" \
+               "300.times { w.write('x' * 10); Thread.pass }\nsleep 0.02\nw.close\nt.join",
+    "fibers" => "e = Enumerator.new { |y| loop { y << 200.times.sum } }\n2.times.map { Thread.new { f = Fiber.new { loop { Fiber.yield e.size } }; 3000.times { f.resume } } }.each(&:join)\n2000.times { e.next }",
+    "fibers_that_run_only_c" => "20.times { e = { 1 => 2, 3 => 4 }.each; e.next; e.next }\nFiber.new(&method(:sleep)).resume(0.1)\n20.times { |i| i.to_s }",
+    "ractors" => "Warning[:experimental] = false\nrs = 3.times.map { Ractor.new { 60_000.times { |i| i.to_s }; 1 } }\nrs.each { |r| r.respond_to?(:value) ? r.value : r.take }",
+    "gc_stress" => "def makes(i) = [i.to_s, Object.new]\n20.times { |i| makes(i) }\nGC.stress = true\n150.times { |i| makes(i) }\nGC.stress = false",
+    "exceptions" => "def raises(i) = i.odd? ? raise('x') : i\ndef rescues(i)\n  raises(i)\nrescue\n  i.to_s\nensure\n  i.succ\nend\n30_000.times { |i| rescues(i) }\n" \
+                    "10_000.times { |i| catch(:x) { throw :x if i.odd? } }\n10_000.times { |i| [1, 2].each { |x| break if x == i % 3 } }",
+    "deep_recursion" => "def deep(n) = n == 0 ? (4611686018427387903 + 1) : deep(n - 1)\n100.times { deep(3000) }\ndef forever(n) = forever(n + 1) + 1\n5.times { begin; forever(0); rescue SystemStackError; end }",
+    "callbacks_from_c" => "a = Array.new(2000) { |i| i * 7919 % 1000 }\n10.times { a.sort_by { |x| -x }; a.each_with_index { |x, i| x + i }; a.sort { |x, y| y <=> x }; a.inject { |x, y| x ^ y }; a.to_h { |x| [x, 1] } }",
+    "timeouts" => "require 'timeout'\n10.times { begin; Timeout.timeout(0.01) { loop { } }; rescue Timeout::Error; end }",
+    "a_forked_child" => "f = -> { 30_000.times { |i| i.to_s } }\nf.()\npid = fork { f.(); Thread.new { f.() }.join }\nProcess.wait(pid)\nf.()",
+    "killed_threads" => "ts = 5.times.map { Thread.new { loop { 10.times.map { |i| i.to_s } } } }\nsleep 0.1\nts.each(&:kill)\nts.each(&:join)\nq = Thread::Queue.new\n" \
+                        "ts = 3.times.map { Thread.new { q.pop } }\nsleep 0.01\nts.each(&:kill)\nts.each(&:join)",
+    "continuations" => "$VERBOSE = nil\nrequire 'continuation'\ndef again(n) = (k = nil; c = callcc { |cc| k = cc; 0 }; 5000.times { |i| i.to_s }; c < n ? k.call(c + 1) : c)\n5.times { again(20) }",
+    "tracepoint_enabled_in_the_middle" => "def works(n) = n.times { |i| i.to_s }\n5.times { works(20_000) }\nt = TracePoint.new(:line, :call, :return) { }\nt.enable { works(5000) }\n5.times { works(20_000) }\n" \
+                                          "t.enable(target: method(:works)) { works(5000) }\nworks(20_000)"
+  }.freeze
+
+  # First moment of each thread, by the stream `threads`.
+  def lives(trace)
+    trace.query("SELECT t.tid, MIN(s.ts) FROM thread_state s JOIN thread t USING (utid) WHERE t.tid <> 0 GROUP BY t.tid")
+      .to_h { |row| row.map(&:to_i) }
+  end
+
+  # Of short lives, in ns: what lies between the first and last moments of the two streams.
+  CLOCKS_DIFFER = 200_000
+
+  def assert_states_add_up(trace)
+    found = threads(trace)
+    begins = lives(trace)
+    begins[trace.settings["pid"]] ||= trace.events.first["ts"] # when it does not wait
+    ends = trace.in_category("trace").select { |event| event["name"] == "states" }.to_h { |event| event.values_at("tid", "ts") }
+    found.each do |tid, args|
+      expected = ends[tid] - begins.fetch(tid)
+      sum = args.except(*NO_STATES).values.sum
+      assert_in_delta expected, sum, [expected / 100, CLOCKS_DIFFER].max, "thread #{tid} lived for #{expected / 1000} us: #{args}"
+    end
+  end
+
+  LIVES.each do |name, script|
+    define_method("test_states_of_#{name}_add_up_to_lives") do
+      result = record(script, recorders: 4)
+      result.traces.each { |trace| assert_accounts(trace) }
+      result.traces.each { |trace| assert_states_add_up(trace) }
+    end
+  end
+
+  # Slices name the ISEQ of a frame that was there before it moved.
+  def test_slices_are_named_across_compaction
+    trace = record(<<~RUBY, streams: "states:min=0ns").trace
+      def callee(x) = x + 1
+      def long(x)
+        callee(x)
+        GC.compact
+        x
+      end
+      40.times { |i| long(i) }
+      # Makes every object move, where this Ruby can.
+      GC.verify_compaction_references(expand_heap: true, toward: :empty) if GC.respond_to?(:verify_compaction_references)
+      long(1)
+    RUBY
+    slices = trace.in_category("execution")
+    names = slices.map { |slice| slice.dig("args", "iseq").to_s[/[^ #]+ \(/] }.tally
+    assert_includes names, "long ("
+    assert_equal slices.size, slices.count { |slice| slice.dig("args", "iseq") || slice["name"] == "compiling" }
+  end
+end

@@ -1,0 +1,144 @@
+# What `vm-trace` makes of trace/calls and trace/interpreted: how long calls of a method take with compiled
+# code and without it, and what it would gain if none were slow.
+require_relative "tool_helper"
+require_relative "page_helper"
+
+class TestGains < Minitest::Test
+  include PageHelper
+
+  MS = 1_000_000
+  F, G, H = "Foo#f (/app/foo.rb:3)", "Foo#g (/app/foo.rb:9)", "block in Foo#h (/app/foo.rb:20)"
+
+  def report(trace, *options)
+    with_file(trace) { |path| return tool("report", *options, path).out }
+  end
+
+  def json(trace, *options) = JSON.parse(report(trace, "--format=json", *options))
+
+  # [method, gain in ms] of the table; nil without one
+  def gains(trace, *options) = json(trace, *options)["estimated_gains"]&.fetch("rows")&.map { |row| [row["method"], row["gain_ns"] / MS.to_f] }
+
+  def trace(&block)
+    StatesTrace.new do |t|
+      t.states(:main, compiled: 70, exited: 30)
+      t.site("R", F, 1, lost: 30)
+      block.call(t)
+    end.build
+  end
+
+  def test_gain_is_what_slow_calls_take_longer
+    given = trace do |t|
+      t.calls(F, "compiled", 1600, 16)
+      t.calls(F, "exited", 320, 9.6)
+      t.calls(G, "compiled", 160, 1.6)
+      t.interpreted(G, "cannot be compiled", 320, 20, ran: 22.4, first: 1, last: 2)
+      t.interpreted(G, "profiled again", 10, 0.5, ran: 0.6, first: 1, last: 2)
+      t.calls(H, "compiled", 1600, 16)
+    end
+    assert_equal [[G, 19.7], [F, 6.4]], gains(given)
+    assert_equal({ "gain_ns" => 6_400_000, "time_share" => 0.064, "slow_calls" => 320, "slow_ns_per_call" => 30_000, "exited_calls" => 320, "exited_ns_per_call" => 30_000,
+                   "interpreted_calls" => 0, "interpreted_ns_per_call" => nil, "compiled_calls" => 1600, "compiled_ns_per_call" => 10_000, "method" => F },
+                 json(given)["estimated_gains"]["rows"][1])
+    assert_equal ["gain      %  slow calls     each  compiled calls     each  method",
+                  "19.7 ms  19.7%         330  69.7 us             160  10.0 us  Foo#g (/app/foo.rb:9)",
+                  "6400.0 us   6.4%         320  30.0 us           1,600  10.0 us  Foo#f (/app/foo.rb:3)"],
+                 report(given)[/^Estimated gain, if slow calls \(exited, or interpreted afterwards\) took as long as compiled ones\n(.*?)\n\n/m, 1].lines.map(&:strip)
+  end
+
+  # Of calls that began in compiled code one in 16 is timed, and of those of a method that was given up.
+  def test_few_calls_are_no_estimate
+    few = [["exited", 144, 160], ["profiled again", 9, 10], ["cannot be compiled", 144, 160]]
+    few.each do |state, too_few, enough|
+      [[160, too_few, nil], [160, enough, F], [144, enough, nil]].each do |compiled, slow, expected|
+        given = trace do |t|
+          t.calls(F, "compiled", compiled, 0.001)
+          if state == "exited" then t.calls(F, state, slow, 5) else t.interpreted(F, state, slow, 0, ran: 5, first: 1, last: 2) end
+        end
+        assert_equal [expected].compact, (gains(given) || []).map(&:first), [state, compiled, slow]
+      end
+    end
+  end
+
+  # No exit made them slow, and the first calls of a program are others than the later ones.
+  def test_calls_before_the_first_compilation_do_not_count
+    assert_nil gains(trace { |t| t.calls(F, "compiled", 1600, 1.6); t.interpreted(F, "not compiled yet", 100, 50, ran: 90, first: 1, last: 2) })
+  end
+
+  def test_calls_that_are_not_slower_gain_nothing
+    assert_nil gains(trace { |t| t.calls(F, "compiled", 1600, 16); t.calls(F, "exited", 1600, 16) })
+    given = trace { |t| t.calls(F, "compiled", 1600, 16); t.calls(F, "exited", 1600, 8); t.interpreted(F, "profiled again", 10, 0, ran: 1, first: 1, last: 2) }
+    assert_equal [[F, 0.9]], gains(given), "what is faster does not reduce the gain of what is slower"
+    assert_equal [10], json(given)["estimated_gains"]["rows"].map { |row| row["slow_calls"] }
+  end
+
+  def test_traces_without_the_times_of_calls
+    assert_nil gains(trace { |t| t.calls(F, "compiled", 1600, 16); t.interpreted(F, "profiled again", 100, 5, first: 1, last: 2) })
+    refute_includes report(trace {}), "Estimated gain"
+  end
+
+  def test_filters
+    given = trace { |t| [F, G].each { |iseq| t.calls(iseq, "compiled", 1600, 16); t.calls(iseq, "exited", 320, 9.6) } }
+    assert_equal [[F, 6.4]], gains(given, "--method=Foo#f*")
+    ["--until=50ms", "--thread=main", "--reason=R"].each { |filter| assert_nil gains(given, filter), filter }
+    top = json(given, "--top=1")["estimated_gains"]
+    assert_equal [1, 1], [top["rows"].size, top["more_rows"]]
+    assert_equal [320, nil], top["more"].values_at("slow_calls", "gain_ns"), "gains overlap, so they do not add up"
+  end
+
+  def test_damaged_numbers
+    huge = [:uint64, 2**64 - 1]
+    given = trace do |t|
+      2.times { |i| t.calls(F, %w[compiled exited][i], 1600, 0, calls: huge, ran_ns: huge) }
+      t.calls(G, "compiled", 1600, 0, ran_ns: [:uint64, 0])
+      t.calls(G, "exited", 1600, 0, ran_ns: huge)
+    end
+    assert_equal [G], gains(given).map(&:first)
+  end
+
+  # --- html ---
+
+  def test_page_has_the_gains
+    given = trace { |t| t.calls(F, "compiled", 1600, 16); t.calls(F, "exited", 320, 9.6); t.calls(G, "compiled", 1600, 16) }
+    data = data_of(page(given))
+    assert_equal [[F, 6_400_000, 320, 30_000, 1600, 10_000]], data["gains"].map { |iseq, *numbers| [data["strings"][iseq], *numbers] }
+    browse(given) do |browser|
+      assert_equal [["Foo#f (/app/foo.rb:3)", "6.40 ms", "320", "30.0 µs", "1,600", "10.0 µs"]],
+                   browser.run("return [...document.querySelectorAll('#gains tbody tr')].map((tr) => [...tr.cells].map((c) => c.innerText))")
+      assert_match(/^Estimated gain/, browser.run("return document.querySelector('#gains').parentElement.querySelector('h3').innerText"))
+    end
+    browse(trace {}) { |browser| refute browser.run("return document.querySelector('#gains')"), "nothing to gain" }
+  end
+
+  def test_page_has_the_largest_gains_only
+    given = trace { |t| 201.times { |i| f = "f#{i} (/f.rb:1)"; t.calls(f, "compiled", 160, 1); t.calls(f, "exited", 160, 2 + i) } }
+    data = data_of(page(given))
+    assert_equal [200, 1, 201 * MS], [data["gains"].size, data["gains_left_out"], data["gains"][0][1]]
+  end
+
+  # --- check ---
+
+  def faults(&block) = check(trace(&block)).err.lines.map { |line| line[/offset \d+: (.*)/, 1] }.uniq
+
+  def test_check_of_calls
+    assert_empty faults { |t| t.calls(F, "compiled", 16, 5); t.calls(F, "exited", 16, 5, interpreted_ns: [:uint64, 5 * MS]) }
+    { { state: "asleep" } => "calls: unknown state: asleep", { state: nil } => "calls lacks its argument state", { iseq: nil } => "calls lacks its argument iseq",
+      { calls: [:uint64, 0] } => "calls: calls is 0", { ran_ns: nil } => "calls lacks its argument ran_ns", { calls: "many" } => "calls has no unsigned number as its argument calls",
+      { interpreted_ns: [:uint64, 7 * MS] } => "calls: interpreted for 7000000 ns of the 5000000 that the calls ran",
+      { first_ns: [:uint64, 9 * MS] } => "calls: its first call is later than its last: 9000000, 2000000" }.each do |wrong, message|
+      args = { iseq: F, state: "compiled", calls: [:uint64, 16], ran_ns: [:uint64, 5 * MS], interpreted_ns: [:uint64, 0], first_ns: [:uint64, 1], last_ns: [:uint64, 2 * MS] }
+      assert_equal [message], faults { |t| t.event(:instant, :main, "trace", "calls", 100, **args.merge(wrong).compact) }
+    end
+  end
+
+  def test_check_of_interpreted_calls
+    assert_equal ["interpreted: interpreted for 9000000 ns of the 5000000 that the calls ran"],
+                 faults { |t| t.interpreted(F, "profiled again", 1, 9, ran: 5, first: 1, last: 2) }
+  end
+
+  def test_cut_leaves_calls_out
+    with_file(trace { |t| t.calls(F, "compiled", 1600, 16) }) do |path|
+      assert_equal 0, tool("cut", "--since=50ms", "-o", "#{path}.cut", path).status
+      refute_match(/"calls"/, tool("dump", "#{path}.cut").out)
+    end
+  end
+end

@@ -1,0 +1,231 @@
+/*
+ * What an event says that its guard has met.
+ */
+#include "harness.h"
+#include "traced.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct rb_iseq_struct foo;
+static struct fake_object float_value = { .class_name = "Float", .kind = VM_TRACE_SAW_FLONUM },
+                          point = { .class_name = "Point", .ivar = "@x" }, list = { .class_name = "Array", .length = 3 };
+
+static struct rb_vm_trace_site *
+begin(const char *reason, uint64_t rate)
+{
+    start_traced(.exit_rate = rate);
+    foo = fake_iseq("foo", "app.rb");
+    fake_push(&main_thread, &foo, 3);
+    return make_site(RB_VM_TRACE_SIDE_EXIT, reason, &foo, 5);
+}
+
+static void
+meet(struct rb_vm_trace_site *site, const struct fake_object *operand)
+{
+    fake_host.operand = operand;
+    take_exit(site, &main_thread);
+}
+
+static struct trace *
+end(void)
+{
+    fake_host.operand = NULL;
+    return finish_traced();
+}
+
+static const struct trace_event *
+exit_at(const struct trace *trace, size_t index)
+{
+    return trace_event(trace, "side_exit", NULL, index);
+}
+
+static void
+exit_says_the_class_of_what_its_guard_has_met(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_site *site = begin("GuardType(Fixnum)", 1);
+    for (int i = 0; i < 3; i++) meet(site, &float_value);
+    for (int i = 0; i < 3; i++) meet(site, &point);
+    meet(site, &float_value);
+    struct trace *trace = end();
+    static const char *const expected[] = { "Float", "Float", "Float", "Point", "Point", "Point", "Float" };
+    for (size_t i = 0; i < 7; i++) assert_string_equal(trace_text(exit_at(trace, i), "seen"), expected[i]);
+    assert_null(trace_argument(exit_at(trace, 0), "index"));
+    assert_summary(trace, 7, 7, 0);
+    trace_free(trace);
+}
+
+static void
+what_is_the_same_again_is_not_named_again(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_site *site = begin("GuardType(Fixnum)", 1);
+    meet(site, &point);
+    size_t names = fake_host.value_names, guards = fake_host.guards;
+    struct fake_object another = { .class_name = "Point" };
+    for (int i = 0; i < 100; i++) meet(site, i % 2 ? &point : &another);
+    assert_int_equal(fake_host.value_names, names);
+    assert_int_equal(fake_host.guards, guards);
+    trace_free(end());
+}
+
+static void
+class_that_gets_another_name_is_named_anew(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_site *site = begin("GuardType(Fixnum)", 1);
+    struct fake_object object = { .class_name = "#<Class(Object)>" };
+    meet(site, &object);
+    object.class_name = "Point";
+    meet(site, &object);
+    struct trace *trace = end();
+    assert_string_equal(trace_text(exit_at(trace, 0), "seen"), "#<Class(Object)>");
+    assert_string_equal(trace_text(exit_at(trace, 1), "seen"), "Point");
+    trace_free(trace);
+}
+
+static void
+operand_that_is_not_found_is_left_out(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_site *site = begin("GuardType(Fixnum)", 1);
+    meet(site, &float_value);
+    meet(site, NULL);
+    meet(site, &float_value);
+    struct trace *trace = end();
+    assert_non_null(trace_argument(exit_at(trace, 0), "seen"));
+    assert_null(trace_argument(exit_at(trace, 1), "seen"));
+    assert_non_null(trace_argument(exit_at(trace, 2), "seen"));
+    trace_free(trace);
+}
+
+static void
+shape_guard_says_the_instance_variable(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_site *site = begin("GuardShape(ShapeId(7))", 1);
+    meet(site, &point);
+    meet(site, &point);
+    meet(site, &list);
+    struct trace *trace = end();
+    assert_string_equal(trace_text(exit_at(trace, 0), "seen"), "Point @x");
+    assert_string_equal(trace_text(exit_at(trace, 1), "seen"), "Point @x");
+    assert_string_equal(trace_text(exit_at(trace, 2), "seen"), "Array"); /* whose variable is not known */
+    trace_free(trace);
+}
+
+/* -1 as the signed number that it is. */
+static void
+index_guard_says_index_and_length_of_each_exit(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_site *site = begin("GuardLess", 1);
+    static const int64_t indexes[] = { 3, 4, -1, INT64_MIN / 4 };
+    for (size_t i = 0; i < 4; i++) {
+        fake_host.index = indexes[i];
+        list.length = 3 + i;
+        meet(site, &list);
+    }
+    struct trace *trace = end();
+    for (size_t i = 0; i < 4; i++) {
+        assert_string_equal(trace_text(exit_at(trace, i), "seen"), "Array");
+        assert_int_equal((int64_t)trace_number(exit_at(trace, i), "index"), indexes[i]);
+        assert_int_equal(trace_number(exit_at(trace, i), "length"), 3 + i);
+    }
+    trace_free(trace);
+}
+
+static void
+reasons_without_a_guard_look_at_nothing(void **state)
+{
+    (void)state;
+    static const char *const reasons[] = { "FixnumAddOverflow", "GuardType", "GuardLes", "GuardLessX", "opt_plus_overflow",
+                                           "Interrupt", "guard_send_klass" };
+    begin("CompileError(OutOfMemory)", 1);
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
+        meet(make_site(RB_VM_TRACE_SIDE_EXIT, reasons[i], &foo, 5), &point);
+    meet(make_site(RB_VM_TRACE_SIDE_EXIT, "GuardType(Fixnum)", &foo, 0), &point); /* the frame alone knows where it is */
+    rb_vm_trace_hit(make_site(RB_VM_TRACE_FALLBACK, "GuardType(Fixnum)", &foo, 5), &main_thread);
+    assert_int_equal(fake_host.guards, 0);
+    struct trace *trace = end();
+    for (size_t i = 0; i < 8; i++) assert_null(trace_argument(exit_at(trace, i), "seen"));
+    trace_free(trace);
+}
+
+static void
+event_without_room_for_all_has_fewer_frames_of_their_own(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_site *site = begin("GuardLess", 2);
+    enum { DEPTH = 12 };
+    for (unsigned line = 2; line <= DEPTH; line++) fake_push(&main_thread, &foo, line);
+    for (int i = 0; i < 6; i++) {
+        fake_host.index = i;
+        meet(site, &list);
+    }
+    struct trace *trace = end();
+    for (size_t i = 0; i < 3; i++) { /* 15: insn, version, weight, seen, index, length, 8 frames, 10+ */
+        const struct trace_event *event = exit_at(trace, i);
+        assert_int_equal(event->argument_count, 15);
+        assert_string_equal(trace_text(event, "seen"), "Array");
+        assert_int_equal(trace_number(event, "weight"), 2);
+        assert_string_equal(trace_text(event, "7"), "foo (app.rb:5)");
+        assert_null(trace_argument(event, "8"));
+        assert_string_equal(trace_text(event, "10+"), "foo (app.rb:4) < foo (app.rb:3) < foo (app.rb:2) < foo (app.rb:3)");
+    }
+    trace_free(trace);
+}
+
+static void
+full_chunk_defines_what_was_seen_again(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_site *site = begin("GuardType(Fixnum)", 1);
+    enum { EXITS = 40000 };
+    for (int i = 0; i < EXITS; i++) meet(site, i % 3 ? &point : &float_value);
+    struct trace *trace = end();
+    for (size_t i = 0; i < EXITS; i++) assert_string_equal(trace_text(exit_at(trace, i), "seen"), i % 3 ? "Point" : "Float");
+    assert_summary(trace, EXITS, EXITS, 0);
+    trace_free(trace);
+}
+
+static void
+more_classes_than_are_cached_are_all_right(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_site *site = begin("GuardType(Fixnum)", 1);
+    enum { CLASSES = 2000 };
+    static char names[CLASSES][16];
+    for (int i = 0; i < 2 * CLASSES; i++) {
+        snprintf(names[i % CLASSES], sizeof(names[0]), "C%d", i % CLASSES);
+        meet(site, &(struct fake_object){ .class_name = names[i % CLASSES] });
+    }
+    struct trace *trace = end();
+    size_t event = 0;
+    for (size_t i = 0; i < trace->event_count; i++) {
+        if (!event_is(&trace->events[i], "side_exit", NULL)) continue;
+        assert_string_equal(trace_text(&trace->events[i], "seen"), names[event++ % CLASSES]);
+    }
+    assert_int_equal(event, 2 * CLASSES);
+    trace_free(trace);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        isolated_test(exit_says_the_class_of_what_its_guard_has_met),
+        isolated_test(what_is_the_same_again_is_not_named_again),
+        isolated_test(class_that_gets_another_name_is_named_anew),
+        isolated_test(operand_that_is_not_found_is_left_out),
+        isolated_test(shape_guard_says_the_instance_variable),
+        isolated_test(index_guard_says_index_and_length_of_each_exit),
+        isolated_test(reasons_without_a_guard_look_at_nothing),
+        isolated_test(event_without_room_for_all_has_fewer_frames_of_their_own),
+        isolated_test(full_chunk_defines_what_was_seen_again),
+        isolated_test(more_classes_than_are_cached_are_all_right),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

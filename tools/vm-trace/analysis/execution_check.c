@@ -1,0 +1,275 @@
+/* execution_check.c - see execution_check.h */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "analysis/event_args.h"
+#include "analysis/execution_check.h"
+#include "base/escape.h"
+#include "base/xalloc.h"
+
+enum { PROCESSES_MAX = 16 * 1024, TRACKS_MAX = 256 * 1024, ENDED_MAX = 64 * 1024 };
+enum { READ_APART_NS = 1000000 }; /* sums below this may differ by more than 1 % */
+
+#define FAULT(reader, event, ...) reader_fault(reader, FXT_FAULT_SCHEMA, (event)->offset, __VA_ARGS__)
+
+void
+execution_check_init(struct execution_check *check)
+{
+    row_table_init(&check->processes, sizeof(struct execution_check_process), 1, PROCESSES_MAX);
+    row_table_init(&check->threads, sizeof(struct execution_check_thread), 2, TRACKS_MAX);
+    row_table_init(&check->tracks, sizeof(struct execution_check_track), 2, TRACKS_MAX);
+}
+
+void
+execution_check_chunk(struct execution_check *check)
+{
+    for (uint32_t i = 0; i < check->tracks.count; i++) {
+        struct execution_check_track *track = row_table_at(&check->tracks, i);
+        free(track->ended);
+    }
+    row_table_free(&check->tracks);
+}
+
+void
+execution_check_free(struct execution_check *check)
+{
+    execution_check_chunk(check);
+    row_table_free(&check->processes);
+    row_table_free(&check->threads);
+}
+
+/* --- arguments -------------------------------------------------------------------------- */
+
+static const char *
+text_of_known(struct reader *reader, uint32_t known)
+{
+    return pool_string(reader_pool(reader), known).ptr;
+}
+
+/* Returns false, after a fault, if the argument is there but no unsigned number, or is missing though it
+ * is required. Without one that is optional *value_out is 0. */
+static bool
+read_uint(struct reader *reader, const struct fxt_event *event, uint32_t known, bool required, uint64_t *value_out)
+{
+    const struct fxt_arg *arg = fxt_event_arg(event, known);
+    char name[140];
+    *value_out = 0;
+    if (arg == NULL && !required) return true;
+    if (fxt_arg_uint(arg, value_out)) return true;
+    FAULT(reader, event, "%s %s argument %s", escape_into(name, sizeof name, event->name),
+          arg != NULL ? "has no unsigned number as its" : "lacks its", text_of_known(reader, known));
+    return false;
+}
+
+static void
+require_text(struct reader *reader, const struct fxt_event *event, uint32_t known)
+{
+    const struct fxt_arg *arg = fxt_event_arg(event, known);
+    char name[140];
+    if (arg != NULL && arg->type == FXT_ARG_STRING) return;
+    FAULT(reader, event, "%s %s argument %s", escape_into(name, sizeof name, event->name),
+          arg != NULL ? "has no string as its" : "lacks its", text_of_known(reader, known));
+}
+
+/* Whether the first is more than the second, by more than what clocks that are read one after the other
+ * explain. */
+static bool
+exceeds(uint64_t a, uint64_t b)
+{
+    return a > b && a - b > b / 100 && a - b > READ_APART_NS;
+}
+
+/* --- exits and sites ---------------------------------------------------------------------- */
+
+static struct execution_check_process *
+process_of(struct execution_check *check, uint32_t pid)
+{
+    static struct execution_check_process others; /* with too many processes: not compared */
+    struct execution_check_process *process = row_table_get(&check->processes, &pid);
+    return process != NULL ? process : &others;
+}
+
+void
+execution_check_settings(struct execution_check *check, struct reader *reader, const struct fxt_event *event)
+{
+    uint64_t min_ns;
+    if (read_uint(reader, event, STRING_STATES_MIN_NS, false, &min_ns))
+        process_of(check, event->pid)->min_ns = min_ns;
+}
+
+void
+execution_check_exit(struct execution_check *check, struct reader *reader, const struct fxt_event *event)
+{
+    uint64_t lost_ns;
+    if (read_uint(reader, event, STRING_LOST_NS, false, &lost_ns))
+        process_of(check, event->pid)->events_lost_ns += lost_ns;
+}
+
+void
+execution_check_site(struct execution_check *check, struct reader *reader, const struct fxt_event *event)
+{
+    uint64_t lost_ns, max_ns;
+    bool any = fxt_event_arg(event, STRING_LOST_NS) != NULL;
+    if (any != (fxt_event_arg(event, STRING_LOST_MAX_NS) != NULL)) {
+        FAULT(reader, event, "site has only one of lost_ns and lost_max_ns");
+        return;
+    }
+    if (!read_uint(reader, event, STRING_LOST_NS, false, &lost_ns)) return;
+    if (!read_uint(reader, event, STRING_LOST_MAX_NS, false, &max_ns)) return;
+    if (max_ns > lost_ns)
+        FAULT(reader, event, "site: one exit lost %" PRIu64 " ns, but all of them %" PRIu64, max_ns, lost_ns);
+    struct execution_check_process *process = process_of(check, event->pid);
+    process->sites_lost_ns += lost_ns;
+    process->has_sites_lost |= any;
+}
+
+/* --- sums of threads and ISEQs -------------------------------------------------------------- */
+
+void
+execution_check_thread(struct execution_check *check, struct reader *reader, const struct fxt_event *event,
+                       int64_t settings_ns)
+{
+    uint64_t ns[EXECUTION_STATES], sum = 0, changes;
+    for (unsigned i = 0; i < EXECUTION_STATES; i++) {
+        if (!read_uint(reader, event, execution_state_names[i].argument, false, &ns[i])) return;
+        sum += ns[i];
+    }
+    read_uint(reader, event, STRING_CHANGES, false, &changes);
+    uint64_t life_ns = event->ts_ns > settings_ns ? (uint64_t)event->ts_ns - (uint64_t)settings_ns : 0;
+    if (exceeds(sum, life_ns)) {
+        FAULT(reader, event, "states of thread %" PRIu32 " add up to %" PRIu64 " ns; the trace is %" PRIu64 " ns old",
+              event->tid, sum, life_ns);
+    }
+    const uint32_t key[2] = {event->pid, event->tid};
+    struct execution_check_thread *thread = row_table_get(&check->threads, key);
+    if (thread == NULL) return;
+    bool later = event->ts_ns >= thread->ts_ns;
+    for (unsigned i = 0; i < EXECUTION_STATES; i++) {
+        uint64_t before = later ? thread->ns[i] : ns[i], after = later ? ns[i] : thread->ns[i];
+        if (after >= before) continue;
+        FAULT(reader, event, "states: %s of thread %" PRIu32 " shrinks from %" PRIu64 " to %" PRIu64,
+              text_of_known(reader, execution_state_names[i].argument), event->tid, before, after);
+        break;
+    }
+    struct execution_check_process *process = process_of(check, event->pid);
+    process->has_threads = true;
+    process->states_offset = event->offset;
+    if (!later) return;
+    thread->ts_ns = event->ts_ns;
+    for (unsigned i = 0; i < EXECUTION_STATES; i++) thread->ns[i] = ns[i];
+}
+
+/* Faults an argument whose text is none of those that it may have. */
+static void
+require_one_of(struct reader *reader, const struct fxt_event *event, uint32_t known, const uint32_t *allowed,
+               unsigned count)
+{
+    char name[140], text[64];
+    require_text(reader, event, known);
+    const struct fxt_arg *arg = fxt_event_arg(event, known);
+    if (arg == NULL || arg->type != FXT_ARG_STRING) return;
+    for (unsigned i = 0; i < count; i++) {
+        if (arg->string.id == allowed[i]) return;
+    }
+    FAULT(reader, event, "%s: unknown %s: %s", escape_into(name, sizeof name, event->name),
+          text_of_known(reader, known), escape_into(text, sizeof text, arg->string));
+}
+
+void
+execution_check_iseq(struct reader *reader, const struct fxt_event *event)
+{
+    static const uint32_t whys[] = {STRING_NOT_COMPILED_YET, STRING_CANNOT_BE_COMPILED, STRING_PROFILED_AGAIN};
+    static const uint32_t states[] = {STRING_COMPILED, STRING_EXITED};
+    bool compiled = event->name.id == STRING_CALLS;
+    const char *name = text_of_known(reader, event->name.id);
+    uint64_t calls, ran_ns, interpreted_ns, first_ns, last_ns;
+    require_text(reader, event, STRING_ISEQ);
+    if (compiled) require_one_of(reader, event, STRING_STATE, states, 2);
+    else require_one_of(reader, event, STRING_WHY, whys, 3);
+    if (read_uint(reader, event, STRING_CALLS, true, &calls) && calls == 0) FAULT(reader, event, "%s: calls is 0", name);
+    bool ran = read_uint(reader, event, STRING_RAN_NS, compiled, &ran_ns); /* older traces do not have it */
+    if (read_uint(reader, event, STRING_INTERPRETED_NS, true, &interpreted_ns) && ran &&
+        fxt_event_arg(event, STRING_RAN_NS) != NULL && exceeds(interpreted_ns, ran_ns)) {
+        FAULT(reader, event, "%s: interpreted for %" PRIu64 " ns of the %" PRIu64 " that the calls ran", name,
+              interpreted_ns, ran_ns);
+    }
+    if (!read_uint(reader, event, STRING_FIRST_NS, true, &first_ns)) return;
+    if (!read_uint(reader, event, STRING_LAST_NS, true, &last_ns)) return;
+    if (first_ns > last_ns) {
+        FAULT(reader, event, "%s: its first call is later than its last: %" PRIu64 ", %" PRIu64, name, first_ns,
+              last_ns);
+    }
+}
+
+/* --- slices ----------------------------------------------------------------------------------- */
+
+/* Slices are written at their ends, so those inside of this one have ended already. */
+static void
+check_nesting(struct execution_check *check, struct reader *reader, const struct fxt_event *event)
+{
+    const uint32_t key[2] = {event->pid, event->tid};
+    struct execution_check_track *track = row_table_get(&check->tracks, key);
+    if (track == NULL) return;
+    while (track->count > 0 && track->ended[track->count - 1].begin_ns >= event->ts_ns) track->count--;
+    if (track->count > 0 && track->ended[track->count - 1].end_ns > event->ts_ns) {
+        FAULT(reader, event, "execution slice begins at %" PRId64 " inside another one, and ends after it",
+              event->ts_ns);
+        track->count--;
+    }
+    if (track->count == ENDED_MAX) track->count = 0; /* one after the other: none encloses these */
+    make_room(track->ended, track->count, track->capacity);
+    track->ended[track->count].begin_ns = event->ts_ns;
+    track->ended[track->count++].end_ns = event->end_ns;
+}
+
+void
+execution_check_slice(struct execution_check *check, struct reader *reader, const struct fxt_event *event)
+{
+    if (event->type != FXT_EVENT_DURATION_COMPLETE) return;
+    switch (event->name.id) {
+      case STRING_COMPILED: require_text(reader, event, STRING_ISEQ); break;
+      case STRING_COMPILING: break;
+      case STRING_INTERPRETED:
+        if (fxt_event_arg(event, STRING_REASON) != NULL) {
+            require_text(reader, event, STRING_REASON);
+            require_text(reader, event, STRING_INSN);
+            require_text(reader, event, STRING_FRAME_0);
+            break;
+        }
+        require_text(reader, event, STRING_WHY);
+        require_text(reader, event, STRING_ISEQ);
+        break;
+      default: {
+        char name[140];
+        FAULT(reader, event, "unknown execution slice %s", escape_into(name, sizeof name, event->name));
+      }
+    }
+    uint64_t ns = (uint64_t)(event->end_ns - event->ts_ns), min_ns = process_of(check, event->pid)->min_ns;
+    if (ns < min_ns) FAULT(reader, event, "execution slice of %" PRIu64 " ns; the shortest is %" PRIu64, ns, min_ns);
+    check_nesting(check, reader, event);
+}
+
+/* --- all ---------------------------------------------------------------------------------------- */
+
+void
+execution_check_finish(struct execution_check *check, struct reader *reader, uint32_t pid)
+{
+    struct execution_check_process *process = row_table_find(&check->processes, &pid);
+    uint64_t exited_ns = 0;
+    if (process == NULL || !process->has_threads) return;
+    for (uint32_t i = 0; i < check->threads.count; i++) {
+        const struct execution_check_thread *thread = row_table_at(&check->threads, i);
+        if (thread->pid == pid) exited_ns += thread->ns[EXECUTION_EXITED];
+    }
+    uint64_t sites_ns = process->sites_lost_ns;
+    if (exceeds(exited_ns, sites_ns) || exceeds(sites_ns, exited_ns)) {
+        reader_fault(reader, FXT_FAULT_SCHEMA, process->states_offset,
+                     "threads were interpreted because of exits for %" PRIu64 " ns, but sites add up to: %" PRIu64,
+                     exited_ns, sites_ns);
+    }
+    if (process->has_sites_lost && exceeds(process->events_lost_ns, sites_ns)) {
+        reader_fault(reader, FXT_FAULT_SCHEMA, process->states_offset,
+                     "recorded exits lost %" PRIu64 " ns, but all exits of the sites only %" PRIu64,
+                     process->events_lost_ns, sites_ns);
+    }
+}

@@ -1,0 +1,108 @@
+/* document_prose.c - prints a table of long texts for people, as text or as Markdown.
+ *
+ * Each row is a heading, the first column, and a paragraph for each further cell that is present. Columns are
+ * texts and counts. The texts are the tool's own, with code between backticks; a text with line ends is a
+ * program and keeps its lines.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/escape.h"
+#include "render/display.h"
+#include "render/document.h"
+
+enum { INDENT = 2, LABEL_WIDTH = 10, PAGE_LEAST = 40 };
+
+static const char *
+cell_words(const struct column *column, const struct cell *cell, char number[NUMBER_TEXT])
+{
+    return column->kind == COLUMN_TEXT ? cell->text.ptr : with_commas(number, cell->number);
+}
+
+/* The length of a word; code between backticks is one word. */
+static size_t
+word_bytes(const char *word)
+{
+    bool code = false;
+    size_t bytes = 0;
+    for (; word[bytes] != '\0' && (code || word[bytes] != ' '); bytes++) code = code != (word[bytes] == '`');
+    return bytes;
+}
+
+/* Prints the words of a text, and breaks lines where the page ends. */
+static void
+print_wrapped(const char *text, unsigned indent, unsigned page)
+{
+    unsigned at = indent;
+    for (const char *word = text; *word != '\0';) {
+        size_t bytes = word_bytes(word);
+        char *shown = strndup(word, bytes);
+        unsigned width = shown ? display_width(shown) : 0;
+        free(shown);
+        if (word > text && at + 1 + width > page) {
+            printf("\n%*s", (int)indent, "");
+            at = indent;
+        }
+        else if (word > text) {
+            putchar(' ');
+            at++;
+        }
+        fwrite(word, 1, bytes, stdout);
+        at += width;
+        word += bytes + (word[bytes] == ' ');
+    }
+    putchar('\n');
+}
+
+static void
+print_paragraph(const char *label, const char *text, unsigned page)
+{
+    unsigned indent = INDENT + LABEL_WIDTH;
+    printf("%*s%s%-*s%s", INDENT, "", style(STYLE_DIM), LABEL_WIDTH, label, style(STYLE_PLAIN));
+    if (strchr(text, '\n') == NULL) {
+        print_wrapped(text, indent, page);
+        return;
+    }
+    for (const char *line = text; *line != '\0';) {
+        size_t len = strcspn(line, "\n");
+        printf("%*s%.*s\n", line == text ? 0 : (int)indent, "", (int)len, line);
+        line += len + (line[len] == '\n');
+    }
+}
+
+void
+document_prose_text(const struct table *table)
+{
+    unsigned page = display_columns();
+    if (page < PAGE_LEAST) page = PAGE_LEAST;
+    for (uint32_t row = 0; row < table->row_count; row++) {
+        const struct cell *cells = table->cells + (size_t)row * table->column_count;
+        if (row > 0) putchar('\n');
+        fputs(style(STYLE_BOLD), stdout);
+        print_escaped(stdout, cells[0].text);
+        printf("%s\n", style(STYLE_PLAIN));
+        for (unsigned i = 1; i < table->column_count; i++) {
+            char number[NUMBER_TEXT];
+            if (!cells[i].present || table->columns[i].title == NULL) continue;
+            print_paragraph(table->columns[i].title, cell_words(&table->columns[i], &cells[i], number), page);
+        }
+    }
+}
+
+void
+document_prose_markdown(const struct table *table)
+{
+    for (uint32_t row = 0; row < table->row_count; row++) {
+        const struct cell *cells = table->cells + (size_t)row * table->column_count;
+        fputs(row > 0 ? "\n### `" : "### `", stdout);
+        print_escaped(stdout, cells[0].text);
+        puts("`\n");
+        for (unsigned i = 1; i < table->column_count; i++) {
+            char number[NUMBER_TEXT];
+            if (!cells[i].present || table->columns[i].title == NULL) continue;
+            const char *words = cell_words(&table->columns[i], &cells[i], number);
+            if (strchr(words, '\n') != NULL) printf("\n```ruby\n%s```\n", words);
+            else printf("- **%s**: %s\n", table->columns[i].title, words);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+/* page_cost.c - see page_cost.h. page/cost.js describes the JSON. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "render/cost_text.h"
+#include "render/page_cost.h"
+
+enum { ISEQS_SHOWN = 200 };
+
+static int
+largest_first(const void *left, const void *right)
+{
+    const uint64_t *a = left, *b = right;
+    return (*a < *b) - (*a > *b);
+}
+
+/* The places at which exits lost time, and how many of them lost most of it. */
+static void
+count_places(const struct page_data *data, struct cost *cost)
+{
+    uint64_t sum_ns = 0, *lost_ns = malloc((data->row_count + 1) * sizeof *lost_ns);
+    if (lost_ns == NULL) return;
+    for (uint32_t i = 0; i < data->row_count; i++) {
+        const struct page_row *row = &data->rows[i];
+        if (row->lost_ns == 0) continue;
+        lost_ns[cost->places++] = row->lost_ns;
+        sum_ns += row->lost_ns;
+    }
+    qsort(lost_ns, cost->places, sizeof *lost_ns, largest_first);
+    double rest_ns = (double)sum_ns * COST_MOST_PERCENT / 100;
+    while (cost->most_places < cost->places && rest_ns > 0) rest_ns -= (double)lost_ns[cost->most_places++];
+    cost->lost_ns = sum_ns;
+    free(lost_ns);
+}
+
+static struct cost
+cost_of(const struct page_data *data)
+{
+    const struct row_table *threads = &data->execution.sums.threads;
+    struct cost cost = {.summed = threads->count > 0, .estimated = !data->lost_exact};
+    for (uint32_t i = 0; i < threads->count; i++) {
+        const struct execution_thread *thread = row_table_at(threads, i);
+        for (unsigned state = 0; state < EXECUTION_STATES; state++) cost.ns[state] += thread->ns[state];
+    }
+    count_places(data, &cost);
+    if (cost.summed) cost.lost_ns = cost.ns[EXECUTION_EXITED], cost.estimated = false;
+    cost.exits = data->summarized ? data->exact_exits : data->exits;
+    cost.span_ns = data->first_ns < data->last_ns ? (uint64_t)(data->last_ns - data->first_ns) : 0;
+    return cost;
+}
+
+/* All texts are the tool's own: they need no escapes. */
+static void
+print_sentences(struct page *page, const struct cost *cost)
+{
+    char sentence[COST_TEXT], advice[COST_TEXT], others[COST_TEXT];
+    fprintf(page->out, ",\n\"cost\":{\"exact\":%s,\"sentence\":\"%s\",\"advice\":\"%s\",\"others\":\"%s\"}",
+            page->data->lost_exact ? "true" : "false", cost_sentence(sentence, cost), cost_advice(advice, cost),
+            cost_others(others, cost));
+    fputs(",\n\"states\":[", page->out);
+    const char *separator = "";
+    for (unsigned state = 0; state < EXECUTION_UNSEEN; state++) {
+        if (cost->ns[state] == 0) continue;
+        fprintf(page->out, "%s[\"%s\",%" PRIu64 ",%d]", separator, execution_state_names[state].meaning,
+                cost->ns[state], state < EXECUTION_RUNNING_STATES);
+        separator = ",";
+    }
+    putc(']', page->out);
+}
+
+static void
+print_interpreted(struct page *page)
+{
+    const struct row_table *iseqs = &page->data->execution.sums.iseqs;
+    fputs(",\n\"interpreted\":[", page->out);
+    for (uint32_t i = 0; i < iseqs->count && i < ISEQS_SHOWN; i++) {
+        const struct execution_iseq *iseq = row_table_at(iseqs, i);
+        fprintf(page->out, "%s[%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRId64 ",%" PRId64 "]",
+                i > 0 ? "," : "", page_string(page, iseq->iseq), page_string(page, iseq->why), iseq->calls,
+                iseq->interpreted_ns, page_time(page, iseq->first_ns), page_time(page, iseq->last_ns));
+    }
+    uint32_t left_out = iseqs->count > ISEQS_SHOWN ? iseqs->count - ISEQS_SHOWN : 0;
+    fprintf(page->out, "],\n\"interpreted_left_out\":%" PRIu32, left_out);
+}
+
+static void
+print_gains(struct page *page)
+{
+    const struct row_table *gains = &page->data->execution.sums.gains;
+    uint32_t left_out = 0;
+    fputs(",\n\"gains\":[", page->out);
+    for (uint32_t i = 0; i < gains->count; i++) {
+        const struct call_gain *gain = row_table_at(gains, i);
+        if (call_gain_ns(gain) == 0) break; /* largest first */
+        if (i >= ISEQS_SHOWN) {
+            left_out++;
+            continue;
+        }
+        struct call_times slow = call_gain_slow(gain);
+        const struct call_times *compiled = &gain->of[CALLS_COMPILED];
+        fprintf(page->out, "%s[%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
+                i > 0 ? "," : "", page_string(page, gain->iseq), call_gain_ns(gain), slow.calls,
+                call_times_mean_ns(&slow), compiled->calls, call_times_mean_ns(compiled));
+    }
+    fprintf(page->out, "],\n\"gains_left_out\":%" PRIu32, left_out);
+}
+
+/* Slices of one track: name, begin, length, why, place, one after the other. */
+static void
+print_slices(struct page *page)
+{
+    struct page_data *data = page->data;
+    const struct page_execution *execution = &data->execution;
+    fprintf(page->out, ",\n\"slices_left_out\":%" PRIu64 ",\n\"slices\":[", execution->left_out);
+    for (uint32_t i = 0, end; i < execution->slice_count; i = end) {
+        const struct page_execution_track *track = row_table_at(&execution->tracks, execution->slices[i].track);
+        const struct thread *thread = threads_get(&data->threads, track->pid, track->tid);
+        fprintf(page->out, "%s\n[%" PRIu32 ",%" PRIu32 ",[", i > 0 ? "," : "", track->pid,
+                page_string(page, thread != NULL ? thread->name : STRING_NONE));
+        uint32_t number = execution->slices[i].track;
+        for (end = i; end < execution->slice_count && execution->slices[end].track == number; end++) {
+            const struct page_slice *slice = &execution->slices[end];
+            fprintf(page->out, "%s%" PRIu32 ",%" PRId64 ",%" PRId64 ",%" PRIu32 ",%" PRIu32, end > i ? "," : "",
+                    page_string(page, slice->name), page_time(page, slice->from_ns), slice->to_ns - slice->from_ns,
+                    page_string(page, slice->why), page_string(page, slice->place));
+        }
+        fputs("]]", page->out);
+    }
+    putc(']', page->out);
+}
+
+void
+print_page_cost(struct page *page)
+{
+    if (!page->data->timed) return;
+    struct cost cost = cost_of(page->data);
+    print_sentences(page, &cost);
+    print_interpreted(page);
+    print_gains(page);
+    print_slices(page);
+}

@@ -1,0 +1,247 @@
+/*
+ * What a guard of compiled code has met: the operands of the instruction at which a frame exits,
+ * which the exit has put back onto the frame's stack. See host.h.
+ */
+#include "ruby/internal/config.h"
+
+#include <string.h>
+
+#include "id.h"
+#include "internal.h"
+#include "builtin.h"
+#include "internal/compile.h"
+#include "internal/string.h"
+#include "internal/symbol.h"
+#include "iseq.h"
+#include "method.h"
+#include "ruby/version.h"
+#include "vm_callinfo.h"
+#include "vm_core.h"
+
+#if RUBY_API_VERSION_CODE >= 40100
+# include "zjit.h" /* CFP_PC */
+#else
+# define CFP_PC(cfp) ((cfp)->pc) /* an exit has saved it */
+#endif
+
+#include "insns.inc"
+#include "insns_info.inc"
+
+#include "vm_trace/host/host.h"
+
+#ifndef VM_CALL_FORWARDING
+# define VM_CALL_FORWARDING 0
+#endif
+
+/* Where the receiver is, or the only operand. */
+enum { ON_STACK, IN_SELF, NOWHERE };
+
+/* A value's two low bits say whether it is a small integer (1, 3) or a float (2): a bit for each. */
+enum { FIXNUM_TAGS = 1 << 1 | 1 << 3, FLONUM_TAG = 1 << 2, STRING_TAG = 1 << 4 };
+STATIC_ASSERT(tags_of_numbers, RUBY_FIXNUM_FLAG == 1 && RUBY_FLONUM_MASK == 3 && RUBY_FLONUM_FLAG == 2);
+
+static const uint8_t expected_tags[] = {
+    [VM_TRACE_ANOTHER_CLASS] = 0,
+    [VM_TRACE_FIXNUM] = FIXNUM_TAGS,
+    [VM_TRACE_FLONUM] = FLONUM_TAG,
+    [VM_TRACE_FIXNUM_OR_FLONUM] = FIXNUM_TAGS | FLONUM_TAG,
+    [VM_TRACE_STRING] = STRING_TAG
+};
+
+/* Methods of strings and arrays whose arguments are guarded, too: an index, or what is appended. */
+static bool
+guards_arguments_p(ID method)
+{
+    if (method == idAREF || method == idASET || method == idLTLT) return true;
+    static const char *const names[] = { "getbyte", "setbyte" };
+    VALUE name = rb_id2str(method);
+    for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++) {
+        size_t bytes = strlen(names[i]);
+        if ((size_t)RSTRING_LEN(name) == bytes && memcmp(RSTRING_PTR(name), names[i], bytes) == 0) return true;
+    }
+    return false;
+}
+
+static VALUE
+insn_at(uintptr_t pc)
+{
+    return (VALUE)rb_vm_insn_decode(*(const VALUE *)pc);
+}
+
+/* NULL: the instruction is no call. */
+static const struct rb_call_data *
+call_at(uintptr_t pc)
+{
+    return insn_op_type(insn_at(pc), 0) == TS_CALLDATA ? (const struct rb_call_data *)((const VALUE *)pc)[1] : NULL;
+}
+
+/* Where the operands of a call are. False: too far away. */
+static bool
+find_call_operands(const struct rb_callinfo *call, struct vm_trace_guard *guard)
+{
+    enum { ANY_NUMBER = VM_CALL_ARGS_SPLAT | VM_CALL_KWARG | VM_CALL_KW_SPLAT | VM_CALL_FORWARDING };
+    unsigned flags = vm_ci_flag(call), count = vm_ci_argc(call);
+    unsigned above = !!(flags & VM_CALL_ARGS_BLOCKARG) + !!(flags & VM_CALL_FORWARDING);
+    if (count + above > UINT8_MAX) return false;
+    guard->depth = (uint8_t)(count + above);
+    guard->arguments = flags & ANY_NUMBER ? 0 : (uint8_t)count;
+    guard->of_collection = guards_arguments_p(vm_ci_mid(call));
+    return true;
+}
+
+bool
+rb_vm_trace_host_find_operands(uintptr_t pc, struct vm_trace_guard *guard)
+{
+    VALUE insn = insn_at(pc);
+    const struct rb_call_data *call = call_at(pc);
+    guard->place = ON_STACK;
+    guard->depth = guard->arguments = 0;
+    guard->of_collection = false;
+    guard->tags = expected_tags[guard->expected];
+    if (guard->looks_at == VM_TRACE_LOOKS_AT_LENGTH && insn != BIN(expandarray)) return false;
+    switch (insn) {
+      case BIN(getinstancevariable):
+      case BIN(setinstancevariable):
+      case BIN(definedivar):
+        guard->place = IN_SELF;
+        return true;
+      case BIN(expandarray): /* the number of elements is compared with that of variables */
+        if (guard->looks_at == VM_TRACE_LOOKS_AT_INDEX) guard->looks_at = VM_TRACE_LOOKS_AT_LENGTH;
+        return true;
+      case BIN(opt_case_dispatch):
+        return true;
+#if RUBY_API_VERSION_CODE >= 30400
+      case BIN(splatkw): /* the block is above */
+        guard->depth = 1;
+        return true;
+#endif
+      case BIN(newrange):
+        guard->depth = guard->arguments = 1;
+        return true;
+      case BIN(invokeblock):
+        guard->place = NOWHERE;
+        break;
+    }
+    if (!call || !find_call_operands(call->ci, guard)) return false;
+    bool needs_argument = guard->looks_at == VM_TRACE_LOOKS_AT_ARGUMENT;
+    return needs_argument ? guard->arguments > 0 : guard->place != NOWHERE;
+}
+
+static inline bool
+expected_p(VALUE value, unsigned tags)
+{
+    if (tags >> (value & RUBY_FLONUM_MASK) & 1) return true;
+    return UNLIKELY(tags & STRING_TAG) && RB_TYPE_P(value, T_STRING);
+}
+
+/*
+ * Operands are guarded in their order, so the first one that is not as expected has failed. But
+ * where a string or an array has its arguments guarded, it is not what they are expected to be.
+ * NULL: all are as expected.
+ */
+static inline const VALUE *
+unexpected(struct vm_trace_guard guard, const VALUE *receiver)
+{
+    const VALUE *argument = receiver + 1, *end = argument + guard.arguments;
+    bool met = expected_p(*receiver, guard.tags);
+    if (!met && !(guard.of_collection && (RB_TYPE_P(*receiver, T_STRING) || RB_TYPE_P(*receiver, T_ARRAY))))
+        return receiver;
+    while (argument < end && expected_p(*argument, guard.tags)) argument++;
+    if (argument < end) return argument;
+    return met ? NULL : receiver;
+}
+
+static inline uint32_t
+see_length(struct vm_trace_seen *seen, VALUE collection)
+{
+    if (RB_TYPE_P(collection, T_ARRAY)) seen->length = (uint64_t)RARRAY_LEN(collection);
+    else if (RB_TYPE_P(collection, T_STRING)) seen->length = (uint64_t)RSTRING_LEN(collection);
+    else return 0;
+    return VM_TRACE_SAW_LENGTH | (seen->length >> 32 ? VM_TRACE_SAW_WIDE : 0);
+}
+
+static inline uint32_t
+see_index(struct vm_trace_seen *seen, VALUE index)
+{
+    seen->index = FIX2LONG(index);
+    return VM_TRACE_SAW_INDEX | (seen->index != (int32_t)seen->index ? VM_TRACE_SAW_WIDE : 0);
+}
+
+static inline enum vm_trace_value_kind
+kind_of(VALUE value)
+{
+    if (FIXNUM_P(value)) return VM_TRACE_SAW_FIXNUM;
+    if (FLONUM_P(value)) return VM_TRACE_SAW_FLONUM;
+    if (RB_SPECIAL_CONST_P(value)) {
+        return NIL_P(value) ? VM_TRACE_SAW_NIL : value == Qtrue ? VM_TRACE_SAW_TRUE : value == Qfalse ?
+               VM_TRACE_SAW_FALSE : STATIC_SYM_P(value) ? VM_TRACE_SAW_SYMBOL : VM_TRACE_SAW_UNDEFINED;
+    }
+    switch (RB_BUILTIN_TYPE(value)) {
+      case T_BIGNUM: return VM_TRACE_SAW_BIGNUM;
+      case T_FLOAT: return VM_TRACE_SAW_HEAP_FLOAT;
+      case T_SYMBOL: return VM_TRACE_SAW_DYNAMIC_SYMBOL;
+      case T_NONE: case T_NIL: case T_TRUE: case T_FALSE: case T_FIXNUM: case T_UNDEF: case T_IMEMO: case T_NODE:
+      case T_ICLASS: case T_ZOMBIE: case T_MOVED:
+        return VM_TRACE_SAW_NOTHING; /* the VM's own; nothing that a program could have passed */
+      default: return VM_TRACE_SAW_OBJECT;
+    }
+}
+
+uint32_t
+rb_vm_trace_host_seen(struct rb_execution_context_struct *ec, uintptr_t pc, struct vm_trace_guard guard,
+                      struct vm_trace_seen *seen)
+{
+    const rb_control_frame_t *cfp = ec->cfp;
+    if (UNLIKELY((uintptr_t)CFP_PC(cfp) != pc)) return VM_TRACE_SAW_NOTHING;
+    const VALUE *operand = guard.place == IN_SELF ? &cfp->self : cfp->sp - 1 - guard.depth;
+    uint32_t numbers = 0;
+    if (LIKELY(guard.looks_at == VM_TRACE_LOOKS_AT_UNEXPECTED)) {
+        operand = unexpected(guard, operand);
+        if (UNLIKELY(!operand)) return VM_TRACE_SAW_NOTHING;
+    }
+    else if (guard.looks_at == VM_TRACE_LOOKS_AT_ARGUMENT) {
+        operand++;
+    }
+    else if (guard.looks_at == VM_TRACE_LOOKS_AT_INDEX && guard.arguments && FIXNUM_P(operand[1])) {
+        numbers = see_index(seen, operand[1]) | see_length(seen, *operand);
+    }
+    else if (guard.looks_at == VM_TRACE_LOOKS_AT_LENGTH) {
+        numbers = see_length(seen, *operand);
+    }
+    seen->value = (uintptr_t)*operand;
+    enum vm_trace_value_kind kind = kind_of(*operand);
+    return seen->what = kind == VM_TRACE_SAW_NOTHING ? 0 : kind | numbers;
+}
+
+/* The instance variable that a call reads or writes, as far as it has found its method before. */
+static ID
+accessed_by_call(const struct rb_call_data *call, VALUE receiver)
+{
+    const struct rb_callcache *cache = call->cc;
+    if (!cache || cache->klass != CLASS_OF(receiver)) return 0;
+    const rb_callable_method_entry_t *method = vm_cc_cme(cache);
+    if (!method || !method->def) return 0;
+    bool accessor = method->def->type == VM_METHOD_TYPE_IVAR || method->def->type == VM_METHOD_TYPE_ATTRSET;
+    return accessor ? method->def->body.attr.id : 0;
+}
+
+size_t
+rb_vm_trace_host_ivar_name(uintptr_t pc, uintptr_t object, char *buffer, size_t capacity)
+{
+    ID name = 0;
+    const struct rb_call_data *call = call_at(pc);
+    switch (insn_at(pc)) {
+      case BIN(getinstancevariable):
+      case BIN(setinstancevariable):
+      case BIN(definedivar):
+        name = (ID)((const VALUE *)pc)[1];
+        break;
+      default:
+        if (call) name = accessed_by_call(call, (VALUE)object);
+    }
+    VALUE text = name ? rb_id2str(name) : 0;
+    if (!text) return 0;
+    size_t bytes = (size_t)RSTRING_LEN(text);
+    memcpy(buffer, RSTRING_PTR(text), bytes < capacity ? bytes : capacity);
+    return bytes;
+}

@@ -1,0 +1,123 @@
+/*
+ * Slices of execution states. See execution_slices.h.
+ */
+#include "vm_trace/streams/execution_slices.h"
+#include "vm_trace/streams/call_times.h"
+#include "vm_trace/streams/sites.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    const struct vm_trace_string *category, *why, *names[VM_TRACE_EXECUTIONS];
+} strings;
+
+/* Numbers of tracks, of all threads. */
+static uint32_t last_track;
+
+static const char *
+name_of(enum vm_trace_execution state)
+{
+    if (state == VM_TRACE_COMPILED) return "compiled";
+    return state == VM_TRACE_COMPILING ? "compiling" : "interpreted";
+}
+
+bool
+rb_vm_trace_slices_init(void)
+{
+    static const char CATEGORY[] = "execution", WHY[] = "why";
+    strings.category = rb_vm_trace_string_permanent(CATEGORY, sizeof(CATEGORY) - 1);
+    strings.why = rb_vm_trace_string_permanent(WHY, sizeof(WHY) - 1);
+    for (int state = 0; state < VM_TRACE_EXECUTIONS; state++) {
+        const char *name = name_of((enum vm_trace_execution)state);
+        strings.names[state] = rb_vm_trace_string_permanent(name, strlen(name));
+        if (!strings.names[state]) return false;
+    }
+    return strings.category && strings.why;
+}
+
+static size_t
+name_track(const void *ec, char *buffer, size_t capacity)
+{
+    static const char SUFFIX[] = " execution";
+    size_t bytes = rb_vm_trace_host_fiber_name((struct rb_execution_context_struct *)ec, buffer, capacity);
+    for (size_t i = 0; i < sizeof(SUFFIX) - 1; i++, bytes++) {
+        if (bytes < capacity) buffer[bytes] = SUFFIX[i];
+    }
+    return bytes;
+}
+
+struct slice {
+    struct rb_vm_trace_states *states;
+    const struct vm_trace_level *level;
+    uint64_t end_ns;
+};
+
+static bool
+begin_slice(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor, const struct slice *slice)
+{
+    struct rb_vm_trace_states *states = slice->states;
+    if (!states->track) states->track = __atomic_add_fetch(&last_track, 1, __ATOMIC_RELAXED);
+    struct vm_trace_thread_id id = rb_vm_trace_host_fiber(states->ec);
+    id.tid = HOST_SYNTHETIC_EXECUTION + states->track % (HOST_SYNTHETIC_END - HOST_SYNTHETIC_EXECUTION);
+    return rb_vm_trace_event_begin_on(event, ractor, id, name_track, states->ec, slice->level->begin_ns);
+}
+
+/* What the exit was, that led to it. */
+static bool
+put_exit(struct vm_trace_event *event, const struct rb_vm_trace_site *site)
+{
+    return event_interned(event, W_REASON, site->reason) && event_interned(event, W_INSN, site->insn) &&
+        event_interned(event, W_0, site->location);
+}
+
+static bool
+put_iseq(struct vm_trace_event *event, const struct rb_iseq_struct *iseq)
+{
+    if (!iseq) return true;
+    char buffer[1024];
+    size_t bytes;
+    char *text = rb_vm_trace_iseq_label(iseq, buffer, sizeof(buffer), &bytes);
+    bool ok = event_text(event, W_ISEQ, text, bytes);
+    if (text != buffer) free(text);
+    return ok;
+}
+
+static bool
+write_slice(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
+{
+    (void)ec;
+    const struct slice *slice = what;
+    const struct vm_trace_level *level = slice->level;
+    const struct rb_vm_trace_site *site = level->state == VM_TRACE_EXITED ? level->exit.site : NULL;
+    struct vm_trace_event event;
+    unsigned category, name;
+    if (!begin_slice(&event, ractor, slice)) return false;
+    if (!writer_interned(event.writer, strings.category, &category)) return false;
+    if (!writer_interned(event.writer, strings.names[level->state], &name)) return false;
+    if (site && site->serial == level->exit.serial) {
+        if (!put_exit(&event, site)) return false;
+    }
+    else if (interpreted_p(level->state)) {
+        const struct vm_trace_string *why = rb_vm_trace_call_times_why(level->state);
+        unsigned key;
+        /* None: due to an exit whose site was freed meanwhile, or to an exception. */
+        if (why && (!writer_interned(event.writer, strings.why, &key) ||
+                    !event_interned(&event, (enum vm_trace_word)key, why)))
+            return false;
+    }
+    if (!put_iseq(&event, level->iseq)) return false;
+    return event_end_id(&event, FXT_DURATION_COMPLETE, (enum vm_trace_word)category, name, slice->end_ns);
+}
+
+void
+rb_vm_trace_write_slice(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_states *states,
+                        const struct vm_trace_level *level, uint64_t end_ns)
+{
+    if (end_ns - level->begin_ns < rb_vm_trace_states.min_ns) {
+        states->times->left_out++;
+        return;
+    }
+    struct slice slice = { states, level, end_ns };
+    rb_vm_trace_event_write(ractor, states->ec, write_slice, &slice);
+}

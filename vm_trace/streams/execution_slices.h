@@ -1,0 +1,17 @@
+#ifndef RUBY_VM_TRACE_STREAMS_EXECUTION_SLICES_H
+#define RUBY_VM_TRACE_STREAMS_EXECUTION_SLICES_H 1
+/*
+ * Slices of category `execution`: levels (levels.h) that took long enough, on a track beside the
+ * thread's.
+ */
+
+#include "vm_trace/streams/levels.h"
+
+/* Make the strings. False: no memory. */
+bool rb_vm_trace_slices_init(void);
+
+/* Write the level as it was until `end_ns`, if it was as long as `min` says. GVL held. */
+void rb_vm_trace_write_slice(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_states *states,
+                             const struct vm_trace_level *level, uint64_t end_ns);
+
+#endif /* RUBY_VM_TRACE_STREAMS_EXECUTION_SLICES_H */

@@ -1,0 +1,66 @@
+#ifndef RUBY_VM_TRACE_STREAMS_EXIT_EVENT_H
+#define RUBY_VM_TRACE_STREAMS_EXIT_EVENT_H 1
+/*
+ * The event of an exit or a fallback, as it is written for the first time. It is kept as a template
+ * then (exit_templates.h).
+ */
+#include "vm_trace/streams/seen.h"
+#include "vm_trace/streams/sites.h"
+
+/* What arrow begins or ends at an exit. */
+struct exit_flow {
+    enum fxt_event type;
+    enum vm_trace_word name;
+    uint64_t id;                   /* 0: none does */
+};
+
+struct exit_event {
+    const struct rb_vm_trace_site *site;
+    uint64_t ns;
+    uint64_t weight;               /* exits that this one represents */
+    enum vm_trace_word outcome;    /* W_NONE: not a recompile exit */
+    struct exit_flow flow;
+    uint32_t seen;                 /* what its guard has met (see) */
+    struct vm_trace_seen_text seen_text;
+};
+
+/* The whole stack at hand; 0: there is none. */
+static inline uint32_t
+node_of(const struct rb_vm_trace_ractor *ractor)
+{
+    const struct vm_trace_walk *walk = &ractor->stacks.walk;
+    return walk->count ? walk->frames[walk->count - 1].node : 0;
+}
+
+/* Where the event of an exit with that stack is kept. */
+static inline struct vm_trace_template *
+template_of(struct rb_vm_trace_ractor *ractor, uint32_t node)
+{
+    return &exits_of(ractor)->templates[node % VM_TRACE_TEMPLATES];
+}
+
+/* The last word that was written is the exit's lost time, which will be known later. */
+static inline void
+note_event(struct rb_vm_trace_ractor *ractor)
+{
+    struct vm_trace_last_exit *last = &exits_of(ractor)->last;
+    last->chunk = ractor->writer.serial;
+    last->lost_ns = writer_last_word(&ractor->writer);
+}
+
+/* `lost`: so is the last word of the sample. There is room for it. */
+static inline void
+write_sample(struct rb_vm_trace_ractor *ractor, const struct vm_trace_sample *sample, uint64_t ns, bool lost)
+{
+    sample_write(&ractor->writer, sample, ns);
+    if (lost) exits_of(ractor)->last.sample_lost_ns = writer_last_word(&ractor->writer);
+}
+
+/*
+ * Write it, and count what can't be written as lost (then false). `seen`: what its guard has met,
+ * which the event says if there is memory for a text of it. The stack was captured before.
+ */
+bool rb_vm_trace_exit_write(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
+                            struct exit_event *exit, uint32_t seen);
+
+#endif /* RUBY_VM_TRACE_STREAMS_EXIT_EVENT_H */

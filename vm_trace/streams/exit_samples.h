@@ -1,0 +1,62 @@
+#ifndef RUBY_VM_TRACE_STREAMS_EXIT_SAMPLES_H
+#define RUBY_VM_TRACE_STREAMS_EXIT_SAMPLES_H 1
+/*
+ * Exits as Perfetto's stack samples, which its UI draws as flame graphs: one packet for each
+ * recorded exit, weighted by the exits that it stands for, and by the time that it lost.
+ *
+ * The packets of one chunk make one generation of Perfetto's interned data: what they refer to
+ * (texts, frames, stacks, threads) is defined once in each chunk, in packets before. A stack there
+ * is a list of all its frames, so stacks that differ in depth share nothing: repetitions in it,
+ * which recursion makes, are left out, and the middle of a very deep one.
+ */
+
+#include "vm_trace/base/perfetto.h"
+#include "vm_trace/capture/ractor_state.h"
+
+/* A packet in its blob record, without its time. */
+#define VM_TRACE_SAMPLE_WORDS 8
+struct vm_trace_sample {
+    uint32_t words;              /* 0: none */
+    uint32_t tid;                /* whose it is */
+    uint64_t record[VM_TRACE_SAMPLE_WORDS];
+};
+
+/* What a chunk has defined. Powers of two: what shares a slot is defined again, under another id. */
+enum { VM_TRACE_SAMPLE_TEXTS = 512, VM_TRACE_SAMPLE_STACKS = 512, VM_TRACE_SAMPLE_THREADS = 64 };
+struct vm_trace_sample_id {
+    uint64_t hash;               /* of the text, or of the stack; or the thread's id */
+    struct vm_trace_slot slot;   /* of this generation */
+};
+
+struct vm_trace_samples {
+    uint32_t chunk;              /* the writer's serial of the chunk that was begun; 0: none */
+    uint32_t generation;         /* counts the times that one was begun: what is defined since then is known */
+    uint32_t sequence;           /* of the packets */
+    bool lost_time;              /* set before a sample is composed: samples of this trace may have it */
+    uint32_t texts, frames, stacks, threads, middle; /* ids that were given; of the frame for a middle that is left out */
+    struct vm_trace_sample_id text_ids[VM_TRACE_SAMPLE_TEXTS], stack_ids[VM_TRACE_SAMPLE_STACKS],
+        thread_ids[VM_TRACE_SAMPLE_THREADS];
+};
+
+/*
+ * Define what the sample of the stack that was captured last needs, on the track of the fiber that
+ * the walk found, and compose it. `lost`: the time that it lost has a place in it. False: the chunk
+ * is full, or there is no memory.
+ */
+bool rb_vm_trace_sample_compose(struct rb_vm_trace_ractor *ractor, struct vm_trace_samples *samples, uint64_t weight,
+                                bool lost, struct vm_trace_sample *sample_out);
+
+/* Write it as a record of its own. Its room in the chunk was checked before. */
+static inline void
+sample_write(struct rb_vm_trace_writer *writer, const struct vm_trace_sample *sample, uint64_t ns)
+{
+    enum { LEAST_WORDS = 5 }; /* most have just that, or one more */
+    uint64_t *to = writer_reserve(writer, sample->words);
+    if (!to) return;
+    memcpy(to + 1, sample->record + 1, (LEAST_WORDS - 1) * sizeof(*to));
+    for (size_t i = LEAST_WORDS; i < sample->words; i++) to[i] = sample->record[i];
+    perfetto_put_time(to + 1, ns);
+    writer_publish(writer, sample->words, sample->record[0]);
+}
+
+#endif /* RUBY_VM_TRACE_STREAMS_EXIT_SAMPLES_H */

@@ -1,0 +1,15 @@
+/*
+ * Events of exits with stack samples, written once more: see exit_templates.h.
+ */
+#include "vm_trace/streams/exit_templates.h"
+
+bool
+rb_vm_trace_exit_write_with_sample_again(struct rb_vm_trace_ractor *ractor, const struct vm_trace_template *known,
+                                         unsigned thread, uint64_t ns, uint32_t seen, const struct exit_flow *flow)
+{
+    const struct vm_trace_sample *sample = &known->sample;
+    if (sample->tid != ractor->stacks.walk.fiber.tid) return false;
+    if (!write_template(ractor, known, thread, ns, seen, flow, sample->words)) return false;
+    write_sample(ractor, sample, ns, known->lost);
+    return true;
+}

@@ -1,0 +1,98 @@
+#ifndef RUBY_VM_TRACE_STREAMS_LEVELS_H
+#define RUBY_VM_TRACE_STREAMS_LEVELS_H 1
+/*
+ * Execution states: whether a thread runs compiled code or the interpreter, and why the latter.
+ *
+ * Each execution context has a stack of levels. One begins where compiled code is entered, or a
+ * frame without compiled code, and ends with that frame. The innermost level says what runs: its
+ * time is that from one change of state to the next, so each nanosecond of a thread belongs to one
+ * state. When compiled code exits, its level turns from `compiled` into `exited` until its frame
+ * ends: that is the time that the exit lost. Levels inside it (compiled callees) are not counted.
+ *
+ *     Ruby frames     main ─ A ─ B        B exits: A and B go on in the interpreter
+ *     levels          uncompiled(main) ─ exited(A), was compiled(A)
+ *
+ * A thread's frames lie side by side, the inner ones at lower addresses: a level whose frame is
+ * below the innermost frame has ended, however that happened.
+ */
+
+#include "vm_trace/capture/event.h"
+#include "vm_trace/streams/exit_state.h"
+
+/* X(name, argument of the event). What a thread can be in. */
+#define VM_TRACE_EXECUTION_STATES(X) \
+    X(COMPILED, "compiled") X(EXITED, "exited") X(UNCOMPILED, "uncompiled") X(UNCOMPILABLE, "uncompilable") \
+    X(REPROFILED, "reprofiled") X(FALLBACK, "fallback") X(C_FUNCTION, "c_function") X(COMPILING, "compiling") \
+    X(GC, "gc") X(WAITING, "waiting") X(BLOCKED, "blocked") X(UNSEEN, "unseen")
+
+enum vm_trace_execution {
+#define X(name, text) VM_TRACE_##name,
+    VM_TRACE_EXECUTION_STATES(X)
+#undef X
+    VM_TRACE_EXECUTIONS
+};
+
+static inline bool
+interpreted_p(enum vm_trace_execution state)
+{
+    return state == VM_TRACE_EXITED || state == VM_TRACE_UNCOMPILED || state == VM_TRACE_UNCOMPILABLE ||
+        state == VM_TRACE_REPROFILED;
+}
+
+/* What is known of the calls of an ISEQ (call_times.h). */
+struct vm_trace_call_times;
+
+struct vm_trace_level {
+    uintptr_t frame;             /* with which it ends; UINTPTR_MAX: never */
+    uint64_t begin_ns;           /* 0: it has no slice */
+    uint64_t lost_ns;            /* in `exited`, inner levels included that belong to the same exit */
+    uint64_t interpreted_ns, ran_ns; /* what the execution context had when it began */
+    struct vm_trace_last_exit exit; /* that led to `exited` */
+    const struct rb_iseq_struct *iseq; /* of the frame; NULL: not known */
+    struct vm_trace_call_times *call_times; /* NULL: the call is not timed */
+    enum vm_trace_execution call_state; /* that it counts as there */
+    unsigned weight;             /* and for so many calls */
+    uint64_t call_ns;            /* when it began */
+    uintptr_t c_method;          /* of a method in C: what identifies it; 0: it is none */
+    enum vm_trace_execution state;
+    bool inherited;              /* it is `exited` because of the exit of an outer level */
+};
+
+/* Of a thread: the sums of all its fibers. */
+struct vm_trace_thread_times {
+    struct vm_trace_thread_times *next, **link;
+    struct rb_vm_trace_states *running; /* its execution context that ran last; NULL: that has ended */
+    uint64_t trace;              /* that all this belongs to (trace_id) */
+    uint32_t epoch;              /* and since which reset */
+    uint32_t contexts;           /* so many execution contexts point here */
+    bool ended;
+    struct vm_trace_thread_id id;
+    struct vm_trace_string *name; /* that the thread had at first */
+    uint64_t left_ns;            /* one of them was left then, for one that is not known yet; 0: none was */
+    uint64_t ns[VM_TRACE_EXECUTIONS];
+    uint64_t changes;            /* of state */
+    uint64_t left_out;           /* slices that were too short to be written */
+};
+
+/* Of an execution context. Used by the thread that runs it, GVL held. */
+struct rb_vm_trace_states {
+    struct rb_vm_trace_states_head head;
+    struct rb_vm_trace_states *next, **link;
+    struct rb_vm_trace_states **slot; /* of the execution context, that points here */
+    struct rb_execution_context_struct *ec;
+    struct vm_trace_thread_times *times;
+    uint64_t trace;
+    uint32_t generation;         /* of the list that it is in */
+    uint32_t track;              /* number of its track of slices; 0: none yet */
+    uint64_t since_ns;           /* the state is on since then; 0: it is paused */
+    uint64_t paused_ns;          /* since then */
+    uint64_t interpreted_ns;     /* so far, whatever the reason */
+    uint64_t ran_ns;             /* so far, in any state but `compiling` */
+    uint64_t short_c_ns;         /* of methods in C since then that were not timed */
+    uint32_t untimed;            /* entries into compiled code until one is timed */
+    uint32_t random;             /* the last number of its generator */
+    size_t depth, capacity;      /* the innermost level is levels[depth] */
+    struct vm_trace_level *levels;
+};
+
+#endif /* RUBY_VM_TRACE_STREAMS_LEVELS_H */

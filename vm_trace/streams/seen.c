@@ -1,0 +1,163 @@
+/*
+ * What the guard of an exit has met. See seen.h.
+ */
+#include "vm_trace/streams/seen.h"
+
+#include <string.h>
+
+/*
+ * Reasons of guards whose operand can be found. A name that ends in '(' begins a reason that says
+ * what was expected. What is not here has met nothing, or nothing that a class would explain
+ * (overflows, interrupts, what is not compiled).
+ */
+static const struct {
+    const char *reason;
+    enum vm_trace_looks_at looks_at;
+    enum vm_trace_expected expected;
+} guards[] = {
+    /* ZJIT */
+    { "GuardType(Fixnum)", VM_TRACE_LOOKS_AT_UNEXPECTED, VM_TRACE_FIXNUM },
+    { "GuardType(Flonum)", VM_TRACE_LOOKS_AT_UNEXPECTED, VM_TRACE_FLONUM },
+    { "GuardType(String)", VM_TRACE_LOOKS_AT_UNEXPECTED, VM_TRACE_STRING },
+    { "GuardType(", VM_TRACE_LOOKS_AT_RECEIVER, VM_TRACE_ANOTHER_CLASS },
+    { "GuardTypeNot(", VM_TRACE_LOOKS_AT_RECEIVER, VM_TRACE_ANOTHER_CLASS },
+    { "GuardShape(", VM_TRACE_LOOKS_AT_IVAR, VM_TRACE_ANOTHER_CLASS },
+    { "GuardBitEquals(", VM_TRACE_LOOKS_AT_LENGTH, VM_TRACE_ANOTHER_CLASS },
+    { "ExpandArray", VM_TRACE_LOOKS_AT_LENGTH, VM_TRACE_ANOTHER_CLASS },
+    { "GuardLess", VM_TRACE_LOOKS_AT_INDEX, VM_TRACE_ANOTHER_CLASS },
+    { "GuardGreaterEq", VM_TRACE_LOOKS_AT_INDEX, VM_TRACE_ANOTHER_CLASS },
+    { "GuardNotFrozen", VM_TRACE_LOOKS_AT_RECEIVER, VM_TRACE_ANOTHER_CLASS },
+    { "GuardNotShared", VM_TRACE_LOOKS_AT_RECEIVER, VM_TRACE_ANOTHER_CLASS },
+    { "ObjToStringFallback", VM_TRACE_LOOKS_AT_RECEIVER, VM_TRACE_ANOTHER_CLASS },
+    { "SplatKwNotNilOrHash", VM_TRACE_LOOKS_AT_RECEIVER, VM_TRACE_ANOTHER_CLASS },
+    { "SplatKwPolymorphic", VM_TRACE_LOOKS_AT_RECEIVER, VM_TRACE_ANOTHER_CLASS },
+    /* YJIT */
+    { "guard_send_klass_megamorphic", VM_TRACE_LOOKS_AT_RECEIVER, VM_TRACE_ANOTHER_CLASS },
+    { "guard_send_not_fixnum", VM_TRACE_LOOKS_AT_UNEXPECTED, VM_TRACE_FIXNUM },
+    { "guard_send_not_fixnums", VM_TRACE_LOOKS_AT_UNEXPECTED, VM_TRACE_FIXNUM },
+    { "guard_send_not_fixnum_or_flonum", VM_TRACE_LOOKS_AT_UNEXPECTED, VM_TRACE_FIXNUM_OR_FLONUM },
+    { "guard_send_not_string", VM_TRACE_LOOKS_AT_UNEXPECTED, VM_TRACE_STRING },
+    { "guard_send_str_aref_not_fixnum", VM_TRACE_LOOKS_AT_ARGUMENT, VM_TRACE_ANOTHER_CLASS },
+    { "guard_send_is_a_class_mismatch", VM_TRACE_LOOKS_AT_ARGUMENT, VM_TRACE_ANOTHER_CLASS },
+    { "guard_send_instance_of_class_mismatch", VM_TRACE_LOOKS_AT_ARGUMENT, VM_TRACE_ANOTHER_CLASS },
+    { "getivar_not_heap", VM_TRACE_LOOKS_AT_IVAR, VM_TRACE_ANOTHER_CLASS },
+    { "getivar_megamorphic", VM_TRACE_LOOKS_AT_IVAR, VM_TRACE_ANOTHER_CLASS },
+    { "setivar_not_heap", VM_TRACE_LOOKS_AT_IVAR, VM_TRACE_ANOTHER_CLASS },
+    { "setivar_frozen", VM_TRACE_LOOKS_AT_IVAR, VM_TRACE_ANOTHER_CLASS },
+    { "setivar_megamorphic", VM_TRACE_LOOKS_AT_IVAR, VM_TRACE_ANOTHER_CLASS },
+    { "definedivar_not_heap", VM_TRACE_LOOKS_AT_IVAR, VM_TRACE_ANOTHER_CLASS },
+    { "definedivar_megamorphic", VM_TRACE_LOOKS_AT_IVAR, VM_TRACE_ANOTHER_CLASS },
+    { "opt_succ_not_fixnum", VM_TRACE_LOOKS_AT_RECEIVER, VM_TRACE_ANOTHER_CLASS },
+    { "send_pred_not_fixnum", VM_TRACE_LOOKS_AT_RECEIVER, VM_TRACE_ANOTHER_CLASS },
+    { "opt_aref_not_array", VM_TRACE_LOOKS_AT_RECEIVER, VM_TRACE_ANOTHER_CLASS },
+    { "opt_aref_not_hash", VM_TRACE_LOOKS_AT_RECEIVER, VM_TRACE_ANOTHER_CLASS },
+    { "opt_aref_arg_not_fixnum", VM_TRACE_LOOKS_AT_ARGUMENT, VM_TRACE_ANOTHER_CLASS },
+    { "opt_aset_not_array", VM_TRACE_LOOKS_AT_RECEIVER, VM_TRACE_ANOTHER_CLASS },
+    { "opt_aset_not_hash", VM_TRACE_LOOKS_AT_RECEIVER, VM_TRACE_ANOTHER_CLASS },
+    { "opt_aset_not_fixnum", VM_TRACE_LOOKS_AT_ARGUMENT, VM_TRACE_ANOTHER_CLASS },
+    { "opt_case_dispatch_megamorphic", VM_TRACE_LOOKS_AT_RECEIVER, VM_TRACE_ANOTHER_CLASS },
+    { "expandarray_not_array", VM_TRACE_LOOKS_AT_RECEIVER, VM_TRACE_ANOTHER_CLASS },
+    { "expandarray_chain_max_depth", VM_TRACE_LOOKS_AT_LENGTH, VM_TRACE_ANOTHER_CLASS },
+    { "invokeblock_iseq_arg0_not_array", VM_TRACE_LOOKS_AT_ARGUMENT, VM_TRACE_ANOTHER_CLASS },
+    { "objtostring_not_string", VM_TRACE_LOOKS_AT_RECEIVER, VM_TRACE_ANOTHER_CLASS },
+    { "getbyte_idx_not_fixnum", VM_TRACE_LOOKS_AT_ARGUMENT, VM_TRACE_ANOTHER_CLASS },
+    { "getbyte_idx_negative", VM_TRACE_LOOKS_AT_INDEX, VM_TRACE_ANOTHER_CLASS },
+    { "getbyte_idx_out_of_bounds", VM_TRACE_LOOKS_AT_INDEX, VM_TRACE_ANOTHER_CLASS },
+    { "splatkw_not_hash", VM_TRACE_LOOKS_AT_RECEIVER, VM_TRACE_ANOTHER_CLASS },
+    { "splatkw_not_nil", VM_TRACE_LOOKS_AT_RECEIVER, VM_TRACE_ANOTHER_CLASS }
+};
+
+/* Not known strings, for most sites have none of them. */
+static const struct vm_trace_string *seen_name, *index_name, *length_name;
+
+static bool
+reason_is(const struct vm_trace_string *reason, const char *name)
+{
+    size_t bytes = strlen(name);
+    bool begins = name[bytes - 1] == '(';
+    return (begins ? reason->bytes > bytes : reason->bytes == bytes) && memcmp(reason->text, name, bytes) == 0;
+}
+
+static const struct vm_trace_string *
+permanent(const char *text)
+{
+    return rb_vm_trace_string_permanent(text, strlen(text));
+}
+
+/* False: no memory. Ractors may do it at once, for they get the same strings. */
+static bool
+make_names(void)
+{
+    __atomic_store_n(&index_name, permanent("index"), __ATOMIC_RELAXED);
+    __atomic_store_n(&length_name, permanent("length"), __ATOMIC_RELAXED);
+    __atomic_store_n(&seen_name, permanent("seen"), __ATOMIC_RELAXED);
+    return seen_name && index_name && length_name;
+}
+
+struct vm_trace_guard
+rb_vm_trace_seen_find_guard(const struct rb_vm_trace_site *site)
+{
+    enum { COUNT = sizeof(guards) / sizeof(guards[0]) };
+    struct vm_trace_guard guard = { .known = true };
+    size_t i = 0;
+    while (i < COUNT && !reason_is(site->reason, guards[i].reason)) i++;
+    if (i < COUNT && site->pc && site->kind != RB_VM_TRACE_FALLBACK && make_names()) {
+        guard.looks_at = (uint8_t)guards[i].looks_at;
+        guard.expected = (uint8_t)guards[i].expected;
+        if (!rb_vm_trace_host_find_operands(site->pc, &guard)) guard.looks_at = VM_TRACE_LOOKS_AT_NOTHING;
+    }
+    uint64_t word;
+    memcpy(&word, &guard, sizeof(word));
+    __atomic_store_n((uint64_t *)&site->guard, word, __ATOMIC_RELAXED); /* the same, whoever finds it */
+    return guard;
+}
+
+/* What a text of `seen` is made of. */
+struct seen_at {
+    uintptr_t pc, value;
+    bool ivar;
+};
+
+static size_t
+make_class_name(const void *what, char *buffer, size_t capacity)
+{
+    return rb_vm_trace_host_value_name(((const struct seen_at *)what)->value, buffer, capacity);
+}
+
+/* "Point", "Point @x". */
+static size_t
+make_text(const void *what, char *buffer, size_t capacity)
+{
+    const struct seen_at *at = what;
+    size_t bytes = make_class_name(what, buffer, capacity), behind = bytes + 1, room = behind < capacity ? capacity - behind : 0;
+    if (!at->ivar) return bytes;
+    size_t ivar_bytes = rb_vm_trace_host_ivar_name(at->pc, at->value, room ? buffer + behind : NULL, room);
+    if (!ivar_bytes) return bytes;
+    if (bytes < capacity) buffer[bytes] = ' ';
+    return behind + ivar_bytes;
+}
+
+struct vm_trace_seen_text
+rb_vm_trace_seen_text(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site)
+{
+    struct vm_trace_exit_state *exits = exits_of(ractor);
+    struct seen_at at = { site->pc, exits->seen.value, site_guard(site).looks_at == VM_TRACE_LOOKS_AT_IVAR };
+    struct vm_trace_seen_text text = { .class_bytes = make_class_name(&at, NULL, 0) };
+    text.text = rb_vm_trace_text_cache_find(&exits->seen_texts, make_text, &at, &text.place);
+    if (text.text && text.class_bytes > text.text->bytes) text.class_bytes = text.text->bytes;
+    return text;
+}
+
+bool
+rb_vm_trace_seen_write(struct vm_trace_event *event, const struct vm_trace_seen *seen,
+                       const struct vm_trace_seen_text *text)
+{
+    if (!event_interned_rarely(event, seen_name, text->text)) return false;
+    bool wide = seen->what & VM_TRACE_SAW_WIDE;
+    if (seen->what & VM_TRACE_SAW_INDEX && !(wide ? event_int64_rarely(event, index_name, seen->index) :
+                                             event_int32_rarely(event, index_name, (int32_t)seen->index))) {
+        return false;
+    }
+    return !(seen->what & VM_TRACE_SAW_LENGTH) || (wide ? event_uint64_rarely(event, length_name, seen->length) :
+                                                   event_uint32_rarely(event, length_name, (uint32_t)seen->length));
+}

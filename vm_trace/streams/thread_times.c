@@ -1,0 +1,274 @@
+/*
+ * Times of threads in states. See thread_times.h.
+ */
+#include "vm_trace/streams/thread_times.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Guards both lists. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct vm_trace_thread_times *threads;
+static struct rb_vm_trace_states *contexts;
+static uint32_t generation; /* of the lists: those of a forked child are others */
+
+static const char *const spellings[VM_TRACE_EXECUTIONS] = {
+#define X(name, text) [VM_TRACE_##name] = (text),
+    VM_TRACE_EXECUTION_STATES(X)
+#undef X
+};
+static const struct vm_trace_string *names[VM_TRACE_EXECUTIONS], *event_name, *changes_name, *left_out_name;
+
+bool
+rb_vm_trace_thread_times_init(void)
+{
+    static const char STATES[] = "states", CHANGES[] = "changes", LEFT_OUT[] = "left_out";
+    for (size_t i = 0; i < VM_TRACE_EXECUTIONS; i++) {
+        names[i] = rb_vm_trace_string_permanent(spellings[i], strlen(spellings[i]));
+        if (!names[i]) return false;
+    }
+    event_name = rb_vm_trace_string_permanent(STATES, sizeof(STATES) - 1);
+    changes_name = rb_vm_trace_string_permanent(CHANGES, sizeof(CHANGES) - 1);
+    left_out_name = rb_vm_trace_string_permanent(LEFT_OUT, sizeof(LEFT_OUT) - 1);
+    return event_name && changes_name && left_out_name;
+}
+
+/* --- which there are --------------------------------------------------------------------------------- */
+
+static void
+free_times(struct vm_trace_thread_times *times)
+{
+    *times->link = times->next;
+    if (times->next) times->next->link = times->link;
+    rb_vm_trace_string_release(times->name);
+    free(times);
+}
+
+static size_t
+thread_name(const void *ec, char *buffer, size_t capacity)
+{
+    return rb_vm_trace_host_thread_name((struct rb_execution_context_struct *)ec, buffer, capacity);
+}
+
+static struct vm_trace_string *
+intern_name(struct rb_execution_context_struct *ec)
+{
+    char buffer[256];
+    size_t bytes;
+    char *name = rb_vm_trace_text_whole(thread_name, ec, buffer, sizeof(buffer), &bytes);
+    struct vm_trace_string *string = rb_vm_trace_string_intern(name, bytes);
+    if (name != buffer) free(name);
+    return string;
+}
+
+static struct vm_trace_thread_times *
+times_of(struct rb_execution_context_struct *ec)
+{
+    struct vm_trace_thread_word *word = rb_vm_trace_host_thread_times(ec);
+    if (word->trace == trace_id()) return word->times;
+    struct vm_trace_thread_times *times = calloc(1, sizeof(*times));
+    if (!times) return NULL;
+    times->trace = trace_id();
+    times->epoch = trace_epoch();
+    times->id = rb_vm_trace_host_thread(ec);
+    times->name = intern_name(ec);
+    if (!times->name) {
+        free(times);
+        return NULL;
+    }
+    times->next = threads;
+    times->link = &threads;
+    if (threads) threads->link = &times->next;
+    threads = times;
+    *word = (struct vm_trace_thread_word){ times, times->trace };
+    return times;
+}
+
+struct vm_trace_thread_times *
+rb_vm_trace_thread_times_join(struct rb_vm_trace_states *states, struct rb_vm_trace_states **slot)
+{
+    pthread_mutex_lock(&lock);
+    struct vm_trace_thread_times *times = times_of(states->ec);
+    if (times) {
+        times->contexts++;
+        times->running = states;
+        states->slot = slot;
+        states->generation = generation;
+        states->next = contexts;
+        states->link = &contexts;
+        if (contexts) contexts->link = &states->next;
+        contexts = states;
+        *slot = states;
+    }
+    pthread_mutex_unlock(&lock);
+    return times;
+}
+
+void
+rb_vm_trace_thread_times_leave(struct rb_vm_trace_states *states)
+{
+    *states->slot = NULL;
+    if (states->generation != generation) return; /* the parent's, with all that it points to */
+    pthread_mutex_lock(&lock);
+    struct vm_trace_thread_times *times = states->times;
+    *states->link = states->next;
+    if (states->next) states->next->link = states->link;
+    if (times->running == states) times->running = NULL;
+    if (--times->contexts == 0 && times->ended) free_times(times);
+    pthread_mutex_unlock(&lock);
+}
+
+void
+rb_vm_trace_thread_times_each_context(void (*function)(struct rb_vm_trace_states *states))
+{
+    pthread_mutex_lock(&lock);
+    for (struct rb_vm_trace_states *states = contexts; states; states = states->next) {
+        if (states->trace == trace_id()) function(states);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void
+rb_vm_trace_thread_times_free_all(void)
+{
+    pthread_mutex_lock(&lock);
+    while (contexts) {
+        struct rb_vm_trace_states *states = contexts;
+        contexts = states->next;
+        *states->slot = NULL;
+        free(states->levels);
+        free(states);
+    }
+    while (threads) free_times(threads);
+    pthread_mutex_unlock(&lock);
+}
+
+void
+rb_vm_trace_thread_times_after_fork(void)
+{
+    lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    threads = NULL;
+    contexts = NULL;
+    generation++;
+}
+
+uint64_t
+rb_vm_trace_thread_times_renew(struct vm_trace_thread_times *times, uint64_t from_ns)
+{
+    uint64_t begin_ns = rb_vm_trace_epoch_begin_ns(&times->epoch);
+    memset(times->ns, 0, sizeof(times->ns));
+    times->changes = times->left_out = 0;
+    return from_ns > begin_ns ? from_ns : begin_ns;
+}
+
+/* --- the event ------------------------------------------------------------------------------------------- */
+
+static size_t
+name_of(const void *string, char *buffer, size_t capacity)
+{
+    const struct vm_trace_string *name = string;
+    memcpy(buffer, name->text, name->bytes < capacity ? name->bytes : capacity);
+    return name->bytes;
+}
+
+static bool
+write_times(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
+{
+    (void)ec;
+    const struct vm_trace_thread_times *times = what;
+    struct vm_trace_event event;
+    unsigned name;
+    uint64_t now_ns = clock_now_ns(&ractor->clock);
+    if (!rb_vm_trace_event_begin_on(&event, ractor, times->id, name_of, times->name, now_ns)) return false;
+    for (size_t i = 0; i < VM_TRACE_EXECUTIONS; i++) {
+        uint64_t ns = __atomic_load_n(&times->ns[i], __ATOMIC_RELAXED);
+        if (ns && !event_uint64_rarely(&event, names[i], ns)) return false;
+    }
+    if (!event_uint64_rarely(&event, changes_name, times->changes)) return false;
+    if (times->left_out && !event_uint64_rarely(&event, left_out_name, times->left_out)) return false;
+    if (!writer_interned(event.writer, event_name, &name)) return false;
+    return event_end(&event, FXT_INSTANT, W_TRACE, name);
+}
+
+static void
+write_event(const struct vm_trace_thread_times *times, struct rb_vm_trace_ractor *ractor,
+            struct rb_execution_context_struct *ec)
+{
+    if (times->epoch == trace_epoch()) rb_vm_trace_event_write(ractor, ec, write_times, times);
+}
+
+void
+rb_vm_trace_thread_times_end(struct vm_trace_thread_times *times, struct rb_vm_trace_ractor *ractor,
+                             struct rb_execution_context_struct *ec)
+{
+    write_event(times, ractor, ec);
+    times->ended = true;
+    /* It may get the GVL once more: that is not recorded, for its event is written. */
+    *rb_vm_trace_host_thread_times(ec) = (struct vm_trace_thread_word){ NULL, trace_id() };
+}
+
+void
+rb_vm_trace_thread_times_report(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
+{
+    pthread_mutex_lock(&lock);
+    for (const struct vm_trace_thread_times *times = threads; times; times = times->next) {
+        if (times->trace == trace_id() && !times->ended) write_event(times, ractor, ec);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* --- snapshots ------------------------------------------------------------------------------------------ */
+
+/* Times when the snapshot began, to be written. */
+static struct {
+    struct vm_trace_thread_times *times;
+    size_t count, next, capacity;
+} copied;
+
+bool
+rb_vm_trace_thread_times_snapshot_room(void)
+{
+    pthread_mutex_lock(&lock);
+    size_t count = 0;
+    for (const struct vm_trace_thread_times *times = threads; times; times = times->next) count++;
+    pthread_mutex_unlock(&lock);
+    enum { BEGINNING = 16 }; /* threads that may begin meanwhile */
+    count += BEGINNING;
+    if (count <= copied.capacity) return true;
+    void *grown = realloc(copied.times, count * sizeof(*copied.times));
+    if (!grown) return false;
+    copied.times = grown;
+    copied.capacity = count;
+    return true;
+}
+
+void
+rb_vm_trace_thread_times_snapshot_begin(void)
+{
+    copied.count = copied.next = 0;
+    pthread_mutex_lock(&lock);
+    for (const struct vm_trace_thread_times *times = threads; times && copied.count < copied.capacity; times = times->next) {
+        if (times->trace != trace_id() || times->ended || times->epoch != trace_epoch()) continue;
+        copied.times[copied.count++] = *times;
+        rb_vm_trace_string_retain(times->name);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+bool
+rb_vm_trace_thread_times_snapshot_write(struct rb_vm_trace_ractor *ractor)
+{
+    enum { AT_ONCE = 64 };
+    for (int i = 0; i < AT_ONCE && copied.next < copied.count; i++) {
+        struct vm_trace_thread_times *times = &copied.times[copied.next++];
+        rb_vm_trace_event_write(ractor, NULL, write_times, times);
+        rb_vm_trace_string_release(times->name);
+    }
+    return copied.next < copied.count;
+}
+
+void
+rb_vm_trace_thread_times_snapshot_end(void)
+{
+    while (copied.next < copied.count) rb_vm_trace_string_release(copied.times[copied.next++].name);
+}
