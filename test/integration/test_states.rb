@@ -511,6 +511,81 @@ class TestStates < Integration::Test
     end
   end
 
+  # --- C functions and fallbacks ----------------------------------------------------------------------
+
+  # `run` is called by the interpreter, with a string whose #sum takes some ms; $measured_ns is printed.
+  def timed(definitions) = expand(<<~RUBY)
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+    $measured_ns = 0
+    #{definitions}
+    text, called = "x" * 2_000_000, 0
+    while called < 5
+      run(text, 50)
+      called += 1
+    end
+    called = 0
+    while called < 10
+      run(text, 400_000)
+      called += 1
+    end
+    puts $measured_ns
+  RUBY
+
+  def test_a_method_in_c_that_the_interpreter_calls_is_not_lost
+    script = timed(<<~'RUBY')
+      def run(text, n)
+        EXIT
+        $begin_ns = now; text.sum; $measured_ns += now - $begin_ns
+      end
+    RUBY
+    assert_near("C functions") do
+      result = record(script)
+      assert_accounts(result.trace)
+      assert_operator all_in(result.trace, "exited"), :<, result.out.to_i / 4
+      [[result.out.to_i, all_in(result.trace, "c_function")]]
+    end
+  end
+
+  # A call with a splat is left to the VM. With the flag, compiled code reports fallbacks.
+  def record_fallbacks(definitions)
+    begins = "RubyVM::Trace.stop\nRubyVM::Trace.start(states: true, fallbacks: true, file: 'fallbacks.fxt')\n"
+    result = run_ruby(begins + timed(definitions), *FLAGS, "--zjit-trace-fallbacks")
+    assert_predicate result.status, :success?, result.err
+    trace = result.traces.find { |each| each.path.end_with?("fallbacks.fxt") }
+    refute_empty trace.in_category("fallback")
+    [result.out.to_i, trace]
+  end
+
+  zjit_only def test_compiled_code_that_goes_on_after_a_fallback_is_compiled
+    assert_near("compiled") do
+      measured_ns, trace = record_fallbacks(<<~'RUBY')
+        def nothing = nil
+        def run(text, n)
+          nothing(*[])
+          $begin_ns = now
+          WORK
+          $measured_ns += now - $begin_ns
+        end
+      RUBY
+      assert_operator all_in(trace, "fallback"), :>, 0
+      assert_operator all_in(trace, "fallback"), :<, measured_ns / 10
+      [[measured_ns, all_in(trace, "compiled")]]
+    end
+  end
+
+  zjit_only def test_a_method_in_c_that_a_fallback_calls_is_a_c_function
+    assert_near("C functions") do
+      measured_ns, trace = record_fallbacks(<<~'RUBY')
+        def run(text, n)
+          $begin_ns = now
+          text.sum(*[])
+          $measured_ns += now - $begin_ns
+        end
+      RUBY
+      [[measured_ns, all_in(trace, "c_function")]]
+    end
+  end
+
   # --- threads: states add up to lives ----------------------------------------------------------------
 
   LIVES = {

@@ -529,7 +529,7 @@ methods_in_c_are_not_lost(void **state)
     exit_to_interpreter(entry, site);
     pass(10);
     fake_push_cfunc(ec, &c_method);
-    rb_vm_trace_c_called(ec);
+    rb_vm_trace_states_c_called(ec);
     pass(800);
     leave_interpreted();
     pass(20);

@@ -471,41 +471,52 @@ rb_vm_trace_host_watch_frame(uintptr_t frame)
     return CFP_ISEQ(cfp);
 }
 
-static inline uint64_t
-enter_compiled(rb_execution_context_t *ec, rb_control_frame_t *cfp)
+static inline bool
+compiled_p(const rb_execution_context_t *ec)
 {
     const struct rb_vm_trace_states_head *head = (const struct rb_vm_trace_states_head *)ec->vm_trace_states;
-    return head && head->compiled ? RB_VM_TRACE_SAME_STATE : rb_vm_trace_states_enter(ec, (uintptr_t)cfp);
+    return LIKELY(head != NULL) && head->compiled;
 }
 
-static inline VALUE
-leave_compiled(rb_execution_context_t *ec, rb_control_frame_t *cfp, uint64_t entry, VALUE value)
+void
+rb_vm_trace_c_called_slow(rb_execution_context_t *ec)
 {
-    bool exited = value == Qundef;
-    if (entry != RB_VM_TRACE_SAME_STATE || exited) rb_vm_trace_states_return(ec, (uintptr_t)cfp, entry, exited);
-    return value;
+    if (!compiled_p(ec)) rb_vm_trace_states_c_called(ec);
 }
 
 VALUE
 rb_vm_trace_run_compiled_slow(rb_execution_context_t *ec, rb_control_frame_t *cfp, rb_vm_trace_compiled_code code)
 {
-    uint64_t entry = enter_compiled(ec, cfp);
+    bool same = compiled_p(ec);
+    uint64_t entry = same ? RB_VM_TRACE_SAME_STATE : rb_vm_trace_states_enter(ec, (uintptr_t)cfp);
     VALUE value = code(ec, cfp);
-    return leave_compiled(ec, cfp, entry, value);
+    if (!same || value == Qundef) rb_vm_trace_states_return(ec, (uintptr_t)cfp, entry, value == Qundef);
+    return value;
 }
 
 #if USE_ZJIT
 /* What rb_zjit_entry is when no states are recorded; NULL: ZJIT is not on, or none are. */
 static rb_zjit_func_t zjit_entry;
 
+static NOINLINE(VALUE enter_zjit_slow(rb_execution_context_t *ec, rb_control_frame_t *cfp, rb_jit_func_t code));
+static VALUE
+enter_zjit_slow(rb_execution_context_t *ec, rb_control_frame_t *cfp, rb_jit_func_t code)
+{
+    rb_zjit_func_t enter = zjit_entry; /* recording may stop meanwhile */
+    uint64_t entry = rb_vm_trace_states_enter(ec, (uintptr_t)cfp);
+    VALUE value = enter(ec, cfp, code);
+    rb_vm_trace_states_return(ec, (uintptr_t)cfp, entry, value == Qundef);
+    return value;
+}
+
 /* As rb_vm_trace_run_compiled_slow, for code that is entered through a pointer. */
 static VALUE
 enter_zjit(rb_execution_context_t *ec, rb_control_frame_t *cfp, rb_jit_func_t code)
 {
-    rb_zjit_func_t enter = zjit_entry; /* recording may stop meanwhile */
-    uint64_t entry = enter_compiled(ec, cfp);
-    VALUE value = enter(ec, cfp, code);
-    return leave_compiled(ec, cfp, entry, value);
+    if (!compiled_p(ec)) return enter_zjit_slow(ec, cfp, code);
+    VALUE value = zjit_entry(ec, cfp, code);
+    if (UNLIKELY(value == Qundef)) rb_vm_trace_states_return(ec, (uintptr_t)cfp, RB_VM_TRACE_SAME_STATE, true);
+    return value;
 }
 #endif
 

@@ -259,6 +259,9 @@ struct rb_vm_trace_states_head { /* that a struct rb_vm_trace_states begins with
 uint64_t rb_vm_trace_states_enter(struct rb_execution_context_struct *ec, uintptr_t frame);
 void rb_vm_trace_states_return(struct rb_execution_context_struct *ec, uintptr_t frame, uint64_t entry, bool exited);
 
+/* A method in C begins in the innermost frame. Not called where `compiled` is set: then nothing changes. */
+void rb_vm_trace_states_c_called(struct rb_execution_context_struct *ec);
+
 /* The word of an execution context that holds its states. */
 struct rb_vm_trace_states **rb_vm_trace_host_states(struct rb_execution_context_struct *ec);
 

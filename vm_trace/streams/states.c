@@ -387,7 +387,7 @@ rb_vm_trace_uncompiled_slow(struct rb_execution_context_struct *ec, uint64_t cal
 /* --- C ---------------------------------------------------------------------------------------------------- */
 
 void
-rb_vm_trace_c_called_slow(struct rb_execution_context_struct *ec)
+rb_vm_trace_states_c_called(struct rb_execution_context_struct *ec)
 {
     struct rb_vm_trace_ractor *ractor;
     struct rb_vm_trace_states *states = find(ec, &ractor);
