@@ -41,19 +41,26 @@ class TestPresets < Integration::Test
     assert_equal "1\n", result.out
   end
 
-  # A trace that a JIT's flag starts can't have more of that JIT's streams.
-  def test_flags_of_the_jit_leave_out_streams_not_without_a_line
-    result = run_ruby("p 1", "--zjit-trace-exits", "--zjit-trace-file=%p.fxt", "--vm-trace=states,threads")
-    assert_equal "exits threads", result.trace.settings["flags"]
-    assert_equal ["no states are traced: flags of the JIT have started the trace; name all streams in --vm-trace instead of these"],
-                 left_out(result)
-    result = run_ruby("p 1", "--zjit-trace-exits", "--zjit-trace-file=%p.fxt", "--vm-trace=full")
-    assert_equal %w[compiles invalidations states], left_out(result).map { |line| line[/no (\w+) are traced/, 1] }
-    result = run_ruby("p 1", "--zjit-trace-exits", "--zjit-trace-file=%p.fxt", "--vm-trace=default")
-    assert_empty left_out(result)
+  # What --vm-trace requests beside a flag of the JIT is recorded, too. The flag says at which rate.
+  def test_flags_of_the_jit_and_vm_trace_are_recorded_together
+    assert_equal ["exits compiles invalidations threads gc states", 1], with_flag("--zjit-trace-exits", "states,threads")
+    assert_equal ["exits compiles invalidations threads gc states", 7], with_flag("--zjit-trace-exits-sample-rate=7", "states")
+    compiled = JIT == "zjit" ? "exits fallbacks" : "exits"
+    assert_equal ["#{compiled} compiles invalidations markers threads gc allocations states", 1], with_flag("--zjit-trace-exits", "full")
+    assert_equal ["exits markers threads gc", 1], with_flag("--zjit-trace-exits", "default")
   end
 
-  def left_out(result) = result.err.lines(chomp: true).filter_map { |line| line[/no \w+ are traced.*/] }
+  zjit_only def test_states_are_recorded_with_fallbacks
+    assert_equal ["exits fallbacks compiles invalidations threads gc states", 97], with_flag("--zjit-trace-fallbacks", "states")
+    assert_equal ["exits fallbacks", 1], with_flag("--zjit-trace-exits", "fallbacks")
+  end
+
+  def with_flag(flag, list)
+    result = run_ruby("def f(x) = x + 1\n200.times { |i| f(i == 150 ? 1.5 : 2) }", flag, "--zjit-trace-file=%p.fxt", "--vm-trace=#{list}")
+    assert_predicate result.status, :success?, result.err
+    refute_match(/no \w+ are traced/, result.err)
+    flags_of(result.trace)
+  end
 
   def test_a_later_item_replaces_an_earlier_one
     assert_equal ["exits compiles markers threads gc", 5], with_jit("default,compiles,exits:rate=5")

@@ -548,12 +548,9 @@ class TestStates < Integration::Test
 
   # A call with a splat is left to the VM. With the flag, compiled code reports fallbacks.
   def record_fallbacks(definitions)
-    begins = "RubyVM::Trace.stop\nRubyVM::Trace.start(states: true, fallbacks: true, file: 'fallbacks.fxt')\n"
-    result = run_ruby(begins + timed(definitions), *FLAGS, "--zjit-trace-fallbacks")
-    assert_predicate result.status, :success?, result.err
-    trace = result.traces.find { |each| each.path.end_with?("fallbacks.fxt") }
-    refute_empty trace.in_category("fallback")
-    [result.out.to_i, trace]
+    result = record(timed(definitions), "--zjit-trace-fallbacks")
+    refute_empty result.trace.in_category("fallback")
+    [result.out.to_i, result.trace]
   end
 
   zjit_only def test_compiled_code_that_goes_on_after_a_fallback_is_compiled

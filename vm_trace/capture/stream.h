@@ -102,6 +102,7 @@ struct rb_vm_trace_stream {
     void (*unit_freed)(uintptr_t unit, bool iseq, struct rb_vm_trace_ractor *ractor,
                        struct rb_execution_context_struct *ec);
     void (*compacted)(void);             /* objects have moved. World stopped, no lock held */
+    void (*jit_ready)(void);             /* a JIT is on from now on. World stopped */
     /* In the child, all locks held: what is open is the parent's. */
     void (*after_fork)(void);
 

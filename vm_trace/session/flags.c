@@ -5,6 +5,7 @@
  */
 #include "vm_trace/session/flags.h"
 #include "vm_trace/session/options.h"
+#include "vm_trace/session/requests.h"
 #include "vm_trace/session/session_state.h"
 
 #include <stdio.h>
@@ -217,5 +218,10 @@ rb_vm_trace_start_by_flags(const struct rb_vm_trace_jit *jit)
         .compiles = flags.compiles,
         .invalidations = flags.invalidations
     };
+    /* Code has trace points for what --vm-trace requests, too. */
+    struct vm_trace_stream_request *requests = rb_vm_trace_session.vm_options.requests;
+    rb_vm_trace_request_along(requests);
+    rb_vm_trace_streams_config(requests, &config);
+    if (!jit->fallbacks) config.fallback_rate = 0;
     return rb_vm_trace_start(&config) ? &config : NULL;
 }

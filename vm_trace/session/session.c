@@ -242,16 +242,13 @@ vm_request(size_t i)
     return wanted;
 }
 
-/*
- * What --vm-trace=LIST requests, beside `requests` of a JIT's flags. Not what needs streams of the
- * JIT along with it: these can't be added.
- */
+/* What --vm-trace=LIST requests beside `requests`, which a JIT's flags begin with. */
 static void
 add_vm_requests(struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
 {
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
         const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
-        if (!requests[i].rate && stream->without_jit && !stream->with) requests[i] = vm_request(i);
+        if (!requests[i].rate && stream->without_jit) requests[i] = vm_request(i);
         requests[i].samples |= session.vm_options.requests[i].samples;
     }
 }
@@ -270,7 +267,9 @@ rb_vm_trace_start(const struct rb_vm_trace_config *config)
 {
     struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS];
     rb_vm_trace_streams_request(config, requests);
+    capture.by_flags = true; /* there is a JIT: no stream refuses for the lack of one */
     add_vm_requests(requests);
+    capture.by_flags = false;
     rb_vm_trace_messages.quiet = false;
     rb_vm_trace_messages.terse = session.flags.quiet;
     save_from_memory();

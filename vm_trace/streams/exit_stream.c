@@ -151,6 +151,7 @@ void
 rb_vm_trace_jit_ready(void)
 {
     if (capture.subscribed && !machine_rate) begin_to_notify();
+    EACH_STREAM(stream, jit_ready) stream->jit_ready();
 }
 
 /* --- what a trace says of them --------------------------------------------------------------------- */

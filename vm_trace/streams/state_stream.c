@@ -13,7 +13,7 @@ static const char *
 refuse_states(uint64_t rate, const char *only)
 {
     (void)only;
-    if (!rate || rb_vm_trace_registered_jit()) return NULL;
+    if (!rate || rb_vm_trace_registered_jit() || rb_vm_trace_capture.by_flags) return NULL;
     return "no JIT is on: start Ruby with --zjit or --yjit";
 }
 
@@ -30,6 +30,13 @@ start_states(bool by_flags)
     rb_vm_trace_host_watch_entries(true);
     rb_vm_trace_states_begin();
     return NULL;
+}
+
+/* Flags of the JIT started the trace before there was an entry to watch. */
+static void
+watch_entries(void)
+{
+    if (rb_vm_trace_states_on) rb_vm_trace_host_watch_entries(true);
 }
 
 static void
@@ -121,6 +128,7 @@ struct rb_vm_trace_stream rb_vm_trace_states = {
     .snapshot_write = snapshot_write,
     .unit_freed = unit_freed,
     .compacted = rb_vm_trace_states_compacted,
+    .jit_ready = watch_entries,
     .write_settings = write_settings,
     .report = report
 };

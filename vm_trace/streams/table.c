@@ -47,3 +47,20 @@ rb_vm_trace_streams_request(const struct rb_vm_trace_config *config,
         else if (stream == &rb_vm_trace_invalidations) requests[i].rate = config->invalidations;
     }
 }
+
+void
+rb_vm_trace_streams_config(const struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS],
+                           struct rb_vm_trace_config *config)
+{
+    for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
+        const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
+        if (!requests[i].rate) continue;
+        if (stream == &rb_vm_trace_exits && !config->exit_rate) {
+            config->exit_rate = requests[i].rate;
+            config->counter = requests[i].only;
+        }
+        else if (stream == &rb_vm_trace_fallbacks && !config->fallback_rate) config->fallback_rate = requests[i].rate;
+        else if (stream == &rb_vm_trace_compiles) config->compiles = true;
+        else if (stream == &rb_vm_trace_invalidations) config->invalidations = true;
+    }
+}

@@ -29,4 +29,11 @@ struct vm_trace_stream_request {
 void rb_vm_trace_streams_request(const struct rb_vm_trace_config *config,
                                  struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS]);
 
+/*
+ * The reverse: have a JIT trace from the beginning what requests name beside its flags, which come
+ * first. Strings stay the caller's.
+ */
+void rb_vm_trace_streams_config(const struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS],
+                                struct rb_vm_trace_config *config);
+
 #endif /* RUBY_VM_TRACE_STREAMS_TABLE_H */
