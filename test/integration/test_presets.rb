@@ -35,7 +35,8 @@ class TestPresets < Integration::Test
   def test_states_are_recorded_with_what_they_need
     needed = "exits compiles invalidations"
     assert_equal ["#{needed} threads gc states", 97], with_jit("states")
-    assert_equal ["#{needed} threads:stack=top gc states:min=1000000ns", 5], with_jit("exits:rate=5,states:min=1ms,threads:stack=top")
+    assert_equal ["#{needed} threads:stack=top gc states:min=1000000ns", 5],
+                 with_jit("exits:rate=5,states:min=1ms,threads:stack=top")
     result = run_ruby("p 1", "--vm-trace=states")
     assert_match(/no states are traced: no JIT is on: start Ruby with --zjit or --yjit/, result.err)
     assert_equal "1\n", result.out
@@ -45,7 +46,8 @@ class TestPresets < Integration::Test
   def test_flags_of_the_jit_leave_out_streams_not_without_a_line
     result = run_ruby("p 1", "--zjit-trace-exits", "--zjit-trace-file=%p.fxt", "--vm-trace=states,threads")
     assert_equal "exits threads", result.trace.settings["flags"]
-    assert_equal ["no states are traced: flags of the JIT have started the trace; name all streams in --vm-trace instead of these"],
+    assert_equal ["no states are traced: flags of the JIT have started the trace; " \
+                  "name all streams in --vm-trace instead of these"],
                  left_out(result)
     result = run_ruby("p 1", "--zjit-trace-exits", "--zjit-trace-file=%p.fxt", "--vm-trace=full")
     assert_equal %w[compiles invalidations states], left_out(result).map { |line| line[/no (\w+) are traced/, 1] }
@@ -68,8 +70,10 @@ class TestPresets < Integration::Test
       RubyVM::Trace.stop
     RUBY
     assert_equal ["markers threads:min=2000000ns:stack=none", nil], flags_of(result.trace)
-    result = run_ruby(%(RubyVM::Trace.start(preset: "full", exits: false, states: false, file: "\#$$.fxt")\nRubyVM::Trace.stop),
-                      "--zjit")
+    result = run_ruby(<<~'RUBY', "--zjit")
+      RubyVM::Trace.start(preset: "full", exits: false, states: false, file: "#$$.fxt")
+      RubyVM::Trace.stop
+    RUBY
     assert_equal ["compiles invalidations markers threads gc allocations", nil], flags_of(result.trace)
     result = run_ruby(%(RubyVM::Trace.start(preset: "default", sample_rate: 7, file: "\#$$.fxt")\nRubyVM::Trace.stop),
                       "--zjit")
