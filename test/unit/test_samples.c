@@ -231,7 +231,9 @@ ractors_that_share_a_chunk_have_sequences_of_their_own(void **state)
     struct rb_execution_context_struct contexts[RACTORS];
     for (unsigned i = 0; i < RACTORS; i++) {
         ractors[i].vm_trace = rb_vm_trace_ractor_new();
-        contexts[i] = (struct rb_execution_context_struct){ .ractor = &ractors[i], .tid = 7 + i, .thread_name = "t", .name_id = 5 + i };
+        contexts[i] = (struct rb_execution_context_struct){
+            .ractor = &ractors[i], .tid = 7 + i, .thread_name = "t", .name_id = 5 + i,
+        };
         fake_push_method(&contexts[i], &foo, &foo_method, 10 + i);
     }
     for (unsigned round = 0; round < 3; round++) {

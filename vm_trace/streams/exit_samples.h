@@ -33,7 +33,8 @@ struct vm_trace_samples {
     uint32_t generation;         /* counts the times that one was begun: what is defined since then is known */
     uint32_t sequence;           /* of the packets */
     bool lost_time;              /* set before a sample is composed: samples of this trace may have it */
-    uint32_t texts, frames, stacks, threads, middle; /* ids that were given; of the frame for a middle that is left out */
+    uint32_t texts, frames, stacks, threads; /* ids that were given */
+    uint32_t middle;             /* id of the frame for a middle that is left out */
     struct vm_trace_sample_id text_ids[VM_TRACE_SAMPLE_TEXTS], stack_ids[VM_TRACE_SAMPLE_STACKS],
         thread_ids[VM_TRACE_SAMPLE_THREADS];
 };

@@ -146,7 +146,8 @@ rb_vm_trace_thread_resumed_slow(struct rb_execution_context_struct *ec, struct r
     }
     if (preempted) thread->waker = 0;
     state->resumed_ns = resumption.ns;
-    rb_vm_trace_states_resume(ractor, ec, preempted ? VM_TRACE_WAITING : VM_TRACE_BLOCKED, resumption.ready_ns, resumption.ns);
+    rb_vm_trace_states_resume(ractor, ec, preempted ? VM_TRACE_WAITING : VM_TRACE_BLOCKED, resumption.ready_ns,
+                              resumption.ns);
     thread->trace = trace_id();
     thread->suspended = thread->in_blocked = false;
     rb_vm_trace_thread_write_resumption(ractor, ec, &resumption);

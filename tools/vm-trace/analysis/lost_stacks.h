@@ -2,10 +2,10 @@
 #define LOST_STACKS_H
 /* lost_stacks.h - weights the stacks of exits by the time that they lost.
  *
- * Only recorded exits have a stack, and one that was not recorded may have lost most. So where the trace has
- * the sums of its sites, the recorded exits of a place share what all exits of that place lost, in proportion
- * to what they lost themselves, or equally if that is unknown; a place without recorded exits gets a stack of its own frame. Then all
- * stacks together add up to the sums of the sites, as in a report.
+ * Only recorded exits have a stack, and an exit that was not recorded may have lost most. So where the trace
+ * has the sums of its sites, the recorded exits of a place share what all exits of that place lost: in
+ * proportion to what they lost themselves, or equally if that is unknown. A place without recorded exits gets
+ * a stack of its own frame. All stacks together add up to the sums of the sites, as in a report.
  */
 #include "base/map.h"
 #include "base/row_table.h"

@@ -47,8 +47,8 @@ struct page_execution {
 
 void page_execution_init(struct page_execution *execution);
 void page_execution_free(struct page_execution *execution);
-/* Takes a site, the sums of a thread or of an ISEQ, the times of its calls, or a slice; ignores other events. Returns whether it was
- * one of these with anything about time. */
+/* Takes a site, the sums of a thread or of an ISEQ, the times of its calls, or a slice; ignores other events.
+ * Returns whether it was one of these with anything about time. */
 bool page_execution_event(struct page_execution *execution, struct pool *pool, const struct fxt_event *event);
 void page_execution_finish(struct page_execution *execution, struct pool *pool);
 /* The " (path:line)" of a label: what events and sites of one place have in common. */

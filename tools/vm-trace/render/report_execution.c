@@ -142,9 +142,8 @@ add_threads(const struct view *view)
     struct report *report = view->report;
     struct row_table *threads = &report->execution.threads;
     row_table_sort(threads, compare_threads, NULL);
-    struct table *table = document_table(view->document, "states_by_thread",
-                                         text_of("Where the time went, by thread (lost: by exits; interpreted: otherwise)"), columns,
-                                         THREAD_CELLS);
+    struct fxt_string title = text_of("Where the time went, by thread (lost: by exits; interpreted: otherwise)");
+    struct table *table = document_table(view->document, "states_by_thread", title, columns, THREAD_CELLS);
     table->data = threads->count < 2;
     struct execution_thread rest = {0};
     for (uint32_t i = 0; i < threads->count; i++) {
