@@ -316,7 +316,10 @@ rb_vm_trace_host_moved_to(uintptr_t object)
 
 /* --- execution states ------------------------------------------------------------------------ */
 
-/* What a context and its thread hold for them: each context is a thread of its own, unless a test says otherwise. */
+/*
+ * What a context and its thread hold for them: each context is a thread of its own, unless a test
+ * says otherwise.
+ */
 static struct fake_words {
     struct rb_execution_context_struct *ec;
     struct rb_execution_context_struct *thread;

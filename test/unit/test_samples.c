@@ -173,7 +173,10 @@ middle_of_a_deep_stack_is_left_out(void **state)
     }
     assert_int_equal(main_ractor.vm_trace->stacks.walk.count, 400);
     const struct vm_trace_samples *samples = &exits_of(main_ractor.vm_trace)->samples;
-    /* 64 outermost ones, those from a multiple of 64 on, the exiting one, and what stands for the others. */
+    /*
+     * 64 outermost ones, those from a multiple of 64 on, the exiting one, and what stands for the
+     * others.
+     */
     assert_int_equal(samples->frames, 64 + (399 - 64 - 256) + 1 + 1);
     assert_int_equal(samples->stacks, 2);
     assert_int_not_equal(samples->middle, 0);

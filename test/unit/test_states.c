@@ -387,7 +387,10 @@ an_exception_handled_in_compiled_code_is_no_exit(void **state)
     trace_free(trace);
 }
 
-/* YJIT enters compiled code at a handler, which gives back to the interpreter when its frame has ended. */
+/*
+ * YJIT enters compiled code at a handler, which gives back to the interpreter when its frame has
+ * ended.
+ */
 static void
 a_handler_whose_frame_has_ended_has_not_exited(void **state)
 {

@@ -39,7 +39,10 @@ enum vm_trace_stack_part {
 struct rb_vm_trace_stream {
     const char *name;            /* in --vm-trace=NAME, RubyVM::Trace.start(NAME: true), and the settings of a trace */
     const char *options;         /* that --vm-trace=NAME:OPTION takes, for messages; NULL: none */
-    /* Names of its counters in the summary, RubyVM::Trace.status and stop, the last one NULL; NULL: none. */
+    /*
+     * Names of its counters in the summary, RubyVM::Trace.status and stop, the last one NULL; NULL:
+     * none.
+     */
     const char *const *counters;
     uint64_t sampled_categories; /* a bit for each known string whose events count as `sampled` */
     uint64_t default_rate;       /* what it records where no OPTION says so; 0: 1, which is all */

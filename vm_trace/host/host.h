@@ -218,10 +218,10 @@ uint32_t rb_vm_trace_host_seen(struct rb_execution_context_struct *ec, uintptr_t
                                struct vm_trace_seen *seen);
 
 /*
- * Name of the class of a value that is seen, as the reasons of exits name classes: "String", "#<Class:Foo>" for
- * the singleton class of Foo, "#<Class:#<Foo>>" for that of an object, "#<Class(String)>" for a
- * subclass without a name. "Integer (bignum)", "Float (heap)" and "Symbol (dynamic)" are what is no
- * immediate value. As for host_label.
+ * Name of the class of a value that is seen, as the reasons of exits name classes: "String",
+ * "#<Class:Foo>" for the singleton class of Foo, "#<Class:#<Foo>>" for that of an object,
+ * "#<Class(String)>" for a subclass without a name. "Integer (bignum)", "Float (heap)" and "Symbol
+ * (dynamic)" are what is no immediate value. As for host_label.
  */
 size_t rb_vm_trace_host_value_name(uintptr_t value, char *buffer, size_t capacity);
 

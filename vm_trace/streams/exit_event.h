@@ -48,7 +48,7 @@ note_event(struct rb_vm_trace_ractor *ractor)
     last->lost_ns = writer_last_word(&ractor->writer);
 }
 
-/* The sample has room. `lost`: its last word is the lost time, too. */
+/* Write the sample; there is room for it. `lost`: its last word is the lost time, too. */
 static inline void
 write_sample(struct rb_vm_trace_ractor *ractor, const struct vm_trace_sample *sample, uint64_t ns, bool lost)
 {

@@ -21,7 +21,10 @@ struct vm_trace_sample {
     uint64_t record[VM_TRACE_SAMPLE_WORDS];
 };
 
-/* What a chunk has defined. Powers of two; of two items with one slot, the later replaces the earlier. */
+/*
+ * What a chunk has defined. Powers of two; of two items with one slot, the later replaces the
+ * earlier.
+ */
 enum { VM_TRACE_SAMPLE_TEXTS = 512, VM_TRACE_SAMPLE_STACKS = 512, VM_TRACE_SAMPLE_THREADS = 64 };
 struct vm_trace_sample_id {
     uint64_t hash;               /* of the text, or of the stack; or the thread's id */

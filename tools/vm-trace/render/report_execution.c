@@ -1,5 +1,5 @@
-/* report_execution.c - the tables of a report that the stream `states` makes possible: where the time went,
- * and what ran without compiled code, and why. */
+/* report_execution.c - the tables of a report that the stream `states` makes possible: where the
+ * time went, and what ran without compiled code, and why. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -248,7 +248,8 @@ view_add_interpreted(const struct view *view)
         calls += iseq->calls;
     }
     if (wanted == 0) return;
-    /* People get two texts: from when to when, and what became of the code, or else why there was none. */
+    /* People get two texts: from when to when, and what became of the code, or else why there was
+     * none. */
     const struct column columns[] = {
         {"interpreted_ns", "interpreted", COLUMN_DURATION},
         {"time_share", view_running_ns(view) > 0 ? "%" : NULL, COLUMN_SHARE},
