@@ -39,8 +39,8 @@ class Tree
     @faults
   end
 
-  # A row for each layer, the highest first: its units, and the layers that these include. Tables (.def)
-  # belong to the unit that includes them.
+  # A row for each layer, the highest first: its units, and the layers that these include. Tables
+  # (.def) belong to the unit that includes them.
   def picture
     rows = @layers.reverse.filter_map do |layer|
       files = @files.select { |file| layer_of(file) == layer && !file.end_with?(".def") }

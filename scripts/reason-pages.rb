@@ -3,7 +3,7 @@
 # (tools/vm-trace/analysis/advice/).
 #   reason-pages.rb TOOL            fails if a page is not as it would be written
 #   reason-pages.rb --write TOOL    writes the pages
-# A page has lines that begin and end such a part, with the JIT and the kinds of reasons that it is to have:
+# In a page, two lines begin and end such a part; the first names the JIT and the kinds of reasons:
 #   <!-- reasons of ZJIT: exit, compile error -->
 #   <!-- end of reasons -->
 # Exits and compile errors get a section with an example each, the others a row of a table.

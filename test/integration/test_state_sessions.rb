@@ -172,7 +172,8 @@ class TestStateSessions < Integration::Test
     assert_operator before.fetch("exited"), :>, 10 * after.fetch("exited")
   end
 
-  # A state that began before the reset counts from the reset on, whether the thread runs in it or is blocked.
+  # A state that began before the reset counts from the reset on, whether the thread runs in it or is
+  # blocked.
   def test_what_began_before_a_reset_counts_from_then_on
     result = run_ruby(PROGRAM + <<~'RUBY', *FLAGS, "--vm-trace=states", "--vm-trace-memory=4")
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)

@@ -93,7 +93,7 @@ class TestStates < Integration::Test
 
   def near?(expected, is) = (is - expected).abs <= expected * NEAR
 
-  # The block runs a program, and returns [[what the program measured, what the trace says], ...], in ns.
+  # The block runs a program, and returns [[what the program measured, what the trace has], ...] in ns.
   def assert_near(what)
     found = nil
     ATTEMPTS.times do
@@ -387,7 +387,8 @@ class TestStates < Integration::Test
         WORK
         now - begin_ns
       end
-      # A ractor that compiles, or makes another one, has all wait, and that counts as running: do it before.
+      # All ractors wait while one compiles or makes another one, and that counts as running. So do
+      # both before.
       24.times { run(0) }
       ractors = 3.times.map do |number|
         Ractor.new(number) do |m|

@@ -65,7 +65,7 @@ class TestThrows < Integration::Test
   end
   zjit_only :test_each_jump_is_joined_with_its_catch
 
-  # An arrow goes to the frame that catches, on the same track, and is as often there as the report says.
+  # An arrow leads to the frame that catches, on the same track. There are as many as in the report.
   def test_threads_fibers_and_ractors_each_join_their_own
     trace = trace(PROGRAM + <<~'RUBY', "-W:no-experimental", recorders: 3).trace
       work = proc { 200.times { breaks([1, 2, 3, 4]); Thread.pass } }

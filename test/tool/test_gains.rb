@@ -1,5 +1,5 @@
-# What `vm-trace` makes of trace/calls and trace/interpreted: how long calls of a method take with compiled
-# code and without it, and what it would gain if none were slow.
+# What `vm-trace` makes of trace/calls and trace/interpreted: how long calls of a method take with and
+# without compiled code, and what it would gain if no call were slow.
 require_relative "tool_helper"
 require_relative "page_helper"
 
@@ -62,7 +62,7 @@ class TestGains < Minitest::Test
     TEXT
   end
 
-  # Of calls that began in compiled code one in 16 is timed, and of those of a method that was given up.
+  # One in 16 calls is timed of those that began in compiled code, or whose method was given up.
   def test_few_calls_are_no_estimate
     few = [["exited", 144, 160], ["profiled again", 9, 10], ["cannot be compiled", 144, 160]]
     few.each do |state, too_few, enough|

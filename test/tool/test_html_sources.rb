@@ -1,4 +1,4 @@
-# `vm-trace html --sources`: the page has the sources of the files with exits, with what their lines cost.
+# `vm-trace html --sources`: the page has the sources of files with exits, and what their lines cost.
 require_relative "tool_helper"
 require_relative "page_helper"
 
@@ -38,7 +38,8 @@ class TestHtmlSources < Minitest::Test
     end.build
   end
 
-  # [path, note, ms lost, exits, fallbacks, number of lines of text, [[line, ms lost, exits, fallbacks, [reason]]]]
+  # [path, note, ms lost, exits, fallbacks, number of lines of text, [costly line]]; a costly line:
+  # [line, ms lost, exits, fallbacks, [reason]]
   def sources(bytes, *options)
     data = data_of(page(bytes, "--sources", *options))
     data["sources"].map do |path, note, lost, exits, fallbacks, text, lines|

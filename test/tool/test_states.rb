@@ -50,7 +50,8 @@ class TestStates < Minitest::Test
                  rows(data, "exits_by_place", "median_ns", "p95_ns", "longest_ns")
   end
 
-  # An exit that was not recorded counts in its site. Quantiles are of the recorded ones that know their time.
+  # Exits that were not recorded count in their site. Quantiles use the recorded exits that know their
+  # time.
   def test_sums_are_those_of_the_sites_whatever_was_recorded
     trace = StatesTrace.new(rate: 10) do |t|
       [1, 2, 3, 4, 5, 6, 7, 8, 9, 0].each_with_index { |ms, i| t.exits(:main, "R", A, 10 + i, lost: ms) }
@@ -439,7 +440,7 @@ class TestStates < Minitest::Test
     assert_equal [[10 * MS, 20 * MS, 24 * MS, 30 * MS]], spreads
   end
 
-  # One recorded exit says little of the others: 970 ms against 2910 ms, but with their margins they overlap.
+  # One recorded exit says little about the others: 970 ms and 2910 ms overlap with their margins.
   def test_diff_of_estimates_has_a_margin
     exact = compared(run_of(a: 10, rate: 97), run_of(a: 30, rate: 97))
     assert_equal [["grew", 10.0, 30.0, 20.0, "R"]], changes(exact, "lost_by_reason", "reason")
@@ -493,7 +494,8 @@ class TestStates < Minitest::Test
     end
   end
 
-  # Also of what was not recorded, so that the stacks add up to the report. Folded stacks are in microseconds.
+  # They include exits that were not recorded, so that the stacks add up to the report. Folded stacks
+  # are in microseconds.
   def test_stacks_share_what_their_sites_lost
     stacks = folded(states_trace)
     assert_equal({ "<main> (/app/run.rb:1);Setup#define (/app/setup.rb:3);CalleeSideExit" => 40_000,

@@ -7,9 +7,11 @@
 //   rows       [category, reason, frame, insn, outcome, places, count, first ns, last ns, [bin, count, bin, count ...]]
 //              exits and fallbacks, largest first; if places is not 1, the row sums up that many, and frame is ""
 //   compiling  as bins; compiles and compile_ns (of ISEQs), invalidations, ns (of all work of the compiler) [bin, ns ...], invalidated [bin, count ...]
-//   timeline   threads over time: see threads.js       cost, states, interpreted, gains, slices, lost_bins: see cost.js
+//   timeline   threads over time: see threads.js
+//   cost, states, interpreted, gains, slices, lost_bins: see cost.js
 //   sources    texts of files with exits: see sources.js
-//   advised    [reason, is a fallback, number in advice]        advice  [meaning, causes, helps], not numbers but texts
+//   advised    [reason, is a fallback, number in advice]
+//   advice     [meaning, causes, helps], not numbers but texts
 //   stacks     [parent, text, exits, is a reason], each behind its parent; 0 is all
 "use strict";
 {
@@ -33,7 +35,8 @@
     return node;
   }
   const el = (tag, properties, ...children) => fill(document.createElement(tag), properties, children);
-  // A method and its place, which lines break at slashes and brackets, and in words only if these are too long.
+  // A method and its place. Lines break at slashes and brackets, and within words only if they are too
+  // long.
   const breakable = (text) => text.split(/(?=[/(])/).flatMap((part, i) => (i > 0 ? [el("wbr"), part] : [part]));
   const svg = (tag, properties, ...children) => fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
 
@@ -121,7 +124,7 @@
     return sum;
   }
 
-  // The time that the exits of a row lost. Of a window it is that of the recorded exits, times their weight.
+  // The time that the exits of a row lost; in a window that of the recorded exits, times their weight.
   function lost_in_window(row) {
     if (!view.window) return row.lost;
     const from = bin_start(view.window[0]), to = bin_start(view.window[1] + 1);
@@ -487,7 +490,7 @@
   // Text with code between backticks.
   const with_code = (text) => text.split("`").map((part, i) => (i % 2 === 0 ? part : el("code", { text: part })));
 
-  // A reason that shows its advice when it is opened. What is open stays open when the table is drawn again.
+  // A reason that shows its advice when it is opened. It stays open when the table is drawn again.
   const explained = new Set();
   function reason_details(reason) {
     const texts = advice_of(reason);

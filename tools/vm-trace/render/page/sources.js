@@ -1,7 +1,7 @@
 // The sources of files with exits, from the part of #data that --sources makes:
 //
-//   sources  [path, note ("": none), ns lost, exits, fallbacks, [text of each line], [costly line ...]],
-//            the files that cost most first; sources_left_out
+//   sources  [path, note ("": none), ns lost, exits, fallbacks, [text of each line],
+//            [costly line ...]], the files that cost most first; sources_left_out
 //            a costly line: [line (0: none), ns lost, exits, fallbacks, [reason ...]]
 //            a reason: [reason, insn, ns lost, exits, fallbacks]
 "use strict";
