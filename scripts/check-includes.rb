@@ -39,10 +39,11 @@ class Tree
     @faults
   end
 
-  # A row for each layer, the highest first: its units, and the layers that these include.
+  # A row for each layer, the highest first: its units, and the layers that these include. Tables
+  # (.def) belong to the unit that includes them.
   def picture
     rows = @layers.reverse.filter_map do |layer|
-      files = @files.select { |file| layer_of(file) == layer && !file.end_with?(".def") } # tables of the unit that includes them
+      files = @files.select { |file| layer_of(file) == layer && !file.end_with?(".def") }
       next if files.empty?
       below = files.flat_map { |file| @includes[file].map { |_, to| to && layer_of(to) } }.compact.uniq - [layer]
       names = files.map { |file| File.basename(file, ".*") }.uniq.sort

@@ -1,8 +1,9 @@
 #!/usr/bin/env ruby
-# Writes the parts of the guide that explain reasons, from the texts that the tool has (tools/vm-trace/analysis/advice/).
+# Writes the parts of the guide that explain reasons, from the texts of the tool
+# (tools/vm-trace/analysis/advice/).
 #   reason-pages.rb TOOL            fails if a page is not as it would be written
 #   reason-pages.rb --write TOOL    writes the pages
-# A page has lines that begin and end such a part, with the JIT and the kinds of reasons that it is to have:
+# In a page, two lines begin and end such a part; the first names the JIT and the kinds of reasons:
 #   <!-- reasons of ZJIT: exit, compile error -->
 #   <!-- end of reasons -->
 # Exits and compile errors get a section with an example each, the others a row of a table.
@@ -28,22 +29,26 @@ module ReasonPages
 
   def code(name) = name.include?("`") ? "`` #{name} ``" : "`#{name}`"
 
+  # Rows with equal texts share a section, or a row of a table.
+  def codes(rows) = rows.map { |row| code(row["reason"]) }.join(", ")
+  def texts(row) = row.values_at("meaning", "cause", "help")
+
   def section(rows)
     row = rows.first
-    parts = ["### #{rows.map { |other| code(other["reason"]) }.join(", ")}", wrapped(row["meaning"]), wrapped("Usual causes: #{row["cause"]}"),
-             wrapped("What helps: #{row["help"]}")]
+    meaning, cause, help = texts(row)
+    parts = ["### #{codes(rows)}", wrapped(meaning), wrapped("Usual causes: #{cause}"), wrapped("What helps: #{help}")]
     parts << "```ruby\n#{row["example"]}```" if row["example"]
     parts.join("\n\n")
   end
 
-  def table(rows)
-    lines = rows.map { |same| "| #{[same.map { |row| code(row["reason"]) }.join(", "), *same.first.values_at("meaning", "cause", "help")].join(" | ")} |" }
+  def table(groups)
+    lines = groups.map { |rows| "| #{[codes(rows), *texts(rows.first)].join(" | ")} |" }
     ["| reason | meaning | usual causes | what helps |", "|---|---|---|---|", *lines].join("\n")
   end
 
   def topic(rows)
     text = rows.first["topic_text"]
-    groups = rows.chunk_while { |a, b| a.values_at("meaning", "cause", "help") == b.values_at("meaning", "cause", "help") }.to_a
+    groups = rows.chunk_while { |a, b| texts(a) == texts(b) }.to_a
     body = SECTIONS.include?(rows.first["kind"]) ? groups.map { |group| section(group) } : [table(groups)]
     ["## #{rows.first["topic"]}", *(wrapped(text) if text), *body].join("\n\n")
   end
@@ -55,7 +60,10 @@ module ReasonPages
   end
 
   def page(text, rows)
-    text.gsub(PART) { "<!-- reasons of #{$1}: #{$2} -->\n\n#{part(rows, $1, $2.split(", "))}\n\n<!-- end of reasons -->" }
+    text.gsub(PART) do
+      jit, kinds = $1, $2
+      "<!-- reasons of #{jit}: #{kinds} -->\n\n#{part(rows, jit, kinds.split(", "))}\n\n<!-- end of reasons -->"
+    end
   end
 
   def rows(tool)

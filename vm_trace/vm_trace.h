@@ -461,12 +461,19 @@ RB_VM_TRACE_STUB void rb_vm_trace_thread_suspending(struct rb_execution_context_
 # define RB_VM_TRACE_FRAME_FLAG 0
 typedef uintptr_t (*rb_vm_trace_compiled_code)(struct rb_execution_context_struct *ec,
                                                struct rb_control_frame_struct *cfp);
-RB_VM_TRACE_STUB uintptr_t rb_vm_trace_run_compiled(struct rb_execution_context_struct *ec, struct rb_control_frame_struct *cfp, rb_vm_trace_compiled_code code) { return code(ec, cfp); }
-RB_VM_TRACE_STUB void rb_vm_trace_uncompiled(struct rb_execution_context_struct *ec, uint64_t calls, uint64_t threshold) {}
+RB_VM_TRACE_STUB uintptr_t
+rb_vm_trace_run_compiled(struct rb_execution_context_struct *ec, struct rb_control_frame_struct *cfp,
+                         rb_vm_trace_compiled_code code)
+{
+    return code(ec, cfp);
+}
+RB_VM_TRACE_STUB void
+rb_vm_trace_uncompiled(struct rb_execution_context_struct *ec, uint64_t calls, uint64_t threshold) {}
 RB_VM_TRACE_STUB void rb_vm_trace_frame_popped(struct rb_execution_context_struct *ec) {}
 RB_VM_TRACE_STUB void rb_vm_trace_c_called(struct rb_execution_context_struct *ec) {}
 RB_VM_TRACE_STUB void rb_vm_trace_unwound(struct rb_execution_context_struct *ec) {}
-RB_VM_TRACE_STUB void rb_vm_trace_fiber_switched(struct rb_execution_context_struct *from, struct rb_execution_context_struct *to) {}
+RB_VM_TRACE_STUB void
+rb_vm_trace_fiber_switched(struct rb_execution_context_struct *from, struct rb_execution_context_struct *to) {}
 RB_VM_TRACE_STUB void rb_vm_trace_states_ended(struct rb_vm_trace_states **states) {}
 RB_VM_TRACE_STUB bool rb_vm_trace_fault(const void *address) { return false; }
 RB_VM_TRACE_STUB void rb_vm_trace_define_recorder(void) {}

@@ -89,7 +89,8 @@ module Bench
       when :ours_yjit
         ["--yjit-trace-side-exits-sample-rate=#{variant.rate}", "--yjit-trace-file=#{folder}/vm-trace-bench-%p.fxt"]
       when :samples_yjit
-        ["--vm-trace=exits:samples", *("--vm-trace-stack=#{variant.rate}" if variant.rate > 0), "--vm-trace-file=#{folder}/vm-trace-bench-%p.fxt"]
+        ["--vm-trace=exits:samples", *("--vm-trace-stack=#{variant.rate}" if variant.rate > 0),
+         "--vm-trace-file=#{folder}/vm-trace-bench-%p.fxt"]
       when :late then []
       when :filtered then ["--zjit-trace-later", "--zjit-trace-methods=NoSuchClass#*"]
       when :filtered_yjit then ["--yjit-trace-later", "--yjit-trace-methods=NoSuchClass#*"]

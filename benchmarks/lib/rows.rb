@@ -288,12 +288,14 @@ module Bench
     # Exits as stack samples, too: what one more record costs, and how long they are at many depths.
     def samples
       ours = with_yjit(@ours)
-      jobs = { none: [variant("", ours), "exits", 8, SAMPLED], file: [variant("", ours, :ours_yjit, 1), "exits", 8, EVERY],
+      jobs = { none: [variant("", ours), "exits", 8, SAMPLED],
+               file: [variant("", ours, :ours_yjit, 1), "exits", 8, EVERY],
                samples: [variant("", ours, :samples_yjit, 0), "exits", 8, EVERY] }
       runs = @recording.rounds(@rounds, "stack samples", jobs)
       times = runs.to_h { |key, list| [key, each_of(list, jobs[key].last).map { |s| s * 1e9 }] }
       with, without = %i[samples file].map { |key| minus(times[key], times[:none]) }
-      @rows << Row.new(name: "YJIT: one exit, K=1, 8 frames, with a stack sample", unit: "ns", ours: Statistics.median(with), runs: with.size,
+      @rows << Row.new(name: "YJIT: one exit, K=1, 8 frames, with a stack sample", unit: "ns",
+                       ours: Statistics.median(with), runs: with.size,
                        note: "%.0f .. %.0f ns; without %.0f ns" % [*with.minmax, Statistics.median(without)])
       add_depths_row(ours)
     end
@@ -302,12 +304,14 @@ module Bench
     def add_depths_row(ours)
       before = ENV.to_h.slice(*DEEP_STACK.keys)
       ENV.update(DEEP_STACK)
-      bytes = [[:samples_yjit, 0], [:samples_yjit, 10], [:ours_yjit, 1]].map do |tracer, rate|
-        @recording.run(variant("", ours, tracer, rate), "depths_of_exits", DEEP_FRAMES, DEEP_EXITS).bytes / DEEP_EXITS.to_f
+      sample, with_ten_frames, event = [[:samples_yjit, 0], [:samples_yjit, 10], [:ours_yjit, 1]].map do |tracer, rate|
+        run = @recording.run(variant("", ours, tracer, rate), "depths_of_exits", DEEP_FRAMES, DEEP_EXITS)
+        run.bytes / DEEP_EXITS.to_f
       end
-      @rows << Row.new(name: "bytes of an exit, #{DEEP_EXITS} depths from #{DEEP_FRAMES} frames on", unit: "bytes", ours: bytes[0], runs: 1,
-                       target: "<= 120 bytes", met: bytes[0] <= 120,
-                       note: "with ten frames as arguments, too: %.0f bytes; without samples: %.0f bytes" % bytes.drop(1))
+      @rows << Row.new(name: "bytes of an exit, #{DEEP_EXITS} depths from #{DEEP_FRAMES} frames on",
+                       unit: "bytes", ours: sample, runs: 1, target: "<= 120 bytes", met: sample <= 120,
+                       note: "with ten frames as arguments, too: %.0f bytes; without samples: %.0f bytes" %
+                             [with_ten_frames, event])
     ensure
       DEEP_STACK.each_key { |key| ENV[key] = before[key] }
     end
@@ -444,13 +448,15 @@ module Bench
 
     # One change of state, and whole programs, traced beside untraced, one process after the other.
     def states
-      workload = Workload.new("states", "#{Recording::ROWS}/states.rb", [[@rounds, 5].max.to_s, @options.fetch(:folder, Dir.tmpdir)])
+      arguments = [[@rounds, 5].max.to_s, @options.fetch(:folder, Dir.tmpdir)]
+      workload = Workload.new("states", "#{Recording::ROWS}/states.rb", arguments)
       run = @ours.run(workload).extra
       change, peer = run.values_at("change", "peer")
-      @rows << Row.new(name: "one change of execution state", unit: "ns", ours: change, base: peer, ratio: peer / change, runs: @rounds,
-                       target: "<= 2 clock reads + 5 ns", met: run["lost"].zero? && change <= 2 * run["clock"] + 5,
-                       note: "a clock read: %.0f ns; the peer is an event of TracePoint; a call into compiled code untraced: %.0f ns" %
-                             run.values_at("clock", "off"))
+      @rows << Row.new(name: "one change of execution state", unit: "ns", ours: change, base: peer,
+                       ratio: peer / change, runs: @rounds, target: "<= 2 clock reads + 5 ns",
+                       met: run["lost"].zero? && change <= 2 * run["clock"] + 5,
+                       note: "a clock read: %.0f ns; the peer is an event of TracePoint; " \
+                             "a call into compiled code untraced: %.0f ns" % run.values_at("clock", "off"))
       { "" => @ours, "YJIT: " => with_yjit(@ours) }.each do |jit, side|
         %w[emulator requests].each { |program| add_state_row("#{jit}#{program}", program, side) }
       end
@@ -469,8 +475,8 @@ module Bench
         on / off
       end
       ratio = Statistics.median(ratios)
-      @rows << Row.new(name: "states: #{name}, traced / untraced", unit: "times", ours: ratio, spread: spread(ratios), runs: @rounds,
-                       target: "<= 1.05", met: ratio <= 1.05, note: "a trace of #{bytes >> 10} KiB")
+      @rows << Row.new(name: "states: #{name}, traced / untraced", unit: "times", ours: ratio, spread: spread(ratios),
+                       runs: @rounds, target: "<= 1.05", met: ratio <= 1.05, note: "a trace of #{bytes >> 10} KiB")
     end
 
     # A loop that only allocates: sampled beside untraced in the same process, and untraced beside the

@@ -49,5 +49,7 @@ VMTraceBench.report(:peer, (median.call(peer) - median.call(off)) * 1e9 / (2 * E
 # What the tracer reads: the processor's counter, as far as Ruby comes to it.
 GC.disable
 nothing = Array.new(rounds) { seconds { i = 0; i += 1 while i < 1_000_000 } }
-clock = Array.new(rounds) { seconds { i = 0; (Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond); i += 1) while i < 1_000_000 } }
+clock = Array.new(rounds) do
+  seconds { i = 0; (Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond); i += 1) while i < 1_000_000 }
+end
 VMTraceBench.report(:clock, (median.call(clock) - median.call(nothing)) * 1e3)

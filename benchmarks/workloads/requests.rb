@@ -9,7 +9,9 @@ class Store
   Entry = Struct.new(:id, :title, :text, :tags)
 
   def initialize
-    @entries = (1..60).map { |i| Entry.new(i, "Entry #{i}", "line <#{i}> & more\n" * (i % 7 + 1), %w[red green blue].first(i % 4)) }
+    @entries = (1..60).map do |i|
+      Entry.new(i, "Entry #{i}", "line <#{i}> & more\n" * (i % 7 + 1), %w[red green blue].first(i % 4))
+    end
   end
 
   def all = @entries
@@ -35,9 +37,13 @@ class Request
 end
 
 class Application
+  LIST = '<ul><% entries.each do |e| %><li><a href="/entries/<%= e.id %>"><%= h(e.title) %></a> ' \
+         '<%= h(summary(e)) %></li><% end %></ul>'
+  PAGE = '<h1><%= h(entry.title) %></h1><% entry.text.each_line do |line| %><p><%= h(line.chomp) %></p><% end %>' \
+         '<%= entry.tags.join(", ") %>'
   # Compiled to methods once, as frameworks do.
-  ERB.new(%q{<ul><% entries.each do |e| %><li><a href="/entries/<%= e.id %>"><%= h(e.title) %></a> <%= h(summary(e)) %></li><% end %></ul>}).def_method(self, "list(entries)")
-  ERB.new(%q{<h1><%= h(entry.title) %></h1><% entry.text.each_line do |line| %><p><%= h(line.chomp) %></p><% end %><%= entry.tags.join(", ") %>}).def_method(self, "page(entry)")
+  ERB.new(LIST).def_method(self, "list(entries)")
+  ERB.new(PAGE).def_method(self, "page(entry)")
 
   def initialize
     @store = Store.new
@@ -48,7 +54,10 @@ class Application
     route("GET", %r{\A/entries/(?<id>\d+)\z}) { |request, _| show(@store.find(request.params["id"].to_i)) }
     route("GET", %r{\A/entries\.json\z}) { |_, _| JSON.generate(@store.all.map(&:to_h)) }
     route("GET", %r{\A/search\z}) { |request, _| list(@store.search(request.params.fetch("word"))) }
-    route("POST", %r{\A/entries\z}) { |request, _| @store.add(request.params["title"], request.params["text"]); "added" }
+    route("POST", %r{\A/entries\z}) do |request, _|
+      @store.add(request.params["title"], request.params["text"])
+      "added"
+    end
   end
 
   def route(method, pattern, &block) = @routes << [method, pattern, block]
@@ -80,7 +89,9 @@ class Application
   end
 end
 
-TARGETS = ["/", "/entries", "/entries/7", "/search?word=more", "/entries.json", "/entries/999", "/nowhere", "/search"].freeze
+TARGETS = %w[
+  / /entries /entries/7 /search?word=more /entries.json /entries/999 /nowhere /search
+].freeze
 
 def serve(application, requests)
   bytes = 0

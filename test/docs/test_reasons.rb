@@ -1,5 +1,5 @@
-# Advice for reasons (`vm-trace explain`): each reason that a JIT has is explained, no other is, the pages of the
-# guide are up to date, and each example has the reason that it is for in its trace.
+# Advice for reasons (`vm-trace explain`): each reason that a JIT has is explained, no other is, the
+# pages of the guide are up to date, and each example has the reason that it is for in its trace.
 #
 # The reasons of a JIT are read from its source, so this is skipped for a base that has no source here.
 # Bases: ruby-4.1 ruby-4.0 ruby-3.3
@@ -14,8 +14,10 @@ class TestReasonPages < Minitest::Test
   TOOL = File.expand_path(ENV["VM_TRACE"] || "build/tool/vm-trace", TOP)
   ROWS = ReasonPages.rows(TOOL)
   # What is explained and is in no list of a JIT's source: names that the tracer gives.
-  OF_THE_TRACER = ["(site table full)", "uncompiled_insn", "invalidated_block", "invalidated_everything", "ExceptionHandler", "getivar", "setivar",
-                   "recompile_exit"].freeze
+  OF_THE_TRACER = [
+    "(site table full)", "uncompiled_insn", "invalidated_block", "invalidated_everything", "ExceptionHandler",
+    "getivar", "setivar", "recompile_exit",
+  ].freeze
 
   FLAGS = { "ZJIT" => "--zjit-trace-exits", "YJIT" => "--yjit-trace-side-exits" }.freeze
   ROWS.select { |row| row["example"] }.uniq { |row| row["example"] + row["topic"] }.each do |row|
@@ -32,7 +34,10 @@ class TestReasonPages < Minitest::Test
   def test_pages_are_up_to_date
     files = ReasonPages.files
     assert_equal %w[reasons-yjit.md reasons-zjit.md reasons.md], files.map { |file| File.basename(file) }
-    files.each { |file| assert_equal ReasonPages.page(File.read(file), ROWS), File.read(file), "run scripts/reason-pages.rb --write build/tool/vm-trace" }
+    files.each do |file|
+      text = File.read(file)
+      assert_equal ReasonPages.page(text, ROWS), text, "run scripts/reason-pages.rb --write build/tool/vm-trace"
+    end
   end
 
   # Every reason is on a page.
@@ -89,7 +94,8 @@ class TestReasonPages < Minitest::Test
   end
 
   def test_outcomes
-    words = File.read(File.join(TOP, "vm_trace/base/known_strings.h"))[/W_PROFILING.*?W_VERSION_LIMIT, "\w+"/m].scan(/"(\w+)"/).flatten
+    strings = File.read(File.join(TOP, "vm_trace/base/known_strings.h"))
+    words = strings[/W_PROFILING.*?W_VERSION_LIMIT, "\w+"/m].scan(/"(\w+)"/).flatten
     assert_equal words, named("outcome", "ZJIT")
   end
 
@@ -107,15 +113,18 @@ class TestReasonPages < Minitest::Test
     assert_used bases.flat_map { |base| yjit_invalidations(base) }, "invalidation", "YJIT"
   end
 
-  # "Neither Ruby 4.0 nor 4.1 uses this reason" and the like: what no code of that Ruby makes is said to be so.
+  # "Neither Ruby 4.0 nor 4.1 uses this reason": no code of that Ruby makes such a fallback.
   def test_reasons_that_zjit_never_uses_are_said_to_be_unused
-    unused = %w[ruby-4.0 ruby-4.1].map { |base| fallback_texts(base).reject { |variant, _| made?(base, variant) }.values }
-    both = unused.reduce(:&)
-    assert_operator both.size, :>=, 1
-    said = ROWS.select { |row| row["kind"] == "fallback" && row["cause"].start_with?("Neither Ruby 4.0 nor 4.1 uses") }.map { |row| row["reason"] }
-    assert_empty both - said
-    all = %w[ruby-4.0 ruby-4.1].flat_map { |base| fallback_texts(base).select { |variant, _| made?(base, variant) }.values }
-    assert_empty said & all
+    made, unused = %w[ruby-4.0 ruby-4.1].map do |base|
+      fallback_texts(base).partition { |variant, _| made?(base, variant) }.map { |pairs| pairs.map(&:last) }
+    end.transpose
+    in_none = unused.reduce(:&)
+    assert_operator in_none.size, :>=, 1
+    fallbacks = ROWS.select { |row| row["kind"] == "fallback" }
+    said = fallbacks.select { |row| row["cause"].start_with?("Neither Ruby 4.0 nor 4.1 uses") }
+    said.map! { |row| row["reason"] }
+    assert_empty in_none - said
+    assert_empty said & made.flatten
   end
 
   # The page of ZJIT lists what 4.0 has.
@@ -157,7 +166,8 @@ class TestReasonPages < Minitest::Test
   # Something in `reasons` has each name. A name with details stands for one without.
   def assert_used(reasons, kind, jit)
     names = named(kind, jit) - OF_THE_TRACER
-    unused = names.reject { |name| reasons.any? { |reason| File.fnmatch(name, reason) || reason == "#{name[/\A\w+/]}(any)" } }
+    used = ->(name, reason) { File.fnmatch(name, reason) || reason == "#{name[/\A\w+/]}(any)" }
+    unused = names.reject { |name| reasons.any? { |reason| used[name, reason] } }
     assert_empty unused
   end
 
@@ -174,14 +184,18 @@ class TestReasonPages < Minitest::Test
   end
 
   def zjit_exits(base)
-    detailed = variants(base, "Invariant").map { |name| "PatchPoint(#{name})" } + variants(base, "CallType").map { |name| "UnhandledCallType(#{name})" }
-    variants(base, "SideExitReason").reject { |name| name.start_with?("PatchPoint", "UnhandledCallType") } + detailed
+    details = variants(base, "Invariant").map { |name| "PatchPoint(#{name})" }
+    details += variants(base, "CallType").map { |name| "UnhandledCallType(#{name})" }
+    plain = variants(base, "SideExitReason").reject { |name| name.start_with?("PatchPoint", "UnhandledCallType") }
+    plain + details
   end
 
   def compile_errors(base)
     parse_errors = variants(base, "ParseError").map { |name| "ParseError(#{name})" }
-    errors = variants(base, "CompileError", "zjit/src/stats.rs").reject { |name| name.start_with?("ParseError") } + parse_errors
-    errors.flat_map { |error| error == "ExceptionHandler" ? ["CompileError(#{error})"] : [error, "CompileError(#{error})"] }
+    errors = variants(base, "CompileError", "zjit/src/stats.rs").reject { |name| name.start_with?("ParseError") }
+    (errors + parse_errors).flat_map do |error|
+      error == "ExceptionHandler" ? ["CompileError(#{error})"] : [error, "CompileError(#{error})"]
+    end
   end
 
   # Variant => text in traces
@@ -197,15 +211,19 @@ class TestReasonPages < Minitest::Test
   # Whether any code besides lists of all variants makes a fallback with this reason.
   def made?(base, variant)
     files = %w[hir codegen cruby_methods].map { |name| source(base, "zjit/src/#{name}.rs") }
-    files.any? { |text| text.lines.any? { |line| line.match?(/\b#{variant}\b/) && !line.match?(%r{=> write!|^ +#{variant}(\(.*\))?,$|^ *//}) } }
+    listed = %r{=> write!|^ +#{variant}(\(.*\))?,$|^ *//}
+    files.flat_map(&:lines).any? { |line| line.match?(/\b#{variant}\b/) && !line.match?(listed) }
   end
 
   def zjit_invalidations(base)
-    texts = source(base, "zjit/src/invariants.rs").scan(/compile_patch_points!\(cb, patch_points, (?:\w+, )?"(.*?)"/).flatten
+    call = /compile_patch_points!\(cb, patch_points, (?:\w+, )?"(.*?)"/
+    texts = source(base, "zjit/src/invariants.rs").scan(call).flatten
     texts.map { |text| text.gsub(/\{.*?\}/, "any") }
   end
 
-  def yjit_invalidations(base) = source(base, "yjit/src/invariants.rs").scan(/trace::invalidation\((?:Counter::|")(\w+)/).flatten
+  def yjit_invalidations(base)
+    source(base, "yjit/src/invariants.rs").scan(/trace::invalidation\((?:Counter::|")(\w+)/).flatten
+  end
 
   # Functions that take a counter and make no exit.
   ONLY_COUNT = /counter_incr|incr_counter|exit_if|counter_ptr|\Aget\z|invalidation|shared_exit/
@@ -223,7 +241,7 @@ class TestReasonPages < Minitest::Test
     end.uniq
   end
 
-  # The function whose argument stands at an offset.
+  # The function with an argument at an offset.
   def called(source, offset)
     depth = 0
     (offset - 1).downto(0) do |i|

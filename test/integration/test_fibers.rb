@@ -164,7 +164,8 @@ class TestFibers < Integration::Test
 
   # Both ends of the invalidation of a version, and of the compilation after it.
   with :recompile_exits, def test_versions_are_invalidated_in_fibers
-    flags = %w[--zjit-call-threshold=5 --zjit-num-profiles=3 --vm-trace=exits,compiles,invalidations --vm-trace-file=%p.fxt]
+    flags = %w[--zjit-call-threshold=5 --zjit-num-profiles=3 --vm-trace=exits,compiles,invalidations
+               --vm-trace-file=%p.fxt]
     trace = run_ruby(<<~RUBY, *flags).trace
       def deep(n) = n == 0 ? Fiber.yield(1) : deep(n - 1)
       10.times { f = Fiber.new { deep(700); 1 }; f.resume; f.resume }

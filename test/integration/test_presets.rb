@@ -35,7 +35,8 @@ class TestPresets < Integration::Test
   def test_states_are_recorded_with_what_they_need
     needed = "exits compiles invalidations"
     assert_equal ["#{needed} threads gc states", 97], with_jit("states")
-    assert_equal ["#{needed} threads:stack=top gc states:min=1000000ns", 5], with_jit("exits:rate=5,states:min=1ms,threads:stack=top")
+    assert_equal ["#{needed} threads:stack=top gc states:min=1000000ns", 5],
+                 with_jit("exits:rate=5,states:min=1ms,threads:stack=top")
     result = run_ruby("p 1", "--vm-trace=states")
     assert_match(/no states are traced: no JIT is on: start Ruby with --zjit or --yjit/, result.err)
     assert_equal "1\n", result.out
@@ -43,20 +44,24 @@ class TestPresets < Integration::Test
 
   # What --vm-trace requests beside a flag of the JIT is recorded, too. The flag says at which rate.
   def test_flags_of_the_jit_and_vm_trace_are_recorded_together
-    assert_equal ["exits compiles invalidations threads gc states", 1], with_flag("--zjit-trace-exits", "states,threads")
-    assert_equal ["exits compiles invalidations threads gc states", 7], with_flag("--zjit-trace-exits-sample-rate=7", "states")
+    with_states = "exits compiles invalidations threads gc states"
+    assert_equal [with_states, 1], with_flag("--zjit-trace-exits", "states,threads")
+    assert_equal [with_states, 7], with_flag("--zjit-trace-exits-sample-rate=7", "states")
     compiled = JIT == "zjit" ? "exits fallbacks" : "exits"
-    assert_equal ["#{compiled} compiles invalidations markers threads gc allocations states", 1], with_flag("--zjit-trace-exits", "full")
+    assert_equal ["#{compiled} compiles invalidations markers threads gc allocations states", 1],
+                 with_flag("--zjit-trace-exits", "full")
     assert_equal ["exits markers threads gc", 1], with_flag("--zjit-trace-exits", "default")
   end
 
   zjit_only def test_states_are_recorded_with_fallbacks
-    assert_equal ["exits fallbacks compiles invalidations threads gc states", 97], with_flag("--zjit-trace-fallbacks", "states")
+    assert_equal ["exits fallbacks compiles invalidations threads gc states", 97],
+                 with_flag("--zjit-trace-fallbacks", "states")
     assert_equal ["exits fallbacks", 1], with_flag("--zjit-trace-exits", "fallbacks")
   end
 
   def with_flag(flag, list)
-    result = run_ruby("def f(x) = x + 1\n200.times { |i| f(i == 150 ? 1.5 : 2) }", flag, "--zjit-trace-file=%p.fxt", "--vm-trace=#{list}")
+    script = "def f(x) = x + 1\n200.times { |i| f(i == 150 ? 1.5 : 2) }"
+    result = run_ruby(script, flag, "--zjit-trace-file=%p.fxt", "--vm-trace=#{list}")
     assert_predicate result.status, :success?, result.err
     refute_match(/no \w+ are traced/, result.err)
     flags_of(result.trace)
@@ -75,8 +80,10 @@ class TestPresets < Integration::Test
       RubyVM::Trace.stop
     RUBY
     assert_equal ["markers threads:min=2000000ns:stack=none", nil], flags_of(result.trace)
-    result = run_ruby(%(RubyVM::Trace.start(preset: "full", exits: false, states: false, file: "\#$$.fxt")\nRubyVM::Trace.stop),
-                      "--zjit")
+    result = run_ruby(<<~'RUBY', "--zjit")
+      RubyVM::Trace.start(preset: "full", exits: false, states: false, file: "#$$.fxt")
+      RubyVM::Trace.stop
+    RUBY
     assert_equal ["compiles invalidations markers threads gc allocations", nil], flags_of(result.trace)
     result = run_ruby(%(RubyVM::Trace.start(preset: "default", sample_rate: 7, file: "\#$$.fxt")\nRubyVM::Trace.stop),
                       "--zjit")

@@ -8,7 +8,9 @@ class TestSamples < Integration::Test
   STACKS = <<~SQL
     WITH RECURSIVE frames(sample, site, depth) AS (
       SELECT s.id, s.callsite_id, c.depth FROM stack_sample s JOIN stack_profile_callsite c ON c.id = s.callsite_id
-      UNION ALL SELECT sample, c.parent_id, frames.depth - 1 FROM frames JOIN stack_profile_callsite c ON c.id = site WHERE frames.depth > 0)
+      UNION ALL
+        SELECT sample, c.parent_id, frames.depth - 1 FROM frames JOIN stack_profile_callsite c ON c.id = site
+        WHERE frames.depth > 0)
     SELECT s.id, s.ts, t.tid, w.value, m.name, f.name, y.source_file, y.line_number
     FROM frames JOIN stack_sample s ON s.id = sample JOIN stack_profile_callsite c ON c.id = site
       JOIN stack_profile_frame f ON f.id = c.frame_id JOIN stack_profile_mapping m ON m.id = f.mapping
@@ -26,6 +28,9 @@ class TestSamples < Integration::Test
     assert_predicate status, :success?, err
     CSV.parse(out.force_encoding("UTF-8"), headers: true)
   end
+
+  # The rows of a query whose columns are numbers.
+  def numbers(path, sql) = query(path, sql).map { |row| row.fields.map { |field| field.to_r.to_i } }
 
   # Frames are "mapping function path:line", outermost first.
   def samples(path)
@@ -55,7 +60,8 @@ class TestSamples < Integration::Test
     found = samples(trace.path)
     refute_empty found
     assert_equal trace.exits.size, found.size
-    assert_equal query(trace.path, "SELECT ts FROM slice WHERE category LIKE '%_exit' ORDER BY ts").map { |row| row["ts"].to_i }, found.map(&:ts)
+    times = numbers(trace.path, "SELECT ts FROM slice WHERE category LIKE '%_exit' ORDER BY ts").flatten
+    assert_equal times, found.map(&:ts)
     assert_equal [trace.settings["pid"]], found.map(&:tid).uniq
     assert_equal [1], found.map(&:weight).uniq
     stack = found.map(&:frames).find { |frames| frames.last == "/jit Foo#exits script.rb:2" }
@@ -92,6 +98,12 @@ class TestSamples < Integration::Test
     500.upto(1499) { |at| even(0, at, 2**62 - 1) }
   RUBY
 
+  COUNTS_BY_FRAME = <<~SQL
+    SELECT a.display_value AS frame, COUNT(*) AS count
+    FROM slice s JOIN args a ON a.arg_set_id = s.arg_set_id AND a.key = '0'
+    WHERE s.category LIKE '%_exit' GROUP BY 1
+  SQL
+
   def test_a_thousand_depths_from_500_frames_on_cost_few_bytes_an_exit
     { [] => 120, ["--zjit-trace-stack=10"] => 180 }.each do |flags, most|
       trace = trace(DEEP, "--vm-trace=exits:samples", *flags).trace
@@ -100,8 +112,7 @@ class TestSamples < Integration::Test
       assert_equal exits.size, samples(trace.path).size
       assert_operator File.size(trace.path) / exits.size, :<=, most
       assert_kind_of Integer, exits.last["args"]["10+"]
-      counted = query(trace.path, "SELECT a.display_value AS frame, COUNT(*) AS count FROM slice s JOIN args a ON a.arg_set_id = s.arg_set_id " \
-                                  "AND a.key = '0' WHERE s.category LIKE '%_exit' GROUP BY 1").to_h { |row| [row["frame"], row["count"].to_i] }
+      counted = query(trace.path, COUNTS_BY_FRAME).to_h { |row| [row["frame"], row["count"].to_i] }
       assert_equal exits.map { |event| event["args"]["0"] }.tally, counted
     end
   end
@@ -149,10 +160,14 @@ class TestSamples < Integration::Test
     Fiber.new { work }.resume
   RUBY
 
+  EXITS_BY_THREAD = <<~SQL
+    SELECT s.ts, t.tid FROM slice s JOIN thread_track k ON k.id = s.track_id JOIN thread t USING (utid)
+    WHERE s.category LIKE '%_exit'
+  SQL
+
   def test_samples_are_on_the_threads_of_their_exits
     trace = trace(RACTORS, "-W0", "--vm-trace=exits:samples", recorders: 4).trace
-    on_threads = query(trace.path, "SELECT s.ts, t.tid FROM slice s JOIN thread_track k ON k.id = s.track_id JOIN thread t USING (utid) " \
-                                   "WHERE s.category LIKE '%_exit'").map { |row| [row["ts"].to_i, row["tid"].to_i] }
+    on_threads = numbers(trace.path, EXITS_BY_THREAD)
     found = samples(trace.path)
     assert_equal on_threads.sort, found.map { |sample| [sample.ts, sample.tid] }.sort
     assert_operator found.map(&:tid).uniq.size, :>=, 5
@@ -169,16 +184,24 @@ class TestSamples < Integration::Test
     30.times { work }
   RUBY
 
+  LOST_BY_EVENTS = <<~SQL
+    SELECT s.ts, a.int_value FROM slice s JOIN args a USING (arg_set_id)
+    WHERE a.key = 'lost_ns' AND s.category LIKE '%_exit' ORDER BY 1
+  SQL
+  LOST_BY_SAMPLES = <<~SQL
+    SELECT s.ts, w.value FROM stack_sample s JOIN stack_sample_counter w ON w.stack_sample_id = s.id
+      JOIN stack_sample_counter_track k ON k.id = w.track_id AND k.name = 'lost time' ORDER BY 1
+  SQL
+
   def test_lost_time_is_that_of_the_events
     dir = scratch_dir
     File.write(File.join(dir, "script.rb"), jit(LOST))
-    result = run_in(dir, "--zjit", "--zjit-call-threshold=2", "--vm-trace=states,exits:rate=1:samples", "--vm-trace-file=t.fxt", "script.rb")
+    flags = %w[--zjit --zjit-call-threshold=2 --vm-trace=states,exits:rate=1:samples --vm-trace-file=t.fxt]
+    result = run_in(dir, *flags, "script.rb")
     assert_predicate result.status, :success?, result.err
     path = File.join(dir, "t.fxt")
-    events = query(path, "SELECT s.ts, a.int_value FROM slice s JOIN args a USING (arg_set_id) WHERE a.key = 'lost_ns' AND s.category LIKE '%_exit' ORDER BY 1")
-    weights = query(path, "SELECT s.ts, w.value FROM stack_sample s JOIN stack_sample_counter w ON w.stack_sample_id = s.id " \
-                          "JOIN stack_sample_counter_track k ON k.id = w.track_id AND k.name = 'lost time' ORDER BY 1")
-    assert_equal events.map { |row| row.fields.map(&:to_i) }, weights.map { |row| row.fields.map(&:to_f).map(&:to_i) }
-    assert_operator weights.sum { |row| row["value"].to_f }, :>, 0
+    lost = numbers(path, LOST_BY_SAMPLES)
+    assert_equal numbers(path, LOST_BY_EVENTS), lost
+    assert_operator lost.sum(&:last), :>, 0
   end
 end

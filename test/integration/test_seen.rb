@@ -26,10 +26,11 @@ class TestSeen < Integration::Test
     named_late = Class.new(Foo)
     late = named_late.new
     values = {
-      1.5 => "Float", 1.0e-300 => "Float (heap)", nil => "NilClass", true => "TrueClass", false => "FalseClass", :a => "Symbol",
-      2**70 => "Integer (bignum)", "a" => "String", (0..1) => "Range", Foo => "#<Class:Foo>", Comparable => "Module",
-      Foo.new => "Foo", singleton => "#<Class:#<Foo>>", unnamed.new => "#<Class(Foo)>", Unmade.allocate => "Unmade",
-      String.allocate => "String", Foo.singleton_class => "#<Class:#<Class:Foo>>", Struct.new(:a).new(1) => "#<Class(Struct)>"
+      1.5 => "Float", 1.0e-300 => "Float (heap)", nil => "NilClass", true => "TrueClass", false => "FalseClass",
+      :a => "Symbol", 2**70 => "Integer (bignum)", "a" => "String", (0..1) => "Range", Foo => "#<Class:Foo>",
+      Comparable => "Module", Foo.new => "Foo", singleton => "#<Class:#<Foo>>", unnamed.new => "#<Class(Foo)>",
+      Unmade.allocate => "Unmade", String.allocate => "String", Foo.singleton_class => "#<Class:#<Class:Foo>>",
+      Struct.new(:a).new(1) => "#<Class(Struct)>"
     }.compare_by_identity
     expected = []
     values.each { |value, name| 3.times { rescue_all.(value); expected << name } }
@@ -180,10 +181,11 @@ class TestSeen < Integration::Test
 
     # name => operands that a guard may look at
     METHODS = {
-      "add" => ["a", "b"], "less" => ["a", "b"], "at" => ["a", "b"], "put" => ["a", "b"], "send_to" => ["a"], "send_keyword" => ["a"],
-      "send_splat" => ["a"], "send_block" => ["a"], "accessor" => ["a"], "write" => ["a"], "text" => ["a"], "unpack" => ["a"],
-      "byte" => ["a", "b"], "append" => ["a", "b"], "choose" => ["a"], "give" => ["a", "b"], "kind" => ["a", "b"], "late" => ["a", "b"],
-      "equal" => ["a", "b"], "long" => ["a"], "splat_keywords" => ["a", "b"]
+      "add" => ["a", "b"], "less" => ["a", "b"], "at" => ["a", "b"], "put" => ["a", "b"], "send_to" => ["a"],
+      "send_keyword" => ["a"], "send_splat" => ["a"], "send_block" => ["a"], "accessor" => ["a"], "write" => ["a"],
+      "text" => ["a"], "unpack" => ["a"], "byte" => ["a", "b"], "append" => ["a", "b"], "choose" => ["a"],
+      "give" => ["a", "b"], "kind" => ["a", "b"], "late" => ["a", "b"], "equal" => ["a", "b"], "long" => ["a"],
+      "splat_keywords" => ["a", "b"]
     }
     def add(a, b) = [BESIDE, a + b, BESIDE]
     def less(a, b) = [BESIDE, (a < b), BESIDE]
@@ -208,10 +210,10 @@ class TestSeen < Integration::Test
     def splat_keywords(a, b) = [BESIDE, a.call(BESIDE, **b), BESIDE]
 
     usual = {
-      "at" => [[1, 2], 1], "put" => [[1, 2], 1], "send_to" => [Foo.new], "send_keyword" => [Foo.new], "send_splat" => [Foo.new],
-      "send_block" => [Foo.new], "accessor" => [Foo.new], "write" => [Foo.new], "text" => ["a"], "unpack" => [[1, 2]],
-      "byte" => ["abc", 1], "append" => [+"a", "b"], "choose" => [1], "kind" => [Foo.new, Foo], "equal" => ["a", "b"], "long" => ["abc"],
-      "splat_keywords" => [Foo.new, { k: 1 }]
+      "at" => [[1, 2], 1], "put" => [[1, 2], 1], "send_to" => [Foo.new], "send_keyword" => [Foo.new],
+      "send_splat" => [Foo.new], "send_block" => [Foo.new], "accessor" => [Foo.new], "write" => [Foo.new],
+      "text" => ["a"], "unpack" => [[1, 2]], "byte" => ["abc", 1], "append" => [+"a", "b"], "choose" => [1],
+      "kind" => [Foo.new, Foo], "equal" => ["a", "b"], "long" => ["abc"], "splat_keywords" => [Foo.new, { k: 1 }]
     }
     usual.default = [1, 2]
     singleton = Foo.new
@@ -219,16 +221,22 @@ class TestSeen < Integration::Test
     unnamed = Class.new(Foo)
     string = Text.new("abc")
     make = [
-      [->(i) { i }, "Integer"], [->(i) { -i }, "Integer"], [->(i) { 2**64 + i }, "Integer (bignum)"], [->(i) { i + 0.5 }, "Float"],
-      [->(i) { 1.0e-300 * (i + 1) }, "Float (heap)"], [->(_) { nil }, "NilClass"], [->(_) { true }, "TrueClass"], [->(_) { false }, "FalseClass"],
-      [->(i) { "abc" + i.to_s }, "String"], [->(_) { string.dup }, "Text"], [->(i) { [1] * (i % 5) }, "Array"], [->(_) { List.new([1, 2]) }, "List"],
-      [->(i) { { k: i } }, "Hash"], [->(_) { :a }, "Symbol"], [->(i) { "unknown#{i}".to_sym }, ["Symbol", "Symbol (dynamic)"]], [->(_) { 1..2 }, "Range"],
-      [->(_) { Foo.new }, "Foo"], [->(_) { Wide.new }, "Wide"], [->(_) { Bare.new }, "Bare"], [->(_) { singleton }, "#<Class:#<Foo>>"],
-      [->(_) { unnamed.new }, "#<Class(Foo)>"], [->(_) { Foo }, "#<Class:Foo>"], [->(_) { Comparable }, "Module"],
-      [->(_) { Foo.allocate }, "Foo"], [->(_) { String.allocate }, "String"], [->(_) { Array.allocate.freeze }, "Array"],
-      [->(i) { c = Class.new(Foo); c.new }, "#<Class(Foo)>"], [->(_) { o = Foo.new; o.instance_variable_set(:@z, 1); o }, "Foo"]
+      [->(i) { i }, "Integer"], [->(i) { -i }, "Integer"], [->(i) { 2**64 + i }, "Integer (bignum)"],
+      [->(i) { i + 0.5 }, "Float"], [->(i) { 1.0e-300 * (i + 1) }, "Float (heap)"],
+      [->(_) { nil }, "NilClass"], [->(_) { true }, "TrueClass"], [->(_) { false }, "FalseClass"],
+      [->(i) { "abc" + i.to_s }, "String"], [->(_) { string.dup }, "Text"],
+      [->(i) { [1] * (i % 5) }, "Array"], [->(_) { List.new([1, 2]) }, "List"], [->(i) { { k: i } }, "Hash"],
+      [->(_) { :a }, "Symbol"], [->(i) { "unknown#{i}".to_sym }, ["Symbol", "Symbol (dynamic)"]],
+      [->(_) { 1..2 }, "Range"], [->(_) { Foo.new }, "Foo"], [->(_) { Wide.new }, "Wide"], [->(_) { Bare.new }, "Bare"],
+      [->(_) { singleton }, "#<Class:#<Foo>>"], [->(_) { unnamed.new }, "#<Class(Foo)>"],
+      [->(_) { Foo }, "#<Class:Foo>"], [->(_) { Comparable }, "Module"],
+      [->(_) { Foo.allocate }, "Foo"], [->(_) { String.allocate }, "String"],
+      [->(_) { Array.allocate.freeze }, "Array"], [->(i) { c = Class.new(Foo); c.new }, "#<Class(Foo)>"],
+      [->(_) { o = Foo.new; o.instance_variable_set(:@z, 1); o }, "Foo"]
     ]
-    names = { Integer => "Integer", String => "String", Array => "Array", Hash => "Hash", Foo => "Foo", Class => "#<Class:Foo>" }
+    names = {
+      Integer => "Integer", String => "String", Array => "Array", Hash => "Hash", Foo => "Foo", Class => "#<Class:Foo>"
+    }
     passed = Hash.new { |hash, method| hash[method] = {} }
     METHODS.each_key do |method|
       60.times { __send__(method, *usual[method].map { |value| ::String === value ? value.dup : value }) }
@@ -264,7 +272,8 @@ class TestSeen < Integration::Test
 
   def test_what_is_seen_was_passed
     run = trace("ROUNDS = #{LONG ? 3000 : 200}\n#{ANY}")
-    passed = File.readlines(File.join(run.dir, "passed"), chomp: true).to_h { |line| method, *names = line.split("\t"); [method, names] }
+    lines = File.readlines(File.join(run.dir, "passed"), chomp: true)
+    passed = lines.map { |line| line.split("\t") }.to_h { |method, *names| [method, names] }
     checked = Hash.new(0)
     run.trace.exits.each do |event|
       method, seen = event["args"]["0"][/([a-z_]+) \(/, 1], event["args"]["seen"]

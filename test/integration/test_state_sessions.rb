@@ -30,17 +30,23 @@ class TestStateSessions < Integration::Test
     result
   end
 
+  # The sums of each thread's last event by thread id.
   def states_of(trace)
-    trace.in_category("trace").select { |event| event["name"] == "states" }.to_h { |event| [event["tid"], event["args"]] }
+    events = trace.in_category("trace").select { |event| event["name"] == "states" }
+    events.to_h { |event| [event["tid"], event["args"]] }
   end
+
+  # Those of a trace that the program saved.
+  def saved_states(result, name) = states_of(Trace.new(File.join(result.dir, name)))
+
+  def total(sums) = sums.except("changes", "left_out").values.sum
 
   # `vm-trace check` has compared `exited` with the sites.
   def assert_states(trace)
     refute_empty states_of(trace), trace.path
     wall_ns = trace.events.map { |event| event["ts"] }.minmax.then { |from, to| to - from }
     states_of(trace).each do |tid, args|
-      sum = args.except("changes", "left_out").values.sum
-      assert_operator sum, :<=, wall_ns + wall_ns / 50 + 1_000_000, "thread #{tid}: #{args}"
+      assert_operator total(args), :<=, wall_ns + wall_ns / 50 + 1_000_000, "thread #{tid}: #{args}"
     end
   end
 
@@ -134,14 +140,20 @@ class TestStateSessions < Integration::Test
 
   # What was written until then is there; sums are not.
   def test_a_killed_program_has_slices_and_no_sums
-    result = run_ruby(PROGRAM + "deep(3) { works(20_000) }\nProcess.kill(:KILL, $$)\nsleep\n", *FLAGS, "--vm-trace=states:min=10us", "--vm-trace-file=%p.fxt", ended: false)
+    flags = [*FLAGS, "--vm-trace=states:min=10us", "--vm-trace-file=%p.fxt"]
+    result = run_ruby(PROGRAM + <<~'RUBY', *flags, ended: false)
+      deep(3) { works(20_000) }
+      Process.kill(:KILL, $$)
+      sleep
+    RUBY
     assert_equal 9, result.status.termsig
     refute_empty result.trace.in_category("execution")
     assert_empty states_of(result.trace)
   end
 
   def test_a_limited_file_keeps_its_sums
-    result = run_program("3000.times { works(20) }\n", "--vm-trace=states:min=1us,exits:rate=1", "--vm-trace-file=%p.fxt", "--vm-trace-max-size=4")
+    result = run_program("3000.times { works(20) }\n", "--vm-trace=states:min=1us,exits:rate=1",
+                         "--vm-trace-file=%p.fxt", "--vm-trace-max-size=4")
     assert_states(result.trace)
     assert_operator states_of(result.trace).values.sum { |args| args.fetch("exited", 0) }, :>, 0
   end
@@ -156,11 +168,12 @@ class TestStateSessions < Integration::Test
       works(10)
     RUBY
     assert_predicate result.status, :success?, result.err
-    before, after = %w[before after].map { |name| states_of(Trace.new(File.join(result.dir, "#{name}.fxt"))).fetch(result.pid) }
+    before, after = %w[before after].map { |name| saved_states(result, "#{name}.fxt").fetch(result.pid) }
     assert_operator before.fetch("exited"), :>, 10 * after.fetch("exited")
   end
 
-  # A state that began before the reset counts from the reset on, whether the thread runs in it or is blocked.
+  # A state that began before the reset counts from the reset on, whether the thread runs in it or is
+  # blocked.
   def test_what_began_before_a_reset_counts_from_then_on
     result = run_ruby(PROGRAM + <<~'RUBY', *FLAGS, "--vm-trace=states", "--vm-trace-memory=4")
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
@@ -183,7 +196,7 @@ class TestStateSessions < Integration::Test
     RUBY
     assert_predicate result.status, :success?, result.err
     elapsed_ns = Integer(result.out)
-    sums = states_of(Trace.new(File.join(result.dir, "after.fxt"))).transform_values { |args| args.except("changes", "left_out").values.sum }
+    sums = saved_states(result, "after.fxt").transform_values { |args| total(args) }
     assert_operator sums.fetch(result.pid), :>, 20_000_000
     sums.each_value { |sum| assert_operator sum, :<=, elapsed_ns }
   end
@@ -209,7 +222,7 @@ class TestStateSessions < Integration::Test
       RubyVM::Trace.stop
     RUBY
     assert_predicate result.status, :success?, result.err
-    sums = 3.times.map { |i| states_of(Trace.new(File.join(result.dir, "#{i}.fxt"))).fetch(result.pid).fetch("exited") }
+    sums = 3.times.map { |i| saved_states(result, "#{i}.fxt").fetch(result.pid).fetch("exited") }
     assert_equal sums.sort, sums
     assert_equal 3, sums.uniq.size
   end
@@ -230,14 +243,20 @@ class TestStateSessions < Integration::Test
   end
 
   # A script that does nothing of a JIT's.
-  PLAIN = "def works(n) = n.times { |i| i.to_s }\n20.times { works(10) }\nputs :done\n"
+  PLAIN = <<~'RUBY'
+    def works(n) = n.times { |i| i.to_s }
+    20.times { works(10) }
+    puts :done
+  RUBY
 
   def test_without_a_jit_the_program_runs_and_the_reason_is_said
     result = run_ruby(PLAIN, "--vm-trace=states", "--vm-trace-file=%p.fxt")
     assert_predicate result.status, :success?, result.err
     assert_equal "done\n", result.out
     assert_match(/states.*no JIT is on: start Ruby with --zjit or --yjit/, result.err)
-    result = run_ruby("begin; RubyVM::Trace.start(states: true, file: 'x.fxt'); rescue => e; puts e.message; end\n#{PLAIN}")
+    result = run_ruby(<<~RUBY + PLAIN)
+      begin; RubyVM::Trace.start(states: true, file: 'x.fxt'); rescue => e; puts e.message; end
+    RUBY
     assert_match(/no JIT is on.*\ndone\n\z/, result.out)
   end
 end

@@ -3,7 +3,9 @@
 require_relative "helper"
 
 class TestStates < Integration::Test
-  STATES = %w[compiled exited uncompiled uncompilable reprofiled fallback c_function compiling gc waiting blocked unseen].freeze
+  STATES = %w[
+    compiled exited uncompiled uncompilable reprofiled fallback c_function compiling gc waiting blocked unseen
+  ].freeze
   NO_STATES = %w[changes left_out].freeze
 
   # Text that stands for what runs in the frame that it is written in, so that no call is between:
@@ -62,10 +64,13 @@ class TestStates < Integration::Test
 
   def lost_by_sites(trace) = trace.sites.sum { |site| site.fetch("lost_ns", 0) }
 
-  # [the arguments of each thread's last event] by thread id. Each is cumulative.
-  def threads(trace)
-    trace.in_category("trace").select { |event| event["name"] == "states" }.to_h { |event| [event["tid"], event["args"]] }
+  # A thread's last event by thread id. Its sums are cumulative.
+  def last_events(trace)
+    trace.in_category("trace").select { |event| event["name"] == "states" }.to_h { |event| [event["tid"], event] }
   end
+
+  # The arguments of these events by thread id.
+  def threads(trace) = last_events(trace).transform_values { |event| event["args"] }
 
   def all_in(trace, state) = threads(trace).values.sum { |args| args.fetch(state, 0) }
 
@@ -88,7 +93,7 @@ class TestStates < Integration::Test
 
   def near?(expected, is) = (is - expected).abs <= expected * NEAR
 
-  # The block runs a program, and returns [[what the program measured, what the trace says], ...], in ns.
+  # The block runs a program, and returns [[what the program measured, what the trace has], ...] in ns.
   def assert_near(what)
     found = nil
     ATTEMPTS.times do
@@ -382,7 +387,8 @@ class TestStates < Integration::Test
         WORK
         now - begin_ns
       end
-      # A ractor that compiles, or makes another one, has all wait, and that counts as running: do it before.
+      # All ractors wait while one compiles or makes another one, and that counts as running. So do
+      # both before.
       24.times { run(0) }
       ractors = 3.times.map do |number|
         Ractor.new(number) do |m|
@@ -436,7 +442,11 @@ class TestStates < Integration::Test
     end
   RUBY
 
-  def ranked(trace, by) = trace.sites("DirectiveInduced").sort_by { |site| -site[by] }.map { |site| site["location"][/seldom|sometimes|often/] }
+  # Names of the methods, the one with the largest number first.
+  def ranked(trace, by)
+    sites = trace.sites("DirectiveInduced").sort_by { |site| -site[by] }
+    sites.map { |site| site["location"][/seldom|sometimes|often/] }
+  end
 
   [1, 97].each do |rate|
     define_method("test_sites_are_ranked_by_time_not_by_count_with_one_exit_in_#{rate}_recorded") do
@@ -451,7 +461,8 @@ class TestStates < Integration::Test
   def test_what_each_exit_lost_adds_up_to_its_site
     trace = record(expand(RANKED), streams: "states,exits:rate=1").trace
     trace.sites("DirectiveInduced").each do |site|
-      lost = trace.exits("DirectiveInduced").select { |exit| exit["args"]["0"] == site["location"] }.map { |exit| exit["args"].fetch("lost_ns") }
+      exits = trace.exits("DirectiveInduced").map { |exit| exit["args"] }
+      lost = exits.select { |args| args["0"] == site["location"] }.map { |args| args.fetch("lost_ns") }
       assert_equal site.values_at("hits", "lost_ns", "lost_max_ns"), [lost.size, lost.sum, lost.max], site["location"]
       refute_includes lost, 0
     end
@@ -459,7 +470,8 @@ class TestStates < Integration::Test
 
   def test_sums_are_exact_whatever_one_in_k_is_recorded
     [1, 7, 97].each do |rate|
-      assert_lost_as_measured(JUDGED.fetch("in_each_caller"), streams: "states,exits:rate=#{rate}", work: 200, times: 1000)
+      streams = "states,exits:rate=#{rate}"
+      assert_lost_as_measured(JUDGED.fetch("in_each_caller"), streams: streams, work: 200, times: 1000)
     end
   end
 
@@ -483,7 +495,11 @@ class TestStates < Integration::Test
 
   # --- interpreted for other reasons ----------------------------------------------------------------
 
-  def interpreted(trace, label) = trace.in_category("trace").select { |event| event["name"] == "interpreted" && event["args"]["iseq"].start_with?(label) }.map { |event| event["args"] }
+  # Arguments of trace/interpreted of the ISEQs whose labels begin like this.
+  def interpreted(trace, label)
+    events = trace.in_category("trace").select { |event| event["name"] == "interpreted" }
+    events.map { |event| event["args"] }.select { |args| args["iseq"].start_with?(label) }
+  end
 
   def test_calls_before_compilation_are_uncompiled_and_lose_nothing
     script = expand(<<~'RUBY')
@@ -586,47 +602,135 @@ class TestStates < Integration::Test
   # --- threads: states add up to lives ----------------------------------------------------------------
 
   LIVES = {
-    "one_that_calculates" => "def fib(n) = n < 2 ? n : fib(n - 1) + fib(n - 2)\nfib(26)",
+    "one_that_calculates" => <<~RUBY,
+      def fib(n) = n < 2 ? n : fib(n - 1) + fib(n - 2)
+      fib(26)
+    RUBY
     "threads" => "4.times.map { Thread.new { 100_000.times { |i| i.to_s }; sleep 0.05 } }.each(&:join)",
-    "sockets" => "require 'socket'\ns = TCPServer.new('127.0.0.1', 0)\nt = Thread.new { c = s.accept; 300.times { c.write(c.gets) }; c.close }\n" \
-                 "c = TCPSocket.new('127.0.0.1', s.addr[1])\n300.times { c.puts 'x' * 100; c.gets }\nt.join",
-    "pipes" => "r, w = IO.pipe\nt = Thread.new { begin; loop { r.readpartial(100) }; rescue EOFError; end }\n" \
-               "300.times { w.write('x' * 10); Thread.pass }\nsleep 0.02\nw.close\nt.join",
-    "fibers" => "e = Enumerator.new { |y| loop { y << 200.times.sum } }\n2.times.map { Thread.new { f = Fiber.new { loop { Fiber.yield e.size } }; 3000.times { f.resume } } }.each(&:join)\n2000.times { e.next }",
-    "fibers_that_run_only_c" => "20.times { e = { 1 => 2, 3 => 4 }.each; e.next; e.next }\nFiber.new(&method(:sleep)).resume(0.1)\n20.times { |i| i.to_s }",
-    "ractors" => "Warning[:experimental] = false\nrs = 3.times.map { Ractor.new { 60_000.times { |i| i.to_s }; 1 } }\nrs.each { |r| r.respond_to?(:value) ? r.value : r.take }",
-    "gc_stress" => "def makes(i) = [i.to_s, Object.new]\n20.times { |i| makes(i) }\nGC.stress = true\n150.times { |i| makes(i) }\nGC.stress = false",
-    "exceptions" => "def raises(i) = i.odd? ? raise('x') : i\ndef rescues(i)\n  raises(i)\nrescue\n  i.to_s\nensure\n  i.succ\nend\n30_000.times { |i| rescues(i) }\n" \
-                    "10_000.times { |i| catch(:x) { throw :x if i.odd? } }\n10_000.times { |i| [1, 2].each { |x| break if x == i % 3 } }",
-    "deep_recursion" => "def deep(n) = n == 0 ? (4611686018427387903 + 1) : deep(n - 1)\n100.times { deep(3000) }\ndef forever(n) = forever(n + 1) + 1\n5.times { begin; forever(0); rescue SystemStackError; end }",
-    "callbacks_from_c" => "a = Array.new(2000) { |i| i * 7919 % 1000 }\n10.times { a.sort_by { |x| -x }; a.each_with_index { |x, i| x + i }; a.sort { |x, y| y <=> x }; a.inject { |x, y| x ^ y }; a.to_h { |x| [x, 1] } }",
-    "timeouts" => "require 'timeout'\n10.times { begin; Timeout.timeout(0.01) { loop { } }; rescue Timeout::Error; end }",
-    "a_forked_child" => "f = -> { 30_000.times { |i| i.to_s } }\nf.()\npid = fork { f.(); Thread.new { f.() }.join }\nProcess.wait(pid)\nf.()",
-    "killed_threads" => "ts = 5.times.map { Thread.new { loop { 10.times.map { |i| i.to_s } } } }\nsleep 0.1\nts.each(&:kill)\nts.each(&:join)\nq = Thread::Queue.new\n" \
-                        "ts = 3.times.map { Thread.new { q.pop } }\nsleep 0.01\nts.each(&:kill)\nts.each(&:join)",
-    "continuations" => "$VERBOSE = nil\nrequire 'continuation'\ndef again(n) = (k = nil; c = callcc { |cc| k = cc; 0 }; 5000.times { |i| i.to_s }; c < n ? k.call(c + 1) : c)\n5.times { again(20) }",
-    "tracepoint_enabled_in_the_middle" => "def works(n) = n.times { |i| i.to_s }\n5.times { works(20_000) }\nt = TracePoint.new(:line, :call, :return) { }\nt.enable { works(5000) }\n5.times { works(20_000) }\n" \
-                                          "t.enable(target: method(:works)) { works(5000) }\nworks(20_000)"
+    "sockets" => <<~RUBY,
+      require 'socket'
+      s = TCPServer.new('127.0.0.1', 0)
+      t = Thread.new { c = s.accept; 300.times { c.write(c.gets) }; c.close }
+      c = TCPSocket.new('127.0.0.1', s.addr[1])
+      300.times { c.puts 'x' * 100; c.gets }
+      t.join
+    RUBY
+    "pipes" => <<~RUBY,
+      r, w = IO.pipe
+      t = Thread.new { begin; loop { r.readpartial(100) }; rescue EOFError; end }
+      300.times { w.write('x' * 10); Thread.pass }
+      sleep 0.02
+      w.close
+      t.join
+    RUBY
+    "fibers" => <<~RUBY,
+      e = Enumerator.new { |y| loop { y << 200.times.sum } }
+      ts = 2.times.map { Thread.new { f = Fiber.new { loop { Fiber.yield e.size } }; 3000.times { f.resume } } }
+      ts.each(&:join)
+      2000.times { e.next }
+    RUBY
+    "fibers_that_run_only_c" => <<~RUBY,
+      20.times { e = { 1 => 2, 3 => 4 }.each; e.next; e.next }
+      Fiber.new(&method(:sleep)).resume(0.1)
+      20.times { |i| i.to_s }
+    RUBY
+    "ractors" => <<~RUBY,
+      Warning[:experimental] = false
+      rs = 3.times.map { Ractor.new { 60_000.times { |i| i.to_s }; 1 } }
+      rs.each { |r| r.respond_to?(:value) ? r.value : r.take }
+    RUBY
+    "gc_stress" => <<~RUBY,
+      def makes(i) = [i.to_s, Object.new]
+      20.times { |i| makes(i) }
+      GC.stress = true
+      150.times { |i| makes(i) }
+      GC.stress = false
+    RUBY
+    "exceptions" => <<~RUBY,
+      def raises(i) = i.odd? ? raise('x') : i
+      def rescues(i)
+        raises(i)
+      rescue
+        i.to_s
+      ensure
+        i.succ
+      end
+      30_000.times { |i| rescues(i) }
+      10_000.times { |i| catch(:x) { throw :x if i.odd? } }
+      10_000.times { |i| [1, 2].each { |x| break if x == i % 3 } }
+    RUBY
+    "deep_recursion" => <<~RUBY,
+      def deep(n) = n == 0 ? (4611686018427387903 + 1) : deep(n - 1)
+      100.times { deep(3000) }
+      def forever(n) = forever(n + 1) + 1
+      5.times { begin; forever(0); rescue SystemStackError; end }
+    RUBY
+    "callbacks_from_c" => <<~RUBY,
+      a = Array.new(2000) { |i| i * 7919 % 1000 }
+      10.times do
+        a.sort_by { |x| -x }
+        a.each_with_index { |x, i| x + i }
+        a.sort { |x, y| y <=> x }
+        a.inject { |x, y| x ^ y }
+        a.to_h { |x| [x, 1] }
+      end
+    RUBY
+    "timeouts" => <<~RUBY,
+      require 'timeout'
+      10.times { begin; Timeout.timeout(0.01) { loop { } }; rescue Timeout::Error; end }
+    RUBY
+    "a_forked_child" => <<~RUBY,
+      f = -> { 30_000.times { |i| i.to_s } }
+      f.()
+      pid = fork { f.(); Thread.new { f.() }.join }
+      Process.wait(pid)
+      f.()
+    RUBY
+    "killed_threads" => <<~RUBY,
+      ts = 5.times.map { Thread.new { loop { 10.times.map { |i| i.to_s } } } }
+      sleep 0.1
+      ts.each(&:kill)
+      ts.each(&:join)
+      q = Thread::Queue.new
+      ts = 3.times.map { Thread.new { q.pop } }
+      sleep 0.01
+      ts.each(&:kill)
+      ts.each(&:join)
+    RUBY
+    "continuations" => <<~RUBY,
+      $VERBOSE = nil
+      require 'continuation'
+      def again(n) = (k = nil; c = callcc { |cc| k = cc; 0 }; 5000.times { |i| i.to_s }; c < n ? k.call(c + 1) : c)
+      5.times { again(20) }
+    RUBY
+    "tracepoint_enabled_in_the_middle" => <<~RUBY
+      def works(n) = n.times { |i| i.to_s }
+      5.times { works(20_000) }
+      t = TracePoint.new(:line, :call, :return) { }
+      t.enable { works(5000) }
+      5.times { works(20_000) }
+      t.enable(target: method(:works)) { works(5000) }
+      works(20_000)
+    RUBY
   }.freeze
 
   # First moment of each thread, by the stream `threads`.
   def lives(trace)
-    trace.query("SELECT t.tid, MIN(s.ts) FROM thread_state s JOIN thread t USING (utid) WHERE t.tid <> 0 GROUP BY t.tid")
-      .to_h { |row| row.map(&:to_i) }
+    sql = "SELECT t.tid, MIN(s.ts) FROM thread_state s JOIN thread t USING (utid) WHERE t.tid <> 0 GROUP BY t.tid"
+    trace.query(sql).to_h { |row| row.map(&:to_i) }
   end
 
   # Of short lives, in ns: what lies between the first and last moments of the two streams.
   CLOCKS_DIFFER = 200_000
 
   def assert_states_add_up(trace)
-    found = threads(trace)
     begins = lives(trace)
     begins[trace.settings["pid"]] ||= trace.events.first["ts"] # when it does not wait
-    ends = trace.in_category("trace").select { |event| event["name"] == "states" }.to_h { |event| event.values_at("tid", "ts") }
-    found.each do |tid, args|
-      expected = ends[tid] - begins.fetch(tid)
-      sum = args.except(*NO_STATES).values.sum
-      assert_in_delta expected, sum, [expected / 100, CLOCKS_DIFFER].max, "thread #{tid} lived for #{expected / 1000} us: #{args}"
+    last_events(trace).each do |tid, event|
+      expected = event["ts"] - begins.fetch(tid)
+      sum = event["args"].except(*NO_STATES).values.sum
+      margin = [expected / 100, CLOCKS_DIFFER].max
+      assert_in_delta expected, sum, margin, "thread #{tid} lived for #{expected / 1000} us: #{event["args"]}"
     end
   end
 
@@ -649,7 +753,9 @@ class TestStates < Integration::Test
       end
       40.times { |i| long(i) }
       # Makes every object move, where this Ruby can.
-      GC.verify_compaction_references(expand_heap: true, toward: :empty) if GC.respond_to?(:verify_compaction_references)
+      if GC.respond_to?(:verify_compaction_references)
+        GC.verify_compaction_references(expand_heap: true, toward: :empty)
+      end
       long(1)
     RUBY
     slices = trace.in_category("execution")

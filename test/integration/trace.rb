@@ -154,21 +154,31 @@ class Trace
         validate_count(event, named, rest) if rest
         next
       end
-      bad("10+ without ten frames in #{event}") if rest && named != FRAMES.size && event["args"].size < MOST_ARGUMENTS && !left_out?(rest, named)
+      bad("10+ without ten frames in #{event}") if rest && !may_have_rest?(event, named, rest)
       bad("10+ of #{rest.bytesize} bytes") if rest && rest.bytesize > REST_MAX_BYTES
       bad("a frame without a place in #{event}") unless Trace.named_frames(event).all?(/ \((.*:-?\d+|<cfunc>)\)\z|\.\.\.\[\d+ bytes cut\]\z/m)
     end
   end
 
+  # "10+" follows ten frames: fewer if the event has no room for more, or if fewer were requested.
+  def may_have_rest?(event, named, rest)
+    named == FRAMES.size || event["args"].size >= MOST_ARGUMENTS || left_out?(rest, named)
+  end
+
   # Beside a sample "10+" is a number: all frames but the innermost, of a stack that has more than
   # ten, or all but those that were requested.
   def validate_count(event, named, rest)
-    return if rest.is_a?(Integer) && (settings["stack"] ? named == [settings["stack"], FRAMES.size].min : named == 1 && rest >= FRAMES.size)
+    most = settings["stack"]
+    return if rest.is_a?(Integer) && (most ? named == [most, FRAMES.size].min : named == 1 && rest >= FRAMES.size)
     bad("#{named} frames, and #{rest.inspect} as 10+, beside a sample in #{event}")
   end
 
   # Exits that are stack samples, too, have all further frames there.
-  def samples?(event) = EXITS.include?(event["cat"]) && settings["flags"].to_s.split.any? { |stream| stream.split(":").values_at(0, -1) == %w[exits samples] }
+  def samples?(event) = EXITS.include?(event["cat"]) && exits_as_samples?
+
+  def exits_as_samples?
+    settings["flags"].to_s.split.any? { |stream| stream.split(":").values_at(0, -1) == %w[exits samples] }
+  end
 
   # If fewer frames are kept, "10+" has only the number of the others.
   def left_out?(rest, named) = settings["stack"] == named && rest.match?(/\A\d+ more frames?\z/)

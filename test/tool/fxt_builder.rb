@@ -117,6 +117,11 @@ class FxtBuilder
     record(4, fields, body, size: size)
   end
 
+  # An exit or a fallback, with its innermost frame.
+  def exit(reason, frame, ts:, kind: "side_exit", **args)
+    event(:instant, kind, reason, ts: ts, args: { "0" => frame, **args.transform_keys(&:to_s) })
+  end
+
   def process_name(pid, name) = kernel_object(1, pid, name)
   def thread_name(pid, tid, name) = kernel_object(2, tid, name, "process" => [:koid, pid])
 
@@ -324,7 +329,10 @@ class ThreadsTrace
 end
 
 # A trace of the stream `states`, with exits, compilations and their lost time. Times are milliseconds.
-#   StatesTrace.new { |t| t.site("GuardType", "Foo#bar (/a.rb:3)", 7, lost: 12); t.states(:main, compiled: 88, exited: 12) }.build
+#   StatesTrace.new do |t|
+#     t.site("GuardType", "Foo#bar (/a.rb:3)", 7, lost: 12)
+#     t.states(:main, compiled: 88, exited: 12)
+#   end.build
 class StatesTrace < ThreadsTrace
   attr_reader :sites
 
@@ -340,34 +348,40 @@ class StatesTrace < ThreadsTrace
     args[:weight] = [:uint32, @rate] if @rate > 1
     args[:lost_ns] = [:uint64, ns(lost)] if lost
     args[:outcome] = "profiling" if kind == "recompile_exit"
-    event(:instant, thread, kind, reason, at, "0": frame, "1": "<main> (/app/run.rb:1)", insn: insn, version: [:uint32, version], **args)
+    event(:instant, thread, kind, reason, at, "0": frame, "1": "<main> (/app/run.rb:1)", insn: insn,
+          version: [:uint32, version], **args)
   end
 
   # What a site counted, and the lost time of all its exits and of the longest one.
   def site(reason, frame, hits, lost: nil, max: lost, insn: "send", version: 1, kind: "side_exit", **args)
-    @sites << { reason: reason, kind: kind, insn: insn, version: [:uint32, version], location: frame, hits: [:uint64, hits],
-                **(lost ? { lost_ns: [:uint64, ns(lost)], lost_max_ns: [:uint64, ns(max)] } : {}), **args }
+    times = lost ? { lost_ns: [:uint64, ns(lost)], lost_max_ns: [:uint64, ns(max)] } : {}
+    @sites << { reason: reason, kind: kind, insn: insn, version: [:uint32, version], location: frame,
+                hits: [:uint64, hits], **times, **args }
   end
 
   def compiles(thread, iseq, from, to, version: 1, **ends)
-    during(thread, "compile", iseq[/\((.*)\)$/, 1], from, to, ends: { iseq: iseq, version: [:uint32, version], code_bytes: [:uint64, 512], **ends })
+    result = { iseq: iseq, version: [:uint32, version], code_bytes: [:uint64, 512], **ends }
+    during(thread, "compile", iseq[/\((.*)\)$/, 1], from, to, ends: result)
   end
 
   # The sums of a thread; 0 is left out.
   def states(thread, at = @ends, **times)
-    event(:instant, thread, "trace", "states", at, **times.reject { |_, ms| ms.zero? }.transform_values { |ms| [:uint64, ns(ms)] }, changes: [:uint64, 12])
+    sums = times.reject { |_, ms| ms.zero? }.transform_values { |ms| [:uint64, ns(ms)] }
+    event(:instant, thread, "trace", "states", at, **sums, changes: [:uint64, 12])
   end
 
   # ran: of all calls, with what they called; older traces lack it.
   def interpreted(iseq, why, calls, ms, first:, last:, ran: nil)
-    event(:instant, :main, "trace", "interpreted", @ends, iseq: iseq, why: why, calls: [:uint64, calls], interpreted_ns: [:uint64, ns(ms)],
-          **(ran ? { ran_ns: [:uint64, ns(ran)] } : {}), first_ns: [:uint64, ns(first)], last_ns: [:uint64, ns(last)])
+    times = { interpreted_ns: ms, ran_ns: ran, first_ns: first, last_ns: last }.compact
+    event(:instant, :main, "trace", "interpreted", @ends, iseq: iseq, why: why, calls: [:uint64, calls],
+          **times.transform_values { |time| [:uint64, ns(time)] })
   end
 
   # Calls that began in compiled code, and stayed there (compiled) or not (exited).
   def calls(iseq, state, calls, ran, **args)
-    event(:instant, :main, "trace", "calls", @ends, iseq: iseq, state: state, calls: [:uint64, calls], ran_ns: [:uint64, ns(ran)],
-          interpreted_ns: [:uint64, 0], first_ns: [:uint64, ns(1)], last_ns: [:uint64, ns(2)], **args)
+    event(:instant, :main, "trace", "calls", @ends, iseq: iseq, state: state, calls: [:uint64, calls],
+          ran_ns: [:uint64, ns(ran)], interpreted_ns: [:uint64, 0],
+          first_ns: [:uint64, ns(1)], last_ns: [:uint64, ns(2)], **args)
   end
 
   # An execution slice, on the track beside that of its thread.
@@ -379,6 +393,7 @@ class StatesTrace < ThreadsTrace
 
   def build(**counts)
     @sites.each { |site| event(:instant, :main, "trace", "site", @ends, **site) }
-    super(exits: @sites.sum { |site| site[:kind] == "fallback" ? 0 : site[:hits][1] }, sampled: @exits, sites: @sites.size, **counts)
+    exits = @sites.sum { |site| site[:kind] == "fallback" ? 0 : site[:hits][1] }
+    super(exits: exits, sampled: @exits, sites: @sites.size, **counts)
   end
 end

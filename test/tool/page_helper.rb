@@ -15,6 +15,12 @@ module PageHelper
 
   def data_of(page) = JSON.parse(page[%r{<script type="application/json" id="data">(.*?)</script>}m, 1])
 
+  # The texts of the cells of each row that the selector matches.
+  def cells(browser, rows)
+    browser.run("return [...document.querySelectorAll(arguments[0])].map((row) =>" \
+                " [...row.cells].map((cell) => cell.innerText.trim()))", rows)
+  end
+
   # SCREENSHOTS=DIR keeps pictures of the browser.
   def browse(bytes, *html_options, **options)
     missing = Browser.missing.join(" and ")

@@ -12,14 +12,17 @@ QUESTIONS = {
   "sched" => "select s.ts, s.dur, s.cpu, t.tid, s.end_state from sched s join thread t using(utid) order by s.ts, s.cpu",
   "states" => "select ts.ts, ts.dur, ts.state, t.tid, w.tid as waker_tid from thread_state ts join thread t using(utid) " \
               "left join thread w on w.utid=ts.waker_utid order by ts.ts, t.tid, ts.id",
-  "samples" => "select s.ts, s.source, t.tid, a.name as async_context, c.depth, f.name as frame, f.type from stack_sample s " \
-               "left join stack_sample_task_context k on k.id=s.task_context_id left join thread t using(utid) " \
-               "left join stack_sample_async_context a on a.id=k.async_context_id left join stack_profile_callsite c " \
-               "on c.id=s.callsite_id left join stack_profile_frame f on f.id=c.frame_id order by s.id",
-  "weights" => "select s.ts, ct.name, ct.unit, c.value from stack_sample_counter c join stack_sample s on s.id=c.stack_sample_id " \
+  "samples" => "select s.ts, s.source, t.tid, a.name as async_context, c.depth, f.name as frame, f.type " \
+               "from stack_sample s left join stack_sample_task_context k on k.id=s.task_context_id " \
+               "left join thread t using(utid) left join stack_sample_async_context a on a.id=k.async_context_id " \
+               "left join stack_profile_callsite c on c.id=s.callsite_id " \
+               "left join stack_profile_frame f on f.id=c.frame_id order by s.id",
+  "weights" => "select s.ts, ct.name, ct.unit, c.value from stack_sample_counter c " \
+               "join stack_sample s on s.id=c.stack_sample_id " \
                "join stack_sample_counter_track ct on ct.id=c.track_id order by s.id, ct.name",
-  "frames" => "select f.name, m.name as mapping, f.rel_pc, f.type, y.source_file, y.line_number from stack_profile_frame f " \
-              "join stack_profile_mapping m on m.id=f.mapping left join stack_profile_symbol y using(symbol_set_id) order by f.id",
+  "frames" => "select f.name, m.name as mapping, f.rel_pc, f.type, y.source_file, y.line_number " \
+              "from stack_profile_frame f join stack_profile_mapping m on m.id=f.mapping " \
+              "left join stack_profile_symbol y using(symbol_set_id) order by f.id",
   "callsites" => "select id, depth, parent_id, frame_id from stack_profile_callsite order by id",
   "sessions" => "select id, source, timebase_unit from stack_sample_session order by id",
   "faults" => "select name, value from stats where value > 0 and name like 'fuchsia%'",

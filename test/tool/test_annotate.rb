@@ -29,7 +29,7 @@ class TestAnnotate < Minitest::Test
     time = 0
     builder = FxtBuilder.simple do |b|
       exits.each do |category, reason, frame, args, count|
-        count.times { b.event(:instant, category, reason, ts: time += 1000, args: { "0" => frame, "insn" => "opt_plus", **args }) }
+        count.times { b.exit(reason, frame, ts: time += 1000, kind: category, insn: "opt_plus", **args) }
       end
     end
     File.binwrite(path(name), builder.bytes)
@@ -37,12 +37,13 @@ class TestAnnotate < Minitest::Test
   end
 
   def trace(folder = path("app"))
-    record([["side_exit", "GuardType(Fixnum)", "Foo#bar (#{folder}/foo.rb:3)", { "version" => 1 }, 2],
-            ["side_exit", "GuardType(Fixnum)", "Foo#bar (#{folder}/foo.rb:3)", { "version" => 2 }, 3],
-            ["recompile_exit", "NoProfileSend", "Foo#bar (#{folder}/foo.rb:3)", { "version" => 1, "outcome" => "profiling" }, 6],
-            ["side_exit", "Throw", "block in Foo#baz (#{folder}/foo.rb:8)", {}, 1],
-            ["side_exit", "Throw", "Other#two (#{folder}/other.rb:2)", {}, 1],
-            ["fallback", "Send: megamorphic call site", "Foo#bar (#{folder}/foo.rb:3)", { "version" => 2, "callee" => "go", "insn" => "send" }, 4]])
+    bar, baz, other = "Foo#bar (#{folder}/foo.rb:3)", "Foo#baz (#{folder}/foo.rb:8)", "Other#two (#{folder}/other.rb:2)"
+    record([["side_exit", "GuardType(Fixnum)", bar, { version: 1 }, 2],
+            ["side_exit", "GuardType(Fixnum)", bar, { version: 2 }, 3],
+            ["recompile_exit", "NoProfileSend", bar, { version: 1, outcome: "profiling" }, 6],
+            ["side_exit", "Throw", "block in #{baz}", {}, 1],
+            ["side_exit", "Throw", other, {}, 1],
+            ["fallback", "Send: megamorphic call site", bar, { version: 2, callee: "go", insn: "send" }, 4]])
   end
 
   def annotated(*args, status: 0)
@@ -53,6 +54,14 @@ class TestAnnotate < Minitest::Test
 
   # Rows of a table
   def rows(table, *args) = JSON.parse(annotated("--format=json", *args)).dig("annotated_#{table}", "rows")
+
+  def paths(*args) = rows("files", *args).map { |row| row["path"] }
+
+  # The values of rows of annotated_lines or annotated_reasons, without their paths.
+  def without_paths(table, *args) = rows(table, *args).map { |row| row.values.drop(1) }
+
+  # The report of the same trace, in JSON.
+  def report(file) = JSON.parse(tool("report", "--format=json", file).out)
 
   def test_lines_with_costs_reasons_and_versions
     assert_equal <<~TEXT, annotated(trace, "--context=1").gsub(@dir, "D")
@@ -121,38 +130,54 @@ class TestAnnotate < Minitest::Test
         1000.0 us  4,000                   ^ Throw, send, version 1
                                   5        ^ Send: megamorphic call site, send, version 1
     TEXT
-    assert_match(/^1 more file \(--top=N shows more\): 4,000 exits, 5 fallbacks, 1000.0 us lost$/, annotated(timed_trace, "--top=1"))
+    assert_match(/^1 more file \(--top=N shows more\): 4,000 exits, 5 fallbacks, 1000.0 us lost$/,
+                 annotated(timed_trace, "--top=1"))
   end
 
   def test_lost_time_for_programs
     file = timed_trace
-    assert_equal [[path("app/foo.rb"), 24_751_000, 2010, 0, 2, nil], [path("app/other.rb"), 1_000_000, 4000, 5, 1, nil]], rows("files", file).map(&:values)
-    assert_equal [[3, 24_750_000, 10, 0, "\t\tx + 1"], [8, 1000, 2000, 0, "  def baz = yield"], [2, 1_000_000, 4000, 5, "two"]], rows("lines", file).map { |row| row.values.drop(1) }
-    assert_equal [20_500_000, 4_000_000, 250_000, 1000, 1_000_000, 0], rows("reasons", file).map { |row| row["lost_ns"] }
+    assert_equal [[path("app/foo.rb"), 24_751_000, 2010, 0, 2, nil],
+                  [path("app/other.rb"), 1_000_000, 4000, 5, 1, nil]], rows("files", file).map(&:values)
+    assert_equal [[3, 24_750_000, 10, 0, "\t\tx + 1"], [8, 1000, 2000, 0, "  def baz = yield"],
+                  [2, 1_000_000, 4000, 5, "two"]], without_paths("lines", file)
+    lost = rows("reasons", file).map { |row| row["lost_ns"] }
+    assert_equal [20_500_000, 4_000_000, 250_000, 1000, 1_000_000, 0], lost
     csv = CSV.parse(annotated("--format=csv", "--table=annotated_lines", file), headers: true)
-    assert_equal [%w[path line lost_ns exits fallbacks source], %w[24750000 1000 1000000]], [csv.headers, csv["lost_ns"]]
+    assert_equal %w[path line lost_ns exits fallbacks source], csv.headers
+    assert_equal %w[24750000 1000 1000000], csv["lost_ns"]
     refute_includes rows("lines", trace)[0].keys, "lost_ns"
   end
 
   def test_lost_time_is_that_of_the_report
     file = File.join(TRACES, "states.fxt")
-    sum = JSON.parse(tool("report", "--format=json", file).out)["exits_by_reason"]["rows"].sum { |row| row["lost_ns"] }
-    %w[files lines reasons].each { |table| assert_equal sum, rows(table, file, "--top=1000").sum { |row| row["lost_ns"] }, table }
+    sum = report(file)["exits_by_reason"]["rows"].sum { |row| row["lost_ns"] }
+    %w[files lines reasons].each do |table|
+      assert_equal sum, rows(table, file, "--top=1000").sum { |row| row["lost_ns"] }, table
+    end
   end
 
   def test_context
-    sources = ->(context) { annotated(trace, "-C", context.to_s, "--reason=NoProfileSend").lines.grep(/^ {10,}\d+( |$)/).map { |line| line[/\d+/].to_i } }
-    assert_equal [[], [2, 4], [1, 2, 4, 5], [1, 2, 4, 5, 6, 7, 8, 9]], [0, 1, 2, 1000].map { |context| sources[context] }
+    # The numbers of the lines without exits.
+    around = lambda do |context|
+      lines = annotated(trace, "-C", context.to_s, "--reason=NoProfileSend").lines
+      lines.grep(/^ {10,}\d+( |$)/).map { |line| line[/\d+/].to_i }
+    end
+    assert_equal [[], [2, 4], [1, 2, 4, 5], [1, 2, 4, 5, 6, 7, 8, 9]], [0, 1, 2, 1000].map(&around)
     assert_equal 1, annotated(trace, "--context=1000", "--top=1").scan("x + 1").size
   end
 
   def test_tables_for_programs
     file = trace
-    assert_equal [[path("app/foo.rb"), 12, 4, 2, nil], [path("app/other.rb"), 1, 0, 1, nil]], rows("files", file).map(&:values)
-    assert_equal [[3, 11, 4, "\t\tx + 1"], [8, 1, 0, "  def baz = yield"], [2, 1, 0, "two"]], rows("lines", file).map { |row| row.values.drop(1) }
-    assert_equal [[3, 6, 0, "NoProfileSend", "opt_plus", nil, 1], [3, 2, 0, "GuardType(Fixnum)", "opt_plus", nil, 1], [3, 3, 0, "GuardType(Fixnum)", "opt_plus", nil, 2],
-                  [3, 0, 4, "Send: megamorphic call site", "send", "go", 2], [8, 1, 0, "Throw", "opt_plus", nil, nil], [2, 1, 0, "Throw", "opt_plus", nil, nil]],
-                 rows("reasons", file).map { |row| row.values.drop(1) }
+    assert_equal [[path("app/foo.rb"), 12, 4, 2, nil], [path("app/other.rb"), 1, 0, 1, nil]],
+                 rows("files", file).map(&:values)
+    assert_equal [[3, 11, 4, "\t\tx + 1"], [8, 1, 0, "  def baz = yield"], [2, 1, 0, "two"]],
+                 without_paths("lines", file)
+    assert_equal [[3, 6, 0, "NoProfileSend", "opt_plus", nil, 1],
+                  [3, 2, 0, "GuardType(Fixnum)", "opt_plus", nil, 1],
+                  [3, 3, 0, "GuardType(Fixnum)", "opt_plus", nil, 2],
+                  [3, 0, 4, "Send: megamorphic call site", "send", "go", 2],
+                  [8, 1, 0, "Throw", "opt_plus", nil, nil],
+                  [2, 1, 0, "Throw", "opt_plus", nil, nil]], without_paths("reasons", file)
     csv = CSV.parse(annotated("--format=csv", "--table=annotated_lines", file), headers: true)
     assert_equal %w[11 1 1], csv["exits"]
     assert_match(/^## .*foo.rb: 12 exits.*\n\n~~~~~~~~\n  exits .*\n~~~~~~~~\n/m, annotated("--format=markdown", file))
@@ -162,10 +187,11 @@ class TestAnnotate < Minitest::Test
   def test_sums_are_those_of_the_report
     %w[exits sampled recompiled loops processes lost].each do |name|
       file = File.join(TRACES, "#{name}.fxt")
-      totals = JSON.parse(tool("report", "--format=json", file).out).dig("totals", "rows", 0)
+      totals = report(file).dig("totals", "rows", 0).values_at("exits", "fallbacks")
       %w[files lines reasons].each do |table|
-        found = JSON.parse(tool("annotate", "--top=1000", "--format=json", file).out).dig("annotated_#{table}", "rows")
-        assert_equal totals.values_at("exits", "fallbacks"), %w[exits fallbacks].map { |column| found.sum { |row| row[column] } }, [name, table]
+        found = rows(table, "--top=1000", file)
+        sums = %w[exits fallbacks].map { |column| found.sum { |row| row[column] } }
+        assert_equal totals, sums, [name, table]
       end
     end
   end
@@ -193,12 +219,13 @@ class TestAnnotate < Minitest::Test
     given = annotated(file, path("app/foo.rb"))
     assert_includes given, "x + 1"
     refute_includes given, "other.rb: "
-    assert_equal %w[/gone/app/foo.rb /gone/app/other.rb], rows("files", file, path("app/other.rb"), path("app/foo.rb")).map { |row| row["path"] }
+    assert_equal %w[/gone/app/foo.rb /gone/app/other.rb], paths(file, path("app/other.rb"), path("app/foo.rb"))
   end
 
   def test_sources_that_are_not_in_the_trace
     none = tool("annotate", trace, write("app/third.rb", "x\n"))
-    assert_equal ["vm-trace: annotate: #{path("app/third.rb")}: the trace has no exits in this file\n", 0], [none.err, none.status]
+    assert_equal "vm-trace: annotate: #{path("app/third.rb")}: the trace has no exits in this file\n", none.err
+    assert_equal 0, none.status
     refute_includes none.out, ".rb: "
     gone = tool("annotate", trace, path("app/gone.rb"), path("app/foo.rb"))
     assert_equal ["vm-trace: annotate: #{path("app/gone.rb")}: cannot be read\n", 3], [gone.err, gone.status]
@@ -207,8 +234,10 @@ class TestAnnotate < Minitest::Test
 
   # The path with more folders in common is meant; without such a one it is an error.
   def test_files_of_one_name
-    file = record([["side_exit", "A", "a (/gone/lib/foo.rb:1)", {}, 1], ["side_exit", "B", "b (/gone/app/foo.rb:3)", {}, 1], ["side_exit", "C", "c (/gone/app/oofoo.rb:3)", {}, 1]])
-    assert_equal ["/gone/app/foo.rb"], rows("files", file, path("app/foo.rb")).map { |row| row["path"] }
+    file = record([["side_exit", "A", "a (/gone/lib/foo.rb:1)", {}, 1],
+                   ["side_exit", "B", "b (/gone/app/foo.rb:3)", {}, 1],
+                   ["side_exit", "C", "c (/gone/app/oofoo.rb:3)", {}, 1]])
+    assert_equal ["/gone/app/foo.rb"], paths(file, path("app/foo.rb"))
     unclear = tool("annotate", file, write("elsewhere/foo.rb", FOO))
     assert_match(/elsewhere\/foo.rb: several files of the trace end like this path/, unclear.err)
     assert_equal 2, unclear.status
@@ -235,7 +264,9 @@ class TestAnnotate < Minitest::Test
   def test_paths_that_are_no_source_files
     File.mkfifo(path("fifo"))
     names = [path("fifo"), @dir, "/dev/zero", "<internal:array>", "(eval at x.rb:1)", "\e[31mred", "x" * 5000]
-    file = record(names.map { |name| ["side_exit", "A", FxtBuilder::Inline.new("a (#{name}:1)"), {}, 1] } + [["side_exit", "B", "no place", {}, 2], ["side_exit", "C", "c (<cfunc>)", {}, 1]])
+    exits = names.map { |name| ["side_exit", "A", FxtBuilder::Inline.new("a (#{name}:1)"), {}, 1] }
+    exits << ["side_exit", "B", "no place", {}, 2] << ["side_exit", "C", "c (<cfunc>)", {}, 1]
+    file = record(exits)
     text = annotated(file, "--top=100")
     assert_equal 3, text.scan("(not a regular file)").size
     assert_includes text, "<internal:array>: 1 exit at 1 line\n  (a part of Ruby, without a file)\n"
@@ -248,7 +279,9 @@ class TestAnnotate < Minitest::Test
   def test_source_text_is_escaped
     write("app/foo.rb", "\e[31m\n\xFF\u202E\n\t\xE9\r\nx\0y\n\u00e9\n".b)
     text = annotated(record([["side_exit", "A", "a (#{path("app/foo.rb")}:4)", {}, 1]]), "--context=9")
-    assert_equal ["     1  \\x1B[31m", "     2  \\xFF\\u202E", "     3          \\xE9", "     4  x\\x00y", "     5  \u00e9"], text.lines.map { |line| line.chomp[7..].to_s }.grep(/\A {5}[1-5]  /)
+    lines = text.lines.map { |line| line.chomp[7..].to_s }.grep(/\A {5}[1-5]  /)
+    assert_equal ["     1  \\x1B[31m", "     2  \\xFF\\u202E", "     3          \\xE9", "     4  x\\x00y",
+                  "     5  \u00e9"], lines
   end
 
   def test_an_unreadable_trace

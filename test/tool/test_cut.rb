@@ -208,7 +208,8 @@ class TestCut < Minitest::Test
     all = tool("query", file, sql).out.lines
     skip "the tool was built without SQLite" if all.empty?
     cut(File.binread(file), "--since=40ns", "--until=1010ns") do |out|
-      assert_equal all.drop(1).select { |line| line.to_i.between?(1040, 2009) }, tool("query", out, sql).out.lines.drop(1)
+      expected = all.drop(1).select { |line| line.to_i.between?(1040, 2009) }
+      assert_equal expected, tool("query", out, sql).out.lines.drop(1)
       assert_equal 0, tool("check", out).status
     end
     cut(File.binread(file), "--since=2021ns") { |out| assert_empty tool("query", out, sql).out.lines.drop(1) }

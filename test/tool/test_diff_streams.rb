@@ -250,9 +250,9 @@ class TestDiffStreams < Minitest::Test
   end
 
   def test_wrong_fail_over
-    { "sleeping:5" => /takes 5, or exits, lost, waiting, blocked, running, gc or allocations before it: lost:5, not sleeping:5/,
-      "gc:" => /takes a number of percent/,
-      ":5" => /takes 5, or/, "gc:-1" => /takes a number of percent/ }.each do |text, message|
+    sums = "exits, lost, waiting, blocked, running, gc or allocations"
+    { "sleeping:5" => /takes 5, or #{sums} before it: lost:5, not sleeping:5/, ":5" => /takes 5, or/,
+      "gc:" => /takes a number of percent/, "gc:-1" => /takes a number of percent/ }.each do |text, message|
       result = tool("diff", "--fail-over=#{text}", "a", "b")
       assert_match message, result.err
       assert_equal 2, result.status

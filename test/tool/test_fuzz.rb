@@ -13,12 +13,24 @@ class TestFuzz < Minitest::Test
   COUNT = Integer(ENV["FUZZ_COUNT"] || 2000)
   BATCH = 250
   KEPT = Dir[File.join(__dir__, "corpus/*.fxt")].sort # what `make fuzz` found once
-  SQL = "SELECT * FROM slice LEFT JOIN args USING (arg_set_id); SELECT * FROM flow; SELECT * FROM thread_state; SELECT * FROM sched;" \
-        "SELECT * FROM counter JOIN track t ON t.id = track_id; SELECT * FROM thread JOIN process USING (upid);" \
-        "SELECT * FROM args WHERE arg_set_id IN (-1, 0, 1, 4000000000); SELECT * FROM slice WHERE id IN (0, 9999999);" \
-        "SELECT * FROM stack_sample s JOIN stack_profile_callsite c ON c.id = callsite_id JOIN stack_profile_frame f ON f.id = frame_id " \
-        "JOIN stack_profile_mapping m ON m.id = mapping JOIN stack_profile_symbol USING (symbol_set_id) LEFT JOIN stack_sample_task_context x " \
-        "ON x.id = task_context_id LEFT JOIN thread USING (utid); SELECT * FROM stack_sample_counter JOIN stack_sample_counter_track t ON t.id = track_id"
+  SQL = <<~SQL
+    SELECT * FROM slice LEFT JOIN args USING (arg_set_id);
+    SELECT * FROM flow;
+    SELECT * FROM thread_state;
+    SELECT * FROM sched;
+    SELECT * FROM counter JOIN track t ON t.id = track_id;
+    SELECT * FROM thread JOIN process USING (upid);
+    SELECT * FROM args WHERE arg_set_id IN (-1, 0, 1, 4000000000);
+    SELECT * FROM slice WHERE id IN (0, 9999999);
+    SELECT * FROM stack_sample s
+      JOIN stack_profile_callsite c ON c.id = callsite_id
+      JOIN stack_profile_frame f ON f.id = frame_id
+      JOIN stack_profile_mapping m ON m.id = mapping
+      JOIN stack_profile_symbol USING (symbol_set_id)
+      LEFT JOIN stack_sample_task_context x ON x.id = task_context_id
+      LEFT JOIN thread USING (utid);
+    SELECT * FROM stack_sample_counter JOIN stack_sample_counter_track t ON t.id = track_id
+  SQL
   ENVIRONMENT = { "ASAN_OPTIONS" => "exitcode=99:allocator_may_return_null=1:detect_leaks=1", "UBSAN_OPTIONS" => "exitcode=99:print_stacktrace=1" }.freeze
 
   SANITIZERS = %w[-fsanitize=address,undefined -fno-sanitize-recover=all].freeze
@@ -72,7 +84,8 @@ class TestFuzz < Minitest::Test
   end
 
   def test_damaged_traces_are_survived
-    seeds = (Dir[File.join(TRACES, "*.fxt")] + KEPT + Conformance.files("{,streams/}*.fxt")).sort.map { |f| File.binread(f) }
+    traces = Dir[File.join(TRACES, "*.fxt")] + KEPT + Conformance.files("{,streams/}*.fxt")
+    seeds = traces.sort.map { |file| File.binread(file) }
     random = Random.new(SEED)
     Dir.mktmpdir do |dir|
       tool, query = sanitized_tool

@@ -120,10 +120,11 @@ class TestHtml < Minitest::Test
     data = data_of(page(advised))
     strings = data["strings"]
     advised = data["advised"].to_h { |reason, fallback, number| [[strings[reason], fallback], data["advice"][number]] }
-    explained = JSON.parse(tool("explain", "--format=json", "GuardType", "opt_div_zero", "Send: megamorphic call site").out).dig("advice", "rows")
-    texts = explained.to_h { |row| [row["reason"], row.values_at("meaning", "cause", "help")] }
-    assert_equal({ ["GuardType(Fixnum)", 0] => texts["GuardType(*)"], ["GuardType(String)", 0] => texts["GuardType(*)"], ["opt_div_zero", 0] => texts["opt_div_zero"],
-                   ["Send: megamorphic call site", 1] => texts["Send: megamorphic call site"] }, advised)
+    megamorphic = "Send: megamorphic call site"
+    explained = JSON.parse(tool("explain", "--format=json", "GuardType", "opt_div_zero", megamorphic).out)
+    texts = explained["advice"]["rows"].to_h { |row| [row["reason"], row.values_at("meaning", "cause", "help")] }
+    assert_equal({ ["GuardType(Fixnum)", 0] => texts["GuardType(*)"], ["GuardType(String)", 0] => texts["GuardType(*)"],
+                   ["opt_div_zero", 0] => texts["opt_div_zero"], [megamorphic, 1] => texts[megamorphic] }, advised)
     assert_equal 3, data["advice"].size
   end
 
@@ -131,20 +132,23 @@ class TestHtml < Minitest::Test
   def advised
     FxtBuilder.simple do |b|
       ["GuardType(Fixnum)", "GuardType(String)", "opt_div_zero", "Newer"].each_with_index do |reason, i|
-        b.event(:instant, "side_exit", reason, ts: i, args: { "0" => "A#a (/a.rb:1)", "insn" => "send" })
+        b.exit(reason, "A#a (/a.rb:1)", ts: i, insn: "send")
       end
-      b.event(:instant, "fallback", "Send: megamorphic call site", ts: 9, args: { "0" => "A#a (/a.rb:1)", "insn" => "send" })
+      b.exit("Send: megamorphic call site", "A#a (/a.rb:1)", ts: 9, kind: "fallback", insn: "send")
     end.bytes
   end
 
   def test_browser_shows_the_advice_for_a_reason
     browse(advised) do |browser|
       browser.click("#groups button:nth-child(4)")
-      assert_equal ["GuardType(Fixnum)", "GuardType(String)", "opt_div_zero"], browser.texts("#table-body details summary")
+      assert_equal ["GuardType(Fixnum)", "GuardType(String)", "opt_div_zero"],
+                   browser.texts("#table-body details summary")
       assert_includes browser.texts("#table-body td.reason"), "Newer"
       refute_includes browser.text("#table-body"), "What helps:"
       browser.click("#table-body details summary")
-      assert_match(/Meaning: A value has another type.*Usual causes: .* GuardType\(ArrayExact\) at .*What helps: A recompile exit/m, browser.text("#table-body"))
+      means, helps = "Meaning: A value has another type", "What helps: A recompile exit"
+      advice = /#{means}.*Usual causes: .* GuardType\(ArrayExact\) at .*#{helps}/m
+      assert_match advice, browser.text("#table-body")
       assert_equal "GuardType(Fixnum)", browser.texts("#table-body details code").first
       browser.click("#table-head [data-column=count]")
       assert_equal 1, browser.run("return document.querySelectorAll('#table-body details[open]').length")

@@ -1,4 +1,4 @@
-# `vm-trace html --sources`: the page has the sources of the files with exits, with what their lines cost.
+# `vm-trace html --sources`: the page has the sources of files with exits, and what their lines cost.
 require_relative "tool_helper"
 require_relative "page_helper"
 
@@ -38,11 +38,15 @@ class TestHtmlSources < Minitest::Test
     end.build
   end
 
-  # [path, note, ms lost, exits, fallbacks, number of lines of text, [[line, ms lost, exits, fallbacks, [reason]]]]
+  # [path, note, ms lost, exits, fallbacks, number of lines of text, [costly line]]; a costly line:
+  # [line, ms lost, exits, fallbacks, [reason]]
   def sources(bytes, *options)
     data = data_of(page(bytes, "--sources", *options))
     data["sources"].map do |path, note, lost, exits, fallbacks, text, lines|
-      [data["strings"][path], note, lost / MS, exits, fallbacks, text.size, lines.map { |line, ns, *counts, reasons| [line, ns / MS, *counts, reasons.map { |reason| data["strings"][reason[0]] }] }]
+      found = lines.map do |line, ns, *counts, reasons|
+        [line, ns / MS, *counts, reasons.map { |reason| data["strings"][reason[0]] }]
+      end
+      [data["strings"][path], note, lost / MS, exits, fallbacks, text.size, found]
     end
   end
 
@@ -70,14 +74,18 @@ class TestHtmlSources < Minitest::Test
       lines = JSON.parse(tool("annotate", "--format=json", file).out)["annotated_lines"]["rows"]
       expected = lines.map { |row| row.values_at("path", "line", "lost_ns", "exits", "fallbacks") }
       data = data_of(page(trace, "--sources"))
-      assert_equal expected, data["sources"].flat_map { |file_of| file_of[6].map { |line| [data["strings"][file_of[0]], *line.first(4)] } }
+      found = data["sources"].flat_map do |path, *, lines|
+        lines.map { |line| [data["strings"][path], *line.first(4)] }
+      end
+      assert_equal expected, found
     end
   end
 
   def test_what_does_not_fit_is_named
     File.utime(Time.now + 100, Time.now + 100, @long)
     write(@hot, "short\n")
-    assert_equal [[@hot, "the file has fewer lines than the one that ran", 1], [@long, "the file has changed since the trace was written", 60],
+    assert_equal [[@hot, "the file has fewer lines than the one that ran", 1],
+                  [@long, "the file has changed since the trace was written", 60],
                   ["<internal:array>", "a part of Ruby, without a file", 0]],
                  sources(trace(missing: "<internal:array>")).map { |file| file.values_at(0, 1, 5) }
   end
@@ -94,47 +102,64 @@ class TestHtmlSources < Minitest::Test
     assert_equal [41_901, 60, 0], sources(trace(missing: path("small.rb"))).map { |file| file[5] }
   end
 
+  # A trace with an exit at each of the frames.
+  def exits_at(frames)
+    FxtBuilder.simple { |b| frames.each_with_index { |frame, i| b.exit("R", frame, ts: i) } }
+  end
+
   def test_limits_of_files_and_lines
-    builder = lambda do |frames|
-      FxtBuilder.simple { |b| frames.each_with_index { |frame, i| b.event(:instant, "side_exit", "R", ts: i, args: { "0" => FxtBuilder::Inline.new(frame) }) } }.bytes
+    page_of = lambda do |frames|
+      data_of(page(exits_at(frames.map { |frame| FxtBuilder::Inline.new(frame) }), "--sources"))
     end
-    data = data_of(page(builder[(1..1002).map { |i| "f (/gone/#{i}.rb:1)" }], "--sources"))
+    data = page_of[(1..1002).map { |i| "f (/gone/#{i}.rb:1)" }]
     assert_equal [1000, 2], [data["sources"].size, data["sources_left_out"]]
-    data = data_of(page(builder[(1..20_001).map { |i| "f (/gone/a.rb:#{i})" }], "--sources"))
+    data = page_of[(1..20_001).map { |i| "f (/gone/a.rb:#{i})" }]
     assert_equal [0, 1], [data["sources"].size, data["sources_left_out"]]
   end
 
-  def row(browser, selector) = browser.run("return [...document.querySelector(arguments[0]).cells].map((c) => c.textContent)", selector)
+  def row(browser, selector)
+    browser.run("return [...document.querySelector(arguments[0]).cells].map((cell) => cell.textContent)", selector)
+  end
+
+  # Clicks on the place in the table that ends like this.
+  def click_place(browser, ending)
+    browser.run("[...document.querySelectorAll('#table-body button.place')]" \
+                ".find((button) => button.textContent.endsWith(arguments[0])).click()", ending)
+  end
 
   def test_browser_jumps_from_the_table_to_the_line
     browse(trace, "--sources", height: 2000) do |browser|
       refute_equal "hacked", browser.run("return document.title")
-      assert_equal [path("hot.rb"), @long, path("gone.rb")], browser.run("return [...document.querySelectorAll('#sources summary .mono')].map((e) => e.textContent)")
+      names = browser.run("return [...document.querySelectorAll('#sources summary .mono')].map((e) => e.textContent)")
+      assert_equal [path("hot.rb"), @long, path("gone.rb")], names
       assert_equal 0, browser.run("return document.querySelectorAll('#sources details[open]').length")
       assert_match(/20\.0 ms lost, 1 exit$/, browser.text("#sources summary"))
       assert_includes browser.texts("#sources summary")[2], "No such file or directory"
-      browser.run("[...document.querySelectorAll('#table-body button.place')].find((b) => b.textContent.endsWith('long.rb:30')).click()")
+      click_place(browser, "long.rb:30")
       assert_equal ["3.00 ms", "3", "", "30", "        line 30 # <b>é</b>"], row(browser, "#sources tr.target")
-      assert_equal true, browser.run("const b = document.querySelector('#sources tr.target').getBoundingClientRect(); return b.top >= 0 && b.bottom <= innerHeight")
+      visible = browser.run("const box = document.querySelector('#sources tr.target').getBoundingClientRect();" \
+                            "return box.top >= 0 && box.bottom <= innerHeight")
+      assert_equal true, visible
       assert_equal true, browser.run("return document.activeElement === document.querySelector('#sources tr.target')")
       assert_equal ["3.00 ms", "3", "", "", "        ^ Often, send"], row(browser, "#sources tr.target + tr")
       assert_equal ["… 25 lines", "… 11 lines", "… 6 lines"], browser.texts("#sources .folded button")
       browser.click("#sources .folded button")
       assert_equal ["… 11 lines", "… 6 lines"], browser.texts("#sources .folded button")
       assert_equal "30", browser.run("return document.querySelector('#sources tr.target').dataset.line")
-      assert_equal ["", "", "", "1", "        line 1 # <b>é</b>"], row(browser, "#sources details[open] [data-line='1']")
+      assert_equal ["", "", "", "1", "        line 1 # <b>é</b>"],
+                   row(browser, "#sources details[open] [data-line='1']")
     end
   end
 
   # A trace may name any line.
   def test_browser_with_lines_that_no_file_has
     frames = ["f (#{@hot}:2000000000)", "g (#{@hot}:2)", "h (#{path("gone.rb")}:9)", "i"]
-    trace = FxtBuilder.simple { |b| frames.each_with_index { |frame, i| b.event(:instant, "side_exit", "R", ts: i, args: { "0" => frame }) } }
-    browse(trace.bytes, "--sources", height: 2000) do |browser|
+    browse(exits_at(frames), "--sources", height: 2000) do |browser|
       browser.run("[...document.querySelectorAll('#sources details')].forEach((d) => { d.open = true; })")
-      browser.run("[...document.querySelectorAll('#table-body button.place')].find((b) => b.textContent.endsWith(':2000000000')).click()")
+      click_place(browser, ":2000000000")
       assert_equal ["1", "2000000000", ""], row(browser, "#sources tr.target")
-      assert_equal ["9"], browser.run("return [...document.querySelectorAll('#sources [data-line=\"9\"]')].map((r) => r.dataset.line)")
+      assert_equal ["9"], browser.run("return [...document.querySelectorAll('#sources [data-line=\"9\"]')]" \
+                                      ".map((row) => row.dataset.line)")
       assert_includes browser.texts("#sources summary").join, "fewer lines than the one that ran"
     end
   end

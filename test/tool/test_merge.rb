@@ -157,12 +157,17 @@ class TestMerge < Minitest::Test
 
   def test_stack_samples_of_both_files_are_there
     file = Conformance.files("streams/exits_as_samples.fxt").first
-    sql = "SELECT s.ts, t.tid, f.name FROM stack_sample s JOIN stack_profile_callsite c ON c.id = callsite_id " \
-          "JOIN stack_profile_frame f ON f.id = c.frame_id JOIN stack_sample_task_context x ON x.id = s.task_context_id " \
-          "JOIN thread t USING (utid) ORDER BY 1, 2, 3"
+    sql = <<~SQL
+      SELECT s.ts, t.tid, f.name FROM stack_sample s
+        JOIN stack_profile_callsite c ON c.id = callsite_id
+        JOIN stack_profile_frame f ON f.id = c.frame_id
+        JOIN stack_sample_task_context x ON x.id = s.task_context_id
+        JOIN thread t USING (utid) ORDER BY 1, 2, 3
+    SQL
     one = tool("query", file, sql).out.lines
     skip "the tool was built without SQLite" if one.empty?
-    merge(file, file) { |out| assert_equal [one.first, *one.drop(1).flat_map { |line| [line, line] }], tool("query", out, sql).out.lines }
+    twice = [one.first, *one.drop(1).flat_map { |line| [line, line] }]
+    merge(file, file) { |out| assert_equal twice, tool("query", out, sql).out.lines }
   end
 
   def test_standard_input_and_output

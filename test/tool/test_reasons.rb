@@ -10,10 +10,14 @@ class TestReasons < Minitest::Test
 
   def trace
     FxtBuilder.simple do |b|
-      REASONS.each_with_index { |reason, i| b.event(:instant, "side_exit", reason, ts: i, args: { "0" => "A#a (/a.rb:1)", "insn" => "send" }) }
-      b.event(:instant, "fallback", "Send: polymorphic call site", ts: 9, args: { "0" => "A#a (/a.rb:1)", "insn" => "send" })
-      b.event(:instant, "side_exit", "opt_plus_overflow", ts: 10, args: { "0" => "A#a (/a.rb:1)", "insn" => "opt_plus" })
+      REASONS.each_with_index { |reason, i| b.exit(reason, "A#a (/a.rb:1)", ts: i, insn: "send") }
+      b.exit("Send: polymorphic call site", "A#a (/a.rb:1)", ts: 9, kind: "fallback", insn: "send")
+      b.exit("opt_plus_overflow", "A#a (/a.rb:1)", ts: 10, insn: "opt_plus")
     end
+  end
+
+  def report_of(trace, *options)
+    with_file(trace) { |path| return JSON.parse(tool("report", "--format=json", *options, path).out) }
   end
 
   # Reasons of the selected exits and fallbacks, and the messages.
@@ -27,18 +31,33 @@ class TestReasons < Minitest::Test
   end
 
   def test_a_reason_is_chosen_by_any_of_its_names
-    { "GuardLess" => %w[GuardLess], "guard_less_failure" => %w[GuardLess], "exit_guard_less_failure" => %w[GuardLess],
-      "GuardType" => REASONS.grep(/GuardType/), "exit_guard_type_failure" => REASONS.grep(/GuardType/), "GuardType(String)" => ["GuardType(String)"],
-      "guard_*" => REASONS.grep(/Guard/), "patchpoint_no_tracepoint" => ["PatchPoint(NoTracePoint)"], "PatchPoint" => ["PatchPoint(NoTracePoint)"],
-      "send_polymorphic" => ["Send: polymorphic call site"], "send_fallback_send_polymorphic" => ["Send: polymorphic call site"],
-      "opt_plus_overflow" => %w[opt_plus_overflow], "*" => [*REASONS, "Send: polymorphic call site", "opt_plus_overflow"].sort }.each do |glob, reasons|
+    {
+      "GuardLess" => %w[GuardLess],
+      "guard_less_failure" => %w[GuardLess],
+      "exit_guard_less_failure" => %w[GuardLess],
+      "GuardType" => REASONS.grep(/GuardType/),
+      "exit_guard_type_failure" => REASONS.grep(/GuardType/),
+      "GuardType(String)" => ["GuardType(String)"],
+      "guard_*" => REASONS.grep(/Guard/),
+      "patchpoint_no_tracepoint" => ["PatchPoint(NoTracePoint)"],
+      "PatchPoint" => ["PatchPoint(NoTracePoint)"],
+      "send_polymorphic" => ["Send: polymorphic call site"],
+      "send_fallback_send_polymorphic" => ["Send: polymorphic call site"],
+      "opt_plus_overflow" => %w[opt_plus_overflow],
+      "*" => [*REASONS, "Send: polymorphic call site", "opt_plus_overflow"].sort,
+    }.each do |glob, reasons|
       assert_equal [reasons, ""], chosen(glob), glob
     end
   end
 
   def test_a_reason_that_nothing_has_is_said_with_a_near_one
-    { "gaurd_type" => "; did you mean guard_type_failure?", "GuardLes" => "; did you mean GuardLess?", "opt_plus_overflov" => "; did you mean opt_plus_overflow?",
-      "exit_trow" => "; did you mean throw?", "xyzzy\e" => "; vm-trace explain lists all" }.each do |glob, hint|
+    {
+      "gaurd_type" => "; did you mean guard_type_failure?",
+      "GuardLes" => "; did you mean GuardLess?",
+      "opt_plus_overflov" => "; did you mean opt_plus_overflow?",
+      "exit_trow" => "; did you mean throw?",
+      "xyzzy\e" => "; vm-trace explain lists all",
+    }.each do |glob, hint|
       assert_equal [[], "vm-trace: report: no event has the reason #{glob.sub("\e", "\\x1B")}#{hint}\n"], chosen(glob)
     end
   end
@@ -50,21 +69,30 @@ class TestReasons < Minitest::Test
     JSON.parse(result.out).dig("advice", "rows")
   end
 
+  # These columns of what explain has for a name.
+  def explained_columns(name, *columns) = explained(name).map { |row| row.values_at(*columns) }
+
+  def explained_reasons(*names) = explained(*names).map { |row| row["reason"] }
+
   def test_explain_has_the_three_names
     ["GuardLess", "guard_less_failure", "exit_guard_less_failure", "guardles*", "GUARDLESS"].each do |name|
-      assert_equal [%w[GuardLess guard_less_failure exit_guard_less_failure]], explained(name).map { |row| row.values_at("reason", "stats", "counter") }, name
+      assert_equal [%w[GuardLess guard_less_failure exit_guard_less_failure]],
+                   explained_columns(name, "reason", "stats", "counter"), name
     end
-    fallback = explained("send_fallback_send_polymorphic").first
-    assert_equal ["Send: polymorphic call site", "fallback", "send_polymorphic", nil], fallback.values_at("reason", "kind", "stats", "counter")
+    assert_equal [["Send: polymorphic call site", "fallback", "send_polymorphic", nil]],
+                 explained_columns("send_fallback_send_polymorphic", "reason", "kind", "stats", "counter")
   end
 
   def test_explain_takes_a_reason_with_or_without_its_details
-    ["GuardType", "guardtype", "GuardType(Fixnum)", "guardtype(fixnum)", "GuardType(*)"].each { |name| assert_equal ["GuardType(*)"], explained(name).map { |row| row["reason"] }, name }
-    assert_equal ["UnhandledYARVInsn(expandarray)"], explained("UnhandledYARVInsn(expandarray)").map { |row| row["reason"] }
-    assert_equal ["UnhandledYARVInsn(*)"], explained("UnhandledYARVInsn(other)").map { |row| row["reason"] }
-    assert_equal %w[UnhandledYARVInsn(once) UnhandledYARVInsn(*)], explained("UnhandledYARVInsn").map { |row| row["reason"] }.values_at(0, -1)
-    assert_equal ["CME is invalidated: *"], explained("CME is invalidated: 0x1234").map { |row| row["reason"] }
-    assert_equal [%w[opt_plus_overflow YJIT exit]], explained("opt_plus_overflow").map { |row| row.values_at("reason", "jit", "kind") }
+    ["GuardType", "guardtype", "GuardType(Fixnum)", "guardtype(fixnum)", "GuardType(*)"].each do |name|
+      assert_equal ["GuardType(*)"], explained_reasons(name), name
+    end
+    assert_equal ["UnhandledYARVInsn(expandarray)"], explained_reasons("UnhandledYARVInsn(expandarray)")
+    assert_equal ["UnhandledYARVInsn(*)"], explained_reasons("UnhandledYARVInsn(other)")
+    assert_equal %w[UnhandledYARVInsn(once) UnhandledYARVInsn(*)],
+                 explained_reasons("UnhandledYARVInsn").values_at(0, -1)
+    assert_equal ["CME is invalidated: *"], explained_reasons("CME is invalidated: 0x1234")
+    assert_equal [%w[opt_plus_overflow YJIT exit]], explained_columns("opt_plus_overflow", "reason", "jit", "kind")
   end
 
   def test_explain_in_text
@@ -90,8 +118,10 @@ class TestReasons < Minitest::Test
                   100.times { div(7, 2) }
                   10.times { div(7, 0) rescue 0 }
     TEXT
-    refute_empty(text_lines = tool("explain", "*").out.lines)
-    assert_empty text_lines.select { |line| line.size > 101 && !line.match?(/\A  (in stats|counter|example) |\A\w|\A {13}/) }
+    lines = tool("explain", "*").out.lines
+    refute_empty lines
+    wide = /\A  (in stats|counter|example) |\A\w|\A {13}/
+    assert_empty lines.select { |line| line.size > 101 && !line.match?(wide) }
   end
 
   def test_explain_in_other_formats
@@ -109,7 +139,8 @@ class TestReasons < Minitest::Test
     near = tool("explain", "opt_plus_overflov", "GuardLess", "xyzzy\e")
     assert_match(/\AGuardLess\n/, near.out)
     assert_equal ["vm-trace: explain: there is no reason opt_plus_overflov; did you mean opt_plus_overflow?\n" \
-                  "vm-trace: explain: there is no reason xyzzy\\x1B; vm-trace explain lists all\n", 2], [near.err, near.status]
+                  "vm-trace: explain: there is no reason xyzzy\\x1B; vm-trace explain lists all\n", 2],
+                 [near.err, near.status]
   end
 
   def test_explain_lists_all
@@ -119,37 +150,39 @@ class TestReasons < Minitest::Test
     assert_equal out.lines.map(&:chomp), out.lines.map(&:rstrip)
     assert_empty out.lines.select { |line| line.size > 125 }
     listed = out.lines.map { |line| line.chomp.split(/ {2,}/).first }
-    special = explained.map { |row| row["reason"] }.select { |reason| reason.match?(/\A(UnhandledYARVInsn|UnhandledHIRInsn|CompileError)\(|\Agetivar\z|\Asetivar\z|site table/) }
-    assert_empty explained.map { |row| row["reason"] } - special - listed
+    not_listed = /\A(UnhandledYARVInsn|UnhandledHIRInsn|CompileError)\(|\Agetivar\z|\Asetivar\z|site table/
+    assert_empty explained_reasons.grep_v(not_listed) - listed
   end
 
   def test_a_report_has_advice_for_its_reasons
-    with_file(trace.bytes) do |path|
-      rows = JSON.parse(tool("report", "--advice", "--format=json", path).out).dig("advice", "rows")
-      assert_equal [["GuardType(*)", "exit", 2], ["GuardLess", "exit", 1], ["PatchPoint(NoTracePoint*)", "exit", 1], ["NoProfileSend", "exit", 1],
-                    ["opt_plus_overflow", "exit", 1], ["Send: polymorphic call site", "fallback", 1]], rows.map { |row| row.values_at("reason", "kind", "count") }
-      same = explained(*rows.map { |row| row["reason"] }).to_h { |row| [row["reason"], row.values_at("meaning", "cause", "help")] }
-      rows.each { |row| assert_equal same.fetch(row["reason"]), row.values_at("meaning", "cause", "help") }
-      assert_nil JSON.parse(tool("report", "--format=json", path).out)["advice"]
-    end
+    table = report_of(trace, "--advice")["advice"]["rows"]
+    assert_equal [["GuardType(*)", "exit", 2], ["GuardLess", "exit", 1], ["PatchPoint(NoTracePoint*)", "exit", 1],
+                  ["NoProfileSend", "exit", 1], ["opt_plus_overflow", "exit", 1],
+                  ["Send: polymorphic call site", "fallback", 1]],
+                 table.map { |row| row.values_at("reason", "kind", "count") }
+    texts = ->(row) { row.values_at("meaning", "cause", "help") }
+    same = explained(*table.map { |row| row["reason"] }).to_h { |row| [row["reason"], texts[row]] }
+    table.each { |row| assert_equal same.fetch(row["reason"]), texts[row] }
+    refute report_of(trace).key?("advice")
   end
 
   def test_advice_in_a_report_follows_the_exits_by_reason
     with_file(trace.bytes) do |path|
       text = tool("report", "--advice", path).out
-      assert_match(/^Exits by reason: .*^Advice\nGuardType\(\*\)\n  is        exit\n  count     2\n  means     A value has .*^Exits by instruction/m, text)
-      assert_match(/^## Advice\n\n### `GuardType\(\*\)`$/, tool("report", "--advice", "--format=markdown", path).out.gsub("\n\n\n", "\n\n"))
+      assert_match(/^Exits by reason: .*^Advice\n.*^Exits by instruction/m, text)
+      assert_match(/^Advice\nGuardType\(\*\)\n  is        exit\n  count     2\n  means     A value has /, text)
+      markdown = tool("report", "--advice", "--format=markdown", path).out
+      assert_match(/^## Advice\n\n### `GuardType\(\*\)`$/, markdown.gsub("\n\n\n", "\n\n"))
       few = tool("report", "--advice", "--top=2", path).out
       assert_includes few, "\nAdvice for 3 of 6 reasons\n"
     end
   end
 
   def test_a_reason_without_advice_is_said_to_be_unknown
-    bytes = FxtBuilder.simple { |b| b.event(:instant, "side_exit", "Newer(thing)", ts: 1, args: { "0" => "A#a (/a.rb:1)", "insn" => "send" }) }.bytes
-    with_file(bytes) do |path|
-      row = JSON.parse(tool("report", "--advice", "--format=json", path).out).dig("advice", "rows", 0)
-      assert_equal ["Newer(thing)", 1, "This version of vm-trace does not know the reason."], row.values_at("reason", "count", "meaning")
-    end
+    newer = FxtBuilder.simple { |b| b.exit("Newer(thing)", "A#a (/a.rb:1)", ts: 1, insn: "send") }
+    row = report_of(newer, "--advice")["advice"]["rows"][0]
+    assert_equal ["Newer(thing)", 1, "This version of vm-trace does not know the reason."],
+                 row.values_at("reason", "count", "meaning")
   end
 
   # The request of `start`.
@@ -174,8 +207,14 @@ class TestReasons < Minitest::Test
   end
 
   def test_start_takes_any_name_for_a_counter
-    { "GuardLess" => "exit_guard_less_failure", "guard_less_failure" => "exit_guard_less_failure", "exit_guard_less_failure" => "exit_guard_less_failure",
-      "GuardType" => "exit_guard_type_failure", "opt_plus_overflow" => "opt_plus_overflow", "none" => "none",
-      "GuardType,opt_x,throw" => "exit_guard_type_failure,opt_x,exit_throw" }.each { |name, counter| assert_equal counter, requested(name), name }
+    {
+      "GuardLess" => "exit_guard_less_failure",
+      "guard_less_failure" => "exit_guard_less_failure",
+      "exit_guard_less_failure" => "exit_guard_less_failure",
+      "GuardType" => "exit_guard_type_failure",
+      "opt_plus_overflow" => "opt_plus_overflow",
+      "none" => "none",
+      "GuardType,opt_x,throw" => "exit_guard_type_failure,opt_x,exit_throw",
+    }.each { |name, counter| assert_equal counter, requested(name), name }
   end
 end

@@ -6,7 +6,9 @@ class TestThrows < Minitest::Test
 
   BLOCK, METHOD, CALLER = "block in Foo#a (/app/foo.rb:4)", "Foo#a (/app/foo.rb:3)", "Foo#b (/app/foo.rb:9)"
 
-  def json(bytes, *options) = with_file(bytes) { |path| JSON.parse(tool("report", "--format=json", *options, path).out) }
+  def json(bytes, *options)
+    with_file(bytes) { |path| return JSON.parse(tool("report", "--format=json", *options, path).out) }
+  end
 
   def pairs(bytes, *options)
     json(bytes, *options)["throws"]["rows"].map { |row| row.values_at("thrown_at", "caught_at", "count", "lost_ns") }

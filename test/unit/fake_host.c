@@ -316,7 +316,10 @@ rb_vm_trace_host_moved_to(uintptr_t object)
 
 /* --- execution states ------------------------------------------------------------------------ */
 
-/* What a context and its thread hold for them: each context is a thread of its own, unless a test says otherwise. */
+/*
+ * What a context and its thread hold for them: each context is a thread of its own, unless a test
+ * says otherwise.
+ */
 static struct fake_words {
     struct rb_execution_context_struct *ec;
     struct rb_execution_context_struct *thread;
@@ -430,7 +433,8 @@ rb_vm_trace_host_seen(struct rb_execution_context_struct *ec, uintptr_t pc, stru
     seen->length = fake_host.operand->length;
     if (guard.looks_at == VM_TRACE_LOOKS_AT_INDEX) seen->what |= VM_TRACE_SAW_INDEX | VM_TRACE_SAW_LENGTH;
     if (guard.looks_at == VM_TRACE_LOOKS_AT_LENGTH) seen->what |= VM_TRACE_SAW_LENGTH;
-    if (seen->what > UINT8_MAX && (seen->index != (int32_t)seen->index || seen->length > UINT32_MAX)) seen->what |= VM_TRACE_SAW_WIDE;
+    bool wide = seen->index != (int32_t)seen->index || seen->length > UINT32_MAX;
+    if (seen->what > UINT8_MAX && wide) seen->what |= VM_TRACE_SAW_WIDE;
     return seen->what;
 }
 

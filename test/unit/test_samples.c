@@ -173,7 +173,10 @@ middle_of_a_deep_stack_is_left_out(void **state)
     }
     assert_int_equal(main_ractor.vm_trace->stacks.walk.count, 400);
     const struct vm_trace_samples *samples = &exits_of(main_ractor.vm_trace)->samples;
-    /* 64 outermost ones, those from a multiple of 64 on, the exiting one, and what stands for the others. */
+    /*
+     * 64 outermost ones, those from a multiple of 64 on, the exiting one, and what stands for the
+     * others.
+     */
     assert_int_equal(samples->frames, 64 + (399 - 64 - 256) + 1 + 1);
     assert_int_equal(samples->stacks, 2);
     assert_int_not_equal(samples->middle, 0);
@@ -231,7 +234,9 @@ ractors_that_share_a_chunk_have_sequences_of_their_own(void **state)
     struct rb_execution_context_struct contexts[RACTORS];
     for (unsigned i = 0; i < RACTORS; i++) {
         ractors[i].vm_trace = rb_vm_trace_ractor_new();
-        contexts[i] = (struct rb_execution_context_struct){ .ractor = &ractors[i], .tid = 7 + i, .thread_name = "t", .name_id = 5 + i };
+        contexts[i] = (struct rb_execution_context_struct){
+            .ractor = &ractors[i], .tid = 7 + i, .thread_name = "t", .name_id = 5 + i,
+        };
         fake_push_method(&contexts[i], &foo, &foo_method, 10 + i);
     }
     for (unsigned round = 0; round < 3; round++) {

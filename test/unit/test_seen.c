@@ -9,8 +9,9 @@
 #include <string.h>
 
 static struct rb_iseq_struct foo;
-static struct fake_object float_value = { .class_name = "Float", .kind = VM_TRACE_SAW_FLONUM },
-                          point = { .class_name = "Point", .ivar = "@x" }, list = { .class_name = "Array", .length = 3 };
+static struct fake_object float_value = { .class_name = "Float", .kind = VM_TRACE_SAW_FLONUM };
+static struct fake_object point = { .class_name = "Point", .ivar = "@x" };
+static struct fake_object list = { .class_name = "Array", .length = 3 };
 
 static struct rb_vm_trace_site *
 begin(const char *reason, uint64_t rate)
@@ -141,12 +142,15 @@ static void
 reasons_without_a_guard_look_at_nothing(void **state)
 {
     (void)state;
-    static const char *const reasons[] = { "FixnumAddOverflow", "GuardType", "GuardLes", "GuardLessX", "opt_plus_overflow",
-                                           "Interrupt", "guard_send_klass" };
+    static const char *const reasons[] = {
+        "FixnumAddOverflow", "GuardType", "GuardLes", "GuardLessX", "opt_plus_overflow", "Interrupt",
+        "guard_send_klass",
+    };
     begin("CompileError(OutOfMemory)", 1);
     for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
         meet(make_site(RB_VM_TRACE_SIDE_EXIT, reasons[i], &foo, 5), &point);
-    meet(make_site(RB_VM_TRACE_SIDE_EXIT, "GuardType(Fixnum)", &foo, 0), &point); /* the frame alone knows where it is */
+    /* The frame alone knows where it is. */
+    meet(make_site(RB_VM_TRACE_SIDE_EXIT, "GuardType(Fixnum)", &foo, 0), &point);
     rb_vm_trace_hit(make_site(RB_VM_TRACE_FALLBACK, "GuardType(Fixnum)", &foo, 5), &main_thread);
     assert_int_equal(fake_host.guards, 0);
     struct trace *trace = end();
@@ -173,7 +177,8 @@ event_without_room_for_all_has_fewer_frames_of_their_own(void **state)
         assert_int_equal(trace_number(event, "weight"), 2);
         assert_string_equal(trace_text(event, "7"), "foo (app.rb:5)");
         assert_null(trace_argument(event, "8"));
-        assert_string_equal(trace_text(event, "10+"), "foo (app.rb:4) < foo (app.rb:3) < foo (app.rb:2) < foo (app.rb:3)");
+        assert_string_equal(trace_text(event, "10+"),
+                            "foo (app.rb:4) < foo (app.rb:3) < foo (app.rb:2) < foo (app.rb:3)");
     }
     trace_free(trace);
 }
@@ -186,7 +191,8 @@ full_chunk_defines_what_was_seen_again(void **state)
     enum { EXITS = 40000 };
     for (int i = 0; i < EXITS; i++) meet(site, i % 3 ? &point : &float_value);
     struct trace *trace = end();
-    for (size_t i = 0; i < EXITS; i++) assert_string_equal(trace_text(exit_at(trace, i), "seen"), i % 3 ? "Point" : "Float");
+    for (size_t i = 0; i < EXITS; i++)
+        assert_string_equal(trace_text(exit_at(trace, i), "seen"), i % 3 ? "Point" : "Float");
     assert_summary(trace, EXITS, EXITS, 0);
     trace_free(trace);
 }

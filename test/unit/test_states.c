@@ -14,8 +14,12 @@
 static struct rb_iseq_struct outer, middle, inner;
 static struct rb_vm_trace_site *site, *other_site;
 static const struct fake_method c_method = { "Array", "sort_by" };
-static struct rb_execution_context_struct fiber = { .ractor = &main_ractor, .tid = 1001, .thread_name = "main", .name_id = 1 };
-static struct rb_execution_context_struct worker = { .ractor = &main_ractor, .tid = 1002, .thread_name = "worker", .name_id = 2 };
+static struct rb_execution_context_struct fiber = {
+    .ractor = &main_ractor, .tid = 1001, .thread_name = "main", .name_id = 1,
+};
+static struct rb_execution_context_struct worker = {
+    .ractor = &main_ractor, .tid = 1002, .thread_name = "worker", .name_id = 2,
+};
 
 static const char *
 exits_on(uint64_t rate, const char *counter)
@@ -383,7 +387,10 @@ an_exception_handled_in_compiled_code_is_no_exit(void **state)
     trace_free(trace);
 }
 
-/* YJIT enters compiled code at a handler, which gives back to the interpreter when its frame has ended. */
+/*
+ * YJIT enters compiled code at a handler, which gives back to the interpreter when its frame has
+ * ended.
+ */
 static void
 a_handler_whose_frame_has_ended_has_not_exited(void **state)
 {

@@ -64,10 +64,14 @@ faults_of_stack_samples_are_found(void **state)
     assert_fault("a damaged packet", MAGIC, PROVIDER, 0x0003000300000025, 0x000000000050050a);
     assert_fault("flags 0 of a packet", MAGIC, PROVIDER, 0x0003000400000025, 0x000000006550020a);
     assert_fault("a packet before its sequence began", MAGIC, PROVIDER, 0x0003000600000025, 0x000002686550040a);
-    assert_fault("interned data without a number", MAGIC, PROVIDER, 0x0003000a00000035, 0x026201686550080a, 0x0000000000000128);
-    assert_fault("number 1 is defined twice", MAGIC, PROVIDER, 0x0003001000000035, 0x0862016865500e0a, 0x0108022a0108022a);
-    assert_fault("a sample's thread is not defined", MAGIC, PROVIDER, 0x0003000b00000035, 0x08ba01686550090a, 0x0000000000011002);
-    assert_fault("a sample's stack is not defined", MAGIC, PROVIDER, 0x0003001400000045, 0x056201686550120a, 0x0408ba0108020382, 0x0000000001300110);
+    assert_fault("interned data without a number", MAGIC, PROVIDER, 0x0003000a00000035, 0x026201686550080a,
+                 0x0000000000000128);
+    assert_fault("number 1 is defined twice", MAGIC, PROVIDER, 0x0003001000000035, 0x0862016865500e0a,
+                 0x0108022a0108022a);
+    assert_fault("a sample's thread is not defined", MAGIC, PROVIDER, 0x0003000b00000035, 0x08ba01686550090a,
+                 0x0000000000011002);
+    assert_fault("a sample's stack is not defined", MAGIC, PROVIDER, 0x0003001400000045, 0x056201686550120a,
+                 0x0408ba0108020382, 0x0000000001300110);
 }
 
 static void
@@ -139,7 +143,8 @@ faults_of_events_are_found(void **state)
     assert_fault("argument of type 2 has 2 words", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x0001000101100044, 0x64,
                  0x0000000000010022, 0);
     assert_fault("argument a has type 7, which", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x0001000101100034, 0x64, 0x10017);
-    assert_fault("two arguments are called a", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x0001000101200044, 0x64, 0x10012, 0x10012);
+    assert_fault("two arguments are called a", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x0001000101200044, 0x64,
+                 0x10012, 0x10012);
     assert_fault("argument 0 has no name", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x0001000101100034, 0x64, 0x00012);
     assert_fault("reserved bits of argument a", MAGIC, PROVIDER, CLOCK, STRING_1, THREAD_1, 0x0001000101100034, 0x64,
                  0x0001000100010016);

@@ -10,11 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RECORD_METADATA = 0, RECORD_INIT = 1, RECORD_STRING = 2, RECORD_THREAD = 3, RECORD_EVENT = 4, RECORD_BLOB = 5, RECORD_OBJECT = 7, RECORD_SCHEDULING = 8 };
+enum {
+    RECORD_METADATA = 0, RECORD_INIT = 1, RECORD_STRING = 2, RECORD_THREAD = 3, RECORD_EVENT = 4, RECORD_BLOB = 5,
+    RECORD_OBJECT = 7, RECORD_SCHEDULING = 8
+};
 enum { OBJECT_PROCESS = 1, OBJECT_THREAD = 2 };
 enum {
-    ARGUMENT_NULL = 0, ARGUMENT_INT32 = 1, ARGUMENT_UINT32 = 2, ARGUMENT_INT64 = 3, ARGUMENT_UINT64 = 4, ARGUMENT_DOUBLE = 5, ARGUMENT_STRING = 6,
-    ARGUMENT_KOID = 8, ARGUMENT_BOOL = 9
+    ARGUMENT_NULL = 0, ARGUMENT_INT32 = 1, ARGUMENT_UINT32 = 2, ARGUMENT_INT64 = 3, ARGUMENT_UINT64 = 4,
+    ARGUMENT_DOUBLE = 5, ARGUMENT_STRING = 6, ARGUMENT_KOID = 8, ARGUMENT_BOOL = 9
 };
 #define MAGIC UINT64_C(0x0016547846040010)
 #define STRINGS 32768
@@ -419,7 +422,8 @@ read_event(struct trace *trace, const uint64_t *words, size_t at, size_t size)
     if (numbered) event.id = words[at + size - 1];
     if (!arguments_in(trace, words, at + 2, at + size - numbered, event.argument_count, event.arguments)) return false;
     if ((event.type == EVENT_BEGIN || event.type == EVENT_END) && !follow_span(trace, at, &event)) return false;
-    if (event.type == EVENT_COMPLETE && event.id < event.ns) return fault(trace, at, "%s ends before it begins", event.name);
+    if (event.type == EVENT_COMPLETE && event.id < event.ns)
+        return fault(trace, at, "%s ends before it begins", event.name);
     if (event.type >= EVENT_ASYNC_BEGIN && !follow_number(trace, at, &event)) return false;
     if (event.type >= EVENT_FLOW_BEGIN && !follow_flow(trace, at, &event)) return false;
 
@@ -530,7 +534,8 @@ read_interned(struct trace *trace, size_t at, struct generation *generation, str
 {
     for (struct field field; next_field(&data, &field); ) {
         uint64_t iid = field_of(field.in, 1).value;
-        if (field.type != 2 || field.number >= INTERNED_TABLES || iid == 0) return fault(trace, at, "interned data without a number");
+        if (field.type != 2 || field.number >= INTERNED_TABLES || iid == 0)
+            return fault(trace, at, "interned data without a number");
         trace->stack_count += field.number == 7;
         if (iid >= INTERNED_MAX) continue;
         if (generation->tables[field.number][iid].at) return fault(trace, at, "number %d is defined twice", (int)iid);
@@ -554,7 +559,8 @@ name_frame(struct trace *trace, size_t at, const struct generation *generation, 
     static const unsigned kinds[] = { 0, 3, 4, 1 };
     uint64_t mapping = field_of(frame, 3).value, kind = field_of(frame, 7).value;
     uint64_t path = field_of(entry_of(generation, 19, mapping), 7).value;
-    if (mapping == 0 || mapping > 3 || kinds[mapping] != kind) return fault(trace, at, "kind %d in mapping %d", (int)kind, (int)mapping);
+    if (mapping == 0 || mapping > 3 || kinds[mapping] != kind)
+        return fault(trace, at, "kind %d in mapping %d", (int)kind, (int)mapping);
     size_t used = put_entry(text, room, generation, 17, path);
     used += (size_t)snprintf(text + used, room - used, ":");
     used += put_entry(text + used, room - used, generation, 5, field_of(frame, 2).value);

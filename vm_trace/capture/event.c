@@ -98,7 +98,10 @@ named_frames(const struct rb_vm_trace_stacks *stacks, size_t most)
     return named < stacks->walk.count ? named : stacks->walk.count;
 }
 
-/* "10+": the stack of `frame`, which is the `named`-th from the innermost one. False: the chunk is full. */
+/*
+ * "10+": the stack of `frame`, which is the `named`-th from the innermost one. False: the chunk is
+ * full.
+ */
 static bool
 put_tail(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks, const struct vm_trace_frame *frame,
          size_t kept, size_t named)

@@ -39,12 +39,16 @@ enum vm_trace_stack_part {
 struct rb_vm_trace_stream {
     const char *name;            /* in --vm-trace=NAME, RubyVM::Trace.start(NAME: true), and the settings of a trace */
     const char *options;         /* that --vm-trace=NAME:OPTION takes, for messages; NULL: none */
-    /* Names of its counters in the summary, RubyVM::Trace.status and stop, the last one NULL; NULL: none. */
+    /*
+     * Names of its counters in the summary, RubyVM::Trace.status and stop, the last one NULL; NULL:
+     * none.
+     */
     const char *const *counters;
     uint64_t sampled_categories; /* a bit for each known string whose events count as `sampled` */
     uint64_t default_rate;       /* what it records where no OPTION says so; 0: 1, which is all */
     bool without_jit;            /* records without trace points in compiled code */
-    const char *with;            /* what is recorded along with it, unless asked for otherwise, as in --vm-trace=LIST; NULL: nothing */
+    const char *with;            /* a list as in --vm-trace=LIST: recorded along with it, with these options
+                                    unless the user chooses others; NULL: nothing */
     bool takes_min;              /* it has the option min=DURATION (min_ns below) */
     bool takes_stack;            /* and stack=PART (stack_part) */
     bool takes_samples;          /* and samples */
@@ -69,7 +73,8 @@ struct rb_vm_trace_stream {
      */
     const char *(*start)(bool by_flags); /* NULL, or why the stream can't be recorded: then all are stopped */
     void (*stop)(void);                  /* before the trace ends */
-    void (*finish)(void);                /* the trace ends, before anything is reported. capture.lock held; nothing of the program runs */
+    void (*finish)(void);                /* the trace ends, before anything is reported. capture.lock held; the
+                                            program does not run */
     void (*ended)(void);                 /* after that */
     void (*forget)(void);                /* no ractor state is left, no code has trace points: free what is left */
 

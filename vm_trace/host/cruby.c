@@ -766,7 +766,8 @@ name_of_kind(VALUE value)
 {
     if (RB_SPECIAL_CONST_P(value)) {
         return FIXNUM_P(value) ? "Integer" : FLONUM_P(value) ? "Float" : STATIC_SYM_P(value) ? "Symbol" :
-               NIL_P(value) ? "NilClass" : value == Qtrue ? "TrueClass" : value == Qfalse ? "FalseClass" : "(undefined)";
+               NIL_P(value) ? "NilClass" : value == Qtrue ? "TrueClass" : value == Qfalse ? "FalseClass" :
+               "(undefined)";
     }
     switch (RB_BUILTIN_TYPE(value)) {
       case T_BIGNUM: return "Integer (bignum)";

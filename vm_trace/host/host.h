@@ -188,8 +188,9 @@ struct vm_trace_guard {
 enum vm_trace_value_kind {
     VM_TRACE_SAW_NOTHING,  /* no value */
     VM_TRACE_SAW_OBJECT,   /* rb_vm_trace_host_value_named_p tells whether its class is the same */
-    VM_TRACE_SAW_FIXNUM, VM_TRACE_SAW_FLONUM, VM_TRACE_SAW_SYMBOL, VM_TRACE_SAW_NIL, VM_TRACE_SAW_TRUE, VM_TRACE_SAW_FALSE,
-    VM_TRACE_SAW_UNDEFINED, VM_TRACE_SAW_BIGNUM, VM_TRACE_SAW_HEAP_FLOAT, VM_TRACE_SAW_DYNAMIC_SYMBOL
+    VM_TRACE_SAW_FIXNUM, VM_TRACE_SAW_FLONUM, VM_TRACE_SAW_SYMBOL, VM_TRACE_SAW_NIL, VM_TRACE_SAW_TRUE,
+    VM_TRACE_SAW_FALSE, VM_TRACE_SAW_UNDEFINED, VM_TRACE_SAW_BIGNUM, VM_TRACE_SAW_HEAP_FLOAT,
+    VM_TRACE_SAW_DYNAMIC_SYMBOL
 };
 
 #define VM_TRACE_SAW_INDEX 0x100U  /* beside the kind: `index` is known, and `length` */
@@ -217,10 +218,10 @@ uint32_t rb_vm_trace_host_seen(struct rb_execution_context_struct *ec, uintptr_t
                                struct vm_trace_seen *seen);
 
 /*
- * Name of the class of a value that is seen, as the reasons of exits name classes: "String", "#<Class:Foo>" for
- * the singleton class of Foo, "#<Class:#<Foo>>" for that of an object, "#<Class(String)>" for a
- * subclass without a name. "Integer (bignum)", "Float (heap)" and "Symbol (dynamic)" are what is no
- * immediate value. As for host_label.
+ * Name of the class of a value that is seen, as the reasons of exits name classes: "String",
+ * "#<Class:Foo>" for the singleton class of Foo, "#<Class:#<Foo>>" for that of an object,
+ * "#<Class(String)>" for a subclass without a name. "Integer (bignum)", "Float (heap)" and "Symbol
+ * (dynamic)" are what is no immediate value. As for host_label.
  */
 size_t rb_vm_trace_host_value_name(uintptr_t value, char *buffer, size_t capacity);
 

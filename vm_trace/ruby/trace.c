@@ -266,8 +266,8 @@ read_stream(VALUE value, const struct rb_vm_trace_stream *stream, struct vm_trac
 }
 
 /*
- * Set the requests of streams that have a keyword of their own name, and which of these are given. True: one of
- * them is to be recorded.
+ * Set the requests of streams that have a keyword of their own name, and which of these are given.
+ * True: one of them is to be recorded.
  */
 static bool
 read_streams(VALUE options, struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS],

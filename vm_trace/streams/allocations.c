@@ -75,7 +75,10 @@ rb_vm_trace_allocation_gap(size_t slot_bytes)
     return 1 + (objects < (double)RB_VM_TRACE_MOST_OBJECTS ? (size_t)objects : RB_VM_TRACE_MOST_OBJECTS - 1);
 }
 
-/* The bytes that a sample stands for: its size divided by the probability that such an object is sampled. */
+/*
+ * The bytes that a sample stands for: its size divided by the probability that such an object is
+ * sampled.
+ */
 static uint32_t
 weight_of(size_t slot_bytes)
 {

@@ -1,7 +1,7 @@
 #ifndef RUBY_VM_TRACE_STREAMS_ALLOCATIONS_H
 #define RUBY_VM_TRACE_STREAMS_ALLOCATIONS_H 1
 /*
- * Allocations: samples one object for so many bytes of slots, and records its class, its backtrace and
+ * Allocations: samples one object per number of bytes of slots. Records its class, its backtrace and
  * how many collections it survives. Allocators call the hooks that vm_trace.h declares.
  */
 

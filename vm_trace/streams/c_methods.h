@@ -1,8 +1,9 @@
 #ifndef RUBY_VM_TRACE_STREAMS_C_METHODS_H
 #define RUBY_VM_TRACE_STREAMS_C_METHODS_H 1
 /*
- * Methods in C that a ractor called last, and how long they take. Most are short, and called often:
- * once one is known to be, one call in 32 is timed, and the others count as long as those.
+ * The methods in C that a ractor called most recently, and how long they take. Most are short and
+ * called often. Of a method that is known to be short, one call in 32 is timed, and the others count
+ * as equally long.
  */
 
 #include <stdbool.h>
@@ -26,7 +27,7 @@ c_method_at(struct vm_trace_c_methods *methods, uintptr_t method)
     return &methods->methods[(method * UINT64_C(0x9E3779B97F4A7C15) >> 32) % C_METHODS];
 }
 
-/* A call begins. Whether it is to be timed; otherwise its time, as far as is known, is added to *ns. */
+/* A call begins. Returns whether to time it; otherwise adds its estimated time to *ns. */
 static inline bool
 c_method_timed_p(struct vm_trace_c_methods *methods, uintptr_t method, uint64_t *ns)
 {
@@ -40,7 +41,7 @@ c_method_timed_p(struct vm_trace_c_methods *methods, uintptr_t method, uint64_t 
     return true;
 }
 
-/* A timed call took so long. */
+/* A timed call has ended. */
 static inline void
 c_method_took(struct vm_trace_c_methods *methods, uintptr_t method, uint64_t ns)
 {

@@ -10,7 +10,7 @@
 /* Make the strings. False: no memory. */
 bool rb_vm_trace_slices_init(void);
 
-/* Write the level as it was until `end_ns`, if it was as long as `min` says. GVL held. */
+/* Write the level as it was until `end_ns`, unless it was shorter than `min`. GVL held. */
 void rb_vm_trace_write_slice(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_states *states,
                              const struct vm_trace_level *level, uint64_t end_ns);
 

@@ -1,17 +1,17 @@
 #ifndef RUBY_VM_TRACE_STREAMS_EXIT_EVENT_H
 #define RUBY_VM_TRACE_STREAMS_EXIT_EVENT_H 1
 /*
- * The event of an exit or a fallback, as it is written for the first time. It is kept as a template
- * then (exit_templates.h).
+ * Writes the event of an exit or a fallback for the first time, and then keeps it as a template
+ * (exit_templates.h).
  */
 #include "vm_trace/streams/seen.h"
 #include "vm_trace/streams/sites.h"
 
-/* What arrow begins or ends at an exit. */
+/* The arrow that begins or ends at an exit. */
 struct exit_flow {
     enum fxt_event type;
     enum vm_trace_word name;
-    uint64_t id;                   /* 0: none does */
+    uint64_t id;                   /* 0: none */
 };
 
 struct exit_event {
@@ -24,7 +24,7 @@ struct exit_event {
     struct vm_trace_seen_text seen_text;
 };
 
-/* The whole stack at hand; 0: there is none. */
+/* The whole captured stack; 0: there is none. */
 static inline uint32_t
 node_of(const struct rb_vm_trace_ractor *ractor)
 {
@@ -32,14 +32,14 @@ node_of(const struct rb_vm_trace_ractor *ractor)
     return walk->count ? walk->frames[walk->count - 1].node : 0;
 }
 
-/* Where the event of an exit with that stack is kept. */
+/* The place of the template for an exit with that stack. */
 static inline struct vm_trace_template *
 template_of(struct rb_vm_trace_ractor *ractor, uint32_t node)
 {
     return &exits_of(ractor)->templates[node % VM_TRACE_TEMPLATES];
 }
 
-/* The last word that was written is the exit's lost time, which will be known later. */
+/* The last word that was written is the exit's lost time, which is filled in later. */
 static inline void
 note_event(struct rb_vm_trace_ractor *ractor)
 {
@@ -48,7 +48,7 @@ note_event(struct rb_vm_trace_ractor *ractor)
     last->lost_ns = writer_last_word(&ractor->writer);
 }
 
-/* `lost`: so is the last word of the sample. There is room for it. */
+/* Write the sample; there is room for it. `lost`: its last word is the lost time, too. */
 static inline void
 write_sample(struct rb_vm_trace_ractor *ractor, const struct vm_trace_sample *sample, uint64_t ns, bool lost)
 {
@@ -57,8 +57,8 @@ write_sample(struct rb_vm_trace_ractor *ractor, const struct vm_trace_sample *sa
 }
 
 /*
- * Write it, and count what can't be written as lost (then false). `seen`: what its guard has met,
- * which the event says if there is memory for a text of it. The stack was captured before.
+ * Write the event. False: it could not be written, and is counted as lost. `seen`: what its guard has
+ * met; the event lacks it if there is no memory for its text. The stack was captured before.
  */
 bool rb_vm_trace_exit_write(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
                             struct exit_event *exit, uint32_t seen);

@@ -224,7 +224,10 @@ put_frame(struct vm_trace_samples *samples, struct proto *packet, struct vm_trac
     proto_number(packet, INTERNED_IID, iid);
     proto_number(packet, FRAME_FUNCTION_NAME_IID, name);
     proto_number(packet, FRAME_MAPPING_IID, mapping);
-    /* Frames of all chunks that have the same name and address there are one, so the place is in the address. */
+    /*
+     * Frames of all chunks that have the same name and address there are one, so the place is in
+     * the address.
+     */
     proto_number(packet, FRAME_REL_PC, (uint32_t)hash_text(label->text, label->bytes));
     if (path) proto_number(packet, FRAME_SOURCE_PATH_IID, path);
     if (place.line) proto_number(packet, FRAME_LINE, place.line);

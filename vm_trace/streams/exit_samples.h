@@ -4,10 +4,10 @@
  * Exits as Perfetto's stack samples, which its UI draws as flame graphs: one packet for each
  * recorded exit, weighted by the exits that it stands for, and by the time that it lost.
  *
- * The packets of one chunk make one generation of Perfetto's interned data: what they refer to
- * (texts, frames, stacks, threads) is defined once in each chunk, in packets before. A stack there
- * is a list of all its frames, so stacks that differ in depth share nothing: repetitions in it,
- * which recursion makes, are left out, and the middle of a very deep one.
+ * The packets of one chunk are one generation of Perfetto's interned data: each chunk defines texts,
+ * frames, stacks and threads once, in packets before those that refer to them. A stack there is a
+ * list of all its frames, so stacks that differ in depth share nothing. So a sample leaves out the
+ * repetitions of recursion, and the middle of a very deep stack.
  */
 
 #include "vm_trace/base/perfetto.h"
@@ -21,7 +21,10 @@ struct vm_trace_sample {
     uint64_t record[VM_TRACE_SAMPLE_WORDS];
 };
 
-/* What a chunk has defined. Powers of two: what shares a slot is defined again, under another id. */
+/*
+ * What a chunk has defined. Powers of two; of two items with one slot, the later replaces the
+ * earlier.
+ */
 enum { VM_TRACE_SAMPLE_TEXTS = 512, VM_TRACE_SAMPLE_STACKS = 512, VM_TRACE_SAMPLE_THREADS = 64 };
 struct vm_trace_sample_id {
     uint64_t hash;               /* of the text, or of the stack; or the thread's id */
@@ -30,18 +33,19 @@ struct vm_trace_sample_id {
 
 struct vm_trace_samples {
     uint32_t chunk;              /* the writer's serial of the chunk that was begun; 0: none */
-    uint32_t generation;         /* counts the times that one was begun: what is defined since then is known */
+    uint32_t generation;         /* number of chunks begun; items of an older one are not defined */
     uint32_t sequence;           /* of the packets */
     bool lost_time;              /* set before a sample is composed: samples of this trace may have it */
-    uint32_t texts, frames, stacks, threads, middle; /* ids that were given; of the frame for a middle that is left out */
+    uint32_t texts, frames, stacks, threads; /* ids that were given */
+    uint32_t middle;             /* id of the frame for a middle that is left out */
     struct vm_trace_sample_id text_ids[VM_TRACE_SAMPLE_TEXTS], stack_ids[VM_TRACE_SAMPLE_STACKS],
         thread_ids[VM_TRACE_SAMPLE_THREADS];
 };
 
 /*
- * Define what the sample of the stack that was captured last needs, on the track of the fiber that
- * the walk found, and compose it. `lost`: the time that it lost has a place in it. False: the chunk
- * is full, or there is no memory.
+ * Compose the sample of the stack that was captured last, on the track of the fiber that the walk
+ * found, after writing the definitions that it needs. `lost`: it has a place for the lost time.
+ * False: the chunk is full, or there is no memory.
  */
 bool rb_vm_trace_sample_compose(struct rb_vm_trace_ractor *ractor, struct vm_trace_samples *samples, uint64_t weight,
                                 bool lost, struct vm_trace_sample *sample_out);

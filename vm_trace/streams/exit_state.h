@@ -24,7 +24,7 @@
  * again, and only the time differs. The last ones are kept, by the low bits of the node.
  */
 #define VM_TRACE_TEMPLATES 8
-/* An exit's arguments are a word each, but for index, length, and the time that was lost. */
+/* An exit's arguments take a word each, except index, length and lost time. */
 #define VM_TRACE_TEMPLATE_WORDS (2 + FXT_MAX_ARGUMENTS + 3)
 struct vm_trace_template {
     uint32_t chunk, tree, node;  /* what it holds for: node 0 for nothing */
@@ -60,14 +60,14 @@ struct vm_trace_lost {
 struct vm_trace_last_exit {
     const struct rb_vm_trace_site *site; /* NULL: none since compiled code was entered last */
     uint32_t serial;             /* of the site */
-    uint32_t chunk;              /* the writer's serial of the chunk that has its event; 0: none has */
+    uint32_t chunk;              /* the writer's serial of the chunk that has its event; 0: none */
     uint64_t *lost_ns;           /* an argument of the event, to be filled in */
     uint64_t *sample_lost_ns;    /* the same in its stack sample; NULL: it has none */
 };
 
 /* The exit that was recorded last, when it was at a `throw`. */
 struct vm_trace_throw {
-    uint64_t flow;               /* that it began; 0: another exit came */
+    uint64_t flow;               /* that it began; 0: another exit came after it */
     struct vm_trace_catcher catchers[VM_TRACE_CATCHERS];
     size_t catcher_count;
 };
@@ -92,8 +92,8 @@ struct vm_trace_exit_state {
 };
 
 /*
- * The streams of exits, of fallbacks, which have the same state, and of execution states, which need
- * to know each exit.
+ * The streams of exits, of fallbacks, which have the same state, and of execution states, which must
+ * see each exit.
  */
 extern struct rb_vm_trace_stream rb_vm_trace_exits, rb_vm_trace_fallbacks, rb_vm_trace_states;
 
@@ -124,7 +124,7 @@ void rb_vm_trace_exit_state_count(const struct rb_vm_trace_ractor *ractor, struc
 bool rb_vm_trace_exit_state_reset_prepare(void);
 void rb_vm_trace_exit_state_reset(struct rb_vm_trace_ractor *caller);
 
-/* Whether code calls C at every exit, whatever one in K is recorded. */
+/* Whether code calls C at every exit, even if only one in K is recorded. */
 static inline bool
 every_exit_p(void)
 {

@@ -1,15 +1,15 @@
 #ifndef RUBY_VM_TRACE_STREAMS_EXIT_TEMPLATES_H
 #define RUBY_VM_TRACE_STREAMS_EXIT_TEMPLATES_H 1
 /*
- * Events of exits that are written once more, at another time: most of what a loop exits. Inline, for
+ * Events of exits that are written again with another time: most exits in a loop. Inline, because
  * each instruction counts.
  */
 #include "vm_trace/streams/exit_event.h"
 #include "vm_trace/streams/versions.h"
 
 /*
- * Copy `count` words. A record's words are few and their number is not known to the compiler: four
- * at a time, the last four once more where they are not a multiple, are a fraction of a loop's
+ * Copy `count` words. They are few, and the compiler does not know their number. So copy four at a
+ * time, and at the end the last four, which may overlap: that takes a fraction of a loop's
  * instructions.
  */
 static inline __attribute__((always_inline)) void
@@ -24,7 +24,7 @@ copy_words(uint64_t *to, const uint64_t *from, size_t count)
     memcpy(to + count - STEP, from + count - STEP, STEP_BYTES);
 }
 
-/* Whether the object that the guard has met is of the class that a template says. */
+/* Whether the object that the guard has met has the class in the template. */
 static inline bool
 same_class_p(const struct vm_trace_exit_state *exits, const struct vm_trace_template *known)
 {
@@ -33,7 +33,7 @@ same_class_p(const struct vm_trace_exit_state *exits, const struct vm_trace_temp
            rb_vm_trace_host_value_named_p(exits->seen.value, text->text, known->class_bytes);
 }
 
-/* Into the record of a template: numbers differ where all else is the same. */
+/* Put the numbers into the record of a template; they may differ from exit to exit. */
 static inline void
 put_numbers(uint64_t *record, const struct vm_trace_template *known, const struct vm_trace_seen *seen)
 {
@@ -54,8 +54,8 @@ put_numbers(uint64_t *record, const struct vm_trace_template *known, const struc
 }
 
 /*
- * The event of a template at another time, for a thread with that index, where there is room for it
- * and `more_words` behind it. `seen`: as in struct exit_event. `flow`: an arrow of its own, or NULL.
+ * Write the event of a template with another time, for a thread with that index, if there is room for
+ * it and for `more_words` behind it. `seen`: as in struct exit_event. `flow`: its own arrow, or NULL.
  */
 static inline __attribute__((always_inline)) bool
 write_template(struct rb_vm_trace_ractor *ractor, const struct vm_trace_template *known, unsigned thread, uint64_t ns,
@@ -78,16 +78,16 @@ write_template(struct rb_vm_trace_ractor *ractor, const struct vm_trace_template
 }
 
 /*
- * The same with its sample. False also when that is another thread's. Out of line: most traces have
- * none.
+ * The same with its sample. False, too, if the sample belongs to another thread. Out of line, because
+ * most traces have no samples.
  */
 bool rb_vm_trace_exit_write_with_sample_again(struct rb_vm_trace_ractor *ractor,
                                               const struct vm_trace_template *known, unsigned thread, uint64_t ns,
                                               uint32_t seen, const struct exit_flow *flow);
 
 /*
- * Write the event once more that a template holds, at another time. `seen`: as in struct exit_event.
- * `flow`: an arrow of its own, or NULL. False: there is none, or no room.
+ * Write the event of a template again, with another time. `seen`: as in struct exit_event. `flow`: its
+ * own arrow, or NULL. False: there is no template, or no room.
  */
 static inline __attribute__((always_inline)) bool
 write_again(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,

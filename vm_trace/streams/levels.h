@@ -1,25 +1,25 @@
 #ifndef RUBY_VM_TRACE_STREAMS_LEVELS_H
 #define RUBY_VM_TRACE_STREAMS_LEVELS_H 1
 /*
- * Execution states: whether a thread runs compiled code or the interpreter, and why the latter.
+ * Execution states: whether a thread runs compiled code or the interpreter, and why the interpreter.
  *
- * Each execution context has a stack of levels. One begins where compiled code is entered, or a
- * frame without compiled code, and ends with that frame. The innermost level says what runs: its
- * time is that from one change of state to the next, so each nanosecond of a thread belongs to one
- * state. When compiled code exits, its level turns from `compiled` into `exited` until its frame
- * ends: that is the time that the exit lost. Levels inside it (compiled callees) are not counted.
+ * Each execution context has a stack of levels. A level begins when compiled code or a frame without
+ * compiled code is entered, and ends with that frame. The innermost level is the state. The time from
+ * one change of state to the next is added to the state that ends, so each nanosecond of a thread
+ * belongs to one state. When compiled code exits, its level changes from `compiled` to `exited` until
+ * its frame ends: the exit lost that time, without inner levels (compiled callees).
  *
- *     Ruby frames     main ─ A ─ B        B exits: A and B go on in the interpreter
+ *     Ruby frames     main ─ A ─ B        B exits: A and B continue in the interpreter
  *     levels          uncompiled(main) ─ exited(A), was compiled(A)
  *
- * A thread's frames lie side by side, the inner ones at lower addresses: a level whose frame is
- * below the innermost frame has ended, however that happened.
+ * A thread's frames are next to each other in memory, inner ones at lower addresses. So a level whose
+ * frame is below the innermost frame has ended, even if no hook reported it.
  */
 
 #include "vm_trace/capture/event.h"
 #include "vm_trace/streams/exit_state.h"
 
-/* X(name, argument of the event). What a thread can be in. */
+/* X(name, argument of the event). The states. */
 #define VM_TRACE_EXECUTION_STATES(X) \
     X(COMPILED, "compiled") X(EXITED, "exited") X(UNCOMPILED, "uncompiled") X(UNCOMPILABLE, "uncompilable") \
     X(REPROFILED, "reprofiled") X(FALLBACK, "fallback") X(C_FUNCTION, "c_function") X(COMPILING, "compiling") \
@@ -43,17 +43,17 @@ interpreted_p(enum vm_trace_execution state)
 struct vm_trace_call_times;
 
 struct vm_trace_level {
-    uintptr_t frame;             /* with which it ends; UINTPTR_MAX: never */
+    uintptr_t frame;             /* it ends with this frame; UINTPTR_MAX: never */
     uint64_t begin_ns;           /* 0: it has no slice */
-    uint64_t lost_ns;            /* in `exited`, inner levels included that belong to the same exit */
-    uint64_t interpreted_ns, ran_ns; /* what the execution context had when it began */
+    uint64_t lost_ns;            /* in `exited`, with inner levels of the same exit */
+    uint64_t interpreted_ns, ran_ns; /* values of the execution context when it began */
     struct vm_trace_last_exit exit; /* that led to `exited` */
     const struct rb_iseq_struct *iseq; /* of the frame; NULL: not known */
     struct vm_trace_call_times *call_times; /* NULL: the call is not timed */
-    enum vm_trace_execution call_state; /* that it counts as there */
-    unsigned weight;             /* and for so many calls */
+    enum vm_trace_execution call_state; /* the state that it counts as in call_times */
+    unsigned weight;             /* number of calls that it stands for */
     uint64_t call_ns;            /* when it began */
-    uintptr_t c_method;          /* of a method in C: what identifies it; 0: it is none */
+    uintptr_t c_method;          /* identifies a method in C; 0: not a method in C */
     enum vm_trace_execution state;
     bool inherited;              /* it is `exited` because of the exit of an outer level */
 };
@@ -61,14 +61,14 @@ struct vm_trace_level {
 /* Of a thread: the sums of all its fibers. */
 struct vm_trace_thread_times {
     struct vm_trace_thread_times *next, **link;
-    struct rb_vm_trace_states *running; /* its execution context that ran last; NULL: that has ended */
+    struct rb_vm_trace_states *running; /* its execution context that ran last; NULL: it has ended */
     uint64_t trace;              /* that all this belongs to (trace_id) */
     uint32_t epoch;              /* and since which reset */
-    uint32_t contexts;           /* so many execution contexts point here */
+    uint32_t contexts;           /* number of execution contexts that point here */
     bool ended;
     struct vm_trace_thread_id id;
     struct vm_trace_string *name; /* that the thread had at first */
-    uint64_t left_ns;            /* one of them was left then, for one that is not known yet; 0: none was */
+    uint64_t left_ns;            /* when it left one of them for an unknown one; 0: it did not */
     uint64_t ns[VM_TRACE_EXECUTIONS];
     uint64_t changes;            /* of state */
     uint64_t left_out;           /* slices that were too short to be written */

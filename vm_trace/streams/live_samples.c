@@ -149,7 +149,10 @@ rb_vm_trace_live_samples_copy(struct vm_trace_live_sample *to, uint32_t epoch)
         copy->sample = from->sample;
         copy->survived = __atomic_load_n(&from->survived, __ATOMIC_RELAXED);
         copy->epoch = from->epoch;
-        /* Numbers are unique: the same number before and after the copy means that it is of one sample. */
+        /*
+         * Numbers are unique: the same number before and after the copy means that it is of one
+         * sample.
+         */
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
         if (object_at(place) != object || from->sample != copy->sample || copy->epoch != epoch) continue;
         copied++;

@@ -129,7 +129,8 @@ static size_t
 make_text(const void *what, char *buffer, size_t capacity)
 {
     const struct seen_at *at = what;
-    size_t bytes = make_class_name(what, buffer, capacity), behind = bytes + 1, room = behind < capacity ? capacity - behind : 0;
+    size_t bytes = make_class_name(what, buffer, capacity), behind = bytes + 1;
+    size_t room = behind < capacity ? capacity - behind : 0;
     if (!at->ivar) return bytes;
     size_t ivar_bytes = rb_vm_trace_host_ivar_name(at->pc, at->value, room ? buffer + behind : NULL, room);
     if (!ivar_bytes) return bytes;

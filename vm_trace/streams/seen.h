@@ -1,11 +1,11 @@
 #ifndef RUBY_VM_TRACE_STREAMS_SEEN_H
 #define RUBY_VM_TRACE_STREAMS_SEEN_H 1
 /*
- * What the guard of an exit has met. Its reason says what it expected; the class of the operand that
- * was something else is `seen`, and tells what to change in the program.
+ * What the guard of an exit has met. The reason says what the guard expected. `seen` is the class of
+ * the operand that it met instead, and shows what to change in the program.
  *
- * JITs do nothing for it: an exit puts all operands back onto the frame's stack. Which one it was
- * follows from the reason and the instruction, once for each site; then the host reads that.
+ * This needs no change of the JITs: an exit puts all operands back onto the frame's stack. The reason
+ * and the instruction tell which operand it was, once for each site. Then the host reads it.
  */
 
 #include "vm_trace/capture/event.h"
@@ -13,12 +13,12 @@
 
 /* The arguments of an event: their names, and the text of `seen`. */
 struct vm_trace_seen_text {
-    const struct vm_trace_string *text; /* NULL: the event does not have it */
+    const struct vm_trace_string *text; /* NULL: not in the event */
     size_t place;                /* in the cache of texts */
     size_t class_bytes;          /* of the text: the class, without the instance variable behind it */
 };
 
-/* What a site's guard looks at, found out at its first exit. For site_guard. */
+/* Find out what a site's guard looks at, at its first exit. For site_guard. */
 struct vm_trace_guard rb_vm_trace_seen_find_guard(const struct rb_vm_trace_site *site);
 
 static inline struct vm_trace_guard
@@ -31,8 +31,8 @@ site_guard(const struct rb_vm_trace_site *site)
 }
 
 /*
- * What the exit that is being taken has met: into exits_of(ractor)->seen. Returns its `what`;
- * VM_TRACE_SAW_NOTHING: it has no guard, or it is not known what.
+ * Store in exits_of(ractor)->seen what the guard of the current exit has met. Returns its `what`;
+ * VM_TRACE_SAW_NOTHING: it has no guard, or the value is unknown.
  */
 static inline uint32_t
 see(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec)
@@ -42,10 +42,10 @@ see(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site, stru
     return rb_vm_trace_host_seen(ec, site->pc, guard, &exits_of(ractor)->seen);
 }
 
-/* Make its text. Without memory the event does without. */
+/* Make its text. Without memory the event lacks it. */
 struct vm_trace_seen_text rb_vm_trace_seen_text(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site);
 
-/* How many arguments of an event it is. */
+/* Number of arguments that it has in an event. */
 static inline unsigned
 seen_arguments(uint32_t what)
 {
@@ -53,8 +53,8 @@ seen_arguments(uint32_t what)
 }
 
 /*
- * Add them to an event: the text, and then, where there are such, the index and the length in this
- * order, of one word each, or of two if one of them is wide. False: the chunk is full.
+ * Add them to an event: the text, then the index and the length, if there are any. Each number takes
+ * one word, or two if one of them is wide. False: the chunk is full.
  */
 bool rb_vm_trace_seen_write(struct vm_trace_event *event, const struct vm_trace_seen *seen,
                             const struct vm_trace_seen_text *text);

@@ -8,7 +8,10 @@
 #include "vm_trace/capture/event.h"
 #include "vm_trace/streams/exit_state.h"
 
-/* Exits in pairs: where a `break` or a `return` of a block leaves compiled code, and where it is caught. */
+/*
+ * Exits in pairs: where a `break` or a `return` of a block leaves compiled code, and where it is
+ * caught.
+ */
 enum vm_trace_throw_part { NO_THROW, THROWS, CATCHES };
 
 struct rb_vm_trace_site {

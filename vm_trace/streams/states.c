@@ -146,7 +146,10 @@ end_levels(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_states *states,
     states_changed(states);
 }
 
-/* A level more, whose state is to be set. NULL: no memory, or too deep; then the outer one stands for it. */
+/*
+ * A level more, whose state is to be set. NULL: no memory, or too deep; then the outer one stands
+ * for it.
+ */
 static struct vm_trace_level *
 push(struct rb_vm_trace_states *states, uintptr_t frame)
 {
@@ -315,7 +318,10 @@ rb_vm_trace_states_return(struct rb_execution_context_struct *ec, uintptr_t fram
     size_t depth = (uint32_t)entry;
     if (!nested && (entry_number(depth) != entry || depth > states->depth)) return; /* another trace has begun */
     uintptr_t innermost_frame = rb_vm_trace_host_innermost(ec);
-    /* Code that an exception handler entered gives the interpreter its caller, when its own frame has ended. */
+    /*
+     * Code that an exception handler entered gives the interpreter its caller, when its own frame
+     * has ended.
+     */
     if (!exited || frame < innermost_frame) {
         end_levels(ractor, states, depth_of(states, innermost_frame));
         return;

@@ -70,7 +70,7 @@ struct vm_trace_suspension {
     struct rb_vm_trace_thread *thread;
     enum rb_vm_trace_suspension why;
     uint64_t ns;
-    uint64_t runs_from_ns;  /* when it began to run, if no record says so yet; else 0 */
+    uint64_t runs_from_ns;  /* when it began to run, if that is not recorded yet; else 0 */
     uint32_t label;         /* of the method that it is in, in the ractor's stacks; 0: none */
     size_t frames;          /* of the stack of a preempted thread that are recorded; the ractor's stacks hold them */
 };

@@ -247,7 +247,8 @@ rb_vm_trace_thread_times_snapshot_begin(void)
 {
     copied.count = copied.next = 0;
     pthread_mutex_lock(&lock);
-    for (const struct vm_trace_thread_times *times = threads; times && copied.count < copied.capacity; times = times->next) {
+    const struct vm_trace_thread_times *times = threads;
+    for (; times && copied.count < copied.capacity; times = times->next) {
         if (times->trace != trace_id() || times->ended || times->epoch != trace_epoch()) continue;
         copied.times[copied.count++] = *times;
         rb_vm_trace_string_retain(times->name);

@@ -1,6 +1,6 @@
 #ifndef RUBY_VM_TRACE_STREAMS_THREAD_TIMES_H
 #define RUBY_VM_TRACE_STREAMS_THREAD_TIMES_H 1
-/* How long each thread was in each execution state: the sums, and the event that says them. */
+/* How long each thread was in each execution state: the sums, and the event that has them. */
 
 #include "vm_trace/streams/levels.h"
 
@@ -8,8 +8,8 @@
 bool rb_vm_trace_thread_times_init(void);
 
 /*
- * Have the thread's times include an execution context of it, which `slot` points to from now on.
- * Returns them; NULL: no memory. GVL held.
+ * Include an execution context in the times of its thread, and let `slot` point to it. Returns the
+ * times; NULL: no memory. GVL held.
  */
 struct vm_trace_thread_times *rb_vm_trace_thread_times_join(struct rb_vm_trace_states *states,
                                                             struct rb_vm_trace_states **slot);
@@ -17,13 +17,13 @@ struct vm_trace_thread_times *rb_vm_trace_thread_times_join(struct rb_vm_trace_s
 /* The execution context has ended. Frees the times with the last one of a thread. Any thread. */
 void rb_vm_trace_thread_times_leave(struct rb_vm_trace_states *states);
 
-/* Call it with each execution context of this trace. World stopped. */
+/* Call a function with each execution context of this trace. World stopped. */
 void rb_vm_trace_thread_times_each_context(void (*function)(struct rb_vm_trace_states *states));
 
-/* The flight recorder was reset: count from 0. Returns when that was, or `from_ns`, if that is later. */
+/* After a reset of the flight recorder, count from 0. Returns the later of the reset and `from_ns`. */
 uint64_t rb_vm_trace_thread_times_renew(struct vm_trace_thread_times *times, uint64_t from_ns);
 
-/* The time from `from_ns` on is to be added: returns since when it counts. */
+/* Returns from when the time since `from_ns` counts. */
 static inline uint64_t
 counted_from(struct vm_trace_thread_times *times, uint64_t from_ns)
 {
@@ -32,8 +32,8 @@ counted_from(struct vm_trace_thread_times *times, uint64_t from_ns)
 }
 
 /*
- * The thread was in the state for `ns`, none of it before the last reset (counted_from). By itself,
- * GVL held; others may read the sums.
+ * The thread was in the state for `ns`, all of it after the last reset (counted_from). Called by the
+ * thread itself, GVL held; others may read the sums.
  */
 static inline void
 rb_vm_trace_thread_times_add(struct vm_trace_thread_times *times, enum vm_trace_execution state, uint64_t ns)
@@ -49,23 +49,23 @@ states_changed(struct rb_vm_trace_states *states)
     states->times->changes++;
 }
 
-/* The thread of `ec` ends: write its event. By itself, GVL held. */
+/* The thread of `ec` ends: write its event. Called by the thread itself, GVL held. */
 void rb_vm_trace_thread_times_end(struct vm_trace_thread_times *times, struct rb_vm_trace_ractor *ractor,
                                   struct rb_execution_context_struct *ec);
 
-/* Write those of all threads that live. World stopped. */
+/* Write the events of all live threads. World stopped. */
 void rb_vm_trace_thread_times_report(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec);
 
-/* For snapshots, as stream.h has it: of what is on, the time since the last change is left out. */
+/* For snapshots (stream.h). They lack the time since the last change of state. */
 bool rb_vm_trace_thread_times_snapshot_room(void);
 void rb_vm_trace_thread_times_snapshot_begin(void);
 bool rb_vm_trace_thread_times_snapshot_write(struct rb_vm_trace_ractor *ractor);
 void rb_vm_trace_thread_times_snapshot_end(void);
 
-/* Forget all, and have execution contexts point nowhere. World stopped. */
+/* Remove all times, and clear the pointers of execution contexts. World stopped. */
 void rb_vm_trace_thread_times_free_all(void);
 
-/* In a forked child: forget what is the parent's without a touch. */
+/* In a forked child: drop the parent's times without writing to them. */
 void rb_vm_trace_thread_times_after_fork(void);
 
 #endif /* RUBY_VM_TRACE_STREAMS_THREAD_TIMES_H */

@@ -53,7 +53,10 @@ rb_vm_trace_thread_suspended_slow(struct rb_execution_context_struct *ec, struct
         .state = state, .thread = thread, .why = why, .ns = clock_now_ns(&ractor->clock)
     };
     if (thread->trace != trace_id()) {
-        /* The first record of this thread: it has run since the trace began, or since another gave up the GVL. */
+        /*
+         * The first record of this thread: it has run since the trace began, or since another gave
+         * up the GVL.
+         */
         uint64_t begin_ns = rb_vm_trace_epoch_begin_ns(&(uint32_t){ 0 });
         suspension.runs_from_ns = state->suspended_ns >= begin_ns ? state->suspended_ns + 1 : begin_ns;
     }
@@ -146,7 +149,8 @@ rb_vm_trace_thread_resumed_slow(struct rb_execution_context_struct *ec, struct r
     }
     if (preempted) thread->waker = 0;
     state->resumed_ns = resumption.ns;
-    rb_vm_trace_states_resume(ractor, ec, preempted ? VM_TRACE_WAITING : VM_TRACE_BLOCKED, resumption.ready_ns, resumption.ns);
+    rb_vm_trace_states_resume(ractor, ec, preempted ? VM_TRACE_WAITING : VM_TRACE_BLOCKED, resumption.ready_ns,
+                              resumption.ns);
     thread->trace = trace_id();
     thread->suspended = thread->in_blocked = false;
     rb_vm_trace_thread_write_resumption(ractor, ec, &resumption);
@@ -162,7 +166,10 @@ rb_vm_trace_thread_blocks_in_slow(struct rb_vm_trace_thread *thread, const void 
     thread->fd_and_1 = fd + 1;
 }
 
-/* The label of its innermost frame. The ractor's stacks hold the other frames to be recorded. 0: no frame. */
+/*
+ * The label of its innermost frame. The ractor's stacks hold the other frames to be recorded. 0: no
+ * frame.
+ */
 static uint32_t
 preempted_in(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_struct *ec)
 {

@@ -7,11 +7,11 @@
 #include "vm_trace/streams/exit_event.h"
 
 /*
- * The arrow from an exit at a `throw` to the next exit, when that is in a frame that can catch it.
- * Only where every exit is recorded: else the one that is recorded next need not be the next.
+ * The arrow from an exit at a `throw` to the next exit, if that is in a frame that can catch it. Only
+ * if every exit is recorded: otherwise the next recorded exit need not be the next exit.
  *
- * `thrown`: the throw that was recorded last, if no other exit was since. Of a throw, its catchers
- * are noted there; its flow is to be, once the event is written.
+ * `thrown`: the throw that was recorded last, if no other exit came after it. At a throw this stores
+ * its catchers there; the caller stores its flow, once the event is written.
  */
 struct exit_flow rb_vm_trace_flow_of_throw(struct vm_trace_throw *thrown, enum vm_trace_throw_part part,
                                            struct rb_execution_context_struct *ec);

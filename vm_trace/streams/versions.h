@@ -37,9 +37,9 @@ versions_of(const struct rb_vm_trace_ractor *ractor)
 #define EVENT_FLOW_WORDS 3
 
 /*
- * A part of the flow that joins an exit, an invalidation and a compilation, or (W_THROW) the exits
- * where control is thrown and caught: at the same time as the event that it belongs to, and right
- * behind it, which is what binds it to that. False: the chunk is full.
+ * Write a part of the flow that joins an exit, an invalidation and a compilation, or (W_THROW) the
+ * exits of a throw and its catch. It has the time of its event and comes right after it; this binds
+ * it to the event. False: the chunk is full.
  */
 static inline bool
 write_flow(struct rb_vm_trace_writer *writer, unsigned thread, uint64_t ns, enum fxt_event type,
@@ -81,8 +81,8 @@ struct vm_trace_version_history *rb_vm_trace_version_history_of(const struct rb_
 struct vm_trace_string *rb_vm_trace_version_history_label(uintptr_t unit);
 
 /*
- * A number that no other span or flow of this process has, nor one of another process beside it. Any
- * thread; capture.lock need not be held.
+ * A number that no other span or flow of this process or of a concurrent process has. Any thread;
+ * capture.lock need not be held.
  */
 uint64_t rb_vm_trace_version_history_number(void);
 

@@ -5,7 +5,7 @@ class Mustache::Context
   def fetch(name, default = :__raise)
     found = @stack.find { |frame| find(frame, name, :__missing) != :__missing }
     return find(found, name, :__missing) if found
-    raise Mustache::ContextMiss, "Can't find #{name} in #{@stack.inspect}" if default == :__raise || mustache_in_stack.raise_on_context_miss?
-    default
+    return default unless default == :__raise || mustache_in_stack.raise_on_context_miss?
+    raise Mustache::ContextMiss, "Can't find #{name} in #{@stack.inspect}"
   end
 end

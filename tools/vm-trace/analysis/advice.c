@@ -82,31 +82,31 @@ matches(const char *glob, const char *name)
     return strcasecmp(glob, name) == 0 || fnmatch(glob, name, FNM_CASEFOLD) == 0;
 }
 
-/* Whether a user who writes `asked` means this name of a reason. */
+/* Whether a user who writes `requested` means this name of a reason. */
 static bool
-names_reason(const char *asked, const char *name)
+names_reason(const char *requested, const char *name)
 {
     size_t head = strcspn(name, "(");
-    if (matches(asked, name)) return true;
-    if (head > 0 && strlen(asked) == head && strncasecmp(asked, name, head) == 0) return true;
+    if (matches(requested, name)) return true;
+    if (head > 0 && strlen(requested) == head && strncasecmp(requested, name, head) == 0) return true;
     struct reason_names names;
-    return reason_find(name, &names) && (matches(asked, names.stats) || matches(asked, names.counter));
+    return reason_find(name, &names) && (matches(requested, names.stats) || matches(requested, names.counter));
 }
 
-/* Whether `asked` is a reason with details, such as GuardType(Fixnum) for GuardType(*). */
+/* Whether `requested` is a reason with details, such as GuardType(Fixnum) for GuardType(*). */
 static bool
-has_details(const char *asked, const char *name)
+has_details(const char *requested, const char *name)
 {
-    return fnmatch(name, asked, FNM_CASEFOLD) == 0;
+    return fnmatch(name, requested, FNM_CASEFOLD) == 0;
 }
 
 static bool
-choose(const char *asked, uint32_t *chosen, bool (*meant)(const char *asked, const char *name), bool only_first)
+choose(const char *requested, uint32_t *chosen, bool (*meant)(const char *requested, const char *name), bool only_first)
 {
     bool any = false;
     for (size_t i = 0; i < ENTRIES && !(any && only_first); i++) {
         for (unsigned name = 0; name < ADVICE_NAMES && entries[i].names[name] != NULL; name++) {
-            if (asked != NULL && !meant(asked, entries[i].names[name])) continue;
+            if (requested != NULL && !meant(requested, entries[i].names[name])) continue;
             chosen[i] |= 1U << name;
             any = true;
         }
@@ -115,9 +115,9 @@ choose(const char *asked, uint32_t *chosen, bool (*meant)(const char *asked, con
 }
 
 bool
-advice_choose(const char *asked, uint32_t *chosen)
+advice_choose(const char *requested, uint32_t *chosen)
 {
-    return choose(asked, chosen, names_reason, false) || choose(asked, chosen, has_details, true);
+    return choose(requested, chosen, names_reason, false) || choose(requested, chosen, has_details, true);
 }
 
 void

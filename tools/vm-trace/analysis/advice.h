@@ -2,9 +2,9 @@
 #define ADVICE_H
 /* advice.h - for each reason of a JIT: what it means, what usually causes it, and what helps.
  *
- * The texts are in advice/<JIT>_<kind>.def, and nowhere else: `report --advice`, `html`, `explain` and the
- * pages of the guide (scripts/reason-pages.rb) are made from them. In the texts, code is between
- * backticks. test/docs/test_reasons.rb checks that the Rubies have these reasons, and no others.
+ * The texts are only in advice/<JIT>_<kind>.def: `report --advice`, `html`, `explain` and the pages
+ * of the guide (scripts/reason-pages.rb) read them there. Code in the texts is between backticks.
+ * test/docs/test_reasons.rb checks that the Rubies have these reasons, and no others.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ enum advice_kind {
 
 enum { ADVICE_NAMES = 10 };
 
-/* The texts for reasons that share them; or, if there are no names, the heading of those that follow. */
+/* The texts for reasons that share them. Without names: the heading of the entries that follow. */
 struct advice {
     const char *jit; /* "ZJIT", "YJIT", "any JIT" */
     enum advice_kind kind;
@@ -41,14 +41,15 @@ const struct advice *advice_at(size_t index);
 /* Returns "exit", "fallback" etc. */
 const char *advice_kind_name(enum advice_kind kind);
 
-/* Finds the advice for a reason in a trace, and the number of its name there. `kind` ADVICE_EXIT includes compile
- * errors. Returns NULL if there is none. */
+/* Finds the advice for a reason in a trace, and the number of the name that matches. `kind`
+ * ADVICE_EXIT includes compile errors. Returns NULL if there is none. */
 const struct advice *advice_find(enum advice_kind kind, const char *reason, unsigned *name_out);
 
-/* Chooses the names that a user means by `asked`: a reason in any case, with or without what is in parentheses;
- * its name in the JIT's stats, or its counter; or a glob. NULL means all. Sets bit i of chosen[number] for the
- * name i of an entry; `chosen` has advice_count() items. Returns false if there is no such reason. */
-bool advice_choose(const char *asked, uint32_t *chosen);
+/* Chooses the names that a user requests: a reason in upper or lower case, with or without the part
+ * in parentheses; its name in the JIT's stats, or its counter; or a glob. NULL means all. Sets bit i
+ * of chosen[number] for the name i of an entry; `chosen` has advice_count() items. Returns false if
+ * there is no such reason. */
+bool advice_choose(const char *requested, uint32_t *chosen);
 /* Compares all names. */
 void advice_nearest(struct nearest *nearest);
 

@@ -83,7 +83,8 @@ annotation_add(struct annotation *annotation, struct pool *pool, const struct an
         annotation->uncounted += exits->count;
         return;
     }
-    /* There are at most as many files, lines and versions as rows of exits, which have the same limit. */
+    /* There are at most as many files, lines and versions as rows of exits, which have the same
+     * limit. */
     if (cost_compare(&reason->cost, &(struct annotated_cost){0}) == 0) reason->number = annotation->reasons.count;
     cost_add(&reason->cost, &cost);
     struct annotated_line *of_line = row_table_get(&annotation->lines, key);

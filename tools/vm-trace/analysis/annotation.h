@@ -1,7 +1,7 @@
 #ifndef ANNOTATION_H
 #define ANNOTATION_H
-/* annotation.h - the exits and fallbacks of a report by source file, line, reason and compiled version, with the
- * time that they lost.
+/* annotation.h - the exits and fallbacks of a report, and their lost time, by source file, line,
+ * reason and compiled version.
  *
  *      annotation_of a report, or annotation_begin -> annotation_add for each row -> annotation_finish
  *      -> the arrays -> annotation_free
@@ -15,7 +15,8 @@ struct annotated_cost {
     uint64_t exits, fallbacks;
 };
 
-/* Strings are numbers of the pool of what was added. A path is STRING_NONE and a line 0 where a frame has none. */
+/* Strings are numbers of the pool of the rows. A path is STRING_NONE, and a line 0, if a frame has
+ * none. */
 struct annotated_file {
     uint32_t path; /* the key */
     struct annotated_cost cost;
@@ -45,7 +46,7 @@ struct annotated_version {
     struct annotated_cost cost;
 };
 
-/* Each table is sorted: files by their cost, lines and reasons by path, then by line, reasons then by their cost;
+/* Each table is sorted: files by cost; lines by path and line; reasons by path, line and cost;
  * versions by reason and version. */
 struct annotation {
     struct row_table files;    /* of struct annotated_file */

@@ -15,7 +15,9 @@ const char *const diff_sum_names[DIFF_SUMS] = {
 
 /* The stream of each table, as the settings name it. */
 static const char *const stream_names[DIFF_STREAMS] = {
-    [DIFF_EXECUTION] = "states", [DIFF_STATES] = "threads", [DIFF_BLOCKED] = "threads", [DIFF_GC] = "gc", [DIFF_CLASSES] = "allocations"};
+    [DIFF_EXECUTION] = "states", [DIFF_STATES] = "threads", [DIFF_BLOCKED] = "threads", [DIFF_GC] = "gc",
+    [DIFF_CLASSES] = "allocations"
+};
 
 /* While runs are added up: tables with one row each, whose key is 0. */
 struct totals {

@@ -19,8 +19,9 @@ struct diff_stream_table {
     uint32_t lacks; /* number of files that do not have it, if any has */
     bool bytes;     /* sums are bytes, not ns */
     bool counted;   /* there are counts */
-    /* The key of a row consists of up to three names of the pool: state; thread and state; method and class; kind,
-     * reason and what made it major; class. They are in `reason`, `method` and `insn`. */
+    /* The key of a row consists of up to three names of the pool: state; thread and state; method
+     * and class; kind, reason and what made it major; class. They are in `reason`, `method` and
+     * `insn`. */
     struct diff_table sums, counts;
     struct diff_row all; /* the sum of all rows */
 };

@@ -1,9 +1,9 @@
 #ifndef EXECUTION_H
 #define EXECUTION_H
-/* execution.h - what the stream `states` sums up: where the time of each Ruby thread went, and which ISEQs
- * ran without compiled code.
+/* execution.h - the sums of the stream `states`: where the time of each Ruby thread went, and which
+ * ISEQs ran without compiled code.
  *
- * A thread is in one state at a time. Its sums are cumulative: of several events the last one counts.
+ * A thread is in one state at a time. Its sums are cumulative: only the last event counts.
  */
 #include <stdbool.h>
 

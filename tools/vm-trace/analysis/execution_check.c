@@ -186,7 +186,8 @@ execution_check_iseq(struct reader *reader, const struct fxt_event *event)
     require_text(reader, event, STRING_ISEQ);
     if (compiled) require_one_of(reader, event, STRING_STATE, states, 2);
     else require_one_of(reader, event, STRING_WHY, whys, 3);
-    if (read_uint(reader, event, STRING_CALLS, true, &calls) && calls == 0) FAULT(reader, event, "%s: calls is 0", name);
+    if (read_uint(reader, event, STRING_CALLS, true, &calls) && calls == 0)
+        FAULT(reader, event, "%s: calls is 0", name);
     bool ran = read_uint(reader, event, STRING_RAN_NS, compiled, &ran_ns); /* older traces do not have it */
     if (read_uint(reader, event, STRING_INTERPRETED_NS, true, &interpreted_ns) && ran &&
         fxt_event_arg(event, STRING_RAN_NS) != NULL && exceeds(interpreted_ns, ran_ns)) {

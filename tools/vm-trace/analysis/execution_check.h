@@ -1,9 +1,9 @@
 #ifndef EXECUTION_CHECK_H
 #define EXECUTION_CHECK_H
-/* execution_check.h - checks what the stream `states` records: that states add up, that the time lost by
- * exits is the same in threads and in sites, that execution slices nest.
+/* execution_check.h - checks the stream `states`: its arguments, that states add up, that the time
+ * lost by exits is the same in threads and in sites, and that execution slices nest.
  *
- * Arguments are checked here, too. Times are read at different moments, so sums may differ by 1 %.
+ * Times are read at different moments, so sums may differ by 1 %.
  */
 #include "analysis/execution.h"
 
@@ -48,13 +48,14 @@ void execution_check_chunk(struct execution_check *check);
 void execution_check_settings(struct execution_check *check, struct reader *reader, const struct fxt_event *event);
 void execution_check_exit(struct execution_check *check, struct reader *reader, const struct fxt_event *event);
 void execution_check_site(struct execution_check *check, struct reader *reader, const struct fxt_event *event);
-/* An event trace/states; trace/interpreted or trace/calls. settings_ns: when the trace began; INT64_MIN: unknown. */
+/* An event trace/states; trace/interpreted or trace/calls. settings_ns: when the trace began;
+ * INT64_MIN: unknown. */
 void execution_check_thread(struct execution_check *check, struct reader *reader, const struct fxt_event *event,
                             int64_t settings_ns);
 void execution_check_iseq(struct reader *reader, const struct fxt_event *event);
 /* An event of the category execution. */
 void execution_check_slice(struct execution_check *check, struct reader *reader, const struct fxt_event *event);
-/* Compares the sums of a process all of whose sites and threads are in the trace. */
+/* Compares the sums of a process. All of its sites and threads must be in the trace. */
 void execution_check_finish(struct execution_check *check, struct reader *reader, uint32_t pid);
 
 #endif

@@ -1,9 +1,10 @@
 #ifndef LABEL_OWNERS_H
 #define LABEL_OWNERS_H
-/* label_owners.h - finds the owner of labels that have none: a frame that had ended when its label was made is `foo
- * (path:line)`, where other events of the same ISEQ have `Foo#foo (path:line)`.
+/* label_owners.h - finds the class for labels without one. If a frame has ended when its label is made,
+ * the label is `foo (path:line)`; other events of the same ISEQ have `Foo#foo (path:line)`.
  *
- *      label_owners_init -> label_owners_add for labels of any kind -> label_owners_find -> label_owners_free
+ *      label_owners_init -> label_owners_add for labels of any kind -> label_owners_find
+ *      -> label_owners_free
  */
 #include "base/row_table.h"
 

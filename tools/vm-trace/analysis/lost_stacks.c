@@ -6,8 +6,8 @@
 
 enum { PLACES_MAX = 256 * 1024, PARTS_MAX = 4 * 1024 * 1024 };
 
-/* Exits of one reason at one line. The method is not part of the key: events name the class of the receiver,
- * sites may not know it. */
+/* Exits of one reason at one line. The method is not part of the key: events name the class of the
+ * receiver, sites may not know it. */
 struct place {
     uint32_t pid; /* the key */
     uint32_t reason;
@@ -85,8 +85,8 @@ lost_stacks_trace(struct lost_stacks *stacks, struct pool *pool, const struct fx
     place->location = location;
 }
 
-/* What the exits of a part lost: their share of what all exits of the place did; by number, if none of them
- * knows its time. Shares are rounded so that they add up. */
+/* What the exits of a part lost: their share of what all exits of the place did; by number, if none
+ * of them knows its time. Shares are rounded so that they add up. */
 static uint64_t
 share_of(struct place *place, const struct part *part)
 {

@@ -2,10 +2,11 @@
 #define LOST_STACKS_H
 /* lost_stacks.h - weights the stacks of exits by the time that they lost.
  *
- * Only recorded exits have a stack, and one that was not recorded may have lost most. So where the trace has
- * the sums of its sites, the recorded exits of a place share what all exits of that place lost, in proportion
- * to what they lost themselves, or equally if that is unknown; a place without recorded exits gets a stack of its own frame. Then all
- * stacks together add up to the sums of the sites, as in a report.
+ * Only recorded exits have a stack, and an exit that was not recorded may have lost most. So if the
+ * trace has the sums of its sites, the recorded exits of a place share what all exits of that place
+ * lost: in proportion to what they lost themselves, or equally if that is unknown. A place without
+ * recorded exits gets a stack of its own frame. All stacks together add up to the sums of the sites,
+ * as in a report.
  */
 #include "base/map.h"
 #include "base/row_table.h"
@@ -24,10 +25,11 @@ void lost_stacks_exit(struct lost_stacks *stacks, struct pool *pool, uint32_t no
 /* An event trace/site or trace/summary. */
 void lost_stacks_trace(struct lost_stacks *stacks, struct pool *pool, const struct fxt_event *event);
 
-/* Who gets the sums. */
+/* Receives the sums. */
 struct lost_visitor {
     void *context;
-    /* So many recorded exits of a stack lost this time, or its share of what was not recorded. */
+    /* The number of recorded exits of a stack, and the time that it lost, with its share of the exits
+     * that were not recorded. */
     void (*stack)(void *context, uint32_t node, uint64_t events, uint64_t ns);
     /* The exits of a place without a recorded one. Texts are numbers of the pool. */
     void (*place)(void *context, uint32_t location, uint32_t reason, uint64_t ns);

@@ -322,8 +322,8 @@ rows_by_site(const struct page_data *data)
     return matches;
 }
 
-/* Where all sites are there, each row has their exact lost time. A place without a recorded exit gets a row
- * that counts none: it may have lost most. */
+/* Where all sites are there, each row has their exact lost time. A place without a recorded exit
+ * gets a row that counts none: it may have lost most. */
 static void
 take_lost_of_sites(struct page_data *data)
 {

@@ -64,7 +64,7 @@ struct page_data {
     uint32_t row_count;
     struct time_histogram exits_over_time; /* of rows; once finished, cells are sorted by row and bin */
 
-    bool timed;      /* the stream `states` was on */
+    bool timed;      /* the trace has the stream `states` */
     bool lost_exact; /* once finished: the lost time of rows is that of the sites */
     struct time_histogram lost_over_time; /* of rows, by events; once finished, cells are sorted as above */
     struct page_execution execution;

@@ -1,7 +1,7 @@
 #ifndef PAGE_EXECUTION_H
 #define PAGE_EXECUTION_H
-/* page_execution.h - what `vm-trace html` shows of the stream `states`: sums of the threads' states, lost time
- * of sites, what ran without compiled code, and the longest slices.
+/* page_execution.h - what `vm-trace html` shows of the stream `states`: sums of the threads' states,
+ * lost time of sites, ISEQs that ran without compiled code, and the longest slices.
  *
  *      zeroed -> page_execution_init -> page_execution_event for each event of the stream
  *      -> page_execution_finish -> the tables -> page_execution_free
@@ -47,8 +47,8 @@ struct page_execution {
 
 void page_execution_init(struct page_execution *execution);
 void page_execution_free(struct page_execution *execution);
-/* Takes a site, the sums of a thread or of an ISEQ, the times of its calls, or a slice; ignores other events. Returns whether it was
- * one of these with anything about time. */
+/* Takes a site, the sums of a thread or of an ISEQ, the times of its calls, or a slice; ignores other
+ * events. Returns whether the event was one of these and has times. */
 bool page_execution_event(struct page_execution *execution, struct pool *pool, const struct fxt_event *event);
 void page_execution_finish(struct page_execution *execution, struct pool *pool);
 /* The " (path:line)" of a label: what events and sites of one place have in common. */

@@ -60,7 +60,7 @@ struct report_process {
     bool sampled;    /* events have weights above 1, or could have */
     struct code_settings code;
     bool exact;      /* the hits of its sites count, not the events: they know more, and all are there */
-    bool timed;      /* the stream `states` was on: exits have lost time */
+    bool timed;      /* the trace has the stream `states`: exits have lost time */
     uint64_t summary_sites; /* in the summary; UINT64_MAX: not given */
     uint64_t summary_lost;
     uint64_t suspensions, without_callers; /* of threads, in the summary; 0: there were none, or it does not say */

@@ -453,7 +453,8 @@ check_trace_event(struct schema_check *check, struct process *process, const str
         break;
       case STRING_STATES:
         /* A snapshot begins with the oldest event that it has; its sums, with the last reset. */
-        execution_check_thread(&check->execution, check->reader, event, process->snapshot ? INT64_MIN : process->settings_ns);
+        execution_check_thread(&check->execution, check->reader, event,
+                               process->snapshot ? INT64_MIN : process->settings_ns);
         break;
       case STRING_INTERPRETED:
       case STRING_CALLS: execution_check_iseq(check->reader, event); break;

@@ -2,8 +2,8 @@
 #define SEEN_TABLE_H
 /* seen_table.h - what the guards of exits have met: the argument `seen`, by reason and place.
  *
- * A trace of an older module has none. Not all exits have a guard, so sums are those of the events
- * that say it.
+ * Traces of older modules do not have it. Not all exits have a guard, so sums count only the events
+ * with `seen`.
  */
 #include <stdbool.h>
 
@@ -27,11 +27,11 @@ struct seen_table {
 
 void seen_table_init(struct seen_table *seen);
 void seen_table_free(struct seen_table *seen);
-/* Counts an exit, if it says what it has met. */
+/* Counts an exit, if it has the argument `seen`. */
 void seen_table_add(struct seen_table *seen, struct pool *pool, const struct fxt_event *event, uint32_t reason,
                     uint32_t location, uint64_t weight);
-/* The rows by reason and `seen`, each with the location that has the most of it; the largest first.
- * The caller frees the table. sum_out: of all weights. */
+/* The rows by reason and `seen`, the largest first, each with its most frequent location. The caller
+ * frees the table. sum_out: of all weights. */
 struct row_table seen_by_reason(const struct seen_table *seen, const struct pool *pool, uint64_t *sum_out);
 
 #endif

@@ -1,6 +1,7 @@
 #ifndef SOURCE_FILE_H
 #define SOURCE_FILE_H
-/* source_file.h - the lines of a program's source. The path may come from a trace, so that it may name anything. */
+/* source_file.h - the lines of a program's source. The path may come from a trace, so it may name
+ * anything. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,8 +18,8 @@ struct source_file {
     time_t changed;
 };
 
-/* Reads a regular file of at most SOURCE_BYTES_MAX. Never waits, whatever the path names. Returns NULL, or why it
- * cannot be read (a static text); then the source has no lines. */
+/* Reads a regular file of at most SOURCE_BYTES_MAX. Never waits, whatever the path names. Returns
+ * NULL, or why it cannot be read (a static text); then the source has no lines. */
 const char *source_file_read(struct source_file *source, const char *path);
 void source_file_free(struct source_file *source);
 /* Returns line 1 and so on; false if there is none. */

@@ -1,8 +1,8 @@
 #ifndef THROWS_H
 #define THROWS_H
 /* throws.h - exits in pairs: where a `break` or a `return` of a block leaves compiled code, and where
- * an outer frame catches it. The recorder joins both exits by a flow of the category `throw`, where
- * it records every exit.
+ * an outer frame catches it. If the recorder records every exit, it joins both exits by a flow of the
+ * category `throw`.
  */
 #include <stdbool.h>
 

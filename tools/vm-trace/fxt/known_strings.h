@@ -25,7 +25,8 @@
     S(RUBY, "ruby") S(BASE, "base") S(JIT, "jit") S(FLAGS, "flags") S(COMMAND, "command") S(PID, "pid") \
     S(CUT, "cut") S(SINCE_NS, "since_ns") S(UNTIL_NS, "until_ns") S(LEFT_OUT, "left_out") \
     S(MODULE, "module") S(PROCESS, "process") S(KEEP, "keep") S(NEWEST, "newest") S(THREAD, "thread") \
-    S(RECOMPILATION, "recompilation") S(THROW, "throw") S(EXIT_BYTES, "exit_bytes") S(INLINED, "inlined") S(ERROR, "error") \
+    S(RECOMPILATION, "recompilation") S(THROW, "throw") S(EXIT_BYTES, "exit_bytes") S(INLINED, "inlined") \
+    S(ERROR, "error") \
     S(SNAPSHOT, "snapshot") S(CALLEE, "callee") S(MARKER, "marker") \
     S(SEEN, "seen") S(INDEX, "index") S(LENGTH, "length") \
     S(BLOCKED, "blocked") S(PREEMPTED, "preempted") S(CLASS, "class") S(FD, "fd") \

@@ -47,8 +47,8 @@ names_cell(struct document *document, const struct advice *advice, uint32_t chos
     return names;
 }
 
-/* Adds the names of a reason in the JIT's stats. Only ZJIT has others than in traces, and no flag takes the
- * counter of a fallback. */
+/* Adds the names of a reason in the JIT's stats. Only ZJIT has others than in traces, and no flag
+ * takes the counter of a fallback. */
 static void
 add_stats_names(struct document *document, const char *reason, struct cell *stats, struct cell *counters)
 {

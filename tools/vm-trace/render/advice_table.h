@@ -5,12 +5,14 @@
 #include "analysis/report_data.h"
 #include "render/document.h"
 
-/* Adds a table `advice` with the chosen reasons (see advice_choose): with a row for each of them for programs,
- * and one where reasons that share their texts share a row for people, which it returns. */
+/* Adds a table `advice` with the chosen reasons (see advice_choose): with a row for each of them
+ * for programs, and one where reasons that share their texts share a row for people, which it
+ * returns. */
 struct table *advice_table_chosen(struct document *document, const uint32_t *chosen);
 
-/* Adds a table `advice` for the reasons in a report, after its table of exits by reason: those of exits, then of
- * fallbacks, outcomes of recompile exits, and invalidations, the most frequent first. `top`: rows of each kind. */
+/* Adds a table `advice` for the reasons in a report, after its table of exits by reason: those of
+ * exits, then of fallbacks, outcomes of recompile exits, and invalidations, the most frequent
+ * first. `top`: rows of each kind. */
 void advice_table_report(const struct report *report, struct document *document, uint64_t top);
 
 #endif

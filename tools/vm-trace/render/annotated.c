@@ -1,6 +1,7 @@
 /* annotated.c - see annotated.h
  *
- * A line's costs stand in columns in the margin, and below it a line for each reason with its part of them:
+ * A line's costs stand in columns in the margin, and below it a line for each reason with its part
+ * of them:
  *
  *          lost  exits  line
  *                          2  def bar(x)

@@ -17,8 +17,8 @@ struct annotated_view {
 
 /* Prints the files as text, or as Markdown with a block of text for each. The document has the head. */
 void annotated_print(const struct annotated_view *view, const struct document *head, bool markdown);
-/* Adds tables for programs: annotated_files, annotated_lines, annotated_reasons, with lost times if the trace has
- * them. */
+/* Adds tables for programs: annotated_files, annotated_lines, annotated_reasons, with lost times if
+ * the trace has them. */
 void annotated_tables(const struct annotated_view *view, struct document *document);
 
 #endif

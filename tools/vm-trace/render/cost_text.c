@@ -6,7 +6,8 @@
 #include "render/cost_text.h"
 #include "render/document.h"
 
-/* Shares of the time in which threads ran, or of their lives, from which on something is worth a word. */
+/* Shares of the time in which threads ran, or of their lives, from which on something is worth a
+ * word. */
 static const double much = 0.1, some = 0.03, other_least = 0.05, waiting_least = 0.1, blocked_least = 0.5;
 
 const char *const cost_verdict_names[COST_VERDICTS] = {

@@ -1,7 +1,7 @@
 #ifndef COST_TEXT_H
 #define COST_TEXT_H
-/* cost_text.h - what exits cost, in sentences: how much of the time, whether that is the program's problem,
- * and what is. `report` and `html` begin with them. */
+/* cost_text.h - what exits cost, in sentences: how much of the time, whether that is the program's
+ * problem, and what is. `report` and `html` begin with them. */
 #include "analysis/execution.h"
 
 /* What both know of a trace with the stream `states`. */
@@ -32,8 +32,8 @@ enum { COST_TEXT = 512 };
 enum cost_verdict cost_verdict(const struct cost *cost);
 /* The state, other than compiled code and exits, in which threads ran longest. */
 enum execution_state cost_largest_other(const struct cost *cost);
-/* "of 10.0 s, 3.1 s (31.0 %) were interpreted because of exits, 90 % of it at 4 of 57 places". Returns the
- * buffer. */
+/* "of 10.0 s, 3.1 s (31.0 %) were interpreted because of exits, 90 % of it at 4 of 57 places".
+ * Returns the buffer. */
 const char *cost_sentence(char text[COST_TEXT], const struct cost *cost);
 /* "exits are not your problem: ...", and "garbage collection took 31 %": what took longer. Return the
  * buffer; empty if that is unknown. */

@@ -1,8 +1,8 @@
 /* document_prose.c - prints a table of long texts for people, as text or as Markdown.
  *
- * Each row is a heading, the first column, and a paragraph for each further cell that is present. Columns are
- * texts and counts. The texts are the tool's own, with code between backticks; a text with line ends is a
- * program and keeps its lines.
+ * Each row is a heading, the first column, and a paragraph for each further cell that is present.
+ * Columns are texts and counts. The texts are the tool's own, with code between backticks; a text
+ * with line ends is a program and keeps its lines.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -34,7 +34,8 @@ static const struct {
 
 /* --- output ------------------------------------------------------------------------------------------- */
 
-/* The format has milliseconds. Digits are written one by one: a double has too few of them for long traces. */
+/* The format has milliseconds. Digits are written one by one: a double has too few of them for long
+ * traces. */
 static void
 print_ms(FILE *out, uint64_t ns)
 {

@@ -144,8 +144,9 @@ firefox_event_stack(struct firefox_stacks *stacks, uint32_t caller, const struct
         const struct fxt_arg *arg = fxt_event_arg(event, name);
         char buffer[REST_TEXT_BYTES];
         struct fxt_string text;
-        if (arg == NULL || !(name == STRING_FRAME_REST ? frames_rest_text(arg, buffer, &text) : arg->type == FXT_ARG_STRING))
-            continue;
+        if (arg == NULL) continue;
+        bool text_p = name == STRING_FRAME_REST ? frames_rest_text(arg, buffer, &text) : arg->type == FXT_ARG_STRING;
+        if (!text_p) continue;
         stack = name == STRING_FRAME_REST
                     ? stack_of_rest(stacks, stack, text)
                     : firefox_stack(stacks, stack, pool_id(stacks->pool, arg->string), FIREFOX_INHERIT);

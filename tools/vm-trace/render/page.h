@@ -7,8 +7,8 @@
 
 struct page_sources;
 
-/* Writes the whole page. `data` must be finished; `files` are the names for its head; `sources` are embedded, unless
- * NULL. The caller checks `out` for errors. */
+/* Writes the whole page. `data` must be finished; `files` are the names for its head; `sources` are
+ * embedded, unless NULL. The caller checks `out` for errors. */
 void print_page(FILE *out, struct page_data *data, struct page_sources *sources, int file_count, char **files);
 
 #endif

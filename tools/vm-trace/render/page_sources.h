@@ -17,8 +17,8 @@ struct page_sources {
     uint32_t shown; /* out: how many files have their text in the page */
 };
 
-/* Prints the member "sources" of the page's JSON: the files that cost most first. What is not in the page is named,
- * with why. */
+/* Prints the member "sources" of the page's JSON: the files that cost most first. What is not in
+ * the page is named, with why. */
 void print_page_sources(struct page *page, struct page_sources *sources);
 
 #endif

@@ -20,8 +20,8 @@ uint32_t page_string(struct page *page, uint32_t id);
 /* Returns a time of the page: from the first event on. */
 int64_t page_time(const struct page *page, int64_t ns);
 
-/* Prints a JSON string that is safe in a script element: it cannot contain "</script>", or characters that
- * move or hide text. A long one ends in "...". */
+/* Prints a JSON string that is safe in a script element: it cannot contain "</script>", or
+ * characters that move or hide text. A long one ends in "...". */
 void page_text(FILE *out, struct fxt_string text);
 
 #endif

@@ -1,5 +1,5 @@
-/* report_execution.c - the tables of a report that the stream `states` makes possible: where the time went,
- * and what ran without compiled code, and why. */
+/* report_execution.c - the tables of a report that the stream `states` makes possible: where the
+ * time went, and what ran without compiled code, and why. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,9 +142,8 @@ add_threads(const struct view *view)
     struct report *report = view->report;
     struct row_table *threads = &report->execution.threads;
     row_table_sort(threads, compare_threads, NULL);
-    struct table *table = document_table(view->document, "states_by_thread",
-                                         text_of("Where the time went, by thread (lost: by exits; interpreted: otherwise)"), columns,
-                                         THREAD_CELLS);
+    struct fxt_string title = text_of("Where the time went, by thread (lost: by exits; interpreted: otherwise)");
+    struct table *table = document_table(view->document, "states_by_thread", title, columns, THREAD_CELLS);
     table->data = threads->count < 2;
     struct execution_thread rest = {0};
     for (uint32_t i = 0; i < threads->count; i++) {
@@ -249,7 +248,8 @@ view_add_interpreted(const struct view *view)
         calls += iseq->calls;
     }
     if (wanted == 0) return;
-    /* People get two texts: from when to when, and what became of the code, or else why there was none. */
+    /* People get two texts: from when to when, and what became of the code, or else why there was
+     * none. */
     const struct column columns[] = {
         {"interpreted_ns", "interpreted", COLUMN_DURATION},
         {"time_share", view_running_ns(view) > 0 ? "%" : NULL, COLUMN_SHARE},

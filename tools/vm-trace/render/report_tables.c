@@ -201,8 +201,8 @@ static const struct grouping groupings[] = {
 };
 enum { GROUPINGS = sizeof groupings / sizeof groupings[0], BY_PLACE = 0, FIRST_OF_FALLBACKS = 5 };
 
-/* The cells for this trace: without lost times the table has none of them. Where there are any, people need
- * the space of other columns. */
+/* The cells for this trace: without lost times the table has none of them. Where there are any,
+ * people need the space of other columns. */
 static unsigned
 choose_cells(const struct view *view, const struct grouping *grouping, const struct row_table *rows,
              const struct exit_row *sum, enum exit_cell *cells, struct column *columns)

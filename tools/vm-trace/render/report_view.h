@@ -27,7 +27,8 @@ struct fxt_string view_name(const struct view *view, uint32_t id);
 /* A title, and how many more have no row, because of too many of `what`; the document keeps it. */
 struct fxt_string view_title(const struct view *view, struct fxt_string title, uint64_t uncounted, const char *what);
 /* All exits, or all fallbacks, grouped by the keys in `by`, those that lost most time, or else the most
- * frequent ones, first. The caller frees the rows with exit_rows_free. sum_out: the sum of all, or NULL. */
+ * frequent ones, first. The caller frees the rows with exit_rows_free. sum_out: the sum of all, or
+ * NULL. */
 struct row_table view_exits(const struct view *view, bool fallbacks, unsigned by, struct exit_row *sum_out);
 /* The rate of a row for a cell, kept by the document; NULL if the trace has no event of it. */
 const float *view_rate(const struct view *view, const struct exit_row *exit_row);

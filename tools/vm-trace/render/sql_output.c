@@ -49,7 +49,8 @@ print_csv_row(sqlite3_stmt *statement, print_text *print)
 static int
 print_csv_rows(sqlite3_stmt *statement)
 {
-    /* As Perfetto's shell does, but for ASCII's control characters; on a terminal others may be commands, too. */
+    /* As Perfetto's shell does, but for ASCII's control characters; on a terminal others may be
+     * commands, too. */
     print_text *print = isatty(STDOUT_FILENO) ? print_csv : print_csv_data;
     for (int i = 0; i < sqlite3_column_count(statement); i++) {
         if (i > 0) putchar(',');

@@ -1,4 +1,5 @@
-/* annotate.c - `vm-trace annotate`: source files with the exits of their lines in the margin, and the time that they lost. */
+/* annotate.c - `vm-trace annotate`: source files with the exits of their lines in the margin, and the
+ * time that these lost. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -19,7 +19,8 @@ print_with_sources(FILE *out, struct page_data *data, int file_count, char **fil
     print_page(out, data, &sources, file_count, files);
     uint32_t count = sources.annotation.files.count;
     if (sources.shown < count) {
-        fprintf(stderr, "vm-trace: html: the page has %" PRIu32 " of %" PRIu32 " sources, and says why not the others\n",
+        fprintf(stderr,
+                "vm-trace: html: the page has %" PRIu32 " of %" PRIu32 " sources, and says why not the others\n",
                 sources.shown, count);
     }
     annotation_free(&sources.annotation);

@@ -7,9 +7,11 @@
 //   rows       [category, reason, frame, insn, outcome, places, count, first ns, last ns, [bin, count, bin, count ...]]
 //              exits and fallbacks, largest first; if places is not 1, the row sums up that many, and frame is ""
 //   compiling  as bins; compiles and compile_ns (of ISEQs), invalidations, ns (of all work of the compiler) [bin, ns ...], invalidated [bin, count ...]
-//   timeline   threads over time: see threads.js       cost, states, interpreted, gains, slices, lost_bins: see cost.js
+//   timeline   threads over time: see threads.js
+//   cost, states, interpreted, gains, slices, lost_bins: see cost.js
 //   sources    texts of files with exits: see sources.js
-//   advised    [reason, is a fallback, number in advice]        advice  [meaning, causes, helps], not numbers but texts
+//   advised    [reason, is a fallback, number in advice]
+//   advice     [meaning, causes, helps], not numbers but texts
 //   stacks     [parent, text, exits, is a reason], each behind its parent; 0 is all
 "use strict";
 {
@@ -33,7 +35,8 @@
     return node;
   }
   const el = (tag, properties, ...children) => fill(document.createElement(tag), properties, children);
-  // A method and its place, which lines break at slashes and brackets, and in words only if these are too long.
+  // A method and its place. Lines break at slashes and brackets, and within words only if they are too
+  // long.
   const breakable = (text) => text.split(/(?=[/(])/).flatMap((part, i) => (i > 0 ? [el("wbr"), part] : [part]));
   const svg = (tag, properties, ...children) => fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
 
@@ -77,9 +80,12 @@
 
   // --- data and view -----------------------------------------------------------------------------
 
-  const rows = data.rows.map(([category, reason, frame, insn, outcome, places, count, first, last, cells, lost = 0, longest = 0, lost_cells = []]) => ({
-    category: S[category], reason: S[reason], frame: S[frame], insn: S[insn], outcome: S[outcome], places, count, first, last, cells, lost, longest, lost_cells,
-    fallback: S[category] === "fallback", method: label_parts(S[frame]).name, file: label_parts(S[frame]).file,
+  // lost, longest and lost_cells are there if the trace has lost times: see cost.js.
+  const rows = data.rows.map(([category, reason, frame, insn, outcome, places, count, first, last, cells,
+    lost = 0, longest = 0, lost_cells = []]) => ({
+    category: S[category], reason: S[reason], frame: S[frame], insn: S[insn], outcome: S[outcome],
+    places, count, first, last, cells, lost, longest, lost_cells, fallback: S[category] === "fallback",
+    method: label_parts(S[frame]).name, file: label_parts(S[frame]).file,
   }));
   for (const row of rows) {
     if (row.places !== 1) row.frame = row.method = row.file = row.places === 0 ? "(other places)" : `(${plural(row.places, "other place")})`;
@@ -118,7 +124,7 @@
     return sum;
   }
 
-  // The time that the exits of a row lost. Of a window it is that of the recorded exits, times their weight.
+  // The time that the exits of a row lost; in a window that of the recorded exits, times their weight.
   function lost_in_window(row) {
     if (!view.window) return row.lost;
     const from = bin_start(view.window[0]), to = bin_start(view.window[1] + 1);
@@ -175,7 +181,10 @@
   function draw_findings() {
     const exits = rows.filter((row) => !row.fallback);
     const found = [];
-    if (has_exits && !cost.timed && data.ours) found.push(["Counts are not cost; ", el("code", { text: "--vm-trace=states" }), " records the time that exits lose."]);
+    if (has_exits && !cost.timed && data.ours) {
+      const option = el("code", { text: "--vm-trace=states" });
+      found.push(["Counts are not cost; ", option, " records the time that exits lose."]);
+    }
     const mono = (text) => el("span", { class: "mono", text });
     const top = exits.find((row) => row.places === 1);
     if (top && top.count / data.exits >= 0.1) {
@@ -394,7 +403,9 @@
   };
   // With lost times tables begin with them; fallbacks lose none.
   const lost_first = () => data.cost !== undefined && !view.fallbacks;
-  const columns_of = (group) => (lost_first() ? ["lost", "lost_share", "longest", ...group.columns.filter((name) => name !== "share")] : group.columns);
+  const LOST_COLUMNS = ["lost", "lost_share", "longest"];
+  const columns_of = ({ columns }) =>
+    (lost_first() ? [...LOST_COLUMNS, ...columns.filter((name) => name !== "share")] : columns);
   const COLUMNS = {
     lost: { title: "Lost", number: true, value: (item) => item.lost },
     lost_share: { title: "Share", value: (item) => item.lost },
@@ -410,6 +421,8 @@
     methods: { title: "Methods", number: true, value: (item) => item.others.size },
     trend: { title: "Over time", value: (item) => item.first },
   };
+  // Sorted from the largest down by the first click.
+  const LARGEST_FIRST = ["lost", "lost_share", "longest", "count", "share", "methods"];
 
   function matching_items() {
     const { key } = GROUPS[view.group];
@@ -424,7 +437,10 @@
       if (count === 0 && lost === 0) return;
       const id = key ? key(row) : i;
       let item = items.get(id);
-      if (!item) items.set(id, item = { id, row, rows: [], count: 0, lost: 0, longest: 0, first: Infinity, others: new Map() });
+      if (!item) {
+        item = { id, row, rows: [], count: 0, lost: 0, longest: 0, first: Infinity, others: new Map() };
+        items.set(id, item);
+      }
       item.rows.push(row);
       item.count += count;
       item.lost += lost;
@@ -474,7 +490,7 @@
   // Text with code between backticks.
   const with_code = (text) => text.split("`").map((part, i) => (i % 2 === 0 ? part : el("code", { text: part })));
 
-  // A reason that shows its advice when it is opened. What is open stays open when the table is drawn again.
+  // A reason that shows its advice when it is opened. It stays open when the table is drawn again.
   const explained = new Set();
   function reason_details(reason) {
     const texts = advice_of(reason);
@@ -485,18 +501,22 @@
     ...texts.map((text, i) => el("p", {}, el("b", { text: `${ADVICE_LABELS[i]}: ` }), ...with_code(text))));
   }
 
+  // The share of a number, with a bar that is full for the largest one in the table.
+  const share_cell = (n, most, total) => el("td", { class: "share" },
+    el("span", { class: "bar", style: `width:${(60 * n / most).toFixed(1)}px` }), percent(n, total));
+  const number_cell = (text, title) => el("td", { class: "number", title, text });
+
   let total_lost = 0, most_lost = 1; // of the table
 
   function cell(name, item, total, most) {
     const row = item.row;
     switch (name) {
-      case "lost": return el("td", { class: "number", text: time(item.lost) });
-      case "lost_share": return el("td", { class: "share" },
-        el("span", { class: "bar", style: `width:${(60 * item.lost / most_lost).toFixed(1)}px` }), percent(item.lost, total_lost));
-      case "longest": return el("td", { class: "number", text: item.longest > 0 && !view.window ? time(item.longest) : "" });
-      case "count": return el("td", { class: "number", title: item.count === 0 ? "none was recorded" : undefined, text: item.count === 0 ? "–" : number(item.count) });
-      case "share": return el("td", { class: "share" },
-        el("span", { class: "bar", style: `width:${(60 * item.count / most).toFixed(1)}px` }), percent(item.count, total));
+      case "lost": return number_cell(time(item.lost));
+      case "lost_share": return share_cell(item.lost, most_lost, total_lost);
+      case "longest": return number_cell(item.longest > 0 && !view.window ? time(item.longest) : "");
+      case "count":
+        return item.count === 0 ? number_cell("–", "none was recorded") : number_cell(number(item.count));
+      case "share": return share_cell(item.count, most, total);
       case "method": {
         const { name: method, place } = label_parts(row.frame);
         const lines = view.group === "place" ? place : label_parts(row.frame).file;
@@ -508,14 +528,28 @@
       case "insn": return el("td", { class: "small", text: row.insn });
       case "outcome": return el("td", { class: row.outcome === "version_limit" ? "small forever" : "small", text: row.outcome.replaceAll("_", " ") });
       case "reasons": {
-        const parts = [...item.others].sort((a, b) => b[1] - a[1]);
-        return el("td", { class: "reason" }, ...parts.slice(0, 3).map(([reason, count]) =>
-          reason_line(reason, el("span", { class: "muted", text: percent(count, lost_first() ? item.lost : item.count) }))),
-        parts.length > 3 ? el("div", { class: "muted", text: `and ${parts.length - 3} more` }) : null);
+        const parts = [...item.others].sort((a, b) => b[1] - a[1]), of = lost_first() ? item.lost : item.count;
+        const lines = parts.slice(0, 3).map(([reason, count]) =>
+          reason_line(reason, el("span", { class: "muted", text: percent(count, of) })));
+        const more = parts.length > 3 ? el("div", { class: "muted", text: `and ${parts.length - 3} more` }) : null;
+        return el("td", { class: "reason" }, ...lines, more);
       }
-      case "methods": return el("td", { class: "number", text: number(item.others.size) });
+      case "methods": return number_cell(number(item.others.size));
       case "trend": return trend(item);
     }
+  }
+
+  // What the rows of the table add up to.
+  function sum_text(items, sum, total) {
+    const part = sum === total ? "" : `, ${percent(sum, total)} of all in the window`;
+    return `${plural(items.length, "row")}: ${plural(sum, word())}${part}${lost_text(items)}`;
+  }
+
+  function lost_text(items) {
+    if (!lost_first()) return "";
+    const lost = time(items.reduce((all, item) => all + item.lost, 0));
+    const estimated = view.window || !data.cost.exact;
+    return estimated ? `; about ${lost} lost, by the recorded exits` : `; ${lost} lost`;
   }
 
   function draw_table() {
@@ -523,7 +557,10 @@
     if (!columns.includes(view.sort)) view.sort = by_default;
     $("groups").replaceChildren(...Object.entries(GROUPS).map(([name, group]) => el("button", {
       type: "button", "aria-pressed": String(view.group === name), text: group.title,
-      onclick() { Object.assign(view, { group: name, shown: ROWS_AT_FIRST, sort: by_default, descending: true }); draw_table(); },
+      onclick() {
+        Object.assign(view, { group: name, shown: ROWS_AT_FIRST, sort: by_default, descending: true });
+        draw_table();
+      },
     })));
 
     const focused = document.activeElement && document.activeElement.dataset.column;
@@ -531,7 +568,7 @@
       const column = COLUMNS[name], sorting = view.sort === name;
       return el("th", { scope: "col", class: column.number ? "number" : undefined, "aria-sort": sorting ? (view.descending ? "descending" : "ascending") : undefined },
         el("button", { type: "button", "data-column": name, onclick() {
-          view.descending = sorting ? !view.descending : ["lost", "lost_share", "longest", "count", "share", "methods"].includes(name);
+          view.descending = sorting ? !view.descending : LARGEST_FIRST.includes(name);
           view.sort = name;
           draw_table();
         } }, column.title, el("span", { class: "arrow", "aria-hidden": "true", text: sorting ? (view.descending ? "▾" : "▴") : "" })));
@@ -544,10 +581,7 @@
     const most = Math.max(1, ...items.map((item) => item.count));
     total_lost = kind_rows.reduce((all, row) => all + lost_in_window(row), 0);
     most_lost = Math.max(1, ...items.map((item) => item.lost));
-    const lost_sum = items.reduce((all, item) => all + item.lost, 0), about = view.window || (data.cost && !data.cost.exact);
-    $("table-sum").textContent = items.length === 0 ? "Nothing matches."
-      : `${plural(items.length, "row")}: ${plural(sum, word())}` + (sum === total ? "" : `, ${percent(sum, total)} of all in the window`)
-      + (lost_first() ? `; ${about ? "about " : ""}${time(lost_sum)} lost` + (about ? ", by the recorded exits" : "") : "");
+    $("table-sum").textContent = items.length === 0 ? "Nothing matches." : sum_text(items, sum, total);
     $("table-body").replaceChildren(...items.slice(0, view.shown).map((item) => el("tr", {}, ...columns.map((name) => cell(name, item, total, most)))));
     $("table-more").hidden = items.length <= view.shown;
     $("table-more").textContent = `Show ${number(Math.min(items.length - view.shown, 200))} more of ${number(items.length)}`;

@@ -15,11 +15,16 @@
 //   4    with a thread: the one that woke this one, or that collects
 //   5    the first pause of a collection
 "use strict";
-function threads_view({ data, S, $, el, svg, number, percent, plural, time, round_step, show_tip, hide_tip, changed, cost }) {
+function threads_view({
+  data, S, $, el, svg, number, percent, plural, time, round_step, show_tip, hide_tip, changed, cost,
+}) {
   const timeline = data.timeline;
   const WAITING = 0, BLOCKED = 1, GC = 2, RUNNING = 3;
   const STATES = ["waiting for the GVL", "blocked", "in GC", "running"];
-  const SLICES = [["compiled", "compiled code"], ["exited", "interpreted because of exits"], ["interpreted", "otherwise interpreted"], ["compiling", "compiling"]];
+  const SLICES = [
+    ["compiled", "compiled code"], ["exited", "interpreted because of exits"],
+    ["interpreted", "otherwise interpreted"], ["compiling", "compiling"],
+  ];
   const SHORT = ["waiting", "blocked", "in GC", "running"];
   const STRIP = 6; // below a row: execution slices
   const ROW = 16, LABEL = 168, AXIS = 20, AT_FIRST = 16, FEWEST_NS = 1000;
@@ -57,7 +62,9 @@ function threads_view({ data, S, $, el, svg, number, percent, plural, time, roun
   for (const track of tracks) seen.set(track.name, (seen.get(track.name) || 0) + 1);
   for (const track of tracks) track.label = seen.get(track.name) > 1 ? `${track.name} ${track.tid}` : track.name;
 
-  for (const track of [...tracks, pauses]) track.slices = track === pauses || seen.get(track.name) > 1 ? [] : cost.slices_of(track.pid, track.name);
+  const slices_of = ({ pid, name }) => (seen.get(name) > 1 ? [] : cost.slices_of(pid, name));
+  for (const track of tracks) track.slices = slices_of(track);
+  pauses.slices = [];
   const has_slices = tracks.some((track) => track.slices.length > 0);
 
   const whole = [0, Math.max(data.span_ns, 1)];
@@ -411,9 +418,10 @@ function threads_view({ data, S, $, el, svg, number, percent, plural, time, roun
     })));
     const shown =
       [WAITING, BLOCKED, GC, RUNNING].filter((state) => (has_threads ? state !== GC || has_gc : state === GC));
+    const legend_of = ([kind, text]) => el("li", {}, el("span", { class: `swatch ${kind}` }), text);
     $("threads-legend").replaceChildren(
-      ...shown.map((state) => el("li", {}, el("span", { class: `swatch state${state}` }), STATES[state])),
-      ...(has_slices ? SLICES : []).map(([kind, text]) => el("li", {}, el("span", { class: `swatch slice ${kind}` }), text)));
+      ...shown.map((state) => [`state${state}`, STATES[state]]).map(legend_of),
+      ...(has_slices ? SLICES : []).map(([kind, text]) => [`slice ${kind}`, text]).map(legend_of));
   }
 
   function draw() {
