@@ -45,6 +45,13 @@ see(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site, stru
 /* Make its text. Without memory the event does without. */
 struct vm_trace_seen_text rb_vm_trace_seen_text(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site);
 
+/*
+ * The class of VM_TRACE_SAW_OBJECT, if it is enough to know its name again while the ractor's
+ * `stacks.tree` is the same: that changes when a class of these is freed or moved. Else
+ * VM_TRACE_NO_CLASS.
+ */
+uintptr_t rb_vm_trace_seen_class(const struct vm_trace_seen *seen);
+
 /* How many arguments of an event it is. */
 static inline unsigned
 seen_arguments(uint32_t what)
