@@ -197,6 +197,13 @@ rb_vm_trace_host_value_named_p(uintptr_t value, const char *name, size_t bytes)
     return false;
 }
 
+bool
+rb_vm_trace_host_class_named_p(uintptr_t klass)
+{
+    (void)klass;
+    return false;
+}
+
 size_t
 rb_vm_trace_host_ivar_name(uintptr_t pc, uintptr_t object, char *buffer, size_t capacity)
 {

@@ -109,9 +109,13 @@ void rb_vm_trace_start_requested(void);
 
 /* --- what is freed and moved --------------------------------------------------------- */
 
-/* An ISEQ or a method entry is freed. Called by the GC, which may run beside other ractors. */
+/*
+ * An ISEQ, a method entry, or a class (or module) is freed. Called by the GC, which may run beside
+ * other ractors.
+ */
 void rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq);
 void rb_vm_trace_method_free(const void *method_entry);
+void rb_vm_trace_class_free(uintptr_t klass);
 
 /* Objects have moved. Called with every ractor stopped. */
 void rb_vm_trace_compacted(void);
@@ -431,6 +435,7 @@ RB_VM_TRACE_STUB void rb_vm_trace_start_requested(void) {}
 RB_VM_TRACE_STUB void rb_vm_trace_subscribe(bool on) {}
 RB_VM_TRACE_STUB void rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq) {}
 RB_VM_TRACE_STUB void rb_vm_trace_method_free(const void *method_entry) {}
+RB_VM_TRACE_STUB void rb_vm_trace_class_free(uintptr_t klass) {}
 RB_VM_TRACE_STUB void rb_vm_trace_compacted(void) {}
 # define rb_vm_trace_gc_on 0
 RB_VM_TRACE_STUB void rb_vm_trace_gc_enter(size_t malloc_bytes) {}

@@ -72,6 +72,95 @@ class TestSeen < Integration::Test
     assert_equal File.readlines(File.join(run.dir, "expected"), chomp: true), seen(run, "at").map(&:first)
   end
 
+  # So that what is met again exits again, with the same stack.
+  ONE_VERSION = [*(%w[--zjit-max-versions=1] if Integration.can?(:recompile_exits)), *Integration::NO_INLINING].freeze
+
+  # Exits of one site with one stack: what is kept of the last one must not be what is said of the next.
+  # Each step says what is met then, and its name.
+  def test_class_that_is_renamed_between_exits
+    run = trace(<<~'RUBY', *ONE_VERSION)
+      def at(list, index) = list[index]
+      def try(index) = (at([1, 2], index) rescue 0)
+      ([1] * 60).each { |index| try(index) }
+      expected = []
+      20.times do |i|
+        klass, outer = Class.new, Module.new
+        object, own, sub = klass.new, klass.new, Class.new(klass).new
+        def own.x = 1
+        names = lambda do |name|
+          { object => name, own => "#<Class:#<#{name}>>", sub => "#<Class(#{name})>", klass => "#<Class:#{name}>" }
+        end
+        [
+          -> { names.("#<Class(Object)>").merge(sub => "#<Class(#<Class(Object)>)>") },
+          lambda do
+            klass.set_temporary_name("temporary<#{i}>") if klass.respond_to?(:set_temporary_name)
+            names.("#<Class(Object)>").merge(sub => "#<Class(#<Class(Object)>)>")
+          end,
+          lambda do
+            outer.const_set(:Inner, klass) # a name that is not permanent
+            names.("#<Class(Object)>").merge(sub => "#<Class(#<Class(Object)>)>")
+          end,
+          -> { Object.const_set("Outer#{i}", outer); names.("Outer#{i}::Inner") },
+          -> { Object.const_set("Alias#{i}", klass); Object.send(:remove_const, "Outer#{i}"); names.("Outer#{i}::Inner") },
+          -> { Object.const_set("Sub#{i}", sub.class); names.("Outer#{i}::Inner").merge(sub => "Sub#{i}") }
+        ].each do |step|
+          met = step.call
+          3.times { met.each { |value, name| 2.times { try(value); expected << name } } }
+        end
+      end
+      File.write("expected", expected.join("\n"))
+    RUBY
+    assert_equal File.readlines(File.join(run.dir, "expected"), chomp: true), seen(run, "at").map(&:first)
+  end
+
+  # Classes come and go in each of these ractors, and the address of one becomes that of another.
+  SHORT = <<~'RUBY'
+    def at(list, index) = list[index]
+    def other_at(list, index) = list[index]
+    def try(index) = (at([1, 2], index) rescue 0)
+    def other_try(index) = (other_at([1, 2], index) rescue 0)
+    ([1] * 60).each { |index| try(index); other_try(index) }
+    def meet(prefix, method, count)
+      count.times.flat_map do |i|
+        name = "#{prefix}#{i}"
+        Object.const_set(name, Class.new)
+        value = Object.const_get(name).new
+        2.times { __send__(method, value) }
+        Object.send(:remove_const, name)
+        value = nil
+        yield i
+        [name, name]
+      end
+    end
+  RUBY
+
+  def test_classes_that_are_freed_and_moved
+    run = trace(SHORT + <<~'RUBY', *ONE_VERSION)
+      GC.auto_compact = true rescue 0
+      expected = meet("Short", :try, 400) do |i|
+        GC.stress = i % 40 == 7
+        GC.compact if i % 20 == 0 && GC.respond_to?(:compact)
+        GC.start if i % 5 == 0
+      end
+      GC.stress = false
+      File.write("expected", expected.join("\n"))
+    RUBY
+    assert_equal File.readlines(File.join(run.dir, "expected"), chomp: true), seen(run, "at").map(&:first)
+  end
+
+  def test_classes_that_are_freed_in_two_ractors
+    run = trace(SHORT + <<~'RUBY', *ONE_VERSION, recorders: 2)
+      Warning[:experimental] = false
+      ractor = Ractor.new { meet("Other", :other_try, 200) { |i| GC.start if i % 5 == 0 } }
+      expected = meet("Short", :try, 200) { |i| GC.start if i % 5 == 0 }
+      File.write("expected", expected.join("\n"))
+      File.write("other", ractor.value.join("\n"))
+    RUBY
+    { "at" => "expected", "other_at" => "other" }.each do |method, file|
+      assert_equal File.readlines(File.join(run.dir, file), chomp: true), seen(run, method).map(&:first)
+    end
+  end
+
   def test_operand_that_is_assigned_to_several_variables
     run = trace(<<~'RUBY')
       def two(value) = ((x, y = value); y)

@@ -292,12 +292,18 @@ rb_vm_trace_host_top(struct rb_execution_context_struct *ec, struct vm_trace_fra
     return true;
 }
 
+static const char *
+class_name(const struct fake_object *object)
+{
+    return object->klass ? object->klass->name : object->class_name;
+}
+
 size_t
 rb_vm_trace_host_class_name(uintptr_t object, char *buffer, size_t capacity)
 {
-    const struct fake_object *of = (const struct fake_object *)object;
-    size_t bytes = strlen(of->class_name);
-    if (capacity) memcpy(buffer, of->class_name, bytes < capacity ? bytes : capacity);
+    const char *name = class_name((const struct fake_object *)object);
+    size_t bytes = strlen(name);
+    if (capacity) memcpy(buffer, name, bytes < capacity ? bytes : capacity);
     return bytes;
 }
 
@@ -429,6 +435,7 @@ rb_vm_trace_host_seen(struct rb_execution_context_struct *ec, uintptr_t pc, stru
     if (!fake_host.operand) return VM_TRACE_SAW_NOTHING;
     seen->value = (uintptr_t)fake_host.operand;
     seen->what = fake_host.operand->kind ? fake_host.operand->kind : VM_TRACE_SAW_OBJECT;
+    seen->klass = fake_host.operand->kind ? fake_host.operand->kind : (uintptr_t)fake_host.operand->klass;
     seen->index = fake_host.index;
     seen->length = fake_host.operand->length;
     if (guard.looks_at == VM_TRACE_LOOKS_AT_INDEX) seen->what |= VM_TRACE_SAW_INDEX | VM_TRACE_SAW_LENGTH;
@@ -448,8 +455,15 @@ rb_vm_trace_host_value_name(uintptr_t value, char *buffer, size_t capacity)
 bool
 rb_vm_trace_host_value_named_p(uintptr_t value, const char *name, size_t bytes)
 {
-    const struct fake_object *of = (const struct fake_object *)value;
-    return strlen(of->class_name) == bytes && memcmp(of->class_name, name, bytes) == 0;
+    const char *its_name = class_name((const struct fake_object *)value);
+    __atomic_fetch_add(&fake_host.names_compared, 1, __ATOMIC_RELAXED);
+    return strlen(its_name) == bytes && memcmp(its_name, name, bytes) == 0;
+}
+
+bool
+rb_vm_trace_host_class_named_p(uintptr_t klass)
+{
+    return klass && !((const struct fake_class *)klass)->unnamed;
 }
 
 size_t

@@ -42,9 +42,16 @@ struct rb_execution_context_struct {
     size_t frame_count, frame_capacity;
 };
 
+/* A class: its address is that of one of these. */
+struct fake_class {
+    const char *name;
+    bool unnamed;                 /* it may get another name */
+};
+
 /* An object: its address is that of one of these. */
 struct fake_object {
-    const char *class_name;
+    const char *class_name;       /* without `klass`: of a class that has no address */
+    const struct fake_class *klass;
     struct fake_object *moved_to; /* NULL: it did not move */
     bool alive;                   /* for tests */
     enum vm_trace_value_kind kind; /* as what guards meet it; 0: an object */
@@ -54,7 +61,7 @@ struct fake_object {
 
 /* What the module asked, to be set to 0 by tests. */
 struct fake_host {
-    size_t labels, walks, thread_names, told, guards, value_names;
+    size_t labels, walks, thread_names, told, guards, value_names, names_compared;
     bool gvl_free; /* what it answers, set by tests */
     bool entries_watched;
     const struct fake_object *operand; /* what guards meet; NULL: it can't be found */

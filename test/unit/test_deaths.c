@@ -29,10 +29,12 @@ end(void)
 static void
 dies_without_a_lock(const struct rb_iseq_struct *iseq, const struct fake_method *method)
 {
+    static const struct fake_class klass = { .name = "A" };
     pthread_mutex_lock(&rb_vm_trace_capture.lock);
     alarm(10);
     if (iseq) rb_vm_trace_iseq_free(iseq);
     if (method) rb_vm_trace_method_free(method);
+    rb_vm_trace_class_free((uintptr_t)&klass);
     alarm(0);
     pthread_mutex_unlock(&rb_vm_trace_capture.lock);
 }

@@ -88,6 +88,138 @@ class_that_gets_another_name_is_named_anew(void **state)
 }
 
 static void
+assert_all_seen(const struct trace *trace, const char *const *expected, size_t count)
+{
+    for (size_t i = 0; i < count; i++) assert_string_equal(trace_text(exit_at(trace, i), "seen"), expected[i]);
+}
+
+static void
+class_that_keeps_its_name_is_known_by_its_address(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_site *site = begin("GuardType(Fixnum)", 1);
+    struct fake_class klass = { .name = "Point" };
+    struct fake_object one = { .klass = &klass }, other = { .klass = &klass };
+    for (int i = 0; i < 10; i++) meet(site, i % 2 ? &one : &other);
+    assert_int_equal(fake_host.names_compared, 0);
+    struct trace *trace = end();
+    for (size_t i = 0; i < 10; i++) assert_string_equal(trace_text(exit_at(trace, i), "seen"), "Point");
+    trace_free(trace);
+}
+
+static void
+class_without_a_name_is_not_known_by_its_address(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_site *site = begin("GuardType(Fixnum)", 1);
+    struct fake_class klass = { .name = "#<Class(Object)>", .unnamed = true };
+    struct fake_object object = { .klass = &klass };
+    meet(site, &object);
+    meet(site, &object);
+    klass = (struct fake_class){ .name = "Point" };
+    meet(site, &object);
+    meet(site, &object);
+    struct trace *trace = end();
+    assert_all_seen(trace, (const char *const []){ "#<Class(Object)>", "#<Class(Object)>", "Point", "Point" }, 4);
+    trace_free(trace);
+}
+
+static void
+address_of_a_freed_class_is_that_of_another_one(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_site *site = begin("GuardShape(ShapeId(7))", 1);
+    struct fake_class klass = { .name = "Old" };
+    struct fake_object object = { .klass = &klass, .ivar = "@x" };
+    for (int i = 0; i < 2; i++) meet(site, &object);
+    rb_vm_trace_class_free((uintptr_t)&klass);
+    klass.name = "New";
+    for (int i = 0; i < 2; i++) meet(site, &object);
+    rb_vm_trace_compacted();
+    klass.name = "Moved";
+    for (int i = 0; i < 2; i++) meet(site, &object);
+    struct trace *trace = end();
+    assert_all_seen(trace, (const char *const []){ "Old @x", "Old @x", "New @x", "New @x", "Moved @x", "Moved @x" }, 6);
+    trace_free(trace);
+}
+
+/* Also where it has not met that class, but another one of the same name, when the event was kept. */
+static void
+address_that_is_learnt_later_is_forgotten_with_its_class(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_site *site = begin("GuardType(Fixnum)", 1);
+    struct fake_class classes[64];
+    for (int i = 0; i < 64; i++) {
+        classes[i] = (struct fake_class){ .name = "Same" };
+        meet(site, &(struct fake_object){ .klass = &classes[i] });
+    }
+    for (int i = 0; i < 64; i++) {
+        rb_vm_trace_class_free((uintptr_t)&classes[i]);
+        classes[i].name = "Other";
+        meet(site, &(struct fake_object){ .klass = &classes[i] });
+    }
+    struct trace *trace = end();
+    for (size_t i = 0; i < 128; i++)
+        assert_string_equal(trace_text(exit_at(trace, i), "seen"), i < 64 ? "Same" : "Other");
+    trace_free(trace);
+}
+
+static void
+each_ractor_notices_that_a_class_is_freed(void **state)
+{
+    (void)state;
+    static struct rb_ractor_struct other;
+    static struct rb_execution_context_struct thread = {
+        .ractor = &other, .tid = 12, .thread_name = "other", .name_id = 12
+    };
+    fake_ractor_add(&other);
+    struct rb_vm_trace_site *site = begin("GuardType(Fixnum)", 1);
+    fake_push(&thread, &foo, 3);
+    struct fake_class klass = { .name = "Old" };
+    struct fake_object object = { .klass = &klass };
+    fake_host.operand = &object;
+    for (int i = 0; i < 8; i++) {
+        if (i == 4) {
+            rb_vm_trace_class_free((uintptr_t)&klass);
+            klass.name = "New";
+        }
+        fake_current(i % 2 ? &thread : &main_thread);
+        take_exit(site, i % 2 ? &thread : &main_thread);
+    }
+    fake_current(&main_thread);
+    rb_vm_trace_ractor_free(other.vm_trace);
+    fake_ractor_remove(&other);
+    fake_free_stack(&thread);
+    struct trace *trace = end();
+    size_t found[2] = { 0, 0 };
+    for (size_t i = 0; i < trace->event_count; i++) {
+        if (!event_is(&trace->events[i], "side_exit", NULL)) continue;
+        found[strcmp(trace_text(&trace->events[i], "seen"), "Old") == 0]++;
+    }
+    assert_int_equal(found[0], 4);
+    assert_int_equal(found[1], 4);
+    trace_free(trace);
+}
+
+static void
+what_a_guard_meets_in_turn_is_not_written_anew(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_site *site = begin("GuardType(Fixnum)", 1);
+    static const struct fake_object nil = { .class_name = "NilClass", .kind = VM_TRACE_SAW_NIL };
+    meet(site, &float_value);
+    meet(site, &nil);
+    size_t names = fake_host.value_names;
+    for (int i = 0; i < 10; i++) meet(site, i % 2 ? &nil : &float_value);
+    assert_int_equal(fake_host.value_names, names);
+    struct trace *trace = end();
+    for (size_t i = 0; i < 12; i++)
+        assert_string_equal(trace_text(exit_at(trace, i), "seen"), i % 2 ? "NilClass" : "Float");
+    trace_free(trace);
+}
+
+static void
 operand_that_is_not_found_is_left_out(void **state)
 {
     (void)state;
@@ -225,6 +357,12 @@ main(void)
         isolated_test(exit_says_the_class_of_what_its_guard_has_met),
         isolated_test(what_is_the_same_again_is_not_named_again),
         isolated_test(class_that_gets_another_name_is_named_anew),
+        isolated_test(class_that_keeps_its_name_is_known_by_its_address),
+        isolated_test(class_without_a_name_is_not_known_by_its_address),
+        isolated_test(address_of_a_freed_class_is_that_of_another_one),
+        isolated_test(address_that_is_learnt_later_is_forgotten_with_its_class),
+        isolated_test(each_ractor_notices_that_a_class_is_freed),
+        isolated_test(what_a_guard_meets_in_turn_is_not_written_anew),
         isolated_test(operand_that_is_not_found_is_left_out),
         isolated_test(shape_guard_says_the_instance_variable),
         isolated_test(index_guard_says_index_and_length_of_each_exit),

@@ -835,6 +835,18 @@ rb_vm_trace_host_value_named_p(uintptr_t value, const char *name, size_t bytes)
     return whole_bytes == bytes && same_bytes_p(whole, name, bytes);
 }
 
+bool
+rb_vm_trace_host_class_named_p(uintptr_t klass)
+{
+    VALUE named = (VALUE)klass;
+    while (named && RB_TYPE_P(named, T_CLASS) && RCLASS_SINGLETON_P(named)) {
+        VALUE attached = RCLASS_ATTACHED_OBJECT(named);
+        bool module = RB_TYPE_P(attached, T_CLASS) || RB_TYPE_P(attached, T_MODULE);
+        named = module ? attached : rb_class_real(named);
+    }
+    return named && !NIL_P(permanent_name(named));
+}
+
 void
 rb_vm_trace_host_clear_object(uintptr_t object)
 {

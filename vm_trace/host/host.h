@@ -187,7 +187,7 @@ struct vm_trace_guard {
 /* What a value is, as far as that alone names its class. In the low byte of `what`. */
 enum vm_trace_value_kind {
     VM_TRACE_SAW_NOTHING,  /* no value */
-    VM_TRACE_SAW_OBJECT,   /* rb_vm_trace_host_value_named_p tells whether its class is the same */
+    VM_TRACE_SAW_OBJECT,   /* its class does (rb_vm_trace_host_class_named_p), or its class's name */
     VM_TRACE_SAW_FIXNUM, VM_TRACE_SAW_FLONUM, VM_TRACE_SAW_SYMBOL, VM_TRACE_SAW_NIL, VM_TRACE_SAW_TRUE,
     VM_TRACE_SAW_FALSE, VM_TRACE_SAW_UNDEFINED, VM_TRACE_SAW_BIGNUM, VM_TRACE_SAW_HEAP_FLOAT,
     VM_TRACE_SAW_DYNAMIC_SYMBOL
@@ -200,6 +200,7 @@ enum vm_trace_value_kind {
 struct vm_trace_seen {
     uint32_t what;         /* an enum vm_trace_value_kind, and which numbers there are */
     uintptr_t value;       /* on the frame's stack, so it lives during the event */
+    uintptr_t klass;       /* of VM_TRACE_SAW_OBJECT: its class; 0: it has none. Else the kind */
     int64_t index;
     uint64_t length;       /* elements of an array, bytes of a string */
 };
@@ -227,6 +228,13 @@ size_t rb_vm_trace_host_value_name(uintptr_t value, char *buffer, size_t capacit
 
 /* Whether that is the name, for VM_TRACE_SAW_OBJECT. Fast where the class has a name. */
 bool rb_vm_trace_host_value_named_p(uintptr_t value, const char *name, size_t bytes);
+
+/*
+ * Whether the name of a class (seen->klass; not 0) stays what it is until the class is freed
+ * (rb_vm_trace_class_free) or moved (rb_vm_trace_compacted). That of a class without a name does not:
+ * it may get one.
+ */
+bool rb_vm_trace_host_class_named_p(uintptr_t klass);
 
 /*
  * Name of the instance variable of an object that the instruction at `pc` accesses; 0: it is not

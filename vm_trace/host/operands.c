@@ -170,9 +170,9 @@ see_index(struct vm_trace_seen *seen, VALUE index)
 static inline enum vm_trace_value_kind
 kind_of(VALUE value)
 {
-    if (FIXNUM_P(value)) return VM_TRACE_SAW_FIXNUM;
-    if (FLONUM_P(value)) return VM_TRACE_SAW_FLONUM;
     if (RB_SPECIAL_CONST_P(value)) {
+        if (FIXNUM_P(value)) return VM_TRACE_SAW_FIXNUM;
+        if (FLONUM_P(value)) return VM_TRACE_SAW_FLONUM;
         return NIL_P(value) ? VM_TRACE_SAW_NIL : value == Qtrue ? VM_TRACE_SAW_TRUE : value == Qfalse ?
                VM_TRACE_SAW_FALSE : STATIC_SYM_P(value) ? VM_TRACE_SAW_SYMBOL : VM_TRACE_SAW_UNDEFINED;
     }
@@ -208,8 +208,10 @@ rb_vm_trace_host_seen(struct rb_execution_context_struct *ec, uintptr_t pc, stru
     else if (guard.looks_at == VM_TRACE_LOOKS_AT_LENGTH) {
         numbers = see_length(seen, *operand);
     }
-    seen->value = (uintptr_t)*operand;
-    enum vm_trace_value_kind kind = kind_of(*operand);
+    VALUE value = *operand;
+    enum vm_trace_value_kind kind = kind_of(value);
+    seen->value = (uintptr_t)value;
+    seen->klass = kind == VM_TRACE_SAW_OBJECT ? (uintptr_t)RBASIC_CLASS(value) : kind;
     return seen->what = kind == VM_TRACE_SAW_NOTHING ? 0 : kind | numbers;
 }
 

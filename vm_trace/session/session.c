@@ -516,13 +516,25 @@ rb_vm_trace_code_free(const struct rb_iseq_struct *iseq)
     unit_freed(from, false);
 }
 
+/* What an object of the GC is known by. */
+static void
+object_freed(uintptr_t at)
+{
+    if (!trace_on()) return; /* each trace makes its own labels and events */
+    if (rb_vm_trace_address_noted_p(at))
+        rb_vm_trace_died((struct vm_trace_range){ .from = at, .to = at + 1, .methods = true });
+}
+
 void
 rb_vm_trace_method_free(const void *method_entry)
 {
-    if (!trace_on()) return; /* each trace makes its own labels */
-    uintptr_t at = (uintptr_t)method_entry;
-    if (rb_vm_trace_address_noted_p(at))
-        rb_vm_trace_died((struct vm_trace_range){ .from = at, .to = at + 1, .methods = true });
+    object_freed((uintptr_t)method_entry);
+}
+
+void
+rb_vm_trace_class_free(uintptr_t klass)
+{
+    object_freed(klass); /* no label has its address, but events are kept by it (exit_templates.h) */
 }
 
 void

@@ -33,7 +33,7 @@ keep_template(struct rb_vm_trace_ractor *ractor, const struct exit_event *exit, 
 {
     uint32_t node = node_of(ractor);
     if (!node) return;
-    struct vm_trace_template *keep = template_of(ractor, node);
+    struct vm_trace_template *keep = template_of(ractor, node, exit->seen);
     keep->chunk = ractor->writer.serial;
     keep->tree = ractor->stacks.tree;
     keep->node = node;
@@ -48,6 +48,7 @@ keep_template(struct rb_vm_trace_ractor *ractor, const struct exit_event *exit, 
         keep->numbers = (uint8_t)numbers;
         keep->seen_place = (uint8_t)exit->seen_text.place;
         keep->class_bytes = (uint32_t)exit->seen_text.class_bytes;
+        keep->seen_class = rb_vm_trace_seen_class(&exits_of(ractor)->seen);
         keep->seen_serial = exit->seen_text.text->serial;
     }
     memcpy(keep->record, event->record, event->words * sizeof(*keep->record));

@@ -32,11 +32,17 @@ node_of(const struct rb_vm_trace_ractor *ractor)
     return walk->count ? walk->frames[walk->count - 1].node : 0;
 }
 
-/* The place of the template for an exit with that stack. */
+/*
+ * The place of the template for an exit with that stack. `seen`: as in struct exit_event; a guard that
+ * meets a few classes in turn has a template for each of them.
+ */
 static inline struct vm_trace_template *
-template_of(struct rb_vm_trace_ractor *ractor, uint32_t node)
+template_of(struct rb_vm_trace_ractor *ractor, uint32_t node, uint32_t seen)
 {
-    return &exits_of(ractor)->templates[node % VM_TRACE_TEMPLATES];
+    struct vm_trace_exit_state *exits = exits_of(ractor);
+    const uint64_t golden_ratio = UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t which = seen ? exits->seen.klass * golden_ratio >> 32 : 0;
+    return &exits->templates[(node + which) % VM_TRACE_TEMPLATES];
 }
 
 /* The last word that was written is the exit's lost time, which is filled in later. */

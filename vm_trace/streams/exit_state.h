@@ -21,9 +21,11 @@
 
 /*
  * An event that was written. In a loop the same few sites exit with the same few stacks again and
- * again, and only the time differs. The last ones are kept, by the low bits of the node.
+ * again, and only the time differs. The last ones are kept, by the low bits of the node and the class
+ * that a guard has met.
  */
-#define VM_TRACE_TEMPLATES 8
+#define VM_TRACE_TEMPLATES 16
+#define VM_TRACE_NO_CLASS ((uintptr_t)1) /* no address */
 /* An exit's arguments take a word each, except index, length and lost time. */
 #define VM_TRACE_TEMPLATE_WORDS (2 + FXT_MAX_ARGUMENTS + 3)
 struct vm_trace_template {
@@ -37,6 +39,7 @@ struct vm_trace_template {
     uint8_t numbers;             /* the word of the first number of that */
     uint8_t seen_place;          /* of its text in the cache below */
     uint32_t class_bytes;        /* of its text: the class */
+    uintptr_t seen_class;        /* that has this name while `tree` holds; VM_TRACE_NO_CLASS: not known */
     uint64_t seen_serial;        /* of its text */
     uint64_t record[VM_TRACE_TEMPLATE_WORDS];
     struct vm_trace_sample sample;

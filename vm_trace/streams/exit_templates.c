@@ -4,6 +4,16 @@
 #include "vm_trace/streams/exit_templates.h"
 
 bool
+rb_vm_trace_exit_same_name_p(const struct vm_trace_exit_state *exits, struct vm_trace_template *known)
+{
+    const struct vm_trace_string *text = exits->seen_texts.texts[known->seen_place];
+    bool same = text && text->serial == known->seen_serial &&
+                rb_vm_trace_host_value_named_p(exits->seen.value, text->text, known->class_bytes);
+    if (same) known->seen_class = rb_vm_trace_seen_class(&exits->seen);
+    return same;
+}
+
+bool
 rb_vm_trace_exit_write_with_sample_again(struct rb_vm_trace_ractor *ractor, const struct vm_trace_template *known,
                                          unsigned thread, uint64_t ns, uint32_t seen, const struct exit_flow *flow)
 {

@@ -24,13 +24,14 @@ copy_words(uint64_t *to, const uint64_t *from, size_t count)
     memcpy(to + count - STEP, from + count - STEP, STEP_BYTES);
 }
 
+/* For the function below, if the class is another one. */
+bool rb_vm_trace_exit_same_name_p(const struct vm_trace_exit_state *exits, struct vm_trace_template *known);
+
 /* Whether the object that the guard has met has the class in the template. */
 static inline bool
-same_class_p(const struct vm_trace_exit_state *exits, const struct vm_trace_template *known)
+same_class_p(const struct vm_trace_exit_state *exits, struct vm_trace_template *known)
 {
-    const struct vm_trace_string *text = exits->seen_texts.texts[known->seen_place];
-    return text && text->serial == known->seen_serial &&
-           rb_vm_trace_host_value_named_p(exits->seen.value, text->text, known->class_bytes);
+    return __builtin_expect(known->seen_class == exits->seen.klass, 1) || rb_vm_trace_exit_same_name_p(exits, known);
 }
 
 /* Put the numbers into the record of a template; they may differ from exit to exit. */
@@ -96,7 +97,7 @@ write_again(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struc
 {
     struct rb_vm_trace_writer *writer = &ractor->writer;
     uint32_t node = node_of(ractor);
-    const struct vm_trace_template *known = template_of(ractor, node);
+    struct vm_trace_template *known = template_of(ractor, node, seen);
     if (known->node != node || known->site != site->serial || known->outcome != (uint32_t)outcome ||
         known->chunk != writer->serial || known->tree != ractor->stacks.tree || known->seen != seen) {
         return false;

@@ -149,6 +149,15 @@ rb_vm_trace_seen_text(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trac
     return text;
 }
 
+uintptr_t
+rb_vm_trace_seen_class(const struct vm_trace_seen *seen)
+{
+    bool object = (seen->what & UINT8_MAX) == VM_TRACE_SAW_OBJECT;
+    if (!object || !rb_vm_trace_host_class_named_p(seen->klass)) return VM_TRACE_NO_CLASS;
+    rb_vm_trace_note_address(seen->klass);
+    return seen->klass;
+}
+
 bool
 rb_vm_trace_seen_write(struct vm_trace_event *event, const struct vm_trace_seen *seen,
                        const struct vm_trace_seen_text *text)

@@ -45,6 +45,13 @@ see(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site, stru
 /* Make its text. Without memory the event lacks it. */
 struct vm_trace_seen_text rb_vm_trace_seen_text(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site);
 
+/*
+ * The class of VM_TRACE_SAW_OBJECT, if its address is enough to know it again while the ractor's
+ * `stacks.tree` is the same: that changes when such a class is freed or moved. Otherwise
+ * VM_TRACE_NO_CLASS.
+ */
+uintptr_t rb_vm_trace_seen_class(const struct vm_trace_seen *seen);
+
 /* Number of arguments that it has in an event. */
 static inline unsigned
 seen_arguments(uint32_t what)
