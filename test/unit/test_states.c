@@ -852,17 +852,19 @@ static void
 without_a_jit_nothing_is_recorded(void **state)
 {
     (void)state;
-    assert_true(rb_vm_trace_parse_vm_option("vm-trace=states"));
-    unsetenv("VM_TRACE");
-    capture_stderr();
-    start_traced(.exit_rate = 1);
-    free(captured_stderr());
+    struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS] = { { .rate = 0 } };
+    static const struct rb_vm_trace_memory_config into_file;
+    const struct rb_vm_trace_config config = { .jit = "none", .path = "t.fxt" };
+    char why[512] = "";
+    assert_true(rb_vm_trace_request_list("states", requests, why, sizeof(why)));
+    assert_false(rb_vm_trace_start_session(&config, requests, &into_file, why, sizeof(why)));
+    assert_string_equal(why, "no JIT is on: start Ruby with --zjit or --yjit");
     assert_int_equal(rb_vm_trace_states_on, 0);
     fake_push(&main_thread, &(struct rb_iseq_struct){ 16, 4096, "f", "f.rb" }, 1);
     rb_vm_trace_uncompiled(&main_thread, 1, 30);
     rb_vm_trace_unwound(&main_thread);
     assert_null(*rb_vm_trace_host_states(&main_thread));
-    trace_free(finish_traced());
+    fake_free_stack(&main_thread);
 }
 
 int
