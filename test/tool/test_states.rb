@@ -246,6 +246,15 @@ class TestStates < Minitest::Test
     assert_equal [["F#given_up (/f.rb:1)", "given up: IseqVersionLimitReached"],
                   ["F#waits (/f.rb:9)", "not compiled again after version 1, at 0.010 s"]],
                  rows(json(given_up), "interpreted", "method", "code")
+    again = StatesTrace.new do |t|
+      t.compiles(:main, "F#again (/f.rb:1)", 1, 2)
+      t.during(:main, "invalidation", "R", 5, 6, iseq: "F#again (/f.rb:1)", version: [:uint32, 1])
+      t.compiles(:main, "F#again (/f.rb:1)", 12, 13, version: 2)
+      t.interpreted("F#again (/f.rb:1)", "profiled again", 1, 3, first: 7, last: 11)
+      t.interpreted("F#again (/f.rb:1)", "not compiled yet", 1, 2, first: 0, last: 1)
+    end.build
+    assert_equal [["profiled again", "compiled again at 0.013 s"], ["not compiled yet", "compiled at 0.002 s"]],
+                 rows(json(again), "interpreted", "why", "code")
     without = StatesTrace.new { |t| t.interpreted("F#f (/f.rb:1)", "not compiled yet", 1, 2, first: 0, last: 20) }.build
     assert_equal [[nil, "not compiled yet"]], rows(json(without), "interpreted", "code", "explanation")
   end

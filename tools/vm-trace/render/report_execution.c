@@ -205,8 +205,8 @@ steps_of(const struct version_history *history, uint32_t process, uint32_t iseq,
     return history->steps + low;
 }
 
-/* "compiled at 3.200 s", "failed: OutOfMemory", "given up: ...", "never compiled": what the compilations
- * say; empty if they were not recorded. */
+/* "compiled at 3.200 s", "compiled again at 3.200 s", "failed: OutOfMemory", "given up: ...", "never compiled":
+ * what the compilations say; empty if they were not recorded. */
 static struct fxt_string
 code_text(const struct view *view, const struct execution_iseq *iseq)
 {
@@ -214,24 +214,27 @@ code_text(const struct view *view, const struct execution_iseq *iseq)
     const struct version_history *history = &view->report->history;
     if (history->count == 0) return text_of("");
     const struct version_step *steps = steps_of(history, iseq->process, iseq->iseq, &count);
-    const struct version_step *first = NULL, *failed = NULL, *invalidated = NULL;
+    const struct version_step *compiled = NULL, *failed = NULL, *invalidated = NULL;
+    bool again = iseq->why == STRING_PROFILED_AGAIN; /* then the compilation counts that ended these calls */
     for (uint32_t i = 0; i < count; i++) {
-        if (steps[i].kind == STEP_COMPILED && first == NULL) first = &steps[i];
+        bool ended = !again || steps[i].end_ns > iseq->first_ns;
+        if (steps[i].kind == STEP_COMPILED && ended && compiled == NULL) compiled = &steps[i];
         if (steps[i].kind == STEP_COMPILED) invalidated = NULL;
         if (steps[i].kind == STEP_INVALIDATED) invalidated = &steps[i];
         if (steps[i].kind == STEP_FAILED) failed = &steps[i];
     }
     struct document *document = view->document;
     int64_t start_ns = view->report->start_ns;
-    if (failed != NULL && (first == NULL || failed->ts_ns > first->ts_ns))
-        return document_text(document, "%s: %s", first == NULL ? "failed" : "given up",
+    if (failed != NULL && (compiled == NULL || failed->ts_ns > compiled->ts_ns))
+        return document_text(document, "%s: %s", compiled == NULL && !again ? "failed" : "given up",
                              view_name(view, failed->reason).ptr);
     if (invalidated != NULL) {
         return document_text(document, "not compiled again after version %" PRIu32 ", at %.3f s", invalidated->version,
                              (double)(invalidated->ts_ns - start_ns) / 1e9);
     }
-    if (first == NULL) return text_of("never compiled");
-    return document_text(document, "compiled at %.3f s", (double)(first->end_ns - start_ns) / 1e9);
+    if (compiled == NULL) return text_of(again ? "not compiled again" : "never compiled");
+    return document_text(document, "compiled %sat %.3f s", again ? "again " : "",
+                         (double)(compiled->end_ns - start_ns) / 1e9);
 }
 
 void
