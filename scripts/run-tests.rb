@@ -4,12 +4,20 @@
 #   run-tests.rb SUITE...      (called by the Makefile, which sets the environment of the tests)
 # Exit status 1 when something failed. What cannot run here (no CRuby source, no rustc) is named
 # with the reason and counted as skipped.
+#
+# The Ruby files of a suite run side by side, $JOBS of them (as many as there are processors, if it
+# is not set), and each is shown when it has ended. A file that says "# Alone: <why>" runs after the
+# others, with nothing beside it.
+require "etc"
 
 class Runner
   UNAVAILABLE = 3 # scripts/common.sh
   NOT_APPLICABLE = 4 # test/integration/jit.rb
 
   def initialize
+    @jobs = ENV["JOBS"].to_i.then { |jobs| jobs > 0 ? jobs : Etc.nprocessors }
+    @waiting = []
+    @result = Mutex.new
     @passed = @failed = @skipped = 0
     @failures = []
     @texts = []
@@ -17,7 +25,10 @@ class Runner
   end
 
   def run(suites)
-    suites.each { |suite| send(suite) }
+    suites.each do |suite|
+      send(suite)
+      run_waiting
+    end
     puts
     @skips.each { |reason| puts "skipped: #{reason}" }
     @texts.each { |text| puts "", text }
@@ -77,7 +88,7 @@ class Runner
     heading(name)
     count = Hash.new(0)
     said = []
-    status = output_of(environment(base), command, *arguments) do |line|
+    status = shown_output_of(environment(base), command, *arguments) do |line|
       next said << line.chomp unless line =~ /\A(ok|not ok|skip) - (.*)/
       count[$1] += 1
       @skips << "#{File.basename(command, ".sh")}: #$2" if $1 == "skip"
@@ -143,7 +154,7 @@ class Runner
     passed = failed = skipped = 0
     said = nil
     # UNIT_WRAPPER: a program that runs it, such as valgrind with its options.
-    status = output_of(*ENV["UNIT_WRAPPER"].to_s.split, program) do |line|
+    status = shown_output_of(*ENV["UNIT_WRAPPER"].to_s.split, program) do |line|
       case line
       when /\A\[  PASSED  \] (\d+) test/ then passed = $1.to_i
       when /\A\[  FAILED  \] (\d+) test/ then failed = $1.to_i
@@ -160,14 +171,48 @@ class Runner
     add(program, passed, failed, skipped, status)
   end
 
-  # -v names every test, and the reason of each that skips itself. Those that fail are told at the
-  # end, numbered, up to the sums.
+  Waiting = Struct.new(:file, :env, :variant, :options)
+
   def minitest(file, env = {}, variant = nil, options: [])
-    name = [file, *variant].join(" ")
-    heading(name)
+    @waiting << Waiting.new(file, env, variant, options)
+  end
+
+  def run_waiting
+    alone, together = @waiting.partition { |test| File.read(test.file).match?(/^# Alone: /) }
+    @waiting = []
+    run_side_by_side(together, @jobs)
+    run_side_by_side(alone, 1)
+  end
+
+  def run_side_by_side(tests, jobs)
+    tests = tests.dup
+    Array.new(jobs) do
+      Thread.new do
+        while (test = @result.synchronize { tests.shift })
+          ended = run_file(test)
+          @result.synchronize { count(test, *ended) }
+        end
+      end
+    end.each(&:join)
+  end
+
+  # -v names every test, and the reason of each that skips itself.
+  def run_file(test)
+    lines = []
+    start = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    status = output_of(test.env, RbConfig.ruby, "-w", "-Itest", "-I#{File.dirname(test.file)}", test.file, "-v", *test.options) { |line| lines << line }
+    [lines, status, Process.clock_gettime(Process::CLOCK_MONOTONIC) - start]
+  end
+
+  # Those that fail are told at the end of a file's output, numbered, up to the sums.
+  def count(test, lines, status, seconds)
+    name = [test.file, *test.variant].join(" ")
+    heading("#{name} (#{seconds.round} s)")
     runs = bad = skips = 0
     skipping = text = nil
-    status = output_of(env, RbConfig.ruby, "-w", "-Itest", "-I#{File.dirname(file)}", file, "-v", *options) do |line|
+    lines.each do |line|
+      print line
+      line = line.scrub
       case line
       when /\A\s*\d+\) (Failure|Error):/ then @texts << (text = +"#{name}: #$1:")
       when /\A\s*\d+\) Skipped:/, /\A\d+ runs, / then text = nil
@@ -205,18 +250,21 @@ class Runner
     @failures << "#{name} (#{failed})" if failed > 0
   end
 
-  def output_of(*command)
-    IO.popen(command, err: [:child, :out], in: File::NULL) do |io|
-      io.each_line do |line|
-        print line
-        yield line.scrub
-      end
-    end
+  # Each line as it comes. Returns the status of the command.
+  def output_of(*command, &)
+    IO.popen(command, err: [:child, :out], in: File::NULL) { |io| io.each_line(&) }
     $?
   rescue SystemCallError => e
-    puts "cannot run #{command.first}: #{e.message}"
+    yield "cannot run #{command.grep(String).first}: #{e.message}\n"
     system("false")
     $?
+  end
+
+  def shown_output_of(*command)
+    output_of(*command) do |line|
+      print line
+      yield line.scrub
+    end
   end
 
   def heading(name)

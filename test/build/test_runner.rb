@@ -41,7 +41,7 @@ class TestRunner < BuildTest
     add_file("tool/test_a.rb", "def test_bad = assert_equal(%w[one two], [1], 'counts')\ndef test_error = raise('oops')\ndef test_later = skip('no time')")
     add_file("tool/test_b.rb", "def test_ok = pass")
     out, = run_suites("tool")
-    tail = out[/^== test\/tool\/test_b.rb.*/m].lines(chomp: true).drop_while { |line| line !~ /\d+ runs/ }.drop(1)
+    tail = out.rpartition(/^\d+ runs, .*\n/).last.lines(chomp: true)
     text = tail.join("\n")
     assert_match(/^test\/tool\/test_a.rb: Failure:\nSomeTest#test_bad \[.*\]:\ncounts\.\nExpected: \["one", "two"\]\n  Actual: \[1\]$/, text)
     assert_match(/^test\/tool\/test_a.rb: Error:\nSomeTest#test_error:\nRuntimeError: oops$/, text)
@@ -74,6 +74,23 @@ class TestRunner < BuildTest
     assert_closing_line "2 passed, 0 failed, 0 skipped", 0, run_suites("tool", TOOL_TESTS: "a b:/good/")
     out, status = run_suites("tool", TOOL_TESTS: "a c")
     assert_equal ["there is no test/tool/test_c.rb\n", 1], [out.lines.last, status]
+  end
+
+  def test_files_run_side_by_side_and_each_is_shown_whole
+    meet = %q[def test_meets = (File.write(NAME, ""); puts("", NAME); 50.times { sleep 0.1 unless File.exist?(OTHER) }; puts("", NAME); assert_path_exists(OTHER))]
+    %w[a b].permutation { |one, other| add_file("tool/test_#{one}.rb", meet.gsub("NAME", "'#{one}'").gsub("OTHER", "'#{other}'")) }
+    out, = result = run_suites("tool", JOBS: "2")
+    assert_closing_line "2 passed, 0 failed, 0 skipped", 0, result
+    assert_includes %w[aabb bbaa], out.scan(/^[ab]$/).join
+    %w[a b].each { |name| FileUtils.rm(project.path("project/#{name}")) }
+    assert_closing_line "1 passed, 1 failed, 0 skipped", 1, run_suites("tool", JOBS: "1")
+  end
+
+  def test_a_file_that_asks_for_it_runs_alone
+    add_file("tool/test_a.rb", "def test_last = assert_path_exists('done')")
+    project.write("project/test/tool/test_a.rb", "# Alone: it needs what the other leaves.\n#{project.read("project/test/tool/test_a.rb")}")
+    add_file("tool/test_b.rb", "def test_slow = (sleep 0.5; File.write('done', ''))")
+    assert_closing_line "2 passed, 0 failed, 0 skipped", 0, run_suites("tool", JOBS: "2")
   end
 
   def test_success_has_status_0

@@ -1,12 +1,15 @@
 # CRuby's bootstrap tests pass with every exit of every one of their processes traced, and each
 # trace is valid.
+#
+# Alone: it runs tests on all processors, in the folder of CRuby's build.
 require_relative "helper"
+require "etc"
 
 class TestCrubyBtest < Integration::Test
   def test_btest_passes_traced
     skip "no build folder of CRuby at #{Integration::RUBY_OBJ}" unless File.exist?(File.join(Integration::RUBY_OBJ, "Makefile"))
     dir = scratch_dir
-    result = run_in(dir, "-C", Integration::RUBY_OBJ, "btest", "HAVE_GIT=no",
+    result = run_in(dir, "-C", Integration::RUBY_OBJ, "btest", "HAVE_GIT=no", "BTESTS=-j#{Etc.nprocessors}",
                     "RUN_OPTS=--zjit --zjit-call-threshold=1 --zjit-trace-exits --zjit-trace-file=#{dir}/%p.fxt",
                     command: ["make"], time_limit: 900)
     said = result.out + result.err

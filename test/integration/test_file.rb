@@ -1,4 +1,6 @@
 # The trace file is made safely, or not at all, and then the program runs untraced.
+#
+# Alone: it expects that nothing is lost, which a busy disk could cause.
 require_relative "helper"
 
 class TestFile < Integration::Test

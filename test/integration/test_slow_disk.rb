@@ -1,4 +1,6 @@
 # A slow disk: the program continues, and what could not be recorded is counted.
+#
+# Alone: it asks how long the program stands still.
 require_relative "helper"
 require "rbconfig"
 
