@@ -119,6 +119,26 @@ class TestStateSessions < Integration::Test
     result.traces.each { |trace| assert_states(trace) }
   end
 
+  # To compile, and to name a frame, a ractor may wait for the one that ends the trace.
+  def test_start_and_stop_while_ractors_compile
+    result = run_program(<<~'RUBY', recorders: 5)
+      running = true
+      toggler = Thread.new do
+        while running
+          RubyVM::Trace.start(states: true, file: "trace.fxt")
+          RubyVM::Trace.stop
+        end
+      end
+      ractors = 4.times.map do
+        Ractor.new { 150.times { o = Object.new; o.instance_eval("def m(a) = a + 1"); 6.times { o.m(1) } } }
+      end
+      ractors.each { |ractor| ractor.respond_to?(:value) ? ractor.value : ractor.take }
+      running = false
+      toggler.join
+    RUBY
+    assert_states(result.trace)
+  end
+
   def test_threads_that_share_native_ones
     result = run_program(<<~'RUBY', "--vm-trace=states", "--vm-trace-file=%p.fxt", env: SHARED_NATIVE_THREADS)
       50.times.map { |i| Thread.new { 5.times { works(5); sleep 0.0005; Thread.pass } } }.each(&:join)

@@ -28,6 +28,7 @@
 
 #include "vm_trace/base/fiber_tracks.h"
 #include "vm_trace/host/host.h"
+#include "vm_trace/host/names.h"
 #include "vm_trace/vm_trace_jit.h"
 
 #if defined(__has_include)
@@ -495,16 +496,18 @@ rb_vm_trace_run_compiled_slow(rb_execution_context_t *ec, rb_control_frame_t *cf
 }
 
 #if USE_ZJIT
-/* What rb_zjit_entry is when no states are recorded; NULL: ZJIT is not on, or none are. */
+/*
+ * ZJIT's own way in, once known. It stays when recording stops: a thread reads rb_zjit_entry, and
+ * may then wait (to compile) until after the stop before it calls what it read.
+ */
 static rb_zjit_func_t zjit_entry;
 
 static NOINLINE(VALUE enter_zjit_slow(rb_execution_context_t *ec, rb_control_frame_t *cfp, rb_jit_func_t code));
 static VALUE
 enter_zjit_slow(rb_execution_context_t *ec, rb_control_frame_t *cfp, rb_jit_func_t code)
 {
-    rb_zjit_func_t enter = zjit_entry; /* recording may stop meanwhile */
     uint64_t entry = rb_vm_trace_states_enter(ec, (uintptr_t)cfp);
-    VALUE value = enter(ec, cfp, code);
+    VALUE value = zjit_entry(ec, cfp, code);
     rb_vm_trace_states_return(ec, (uintptr_t)cfp, entry, value == Qundef);
     return value;
 }
@@ -524,14 +527,9 @@ void
 rb_vm_trace_host_watch_entries(bool on)
 {
 #if USE_ZJIT
-    if (on && !zjit_entry && rb_zjit_entry) {
-        zjit_entry = (rb_zjit_func_t)rb_zjit_entry;
-        rb_zjit_entry = (void *)enter_zjit;
-    }
-    else if (!on && zjit_entry) {
-        rb_zjit_entry = (void *)zjit_entry;
-        zjit_entry = NULL;
-    }
+    if (!rb_zjit_entry) return; /* ZJIT is not on */
+    if (!zjit_entry) zjit_entry = (rb_zjit_func_t)rb_zjit_entry;
+    rb_zjit_entry = on ? (void *)enter_zjit : (void *)zjit_entry;
 #else
     (void)on;
 #endif
@@ -670,7 +668,7 @@ rb_vm_trace_host_label(const struct vm_trace_frame *frame, char *buffer, size_t 
     const rb_callable_method_entry_t *method = (const rb_callable_method_entry_t *)frame->method;
     VALUE owner = method_owner(method);
     if (frame->pc & HOST_PC_CFUNC) {
-        add_method_name(&text, owner, rb_id2str(method->def->original_id));
+        add_method_name(&text, owner, host_id_text(method->def->original_id));
     }
     else {
         add_iseq_name(&text, owner, frame->iseq);

@@ -28,6 +28,7 @@
 #include "insns_info.inc"
 
 #include "vm_trace/host/host.h"
+#include "vm_trace/host/names.h"
 
 #ifndef VM_CALL_FORWARDING
 # define VM_CALL_FORWARDING 0
@@ -54,7 +55,7 @@ guards_arguments_p(ID method)
 {
     if (method == idAREF || method == idASET || method == idLTLT) return true;
     static const char *const names[] = { "getbyte", "setbyte" };
-    VALUE name = rb_id2str(method);
+    VALUE name = host_id_text(method);
     for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++) {
         size_t bytes = strlen(names[i]);
         if ((size_t)RSTRING_LEN(name) == bytes && memcmp(RSTRING_PTR(name), names[i], bytes) == 0) return true;
@@ -241,7 +242,7 @@ rb_vm_trace_host_ivar_name(uintptr_t pc, uintptr_t object, char *buffer, size_t 
       default:
         if (call) name = accessed_by_call(call, (VALUE)object);
     }
-    VALUE text = name ? rb_id2str(name) : 0;
+    VALUE text = name ? host_id_text(name) : 0;
     if (!text) return 0;
     size_t bytes = (size_t)RSTRING_LEN(text);
     memcpy(buffer, RSTRING_PTR(text), bytes < capacity ? bytes : capacity);

@@ -199,10 +199,20 @@ rb_vm_trace_recompile_begin(struct rb_vm_trace_ractor *ractor, const struct rb_v
     return recompile_begin(ractor, site, sampled ? weight_of(ractor) : 0);
 }
 
+/*
+ * Compiling waits for other ractors. One of them may have ended the trace meanwhile, and freed what
+ * code that flags had traced knows as its ractor.
+ */
+static bool
+still_traced(const struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
+{
+    return ec && rb_vm_trace_host_ractor(ec) == ractor;
+}
+
 void
 rb_vm_trace_recompile_end(struct rb_vm_trace_ractor *ractor)
 {
-    versions_of(ractor)->exiting.site = NULL;
+    if (still_traced(ractor, rb_vm_trace_host_current())) versions_of(ractor)->exiting.site = NULL;
 }
 
 static void
@@ -223,6 +233,7 @@ rb_vm_trace_recompile_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm
                            struct rb_execution_context_struct *ec,
                            uint64_t start_ns, enum rb_vm_trace_outcome outcome)
 {
+    if (!still_traced(ractor, ec)) return;
     struct vm_trace_version_state *versions = versions_of(ractor);
     bool begun = versions->exiting.site || versions->exiting.dropped;
     uint64_t weight = !begun ? weight_of(ractor) : versions->exiting.dropped ? 0 : versions->exiting.weight;
@@ -288,7 +299,7 @@ void
 rb_vm_trace_recompile_dropped(struct rb_execution_context_struct *ec)
 {
     struct rb_vm_trace_ractor *ractor = rb_vm_trace_host_ractor(ec);
-    if (ractor) rb_vm_trace_recompile_end(ractor);
+    if (ractor) versions_of(ractor)->exiting.site = NULL;
 }
 
 void
