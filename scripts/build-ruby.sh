@@ -17,6 +17,18 @@ make=${MAKE:-make}
 cores=$(nproc)
 jobs=${JOBS:-$cores}
 
+# What ccache has compiled before, in whichever clone, is not compiled again. Through PATH, because the
+# compiler's name becomes part of the built Ruby's configuration. Paths in debug information may be
+# those of another clone.
+if command -v ccache >/dev/null; then
+    for name in cc gcc clang; do
+        mkdir -p "$top/build/ccache"
+        ln -sfn "$(command -v ccache)" "$top/build/ccache/$name"
+    done
+    PATH=$top/build/ccache:$PATH
+    export CCACHE_BASEDIR=$top CCACHE_NOHASHDIR=1 CCACHE_DIR=$cache/ccache CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-1G}
+fi
+
 mkdir -p "$build"
 exec 8>"$build/lock"
 flock -n 8 || { say "build: waiting for another make that builds $base"; flock 8; }

@@ -1,7 +1,8 @@
 #!/bin/sh
 # clang-tidy (.clang-tidy says what it asks) and cppcheck on the module and the tool: "ok - ", "not
 # ok - " or "skip - " for each part. What is not installed is named and passed over, and so are the
-# files that need the headers of a built Ruby where none is built.
+# files that need the headers of a built Ruby where none is built. What was fine is not looked at again
+# while it is the same; the cache is ~/.cache/ruby-vm-trace/lint.
 #   lint.sh [alone] [ruby]      what needs no Ruby, what includes the headers of the Ruby of $BASE; both, if none is named
 . "$(dirname "$0")/common.sh"
 cd "$top"
@@ -25,12 +26,13 @@ result()
     fi
 }
 
-# each "FILE..." COMMAND...: the command for each file, {} in it; a few at once
-each()
+# tidy "FILE..." OPTION... -- COMPILER-OPTION...: clang-tidy for each file that is not known to be fine:
+# with these options, this text and that of its headers.
+tidy()
 {
     files=$1
     shift
-    printf '%s\n' $files | xargs -P "$jobs" -I '{}' "$@"
+    printf '%s\n' $files | xargs -P "$jobs" -I '{}' "$top/scripts/tidy.sh" '{}' "$@"
 }
 
 have()
@@ -50,26 +52,26 @@ alone()
     result 'includes point down, and the table of layers is current' $status
     if have clang-tidy 'clang-tidy of the module'; then
         status=0
-        each "$without" clang-tidy --quiet '{}' -- -std=gnu99 -iquote . 2> /dev/null || status=$?
+        tidy "$without" -- -std=gnu99 -iquote . || status=$?
         result 'clang-tidy of the module' $status
         # The analyzer loses sight of arrays that grow and are moved; the sanitizers and valgrind
         # see them in the tests.
         status=0
-        each "$tool" clang-tidy --quiet \
-            --checks=-clang-analyzer-unix.Malloc,-clang-analyzer-core.NullDereference '{}' -- \
-            -std=gnu99 -iquote tools/vm-trace -iquote build/page 2> /dev/null || status=$?
+        tidy "$tool" --checks=-clang-analyzer-unix.Malloc,-clang-analyzer-core.NullDereference -- \
+            -std=gnu99 -iquote tools/vm-trace -iquote build/page || status=$?
         result 'clang-tidy of the tool' $status
     fi
     if have cppcheck 'cppcheck'; then
         # Versions before 2.11 do not parse a compound literal behind "?", and take a call's buffer
         # for one that is read.
+        mkdir -p "$cache/lint/module" "$cache/lint/tool"
         lint='cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --inline-suppr --std=c99
             --suppress=internalAstError --suppress=ctuuninitvar'
         status=0
-        $lint -I . $without || status=$?
+        $lint --cppcheck-build-dir="$cache/lint/module" -I . $without || status=$?
         result 'cppcheck of the module' $status
         status=0
-        $lint -j "$jobs" -I tools/vm-trace $tool || status=$?
+        $lint --cppcheck-build-dir="$cache/lint/tool" -j "$jobs" -I tools/vm-trace $tool || status=$?
         result 'cppcheck of the tool' $status
     fi
 }
@@ -88,8 +90,7 @@ ruby()
     for folder in "$build/src/include" "${config%/ruby/config.h}" "$build/src" "$build/obj"; do includes="$includes -isystem $folder"; done
     status=0
     # A VALUE is an integer that is a pointer, in all of CRuby.
-    each "$with_ruby" clang-tidy --quiet --checks=-performance-no-int-to-ptr '{}' -- \
-        -std=gnu99 -DRUBY_EXPORT -iquote . $includes 2> /dev/null || status=$?
+    tidy "$with_ruby" --checks=-performance-no-int-to-ptr -- -std=gnu99 -DRUBY_EXPORT -iquote . $includes || status=$?
     result "$name" $status
 }
 
