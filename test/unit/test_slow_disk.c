@@ -5,6 +5,7 @@
 #include "harness.h"
 #include "vm_trace/session/session.h"
 #include "vm_trace/store/chunk_file.h"
+#include "vm_trace/streams/counters.h"
 #include "traced.h"
 
 #include <errno.h>
@@ -428,6 +429,60 @@ exits_go_on_and_what_was_lost_is_counted(void **state)
     trace_free(trace);
 }
 
+/* Leave room for so many words in the first chunk for which none is made ahead. */
+static void
+leave_room(struct rb_vm_trace_writer *writer, const struct rb_vm_trace_site *site, size_t words)
+{
+    while (rb_vm_trace_capture.file.ready.words || writer->limit - writer->pos > 256 + words)
+        take_exit(site, &main_thread);
+    size_t rest = writer->limit - writer->pos - words;
+    assert_non_null(writer_reserve(writer, rest));
+    writer_publish(writer, rest, fxt_padding_header(rest));
+}
+
+static void *
+start_disk_later(void *unused)
+{
+    wait_until_held_up();
+    usleep(20000);
+    start_disk();
+    return unused;
+}
+
+static void
+samples_of_exits_are_in_order_around_a_chunk_that_was_waited_for(void **state)
+{
+    (void)state;
+    enum { COUNTS = 5 + 7 };
+    pthread_t starter;
+    foo = fake_iseq("foo", "a.rb");
+    rb_vm_trace_chunk_file_wait_ns = INT64_C(60000000000);
+    start_traced(.exit_rate = 1, .compiles = true);
+    fake_push(&main_thread, &foo, 1);
+    struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
+    struct rb_vm_trace_ractor *ractor = main_ractor.vm_trace;
+    take_exit(site, &main_thread);
+    rb_vm_trace_counters_write(ractor, &main_thread); /* the first sample begins, at the latest */
+    stop_disk();
+    leave_room(&ractor->writer, site, COUNTS);
+    usleep(20000); /* a sample is due */
+    assert_int_equal(pthread_create(&starter, NULL, start_disk_later, NULL), 0);
+    rb_vm_trace_counters_write(ractor, &main_thread);
+    assert_int_equal(pthread_join(starter, NULL), 0);
+    assert_int_equal(ractor->lost, 0);
+    struct trace *trace = finish_traced();
+    size_t samples = trace_count(trace, "counter", "exits");
+    assert_true(samples > 0);
+    uint64_t last_ns = 0;
+    for (size_t i = 0; i < samples; i++) {
+        const struct trace_event *sample = trace_event(trace, "counter", "exits", i);
+        assert_true(sample->ns > last_ns);
+        assert_true(trace_number(sample, "per_second") > 0);
+        last_ns = sample->ns;
+    }
+    trace_free(trace);
+}
+
 int
 main(void)
 {
@@ -443,6 +498,7 @@ main(void)
         isolated_test(child_of_a_fork_has_nothing_of_what_the_thread_was_making),
         isolated_test(without_a_thread_chunks_are_made_as_they_are_needed),
         isolated_test(exits_go_on_and_what_was_lost_is_counted),
+        isolated_test(samples_of_exits_are_in_order_around_a_chunk_that_was_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,35 +37,49 @@ write_counts(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_stru
     return event_end_id(&event, FXT_COUNTER, W_COUNTER, W_VERSIONS, 0);
 }
 
+/* Exits since the last sample, which was at `from_ns`. */
 struct rate {
-    uint64_t ns, per_second;
+    uint64_t from_ns, ns, per_second;
 };
+
+static void
+begin_sample(struct vm_trace_exit_state *exits, uint64_t ns)
+{
+    exits->rate_ns = ns;
+    exits->rate_sampled = exits->sampled;
+}
+
+/* If the last one is so long ago. */
+static bool
+take_rate(struct rb_vm_trace_ractor *ractor, uint64_t least_ns, struct rate *rate)
+{
+    struct vm_trace_exit_state *exits = exits_of(ractor);
+    uint64_t exit_rate = rb_vm_trace_exits.rate;
+    /* Where exits are all that is recorded they tell it themselves. */
+    if (!exit_rate || !(rb_vm_trace_compiles.rate || rb_vm_trace_invalidations.rate)) return false;
+    *rate = (struct rate){ .from_ns = exits->rate_ns, .ns = clock_now_ns(&ractor->clock) };
+    if (!rate->from_ns) {
+        begin_sample(exits, rate->ns);
+        return false;
+    }
+    if (rate->ns < rate->from_ns + least_ns) return false;
+    uint64_t taken = (exits->sampled - exits->rate_sampled) * exit_rate;
+    rate->per_second = (uint64_t)((double)taken * 1e9 / (double)(rate->ns - rate->from_ns));
+    return true;
+}
 
 static bool
 write_rate(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
 {
     const struct rate *rate = what;
+    struct vm_trace_exit_state *exits = exits_of(ractor);
     struct vm_trace_event event;
+    /* A new chunk was needed, and began with a later sample, which counts these exits, too. */
+    if (exits->rate_ns != rate->from_ns) return true;
     if (!rb_vm_trace_event_begin(&event, ractor, ec, rate->ns)) return false;
     event_uint64(&event, W_PER_SECOND, rate->per_second);
-    return event_end_id(&event, FXT_COUNTER, W_COUNTER, W_EXITS, ractor->number);
-}
-
-/* Exits since the last sample, if that is so long ago; and begin the next one. */
-static bool
-take_rate(struct rb_vm_trace_ractor *ractor, uint64_t least_ns, struct rate *rate)
-{
-    struct vm_trace_exit_state *exits_state = exits_of(ractor);
-    uint64_t exit_rate = rb_vm_trace_exits.rate, from = exits_state->rate_ns;
-    /* Where exits are all that is recorded they tell it themselves. */
-    if (!exit_rate || !(rb_vm_trace_compiles.rate || rb_vm_trace_invalidations.rate)) return false;
-    rate->ns = clock_now_ns(&ractor->clock);
-    if (from && rate->ns < from + least_ns) return false;
-    uint64_t exits = (exits_state->sampled - exits_state->rate_sampled) * exit_rate;
-    exits_state->rate_ns = rate->ns;
-    exits_state->rate_sampled = exits_state->sampled;
-    if (!from) return false; /* the first of its samples begins here */
-    rate->per_second = (uint64_t)((double)exits * 1e9 / (double)(rate->ns - from));
+    if (!event_end_id(&event, FXT_COUNTER, W_COUNTER, W_EXITS, ractor->number)) return false;
+    begin_sample(exits, rate->ns);
     return true;
 }
 
