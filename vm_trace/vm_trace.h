@@ -38,6 +38,7 @@ struct rb_vm_trace_ractor;
  */
 struct rb_vm_trace_thread;
 struct rb_vm_trace_states; /* of an execution context: a word of it that is zero when it is made */
+struct rb_vm_trace_calls;  /* likewise */
 #define RB_VM_TRACE_THREAD_BYTES 88
 
 /* Why a thread gives up the GVL. */
@@ -326,24 +327,28 @@ rb_vm_trace_thread_suspending(struct rb_execution_context_struct *ec, struct rb_
     if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_thread_suspending_slow(ec, thread, why);
 }
 
-/* --- execution states -----------------------------------------------------------------
+/* --- frames ---------------------------------------------------------------------------
  *
- * Whether a thread runs compiled code or the interpreter. Compiled code is entered through the
- * functions below while the stream `states` is recorded. An entered frame carries
- * RB_VM_TRACE_FRAME_FLAG among its flags, so that whoever pops it reports that; compiled code,
- * which does not look at the flag, returns to its entry instead.
+ * For the streams `states` (whether a thread runs compiled code or the interpreter) and `calls`
+ * (when each frame begins and ends). While one of them is recorded, compiled code is entered through
+ * the functions below. A frame that is watched carries RB_VM_TRACE_FRAME_FLAG among its flags, so
+ * that whoever pops it reports that. Compiled code does not look at the flag. Where it pushes and pops
+ * frames, `calls` patches it (rb_vm_trace_frame_switched in vm_trace_jit.h).
  */
 /* A bit of a frame's flags that CRuby does not use. */
 #define RB_VM_TRACE_FRAME_FLAG 0x8000
 
-/* Not 0 while states are recorded; changes with the world stopped. */
-extern int rb_vm_trace_states_on;
+/* Bits: which of the two are recorded. Changes with the world stopped. */
+extern int rb_vm_trace_frames_on;
+enum { RB_VM_TRACE_FRAMES_STATES = 1, RB_VM_TRACE_FRAMES_CALLS = 2 };
 
 typedef uintptr_t (*rb_vm_trace_compiled_code)(struct rb_execution_context_struct *ec,
                                                struct rb_control_frame_struct *cfp);
 
 uintptr_t rb_vm_trace_run_compiled_slow(struct rb_execution_context_struct *ec, struct rb_control_frame_struct *cfp,
                                         rb_vm_trace_compiled_code code);
+uintptr_t rb_vm_trace_run_handler_slow(struct rb_execution_context_struct *ec, struct rb_control_frame_struct *cfp,
+                                       rb_vm_trace_compiled_code code);
 
 /*
  * The innermost frame begins in the interpreter, for its ISEQ has no compiled code. This is its
@@ -351,11 +356,17 @@ uintptr_t rb_vm_trace_run_compiled_slow(struct rb_execution_context_struct *ec, 
  */
 void rb_vm_trace_uncompiled_slow(struct rb_execution_context_struct *ec, uint64_t calls, uint64_t threshold);
 
+/* The same where no JIT is on. Called only while the stream `calls` has set the VM's entry. */
+void rb_vm_trace_interpreted(struct rb_execution_context_struct *ec);
+
 /* A frame with the flag was popped. By the thread itself, GVL held. */
 void rb_vm_trace_frame_popped(struct rb_execution_context_struct *ec);
 
 /* A method in C begins in the innermost frame, called by the VM's own code. GVL held. */
 void rb_vm_trace_c_called_slow(struct rb_execution_context_struct *ec);
+
+/* The innermost frame begins in another way: the body of a class, a tail call. GVL held. */
+void rb_vm_trace_frame_begun_slow(struct rb_execution_context_struct *ec);
 
 /* An exception is handled in the innermost frame, which the interpreter runs from now on. */
 void rb_vm_trace_unwound_slow(struct rb_execution_context_struct *ec);
@@ -364,48 +375,70 @@ void rb_vm_trace_unwound_slow(struct rb_execution_context_struct *ec);
 void rb_vm_trace_fiber_switched_slow(struct rb_execution_context_struct *from, struct rb_execution_context_struct *to);
 
 /*
- * The execution context ends; `states` is its word. By the thread that runs it, GVL held, or by any
- * when it runs no more.
+ * The execution context ends; the words are those of it. By the thread that runs it, GVL held, or by
+ * any when it runs no more.
  */
 void rb_vm_trace_states_ended_slow(struct rb_vm_trace_states **states);
+void rb_vm_trace_calls_ended_slow(struct rb_vm_trace_calls **calls);
 
-/* Run the compiled code of the frame `cfp`; returns what it does. GVL held. */
+/* Run the compiled code of the frame `cfp`, which begins; returns what it does. GVL held. */
 static inline uintptr_t
 rb_vm_trace_run_compiled(struct rb_execution_context_struct *ec, struct rb_control_frame_struct *cfp,
                          rb_vm_trace_compiled_code code)
 {
-    if (__builtin_expect(rb_vm_trace_states_on, 0)) return rb_vm_trace_run_compiled_slow(ec, cfp, code);
+    if (__builtin_expect(rb_vm_trace_frames_on, 0)) return rb_vm_trace_run_compiled_slow(ec, cfp, code);
+    return code(ec, cfp);
+}
+
+/* The same for a frame that goes on after rb_vm_trace_unwound. */
+static inline uintptr_t
+rb_vm_trace_run_handler(struct rb_execution_context_struct *ec, struct rb_control_frame_struct *cfp,
+                        rb_vm_trace_compiled_code code)
+{
+    if (__builtin_expect(rb_vm_trace_frames_on, 0)) return rb_vm_trace_run_handler_slow(ec, cfp, code);
     return code(ec, cfp);
 }
 
 static inline void
 rb_vm_trace_uncompiled(struct rb_execution_context_struct *ec, uint64_t calls, uint64_t threshold)
 {
-    if (__builtin_expect(rb_vm_trace_states_on, 0)) rb_vm_trace_uncompiled_slow(ec, calls, threshold);
+    if (__builtin_expect(rb_vm_trace_frames_on, 0)) rb_vm_trace_uncompiled_slow(ec, calls, threshold);
 }
 
 static inline void
 rb_vm_trace_c_called(struct rb_execution_context_struct *ec)
 {
-    if (__builtin_expect(rb_vm_trace_states_on, 0)) rb_vm_trace_c_called_slow(ec);
+    if (__builtin_expect(rb_vm_trace_frames_on, 0)) rb_vm_trace_c_called_slow(ec);
+}
+
+static inline void
+rb_vm_trace_frame_begun(struct rb_execution_context_struct *ec)
+{
+    if (__builtin_expect(rb_vm_trace_frames_on, 0)) rb_vm_trace_frame_begun_slow(ec);
 }
 
 static inline void
 rb_vm_trace_unwound(struct rb_execution_context_struct *ec)
 {
-    if (__builtin_expect(rb_vm_trace_states_on, 0)) rb_vm_trace_unwound_slow(ec);
+    if (__builtin_expect(rb_vm_trace_frames_on, 0)) rb_vm_trace_unwound_slow(ec);
 }
 
 static inline void
 rb_vm_trace_fiber_switched(struct rb_execution_context_struct *from, struct rb_execution_context_struct *to)
 {
-    if (__builtin_expect(rb_vm_trace_states_on, 0)) rb_vm_trace_fiber_switched_slow(from, to);
+    if (__builtin_expect(rb_vm_trace_frames_on, 0)) rb_vm_trace_fiber_switched_slow(from, to);
 }
 
 static inline void
 rb_vm_trace_states_ended(struct rb_vm_trace_states **states)
 {
     if (__builtin_expect(*states != NULL, 0)) rb_vm_trace_states_ended_slow(states);
+}
+
+static inline void
+rb_vm_trace_calls_ended(struct rb_vm_trace_calls **calls)
+{
+    if (__builtin_expect(*calls != NULL, 0)) rb_vm_trace_calls_ended_slow(calls);
 }
 
 /* --- signals ------------------------------------------------------------------------- */
@@ -472,8 +505,17 @@ rb_vm_trace_run_compiled(struct rb_execution_context_struct *ec, struct rb_contr
 {
     return code(ec, cfp);
 }
+RB_VM_TRACE_STUB uintptr_t
+rb_vm_trace_run_handler(struct rb_execution_context_struct *ec, struct rb_control_frame_struct *cfp,
+                        rb_vm_trace_compiled_code code)
+{
+    return code(ec, cfp);
+}
 RB_VM_TRACE_STUB void
 rb_vm_trace_uncompiled(struct rb_execution_context_struct *ec, uint64_t calls, uint64_t threshold) {}
+RB_VM_TRACE_STUB void rb_vm_trace_interpreted(struct rb_execution_context_struct *ec) {}
+RB_VM_TRACE_STUB void rb_vm_trace_frame_begun(struct rb_execution_context_struct *ec) {}
+RB_VM_TRACE_STUB void rb_vm_trace_calls_ended(struct rb_vm_trace_calls **calls) {}
 RB_VM_TRACE_STUB void rb_vm_trace_frame_popped(struct rb_execution_context_struct *ec) {}
 RB_VM_TRACE_STUB void rb_vm_trace_c_called(struct rb_execution_context_struct *ec) {}
 RB_VM_TRACE_STUB void rb_vm_trace_unwound(struct rb_execution_context_struct *ec) {}

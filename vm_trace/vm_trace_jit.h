@@ -71,6 +71,12 @@ struct rb_vm_trace_jit {
      */
     const char *(*every_exit)(void);
     void (*exits_off)(void);
+    /*
+     * Have compiled code call rb_vm_trace_frame_switched where it pushes or pops a frame. NULL, or why
+     * that can't be. While they are on already, nothing changes.
+     */
+    const char *(*calls_on)(void);
+    void (*calls_off)(void);
     /* Something is recorded from now on or not: compilations, invalidations. */
     void (*recording)(bool on, bool compiles, bool invalidations);
 };
@@ -245,6 +251,13 @@ void rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_co
 /* What the fallback called, that rb_vm_trace_hit was called before, has returned. GVL held. */
 void rb_vm_trace_fallback_end(struct rb_execution_context_struct *ec);
 
+/*
+ * Compiled code has changed ec->cfp, which was `before`: it has pushed a frame, or has popped one or
+ * more. Of a pushed frame its ISEQ, environment and flags are there. Keeps no register; allocates
+ * nothing of Ruby's. GVL held.
+ */
+void rb_vm_trace_frame_switched(struct rb_execution_context_struct *ec, uintptr_t before);
+
 /* The ractor's time, in nanoseconds of CLOCK_BOOTTIME. */
 uint64_t rb_vm_trace_now(struct rb_vm_trace_ractor *ractor);
 
@@ -377,6 +390,7 @@ rb_vm_trace_recompile_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm
 {
 }
 RB_VM_TRACE_STUB void rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
+RB_VM_TRACE_STUB void rb_vm_trace_frame_switched(struct rb_execution_context_struct *ec, uintptr_t before) {}
 RB_VM_TRACE_STUB uint64_t rb_vm_trace_now(struct rb_vm_trace_ractor *ractor) { return 0; }
 RB_VM_TRACE_STUB bool
 rb_vm_trace_span_begin(enum rb_vm_trace_span span, const char *name, size_t name_len)

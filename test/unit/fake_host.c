@@ -134,7 +134,7 @@ rb_vm_trace_host_label(const struct vm_trace_frame *frame, char *buffer, size_t 
     __atomic_fetch_add(&fake_host.labels, 1, __ATOMIC_RELAXED);
     const struct fake_method *method = (const struct fake_method *)frame->method;
     const struct rb_iseq_struct *iseq = frame->iseq;
-    bool cfunc = (frame->pc & HOST_PC_CFUNC) != 0;
+    bool call = (frame->pc & ~HOST_PC_MASK) == HOST_PC_CALL, cfunc = call ? !iseq : (frame->pc & HOST_PC_CFUNC) != 0;
     const char *name = cfunc ? method->name : iseq->name;
     char *text;
     size_t line = 0;
@@ -142,8 +142,9 @@ rb_vm_trace_host_label(const struct vm_trace_frame *frame, char *buffer, size_t 
         line = ((frame->pc & HOST_PC_MASK) - iseq->from) / INSTRUCTION_BYTES;
         if (frame->pc & HOST_PC_EXACT) line++;
     }
-    int n = asprintf(&text, "%s%s%s (%s:%zu)", method ? method->owner : "", method ? "#" : "", name,
-                     iseq ? iseq->path : "<cfunc>", line);
+    const char *owner = method ? method->owner : "", *between = method ? "#" : "";
+    int n = call && cfunc ? asprintf(&text, "%s%s%s", owner, between, name)
+                          : asprintf(&text, "%s%s%s (%s:%zu)", owner, between, name, iseq ? iseq->path : "<cfunc>", line);
     if (n < 0) abort();
     memcpy(buffer, text, (size_t)n < capacity ? (size_t)n : capacity);
     free(text);
@@ -330,6 +331,7 @@ static struct fake_words {
     struct rb_execution_context_struct *ec;
     struct rb_execution_context_struct *thread;
     struct rb_vm_trace_states *states;
+    struct rb_vm_trace_calls *calls;
     struct vm_trace_thread_word times;
 } words[64];
 
@@ -411,9 +413,51 @@ rb_vm_trace_host_watch_frame(uintptr_t frame)
 }
 
 void
-rb_vm_trace_host_watch_entries(bool on)
+rb_vm_trace_host_watch_entries(int streams)
 {
-    fake_host.entries_watched = on;
+    fake_host.entries_watched = streams != 0;
+}
+
+/* --- calls ------------------------------------------------------------------------------------- */
+
+struct rb_vm_trace_calls **
+rb_vm_trace_host_calls(struct rb_execution_context_struct *ec)
+{
+    return &words_of(ec)->calls;
+}
+
+static struct vm_trace_call_frame
+call_frame(struct fake_frame *frame, size_t index)
+{
+    frame->watched = true;
+    return (struct vm_trace_call_frame){ 1000000 - index - 1, frame->iseq, (uintptr_t)frame->method };
+}
+
+bool
+rb_vm_trace_host_call_frame(struct rb_execution_context_struct *ec, struct vm_trace_call_frame *frame_out)
+{
+    if (ec->frame_count == 0) return false;
+    *frame_out = call_frame(&ec->frames[ec->frame_count - 1], ec->frame_count - 1);
+    return true;
+}
+
+void
+rb_vm_trace_host_each_outer_frame(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor *ractor,
+                                  void (*function)(void *data, struct rb_vm_trace_ractor *ractor,
+                                                   const struct vm_trace_call_frame *frame),
+                                  void *data)
+{
+    for (size_t i = 0; i + 1 < ec->frame_count; i++) {
+        struct vm_trace_call_frame frame = call_frame(&ec->frames[i], i);
+        function(data, ractor, &frame);
+    }
+}
+
+void
+rb_vm_trace_host_call_label(const struct vm_trace_call_frame *frame, struct vm_trace_frame *label_out)
+{
+    uintptr_t pc = frame->iseq ? frame->iseq->from : 0;
+    *label_out = (struct vm_trace_frame){ .pc = pc + HOST_PC_CALL, .method = frame->method, .iseq = frame->iseq };
 }
 
 /* --- what guards have met: the operand that a test sets ------------------------------------------- */

@@ -52,6 +52,7 @@ struct rb_vm_trace_stream {
     bool takes_min;              /* it has the option min=DURATION (min_ns below) */
     bool takes_stack;            /* and stack=PART (stack_part) */
     bool takes_samples;          /* and samples */
+    bool takes_depth;            /* and depth=N (depth) */
     uint64_t default_min_ns;
     size_t ractor_bytes;         /* of what a ractor keeps for it (stream_state): zeroed, aligned to 256 bytes */
 
@@ -127,9 +128,12 @@ struct rb_vm_trace_stream {
     uint64_t min_ns;             /* only what takes that long has a whole stack */
     enum vm_trace_stack_part stack_part;
     bool samples;                /* stack samples are written, too */
+    uint64_t depth;              /* only so many outer levels are recorded */
     size_t offset;               /* of what a ractor keeps, from its state */
     unsigned first_counter;
 };
+
+#define VM_TRACE_ANY_DEPTH UINT64_MAX
 
 /* The rate of a stream that is requested without one. */
 static inline uint64_t

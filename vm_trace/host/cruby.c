@@ -482,12 +482,14 @@ compiled_p(const rb_execution_context_t *ec)
 void
 rb_vm_trace_c_called_slow(rb_execution_context_t *ec)
 {
-    if (!compiled_p(ec)) rb_vm_trace_states_c_called(ec);
+    rb_vm_trace_frame_begun_slow(ec);
+    if ((rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_STATES) && !compiled_p(ec)) rb_vm_trace_states_c_called(ec);
 }
 
 VALUE
-rb_vm_trace_run_compiled_slow(rb_execution_context_t *ec, rb_control_frame_t *cfp, rb_vm_trace_compiled_code code)
+rb_vm_trace_run_handler_slow(rb_execution_context_t *ec, rb_control_frame_t *cfp, rb_vm_trace_compiled_code code)
 {
+    if (!(rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_STATES)) return code(ec, cfp);
     bool same = compiled_p(ec);
     uint64_t entry = same ? RB_VM_TRACE_SAME_STATE : rb_vm_trace_states_enter(ec, (uintptr_t)cfp);
     VALUE value = code(ec, cfp);
@@ -495,19 +497,20 @@ rb_vm_trace_run_compiled_slow(rb_execution_context_t *ec, rb_control_frame_t *cf
     return value;
 }
 
-#if USE_ZJIT
-/*
- * ZJIT's own way in, once known. It stays when recording stops: a thread reads rb_zjit_entry, and
- * may then wait (to compile) until after the stop before it calls what it read.
- */
-static rb_zjit_func_t zjit_entry;
+VALUE
+rb_vm_trace_run_compiled_slow(rb_execution_context_t *ec, rb_control_frame_t *cfp, rb_vm_trace_compiled_code code)
+{
+    rb_vm_trace_frame_begun_slow(ec);
+    return rb_vm_trace_run_handler_slow(ec, cfp, code);
+}
 
+#if USE_ZJIT
 static NOINLINE(VALUE enter_zjit_slow(rb_execution_context_t *ec, rb_control_frame_t *cfp, rb_jit_func_t code));
 static VALUE
 enter_zjit_slow(rb_execution_context_t *ec, rb_control_frame_t *cfp, rb_jit_func_t code)
 {
     uint64_t entry = rb_vm_trace_states_enter(ec, (uintptr_t)cfp);
-    VALUE value = zjit_entry(ec, cfp, code);
+    VALUE value = ((rb_zjit_func_t)rb_zjit_entry)(ec, cfp, code);
     rb_vm_trace_states_return(ec, (uintptr_t)cfp, entry, value == Qundef);
     return value;
 }
@@ -517,22 +520,104 @@ static VALUE
 enter_zjit(rb_execution_context_t *ec, rb_control_frame_t *cfp, rb_jit_func_t code)
 {
     if (!compiled_p(ec)) return enter_zjit_slow(ec, cfp, code);
-    VALUE value = zjit_entry(ec, cfp, code);
+    VALUE value = ((rb_zjit_func_t)rb_zjit_entry)(ec, cfp, code);
     if (UNLIKELY(value == Qundef)) rb_vm_trace_states_return(ec, (uintptr_t)cfp, RB_VM_TRACE_SAME_STATE, true);
     return value;
+}
+
+/* The same while calls are recorded, and maybe states. */
+static VALUE
+enter_zjit_call(rb_execution_context_t *ec, rb_control_frame_t *cfp, rb_jit_func_t code)
+{
+    rb_vm_trace_frame_begun_slow(ec);
+    if (rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_STATES) return enter_zjit(ec, cfp, code);
+    return ((rb_zjit_func_t)rb_zjit_entry)(ec, cfp, code);
 }
 #endif
 
 void
-rb_vm_trace_host_watch_entries(bool on)
+rb_vm_trace_host_watch_entries(int streams)
 {
-#if USE_ZJIT
-    if (!rb_zjit_entry) return; /* ZJIT is not on */
-    if (!zjit_entry) zjit_entry = (rb_zjit_func_t)rb_zjit_entry;
-    rb_zjit_entry = on ? (void *)enter_zjit : (void *)zjit_entry;
+#if RUBY_API_VERSION_CODE >= 40000
+    bool calls = (streams & RB_VM_TRACE_FRAMES_CALLS) != 0;
+    /* Without a JIT it only has to be there: frames are reported, and nothing is called through it. */
+    void *entry = calls ? (void *)rb_vm_trace_interpreted : NULL;
+# if USE_ZJIT
+    if (rb_zjit_entry) entry = calls ? (void *)enter_zjit_call : streams ? (void *)enter_zjit : rb_zjit_entry;
+# endif
+    rb_vm_frame_entry = entry;
 #else
-    (void)on;
+    rb_vm_trace_frame_reports = (streams & RB_VM_TRACE_FRAMES_CALLS) != 0;
 #endif
+}
+
+/* --- calls --------------------------------------------------------------------------------- */
+
+struct rb_vm_trace_calls **
+rb_vm_trace_host_calls(struct rb_execution_context_struct *ec)
+{
+    return &ec->vm_trace_calls;
+}
+
+/* What the environment of a frame, or that of the method around it, has as its method. */
+static inline VALUE
+raw_method(const rb_control_frame_t *cfp)
+{
+    const VALUE *ep = cfp->ep;
+    while (!VM_ENV_LOCAL_P_UNCHECKED(ep)) {
+        VALUE method = ep[VM_ENV_DATA_INDEX_ME_CREF];
+        if (method && imemo_type_p(method, imemo_ment)) return method;
+        ep = VM_ENV_PREV_EP_UNCHECKED(ep);
+    }
+    return ep[VM_ENV_DATA_INDEX_ME_CREF];
+}
+
+static inline bool
+call_frame(const rb_control_frame_t *cfp, struct vm_trace_call_frame *frame_out)
+{
+    VALUE flags = cfp->ep[VM_ENV_DATA_INDEX_FLAGS], type = flags & VM_FRAME_MAGIC_MASK;
+    if (flags & VM_FRAME_FLAG_CFRAME) {
+        if (type != VM_FRAME_MAGIC_CFUNC) return false; /* a block in C */
+        *frame_out = (struct vm_trace_call_frame){ (uintptr_t)cfp, NULL, cfp->ep[VM_ENV_DATA_INDEX_ME_CREF] };
+        return frame_out->method != 0;
+    }
+    if (type == VM_FRAME_MAGIC_DUMMY) return false;
+    *frame_out = (struct vm_trace_call_frame){ (uintptr_t)cfp, CFP_ISEQ(cfp), raw_method(cfp) };
+    return frame_out->iseq != NULL;
+}
+
+bool
+rb_vm_trace_host_call_frame(struct rb_execution_context_struct *ec, struct vm_trace_call_frame *frame_out)
+{
+    const rb_control_frame_t *cfp = ec->cfp;
+    if (!call_frame(cfp, frame_out)) return false;
+    /* Its flags are on the stack, for it has just been pushed. */
+    ((VALUE *)cfp->ep)[VM_ENV_DATA_INDEX_FLAGS] |= RB_VM_TRACE_FRAME_FLAG;
+    return true;
+}
+
+void
+rb_vm_trace_host_each_outer_frame(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor *ractor,
+                                  void (*function)(void *data, struct rb_vm_trace_ractor *ractor,
+                                                   const struct vm_trace_call_frame *frame),
+                                  void *data)
+{
+    const rb_control_frame_t *top = ec->cfp, *cfp = RUBY_VM_END_CONTROL_FRAME(ec);
+    cfp = RUBY_VM_NEXT_CONTROL_FRAME(RUBY_VM_NEXT_CONTROL_FRAME(cfp));
+    for (; cfp > top; cfp = RUBY_VM_NEXT_CONTROL_FRAME(cfp)) {
+        struct vm_trace_call_frame frame;
+        if (!cfp->ep || !call_frame(cfp, &frame)) continue;
+        VM_ENV_FLAGS_SET(cfp->ep, RB_VM_TRACE_FRAME_FLAG);
+        function(data, ractor, &frame);
+    }
+}
+
+void
+rb_vm_trace_host_call_label(const struct vm_trace_call_frame *frame, struct vm_trace_frame *label_out)
+{
+    const rb_callable_method_entry_t *method = frame_method((const rb_control_frame_t *)frame->frame, 0);
+    uintptr_t pc = frame->iseq ? (uintptr_t)ISEQ_BODY(frame->iseq)->iseq_encoded : 0;
+    *label_out = (struct vm_trace_frame){ .pc = pc + HOST_PC_CALL, .method = (uintptr_t)method, .iseq = frame->iseq };
 }
 
 /* --- labels -------------------------------------------------------------------------------- */
@@ -661,12 +746,35 @@ line_of(const rb_iseq_t *iseq, uintptr_t tagged_pc)
     return (int)rb_iseq_line_no(iseq, at);
 }
 
+/* "Owner#method (path:line of its definition)"; one in C has none. */
+static void
+add_call(struct text *text, VALUE owner, const rb_callable_method_entry_t *method, const rb_iseq_t *iseq)
+{
+    if (!iseq) {
+        add_method_name(text, owner, method && method->def ? host_id_text(method->def->original_id) : Qnil);
+        return;
+    }
+    const struct rb_iseq_constant_body *body = ISEQ_BODY(iseq);
+    if (body->type == ISEQ_TYPE_RESCUE) add_cstr(text, "rescue in ");
+    else if (body->type == ISEQ_TYPE_ENSURE) add_cstr(text, "ensure in ");
+    add_iseq_name(text, owner, iseq);
+    add_cstr(text, " (");
+    add_string(text, rb_iseq_path(iseq));
+    add_cstr(text, ":");
+    add_number(text, body->location.first_lineno ? body->location.first_lineno : 1); /* that of a file has none */
+    add_cstr(text, ")");
+}
+
 size_t
 rb_vm_trace_host_label(const struct vm_trace_frame *frame, char *buffer, size_t capacity)
 {
     struct text text = { buffer, capacity, 0 };
     const rb_callable_method_entry_t *method = (const rb_callable_method_entry_t *)frame->method;
     VALUE owner = method_owner(method);
+    if ((frame->pc & ~HOST_PC_MASK) == HOST_PC_CALL) {
+        add_call(&text, owner, method, frame->iseq);
+        return text.bytes;
+    }
     if (frame->pc & HOST_PC_CFUNC) {
         add_method_name(&text, owner, host_id_text(method->def->original_id));
     }

@@ -21,11 +21,13 @@ struct rb_vm_trace_ractor;
  *   Ruby frame   pc = where it goes on, behind the call; method = its method entry, or 0
  *   exit frame   pc = the exiting instruction + HOST_PC_EXACT (its own line, not the one before)
  *   C frame      pc = that of its caller + HOST_PC_CFUNC, for it reads as called from there
+ *   call         pc = the first instruction (in C: 0) + HOST_PC_CALL (rb_vm_trace_host_call_label)
  * Instructions are words, so the low bits are free. No pc moves while its ISEQ lives; a
  * method entry may (rb_vm_trace_compacted).
  */
 #define HOST_PC_EXACT 1
 #define HOST_PC_CFUNC 2
+#define HOST_PC_CALL 3
 #define HOST_PC_MASK (~(uintptr_t)3)
 
 struct vm_trace_frame {
@@ -315,10 +317,42 @@ uintptr_t rb_vm_trace_host_innermost_method(struct rb_execution_context_struct *
 const struct rb_iseq_struct *rb_vm_trace_host_watch_frame(uintptr_t frame);
 
 /*
- * Whether entries into compiled code call rb_vm_trace_states_enter and _return, where the code is
- * entered through a pointer. World stopped; again when a JIT was enabled.
+ * Which of RB_VM_TRACE_FRAMES_... the entries of Ruby frames report to, where the VM enters them through
+ * a pointer. World stopped; again when a JIT was enabled.
  */
-void rb_vm_trace_host_watch_entries(bool on);
+void rb_vm_trace_host_watch_entries(int streams);
+
+/* --- calls (vm_trace.h) --- */
+
+struct rb_vm_trace_calls;
+
+/* The word of an execution context that holds its open calls. */
+struct rb_vm_trace_calls **rb_vm_trace_host_calls(struct rb_execution_context_struct *ec);
+
+/* A frame of a call. Frames with the same ISEQ and method have the same name. */
+struct vm_trace_call_frame {
+    uintptr_t frame;                   /* as rb_vm_trace_host_innermost gives it */
+    const struct rb_iseq_struct *iseq; /* NULL: it is one of a method in C */
+    uintptr_t method;                  /* what its environment, or that of the method around it, has as its method */
+};
+
+/*
+ * The innermost frame, which has just been pushed; its pc need not be there yet. Has
+ * rb_vm_trace_frame_popped called when it is popped. False: it is no call.
+ */
+bool rb_vm_trace_host_call_frame(struct rb_execution_context_struct *ec, struct vm_trace_call_frame *frame_out);
+
+/* The same for each frame outside the innermost one, outermost first. */
+void rb_vm_trace_host_each_outer_frame(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor *ractor,
+                                       void (*function)(void *data, struct rb_vm_trace_ractor *ractor,
+                                                        const struct vm_trace_call_frame *frame),
+                                       void *data);
+
+/*
+ * What the call is named by: rb_vm_trace_host_label then gives "Owner#method (path:line of its
+ * definition)", or "Owner#method" for one in C. The frame is on the stack.
+ */
+void rb_vm_trace_host_call_label(const struct vm_trace_call_frame *frame, struct vm_trace_frame *label_out);
 
 /* RUBY_DESCRIPTION; static or for ever. */
 const char *rb_vm_trace_host_description(void);

@@ -56,6 +56,8 @@ pub struct Jit {
     pub exits_on: Option<extern "C" fn(u64, *const c_char) -> *const c_char>,
     pub every_exit: Option<extern "C" fn() -> *const c_char>,
     pub exits_off: Option<extern "C" fn()>,
+    pub calls_on: Option<extern "C" fn() -> *const c_char>,
+    pub calls_off: Option<extern "C" fn()>,
     pub recording: Option<extern "C" fn(bool, bool, bool)>,
 }
 unsafe impl Sync for Jit {}
@@ -130,6 +132,7 @@ c_functions! {
     pub fn rb_vm_trace_exit(state: RactorPtr, site: SitePtr, ec: AnyPtr);
     pub fn rb_vm_trace_hit(site: SitePtr, ec: AnyPtr);
     pub fn rb_vm_trace_fallback_end(ec: AnyPtr);
+    pub fn rb_vm_trace_frame_switched(ec: AnyPtr, before: usize);
     pub fn rb_vm_trace_first_hit(site: SitePtr, ec: AnyPtr);
     pub fn rb_vm_trace_recompile_begin(state: RactorPtr, site: SitePtr, sampled: bool) -> u64;
     pub fn rb_vm_trace_recompile_end(state: RactorPtr);

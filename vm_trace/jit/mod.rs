@@ -11,6 +11,7 @@
 
 mod ffi;
 mod flags;
+mod frames;
 mod patch;
 mod session;
 mod sites;
@@ -18,6 +19,7 @@ mod spans;
 
 pub use ffi::*;
 pub use flags::*;
+pub use frames::*;
 pub use patch::*;
 pub use session::*;
 pub use sites::*;

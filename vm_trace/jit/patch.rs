@@ -73,6 +73,13 @@ impl NearMemory {
     }
 }
 
+impl NearMemory {
+    /// Make it readable, and executable or writable. False: the kernel refused.
+    pub unsafe fn protect(&self, executable: bool) -> bool {
+        rb_vm_trace_protect_code_region(self.start, self.bytes, executable)
+    }
+}
+
 impl Drop for NearMemory {
     fn drop(&mut self) {
         unsafe { rb_vm_trace_release_code_region(self.start, self.bytes) };
@@ -247,5 +254,28 @@ pub extern "C" fn call_every_exit<P: Patches>() -> *const c_char {
 }
 
 pub extern "C" fn take_exits_off<P: Patches>() {
+    P::take_out();
+}
+
+/// A JIT whose code calls the tracer where it pushes and pops frames.
+pub trait PatchesFrames {
+    /// Why that can't be: the patched code must be what it was then.
+    fn put_in() -> Result<(), Why>;
+    fn take_out();
+}
+
+/// [Jit]'s functions of these names
+pub extern "C" fn put_calls_on<P: PatchesFrames>() -> *const c_char {
+    if !possible() {
+        return c_string(b"calls of compiled code can be recorded on x86-64 only\0").as_ptr();
+    }
+    let put_in = P::put_in();
+    if put_in.is_err() {
+        P::take_out();
+    }
+    result(put_in)
+}
+
+pub extern "C" fn take_calls_off<P: PatchesFrames>() {
     P::take_out();
 }

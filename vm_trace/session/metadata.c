@@ -53,6 +53,8 @@ list_streams(char *text, size_t bytes)
         if (stream->min_ns != stream->default_min_ns)
             at += (size_t)snprintf(text + at, bytes - at, ":min=%lluns", (unsigned long long)stream->min_ns);
         at += (size_t)snprintf(text + at, bytes - at, "%s", parts[stream->stack_part]);
+        if (stream->takes_depth && stream->depth != VM_TRACE_ANY_DEPTH)
+            at += (size_t)snprintf(text + at, bytes - at, ":depth=%llu", (unsigned long long)stream->depth);
     }
 }
 

@@ -95,12 +95,24 @@ take_stack_part(const char *value, struct vm_trace_stream_request *request)
     return false;
 }
 
+/* depth=N: a number from 1 on. */
+static bool
+take_depth(const char *value, struct vm_trace_stream_request *request)
+{
+    char *end;
+    unsigned long long depth = rb_vm_trace_whole_number(value, &end);
+    if (end == value || *end || errno || depth == 0) return false;
+    request->depth = depth;
+    return true;
+}
+
 /* False: the stream has no such option. */
 static bool
 take_option(const struct rb_vm_trace_stream *stream, const char *option, struct vm_trace_stream_request *request)
 {
     if (stream->takes_min && strncmp(option, "min=", 4) == 0) return take_min(option + 4, request);
     if (stream->takes_stack && strncmp(option, "stack=", 6) == 0) return take_stack_part(option + 6, request);
+    if (stream->takes_depth && strncmp(option, "depth=", 6) == 0) return take_depth(option + 6, request);
     if (stream->takes_samples && strcmp(option, "samples") == 0) return request->samples = true;
     const char *only = NULL;
     if (!stream->request || !stream->request(option, &request->rate, &only)) return false;

@@ -134,6 +134,7 @@ request(struct rb_vm_trace_stream *stream, const struct vm_trace_stream_request 
     stream->min_ns = what->min_ns_and_1 ? what->min_ns_and_1 - 1 : stream->default_min_ns;
     stream->stack_part = what->stack_part;
     stream->samples = what->samples;
+    stream->depth = what->depth ? what->depth : VM_TRACE_ANY_DEPTH;
 }
 
 /*

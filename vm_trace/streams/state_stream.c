@@ -6,6 +6,7 @@
 #include "vm_trace/streams/c_methods.h"
 #include "vm_trace/streams/call_times.h"
 #include "vm_trace/streams/execution_slices.h"
+#include "vm_trace/streams/frames.h"
 #include "vm_trace/streams/sites.h"
 #include "vm_trace/streams/thread_times.h"
 
@@ -27,7 +28,7 @@ start_states(bool by_flags)
         return "out of memory";
     }
     rb_vm_trace_states_on = 1;
-    rb_vm_trace_host_watch_entries(true);
+    rb_vm_trace_frames_report(RB_VM_TRACE_FRAMES_STATES, true);
     rb_vm_trace_states_begin();
     return NULL;
 }
@@ -36,14 +37,14 @@ start_states(bool by_flags)
 static void
 watch_entries(void)
 {
-    if (rb_vm_trace_states_on) rb_vm_trace_host_watch_entries(true);
+    if (rb_vm_trace_states_on) rb_vm_trace_frames_report(RB_VM_TRACE_FRAMES_STATES, true);
 }
 
 static void
 stop_states(void)
 {
     rb_vm_trace_states_on = 0;
-    rb_vm_trace_host_watch_entries(false);
+    rb_vm_trace_frames_report(RB_VM_TRACE_FRAMES_STATES, false);
 }
 
 static void

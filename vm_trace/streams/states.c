@@ -334,7 +334,7 @@ rb_vm_trace_states_return(struct rb_execution_context_struct *ec, uintptr_t fram
 }
 
 void
-rb_vm_trace_frame_popped(struct rb_execution_context_struct *ec)
+rb_vm_trace_states_popped(struct rb_execution_context_struct *ec)
 {
     struct rb_vm_trace_ractor *ractor;
     struct rb_vm_trace_states *states = find(ec, &ractor);
@@ -342,7 +342,7 @@ rb_vm_trace_frame_popped(struct rb_execution_context_struct *ec)
 }
 
 void
-rb_vm_trace_unwound_slow(struct rb_execution_context_struct *ec)
+rb_vm_trace_states_unwound(struct rb_execution_context_struct *ec)
 {
     struct rb_vm_trace_ractor *ractor;
     struct rb_vm_trace_states *states = find(ec, &ractor);
@@ -361,7 +361,7 @@ rb_vm_trace_unwound_slow(struct rb_execution_context_struct *ec)
 /* --- the interpreter ------------------------------------------------------------------------------------ */
 
 void
-rb_vm_trace_uncompiled_slow(struct rb_execution_context_struct *ec, uint64_t calls, uint64_t threshold)
+rb_vm_trace_states_uncompiled(struct rb_execution_context_struct *ec, uint64_t calls, uint64_t threshold)
 {
     /* After the one that should have compiled it, calls may be many. */
     struct rb_vm_trace_ractor *ractor;

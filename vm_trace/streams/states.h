@@ -1,11 +1,19 @@
 #ifndef RUBY_VM_TRACE_STREAMS_STATES_H
 #define RUBY_VM_TRACE_STREAMS_STATES_H 1
 /*
- * Other streams call these functions to report to the stream of execution states (levels.h). They do
- * nothing while that stream is not recorded.
+ * Other streams and frames.c call these functions to report to the stream of execution states
+ * (levels.h). They do nothing while that stream is not recorded.
  */
 
 #include "vm_trace/streams/levels.h"
+
+/* Not 0 while states are recorded; changes with the world stopped. */
+extern int rb_vm_trace_states_on;
+
+/* What vm_trace.h's functions of these names report. */
+void rb_vm_trace_states_uncompiled(struct rb_execution_context_struct *ec, uint64_t calls, uint64_t threshold);
+void rb_vm_trace_states_popped(struct rb_execution_context_struct *ec);
+void rb_vm_trace_states_unwound(struct rb_execution_context_struct *ec);
 
 /*
  * A thread pauses at `ns`, until rb_vm_trace_states_resume: it gives up the GVL, or collects garbage.

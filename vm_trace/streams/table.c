@@ -3,6 +3,7 @@
  */
 #include "vm_trace/streams/table.h"
 #include "vm_trace/streams/allocations.h"
+#include "vm_trace/streams/calls.h"
 #include "vm_trace/streams/counters.h"
 #include "vm_trace/streams/exit_state.h"
 #include "vm_trace/streams/gc.h"
@@ -20,6 +21,7 @@ struct rb_vm_trace_stream *const rb_vm_trace_streams[] = {
     &rb_vm_trace_gc,
     &rb_vm_trace_allocations,
     &rb_vm_trace_states,
+    &rb_vm_trace_calls,
     NULL
 };
 

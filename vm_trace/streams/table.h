@@ -20,6 +20,7 @@ struct vm_trace_stream_request {
     uint64_t min_ns_and_1; /* 0: the stream's default */
     enum vm_trace_stack_part stack_part;
     bool samples;
+    uint64_t depth;    /* 0: any */
     bool by_preset;    /* where it can't be recorded it is left out */
 };
 

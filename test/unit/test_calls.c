@@ -1,0 +1,449 @@
+/*
+ * Calls: each one is written when it ends, and they nest, whatever the VM forgets to report. The clock
+ * stands still, and tests move it.
+ */
+#include "harness.h"
+#include "traced.h"
+#include "vm_trace/session/requests.h"
+#include "vm_trace/session/session.h"
+#include "vm_trace/streams/calls.h"
+#include "vm_trace/vm_trace_jit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct rb_iseq_struct outer, middle, inner;
+static const struct fake_method c_method = { "Array", "sort_by" }, method = { "Foo", "inner" };
+static struct rb_execution_context_struct fiber = {
+    .ractor = &main_ractor, .tid = 1501, .thread_name = "main fiber 2", .name_id = 3,
+};
+static struct rb_execution_context_struct *ec = &main_thread;
+
+static void
+pass(uint64_t ns)
+{
+    main_ractor.vm_trace->clock.anchor_ns += ns;
+}
+
+static void
+stop_clock(void)
+{
+    struct vm_trace_clock *clock = &main_ractor.vm_trace->clock;
+    uint64_t now_ns = clock_now_ns(clock) + 1000000;
+    *clock = (struct vm_trace_clock){ .anchor_ns = now_ns, .horizon = UINT64_MAX };
+}
+
+static void
+start(const char *streams)
+{
+#if !CLOCK_HAS_TICKS
+    skip_because("the clock can't be made to stand still");
+#endif
+    outer = fake_iseq("outer", "app.rb");
+    middle = fake_iseq("middle", "app.rb");
+    inner = fake_iseq("inner", "app.rb");
+    ec = &main_thread;
+    start_session_traced(streams);
+    assert_int_equal(rb_vm_trace_frames_on, RB_VM_TRACE_FRAMES_CALLS);
+    stop_clock();
+}
+
+static struct trace *
+finish(void)
+{
+    fake_free_stack(&fiber);
+    return finish_traced();
+}
+
+static void
+call_at_once(const struct rb_iseq_struct *iseq)
+{
+    fake_push(ec, iseq, 1);
+    rb_vm_trace_uncompiled(ec, 1, 30);
+}
+
+static void
+call(const struct rb_iseq_struct *iseq)
+{
+    pass(1);
+    call_at_once(iseq);
+}
+
+static void
+call_c(const struct fake_method *called)
+{
+    pass(1);
+    fake_push_cfunc(ec, called);
+    rb_vm_trace_frame_begun(ec);
+}
+
+/* As the interpreter does it. */
+static void
+leave(void)
+{
+    bool watched = ec->frames[ec->frame_count - 1].watched;
+    fake_pop(ec, 1);
+    if (watched) rb_vm_trace_frame_popped(ec);
+}
+
+static const struct trace_event *
+call_event(const struct trace *trace, const char *name, size_t nth)
+{
+    return trace_event(trace, "call", name, nth);
+}
+
+static void
+assert_call(const struct trace *trace, const char *name, size_t nth, uint64_t took_ns)
+{
+    const struct trace_event *event = call_event(trace, name, nth);
+    assert_int_equal(event->id - event->ns, took_ns);
+}
+
+static void
+assert_arguments(const struct trace *trace, const char *name, unsigned count)
+{
+    assert_int_equal(call_event(trace, name, 0)->argument_count, count);
+}
+
+#define OUTER "outer (app.rb:1)"
+#define MIDDLE "middle (app.rb:1)"
+#define INNER "inner (app.rb:1)"
+
+static void
+a_call_is_written_with_its_times(void **state)
+{
+    (void)state;
+    start("calls");
+    call(&outer);
+    pass(100);
+    call(&inner);
+    pass(1000);
+    leave();
+    pass(10);
+    leave();
+    struct trace *trace = finish();
+    assert_call(trace, INNER, 0, 1000);
+    assert_call(trace, OUTER, 0, 1111);
+    assert_arguments(trace, INNER, 0);
+    assert_int_equal(call_event(trace, INNER, 0)->ns - call_event(trace, OUTER, 0)->ns, 101);
+    assert_int_equal(trace_count(trace, "call", NULL), 2);
+    trace_free(trace);
+}
+
+static void
+a_method_in_c_has_a_name_without_a_place(void **state)
+{
+    (void)state;
+    start("calls");
+    call(&outer);
+    call_c(&c_method);
+    pass(5);
+    leave();
+    leave();
+    struct trace *trace = finish();
+    assert_call(trace, "Array#sort_by", 0, 5);
+    trace_free(trace);
+}
+
+static void
+calls_do_not_begin_at_the_same_time(void **state)
+{
+    (void)state;
+    start("calls");
+    call_at_once(&outer);
+    call_at_once(&middle);
+    call_at_once(&inner);
+    leave();
+    leave();
+    leave();
+    struct trace *trace = finish();
+    const struct trace_event *o = call_event(trace, OUTER, 0), *m = call_event(trace, MIDDLE, 0),
+                             *i = call_event(trace, INNER, 0);
+    assert_true(o->ns < m->ns && m->ns < i->ns);
+    assert_true(i->id <= m->id && m->id <= o->id);
+    trace_free(trace);
+}
+
+static void
+ends_that_nobody_reports_come_with_the_next_report(void **state)
+{
+    (void)state;
+    start("calls");
+    call(&outer);
+    call(&middle);
+    call(&inner);
+    fake_pop(ec, 2); /* a jump out of C */
+    pass(7);
+    call(&inner);    /* where middle was */
+    pass(3);
+    leave();
+    leave();
+    struct trace *trace = finish();
+    assert_int_equal(trace_count(trace, "call", NULL), 4);
+    assert_call(trace, MIDDLE, 0, 1 + 7 + 1);
+    assert_true(call_event(trace, INNER, 1)->ns >= call_event(trace, MIDDLE, 0)->id);
+    trace_free(trace);
+}
+
+static void
+an_exception_ends_calls_where_it_is_handled(void **state)
+{
+    (void)state;
+    start("calls");
+    call(&outer);
+    call(&middle);
+    call(&inner);
+    pass(50);
+    fake_pop(ec, 2);
+    rb_vm_trace_unwound(ec);
+    pass(1000); /* outer goes on */
+    leave();
+    struct trace *trace = finish();
+    assert_true(call_event(trace, INNER, 0)->id - call_event(trace, OUTER, 0)->ns <= 60);
+    assert_true(call_event(trace, OUTER, 0)->id - call_event(trace, OUTER, 0)->ns >= 1050);
+    trace_free(trace);
+}
+
+static void
+the_body_of_a_rescue_is_a_call(void **state)
+{
+    (void)state;
+    start("calls");
+    call(&outer);
+    call(&inner);
+    fake_pop(ec, 1);
+    fake_push(ec, &middle, 1); /* the handler's frame */
+    rb_vm_trace_unwound(ec);
+    pass(20);
+    leave();
+    leave();
+    struct trace *trace = finish();
+    assert_call(trace, MIDDLE, 0, 20);
+    trace_free(trace);
+}
+
+static void
+compiled_code_reports_what_it_pushes_and_pops(void **state)
+{
+    (void)state;
+    start("calls");
+    call(&outer);
+    pass(1);
+    uintptr_t before = rb_vm_trace_host_innermost(ec);
+    fake_push_method(ec, &inner, &method, 1);
+    rb_vm_trace_frame_switched(ec, before);
+    pass(9);
+    before = rb_vm_trace_host_innermost(ec);
+    fake_pop(ec, 1);
+    rb_vm_trace_frame_switched(ec, before);
+    leave();
+    struct trace *trace = finish();
+    assert_call(trace, "Foo#inner (app.rb:1)", 0, 9);
+    trace_free(trace);
+}
+
+static void
+short_calls_are_counted_in_the_one_around_them(void **state)
+{
+    (void)state;
+    start("calls:min=1us");
+    call(&outer);
+    for (int i = 0; i < 3; i++) {
+        call(&middle);
+        pass(100);
+        call(&inner);
+        pass(200);
+        leave();
+        leave();
+    }
+    call(&inner);
+    pass(2000);
+    leave();
+    leave();
+    struct trace *trace = finish();
+    assert_int_equal(trace_count(trace, "call", NULL), 2);
+    assert_int_equal(trace_number(call_event(trace, OUTER, 0), "left_out"), 6);
+    uint64_t ns = trace_number(call_event(trace, OUTER, 0), "left_out_ns");
+    assert_true(ns >= 900 && ns <= 920);
+    assert_int_equal(trace_number(trace_event(trace, "trace", "summary", 0), "calls"), 2);
+    assert_int_equal(trace_number(trace_event(trace, "trace", "summary", 0), "calls_left_out"), 6);
+    assert_int_equal(trace_number(trace_event(trace, "trace", "settings", 0), "calls_min_ns"), 1000);
+    trace_free(trace);
+}
+
+static void
+time_of_recorded_calls_is_not_left_out(void **state)
+{
+    (void)state;
+    start("calls:depth=1");
+    call(&outer);
+    call(&middle);
+    pass(40);
+    leave();
+    pass(2);
+    leave();
+    struct trace *trace = finish();
+    assert_int_equal(trace_count(trace, "call", NULL), 1);
+    assert_int_equal(trace_number(call_event(trace, OUTER, 0), "left_out"), 1);
+    assert_int_equal(trace_number(call_event(trace, OUTER, 0), "left_out_ns"), 40);
+    assert_int_equal(trace_number(trace_event(trace, "trace", "settings", 0), "calls_depth"), 1);
+    trace_free(trace);
+}
+
+static void
+frames_that_were_open_begin_with_the_trace(void **state)
+{
+    (void)state;
+    ec = &main_thread;
+    outer = fake_iseq("outer", "app.rb");
+    fake_push(ec, &outer, 1);
+    start("calls");
+    call(&inner);
+    pass(5);
+    leave();
+    leave(); /* it is watched since then */
+    struct trace *trace = finish();
+    const struct trace_event *event = trace_event(trace, "call", NULL, 1);
+    assert_string_equal(trace_text(event, "began"), "before the trace");
+    assert_null(trace_argument(event, "ended"));
+    trace_free(trace);
+}
+
+static void
+frames_that_are_open_at_the_end_are_written(void **state)
+{
+    (void)state;
+    start("calls");
+    call(&outer);
+    call(&inner);
+    pass(5);
+    struct trace *trace = finish();
+    assert_string_equal(trace_text(call_event(trace, INNER, 0), "ended"), "after the trace");
+    assert_string_equal(trace_text(call_event(trace, OUTER, 0), "ended"), "after the trace");
+    assert_int_equal(trace_number(trace_event(trace, "trace", "summary", 0), "calls"), 2);
+    trace_free(trace);
+}
+
+static void
+each_fiber_has_its_own_calls(void **state)
+{
+    (void)state;
+    start("calls");
+    call(&outer);
+    ec = &fiber;
+    fake_current(ec);
+    call(&inner);
+    pass(10);
+    ec = &main_thread;
+    fake_current(ec);
+    pass(10);
+    leave();
+    ec = &fiber;
+    fake_current(ec);
+    leave();
+    rb_vm_trace_calls_ended(rb_vm_trace_host_calls(&fiber));
+    assert_null(*rb_vm_trace_host_calls(&fiber));
+    fake_current(&main_thread);
+    struct trace *trace = finish();
+    assert_call(trace, OUTER, 0, 21);
+    assert_call(trace, INNER, 0, 20);
+    assert_int_equal(call_event(trace, OUTER, 0)->tid, 1001);
+    assert_int_equal(call_event(trace, INNER, 0)->tid, 1501);
+    trace_free(trace);
+}
+
+static void
+a_context_that_ends_ends_its_calls(void **state)
+{
+    (void)state;
+    start("calls");
+    call(&outer);
+    ec = &fiber;
+    fake_current(ec);
+    call(&inner);
+    pass(10);
+    rb_vm_trace_calls_ended(rb_vm_trace_host_calls(&fiber));
+    fake_current(&main_thread);
+    struct trace *trace = finish();
+    assert_call(trace, INNER, 0, 10);
+    assert_null(trace_argument(call_event(trace, INNER, 0), "ended"));
+    trace_free(trace);
+}
+
+static void
+a_full_chunk_loses_no_call(void **state)
+{
+    (void)state;
+    enum { MANY = 200000 }; /* more than a chunk of 1 MiB has room for */
+    start("calls");
+    call(&outer);
+    for (int i = 0; i < MANY; i++) {
+        call(&inner);
+        pass(3);
+        leave();
+    }
+    leave();
+    struct trace *trace = finish();
+    assert_int_equal(trace_count(trace, "call", INNER), MANY);
+    assert_true(trace->chunk_count > 4);
+    trace_free(trace);
+}
+
+static void
+a_freed_iseq_is_not_taken_for_the_one_that_has_its_address(void **state)
+{
+    (void)state;
+    start("calls");
+    struct rb_iseq_struct one = fake_iseq_at(0x7000000, 100, "one", "a.rb");
+    call(&outer);
+    call(&one);
+    leave();
+    rb_vm_trace_iseq_free(&one);
+    one.name = "two";
+    call(&one);
+    leave();
+    leave();
+    struct trace *trace = finish();
+    assert_int_equal(trace_count(trace, "call", "one (a.rb:1)"), 1);
+    assert_int_equal(trace_count(trace, "call", "two (a.rb:1)"), 1);
+    trace_free(trace);
+}
+
+static void
+nothing_is_recorded_when_calls_are_not(void **state)
+{
+    (void)state;
+    outer = fake_iseq("outer", "app.rb");
+    ec = &main_thread;
+    start_session_traced("markers");
+    assert_int_equal(rb_vm_trace_frames_on, 0);
+    call_at_once(&outer);
+    fake_pop(ec, 1);
+    struct trace *trace = finish();
+    assert_int_equal(trace_count(trace, "call", NULL), 0);
+    trace_free(trace);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        isolated_test(a_call_is_written_with_its_times),
+        isolated_test(a_method_in_c_has_a_name_without_a_place),
+        isolated_test(calls_do_not_begin_at_the_same_time),
+        isolated_test(ends_that_nobody_reports_come_with_the_next_report),
+        isolated_test(an_exception_ends_calls_where_it_is_handled),
+        isolated_test(the_body_of_a_rescue_is_a_call),
+        isolated_test(compiled_code_reports_what_it_pushes_and_pops),
+        isolated_test(short_calls_are_counted_in_the_one_around_them),
+        isolated_test(time_of_recorded_calls_is_not_left_out),
+        isolated_test(frames_that_were_open_begin_with_the_trace),
+        isolated_test(frames_that_are_open_at_the_end_are_written),
+        isolated_test(each_fiber_has_its_own_calls),
+        isolated_test(a_context_that_ends_ends_its_calls),
+        isolated_test(a_full_chunk_loses_no_call),
+        isolated_test(a_freed_iseq_is_not_taken_for_the_one_that_has_its_address),
+        isolated_test(nothing_is_recorded_when_calls_are_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,76 @@
+/*
+ * The event of a call, where it has more than its times or its chunk does not have all names yet.
+ * See open_calls.h.
+ */
+#include "vm_trace/streams/open_calls.h"
+
+#include <string.h>
+
+static const struct vm_trace_string *category, *left_out_name, *left_out_ns_name, *began_name, *ended_name, *before,
+    *after;
+
+bool
+rb_vm_trace_call_events_init(void)
+{
+    static const struct {
+        const struct vm_trace_string **string;
+        const char *text;
+    } texts[] = { { &category, "call" },       { &left_out_name, "left_out" }, { &left_out_ns_name, "left_out_ns" },
+                  { &began_name, "began" },    { &ended_name, "ended" },       { &before, "before the trace" },
+                  { &after, "after the trace" } };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        *texts[i].string = rb_vm_trace_string_permanent(texts[i].text, strlen(texts[i].text));
+        if (!*texts[i].string) return false;
+    }
+    return true;
+}
+
+struct call_event {
+    struct rb_vm_trace_calls *calls;
+    const struct vm_trace_open_call *call;
+    uint64_t end_ns;
+    enum vm_trace_call_end end;
+};
+
+static size_t
+name_track(const void *what, char *buffer, size_t capacity)
+{
+    const struct rb_vm_trace_calls *calls = what;
+    if (!calls->track) return rb_vm_trace_host_fiber_name(calls->ec, buffer, capacity);
+    memcpy(buffer, calls->track, calls->track_bytes < capacity ? calls->track_bytes : capacity);
+    return calls->track_bytes;
+}
+
+static bool
+write_call(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
+{
+    (void)ec;
+    const struct call_event *written = what;
+    struct rb_vm_trace_calls *calls = written->calls;
+    const struct vm_trace_open_call *call = written->call;
+    struct vm_trace_event event;
+    unsigned in, name;
+    if (!rb_vm_trace_event_begin_on(&event, ractor, calls->id, name_track, calls, call->begin_ns)) return false;
+    if (!writer_interned(event.writer, category, &in) || !writer_interned(event.writer, call->name, &name))
+        return false;
+    if (!calls->track && &ractor->writer == event.writer) { /* the next ones take the short way */
+        struct vm_trace_ractor_calls *own = calls_of(ractor);
+        own->chunk = calls->chunk = event.writer->serial;
+        own->category = in;
+        calls->thread = event.thread;
+    }
+    if (call->left_out && (!event_uint64_rarely(&event, left_out_name, call->left_out) ||
+                           !event_uint64_rarely(&event, left_out_ns_name, call->left_out_ns)))
+        return false;
+    if (call->began_before && !event_interned_rarely(&event, began_name, before)) return false;
+    if (written->end == VM_TRACE_CALL_OPEN && !event_interned_rarely(&event, ended_name, after)) return false;
+    return event_end_id(&event, FXT_DURATION_COMPLETE, (enum vm_trace_word)in, name, written->end_ns);
+}
+
+bool
+rb_vm_trace_call_write_slow(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls,
+                            const struct vm_trace_open_call *call, uint64_t end_ns, enum vm_trace_call_end end)
+{
+    const struct call_event event = { calls, call, end_ns, end };
+    return rb_vm_trace_event_write(ractor, calls->ec, write_call, &event);
+}

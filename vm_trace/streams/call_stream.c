@@ -1,0 +1,147 @@
+/*
+ * The stream of calls: how it starts and stops, and what it reports. open_calls.h has what it
+ * records.
+ */
+#include "vm_trace/streams/open_calls.h"
+#include "vm_trace/streams/frames.h"
+
+#include <string.h>
+
+/* Compiled code reports the frames that it pushes and pops. */
+static const char *
+patch_code(void)
+{
+    const struct rb_vm_trace_jit *jit = rb_vm_trace_registered_jit();
+    return jit && jit->calls_on ? jit->calls_on() : NULL;
+}
+
+static const char *
+refuse_calls(uint64_t rate, const char *only)
+{
+    (void)only;
+    const struct rb_vm_trace_jit *jit = rb_vm_trace_registered_jit();
+    if (!rate || !jit || jit->calls_on) return NULL;
+    return "calls of compiled code can be recorded on x86-64 only; run the program without a JIT";
+}
+
+static const char *
+start_calls(bool by_flags)
+{
+    (void)by_flags;
+    if (!rb_vm_trace_calls.rate) return NULL;
+    if (!rb_vm_trace_call_events_init()) return "out of memory";
+    const char *why = patch_code();
+    if (why) return why;
+    rb_vm_trace_frames_report(RB_VM_TRACE_FRAMES_CALLS, true);
+    return NULL;
+}
+
+/* The trace has begun before there was compiled code to patch. */
+static void
+jit_ready(void)
+{
+    if (!(rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_CALLS)) return;
+    patch_code(); /* without memory near the code, only its callees in the interpreter are recorded */
+    rb_vm_trace_frames_report(RB_VM_TRACE_FRAMES_CALLS, true);
+}
+
+static void
+stop_calls(void)
+{
+    const struct rb_vm_trace_jit *jit = rb_vm_trace_registered_jit();
+    if (!(rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_CALLS)) return;
+    if (jit && jit->calls_off) jit->calls_off();
+    rb_vm_trace_frames_report(RB_VM_TRACE_FRAMES_CALLS, false);
+}
+
+static void
+ractor_begin(struct rb_vm_trace_ractor *ractor)
+{
+    struct vm_trace_ractor_calls *calls = calls_of(ractor);
+    calls->written = calls->left_out = 0;
+    calls->chunk = 0;
+    rb_vm_trace_call_names_release(calls);
+}
+
+static void
+count_from_0(struct rb_vm_trace_ractor *ractor)
+{
+    calls_of(ractor)->written = calls_of(ractor)->left_out = 0;
+}
+
+static void
+ractor_free(struct rb_vm_trace_ractor *ractor)
+{
+    rb_vm_trace_call_names_release(calls_of(ractor));
+}
+
+static void
+add_count(const struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *totals)
+{
+    *stream_counter(&rb_vm_trace_calls, totals, 0) += calls_of(ractor)->written;
+    *stream_counter(&rb_vm_trace_calls, totals, 1) += calls_of(ractor)->left_out;
+}
+
+static bool
+write_number(struct vm_trace_event *event, const char *text, uint64_t number)
+{
+    const struct vm_trace_string *name = rb_vm_trace_string_permanent(text, strlen(text));
+    return !name || event_uint64_rarely(event, name, number);
+}
+
+static bool
+write_settings(struct vm_trace_event *event)
+{
+    const struct rb_vm_trace_stream *stream = &rb_vm_trace_calls;
+    if (!stream->rate) return true;
+    return (!stream->min_ns || write_number(event, "calls_min_ns", stream->min_ns)) &&
+        (stream->depth == VM_TRACE_ANY_DEPTH || write_number(event, "calls_depth", stream->depth));
+}
+
+static void
+report(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, struct vm_trace_totals *totals)
+{
+    (void)ec;
+    (void)totals;
+    if (rb_vm_trace_calls.rate && ractor) rb_vm_trace_open_calls_report(ractor);
+}
+
+static void
+snapshot_begin(void)
+{
+    if (rb_vm_trace_calls.rate) rb_vm_trace_open_calls_snapshot_begin();
+}
+
+static bool
+snapshot_write(struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *totals)
+{
+    (void)totals;
+    return rb_vm_trace_calls.rate && rb_vm_trace_open_calls_snapshot_write(ractor);
+}
+
+static const char *const counters[] = { "calls", "calls_left_out", NULL };
+
+struct rb_vm_trace_stream rb_vm_trace_calls = {
+    .name = "calls",
+    .options = "min=DURATION (such as 1us) and depth=N",
+    .counters = counters,
+    .without_jit = true,
+    .takes_min = true,
+    .takes_depth = true,
+    .ractor_bytes = sizeof(struct vm_trace_ractor_calls),
+    .refuse = refuse_calls,
+    .start = start_calls,
+    .stop = stop_calls,
+    .jit_ready = jit_ready,
+    .after_fork = rb_vm_trace_open_calls_after_fork,
+    .forget = rb_vm_trace_open_calls_free_all,
+    .ractor_begin = ractor_begin,
+    .ractor_epoch = count_from_0,
+    .ractor_free = ractor_free,
+    .ractor_count = add_count,
+    .snapshot_begin = snapshot_begin,
+    .snapshot_end = rb_vm_trace_open_calls_snapshot_end,
+    .snapshot_write = snapshot_write,
+    .write_settings = write_settings,
+    .report = report
+};

@@ -1,0 +1,23 @@
+#ifndef RUBY_VM_TRACE_STREAMS_CALLS_H
+#define RUBY_VM_TRACE_STREAMS_CALLS_H 1
+/* The stream of calls, and what frames.c reports to it. GVL held. See open_calls.h. */
+
+#include "vm_trace/capture/stream.h"
+
+struct rb_vm_trace_calls;
+
+extern struct rb_vm_trace_stream rb_vm_trace_calls;
+
+/* The innermost frame of `ec` begins. */
+void rb_vm_trace_calls_begun(struct rb_execution_context_struct *ec);
+
+/* Frames inside the innermost frame have ended. */
+void rb_vm_trace_calls_left(struct rb_execution_context_struct *ec);
+
+/* An exception is handled in the innermost frame, which may be new: the body of a rescue or an ensure. */
+void rb_vm_trace_calls_unwound(struct rb_execution_context_struct *ec);
+
+/* An execution context ends; by the thread that runs it, or by any when it runs no more. */
+void rb_vm_trace_calls_context_ended(struct rb_vm_trace_calls **slot);
+
+#endif /* RUBY_VM_TRACE_STREAMS_CALLS_H */

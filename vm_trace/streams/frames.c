@@ -1,0 +1,78 @@
+/*
+ * What the VM and compiled code report of frames, passed on to the streams `calls` and `states`.
+ * Calls come first where a frame begins: its time includes what the other stream does.
+ */
+#include "vm_trace/streams/frames.h"
+#include "vm_trace/host/host.h"
+#include "vm_trace/streams/calls.h"
+#include "vm_trace/streams/states.h"
+#include "vm_trace/vm_trace_jit.h"
+
+int rb_vm_trace_frames_on;
+
+static inline bool
+calls_p(void)
+{
+    return rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_CALLS;
+}
+
+static inline bool
+states_p(void)
+{
+    return rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_STATES;
+}
+
+void
+rb_vm_trace_frames_report(int stream, bool on)
+{
+    if (on) rb_vm_trace_frames_on |= stream;
+    else rb_vm_trace_frames_on &= ~stream;
+    rb_vm_trace_host_watch_entries(rb_vm_trace_frames_on);
+}
+
+void
+rb_vm_trace_uncompiled_slow(struct rb_execution_context_struct *ec, uint64_t calls, uint64_t threshold)
+{
+    if (calls_p()) rb_vm_trace_calls_begun(ec);
+    if (states_p()) rb_vm_trace_states_uncompiled(ec, calls, threshold);
+}
+
+void
+rb_vm_trace_frame_begun_slow(struct rb_execution_context_struct *ec)
+{
+    if (calls_p()) rb_vm_trace_calls_begun(ec);
+}
+
+void
+rb_vm_trace_interpreted(struct rb_execution_context_struct *ec)
+{
+    if (calls_p()) rb_vm_trace_calls_begun(ec);
+}
+
+void
+rb_vm_trace_frame_popped(struct rb_execution_context_struct *ec)
+{
+    if (states_p()) rb_vm_trace_states_popped(ec);
+    if (calls_p()) rb_vm_trace_calls_left(ec);
+}
+
+void
+rb_vm_trace_frame_switched(struct rb_execution_context_struct *ec, uintptr_t before)
+{
+    if (!calls_p()) return;
+    if (rb_vm_trace_host_innermost(ec) < before) rb_vm_trace_calls_begun(ec);
+    else rb_vm_trace_calls_left(ec);
+}
+
+void
+rb_vm_trace_unwound_slow(struct rb_execution_context_struct *ec)
+{
+    if (states_p()) rb_vm_trace_states_unwound(ec);
+    if (calls_p()) rb_vm_trace_calls_unwound(ec);
+}
+
+void
+rb_vm_trace_calls_ended_slow(struct rb_vm_trace_calls **calls)
+{
+    rb_vm_trace_calls_context_ended(calls);
+}
