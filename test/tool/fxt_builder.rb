@@ -397,3 +397,30 @@ class StatesTrace < ThreadsTrace
     super(exits: exits, sampled: @exits, sites: @sites.size, **counts)
   end
 end
+
+# A trace of the stream `calls`: a call is written when it returns, so those inside come first. Times are
+# milliseconds.
+#   CallsTrace.new { |t| t.call(:main, "<main> (/a.rb:1)", 1, 90) { t.call(:main, "Foo#bar (/a.rb:3)", 2, 5) } }.build
+class CallsTrace < ThreadsTrace
+  attr_reader :calls, :left_out
+
+  def initialize(settings: {}, **options, &block)
+    @calls = @left_out = 0
+    settings &&= { flags: "calls", **settings }
+    super(settings: settings, **options, &block)
+  end
+
+  # began, ended: it was open when the trace began, when it ended. Returns the offset of its record.
+  def call(thread, name, from, to, left_out: nil, left_out_ms: nil, began: false, ended: false, **args)
+    yield if block_given?
+    @calls += 1
+    @left_out += left_out.to_i
+    args[:left_out] = [:uint64, left_out] if left_out
+    args[:left_out_ns] = [:uint64, ns(left_out_ms)] if left_out_ms
+    args[:began] = began == true ? "before the trace" : began if began
+    args[:ended] = ended == true ? "after the trace" : ended if ended
+    event(:complete, thread, "call", name, from, extra: [ns(to)], **args)
+  end
+
+  def build(**counts) = super(calls: @calls, calls_left_out: @left_out, **counts)
+end

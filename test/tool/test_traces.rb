@@ -22,7 +22,10 @@ class TestTraces < Minitest::Test
   end
 
   def test_reports
-    Traces.all.each { |name| assert_kept("#{name}.report.txt", "report", "#{name}.fxt") }
+    Traces.all.each do |name|
+      options = name == :calls ? %w[--calls] : []
+      assert_kept("#{name}.report.txt", "report", *options, "#{name}.fxt")
+    end
   end
 
   def test_report_in_every_format
@@ -31,6 +34,7 @@ class TestTraces < Minitest::Test
       assert_kept("gvl.report.#{suffix}", "report", "--format=#{format}", "gvl.fxt")
       assert_kept("states.report.#{suffix}", "report", "--format=#{format}", "states.fxt")
       assert_kept("allocations.report.#{suffix}", "report", "--format=#{format}", "allocations.fxt")
+      assert_kept("calls.report.#{suffix}", "report", "--calls", "--format=#{format}", "calls.fxt")
       assert_kept("processes.top-2.report.#{suffix}", "report", "--format=#{format}", "--top=2", "processes.fxt")
     end
   end

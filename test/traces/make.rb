@@ -257,6 +257,37 @@ module Traces
     trace.build
   end
 
+  # A second of a web server: one of its requests is slow, and one call in it. Calls below 10 us are left out.
+  def self.calls
+    handle, render, query = "App#call (/app/app.rb:5)", "Page#render (/app/page.rb:7)", "Store#find (/app/store.rb:12)"
+    block, walk = "block in Page#render (/app/page.rb:8)", "Node#walk (/app/node.rb:3)"
+    trace = CallsTrace.new(settings: { flags: "calls:min=10000ns", calls_min_ns: [:uint64, 10_000] }, ends: 1000) do |t|
+      t.thread(:worker, 44)
+      t.call(:main, "<main> (/app/run.rb:1)", 0.001, 1000, began: true, ended: true) do
+        t.call(:main, "Server#run (/app/server.rb:9)", 0.002, 990) do
+          8.times do |i|
+            at = 20 + 100 * i
+            t.call(:main, handle, at, at + (i == 5 ? 90 : 20), left_out: 30 + i, left_out_ms: 0.2) do
+              t.call(:main, query, at + 1, at + (i == 5 ? 70 : 4), left_out: 2, left_out_ms: 0.01)
+              t.call(:main, render, at + (i == 5 ? 71 : 5), at + (i == 5 ? 85 : 18)) do
+                from = at + (i == 5 ? 72 : 6)
+                t.call(:main, "Array#each", from, from + 10) do
+                  3.times { |n| t.call(:main, block, from + 1 + 3 * n, from + 3 + 3 * n, left_out: 5, left_out_ms: 0.03) }
+                end
+              end
+            end
+          end
+        end
+        t.call(:worker, walk, 100, 400) do
+          t.call(:worker, walk, 110, 250) { t.call(:worker, walk, 120, 200, left_out: 400, left_out_ms: 2) }
+          t.call(:worker, walk, 260, 390)
+        end
+      end
+      t.call(:worker, "Thread::Queue#pop", 400.5, 1000, ended: true)
+    end
+    trace.build(calls_left_out: trace.left_out + 17)
+  end
+
   def self.all = singleton_methods(false).sort - [:all]
 end
 

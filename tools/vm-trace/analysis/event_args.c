@@ -26,7 +26,8 @@ text_has_word(struct fxt_string text, const char *word)
     size_t len = strlen(word);
     for (size_t at = 0, end; at < text.len; at = end + 1) {
         for (end = at; end < text.len && text.ptr[end] != ' '; end++) {}
-        if (end - at == len && memcmp(text.ptr + at, word, len) == 0) return true;
+        bool ends = end - at == len || (end - at > len && text.ptr[at + len] == ':');
+        if (ends && memcmp(text.ptr + at, word, len) == 0) return true;
     }
     return false;
 }

@@ -13,7 +13,8 @@ uint64_t event_uint(const struct fxt_event *event, uint32_t name, uint64_t missi
 uint32_t event_reason(struct pool *pool, const struct fxt_event *event);
 /* Returns a string, or STRING_NONE. */
 uint32_t event_text(struct pool *pool, const struct fxt_event *event, uint32_t name);
-/* Whether a text, words separated by blanks, contains this word. */
+/* Whether a text, words separated by blanks, contains this word. Options of a stream follow its name after a
+ * colon, and are no part of the word. */
 bool text_has_word(struct fxt_string text, const char *word);
 /* What the settings of a trace tell about compiled versions and their code. */
 struct code_settings {

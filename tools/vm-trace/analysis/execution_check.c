@@ -7,7 +7,7 @@
 #include "base/escape.h"
 #include "base/xalloc.h"
 
-enum { PROCESSES_MAX = 16 * 1024, TRACKS_MAX = 256 * 1024, ENDED_MAX = 64 * 1024 };
+enum { PROCESSES_MAX = 16 * 1024, THREADS_MAX = 256 * 1024 };
 enum { READ_APART_NS = 1000000 }; /* sums below this may differ by more than 1 % */
 
 #define FAULT(reader, event, ...) reader_fault(reader, FXT_FAULT_SCHEMA, (event)->offset, __VA_ARGS__)
@@ -16,18 +16,14 @@ void
 execution_check_init(struct execution_check *check)
 {
     row_table_init(&check->processes, sizeof(struct execution_check_process), 1, PROCESSES_MAX);
-    row_table_init(&check->threads, sizeof(struct execution_check_thread), 2, TRACKS_MAX);
-    row_table_init(&check->tracks, sizeof(struct execution_check_track), 2, TRACKS_MAX);
+    row_table_init(&check->threads, sizeof(struct execution_check_thread), 2, THREADS_MAX);
+    ended_slices_init(&check->ended);
 }
 
 void
 execution_check_chunk(struct execution_check *check)
 {
-    for (uint32_t i = 0; i < check->tracks.count; i++) {
-        struct execution_check_track *track = row_table_at(&check->tracks, i);
-        free(track->ended);
-    }
-    row_table_free(&check->tracks);
+    ended_slices_clear(&check->ended);
 }
 
 void
@@ -204,25 +200,6 @@ execution_check_iseq(struct reader *reader, const struct fxt_event *event)
 
 /* --- slices ----------------------------------------------------------------------------------- */
 
-/* Slices are written at their ends, so those inside of this one have ended already. */
-static void
-check_nesting(struct execution_check *check, struct reader *reader, const struct fxt_event *event)
-{
-    const uint32_t key[2] = {event->pid, event->tid};
-    struct execution_check_track *track = row_table_get(&check->tracks, key);
-    if (track == NULL) return;
-    while (track->count > 0 && track->ended[track->count - 1].begin_ns >= event->ts_ns) track->count--;
-    if (track->count > 0 && track->ended[track->count - 1].end_ns > event->ts_ns) {
-        FAULT(reader, event, "execution slice begins at %" PRId64 " inside another one, and ends after it",
-              event->ts_ns);
-        track->count--;
-    }
-    if (track->count == ENDED_MAX) track->count = 0; /* one after the other: none encloses these */
-    make_room(track->ended, track->count, track->capacity);
-    track->ended[track->count].begin_ns = event->ts_ns;
-    track->ended[track->count++].end_ns = event->end_ns;
-}
-
 void
 execution_check_slice(struct execution_check *check, struct reader *reader, const struct fxt_event *event)
 {
@@ -247,7 +224,10 @@ execution_check_slice(struct execution_check *check, struct reader *reader, cons
     }
     uint64_t ns = (uint64_t)(event->end_ns - event->ts_ns), min_ns = process_of(check, event->pid)->min_ns;
     if (ns < min_ns) FAULT(reader, event, "execution slice of %" PRIu64 " ns; the shortest is %" PRIu64, ns, min_ns);
-    check_nesting(check, reader, event);
+    if (ended_slices_add(&check->ended, event) == ENDED_OVERLAPS) {
+        FAULT(reader, event, "execution slice begins at %" PRId64 " inside another one, and ends after it",
+              event->ts_ns);
+    }
 }
 
 /* --- all ---------------------------------------------------------------------------------------- */

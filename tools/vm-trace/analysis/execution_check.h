@@ -5,6 +5,7 @@
  *
  * Times are read at different moments, so sums may differ by 1 %.
  */
+#include "analysis/ended_slices.h"
 #include "analysis/execution.h"
 
 struct execution_check_process {
@@ -23,19 +24,10 @@ struct execution_check_thread {
     uint64_t ns[EXECUTION_STATES];
 };
 
-/* Slices of one track that have ended and may still be enclosed by another. */
-struct execution_check_track {
-    uint32_t pid, tid; /* the key */
-    struct {
-        int64_t begin_ns, end_ns;
-    } *ended;
-    uint32_t count, capacity;
-};
-
 struct execution_check {
     struct row_table processes; /* of struct execution_check_process */
     struct row_table threads;   /* of struct execution_check_thread */
-    struct row_table tracks;    /* of struct execution_check_track */
+    struct ended_slices ended;
 };
 
 void execution_check_init(struct execution_check *check);

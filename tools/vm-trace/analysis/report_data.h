@@ -9,6 +9,7 @@
  * settings, summary and sites.
  */
 #include "analysis/allocations.h"
+#include "analysis/calls.h"
 #include "analysis/compilations.h"
 #include "analysis/duration_pairs.h"
 #include "analysis/durations.h"
@@ -113,6 +114,7 @@ struct report_thread {
     int8_t wanted; /* by --thread: -1 unknown, 0 no, 1 yes */
     uint64_t events;
     uint64_t exits, fallbacks; /* sums of the weights */
+    int64_t first_ns, last_ns; /* of a native thread, of all its events; first_ns > last_ns: there are none */
 };
 
 struct report_provider {
@@ -163,6 +165,7 @@ struct report {
     struct gc_pauses gc;
     struct allocations allocations;
     struct execution execution; /* of threads that the filter passes; nothing if it has times */
+    struct calls calls;
     struct version_history history;
     uint64_t unended;
     uint64_t uncounted; /* durations without a row, because there are too many names */
@@ -188,6 +191,9 @@ bool report_iseq_wanted(struct report *report, uint32_t iseq);
 
 /* Whether a thread passes --thread. */
 bool report_thread_wanted(struct report *report, uint32_t number);
+
+/* The part of a native thread's time that lies in the window. */
+uint64_t report_thread_ns(const struct report *report, uint32_t number);
 
 static inline struct report_process *
 report_process(const struct report *report, uint32_t number)

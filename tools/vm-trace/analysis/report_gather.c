@@ -77,6 +77,8 @@ note_time(struct report *report, int64_t ts_ns)
         report->start_ns = ts_ns;
         report->states.from_ns = absolute_ns(report, report->filter.since_ns);
         report->states.to_ns = absolute_ns(report, report->filter.until_ns);
+        report->calls.nesting.from_ns = report->states.from_ns;
+        report->calls.nesting.to_ns = report->states.to_ns;
     }
     if (ts_ns < file->first_ns) file->first_ns = ts_ns;
     if (ts_ns > file->last_ns) file->last_ns = ts_ns;
@@ -112,6 +114,8 @@ thread_row(struct report *report, uint32_t process, uint32_t tid, uint32_t runs)
     if (report->threads.count > known) {
         thread->name = runs;
         thread->wanted = -1;
+        thread->first_ns = INT64_MAX;
+        thread->last_ns = INT64_MIN;
     }
     return (uint32_t)(thread - (struct report_thread *)report->threads.rows);
 }
@@ -210,6 +214,7 @@ add_settings(struct report *report, const struct fxt_event *event, uint32_t numb
     if (exit_rate > 1 || fallback_rate > 1) process->sampled = true;
     if (fxt_event_arg(event, STRING_SNAPSHOT) != NULL) process->snapshot = true;
     process->keeps_newest |= event_text(report->pool, event, STRING_KEEP) == STRING_NEWEST;
+    report->calls.nesting.sorted |= process->keeps_newest; /* its chunks are in no order */
     process->code = event_code_settings(event);
     const struct fxt_arg *flags = fxt_event_arg(event, STRING_FLAGS);
     if (flags != NULL && flags->type == FXT_ARG_STRING) process->timed |= text_has_word(flags->string, "states");
@@ -402,6 +407,13 @@ add_allocation(struct report *report, const struct fxt_event *event, uint32_t pr
     allocations_add(&report->allocations, &allocation);
 }
 
+static bool
+call_wanted(void *context, uint32_t name)
+{
+    struct report *report = context;
+    return glob_matches(&report->method_glob, report->pool, name);
+}
+
 static void
 add_gc(struct report *report, const struct duration_edge *begin, const struct duration_edge *end, bool wanted)
 {
@@ -465,6 +477,13 @@ note_process_time(struct report_process *process, int64_t ts_ns)
     if (ts_ns > process->last_ns) process->last_ns = ts_ns;
 }
 
+static void
+note_thread_time(struct report_thread *thread, int64_t ts_ns, int64_t end_ns)
+{
+    if (ts_ns < thread->first_ns) thread->first_ns = ts_ns;
+    if (end_ns > thread->last_ns) thread->last_ns = end_ns;
+}
+
 /* Whether the event is paired. A duration in one record is so where it also is a state of its
  * thread. */
 static bool
@@ -523,6 +542,8 @@ on_event(void *context, const struct fxt_event *event)
     uint32_t native = thread_of(report, event->pid, event->tid), row = native;
     uint32_t process = report_thread(report, native)->process;
     note_process_time(report_process(report, process), event->ts_ns);
+    int64_t end_ns = event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns;
+    note_thread_time(report_thread(report, native), event->ts_ns, end_ns);
     bool instant = event->type == FXT_EVENT_INSTANT;
     /* Events about the trace hold for all of it, whatever the filter. */
     if (instant && event->category.id == STRING_TRACE) add_trace_event(report, event, process);
@@ -544,15 +565,17 @@ on_event(void *context, const struct fxt_event *event)
         duration_pairs_add(report->pairs, report->pool, event, native, wanted);
     }
     if (!wanted) return;
+    bool call = event->category.id == STRING_CALL; /* counts as far as it lies in the window */
+    if (call && report->filter.reason == NULL)
+        call_nesting_event(&report->calls.nesting, native, report->pool, event);
     version_history_event(&report->history, report->pool, process, event);
     if (!time_wanted(report, event->ts_ns)) return;
     if (event->category.id == STRING_EXECUTION) return; /* only the long ones: their sums are in trace/states */
 
     thread->events++;
-    int64_t end_ns = event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns;
     if (event->ts_ns < report->first_ns) report->first_ns = event->ts_ns;
     if (end_ns > report->last_ns) report->last_ns = end_ns;
-    bool complete = event->type == FXT_EVENT_DURATION_COMPLETE && !is_edge(event);
+    bool complete = event->type == FXT_EVENT_DURATION_COMPLETE && !is_edge(event) && !call;
     if (complete && !report->exits_only) add_complete(report, event);
     if (event->category.id == STRING_THROW) throws_flow(&report->throws, event, native);
     if (!instant) return;
@@ -608,6 +631,7 @@ report_new(size_t memory_bytes, const struct report_filter *filter)
     gc_pauses_init(&report->gc);
     allocations_init(&report->allocations);
     execution_init(&report->execution);
+    calls_init(&report->calls, report, call_wanted);
     compilations_init(&report->compilations);
     struct row_table *tables[] = {&report->invalidations, &report->durations};
     for (unsigned i = 0; i < 2; i++)
@@ -636,6 +660,7 @@ report_free(struct report *report)
     gc_pauses_free(&report->gc);
     allocations_free(&report->allocations);
     execution_free(&report->execution);
+    calls_free(&report->calls);
     sched_processes_free(&report->sched_processes);
     compilations_free(&report->compilations);
     version_history_free(&report->history);
@@ -675,6 +700,7 @@ read_one(struct report *report, const char *file, uint64_t max_faults)
         duration_pairs_finish(report->pairs);
     }
     thread_states_file_end(&report->states);
+    calls_file_end(&report->calls);
     sched_processes_free(&report->sched_processes);
     duration_pairs_free(report->pairs);
     compilations_file_end(&report->compilations);
@@ -688,8 +714,19 @@ report_read_all(struct report *report, uint64_t max_faults, int file_count, char
     enum status status = STATUS_FINE;
     for (int i = 0; i < file_count; i++) status = worse(status, read_one(report, files[i], max_faults));
     allocations_resolve(&report->allocations);
+    calls_sort_slowest(&report->calls);
     report_resolve(report);
     return status;
+}
+
+uint64_t
+report_thread_ns(const struct report *report, uint32_t number)
+{
+    const struct report_thread *thread = report_thread(report, number);
+    const struct call_nesting *window = &report->calls.nesting;
+    int64_t first_ns = thread->first_ns > window->from_ns ? thread->first_ns : window->from_ns;
+    int64_t last_ns = thread->last_ns < window->to_ns ? thread->last_ns : window->to_ns;
+    return last_ns > first_ns ? (uint64_t)(last_ns - first_ns) : 0;
 }
 
 bool

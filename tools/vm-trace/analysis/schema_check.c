@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "analysis/allocation_check.h"
+#include "analysis/call_check.h"
 #include "analysis/execution_check.h"
 #include "analysis/frames.h"
 #include "analysis/schema_check.h"
@@ -16,9 +17,9 @@ enum { CLOCKS_MAX = 256 * 1024, PROCESSES_MAX = 16 * 1024, FLOWS_MAX = 1024 * 10
 
 /* The last times of one thread within one provider. A recompile exit has a time from before the
  * JIT acted on it, but is written after the durations and site counts that result from the
- * action. So exits, durations and events about the trace have a clock each, and counters have
+ * action. So exits, durations and events about the trace have a clock each, and calls and counters have
  * one, too. */
-enum clock { CLOCK_EXITS, CLOCK_TRACE, CLOCK_DURATIONS, CLOCK_COUNTERS, CLOCKS };
+enum clock { CLOCK_EXITS, CLOCK_TRACE, CLOCK_DURATIONS, CLOCK_CALLS, CLOCK_COUNTERS, CLOCKS };
 
 struct clocks {
     int64_t last_ns[CLOCKS];
@@ -89,6 +90,7 @@ struct schema_check {
 
     struct allocation_check allocations;
     struct execution_check execution;
+    struct call_check calls;
 
     struct map clock_of_thread;
     struct clocks *clocks;
@@ -103,6 +105,7 @@ schema_check_new(struct reader *reader)
     check->reader = reader;
     allocation_check_init(&check->allocations);
     execution_check_init(&check->execution);
+    call_check_init(&check->calls);
     return check;
 }
 
@@ -116,6 +119,7 @@ schema_check_free(struct schema_check *check)
     free(check->flows);
     allocation_check_free(&check->allocations);
     execution_check_free(&check->execution);
+    call_check_free(&check->calls);
     map_free(&check->clock_of_thread);
     free(check->clocks);
     free(check);
@@ -387,6 +391,7 @@ read_settings(struct schema_check *check, struct process *process, const struct 
         if (optional_uint(check, event, names[i], &rate)) process->rates[i] = rate;
     }
     execution_check_settings(&check->execution, check->reader, event);
+    call_check_settings(&check->calls, check->reader, event);
 }
 
 static void
@@ -436,6 +441,7 @@ read_summary(struct schema_check *check, struct process *process, const struct f
     process->has_allocated =
         optional_uint(check, event, STRING_ALLOCATION_SAMPLES, &process->summary_allocated.samples) &&
         optional_uint(check, event, STRING_ALLOCATION_BYTES, &process->summary_allocated.bytes);
+    call_check_summary(&check->calls, check->reader, event);
 }
 
 static void
@@ -492,6 +498,7 @@ check_kind(struct schema_check *check, const struct fxt_event *event)
         right = event->type >= FXT_EVENT_DURATION_BEGIN && event->type <= FXT_EVENT_DURATION_COMPLETE;
         break;
       case STRING_EXECUTION:
+      case STRING_CALL:
         kind = "a duration in one record";
         right = event->type == FXT_EVENT_DURATION_COMPLETE;
         break;
@@ -539,6 +546,7 @@ schema_check_chunk(struct schema_check *check)
     map_free(&check->clock_of_thread);
     check->clock_count = 0;
     execution_check_chunk(&check->execution);
+    call_check_chunk(&check->calls);
 }
 
 static struct clocks *
@@ -704,6 +712,7 @@ check_time(struct schema_check *check, const struct fxt_event *event)
     if (clocks == NULL) return;
     enum clock clock = event->category.id == STRING_TRACE ? CLOCK_TRACE : CLOCK_EXITS;
     if (event->type == FXT_EVENT_COUNTER) clock = CLOCK_COUNTERS;
+    else if (event->category.id == STRING_CALL) clock = CLOCK_CALLS;
     else if (event->type != FXT_EVENT_INSTANT && !belongs_to_exit(check, event)) clock = CLOCK_DURATIONS;
     int64_t *last_ns = &clocks->last_ns[clock];
     int64_t now_ns = event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns;
@@ -714,6 +723,14 @@ check_time(struct schema_check *check, const struct fxt_event *event)
         return;
     }
     *last_ns = now_ns;
+}
+
+/* Whether the event may be earlier than the settings: a call that was open before. */
+static bool
+may_be_early(const struct process *process, const struct fxt_event *event)
+{
+    return event->category.id == STRING_CALL &&
+           (process->snapshot || fxt_event_arg(event, STRING_BEGAN) != NULL);
 }
 
 void
@@ -746,12 +763,13 @@ schema_check_event(struct schema_check *check, const struct fxt_event *event)
           case STRING_BLOCKED: check_blocked(check, event); break;
           case STRING_GC: check_gc(check, event); break;
           case STRING_EXECUTION: execution_check_slice(&check->execution, check->reader, event); break;
+          case STRING_CALL: call_check_call(&check->calls, check->reader, event); break;
           case STRING_ALLOCATION: check_allocation(check, process, event); break;
         }
     }
     check->last =
         (struct last_event){event->ts_ns, event->provider, event->pid, event->tid, event->category.id, event->type};
-    if (process->events == 0 || event->ts_ns < process->first_ns) {
+    if (process->events == 0 || (event->ts_ns < process->first_ns && !may_be_early(process, event))) {
         process->first_ns = event->ts_ns;
         process->first_offset = event->offset;
     }
@@ -815,13 +833,15 @@ finish_process(struct schema_check *check, const struct process *process)
     compare(reader, process, process->has_lost, process->summary_lost, process->losses, "lost",
             "loss events add up to");
     if (!gaps && !process->snapshot) compare_allocated(reader, process);
-    if (process->has_lost && process->summary_lost > 0) return; /* then sites may be lost, too */
+    if (process->has_lost && process->summary_lost > 0) return; /* then calls and sites may be lost, too */
     compare(reader, process, process->has_sites, process->summary_sites, process->sites, "sites", "the file holds");
     compare(reader, process, process->has_exits, process->summary_exits, process->site_exits, "exits",
             "hits of the sites add up to");
     compare(reader, process, process->has_fallbacks, process->summary_fallbacks, process->site_fallbacks, "fallbacks",
             "hits of the sites add up to");
-    if (!gaps && !process->snapshot) execution_check_finish(&check->execution, reader, process->pid);
+    if (gaps || process->snapshot) return;
+    call_check_finish(&check->calls, reader, process->pid);
+    execution_check_finish(&check->execution, reader, process->pid);
 }
 
 void

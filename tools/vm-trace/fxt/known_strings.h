@@ -44,7 +44,10 @@
     S(INTERPRETED, "interpreted") S(WHY, "why") S(CALLS, "calls") S(INTERPRETED_NS, "interpreted_ns") \
     S(FIRST_NS, "first_ns") S(LAST_NS, "last_ns") S(STATES_MIN_NS, "states_min_ns") \
     S(NOT_COMPILED_YET, "not compiled yet") S(CANNOT_BE_COMPILED, "cannot be compiled") \
-    S(PROFILED_AGAIN, "profiled again") S(STATE, "state") S(RAN_NS, "ran_ns")
+    S(PROFILED_AGAIN, "profiled again") S(STATE, "state") S(RAN_NS, "ran_ns") \
+    S(CALL, "call") S(LEFT_OUT_NS, "left_out_ns") S(BEGAN, "began") S(ENDED, "ended") \
+    S(BEFORE_THE_TRACE, "before the trace") S(AFTER_THE_TRACE, "after the trace") \
+    S(CALLS_MIN_NS, "calls_min_ns") S(CALLS_DEPTH, "calls_depth") S(CALLS_LEFT_OUT, "calls_left_out")
 
 enum known_string {
     KNOWN_STRINGS_BEGIN = STRING_NONE,

@@ -403,6 +403,7 @@ report_tables(struct report *report, struct document *document, uint64_t top)
     const struct view view = {report, document, top};
     add_totals(&view);
     view_add_execution(&view);
+    view_add_calls(&view);
     for (unsigned i = report_timed(report) ? BY_PLACE : BY_PLACE + 1; i < FIRST_OF_FALLBACKS; i++)
         add_grouping(&view, &groupings[i]);
     view_add_throws(&view);

@@ -12,6 +12,8 @@ void report_cost(struct report *report, struct document *document);
 void report_cost_missing(struct report *report, struct document *document);
 /* The tables: exits in several orders, compilations, threads. `top`: rows of a table. */
 void report_tables(struct report *report, struct document *document, uint64_t top);
+/* Instead: all about calls (--calls). */
+void report_call_tables(struct report *report, struct document *document, uint64_t top);
 /* The contents of the files: providers and their chunks. */
 void report_contents(struct report *report, struct document *document, uint64_t top);
 

@@ -57,6 +57,8 @@ void view_add_thread_states(const struct view *view);
 /* In report_execution.c: where the time went by states, and what ran without compiled code. */
 void view_add_execution(const struct view *view);
 void view_add_interpreted(const struct view *view);
+/* In report_calls.c: methods by own time. */
+void view_add_calls(const struct view *view);
 /* In report_gains.c: what methods would gain if none of their calls exited. */
 void view_add_gains(const struct view *view);
 /* In report_gc.c: garbage collections. */

@@ -13,7 +13,7 @@
 static struct report_filter filter = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
 static enum document_format format = FORMAT_TEXT;
 static const char *table;
-static bool advice;
+static bool advice, calls;
 
 /* A reason without any event may be misspelled: suggests a name of a reason in the traces, or
  * another known one. */
@@ -44,7 +44,7 @@ run(const struct options *options, int file_count, char **files)
         report_cost(report, &document);
         report_head(report, &document);
         report_cost_missing(report, &document);
-        report_tables(report, &document, options->top);
+        (calls ? report_call_tables : report_tables)(report, &document, options->top);
         report_fold(report, &document);
         if (advice) advice_table_report(report, &document, options->top);
         suggest_reason(report);
@@ -70,6 +70,8 @@ static const struct cli_option report_options[] = {
                &filter.method),
     CLI_OPTION("thread", 't', "GLOB", "only this thread, by name or tid", take_text, &filter.thread),
     CLI_OPTION("advice", 'a', NULL, "for each reason: what it means, what causes it, what helps", NULL, &advice),
+    CLI_OPTION("calls", 'c', NULL, "all about calls instead: callers, callees, threads, the slowest ones", NULL,
+               &calls),
     OPTION_FORMAT(format, table),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
@@ -82,16 +84,22 @@ const struct command command_report = {
     .arguments = "FILE...",
     .help =
         "Prints what exits cost in time and a verdict, if the trace has the stream states; the\n"
-        "settings, the time span and the losses; where the time went, and exits by lost time;\n"
-        "exits by reason, by method and line, and by instruction; the worst methods with their\n"
-        "reasons, with the times of the first and the last exit and the rate over time; jumps out\n"
-        "of blocks; what guards expected and met; the outcomes of recompile exits, what methods\n"
-        "would gain without exits (an estimate), methods that ran without compiled code, and\n"
-        "where exits go on after recompilation; fallbacks; compilations by phase and by ISEQ;\n"
+        "settings, the time span and the losses; where the time went, calls by own time, and exits\n"
+        "by lost time; exits by reason, by method and line, and by instruction; the worst methods\n"
+        "with their reasons, with the times of the first and the last exit and the rate over time;\n"
+        "jumps out of blocks; what guards expected and met; the outcomes of recompile exits, what\n"
+        "methods would gain without exits (an estimate), methods that ran without compiled code,\n"
+        "and where exits go on after recompilation; fallbacks; compilations by phase and by ISEQ;\n"
         "other work of the compiler; invalidations; where the time of each thread went, who held\n"
         "the GVL while others waited, where time slices ended, and what threads blocked in;\n"
         "garbage collections by reason and by phase; allocations and surviving objects by class\n"
         "and by method; threads. Several files count as one run.\n"
+        "\n"
+        "With --calls, instead of these: total and own time of methods, their callers and callees,\n"
+        "threads, and the slowest single calls. The total time of a method counts a call inside\n"
+        "of another one of it once; own time is without recorded calls inside. Only what lies\n"
+        "between --since and --until counts. Own times and what is outside of recorded calls add\n"
+        "up to the time of the threads.\n"
         "\n"
         "If exits were sampled, the counts are the exact hits of the sites. Where the trace lacks\n"
         "these, or a filter asks for what sites do not record (time, thread), each event counts\n"

@@ -1,0 +1,172 @@
+# What `vm-trace report` makes of the stream `calls`. test/traces/calls.fxt has the report in every format.
+require_relative "tool_helper"
+require_relative "calls_reference"
+
+class TestCalls < Minitest::Test
+  include ToolHelper
+
+  A, B, C = "Foo#a (/app/foo.rb:3)", "Foo#b (/app/foo.rb:9)", "Integer#times"
+  MAIN, OUTSIDE = "<main> (/app/run.rb:1)", "(outside recorded calls)"
+  MS = 1_000_000
+
+  def report(bytes, *options)
+    with_file(bytes) { |path| return tool("report", *options, path) }
+  end
+
+  def json(bytes, *options) = JSON.parse(report(bytes, "--format=json", "--calls", "--top=100000", *options).out)
+
+  # Times in milliseconds.
+  def rows(data, table, *columns)
+    data.fetch(table)["rows"].map do |row|
+      columns.map { |column| column.end_with?("ns") && row[column] ? (row[column] / MS.to_f).round(6) : row[column] }
+    end
+  end
+
+  # A trace of calls as the reference has them.
+  def trace_of(calls, settings: {}, chunks: nil)
+    CallsTrace.new(settings: settings, ends: calls.map(&:last).max + 10) do |t|
+      threads = calls.map(&:first).uniq - [:main]
+      threads.each_with_index { |thread, i| t.thread(thread, 100 + i) }
+      calls.each_with_index do |(thread, name, from, to), i|
+        t.new_chunk if chunks && i % chunks == 0
+        t.call(thread, name, from, to)
+      end
+    end.build
+  end
+
+  def assert_sums(reference, data)
+    methods = rows(data, "calls", "method", "calls", "total_ns", "own_ns", "max_ns").reject { |row| row[0] == OUTSIDE }
+    assert_equal reference.methods.map { |name, sums| [name, *sums] }.sort, methods.sort
+    callers = rows(data, "callers", "caller", "method", "calls", "total_ns", "own_ns")
+    assert_equal reference.pairs.map { |(from, to), sums| [from || OUTSIDE, to, *sums] }.sort, callers.sort
+    callees = rows(data, "callees", "caller", "callee", "calls", "total_ns", "own_ns")
+    assert_equal reference.pairs.filter_map { |(from, to), sums| [from, to, *sums] if from }.sort, callees.sort
+    threads = rows(data, "calls_by_thread", "thread", "recorded_ns").to_h
+    assert_equal reference.threads.transform_keys(&:to_s).sort, threads.sort
+  end
+
+  def test_sums_are_those_of_all_calls
+    10.times do |seed|
+      calls = CallsReference.random(seed, threads: %i[main web worker])
+      assert_sums(CallsReference.new(calls), json(trace_of(calls)))
+    end
+  end
+
+  def test_sums_of_a_window_count_what_lies_in_it
+    calls = CallsReference.random(1, threads: %i[main web])
+    [[100, 300], [0, 50], [777, 778], [400, 100_000]].each do |since, till|
+      data = json(trace_of(calls), "--since=#{since}ms", "--until=#{till}ms")
+      assert_sums(CallsReference.new(calls, since: since, till: till), data)
+    end
+  end
+
+  # Chunks of such a file are in any order.
+  def test_sums_of_a_file_that_keeps_its_newest_events
+    calls = CallsReference.random(2, threads: %i[main web])
+    turned = calls.rotate(220)
+    assert_sums(CallsReference.new(calls), json(trace_of(turned, settings: { keep: "newest" }, chunks: 55)))
+    late = report(trace_of(turned), "--calls").out
+    assert_match(/not counted +\d+ calls, behind later ones of their thread in the file$/, late)
+  end
+
+  def test_own_times_add_up_to_the_threads
+    calls = CallsReference.random(3, threads: %i[main web])
+    data = json(trace_of(calls))
+    threads = rows(data, "calls_by_thread", "thread_ns", "recorded_ns", "outside_ns")
+    threads.each { |time, recorded, outside| assert_in_delta time, recorded + outside, 1e-6 }
+    assert_in_delta threads.sum(&:first), rows(data, "calls", "own_ns").sum(&:first), 1e-5
+    outside = rows(data, "calls", "method", "own_ns").to_h[OUTSIDE]
+    assert_in_delta threads.sum(&:last), outside, 1e-6
+    assert_in_delta 1, data["calls"]["rows"].sum { |row| row["own_share"] }, 1e-4
+  end
+
+  # A loop has more callees than are kept one by one; the sums stay the same. Calls of different methods, and
+  # a caller that begins in the middle.
+  def test_callers_of_very_many_calls
+    names = Array.new(7) { |i| "M#m#{i} (/m.rb:1)" }
+    inner = Array.new(150_000) { |i| [:main, names[i % 7], 10 + i * 0.001, 10 + i * 0.001 + 0.0005] }
+    calls = inner + [[:main, "Loop#all (/l.rb:1)", inner[40_000][2] - 0.0002, 161], [:main, MAIN, 1, 162]]
+    reference = CallsReference.new(calls)
+    data = json(trace_of(calls))
+    in_main, in_loop = rows(data, "callers", "caller", "calls").group_by(&:first).values_at(MAIN, "Loop#all (/l.rb:1)")
+                                                               .map { |pairs| pairs.sum(&:last) }
+    # Of the stretch of time in which the loop begins, it gets all or nothing.
+    assert_in_delta 110_000, in_loop, 1024
+    assert_equal 150_001, in_loop + in_main
+    methods = rows(data, "calls", "method", "calls", "total_ns").to_h { |name, *sums| [name, sums] }
+    reference.methods.each { |name, (count, total)| assert_equal [count, total.round(6)], methods[name] }
+    threads = rows(data, "calls_by_thread", "recorded_ns")
+    assert_in_delta 161, threads[0][0], 1e-6
+    assert_in_delta 161, rows(data, "calls", "method", "own_ns").sum { |name, ns| name == OUTSIDE ? 0 : ns }, 1e-5
+  end
+
+  def test_time_of_recursive_methods_counts_once
+    trace = CallsTrace.new do |t|
+      t.call(:main, A, 1, 50) do
+        t.call(:main, A, 2, 20) { t.call(:main, A, 3, 10) }
+        t.call(:main, B, 20, 40) { t.call(:main, A, 21, 30) }
+      end
+      t.call(:main, A, 60, 70)
+    end.build
+    data = json(trace)
+    assert_equal [A, 5, 59, 48, 49], rows(data, "calls", "method", "calls", "total_ns", "own_ns", "max_ns")[0]
+    assert_equal [B, 1, 20, 11, 20], rows(data, "calls", "method", "calls", "total_ns", "own_ns", "max_ns")[2]
+  end
+
+  def test_slowest_calls
+    trace = CallsTrace.new do |t|
+      t.thread(:web, 77)
+      t.call(:main, MAIN, 0, 100, ended: true) do
+        t.call(:main, A, 10, 40, left_out: 7, left_out_ms: 9) { t.call(:main, B, 11, 39) }
+        t.call(:web, B, 20, 60)
+      end
+    end.build
+    data = json(trace)
+    columns = %w[method thread total_ns own_ns start_ns left_out]
+    main = [MAIN, "main", 100.0, 70.0, 0.0, 0]
+    others = [[B, "web", 40.0, 40.0, 20.0, 0], [A, "main", 30.0, 2.0, 10.0, 7], [B, "main", 28.0, 28.0, 11.0, 0]]
+    assert_equal [main, *others], rows(data, "slowest_calls", *columns)
+    assert_equal [main, *others.sort_by { |row| -row[3] }], rows(data, "slowest_calls_by_own_time", *columns)
+    assert_equal ["not returned", nil, nil, nil], data["slowest_calls"]["rows"].map { |row| row["state"] }
+    # all of them are tried, not only the slowest of all methods
+    assert_equal others.select { |row| row[0] == B }, rows(json(trace, "--method=Foo#b"), "slowest_calls", *columns)
+  end
+
+  def test_filters
+    trace = CallsTrace.new do |t|
+      t.thread(:web, 77)
+      t.call(:main, MAIN, 0, 90) { t.call(:main, A, 10, 40) { t.call(:main, B, 11, 39) } }
+      t.call(:web, B, 20, 60)
+    end.build
+    data = json(trace, "--method=*#b")
+    assert_equal [[B, 2, 68.0]], rows(data, "calls", "method", "calls", "own_ns")
+    assert_equal [[OUTSIDE, B, 40.0], [A, B, 28.0]], rows(data, "callers", "caller", "method", "total_ns")
+    assert_empty rows(data, "callees", "callee")
+    data = json(trace, "--thread=web")
+    assert_equal [[B, 1, 40.0]], rows(data, "calls", "method", "calls", "own_ns")
+    assert_equal [["web", 40.0, 40.0, 0.0]], rows(data, "calls_by_thread", "thread", "thread_ns", "recorded_ns", "outside_ns")
+    assert_match(/^  calls +none: --vm-trace=calls records them$/, report(trace, "--calls", "--reason=Guard*").out)
+  end
+
+  def test_a_report_without_calls_has_a_table_of_methods_only
+    trace = CallsTrace.new { |t| t.call(:main, A, 10, 40) { t.call(:main, B, 11, 39, left_out: 4, left_out_ms: 3) } }.build
+    data = JSON.parse(report(trace, "--format=json").out)
+    assert_equal [[OUTSIDE, nil, nil], [B, 4, 3.0], [A, 0, 0.0]], rows(data, "calls", "method", "left_out", "left_out_ns")
+    refute data.key?("callers")
+    refute_includes data.fetch("durations", { "rows" => [] })["rows"].map { |row| row["category"] }, "call"
+    none = CallsTrace.new.build
+    refute JSON.parse(report(none, "--format=json").out).key?("calls")
+  end
+
+  def test_several_files_count_as_one_run
+    one = trace_of([[:main, A, 1, 3], [:main, MAIN, 0.5, 10]])
+    two = trace_of([[:main, A, 2, 7], [:main, B, 1, 10]])
+    with_file(one) do |a|
+      with_file(two) do |b|
+        data = JSON.parse(tool("report", "--calls", "--format=json", a, b).out)
+        assert_equal [[A, 2, 7.0, 5.0]], rows(data, "calls", "method", "calls", "own_ns", "max_ns").select { |row| row[0] == A }
+        assert_equal [[B, 5.0], [MAIN, 2.0]], rows(data, "callers", "method", "caller", "total_ns").select { |m, *| m == A }.map { |r| r.drop(1) }
+      end
+    end
+  end
+end

@@ -1,0 +1,212 @@
+/* calls.c - see calls.h */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/calls.h"
+#include "base/xalloc.h"
+
+/* --- the slowest calls ---------------------------------------------------------------------------- */
+
+static void
+sift_down(struct slow_call *heap, uint32_t count, struct slow_call call)
+{
+    uint32_t at = 0;
+    for (uint32_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && heap[child + 1].ns < heap[child].ns) child++;
+        if (heap[child].ns >= call.ns) break;
+        heap[at] = heap[child];
+    }
+    heap[at] = call;
+}
+
+static void
+sift_up(struct slow_call *heap, uint32_t at, struct slow_call call)
+{
+    for (; at > 0 && heap[(at - 1) / 2].ns > call.ns; at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];
+    heap[at] = call;
+}
+
+static void
+note_slow(struct calls *calls, struct slowest *slowest, uint64_t ns, uint32_t track, const struct call *call)
+{
+    bool full = slowest->count == CALLS_SLOWEST;
+    if ((full && ns <= slowest->heap[0].ns) || !calls->wanted(calls->context, call->name)) return;
+    struct slow_call slow = {
+        .ns = ns, .total_ns = call->total_ns, .own_ns = call->own_ns, .begin_ns = call->begin_ns,
+        .left_out = call->left_out, .track = track, .name = call->name, .ended = call->ended,
+    };
+    if (full) sift_down(slowest->heap, slowest->count, slow);
+    else sift_up(slowest->heap, slowest->count++, slow);
+}
+
+static int
+compare_slow(const void *left, const void *right)
+{
+    const struct slow_call *a = left, *b = right;
+    if (a->ns != b->ns) return a->ns > b->ns ? -1 : 1;
+    if (a->begin_ns != b->begin_ns) return a->begin_ns < b->begin_ns ? -1 : 1;
+    return (a->track > b->track) - (a->track < b->track);
+}
+
+void
+calls_sort_slowest(struct calls *calls)
+{
+    struct slowest *both[] = {&calls->by_total, &calls->by_own};
+    for (unsigned i = 0; i < 2; i++) qsort(both[i]->heap, both[i]->count, sizeof *both[i]->heap, compare_slow);
+}
+
+/* --- total time ----------------------------------------------------------------------------------- */
+
+/* Joins the older half of the stretches, two at a time. */
+static void
+join_stretches(struct call_sum *sum)
+{
+    struct call_stretch *list = sum->outermost;
+    uint32_t kept = 0, half = sum->count / 2;
+    for (uint32_t i = 0; i + 1 < half; i += 2)
+        list[kept++] = (struct call_stretch){list[i].begin_ns, list[i + 1].end_ns,
+                                             list[i].total_ns + list[i + 1].total_ns};
+    memmove(list + kept, list + half, (sum->count - half) * sizeof *list);
+    sum->count = kept + sum->count - half;
+}
+
+/* Adds a call's time, without that of calls of the same method inside of it, which was added before. */
+static void
+add_total(struct call_sum *sum, const struct call *call)
+{
+    uint64_t covered_ns = 0;
+    for (; sum->count > 0; sum->count--) {
+        const struct call_stretch *last = &sum->outermost[sum->count - 1];
+        if (last->begin_ns + (last->end_ns - last->begin_ns) / 2 < call->begin_ns) break;
+        covered_ns += last->total_ns;
+    }
+    sum->totals.total_ns += call->total_ns - (covered_ns < call->total_ns ? covered_ns : call->total_ns);
+    if (sum->count == CALL_OPEN_MAX) join_stretches(sum);
+    make_room(sum->outermost, sum->count, sum->capacity);
+    sum->outermost[sum->count++] = (struct call_stretch){call->begin_ns, call->end_ns, call->total_ns};
+}
+
+/* --- what the nesting finds ------------------------------------------------------------------------- */
+
+static void
+add_pair(struct calls *calls, uint32_t caller, const struct call *callee)
+{
+    const uint32_t key[CALL_PAIR_KEYS] = {calls->file, caller, callee->name};
+    struct call_pair *pair = row_table_get(&calls->pairs, key);
+    if (pair == NULL) {
+        calls->uncounted += callee->calls;
+        return;
+    }
+    pair->calls += callee->calls;
+    pair->total_ns += callee->total_ns;
+    pair->own_ns += callee->own_ns;
+}
+
+static void
+on_callee(void *context, uint32_t track, struct call *caller, const struct call *callee)
+{
+    (void)track;
+    add_pair(context, caller->name, callee);
+}
+
+static void
+on_returned(void *context, uint32_t track, struct call *call)
+{
+    struct calls *calls = context;
+    const uint32_t key[CALL_SUM_KEYS] = {track, call->name};
+    struct call_sum *sum = row_table_get(&calls->sums, key);
+    if (sum == NULL) {
+        calls->uncounted++;
+        return;
+    }
+    sum->file = calls->file;
+    sum->totals.calls++;
+    sum->totals.own_ns += call->own_ns;
+    sum->totals.left_out += call->left_out;
+    sum->totals.left_out_ns += call->left_out_ns;
+    if (call->total_ns > sum->totals.max_ns) sum->totals.max_ns = call->total_ns;
+    add_total(sum, call);
+    note_slow(calls, &calls->by_total, call->total_ns, track, call);
+    if (call->own_ns > 0) note_slow(calls, &calls->by_own, (uint64_t)call->own_ns, track, call);
+}
+
+static void
+on_outermost(void *context, uint32_t track, const struct call *call)
+{
+    struct calls *calls = context;
+    struct call_thread *thread = row_table_get(&calls->threads, &track);
+    if (thread != NULL) thread->recorded_ns += call->total_ns;
+    add_pair(calls, STRING_NONE, call);
+}
+
+/* --- all ---------------------------------------------------------------------------------------------- */
+
+void
+calls_init(struct calls *calls, void *context, bool (*wanted)(void *context, uint32_t name))
+{
+    *calls = (struct calls){.context = context, .wanted = wanted};
+    const struct call_nesting_visitor visitor = {
+        .context = calls, .callee = on_callee, .returned = on_returned, .outermost = on_outermost};
+    call_nesting_init(&calls->nesting, &visitor);
+    row_table_init(&calls->sums, sizeof(struct call_sum), CALL_SUM_KEYS, CALL_SUMS_MAX);
+    row_table_init(&calls->pairs, sizeof(struct call_pair), CALL_PAIR_KEYS, CALL_PAIRS_MAX);
+    row_table_init(&calls->threads, sizeof(struct call_thread), 1, CALL_TRACKS_MAX);
+    calls->by_total.heap = xcalloc(CALLS_SLOWEST, sizeof *calls->by_total.heap);
+    calls->by_own.heap = xcalloc(CALLS_SLOWEST, sizeof *calls->by_own.heap);
+}
+
+static void
+free_stretches(struct calls *calls)
+{
+    for (uint32_t i = 0; i < calls->sums.count; i++) {
+        struct call_sum *sum = row_table_at(&calls->sums, i);
+        free(sum->outermost);
+        sum->outermost = NULL;
+        sum->count = sum->capacity = 0;
+    }
+}
+
+void
+calls_free(struct calls *calls)
+{
+    call_nesting_free(&calls->nesting);
+    free_stretches(calls);
+    row_table_free(&calls->sums);
+    row_table_free(&calls->pairs);
+    row_table_free(&calls->threads);
+    free(calls->by_total.heap);
+    free(calls->by_own.heap);
+}
+
+void
+calls_file_end(struct calls *calls)
+{
+    call_nesting_finish(&calls->nesting);
+    free_stretches(calls);
+    calls->file++;
+}
+
+void
+call_totals_add(struct call_totals *totals, const struct call_totals *other)
+{
+    totals->calls += other->calls;
+    totals->total_ns += other->total_ns;
+    totals->own_ns += other->own_ns;
+    totals->left_out += other->left_out;
+    totals->left_out_ns += other->left_out_ns;
+    if (other->max_ns > totals->max_ns) totals->max_ns = other->max_ns;
+}
+
+struct row_table
+calls_group(const struct calls *calls, bool by_file)
+{
+    struct row_table rows;
+    row_table_init(&rows, sizeof(struct call_row), CALL_ROW_KEYS, CALL_SUMS_MAX);
+    for (uint32_t i = 0; i < calls->sums.count; i++) {
+        const struct call_sum *sum = row_table_at(&calls->sums, i);
+        const uint32_t key[CALL_ROW_KEYS] = {by_file ? sum->file : 0, sum->name};
+        struct call_row *row = row_table_get(&rows, key); /* not more than there are sums */
+        call_totals_add(&row->totals, &sum->totals);
+    }
+    return rows;
+}
