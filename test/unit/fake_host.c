@@ -433,9 +433,18 @@ call_frame(struct fake_frame *frame, size_t index)
     return (struct vm_trace_call_frame){ 1000000 - index - 1, frame->iseq, (uintptr_t)frame->method };
 }
 
-bool
-rb_vm_trace_host_call_frame(struct rb_execution_context_struct *ec, struct vm_trace_call_frame *frame_out)
+void
+rb_vm_trace_host_call_context(struct rb_execution_context_struct *ec, struct vm_trace_call_context *context_out)
 {
+    *context_out = (struct vm_trace_call_context){ ec->ractor->vm_trace, words_of(ec)->calls,
+                                                   rb_vm_trace_host_innermost(ec) };
+}
+
+bool
+rb_vm_trace_host_call_frame(struct rb_execution_context_struct *ec, struct vm_trace_call_context *context_out,
+                            struct vm_trace_call_frame *frame_out)
+{
+    rb_vm_trace_host_call_context(ec, context_out);
     if (ec->frame_count == 0) return false;
     *frame_out = call_frame(&ec->frames[ec->frame_count - 1], ec->frame_count - 1);
     return true;

@@ -586,10 +586,25 @@ call_frame(const rb_control_frame_t *cfp, struct vm_trace_call_frame *frame_out)
     return frame_out->iseq != NULL;
 }
 
+static inline void
+call_context(struct rb_execution_context_struct *ec, struct vm_trace_call_context *context_out)
+{
+    *context_out = (struct vm_trace_call_context){ rb_ec_ractor_ptr(ec)->vm_trace, ec->vm_trace_calls,
+                                                   (uintptr_t)ec->cfp };
+}
+
+void
+rb_vm_trace_host_call_context(struct rb_execution_context_struct *ec, struct vm_trace_call_context *context_out)
+{
+    call_context(ec, context_out);
+}
+
 bool
-rb_vm_trace_host_call_frame(struct rb_execution_context_struct *ec, struct vm_trace_call_frame *frame_out)
+rb_vm_trace_host_call_frame(struct rb_execution_context_struct *ec, struct vm_trace_call_context *context_out,
+                            struct vm_trace_call_frame *frame_out)
 {
     const rb_control_frame_t *cfp = ec->cfp;
+    call_context(ec, context_out);
     if (!call_frame(cfp, frame_out)) return false;
     /* Its flags are on the stack, for it has just been pushed. */
     ((VALUE *)cfp->ep)[VM_ENV_DATA_INDEX_FLAGS] |= RB_VM_TRACE_FRAME_FLAG;

@@ -329,6 +329,14 @@ struct rb_vm_trace_calls;
 /* The word of an execution context that holds its open calls. */
 struct rb_vm_trace_calls **rb_vm_trace_host_calls(struct rb_execution_context_struct *ec);
 
+/* That, its ractor's state, and its innermost frame: at once, for they are needed at each call and return. */
+struct vm_trace_call_context {
+    struct rb_vm_trace_ractor *ractor;
+    struct rb_vm_trace_calls *calls;
+    uintptr_t frame;
+};
+void rb_vm_trace_host_call_context(struct rb_execution_context_struct *ec, struct vm_trace_call_context *context_out);
+
 /* A frame of a call. Frames with the same ISEQ and method have the same name. */
 struct vm_trace_call_frame {
     uintptr_t frame;                   /* as rb_vm_trace_host_innermost gives it */
@@ -337,10 +345,11 @@ struct vm_trace_call_frame {
 };
 
 /*
- * The innermost frame, which has just been pushed; its pc need not be there yet. Has
+ * The innermost frame, which has just been pushed, and its context; its pc need not be there yet. Has
  * rb_vm_trace_frame_popped called when it is popped. False: it is no call.
  */
-bool rb_vm_trace_host_call_frame(struct rb_execution_context_struct *ec, struct vm_trace_call_frame *frame_out);
+bool rb_vm_trace_host_call_frame(struct rb_execution_context_struct *ec, struct vm_trace_call_context *context_out,
+                                 struct vm_trace_call_frame *frame_out);
 
 /* The same for each frame outside the innermost one, outermost first. */
 void rb_vm_trace_host_each_outer_frame(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor *ractor,

@@ -59,9 +59,7 @@ rb_vm_trace_frame_popped(struct rb_execution_context_struct *ec)
 void
 rb_vm_trace_frame_switched(struct rb_execution_context_struct *ec, uintptr_t before)
 {
-    if (!calls_p()) return;
-    if (rb_vm_trace_host_innermost(ec) < before) rb_vm_trace_calls_begun(ec);
-    else rb_vm_trace_calls_left(ec);
+    if (calls_p()) rb_vm_trace_calls_switched(ec, before);
 }
 
 void

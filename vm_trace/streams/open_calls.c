@@ -165,23 +165,29 @@ catch_up(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls)
     calls->changes = changes;
 }
 
-/* NULL: nothing can be recorded. *new_out: nothing is known yet of its frames. */
+/* One that is new, or not looked at since something changed. */
+static __attribute__((noinline)) struct rb_vm_trace_calls *
+find_slow(struct rb_execution_context_struct *ec, const struct vm_trace_call_context *context)
+{
+    struct rb_vm_trace_calls *calls = context->calls;
+    if (!context->ractor || context->ractor == rb_vm_trace_capture.overflow) return NULL;
+    bool known = calls && calls->trace == trace_id();
+    if (!known) calls = make(context->ractor, ec);
+    if (!calls) return NULL;
+    catch_up(context->ractor, calls);
+    if (!known) find_open_frames(calls, context->ractor);
+    return calls;
+}
+
+/* NULL: nothing can be recorded. */
 static inline struct rb_vm_trace_calls *
-find(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor **ractor_out)
+find(struct rb_execution_context_struct *ec, const struct vm_trace_call_context *context)
 {
     if (!trace_on()) return NULL;
-    struct rb_vm_trace_ractor *ractor = rb_vm_trace_host_ractor(ec);
-    if (__builtin_expect(!ractor || ractor == rb_vm_trace_capture.overflow, 0)) return NULL;
-    *ractor_out = ractor;
-    struct rb_vm_trace_calls *calls = *rb_vm_trace_host_calls(ec);
-    if (__builtin_expect(!calls || calls->trace != trace_id(), 0)) {
-        calls = make(ractor, ec);
-        if (!calls) return NULL;
-        catch_up(ractor, calls);
-        find_open_frames(calls, ractor);
-        return calls;
-    }
-    if (__builtin_expect(calls->changes != trace_changes(), 0)) catch_up(ractor, calls);
+    struct rb_vm_trace_calls *calls = context->calls;
+    /* `changes` is another one in each trace. */
+    if (__builtin_expect(!calls || calls->changes != trace_changes() || calls->trace != trace_id(), 0))
+        return find_slow(ec, context);
     return calls;
 }
 
@@ -260,40 +266,59 @@ pop_inside(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls, u
 
 /* --- what the VM reports -------------------------------------------------------------------------------- */
 
+static void
+begin(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls, const struct vm_trace_call_frame *frame)
+{
+    /* What was in its place has ended without a report. */
+    if (__builtin_expect(innermost(calls)->frame <= frame->frame, 0)) pop_inside(ractor, calls, frame->frame + 1);
+    const struct vm_trace_string *name = name_of(ractor, frame);
+    push(calls, frame->frame, name, next_ns(ractor, calls));
+}
+
 void
 rb_vm_trace_calls_begun(struct rb_execution_context_struct *ec)
 {
+    struct vm_trace_call_context context;
     struct vm_trace_call_frame frame;
-    struct rb_vm_trace_ractor *ractor;
-    if (!rb_vm_trace_host_call_frame(ec, &frame)) return;
-    struct rb_vm_trace_calls *calls = find(ec, &ractor);
-    if (!calls) return;
-    /* What was in its place has ended without a report. */
-    if (__builtin_expect(innermost(calls)->frame <= frame.frame, 0)) pop_inside(ractor, calls, frame.frame + 1);
-    const struct vm_trace_string *name = name_of(ractor, &frame);
-    push(calls, frame.frame, name, next_ns(ractor, calls));
+    if (!rb_vm_trace_host_call_frame(ec, &context, &frame)) return;
+    struct rb_vm_trace_calls *calls = find(ec, &context);
+    if (calls) begin(context.ractor, calls, &frame);
 }
 
 void
 rb_vm_trace_calls_left(struct rb_execution_context_struct *ec)
 {
-    struct rb_vm_trace_ractor *ractor;
-    struct rb_vm_trace_calls *calls = find(ec, &ractor);
-    if (calls) pop_inside(ractor, calls, rb_vm_trace_host_innermost(ec));
+    struct vm_trace_call_context context;
+    rb_vm_trace_host_call_context(ec, &context);
+    struct rb_vm_trace_calls *calls = find(ec, &context);
+    if (calls) pop_inside(context.ractor, calls, context.frame);
+}
+
+void
+rb_vm_trace_calls_switched(struct rb_execution_context_struct *ec, uintptr_t before)
+{
+    struct vm_trace_call_context context;
+    rb_vm_trace_host_call_context(ec, &context);
+    if (context.frame < before) {
+        rb_vm_trace_calls_begun(ec);
+        return;
+    }
+    struct rb_vm_trace_calls *calls = find(ec, &context);
+    if (calls) pop_inside(context.ractor, calls, context.frame);
 }
 
 void
 rb_vm_trace_calls_unwound(struct rb_execution_context_struct *ec)
 {
-    struct rb_vm_trace_ractor *ractor;
-    struct rb_vm_trace_calls *calls = find(ec, &ractor);
-    if (!calls) return;
+    struct vm_trace_call_context context;
     struct vm_trace_call_frame frame;
-    pop_inside(ractor, calls, rb_vm_trace_host_innermost(ec));
+    bool call = rb_vm_trace_host_call_frame(ec, &context, &frame);
+    struct rb_vm_trace_calls *calls = find(ec, &context);
+    if (!calls) return;
+    pop_inside(context.ractor, calls, context.frame);
     /* The frame of a rescue or an ensure is where that of a call was, whose end may not be known. */
-    if (!rb_vm_trace_host_call_frame(ec, &frame)) return;
-    if (innermost(calls)->frame != frame.frame || innermost(calls)->name != name_of(ractor, &frame))
-        rb_vm_trace_calls_begun(ec);
+    if (call && (innermost(calls)->frame != frame.frame || innermost(calls)->name != name_of(context.ractor, &frame)))
+        begin(context.ractor, calls, &frame);
 }
 
 void
@@ -301,11 +326,13 @@ rb_vm_trace_calls_context_ended(struct rb_vm_trace_calls **slot)
 {
     struct rb_vm_trace_calls *calls = *slot;
     struct rb_execution_context_struct *current = rb_vm_trace_host_current();
-    struct rb_vm_trace_ractor *ractor;
-    if (current == calls->ec && calls->trace == trace_id() && (rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_CALLS) &&
-        find(current, &ractor) == calls && calls->depth > 0) {
-        uint64_t ns = end_ns(ractor, calls);
-        while (calls->depth > 0) pop(ractor, calls, ns); /* a thread that was killed, a fiber that nobody resumes */
+    struct vm_trace_call_context context;
+    if (current == calls->ec && calls->trace == trace_id() && (rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_CALLS)) {
+        rb_vm_trace_host_call_context(current, &context);
+        if (find(current, &context) == calls) { /* a thread that was killed, a fiber that nobody resumes */
+            uint64_t ns = end_ns(context.ractor, calls);
+            while (calls->depth > 0) pop(context.ractor, calls, ns);
+        }
     }
     leave(calls);
 }
