@@ -253,8 +253,8 @@ void rb_vm_trace_fallback_end(struct rb_execution_context_struct *ec);
 
 /*
  * Compiled code has changed ec->cfp, which was `before`: it has pushed a frame, or has popped one or
- * more. Of a pushed frame its ISEQ, environment and flags are there. Keeps no register; allocates
- * nothing of Ruby's. GVL held.
+ * more. If ec->cfp is the same, its frame may have become complete just now. Of a pushed frame its
+ * ISEQ, environment and flags are there. Allocates nothing of Ruby's. GVL held.
  */
 void rb_vm_trace_frame_switched(struct rb_execution_context_struct *ec, uintptr_t before);
 

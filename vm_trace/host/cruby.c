@@ -24,6 +24,8 @@
 #include "vm_sync.h"
 #ifdef USE_ZJIT
 # include "zjit.h"
+#else
+# include "rjit.h"
 #endif
 
 #include "vm_trace/base/fiber_tracks.h"
@@ -547,7 +549,7 @@ rb_vm_trace_host_watch_entries(int streams)
 # endif
     rb_vm_frame_entry = entry;
 #else
-    rb_vm_trace_frame_reports = (streams & RB_VM_TRACE_FRAMES_CALLS) != 0;
+    rb_frame_entry.by.calls = (streams & RB_VM_TRACE_FRAMES_CALLS) != 0;
 #endif
 }
 

@@ -63,7 +63,7 @@ impl FrameSwitches {
         // At the end of a page of code there may be a jump to where it goes on
         let mut at = at;
         if read_code::<1>(at)[0] == JUMP_OPCODE {
-            at = (at + JUMP_BYTES).wrapping_add_signed(i32::from_le_bytes(read_code(at + 1)) as isize);
+            at = ((at + JUMP_BYTES) as isize + i32::from_le_bytes(read_code(at + 1)) as isize) as usize;
         }
         let register = match stored_register(&read_code(at)) {
             Some(register) => register,

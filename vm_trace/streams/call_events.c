@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const struct vm_trace_string *category, *left_out_name, *left_out_ns_name, *began_name, *ended_name, *before,
-    *after;
+    *after, *never;
 
 bool
 rb_vm_trace_call_events_init(void)
@@ -17,7 +17,7 @@ rb_vm_trace_call_events_init(void)
         const char *text;
     } texts[] = { { &category, "call" },       { &left_out_name, "left_out" }, { &left_out_ns_name, "left_out_ns" },
                   { &began_name, "began" },    { &ended_name, "ended" },       { &before, "before the trace" },
-                  { &after, "after the trace" } };
+                  { &after, "after the trace" }, { &never, "never" } };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         *texts[i].string = rb_vm_trace_string_permanent(texts[i].text, strlen(texts[i].text));
         if (!*texts[i].string) return false;
@@ -53,7 +53,7 @@ write_call(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     if (!rb_vm_trace_event_begin_on(&event, ractor, calls->id, name_track, calls, call->begin_ns)) return false;
     if (!writer_interned(event.writer, category, &in) || !writer_interned(event.writer, call->name, &name))
         return false;
-    if (!calls->track && &ractor->writer == event.writer) { /* the next ones take the short way */
+    if (!calls->copy && &ractor->writer == event.writer) { /* the next ones take the short way */
         struct vm_trace_ractor_calls *own = calls_of(ractor);
         own->chunk = calls->chunk = event.writer->serial;
         own->category = in;
@@ -63,7 +63,9 @@ write_call(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
                            !event_uint64_rarely(&event, left_out_ns_name, call->left_out_ns)))
         return false;
     if (call->began_before && !event_interned_rarely(&event, began_name, before)) return false;
-    if (written->end == VM_TRACE_CALL_OPEN && !event_interned_rarely(&event, ended_name, after)) return false;
+    if (written->end != VM_TRACE_CALL_ENDED &&
+        !event_interned_rarely(&event, ended_name, written->end == VM_TRACE_CALL_OPEN ? after : never))
+        return false;
     return event_end_id(&event, FXT_DURATION_COMPLETE, (enum vm_trace_word)in, name, written->end_ns);
 }
 

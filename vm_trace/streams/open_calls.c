@@ -43,6 +43,20 @@ leave(struct rb_vm_trace_calls *calls)
     free(calls);
 }
 
+/* The name of the track is needed when its thread may be gone. False: no memory. */
+static bool
+keep_track_name(struct rb_vm_trace_calls *calls)
+{
+    char name[TRACK_BYTES];
+    size_t bytes = rb_vm_trace_host_fiber_name(calls->ec, name, sizeof(name));
+    if (bytes > sizeof(name)) bytes = sizeof(name);
+    calls->track = malloc(bytes + 1);
+    if (!calls->track) return false;
+    memcpy(calls->track, name, bytes);
+    calls->track_bytes = bytes;
+    return true;
+}
+
 static inline struct vm_trace_open_call *
 innermost(const struct rb_vm_trace_calls *calls)
 {
@@ -111,7 +125,7 @@ find_open_frames(struct rb_vm_trace_calls *calls, struct rb_vm_trace_ractor *rac
     rb_vm_trace_host_each_outer_frame(calls->ec, ractor, push_before, calls);
 }
 
-/* `new_frame`: the innermost frame begins now. NULL: no memory. */
+/* NULL: no memory. */
 static __attribute__((noinline)) struct rb_vm_trace_calls *
 make(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
 {
@@ -119,17 +133,19 @@ make(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
     if (*slot) leave(*slot);
     calls = calloc(1, sizeof(*calls));
     if (!calls) return NULL;
+    calls->ec = ec;
+    calls->id = rb_vm_trace_host_fiber(ec);
     calls->open = malloc(FIRST_CALLS * sizeof(*calls->open));
-    if (!calls->open) {
+    bool fiber = calls->id.tid >= HOST_SYNTHETIC_FIBERS;
+    if (!calls->open || (fiber && !keep_track_name(calls))) {
+        free(calls->open);
         free(calls);
         return NULL;
     }
     calls->capacity = FIRST_CALLS;
     calls->open[0] = (struct vm_trace_open_call){ .frame = UINTPTR_MAX };
     calls->trace = trace_id();
-    calls->ec = ec;
     calls->slot = slot;
-    calls->id = rb_vm_trace_host_fiber(ec);
     calls->changes = ~trace_changes();
     join(calls);
     return calls;
@@ -304,7 +320,10 @@ rb_vm_trace_calls_switched(struct rb_execution_context_struct *ec, uintptr_t bef
         return;
     }
     struct rb_vm_trace_calls *calls = find(ec, &context);
-    if (calls) pop_inside(context.ractor, calls, context.frame);
+    if (!calls) return;
+    /* Its caller has changed ec->cfp already, when the frame was not complete. */
+    if (context.frame == before && innermost(calls)->frame > before) rb_vm_trace_calls_begun(ec);
+    else pop_inside(context.ractor, calls, context.frame);
 }
 
 void
@@ -321,35 +340,50 @@ rb_vm_trace_calls_unwound(struct rb_execution_context_struct *ec)
         begin(context.ractor, calls, &frame);
 }
 
+/* What is open at `ns`, innermost calls first. */
+static void
+report_context(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls, uint64_t ns,
+               enum vm_trace_call_end end)
+{
+    if (ns < calls->last_ns) ns = calls->last_ns;
+    for (size_t depth = calls->depth; depth > 0; depth--) {
+        const struct vm_trace_open_call *call = &calls->open[depth];
+        if (!call->name || depth > rb_vm_trace_calls.depth) continue;
+        if (rb_vm_trace_call_write_slow(ractor, calls, call, ns, end)) calls_of(ractor)->written++;
+    }
+}
+
+/* A fiber is freed that was not resumed to its end. `current` collects garbage. */
+static void
+abandon(struct rb_execution_context_struct *current, struct rb_vm_trace_calls *calls)
+{
+    struct rb_vm_trace_ractor *ractor = rb_vm_trace_host_ractor(current);
+    if (!ractor || ractor == rb_vm_trace_capture.overflow) return;
+    if ((uint32_t)calls->changes != trace_epoch()) begin_epoch(calls);
+    calls->ec = current; /* its own is gone */
+    report_context(ractor, calls, calls->last_ns, VM_TRACE_CALL_ABANDONED);
+}
+
 void
 rb_vm_trace_calls_context_ended(struct rb_vm_trace_calls **slot)
 {
     struct rb_vm_trace_calls *calls = *slot;
     struct rb_execution_context_struct *current = rb_vm_trace_host_current();
     struct vm_trace_call_context context;
-    if (current == calls->ec && calls->trace == trace_id() && (rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_CALLS)) {
-        rb_vm_trace_host_call_context(current, &context);
-        if (find(current, &context) == calls) { /* a thread that was killed, a fiber that nobody resumes */
-            uint64_t ns = end_ns(context.ractor, calls);
-            while (calls->depth > 0) pop(context.ractor, calls, ns);
+    if (calls->depth > 0 && calls->trace == trace_id() && (rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_CALLS)) {
+        if (current == calls->ec) {
+            rb_vm_trace_host_call_context(current, &context);
+            if (find(current, &context) == calls) { /* a thread that was killed */
+                uint64_t ns = end_ns(context.ractor, calls);
+                while (calls->depth > 0) pop(context.ractor, calls, ns);
+            }
         }
+        else if (current && calls->track) abandon(current, calls);
     }
     leave(calls);
 }
 
 /* --- the end of a trace, and snapshots ------------------------------------------------------------------ */
-
-/* What is open at `ns`, innermost calls first. */
-static void
-report_context(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls, uint64_t ns)
-{
-    if (ns < calls->last_ns) ns = calls->last_ns;
-    for (size_t depth = calls->depth; depth > 0; depth--) {
-        const struct vm_trace_open_call *call = &calls->open[depth];
-        if (!call->name || depth > rb_vm_trace_calls.depth) continue;
-        if (rb_vm_trace_call_write_slow(ractor, calls, call, ns, VM_TRACE_CALL_OPEN)) calls_of(ractor)->written++;
-    }
-}
 
 void
 rb_vm_trace_open_calls_report(struct rb_vm_trace_ractor *ractor)
@@ -359,7 +393,7 @@ rb_vm_trace_open_calls_report(struct rb_vm_trace_ractor *ractor)
     for (struct rb_vm_trace_calls *calls = contexts; calls; calls = calls->next) {
         if (calls->trace != trace_id()) continue;
         if ((uint32_t)calls->changes != trace_epoch()) begin_epoch(calls);
-        report_context(ractor, calls, ns);
+        report_context(ractor, calls, ns, VM_TRACE_CALL_OPEN);
         calls->depth = 0;
     }
     pthread_mutex_unlock(&lock);
@@ -378,16 +412,13 @@ copy(const struct rb_vm_trace_calls *calls)
     size_t bytes = (calls->depth + 1) * sizeof(*calls->open);
     if (!made) return NULL;
     *made = *calls;
+    made->copy = true;
     made->open = malloc(bytes);
-    made->track = malloc(TRACK_BYTES);
-    if (!made->open || !made->track) {
+    if (!made->open || !keep_track_name(made)) {
         free(made->open);
-        free(made->track);
         free(made);
         return NULL;
     }
-    made->track_bytes = rb_vm_trace_host_fiber_name(calls->ec, made->track, TRACK_BYTES);
-    if (made->track_bytes > TRACK_BYTES) made->track_bytes = TRACK_BYTES;
     memcpy(made->open, calls->open, bytes);
     return made;
 }
@@ -438,7 +469,7 @@ bool
 rb_vm_trace_open_calls_snapshot_write(struct rb_vm_trace_ractor *ractor)
 {
     for (struct rb_vm_trace_calls *made = snapshot.copies; made; made = made->next)
-        report_context(ractor, made, snapshot.ns);
+        report_context(ractor, made, snapshot.ns, VM_TRACE_CALL_OPEN);
     return false;
 }
 
@@ -451,6 +482,7 @@ rb_vm_trace_open_calls_free_all(void)
         contexts = calls->next;
         *calls->slot = NULL;
         free(calls->open);
+        free(calls->track);
         free(calls);
     }
     pthread_mutex_unlock(&lock);

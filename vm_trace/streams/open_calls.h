@@ -40,8 +40,9 @@ struct rb_vm_trace_calls {
     uint32_t thread;             /* index of the track in the chunk `chunk` of the writer */
     uint32_t chunk;
     uint32_t generation;         /* of the list that it is in */
-    char *track;                 /* of a copy: the name of the track, of so many bytes; NULL: `ec` has it */
+    char *track;                 /* of a copy, or a fiber: the name of the track, of so many bytes; NULL: `ec` has it */
     size_t track_bytes;
+    bool copy;                   /* for a snapshot */
     size_t depth, capacity;      /* the innermost call is open[depth]; open[0] stands for none */
     struct vm_trace_open_call *open;
 };
@@ -96,9 +97,12 @@ void rb_vm_trace_call_names_release(struct vm_trace_ractor_calls *calls);
 bool rb_vm_trace_call_events_init(void);
 
 /* What the trace does not see of a call. */
-enum vm_trace_call_end { VM_TRACE_CALL_ENDED, VM_TRACE_CALL_OPEN };
+enum vm_trace_call_end { VM_TRACE_CALL_ENDED, VM_TRACE_CALL_OPEN, VM_TRACE_CALL_ABANDONED };
 
-/* Write a call of `calls` that ended, or was still open, at `end_ns`. False: it could not be written, and is counted. */
+/*
+ * Write a call of `calls` that ended at `end_ns`, or was still open then, or never ends: that of a fiber
+ * that nobody can resume. False: it could not be written, and is counted.
+ */
 bool rb_vm_trace_call_write_slow(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls,
                                  const struct vm_trace_open_call *call, uint64_t end_ns, enum vm_trace_call_end end);
 

@@ -1,0 +1,368 @@
+# Calls: every frame is a slice, from its beginning to its end, with compiled code and without. Judged by
+# TracePoint in another, untraced run, and by the backtraces of exits.
+require_relative "helper"
+
+class TestCalls < Integration::Test
+  FILE = "--vm-trace-file=%p.fxt"
+  JIT_FLAGS = ["--zjit", "--zjit-call-threshold=2"].freeze
+  # What one method does, with what VMs do wrong: jumps out of blocks and out of C, and frames that go on.
+  PROGRAM = <<~RUBY
+    class Foo
+      def initialize(a) = @a = a
+      def each = yield(@a)
+      def self.make(a) = new(a)
+      def method_missing(name, *args) = name == :ghost ? args : super
+      def respond_to_missing?(*) = true
+      define_method(:defined) { |x| x }
+    end
+    module Extra; def each(...) = super; end
+    class Bar < Foo; include Extra; def each(&block) = super(&block); end
+    def fib(n) = n < 2 ? n : fib(n - 1) + fib(n - 2)
+    def raises(n) = n == 0 ? raise("x") : raises(n - 1)
+    def rescues(n)
+      raises(n)
+    rescue
+      inner_of_rescue
+    ensure
+      inner_of_ensure
+    end
+    def inner_of_rescue = 1
+    def inner_of_ensure = 2
+    def breaks(a) = a.each { |x| break x if x == 2 }
+    def returns(a)
+      a.each { |x| [x].each { |y| return y if y == 2 } }
+    end
+    def throws(n) = catch(:done) { deeper(n) }
+    def deeper(n) = n == 0 ? throw(:done, 1) : deeper(n - 1)
+    def rest(*a, k: 1, **o, &b) = b ? b.call(a.size) : k
+    def retries
+      n = 0
+      begin
+        n += 1
+        raises(1) if n < 3
+      rescue
+        retry
+      end
+      n
+    end
+    def run(i)
+      fib(4)
+      rescues(i % 3)
+      breaks([1, 2, 3])
+      returns([1, 2, 3])
+      throws(i % 4)
+      Foo.make(i).each { |x| x }
+      Bar.make(i).each { |x| x }
+      Bar.new(i).ghost(1, 2)
+      Bar.new(i).defined(i)
+      rest(1, 2, k: 3) { |n| n }
+      rest(*[1, 2])
+      retries
+      [3, 1, 2].sort_by { |x| -x }.map(&:to_s)
+      eval("fib(i % 2)")
+      Integer("x") rescue 0
+      [1, 2].inject { |a, b| a.public_send(:+, b) }
+      Fiber.new { Fiber.yield(fib(1)); fib(2) }.then { |f| f.resume; f.resume if i.odd? }
+      [[1, 2], [3, 4]].each { |a, b| next if a == 1; fib(1) }
+      Comparable.instance_method(:clamp).bind_call(i, 1, 2)
+      class << self; self; end
+      Class.new(Foo) { def each = super }.new(i).each { |x| x }
+    end
+  RUBY
+  ROUNDS = "40.times { |i| run(i) }\n"
+
+  # Counts the calls of a program in the words of the trace, and prints them.
+  JUDGE = <<~RUBY
+    counts = Hash.new(0)
+    owner = lambda do |tp|
+      klass = tp.defined_class
+      klass.singleton_class? ? "\#{klass.inspect[/\\A#<Class:(.*)>\\z/m, 1]}." : "\#{klass.name}#"
+    end
+    point = TracePoint.new(:call, :b_call, :c_call, :class) do |tp|
+      next if tp.path != __FILE__ && tp.event != :c_call
+      next if tp.event == :call && tp.self.method(tp.method_id).owner == Foo && tp.method_id == :defined # its block counts
+      key = tp.event == :c_call ? "\#{owner.(tp)}\#{tp.callee_id}" : "\#{tp.event == :b_call ? :block : tp.event}:\#{tp.lineno}"
+      counts[key] += 1
+    end
+    at_exit { point.disable; File.write("counts", Marshal.dump(counts)) }
+    point.enable
+  RUBY
+
+  def calls(trace) = trace.in_category("call")
+
+  # By the same keys as JUDGE: the place of what is written in the script; the name of a method in C, or of
+  # one of <internal:...>, which TracePoint may call one in C.
+  def place(event)
+    name = event["name"]
+    return name unless name =~ / \((.*):(\d+)\)\z/m
+    path, line = $1, $2
+    return name if path.start_with?("(eval")
+    return name.sub(/ \(.*\z/m, "") if path.start_with?("<internal:")
+    kind = name.start_with?("block ") ? "block" : name.start_with?("<class:", "<module:", "singleton class") ? "class" : "call"
+    "#{kind}:#{line}"
+  end
+
+  def traced(script, *flags, streams: "calls", **options)
+    result = run_ruby(script, *flags, "--vm-trace=#{streams}", FILE, **options)
+    assert_predicate result.status, :success?, result.err
+    result
+  end
+
+  # The judge's line numbers are those of the program, for it comes last on one line.
+  def expected
+    result = run_ruby(PROGRAM + JUDGE.lines.map(&:chomp).join("; ").gsub("do |tp|;", "do |tp|").gsub(/\blambda do \|tp\|;/, "lambda do |tp|") + "\n" + ROUNDS)
+    assert_predicate result.status, :success?, result.err
+    Marshal.load(File.binread(File.join(result.dir, "counts")))
+  end
+
+  def counts_in(trace) = calls(trace).reject { |event| event["name"].match?(/\A(?:rescue|ensure) in |\A<main>/) }.map { |event| place(event) }.tally
+
+  def assert_same_ruby_calls(expected, counts, message)
+    ours, theirs = [counts, expected].map { |all| all.select { |key, _| key.match?(/\A(?:call|block):/) } }
+    last = PROGRAM.lines.size # the judge and what calls the program come after it
+    ours, theirs = [ours, theirs].map { |all| all.select { |key, _| key[/\d+/].to_i <= last } }
+    assert_equal theirs.sort, ours.sort, message
+  end
+
+  def test_counts_are_those_of_tracepoint
+    judged = expected
+    [[], JIT_FLAGS, ["--zjit", "--zjit-call-threshold=30"]].each do |flags|
+      result = traced(PROGRAM + "\n" + ROUNDS, *flags)
+      assert_same_ruby_calls judged, counts_in(result.trace), flags.join(" ")
+      assert_equal calls(result.trace).size, result.trace.summary["calls"]
+    end
+  end
+
+  def test_methods_in_c_are_those_of_tracepoint_where_nothing_replaces_them
+    judged = expected
+    counts = counts_in(traced(PROGRAM + "\n" + ROUNDS).trace)
+    names = %w[Kernel#raise Kernel#catch Kernel#throw Kernel#Integer Kernel#eval Enumerable#sort_by Enumerable#inject
+               Fiber#resume UnboundMethod#bind_call Comparable#clamp]
+    assert_equal judged.slice(*names), counts.slice(*names)
+    assert_equal names.sort, counts.slice(*names).keys.sort
+  end
+
+  # The slices of each track, and which of them are open at a time, outermost first.
+  def open_at(slices, ns)
+    slices.select { |call| call["ts"] <= ns && ns < call["ts"] + call["dur"] }
+      .sort_by { |call| call["ts"] }.map { |call| call["name"] }
+  end
+
+  def without_place(label) = label.sub(/ \((?:[^()]|\(eval[^()]*\))*\)\z/, "")
+
+  def test_backtrace_of_each_exit_is_the_slices_that_are_open
+    result = run_traced(PROGRAM + "\n" + ROUNDS, "--vm-trace=calls")
+    assert_predicate result.status, :success?, result.err
+    exits = result.trace.exits
+    assert_operator exits.size, :>, 100
+    slices = calls(result.trace).group_by { |event| event["tid"] }
+    exits.each do |exit|
+      labels, left_out = Trace.frames(exit)
+      next if left_out > 0
+      open = open_at(slices.fetch(exit["tid"]), exit["ts"]).grep_v(/\A(?:rescue|ensure) in /)
+      assert_equal labels.reverse.map { |label| without_place(label) }, open.map { |label| without_place(label) },
+                   "at an exit of #{exit["name"]}, #{exit["ts"]}"
+    end
+  end
+
+  # Two slices of a track are one inside the other, or one after the other, and begin at different times.
+  def assert_nested(trace)
+    calls(trace).group_by { |event| event["tid"] }.each_value do |slices|
+      ends = []
+      slices.sort_by { |call| call["ts"] }.each_cons(2) { |one, other| assert_operator one["ts"], :<, other["ts"] }
+      slices.sort_by { |call| call["ts"] }.each do |call|
+        ends.pop while ends.any? && ends.last <= call["ts"]
+        assert_operator call["ts"] + call["dur"], :<=, ends.last, call.inspect if ends.any?
+        ends << call["ts"] + call["dur"]
+      end
+    end
+  end
+
+  def test_slices_nest_through_threads_that_are_killed_timeouts_and_fibers
+    [[], JIT_FLAGS].each do |flags|
+      result = traced(<<~RUBY, *flags)
+        require "timeout"
+        def spin(n) = n == 0 ? loop { work(1) } : spin(n - 1)
+        def work(n) = [n].map { |x| x + 1 }
+        3.times { Timeout.timeout(0.02) { spin(3) } rescue 0 }
+        threads = 3.times.map { Thread.new { spin(2) } }
+        sleep 0.02
+        threads.each(&:kill).each(&:join)
+        raiser = Thread.new { spin(2) rescue work(2) }
+        sleep 0.01
+        raiser.raise("x")
+        raiser.join
+        fibers = 5.times.map { |i| Fiber.new { work(i); Fiber.yield; spin(1) if i == 9; raise "f" if i == 3 } }
+        fibers.each { |f| f.resume }
+        fibers.each { |f| f.resume rescue 0 }
+        e = [1, 2, 3].each
+        e.next; e.next
+        work(3)
+      RUBY
+      assert_nested(result.trace)
+      names = calls(result.trace).map { |event| without_place(event["name"]) }.tally
+      assert_operator names["Object#spin"], :>=, 4 * 3 + 3 * 3 + 3
+      assert_operator calls(result.trace).map { |event| event["tid"] }.uniq.size, :>=, 5
+    end
+  end
+
+  def test_callcc
+    result = traced(<<~RUBY)
+      require "continuation"
+      def again(n) = (c = callcc { |cc| cc }; [c, n])
+      n = 0
+      c, = again(1)
+      n += 1
+      c.call(c) if n < 3
+      again(2)
+    RUBY
+    assert_nested(result.trace)
+  end
+
+  def test_short_calls_are_left_out_and_counted
+    result = traced(<<~RUBY, *JIT_FLAGS, streams: "calls:min=1ms")
+      def short(n) = n
+      def long = (1000.times { |i| short(i) }; sleep 0.003)
+      3.times { long }
+    RUBY
+    named = calls(result.trace).group_by { |event| without_place(event["name"]) }
+    assert_equal 3, named["Object#long"].size
+    assert_nil named["Object#short"]
+    left_out = calls(result.trace).sum { |event| event["args"].fetch("left_out", 0) }
+    assert_operator left_out, :>=, 3 * 2000
+    assert_operator result.trace.summary["calls_left_out"], :>=, left_out
+  end
+
+  def test_depth
+    result = traced(<<~RUBY, *JIT_FLAGS, streams: "calls:depth=3")
+      def down(n) = n == 0 ? 0 : down(n - 1)
+      down(50)
+    RUBY
+    assert_equal 3, calls(result.trace).size, calls(result.trace).map { |event| event["name"] }.inspect
+  end
+
+  def test_methods_chooses
+    result = traced("def one = two\ndef two = 1\n20.times { one }\n", *JIT_FLAGS, "--vm-trace-methods=*#two")
+    assert_equal({ "Object#two" => 20 }, calls(result.trace).map { |event| without_place(event["name"]) }.tally)
+  end
+
+  def test_starts_and_stops_in_a_running_program
+    [[], JIT_FLAGS].each do |flags|
+      result = run_ruby(<<~RUBY, *flags)
+        def inner(n) = [n].map { |x| x + 1 }
+        def outer(n) = inner(n)
+        def nested(n) = n == 0 ? (RubyVM::Trace.start(calls: true, exits: false, file: "late.fxt"); outer(1)) : nested(n - 1)
+        100.times { |i| outer(i) }
+        2.times do |i|
+          RubyVM::Trace.record(calls: true, exits: false, file: "\#{i}.fxt") { 50.times { |n| outer(n) } }
+          100.times { |n| outer(n) }
+        end
+        nested(3)
+        outer(2)
+        RubyVM::Trace.stop
+      RUBY
+      assert_predicate result.status, :success?, result.err
+      traces = result.traces.to_h { |trace| [File.basename(trace.path), trace] }
+      %w[0.fxt 1.fxt].each do |name|
+        counts = calls(traces.fetch(name)).map { |event| without_place(event["name"]) }.tally
+        assert_equal [50, 50, 50], counts.values_at("Object#outer", "Object#inner", "block in Object#inner"), flags.inspect
+      end
+      late = calls(traces.fetch("late.fxt"))
+      before = late.select { |event| event["args"]["began"] == "before the trace" }
+      assert_equal %w[<main>] + ["Object#nested"] * 4, before.sort_by { |event| event["ts"] }.map { |event| without_place(event["name"]) }.first(5)
+      assert_equal 2, late.count { |event| without_place(event["name"]) == "Object#outer" }
+      assert_nested(traces.fetch("late.fxt"))
+    end
+  end
+
+  def test_calls_that_are_open_at_the_end
+    trace = traced("def last = exit!(0)\ndef ends = exit\nends\n", *JIT_FLAGS).trace
+    open = calls(trace).select { |event| event["args"]["ended"] }
+    assert_empty open.map { |event| event["name"] }.grep(/nothing/)
+    assert_nested(trace)
+  end
+
+  def test_forked_children_record_their_own_calls
+    result = traced(<<~RUBY, *JIT_FLAGS)
+      def work(n) = n
+      work(1)
+      pid = fork { 30.times { |i| work(i) } }
+      Process.wait(pid)
+      work(2)
+    RUBY
+    assert_equal 2, result.traces.size
+    counts = result.traces.to_h { |trace| [trace.settings["pid"] == result.pid, calls(trace).count { |event| event["name"].start_with?("Object#work") }] }
+    assert_equal({ true => 2, false => 30 }, counts)
+  end
+
+  def test_ractors_record_calls_side_by_side
+    result = traced(<<~RUBY, *JIT_FLAGS, recorders: 4)
+      Warning[:experimental] = false
+      def fib(n) = n < 2 ? n : fib(n - 1) + fib(n - 2)
+      rs = 3.times.map { Ractor.new { 5.times { fib(12) }; GC.start } }
+      rs.each { |r| r.respond_to?(:value) ? r.value : r.take }
+    RUBY
+    counts = calls(result.trace).select { |event| event["name"].start_with?("Object#fib") }.map { |event| event["tid"] }.tally
+    assert_equal [5 * 465] * 3, counts.values
+    assert_nested(result.trace)
+  end
+
+  def test_under_gc_stress_and_compaction
+    result = traced(<<~RUBY, *JIT_FLAGS)
+      def work(n) = [n].map { |x| x.to_s }
+      5.times { |i| work(i) }
+      GC.stress = true
+      10.times { |i| work(i); eval("def late\#{i} = work(i)"); send(:"late\#{i}") }
+      GC.stress = false
+      GC.compact if GC.respond_to?(:compact)
+      5.times { |i| work(i) }
+    RUBY
+    assert_equal 30, calls(result.trace).count { |event| without_place(event["name"]) == "Object#work" }
+    assert_nested(result.trace)
+  end
+
+  def test_flight_recorder_has_the_open_calls_of_a_snapshot
+    result = run_ruby(<<~RUBY, *JIT_FLAGS)
+      T = RubyVM::Trace
+      def work(n) = n
+      def request(path)
+        T.reset
+        20.times { |i| work(i) }
+        T.save(path)
+      end
+      T.start(memory: 16, calls: true, exits: false)
+      50.times { |i| work(i) }
+      request("a.fxt")
+      request("b.fxt")
+      T.stop
+    RUBY
+    assert_predicate result.status, :success?, result.err
+    result.traces.each do |trace|
+      named = calls(trace).group_by { |event| without_place(event["name"]) }
+      assert_equal 20, named["Object#work"].size, trace.path
+      assert_equal "after the trace", named["Object#request"].first["args"]["ended"]
+      assert_equal "before the trace", named["Object#request"].first["args"]["began"]
+      assert_nested(trace)
+    end
+    assert_equal 2, result.traces.size
+  end
+
+  def test_same_exits_and_compilations_as_untraced
+    stats = ->(*flags) do
+      script = PROGRAM + "\n" + ROUNDS + <<~RUBY
+        s = ::RubyVM::ZJIT.stats
+        puts s.fetch(:compiled_iseq_count), s[:side_exit_count] || s[:invalidation_count]
+      RUBY
+      result = run_ruby(script, *JIT_FLAGS, "--zjit-stats=quiet", *flags)
+      assert_predicate result.status, :success?, result.err
+      result.out
+    end
+    assert_equal stats.(), stats.("--vm-trace=calls", FILE)
+  end
+
+  def test_unknown_options
+    result = run_ruby("1", "--vm-trace=calls:min=fast")
+    refute_predicate result.status, :success?
+    assert_includes result.err, "calls takes min=DURATION (such as 1us) and depth=N, not \"min=fast\""
+  end
+end
