@@ -191,6 +191,13 @@ call_nesting_add(struct call_nesting *nesting, uint32_t track, const struct call
 }
 
 void
+call_nesting_settings(struct call_nesting *nesting, const struct fxt_event *event)
+{
+    const struct fxt_arg *keep = fxt_event_arg(event, STRING_KEEP);
+    if (keep != NULL && keep->type == FXT_ARG_STRING && keep->string.id == STRING_NEWEST) nesting->sorted = true;
+}
+
+void
 call_nesting_event(struct call_nesting *nesting, uint32_t track, struct pool *pool, const struct fxt_event *event)
 {
     struct call call = {.begin_ns = event->ts_ns, .end_ns = event->end_ns, .name = pool_id(pool, event->name)};

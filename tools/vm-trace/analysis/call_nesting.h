@@ -74,6 +74,8 @@ void call_nesting_init(struct call_nesting *nesting, const struct call_nesting_v
 void call_nesting_free(struct call_nesting *nesting);
 /* Adds a call with its name, times, marks, and what it left out. */
 void call_nesting_add(struct call_nesting *nesting, uint32_t track, const struct call *call);
+/* An event trace/settings: the chunks of a file that keeps its newest events are in no order. */
+void call_nesting_settings(struct call_nesting *nesting, const struct fxt_event *event);
 /* An event of the category call. */
 void call_nesting_event(struct call_nesting *nesting, uint32_t track, struct pool *pool,
                         const struct fxt_event *event);
