@@ -583,9 +583,9 @@ const struct command command_cut = {
         "Writes what happened from --since until just before --until: seconds from the first\n"
         "event, or a number with ms, us or ns. Settings, names and definitions are kept. A duration\n"
         "is kept whole if it begins in the range, and left out if it began earlier; of a call (the\n"
-        "stream calls) the part in the range is kept. Exact counts of sites and the summary are left\n"
-        "out, since they cover the whole run. A line on standard error says how much was kept. OUT\n"
-        "appears when it is complete; if its name ends in .gz, it is compressed.\n",
+        "stream calls) the part in the range is kept. Exact counts of sites and the summary are\n"
+        "left out, since they cover the whole run. A line on standard error says how much was kept.\n"
+        "OUT appears when it is complete; if its name ends in .gz, it is compressed.\n",
     .options = cut_options,
     .run = run,
 };
