@@ -77,4 +77,39 @@ class TestExportCalls < Minitest::Test
     result = export(CallsTrace.new.build, "--format=folded")
     assert_match(/has no calls \(--vm-trace=calls records them\), so the output is empty$/, result.err)
   end
+
+  # The stacks of the samples in each thread, with their sums in ns.
+  def firefox_stacks(data)
+    shared = data["shared"]
+    names = ->(stack) do
+      list = []
+      while stack
+        list.unshift(shared["stringArray"][shared["funcTable"]["name"][shared["frameTable"]["func"][shared["stackTable"]["frame"][stack]]]])
+        stack = shared["stackTable"]["prefix"][stack]
+      end
+      list.join(";")
+    end
+    data["threads"].to_h do |thread|
+      samples = thread["samples"]
+      assert_equal samples["time"].sort, samples["time"]
+      assert_equal "tracing-ms", samples["weightType"]
+      sums = Hash.new(0)
+      samples["stack"].zip(samples["weight"]) { |stack, ms| sums[names[stack]] += (ms * 1e6).round }
+      [thread["name"], sums]
+    end
+  end
+
+  def test_firefox_has_the_own_time_of_each_thread
+    3.times do |seed|
+      calls = CallsReference.random(seed, threads: %i[main web])
+      data = JSON.parse(export(trace_of(calls), "--format=firefox").out)
+      stacks = firefox_stacks(data)
+      assert_equal %w[main web], stacks.keys
+      stacks.each do |thread, sums|
+        reference = CallsReference.new(calls.select { |call| call[0].to_s == thread }).stacks
+        assert_equal reference.to_h { |stack, ms| [stack.gsub(" (/m.rb:1)", ""), ms * 1_000_000] }, sums
+      end
+      assert_equal [0, 0], data["threads"].map { |thread| thread["markers"]["length"] }
+    end
+  end
 end

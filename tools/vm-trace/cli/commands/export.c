@@ -187,6 +187,7 @@ firefox_samples(void)
 {
     if (!kind_given || kind == PROFILE_BLOCKED) return FIREFOX_SAMPLES_STATES; /* with the stacks of what blocked */
     if (kind == PROFILE_LOST) return FIREFOX_SAMPLES_LOST;
+    if (kind == PROFILE_CALLS) return FIREFOX_SAMPLES_CALLS;
     return kind == PROFILE_FALLBACKS ? FIREFOX_SAMPLES_FALLBACKS : FIREFOX_SAMPLES_EXITS;
 }
 
@@ -197,8 +198,8 @@ run(const struct options *options, int file_count, char **files)
         fputs("vm-trace: export needs --format; see vm-trace export --help\n", stderr);
         return STATUS_USAGE;
     }
-    if (format == FORMAT_FIREFOX && (kind == PROFILE_PREEMPTED || kind >= PROFILE_ALLOCATIONS)) {
-        fprintf(stderr, "vm-trace: --format=firefox takes --kind=exits, fallbacks or blocked, not %s\n",
+    if (format == FORMAT_FIREFOX && (kind == PROFILE_PREEMPTED || kind == PROFILE_ALLOCATIONS)) {
+        fprintf(stderr, "vm-trace: --format=firefox takes --kind=exits, fallbacks, blocked or calls, not %s\n",
                 profile_names[kind].kind);
         return STATUS_USAGE;
     }
@@ -233,8 +234,8 @@ static const struct cli_option export_options[] = {
                take_export_format, NULL),
     OPTION_OUTPUT(out_path, "output file; - is standard output (default)"),
     CLI_OPTION("sqlite", 0, "OUT", "the same as --format=sqlite --output=OUT", take_database, NULL),
-    CLI_OPTION("kind", 'k', "KIND", "exits (default), fallbacks, blocked, preempted, allocations or\n"
-               "calls", take_kind, NULL),
+    CLI_OPTION("kind", 'k', "KIND", "exits (default), fallbacks, blocked, preempted, allocations or calls",
+               take_kind, NULL),
     CLI_OPTION("weight", 'w', "WEIGHT", "sum (default), events or lost\n"
                "sum: exits, time blocked, bytes; events: how many were recorded;\n"
                "lost: the time that exits lost. pprof has events, too", take_weight, NULL),
