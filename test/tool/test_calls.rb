@@ -169,4 +169,19 @@ class TestCalls < Minitest::Test
       end
     end
   end
+
+  # Perfetto's nesting, of records that are written innermost first.
+  def test_query_has_the_callers_and_own_times
+    3.times do |seed|
+      calls = CallsReference.random(seed, threads: %i[main web])
+      sql = "select s.name, p.name as caller, count(*) as calls, sum(s.dur) as total, " \
+            "sum(s.dur - coalesce((select sum(c.dur) from slice c where c.parent_id = s.id), 0)) as own, max(s.depth) as depth " \
+            "from slice s left join slice p on p.id = s.parent_id where s.category = 'call' group by 1, 2"
+      rows = with_file(trace_of(calls)) { |path| JSON.parse(tool("query", "--format=json", path, sql).out) }
+      reference = CallsReference.new(calls)
+      sums = rows.to_h { |row| [row.values_at("caller", "name"), [row["calls"], row["total"] / MS, row["own"] / MS]] }
+      assert_equal reference.pairs, sums
+      assert_equal reference.depth, rows.map { |row| row["depth"] }.max
+    end
+  end
 end
