@@ -128,6 +128,17 @@ on_returned(void *context, uint32_t track, struct call *call)
 }
 
 static void
+on_late_callee(void *context, uint32_t track, struct call *caller, const struct call *callee)
+{
+    struct call_stacks *stacks = context;
+    (void)track;
+    stacks->nodes[caller->data].own_ns -= (int64_t)callee->total_ns;
+    uint32_t same = child_of(stacks, caller->data, callee->name);
+    if (same != 0) merge(stacks, same, callee->data);
+    else add_child(stacks, caller->data, callee->data);
+}
+
+static void
 on_fold(void *context, struct call *into, const struct call *from)
 {
     merge(context, into->data, from->data);
@@ -159,7 +170,8 @@ void
 call_stacks_init(struct call_stacks *stacks, struct profile *profile)
 {
     *stacks = (struct call_stacks){.profile = profile};
-    const struct call_nesting_visitor visitor = {.context = stacks, .callee = on_callee, .returned = on_returned,
+    const struct call_nesting_visitor visitor = {.context = stacks, .callee = on_callee, .late_callee = on_late_callee,
+                                                 .returned = on_returned,
                                                  .outermost = on_outermost, .fold = on_fold};
     call_nesting_init(&stacks->nesting, &visitor);
     new_node(stacks, STRING_NONE);
