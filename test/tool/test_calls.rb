@@ -69,7 +69,7 @@ class TestCalls < Minitest::Test
 
   # Elsewhere, too, chunks of a track may be in another order than time. Then the caller may be one further out.
   def test_sums_of_chunks_in_another_order
-    10.times do |seed|
+    30.times do |seed|
       calls = CallsReference.random(seed, threads: %i[main web])
       parts = calls.each_slice(60).to_a.shuffle(random: Random.new(seed))
       reference = CallsReference.new(calls)

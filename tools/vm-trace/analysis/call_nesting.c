@@ -131,6 +131,13 @@ set_aside(struct call_track *track, int64_t end_ns)
     track->later_ns = track->last_ns;
 }
 
+/* When the first call ended that was set aside. */
+static int64_t
+next_later_ns(const struct call_track *track)
+{
+    return track->later_count > 0 ? track->later[0].end_ns : track->later_ns;
+}
+
 /* The call that was set aside and encloses another one, or NULL. */
 static struct call *
 enclosing(const struct call_track *track, const struct call *call)
@@ -195,7 +202,8 @@ nest(struct call_nesting *nesting, uint32_t number, struct call *call)
         track->limit = 2 * CALL_LIST_HALF;
         track->last_ns = INT64_MIN;
     }
-    if (track->late && (call->end_ns >= track->later_ns || call->end_ns < track->last_ns)) join_later(nesting, track);
+    if (track->late && (call->end_ns >= next_later_ns(track) || call->end_ns < track->last_ns))
+        join_later(nesting, track);
     if (call->end_ns < track->last_ns) {
         if (track->joins == JOINS_MAX) {
             nesting->late++;
