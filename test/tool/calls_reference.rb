@@ -26,6 +26,8 @@ class CallsReference
 
   def ancestors(call) = Enumerator.produce(call.parent) { |c| c&.parent }.take_while(&:itself)
 
+  def depth = @calls.map { |call| ancestors(call).size }.max
+
   # name => [calls, total, own, max]
   def methods
     @counted.group_by(&:name).transform_values do |all|

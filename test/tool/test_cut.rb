@@ -237,4 +237,61 @@ class TestCut < Minitest::Test
     assert_equal "vm-trace: standard input: kept 2 of 10 events\n", result.err
     with_file(result.out) { |path| assert_equal 2, tool("dump", path).out.lines.size }
   end
+
+  # --- calls ---
+
+  A, B, C = "Foo#a (/app/foo.rb:3)", "Foo#b (/app/foo.rb:9)", "Integer#times"
+
+  def calls_trace
+    CallsTrace.new do |t|
+      t.thread(:web, 77)
+      t.call(:main, "<main> (/app/run.rb:1)", 0.5, 99, began: true) do
+        t.call(:main, A, 1, 50, left_out: 3, left_out_ms: 2) do
+          t.call(:main, B, 2, 10)
+          t.call(:main, C, 15, 40) { t.call(:main, B, 20, 25) }
+        end
+        t.call(:web, B, 5, 30)
+        t.call(:main, A, 60, 70)
+      end
+    end.build
+  end
+
+  def test_calls_that_are_open_at_a_border_are_kept_in_part
+    events, result = cut(calls_trace, "--since=18ms", "--until=22ms") do |out|
+      checked = tool("check", out)
+      assert_equal ["", 0], [checked.err, checked.status]
+      query = "select name, depth, dur from slice where category = 'call' order by track_id, depth"
+      assert_equal ["<main> (/app/run.rb:1),0,4000003", "#{A},1,4000002", "#{C},2,4000001", "#{B},3,2000000", "#{B},0,4000001"],
+                   tool("query", out, query).out.lines.drop(1).map { |line| line.delete('"').chomp }
+      report = JSON.parse(tool("report", "--calls", "--format=json", out).out)
+      assert_in_delta 8_000_000, report["calls_by_thread"]["rows"].sum { |row| row["recorded_ns"] }, 10
+    end
+    both = { "began" => "before the trace", "ended" => "after the trace" }
+    calls = events.select { |e| e["cat"] == "call" }
+    from, to = 18_000_000, 22_000_000
+    assert_equal [[B, 20_000_000, to, both.slice("ended")], [C, from - 1, to, both], [A, from - 2, to, both],
+                  [B, from - 1, to, both], ["<main> (/app/run.rb:1)", from - 3, to, both]],
+                 calls.map { |e| [e["name"], e["ts"], e["ts"] + e["dur"], e["args"] || {}] }
+    assert_match(/: kept 6 of 9 events; parts of 5 calls that were open at a border;/, result.err)
+  end
+
+  def test_calls_within_the_range_are_kept_whole
+    events, = cut(calls_trace, "--since=0", "--until=55ms")
+    inner = events.find { |e| e["name"] == A }
+    assert_equal [1_000_000, { "left_out" => 3, "left_out_ns" => 2_000_000 }], inner.values_at("ts", "args")
+    assert_equal [[A, 1]], events.select { |e| e["name"] == A }.map { |e| [e["name"], e["ts"] / 1_000_000] }
+    assert_empty(cut(calls_trace, "--since=99.5ms", "--until=99.6ms").first.select { |e| e["cat"] == "call" })
+  end
+
+  # Inline names, and a thread without an index.
+  def test_calls_in_other_encodings
+    inline = ->(text) { FxtBuilder::Inline.new(text) }
+    trace = FxtBuilder.simple do |b|
+      b.event(:instant, "x", "first", ts: 1000)
+      b.event(:complete, inline["call"], inline["Foo#a (/app/foo.rb:3)"], ts: 2000, extra: [9000], pid: 42, tid: 43,
+              args: { "left_out" => [:uint64, 1] })
+    end
+    events, = cut(trace, "--since=3us", "--until=5us")
+    assert_equal [["Foo#a (/app/foo.rb:3)", 3999, 2001]], events.map { |e| e.values_at("name", "ts", "dur") }
+  end
 end

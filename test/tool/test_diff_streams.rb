@@ -250,12 +250,47 @@ class TestDiffStreams < Minitest::Test
   end
 
   def test_wrong_fail_over
-    sums = "exits, lost, waiting, blocked, running, gc or allocations"
+    sums = "exits, lost, waiting, blocked, running, calls, gc or allocations"
     { "sleeping:5" => /takes 5, or #{sums} before it: lost:5, not sleeping:5/, ":5" => /takes 5, or/,
       "gc:" => /takes a number of percent/, "gc:-1" => /takes a number of percent/ }.each do |text, message|
       result = tool("diff", "--fail-over=#{text}", "a", "b")
       assert_match message, result.err
       assert_equal 2, result.status
     end
+  end
+
+  # --- calls ---
+
+  def calls_run(a:, b:, dir: "/app", line: 3)
+    CallsTrace.new do |t|
+      t.call(:main, "<main> (#{dir}/run.rb:1)", 0, 100) do
+        t.call(:main, "Foo#a (#{dir}/foo.rb:#{line})", 1, 1 + a + b) { t.call(:main, "Bar#b (#{dir}/bar.rb:9)", 1.5, 1.5 + b) }
+      end
+    end.build
+  end
+
+  # Lines that moved, and folders, are no difference.
+  def test_own_time_of_calls_by_method
+    data = json(calls_run(a: 10, b: 5, dir: "/app/v1"), calls_run(a: 12, b: 30, dir: "/app/v2", line: 7))
+    assert_equal [["shrank", 85, 58, "<main> (/app/v2/run.rb)"], ["grew", 5, 30, "Bar#b (/app/v2/bar.rb)"],
+                  ["grew", 10, 12, "Foo#a (/app/v2/foo.rb)"]],
+                 rows(data, "calls", "method")
+    assert_equal [[1, 1]] * 3, data["calls"]["rows"].map { |row| row.values_at("a_count", "b_count") }
+    sum = data["sums"]["rows"].find { |row| row["sum"] == "calls" }
+    assert_equal [100 * MS, 100 * MS], sum.values_at("a", "b")
+  end
+
+  def test_growth_of_own_time_fails
+    before, after = calls_run(a: 10, b: 5), calls_run(a: 10, b: 17)
+    assert_equal 0, compare(before, after, "--fail-over=calls:12.5").status
+    result = compare(before, after, "--fail-over=calls:11")
+    assert_equal 1, result.status
+    assert_equal "vm-trace: diff: own time in Bar#b (/app/bar.rb) grew by 12.0 % of all before, more than --fail-over=calls:11\n",
+                 result.err
+    assert_equal 1, compare(before, after, "--fail-over=calls:11ms").status
+    assert_equal 0, compare(before, after, "--fail-over=calls:13ms").status
+    none = ThreadsTrace.new.build
+    assert_equal "vm-trace: diff: not all files have what --fail-over=calls:5 compares\n",
+                 compare(before, none, "--fail-over=calls:5").err
   end
 end

@@ -308,9 +308,9 @@ class TestExport < Minitest::Test
     assert_equal "vm-trace: export needs --format; see vm-trace export --help\n", tool("export", "f").err
     assert_match(/--format takes folded, speedscope, chrome, firefox, pprof or sqlite, not svg/,
                  tool("export", "-f", "svg", "f").err)
-    assert_match(/--kind takes exits, fallbacks, blocked, preempted or allocations, not all/,
+    assert_match(/--kind takes exits, fallbacks, blocked, preempted, allocations or calls, not all/,
                  tool("export", "-k", "all", "f").err)
-    assert_equal "vm-trace: --format=firefox takes --kind=exits, fallbacks or blocked, not preempted\n",
+    assert_equal "vm-trace: --format=firefox takes --kind=exits, fallbacks, blocked or calls, not preempted\n",
                  tool("export", "-f", "firefox", "-k", "preempted", "f").err
     assert_equal 2, tool("export", "f").status
   end

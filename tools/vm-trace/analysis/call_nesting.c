@@ -8,8 +8,9 @@
 #include "fxt/known_strings.h"
 
 enum {
-    FIRST_STRETCH = 1024,      /* calls that are folded together */
-    KEPT_MAX = 8 * 1024 * 1024 /* calls that are sorted; of more, those that are too late do not count */
+    FIRST_STRETCH = 1024,       /* calls that are folded together */
+    KEPT_MAX = 8 * 1024 * 1024, /* calls that are sorted; more of them are sorted in parts */
+    JOINS_MAX = 4096 /* of a track; each takes as long as its list is */
 };
 
 void
@@ -25,6 +26,7 @@ free_tracks(struct call_nesting *nesting)
     for (uint32_t i = 0; i < nesting->tracks.count; i++) {
         struct call_track *track = row_table_at(&nesting->tracks, i);
         free(track->list);
+        free(track->later);
     }
     row_table_free(&nesting->tracks);
 }
@@ -111,6 +113,71 @@ fold_oldest(struct call_nesting *nesting, struct call_track *track)
     if (track->count > track->limit / 4 * 3) track->limit *= 2; /* so many different names */
 }
 
+/* --- calls in another order ----------------------------------------------------------------------- */
+
+/* Sets aside what ended after this time. */
+static void
+set_aside(struct call_track *track, int64_t end_ns)
+{
+    uint32_t kept = track->count;
+    while (kept > 0 && track->list[kept - 1].end_ns > end_ns) kept--;
+    for (uint32_t i = kept; i < track->count; i++) {
+        make_room(track->later, track->later_count, track->later_capacity);
+        track->later[track->later_count++] = track->list[i];
+    }
+    track->count = kept;
+    if (track->folded > kept) track->folded = kept;
+    track->late = true;
+    track->later_ns = track->last_ns;
+}
+
+/* When the first call ended that was set aside. */
+static int64_t
+next_later_ns(const struct call_track *track)
+{
+    return track->later_count > 0 ? track->later[0].end_ns : track->later_ns;
+}
+
+/* The call that was set aside and encloses another one, or NULL. */
+static struct call *
+enclosing(const struct call_track *track, const struct call *call)
+{
+    uint32_t low = 0, high = track->later_count; /* those before `low` begin earlier */
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (track->later[middle].begin_ns < call->begin_ns) low = middle + 1;
+        else high = middle;
+    }
+    return low > 0 && track->later[low - 1].end_ns >= call->end_ns ? &track->later[low - 1] : NULL;
+}
+
+/* Puts what was set aside behind the list. */
+static void
+join_later(struct call_nesting *nesting, struct call_track *track)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < track->count; i++) {
+        struct call *caller = enclosing(track, &track->list[i]);
+        if (caller == NULL) {
+            track->list[kept++] = track->list[i];
+            continue;
+        }
+        caller->own_ns -= (int64_t)track->list[i].total_ns;
+        nesting->visitor.late_callee(nesting->visitor.context, track->track, caller, &track->list[i]);
+    }
+    track->count = kept;
+    if (track->folded > kept) track->folded = kept;
+    for (uint32_t i = 0; i < track->later_count; i++) {
+        make_room(track->list, track->count, track->capacity);
+        track->list[track->count++] = track->later[i];
+    }
+    while (track->count >= track->limit) track->limit *= 2;
+    track->later_count = 0;
+    track->late = false;
+    track->last_ns = track->later_ns;
+    track->joins++;
+}
+
 /* --- adding ------------------------------------------------------------------------------------- */
 
 /* Whether a call that begins at this time is the caller of the last entry. */
@@ -135,9 +202,14 @@ nest(struct call_nesting *nesting, uint32_t number, struct call *call)
         track->limit = 2 * CALL_LIST_HALF;
         track->last_ns = INT64_MIN;
     }
+    if (track->late && (call->end_ns >= next_later_ns(track) || call->end_ns < track->last_ns))
+        join_later(nesting, track);
     if (call->end_ns < track->last_ns) {
-        nesting->late++;
-        return;
+        if (track->joins == JOINS_MAX) {
+            nesting->late++;
+            return;
+        }
+        set_aside(track, call->end_ns);
     }
     track->last_ns = call->end_ns;
     for (; calls_last(track, call->begin_ns); track->count--) {
@@ -191,6 +263,13 @@ call_nesting_add(struct call_nesting *nesting, uint32_t track, const struct call
 }
 
 void
+call_nesting_settings(struct call_nesting *nesting, const struct fxt_event *event)
+{
+    const struct fxt_arg *keep = fxt_event_arg(event, STRING_KEEP);
+    if (keep != NULL && keep->type == FXT_ARG_STRING && keep->string.id == STRING_NEWEST) nesting->sorted = true;
+}
+
+void
 call_nesting_event(struct call_nesting *nesting, uint32_t track, struct pool *pool, const struct fxt_event *event)
 {
     struct call call = {.begin_ns = event->ts_ns, .end_ns = event->end_ns, .name = pool_id(pool, event->name)};
@@ -210,7 +289,8 @@ call_nesting_finish(struct call_nesting *nesting)
     nest_kept(nesting);
     nesting->sorted = false;
     for (uint32_t i = 0; i < nesting->tracks.count; i++) {
-        const struct call_track *track = row_table_at(&nesting->tracks, i);
+        struct call_track *track = row_table_at(&nesting->tracks, i);
+        if (track->late) join_later(nesting, track);
         for (uint32_t at = 0; at < track->count; at++)
             nesting->visitor.outermost(nesting->visitor.context, track->track, &track->list[at]);
     }

@@ -9,6 +9,10 @@
  * calls: if it becomes long, its oldest ones are folded, so that one entry has all calls of a name in some
  * stretch of time. A caller that begins within such a stretch gets all of it, or nothing. That needs a
  * caller of more than CALL_LIST_HALF calls, and a stretch is a small part of these.
+ *
+ * Chunks of a track may be in another order than time. If a call ended before the last one, those after it
+ * are set aside until the file has caught up with them. What is then found to be inside of a call that
+ * returned before belongs to the outermost such call: its callees may be the real caller.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,6 +41,8 @@ struct call_nesting_visitor {
     void (*callee)(void *context, uint32_t track, struct call *caller, const struct call *callee);
     /* All its callees are known. */
     void (*returned)(void *context, uint32_t track, struct call *call);
+    /* Likewise, but the caller has returned: its own_ns was too large by the time of the callee. */
+    void (*late_callee)(void *context, uint32_t track, struct call *caller, const struct call *callee);
     /* It has no caller. */
     void (*outermost)(void *context, uint32_t track, const struct call *call);
     /* Calls of the same name become one entry, `into`; or NULL. */
@@ -50,6 +56,11 @@ struct call_track {
     uint32_t folded; /* the first ones of the list: they were folded */
     uint32_t limit; /* of the list, before the next ones are folded */
     int64_t last_ns; /* end of the last call */
+    struct call *later; /* set aside: the end of the list, while older calls are read */
+    uint32_t later_count, later_capacity;
+    bool late;        /* some may be set aside */
+    int64_t later_ns; /* end of the last one of these */
+    uint32_t joins;
 };
 
 struct call_nesting {
@@ -64,8 +75,7 @@ struct call_nesting {
         struct call call;
     } *kept;
     uint32_t kept_count, kept_capacity;
-    uint64_t late;      /* calls that came after later ones of their track: their callers are unknown, and they
-                         * are not counted */
+    uint64_t late;      /* calls that are not counted, because the calls of their track are in no order */
     uint64_t uncounted; /* calls of too many tracks */
 };
 
@@ -74,6 +84,8 @@ void call_nesting_init(struct call_nesting *nesting, const struct call_nesting_v
 void call_nesting_free(struct call_nesting *nesting);
 /* Adds a call with its name, times, marks, and what it left out. */
 void call_nesting_add(struct call_nesting *nesting, uint32_t track, const struct call *call);
+/* An event trace/settings: the chunks of a file that keeps its newest events are in no order. */
+void call_nesting_settings(struct call_nesting *nesting, const struct fxt_event *event);
 /* An event of the category call. */
 void call_nesting_event(struct call_nesting *nesting, uint32_t track, struct pool *pool,
                         const struct fxt_event *event);

@@ -70,20 +70,39 @@ join_stretches(struct call_sum *sum)
     sum->count = kept + sum->count - half;
 }
 
+/* Where a late call belongs in the list; UINT32_MAX if an earlier one encloses it. */
+static uint32_t
+place_of(const struct call_sum *sum, const struct call *call)
+{
+    uint32_t at = sum->count;
+    while (at > 0 && sum->outermost[at - 1].end_ns > call->end_ns) {
+        if (sum->outermost[--at].begin_ns <= call->begin_ns) return UINT32_MAX;
+    }
+    return at;
+}
+
 /* Adds a call's time, without that of calls of the same method inside of it, which was added before. */
 static void
 add_total(struct call_sum *sum, const struct call *call)
 {
     uint64_t covered_ns = 0;
-    for (; sum->count > 0; sum->count--) {
-        const struct call_stretch *last = &sum->outermost[sum->count - 1];
+    uint32_t end = place_of(sum, call), at = end; /* from `at` on they are inside of the call */
+    if (end == UINT32_MAX) return;
+    for (; at > 0; at--) {
+        const struct call_stretch *last = &sum->outermost[at - 1];
         if (last->begin_ns + (last->end_ns - last->begin_ns) / 2 < call->begin_ns) break;
         covered_ns += last->total_ns;
     }
     sum->totals.total_ns += call->total_ns - (covered_ns < call->total_ns ? covered_ns : call->total_ns);
-    if (sum->count == CALL_OPEN_MAX) join_stretches(sum);
-    make_room(sum->outermost, sum->count, sum->capacity);
-    sum->outermost[sum->count++] = (struct call_stretch){call->begin_ns, call->end_ns, call->total_ns};
+    if (at == end) {
+        make_room(sum->outermost, sum->count, sum->capacity);
+        end++;
+        memmove(sum->outermost + end, sum->outermost + at, (sum->count++ - at) * sizeof *sum->outermost);
+    }
+    sum->outermost[at] = (struct call_stretch){call->begin_ns, call->end_ns, call->total_ns};
+    memmove(sum->outermost + at + 1, sum->outermost + end, (sum->count - end) * sizeof *sum->outermost);
+    sum->count -= end - at - 1;
+    if (sum->count > CALL_OPEN_MAX) join_stretches(sum);
 }
 
 /* --- what the nesting finds ------------------------------------------------------------------------- */
@@ -131,6 +150,16 @@ on_returned(void *context, uint32_t track, struct call *call)
 }
 
 static void
+on_late_callee(void *context, uint32_t track, struct call *caller, const struct call *callee)
+{
+    struct calls *calls = context;
+    const uint32_t key[CALL_SUM_KEYS] = {track, caller->name};
+    struct call_sum *sum = row_table_get(&calls->sums, key);
+    if (sum != NULL) sum->totals.own_ns -= (int64_t)callee->total_ns;
+    add_pair(calls, caller->name, callee);
+}
+
+static void
 on_outermost(void *context, uint32_t track, const struct call *call)
 {
     struct calls *calls = context;
@@ -146,7 +175,8 @@ calls_init(struct calls *calls, void *context, bool (*wanted)(void *context, uin
 {
     *calls = (struct calls){.context = context, .wanted = wanted};
     const struct call_nesting_visitor visitor = {
-        .context = calls, .callee = on_callee, .returned = on_returned, .outermost = on_outermost};
+        .context = calls, .callee = on_callee, .late_callee = on_late_callee, .returned = on_returned,
+        .outermost = on_outermost};
     call_nesting_init(&calls->nesting, &visitor);
     row_table_init(&calls->sums, sizeof(struct call_sum), CALL_SUM_KEYS, CALL_SUMS_MAX);
     row_table_init(&calls->pairs, sizeof(struct call_pair), CALL_PAIR_KEYS, CALL_PAIRS_MAX);

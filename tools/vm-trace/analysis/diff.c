@@ -81,6 +81,13 @@ stable_method(struct diff *diff, uint32_t label, uint32_t *line_out)
     return stable;
 }
 
+uint32_t
+diff_method(struct diff *diff, uint32_t label)
+{
+    uint32_t line;
+    return stable_method(diff, label, &line);
+}
+
 /* --- counting ------------------------------------------------------------------------------------------ */
 
 void

@@ -92,6 +92,9 @@ void diff_init(struct diff *diff, struct report *report, uint32_t first_side, en
                const struct path_map *map);
 void diff_free(struct diff *diff);
 
+/* `Owner#method (path)` of a label, as both sides have it: without the line, and with the paths of the map. */
+uint32_t diff_method(struct diff *diff, uint32_t label);
+
 /* A table of its own: what each run counts for a key, then the comparison. */
 void diff_table_init(struct diff_table *table);
 void diff_table_free(struct diff_table *table);

@@ -35,18 +35,28 @@ path_of(struct fxt_string label)
 }
 
 static void
+add_path(struct row_table *all, struct report *report, uint32_t location, bool second)
+{
+    struct fxt_string label = pool_string(report->pool, location), path = path_of(label);
+    struct fxt_string method = label_parts(label).method;
+    if (path.len == 0 || method.len == 0) return;
+    const uint32_t key[2] = {pool_intern(report->pool, method.ptr, method.len),
+                             pool_intern(report->pool, path.ptr, path.len)};
+    struct method_path *row = row_table_get(all, key);
+    if (row != NULL) row->sides |= 1U << second;
+}
+
+static void
 gather(struct row_table *all, struct report *report, uint32_t first_side, bool fallbacks)
 {
     for (uint32_t i = 0; i < report->exits.rows.count; i++) {
         const struct exit_row *exit_row = row_table_at(&report->exits.rows, i);
         if ((exit_row->category == STRING_FALLBACK) != fallbacks || exit_row->count == 0) continue;
-        struct fxt_string label = pool_string(report->pool, exit_row->location), path = path_of(label);
-        struct fxt_string method = label_parts(label).method;
-        if (path.len == 0 || method.len == 0) continue;
-        const uint32_t key[2] = {pool_intern(report->pool, method.ptr, method.len),
-                                 pool_intern(report->pool, path.ptr, path.len)};
-        struct method_path *row = row_table_get(all, key);
-        if (row != NULL) row->sides |= 1U << (report_process(report, exit_row->process)->file >= first_side);
+        add_path(all, report, exit_row->location, report_process(report, exit_row->process)->file >= first_side);
+    }
+    for (uint32_t i = 0; i < report->calls.sums.count; i++) {
+        const struct call_sum *sum = row_table_at(&report->calls.sums, i);
+        add_path(all, report, sum->name, sum->file >= first_side);
     }
 }
 

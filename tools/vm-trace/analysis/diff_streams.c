@@ -10,13 +10,13 @@
 const char *const diff_sum_names[DIFF_SUMS] = {
     [DIFF_LOST] = "lost",
     [DIFF_WAITING] = "waiting", [DIFF_BLOCKED_TIME] = "blocked",    [DIFF_RUNNING] = "running",
-    [DIFF_GC_TIME] = "gc",      [DIFF_ALLOCATED] = "allocations",
+    [DIFF_OWN_TIME] = "calls",  [DIFF_GC_TIME] = "gc",              [DIFF_ALLOCATED] = "allocations",
 };
 
 /* The stream of each table, as the settings name it. */
 static const char *const stream_names[DIFF_STREAMS] = {
-    [DIFF_EXECUTION] = "states", [DIFF_STATES] = "threads", [DIFF_BLOCKED] = "threads", [DIFF_GC] = "gc",
-    [DIFF_CLASSES] = "allocations"
+    [DIFF_EXECUTION] = "states", [DIFF_STATES] = "threads", [DIFF_BLOCKED] = "threads", [DIFF_CALLS] = "calls",
+    [DIFF_GC] = "gc",           [DIFF_CLASSES] = "allocations"
 };
 
 /* While runs are added up: tables with one row each, whose key is 0. */
@@ -97,6 +97,20 @@ add_blocked(const struct diff *diff, struct diff_streams *streams, struct totals
         add(diff, streams, totals, DIFF_BLOCKED, names, run_of(report, report_thread(report, blocked->thread)->process),
             (double)blocked->durations.total_ns, (double)blocked->durations.count, 0);
     }
+}
+
+static void
+add_calls(struct diff *diff, struct diff_streams *streams, struct totals *totals)
+{
+    struct row_table rows = calls_group(&diff->report->calls, true);
+    for (uint32_t i = 0; i < rows.count; i++) {
+        const struct call_row *row = row_table_at(&rows, i);
+        const uint32_t names[4] = {diff_method(diff, row->name)};
+        double ns = (double)call_own_ns(row->totals.own_ns);
+        add(diff, streams, totals, DIFF_CALLS, names, row->file, ns, (double)row->totals.calls, 0);
+        diff_table_add(diff, &totals->sums[DIFF_OWN_TIME], no_names, row->file, ns, 0);
+    }
+    row_table_free(&rows);
 }
 
 static void
@@ -200,10 +214,11 @@ compare_all(const struct diff *diff, struct diff_table *table)
 }
 
 void
-diff_streams_init(struct diff_streams *streams, const struct diff *diff)
+diff_streams_init(struct diff_streams *streams, struct diff *diff)
 {
     *streams = (struct diff_streams){.unseen = xcalloc(diff->run_count, sizeof(double))};
     streams->tables[DIFF_BLOCKED].counted = streams->tables[DIFF_GC].counted = true;
+    streams->tables[DIFF_CALLS].counted = true;
     streams->tables[DIFF_CLASSES].bytes = true;
     struct totals totals = {0};
     for (unsigned i = 0; i < DIFF_STREAMS; i++) {
@@ -215,6 +230,7 @@ diff_streams_init(struct diff_streams *streams, const struct diff *diff)
     add_execution(diff, streams, &totals);
     add_states(diff, streams, &totals);
     add_blocked(diff, streams, &totals);
+    add_calls(diff, streams, &totals);
     add_gc(diff, streams, &totals);
     add_classes(diff, streams, &totals);
     find_recorded(diff, streams);
@@ -226,7 +242,10 @@ diff_streams_init(struct diff_streams *streams, const struct diff *diff)
         streams->tables[i].all = compare_all(diff, &totals.all[i]);
     }
     for (unsigned i = 0; i < DIFF_SUMS; i++) {
-        enum diff_stream of = i == DIFF_GC_TIME ? DIFF_GC : i == DIFF_ALLOCATED ? DIFF_CLASSES : DIFF_STATES;
+        enum diff_stream of = i == DIFF_GC_TIME     ? DIFF_GC
+                              : i == DIFF_ALLOCATED ? DIFF_CLASSES
+                              : i == DIFF_OWN_TIME  ? DIFF_CALLS
+                                                    : DIFF_STATES;
         streams->summed[i] = streams->tables[of].recorded;
         streams->sums[i] = compare_all(diff, &totals.sums[i]);
     }

@@ -1,17 +1,19 @@
 #ifndef DIFF_STREAMS_H
 #define DIFF_STREAMS_H
 /* diff_streams.h - compares what runs recorded beside exits: where the time of threads went, what they
- * blocked in, garbage collections, allocated bytes.
+ * blocked in, own time of calls, garbage collections, allocated bytes.
  *
  * Verdicts are those of diff.h. A stream is compared if all files have it: otherwise everything would
  * be new or gone. Times are in ns. Allocated bytes are estimates with a margin.
  */
 #include "analysis/diff.h"
 
-enum diff_stream { DIFF_EXECUTION, DIFF_STATES, DIFF_BLOCKED, DIFF_GC, DIFF_CLASSES, DIFF_STREAMS };
+enum diff_stream { DIFF_EXECUTION, DIFF_STATES, DIFF_BLOCKED, DIFF_CALLS, DIFF_GC, DIFF_CLASSES, DIFF_STREAMS };
 
 /* Sums that --fail-over can name. */
-enum diff_sum { DIFF_LOST, DIFF_WAITING, DIFF_BLOCKED_TIME, DIFF_RUNNING, DIFF_GC_TIME, DIFF_ALLOCATED, DIFF_SUMS };
+enum diff_sum {
+    DIFF_LOST, DIFF_WAITING, DIFF_BLOCKED_TIME, DIFF_RUNNING, DIFF_OWN_TIME, DIFF_GC_TIME, DIFF_ALLOCATED, DIFF_SUMS
+};
 extern const char *const diff_sum_names[DIFF_SUMS];
 
 struct diff_stream_table {
@@ -20,7 +22,7 @@ struct diff_stream_table {
     bool bytes;     /* sums are bytes, not ns */
     bool counted;   /* there are counts */
     /* The key of a row consists of up to three names of the pool: state; thread and state; method
-     * and class; kind, reason and what made it major; class. They are in `reason`, `method` and
+     * and class; method; kind, reason and what made it major; class. They are in `reason`, `method` and
      * `insn`. */
     struct diff_table sums, counts;
     struct diff_row all; /* the sum of all rows */
@@ -33,7 +35,7 @@ struct diff_streams {
     double *unseen; /* of allocations, see struct diff_table */
 };
 
-void diff_streams_init(struct diff_streams *streams, const struct diff *diff);
+void diff_streams_init(struct diff_streams *streams, struct diff *diff);
 void diff_streams_free(struct diff_streams *streams);
 /* The row of the counts that belongs to a row of the sums. */
 const struct diff_row *diff_stream_count(struct diff_stream_table *table, const struct diff_row *row);

@@ -17,6 +17,7 @@ const struct profile_names profile_names[PROFILE_KINDS] = {
     [PROFILE_BLOCKED] = {"blocked", "blocked durations", "blocked", "nanoseconds"},
     [PROFILE_PREEMPTED] = {"preempted", "ends of time slices", "preempted", "count"},
     [PROFILE_ALLOCATIONS] = {"allocations", "allocations", "allocated", "bytes"},
+    [PROFILE_CALLS] = {"calls", "calls (--vm-trace=calls records them)", "own time", "nanoseconds"},
     [PROFILE_LOST] = {"exits", "exits with the time that they lost (--vm-trace=states records it)", "lost",
                       "nanoseconds"},
 };
@@ -123,15 +124,21 @@ profile_stack(struct profile *profile, uint32_t root, const struct fxt_event *ev
 }
 
 void
-profile_add(struct profile *profile, uint32_t node, uint64_t weight)
+profile_add_many(struct profile *profile, uint32_t node, uint64_t events, uint64_t weight)
 {
-    profile->nodes[node].events++;
+    profile->nodes[node].events += events;
     profile->nodes[node].count += weight;
-    profile->events++;
+    profile->events += events;
     profile->count += weight;
 }
 
-/* Whether the event counts; PROFILE_BLOCKED counts pairs of them. */
+void
+profile_add(struct profile *profile, uint32_t node, uint64_t weight)
+{
+    profile_add_many(profile, node, 1, weight);
+}
+
+/* Whether the event counts; PROFILE_BLOCKED and PROFILE_CALLS are added by others. */
 static bool
 wanted(enum profile_kind kind, const struct fxt_event *event)
 {
@@ -144,7 +151,8 @@ wanted(enum profile_kind kind, const struct fxt_event *event)
       case PROFILE_PREEMPTED: return category == STRING_PREEMPTED;
       case PROFILE_ALLOCATIONS:
         return category == STRING_ALLOCATION && event->name.id != STRING_FREED && event->name.id != STRING_ALIVE;
-      case PROFILE_BLOCKED: break;
+      case PROFILE_BLOCKED:
+      case PROFILE_CALLS: break;
     }
     return false;
 }
@@ -166,7 +174,7 @@ void
 profile_object(void *context, const struct fxt_object *object)
 {
     struct profile *profile = context;
-    if (profile->with_threads) threads_name(&profile->threads, reader_pool(profile->reader), object);
+    if (profile->with_threads || profile->kind == PROFILE_CALLS) threads_name(&profile->threads, reader_pool(profile->reader), object);
 }
 
 void
@@ -189,11 +197,7 @@ profile_event(void *context, const struct fxt_event *event)
 static void
 add_lost(void *context, uint32_t node, uint64_t events, uint64_t ns)
 {
-    struct profile *profile = context;
-    profile->nodes[node].events += events;
-    profile->nodes[node].count += ns;
-    profile->events += events;
-    profile->count += ns;
+    profile_add_many(context, node, events, ns);
 }
 
 static void
@@ -203,7 +207,7 @@ add_lost_place(void *context, uint32_t location, uint32_t reason, uint64_t ns)
     uint32_t none = pool_intern(reader_pool(profile->reader), PROFILE_NO_STACK, sizeof PROFILE_NO_STACK - 1);
     uint32_t node = profile_child(profile, profile_child(profile, 0, none, true), location, false);
     if (profile->with_reasons) node = profile_child(profile, node, reason, true);
-    add_lost(profile, node, 0, ns);
+    profile_add_many(profile, node, 0, ns);
 }
 
 void

@@ -1,12 +1,12 @@
 #ifndef PROFILE_H
 #define PROFILE_H
 /* profile.h - events by their whole backtrace: a tree of frames, with what ended at each node: a number
- * of exits or of time slices, the time that exits lost, blocked time, allocated bytes.
+ * of exits or of time slices, the time that exits lost, blocked time, allocated bytes, own time of calls.
  *
  *      profile_init -> profile_event and profile_object for each event and name -> profile_finish
  *      -> the nodes -> profile_free
  *
- * Blocked time is not in the events: report_data.h adds it (struct report, `blocked_stacks`), because it
+ * call_stacks.h adds calls. Blocked time is not in the events: report_data.h adds it (struct report, `blocked_stacks`), because it
  * also knows when a thread was woken. So both count the same.
  *
  * Memory grows with the number of distinct stacks, not of events, and is charged to the reader's
@@ -20,7 +20,8 @@
 
 /* PROFILE_LOST: exits by the time that they lost, see lost_stacks.h. */
 enum profile_kind {
-    PROFILE_EXITS, PROFILE_FALLBACKS, PROFILE_BLOCKED, PROFILE_PREEMPTED, PROFILE_ALLOCATIONS, PROFILE_LOST
+    PROFILE_EXITS, PROFILE_FALLBACKS, PROFILE_BLOCKED, PROFILE_PREEMPTED, PROFILE_ALLOCATIONS, PROFILE_CALLS,
+    PROFILE_LOST
 };
 enum { PROFILE_KINDS = PROFILE_LOST + 1 };
 
@@ -86,6 +87,8 @@ uint32_t profile_thread(struct profile *profile, uint32_t name, uint32_t tid);
 uint32_t profile_stack(struct profile *profile, uint32_t root, const struct fxt_event *event, unsigned first);
 /* Adds an event with this weight. */
 void profile_add(struct profile *profile, uint32_t node, uint64_t weight);
+/* Adds several events with this sum of their weights. */
+void profile_add_many(struct profile *profile, uint32_t node, uint64_t events, uint64_t weight);
 
 /* The frame for those that a trace left out: outermost, and the same for all stacks. */
 #define PROFILE_LEFT_OUT "(more frames)"

@@ -214,7 +214,7 @@ add_settings(struct report *report, const struct fxt_event *event, uint32_t numb
     if (exit_rate > 1 || fallback_rate > 1) process->sampled = true;
     if (fxt_event_arg(event, STRING_SNAPSHOT) != NULL) process->snapshot = true;
     process->keeps_newest |= event_text(report->pool, event, STRING_KEEP) == STRING_NEWEST;
-    report->calls.nesting.sorted |= process->keeps_newest; /* its chunks are in no order */
+    call_nesting_settings(&report->calls.nesting, event);
     process->code = event_code_settings(event);
     const struct fxt_arg *flags = fxt_event_arg(event, STRING_FLAGS);
     if (flags != NULL && flags->type == FXT_ARG_STRING) process->timed |= text_has_word(flags->string, "states");

@@ -19,6 +19,7 @@ static const struct kind {
     [DIFF_EXECUTION] = {"states", "Where the time went", {NULL, NULL}, {"state", NULL, NULL}, "states"},
     [DIFF_STATES] = {"thread_states", "Threads by state", {NULL, NULL}, {"thread", "state", NULL}, "threads"},
     [DIFF_BLOCKED] = {"blocked", "Blocked in", {"n A", "n B"}, {"name", "class", NULL}, "threads"},
+    [DIFF_CALLS] = {"calls", "Own time by method", {"calls A", "calls B"}, {"method", NULL, NULL}, "calls"},
     [DIFF_GC] = {"gc", "Garbage collections", {"GCs A", "GCs B"}, {"kind", "reason", "major_by"}, "gc"},
     [DIFF_CLASSES] = {"allocations", "Allocated bytes by class", {NULL, NULL}, {"class", NULL, NULL}, "allocations"},
 };

@@ -22,6 +22,7 @@ enum firefox_samples {
     FIREFOX_SAMPLES_STATES, /* of threads, weighted by time; exits if no states were recorded */
     FIREFOX_SAMPLES_EXITS,  /* weighted by their number, as below */
     FIREFOX_SAMPLES_FALLBACKS,
+    FIREFOX_SAMPLES_CALLS, /* weighted by own time */
     FIREFOX_SAMPLES_LOST, /* of exits, weighted by the time that they lost, times their weight */
 };
 /* Reads the files and writes the profile, unless they are of no use. Prints faults, and what the format

@@ -181,7 +181,7 @@ static void
 print_samples(FILE *out, const struct firefox_profile *firefox, const struct firefox_thread *thread)
 {
     const struct firefox_sample *samples = thread->samples;
-    const bool in_ms = firefox->states || firefox->wanted == FIREFOX_SAMPLES_LOST;
+    const bool in_ms = firefox->states || firefox->wanted >= FIREFOX_SAMPLES_CALLS;
     fputs("\"samples\":{\"stack\":[", out);
     for (uint32_t i = 0; i < thread->sample_count; i++) {
         if (i > 0) putc(',', out);

@@ -277,8 +277,19 @@ add_sample(struct firefox_thread *thread, int64_t ts_ns, uint64_t ns, uint32_t s
     thread->samples[thread->sample_count++] = (struct firefox_sample){ts_ns, ns, stack};
 }
 
-/* The profiler draws a sample from halfway to the one before to halfway to the next. So a state that is
- * long enough to be seen has two, at its ends, which share its time. */
+/* The profiler draws a sample from halfway to the one before to halfway to the next. So a time that is
+ * long enough to be seen has two, at its ends, which share it. */
+static void
+add_time(struct firefox_thread *thread, int64_t from_ns, uint64_t ns, uint32_t stack)
+{
+    if (ns < TWO_SAMPLES_NS) {
+        add_sample(thread, from_ns + (int64_t)(ns / 2), ns, stack);
+        return;
+    }
+    add_sample(thread, from_ns, ns / 2, stack);
+    add_sample(thread, from_ns + (int64_t)ns - 1, ns - ns / 2, stack);
+}
+
 static void
 add_state(struct firefox_profile *firefox, struct firefox_thread *thread, int64_t from_ns, uint64_t ns,
           enum firefox_category category, const struct firefox_record *record)
@@ -291,12 +302,7 @@ add_state(struct firefox_profile *firefox, struct firefox_thread *thread, int64_
             below = firefox_stack(&firefox->stacks, FIREFOX_NO_STACK, record->name, FIREFOX_INHERIT);
         stack = firefox_stack_below(&firefox->stacks, stack, below);
     }
-    if (ns < TWO_SAMPLES_NS) {
-        add_sample(thread, from_ns + (int64_t)(ns / 2), ns, stack);
-        return;
-    }
-    add_sample(thread, from_ns, ns / 2, stack);
-    add_sample(thread, from_ns + (int64_t)ns - 1, ns - ns / 2, stack);
+    add_time(thread, from_ns, ns, stack);
 }
 
 /* Makes samples of the states. The stack is where the thread blocked, or where its time slice ended. */
@@ -353,6 +359,42 @@ sample_exits(struct firefox_profile *firefox, struct firefox_thread *thread)
         make_room(thread->samples, thread->sample_count, thread->sample_capacity);
         thread->samples[thread->sample_count++] = sample;
     }
+    thread->record_count = kept;
+}
+
+struct open_call {
+    int64_t end_ns;
+    uint32_t stack;
+};
+
+/* Makes samples of each part of a call's own time. Calls are no markers then. Outer calls come first. */
+static void
+sample_calls(struct firefox_profile *firefox, struct firefox_thread *thread)
+{
+    struct open_call *open = NULL;
+    uint32_t depth = 0, capacity = 0, kept = 0;
+    int64_t now_ns = INT64_MIN; /* up to here there are samples */
+    for (uint32_t i = 0; i <= thread->record_count; i++) {
+        const struct firefox_record *record = i < thread->record_count ? &thread->records[i] : NULL;
+        if (record != NULL && firefox_schema_category(firefox, record->schema) != STRING_CALL) {
+            thread->records[kept++] = *record;
+            continue;
+        }
+        while (depth > 0 && (record == NULL || open[depth - 1].end_ns <= record->ts_ns)) {
+            const struct open_call *last = &open[--depth];
+            if (last->end_ns > now_ns) add_time(thread, now_ns, (uint64_t)(last->end_ns - now_ns), last->stack);
+            if (last->end_ns > now_ns) now_ns = last->end_ns;
+        }
+        if (record == NULL) break;
+        uint32_t caller = depth > 0 ? open[depth - 1].stack : FIREFOX_NO_STACK;
+        if (depth > 0 && record->ts_ns > now_ns)
+            add_time(thread, now_ns, (uint64_t)(record->ts_ns - now_ns), caller);
+        if (record->ts_ns > now_ns) now_ns = record->ts_ns;
+        make_room_within(firefox->budget, open, depth, capacity);
+        open[depth++] = (struct open_call){
+            record->end_ns, firefox_stack(&firefox->stacks, caller, record->name, FIREFOX_INHERIT)};
+    }
+    free(open);
     thread->record_count = kept;
 }
 
@@ -423,6 +465,7 @@ firefox_profile_finish(struct firefox_profile *firefox)
         struct firefox_thread *thread = &firefox->threads[i];
         pair_records(firefox, thread);
         if (firefox->states) sample_states(firefox, thread);
+        else if (firefox->wanted == FIREFOX_SAMPLES_CALLS) sample_calls(firefox, thread);
         else sample_exits(firefox, thread);
     }
 }

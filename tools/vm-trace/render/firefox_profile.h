@@ -43,7 +43,7 @@ struct firefox_record {
     uint64_t weight;      /* exits that an exit stands for */
 };
 
-/* A state of the thread, or an exit. */
+/* A state of the thread, an exit, or own time of a call. */
 struct firefox_sample {
     int64_t ts_ns;
     uint64_t weight; /* ns, or exits */
@@ -64,7 +64,7 @@ struct firefox_profile {
     struct budget *budget;
     enum firefox_samples wanted;
     bool with_reasons;
-    bool states; /* samples are states: otherwise exits or fallbacks */
+    bool states; /* samples are states: otherwise exits, fallbacks or calls */
     struct thread_tracks tracks;
     struct threads names;
     struct firefox_stacks stacks;

@@ -328,7 +328,7 @@ add_threads(const struct calls_view *all)
         {"tid", "tid", COLUMN_NUMBER},
         {"thread", "thread", COLUMN_TEXT},
         {"method_own_ns", "own", COLUMN_DURATION},
-        {"method", "of its method with the most", COLUMN_TEXT},
+        {"method", "busiest method", COLUMN_TEXT},
     };
     const struct view *view = all->view;
     struct report *report = view->report;

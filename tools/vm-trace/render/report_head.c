@@ -330,7 +330,7 @@ add_counting(struct report *report, struct document *document)
     }
     add_uncounted(document, report->gc.uncounted, "parts of garbage collections: they have more than %d names",
                   GC_ROWS_MAX);
-    add_uncounted(document, report->calls.nesting.late, "calls, behind later ones of their thread in the file");
+    add_uncounted(document, report->calls.nesting.late, "calls of threads whose calls are in no order");
     add_uncounted(document, report->calls.nesting.uncounted, "calls: there are more than %d threads",
                   CALL_TRACKS_MAX);
     add_uncounted(document, report->history.uncounted, "compilations and invalidations: there are more than %d",

@@ -31,9 +31,17 @@ struct open_durations {
     bool *kept;
     uint32_t depth;
     uint32_t capacity;
+    int64_t before; /* calls that were open when the range began */
 };
 
-enum decision { UNREAD /* the record has no time, or was rejected */, KEEP, KEEP_SETTINGS, LEAVE_OUT };
+enum decision { UNREAD /* the record has no time, or was rejected */, KEEP, KEEP_SETTINGS, KEEP_PART, LEAVE_OUT };
+
+/* The part of a call that is kept. */
+struct part {
+    int64_t ts_ns, end_ns; /* of the whole call */
+    int64_t from_ns, to_ns;
+    bool began, ended;     /* it was open before, and after */
+};
 
 /* A thread whose settings were kept. */
 struct recorder {
@@ -51,6 +59,7 @@ struct cut {
     uint32_t recorder_count, recorder_capacity;
     int64_t settings_ns; /* of the last settings */
     enum decision decision;    /* about the current record */
+    struct part part;          /* with KEEP_PART */
 
     struct map durations_of_thread;
     struct open_durations *durations;
@@ -63,6 +72,7 @@ struct cut {
 
     uint64_t kept, outside, damaged;
     uint64_t begun_before; /* durations that began earlier and end in the range */
+    uint64_t parts;        /* calls of which a part was kept */
     uint64_t totals;       /* site counts and summaries, which cover the whole run */
 };
 
@@ -203,6 +213,28 @@ cut_settings(struct cut *cut, const struct fxt_event *event)
     cut->recorders[cut->recorder_count++] = (struct recorder){event->provider, event->pid, event->tid};
 }
 
+/* Keeps the part of a call that lies in the range. Of calls that were open when the range began, inner ones
+ * are written first: they begin one nanosecond after each other, so that they still nest. */
+static void
+cut_call(struct cut *cut, const struct fxt_event *event)
+{
+    bool before = event->ts_ns < cut->from_ns, after = event->end_ns > cut->to_ns;
+    bool in_range = before ? event->end_ns > cut->from_ns : inside(cut, event->ts_ns);
+    decide(cut, in_range);
+    if (!in_range || (!before && !after)) return;
+    cut->decision = KEEP_PART;
+    cut->parts++;
+    cut->part = (struct part){
+        .ts_ns = event->ts_ns, .end_ns = event->end_ns, .from_ns = event->ts_ns, .to_ns = event->end_ns,
+        .began = before || fxt_event_arg(event, STRING_BEGAN) != NULL,
+        .ended = after || fxt_event_arg(event, STRING_ENDED) != NULL,
+    };
+    if (after) cut->part.to_ns = cut->to_ns;
+    if (!before) return;
+    int64_t from_ns = cut->from_ns - ++durations_of(cut, event)->before;
+    if (from_ns > cut->part.from_ns) cut->part.from_ns = from_ns;
+}
+
 static void
 cut_event(void *context, const struct fxt_event *event)
 {
@@ -217,6 +249,9 @@ cut_event(void *context, const struct fxt_event *event)
               event->name.id == STRING_SUMMARY)) {
         cut->totals++;
         decide(cut, false);
+    }
+    else if (event->category.id == STRING_CALL && event->type == FXT_EVENT_DURATION_COMPLETE) {
+        cut_call(cut, event);
     }
     else {
         decide(cut, keep_event(cut, event));
@@ -292,6 +327,56 @@ short_text(const char *text)
     return word;
 }
 
+/* Adds an argument with a name of up to 8 bytes and a text of up to 16. Returns the end. */
+static uint64_t *
+add_text(uint64_t *at, const char *name, const char *text)
+{
+    enum { WORDS = 4 };
+    const uint64_t inline_ref = FXT_STRING_REF_INLINE;
+    uint64_t value[2] = {0};
+    memcpy(value, text, strlen(text));
+    at[0] = FXT_ARG_STRING | WORDS << 4 | (inline_ref | strlen(name)) << 16 | (inline_ref | strlen(text)) << 32;
+    at[1] = short_text(name);
+    at[2] = value[0];
+    at[3] = value[1];
+    return at + WORDS;
+}
+
+static size_t
+inline_words(uint64_t ref)
+{
+    return ref & FXT_STRING_REF_INLINE ? fxt_words(ref & FXT_STRING_REF_BYTES) : 0;
+}
+
+/* Writes the kept part of a call, with marks where it is cut. What it left out is not known of a part. A trace
+ * with another clock than CRuby's tracer has the whole call. */
+static void
+keep_part(struct cut *cut, const struct fxt_record *record)
+{
+    enum { MARK_WORDS = 8 };
+    static uint64_t words[FXT_RECORD_MAX_WORDS + MARK_WORDS];
+    struct fxt_record kept = *record;
+    uint64_t header = record->header;
+    memcpy(words, record->bytes, record->words * FXT_WORD_BYTES);
+    bool same_clock = words[1] == (uint64_t)cut->part.ts_ns &&
+                      words[record->words - 1] == (uint64_t)cut->part.end_ns;
+    size_t head = 2 + ((header >> 24 & 0xff) == 0 ? 2 : 0); /* then ids, unless it has the index of a thread */
+    head += inline_words(header >> 32 & 0xffff) + inline_words(header >> 48);
+    if (same_clock && head < FXT_RECORD_MAX_WORDS - MARK_WORDS - 1) {
+        uint64_t *at = words + head;
+        words[1] = (uint64_t)cut->part.from_ns;
+        if (cut->part.began) at = add_text(at, "began", "before the trace");
+        if (cut->part.ended) at = add_text(at, "ended", "after the trace");
+        *at++ = (uint64_t)cut->part.to_ns;
+        kept.words = (size_t)(at - words);
+        uint64_t args = (uint64_t)(cut->part.began + cut->part.ended);
+        words[0] = (header & ~(UINT64_C(0xfff) << 4) & ~(UINT64_C(0xf) << 20)) | (uint64_t)kept.words << 4 | args << 20;
+        kept.header = words[0];
+    }
+    kept.bytes = (const uint8_t *)words;
+    record_copy_write(cut->copy, &kept);
+}
+
 /* Writes the event trace/cut (doc/internals/events.md) at the end of the range, for each process whose
  * settings were kept. */
 static void
@@ -347,6 +432,7 @@ cut_record(void *context, const struct fxt_record *record)
       case FXT_RECORD_SCHEDULING:
         if (decision == UNREAD) cut->damaged++;
         if (decision == KEEP_SETTINGS) keep_settings(cut, record);
+        if (decision == KEEP_PART) keep_part(cut, record);
         if (decision != KEEP) return;
         break;
       case FXT_RECORD_KERNEL_OBJECT:
@@ -377,6 +463,9 @@ print_cut_summary(const struct cut *cut, const char *file)
     if (cut->begun_before > 0)
         fprintf(stderr, "; %" PRIu64 " duration%s that began earlier left out", cut->begun_before,
                 cut->begun_before == 1 ? "" : "s");
+    if (cut->parts > 0)
+        fprintf(stderr, "; parts of %" PRIu64 " call%s that were open at a border", cut->parts,
+                cut->parts == 1 ? "" : "s");
     if (cut->totals > 0) fputs("; site counts and summary left out: they cover the whole run", stderr);
     if (cut->damaged > 0) fprintf(stderr, "; %" PRIu64 " damaged events left out", cut->damaged);
     fputs("\n", stderr);
@@ -493,10 +582,10 @@ const struct command command_cut = {
     .help =
         "Writes what happened from --since until just before --until: seconds from the first\n"
         "event, or a number with ms, us or ns. Settings, names and definitions are kept. A duration\n"
-        "is kept whole if it begins in the range, and left out if it began earlier. Exact counts of\n"
-        "sites and the summary are left out, since they cover the whole run. A line on standard\n"
-        "error says how much was kept. OUT appears when it is complete; if its name ends in .gz, it\n"
-        "is compressed.\n",
+        "is kept whole if it begins in the range, and left out if it began earlier; of a call (the\n"
+        "stream calls) the part in the range is kept. Exact counts of sites and the summary are\n"
+        "left out, since they cover the whole run. A line on standard error says how much was kept.\n"
+        "OUT appears when it is complete; if its name ends in .gz, it is compressed.\n",
     .options = cut_options,
     .run = run,
 };

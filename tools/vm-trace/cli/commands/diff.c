@@ -74,7 +74,8 @@ take_percent(const struct cli_option *option, const char *text)
         bool exits = is_name("exits", text, bytes);
         if (sum == DIFF_SUMS && !exits) {
             return option_wrong(
-                option, "5, or exits, lost, waiting, blocked, running, gc or allocations before it: lost:5", text);
+                option, "5, or exits, lost, waiting, blocked, running, calls, gc or allocations before it: lost:5",
+                text);
         }
         number = colon + 1;
         if (!exits) {
@@ -155,8 +156,16 @@ check_growth(const struct sum_limit *limit, const struct diff_row *row, const st
     return STATUS_FAULTS;
 }
 
-/* Likewise for the sums of other streams: each by what it was itself; the time that exits lost also by
- * method. */
+/* The methods of a sum, and their names; NULL: it is not known by method. */
+static const struct diff_table *
+methods_of(const struct diff_streams *streams, const struct diff *diff, enum diff_sum sum)
+{
+    if (sum == DIFF_LOST) return &diff->lost_methods;
+    return sum == DIFF_OWN_TIME ? &streams->tables[DIFF_CALLS].sums : NULL;
+}
+
+/* Likewise for the sums of other streams: each by what it was itself; the time that exits lost, and own
+ * time, also by method. */
 static enum status
 check_sums(const struct diff_streams *streams, const struct diff *diff)
 {
@@ -171,10 +180,12 @@ check_sums(const struct diff_streams *streams, const struct diff *diff)
             continue;
         }
         status = worse(status, check_growth(limit, sum, sum, diff_sum_names[i], text_of("")));
-        for (uint32_t row = 0; i == DIFF_LOST && row < diff->lost_methods.changed; row++) {
-            const struct diff_row *method = row_table_at(&diff->lost_methods.rows, diff->lost_methods.order[row]);
-            struct fxt_string name = pool_string(diff->report->pool, method->method);
-            status = worse(status, check_growth(limit, method, sum, "lost in ", name));
+        const struct diff_table *methods = methods_of(streams, diff, i);
+        for (uint32_t row = 0; methods != NULL && row < methods->changed; row++) {
+            const struct diff_row *method = row_table_at(&methods->rows, methods->order[row]);
+            bool lost = i == DIFF_LOST;
+            struct fxt_string name = pool_string(diff->report->pool, lost ? method->method : method->reason);
+            status = worse(status, check_growth(limit, method, sum, lost ? "lost in " : "own time in ", name));
         }
     }
     return status;
@@ -239,8 +250,9 @@ static const struct cli_option diff_options[] = {
                "same files on both sides are found and treated as one", NULL, &no_map),
     CLI_OPTION("fail-over", 0, "PERCENT", "exit with status 1 if all exits, or those of one method, grew\n"
                "by more than this percentage of all exits of A; lost:5: the same\n"
-               "of the time that exits lost; waiting:5, blocked:5, running:5,\n"
-               "gc:5 or allocations:5: if this sum grew by more than 5 %;\n"
+               "of the time that exits lost; calls:5: of the own time of calls;\n"
+               "waiting:5, blocked:5, running:5, gc:5 or allocations:5: if this\n"
+               "sum grew by more than 5 %;\n"
                "lost:20ms: by more than this time; can be repeated", take_percent, NULL),
     OPTION_FORMAT(format, table),
     OPTION_MAX_FAULTS,
@@ -250,7 +262,7 @@ static const struct cli_option diff_options[] = {
 
 const struct command command_diff = {
     .name = "diff",
-    .purpose = "compare runs: exits and the time they lose, threads, garbage collections",
+    .purpose = "compare runs: exits and the time they lose, calls, threads, GC",
     .arguments = "A B | A... vs B...",
     .help =
         "Compares the exits of two traces by method, by reason and by site (a line, its\n"
@@ -261,9 +273,9 @@ const struct command command_diff = {
         "reasons are ignored, and lines that only moved are matched.\n"
         "\n"
         "Streams that all files have are compared, too: the time that exits lost, and where the\n"
-        "time went; where the time of threads went, by name and state; what they blocked in;\n"
-        "garbage collections by reason; allocated bytes by class. If the runs took different\n"
-        "times, these tables also have what each side had in a second.\n",
+        "time went; where the time of threads went, by name and state; what they blocked in; own\n"
+        "time of calls by method; garbage collections by reason; allocated bytes by class. If the\n"
+        "runs took different times, these tables also have what each side had in a second.\n",
     .options = diff_options,
     .run = run,
 };

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/call_stacks.h"
 #include "analysis/report_data.h"
 #include "base/output_file.h"
 #include "cli/command.h"
@@ -42,10 +43,10 @@ static bool
 take_kind(const struct cli_option *option, const char *text)
 {
     kind_given = true;
-    for (kind = PROFILE_EXITS; kind <= PROFILE_ALLOCATIONS; kind++) {
+    for (kind = PROFILE_EXITS; kind <= PROFILE_CALLS; kind++) {
         if (strcmp(text, profile_names[kind].kind) == 0) return true;
     }
-    return option_wrong(option, "exits, fallbacks, blocked, preempted or allocations", text);
+    return option_wrong(option, "exits, fallbacks, blocked, preempted, allocations or calls", text);
 }
 
 static bool
@@ -115,6 +116,52 @@ export_blocked(const struct options *options, FILE *out, int file_count, char **
     return status;
 }
 
+struct call_export {
+    struct profile *profile;
+    struct call_stacks stacks;
+};
+
+static void
+on_call_event(void *context, const struct fxt_event *event)
+{
+    struct call_export *export = context;
+    profile_event(export->profile, event);
+    call_stacks_event(&export->stacks, event);
+}
+
+static void
+on_call_object(void *context, const struct fxt_object *object)
+{
+    struct call_export *export = context;
+    profile_object(export->profile, object);
+}
+
+static void
+on_calls_end(void *context)
+{
+    struct call_export *export = context;
+    call_stacks_file_end(&export->stacks);
+}
+
+/* Callers are known only after their callees. */
+static enum status
+export_calls(const struct options *options, FILE *out, int file_count, char **files)
+{
+    struct reader *reader = reader_new(options->memory_bytes);
+    struct profile profile;
+    struct call_export export = {.profile = &profile};
+    profile_init(&profile, reader, kind, !without_reasons);
+    profile.with_threads = with_threads;
+    call_stacks_init(&export.stacks, &profile);
+    struct fxt_visitor visitor = {.context = &export, .event = on_call_event, .object = on_call_object};
+    enum status status = read_files(reader, options->max_faults, file_count, files, &visitor, on_calls_end);
+    if (status < STATUS_USAGE) write_profile(&profile, out, files[0]);
+    call_stacks_free(&export.stacks);
+    profile_free(&profile);
+    reader_free(reader);
+    return status;
+}
+
 static enum status
 export_chrome(const struct options *options, FILE *out, int file_count, char **files)
 {
@@ -140,6 +187,7 @@ firefox_samples(void)
 {
     if (!kind_given || kind == PROFILE_BLOCKED) return FIREFOX_SAMPLES_STATES; /* with the stacks of what blocked */
     if (kind == PROFILE_LOST) return FIREFOX_SAMPLES_LOST;
+    if (kind == PROFILE_CALLS) return FIREFOX_SAMPLES_CALLS;
     return kind == PROFILE_FALLBACKS ? FIREFOX_SAMPLES_FALLBACKS : FIREFOX_SAMPLES_EXITS;
 }
 
@@ -151,7 +199,7 @@ run(const struct options *options, int file_count, char **files)
         return STATUS_USAGE;
     }
     if (format == FORMAT_FIREFOX && (kind == PROFILE_PREEMPTED || kind == PROFILE_ALLOCATIONS)) {
-        fprintf(stderr, "vm-trace: --format=firefox takes --kind=exits, fallbacks or blocked, not %s\n",
+        fprintf(stderr, "vm-trace: --format=firefox takes --kind=exits, fallbacks, blocked or calls, not %s\n",
                 profile_names[kind].kind);
         return STATUS_USAGE;
     }
@@ -173,7 +221,9 @@ run(const struct options *options, int file_count, char **files)
                                 !without_reasons, file_count, files);
         break;
       default:
-        status = (kind == PROFILE_BLOCKED ? export_blocked : export_profile)(options, output.file, file_count, files);
+        status = (kind == PROFILE_BLOCKED ? export_blocked
+                  : kind == PROFILE_CALLS ? export_calls
+                                          : export_profile)(options, output.file, file_count, files);
         break;
     }
     return output_close(&output, status);
@@ -184,7 +234,8 @@ static const struct cli_option export_options[] = {
                take_export_format, NULL),
     OPTION_OUTPUT(out_path, "output file; - is standard output (default)"),
     CLI_OPTION("sqlite", 0, "OUT", "the same as --format=sqlite --output=OUT", take_database, NULL),
-    CLI_OPTION("kind", 'k', "KIND", "exits (default), fallbacks, blocked, preempted or allocations", take_kind, NULL),
+    CLI_OPTION("kind", 'k', "KIND", "exits (default), fallbacks, blocked, preempted, allocations or calls",
+               take_kind, NULL),
     CLI_OPTION("weight", 'w', "WEIGHT", "sum (default), events or lost\n"
                "sum: exits, time blocked, bytes; events: how many were recorded;\n"
                "lost: the time that exits lost. pprof has events, too", take_weight, NULL),
@@ -216,7 +267,8 @@ const struct command command_export = {
         "`(more frames)`. With --kind=blocked the stacks are those that gave up the GVL, weighted\n"
         "by how long they were blocked: microseconds in folded stacks, nanoseconds elsewhere.\n"
         "What took less than a millisecond has no callers: `(no stack)`. --kind=preempted has\n"
-        "where time slices ended, --kind=allocations the estimated bytes that were allocated.\n"
+        "where time slices ended, --kind=allocations the estimated bytes that were allocated, and\n"
+        "--kind=calls the own time of recorded calls, without the calls that are recorded inside.\n"
         "With --weight=lost exits weigh what they lost: the recorded exits of a line share the\n"
         "exact sum of its sites, and a line without recorded exits has `(no stack)`.\n"
         "OUT appears when it is complete; if its name ends in .gz, it is compressed.\n",
