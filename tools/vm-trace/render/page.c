@@ -21,6 +21,12 @@ static const char body[] =
 static const char style[] =
 #include "style.css.inc"
     ;
+static const char window_script[] =
+#include "window.js.inc"
+    ;
+static const char flame_script[] =
+#include "flame.js.inc"
+    ;
 static const char threads_script[] =
 #include "threads.js.inc"
     ;
@@ -232,6 +238,8 @@ print_page(FILE *out, struct page_data *data, struct page_sources *sources, int 
     if (sources != NULL) print_page_sources(&page, sources);
     print_strings(&page);
     fputs("}\n</script>\n<script>\n", out);
+    fputs(window_script, out);
+    fputs(flame_script, out);
     fputs(threads_script, out);
     fputs(cost_script, out);
     fputs(sources_script, out);
