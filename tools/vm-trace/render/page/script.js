@@ -8,6 +8,7 @@
 //              exits and fallbacks, largest first; if places is not 1, the row sums up that many, and frame is ""
 //   compiling  as bins; compiles and compile_ns (of ISEQs), invalidations, ns (of all work of the compiler) [bin, ns ...], invalidated [bin, count ...]
 //   timeline   threads over time: see threads.js
+//   calls      methods and slices: see call_slices.js
 //   cost, states, interpreted, gains, slices, lost_bins: see cost.js
 //   sources    texts of files with exits: see sources.js
 //   advised    [reason, is a fallback, number in advice]
@@ -159,7 +160,7 @@
     document.title = `${data.files.join(", ")} – vm-trace`;
     $("subtitle").textContent = setting("command") || data.files.join(", ");
     const tile = (name, value, bad) => [el("dt", { text: name }), el("dd", { text: value, class: bad ? "bad" : undefined })];
-    if (!has_exits) $("title").textContent = threads.has_threads ? "Threads" : "Garbage collection";
+    if (!has_exits) $("title").textContent = calls.any ? "Calls" : threads.has_threads ? "Threads" : "Garbage collection";
     for (const id of ["timeline-section", "table-section", "flame-section"]) $(id).hidden = !has_exits;
     const tiles = has_exits ? [["Exits", number(data.exits)]] : [];
     if (data.fallbacks > 0) tiles.push(["Fallbacks", number(data.fallbacks)]);
@@ -170,6 +171,8 @@
     if (data.summarized && data.lost === 0 && data.exact_exits !== data.exits) tiles.push(["Exits, counted exactly", number(data.exact_exits)]);
     if (threads.has_threads)
       tiles.push(["Threads", number(threads.threads)], ["Waited for the GVL", time(threads.waiting_ns)]);
+    if (calls.any) tiles.push(["Calls", number(data.calls.recorded)]);
+    if (calls.any && data.calls.unrecorded > 0) tiles.push(["Calls not recorded", number(data.calls.unrecorded)]);
     if (threads.has_gc) tiles.push(["Paused by GC", time(threads.pause_ns)]);
     if (data.compiling.compiles > 0) tiles.push([plural(data.compiling.compiles, "compilation"), time(data.compiling.compile_ns)]);
     if (data.ours) tiles.push(["Lost events", data.lost > 0 ? number(data.lost) : data.summarized ? "none" : "none known", data.lost > 0]);
@@ -657,12 +660,16 @@
   const threads = threads_view({
     data, S, $, el, svg, number, percent, plural, time, round_step, show_tip, hide_tip, cost, page_window,
   });
+  const calls = calls_view({
+    data, S, $, el, number, percent, plural, time, round_step, show_tip, hide_tip, label_parts, short_path, sources,
+    page_window,
+  });
   page_window.follow("exits", (window) => {
     if (bins.count === 0) return;
     const bin = (ns) => Math.max(0, Math.min(bins.count - 1, Math.floor((ns - bins.start_ns) / bins.width_ns)));
     if (window) choose_window(bin(window[0]), bin(window[1] - 1), true); else choose_window(null, null, true);
   });
-  const has_exits = rows.length > 0 || !threads.any;
+  const has_exits = rows.length > 0 || (!threads.any && !calls.any);
   choose_kind(view.fallbacks);
   draw_head();
   draw_about();

@@ -11,7 +11,8 @@ function shared_window(span_ns) {
 
   function draw(from, at_once) {
     const window = is_whole() ? null : now;
-    for (const view of views) if (view.name !== from && (at_once === undefined || view.at_once === at_once)) view.draw(window);
+    const wanted = (view) => view.name !== from && (at_once === undefined || view.at_once === at_once);
+    for (const view of views.filter(wanted)) view.draw(window);
   }
 
   // `from`: the name of a view that shows the window already. `moving`: more changes are coming, so
