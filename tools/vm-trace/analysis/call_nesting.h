@@ -35,6 +35,19 @@ struct call {
     bool began, ended; /* it was open when the trace began, when it ended */
 };
 
+/* Adds to an own time. The sums of a damaged trace's times wrap around. */
+static inline void
+call_add_ns(int64_t *ns, uint64_t more_ns)
+{
+    *ns = (int64_t)((uint64_t)*ns + more_ns);
+}
+
+static inline void
+call_take_ns(int64_t *ns, uint64_t less_ns)
+{
+    *ns = (int64_t)((uint64_t)*ns - less_ns);
+}
+
 struct call_nesting_visitor {
     void *context;
     /* The caller's own_ns is not known yet. */

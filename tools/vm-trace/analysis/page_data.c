@@ -143,11 +143,13 @@ on_event(void *context, const struct fxt_event *event)
     note_time(data, event->ts_ns, event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns);
     thread_tracks_event(&data->over_time.tracks, event);
     data->timed |= page_execution_event(&data->execution, data->pool, event);
+    bool is_call = call_slices_event(&data->calls, data->pool, data->over_time.tracks.file, event);
     if (event->category.id == STRING_EXECUTION) return; /* its track is that of no thread */
     uint32_t runs = event_text(data->pool, event, STRING_THREAD);
     struct thread *thread = runs != STRING_NONE ? threads_running(&data->threads, event->pid, runs)
                                                 : threads_get(&data->threads, event->pid, event->tid);
     if (thread != NULL) thread->events++;
+    if (is_call) return;
 
     switch (event->type) {
       case FXT_EVENT_DURATION_COMPLETE: {
@@ -200,6 +202,8 @@ page_data_init(struct page_data *data, size_t memory_bytes)
     profile_init(&data->profile, data->reader, PROFILE_EXITS, true);
     page_threads_init(&data->over_time, data->pool, data, on_pair);
     page_execution_init(&data->execution);
+    call_slices_init(&data->calls, reader_budget(data->reader));
+    data->calls_shown_max = PAGE_CALLS_SHOWN;
     row_table_init(&data->gathered, sizeof(struct page_row), PAGE_ROW_KEYS, PAGE_ROWS_MAX);
     struct page_row *overflow = row_table_get(&data->gathered, (const uint32_t[PAGE_ROW_KEYS]){0});
     begin_row(overflow);
@@ -216,6 +220,7 @@ page_data_free(struct page_data *data)
     time_histogram_free(&data->lost_over_time);
     time_histogram_free(&data->compiling);
     page_execution_free(&data->execution);
+    call_slices_free(&data->calls);
     row_table_free(&data->gathered);
     free(data->rows);
     reader_free(data->reader);
@@ -382,6 +387,8 @@ page_data_finish(struct page_data *data)
     move_to_rows(&data->lost_over_time, moved_to);
     page_execution_finish(&data->execution, data->pool);
     page_threads_finish(&data->over_time);
+    call_slices_finish(&data->calls);
+    call_slices_keep_longest(&data->calls, data->calls_shown_max);
     const uint32_t same[] = {0, 1};
     move_to_rows(&data->compiling, same);
     row_table_free(&sums);

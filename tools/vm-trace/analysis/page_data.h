@@ -6,6 +6,7 @@
  *      page_data_init -> page_data_read for each file -> page_data_finish -> the arrays -> page_data_free
  */
 #include "analysis/annotation.h"
+#include "analysis/call_slices.h"
 #include "analysis/page_execution.h"
 #include "analysis/page_threads.h"
 #include "analysis/profile.h"
@@ -21,6 +22,7 @@ enum {
     PAGE_NODES_SHOWN = 8000,    /* of the flame graph */
     PAGE_SETTINGS_MAX = 256,
     PAGE_LOSSES_MAX = 256,
+    PAGE_CALLS_SHOWN = 2 * 1000 * 1000, /* unless the caller sets another limit */
 };
 
 /* Exits or fallbacks with one key. Strings are numbers of the pool. */
@@ -80,6 +82,8 @@ struct page_data {
     unsigned loss_count;
     struct threads threads;
     struct page_threads over_time; /* threads and garbage collections */
+    struct call_slices calls;      /* once finished: those to show, and the sums of all */
+    uint32_t calls_shown_max;      /* the longest are shown; the caller may change it before page_data_finish */
 };
 
 /* `data` must stay where it is. */

@@ -11,6 +11,7 @@
 #include "base/xalloc.h"
 #include "render/page.h"
 #include "render/page_advice.h"
+#include "render/page_calls.h"
 #include "render/page_cost.h"
 #include "render/page_sources.h"
 #include "render/page_timeline.h"
@@ -21,6 +22,12 @@ static const char body[] =
 static const char style[] =
 #include "style.css.inc"
     ;
+static const char window_script[] =
+#include "window.js.inc"
+    ;
+static const char flame_script[] =
+#include "flame.js.inc"
+    ;
 static const char threads_script[] =
 #include "threads.js.inc"
     ;
@@ -29,6 +36,18 @@ static const char cost_script[] =
     ;
 static const char sources_script[] =
 #include "sources.js.inc"
+    ;
+static const char call_slices_script[] =
+#include "call_slices.js.inc"
+    ;
+static const char lanes_script[] =
+#include "lanes.js.inc"
+    ;
+static const char call_sums_script[] =
+#include "call_sums.js.inc"
+    ;
+static const char calls_script[] =
+#include "calls.js.inc"
     ;
 static const char script[] =
 #include "script.js.inc"
@@ -214,6 +233,7 @@ print_page(FILE *out, struct page_data *data, struct page_sources *sources, int 
     struct page page = {.out = out, .data = data};
     page.number_of = xcalloc(pool_size(data->pool), sizeof *page.number_of);
     page.strings = xcalloc(pool_size(data->pool), sizeof *page.strings);
+    page.method_of = xcalloc(pool_size(data->pool), sizeof *page.method_of);
     fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
           "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
@@ -229,14 +249,28 @@ print_page(FILE *out, struct page_data *data, struct page_sources *sources, int 
     print_page_advice(&page);
     print_page_timeline(&page);
     print_page_cost(&page);
+    print_page_calls(&page);
     if (sources != NULL) print_page_sources(&page, sources);
     print_strings(&page);
-    fputs("}\n</script>\n<script>\n", out);
+    fputs("}\n</script>\n", out);
+    if (data->calls.count > 0) {
+        fputs("<script type=\"text/plain\" id=\"calls-data\">", out);
+        print_page_call_slices(&page);
+        fputs("</script>\n", out);
+    }
+    fputs("<script>\n", out);
+    fputs(window_script, out);
+    fputs(flame_script, out);
     fputs(threads_script, out);
     fputs(cost_script, out);
     fputs(sources_script, out);
+    fputs(call_slices_script, out);
+    fputs(lanes_script, out);
+    fputs(call_sums_script, out);
+    fputs(calls_script, out);
     fputs(script, out);
     fputs("</script>\n</body>\n</html>\n", out);
     free(page.number_of);
     free(page.strings);
+    free(page.method_of);
 }

@@ -12,6 +12,7 @@ struct page {
     uint32_t *number_of; /* number in the pool -> number in the page + 1 */
     uint32_t *strings;   /* number in the page -> number in the pool */
     uint32_t string_count;
+    uint32_t *method_of; /* number in the pool -> number among the methods of calls + 1 */
 };
 
 /* Returns the number of a string in the page, and adds it to the page's strings if necessary. The pool

@@ -8,6 +8,7 @@
 //              exits and fallbacks, largest first; if places is not 1, the row sums up that many, and frame is ""
 //   compiling  as bins; compiles and compile_ns (of ISEQs), invalidations, ns (of all work of the compiler) [bin, ns ...], invalidated [bin, count ...]
 //   timeline   threads over time: see threads.js
+//   calls      methods and slices: see call_slices.js
 //   cost, states, interpreted, gains, slices, lost_bins: see cost.js
 //   sources    texts of files with exits: see sources.js
 //   advised    [reason, is a fallback, number in advice]
@@ -98,7 +99,6 @@
     window: null,        // [first bin, last bin], both included
     reasons: new Set(),  // empty: all
     group: "place", search: "", sort: data.cost ? "lost" : "count", descending: true, shown: ROWS_AT_FIRST,
-    root: 0, flame_search: "",
   };
   let kind_rows, kind_total, reasons, color_of;
 
@@ -160,7 +160,7 @@
     document.title = `${data.files.join(", ")} – vm-trace`;
     $("subtitle").textContent = setting("command") || data.files.join(", ");
     const tile = (name, value, bad) => [el("dt", { text: name }), el("dd", { text: value, class: bad ? "bad" : undefined })];
-    if (!has_exits) $("title").textContent = threads.has_threads ? "Threads" : "Garbage collection";
+    if (!has_exits) $("title").textContent = calls.any ? "Calls" : threads.has_threads ? "Threads" : "Garbage collection";
     for (const id of ["timeline-section", "table-section", "flame-section"]) $(id).hidden = !has_exits;
     const tiles = has_exits ? [["Exits", number(data.exits)]] : [];
     if (data.fallbacks > 0) tiles.push(["Fallbacks", number(data.fallbacks)]);
@@ -171,6 +171,8 @@
     if (data.summarized && data.lost === 0 && data.exact_exits !== data.exits) tiles.push(["Exits, counted exactly", number(data.exact_exits)]);
     if (threads.has_threads)
       tiles.push(["Threads", number(threads.threads)], ["Waited for the GVL", time(threads.waiting_ns)]);
+    if (calls.any) tiles.push(["Calls", number(data.calls.recorded)]);
+    if (calls.any && data.calls.unrecorded > 0) tiles.push(["Calls not recorded", number(data.calls.unrecorded)]);
     if (threads.has_gc) tiles.push(["Paused by GC", time(threads.pause_ns)]);
     if (data.compiling.compiles > 0) tiles.push([plural(data.compiling.compiles, "compilation"), time(data.compiling.compile_ns)]);
     if (data.ours) tiles.push(["Lost events", data.lost > 0 ? number(data.lost) : data.summarized ? "none" : "none known", data.lost > 0]);
@@ -310,14 +312,16 @@
       el("td", { class: "number", text: number(line.count) })))));
   }
 
-  // own: the window comes from the timeline of threads, which shows it already.
-  function choose_window(a, b, own) {
+  // followed: the window is that of the page; otherwise it becomes that.
+  function choose_window(a, b, followed, moving) {
     view.window = a === null || (Math.min(a, b) === 0 && Math.max(a, b) === bins.count - 1) ? null : [Math.min(a, b), Math.max(a, b)];
     view.shown = ROWS_AT_FIRST;
     draw_timeline();
     draw_legend();
     draw_table();
-    if (!own) threads.set_window(view.window && [bin_start(view.window[0]), bin_start(view.window[1] + 1)]);
+    if (followed) return;
+    if (view.window) page_window.set(bin_start(view.window[0]), bin_start(view.window[1] + 1), { from: "exits", moving });
+    else page_window.set(...page_window.whole, { from: "exits", moving });
   }
 
   function listen_to_timeline() {
@@ -332,12 +336,13 @@
     timeline.addEventListener("pointermove", (event) => {
       if (kind_total === 0) return;
       const bin = bin_of(event);
-      if (pressed !== null && bin !== pressed) choose_window(pressed, bin);
+      if (pressed !== null && bin !== pressed) choose_window(pressed, bin, false, true);
       timeline.cursor.setAttribute("x", x_of(bin_start(bin)));
       tip_of_bin(event, bin);
     });
     timeline.addEventListener("pointerup", (event) => {
       if (pressed !== null && bin_of(event) === pressed) choose_window(null); // a click
+      else if (pressed !== null) choose_window(pressed, bin_of(event));
       pressed = null;
     });
     timeline.addEventListener("pointercancel", () => { pressed = null; });
@@ -598,15 +603,9 @@
 
   // --- flame graph ---------------------------------------------------------------------------------------
 
-  const ROW_HEIGHT = 20;
-  const nodes = data.stacks.map(([parent, text, total, why], index) => ({
-    index, parent, text: index === 0 ? "all exits" : S[text], total, why: why === 1, children: [], value: 0, depth: 0,
-  }));
-  for (const node of nodes.slice(1)) {
-    nodes[node.parent].children.push(node);
-    node.depth = nodes[node.parent].depth + 1;
-  }
-  for (const node of nodes) node.children.sort((a, b) => b.total - a.total);
+  const nodes = flame_nodes(data.stacks.map(([parent, text, total, why], index) => ({
+    parent, text: index === 0 ? "all exits" : S[text], total, why: why === 1,
+  })));
 
   // With reasons chosen, a frame is as wide as the exits for these reasons; otherwise as all exits that passed through it.
   function weigh() {
@@ -615,130 +614,26 @@
     if (!all) for (const node of nodes.slice(1).reverse()) if (node.value > 0) nodes[node.parent].value += node.value;
   }
 
-  function ancestors(node) {
-    const list = [];
-    while (node.index !== 0) list.unshift(node = nodes[node.parent]);
-    return list;
-  }
-
-  function class_of(node) {
-    if (node.index === 0) return "frame all";
-    if (node.why) return `frame why k${color_of.has(node.text) ? color_of.get(node.text) : COLORS}`;
-    return /\((<cfunc>|<internal:.*)\)$|^\(more frames\)$/.test(node.text) ? "frame native" : "frame";
-  }
-
-  function describe(node) {
-    return `${node.text}  ${plural(node.value, "exit")}, ${percent(node.value, nodes[0].value)}`;
-  }
+  const flame = flame_view({
+    id: "flame", nodes, $, el, show_tip, hide_tip,
+    empty: "No exits with a backtrace.",
+    class_of(node) {
+      if (node.why) return `why k${color_of.has(node.text) ? color_of.get(node.text) : COLORS}`;
+      return /\((<cfunc>|<internal:.*)\)$|^\(more frames\)$/.test(node.text) ? "native" : "";
+    },
+    name_of: (node) => (node.why ? node.text : label_parts(node.text).name),
+    describe: (node) => `${node.text}  ${plural(node.value, "exit")}, ${percent(node.value, nodes[0].value)}`,
+    tip_of: (node, root) => [`${plural(node.value, "exit")}, ${percent(node.value, nodes[0].value)} of all` +
+      (root.index !== 0 && node.depth > root.depth ? `, ${percent(node.value, root.value)} of what is shown` : "")],
+    sum_of: (matched) => (matched !== null ? `${percent(matched, nodes[0].value)} of the exits pass through matching frames`
+      : `${plural(nodes[0].value, "exit")} by backtrace` +
+        (data.stacks_left_out > 0 ? `; ${plural(data.stacks_left_out, "small node")} left out` : "") +
+        (view.window ? "; for the whole trace, not the window" : "")),
+  });
 
   function draw_flame() {
     weigh();
-    if (nodes[0].value === 0) {
-      $("flame").replaceChildren(el("p", { class: "empty", text: "No exits with a backtrace." }));
-      $("flame").style.height = "auto";
-      $("flame-sum").textContent = $("flame-detail").textContent = "";
-      $("flame-path").replaceChildren();
-      return;
-    }
-    if (nodes[view.root].value === 0) view.root = 0;
-    const root = nodes[view.root];
-    const width = $("flame").clientWidth - 1;
-    const terms = view.flame_search.toLowerCase().trim();
-    const matches = (node) => terms !== "" && node.text.toLowerCase().includes(terms);
-    const blocks = [];
-    let deepest = 0;
-    const block = (node, left, share, above) => {
-      const pixels = share * width;
-      if (pixels < 1.5) return false;
-      deepest = Math.max(deepest, node.depth);
-      blocks.push(el("div", {
-        class: class_of(node) + (above ? " above" : "") + (matches(node) ? " match" : ""), role: "treeitem", "data-node": node.index,
-        "aria-label": describe(node), "aria-level": node.depth + 1, tabindex: node === root ? "0" : "-1",
-        style: `left:${(left * width).toFixed(1)}px;top:${node.depth * ROW_HEIGHT}px;width:${Math.max(1, pixels).toFixed(1)}px` + (pixels < 12 ? ";padding:0" : ""),
-        text: pixels < 24 ? "" : node.why || node.index === 0 ? node.text : label_parts(node.text).name,
-      }));
-      return true;
-    };
-    for (const node of ancestors(root)) block(node, 0, 1, true);
-    const stack = [[root, 0]];
-    while (stack.length > 0) {
-      const [node, left] = stack.pop();
-      if (!block(node, left, node.value / root.value, false)) continue;
-      let right = left;
-      for (const child of node.children) right += child.value / root.value;
-      for (const child of [...node.children].reverse()) stack.push([child, right -= child.value / root.value]); // the leftmost is next
-    }
-    const focused = $("flame").contains(document.activeElement) && document.activeElement.dataset.node;
-    $("flame").replaceChildren(...blocks, el("div", { style: `height:${(deepest + 1) * ROW_HEIGHT}px` }));
-    $("flame").style.height = "auto";
-    $("flame").classList.toggle("searching", terms !== "");
-    if (focused) focus_node(view.root);
-
-    // An exit counts once, however many of its frames match.
-    let matched = 0;
-    if (terms !== "") {
-      const stack = [nodes[0]];
-      while (stack.length > 0) {
-        const node = stack.pop();
-        if (matches(node)) matched += node.value;
-        else stack.push(...node.children);
-      }
-    }
-    $("flame-sum").textContent = terms !== "" ? `${percent(matched, nodes[0].value)} of the exits pass through matching frames`
-      : `${plural(nodes[0].value, "exit")} by backtrace` +
-        (data.stacks_left_out > 0 ? `; ${plural(data.stacks_left_out, "small node")} left out` : "") +
-        (view.window ? "; for the whole trace, not the window" : "");
-    $("flame-path").replaceChildren(...(view.root === 0 ? [] : [...ancestors(root), root]).flatMap((node, i) => [
-      i > 0 ? " › " : "", el("button", { type: "button", text: node.index === 0 ? "all exits" : label_parts(node.text).name, onclick() { zoom(node.index); } })]));
-    $("flame-detail").textContent = view.root === 0 ? "" : describe(root);
-  }
-
-  function zoom(index) {
-    view.root = index;
-    draw_flame();
-  }
-
-  function focus_node(index) {
-    const block = $("flame").querySelector(`[data-node="${index}"]`);
-    if (!block) return;
-    for (const other of $("flame").querySelectorAll("[tabindex='0']")) other.tabIndex = -1;
-    block.tabIndex = 0;
-    block.focus();
-  }
-
-  function listen_to_flame() {
-    const flame = $("flame");
-    const node_of = (event) => { const block = event.target.closest("[data-node]"); return block && nodes[block.dataset.node]; };
-    flame.addEventListener("click", (event) => { const node = node_of(event); if (node) zoom(node.index); });
-    flame.addEventListener("pointermove", (event) => {
-      const node = node_of(event);
-      if (!node) { hide_tip(); return; }
-      show_tip(event, el("div", { class: "mono", text: node.text }),
-        el("div", { class: "muted", text: `${plural(node.value, "exit")}, ${percent(node.value, nodes[0].value)} of all` +
-          (view.root !== 0 && node.depth > nodes[view.root].depth ? `, ${percent(node.value, nodes[view.root].value)} of what is shown` : "") }));
-    });
-    flame.addEventListener("pointerleave", hide_tip);
-    flame.addEventListener("focusin", (event) => { const node = node_of(event); if (node) $("flame-detail").textContent = describe(node); });
-    flame.addEventListener("keydown", (event) => {
-      const node = node_of(event);
-      if (!node) return;
-      const drawn = (list) => list.filter((other) => flame.querySelector(`[data-node="${other.index}"]`));
-      const siblings = node.index === 0 ? [node] : drawn(nodes[node.parent].children);
-      const at = siblings.indexOf(node);
-      const next = { ArrowDown: () => drawn(node.children)[0], ArrowUp: () => nodes[node.parent], ArrowLeft: () => siblings[at - 1],
-        ArrowRight: () => siblings[at + 1], Home: () => nodes[0] }[event.key];
-      if (next) {
-        event.preventDefault();
-        const to = next();
-        if (to) focus_node(to.index);
-      }
-      else if (event.key === "Enter" || event.key === " ") {
-        event.preventDefault();
-        zoom(node.index);
-      }
-      else if (event.key === "Escape") zoom(view.root === 0 ? 0 : nodes[view.root].parent);
-    });
-    $("flame-search").addEventListener("input", (event) => { view.flame_search = event.target.value; draw_flame(); });
+    flame.draw();
   }
 
   // --- the trace itself ------------------------------------------------------------------------------------
@@ -760,21 +655,25 @@
   }
 
   const sources = sources_view({ data, S, $, el, number, plural, time });
+  const page_window = shared_window(data.span_ns);
   const cost = cost_view({ data, S, $, el, breakable, svg, number, percent, plural, time });
   const threads = threads_view({
-    data, S, $, el, svg, number, percent, plural, time, round_step, show_tip, hide_tip, cost,
-    changed(window) {
-      if (bins.count === 0) return;
-      const bin = (ns) => Math.max(0, Math.min(bins.count - 1, Math.floor((ns - bins.start_ns) / bins.width_ns)));
-      if (window) choose_window(bin(window[0]), bin(window[1] - 1), true); else choose_window(null, null, true);
-    },
+    data, S, $, el, svg, number, percent, plural, time, round_step, show_tip, hide_tip, cost, page_window,
   });
-  const has_exits = rows.length > 0 || !threads.any;
+  const calls = calls_view({
+    data, S, $, el, number, percent, plural, time, round_step, show_tip, hide_tip, label_parts, short_path, sources,
+    page_window,
+  });
+  page_window.follow("exits", (window) => {
+    if (bins.count === 0) return;
+    const bin = (ns) => Math.max(0, Math.min(bins.count - 1, Math.floor((ns - bins.start_ns) / bins.width_ns)));
+    if (window) choose_window(bin(window[0]), bin(window[1] - 1), true); else choose_window(null, null, true);
+  });
+  const has_exits = rows.length > 0 || (!threads.any && !calls.any);
   choose_kind(view.fallbacks);
   draw_head();
   draw_about();
   listen_to_timeline();
   listen_to_table();
-  listen_to_flame();
   update();
 }

@@ -16,7 +16,7 @@
 //   5    the first pause of a collection
 "use strict";
 function threads_view({
-  data, S, $, el, svg, number, percent, plural, time, round_step, show_tip, hide_tip, changed, cost,
+  data, S, $, el, svg, number, percent, plural, time, round_step, show_tip, hide_tip, cost, page_window,
 }) {
   const timeline = data.timeline;
   const WAITING = 0, BLOCKED = 1, GC = 2, RUNNING = 3;
@@ -27,7 +27,7 @@ function threads_view({
   ];
   const SHORT = ["waiting", "blocked", "in GC", "running"];
   const STRIP = 6; // below a row: execution slices
-  const ROW = 16, LABEL = 168, AXIS = 20, AT_FIRST = 16, FEWEST_NS = 1000;
+  const ROW = 16, LABEL = 168, AXIS = 20, AT_FIRST = 16;
 
   function decode(numbers) {
     const segments = [];
@@ -67,9 +67,8 @@ function threads_view({
   pauses.slices = [];
   const has_slices = tracks.some((track) => track.slices.length > 0);
 
-  const whole = [0, Math.max(data.span_ns, 1)];
-  const view = { window: whole, back: [], order: "waiting", shown: AT_FIRST, row: -1, segment: -1, tables: new Map() };
-  const is_whole = () => view.window[0] === whole[0] && view.window[1] === whole[1];
+  const { whole, is_whole, zoom, back } = page_window, set_window = page_window.set;
+  const view = { window: whole, order: "waiting", shown: AT_FIRST, row: -1, segment: -1, tables: new Map() };
 
   // --- sums over a window ----------------------------------------------------------------------
 
@@ -403,7 +402,7 @@ function threads_view({
     const times = `${axis_time(from, (to - from) / 1000)} to ${axis_time(to, (to - from) / 1000)}, ${time(to - from)}`;
     $("threads-window").textContent =
       is_whole() ? `${time(whole[1])}. Drag to zoom, double-click or Escape to go back.` : times;
-    $("threads-back").hidden = view.back.length === 0;
+    $("threads-back").hidden = !page_window.can_go_back();
     $("threads-whole").hidden = is_whole();
     const orders = has_threads ? Object.entries(ORDERS) : [];
     $("threads-order").replaceChildren(...orders.map(([id, [title]]) => el("button", {
@@ -427,31 +426,6 @@ function threads_view({
   function draw() {
     draw_tracks();
     draw_tables();
-  }
-
-  // --- the window ------------------------------------------------------------------------------------
-
-  function set_window(from, to, silent) {
-    from = Math.max(whole[0], from);
-    to = Math.min(whole[1], to);
-    if (to - from < FEWEST_NS) { // no window is narrower
-      from = Math.max(whole[0], Math.min(whole[1] - FEWEST_NS, (from + to - FEWEST_NS) / 2));
-      to = Math.min(whole[1], from + FEWEST_NS);
-    }
-    view.window = [from, to];
-    if (is_whole()) view.back = [];
-    draw();
-    if (!silent) changed(is_whole() ? null : view.window);
-  }
-
-  function zoom(from, to) {
-    view.back.push(view.window);
-    set_window(from, to);
-  }
-
-  function back() {
-    const window = view.back.pop() || whole;
-    set_window(...window);
   }
 
   // --- one segment -------------------------------------------------------------------------------------
@@ -614,6 +588,7 @@ function threads_view({
   if (any) {
     $("threads-title").textContent = has_threads ? "Threads" : "Garbage collection";
     listen();
+    page_window.follow("threads", (window) => { view.window = window || whole; draw(); });
     draw();
   }
   // What the head of the page says.
@@ -622,6 +597,5 @@ function threads_view({
   return {
     any, has_threads, has_gc, threads: tracks.length + timeline.left_out, waiting_ns: sums[WAITING],
     pause_ns: name_rows([pauses], whole, false).rows.reduce((sum, row) => sum + row.ns, 0),
-    set_window: (window) => { if (any) set_window(...(window || whole), true); },
   };
 }
