@@ -59,6 +59,16 @@ class TestPresets < Integration::Test
     assert_equal ["exits fallbacks", 1], with_flag("--zjit-trace-exits", "fallbacks")
   end
 
+  # YJIT has no fallbacks, and its flags for the rest do not change that.
+  yjit_only def test_fallbacks_are_refused_with_their_reason
+    reason = "fallbacks can be recorded only in a program that was started with ZJIT and --zjit-trace-fallbacks"
+    [%w[--zjit-trace-exits --vm-trace=fallbacks,markers], %w[--vm-trace=fallbacks,markers]].each do |flags|
+      result = run_ruby("p 1", *flags, "--vm-trace-file=%p.fxt")
+      assert_equal ["vm_trace: no fallbacks are traced: #{reason}"], result.err.lines(chomp: true).grep(/are traced/)
+      assert_includes flags_of(result.trace).first.split, "markers"
+    end
+  end
+
   def with_flag(flag, list)
     script = "def f(x) = x + 1\n200.times { |i| f(i == 150 ? 1.5 : 2) }"
     result = run_ruby(script, flag, "--zjit-trace-file=%p.fxt", "--vm-trace=#{list}")

@@ -470,7 +470,7 @@ class TestRuntime < Integration::Test
     assert_equal [0, 2], [b.exits.size, b.settings["fallback_rate"]]
     assert_operator b.summary["fallbacks"], :>, 0
     refused = run_untraced('begin; RubyVM::Trace.start(fallbacks: true); rescue RubyVM::Trace::Error; puts $!.message; end')
-    assert_match(/\Afallbacks can't be recorded .*--zjit-trace-fallbacks/, refused.out)
+    assert_match(/\Afallbacks can be recorded only .*--zjit-trace-fallbacks/, refused.out)
   end
 
   # Ractors that are made while nothing is recorded also exit; code and methods are freed meanwhile.

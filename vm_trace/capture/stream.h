@@ -62,10 +62,10 @@ struct rb_vm_trace_stream {
      */
     bool (*request)(const char *option, uint64_t *rate_out, const char **only_out);
     /*
-     * Why a session that asks for this can't begin while the program runs; NULL: it can. World
-     * stopped, as below.
+     * Why it can't be recorded like this; NULL: it can. `rate` may be 0: it is not requested. `jit`: one
+     * is on. World stopped, as below.
      */
-    const char *(*refuse)(uint64_t rate, const char *only);
+    const char *(*refuse)(uint64_t rate, const char *only, bool jit);
 
     /*
      * Session. Called with the world stopped, or before the program runs, for each stream, recorded

@@ -229,13 +229,30 @@ start_streams(bool by_flags, const char **name_out)
     return NULL;
 }
 
-/* What --vm-trace requests of a stream; one that can't be recorded is left out, with a line on stderr. */
+/* Whether a JIT is on. While its flags start a trace it is not registered yet. */
+static bool
+jit_on(void)
+{
+    return rb_vm_trace_registered_jit() || capture.by_flags;
+}
+
+/* NULL, or why the stream can't be recorded as requested. */
+static const char *
+why_stream_refused(const struct rb_vm_trace_stream *stream, const struct vm_trace_stream_request *wanted, bool jit)
+{
+    return stream->refuse && wanted->rate ? stream->refuse(wanted->rate, wanted->only, jit) : NULL;
+}
+
+/*
+ * What --vm-trace requests of a stream; one that can't be recorded is left out, with a line on stderr.
+ * `jit`: one is on.
+ */
 static struct vm_trace_stream_request
-vm_request(size_t i)
+vm_request(size_t i, bool jit)
 {
     const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
     struct vm_trace_stream_request wanted = session.vm_options.requests[i];
-    const char *why = stream->refuse && wanted.rate ? stream->refuse(wanted.rate, wanted.only) : NULL;
+    const char *why = why_stream_refused(stream, &wanted, jit);
     if (why) {
         if (!wanted.by_preset) rb_vm_trace_warn("no %s are traced: %s", stream->name, why);
         wanted.rate = 0;
@@ -248,8 +265,7 @@ static void
 add_vm_requests(struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
 {
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
-        const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
-        if (!requests[i].rate && stream->without_jit) requests[i] = vm_request(i);
+        if (!requests[i].rate) requests[i] = vm_request(i, true);
         requests[i].samples |= session.vm_options.requests[i].samples;
     }
 }
@@ -268,9 +284,7 @@ rb_vm_trace_start(const struct rb_vm_trace_config *config)
 {
     struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS];
     rb_vm_trace_streams_request(config, requests);
-    capture.by_flags = true; /* there is a JIT: no stream refuses for the lack of one */
     add_vm_requests(requests);
-    capture.by_flags = false;
     rb_vm_trace_messages.quiet = false;
     rb_vm_trace_messages.terse = session.flags.quiet;
     save_from_memory();
@@ -318,7 +332,8 @@ why_refused(const struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
     const char *why = NULL;
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
         const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
-        if (!why && stream->refuse && !requests[i].by_preset) why = stream->refuse(requests[i].rate, requests[i].only);
+        if (!why && stream->refuse && !requests[i].by_preset)
+            why = stream->refuse(requests[i].rate, requests[i].only, jit_on());
     }
     return why;
 }
@@ -331,8 +346,7 @@ leave_out_of_presets(const struct vm_trace_stream_request requests[VM_TRACE_MAX_
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
         const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
         able_out[i] = requests[i];
-        if (requests[i].by_preset && stream->refuse && stream->refuse(requests[i].rate, requests[i].only))
-            able_out[i].rate = 0;
+        if (requests[i].by_preset && why_stream_refused(stream, &requests[i], jit_on())) able_out[i].rate = 0;
     }
 }
 
@@ -381,35 +395,17 @@ take_requests(struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
     bool any = false;
     rb_vm_trace_request_along(session.vm_options.requests);
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
-        requests[i] = vm_request(i);
+        requests[i] = vm_request(i, jit_on());
         any |= requests[i].rate > 0;
     }
     return any;
-}
-
-/* A JIT's flags have started the trace: it can't have further streams of the JIT. */
-static void
-warn_of_unrecorded(void)
-{
-    for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
-        const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
-        const struct vm_trace_stream_request *request = &session.vm_options.requests[i];
-        if (!request->rate || stream->rate) continue;
-        if (request->by_preset && stream->refuse && stream->refuse(request->rate, request->only)) continue;
-        rb_vm_trace_warn("no %s are traced: flags of the JIT have started the trace; %s", stream->name,
-                         stream->without_jit ? "name all streams in --vm-trace instead of these"
-                                             : "give the JIT's flag for them, too");
-    }
 }
 
 static void
 start_requested(void *ignored)
 {
     (void)ignored;
-    if (trace_on()) {
-        warn_of_unrecorded();
-        return;
-    }
+    if (trace_on()) return; /* flags of a JIT have started it, with these streams */
     const struct rb_vm_trace_jit *jit = rb_vm_trace_registered_jit();
     struct rb_vm_trace_config config = {
         .jit = jit ? jit->name : "none", .path = session.flags.path_pattern, .max_size = session.flags.max_size

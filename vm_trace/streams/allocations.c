@@ -341,9 +341,10 @@ request_allocations(const char *option, uint64_t *rate_out, const char **only_ou
 }
 
 static const char *
-refuse_allocations(uint64_t rate, const char *only)
+refuse_allocations(uint64_t rate, const char *only, bool jit)
 {
     (void)only;
+    (void)jit;
     return !rate || begin_gaps ? NULL : "this GC has no sampling of allocations; the default GC has";
 }
 

@@ -453,10 +453,10 @@ rb_vm_trace_version_end(void)
 /* --- the streams --------------------------------------------------------------------------------- */
 
 static const char *
-refuse_without_jit(uint64_t rate, const char *only)
+refuse_without_jit(uint64_t rate, const char *only, bool jit)
 {
     (void)only;
-    if (!rate || rb_vm_trace_registered_jit() || rb_vm_trace_capture.by_flags) return NULL;
+    if (!rate || jit) return NULL;
     return "no JIT is on that can be traced while it runs: start Ruby with --zjit or --yjit";
 }
 

@@ -58,8 +58,9 @@ detach(void)
 /* --- sessions -------------------------------------------------------------------------------------- */
 
 static const char *
-refuse_exits(uint64_t rate, const char *only)
+refuse_exits(uint64_t rate, const char *only, bool jit)
 {
+    (void)jit; /* its code must have trace points, or get them now */
     /* Trace points that a forked child left which could not make its file. */
     if (machine_rate && !capture.subscribed) detach();
     if (rate && !registered && !permanent.exits) {
@@ -103,11 +104,12 @@ exits_ended(void)
 }
 
 static const char *
-refuse_fallbacks(uint64_t rate, const char *only)
+refuse_fallbacks(uint64_t rate, const char *only, bool jit)
 {
     (void)only;
+    (void)jit;
     if (!rate || permanent.fallbacks) return NULL;
-    return "fallbacks can't be recorded while the program runs, but where it was started with --zjit-trace-fallbacks";
+    return "fallbacks can be recorded only in a program that was started with ZJIT and --zjit-trace-fallbacks";
 }
 
 static const char *

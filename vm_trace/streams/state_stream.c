@@ -11,10 +11,10 @@
 #include "vm_trace/streams/thread_times.h"
 
 static const char *
-refuse_states(uint64_t rate, const char *only)
+refuse_states(uint64_t rate, const char *only, bool jit)
 {
     (void)only;
-    if (!rate || rb_vm_trace_registered_jit() || rb_vm_trace_capture.by_flags) return NULL;
+    if (!rate || jit) return NULL;
     return "no JIT is on: start Ruby with --zjit or --yjit";
 }
 
