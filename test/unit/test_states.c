@@ -5,11 +5,13 @@
 #include "traced.h"
 #include "vm_trace/session/requests.h"
 #include "vm_trace/session/session.h"
+#include "vm_trace/session/snapshot.h"
 #include "vm_trace/streams/states.h"
 #include "vm_trace/vm_trace_jit.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct rb_iseq_struct outer, middle, inner;
 static struct rb_vm_trace_site *site, *other_site;
@@ -848,6 +850,40 @@ only_long_levels_are_slices(void **state)
     trace_free(trace);
 }
 
+/* Perfetto keeps one of several slices that begin at the same time. */
+static void
+slices_that_a_reset_cuts_nest(void **state)
+{
+    (void)state;
+    rb_vm_trace_session.memory.bytes = 4 << 20;
+    start_with("states:min=1ms,exits");
+    const struct rb_iseq_struct *iseqs[] = { &outer, &middle, &inner };
+    for (int i = 0; i < 3; i++) {
+        call_uncompiled(iseqs[i], 1);
+        pass(2000000);
+    }
+    /* The time of a reset is the system's, which the fake clock is ahead of. */
+    while (rb_vm_trace_clock_system_ns() < clock_now_ns(&main_ractor.vm_trace->clock)) usleep(1000);
+    assert_true(rb_vm_trace_recorder_reset(main_ractor.vm_trace));
+    leave_interpreted();     /* inner took long enough, but not since the reset */
+    pass(2000000);
+    leave_interpreted();
+    leave_interpreted();
+    struct rb_vm_trace_save save = { .path = traced_path, .why = "save" };
+    assert_int_equal(rb_vm_trace_snapshot_begin(), VM_TRACE_SNAPSHOT_BEGUN);
+    rb_vm_trace_recorder_write(&save);
+    struct trace *trace = trace_read(traced_path);
+    assert_int_equal(trace_count(trace, "execution", NULL), 2);
+    const struct trace_event *second = trace_event(trace, "execution", NULL, 0);
+    const struct trace_event *first = trace_event(trace, "execution", NULL, 1);
+    assert_int_equal(first->ns + 1, second->ns);
+    assert_int_equal(first->id, second->id);
+    trace_free(trace);
+    rb_vm_trace_shutdown();
+    free_traced();
+    free(traced_path);
+}
+
 static void
 without_a_jit_nothing_is_recorded(void **state)
 {
@@ -899,6 +935,7 @@ main(void)
         isolated_test(first_and_last_calls_are_those_that_began_first_and_last),
         isolated_test(methods_that_are_entered_in_turn_are_all_timed),
         isolated_test(only_long_levels_are_slices),
+        isolated_test(slices_that_a_reset_cuts_nest),
         isolated_test(without_a_jit_nothing_is_recorded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
