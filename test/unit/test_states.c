@@ -413,6 +413,63 @@ a_handler_whose_frame_has_ended_has_not_exited(void **state)
     trace_free(trace);
 }
 
+/* A loop that catches: each time its frame enters the compiled code of its handler, and exits from it. */
+static void
+a_frame_that_catches_again_and_again_has_one_level(void **state)
+{
+    (void)state;
+    enum { TIMES = 1000 };
+    start_with("states:min=1us,exits");
+    call_uncompiled(&outer, 1);
+    struct entered entry = { .frame = rb_vm_trace_host_innermost(ec) };
+    pass(500);
+    for (int i = 0; i < TIMES; i++) {
+        entry.number = rb_vm_trace_states_enter(ec, entry.frame);
+        pass(100);
+        exit_to_interpreter(entry, site);
+        pass(30);
+    }
+    assert_int_equal((*rb_vm_trace_host_states(ec))->depth, 1);
+    leave_interpreted();
+    struct trace *trace = finish();
+    assert_state(trace, "uncompiled", 500);
+    assert_state(trace, "compiled", TIMES * 100);
+    assert_state(trace, "exited", TIMES * 30);
+    assert_lost(trace, "a", TIMES * 30, 30);
+    for (int i = 0; i < TIMES; i++) assert_int_equal(lost_by_exit(trace, i), 30);
+    assert_int_equal(trace_count(trace, "execution", NULL), 0);
+    const struct trace_event *calls = trace_event(trace, "trace", "interpreted", 0);
+    assert_int_equal(trace_number(calls, "calls"), 1);
+    assert_int_equal(trace_number(calls, "ran_ns"), 500 + TIMES * 130);
+    trace_free(trace);
+}
+
+/* The same frame within one that exited: what it lost until then is the outer exit's. */
+static void
+a_handler_of_a_callee_that_lost_time_leaves_it_to_the_outer_exit(void **state)
+{
+    (void)state;
+    start();
+    struct entered entry = enter(&outer);
+    exit_to_interpreter(entry, site);
+    pass(10);
+    call_uncompiled(&inner, 1);
+    pass(200);
+    struct entered handler = { .frame = rb_vm_trace_host_innermost(ec) };
+    handler.number = rb_vm_trace_states_enter(ec, handler.frame);
+    pass(3000);
+    exit_to_interpreter(handler, other_site);
+    pass(40000);
+    leave_interpreted();
+    pass(5);
+    leave_interpreted();
+    struct trace *trace = finish();
+    assert_state(trace, "compiled", 3000);
+    assert_lost(trace, "a", 215, 215);
+    assert_lost(trace, "b", 40000, 40000);
+    trace_free(trace);
+}
+
 /* An exit that led nowhere (its code was not left) is not the reason of what comes later. */
 static void
 an_exit_of_earlier_code_is_not_taken_for_a_later_one(void **state)
@@ -919,6 +976,8 @@ main(void)
         isolated_test(a_handler_whose_frame_has_ended_has_not_exited),
         isolated_test(an_exit_of_code_that_c_called_loses_time_until_that_returns),
         isolated_test(an_exception_handled_in_code_that_c_called_leaves_the_outer_code_compiled),
+        isolated_test(a_frame_that_catches_again_and_again_has_one_level),
+        isolated_test(a_handler_of_a_callee_that_lost_time_leaves_it_to_the_outer_exit),
         isolated_test(an_exit_of_earlier_code_is_not_taken_for_a_later_one),
         isolated_test(compiling_is_not_lost),
         isolated_test(pauses_are_not_lost),
