@@ -216,6 +216,13 @@ class TestQuery < Minitest::Test
     assert_empty rows(trace, "select * from args where arg_set_id = 2.5 and key = 'a'")
   end
 
+  def test_numbers_that_are_none_are_displayed_as_perfetto_displays_them
+    values = { "inf" => Float::INFINITY, "minus" => -Float::INFINITY, "nan" => Float::NAN, "real" => 1.5 }
+    trace = FxtBuilder.simple { |b| b.event(:instant, "c", "n", ts: 1, args: values) }
+    assert_equal ['"inf",inf,"real","Inf"', '"minus",-inf,"real","-Inf"', '"nan","[NULL]","real","[NULL]"', '"real",1.500000,"real","1.5"'],
+                 rows(trace, "select key, real_value, value_type, display_value from args order by key")
+  end
+
   # test_growth.rb checks that they take no quadratic time.
   def test_threads_of_many_processes_and_open_async_events_are_all_there
     trace = FxtBuilder.simple do |b|

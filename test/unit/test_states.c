@@ -5,11 +5,13 @@
 #include "traced.h"
 #include "vm_trace/session/requests.h"
 #include "vm_trace/session/session.h"
+#include "vm_trace/session/snapshot.h"
 #include "vm_trace/streams/states.h"
 #include "vm_trace/vm_trace_jit.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct rb_iseq_struct outer, middle, inner;
 static struct rb_vm_trace_site *site, *other_site;
@@ -408,6 +410,63 @@ a_handler_whose_frame_has_ended_has_not_exited(void **state)
     assert_state(trace, "compiled", 10);
     assert_state(trace, "exited", 0);
     assert_state(trace, "uncompilable", 301);
+    trace_free(trace);
+}
+
+/* A loop that catches: each time its frame enters the compiled code of its handler, and exits from it. */
+static void
+a_frame_that_catches_again_and_again_has_one_level(void **state)
+{
+    (void)state;
+    enum { TIMES = 1000 };
+    start_with("states:min=1us,exits");
+    call_uncompiled(&outer, 1);
+    struct entered entry = { .frame = rb_vm_trace_host_innermost(ec) };
+    pass(500);
+    for (int i = 0; i < TIMES; i++) {
+        entry.number = rb_vm_trace_states_enter(ec, entry.frame);
+        pass(100);
+        exit_to_interpreter(entry, site);
+        pass(30);
+    }
+    assert_int_equal((*rb_vm_trace_host_states(ec))->depth, 1);
+    leave_interpreted();
+    struct trace *trace = finish();
+    assert_state(trace, "uncompiled", 500);
+    assert_state(trace, "compiled", TIMES * 100);
+    assert_state(trace, "exited", TIMES * 30);
+    assert_lost(trace, "a", TIMES * 30, 30);
+    for (int i = 0; i < TIMES; i++) assert_int_equal(lost_by_exit(trace, i), 30);
+    assert_int_equal(trace_count(trace, "execution", NULL), 0);
+    const struct trace_event *calls = trace_event(trace, "trace", "interpreted", 0);
+    assert_int_equal(trace_number(calls, "calls"), 1);
+    assert_int_equal(trace_number(calls, "ran_ns"), 500 + TIMES * 130);
+    trace_free(trace);
+}
+
+/* The same frame within one that exited: what it lost until then is the outer exit's. */
+static void
+a_handler_of_a_callee_that_lost_time_leaves_it_to_the_outer_exit(void **state)
+{
+    (void)state;
+    start();
+    struct entered entry = enter(&outer);
+    exit_to_interpreter(entry, site);
+    pass(10);
+    call_uncompiled(&inner, 1);
+    pass(200);
+    struct entered handler = { .frame = rb_vm_trace_host_innermost(ec) };
+    handler.number = rb_vm_trace_states_enter(ec, handler.frame);
+    pass(3000);
+    exit_to_interpreter(handler, other_site);
+    pass(40000);
+    leave_interpreted();
+    pass(5);
+    leave_interpreted();
+    struct trace *trace = finish();
+    assert_state(trace, "compiled", 3000);
+    assert_lost(trace, "a", 215, 215);
+    assert_lost(trace, "b", 40000, 40000);
     trace_free(trace);
 }
 
@@ -848,6 +907,40 @@ only_long_levels_are_slices(void **state)
     trace_free(trace);
 }
 
+/* Perfetto keeps one of several slices that begin at the same time. */
+static void
+slices_that_a_reset_cuts_nest(void **state)
+{
+    (void)state;
+    rb_vm_trace_session.memory.bytes = 4 << 20;
+    start_with("states:min=1ms,exits");
+    const struct rb_iseq_struct *iseqs[] = { &outer, &middle, &inner };
+    for (int i = 0; i < 3; i++) {
+        call_uncompiled(iseqs[i], 1);
+        pass(2000000);
+    }
+    /* The time of a reset is the system's, which the fake clock is ahead of. */
+    while (rb_vm_trace_clock_system_ns() < clock_now_ns(&main_ractor.vm_trace->clock)) usleep(1000);
+    assert_true(rb_vm_trace_recorder_reset(main_ractor.vm_trace));
+    leave_interpreted();     /* inner took long enough, but not since the reset */
+    pass(2000000);
+    leave_interpreted();
+    leave_interpreted();
+    struct rb_vm_trace_save save = { .path = traced_path, .why = "save" };
+    assert_int_equal(rb_vm_trace_snapshot_begin(), VM_TRACE_SNAPSHOT_BEGUN);
+    rb_vm_trace_recorder_write(&save);
+    struct trace *trace = trace_read(traced_path);
+    assert_int_equal(trace_count(trace, "execution", NULL), 2);
+    const struct trace_event *second = trace_event(trace, "execution", NULL, 0);
+    const struct trace_event *first = trace_event(trace, "execution", NULL, 1);
+    assert_int_equal(first->ns + 1, second->ns);
+    assert_int_equal(first->id, second->id);
+    trace_free(trace);
+    rb_vm_trace_shutdown();
+    free_traced();
+    free(traced_path);
+}
+
 static void
 without_a_jit_nothing_is_recorded(void **state)
 {
@@ -883,6 +976,8 @@ main(void)
         isolated_test(a_handler_whose_frame_has_ended_has_not_exited),
         isolated_test(an_exit_of_code_that_c_called_loses_time_until_that_returns),
         isolated_test(an_exception_handled_in_code_that_c_called_leaves_the_outer_code_compiled),
+        isolated_test(a_frame_that_catches_again_and_again_has_one_level),
+        isolated_test(a_handler_of_a_callee_that_lost_time_leaves_it_to_the_outer_exit),
         isolated_test(an_exit_of_earlier_code_is_not_taken_for_a_later_one),
         isolated_test(compiling_is_not_lost),
         isolated_test(pauses_are_not_lost),
@@ -899,6 +994,7 @@ main(void)
         isolated_test(first_and_last_calls_are_those_that_began_first_and_last),
         isolated_test(methods_that_are_entered_in_turn_are_all_timed),
         isolated_test(only_long_levels_are_slices),
+        isolated_test(slices_that_a_reset_cuts_nest),
         isolated_test(without_a_jit_nothing_is_recorded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,14 +27,14 @@ void
 start_session_traced(const char *streams)
 {
     struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS] = { { .rate = 0 } };
-    static const struct rb_vm_trace_memory_config into_file;
+    const struct rb_vm_trace_memory_config memory = rb_vm_trace_session.memory; /* as the test set it */
     char why[512] = "";
     assert_true(rb_vm_trace_request_list(streams, requests, why, sizeof(why)));
     traced_path = temp_path("t.fxt");
     fake_ractor_add(&main_ractor);
     fake_current(&main_thread);
     struct rb_vm_trace_config config = { .jit = "ZJIT", .path = traced_path };
-    assert_true(rb_vm_trace_start_session(&config, requests, &into_file, why, sizeof(why)));
+    assert_true(rb_vm_trace_start_session(&config, requests, &memory, why, sizeof(why)));
     assert_non_null(main_ractor.vm_trace);
 }
 

@@ -40,6 +40,11 @@ struct span {
     const char *category, *name;
 };
 
+/* A duration in one record that is not yet inside another one. */
+struct slice {
+    uint64_t tid, begin_ns, end_ns;
+};
+
 /* An async event, or a flow. */
 struct number {
     uint64_t id;
@@ -60,6 +65,8 @@ struct trace_reader {
     size_t generation_count;
     struct span *spans;    /* open durations */
     size_t span_count;
+    struct slice *slices;  /* of the chunk */
+    size_t slice_count;
     struct number *numbers;
     size_t number_count;
     void **memory;
@@ -242,7 +249,7 @@ read_metadata(struct trace *trace, const uint64_t *words, size_t at, size_t size
     /* The tables are empty from here on. */
     memset(reader->threads, 0, sizeof(reader->threads));
     reader->clock = false;
-    reader->generation_count = 0; /* a chunk stands alone */
+    reader->generation_count = reader->slice_count = 0; /* a chunk stands alone */
     trace->chunk_count++;
     return true;
 }
@@ -342,6 +349,31 @@ follow_span(struct trace *trace, size_t at, const struct trace_event *event)
 }
 
 /*
+ * Durations in one record are written when they end, inner ones first. Perfetto drops those that it
+ * cannot nest, and of those that begin at the same time all but the innermost.
+ */
+static bool
+follow_slice(struct trace *trace, size_t at, const struct trace_event *event)
+{
+    struct trace_reader *reader = trace->reader;
+    if (event->id < event->ns) return fault(trace, at, "%s ends before it begins", event->name);
+    size_t kept = 0;
+    for (size_t i = 0; i < reader->slice_count; i++) {
+        const struct slice *slice = &reader->slices[i];
+        bool apart = slice->tid != event->tid || slice->end_ns <= event->ns || event->id <= slice->begin_ns;
+        if (apart) reader->slices[kept++] = *slice;
+        else if (slice->begin_ns == event->ns) return fault(trace, at, "%s begins together with an inner duration", event->name);
+        else if (slice->begin_ns < event->ns || slice->end_ns > event->id) {
+            return fault(trace, at, "%s does not nest with another duration", event->name);
+        }
+    }
+    reader->slice_count = kept;
+    reader->slices = grown(reader->slices, reader->slice_count, sizeof(*reader->slices));
+    reader->slices[reader->slice_count++] = (struct slice){ event->tid, event->ns, event->id };
+    return true;
+}
+
+/*
  * What has a number begins once and ends at most once. An async event begins first; an exit is written after what came of it, so
  * the begin of a flow may stand behind its step.
  */
@@ -422,8 +454,7 @@ read_event(struct trace *trace, const uint64_t *words, size_t at, size_t size)
     if (numbered) event.id = words[at + size - 1];
     if (!arguments_in(trace, words, at + 2, at + size - numbered, event.argument_count, event.arguments)) return false;
     if ((event.type == EVENT_BEGIN || event.type == EVENT_END) && !follow_span(trace, at, &event)) return false;
-    if (event.type == EVENT_COMPLETE && event.id < event.ns)
-        return fault(trace, at, "%s ends before it begins", event.name);
+    if (event.type == EVENT_COMPLETE && !follow_slice(trace, at, &event)) return false;
     if (event.type >= EVENT_ASYNC_BEGIN && !follow_number(trace, at, &event)) return false;
     if (event.type >= EVENT_FLOW_BEGIN && !follow_flow(trace, at, &event)) return false;
 
@@ -770,6 +801,7 @@ trace_free(struct trace *trace)
     free(reader->strings);
     free(reader->named);
     free(reader->spans);
+    free(reader->slices);
     free(reader->numbers);
     free(reader->generations);
     free(reader);

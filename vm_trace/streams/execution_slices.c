@@ -49,7 +49,7 @@ name_track(const void *ec, char *buffer, size_t capacity)
 struct slice {
     struct rb_vm_trace_states *states;
     const struct vm_trace_level *level;
-    uint64_t end_ns;
+    uint64_t begin_ns, end_ns;
 };
 
 static bool
@@ -59,7 +59,7 @@ begin_slice(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor, con
     if (!states->track) states->track = __atomic_add_fetch(&last_track, 1, __ATOMIC_RELAXED);
     struct vm_trace_thread_id id = rb_vm_trace_host_fiber(states->ec);
     id.tid = HOST_SYNTHETIC_EXECUTION + states->track % (HOST_SYNTHETIC_END - HOST_SYNTHETIC_EXECUTION);
-    return rb_vm_trace_event_begin_on(event, ractor, id, name_track, states->ec, slice->level->begin_ns);
+    return rb_vm_trace_event_begin_on(event, ractor, id, name_track, states->ec, slice->begin_ns);
 }
 
 /* What the exit was, that led to it. */
@@ -109,6 +109,17 @@ void
 rb_vm_trace_write_slice_slow(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_states *states,
                              const struct vm_trace_level *level, uint64_t end_ns)
 {
-    struct slice slice = { states, level, end_ns };
+    /*
+     * What began before a reset begins with it, an outer level before an inner one: of slices that
+     * begin at the same time, Perfetto keeps only the innermost.
+     */
+    ractor_notice_reset(ractor);
+    uint64_t begin_ns = ractor->from_ns + (uint64_t)(level - states->levels);
+    if (begin_ns < level->begin_ns) begin_ns = level->begin_ns;
+    if (end_ns < begin_ns + rb_vm_trace_states.min_ns) {
+        states->times->left_out++;
+        return;
+    }
+    struct slice slice = { states, level, begin_ns, end_ns };
     rb_vm_trace_event_write(ractor, states->ec, write_event, &slice);
 }

@@ -120,16 +120,24 @@ add_call_time(const struct rb_vm_trace_states *states, const struct vm_trace_lev
     rb_vm_trace_call_times_add(level->call_times, &call);
 }
 
-/* The innermost level ends at `ns`, which is charged. Inline, as charge_inline. */
+/* The state of the innermost level ends at `ns`, which is charged. */
 static inline __attribute__((always_inline)) void
-pop_inline(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_states *states, uint64_t ns)
+end_state(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_states *states, uint64_t ns)
 {
     struct vm_trace_level *level = innermost(states), *outer = level - 1;
     if (level->state == VM_TRACE_EXITED && !level->inherited) end_exit(ractor, level);
     else outer->lost_ns += level->lost_ns;
+    if (level->begin_ns && !level->inherited) write_slice(ractor, states, level, ns);
+}
+
+/* The innermost level ends at `ns`, which is charged. Inline, as charge_inline. */
+static inline __attribute__((always_inline)) void
+pop_inline(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_states *states, uint64_t ns)
+{
+    const struct vm_trace_level *level = innermost(states);
+    end_state(ractor, states, ns);
     if (level->call_times) add_call_time(states, level);
     if (level->c_method) c_method_took(c_methods_of(ractor), level->c_method, states->ran_ns - level->ran_ns);
-    if (level->begin_ns && !level->inherited) write_slice(ractor, states, level, ns);
     states->depth--;
 }
 
@@ -292,12 +300,22 @@ rb_vm_trace_states_enter(struct rb_execution_context_struct *ec, uintptr_t frame
     if (!states) return RB_VM_TRACE_SAME_STATE;
     uint64_t ns = clock_now_ns(&ractor->clock);
     charge_inline(ractor, states, ns);
-    struct vm_trace_level *level = push(states, frame);
-    if (!level) return RB_VM_TRACE_SAME_STATE;
-    level->state = VM_TRACE_COMPILED;
+    struct vm_trace_level *level = innermost(states);
+    if (level->frame == frame && interpreted_p(level->state)) {
+        /* Its exception handler is compiled: the same call runs compiled code again. */
+        end_state(ractor, states, ns);
+        level->state = VM_TRACE_COMPILED;
+        level->lost_ns = 0;
+        level->inherited = false;
+    }
+    else {
+        level = push(states, frame);
+        if (!level) return RB_VM_TRACE_SAME_STATE;
+        level->state = VM_TRACE_COMPILED;
+        level->iseq = rb_vm_trace_host_watch_frame(frame);
+        if (timed_p(states)) time_call(level, ONE_IN, ns);
+    }
     level->begin_ns = ns;
-    level->iseq = rb_vm_trace_host_watch_frame(frame);
-    if (timed_p(states)) time_call(level, ONE_IN, ns);
     exits_of(ractor)->last.site = NULL;
     states_changed(states);
     return entry_number(states->depth);
@@ -311,7 +329,8 @@ exit_level(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_states *states,
     struct vm_trace_last_exit *last = &exits_of(ractor)->last;
     if (level->begin_ns) write_slice(ractor, states, level, ns);
     /* No exit: an exception has left its code, and there is none to go on with, or not yet. */
-    level->state = level->call_state = last->site ? VM_TRACE_EXITED : VM_TRACE_UNCOMPILED;
+    level->state = last->site ? VM_TRACE_EXITED : VM_TRACE_UNCOMPILED;
+    if (level->call_state == VM_TRACE_COMPILED) level->call_state = level->state; /* else only its handler exited */
     level->begin_ns = ns;
     level->lost_ns = 0;
     level->exit = *last;

@@ -17,9 +17,12 @@ enum { CLOCKS_MAX = 256 * 1024, PROCESSES_MAX = 16 * 1024, FLOWS_MAX = 1024 * 10
 
 /* The last times of one thread within one provider. A recompile exit has a time from before the
  * JIT acted on it, but is written after the durations and site counts that result from the
- * action. So exits, durations and events about the trace have a clock each, and calls and counters have
- * one, too. */
-enum clock { CLOCK_EXITS, CLOCK_TRACE, CLOCK_DURATIONS, CLOCK_CALLS, CLOCK_COUNTERS, CLOCKS };
+ * action. So exits, durations and events about the trace have a clock each, and calls have one, too.
+ * So have counters, and the program's counters another: a chunk begins with a sample of exits, and the
+ * marker that needed the chunk has an earlier time. */
+enum clock {
+    CLOCK_EXITS, CLOCK_TRACE, CLOCK_DURATIONS, CLOCK_CALLS, CLOCK_COUNTERS, CLOCK_MARKER_COUNTERS, CLOCKS
+};
 
 struct clocks {
     int64_t last_ns[CLOCKS];
@@ -711,7 +714,8 @@ check_time(struct schema_check *check, const struct fxt_event *event)
     struct clocks *clocks = clocks_of(check, event);
     if (clocks == NULL) return;
     enum clock clock = event->category.id == STRING_TRACE ? CLOCK_TRACE : CLOCK_EXITS;
-    if (event->type == FXT_EVENT_COUNTER) clock = CLOCK_COUNTERS;
+    bool marker = event->category.id == STRING_MARKER;
+    if (event->type == FXT_EVENT_COUNTER) clock = marker ? CLOCK_MARKER_COUNTERS : CLOCK_COUNTERS;
     else if (event->category.id == STRING_CALL) clock = CLOCK_CALLS;
     else if (event->type != FXT_EVENT_INSTANT && !belongs_to_exit(check, event)) clock = CLOCK_DURATIONS;
     int64_t *last_ns = &clocks->last_ns[clock];

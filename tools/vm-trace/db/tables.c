@@ -4,6 +4,7 @@
  * are found without a search: the row's number, or for args the number of the set.
  */
 #ifdef HAVE_SQLITE3
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,7 +62,10 @@ args_display(sqlite3_context *result, const struct model *model, const struct mo
       case MODEL_BOOL: result_text(result, arg->integer ? "true" : "false"); return;
       case MODEL_INT: sqlite3_snprintf(sizeof text, text, "%lld", (long long)arg->integer); break;
       case MODEL_POINTER: sqlite3_snprintf(sizeof text, text, "0x%llx", (unsigned long long)arg->integer); break;
-      case MODEL_REAL: sqlite3_snprintf(sizeof text, text, "%!.15g", arg->real); break; /* as CAST(x AS TEXT) */
+      case MODEL_REAL: /* as CAST(x AS TEXT) */
+        if (isnan(arg->real)) return; /* which is NULL to SQLite */
+        sqlite3_snprintf(sizeof text, text, "%!.15g", arg->real);
+        break;
     }
     sqlite3_result_text(result, text, -1, SQLITE_TRANSIENT);
 }
