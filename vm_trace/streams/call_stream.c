@@ -16,9 +16,9 @@ patch_code(void)
 }
 
 static const char *
-refuse_calls(uint64_t rate, const char *only)
+refuse_calls(uint64_t rate, const char *only, bool by_flags)
 {
-    (void)only;
+    (void)only, (void)by_flags;
     const struct rb_vm_trace_jit *jit = rb_vm_trace_registered_jit();
     if (!rate || !jit || jit->calls_on) return NULL;
     return "calls of compiled code can be recorded on x86-64 only; run the program without a JIT";

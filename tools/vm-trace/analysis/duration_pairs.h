@@ -12,7 +12,7 @@
 #include "fxt/reader.h"
 
 enum {
-    PAIRS_WINDOW = 128 * 1024,
+    PAIRS_WINDOW = 256 * 1024,
     PAIRS_DEPTH_MAX = 512, /* Perfetto drops deeper durations */
     PAIRS_THREADS_MAX = 256 * 1024,
 };

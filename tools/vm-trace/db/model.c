@@ -1,13 +1,12 @@
 /* model.c - collects the records of a trace, sorts them by time, and builds the tables from
  * them. See model.h. */
 #define _GNU_SOURCE /* qsort_r */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
 #include "db/model.h"
+#include "fxt/counter_values.h"
 
 /* An event or scheduling record that waits to be sorted. */
 struct item {
@@ -50,36 +49,6 @@ push(struct model *model, struct item item)
     budget_charge(reader_budget(model->reader), PLAYED_BYTES);
 }
 
-/* "name:argument:id": Perfetto's name for the track of a value of a counter. */
-static uint32_t
-counter_name(struct model *model, const struct fxt_event *event, const struct fxt_arg *arg)
-{
-    size_t size = (size_t)event->name.len + arg->name.len + 32;
-    char *text = xrealloc(NULL, size, 1);
-    memcpy(text, event->name.ptr, event->name.len);
-    size_t used = event->name.len;
-    text[used++] = ':';
-    memcpy(text + used, arg->name.ptr, arg->name.len);
-    used += arg->name.len;
-    used += (size_t)snprintf(text + used, size - used, ":%" PRIu64, event->id);
-    uint32_t name = pool_intern(model->pool, text, used);
-    free(text);
-    return name;
-}
-
-static bool
-number(const struct fxt_arg *arg, double *number_out)
-{
-    switch (arg->type) {
-      case FXT_ARG_INT32:
-      case FXT_ARG_INT64: *number_out = (double)arg->i64; return true;
-      case FXT_ARG_UINT32:
-      case FXT_ARG_UINT64: *number_out = (double)arg->u64; return true;
-      case FXT_ARG_DOUBLE: *number_out = arg->f64; return true;
-      default: return false;
-    }
-}
-
 /* Each value is an item of its own, with its bits in `id`. */
 static void
 add_counter(struct model *model, const struct fxt_event *event)
@@ -88,9 +57,9 @@ add_counter(struct model *model, const struct fxt_event *event)
     push(model, item); /* makes the process known even without a value */
     for (unsigned i = 0; i < event->arg_count; i++) {
         double value;
-        if (!number(&event->args[i], &value)) continue;
+        if (!counter_value(&event->args[i], &value)) continue;
         memcpy(&item.id, &value, sizeof value);
-        item.name = counter_name(model, event, &event->args[i]);
+        item.name = counter_name(model->pool, event, &event->args[i]);
         push(model, item);
     }
 }

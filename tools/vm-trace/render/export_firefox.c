@@ -242,7 +242,7 @@ list_threads(const struct firefox_profile *firefox, uint32_t *count_out)
     for (uint32_t i = 0; i < firefox->thread_count; i++) {
         const struct firefox_thread *thread = &firefox->threads[i];
         const struct track_thread *track = track_thread(&firefox->tracks, i);
-        if (thread->record_count + thread->piece_count + thread->sample_count == 0) continue;
+        if (thread->record_count + thread->piece_count + thread->sample_count == 0 && !thread->counts) continue;
         shown[count] = (struct shown){
             .thread = i, .process = track->process, .same_pid = same_pid[track->process]};
         for (uint32_t p = 0; p < thread->piece_count; p++) {
@@ -261,6 +261,15 @@ list_threads(const struct firefox_profile *firefox, uint32_t *count_out)
     return shown;
 }
 
+/* As text: the profile has one process of a pid. */
+static void
+process_id(const struct firefox_profile *firefox, const struct shown *shown, char *text, size_t bytes)
+{
+    uint32_t pid = track_process(&firefox->tracks, shown->process)->pid;
+    if (shown->same_pid == 0) snprintf(text, bytes, "%" PRIu32, pid);
+    else snprintf(text, bytes, "%" PRIu32 "-%" PRIu32, pid, shown->same_pid + 1);
+}
+
 static void
 print_thread(FILE *out, struct firefox_profile *firefox, const struct shown *shown)
 {
@@ -268,22 +277,72 @@ print_thread(FILE *out, struct firefox_profile *firefox, const struct shown *sho
     struct firefox_thread *thread = &firefox->threads[shown->thread];
     uint32_t pid = track_process(&firefox->tracks, track->process)->pid;
     uint32_t process_name = threads_process_name(&firefox->names, pid);
-    char unnamed[32];
+    char unnamed[32], id[32];
+    process_id(firefox, shown, id, sizeof id);
     snprintf(unnamed, sizeof unnamed, "thread %" PRIu32, track->tid);
     fputs("{\"name\":", out);
     print_json(out, track->name == STRING_NONE ? text_of(unnamed) : pool_string(firefox->pool, track->name));
     fputs(",\"processName\":", out);
     print_json(out, process_name == STRING_NONE ? text_of("ruby") : pool_string(firefox->pool, process_name));
-    fprintf(out, ",\"pid\":\"%" PRIu32, pid);
-    if (shown->same_pid > 0) fprintf(out, "-%" PRIu32, shown->same_pid + 1);
     fprintf(out,
-            "\",\"tid\":%" PRIu32 ",\"isMainThread\":%s,\"processType\":\"default\",\"processStartupTime\":0,"
+            ",\"pid\":\"%s\",\"tid\":%" PRIu32 ",\"isMainThread\":%s,\"processType\":\"default\",\"processStartupTime\":0,"
             "\"processShutdownTime\":null,\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],"
             "\"showMarkersInTimeline\":true,\n",
-            track->tid, shown->main ? "true" : "false");
+            id, track->tid, shown->main ? "true" : "false");
     print_samples(out, firefox, thread);
     print_markers(out, firefox, thread);
     putc('}', out);
+}
+
+/* --- counters ---------------------------------------------------------------------------------------- */
+
+/* The profiler draws a counter of memory as the sum of its samples so far, and so does this with all
+ * counters: each sample is the difference from the one before. `display` is of later versions of the
+ * format, which take it as it is; earlier profilers draw only memory. */
+static void
+print_counter(FILE *out, struct firefox_profile *firefox, const struct firefox_counter *counter,
+              const char *pid, uint32_t main_thread)
+{
+    struct fxt_string name = pool_string(firefox->pool, counter->name);
+    fputs("{\"name\":", out);
+    print_json(out, name);
+    fprintf(out, ",\"category\":\"%s\",\"description\":\"\",\"pid\":\"%s\",\"mainThreadIndex\":%" PRIu32,
+            counter->bytes ? "Memory" : "Ruby", pid, main_thread);
+    fputs(",\"display\":{\"graphType\":\"line-accumulated\",\"unit\":", out);
+    fprintf(out, "\"%s\",\"color\":\"%s\",\"markerSchemaLocation\":null,\"sortWeight\":20,\"label\":",
+            counter->bytes ? "bytes" : "", counter->bytes ? "orange" : "teal");
+    print_json(out, name);
+    fprintf(out,
+            ",\"tooltipRows\":[{\"type\":\"value\",\"source\":\"accumulated\",\"format\":{\"unit\":\"%s\"},"
+            "\"label\":\"at this time\"}]},\n\"samples\":{\"time\":[",
+            counter->bytes ? "bytes" : "number");
+    for (uint32_t i = 0; i < counter->count; i++) {
+        if (i > 0) putc(',', out);
+        print_time(out, firefox, counter->counts[i].ts_ns);
+    }
+    fputs("],\n\"count\":[", out);
+    for (uint32_t i = 0; i < counter->count; i++) {
+        double before = i > 0 ? counter->counts[i - 1].value : 0;
+        fprintf(out, "%s%.17g", i > 0 ? "," : "", counter->counts[i].value - before);
+    }
+    fprintf(out, "],\"length\":%" PRIu32 "}}", counter->count);
+}
+
+static void
+print_counters(FILE *out, struct firefox_profile *firefox, const struct shown *shown, uint32_t count)
+{
+    const struct row_table *counters = &firefox->counters.counters;
+    fputs("\"counters\":[", out);
+    for (uint32_t i = 0; i < counters->count; i++) {
+        const struct firefox_counter *counter = row_table_at(counters, i);
+        uint32_t main = 0;
+        while (main + 1 < count && !(shown[main].main && shown[main].process == counter->process)) main++;
+        char pid[32];
+        process_id(firefox, &shown[main], pid, sizeof pid);
+        fputs(i > 0 ? ",\n" : "\n", out);
+        print_counter(out, firefox, counter, pid, main);
+    }
+    fputs("],\n", out);
 }
 
 /* --- metadata ------------------------------------------------------------------------------------------ */
@@ -362,6 +421,7 @@ print_profile(FILE *out, struct firefox_profile *firefox)
         print_thread(out, firefox, &shown[i]);
     }
     fputs("],\n", out);
+    print_counters(out, firefox, shown, count);
     firefox_print_shared(out, &firefox->stacks);
     fputs("}\n", out);
     free(shown);
@@ -380,9 +440,10 @@ export_firefox(FILE *out, size_t memory_bytes, uint64_t max_faults, enum firefox
         print_profile(out, firefox);
     }
     if (status < STATUS_USAGE && firefox->left_out > 0) {
-        char text[160];
-        snprintf(text, sizeof text, "%" PRIu64 " event%s left out: counters, async events and flows", firefox->left_out,
-                 firefox->left_out == 1 ? " is" : "s are");
+        char text[200];
+        snprintf(text, sizeof text,
+                 "%" PRIu64 " event%s left out: async events and flows, or counters that the format cannot hold",
+                 firefox->left_out, firefox->left_out == 1 ? " is" : "s are");
         file_message(files[0], text);
     }
     firefox_profile_free(firefox);

@@ -135,6 +135,11 @@ on_event(void *context, const struct fxt_event *event)
       case FXT_EVENT_DURATION_BEGIN:
       case FXT_EVENT_DURATION_END:
       case FXT_EVENT_DURATION_COMPLETE: add_record(firefox, thread, event); return;
+      case FXT_EVENT_COUNTER:
+        profiled(firefox, thread)->counts = true;
+        firefox->left_out +=
+            !firefox_counters_add(&firefox->counters, track_thread(&firefox->tracks, thread)->process, event);
+        return;
       default: firefox->left_out++;
     }
 }
@@ -416,6 +421,7 @@ firefox_profile_new(size_t memory_bytes, enum firefox_samples samples, bool with
     const struct thread_tracks_visitor pieces = {.context = firefox, .piece = on_piece};
     thread_tracks_init(&firefox->tracks, firefox->pool, &pieces);
     firefox_stacks_init(&firefox->stacks, reader);
+    firefox_counters_init(&firefox->counters, reader);
     row_table_init(&firefox->schemas, sizeof(struct firefox_schema), 1, FIREFOX_SCHEMAS_MAX);
     row_table_init(&firefox->fields, sizeof(struct firefox_field), 2, FIREFOX_FIELDS_MAX);
     for (unsigned i = 0; i < FIREFOX_CATEGORIES; i++) {
@@ -440,6 +446,7 @@ firefox_profile_free(struct firefox_profile *firefox)
     row_table_free(&firefox->fields);
     threads_free(&firefox->names);
     firefox_stacks_free(&firefox->stacks);
+    firefox_counters_free(&firefox->counters);
     thread_tracks_free(&firefox->tracks);
     reader_free(firefox->reader);
     free(firefox);
@@ -468,4 +475,5 @@ firefox_profile_finish(struct firefox_profile *firefox)
         else if (firefox->wanted == FIREFOX_SAMPLES_CALLS) sample_calls(firefox, thread);
         else sample_exits(firefox, thread);
     }
+    firefox_counters_finish(&firefox->counters);
 }

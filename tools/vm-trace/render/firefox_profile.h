@@ -16,6 +16,7 @@
 #include "base/row_table.h"
 #include "base/status.h"
 #include "render/export.h"
+#include "render/firefox_counters.h"
 #include "render/firefox_stacks.h"
 
 enum { FIREFOX_SCHEMAS_MAX = 1024, FIREFOX_FIELDS_MAX = 4096 };
@@ -56,6 +57,7 @@ struct firefox_thread {
     struct firefox_sample *samples;
     uint32_t record_count, piece_count, sample_count;
     uint32_t record_capacity, piece_capacity, sample_capacity;
+    bool counts; /* it wrote values of counters */
 };
 
 struct firefox_profile {
@@ -74,7 +76,8 @@ struct firefox_profile {
     uint32_t thread_capacity;
     int64_t first_ns, last_ns;
     uint32_t command, ruby; /* of the settings */
-    uint64_t left_out;      /* counters, async events and flows */
+    struct firefox_counters counters;
+    uint64_t left_out;      /* async events, flows, and counters that the format cannot hold */
     FILE *args;             /* a buffer in memory */
     char *args_text;
     size_t args_bytes;

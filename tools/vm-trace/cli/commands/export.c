@@ -257,7 +257,7 @@ const struct command command_export = {
         "  speedscope  JSON for https://www.speedscope.app\n"
         "  pprof       a profile for pprof, compressed as pprof expects it\n"
         "  chrome      every event as JSON, for chrome://tracing and https://ui.perfetto.dev\n"
-        "  firefox     threads with their states and events as JSON, for\n"
+        "  firefox     threads with their states and events, and counters, as JSON, for\n"
         "              https://profiler.firefox.com\n"
         "  sqlite      a database with the tables of query\n"
         "Firefox's samples are the states of threads, weighted by time, if they were recorded and\n"
