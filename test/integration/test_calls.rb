@@ -182,7 +182,7 @@ class TestCalls < Integration::Test
     [[], JIT_FLAGS].each do |flags|
       result = traced(<<~RUBY, *flags)
         require "timeout"
-        def spin(n) = n == 0 ? loop { work(1) } : spin(n - 1)
+        def spin(n) = n == 0 ? loop { work(1); sleep 0.0005 } : spin(n - 1)
         def work(n) = [n].map { |x| x + 1 }
         3.times { Timeout.timeout(0.02) { spin(3) } rescue 0 }
         threads = 3.times.map { Thread.new { spin(2) } }

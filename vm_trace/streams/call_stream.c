@@ -16,9 +16,9 @@ patch_code(void)
 }
 
 static const char *
-refuse_calls(uint64_t rate, const char *only, bool by_flags)
+refuse_calls(uint64_t rate, const char *only, bool jit_on)
 {
-    (void)only, (void)by_flags;
+    (void)only, (void)jit_on;
     const struct rb_vm_trace_jit *jit = rb_vm_trace_registered_jit();
     if (!rate || !jit || jit->calls_on) return NULL;
     return "calls of compiled code can be recorded on x86-64 only; run the program without a JIT";
@@ -54,13 +54,13 @@ stop_calls(void)
     rb_vm_trace_frames_report(RB_VM_TRACE_FRAMES_CALLS, false);
 }
 
+/* Its names stay what they were; in the child of a fork the lock of their texts is held. */
 static void
 ractor_begin(struct rb_vm_trace_ractor *ractor)
 {
     struct vm_trace_ractor_calls *calls = calls_of(ractor);
     calls->written = calls->left_out = 0;
     calls->chunk = 0;
-    rb_vm_trace_call_names_release(calls);
 }
 
 static void
