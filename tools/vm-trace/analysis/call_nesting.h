@@ -35,6 +35,13 @@ struct call {
     bool began, ended; /* it was open when the trace began, when it ended */
 };
 
+/* Adds times. A damaged file may have any: sums of such wrap around. */
+static inline void
+call_add_ns(int64_t *sum_ns, int64_t ns)
+{
+    *sum_ns = (int64_t)((uint64_t)*sum_ns + (uint64_t)ns);
+}
+
 struct call_nesting_visitor {
     void *context;
     /* The caller's own_ns is not known yet. */
