@@ -57,7 +57,7 @@ fold_into(struct call_nesting *nesting, struct call *into, const struct call *fr
 {
     if (nesting->visitor.fold != NULL) nesting->visitor.fold(nesting->visitor.context, into, from);
     into->total_ns += from->total_ns;
-    call_add_ns(&into->own_ns, (uint64_t)from->own_ns);
+    call_add_ns(&into->own_ns, from->own_ns);
     into->calls += from->calls;
     into->left_out += from->left_out;
     into->left_out_ns += from->left_out_ns;
@@ -162,7 +162,7 @@ join_later(struct call_nesting *nesting, struct call_track *track)
             track->list[kept++] = track->list[i];
             continue;
         }
-        call_take_ns(&caller->own_ns, track->list[i].total_ns);
+        call_add_ns(&caller->own_ns, (int64_t)(0 - track->list[i].total_ns));
         nesting->visitor.late_callee(nesting->visitor.context, track->track, caller, &track->list[i]);
     }
     track->count = kept;
@@ -214,7 +214,7 @@ nest(struct call_nesting *nesting, uint32_t number, struct call *call)
     track->last_ns = call->end_ns;
     for (; calls_last(track, call->begin_ns); track->count--) {
         const struct call *callee = &track->list[track->count - 1];
-        call_take_ns(&call->own_ns, callee->total_ns);
+        call_add_ns(&call->own_ns, (int64_t)(0 - callee->total_ns));
         nesting->visitor.callee(nesting->visitor.context, number, call, callee);
     }
     if (track->folded > track->count) track->folded = track->count;

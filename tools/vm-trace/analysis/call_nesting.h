@@ -35,17 +35,11 @@ struct call {
     bool began, ended; /* it was open when the trace began, when it ended */
 };
 
-/* Adds to an own time. The sums of a damaged trace's times wrap around. */
+/* Adds times. A damaged file may have any: sums of such wrap around. */
 static inline void
-call_add_ns(int64_t *ns, uint64_t more_ns)
+call_add_ns(int64_t *sum_ns, int64_t ns)
 {
-    *ns = (int64_t)((uint64_t)*ns + more_ns);
-}
-
-static inline void
-call_take_ns(int64_t *ns, uint64_t less_ns)
-{
-    *ns = (int64_t)((uint64_t)*ns - less_ns);
+    *sum_ns = (int64_t)((uint64_t)*sum_ns + (uint64_t)ns);
 }
 
 struct call_nesting_visitor {

@@ -74,7 +74,7 @@ merge(struct call_stacks *stacks, uint32_t into, uint32_t from)
         struct merge next = stacks->merges[--stacks->merge_count];
         struct call_node *nodes = stacks->nodes;
         nodes[next.into].calls += nodes[next.from].calls;
-        call_add_ns(&nodes[next.into].own_ns, (uint64_t)nodes[next.from].own_ns);
+        call_add_ns(&nodes[next.into].own_ns, nodes[next.from].own_ns);
         for (uint32_t child = nodes[next.from].child, following; child != 0; child = following) {
             following = nodes[child].next;
             uint32_t same = child_of(stacks, next.into, nodes[child].name);
@@ -124,7 +124,7 @@ on_returned(void *context, uint32_t track, struct call *call)
     (void)track;
     if (call->data == 0) call->data = new_node(stacks, call->name);
     stacks->nodes[call->data].calls++;
-    call_add_ns(&stacks->nodes[call->data].own_ns, (uint64_t)call->own_ns);
+    call_add_ns(&stacks->nodes[call->data].own_ns, call->own_ns);
 }
 
 static void
@@ -132,7 +132,7 @@ on_late_callee(void *context, uint32_t track, struct call *caller, const struct 
 {
     struct call_stacks *stacks = context;
     (void)track;
-    call_take_ns(&stacks->nodes[caller->data].own_ns, callee->total_ns);
+    call_add_ns(&stacks->nodes[caller->data].own_ns, (int64_t)(0 - callee->total_ns));
     uint32_t same = child_of(stacks, caller->data, callee->name);
     if (same != 0) merge(stacks, same, callee->data);
     else add_child(stacks, caller->data, callee->data);

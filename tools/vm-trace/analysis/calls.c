@@ -118,7 +118,7 @@ add_pair(struct calls *calls, uint32_t caller, const struct call *callee)
     }
     pair->calls += callee->calls;
     pair->total_ns += callee->total_ns;
-    call_add_ns(&pair->own_ns, (uint64_t)callee->own_ns);
+    call_add_ns(&pair->own_ns, callee->own_ns);
 }
 
 static void
@@ -140,7 +140,7 @@ on_returned(void *context, uint32_t track, struct call *call)
     }
     sum->file = calls->file;
     sum->totals.calls++;
-    call_add_ns(&sum->totals.own_ns, (uint64_t)call->own_ns);
+    call_add_ns(&sum->totals.own_ns, call->own_ns);
     sum->totals.left_out += call->left_out;
     sum->totals.left_out_ns += call->left_out_ns;
     if (call->total_ns > sum->totals.max_ns) sum->totals.max_ns = call->total_ns;
@@ -155,7 +155,7 @@ on_late_callee(void *context, uint32_t track, struct call *caller, const struct 
     struct calls *calls = context;
     const uint32_t key[CALL_SUM_KEYS] = {track, caller->name};
     struct call_sum *sum = row_table_get(&calls->sums, key);
-    if (sum != NULL) call_take_ns(&sum->totals.own_ns, callee->total_ns);
+    if (sum != NULL) call_add_ns(&sum->totals.own_ns, (int64_t)(0 - callee->total_ns));
     add_pair(calls, caller->name, callee);
 }
 
@@ -221,7 +221,7 @@ call_totals_add(struct call_totals *totals, const struct call_totals *other)
 {
     totals->calls += other->calls;
     totals->total_ns += other->total_ns;
-    call_add_ns(&totals->own_ns, (uint64_t)other->own_ns);
+    call_add_ns(&totals->own_ns, other->own_ns);
     totals->left_out += other->left_out;
     totals->left_out_ns += other->left_out_ns;
     if (other->max_ns > totals->max_ns) totals->max_ns = other->max_ns;

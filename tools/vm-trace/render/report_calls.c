@@ -117,7 +117,7 @@ add_methods(const struct calls_view *calls)
         if (outside && row->totals.own_ns < (int64_t)calls->outside_ns) {
             outside = false;
             if (shown < view->top) put_outside(calls, table), shown++;
-            else call_add_ns(&rest.own_ns, calls->outside_ns);
+            else call_add_ns(&rest.own_ns, (int64_t)calls->outside_ns);
         }
         if (shown >= view->top) {
             call_totals_add(&rest, &row->totals);
@@ -131,7 +131,7 @@ add_methods(const struct calls_view *calls)
         cells[M_METHOD] = cell_text(view_name(view, row->name));
     }
     if (outside && shown < view->top) put_outside(calls, table), shown++;
-    else if (outside) call_add_ns(&rest.own_ns, calls->outside_ns);
+    else if (outside) call_add_ns(&rest.own_ns, (int64_t)calls->outside_ns);
     if (rows <= shown) return;
     table->more_rows = rows - shown;
     put_times(calls, table_row(table), &rest); /* total times of several methods have parts in common */
@@ -194,7 +194,7 @@ group_pairs(const struct report *report)
         struct pair_row *row = row_table_get(&rows, key);
         row->calls += pair->calls;
         row->total_ns += pair->total_ns;
-        call_add_ns(&row->own_ns, (uint64_t)pair->own_ns);
+        call_add_ns(&row->own_ns, pair->own_ns);
     }
     return rows;
 }
@@ -235,7 +235,7 @@ add_pairs_of(const struct view *view, struct table *table, const struct row_tabl
         if (end - first < most) continue;
         rest->calls += pair->calls;
         rest->total_ns += pair->total_ns;
-        call_add_ns(&rest->own_ns, (uint64_t)pair->own_ns);
+        call_add_ns(&rest->own_ns, pair->own_ns);
     }
     for (uint32_t at = first; at < end && at - first < most; at++) {
         const struct pair_row *pair = row_table_at(pairs, at);
