@@ -451,12 +451,13 @@ rb_vm_trace_host_call_frame(struct rb_execution_context_struct *ec, struct vm_tr
 }
 
 void
-rb_vm_trace_host_each_outer_frame(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor *ractor,
-                                  void (*function)(void *data, struct rb_vm_trace_ractor *ractor,
-                                                   const struct vm_trace_call_frame *frame),
-                                  void *data)
+rb_vm_trace_host_each_frame(struct rb_execution_context_struct *ec, bool but_innermost,
+                            struct rb_vm_trace_ractor *ractor,
+                            void (*function)(void *data, struct rb_vm_trace_ractor *ractor,
+                                             const struct vm_trace_call_frame *frame),
+                            void *data)
 {
-    for (size_t i = 0; i + 1 < ec->frame_count; i++) {
+    for (size_t i = 0; i + but_innermost < ec->frame_count; i++) {
         struct vm_trace_call_frame frame = call_frame(&ec->frames[i], i);
         function(data, ractor, &frame);
     }

@@ -311,6 +311,23 @@ frames_that_were_open_begin_with_the_trace(void **state)
 }
 
 static void
+the_frame_that_sees_the_first_end_was_open_too(void **state)
+{
+    (void)state;
+    ec = &main_thread;
+    outer = fake_iseq("outer", "app.rb");
+    fake_push(ec, &outer, 1);
+    start("calls");
+    rb_vm_trace_frame_switched(ec, rb_vm_trace_host_innermost(ec) - 1); /* what has started the trace returns */
+    pass(5);
+    leave();
+    struct trace *trace = finish();
+    assert_string_equal(trace_text(trace_event(trace, "call", NULL, 0), "began"), "before the trace");
+    assert_int_equal(trace_count(trace, "call", NULL), 1);
+    trace_free(trace);
+}
+
+static void
 frames_that_are_open_at_the_end_are_written(void **state)
 {
     (void)state;
@@ -439,6 +456,7 @@ main(void)
         isolated_test(short_calls_are_counted_in_the_one_around_them),
         isolated_test(time_of_recorded_calls_is_not_left_out),
         isolated_test(frames_that_were_open_begin_with_the_trace),
+        isolated_test(the_frame_that_sees_the_first_end_was_open_too),
         isolated_test(frames_that_are_open_at_the_end_are_written),
         isolated_test(each_fiber_has_its_own_calls),
         isolated_test(a_context_that_ends_ends_its_calls),

@@ -614,13 +614,15 @@ rb_vm_trace_host_call_frame(struct rb_execution_context_struct *ec, struct vm_tr
 }
 
 void
-rb_vm_trace_host_each_outer_frame(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor *ractor,
-                                  void (*function)(void *data, struct rb_vm_trace_ractor *ractor,
-                                                   const struct vm_trace_call_frame *frame),
-                                  void *data)
+rb_vm_trace_host_each_frame(struct rb_execution_context_struct *ec, bool but_innermost,
+                            struct rb_vm_trace_ractor *ractor,
+                            void (*function)(void *data, struct rb_vm_trace_ractor *ractor,
+                                             const struct vm_trace_call_frame *frame),
+                            void *data)
 {
     const rb_control_frame_t *top = ec->cfp, *cfp = RUBY_VM_END_CONTROL_FRAME(ec);
     cfp = RUBY_VM_NEXT_CONTROL_FRAME(RUBY_VM_NEXT_CONTROL_FRAME(cfp));
+    if (!but_innermost) top = RUBY_VM_NEXT_CONTROL_FRAME(top);
     for (; cfp > top; cfp = RUBY_VM_NEXT_CONTROL_FRAME(cfp)) {
         struct vm_trace_call_frame frame;
         if (!cfp->ep || !call_frame(cfp, &frame)) continue;

@@ -351,11 +351,12 @@ struct vm_trace_call_frame {
 bool rb_vm_trace_host_call_frame(struct rb_execution_context_struct *ec, struct vm_trace_call_context *context_out,
                                  struct vm_trace_call_frame *frame_out);
 
-/* The same for each frame outside the innermost one, outermost first. */
-void rb_vm_trace_host_each_outer_frame(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor *ractor,
-                                       void (*function)(void *data, struct rb_vm_trace_ractor *ractor,
-                                                        const struct vm_trace_call_frame *frame),
-                                       void *data);
+/* The same for each frame, outermost first, or each but the innermost one. */
+void rb_vm_trace_host_each_frame(struct rb_execution_context_struct *ec, bool but_innermost,
+                                 struct rb_vm_trace_ractor *ractor,
+                                 void (*function)(void *data, struct rb_vm_trace_ractor *ractor,
+                                                  const struct vm_trace_call_frame *frame),
+                                 void *data);
 
 /*
  * What the call is named by: rb_vm_trace_host_label then gives "Owner#method (path:line of its

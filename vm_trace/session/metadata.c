@@ -169,9 +169,11 @@ write_stream_counters(struct vm_trace_event *event, const struct vm_trace_totals
     EACH_STREAM(stream, counters) {
         for (size_t i = 0; stream->counters[i]; i++) {
             const char *name = stream->counters[i];
+            uint64_t count = totals->counters[stream->first_counter + i];
+            if ((!count && stream->without_jit) || event->arguments == FXT_MAX_ARGUMENTS) continue;
             struct vm_trace_slot slot = { .index = rb_vm_trace_word_of(name) };
             if (!slot.index && !rb_vm_trace_writer_define(event->writer, &slot, name, strlen(name))) return false;
-            event_uint64(event, (enum vm_trace_word)slot.index, totals->counters[stream->first_counter + i]);
+            event_uint64(event, (enum vm_trace_word)slot.index, count);
         }
     }
     return true;
@@ -189,8 +191,8 @@ rb_vm_trace_write_summary(struct rb_vm_trace_ractor *ractor, struct rb_execution
     event_uint64(&event, W_SAMPLED, totals->sampled);
     event_uint64(&event, W_EVENTS, totals->events);
     event_uint64(&event, W_LOST, totals->lost);
-    if (!write_stream_counters(&event, totals)) return false;
     if (summary->snapshot && !event_text(&event, W_SNAPSHOT, summary->snapshot, strlen(summary->snapshot)))
         return false;
+    if (!write_stream_counters(&event, totals)) return false;
     return event_end(&event, FXT_INSTANT, W_TRACE, W_SUMMARY);
 }

@@ -117,12 +117,12 @@ push_before(void *data, struct rb_vm_trace_ractor *ractor, const struct vm_trace
     if (call) call->began_before = true;
 }
 
-/* What is open when its execution context is seen first, but for the frame that begins. */
+/* What is open when its execution context is seen first; `begins`: but for the innermost frame. */
 static void
-find_open_frames(struct rb_vm_trace_calls *calls, struct rb_vm_trace_ractor *ractor)
+find_open_frames(struct rb_vm_trace_calls *calls, struct rb_vm_trace_ractor *ractor, bool begins)
 {
     calls->last_ns = rb_vm_trace_epoch_begin_ns(&(uint32_t){ 0 });
-    rb_vm_trace_host_each_outer_frame(calls->ec, ractor, push_before, calls);
+    rb_vm_trace_host_each_frame(calls->ec, begins, ractor, push_before, calls);
 }
 
 /* NULL: no memory. */
@@ -183,7 +183,7 @@ catch_up(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls)
 
 /* One that is new, or not looked at since something changed. */
 static __attribute__((noinline)) struct rb_vm_trace_calls *
-find_slow(struct rb_execution_context_struct *ec, const struct vm_trace_call_context *context)
+find_slow(struct rb_execution_context_struct *ec, const struct vm_trace_call_context *context, bool begins)
 {
     struct rb_vm_trace_calls *calls = context->calls;
     if (!context->ractor || context->ractor == rb_vm_trace_capture.overflow) return NULL;
@@ -191,19 +191,19 @@ find_slow(struct rb_execution_context_struct *ec, const struct vm_trace_call_con
     if (!known) calls = make(context->ractor, ec);
     if (!calls) return NULL;
     catch_up(context->ractor, calls);
-    if (!known) find_open_frames(calls, context->ractor);
+    if (!known) find_open_frames(calls, context->ractor, begins);
     return calls;
 }
 
-/* NULL: nothing can be recorded. */
+/* NULL: nothing can be recorded. `begins`: the innermost frame begins now. */
 static inline struct rb_vm_trace_calls *
-find(struct rb_execution_context_struct *ec, const struct vm_trace_call_context *context)
+find(struct rb_execution_context_struct *ec, const struct vm_trace_call_context *context, bool begins)
 {
     if (!trace_on()) return NULL;
     struct rb_vm_trace_calls *calls = context->calls;
     /* `changes` is another one in each trace. */
     if (__builtin_expect(!calls || calls->changes != trace_changes() || calls->trace != trace_id(), 0))
-        return find_slow(ec, context);
+        return find_slow(ec, context, begins);
     return calls;
 }
 
@@ -297,7 +297,7 @@ rb_vm_trace_calls_begun(struct rb_execution_context_struct *ec)
     struct vm_trace_call_context context;
     struct vm_trace_call_frame frame;
     if (!rb_vm_trace_host_call_frame(ec, &context, &frame)) return;
-    struct rb_vm_trace_calls *calls = find(ec, &context);
+    struct rb_vm_trace_calls *calls = find(ec, &context, true);
     if (calls) begin(context.ractor, calls, &frame);
 }
 
@@ -306,7 +306,7 @@ rb_vm_trace_calls_left(struct rb_execution_context_struct *ec)
 {
     struct vm_trace_call_context context;
     rb_vm_trace_host_call_context(ec, &context);
-    struct rb_vm_trace_calls *calls = find(ec, &context);
+    struct rb_vm_trace_calls *calls = find(ec, &context, false);
     if (calls) pop_inside(context.ractor, calls, context.frame);
 }
 
@@ -319,7 +319,7 @@ rb_vm_trace_calls_switched(struct rb_execution_context_struct *ec, uintptr_t bef
         rb_vm_trace_calls_begun(ec);
         return;
     }
-    struct rb_vm_trace_calls *calls = find(ec, &context);
+    struct rb_vm_trace_calls *calls = find(ec, &context, false);
     if (!calls) return;
     /* Its caller has changed ec->cfp already, when the frame was not complete. */
     if (context.frame == before && innermost(calls)->frame > before) rb_vm_trace_calls_begun(ec);
@@ -332,7 +332,7 @@ rb_vm_trace_calls_unwound(struct rb_execution_context_struct *ec)
     struct vm_trace_call_context context;
     struct vm_trace_call_frame frame;
     bool call = rb_vm_trace_host_call_frame(ec, &context, &frame);
-    struct rb_vm_trace_calls *calls = find(ec, &context);
+    struct rb_vm_trace_calls *calls = find(ec, &context, false);
     if (!calls) return;
     pop_inside(context.ractor, calls, context.frame);
     /* The frame of a rescue or an ensure is where that of a call was, whose end may not be known. */
@@ -373,7 +373,7 @@ rb_vm_trace_calls_context_ended(struct rb_vm_trace_calls **slot)
     if (calls->depth > 0 && calls->trace == trace_id() && (rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_CALLS)) {
         if (current == calls->ec) {
             rb_vm_trace_host_call_context(current, &context);
-            if (find(current, &context) == calls) { /* a thread that was killed */
+            if (find(current, &context, false) == calls) { /* a thread that was killed */
                 uint64_t ns = end_ns(context.ractor, calls);
                 while (calls->depth > 0) pop(context.ractor, calls, ns);
             }

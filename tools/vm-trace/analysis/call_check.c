@@ -75,14 +75,14 @@ call_check_summary(struct call_check *check, struct reader *reader, const struct
     process->has_left_out = optional_uint(reader, event, STRING_CALLS_LEFT_OUT, &process->summary_left_out);
 }
 
-/* An argument that can only have one text. */
+/* An argument that can only have one text, or one of two. */
 static bool
-has_mark(struct reader *reader, const struct fxt_event *event, uint32_t known, uint32_t text)
+has_mark(struct reader *reader, const struct fxt_event *event, uint32_t known, uint32_t text, uint32_t other)
 {
     const struct fxt_arg *arg = fxt_event_arg(event, known);
     if (arg == NULL) return false;
     char name[140];
-    if (arg->type != FXT_ARG_STRING || arg->string.id != text) {
+    if (arg->type != FXT_ARG_STRING || (arg->string.id != text && arg->string.id != other)) {
         FAULT(reader, event, "call %s: %s is not \"%s\"", escape_into(name, sizeof name, event->name),
               pool_string(reader_pool(reader), known).ptr, pool_string(reader_pool(reader), text).ptr);
     }
@@ -136,8 +136,8 @@ call_check_call(struct call_check *check, struct reader *reader, const struct fx
               escape_into(name, sizeof name, event->name));
     }
     if (event->type != FXT_EVENT_DURATION_COMPLETE) return;
-    bool began = has_mark(reader, event, STRING_BEGAN, STRING_BEFORE_THE_TRACE);
-    bool ended = has_mark(reader, event, STRING_ENDED, STRING_AFTER_THE_TRACE);
+    bool began = has_mark(reader, event, STRING_BEGAN, STRING_BEFORE_THE_TRACE, STRING_BEFORE_THE_TRACE);
+    bool ended = has_mark(reader, event, STRING_ENDED, STRING_AFTER_THE_TRACE, STRING_NEVER);
     uint64_t ns = (uint64_t)(event->end_ns - event->ts_ns);
     if (ns < process->min_ns && !began && !ended) { /* only a part of such a call is known */
         FAULT(reader, event, "call %s of %" PRIu64 " ns; the shortest is %" PRIu64,

@@ -301,8 +301,8 @@ send_request(struct request *request, int count, char **arguments)
 
 /* --- the commands --------------------------------------------------------------------------------------- */
 
-static const char *allocations, *counter, *file, *keep, *save_at, *preset, *thread_options;
-static bool no_exits, samples, compiles, invalidations, markers, threads, gc, states;
+static const char *allocations, *call_options, *counter, *file, *keep, *save_at, *preset, *thread_options;
+static bool no_exits, samples, compiles, invalidations, markers, threads, gc, states, calls;
 static uint64_t sample_rate = 1, max_size, memory, seconds, stack, min_free = UINT64_MAX;
 
 static bool
@@ -350,6 +350,8 @@ run_start(const struct options *options, int count, char **arguments)
     add_pair(&request, "preset", preset);
     if (gc) add_pair(&request, "gc", "true");
     if (states) add_pair(&request, "states", "true");
+    if (call_options != NULL) add_pair(&request, "calls", call_options);
+    else if (calls) add_pair(&request, "calls", "true");
     add_pair(&request, "allocations", allocations);
     if (sample_rate > 1) add_number(&request, "sample_rate", sample_rate);
     if (max_size) add_number(&request, "max_size", max_size);
@@ -415,6 +417,10 @@ static const struct cli_option start_options[] = {
     CLI_OPTION("gc", 0, NULL, "record garbage collections, too; without a JIT give --no-exits", NULL, &gc),
     CLI_OPTION("states", 0, NULL, "record how long exits keep threads in the interpreter, with\n"
                "exits, compilations, threads and gc", NULL, &states),
+    CLI_OPTION("calls", 0, NULL, "record every call, too; without a JIT give --no-exits", NULL, &calls),
+    CLI_OPTION("call-options", 0, "OPTIONS",
+               "the same with these options: min=DURATION, depth=N, with\n"
+               "colons between them", take_text, &call_options),
     CLI_OPTION("allocations", 0, "SIZE", "record one allocation for so many bytes, too: 1K to 1G, such as\n"
                "512K, or 1 for each; without a JIT give --no-exits", take_text, &allocations),
     {"sample-rate", 'k', "K", "record only every K-th exit", take_number, &sample_rate, 1, UINT32_MAX},
