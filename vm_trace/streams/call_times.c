@@ -60,8 +60,9 @@ bucket_of(uintptr_t unit)
     return &buckets[hash >> 48 & (BUCKETS - 1)];
 }
 
-char *
-rb_vm_trace_iseq_label(const struct rb_iseq_struct *iseq, char *buffer, size_t capacity, size_t *bytes_out)
+/* Label of an ISEQ, in `buffer` or in memory that the caller frees. */
+static char *
+iseq_label(const struct rb_iseq_struct *iseq, char *buffer, size_t capacity, size_t *bytes_out)
 {
     uintptr_t from, to;
     rb_vm_trace_host_iseq_range(iseq, &from, &to);
@@ -85,7 +86,7 @@ make(uintptr_t unit, const struct rb_iseq_struct *iseq)
 {
     char buffer[1024];
     size_t bytes;
-    char *text = rb_vm_trace_iseq_label(iseq, buffer, sizeof(buffer), &bytes);
+    char *text = iseq_label(iseq, buffer, sizeof(buffer), &bytes);
     struct vm_trace_string *label = rb_vm_trace_string_intern(text, bytes);
     if (text != buffer) free(text);
     pthread_mutex_lock(&lock);
@@ -137,6 +138,12 @@ rb_vm_trace_call_times_of(const struct rb_iseq_struct *iseq)
     if (!entry) return NULL;
     if (__builtin_expect(__atomic_load_n(&entry->epoch, __ATOMIC_RELAXED) != trace_epoch(), 0)) renew(entry);
     return entry;
+}
+
+const struct vm_trace_string *
+rb_vm_trace_call_times_label(const struct vm_trace_call_times *entry)
+{
+    return entry->label;
 }
 
 enum vm_trace_execution

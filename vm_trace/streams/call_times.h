@@ -14,6 +14,9 @@ bool rb_vm_trace_call_times_init(void);
 /* The entry of an ISEQ, made if it has none. NULL: no memory. GVL held. */
 struct vm_trace_call_times *rb_vm_trace_call_times_of(const struct rb_iseq_struct *iseq);
 
+/* Label of its ISEQ. It lives as long as the entry. */
+const struct vm_trace_string *rb_vm_trace_call_times_label(const struct vm_trace_call_times *entry);
+
 /*
  * The state of a call without compiled code. `given_up`: the ISEQ was called often enough to be
  * compiled. `entry` may be NULL.
@@ -40,9 +43,6 @@ void rb_vm_trace_call_times_unit_freed(uintptr_t unit);
 
 /* How traces spell a state of the interpreter. */
 const struct vm_trace_string *rb_vm_trace_call_times_why(enum vm_trace_execution state);
-
-/* Label of an ISEQ, in `buffer` or in memory that the caller frees. */
-char *rb_vm_trace_iseq_label(const struct rb_iseq_struct *iseq, char *buffer, size_t capacity, size_t *bytes_out);
 
 /* Write an event for each entry that took long enough. capture.lock held. */
 void rb_vm_trace_call_times_report(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec);

@@ -5,7 +5,6 @@
 #include "vm_trace/streams/call_times.h"
 #include "vm_trace/streams/sites.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static struct {
@@ -71,20 +70,16 @@ put_exit(struct vm_trace_event *event, const struct rb_vm_trace_site *site)
         event_interned(event, W_0, site->location);
 }
 
+/* Its label is made once: a program may have thousands of slices in a second. */
 static bool
 put_iseq(struct vm_trace_event *event, const struct rb_iseq_struct *iseq)
 {
-    if (!iseq) return true;
-    char buffer[1024];
-    size_t bytes;
-    char *text = rb_vm_trace_iseq_label(iseq, buffer, sizeof(buffer), &bytes);
-    bool ok = event_text(event, W_ISEQ, text, bytes);
-    if (text != buffer) free(text);
-    return ok;
+    const struct vm_trace_call_times *calls = iseq ? rb_vm_trace_call_times_of(iseq) : NULL;
+    return !calls || event_interned(event, W_ISEQ, rb_vm_trace_call_times_label(calls));
 }
 
 static bool
-write_slice(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
+write_event(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
 {
     (void)ec;
     const struct slice *slice = what;
@@ -111,13 +106,9 @@ write_slice(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struc
 }
 
 void
-rb_vm_trace_write_slice(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_states *states,
-                        const struct vm_trace_level *level, uint64_t end_ns)
+rb_vm_trace_write_slice_slow(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_states *states,
+                             const struct vm_trace_level *level, uint64_t end_ns)
 {
-    if (end_ns - level->begin_ns < rb_vm_trace_states.min_ns) {
-        states->times->left_out++;
-        return;
-    }
     struct slice slice = { states, level, end_ns };
-    rb_vm_trace_event_write(ractor, states->ec, write_slice, &slice);
+    rb_vm_trace_event_write(ractor, states->ec, write_event, &slice);
 }

@@ -10,8 +10,17 @@
 /* Make the strings. False: no memory. */
 bool rb_vm_trace_slices_init(void);
 
+/* For the function below. */
+void rb_vm_trace_write_slice_slow(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_states *states,
+                                  const struct vm_trace_level *level, uint64_t end_ns);
+
 /* Write the level as it was until `end_ns`, unless it was shorter than `min`. GVL held. */
-void rb_vm_trace_write_slice(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_states *states,
-                             const struct vm_trace_level *level, uint64_t end_ns);
+static inline void
+write_slice(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_states *states, const struct vm_trace_level *level,
+            uint64_t end_ns)
+{
+    if (end_ns - level->begin_ns < rb_vm_trace_states.min_ns) states->times->left_out++;
+    else rb_vm_trace_write_slice_slow(ractor, states, level, end_ns);
+}
 
 #endif /* RUBY_VM_TRACE_STREAMS_EXECUTION_SLICES_H */

@@ -40,7 +40,7 @@ note_longest(struct vm_trace_lost *lost, const struct vm_trace_level *level)
     if (ns > lost->longest_ns) __atomic_store_n(&lost->longest_ns, ns, __ATOMIC_RELAXED);
 }
 
-static void
+static __attribute__((noinline)) void
 charge_site(struct rb_vm_trace_ractor *ractor, struct vm_trace_level *level, uint64_t ns)
 {
     level->lost_ns += ns;
@@ -52,7 +52,7 @@ charge_site(struct rb_vm_trace_ractor *ractor, struct vm_trace_level *level, uin
 }
 
 /* Calls of methods in C that were not timed, in the innermost level. Returns their time. */
-static uint64_t
+static __attribute__((noinline)) uint64_t
 charge_short_c_calls(struct rb_vm_trace_states *states, uint64_t spent_ns)
 {
     uint64_t ns = states->short_c_ns < spent_ns ? states->short_c_ns : spent_ns;
@@ -62,22 +62,31 @@ charge_short_c_calls(struct rb_vm_trace_states *states, uint64_t spent_ns)
     return ns;
 }
 
-/* The time until `ns` was spent in the innermost level. */
-static void
-charge(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_states *states, uint64_t ns)
+/*
+ * The time until `ns` was spent in the innermost level. Inline where states change often: programs
+ * may enter compiled code millions of times in a second.
+ */
+static inline __attribute__((always_inline)) void
+charge_inline(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_states *states, uint64_t ns)
 {
-    if (!states->since_ns) return;
+    if (__builtin_expect(!states->since_ns, 0)) return;
     uint64_t since_ns = counted_from(states->times, states->since_ns);
-    if (ns <= since_ns) return;
+    if (__builtin_expect(ns <= since_ns, 0)) return;
     struct vm_trace_level *level = innermost(states);
     uint64_t spent_ns = ns - since_ns;
     states->since_ns = ns;
-    if (states->short_c_ns) spent_ns -= charge_short_c_calls(states, spent_ns);
+    if (__builtin_expect(states->short_c_ns > 0, 0)) spent_ns -= charge_short_c_calls(states, spent_ns);
     rb_vm_trace_thread_times_add(states->times, level->state, spent_ns);
     /* Compiling is done once, whatever a call takes; a timed call stands for many. */
     if (level->state != VM_TRACE_COMPILING) states->ran_ns += spent_ns;
     if (interpreted_p(level->state)) states->interpreted_ns += spent_ns;
     if (level->state == VM_TRACE_EXITED) charge_site(ractor, level, spent_ns);
+}
+
+static void
+charge(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_states *states, uint64_t ns)
+{
+    charge_inline(ractor, states, ns);
 }
 
 static void
@@ -100,24 +109,34 @@ end_exit(struct rb_vm_trace_ractor *ractor, const struct vm_trace_level *level)
     note_longest(&exits_of(ractor)->lost[exit->site->index], level);
 }
 
-/* The innermost level ends at `ns`, which is charged. */
-static void
-pop(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_states *states, uint64_t ns)
+static __attribute__((noinline)) void
+add_call_time(const struct rb_vm_trace_states *states, const struct vm_trace_level *level)
+{
+    const struct vm_trace_call call = { .state = level->call_state,
+                                        .weight = level->weight,
+                                        .begin_ns = level->call_ns,
+                                        .ran_ns = states->ran_ns - level->ran_ns,
+                                        .interpreted_ns = states->interpreted_ns - level->interpreted_ns };
+    rb_vm_trace_call_times_add(level->call_times, &call);
+}
+
+/* The innermost level ends at `ns`, which is charged. Inline, as charge_inline. */
+static inline __attribute__((always_inline)) void
+pop_inline(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_states *states, uint64_t ns)
 {
     struct vm_trace_level *level = innermost(states), *outer = level - 1;
     if (level->state == VM_TRACE_EXITED && !level->inherited) end_exit(ractor, level);
     else outer->lost_ns += level->lost_ns;
-    if (level->call_times) {
-        const struct vm_trace_call call = { .state = level->call_state,
-                                            .weight = level->weight,
-                                            .begin_ns = level->call_ns,
-                                            .ran_ns = states->ran_ns - level->ran_ns,
-                                            .interpreted_ns = states->interpreted_ns - level->interpreted_ns };
-        rb_vm_trace_call_times_add(level->call_times, &call);
-    }
+    if (level->call_times) add_call_time(states, level);
     if (level->c_method) c_method_took(c_methods_of(ractor), level->c_method, states->ran_ns - level->ran_ns);
-    if (level->begin_ns && !level->inherited) rb_vm_trace_write_slice(ractor, states, level, ns);
+    if (level->begin_ns && !level->inherited) write_slice(ractor, states, level, ns);
     states->depth--;
+}
+
+static void
+pop(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_states *states, uint64_t ns)
+{
+    pop_inline(ractor, states, ns);
 }
 
 /* Levels inside the one at `depth` end, and that one's frame goes on. */
@@ -146,21 +165,23 @@ end_levels(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_states *states,
     states_changed(states);
 }
 
-/*
- * A level more, whose state is to be set. NULL: no memory, or too deep; then the outer one stands
- * for it.
- */
-static struct vm_trace_level *
+/* False: no memory, or too deep. */
+static __attribute__((noinline)) bool
+grow(struct rb_vm_trace_states *states)
+{
+    size_t capacity = states->capacity * 2;
+    struct vm_trace_level *grown = capacity <= MOST_LEVELS ? realloc(states->levels, capacity * sizeof(*grown)) : NULL;
+    if (!grown) return false;
+    states->levels = grown;
+    states->capacity = capacity;
+    return true;
+}
+
+/* A level more, whose state is to be set. NULL: it can't grow; then the outer one stands for it. */
+static inline struct vm_trace_level *
 push(struct rb_vm_trace_states *states, uintptr_t frame)
 {
-    if (states->depth + 1 >= states->capacity) {
-        size_t capacity = states->capacity * 2;
-        struct vm_trace_level *grown =
-            capacity <= MOST_LEVELS ? realloc(states->levels, capacity * sizeof(*grown)) : NULL;
-        if (!grown) return NULL;
-        states->levels = grown;
-        states->capacity = capacity;
-    }
+    if (__builtin_expect(states->depth + 1 >= states->capacity, 0) && !grow(states)) return NULL;
     struct vm_trace_level *level = &states->levels[++states->depth];
     *level = (struct vm_trace_level){
         .frame = frame, .interpreted_ns = states->interpreted_ns, .ran_ns = states->ran_ns
@@ -169,7 +190,7 @@ push(struct rb_vm_trace_states *states, uintptr_t frame)
 }
 
 /* The level is a call of its ISEQ, which stands for `weight` of them. */
-static void
+static __attribute__((noinline)) void
 time_call(struct vm_trace_level *level, unsigned weight, uint64_t ns)
 {
     level->call_times = level->iseq ? rb_vm_trace_call_times_of(level->iseq) : NULL;
@@ -270,7 +291,7 @@ rb_vm_trace_states_enter(struct rb_execution_context_struct *ec, uintptr_t frame
     struct rb_vm_trace_states *states = find(ec, &ractor);
     if (!states) return RB_VM_TRACE_SAME_STATE;
     uint64_t ns = clock_now_ns(&ractor->clock);
-    charge(ractor, states, ns);
+    charge_inline(ractor, states, ns);
     struct vm_trace_level *level = push(states, frame);
     if (!level) return RB_VM_TRACE_SAME_STATE;
     level->state = VM_TRACE_COMPILED;
@@ -288,7 +309,7 @@ exit_level(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_states *states,
 {
     struct vm_trace_level *level = innermost(states);
     struct vm_trace_last_exit *last = &exits_of(ractor)->last;
-    if (level->begin_ns) rb_vm_trace_write_slice(ractor, states, level, ns);
+    if (level->begin_ns) write_slice(ractor, states, level, ns);
     /* No exit: an exception has left its code, and there is none to go on with, or not yet. */
     level->state = level->call_state = last->site ? VM_TRACE_EXITED : VM_TRACE_UNCOMPILED;
     level->begin_ns = ns;
@@ -308,12 +329,11 @@ exit_frame(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_states *states,
     exit_level(ractor, states, ns);
 }
 
-void
-rb_vm_trace_states_return(struct rb_execution_context_struct *ec, uintptr_t frame, uint64_t entry, bool exited)
+/* What is not a return from the innermost level. Out of line, because most are. */
+static __attribute__((noinline)) void
+return_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor *ractor,
+            struct rb_vm_trace_states *states, uintptr_t frame, uint64_t entry, bool exited)
 {
-    struct rb_vm_trace_ractor *ractor;
-    struct rb_vm_trace_states *states = find(ec, &ractor);
-    if (!states) return;
     bool nested = entry == RB_VM_TRACE_SAME_STATE;
     size_t depth = (uint32_t)entry;
     if (!nested && (entry_number(depth) != entry || depth > states->depth)) return; /* another trace has begun */
@@ -331,6 +351,22 @@ rb_vm_trace_states_return(struct rb_execution_context_struct *ec, uintptr_t fram
     pop_to(ractor, states, nested ? depth_of(states, frame + 1) : depth, ns);
     if (nested) exit_frame(ractor, states, frame, ns);
     else exit_level(ractor, states, ns);
+}
+
+void
+rb_vm_trace_states_return(struct rb_execution_context_struct *ec, uintptr_t frame, uint64_t entry, bool exited)
+{
+    struct rb_vm_trace_ractor *ractor;
+    struct rb_vm_trace_states *states = find(ec, &ractor);
+    if (!states) return;
+    if (exited || entry != entry_number(states->depth)) {
+        return_slow(ec, ractor, states, frame, entry, exited);
+        return;
+    }
+    uint64_t ns = clock_now_ns(&ractor->clock);
+    charge_inline(ractor, states, ns);
+    pop_inline(ractor, states, ns);
+    states_changed(states);
 }
 
 void
