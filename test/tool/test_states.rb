@@ -219,7 +219,16 @@ class TestStates < Minitest::Test
 
   # --- what was not compiled ---
 
+  # [method, why] of the page, as the report has them.
+  def assert_page_says_why(bytes)
+    data = data_of(page(bytes))
+    is = data["interpreted"].map { |iseq, why| [data["strings"][iseq], why] }
+    refute_empty is
+    assert_equal rows(json(bytes), "interpreted", "method", "explanation").sort, is.sort
+  end
+
   def test_hot_but_interpreted
+    assert_page_says_why(states_trace)
     data = json(states_trace)
     assert_equal [["Legacy#eval (/app/legacy.rb:2)", "cannot be compiled", "failed: ParseError(MalformedIseq)"],
                   ["Parser#scan (/app/parser.rb:30)", "not compiled yet", "never compiled"],
@@ -243,6 +252,7 @@ class TestStates < Minitest::Test
         t.interpreted(iseq, "profiled again", 1, 2, first: 0, last: 20)
       end
     end.build
+    assert_page_says_why(given_up)
     assert_equal [["F#given_up (/f.rb:1)", "given up: IseqVersionLimitReached"],
                   ["F#waits (/f.rb:9)", "not compiled again after version 1, at 0.010 s"]],
                  rows(json(given_up), "interpreted", "method", "code")
@@ -253,9 +263,11 @@ class TestStates < Minitest::Test
       t.interpreted("F#again (/f.rb:1)", "profiled again", 1, 3, first: 7, last: 11)
       t.interpreted("F#again (/f.rb:1)", "not compiled yet", 1, 2, first: 0, last: 1)
     end.build
+    assert_page_says_why(again)
     assert_equal [["profiled again", "compiled again at 0.013 s"], ["not compiled yet", "compiled at 0.002 s"]],
                  rows(json(again), "interpreted", "why", "code")
     without = StatesTrace.new { |t| t.interpreted("F#f (/f.rb:1)", "not compiled yet", 1, 2, first: 0, last: 20) }.build
+    assert_page_says_why(without)
     assert_equal [[nil, "not compiled yet"]], rows(json(without), "interpreted", "code", "explanation")
   end
 
@@ -561,6 +573,7 @@ class TestStates < Minitest::Test
       assert_equal 2, tool("export", "--format=folded", "--kind=fallbacks", "--weight=lost", path).status
     end
   end
+
   # --- html ---
 
   # The strings at these indexes of the page's string table.
@@ -608,9 +621,9 @@ class TestStates < Minitest::Test
     assert_equal rows(reported, "states", "meaning", "ns").to_h,
                  data["states"].to_h { |state, ns,| [state, in_ms(ns)] }
     interpreted = data["interpreted"].map do |iseq, why, calls, *times|
-      [*strings(data, iseq, why), calls, *times.map { |ns| in_ms(ns) }]
+      [*strings(data, iseq), why, calls, *times.map { |ns| in_ms(ns) }]
     end
-    assert_equal rows(reported, "interpreted", "method", "why", "calls", "interpreted_ns", "first_ns", "last_ns"),
+    assert_equal rows(reported, "interpreted", "method", "explanation", "calls", "interpreted_ns", "first_ns", "last_ns"),
                  interpreted
   end
 
@@ -675,7 +688,7 @@ class TestStates < Minitest::Test
                    "90 % of it at 2 of 5 places.", browser.text("#cost-sentence")
       assert_match(/^Exits are worth a look: they cost 30\.0 %/, browser.text("#cost-advice"))
       assert_equal ["blocked", "7.05 s", "39.2 %", ""], cells(browser, "#states tbody tr").first
-      assert_equal ["Legacy#eval (/app/legacy.rb:2)", "cannot be compiled", "900 ms", "70,000", "15.0 ms", "9.95 s"],
+      assert_equal ["Legacy#eval (/app/legacy.rb:2)", "failed: ParseError(MalformedIseq)", "900 ms", "70,000", "15.0 ms", "9.95 s"],
                    cells(browser, "#interpreted tbody tr").first
       assert_equal %w[Lost Share Longest Count], headings(browser).first(4)
       assert_equal [["2.40 s", "75.0 %", "2.40 s", "–"], ["500 ms", "15.6 %", "950 µs", "776"]],

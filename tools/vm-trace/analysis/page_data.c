@@ -143,6 +143,7 @@ on_event(void *context, const struct fxt_event *event)
     note_time(data, event->ts_ns, event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns);
     thread_tracks_event(&data->over_time.tracks, event);
     data->timed |= page_execution_event(&data->execution, data->pool, event);
+    version_history_event(&data->history, data->pool, 0, event);
     if (event->category.id == STRING_EXECUTION) return; /* its track is that of no thread */
     uint32_t runs = event_text(data->pool, event, STRING_THREAD);
     struct thread *thread = runs != STRING_NONE ? threads_running(&data->threads, event->pid, runs)
@@ -216,6 +217,7 @@ page_data_free(struct page_data *data)
     time_histogram_free(&data->lost_over_time);
     time_histogram_free(&data->compiling);
     page_execution_free(&data->execution);
+    version_history_free(&data->history);
     row_table_free(&data->gathered);
     free(data->rows);
     reader_free(data->reader);
@@ -231,6 +233,7 @@ page_data_read(struct page_data *data, const char *file, uint64_t max_faults)
     thread_tracks_file_begin(&data->over_time.tracks);
     if (read_file(data->reader, file, &visitor, &faults)) status = fault_report_finish(&faults);
     thread_tracks_file_end(&data->over_time.tracks);
+    version_history_file_end(&data->history);
     return status;
 }
 
@@ -381,6 +384,7 @@ page_data_finish(struct page_data *data)
     move_to_rows(&data->exits_over_time, moved_to);
     move_to_rows(&data->lost_over_time, moved_to);
     page_execution_finish(&data->execution, data->pool);
+    version_history_sort(&data->history);
     page_threads_finish(&data->over_time);
     const uint32_t same[] = {0, 1};
     move_to_rows(&data->compiling, same);

@@ -11,6 +11,7 @@
 #include "analysis/profile.h"
 #include "analysis/thread_table.h"
 #include "analysis/time_histogram.h"
+#include "analysis/version_history.h"
 #include "base/row_table.h"
 #include "base/status.h"
 
@@ -68,6 +69,7 @@ struct page_data {
     bool lost_exact; /* once finished: the lost time of rows is that of the sites */
     struct time_histogram lost_over_time; /* of rows, by events; once finished, cells are sorted as above */
     struct page_execution execution;
+    struct version_history history; /* of all processes; recorded with the stream `states`, too */
 
     struct time_histogram compiling; /* row 0: nanoseconds of work of the compiler; row 1: invalidations */
     uint64_t compiles, compile_ns; /* of ISEQs */

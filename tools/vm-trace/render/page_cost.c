@@ -1,7 +1,9 @@
 /* page_cost.c - see page_cost.h. page/cost.js describes the JSON. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "render/code_text.h"
 #include "render/cost_text.h"
 #include "render/page_cost.h"
 
@@ -68,6 +70,16 @@ print_sentences(struct page *page, const struct cost *cost)
     putc(']', page->out);
 }
 
+/* What became of its code, or else why there was none. */
+static void
+print_why(const struct page *page, const struct execution_iseq *iseq)
+{
+    char text[CODE_TEXT];
+    const struct page_data *data = page->data;
+    bool known = *code_text(text, &data->history, data->pool, iseq, data->first_ns) != '\0';
+    page_text(page->out, known ? (struct fxt_string){.ptr = text, .len = strlen(text)} : pool_string(data->pool, iseq->why));
+}
+
 static void
 print_interpreted(struct page *page)
 {
@@ -75,9 +87,10 @@ print_interpreted(struct page *page)
     fputs(",\n\"interpreted\":[", page->out);
     for (uint32_t i = 0; i < iseqs->count && i < ISEQS_SHOWN; i++) {
         const struct execution_iseq *iseq = row_table_at(iseqs, i);
-        fprintf(page->out, "%s[%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRId64 ",%" PRId64 "]",
-                i > 0 ? "," : "", page_string(page, iseq->iseq), page_string(page, iseq->why), iseq->calls,
-                iseq->interpreted_ns, page_time(page, iseq->first_ns), page_time(page, iseq->last_ns));
+        fprintf(page->out, "%s[%" PRIu32 ",", i > 0 ? "," : "", page_string(page, iseq->iseq));
+        print_why(page, iseq);
+        fprintf(page->out, ",%" PRIu64 ",%" PRIu64 ",%" PRId64 ",%" PRId64 "]", iseq->calls, iseq->interpreted_ns,
+                page_time(page, iseq->first_ns), page_time(page, iseq->last_ns));
     }
     uint32_t left_out = iseqs->count > ISEQS_SHOWN ? iseqs->count - ISEQS_SHOWN : 0;
     fprintf(page->out, "],\n\"interpreted_left_out\":%" PRIu32, left_out);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "render/code_text.h"
 #include "render/report_view.h"
 
 static const struct execution_thread *
@@ -186,57 +187,6 @@ compare_iseqs(const void *left, const void *right, void *context)
     return (a->process > b->process) - (a->process < b->process);
 }
 
-/* The steps of an ISEQ in the sorted history; *count_out: their number. */
-static const struct version_step *
-steps_of(const struct version_history *history, uint32_t process, uint32_t iseq, uint32_t *count_out)
-{
-    uint32_t low = 0, high = history->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        const struct version_step *step = &history->steps[middle];
-        bool before = step->process != process ? step->process < process : step->iseq < iseq;
-        if (before) low = middle + 1;
-        else high = middle;
-    }
-    *count_out = 0;
-    while (low + *count_out < history->count && history->steps[low + *count_out].process == process &&
-           history->steps[low + *count_out].iseq == iseq)
-        ++*count_out;
-    return history->steps + low;
-}
-
-/* "compiled at 3.200 s", "compiled again at 3.200 s", "failed: OutOfMemory", "given up: ...", "never compiled":
- * what the compilations say; empty if they were not recorded. */
-static struct fxt_string
-code_text(const struct view *view, const struct execution_iseq *iseq)
-{
-    uint32_t count;
-    const struct version_history *history = &view->report->history;
-    if (history->count == 0) return text_of("");
-    const struct version_step *steps = steps_of(history, iseq->process, iseq->iseq, &count);
-    const struct version_step *compiled = NULL, *failed = NULL, *invalidated = NULL;
-    bool again = iseq->why == STRING_PROFILED_AGAIN; /* then the compilation counts that ended these calls */
-    for (uint32_t i = 0; i < count; i++) {
-        bool ended = !again || steps[i].end_ns > iseq->first_ns;
-        if (steps[i].kind == STEP_COMPILED && ended && compiled == NULL) compiled = &steps[i];
-        if (steps[i].kind == STEP_COMPILED) invalidated = NULL;
-        if (steps[i].kind == STEP_INVALIDATED) invalidated = &steps[i];
-        if (steps[i].kind == STEP_FAILED) failed = &steps[i];
-    }
-    struct document *document = view->document;
-    int64_t start_ns = view->report->start_ns;
-    if (failed != NULL && (compiled == NULL || failed->ts_ns > compiled->ts_ns))
-        return document_text(document, "%s: %s", compiled == NULL && !again ? "failed" : "given up",
-                             view_name(view, failed->reason).ptr);
-    if (invalidated != NULL) {
-        return document_text(document, "not compiled again after version %" PRIu32 ", at %.3f s", invalidated->version,
-                             (double)(invalidated->ts_ns - start_ns) / 1e9);
-    }
-    if (compiled == NULL) return text_of(again ? "not compiled again" : "never compiled");
-    return document_text(document, "compiled %sat %.3f s", again ? "again " : "",
-                         (double)(compiled->end_ns - start_ns) / 1e9);
-}
-
 void
 view_add_interpreted(const struct view *view)
 {
@@ -292,10 +242,13 @@ view_add_interpreted(const struct view *view)
         cells[6] = cell_text(document_text(view->document, "%.3f .. %.3f s",
                                            (double)(iseq->first_ns - report->start_ns) / 1e9,
                                            (double)(iseq->last_ns - report->start_ns) / 1e9));
-        struct fxt_string code = code_text(view, iseq), why = view_name(view, iseq->why);
+        char text[CODE_TEXT];
+        bool known = *code_text(text, &report->history, report->pool, iseq, report->start_ns) != '\0';
+        struct fxt_string why = view_name(view, iseq->why);
+        struct fxt_string code = known ? document_text(view->document, "%s", text) : why;
         cells[7] = cell_text(why);
-        if (code.len > 0) cells[8] = cell_text(code);
-        cells[9] = cell_text(code.len > 0 ? code : why);
+        if (known) cells[8] = cell_text(code);
+        cells[9] = cell_text(code);
         cells[10] = cell_text(view_name(view, iseq->iseq));
     }
     if (wanted <= shown) return;

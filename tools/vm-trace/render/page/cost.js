@@ -4,7 +4,7 @@
 //                texts, which may be empty
 //   states       [state, ns of all threads, 1: the thread runs]
 //   interpreted  [iseq, why, calls, ns, first ns, last ns] of what ran without compiled code,
-//                longest first; interpreted_left_out
+//                longest first; why is a text, not its number; interpreted_left_out
 //   gains        [iseq, ns, slow calls, ns each, compiled calls, ns each], largest first; estimates
 //                (see analysis/call_gains.h); gains_left_out
 //   slices       [pid, name of the track, [kind, begin ns, length, why, place ...]], outer ones
@@ -91,7 +91,7 @@ function cost_view({ data, S, $, el, breakable, svg, number, percent, plural, ti
     titles: ["method", "why", "interpreted", "calls", "first call", "last call"], texts: 2,
     rows: data.interpreted, left_out: data.interpreted_left_out,
     cells: ([iseq, why, calls, ns, first, last]) =>
-      [S[iseq], S[why], time(ns), number(calls), time(first), time(last)],
+      [S[iseq], why, time(ns), number(calls), time(first), time(last)],
   });
   const draw_gains = () => draw_list({
     id: "gains",
