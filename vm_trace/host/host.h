@@ -180,7 +180,7 @@ struct vm_trace_guard {
     bool known;            /* the rest is */
     uint8_t looks_at, expected;
     uint8_t place, depth, arguments; /* the host's own: where the operands are */
-    bool of_collection;    /* the host's own, */
+    uint8_t how;           /* the host's own, bits, */
     uint8_t tags;          /* and this: what is expected */
 };
 

@@ -49,6 +49,17 @@ static const uint8_t expected_tags[] = {
     [VM_TRACE_STRING] = STRING_TAG
 };
 
+/* Bits of a guard's `how`. */
+enum {
+    OF_COLLECTION = 1 << 0, /* where the receiver is a string or an array, its arguments are guarded, too */
+    FIRST_FAILS = 1 << 1    /* if the first operand is not as expected, it is what the guard has met */
+};
+
+/* Types of objects that a program can pass; not the VM's own, and not those whose class alone says too little. */
+#define OBJECT_TYPES \
+    (1u << T_OBJECT | 1u << T_CLASS | 1u << T_MODULE | 1u << T_STRING | 1u << T_REGEXP | 1u << T_ARRAY | 1u << T_HASH | \
+     1u << T_STRUCT | 1u << T_FILE | 1u << T_DATA | 1u << T_MATCH | 1u << T_COMPLEX | 1u << T_RATIONAL)
+
 /* Methods of strings and arrays whose arguments are guarded, too: an index, or what is appended. */
 static bool
 guards_arguments_p(ID method)
@@ -86,18 +97,18 @@ find_call_operands(const struct rb_callinfo *call, struct vm_trace_guard *guard)
     if (count + above > UINT8_MAX) return false;
     guard->depth = (uint8_t)(count + above);
     guard->arguments = flags & ANY_NUMBER ? 0 : (uint8_t)count;
-    guard->of_collection = guards_arguments_p(vm_ci_mid(call));
+    if (guards_arguments_p(vm_ci_mid(call))) guard->how = OF_COLLECTION;
     return true;
 }
 
-bool
-rb_vm_trace_host_find_operands(uintptr_t pc, struct vm_trace_guard *guard)
+static bool
+find_operands(uintptr_t pc, struct vm_trace_guard *guard)
 {
     VALUE insn = insn_at(pc);
     const struct rb_call_data *call = call_at(pc);
     guard->place = ON_STACK;
     guard->depth = guard->arguments = 0;
-    guard->of_collection = false;
+    guard->how = 0;
     guard->tags = expected_tags[guard->expected];
     if (guard->looks_at == VM_TRACE_LOOKS_AT_LENGTH && insn != BIN(expandarray)) return false;
     switch (insn) {
@@ -128,6 +139,17 @@ rb_vm_trace_host_find_operands(uintptr_t pc, struct vm_trace_guard *guard)
     return needs_argument ? guard->arguments > 0 : guard->place != NOWHERE;
 }
 
+bool
+rb_vm_trace_host_find_operands(uintptr_t pc, struct vm_trace_guard *guard)
+{
+    if (!find_operands(pc, guard)) return false;
+    bool unexpected = guard->looks_at == VM_TRACE_LOOKS_AT_UNEXPECTED &&
+        !(guard->how & OF_COLLECTION || guard->tags & STRING_TAG);
+    if (guard->place == ON_STACK && (unexpected || guard->looks_at == VM_TRACE_LOOKS_AT_RECEIVER))
+        guard->how |= FIRST_FAILS;
+    return true;
+}
+
 static inline bool
 expected_p(VALUE value, unsigned tags)
 {
@@ -145,7 +167,7 @@ unexpected(struct vm_trace_guard guard, const VALUE *receiver)
 {
     const VALUE *argument = receiver + 1, *end = argument + guard.arguments;
     bool met = expected_p(*receiver, guard.tags);
-    if (!met && !(guard.of_collection && (RB_TYPE_P(*receiver, T_STRING) || RB_TYPE_P(*receiver, T_ARRAY))))
+    if (!met && !(guard.how & OF_COLLECTION && (RB_TYPE_P(*receiver, T_STRING) || RB_TYPE_P(*receiver, T_ARRAY))))
         return receiver;
     while (argument < end && expected_p(*argument, guard.tags)) argument++;
     if (argument < end) return argument;
@@ -177,23 +199,17 @@ kind_of(VALUE value)
         return NIL_P(value) ? VM_TRACE_SAW_NIL : value == Qtrue ? VM_TRACE_SAW_TRUE : value == Qfalse ?
                VM_TRACE_SAW_FALSE : STATIC_SYM_P(value) ? VM_TRACE_SAW_SYMBOL : VM_TRACE_SAW_UNDEFINED;
     }
-    switch (RB_BUILTIN_TYPE(value)) {
-      case T_BIGNUM: return VM_TRACE_SAW_BIGNUM;
-      case T_FLOAT: return VM_TRACE_SAW_HEAP_FLOAT;
-      case T_SYMBOL: return VM_TRACE_SAW_DYNAMIC_SYMBOL;
-      case T_NONE: case T_NIL: case T_TRUE: case T_FALSE: case T_FIXNUM: case T_UNDEF: case T_IMEMO: case T_NODE:
-      case T_ICLASS: case T_ZOMBIE: case T_MOVED:
-        return VM_TRACE_SAW_NOTHING; /* the VM's own; nothing that a program could have passed */
-      default: return VM_TRACE_SAW_OBJECT;
-    }
+    unsigned type = RB_BUILTIN_TYPE(value);
+    if (OBJECT_TYPES >> type & 1) return VM_TRACE_SAW_OBJECT;
+    if (type == T_BIGNUM) return VM_TRACE_SAW_BIGNUM;
+    if (type == T_FLOAT) return VM_TRACE_SAW_HEAP_FLOAT;
+    return type == T_SYMBOL ? VM_TRACE_SAW_DYNAMIC_SYMBOL : VM_TRACE_SAW_NOTHING;
 }
 
-uint32_t
-rb_vm_trace_host_seen(struct rb_execution_context_struct *ec, uintptr_t pc, struct vm_trace_guard guard,
-                      struct vm_trace_seen *seen)
+/* The same for any guard and any value. */
+static inline uint32_t
+see_any(const rb_control_frame_t *cfp, struct vm_trace_guard guard, struct vm_trace_seen *seen)
 {
-    const rb_control_frame_t *cfp = ec->cfp;
-    if (UNLIKELY((uintptr_t)CFP_PC(cfp) != pc)) return VM_TRACE_SAW_NOTHING;
     const VALUE *operand = guard.place == IN_SELF ? &cfp->self : cfp->sp - 1 - guard.depth;
     uint32_t numbers = 0;
     if (LIKELY(guard.looks_at == VM_TRACE_LOOKS_AT_UNEXPECTED)) {
@@ -214,6 +230,26 @@ rb_vm_trace_host_seen(struct rb_execution_context_struct *ec, uintptr_t pc, stru
     seen->value = (uintptr_t)value;
     seen->klass = kind == VM_TRACE_SAW_OBJECT ? (uintptr_t)RBASIC_CLASS(value) : kind;
     return seen->what = kind == VM_TRACE_SAW_NOTHING ? 0 : kind | numbers;
+}
+
+uint32_t
+rb_vm_trace_host_seen(struct rb_execution_context_struct *ec, uintptr_t pc, struct vm_trace_guard guard,
+                      struct vm_trace_seen *seen)
+{
+    const rb_control_frame_t *cfp = ec->cfp;
+    if (UNLIKELY((uintptr_t)CFP_PC(cfp) != pc)) return VM_TRACE_SAW_NOTHING;
+    /* Most: an object, or a float, that is the first operand. */
+    if (guard.how & FIRST_FAILS) {
+        VALUE value = cfp->sp[-1 - (int)guard.depth];
+        seen->value = (uintptr_t)value;
+        if (!RB_SPECIAL_CONST_P(value) && OBJECT_TYPES >> RB_BUILTIN_TYPE(value) & 1) {
+            seen->klass = (uintptr_t)RBASIC_CLASS(value);
+            return seen->what = VM_TRACE_SAW_OBJECT;
+        }
+        if (FLONUM_P(value) && !(guard.tags & FLONUM_TAG))
+            return seen->what = (uint32_t)(seen->klass = VM_TRACE_SAW_FLONUM);
+    }
+    return see_any(cfp, guard, seen);
 }
 
 /* The instance variable that a call reads or writes, as far as it has found its method before. */
