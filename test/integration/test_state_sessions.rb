@@ -119,6 +119,23 @@ class TestStateSessions < Integration::Test
     result.traces.each { |trace| assert_states(trace) }
   end
 
+  # A program that starts them has the exits that --vm-trace=states has, unless it says how many.
+  def test_one_exit_in_97_is_recorded_with_states
+    traces = { "states: true" => 97, "states: true, samples: true" => 97, "states: true, sample_rate: 5" => 5,
+               "states: true, exits: true" => 1, "states: true, exits: true, sample_rate: 3" => 3 }
+    result = run_program(<<~RUBY, recorders: traces.size)
+      #{traces.keys}.each_with_index do |options, i|
+        eval "RubyVM::Trace.start(\#{options}, file: '\#{i}.fxt')"
+        works(20)
+        RubyVM::Trace.stop
+      end
+    RUBY
+    settings = result.traces.sort_by { |trace| File.basename(trace.path).to_i }.map(&:settings)
+    assert_equal traces.values, settings.map { |of| of["exit_rate"] }
+    exits = ["exits", "exits:samples", "exits", "exits", "exits"]
+    assert_equal exits.map { |first| "#{first} compiles invalidations threads gc states" }, settings.map { |of| of["flags"] }
+  end
+
   # To compile, and to name a frame, a ractor may wait for the one that ends the trace.
   def test_start_and_stop_while_ractors_compile
     result = run_program(<<~'RUBY', recorders: 5)

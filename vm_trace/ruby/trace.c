@@ -311,6 +311,16 @@ option_of(const struct rb_vm_trace_stream *stream)
     return option <= INVALIDATIONS ? (enum option)option : OPTIONS;
 }
 
+/* Whether one of these streams records exits along with it, at a rate of its own. */
+static bool
+exits_along_p(const struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
+{
+    struct vm_trace_stream_request all[VM_TRACE_MAX_STREAMS];
+    memcpy(all, requests, sizeof(all));
+    rb_vm_trace_request_along(all);
+    return all[0].rate > 0;
+}
+
 /* Fill in the configs and the requests, whose strings are those of `values`. */
 static void
 read_options(VALUE options, VALUE values[OPTIONS], struct rb_vm_trace_config *config,
@@ -332,7 +342,8 @@ read_options(VALUE options, VALUE values[OPTIONS], struct rb_vm_trace_config *co
         enum option option = option_of(rb_vm_trace_streams[i]);
         if (option != OPTIONS) mentioned[i] = given_p(values[option]);
     }
-    if (values[EXITS] == Qundef) values[EXITS] = preset || (other && !jit()) ? Qfalse : Qtrue;
+    bool along = !given_p(values[SAMPLE_RATE]) && exits_along_p(others);
+    if (values[EXITS] == Qundef) values[EXITS] = preset || along || (other && !jit()) ? Qfalse : Qtrue;
     bool needs_jit = given_p(values[EXITS]) && values[EXITS] != Qfalse;
     for (int i = FALLBACKS; i <= INVALIDATIONS; i++) needs_jit |= given_p(values[i]) && values[i] != Qfalse;
     if (needs_jit || !other) check_jit();

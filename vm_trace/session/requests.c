@@ -162,6 +162,7 @@ rb_vm_trace_request_along(struct vm_trace_stream_request requests[VM_TRACE_MAX_S
         if (!with || !rb_vm_trace_request_list(with, along, why, sizeof(why))) continue;
         for (size_t at = 0; rb_vm_trace_streams[at]; at++) {
             along[at].by_preset = true;
+            along[at].samples |= requests[at].samples;
             if (along[at].rate && !requests[at].rate) requests[at] = along[at]; /* strings are the caller's */
         }
     }
