@@ -133,7 +133,8 @@ class TestStateSessions < Integration::Test
     settings = result.traces.sort_by { |trace| File.basename(trace.path).to_i }.map(&:settings)
     assert_equal traces.values, settings.map { |of| of["exit_rate"] }
     exits = ["exits", "exits:samples", "exits", "exits", "exits"]
-    assert_equal exits.map { |first| "#{first} compiles invalidations threads gc states" }, settings.map { |of| of["flags"] }
+    expected = exits.map { |first| "#{first} compiles invalidations threads gc states" }
+    assert_equal expected, settings.map { |of| of["flags"] }
   end
 
   # To compile, and to name a frame, a ractor may wait for the one that ends the trace.

@@ -623,8 +623,8 @@ class TestStates < Minitest::Test
     interpreted = data["interpreted"].map do |iseq, why, calls, *times|
       [*strings(data, iseq), why, calls, *times.map { |ns| in_ms(ns) }]
     end
-    assert_equal rows(reported, "interpreted", "method", "explanation", "calls", "interpreted_ns", "first_ns", "last_ns"),
-                 interpreted
+    columns = %w[method explanation calls interpreted_ns first_ns last_ns]
+    assert_equal rows(reported, "interpreted", *columns), interpreted
   end
 
   def test_page_has_slices_of_threads

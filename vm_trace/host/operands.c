@@ -57,8 +57,9 @@ enum {
 
 /* Types of objects that a program can pass; not the VM's own, and not those whose class alone says too little. */
 #define OBJECT_TYPES \
-    (1u << T_OBJECT | 1u << T_CLASS | 1u << T_MODULE | 1u << T_STRING | 1u << T_REGEXP | 1u << T_ARRAY | 1u << T_HASH | \
-     1u << T_STRUCT | 1u << T_FILE | 1u << T_DATA | 1u << T_MATCH | 1u << T_COMPLEX | 1u << T_RATIONAL)
+    (1u << T_OBJECT | 1u << T_CLASS | 1u << T_MODULE | 1u << T_STRING | 1u << T_REGEXP | 1u << T_ARRAY | \
+     1u << T_HASH | 1u << T_STRUCT | 1u << T_FILE | 1u << T_DATA | 1u << T_MATCH | 1u << T_COMPLEX | \
+     1u << T_RATIONAL)
 
 /* Methods of strings and arrays whose arguments are guarded, too: an index, or what is appended. */
 static bool

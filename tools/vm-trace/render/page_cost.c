@@ -77,7 +77,8 @@ print_why(const struct page *page, const struct execution_iseq *iseq)
     char text[CODE_TEXT];
     const struct page_data *data = page->data;
     bool known = *code_text(text, &data->history, data->pool, iseq, data->first_ns) != '\0';
-    page_text(page->out, known ? (struct fxt_string){.ptr = text, .len = strlen(text)} : pool_string(data->pool, iseq->why));
+    struct fxt_string code = {.ptr = text, .len = strlen(text)};
+    page_text(page->out, known ? code : pool_string(data->pool, iseq->why));
 }
 
 static void
