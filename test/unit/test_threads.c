@@ -410,6 +410,7 @@ a_barrier_on_the_way_to_a_block_does_not_change_it(void **state)
         const struct trace_event *begin = trace_event(trace, "blocked", "Thread::Queue#pop", 2 * i);
         assert_string_equal(trace_text(begin, "0"), "Thread::Queue#pop (app.rb:7)");
         assert_int_equal(trace_number(begin, "fd"), 5);
+        assert_int_equal(trace_event(trace, "blocked", "barrier", 2 * i)->argument_count, 0);
     }
     trace_free(trace);
 }
