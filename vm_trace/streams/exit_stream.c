@@ -107,6 +107,7 @@ refuse_fallbacks(uint64_t rate, const char *only)
 {
     (void)only;
     if (!rate || permanent.fallbacks) return NULL;
+    if (!registered || !registered->fallbacks) return "this Ruby runs without ZJIT, which alone has fallbacks";
     return "fallbacks can't be recorded while the program runs, but where it was started with --zjit-trace-fallbacks";
 }
 
