@@ -40,7 +40,11 @@ class TestGVL < Integration::Test
     "killed" => "q = Thread::Queue.new\nts = 5.times.map { thread { q.pop } }\nsleep 0.01\nts.each(&:kill)\nts.each(&:join)",
     "raised" => "t = thread { begin; sleep; rescue => e; e; end }\nsleep 0.005\nt.raise('x')\nt.join",
     "stop" => "t = thread { 50.times { Thread.stop } }\nuntil t.join(0.0005)\n  t.wakeup rescue nil\nend",
-    "pass" => "3.times.map { thread { 300.times { Thread.pass } } }.each(&:join)"
+    "pass" => "3.times.map { thread { 300.times { Thread.pass } } }.each(&:join)",
+    "fiber_scheduler" => "require #{File.join(Integration::RUBY_SRC, "test/fiber/scheduler").dump}\n" \
+                         "r, w = IO.pipe\nt = thread do\n  Fiber.set_scheduler(Scheduler.new)\n" \
+                         "  5.times { |i| Fiber.schedule { 10.times { sleep 0.0005 * i; Thread.pass }; r.read(1) } }\nend\n" \
+                         "5.times { sleep 0.002; w << 'x' }\nt.join"
   }.freeze
 
   # Where the reference's own events do not follow the GVL: it is called before a wait that then
