@@ -295,6 +295,13 @@ rb_vm_trace_host_gvl_free_p(struct rb_execution_context_struct *of)
     return false;
 }
 
+bool
+rb_vm_trace_host_has_gvl_p(struct rb_execution_context_struct *of)
+{
+    (void)of;
+    return true;
+}
+
 size_t
 rb_vm_trace_host_thread_name(struct rb_execution_context_struct *of, char *buffer, size_t capacity)
 {

@@ -45,7 +45,8 @@ struct rb_vm_trace_calls;  /* likewise */
 enum rb_vm_trace_suspension {
     RB_VM_TRACE_BLOCKED,   /* it waits for something else than the GVL */
     RB_VM_TRACE_PREEMPTED, /* its time slice is over: it wants to go on */
-    RB_VM_TRACE_DEAD
+    RB_VM_TRACE_DEAD,
+    RB_VM_TRACE_BARRIER    /* another ractor stops the world; it keeps the GVL */
 };
 
 /* The argument of hooks of RUBY_INTERNAL_EVENT_JIT_EXIT and its like. Valid while they run. */
@@ -274,6 +275,9 @@ void rb_vm_trace_thread_resumed_slow(struct rb_execution_context_struct *ec, str
 void rb_vm_trace_thread_blocks_in_slow(struct rb_vm_trace_thread *thread, const void *function, int fd);
 void rb_vm_trace_thread_suspending_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
                                         enum rb_vm_trace_suspension why);
+void rb_vm_trace_barrier_joined_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
+void rb_vm_trace_barrier_complete_slow(struct rb_vm_trace_thread *thread);
+void rb_vm_trace_barrier_left_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
 
 /*
  * The thread gives up the GVL, which it still holds. The lock of its ractor's scheduler may be
@@ -325,6 +329,34 @@ rb_vm_trace_thread_suspending(struct rb_execution_context_struct *ec, struct rb_
                               enum rb_vm_trace_suspension why)
 {
     if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_thread_suspending_slow(ec, thread, why);
+}
+
+/*
+ * The current thread is about to stop for another ractor's barrier. That ractor still waits for it, so
+ * no trace starts or stops meanwhile. Called without the VM's lock, so that nobody waits longer for
+ * that.
+ */
+static inline void
+rb_vm_trace_barrier_joined(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
+{
+    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_barrier_joined_slow(ec, thread);
+}
+
+/*
+ * All have stopped for the current thread's barrier. `thread` is the running one of another ractor.
+ * Called with the lock of the list of running threads.
+ */
+static inline void
+rb_vm_trace_barrier_complete(struct rb_vm_trace_thread *thread)
+{
+    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_barrier_complete_slow(thread);
+}
+
+/* The thread runs on. Called by itself when the next barrier has to wait for it again. */
+static inline void
+rb_vm_trace_barrier_left(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
+{
+    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_barrier_left_slow(ec, thread);
 }
 
 /* --- frames ---------------------------------------------------------------------------
@@ -491,11 +523,15 @@ RB_VM_TRACE_STUB void rb_vm_trace_before_fork(void) {}
 RB_VM_TRACE_STUB void rb_vm_trace_after_fork(long pid) {}
 RB_VM_TRACE_STUB void rb_vm_trace_fiber_ended(uint32_t *track) {}
 RB_VM_TRACE_STUB void rb_vm_trace_thread_renamed(void) {}
+# define rb_vm_trace_threads_on 0
 RB_VM_TRACE_STUB void rb_vm_trace_thread_suspended(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread, enum rb_vm_trace_suspension why) {}
 RB_VM_TRACE_STUB void rb_vm_trace_thread_ready(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread) {}
 RB_VM_TRACE_STUB void rb_vm_trace_thread_resumed(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread) {}
 RB_VM_TRACE_STUB void rb_vm_trace_thread_blocks_in(struct rb_vm_trace_thread *thread, const void *function, int fd) {}
 RB_VM_TRACE_STUB void rb_vm_trace_thread_suspending(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread, enum rb_vm_trace_suspension why) {}
+RB_VM_TRACE_STUB void rb_vm_trace_barrier_joined(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread) {}
+RB_VM_TRACE_STUB void rb_vm_trace_barrier_complete(struct rb_vm_trace_thread *thread) {}
+RB_VM_TRACE_STUB void rb_vm_trace_barrier_left(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread) {}
 # define RB_VM_TRACE_FRAME_FLAG 0
 typedef uintptr_t (*rb_vm_trace_compiled_code)(struct rb_execution_context_struct *ec,
                                                struct rb_control_frame_struct *cfp);

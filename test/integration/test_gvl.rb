@@ -40,7 +40,11 @@ class TestGVL < Integration::Test
     "killed" => "q = Thread::Queue.new\nts = 5.times.map { thread { q.pop } }\nsleep 0.01\nts.each(&:kill)\nts.each(&:join)",
     "raised" => "t = thread { begin; sleep; rescue => e; e; end }\nsleep 0.005\nt.raise('x')\nt.join",
     "stop" => "t = thread { 50.times { Thread.stop } }\nuntil t.join(0.0005)\n  t.wakeup rescue nil\nend",
-    "pass" => "3.times.map { thread { 300.times { Thread.pass } } }.each(&:join)"
+    "pass" => "3.times.map { thread { 300.times { Thread.pass } } }.each(&:join)",
+    "fiber_scheduler" => "require #{File.join(Integration::RUBY_SRC, "test/fiber/scheduler").dump}\n" \
+                         "r, w = IO.pipe\nt = thread do\n  Fiber.set_scheduler(Scheduler.new)\n" \
+                         "  5.times { |i| Fiber.schedule { 10.times { sleep 0.0005 * i; Thread.pass }; r.read(1) } }\nend\n" \
+                         "5.times { sleep 0.002; w << 'x' }\nt.join"
   }.freeze
 
   # Where the reference's own events do not follow the GVL: it is called before a wait that then
@@ -229,6 +233,88 @@ class TestGVL < Integration::Test
     slept = states(trace).select { |_, thread, state| state == "S" && thread.start_with?("t") }
     assert_equal 20, slept.map(&:first).uniq.size
     assert_operator slept.size, :>=, 20 * 5
+  end
+
+  # --- barriers ---------------------------------------------------------------------------------
+
+  # Two ractors that never block while the main one collects.
+  BUSY_RACTORS = <<~'RUBY'
+    Warning[:experimental] = false
+    ractors = 2.times.map do |i|
+      Ractor.new(i) do |n|
+        Thread.current.name = "busy #{n}"
+        stop = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.4
+        nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < stop
+      end
+    end
+  RUBY
+  ALL_END = "ractors.each { |r| r.respond_to?(:value) ? r.value : r.take }\n"
+
+  # [from when the other ractors had stopped, to the end of the collection, by whom]
+  def stopped_worlds(trace)
+    trace.query("SELECT b.ts + b.dur, p.ts + p.dur, tid FROM slice b JOIN slice p ON p.id = b.parent_id " \
+                "JOIN thread_track t ON t.id = b.track_id JOIN thread USING (utid) " \
+                "WHERE b.category = 'gc' AND b.name = 'barrier' AND p.dur > 0").map { |row| row.map(&:to_i) }
+  end
+
+  # In ns, at most.
+  def ran_in_a_world_that_another_had_stopped(trace)
+    running = states(trace).select { |state| state[2] == "Running" }
+    worlds = stopped_worlds(trace)
+    assert_operator worlds.size, :>=, 10
+    worlds.flat_map do |from, to, by|
+      running.map { |tid, _, _, ts, dur| tid == by ? 0 : [to, ts + dur].min - [from, ts].max }
+    end.max
+  end
+
+  def test_a_thread_that_stops_for_the_barrier_of_another_ractor_is_blocked_in_it
+    trace = record("#{BUSY_RACTORS}texts = Array.new(100_000) { |i| i.to_s }\n20.times { GC.start }\n#{ALL_END}",
+                   "--vm-trace=threads,gc", recorders: 3).trace
+    assert_one_runs_at_a_time(trace)
+    assert_lives_are_whole(trace)
+    assert_operator ran_in_a_world_that_another_had_stopped(trace), :<, CLOCKS_DIFFER
+    blocked = trace.in_category("blocked").select { |event| event["name"] == "barrier" && event["ph"] == "B" }
+    assert_empty ["busy 0", "busy 1"] - blocked.map { |event| event["thread"] }
+    assert_empty blocked.flat_map { |event| event["args"].to_h.keys }
+    lives = states(trace).group_by(&:first).values.select { |life| life.first[1].start_with?("busy") }
+    waits = lives.flat_map { |life| life.each_cons(2).filter_map { |a, b| b if a[2] == "S" && b[2] == "W" } }
+    assert_equal [1], waits.map { |wait| wait[4] }.uniq, "it has the GVL"
+    assert_includes wakers(trace).select { |woken,| woken.start_with?("busy") }.map(&:last), "main"
+  end
+
+  # It gets the GVL at once, but does not run in a stopped world.
+  def test_a_thread_that_is_woken_while_the_world_is_stopped_waits
+    skip "a thread that is woken runs in a world that is stopped" if Integration::BASE < "ruby-4.0"
+    trace = record(<<~RUBY, "--vm-trace=threads,gc", recorders: 3).trace
+      Warning[:experimental] = false
+      ractors = 2.times.map { Ractor.new { 120.times { GC.start; i = 0; i += 1 while i < 3000 } } }
+      zeros, buffer = File.open("/dev/zero"), String.new
+      1500.times { zeros.sysread(1_000_000, buffer) }
+      #{ALL_END}
+    RUBY
+    assert_one_runs_at_a_time(trace)
+    assert_lives_are_whole(trace)
+    assert_operator ran_in_a_world_that_another_had_stopped(trace), :<, CLOCKS_DIFFER
+  end
+
+  # Whoever starts or stops a trace stops the world for it.
+  def test_start_and_stop_while_ractors_stop_for_barriers
+    result = run_ruby(<<~RUBY, recorders: 3)
+      #{BUSY_RACTORS}
+      stop = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.3
+      30.times do |i|
+        break if Process.clock_gettime(Process::CLOCK_MONOTONIC) > stop
+        RubyVM::Trace.start(threads: true, gc: true, file: "\#{i}.fxt")
+        2.times { GC.start }
+        RubyVM::Trace.stop
+      end
+      #{ALL_END}
+    RUBY
+    assert_predicate result.status, :success?, result.err
+    stopped = result.traces.select { |trace| trace.in_category("blocked").any? { |event| event["name"] == "barrier" } }
+    refute_empty stopped
+    stopped.each { |trace| assert_one_runs_at_a_time(trace) }
+    result.traces.each { |trace| assert_lives_are_whole(trace) }
   end
 
   # --- the life of a trace -------------------------------------------------------------------------

@@ -225,6 +225,12 @@ rb_vm_trace_host_gvl_free_p(struct rb_execution_context_struct *ec)
     return fake_host.gvl_free;
 }
 
+bool
+rb_vm_trace_host_has_gvl_p(struct rb_execution_context_struct *ec)
+{
+    return ec != fake_host.without_gvl;
+}
+
 static size_t
 put_name(const char *name, char *buffer, size_t capacity)
 {

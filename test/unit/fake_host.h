@@ -63,6 +63,7 @@ struct fake_object {
 struct fake_host {
     size_t labels, walks, thread_names, told, guards, value_names, names_compared;
     bool gvl_free; /* what it answers, set by tests */
+    struct rb_execution_context_struct *without_gvl; /* NULL: all have it */
     bool entries_watched;
     const struct fake_object *operand; /* what guards meet; NULL: it can't be found */
     int64_t index;

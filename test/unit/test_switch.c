@@ -67,8 +67,8 @@ fake_recording(bool on, bool compiles, bool invalidations)
 }
 
 static const struct rb_vm_trace_jit jit = {
-    .name = "ZJIT", .counter_p = fake_counter_p, .exits_on = fake_exits_on, .every_exit = fake_every_exit, .exits_off = fake_exits_off,
-    .recording = fake_recording
+    .name = "ZJIT", .fallbacks = true, .counter_p = fake_counter_p, .exits_on = fake_exits_on,
+    .every_exit = fake_every_exit, .exits_off = fake_exits_off, .recording = fake_recording
 };
 
 /* A program that is not traced. */

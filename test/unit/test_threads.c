@@ -342,6 +342,164 @@ each_ractor_is_a_cpu_and_numbers_are_used_again(void **state)
     trace_free(trace);
 }
 
+/* A barrier that the main thread makes while the worker runs, or is about to block. */
+static void
+stop_worker(void)
+{
+    fake_current(&worker);
+    rb_vm_trace_barrier_joined(&worker, thread_of(&worker_memory));
+    fake_current(&main_thread);
+    rb_vm_trace_barrier_complete(thread_of(&worker_memory));
+    usleep(2000); /* long enough for callers, if it were another block */
+    fake_current(&worker);
+    rb_vm_trace_barrier_left(&worker, thread_of(&worker_memory));
+}
+
+static void
+a_thread_stops_for_the_barrier_of_another(void **state)
+{
+    (void)state;
+    start_threads();
+    fake_current(&worker);
+    rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+    stop_worker();
+    struct trace *trace = finish();
+    assert_int_equal(trace->scheduling_count, 4);
+    assert_switch(trace, 0, 0, 0, 1002);
+    assert_switch(trace, 1, 1002, 3, 0);
+    assert_wakeup(trace, 2, 1002, 1001);
+    assert_switch(trace, 3, 0, 0, 1002);
+    assert_true(trace->schedulings[2].ns >= trace->schedulings[1].ns + 2000000);
+    assert_true(trace->schedulings[3].ns == trace->schedulings[2].ns + 1); /* it never waits for the GVL */
+    const struct trace_event *begin = trace_event(trace, "blocked", "barrier", 0);
+    const struct trace_event *end = trace_event(trace, "blocked", "barrier", 1);
+    assert_int_equal(begin->type, EVENT_BEGIN);
+    assert_int_equal(begin->tid, 1002);
+    assert_int_equal(begin->argument_count, 0);
+    assert_int_equal(end->type, EVENT_END);
+    assert_int_equal(end->argument_count, 0);
+    assert_true(begin->ns == trace->schedulings[1].ns && end->ns == trace->schedulings[2].ns);
+    assert_int_equal(trace_number(trace_event(trace, "trace", "summary", 0), "suspensions"), 1);
+    assert_int_equal(trace_number(trace_event(trace, "trace", "summary", 0), "suspensions_without_callers"), 0);
+    trace_free(trace);
+}
+
+/* The VM's lock is taken after the thread has said what it is about to block in. */
+static void
+a_barrier_on_the_way_to_a_block_does_not_change_it(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 3 }; /* from the second one on, blocks have a template */
+    start_threads();
+    fake_current(&worker);
+    rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+    for (int i = 0; i < ROUNDS; i++) {
+        fake_current(&worker);
+        rb_vm_trace_thread_blocks_in(thread_of(&worker_memory), NULL, 5);
+        rb_vm_trace_thread_suspending(&worker, thread_of(&worker_memory), RB_VM_TRACE_BLOCKED);
+        stop_worker();
+        rb_vm_trace_thread_suspended(&worker, thread_of(&worker_memory), RB_VM_TRACE_BLOCKED);
+        rb_vm_trace_thread_ready(&worker, thread_of(&worker_memory));
+        rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+    }
+    struct trace *trace = finish();
+    assert_int_equal(trace->scheduling_count, 1 + 6 * ROUNDS);
+    assert_int_equal(trace_count(trace, "blocked", "barrier"), 2 * ROUNDS);
+    assert_int_equal(trace_count(trace, "blocked", "Thread::Queue#pop"), 2 * ROUNDS);
+    for (size_t i = 0; i < ROUNDS; i++) {
+        const struct trace_event *begin = trace_event(trace, "blocked", "Thread::Queue#pop", 2 * i);
+        assert_string_equal(trace_text(begin, "0"), "Thread::Queue#pop (app.rb:7)");
+        assert_int_equal(trace_number(begin, "fd"), 5);
+        assert_int_equal(trace_event(trace, "blocked", "barrier", 2 * i)->argument_count, 0);
+    }
+    trace_free(trace);
+}
+
+/* A time slice goes on after a barrier: where it ends is recorded if all of it is long enough. */
+static void
+a_barrier_does_not_begin_a_time_slice(void **state)
+{
+    (void)state;
+    start_with("vm-trace=threads:min=2ms");
+    fake_current(&worker);
+    rb_vm_trace_thread_ready(&worker, thread_of(&worker_memory));
+    rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+    stop_worker();
+    rb_vm_trace_thread_suspending(&worker, thread_of(&worker_memory), RB_VM_TRACE_PREEMPTED);
+    rb_vm_trace_thread_suspended(&worker, thread_of(&worker_memory), RB_VM_TRACE_PREEMPTED);
+    struct trace *trace = finish();
+    assert_int_equal(trace_count(trace, "preempted", "Thread::Queue#pop"), 1);
+    trace_free(trace);
+}
+
+/* A thread without the GVL may take the VM's lock, too: it is blocked already, and may not write. */
+static void
+a_thread_without_the_gvl_does_not_stop_again(void **state)
+{
+    (void)state;
+    start_threads();
+    block(&worker, &worker_memory);
+    fake_host.without_gvl = &worker;
+    stop_worker();
+    struct memory other = { { 0 } }; /* of a thread that blocked before the trace */
+    rb_vm_trace_barrier_joined(&worker, thread_of(&other));
+    rb_vm_trace_barrier_left(&worker, thread_of(&other));
+    fake_host.without_gvl = NULL;
+    struct trace *trace = finish();
+    assert_int_equal(trace->scheduling_count, 2);
+    assert_int_equal(trace_count(trace, "blocked", "barrier"), 0);
+    trace_free(trace);
+}
+
+/* It has the GVL, but has not said so yet. */
+static void
+a_thread_that_has_just_got_the_gvl_stops(void **state)
+{
+    (void)state;
+    start_threads();
+    for (int i = 0; i < 2; i++) {
+        fake_current(&main_thread);
+        rb_vm_trace_thread_ready(&worker, thread_of(&worker_memory));
+        stop_worker();
+        rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+        block(&worker, &worker_memory);
+    }
+    struct trace *trace = finish();
+    assert_int_equal(trace->scheduling_count, 2 * 6);
+    for (size_t i = 0; i < 2; i++) {
+        size_t at = 6 * i;
+        assert_wakeup(trace, at, 1002, 1001);
+        assert_switch(trace, at + 1, 0, 0, 1002);
+        assert_switch(trace, at + 2, 1002, 3, 0);
+        assert_wakeup(trace, at + 3, 1002, 1001);
+        assert_switch(trace, at + 4, 0, 0, 1002);
+        assert_switch(trace, at + 5, 1002, 3, 0);
+    }
+    assert_int_equal(trace_count(trace, "blocked", "barrier"), 4);
+    trace_free(trace);
+}
+
+/* Whoever makes the barrier may start or stop the trace. */
+static void
+a_trace_begins_and_ends_in_barriers(void **state)
+{
+    (void)state;
+    start_threads();
+    fake_current(&worker);
+    rb_vm_trace_barrier_left(&worker, thread_of(&worker_memory)); /* it stopped before */
+    rb_vm_trace_barrier_complete(thread_of(&worker_memory));
+    rb_vm_trace_barrier_joined(&worker, thread_of(&worker_memory));
+    fake_current(&main_thread);
+    struct trace *trace = finish();
+    fake_current(&worker);
+    rb_vm_trace_barrier_left(&worker, thread_of(&worker_memory));
+    fake_current(&main_thread);
+    assert_int_equal(trace->scheduling_count, 2);
+    assert_switch(trace, 1, 1002, 3, 0);
+    assert_int_equal(trace_count(trace, "blocked", "barrier"), 1);
+    trace_free(trace);
+}
+
 static void
 nothing_is_written_when_the_stream_is_off(void **state)
 {
@@ -368,6 +526,12 @@ main(void)
         isolated_test(repeated_suspensions_keep_what_differs),
         isolated_test(a_thread_that_finds_the_gvl_free_runs_at_once),
         isolated_test(each_ractor_is_a_cpu_and_numbers_are_used_again),
+        isolated_test(a_thread_stops_for_the_barrier_of_another),
+        isolated_test(a_barrier_on_the_way_to_a_block_does_not_change_it),
+        isolated_test(a_barrier_does_not_begin_a_time_slice),
+        isolated_test(a_thread_without_the_gvl_does_not_stop_again),
+        isolated_test(a_thread_that_has_just_got_the_gvl_stops),
+        isolated_test(a_trace_begins_and_ends_in_barriers),
         isolated_test(nothing_is_written_when_the_stream_is_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1138,7 +1138,13 @@ rb_vm_trace_host_thread(struct rb_execution_context_struct *ec)
 bool
 rb_vm_trace_host_gvl_free_p(struct rb_execution_context_struct *ec)
 {
-    return rb_ec_ractor_ptr(ec)->threads.sched.running == NULL;
+    return rb_ec_ractor_ptr(ec)->threads.sched.running == NULL && !rb_multi_ractor_p();
+}
+
+bool
+rb_vm_trace_host_has_gvl_p(struct rb_execution_context_struct *ec)
+{
+    return rb_ec_ractor_ptr(ec)->threads.sched.running == rb_ec_thread_ptr(ec);
 }
 
 size_t

@@ -129,8 +129,14 @@ struct vm_trace_thread_id rb_vm_trace_host_thread(struct rb_execution_context_st
 /* Its name (that of the tracer where there is no `ec`); as for host_label. */
 size_t rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity);
 
-/* Whether no thread has the GVL of the ractor of `ec`. Its scheduler's lock held. */
+/*
+ * Whether the thread of `ec` gets the GVL at once: no thread of its ractor has it, and there is no other
+ * ractor, whose barrier it would wait for. Its scheduler's lock held.
+ */
 bool rb_vm_trace_host_gvl_free_p(struct rb_execution_context_struct *ec);
+
+/* Whether the current thread, of `ec`, has the GVL of its ractor. */
+bool rb_vm_trace_host_has_gvl_p(struct rb_execution_context_struct *ec);
 
 /*
  * The fiber of `ec`, which the current thread runs. A fiber other than the thread's own has an id from

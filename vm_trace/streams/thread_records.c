@@ -9,7 +9,8 @@
 
 #define CPUS 256 /* of a context switch */
 
-static const struct vm_trace_string *category, *preempted, *fd_name, *function_name, *waker_name, *nameless;
+static const struct vm_trace_string *category, *preempted, *fd_name, *function_name, *waker_name, *nameless,
+    *at_barrier;
 static uint64_t cpus_used[CPUS / 64]; /* a bit for each, changed atomically */
 
 bool
@@ -20,7 +21,8 @@ rb_vm_trace_thread_records_init(void)
         const char *text;
     } names[] = {
         { &category, "blocked" },       { &preempted, "preempted" }, { &fd_name, "fd" },
-        { &function_name, "function" }, { &waker_name, "waker" },    { &nameless, "(no method)" }
+        { &function_name, "function" }, { &waker_name, "waker" },    { &nameless, "(no method)" },
+        { &at_barrier, "barrier" }
     };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         *names[i].string = rb_vm_trace_string_permanent(names[i].text, strlen(names[i].text));
@@ -261,11 +263,12 @@ resume_again(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_stru
 static bool
 write_suspended(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
 {
-    static const enum fxt_thread_state states[] = { FXT_THREAD_BLOCKED, FXT_THREAD_RUNNABLE, FXT_THREAD_DEAD };
+    static const enum fxt_thread_state states[] = { FXT_THREAD_BLOCKED, FXT_THREAD_RUNNABLE, FXT_THREAD_DEAD,
+                                                    FXT_THREAD_BLOCKED };
     const struct vm_trace_suspension *suspension = what;
     const struct rb_vm_trace_thread *thread = suspension->thread;
     struct vm_trace_threads_state *state = suspension->state;
-    bool blocked = suspension->why == RB_VM_TRACE_BLOCKED;
+    bool barrier = suspension->why == RB_VM_TRACE_BARRIER, blocked = barrier || suspension->why == RB_VM_TRACE_BLOCKED;
     struct vm_trace_event event;
     unsigned in = 0, name = 0, waker = 0, text, key;
     if (!rb_vm_trace_event_begin(&event, ractor, ec, suspension->ns)) return false;
@@ -278,12 +281,13 @@ write_suspended(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_s
             if (!name_blocked(event.writer, &ractor->stacks.labels[suspension->label], &text, &name)) return false;
             event_string(&event, W_0, text);
         }
-        else if (!writer_interned(event.writer, nameless, &name)) return false;
-        if (thread->fd_and_1) {
+        else if (!writer_interned(event.writer, barrier ? at_barrier : nameless, &name)) return false;
+        if (thread->fd_and_1 && !barrier) {
             if (!writer_interned(event.writer, fd_name, &key)) return false;
             event_uint32(&event, (enum vm_trace_word)key, (uint32_t)(thread->fd_and_1 - 1));
         }
-        const struct vm_trace_string *function = thread->function ? name_of_function(state, thread->function) : NULL;
+        const void *called = barrier ? NULL : thread->function;
+        const struct vm_trace_string *function = called ? name_of_function(state, called) : NULL;
         if (function && !event_interned_rarely(&event, function_name, function)) return false;
     }
     else if (suspension->frames) {
@@ -305,7 +309,7 @@ write_suspended(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_s
     if (blocked || suspension->frames)
         add_event(&records, &event, blocked ? FXT_DURATION_BEGIN : FXT_INSTANT, in, name);
     if (!put_records(event.writer, &records, blocked || suspension->frames)) return false;
-    if (blocked && !suspension->runs_from_ns)
+    if (blocked && !barrier && !suspension->runs_from_ns)
         keep_template(ractor, suspension, &event, &records, in, name, waker);
     return true;
 }
@@ -325,7 +329,7 @@ write_resumed(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_str
     if (resumption->ends_blocked) {
         if (!writer_interned(event.writer, category, &in)) return false;
         if (!(resumption->label ? name_blocked(event.writer, &ractor->stacks.labels[resumption->label], &text, &name)
-                                : writer_interned(event.writer, nameless, &name)))
+                                : writer_interned(event.writer, resumption->barrier ? at_barrier : nameless, &name)))
             return false;
         if (resumption->stack && !rb_vm_trace_event_backtrace(&event, &ractor->stacks, 1)) return false;
     }

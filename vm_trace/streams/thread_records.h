@@ -81,6 +81,7 @@ struct vm_trace_resumption {
     uint64_t ns, ready_ns;  /* ready_ns 0: not known */
     uint32_t label;         /* of what it blocked in; 0: none */
     bool ends_blocked;
+    bool barrier;           /* it was blocked in another ractor's barrier */
     bool stack;             /* the ractor's stacks hold the thread's */
 };
 

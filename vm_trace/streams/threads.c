@@ -5,6 +5,9 @@
  * both moments. The thread that wakes it may have no GVL, or that of another ractor. It stores the
  * time and its own id in the memory of the thread that it wakes, and that thread records the wake-up
  * when it runs. So no event is written without a GVL.
+ *
+ * A thread that stops for another ractor's barrier keeps the GVL, and records both itself. Who made the
+ * barrier stores its id in that thread's memory.
  */
 #include "vm_trace/streams/threads.h"
 #include "vm_trace/streams/states.h"
@@ -41,6 +44,15 @@ recording_ractor(struct rb_execution_context_struct *ec)
     return NULL;
 }
 
+/* What it is about to block in. A barrier on the way there does not change that. */
+static inline void
+forget_place(struct rb_vm_trace_thread *thread)
+{
+    thread->stack = false;
+    thread->function = NULL;
+    thread->fd_and_1 = 0;
+}
+
 void
 rb_vm_trace_thread_suspended_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
                                   enum rb_vm_trace_suspension why)
@@ -60,13 +72,13 @@ rb_vm_trace_thread_suspended_slow(struct rb_execution_context_struct *ec, struct
         uint64_t begin_ns = rb_vm_trace_epoch_begin_ns(&(uint32_t){ 0 });
         suspension.runs_from_ns = state->suspended_ns >= begin_ns ? state->suspended_ns + 1 : begin_ns;
     }
-    if (why != RB_VM_TRACE_DEAD && thread->label_changes == ractor->stacks.changes) {
+    bool barrier = why == RB_VM_TRACE_BARRIER;
+    if (why != RB_VM_TRACE_DEAD && !barrier && thread->label_changes == ractor->stacks.changes) {
         suspension.label = thread->label;
         if (thread->stack && thread->label)
             suspension.frames = part == VM_TRACE_STACK_TOP ? 1 : ractor->stacks.walk.count;
     }
     if (why == RB_VM_TRACE_PREEMPTED && !thread->stack && part != VM_TRACE_STACK_NONE) state->left_out++;
-    thread->stack = false;
     thread->trace = trace_id();
     thread->suspended_ns = suspension.ns;
     thread->ready_stamp = 0;
@@ -75,9 +87,8 @@ rb_vm_trace_thread_suspended_slow(struct rb_execution_context_struct *ec, struct
     thread->why = (uint8_t)why;
     thread->suspended = true;
     bool written = rb_vm_trace_thread_write_suspension(ractor, ec, &suspension);
-    thread->in_blocked = written && why == RB_VM_TRACE_BLOCKED;
-    thread->function = NULL;
-    thread->fd_and_1 = 0;
+    thread->in_blocked = written && (why == RB_VM_TRACE_BLOCKED || barrier);
+    if (!barrier) forget_place(thread);
     state->suspended_ns = suspension.ns;
     state->suspensions += written;
     if (why != RB_VM_TRACE_DEAD) rb_vm_trace_states_pause(ractor, ec, suspension.ns);
@@ -126,20 +137,26 @@ rb_vm_trace_thread_resumed_slow(struct rb_execution_context_struct *ec, struct r
     struct vm_trace_threads_state *state = threads_of(ractor);
     thread_have_cpu(state, ec);
     bool preempted = known && thread->why == RB_VM_TRACE_PREEMPTED;
+    bool barrier = known && thread->why == RB_VM_TRACE_BARRIER;
     struct vm_trace_resumption resumption = {
-        .state = state, .thread = thread, .ends_blocked = known && thread->in_blocked
+        .state = state, .thread = thread, .ends_blocked = known && thread->in_blocked, .barrier = barrier
     };
     uint64_t least_ns = known ? thread->suspended_ns : rb_vm_trace_epoch_begin_ns(&(uint32_t){ 0 });
-    if (thread->ready_runs && !preempted &&
-        clock_stamp_now_p(&ractor->clock, thread->ready_stamp, &resumption.ready_ns) &&
-        resumption.ready_ns > least_ns) {
+    if (barrier) { /* it kept the GVL, so it runs at once */
+        uint64_t now_ns = clock_now_ns(&ractor->clock);
+        resumption.ready_ns = now_ns > least_ns ? now_ns : least_ns + 1;
+        resumption.ns = resumption.ready_ns + 1;
+    }
+    else if (thread->ready_runs && !preempted &&
+             clock_stamp_now_p(&ractor->clock, thread->ready_stamp, &resumption.ready_ns) &&
+             resumption.ready_ns > least_ns) {
         resumption.ns = resumption.ready_ns + 1;
     }
     else {
         resumption.ns = clock_now_ns(&ractor->clock);
         resumption.ready_ns = preempted ? 0 : ready_ns(ractor, thread, known, least_ns, resumption.ns);
     }
-    if (resumption.ends_blocked) {
+    if (resumption.ends_blocked && !barrier) {
         bool shorter = resumption.ns - thread->suspended_ns < callers_from_ns;
         if (part == VM_TRACE_STACK_ALL) {
             resumption.stack = !shorter && stacks_capture(&ractor->stacks, ec, 0);
@@ -148,7 +165,7 @@ rb_vm_trace_thread_resumed_slow(struct rb_execution_context_struct *ec, struct r
         resumption.label = label_of(ractor, ec, thread);
     }
     if (preempted) thread->waker = 0;
-    state->resumed_ns = resumption.ns;
+    if (!barrier) state->resumed_ns = resumption.ns; /* its time slice goes on */
     rb_vm_trace_states_resume(ractor, ec, preempted ? VM_TRACE_WAITING : VM_TRACE_BLOCKED, resumption.ready_ns,
                               resumption.ns);
     thread->trace = trace_id();
@@ -156,7 +173,7 @@ rb_vm_trace_thread_resumed_slow(struct rb_execution_context_struct *ec, struct r
     rb_vm_trace_thread_write_resumption(ractor, ec, &resumption);
     thread->ready_stamp = 0;
     thread->ready_runs = false;
-    thread->label = 0;
+    if (!barrier) thread->label = 0;
 }
 
 void
@@ -197,6 +214,36 @@ rb_vm_trace_thread_suspending_slow(struct rb_execution_context_struct *ec, struc
         thread->label = rb_vm_trace_stacks_top(stacks, ec);
     }
     thread->label_changes = stacks->changes;
+}
+
+/* --- barriers --------------------------------------------------------------------------------- */
+
+static bool
+at_barrier_p(const struct rb_vm_trace_thread *thread)
+{
+    return thread->trace == trace_id() && thread->suspended && thread->why == RB_VM_TRACE_BARRIER;
+}
+
+void
+rb_vm_trace_barrier_joined_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
+{
+    if (!rb_vm_trace_host_has_gvl_p(ec)) return; /* it does not count as running, and may not write */
+    bool known = thread->trace == trace_id();
+    if (known ? thread->suspended : thread->ready_stamp != 0) /* it has just got the GVL */
+        rb_vm_trace_thread_resumed_slow(ec, thread);
+    rb_vm_trace_thread_suspended_slow(ec, thread, RB_VM_TRACE_BARRIER);
+}
+
+void
+rb_vm_trace_barrier_complete_slow(struct rb_vm_trace_thread *thread)
+{
+    if (trace_on() && at_barrier_p(thread)) thread->waker = rb_vm_trace_host_thread(rb_vm_trace_host_current()).tid;
+}
+
+void
+rb_vm_trace_barrier_left_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
+{
+    if (at_barrier_p(thread)) rb_vm_trace_thread_resumed_slow(ec, thread);
 }
 
 /* --- the stream -------------------------------------------------------------------------------- */
