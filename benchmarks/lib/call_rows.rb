@@ -54,7 +54,7 @@ module Bench
                        runs: rounds_of_calls,
                        target: "<= 2 clock reads + #{MOST_NS[jit]} ns#{", ratio >= #{least_ratio}" if least_ratio}",
                        met: run["lost"].zero? && ours <= most && peer >= ours * (least_ratio || 0),
-                       note: "2 clock reads: %.1f ns; into memory: %.1f ns; untraced: %.1f ns; the peer is a TracePoint%s" %
+                       note: "2 clock reads: %.1f ns; into memory: %.1f ns; untraced: %.1f ns; the peer is a TracePoint that counts%s" %
                              [clocks, *run.values_at("memory", "off"), lost])
     end
 

@@ -1,5 +1,5 @@
 # calls.rb ROUNDS FOLDER [programs]: nanoseconds that recording adds to a call and its return, into a
-# file and into memory, and that a TracePoint with an empty block adds. With `programs` also how much
+# file and into memory, and that a TracePoint adds, whose block counts. With `programs` also how much
 # longer programs with 5 and 20 million calls a second take.
 #
 # All times are processor time of this thread, the medians of some rounds, in which all take turns.
@@ -100,6 +100,8 @@ if programs
 end
 VMTraceBench.report(:lost, $lost)
 
-point = TracePoint.new(:call, :return) {}
+events = 0
+point = TracePoint.new(:call, :return) { events += 1 }
 peer = Array.new([rounds, 5].min) { point.enable { seconds(&body) } }
+raise "TracePoint reports #{events} events" if events < 2 * CALLS * peer.size
 VMTraceBench.report(:peer, of_a_call(peer) - of_a_call(off))
