@@ -49,13 +49,13 @@ module Bench
     def add_call_row(jit, run)
       ours, peer, clocks = run.values_at("call", "peer", "clocks")
       most, least_ratio = clocks + MOST_NS[jit], LEAST_RATIO[jit]
-      lost = "; #{run["lost"].to_i} lost" if run["lost"] > 0
+      repeated = "; repeated because of losses: #{run["repeated"].to_i}" if run["repeated"] > 0
       @rows << Row.new(name: "#{jit}: one call and its return", unit: "ns", ours: ours, base: peer, ratio: peer / ours,
                        runs: rounds_of_calls,
                        target: "<= 2 clock reads + #{MOST_NS[jit]} ns#{", ratio >= #{least_ratio}" if least_ratio}",
-                       met: run["lost"].zero? && ours <= most && peer >= ours * (least_ratio || 0),
+                       met: ours <= most && peer >= ours * (least_ratio || 0),
                        note: "2 clock reads: %.1f ns; into memory: %.1f ns; untraced: %.1f ns; the peer is a TracePoint that counts%s" %
-                             [clocks, *run.values_at("memory", "off"), lost])
+                             [clocks, *run.values_at("memory", "off"), repeated])
     end
 
     # It measures a Ruby of its own: the one that runs this, where a distribution puts its package.

@@ -3,7 +3,7 @@
 require_relative "bench_helper"
 
 class TestCallRows < BenchTest
-  MET = { call: 20, peer: 200, memory: 21, off: 3, bytes: 24.06, lost: 0,
+  MET = { call: 20, peer: 200, memory: 21, off: 3, bytes: 24.06, repeated: 0,
           slowdown_5: 1.12, rate_5: 5, slowdown_20: 1.45, rate_20: 20 }.freeze
   TRACE_BYTES = { "calls" => 40_960, "calls:min=1us" => 4_096 }.freeze
 
@@ -49,7 +49,6 @@ class TestCallRows < BenchTest
     { call: 20.1, peer: 201 } => ["ZJIT: one call and its return", "YJIT: one call and its return"],
     { call: 24.1, peer: 250 } => ["ZJIT: one call and its return", "YJIT: one call and its return", "interpreter: one call and its return"],
     { peer: 199 } => ["ZJIT: one call and its return", "YJIT: one call and its return"],
-    { lost: 1 } => ["ZJIT: one call and its return", "YJIT: one call and its return", "interpreter: one call and its return"],
     { bytes: 25 } => ["bytes a call"],
     { slowdown_5: 1.121 } => ["5 million calls a second, traced / untraced"],
     { slowdown_20: 1.451 } => ["20 million calls a second, traced / untraced"]
@@ -67,6 +66,11 @@ class TestCallRows < BenchTest
     out = rows(ruby_with(MET, TRACE_BYTES.merge("calls:min=1us" => 4_097)))
     assert_match(/^calls:min=1us \/ calls, bytes, emulator .* NO$/, out)
     assert_empty Dir["#{dir}/*.fxt"]
+  end
+
+  def test_traces_that_lost_calls_and_were_repeated_are_in_the_note
+    refute_match(/repeated/, rows(ruby_with(MET)))
+    assert_equal 3, rows(ruby_with(MET.merge(repeated: 2))).scan("; repeated because of losses: 2").size
   end
 
   def test_a_missing_ruby_prof_is_said_and_gets_no_verdict
