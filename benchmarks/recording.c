@@ -1,6 +1,6 @@
 /*
- * The recording path without Ruby, for counting its instructions: recording CASE EVENTS FILE; and for the pause of a save:
- * recording --pause SITES FILE.
+ * The recording path without Ruby, for counting its instructions: recording CASE EVENTS FILE; for the pause of a save:
+ * recording --pause SITES FILE; and for what a read of the clock takes: recording --clock.
  *
  * benchmarks/instructions runs it under callgrind with two numbers of events; the difference
  * is what the events cost, whatever starting costs.
@@ -283,9 +283,48 @@ rb_vm_trace_host_watch_frame(uintptr_t frame)
 }
 
 void
-rb_vm_trace_host_watch_entries(bool on)
+rb_vm_trace_host_watch_entries(int streams)
 {
-    (void)on;
+    (void)streams;
+}
+
+/* Nor are calls. */
+struct rb_vm_trace_calls **
+rb_vm_trace_host_calls(struct rb_execution_context_struct *of)
+{
+    static struct rb_vm_trace_calls *calls;
+    (void)of;
+    return &calls;
+}
+
+void
+rb_vm_trace_host_call_context(struct rb_execution_context_struct *of, struct vm_trace_call_context *context_out)
+{
+    *context_out = (struct vm_trace_call_context){ .ractor = of->vm_trace, .frame = rb_vm_trace_host_innermost(of) };
+}
+
+bool
+rb_vm_trace_host_call_frame(struct rb_execution_context_struct *of, struct vm_trace_call_context *context_out,
+                            struct vm_trace_call_frame *frame_out)
+{
+    (void)frame_out;
+    rb_vm_trace_host_call_context(of, context_out);
+    return false;
+}
+
+void
+rb_vm_trace_host_each_outer_frame(struct rb_execution_context_struct *of, struct rb_vm_trace_ractor *ractor,
+                                  void (*function)(void *data, struct rb_vm_trace_ractor *ractor,
+                                                   const struct vm_trace_call_frame *frame),
+                                  void *data)
+{
+    (void)of, (void)ractor, (void)function, (void)data;
+}
+
+void
+rb_vm_trace_host_call_label(const struct vm_trace_call_frame *frame, struct vm_trace_frame *label_out)
+{
+    *label_out = (struct vm_trace_frame){ .method = frame->method, .iseq = frame->iseq };
 }
 
 bool
@@ -429,7 +468,10 @@ compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A flight recorder of 16 MiB that is full, with so many sites: nanoseconds for which a save stops the program, the median of some. */
+/*
+ * A flight recorder of 16 MiB that is full, with so many sites: nanoseconds for which a save stops the program, the
+ * median of some.
+ */
 static bool
 pause_of_save(size_t count, const char *path)
 {
@@ -457,6 +499,25 @@ pause_of_save(size_t count, const char *path)
     return true;
 }
 
+/* Picoseconds of the processor for a read of what the tracer's clock reads, where it may. */
+static void
+clock_read(void)
+{
+    enum { READS = 4000000 };
+    volatile uint64_t read = 0;
+    struct timespec from, to;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+#if CLOCK_HAS_TICKS
+    for (size_t i = 0; i < READS; i++) read = __rdtsc();
+#else
+    for (size_t i = 0; i < READS; i++) read = real_ns();
+#endif
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+    (void)read;
+    int64_t took_ns = (int64_t)(to.tv_sec - from.tv_sec) * 1000000000 + (to.tv_nsec - from.tv_nsec);
+    printf("%lld\n", (long long)(took_ns * 1000 / READS));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -469,6 +530,10 @@ main(int argc, char **argv)
         rb_vm_trace_shutdown();
         remove(argv[3]);
         return done ? 0 : 1;
+    }
+    if (argc == 2 && strcmp(argv[1], "--clock") == 0) {
+        clock_read();
+        return 0;
     }
     if (argc == 2 && strcmp(argv[1], "--compiler") == 0) {
         puts(__VERSION__);
@@ -487,6 +552,6 @@ main(int argc, char **argv)
         rb_vm_trace_shutdown();
         return ec.vm_trace->lost ? 1 : 0;
     }
-    fprintf(stderr, "usage: recording --cases | --compiler | CASE EVENTS FILE | --pause SITES FILE\n");
+    fprintf(stderr, "usage: recording --cases | --compiler | CASE EVENTS FILE | --pause SITES FILE | --clock\n");
     return 2;
 }

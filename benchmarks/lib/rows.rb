@@ -8,6 +8,7 @@ require "shellwords"
 require_relative "recording"
 require_relative "comparison"
 require_relative "workloads"
+require_relative "call_rows"
 
 module Bench
   # ours, base: numbers with their unit in `unit`; ratio and its spread say base / ours unless the
@@ -15,6 +16,8 @@ module Bench
   Row = Struct.new(:name, :unit, :ours, :base, :ratio, :spread, :runs, :target, :met, :note, keyword_init: true)
 
   class Rows
+    include CallRows
+
     # Exits of one iteration. A process runs seven of them, so its trace has 20 to 40 MB when every
     # exit is recorded: enough for the kernel's part and for the clock; more would measure this
     # machine's memory.
@@ -40,7 +43,7 @@ module Bench
     end
 
     GROUPS = %i[exits yjit throws ractors late size memory cold tmpfs recorder samples switch hooks markers threads
-                gc allocations states saving scale absent depths].freeze
+                gc allocations states calls saving scale absent depths].freeze
 
     def run
       (@only || GROUPS).each do |group|
@@ -516,17 +519,22 @@ module Bench
     # How long a save of 16 MiB stops others, by the number of places that exit: the part before it
     # writes. Without a Ruby (recording.c).
     def saving
-      program = @options[:recording]
-      raise Failed, "--recording PROGRAM is needed: make build/bench/recording builds it" unless program && File.executable?(program)
       [100, 1_000, 10_000, 50_000].each do |sites|
         pauses = Array.new(@rounds) do
-          out = IO.popen([program, "--pause", sites.to_s, "#{@options[:folder]}/vm-trace-bench-save-#{$$}.fxt"], err: File::NULL, &:read)
-          raise Failed, "recording --pause: status #{$?.exitstatus}" unless $?.success?
-          Integer(out) / 1e3
+          Integer(measured_by_recording("--pause", sites.to_s, "#{@options[:folder]}/vm-trace-bench-save-#{$$}.fxt")) / 1e3
         end
         @rows << Row.new(name: "pause of a save at 16 MiB, #{sites} places", unit: "us", ours: Statistics.median(pauses), runs: pauses.size,
                          target: "<= 100 us", met: Statistics.median(pauses) <= 100, note: "%.1f .. %.1f us, each the median of 25 saves" % pauses.minmax)
       end
+    end
+
+    # What the recording path without Ruby prints (recording.c).
+    def measured_by_recording(*arguments)
+      program = @options[:recording]
+      raise Failed, "--recording PROGRAM is needed: make build/bench/recording builds it" unless program && File.executable?(program)
+      out = IO.popen([program, *arguments, err: File::NULL], &:read)
+      raise Failed, "recording #{arguments.first}: status #{$?.exitstatus}" unless $?.success?
+      out
     end
 
     # --- many ractors -----------------------------------------------------------------------------------------

@@ -121,4 +121,5 @@ PROGRAM = [
   0x51                    # ret
 ].freeze
 
-VMTraceBench.iterate(warmup: 3, runs: 8) { Processor.new(PROGRAM).run(60) }
+frames = Integer(ARGV[0] || 60)
+VMTraceBench.iterate(warmup: 3, runs: 8) { Processor.new(PROGRAM).run(frames) }

@@ -18,9 +18,9 @@ struct vm_trace_stream_request {
     uint64_t rate;     /* 0: nothing */
     const char *only;
     uint64_t min_ns_and_1; /* 0: the stream's default */
+    uint64_t depth;    /* 0: any */
     enum vm_trace_stack_part stack_part;
     bool samples;
-    uint64_t depth;    /* 0: any */
     bool by_preset;    /* where it can't be recorded it is left out */
 };
 
