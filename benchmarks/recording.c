@@ -313,12 +313,13 @@ rb_vm_trace_host_call_frame(struct rb_execution_context_struct *of, struct vm_tr
 }
 
 void
-rb_vm_trace_host_each_outer_frame(struct rb_execution_context_struct *of, struct rb_vm_trace_ractor *ractor,
-                                  void (*function)(void *data, struct rb_vm_trace_ractor *ractor,
-                                                   const struct vm_trace_call_frame *frame),
-                                  void *data)
+rb_vm_trace_host_each_frame(struct rb_execution_context_struct *of, bool but_innermost,
+                            struct rb_vm_trace_ractor *ractor,
+                            void (*function)(void *data, struct rb_vm_trace_ractor *ractor,
+                                             const struct vm_trace_call_frame *frame),
+                            void *data)
 {
-    (void)of, (void)ractor, (void)function, (void)data;
+    (void)of, (void)but_innermost, (void)ractor, (void)function, (void)data;
 }
 
 void
