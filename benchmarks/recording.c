@@ -297,19 +297,23 @@ rb_vm_trace_host_calls(struct rb_execution_context_struct *of)
     return &calls;
 }
 
-void
-rb_vm_trace_host_call_context(struct rb_execution_context_struct *of, struct vm_trace_call_context *context_out)
+bool
+rb_vm_trace_host_call_frame(struct rb_execution_context_struct *of, struct vm_trace_call_frame *frame_out)
 {
-    *context_out = (struct vm_trace_call_context){ .ractor = of->vm_trace, .frame = rb_vm_trace_host_innermost(of) };
+    (void)of, (void)frame_out;
+    return false;
 }
 
-bool
-rb_vm_trace_host_call_frame(struct rb_execution_context_struct *of, struct vm_trace_call_context *context_out,
-                            struct vm_trace_call_frame *frame_out)
+void
+rb_vm_trace_host_call_begun(struct rb_execution_context_struct *of)
 {
-    (void)frame_out;
-    rb_vm_trace_host_call_context(of, context_out);
-    return false;
+    (void)of;
+}
+
+void
+rb_vm_trace_host_calls_left(struct rb_execution_context_struct *of)
+{
+    (void)of;
 }
 
 void

@@ -252,11 +252,16 @@ void rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_co
 void rb_vm_trace_fallback_end(struct rb_execution_context_struct *ec);
 
 /*
- * Compiled code has changed ec->cfp, which was `before`: it has pushed a frame, or has popped one or
- * more. If ec->cfp is the same, its frame may have become complete just now. Of a pushed frame its
- * ISEQ, environment and flags are there. Allocates nothing of Ruby's. GVL held.
+ * While the stream `calls` is recorded: compiled code has changed ec->cfp, which was `before`, and has
+ * pushed a frame, or has popped one or more. If ec->cfp is the same, its frame may have become complete
+ * just now. Of a pushed frame its ISEQ, environment and flags are there. Allocates nothing of Ruby's. GVL
+ * held.
  */
-void rb_vm_trace_frame_switched(struct rb_execution_context_struct *ec, uintptr_t before);
+void rb_vm_trace_frame_pushed(struct rb_execution_context_struct *ec, uintptr_t before);
+void rb_vm_trace_frames_popped(struct rb_execution_context_struct *ec);
+
+/* The innermost frame was pushed where nothing is patched. Does nothing while no calls are recorded. */
+void rb_vm_trace_jit_frame_begun(struct rb_execution_context_struct *ec);
 
 /* The ractor's time, in nanoseconds of CLOCK_BOOTTIME. */
 uint64_t rb_vm_trace_now(struct rb_vm_trace_ractor *ractor);
@@ -390,7 +395,9 @@ rb_vm_trace_recompile_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm
 {
 }
 RB_VM_TRACE_STUB void rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
-RB_VM_TRACE_STUB void rb_vm_trace_frame_switched(struct rb_execution_context_struct *ec, uintptr_t before) {}
+RB_VM_TRACE_STUB void rb_vm_trace_frame_pushed(struct rb_execution_context_struct *ec, uintptr_t before) {}
+RB_VM_TRACE_STUB void rb_vm_trace_frames_popped(struct rb_execution_context_struct *ec) {}
+RB_VM_TRACE_STUB void rb_vm_trace_jit_frame_begun(struct rb_execution_context_struct *ec) {}
 RB_VM_TRACE_STUB uint64_t rb_vm_trace_now(struct rb_vm_trace_ractor *ractor) { return 0; }
 RB_VM_TRACE_STUB bool
 rb_vm_trace_span_begin(enum rb_vm_trace_span span, const char *name, size_t name_len)

@@ -439,21 +439,26 @@ call_frame(struct fake_frame *frame, size_t index)
     return (struct vm_trace_call_frame){ 1000000 - index - 1, frame->iseq, (uintptr_t)frame->method };
 }
 
-void
-rb_vm_trace_host_call_context(struct rb_execution_context_struct *ec, struct vm_trace_call_context *context_out)
-{
-    *context_out = (struct vm_trace_call_context){ ec->ractor->vm_trace, words_of(ec)->calls,
-                                                   rb_vm_trace_host_innermost(ec) };
-}
-
 bool
-rb_vm_trace_host_call_frame(struct rb_execution_context_struct *ec, struct vm_trace_call_context *context_out,
-                            struct vm_trace_call_frame *frame_out)
+rb_vm_trace_host_call_frame(struct rb_execution_context_struct *ec, struct vm_trace_call_frame *frame_out)
 {
-    rb_vm_trace_host_call_context(ec, context_out);
     if (ec->frame_count == 0) return false;
     *frame_out = call_frame(&ec->frames[ec->frame_count - 1], ec->frame_count - 1);
     return true;
+}
+
+void
+rb_vm_trace_host_call_begun(struct rb_execution_context_struct *ec)
+{
+    struct vm_trace_call_frame frame;
+    if (!rb_vm_trace_host_call_frame(ec, &frame)) return;
+    rb_vm_trace_calls_begin(ec, ec->ractor->vm_trace, words_of(ec)->calls, frame.frame, frame.iseq, frame.method);
+}
+
+void
+rb_vm_trace_host_calls_left(struct rb_execution_context_struct *ec)
+{
+    rb_vm_trace_calls_end(ec, ec->ractor->vm_trace, words_of(ec)->calls, rb_vm_trace_host_innermost(ec));
 }
 
 void

@@ -230,13 +230,11 @@ compiled_code_reports_what_it_pushes_and_pops(void **state)
     start("calls");
     call(&outer);
     pass(1);
-    uintptr_t before = rb_vm_trace_host_innermost(ec);
     fake_push_method(ec, &inner, &method, 1);
-    rb_vm_trace_frame_switched(ec, before);
+    rb_vm_trace_jit_frame_begun(ec);
     pass(9);
-    before = rb_vm_trace_host_innermost(ec);
     fake_pop(ec, 1);
-    rb_vm_trace_frame_switched(ec, before);
+    rb_vm_trace_host_calls_left(ec);
     leave();
     struct trace *trace = finish();
     assert_call(trace, "Foo#inner (app.rb:1)", 0, 9);
@@ -318,7 +316,7 @@ the_frame_that_sees_the_first_end_was_open_too(void **state)
     outer = fake_iseq("outer", "app.rb");
     fake_push(ec, &outer, 1);
     start("calls");
-    rb_vm_trace_frame_switched(ec, rb_vm_trace_host_innermost(ec) - 1); /* what has started the trace returns */
+    rb_vm_trace_host_calls_left(ec); /* what has started the trace returns */
     pass(5);
     leave();
     struct trace *trace = finish();

@@ -588,29 +588,50 @@ call_frame(const rb_control_frame_t *cfp, struct vm_trace_call_frame *frame_out)
     return frame_out->iseq != NULL;
 }
 
+/* Its flags are on the stack, for it has just been pushed. */
 static inline void
-call_context(struct rb_execution_context_struct *ec, struct vm_trace_call_context *context_out)
+watch(const rb_control_frame_t *cfp)
 {
-    *context_out = (struct vm_trace_call_context){ rb_ec_ractor_ptr(ec)->vm_trace, ec->vm_trace_calls,
-                                                   (uintptr_t)ec->cfp };
-}
-
-void
-rb_vm_trace_host_call_context(struct rb_execution_context_struct *ec, struct vm_trace_call_context *context_out)
-{
-    call_context(ec, context_out);
+    ((VALUE *)cfp->ep)[VM_ENV_DATA_INDEX_FLAGS] |= RB_VM_TRACE_FRAME_FLAG;
 }
 
 bool
-rb_vm_trace_host_call_frame(struct rb_execution_context_struct *ec, struct vm_trace_call_context *context_out,
-                            struct vm_trace_call_frame *frame_out)
+rb_vm_trace_host_call_frame(struct rb_execution_context_struct *ec, struct vm_trace_call_frame *frame_out)
 {
-    const rb_control_frame_t *cfp = ec->cfp;
-    call_context(ec, context_out);
-    if (!call_frame(cfp, frame_out)) return false;
-    /* Its flags are on the stack, for it has just been pushed. */
-    ((VALUE *)cfp->ep)[VM_ENV_DATA_INDEX_FLAGS] |= RB_VM_TRACE_FRAME_FLAG;
+    if (!call_frame(ec->cfp, frame_out)) return false;
+    VM_ENV_FLAGS_SET(ec->cfp->ep, RB_VM_TRACE_FRAME_FLAG);
     return true;
+}
+
+void
+rb_vm_trace_host_call_begun(struct rb_execution_context_struct *ec)
+{
+    struct vm_trace_call_frame frame;
+    if (!call_frame(ec->cfp, &frame)) return;
+    watch(ec->cfp);
+    rb_vm_trace_calls_begin(ec, rb_ec_ractor_ptr(ec)->vm_trace, ec->vm_trace_calls, frame.frame, frame.iseq,
+                            frame.method);
+}
+
+void
+rb_vm_trace_host_calls_left(struct rb_execution_context_struct *ec)
+{
+    rb_vm_trace_calls_end(ec, rb_ec_ractor_ptr(ec)->vm_trace, ec->vm_trace_calls, (uintptr_t)ec->cfp);
+}
+
+/* What the stub of patched code calls (vm_trace_jit.h). */
+void
+rb_vm_trace_frame_pushed(struct rb_execution_context_struct *ec, uintptr_t before)
+{
+    /* Its caller may have changed ec->cfp already, when the frame was not complete. */
+    if (UNLIKELY((uintptr_t)ec->cfp == before) && rb_vm_trace_call_open_p(ec, before)) return;
+    rb_vm_trace_host_call_begun(ec);
+}
+
+void
+rb_vm_trace_frames_popped(struct rb_execution_context_struct *ec)
+{
+    rb_vm_trace_host_calls_left(ec);
 }
 
 void

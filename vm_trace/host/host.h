@@ -335,14 +335,6 @@ struct rb_vm_trace_calls;
 /* The word of an execution context that holds its open calls. */
 struct rb_vm_trace_calls **rb_vm_trace_host_calls(struct rb_execution_context_struct *ec);
 
-/* That, its ractor's state, and its innermost frame: at once, for they are needed at each call and return. */
-struct vm_trace_call_context {
-    struct rb_vm_trace_ractor *ractor;
-    struct rb_vm_trace_calls *calls;
-    uintptr_t frame;
-};
-void rb_vm_trace_host_call_context(struct rb_execution_context_struct *ec, struct vm_trace_call_context *context_out);
-
 /* A frame of a call. Frames with the same ISEQ and method have the same name. */
 struct vm_trace_call_frame {
     uintptr_t frame;                   /* as rb_vm_trace_host_innermost gives it */
@@ -351,11 +343,26 @@ struct vm_trace_call_frame {
 };
 
 /*
- * The innermost frame, which has just been pushed, and its context; its pc need not be there yet. Has
- * rb_vm_trace_frame_popped called when it is popped. False: it is no call.
+ * The innermost frame; its pc need not be there yet. Has rb_vm_trace_frame_popped called when it is
+ * popped. False: it is no call.
  */
-bool rb_vm_trace_host_call_frame(struct rb_execution_context_struct *ec, struct vm_trace_call_context *context_out,
-                                 struct vm_trace_call_frame *frame_out);
+bool rb_vm_trace_host_call_frame(struct rb_execution_context_struct *ec, struct vm_trace_call_frame *frame_out);
+
+/*
+ * The innermost frame begins, or frames inside of it have ended: call the function of the stream below
+ * with what it needs. These two run at each call and return, so the arguments are in registers.
+ */
+void rb_vm_trace_host_call_begun(struct rb_execution_context_struct *ec);
+void rb_vm_trace_host_calls_left(struct rb_execution_context_struct *ec);
+
+/* Of the stream. `calls` is the word of `ec`, the others are as in struct vm_trace_call_frame. */
+void rb_vm_trace_calls_begin(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor *ractor,
+                             struct rb_vm_trace_calls *calls, uintptr_t frame, const struct rb_iseq_struct *iseq,
+                             uintptr_t method);
+void rb_vm_trace_calls_end(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor *ractor,
+                           struct rb_vm_trace_calls *calls, uintptr_t frame);
+/* Whether the innermost open call is that of the frame. */
+bool rb_vm_trace_call_open_p(struct rb_execution_context_struct *ec, uintptr_t frame);
 
 /* The same for each frame, outermost first, or each but the innermost one. */
 void rb_vm_trace_host_each_frame(struct rb_execution_context_struct *ec, bool but_innermost,

@@ -132,7 +132,9 @@ c_functions! {
     pub fn rb_vm_trace_exit(state: RactorPtr, site: SitePtr, ec: AnyPtr);
     pub fn rb_vm_trace_hit(site: SitePtr, ec: AnyPtr);
     pub fn rb_vm_trace_fallback_end(ec: AnyPtr);
-    pub fn rb_vm_trace_frame_switched(ec: AnyPtr, before: usize);
+    pub fn rb_vm_trace_frame_pushed(ec: AnyPtr, before: usize);
+    pub fn rb_vm_trace_frames_popped(ec: AnyPtr);
+    pub fn rb_vm_trace_jit_frame_begun(ec: AnyPtr);
     pub fn rb_vm_trace_first_hit(site: SitePtr, ec: AnyPtr);
     pub fn rb_vm_trace_recompile_begin(state: RactorPtr, site: SitePtr, sampled: bool) -> u64;
     pub fn rb_vm_trace_recompile_end(state: RactorPtr);

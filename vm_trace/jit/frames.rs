@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   unrecorded   mov [ec + 16], cfp
-//!   recorded     call stub ─► stub: mov [ec + 16], cfp; rb_vm_trace_frame_switched(ec, what was there)
+//!   recorded     call stub ─► stub: mov [ec + 16], cfp; rb_vm_trace_frame_pushed or _popped
 //! ```
 //!
 //! Code is compiled without calls; only a note is kept of each such instruction. No thread stops
@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 
-use super::ffi::rb_vm_trace_frame_switched;
+use super::ffi::{rb_vm_trace_frame_pushed, rb_vm_trace_frames_popped};
 use super::patch::*;
 
 /// Length of that instruction, and of a call.
@@ -149,18 +149,25 @@ fn gen_stub(at: usize, below: Option<u8>) -> usize {
         code.push(0x50 | register & 7); // push
     }
     code.extend([0x49, 0x8B, 0x74, 0x24, EC_CFP_OFFSET]); // mov rsi, [r12 + 16]
-    match below {
-        None => code.extend(store(CFP)),
-        Some(bytes) => {
-            code.extend([0x49, 0x8D, 0x45, bytes.wrapping_neg()]); // lea rax, [r13 - bytes]
-            code.extend(store(0)); // mov [r12 + 16], rax
-        }
-    }
+    code.extend([0x48, 0xB8]); // mov rax, ...
+    code.extend((rb_vm_trace_frame_pushed as usize as u64).to_le_bytes());
+    code.extend([0x48, 0xB9]); // mov rcx, ...
+    code.extend((rb_vm_trace_frames_popped as usize as u64).to_le_bytes());
     code.extend([0x4C, 0x89, 0xE7]); // mov rdi, r12
     code.extend([0x48, 0x89, 0xE5]); // mov rbp, rsp
     code.extend([0x48, 0x83, 0xE4, 0xF0]); // and rsp, -16
-    code.extend([0x48, 0xB8]); // mov rax, ...
-    code.extend((rb_vm_trace_frame_switched as usize as u64).to_le_bytes());
+    match below {
+        None => {
+            code.extend(store(CFP));
+            code.extend([0x49, 0x39, 0xF5]); // cmp r13, rsi
+        }
+        Some(bytes) => {
+            code.extend([0x4D, 0x8D, 0x45, bytes.wrapping_neg()]); // lea r8, [r13 - bytes]
+            code.extend(store(8)); // mov [r12 + 16], r8
+            code.extend([0x49, 0x39, 0xF0]); // cmp r8, rsi
+        }
+    }
+    code.extend([0x48, 0x0F, 0x47, 0xC1]); // cmova rax, rcx: popped
     code.extend([0xFF, 0xD0]); // call rax
     code.extend([0x48, 0x89, 0xEC]); // mov rsp, rbp
     for &register in SAVED.iter().rev() {

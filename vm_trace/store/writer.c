@@ -198,6 +198,7 @@ rb_vm_trace_writer_forget_names(struct rb_vm_trace_writer *writer)
 {
     for (uint32_t i = 0; i < writer->thread_count; i++) writer->threads[i].name = NO_NAME;
     writer->last_thread = 0;
+    writer->renamed++;
 }
 
 /*

@@ -50,6 +50,7 @@ struct rb_vm_trace_writer {
     uint32_t string_limit;  /* and the highest that it may have */
     uint32_t thread_count;
     uint32_t reused;        /* thread indexes that were given to another thread, in all chunks */
+    uint32_t renamed;       /* changes when names of threads are to be written again */
     uint32_t last_thread;   /* index that was requested last: mostly the next one, too */
     struct vm_trace_thread threads[FXT_MAX_THREAD_INDEX]; /* index - 1 */
     uint8_t thread_hints[256]; /* by the low bits of an id: the index to look at first */

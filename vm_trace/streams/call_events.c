@@ -54,10 +54,15 @@ write_call(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     if (!writer_interned(event.writer, category, &in) || !writer_interned(event.writer, call->name, &name))
         return false;
     if (!calls->copy && &ractor->writer == event.writer) { /* the next ones take the short way */
-        struct vm_trace_ractor_calls *own = calls_of(ractor);
-        own->chunk = calls->chunk = event.writer->serial;
-        own->category = in;
-        calls->thread = event.thread;
+        struct vm_trace_call_name *known = &calls_of(ractor)->names[call->slot];
+        if (known->text == call->name) {
+            known->header = fxt_event_header(FXT_DURATION_COMPLETE, VM_TRACE_CALL_WORDS, 0, 0, in, name);
+            known->chunk = event.writer->serial;
+        }
+        calls->thread = fxt_field(event.thread, 24);
+        calls->chunk = event.writer->serial;
+        calls->reused = event.writer->reused;
+        calls->renamed = event.writer->renamed;
     }
     if (call->left_out && (!event_uint64_rarely(&event, left_out_name, call->left_out) ||
                            !event_uint64_rarely(&event, left_out_ns_name, call->left_out_ns)))

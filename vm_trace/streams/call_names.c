@@ -57,7 +57,7 @@ make_name(struct vm_trace_ractor_calls *calls, const struct vm_trace_frame *fram
     return NULL;
 }
 
-const struct vm_trace_string *
+const struct vm_trace_call_name *
 rb_vm_trace_call_name_slow(struct rb_vm_trace_ractor *ractor, const struct vm_trace_call_frame *frame)
 {
     struct vm_trace_ractor_calls *calls = calls_of(ractor);
@@ -71,10 +71,11 @@ rb_vm_trace_call_name_slow(struct rb_vm_trace_ractor *ractor, const struct vm_tr
         rb_vm_trace_host_iseq_range(frame->iseq, &from, &to);
         rb_vm_trace_note_address(from);
     }
-    const struct vm_trace_string *text = make_name(calls, &label);
-    calls->names[call_name_index(frame)] =
-        (struct vm_trace_call_name){ .iseq = frame->iseq, .method = frame->method, .text = text };
-    return text;
+    struct vm_trace_call_name *name = &calls->names[call_name_slot(frame->iseq, frame->method)];
+    *name = (struct vm_trace_call_name){
+        .iseq = frame->iseq, .method = frame->method, .text = make_name(calls, &label)
+    };
+    return name;
 }
 
 void

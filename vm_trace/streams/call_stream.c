@@ -54,13 +54,13 @@ stop_calls(void)
     rb_vm_trace_frames_report(RB_VM_TRACE_FRAMES_CALLS, false);
 }
 
-/* Its names stay what they were; in the child of a fork the lock of their texts is held. */
+/* Texts stay; in the child of a fork their lock is held. */
 static void
 ractor_begin(struct rb_vm_trace_ractor *ractor)
 {
     struct vm_trace_ractor_calls *calls = calls_of(ractor);
     calls->written = calls->left_out = 0;
-    calls->chunk = 0;
+    rb_vm_trace_call_names_forget(calls); /* chunks are numbered from 1 on again */
 }
 
 static void

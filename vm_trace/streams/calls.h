@@ -8,15 +8,6 @@ struct rb_vm_trace_calls;
 
 extern struct rb_vm_trace_stream rb_vm_trace_calls;
 
-/* The innermost frame of `ec` begins. */
-void rb_vm_trace_calls_begun(struct rb_execution_context_struct *ec);
-
-/* Frames inside the innermost frame have ended. */
-void rb_vm_trace_calls_left(struct rb_execution_context_struct *ec);
-
-/* Compiled code has pushed a frame or popped some; the innermost one was `before`. */
-void rb_vm_trace_calls_switched(struct rb_execution_context_struct *ec, uintptr_t before);
-
 /* An exception is handled in the innermost frame, which may be new: the body of a rescue or an ensure. */
 void rb_vm_trace_calls_unwound(struct rb_execution_context_struct *ec);
 

@@ -33,33 +33,33 @@ rb_vm_trace_frames_report(int stream, bool on)
 void
 rb_vm_trace_uncompiled_slow(struct rb_execution_context_struct *ec, uint64_t calls, uint64_t threshold)
 {
-    if (calls_p()) rb_vm_trace_calls_begun(ec);
+    if (calls_p()) rb_vm_trace_host_call_begun(ec);
     if (states_p()) rb_vm_trace_states_uncompiled(ec, calls, threshold);
 }
 
 void
 rb_vm_trace_frame_begun_slow(struct rb_execution_context_struct *ec)
 {
-    if (calls_p()) rb_vm_trace_calls_begun(ec);
+    if (calls_p()) rb_vm_trace_host_call_begun(ec);
+}
+
+void
+rb_vm_trace_jit_frame_begun(struct rb_execution_context_struct *ec)
+{
+    if (calls_p()) rb_vm_trace_host_call_begun(ec);
 }
 
 void
 rb_vm_trace_interpreted(struct rb_execution_context_struct *ec)
 {
-    if (calls_p()) rb_vm_trace_calls_begun(ec);
+    if (calls_p()) rb_vm_trace_host_call_begun(ec);
 }
 
 void
 rb_vm_trace_frame_popped(struct rb_execution_context_struct *ec)
 {
     if (states_p()) rb_vm_trace_states_popped(ec);
-    if (calls_p()) rb_vm_trace_calls_left(ec);
-}
-
-void
-rb_vm_trace_frame_switched(struct rb_execution_context_struct *ec, uintptr_t before)
-{
-    if (calls_p()) rb_vm_trace_calls_switched(ec, before);
+    if (calls_p()) rb_vm_trace_host_calls_left(ec);
 }
 
 void

@@ -57,27 +57,47 @@ keep_track_name(struct rb_vm_trace_calls *calls)
     return true;
 }
 
-static inline struct vm_trace_open_call *
-innermost(const struct rb_vm_trace_calls *calls)
+/* What the depth of recorded calls means in memory that has moved. */
+static void
+set_room(struct rb_vm_trace_calls *calls, struct vm_trace_open_call *open, size_t capacity)
 {
-    return &calls->open[calls->depth];
+    uint64_t depth = rb_vm_trace_calls.depth;
+    calls->top = open + (calls->top - calls->open);
+    calls->open = open;
+    calls->last = open + capacity - 1;
+    calls->deepest = depth < capacity ? open + depth : calls->last;
 }
 
-/* NULL: no memory, or too deep; then the call counts as part of the one around it. */
-static inline struct vm_trace_open_call *
-push(struct rb_vm_trace_calls *calls, uintptr_t frame, const struct vm_trace_string *name, uint64_t ns)
+/* False: no memory, or too deep; then the call counts as part of the one around it. */
+static __attribute__((noinline)) bool
+grow(struct rb_vm_trace_calls *calls)
 {
-    if (__builtin_expect(calls->depth + 1 >= calls->capacity, 0)) {
-        size_t capacity = calls->capacity * 2;
-        struct vm_trace_open_call *grown =
-            capacity <= MOST_CALLS ? realloc(calls->open, capacity * sizeof(*grown)) : NULL;
-        if (!grown) return NULL;
-        calls->open = grown;
-        calls->capacity = capacity;
-    }
-    struct vm_trace_open_call *call = &calls->open[++calls->depth];
-    *call = (struct vm_trace_open_call){ .frame = frame, .begin_ns = ns, .name = name };
-    return call;
+    size_t capacity = 2 * (size_t)(calls->last + 1 - calls->open), depth = (size_t)(calls->top - calls->open);
+    if (capacity > MOST_CALLS) return false;
+    struct vm_trace_open_call *grown = malloc(capacity * sizeof(*grown));
+    if (!grown) return false;
+    memcpy(grown, calls->open, (depth + 1) * sizeof(*grown));
+    struct vm_trace_open_call *old = calls->open;
+    set_room(calls, grown, capacity);
+    free(old);
+    return true;
+}
+
+/* Inline, as all that runs at each call. */
+static inline __attribute__((always_inline)) void
+push(struct rb_vm_trace_calls *calls, uintptr_t frame, const struct vm_trace_call_name *name, uint16_t slot,
+     uint64_t ns, bool before)
+{
+    if (__builtin_expect(calls->top == calls->last, 0) && !grow(calls)) return;
+    struct vm_trace_open_call *call = ++calls->top;
+    call->frame = frame;
+    call->begin_ns = ns;
+    call->name = name->text;
+    call->header = name->header;
+    call->recorded_ns = call->left_out = call->left_out_ns = 0;
+    call->chunk = name->chunk;
+    call->slot = slot;
+    call->began_before = before;
 }
 
 /* A time for the next beginning, later than all before it on this track. */
@@ -100,12 +120,14 @@ end_ns(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls)
     return ns;
 }
 
-static inline const struct vm_trace_string *
-name_of(struct rb_vm_trace_ractor *ractor, const struct vm_trace_call_frame *frame)
+static inline __attribute__((always_inline)) const struct vm_trace_call_name *
+name_of(struct rb_vm_trace_ractor *ractor, uintptr_t frame, const struct rb_iseq_struct *iseq, uintptr_t method,
+        uint16_t slot)
 {
-    const struct vm_trace_call_name *name = &calls_of(ractor)->names[call_name_index(frame)];
-    if (__builtin_expect(name->iseq == frame->iseq && name->method == frame->method, 1)) return name->text;
-    return rb_vm_trace_call_name_slow(ractor, frame);
+    const struct vm_trace_call_name *name = &calls_of(ractor)->names[slot];
+    if (__builtin_expect(name->iseq == iseq && name->method == method, 1)) return name;
+    const struct vm_trace_call_frame unknown = { frame, iseq, method };
+    return rb_vm_trace_call_name_slow(ractor, &unknown);
 }
 
 /* A frame that was there before: the call began with the trace, or the reset. */
@@ -113,8 +135,9 @@ static void
 push_before(void *data, struct rb_vm_trace_ractor *ractor, const struct vm_trace_call_frame *frame)
 {
     struct rb_vm_trace_calls *calls = data;
-    struct vm_trace_open_call *call = push(calls, frame->frame, name_of(ractor, frame), ++calls->last_ns);
-    if (call) call->began_before = true;
+    uint16_t slot = call_name_slot(frame->iseq, frame->method);
+    push(calls, frame->frame, name_of(ractor, frame->frame, frame->iseq, frame->method, slot), slot, ++calls->last_ns,
+         true);
 }
 
 /* What is open when its execution context is seen first; `begins`: but for the innermost frame. */
@@ -135,14 +158,15 @@ make(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
     if (!calls) return NULL;
     calls->ec = ec;
     calls->id = rb_vm_trace_host_fiber(ec);
-    calls->open = malloc(FIRST_CALLS * sizeof(*calls->open));
+    struct vm_trace_open_call *open = malloc(FIRST_CALLS * sizeof(*open));
     bool fiber = calls->id.tid >= HOST_SYNTHETIC_FIBERS;
-    if (!calls->open || (fiber && !keep_track_name(calls))) {
-        free(calls->open);
+    if (!open || (fiber && !keep_track_name(calls))) {
+        free(open);
         free(calls);
         return NULL;
     }
-    calls->capacity = FIRST_CALLS;
+    calls->top = calls->open;
+    set_room(calls, open, FIRST_CALLS);
     calls->open[0] = (struct vm_trace_open_call){ .frame = UINTPTR_MAX };
     calls->trace = trace_id();
     calls->slot = slot;
@@ -156,14 +180,13 @@ static void
 begin_epoch(struct rb_vm_trace_calls *calls)
 {
     uint64_t begin_ns = rb_vm_trace_epoch_begin_ns(&(uint32_t){ 0 });
-    for (size_t depth = 0; depth <= calls->depth; depth++) {
-        struct vm_trace_open_call *call = &calls->open[depth];
+    for (struct vm_trace_open_call *call = calls->open; call <= calls->top; call++, begin_ns++) {
         call->recorded_ns = call->left_out = call->left_out_ns = 0;
-        if (call->begin_ns > begin_ns) continue;
-        call->begin_ns = begin_ns + depth;
+        if (call->begin_ns >= begin_ns) continue;
+        call->begin_ns = begin_ns;
         call->began_before = true;
     }
-    if (calls->last_ns < begin_ns + calls->depth) calls->last_ns = begin_ns + calls->depth;
+    if (calls->last_ns < begin_ns) calls->last_ns = begin_ns;
 }
 
 static __attribute__((noinline)) void
@@ -181,163 +204,162 @@ catch_up(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls)
     calls->changes = changes;
 }
 
-/* One that is new, or not looked at since something changed. */
+/* One that is new, or not looked at since something changed. `begins`: the innermost frame begins now. */
 static __attribute__((noinline)) struct rb_vm_trace_calls *
-find_slow(struct rb_execution_context_struct *ec, const struct vm_trace_call_context *context, bool begins)
+find_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls,
+          bool begins)
 {
-    struct rb_vm_trace_calls *calls = context->calls;
-    if (!context->ractor || context->ractor == rb_vm_trace_capture.overflow) return NULL;
+    if (!ractor || ractor == rb_vm_trace_capture.overflow) return NULL;
     bool known = calls && calls->trace == trace_id();
-    if (!known) calls = make(context->ractor, ec);
+    if (!known) calls = make(ractor, ec);
     if (!calls) return NULL;
-    catch_up(context->ractor, calls);
-    if (!known) find_open_frames(calls, context->ractor, begins);
+    catch_up(ractor, calls);
+    if (!known) find_open_frames(calls, ractor, begins);
     return calls;
 }
 
-/* NULL: nothing can be recorded. `begins`: the innermost frame begins now. */
-static inline struct rb_vm_trace_calls *
-find(struct rb_execution_context_struct *ec, const struct vm_trace_call_context *context, bool begins)
+/* NULL: nothing can be recorded. `changes` is another one in each trace, and for each ractor state. */
+static inline __attribute__((always_inline)) struct rb_vm_trace_calls *
+find(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls,
+     bool begins)
 {
-    if (!trace_on()) return NULL;
-    struct rb_vm_trace_calls *calls = context->calls;
-    /* `changes` is another one in each trace. */
-    if (__builtin_expect(!calls || calls->changes != trace_changes() || calls->trace != trace_id(), 0))
-        return find_slow(ec, context, begins);
+    if (__builtin_expect(!trace_on(), 0)) return NULL;
+    if (__builtin_expect(!calls || calls->changes != trace_changes(), 0)) return find_slow(ec, ractor, calls, begins);
     return calls;
 }
 
 /* --- the end of a call ---------------------------------------------------------------------------------- */
 
 /* Write one that has nothing but its two times, where all that it needs is in the chunk. */
-static inline bool
-write_fast(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls, const struct vm_trace_open_call *call,
-           uint64_t ns)
+static inline __attribute__((always_inline)) bool
+write_fast(struct rb_vm_trace_writer *writer, const struct rb_vm_trace_calls *calls,
+           const struct vm_trace_open_call *call, uint64_t ns)
 {
-    enum { WORDS = 3 };
-    struct rb_vm_trace_writer *writer = &ractor->writer;
-    struct vm_trace_ractor_calls *own = calls_of(ractor);
-    if (writer->pos + WORDS > writer->fast_end || own->chunk != writer->serial || calls->chunk != writer->serial)
+    enum { LINE_WORDS = 8 };
+    size_t pos = writer->pos;
+    if (pos + VM_TRACE_CALL_WORDS > writer->fast_end || call->chunk != writer->serial ||
+        calls->chunk != writer->serial || calls->renamed != writer->renamed || calls->reused != writer->reused)
         return false;
-    const struct vm_trace_thread *thread = &writer->threads[calls->thread - 1];
-    if (thread->tid != calls->id.tid || thread->name != calls->id.name_id) return false;
-    if (call->name->id >= writer->interned_capacity) return false;
-    const struct vm_trace_interned_slot *slot = &writer->interned[call->name->id];
-    if (slot->serial != call->name->serial || slot->slot.chunk != writer->serial) return false;
-    uint64_t *to = writer_reserve(writer, WORDS);
+    uint64_t *to = writer_reserve(writer, VM_TRACE_CALL_WORDS);
     to[1] = call->begin_ns;
     to[2] = ns;
-    writer_publish(writer, WORDS, fxt_event_header(FXT_DURATION_COMPLETE, WORDS, 0, calls->thread, own->category,
-                                                   slot->slot.index));
+    __atomic_store_n(to, call->header | calls->thread, __ATOMIC_RELEASE);
+    writer->pos = pos + VM_TRACE_CALL_WORDS;
+    if (pos % LINE_WORDS + VM_TRACE_CALL_WORDS > LINE_WORDS) writer_prefetch(to); /* once for each line */
     writer->events++;
     return true;
 }
 
-static inline void
-write_call(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls, const struct vm_trace_open_call *call,
+static __attribute__((noinline)) void
+write_slow(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls, const struct vm_trace_open_call *call,
            uint64_t ns)
 {
-    bool plain = !call->left_out && !call->began_before;
-    if (__builtin_expect(plain, 1) && __builtin_expect(write_fast(ractor, calls, call, ns), 1)) {
-        calls_of(ractor)->written++;
-        return;
-    }
     if (rb_vm_trace_call_write_slow(ractor, calls, call, ns, VM_TRACE_CALL_ENDED)) calls_of(ractor)->written++;
 }
 
-static inline bool
-recorded_p(const struct vm_trace_open_call *call, size_t depth, uint64_t took_ns)
+/* It is too short or too deep, or of a method that is not requested. */
+static __attribute__((noinline)) void
+leave_out(struct rb_vm_trace_ractor *ractor, const struct vm_trace_open_call *call, uint64_t took_ns)
 {
-    return call->name && took_ns >= rb_vm_trace_calls.min_ns && depth <= rb_vm_trace_calls.depth;
+    struct vm_trace_open_call *outer = (struct vm_trace_open_call *)call - 1;
+    outer->left_out += call->left_out + 1;
+    outer->left_out_ns += took_ns - call->recorded_ns;
+    outer->recorded_ns += call->recorded_ns;
+    calls_of(ractor)->left_out++;
 }
 
 /* The innermost call ended at `ns`. */
-static inline void
+static inline __attribute__((always_inline)) void
 pop(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls, uint64_t ns)
 {
-    struct vm_trace_open_call *call = innermost(calls), *outer = call - 1;
+    struct vm_trace_open_call *call = calls->top--;
     uint64_t took_ns = ns - call->begin_ns;
-    if (__builtin_expect(recorded_p(call, calls->depth, took_ns), 1)) {
-        outer->recorded_ns += took_ns;
-        write_call(ractor, calls, call, ns);
+    if (__builtin_expect(!call->name || took_ns < rb_vm_trace_calls.min_ns || call > calls->deepest, 0)) {
+        leave_out(ractor, call, took_ns);
+        return;
     }
-    else {
-        outer->left_out += call->left_out + 1;
-        outer->left_out_ns += took_ns - call->recorded_ns;
-        outer->recorded_ns += call->recorded_ns;
-        calls_of(ractor)->left_out++;
-    }
-    calls->depth--;
+    calls->top->recorded_ns += took_ns;
+    bool plain = !(call->left_out | call->began_before);
+    if (__builtin_expect(plain, 1) && __builtin_expect(write_fast(&ractor->writer, calls, call, ns), 1))
+        calls_of(ractor)->written++;
+    else write_slow(ractor, calls, call, ns);
 }
 
-/* Calls end whose frames are inside `frame`. */
-static inline void
+/* All calls that are left end whose frames are inside `frame`. */
+static __attribute__((noinline)) void
+pop_rest(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls, uintptr_t frame, uint64_t ns)
+{
+    while (calls->top->frame < frame) pop(ractor, calls, ns);
+}
+
+/* Calls end whose frames are inside `frame`: mostly one. */
+static inline __attribute__((always_inline)) void
 pop_inside(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls, uintptr_t frame)
 {
-    if (innermost(calls)->frame >= frame) return;
+    if (calls->top->frame >= frame) return;
     uint64_t ns = end_ns(ractor, calls);
-    do pop(ractor, calls, ns);
-    while (innermost(calls)->frame < frame);
+    pop(ractor, calls, ns);
+    if (__builtin_expect(calls->top->frame < frame, 0)) pop_rest(ractor, calls, frame, ns);
+}
+
+static __attribute__((noinline)) void
+pop_missed(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls, uintptr_t frame)
+{
+    pop_inside(ractor, calls, frame);
 }
 
 /* --- what the VM reports -------------------------------------------------------------------------------- */
 
-static void
-begin(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls, const struct vm_trace_call_frame *frame)
+static inline __attribute__((always_inline)) void
+begin(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls, uintptr_t frame,
+      const struct rb_iseq_struct *iseq, uintptr_t method)
 {
     /* What was in its place has ended without a report. */
-    if (__builtin_expect(innermost(calls)->frame <= frame->frame, 0)) pop_inside(ractor, calls, frame->frame + 1);
-    const struct vm_trace_string *name = name_of(ractor, frame);
-    push(calls, frame->frame, name, next_ns(ractor, calls));
+    if (__builtin_expect(calls->top->frame <= frame, 0)) pop_missed(ractor, calls, frame + 1);
+    uint16_t slot = call_name_slot(iseq, method);
+    const struct vm_trace_call_name *name = name_of(ractor, frame, iseq, method, slot);
+    push(calls, frame, name, slot, next_ns(ractor, calls), false);
 }
 
 void
-rb_vm_trace_calls_begun(struct rb_execution_context_struct *ec)
+rb_vm_trace_calls_begin(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor *ractor,
+                        struct rb_vm_trace_calls *calls, uintptr_t frame, const struct rb_iseq_struct *iseq,
+                        uintptr_t method)
 {
-    struct vm_trace_call_context context;
-    struct vm_trace_call_frame frame;
-    if (!rb_vm_trace_host_call_frame(ec, &context, &frame)) return;
-    struct rb_vm_trace_calls *calls = find(ec, &context, true);
-    if (calls) begin(context.ractor, calls, &frame);
+    calls = find(ec, ractor, calls, true);
+    if (calls) begin(ractor, calls, frame, iseq, method);
 }
 
 void
-rb_vm_trace_calls_left(struct rb_execution_context_struct *ec)
+rb_vm_trace_calls_end(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor *ractor,
+                      struct rb_vm_trace_calls *calls, uintptr_t frame)
 {
-    struct vm_trace_call_context context;
-    rb_vm_trace_host_call_context(ec, &context);
-    struct rb_vm_trace_calls *calls = find(ec, &context, false);
-    if (calls) pop_inside(context.ractor, calls, context.frame);
+    calls = find(ec, ractor, calls, false);
+    if (calls) pop_inside(ractor, calls, frame);
 }
 
-void
-rb_vm_trace_calls_switched(struct rb_execution_context_struct *ec, uintptr_t before)
+bool
+rb_vm_trace_call_open_p(struct rb_execution_context_struct *ec, uintptr_t frame)
 {
-    struct vm_trace_call_context context;
-    rb_vm_trace_host_call_context(ec, &context);
-    if (context.frame < before) {
-        rb_vm_trace_calls_begun(ec);
-        return;
-    }
-    struct rb_vm_trace_calls *calls = find(ec, &context, false);
-    if (!calls) return;
-    /* Its caller has changed ec->cfp already, when the frame was not complete. */
-    if (context.frame == before && innermost(calls)->frame > before) rb_vm_trace_calls_begun(ec);
-    else pop_inside(context.ractor, calls, context.frame);
+    const struct rb_vm_trace_calls *calls = *rb_vm_trace_host_calls(ec);
+    return calls && calls->trace == trace_id() && calls->top->frame <= frame;
 }
 
 void
 rb_vm_trace_calls_unwound(struct rb_execution_context_struct *ec)
 {
-    struct vm_trace_call_context context;
     struct vm_trace_call_frame frame;
-    bool call = rb_vm_trace_host_call_frame(ec, &context, &frame);
-    struct rb_vm_trace_calls *calls = find(ec, &context, false);
+    struct rb_vm_trace_ractor *ractor = rb_vm_trace_host_ractor(ec);
+    bool call = rb_vm_trace_host_call_frame(ec, &frame);
+    struct rb_vm_trace_calls *calls = find(ec, ractor, *rb_vm_trace_host_calls(ec), false);
     if (!calls) return;
-    pop_inside(context.ractor, calls, context.frame);
+    pop_missed(ractor, calls, rb_vm_trace_host_innermost(ec));
+    if (!call) return;
     /* The frame of a rescue or an ensure is where that of a call was, whose end may not be known. */
-    if (call && (innermost(calls)->frame != frame.frame || innermost(calls)->name != name_of(context.ractor, &frame)))
-        begin(context.ractor, calls, &frame);
+    uint16_t slot = call_name_slot(frame.iseq, frame.method);
+    const struct vm_trace_call_name *name = name_of(ractor, frame.frame, frame.iseq, frame.method, slot);
+    if (calls->top->frame != frame.frame || calls->top->name != name->text)
+        begin(ractor, calls, frame.frame, frame.iseq, frame.method);
 }
 
 /* What is open at `ns`, innermost calls first. */
@@ -346,9 +368,8 @@ report_context(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *call
                enum vm_trace_call_end end)
 {
     if (ns < calls->last_ns) ns = calls->last_ns;
-    for (size_t depth = calls->depth; depth > 0; depth--) {
-        const struct vm_trace_open_call *call = &calls->open[depth];
-        if (!call->name || depth > rb_vm_trace_calls.depth) continue;
+    for (const struct vm_trace_open_call *call = calls->top; call > calls->open; call--) {
+        if (!call->name || call > calls->deepest) continue;
         if (rb_vm_trace_call_write_slow(ractor, calls, call, ns, end)) calls_of(ractor)->written++;
     }
 }
@@ -369,16 +390,12 @@ rb_vm_trace_calls_context_ended(struct rb_vm_trace_calls **slot)
 {
     struct rb_vm_trace_calls *calls = *slot;
     struct rb_execution_context_struct *current = rb_vm_trace_host_current();
-    struct vm_trace_call_context context;
-    if (calls->depth > 0 && calls->trace == trace_id() && (rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_CALLS)) {
-        if (current == calls->ec) {
-            rb_vm_trace_host_call_context(current, &context);
-            if (find(current, &context, false) == calls) { /* a thread that was killed */
-                uint64_t ns = end_ns(context.ractor, calls);
-                while (calls->depth > 0) pop(context.ractor, calls, ns);
-            }
-        }
-        else if (current && calls->track) abandon(current, calls);
+    bool recorded = calls->trace == trace_id() && (rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_CALLS);
+    if (recorded && calls->top > calls->open && current) {
+        struct rb_vm_trace_ractor *ractor = rb_vm_trace_host_ractor(current);
+        if (current != calls->ec && calls->track) abandon(current, calls);
+        else if (current == calls->ec && find(current, ractor, calls, false) == calls)
+            pop_missed(ractor, calls, UINTPTR_MAX); /* a thread that was killed */
     }
     leave(calls);
 }
@@ -394,7 +411,7 @@ rb_vm_trace_open_calls_report(struct rb_vm_trace_ractor *ractor)
         if (calls->trace != trace_id()) continue;
         if ((uint32_t)calls->changes != trace_epoch()) begin_epoch(calls);
         report_context(ractor, calls, ns, VM_TRACE_CALL_OPEN);
-        calls->depth = 0;
+        calls->top = calls->open;
     }
     pthread_mutex_unlock(&lock);
 }
@@ -409,17 +426,18 @@ static struct rb_vm_trace_calls *
 copy(const struct rb_vm_trace_calls *calls)
 {
     struct rb_vm_trace_calls *made = malloc(sizeof(*made));
-    size_t bytes = (calls->depth + 1) * sizeof(*calls->open);
+    size_t depth = (size_t)(calls->top - calls->open);
     if (!made) return NULL;
     *made = *calls;
     made->copy = true;
-    made->open = malloc(bytes);
-    if (!made->open || !keep_track_name(made)) {
-        free(made->open);
+    struct vm_trace_open_call *open = malloc((depth + 1) * sizeof(*open));
+    if (!open || !keep_track_name(made)) {
+        free(open);
         free(made);
         return NULL;
     }
-    memcpy(made->open, calls->open, bytes);
+    memcpy(open, calls->open, (depth + 1) * sizeof(*open));
+    set_room(made, open, depth + 1);
     return made;
 }
 
@@ -429,9 +447,8 @@ rb_vm_trace_open_calls_snapshot_end(void)
     while (snapshot.copies) {
         struct rb_vm_trace_calls *made = snapshot.copies;
         snapshot.copies = made->next;
-        for (size_t depth = 1; depth <= made->depth; depth++) {
-            const struct vm_trace_string *name = made->open[depth].name;
-            if (name) rb_vm_trace_string_release((struct vm_trace_string *)name);
+        for (const struct vm_trace_open_call *call = made->open + 1; call <= made->top; call++) {
+            if (call->name) rb_vm_trace_string_release((struct vm_trace_string *)call->name);
         }
         free(made->open);
         free(made->track);
@@ -451,13 +468,12 @@ rb_vm_trace_open_calls_snapshot_begin(void)
         if (calls->trace != trace_id() || rb_vm_trace_host_ractor(calls->ec) != ractor) continue;
         struct rb_vm_trace_calls *made = copy(calls);
         if (!made) {
-            ractor->lost += calls->depth;
+            ractor->lost += (uint64_t)(calls->top - calls->open);
             continue;
         }
         if ((uint32_t)made->changes != trace_epoch()) begin_epoch(made);
-        for (size_t depth = 1; depth <= made->depth; depth++) {
-            const struct vm_trace_string *name = made->open[depth].name;
-            if (name) rb_vm_trace_string_retain((struct vm_trace_string *)name);
+        for (const struct vm_trace_open_call *call = made->open + 1; call <= made->top; call++) {
+            if (call->name) rb_vm_trace_string_retain((struct vm_trace_string *)call->name);
         }
         made->next = snapshot.copies;
         snapshot.copies = made;

@@ -22,11 +22,15 @@ struct vm_trace_open_call {
     uintptr_t frame;             /* UINTPTR_MAX: what is outside of all calls */
     uint64_t begin_ns;
     const struct vm_trace_string *name; /* NULL: not recorded (--vm-trace-methods), or no memory for a name */
+    uint64_t header;             /* of its record in the chunk below, but for the thread */
     uint64_t recorded_ns;        /* of recorded calls inside it, the outermost ones */
     uint64_t left_out;           /* calls inside it, and not inside recorded ones, that were left out */
     uint64_t left_out_ns;        /* of these the outermost ones, without recorded calls */
+    uint32_t chunk;              /* of the writer; 0: none */
+    uint16_t slot;               /* where its name is kept */
     bool began_before;           /* its frame was open when recording began */
 };
+_Static_assert(sizeof(struct vm_trace_open_call) == 64, "a line of the cache");
 
 /* Of an execution context. Used by the thread that runs it, GVL held. */
 struct rb_vm_trace_calls {
@@ -37,14 +41,16 @@ struct rb_vm_trace_calls {
     uint64_t changes;            /* trace_changes, when it was looked at last */
     uint64_t last_ns;            /* of what began or ended last: no two calls begin at once */
     struct vm_trace_thread_id id; /* its track */
-    uint32_t thread;             /* index of the track in the chunk `chunk` of the writer */
-    uint32_t chunk;
+    uint64_t thread;             /* index of the track in a header, while the three below are the writer's */
+    uint32_t chunk, reused, renamed;
     uint32_t generation;         /* of the list that it is in */
     char *track;                 /* of a copy, or a fiber: the name of the track, of so many bytes; NULL: `ec` has it */
     size_t track_bytes;
     bool copy;                   /* for a snapshot */
-    size_t depth, capacity;      /* the innermost call is open[depth]; open[0] stands for none */
-    struct vm_trace_open_call *open;
+    struct vm_trace_open_call *open; /* open[0] stands for no call */
+    struct vm_trace_open_call *top;  /* the innermost call */
+    struct vm_trace_open_call *last; /* there is no memory for more */
+    struct vm_trace_open_call *deepest; /* that is recorded (depth=N) */
 };
 
 /* The frames of a ractor that were named last, by what identifies a label. */
@@ -53,13 +59,13 @@ struct vm_trace_call_name {
     const struct rb_iseq_struct *iseq;
     uintptr_t method;
     const struct vm_trace_string *text; /* NULL: such calls are not recorded */
+    uint64_t header;             /* as in struct vm_trace_open_call */
+    uint32_t chunk;
 };
 
 /* What a ractor keeps for the stream. */
 struct vm_trace_ractor_calls {
     uint64_t written, left_out;  /* number of calls */
-    uint32_t chunk;              /* of the writer, whose `category` this is */
-    unsigned category;
     uint64_t changes;            /* the names below were made before this changed (trace_changes) */
     uint32_t *held;              /* bit map by the id of a text: the ractor has a reference */
     uint32_t held_words;
@@ -77,22 +83,25 @@ calls_of(const struct rb_vm_trace_ractor *ractor)
 /* --- names (call_names.c) --- */
 
 /* Where the name of a frame is kept. */
-static inline size_t
-call_name_index(const struct vm_trace_call_frame *frame)
+static inline uint16_t
+call_name_slot(const struct rb_iseq_struct *iseq, uintptr_t method)
 {
-    uint64_t hash = ((uint64_t)(uintptr_t)frame->iseq ^ (uint64_t)frame->method << 7) * UINT64_C(0x9E3779B97F4A7C15);
-    return hash >> 54 & (CALL_NAMES - 1);
+    uint64_t hash = ((uint64_t)(uintptr_t)iseq ^ (uint64_t)method << 7) * UINT64_C(0x9E3779B97F4A7C15);
+    return (uint16_t)(hash >> 54 & (CALL_NAMES - 1));
 }
 
-/* The name of a frame that is not there, which is innermost or open. NULL: it is not recorded, or no memory. */
-const struct vm_trace_string *rb_vm_trace_call_name_slow(struct rb_vm_trace_ractor *ractor,
-                                                         const struct vm_trace_call_frame *frame);
+/* Make the name of a frame that is not there. The frame is on the stack. */
+const struct vm_trace_call_name *rb_vm_trace_call_name_slow(struct rb_vm_trace_ractor *ractor,
+                                                            const struct vm_trace_call_frame *frame);
 /* Something was freed that may have a name, or has moved. */
 void rb_vm_trace_call_names_forget(struct vm_trace_ractor_calls *calls);
 /* Give back all references. */
 void rb_vm_trace_call_names_release(struct vm_trace_ractor_calls *calls);
 
 /* --- events (call_events.c) --- */
+
+/* Of a call that has no arguments. */
+#define VM_TRACE_CALL_WORDS 3
 
 bool rb_vm_trace_call_events_init(void);
 
