@@ -5,7 +5,7 @@ require "socket"
 require_relative "slow_requests"
 
 class Page
-  ITEMS = Array.new(80) { |i| ["Tea & \"biscuits\" no. #{i}", 199 + i * 10] }
+  ITEMS = Array.new(160) { |i| ["Tea & \"biscuits\" no. #{i}", 199 + i * 10] }
 
   def self.escape(text) = text.gsub(/[&<>"]/, "&" => "&amp;", "<" => "&lt;", ">" => "&gt;", '"' => "&quot;")
   def self.price(cents) = format("%d.%02d", *cents.divmod(100))
@@ -16,7 +16,7 @@ end
 class Journal
   def initialize
     @new = []
-    @sorted = []
+    @sorted = Array.new(6000) { |i| i }
   end
 
   def append(cents)
@@ -27,7 +27,7 @@ class Journal
   def compact
     @new.each { |cents| @sorted.insert(position(cents), cents) }
     @new = []
-    @sorted = @sorted.last(3000) # for the page of large orders
+    @sorted = @sorted.last(6000) # for the page of large orders
   end
 
   def position(cents)
@@ -58,7 +58,7 @@ end
 
 requests, folder = Integer(ARGV[0]), ARGV[1]
 app = Shop.new
-app = SlowRequests.new(app, folder: folder, ms: 2, percentile: 99, files: 10) if folder
+app = SlowRequests.new(app, folder: folder, ms: 3, percentile: 99, files: 10) if folder
 socket, client = UNIXSocket.pair
 asking = fork do # another process asks
   requests.times do |i|

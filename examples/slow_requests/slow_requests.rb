@@ -41,7 +41,7 @@ class SlowRequests
     @on = defined?(RubyVM::Trace.save) or return
     RubyVM::Trace.start(**@record) unless RubyVM::Trace.status[:on] # a child of fork goes on recording
     @saver = Thread.new(@queue = Queue.new) { |queue| while (name = queue.pop) do save(name) end }
-    @saver.priority = 3 # longer turns: no other thread gets one in the middle of a snapshot
+    @saver.name, @saver.priority = "slow requests", 3 # longer turns: no other thread gets one during a snapshot
   end
 
   def leave(env, ms)
