@@ -16,7 +16,7 @@ end
 class Journal
   def initialize
     @new = []
-    @sorted = Array.new(6000) { |i| i }
+    @sorted = Array.new(5000) { |i| i }
   end
 
   def append(cents)
@@ -27,7 +27,7 @@ class Journal
   def compact
     @new.each { |cents| @sorted.insert(position(cents), cents) }
     @new = []
-    @sorted = @sorted.last(6000) # for the page of large orders
+    @sorted = @sorted.first(5000) # for the page of small orders
   end
 
   def position(cents)

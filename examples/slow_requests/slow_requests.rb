@@ -40,7 +40,7 @@ class SlowRequests
     @pid, @running, @waiting, @times, @limit = Process.pid, {}.compare_by_identity, 0, [], @rank ? Float::INFINITY : @ms
     @on = defined?(RubyVM::Trace.save) or return
     RubyVM::Trace.start(**@record) unless RubyVM::Trace.status[:on] # a child of fork goes on recording
-    @saver = Thread.new(@queue = Queue.new) { |queue| while (name = queue.pop) do save(name) end }
+    @saver = Thread.new(@queue = Queue.new) { |queue| while (slow = queue.pop) do save(*slow) end }
     @saver.name, @saver.priority = "slow requests", 3 # longer turns: no other thread gets one during a snapshot
   end
 
@@ -48,8 +48,7 @@ class SlowRequests
     @lock.synchronize do
       @running.delete(Fiber.current)
       next unless slow?(ms) && @waiting < @files && @pid == Process.pid
-      id = (env["action_dispatch.request_id"] || env["HTTP_X_REQUEST_ID"]).to_s.b.gsub(/[^\w.-]/n, "_")[0, 64]
-      @queue << "slow-#{Time.now.utc.strftime("%Y%m%dT%H%M%S.%6N")}-#{@pid}-#{ms.round}ms-#{id}.fxt"
+      @queue << [Time.now, ms, env["action_dispatch.request_id"] || env["HTTP_X_REQUEST_ID"]]
       @waiting += 1
     end
   end
@@ -60,12 +59,14 @@ class SlowRequests
     slow
   end
 
-  def save(name) # in a thread of its own: no request waits for the disk
-    @lock.synchronize { @waiting -= 1 } # resets go on: the next line begins with a snapshot, which they do not change
-    RubyVM::Trace.save(File.join(@folder.gsub("%", "%%"), name))
+  def save(ended, ms, id) # in a thread of its own: no request waits for the disk
+    @lock.synchronize { @waiting -= 1 } # resets go on: the next step is a snapshot, which they do not change
+    RubyVM::Trace.save(File.join(@folder.gsub("%", "%%"), name(ended.utc, ms.round, id.to_s.b)))
     old = Dir.children(@folder).grep(/\Aslow-\d{8}T.*\.fxt\z/).sort[0...-@files]
     old.each { |file| File.delete(File.join(@folder, file)) rescue nil } # another worker may do the same
   rescue StandardError => e
     warn("a slow request is not saved: #{e.message}")
   end
+
+  def name(time, ms, id) = "slow-#{time.strftime("%Y%m%dT%H%M%S.%6N")}-#{@pid}-#{ms}ms-#{id.gsub(/[^\w.-]/n, "_")[0, 64]}.fxt"
 end
