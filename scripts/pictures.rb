@@ -1,6 +1,6 @@
 # Makes the pictures, doc/pictures/, from traces of examples/demo.rb, examples/greedy.rb and
-# examples/slow_requests/shop.rb: the pages of `vm-trace html` as a browser shows them, and the way of an exit from compiled code to a report,
-# with the trace's own figures.
+# examples/slow_requests/shop.rb: the pages of `vm-trace html` as a browser shows them, and the way
+# of an exit from compiled code to a report, with the trace's own figures.
 #   pictures.rb RUBY TOOL      (called by `make pictures`)
 # Needs chromium and chromedriver. Look at the pictures before you commit them.
 require "csv"
@@ -48,8 +48,8 @@ class Pictures
     FileUtils.mkdir_p(SLOW)
     run(@ruby, "--yjit", "examples/slow_requests/shop.rb", "5000", SLOW)
     trace = Dir["#{SLOW}/*-4999.fxt"].first
-    calls_ns = run(@tool, "query", trace, "SELECT MAX(ts + dur) - MIN(ts) FROM slice WHERE category = 'call'").lines.last.to_i
-    run(@tool, "cut", "--until=#{calls_ns}ns", "-o", "#{SLOW}/request.fxt", trace)
+    calls = run(@tool, "query", trace, "SELECT MAX(ts + dur) - MIN(ts) FROM slice WHERE category = 'call'")
+    run(@tool, "cut", "--until=#{calls.lines.last.to_i}ns", "-o", "#{SLOW}/request.fxt", trace)
     page(path, "#{SLOW}/request.fxt", height: 900) { |page| page.run("document.getElementById('calls').scrollIntoView()") }
   end
 
