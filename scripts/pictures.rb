@@ -1,6 +1,6 @@
-# Makes the pictures, doc/pictures/, from traces of examples/demo.rb and examples/greedy.rb: the pages
-# of `vm-trace html` as a browser shows them, and the way of an exit from compiled code to a report,
-# with the trace's own figures.
+# Makes the pictures, doc/pictures/, from traces of examples/demo.rb, examples/greedy.rb and
+# examples/slow_requests/shop.rb: the pages of `vm-trace html` as a browser shows them, and the way
+# of an exit from compiled code to a report, with the trace's own figures.
 #   pictures.rb RUBY TOOL      (called by `make pictures`)
 # Needs chromium and chromedriver. Look at the pictures before you commit them.
 require "csv"
@@ -14,6 +14,7 @@ class Pictures
   OUT = "doc/pictures"
   TRACE = "build/pictures.fxt"
   THREADS = "build/pictures-threads.fxt"
+  SLOW = "build/pictures-slow"
   PAGE = "build/pictures.html"
   MOST_BYTES = 200_000 # a reader on a slow line waits for these
 
@@ -31,6 +32,7 @@ class Pictures
     page("#{OUT}/page.png", TRACE, height: 1110)
     run(@ruby, "--vm-trace=threads,gc", "--vm-trace-file=#{THREADS}", "examples/greedy.rb")
     page("#{OUT}/threads.png", THREADS, height: 860)
+    slow_request("#{OUT}/slow-request.png")
     flow("#{OUT}/data-flow.svg")
     Dir["#{OUT}/*"].each do |path|
       puts format("%6d bytes  %s", File.size(path), path)
@@ -40,10 +42,22 @@ class Pictures
 
   private
 
+  # The calls of one request. The trace goes on while it is written, which is cut off.
+  def slow_request(path)
+    FileUtils.rm_rf(SLOW)
+    FileUtils.mkdir_p(SLOW)
+    run(@ruby, "--yjit", "examples/slow_requests/shop.rb", "5000", SLOW)
+    trace = Dir["#{SLOW}/*-4999.fxt"].first
+    calls = run(@tool, "query", trace, "SELECT MAX(ts + dur) - MIN(ts) FROM slice WHERE category = 'call'")
+    run(@tool, "cut", "--until=#{calls.lines.last.to_i}ns", "-o", "#{SLOW}/request.fxt", trace)
+    page(path, "#{SLOW}/request.fxt", height: 900) { |page| page.run("document.getElementById('calls').scrollIntoView()") }
+  end
+
   def page(path, trace, height:)
     run(@tool, "html", "-o", PAGE, trace)
     browser = Browser.new(width: 1040, height: height)
     browser.open(File.join(TOP, PAGE))
+    yield browser if block_given?
     browser.screenshot(path)
     problems = browser.problems
     fail_with("the page has problems: #{problems}") if problems.any?

@@ -17,6 +17,7 @@ class TestGuide < Minitest::Test
     "doc/guide/recompilation.md" => "test_recompilation.rb",
     "doc/guide/flight-recorder.md" => "test_flight_recorder.rb",
     "doc/internals/reprofile.md" => "test_reprofile.rb",
+    "doc/guide/slow-requests.md" => "test_slow_requests.rb",
   }.freeze
   PAGES = Dir.glob("doc/**/*.md", base: TOP).sort.freeze
   BLOCK = /^(?: *<!-- (?:not run: (?<reason>.+?)|needs: (?<needs>.+?)) -->\n)?(?<indent> *)```(?<kind>sh|console)\n(?<text>.*?)^\k<indent>```$/m

@@ -1,0 +1,51 @@
+# The worked example of doc/guide/slow-requests.md: its commands are run with fewer requests, and the
+# trace of one slow request names its cause, which a profile of all requests does not.
+require "minitest/autorun"
+require "fileutils"
+require "open3"
+
+class TestSlowRequestsDoc < Minitest::Test
+  TOP = File.expand_path("../..", __dir__)
+  TEXT = File.read(File.join(TOP, "doc/guide/slow-requests.md"))
+  PROFILE, TRACE = TEXT.scan(/^```sh\n(.*?)^```/m).map { |(block)| block.gsub("100000", "3000").gsub("99999", "2999") }
+  MIDDLEWARE = File.read(File.join(TOP, "examples/slow_requests/slow_requests.rb"))
+
+  def run_commands(commands)
+    out, status = Open3.capture2e({ "COLUMNS" => "200" }, "sh", "-ec", commands, chdir: TOP)
+    assert_predicate status, :success?, "#{commands}\n#{out}"
+    out
+  end
+
+  def test_the_profile_names_another_method_than_the_trace
+    skip ENV["NO_RUBY"] if ENV["NO_RUBY"]
+    FileUtils.rm_rf(File.join(TOP, "build/slow"))
+    methods = run_commands(PROFILE).scan(/^ *\d+\.\d %  (\S+)/).flatten
+    cause = "Journal#position (examples/slow_requests/shop.rb:33)"
+    assert_includes methods, "String#gsub"
+    refute_equal "Journal#position", methods.first
+
+    report = run_commands(TRACE)
+    assert_match(/^ +own +share .*\n +\S+ \S+ +\S+% .* 1,000 .* #{Regexp.escape(cause)}$/, report)
+    assert_includes TEXT, cause
+    assert_operator Dir[File.join(TOP, "build/slow/*")].size, :<=, 10
+    run_commands("build/tool/vm-trace check build/slow/*.fxt")
+  end
+
+  def test_lines_of_the_example_are_those_shown
+    lines = File.readlines(File.join(TOP, "examples/slow_requests/shop.rb"))
+    { 10 => "text.gsub", 33 => "def position", 28 => "position(cents)" }.each { |line, text| assert_includes lines[line - 1], text }
+  end
+
+  def test_the_middleware_is_as_short_as_it_says
+    lines = MIDDLEWARE.lines.grep_v(/\A\s*(#|$)/).size
+    assert_operator lines, :<, 60
+    assert_includes TEXT, "middleware in #{lines} lines of code"
+  end
+
+  # Each option of the middleware is in the table, with its default.
+  def test_options_are_those_of_the_middleware
+    options = MIDDLEWARE[/def initialize\(app, (.*)\)/, 1].scan(/(\w+):/).flatten
+    assert_equal options.sort, TEXT.scan(/^\| (`.*?) \|/).flatten.flat_map { |cell| cell.scan(/`(\w+):`/) }.flatten.sort
+    assert_includes TEXT, MIDDLEWARE[/RECORD = (\{.*\})\.freeze/, 1]
+  end
+end
