@@ -166,11 +166,18 @@ rb_vm_trace_write_loss(struct rb_vm_trace_ractor *ractor, struct rb_execution_co
 static bool
 write_stream_counters(struct vm_trace_event *event, const struct vm_trace_totals *totals)
 {
+    unsigned arguments = event->arguments;
+    EACH_STREAM(stream, counters) {
+        for (size_t i = 0; stream->counters[i]; i++) arguments++;
+    }
     EACH_STREAM(stream, counters) {
         for (size_t i = 0; stream->counters[i]; i++) {
             const char *name = stream->counters[i];
             uint64_t count = totals->counters[stream->first_counter + i];
-            if ((!count && stream->without_jit) || event->arguments == FXT_MAX_ARGUMENTS) continue;
+            /* Where there is no room for all, what is missing is 0. */
+            bool room = arguments <= FXT_MAX_ARGUMENTS || count || !stream->without_jit;
+            if (!room) arguments--;
+            if (!room || event->arguments == FXT_MAX_ARGUMENTS) continue;
             struct vm_trace_slot slot = { .index = rb_vm_trace_word_of(name) };
             if (!slot.index && !rb_vm_trace_writer_define(event->writer, &slot, name, strlen(name))) return false;
             event_uint64(event, (enum vm_trace_word)slot.index, count);
