@@ -63,8 +63,8 @@ static bool
 end_fork(bool in_child)
 {
     bool child = in_child && trace_on() && (uint32_t)getpid() != capture.pid;
+    rb_vm_trace_strings_after_fork(); /* first: a child gives texts back */
     if (child) begin_child();
-    rb_vm_trace_strings_after_fork();
     if (__atomic_load_n(&capture.state, __ATOMIC_RELAXED) == VM_TRACE_PENDING) {
         EACH_STREAM(stream, after_fork) stream->after_fork();
     }

@@ -40,19 +40,24 @@ leave(struct rb_vm_trace_calls *calls)
     }
     pthread_mutex_unlock(&lock);
     free(calls->open);
+    free(calls->track);
     free(calls);
 }
 
-/* The name of the track is needed when its thread may be gone. False: no memory. */
+/*
+ * The name of the track is needed when its thread may be gone: a fiber can be freed after its thread.
+ * False: no memory.
+ */
 static bool
 keep_track_name(struct rb_vm_trace_calls *calls)
 {
     char name[TRACK_BYTES];
-    size_t bytes = rb_vm_trace_host_fiber_name(calls->ec, name, sizeof(name));
+    size_t bytes = calls->track ? calls->track_bytes : rb_vm_trace_host_fiber_name(calls->ec, name, sizeof(name));
     if (bytes > sizeof(name)) bytes = sizeof(name);
-    calls->track = malloc(bytes + 1);
-    if (!calls->track) return false;
-    memcpy(calls->track, name, bytes);
+    char *kept = malloc(bytes + 1);
+    if (!kept) return false;
+    memcpy(kept, calls->track ? calls->track : name, bytes);
+    calls->track = kept;
     calls->track_bytes = bytes;
     return true;
 }
@@ -157,6 +162,7 @@ make(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
     calls = calloc(1, sizeof(*calls));
     if (!calls) return NULL;
     calls->ec = ec;
+    calls->ractor = ractor;
     calls->id = rb_vm_trace_host_fiber(ec);
     struct vm_trace_open_call *open = malloc(FIRST_CALLS * sizeof(*open));
     bool fiber = calls->id.tid >= HOST_SYNTHETIC_FIBERS;
@@ -465,7 +471,7 @@ rb_vm_trace_open_calls_snapshot_begin(void)
     snapshot.ns = clock_now_ns(&ractor->clock);
     pthread_mutex_lock(&lock);
     for (struct rb_vm_trace_calls *calls = contexts; calls; calls = calls->next) {
-        if (calls->trace != trace_id() || rb_vm_trace_host_ractor(calls->ec) != ractor) continue;
+        if (calls->trace != trace_id() || calls->ractor != ractor) continue;
         struct rb_vm_trace_calls *made = copy(calls);
         if (!made) {
             ractor->lost += (uint64_t)(calls->top - calls->open);

@@ -37,6 +37,7 @@ struct rb_vm_trace_calls {
     struct rb_vm_trace_calls *next, **link; /* in the list of all; guarded by its lock */
     struct rb_vm_trace_calls **slot;        /* of the execution context, that points here */
     struct rb_execution_context_struct *ec;
+    const struct rb_vm_trace_ractor *ractor; /* only compared: it may be gone */
     uint64_t trace;              /* that all this belongs to (trace_id) */
     uint64_t changes;            /* trace_changes, when it was looked at last */
     uint64_t last_ns;            /* of what began or ended last: no two calls begin at once */
