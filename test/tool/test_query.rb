@@ -184,6 +184,13 @@ class TestQuery < Minitest::Test
     assert_match(/provider 77 was never introduced/, result.err)
   end
 
+  # Of a sample whose stack has an undefined frame Perfetto keeps only what it counted.
+  def test_sample_without_its_frame_is_in_the_counters_only
+    file = File.join(__dir__, "corpus/sample_without_its_frame.fxt")
+    counts = %w[counter stack_sample stack_sample_counter].map { |table| tool("query", file, "select count(*) from #{table}").out.lines.last.to_i }
+    assert_equal [6, 5, 5], counts
+  end
+
   def test_scheduling_records_with_arguments_of_the_wrong_type_are_dropped_with_a_word
     trace = FxtBuilder.simple do |b|
       { "waker" => 7, "weight" => [:koid, 7] }.each { |name, value| b.record(8, 1 << 16 | 2 << 60, [1, 43].pack("Q<*") + b.arg(name, value)) }

@@ -451,12 +451,13 @@ task_row(struct model *model, const struct sample *sample)
     return row_number(&samples->tasks, row);
 }
 
+/* `row` is the sample's, or MODEL_NONE. */
 static void
-add_counter(struct model *model, uint32_t session, const struct defaults *defaults, unsigned index, uint64_t weight)
+add_counter(struct model *model, uint32_t session, const struct defaults *defaults, unsigned index, int64_t ts,
+            uint64_t weight, uint32_t row)
 {
     struct samples *samples = model->samples;
     const struct counter_kind *kind = &defaults->kinds[index];
-    const struct sample_row *sample = &samples->rows.list[samples->rows.count - 1];
     const struct sample_counter_track key = {.session = session, .source = defaults->source, .name = kind->name};
     uint32_t before = samples->tracks.count;
     struct sample_counter_track *track = row_table_get(&samples->tracks, &key.session);
@@ -468,10 +469,10 @@ add_counter(struct model *model, uint32_t session, const struct defaults *defaul
     }
     model_room(model, model->counters.list, model->counters.count, model->counters.capacity);
     model_room(model, samples->counters.list, samples->counters.count, samples->counters.capacity);
-    samples->counters.list[samples->counters.count++] =
-        (struct sample_counter){model->counters.count, samples->rows.count - 1};
+    if (row != MODEL_NONE)
+        samples->counters.list[samples->counters.count++] = (struct sample_counter){model->counters.count, row};
     model->counters.list[model->counters.count++] =
-        (struct model_counter){.ts = sample->ts, .value = (double)weight, .track = track->track};
+        (struct model_counter){.ts = ts, .value = (double)weight, .track = track->track};
 }
 
 static void
@@ -483,7 +484,6 @@ add_sample(struct model *model, const struct sample *sample)
     const struct defaults *defaults =
         sample->defaults == MODEL_NONE ? &none : &reading->defaults.list[sample->defaults];
     uint32_t callsite = callsite_row(model, sample->generation, sample->stack);
-    if (callsite == MODEL_NONE) return;
     uint32_t task = task_row(model, sample), before = samples->sessions.count;
     struct sample_session *session =
         row_table_get(&samples->sessions, &reading->sequences.list[sample->sequence].id);
@@ -492,13 +492,17 @@ add_sample(struct model *model, const struct sample *sample)
         session->source = defaults->source;
         session->unit = defaults->counters > 0 ? defaults->kinds[0].unit : MODEL_NONE;
     }
-    uint32_t number = row_number(&samples->sessions, session);
-    model_room(model, samples->rows.list, samples->rows.count, samples->rows.capacity);
-    samples->rows.list[samples->rows.count++] = (struct sample_row){
-        .ts = sample->ts, .source = defaults->source, .task = task, .callsite = callsite, .session = number};
+    uint32_t number = row_number(&samples->sessions, session), row = MODEL_NONE;
+    if (callsite != MODEL_NONE) { /* a sample without a known stack is only in the counters */
+        row = samples->rows.count;
+        model_room(model, samples->rows.list, samples->rows.count, samples->rows.capacity);
+        samples->rows.list[samples->rows.count++] = (struct sample_row){
+            .ts = sample->ts, .source = defaults->source, .task = task, .callsite = callsite, .session = number};
+    }
     unsigned first = sample->weighted ? 0 : 1;
     for (uint32_t i = 0; i < sample->weight_count && first + i < defaults->counters; i++)
-        add_counter(model, number, defaults, first + i, reading->weights.list[sample->first_weight + i]);
+        add_counter(model, number, defaults, first + i, sample->ts, reading->weights.list[sample->first_weight + i],
+                    row);
 }
 
 static int
