@@ -256,7 +256,7 @@ each_chunk_has_a_sample_of_exits_a_second(void **state)
     struct trace *trace = finish_traced();
     assert_true(trace->chunk_count > 3);
     size_t samples = trace_count(trace, "counter", "exits");
-    assert_true(samples > 0 && samples < trace->chunk_count);
+    assert_true(samples > 0 && samples <= trace->chunk_count); /* one may come at the end */
     for (size_t i = 0; i < samples; i++) {
         const struct trace_event *sample = trace_event(trace, "counter", "exits", i);
         assert_true(trace_number(sample, "per_second") > 0);
