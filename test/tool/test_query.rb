@@ -186,9 +186,11 @@ class TestQuery < Minitest::Test
 
   # Of a sample whose stack has an undefined frame Perfetto keeps only what it counted.
   def test_sample_without_its_frame_is_in_the_counters_only
-    file = File.join(__dir__, "corpus/sample_without_its_frame.fxt")
-    counts = %w[counter stack_sample stack_sample_counter].map { |table| tool("query", file, "select count(*) from #{table}").out.lines.last.to_i }
-    assert_equal [6, 5, 5], counts
+    tables = %w[counter stack_sample stack_sample_counter stack_sample_session]
+    { "sample_without_its_frame" => [6, 5, 5, 1], "samples_without_frames" => [2, 0, 0, 0] }.each do |name, counts|
+      file = File.join(__dir__, "corpus", "#{name}.fxt")
+      assert_equal counts, tables.map { |table| tool("query", file, "select count(*) from #{table}").out.lines.last.to_i }, name
+    end
   end
 
   def test_scheduling_records_with_arguments_of_the_wrong_type_are_dropped_with_a_word

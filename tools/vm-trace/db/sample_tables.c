@@ -150,7 +150,7 @@ mapping_column(sqlite3_context *result, const struct model *model, uint32_t row,
 const struct table sample_tables[] = {
     {"stack_sample", "id, ts, source, task_context_id, execution_context_id, callsite_id, session_id", 0, -1,
      sample_rows, NULL, NULL, sample_column},
-    {"stack_sample_session", "id, source, timebase_unit, cmdline", 0, -1, session_rows, NULL, NULL, session_column},
+    {"all_sessions", "id, source, timebase_unit, cmdline", 0, -1, session_rows, NULL, NULL, session_column},
     {"stack_sample_task_context", "id, upid, utid, async_context_id", 0, -1, task_rows, NULL, NULL, task_column},
     {"stack_sample_async_context", "id, name, kind, parent_id", 0, -1, no_rows, NULL, NULL, no_column},
     {"stack_sample_execution_context", "id, ucpu, cpu_mode", 0, -1, no_rows, NULL, NULL, no_column},

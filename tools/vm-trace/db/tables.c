@@ -247,6 +247,8 @@ static const char views[] =
     " WHERE type IN ('fuchsia_counter', 'stack_sample_session_counter');"
     "CREATE TEMP VIEW process_counter_track AS"
     " SELECT id, name, type, parent_id, upid FROM all_tracks WHERE type = 'fuchsia_counter';"
+    "CREATE TEMP VIEW stack_sample_session AS SELECT * FROM all_sessions"
+    " WHERE id IN (SELECT session_id FROM stack_sample);"
     "CREATE TEMP VIEW stats AS SELECT name, sum(value) AS value FROM all_faults WHERE name <> '' GROUP BY name;";
 
 /* --- SQLite's side ---------------------------------------------------------------------------- */
