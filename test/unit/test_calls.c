@@ -4,6 +4,7 @@
  */
 #include "harness.h"
 #include "traced.h"
+#include "vm_trace/capture/method_filter.h"
 #include "vm_trace/session/requests.h"
 #include "vm_trace/session/session.h"
 #include "vm_trace/streams/calls.h"
@@ -275,6 +276,27 @@ static void
 time_of_recorded_calls_is_not_left_out(void **state)
 {
     (void)state;
+    assert_true(rb_vm_trace_parse_methods("--vm-trace-methods", "outer,inner"));
+    start("calls");
+    call(&outer);
+    call(&middle); /* is not requested */
+    pass(60);
+    call(&inner);
+    pass(40);
+    leave();
+    leave();
+    leave();
+    struct trace *trace = finish();
+    assert_int_equal(trace_count(trace, "call", NULL), 2);
+    assert_int_equal(trace_number(call_event(trace, OUTER, 0), "left_out"), 1);
+    assert_int_equal(trace_number(call_event(trace, OUTER, 0), "left_out_ns"), 60 + 1);
+    trace_free(trace);
+}
+
+static void
+deep_calls_are_counted_in_the_one_around_them(void **state)
+{
+    (void)state;
     start("calls:depth=1");
     call(&outer);
     call(&middle);
@@ -454,6 +476,7 @@ main(void)
         isolated_test(compiled_code_reports_what_it_pushes_and_pops),
         isolated_test(short_calls_are_counted_in_the_one_around_them),
         isolated_test(time_of_recorded_calls_is_not_left_out),
+        isolated_test(deep_calls_are_counted_in_the_one_around_them),
         isolated_test(frames_that_were_open_begin_with_the_trace),
         isolated_test(the_frame_that_sees_the_first_end_was_open_too),
         isolated_test(frames_that_are_open_at_the_end_are_written),
