@@ -4,6 +4,7 @@
  */
 #include "vm_trace/streams/open_calls.h"
 #include "vm_trace/streams/frames.h"
+#include "vm_trace/base/messages.h"
 
 #include <string.h>
 
@@ -24,6 +25,19 @@ refuse_calls(uint64_t rate, const char *only, bool jit_on)
     return "calls of compiled code can be recorded on x86-64 only; run the program without a JIT";
 }
 
+/* Where the time-stamp counter can't be used, most of the cost of a call is that of the system's clock. */
+static void
+warn_of_slow_clock(void)
+{
+    enum { READS = 64, READS_OF_A_CALL = 2 };
+    if (rb_vm_trace_clock_ticks_p()) return;
+    uint64_t begin_ns = rb_vm_trace_clock_system_ns(), end_ns = begin_ns;
+    for (int i = 0; i < READS; i++) end_ns = rb_vm_trace_clock_system_ns();
+    rb_vm_trace_warn("the system does not use the processor's time-stamp counter: to record a call takes %llu ns for "
+                     "its clock alone; calls:min=DURATION does not change that",
+                     (unsigned long long)((end_ns - begin_ns) * READS_OF_A_CALL / READS));
+}
+
 static const char *
 start_calls(bool by_flags)
 {
@@ -32,6 +46,7 @@ start_calls(bool by_flags)
     if (!rb_vm_trace_call_events_init()) return "out of memory";
     const char *why = patch_code();
     if (why) return why;
+    warn_of_slow_clock();
     rb_vm_trace_frames_report(RB_VM_TRACE_FRAMES_CALLS, true);
     return NULL;
 }
