@@ -17,13 +17,14 @@ MAGIC = 0x0016547846040010
 # Not in the debug information, for they are macros: chunk_file.h, sites.c.
 CHUNK_WORDS = (1 << 20) // WORD
 BLOCK_SITES = 256
+MOST_ARGUMENTS = 15  # of an event
 NO_UNIT = 1  # of the sites that stand for all those beyond the limit
 METADATA, INITIALIZATION, STRING, THREAD, EVENT = range(5)
 FILE_ERRORS = {-1: "the limit of its size is reached", -2: "another program cut it short", -3: "it was removed",
                -4: "another program wrote into it", -5: "the file system refused a page of it", -6: "its disk has too little space"}  # enum in chunk_file.h
 NOT_IN_CORE = ("the flight recorder's memory is not in the core. Before a core is written, bit 1 of /proc/PID/coredump_filter (which is "
                "set unless someone clears it; echo 0x33) puts it there")
-EVENT_KINDS = {0: "instant", 1: "counter", 2: "begin", 3: "end", 5: "async begin", 7: "async end",
+EVENT_KINDS = {0: "instant", 1: "counter", 2: "begin", 3: "end", 4: "complete", 5: "async begin", 7: "async end",
                8: "flow begin", 9: "flow step", 10: "flow end"}
 KINDS = {"RB_VM_TRACE_SIDE_EXIT": "side_exit", "RB_VM_TRACE_RECOMPILE_EXIT": "recompile_exit", "RB_VM_TRACE_FALLBACK": "fallback"}
 DURATION_BEGIN, DURATION_END = 2, 3
@@ -338,8 +339,14 @@ def last_words(state, words):
         if number:
             words += trace_event(pid, ns, "loss", [("lost", Wide(number)), ("reason", why)])
             events += 1
-    summary = [("sampled", exits), ("events", events), ("lost", lost + dropped), *totals.items()]
-    return words + trace_event(pid, ns + 1, "summary", [*((name, Wide(number)) for name, number in summary), ("snapshot", "memory")])
+    summary = [("snapshot", "memory"), ("sampled", Wide(exits)), ("events", Wide(events)), ("lost", Wide(lost + dropped))]
+    counts = list(totals.items())
+    # Where there is no room for all, what is missing is 0.
+    for name in [name for name, count in counts if count == 0 and name not in ("exits", "sites", "fallbacks")]:
+        if len(summary) + len(counts) > MOST_ARGUMENTS:
+            counts.remove((name, 0))
+    summary += [(name, Wide(count)) for name, count in counts][:MOST_ARGUMENTS - len(summary)]
+    return words + trace_event(pid, ns + 1, "summary", summary)
 
 
 def begun_in(chunk):
