@@ -163,7 +163,7 @@ class TestMarkers < Integration::Test
     assert_equal 1, of(result.trace, "x").size
   end
 
-  STREAMS = "exits, fallbacks, compiles, invalidations, markers, threads, gc, allocations, states"
+  STREAMS = "exits, fallbacks, compiles, invalidations, markers, threads, gc, allocations, states, calls"
 
   def test_wrong_options_are_one_line
     {
