@@ -428,18 +428,22 @@ class TestCheckSchema < Minitest::Test
     assert_fine(trace.build)
   end
 
-  def test_a_marker_may_wait_for_a_chunk_that_begins_with_a_sample_of_exits
-    counters = [["counter", "exits", 7000, "per_second"], ["marker", "queue", 6000, "value"], ["marker", "queue", 5000, "value"]]
-    counters = counters.map { |cat, name, ts, key| { type: :counter, cat: cat, name: name, ts: ts, extra: 0, args: { key => [:uint64, 1] } } }
-    trace = OurTrace.new
-    trace.exits = []
-    trace.sites = []
-    trace.summary = nil
-    trace.losses = counters.take(2)
-    assert_fine(trace.build)
-    trace.losses = counters
-    assert_fault(trace.tap(&:build).offsets.fetch(counters[2]),
-                 "marker queue: time goes backwards on thread 43, from 6000 to 5000 ns", trace.build)
+  # The marker or the collection that needs a new chunk is older than the sample of exits there.
+  { "marker" => "queue", "gc" => "GC heap" }.each do |category, name|
+    define_method("test_a_#{category}_counter_may_be_earlier_than_the_sample_of_exits_before_it") do
+      counter = ->(cat, name, ts) { { type: :counter, cat: cat, name: name, ts: ts, extra: 0, args: { "value" => [:uint64, 1] } } }
+      sample = counter.("counter", "exits", 7000).merge(args: { "per_second" => [:uint64, 1] })
+      counters = [sample, counter.(category, name, 6000), counter.(category, name, 5000)]
+      trace = OurTrace.new
+      trace.exits = []
+      trace.sites = []
+      trace.summary = nil
+      trace.losses = counters.take(2)
+      assert_fine(trace.build)
+      trace.losses = counters
+      assert_fault(trace.tap(&:build).offsets.fetch(counters[2]),
+                   "#{category} #{name}: time goes backwards on thread 43, from 6000 to 5000 ns", trace.build)
+    end
   end
 
   # --- sites ---

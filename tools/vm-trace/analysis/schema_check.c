@@ -18,10 +18,11 @@ enum { CLOCKS_MAX = 256 * 1024, PROCESSES_MAX = 16 * 1024, FLOWS_MAX = 1024 * 10
 /* The last times of one thread within one provider. A recompile exit has a time from before the
  * JIT acted on it, but is written after the durations and site counts that result from the
  * action. So exits, durations and events about the trace have a clock each, and calls have one, too.
- * So have counters, and the program's counters another: a chunk begins with a sample of exits, and the
- * marker that needed the chunk has an earlier time. */
+ * The counters of each category have one, too: a chunk begins with a sample of the exits, and the
+ * marker or the heap's size that needed the chunk has an earlier time. */
 enum clock {
-    CLOCK_EXITS, CLOCK_TRACE, CLOCK_DURATIONS, CLOCK_CALLS, CLOCK_COUNTERS, CLOCK_MARKER_COUNTERS, CLOCKS
+    CLOCK_EXITS, CLOCK_TRACE, CLOCK_DURATIONS, CLOCK_CALLS, CLOCK_COUNTERS, CLOCK_MARKER_COUNTERS, CLOCK_GC_COUNTERS,
+    CLOCKS
 };
 
 struct clocks {
@@ -708,14 +709,23 @@ check_allocation(struct schema_check *check, struct process *process, const stru
     if (numbered) allocation_check_sample(&check->allocations, check->reader, event, sample, untracked != 0);
 }
 
+static enum clock
+clock_of_counter(uint32_t category)
+{
+    switch (category) {
+      case STRING_MARKER: return CLOCK_MARKER_COUNTERS;
+      case STRING_GC: return CLOCK_GC_COUNTERS;
+      default: return CLOCK_COUNTERS;
+    }
+}
+
 static void
 check_time(struct schema_check *check, const struct fxt_event *event)
 {
     struct clocks *clocks = clocks_of(check, event);
     if (clocks == NULL) return;
     enum clock clock = event->category.id == STRING_TRACE ? CLOCK_TRACE : CLOCK_EXITS;
-    bool marker = event->category.id == STRING_MARKER;
-    if (event->type == FXT_EVENT_COUNTER) clock = marker ? CLOCK_MARKER_COUNTERS : CLOCK_COUNTERS;
+    if (event->type == FXT_EVENT_COUNTER) clock = clock_of_counter(event->category.id);
     else if (event->category.id == STRING_CALL) clock = CLOCK_CALLS;
     else if (event->type != FXT_EVENT_INSTANT && !belongs_to_exit(check, event)) clock = CLOCK_DURATIONS;
     int64_t *last_ns = &clocks->last_ns[clock];
