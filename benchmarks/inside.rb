@@ -20,6 +20,17 @@ module VMTraceBench
     Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end
 
+  # Seconds of processor time that this thread takes for the block.
+  def self.cpu_seconds
+    from = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
+    yield
+    Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) - from
+  end
+
+  def self.median(list)
+    list.sort[list.size / 2]
+  end
+
   # Runs the block `warmup` times, then `runs` times with a clock around each.
   # The numbers are fixed, so both sides do and compile the same.
   def self.iterate(warmup: 5, runs: 10)

@@ -30,14 +30,6 @@ def program(calls, turns)
   end
 end
 
-def seconds
-  from = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
-  yield
-  Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) - from
-end
-
-def median(list) = list.sort[list.size / 2]
-
 $repeated = 0 # traces, because a disk that others use was too slow: calls that are lost cost less
 ATTEMPTS = 5
 
@@ -45,7 +37,7 @@ ATTEMPTS = 5
 def traced(calls, times: 1, **where)
   ATTEMPTS.times do
     T.start(calls: true, **where)
-    took = Array.new(times) { seconds { yield } }.last
+    took = Array.new(times) { VMTraceBench.cpu_seconds { yield } }.last
     status = T.stop
     return took if status.fetch(:lost).zero? && status.fetch(:calls) >= calls * times
     raise "#{status[:calls]} calls are recorded" if status.fetch(:lost).zero?
@@ -63,7 +55,7 @@ def trace_file(calls, &body)
   took
 end
 
-def of_a_call(list) = median(list) * 1e9 / CALLS
+def of_a_call(list) = VMTraceBench.median(list) * 1e9 / CALLS
 
 def added(on, off) = of_a_call(on.zip(off).map { |a, b| a - b })
 
@@ -72,7 +64,7 @@ body = -> { fib(N) }
 trace_file(CALLS, &body) # pages that a trace needs are touched once before
 off, on, memory = [], [], []
 rounds.times do
-  off << seconds(&body)
+  off << VMTraceBench.cpu_seconds(&body)
   on << trace_file(CALLS, &body)
   memory << traced(CALLS, times: 2, memory: 8, &body) # its ring is full then
 end
@@ -85,7 +77,7 @@ VMTraceBench.report(:bytes, (sizes[1] - sizes[0]).fdiv(LENGTHS.values.inject { |
 # So that a call with its work takes so long.
 def turns_for(ns)
   4.times.inject(50) do |turns, _|
-    took_ns = median(Array.new(9) { seconds { program(100_000, turns) } }) * 1e4
+    took_ns = VMTraceBench.median(Array.new(9) { VMTraceBench.cpu_seconds { program(100_000, turns) } }) * 1e4
     (turns * ns / took_ns).round.clamp(1, 10_000)
   end
 end
@@ -97,18 +89,18 @@ if programs
     loop_body = -> { program(CALLS, turns) }
     plain, longer = [], []
     rounds.times do
-      plain << seconds(&loop_body)
+      plain << VMTraceBench.cpu_seconds(&loop_body)
       longer << trace_file(CALLS, &loop_body)
     end
     # The rate is never quite that, so it is scaled to it.
     VMTraceBench.report("slowdown_#{millions}", 1 + added(longer, plain) * millions / 1e3)
-    VMTraceBench.report("rate_#{millions}", CALLS / median(plain) / 1e6)
+    VMTraceBench.report("rate_#{millions}", CALLS / VMTraceBench.median(plain) / 1e6)
   end
 end
 VMTraceBench.report(:repeated, $repeated)
 
 events = 0
 point = TracePoint.new(:call, :return) { events += 1 }
-peer = Array.new([rounds, 5].min) { point.enable { seconds(&body) } }
+peer = Array.new([rounds, 5].min) { point.enable { VMTraceBench.cpu_seconds(&body) } }
 raise "TracePoint reports #{events} events" if events < 2 * CALLS * peer.size
 VMTraceBench.report(:peer, of_a_call(peer) - of_a_call(off))

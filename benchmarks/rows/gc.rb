@@ -23,8 +23,6 @@ def round(into, pauses = :pauses)
   (into[:collection] ||= []) << time(COLLECTIONS) { |n| collections(n) }
 end
 
-def median(list) = list.sort[list.size / 2]
-
 off, on, peer, lost = {}, {}, {}, 0
 path = "#{folder}/vm-trace-bench-#{$$}.fxt"
 traced = lambda do |into|
@@ -45,6 +43,6 @@ rounds.times do
   hooked.call(peer)
 end
 { off: off, on: on, peer: peer }.each do |name, lists|
-  lists.each { |key, list| VMTraceBench.report(:"#{name}_#{key}", median(list)) }
+  lists.each { |key, list| VMTraceBench.report(:"#{name}_#{key}", VMTraceBench.median(list)) }
 end
 VMTraceBench.report(:lost, lost)

@@ -37,14 +37,13 @@ rounds.times do
   off << seconds(&body)
   traced.call(on, states: true)
 end
-median = ->(list) { list.sort[list.size / 2] }
 cost = on.zip(off).map { |a, b| (a - b) * 1e9 / (2 * ENTRIES) }
-VMTraceBench.report(:change, median.call(cost))
-VMTraceBench.report(:off, median.call(off) * 1e9 / ENTRIES)
+VMTraceBench.report(:change, VMTraceBench.median(cost))
+VMTraceBench.report(:off, VMTraceBench.median(off) * 1e9 / ENTRIES)
 VMTraceBench.report(:lost, lost)
 point = TracePoint.new(:call, :return) {}
 rounds.times { point.enable { peer << seconds(&body) } }
-VMTraceBench.report(:peer, (median.call(peer) - median.call(off)) * 1e9 / (2 * ENTRIES))
+VMTraceBench.report(:peer, (VMTraceBench.median(peer) - VMTraceBench.median(off)) * 1e9 / (2 * ENTRIES))
 
 # What the tracer reads: the processor's counter, as far as Ruby comes to it.
 GC.disable
@@ -52,4 +51,4 @@ nothing = Array.new(rounds) { seconds { i = 0; i += 1 while i < 1_000_000 } }
 clock = Array.new(rounds) do
   seconds { i = 0; (Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond); i += 1) while i < 1_000_000 }
 end
-VMTraceBench.report(:clock, (median.call(clock) - median.call(nothing)) * 1e3)
+VMTraceBench.report(:clock, (VMTraceBench.median(clock) - VMTraceBench.median(nothing)) * 1e3)

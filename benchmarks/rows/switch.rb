@@ -6,8 +6,6 @@ require_relative "../inside"
 methods, rounds = ARGV.first(2).map { |argument| Integer(argument) }
 trace = "#{ARGV.fetch(2, ".")}/vm-trace-bench-#{$$}.fxt"
 
-def median(list) = list.sort[list.size / 2]
-
 def timed(clock = Process::CLOCK_THREAD_CPUTIME_ID)
   from = Process.clock_gettime(clock)
   yield
@@ -37,7 +35,7 @@ end
 WORK, CHUNK = 300_000, 1_000
 5.times { work(WORK / 3) }
 RubyVM::Trace.record(file: trace) { }
-chunk = median(Array.new(500) { timed { work(CHUNK) } })
+chunk = VMTraceBench.median(Array.new(500) { timed { work(CHUNK) } })
 starts, stops, before, during, after, full = Array.new(6) { [] }
 GC.start
 rounds.times do
@@ -53,7 +51,17 @@ rounds.times do
 end
 File.delete(trace)
 yjit = defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?
-{ code_bytes: yjit ? RubyVM::YJIT.runtime_stats[:code_region_size] : RubyVM::ZJIT.stats[:code_region_bytes], full_us: median(full) * 1e6,
-  chunk_us: chunk * 1e6, during: median(during.zip(before).map { |a, b| a / b }), after: median(after.zip(before).map { |a, b| a / b }) }
-  .merge(*{ start: starts, stop: stops }.map { |name, list| { "#{name}_us": median(list.map(&:first)) * 1e6, "#{name}_cpu_us": median(list.map(&:last)) * 1e6 } })
-  .each { |name, value| VMTraceBench.report(name, value) }
+
+def report_us(name, seconds) = VMTraceBench.report(name, VMTraceBench.median(seconds) * 1e6)
+def report_ratio(name, list, before) = VMTraceBench.report(name, VMTraceBench.median(list.zip(before).map { |a, b| a / b }))
+
+code_bytes = yjit ? RubyVM::YJIT.runtime_stats[:code_region_size] : RubyVM::ZJIT.stats[:code_region_bytes]
+VMTraceBench.report(:code_bytes, code_bytes)
+report_us(:full_us, full)
+VMTraceBench.report(:chunk_us, chunk * 1e6)
+report_ratio(:during, during, before)
+report_ratio(:after, after, before)
+{ start: starts, stop: stops }.each do |name, list|
+  report_us(:"#{name}_us", list.map(&:first))
+  report_us(:"#{name}_cpu_us", list.map(&:last))
+end

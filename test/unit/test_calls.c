@@ -21,25 +21,9 @@ static struct rb_execution_context_struct fiber = {
 static struct rb_execution_context_struct *ec = &main_thread;
 
 static void
-pass(uint64_t ns)
-{
-    main_ractor.vm_trace->clock.anchor_ns += ns;
-}
-
-static void
-stop_clock(void)
-{
-    struct vm_trace_clock *clock = &main_ractor.vm_trace->clock;
-    uint64_t now_ns = clock_now_ns(clock) + 1000000;
-    *clock = (struct vm_trace_clock){ .anchor_ns = now_ns, .horizon = UINT64_MAX };
-}
-
-static void
 start(const char *streams)
 {
-#if !CLOCK_HAS_TICKS
-    skip_because("the clock can't be made to stand still");
-#endif
+    skip_without_ticks();
     outer = fake_iseq("outer", "app.rb");
     middle = fake_iseq("middle", "app.rb");
     inner = fake_iseq("inner", "app.rb");

@@ -55,17 +55,9 @@ static const struct rb_vm_trace_jit jit = {
 };
 
 static void
-pass(uint64_t ns)
-{
-    main_ractor.vm_trace->clock.anchor_ns += ns;
-}
-
-static void
 start_with(const char *streams)
 {
-#if !CLOCK_HAS_TICKS
-    skip_because("the clock can't be made to stand still");
-#endif
+    skip_without_ticks();
     outer = fake_iseq("outer", "app.rb");
     middle = fake_iseq("middle", "app.rb");
     inner = fake_iseq("inner", "app.rb");
@@ -73,9 +65,7 @@ start_with(const char *streams)
     start_session_traced(streams);
     assert_int_equal(rb_vm_trace_states_on, 1);
     assert_true(fake_host.entries_watched);
-    struct vm_trace_clock *clock = &main_ractor.vm_trace->clock;
-    uint64_t now_ns = clock_now_ns(clock) + 1000000;
-    *clock = (struct vm_trace_clock){ .anchor_ns = now_ns, .horizon = UINT64_MAX };
+    stop_clock();
     site = make_site(RB_VM_TRACE_SIDE_EXIT, "a", &outer, 3);
     other_site = make_site(RB_VM_TRACE_SIDE_EXIT, "b", &inner, 5);
 }

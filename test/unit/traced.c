@@ -39,6 +39,28 @@ start_session_traced(const char *streams)
 }
 
 void
+skip_without_ticks(void)
+{
+#if !CLOCK_HAS_TICKS
+    skip_because("the clock can't be made to stand still");
+#endif
+}
+
+void
+stop_clock(void)
+{
+    struct vm_trace_clock *clock = &main_ractor.vm_trace->clock;
+    uint64_t now_ns = clock_now_ns(clock) + 1000000;
+    *clock = (struct vm_trace_clock){ .anchor_ns = now_ns, .horizon = UINT64_MAX };
+}
+
+void
+pass(uint64_t ns)
+{
+    main_ractor.vm_trace->clock.anchor_ns += ns;
+}
+
+void
 free_traced(void)
 {
     rb_vm_trace_ractor_free(main_ractor.vm_trace);

@@ -27,6 +27,15 @@ void start_traced(struct rb_vm_trace_config config);
 void start_session_traced(const char *streams);
 #define start_traced(...) (start_traced)((struct rb_vm_trace_config){ __VA_ARGS__ })
 
+/*
+ * From now on the clock of the main ractor is stopped, a millisecond ahead, and time passes only by
+ * pass(). A recorder needs the time-stamp counter for that: see skip_without_ticks.
+ */
+void stop_clock(void);
+void pass(uint64_t ns);
+/* Skips the test where the clock can't be made to stand still. */
+void skip_without_ticks(void);
+
 /* End as a program ends, free what the module has, and decode the file. */
 struct trace *finish_traced(void);
 

@@ -4,6 +4,7 @@
 #include "vm_trace/capture/event.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* The track that an event is on. */
 struct track {
@@ -205,4 +206,13 @@ rb_vm_trace_event_write_in_epoch(struct rb_vm_trace_ractor *ractor, struct rb_ex
     ractor->lost++;
     if (ractor->writer.late) ractor->late++;
     return false;
+}
+
+bool
+rb_vm_trace_event_setting(struct vm_trace_event *event, const char *name, uint64_t value)
+{
+    struct vm_trace_slot slot;
+    if (!rb_vm_trace_writer_define(event->writer, &slot, name, strlen(name))) return false;
+    event_uint64(event, (enum vm_trace_word)slot.index, value);
+    return true;
 }

@@ -183,6 +183,12 @@ bool rb_vm_trace_event_backtrace_and(struct vm_trace_event *event, struct rb_vm_
  */
 bool rb_vm_trace_event_frames_and(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks, size_t more);
 
+/*
+ * A number that a stream adds to the event `settings`, under a name that is no known string. False:
+ * the chunk is full.
+ */
+bool rb_vm_trace_event_setting(struct vm_trace_event *event, const char *name, uint64_t value);
+
 /* How an event is written: false when the chunk was full. */
 typedef bool vm_trace_event_writer(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
                                    const void *what);

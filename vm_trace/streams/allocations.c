@@ -434,12 +434,8 @@ add_counts(const struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *tota
 static bool
 write_settings(struct vm_trace_event *event)
 {
-    static const char NAME[] = "allocations";
-    struct vm_trace_slot name;
-    if (!rb_vm_trace_allocations.rate) return true;
-    if (!rb_vm_trace_writer_define(event->writer, &name, NAME, sizeof(NAME) - 1)) return false;
-    event_uint64(event, (enum vm_trace_word)name.index, rb_vm_trace_allocations.rate);
-    return true;
+    const uint64_t rate = rb_vm_trace_allocations.rate;
+    return !rate || rb_vm_trace_event_setting(event, "allocations", rate);
 }
 
 struct rb_vm_trace_stream rb_vm_trace_allocations = {

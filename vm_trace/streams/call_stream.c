@@ -6,8 +6,6 @@
 #include "vm_trace/streams/frames.h"
 #include "vm_trace/base/messages.h"
 
-#include <string.h>
-
 /* Compiled code reports the frames that it pushes and pops. */
 static const char *
 patch_code(void)
@@ -98,19 +96,12 @@ add_count(const struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *total
 }
 
 static bool
-write_number(struct vm_trace_event *event, const char *text, uint64_t number)
-{
-    const struct vm_trace_string *name = rb_vm_trace_string_permanent(text, strlen(text));
-    return !name || event_uint64_rarely(event, name, number);
-}
-
-static bool
 write_settings(struct vm_trace_event *event)
 {
     const struct rb_vm_trace_stream *stream = &rb_vm_trace_calls;
     if (!stream->rate) return true;
-    return (!stream->min_ns || write_number(event, "calls_min_ns", stream->min_ns)) &&
-        (stream->depth == VM_TRACE_ANY_DEPTH || write_number(event, "calls_depth", stream->depth));
+    return (!stream->min_ns || rb_vm_trace_event_setting(event, "calls_min_ns", stream->min_ns)) &&
+        (stream->depth == VM_TRACE_ANY_DEPTH || rb_vm_trace_event_setting(event, "calls_depth", stream->depth));
 }
 
 static void

@@ -63,12 +63,8 @@ free_all(void)
 static bool
 write_settings(struct vm_trace_event *event)
 {
-    static const char MIN[] = "states_min_ns";
-    if (!rb_vm_trace_states.rate) return true;
-    const struct vm_trace_string *name = rb_vm_trace_string_permanent(MIN, sizeof(MIN) - 1);
-    return !name || event_uint64_rarely(event, name, rb_vm_trace_states.min_ns);
+    return !rb_vm_trace_states.rate || rb_vm_trace_event_setting(event, "states_min_ns", rb_vm_trace_states.min_ns);
 }
-
 
 static void
 report(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, struct vm_trace_totals *totals)
