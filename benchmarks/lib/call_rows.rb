@@ -54,7 +54,8 @@ module Bench
                        runs: rounds_of_calls,
                        target: "<= 2 clock reads + #{MOST_NS[jit]} ns#{", ratio >= #{least_ratio}" if least_ratio}",
                        met: ours <= most && peer >= ours * (least_ratio || 0),
-                       note: "2 clock reads: %.1f ns; into memory: %.1f ns; untraced: %.1f ns; the peer is a TracePoint that counts%s" %
+                       note: "2 clock reads: %.1f ns; into memory: %.1f ns; untraced: %.1f ns; " \
+                             "the peer is a TracePoint that counts%s" %
                              [clocks, *run.values_at("memory", "off"), repeated])
     end
 
@@ -62,7 +63,8 @@ module Bench
     def add_ruby_prof_row(ours)
       row = Row.new(name: "ZJIT: one call, beside ruby-prof", unit: "ns", ours: ours, target: "ratio >= 50")
       @rows << row
-      run = Side.new("ruby-prof", RbConfig.ruby.shellescape).run(Workload.new("ruby_prof", "#{Recording::ROWS}/ruby_prof.rb", ["9"]))
+      workload = Workload.new("ruby_prof", "#{Recording::ROWS}/ruby_prof.rb", ["9"])
+      run = Side.new("ruby-prof", RbConfig.ruby.shellescape).run(workload)
       peer = run.extra.fetch("call")
       row.base, row.ratio, row.runs, row.met = peer, peer / ours, 9, peer >= 50 * ours
       row.note = "the peer is ruby-prof, on Ruby #{RUBY_VERSION}"
@@ -72,16 +74,16 @@ module Bench
 
     def add_call_bytes_row(runs)
       bytes = runs.map { |run| run.fetch("bytes") }.max
-      @rows << Row.new(name: "bytes a call", unit: "bytes", ours: bytes, runs: 1, target: "24, plus names", met: bytes.round <= 24,
-                       note: "%.2f with the strings and heads of chunks" % bytes)
+      @rows << Row.new(name: "bytes a call", unit: "bytes", ours: bytes, runs: 1, target: "24, plus names",
+                       met: bytes.round <= 24, note: "%.2f with the strings and heads of chunks" % bytes)
     end
 
     # How much of a trace is left without calls of less than a microsecond.
     def add_min_row
       all, longer = ["calls", "calls:min=1us"].map { |streams| bytes_of_emulator(streams) }
       ratio = longer.fdiv(all)
-      @rows << Row.new(name: "calls:min=1us / calls, bytes, emulator", unit: "times", ours: ratio, runs: 1, target: "<= 0.1 times",
-                       met: ratio <= 0.1, note: "#{longer >> 10} of #{all >> 10} KiB")
+      @rows << Row.new(name: "calls:min=1us / calls, bytes, emulator", unit: "times", ours: ratio, runs: 1,
+                       target: "<= 0.1 times", met: ratio <= 0.1, note: "#{longer >> 10} of #{all >> 10} KiB")
     end
 
     def bytes_of_emulator(streams)
@@ -95,9 +97,11 @@ module Bench
 
     def add_slowdown_row(millions, most, runs)
       slowest = runs.values.map { |run| run.fetch("slowdown_#{millions}") }.max
-      each = runs.map { |jit, run| "%s %.3f at %.1f million" % [jit, *run.values_at("slowdown_#{millions}", "rate_#{millions}")] }
-      @rows << Row.new(name: "#{millions} million calls a second, traced / untraced", unit: "times", ours: slowest, runs: rounds_of_calls,
-                       target: "<= #{most} times", met: slowest <= most, note: each.join(", "))
+      each = runs.map do |jit, run|
+        "%s %.3f at %.1f million" % [jit, *run.values_at("slowdown_#{millions}", "rate_#{millions}")]
+      end
+      @rows << Row.new(name: "#{millions} million calls a second, traced / untraced", unit: "times", ours: slowest,
+                       runs: rounds_of_calls, target: "<= #{most} times", met: slowest <= most, note: each.join(", "))
     end
   end
 end

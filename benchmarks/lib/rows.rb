@@ -531,7 +531,9 @@ module Bench
     # What the recording path without Ruby prints (recording.c).
     def measured_by_recording(*arguments)
       program = @options[:recording]
-      raise Failed, "--recording PROGRAM is needed: make build/bench/recording builds it" unless program && File.executable?(program)
+      unless program && File.executable?(program)
+        raise Failed, "--recording PROGRAM is needed: make build/bench/recording builds it"
+      end
       out = IO.popen([program, *arguments, err: File::NULL], &:read)
       raise Failed, "recording #{arguments.first}: status #{$?.exitstatus}" unless $?.success?
       out

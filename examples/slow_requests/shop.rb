@@ -49,11 +49,16 @@ end
 # Another process sends a signal each millisecond, and this one notes which method is running.
 def profile
   samples = Hash.new(0)
-  trap("USR2") { samples[caller_locations(1, 1).first.then { |at| "#{at.label} (#{File.basename(at.path)}:#{at.lineno})" }] += 1 }
+  trap("USR2") do
+    at = caller_locations(1, 1).first
+    samples["#{at.label} (#{File.basename(at.path)}:#{at.lineno})"] += 1
+  end
   clock = fork { Process.kill(:USR2, Process.ppid) while sleep(0.001) }
   yield
   Process.kill(:KILL, clock)
-  samples.sort_by(&:last).reverse.first(5).each { |method, count| puts format("%5.1f %%  %s", 100.0 * count / samples.values.sum, method) }
+  samples.sort_by(&:last).reverse.first(5).each do |method, count|
+    puts format("%5.1f %%  %s", 100.0 * count / samples.values.sum, method)
+  end
 end
 
 requests, folder = Integer(ARGV[0]), ARGV[1]

@@ -33,7 +33,9 @@ class TestSlowRequestsDoc < Minitest::Test
 
   def test_lines_of_the_example_are_those_shown
     lines = File.readlines(File.join(TOP, "examples/slow_requests/shop.rb"))
-    { 10 => "text.gsub", 33 => "def position", 28 => "position(cents)" }.each { |line, text| assert_includes lines[line - 1], text }
+    { 10 => "text.gsub", 33 => "def position", 28 => "position(cents)" }.each do |line, text|
+      assert_includes lines[line - 1], text
+    end
   end
 
   def test_the_middleware_is_as_short_as_it_says

@@ -78,7 +78,8 @@ class TestCalls < Integration::Test
     point = TracePoint.new(:call, :b_call, :c_call, :class) { |tp|
       next if tp.path != __FILE__ && tp.event != :c_call;
       next if tp.event == :call && tp.method_id == :defined;
-      key = tp.event == :c_call ? "#{owner.(tp.defined_class)}#{tp.callee_id}" : "#{tp.event == :b_call ? :block : tp.event}:#{tp.lineno}";
+      key = tp.event == :c_call ? "#{owner.(tp.defined_class)}#{tp.callee_id}"
+        : "#{tp.event == :b_call ? :block : tp.event}:#{tp.lineno}";
       counts[key] += 1 };
     at_exit { point.disable; File.binwrite("counts", Marshal.dump(counts)) };
     point.enable;
@@ -94,7 +95,11 @@ class TestCalls < Integration::Test
     path, line = $1, $2
     return name if path.start_with?("(eval")
     return name.sub(/ \(.*\z/m, "") if path.start_with?("<internal:")
-    kind = name.start_with?("block ") ? "block" : name.start_with?("<class:", "<module:", "singleton class") ? "class" : "call"
+    kind = case name
+    when /\Ablock / then "block"
+    when /\A(?:<class:|<module:|singleton class)/ then "class"
+    else "call"
+    end
     "#{kind}:#{line}"
   end
 
@@ -111,7 +116,10 @@ class TestCalls < Integration::Test
     Marshal.load(File.binread(File.join(result.dir, "counts")))
   end
 
-  def counts_in(trace) = calls(trace).reject { |event| event["name"].match?(/\A(?:rescue|ensure) in |\A<main>|\A<top/) }.map { |event| place(event) }.tally
+  def counts_in(trace)
+    counted = calls(trace).reject { |event| event["name"].match?(/\A(?:rescue|ensure) in |\A<main>|\A<top/) }
+    counted.map { |event| place(event) }.tally
+  end
 
   def assert_same_ruby_calls(expected, counts, message)
     ours, theirs = [counts, expected].map { |all| all.select { |key, _| key.match?(/\A(?:call|block):/) } }
@@ -238,7 +246,8 @@ class TestCalls < Integration::Test
   end
 
   def test_methods_chooses
-    result = traced("def one(n) = two(n)\ndef two(n) = n == 3 ? 4 : n.to_s\n20.times { |i| one(i) }\n", *JIT_FLAGS, "--vm-trace-methods=*#two")
+    result = traced("def one(n) = two(n)\ndef two(n) = n == 3 ? 4 : n.to_s\n20.times { |i| one(i) }\n",
+                    *JIT_FLAGS, "--vm-trace-methods=*#two")
     assert_equal({ "Object#two" => 20 }, calls(result.trace).map { |event| without_place(event["name"]) }.tally)
   end
 
@@ -265,7 +274,8 @@ class TestCalls < Integration::Test
       end
       late = calls(traces.fetch("late.fxt"))
       before = late.select { |event| event["args"]["began"] == "before the trace" }
-      assert_equal %w[<main>] + ["Object#nested"] * 4, before.sort_by { |event| event["ts"] }.map { |event| without_place(event["name"]) }.first(5)
+      outermost = before.sort_by { |event| event["ts"] }.first(5)
+      assert_equal %w[<main>] + ["Object#nested"] * 4, outermost.map { |event| without_place(event["name"]) }
       assert_equal 2, late.count { |event| without_place(event["name"]) == "Object#outer" }
       assert_nested(traces.fetch("late.fxt"))
     end
@@ -287,7 +297,10 @@ class TestCalls < Integration::Test
       work(2)
     RUBY
     assert_equal 2, result.traces.size
-    counts = result.traces.to_h { |trace| [trace.settings["pid"] == result.pid, calls(trace).count { |event| event["name"].start_with?("Object#work") }] }
+    counts = result.traces.to_h do |trace|
+      work = calls(trace).select { |event| event["name"].start_with?("Object#work") }
+      [trace.settings["pid"] == result.pid, work.size]
+    end
     assert_equal({ true => 2, false => 30 }, counts)
   end
 
@@ -298,7 +311,8 @@ class TestCalls < Integration::Test
       rs = 3.times.map { Ractor.new { 5.times { fib(12) }; GC.start } }
       rs.each { |r| r.respond_to?(:value) ? r.value : r.take }
     RUBY
-    counts = calls(result.trace).select { |event| event["name"].start_with?("Object#fib") }.map { |event| event["tid"] }.tally
+    fibs = calls(result.trace).select { |event| event["name"].start_with?("Object#fib") }
+    counts = fibs.map { |event| event["tid"] }.tally
     assert_equal [5 * 465] * 3, counts.values
     assert_nested(result.trace)
   end

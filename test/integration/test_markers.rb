@@ -183,7 +183,8 @@ class TestMarkers < Integration::Test
     assert_match(/\Avm_trace: nothing is traced: give --vm-trace=LIST, too/, result.err)
     # Of what is not on, or not in this base, the program does not die.
     result = run_ruby("p 1", "--vm-trace=fallbacks")
-    assert_equal ["1\n", "vm_trace: no fallbacks are traced: fallbacks can be recorded only in a program that was started with ZJIT and --zjit-trace-fallbacks\n"],
+    assert_equal ["1\n", "vm_trace: no fallbacks are traced: fallbacks can be recorded only in a program that was " \
+                         "started with ZJIT and --zjit-trace-fallbacks\n"],
                  [result.out, result.err]
   end
 

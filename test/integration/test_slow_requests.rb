@@ -1,5 +1,5 @@
-# examples/slow_requests/slow_requests.rb: the Rack middleware that saves traces of slow requests, in servers with threads
-# and in servers that fork.
+# examples/slow_requests/slow_requests.rb: the Rack middleware that saves traces of slow requests,
+# in servers with threads and in servers that fork.
 require_relative "helper"
 
 class TestSlowRequests < Integration::Test
@@ -133,7 +133,12 @@ class TestSlowRequests < Integration::Test
     result = serve(<<~'RUBY')
       app = Clocked.new(APP, folder: ".", ms: 100, files: 1000)
       threads = Array.new(5) do |n|
-        Thread.new { 30.times { |i| request(app, "#{n}-#{i}", i % 10 == 5 ? 200 : 1, then: -> { i % 7 == 0 ? sleep(0.001) : Thread.pass }) } }
+        Thread.new do
+          30.times do |i|
+            after = -> { i % 7 == 0 ? sleep(0.001) : Thread.pass }
+            request(app, "#{n}-#{i}", i % 10 == 5 ? 200 : 1, then: after)
+          end
+        end
       end
       threads.each(&:join)
     RUBY
@@ -214,7 +219,8 @@ class TestSlowRequests < Integration::Test
 
   def test_what_cannot_be_recorded_is_reported_once
     { "Clocked.new(APP, folder: '.', ms: 1, record: { memory: 4, dreams: true })" => /unknown option :dreams/,
-      "RubyVM::Trace.start(markers: true, exits: false, file: 'other.fxt'); Clocked.new(APP, folder: '.', ms: 1)" => /not to memory/,
+      "RubyVM::Trace.start(markers: true, exits: false, file: 'other.fxt'); Clocked.new(APP, folder: '.', ms: 1)" =>
+        /not to memory/,
     }.each do |app, message|
       result = serve("app = begin #{app} end\n3.times { |i| request(app, i, 2) }")
       assert_equal 1, result.own_err.lines.size
@@ -249,11 +255,16 @@ class TestSlowRequests < Integration::Test
         use Rack::Lint
         use SlowRequests, folder: ".", ms: 500
         use Rack::Lint
-        run ->(env) { work; sleep 1 if env["PATH_INFO"] == "/slow"; [200, { "Content-Type" => "text/plain" }, [env["PATH_INFO"]]] }
+        run(lambda do |env|
+          work
+          sleep 1 if env["PATH_INFO"] == "/slow"
+          [200, { "Content-Type" => "text/plain" }, [env["PATH_INFO"]]]
+        end)
       end.to_app
       ready = Queue.new
       server = Thread.new do
-        Rack::Handler::WEBrick.run(app, Port: 0, Host: "127.0.0.1", AccessLog: [], Logger: WEBrick::Log.new(File::NULL)) { |made| ready << made }
+        quiet = { AccessLog: [], Logger: WEBrick::Log.new(File::NULL) }
+        Rack::Handler::WEBrick.run(app, Port: 0, Host: "127.0.0.1", **quiet) { |made| ready << made }
       end
       made = ready.pop
       port = made.listeners.first.addr[1]

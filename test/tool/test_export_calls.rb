@@ -19,8 +19,10 @@ class TestExportCalls < Minitest::Test
 
   # Stack => milliseconds.
   def folded(bytes, *options)
-    export(bytes, "--format=folded", *options).out.lines.to_h { |line| line.chomp.match(/\A(.*) (\d+)\z/) { |m| [m[1], m[2].to_i / 1000] } }
-                                             .reject { |_, ms| ms.zero? }
+    stacks = export(bytes, "--format=folded", *options).out.lines.to_h do |line|
+      line.chomp.match(/\A(.*) (\d+)\z/) { |m| [m[1], m[2].to_i / 1000] }
+    end
+    stacks.reject { |_, ms| ms.zero? }
   end
 
   def test_stacks_have_the_own_time_of_all_calls
@@ -84,7 +86,8 @@ class TestExportCalls < Minitest::Test
     names = ->(stack) do
       list = []
       while stack
-        list.unshift(shared["stringArray"][shared["funcTable"]["name"][shared["frameTable"]["func"][shared["stackTable"]["frame"][stack]]]])
+        func = shared["frameTable"]["func"][shared["stackTable"]["frame"][stack]]
+        list.unshift(shared["stringArray"][shared["funcTable"]["name"][func]])
         stack = shared["stackTable"]["prefix"][stack]
       end
       list.join(";")

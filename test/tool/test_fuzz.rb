@@ -61,7 +61,8 @@ class TestFuzz < Minitest::Test
   # Commands that take several files.
   COMMANDS = {
     %w[check] => ->(paths) { paths }, %w[report] => ->(paths) { paths }, %w[dump] => ->(paths) { paths },
-    %w[report --advice] => ->(paths) { paths }, %w[report --calls] => ->(paths) { paths }, %w[annotate] => ->(paths) { paths.first(1) },
+    %w[report --advice] => ->(paths) { paths }, %w[report --calls] => ->(paths) { paths },
+    %w[annotate] => ->(paths) { paths.first(1) },
     %w[query] => ->(paths) { [*paths, SQL] }, %w[export --format=sqlite --output=FILE] => ->(paths) { paths },
     %w[export --format=folded] => ->(paths) { paths },
     %w[export --format=folded --kind=blocked --threads] => ->(paths) { paths },

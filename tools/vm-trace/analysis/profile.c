@@ -174,7 +174,9 @@ void
 profile_object(void *context, const struct fxt_object *object)
 {
     struct profile *profile = context;
-    if (profile->with_threads || profile->kind == PROFILE_CALLS) threads_name(&profile->threads, reader_pool(profile->reader), object);
+    if (profile->with_threads || profile->kind == PROFILE_CALLS) {
+        threads_name(&profile->threads, reader_pool(profile->reader), object);
+    }
 }
 
 void

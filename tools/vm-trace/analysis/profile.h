@@ -6,8 +6,8 @@
  *      profile_init -> profile_event and profile_object for each event and name -> profile_finish
  *      -> the nodes -> profile_free
  *
- * call_stacks.h adds calls. Blocked time is not in the events: report_data.h adds it (struct report, `blocked_stacks`), because it
- * also knows when a thread was woken. So both count the same.
+ * call_stacks.h adds calls. Blocked time is not in the events: report_data.h adds it (struct report,
+ * `blocked_stacks`), because it also knows when a thread was woken. So both count the same.
  *
  * Memory grows with the number of distinct stacks, not of events, and is charged to the reader's
  * budget.

@@ -50,9 +50,11 @@ function flame_view({
       if (pixels < 1.5) return false;
       deepest = Math.max(deepest, node.depth);
       blocks.push(el("div", {
-        class: full_class(node) + (above ? " above" : "") + (matches(node) ? " match" : ""), role: "treeitem", "data-node": node.index,
+        class: full_class(node) + (above ? " above" : "") + (matches(node) ? " match" : ""),
+        role: "treeitem", "data-node": node.index,
         "aria-label": describe(node), "aria-level": node.depth + 1, tabindex: node === root ? "0" : "-1",
-        style: `left:${(left * width).toFixed(1)}px;top:${node.depth * ROW_HEIGHT}px;width:${Math.max(1, pixels).toFixed(1)}px` + (pixels < 12 ? ";padding:0" : ""),
+        style: `left:${(left * width).toFixed(1)}px;top:${node.depth * ROW_HEIGHT}px;` +
+          `width:${Math.max(1, pixels).toFixed(1)}px${pixels < 12 ? ";padding:0" : ""}`,
         text: pixels < 24 ? "" : short_name(node),
       }));
       return true;
@@ -64,7 +66,9 @@ function flame_view({
       if (!block(node, left, node.value / root.value, false)) continue;
       let right = left;
       for (const child of node.children) right += child.value / root.value;
-      for (const child of [...node.children].reverse()) stack.push([child, right -= child.value / root.value]); // the leftmost is next
+      for (const child of [...node.children].reverse()) { // the leftmost is next
+        stack.push([child, right -= child.value / root.value]);
+      }
     }
     const focused = box.contains(document.activeElement) && document.activeElement.dataset.node;
     box.replaceChildren(...blocks, el("div", { style: `height:${(deepest + 1) * ROW_HEIGHT}px` }));
@@ -101,7 +105,10 @@ function flame_view({
     block.focus();
   }
 
-  const node_of = (event) => { const block = event.target.closest("[data-node]"); return block && nodes[block.dataset.node]; };
+  const node_of = (event) => {
+    const block = event.target.closest("[data-node]");
+    return block && nodes[block.dataset.node];
+  };
   box.addEventListener("click", (event) => { const node = node_of(event); if (node) zoom(node.index); });
   box.addEventListener("pointermove", (event) => {
     const node = node_of(event);
@@ -110,7 +117,10 @@ function flame_view({
       ...tip_of(node, nodes[root_index]).map((text) => el("div", { class: "muted", text })));
   });
   box.addEventListener("pointerleave", hide_tip);
-  box.addEventListener("focusin", (event) => { const node = node_of(event); if (node) part("detail").textContent = describe(node); });
+  box.addEventListener("focusin", (event) => {
+    const node = node_of(event);
+    if (node) part("detail").textContent = describe(node);
+  });
   box.addEventListener("keydown", (event) => {
     const node = node_of(event);
     if (!node) return;
