@@ -1,7 +1,7 @@
 """Post mortem: what the tracer has in memory, from a stopped process or a core file.
 
     gdb -x vm_trace/gdb.py --pid PID          (or: ruby CORE; `make gdb` does this)
-    (gdb) vm-trace status | sites [N] | writers | events [N] | save FILE
+    (gdb) vm-trace status | sites [N] | writers | events [N] | calls [N] | save FILE
 
 Reads only: nothing is called in the process, so it works at any instruction and in a core. Chunks are shared mappings of the trace
 file, which core files leave out by default (coredump_filter, bit 3); then they are read from the file, while it is there.
@@ -27,7 +27,7 @@ NOT_IN_CORE = ("the flight recorder's memory is not in the core. Before a core i
 EVENT_KINDS = {0: "instant", 1: "counter", 2: "begin", 3: "end", 4: "complete", 5: "async begin", 7: "async end",
                8: "flow begin", 9: "flow step", 10: "flow end"}
 KINDS = {"RB_VM_TRACE_SIDE_EXIT": "side_exit", "RB_VM_TRACE_RECOMPILE_EXIT": "recompile_exit", "RB_VM_TRACE_FALLBACK": "fallback"}
-DURATION_BEGIN, DURATION_END = 2, 3
+INSTANT, DURATION_BEGIN, DURATION_END, COMPLETE = 0, 2, 3, 4
 ASYNC_BEGIN, ASYNC_END, FLOW_BEGIN, FLOW_STEP, FLOW_END = 5, 7, 8, 9, 10
 
 
@@ -94,20 +94,56 @@ def stream(name):
 
 
 def exits_of(ractor):
-    """What a ractor state keeps for exits."""
-    place = int(ractor.address) + int(stream("exits")["offset"])
-    return gdb.Value(place).cast(gdb.lookup_type("struct vm_trace_exit_state").pointer()).dereference()
+    return kept_for(stream("exits"), ractor, "vm_trace_exit_state")
 
 
-def counters_of(totals):
-    """What streams counted, by name."""
-    found = {}
+# Where living ractors count, by counter: the struct that one keeps for the stream (capture/stream.h), and its member.
+# Hits of sites are counted apart.
+LIVE_COUNTERS = {
+    "allocation_samples": ("vm_trace_allocations_state", "samples"), "allocation_bytes": ("vm_trace_allocations_state", "bytes"),
+    "calls": ("vm_trace_ractor_calls", "written"), "calls_left_out": ("vm_trace_ractor_calls", "left_out"),
+    "gc_collections": ("vm_trace_gc_state", "collections"), "gc_pauses": ("vm_trace_gc_state", "pauses"),
+    "markers": ("vm_trace_marker_state", "written"),
+    "suspensions": ("vm_trace_threads_state", "suspensions"), "suspensions_without_callers": ("vm_trace_threads_state", "left_out"),
+}
+
+
+def kept_for(stream, ractor, struct_name):
+    """What a ractor state keeps for a stream."""
+    place = int(ractor.address) + int(stream["offset"])
+    return gdb.Value(place).cast(gdb.lookup_type("struct " + struct_name).pointer()).dereference()
+
+
+def epoch():
+    """Another number after each reset."""
+    return int(gdb.parse_and_eval("rb_vm_trace_changes")) & 0xffffffff
+
+
+def counters_of(state):
+    """What streams counted since the last reset, by name, as rb_vm_trace_ractor_totals does it. Hits of sites: of sites that were freed."""
+    found, ractors = {}, counting_ractors(state)
     for each in streams():
         at = 0
         while int(each["counters"]) and int(each["counters"][at]):
-            found[text_of(each["counters"][at])] = int(totals["counters"][int(each["first_counter"]) + at])
+            name, index = text_of(each["counters"][at]), int(each["first_counter"]) + at
+            count = int(state["dead"]["counters"][index]) - int(state["dead_base"]["counters"][index])
+            if name in LIVE_COUNTERS and int(each["rate"]):
+                struct_name, member = LIVE_COUNTERS[name]
+                count += sum(int(kept_for(each, ractor, struct_name)[member]) for ractor in ractors)
+            found[name] = count
             at += 1
     return found
+
+
+def counting_ractors(state):
+    """Those living ones that have noticed the last reset: the others have counted nothing since."""
+    return [ractor for ractor in ractors_of(state) if int(ractor["epoch"]) == epoch()]
+
+
+def lost_of(state):
+    """Events that could not be recorded since the last reset."""
+    lost = int(state["dead"]["lost"]) - int(state["dead_base"]["lost"]) + sum(int(ractor["lost"]) for ractor in counting_ractors(state))
+    return lost + (int(state["overflow"]["lost"]) if int(state["overflow"]) else 0)
 
 
 def ractors_of(state):
@@ -139,6 +175,40 @@ def sites():
         if int(site["unit"]) != NO_UNIT or total > 0:
             found.append((total, site))
     return sorted(found, key=lambda pair: -pair[0])
+
+
+class OpenCall:
+    """A call that had not returned."""
+
+    def __init__(self, tid, name, begin_ns, began_before):
+        self.tid, self.name, self.begin_ns, self.began_before = tid, name, begin_ns, began_before
+
+
+def open_calls_of(state, context):
+    """Calls of an execution context that had not returned, the outermost first. As rb_vm_trace_open_calls_report writes them."""
+    found, outer = [], context["open"].dereference()
+    reset = int(context["changes"]) & 0xffffffff != epoch()  # not noticed yet
+    for at in range(1, int(context["top"] - context["open"]) + 1):
+        call = context["open"][at]
+        begin_ns, since_ns = int(call["begin_ns"]), int(state["since_ns"][epoch() & 1]) + at
+        # The innermost call may be written just now.
+        if int(call["frame"]) >= int(outer["frame"]) or begin_ns < int(outer["begin_ns"]):
+            break
+        outer, late = call, reset and begin_ns < since_ns
+        if int(call["name"]) and call.address <= context["deepest"]:
+            found.append(OpenCall(int(context["id"]["tid"]), string_of(call["name"]), since_ns if late else begin_ns,
+                                  late or bool(call["began_before"])))
+    return found
+
+
+def open_calls(state):
+    """The same of each execution context of the trace, those without any left out."""
+    context, found = static_of("streams/open_calls.c", "contexts"), []
+    while int(context):
+        if int(context["trace"]) == 1 << 32 | int(state["first_epoch"]):
+            found.append(open_calls_of(state, context))
+        context = context["next"]
+    return [calls for calls in found if calls]
 
 
 class Chunk:
@@ -272,13 +342,29 @@ def provider_and_clock():
     return [header(METADATA, 1 + len(name), 1 << 16 | 1 << 20 | (name_length & 0x7fff) << 52), *name, header(INITIALIZATION, 2), 10 ** 9]
 
 
-def trace_event(pid, ns, name, arguments):
-    """An event of category trace that refers to nothing else in the file."""
-    (category, category_words), (event, event_words) = inline("trace"), inline(name)
-    body = [ns, pid, pid, *category_words, *event_words]
+def event(kind, pid, tid, ns, category, name, arguments, last=()):
+    """An event that refers to nothing else in the file. `last`: words that its kind has at the end."""
+    (category, category_words), (name, name_words) = inline(category), inline(name)
+    body = [ns, pid, tid, *category_words, *name_words]
     for key, value in arguments:
         body += argument(key, value)
-    return [header(EVENT, 1 + len(body), len(arguments) << 20 | category << 32 | event << 48), *body]
+    body += last
+    return [header(EVENT, 1 + len(body), kind << 16 | len(arguments) << 20 | category << 32 | name << 48), *body]
+
+
+def trace_event(pid, ns, name, arguments):
+    return event(INSTANT, pid, pid, ns, "trace", name, arguments)
+
+
+def open_call_events(state, ns):
+    """(words, number, latest time) of the events of open calls, as the tracer writes them at the end of a trace. `ns`: the latest time known."""
+    pid, threads, words = int(state["pid"]), open_calls(state), []
+    ns = max([ns, *(calls[-1].begin_ns for calls in threads)])
+    for calls in threads:
+        for call in reversed(calls):
+            arguments = [("began", "before the trace")] if call.began_before else []
+            words += event(COMPLETE, pid, call.tid, call.begin_ns, "call", call.name, [*arguments, ("ended", "after the trace")], [ns])
+    return words, sum(len(calls) for calls in threads), ns
 
 
 def preamble(state):
@@ -317,10 +403,13 @@ def count_events(words):
 
 def last_words(state, words):
     """The sites with their hits, what was lost, and the summary, of a flight recorder's memory: the process could not write them any more."""
-    pid, dead = int(state["pid"]), state["dead"]
+    pid = int(state["pid"])
     events, exits, ns = count_events(words)
-    totals = counters_of(dead)
-    words = provider_and_clock()
+    totals = counters_of(state)
+    words, calls, ns = open_call_events(state, ns)
+    words = provider_and_clock() + words
+    totals["calls"] += calls
+    events += calls
     for hits, site in sites():
         kind = KINDS[str(site["kind"])]
         if hits == 0 or int(stream("fallbacks" if kind == "fallback" else "exits")["rate"]) == 0:
@@ -333,8 +422,7 @@ def last_words(state, words):
         totals["fallbacks" if kind == "fallback" else "exits"] += hits
         totals["sites"] += 1
         events += 1
-    counted = [state["dead"], *ractors_of(state)]
-    dropped, lost = int(state["file"]["dropped"]["events"]), sum(int(ractor["lost"]) for ractor in counted) + int(state["overflow"]["lost"])
+    dropped, lost = int(state["file"]["dropped"]["events"]), lost_of(state)
     for number, why in ((lost, "events could not be recorded"), (dropped, "older events gave way at the limit of the memory")):
         if number:
             words += trace_event(pid, ns, "loss", [("lost", Wide(number)), ("reason", why)])
@@ -377,7 +465,7 @@ def without_loose_ends(chunk, begun):
 
 
 class VMTrace(gdb.Command):
-    """What the tracer of JIT exits has in memory: vm-trace status | sites | writers | events | save."""
+    """What the tracer of JIT exits has in memory: vm-trace status | sites | writers | events | calls | save."""
 
     def __init__(self):
         super().__init__("vm-trace", gdb.COMMAND_DATA, gdb.COMPLETE_NONE, True)
@@ -488,6 +576,24 @@ class Events(Subcommand):
                     print("      %-8s %s" % (key, value))
 
 
+class Calls(Subcommand):
+    """vm-trace calls [N]: the N innermost calls of each thread (20) that had not returned, and when they began."""
+
+    word = "calls"
+
+    def invoke(self, argument, from_tty):
+        most, found = self.number(argument, 20), open_calls(trace())
+        if not int(stream("calls")["rate"]):
+            print("calls are not recorded")
+        elif not found:
+            print("no thread is in a recorded call")
+        for calls in found:
+            print("thread %d: %d calls have not returned" % (calls[0].tid, len(calls)))
+            for call in calls[:-most - 1:-1]:
+                before = " or before" if call.began_before else ""
+                print("  %d.%09d%s  %s" % (call.begin_ns // 10 ** 9, call.begin_ns % 10 ** 9, before, call.name))
+
+
 class Save(Subcommand):
     """vm-trace save FILE: write the chunks at hand out as a trace: all of a flight recorder's memory. Else those before them are in the trace file only."""
 
@@ -505,9 +611,12 @@ class Save(Subcommand):
         found = sorted((chunk for _, chunk in chunks(state) if chunk), key=lambda chunk: chunk.offset)
         first = [MAGIC] if found and found[0].offset == 0 else preamble(state)
         begun = set().union(*(begun_in(chunk) for chunk in found))
-        self.write(names[0], [bytes_of(first), *(bytes_of(without_loose_ends(chunk, begun)) for chunk in found)])
+        parts = [without_loose_ends(chunk, begun) for chunk in found]
+        calls, number, _ = open_call_events(state, max((count_events([MAGIC, *words])[2] for words in parts), default=0))
+        if number:
+            parts.append(provider_and_clock() + calls)
+        self.write(names[0], [bytes_of(words) for words in (first, *parts)])
         print("%s: %d chunks, %s" % (names[0], len(found), ", ".join("offset %d from %s" % (c.offset, c.source) for c in found) or "none"))
-
 
     @staticmethod
     def write(name, parts):
@@ -534,5 +643,5 @@ class Save(Subcommand):
 
 
 VMTrace()
-for command in (Status, Sites, Writers, Events, Save):
+for command in (Status, Sites, Writers, Events, Calls, Save):
     command()

@@ -191,6 +191,58 @@ class TestGdb < Integration::Test
     assert_saved_memory(gdb(Integration::RUBY, core, commands: ["vm-trace save saved.fxt"]))
   end
 
+  CALLS = <<~RUBY
+    def work(n) = n == 3 ? 4 : n.to_s
+    def inner(n) = (work(n); Process.kill(ENDING, $$); sleep)
+    def outer(n) = [n].each { |x| inner(x) }
+    20.times { |i| work(i) }
+    Thread.new { outer(1) }.tap { sleep }
+  RUBY
+  OPEN = ["Object#inner", "block in Object#outer", "Array#each", "Object#outer", "block in <main>"].freeze
+  CALLS_FLAGS = %w[-W0 --zjit-call-threshold=2 --zjit-trace-exits --vm-trace=calls].freeze
+
+  def labels(names) = names.map { |name| name.sub(/ \([^()]*\)\z/, "") }
+
+  def assert_open_calls(said)
+    threads = said.split(/^thread \d+: \d+ calls have not returned\n/).drop(1)
+    shown = threads.map { |calls| calls.scan(/^  \d+\.\d{9}(?: or before)?  (.*)$/).flatten }
+    by_thread = shown.sort_by(&:size)
+    assert_equal 2, by_thread.size, said
+    assert_equal "<main>", labels(by_thread[0]).last
+    assert_equal OPEN, labels(by_thread[1]).last(OPEN.size)
+  end
+
+  # In the trace that gdb saves, what is open goes on to its end; in the process's own it is missing.
+  def assert_saved_calls(trace)
+    open = trace.in_category("call").select { |event| event["args"]["ended"] == "after the trace" }
+    threads = open.group_by { |event| event["tid"] }.values.map { |calls| calls.sort_by { |call| -call["ts"] } }
+    names = threads.map { |calls| labels(calls.map { |call| call["name"] }) }
+    assert_includes names.map { |all| all.last(OPEN.size) }, OPEN
+    assert_equal 20 + 1, trace.in_category("call").count { |event| event["name"].start_with?("Object#work") }
+  end
+
+  def test_open_calls_of_a_core_are_shown_and_saved
+    core = core_of("ENDING = :ABRT\n" + CALLS, filter: "0x33", flags: CALLS_FLAGS + ["--vm-trace-file=t.fxt"])
+    said = gdb(Integration::RUBY, core, commands: ["vm-trace calls", "echo ==\\n", "vm-trace calls 1", "vm-trace save saved.fxt"])
+    all, innermost = said.split("==\n")
+    assert_open_calls(all)
+    assert_equal 2, innermost.scan(/^  \d+\.\d{9}/).size
+    assert_saved_calls(saved)
+    assert_empty whole.in_category("call").select { |event| event["args"]["ended"] }
+  end
+
+  def test_open_calls_are_saved_with_the_flight_recorder_s_memory
+    core = core_of("ENDING = :ABRT\n" + CALLS, filter: "0x33", flags: CALLS_FLAGS + ["--vm-trace-memory=4"])
+    gdb(Integration::RUBY, core, commands: ["vm-trace save saved.fxt"])
+    trace = saved(ended: true)
+    assert_saved_calls(trace)
+    assert_equal trace.in_category("call").size, trace.summary["calls"]
+  end
+
+  def test_without_calls_the_command_says_so
+    assert_includes gdb_at_the_end(PROGRAM, "vm-trace calls"), "calls are not recorded\n"
+  end
+
   def test_save_replaces_no_file
     File.write(path("saved.fxt"), "precious")
     assert_includes gdb_at_the_end(PROGRAM, failing("vm-trace save saved.fxt")), "vm-trace: saved.fxt: File exists"
