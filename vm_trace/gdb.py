@@ -130,6 +130,9 @@ def counters_of(state):
             if name in LIVE_COUNTERS and int(each["rate"]):
                 struct_name, member = LIVE_COUNTERS[name]
                 count += sum(int(kept_for(each, ractor, struct_name)[member]) for ractor in ractors)
+            if name == "calls_replaced" and int(each["rate"]):
+                replaced = static_of("streams/call_stream.c", "replaced")
+                count += int(replaced["count"]) - int(replaced["base"])
             found[name] = count
             at += 1
     return found

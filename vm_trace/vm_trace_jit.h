@@ -263,6 +263,14 @@ void rb_vm_trace_frames_popped(struct rb_execution_context_struct *ec);
 /* The innermost frame was pushed where nothing is patched. Does nothing while no calls are recorded. */
 void rb_vm_trace_jit_frame_begun(struct rb_execution_context_struct *ec);
 
+/*
+ * NULL, but while the stream `calls` is recorded and was before anything was compiled. Then code that is
+ * compiled gives a frame to each call, also where it could do without: of a method in Ruby that only
+ * returns something, of a leaf in C. And it counts here the calls of methods in C that it replaces by
+ * code of its own. The word stays for good: code may count there when nothing is recorded any more.
+ */
+uint64_t *rb_vm_trace_replaced_calls(void);
+
 /* The ractor's time, in nanoseconds of CLOCK_BOOTTIME. */
 uint64_t rb_vm_trace_now(struct rb_vm_trace_ractor *ractor);
 
@@ -398,6 +406,7 @@ RB_VM_TRACE_STUB void rb_vm_trace_hit(const struct rb_vm_trace_site *site, struc
 RB_VM_TRACE_STUB void rb_vm_trace_frame_pushed(struct rb_execution_context_struct *ec, uintptr_t before) {}
 RB_VM_TRACE_STUB void rb_vm_trace_frames_popped(struct rb_execution_context_struct *ec) {}
 RB_VM_TRACE_STUB void rb_vm_trace_jit_frame_begun(struct rb_execution_context_struct *ec) {}
+RB_VM_TRACE_STUB uint64_t *rb_vm_trace_replaced_calls(void) { return NULL; }
 RB_VM_TRACE_STUB uint64_t rb_vm_trace_now(struct rb_vm_trace_ractor *ractor) { return 0; }
 RB_VM_TRACE_STUB bool
 rb_vm_trace_span_begin(enum rb_vm_trace_span span, const char *name, size_t name_len)

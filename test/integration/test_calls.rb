@@ -357,19 +357,71 @@ class TestCalls < Integration::Test
     assert_equal 2, result.traces.size
   end
 
+  # What a JIT does with PROGRAM: [compiled ISEQs, exits], and the run.
+  def stats(*flags, before: "")
+    script = before + PROGRAM + "\n" + ROUNDS + <<~RUBY
+      s = ::RubyVM::ZJIT.stats
+      puts s.fetch(:compiled_iseq_count), s[:side_exit_count] || s[:invalidation_count]
+    RUBY
+    result = run_ruby(script, *JIT_FLAGS, "--zjit-stats=quiet", *flags)
+    assert_predicate result.status, :success?, result.err
+    [result.out.lines.map(&:to_i), result]
+  end
+
+  # Of methods that a JIT replaces by what they return. They have frames when the program begins traced.
+  RETURN_ONLY = 4
+
   def test_same_exits_and_compilations_as_untraced
-    stats = ->(*flags) do
-      script = PROGRAM + "\n" + ROUNDS + <<~RUBY
-        s = ::RubyVM::ZJIT.stats
-        puts s.fetch(:compiled_iseq_count), s[:side_exit_count] || s[:invalidation_count]
-      RUBY
-      result = run_ruby(script, *JIT_FLAGS, "--zjit-stats=quiet", *flags)
-      assert_predicate result.status, :success?, result.err
-      result.out.lines.map(&:to_i)
+    (iseqs, exits), = stats
+    (later_iseqs, later_exits), = stats(before: "RubyVM::Trace.start(calls: true, exits: false, file: 'a.fxt'); ")
+    assert_equal iseqs, later_iseqs
+    assert_in_delta exits, later_exits, 5 # some are due to an interrupt of the timer
+    (traced_iseqs, traced_exits), = stats("--vm-trace=calls", FILE)
+    assert_includes iseqs..iseqs + RETURN_ONLY, traced_iseqs
+    assert_in_delta exits, traced_exits, 5
+  end
+
+  FRAMELESS = <<~RUBY
+    class Foo
+      def itself_ = self
+      def five = 5
+      def leaf(s) = s.ascii_only?
+      def replaced(a) = Integer === a
     end
-    (iseqs, exits), (traced_iseqs, traced_exits) = stats.(), stats.("--vm-trace=calls", FILE)
-    assert_equal iseqs, traced_iseqs
-    assert_in_delta exits, traced_exits, 5 # some are due to an interrupt of the timer
+    def run(foo, s) = 100.times { foo.itself_; foo.five; foo.leaf(s); foo.replaced(1) }
+  RUBY
+
+  # From its beginning, a program's calls have frames that a JIT could do without; later, code stays as it
+  # was compiled.
+  def test_calls_without_a_frame_are_recorded_from_the_beginning
+    begun = traced(FRAMELESS + "5.times { run(Foo.new, 'x') }\n", *JIT_FLAGS).trace
+    counts = calls(begun).map { |event| without_place(event["name"]) }.tally
+    assert_equal [500] * 4, counts.values_at("Foo#itself_", "Foo#five", "Foo#leaf", "String#ascii_only?")
+    later = run_ruby(<<~RUBY, *JIT_FLAGS)
+      #{FRAMELESS}
+      5.times { run(Foo.new, 'x') }
+      RubyVM::Trace.record(calls: true, exits: false, file: 'a.fxt') { run(Foo.new, 'x') }
+    RUBY
+    counts = calls(later.trace).map { |event| without_place(event["name"]) }.tally
+    assert_equal [100, 0], ["Foo#leaf", "Foo#five"].map { |name| counts.fetch(name, 0) }
+  end
+
+  # Judged by the JIT's own counters, which count the same while the program runs.
+  def test_methods_in_c_that_a_jit_replaces_are_counted
+    script = FRAMELESS + <<~RUBY
+      5.times { run(Foo.new, 'x') }
+      replaced = -> do
+        s = ::RubyVM::ZJIT.stats
+        %i[inline_cfunc_optimized_send_count num_send_cfunc_inline].sum { |name| s[name].to_i }
+      end
+      puts replaced.(), RubyVM::Trace.status[:calls_replaced], replaced.()
+    RUBY
+    result = traced(script, *JIT_FLAGS, "--zjit-stats=quiet")
+    before, replaced, after = result.out.lines.map(&:to_i)
+    assert_operator before, :>, 450
+    assert_includes before..after, replaced
+    assert_operator result.trace.summary["calls_replaced"], :>=, replaced
+    assert_equal 0, traced(script.lines.first(8).join).trace.summary.fetch("calls_replaced", 0)
   end
 
   def test_unknown_options

@@ -125,6 +125,21 @@ class TestCalls < Minitest::Test
     assert_equal [B, 1, 20, 11, 20], rows(data, "calls", "method", "calls", "total_ns", "own_ns", "max_ns")[2]
   end
 
+  # The head has the sum, and a table the processes.
+  def test_replaced_calls_are_reported
+    Dir.mktmpdir do |dir|
+      paths = { 42 => 1200, 43 => 34, 44 => 0 }.map do |pid, replaced|
+        trace = CallsTrace.new(pid: pid) { |t| t.call(:main, A, 1, 2) }.build(calls_replaced: replaced)
+        File.join(dir, "#{pid}.fxt").tap { |path| File.binwrite(path, trace.bytes) }
+      end
+      head = "replaced       1,234 calls of methods in C: compiled code has code of its own instead"
+      assert_includes tool("report", *paths).out.lines(chomp: true), "  #{head}"
+      data = JSON.parse(tool("report", "--format=json", *paths).out)
+      assert_equal [[42, 1200], [43, 34]], rows(data, "replaced_calls", "pid", "calls")
+      refute_match(/replaced/, tool("report", paths.last).out)
+    end
+  end
+
   def test_slowest_calls
     trace = CallsTrace.new do |t|
       t.thread(:web, 77)

@@ -256,6 +256,23 @@ short_calls_are_counted_in_the_one_around_them(void **state)
     trace_free(trace);
 }
 
+/* Code that was compiled before the trace does not count, so none does then. */
+static void
+calls_that_code_replaces_are_counted_from_the_start_only(void **state)
+{
+    (void)state;
+    assert_null(rb_vm_trace_replaced_calls());
+    start("calls");
+    assert_null(rb_vm_trace_replaced_calls());
+    rb_vm_trace_jit_ready();
+    uint64_t *count = rb_vm_trace_replaced_calls();
+    assert_non_null(count);
+    *count += 3;
+    struct trace *trace = finish();
+    assert_int_equal(trace_number(trace_event(trace, "trace", "summary", 0), "calls_replaced"), 3);
+    trace_free(trace);
+}
+
 static void
 time_of_recorded_calls_is_not_left_out(void **state)
 {
@@ -459,6 +476,7 @@ main(void)
         isolated_test(the_body_of_a_rescue_is_a_call),
         isolated_test(compiled_code_reports_what_it_pushes_and_pops),
         isolated_test(short_calls_are_counted_in_the_one_around_them),
+        isolated_test(calls_that_code_replaces_are_counted_from_the_start_only),
         isolated_test(time_of_recorded_calls_is_not_left_out),
         isolated_test(deep_calls_are_counted_in_the_one_around_them),
         isolated_test(frames_that_were_open_begin_with_the_trace),

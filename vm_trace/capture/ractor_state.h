@@ -44,6 +44,7 @@ extern struct vm_trace_capture {
     pthread_mutex_t lock;        /* guards the list, the totals and the change of state */
     int state;                   /* enum vm_trace_state; read without the lock */
     bool by_flags;               /* compiled code has trace points permanently; sites and ractor states stay */
+    bool before_program;         /* a flag of the JIT or --vm-trace started the trace: no code was compiled before */
     bool ended;                  /* the process ends: nothing is traced any more */
     bool subscribed;             /* hooks subscribe to every exit */
     const char *jit;             /* "ZJIT" or "YJIT"; static */

@@ -126,6 +126,7 @@ c_functions! {
     pub(super) fn rb_vm_trace_protect_code_region(start: *mut u8, bytes: usize, executable: bool) -> bool;
     pub(super) fn rb_vm_trace_release_code_region(start: *mut u8, bytes: usize);
     pub(super) fn rb_vm_trace_lost(ec: AnyPtr);
+    pub(super) fn rb_vm_trace_replaced_calls() -> *mut u64;
 
     // Machine code calls these, or what it calls does.
     pub fn rb_vm_trace_current() -> AnyPtr;

@@ -16,8 +16,20 @@
 
 use std::collections::BTreeMap;
 
-use super::ffi::{rb_vm_trace_frame_pushed, rb_vm_trace_frames_popped};
+use super::ffi::{rb_vm_trace_frame_pushed, rb_vm_trace_frames_popped, rb_vm_trace_replaced_calls};
 use super::patch::*;
+
+/// Whether calls are recorded, and were before anything was compiled. Then each method gets a frame that
+/// could do without: one in Ruby that only returns something, one in C that is a leaf.
+pub fn all_calls_have_frames() -> bool {
+    replaced_calls().is_some()
+}
+
+/// Where code that is compiled then counts the calls of methods in C that it replaces by code of its own.
+pub fn replaced_calls() -> Option<*mut u64> {
+    let counter = unsafe { rb_vm_trace_replaced_calls() };
+    if counter.is_null() { None } else { Some(counter) }
+}
 
 /// Length of that instruction, and of a call.
 pub const SWITCH_BYTES: usize = 5;

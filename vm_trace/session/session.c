@@ -289,6 +289,7 @@ rb_vm_trace_start(const struct rb_vm_trace_config *config)
     rb_vm_trace_messages.terse = session.flags.quiet;
     save_from_memory();
     session.option_prefix = config->jit[0] == 'Y' ? "--yjit" : "--zjit";
+    capture.before_program = true;
     capture.by_flags = say_where(begin_trace(config, requests));
     const char *name;
     if (capture.by_flags) start_streams(true, &name);
@@ -369,6 +370,7 @@ rb_vm_trace_start_session(const struct rb_vm_trace_config *config,
     rb_vm_trace_messages.quiet = true;
     rb_vm_trace_messages.terse = false;
     session.option_prefix = NULL;
+    capture.before_program = false;
     struct vm_trace_stream_request all[VM_TRACE_MAX_STREAMS], able[VM_TRACE_MAX_STREAMS] = { { .rate = 0 } };
     const char *why = why_refused(requests), *name;
     memcpy(all, requests, sizeof(all));
@@ -415,6 +417,7 @@ start_requested(void *ignored)
     rb_vm_trace_messages.quiet = false;
     rb_vm_trace_messages.terse = session.flags.quiet;
     session.option_prefix = "--vm";
+    capture.before_program = true;
     save_from_memory();
     const char *name, *why;
     bool begun = say_where(begin_trace(&config, requests));

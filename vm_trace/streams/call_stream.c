@@ -6,6 +6,30 @@
 #include "vm_trace/streams/frames.h"
 #include "vm_trace/base/messages.h"
 
+/* Calls of methods in C that compiled code has replaced by its own. Machine code adds to `count`. */
+static struct {
+    uint64_t count, base; /* base: what was there when the trace, or its epoch, began */
+    bool on;              /* code that is compiled now counts */
+} replaced;
+
+uint64_t *
+rb_vm_trace_replaced_calls(void)
+{
+    return replaced.on ? &replaced.count : NULL;
+}
+
+static uint64_t
+replaced_so_far(void)
+{
+    return __atomic_load_n(&replaced.count, __ATOMIC_RELAXED);
+}
+
+static void
+forget_replaced(void)
+{
+    replaced.base = replaced_so_far();
+}
+
 /* Compiled code reports the frames that it pushes and pops. */
 static const char *
 patch_code(void)
@@ -44,6 +68,8 @@ start_calls(bool by_flags)
     if (!rb_vm_trace_call_events_init()) return "out of memory";
     const char *why = patch_code();
     if (why) return why;
+    forget_replaced();
+    replaced.on = rb_vm_trace_capture.before_program;
     warn_of_slow_clock();
     rb_vm_trace_frames_report(RB_VM_TRACE_FRAMES_CALLS, true);
     return NULL;
@@ -55,6 +81,7 @@ jit_ready(void)
 {
     if (!(rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_CALLS)) return;
     patch_code(); /* without memory near the code, only its callees in the interpreter are recorded */
+    replaced.on = true;
     rb_vm_trace_frames_report(RB_VM_TRACE_FRAMES_CALLS, true);
 }
 
@@ -64,6 +91,7 @@ stop_calls(void)
     const struct rb_vm_trace_jit *jit = rb_vm_trace_registered_jit();
     if (!(rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_CALLS)) return;
     if (jit && jit->calls_off) jit->calls_off();
+    replaced.on = false;
     rb_vm_trace_frames_report(RB_VM_TRACE_FRAMES_CALLS, false);
 }
 
@@ -88,11 +116,37 @@ ractor_free(struct rb_vm_trace_ractor *ractor)
     rb_vm_trace_call_names_release(calls_of(ractor));
 }
 
+enum { CALLS_WRITTEN, CALLS_LEFT_OUT, CALLS_REPLACED };
+static const char *const counters[] = {
+    [CALLS_WRITTEN] = "calls", [CALLS_LEFT_OUT] = "calls_left_out", [CALLS_REPLACED] = "calls_replaced", NULL
+};
+
 static void
 add_count(const struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *totals)
 {
-    *stream_counter(&rb_vm_trace_calls, totals, 0) += calls_of(ractor)->written;
-    *stream_counter(&rb_vm_trace_calls, totals, 1) += calls_of(ractor)->left_out;
+    *stream_counter(&rb_vm_trace_calls, totals, CALLS_WRITTEN) += calls_of(ractor)->written;
+    *stream_counter(&rb_vm_trace_calls, totals, CALLS_LEFT_OUT) += calls_of(ractor)->left_out;
+}
+
+static void
+add_replaced(struct vm_trace_totals *totals)
+{
+    if (!rb_vm_trace_calls.rate) return;
+    *stream_counter(&rb_vm_trace_calls, totals, CALLS_REPLACED) += replaced_so_far() - replaced.base;
+}
+
+static void
+reset(struct rb_vm_trace_ractor *caller)
+{
+    (void)caller;
+    forget_replaced();
+}
+
+static void
+after_fork(void)
+{
+    forget_replaced();
+    rb_vm_trace_open_calls_after_fork();
 }
 
 static bool
@@ -108,7 +162,7 @@ static void
 report(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, struct vm_trace_totals *totals)
 {
     (void)ec;
-    (void)totals;
+    add_replaced(totals);
     if (rb_vm_trace_calls.rate && ractor) rb_vm_trace_open_calls_report(ractor);
 }
 
@@ -121,11 +175,9 @@ snapshot_begin(void)
 static bool
 snapshot_write(struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *totals)
 {
-    (void)totals;
+    add_replaced(totals);
     return rb_vm_trace_calls.rate && rb_vm_trace_open_calls_snapshot_write(ractor);
 }
-
-static const char *const counters[] = { "calls", "calls_left_out", NULL };
 
 struct rb_vm_trace_stream rb_vm_trace_calls = {
     .name = "calls",
@@ -139,12 +191,14 @@ struct rb_vm_trace_stream rb_vm_trace_calls = {
     .start = start_calls,
     .stop = stop_calls,
     .jit_ready = jit_ready,
-    .after_fork = rb_vm_trace_open_calls_after_fork,
+    .after_fork = after_fork,
     .forget = rb_vm_trace_open_calls_free_all,
     .ractor_begin = ractor_begin,
     .ractor_epoch = count_from_0,
     .ractor_free = ractor_free,
     .ractor_count = add_count,
+    .count = add_replaced,
+    .reset = reset,
     .snapshot_begin = snapshot_begin,
     .snapshot_end = rb_vm_trace_open_calls_snapshot_end,
     .snapshot_write = snapshot_write,

@@ -64,6 +64,7 @@ struct report_process {
     bool timed;      /* the trace has the stream `states`: exits have lost time */
     uint64_t summary_sites; /* in the summary; UINT64_MAX: not given */
     uint64_t summary_lost;
+    uint64_t calls_replaced; /* by compiled code, in the summary */
     uint64_t suspensions, without_callers; /* of threads, in the summary; 0: there were none, or it does not say */
     uint64_t sites;
     uint64_t lost; /* sum of loss events */

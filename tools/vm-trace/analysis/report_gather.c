@@ -293,6 +293,7 @@ add_trace_event(struct report *report, const struct fxt_event *event, uint32_t n
         process->shown = process->summarized = true;
         process->summary_lost = event_uint(event, STRING_LOST, 0);
         process->summary_sites = event_uint(event, STRING_SITES, UINT64_MAX);
+        process->calls_replaced = event_uint(event, STRING_CALLS_REPLACED, 0);
         process->suspensions = event_uint(event, STRING_SUSPENSIONS, 0);
         process->without_callers = event_uint(event, STRING_SUSPENSIONS_WITHOUT_CALLERS, 0);
         return;

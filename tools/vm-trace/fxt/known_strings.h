@@ -47,7 +47,8 @@
     S(PROFILED_AGAIN, "profiled again") S(STATE, "state") S(RAN_NS, "ran_ns") \
     S(CALL, "call") S(LEFT_OUT_NS, "left_out_ns") S(BEGAN, "began") S(ENDED, "ended") \
     S(BEFORE_THE_TRACE, "before the trace") S(AFTER_THE_TRACE, "after the trace") S(NEVER, "never") \
-    S(CALLS_MIN_NS, "calls_min_ns") S(CALLS_DEPTH, "calls_depth") S(CALLS_LEFT_OUT, "calls_left_out")
+    S(CALLS_MIN_NS, "calls_min_ns") S(CALLS_DEPTH, "calls_depth") S(CALLS_LEFT_OUT, "calls_left_out") \
+    S(CALLS_REPLACED, "calls_replaced")
 
 enum known_string {
     KNOWN_STRINGS_BEGIN = STRING_NONE,

@@ -241,6 +241,30 @@ add_suspensions(struct report *report, struct document *document)
                                 plural(suspensions)));
 }
 
+/* Calls that have no slice. */
+static void
+add_replaced_calls(struct report *report, struct document *document)
+{
+    static const struct column columns[] = {{"pid", "pid", COLUMN_NUMBER}, {"calls", "calls", COLUMN_COUNT}};
+    struct table *table = NULL;
+    uint64_t calls = 0;
+    for (uint32_t i = 0; i < report->processes.count; i++) {
+        const struct report_process *process = report_process(report, i);
+        if (process->calls_replaced == 0) continue;
+        if (table == NULL) table = document_table(document, "replaced_calls", text_of("Replaced calls"), COLUMNS(columns));
+        table->data = true;
+        struct cell *row = table_row(table);
+        row[0] = cell_number(process->pid);
+        row[1] = cell_number(process->calls_replaced);
+        calls += process->calls_replaced;
+    }
+    if (calls == 0) return;
+    char count[NUMBER_TEXT];
+    document_line(document, "replaced",
+                  document_text(document, "%s call%s of methods in C: compiled code has code of its own instead",
+                                with_commas(count, calls), plural(calls)));
+}
+
 /* --- what is shown ------------------------------------------------------------------------------------ */
 
 static void
@@ -412,6 +436,7 @@ report_head(struct report *report, struct document *document)
     add_losses(report, document);
     add_counting(report, document);
     add_suspensions(report, document);
+    add_replaced_calls(report, document);
     add_allocations(report, document);
     if (report->unended > 0) {
         document_line(document, "never ended",

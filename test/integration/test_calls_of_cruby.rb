@@ -1,0 +1,137 @@
+# Calls of CRuby's own test programs (bootstraptest) and benchmarks: each method, block and class body as
+# often as TracePoint sees it in another, untraced run. A sample of them; `make check-long` runs all.
+require_relative "helper"
+require "csv"
+
+class TestCallsOfCRuby < Integration::Test
+  JIT_FLAGS = [1, 30].map { |threshold| Integration.jit("--zjit --zjit-call-threshold=#{threshold}").split }.freeze
+  SAMPLE = 60
+  MOST_MIB = 2048
+  SECONDS = 60 # for one run
+
+  # Counts calls by "kind:line" of what is written in the script, until everything else has ended. A method
+  # of define_method is a block to the trace.
+  JUDGE = <<~'RUBY'
+    script, counts, kinds = File.join(Dir.pwd, "script.rb"), Hash.new(0), {}
+    block = lambda do |tp|
+      kinds.fetch([tp.defined_class, tp.method_id, tp.lineno]) do |key|
+        iseq = RubyVM::InstructionSequence.of(tp.defined_class.instance_method(tp.method_id))
+        kinds[key] = iseq && iseq.disasm.start_with?("== disasm: #<ISeq:block ")
+      rescue StandardError
+        false
+      end
+    end
+    point = TracePoint.new(:call, :b_call, :class) do |tp|
+      next unless tp.path == script || tp.path == "script.rb"
+      kind = { call: "call", b_call: "block", class: "class" }.fetch(tp.event)
+      next if kind == "class" && tp.self.singleton_class? # no event since Ruby 3.4
+      next if kind == "call" && block.(tp)
+      counts["#{kind}:#{tp.lineno}"] += 1
+    end
+    at_exit { point.disable; File.binwrite("counts.#{$$}", Marshal.dump(counts)) }
+    point.enable
+  RUBY
+
+  # Collects the programs that a file of bootstraptest passes to its assertions.
+  class Programs
+    SOURCE = { assert_equal: 1, assert_match: 1, assert_not_match: 1, assert_normal_exit: 0, assert_finish: 1, assert_check: 0 }.freeze
+
+    def initialize(found) = @found = found
+    def respond_to_missing?(*) = true
+
+    def method_missing(name, *args, **)
+      program = SOURCE[name] && args[SOURCE[name]]
+      @found << program if program.is_a?(String)
+    end
+  end
+
+  # They need Ruby itself, are about threads and ractors, or take minutes.
+  LEFT_OUT = /objectspace|ractor|thread|30k|rust_port|pending|runner|finalizer|env|gc/
+  # TracePoint has no event for the body of a regular expression that is made once. The judge does not see
+  # how the VM prints an exception at the end, nor anything when a program traces itself.
+  NOT_JUDGED = %r{/[a-z]*o[a-z]*\b|\$stderr =|set_trace_func|TracePoint}
+
+  def self.programs
+    files = Dir[File.join(Integration::RUBY_SRC, "bootstraptest", "*.rb")].sort
+    files.grep_v(/(?:#{LEFT_OUT})[^\/]*\.rb\z/).to_h do |file|
+      found = []
+      begin
+        Programs.new(found).instance_eval(File.read(file, encoding: "UTF-8"), file)
+      rescue StandardError, ScriptError
+        warn "#{file}: #{$!.class} #{$!.message[0,200]}" if ENV["DEBUGP"]
+      end
+      [File.basename(file, ".rb").delete_prefix("test_"), found.uniq.grep_v(NOT_JUDGED)]
+    end
+  end
+
+  def self.benchmarks
+    names = Integration::LONG ? "{app,so}_*" : "{app_raise,so_object,so_exception}"
+    Dir[File.join(Integration::RUBY_SRC, "benchmark", "#{names}.rb")].sort.map { |file| [File.basename(file), File.read(file)] }
+  end
+
+  # Counts by TracePoint; nil, if the program did not end by itself.
+  def judged(script)
+    dir = scratch_dir
+    File.binwrite(File.join(dir, "script.rb"), script)
+    File.write(File.join(dir, "judge.rb"), JUDGE)
+    result = run_in(dir, "-W0", "-r./judge.rb", "script.rb", time_limit: SECONDS)
+    file = File.join(dir, "counts.#{result.pid}")
+    Marshal.load(File.binread(file)) if File.exist?(file)
+  rescue Integration::StillRunning
+    nil
+  end
+
+  def kind_and_line(name)
+    return unless name =~ / \((?:\.\/)?script\.rb:(\d+)\)\z/
+    line = $1
+    case name
+    when /\A(?:rescue|ensure) in |\A<main>|\A<top|\Asingleton class/ then nil
+    when /\Ablock / then "block:#{line}"
+    when /\A<(?:class|module):/ then "class:#{line}"
+    else "call:#{line}"
+    end
+  end
+
+  def traced(script, flags)
+    dir = scratch_dir
+    File.binwrite(File.join(dir, "script.rb"), script)
+    result = run_in(dir, "-W0", *flags, "--vm-trace=calls", "--vm-trace-file=%p.fxt", "--vm-trace-max-size=#{MOST_MIB}", "script.rb",
+                    time_limit: SECONDS)
+    path = File.join(dir, "#{result.pid}.fxt")
+    check, ok = Open3.capture2e(Trace::TOOL, "check", path)
+    assert ok.success?, check
+    out, = Open3.capture2(Trace::TOOL, "report", "--calls", "--format=csv", "--table=calls", "--top=100000", path)
+    CSV.parse(out, headers: true).each_with_object(Hash.new(0)) do |row, counts|
+      kind_and_line(row["method"])&.then { |key| counts[key] += row["calls"].to_i }
+    end
+  end
+
+  # [message] of what differs
+  def differences(expected, counts)
+    (expected.keys | counts.keys).reject { |key| counts[key] == expected[key] }
+      .map { |key| "#{key}: #{counts[key]} in the trace, #{expected[key]} by TracePoint" }
+  end
+
+  def assert_same_calls(script)
+    expected = judged(script) or return
+    [[], *JIT_FLAGS].each do |flags|
+      differ = differences(expected, traced(script, flags))
+      next if differ.empty? || judged(script) != expected # it is not the same from run to run
+      flunk "#{flags.join(" ")}:\n#{differ.join("\n")}\n#{script}"
+    end
+    true
+  end
+
+  programs.each do |name, found|
+    step = Integration::LONG ? 1 : [programs.sum { |_, all| all.size } / SAMPLE, 1].max
+    chosen = found.each_slice(step).map(&:first)
+    define_method("test_#{name}") do
+      compared = chosen.count { |script| assert_same_calls(script) }
+      assert_operator compared, :>, 0, "no program of #{chosen.size} ended by itself"
+    end
+  end
+
+  benchmarks.each do |name, script|
+    define_method("test_#{name}") { assert_same_calls(script) or skip "TracePoint takes longer than #{SECONDS} s" }
+  end
+end
