@@ -12,6 +12,7 @@ module Bench
     MOST_NS = { "ZJIT" => 4, "YJIT" => 4, "interpreter" => 8 }.freeze
     LEAST_RATIO = { "ZJIT" => 10, "YJIT" => 10 }.freeze
     MOST_SLOWDOWN = { 5 => 1.12, 20 => 1.45 }.freeze # by millions of calls a second
+    MOST_FRAMELESS = 1.25 # times an ordinary call
     FRAMES_OF_EMULATOR = 5 # of 60: the trace of all calls has 60 MB
 
     private
@@ -20,6 +21,7 @@ module Bench
       runs = sides_of_calls.to_h { |jit, side| [jit, run_calls(side, jit, *("programs" if jit != "interpreter"))] }
       runs.each { |jit, run| add_call_row(jit, run) }
       add_ruby_prof_row(runs.fetch("ZJIT").fetch("call"))
+      sides_of_calls.slice("ZJIT", "YJIT").each { |jit, side| add_frameless_row(jit, side) }
       add_call_bytes_row(runs.values)
       add_min_row
       MOST_SLOWDOWN.each { |millions, most| add_slowdown_row(millions, most, runs.slice("ZJIT", "YJIT")) }
@@ -72,6 +74,37 @@ module Bench
       row.note = "no ruby-prof for Ruby #{RUBY_VERSION}: #{e.message}"
     end
 
+    # Calls that need no frame, in a program that begins traced. Each round is a process with the trace and
+    # one without.
+    def add_frameless_row(jit, side)
+      rounds = Array.new(rounds_of_calls) { [frames(side), frames(side, traced: true)] }
+      untraced = rounds.map(&:first)
+      added = %w[constant leaf call].to_h do |name|
+        [name, Statistics.median(rounds.map { |without, with| with.fetch(name) - without.fetch(name) })]
+      end
+      ours, call = added.values_at("constant", "leaf").max, added["call"]
+      @rows << Row.new(name: "#{jit}: a call that needs no frame, from the beginning", unit: "ns", ours: ours, base: call,
+                       ratio: ours / call, runs: rounds.size, target: "ratio <= #{MOST_FRAMELESS}",
+                       met: ours <= call * MOST_FRAMELESS,
+                       note: "a method that returns a constant: %.1f ns; a leaf in C: %.1f ns; untraced: %.1f and %.1f ns; " \
+                             "the peer is an ordinary call in the same processes" %
+                             [*added.values_at("constant", "leaf"),
+                              *%w[constant leaf].map { |name| Statistics.median(untraced.map { |run| run[name] }) }])
+    end
+
+    def frames(side, traced: false)
+      workload = Workload.new("frames", "#{Recording::ROWS}/frames.rb", [])
+      return side.run(workload).extra unless traced
+      with_trace("calls") { |flags, _| side.run(workload, flags: flags).extra }
+    end
+
+    def with_trace(streams)
+      path = "#{@options.fetch(:folder, Dir.tmpdir)}/vm-trace-bench-calls-#{$$}.fxt"
+      yield ["--vm-trace=#{streams}", "--vm-trace-quiet", "--vm-trace-file=#{path}"], path
+    ensure
+      File.unlink(path) if path && File.file?(path)
+    end
+
     def add_call_bytes_row(runs)
       bytes = runs.map { |run| run.fetch("bytes") }.max
       @rows << Row.new(name: "bytes a call", unit: "bytes", ours: bytes, runs: 1, target: "24, plus names",
@@ -88,11 +121,10 @@ module Bench
 
     def bytes_of_emulator(streams)
       workload = Workload.new("emulator", "#{Workloads::OURS}/emulator.rb", [FRAMES_OF_EMULATOR.to_s])
-      path = "#{@options.fetch(:folder, Dir.tmpdir)}/vm-trace-bench-calls-#{$$}.fxt"
-      @ours.run(workload, flags: ["--vm-trace=#{streams}", "--vm-trace-quiet", "--vm-trace-file=#{path}"])
-      File.size(path)
-    ensure
-      File.unlink(path) if path && File.file?(path)
+      with_trace(streams) do |flags, path|
+        @ours.run(workload, flags: flags)
+        File.size(path)
+      end
     end
 
     def add_slowdown_row(millions, most, runs)

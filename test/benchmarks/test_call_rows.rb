@@ -5,14 +5,20 @@ require_relative "bench_helper"
 class TestCallRows < BenchTest
   MET = { call: 20, peer: 200, memory: 21, off: 3, bytes: 24.06, repeated: 0,
           slowdown_5: 1.12, rate_5: 5, slowdown_20: 1.45, rate_20: 20 }.freeze
+  FRAMELESS = { constant: 25, leaf: 20, call: 20 }.freeze # what recording adds
   TRACE_BYTES = { "calls" => 40_960, "calls:min=1us" => 4_096 }.freeze
 
-  # Reports these figures for rows/calls.rb. The emulator leaves traces of given sizes.
-  def ruby_with(figures, traces = TRACE_BYTES)
+  def lines(figures) = figures.map { |key, value| "#{key} #{value}\\n" }.join
+
+  # Reports these figures for rows/calls.rb and rows/frames.rb. The emulator leaves traces of given sizes.
+  def ruby_with(figures, traces = TRACE_BYTES, frameless: FRAMELESS)
     script = <<~SH
       #!/bin/sh
       case "$*" in
-      *rows/calls.rb*) printf '%b' '#{figures.map { |key, value| "#{key} #{value}\\n" }.join}' >> "$VM_TRACE_BENCH"; exit ;;
+      *rows/calls.rb*) printf '%b' '#{lines(figures)}' >> "$VM_TRACE_BENCH"; exit ;;
+      *--vm-trace=calls*rows/frames.rb*)
+          printf '%b' '#{lines(frameless.transform_values { |ns| ns + 3 })}' >> "$VM_TRACE_BENCH"; exit ;;
+      *rows/frames.rb*) printf '%b' '#{lines(frameless.transform_values { 3 })}' >> "$VM_TRACE_BENCH"; exit ;;
       *emulator.rb*)
           for word; do case $word in
               --vm-trace=calls) bytes=#{traces["calls"]} ;;
@@ -58,7 +64,7 @@ class TestCallRows < BenchTest
 
   def test_each_target_is_met_by_what_just_reaches_it_and_missed_by_more
     met = verdicts(rows(ruby_with(MET)))
-    assert_equal ["yes"] * 7, met.values, met.inspect
+    assert_equal ["yes"] * 9, met.values, met.inspect
     MISSED_BY.each do |figures, names|
       missed = verdicts(rows(ruby_with(MET.merge(figures)))).select { |_, verdict| verdict == "NO" }
       assert_equal names, missed.keys, figures.inspect
@@ -69,6 +75,11 @@ class TestCallRows < BenchTest
     out = rows(ruby_with(MET, TRACE_BYTES.merge("calls:min=1us" => 4_097)))
     assert_match(/^calls:min=1us \/ calls, bytes, emulator .* NO$/, out)
     assert_empty Dir["#{dir}/*.fxt"]
+  end
+
+  def test_calls_that_need_no_frame_are_compared_with_ordinary_ones
+    slow = verdicts(rows(ruby_with(MET, frameless: FRAMELESS.merge(leaf: 25.1)))).select { |_, verdict| verdict == "NO" }
+    assert_equal %w[ZJIT YJIT].map { |jit| "#{jit}: a call that needs no frame, from the beginning" }, slow.keys
   end
 
   def test_traces_that_lost_calls_and_were_repeated_are_in_the_note
