@@ -157,7 +157,7 @@ class TestRemoteClients < Integration::Test
       File.write("ready", "")
       sockets = -> { Dir["/proc/self/fd/*"].count { |fd| File.symlink?(fd) && File.readlink(fd).start_with?("socket") } }
       sleep 0.001 until sockets.call >= 2
-      child = fork { File.write("child", Process.pid); sleep }
+      child = fork { File.write("child.new", Process.pid); File.rename("child.new", "child"); sleep }
       at_exit { Process.kill(:KILL, child) }
       sleep 0.01 until File.exist?("end")
     RUBY
@@ -167,7 +167,7 @@ class TestRemoteClients < Integration::Test
       assert_match(/\A(ok|error)\n/, reply_of(peer))
     ensure
       child = File.join(dir, "child")
-      Process.kill(:KILL, File.read(child).to_i) if File.size?(child)
+      Process.kill(:KILL, File.read(child).to_i) if File.exist?(child)
     end
   end
 
