@@ -100,11 +100,13 @@ def exits_of(ractor):
 # Where living ractors count, by counter: the struct that one keeps for the stream (capture/stream.h), and its member.
 # Hits of sites are counted apart.
 LIVE_COUNTERS = {
-    "allocation_samples": ("vm_trace_allocations_state", "samples"), "allocation_bytes": ("vm_trace_allocations_state", "bytes"),
+    "allocation_samples": ("vm_trace_allocations_state", "samples"),
+    "allocation_bytes": ("vm_trace_allocations_state", "bytes"),
     "calls": ("vm_trace_ractor_calls", "written"), "calls_left_out": ("vm_trace_ractor_calls", "left_out"),
     "gc_collections": ("vm_trace_gc_state", "collections"), "gc_pauses": ("vm_trace_gc_state", "pauses"),
     "markers": ("vm_trace_marker_state", "written"),
-    "suspensions": ("vm_trace_threads_state", "suspensions"), "suspensions_without_callers": ("vm_trace_threads_state", "left_out"),
+    "suspensions": ("vm_trace_threads_state", "suspensions"),
+    "suspensions_without_callers": ("vm_trace_threads_state", "left_out"),
 }
 
 
@@ -120,7 +122,10 @@ def epoch():
 
 
 def counters_of(state):
-    """What streams counted since the last reset, by name, as rb_vm_trace_ractor_totals does it. Hits of sites: of sites that were freed."""
+    """
+    What streams counted since the last reset, by name, as rb_vm_trace_ractor_totals does it. Hits of sites:
+    of sites that were freed.
+    """
     found, ractors = {}, counting_ractors(state)
     for each in streams():
         at = 0
@@ -145,7 +150,8 @@ def counting_ractors(state):
 
 def lost_of(state):
     """Events that could not be recorded since the last reset."""
-    lost = int(state["dead"]["lost"]) - int(state["dead_base"]["lost"]) + sum(int(ractor["lost"]) for ractor in counting_ractors(state))
+    lost = int(state["dead"]["lost"]) - int(state["dead_base"]["lost"])
+    lost += sum(int(ractor["lost"]) for ractor in counting_ractors(state))
     return lost + (int(state["overflow"]["lost"]) if int(state["overflow"]) else 0)
 
 
@@ -180,38 +186,37 @@ def sites():
     return sorted(found, key=lambda pair: -pair[0])
 
 
-class OpenCall:
-    """A call that had not returned."""
+class OpenCalls:
+    """
+    Calls of an execution context that had not returned, the outermost first: (name, begin_ns, whether it
+    began before the trace). As rb_vm_trace_open_calls_report writes them.
+    """
 
-    def __init__(self, tid, name, begin_ns, began_before):
-        self.tid, self.name, self.begin_ns, self.began_before = tid, name, begin_ns, began_before
-
-
-def open_calls_of(state, context):
-    """Calls of an execution context that had not returned, the outermost first. As rb_vm_trace_open_calls_report writes them."""
-    found, outer = [], context["open"].dereference()
-    reset = int(context["changes"]) & 0xffffffff != epoch()  # not noticed yet
-    for at in range(1, int(context["top"] - context["open"]) + 1):
-        call = context["open"][at]
-        begin_ns, since_ns = int(call["begin_ns"]), int(state["since_ns"][epoch() & 1]) + at
-        # The innermost call may be written just now.
-        if int(call["frame"]) >= int(outer["frame"]) or begin_ns < int(outer["begin_ns"]):
-            break
-        outer, late = call, reset and begin_ns < since_ns
-        if int(call["name"]) and call.address <= context["deepest"]:
-            found.append(OpenCall(int(context["id"]["tid"]), string_of(call["name"]), since_ns if late else begin_ns,
-                                  late or bool(call["began_before"])))
-    return found
+    def __init__(self, state, context):
+        self.tid, self.calls = int(context["id"]["tid"]), []
+        self.last_ns = int(context["last_ns"])  # of what began or ended last
+        now = epoch()
+        reset = int(context["changes"]) & 0xffffffff != now  # not noticed yet
+        outer = context["open"].dereference()
+        for at in range(1, int(context["top"] - context["open"]) + 1):
+            call = context["open"][at]
+            begin_ns, since_ns = int(call["begin_ns"]), int(state["since_ns"][now & 1]) + at
+            # The innermost call may be written just now.
+            if int(call["frame"]) >= int(outer["frame"]) or begin_ns < int(outer["begin_ns"]):
+                break
+            outer, late = call, reset and begin_ns < since_ns
+            if int(call["name"]) and call.address <= context["deepest"]:
+                self.calls.append((string_of(call["name"]), since_ns if late else begin_ns, late or bool(call["began_before"])))
 
 
 def open_calls(state):
-    """The same of each execution context of the trace, those without any left out."""
+    """Of each execution context of the trace that has some."""
     context, found = static_of("streams/open_calls.c", "contexts"), []
     while int(context):
         if int(context["trace"]) == 1 << 32 | int(state["first_epoch"]):
-            found.append(open_calls_of(state, context))
+            found.append(OpenCalls(state, context))
         context = context["next"]
-    return [calls for calls in found if calls]
+    return [each for each in found if each.calls]
 
 
 class Chunk:
@@ -360,14 +365,18 @@ def trace_event(pid, ns, name, arguments):
 
 
 def open_call_events(state, ns):
-    """(words, number, latest time) of the events of open calls, as the tracer writes them at the end of a trace. `ns`: the latest time known."""
-    pid, threads, words = int(state["pid"]), open_calls(state), []
-    ns = max([ns, *(calls[-1].begin_ns for calls in threads)])
-    for calls in threads:
-        for call in reversed(calls):
-            arguments = [("began", "before the trace")] if call.began_before else []
-            words += event(COMPLETE, pid, call.tid, call.begin_ns, "call", call.name, [*arguments, ("ended", "after the trace")], [ns])
-    return words, sum(len(calls) for calls in threads), ns
+    """
+    (words, number, latest time) of the events of open calls, as the tracer writes them at the end of a trace.
+    `ns`: the latest time that events have.
+    """
+    pid, contexts, words = int(state["pid"]), open_calls(state), []
+    ns = max([ns, *(each.last_ns for each in contexts)])
+    for each in contexts:
+        for name, begin_ns, before in reversed(each.calls):
+            arguments = [("began", "before the trace")] if before else []
+            arguments.append(("ended", "after the trace"))
+            words += event(COMPLETE, pid, each.tid, begin_ns, "call", name, arguments, [ns])
+    return words, sum(len(each.calls) for each in contexts), ns
 
 
 def preamble(state):
@@ -384,7 +393,7 @@ def preamble(state):
 
 
 def count_events(words):
-    """Of a whole trace: events, exits, time of the last."""
+    """Of a whole trace: events, exits, the latest time of one."""
     strings, events, exits, last = {}, 0, 0, 0
     at, end = 1, len(words)
     while at < end:
@@ -395,7 +404,7 @@ def count_events(words):
         if kind == EVENT:
             events += 1
             exits += strings.get(word >> 32 & 0xffff, False)
-            last = max(last, words[at + 1])
+            last = max(last, words[at + size - 1 if word >> 16 & 15 == COMPLETE else at + 1])
         elif kind == STRING:
             strings[word >> 16 & 0xffff] = bytes_of(words[at + 1:at + size])[:word >> 32 & 0x7fff] in (b"side_exit", b"recompile_exit")
         elif kind == METADATA:
@@ -590,11 +599,10 @@ class Calls(Subcommand):
             print("calls are not recorded")
         elif not found:
             print("no thread is in a recorded call")
-        for calls in found:
-            print("thread %d: %d calls have not returned" % (calls[0].tid, len(calls)))
-            for call in calls[:-most - 1:-1]:
-                before = " or before" if call.began_before else ""
-                print("  %d.%09d%s  %s" % (call.begin_ns // 10 ** 9, call.begin_ns % 10 ** 9, before, call.name))
+        for each in found:
+            print("thread %d: %d calls have not returned" % (each.tid, len(each.calls)))
+            for name, begin_ns, before in each.calls[:-most - 1:-1]:
+                print("  %d.%09d%s  %s" % (begin_ns // 10 ** 9, begin_ns % 10 ** 9, " or before" if before else "", name))
 
 
 class Save(Subcommand):

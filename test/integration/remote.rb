@@ -20,9 +20,7 @@ module Remote
     File.write(File.join(dir, "script.rb"), jit(script))
     Dir.mkdir(File.join(dir, "control"))
     env = ENVIRONMENT.merge("RUBY_VM_TRACE_CONTROL" => control)
-    # Whoever reads the output of the tests does not wait for a child that outlives the program.
-    pid = Process.spawn(env, RUBY, "--disable=gems", *flags.map { |flag| jit(flag) }, "script.rb",
-                        chdir: dir, in: File::NULL, out: File::NULL, err: File.join(dir, "err"))
+    pid = Process.spawn(env, RUBY, "--disable=gems", *flags.map { |flag| jit(flag) }, "script.rb", chdir: dir, err: File.join(dir, "err"))
     wait_for(File.join(dir, "ready"))
     wait_for(control.include?("/") || !File.directory?(File.join(dir, control)) ? File.join(dir, control.sub("%p", pid.to_s)) : socket(dir, pid))
     yield pid, dir

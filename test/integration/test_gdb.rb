@@ -223,7 +223,8 @@ class TestGdb < Integration::Test
 
   def test_open_calls_of_a_core_are_shown_and_saved
     core = core_of("ENDING = :ABRT\n" + CALLS, filter: "0x33", flags: CALLS_FLAGS + ["--vm-trace-file=t.fxt"])
-    said = gdb(Integration::RUBY, core, commands: ["vm-trace calls", "echo ==\\n", "vm-trace calls 1", "vm-trace save saved.fxt"])
+    said = gdb(Integration::RUBY, core,
+               commands: ["vm-trace calls", "echo ==\\n", "vm-trace calls 1", "vm-trace save saved.fxt"])
     all, innermost = said.split("==\n")
     assert_open_calls(all)
     assert_equal 2, innermost.scan(/^  \d+\.\d{9}/).size
@@ -237,6 +238,21 @@ class TestGdb < Integration::Test
     trace = saved(ended: true)
     assert_saved_calls(trace)
     assert_equal trace.in_category("call").size, trace.summary["calls"]
+  end
+
+  # What it called last has returned when it is killed.
+  def test_an_open_call_ends_after_those_inside_it
+    core = core_of(<<~RUBY, filter: "0x33", flags: CALLS_FLAGS + ["--vm-trace-file=t.fxt"])
+      def inner = 100_000.times.sum
+      def outer = (inner; nil while true)
+      spawn("sleep 0.5; kill -ABRT $PPID")
+      outer
+    RUBY
+    gdb(Integration::RUBY, core, commands: ["vm-trace save saved.fxt"])
+    calls = saved.in_category("call")
+    inner, outer = %w[inner outer].map { |name| calls.find { |call| call["name"].start_with?("Object##{name}") } }
+    assert_equal "after the trace", outer["args"]["ended"]
+    assert_operator outer["ts"] + outer["dur"], :>=, inner["ts"] + inner["dur"]
   end
 
   def test_without_calls_the_command_says_so
