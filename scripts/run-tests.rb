@@ -250,10 +250,20 @@ class Runner
     @failures << "#{name} (#{failed})" if failed > 0
   end
 
-  # Each line as it comes. Returns the status of the command.
+  LEFT_BEHIND_SECONDS = 5
+
+  # Each line as it comes. Returns the status of the command. A process that the command has left behind may
+  # hold the output open: nobody waits for its end.
   def output_of(*command, &)
-    IO.popen(command, err: [:child, :out], in: File::NULL) { |io| io.each_line(&) }
-    $?
+    io = IO.popen(command, err: [:child, :out], in: File::NULL)
+    reader = Thread.new { io.each_line(&) }
+    _, status = Process.wait2(io.pid)
+    unless reader.join(LEFT_BEHIND_SECONDS)
+      reader.kill.join
+      yield "left behind: a process that still has this output\n"
+    end
+    io.close
+    status
   rescue SystemCallError => e
     yield "cannot run #{command.grep(String).first}: #{e.message}\n"
     system("false")

@@ -36,6 +36,14 @@ class TestRunner < BuildTest
     assert_includes result.first, "skipped: SomeTest#test_later: no time"
   end
 
+  def test_a_process_that_a_test_leaves_behind_is_not_waited_for
+    add_file("tool/test_a.rb", "def test_leaves = File.write('left', spawn('sleep 600'))")
+    result = run_suites("tool")
+    Process.kill(:KILL, File.read(project.path("project/left")).to_i) # fails if it had ended
+    assert_closing_line "1 passed, 0 failed, 0 skipped", 0, result
+    assert_includes result.first, "left behind: a process that still has this output"
+  end
+
   # People look at the tail of a log first.
   def test_texts_of_failures_and_errors_are_repeated_before_the_closing_line
     add_file("tool/test_a.rb", "def test_bad = assert_equal(%w[one two], [1], 'counts')\ndef test_error = raise('oops')\ndef test_later = skip('no time')")
