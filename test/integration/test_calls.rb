@@ -1,8 +1,10 @@
 # Calls: every frame is a slice, from its beginning to its end, with compiled code and without. Judged by
 # TracePoint in another, untraced run, and by the backtraces of exits.
 require_relative "helper"
+require_relative "call_kinds"
 
 class TestCalls < Integration::Test
+  include CallKinds
   FILE = "--vm-trace-file=%p.fxt"
   JIT_FLAGS = ["--zjit", "--zjit-call-threshold=2"].freeze
   # What one method does, with what VMs do wrong: jumps out of blocks and out of C, and frames that go on.
@@ -95,12 +97,7 @@ class TestCalls < Integration::Test
     path, line = $1, $2
     return name if path.start_with?("(eval")
     return name.sub(/ \(.*\z/m, "") if path.start_with?("<internal:")
-    kind = case name
-    when /\Ablock / then "block"
-    when /\A(?:<class:|<module:|singleton class)/ then "class"
-    else "call"
-    end
-    "#{kind}:#{line}"
+    "#{call_kind(name)}:#{line}"
   end
 
   def traced(script, *flags, streams: "calls", **options)
@@ -117,7 +114,7 @@ class TestCalls < Integration::Test
   end
 
   def counts_in(trace)
-    counted = calls(trace).reject { |event| event["name"].match?(/\A(?:rescue|ensure) in |\A<main>|\A<top/) }
+    counted = calls(trace).select { |event| call_kind(event["name"]) }
     counted.map { |event| place(event) }.tally
   end
 

@@ -1,9 +1,11 @@
 # Calls of CRuby's own test programs (bootstraptest) and benchmarks: each method, block and class body as
 # often as TracePoint sees it in another, untraced run. A sample of them; `make check-long` runs all.
 require_relative "helper"
+require_relative "call_kinds"
 require "csv"
 
 class TestCallsOfCRuby < Integration::Test
+  include CallKinds
   JIT_FLAGS = [1, 30].map { |threshold| Integration.jit("--zjit --zjit-call-threshold=#{threshold}").split }.freeze
   SAMPLE = 60
   MOST_MIB = 2048
@@ -24,7 +26,7 @@ class TestCallsOfCRuby < Integration::Test
     point = TracePoint.new(:call, :b_call, :class) do |tp|
       next unless tp.path == script || tp.path == "script.rb"
       kind = { call: "call", b_call: "block", class: "class" }.fetch(tp.event)
-      next if kind == "class" && tp.self.singleton_class? # no event since Ruby 3.4
+      next if kind == "class" && tp.self.singleton_class?
       next if kind == "call" && block.(tp)
       counts["#{kind}:#{tp.lineno}"] += 1
     end
@@ -34,7 +36,9 @@ class TestCallsOfCRuby < Integration::Test
 
   # Collects the programs that a file of bootstraptest passes to its assertions.
   class Programs
-    SOURCE = { assert_equal: 1, assert_match: 1, assert_not_match: 1, assert_normal_exit: 0, assert_finish: 1, assert_check: 0 }.freeze
+    SOURCE = {
+      assert_equal: 1, assert_match: 1, assert_not_match: 1, assert_normal_exit: 0, assert_finish: 1, assert_check: 0
+    }.freeze
 
     def initialize(found) = @found = found
     def respond_to_missing?(*) = true
@@ -50,17 +54,13 @@ class TestCallsOfCRuby < Integration::Test
   # TracePoint has no event for the body of a regular expression that is made once, and sees one ractor only.
   # The judge does not see how the VM prints an exception at the end, nor anything when a program traces
   # itself.
-  NOT_JUDGED = %r{/[a-z]*o[a-z]*\b|\$stderr =|set_trace_func|TracePoint|Ractor}
+  NOT_JUDGED = %r{/[imxnesu]*o[imxnesu]*\b|\$stderr =|set_trace_func|TracePoint|Ractor}
 
   def self.programs
     files = Dir[File.join(Integration::RUBY_SRC, "bootstraptest", "*.rb")].sort
     files.grep_v(/(?:#{LEFT_OUT})[^\/]*\.rb\z/).to_h do |file|
       found = []
-      begin
-        Programs.new(found).instance_eval(File.read(file, encoding: "UTF-8"), file)
-      rescue StandardError, ScriptError
-        warn "#{file}: #{$!.class} #{$!.message[0,200]}" if ENV["DEBUGP"]
-      end
+      Programs.new(found).instance_eval(File.read(file, encoding: "UTF-8"), file)
       [File.basename(file, ".rb").delete_prefix("test_"), found.uniq.grep_v(NOT_JUDGED)]
     end
   end
@@ -70,7 +70,7 @@ class TestCallsOfCRuby < Integration::Test
     Dir[File.join(Integration::RUBY_SRC, "benchmark", "#{names}.rb")].sort.map { |file| [File.basename(file), File.read(file)] }
   end
 
-  # Counts by TracePoint; nil, if the program did not end by itself.
+  # {"kind:line" => count} by TracePoint; nil, if the program did not end by itself.
   def judged(script)
     dir = scratch_dir
     File.binwrite(File.join(dir, "script.rb"), script)
@@ -84,20 +84,15 @@ class TestCallsOfCRuby < Integration::Test
 
   def kind_and_line(name)
     return unless name =~ / \((?:\.\/)?script\.rb:(\d+)\)\z/
-    line = $1
-    case name
-    when /\A(?:rescue|ensure) in |\A<main>|\A<top|\Asingleton class/ then nil
-    when /\Ablock / then "block:#{line}"
-    when /\A<(?:class|module):/ then "class:#{line}"
-    else "call:#{line}"
-    end
+    line, kind = $1, call_kind(name)
+    "#{kind}:#{line}" if kind && kind != "singleton class"
   end
 
   def traced(script, flags)
     dir = scratch_dir
     File.binwrite(File.join(dir, "script.rb"), script)
-    result = run_in(dir, "-W0", *flags, "--vm-trace=calls", "--vm-trace-file=%p.fxt", "--vm-trace-max-size=#{MOST_MIB}", "script.rb",
-                    time_limit: SECONDS)
+    flags += ["--vm-trace=calls", "--vm-trace-file=%p.fxt", "--vm-trace-max-size=#{MOST_MIB}"]
+    result = run_in(dir, "-W0", *flags, "script.rb", time_limit: SECONDS)
     path = File.join(dir, "#{result.pid}.fxt")
     check, ok = Open3.capture2e(Trace::TOOL, "check", path)
     assert ok.success?, check
@@ -123,8 +118,9 @@ class TestCallsOfCRuby < Integration::Test
     true
   end
 
-  programs.each do |name, found|
-    step = Integration::LONG ? 1 : [programs.sum { |_, all| all.size } / SAMPLE, 1].max
+  all = programs
+  step = Integration::LONG ? 1 : [all.sum { |_, found| found.size } / SAMPLE, 1].max
+  all.each do |name, found|
     chosen = found.each_slice(step).map(&:first)
     define_method("test_#{name}") do
       compared = chosen.count { |script| assert_same_calls(script) }

@@ -431,7 +431,9 @@ class TestCheckSchema < Minitest::Test
   # The marker or the collection that needs a new chunk is older than the sample of exits there.
   { "marker" => "queue", "gc" => "GC heap" }.each do |category, name|
     define_method("test_a_#{category}_counter_may_be_earlier_than_the_sample_of_exits_before_it") do
-      counter = ->(cat, name, ts) { { type: :counter, cat: cat, name: name, ts: ts, extra: 0, args: { "value" => [:uint64, 1] } } }
+      counter = lambda do |cat, name, ts|
+        { type: :counter, cat: cat, name: name, ts: ts, extra: 0, args: { "value" => [:uint64, 1] } }
+      end
       sample = counter.("counter", "exits", 7000).merge(args: { "per_second" => [:uint64, 1] })
       counters = [sample, counter.(category, name, 6000), counter.(category, name, 5000)]
       trace = OurTrace.new

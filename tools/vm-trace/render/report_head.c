@@ -208,6 +208,18 @@ add_losses(struct report *report, struct document *document)
     }
 }
 
+/* The row of a process in *table_out, which is made for the first one, and whose first column is the pid. */
+static struct cell *
+process_row(struct document *document, struct table **table_out, const char *id, const char *title,
+            const struct column *columns, uint32_t column_count, const struct report_process *process)
+{
+    if (*table_out == NULL) *table_out = document_table(document, id, text_of(title), columns, column_count);
+    (*table_out)->data = true;
+    struct cell *row = table_row(*table_out);
+    row[0] = cell_number(process->pid);
+    return row;
+}
+
 /* What the stream `threads` left out because of its option `min`. */
 static void
 add_suspensions(struct report *report, struct document *document)
@@ -222,10 +234,7 @@ add_suspensions(struct report *report, struct document *document)
     for (uint32_t i = 0; i < report->processes.count; i++) {
         const struct report_process *process = report_process(report, i);
         if (process->suspensions == 0) continue;
-        if (table == NULL) table = document_table(document, "suspensions", text_of("Suspensions"), COLUMNS(columns));
-        table->data = true;
-        struct cell *row = table_row(table);
-        row[0] = cell_number(process->pid);
+        struct cell *row = process_row(document, &table, "suspensions", "Suspensions", COLUMNS(columns), process);
         row[1] = cell_number(process->suspensions);
         row[2] = cell_number(process->without_callers);
         suspensions += process->suspensions;
@@ -251,10 +260,7 @@ add_replaced_calls(struct report *report, struct document *document)
     for (uint32_t i = 0; i < report->processes.count; i++) {
         const struct report_process *process = report_process(report, i);
         if (process->calls_replaced == 0) continue;
-        if (table == NULL) table = document_table(document, "replaced_calls", text_of("Replaced calls"), COLUMNS(columns));
-        table->data = true;
-        struct cell *row = table_row(table);
-        row[0] = cell_number(process->pid);
+        struct cell *row = process_row(document, &table, "replaced_calls", "Replaced calls", COLUMNS(columns), process);
         row[1] = cell_number(process->calls_replaced);
         calls += process->calls_replaced;
     }
