@@ -21,7 +21,7 @@ jobs=${JOBS:-$cores}
 # compiler's name becomes part of the built Ruby's configuration. Paths in debug information may be
 # those of another clone.
 if command -v ccache >/dev/null; then
-    for name in cc gcc clang; do
+    for name in cc gcc clang ${RUBY_HOST:+"$RUBY_HOST-gcc"}; do
         mkdir -p "$top/build/ccache"
         ln -sfn "$(command -v ccache)" "$top/build/ccache/$name"
     done
@@ -29,9 +29,7 @@ if command -v ccache >/dev/null; then
     export CCACHE_BASEDIR=$top CCACHE_NOHASHDIR=1 CCACHE_DIR=$cache/ccache CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-1G}
 fi
 
-mkdir -p "$build"
-exec 8>"$build/lock"
-flock -n 8 || { say "build: waiting for another make that builds $base"; flock 8; }
+lock_build
 
 rm -f "$build/unavailable"
 fault=$(rustc_fault)
@@ -53,6 +51,12 @@ fi
 configure=(--enable-load-relative --without-git ${BASERUBY:+"--with-baseruby=$BASERUBY"} $configure_args)
 [ -z "${RUBY_CC:-}" ] || configure+=("CC=$RUBY_CC")
 [ -z "${RUBY_CFLAGS:-}" ] || configure+=("CFLAGS=$RUBY_CFLAGS")
+if [ -n "${RUBY_HOST:-}" ]; then
+    # The programs of that machine run here, so CRuby builds as on it: it has no JIT when it is
+    # cross-compiled. Only the compilers are this machine's.
+    configure+=("--build=$RUBY_HOST" "--host=$RUBY_HOST"
+        "RUSTC=rustc --target=${RUBY_HOST%%-*}-unknown-${RUBY_HOST#*-} -Clinker=$RUBY_HOST-gcc")
+fi
 
 # Some makefiles still ask git for the revision, unless revision.h has the one that they take for
 # the latest.

@@ -8,8 +8,8 @@
 # glob that matches it, else to its folder). `outside` names the layers that may include headers from elsewhere.
 TREES = {
   "vm_trace" => {
-    layers: ["include", "*.[ch]", "base", "store", "host/host.h", "host", "capture", "streams", "session", "ruby"],
-    outside: ["host", "ruby"]
+    layers: ["include", "*.[ch]", "base", "perf", "store", "host/host.h", "host", "capture", "streams", "session", "ruby"],
+    outside: ["perf", "host", "ruby"] # perf: the list of system calls that the build makes
   },
   "tools/vm-trace" => {
     layers: ["base", "fxt", "analysis", "db", "render", "cli/*.[ch]", "cli/commands", "main.c"],

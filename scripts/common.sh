@@ -14,14 +14,22 @@ esac
 [ -f "$top/bases/$base" ] || die "there is no base \"$base\"; bases/ has: $(cd "$top/bases" && echo *)"
 . "$top/bases/$base"
 series=$top/$patches/series
+version=$(sed -n 's/^AC_INIT(\[ruby-vm-trace\], \[\(.*\)\])$/\1/p' "$top/configure.ac") # of all that is here
 cache=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/ruby-vm-trace
 
 # Makes build/NAME a tree of links to this one, in which the Makefile builds with other flags.
-link_tree() { # name
+link_tree() { # NAME
     mkdir -p "$top/build/$1"
-    for folder in vm_trace test tools scripts benchmarks bases patches doc; do
-        ln -sfn "../../$folder" "$top/build/$1/$folder"
+    for part in vm_trace test tools scripts benchmarks bases patches doc configure.ac; do
+        ln -sfn "../../$part" "$top/build/$1/$part"
     done
+}
+
+# Only one make at a time changes build/$base; the kernel drops the lock when the script ends.
+lock_build() {
+    mkdir -p "$build"
+    exec 8>"$build/lock"
+    flock -n 8 || { say "build: waiting for another make in $build"; flock 8; }
 }
 
 # Exit status for "cannot be built here: no source, or no rustc". `make check` then skips what needs

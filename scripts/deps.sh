@@ -39,6 +39,8 @@ missing_packages() {
 #include <stdint.h>
 #include <setjmp.h>' || echo libcmocka-dev
     has_header sqlite3.h || echo libsqlite3-dev # for vm-trace query
+    has_header editline/readline.h '#include <stdio.h>' || echo libedit-dev # for its prompt
+    has_header zstd.h || echo libzstd-dev # for its .zst
     # git fetches the base's source over https if this machine does not have it.
     has_certificates || echo ca-certificates
 }

@@ -52,7 +52,7 @@ alone()
     result 'includes point down, and the table of layers is current' $status
     if have clang-tidy 'clang-tidy of the module'; then
         status=0
-        tidy "$without" -- -std=gnu99 -iquote . || status=$?
+        tidy "$without" -- -std=gnu99 -iquote . -iquote build/generated || status=$?
         result 'clang-tidy of the module' $status
         # The analyzer loses sight of arrays that grow and are moved; the sanitizers and valgrind
         # see them in the tests.
@@ -68,7 +68,7 @@ alone()
         lint='cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --inline-suppr --std=c99
             --suppress=internalAstError --suppress=ctuuninitvar'
         status=0
-        $lint --cppcheck-build-dir="$cache/lint/module" -I . $without || status=$?
+        $lint --cppcheck-build-dir="$cache/lint/module" -I . -I build/generated $without || status=$?
         result 'cppcheck of the module' $status
         status=0
         $lint --cppcheck-build-dir="$cache/lint/tool" -j "$jobs" -I tools/vm-trace $tool || status=$?

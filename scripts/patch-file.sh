@@ -23,6 +23,7 @@ BASE=$1
 . "$(dirname "$0")/common.sh"
 . "$(dirname "$0")/series.sh"
 src=$build/src
+lock_build
 "$top/scripts/prepare.sh" || exit $?
 
 index=$(mktemp)

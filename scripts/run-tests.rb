@@ -7,8 +7,10 @@
 #
 # The Ruby files of a suite run side by side, $JOBS of them (as many as there are processors, if it
 # is not set), and each is shown when it has ended. A file that says "# Alone: <why>" runs after the
-# others, with nothing beside it.
+# others, with nothing beside it. In CI, an integration test that says "# Once: <why>" runs for the first
+# JIT of each base only, and is counted as skipped for the others.
 require "etc"
+require "open3"
 
 class Runner
   UNAVAILABLE = 3 # scripts/common.sh
@@ -105,11 +107,16 @@ class Runner
       reason = without_ruby(base)
       jits(base).each do |jit|
         files = Dir["test/integration/test_*.rb"].sort
+        once, files = files.partition { |file| once?(file) } if jit != jits(base).first
+        skip_files(once, "#{base} #{jit}", "CI runs it with #{jits(base).first} only") if once
         next skip_files(files, "#{base} #{jit}", reason) if reason
         files.each { |file| minitest(file, environment(base).merge("JIT" => jit), "#{base} #{jit}") }
       end
     end
   end
+
+  # What takes minutes and hardly depends on the JIT.
+  def once?(file) = !ENV["CI"].to_s.empty? && File.read(file).match?(/^# Once: /)
 
   # The documents' commands are for the first base, but for files that say "# Bases: ..."; each file
   # says what needs a patched Ruby.
@@ -123,6 +130,22 @@ class Runner
   end
 
   DOCUMENTED = "ruby-4.0"
+
+  # The unit tests on an emulated arm64, if the root for that is in the cache. Its runner prints the sums.
+  def arm64
+    sources = Dir["test/unit/test_*.c"].sort
+    reason, status = Open3.capture2e("scripts/arm64-root.sh", "find")
+    return skip_files(sources, "arm64", reason.strip) unless status.success?
+    heading("arm64")
+    counts = []
+    status = shown_output_of("scripts/check-arm64.sh", "unit") do |line|
+      case line
+      when /\Askipped: (.*)/ then @skips << "arm64: #$1"
+      when /\A(\d+) passed, (\d+) failed, (\d+) skipped/ then counts = [$1, $2, $3].map(&:to_i)
+      end
+    end
+    add("arm64", *(counts.empty? ? [0, 0, 0] : counts), status)
+  end
 
   # The requested ones: all if none was chosen, the chosen or default one first.
   def bases = [ENV.fetch("BASE"), *ENV["BASES"]&.split].uniq
@@ -234,7 +257,7 @@ class Runner
 
   def skip_files(files, variant, reason)
     files.each do |file|
-      tests = File.read(file).scan(/^\s*def test_|^\s*define_method\(?\s*:?"test_/).size
+      tests = File.read(file).scan(/^\s*(?:def test_|define_method\(?\s*:?"test_|isolated_test\(|cmocka_unit_test)/).size
       @skipped += tests
       @skips << "#{file} #{variant}: #{tests} tests: #{reason}"
     end

@@ -107,6 +107,8 @@ LIVE_COUNTERS = {
     "markers": ("vm_trace_marker_state", "written"),
     "suspensions": ("vm_trace_threads_state", "suspensions"),
     "suspensions_without_callers": ("vm_trace_threads_state", "left_out"),
+    "syscalls": ("vm_trace_kernel_counts", "written"), "syscalls_left_out": ("vm_trace_kernel_counts", "left_out"),
+    "sched_slices": ("vm_trace_kernel_counts", "written"), "sched_left_out": ("vm_trace_kernel_counts", "left_out"),
 }
 
 
@@ -124,7 +126,7 @@ def epoch():
 def counters_of(state):
     """
     What streams counted since the last reset, by name, as rb_vm_trace_ractor_totals does it. Hits of sites:
-    of sites that were freed.
+    of sites that were freed. Without counters of 0 of streams that are not recorded, as in a summary.
     """
     found, ractors = {}, counting_ractors(state)
     for each in streams():
@@ -138,7 +140,8 @@ def counters_of(state):
             if name == "calls_replaced" and int(each["rate"]):
                 replaced = static_of("streams/call_stream.c", "replaced")
                 count += int(replaced["count"]) - int(replaced["base"])
-            found[name] = count
+            if count or int(each["rate"]) or not int(each["without_jit"]):
+                found[name] = count
             at += 1
     return found
 
@@ -420,7 +423,8 @@ def last_words(state, words):
     totals = counters_of(state)
     words, calls, ns = open_call_events(state, ns)
     words = provider_and_clock() + words
-    totals["calls"] += calls
+    if calls:
+        totals["calls"] += calls
     events += calls
     for hits, site in sites():
         kind = KINDS[str(site["kind"])]
@@ -440,12 +444,12 @@ def last_words(state, words):
             words += trace_event(pid, ns, "loss", [("lost", Wide(number)), ("reason", why)])
             events += 1
     summary = [("snapshot", "memory"), ("sampled", Wide(exits)), ("events", Wide(events)), ("lost", Wide(lost + dropped))]
-    counts = list(totals.items())
-    # Where there is no room for all, what is missing is 0.
-    for name in [name for name, count in counts if count == 0 and name not in ("exits", "sites", "fallbacks")]:
-        if len(summary) + len(counts) > MOST_ARGUMENTS:
-            counts.remove((name, 0))
-    summary += [(name, Wide(count)) for name, count in counts][:MOST_ARGUMENTS - len(summary)]
+    counts = [(name, Wide(count)) for name, count in totals.items()]
+    more = counts[MOST_ARGUMENTS - len(summary):]  # what the summary has no room for
+    if more:
+        words += trace_event(pid, ns, "counts", more)
+        summary[2] = ("events", Wide(events + 1))
+    summary += counts[:MOST_ARGUMENTS - len(summary)]
     return words + trace_event(pid, ns + 1, "summary", summary)
 
 

@@ -39,7 +39,7 @@ struct rb_vm_trace_ractor;
 struct rb_vm_trace_thread;
 struct rb_vm_trace_states; /* of an execution context: a word of it that is zero when it is made */
 struct rb_vm_trace_calls;  /* likewise */
-#define RB_VM_TRACE_THREAD_BYTES 88
+#define RB_VM_TRACE_THREAD_BYTES 96
 
 /* Why a thread gives up the GVL. */
 enum rb_vm_trace_suspension {
@@ -125,8 +125,8 @@ void rb_vm_trace_compacted(void);
 /* --- garbage collection -------------------------------------------------------------- */
 
 /*
- * Not 0 while collections are recorded; changes with the world stopped. The GC calls the functions
- * of this part only then.
+ * Not 0 while collections are recorded, or samples; changes with the world stopped. The GC calls the
+ * functions of this part only then.
  *
  * The thread that collects calls them, with the GVL. They take no VM lock and allocate no memory of
  * Ruby's. One pause, from gc_enter to gc_exit in CRuby's GC, is
@@ -143,6 +143,7 @@ void rb_vm_trace_compacted(void);
 #  pragma GCC visibility push(default)
 # endif
 extern int rb_vm_trace_gc_on;
+enum { RB_VM_TRACE_COLLECTIONS_RECORDED = 1, RB_VM_TRACE_COLLECTIONS_SAMPLED = 2 }; /* its bits */
 
 /* A pause begins, before other ractors are stopped. `malloc_bytes`: malloc'ed since the last collection. */
 void rb_vm_trace_gc_enter(size_t malloc_bytes);
@@ -246,6 +247,9 @@ void rb_vm_trace_ractor_free(struct rb_vm_trace_ractor *ractor);
 void rb_vm_trace_before_fork(void);
 void rb_vm_trace_after_fork(long pid);
 
+/* Right before execve(2), which may fail: what the tracer's threads have not written yet is written. GVL held. */
+void rb_vm_trace_before_exec(void);
+
 /*
  * A fiber has ended, or is freed: the next one can reuse its track. `track` is a word of its execution
  * context, which begins as zero. Any thread.
@@ -263,10 +267,18 @@ void rb_vm_trace_thread_renamed(void);
 
 /* --- states of threads ----------------------------------------------------------------
  *
- * Each costs a branch where the stream `threads` is not recorded. `ec` is that of the thread that is
+ * Each costs a branch where nothing of that is recorded. `ec` is that of the thread that is
  * meant, `thread` its memory.
  */
+/*
+ * Bits: the stream `threads` is recorded; native threads note what they run (streams/native_threads.h);
+ * the stream `samples` is recorded.
+ */
 extern int rb_vm_trace_threads_on;
+enum { RB_VM_TRACE_THREADS_STATES = 1, RB_VM_TRACE_THREADS_NATIVE = 2, RB_VM_TRACE_THREADS_SAMPLES = 4 };
+
+/* The current native thread runs that thread or fiber of Ruby from now on. GVL held. */
+void rb_vm_trace_native_runs_slow(struct rb_execution_context_struct *ec);
 
 void rb_vm_trace_thread_suspended_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
                                        enum rb_vm_trace_suspension why);
@@ -279,6 +291,22 @@ void rb_vm_trace_barrier_joined_slow(struct rb_execution_context_struct *ec, str
 void rb_vm_trace_barrier_complete_slow(struct rb_vm_trace_thread *thread);
 void rb_vm_trace_barrier_left_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
 
+/* The same for the stream `samples`, which has a thread's memory of its own there. */
+void rb_vm_trace_sampled_suspending_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
+void rb_vm_trace_sampled_suspended_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
+                                        enum rb_vm_trace_suspension why);
+void rb_vm_trace_sampled_ready_slow(struct rb_vm_trace_thread *thread);
+void rb_vm_trace_sampled_barrier_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
+void rb_vm_trace_sampled_barrier_left_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
+void rb_vm_trace_sampled_resumed_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
+void rb_vm_trace_sampled_switched_slow(struct rb_execution_context_struct *from);
+
+/*
+ * The current thread, which has its GVL, is interrupted as the tracer wanted (rb_vm_trace_host_interrupt).
+ * Called where Ruby checks for interrupts.
+ */
+void rb_vm_trace_interrupted(struct rb_execution_context_struct *ec);
+
 /*
  * The thread gives up the GVL, which it still holds. The lock of its ractor's scheduler may be
  * held.
@@ -287,7 +315,9 @@ static inline void
 rb_vm_trace_thread_suspended(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
                              enum rb_vm_trace_suspension why)
 {
-    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_thread_suspended_slow(ec, thread, why);
+    if (__builtin_expect(!rb_vm_trace_threads_on, 1)) return;
+    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_SAMPLES) rb_vm_trace_sampled_suspended_slow(ec, thread, why);
+    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_STATES) rb_vm_trace_thread_suspended_slow(ec, thread, why);
 }
 
 /*
@@ -297,7 +327,9 @@ rb_vm_trace_thread_suspended(struct rb_execution_context_struct *ec, struct rb_v
 static inline void
 rb_vm_trace_thread_ready(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
 {
-    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_thread_ready_slow(ec, thread);
+    if (__builtin_expect(!rb_vm_trace_threads_on, 1)) return;
+    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_SAMPLES) rb_vm_trace_sampled_ready_slow(thread);
+    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_STATES) rb_vm_trace_thread_ready_slow(ec, thread);
 }
 
 /*
@@ -307,7 +339,10 @@ rb_vm_trace_thread_ready(struct rb_execution_context_struct *ec, struct rb_vm_tr
 static inline void
 rb_vm_trace_thread_resumed(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
 {
-    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_thread_resumed_slow(ec, thread);
+    if (__builtin_expect(!rb_vm_trace_threads_on, 1)) return;
+    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_NATIVE) rb_vm_trace_native_runs_slow(ec);
+    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_STATES) rb_vm_trace_thread_resumed_slow(ec, thread);
+    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_SAMPLES) rb_vm_trace_sampled_resumed_slow(ec, thread);
 }
 
 /*
@@ -317,7 +352,8 @@ rb_vm_trace_thread_resumed(struct rb_execution_context_struct *ec, struct rb_vm_
 static inline void
 rb_vm_trace_thread_blocks_in(struct rb_vm_trace_thread *thread, const void *function, int fd)
 {
-    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_thread_blocks_in_slow(thread, function, fd);
+    if (__builtin_expect(rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_STATES, 0))
+        rb_vm_trace_thread_blocks_in_slow(thread, function, fd);
 }
 
 /*
@@ -328,7 +364,10 @@ static inline void
 rb_vm_trace_thread_suspending(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
                               enum rb_vm_trace_suspension why)
 {
-    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_thread_suspending_slow(ec, thread, why);
+    if (__builtin_expect(!rb_vm_trace_threads_on, 1)) return;
+    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_SAMPLES) rb_vm_trace_sampled_suspending_slow(ec, thread);
+    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_STATES && why != RB_VM_TRACE_DEAD)
+        rb_vm_trace_thread_suspending_slow(ec, thread, why);
 }
 
 /*
@@ -339,7 +378,9 @@ rb_vm_trace_thread_suspending(struct rb_execution_context_struct *ec, struct rb_
 static inline void
 rb_vm_trace_barrier_joined(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
 {
-    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_barrier_joined_slow(ec, thread);
+    if (__builtin_expect(!rb_vm_trace_threads_on, 1)) return;
+    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_SAMPLES) rb_vm_trace_sampled_barrier_slow(ec, thread);
+    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_STATES) rb_vm_trace_barrier_joined_slow(ec, thread);
 }
 
 /*
@@ -349,14 +390,17 @@ rb_vm_trace_barrier_joined(struct rb_execution_context_struct *ec, struct rb_vm_
 static inline void
 rb_vm_trace_barrier_complete(struct rb_vm_trace_thread *thread)
 {
-    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_barrier_complete_slow(thread);
+    if (__builtin_expect(rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_STATES, 0))
+        rb_vm_trace_barrier_complete_slow(thread);
 }
 
 /* The thread runs on. Called by itself when the next barrier has to wait for it again. */
 static inline void
 rb_vm_trace_barrier_left(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
 {
-    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_barrier_left_slow(ec, thread);
+    if (__builtin_expect(!rb_vm_trace_threads_on, 1)) return;
+    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_STATES) rb_vm_trace_barrier_left_slow(ec, thread);
+    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_SAMPLES) rb_vm_trace_sampled_barrier_left_slow(ec, thread);
 }
 
 /* --- frames ---------------------------------------------------------------------------
@@ -370,9 +414,12 @@ rb_vm_trace_barrier_left(struct rb_execution_context_struct *ec, struct rb_vm_tr
 /* A bit of a frame's flags that CRuby does not use. */
 #define RB_VM_TRACE_FRAME_FLAG 0x8000
 
-/* Bits: which of the two are recorded. Changes with the world stopped. */
-extern int rb_vm_trace_frames_on;
-enum { RB_VM_TRACE_FRAMES_STATES = 1, RB_VM_TRACE_FRAMES_CALLS = 2 };
+/*
+ * Bits: which of the two are recorded, and of entries into compiled code also the stream `samples`.
+ * Changes with the world stopped.
+ */
+extern int rb_vm_trace_frames_on, rb_vm_trace_entries_on;
+enum { RB_VM_TRACE_FRAMES_STATES = 1, RB_VM_TRACE_FRAMES_CALLS = 2, RB_VM_TRACE_FRAMES_SAMPLES = 4 };
 
 typedef uintptr_t (*rb_vm_trace_compiled_code)(struct rb_execution_context_struct *ec,
                                                struct rb_control_frame_struct *cfp);
@@ -418,7 +465,7 @@ static inline uintptr_t
 rb_vm_trace_run_compiled(struct rb_execution_context_struct *ec, struct rb_control_frame_struct *cfp,
                          rb_vm_trace_compiled_code code)
 {
-    if (__builtin_expect(rb_vm_trace_frames_on, 0)) return rb_vm_trace_run_compiled_slow(ec, cfp, code);
+    if (__builtin_expect(rb_vm_trace_entries_on, 0)) return rb_vm_trace_run_compiled_slow(ec, cfp, code);
     return code(ec, cfp);
 }
 
@@ -427,7 +474,7 @@ static inline uintptr_t
 rb_vm_trace_run_handler(struct rb_execution_context_struct *ec, struct rb_control_frame_struct *cfp,
                         rb_vm_trace_compiled_code code)
 {
-    if (__builtin_expect(rb_vm_trace_frames_on, 0)) return rb_vm_trace_run_handler_slow(ec, cfp, code);
+    if (__builtin_expect(rb_vm_trace_entries_on, 0)) return rb_vm_trace_run_handler_slow(ec, cfp, code);
     return code(ec, cfp);
 }
 
@@ -452,13 +499,16 @@ rb_vm_trace_frame_begun(struct rb_execution_context_struct *ec)
 static inline void
 rb_vm_trace_unwound(struct rb_execution_context_struct *ec)
 {
-    if (__builtin_expect(rb_vm_trace_frames_on, 0)) rb_vm_trace_unwound_slow(ec);
+    if (__builtin_expect(rb_vm_trace_entries_on, 0)) rb_vm_trace_unwound_slow(ec);
 }
 
 static inline void
 rb_vm_trace_fiber_switched(struct rb_execution_context_struct *from, struct rb_execution_context_struct *to)
 {
     if (__builtin_expect(rb_vm_trace_frames_on, 0)) rb_vm_trace_fiber_switched_slow(from, to);
+    if (__builtin_expect(!rb_vm_trace_threads_on, 1)) return;
+    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_NATIVE) rb_vm_trace_native_runs_slow(to);
+    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_SAMPLES) rb_vm_trace_sampled_switched_slow(from);
 }
 
 static inline void
@@ -487,6 +537,9 @@ bool rb_vm_trace_fault(const void *address);
 void rb_vm_trace_define_recorder(void);
 
 /* --- end ----------------------------------------------------------------------------- */
+
+/* All objects are freed from now on. Main thread, alone, before rb_vm_trace_shutdown. */
+void rb_vm_trace_finalizing(void);
 
 /* End the trace: write counts and summary, close the file, print one line about it on stderr. */
 void rb_vm_trace_shutdown(void);
@@ -521,6 +574,7 @@ RB_VM_TRACE_STUB struct rb_vm_trace_ractor *rb_vm_trace_ractor_new(void) { retur
 RB_VM_TRACE_STUB void rb_vm_trace_ractor_free(struct rb_vm_trace_ractor *ractor) {}
 RB_VM_TRACE_STUB void rb_vm_trace_before_fork(void) {}
 RB_VM_TRACE_STUB void rb_vm_trace_after_fork(long pid) {}
+RB_VM_TRACE_STUB void rb_vm_trace_before_exec(void) {}
 RB_VM_TRACE_STUB void rb_vm_trace_fiber_ended(uint32_t *track) {}
 RB_VM_TRACE_STUB void rb_vm_trace_thread_renamed(void) {}
 # define rb_vm_trace_threads_on 0
@@ -529,6 +583,7 @@ RB_VM_TRACE_STUB void rb_vm_trace_thread_ready(struct rb_execution_context_struc
 RB_VM_TRACE_STUB void rb_vm_trace_thread_resumed(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread) {}
 RB_VM_TRACE_STUB void rb_vm_trace_thread_blocks_in(struct rb_vm_trace_thread *thread, const void *function, int fd) {}
 RB_VM_TRACE_STUB void rb_vm_trace_thread_suspending(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread, enum rb_vm_trace_suspension why) {}
+RB_VM_TRACE_STUB void rb_vm_trace_interrupted(struct rb_execution_context_struct *ec) {}
 RB_VM_TRACE_STUB void rb_vm_trace_barrier_joined(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread) {}
 RB_VM_TRACE_STUB void rb_vm_trace_barrier_complete(struct rb_vm_trace_thread *thread) {}
 RB_VM_TRACE_STUB void rb_vm_trace_barrier_left(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread) {}
@@ -560,6 +615,7 @@ rb_vm_trace_fiber_switched(struct rb_execution_context_struct *from, struct rb_e
 RB_VM_TRACE_STUB void rb_vm_trace_states_ended(struct rb_vm_trace_states **states) {}
 RB_VM_TRACE_STUB bool rb_vm_trace_fault(const void *address) { return false; }
 RB_VM_TRACE_STUB void rb_vm_trace_define_recorder(void) {}
+RB_VM_TRACE_STUB void rb_vm_trace_finalizing(void) {}
 RB_VM_TRACE_STUB void rb_vm_trace_shutdown(void) {}
 #endif /* USE_VM_TRACE */
 

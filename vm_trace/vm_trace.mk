@@ -27,3 +27,8 @@ $(error vm_trace in this Ruby needs rustc $(VM_TRACE_RUSTC_MIN) or newer, but $(
 	Get it from https://rustup.rs and run configure again, or leave out the JITs: ./configure --disable-yjit --disable-zjit)
 endif
 endif
+
+# Names of system calls and errors, from the headers of this system. CPP is a command and its options.
+vm_trace/perf/names.$(OBJEXT): vm_trace/perf/system_names.inc
+vm_trace/perf/system_names.inc: $(srcdir)/vm_trace/perf/system_names.sh | vm_trace/perf/.time
+	$(Q) $(firstword $(SHELL) sh) $< $(CPP) > $@

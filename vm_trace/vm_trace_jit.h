@@ -135,14 +135,30 @@ void rb_vm_trace_jit_ready(void);
 size_t rb_vm_trace_pending_offset(void);
 
 /*
+ * A JIT puts its code there from now on. Called while it starts; `code` NULL: it has no memory. At most
+ * four regions are known.
+ */
+void rb_vm_trace_code_region(const void *code, size_t bytes);
+
+/*
  * Reserve address space that nobody can read or write, where every jump from it to `code` and back
- * has 32 bits of distance. NULL: there is none, or no more memory.
+ * has 32 bits of distance. On arm64, whose branches reach 128 MiB: as near to `code` as possible, so who
+ * writes a branch checks that. NULL: there is none, or no more memory.
  */
 void *rb_vm_trace_reserve_code_region(const void *code, size_t code_bytes, size_t bytes);
 
 /* Make pages of it readable, and executable or writable. False: the kernel refused. */
 bool rb_vm_trace_protect_code_region(void *start, size_t bytes, bool executable);
 void rb_vm_trace_release_code_region(void *start, size_t bytes);
+
+/* Such memory, or a JIT's, was written to: no cache has what was there. It need not be executable. */
+void rb_vm_trace_code_written(const void *start, size_t bytes);
+
+/*
+ * Code that was written is executable, and others may run it next: have the processors forget what they
+ * fetched of it before. World stopped. Both do nothing on x86-64, where nobody calls them.
+ */
+void rb_vm_trace_code_changed(void);
 
 /* Take that of the current thread. NULL: there is none. */
 void *rb_vm_trace_take_exit(void);
@@ -366,6 +382,7 @@ rb_vm_trace_first_hit(const struct rb_vm_trace_site *site, struct rb_execution_c
 {
 }
 RB_VM_TRACE_STUB size_t rb_vm_trace_pending_offset(void) { return 0; }
+RB_VM_TRACE_STUB void rb_vm_trace_code_region(const void *code, size_t bytes) {}
 RB_VM_TRACE_STUB void *
 rb_vm_trace_reserve_code_region(const void *code, size_t code_bytes, size_t bytes)
 {
@@ -377,6 +394,8 @@ rb_vm_trace_protect_code_region(void *start, size_t bytes, bool executable)
     return false;
 }
 RB_VM_TRACE_STUB void rb_vm_trace_release_code_region(void *start, size_t bytes) {}
+RB_VM_TRACE_STUB void rb_vm_trace_code_written(const void *start, size_t bytes) {}
+RB_VM_TRACE_STUB void rb_vm_trace_code_changed(void) {}
 RB_VM_TRACE_STUB void *rb_vm_trace_take_exit(void) { return NULL; }
 RB_VM_TRACE_STUB struct rb_execution_context_struct *rb_vm_trace_current(void) { return NULL; }
 RB_VM_TRACE_STUB uint64_t

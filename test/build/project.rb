@@ -25,6 +25,7 @@ class Project
     make_ruby
     FileUtils.mkdir_p([path("project/scripts"), path("project/bases"), path("project/vm_trace"), path("home")])
     FileUtils.cp(Dir["#{ROOT}/scripts/*.sh"], path("project/scripts"))
+    FileUtils.cp("#{ROOT}/configure.ac", path("project")) # the version
     script("bin/rustc", "echo 'rustc 1.90.0 (some build)'")
     write("project/bases/small", <<~BASE)
       url=file://#{path("no-upstream")}

@@ -52,6 +52,14 @@ class TestPatchFileOfASmallProject < BuildTest
     assert_equal Project::FILES["gems/bundled_gems"], File.read("#{tree}/gems/bundled_gems")
   end
 
+  # As when two documents' commands are run side by side.
+  def test_several_at_once_make_the_same_file
+    made = Array.new(4) { Thread.new { patch_file } }.map(&:value)
+    made.each { |out, err, status| assert_equal 0, status, out + err }
+    assert_includes project.read(FILE), "hook"
+    assert_equal ["ruby-4.1.2-vm_trace.patch"], Dir.children(File.dirname(project.path(FILE))).grep(/patch/)
+  end
+
   def test_a_patch_of_configure_ac_is_left_out_so_that_nobody_needs_autoconf
     project.patch("0002-disable", file: "configure.ac") { |text| "#{text}AC_SUBST(A)\n" }
     project.patch("0003-later") { |text| text.sub("f3", "later") }
@@ -162,7 +170,7 @@ class PatchFile < Minitest::Test
       found = tree_in(tree)
       mod, found = found.partition { |path, _| path.start_with?("vm_trace/") }.map(&:to_h)
       assert_empty (expected.to_a - found.to_a) + (found.to_a - expected.to_a)
-      files = Dir.glob("**/*.{c,h,rs,mk,py}", base: "#{TOP}/vm_trace")
+      files = Dir.glob("**/*.{c,h,rs,mk,py,sh}", base: "#{TOP}/vm_trace")
       assert_equal [*files, "base.mk", "base_name.h"].sort, mod.keys.map { |path| path.delete_prefix("vm_trace/") }.sort
       files.each { |file| assert_equal File.binread("#{TOP}/vm_trace/#{file}"), File.binread("#{tree}/vm_trace/#{file}"), file }
       # miniprelude.c and *.rbinc, which a tarball has, are made from these by a Ruby, and make does so

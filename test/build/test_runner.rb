@@ -167,6 +167,25 @@ class TestRunner < BuildTest
     assert_closing_line "2 passed, 0 failed, 0 skipped", 0, [out, status.exitstatus]
   end
 
+  def test_without_a_root_the_arm64_tests_are_counted_as_skipped_with_the_reason
+    tests = "isolated_test(one),\n    isolated_test(two),\n    cmocka_unit_test(three),\n"
+    project.write("project/test/unit/test_x.c", tests)
+    result = run_suites("arm64")
+    assert_closing_line "0 passed, 0 failed, 3 skipped", 0, result
+    assert_match(/skipped: test\/unit\/test_x.c arm64: 3 tests: the root for arm64 is not in the cache/, result.first)
+  end
+
+  def test_what_ran_on_arm64_counts
+    project.script("project/scripts/arm64-root.sh", "echo /some/root")
+    project.script("project/scripts/check-arm64.sh",
+                   "echo skipped: a: b; echo failed: c; echo 5 passed, 1 failed, 2 skipped; exit 1")
+    result = run_suites("arm64")
+    assert_closing_line "5 passed, 1 failed, 2 skipped", 1, result
+    assert_includes result.first, "skipped: arm64: a: b"
+    project.script("project/scripts/check-arm64.sh", "exit 1")
+    assert_closing_line "0 passed, 1 failed, 0 skipped", 1, run_suites("arm64")
+  end
+
   def test_without_a_source_integration_tests_are_counted_as_skipped_with_the_reason
     add_file("integration/test_i.rb", "def test_one = flunk\ndef test_two = flunk")
     result = run_suites("integration")
@@ -195,6 +214,19 @@ class TestRunner < BuildTest
     assert_closing_line "0 passed, 0 failed, 3 skipped", 0, result
     ["small zjit", "other zjit", "other yjit"].each do |variant|
       assert_match(/^skipped: test\/integration\/test_i.rb #{variant}: 1 tests: the source of CRuby was not found/, result.first)
+    end
+  end
+
+  def test_in_ci_a_file_that_says_so_runs_for_the_first_jit_of_a_base
+    project.write("project/bases/small", project.read("project/bases/small").sub("jits=zjit", 'jits="zjit yjit"'))
+    add_file("integration/test_i.rb", "def test_one = flunk")
+    file = "project/test/integration/test_i.rb"
+    project.write(file, "# Once: long.\n#{project.read(file)}")
+    { "1" => "CI runs it with zjit only", "" => "the source of CRuby was not found" }.each do |ci, reason|
+      result = run_suites("integration", CI: ci)
+      assert_closing_line "0 passed, 0 failed, 2 skipped", 0, result
+      assert_match(/^skipped: test\/integration\/test_i.rb small zjit: 1 tests: the source of CRuby/, result.first)
+      assert_match(/^skipped: test\/integration\/test_i.rb small yjit: 1 tests: #{reason}/, result.first)
     end
   end
 

@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE 1 /* asprintf */
 #include "fake_host.h"
+#include "vm_trace/vm_trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,6 +102,13 @@ fake_free_stack(struct rb_execution_context_struct *ec)
 
 /* --- the answers ----------------------------------------------------------------------------- */
 
+void
+rb_vm_trace_host_each_thread(void (*function)(struct rb_execution_context_struct *ec, uint32_t tid, void *data),
+                             void *data)
+{
+    if (current) function(current, rb_vm_trace_host_thread(current).tid, data);
+}
+
 bool
 rb_vm_trace_host_walk(struct vm_trace_walk *walk, struct rb_execution_context_struct *ec, uintptr_t top_pc)
 {
@@ -128,9 +136,44 @@ rb_vm_trace_host_walk(struct vm_trace_walk *walk, struct rb_execution_context_st
     return true;
 }
 
+void
+rb_vm_trace_host_sample(struct vm_trace_walk *walk, struct rb_execution_context_struct *ec)
+{
+    if (!rb_vm_trace_host_walk(walk, ec, 0)) walk->count = 0;
+}
+
+enum vm_trace_compiled
+rb_vm_trace_host_compiled(struct rb_execution_context_struct *ec, uintptr_t *end_out)
+{
+    (void)ec;
+    *end_out = 0;
+    return fake_host.compiled;
+}
+
+void
+rb_vm_trace_host_compiled_unknown(struct rb_execution_context_struct *ec)
+{
+    (void)ec;
+}
+
+void
+rb_vm_trace_host_unwound(struct rb_execution_context_struct *ec)
+{
+    (void)ec;
+}
+
+void
+rb_vm_trace_host_interrupt(struct rb_execution_context_struct *ec)
+{
+    (void)ec;
+    fake_host.interrupts++;
+}
+
 size_t
 rb_vm_trace_host_label(const struct vm_trace_frame *frame, char *buffer, size_t capacity)
 {
+    if (frame->pc == HOST_PC_LEFT_OUT || frame->pc == HOST_PC_NO_FRAMES)
+        return (size_t)snprintf(buffer, capacity, "%s", frame->pc == HOST_PC_LEFT_OUT ? HOST_LEFT_OUT : HOST_NO_FRAMES);
     __atomic_fetch_add(&fake_host.labels, 1, __ATOMIC_RELAXED);
     const struct fake_method *method = (const struct fake_method *)frame->method;
     const struct rb_iseq_struct *iseq = frame->iseq;
@@ -339,6 +382,7 @@ static struct fake_words {
     struct rb_vm_trace_states *states;
     struct rb_vm_trace_calls *calls;
     struct vm_trace_thread_word times;
+    uint64_t memory[RB_VM_TRACE_THREAD_BYTES / sizeof(uint64_t)];
 } words[64];
 
 static struct fake_words *
@@ -361,6 +405,12 @@ struct rb_vm_trace_states **
 rb_vm_trace_host_states(struct rb_execution_context_struct *ec)
 {
     return &words_of(ec)->states;
+}
+
+struct rb_vm_trace_thread *
+rb_vm_trace_host_thread_memory(struct rb_execution_context_struct *ec)
+{
+    return (struct rb_vm_trace_thread *)words_of(words_of(ec)->thread)->memory;
 }
 
 struct vm_trace_thread_word *

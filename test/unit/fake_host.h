@@ -61,10 +61,11 @@ struct fake_object {
 
 /* What the module asked, to be set to 0 by tests. */
 struct fake_host {
-    size_t labels, walks, thread_names, told, guards, value_names, names_compared;
+    size_t labels, walks, thread_names, told, guards, value_names, names_compared, interrupts;
     bool gvl_free; /* what it answers, set by tests */
     struct rb_execution_context_struct *without_gvl; /* NULL: all have it */
     bool entries_watched;
+    enum vm_trace_compiled compiled; /* what it answers */
     const struct fake_object *operand; /* what guards meet; NULL: it can't be found */
     int64_t index;
 };

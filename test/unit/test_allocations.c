@@ -54,7 +54,7 @@ static struct trace *
 finish(uint64_t samples)
 {
     struct trace *trace = finish_traced();
-    assert_int_equal(trace_number(trace_event(trace, "trace", "summary", 0), "allocation_samples"), samples);
+    assert_int_equal(trace_counter(trace_event(trace, "trace", "summary", 0), "allocation_samples"), samples);
     return trace;
 }
 

@@ -1,11 +1,19 @@
 /*
  * The clock: its arithmetic on pairs that are made up, then on the machine's own.
  */
+#ifndef _GNU_SOURCE
+# define _GNU_SOURCE 1 /* memfd_create */
+#endif
 #include "harness.h"
 #include "vm_trace/base/clock.h"
 
+#include <fcntl.h>
+#include <stdarg.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { MS = 1000000 };
 /* A counter of 3 ticks a nanosecond that began long ago. */
@@ -13,6 +21,25 @@ enum { MS = 1000000 };
 #define NS(ns) (UINT64_C(987654321000000) + (uint64_t)(ns))
 
 static struct vm_trace_clock machine;
+
+/* What the kernel is to call its source of time; NULL: what it does. */
+static const char *kernel_source;
+
+/* Instead of the C library's. */
+int
+open(const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    unsigned mode = flags & O_CREAT ? va_arg(arguments, unsigned) : 0;
+    va_end(arguments);
+    if (!kernel_source || !strstr(path, "/current_clocksource"))
+        return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+    int fd = memfd_create("clocksource", 0);
+    assert_int_equal(write(fd, kernel_source, strlen(kernel_source)), strlen(kernel_source));
+    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+    return fd;
+}
 
 /* What clock_now_ns would say at those ticks. */
 static uint64_t
@@ -275,9 +302,8 @@ rate_that_no_counter_has_is_not_used(void **state)
 }
 
 static void
-machine_times_stand_between_those_of_the_system(void **state)
+check_machine_times(void)
 {
-    (void)state;
     rb_vm_trace_clock_init();
     uint64_t last = 0, end = rb_vm_trace_clock_system_ns() + 60 * MS; /* some horizons */
     while (last < end) {
@@ -290,7 +316,43 @@ machine_times_stand_between_those_of_the_system(void **state)
     }
 }
 
+static void
+machine_times_stand_between_those_of_the_system(void **state)
+{
+    (void)state;
+    check_machine_times();
+}
+
+static void
+clock_without_ticks_reports_no_time_before_one_that_was_set(void **state)
+{
+    (void)state;
+    kernel_source = "hpet\n";
+    check_machine_times();
+    assert_false(rb_vm_trace_clock_ticks_p());
+    uint64_t later = rb_vm_trace_clock_system_ns() + 20 * MS;
+    clock_not_before(&machine, later);
+    assert_true(clock_now_ns(&machine) >= later);
+}
+
 #if CLOCK_HAS_TICKS
+/* Whatever this kernel's is: an emulator shows that of another processor. */
+static void
+ticks_are_used_where_the_kernel_uses_them(void **state)
+{
+    (void)state;
+    static const char *const others[] = { "", "\n", "jiffies\n", CLOCK_TICKS_SOURCE, CLOCK_TICKS_SOURCE "2\n" };
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+        kernel_source = others[i];
+        rb_vm_trace_clock_init();
+        assert_false(rb_vm_trace_clock_ticks_p());
+    }
+    kernel_source = CLOCK_TICKS_SOURCE "\n";
+    check_machine_times();
+    assert_true(rb_vm_trace_clock_ticks_p());
+    assert_true(machine.horizon > 0);
+}
+
 static void
 stamp_of_a_clock_that_has_just_begun_has_its_time(void **state)
 {
@@ -348,7 +410,9 @@ main(void)
         isolated_test(clock_is_right_for_years),
         isolated_test(rate_that_no_counter_has_is_not_used),
         isolated_test(machine_times_stand_between_those_of_the_system),
+        isolated_test(clock_without_ticks_reports_no_time_before_one_that_was_set),
 #if CLOCK_HAS_TICKS
+        isolated_test(ticks_are_used_where_the_kernel_uses_them),
         isolated_test(stamp_of_a_clock_that_has_just_begun_has_its_time),
 #endif
         isolated_test(system_time_is_boottime),

@@ -445,15 +445,15 @@ exits_over_many_chunks_are_all_there(void **state)
     }
     struct trace *trace = finish_traced();
     assert_true(trace->chunk_count > 4);
-    assert_int_equal(trace->event_count, EXITS + ISEQS + 2);
+    assert_int_equal(trace->event_count, EXITS + ISEQS + 4); /* settings, host, host, summary */
     for (unsigned n = 0; n < EXITS; n += 1000) {
-        const struct trace_event *event = &trace->events[1 + n]; /* behind the settings */
+        const struct trace_event *event = &trace->events[FIRST_EVENTS + n];
         assert_string_equal(event->name, reasons[n % ISEQS]);
         char expected[16];
         sprintf(expected, ":%u)", lines[n / 1000]);
         assert_non_null(strstr(trace_text(event, "0"), expected));
     }
-    for (size_t i = 1; i < EXITS; i++) assert_true(trace->events[i].ns <= trace->events[i + 1].ns);
+    for (size_t i = FIRST_EVENTS; i < EXITS; i++) assert_true(trace->events[i].ns <= trace->events[i + 1].ns);
     assert_summary(trace, EXITS, EXITS, 0);
     trace_free(trace);
 }
@@ -495,7 +495,7 @@ every_backtrace_is_that_of_its_exit(void **state)
     struct trace *trace = finish_traced();
     assert_true(trace->chunk_count > 20);
     for (unsigned n = 0; n < EXITS; n++) {
-        const struct trace_event *event = &trace->events[1 + n];
+        const struct trace_event *event = &trace->events[FIRST_EVENTS + n];
         unsigned depth = 1 + taken[n].stack % 14, line = 1 + taken[n].stack;
         assert_int_equal(event->argument_count, (depth < 11 ? depth : 11) + 2);
         for (unsigned i = 0; i < depth && i < 10; i++) {

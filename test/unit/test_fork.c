@@ -624,7 +624,7 @@ sigkill_loses_nothing_that_was_published(void **state)
         for (size_t n = 0; n < exits; n++) {
             char expected[32];
             sprintf(expected, "foo (app.rb:%zu)", 1 + n % 900);
-            assert_string_equal(trace_text(&trace->events[1 + n], "0"), expected);
+            assert_string_equal(trace_text(&trace->events[FIRST_EVENTS + n], "0"), expected);
         }
         trace_free(trace);
     }

@@ -36,8 +36,8 @@ finish(uint64_t collections, uint64_t pauses)
     struct trace *trace = finish_traced();
     assert_int_equal(trace->open_spans, 0);
     const struct trace_event *summary = trace_event(trace, "trace", "summary", 0);
-    assert_int_equal(trace_number(summary, "gc_collections"), collections);
-    assert_int_equal(trace_number(summary, "gc_pauses"), pauses);
+    assert_int_equal(trace_counter(summary, "gc_collections"), collections);
+    assert_int_equal(trace_counter(summary, "gc_pauses"), pauses);
     uint64_t last_ns = 0;
     for (size_t i = 0; i < trace->event_count; i++) {
         const struct trace_event *event = &trace->events[i];

@@ -113,9 +113,9 @@ first_and_last_line_say_where_the_trace_is_and_what_is_in_it(void **state)
     struct trace *trace = finish_traced();
     char *said = captured_stderr();
     snprintf(expected, sizeof(expected), "ZJIT: tracing to %s\n"
-             "ZJIT: wrote 2 of 5 exits (one in 2), 5 events to %s, nothing lost\n", path, path);
+             "ZJIT: wrote 2 of 5 exits (one in 2), 7 events to %s, nothing lost\n", path, path);
     assert_string_equal(said, expected);
-    assert_int_equal(trace->event_count, 5);
+    assert_int_equal(trace->event_count, 7);
     trace_free(trace);
     free(said);
     free(path);
@@ -729,7 +729,7 @@ cut_in_the_middle(void *argument)
     /* Of the file a chunk that was made ahead may be empty, and most of the last one. */
     uint64_t cut_at = part * 50000 / 16, empty = part * 2 * 11000 / 16;
     assert_in_range(kept, cut_at > 5000 ? cut_at - 5000 : 0, cut_at + empty + 5000);
-    assert_true(lost + kept >= 100000 && lost + kept <= 100001); /* where nothing is left, the settings are lost, too */
+    assert_true(lost + kept >= 100000 && lost + kept <= 100000 + FIRST_EVENTS); /* where nothing is left, these are lost, too */
     assert_string_equal(trace_text(trace_event(trace, "trace", "loss", 0), "reason"), "another program cut the file short");
     snprintf(expected, sizeof(expected), "wrote %llu of 100000 exits, ", (unsigned long long)kept);
     assert_non_null(strstr(said, expected));
@@ -850,8 +850,8 @@ removed_file_is_a_loss_of_all_and_said(void **state)
     rb_vm_trace_shutdown();
     free_traced();
     char *said = captured_stderr(), expected[512];
-    /* 60,000 exits, the settings, and the site's event */
-    snprintf(expected, sizeof(expected), "wrote 0 of 60000 exits, 0 events to %s, 60002 events lost (the file was removed)\n", traced_path);
+    /* 60,000 exits, the settings, the host, and the site's event */
+    snprintf(expected, sizeof(expected), "wrote 0 of 60000 exits, 0 events to %s, 60003 events lost (the file was removed)\n", traced_path);
     assert_non_null(strstr(said, expected));
     assert_int_equal(access(traced_path, F_OK), -1);
     free(said);
@@ -1175,7 +1175,7 @@ summary_is_the_last_event_and_counts_all_others(void **state)
     rb_vm_trace_compile_end("e", 1, &foo, 1, 100);
     struct trace *trace = finish_traced();
     assert_summary(trace, 2, 2, 0);
-    assert_int_equal(trace->event_count, 1 + 3 + 4 + 2 + 3 + 1); /* settings, exits, spans, counters, sites, summary */
+    assert_int_equal(trace->event_count, FIRST_EVENTS + 3 + 4 + 2 + 3 + 2); /* exits, spans, counters, sites, host and summary */
     const struct trace_event *summary = &trace->events[trace->event_count - 1];
     assert_string_equal(summary->name, "summary");
     for (size_t i = 0; i < trace->event_count; i++) assert_true(trace->events[i].ns <= summary->ns);

@@ -19,7 +19,7 @@
 static void
 assert_path(const char *pattern, uint32_t pid, int child, const char *expected)
 {
-    char *path = rb_vm_trace_expand_path(pattern, pid, child, 7);
+    char *path = rb_vm_trace_expand_path(pattern, pid, child, 7, NULL);
     assert_string_equal(path, expected);
     free(path);
 }
@@ -78,7 +78,7 @@ percent_t_is_the_time_in_utc(void **state)
     char before[32], after[32];
     time_t seconds = time(NULL);
     strftime(before, sizeof(before), "a-%Y%m%dT%H%M%S.fxt", gmtime(&seconds));
-    char *path = rb_vm_trace_expand_path("a-%t.fxt", 42, 0, 1);
+    char *path = rb_vm_trace_expand_path("a-%t.fxt", 42, 0, 1, NULL);
     seconds = time(NULL);
     strftime(after, sizeof(after), "a-%Y%m%dT%H%M%S.fxt", gmtime(&seconds));
     assert_true(strlen(path) == strlen(before) && strcmp(path, before) >= 0 && strcmp(path, after) <= 0);
@@ -90,7 +90,7 @@ static void
 without_a_number_there_is_only_the_pid(void **state)
 {
     (void)state;
-    char *path = rb_vm_trace_expand_path("/t/%p-%t-%n-%%", 42, 0, 0);
+    char *path = rb_vm_trace_expand_path("/t/%p-%t-%n-%%", 42, 0, 0, NULL);
     assert_string_equal(path, "/t/42-%t-%n-%");
     free(path);
 }
@@ -136,7 +136,7 @@ percent_sign_of_the_current_folder_is_no_pattern(void **state)
     char *folder = temp_path("100%p%%");
     assert_int_equal(mkdir(folder, 0700), 0);
     assert_int_equal(chdir(folder), 0);
-    char *absolute = rb_vm_trace_absolute_path("%p.fxt"), *path = rb_vm_trace_expand_path(absolute, 42, 0, 1), expected[256];
+    char *absolute = rb_vm_trace_absolute_path("%p.fxt"), *path = rb_vm_trace_expand_path(absolute, 42, 0, 1, NULL), expected[256];
     snprintf(expected, sizeof(expected), "%s/42.fxt", folder);
     assert_string_equal(path, expected);
     free(absolute);

@@ -44,7 +44,7 @@ static struct rb_vm_trace_save
 save_as(const char *path)
 {
     struct rb_vm_trace_save save = { .path = path, .why = "save" };
-    assert_int_equal(rb_vm_trace_snapshot_begin(), VM_TRACE_SNAPSHOT_BEGUN);
+    assert_int_equal(rb_vm_trace_snapshot_begin(false), VM_TRACE_SNAPSHOT_BEGUN);
     rb_vm_trace_recorder_write(&save);
     return save;
 }
@@ -132,7 +132,7 @@ reset_forgets_events_and_hits(void **state)
     assert_true(rb_vm_trace_recorder_reset(main_ractor.vm_trace));
     trace = saved();
     assert_summary(trace, 0, 0, 0);
-    assert_int_equal(trace->event_count, 2);
+    assert_int_equal(trace->event_count, 3); /* settings, host, summary */
     trace_free(trace);
     end();
 }
@@ -192,7 +192,7 @@ sites_that_die_while_a_trace_is_saved_are_told_as_they_were(void **state)
     (void)state;
     start_recorder(.exit_rate = 1);
     exits(5);
-    assert_int_equal(rb_vm_trace_snapshot_begin(), VM_TRACE_SNAPSHOT_BEGUN);
+    assert_int_equal(rb_vm_trace_snapshot_begin(false), VM_TRACE_SNAPSHOT_BEGUN);
     exits(3);
     rb_vm_trace_iseq_free(&foo);
     struct rb_iseq_struct bar = fake_iseq("bar", "b.rb");
@@ -248,7 +248,7 @@ what_a_ractor_left_is_saved_as_it_was(void **state)
     rb_vm_trace_ractor_free(ractor.vm_trace);
     exits(2);
     assert_non_null(rb_vm_trace_capture.shared.orphans);
-    assert_int_equal(rb_vm_trace_snapshot_begin(), VM_TRACE_SNAPSHOT_BEGUN);
+    assert_int_equal(rb_vm_trace_snapshot_begin(false), VM_TRACE_SNAPSHOT_BEGUN);
     ractor.vm_trace = rb_vm_trace_ractor_new();
     thread.thread_name = "second";
     for (unsigned i = 0; i < 30000; i++) take_exit(site, &thread); /* till that chunk is full */
@@ -295,7 +295,7 @@ what_is_recorded_while_a_trace_is_saved_is_kept_and_not_in_it(void **state)
     (void)state;
     start_recorder(.exit_rate = 1);
     exits(200000);
-    assert_int_equal(rb_vm_trace_snapshot_begin(), VM_TRACE_SNAPSHOT_BEGUN);
+    assert_int_equal(rb_vm_trace_snapshot_begin(false), VM_TRACE_SNAPSHOT_BEGUN);
     struct rb_vm_trace_site *later = make_site(RB_VM_TRACE_SIDE_EXIT, "Later", &foo, 2);
     for (unsigned i = 0; i < 12000; i++) take_exit(later, &main_thread);
     struct rb_vm_trace_save save = { .path = traced_path, .why = "save" };
@@ -328,7 +328,7 @@ ractors_without_a_chunk_lose_nothing_while_a_trace_is_saved(void **state)
         fake_push(&threads[i], &foo, 2);
     }
     for (unsigned i = 0; i < RACTORS * BEFORE; i++) take_exit(site, &threads[i % RACTORS]);
-    assert_int_equal(rb_vm_trace_snapshot_begin(), VM_TRACE_SNAPSHOT_BEGUN);
+    assert_int_equal(rb_vm_trace_snapshot_begin(false), VM_TRACE_SNAPSHOT_BEGUN);
     for (unsigned i = 0; i < RACTORS * LATER; i++) take_exit(site, &threads[i % RACTORS]);
     exits(LATER);
     struct rb_vm_trace_save save = { .path = traced_path, .why = "save" };
@@ -396,8 +396,8 @@ second_save_waits_for_the_first(void **state)
     (void)state;
     start_recorder(.exit_rate = 1);
     exits(5);
-    assert_int_equal(rb_vm_trace_snapshot_begin(), VM_TRACE_SNAPSHOT_BEGUN);
-    assert_int_equal(rb_vm_trace_snapshot_begin(), VM_TRACE_SNAPSHOT_BUSY);
+    assert_int_equal(rb_vm_trace_snapshot_begin(false), VM_TRACE_SNAPSHOT_BEGUN);
+    assert_int_equal(rb_vm_trace_snapshot_begin(false), VM_TRACE_SNAPSHOT_BUSY);
     struct rb_vm_trace_save save = { .path = traced_path, .why = "save" };
     rb_vm_trace_recorder_write(&save);
     rb_vm_trace_recorder_wait();
@@ -468,9 +468,9 @@ static void
 nothing_can_be_saved_of_a_trace_that_goes_to_a_file(void **state)
 {
     (void)state;
-    assert_int_equal(rb_vm_trace_snapshot_begin(), VM_TRACE_SNAPSHOT_NO_RECORDER);
+    assert_int_equal(rb_vm_trace_snapshot_begin(false), VM_TRACE_SNAPSHOT_NO_RECORDER);
     start_traced(.exit_rate = 1);
-    assert_int_equal(rb_vm_trace_snapshot_begin(), VM_TRACE_SNAPSHOT_NO_RECORDER);
+    assert_int_equal(rb_vm_trace_snapshot_begin(false), VM_TRACE_SNAPSHOT_NO_RECORDER);
     trace_free(finish_traced());
 }
 
@@ -522,7 +522,7 @@ forked_child_has_a_recorder_of_its_own_also_when_the_parent_was_saving(void **st
     exits(5);
     assert_true(rb_vm_trace_recorder_reset(main_ractor.vm_trace));
     exits(3);
-    assert_int_equal(rb_vm_trace_snapshot_begin(), VM_TRACE_SNAPSHOT_BEGUN);
+    assert_int_equal(rb_vm_trace_snapshot_begin(false), VM_TRACE_SNAPSHOT_BEGUN);
     rb_vm_trace_before_fork();
     pid_t pid = fork();
     rb_vm_trace_after_fork(pid);
@@ -689,7 +689,7 @@ patterns_name_each_saved_trace(void **state)
     for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
         exits(1);
         struct rb_vm_trace_save save = { .pattern = patterns[i], .why = "save" };
-        assert_int_equal(rb_vm_trace_snapshot_begin(), VM_TRACE_SNAPSHOT_BEGUN);
+        assert_int_equal(rb_vm_trace_snapshot_begin(false), VM_TRACE_SNAPSHOT_BEGUN);
         rb_vm_trace_recorder_write(&save);
         assert_int_equal(save.error, 0);
         assert_ptr_equal(save.path, save.made);

@@ -56,7 +56,7 @@ static struct trace *
 saved(void)
 {
     struct rb_vm_trace_save save = { .path = traced_path, .why = "save" };
-    assert_int_equal(rb_vm_trace_snapshot_begin(), VM_TRACE_SNAPSHOT_BEGUN);
+    assert_int_equal(rb_vm_trace_snapshot_begin(false), VM_TRACE_SNAPSHOT_BEGUN);
     rb_vm_trace_recorder_write(&save);
     if (save.error) fail_msg("%s: %s", traced_path, save.reason);
     return trace_read(traced_path);

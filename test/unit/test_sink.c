@@ -419,6 +419,29 @@ next_chunk_stands_where_the_last_one_was_trimmed(void **state)
     free(path);
 }
 
+/* As on a system with such pages, where no chunk can be mapped in the middle of one. */
+static void
+next_chunk_begins_at_a_page_of_the_system(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    enum { SYSTEM_PAGE = 1 << 16 };
+    rb_vm_trace_chunk_file_page_bytes = SYSTEM_PAGE;
+    struct rb_vm_trace_chunk chunk;
+    for (uint64_t n = 0; n < 3; n++) {
+        assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
+        assert_int_equal(chunk.offset, n * SYSTEM_PAGE);
+        put_provider(chunk.words + chunk.first);
+        put_string(chunk.words + chunk.first + 2, 1, 512 - chunk.first - 2);
+        rb_vm_trace_chunk_file_release(&trace_file, &chunk, 512);
+        assert_int_equal(size_of(path), n * SYSTEM_PAGE + PAGE);
+    }
+    struct trace *trace = trace_read(path);
+    assert_int_equal(trace->chunk_count, 3);
+    trace_free(trace);
+    free(path);
+}
+
 static void
 release_of_an_inner_chunk_keeps_the_size(void **state)
 {
@@ -1520,6 +1543,7 @@ main(void)
         isolated_test(chunks_follow_each_other_without_a_gap),
         isolated_test(release_of_the_last_chunk_trims_to_a_page),
         isolated_test(next_chunk_stands_where_the_last_one_was_trimmed),
+        isolated_test(next_chunk_begins_at_a_page_of_the_system),
         isolated_test(release_of_an_inner_chunk_keeps_the_size),
         isolated_test(release_of_nothing_does_nothing),
         isolated_test(dropped_chunk_leaves_the_file_as_it_is),

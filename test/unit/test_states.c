@@ -917,7 +917,7 @@ slices_that_a_reset_cuts_nest(void **state)
     leave_interpreted();
     leave_interpreted();
     struct rb_vm_trace_save save = { .path = traced_path, .why = "save" };
-    assert_int_equal(rb_vm_trace_snapshot_begin(), VM_TRACE_SNAPSHOT_BEGUN);
+    assert_int_equal(rb_vm_trace_snapshot_begin(false), VM_TRACE_SNAPSHOT_BEGUN);
     rb_vm_trace_recorder_write(&save);
     struct trace *trace = trace_read(traced_path);
     assert_int_equal(trace_count(trace, "execution", NULL), 2);

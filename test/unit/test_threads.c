@@ -500,6 +500,29 @@ a_trace_begins_and_ends_in_barriers(void **state)
     trace_free(trace);
 }
 
+/* While a clock stands still, what follows a suspension is given the next ns. */
+static void
+the_summary_is_later_than_all_events_where_a_clock_stands_still(void **state)
+{
+    (void)state;
+    start_threads();
+    fake_current(&worker);
+    main_ractor.vm_trace->clock =
+        (struct vm_trace_clock){ .anchor_ns = rb_vm_trace_clock_system_ns() + UINT64_C(1000000000) };
+    for (unsigned i = 0; i < 3; i++) {
+        rb_vm_trace_barrier_joined(&worker, thread_of(&worker_memory));
+        rb_vm_trace_barrier_left(&worker, thread_of(&worker_memory));
+    }
+    fake_current(&main_thread);
+    struct trace *trace = finish();
+    uint64_t summary_ns = trace_event(trace, "trace", "summary", 0)->ns;
+    for (size_t i = 0; i < trace->event_count; i++) {
+        if (strcmp(trace->events[i].name, "summary") != 0) assert_true(trace->events[i].ns < summary_ns);
+    }
+    for (size_t i = 0; i < trace->scheduling_count; i++) assert_true(trace->schedulings[i].ns < summary_ns);
+    trace_free(trace);
+}
+
 static void
 nothing_is_written_when_the_stream_is_off(void **state)
 {
@@ -532,6 +555,7 @@ main(void)
         isolated_test(a_thread_without_the_gvl_does_not_stop_again),
         isolated_test(a_thread_that_has_just_got_the_gvl_stops),
         isolated_test(a_trace_begins_and_ends_in_barriers),
+        isolated_test(the_summary_is_later_than_all_events_where_a_clock_stands_still),
         isolated_test(nothing_is_written_when_the_stream_is_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

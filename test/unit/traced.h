@@ -51,6 +51,9 @@ void take_exit(const struct rb_vm_trace_site *site, struct rb_execution_context_
 /* The same for an exit that recompiles. */
 void take_recompile_exit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, enum rb_vm_trace_outcome outcome);
 
+/* Events that begin each trace: the settings and the host. */
+#define FIRST_EVENTS 2
+
 /* Hits of a site, as its site event in the trace has them; 0 when there is none. */
 uint64_t site_hits(const struct trace *trace, const char *reason);
 

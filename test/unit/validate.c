@@ -859,6 +859,12 @@ trace_text(const struct trace_event *event, const char *name)
 }
 
 uint64_t
+trace_counter(const struct trace_event *event, const char *name)
+{
+    return trace_argument(event, name) ? trace_number(event, name) : 0;
+}
+
+uint64_t
 trace_number(const struct trace_event *event, const char *name)
 {
     const struct trace_argument *argument = trace_argument(event, name);

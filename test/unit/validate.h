@@ -107,6 +107,9 @@ const struct trace_argument *trace_argument(const struct trace_event *event, con
 const char *trace_text(const struct trace_event *event, const char *name);
 uint64_t trace_number(const struct trace_event *event, const char *name);
 
+/* The same for a counter, which is 0 where it is not there. */
+uint64_t trace_counter(const struct trace_event *event, const char *name);
+
 /* A whole file in memory; free it. */
 uint8_t *read_bytes(const char *path, size_t *bytes_out);
 

@@ -14,11 +14,11 @@
 /* A rate that moves by more than one in 1,000 is none: the machine slept, or was moved. */
 #define PLAUSIBLE 1000
 /*
- * Counters run at 62 MHz to 16 GHz: any other rate means that the counter was set between the
- * readings.
+ * Counters run at 4 MHz (those of arm64 mostly at 25 MHz to 1 GHz) to 16 GHz: any other rate means
+ * that the counter was set between the readings.
  */
 #define LEAST_RATE (UINT64_C(1) << 28)
-#define MOST_RATE (UINT64_C(1) << 36)
+#define MOST_RATE (UINT64_C(1) << 40)
 /* More than this is no error of the scale: see rb_vm_trace_clock_update. */
 #define MOST_AHEAD_NS (HORIZON_NS / 10)
 
@@ -42,12 +42,13 @@ rb_vm_trace_clock_init(void)
 #if CLOCK_HAS_TICKS
     /* The kernel has checked that the counter is invariant and the same on all cores, or it
      * would not use it. */
-    char name[8] = "";
+    static const char source[] = CLOCK_TICKS_SOURCE "\n";
+    char name[sizeof(source) + 1] = ""; /* one longer, to see that there is no more */
     int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
     if (fd < 0) return;
     ssize_t n = read(fd, name, sizeof(name));
     close(fd);
-    use_ticks = n == 4 && memcmp(name, "tsc\n", 4) == 0;
+    use_ticks = n == sizeof(source) - 1 && memcmp(name, source, sizeof(source) - 1) == 0;
 #endif
 }
 
@@ -103,9 +104,9 @@ read_pair(uint64_t *ticks_out, uint64_t *ns_out)
     /* The narrowest of three, for we may be interrupted between the two. */
     uint64_t best = UINT64_MAX;
     for (int i = 0; i < 3; i++) {
-        uint64_t before = __rdtsc();
+        uint64_t before = clock_ticks();
         uint64_t now = rb_vm_trace_clock_system_ns();
-        uint64_t width = __rdtsc() - before;
+        uint64_t width = clock_ticks() - before;
         if (width < best) {
             best = width;
             *ticks_out = before + width / 2;
@@ -125,8 +126,8 @@ rb_vm_trace_clock_read(struct vm_trace_clock *clock)
         return rb_vm_trace_clock_update(clock, ticks, ns);
     }
 #endif
-    (void)clock;
-    return rb_vm_trace_clock_system_ns();
+    uint64_t ns = rb_vm_trace_clock_system_ns();
+    return ns > clock->anchor_ns ? ns : clock->anchor_ns; /* clock_not_before */
 }
 
 /* Computed from the last pair, with the known rate or the rate since that pair. */

@@ -5,7 +5,7 @@
  * ftrace's and perf's.
  *
  * Reading it takes about 25 ns, a good part of what an event may cost. Where the kernel itself
- * takes its time from the processor's time-stamp counter, so do we: a few ns. The two are read
+ * takes its time from the processor's counter (ticks.h), so do we: a few ns. The two are read
  * together every 10 ms, and in between the counter is scaled. Elsewhere the system's clock is
  * read each time.
  *
@@ -14,15 +14,10 @@
  * given it up for.
  */
 
+#include "vm_trace/base/ticks.h"
+
 #include <stdbool.h>
 #include <stdint.h>
-
-#if defined(__x86_64__) && defined(__linux__)
-# define CLOCK_HAS_TICKS 1
-# include <x86intrin.h>
-#else
-# define CLOCK_HAS_TICKS 0
-#endif
 
 struct vm_trace_clock {
     uint64_t anchor_ticks, anchor_ns;  /* from here on ticks are scaled; no time is reported before anchor_ns */
@@ -65,7 +60,7 @@ static inline uint64_t
 clock_now_ns(struct vm_trace_clock *clock)
 {
 #if CLOCK_HAS_TICKS
-    uint64_t since = __rdtsc() - clock->anchor_ticks;
+    uint64_t since = clock_ticks() - clock->anchor_ticks;
     if (__builtin_expect(since < clock->horizon, 1)) return clock->anchor_ns + clock_scale(clock, since);
 #endif
     return rb_vm_trace_clock_read(clock);
@@ -87,7 +82,7 @@ static inline uint64_t
 clock_stamp(bool ticks)
 {
 #if CLOCK_HAS_TICKS
-    if (ticks) return __rdtsc() | 1;
+    if (ticks) return clock_ticks() | 1;
 #endif
     (void)ticks;
     return rb_vm_trace_clock_system_ns() | 1;
@@ -119,8 +114,7 @@ clock_stamp_now_p(const struct vm_trace_clock *clock, uint64_t stamp, uint64_t *
 }
 
 /*
- * Have it report no time before `ns`, which is at most a few us ahead of it. Where ticks are not
- * used the system's clock is past that soon.
+ * Have it report no time before `ns`, which is at most a few us ahead of it.
  */
 static inline void
 clock_not_before(struct vm_trace_clock *clock, uint64_t ns)
@@ -146,7 +140,7 @@ static inline uint64_t
 clock_latest_ns(const struct vm_trace_clock *clock)
 {
 #if CLOCK_HAS_TICKS
-    return clock_latest_at(clock, __rdtsc());
+    return clock_latest_at(clock, clock_ticks());
 #else
     (void)clock;
     return 0; /* the system's never runs back */

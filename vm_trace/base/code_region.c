@@ -1,62 +1,53 @@
 /*
- * Address space next to compiled code, so that its jumps reach what they are to lead to while it is
- * traced.
+ * Where compiled code is. Memory next to it is near_memory.c's.
  */
+#include "vm_trace/base/code_region.h"
+#include "vm_trace/base/near_memory.h"
 #include "vm_trace/vm_trace_jit.h"
 
-#include <sys/mman.h>
+enum { MOST_REGIONS = 4 };
+static struct {
+    uintptr_t from, to;
+} regions[MOST_REGIONS];
+static size_t region_count;
 
-#ifndef MAP_NORESERVE
-# define MAP_NORESERVE 0
-#endif
-#ifndef MAP_FIXED_NOREPLACE
-# define MAP_FIXED_NOREPLACE 0 /* an address is then a wish, as it is for a kernel that does not know it */
-#endif
-
-#define STEP ((size_t)16 << 20)
-#define REACH ((size_t)INT32_MAX) /* of a jump of x86-64, bytes */
-
-/* Whether all of both is so near. */
-static bool
-in_reach(uintptr_t a, size_t a_bytes, uintptr_t b, size_t b_bytes)
+/* Async-signal-safe readers may run: a region counts when all of it is there. */
+static void
+note_region(uintptr_t from, size_t bytes)
 {
-    return a <= b ? b - a + b_bytes <= REACH : a - b + a_bytes <= REACH;
-}
-
-static void *
-reserve_at(uintptr_t address, uintptr_t code, size_t code_bytes, size_t bytes)
-{
-    if (!in_reach(address, bytes, code, code_bytes)) return NULL;
-    /* Of addresses that nothing is at yet there are no pointers. NOLINTNEXTLINE(performance-no-int-to-ptr) */
-    void *at = mmap((void *)address, bytes, PROT_NONE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-    if (at == MAP_FAILED) return NULL;
-    if (in_reach((uintptr_t)at, bytes, code, code_bytes)) return at;
-    munmap(at, bytes);
-    return NULL;
-}
-
-void *
-rb_vm_trace_reserve_code_region(const void *code, size_t code_bytes, size_t bytes)
-{
-    uintptr_t start = (uintptr_t)code, from = start & ~(STEP - 1);
-    for (size_t distance = 0; distance < REACH; distance += STEP) {
-        void *at = reserve_at(from + distance, start, code_bytes, bytes);
-        if (!at && from > distance + bytes)
-            at = reserve_at((from - distance - bytes) & ~(STEP - 1), start, code_bytes, bytes);
-        if (at) return at;
-    }
-    return NULL;
-}
-
-bool
-rb_vm_trace_protect_code_region(void *start, size_t bytes, bool executable)
-{
-    return mprotect(start, bytes, PROT_READ | (executable ? PROT_EXEC : PROT_WRITE)) == 0;
+    size_t count = __atomic_load_n(&region_count, __ATOMIC_RELAXED);
+    if (count == MOST_REGIONS) return;
+    regions[count].from = from;
+    regions[count].to = from + bytes;
+    __atomic_store_n(&region_count, count + 1, __ATOMIC_RELEASE);
 }
 
 void
-rb_vm_trace_release_code_region(void *start, size_t bytes)
+rb_vm_trace_code_region(const void *code, size_t bytes)
 {
-    munmap(start, bytes);
+    note_region((uintptr_t)code, bytes);
+    if (code) rb_vm_trace_near_memory_keep(code, bytes);
+}
+
+bool
+rb_vm_trace_code_p(uintptr_t address)
+{
+    size_t count = __atomic_load_n(&region_count, __ATOMIC_ACQUIRE);
+    for (size_t i = 0; i < count; i++) {
+        if (address - regions[i].from < regions[i].to - regions[i].from) return true;
+    }
+    return false;
+}
+
+bool
+rb_vm_trace_code_between_p(uintptr_t from, uintptr_t to)
+{
+    size_t count = __atomic_load_n(&region_count, __ATOMIC_ACQUIRE);
+    if (!count) return false;
+    /* Of what is on a stack. NOLINTNEXTLINE(performance-no-int-to-ptr) */
+    const uintptr_t *word = (const uintptr_t *)((from + sizeof(*word) - 1) & ~(sizeof(*word) - 1));
+    for (; (uintptr_t)(word + 1) <= to; word++) {
+        if (rb_vm_trace_code_p(*word)) return true;
+    }
+    return false;
 }

@@ -56,6 +56,7 @@ enum fxt_argument {                        /* [Argument records] */
     FXT_ARG_UINT64 = 4,
     FXT_ARG_DOUBLE = 5,
     FXT_ARG_STRING = 6,
+    FXT_ARG_POINTER = 7,
     FXT_ARG_KOID = 8,
     FXT_ARG_BOOL = 9
 };
@@ -159,6 +160,13 @@ static inline uint64_t
 fxt_int64_argument(unsigned name)
 {
     return fxt_argument_header(FXT_ARG_INT64, 2, name);
+}
+
+/* The same for an address. */
+static inline uint64_t
+fxt_pointer_argument(unsigned name)
+{
+    return fxt_argument_header(FXT_ARG_POINTER, 2, name);
 }
 
 static inline uint64_t

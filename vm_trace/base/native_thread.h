@@ -2,9 +2,25 @@
 #define RUBY_VM_TRACE_BASE_NATIVE_THREAD_H 1
 /* A thread of the tracer's own, beside those of the program. */
 
+#ifdef __linux__
+# include <sys/prctl.h>
+#endif
+
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+
+/* What the system calls such threads. */
+#define VM_TRACE_NATIVE_NAME "vm_trace"
+
+/* Give the current thread that name. The first thing that one of ours does. */
+static inline void
+native_thread_name(void)
+{
+#ifdef __linux__
+    prctl(PR_SET_NAME, VM_TRACE_NATIVE_NAME);
+#endif
+}
 
 /*
  * Start a thread that takes no signals but those of a fault, which it causes itself: the others are

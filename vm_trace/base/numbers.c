@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 unsigned long long
 rb_vm_trace_whole_number(const char *text, char **stop_out)
@@ -28,5 +29,24 @@ rb_vm_trace_parse_rate(const char *option, const char *value, uint64_t *rate_out
         return false;
     }
     *rate_out = rate;
+    return true;
+}
+
+bool
+rb_vm_trace_duration(const char *text, uint64_t *ns_out)
+{
+    static const struct {
+        const char *name;
+        uint64_t ns;
+    } units[] = { { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 }, { "min", UINT64_C(60000000000) },
+                  { "h", UINT64_C(3600000000000) } };
+    enum { UNITS = sizeof(units) / sizeof(units[0]) };
+    static const uint64_t most_ns = UINT64_C(86400) * 1000000000;
+    char *end;
+    unsigned long long number = rb_vm_trace_whole_number(text, &end);
+    size_t unit = 0;
+    while (unit < UNITS && strcmp(units[unit].name, end) != 0) unit++;
+    if (end == text || errno || unit == UNITS || number > most_ns / units[unit].ns) return false;
+    *ns_out = number * units[unit].ns;
     return true;
 }

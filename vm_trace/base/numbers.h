@@ -19,4 +19,7 @@ unsigned long long rb_vm_trace_whole_number(const char *text, char **stop_out);
  */
 bool rb_vm_trace_parse_rate(const char *option, const char *value, uint64_t *rate_out);
 
+/* A whole number with its unit, up to a day: "20ms". False: it is none. */
+bool rb_vm_trace_duration(const char *text, uint64_t *ns_out);
+
 #endif /* RUBY_VM_TRACE_BASE_NUMBERS_H */

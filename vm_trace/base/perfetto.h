@@ -30,7 +30,8 @@ enum {
     SAMPLE_TASK_IID = 2,                   /* of StackSample */
     SAMPLE_CALLSTACK_IID = 6,
     SAMPLE_PRIMARY_WEIGHT = 11,
-    SAMPLE_FOLLOWER_WEIGHTS = 14,          /* packed */
+    SAMPLE_FOLLOWER_IIDS = 13,             /* packed, as the next one */
+    SAMPLE_FOLLOWER_WEIGHTS = 14,
     INTERNED_FUNCTION_NAMES = 5,           /* of InternedData */
     INTERNED_FRAMES = 6,
     INTERNED_CALLSTACKS = 7,
@@ -38,11 +39,16 @@ enum {
     INTERNED_SOURCE_PATHS = 18,
     INTERNED_MAPPINGS = 19,
     INTERNED_TASKS = 48,
+    INTERNED_COUNTERS = 50,
+    INTERNED_ASYNC_CONTEXTS = 51,
     INTERNED_IID = 1,                      /* of each entry */
     STRING_TEXT = 2,                       /* of InternedString */
     MAPPING_PATH_IID = 7,                  /* of Mapping */
     TASK_PID = 2,                          /* of TaskContext */
     TASK_TID = 3,
+    TASK_ASYNC_ID = 4,
+    ASYNC_CONTEXT_NAME = 2,                /* of AsyncContextDescriptor */
+    ASYNC_CONTEXT_KIND = 3,
     FRAME_FUNCTION_NAME_IID = 2,           /* of Frame */
     FRAME_MAPPING_IID = 3,
     FRAME_REL_PC = 4,

@@ -43,13 +43,19 @@ name_track(struct rb_vm_trace_writer *writer, const struct track *track)
     return thread;
 }
 
+/* The same, of a track that may have one. */
+static unsigned
+track_index(struct rb_vm_trace_writer *writer, const struct track *track)
+{
+    unsigned thread = writer_thread(writer, track->id.tid, track->id.name_id);
+    return thread ? thread : name_track(writer, track);
+}
+
 static bool
 begin(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor, const struct track *track, uint64_t ns)
 {
     struct rb_vm_trace_writer *writer = &ractor->writer;
-    const struct vm_trace_thread_id *id = &track->id;
-    unsigned thread = writer_thread(writer, id->tid, id->name_id);
-    if (!thread) thread = name_track(writer, track);
+    unsigned thread = track_index(writer, track);
     if (!thread) return false;
     event->writer = writer;
     event->thread = thread;
@@ -81,6 +87,13 @@ rb_vm_trace_event_begin_on(struct vm_trace_event *event, struct rb_vm_trace_ract
 {
     const struct track track = { id, name, what };
     return begin(event, ractor, &track, ns);
+}
+
+bool
+rb_vm_trace_event_name_thread(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
+{
+    const struct track track = { rb_vm_trace_host_thread(ec), thread_name, ec };
+    return track_index(&ractor->writer, &track) != 0;
 }
 
 enum { NAMED = W_TAIL - W_0 };

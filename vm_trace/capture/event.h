@@ -122,6 +122,18 @@ event_int64_rarely(struct vm_trace_event *event, const struct vm_trace_string *n
     return true;
 }
 
+/* An address. */
+static inline bool
+event_pointer_rarely(struct vm_trace_event *event, const struct vm_trace_string *name, uint64_t value)
+{
+    unsigned index;
+    if (!writer_interned(event->writer, name, &index)) return false;
+    event->record[event->words++] = fxt_pointer_argument(index);
+    event->record[event->words++] = value;
+    event->arguments++;
+    return true;
+}
+
 /*
  * Begin one on a track of the caller's: that of `id`, whose name is what name(what, ...) writes, as
  * rb_vm_trace_host_thread_name does. False: the chunk is full.
@@ -129,6 +141,12 @@ event_int64_rarely(struct vm_trace_event *event, const struct vm_trace_string *n
 bool rb_vm_trace_event_begin_on(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor,
                                 struct vm_trace_thread_id id, vm_trace_text_maker *name, const void *what,
                                 uint64_t ns);
+
+/*
+ * Write the name of the thread of `ec`, unless the chunk has it: for records that have no event. False:
+ * the chunk is full.
+ */
+bool rb_vm_trace_event_name_thread(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec);
 
 /* Write it. False: the chunk is full. */
 static inline bool
@@ -140,7 +158,7 @@ event_end(struct vm_trace_event *event, enum fxt_event type, enum vm_trace_word 
                                         (unsigned)category, name);
     memcpy(to + 1, event->record + 1, (event->words - 1) * sizeof(*to));
     writer_publish(event->writer, event->words, event->record[0]);
-    event->writer->events++;
+    writer_count_events(event->writer, 1);
     return true;
 }
 

@@ -99,6 +99,15 @@ make_ractor(void)
     return ractor;
 }
 
+__thread struct rb_vm_trace_ractor *rb_vm_trace_own_ractor;
+
+struct rb_vm_trace_ractor *
+rb_vm_trace_ractor_own(void)
+{
+    struct rb_vm_trace_ractor *ractor = make_ractor();
+    return ractor == capture.overflow ? NULL : ractor;
+}
+
 struct rb_vm_trace_ractor *
 rb_vm_trace_ractor_new(void)
 {
@@ -115,7 +124,8 @@ add_counts(struct vm_trace_totals *totals, const struct rb_vm_trace_ractor *ract
     if (__atomic_load_n(&ractor->epoch, __ATOMIC_ACQUIRE) != trace_epoch()) return;
     totals->lost += ractor->lost;
     totals->late += ractor->late;
-    totals->events += ractor->writer.events;
+    totals->unread += ractor->unread;
+    totals->events += __atomic_load_n(&ractor->writer.events, __ATOMIC_ACQUIRE); /* writer_count_events */
     EACH_STREAM(stream, ractor_count) stream->ractor_count(ractor, totals);
 }
 
@@ -174,11 +184,10 @@ rb_vm_trace_ractor_next_chunk(struct rb_vm_trace_ractor *ractor, struct rb_execu
 {
     if (__atomic_load_n(&capture.state, __ATOMIC_ACQUIRE) == VM_TRACE_PENDING)
         return capture.begin_child_file(ractor, ec);
-    if (!rb_vm_trace_writer_take_orphan(&ractor->writer, &capture.shared, &ractor->clock) &&
-        !rb_vm_trace_writer_next_chunk(&ractor->writer)) {
-        return false;
-    }
-    if (!ec) return true; /* a chunk of a snapshot */
+    /* A thread of the tracer's own writes later than things happen: its times may be before those of an orphan. */
+    bool orphan = ec && rb_vm_trace_writer_take_orphan(&ractor->writer, &capture.shared, &ractor->clock);
+    if (!orphan && !rb_vm_trace_writer_next_chunk(&ractor->writer)) return false;
+    if (!ec) return true; /* of such a thread, or a chunk of a snapshot */
     EACH_STREAM(stream, chunk_begun) stream->chunk_begun(ractor, ec);
     return true;
 }
@@ -203,7 +212,7 @@ rb_vm_trace_ractor_begin(struct rb_vm_trace_ractor *ractor)
 {
     ractor->clock = (struct vm_trace_clock){ 0 }; /* no time of its is to be before begin_ns */
     ractor->from_ns = rb_vm_trace_epoch_begin_ns(&ractor->epoch);
-    ractor->lost = ractor->late = ractor->writer.events = 0;
+    ractor->lost = ractor->late = ractor->unread = ractor->writer.events = 0;
     ractor->writer.pid = capture.pid;
     EACH_STREAM(stream, ractor_begin) stream->ractor_begin(ractor);
     rb_vm_trace_stacks_forget_all(&ractor->stacks);
@@ -260,6 +269,7 @@ rb_vm_trace_ractor_totals(void)
     totals.sampled -= base->sampled;
     totals.lost -= base->lost;
     totals.late -= base->late;
+    totals.unread -= base->unread;
     for (int i = 0; i < VM_TRACE_MAX_COUNTERS; i++) totals.counters[i] -= base->counters[i];
     if (capture.overflow) totals.lost += capture.overflow->lost;
     for (const struct rb_vm_trace_ractor *ractor = capture.ractors; ractor; ractor = ractor->next)
@@ -270,7 +280,9 @@ rb_vm_trace_ractor_totals(void)
 uint64_t
 rb_vm_trace_ractor_latest_ns(void)
 {
-    uint64_t latest = capture.dead_ns;
+    /* A clock that does not scale ticks yet reports the system's time. */
+    uint64_t system_ns = rb_vm_trace_clock_system_ns();
+    uint64_t latest = capture.dead_ns > system_ns ? capture.dead_ns : system_ns;
     for (const struct rb_vm_trace_ractor *ractor = capture.ractors; ractor; ractor = ractor->next) {
         uint64_t ns = clock_latest_ns(&ractor->clock);
         if (ns > latest) latest = ns;
@@ -315,7 +327,7 @@ rb_vm_trace_ractor_begin_epoch(struct rb_vm_trace_ractor *ractor)
     ractor->from_ns = rb_vm_trace_epoch_begin_ns(&epoch);
     clock_not_before(&ractor->clock, ractor->from_ns);
     EACH_STREAM(stream, ractor_epoch) stream->ractor_epoch(ractor);
-    ractor->lost = ractor->late = ractor->writer.events = 0;
+    ractor->lost = ractor->late = ractor->unread = ractor->writer.events = 0;
     __atomic_store_n(&ractor->epoch, epoch, __ATOMIC_RELEASE);
 }
 

@@ -19,6 +19,7 @@ struct rb_vm_trace_ractor {
     struct rb_vm_trace_ractor **link; /* what points here; NULL: not in the list, for its trace has ended */
     uint64_t lost;               /* events that should be in the file and are not */
     uint64_t late;               /* of these: because the disk was too slow */
+    uint64_t unread;             /* of these: records of the kernel that were not read in time */
     uint32_t number;             /* distinguishes its counters from those of other ractors; 0: the first */
     uint32_t epoch;              /* that its counts (lost, events, those of streams) belong to; read by others */
     uint64_t from_ns;            /* no event of it is earlier */
@@ -137,6 +138,15 @@ bool rb_vm_trace_ractor_begin_overflow(void);
  */
 void rb_vm_trace_ractor_begin(struct rb_vm_trace_ractor *ractor);
 
+/*
+ * A state for a native thread of the tracer's own, in the list as those of ractors are. It is freed as
+ * they are. NULL: no memory. Takes capture.lock.
+ */
+struct rb_vm_trace_ractor *rb_vm_trace_ractor_own(void);
+
+/* The one that the current thread, which is of the tracer, records with; NULL: another thread. */
+extern __thread struct rb_vm_trace_ractor *rb_vm_trace_own_ractor;
+
 /* Give each ractor a new state, or free what each has. World stopped. */
 void rb_vm_trace_ractor_renew_all(void);
 void rb_vm_trace_ractor_free_all(void);
@@ -171,8 +181,9 @@ struct rb_vm_trace_ractor *rb_vm_trace_ractor_current(struct rb_execution_contex
  */
 
 /*
- * Begin an epoch. `caller` is the current ractor's state. False: no memory, and nothing was done.
- * capture.lock held, GVL held, no ractor stopped.
+ * Begin an epoch. `caller` is the current ractor's state, whose sampling starts again; NULL: none's
+ * does. False: no memory, and nothing was done. capture.lock held, the caller's GVL held, no ractor
+ * stopped.
  */
 bool rb_vm_trace_ractor_reset(struct rb_vm_trace_ractor *caller);
 

@@ -17,15 +17,21 @@
 
 #include <pthread.h>
 
+/* What stack samples are of: each kind gives frames and stacks numbers of its own. */
+enum vm_trace_sample_kind { VM_TRACE_SAMPLED_EXITS, VM_TRACE_SAMPLED_TIME, VM_TRACE_SAMPLE_KINDS };
+
+/* 64 bytes: longer ones would make each new place of an exit 4 % more expensive. */
 struct vm_trace_label {
     uintptr_t pc, method;      /* pc 0: free */
     char *text;                /* own */
     uint32_t bytes;
     struct vm_trace_slot slot; /* in the writer's chunk */
-    struct vm_trace_slot method_slot; /* of the method's name alone, and its length; 0: not looked for yet */
-    uint32_t method_bytes;
-    struct vm_trace_slot sample; /* its number as a frame of stack samples (streams/exit_samples.h) */
-    uint32_t next_free;
+    struct vm_trace_slot method_slot; /* of the method's name alone */
+    union {
+        uint32_t method_bytes; /* its length; 0: not looked for yet */
+        uint32_t next_free;    /* of a free one */
+    };
+    struct vm_trace_slot samples[VM_TRACE_SAMPLE_KINDS]; /* its number as a frame (streams/stack_samples.h) */
 };
 
 /* A stack: a frame on top of a stack. Its text is what "10+" shows. */
@@ -37,12 +43,18 @@ struct vm_trace_node {
     uint32_t beyond;           /* the node behind that run */
     uint32_t next;             /* in its bucket */
     struct vm_trace_slot slot;
-    struct vm_trace_slot sample; /* its number as a stack of stack samples */
+    struct vm_trace_slot samples[VM_TRACE_SAMPLE_KINDS]; /* its number as a stack of stack samples */
 };
 
 struct vm_trace_range {
     uintptr_t from, to;        /* of pcs when `methods` is false, else of method entries */
     bool methods;
+};
+
+/* What is kept of a frame until it is named. */
+struct vm_trace_sampled_frame {
+    uintptr_t pc, method;
+    const struct rb_iseq_struct *iseq;
 };
 
 struct rb_vm_trace_stacks {
@@ -55,7 +67,7 @@ struct rb_vm_trace_stacks {
     uint32_t *label_index;         /* open addressing by (pc, method); a power of two */
     uint32_t label_index_size;
 
-    struct vm_trace_node *nodes;   /* by id; 0 is not used */
+    struct vm_trace_node *nodes;   /* by id; 0 is the empty stack, all zero */
     uint32_t node_count, node_capacity;
     uint32_t tree;                 /* changes when ids of nodes come to mean others */
     uint32_t *node_index;          /* heads of chains by (parent, label); a power of two */
@@ -120,6 +132,13 @@ stacks_capture(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_st
     if (walked && stacks->walk.changed == SIZE_MAX && stacks->named >= stacks->walk.count) return true; /* as it was */
     return rb_vm_trace_stacks_capture_rest(stacks, ec, top_pc, walked);
 }
+
+/*
+ * As a capture, but of the frames of an earlier walk (rb_vm_trace_host_sample): those from `from` on
+ * are given, up to `count`; the outer ones are those of the last capture. False: no memory.
+ */
+bool rb_vm_trace_stacks_put(struct rb_vm_trace_stacks *stacks, const struct vm_trace_sampled_frame *frames,
+                            size_t from, size_t count);
 
 /*
  * The label of the innermost frame of `ec`, without a walk: an index into stacks->labels. 0: it has

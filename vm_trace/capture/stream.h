@@ -18,7 +18,7 @@ struct rb_vm_trace_ractor;
 struct vm_trace_event;
 
 /* Counters of all streams together. */
-#define VM_TRACE_MAX_COUNTERS 16
+#define VM_TRACE_MAX_COUNTERS 24
 
 /* What was recorded; of a ractor, of all, or of those that have ended. */
 struct vm_trace_totals {
@@ -26,6 +26,7 @@ struct vm_trace_totals {
     uint64_t sampled;      /* events of the `sampled_categories` of streams */
     uint64_t lost;         /* events that should be in the file and are not */
     uint64_t late;         /* of these: because the disk was too slow */
+    uint64_t unread;       /* of these: records of the kernel that were not read in time */
     uint64_t counters[VM_TRACE_MAX_COUNTERS]; /* stream_counter */
 };
 
@@ -53,6 +54,8 @@ struct rb_vm_trace_stream {
     bool takes_stack;            /* and stack=PART (stack_part) */
     bool takes_samples;          /* and samples */
     bool takes_depth;            /* and depth=N (depth) */
+    bool starts_in_children;     /* a child that Ruby forks has its file at once, and `start` is called again
+                                    there, with the GVL and no lock */
     uint64_t default_min_ns;
     size_t ractor_bytes;         /* of what a ractor keeps for it (stream_state): zeroed, aligned to 256 bytes */
 
@@ -74,6 +77,9 @@ struct rb_vm_trace_stream {
      */
     const char *(*start)(bool by_flags); /* NULL, or why the stream can't be recorded: then all are stopped */
     void (*stop)(void);                  /* before the trace ends */
+    void (*end_threads)(void);           /* the trace is about to end, also without `stop`: end threads of the stream's
+                                            own. No lock held */
+    void (*finalizing)(void);            /* the program has ended: nothing can be named from now on */
     void (*finish)(void);                /* the trace ends, before anything is reported. capture.lock held; the
                                             program does not run */
     void (*ended)(void);                 /* after that */
@@ -92,11 +98,12 @@ struct rb_vm_trace_stream {
     /* It has a fresh chunk. */
     void (*chunk_begun)(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec);
 
-    /* Resets of the flight recorder (ractor_state.h). capture.lock and the caller's GVL held. */
+    /* Resets of the flight recorder (ractor_state.h). capture.lock and the caller's GVL held; `caller` may be NULL. */
     bool (*reset_prepare)(void);         /* False: no memory, and the reset does not happen */
     void (*reset)(struct rb_vm_trace_ractor *caller);
 
     /* Snapshots. capture.lock held for begin and end, which take microseconds. */
+    void (*flush)(void);                 /* before one, or before exec: write what is not written yet. No lock held */
     bool (*snapshot_room)(void);         /* False: no memory */
     void (*snapshot_begin)(void);
     void (*snapshot_end)(void);
@@ -111,6 +118,7 @@ struct rb_vm_trace_stream {
     void (*jit_ready)(void);             /* a JIT is on from now on. World stopped */
     /* In the child, all locks held: what is open is the parent's. */
     void (*after_fork)(void);
+    void (*thread_renamed)(void);        /* a Ruby thread has another name. GVL held */
 
     /* What the trace says about the stream. capture.lock held. */
     bool (*write_settings)(struct vm_trace_event *event); /* False: the chunk is full */

@@ -321,6 +321,25 @@ pass(struct vm_trace_walk *walk, struct caller *caller, struct vm_trace_frame *f
     return frame;
 }
 
+/* Whether frames may be ZJIT's, which keep their pc elsewhere. */
+static inline bool
+zjit_frames_p(void)
+{
+#if HAS_ZJIT_FRAMES
+    return rb_zjit_enabled_p;
+#else
+    return false;
+#endif
+}
+
+/* Frames lie side by side; behind the outermost one is a dummy. */
+static inline const rb_control_frame_t *
+outermost_frame(const rb_execution_context_t *ec)
+{
+    const rb_control_frame_t *end = RUBY_VM_END_CONTROL_FRAME(ec);
+    return RUBY_VM_NEXT_CONTROL_FRAME(RUBY_VM_NEXT_CONTROL_FRAME(end));
+}
+
 /*
  * Most frames are what the last walk saw in their place: these are the loop, and look_into does all
  * others.
@@ -328,19 +347,16 @@ pass(struct vm_trace_walk *walk, struct caller *caller, struct vm_trace_frame *f
 bool
 rb_vm_trace_host_walk(struct vm_trace_walk *walk, struct rb_execution_context_struct *ec, uintptr_t top_pc)
 {
-#if HAS_ZJIT_FRAMES
-    const bool zjit = rb_zjit_enabled_p;
-#else
-    const bool zjit = false;
-#endif
+    const bool zjit = zjit_frames_p();
     const rb_control_frame_t *top = ec->cfp;
-    /* Frames lie side by side; the outermost one is a dummy. */
-    const rb_control_frame_t *cfp = RUBY_VM_END_CONTROL_FRAME(ec);
-    cfp = RUBY_VM_NEXT_CONTROL_FRAME(RUBY_VM_NEXT_CONTROL_FRAME(cfp));
+    const rb_control_frame_t *cfp = outermost_frame(ec);
     if (!top) top = cfp + 1; /* a thread that has not begun */
     if (top + walk->capacity <= cfp) {
-        walk->count = (size_t)(cfp - top) + 1;
-        return false;
+        if (ec->vm_stack) {
+            walk->count = (size_t)(cfp - top) + 1;
+            return false;
+        }
+        top = cfp + 1; /* a thread that has ended */
     }
 
     struct vm_trace_frame *frame = walk->frames;
@@ -351,6 +367,115 @@ rb_vm_trace_host_walk(struct vm_trace_walk *walk, struct rb_execution_context_st
     walk->count = (size_t)(frame - walk->frames);
     walk->fiber = fiber_p(ec) ? fiber_id(ec) : thread_id(ec);
     return true;
+}
+
+/* The bounds of an ISEQ's instructions hold the pc, that of one or behind the last one. */
+static inline bool
+pc_in_p(const rb_iseq_t *iseq, uintptr_t pc)
+{
+    const struct rb_iseq_constant_body *body = ISEQ_BODY(iseq);
+    uintptr_t from = (uintptr_t)body->iseq_encoded;
+    return pc > from && pc <= from + body->iseq_size * sizeof(VALUE);
+}
+
+/*
+ * Compiled code stores the pc of a frame late, so there may be another frame's where this frame
+ * began. `found`: the walk has found the frame.
+ */
+static struct vm_trace_frame *
+correct_pc(struct caller *caller, struct vm_trace_frame *frame, const rb_control_frame_t *cfp, bool found)
+{
+    if (!VM_FRAME_RUBYFRAME_P_UNCHECKED(cfp)) return frame;
+    const rb_iseq_t *iseq = CFP_ISEQ(cfp);
+    if (!iseq) return frame;
+    if (found && pc_in_p(iseq, frame[-1].pc)) return frame;
+    if (!found) {
+        frame->method = (uintptr_t)frame_method(cfp, 0);
+        frame->kind = 0;
+        frame->id = frame->node = 0;
+        frame++;
+    }
+    caller->cfp = cfp;
+    caller->pc = (uintptr_t)ISEQ_BODY(iseq)->iseq_encoded;
+    frame[-1].iseq = iseq;
+    frame[-1].pc = caller->pc + HOST_PC_EXACT;
+    return frame;
+}
+
+void
+rb_vm_trace_host_sample(struct vm_trace_walk *walk, struct rb_execution_context_struct *ec)
+{
+    enum { OUTER = 64 };
+    const bool zjit = zjit_frames_p();
+    const rb_control_frame_t *top = ec->cfp;
+    walk->count = 0;
+    walk->changed = SIZE_MAX;
+    if (!ec->vm_stack || !top) return;
+    const rb_control_frame_t *cfp = outermost_frame(ec);
+    struct vm_trace_frame *frame = walk->frames;
+    struct caller caller = { NULL, 0 };
+    size_t frames = cfp >= top ? (size_t)(cfp - top) + 1 : 0, i = 0;
+    size_t skipped = frames >= walk->capacity ? frames - walk->capacity + 1 : 0;
+    for (; i < frames; i++, cfp = RUBY_VM_NEXT_CONTROL_FRAME(cfp)) {
+        if (skipped && i == OUTER) {
+            cfp -= skipped;
+            i += skipped;
+            caller = (struct caller){ NULL, 0 };
+            frame = fill(walk, &caller, frame, 0, HOST_PC_LEFT_OUT, NULL);
+        }
+        struct vm_trace_frame *before = frame;
+        frame = pass(walk, &caller, frame, cfp, top, 0, zjit);
+        size_t index = (size_t)(before - walk->frames);
+        bool found = frame != before || VM_FRAME_TYPE_UNCHECKED(cfp) == VM_FRAME_MAGIC_RESCUE;
+        /* A frame in a slot that did not change was correct before. */
+        if (found ? walk->changed <= index : cfp == top) {
+            frame = correct_pc(&caller, frame, cfp, found);
+            if (!found && frame != before && walk->changed > index) walk->changed = index;
+        }
+    }
+    walk->count = (size_t)(frame - walk->frames);
+}
+
+/* Values of ec->vm_trace_compiled, which is else the frame that compiled code was entered with last. */
+#define NOT_COMPILED NULL
+#define COMPILED_UNKNOWN ((const rb_control_frame_t *)1)
+
+enum vm_trace_compiled
+rb_vm_trace_host_compiled(struct rb_execution_context_struct *ec, uintptr_t *end_out)
+{
+    const rb_control_frame_t *entered = ec->vm_trace_compiled;
+    if (!ec->vm_stack || !ec->cfp) return HOST_INTERPRETED; /* the thread has ended, but for the VM's own work */
+    *end_out = (uintptr_t)ec->tag; /* vm_exec() has it in its frame */
+    if (entered == NOT_COMPILED) return HOST_INTERPRETED;
+    if (entered == COMPILED_UNKNOWN || entered < ec->cfp) return HOST_COMPILED_UNKNOWN;
+    for (const rb_control_frame_t *cfp = ec->cfp; cfp < entered; cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp)) {
+        if (VM_FRAME_FINISHED_P_UNCHECKED(cfp)) return HOST_INTERPRETED; /* another run, which has not entered any */
+    }
+    return HOST_COMPILED;
+}
+
+void
+rb_vm_trace_host_compiled_unknown(struct rb_execution_context_struct *ec)
+{
+    ec->vm_trace_compiled = COMPILED_UNKNOWN;
+}
+
+void
+rb_vm_trace_host_unwound(struct rb_execution_context_struct *ec)
+{
+    if (ec->vm_trace_compiled != NOT_COMPILED) ec->vm_trace_compiled = COMPILED_UNKNOWN;
+}
+
+void
+rb_vm_trace_host_interrupt(struct rb_execution_context_struct *ec)
+{
+    ATOMIC_OR(ec->interrupt_flag, VM_TRACE_INTERRUPT_MASK);
+}
+
+struct rb_vm_trace_thread *
+rb_vm_trace_host_thread_memory(struct rb_execution_context_struct *ec)
+{
+    return &rb_ec_thread_ptr(ec)->vm_trace;
 }
 
 /* The innermost frame that a backtrace shows, from `cfp` on. */
@@ -488,8 +613,8 @@ rb_vm_trace_c_called_slow(rb_execution_context_t *ec)
     if ((rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_STATES) && !compiled_p(ec)) rb_vm_trace_states_c_called(ec);
 }
 
-VALUE
-rb_vm_trace_run_handler_slow(rb_execution_context_t *ec, rb_control_frame_t *cfp, rb_vm_trace_compiled_code code)
+static VALUE
+run_handler(rb_execution_context_t *ec, rb_control_frame_t *cfp, rb_vm_trace_compiled_code code)
 {
     if (!(rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_STATES)) return code(ec, cfp);
     bool same = compiled_p(ec);
@@ -500,9 +625,20 @@ rb_vm_trace_run_handler_slow(rb_execution_context_t *ec, rb_control_frame_t *cfp
 }
 
 VALUE
+rb_vm_trace_run_handler_slow(rb_execution_context_t *ec, rb_control_frame_t *cfp, rb_vm_trace_compiled_code code)
+{
+    if (!(rb_vm_trace_entries_on & RB_VM_TRACE_FRAMES_SAMPLES)) return run_handler(ec, cfp, code);
+    const rb_control_frame_t *before = ec->vm_trace_compiled;
+    ec->vm_trace_compiled = cfp;
+    VALUE value = run_handler(ec, cfp, code);
+    ec->vm_trace_compiled = before;
+    return value;
+}
+
+VALUE
 rb_vm_trace_run_compiled_slow(rb_execution_context_t *ec, rb_control_frame_t *cfp, rb_vm_trace_compiled_code code)
 {
-    rb_vm_trace_frame_begun_slow(ec);
+    if (rb_vm_trace_frames_on) rb_vm_trace_frame_begun_slow(ec);
     return rb_vm_trace_run_handler_slow(ec, cfp, code);
 }
 
@@ -535,6 +671,19 @@ enter_zjit_call(rb_execution_context_t *ec, rb_control_frame_t *cfp, rb_jit_func
     if (rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_STATES) return enter_zjit(ec, cfp, code);
     return ((rb_zjit_func_t)rb_zjit_entry)(ec, cfp, code);
 }
+
+static rb_zjit_func_t sampled_entry; /* one of them */
+
+/* The same while samples are taken. */
+static VALUE
+enter_zjit_sampled(rb_execution_context_t *ec, rb_control_frame_t *cfp, rb_jit_func_t code)
+{
+    const rb_control_frame_t *before = ec->vm_trace_compiled;
+    ec->vm_trace_compiled = cfp;
+    VALUE value = sampled_entry(ec, cfp, code);
+    ec->vm_trace_compiled = before;
+    return value;
+}
 #endif
 
 void
@@ -545,7 +694,12 @@ rb_vm_trace_host_watch_entries(int streams)
     /* Without a JIT it only has to be there: frames are reported, and nothing is called through it. */
     void *entry = calls ? (void *)rb_vm_trace_interpreted : NULL;
 # if USE_ZJIT
-    if (rb_zjit_entry) entry = calls ? (void *)enter_zjit_call : streams ? (void *)enter_zjit : rb_zjit_entry;
+    if (rb_zjit_entry) {
+        bool states = (streams & RB_VM_TRACE_FRAMES_STATES) != 0;
+        entry = calls ? (void *)enter_zjit_call : states ? (void *)enter_zjit : rb_zjit_entry;
+        sampled_entry = (rb_zjit_func_t)entry;
+        if (streams & RB_VM_TRACE_FRAMES_SAMPLES) entry = (void *)enter_zjit_sampled;
+    }
 # endif
     rb_vm_frame_entry = entry;
 #else
@@ -641,8 +795,7 @@ rb_vm_trace_host_each_frame(struct rb_execution_context_struct *ec, bool but_inn
                                              const struct vm_trace_call_frame *frame),
                             void *data)
 {
-    const rb_control_frame_t *top = ec->cfp, *cfp = RUBY_VM_END_CONTROL_FRAME(ec);
-    cfp = RUBY_VM_NEXT_CONTROL_FRAME(RUBY_VM_NEXT_CONTROL_FRAME(cfp));
+    const rb_control_frame_t *top = ec->cfp, *cfp = outermost_frame(ec);
     if (!but_innermost) top = RUBY_VM_NEXT_CONTROL_FRAME(top);
     for (; cfp > top; cfp = RUBY_VM_NEXT_CONTROL_FRAME(cfp)) {
         struct vm_trace_call_frame frame;
@@ -809,6 +962,10 @@ size_t
 rb_vm_trace_host_label(const struct vm_trace_frame *frame, char *buffer, size_t capacity)
 {
     struct text text = { buffer, capacity, 0 };
+    if (frame->pc == HOST_PC_LEFT_OUT || frame->pc == HOST_PC_NO_FRAMES) {
+        add_cstr(&text, frame->pc == HOST_PC_LEFT_OUT ? HOST_LEFT_OUT : HOST_NO_FRAMES);
+        return text.bytes;
+    }
     const rb_callable_method_entry_t *method = (const rb_callable_method_entry_t *)frame->method;
     VALUE owner = method_owner(method);
     if ((frame->pc & ~HOST_PC_MASK) == HOST_PC_CALL) {
@@ -1105,7 +1262,10 @@ rb_vm_trace_host_with_world_stopped(void (*func)(void *data), void *data)
 void
 rb_vm_trace_host_wake_main(void)
 {
-    rb_threadptr_interrupt(GET_VM()->ractor.main_thread);
+    rb_thread_t *main_thread = GET_VM()->ractor.main_thread;
+    /* A trigger without the GVL reaches the thread that ran last, which may be blocked for ever. */
+    RUBY_VM_SET_POSTPONED_JOB_INTERRUPT(main_thread->ec);
+    rb_threadptr_interrupt(main_thread);
 }
 
 void
@@ -1154,6 +1314,24 @@ struct vm_trace_thread_id
 rb_vm_trace_host_thread(struct rb_execution_context_struct *ec)
 {
     return ec ? thread_id(ec) : (struct vm_trace_thread_id){ 2, native_thread_id() };
+}
+
+void
+rb_vm_trace_host_each_thread(void (*function)(struct rb_execution_context_struct *ec, uint32_t tid, void *data),
+                             void *data)
+{
+#ifdef RB_THREAD_T_HAS_NATIVE_ID
+    rb_vm_t *vm = GET_VM();
+    rb_ractor_t *ractor = NULL;
+    ccan_list_for_each(&vm->ractor.set, ractor, vmlr_node) {
+        rb_thread_t *th = NULL;
+        ccan_list_for_each(&ractor->threads.set, th, lt_node) {
+            if (th->nt && th->nt->tid > 0 && th->ec) function(th->ec, (uint32_t)th->nt->tid, data);
+        }
+    }
+#else
+    (void)function, (void)data;
+#endif
 }
 
 bool

@@ -14,6 +14,7 @@ struct rb_execution_context_struct;
 struct rb_iseq_struct;
 struct rb_vm_trace_exit_info;
 struct rb_vm_trace_ractor;
+struct rb_vm_trace_thread;
 
 /*
  * One frame as the walk finds it. `pc` and `method` together distinguish it from all other live
@@ -29,6 +30,12 @@ struct rb_vm_trace_ractor;
 #define HOST_PC_CFUNC 2
 #define HOST_PC_CALL 3
 #define HOST_PC_MASK (~(uintptr_t)3)
+
+/* Entries of a sample that replace frames (rb_vm_trace_host_sample). */
+#define HOST_PC_LEFT_OUT ((uintptr_t)8) /* the middle of a deep stack */
+#define HOST_PC_NO_FRAMES ((uintptr_t)16) /* a thread that has none */
+#define HOST_LEFT_OUT "(frames left out)"
+#define HOST_NO_FRAMES "(no Ruby frames)"
 
 struct vm_trace_frame {
     uintptr_t pc;
@@ -46,6 +53,7 @@ struct vm_trace_frame {
 #define HOST_SYNTHETIC_THREADS (UINT32_C(1) << 30) /* no system gives its threads such ids */
 #define HOST_SYNTHETIC_FIBERS (UINT32_C(3) << 29)
 #define HOST_SYNTHETIC_EXECUTION (UINT32_C(7) << 28) /* tracks of execution states */
+#define HOST_SYNTHETIC_CPUS (UINT32_C(15) << 27) /* + id of a native thread: track of the CPUs that it has */
 #define HOST_SYNTHETIC_END (UINT32_C(1) << 31)
 struct vm_trace_thread_id {
     uint64_t name_id;
@@ -79,6 +87,36 @@ bool rb_vm_trace_host_walk(struct vm_trace_walk *walk, struct rb_execution_conte
 bool rb_vm_trace_host_top(struct rb_execution_context_struct *ec, struct vm_trace_frame *frame_out);
 
 /*
+ * For samples, in a handler of a signal that interrupts the thread of `ec` anywhere: as the walk, but
+ * async-signal-safe. It leaves walk->fiber as it was. Where compiled code has not stored a pc yet,
+ * the frame's is that of its first instruction. Of a deeper stack than there are slots, which are
+ * HOST_SAMPLE_SLOTS, only outer and inner frames are found, with HOST_PC_LEFT_OUT in between.
+ */
+enum { HOST_SAMPLE_SLOTS = 512 };
+void rb_vm_trace_host_sample(struct vm_trace_walk *walk, struct rb_execution_context_struct *ec);
+
+/*
+ * Whether compiled code runs `ec`, or has called what runs, in the same run of the interpreter. Entries
+ * are noted while that is watched (rb_vm_trace_host_watch_entries). HOST_COMPILED_UNKNOWN: an
+ * exception has left compiled code since. Then a return address there may be on the native stack,
+ * below *end_out. Async-signal-safe.
+ */
+enum vm_trace_compiled { HOST_INTERPRETED, HOST_COMPILED, HOST_COMPILED_UNKNOWN };
+enum vm_trace_compiled rb_vm_trace_host_compiled(struct rb_execution_context_struct *ec, uintptr_t *end_out);
+
+/* Entries were not noted so far. */
+void rb_vm_trace_host_compiled_unknown(struct rb_execution_context_struct *ec);
+
+/* An exception is handled in the innermost frame: what was entered before may have ended. */
+void rb_vm_trace_host_unwound(struct rb_execution_context_struct *ec);
+
+/* Have the thread of `ec` call rb_vm_trace_interrupted soon. Async-signal-safe. */
+void rb_vm_trace_host_interrupt(struct rb_execution_context_struct *ec);
+
+/* What is remembered of the thread of `ec`. */
+struct rb_vm_trace_thread *rb_vm_trace_host_thread_memory(struct rb_execution_context_struct *ec);
+
+/*
  * Label of a frame: "Owner#method (path:line)", as Ruby's backtraces read. Writes at most
  * `capacity` bytes, not terminated. Returns the full length, which may be more.
  */
@@ -109,7 +147,10 @@ void rb_vm_trace_host_each_ractor(struct rb_vm_trace_ractor *(*change)(struct rb
 /* Give the ractor of `ec` its state. GVL held. */
 void rb_vm_trace_host_set_ractor(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor *ractor);
 
-/* Wake the main thread from a blocking call, as a signal does. Any native thread. */
+/*
+ * Have the main thread run the postponed jobs that were triggered: wakes it from a blocking call, as a
+ * signal does. Any native thread.
+ */
 void rb_vm_trace_host_wake_main(void);
 
 /* Notify the hooks that subscribe to exits: runs Ruby code. GVL held. */
@@ -125,6 +166,13 @@ void rb_vm_trace_host_with_world_stopped(void (*func)(void *data), void *data);
  * rb_vm_trace_thread_renamed reports a change of the name.
  */
 struct vm_trace_thread_id rb_vm_trace_host_thread(struct rb_execution_context_struct *ec);
+
+/*
+ * Call function(ec, tid, data) for each Ruby thread that has a native thread, whose id that is. World
+ * stopped.
+ */
+void rb_vm_trace_host_each_thread(void (*function)(struct rb_execution_context_struct *ec, uint32_t tid, void *data),
+                                  void *data);
 
 /* Its name (that of the tracer where there is no `ec`); as for host_label. */
 size_t rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity);

@@ -8,6 +8,7 @@
 
 #include "id.h"
 #include "internal.h"
+#include "internal/vm.h" /* builtin.h needs it, and GCC 14 takes no function for declared that is not */
 #include "builtin.h"
 #include "internal/compile.h"
 #include "internal/string.h"

@@ -125,6 +125,8 @@ c_functions! {
     pub(super) fn rb_vm_trace_reserve_code_region(code: *const u8, code_bytes: usize, bytes: usize) -> *mut u8;
     pub(super) fn rb_vm_trace_protect_code_region(start: *mut u8, bytes: usize, executable: bool) -> bool;
     pub(super) fn rb_vm_trace_release_code_region(start: *mut u8, bytes: usize);
+    pub(super) fn rb_vm_trace_code_written(start: *const u8, bytes: usize);
+    pub(super) fn rb_vm_trace_code_changed();
     pub(super) fn rb_vm_trace_lost(ec: AnyPtr);
     pub(super) fn rb_vm_trace_replaced_calls() -> *mut u64;
 

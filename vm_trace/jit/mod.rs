@@ -9,6 +9,9 @@
 
 #![allow(dead_code, unused_imports)] // no JIT uses all of it
 
+#[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
+#[cfg_attr(not(target_arch = "x86_64"), path = "arm64.rs")]
+mod arch;
 mod ffi;
 mod flags;
 mod frames;
@@ -17,6 +20,7 @@ mod session;
 mod sites;
 mod spans;
 
+pub use arch::*;
 pub use ffi::*;
 pub use flags::*;
 pub use frames::*;

@@ -12,34 +12,66 @@ use std::ffi::{c_void, CStr};
 use std::os::raw::c_char;
 use std::ptr::null;
 
+use super::arch::*;
 use super::ffi::*;
 
-pub const JUMP_BYTES: usize = 5;
-pub const JUMP_OPCODE: u8 = 0xE9;
-/// The end of a jump
-pub const DISTANCE_BYTES: usize = 4;
-
-/// Whether code can be patched at all: only jumps of x86-64 reach stubs from everywhere.
+/// Whether code can be patched at all.
 pub fn possible() -> bool {
-    cfg!(target_arch = "x86_64") && unsafe { rb_vm_trace_supported_p() }
+    cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) && unsafe { rb_vm_trace_supported_p() }
 }
 
-/// From the end of a jump to where it leads.
-pub fn distance(end: usize, to: usize) -> Option<[u8; DISTANCE_BYTES]> {
-    i32::try_from(to as i64 - end as i64).ok().map(|distance| distance.to_le_bytes())
+/// What has to be written over code, and where.
+pub struct Patch { pub at: usize, code: [u8; PATCH_BYTES], bytes: usize }
+
+impl Patch {
+    pub fn new(at: usize, code: &[u8]) -> Self {
+        let mut patch = Patch { at, code: [0; PATCH_BYTES], bytes: code.len() };
+        patch.code[..code.len()].copy_from_slice(code);
+        patch
+    }
+
+    pub fn code(&self) -> &[u8] {
+        &self.code[..self.bytes]
+    }
+
+    /// The code is writable now.
+    pub fn write(&self) {
+        write_code(self.at, self.code());
+    }
+
+    /// The JIT has written it.
+    pub fn written(&self) {
+        code_written(self.at, self.bytes);
+    }
 }
 
-/// A jump at `at`
-pub fn jump(at: usize, to: usize) -> Option<[u8; JUMP_BYTES]> {
-    let distance = distance(at + JUMP_BYTES, to)?;
-    let mut bytes = [JUMP_OPCODE; JUMP_BYTES];
-    bytes[1..].copy_from_slice(&distance);
-    Some(bytes)
-}
-
-/// Write over code that is writable now.
+/// Write over code that is writable now. Nobody runs it until code_changed(). Instructions that are
+/// words are written as words.
 pub fn write_code(at: usize, bytes: &[u8]) {
-    unsafe { (at as *mut u8).copy_from(bytes.as_ptr(), bytes.len()) };
+    if cfg!(target_arch = "x86_64") {
+        unsafe { (at as *mut u8).copy_from(bytes.as_ptr(), bytes.len()) };
+        return;
+    }
+    for (i, word) in bytes.chunks_exact(4).enumerate() {
+        let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+        unsafe { (at as *mut u32).add(i).write_volatile(word) };
+    }
+    code_written(at, bytes.len());
+}
+
+/// Such code was written: no cache is to have what was there.
+pub fn code_written(at: usize, bytes: usize) {
+    if cfg!(not(target_arch = "x86_64")) {
+        unsafe { rb_vm_trace_code_written(at as *const u8, bytes) };
+    }
+}
+
+/// Code was written that others may run soon, and its pages are executable: no processor is to go on
+/// with what it fetched before.
+pub fn code_changed() {
+    if cfg!(not(target_arch = "x86_64")) {
+        unsafe { rb_vm_trace_code_changed() };
+    }
 }
 
 pub fn read_code<const N: usize>(at: usize) -> [u8; N] {
@@ -97,36 +129,46 @@ impl Targets {
     }
 }
 
-pub const STUB_BYTES: usize = 24;
-
-/// Memory for stubs, as much as there may be code: they are smaller than what leads to them.
+/// Memory for stubs, as much as there may be code: they are smaller than what leads to them. Where
+/// branches do not reach that far it is less.
 pub struct Stubs {
     memory: NearMemory,
     /// So many bytes can be written to and executed
     mapped: usize,
     slots: u32,
     free: Vec<u32>,
+    /// Whether the first is at the end of the memory
+    downwards: bool,
     writable: bool,
 }
 
 impl Stubs {
     pub fn reserve(code: *const u8, code_bytes: usize) -> Option<Stubs> {
-        let memory = NearMemory::reserve(code, code_bytes, code_bytes)?;
-        Some(Stubs { memory, mapped: 0, slots: 0, free: vec![], writable: false })
+        let memory = NearMemory::reserve(code, code_bytes, code_bytes.min(MOST_STUBS_BYTES))?;
+        let downwards = STUBS_DOWNWARDS && memory.start < code as *mut u8;
+        Some(Stubs { memory, mapped: 0, slots: 0, free: vec![], downwards, writable: false })
     }
 
     pub fn make_writable(&mut self) {
         if !self.writable && self.mapped > 0 {
-            unsafe { rb_vm_trace_protect_code_region(self.memory.start, self.mapped, false) };
+            unsafe { rb_vm_trace_protect_code_region(self.mapped_part(0, self.mapped), self.mapped, false) };
         }
         self.writable = true;
     }
 
     pub fn make_executable(&mut self) {
         if std::mem::take(&mut self.writable) {
-            let executable = unsafe { rb_vm_trace_protect_code_region(self.memory.start, self.mapped, true) };
+            let start = self.mapped_part(0, self.mapped);
+            let executable = unsafe { rb_vm_trace_protect_code_region(start, self.mapped, true) };
             assert!(executable, "stubs can't be made executable");
+            code_changed();
         }
+    }
+
+    /// So many bytes, which begin after so many others
+    fn mapped_part(&self, after: usize, bytes: usize) -> *mut u8 {
+        let offset = if self.downwards { self.memory.bytes - after - bytes } else { after };
+        unsafe { self.memory.start.add(offset) }
     }
 
     /// Room for one more, writable. None: there is no memory.
@@ -138,7 +180,7 @@ impl Stubs {
         }
         if (self.slots as usize + 1) * STUB_BYTES > self.mapped {
             let more = MORE.min(self.memory.bytes - self.mapped);
-            let start = unsafe { self.memory.start.add(self.mapped) };
+            let start = self.mapped_part(self.mapped, more);
             if more < STUB_BYTES || !unsafe { rb_vm_trace_protect_code_region(start, more, false) } {
                 return None;
             }
@@ -154,58 +196,48 @@ impl Stubs {
     }
 
     pub fn address(&self, slot: u32) -> usize {
-        self.memory.start as usize + slot as usize * STUB_BYTES
+        self.mapped_part(slot as usize * STUB_BYTES, STUB_BYTES) as usize
     }
 }
 
-/// The instructions of a stub at an address. Registers are those of x86-64, by their numbers.
-pub struct Stub { at: usize, code: [u8; STUB_BYTES], bytes: usize }
-
-/// [Stub::note]'s bytes
-pub const NOTE_BYTES: usize = 18;
+/// A stub at an address. Its instructions are the processor's (x86_64.rs, arm64.rs).
+pub struct Stub { at: usize, code: [u8; STUB_BYTES], bytes: usize, data_from: usize }
 
 impl Stub {
     pub fn new(at: usize) -> Self {
-        Stub { at, code: [0; STUB_BYTES], bytes: 0 }
+        Stub { at, code: [0; STUB_BYTES], bytes: 0, data_from: STUB_BYTES }
     }
 
-    fn push(&mut self, bytes: &[u8]) {
+    pub fn start(&self) -> usize {
+        self.at
+    }
+
+    /// Where the next instruction comes
+    pub fn end(&self) -> usize {
+        self.at + self.bytes
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub fn push(&mut self, bytes: &[u8]) {
         self.code[self.bytes..self.bytes + bytes.len()].copy_from_slice(bytes);
         self.bytes += bytes.len();
     }
 
-    /// mov register, value
-    pub fn load(&mut self, register: u8, value: u64) {
-        self.push(&[0x48 | register >> 3, 0xB8 | register & 7]);
-        self.push(&value.to_le_bytes());
+    /// Data at the end of the stub
+    pub fn put_at(&mut self, offset: usize, bytes: &[u8]) {
+        self.code[offset..offset + bytes.len()].copy_from_slice(bytes);
+        self.data_from = offset;
     }
 
-    /// Note the exit at hand in the execution context, which is in `ec`. Only a scratch register is
-    /// free at a jump to an exit.
-    pub fn note(&mut self, exit: *const c_void, ec: u8, scratch: u8) {
-        const R12: u8 = 12; // addressed by one byte more than other registers
-        assert_eq!(ec, R12);
-        self.load(scratch, exit as u64);
-        // mov [ec + offset], scratch
-        self.push(&[0x49 | scratch >> 3 << 2, 0x89, 0x84 | (scratch & 7) << 3, 0x24]);
-        self.push(&pending_offset().to_le_bytes());
-        debug_assert_eq!(self.bytes, NOTE_BYTES);
-    }
-
-    /// Leave out what would be there otherwise, of so many bytes.
-    pub fn skip(&mut self, bytes: usize) {
-        self.push(&[0xEB, bytes as u8 - 2]); // a short jump
-    }
-
-    /// None: that is too far.
-    pub fn jump(&mut self, to: usize) -> Option<()> {
-        let jump = jump(self.at + self.bytes, to)?;
-        self.push(&jump);
-        Some(())
-    }
-
+    /// What it does not have stays what it is.
     pub fn write(&self) {
         write_code(self.at, &self.code[..self.bytes]);
+        if self.data_from < STUB_BYTES {
+            write_code(self.at + self.data_from, &self.code[self.data_from..]);
+        }
     }
 }
 
@@ -242,19 +274,24 @@ fn result(result: Result<(), Why>) -> *const c_char {
 pub extern "C" fn put_exits_on<P: Patches>(rate: u64, counter: *const c_char) -> *const c_char {
     if !possible() {
         return c_string(
-            b"only compiled code of x86-64 can be traced while it runs; start the program with a trace flag\0",
+            b"compiled code of this system can't be traced while it runs; start the program with a trace flag\0",
         ).as_ptr();
     }
     let counter = if counter.is_null() { None } else { unsafe { CStr::from_ptr(counter) }.to_str().ok() };
-    result(P::put_in(rate, counter))
+    let put_in = P::put_in(rate, counter);
+    code_changed();
+    result(put_in)
 }
 
 pub extern "C" fn call_every_exit<P: Patches>() -> *const c_char {
-    result(P::every_exit())
+    let every_exit = P::every_exit();
+    code_changed();
+    result(every_exit)
 }
 
 pub extern "C" fn take_exits_off<P: Patches>() {
     P::take_out();
+    code_changed();
 }
 
 /// A JIT whose code calls the tracer where it pushes and pops frames.
@@ -267,15 +304,17 @@ pub trait PatchesFrames {
 /// [Jit]'s functions of these names
 pub extern "C" fn put_calls_on<P: PatchesFrames>() -> *const c_char {
     if !possible() {
-        return c_string(b"calls of compiled code can be recorded on x86-64 only\0").as_ptr();
+        return c_string(b"calls of compiled code can't be recorded on this system\0").as_ptr();
     }
     let put_in = P::put_in();
     if put_in.is_err() {
         P::take_out();
     }
+    code_changed();
     result(put_in)
 }
 
 pub extern "C" fn take_calls_off<P: PatchesFrames>() {
     P::take_out();
+    code_changed();
 }

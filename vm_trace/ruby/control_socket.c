@@ -322,7 +322,8 @@ save(struct client *client)
     struct rb_vm_trace_save save = { .pattern = absolute, .why = "save", .error = ENOMEM, .reason = "out of memory" };
     enum vm_trace_snapshot_answer answer = VM_TRACE_SNAPSHOT_NO_ROOM;
     bool ok = absolute || !*pattern;
-    while (ok && (answer = rb_vm_trace_snapshot_begin()) == VM_TRACE_SNAPSHOT_BUSY) rb_vm_trace_recorder_wait();
+    bool cut = !*pattern && rb_vm_trace_session.memory.spool.folder;
+    while (ok && (answer = rb_vm_trace_snapshot_begin(cut)) == VM_TRACE_SNAPSHOT_BUSY) rb_vm_trace_recorder_wait();
     if (answer == VM_TRACE_SNAPSHOT_BEGUN) rb_vm_trace_recorder_write(&save);
     if (answer == VM_TRACE_SNAPSHOT_NO_RECORDER) {
         set_reply(client, "error", "nothing is recorded into memory: give start --memory=16, or the program "
@@ -362,6 +363,7 @@ static void *
 serve(void *argument)
 {
     struct client *client = argument;
+    native_thread_name();
     if (read_request(client)) reply_to(client);
     /*
      * A reply fits into the socket's buffer: one that does not get in now is that of a client who
@@ -421,6 +423,7 @@ static void *
 accept_clients(void *unused)
 {
     (void)unused;
+    native_thread_name();
     for (wait_for_room(); ours_p(remote.listener, remote.inode); wait_for_room()) {
         int fd = accept4(remote.listener, NULL, NULL, SOCK_CLOEXEC);
         if (fd >= 0) {
@@ -446,7 +449,7 @@ find_address(const char *value, bool child)
     bool folder = stat(value, &st) == 0 && S_ISDIR(st.st_mode);
     if (child && !folder && !strstr(value, "%p")) return false;
     int n = snprintf(pattern, sizeof(pattern), folder ? "%s/vm-trace.%%p" : "%s", value);
-    char *path = n < (int)sizeof(pattern) ? rb_vm_trace_expand_path(pattern, (uint32_t)getpid(), 0, 0) : NULL;
+    char *path = n < (int)sizeof(pattern) ? rb_vm_trace_expand_path(pattern, (uint32_t)getpid(), 0, 0, NULL) : NULL;
     bool fits = path && strlen(path) < sizeof(remote.address.sun_path);
     remote.address.sun_family = AF_UNIX;
     if (fits) strcpy(remote.address.sun_path, path);

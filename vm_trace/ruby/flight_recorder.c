@@ -7,9 +7,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "vm_trace/host/host.h"
 #include "vm_trace/session/snapshot.h"
+#include "vm_trace/session/spool.h"
 
 int rb_bug_reporter_add(void (*func)(FILE *, void *), void *data); /* error.c */
 
@@ -66,10 +68,10 @@ run_wait(void *ignored)
 }
 
 static void
-begin_snapshot(void)
+begin_snapshot(bool cut)
 {
     for (;;) {
-        switch (rb_vm_trace_snapshot_begin()) {
+        switch (rb_vm_trace_snapshot_begin(cut)) {
           case VM_TRACE_SNAPSHOT_BEGUN:
             return;
           case VM_TRACE_SNAPSHOT_BUSY:
@@ -116,13 +118,31 @@ write_snapshot(struct rb_vm_trace_save *save)
     return state;
 }
 
+/* What for a trace is saved, frozen. */
+static VALUE
+reason_of(VALUE options)
+{
+    VALUE reason = Qundef;
+    ID names[] = { rb_intern("reason") };
+    if (!NIL_P(options)) rb_get_kwargs(options, names, 0, 1, &reason);
+    if (reason == Qundef) return rb_str_new_frozen(rb_str_new_cstr("save"));
+    if (SYMBOL_P(reason)) reason = rb_sym2str(reason);
+    const char *text = StringValueCStr(reason);
+    if (!rb_vm_trace_spool_reason_p(text, strlen(text)))
+        rb_raise(rb_eArgError, "reason: takes 1 to 32 of a to z, 0 to 9, _ and -, not %+"PRIsVALUE, reason);
+    return rb_str_new_frozen(reason);
+}
+
 /*
  *  call-seq:
- *    RubyVM::Trace.save(path = nil) -> hash
+ *    RubyVM::Trace.save(path = nil, reason: "save") -> hash
  *
- *  Writes what the flight recorder has in memory as a trace: a file of mode 0600, which may replace a file of the same user. Other
- *  threads go on meanwhile, and what they record is not lost. In the path, <tt>%p</tt> is the pid, <tt>%t</tt> the time, <tt>%n</tt>
- *  the number of the saved trace, from 1. Without a path, it is that of the options, and each trace gets a file of its own.
+ *  Writes what the flight recorder has in memory as a trace: a file of mode 0600, which may replace a file of
+ *  the same user. Other threads go on meanwhile, and what they record is not lost. In the path, <tt>%p</tt> is
+ *  the pid, <tt>%t</tt> the time, <tt>%n</tt> the number of the saved trace, from 1, <tt>%h</tt> the host,
+ *  <tt>%r</tt> the reason. Without a path, it is that of the options, and each trace gets a file of its own. With
+ *  a spool (<tt>--vm-trace-spool</tt>) a save without a path is a piece: it has what came since the piece before.
+ *  The reason, up to 32 of a to z, 0 to 9, _ and -, is +snapshot+ in the trace's settings.
  *
  *  Returns <tt>{path:, events:, exits:, lost:}</tt>; +lost+ is how many events since the last reset are not in it. Where memory goes
  *  back less far than the requested seconds, +seconds+ says how far.
@@ -133,16 +153,17 @@ write_snapshot(struct rb_vm_trace_save *save)
 static VALUE
 trace_save(int argc, VALUE *argv, VALUE self)
 {
-    VALUE pattern;
+    VALUE pattern, options, reason;
     (void)self;
-    rb_scan_args(argc, argv, "01", &pattern);
+    rb_scan_args(argc, argv, "01:", &pattern, &options);
     if (!NIL_P(pattern)) pattern = rb_str_new_frozen(rb_get_path(pattern));
+    reason = reason_of(options);
     struct rb_vm_trace_save save = { .pattern = NIL_P(pattern) ? NULL : StringValueCStr(pattern),
-                                     .why = "save",
+                                     .why = StringValueCStr(reason),
                                      .error = ENOMEM,
                                      .reason = "out of memory" };
     recording();
-    begin_snapshot();
+    begin_snapshot(NIL_P(pattern) && rb_vm_trace_session.memory.spool.folder);
     int state = write_snapshot(&save);
     VALUE path = save.path ? rb_external_str_new_cstr(save.path) : pattern;
     free(save.made);
@@ -154,6 +175,7 @@ trace_save(int argc, VALUE *argv, VALUE self)
         rb_syserr_fail_str(save.error, message);
     }
     RB_GC_GUARD(pattern);
+    RB_GC_GUARD(reason);
     VALUE hash = rb_hash_new();
     rb_hash_aset(hash, ID2SYM(rb_intern("path")), path);
     rb_hash_aset(hash, ID2SYM(rb_intern("events")), ULL2NUM(save.events));

@@ -42,14 +42,15 @@ enum option {
     MIN_FREE,
     STACK,
     PRESET,
-    SAMPLES,
+    EXIT_SAMPLES,
+    STREAMS,
     OPTIONS
 };
 
 static const char *const option_names[OPTIONS] = {
     "exits",    "fallbacks", "compiles", "invalidations", "file",    "sample_rate", "fallbacks_sample_rate",
     "max_size", "keep",      "memory",   "seconds",       "save_at", "min_free",    "stack",
-    "preset",   "samples"
+    "preset",   "exit_samples", "streams"
 };
 
 /* Streams whose only option is their name, behind the options above, by index in the table. */
@@ -287,19 +288,32 @@ read_streams(VALUE options, struct vm_trace_stream_request requests[VM_TRACE_MAX
     return any;
 }
 
-/* True: there is a preset, which the program's other options override. */
+/* Add what a preset names, or a list as in --vm-trace=LIST. False: the option is not given. */
 static bool
-read_preset(VALUE name, struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
+read_names(VALUE value, enum option option, struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
 {
-    char why[256];
-    for (size_t i = 0; rb_vm_trace_streams[i]; i++) requests[i] = (struct vm_trace_stream_request){ .rate = 0 };
-    if (!given_p(name)) return false;
-    VALUE text = SYMBOL_P(name) ? rb_sym2str(name) : rb_check_string_type(name);
-    if (NIL_P(text)) rb_raise(rb_eArgError, "preset: takes the name of a preset, not %+" PRIsVALUE, name);
-    if (!rb_vm_trace_request_preset(StringValueCStr(text), requests, why, sizeof(why)))
-        rb_raise(rb_eArgError, "preset: %s", why + 2);
+    char why[512];
+    if (!given_p(value)) return false;
+    VALUE text = SYMBOL_P(value) ? rb_sym2str(value) : rb_check_string_type(value);
+    if (NIL_P(text)) {
+        rb_raise(rb_eArgError, "%s: takes %s, not %+" PRIsVALUE, option_names[option],
+                 option == PRESET ? "the name of a preset" : "a list as --vm-trace does", value);
+    }
+    const char *names = StringValueCStr(text);
+    bool ok = option == PRESET ? rb_vm_trace_request_preset(names, requests, why, sizeof(why))
+                               : rb_vm_trace_request_list(names, requests, why, sizeof(why));
+    if (!ok) rb_raise(rb_eArgError, "%s: %s", option_names[option], why + (why[0] == ':' ? 2 : 1));
     RB_GC_GUARD(text);
     return true;
+}
+
+/* True: there is a preset or a list, which the program's other options override. */
+static bool
+read_preset(const VALUE values[OPTIONS], struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
+{
+    for (size_t i = 0; rb_vm_trace_streams[i]; i++) requests[i] = (struct vm_trace_stream_request){ .rate = 0 };
+    bool preset = read_names(values[PRESET], PRESET, requests);
+    return read_names(values[STREAMS], STREAMS, requests) || preset;
 }
 
 /* The option that says whether a stream is recorded that is not named by itself. */
@@ -336,7 +350,7 @@ read_options(VALUE options, VALUE values[OPTIONS], struct rb_vm_trace_config *co
     /* Without a JIT, a request for another stream alone does not include exits. */
     struct vm_trace_stream_request others[VM_TRACE_MAX_STREAMS], of_preset[VM_TRACE_MAX_STREAMS];
     bool mentioned[VM_TRACE_MAX_STREAMS];
-    bool other = read_streams(options, others, mentioned), preset = read_preset(values[PRESET], of_preset);
+    bool other = read_streams(options, others, mentioned), preset = read_preset(values, of_preset);
     other |= preset;
     for (size_t i = 0; preset && rb_vm_trace_streams[i]; i++) {
         enum option option = option_of(rb_vm_trace_streams[i]);
@@ -370,7 +384,7 @@ read_options(VALUE options, VALUE values[OPTIONS], struct rb_vm_trace_config *co
         if (preset && !mentioned[i]) requests[i] = of_preset[i];
     }
     if (preset && given_p(values[SAMPLE_RATE]) && requests[0].rate) requests[0].rate = exit_rate;
-    requests[0].samples |= truth(values[SAMPLES], SAMPLES);
+    requests[0].samples |= truth(values[EXIT_SAMPLES], EXIT_SAMPLES);
     if (given_p(values[PATH])) {
         values[PATH] = rb_get_path(values[PATH]);
         config->path = StringValueCStr(values[PATH]);
@@ -429,6 +443,7 @@ set_counts(VALUE hash, const struct rb_vm_trace_status *status)
     set(hash, "lost", ULL2NUM(status->lost));
     if (status->loss) set(hash, "loss", rb_str_new_cstr(status->loss));
     if (status->memory_bytes) set(hash, "memory", ULL2NUM(status->memory_bytes >> 20));
+    if (status->spool) set(hash, "spool", rb_external_str_new_cstr(status->spool));
     set(hash, "path", path_of(status));
 }
 
@@ -474,8 +489,9 @@ options_of(int argc, VALUE *argv)
 /*
  *  call-seq:
  *    RubyVM::Trace.start(exits: true, compiles: false, invalidations: false, file: nil, sample_rate: 1, max_size: nil,
- *                        keep: :newest, min_free: nil, stack: nil, samples: false, preset: nil, markers: false,
- *                        threads: false, gc: false, allocations: false, states: false) -> path
+ *                        keep: :newest, min_free: nil, stack: nil, exit_samples: false, preset: nil,
+ *                        streams: nil, markers: false, threads: false, gc: false, allocations: false, states: false, calls: false,
+ *                        syscalls: false, sched: false, samples: false) -> path
  *    RubyVM::Trace.start(memory: MiB, seconds: nil, save_at: nil, **others) -> nil
  *
  *  Records the side exits of compiled code from now on into a file, whose path it returns; or into memory, of which

@@ -1,25 +1,20 @@
 /*
  * The trace flags of every JIT, "--zjit-trace-exits" and so on, and of the VM: one table says what
- * each is called, what it sets and what --help prints. A JIT's option parser hands all flags that
- * begin with "trace-" to it.
+ * each is called, what it sets and what --help prints.
  */
 #include "vm_trace/session/flags.h"
 #include "vm_trace/session/options.h"
 #include "vm_trace/session/requests.h"
 #include "vm_trace/session/session_state.h"
+#include "vm_trace/session/spool.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What the flags given so far ask for. Those that options.c keeps are in rb_vm_trace_session. */
-static struct {
-    const struct rb_vm_trace_jit *jit;
-    bool exits, fallbacks, compiles, invalidations;
-    bool how, later;             /* one says how to trace; one leaves the start to RubyVM::Trace.start */
-    uint64_t exit_rate, fallback_rate;
-    char *counters;
-} flags = { .exit_rate = 1, .fallback_rate = 1 };
+#define given rb_vm_trace_flags
+
+struct vm_trace_flags given = { .exit_rate = 1, .fallback_rate = 1 };
 
 static bool
 keep(char **kept, const char *value)
@@ -38,34 +33,34 @@ parse_exits(const char *option, const char *value)
         char counter[128] = "";
         size_t bytes = strcspn(name, ",");
         if (bytes < sizeof(counter)) memcpy(counter, name, bytes);
-        if (!flags.jit->counter_p(counter)) {
+        if (!given.jit->counter_p(counter)) {
             fprintf(stderr, "%s takes names of counters, such as %s, with commas between them, or nothing, "
-                    "not '%.*s'\n", option, flags.jit->example_counter, (int)bytes, name);
+                    "not '%.*s'\n", option, given.jit->example_counter, (int)bytes, name);
             return false;
         }
         name += bytes;
         if (!*name) break;
     }
-    flags.exits = true;
-    if (*value) return keep(&flags.counters, value);
-    free(flags.counters);
-    flags.counters = NULL;
+    given.exits = true;
+    if (*value) return keep(&given.counters, value);
+    free(given.counters);
+    given.counters = NULL;
     return true;
 }
 
 static bool
 parse_exit_rate(const char *option, const char *value)
 {
-    if (!rb_vm_trace_parse_rate(option, value, &flags.exit_rate)) return false;
-    flags.exits = true;
+    if (!rb_vm_trace_parse_rate(option, value, &given.exit_rate)) return false;
+    given.exits = true;
     return true;
 }
 
 static bool
 parse_fallback_rate(const char *option, const char *value)
 {
-    if (!rb_vm_trace_parse_rate(option, value, &flags.fallback_rate)) return false;
-    flags.fallbacks = true;
+    if (!rb_vm_trace_parse_rate(option, value, &given.fallback_rate)) return false;
+    given.fallbacks = true;
     return true;
 }
 
@@ -83,22 +78,13 @@ parse_max_size(const char *option, const char *value)
     return rb_vm_trace_parse_max_size(option, value, &rb_vm_trace_session.flags.max_size);
 }
 
-/*
- * In the order of --help. A flag either sets a variable and takes no value, or has a function that
- * parses its value. A flag that says only how to trace implies exits.
- */
-static const struct vm_trace_flag {
-    const char *name, *value, *help;
-    bool (*parse)(const char *option, const char *value);
-    bool *on;
-    bool how;                    /* it says how to trace, not what */
-} table[] = {
+static const struct vm_trace_flag table[] = {
     { "exits", "[=counter,...]", "Record side exits, or just those that counters count.", .parse = parse_exits },
     { "exits-sample-rate", "=num", "Record one side exit in num (default: 1).", .parse = parse_exit_rate },
-    { "fallbacks", "", "Record sends that compiled code leaves to the VM.", .on = &flags.fallbacks },
+    { "fallbacks", "", "Record sends that compiled code leaves to the VM.", .on = &given.fallbacks },
     { "fallbacks-sample-rate", "=num", "Record one fallback in num (default: 1).", .parse = parse_fallback_rate },
-    { "compiles", "", "Record compilations.", .on = &flags.compiles },
-    { "invalidation", "", "Record invalidations.", .on = &flags.invalidations },
+    { "compiles", "", "Record compilations.", .on = &given.compiles },
+    { "invalidation", "", "Record invalidations.", .on = &given.invalidations },
     { "methods", "=glob,...", "Trace only what is in methods or files like these.",
       .parse = rb_vm_trace_parse_methods, .how = true },
     { "file", "=path", "Trace file (/tmp/perfetto-%p.fxt); %t: time, %n: number.", .parse = parse_path, .how = true },
@@ -110,32 +96,18 @@ static const struct vm_trace_flag {
       .parse = rb_vm_trace_parse_memory, .how = true },
     { "save-at", "=exit|exception|crash|signal[,...]", "When it saves by itself, to the trace file.",
       .parse = rb_vm_trace_parse_save_at, .how = true },
+    { "spool", "=folder", "Keep recording: a piece goes to this folder every so often.",
+      .parse = rb_vm_trace_parse_spool, .how = true },
+    { "spool-every", "=time", "How often (default: 5min).", .parse = rb_vm_trace_parse_spool_every, .how = true },
+    { "spool-limit", "=MiB[,files]", "Limits of the folder (default: 1024,1000).",
+      .parse = rb_vm_trace_parse_spool_limit, .how = true },
     { "stack", "=frames", "Record only so many innermost frames (default: all).",
       .parse = rb_vm_trace_parse_stack, .how = true },
-    { "later", "", "Start no trace; the other options are for a later one.", .on = &flags.later },
+    { "later", "", "Start no trace; the other options are for a later one.", .on = &given.later },
     { "quiet", "", "No lines on stderr about the trace, but for failures.", .parse = rb_vm_trace_parse_quiet }
 };
 
 enum { FLAGS = sizeof(table) / sizeof(*table) };
-
-static bool
-begins_with(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
-/*
- * The name of a flag as `jit` has it, for YJIT has other flags called trace-exits. Empty: it has no
- * such flag.
- */
-static void
-name_flag(const struct rb_vm_trace_jit *jit, const struct vm_trace_flag *flag, char *name_out, size_t bytes)
-{
-    name_out[0] = '\0';
-    if (begins_with(flag->name, "fallbacks") && !jit->fallbacks) return;
-    if (!begins_with(flag->name, "exits")) snprintf(name_out, bytes, "trace-%s", flag->name);
-    else snprintf(name_out, bytes, "trace-%s%s", jit->exits_flag, flag->name + strlen("exits"));
-}
 
 bool
 rb_vm_trace_parse_flag(const struct vm_trace_flag *flag, const char *option, const char *value)
@@ -170,58 +142,8 @@ rb_vm_trace_list_common_flags(char *text_out, size_t bytes)
     }
 }
 
-bool
-rb_vm_trace_flag(const struct rb_vm_trace_jit *jit, const char *name, const char *value)
+const struct vm_trace_flag *
+rb_vm_trace_flag_at(size_t index)
 {
-    char known[64], option[128];
-    for (const struct vm_trace_flag *flag = table; flag < table + FLAGS; flag++) {
-        name_flag(jit, flag, known, sizeof(known));
-        if (strcmp(name, known) != 0) continue;
-        snprintf(option, sizeof(option), "%s%s", jit->flag_prefix, name);
-        flags.jit = jit;
-        flags.how = flags.how || flag->how;
-        return rb_vm_trace_parse_flag(flag, option, value);
-    }
-    return false;
-}
-
-bool
-rb_vm_trace_flag_help(const struct rb_vm_trace_jit *jit, size_t index, char *flag_out, size_t bytes,
-                      const char **text_out)
-{
-    char name[64];
-    for (const struct vm_trace_flag *flag = table; flag < table + FLAGS; flag++) {
-        name_flag(jit, flag, name, sizeof(name));
-        if (!*name || index-- > 0) continue;
-        snprintf(flag_out, bytes, "%s%s%s", jit->flag_prefix, name, flag->value);
-        *text_out = flag->help;
-        return true;
-    }
-    return false;
-}
-
-const struct rb_vm_trace_config *
-rb_vm_trace_start_by_flags(const struct rb_vm_trace_jit *jit)
-{
-    static struct rb_vm_trace_config config;
-    if (!flags.exits && !flags.fallbacks && !flags.compiles && !flags.invalidations) {
-        if (!flags.how || flags.later) return NULL;
-        flags.exits = true;
-    }
-    config = (struct rb_vm_trace_config){
-        .jit = jit->name,
-        .path = rb_vm_trace_session.flags.path_pattern,
-        .counter = flags.exits ? flags.counters : NULL,
-        .exit_rate = flags.exits ? flags.exit_rate : 0,
-        .fallback_rate = flags.fallbacks ? flags.fallback_rate : 0,
-        .max_size = rb_vm_trace_session.flags.max_size,
-        .compiles = flags.compiles,
-        .invalidations = flags.invalidations
-    };
-    /* Code has trace points for what --vm-trace requests, too. */
-    struct vm_trace_stream_request *requests = rb_vm_trace_session.vm_options.requests;
-    rb_vm_trace_request_along(requests);
-    rb_vm_trace_streams_config(requests, &config);
-    if (!jit->fallbacks) config.fallback_rate = 0;
-    return rb_vm_trace_start(&config) ? &config : NULL;
+    return index < FLAGS ? &table[index] : NULL;
 }

@@ -4,6 +4,7 @@
 #include "vm_trace/session/fork.h"
 #include "vm_trace/session/snapshot.h"
 #include "vm_trace/base/fiber_tracks.h"
+#include "vm_trace/base/messages.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -72,6 +73,23 @@ end_fork(bool in_child)
     return child;
 }
 
+/* Streams that need threads in the child: it has a file for them at once. */
+static void
+begin_streams(void)
+{
+    struct rb_execution_context_struct *ec;
+    struct rb_vm_trace_ractor *ractor = NULL;
+    EACH_STREAM(stream, starts_in_children) {
+        if (!stream->rate) continue;
+        if (!ractor) ractor = rb_vm_trace_ractor_current(&ec);
+        if (!ractor) return;
+        if (capture.state == VM_TRACE_PENDING) rb_vm_trace_ractor_next_chunk(ractor, ec);
+        if (capture.state != VM_TRACE_ON) return;
+        const char *why = stream->start(capture.by_flags);
+        if (why) rb_vm_trace_warn("no %s are traced in process %lu: %s", stream->name, (unsigned long)capture.pid, why);
+    }
+}
+
 void
 rb_vm_trace_after_fork(long pid)
 {
@@ -79,6 +97,14 @@ rb_vm_trace_after_fork(long pid)
     bool child = end_fork(pid == 0);
     hooked = false;
     if (child && session.memory.bytes) rb_vm_trace_recorder_threads();
+    if (child) begin_streams();
+}
+
+void
+rb_vm_trace_before_exec(void)
+{
+    if (!trace_on()) return;
+    EACH_STREAM(stream, flush) stream->flush();
 }
 
 /*

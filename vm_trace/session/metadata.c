@@ -141,6 +141,12 @@ rb_vm_trace_late_reason(void)
 }
 
 const char *
+rb_vm_trace_unread_reason(void)
+{
+    return "the kernel's buffers were full: the tracer got no CPU in time to read them";
+}
+
+const char *
 rb_vm_trace_dropped_reason(void)
 {
     if (capture.file.full[0]) { /* it was to become larger */
@@ -163,27 +169,57 @@ rb_vm_trace_write_loss(struct rb_vm_trace_ractor *ractor, struct rb_execution_co
     return event_end(&event, FXT_INSTANT, W_TRACE, W_LOSS);
 }
 
+/* Counters that the summary has no room for are in an event `counts` before it. */
+enum { FIRST_COUNTERS = FXT_MAX_ARGUMENTS - 4 /* sampled, events, lost, snapshot */ };
+
+/* Streams of compiled code always have their counters, even of 0. */
 static bool
-write_stream_counters(struct vm_trace_event *event, const struct vm_trace_totals *totals)
+counter_wanted(const struct rb_vm_trace_stream *stream, uint64_t count)
 {
-    unsigned arguments = event->arguments;
-    EACH_STREAM(stream, counters) {
-        for (size_t i = 0; stream->counters[i]; i++) arguments++;
-    }
+    return stream->rate || !stream->without_jit || count;
+}
+
+/* Write counters from the `from`-th on, at most `most` of those that are wanted. */
+static bool
+write_stream_counters(struct vm_trace_event *event, const struct vm_trace_totals *totals, unsigned from, unsigned most)
+{
+    unsigned number = 0;
     EACH_STREAM(stream, counters) {
         for (size_t i = 0; stream->counters[i]; i++) {
             const char *name = stream->counters[i];
             uint64_t count = totals->counters[stream->first_counter + i];
-            /* Where there is no room for all, what is missing is 0. */
-            bool room = arguments <= FXT_MAX_ARGUMENTS || count || !stream->without_jit;
-            if (!room) arguments--;
-            if (!room || event->arguments == FXT_MAX_ARGUMENTS) continue;
+            if (!counter_wanted(stream, count) || number++ < from || number > from + most) continue;
             struct vm_trace_slot slot = { .index = rb_vm_trace_word_of(name) };
             if (!slot.index && !rb_vm_trace_writer_define(event->writer, &slot, name, strlen(name))) return false;
             event_uint64(event, (enum vm_trace_word)slot.index, count);
         }
     }
     return true;
+}
+
+bool
+rb_vm_trace_more_counts_p(const struct vm_trace_totals *totals)
+{
+    unsigned wanted = 0;
+    EACH_STREAM(stream, counters) {
+        for (size_t i = 0; stream->counters[i]; i++)
+            wanted += counter_wanted(stream, totals->counters[stream->first_counter + i]);
+    }
+    return wanted > FIRST_COUNTERS;
+}
+
+bool
+rb_vm_trace_write_counts(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
+{
+    static const char NAME[] = "counts";
+    const struct vm_trace_totals *totals = what;
+    struct vm_trace_event event;
+    struct vm_trace_slot slot;
+    if (!rb_vm_trace_event_begin(&event, ractor, ec, clock_now_ns(&ractor->clock)) ||
+        !rb_vm_trace_writer_define(event.writer, &slot, NAME, sizeof(NAME) - 1) ||
+        !write_stream_counters(&event, totals, FIRST_COUNTERS, FXT_MAX_ARGUMENTS))
+        return false;
+    return event_end(&event, FXT_INSTANT, W_TRACE, slot.index);
 }
 
 bool
@@ -200,6 +236,6 @@ rb_vm_trace_write_summary(struct rb_vm_trace_ractor *ractor, struct rb_execution
     event_uint64(&event, W_LOST, totals->lost);
     if (summary->snapshot && !event_text(&event, W_SNAPSHOT, summary->snapshot, strlen(summary->snapshot)))
         return false;
-    if (!write_stream_counters(&event, totals)) return false;
+    if (!write_stream_counters(&event, totals, 0, FIRST_COUNTERS)) return false;
     return event_end(&event, FXT_INSTANT, W_TRACE, W_SUMMARY);
 }

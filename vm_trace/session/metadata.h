@@ -30,9 +30,18 @@ bool rb_vm_trace_write_loss(struct rb_vm_trace_ractor *ractor, struct rb_executi
 bool rb_vm_trace_write_summary(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
                                const void *what);
 
+/*
+ * Counters that have no room in a summary, in an event `counts` before it: whether there are any, and
+ * for rb_vm_trace_event_write. `what`: struct vm_trace_totals.
+ */
+bool rb_vm_trace_more_counts_p(const struct vm_trace_totals *totals);
+bool rb_vm_trace_write_counts(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
+                              const void *what);
+
 /* Why events were not written, and why older ones are gone. */
 const char *rb_vm_trace_loss_reason(void);
 const char *rb_vm_trace_late_reason(void);
+const char *rb_vm_trace_unread_reason(void);
 const char *rb_vm_trace_dropped_reason(void);
 
 #endif /* RUBY_VM_TRACE_SESSION_METADATA_H */

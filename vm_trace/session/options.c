@@ -2,6 +2,7 @@
  * Values of trace options. See options.h.
  */
 #include "vm_trace/session/options.h"
+#include "vm_trace/session/origin.h"
 #include "vm_trace/session/session_state.h"
 
 #include <errno.h>
@@ -167,17 +168,34 @@ time_text(char *text, size_t capacity)
                     month < 10 ? month + 3 : month - 9, of_month, of_day / 3600, of_day / 60 % 60, of_day % 60);
 }
 
-char *
-rb_vm_trace_expand_path(const char *pattern, uint32_t pid, int child, uint64_t number)
+/* A host's name as a part of a path. Returns its length. */
+static size_t
+host_text(char *text, size_t capacity)
 {
-    enum { PID, TIME, NUMBER, PERCENT, KINDS };
-    static const char LETTERS[KINDS] = { 'p', 't', 'n', '%' };
-    char texts[KINDS][24] = { [PERCENT] = "%" };
+    static const char PLAIN[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    size_t bytes = (size_t)snprintf(text, capacity, "%s", rb_vm_trace_origin_host());
+    if (bytes == 0) bytes = (size_t)snprintf(text, capacity, "unknown");
+    if (bytes >= capacity) bytes = capacity - 1;
+    for (size_t i = 0; i < bytes; i++) {
+        if (!strchr(PLAIN, text[i])) text[i] = '_';
+    }
+    return bytes;
+}
+
+char *
+rb_vm_trace_expand_path(const char *pattern, uint32_t pid, int child, uint64_t number, const char *why)
+{
+    enum { PID, TIME, NUMBER, HOST, REASON, PERCENT, KINDS };
+    enum { TEXT_BYTES = 65 };
+    static const char LETTERS[KINDS] = { 'p', 't', 'n', 'h', 'r', '%' };
+    char texts[KINDS][TEXT_BYTES] = { [PERCENT] = "%" };
     size_t lengths[KINDS] = { [PERCENT] = 1 };
-    lengths[PID] = (size_t)snprintf(texts[PID], sizeof(texts[PID]), "%u", pid);
+    lengths[PID] = (size_t)snprintf(texts[PID], TEXT_BYTES, "%u", pid);
+    lengths[HOST] = host_text(texts[HOST], TEXT_BYTES);
+    if (why && strlen(why) < TEXT_BYTES) lengths[REASON] = (size_t)snprintf(texts[REASON], TEXT_BYTES, "%s", why);
     if (number) {
-        lengths[TIME] = (size_t)time_text(texts[TIME], sizeof(texts[TIME]));
-        lengths[NUMBER] = (size_t)snprintf(texts[NUMBER], sizeof(texts[NUMBER]), "%llu", (unsigned long long)number);
+        lengths[TIME] = (size_t)time_text(texts[TIME], TEXT_BYTES);
+        lengths[NUMBER] = (size_t)snprintf(texts[NUMBER], TEXT_BYTES, "%llu", (unsigned long long)number);
     }
 
     if (!pattern) pattern = DEFAULT_PATH;

@@ -27,12 +27,13 @@
 #define VM_TRACE_SNAPSHOT_PATH "/tmp/perfetto-%p-%n.fxt"
 
 /*
- * The path of process `pid` from a template: %p is the pid, %t the time (UTC, as 20261122T174501),
- * %n `number`, %% a per cent sign. NULL is /tmp/perfetto-%p.fxt. With `number` 0, %t and %n stay as
- * they are. `child` is for a process forked from a traced one: where the template has no %p, ".PID"
- * is added, for the parent's file is not ours. malloc'ed; NULL: no memory.
+ * The path of process `pid` from a template: %p is the pid, %h the host's name, %t the time (UTC, as
+ * 20261122T174501), %n `number`, %r `why` it is saved, %% a per cent sign. NULL is
+ * /tmp/perfetto-%p.fxt. With `number` 0, %t and %n stay as they are; with `why` NULL, %r does. `child`
+ * is for a process forked from a traced one: where the template has no %p, ".PID" is added, for the
+ * parent's file is not ours. malloc'ed; NULL: no memory.
  */
-char *rb_vm_trace_expand_path(const char *pattern, uint32_t pid, int child, uint64_t number);
+char *rb_vm_trace_expand_path(const char *pattern, uint32_t pid, int child, uint64_t number, const char *why);
 
 /*
  * The path made absolute, for a program may change its folder before it forks. Copies NULL as

@@ -62,22 +62,12 @@ replace_request(struct vm_trace_stream_request *request, const struct vm_trace_s
     *request = *by;
 }
 
-/* min=DURATION: a whole number with its unit. */
 static bool
 take_min(const char *value, struct vm_trace_stream_request *request)
 {
-    static const struct {
-        const char *name;
-        uint64_t ns;
-    } units[] = { { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 } };
-    enum { UNITS = sizeof(units) / sizeof(units[0]) };
-    static const uint64_t most_ns = UINT64_C(86400) * 1000000000;
-    char *end;
-    unsigned long long number = rb_vm_trace_whole_number(value, &end);
-    size_t unit = 0;
-    while (unit < UNITS && strcmp(units[unit].name, end) != 0) unit++;
-    if (end == value || errno || unit == UNITS || number > most_ns / units[unit].ns) return false;
-    request->min_ns_and_1 = number * units[unit].ns + 1;
+    uint64_t ns;
+    if (!rb_vm_trace_duration(value, &ns)) return false;
+    request->min_ns_and_1 = ns + 1;
     return true;
 }
 
@@ -215,6 +205,15 @@ add_item(char *item, struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAM
     return false;
 }
 
+/* The comma behind it. NULL: it is the last one. No stream begins with a digit: that is one more option. */
+static char *
+end_of_item(char *item)
+{
+    char *comma = strchr(item, ',');
+    for (; comma && comma[1] >= '0' && comma[1] <= '9'; comma = strchr(comma, ',')) *comma = ':';
+    return comma;
+}
+
 bool
 rb_vm_trace_request_list(const char *list, struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS],
                          char *why_out, size_t bytes)
@@ -230,7 +229,7 @@ rb_vm_trace_request_list(const char *list, struct vm_trace_stream_request reques
     }
     bool ok = true;
     for (char *item = text, *next; ok && item; item = next) {
-        next = strchr(item, ',');
+        next = end_of_item(item);
         if (next) *next++ = '\0';
         ok = add_item(item, requests, why_out, bytes);
     }

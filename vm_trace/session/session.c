@@ -9,9 +9,12 @@
 #include "vm_trace/session/session.h"
 #include "vm_trace/session/fork.h"
 #include "vm_trace/session/metadata.h"
+#include "vm_trace/session/origin.h"
 #include "vm_trace/session/requests.h"
 #include "vm_trace/session/options.h"
 #include "vm_trace/session/snapshot.h"
+#include "vm_trace/session/spool.h"
+#include "vm_trace/session/vm_options.h"
 #include "vm_trace/base/fiber_tracks.h"
 #include "vm_trace/base/messages.h"
 #include "vm_trace/store/file_claim.h"
@@ -38,7 +41,8 @@ make_file(bool child)
     const char *pattern = session.path_pattern ? session.path_pattern :
                           session.memory.bytes ? VM_TRACE_SNAPSHOT_PATH :
                                                  NULL;
-    session.path = rb_vm_trace_expand_path(pattern, capture.pid, child, session.memory.bytes ? 1 : session.number);
+    session.path = rb_vm_trace_expand_path(pattern, capture.pid, child, session.memory.bytes ? 1 : session.number,
+                                           session.memory.bytes ? "crash" : NULL);
     if (!session.path) return "out of memory";
     if (session.memory.bytes) return rb_vm_trace_memory_open(&capture.file);
     char *kept;
@@ -59,7 +63,10 @@ begin_file(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
 {
     bool ok = rb_vm_trace_writer_next_chunk(&ractor->writer);
     /* Memory is seen by others only after a crash or in a core: then nobody else says why. */
-    if (ok) rb_vm_trace_write_settings(ractor, ec, session.memory.bytes ? "memory" : NULL);
+    if (ok) {
+        rb_vm_trace_write_settings(ractor, ec, session.memory.bytes ? "memory" : NULL);
+        rb_vm_trace_write_origin(ractor, ec, NULL);
+    }
     if (ok && capture.file.keep_newest) {
         rb_vm_trace_writer_close(&ractor->writer);
         rb_vm_trace_chunk_file_begin_ring(&capture.file);
@@ -84,7 +91,9 @@ say_where(const char *why)
 {
     if (!why && (rb_vm_trace_messages.quiet || rb_vm_trace_messages.terse)) return true;
     if (!why && session.memory.bytes) {
-        rb_vm_trace_message("recording to memory, %llu MiB at most", (unsigned long long)session.memory.bytes >> 20);
+        const char *folder = session.memory.spool.folder;
+        rb_vm_trace_message("recording to memory, %llu MiB at most%s%s", (unsigned long long)session.memory.bytes >> 20,
+                            folder ? "; pieces go to " : "", folder ? folder : "");
         return true;
     }
     if (!why) {
@@ -147,6 +156,7 @@ begin_trace(const struct rb_vm_trace_config *config,
     session.number++;
     capture.pid = (uint32_t)getpid();
     rb_vm_trace_clock_init();
+    rb_vm_trace_origin_init();
     capture.begin_ns = rb_vm_trace_clock_system_ns();
     capture.begin_child_file = begin_child_file;
     rb_vm_trace_claim_image(capture.begin_ns);
@@ -158,8 +168,10 @@ begin_trace(const struct rb_vm_trace_config *config,
     capture.jit = config->jit;
     rb_vm_trace_messages.prefix = strcmp(config->jit, "none") == 0 ? "vm_trace" : config->jit;
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) request(rb_vm_trace_streams[i], &requests[i]);
-    session.path_pattern = rb_vm_trace_absolute_path(config->path);
-    if (config->path && !session.path_pattern) return "the current folder has no path";
+    const struct rb_vm_trace_spool *spool = &session.memory.spool;
+    session.path_pattern =
+        spool->folder ? rb_vm_trace_spool_pattern(spool) : rb_vm_trace_absolute_path(config->path);
+    if ((spool->folder || config->path) && !session.path_pattern) return "the current folder has no path";
     session.max_size = config->max_size;
     capture.in_memory = session.memory.bytes > 0;
     if (capture.in_memory) session.max_size = (struct rb_vm_trace_max_size){ .bytes = session.memory.bytes };
@@ -274,6 +286,7 @@ add_vm_requests(struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
 static void
 save_from_memory(void)
 {
+    rb_vm_trace_spool_configure(&session.memory);
     if ((session.memory.save_at || session.memory.signal) && !session.memory.bytes) {
         session.memory.bytes = (uint64_t)VM_TRACE_DEFAULT_MEMORY_MIB << 20;
     }
@@ -432,6 +445,7 @@ void
 rb_vm_trace_start_requested(void)
 {
     bool any = false;
+    rb_vm_trace_read_environment();
     if (!session.vm_options.given) return;
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) any |= session.vm_options.requests[i].rate > 0;
     if (any) rb_vm_trace_host_with_world_stopped(start_requested, NULL);
@@ -563,6 +577,7 @@ rb_vm_trace_thread_renamed(void)
     pthread_mutex_lock(&capture.shared.lock);
     rb_vm_trace_writer_forget_names(&capture.shared.writer);
     pthread_mutex_unlock(&capture.shared.lock);
+    EACH_STREAM(stream, thread_renamed) stream->thread_renamed();
 }
 
 bool
@@ -574,7 +589,7 @@ rb_vm_trace_fault(const void *address)
      * share one. Nobody touches what ractors left before it is a writer's own again.
      */
     struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
-    struct rb_vm_trace_ractor *ractor = ec ? rb_vm_trace_host_ractor(ec) : NULL;
+    struct rb_vm_trace_ractor *ractor = ec ? rb_vm_trace_host_ractor(ec) : rb_vm_trace_own_ractor;
     return rb_vm_trace_chunk_file_fault(&capture.file, ractor ? &ractor->writer.chunk : NULL, address) ||
         rb_vm_trace_chunk_file_fault(&capture.file, &capture.shared.writer.chunk, address) ||
         (session.memory.bytes && rb_vm_trace_recorder_fault(address));
@@ -589,8 +604,9 @@ count_all(const char **loss_out)
     struct vm_trace_totals totals = rb_vm_trace_ractor_totals();
     EACH_STREAM(stream, count) stream->count(&totals);
     *loss_out = NULL;
-    if (totals.lost > totals.late) *loss_out = rb_vm_trace_loss_reason();
+    if (totals.lost > totals.late + totals.unread) *loss_out = rb_vm_trace_loss_reason();
     else if (totals.late) *loss_out = rb_vm_trace_late_reason();
+    else if (totals.unread) *loss_out = rb_vm_trace_unread_reason();
     else if (capture.file.dropped.events) *loss_out = rb_vm_trace_dropped_reason();
     totals.sampled -= capture.file.dropped.sampled;
     totals.events -= capture.file.dropped.events;
@@ -607,13 +623,14 @@ rb_vm_trace_status(struct rb_vm_trace_status *status_out)
     pthread_mutex_lock(&capture.lock);
     struct vm_trace_totals totals = count_all(&status_out->loss);
     status_out->memory_bytes = session.memory.bytes;
+    status_out->spool = session.memory.spool.folder;
     status_out->path = capture.state == VM_TRACE_ON && !session.memory.bytes ? session.path : NULL;
     status_out->begin_ns = capture.begin_ns;
     set_counts(status_out, &totals);
     pthread_mutex_unlock(&capture.lock);
 }
 
-enum { LOSSES = 3 }; /* what was not written or is gone; what the disk was too slow for; what gave way */
+enum { LOSSES = 4 }; /* what was not written or is gone; what the disk was too slow for, or we were; what gave way */
 
 static void
 say_what_was_written(const struct vm_trace_totals *totals, const struct vm_trace_loss losses[LOSSES])
@@ -678,8 +695,9 @@ write_last_words(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_
     totals.sampled -= gone.sampled + capture.file.dropped.sampled;
     totals.events -= gone.events + capture.file.dropped.events;
     const struct vm_trace_loss losses[LOSSES] = {
-        { totals.lost - totals.late + gone.events, rb_vm_trace_loss_reason() },
+        { totals.lost - totals.late - totals.unread + gone.events, rb_vm_trace_loss_reason() },
         { totals.late, rb_vm_trace_late_reason() },
+        { totals.unread, rb_vm_trace_unread_reason() },
         { capture.file.dropped.events, rb_vm_trace_dropped_reason() }
     };
     session.last_loss = NULL;
@@ -693,7 +711,10 @@ write_last_words(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_
             if (losses[i].events && rb_vm_trace_event_write(ractor, ec, rb_vm_trace_write_loss, &losses[i]))
                 totals.events++;
         }
-        struct vm_trace_summary summary = { .totals = totals, .least_ns = rb_vm_trace_ractor_latest_ns() };
+        if (rb_vm_trace_event_write(ractor, ec, rb_vm_trace_write_origin, NULL)) totals.events++;
+        if (rb_vm_trace_more_counts_p(&totals) && rb_vm_trace_event_write(ractor, ec, rb_vm_trace_write_counts, &totals))
+            totals.events++;
+        struct vm_trace_summary summary = { .totals = totals, .least_ns = rb_vm_trace_ractor_latest_ns() + 1 };
         if (rb_vm_trace_event_write(ractor, ec, rb_vm_trace_write_summary, &summary)) totals.events++;
         rb_vm_trace_writer_close(&ractor->writer);
     }
@@ -718,6 +739,7 @@ end_trace(void)
     struct rb_execution_context_struct *ec;
     struct rb_vm_trace_ractor *ractor = rb_vm_trace_ractor_current(&ec);
     if (session.memory.bytes) rb_vm_trace_recorder_end(ractor, ec);
+    EACH_STREAM(stream, end_threads) stream->end_threads();
 
     pthread_mutex_lock(&capture.lock);
     if (session.memory.bytes) {
@@ -740,6 +762,13 @@ end_trace(void)
     }
     __atomic_store_n(&capture.state, VM_TRACE_OFF, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&capture.lock);
+}
+
+void
+rb_vm_trace_finalizing(void)
+{
+    if (!trace_on()) return;
+    EACH_STREAM(stream, finalizing) stream->finalizing();
 }
 
 void

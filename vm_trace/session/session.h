@@ -12,6 +12,7 @@ struct rb_vm_trace_status {
     uint64_t session_number; /* of the trace that is on, unique in this process, from 1; 0: none is on */
     bool by_flags;           /* a flag started it: compiled code keeps its trace points permanently */
     uint64_t memory_bytes;   /* it is recorded into memory, of at most that; 0: into a file */
+    const char *spool;       /* the folder for its pieces; static; NULL: there is none */
     const char *path;        /* valid until a trace starts or stops; NULL: no file, or none yet (forked child) */
     const char *loss;        /* why events were lost; NULL: none were */
     uint64_t events, sampled, lost; /* as in struct vm_trace_totals */

@@ -15,12 +15,21 @@ enum {
     VM_TRACE_SAVE_AT_CRASH = 4
 };
 
+/* A folder for pieces of the recording (spool.h). */
+struct rb_vm_trace_spool {
+    const char *folder;      /* absolute; NULL: there is none */
+    uint64_t every_ns;       /* from one piece to the next */
+    uint64_t max_bytes;      /* of all pieces in it */
+    uint32_t max_files;
+};
+
 /* The flight recorder (snapshot.h). */
 struct rb_vm_trace_memory_config {
     uint64_t bytes;          /* of memory that is recorded into; 0: into a file */
     uint64_t window_ns;      /* how much time a saved trace covers; 0: all that is in memory */
     unsigned save_at;        /* when it is saved without a call: bits of VM_TRACE_SAVE_AT_EXIT and so on */
     int signal;              /* likewise; 0: none */
+    struct rb_vm_trace_spool spool;
 };
 
 extern struct vm_trace_session {

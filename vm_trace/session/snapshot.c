@@ -4,20 +4,19 @@
 #ifndef _GNU_SOURCE
 # define _GNU_SOURCE 1 /* renameat2, O_CLOEXEC */
 #endif
-#include "vm_trace/base/messages.h"
 #include "vm_trace/base/native_thread.h"
 #include "vm_trace/base/perfetto.h"
 #include "vm_trace/session/metadata.h"
 #include "vm_trace/session/options.h"
+#include "vm_trace/session/origin.h"
 #include "vm_trace/session/snapshot.h"
+#include "vm_trace/session/spool.h"
 #include "vm_trace/store/file_claim.h"
 #include "vm_trace/store/memory_ring.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <semaphore.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,14 +28,16 @@
 
 enum {
     BUFFER_WORDS = 1 << 13, /* what is copied goes to the file in pieces of that many */
-    MAX_DEPTH_SLOTS = 64    /* threads whose open spans are known at once */
+    MAX_DEPTH_SLOTS = 64,   /* threads whose open spans are known at once */
+    FIRST_EVENTS = 2        /* of memory: the settings and the host */
 };
 
 static struct {
     bool open;                 /* there is something to save; read without the lock, cleared under it */
     bool saving;               /* guarded by capture.lock, as all up to `taken` */
+    bool cut;                  /* the snapshot is a piece: what is recorded now is the next one's */
     pthread_cond_t done;
-    uint64_t settings;         /* events that were counted and no save has: the settings in memory, until a reset */
+    uint64_t unsaved;          /* events that were counted and no save has: the first ones in memory, until a reset */
     uint64_t saved;            /* traces */
     struct last_path {
         char *path;            /* of the last save, as its pattern says; NULL: there was none */
@@ -50,7 +51,8 @@ static struct {
 
     struct rb_vm_trace_chunk_file out;
     struct rb_vm_trace_ractor *ractor; /* writes the settings and the last words */
-    sem_t requested;                 /* by a signal */
+    uint64_t failed;                 /* events of pieces that could not be written: a loss of the next one */
+    char why_failed[128];
 } recorder = { .done = PTHREAD_COND_INITIALIZER, .out = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 } };
 
 /* --- snapshot begin ---------------------------------------------------------------------------------------- */
@@ -88,7 +90,7 @@ begin_snapshot(void)
      * Events are counted after they were written, so all that are counted here are in the chunks.
      */
     recorder.taken = rb_vm_trace_ractor_totals();
-    recorder.taken.events -= recorder.settings;
+    recorder.taken.events -= recorder.unsaved;
     pthread_mutex_lock(&capture.shared.lock);
     pthread_mutex_lock(&capture.file.lock);
     rb_vm_trace_memory_snapshot_begin(&capture.file, &recorder.snapshot);
@@ -111,11 +113,25 @@ begin_snapshot(void)
     return VM_TRACE_SNAPSHOT_BEGUN;
 }
 
-enum vm_trace_snapshot_answer
-rb_vm_trace_snapshot_begin(void)
+/* capture.lock held. */
+static bool
+reset(struct rb_vm_trace_ractor *caller)
 {
+    bool ok = rb_vm_trace_ractor_reset(caller);
+    if (ok) recorder.unsaved = 0;
+    return ok;
+}
+
+enum vm_trace_snapshot_answer
+rb_vm_trace_snapshot_begin(bool cut)
+{
+    if (trace_on()) {
+        EACH_STREAM(stream, flush) stream->flush();
+    }
     pthread_mutex_lock(&capture.lock);
     enum vm_trace_snapshot_answer answer = begin_snapshot();
+    /* Without memory for a reset the next piece has these events once more. */
+    recorder.cut = answer == VM_TRACE_SNAPSHOT_BEGUN && cut && reset(NULL);
     pthread_mutex_unlock(&capture.lock);
     return answer;
 }
@@ -167,10 +183,19 @@ bool
 rb_vm_trace_recorder_reset(struct rb_vm_trace_ractor *caller)
 {
     pthread_mutex_lock(&capture.lock);
-    bool ok = rb_vm_trace_ractor_reset(caller);
-    if (ok) recorder.settings = 0;
+    bool ok = reset(caller);
     pthread_mutex_unlock(&capture.lock);
     return ok;
+}
+
+bool
+rb_vm_trace_recorder_any_p(void)
+{
+    pthread_mutex_lock(&capture.lock);
+    struct vm_trace_totals totals = rb_vm_trace_ractor_totals();
+    bool any = totals.events > recorder.unsaved || totals.lost > 0;
+    pthread_mutex_unlock(&capture.lock);
+    return any;
 }
 
 /* --- copying ----------------------------------------------------------------------------------------- */
@@ -182,6 +207,7 @@ struct copy {
     int error;
     struct vm_trace_counts counts;
     uint64_t left_out;         /* events that are older than the window */
+    uint64_t ends;             /* of durations that began before what is saved */
     uint64_t first_ns, last_ns;
     struct { uint32_t tid, depth; } open[MAX_DEPTH_SLOTS]; /* spans that have begun, by thread */
     uint32_t tids[FXT_MAX_THREAD_INDEX + 1]; /* of the chunk */
@@ -242,7 +268,9 @@ wanted(struct copy *copy, uint64_t header, uint64_t ns)
     if (type != FXT_DURATION_BEGIN && type != FXT_DURATION_END) return true;
     uint32_t *depth = depth_of(copy, copy->tids[bits(header, 24, 8)]);
     if (type == FXT_DURATION_BEGIN) return ++*depth;
-    return *depth > 0 && (*depth)--;
+    if (*depth > 0) return (*depth)--;
+    copy->ends++;
+    return false;
 }
 
 static void
@@ -279,6 +307,7 @@ any_wanted(const uint64_t *words, size_t count)
     for (size_t at = 0, size; (size = record_at(words, at, count, &header)) > 0; at += size) {
         unsigned type = bits(header, 0, 4);
         if ((type == FXT_EVENT || scheduling_p(type, size)) && size > 1 && words[at + 1] >= recorder.from_ns) return true;
+        if (type == FXT_BLOB && size > 1 && perfetto_time(&words[at + 1], size - 1) >= recorder.from_ns) return true;
     }
     return false;
 }
@@ -326,7 +355,7 @@ static void
 begin_copy(struct copy *copy)
 {
     copy->counts = (struct vm_trace_counts){ 0, 0 };
-    copy->left_out = 0;
+    copy->left_out = copy->ends = 0;
     copy->first_ns = UINT64_MAX;
     copy->last_ns = 0;
     memset(copy->open, 0, sizeof(copy->open));
@@ -390,15 +419,17 @@ write_last_words(struct copy *copy, struct rb_vm_trace_save *save)
     }
     rb_vm_trace_writer_last_words(&ractor->writer);
 
-    uint64_t there = copy->counts.events + copy->left_out;
+    uint64_t there = copy->counts.events + copy->left_out + copy->ends;
     struct vm_trace_loss losses[] = {
-        { totals.lost, rb_vm_trace_loss_reason() },
+        { totals.lost - totals.unread, rb_vm_trace_loss_reason() },
+        { totals.unread, rb_vm_trace_unread_reason() },
         { totals.events > there ? totals.events - there : 0, rb_vm_trace_dropped_reason() },
-        { copy->left_out, OLDER }
+        { copy->left_out, OLDER },
+        { recorder.cut ? recorder.failed : 0, recorder.why_failed }
     };
     /* What is left out for its age was there: then memory goes back far enough. */
     bool less =
-        session.memory.window_ns && losses[1].events && !copy->left_out && copy->first_ns < recorder.snapshot_ns;
+        session.memory.window_ns && losses[2].events && !copy->left_out && copy->first_ns < recorder.snapshot_ns;
     save->held_ns = less ? recorder.snapshot_ns - copy->first_ns : 0;
     save->memory = session.memory;
     totals.lost = 0;
@@ -406,6 +437,8 @@ write_last_words(struct copy *copy, struct rb_vm_trace_save *save)
         totals.lost += losses[i].events;
         if (losses[i].events) rb_vm_trace_event_write(ractor, NULL, rb_vm_trace_write_loss, &losses[i]);
     }
+    rb_vm_trace_event_write(ractor, NULL, rb_vm_trace_write_origin, NULL);
+    if (rb_vm_trace_more_counts_p(&totals)) rb_vm_trace_event_write(ractor, NULL, rb_vm_trace_write_counts, &totals);
     totals.sampled = copy->counts.sampled;
     totals.events = copy->counts.events + ractor->writer.events; /* settings, sites, losses */
     struct vm_trace_summary summary = { totals, save->why, copy->last_ns };
@@ -548,7 +581,8 @@ make_path(struct rb_vm_trace_save *save)
     const char *pattern = save->pattern        ? save->pattern :
                           session.path_pattern ? session.path_pattern :
                                                  VM_TRACE_SNAPSHOT_PATH;
-    char *path = rb_vm_trace_expand_path(pattern, capture.pid, !save->pattern && session.child, recorder.saved + 1);
+    bool child = !save->pattern && session.child;
+    char *path = rb_vm_trace_expand_path(pattern, capture.pid, child, recorder.saved + 1, save->why);
     if (!path) return false;
     save->path = save->made = path;
     struct last_path *last = last_path(save);
@@ -569,8 +603,20 @@ make_path(struct rb_vm_trace_save *save)
     return true;
 }
 
+/* The events of a piece that could not be written are a loss, which the next written piece reports. */
 static void
-write_file(struct rb_vm_trace_save *save)
+note_piece(const struct rb_vm_trace_save *save)
+{
+    if (!save->error) {
+        recorder.failed = 0;
+        return;
+    }
+    recorder.failed += recorder.taken.events + recorder.taken.lost;
+    snprintf(recorder.why_failed, sizeof(recorder.why_failed), "could not be saved: %s", save->reason);
+}
+
+void
+rb_vm_trace_recorder_write_here(struct rb_vm_trace_save *save)
 {
     bool ok = save->path || make_path(save);
     size_t given_back = 0, bytes = ok ? strlen(save->path) + 32 : 0;
@@ -587,7 +633,10 @@ write_file(struct rb_vm_trace_save *save)
     recorder.saved += save->error == 0;
     struct last_path *last = last_path(save);
     if (last) last->count += save->error == 0;
+    bool piece = recorder.cut;
+    if (piece) note_piece(save);
     end_snapshot(given_back);
+    if (piece) rb_vm_trace_spool_trim(&session.memory.spool);
 }
 
 /* --- threads --------------------------------------------------------------------------------------------- */
@@ -595,7 +644,8 @@ write_file(struct rb_vm_trace_save *save)
 static void *
 run_write(void *save)
 {
-    write_file(save);
+    native_thread_name();
+    rb_vm_trace_recorder_write_here(save);
     return NULL;
 }
 
@@ -607,7 +657,7 @@ rb_vm_trace_recorder_write_begin(struct rb_vm_trace_save *save)
      * program's.
      */
     save->beside = native_thread_start(&save->thread, run_write, save) == 0;
-    if (!save->beside) write_file(save);
+    if (!save->beside) rb_vm_trace_recorder_write_here(save);
 }
 
 void
@@ -624,94 +674,6 @@ rb_vm_trace_recorder_write(struct rb_vm_trace_save *save)
     rb_vm_trace_recorder_write_end(save);
 }
 
-bool
-rb_vm_trace_recorder_hint(const struct rb_vm_trace_save *save, char *text, size_t capacity)
-{
-    const struct rb_vm_trace_memory_config *memory = &save->memory;
-    if (!save->held_ns) return false;
-    uint64_t mib = memory->bytes >> 20;
-    double enough = (double)mib * (double)memory->window_ns / (double)save->held_ns;
-    int bytes = snprintf(text, capacity, "memory held the last %.1f of %llu seconds: ", (double)save->held_ns / 1e9,
-                         (unsigned long long)memory->window_ns / 1000000000);
-    if (bytes < 0 || (size_t)bytes >= capacity) return true;
-    text += bytes;
-    capacity -= (size_t)bytes;
-    if (enough > VM_TRACE_MOST_MEMORY_MIB)
-        snprintf(text, capacity, "no memory would hold all, so record one exit in K");
-    else snprintf(text, capacity, "about %.0f MiB, not %llu, would hold all", enough + 0.5, (unsigned long long)mib);
-    return true;
-}
-
-static void
-say_what_was_saved(const struct rb_vm_trace_save *save)
-{
-    const char *path = save->path ? save->path : "a file";
-    if (save->error) {
-        rb_vm_trace_message("can't save to %s: %s", path, save->reason);
-        return;
-    }
-    if (rb_vm_trace_messages.quiet || rb_vm_trace_messages.terse) return;
-    char lost[64] = "", hint[128];
-    if (save->lost) snprintf(lost, sizeof(lost), ", %llu older ones are gone", (unsigned long long)save->lost);
-    if (save->why_kept) rb_vm_trace_message("%s is kept: %s; the trace is saved beside it", save->kept, save->why_kept);
-    rb_vm_trace_message("saved %llu exits, %llu events to %s (%s)%s", (unsigned long long)save->exits,
-                        (unsigned long long)save->events, path, save->why, lost);
-    if (rb_vm_trace_recorder_hint(save, hint, sizeof(hint))) rb_vm_trace_message("%s", hint);
-}
-
-/* `write`: how. */
-static void
-save_to_file(const char *why, void (*write)(struct rb_vm_trace_save *save))
-{
-    enum vm_trace_snapshot_answer answer;
-    while ((answer = rb_vm_trace_snapshot_begin()) == VM_TRACE_SNAPSHOT_BUSY) rb_vm_trace_recorder_wait();
-    if (answer == VM_TRACE_SNAPSHOT_NO_RECORDER) return; /* a child that has recorded nothing */
-    struct rb_vm_trace_save save = { .why = why, .error = ENOMEM, .reason = "out of memory" };
-    if (answer == VM_TRACE_SNAPSHOT_BEGUN) write(&save);
-    say_what_was_saved(&save);
-    free(save.made);
-    free(save.kept);
-}
-
-static void *
-wait_for_signals(void *ignored)
-{
-    (void)ignored;
-    for (;;) {
-        while (sem_wait(&recorder.requested) != 0) continue;
-        if (session.memory.signal) save_to_file("signal", write_file); /* else that trace has ended */
-    }
-    return NULL;
-}
-
-static void
-on_signal(int number)
-{
-    (void)number;
-    int saved = errno;
-    sem_post(&recorder.requested);
-    errno = saved;
-}
-
-/*
- * The signal is handled by a thread of its own, so that it works while the program hangs, too. A
- * program that sets a trap for it has it for itself.
- */
-void
-rb_vm_trace_recorder_threads(void)
-{
-    pthread_t thread;
-    if (!session.memory.signal) return;
-    struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
-    sigemptyset(&action.sa_mask);
-    bool ok = sem_init(&recorder.requested, 0, 0) == 0 && native_thread_start(&thread, wait_for_signals, NULL) == 0;
-    if (ok) pthread_detach(thread);
-    /* In a forked child the program may have taken the signal meanwhile: it keeps it. */
-    static bool taken;
-    if (ok && !taken) taken = sigaction(session.memory.signal, &action, NULL) == 0;
-    if (!ok) rb_vm_trace_message("can't save at a signal: out of memory");
-}
-
 /* --- moments ----------------------------------------------------------------------------------------------- */
 
 bool
@@ -721,9 +683,9 @@ rb_vm_trace_recorder_begin(void)
     if (!recorder.ractor) recorder.ractor = rb_vm_trace_ractor_zeros(); /* aligned to more than malloc's 16 bytes */
     if (!recorder.ractor) return false;
     rb_vm_trace_writer_init(&recorder.ractor->writer, &recorder.out, capture.pid);
-    recorder.settings = 1;
+    recorder.unsaved = FIRST_EVENTS;
     if (!begun) rb_vm_trace_recorder_threads();
-    begun = begun || session.memory.signal;
+    begun = begun || session.memory.signal || session.memory.spool.folder;
     __atomic_store_n(&recorder.open, true, __ATOMIC_RELEASE);
     return true;
 }
@@ -732,7 +694,7 @@ void
 rb_vm_trace_recorder_begin_child(void)
 {
     pthread_cond_init(&recorder.done, NULL); /* who waited is no more */
-    recorder.settings = 0;
+    recorder.unsaved = recorder.failed = 0;
     recorder.saved = recorder.own.count = recorder.named.count = 0;
     recorder.open = false;
     if (!recorder.saving) return;
@@ -744,39 +706,11 @@ rb_vm_trace_recorder_begin_child(void)
     rb_vm_trace_chunk_file_after_fork(&recorder.out);
 }
 
-static bool
-unreported_p(void)
-{
-    EACH_STREAM(stream, unreported_p) {
-        if (stream->unreported_p()) return true;
-    }
-    return false;
-}
-
-void
-rb_vm_trace_recorder_save_at(unsigned moment, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
-{
-    if (!session.memory.bytes || !(session.memory.save_at & moment) || !trace_on()) return;
-    /* A forked child that exited, but had none of its exits sampled, still has counts to report. */
-    if (capture.state == VM_TRACE_PENDING && ractor) {
-        pthread_mutex_lock(&capture.lock);
-        if (unreported_p()) rb_vm_trace_ractor_next_chunk(ractor, ec);
-        pthread_mutex_unlock(&capture.lock);
-    }
-    save_to_file(moment == VM_TRACE_SAVE_AT_EXIT ? "exit" : "exception", rb_vm_trace_recorder_write);
-}
-
 bool
 rb_vm_trace_recorder_fault(const void *address)
 {
     /* Only the thread that saves touches it. */
     return recorder.saving && rb_vm_trace_chunk_file_fault(&recorder.out, &recorder.ractor->writer.chunk, address);
-}
-
-void
-rb_vm_trace_recorder_end(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
-{
-    rb_vm_trace_recorder_save_at(VM_TRACE_SAVE_AT_EXIT, ractor, ec);
 }
 
 void

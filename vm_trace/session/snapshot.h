@@ -52,12 +52,19 @@ enum vm_trace_snapshot_answer {
 /*
  * Freeze what is to be saved. Any thread; with the GVL or without, then other threads' last events
  * are in it as far as they have got. After VM_TRACE_SNAPSHOT_BEGUN rb_vm_trace_recorder_write must
- * be called.
+ * be called. `cut`: it is a piece of a spool, and the next one has what comes after (spool.h): a reset
+ * follows at once. What is recorded between the two, some microseconds, is in neither.
  */
-enum vm_trace_snapshot_answer rb_vm_trace_snapshot_begin(void);
+enum vm_trace_snapshot_answer rb_vm_trace_snapshot_begin(bool cut);
+
+/* Whether anything was recorded since the last reset, or piece. Any thread; takes capture.lock. */
+bool rb_vm_trace_recorder_any_p(void);
 
 /* Write it, and end the snapshot. Without the GVL, because it takes long. */
 void rb_vm_trace_recorder_write(struct rb_vm_trace_save *save);
+
+/* The same on a native thread of the tracer's own. */
+void rb_vm_trace_recorder_write_here(struct rb_vm_trace_save *save);
 
 /*
  * The same in two parts: from the first on it is written beside the program, whatever that does;

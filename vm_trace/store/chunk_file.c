@@ -29,6 +29,7 @@
 #define PAGE_BYTES (VM_TRACE_PAGE_WORDS * FXT_WORD_BYTES)
 
 int64_t rb_vm_trace_chunk_file_wait_ns = CHUNK_FILE_WAIT_NS;
+size_t rb_vm_trace_chunk_file_page_bytes;
 
 static uint64_t padding_piece[PIECE_WORDS];
 static uint64_t first_page[VM_TRACE_PAGE_WORDS]; /* of the file: the magic number and padding */
@@ -37,6 +38,7 @@ static pthread_once_t padding_once = PTHREAD_ONCE_INIT;
 static void
 make_padding(void)
 {
+    if (!rb_vm_trace_chunk_file_page_bytes) rb_vm_trace_chunk_file_page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     for (size_t i = 0; i < PIECE_WORDS; i += VM_TRACE_PAGE_WORDS) {
         padding_piece[i] = fxt_padding_header(VM_TRACE_PAGE_WORDS);
     }
@@ -311,10 +313,24 @@ take_back(struct rb_vm_trace_chunk_file *file)
     shorten(file->fd, (uint64_t)end - VM_TRACE_CHUNK_BYTES); /* or it stays as padding */
 }
 
-/* Grow the file by one chunk of padding. Returns 0 or what went wrong. */
+/*
+ * A chunk is mapped from the beginning of a page of the system, which may be longer than the pages at
+ * which files are cut and records are appended. Returns 0 or what went wrong.
+ */
 static int
-grow(struct rb_vm_trace_chunk_file *file)
+fill_page(struct rb_vm_trace_chunk_file *file)
 {
+    size_t bytes = (size_t)(-file->size % rb_vm_trace_chunk_file_page_bytes);
+    return bytes ? rb_vm_trace_chunk_file_append(file, padding_piece, bytes / FXT_WORD_BYTES) : 0;
+}
+
+/* Grow the file by one chunk of padding, at *offset_out. Returns 0 or what went wrong. */
+static int
+grow(struct rb_vm_trace_chunk_file *file, uint64_t *offset_out)
+{
+    int unfilled = fill_page(file);
+    *offset_out = file->size;
+    if (unfilled) return unfilled;
     if (!rlimit_allows(file->size + VM_TRACE_CHUNK_BYTES)) return EFBIG;
     if (disk_full(file)) return CHUNK_FILE_FULL;
 #ifdef FALLOC_FL_KEEP_SIZE
@@ -477,8 +493,7 @@ next_chunk(struct rb_vm_trace_chunk_file *file, uint64_t *offset_out)
         file->error = CHUNK_FILE_LIMIT;
         return NULL;
     }
-    *offset_out = file->size;
-    file->error = grow(file);
+    file->error = grow(file, offset_out);
     /* Then what is there is all that it gets. */
     if (file->max_idle > 0 &&
         ((file->error && file->memory) || (file->error == CHUNK_FILE_FULL && file->idle_count > 0))) {
@@ -590,8 +605,8 @@ make_ready_in_memory(struct rb_vm_trace_chunk_file *file)
         renew_oldest(file);
         return;
     }
-    uint64_t offset = file->size;
-    if (grow(file) != 0) return;
+    uint64_t offset;
+    if (grow(file, &offset) != 0) return;
     void *at = map_and_touch(file, offset);
     file->ready = (struct rb_vm_trace_chunk){ .words = at, .first = offset == 0, .offset = offset };
 }
@@ -662,8 +677,7 @@ make_ready_in_file(struct rb_vm_trace_chunk_file *file)
         at = renew(file, offset, &dropped, &error);
     }
     else if (!error) {
-        offset = file->size;
-        error = grow(file);
+        error = grow(file, &offset);
         if (!error && !(at = map_and_touch(file, offset))) {
             error = errno;
             cut_last_chunk(file);
@@ -1088,7 +1102,7 @@ rb_vm_trace_chunk_file_append(struct rb_vm_trace_chunk_file *file, const uint64_
         if (n < 0 && errno != EINTR) return errno;
         if (n > 0) done += (size_t)n;
     }
-    file->size += bytes;
+    set_size(file, file->size + bytes);
     return 0;
 }
 

@@ -45,6 +45,8 @@
 #define CHUNK_FILE_WAIT_NS INT64_C(10000000)
 extern int64_t rb_vm_trace_chunk_file_wait_ns;   /* is that; tests that must lose nothing on any disk set more */
 #define CHUNK_FILE_MOST_WAITS 40
+/* Of the system's pages, on which chunks are mapped: those of arm64 may be 4, 16 or 64 KiB. Tests set it. */
+extern size_t rb_vm_trace_chunk_file_page_bytes;
 #define CHUNK_FILE_MOST_SPENT 16                 /* chunks that were given back and wait for the thread */
 
 /* What can stop a file beside what errno says. */

@@ -76,5 +76,7 @@ rb_vm_trace_records_renew(uint64_t *words, size_t count)
             put_padding(words, page, page + VM_TRACE_PAGE_WORDS);
         put_padding(words, from, page_end);
     }
+    /* Records come where others were: no word of theirs is seen before the padding. */
+    __atomic_thread_fence(__ATOMIC_RELEASE);
     return true;
 }

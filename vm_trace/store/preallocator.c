@@ -1,9 +1,6 @@
 /*
  * Work done ahead, by a thread. See preallocator.h.
  */
-#ifndef _GNU_SOURCE
-# define _GNU_SOURCE 1 /* pthread_setname_np */
-#endif
 #include "vm_trace/store/preallocator.h"
 #include "vm_trace/base/native_thread.h"
 
@@ -17,6 +14,7 @@ static void *
 run(void *argument)
 {
     struct vm_trace_preallocator *ahead = argument;
+    native_thread_name();
     pthread_mutex_lock(ahead->lock);
     ahead->native_id = (pid_t)syscall(SYS_gettid);
     while (!ahead->stop) {
@@ -37,11 +35,7 @@ start(struct vm_trace_preallocator *ahead)
     if (pthread_cond_init(&ahead->wake, NULL) != 0) return false;
     ahead->wanted = ahead->stop = false;
     ahead->native_id = 0;
-    if (native_thread_start(&ahead->thread, run, ahead) != 0) return false;
-#ifdef __linux__
-    pthread_setname_np(ahead->thread, "vm_trace");
-#endif
-    return true;
+    return native_thread_start(&ahead->thread, run, ahead) == 0;
 }
 
 void

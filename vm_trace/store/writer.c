@@ -51,6 +51,8 @@ rb_vm_trace_writer_reserve_slow(struct rb_vm_trace_writer *writer, size_t words)
     uint64_t *at = writer->chunk.words + writer->pos;
     if (page > end) writer->chunk.words[end] = fxt_padding_header(page - end);
     __atomic_store_n(at, fxt_padding_header(words), __ATOMIC_RELEASE);
+    /* The record is written over the grid's padding, which readers must not look for any more. */
+    __atomic_thread_fence(__ATOMIC_RELEASE);
     set_pad_end(writer, page);
     return at;
 }
@@ -100,6 +102,17 @@ rb_vm_trace_writer_interned_slow(struct rb_vm_trace_writer *writer, const struct
     return writer_string(writer, &known->slot, string->text, string->bytes, index_out);
 }
 
+/*
+ * A snapshot reads the chunk's offset first, then the position, without a lock. So that it takes no
+ * position for one in the new chunk that was in the old one, the old one's is 0 by now, and seen so.
+ */
+static void
+set_chunk(struct rb_vm_trace_writer *writer, const struct rb_vm_trace_chunk *chunk)
+{
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    writer->chunk = *chunk;
+}
+
 static void
 write_process(struct rb_vm_trace_writer *writer, unsigned name)
 {
@@ -131,9 +144,9 @@ rb_vm_trace_writer_next_chunk(struct rb_vm_trace_writer *writer)
     }
     rb_vm_trace_writer_close(writer);
     if (filled) rb_vm_trace_chunk_file_preallocate(writer->file); /* a first one may stay the only one */
-    writer->chunk = chunk;
+    set_chunk(writer, &chunk);
     writer->limit = VM_TRACE_CHUNK_WORDS - LAST_WORDS;
-    writer->pos = writer->chunk.first;
+    writer_move_to(writer, writer->chunk.first);
     set_pad_end(writer, VM_TRACE_PAGE_WORDS);
     writer->serial++;
     writer->shared_serial = 0;
@@ -258,8 +271,8 @@ rb_vm_trace_writer_name_thread(struct rb_vm_trace_writer *writer, uint32_t tid, 
 static void
 hand_over(struct rb_vm_trace_writer *to, const struct rb_vm_trace_writer *from)
 {
-    to->chunk = from->chunk;
-    to->pos = from->pos;
+    set_chunk(to, &from->chunk);
+    writer_move_to(to, from->pos);
     to->limit = from->limit;
     set_pad_end(to, from->pad_end);
     to->next_string = from->next_string;
@@ -273,7 +286,8 @@ static void
 no_chunk(struct rb_vm_trace_writer *writer)
 {
     writer->chunk.words = NULL;
-    writer->pos = writer->limit = 0;
+    writer->limit = 0;
+    writer_move_to(writer, 0);
     set_pad_end(writer, 0);
 }
 

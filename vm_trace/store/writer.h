@@ -175,14 +175,32 @@ writer_prefetch(const uint64_t *at)
 #endif
 }
 
-/* Make the reserved record visible by storing its first word last. */
+/*
+ * The position after a record. A snapshot reads it from another thread: what lies before it, and the
+ * hits of what was recorded there, are seen with it.
+ */
+static inline void
+writer_move_to(struct rb_vm_trace_writer *writer, size_t pos)
+{
+    __atomic_store_n(&writer->pos, pos, __ATOMIC_RELEASE);
+}
+
+/* Events that were published. A snapshot, which reads this count first, finds all of them. */
+static inline void
+writer_count_events(struct rb_vm_trace_writer *writer, uint64_t events)
+{
+    __atomic_store_n(&writer->events, writer->events + events, __ATOMIC_RELEASE);
+}
+
+/* Make the reserved record visible: a reader that sees its first word sees all of it. */
 static inline void
 writer_publish(struct rb_vm_trace_writer *writer, size_t words, uint64_t header)
 {
-    uint64_t *record = writer->chunk.words + writer->pos;
+    size_t pos = writer->pos;
+    uint64_t *record = writer->chunk.words + pos;
     __atomic_store_n(record, header, __ATOMIC_RELEASE);
     writer_prefetch(record);
-    writer->pos += words;
+    writer_move_to(writer, pos + words);
 }
 
 /* The last word of the record that was published last. */

@@ -351,18 +351,14 @@ refuse_allocations(uint64_t rate, const char *only, bool jit)
 static const char *
 start_allocations(bool by_flags)
 {
-    static const struct {
-        const struct vm_trace_string **string;
-        const char *text;
-    } names[] = { { &category, "allocation" }, { &freed_name, "freed" },       { &alive_name, "alive" },
-                  { &sample_key, "sample" },   { &size_key, "size" },          { &survived_key, "survived" },
-                  { &untracked_key, "untracked" } };
+    static const struct vm_trace_permanent_text names[] = {
+        { &category, "allocation" }, { &freed_name, "freed" }, { &alive_name, "alive" },
+        { &sample_key, "sample" }, { &size_key, "size" }, { &survived_key, "survived" },
+        { &untracked_key, "untracked" }
+    };
     (void)by_flags;
     if (!rb_vm_trace_allocations.rate) return NULL;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        *names[i].string = rb_vm_trace_string_permanent(names[i].text, strlen(names[i].text));
-        if (!*names[i].string) return "out of memory";
-    }
+    if (!STRINGS_PERMANENT(names)) return "out of memory";
     if (!rb_vm_trace_live_samples_init()) return "out of memory";
     rb_vm_trace_live_samples_clear();
     last_sample = 0;

@@ -12,17 +12,12 @@ static const struct vm_trace_string *category, *left_out_name, *left_out_ns_name
 bool
 rb_vm_trace_call_events_init(void)
 {
-    static const struct {
-        const struct vm_trace_string **string;
-        const char *text;
-    } texts[] = { { &category, "call" },       { &left_out_name, "left_out" }, { &left_out_ns_name, "left_out_ns" },
-                  { &began_name, "began" },    { &ended_name, "ended" },       { &before, "before the trace" },
-                  { &after, "after the trace" }, { &never, "never" } };
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        *texts[i].string = rb_vm_trace_string_permanent(texts[i].text, strlen(texts[i].text));
-        if (!*texts[i].string) return false;
-    }
-    return true;
+    static const struct vm_trace_permanent_text texts[] = {
+        { &category, "call" }, { &left_out_name, "left_out" }, { &left_out_ns_name, "left_out_ns" },
+        { &began_name, "began" }, { &ended_name, "ended" }, { &before, "before the trace" },
+        { &after, "after the trace" }, { &never, "never" }
+    };
+    return STRINGS_PERMANENT(texts);
 }
 
 struct call_event {

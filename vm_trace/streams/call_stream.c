@@ -44,7 +44,7 @@ refuse_calls(uint64_t rate, const char *only, bool jit_on)
     (void)only, (void)jit_on;
     const struct rb_vm_trace_jit *jit = rb_vm_trace_registered_jit();
     if (!rate || !jit || jit->calls_on) return NULL;
-    return "calls of compiled code can be recorded on x86-64 only; run the program without a JIT";
+    return "calls of this JIT's code cannot be recorded; run the program without a JIT";
 }
 
 /* Where the time-stamp counter can't be used, most of the cost of a call is that of the system's clock. */

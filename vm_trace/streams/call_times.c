@@ -33,22 +33,16 @@ static const struct vm_trace_string *why_name, *calls_name, *ran_name, *interpre
 bool
 rb_vm_trace_call_times_init(void)
 {
-    static const struct {
-        const struct vm_trace_string **string;
-        const char *text;
-    } texts[] = { { &interpreted_name, "interpreted" },
-                  { &calls_event_name, "calls" },
-                  { &states[VM_TRACE_COMPILED], "compiled" },
-                  { &states[VM_TRACE_EXITED], "exited" },
-                  { &whys[VM_TRACE_UNCOMPILED], "not compiled yet" },
-                  { &whys[VM_TRACE_UNCOMPILABLE], "cannot be compiled" },
-                  { &whys[VM_TRACE_REPROFILED], "profiled again" },
-                  { &state_name, "state" }, { &why_name, "why" }, { &calls_name, "calls" }, { &ran_name, "ran_ns" },
-                  { &interpreted_ns_name, "interpreted_ns" }, { &first_name, "first_ns" }, { &last_name, "last_ns" } };
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        *texts[i].string = rb_vm_trace_string_permanent(texts[i].text, strlen(texts[i].text));
-        if (!*texts[i].string) return false;
-    }
+    static const struct vm_trace_permanent_text texts[] = {
+        { &interpreted_name, "interpreted" }, { &calls_event_name, "calls" },
+        { &states[VM_TRACE_COMPILED], "compiled" }, { &states[VM_TRACE_EXITED], "exited" },
+        { &whys[VM_TRACE_UNCOMPILED], "not compiled yet" },
+        { &whys[VM_TRACE_UNCOMPILABLE], "cannot be compiled" },
+        { &whys[VM_TRACE_REPROFILED], "profiled again" }, { &state_name, "state" }, { &why_name, "why" },
+        { &calls_name, "calls" }, { &ran_name, "ran_ns" }, { &interpreted_ns_name, "interpreted_ns" },
+        { &first_name, "first_ns" }, { &last_name, "last_ns" }
+    };
+    if (!STRINGS_PERMANENT(texts)) return false;
     if (!buckets) buckets = calloc(BUCKETS, sizeof(struct vm_trace_call_times *));
     return buckets != NULL;
 }

@@ -58,7 +58,7 @@ begin_slice(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor, con
     struct rb_vm_trace_states *states = slice->states;
     if (!states->track) states->track = __atomic_add_fetch(&last_track, 1, __ATOMIC_RELAXED);
     struct vm_trace_thread_id id = rb_vm_trace_host_fiber(states->ec);
-    id.tid = HOST_SYNTHETIC_EXECUTION + states->track % (HOST_SYNTHETIC_END - HOST_SYNTHETIC_EXECUTION);
+    id.tid = HOST_SYNTHETIC_EXECUTION + states->track % (HOST_SYNTHETIC_CPUS - HOST_SYNTHETIC_EXECUTION);
     return rb_vm_trace_event_begin_on(event, ractor, id, name_track, states->ec, slice->begin_ns);
 }
 

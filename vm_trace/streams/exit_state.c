@@ -2,6 +2,7 @@
  * Hits and countdowns of exits, by ractor. See exit_state.h.
  */
 #include "vm_trace/streams/exit_state.h"
+#include "vm_trace/base/membarrier.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -290,6 +291,21 @@ rb_vm_trace_exit_state_reset_prepare(void)
 }
 
 /*
+ * Machine code stores the hit, then the countdown. Whoever saw a countdown is to see its hit, too. On
+ * x86-64 that is so; elsewhere the threads that run pass a barrier, and exits need none. False: the
+ * hit may come later.
+ */
+static bool
+hits_seen_p(void)
+{
+#ifdef __x86_64__
+    return true;
+#else
+    return rb_vm_trace_membarrier();
+#endif
+}
+
+/*
  * Whether anything may have been counted since its hits were copied last. Each hit moves a
  * countdown, but for exits of which all are recorded beside fallbacks of which one in K is. Machine
  * code counts the hit first: one that is seen by half is copied the next time.
@@ -304,6 +320,7 @@ moved_p(struct vm_trace_exit_state *exits)
                       __atomic_load_n(&exits->fallback_countdown, __ATOMIC_ACQUIRE) };
     if (!moved && memcmp(at, exits->marked_at, sizeof(at)) == 0 && rb_vm_trace_exits.rate != 1) return false;
     memcpy(exits->marked_at, at, sizeof(at));
+    if (!hits_seen_p()) __atomic_store_n(&exits->moved, true, __ATOMIC_RELAXED); /* copied the next time */
     return true;
 }
 
@@ -324,7 +341,7 @@ mark_all_sites(struct vm_trace_exit_state *exits)
 void
 rb_vm_trace_exit_state_reset(struct rb_vm_trace_ractor *caller)
 {
-    begin_sampling(exits_of(caller));
+    if (caller) begin_sampling(exits_of(caller));
     if (!sampling_p()) return;
     mark_all_sites(exits_of(capture.overflow));
     for (struct rb_vm_trace_ractor *ractor = capture.ractors; ractor; ractor = ractor->next)

@@ -72,7 +72,7 @@ write_template(struct rb_vm_trace_ractor *ractor, const struct vm_trace_template
     copy_words(to + 2, known->record + 2, words - 2);
     if (seen > UINT8_MAX) put_numbers(to, known, &exits_of(ractor)->seen);
     writer_publish(writer, words, fxt_event_header_with_thread(known->record[0], thread));
-    writer->events++;
+    writer_count_events(writer, 1);
     if (known->lost) note_event(ractor);
     if (flow) write_flow(writer, thread, ns, flow->type, flow->name, flow->id);
     return true;

@@ -1,5 +1,6 @@
 /*
- * What the VM and compiled code report of frames, passed on to the streams `calls` and `states`.
+ * What the VM and compiled code report of frames, passed on to the streams `calls` and `states`, and
+ * which entries into compiled code the host notes for `samples`.
  * Calls come first where a frame begins: its time includes what the other stream does.
  */
 #include "vm_trace/streams/frames.h"
@@ -8,7 +9,7 @@
 #include "vm_trace/streams/states.h"
 #include "vm_trace/vm_trace_jit.h"
 
-int rb_vm_trace_frames_on;
+int rb_vm_trace_frames_on, rb_vm_trace_entries_on;
 
 static inline bool
 calls_p(void)
@@ -25,9 +26,10 @@ states_p(void)
 void
 rb_vm_trace_frames_report(int stream, bool on)
 {
-    if (on) rb_vm_trace_frames_on |= stream;
-    else rb_vm_trace_frames_on &= ~stream;
-    rb_vm_trace_host_watch_entries(rb_vm_trace_frames_on);
+    if (on) rb_vm_trace_entries_on |= stream;
+    else rb_vm_trace_entries_on &= ~stream;
+    rb_vm_trace_frames_on = rb_vm_trace_entries_on & ~RB_VM_TRACE_FRAMES_SAMPLES;
+    rb_vm_trace_host_watch_entries(rb_vm_trace_entries_on);
 }
 
 void
@@ -65,6 +67,7 @@ rb_vm_trace_frame_popped(struct rb_execution_context_struct *ec)
 void
 rb_vm_trace_unwound_slow(struct rb_execution_context_struct *ec)
 {
+    if (rb_vm_trace_entries_on & RB_VM_TRACE_FRAMES_SAMPLES) rb_vm_trace_host_unwound(ec);
     if (states_p()) rb_vm_trace_states_unwound(ec);
     if (calls_p()) rb_vm_trace_calls_unwound(ec);
 }

@@ -8,6 +8,7 @@
  * Sessions start and stop between pauses: no Ruby code runs in a pause, and the world is stopped.
  */
 #include "vm_trace/streams/gc.h"
+#include "vm_trace/streams/samples.h"
 #include "vm_trace/streams/states.h"
 
 #include <string.h>
@@ -140,7 +141,7 @@ write_gc(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *
     if (counter) *++to = event->number;
     writer_publish(writer, words, fxt_event_header(event->type, words, event->count, state->thread,
                                                    category, name));
-    writer->events++;
+    writer_count_events(writer, 1);
     return true;
 }
 
@@ -158,7 +159,8 @@ struct collector {
 static bool
 find_collector(struct collector *collector, bool enters)
 {
-    collector->ec = trace_on() ? rb_vm_trace_host_current() : NULL;
+    bool recorded = rb_vm_trace_gc_on & RB_VM_TRACE_COLLECTIONS_RECORDED && trace_on();
+    collector->ec = recorded ? rb_vm_trace_host_current() : NULL;
     if (!collector->ec) return false;
     collector->ractor = rb_vm_trace_ractor_of(collector->ec);
     if (!collector->ractor) return false;
@@ -211,6 +213,7 @@ void
 rb_vm_trace_gc_enter(size_t malloc_bytes)
 {
     struct collector collector;
+    if (rb_vm_trace_gc_on & RB_VM_TRACE_COLLECTIONS_SAMPLED) rb_vm_trace_samples_gc_enter();
     if (!find_collector(&collector, true)) return;
     struct vm_trace_gc_state *state = collector.state;
     state->enter_ns = now_ns(&collector);
@@ -335,8 +338,8 @@ rb_vm_trace_gc_end(enum rb_vm_trace_gc_phase phase, size_t freed_slots)
     end(&collector, phase, phase_names[phase], now_ns(&collector), &freed, phase == RB_VM_TRACE_GC_SWEEP);
 }
 
-void
-rb_vm_trace_gc_exit(size_t heap_bytes, size_t live_slots, bool ractor_heap)
+static void
+end_pause(size_t heap_bytes, size_t live_slots, bool ractor_heap)
 {
     struct collector collector;
     if (!find_collector(&collector, false)) return;
@@ -360,6 +363,13 @@ rb_vm_trace_gc_exit(size_t heap_bytes, size_t live_slots, bool ractor_heap)
     put(&collector, &event);
 }
 
+void
+rb_vm_trace_gc_exit(size_t heap_bytes, size_t live_slots, bool ractor_heap)
+{
+    end_pause(heap_bytes, live_slots, ractor_heap);
+    if (rb_vm_trace_gc_on & RB_VM_TRACE_COLLECTIONS_SAMPLED) rb_vm_trace_samples_gc_exit();
+}
+
 /* --- the stream --------------------------------------------------------------------------------------- */
 
 static const char *
@@ -371,14 +381,14 @@ start_gc(bool by_flags)
         texts[i] = rb_vm_trace_string_permanent(spellings[i], strlen(spellings[i]));
         if (!texts[i]) return "out of memory";
     }
-    rb_vm_trace_gc_on = 1;
+    rb_vm_trace_gc_on |= RB_VM_TRACE_COLLECTIONS_RECORDED;
     return NULL;
 }
 
 static void
 stop_gc(void)
 {
-    rb_vm_trace_gc_on = 0;
+    rb_vm_trace_gc_on &= ~RB_VM_TRACE_COLLECTIONS_RECORDED;
 }
 
 /* A pause that is open belongs to what was recorded before: its end is left out. */

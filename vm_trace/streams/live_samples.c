@@ -82,6 +82,8 @@ rb_vm_trace_live_samples_take(void)
 void
 rb_vm_trace_live_samples_put(size_t place, uintptr_t object, struct vm_trace_live_sample sample)
 {
+    /* Who copies a sample looks twice whose place it is: it was taken before any word here changes. */
+    __atomic_thread_fence(__ATOMIC_RELEASE);
     table->samples[place] = sample;
     __atomic_store_n(&table->objects[place], object, __ATOMIC_RELEASE);
 }

@@ -250,9 +250,9 @@ write_fast(struct rb_vm_trace_writer *writer, const struct rb_vm_trace_calls *ca
     to[1] = call->begin_ns;
     to[2] = ns;
     __atomic_store_n(to, call->header | calls->thread, __ATOMIC_RELEASE);
-    writer->pos = pos + VM_TRACE_CALL_WORDS;
+    writer_move_to(writer, pos + VM_TRACE_CALL_WORDS);
     if (pos % LINE_WORDS + VM_TRACE_CALL_WORDS > LINE_WORDS) writer_prefetch(to); /* once for each line */
-    writer->events++;
+    writer_count_events(writer, 1);
     return true;
 }
 

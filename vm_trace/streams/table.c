@@ -8,6 +8,9 @@
 #include "vm_trace/streams/exit_state.h"
 #include "vm_trace/streams/gc.h"
 #include "vm_trace/streams/markers.h"
+#include "vm_trace/streams/samples.h"
+#include "vm_trace/streams/sched.h"
+#include "vm_trace/streams/syscalls.h"
 #include "vm_trace/streams/threads.h"
 #include "vm_trace/streams/versions.h"
 
@@ -22,6 +25,9 @@ struct rb_vm_trace_stream *const rb_vm_trace_streams[] = {
     &rb_vm_trace_allocations,
     &rb_vm_trace_states,
     &rb_vm_trace_calls,
+    &rb_vm_trace_syscalls,
+    &rb_vm_trace_sched,
+    &rb_vm_trace_samples,
     NULL
 };
 

@@ -16,19 +16,12 @@ static uint64_t cpus_used[CPUS / 64]; /* a bit for each, changed atomically */
 bool
 rb_vm_trace_thread_records_init(void)
 {
-    static const struct {
-        const struct vm_trace_string **string;
-        const char *text;
-    } names[] = {
-        { &category, "blocked" },       { &preempted, "preempted" }, { &fd_name, "fd" },
-        { &function_name, "function" }, { &waker_name, "waker" },    { &nameless, "(no method)" },
+    static const struct vm_trace_permanent_text names[] = {
+        { &category, "blocked" }, { &preempted, "preempted" }, { &fd_name, "fd" },
+        { &function_name, "function" }, { &waker_name, "waker" }, { &nameless, "(no method)" },
         { &at_barrier, "barrier" }
     };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        *names[i].string = rb_vm_trace_string_permanent(names[i].text, strlen(names[i].text));
-        if (!*names[i].string) return false;
-    }
-    return true;
+    return STRINGS_PERMANENT(names);
 }
 
 /* --- names ------------------------------------------------------------------------------------- */
@@ -125,7 +118,7 @@ put_records(struct rb_vm_trace_writer *writer, const struct records *records, un
     if (!to) return false;
     for (size_t i = 1; i < records->words; i++) to[i] = records->words_of[i];
     writer_publish(writer, records->words, records->words_of[0]);
-    writer->events += events;
+    writer_count_events(writer, events);
     return true;
 }
 
@@ -223,7 +216,7 @@ suspend_again(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_str
     if (words > 5) to[5] = known->suspended[5];
     if (words > 6) to[6] = known->suspended[6];
     writer_publish(&ractor->writer, words, known->suspended[0]);
-    ractor->writer.events++;
+    writer_count_events(&ractor->writer, 1);
     thread->template_and_1 = index + 1;
     return true;
 }
@@ -254,7 +247,7 @@ resume_again(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_stru
     *next++ = known->runs;
     *next = resumption->ns > ready_ns ? resumption->ns : ready_ns + 1;
     writer_publish(&ractor->writer, words, known->end);
-    ractor->writer.events++;
+    writer_count_events(&ractor->writer, 1);
     return true;
 }
 

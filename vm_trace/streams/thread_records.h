@@ -13,9 +13,14 @@
 /*
  * What is remembered of a Ruby thread, in rb_thread_t. The thread itself writes it, with the GVL. Only
  * ready_stamp, waker and ready_runs are also written by who wakes it, under the scheduler's lock.
+ * `sampled` belongs to the stream `samples`, the rest to `threads`.
  */
 struct rb_vm_trace_thread {
     uint64_t host[3];
+    struct vm_trace_sampled_slot {
+        uint32_t session;   /* of the sampler, that the rest belongs to */
+        uint32_t number;    /* of what the sampler knows of the thread */
+    } sampled;
     uint64_t trace;         /* that the rest belongs to (trace_id) */
     uint64_t suspended_ns;
     uint64_t ready_stamp;   /* clock_stamp of its wake-up; 0: not yet */

@@ -146,6 +146,7 @@ rb_vm_trace_thread_resumed_slow(struct rb_execution_context_struct *ec, struct r
         uint64_t now_ns = clock_now_ns(&ractor->clock);
         resumption.ready_ns = now_ns > least_ns ? now_ns : least_ns + 1;
         resumption.ns = resumption.ready_ns + 1;
+        clock_not_before(&ractor->clock, resumption.ns); /* what follows is no earlier */
     }
     else if (thread->ready_runs && !preempted &&
              clock_stamp_now_p(&ractor->clock, thread->ready_stamp, &resumption.ready_ns) &&
@@ -257,14 +258,14 @@ start_threads(bool by_flags)
     ticks = rb_vm_trace_clock_ticks_p();
     callers_from_ns = rb_vm_trace_threads.min_ns;
     part = rb_vm_trace_threads.stack_part;
-    rb_vm_trace_threads_on = 1;
+    rb_vm_trace_threads_on |= RB_VM_TRACE_THREADS_STATES;
     return NULL;
 }
 
 static void
 stop_threads(void)
 {
-    rb_vm_trace_threads_on = 0;
+    rb_vm_trace_threads_on &= ~RB_VM_TRACE_THREADS_STATES;
 }
 
 static void

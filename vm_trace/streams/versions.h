@@ -52,7 +52,7 @@ write_flow(struct rb_vm_trace_writer *writer, unsigned thread, uint64_t ns, enum
     to[2] = id;
     writer_publish(writer, EVENT_FLOW_WORDS,
                    fxt_event_header(type, EVENT_FLOW_WORDS, 0, thread, (unsigned)category, (unsigned)name));
-    writer->events++;
+    writer_count_events(writer, 1);
     return true;
 }
 

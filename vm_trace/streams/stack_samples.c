@@ -1,16 +1,28 @@
 /*
- * Exits as stack samples. See exit_samples.h.
+ * Perfetto's stack samples. See stack_samples.h.
  */
-#include "vm_trace/streams/exit_samples.h"
+#include "vm_trace/streams/stack_samples.h"
 
-static const char SOURCE[] = "ruby.exits", EXITS[] = "exits", LOST_TIME[] = "lost time";
-static const char MIDDLE[] = "(frames left out)";
+static const char EXITS[] = "exits", LOST_TIME[] = "lost time", MIDDLE[] = HOST_LEFT_OUT;
 
 /*
- * One sequence for all exits: Perfetto makes a session of each. Ractors that share a chunk write
- * into it in turns, each with ids of its own, and so need sequences of their own.
+ * One sequence for all samples of a kind: Perfetto makes a session of each. Ractors that share a
+ * chunk write into it in turns, each with ids of its own, and so need sequences of their own.
  */
-enum { SEQUENCE = 101, FIRST_SHARED_SEQUENCE = 1 << 20 };
+static const struct {
+    uint32_t sequence, first_shared;
+    const char *source;
+} kinds[] = {
+    [VM_TRACE_SAMPLED_EXITS] = { 101, 1 << 20, "ruby.exits" },
+    [VM_TRACE_SAMPLED_TIME] = { 102, 3 << 19, "ruby.samples" }
+};
+enum { SHARED_SEQUENCES = 1 << 19 }; /* perfetto_timed_word has room for 21 bits */
+
+static const char *const states[VM_TRACE_SAMPLE_STATES] = {
+#define X(name, text) [VM_TRACE_SAMPLE_##name] = (text),
+    VM_TRACE_SAMPLE_STATES_OF(X)
+#undef X
+};
 
 /* Mappings keep the kinds apart, also where the UI does not show them. */
 enum { INTERPRETED = 1, JIT, C_FUNCTION, MAPPINGS = C_FUNCTION };
@@ -66,30 +78,41 @@ put_interned_text(struct proto *packet, unsigned table, uint32_t iid, const char
     proto_end(packet, entry);
 }
 
+/* `iid` 0: it is referred to by its place only. */
 static void
-put_counter(struct proto *packet, unsigned field, const char *name, unsigned unit)
+put_counter(struct proto *packet, unsigned field, uint32_t iid, const char *name, unsigned unit)
 {
     size_t counter = proto_begin(packet, field);
+    if (iid) proto_number(packet, INTERNED_IID, iid);
     proto_text(packet, COUNTER_NAME, name, strlen(name));
     proto_number(packet, COUNTER_UNIT, unit);
     proto_end(packet, counter);
 }
 
 static void
-put_defaults(struct proto *packet, bool lost_time)
+put_defaults(struct proto *packet, const struct vm_trace_samples *samples)
 {
+    const char *source = kinds[samples->kind].source;
     size_t defaults = proto_begin(packet, PACKET_DEFAULTS), sample = proto_begin(packet, DEFAULTS_STACK_SAMPLE);
-    proto_text(packet, SAMPLE_DEFAULTS_SOURCE, SOURCE, sizeof(SOURCE) - 1);
-    put_counter(packet, SAMPLE_DEFAULTS_PRIMARY, EXITS, COUNTER_UNIT_COUNT);
-    if (lost_time) put_counter(packet, SAMPLE_DEFAULTS_FOLLOWER, LOST_TIME, COUNTER_UNIT_NS);
+    proto_text(packet, SAMPLE_DEFAULTS_SOURCE, source, strlen(source));
+    if (samples->kind == VM_TRACE_SAMPLED_TIME) {
+        put_counter(packet, SAMPLE_DEFAULTS_PRIMARY, 0, samples->time, COUNTER_UNIT_NS);
+    }
+    else {
+        put_counter(packet, SAMPLE_DEFAULTS_PRIMARY, 0, EXITS, COUNTER_UNIT_COUNT);
+        if (samples->lost_time) put_counter(packet, SAMPLE_DEFAULTS_FOLLOWER, 0, LOST_TIME, COUNTER_UNIT_NS);
+    }
     proto_end(packet, sample);
     proto_end(packet, defaults);
 }
 
+/* What all chunks define: mappings, and for time a counter for each state. */
 static void
-put_mappings(struct proto *packet)
+put_constants(struct proto *packet, const struct vm_trace_samples *samples)
 {
     size_t data = proto_begin(packet, PACKET_INTERNED_DATA);
+    for (uint32_t i = 0; samples->kind == VM_TRACE_SAMPLED_TIME && i < VM_TRACE_SAMPLE_STATES; i++)
+        put_counter(packet, INTERNED_COUNTERS, i + 1, states[i], COUNTER_UNIT_NS);
     for (uint32_t i = 1; i <= MAPPINGS; i++) {
         put_interned_text(packet, INTERNED_MAPPING_PATHS, i, mappings[i].name, strlen(mappings[i].name));
         size_t entry = proto_begin(packet, INTERNED_MAPPINGS);
@@ -106,11 +129,12 @@ begin_chunk(struct rb_vm_trace_ractor *ractor, struct vm_trace_samples *samples)
 {
     struct proto packet;
     if (samples->chunk == ractor->writer.serial) return true;
-    samples->sequence =
-        ractor->writer.shared_serial ? FIRST_SHARED_SEQUENCE + ractor->number % FIRST_SHARED_SEQUENCE : SEQUENCE;
+    samples->sequence = ractor->writer.shared_serial ?
+        kinds[samples->kind].first_shared + ractor->number % SHARED_SEQUENCES :
+        kinds[samples->kind].sequence;
     size_t begin = begin_packet(&packet, samples, SEQUENCE_STATE_CLEARED);
-    put_defaults(&packet, samples->lost_time);
-    put_mappings(&packet);
+    put_defaults(&packet, samples);
+    put_constants(&packet, samples);
     if (!end_packet(&packet, begin, &ractor->writer)) return false;
     samples->texts = samples->frames = samples->stacks = samples->threads = samples->middle = 0;
     samples->chunk = ractor->writer.serial;
@@ -239,7 +263,7 @@ put_frame(struct vm_trace_samples *samples, struct proto *packet, struct vm_trac
 static uint32_t
 frame_id(struct rb_vm_trace_ractor *ractor, struct vm_trace_samples *samples, struct vm_trace_label *label)
 {
-    if (label->sample.chunk == samples->generation) return label->sample.index;
+    if (label->samples[samples->kind].chunk == samples->generation) return label->samples[samples->kind].index;
     struct definition definition;
     uint32_t texts = samples->texts;
     begin_definition(&definition, samples);
@@ -248,8 +272,8 @@ frame_id(struct rb_vm_trace_ractor *ractor, struct vm_trace_samples *samples, st
         if (samples->texts != texts) samples->chunk = 0; /* texts that count as known are not there */
         return 0;
     }
-    label->sample = (struct vm_trace_slot){ samples->generation, ++samples->frames };
-    return label->sample.index;
+    label->samples[samples->kind] = (struct vm_trace_slot){ samples->generation, ++samples->frames };
+    return label->samples[samples->kind].index;
 }
 
 static uint32_t
@@ -343,33 +367,51 @@ stack_id(struct rb_vm_trace_ractor *ractor, struct vm_trace_samples *samples)
     struct rb_vm_trace_stacks *stacks = &ractor->stacks;
     struct vm_trace_walk *walk = &stacks->walk;
     struct vm_trace_node *node = &stacks->nodes[walk->frames[walk->count - 1].node];
-    if (node->sample.chunk == samples->generation) return node->sample.index;
+    if (node->samples[samples->kind].chunk == samples->generation) return node->samples[samples->kind].index;
     uint32_t *labels = (uint32_t *)rb_vm_trace_stacks_scratch(stacks, walk->count * sizeof(*labels));
     if (!labels) return 0;
     uint32_t frames[MOST_FRAMES];
     size_t count = stack_frames(ractor, samples, labels, fold(walk, labels), frames);
     uint32_t id = count ? define_stack(ractor, samples, frames, count) : 0;
-    if (id) node->sample = (struct vm_trace_slot){ samples->generation, id };
+    if (id) node->samples[samples->kind] = (struct vm_trace_slot){ samples->generation, id };
     return id;
 }
 
-/* The number of a thread. 0: the chunk is full. */
+/* An async context for a fiber, with the number of its track. */
+static void
+put_fiber(struct proto *packet, const struct vm_trace_sample_task *task)
+{
+    static const char FIBER[] = "fiber";
+    char name[TEXT_BYTES];
+    size_t bytes = rb_vm_trace_host_fiber_name(task->ec, name, sizeof(name));
+    if (bytes > sizeof(name)) bytes = rb_vm_trace_text_fit(name, bytes, sizeof(name));
+    size_t context = proto_begin(packet, INTERNED_ASYNC_CONTEXTS);
+    proto_number(packet, INTERNED_IID, task->fiber);
+    proto_text(packet, ASYNC_CONTEXT_NAME, name, bytes);
+    proto_text(packet, ASYNC_CONTEXT_KIND, FIBER, sizeof(FIBER) - 1);
+    proto_end(packet, context);
+}
+
+/* The number of a thread, or of a fiber in it. 0: the chunk is full. */
 static uint32_t
-thread_id(struct rb_vm_trace_ractor *ractor, struct vm_trace_samples *samples, uint32_t tid)
+task_id(struct rb_vm_trace_ractor *ractor, struct vm_trace_samples *samples, const struct vm_trace_sample_task *task)
 {
     bool known;
-    struct vm_trace_sample_id *id = look_up(samples, samples->thread_ids, VM_TRACE_SAMPLE_THREADS, tid, &known);
+    uint64_t hash = ((uint64_t)task->fiber << 32 | task->tid) ^ task->fiber; /* one for each pair of them */
+    struct vm_trace_sample_id *id = look_up(samples, samples->thread_ids, VM_TRACE_SAMPLE_THREADS, hash, &known);
     if (known) return id->slot.index;
     struct definition definition;
     struct proto *packet = &definition.packet;
     begin_definition(&definition, samples);
-    size_t task = proto_begin(packet, INTERNED_TASKS);
+    if (task->fiber) put_fiber(packet, task);
+    size_t entry = proto_begin(packet, INTERNED_TASKS);
     proto_number(packet, INTERNED_IID, samples->threads + 1);
     proto_number(packet, TASK_PID, ractor->writer.pid);
-    proto_number(packet, TASK_TID, tid);
-    proto_end(packet, task);
+    proto_number(packet, TASK_TID, task->tid);
+    if (task->fiber) proto_number(packet, TASK_ASYNC_ID, task->fiber);
+    proto_end(packet, entry);
     if (!end_definition(&definition, &ractor->writer)) return 0;
-    *id = (struct vm_trace_sample_id){ tid, { samples->generation, ++samples->threads } };
+    *id = (struct vm_trace_sample_id){ hash, { samples->generation, ++samples->threads } };
     return samples->threads;
 }
 
@@ -408,7 +450,8 @@ rb_vm_trace_sample_compose(struct rb_vm_trace_ractor *ractor, struct vm_trace_sa
     sample_out->words = 0;
     if (!walk->count) return true;
     if (!begin_chunk(ractor, samples)) return false;
-    uint32_t thread = thread_id(ractor, samples, walk->fiber.tid);
+    const struct vm_trace_sample_task task = { .tid = walk->fiber.tid };
+    uint32_t thread = task_id(ractor, samples, &task);
     uint32_t stack = thread ? stack_id(ractor, samples) : 0;
     if (!stack) return false;
 
@@ -424,5 +467,39 @@ rb_vm_trace_sample_compose(struct rb_vm_trace_ractor *ractor, struct vm_trace_sa
     sample_out->record[0] = fxt_blob_header(packet.bytes);
     sample_out->words = (uint32_t)(1 + fxt_words(packet.bytes));
     sample_out->tid = walk->fiber.tid;
+    return true;
+}
+
+bool
+rb_vm_trace_sample_write_time(struct rb_vm_trace_ractor *ractor, struct vm_trace_samples *samples,
+                              const struct vm_trace_time_sample *sample)
+{
+    if (!begin_chunk(ractor, samples)) return false;
+    uint32_t task = task_id(ractor, samples, &sample->task);
+    uint32_t stack = task ? stack_id(ractor, samples) : 0;
+    if (!stack) return false;
+
+    struct proto packet = { .bytes = PERFETTO_TIMED_BYTES };
+    proto_number(&packet, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+    size_t begin = proto_begin(&packet, PACKET_STACK_SAMPLE);
+    proto_number(&packet, SAMPLE_TASK_IID, task);
+    proto_number(&packet, SAMPLE_CALLSTACK_IID, stack);
+    proto_number(&packet, SAMPLE_PRIMARY_WEIGHT, sample->weight_ns);
+    const char state = (char)(sample->state + 1);
+    proto_text(&packet, SAMPLE_FOLLOWER_IIDS, &state, 1);
+    size_t weight = proto_begin(&packet, SAMPLE_FOLLOWER_WEIGHTS);
+    proto_varint(&packet, sample->weight_ns);
+    proto_end(&packet, weight);
+    proto_end(&packet, begin);
+
+    size_t words = 1 + fxt_words(packet.bytes);
+    uint64_t *record = writer_reserve(&ractor->writer, words);
+    if (!record) return false;
+    uint64_t first = perfetto_timed_word(packet.bytes, samples->sequence);
+    memcpy(packet.at, &first, sizeof(first));
+    memset(packet.at + packet.bytes, 0, FXT_WORD_BYTES); /* what the last word has more */
+    memcpy(record + 1, packet.at, (words - 1) * sizeof(*record));
+    perfetto_put_time(record + 1, sample->ns);
+    writer_publish(&ractor->writer, words, fxt_blob_header(packet.bytes));
     return true;
 }

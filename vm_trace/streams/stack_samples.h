@@ -1,8 +1,9 @@
-#ifndef RUBY_VM_TRACE_STREAMS_EXIT_SAMPLES_H
-#define RUBY_VM_TRACE_STREAMS_EXIT_SAMPLES_H 1
+#ifndef RUBY_VM_TRACE_STREAMS_STACK_SAMPLES_H
+#define RUBY_VM_TRACE_STREAMS_STACK_SAMPLES_H 1
 /*
- * Exits as Perfetto's stack samples, which its UI draws as flame graphs: one packet for each
- * recorded exit, weighted by the exits that it stands for, and by the time that it lost.
+ * Perfetto's stack samples, which its UI draws as flame graphs. Of exits: one packet for each
+ * recorded exit, weighted by the exits that it represents, and by the time that it lost. Of time: one
+ * for each sample of the stream `samples`, weighted by the time that it represents.
  *
  * The packets of one chunk are one generation of Perfetto's interned data: each chunk defines texts,
  * frames, stacks and threads once, in packets before those that refer to them. A stack there is a
@@ -32,6 +33,8 @@ struct vm_trace_sample_id {
 };
 
 struct vm_trace_samples {
+    enum vm_trace_sample_kind kind; /* set once; the rest is zeros at first */
+    const char *time;            /* of samples of time: which */
     uint32_t chunk;              /* the writer's serial of the chunk that was begun; 0: none */
     uint32_t generation;         /* number of chunks begun; items of an older one are not defined */
     uint32_t sequence;           /* of the packets */
@@ -42,8 +45,41 @@ struct vm_trace_samples {
         thread_ids[VM_TRACE_SAMPLE_THREADS];
 };
 
+/* X(name, text): what a thread did at a sample of time. */
+#define VM_TRACE_SAMPLE_STATES_OF(X) \
+    X(COMPILED, "compiled") X(INTERPRETED, "interpreted") X(COMPILING, "compiling") X(GC, "gc") \
+    X(BLOCKED, "blocked") X(WAITING, "waiting") X(NO_CPU, "no_cpu")
+
+enum vm_trace_sample_state {
+#define X(name, text) VM_TRACE_SAMPLE_##name,
+    VM_TRACE_SAMPLE_STATES_OF(X)
+#undef X
+    VM_TRACE_SAMPLE_STATES
+};
+
+/* Whose stack it is: a thread, and a fiber in it other than its own. */
+struct vm_trace_sample_task {
+    uint32_t tid;
+    uint32_t fiber;              /* its track; 0: the thread's own fiber */
+    struct rb_execution_context_struct *ec; /* for the name of the fiber */
+};
+
+struct vm_trace_time_sample {
+    struct vm_trace_sample_task task;
+    enum vm_trace_sample_state state;
+    uint64_t ns;
+    uint64_t weight_ns;          /* not 0 */
+};
+
 /*
- * Compose the sample of the stack that was captured last, on the track of the fiber that the walk
+ * Write a sample of the stack that was captured last, which is not empty, after the definitions that
+ * it needs. False: the chunk is full, or there is no memory.
+ */
+bool rb_vm_trace_sample_write_time(struct rb_vm_trace_ractor *ractor, struct vm_trace_samples *samples,
+                                   const struct vm_trace_time_sample *sample);
+
+/*
+ * Compose the sample of the exit whose stack was captured last, on the track of the fiber that the walk
  * found, after writing the definitions that it needs. `lost`: it has a place for the lost time.
  * False: the chunk is full, or there is no memory.
  */
@@ -63,4 +99,4 @@ sample_write(struct rb_vm_trace_writer *writer, const struct vm_trace_sample *sa
     writer_publish(writer, sample->words, sample->record[0]);
 }
 
-#endif /* RUBY_VM_TRACE_STREAMS_EXIT_SAMPLES_H */
+#endif /* RUBY_VM_TRACE_STREAMS_STACK_SAMPLES_H */

@@ -1,0 +1,439 @@
+/*
+ * The spool: names of pieces, limits of the folder, times; and that pieces together have each event
+ * once, or say that it is lost.
+ */
+#include "harness.h"
+#include "traced.h"
+#include "vm_trace/base/messages.h"
+#include "vm_trace/session/snapshot.h"
+#include "vm_trace/session/spool.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct rb_iseq_struct foo;
+static struct rb_vm_trace_site *site;
+static char *folder;
+
+/* --- options ----------------------------------------------------------------------------------------------- */
+
+static void
+assert_refused(bool (*parse)(const char *, const char *), const char *value, const char *expected)
+{
+    capture_stderr();
+    assert_false(parse("--vm-trace-x", value));
+    char *said = captured_stderr();
+    if (!strstr(said, expected)) fail_msg("%s: %s", value, said);
+    free(said);
+}
+
+static void
+wrong_values_are_refused(void **state)
+{
+    (void)state;
+    assert_refused(rb_vm_trace_parse_spool, "", "takes the folder");
+    assert_refused(rb_vm_trace_parse_spool, "/nonexistent/a", "/nonexistent/a: No such file or directory; give a folder");
+    assert_refused(rb_vm_trace_parse_spool, "/dev/null", "it is no folder");
+    static const char *const times[] = { "", "5", "0s", "999ms", "25h", "1d", "-1s", "1 s" };
+    for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
+        assert_refused(rb_vm_trace_parse_spool_every, times[i], "takes a time from 1s to 24h");
+    static const char *const limits[] = { "", "0", "1,", "1,0", "1,2,3", "x", "1048577", "1,1000001" };
+    for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++)
+        assert_refused(rb_vm_trace_parse_spool_limit, limits[i], "takes the MiB that the folder may have");
+}
+
+static void
+options_make_the_configuration(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_memory_config memory = { .save_at = 0 };
+    rb_vm_trace_spool_configure(&memory);
+    assert_null(memory.spool.folder); /* nobody asked */
+    char *path = temp_path("new%p");
+    assert_true(rb_vm_trace_parse_spool("-", path));
+    rb_vm_trace_spool_configure(&memory);
+    assert_true(memory.spool.every_ns == UINT64_C(300000000000));
+    assert_true(memory.spool.max_bytes == UINT64_C(1) << 30);
+    assert_int_equal(memory.spool.max_files, 1000);
+    assert_true(rb_vm_trace_parse_spool_every("-", "2h"));
+    assert_true(rb_vm_trace_parse_spool_limit("-", "7,9"));
+    rb_vm_trace_spool_configure(&memory);
+    assert_true(memory.spool.every_ns == UINT64_C(7200000000000));
+    assert_int_equal(memory.spool.max_bytes, 7 << 20);
+    assert_int_equal(memory.spool.max_files, 9);
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0700);
+    char *pattern = rb_vm_trace_spool_pattern(&memory.spool);
+    assert_non_null(strstr(pattern, "/new%%p/%h-%p-%t-%n-%r.fxt"));
+    free(pattern);
+    free(path);
+}
+
+static void
+reasons_are_plain_words(void **state)
+{
+    (void)state;
+    assert_true(rb_vm_trace_spool_reason_p("slow_request-2", 14));
+    assert_true(rb_vm_trace_spool_reason_p("abcdefghijklmnopqrstuvwxyz012345", 32));
+    assert_false(rb_vm_trace_spool_reason_p("abcdefghijklmnopqrstuvwxyz0123456", 33));
+    assert_false(rb_vm_trace_spool_reason_p("", 0));
+    assert_false(rb_vm_trace_spool_reason_p("../x", 4));
+    assert_false(rb_vm_trace_spool_reason_p("A", 1));
+    assert_false(rb_vm_trace_spool_reason_p("a\0b", 3));
+}
+
+/* --- times ------------------------------------------------------------------------------------------------- */
+
+static void
+pieces_are_due_once_in_each_period(void **state)
+{
+    (void)state;
+    const struct rb_vm_trace_spool spool = { .every_ns = 1000 };
+    for (uint32_t pid = 1; pid < 500; pid++) {
+        uint64_t first = rb_vm_trace_spool_next_ns(&spool, pid, 5000, 5000), next = first;
+        assert_in_range(first, 5000, 6000);
+        for (unsigned i = 1; i < 4; i++) {
+            uint64_t after = rb_vm_trace_spool_next_ns(&spool, pid, 5000, next);
+            assert_int_equal(after - next, 1000);
+            assert_int_equal(rb_vm_trace_spool_next_ns(&spool, pid, 5000, next + 999), after); /* late */
+            next = after;
+        }
+        /* Some were missed. */
+        assert_int_equal(rb_vm_trace_spool_next_ns(&spool, pid, 5000, first + 12345), first + 13000);
+    }
+}
+
+/* Workers of one server have pids in a row. */
+static void
+processes_are_spread_over_the_period(void **state)
+{
+    (void)state;
+    const struct rb_vm_trace_spool spool = { .every_ns = 1000 };
+    unsigned tenths[11] = { 0 };
+    for (uint32_t pid = 4000; pid < 4100; pid++) tenths[rb_vm_trace_spool_next_ns(&spool, pid, 0, 0) / 100]++;
+    for (unsigned i = 0; i < 10; i++) assert_in_range(tenths[i], 5, 15);
+}
+
+/* --- limits ------------------------------------------------------------------------------------------------ */
+
+/* A file of the folder, so many seconds old. */
+static void
+put_file(const char *name, size_t bytes, unsigned age)
+{
+    char path[512];
+    snprintf(path, sizeof(path), "%s/%s", temp_folder(), name);
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    assert_true(fd >= 0 && ftruncate(fd, (off_t)bytes) == 0);
+    struct timespec times[2] = { { .tv_sec = time(NULL) - age }, { .tv_sec = time(NULL) - age } };
+    assert_int_equal(futimens(fd, times), 0);
+    close(fd);
+}
+
+static bool
+there_p(const char *name)
+{
+    char *path = temp_path(name);
+    bool there = access(path, F_OK) == 0;
+    free(path);
+    return there;
+}
+
+static void
+trim(uint64_t max_bytes, uint32_t max_files)
+{
+    const struct rb_vm_trace_spool spool = { .folder = temp_folder(), .max_bytes = max_bytes, .max_files = max_files };
+    rb_vm_trace_spool_trim(&spool);
+}
+
+static void
+oldest_pieces_go_until_bytes_and_files_are_few_enough(void **state)
+{
+    (void)state;
+    put_file("c.fxt", 100, 10);
+    put_file("a.fxt.gz", 100, 40);
+    put_file("b.fxt.zst", 100, 30);
+    put_file("d.fxt", 100, 20);
+    put_file("notes.txt", 100000, 500);
+    put_file("e.fxt.saving-7.tmp", 100, 5); /* young: it may be locked in a moment */
+    trim(400, 4);
+    assert_true(there_p("a.fxt.gz"));
+    trim(399, 4);
+    assert_false(there_p("a.fxt.gz"));
+    trim(1000, 2);
+    assert_false(there_p("b.fxt.zst"));
+    assert_true(there_p("d.fxt") && there_p("c.fxt"));
+    trim(0, 1000);
+    assert_false(there_p("d.fxt") || there_p("c.fxt"));
+    assert_true(there_p("notes.txt") && there_p("e.fxt.saving-7.tmp"));
+}
+
+static void
+links_and_folders_are_left_alone(void **state)
+{
+    (void)state;
+    put_file("target", 100, 50);
+    char *target = temp_path("target"), *link = temp_path("l.fxt"), *dir = temp_path("d.fxt");
+    assert_int_equal(symlink(target, link), 0);
+    assert_int_equal(mkdir(dir, 0700), 0);
+    trim(0, 0);
+    assert_true(there_p("target") && there_p("l.fxt") && there_p("d.fxt"));
+    assert_int_equal(unlink(link) | rmdir(dir), 0);
+    free(target);
+    free(link);
+    free(dir);
+}
+
+static void
+pieces_of_other_users_are_left_alone(void **state)
+{
+    (void)state;
+    if (geteuid() != 0) skip_because("only root can give a file to another user");
+    put_file("o.fxt", 100, 50);
+    char *path = temp_path("o.fxt");
+    assert_int_equal(chown(path, 65534, 65534), 0);
+    trim(0, 0);
+    assert_true(there_p("o.fxt"));
+    free(path);
+}
+
+static void
+what_a_killed_process_was_saving_goes(void **state)
+{
+    (void)state;
+    put_file("x.fxt.saving-1", 100, 600);
+    put_file("y.fxt.saving-2", 100, 600);
+    char *locked = temp_path("y.fxt.saving-2");
+    int fd = open(locked, O_RDWR);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    trim(1 << 20, 10);
+    assert_false(there_p("x.fxt.saving-1"));
+    assert_true(there_p("y.fxt.saving-2"));
+    close(fd);
+    free(locked);
+}
+
+static void
+folder_that_is_gone_is_no_harm(void **state)
+{
+    (void)state;
+    rb_vm_trace_spool_trim(&(struct rb_vm_trace_spool){ .folder = "/nonexistent/spool" });
+}
+
+/* --- pieces ------------------------------------------------------------------------------------------------ */
+
+static void
+start_spool(uint64_t rate, const char *name)
+{
+    folder = temp_path(name);
+    assert_true(rb_vm_trace_parse_spool("-", folder));
+    rb_vm_trace_session.memory = (struct rb_vm_trace_memory_config){ .bytes = 8 << 20 };
+    start_traced(.exit_rate = rate);
+    foo = fake_iseq("foo", "a.rb");
+    site = make_site(RB_VM_TRACE_SIDE_EXIT, "Overflow", &foo, 1);
+    fake_push(&main_thread, &foo, 1);
+}
+
+static void
+exits(unsigned times)
+{
+    for (unsigned i = 0; i < times; i++) take_exit(site, &main_thread);
+}
+
+static struct rb_vm_trace_save
+save_piece(const char *why)
+{
+    struct rb_vm_trace_save save = { .why = why };
+    assert_int_equal(rb_vm_trace_snapshot_begin(true), VM_TRACE_SNAPSHOT_BEGUN);
+    rb_vm_trace_recorder_write(&save);
+    return save;
+}
+
+static void
+assert_piece(const char *why, unsigned number, uint64_t hits, uint64_t sampled, uint64_t lost)
+{
+    struct rb_vm_trace_save save = save_piece(why);
+    if (save.error) fail_msg("%s: %s", save.path, save.reason);
+    char ending[64], *name = strrchr(save.path, '/');
+    snprintf(ending, sizeof(ending), "-%u-%s.fxt", number, why);
+    assert_string_equal(name + strlen(name) - strlen(ending), ending);
+    struct trace *trace = trace_read(save.path);
+    assert_summary(trace, hits, sampled, lost);
+    assert_string_equal(trace_text(trace_event(trace, "trace", "settings", 0), "snapshot"), why);
+    assert_int_equal(trace_count(trace, "trace", "host"), 1);
+    trace_free(trace);
+    free(save.made);
+}
+
+static void
+stop_spool(void)
+{
+    rb_vm_trace_session.memory.save_at = 0;
+    rb_vm_trace_shutdown();
+    char command[512];
+    snprintf(command, sizeof(command), "rm -r '%s'", folder);
+    assert_int_equal(system(command), 0);
+    free_traced();
+    free(traced_path);
+    free(folder);
+}
+
+static void
+each_event_is_in_one_piece(void **state)
+{
+    (void)state;
+    start_spool(1, "spool");
+    exits(100);
+    assert_piece("time", 1, 100, 100, 0);
+    assert_false(rb_vm_trace_recorder_any_p());
+    exits(7);
+    assert_true(rb_vm_trace_recorder_any_p());
+    assert_piece("slow", 2, 7, 7, 0);
+    assert_piece("save", 3, 0, 0, 0);
+    stop_spool();
+}
+
+/* The countdown to the next sample goes on. */
+static void
+sampled_pieces_have_exact_hits(void **state)
+{
+    (void)state;
+    start_spool(10, "spool");
+    exits(25);
+    assert_piece("time", 1, 25, 2, 0);
+    exits(10);
+    assert_piece("time", 2, 10, 1, 0);
+    exits(4);
+    assert_piece("time", 3, 4, 0, 0);
+    stop_spool();
+}
+
+static void
+piece_that_cannot_be_written_is_a_loss_of_the_next(void **state)
+{
+    (void)state;
+    start_spool(1, "spool");
+    exits(5);
+    assert_piece("time", 1, 5, 5, 0);
+    char aside[512];
+    snprintf(aside, sizeof(aside), "%s-aside", folder);
+    assert_int_equal(rename(folder, aside), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        exits(20);
+        struct rb_vm_trace_save save = save_piece("time");
+        assert_int_equal(save.error, ENOENT);
+        free(save.made);
+    }
+    assert_int_equal(rename(aside, folder), 0);
+    exits(3);
+    struct rb_vm_trace_save save = save_piece("time");
+    assert_int_equal(save.error, 0);
+    struct trace *trace = trace_read(save.path);
+    assert_summary(trace, 3, 3, 40);
+    assert_string_equal(trace_text(trace_event(trace, "trace", "loss", 0), "reason"),
+                        "could not be saved: No such file or directory");
+    trace_free(trace);
+    free(save.made);
+    exits(1);
+    assert_piece("time", 3, 1, 1, 0); /* said once */
+    stop_spool();
+}
+
+/* Saves beside the spool take nothing from it. */
+static void
+save_of_a_copy_leaves_the_loss_to_the_next_piece(void **state)
+{
+    (void)state;
+    start_spool(1, "spool");
+    char aside[512], *copy = temp_path("copy.fxt");
+    snprintf(aside, sizeof(aside), "%s-aside", folder);
+    assert_int_equal(rename(folder, aside), 0);
+    exits(20);
+    struct rb_vm_trace_save piece = save_piece("time"), beside = { .path = copy, .why = "save" };
+    assert_int_equal(piece.error, ENOENT);
+    free(piece.made);
+    assert_int_equal(rename(aside, folder), 0);
+    exits(3);
+    assert_int_equal(rb_vm_trace_snapshot_begin(false), VM_TRACE_SNAPSHOT_BEGUN);
+    rb_vm_trace_recorder_write(&beside);
+    struct trace *trace = trace_read(copy);
+    assert_summary(trace, 3, 3, 0);
+    trace_free(trace);
+    assert_int_equal(unlink(copy), 0);
+    free(copy);
+    assert_piece("time", 2, 3, 3, 20);
+    stop_spool();
+}
+
+static void
+pieces_on_a_full_disk_fail_and_say_so_once(void **state)
+{
+    (void)state;
+    char *disk = temp_path("disk"), piece[512], *said;
+    assert_int_equal(mkdir(disk, 0700), 0);
+    mount_small_disk(disk, 16 << 20);
+    start_spool(1, "disk");
+    rb_vm_trace_session.memory.save_at = VM_TRACE_SAVE_AT_EXIT;
+    rb_vm_trace_session.min_free_bytes = 0;
+    snprintf(piece, sizeof(piece), "%s/filler", disk);
+    int fd = open(piece, O_WRONLY | O_CREAT, 0600);
+    static const char zeros[4096];
+    while (write(fd, zeros, sizeof(zeros)) > 0) continue;
+    close(fd);
+    capture_stderr();
+    rb_vm_trace_messages_begin();
+    for (unsigned i = 0; i < 3; i++) {
+        exits(10);
+        rb_vm_trace_recorder_save_at(VM_TRACE_SAVE_AT_EXIT, main_ractor.vm_trace, &main_thread);
+    }
+    said = captured_stderr();
+    const char *first = strstr(said, "can't save to ");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "can't save to "));
+    free(said);
+    assert_int_equal(unlink(piece), 0);
+    exits(2);
+    struct rb_vm_trace_save save = save_piece("exit");
+    assert_int_equal(save.error, 0);
+    struct trace *trace = trace_read(save.path);
+    assert_summary(trace, 2, 2, 30);
+    trace_free(trace);
+    free(save.made);
+    rb_vm_trace_session.memory.save_at = 0;
+    rb_vm_trace_shutdown();
+    free_traced();
+    free(traced_path);
+    free(folder);
+    free(disk);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        isolated_test(wrong_values_are_refused),
+        isolated_test(options_make_the_configuration),
+        isolated_test(reasons_are_plain_words),
+        isolated_test(pieces_are_due_once_in_each_period),
+        isolated_test(processes_are_spread_over_the_period),
+        isolated_test(oldest_pieces_go_until_bytes_and_files_are_few_enough),
+        isolated_test(links_and_folders_are_left_alone),
+        isolated_test(pieces_of_other_users_are_left_alone),
+        isolated_test(what_a_killed_process_was_saving_goes),
+        isolated_test(folder_that_is_gone_is_no_harm),
+        isolated_test(each_event_is_in_one_piece),
+        isolated_test(sampled_pieces_have_exact_hits),
+        isolated_test(piece_that_cannot_be_written_is_a_loss_of_the_next),
+        isolated_test(save_of_a_copy_leaves_the_loss_to_the_next_piece),
+        isolated_test(pieces_on_a_full_disk_fail_and_say_so_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,229 @@
+/*
+ * The spool's folder: names, limits, times. See spool.h.
+ */
+#include "vm_trace/session/spool.h"
+#include "vm_trace/base/numbers.h"
+#include "vm_trace/session/options.h"
+#include "vm_trace/store/file_claim.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_SECOND UINT64_C(1000000000)
+
+/* What options say. Without them: a piece each 5 minutes, a GiB, 1000 files. */
+static struct rb_vm_trace_spool given = {
+    .every_ns = 300 * NS_PER_SECOND, .max_bytes = UINT64_C(1) << 30, .max_files = 1000
+};
+
+/* --- options ----------------------------------------------------------------------------------------------- */
+
+bool
+rb_vm_trace_parse_spool(const char *option, const char *value)
+{
+    struct stat st;
+    const char *why = NULL;
+    if (!*value) {
+        fprintf(stderr, "%s takes the folder to write to\n", option);
+        return false;
+    }
+    bool there = (mkdir(value, 0700) == 0 || errno == EEXIST) && stat(value, &st) == 0;
+    if (there && !S_ISDIR(st.st_mode)) why = "it is no folder";
+    else if (!there || access(value, W_OK | X_OK) != 0) why = strerror(errno);
+    char *folder = why ? NULL : realpath(value, NULL);
+    if (folder) {
+        free((char *)given.folder);
+        given.folder = folder;
+        return true;
+    }
+    fprintf(stderr, "%s=%s: %s; give a folder that this user can write to\n", option, value,
+            why ? why : strerror(errno));
+    return false;
+}
+
+bool
+rb_vm_trace_parse_spool_every(const char *option, const char *value)
+{
+    uint64_t ns;
+    if (rb_vm_trace_duration(value, &ns) && ns >= NS_PER_SECOND) {
+        given.every_ns = ns;
+        return true;
+    }
+    fprintf(stderr, "%s takes a time from 1s to 24h, such as 5min, not '%s'\n", option, value);
+    return false;
+}
+
+bool
+rb_vm_trace_parse_spool_limit(const char *option, const char *value)
+{
+    enum { MOST_FILES = 1000000 };
+    char *end;
+    unsigned long long mib = rb_vm_trace_whole_number(value, &end), files = given.max_files;
+    bool ok = mib >= 1 && mib <= VM_TRACE_MOST_MIB;
+    if (ok && *end == ',') {
+        files = rb_vm_trace_whole_number(end + 1, &end);
+        ok = files >= 1 && files <= MOST_FILES;
+    }
+    if (ok && !*end) {
+        given.max_bytes = mib << 20;
+        given.max_files = (uint32_t)files;
+        return true;
+    }
+    fprintf(stderr, "%s takes the MiB that the folder may have, from 1 to %d, then ',FILES', up to %d, not '%s'\n",
+            option, VM_TRACE_MOST_MIB, MOST_FILES, value);
+    return false;
+}
+
+void
+rb_vm_trace_spool_configure(struct rb_vm_trace_memory_config *memory)
+{
+    if (!given.folder) return;
+    memory->spool = given;
+    memory->save_at |= VM_TRACE_SAVE_AT_EXIT | VM_TRACE_SAVE_AT_EXCEPTION | VM_TRACE_SAVE_AT_CRASH;
+}
+
+/* --- names ------------------------------------------------------------------------------------------------- */
+
+char *
+rb_vm_trace_spool_pattern(const struct rb_vm_trace_spool *spool)
+{
+    size_t bytes = strlen(spool->folder);
+    char *pattern = malloc(2 * bytes + sizeof("/" VM_TRACE_PIECE_NAME)), *to = pattern;
+    if (!pattern) return NULL;
+    for (const char *from = spool->folder; *from; from++) {
+        if (*from == '%') *to++ = '%'; /* of the folder's name: no template */
+        *to++ = *from;
+    }
+    strcpy(to, "/" VM_TRACE_PIECE_NAME);
+    return pattern;
+}
+
+bool
+rb_vm_trace_spool_reason_p(const char *reason, size_t bytes)
+{
+    enum { MOST = 32 };
+    static const char PLAIN[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
+    return bytes >= 1 && bytes <= MOST && strspn(reason, PLAIN) == bytes; /* ends at a 0 */
+}
+
+/* --- limits ------------------------------------------------------------------------------------------------ */
+
+enum { LOCKED_AFTER_S = 60 }; /* by then who makes a file has locked it */
+
+struct piece {
+    char *name;
+    uint64_t bytes;
+    struct timespec time;
+};
+
+static bool
+ends_with(const char *name, const char *ending)
+{
+    size_t bytes = strlen(name), ending_bytes = strlen(ending);
+    return bytes >= ending_bytes && strcmp(name + bytes - ending_bytes, ending) == 0;
+}
+
+static bool
+piece_p(const char *name)
+{
+    return ends_with(name, ".fxt") || ends_with(name, ".fxt.gz") || ends_with(name, ".fxt.zst");
+}
+
+/* The oldest first. */
+static int
+compare_pieces(const void *a, const void *b)
+{
+    const struct piece *x = a, *y = b;
+    if (x->time.tv_sec != y->time.tv_sec) return x->time.tv_sec < y->time.tv_sec ? -1 : 1;
+    if (x->time.tv_nsec != y->time.tv_nsec) return x->time.tv_nsec < y->time.tv_nsec ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+/* What is at `name`, if it is a regular file of ours. */
+static bool
+look(DIR *folder, const char *name, struct stat *st)
+{
+    return fstatat(dirfd(folder), name, st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st->st_mode) &&
+        st->st_uid == geteuid();
+}
+
+/* A file that a process was writing when it was killed: nobody holds its lock. */
+static void
+remove_stale(const struct rb_vm_trace_spool *spool, const char *name)
+{
+    size_t bytes = strlen(spool->folder) + 1 + strlen(name) + 1;
+    char *path = malloc(bytes);
+    if (!path) return;
+    snprintf(path, bytes, "%s/%s", spool->folder, name);
+    rb_vm_trace_claim_remove_stale(path, true);
+    free(path);
+}
+
+/* All pieces of the folder; malloc'ed. What there is no memory for is not in the list. */
+static struct piece *
+list_pieces(const struct rb_vm_trace_spool *spool, DIR *folder, size_t *count_out)
+{
+    struct piece *pieces = NULL;
+    size_t count = 0, room = 0;
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        struct stat st;
+        bool piece = piece_p(entry->d_name), unfinished = strstr(entry->d_name, ".fxt.saving-") != NULL;
+        if ((!piece && !unfinished) || !look(folder, entry->d_name, &st)) continue;
+        if (unfinished) {
+            if (st.st_mtime + LOCKED_AFTER_S < time(NULL)) remove_stale(spool, entry->d_name);
+            continue;
+        }
+        if (count == room) {
+            size_t more = room ? 2 * room : 64;
+            struct piece *grown = realloc(pieces, more * sizeof(*pieces));
+            if (!grown) break;
+            pieces = grown;
+            room = more;
+        }
+        char *name = strdup(entry->d_name);
+        if (!name) break;
+        pieces[count++] = (struct piece){ name, (uint64_t)st.st_size, st.st_mtim };
+    }
+    *count_out = count;
+    return pieces;
+}
+
+void
+rb_vm_trace_spool_trim(const struct rb_vm_trace_spool *spool)
+{
+    DIR *folder = spool->folder ? opendir(spool->folder) : NULL;
+    if (!folder) return; /* writing the next piece says why */
+    size_t count;
+    struct piece *pieces = list_pieces(spool, folder, &count);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++) bytes += pieces[i].bytes;
+    if (count) qsort(pieces, count, sizeof(*pieces), compare_pieces);
+    size_t left = count;
+    for (size_t i = 0; i < count && (bytes > spool->max_bytes || left > spool->max_files); i++) {
+        /* Another process may have deleted it meanwhile. */
+        unlinkat(dirfd(folder), pieces[i].name, 0);
+        bytes -= pieces[i].bytes;
+        left--;
+    }
+    for (size_t i = 0; i < count; i++) free(pieces[i].name);
+    free(pieces);
+    closedir(folder);
+}
+
+/* --- times ------------------------------------------------------------------------------------------------- */
+
+uint64_t
+rb_vm_trace_spool_next_ns(const struct rb_vm_trace_spool *spool, uint32_t pid, uint64_t begin_ns, uint64_t now_ns)
+{
+    /* Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4) spreads neighbouring pids over the period. */
+    uint64_t every_ns = spool->every_ns, first_ns = begin_ns + every_ns * (uint32_t)(pid * 2654435761u) / UINT32_MAX;
+    if (now_ns < first_ns) return first_ns;
+    return first_ns + ((now_ns - first_ns) / every_ns + 1) * every_ns;
+}

@@ -1,0 +1,461 @@
+/*
+ * The sampler. See sampler.h.
+ *
+ * A thread that is about to give up the GVL waits for a signal that is on its way, so that it does
+ * not arrive in a system call that the thread may then begin.
+ */
+#ifndef _GNU_SOURCE
+# define _GNU_SOURCE 1 /* syscall */
+#endif
+#include "vm_trace/streams/sampler.h"
+#include "vm_trace/base/clock.h"
+#include "vm_trace/base/messages.h"
+#include "vm_trace/base/native_thread.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef __linux__
+# include <sys/syscall.h>
+
+#ifndef SYS_close_range
+# define SYS_close_range 436
+#endif
+#define UNSHARE_TABLE 2U /* CLOSE_RANGE_UNSHARE of linux/close_range.h, which older headers lack */
+
+enum {
+    SIGNAL = SIGURG,
+    BLOCK = 256, MOST_BLOCKS = 64, /* slots: 16,384 threads */
+    MOST_UNANSWERED = 100,     /* looks; then the native thread has the signal blocked, and gets no more */
+    TIMER_SLACK_NS = 1000
+};
+#define WAIT_NS UINT64_C(1000000) /* for a signal that is on its way */
+
+static struct {
+    struct vm_trace_sampling sampling;
+    uint32_t session;          /* number of the sampler that runs or ran last; 0: none yet */
+    _Atomic bool on;
+    bool running;              /* there is a thread to join */
+    _Atomic bool stop;
+    pthread_t thread;
+    pthread_mutex_t lock;      /* guards used, and what is free */
+    sem_t stopped;             /* wakes the thread when it is to end */
+    struct vm_trace_sampled *_Atomic blocks[MOST_BLOCKS];
+    _Atomic uint32_t used;     /* no slot from here on was ever used */
+    uint32_t free;             /* slots below that are free: they are searched for */
+    _Atomic uint32_t tick;     /* counts the looks */
+    uint64_t late;
+    uint64_t random;
+    struct sigaction before;
+} sampler = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static __thread struct vm_trace_sampled *current;
+static __thread uint32_t own_tid;
+
+static uint32_t
+thread_id(void)
+{
+    if (!own_tid) own_tid = (uint32_t)syscall(SYS_gettid);
+    return own_tid;
+}
+
+/* --- slots --------------------------------------------------------------------------------------- */
+
+static struct vm_trace_sampled *
+slot(uint32_t number)
+{
+    return &atomic_load_explicit(&sampler.blocks[number / BLOCK], memory_order_acquire)[number % BLOCK];
+}
+
+/* Lock held. A slot is nobody's until its phase says otherwise. */
+static bool
+find_free(uint32_t *number_out)
+{
+    uint32_t used = atomic_load_explicit(&sampler.used, memory_order_relaxed);
+    for (uint32_t i = 0; sampler.free && i < used; i++) {
+        if (atomic_load_explicit(&slot(i)->phase, memory_order_acquire) != VM_TRACE_NOBODY) continue;
+        sampler.free--;
+        *number_out = i;
+        return true;
+    }
+    if (used == BLOCK * MOST_BLOCKS) return false;
+    if (!sampler.blocks[used / BLOCK]) {
+        struct vm_trace_sampled *block = calloc(BLOCK, sizeof(*block));
+        if (!block) return false;
+        atomic_store_explicit(&sampler.blocks[used / BLOCK], block, memory_order_release);
+    }
+    *number_out = used;
+    return true;
+}
+
+struct vm_trace_sampled *
+rb_vm_trace_sampled_find(uint32_t session, uint32_t number)
+{
+    return session == sampler.session ? slot(number) : NULL;
+}
+
+struct vm_trace_sampled *
+rb_vm_trace_sampled_of(uint32_t *session, uint32_t *number)
+{
+    struct vm_trace_sampled *known = rb_vm_trace_sampled_find(*session, *number);
+    if (known) return known;
+    pthread_mutex_lock(&sampler.lock);
+    bool found = find_free(number);
+    struct vm_trace_sampled *thread = found ? slot(*number) : NULL;
+    if (thread) {
+        *thread = (struct vm_trace_sampled){ .phase = VM_TRACE_SETTLES, .file = -1 };
+        if (*number == atomic_load_explicit(&sampler.used, memory_order_relaxed))
+            atomic_store_explicit(&sampler.used, *number + 1, memory_order_release);
+        *session = sampler.session;
+    }
+    pthread_mutex_unlock(&sampler.lock);
+    return thread;
+}
+
+void
+rb_vm_trace_sampled_end(struct vm_trace_sampled *thread)
+{
+    pthread_mutex_lock(&sampler.lock);
+    sampled_phase(thread, VM_TRACE_NOBODY);
+    sampler.free++;
+    pthread_mutex_unlock(&sampler.lock);
+}
+
+void
+rb_vm_trace_sampled_each(void (*function)(struct vm_trace_sampled *thread, void *data), void *data)
+{
+    uint32_t used = atomic_load_explicit(&sampler.used, memory_order_acquire);
+    for (uint32_t i = 0; i < used; i++) {
+        struct vm_trace_sampled *thread = slot(i);
+        if (atomic_load_explicit(&thread->phase, memory_order_acquire) != VM_TRACE_NOBODY) function(thread, data);
+    }
+}
+
+/* --- CPU time -------------------------------------------------------------------------------------- */
+
+/* That of a native thread of this process, as pthread_getcpuclockid(3) names it; 0: it has ended. */
+static uint64_t
+cpu_ns_of(uint32_t tid)
+{
+    enum { PER_THREAD = 4, SCHEDULER = 2 };
+    struct timespec time;
+    clockid_t clock = (clockid_t)(~tid << 3 | PER_THREAD | SCHEDULER);
+    if (clock_gettime(clock, &time) != 0) return 0;
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* What the thread has used since it was charged last. */
+static uint64_t
+more_cpu_ns(struct vm_trace_sampled *thread, uint32_t tid)
+{
+    uint64_t now = cpu_ns_of(tid), before = atomic_load_explicit(&thread->cpu_ns, memory_order_relaxed);
+    if (now <= before) return 0;
+    atomic_store_explicit(&thread->cpu_ns, now, memory_order_relaxed);
+    return now - before;
+}
+
+static void
+charge(struct vm_trace_sampled *thread, enum vm_trace_charge to, uint64_t ns)
+{
+    if (ns) sampled_charge(thread, to, ns, 1);
+}
+
+void
+rb_vm_trace_sampled_charge_cpu(struct vm_trace_sampled *thread, enum vm_trace_charge to)
+{
+    if (!sampler.sampling.cpu) return;
+    uint32_t tid = thread_id(), tick = atomic_load_explicit(&sampler.tick, memory_order_relaxed);
+    if (atomic_load_explicit(&thread->tid, memory_order_relaxed) != tid) {
+        atomic_store_explicit(&thread->cpu_ns, cpu_ns_of(tid), memory_order_relaxed); /* another native thread */
+        return;
+    }
+    /* Of shorter times the sampler's next look has the sum. */
+    if (atomic_load_explicit(&thread->suspended, memory_order_relaxed) != tick)
+        charge(thread, to, more_cpu_ns(thread, tid));
+}
+
+/* --- the sampled threads ----------------------------------------------------------------------------- */
+
+static void
+handle(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)info;
+    int error = errno;
+    struct vm_trace_sampled *thread = current;
+    if (thread && atomic_load_explicit(&sampler.on, memory_order_acquire) &&
+        atomic_load_explicit(&thread->phase, memory_order_acquire) == VM_TRACE_SIGNALLED) {
+        sampler.sampling.take(thread, context);
+        sampled_phase(thread, VM_TRACE_RUNS);
+    }
+    errno = error;
+}
+
+void
+rb_vm_trace_sampled_run(struct vm_trace_sampled *thread)
+{
+    if (thread) atomic_store_explicit(&thread->tid, thread_id(), memory_order_relaxed);
+    current = thread;
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+struct vm_trace_sampled *
+rb_vm_trace_sampled_current(void)
+{
+    return current;
+}
+
+void
+rb_vm_trace_sampled_settle(struct vm_trace_sampled *thread)
+{
+    uint32_t runs = VM_TRACE_RUNS;
+    atomic_store_explicit(&thread->suspended, atomic_load_explicit(&sampler.tick, memory_order_relaxed),
+                          memory_order_relaxed);
+    if (atomic_compare_exchange_strong(&thread->phase, &runs, VM_TRACE_SETTLES)) return;
+    uint64_t begin_ns = 0;
+    while (runs == VM_TRACE_SIGNALLED) {
+        uint64_t now_ns = rb_vm_trace_clock_system_ns();
+        if (!begin_ns) begin_ns = now_ns;
+        if (now_ns - begin_ns > WAIT_NS) break;
+        if (now_ns - begin_ns > WAIT_NS / 10) sched_yield();
+        runs = VM_TRACE_RUNS;
+        if (atomic_compare_exchange_strong(&thread->phase, &runs, VM_TRACE_SETTLES)) return;
+    }
+    sampled_phase(thread, VM_TRACE_SETTLES);
+}
+
+/* --- the sampler's thread ----------------------------------------------------------------------------- */
+
+/* System calls that go on after a signal, or that no signal interrupts: those on files. */
+static bool
+goes_on_p(long number)
+{
+    static const long numbers[] = {
+        -1, /* none: it waits for memory */
+#ifdef SYS_open
+        SYS_open, SYS_stat, SYS_lstat, SYS_unlink, SYS_rename, SYS_mkdir, SYS_getdents,
+#endif
+        SYS_read, SYS_pread64, SYS_readv, SYS_openat, SYS_close, SYS_fstat, SYS_newfstatat, SYS_fsync, SYS_fdatasync,
+        SYS_getdents64, SYS_unlinkat, SYS_renameat2, SYS_mkdirat, SYS_mmap, SYS_munmap, SYS_madvise, SYS_mprotect
+#ifdef SYS_statx
+        , SYS_statx
+#endif
+    };
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        if (numbers[i] == number) return true;
+    }
+    return false;
+}
+
+enum running { ON_CPU, OFF_CPU, ASLEEP }; /* OFF_CPU: it may be signalled all the same */
+
+/* Whether it has a CPU, or only waits for one, which is no system call's doing. */
+static enum running
+look_whether_it_runs(struct vm_trace_sampled *thread, uint32_t tid)
+{
+    char text[64];
+    if (thread->file_tid != tid) {
+        if (thread->file >= 0) close(thread->file);
+        snprintf(text, sizeof(text), "/proc/self/task/%u/syscall", (unsigned)tid);
+        thread->file = open(text, O_RDONLY | O_CLOEXEC);
+        thread->file_tid = tid;
+    }
+    if (thread->file < 0) return ON_CPU; /* without that file nothing tells */
+    ssize_t bytes = pread(thread->file, text, sizeof(text) - 1, 0);
+    if (bytes <= 0 || text[0] == 'r') return ON_CPU; /* "running" */
+    text[bytes] = '\0';
+    return goes_on_p(strtol(text, NULL, 10)) ? OFF_CPU : ASLEEP;
+}
+
+/* The program may have a handler of its own by now. */
+static bool
+handled_by_us_p(void)
+{
+    struct sigaction now;
+    return sigaction(SIGNAL, NULL, &now) == 0 && now.sa_flags & SA_SIGINFO && now.sa_sigaction == handle;
+}
+
+static void
+signal_thread(struct vm_trace_sampled *thread, uint32_t tid)
+{
+    uint32_t runs = VM_TRACE_RUNS;
+    if (thread->unanswered > MOST_UNANSWERED) return;
+    if (!atomic_compare_exchange_strong(&thread->phase, &runs, VM_TRACE_SIGNALLED)) return;
+    thread->unanswered = 0;
+    if (syscall(SYS_tgkill, getpid(), tid, SIGNAL) != 0) sampled_phase(thread, VM_TRACE_RUNS);
+}
+
+static void
+look_at(struct vm_trace_sampled *thread, uint64_t elapsed_ns, bool handled)
+{
+    bool cpu = sampler.sampling.cpu;
+    uint32_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
+    switch (atomic_load_explicit(&thread->phase, memory_order_acquire)) {
+      case VM_TRACE_RUNS: {
+        uint64_t ns = cpu ? more_cpu_ns(thread, tid) : elapsed_ns;
+        if (!ns) return; /* it did not run */
+        enum running running = look_whether_it_runs(thread, tid);
+        charge(thread, running == ON_CPU || cpu ? VM_TRACE_CHARGE_RUNNING : VM_TRACE_CHARGE_NO_CPU, ns);
+        if (running != ASLEEP && handled) signal_thread(thread, tid);
+        return;
+      }
+      case VM_TRACE_SIGNALLED:
+        thread->unanswered++;
+        /* fall through */
+      case VM_TRACE_SETTLES:
+        charge(thread, VM_TRACE_CHARGE_RUNNING, cpu ? more_cpu_ns(thread, tid) : elapsed_ns);
+        return;
+      case VM_TRACE_COLLECTS:
+        charge(thread, VM_TRACE_CHARGE_GC, cpu ? more_cpu_ns(thread, tid) : elapsed_ns);
+        return;
+      case VM_TRACE_BLOCKS:
+        if (!cpu) charge(thread, VM_TRACE_CHARGE_BLOCKED, elapsed_ns);
+        return;
+      case VM_TRACE_WAITS:
+        if (!cpu) charge(thread, VM_TRACE_CHARGE_WAITING, elapsed_ns);
+        return;
+      default:
+        return;
+    }
+}
+
+/* A period, and up to a quarter more or less, so that no rhythm of the program meets that of the samples. */
+static uint64_t
+next_gap_ns(void)
+{
+    sampler.random ^= sampler.random << 13;
+    sampler.random ^= sampler.random >> 7;
+    sampler.random ^= sampler.random << 17;
+    uint64_t period = sampler.sampling.period_ns;
+    return period - period / 4 + sampler.random % (period / 2 + 1);
+}
+
+/* Or until the sampler is to end. */
+static void
+sleep_until(uint64_t ns)
+{
+    struct timespec until = { .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
+    while (sem_clockwait(&sampler.stopped, CLOCK_MONOTONIC, &until) != 0 && errno == EINTR) continue;
+}
+
+static uint64_t
+monotonic_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+static void *
+run(void *ignored)
+{
+    (void)ignored;
+    native_thread_name();
+    prctl(PR_SET_TIMERSLACK, (unsigned long)TIMER_SLACK_NS);
+    /* Its files are in a table of its own: the program's descriptors are as they would be. */
+    bool files = syscall(SYS_close_range, 3U, ~0U, UNSHARE_TABLE) == 0;
+    uint64_t last_ns = monotonic_ns(), period = sampler.sampling.period_ns;
+    for (;;) {
+        sleep_until(last_ns + next_gap_ns());
+        if (atomic_load_explicit(&sampler.stop, memory_order_acquire)) break;
+        uint64_t now_ns = monotonic_ns(), elapsed_ns = now_ns - last_ns;
+        if (elapsed_ns >= 2 * period) sampler.late += elapsed_ns / period - 1;
+        last_ns = now_ns;
+        atomic_fetch_add_explicit(&sampler.tick, 1, memory_order_relaxed);
+        bool handled = handled_by_us_p();
+        uint32_t used = atomic_load_explicit(&sampler.used, memory_order_acquire);
+        for (uint32_t i = 0; i < used; i++) {
+            struct vm_trace_sampled *thread = slot(i);
+            if (!files) thread->file_tid = atomic_load_explicit(&thread->tid, memory_order_relaxed), thread->file = -1;
+            look_at(thread, elapsed_ns, handled);
+        }
+    }
+    return NULL;
+}
+
+/* --- the session ------------------------------------------------------------------------------------ */
+
+/* NULL, or why the signal can't be used. */
+static const char *
+install_handler(void)
+{
+    struct sigaction handler = { .sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK };
+    sigemptyset(&handler.sa_mask);
+    if (sigaction(SIGNAL, NULL, &sampler.before) != 0) return strerror(errno);
+    bool free = !(sampler.before.sa_flags & SA_SIGINFO) &&
+        (sampler.before.sa_handler == SIG_DFL || sampler.before.sa_handler == SIG_IGN);
+    if (!free) return "the program handles the signal SIGURG, which samples need";
+    return sigaction(SIGNAL, &handler, NULL) == 0 ? NULL : strerror(errno);
+}
+
+const char *
+rb_vm_trace_sampler_start(const struct vm_trace_sampling *sampling)
+{
+    if (sampler.running) return NULL;
+    rb_vm_trace_sampler_forget();
+    sampler.sampling = *sampling;
+    sampler.session++;
+    sampler.late = 0;
+    sampler.random = rb_vm_trace_clock_system_ns() | 1;
+    atomic_store(&sampler.stop, false);
+    sem_init(&sampler.stopped, 0, 0);
+    const char *why = install_handler();
+    if (why) return why;
+    atomic_store(&sampler.on, true);
+    int error = native_thread_start(&sampler.thread, run, NULL);
+    sampler.running = error == 0;
+    if (!error) return NULL;
+    rb_vm_trace_sampler_stop();
+    return strerror(error);
+}
+
+void
+rb_vm_trace_sampler_stop(void)
+{
+    if (sampler.running) {
+        atomic_store_explicit(&sampler.stop, true, memory_order_release);
+        sem_post(&sampler.stopped);
+        pthread_join(sampler.thread, NULL);
+        sampler.running = false;
+    }
+    if (!atomic_load(&sampler.on)) return;
+    atomic_store_explicit(&sampler.on, false, memory_order_release);
+    /* A signal that is still on its way is ignored then. */
+    if (handled_by_us_p()) sigaction(SIGNAL, &sampler.before, NULL);
+}
+
+void
+rb_vm_trace_sampler_after_fork(void)
+{
+    own_tid = 0;
+    current = NULL;
+    pthread_mutex_init(&sampler.lock, NULL);
+    sampler.running = false;
+    rb_vm_trace_sampler_stop();
+}
+
+void
+rb_vm_trace_sampler_forget(void)
+{
+    if (sampler.running) return;
+    current = NULL; /* of the thread that has ended the session; others have given up the GVL since */
+    uint32_t used = atomic_load(&sampler.used);
+    atomic_store(&sampler.used, 0);
+    sampler.free = 0;
+    for (uint32_t i = 0; i < used; i++) sampled_phase(slot(i), VM_TRACE_NOBODY);
+}
+
+uint64_t
+rb_vm_trace_sampler_late(void)
+{
+    return sampler.late;
+}
+
+#endif
