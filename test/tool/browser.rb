@@ -11,7 +11,8 @@ class Browser
                  --disable-component-update --disable-sync --hide-scrollbars].freeze
 
   def self.missing
-    %w[chromium chromedriver].reject { |name| ENV["PATH"].split(":").any? { |dir| File.executable?(File.join(dir, name)) } }
+    folders = ENV["PATH"].split(":")
+    %w[chromium chromedriver].reject { |name| folders.any? { |dir| File.executable?(File.join(dir, name)) } }
   end
 
   def initialize(width: 1300, height: 1000, dark: false)
@@ -22,8 +23,9 @@ class Browser
     @http.read_timeout = 60
     options = { "args" => [*ARGUMENTS, "--user-data-dir=#{@dir}/profile", "--window-size=#{width},#{height}",
                            *(dark ? ["--blink-settings=preferredColorScheme=0"] : [])] }
+    capabilities = { "alwaysMatch" => { "goog:chromeOptions" => options } }
     wait_for_driver
-    @session = "/session/#{call("/session", "capabilities" => { "alwaysMatch" => { "goog:chromeOptions" => options } })["sessionId"]}"
+    @session = "/session/#{call("/session", "capabilities" => capabilities)["sessionId"]}"
   end
 
   def open(path) = visit("file://#{path}")
@@ -33,16 +35,37 @@ class Browser
   def run(script, *arguments) = call("#{@session}/execute/sync", "script" => script, "args" => arguments)
 
   def text(selector) = run("return document.querySelector(arguments[0]).innerText", selector)
-  def texts(selector) = run("return [...document.querySelectorAll(arguments[0])].map((e) => e.innerText)", selector)
+  def texts(selector) = map(selector, "e.innerText")
   def click(selector) = call("#{@session}/element/#{element(selector)}/click", {})
   def type(selector, text) = call("#{@session}/element/#{element(selector)}/value", "text" => text)
 
+  # The values of a JavaScript expression for each element, e, that the selector matches.
+  def map(selector, expression)
+    run("return [...document.querySelectorAll(arguments[0])].map((e) => #{expression})", selector)
+  end
+
+  # Presses keys, one after the other, where the focus is; `held` stays down meanwhile.
+  def press(*keys, held: nil)
+    strokes = keys.flat_map { |key| [{ "type" => "keyDown", "value" => key }, { "type" => "keyUp", "value" => key }] }
+    strokes = [{ "type" => "keyDown", "value" => held }, *strokes, { "type" => "keyUp", "value" => held }] if held
+    call("#{@session}/actions", "actions" => [{ "type" => "key", "id" => "keyboard", "actions" => strokes }])
+  end
+
   # Drags the pointer over an element; from and to are fractions of its width.
   def drag(selector, from, to)
-    box = run("const b = document.querySelector(arguments[0]).getBoundingClientRect(); return [b.left, b.top, b.width, b.height]", selector)
+    box = run(<<~JS, selector)
+      const e = document.querySelector(arguments[0]);
+      let b = e.getBoundingClientRect();
+      if (b.top < 0 || b.bottom > innerHeight) {
+        e.scrollIntoView({ block: 'center' });
+        b = e.getBoundingClientRect();
+      }
+      return [b.left, b.top, b.width, b.height];
+    JS
     y = (box[1] + box[3] / 2).to_i
     move = ->(part) { { "type" => "pointerMove", "duration" => 50, "x" => (box[0] + box[2] * part).to_i, "y" => y } }
-    actions = [move[from], { "type" => "pointerDown", "button" => 0 }, move[(from + to) / 2], move[to], { "type" => "pointerUp", "button" => 0 }]
+    actions = [move[from], { "type" => "pointerDown", "button" => 0 }, move[(from + to) / 2], move[to],
+               { "type" => "pointerUp", "button" => 0 }]
     call("#{@session}/actions", "actions" => [{ "type" => "pointer", "id" => "mouse", "actions" => actions }])
   end
 
@@ -50,7 +73,8 @@ class Browser
   def problems = call("#{@session}/se/log", "type" => "browser").map { |entry| entry["message"] }
 
   def screenshot(path)
-    @http.get("#{@session}/screenshot").then { |reply| File.binwrite(path, JSON.parse(reply.body)["value"].unpack1("m")) }
+    reply = JSON.parse(@http.get("#{@session}/screenshot").body)
+    File.binwrite(path, reply["value"].unpack1("m"))
   end
 
   def close

@@ -424,3 +424,41 @@ class CallsTrace < ThreadsTrace
 
   def build(**counts) = super(calls: @calls, calls_left_out: @left_out, **counts)
 end
+
+# A trace of the streams `syscalls` and `sched`, with calls and states of threads beside them. Slices of one
+# thread are written at their ends. Times are milliseconds.
+#   KernelTrace.new { |t| t.syscall(:main, "read", 1, 2, fd: 3, result: 7); t.cpu(:main, 0, 0, 5) }.build
+class KernelTrace < CallsTrace
+  CPU_TRACKS = 0x78000000
+
+  def initialize(settings: {}, **options, &block)
+    @syscalls = @slices = 0
+    settings &&= { flags: "calls syscalls sched", **settings }
+    super(settings: settings, **options, &block)
+  end
+
+  # result: nil if it has another end. Returns the offset of its record.
+  def syscall(thread, name, from, to, errno: nil, ended: nil, result: errno || ended ? nil : 0, **args)
+    @syscalls += 1
+    args = { **args, result: result, errno: errno, ended: ended }.compact
+    event(:complete, thread, "syscall", name, from, extra: [ns(to)], **args)
+  end
+
+  # A slice on the track beside that of its thread. Returns the offset of its record.
+  def sched(thread, name, from, to, **args)
+    track = :"#{thread} CPU"
+    thread(track, CPU_TRACKS + @threads[thread][:tid]) unless @threads.key?(track)
+    @slices += 1
+    event(:complete, track, "sched", name, from, extra: [ns(to)], **args)
+  end
+
+  def cpu(thread, number, from, to) = sched(thread, "CPU #{number}", from, to, cpu: [:uint32, number])
+
+  def runnable(thread, from, to, why: "woken", cpu: 0, **tasks)
+    sched(thread, "runnable", from, to, cpu: [:uint32, cpu], why: why, **tasks)
+  end
+
+  def build(**counts)
+    super(syscalls: @syscalls, syscalls_left_out: 0, sched_slices: @slices, sched_left_out: 0, **counts)
+  end
+end

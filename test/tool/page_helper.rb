@@ -1,6 +1,7 @@
 # What the tests of `vm-trace html` share: its page, the data in it, and a browser that shows it.
 require_relative "tool_helper"
 require_relative "browser"
+require_relative "page_numbers"
 
 module PageHelper
   include ToolHelper
@@ -15,11 +16,19 @@ module PageHelper
 
   def data_of(page) = JSON.parse(page[%r{<script type="application/json" id="data">(.*?)</script>}m, 1])
 
-  # The texts of the cells of each row that the selector matches.
-  def cells(browser, rows)
-    browser.run("return [...document.querySelectorAll(arguments[0])].map((row) =>" \
-                " [...row.cells].map((cell) => cell.innerText.trim()))", rows)
+  def numbers_of(data) = PageNumbers.of(data)
+
+  # Types into the page's search.
+  def search(browser, text)
+    browser.run("const input = document.getElementById('search'); input.value = arguments[0]; " \
+                "input.dispatchEvent(new Event('input'))", text)
   end
+
+  # The texts of the cells of each row that the selector matches.
+  def cells(browser, rows) = browser.map(rows, "[...e.cells].map((cell) => cell.innerText.trim())")
+
+  # The same of a table's body, without the row that says that there are none.
+  def rows_of(browser, table) = cells(browser, "#{table} tbody tr").reject { |row| row.size == 1 }
 
   # SCREENSHOTS=DIR keeps pictures of the browser.
   def browse(bytes, *html_options, **options)
@@ -38,5 +47,19 @@ module PageHelper
         browser.close
       end
     end
+  end
+
+  def wait_for(browser, condition)
+    200.times do
+      return if browser.run("return !!(#{condition})")
+      sleep 0.02
+    end
+    flunk "the page never had: #{condition}"
+  end
+
+  # Calls are decoded and drawn after the page is shown.
+  def wait_for_calls(browser)
+    wait_for(browser, "document.getElementById('lanes').dataset.slices && " \
+                      "document.querySelector('#call-flame .frame')")
   end
 end

@@ -25,5 +25,6 @@ QUESTIONS = {
               "left join stack_profile_symbol y using(symbol_set_id) order by f.id",
   "callsites" => "select id, depth, parent_id, frame_id from stack_profile_callsite order by id",
   "sessions" => "select id, source, timebase_unit from stack_sample_session order by id",
+  "losses" => "select name, value from stats where value > 0 and severity in ('error', 'data_loss')",
   "faults" => "select name, value from stats where value > 0 and name like 'fuchsia%'",
 }.freeze

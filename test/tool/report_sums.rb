@@ -2,6 +2,7 @@
 # the summaries.
 require "json"
 require "open3"
+require_relative "page_numbers"
 
 module ReportSums
   EXITS = %w[exits_by_reason exits_by_line exits_by_instruction worst].freeze
@@ -156,7 +157,8 @@ module ReportSums
       same "exits of the page", data["exits"], weights[%w[side_exit recompile_exit]]
       same "fallbacks of the page", data["fallbacks"], weights[%w[fallback]]
       same "rows of the page", data["rows"].sum { |row| row[6] }, data["exits"] + data["fallbacks"]
-      same "cells of the page", data["rows"].sum { |row| row[9].each_slice(2).sum(&:last) }, data["exits"] + data["fallbacks"]
+      numbers = PageNumbers.of(data)
+      same "bins of the page", data["rows"].sum { |row| numbers[row[9]].sum(&:last) }, data["exits"] + data["fallbacks"]
       same "stacks of the page", data["stacks"][0][2], data["exits"]
       same "compilations of the page", data["compiling"]["compiles"], @totals["compilations"]
     end

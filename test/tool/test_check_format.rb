@@ -98,7 +98,7 @@ class TestCheckFormat < Minitest::Test
 
   def test_directory
     result = tool("check", "/")
-    assert_equal "vm-trace: /: offset 0: cannot read further: Is a directory\n", result.err
+    assert_equal "vm-trace: /: the folder has no traces (*.fxt)\n", result.err
     assert_equal 3, result.status
   end
 

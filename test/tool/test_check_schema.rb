@@ -115,6 +115,15 @@ class TestCheckSchema < Minitest::Test
     assert_match(/\Avm-trace: F: offset #{@at}: trace settings is not the first event of its process\n/, result.err)
   end
 
+  def test_host_without_its_time
+    trace = OurTrace.new
+    builder = FxtBuilder.simple do |b|
+      b.event(:instant, "trace", "settings", ts: 1000, args: trace.settings)
+      @at = b.event(:instant, "trace", "host", ts: 1001, args: { "host" => "web7" })
+    end
+    assert_fault(@at, "trace host lacks its argument unix_ns", builder)
+  end
+
   def test_summary_without_settings
     builder = FxtBuilder.simple do |b|
       @at = b.event(:instant, "trace", "summary", ts: 1, args: { "exits" => 0, "events" => 0, "lost" => 0 })

@@ -1,4 +1,6 @@
 # The command line: help, statuses, wrong usage.
+require "fileutils"
+require "json"
 require_relative "tool_helper"
 
 class TestCli < Minitest::Test
@@ -24,7 +26,8 @@ class TestCli < Minitest::Test
   # From --help, so that a new one is tested, too.
   def commands
     names = tool("--help").out[/^Commands:\n((?:  .*\n)+)/, 1].scan(/^  (\w+)  /).flatten
-    known = %w[report history annotate info check dump query diff export html merge cut explain start stop status save]
+    known = %w[report history annotate info check dump query diff export metrics html merge cut scrub explain record
+               top start stop status save]
     assert_empty known - names
     names
   end
@@ -72,7 +75,8 @@ class TestCli < Minitest::Test
       %w[report --top x f] => /--top takes a number from 1 to \d+, not x/, %w[report --top 0 f] => /not 0/,
       %w[report --top=-1 f] => /not -1/, %w[report -n 99999999999999999999 f] => /not 9+/,
       %w[check --top 3 f] => /unrecognized option '--top'/, %w[check --memory 0 f] => /--memory takes a number/,
-      %w[report --since x f] => /--since takes a time such as 1\.5, 20ms or 300us, not x/, %w[report --since=-1 f] => /not -1/,
+      %w[report --since x f] => /--since takes a time such as 1\.5, 20ms or 300us, not x/,
+      %w[report --since=-1 f] => /not -1/,
       %w[report --until 5h f] => /not 5h/, %w[report --until inf f] => /not inf/, %w[report --until 1e3 f] => /not 1e3/,
       %w[report --until= f] => /takes a time/, %w[report --until 99999999999 f] => /not 9+/,
       %w[report --format xml f] => /--format takes text, json, markdown or csv, not xml/ }.each do |args, message|
@@ -87,11 +91,14 @@ class TestCli < Minitest::Test
   def test_programs_that_cannot_be_told_anything
     pid = Process.spawn({ "RUBY_VM_TRACE_CONTROL" => "/nowhere/%p" }, "sleep", "60")
     sleep 0.01 until File.read("/proc/#{pid}/environ").include?("nowhere")
-    { %w[stop] => [2, /stop needs the pid of a program/],
+    expected = {
+      %w[stop] => [2, /stop needs the pid of a program/],
       %w[stop x1] => [2, /give exactly one process id/],
       %w[start --keep=best 1] => [2, /--keep takes newest or oldest, not best/],
       ["status", Process.pid.to_s] => [3, /start it with RUBY_VM_TRACE_CONTROL set/],
-      ["status", pid.to_s] => [3, %r{process #{pid} does not listen at /nowhere/#{pid}: No such file}] }.each do |args, (status, message)|
+      ["status", pid.to_s] => [3, %r{process #{pid} does not listen at /nowhere/#{pid}: No such file}],
+    }
+    expected.each do |args, (status, message)|
       result = tool(*args)
       assert_match(/\Avm-trace: .*#{message}/, result.err, args.inspect)
       assert_equal status, result.status, args.inspect
@@ -101,15 +108,47 @@ class TestCli < Minitest::Test
     Process.wait(pid)
   end
 
-  def test_a_folder_is_no_file_and_each_command_says_so
+  # These commands read one file, and a folder is none.
+  def test_a_folder_is_no_file
     Dir.mktmpdir do |dir|
-      (commands - %w[explain start stop status save]).each do |command|
-        arguments = { "history" => [dir, "x"], "query" => [dir, "select 1"], "diff" => [dir, dir], "export" => ["--format=folded", dir] }
-        result = tool(command, *arguments.fetch(command, [dir]))
-        next if command == "query" && result.err.include?("built without SQLite")
-        assert_equal "vm-trace: #{dir}: offset 0: cannot read further: Is a directory\n", result.err.lines.uniq.join, command
+      %w[annotate cut].each do |command|
+        result = tool(command, dir)
+        message = "vm-trace: #{dir}: offset 0: cannot read further: Is a directory\n"
+        assert_equal message, result.err.lines.first, command
         assert_equal 3, result.status, command
       end
+    end
+  end
+
+  def test_a_folder_stands_for_its_traces
+    Dir.mktmpdir do |dir|
+      (commands - %w[annotate cut scrub explain metrics record top start stop status save]).each do |command|
+        arguments = { "history" => [dir, "Foo#bar"], "query" => [dir, "select count(*) from process"],
+                      "diff" => [dir, dir], "export" => ["--format=folded", dir] }.fetch(command, [dir])
+        FileUtils.rm_f(Dir["#{dir}/*"])
+        result = tool(command, *arguments)
+        assert_equal "vm-trace: #{dir}: the folder has no traces (*.fxt)\n", result.err, command
+        assert_equal 3, result.status, command
+        [10, 9].each { |pid| File.binwrite("#{dir}/#{pid}.fxt", OurTrace.new(pid: pid).build.bytes) }
+        File.write("#{dir}/index.csv", "")
+        files = arguments.flat_map { |argument| argument == dir ? %W[#{dir}/9.fxt #{dir}/10.fxt] : [argument] }
+        next if command == "diff" || tool(command, *arguments).err.include?("built without SQLite")
+        found = tool(command, *arguments)
+        assert_equal [tool(command, *files).out, 0], [found.out, found.status], command
+      end
+    end
+  end
+
+  # The processes of a folder are one run: what they have in common is added up.
+  def test_diff_takes_a_folder_as_one_run
+    Dir.mktmpdir do |dir|
+      %w[a b].each { |side| Dir.mkdir("#{dir}/#{side}") }
+      %w[a/1 a/2 b/1 b/5 b/6].each do |name|
+        trace = OurTrace.new(pid: name[/\d/].to_i).build
+        File.binwrite("#{dir}/#{name}.fxt", trace.bytes)
+      end
+      out = tool("diff", "--format=json", "#{dir}/a", "#{dir}/b").out
+      assert_equal [2 * 3, 3 * 3], JSON.parse(out)["total"]["rows"].first.values_at("a", "b"), out
     end
   end
 
@@ -124,12 +163,13 @@ class TestCli < Minitest::Test
     end
   end
 
+  OPTIONS = %w[top since until reason method thread format max-faults memory help version normalize kind map fail-over
+               output sqlite no-reason counter no-exits compiles invalidations sample-rate file max-size keep calls
+               syscalls sched seconds save-at timeout table no-map].freeze
+
   def test_man_page_names_every_command_and_option
     man = File.read(File.join(ROOT, "tools/vm-trace/cli/vm-trace.1"))
-    (commands.map { |c| "Cm #{c}" } +
-      %w[top since until reason method thread format max-faults memory help version
-         normalize kind map fail-over output sqlite no-reason counter no-exits compiles invalidations sample-rate file max-size keep seconds save-at timeout table no-map].map { |o| "-#{o}" }).each do |word|
-      assert_includes man, word
-    end
+    words = commands.map { |command| "Cm #{command}" } + OPTIONS.map { |option| "-#{option}" }
+    words.each { |word| assert_includes man, word }
   end
 end

@@ -63,6 +63,18 @@ class TestCut < Minitest::Test
     assert_equal 0, result.status
   end
 
+  # Its two times stay those of one moment.
+  def test_host_from_before_the_span_is_moved_with_its_time_of_day
+    trace = FxtBuilder.simple do |b|
+      b.event(:instant, "trace", "settings", ts: 1000, args: { "pid" => [:uint32, 42] })
+      b.event(:instant, "trace", "host", ts: 1100, args: { "host" => "web7", "unix_ns" => [:uint64, 1_000_000_001_100] })
+      b.event(:instant, "c", "n", ts: 5000)
+    end
+    events, = cut(trace, "--since=2us")
+    host = events.find { |event| event["name"] == "host" }
+    assert_equal [3000, { "host" => "web7", "unix_ns" => 1_000_000_003_000 }], host.values_at("ts", "args")
+  end
+
   def test_a_loss_in_the_span_stays
     trace = OurTrace.new
     trace.losses << { type: :instant, cat: "trace", name: "loss", ts: 7000, args: { "lost" => [:uint64, 5], "reason" => "full" } }

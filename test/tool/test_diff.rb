@@ -239,7 +239,7 @@ class TestDiff < Minitest::Test
       [[path, path], [path, "vs", path], [path, path, "vs", path]].each { |files| assert_equal 0, tool("diff", *files).status }
       [[path], [path, path, path], ["vs", path], [path, "vs"], [path, "vs", path, "vs", path]].each do |files|
         result = tool("diff", *files)
-        assert_equal "vm-trace: diff takes two files, or `A... vs B...`; see vm-trace diff --help\n", result.err
+        assert_equal "vm-trace: diff takes two files or folders, or `A... vs B...`; see vm-trace diff --help\n", result.err
         assert_equal 2, result.status
       end
       assert_equal 3, tool("diff", path, "#{path}.missing").status

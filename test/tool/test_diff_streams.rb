@@ -259,12 +259,37 @@ class TestDiffStreams < Minitest::Test
     end
   end
 
+  # --- the kernel's streams ---
+
+  def kernel_run(reads:, waits:)
+    KernelTrace.new(settings: { flags: "syscalls sched" }) do |t|
+      t.syscall(:main, "open", 0, 1)
+      reads.times { |i| t.syscall(:main, "read", 2 + 2 * i, 3 + 2 * i) }
+      t.cpu(:main, 0, 0, 20)
+      t.runnable(:main, 20, 20 + waits, why: "preempted")
+      t.cpu(:main, 0, 20 + waits, 50)
+    end.build
+  end
+
+  def test_system_calls_and_cpus
+    data = json(kernel_run(reads: 3, waits: 4), kernel_run(reads: 5, waits: 9))
+    assert_equal [["grew", 3, 5, "read"]], rows(data, "syscalls", "syscall")
+    assert_equal [[3, 5]], data["syscalls"]["rows"].map { |row| row.values_at("a_count", "b_count") }
+    assert_equal [["shrank", 46, 41, "main", "on a CPU"], ["grew", 4, 9, "main", "preempted, waiting for a CPU"]],
+                 rows(data, "cpu", "thread", "state")
+    text = compare(kernel_run(reads: 3, waits: 4), calls_run(a: 1, b: 1)).out
+    assert_match(/syscalls: 1 of 2 files does not have this stream/, text)
+    assert_match(/sched: 1 of 2 files does not have this stream/, text)
+  end
+
   # --- calls ---
 
   def calls_run(a:, b:, dir: "/app", line: 3)
     CallsTrace.new do |t|
       t.call(:main, "<main> (#{dir}/run.rb:1)", 0, 100) do
-        t.call(:main, "Foo#a (#{dir}/foo.rb:#{line})", 1, 1 + a + b) { t.call(:main, "Bar#b (#{dir}/bar.rb:9)", 1.5, 1.5 + b) }
+        t.call(:main, "Foo#a (#{dir}/foo.rb:#{line})", 1, 1 + a + b) do
+          t.call(:main, "Bar#b (#{dir}/bar.rb:9)", 1.5, 1.5 + b)
+        end
       end
     end.build
   end
@@ -285,7 +310,8 @@ class TestDiffStreams < Minitest::Test
     assert_equal 0, compare(before, after, "--fail-over=calls:12.5").status
     result = compare(before, after, "--fail-over=calls:11")
     assert_equal 1, result.status
-    assert_equal "vm-trace: diff: own time in Bar#b (/app/bar.rb) grew by 12.0 % of all before, more than --fail-over=calls:11\n",
+    assert_equal "vm-trace: diff: own time in Bar#b (/app/bar.rb) grew by 12.0 % of all before, " \
+                 "more than --fail-over=calls:11\n",
                  result.err
     assert_equal 1, compare(before, after, "--fail-over=calls:11ms").status
     assert_equal 0, compare(before, after, "--fail-over=calls:13ms").status

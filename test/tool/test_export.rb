@@ -1,10 +1,12 @@
 # `vm-trace export`: stacks made from an exit's arguments, and the formats, each read by other code
 # than wrote it; also by pprof and sqlite3, if installed.
 require_relative "tool_helper"
+require_relative "pprof_reader"
 require "zlib"
 
 class TestExport < Minitest::Test
   include ToolHelper
+  include PprofReader
 
   # One exit for each hash of arguments; frames as the tracer writes them.
   def exits(*backtraces, reason: "GuardType(Fixnum)", category: "side_exit")
@@ -151,53 +153,6 @@ class TestExport < Minitest::Test
     assert_equal tool("export", "-f", "folded", trace).out, labels.zip(profile["weights"]).map { |pair| pair.join(" ") + "\n" }.join
   end
 
-  # Protocol buffers, read by their specification: { field => [value, ...] }, bytes as strings.
-  def fields(bytes)
-    io = StringIO.new(bytes)
-    result = Hash.new { |hash, key| hash[key] = [] }
-    until io.eof?
-      key = varint(io)
-      result[key >> 3] << (key & 7 == 2 ? io.read(varint(io)) : varint(io))
-      assert_includes [0, 2], key & 7
-    end
-    result
-  end
-
-  def varint(io)
-    value = shift = 0
-    loop do
-      byte = io.readbyte
-      value |= (byte & 0x7f) << shift
-      return value if byte < 0x80
-      shift += 7
-    end
-  end
-
-  def varints(bytes)
-    io = StringIO.new(bytes)
-    values = []
-    values << varint(io) until io.eof?
-    values
-  end
-
-  # [[[name, file, line], ... innermost first], [events, exits]] of each sample, after
-  # profile.proto.
-  def read_pprof(bytes)
-    profile = fields(Zlib.gunzip(bytes))
-    strings = profile[6].map { |text| text.dup.force_encoding("UTF-8") }
-    assert_equal "", strings.first
-    assert strings.all?(&:valid_encoding?)
-    functions = profile[5].to_h { |f| fields(f).then { |g| [g[1][0], [strings[g[2][0]], strings[g[4][0]]]] } }
-    locations = profile[4].to_h do |location|
-      l = fields(location)
-      line = fields(l[4][0])
-      [l[1][0], [*functions.fetch(line[1][0]), [line[2][0]].pack("Q").unpack1("q")]]
-    end
-    types = profile[1].map { |t| fields(t).then { |g| [strings[g[1][0]], strings[g[2][0]]] } }
-    samples = profile[2].map { |s| fields(s).then { |g| [varints(g[1][0]).map { |id| locations.fetch(id) }, varints(g[2][0])] } }
-    [types, samples, profile]
-  end
-
   def test_pprof_is_what_its_description_says
     bytes = tool("export", "-f", "pprof", File.join(TRACES, "sampled.fxt")).out.b
     types, samples, profile = read_pprof(bytes)
@@ -275,10 +230,10 @@ class TestExport < Minitest::Test
     end
   end
 
-  TABLES = %w[args counter counter_track flow process process_counter_track sched slice stack_profile_callsite
+  TABLES = %w[args counter counter_track flow process process_counter_track process_track sched slice stack_profile_callsite
               stack_profile_frame stack_profile_mapping stack_profile_symbol stack_sample stack_sample_async_context
               stack_sample_counter stack_sample_counter_track stack_sample_execution_context stack_sample_session
-              stack_sample_task_context stats thread thread_state thread_track track].freeze
+              stack_sample_task_context stats thread thread_state thread_track trace_bounds track].freeze
 
   def test_sqlite_has_the_rows_of_query
     (conformance_files + Conformance.files("streams/*_samples*.fxt")).uniq.each do |file|
@@ -305,12 +260,12 @@ class TestExport < Minitest::Test
   # --- the output file ------------------------------------------------------------------------------
 
   def test_no_format_and_wrong_ones_are_said
-    assert_equal "vm-trace: export needs --format; see vm-trace export --help\n", tool("export", "f").err
+    assert_equal "vm-trace: export needs --format or --tables; see vm-trace export --help\n", tool("export", "f").err
     assert_match(/--format takes folded, speedscope, chrome, firefox, pprof or sqlite, not svg/,
                  tool("export", "-f", "svg", "f").err)
-    assert_match(/--kind takes exits, fallbacks, blocked, preempted, allocations or calls, not all/,
+    assert_match(/--kind takes exits, fallbacks, blocked, preempted, allocations, calls or samples, not all/,
                  tool("export", "-k", "all", "f").err)
-    assert_equal "vm-trace: --format=firefox takes --kind=exits, fallbacks, blocked or calls, not preempted\n",
+    assert_equal "vm-trace: --format=firefox takes --kind=exits, fallbacks, blocked, calls or samples, not preempted\n",
                  tool("export", "-f", "firefox", "-k", "preempted", "f").err
     assert_equal 2, tool("export", "f").status
   end

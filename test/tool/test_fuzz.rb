@@ -72,7 +72,10 @@ class TestFuzz < Minitest::Test
     %w[export --format=speedscope] => ->(paths) { paths },
     %w[export --format=pprof] => ->(paths) { paths }, %w[export --format=chrome] => ->(paths) { paths },
     %w[export --format=firefox] => ->(paths) { paths },
+    %w[export --tables=FILE.tables --with-arguments] => ->(paths) { paths },
+    %w[export --format=pprof --by=minute --output=FILE.minutes] => ->(paths) { paths.first(40) },
     %w[html] => ->(paths) { paths }, %w[merge] => ->(paths) { paths }, %w[diff] => ->(paths) { [paths.first, "vs", *paths] },
+    %w[scrub --remove=[a-m]+ --output=FILE] => ->(paths) { paths.first(1) },
     %w[cut --since=1us --until=3us] => ->(paths) { paths.first(1) }, %w[cut] => ->(paths) { paths.last(1) },
   }.freeze
   NEEDS_SQLITE = COMMANDS.keys.grep(->(command) { command.first == "query" || command[1] == "--format=sqlite" }).freeze

@@ -1,6 +1,7 @@
 # `vm-trace html`: the data of the page, and that it works in a browser, opened from disk.
 require_relative "tool_helper"
 require_relative "page_helper"
+require_relative "places_trace"
 
 class TestHtml < Minitest::Test
   include PageHelper
@@ -18,14 +19,19 @@ class TestHtml < Minitest::Test
     end
   end
 
-  # Sums over the cells of rows: [bin, count, bin, count ...]
-  def in_bins(rows) = rows.sum { |row| row[9].each_slice(2).sum(&:last) }
+  # What the bins of all rows add up to.
+  def in_bins(data)
+    numbers = numbers_of(data)
+    data["rows"].sum { |row| numbers[row[9]].sum(&:last) }
+  end
 
   # Every event is in the bin of its time.
   def assert_binned(times_ns, data)
     bins = data["bins"]
     expected = times_ns.map { |ts| (ts - times_ns.min - bins["start_ns"]) / bins["width_ns"] }.tally
-    found = data["rows"].flat_map { |row| row[9].each_slice(2).to_a }.group_by(&:first).transform_values { |cells| cells.sum(&:last) }
+    numbers = numbers_of(data)
+    cells_by_bin = data["rows"].flat_map { |row| numbers[row[9]] }.group_by(&:first)
+    found = cells_by_bin.transform_values { |cells| cells.sum(&:last) }
     assert_equal expected, found
     assert_equal 0, (times_ns.min + bins["start_ns"]) % bins["width_ns"], "bins begin at multiples of their width"
   end
@@ -34,7 +40,7 @@ class TestHtml < Minitest::Test
     data = data_of(page(exits(3000)))
     assert_equal 3000, data["exits"]
     assert_equal 3000, data["rows"].sum { |row| row[6] }
-    assert_equal 3000, in_bins(data["rows"])
+    assert_equal 3000, in_bins(data)
     assert_equal 30, data["rows"].size
     assert_equal ["", 3000], [data["strings"][data["stacks"][0][1]], data["stacks"][0][2]]
     assert_equal "<main> (/app/run.rb:1)", data["strings"][data["stacks"][1][1]]
@@ -71,12 +77,39 @@ class TestHtml < Minitest::Test
   end
 
   def test_what_is_not_shown_one_by_one_is_summed
-    data = data_of(page(exits(6000, methods: 3000, reasons: 3)))
+    data = data_of(page(exits(12_000, methods: 12_000, reasons: 3)))
     summed, single = data["rows"].partition { |row| row[5] != 1 }
-    assert_equal 1000, single.size
+    assert_equal 10_000, single.size
     assert_equal 2000, summed.sum { |row| row[5] }
     assert_equal %w[Reason0 Reason1 Reason2], summed.map { |row| data["strings"][row[1]] }.sort
-    assert_equal 6000, in_bins(data["rows"])
+    assert_equal 12_000, in_bins(data)
+  end
+
+  # Of places with long names the page lists fewer.
+  def test_places_have_room_for_a_mebibyte_of_names
+    shown = lambda do |bytes|
+      trace = FxtBuilder.simple do |b|
+        3000.times { |i| b.exit("R", FxtBuilder::Inline.new("m#{i.to_s.rjust(bytes - 1, "_")}"), ts: i) }
+      end
+      data_of(page(trace))["rows"].count { |row| row[5] == 1 }
+    end
+    assert_equal [3000, 2097, 1000], [shown[300], shown[500], shown[5000]]
+  end
+
+  # The budget of the page.
+  def test_a_page_of_100_000_places_has_less_than_5_megabytes
+    trace = PlacesTrace.build
+    html = page(trace)
+    assert_operator html.bytesize, :<, 5_000_000
+    data = data_of(html)
+    assert_equal [150_000] * 2, [in_bins(data), data["exits"]]
+    assert_operator data["rows"].count { |row| row[5] == 1 }, :>, 9000
+    browse(trace) do |browser|
+      assert_match(/\AThe page lists the 10,000 places with most exits\. 90,000 others are summed up by reason/,
+                   browser.text("#table-note"))
+      assert_operator browser.run("return document.querySelectorAll('#table-body tr').length"), :<=, 40
+      assert_operator browser.run("return document.querySelectorAll('*').length"), :<, 5000
+    end
   end
 
   def test_largest_stacks_are_kept
@@ -110,10 +143,11 @@ class TestHtml < Minitest::Test
       b.event(:end, "compile", "mark_executable", ts: 902_500)
       b.event(:complete, "invalidation", "x", ts: 950_000, extra: 960_000)
     end
-    compiling = data_of(page(trace))["compiling"]
+    data = data_of(page(trace))
+    compiling = data["compiling"]
     assert_equal [1, 900_000, 1], compiling.values_at("compiles", "compile_ns", "invalidations"), "only ISEQs are compiled"
-    assert_equal 900_500, compiling["ns"].each_slice(2).sum(&:last)
-    assert_equal 1, compiling["invalidated"].each_slice(2).sum(&:last)
+    sums = compiling.values_at("ns", "invalidated").map { |number| numbers_of(data)[number].sum(&:last) }
+    assert_equal [900_500, 1], sums
   end
 
   def test_reasons_have_their_advice
@@ -153,6 +187,20 @@ class TestHtml < Minitest::Test
       browser.click("#table-head [data-column=count]")
       assert_equal 1, browser.run("return document.querySelectorAll('#table-body details[open]').length")
     end
+  end
+
+  def test_settings_have_the_origin_once
+    data = data_of(page(FxtBuilder.simple do |b|
+      b.event(:instant, "trace", "settings", ts: 1_000_000_000, args: { "pid" => [:uint32, 42] })
+      [2, 9].each do |s|
+        args = { "host" => "web7", "unix_ns" => [:uint64, (1_795_696_725 + s) * 1_000_000_000] }
+        b.event(:instant, "trace", "host", ts: s * 1_000_000_000, args: args)
+      end
+      b.event(:instant, "side_exit", "X", ts: 3_000_000_000, args: { "0" => "A#a (/a.rb:1)" })
+    end))
+    texts = data["strings"]
+    assert_equal [%w[pid 42], %w[host web7], ["began", "2026-11-26T12:38:46Z"]],
+                 data["settings"].map { |pair| pair.map { |i| texts[i] } }
   end
 
   def test_settings_losses_and_threads
@@ -237,10 +285,10 @@ class TestHtml < Minitest::Test
       browser.click("#table-head [data-column=method]")
       assert_equal "Slow#late /app/late.rb:7", method_column(browser).first
       assert_equal "descending", browser.run("return document.querySelector('th[aria-sort]').getAttribute('aria-sort')")
-      browser.type("#table-search", "EVEN foo")
+      browser.type("#search", "EVEN foo")
       assert_equal ["Foo#even /app/foo.rb:3"], method_column(browser)
       assert_match(/\A1 row: 1,000 exits, 25.0 %/, browser.text("#table-sum"))
-      browser.run("const s = document.getElementById('table-search'); s.value = ''; s.dispatchEvent(new Event('input'))")
+      search(browser, "")
       browser.click("#groups button:nth-child(3)")
       assert_equal ["/app/foo.rb", "/app/late.rb"], method_column(browser)
       assert_equal ["3,000", "1,000"], first_column(browser)
@@ -276,7 +324,7 @@ class TestHtml < Minitest::Test
       assert_equal ["all exits", "<main>", "block in <main>", "Slow#late"], browser.texts("#flame-path button")
       assert_match(/\ASlow#late \(\/app\/late.rb:7\) +1,000 exits, 25.0 %\z/, browser.text("#flame-detail"))
       browser.click("#flame-path button")
-      browser.type("#flame-search", "foo.rb")
+      browser.type("#search", "foo.rb")
       assert_equal ["Foo#even", "Foo.odd"], browser.texts("#flame .match").sort
       assert_equal "75.0 % of the exits pass through matching frames", browser.text("#flame-sum")
     end
@@ -294,6 +342,137 @@ class TestHtml < Minitest::Test
       assert_equal 4, browser.texts("#flame-path button").size
       key["Escape"]
       assert_equal 3, browser.texts("#flame-path button").size
+    end
+  end
+
+  # Stacks and their weights, as another command has them.
+  def folded(trace)
+    with_file(trace) { |path| tool("export", "--format=folded", path).out }.lines.to_h do |line|
+      stack, weight = line.chomp.match(/\A(.*) (\d+)\z/).captures
+      [stack.split(";"), weight.to_i]
+    end
+  end
+
+  # What is drawn: [name, exits, top] of each frame.
+  def flame_frames(browser)
+    browser.run("return [...document.querySelectorAll('#flame .frame')]" \
+                ".map((f) => [f.getAttribute('aria-label'), parseInt(f.style.top)])").map do |label, top|
+      [label[/\A(.*?)(?: \([^()]*\))?  [\d,]+ exit/, 1], label[/  ([\d,]+) exit/, 1].delete(",").to_i, top]
+    end
+  end
+
+  def sums_of(stacks)
+    stacks.each_with_object(Hash.new(0)) do |(name, weight), sums|
+      sums[name.sub(/ \([^()]*\)\z/, "")] += weight
+    end
+  end
+
+  def test_browser_flame_graph_with_the_innermost_first
+    stacks = folded(mixed)
+    browse(mixed) do |browser|
+      browser.click("#flame-section [data-mode=inverted]")
+      frames = flame_frames(browser)
+      assert_equal ["all exits", stacks.values.sum, 0], frames.first
+      assert_equal sums_of(stacks.map { |stack, weight| [stack.last, weight] }),
+                   frames.select { |_, _, top| top == 20 }.to_h { |name, exits, _| [name, exits] }
+      # Below a reason its places, and at last the outermost frame.
+      assert_equal sums_of(stacks.map { |stack, weight| [stack[-2], weight] }),
+                   sums_of(frames.select { |_, _, top| top == 40 }.map { |name, exits, _| [name, exits] })
+      browser.click("#flame .frame[aria-label^='Odd']")
+      assert_equal ["all exits", "Odd"], browser.texts("#flame-path button")
+      browser.click("#flame-section [data-mode=callers]")
+      assert_equal ["all exits", "<main>", "block in <main>", "Foo.odd", "Odd"], browser.texts("#flame .frame").first(5)
+      assert_empty browser.problems
+    end
+  end
+
+  def test_browser_flame_graph_of_one_frame
+    stacks = folded(mixed)
+    browse(mixed) do |browser|
+      browser.click("#flame .frame[aria-label^='block in']")
+      browser.click("#flame-section [data-mode=sandwich]")
+      inside = stacks.select { |stack, _| stack.any? { |name| name.start_with?("block in") } }
+      frames = flame_frames(browser)
+      center = frames.find { |name, _, _| name.start_with?("block in") }
+      assert_equal inside.values.sum, center[1]
+      at = ->(stack) { stack.index { |name| name.start_with?("block in") } }
+      row = lambda do |rows|
+        frames.select { |_, _, top| top == center[2] + 20 * rows }.map { |name, exits, _| [name, exits] }.sort
+      end
+      assert_equal sums_of(inside.map { |stack, weight| [stack[at[stack] - 1], weight] }).sort, row[-1]
+      assert_equal sums_of(inside.map { |stack, weight| [stack[at[stack] + 1], weight] }).sort, row[1]
+      # Another frame takes its place; a key moves to its callers; Escape shows all stacks again.
+      browser.click("#flame .frame[aria-label^='Slow#late']")
+      assert_match(/\ASlow#late/, browser.text("#flame-detail"))
+      press = "document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: arguments[0], bubbles: true }))"
+      key = ->(name) { browser.run(press, name) }
+      browser.run("document.querySelector(\"#flame .frame[tabindex='0']\").focus()")
+      key["ArrowUp"]
+      assert_match(/\Ablock in/, browser.run("return document.activeElement.getAttribute('aria-label')"))
+      key["ArrowDown"]
+      assert_match(/\ASlow#late/, browser.run("return document.activeElement.getAttribute('aria-label')"))
+      key["Escape"]
+      assert_equal "all exits", browser.texts("#flame .frame").first
+      assert_empty browser.problems
+    end
+  end
+
+  def test_browser_flame_graphs_of_two_runs
+    run = lambda do |counts|
+      FxtBuilder.simple do |b|
+        counts.each do |name, count|
+          args = { "0" => name, "1" => "<main> (/a.rb:9)" }
+          count.times { |i| b.event(:instant, "side_exit", "R", ts: i, args: args) }
+        end
+      end
+    end
+    before = run[{ "Same#x (/a.rb:1)" => 10, "Grew#y (/a.rb:2)" => 10, "Shrank#z (/a.rb:3)" => 10,
+                   "Gone#w (/a.rb:4)" => 5 }]
+    after = run[{ "Same#x (/a.rb:1)" => 10, "Grew#y (/a.rb:2)" => 14, "Shrank#z (/a.rb:3)" => 2,
+                  "New#v (/a.rb:5)" => 4 }]
+    with_file(before) do |base|
+      browse(after, "--against", base) do |browser|
+        classes = lambda do
+          browser.run("return [...document.querySelectorAll('#flame .frame')]" \
+                      ".map((f) => [f.innerText, f.className.replace(/frame|center/g, '').trim()])").to_h
+        end
+        assert_equal({ "Same#x" => "same", "Grew#y" => "grew2", "Shrank#z" => "shrank3", "New#v" => "grew3" },
+                     classes[].slice("Same#x", "Grew#y", "Shrank#z", "New#v"))
+        refute_includes classes[], "Gone#w"
+        browser.click("#flame-section [aria-label='Run that is drawn'] button:nth-child(2)")
+        assert_equal({ "Gone#w" => "shrank3", "Grew#y" => "grew2" }, classes[].slice("Gone#w", "Grew#y", "New#v"))
+        assert_match(/\A35 exits by backtrace/, browser.text("#flame-sum"))
+        # In another order the sums are those of the reason.
+        browser.click("#flame-section [data-mode=inverted]")
+        assert_equal "shrank1", classes[]["R"]
+        reason = browser.map("#flame .frame:nth-child(2)", "e.getAttribute('aria-label')").first
+        assert_match(/ 35 exits, 100/, reason)
+      end
+      result = tool("html", "-o", "#{base}.html", "--against", "/nonesuch", base)
+      assert_equal [3, false], [result.status, File.exist?("#{base}.html")]
+      assert_match(/nonesuch: cannot be opened/, result.err)
+    end
+  end
+
+  def test_browser_links_keep_the_view
+    browse(mixed) do |browser|
+      browser.drag("#timeline", 0.3, 0.6)
+      browser.type("#search", "slow & ä#")
+      browser.click("#flame-section [data-mode=inverted]")
+      shown = ["#window", "#table-sum"].map { |selector| browser.text(selector) }
+      link = browser.run("return location.href")
+      assert_match(/#window=\d+-\d+&search=.*&flame-modes=inverted\z/, link)
+      browser.visit("about:blank")
+      browser.visit(link)
+      assert_equal shown, ["#window", "#table-sum"].map { |selector| browser.text(selector) }
+      restored = browser.run("const mode = document.querySelector('#flame-section [data-mode=inverted]'); " \
+                             "return [document.getElementById('search').value, mode.getAttribute('aria-pressed')]")
+      assert_equal ["slow & ä#", "true"], restored
+      # What is in the middle, too; and nonsense does no harm.
+      browser.run("location.hash = '#window=9-1&flame-modes=sandwich+Foo%23even+(/app/foo.rb:30)&x=y'; " \
+                  "location.reload()")
+      sleep 0.2
+      assert_match(/all exits|Foo/, browser.text("#flame"))
     end
   end
 

@@ -262,17 +262,9 @@ class TestHtmlCalls < Minitest::Test
 
   def browse_calls(bytes, *html_options, **options)
     browse(bytes, *html_options, **options) do |browser|
-      wait_for(browser, "document.getElementById('lanes').dataset.slices && document.querySelector('#call-flame .frame')")
+      wait_for_calls(browser)
       yield browser
     end
-  end
-
-  def wait_for(browser, condition)
-    200.times do
-      return if browser.run("return !!(#{condition})")
-      sleep 0.02
-    end
-    flunk "the page never had: #{condition}"
   end
 
   # Waits until the tables have followed the window.
@@ -322,11 +314,6 @@ class TestHtmlCalls < Minitest::Test
   end
 
   def window(browser) = browser.text("#calls-window")[/\A([\d.]+(?: \S+)? to [^,]*)/, 1]
-  def search(browser, text)
-    browser.run("const input = document.getElementById('calls-search'); input.value = arguments[0]; " \
-                "input.dispatchEvent(new Event('input'))", text)
-  end
-
   LANES = { main: 26, worker: 26 + 8 * 18 + 10 }.freeze
   def row(lane, depth) = LANES[lane] + depth * 18 + 9
 
@@ -518,10 +505,10 @@ class TestHtmlCalls < Minitest::Test
       browser.run("[...document.querySelectorAll('#call-flame .frame')].find((f) => f.innerText === 'App#serve').click()")
       assert_equal ["all calls", "App#serve"], browser.texts("#call-flame-path button")
       refute frames[].any? { |label| label.start_with?("<main>") }
-      browser.type("#call-flame-search", "gsub")
+      browser.type("#search", "gsub")
       assert_equal "1.67 % of the time is in matching calls", browser.text("#call-flame-sum")
       assert_equal ["String#gsub"], browser.texts("#call-flame .frame.match")
-      browser.run("const s = document.getElementById('call-flame-search'); s.value = ''; s.dispatchEvent(new Event('input'))")
+      search(browser, "")
       browser.run("document.getElementById('lanes').scrollIntoView()")
       drag(browser, 0.0, 0.09)
       refute frames[].any? { |label| label.start_with?("App#serve") }, "it follows the window"

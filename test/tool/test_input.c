@@ -118,7 +118,7 @@ compressed_file_of_several_members_and_windows_is_read_as_one(void **state)
     append_compressed(FIRST, SECOND);
     assert_int_equal(input_open(&input, path), 0);
     assert_int_equal(count_words(&input), FIRST + SECOND);
-    assert_null(input.gzip_fault);
+    assert_null(input.decompressor.fault);
     input_close(&input);
 }
 
@@ -131,7 +131,7 @@ compressed_file_that_is_cut_gives_what_it_has_and_says_so(void **state)
     assert_int_equal(truncate(path, 50000), 0);
     assert_int_equal(input_open(&input, path), 0);
     assert_in_range(count_words(&input), 1000, 99999);
-    assert_string_equal(input.gzip_fault, "they are truncated");
+    assert_string_equal(input.decompressor.fault, "they are truncated");
     input_close(&input);
 }
 
@@ -143,7 +143,7 @@ bytes_that_only_begin_like_gzip_are_a_fault(void **state)
     append("\x1f\x8bhello, hello", 14);
     assert_int_equal(input_open(&input, path), 0);
     assert_int_equal(input_need(&input, 8), 0);
-    assert_non_null(input.gzip_fault);
+    assert_non_null(input.decompressor.fault);
     input_close(&input);
 }
 
@@ -155,7 +155,7 @@ file_of_one_byte_is_no_gzip(void **state)
     append("\x1f", 1);
     assert_int_equal(input_open(&input, path), 0);
     assert_int_equal(input_need(&input, 8), 1);
-    assert_null(input.gzip_fault);
+    assert_null(input.decompressor.fault);
     input_close(&input);
 }
 

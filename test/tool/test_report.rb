@@ -75,6 +75,19 @@ class TestReport < Minitest::Test
                  rows(json(trace), "worst", "reason", "method", "count", "first_ns", "last_ns")
   end
 
+  def test_origin_is_among_the_settings
+    trace = FxtBuilder.simple do |b|
+      b.event(:instant, "trace", "settings", ts: 1_000_000_000, args: { "pid" => [:uint32, 42] })
+      [2, 9].each do |s|
+        unix_ns = [:uint64, (1_795_696_725 + s) * 1_000_000_000]
+        b.event(:instant, "trace", "host", ts: s * 1_000_000_000,
+                args: { "host" => "web7", "unix_ns" => unix_ns, "service" => "cart", "version" => "2.5" })
+      end
+    end
+    assert_equal [%w[pid 42], %w[host web7], %w[service cart], ["service version", "2.5"], ["began", "2026-11-26T12:38:46Z"]],
+                 rows(json(trace), "settings", "setting", "value")
+  end
+
   def test_rate_over_time_adds_up_and_stands_where_the_exits_are
     trace = FxtBuilder.simple do |b|
       b.event(:instant, "trace", "settings", ts: 0, args: { "pid" => 1 })

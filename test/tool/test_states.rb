@@ -591,7 +591,7 @@ class TestStates < Minitest::Test
                   ["NoProfileSend", "Page#cell (/app/page.rb:20)", 388, 241, 2],
                   ["CalleeSideExit", "Setup#define (/app/setup.rb:3)", 582, 40, 0.05],
                   ["Throw", "Index#add (/app/index.rb:20)", 97, 19, 0.5]], page_rows(data)
-    assert_equal 97 * 0.32 * MS, data["rows"][2][12].each_slice(2).sum(&:last), "over time: of the recorded exits"
+    assert_equal 97 * 0.32 * MS, numbers_of(data)[data["rows"][2][9] + 1].sum(&:last), "over time: of the recorded exits"
     assert_equal true, data["cost"]["exact"]
     out = report(states_trace).out
     assert_equal head(out, "time"), data["cost"]["sentence"]

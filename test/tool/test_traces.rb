@@ -23,7 +23,7 @@ class TestTraces < Minitest::Test
 
   def test_reports
     Traces.all.each do |name|
-      options = name == :calls ? %w[--calls] : []
+      options = { calls: %w[--calls], kernel: %w[--syscalls --sched] }.fetch(name, [])
       assert_kept("#{name}.report.txt", "report", *options, "#{name}.fxt")
     end
   end
@@ -35,6 +35,7 @@ class TestTraces < Minitest::Test
       assert_kept("states.report.#{suffix}", "report", "--format=#{format}", "states.fxt")
       assert_kept("allocations.report.#{suffix}", "report", "--format=#{format}", "allocations.fxt")
       assert_kept("calls.report.#{suffix}", "report", "--calls", "--format=#{format}", "calls.fxt")
+      assert_kept("kernel.report.#{suffix}", "report", "--syscalls", "--sched", "--format=#{format}", "kernel.fxt")
       assert_kept("processes.top-2.report.#{suffix}", "report", "--format=#{format}", "--top=2", "processes.fxt")
     end
   end

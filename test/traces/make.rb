@@ -288,6 +288,49 @@ module Traces
     trace.build(calls_left_out: trace.left_out + 17)
   end
 
+  # 100 ms of two threads that read files, on a machine where a compiler takes one of two CPUs.
+  def self.kernel
+    settings = { flags: "threads calls syscalls sched:min=1000ns", sched_min_ns: [:uint64, 1000] }
+    trace = KernelTrace.new(settings: settings) do |t|
+      read, load = "IO#read", "Config#load (/app/config.rb:4)"
+      file = { fd: [:uint32, 7], buf: [:pointer, 0x7f00_0000_1000] }
+      t.thread(:worker, 44)
+      t.thread(:timer, 45)
+      t.runs(:main, 0)
+      t.cpu(:main, 0, 0, 10)
+      t.call(:main, "<main> (/app/run.rb:1)", 1, 95) do
+        t.call(:main, load, 2, 60) do
+          t.syscall(:main, "openat", 3, 3.5, dfd: -100, result: 7)
+          4.times do |i|
+            at = 4 + 5 * i
+            t.call(:main, read, at, at + 4) { t.syscall(:main, "read", at + 1, at + 3, **file, count: [:uint64, 4096], result: 4096) }
+          end
+          t.syscall(:main, "read", 30, 31, **file, errno: "EAGAIN")
+          t.syscall(:main, "close", 32, 32.5, fd: [:uint32, 7])
+        end
+        t.syscall(:main, "futex", 70, 90, errno: "ETIMEDOUT", uaddr: [:pointer, 16], val: [:uint32, 0])
+        t.syscall(:main, "futex", 91, 92, errno: "EAGAIN", uaddr: [:pointer, 16], val: [:uint32, 0])
+      end
+      t.runnable(:main, 10, 25, why: "preempted", cpu: 1, other: "cc1 77")
+      t.cpu(:main, 1, 25, 65)
+      t.leaves(:main, 65, ThreadsTrace::BLOCKED)
+      t.wakes(:worker, 66, 66)
+      t.runnable(:worker, 66, 70, cpu: 1, other: "main 43", waker: "main 43")
+      t.cpu(:worker, 1, 70, 80)
+      t.runnable(:worker, 80, 82, why: "preempted", cpu: 0, other: "cc1 77")
+      t.cpu(:worker, 0, 82, 90)
+      t.syscall(:worker, "syscall 470", 84, 85, register0: [:pointer, 3], result: 0)
+      t.leaves(:worker, 89, ThreadsTrace::DEAD)
+      t.syscall(:worker, "exit", 89.5, 90, error_code: 0, ended: "never")
+      t.runnable(:main, 90, 91, cpu: 0, other: "worker 44", waker: "77")
+      t.cpu(:main, 0, 91, 100)
+      t.wakes(:main, 90, 91)
+      t.cpu(:timer, 1, 50, 50.1)
+      t.syscall(:timer, "poll", 51, 100, ended: "after the trace", nfds: [:uint32, 1])
+    end
+    trace.build(sched_left_out: 12)
+  end
+
   def self.all = singleton_methods(false).sort - [:all]
 end
 

@@ -6,9 +6,10 @@
 #include "base/escape.h"
 #include "base/nearest.h"
 #include "cli/command.h"
+#include "cli/folders.h"
 
-#ifndef VM_TRACE_VERSION
-# define VM_TRACE_VERSION "0.1"
+#ifndef VM_TRACE_VERSION /* the Makefile has it from configure.ac */
+# define VM_TRACE_VERSION "(unknown version)"
 #endif
 
 /* In the order of --help. */
@@ -22,10 +23,14 @@ static const struct command *const commands[] = {
     &command_query,
     &command_diff,
     &command_export,
+    &command_metrics,
     &command_html,
     &command_merge,
     &command_cut,
+    &command_scrub,
     &command_explain,
+    &command_record,
+    &command_top,
     &command_start,
     &command_stop,
     &command_status,
@@ -34,6 +39,7 @@ static const struct command *const commands[] = {
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
 static const char files[] = "\nFILE may be compressed with gzip or still being written; - is standard input.\n";
+static const char folders[] = "A folder stands for the traces in it (*.fxt).\n";
 
 static const char statuses[] =
     "Exit status: 0 success; 1 the trace has faults or is truncated (the tool used what it\n"
@@ -49,7 +55,7 @@ print_help(FILE *out)
           "a running program write them.\n\n"
           "Commands:\n", out);
     for (int i = 0; i < COMMAND_COUNT; i++) fprintf(out, "  %-9s  %s\n", commands[i]->name, commands[i]->purpose);
-    fputs(files, out);
+    fprintf(out, "%s%s", files, folders);
     fputs("vm-trace COMMAND --help has the details; vm-trace --version prints the version.\n\n", out);
     fputs(statuses, out);
 }
@@ -59,7 +65,7 @@ print_command_help(const struct command *command)
 {
     printf("Usage: vm-trace %s [OPTION]... %s\n\n%s\n", command->name, command->arguments, command->help);
     options_print_help(command->options);
-    printf("%s\n%s", command->needs ? "" : files, statuses);
+    printf("%s%s\n%s", command->needs ? "" : files, command->folders ? folders : "", statuses);
 }
 
 static const struct command *
@@ -86,7 +92,7 @@ print_unknown_command(const char *name)
 static enum status
 run_command(const struct command *command, int argc, char **argv)
 {
-    int first = options_read(command->options, argc, argv);
+    int first = options_read(command->options, command->stops_at_argument, argc, argv);
     if (first == OPTIONS_HELP) {
         print_command_help(command);
         return finish_output();
@@ -98,7 +104,13 @@ run_command(const struct command *command, int argc, char **argv)
         fprintf(stderr, "vm-trace: see vm-trace %s --help\n", command->name);
         return STATUS_USAGE;
     }
-    return command->run(&common_options, argc - first, argv + first);
+    if (!command->folders) return command->run(&common_options, argc - first, argv + first);
+    int count;
+    char **arguments;
+    if (!folders_expand(argc - first, argv + first, &count, &arguments)) return STATUS_CANNOT_READ;
+    enum status status = command->run(&common_options, count, arguments);
+    folder_traces_free(arguments, count);
+    return status;
 }
 
 int

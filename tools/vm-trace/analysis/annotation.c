@@ -67,13 +67,13 @@ compare_versions(const void *left, const void *right, void *context)
     return key_compare(left, right, VERSION_KEYS);
 }
 
-void
+uint32_t
 annotation_add(struct annotation *annotation, struct pool *pool, const struct annotated_exits *exits)
 {
     bool fallback = exits->category == STRING_FALLBACK;
     const struct annotated_cost cost = {
         .lost_ns = exits->lost_ns, .exits = fallback ? 0 : exits->count, .fallbacks = fallback ? exits->count : 0};
-    if (cost_compare(&cost, &(struct annotated_cost){0}) == 0) return;
+    if (cost_compare(&cost, &(struct annotated_cost){0}) == 0) return 0;
     struct label_parts place = label_parts(pool_string(pool, exits->location));
     uint32_t path = place.path.len > 0 ? pool_intern(pool, place.path.ptr, place.path.len) : STRING_NONE;
     const uint32_t line = place.line > 0 && place.line <= INT32_MAX ? (uint32_t)place.line : 0;
@@ -81,7 +81,7 @@ annotation_add(struct annotation *annotation, struct pool *pool, const struct an
     struct annotated_reason *reason = row_table_get(&annotation->reasons, key);
     if (reason == NULL) {
         annotation->uncounted += exits->count;
-        return;
+        return 0;
     }
     /* There are at most as many files, lines and versions as rows of exits, which have the same
      * limit. */
@@ -96,6 +96,7 @@ annotation_add(struct annotation *annotation, struct pool *pool, const struct an
         row_table_get(&annotation->versions, (const uint32_t[VERSION_KEYS]){reason->number, exits->version});
     cost_add(&version->cost, &cost);
     cost_add(&annotation->cost, &cost);
+    return reason->number;
 }
 
 void

@@ -69,7 +69,8 @@ struct annotated_exits {
 void annotation_of(struct annotation *annotation, const struct report *report);
 /* The same with rows of the caller's. timed: they know what exits lost. */
 void annotation_begin(struct annotation *annotation, bool timed);
-void annotation_add(struct annotation *annotation, struct pool *pool, const struct annotated_exits *exits);
+/* Returns the number of the reason (see struct annotated_reason), or 0 if it has none. */
+uint32_t annotation_add(struct annotation *annotation, struct pool *pool, const struct annotated_exits *exits);
 void annotation_finish(struct annotation *annotation, struct pool *pool);
 void annotation_free(struct annotation *annotation);
 

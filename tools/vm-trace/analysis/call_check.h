@@ -4,21 +4,20 @@
  * that the settings and the summary agree with them.
  */
 #include "analysis/ended_slices.h"
+#include "analysis/stream_counts.h"
 #include "base/row_table.h"
 #include "fxt/reader.h"
 
 struct call_check_process {
     uint32_t pid; /* the key */
-    bool has_flags, has_stream; /* in the settings: streams at all, and this one */
-    bool strange_reported; /* that the settings lack the stream */
-    uint64_t min_ns; /* the shortest call that is recorded; 0: unknown */
-    uint64_t calls, left_out; /* in the events */
-    bool has_calls, has_left_out; /* in the summary: */
-    uint64_t summary_calls, summary_left_out;
+    uint64_t left_out; /* in the events */
+    bool has_left_out; /* in the summary: */
+    uint64_t summary_left_out;
     uint64_t summary_offset;
 };
 
 struct call_check {
+    struct stream_counts counts;
     struct row_table processes; /* of struct call_check_process */
     struct ended_slices ended;
 };
@@ -31,6 +30,7 @@ void call_check_chunk(struct call_check *check);
 
 /* All report faults through the reader. */
 void call_check_settings(struct call_check *check, struct reader *reader, const struct fxt_event *event);
+/* The summary, or the event `counts`, which continues it. */
 void call_check_summary(struct call_check *check, struct reader *reader, const struct fxt_event *event);
 /* An event of the category call. */
 void call_check_call(struct call_check *check, struct reader *reader, const struct fxt_event *event);

@@ -213,7 +213,6 @@ calls_file_end(struct calls *calls)
 {
     call_nesting_finish(&calls->nesting);
     free_stretches(calls);
-    calls->file++;
 }
 
 void

@@ -76,7 +76,7 @@ struct calls {
     struct row_table pairs;   /* of struct call_pair */
     struct row_table threads; /* of struct call_thread */
     struct slowest by_total, by_own;
-    uint32_t file; /* the current one */
+    uint32_t file; /* the current one; the caller counts */
     uint64_t uncounted; /* calls without a row, because there are too many methods or callers */
     void *context;
     bool (*wanted)(void *context, uint32_t name); /* as one of the slowest calls */

@@ -249,6 +249,36 @@ match_moved_lines(struct diff *diff, struct diff_table *table)
 
 /* --- comparing -------------------------------------------------------------------------------------------- */
 
+/* What was never sampled may still have happened: the margin allows one event more. */
+static double
+variance_of(const double *variances, const double *unseen, uint32_t run)
+{
+    return unseen != NULL && unseen[run] > 0 ? variances[run] + unseen[run] : 0;
+}
+
+/* Two standard errors around the mean of each side: of the spread between its runs, and of their margins. */
+static void
+measure_means(const struct diff *diff, struct diff_row *row, const double *counts, const double *variances,
+              const double *unseen)
+{
+    double squares[SIDES] = {0}, margins[SIDES] = {0};
+    for (uint32_t run = 0; run < diff->run_count; run++) {
+        const struct diff_run *its = &diff->runs[run];
+        double mean = row->counts[its->side].value / (diff->unit == IN_ALL ? diff->side_runs[its->side] : 1);
+        double off = counts[run] * its->scale - mean;
+        squares[its->side] += off * off;
+        margins[its->side] += variance_of(variances, unseen, run) * its->scale * its->scale;
+    }
+    for (unsigned side = 0; side < SIDES; side++) {
+        struct diff_count *count = &row->counts[side];
+        double n = diff->side_runs[side], factor = diff->unit == IN_ALL ? n : 1;
+        if (n < 2) continue; /* one run has no spread: its margin stays */
+        double error = sqrt(squares[side] / (n - 1) / n + margins[side] / (n * n)) * factor;
+        count->low = count->value - 2 * error;
+        count->high = count->value + 2 * error;
+    }
+}
+
 static void
 measure(const struct diff *diff, struct diff_row *row, const double *counts, const double *variances,
         const double *unseen)
@@ -258,9 +288,7 @@ measure(const struct diff *diff, struct diff_row *row, const double *counts, con
         const struct diff_run *its = &diff->runs[run];
         struct diff_count *count = &row->counts[its->side];
         double value = counts[run] * its->scale;
-        /* What was never sampled may still have happened: the margin allows one event more. */
-        double variance = unseen != NULL && unseen[run] > 0 ? variances[run] + unseen[run] : 0;
-        double margin = 2 * sqrt(variance) * its->scale;
+        double margin = 2 * sqrt(variance_of(variances, unseen, run)) * its->scale;
         count->value += value;
         row->per_run[its->side] += counts[run] / diff->side_runs[its->side];
         if (its->seconds > 0) row->per_second[its->side] += counts[run] / its->seconds / diff->side_runs[its->side];
@@ -270,6 +298,7 @@ measure(const struct diff *diff, struct diff_row *row, const double *counts, con
     }
     for (unsigned side = 0; side < SIDES && diff->unit != IN_ALL; side++)
         row->counts[side].value /= diff->side_runs[side];
+    if (diff->by_mean) measure_means(diff, row, counts, variances, unseen);
 }
 
 static enum verdict
@@ -334,11 +363,11 @@ diff_table_free(struct diff_table *table)
 }
 
 void
-diff_init(struct diff *diff, struct report *report, uint32_t first_side, enum diff_unit unit, bool fallbacks,
-          const struct path_map *map)
+diff_init(struct diff *diff, struct report *report, uint32_t first_side, const struct diff_settings *settings)
 {
-    *diff = (struct diff){
-        .report = report, .unit = unit, .fallbacks = fallbacks, .map = map, .run_count = report->file_count};
+    *diff = (struct diff){.report = report, .unit = settings->unit, .fallbacks = settings->fallbacks,
+                          .by_mean = settings->by_mean, .map = settings->map, .run_count = report->file_count};
+    memcpy(diff->side_names, settings->side_names, sizeof diff->side_names);
     diff->side_runs[0] = first_side;
     diff->side_runs[1] = report->file_count - first_side;
     diff->runs = xcalloc(diff->run_count, sizeof *diff->runs);
@@ -348,7 +377,7 @@ diff_init(struct diff *diff, struct report *report, uint32_t first_side, enum di
         double seconds = file->last_ns > file->first_ns ? (double)(file->last_ns - file->first_ns) / 1e9 : 0;
         diff->runs[i].side = i >= first_side;
         diff->runs[i].seconds = seconds;
-        diff->runs[i].scale = unit != PER_SECOND ? 1 : seconds > 0 ? 1 / seconds : 0;
+        diff->runs[i].scale = diff->unit != PER_SECOND ? 1 : seconds > 0 ? 1 / seconds : 0;
     }
     find_rates(diff);
     diff->timed = all_timed(diff);
@@ -366,7 +395,7 @@ diff_init(struct diff *diff, struct report *report, uint32_t first_side, enum di
     }
     for (uint32_t i = 0; i < report->exits.rows.count; i++) {
         const struct exit_row *exit_row = row_table_at(&report->exits.rows, i);
-        if ((exit_row->category == STRING_FALLBACK) == fallbacks && exit_row->count > 0)
+        if ((exit_row->category == STRING_FALLBACK) == diff->fallbacks && exit_row->count > 0)
             add_exits(diff, &all, exit_row);
     }
     match_moved_lines(diff, &diff->sites);

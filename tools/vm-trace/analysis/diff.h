@@ -6,7 +6,8 @@
  * A row is a reason, a method or a site. In each run it has a count: exact where the trace has
  * exact counts, otherwise an estimate with a margin of twice the standard deviation. Two sides
  * differ if their runs do not overlap: every run of one side, less its margin, lies above every run
- * of the other, plus its margin.
+ * of the other, plus its margin. Among many processes some always overlap, so there (`by_mean`) the means
+ * must differ: each more than two of its standard errors from the other's.
  */
 #include "analysis/report_data.h"
 
@@ -16,10 +17,18 @@ enum diff_unit { PER_RUN, PER_SECOND, IN_ALL };
 
 enum verdict { UNCHANGED, WITHIN_SPREAD, NEW, GONE, GREW, SHRANK };
 
+struct diff_settings {
+    enum diff_unit unit;
+    bool fallbacks;
+    bool by_mean;
+    const char *side_names[SIDES]; /* instead of the names of their files; NULL: none */
+    const struct path_map *map;
+};
+
 /* The count of a row over the runs of one side, in the requested unit. */
 struct diff_count {
     double value;     /* mean of the runs; for IN_ALL their sum */
-    double low, high; /* of the runs, margins included */
+    double low, high; /* of the runs, or around their mean; margins included */
 };
 
 struct diff_row {
@@ -56,7 +65,8 @@ struct diff_run {
 struct diff {
     struct report *report; /* of all files; each file is a run */
     enum diff_unit unit;
-    bool fallbacks;
+    bool fallbacks, by_mean;
+    const char *side_names[SIDES];
     const struct path_map *map;
     struct diff_run *runs;
     double *unseen; /* of exits, see struct diff_table */
@@ -88,8 +98,7 @@ struct path_map {
 void diff_find_map(struct report *report, uint32_t first_side, bool fallbacks, struct path_map *map);
 
 /* Compares the first `first_side` files with the others. */
-void diff_init(struct diff *diff, struct report *report, uint32_t first_side, enum diff_unit unit, bool fallbacks,
-               const struct path_map *map);
+void diff_init(struct diff *diff, struct report *report, uint32_t first_side, const struct diff_settings *settings);
 void diff_free(struct diff *diff);
 
 /* `Owner#method (path)` of a label, as both sides have it: without the line, and with the paths of the map. */

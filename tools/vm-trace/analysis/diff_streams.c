@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/cpu_tracks.h"
 #include "analysis/diff_streams.h"
 #include "analysis/event_args.h"
 #include "base/xalloc.h"
@@ -15,7 +16,8 @@ const char *const diff_sum_names[DIFF_SUMS] = {
 
 /* The stream of each table, as the settings name it. */
 static const char *const stream_names[DIFF_STREAMS] = {
-    [DIFF_EXECUTION] = "states", [DIFF_STATES] = "threads", [DIFF_BLOCKED] = "threads", [DIFF_CALLS] = "calls",
+    [DIFF_EXECUTION] = "states", [DIFF_STATES] = "threads", [DIFF_BLOCKED] = "threads", [DIFF_CPUS] = "sched",
+    [DIFF_SYSCALLS] = "syscalls", [DIFF_CALLS] = "calls", [DIFF_SAMPLES] = "samples",
     [DIFF_GC] = "gc",           [DIFF_CLASSES] = "allocations"
 };
 
@@ -100,6 +102,42 @@ add_blocked(const struct diff *diff, struct diff_streams *streams, struct totals
 }
 
 static void
+add_cpus(const struct diff *diff, struct diff_streams *streams, struct totals *totals)
+{
+    struct report *report = diff->report;
+    for (uint32_t i = 0; i < report->kernel.cpus.threads.count; i++) {
+        const struct cpu_thread *thread = row_table_at(&report->kernel.cpus.threads, i);
+        const struct fxt_string track = pool_string(report->pool, report_thread(report, thread->track)->name);
+        const struct fxt_string name = cpu_track_thread_name(track);
+        const struct {
+            const char *name;
+            uint64_t ns;
+        } states[] = {{"on a CPU", thread->cpu_ns},
+                      {"preempted, waiting for a CPU", thread->preempted_ns},
+                      {"woken, waiting for a CPU", thread->woken_ns}};
+        for (unsigned s = 0; s < sizeof states / sizeof *states; s++) {
+            const uint32_t names[4] = {pool_intern(report->pool, name.ptr, name.len),
+                                       pool_intern(report->pool, states[s].name, strlen(states[s].name))};
+            if (states[s].ns > 0)
+                add(diff, streams, totals, DIFF_CPUS, names, run_of(report, thread->process), (double)states[s].ns, 0,
+                    0);
+        }
+    }
+}
+
+static void
+add_syscalls(const struct diff *diff, struct diff_streams *streams, struct totals *totals)
+{
+    struct report *report = diff->report;
+    for (uint32_t i = 0; i < report->kernel.syscalls.sums.count; i++) {
+        const struct syscall_sum *sum = row_table_at(&report->kernel.syscalls.sums, i);
+        const uint32_t names[4] = {sum->name};
+        add(diff, streams, totals, DIFF_SYSCALLS, names, run_of(report, report_thread(report, sum->thread)->process),
+            (double)sum->totals.total_ns, (double)sum->totals.calls, 0);
+    }
+}
+
+static void
 add_calls(struct diff *diff, struct diff_streams *streams, struct totals *totals)
 {
     struct row_table rows = calls_group(&diff->report->calls, true);
@@ -111,6 +149,25 @@ add_calls(struct diff *diff, struct diff_streams *streams, struct totals *totals
         diff_table_add(diff, &totals->sums[DIFF_OWN_TIME], no_names, row->file, ns, 0);
     }
     row_table_free(&rows);
+}
+
+/* Each sample represents about a period, and so adds the square of one to the variance. A wait has the
+ * variance of one sample: how long it took is known but for its ends. */
+static void
+add_samples(struct diff *diff, struct diff_streams *streams, struct totals *totals)
+{
+    struct report *report = diff->report;
+    double period_ns = (double)report->samples.all.period_ns;
+    for (uint32_t run = 0; run < diff->run_count; run++) streams->unseen_samples[run] = period_ns * period_ns;
+    for (uint32_t i = 0; i < report->samples.places.count; i++) {
+        const struct sample_place *place = row_table_at(&report->samples.places, i);
+        const char *state = time_sample_titles[place->state];
+        const uint32_t names[4] = {diff_method(diff, place->label), pool_intern(report->pool, state, strlen(state))};
+        double ns = (double)place->ns;
+        double variance = time_sample_waits((enum time_sample_state)place->state) ? period_ns * period_ns
+                                                                                  : period_ns * ns;
+        add(diff, streams, totals, DIFF_SAMPLES, names, place->file, ns, 0, variance);
+    }
 }
 
 static void
@@ -216,9 +273,10 @@ compare_all(const struct diff *diff, struct diff_table *table)
 void
 diff_streams_init(struct diff_streams *streams, struct diff *diff)
 {
-    *streams = (struct diff_streams){.unseen = xcalloc(diff->run_count, sizeof(double))};
+    *streams = (struct diff_streams){.unseen = xcalloc(diff->run_count, sizeof(double)),
+                                     .unseen_samples = xcalloc(diff->run_count, sizeof(double))};
     streams->tables[DIFF_BLOCKED].counted = streams->tables[DIFF_GC].counted = true;
-    streams->tables[DIFF_CALLS].counted = true;
+    streams->tables[DIFF_CALLS].counted = streams->tables[DIFF_SYSCALLS].counted = true;
     streams->tables[DIFF_CLASSES].bytes = true;
     struct totals totals = {0};
     for (unsigned i = 0; i < DIFF_STREAMS; i++) {
@@ -230,12 +288,16 @@ diff_streams_init(struct diff_streams *streams, struct diff *diff)
     add_execution(diff, streams, &totals);
     add_states(diff, streams, &totals);
     add_blocked(diff, streams, &totals);
+    add_cpus(diff, streams, &totals);
+    add_syscalls(diff, streams, &totals);
     add_calls(diff, streams, &totals);
+    add_samples(diff, streams, &totals);
     add_gc(diff, streams, &totals);
     add_classes(diff, streams, &totals);
     find_recorded(diff, streams);
     streams->tables[DIFF_CLASSES].sums.unseen = totals.all[DIFF_CLASSES].unseen = streams->unseen;
     totals.sums[DIFF_ALLOCATED].unseen = streams->unseen;
+    streams->tables[DIFF_SAMPLES].sums.unseen = totals.all[DIFF_SAMPLES].unseen = streams->unseen_samples;
     for (unsigned i = 0; i < DIFF_STREAMS; i++) {
         diff_table_compare(diff, &streams->tables[i].sums);
         diff_table_compare(diff, &streams->tables[i].counts);
@@ -261,6 +323,7 @@ diff_streams_free(struct diff_streams *streams)
         diff_table_free(&streams->tables[i].counts);
     }
     free(streams->unseen);
+    free(streams->unseen_samples);
 }
 
 const struct diff_row *

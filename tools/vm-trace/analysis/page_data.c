@@ -59,12 +59,13 @@ add_exit(struct page_data *data, const struct fxt_event *event)
     else if (row->places == 0) begin_row(row);
     add_to_row(row, weight, event->ts_ns, event->ts_ns);
     uint32_t number = (uint32_t)(row - (struct page_row *)data->gathered.rows);
-    time_histogram_add(&data->exits_over_time, number, event->ts_ns, weight);
+    page_series_add(&data->series, (struct series_key){.subject = SERIES_ROW, .a = number}, event->ts_ns, weight);
     if (lost_ns > 0) {
         uint64_t weighted_ns;
         if (__builtin_mul_overflow(lost_ns, weight, &weighted_ns)) weighted_ns = lost_ns;
         add_lost(row, weighted_ns, lost_ns);
-        time_histogram_add(&data->lost_over_time, number, event->ts_ns, weighted_ns);
+        const struct series_key key = {.subject = SERIES_ROW_LOST, .a = number};
+        page_series_add_length(&data->series, key, event->ts_ns, weighted_ns, lost_ns);
     }
     *(exits.category == STRING_FALLBACK ? &data->fallbacks : &data->exits) += weight;
     data->recorded++;
@@ -83,18 +84,26 @@ add_loss(struct page_data *data, const struct fxt_event *event)
 }
 
 static void
+add_setting(void *context, uint32_t name, uint32_t value)
+{
+    struct page_data *data = context;
+    if (data->setting_count == PAGE_SETTINGS_MAX) return;
+    data->settings[data->setting_count++] = (struct page_setting){name, value};
+}
+
+static void
 add_trace_event(struct page_data *data, const struct fxt_event *event)
 {
     switch (event->name.id) {
       case STRING_SETTINGS:
         data->has_settings = true;
         data->summarized = false;
-        for (unsigned i = 0; i < event->arg_count && data->setting_count < PAGE_SETTINGS_MAX; i++) {
-            const struct fxt_arg *arg = &event->args[i];
-            data->settings[data->setting_count++] =
-                (struct page_setting){pool_id(data->pool, arg->name), arg_text(data->pool, arg)};
-        }
+        time_samples_settings(&data->samples, event);
+        shown_origin_settings(&data->origin, event);
+        for (unsigned i = 0; i < event->arg_count; i++)
+            add_setting(data, pool_id(data->pool, event->args[i].name), arg_text(data->pool, &event->args[i]));
         break;
+      case STRING_HOST: shown_origin_host(&data->origin, data->pool, event, add_setting, data); break;
       case STRING_LOSS: add_loss(data, event); break;
       case STRING_SUMMARY:
         data->summarized = true;
@@ -113,11 +122,12 @@ add_duration(struct page_data *data, uint32_t category, bool outermost, uint32_t
             data->compiles++;
             data->compile_ns += (uint64_t)(end_ns - begin_ns);
         }
-        time_histogram_add_duration(&data->compiling, 0, begin_ns, end_ns);
+        const struct interval time = {begin_ns, end_ns};
+        page_series_add_time(&data->series, (struct series_key){.subject = SERIES_COMPILING}, time);
     }
     else if (category == STRING_INVALIDATION && outermost) { /* invalidations of single versions are within it */
         data->invalidations++;
-        time_histogram_add(&data->compiling, 1, begin_ns, 1);
+        page_series_add(&data->series, (struct series_key){.subject = SERIES_INVALIDATION}, begin_ns, 1);
     }
 }
 
@@ -126,6 +136,34 @@ on_pair(void *context, const struct duration_edge *begin, const struct duration_
 {
     if (begin == NULL || end == NULL) return;
     add_duration(context, begin->category, begin->outermost, end->iseq, begin->ts_ns, end->ts_ns);
+}
+
+static void
+on_piece(void *context, const struct track_piece *piece)
+{
+    struct page_data *data = context;
+    const struct track_thread *thread = track_thread(&data->over_time.tracks, piece->thread);
+    const struct interval held = {piece->from_ns, piece->to_ns};
+    if (piece->state == THREAD_RUNNING || piece->state == THREAD_IN_GC)
+        kernel_sums_held(&data->kernel, thread->process, thread->tid, held);
+}
+
+/* Calls, system calls and times on CPUs. */
+static void
+add_to_kernel(struct page_data *data, uint32_t number, const struct fxt_event *event)
+{
+    struct kernel_sums *kernel = &data->kernel;
+    uint32_t process = track_thread(&data->over_time.tracks, number)->process;
+    if (event->type == FXT_EVENT_INSTANT && event->category.id == STRING_TRACE)
+        kernel_sums_trace(kernel, process, event);
+    switch (event->category.id) {
+      case STRING_CALL: kernel_sums_call(kernel, data->pool, process, number, event); break;
+      case STRING_SYSCALL:
+        kernel_sums_syscall(kernel, data->pool, process, number, false, event);
+        page_series_syscall(&data->series, data->pool, event);
+        break;
+      case STRING_SCHED: kernel_sums_cpu(kernel, data->pool, process, number, event); break;
+    }
 }
 
 static void
@@ -141,11 +179,12 @@ on_event(void *context, const struct fxt_event *event)
     struct page_data *data = context;
     data->events++;
     note_time(data, event->ts_ns, event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns);
-    thread_tracks_event(&data->over_time.tracks, event);
+    add_to_kernel(data, thread_tracks_event(&data->over_time.tracks, event), event);
     data->timed |= page_execution_event(&data->execution, data->pool, event);
     bool is_call = call_slices_event(&data->calls, data->pool, data->over_time.tracks.file, event);
     version_history_event(&data->history, data->pool, 0, event);
-    if (event->category.id == STRING_EXECUTION) return; /* its track is that of no thread */
+    /* Their tracks are those of no thread. */
+    if (event->category.id == STRING_EXECUTION || event->category.id == STRING_SCHED) return;
     uint32_t runs = event_text(data->pool, event, STRING_THREAD);
     struct thread *thread = runs != STRING_NONE ? threads_running(&data->threads, event->pid, runs)
                                                 : threads_get(&data->threads, event->pid, event->tid);
@@ -185,6 +224,13 @@ on_sched(void *context, const struct fxt_sched *sched)
 }
 
 static void
+on_blob(void *context, const struct fxt_blob *blob)
+{
+    struct page_data *data = context;
+    time_samples_blob(&data->samples, blob);
+}
+
+static void
 on_chunk(void *context, uint32_t id, struct fxt_string name, uint64_t offset)
 {
     struct page_data *data = context;
@@ -201,8 +247,19 @@ page_data_init(struct page_data *data, size_t memory_bytes)
     *data = (struct page_data){.reader = reader_new(memory_bytes), .first_ns = INT64_MAX, .last_ns = INT64_MIN};
     data->pool = reader_pool(data->reader);
     profile_init(&data->profile, data->reader, PROFILE_EXITS, true);
-    page_threads_init(&data->over_time, data->pool, data, on_pair);
+    profile_init(&data->sampled, data->reader, PROFILE_SAMPLES, true);
+    time_samples_init(&data->samples, data->reader, &data->sampled);
+    page_threads_init(&data->over_time, data->pool, data, on_pair, on_piece);
     page_execution_init(&data->execution);
+    kernel_sums_init(&data->kernel);
+    page_series_init(&data->series);
+    data->profile.context = data->samples.context = data->kernel.callers.context = &data->series;
+    data->kernel.cpus.context = data->kernel.cpus.held.context = &data->series;
+    data->profile.added = page_series_on_stack;
+    data->samples.added = page_series_on_sample;
+    data->kernel.callers.found = page_series_on_caller;
+    data->kernel.cpus.slice = page_series_on_cpu;
+    data->kernel.cpus.held.common = page_series_on_held;
     call_slices_init(&data->calls, reader_budget(data->reader));
     data->calls_shown_max = PAGE_CALLS_SHOWN;
     row_table_init(&data->gathered, sizeof(struct page_row), PAGE_ROW_KEYS, PAGE_ROWS_MAX);
@@ -215,16 +272,18 @@ void
 page_data_free(struct page_data *data)
 {
     profile_free(&data->profile);
+    time_samples_free(&data->samples);
+    profile_free(&data->sampled);
     threads_free(&data->threads);
     page_threads_free(&data->over_time);
-    time_histogram_free(&data->exits_over_time);
-    time_histogram_free(&data->lost_over_time);
-    time_histogram_free(&data->compiling);
+    page_series_free(&data->series);
     page_execution_free(&data->execution);
     call_slices_free(&data->calls);
+    kernel_sums_free(&data->kernel);
     version_history_free(&data->history);
     row_table_free(&data->gathered);
     free(data->rows);
+    free(data->shown_in);
     reader_free(data->reader);
 }
 
@@ -233,11 +292,13 @@ page_data_read(struct page_data *data, const char *file, uint64_t max_faults)
 {
     struct fault_report faults = fault_report_new(file, max_faults);
     struct fxt_visitor visitor = {
-        .context = data, .event = on_event, .object = on_object, .sched = on_sched, .chunk = on_chunk};
+        .context = data, .event = on_event, .object = on_object, .sched = on_sched, .blob = on_blob, .chunk = on_chunk};
     enum status status = STATUS_CANNOT_READ;
     thread_tracks_file_begin(&data->over_time.tracks);
     if (read_file(data->reader, file, &visitor, &faults)) status = fault_report_finish(&faults);
     thread_tracks_file_end(&data->over_time.tracks);
+    kernel_sums_file_end(&data->kernel);
+    time_samples_file_end(&data->samples);
     version_history_file_end(&data->history);
     return status;
 }
@@ -254,29 +315,6 @@ by_cost(const void *left, const void *right)
     if (a->lost_ns != b->lost_ns) return a->lost_ns > b->lost_ns ? -1 : 1;
     if (a->count != b->count) return a->count > b->count ? -1 : 1;
     return (a->row > b->row) - (a->row < b->row); /* the row that was seen first comes first */
-}
-
-static int
-by_row_and_bin(const void *left, const void *right)
-{
-    const struct histogram_cell *a = left, *b = right;
-    if (a->row != b->row) return a->row < b->row ? -1 : 1;
-    return (a->bin > b->bin) - (a->bin < b->bin);
-}
-
-static void
-move_to_rows(struct time_histogram *histogram, const uint32_t *moved_to)
-{
-    for (uint32_t i = 0; i < histogram->count; i++) histogram->cells[i].row = moved_to[histogram->cells[i].row];
-    if (histogram->count > 0) qsort(histogram->cells, histogram->count, sizeof *histogram->cells, by_row_and_bin);
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < histogram->count; i++) {
-        struct histogram_cell *last = kept > 0 ? &histogram->cells[kept - 1] : NULL;
-        if (last != NULL && last->row == histogram->cells[i].row && last->bin == histogram->cells[i].bin)
-            last->count += histogram->cells[i].count;
-        else histogram->cells[kept++] = histogram->cells[i];
-    }
-    histogram->count = kept;
 }
 
 /* The row of data->rows that sums up those of one reason. */
@@ -368,41 +406,41 @@ page_data_finish(struct page_data *data)
     }
     qsort(order, count, sizeof *order, by_cost);
 
-    uint32_t *moved_to = xcalloc(count, sizeof *moved_to); /* cells of rows that are not kept have no counts */
+    data->shown_in = xcalloc(count, sizeof *data->shown_in);
+    for (uint32_t i = 0; i < count; i++) data->shown_in[i] = ROW_NONE;
     data->rows = xcalloc(count, sizeof *data->rows);
     struct row_table sums;
     row_table_init(&sums, sizeof(struct reason_sum), 2, PAGE_ROWS_SHOWN);
     uint32_t others = 0;
+    size_t frame_bytes = 0;
     for (uint32_t i = 0; i < count && (order[i].count > 0 || order[i].lost_ns > 0); i++) {
         uint32_t from = order[i].row;
         const struct page_row *row = row_table_at(&data->gathered, from);
-        if (i < PAGE_ROWS_SHOWN && from != OVERFLOW_ROW) {
-            moved_to[from] = add_row(data, row);
+        frame_bytes += pool_string(data->pool, row->frame).len;
+        bool shown = i < PAGE_PLACES_LEAST || (i < PAGE_PLACES_SHOWN && frame_bytes <= PAGE_PLACES_BYTES);
+        if (shown && from != OVERFLOW_ROW) {
+            data->shown_in[from] = add_row(data, row);
             continue;
         }
         uint32_t to = sum_row(data, &sums, &others, row);
         add_to_row(&data->rows[to], row->count, row->first_ns, row->last_ns);
         add_lost(&data->rows[to], row->lost_ns, row->lost_max_ns);
         data->rows[to].places += row->places;
-        moved_to[from] = to;
+        data->shown_in[from] = to;
     }
-    move_to_rows(&data->exits_over_time, moved_to);
-    move_to_rows(&data->lost_over_time, moved_to);
     page_execution_finish(&data->execution, data->pool);
     version_history_sort(&data->history);
     page_threads_finish(&data->over_time);
     call_slices_finish(&data->calls);
     call_slices_keep_longest(&data->calls, data->calls_shown_max);
-    const uint32_t same[] = {0, 1};
-    move_to_rows(&data->compiling, same);
     row_table_free(&sums);
-    free(moved_to);
     free(order);
 }
 
-void
+uint32_t *
 page_data_annotate(struct page_data *data, struct annotation *annotation)
 {
+    uint32_t *reasons = xcalloc(data->gathered.count, sizeof *reasons);
     annotation_begin(annotation, data->timed);
     for (uint32_t i = 0; i < data->gathered.count; i++) {
         const struct page_row *row = row_table_at(&data->gathered, i);
@@ -410,7 +448,32 @@ page_data_annotate(struct page_data *data, struct annotation *annotation)
             .category = row->category, .reason = row->reason, .location = row->frame, .insn = row->insn,
             .callee = STRING_NONE, .count = row->count, .lost_ns = row->lost_ns,
         };
-        if (i != OVERFLOW_ROW) annotation_add(annotation, data->pool, &exits);
+        if (i != OVERFLOW_ROW) reasons[i] = annotation_add(annotation, data->pool, &exits);
     }
     annotation_finish(annotation, data->pool);
+    return reasons;
+}
+
+static uint32_t
+string_of_other(struct pool *pool, const struct pool *other, uint32_t id)
+{
+    struct fxt_string text = pool_string(other, id);
+    return id == STRING_NONE ? STRING_NONE : pool_intern(pool, text.ptr, text.len);
+}
+
+static void
+take_strings(struct page_data *data, const struct page_data *before, struct profile *profile)
+{
+    for (uint32_t i = 1; i < profile->node_count; i++)
+        profile->nodes[i].text = string_of_other(data->pool, before->pool, profile->nodes[i].text);
+}
+
+void
+page_data_compare(struct page_data *data, struct page_data *before)
+{
+    take_strings(data, before, &before->profile);
+    take_strings(data, before, &before->sampled);
+    for (unsigned state = 0; state < TIME_SAMPLE_STATES; state++)
+        before->samples.states[state] = string_of_other(data->pool, before->pool, before->samples.states[state]);
+    data->before = before;
 }

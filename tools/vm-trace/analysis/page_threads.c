@@ -79,6 +79,7 @@ static void
 on_piece(void *context, const struct track_piece *piece)
 {
     struct page_threads *threads = context;
+    threads->piece(threads->context, piece);
     struct timeline *timeline = timeline_of(threads, piece->thread);
     if (timeline == NULL) return;
     struct timeline_segment segment = {
@@ -127,10 +128,11 @@ on_pair(void *context, const struct duration_edge *begin, const struct duration_
 
 void
 page_threads_init(struct page_threads *threads, struct pool *pool, void *context,
-                  void (*pair)(void *context, const struct duration_edge *begin, const struct duration_edge *end))
+                  void (*pair)(void *context, const struct duration_edge *begin, const struct duration_edge *end),
+                  void (*piece)(void *context, const struct track_piece *piece))
 {
     *threads = (struct page_threads){
-        .segments_of_track_max = PAGE_SEGMENTS_OF_TRACK_MAX, .context = context, .pair = pair};
+        .segments_of_track_max = PAGE_SEGMENTS_OF_TRACK_MAX, .context = context, .pair = pair, .piece = piece};
     const struct thread_tracks_visitor visitor = {.context = threads, .piece = on_piece, .pair = on_pair};
     thread_tracks_init(&threads->tracks, pool, &visitor);
     gc_pauses_init(&threads->gc);

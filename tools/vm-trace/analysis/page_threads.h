@@ -48,11 +48,14 @@ struct page_threads {
     /* The caller's, for all durations: */
     void *context;
     void (*pair)(void *context, const struct duration_edge *begin, const struct duration_edge *end);
+    /* For all pieces of threads: */
+    void (*piece)(void *context, const struct track_piece *piece);
 };
 
 /* `threads` must stay where it is. */
 void page_threads_init(struct page_threads *threads, struct pool *pool, void *context,
-                       void (*pair)(void *context, const struct duration_edge *begin, const struct duration_edge *end));
+                       void (*pair)(void *context, const struct duration_edge *begin, const struct duration_edge *end),
+                       void (*piece)(void *context, const struct track_piece *piece));
 void page_threads_free(struct page_threads *threads);
 /* After the last file. */
 void page_threads_finish(struct page_threads *threads);

@@ -18,6 +18,7 @@ const struct profile_names profile_names[PROFILE_KINDS] = {
     [PROFILE_PREEMPTED] = {"preempted", "ends of time slices", "preempted", "count"},
     [PROFILE_ALLOCATIONS] = {"allocations", "allocations", "allocated", "bytes"},
     [PROFILE_CALLS] = {"calls", "calls (--vm-trace=calls records them)", "own time", "nanoseconds"},
+    [PROFILE_SAMPLES] = {"samples", "samples of time (--vm-trace=samples records them)", "time", "nanoseconds"},
     [PROFILE_LOST] = {"exits", "exits with the time that they lost (--vm-trace=states records it)", "lost",
                       "nanoseconds"},
 };
@@ -138,7 +139,7 @@ profile_add(struct profile *profile, uint32_t node, uint64_t weight)
     profile_add_many(profile, node, 1, weight);
 }
 
-/* Whether the event counts; PROFILE_BLOCKED and PROFILE_CALLS are added by others. */
+/* Whether the event counts; what is not here is added by others. */
 static bool
 wanted(enum profile_kind kind, const struct fxt_event *event)
 {
@@ -152,6 +153,7 @@ wanted(enum profile_kind kind, const struct fxt_event *event)
       case PROFILE_ALLOCATIONS:
         return category == STRING_ALLOCATION && event->name.id != STRING_FREED && event->name.id != STRING_ALIVE;
       case PROFILE_BLOCKED:
+      case PROFILE_SAMPLES:
       case PROFILE_CALLS: break;
     }
     return false;
@@ -193,7 +195,11 @@ profile_event(void *context, const struct fxt_event *event)
     if (profile->with_reasons && profile->kind != PROFILE_PREEMPTED)
         node = profile_child(profile, node, event_reason(reader_pool(profile->reader), event), true);
     if (lost) lost_stacks_exit(&profile->lost, reader_pool(profile->reader), node, event);
-    else profile_add(profile, node, event_uint(event, STRING_WEIGHT, 1));
+    else {
+        uint64_t weight = event_uint(event, STRING_WEIGHT, 1);
+        profile_add(profile, node, weight);
+        if (profile->added != NULL) profile->added(profile->context, node, event, weight);
+    }
 }
 
 static void
@@ -217,4 +223,18 @@ profile_finish(struct profile *profile)
 {
     const struct lost_visitor visitor = {.context = profile, .stack = add_lost, .place = add_lost_place};
     if (profile->kind == PROFILE_LOST) lost_stacks_finish(&profile->lost, &visitor);
+}
+
+void
+profile_merge(struct profile *into, const struct profile *from)
+{
+    uint32_t *node_of = xcalloc(from->node_count, sizeof *node_of); /* callers come before what they called */
+    for (uint32_t i = 1; i < from->node_count; i++) {
+        const struct profile_node *node = &from->nodes[i];
+        struct fxt_string text = pool_string(reader_pool(from->reader), node->text);
+        uint32_t id = pool_intern(reader_pool(into->reader), text.ptr, text.len);
+        node_of[i] = profile_child(into, node_of[node->parent], id, node->reason);
+        profile_add_many(into, node_of[i], node->events, node->count);
+    }
+    free(node_of);
 }

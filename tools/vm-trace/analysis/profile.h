@@ -1,13 +1,15 @@
 #ifndef PROFILE_H
 #define PROFILE_H
 /* profile.h - events by their whole backtrace: a tree of frames, with what ended at each node: a number
- * of exits or of time slices, the time that exits lost, blocked time, allocated bytes, own time of calls.
+ * of exits or of time slices, the time that exits lost, blocked time, allocated bytes, own time of calls,
+ * sampled time.
  *
  *      profile_init -> profile_event and profile_object for each event and name -> profile_finish
  *      -> the nodes -> profile_free
  *
- * call_stacks.h adds calls. Blocked time is not in the events: report_data.h adds it (struct report,
- * `blocked_stacks`), because it also knows when a thread was woken. So both count the same.
+ * call_stacks.h adds calls, time_samples.h samples of time. Blocked time is not in the events: report_data.h
+ * adds it (struct report, `blocked_stacks`), because it also knows when a thread was woken. So both count
+ * the same.
  *
  * Memory grows with the number of distinct stacks, not of events, and is charged to the reader's
  * budget.
@@ -21,7 +23,7 @@
 /* PROFILE_LOST: exits by the time that they lost, see lost_stacks.h. */
 enum profile_kind {
     PROFILE_EXITS, PROFILE_FALLBACKS, PROFILE_BLOCKED, PROFILE_PREEMPTED, PROFILE_ALLOCATIONS, PROFILE_CALLS,
-    PROFILE_LOST
+    PROFILE_SAMPLES, PROFILE_LOST
 };
 enum { PROFILE_KINDS = PROFILE_LOST + 1 };
 
@@ -60,6 +62,9 @@ struct profile {
     uint64_t events;
     uint64_t count;
     int64_t first_ns, last_ns; /* of all events of the traces; first_ns > last_ns: there are none */
+    /* NULL, or a function of the caller: profile_event has added an event to a node. */
+    void *context;
+    void (*added)(void *context, uint32_t node, const struct fxt_event *event, uint64_t weight);
 };
 
 /* with_reasons: each stack ends with its reason, or with the class of the allocated object, as if that
@@ -71,6 +76,8 @@ void profile_event(void *context, const struct fxt_event *event);
 void profile_object(void *context, const struct fxt_object *object);
 /* After the last event: the nodes have their counts. */
 void profile_finish(struct profile *profile);
+/* Adds what another profile of this kind has, which may be of another reader. */
+void profile_merge(struct profile *into, const struct profile *from);
 /* Whether something ended at a node. */
 static inline bool
 profile_ends_at(const struct profile_node *node)

@@ -18,11 +18,14 @@
 #include "analysis/exit_table.h"
 #include "analysis/gc_pauses.h"
 #include "analysis/glob.h"
+#include "analysis/kernel_sums.h"
 #include "analysis/profile.h"
+#include "analysis/sample_sums.h"
 #include "analysis/sched_changes.h"
 #include "analysis/seen_table.h"
 #include "analysis/thread_states.h"
 #include "analysis/throws.h"
+#include "analysis/trace_host.h"
 #include "analysis/version_history.h"
 #include "base/map.h"
 #include "base/status.h"
@@ -46,7 +49,7 @@ struct report_filter {
 
 struct report_file {
     const char *name;
-    struct fxt_counts counts;
+    struct fxt_counts counts; /* without faults and padding records */
     int64_t first_ns, last_ns; /* of all its events; first_ns > last_ns: there are none */
 };
 
@@ -60,6 +63,7 @@ struct report_process {
     bool snapshot;   /* of a flight recorder: missing older events are no loss */
     bool sampled;    /* events have weights above 1, or could have */
     struct code_settings code;
+    struct trace_host host;
     bool exact;      /* the hits of its sites count, not the events: they know more, and all are there */
     bool timed;      /* the trace has the stream `states`: exits have lost time */
     uint64_t summary_sites; /* in the summary; UINT64_MAX: not given */
@@ -70,7 +74,8 @@ struct report_process {
     uint64_t lost; /* sum of loss events */
     uint64_t exits, fallbacks; /* the final counts, once everything is read */
     uint64_t recorded; /* events of exits and fallbacks */
-    int64_t last_ns; /* of all its events and scheduling records */
+    struct shown_origin origin;
+    int64_t first_ns, last_ns; /* of all its events and scheduling records; first_ns > last_ns: there are none */
     bool keeps_newest;     /* its file may begin with the newer part */
     bool older;            /* what comes now is the older part */
     int64_t first_edge_ns; /* of switches and durations, in the order of the file */
@@ -118,6 +123,23 @@ struct report_thread {
     int64_t first_ns, last_ns; /* of a native thread, of all its events; first_ns > last_ns: there are none */
 };
 
+/* Samples of time of one file that were taken in one place, in one state. */
+struct sample_place {
+    uint32_t file; /* the key */
+    uint32_t label; /* of the innermost frame */
+    uint32_t state; /* enum time_sample_state */
+    uint64_t ns;
+};
+enum { SAMPLE_PLACE_KEYS = 3 };
+
+/* Samples of time that the filter passes. */
+struct report_samples {
+    struct time_samples all;
+    struct profile profile;   /* their stacks, each with its state */
+    struct row_table threads; /* of struct sample_thread */
+    struct row_table places;  /* of struct sample_place */
+};
+
 struct report_provider {
     uint32_t file; /* the key */
     uint32_t id;
@@ -162,11 +184,14 @@ struct report {
     struct thread_states states;
     struct row_table preempted; /* of struct report_preempted */
     struct row_table blocked; /* of struct report_blocked */
+    bool silent; /* by the caller: the files were read before, so their faults were printed */
     struct profile *blocked_stacks; /* the caller's, to be filled in with the same times; NULL: not needed */
     struct gc_pauses gc;
     struct allocations allocations;
     struct execution execution; /* of threads that the filter passes; nothing if it has times */
     struct calls calls;
+    struct kernel_sums kernel;
+    struct report_samples samples;
     struct version_history history;
     uint64_t unended;
     uint64_t uncounted; /* durations without a row, because there are too many names */
@@ -177,6 +202,10 @@ void report_free(struct report *report);
 /* Reads files and prints their faults; what it could read counts. Returns the worst status.
  * Names must live as long as the report. */
 enum status report_read_all(struct report *report, uint64_t max_faults, int file_count, char **files);
+/* The same in parts: several traces as one file of that name, as if they were merged, and then the end of
+ * all reading. */
+enum status report_read(struct report *report, uint64_t max_faults, const char *name, int path_count, char **paths);
+void report_read_end(struct report *report);
 /* False if none of the files is a trace: then there is nothing to print. */
 bool report_readable(const struct report *report);
 

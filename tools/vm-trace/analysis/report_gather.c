@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/cpu_tracks.h"
 #include "analysis/event_args.h"
 #include "analysis/label.h"
+#include "analysis/origin.h"
 #include "analysis/own_frame.h"
 #include "analysis/reason.h"
 #include "analysis/report_data.h"
@@ -79,6 +81,8 @@ note_time(struct report *report, int64_t ts_ns)
         report->states.to_ns = absolute_ns(report, report->filter.until_ns);
         report->calls.nesting.from_ns = report->states.from_ns;
         report->calls.nesting.to_ns = report->states.to_ns;
+        const struct interval window = {report->states.from_ns, report->states.to_ns};
+        kernel_sums_set_window(&report->kernel, window);
     }
     if (ts_ns < file->first_ns) file->first_ns = ts_ns;
     if (ts_ns > file->last_ns) file->last_ns = ts_ns;
@@ -97,6 +101,7 @@ process_of(struct report *report, uint32_t pid)
     if (process == NULL) return REPORT_PROCESSES_MAX - 1;
     if (report->processes.count > known) {
         process->summary_sites = UINT64_MAX;
+        process->first_ns = INT64_MAX;
         process->last_ns = INT64_MIN;
         process->first_edge_ns = INT64_MIN;
     }
@@ -205,6 +210,23 @@ add_exit(struct report *report, const struct fxt_event *event, uint32_t native, 
 
 /* --- events of category trace --------------------------------------------------------------------- */
 
+struct setting_adder {
+    struct report *report;
+    uint32_t process;
+};
+
+static void
+add_setting(void *context, uint32_t name, uint32_t value)
+{
+    struct setting_adder *adder = context;
+    struct report *report = adder->report;
+    struct report_process *process = report_process(report, adder->process);
+    if (process->setting_count == REPORT_SETTINGS_MAX) return;
+    make_room(report->settings, report->setting_count, report->setting_capacity);
+    report->settings[report->setting_count++] = (struct report_setting){adder->process, name, value};
+    process->setting_count++;
+}
+
 static void
 add_settings(struct report *report, const struct fxt_event *event, uint32_t number)
 {
@@ -216,15 +238,22 @@ add_settings(struct report *report, const struct fxt_event *event, uint32_t numb
     process->keeps_newest |= event_text(report->pool, event, STRING_KEEP) == STRING_NEWEST;
     call_nesting_settings(&report->calls.nesting, event);
     process->code = event_code_settings(event);
+    time_samples_settings(&report->samples.all, event);
     const struct fxt_arg *flags = fxt_event_arg(event, STRING_FLAGS);
     if (flags != NULL && flags->type == FXT_ARG_STRING) process->timed |= text_has_word(flags->string, "states");
-    for (unsigned i = 0; i < event->arg_count && process->setting_count < REPORT_SETTINGS_MAX; i++) {
-        const struct fxt_arg *arg = &event->args[i];
-        make_room(report->settings, report->setting_count, report->setting_capacity);
-        report->settings[report->setting_count++] =
-            (struct report_setting){number, pool_id(report->pool, arg->name), arg_text(report->pool, arg)};
-        process->setting_count++;
-    }
+    shown_origin_settings(&process->origin, event);
+    struct setting_adder adder = {report, number};
+    for (unsigned i = 0; i < event->arg_count; i++)
+        add_setting(&adder, pool_id(report->pool, event->args[i].name), arg_text(report->pool, &event->args[i]));
+}
+
+static void
+add_origin(struct report *report, const struct fxt_event *event, uint32_t number)
+{
+    struct report_process *process = report_process(report, number);
+    trace_host_event(&process->host, report->pool, event);
+    struct setting_adder adder = {report, number};
+    shown_origin_host(&process->origin, report->pool, event, add_setting, &adder);
 }
 
 static void
@@ -270,15 +299,26 @@ add_execution(struct report *report, const struct fxt_event *event, uint32_t nat
     }
 }
 
+/* Counters of streams, which are in the summary, or in the event `counts` before it. */
+static void
+add_counts(struct report_process *process, const struct fxt_event *event)
+{
+    process->calls_replaced += event_uint(event, STRING_CALLS_REPLACED, 0);
+    process->suspensions += event_uint(event, STRING_SUSPENSIONS, 0);
+    process->without_callers += event_uint(event, STRING_SUSPENSIONS_WITHOUT_CALLERS, 0);
+}
+
 static void
 add_trace_event(struct report *report, const struct fxt_event *event, uint32_t number)
 {
     struct report_process *process = report_process(report, number);
+    kernel_sums_trace(&report->kernel, number, event);
     switch (event->name.id) {
       case STRING_SETTINGS:
         process->shown = true;
         add_settings(report, event, number);
         return;
+      case STRING_HOST: add_origin(report, event, number); return;
       case STRING_CUT: process->cut = true; return;
       case STRING_SITE: add_site(report, event, number); return;
       case STRING_LOSS: {
@@ -293,10 +333,9 @@ add_trace_event(struct report *report, const struct fxt_event *event, uint32_t n
         process->shown = process->summarized = true;
         process->summary_lost = event_uint(event, STRING_LOST, 0);
         process->summary_sites = event_uint(event, STRING_SITES, UINT64_MAX);
-        process->calls_replaced = event_uint(event, STRING_CALLS_REPLACED, 0);
-        process->suspensions = event_uint(event, STRING_SUSPENSIONS, 0);
-        process->without_callers = event_uint(event, STRING_SUSPENSIONS_WITHOUT_CALLERS, 0);
+        add_counts(process, event);
         return;
+      case STRING_COUNTS: add_counts(process, event); return;
     }
 }
 
@@ -469,12 +508,67 @@ add_complete(struct report *report, const struct fxt_event *event)
     else add_duration(report, edge.category, edge.name, ns);
 }
 
+/* --- system calls and CPUs ----------------------------------------------------------------------------- */
+
+/* Calls and system calls have no reason. */
+static void
+add_call(struct report *report, const struct fxt_event *event, uint32_t native, uint32_t process)
+{
+    if (report->filter.reason != NULL) return;
+    call_nesting_event(&report->calls.nesting, native, report->pool, event);
+    kernel_sums_call(&report->kernel, report->pool, process, native, event);
+}
+
+static void
+add_syscall(struct report *report, const struct fxt_event *event, uint32_t native, uint32_t process)
+{
+    bool of_methods = report->filter.method != NULL; /* which are known for callers only */
+    if (report->filter.reason != NULL) return;
+    kernel_sums_syscall(&report->kernel, report->pool, process, native, of_methods, event);
+}
+
+/* --thread names the thread of a CPU's track, too. */
+static bool
+cpu_wanted(struct report *report, struct report_thread *track)
+{
+    if (track->wanted < 0 && report->filter.thread != NULL) {
+        struct fxt_string name = cpu_track_thread_name(pool_string(report->pool, track->name));
+        struct report_thread thread = {.tid = cpu_track_native_tid(track->tid), .wanted = -1};
+        thread.name = pool_intern(report->pool, name.ptr, name.len);
+        if (thread_wanted(report, &thread)) track->wanted = 1;
+    }
+    return thread_wanted(report, track);
+}
+
+static void
+add_cpu(struct report *report, const struct fxt_event *event, uint32_t track, uint32_t process)
+{
+    if (report->exits_only || !cpu_wanted(report, report_thread(report, track))) return;
+    kernel_sums_cpu(&report->kernel, report->pool, process, track, event);
+    if (!time_wanted(report, event->ts_ns)) return;
+    if (event->ts_ns < report->first_ns) report->first_ns = event->ts_ns;
+    if (event->end_ns > report->last_ns) report->last_ns = event->end_ns;
+}
+
+static void
+on_piece(void *context, const struct thread_times *times, enum thread_state state, int64_t from_ns, int64_t to_ns,
+         uint64_t gc_ns)
+{
+    struct report *report = context;
+    const struct report_thread *thread = report_thread(report, times->row);
+    const struct interval held = {from_ns, to_ns};
+    (void)gc_ns;
+    if (state == THREAD_RUNNING || state == THREAD_IN_GC)
+        kernel_sums_held(&report->kernel, thread->process, thread->tid, held);
+}
+
 /* --- events ------------------------------------------------------------------------------------------- */
 
 static void
 note_process_time(struct report_process *process, int64_t ts_ns)
 {
     process->shown = true;
+    if (ts_ns < process->first_ns) process->first_ns = ts_ns;
     if (ts_ns > process->last_ns) process->last_ns = ts_ns;
 }
 
@@ -556,6 +650,10 @@ on_event(void *context, const struct fxt_event *event)
         allocations_fate(&report->allocations, process, event_uint(event, STRING_SAMPLE, UINT64_MAX),
                          event_uint(event, STRING_SURVIVED, 0), event->name.id == STRING_ALIVE);
     }
+    if (event->category.id == STRING_SCHED && event->type == FXT_EVENT_DURATION_COMPLETE) {
+        add_cpu(report, event, native, process); /* its track is that of no thread */
+        return;
+    }
     uint32_t runs = event_text(report->pool, event, STRING_THREAD);
     if (runs != STRING_NONE) row = thread_row(report, process, 0, runs);
     struct report_thread *thread = report_thread(report, row);
@@ -566,9 +664,9 @@ on_event(void *context, const struct fxt_event *event)
         duration_pairs_add(report->pairs, report->pool, event, native, wanted);
     }
     if (!wanted) return;
-    bool call = event->category.id == STRING_CALL; /* counts as far as it lies in the window */
-    if (call && report->filter.reason == NULL)
-        call_nesting_event(&report->calls.nesting, native, report->pool, event);
+    bool call = event->category.id == STRING_CALL, syscall = event->category.id == STRING_SYSCALL;
+    if (call) add_call(report, event, native, process); /* counts as far as it lies in the window */
+    if (syscall) add_syscall(report, event, native, process);
     version_history_event(&report->history, report->pool, process, event);
     if (!time_wanted(report, event->ts_ns)) return;
     if (event->category.id == STRING_EXECUTION) return; /* only the long ones: their sums are in trace/states */
@@ -576,7 +674,7 @@ on_event(void *context, const struct fxt_event *event)
     thread->events++;
     if (event->ts_ns < report->first_ns) report->first_ns = event->ts_ns;
     if (end_ns > report->last_ns) report->last_ns = end_ns;
-    bool complete = event->type == FXT_EVENT_DURATION_COMPLETE && !is_edge(event) && !call;
+    bool complete = event->type == FXT_EVENT_DURATION_COMPLETE && !is_edge(event) && !call && !syscall;
     if (complete && !report->exits_only) add_complete(report, event);
     if (event->category.id == STRING_THROW) throws_flow(&report->throws, event, native);
     if (!instant) return;
@@ -589,6 +687,62 @@ on_event(void *context, const struct fxt_event *event)
         if (!is_fate(event)) add_allocation(report, event, process);
         break;
     }
+}
+
+/* --- samples of time ----------------------------------------------------------------------------------- */
+
+static bool
+sample_wanted(void *context, const struct time_sample *sample)
+{
+    struct report *report = context;
+    note_time(report, sample->ts_ns);
+    uint32_t native = thread_of(report, sample->pid, sample->tid);
+    note_process_time(report_process(report, report_thread(report, native)->process), sample->ts_ns);
+    return report_thread_wanted(report, native) && time_wanted(report, sample->ts_ns);
+}
+
+static void
+sample_added(void *context, const struct time_sample *sample)
+{
+    struct report *report = context;
+    uint32_t native = thread_of(report, sample->pid, sample->tid);
+    struct sample_thread *thread = row_table_get(&report->samples.threads, &native);
+    if (thread != NULL) sample_times_add(&thread->times, sample->state, sample->ns, 1);
+    const uint32_t key[SAMPLE_PLACE_KEYS] = {report->file_count - 1, report->samples.profile.nodes[sample->node].text,
+                                             sample->state};
+    struct sample_place *place = row_table_get(&report->samples.places, key);
+    if (place != NULL) place->ns += sample->ns;
+    if (sample->ts_ns < report->first_ns) report->first_ns = sample->ts_ns;
+    if (sample->ts_ns > report->last_ns) report->last_ns = sample->ts_ns;
+}
+
+static void
+on_blob(void *context, const struct fxt_blob *blob)
+{
+    struct report *report = context;
+    if (!report->exits_only) time_samples_blob(&report->samples.all, blob);
+}
+
+static void
+init_samples(struct report *report)
+{
+    struct report_samples *samples = &report->samples;
+    profile_init(&samples->profile, report->reader, PROFILE_SAMPLES, true);
+    time_samples_init(&samples->all, report->reader, &samples->profile);
+    samples->all.context = report;
+    samples->all.wanted = sample_wanted;
+    samples->all.added = sample_added;
+    row_table_init(&samples->threads, sizeof(struct sample_thread), 1, REPORT_THREADS_MAX);
+    row_table_init(&samples->places, sizeof(struct sample_place), SAMPLE_PLACE_KEYS, SAMPLE_ROWS_MAX);
+}
+
+static void
+free_samples(struct report_samples *samples)
+{
+    time_samples_free(&samples->all);
+    profile_free(&samples->profile);
+    row_table_free(&samples->threads);
+    row_table_free(&samples->places);
 }
 
 /* --- states of threads: what they ask for ------------------------------------------------------------- */
@@ -627,12 +781,14 @@ report_new(size_t memory_bytes, const struct report_filter *filter)
     row_table_init(&report->preempted, sizeof(struct report_preempted), REPORT_PREEMPTED_KEYS, REPORT_PREEMPTED_MAX);
     row_table_init(&report->blocked, sizeof(struct report_blocked), REPORT_BLOCKED_KEYS, REPORT_BLOCKED_MAX);
     const struct thread_states_visitor visitor = {
-        .context = report, .last_ns = process_last_ns, .marker = open_marker};
+        .context = report, .last_ns = process_last_ns, .piece = on_piece, .marker = open_marker};
     thread_states_init(&report->states, &visitor);
     gc_pauses_init(&report->gc);
     allocations_init(&report->allocations);
     execution_init(&report->execution);
     calls_init(&report->calls, report, call_wanted);
+    kernel_sums_init(&report->kernel);
+    init_samples(report);
     compilations_init(&report->compilations);
     struct row_table *tables[] = {&report->invalidations, &report->durations};
     for (unsigned i = 0; i < 2; i++)
@@ -662,6 +818,8 @@ report_free(struct report *report)
     allocations_free(&report->allocations);
     execution_free(&report->execution);
     calls_free(&report->calls);
+    kernel_sums_free(&report->kernel);
+    free_samples(&report->samples);
     sched_processes_free(&report->sched_processes);
     compilations_free(&report->compilations);
     version_history_free(&report->history);
@@ -680,28 +838,40 @@ report_free(struct report *report)
     free(report);
 }
 
-static enum status
-read_one(struct report *report, const char *file, uint64_t max_faults)
+static void
+add_file_counts(struct fxt_counts *sum, const struct fxt_counts *counts)
 {
-    report->files = xrealloc(report->files, report->file_count + 1, sizeof *report->files);
-    report->files[report->file_count++] =
-        (struct report_file){.name = file, .first_ns = INT64_MAX, .last_ns = INT64_MIN};
+    sum->bytes += counts->bytes;
+    sum->records += counts->records;
+    sum->events += counts->events;
+    sum->chunks += counts->chunks;
+    sum->padding_bytes += counts->padding_bytes;
+}
+
+static enum status
+read_one(struct report *report, const char *path, uint64_t max_faults)
+{
     report->last_thread = NO_THREAD;
     struct duration_pair_visitor pair_visitor = {
         .context = report, .pair = on_pair, .begun = on_begun, .sched = on_sched_edge};
     if (report->blocked_stacks != NULL) pair_visitor.stack = blocked_stack;
     report->pairs = duration_pairs_new(&pair_visitor);
-    struct fault_report faults = fault_report_new(file, max_faults);
+    struct fault_report faults = fault_report_new(path, max_faults);
     struct fxt_visitor visitor = {
-        .context = report, .event = on_event, .object = on_object, .sched = on_sched, .chunk = on_chunk};
+        .context = report, .event = on_event, .object = on_object, .sched = on_sched, .blob = on_blob,
+        .chunk = on_chunk};
     enum status status = STATUS_CANNOT_READ;
-    if (read_file(report->reader, file, &visitor, &faults)) {
+    bool read = report->silent ? reader_read(report->reader, path, &visitor) == 0
+                               : read_file(report->reader, path, &visitor, &faults);
+    if (read) {
         status = fault_report_finish(&faults);
-        report->files[report->file_count - 1].counts = *reader_counts(report->reader);
+        add_file_counts(&report->files[report->file_count - 1].counts, reader_counts(report->reader));
         duration_pairs_finish(report->pairs);
     }
     thread_states_file_end(&report->states);
     calls_file_end(&report->calls);
+    kernel_sums_file_end(&report->kernel);
+    time_samples_file_end(&report->samples.all);
     sched_processes_free(&report->sched_processes);
     duration_pairs_free(report->pairs);
     compilations_file_end(&report->compilations);
@@ -710,13 +880,32 @@ read_one(struct report *report, const char *file, uint64_t max_faults)
 }
 
 enum status
-report_read_all(struct report *report, uint64_t max_faults, int file_count, char **files)
+report_read(struct report *report, uint64_t max_faults, const char *name, int path_count, char **paths)
 {
     enum status status = STATUS_FINE;
-    for (int i = 0; i < file_count; i++) status = worse(status, read_one(report, files[i], max_faults));
+    report->files = xrealloc(report->files, report->file_count + 1, sizeof *report->files);
+    report->calls.file = report->file_count;
+    report->files[report->file_count++] =
+        (struct report_file){.name = name, .first_ns = INT64_MAX, .last_ns = INT64_MIN};
+    for (int i = 0; i < path_count; i++) status = worse(status, read_one(report, paths[i], max_faults));
+    return status;
+}
+
+void
+report_read_end(struct report *report)
+{
     allocations_resolve(&report->allocations);
     calls_sort_slowest(&report->calls);
     report_resolve(report);
+}
+
+enum status
+report_read_all(struct report *report, uint64_t max_faults, int file_count, char **files)
+{
+    enum status status = STATUS_FINE;
+    for (int i = 0; i < file_count; i++)
+        status = worse(status, report_read(report, max_faults, files[i], 1, &files[i]));
+    report_read_end(report);
     return status;
 }
 

@@ -6,7 +6,10 @@
 #include "analysis/call_check.h"
 #include "analysis/execution_check.h"
 #include "analysis/frames.h"
+#include "analysis/sample_check.h"
+#include "analysis/sched_check.h"
 #include "analysis/schema_check.h"
+#include "analysis/syscall_check.h"
 #include "base/escape.h"
 #include "base/map.h"
 #include "base/xalloc.h"
@@ -17,12 +20,13 @@ enum { CLOCKS_MAX = 256 * 1024, PROCESSES_MAX = 16 * 1024, FLOWS_MAX = 1024 * 10
 
 /* The last times of one thread within one provider. A recompile exit has a time from before the
  * JIT acted on it, but is written after the durations and site counts that result from the
- * action. So exits, durations and events about the trace have a clock each, and calls have one, too.
+ * action. So exits, durations and events about the trace have a clock each, and calls, system calls and slices
+ * of CPUs have one, too.
  * The counters of each category have one, too: a chunk begins with a sample of the exits, and the
  * marker or the heap's size that needed the chunk has an earlier time. */
 enum clock {
-    CLOCK_EXITS, CLOCK_TRACE, CLOCK_DURATIONS, CLOCK_CALLS, CLOCK_COUNTERS, CLOCK_MARKER_COUNTERS, CLOCK_GC_COUNTERS,
-    CLOCKS
+    CLOCK_EXITS, CLOCK_TRACE, CLOCK_DURATIONS, CLOCK_CALLS, CLOCK_SYSCALLS, CLOCK_SCHED, CLOCK_COUNTERS,
+    CLOCK_MARKER_COUNTERS, CLOCK_GC_COUNTERS, CLOCKS
 };
 
 struct clocks {
@@ -95,6 +99,8 @@ struct schema_check {
     struct allocation_check allocations;
     struct execution_check execution;
     struct call_check calls;
+    struct stream_counts syscalls, sched;
+    struct sample_check samples;
 
     struct map clock_of_thread;
     struct clocks *clocks;
@@ -110,6 +116,9 @@ schema_check_new(struct reader *reader)
     allocation_check_init(&check->allocations);
     execution_check_init(&check->execution);
     call_check_init(&check->calls);
+    stream_counts_init(&check->syscalls, &syscall_stream);
+    stream_counts_init(&check->sched, &sched_stream);
+    sample_check_init(&check->samples, reader);
     return check;
 }
 
@@ -124,6 +133,9 @@ schema_check_free(struct schema_check *check)
     allocation_check_free(&check->allocations);
     execution_check_free(&check->execution);
     call_check_free(&check->calls);
+    stream_counts_free(&check->syscalls);
+    stream_counts_free(&check->sched);
+    sample_check_free(&check->samples);
     map_free(&check->clock_of_thread);
     free(check->clocks);
     free(check);
@@ -396,6 +408,9 @@ read_settings(struct schema_check *check, struct process *process, const struct 
     }
     execution_check_settings(&check->execution, check->reader, event);
     call_check_settings(&check->calls, check->reader, event);
+    stream_counts_settings(&check->syscalls, check->reader, event);
+    stream_counts_settings(&check->sched, check->reader, event);
+    stream_counts_settings(&check->samples.counts, check->reader, event);
 }
 
 static void
@@ -425,6 +440,19 @@ check_site(struct schema_check *check, struct process *process, const struct fxt
     FAULT(check, event, "trace site has the unknown kind %s", escape_into(text, sizeof text, kind->string));
 }
 
+/* Counters of streams, which are in the summary, or in the event `counts` before it. */
+static void
+read_counts(struct schema_check *check, struct process *process, const struct fxt_event *event)
+{
+    bool allocated = optional_uint(check, event, STRING_ALLOCATION_SAMPLES, &process->summary_allocated.samples);
+    process->has_allocated |=
+        optional_uint(check, event, STRING_ALLOCATION_BYTES, &process->summary_allocated.bytes) && allocated;
+    call_check_summary(&check->calls, check->reader, event);
+    stream_counts_summary(&check->syscalls, check->reader, event);
+    stream_counts_summary(&check->sched, check->reader, event);
+    stream_counts_summary(&check->samples.counts, check->reader, event);
+}
+
 static void
 read_summary(struct schema_check *check, struct process *process, const struct fxt_event *event)
 {
@@ -442,10 +470,7 @@ read_summary(struct schema_check *check, struct process *process, const struct f
     process->has_fallbacks = optional_uint(check, event, STRING_FALLBACKS, &process->summary_fallbacks);
     process->has_sampled = optional_uint(check, event, STRING_SAMPLED, &process->summary_sampled);
     process->has_sites = optional_uint(check, event, STRING_SITES, &process->summary_sites);
-    process->has_allocated =
-        optional_uint(check, event, STRING_ALLOCATION_SAMPLES, &process->summary_allocated.samples) &&
-        optional_uint(check, event, STRING_ALLOCATION_BYTES, &process->summary_allocated.bytes);
-    call_check_summary(&check->calls, check->reader, event);
+    read_counts(check, process, event);
 }
 
 static void
@@ -455,6 +480,11 @@ check_trace_event(struct schema_check *check, struct process *process, const str
     switch (event->name.id) {
       case STRING_SETTINGS: read_settings(check, process, event); break;
       case STRING_SITE: check_site(check, process, event); break;
+      case STRING_COUNTS: read_counts(check, process, event); break;
+      case STRING_HOST:
+        require_string(check, event, STRING_HOST);
+        require_uint(check, event, STRING_UNIX_NS, &ns);
+        break;
       case STRING_SUMMARY: read_summary(check, process, event); break;
       case STRING_LOSS:
         check->gaps = true;
@@ -503,6 +533,8 @@ check_kind(struct schema_check *check, const struct fxt_event *event)
         break;
       case STRING_EXECUTION:
       case STRING_CALL:
+      case STRING_SYSCALL:
+      case STRING_SCHED:
         kind = "a duration in one record";
         right = event->type == FXT_EVENT_DURATION_COMPLETE;
         break;
@@ -551,6 +583,8 @@ schema_check_chunk(struct schema_check *check)
     check->clock_count = 0;
     execution_check_chunk(&check->execution);
     call_check_chunk(&check->calls);
+    stream_counts_chunk(&check->syscalls);
+    stream_counts_chunk(&check->sched);
 }
 
 static struct clocks *
@@ -727,6 +761,8 @@ check_time(struct schema_check *check, const struct fxt_event *event)
     enum clock clock = event->category.id == STRING_TRACE ? CLOCK_TRACE : CLOCK_EXITS;
     if (event->type == FXT_EVENT_COUNTER) clock = clock_of_counter(event->category.id);
     else if (event->category.id == STRING_CALL) clock = CLOCK_CALLS;
+    else if (event->category.id == STRING_SYSCALL) clock = CLOCK_SYSCALLS;
+    else if (event->category.id == STRING_SCHED) clock = CLOCK_SCHED;
     else if (event->type != FXT_EVENT_INSTANT && !belongs_to_exit(check, event)) clock = CLOCK_DURATIONS;
     int64_t *last_ns = &clocks->last_ns[clock];
     int64_t now_ns = event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns;
@@ -739,10 +775,12 @@ check_time(struct schema_check *check, const struct fxt_event *event)
     *last_ns = now_ns;
 }
 
-/* Whether the event may be earlier than the settings: a call that was open before. */
+/* Whether the event may be earlier than the settings: it was open before. */
 static bool
 may_be_early(const struct process *process, const struct fxt_event *event)
 {
+    bool of_kernel = event->category.id == STRING_SYSCALL || event->category.id == STRING_SCHED;
+    if (of_kernel) return process->snapshot;
     return event->category.id == STRING_CALL &&
            (process->snapshot || fxt_event_arg(event, STRING_BEGAN) != NULL);
 }
@@ -778,6 +816,8 @@ schema_check_event(struct schema_check *check, const struct fxt_event *event)
           case STRING_GC: check_gc(check, event); break;
           case STRING_EXECUTION: execution_check_slice(&check->execution, check->reader, event); break;
           case STRING_CALL: call_check_call(&check->calls, check->reader, event); break;
+          case STRING_SYSCALL: syscall_check_event(&check->syscalls, check->reader, event); break;
+          case STRING_SCHED: sched_check_event(&check->sched, check->reader, event); break;
           case STRING_ALLOCATION: check_allocation(check, process, event); break;
         }
     }
@@ -855,7 +895,16 @@ finish_process(struct schema_check *check, const struct process *process)
             "hits of the sites add up to");
     if (gaps || process->snapshot) return;
     call_check_finish(&check->calls, reader, process->pid);
+    stream_counts_finish(&check->syscalls, reader, process->pid);
+    stream_counts_finish(&check->sched, reader, process->pid);
+    stream_counts_finish(&check->samples.counts, reader, process->pid);
     execution_check_finish(&check->execution, reader, process->pid);
+}
+
+void
+schema_check_blob(struct schema_check *check, const struct fxt_blob *blob)
+{
+    sample_check_blob(&check->samples, blob);
 }
 
 void

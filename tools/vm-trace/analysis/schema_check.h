@@ -17,6 +17,8 @@ void schema_check_free(struct schema_check *check);
 void schema_check_chunk(struct schema_check *check);
 /* Takes each event, in the order of the file. Reports faults through the reader. */
 void schema_check_event(struct schema_check *check, const struct fxt_event *event);
+/* Likewise, Perfetto's packets. */
+void schema_check_blob(struct schema_check *check, const struct fxt_blob *blob);
 /* Checks what is known only at the end: counts and order. */
 void schema_check_finish(struct schema_check *check);
 /* True if there are processes to check and all of them ended in good order: then nothing may be

@@ -32,6 +32,19 @@ thread_life_ns(const struct thread_times *thread)
     return ns;
 }
 
+uint64_t
+thread_states_sum(const struct thread_states *states, uint64_t ns_out[THREAD_STATE_COUNT])
+{
+    uint64_t life_ns = 0;
+    for (unsigned state = 0; state < THREAD_STATE_COUNT; state++) ns_out[state] = 0;
+    for (uint32_t i = 0; i < states->threads.count; i++) {
+        const struct thread_times *times = row_table_at(&states->threads, i);
+        for (unsigned state = 0; state < THREAD_STATE_COUNT; state++) ns_out[state] += times->ns[state];
+        life_ns += thread_life_ns(times);
+    }
+    return life_ns;
+}
+
 static struct thread_times *
 thread_at(const struct thread_states *states, uint32_t number)
 {

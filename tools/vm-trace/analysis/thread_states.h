@@ -127,5 +127,7 @@ void thread_states_file_end(struct thread_states *states);
 uint64_t thread_states_within(const struct thread_states *states, int64_t from_ns, int64_t to_ns);
 /* Returns the length of a thread's life in the window. */
 uint64_t thread_life_ns(const struct thread_times *thread);
+/* Sums up the time of all threads by state. Returns the length of their lives. */
+uint64_t thread_states_sum(const struct thread_states *states, uint64_t ns_out[THREAD_STATE_COUNT]);
 
 #endif

@@ -130,6 +130,12 @@ note_edge_time(struct thread_tracks *tracks, uint32_t number, int64_t ts_ns)
 }
 
 uint32_t
+thread_tracks_of(struct thread_tracks *tracks, uint32_t pid, uint32_t tid)
+{
+    return thread_of(tracks, process_of(tracks, pid), tid);
+}
+
+uint32_t
 thread_tracks_event(struct thread_tracks *tracks, const struct fxt_event *event)
 {
     uint32_t process = process_of(tracks, event->pid), thread = thread_of(tracks, process, event->tid);

@@ -78,6 +78,8 @@ void thread_tracks_free(struct thread_tracks *tracks);
 void thread_tracks_file_begin(struct thread_tracks *tracks);
 /* Passes what is left, and ends all states: the file ends. */
 void thread_tracks_file_end(struct thread_tracks *tracks);
+/* Returns the number of a thread. */
+uint32_t thread_tracks_of(struct thread_tracks *tracks, uint32_t pid, uint32_t tid);
 /* Return the number of the thread; for a scheduling record, NO_TRACK if it says nothing of one. */
 uint32_t thread_tracks_event(struct thread_tracks *tracks, const struct fxt_event *event);
 uint32_t thread_tracks_sched(struct thread_tracks *tracks, const struct fxt_sched *sched);

@@ -16,7 +16,7 @@ time_histogram_free(struct time_histogram *histogram)
 
 /* Returns false if there is no room for another cell. */
 static bool
-add_to_cell(struct time_histogram *histogram, uint32_t row, uint32_t bin, uint64_t count)
+add_to_cell(struct time_histogram *histogram, uint32_t row, uint32_t bin, uint64_t value)
 {
     uint64_t key = (uint64_t)row << 32 | bin;
     uint32_t index = map_get(&histogram->cell_of, key);
@@ -27,7 +27,8 @@ add_to_cell(struct time_histogram *histogram, uint32_t row, uint32_t bin, uint64
         histogram->cells[index] = (struct histogram_cell){.row = row, .bin = bin};
         map_set(&histogram->cell_of, key, index);
     }
-    histogram->cells[index].count += count;
+    struct histogram_cell *cell = &histogram->cells[index];
+    cell->value = histogram_join(row, cell->value, value);
     return true;
 }
 
@@ -40,7 +41,7 @@ move_cells(struct time_histogram *histogram, unsigned shift, int64_t first)
     for (uint32_t i = 0; i < histogram->count; i++) {
         const struct histogram_cell *cell = &histogram->cells[i];
         int64_t bin = ((histogram->first + cell->bin) >> (shift - histogram->shift)) - first;
-        add_to_cell(&moved, cell->row, (uint32_t)bin, cell->count);
+        add_to_cell(&moved, cell->row, (uint32_t)bin, cell->value);
     }
     time_histogram_free(histogram);
     *histogram = moved;
@@ -65,10 +66,10 @@ cover(struct time_histogram *histogram, int64_t ts_ns)
 }
 
 void
-time_histogram_add(struct time_histogram *histogram, uint32_t row, int64_t ts_ns, uint64_t count)
+time_histogram_add(struct time_histogram *histogram, uint32_t row, int64_t ts_ns, uint64_t value)
 {
     cover(histogram, ts_ns);
-    while (!add_to_cell(histogram, row, (uint32_t)((ts_ns >> histogram->shift) - histogram->first), count)) {
+    while (!add_to_cell(histogram, row, (uint32_t)((ts_ns >> histogram->shift) - histogram->first), value)) {
         if (histogram->first == histogram->last) return; /* as many rows as cells, which no caller has */
         move_cells(histogram, histogram->shift + 1, histogram->first >> 1);
     }
@@ -83,7 +84,14 @@ time_histogram_add_duration(struct time_histogram *histogram, uint32_t row, int6
     for (int64_t at = begin_ns; at < end_ns;) {
         int64_t bin_end_ns = at | (int64_t)((UINT64_C(1) << shift) - 1);
         int64_t next = bin_end_ns < end_ns ? bin_end_ns + 1 : end_ns;
-        time_histogram_add(histogram, row, at, (uint64_t)(next - at));
+        time_histogram_add(histogram, row, at, (uint64_t)(row & HISTOGRAM_MAXIMUM ? end_ns - begin_ns : next - at));
         at = next;
     }
+}
+
+void
+time_histogram_widen(struct time_histogram *histogram, unsigned shift)
+{
+    if (shift <= histogram->shift || histogram->count == 0) return;
+    move_cells(histogram, shift, histogram->first >> (shift - histogram->shift));
 }

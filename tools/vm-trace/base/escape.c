@@ -144,6 +144,10 @@ static void
 print_escaped_ascii(FILE *out, struct fxt_string string)
 {
     for (uint32_t at = 0; at < string.len;) {
+        uint32_t plain = plain_ascii(string.ptr + at, string.len - at);
+        fwrite(string.ptr + at, 1, plain, out);
+        at += plain;
+        if (at == string.len) break;
         uint32_t codepoint;
         unsigned taken = utf8_decode(string.ptr + at, string.len - at, &codepoint);
         if (taken > 1) fwrite(string.ptr + at, 1, taken, out);

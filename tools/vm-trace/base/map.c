@@ -42,3 +42,11 @@ map_bytes(const struct map *map)
     return map->capacity * (sizeof *map->keys + sizeof *map->values) +
            map->index.slot_count * sizeof *map->index.slots;
 }
+
+void
+map_set_within(struct budget *budget, struct map *map, uint64_t key, uint32_t value)
+{
+    size_t before = map_bytes(map);
+    map_set(map, key, value);
+    budget_charge(budget, map_bytes(map) - before);
+}

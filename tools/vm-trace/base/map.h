@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/hash_index.h"
+#include "base/xalloc.h"
 
 struct map {
     uint64_t *keys;
@@ -23,6 +24,8 @@ void map_free(struct map *map);
 void map_set(struct map *map, uint64_t key, uint32_t value);
 /* The bytes that the map has allocated. */
 size_t map_bytes(const struct map *map);
+/* map_set that charges the growth of the map to the budget. */
+void map_set_within(struct budget *budget, struct map *map, uint64_t key, uint32_t value);
 
 /* For map_get and map.c only: the slot of a key. */
 static inline uint32_t *

@@ -3,14 +3,16 @@
 /* output_file.h - the file that a command writes (-o OUT).
  *
  * The file gets a temporary name in the same folder and is renamed when it is complete, so OUT is
- * either unchanged or complete. A name that ends in .gz is compressed with gzip. "-" is standard
- * output. An existing OUT that is not a regular file (a pipe, a device) is written directly. Only
- * one output can be open at a time.
+ * either unchanged or complete. A name that ends in .gz or .zst is compressed with gzip or Zstandard. "-" is standard
+ * output. An existing OUT that is not a regular file (a pipe, a device) is written directly. Up to
+ * OUTPUTS_MAX outputs can be open at a time.
  */
 #include <stdbool.h>
 #include <stdio.h>
 
 #include "base/message.h"
+
+enum { OUTPUTS_MAX = 160 };
 
 enum output_kind {
     OUTPUT_TEXT,
@@ -24,6 +26,7 @@ struct output {
     const char *path; /* as given by the user */
     char *target;     /* the file to replace; NULL: nothing is renamed */
     char *temporary;  /* its name until it is complete */
+    unsigned slot;    /* of the temporary name in the list of those to remove */
 };
 
 /* Opens the output; NULL is standard output. Prints a message and returns false if it cannot be

@@ -233,3 +233,9 @@ fxt_string_compare(struct fxt_string a, struct fxt_string b)
     int order = memcmp(a.ptr, b.ptr, shared);
     return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
 }
+
+int
+pool_compare(const struct pool *pool, uint32_t a, uint32_t b)
+{
+    return fxt_string_compare(pool_string(pool, a), pool_string(pool, b));
+}

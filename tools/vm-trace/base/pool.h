@@ -54,5 +54,7 @@ bool fxt_string_is(struct fxt_string string, const char *text);
 bool fxt_string_equal(struct fxt_string a, struct fxt_string b);
 /* Orders by bytes, for stable output: <0, 0, >0. */
 int fxt_string_compare(struct fxt_string a, struct fxt_string b);
+/* The same for two numbers of a pool. */
+int pool_compare(const struct pool *pool, uint32_t a, uint32_t b);
 
 #endif

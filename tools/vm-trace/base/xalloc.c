@@ -1,4 +1,5 @@
 /* xalloc.c - see xalloc.h */
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,20 @@ xrealloc(void *ptr, size_t count, size_t size)
     void *grown = realloc(ptr, bytes ? bytes : 1);
     if (grown == NULL) out_of_memory();
     return grown;
+}
+
+char *
+xformat(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int bytes = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    char *text = xcalloc((size_t)bytes + 1, 1);
+    va_start(arguments, format);
+    vsnprintf(text, (size_t)bytes + 1, format, arguments);
+    va_end(arguments);
+    return text;
 }
 
 size_t

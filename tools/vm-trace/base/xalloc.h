@@ -14,6 +14,8 @@
  * free(). */
 void *xcalloc(size_t count, size_t size);
 void *xrealloc(void *ptr, size_t count, size_t size);
+/* A text formatted like printf. */
+char *xformat(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Doubles a capacity (16 elements at first). Prints a message and exits if a counter of
  * counter_bytes cannot hold the result: a counter that wraps around would make the array too
@@ -43,6 +45,14 @@ bool budget_take(struct budget *budget, size_t bytes);
  * little. */
 void budget_charge(struct budget *budget, size_t bytes);
 void budget_give_back(struct budget *budget, size_t bytes);
+
+/* An array that grows. */
+#define ARRAY_OF(type) \
+    struct { \
+        type *list; \
+        uint32_t count; \
+        uint32_t capacity; \
+    }
 
 /* make_room that charges the growth of the array to the budget. */
 #define make_room_within(budget, array, count, capacity) \

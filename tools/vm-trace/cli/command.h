@@ -17,6 +17,8 @@ struct command {
     const char *help;
     const char *needs;     /* the name of its arguments; NULL: files to read */
     bool may_lack_arguments;
+    bool stops_at_argument; /* what follows the first argument is not an option: it is a command of its own */
+    bool folders;          /* an argument that is a folder stands for the traces in it */
     const struct cli_option *options; /* ends with an empty option */
     /* Gets the arguments after the options: at least one, unless may_lack_arguments. Prints its
      * own errors, and returns the exit status. */
@@ -33,9 +35,13 @@ extern const struct command command_export;
 extern const struct command command_html;
 extern const struct command command_merge;
 extern const struct command command_cut;
+extern const struct command command_scrub;
 extern const struct command command_history;
 extern const struct command command_explain;
 extern const struct command command_annotate;
+extern const struct command command_record;
+extern const struct command command_top;
+extern const struct command command_metrics;
 extern const struct command command_start;
 extern const struct command command_stop;
 extern const struct command command_status;

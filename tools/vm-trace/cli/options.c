@@ -100,11 +100,11 @@ take_format(const struct cli_option *option, const char *text)
 }
 
 int
-options_read(const struct cli_option *options, int argc, char **argv)
+options_read(const struct cli_option *options, bool stop_at_argument, int argc, char **argv)
 {
     struct option long_options[OPTIONS_MAX + 2] = {{"help", no_argument, NULL, 'h'}};
-    char letters[2 * OPTIONS_MAX + 2] = "h";
-    char *letter = letters + 1;
+    char letters[2 * OPTIONS_MAX + 3] = "+h";
+    char *letter = letters + 2;
     for (int i = 0; i < OPTIONS_MAX && options[i].name != NULL; i++) {
         bool takes = options[i].argument != NULL;
         long_options[i + 1] =
@@ -115,7 +115,7 @@ options_read(const struct cli_option *options, int argc, char **argv)
     }
     argv[0] = (char *)"vm-trace"; /* getopt begins its messages with this */
     for (;;) {
-        int code = getopt_long(argc, argv, letters, long_options, NULL);
+        int code = getopt_long(argc, argv, letters + (stop_at_argument ? 0 : 1), long_options, NULL);
         if (code == -1) return optind;
         if (code == 'h') return OPTIONS_HELP;
         if (code == '?') return OPTIONS_WRONG;

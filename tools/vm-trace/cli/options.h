@@ -66,10 +66,11 @@ bool take_format(const struct cli_option *option, const char *text);
 /* Prints that the option takes `what`, not `text`. Returns false. */
 bool option_wrong(const struct cli_option *option, const char *what, const char *text);
 
-/* Parses the options in argv (ignores argv[0]). Returns the index of the first other argument;
- * OPTIONS_HELP for --help, which every command has; or OPTIONS_WRONG after printing a message. */
+/* Parses the options in argv (ignores argv[0]), also those behind other arguments, unless it is to stop at the first
+ * of these. Returns the index of the first other argument; OPTIONS_HELP for --help, which every command has; or
+ * OPTIONS_WRONG after printing a message. */
 enum { OPTIONS_HELP = -1, OPTIONS_WRONG = -2 };
-int options_read(const struct cli_option *options, int argc, char **argv);
+int options_read(const struct cli_option *options, bool stop_at_argument, int argc, char **argv);
 void options_print_help(const struct cli_option *options);
 
 #endif

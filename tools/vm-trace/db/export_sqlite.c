@@ -15,7 +15,7 @@ static const struct {
 } copies[] = {
     {"slice",
      "id INTEGER PRIMARY KEY, ts INTEGER, dur INTEGER, track_id INTEGER, category TEXT, name TEXT, depth INTEGER,"
-     " parent_id INTEGER, arg_set_id INTEGER"},
+     " parent_id INTEGER, arg_set_id INTEGER, thread_ts INTEGER, thread_dur INTEGER"},
     {"args",
      "id INTEGER PRIMARY KEY, arg_set_id INTEGER, flat_key TEXT, key TEXT, int_value INTEGER, string_value TEXT,"
      " real_value REAL, value_type TEXT, display_value TEXT"},
@@ -26,10 +26,11 @@ static const struct {
                 " parent_upid INTEGER"},
     {"track", "id INTEGER PRIMARY KEY, name TEXT, type TEXT, parent_id INTEGER"},
     {"thread_track", "id INTEGER PRIMARY KEY, name TEXT, type TEXT, parent_id INTEGER, utid INTEGER"},
-    {"counter_track", "id INTEGER PRIMARY KEY, name TEXT, type TEXT, parent_id INTEGER"},
+    {"process_track", "id INTEGER PRIMARY KEY, name TEXT, type TEXT, parent_id INTEGER, upid INTEGER"},
+    {"counter_track", "id INTEGER PRIMARY KEY, name TEXT, type TEXT, parent_id INTEGER, unit TEXT"},
     {"process_counter_track", "id INTEGER PRIMARY KEY, name TEXT, type TEXT, parent_id INTEGER, upid INTEGER"},
     {"counter", "id INTEGER PRIMARY KEY, ts INTEGER, track_id INTEGER, value REAL"},
-    {"flow", "id INTEGER PRIMARY KEY, slice_out INTEGER, slice_in INTEGER, trace_id INTEGER"},
+    {"flow", "id INTEGER PRIMARY KEY, slice_out INTEGER, slice_in INTEGER, trace_id INTEGER, arg_set_id INTEGER"},
     {"sched",
      "id INTEGER PRIMARY KEY, ts INTEGER, dur INTEGER, cpu INTEGER, utid INTEGER, end_state TEXT, priority INTEGER"},
     {"thread_state", "id INTEGER PRIMARY KEY, ts INTEGER, dur INTEGER, cpu INTEGER, utid INTEGER, state TEXT,"
@@ -54,7 +55,8 @@ static const struct {
     {"stack_profile_mapping",
      "id INTEGER PRIMARY KEY, build_id TEXT, exact_offset INTEGER, start_offset INTEGER, start INTEGER,"
      " \"end\" INTEGER, load_bias INTEGER, name TEXT"},
-    {"stats", "name TEXT PRIMARY KEY, value INTEGER"},
+    {"trace_bounds", "start_ts INTEGER, end_ts INTEGER"},
+    {"stats", "name TEXT PRIMARY KEY, key INTEGER, severity TEXT, source TEXT, value INTEGER"},
 };
 
 static const char rest[] =

@@ -27,8 +27,8 @@ enum { SCHED = 100 };
 enum { PLAYED_BYTES = 96, REST_SHARE = 8 };
 
 struct model_items {
-    MODEL_ARRAY(struct item) events;
-    MODEL_ARRAY(struct model_switch) scheds;
+    ARRAY_OF(struct item) events;
+    ARRAY_OF(struct model_switch) scheds;
     size_t rest_bytes; /* reserved in the budget until model_finish */
 };
 
@@ -277,7 +277,7 @@ model_new(struct reader *reader)
     model->items = xcalloc(1, sizeof *model->items);
     model->items->rest_bytes = reader_budget(reader)->limit_bytes / REST_SHARE;
     budget_charge(reader_budget(reader), model->items->rest_bytes);
-    model->samples = model_samples_new();
+    model->samples = model_samples_new(reader);
     model_threads_begin(model);
     return model;
 }

@@ -89,13 +89,8 @@ struct model_state {
     uint32_t waker_state;
 };
 
-/* An array that grows: list, count, capacity. */
-#define MODEL_ARRAY(type) \
-    struct { \
-        type *list; \
-        uint32_t count; \
-        uint32_t capacity; \
-    }
+/* Why Perfetto drops a slice. */
+enum model_drop { MODEL_TOO_DEEP, MODEL_OVERLAPS, MODEL_DROPS };
 
 struct model_items; /* items that wait to be sorted by time */
 struct model_scheduling;
@@ -114,17 +109,18 @@ struct model {
     struct reader *reader;
     struct pool *pool;
 
-    MODEL_ARRAY(struct model_slice) slices;
-    MODEL_ARRAY(struct model_arg) args;      /* grouped by set, in the order of the sets */
-    MODEL_ARRAY(uint32_t) arg_sets;          /* first argument of each set */
-    MODEL_ARRAY(struct model_process) processes; /* by upid */
-    MODEL_ARRAY(struct model_thread) threads;    /* by utid */
-    MODEL_ARRAY(struct model_track) tracks;
-    MODEL_ARRAY(struct model_counter) counters;
-    MODEL_ARRAY(struct model_flow) flows;
-    MODEL_ARRAY(struct model_sched) scheds;
-    MODEL_ARRAY(struct model_state) states;
+    ARRAY_OF(struct model_slice) slices;
+    ARRAY_OF(struct model_arg) args;      /* grouped by set, in the order of the sets */
+    ARRAY_OF(uint32_t) arg_sets;          /* first argument of each set */
+    ARRAY_OF(struct model_process) processes; /* by upid */
+    ARRAY_OF(struct model_thread) threads;    /* by utid */
+    ARRAY_OF(struct model_track) tracks;
+    ARRAY_OF(struct model_counter) counters;
+    ARRAY_OF(struct model_flow) flows;
+    ARRAY_OF(struct model_sched) scheds;
+    ARRAY_OF(struct model_state) states;
     uint64_t faults[FXT_FAULT_CODES]; /* over all files */
+    uint64_t dropped_slices[MODEL_DROPS];
 
     struct hash_index set_index; /* of arg_sets */
     struct map upid_of_pid;
@@ -132,7 +128,7 @@ struct model {
     struct map last_of_tid;    /* tid -> utid seen last, in any process */
     struct map track_of_thread;
     struct map track_of_counter;
-    MODEL_ARRAY(struct model_stack) stacks; /* by track */
+    ARRAY_OF(struct model_stack) stacks; /* by track */
 
     struct model_items *items;
     struct model_scheduling *scheduling;
@@ -148,9 +144,7 @@ struct model {
 static inline void
 model_map_set(struct model *model, struct map *map, uint64_t key, uint32_t value)
 {
-    size_t before = map_bytes(map);
-    map_set(map, key, value);
-    budget_charge(reader_budget(model->reader), map_bytes(map) - before);
+    map_set_within(reader_budget(model->reader), map, key, value);
 }
 
 struct model *model_new(struct reader *reader);
@@ -197,7 +191,7 @@ void model_flow(struct model *model, enum fxt_event_type type, uint32_t track, u
 void model_flows_end(struct model *model);
 
 /* samples.c: stack samples out of blob records. _finish builds their tables. */
-struct samples *model_samples_new(void);
+struct samples *model_samples_new(struct reader *reader);
 void model_samples_free(struct samples *samples);
 void model_samples_read(struct model *model, const struct fxt_blob *blob);
 void model_samples_finish(struct model *model);

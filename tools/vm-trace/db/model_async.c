@@ -14,9 +14,9 @@ struct lane {
 
 /* The tracks for events of one name. */
 struct lanes {
-    MODEL_ARRAY(struct lane) all;
+    ARRAY_OF(struct lane) all;
     struct map lane_of_id;       /* the id's last lane, which another id may have now */
-    MODEL_ARRAY(uint32_t) free;  /* a heap of lanes, lowest first; some may be in use again */
+    ARRAY_OF(uint32_t) free;  /* a heap of lanes, lowest first; some may be in use again */
 };
 
 struct model_asyncs {

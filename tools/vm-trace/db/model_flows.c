@@ -20,8 +20,8 @@ struct owner {
 struct model_flow_state {
     struct map flow_of_key;  /* process and id -> number of flow */
     struct map owner_of_id;  /* id -> index into owners */
-    MODEL_ARRAY(struct owner) owners;
-    MODEL_ARRAY(uint32_t) last_slice; /* by number of flow; MODEL_NONE until its begin is bound */
+    ARRAY_OF(struct owner) owners;
+    ARRAY_OF(uint32_t) last_slice; /* by number of flow; MODEL_NONE until its begin is bound */
     /* The flow that began last, which is not in the maps yet: most end before another one begins. */
     struct {
         bool begun;

@@ -15,7 +15,7 @@ struct scheduled {
 
 struct model_scheduling {
     struct map by_tid; /* by all 64 bits */
-    MODEL_ARRAY(struct scheduled) threads;
+    ARRAY_OF(struct scheduled) threads;
 };
 
 static struct scheduled *

@@ -67,7 +67,11 @@ model_slice_begin(struct model *model, uint32_t track, int64_t ts, int64_t dur, 
                   uint32_t arg_set)
 {
     struct model_stack *stack = &model->stacks.list[track];
-    if (!remove_ended(model, stack, ts, dur) || stack->depth >= DEPTH_MAX) return MODEL_NONE;
+    bool overlaps = !remove_ended(model, stack, ts, dur);
+    if (overlaps || stack->depth >= DEPTH_MAX) {
+        model->dropped_slices[overlaps ? MODEL_OVERLAPS : MODEL_TOO_DEEP]++;
+        return MODEL_NONE;
+    }
     uint32_t id = model->slices.count;
     model_room(model, model->slices.list, model->slices.count, model->slices.capacity);
     model->slices.list[model->slices.count++] = (struct model_slice){

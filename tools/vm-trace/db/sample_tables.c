@@ -42,10 +42,25 @@ task_column(sqlite3_context *result, const struct model *model, uint32_t row, in
       case 0: sqlite3_result_int64(result, row); break;
       case 1: result_number(result, task->upid); break;
       case 2: result_number(result, task->utid); break;
+      case 3: result_number(result, task->context); break;
     }
 }
 
-/* Contexts that no tracer of Ruby writes. */
+static uint32_t context_rows(const struct model *model) { return model->samples->contexts.count; }
+
+static void
+context_column(sqlite3_context *result, const struct model *model, uint32_t row, int column)
+{
+    const struct sample_context *context = &model->samples->contexts.list[row];
+    switch (column) {
+      case 0: sqlite3_result_int64(result, row); break;
+      case 1: result_string(result, model, context->name); break;
+      case 2: result_string(result, model, context->kind); break;
+      case 3: result_number(result, context->parent); break;
+    }
+}
+
+/* CPUs, which no tracer of Ruby writes. */
 static uint32_t no_rows(const struct model *model) { return (void)model, 0; }
 
 static void
@@ -152,7 +167,7 @@ const struct table sample_tables[] = {
      sample_rows, NULL, NULL, sample_column},
     {"all_sessions", "id, source, timebase_unit, cmdline", 0, -1, session_rows, NULL, NULL, session_column},
     {"stack_sample_task_context", "id, upid, utid, async_context_id", 0, -1, task_rows, NULL, NULL, task_column},
-    {"stack_sample_async_context", "id, name, kind, parent_id", 0, -1, no_rows, NULL, NULL, no_column},
+    {"stack_sample_async_context", "id, name, kind, parent_id", 0, -1, context_rows, NULL, NULL, context_column},
     {"stack_sample_execution_context", "id, ucpu, cpu_mode", 0, -1, no_rows, NULL, NULL, no_column},
     {"stack_sample_counter_track",
      "id, name, type, parent_id, source_arg_set_id, machine_id, unit, description, session_id, cpu, is_timebase", -1,

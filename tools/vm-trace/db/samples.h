@@ -2,8 +2,8 @@
 #define SAMPLES_H
 /* samples.h - Perfetto's stack samples of a trace, from its blob records.
  *
- * Read in the order of the file, since what packets refer to is defined there; the tables are built
- * in the order of time. Not read: samples with inline stacks, CPUs and async contexts.
+ * Read in the order of the file, since what packets refer to is defined there (fxt/sample_packets.h); the
+ * tables are built in the order of time. Not read: samples with inline stacks, and CPUs.
  */
 #include "base/row_table.h"
 #include "db/model.h"
@@ -17,7 +17,13 @@ struct sample_session {
 
 struct sample_task {
     uint32_t utid;
+    uint32_t context; /* row of contexts, or MODEL_NONE */
     uint32_t upid; /* or MODEL_NONE */
+};
+
+struct sample_context {
+    uint32_t name, kind; /* or MODEL_NONE */
+    uint32_t parent;     /* row, or MODEL_NONE */
 };
 
 struct sample_mapping {
@@ -66,8 +72,9 @@ struct samples_reading; /* what is needed until the tables are built */
 
 struct samples {
     struct samples_reading *reading;
-    MODEL_ARRAY(struct sample_row) rows;
-    MODEL_ARRAY(struct sample_counter) counters;
+    ARRAY_OF(struct sample_row) rows;
+    ARRAY_OF(struct sample_counter) counters;
+    ARRAY_OF(struct sample_context) contexts;
     struct row_table sessions, tasks, mappings, frames, callsites, tracks;
 };
 

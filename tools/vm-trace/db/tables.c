@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "db/functions.h"
+#include "db/span_join.h"
 #include "db/table.h"
 #include "db/tables.h"
 
@@ -207,21 +209,26 @@ state_column(sqlite3_context *result, const struct model *model, uint32_t row, i
     }
 }
 
-static uint32_t stats_rows(const struct model *model) { return (void)model, FXT_FAULT_CODES; }
+static uint32_t stats_rows(const struct model *model) { return (void)model, FXT_FAULT_CODES + MODEL_DROPS; }
 
-/* One row per kind of fault. Perfetto counts some kinds as one: the view `stats` sums them up. */
+/* One row per kind of fault, and per reason to drop slices. Perfetto counts some kinds as one: the view `stats` sums
+ * them up. */
 static void
 stats_column(sqlite3_context *result, const struct model *model, uint32_t row, int column)
 {
+    static const char *const drops[] = {
+        [MODEL_TOO_DEEP] = "slice_max_depth_exceeded", [MODEL_OVERLAPS] = "slice_drop_overlapping_complete_event"};
+    bool fault = row < FXT_FAULT_CODES;
+    uint32_t drop = fault ? 0 : row - FXT_FAULT_CODES;
     switch (column) {
-      case 0: result_text(result, fxt_fault_stat((enum fxt_fault_code)row)); break;
-      case 1: sqlite3_result_int64(result, (int64_t)model->faults[row]); break;
+      case 0: result_text(result, fault ? fxt_fault_stat((enum fxt_fault_code)row) : drops[drop]); break;
+      case 1: sqlite3_result_int64(result, (int64_t)(fault ? model->faults[row] : model->dropped_slices[drop])); break;
     }
 }
 
 static const struct table tables[] = {
-    {"slice", "id, ts, dur, track_id, category, name, depth, parent_id, arg_set_id", 0, -1, slice_rows, NULL, NULL,
-     slice_column},
+    {"slice", "id, ts, dur, track_id, category, name, depth, parent_id, arg_set_id, thread_ts, thread_dur", 0, -1,
+     slice_rows, NULL, NULL, slice_column},
     {"args", "id, arg_set_id, flat_key, key, int_value, string_value, real_value, value_type, display_value", 1, 3,
      args_rows, args_find, args_find_key, args_column},
     {"thread", "id, utid, tid, name, start_ts, end_ts, upid, is_main_thread", 1, -1, thread_rows, NULL, NULL,
@@ -229,7 +236,7 @@ static const struct table tables[] = {
     {"process", "id, upid, pid, name, start_ts, end_ts, parent_upid", 1, -1, process_rows, NULL, NULL, process_column},
     {"all_tracks", "id, name, type, parent_id, utid, upid", 0, -1, track_rows, NULL, NULL, track_column},
     {"counter", "id, ts, track_id, value", 0, -1, counter_rows, NULL, NULL, counter_column},
-    {"flow", "id, slice_out, slice_in, trace_id", 0, -1, flow_rows, NULL, NULL, flow_column},
+    {"flow", "id, slice_out, slice_in, trace_id, arg_set_id", 0, -1, flow_rows, NULL, NULL, flow_column},
     {"sched", "id, ts, dur, cpu, utid, end_state, priority", 0, -1, sched_rows, NULL, NULL, sched_column},
     {"thread_state", "id, ts, dur, cpu, utid, state, waker_utid, waker_id", 0, -1, state_rows, NULL, NULL,
      state_column},
@@ -237,19 +244,48 @@ static const struct table tables[] = {
     {0},
 };
 
-/* Temporary views, so that they and a query's own views cannot conflict. */
+const struct table *
+table_named(const char *name)
+{
+    const struct table *table = tables;
+    while (strcmp(table->name, name) != 0) table++;
+    return table;
+}
+
+/* Not temporary ones: those cannot be named in views that a query creates. */
 static const char views[] =
-    "CREATE TEMP VIEW slices AS SELECT * FROM slice;"
-    "CREATE TEMP VIEW track AS SELECT id, name, type, parent_id FROM all_tracks;"
-    "CREATE TEMP VIEW thread_track AS"
+    "CREATE VIEW slices AS SELECT * FROM slice;"
+    "CREATE VIEW track AS SELECT id, name, type, parent_id FROM all_tracks;"
+    "CREATE VIEW thread_track AS"
     " SELECT id, name, type, parent_id, utid FROM all_tracks WHERE type = 'thread_execution';"
-    "CREATE TEMP VIEW counter_track AS SELECT id, name, type, parent_id FROM all_tracks"
-    " WHERE type IN ('fuchsia_counter', 'stack_sample_session_counter');"
-    "CREATE TEMP VIEW process_counter_track AS"
+    "CREATE VIEW process_track AS SELECT id, name, type, parent_id, upid FROM all_tracks WHERE 0;"
+    "CREATE VIEW counter_track AS SELECT t.id, t.name, t.type, t.parent_id, s.unit FROM all_tracks t"
+    " LEFT JOIN stack_sample_counter_track s ON s.id = t.id"
+    " WHERE t.type IN ('fuchsia_counter', 'stack_sample_session_counter');"
+    "CREATE VIEW trace_bounds AS SELECT TRACE_START() AS start_ts, TRACE_END() AS end_ts;"
+    /* What modules of Perfetto's standard library define: see dialect.c. */
+    "CREATE VIEW thread_slice AS SELECT s.id, s.ts, s.dur, s.category, s.name, s.track_id,"
+    " k.name AS track_name, t.name AS thread_name, t.utid, t.tid, t.is_main_thread, p.name AS process_name, p.upid,"
+    " p.pid, s.depth, s.parent_id, s.arg_set_id, s.thread_ts, s.thread_dur FROM slice s"
+    " JOIN thread_track k ON k.id = s.track_id"
+    " JOIN thread t ON t.utid = k.utid LEFT JOIN process p ON p.upid = t.upid;"
+    "CREATE VIEW process_slice AS SELECT s.id, s.ts, s.dur, s.category, s.name, s.track_id,"
+    " k.name AS track_name, p.name AS process_name, p.upid, p.pid, s.depth, s.parent_id, s.arg_set_id, s.thread_ts,"
+    " s.thread_dur FROM slice s JOIN process_track k ON k.id = s.track_id JOIN process p ON p.upid = k.upid;"
+    "CREATE VIEW thread_or_process_slice AS SELECT id, ts, dur, category, name, track_id, track_name, thread_name,"
+    " utid, tid,"
+    " process_name, upid, pid, depth, parent_id, arg_set_id FROM thread_slice UNION ALL"
+    " SELECT id, ts, dur, category, name, track_id, track_name, NULL, NULL, NULL, process_name, upid, pid, depth,"
+    " parent_id, arg_set_id FROM process_slice;"
+    "CREATE VIEW slice_self_dur AS SELECT s.id, s.dur - COALESCE(c.dur, 0) AS self_dur FROM slice s LEFT JOIN"
+    " (SELECT parent_id, SUM(dur) AS dur FROM slice WHERE parent_id IS NOT NULL GROUP BY parent_id) c"
+    " ON c.parent_id = s.id;"
+    "CREATE VIEW process_counter_track AS"
     " SELECT id, name, type, parent_id, upid FROM all_tracks WHERE type = 'fuchsia_counter';"
-    "CREATE TEMP VIEW stack_sample_session AS SELECT * FROM all_sessions"
+    "CREATE VIEW stack_sample_session AS SELECT * FROM all_sessions"
     " WHERE id IN (SELECT session_id FROM stack_sample);"
-    "CREATE TEMP VIEW stats AS SELECT name, sum(value) AS value FROM all_faults WHERE name <> '' GROUP BY name;";
+    "CREATE VIEW stats AS SELECT name, NULL AS key, 'error' AS severity, 'analysis' AS source, sum(value) AS value"
+    " FROM all_faults WHERE name <> '' GROUP BY name;";
 
 /* --- SQLite's side ---------------------------------------------------------------------------- */
 
@@ -468,10 +504,42 @@ tables_register(sqlite3 *db, struct model *model)
 {
     int error = register_tables(db, tables, model);
     if (error == SQLITE_OK) error = register_tables(db, sample_tables, model);
+    if (error == SQLITE_OK) error = functions_register(db, model);
+    if (error == SQLITE_OK) error = table_functions_register(db, model);
+    if (error == SQLITE_OK) error = span_join_register(db);
     if (error != SQLITE_OK) return error;
     /* Sort a GROUP BY over a million slices in memory, not in a file: -65536 means 64 MiB. */
     error = sqlite3_exec(db, "PRAGMA cache_size = -65536", NULL, NULL, NULL);
     return error == SQLITE_OK ? sqlite3_exec(db, views, NULL, NULL, NULL) : error;
+}
+
+/* Calls `word` with the first column of each row. */
+static void
+words_of(sqlite3 *db, const char *sql, const char *parameter, void (*word)(void *context, const char *name),
+         void *context)
+{
+    sqlite3_stmt *statement = NULL;
+    if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK) return;
+    if (parameter != NULL) sqlite3_bind_text(statement, 1, parameter, -1, SQLITE_STATIC);
+    while (sqlite3_step(statement) == SQLITE_ROW) word(context, (const char *)sqlite3_column_text(statement, 0));
+    sqlite3_finalize(statement);
+}
+
+void
+tables_words(sqlite3 *db, void (*word)(void *context, const char *name), void *context)
+{
+    static const char columns[] = "SELECT name FROM pragma_table_info(?)";
+    const struct table *const lists[] = {tables, sample_tables};
+    for (unsigned i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        for (const struct table *table = lists[i]; table->name != NULL; table++) {
+            word(context, table->name);
+            words_of(db, columns, table->name, word, context);
+        }
+    }
+    words_of(db, "SELECT name FROM sqlite_master", NULL, word, context);
+    words_of(db, "SELECT c.name FROM sqlite_master t JOIN pragma_table_info(t.name) c", NULL, word, context);
+    words_of(db, "SELECT name FROM pragma_function_list WHERE name GLOB '[a-z]*'", NULL, word, context);
+    table_functions_words(word, context);
 }
 #else
 typedef int tables_need_sqlite; /* a file must not be empty */

@@ -12,4 +12,7 @@
  * Returns an SQLite result code. */
 int tables_register(sqlite3 *db, struct model *model);
 
+/* Calls `word` with the names of tables, columns and functions; a name may come twice. */
+void tables_words(sqlite3 *db, void (*word)(void *context, const char *name), void *context);
+
 #endif

@@ -5,23 +5,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/message.h"
 #include "fxt/fault_report.h"
 #include "fxt/input.h"
-
-static int64_t
-now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 struct fault_report
 fault_report_new(const char *file, uint64_t shown_limit)
 {
     return (struct fault_report){
-        .file = file, .shown_limit = shown_limit, .begun_ns = isatty(STDERR_FILENO) ? now_ns() : 0};
+        .file = file, .shown_limit = shown_limit, .begun_ns = isatty(STDERR_FILENO) ? clock_ns(CLOCK_MONOTONIC) : 0};
 }
 
 void
@@ -30,7 +23,7 @@ fault_report_progress(void *context, uint64_t bytes, uint64_t size)
     enum { FIRST_AFTER_NS = 1000000000, THEN_EVERY_NS = 100000000 };
     struct fault_report *report = context;
     if (report->begun_ns == 0) return;
-    int64_t now = now_ns();
+    int64_t now = clock_ns(CLOCK_MONOTONIC);
     if (now - report->begun_ns < FIRST_AFTER_NS || now - report->shown_ns < THEN_EVERY_NS) return;
     report->shown_ns = now;
     fputs("\rvm-trace: ", stderr);

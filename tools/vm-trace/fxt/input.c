@@ -43,50 +43,41 @@ read_file_bytes(struct input *input, uint8_t *to, size_t size)
 
 /* Reads up to `size` decompressed bytes. Returns 0 at the end, or if the data are damaged. */
 static size_t
-read_gzip_bytes(struct input *input, uint8_t *to, size_t size)
+read_decompressed_bytes(struct input *input, uint8_t *to, size_t size)
 {
-    z_stream *gzip = &input->gzip;
-    gzip->next_out = to;
-    gzip->avail_out = (uInt)size;
-    while (gzip->avail_out == size) {
-        if (gzip->avail_in == 0) {
-            gzip->next_in = input->compressed;
-            gzip->avail_in = (uInt)read_file_bytes(input, input->compressed, INPUT_WINDOW_BYTES);
-            if (gzip->avail_in == 0) {
-                if (input->in_member && input->error == 0) input->gzip_fault = "they are truncated";
+    struct decompressor *decompressor = &input->decompressor;
+    size_t done = 0;
+    while (done == 0 && decompressor->fault == NULL) {
+        if (input->compressed_bytes == 0) {
+            input->compressed_at = input->compressed;
+            input->compressed_bytes = read_file_bytes(input, input->compressed, INPUT_WINDOW_BYTES);
+            if (input->compressed_bytes == 0) {
+                if (decompressor->in_member && input->error == 0) decompressor->fault = "they are truncated";
                 return 0;
             }
         }
-        if (!input->in_member) inflateReset(gzip); /* one member may follow another */
-        input->in_member = true;
-        int result = inflate(gzip, Z_NO_FLUSH);
-        if (result == Z_STREAM_END) {
-            input->in_member = false;
-        }
-        else if (result != Z_OK && result != Z_BUF_ERROR) {
-            input->gzip_fault = gzip->msg ? gzip->msg : zError(result);
-            break;
-        }
+        done = decompress(decompressor, &input->compressed_at, &input->compressed_bytes, to, size);
     }
-    return size - gzip->avail_out;
+    return done;
 }
 
-/* Looks at the first bytes: if they are those of gzip, the bytes read so far are compressed. */
+/* Looks at the first bytes: if they are those of a compressed file, the bytes read so far are compressed. */
 static void
-detect_gzip(struct input *input)
+detect_compression(struct input *input)
 {
-    enum { GZIP_WINDOW_BITS = 15 + 16 }; /* 16: with a gzip header */
     input->probed = true;
-    if (input->end < 2 || input->window[0] != 0x1f || input->window[1] != 0x8b) return;
-    if (inflateInit2(&input->gzip, GZIP_WINDOW_BITS) != Z_OK) {
-        input->error = ENOMEM;
+    enum compression kind = compression_of(input->window, input->end);
+    if (kind == COMPRESSION_NONE) return;
+    int error = decompress_begin(&input->decompressor, kind);
+    if (error != 0) {
+        input->error = error;
         input->end = 0;
         input->at_end = true;
         return;
     }
     input->compressed = input->window;
-    input->gzip.next_in = input->compressed;
-    input->gzip.avail_in = (uInt)input->end;
+    input->compressed_at = input->compressed;
+    input->compressed_bytes = input->end;
     input->window = xrealloc(NULL, INPUT_WINDOW_BYTES, 1);
     input->end = 0;
     input->at_end = false;
@@ -113,12 +104,12 @@ fill(struct input *input, size_t bytes)
         while (input->end - input->start < bytes && !input->at_end) {
             uint8_t *to = input->window + input->end;
             size_t room = INPUT_WINDOW_BYTES - input->end;
-            size_t got = input->compressed ? read_gzip_bytes(input, to, room) : read_file_bytes(input, to, room);
+            size_t got = input->compressed ? read_decompressed_bytes(input, to, room) : read_file_bytes(input, to, room);
             if (got == 0) input->at_end = true;
             input->end += got;
         }
         if (input->probed) return input->end - input->start;
-        detect_gzip(input);
+        detect_compression(input);
     }
 }
 
@@ -175,7 +166,7 @@ void
 input_close(struct input *input)
 {
     if (input->fd > STDERR_FILENO) close(input->fd);
-    if (input->compressed) inflateEnd(&input->gzip);
+    decompress_end(&input->decompressor);
     free(input->compressed);
     free(input->window);
     *input = (struct input){.fd = -1};

@@ -1,7 +1,7 @@
 #ifndef INPUT_H
 #define INPUT_H
 /* input.h - a trace file as a stream of bytes: a regular file of any size, also one that is still
- * being written, or a pipe. Each may be compressed with gzip, which its first bytes show.
+ * being written, or a pipe. Each may be compressed (decompress.h), which its first bytes show.
  *
  * The input is read through a window, not mapped: a file that shrinks meanwhile must not end the
  * tool with a signal, and pipes and compressed files must work, too. Memory is the window, and
@@ -13,7 +13,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <zlib.h>
+
+#include "fxt/decompress.h"
 
 enum { INPUT_WINDOW_BYTES = 1024 * 1024 };
 
@@ -22,7 +23,6 @@ enum { INPUT_WINDOW_BYTES = 1024 * 1024 };
 struct input {
     int fd;
     int error;               /* errno of the read that failed, or 0 */
-    const char *gzip_fault;  /* what is wrong with the compressed data, or NULL */
     bool at_end;
     uint8_t *window;
     size_t start;            /* first byte of the window that is not consumed */
@@ -34,9 +34,10 @@ struct input {
     uint64_t file_taken;     /* bytes read so far */
     uint64_t fills;          /* number of reads */
     bool probed;             /* whether the input was checked for compression */
-    bool in_member;          /* within a gzip member */
     uint8_t *compressed;     /* window of compressed bytes, INPUT_WINDOW_BYTES; or NULL */
-    z_stream gzip;
+    const uint8_t *compressed_at; /* those that are not decompressed yet */
+    size_t compressed_bytes;
+    struct decompressor decompressor;
 };
 
 /* Opens a file, or standard input for "-". Returns 0 or errno. */

@@ -48,7 +48,13 @@
     S(CALL, "call") S(LEFT_OUT_NS, "left_out_ns") S(BEGAN, "began") S(ENDED, "ended") \
     S(BEFORE_THE_TRACE, "before the trace") S(AFTER_THE_TRACE, "after the trace") S(NEVER, "never") \
     S(CALLS_MIN_NS, "calls_min_ns") S(CALLS_DEPTH, "calls_depth") S(CALLS_LEFT_OUT, "calls_left_out") \
-    S(CALLS_REPLACED, "calls_replaced")
+    S(CALLS_REPLACED, "calls_replaced") S(COUNTS, "counts") \
+    S(SYSCALL, "syscall") S(RESULT, "result") S(ERRNO, "errno") \
+    S(SYSCALLS, "syscalls") S(SYSCALLS_MIN_NS, "syscalls_min_ns") S(SYSCALLS_LEFT_OUT, "syscalls_left_out") \
+    S(SCHED, "sched") S(RUNNABLE, "runnable") S(CPU, "cpu") S(WOKEN, "woken") S(OTHER, "other") S(WAKER, "waker") \
+    S(SCHED_MIN_NS, "sched_min_ns") S(SCHED_SLICES, "sched_slices") S(SCHED_LEFT_OUT, "sched_left_out") \
+    S(SAMPLE_RECORDS, "sample_records") S(SAMPLES_NS, "samples_ns") S(SAMPLES_CLOCK, "samples_clock") \
+    S(HOST, "host") S(UNIX_NS, "unix_ns") S(SERVICE, "service")
 
 enum known_string {
     KNOWN_STRINGS_BEGIN = STRING_NONE,

@@ -267,13 +267,15 @@ static bool
 report_short_read(struct reader *reader, const struct input *input)
 {
     if (input->error != 0) {
-        reader_fault(reader, FXT_FAULT_READ_FAILED, input->offset, "cannot read further: %s", strerror(input->error));
+        const char *why = input->error == ENOTSUP ? "it is compressed by zstd, and this tool was built without libzstd" :
+                                                    strerror(input->error);
+        reader_fault(reader, FXT_FAULT_READ_FAILED, input->offset, "cannot read further: %s", why);
     }
-    else if (input->gzip_fault != NULL) {
+    else if (input->decompressor.fault != NULL) {
         reader_fault(reader, FXT_FAULT_DAMAGED_GZIP, input->offset, "the compressed data are damaged: %s",
-                     input->gzip_fault);
+                     input->decompressor.fault);
     }
-    return input->error != 0 || input->gzip_fault != NULL;
+    return input->error != 0 || input->decompressor.fault != NULL;
 }
 
 /* Reads the first record, which every Fuchsia trace begins with. */

@@ -19,7 +19,11 @@ static const struct kind {
     [DIFF_EXECUTION] = {"states", "Where the time went", {NULL, NULL}, {"state", NULL, NULL}, "states"},
     [DIFF_STATES] = {"thread_states", "Threads by state", {NULL, NULL}, {"thread", "state", NULL}, "threads"},
     [DIFF_BLOCKED] = {"blocked", "Blocked in", {"n A", "n B"}, {"name", "class", NULL}, "threads"},
+    [DIFF_CPUS] = {"cpu", "Threads and CPUs", {NULL, NULL}, {"thread", "state", NULL}, "sched"},
+    [DIFF_SYSCALLS] = {"syscalls", "System calls", {"calls A", "calls B"}, {"syscall", NULL, NULL}, "syscalls"},
     [DIFF_CALLS] = {"calls", "Own time by method", {"calls A", "calls B"}, {"method", NULL, NULL}, "calls"},
+    [DIFF_SAMPLES] = {"samples", "Sampled time by method and state", {NULL, NULL}, {"method", "state", NULL},
+                      "samples"},
     [DIFF_GC] = {"gc", "Garbage collections", {"GCs A", "GCs B"}, {"kind", "reason", "major_by"}, "gc"},
     [DIFF_CLASSES] = {"allocations", "Allocated bytes by class", {NULL, NULL}, {"class", NULL, NULL}, "allocations"},
 };
@@ -29,6 +33,7 @@ static const char *
 title_of(const char *id)
 {
     if (strcmp(id, "name") == 0) return "blocked in";
+    if (strcmp(id, "syscall") == 0) return "system call";
     return strcmp(id, "major_by") == 0 ? "major by" : id;
 }
 
@@ -232,7 +237,7 @@ add_table(struct diff_streams *streams, enum diff_stream stream, const struct di
         for (unsigned n = 0; NAMES + n < column_count; n++) {
             if (names[n] != STRING_NONE) cells[NAMES + n] = cell_text(pool_string(diff->report->pool, names[n]));
             else if (n == 0 || names_of(kind, n, "reason"))
-                cells[NAMES + n] = cell_text(text_of(stream == DIFF_STATES ? "(unnamed)" : "(unknown)"));
+                cells[NAMES + n] = cell_text(text_of(stream == DIFF_STATES || stream == DIFF_CPUS ? "(unnamed)" : "(unknown)"));
         }
     }
     if (table->more_rows == 0) return;

@@ -46,6 +46,9 @@ file_names(const struct diff *diff, struct document *document, unsigned side)
     enum { SHOWN = 3 };
     const struct report_file *files = diff->report->files + (side == 0 ? 0 : diff->side_runs[0]);
     uint32_t count = diff->side_runs[side];
+    if (diff->side_names[side] != NULL)
+        return document_text(document, "%s: %" PRIu32 " process%s", diff->side_names[side], count,
+                             count == 1 ? "" : "es");
     if (count == 1) return text_of(files[0].name);
     if (count == 2) return document_text(document, "2 runs: %s, %s", files[0].name, files[1].name);
     if (count == SHOWN)
@@ -62,7 +65,8 @@ how_counted(const struct diff *diff, struct document *document)
     for (uint32_t i = 0; i < diff->run_count; i++) estimated += diff->runs[i].estimate > 0;
     const char *what = diff->fallbacks ? "fallbacks" : "exits";
     const char *mean =
-        diff->unit != IN_ALL && (diff->side_runs[0] > 1 || diff->side_runs[1] > 1) ? ", mean of the runs" : "";
+        diff->by_mean ? ", mean of the processes; changes exceed two standard errors of both"
+        : diff->unit != IN_ALL && (diff->side_runs[0] > 1 || diff->side_runs[1] > 1) ? ", mean of the runs" : "";
     if (estimated == 0) return document_text(document, "%s %s%s; exact", what, unit_names[diff->unit], mean);
     return document_text(document, "%s %s%s; estimated, with a margin, in %" PRIu32 " of %" PRIu32 " files", what,
                          unit_names[diff->unit], mean, estimated, diff->run_count);
@@ -195,8 +199,8 @@ add_table(const struct diff *diff, struct document *document, const struct diff_
     char changed[NUMBER_TEXT], within[NUMBER_TEXT];
     struct fxt_string text = document_text(document, "%s: %s changed", title, with_commas(changed, table->changed));
     if (table->within > 0) {
-        text = document_text(document, "%s, %s within the spread of the runs", text.ptr,
-                             with_commas(within, table->within));
+        text = document_text(document, "%s, %s within the spread of the %s", text.ptr,
+                             with_commas(within, table->within), diff->by_mean ? "processes" : "runs");
     }
     struct table *shown = document_table(document, id, text, columns, NAMES + name_count);
     struct diff_row rest = {0};
@@ -274,4 +278,73 @@ diff_document(const struct diff *diff, struct document *document, uint64_t top)
     add_table(diff, document, &diff->methods, "methods", "By method", method, 1, top);
     add_table(diff, document, &diff->reasons, "reasons", "By reason", reason, 1, top);
     add_table(diff, document, &diff->sites, "sites", "By site", site, 3, top);
+}
+
+/* --- for a comment --------------------------------------------------------------------------------------------- */
+
+static const struct limit_result *
+result_named(const struct limit_result *results, uint32_t count, const char *name)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(results[i].name, name) == 0) return &results[i];
+    }
+    return NULL;
+}
+
+static const char *
+sum_text(char text[NUMBER_TEXT], enum diff_sum sum, double value)
+{
+    uint64_t number = (uint64_t)(value + 0.5);
+    return sum == DIFF_ALLOCATED ? bytes_text(text, number) : duration_text(text, number);
+}
+
+static void
+add_comment_row(struct document *document, struct table *table, const char *name, const struct diff_row *row,
+                const char *before, const char *after, const struct limit_result *result)
+{
+    struct cell *cells = table_row(table);
+    cells[0] = cell_text(text_of(name));
+    cells[1] = cell_text(document_text(document, "%s", before));
+    cells[2] = cell_text(document_text(document, "%s", after));
+    cells[3] = diff_verdict_cell(row);
+    cells[4] = cell_change(diff_delta(row) / row->counts[0].value);
+    if (result != NULL) cells[5] = cell_text(text_of(result->message[0] == '\0' ? "met" : "exceeded"));
+}
+
+void
+diff_comment_document(const struct diff *diff, const struct diff_streams *streams, const struct limit_result *results,
+                      uint32_t result_count, struct document *document)
+{
+    static const struct column columns[] = {
+        {"sum", "", COLUMN_TEXT},      {"a", "A", COLUMN_TEXT},           {"b", "B", COLUMN_TEXT},
+        {"change", "", COLUMN_TEXT},   {"of_a", "of A", COLUMN_CHANGE},   {"limit", "limit", COLUMN_TEXT}};
+    static const struct column method[] = {{"method", "method", COLUMN_TEXT}};
+    static const struct column site[] = {
+        {"reason", "reason", COLUMN_TEXT}, {"insn", "instruction", COLUMN_TEXT}, {"place", "place", COLUMN_TEXT}};
+    enum { ROWS = 5 }; /* with all tables fewer than 60 lines */
+    uint32_t exceeded = 0;
+    for (uint32_t i = 0; i < result_count; i++) exceeded += results[i].message[0] != '\0';
+    document->title = result_count == 0 ? text_of("vm-trace: no limit was given (--fail-over)")
+                      : exceeded == 0   ? text_of("vm-trace: all limits are met")
+                                        : document_text(document, "vm-trace: %" PRIu32 " of %" PRIu32
+                                                        " limits are exceeded", exceeded, result_count);
+    document_line(document, "A", file_names(diff, document, 0));
+    document_line(document, "B", file_names(diff, document, 1));
+    struct table *table = document_table(document, "sums", text_of("Sums"), COLUMNS(columns));
+    char before[NUMBER_TEXT], after[NUMBER_TEXT];
+    const char *what = diff->fallbacks ? "fallbacks" : "exits";
+    add_comment_row(document, table, what, &diff->total, amount_text(before, diff->total.counts[0].value),
+                    amount_text(after, diff->total.counts[1].value), result_named(results, result_count, "exits"));
+    for (unsigned sum = 0; sum < DIFF_SUMS; sum++) {
+        if (!streams->summed[sum]) continue;
+        const struct diff_row *row = &streams->sums[sum];
+        add_comment_row(document, table, diff_sum_names[sum], row, sum_text(before, sum, row->counts[0].value),
+                        sum_text(after, sum, row->counts[1].value),
+                        result_named(results, result_count, diff_sum_names[sum]));
+    }
+    if (diff->timed && diff->lost_methods.changed > 0)
+        add_table(diff, document, &diff->lost_methods, "lost_by_method", "Lost time by method", method, 1, ROWS);
+    if (diff->methods.changed > 0)
+        add_table(diff, document, &diff->methods, "methods", "Exits by method", method, 1, ROWS);
+    if (diff->sites.changed > 0) add_table(diff, document, &diff->sites, "sites", "Exits by site", site, 3, ROWS);
 }

@@ -12,6 +12,19 @@ void diff_document(const struct diff *diff, struct document *document, uint64_t 
 void diff_streams_document(struct diff_streams *streams, const struct diff *diff, struct document *document,
                            uint64_t top);
 
+/* What a limit of --fail-over found. */
+struct limit_result {
+    const char *name; /* "exits", or of a sum */
+    char *message;    /* why it failed: lines; "": it did not */
+};
+
+/* A short document, of at most 60 lines in Markdown, as a comment on a change: what the limits found, sums, and what
+ * changed most. */
+void diff_comment_document(const struct diff *diff, const struct diff_streams *streams,
+                           const struct limit_result *results, uint32_t result_count, struct document *document);
+/* Writes the results as JUnit XML: a test case for each limit. In junit.c. */
+void junit_print(FILE *out, const struct limit_result *results, uint32_t result_count);
+
 /* Shared by both: a verdict as text, and as a cell; "per run" and so on. */
 const char *diff_verdict_text(enum verdict verdict);
 struct cell diff_verdict_cell(const struct diff_row *row);

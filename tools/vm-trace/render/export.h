@@ -16,13 +16,22 @@ void export_speedscope(FILE *out, const struct profile *profile, const char *nam
 /* https://github.com/google/pprof, proto/profile.proto, not yet compressed. Adds names to the
  * profile's pool. */
 void export_pprof(FILE *out, const struct profile *profile);
+/* Likewise several profiles of one reader, each as a value of its own. */
+struct pprof_origin {
+    int64_t unix_ns, duration_ns;
+    const char *comment;
+};
+void export_pprof_together(FILE *out, const struct profile *profiles, unsigned count,
+                           const struct pprof_origin *origin);
 
 /* The Firefox Profiler's format: threads with the markers of all their events and waits for the GVL. */
 enum firefox_samples {
+    FIREFOX_SAMPLES_BEST,   /* samples of time if they were recorded; else states; else exits */
     FIREFOX_SAMPLES_STATES, /* of threads, weighted by time; exits if no states were recorded */
+    FIREFOX_SAMPLES_TIME,   /* of the stream `samples`, weighted by time */
     FIREFOX_SAMPLES_EXITS,  /* weighted by their number, as below */
     FIREFOX_SAMPLES_FALLBACKS,
-    FIREFOX_SAMPLES_CALLS, /* weighted by own time */
+    FIREFOX_SAMPLES_CALLS,  /* weighted by own time */
     FIREFOX_SAMPLES_LOST, /* of exits, weighted by the time that they lost, times their weight */
 };
 /* Reads the files and writes the profile, unless they are of no use. Prints faults, and what the format

@@ -30,6 +30,9 @@ static const struct {
     [FIREFOX_EXIT] = {"Exit", "red"},
     [FIREFOX_COMPILE] = {"Compilation", "green"},
     [FIREFOX_MARKER] = {"Marker", "yellow"},
+    [FIREFOX_COMPILED] = {"Compiled", "blue"},
+    [FIREFOX_INTERPRETED] = {"Interpreted", "lightblue"},
+    [FIREFOX_NO_CPU] = {"No CPU", "magenta"},
 };
 
 /* --- output ------------------------------------------------------------------------------------------- */
@@ -181,7 +184,7 @@ static void
 print_samples(FILE *out, const struct firefox_profile *firefox, const struct firefox_thread *thread)
 {
     const struct firefox_sample *samples = thread->samples;
-    const bool in_ms = firefox->states || firefox->wanted >= FIREFOX_SAMPLES_CALLS;
+    const bool in_ms = firefox->samples_time;
     fputs("\"samples\":{\"stack\":[", out);
     for (uint32_t i = 0; i < thread->sample_count; i++) {
         if (i > 0) putc(',', out);

@@ -22,7 +22,9 @@ enum {
     PROFILE_LOCATION = 4,
     PROFILE_FUNCTION = 5,
     PROFILE_STRING_TABLE = 6,
-    PROFILE_DURATION_NANOS = 10
+    PROFILE_TIME_NANOS = 9,
+    PROFILE_DURATION_NANOS = 10,
+    PROFILE_COMMENT = 13,
 };
 enum { VALUE_TYPE_TYPE = 1, VALUE_TYPE_UNIT = 2 };
 enum { SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE = 2 };
@@ -39,7 +41,6 @@ struct message {
 
 struct pprof {
     FILE *out;
-    const struct profile *profile;
     struct pool *pool;
     struct map string_of; /* string of the pool -> index in the string table */
     uint32_t *strings;    /* the string table, of strings of the pool */
@@ -160,10 +161,21 @@ location_id(struct pprof *pprof, const struct profile_node *node)
     return id;
 }
 
+/* The values of a node: its number of events and its sum; or of several profiles, only the sum of this one. */
+struct values {
+    unsigned number, count; /* of this profile, of all */
+};
+
 static void
-write_samples(struct pprof *pprof)
+add_values(struct message *message, const struct profile_node *node, struct values values)
 {
-    const struct profile *profile = pprof->profile;
+    if (values.count == 1) add_varint(message, node->events);
+    for (unsigned i = 0; i < values.count; i++) add_varint(message, i == values.number ? node->count : 0);
+}
+
+static void
+write_samples(struct pprof *pprof, const struct profile *profile, struct values values)
+{
     struct message ids = {0};
     for (uint32_t leaf = 1; leaf < profile->node_count; leaf++) {
         if (!profile_ends_at(&profile->nodes[leaf])) continue;
@@ -173,8 +185,7 @@ write_samples(struct pprof *pprof)
         }
         add_message(&pprof->message, SAMPLE_LOCATION_ID, &ids);
         pprof->inner.len = 0;
-        add_varint(&pprof->inner, profile->nodes[leaf].events);
-        add_varint(&pprof->inner, profile->nodes[leaf].count);
+        add_values(&pprof->inner, &profile->nodes[leaf], values);
         add_message(&pprof->message, SAMPLE_VALUE, &pprof->inner);
         write_message(pprof, PROFILE_SAMPLE);
     }
@@ -206,24 +217,54 @@ write_strings(struct pprof *pprof)
     }
 }
 
+static void
+begin(struct pprof *pprof, FILE *out, struct pool *pool)
+{
+    *pprof = (struct pprof){.out = out, .pool = pool};
+    string_index(pprof, (struct fxt_string){.ptr = ""});
+}
+
+/* Writes the tables, which are complete now. */
+static void
+end(struct pprof *pprof)
+{
+    write_strings(pprof);
+    map_free(&pprof->string_of);
+    map_free(&pprof->function_of);
+    map_free(&pprof->location_of);
+    free(pprof->strings);
+    free(pprof->message.bytes);
+    free(pprof->inner.bytes);
+}
+
 void
 export_pprof(FILE *out, const struct profile *profile)
 {
-    struct pprof pprof = {.out = out, .profile = profile, .pool = reader_pool(profile->reader)};
+    struct pprof pprof;
     const struct profile_names *names = &profile_names[profile->kind];
-    string_index(&pprof, (struct fxt_string){.ptr = ""});
+    begin(&pprof, out, reader_pool(profile->reader));
     /* pprof shows the last type by default. */
     write_value_type(&pprof, PROFILE_SAMPLE_TYPE, "events", "count");
     write_value_type(&pprof, PROFILE_SAMPLE_TYPE, names->type, names->unit);
-    write_samples(&pprof);
-    write_strings(&pprof);
+    write_samples(&pprof, profile, (struct values){0, 1});
     if (profile->first_ns <= profile->last_ns) {
         write_uint(&pprof, PROFILE_DURATION_NANOS, (uint64_t)(profile->last_ns - profile->first_ns));
     }
-    map_free(&pprof.string_of);
-    map_free(&pprof.function_of);
-    map_free(&pprof.location_of);
-    free(pprof.strings);
-    free(pprof.message.bytes);
-    free(pprof.inner.bytes);
+    end(&pprof);
+}
+
+void
+export_pprof_together(FILE *out, const struct profile *profiles, unsigned count, const struct pprof_origin *origin)
+{
+    struct pprof pprof;
+    begin(&pprof, out, reader_pool(profiles->reader));
+    for (unsigned i = 0; i < count; i++) {
+        const struct profile_names *names = &profile_names[profiles[i].kind];
+        write_value_type(&pprof, PROFILE_SAMPLE_TYPE, names->type, names->unit);
+    }
+    for (unsigned i = 0; i < count; i++) write_samples(&pprof, &profiles[i], (struct values){i, count});
+    write_uint(&pprof, PROFILE_TIME_NANOS, (uint64_t)origin->unix_ns);
+    write_uint(&pprof, PROFILE_DURATION_NANOS, (uint64_t)origin->duration_ns);
+    write_uint(&pprof, PROFILE_COMMENT, text_index(&pprof, origin->comment));
+    end(&pprof);
 }

@@ -403,6 +403,64 @@ sample_calls(struct firefox_profile *firefox, struct firefox_thread *thread)
     thread->record_count = kept;
 }
 
+/* --- samples of time --------------------------------------------------------------------------------- */
+
+static uint32_t
+stack_of_node(struct firefox_profile *firefox, uint32_t node)
+{
+    if (node == 0) return FIREFOX_NO_STACK;
+    uint32_t stack = map_get(&firefox->stack_of_node, node);
+    if (stack != MAP_NONE) return stack;
+    const struct profile_node of = firefox->profile.nodes[node];
+    stack = firefox_stack(&firefox->stacks, stack_of_node(firefox, of.parent), of.text, FIREFOX_INHERIT);
+    map_set_within(firefox->budget, &firefox->stack_of_node, node, stack);
+    return stack;
+}
+
+static void
+on_time_sample(void *context, const struct time_sample *sample)
+{
+    static const enum firefox_category categories[TIME_SAMPLE_STATES] = {
+        [TIME_SAMPLE_COMPILED] = FIREFOX_COMPILED, [TIME_SAMPLE_INTERPRETED] = FIREFOX_INTERPRETED,
+        [TIME_SAMPLE_COMPILING] = FIREFOX_COMPILE, [TIME_SAMPLE_GC] = FIREFOX_GC,
+        [TIME_SAMPLE_BLOCKED] = FIREFOX_BLOCKED, [TIME_SAMPLE_WAITING] = FIREFOX_WAITING,
+        [TIME_SAMPLE_NO_CPU] = FIREFOX_NO_CPU};
+    struct firefox_profile *firefox = context;
+    note_time(firefox, sample->ts_ns, sample->ts_ns);
+    uint32_t number = thread_tracks_of(&firefox->tracks, sample->pid, sample->tid);
+    struct firefox_thread *thread = profiled(firefox, number);
+    uint32_t stack = stack_of_node(firefox, sample->node);
+    if (firefox->with_reasons) {
+        const char *title = time_sample_titles[sample->state];
+        uint32_t text = pool_intern(firefox->pool, title, strlen(title));
+        stack = firefox_stack(&firefox->stacks, stack, text, categories[sample->state]);
+    }
+    make_room_within(firefox->budget, thread->samples, thread->sample_count, thread->sample_capacity);
+    thread->samples[thread->sample_count++] = (struct firefox_sample){sample->ts_ns, sample->ns, stack};
+}
+
+static void
+on_blob(void *context, const struct fxt_blob *blob)
+{
+    struct firefox_profile *firefox = context;
+    time_samples_blob(&firefox->time_samples, blob);
+}
+
+static int
+by_sample_time(const void *left, const void *right)
+{
+    const struct firefox_sample *a = left, *b = right;
+    return (a->ts_ns > b->ts_ns) - (a->ts_ns < b->ts_ns);
+}
+
+/* A wait is written when it has ended. */
+static void
+sort_samples(struct firefox_thread *thread)
+{
+    if (thread->sample_count > 1)
+        qsort(thread->samples, thread->sample_count, sizeof *thread->samples, by_sample_time);
+}
+
 /* --- all ------------------------------------------------------------------------------------------- */
 
 struct firefox_profile *
@@ -424,6 +482,10 @@ firefox_profile_new(size_t memory_bytes, enum firefox_samples samples, bool with
     firefox_counters_init(&firefox->counters, reader);
     row_table_init(&firefox->schemas, sizeof(struct firefox_schema), 1, FIREFOX_SCHEMAS_MAX);
     row_table_init(&firefox->fields, sizeof(struct firefox_field), 2, FIREFOX_FIELDS_MAX);
+    profile_init(&firefox->profile, reader, PROFILE_SAMPLES, false);
+    time_samples_init(&firefox->time_samples, reader, &firefox->profile);
+    firefox->time_samples.context = firefox;
+    firefox->time_samples.added = on_time_sample;
     for (unsigned i = 0; i < FIREFOX_CATEGORIES; i++) {
         const char *name = state_names[i];
         if (name) firefox->state_frames[i] = pool_intern(firefox->pool, name, strlen(name));
@@ -448,6 +510,9 @@ firefox_profile_free(struct firefox_profile *firefox)
     firefox_stacks_free(&firefox->stacks);
     firefox_counters_free(&firefox->counters);
     thread_tracks_free(&firefox->tracks);
+    time_samples_free(&firefox->time_samples);
+    profile_free(&firefox->profile);
+    map_free(&firefox->stack_of_node);
     reader_free(firefox->reader);
     free(firefox);
 }
@@ -458,22 +523,31 @@ firefox_profile_read(struct firefox_profile *firefox, const char *file, uint64_t
     struct fault_report faults = fault_report_new(file, max_faults);
     struct fxt_visitor visitor = {
         .context = firefox, .event = on_event, .object = on_object, .sched = on_sched, .chunk = on_chunk};
+    bool samples = firefox->wanted == FIREFOX_SAMPLES_TIME || firefox->wanted == FIREFOX_SAMPLES_BEST;
+    if (samples) visitor.blob = on_blob;
     thread_tracks_file_begin(&firefox->tracks);
     bool read = read_file(firefox->reader, file, &visitor, &faults);
     thread_tracks_file_end(&firefox->tracks);
+    time_samples_file_end(&firefox->time_samples);
     return read ? fault_report_finish(&faults) : STATUS_CANNOT_READ;
 }
 
 void
 firefox_profile_finish(struct firefox_profile *firefox)
 {
-    if (firefox->wanted != FIREFOX_SAMPLES_STATES) firefox->states = false;
+    if (firefox->wanted == FIREFOX_SAMPLES_BEST)
+        firefox->wanted = firefox->profile.events > 0 ? FIREFOX_SAMPLES_TIME : FIREFOX_SAMPLES_STATES;
+    if (firefox->wanted == FIREFOX_SAMPLES_STATES && !firefox->states) firefox->wanted = FIREFOX_SAMPLES_EXITS;
+    firefox->samples_time = firefox->wanted != FIREFOX_SAMPLES_EXITS && firefox->wanted != FIREFOX_SAMPLES_FALLBACKS;
     for (uint32_t i = 0; i < firefox->thread_count; i++) {
         struct firefox_thread *thread = &firefox->threads[i];
         pair_records(firefox, thread);
-        if (firefox->states) sample_states(firefox, thread);
-        else if (firefox->wanted == FIREFOX_SAMPLES_CALLS) sample_calls(firefox, thread);
-        else sample_exits(firefox, thread);
+        switch (firefox->wanted) {
+          case FIREFOX_SAMPLES_STATES: sample_states(firefox, thread); break;
+          case FIREFOX_SAMPLES_TIME: sort_samples(thread); break;
+          case FIREFOX_SAMPLES_CALLS: sample_calls(firefox, thread); break;
+          default: sample_exits(firefox, thread); break;
+        }
     }
     firefox_counters_finish(&firefox->counters);
 }

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "analysis/thread_table.h"
+#include "analysis/time_samples.h"
 #include "analysis/thread_tracks.h"
 #include "base/row_table.h"
 #include "base/status.h"
@@ -44,7 +45,7 @@ struct firefox_record {
     uint64_t weight;      /* exits that an exit stands for */
 };
 
-/* A state of the thread, an exit, or own time of a call. */
+/* A sample of time, a state of the thread, an exit, or own time of a call. */
 struct firefox_sample {
     int64_t ts_ns;
     uint64_t weight; /* ns, or exits */
@@ -66,7 +67,11 @@ struct firefox_profile {
     struct budget *budget;
     enum firefox_samples wanted;
     bool with_reasons;
-    bool states; /* samples are states: otherwise exits, fallbacks or calls */
+    bool states; /* the trace has states of threads */
+    bool samples_time; /* once finished: samples are weighted by time */
+    struct profile profile; /* stacks of samples of time */
+    struct time_samples time_samples;
+    struct map stack_of_node; /* of that profile -> stack */
     struct thread_tracks tracks;
     struct threads names;
     struct firefox_stacks stacks;

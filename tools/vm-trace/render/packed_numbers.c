@@ -5,15 +5,17 @@
 #include "base/status.h"
 #include "render/packed_numbers.h"
 
-enum { VARINT_BYTES_MAX = 10, LEVEL = 6 };
+enum { LEVEL = 6 };
 
 void
-packed_begin(struct packed_numbers *packed, FILE *out)
+packed_begin(struct packed_numbers *packed, FILE *out, enum packed_format format)
 {
     packed->out = out;
+    packed->format = format;
     packed->bytes = 0;
     packed->in_count = 0;
     memset(&packed->zlib, 0, sizeof packed->zlib);
+    if (format == PACKED_PLAIN) return;
     if (deflateInit(&packed->zlib, LEVEL) != Z_OK) {
         fputs("vm-trace: out of memory\n", stderr);
         exit(STATUS_CANNOT_READ);
@@ -38,8 +40,13 @@ print_base64(FILE *out, const uint8_t *bytes, size_t count)
 }
 
 static void
-compress_all(struct packed_numbers *packed, int flush)
+write_all(struct packed_numbers *packed, int flush)
 {
+    if (packed->format == PACKED_PLAIN) {
+        print_base64(packed->out, packed->in, packed->in_count);
+        packed->in_count = 0;
+        return;
+    }
     packed->zlib.next_in = packed->in;
     packed->zlib.avail_in = (unsigned)packed->in_count;
     packed->in_count = 0;
@@ -53,19 +60,26 @@ compress_all(struct packed_numbers *packed, int flush)
     } while (packed->zlib.avail_in > 0 || (flush == Z_FINISH && result != Z_STREAM_END));
 }
 
+static void
+add_byte(struct packed_numbers *packed, uint8_t byte)
+{
+    if (packed->in_count == PACKED_IN_BYTES) write_all(packed, Z_NO_FLUSH);
+    packed->in[packed->in_count++] = byte;
+    packed->bytes++;
+}
+
 void
 packed_number(struct packed_numbers *packed, uint64_t number)
 {
-    if (packed->in_count + VARINT_BYTES_MAX > PACKED_IN_BYTES) compress_all(packed, Z_NO_FLUSH);
-    for (; number > 127; number >>= 7) packed->in[packed->in_count++] = (uint8_t)(number | 128), packed->bytes++;
-    packed->in[packed->in_count++] = (uint8_t)number;
-    packed->bytes++;
+    for (; number > 127; number >>= 7) add_byte(packed, (uint8_t)(number | 128));
+    add_byte(packed, (uint8_t)number);
 }
 
 void
 packed_end(struct packed_numbers *packed)
 {
-    compress_all(packed, Z_FINISH);
+    write_all(packed, Z_FINISH);
+    if (packed->format == PACKED_PLAIN) return;
     print_base64(packed->out, packed->compressed, PACKED_OUT_BYTES - packed->zlib.avail_out);
     deflateEnd(&packed->zlib);
 }

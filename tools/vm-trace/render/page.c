@@ -13,6 +13,9 @@
 #include "render/page_advice.h"
 #include "render/page_calls.h"
 #include "render/page_cost.h"
+#include "render/page_kernel.h"
+#include "render/page_nodes.h"
+#include "render/page_samples.h"
 #include "render/page_sources.h"
 #include "render/page_timeline.h"
 
@@ -25,14 +28,47 @@ static const char style[] =
 static const char window_script[] =
 #include "window.js.inc"
     ;
+static const char packed_script[] =
+#include "packed.js.inc"
+    ;
+static const char bins_script[] =
+#include "bins.js.inc"
+    ;
+static const char focus_script[] =
+#include "focus.js.inc"
+    ;
+static const char helpers_script[] =
+#include "helpers.js.inc"
+    ;
+static const char head_script[] =
+#include "head.js.inc"
+    ;
+static const char search_script[] =
+#include "search.js.inc"
+    ;
+static const char flame_trees_script[] =
+#include "flame_trees.js.inc"
+    ;
 static const char flame_script[] =
 #include "flame.js.inc"
+    ;
+static const char link_script[] =
+#include "link.js.inc"
     ;
 static const char threads_script[] =
 #include "threads.js.inc"
     ;
 static const char cost_script[] =
 #include "cost.js.inc"
+    ;
+static const char lists_script[] =
+#include "lists.js.inc"
+    ;
+static const char kernel_script[] =
+#include "kernel.js.inc"
+    ;
+static const char samples_script[] =
+#include "samples.js.inc"
     ;
 static const char sources_script[] =
 #include "sources.js.inc"
@@ -72,118 +108,84 @@ print_strings(struct page *page)
 
 /* --- exits ----------------------------------------------------------------------------------- */
 
+/* Rows that are not shown are summed up in one that is. */
 static void
-print_bin_head(struct page *page, const char *name, const struct time_histogram *histogram)
+add_numbers_of_rows(struct page *page, uint32_t first)
 {
-    bool any = histogram->count > 0;
-    fprintf(page->out, ",\n\"%s\":{\"width_ns\":%" PRIu64 ",\"start_ns\":%" PRId64 ",\"count\":%d", name,
-            any ? UINT64_C(1) << histogram->shift : 1,
-            any ? page_time(page, (int64_t)((uint64_t)histogram->first << histogram->shift)) : 0,
-            any ? (int)(histogram->last - histogram->first + 1) : 0);
-}
-
-/* Prints the cells of one row, from *cell on: [bin,count,bin,count,...] */
-static void
-print_cells(struct page *page, const struct time_histogram *histogram, uint32_t row, uint32_t *cell)
-{
-    putc('[', page->out);
-    const char *separator = "";
-    for (; *cell < histogram->count && histogram->cells[*cell].row == row; ++*cell, separator = ",") {
-        fprintf(page->out, "%s%" PRIu32 ",%" PRIu64, separator, histogram->cells[*cell].bin,
-                histogram->cells[*cell].count);
+    const struct page_data *data = page->data;
+    for (uint32_t i = 0; i < data->gathered.count; i++) {
+        uint32_t number = first + 3 * data->shown_in[i];
+        if (data->shown_in[i] == ROW_NONE) continue;
+        page_bins_add(&page->bins, number, false, (struct series_key){.subject = SERIES_ROW, .a = i});
+        page_bins_add(&page->bins, number + 1, false, (struct series_key){.subject = SERIES_ROW_LOST, .a = i});
+        page_bins_add(&page->bins, number + 2, false,
+                      (struct series_key){.subject = SERIES_ROW_LOST, .measure = SERIES_LONGEST, .a = i});
     }
-    putc(']', page->out);
 }
 
 static void
 print_rows(struct page *page)
 {
     const struct page_data *data = page->data;
-    print_bin_head(page, "bins", &data->exits_over_time);
-    fputs("},\n\"rows\":[", page->out);
-    uint32_t cell = 0, lost_cell = 0;
+    fputs(",\n\"rows\":[", page->out);
+    uint32_t first = page->bins.count + 1;
+    page->bins.count += 3 * data->row_count;
     for (uint32_t i = 0; i < data->row_count; i++) {
         const struct page_row *row = &data->rows[i];
         fprintf(page->out,
                 "%s\n[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRId64
-                ",%" PRId64 ",",
+                ",%" PRId64 ",%" PRIu32,
                 i > 0 ? "," : "", page_string(page, row->category), page_string(page, row->reason),
                 page_string(page, row->frame), page_string(page, row->insn), page_string(page, row->outcome),
-                row->places, row->count, page_time(page, row->first_ns), page_time(page, row->last_ns));
-        print_cells(page, &data->exits_over_time, i, &cell);
-        if (data->timed) {
-            fprintf(page->out, ",%" PRIu64 ",%" PRIu64 ",", row->lost_ns, row->lost_max_ns);
-            print_cells(page, &data->lost_over_time, i, &lost_cell);
-        }
+                row->places, row->count, page_time(page, row->first_ns), page_time(page, row->last_ns), first + 3 * i);
+        if (data->timed) fprintf(page->out, ",%" PRIu64 ",%" PRIu64, row->lost_ns, row->lost_max_ns);
         putc(']', page->out);
     }
     putc(']', page->out);
-    if (!data->timed) return;
-    print_bin_head(page, "lost_bins", &data->lost_over_time);
-    putc('}', page->out);
+    add_numbers_of_rows(page, first);
 }
 
 static void
 print_compiling(struct page *page)
 {
     const struct page_data *data = page->data;
-    uint32_t cell = 0;
-    print_bin_head(page, "compiling", &data->compiling);
-    fprintf(page->out, ",\"compiles\":%" PRIu64 ",\"compile_ns\":%" PRIu64 ",\"invalidations\":%" PRIu64 ",\"ns\":",
-            data->compiles, data->compile_ns, data->invalidations);
-    print_cells(page, &data->compiling, 0, &cell);
-    fputs(",\"invalidated\":", page->out);
-    print_cells(page, &data->compiling, 1, &cell);
-    putc('}', page->out);
+    fprintf(page->out,
+            ",\n\"compiling\":{\"compiles\":%" PRIu64 ",\"compile_ns\":%" PRIu64 ",\"invalidations\":%" PRIu64
+            ",\"ns\":%" PRIu32 ",\"invalidated\":%" PRIu32 "}",
+            data->compiles, data->compile_ns, data->invalidations,
+            page_bins_of(&page->bins, (struct series_key){.subject = SERIES_COMPILING}),
+            page_bins_of(&page->bins, (struct series_key){.subject = SERIES_INVALIDATION}));
 }
 
 /* --- stacks ------------------------------------------------------------------------------------ */
 
-struct node_total {
-    uint32_t node;
-    uint64_t total;
-};
-
-static int
-by_total(const void *left, const void *right)
-{
-    const struct node_total *a = left, *b = right;
-    if (a->total != b->total) return a->total > b->total ? -1 : 1;
-    return (a->node > b->node) - (a->node < b->node);
-}
-
-/* Prints the nodes with the largest totals, each after its parent: [parent,text,total,is a
- * reason]. A parent has a lower number and at least the same total, so it is included, too. */
+/* Prints the nodes with the largest totals, each after its parent: [parent,text,total,is a reason,number of what ended
+ * there]. What ended at a node that is not shown counts for the node above it. */
 static void
-print_stacks(struct page *page)
+print_stacks(struct page *page, const struct profile *profile, const char *name, bool before)
 {
-    const struct profile *profile = &page->data->profile;
-    uint32_t count = profile->node_count;
-    struct node_total *totals = xcalloc(count, sizeof *totals);
+    uint32_t count = profile->node_count, left_out, shown = 0;
+    uint64_t *totals = xcalloc(count, sizeof *totals);
     for (uint32_t i = count; i-- > 0;) {
-        totals[i].node = i;
-        totals[i].total += profile->nodes[i].count;
-        if (i > 0) totals[profile->nodes[i].parent].total += totals[i].total;
+        totals[i] += profile->nodes[i].count;
+        if (i > 0) totals[profile->nodes[i].parent] += totals[i];
     }
-    qsort(totals, count, sizeof *totals, by_total);
-
-    uint64_t *total_of = xcalloc(count, sizeof *total_of);
-    for (uint32_t i = 0; i < count && i <= PAGE_NODES_SHOWN; i++) total_of[totals[i].node] = totals[i].total;
-    free(totals);
-    uint32_t *shown_as = xcalloc(count, sizeof *shown_as);
-    uint32_t shown = 0;
-    fprintf(page->out, ",\n\"stacks_left_out\":%" PRIu32 ",\n\"stacks\":[",
-            count > PAGE_NODES_SHOWN + 1 ? count - PAGE_NODES_SHOWN - 1 : 0);
+    bool *chosen = page_nodes_shown(totals, count, &left_out);
+    uint32_t *shown_as = xcalloc(count, sizeof *shown_as), first = page->bins.count + 1;
+    fprintf(page->out, ",\n\"%s_left_out\":%" PRIu32 ",\n\"%s\":[", name, left_out, name);
     for (uint32_t i = 0; i < count; i++) {
         const struct profile_node *node = &profile->nodes[i];
-        if (i > 0 && total_of[i] == 0) continue;
-        fprintf(page->out, "%s[%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%d]", shown > 0 ? "," : "", shown_as[node->parent],
-                page_string(page, node->text), total_of[i], node->reason);
-        shown_as[i] = shown++;
+        shown_as[i] = chosen[i] ? shown++ : shown_as[node->parent];
+        page_bins_add(&page->bins, first + shown_as[i], before, (struct series_key){.subject = SERIES_STACK, .a = i});
+        if (!chosen[i]) continue;
+        fprintf(page->out, "%s[%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%d,%" PRIu32 "]", i > 0 ? "," : "",
+                shown_as[node->parent], page_string(page, node->text), totals[i], node->reason, first + shown_as[i]);
     }
+    page->bins.count += shown;
     putc(']', page->out);
     free(shown_as);
-    free(total_of);
+    free(chosen);
+    free(totals);
 }
 
 /* --- head ---------------------------------------------------------------------------------------- */
@@ -230,7 +232,10 @@ print_head(struct page *page, int file_count, char **files)
 void
 print_page(FILE *out, struct page_data *data, struct page_sources *sources, int file_count, char **files)
 {
-    struct page page = {.out = out, .data = data};
+    const struct page_data *before = data->before;
+    struct page page = {.out = out, .data = data, .bins = {.series = &data->series}};
+    page.bins.first_ns = data->first_ns, page.bins.last_ns = data->last_ns;
+    if (before != NULL) page.bins.before = &data->before->series, page.bins.before_first_ns = before->first_ns;
     page.number_of = xcalloc(pool_size(data->pool), sizeof *page.number_of);
     page.strings = xcalloc(pool_size(data->pool), sizeof *page.strings);
     page.method_of = xcalloc(pool_size(data->pool), sizeof *page.method_of);
@@ -245,12 +250,16 @@ print_page(FILE *out, struct page_data *data, struct page_sources *sources, int 
     print_head(&page, file_count, files);
     print_rows(&page);
     print_compiling(&page);
-    print_stacks(&page);
+    print_stacks(&page, &data->profile, "stacks", false);
+    if (data->before != NULL) print_stacks(&page, &data->before->profile, "before_stacks", true);
     print_page_advice(&page);
     print_page_timeline(&page);
     print_page_cost(&page);
     print_page_calls(&page);
+    print_page_kernel(&page);
+    print_page_samples(&page);
     if (sources != NULL) print_page_sources(&page, sources);
+    print_page_bins(out, &page.bins);
     print_strings(&page);
     fputs("}\n</script>\n", out);
     if (data->calls.count > 0) {
@@ -259,10 +268,21 @@ print_page(FILE *out, struct page_data *data, struct page_sources *sources, int 
         fputs("</script>\n", out);
     }
     fputs("<script>\n", out);
+    fputs(helpers_script, out);
+    fputs(head_script, out);
     fputs(window_script, out);
+    fputs(packed_script, out);
+    fputs(bins_script, out);
+    fputs(focus_script, out);
+    fputs(search_script, out);
+    fputs(flame_trees_script, out);
     fputs(flame_script, out);
+    fputs(link_script, out);
     fputs(threads_script, out);
+    fputs(lists_script, out);
     fputs(cost_script, out);
+    fputs(kernel_script, out);
+    fputs(samples_script, out);
     fputs(sources_script, out);
     fputs(call_slices_script, out);
     fputs(lanes_script, out);
@@ -273,4 +293,5 @@ print_page(FILE *out, struct page_data *data, struct page_sources *sources, int 
     free(page.number_of);
     free(page.strings);
     free(page.method_of);
+    page_bins_free(&page.bins);
 }

@@ -81,7 +81,7 @@ print_page_call_slices(struct page *page)
 {
     const struct call_slices *calls = &page->data->calls;
     struct packed_numbers *packed = xcalloc(1, sizeof *packed);
-    packed_begin(packed, page->out);
+    packed_begin(packed, page->out, PACKED_ZLIB);
     int64_t begin_ns = 0;
     for (uint32_t i = 0; i < calls->count; i++) {
         const struct call_slice *slice = &calls->slices[i];

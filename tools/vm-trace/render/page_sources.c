@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "analysis/annotated_source.h"
+#include "base/xalloc.h"
 #include "fxt/known_strings.h"
 #include "render/page_sources.h"
 
@@ -12,8 +13,10 @@ print_cost(FILE *out, const struct annotated_cost *cost)
     fprintf(out, "%" PRIu64 ",%" PRIu64 ",%" PRIu64, cost->lost_ns, cost->exits, cost->fallbacks);
 }
 
+/* number_of: of each reason, by its number in the annotation; the next one is of its lost time. */
 static void
-print_reasons(struct page *page, const struct annotation *annotation, const struct annotated_line *line)
+print_reasons(struct page *page, const struct annotation *annotation, const struct annotated_line *line,
+              uint32_t *number_of)
 {
     uint32_t count, first = annotation_reasons(annotation, line->path, line->line, &count);
     putc('[', page->out);
@@ -22,13 +25,26 @@ print_reasons(struct page *page, const struct annotation *annotation, const stru
         fprintf(page->out, "%s[%" PRIu32 ",%" PRIu32 ",", i > 0 ? "," : "", page_string(page, reason->reason),
                 page_string(page, reason->insn));
         print_cost(page->out, &reason->cost);
-        putc(']', page->out);
+        number_of[reason->number] = page_bins_number(&page->bins);
+        page_bins_number(&page->bins);
+        fprintf(page->out, ",%" PRIu32 "]", number_of[reason->number]);
     }
     putc(']', page->out);
 }
 
 static void
-print_costly_lines(struct page *page, const struct annotation *annotation, uint32_t path)
+add_numbers(struct page *page, const struct page_sources *sources, const uint32_t *number_of)
+{
+    for (uint32_t i = 0; i < page->data->gathered.count; i++) {
+        uint32_t number = number_of[sources->reason_of[i]];
+        if (number == 0) continue;
+        page_bins_add(&page->bins, number, false, (struct series_key){.subject = SERIES_ROW, .a = i});
+        page_bins_add(&page->bins, number + 1, false, (struct series_key){.subject = SERIES_ROW_LOST, .a = i});
+    }
+}
+
+static void
+print_costly_lines(struct page *page, const struct annotation *annotation, uint32_t path, uint32_t *number_of)
 {
     uint32_t count, first = annotation_lines(annotation, path, &count);
     putc('[', page->out);
@@ -37,7 +53,7 @@ print_costly_lines(struct page *page, const struct annotation *annotation, uint3
         fprintf(page->out, "%s[%" PRIu32 ",", i > 0 ? "," : "", line->line);
         print_cost(page->out, &line->cost);
         putc(',', page->out);
-        print_reasons(page, annotation, line);
+        print_reasons(page, annotation, line, number_of);
         putc(']', page->out);
     }
     putc(']', page->out);
@@ -69,7 +85,7 @@ print_page_sources(struct page *page, struct page_sources *sources)
 {
     const struct annotation *annotation = &sources->annotation;
     size_t bytes = 0;
-    uint32_t listed = 0, lines = 0;
+    uint32_t listed = 0, lines = 0, *number_of = xcalloc((size_t)annotation->reasons.count + 1, sizeof *number_of);
     fputs(",\n\"sources\":[", page->out);
     for (; listed < annotation->files.count && listed < PAGE_ROWS_SHOWN; listed++) {
         const struct annotated_file *file = row_table_at(&annotation->files, listed);
@@ -94,9 +110,11 @@ print_page_sources(struct page *page, struct page_sources *sources)
         putc(',', page->out);
         print_text(page->out, &source);
         putc(',', page->out);
-        print_costly_lines(page, annotation, file->path);
+        print_costly_lines(page, annotation, file->path, number_of);
         putc(']', page->out);
         source_file_free(&source);
     }
     fprintf(page->out, "],\n\"sources_left_out\":%" PRIu32, annotation->files.count - listed);
+    add_numbers(page, sources, number_of);
+    free(number_of);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "analysis/page_data.h"
+#include "render/page_bins.h"
 
 struct page {
     FILE *out;
@@ -12,6 +13,7 @@ struct page {
     uint32_t *number_of; /* number in the pool -> number in the page + 1 */
     uint32_t *strings;   /* number in the page -> number in the pool */
     uint32_t string_count;
+    struct page_bins bins;
     uint32_t *method_of; /* number in the pool -> number among the methods of calls + 1 */
 };
 

@@ -119,33 +119,76 @@ add_settings(struct report *report, struct document *document)
     row_table_free(&shared);
 }
 
+static uint64_t *
+lost_ns_by_process(const struct report *report)
+{
+    uint64_t *lost_ns = xcalloc(report->processes.count + 1, sizeof *lost_ns);
+    for (uint32_t i = 0; i < report->exits.rows.count; i++) {
+        const struct exit_row *exit_row = row_table_at(&report->exits.rows, i);
+        if (exit_row->process < report->processes.count) lost_ns[exit_row->process] += exit_row->lost_ns;
+    }
+    return lost_ns;
+}
+
+/* By process: the text of this setting, or STRING_NONE. */
+static uint32_t *
+setting_by_process(const struct report *report, uint32_t name)
+{
+    uint32_t *values = xcalloc(report->processes.count + 1, sizeof *values);
+    for (uint32_t i = 0; i < report->processes.count; i++) values[i] = STRING_NONE;
+    for (uint32_t i = 0; i < report->setting_count; i++) {
+        const struct report_setting *setting = &report->settings[i];
+        if (setting->name == name) values[setting->process] = setting->value;
+    }
+    return values;
+}
+
 static void
 add_processes(struct report *report, struct document *document)
 {
+    enum { LOST_TIME = 11 };
     static const struct column columns[] = {
         {"pid", "pid", COLUMN_NUMBER},
+        {"first_ns", "first", COLUMN_TIME},
+        {"span_ns", "time span", COLUMN_DURATION},
         {"exits", "exits", COLUMN_COUNT},
-        {"fallbacks", "fallbacks", COLUMN_COUNT},
-        {"recorded", "recorded", COLUMN_COUNT},
+        {"fallbacks", NULL, COLUMN_COUNT},
+        {"recorded", NULL, COLUMN_COUNT},
         {"lost", "lost", COLUMN_COUNT},
-        {"counts", "counts", COLUMN_TEXT},
+        {"counts", NULL, COLUMN_TEXT},
         {"ended", "ended", COLUMN_TEXT},
         {"file", "file", COLUMN_TEXT},
+        {"command", "command", COLUMN_TEXT},
+        [LOST_TIME] = {"exits_lost_ns", "lost by exits", COLUMN_DURATION}, /* not without the stream `states` */
     };
     uint32_t count = shown_processes(report);
-    struct table *table =
-        document_table(document, "processes", document_text(document, "Processes: %" PRIu32, count), COLUMNS(columns));
+    unsigned column_count = report_timed(report) ? LOST_TIME + 1 : LOST_TIME;
+    struct fxt_string title = document_text(document, "Processes: %" PRIu32, count);
+    struct table *table = document_table(document, "processes", title, columns, column_count);
     table->data = count < 2;
+    uint64_t *lost_ns = lost_ns_by_process(report);
+    uint32_t *commands = setting_by_process(report, STRING_COMMAND);
     for (uint32_t i = 0; i < report->processes.count; i++) {
         const struct report_process *process = report_process(report, i);
         if (!process->shown) continue;
         struct cell *row = table_row(table);
-        const uint64_t numbers[] = {process->pid, process->exits, process->fallbacks, process->recorded, process->lost};
-        for (unsigned column = 0; column < 5; column++) row[column] = cell_number(numbers[column]);
-        row[5] = cell_text(text_of(process->exact ? "exact" : process->sampled ? "estimates" : "all"));
-        row[6] = cell_text(text_of(process->summarized ? "yes" : process->cut ? "cut" : "no"));
-        row[7] = cell_text(file_name(&report->files[process->file]));
+        row[0] = cell_number(process->pid);
+        if (process->first_ns <= process->last_ns) {
+            row[1] = cell_time(process->first_ns - report->start_ns);
+            row[2] = cell_number((uint64_t)(process->last_ns - process->first_ns));
+        }
+        row[3] = cell_number(process->exits);
+        row[4] = cell_number(process->fallbacks);
+        row[5] = cell_number(process->recorded);
+        if (process->timed) row[LOST_TIME] = cell_number(lost_ns[i]);
+        row[6] = cell_number(process->lost);
+        row[7] = cell_text(text_of(process->exact ? "exact" : process->sampled ? "estimates" : "all"));
+        row[8] = cell_text(text_of(process->summarized ? "yes" : process->cut ? "cut" : "no"));
+        row[9] = cell_text(file_name(&report->files[process->file]));
+        if (commands[i] != STRING_NONE) row[10] = cell_text(pool_string(report->pool, commands[i]));
     }
+    free(lost_ns);
+    free(commands);
 }
 
 /* --- losses --------------------------------------------------------------------------------------- */

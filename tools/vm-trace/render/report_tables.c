@@ -199,7 +199,7 @@ static const struct grouping groupings[] = {
     {"fallbacks", "Fallbacks by reason and line", true, BY_LOCATION | BY_REASON | BY_CALLEE, 9,
      {CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_FIRST, CELL_LAST, CELL_RATE, CELL_REASON, CELL_CALLEE, CELL_METHOD}},
 };
-enum { GROUPINGS = sizeof groupings / sizeof groupings[0], BY_PLACE = 0, FIRST_OF_FALLBACKS = 5 };
+enum { GROUPINGS = sizeof groupings / sizeof groupings[0], BY_PLACE = 0, WORST = 4, FIRST_OF_FALLBACKS = 5 };
 
 /* The cells for this trace: without lost times the table has none of them. Where there are any,
  * people need the space of other columns. */
@@ -403,6 +403,7 @@ report_tables(struct report *report, struct document *document, uint64_t top)
     const struct view view = {report, document, top};
     add_totals(&view);
     view_add_execution(&view);
+    view_add_samples(&view);
     view_add_calls(&view);
     for (unsigned i = report_timed(report) ? BY_PLACE : BY_PLACE + 1; i < FIRST_OF_FALLBACKS; i++)
         add_grouping(&view, &groupings[i]);
@@ -417,7 +418,22 @@ report_tables(struct report *report, struct document *document, uint64_t top)
     view_add_compilations(&view);
     view_add_durations(&view);
     view_add_thread_states(&view);
+    view_add_cpus(&view);
+    view_add_syscalls(&view);
     view_add_gc(&view);
     view_add_allocations(&view);
     add_threads(&view);
+}
+
+void
+report_top(struct report *report, struct document *document, uint64_t top)
+{
+    const struct view view = {report, document, top};
+    add_totals(&view);
+    view_add_samples(&view);
+    view_add_calls(&view);
+    add_grouping(&view, &groupings[report_timed(report) ? BY_PLACE : BY_PLACE + 1]);
+    add_grouping(&view, &groupings[WORST]);
+    view_add_thread_states(&view);
+    view_add_gc(&view);
 }

@@ -14,6 +14,13 @@ void report_cost_missing(struct report *report, struct document *document);
 void report_tables(struct report *report, struct document *document, uint64_t top);
 /* Instead: all about calls (--calls). */
 void report_call_tables(struct report *report, struct document *document, uint64_t top);
+/* Likewise, all about samples of time (--samples). */
+void report_sample_tables(struct report *report, struct document *document, uint64_t top);
+/* Likewise, all about system calls (--syscalls), and about CPUs (--sched). */
+void report_syscall_tables(struct report *report, struct document *document, uint64_t top);
+void report_cpu_tables(struct report *report, struct document *document, uint64_t top);
+/* Instead, the few that people look at first (vm-trace record). */
+void report_top(struct report *report, struct document *document, uint64_t top);
 /* The contents of the files: providers and their chunks. */
 void report_contents(struct report *report, struct document *document, uint64_t top);
 

@@ -59,6 +59,12 @@ void view_add_execution(const struct view *view);
 void view_add_interpreted(const struct view *view);
 /* In report_calls.c: methods by own time. */
 void view_add_calls(const struct view *view);
+/* In report_samples.c: sampled time by thread and state, and the methods in which threads ran or waited. */
+void view_add_samples(const struct view *view);
+/* In report_syscalls.c: system calls by name and by method. */
+void view_add_syscalls(const struct view *view);
+/* In report_cpus.c: how long threads had a CPU or waited for one. */
+void view_add_cpus(const struct view *view);
 /* In report_gains.c: what methods would gain if none of their calls exited. */
 void view_add_gains(const struct view *view);
 /* In report_gc.c: garbage collections. */

@@ -82,6 +82,13 @@ check_object(void *context, const struct fxt_object *object)
 }
 
 static void
+check_blob(void *context, const struct fxt_blob *blob)
+{
+    struct check *check = context;
+    schema_check_blob(check->schema, blob);
+}
+
+static void
 check_sched(void *context, const struct fxt_sched *sched)
 {
     struct check *check = context;
@@ -192,6 +199,7 @@ check_file(const struct options *options, const char *file)
         .event = check_event,
         .object = check_object,
         .sched = check_sched,
+        .blob = check_blob,
         .chunk = check_chunk,
     };
     enum status status = STATUS_CANNOT_READ;
@@ -237,6 +245,7 @@ const struct command command_check = {
         "checked against the schema of its events. A trace without faults gets one line on\n"
         "standard output: `FILE: ok: N records, N events, N chunks`. Warnings (records that are\n"
         "legal but have no effect) do not change the exit status.\n",
+    .folders = true,
     .options = check_options,
     .run = run,
 };

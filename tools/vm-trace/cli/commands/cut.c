@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/event_args.h"
+#include "analysis/origin.h"
 #include "base/escape.h"
 #include "base/map.h"
 #include "base/output_file.h"
@@ -34,7 +36,7 @@ struct open_durations {
     int64_t before; /* calls that were open when the range began */
 };
 
-enum decision { UNREAD /* the record has no time, or was rejected */, KEEP, KEEP_SETTINGS, KEEP_PART, LEAVE_OUT };
+enum decision { UNREAD /* the record has no time, or was rejected */, KEEP, KEEP_SETTINGS, KEEP_ORIGIN, KEEP_PART, LEAVE_OUT };
 
 /* The part of a call that is kept. */
 struct part {
@@ -58,6 +60,7 @@ struct cut {
     struct recorder *recorders; /* none if the trace is not by CRuby's tracer */
     uint32_t recorder_count, recorder_capacity;
     int64_t settings_ns; /* of the last settings */
+    uint64_t unix_ns;    /* of the last host */
     enum decision decision;    /* about the current record */
     struct part part;          /* with KEEP_PART */
 
@@ -243,10 +246,15 @@ cut_event(void *context, const struct fxt_event *event)
     if (of_trace && event->name.id == STRING_SETTINGS) {
         cut_settings(cut, event);
     }
+    else if (origin_event_p(event) && event->ts_ns < cut->from_ns) {
+        decide(cut, true);
+        if (cut->decision == KEEP) cut->decision = KEEP_ORIGIN;
+        cut->unix_ns = event_uint(event, STRING_UNIX_NS, 0);
+    }
     else if (of_trace && cut->recorder_count > 0 &&
              (event->name.id == STRING_SITE || event->name.id == STRING_STATES ||
               event->name.id == STRING_INTERPRETED || event->name.id == STRING_CALLS ||
-              event->name.id == STRING_SUMMARY)) {
+              event->name.id == STRING_COUNTS || event->name.id == STRING_SUMMARY)) {
         cut->totals++;
         decide(cut, false);
     }
@@ -315,6 +323,22 @@ keep_settings(struct cut *cut, const struct fxt_record *record)
     memcpy(words, record->bytes, record->words * FXT_WORD_BYTES);
     if (words[1] != (uint64_t)cut->settings_ns) cut->recorder_count--;
     else if (cut->settings_ns < cut->from_ns) words[1] = (uint64_t)cut->from_ns;
+    kept.bytes = (const uint8_t *)words;
+    record_copy_write(cut->copy, &kept);
+}
+
+/* Moves the event `host` to the range's first time, with the time of day that it has. */
+static void
+keep_origin(struct cut *cut, const struct fxt_record *record)
+{
+    static uint64_t words[FXT_RECORD_MAX_WORDS];
+    struct fxt_record kept = *record;
+    memcpy(words, record->bytes, record->words * FXT_WORD_BYTES);
+    uint64_t later_ns = (uint64_t)cut->from_ns - words[1];
+    words[1] += later_ns;
+    for (size_t at = 2; at < record->words; at++) {
+        if (words[at] == cut->unix_ns) words[at] += later_ns;
+    }
     kept.bytes = (const uint8_t *)words;
     record_copy_write(cut->copy, &kept);
 }
@@ -432,6 +456,7 @@ cut_record(void *context, const struct fxt_record *record)
       case FXT_RECORD_SCHEDULING:
         if (decision == UNREAD) cut->damaged++;
         if (decision == KEEP_SETTINGS) keep_settings(cut, record);
+        if (decision == KEEP_ORIGIN) keep_origin(cut, record);
         if (decision == KEEP_PART) keep_part(cut, record);
         if (decision != KEEP) return;
         break;
@@ -585,7 +610,7 @@ const struct command command_cut = {
         "is kept whole if it begins in the range, and left out if it began earlier; of a call (the\n"
         "stream calls) the part in the range is kept. Exact counts of sites and the summary are\n"
         "left out, since they cover the whole run. A line on standard error says how much was kept.\n"
-        "OUT appears when it is complete; if its name ends in .gz, it is compressed.\n",
+        "OUT appears when it is complete; if its name ends in .gz or .zst, it is compressed.\n",
     .options = cut_options,
     .run = run,
 };

@@ -1,21 +1,29 @@
 /* diff.c - `vm-trace diff`: shows which exits are new, gone, more or fewer, and how other streams
  * changed. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/deploys.h"
 #include "base/escape.h"
+#include "base/redirect.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
+#include "cli/folders.h"
 #include "render/diff_tables.h"
 
 static enum diff_unit unit = PER_RUN;
+static bool unit_given;
 static bool fallbacks;
+static bool since_deploy;
+static const char *service;
 static enum document_format format = FORMAT_TEXT;
 static const char *table;
 static struct path_map paths;
 static bool no_map;
+static const char *comment_path, *junit_path;
 
 /* --fail-over: of exits, and of the sums of other streams. INFINITY: not given. */
 static double fail_over_percent = INFINITY;
@@ -29,6 +37,7 @@ static bool
 take_unit(const struct cli_option *option, const char *text)
 {
     static const char *const names[] = {[PER_RUN] = "run", [PER_SECOND] = "second", [IN_ALL] = "none"};
+    unit_given = true;
     for (unit = PER_RUN; unit <= IN_ALL; unit++) {
         if (strcmp(text, names[unit]) == 0) return true;
     }
@@ -107,53 +116,46 @@ over_limit(const struct diff *diff, const struct diff_row *row, double *percent_
 }
 
 static void
-print_over_limit(double percent, const char *what, struct fxt_string name)
+print_over_limit(FILE *out, double percent, const char *what, struct fxt_string name)
 {
-    fprintf(stderr, "vm-trace: diff: %s", what);
-    print_escaped(stderr, name);
-    if (isfinite(percent)) fprintf(stderr, " grew by %.1f %% of all exits before", percent);
-    else fputs(": there were none before", stderr);
-    fprintf(stderr, ", more than --fail-over=%g\n", fail_over_percent);
+    fprintf(out, "vm-trace: diff: %s", what);
+    print_escaped(out, name);
+    if (isfinite(percent)) fprintf(out, " grew by %.1f %% of all exits before", percent);
+    else fputs(": there were none before", out);
+    fprintf(out, ", more than --fail-over=%g\n", fail_over_percent);
 }
 
 /* Checks the growth of all exits and of each method: what shrinks elsewhere does not compensate. */
-static enum status
-check_limit(const struct diff *diff)
+static void
+check_exits(FILE *out, const struct diff *diff)
 {
     const char *what = diff->fallbacks ? "fallbacks" : "exits";
     double percent;
-    enum status status = STATUS_FINE;
-    if (over_limit(diff, &diff->total, &percent)) {
-        print_over_limit(percent, what, text_of(""));
-        status = STATUS_FAULTS;
-    }
+    if (over_limit(diff, &diff->total, &percent)) print_over_limit(out, percent, what, text_of(""));
     for (uint32_t i = 0; i < diff->methods.changed; i++) {
         const struct diff_row *row = row_table_at(&diff->methods.rows, diff->methods.order[i]);
         if (!over_limit(diff, row, &percent)) continue;
         char in[32];
         snprintf(in, sizeof in, "%s in ", what);
-        print_over_limit(percent, in, pool_string(diff->report->pool, row->method));
-        status = STATUS_FAULTS;
+        print_over_limit(out, percent, in, pool_string(diff->report->pool, row->method));
     }
-    return status;
 }
 
 /* Prints how much a row grew, if that is more than the limit of a sum. `all`: what it is measured by. */
-static enum status
-check_growth(const struct sum_limit *limit, const struct diff_row *row, const struct diff_row *all, const char *what,
-             struct fxt_string name)
+static void
+check_growth(FILE *out, const struct sum_limit *limit, const struct diff_row *row, const struct diff_row *all,
+             const char *what, struct fxt_string name)
 {
-    if (row->verdict != GREW && row->verdict != NEW) return STATUS_FINE;
+    if (row->verdict != GREW && row->verdict != NEW) return;
     double percent = 100 * diff_delta(row) / all->counts[0].value;
     char time[NUMBER_TEXT];
-    if (limit->ns > 0 ? diff_delta(row) <= (double)limit->ns : percent <= limit->percent) return STATUS_FINE;
-    fprintf(stderr, "vm-trace: diff: %s", what);
-    print_escaped(stderr, name);
-    if (limit->ns > 0) fprintf(stderr, " grew by %s", duration_text(time, (uint64_t)diff_delta(row)));
-    else if (isfinite(percent)) fprintf(stderr, " grew by %.1f %%%s", percent, row == all ? "" : " of all before");
-    else fputs(": there was nothing before", stderr);
-    fprintf(stderr, ", more than --fail-over=%s\n", limit->text);
-    return STATUS_FAULTS;
+    if (limit->ns > 0 ? diff_delta(row) <= (double)limit->ns : percent <= limit->percent) return;
+    fprintf(out, "vm-trace: diff: %s", what);
+    print_escaped(out, name);
+    if (limit->ns > 0) fprintf(out, " grew by %s", duration_text(time, (uint64_t)diff_delta(row)));
+    else if (isfinite(percent)) fprintf(out, " grew by %.1f %%%s", percent, row == all ? "" : " of all before");
+    else fputs(": there was nothing before", out);
+    fprintf(out, ", more than --fail-over=%s\n", limit->text);
 }
 
 /* The methods of a sum, and their names; NULL: it is not known by method. */
@@ -164,30 +166,87 @@ methods_of(const struct diff_streams *streams, const struct diff *diff, enum dif
     return sum == DIFF_OWN_TIME ? &streams->tables[DIFF_CALLS].sums : NULL;
 }
 
-/* Likewise for the sums of other streams: each by what it was itself; the time that exits lost, and own
- * time, also by method. */
-static enum status
-check_sums(const struct diff_streams *streams, const struct diff *diff)
+/* Likewise for the sum of another stream: by what it was itself; the time that exits lost, and own time, also by
+ * method. */
+static void
+check_sum(FILE *out, const struct diff_streams *streams, const struct diff *diff, enum diff_sum number)
 {
-    enum status status = STATUS_FINE;
-    for (unsigned i = 0; i < DIFF_SUMS; i++) {
-        const struct sum_limit *limit = &sum_limits[i];
-        const struct diff_row *sum = &streams->sums[i];
-        if (limit->text == NULL) continue;
-        if (!streams->summed[i]) {
-            fprintf(stderr, "vm-trace: diff: not all files have what --fail-over=%s compares\n", limit->text);
-            status = STATUS_FAULTS;
-            continue;
-        }
-        status = worse(status, check_growth(limit, sum, sum, diff_sum_names[i], text_of("")));
-        const struct diff_table *methods = methods_of(streams, diff, i);
-        for (uint32_t row = 0; methods != NULL && row < methods->changed; row++) {
-            const struct diff_row *method = row_table_at(&methods->rows, methods->order[row]);
-            bool lost = i == DIFF_LOST;
-            struct fxt_string name = pool_string(diff->report->pool, lost ? method->method : method->reason);
-            status = worse(status, check_growth(limit, method, sum, lost ? "lost in " : "own time in ", name));
-        }
+    const struct sum_limit *limit = &sum_limits[number];
+    const struct diff_row *sum = &streams->sums[number];
+    if (!streams->summed[number]) {
+        fprintf(out, "vm-trace: diff: not all files have what --fail-over=%s compares\n", limit->text);
+        return;
     }
+    check_growth(out, limit, sum, sum, diff_sum_names[number], text_of(""));
+    const struct diff_table *methods = methods_of(streams, diff, number);
+    for (uint32_t row = 0; methods != NULL && row < methods->changed; row++) {
+        const struct diff_row *method = row_table_at(&methods->rows, methods->order[row]);
+        bool lost = number == DIFF_LOST;
+        struct fxt_string name = pool_string(diff->report->pool, lost ? method->method : method->reason);
+        check_growth(out, limit, method, sum, lost ? "lost in " : "own time in ", name);
+    }
+}
+
+/* All limits that are given, in order. Returns how many. */
+static uint32_t
+check_limits(const struct diff *diff, const struct diff_streams *streams, struct limit_result results[DIFF_SUMS + 1])
+{
+    uint32_t count = 0;
+    for (int number = -1; number < DIFF_SUMS; number++) {
+        bool exits = number < 0;
+        if (exits ? isinf(fail_over_percent) : sum_limits[number].text == NULL) continue;
+        struct limit_result *result = &results[count++];
+        size_t bytes;
+        FILE *out = open_memstream(&result->message, &bytes);
+        if (exits) check_exits(out, diff);
+        else check_sum(out, streams, diff, (enum diff_sum)number);
+        fclose(out);
+        result->name = !exits ? diff_sum_names[number] : fallbacks ? "fallbacks" : "exits";
+    }
+    return count;
+}
+
+/* Writes a file with what `print` prints on standard output. */
+static enum status
+write_file(const char *path, const struct diff *diff, const struct diff_streams *streams,
+           const struct limit_result *results, uint32_t count)
+{
+    FILE *out = fopen(path, "w");
+    if (out == NULL) {
+        file_message(path, strerror(errno));
+        return STATUS_CANNOT_READ;
+    }
+    if (path == junit_path) {
+        junit_print(out, results, count);
+    }
+    else {
+        struct document document = {0};
+        diff_comment_document(diff, streams, results, count, &document);
+        int kept = redirect(stdout, fileno(out));
+        document_print_markdown(&document);
+        restore(stdout, kept);
+        document_free(&document);
+    }
+    bool failed = ferror(out) != 0;
+    if (fclose(out) == 0 && !failed) return STATUS_FINE;
+    file_message(path, strerror(errno));
+    return STATUS_CANNOT_READ;
+}
+
+/* What CI needs: messages, files, the status. */
+static enum status
+report_limits(const struct diff *diff, const struct diff_streams *streams)
+{
+    struct limit_result results[DIFF_SUMS + 1];
+    uint32_t count = check_limits(diff, streams, results);
+    enum status status = STATUS_FINE;
+    for (uint32_t i = 0; i < count; i++) {
+        fputs(results[i].message, stderr);
+        if (results[i].message[0] != '\0') status = STATUS_FAULTS;
+    }
+    if (comment_path != NULL) status = worse(status, write_file(comment_path, diff, streams, results, count));
+    if (junit_path != NULL) status = worse(status, write_file(junit_path, diff, streams, results, count));
+    for (uint32_t i = 0; i < count; i++) free(results[i].message);
     return status;
 }
 
@@ -208,39 +267,101 @@ find_sides(int *count, char **files)
     return first;
 }
 
+/* A folder is one run of several processes. */
 static enum status
-run(const struct options *options, int file_count, char **files)
+read_runs(struct report *report, uint64_t max_faults, int count, char **arguments)
+{
+    enum status status = STATUS_FINE;
+    for (int i = 0; i < count; i++) {
+        int trace_count;
+        char **traces;
+        if (!folders_expand(1, &arguments[i], &trace_count, &traces)) return STATUS_CANNOT_READ;
+        status = worse(status, report_read(report, max_faults, arguments[i], trace_count, traces));
+        folder_traces_free(traces, trace_count);
+    }
+    report_read_end(report);
+    return status;
+}
+
+/* Compares what the report has read, and prints it. */
+static enum status
+compare(struct report *report, uint32_t first_side, const char *const names[SIDES], uint64_t top)
+{
+    enum status status = STATUS_FINE;
+    struct diff diff;
+    struct diff_streams streams;
+    struct document document = {0};
+    if (paths.count == 0 && !no_map) diff_find_map(report, first_side, fallbacks, &paths);
+    struct diff_settings settings = {.unit = unit, .fallbacks = fallbacks, .by_mean = since_deploy, .map = &paths};
+    if (names != NULL) memcpy(settings.side_names, names, sizeof settings.side_names);
+    diff_init(&diff, report, first_side, &settings);
+    diff_streams_init(&streams, &diff);
+    diff_document(&diff, &document, top);
+    diff_streams_document(&streams, &diff, &document, top);
+    if (!document_print(&document, format, table)) status = STATUS_USAGE;
+    status = worse(status, report_limits(&diff, &streams));
+    document_free(&document);
+    diff_streams_free(&streams);
+    diff_free(&diff);
+    return status;
+}
+
+static enum status
+compare_sides(const struct options *options, int file_count, char **files)
 {
     int first_side = find_sides(&file_count, files);
     if (first_side == 0) {
-        fputs("vm-trace: diff takes two files, or `A... vs B...`; see vm-trace diff --help\n", stderr);
+        fputs("vm-trace: diff takes two files or folders, or `A... vs B...`; see vm-trace diff --help\n", stderr);
         return STATUS_USAGE;
     }
     const struct report_filter all = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
     struct report *report = report_new(options->memory_bytes, &all);
-    enum status status = report_read_all(report, options->max_faults, file_count, files);
-    if (status < STATUS_USAGE) {
-        struct diff diff;
-        struct diff_streams streams;
-        struct document document = {0};
-        if (paths.count == 0 && !no_map) diff_find_map(report, (uint32_t)first_side, fallbacks, &paths);
-        diff_init(&diff, report, (uint32_t)first_side, unit, fallbacks, &paths);
-        diff_streams_init(&streams, &diff);
-        diff_document(&diff, &document, options->top);
-        diff_streams_document(&streams, &diff, &document, options->top);
-        if (!document_print(&document, format, table)) status = worse(status, STATUS_USAGE);
-        status = worse(status, worse(check_limit(&diff), check_sums(&streams, &diff)));
-        document_free(&document);
-        diff_streams_free(&streams);
-        diff_free(&diff);
-    }
+    enum status status = read_runs(report, options->max_faults, file_count, files);
+    if (status < STATUS_USAGE) status = worse(status, compare(report, (uint32_t)first_side, NULL, options->top));
     report_free(report);
+    return status;
+}
+
+/* Each trace is a run, whose side is its version. */
+static enum status
+compare_versions(const struct options *options, int argument_count, char **arguments)
+{
+    int file_count;
+    char **files;
+    struct deploy deploy;
+    if (!folders_expand(argument_count, arguments, &file_count, &files)) return STATUS_CANNOT_READ;
+    if (!unit_given) unit = PER_SECOND; /* traces of a fleet have any length */
+    enum status status = deploy_find(&deploy, options->memory_bytes, service, file_count, files);
+    if (status < STATUS_USAGE) {
+        const struct report_filter all = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
+        const char *const names[SIDES] = {deploy.names[0], deploy.names[1]};
+        struct report *report = report_new(options->memory_bytes, &all);
+        status = worse(status, report_read_all(report, options->max_faults, (int)deploy.count, deploy.files));
+        status = worse(status, compare(report, deploy.old_count, names, options->top));
+        report_free(report);
+    }
+    deploy_free(&deploy);
+    folder_traces_free(files, file_count);
+    return status;
+}
+
+static enum status
+run(const struct options *options, int file_count, char **files)
+{
+    if (service != NULL && !since_deploy) {
+        fputs("vm-trace: diff: --service is for --since-deploy\n", stderr);
+        return STATUS_USAGE;
+    }
+    enum status status = (since_deploy ? compare_versions : compare_sides)(options, file_count, files);
     free(paths.list);
     return worse(status, finish_output());
 }
 
 static const struct cli_option diff_options[] = {
     OPTION_TOP,
+    CLI_OPTION("since-deploy", 0, NULL, "compare the last two versions of a service", NULL, &since_deploy),
+    CLI_OPTION("service", 0, "NAME", "with --since-deploy: which one, if the traces are of several", take_text,
+               &service),
     CLI_OPTION("normalize", 'N', "UNIT", "unit of the counts: run (default: the mean of a side's\n"
                "files), second (of a file's time span), or none (all files)", take_unit, NULL),
     CLI_OPTION("kind", 'k', "KIND", "exits (default) or fallbacks", take_kind, NULL),
@@ -254,6 +375,10 @@ static const struct cli_option diff_options[] = {
                "waiting:5, blocked:5, running:5, gc:5 or allocations:5: if this\n"
                "sum grew by more than 5 %;\n"
                "lost:20ms: by more than this time; can be repeated", take_percent, NULL),
+    CLI_OPTION("comment", 0, "FILE.md", "also write a short comparison as Markdown, at most 60 lines, for\n"
+               "a comment on a pull request", take_text, &comment_path),
+    CLI_OPTION("junit", 0, "FILE.xml", "also write the limits of --fail-over as JUnit XML, a test each", take_text,
+               &junit_path),
     OPTION_FORMAT(format, table),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
@@ -263,19 +388,26 @@ static const struct cli_option diff_options[] = {
 const struct command command_diff = {
     .name = "diff",
     .purpose = "compare runs: exits and the time they lose, calls, threads, GC",
-    .arguments = "A B | A... vs B...",
+    .arguments = "A B | A... vs B...\n       vm-trace diff --since-deploy [OPTION]... FOLDER...",
     .help =
         "Compares the exits of two traces by method, by reason and by site (a line, its\n"
-        "instruction and the reason), largest difference first. Several files on one side are\n"
-        "runs of the same program. A difference then must exceed the spread of the runs: every\n"
-        "run of one side is above every run of the other. If exits were sampled, the exact hits of\n"
-        "the sites are compared; a trace without them is estimated, with a margin. Addresses in\n"
-        "reasons are ignored, and lines that only moved are matched.\n"
+        "instruction and the reason), largest difference first. A folder is one run: its traces\n"
+        "count together. Several files or folders on one side are runs of the same program. A\n"
+        "difference then must exceed the spread of the runs: every run of one side is above every\n"
+        "run of the other. If exits were sampled, the exact hits of the sites are compared; a trace\n"
+        "without them is estimated, with a margin. Addresses in reasons are ignored, and lines that\n"
+        "only moved are matched.\n"
         "\n"
         "Streams that all files have are compared, too: the time that exits lost, and where the\n"
-        "time went; where the time of threads went, by name and state; what they blocked in; own\n"
-        "time of calls by method; garbage collections by reason; allocated bytes by class. If the\n"
-        "runs took different times, these tables also have what each side had in a second.\n",
+        "time went; where the time of threads went, by name and state; what they blocked in; times\n"
+        "on CPUs and waits for them, by thread; system calls by name; own time of calls by method;\n"
+        "sampled time by method and state; garbage collections by reason; allocated bytes by class.\n"
+        "If the runs took different times, these tables also have what each side had in a second.\n"
+        "\n"
+        "With --since-deploy the arguments are traces of many processes. The version of the service\n"
+        "that began last (service.version in OTEL_RESOURCE_ATTRIBUTES) is compared with that\n"
+        "before it, by default for each second of a process. The noise is the spread between\n"
+        "processes: a difference must exceed two standard errors of both means.\n",
     .options = diff_options,
     .run = run,
 };

@@ -73,6 +73,7 @@ const struct command command_dump = {
         "Prints the events in the order of the file, one JSON object per line, with the members\n"
         "ts (ns), dur, ph (i C B E X b n e s t f, as in Chrome's trace format), id, cat, name, pid,\n"
         "tid, thread, provider, offset, args. Bytes that are not UTF-8 become U+FFFD.\n",
+    .folders = true,
     .options = dump_options,
     .run = run,
 };

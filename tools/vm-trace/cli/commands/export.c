@@ -5,10 +5,13 @@
 
 #include "analysis/call_stacks.h"
 #include "analysis/report_data.h"
+#include "analysis/time_samples.h"
 #include "base/output_file.h"
 #include "cli/command.h"
 #include "db/export_sqlite.h"
 #include "render/export.h"
+#include "render/export_minutes.h"
+#include "render/export_tables.h"
 
 enum format {
     FORMAT_NONE,
@@ -29,6 +32,8 @@ static enum profile_kind kind;
 static bool kind_given;
 static const char *out_path;
 static bool without_reasons, with_threads, by_events, by_lost;
+static bool by_minute;
+static struct tables_options tables;
 
 static bool
 take_export_format(const struct cli_option *option, const char *text)
@@ -43,10 +48,10 @@ static bool
 take_kind(const struct cli_option *option, const char *text)
 {
     kind_given = true;
-    for (kind = PROFILE_EXITS; kind <= PROFILE_CALLS; kind++) {
+    for (kind = PROFILE_EXITS; kind <= PROFILE_SAMPLES; kind++) {
         if (strcmp(text, profile_names[kind].kind) == 0) return true;
     }
-    return option_wrong(option, "exits, fallbacks, blocked, preempted, allocations or calls", text);
+    return option_wrong(option, "exits, fallbacks, blocked, preempted, allocations, calls or samples", text);
 }
 
 static bool
@@ -67,6 +72,20 @@ take_database(const struct cli_option *option, const char *text)
     return true;
 }
 
+static bool
+take_by(const struct cli_option *option, const char *text)
+{
+    by_minute = true;
+    return strcmp(text, "minute") == 0 || option_wrong(option, "minute", text);
+}
+
+static bool
+take_table_format(const struct cli_option *option, const char *text)
+{
+    tables.format = strcmp(text, "ndjson") == 0 ? ROWS_NDJSON : ROWS_CSV;
+    return tables.format == ROWS_NDJSON || strcmp(text, "csv") == 0 || option_wrong(option, "csv or ndjson", text);
+}
+
 static void
 write_profile(const struct profile *profile, FILE *out, const char *name)
 {
@@ -81,18 +100,61 @@ write_profile(const struct profile *profile, FILE *out, const char *name)
     file_message(name, text);
 }
 
+/* What adds stacks to the profile, by its kind. */
+struct stack_export {
+    struct profile profile;
+    struct call_stacks calls;    /* callers are known only after their callees */
+    struct time_samples samples;
+};
+
+static void
+on_event(void *context, const struct fxt_event *event)
+{
+    struct stack_export *export = context;
+    profile_event(&export->profile, event);
+    if (kind == PROFILE_CALLS) call_stacks_event(&export->calls, event);
+}
+
+static void
+on_object(void *context, const struct fxt_object *object)
+{
+    struct stack_export *export = context;
+    profile_object(&export->profile, object);
+}
+
+static void
+on_blob(void *context, const struct fxt_blob *blob)
+{
+    struct stack_export *export = context;
+    time_samples_blob(&export->samples, blob);
+}
+
+static void
+on_file_end(void *context)
+{
+    struct stack_export *export = context;
+    call_stacks_file_end(&export->calls);
+    time_samples_file_end(&export->samples);
+}
+
 static enum status
-export_profile(const struct options *options, FILE *out, int file_count, char **files)
+export_stacks(const struct options *options, FILE *out, int file_count, char **files)
 {
     struct reader *reader = reader_new(options->memory_bytes);
-    struct profile profile;
-    profile_init(&profile, reader, kind, !without_reasons);
-    profile.with_threads = with_threads;
-    struct fxt_visitor visitor = {.context = &profile, .event = profile_event, .object = profile_object};
-    enum status status = read_files(reader, options->max_faults, file_count, files, &visitor, NULL);
-    profile_finish(&profile);
-    if (status < STATUS_USAGE) write_profile(&profile, out, files[0]);
-    profile_free(&profile);
+    struct stack_export export;
+    profile_init(&export.profile, reader, kind, !without_reasons);
+    export.profile.with_threads = with_threads;
+    call_stacks_init(&export.calls, &export.profile);
+    time_samples_init(&export.samples, reader, &export.profile);
+    struct fxt_visitor visitor = {.context = &export, .object = on_object};
+    if (kind == PROFILE_SAMPLES) visitor.blob = on_blob;
+    else visitor.event = on_event;
+    enum status status = read_files(reader, options->max_faults, file_count, files, &visitor, on_file_end);
+    profile_finish(&export.profile);
+    if (status < STATUS_USAGE) write_profile(&export.profile, out, files[0]);
+    time_samples_free(&export.samples);
+    call_stacks_free(&export.calls);
+    profile_free(&export.profile);
     reader_free(reader);
     return status;
 }
@@ -113,52 +175,6 @@ export_blocked(const struct options *options, FILE *out, int file_count, char **
     if (status < STATUS_USAGE) write_profile(&profile, out, files[0]);
     profile_free(&profile);
     report_free(report);
-    return status;
-}
-
-struct call_export {
-    struct profile *profile;
-    struct call_stacks stacks;
-};
-
-static void
-on_call_event(void *context, const struct fxt_event *event)
-{
-    struct call_export *export = context;
-    profile_event(export->profile, event);
-    call_stacks_event(&export->stacks, event);
-}
-
-static void
-on_call_object(void *context, const struct fxt_object *object)
-{
-    struct call_export *export = context;
-    profile_object(export->profile, object);
-}
-
-static void
-on_calls_end(void *context)
-{
-    struct call_export *export = context;
-    call_stacks_file_end(&export->stacks);
-}
-
-/* Callers are known only after their callees. */
-static enum status
-export_calls(const struct options *options, FILE *out, int file_count, char **files)
-{
-    struct reader *reader = reader_new(options->memory_bytes);
-    struct profile profile;
-    struct call_export export = {.profile = &profile};
-    profile_init(&profile, reader, kind, !without_reasons);
-    profile.with_threads = with_threads;
-    call_stacks_init(&export.stacks, &profile);
-    struct fxt_visitor visitor = {.context = &export, .event = on_call_event, .object = on_call_object};
-    enum status status = read_files(reader, options->max_faults, file_count, files, &visitor, on_calls_end);
-    if (status < STATUS_USAGE) write_profile(&profile, out, files[0]);
-    call_stacks_free(&export.stacks);
-    profile_free(&profile);
-    reader_free(reader);
     return status;
 }
 
@@ -185,21 +201,57 @@ export_chrome(const struct options *options, FILE *out, int file_count, char **f
 static enum firefox_samples
 firefox_samples(void)
 {
-    if (!kind_given || kind == PROFILE_BLOCKED) return FIREFOX_SAMPLES_STATES; /* with the stacks of what blocked */
+    if (!kind_given) return FIREFOX_SAMPLES_BEST;
+    if (kind == PROFILE_BLOCKED) return FIREFOX_SAMPLES_STATES; /* with the stacks of what blocked */
+    if (kind == PROFILE_SAMPLES) return FIREFOX_SAMPLES_TIME;
     if (kind == PROFILE_LOST) return FIREFOX_SAMPLES_LOST;
     if (kind == PROFILE_CALLS) return FIREFOX_SAMPLES_CALLS;
     return kind == PROFILE_FALLBACKS ? FIREFOX_SAMPLES_FALLBACKS : FIREFOX_SAMPLES_EXITS;
 }
 
 static enum status
+run_tables(const struct options *options, int file_count, char **files)
+{
+    if (format != FORMAT_NONE || out_path != NULL) {
+        fputs("vm-trace: export --tables=DIR takes no --format and no --output; --table-format is csv or ndjson\n",
+              stderr);
+        return STATUS_USAGE;
+    }
+    for (int i = 0; i < file_count; i++) {
+        if (strcmp(files[i], "-") != 0) continue;
+        fputs("vm-trace: export --tables reads each trace twice: give a file, not standard input\n", stderr);
+        return STATUS_USAGE;
+    }
+    return export_tables(&tables, options->memory_bytes, options->max_faults, file_count, files);
+}
+
+static enum status
+run_minutes(const struct options *options, int file_count, char **files)
+{
+    bool to_folder = out_path != NULL && strcmp(out_path, "-") != 0;
+    if (format != FORMAT_PPROF || !to_folder || kind_given) {
+        fputs("vm-trace: export --by=minute takes --format=pprof and --output=FOLDER, and no --kind\n", stderr);
+        return STATUS_USAGE;
+    }
+    for (int i = 0; i < file_count; i++) {
+        if (strcmp(files[i], "-") != 0) continue;
+        fputs("vm-trace: export --by=minute reads traces several times: give a file, not standard input\n", stderr);
+        return STATUS_USAGE;
+    }
+    return export_minutes(out_path, options->memory_bytes, options->max_faults, file_count, files);
+}
+
+static enum status
 run(const struct options *options, int file_count, char **files)
 {
+    if (by_minute) return run_minutes(options, file_count, files);
+    if (tables.folder != NULL) return run_tables(options, file_count, files);
     if (format == FORMAT_NONE) {
-        fputs("vm-trace: export needs --format; see vm-trace export --help\n", stderr);
+        fputs("vm-trace: export needs --format or --tables; see vm-trace export --help\n", stderr);
         return STATUS_USAGE;
     }
     if (format == FORMAT_FIREFOX && (kind == PROFILE_PREEMPTED || kind == PROFILE_ALLOCATIONS)) {
-        fprintf(stderr, "vm-trace: --format=firefox takes --kind=exits, fallbacks, blocked or calls, not %s\n",
+        fprintf(stderr, "vm-trace: --format=firefox takes --kind=exits, fallbacks, blocked, calls or samples, not %s\n",
                 profile_names[kind].kind);
         return STATUS_USAGE;
     }
@@ -221,9 +273,7 @@ run(const struct options *options, int file_count, char **files)
                                 !without_reasons, file_count, files);
         break;
       default:
-        status = (kind == PROFILE_BLOCKED ? export_blocked
-                  : kind == PROFILE_CALLS ? export_calls
-                                          : export_profile)(options, output.file, file_count, files);
+        status = (kind == PROFILE_BLOCKED ? export_blocked : export_stacks)(options, output.file, file_count, files);
         break;
     }
     return output_close(&output, status);
@@ -234,14 +284,23 @@ static const struct cli_option export_options[] = {
                take_export_format, NULL),
     OPTION_OUTPUT(out_path, "output file; - is standard output (default)"),
     CLI_OPTION("sqlite", 0, "OUT", "the same as --format=sqlite --output=OUT", take_database, NULL),
-    CLI_OPTION("kind", 'k', "KIND", "exits (default), fallbacks, blocked, preempted, allocations or calls",
-               take_kind, NULL),
+    CLI_OPTION("by", 0, "minute", "with --format=pprof: a profile for each service, version and minute,\n"
+               "in the folder OUT", take_by, NULL),
+    CLI_OPTION("tables", 0, "DIR", "write tables into this folder, for databases", take_text, &tables.folder),
+    CLI_OPTION("table-format", 0, "FORMAT", "csv (default) or ndjson\n"
+               "of the files of --tables, which are compressed with gzip", take_table_format, NULL),
+    CLI_OPTION("with-arguments", 0, NULL, "--tables has the arguments of events, which may be private", NULL,
+               &tables.with_arguments),
+    CLI_OPTION("with-command", 0, NULL, "--tables has command lines, which may be private", NULL,
+               &tables.with_command),
+    CLI_OPTION("kind", 'k', "KIND", "exits, fallbacks, blocked, preempted, allocations, calls or samples\n"
+               "(default: exits)", take_kind, NULL),
     CLI_OPTION("weight", 'w', "WEIGHT", "sum (default), events or lost\n"
                "sum: exits, time blocked, bytes; events: how many were recorded;\n"
                "lost: the time that exits lost. pprof has events, too", take_weight, NULL),
     CLI_OPTION("threads", 0, NULL, "begin each stack with the name of its thread", NULL, &with_threads),
-    CLI_OPTION("no-reason", 0, NULL, "end stacks with the innermost frame, not with the reason or the\n"
-               "allocated class", NULL, &without_reasons),
+    CLI_OPTION("no-reason", 0, NULL, "end stacks with the innermost frame, not with the reason, the\n"
+               "allocated class or the state", NULL, &without_reasons),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
     {0},
@@ -250,7 +309,7 @@ static const struct cli_option export_options[] = {
 const struct command command_export = {
     .name = "export",
     .purpose = "write a trace for other viewers: flame graphs, pprof, SQLite",
-    .arguments = "--format=FORMAT [-o OUT] FILE...",
+    .arguments = "--format=FORMAT [-o OUT] FILE...\n       vm-trace export --tables=DIR [OPTION]... FILE...",
     .help =
         "Writes the traces in a format of other programs:\n"
         "  folded      `outermost;...;innermost;reason COUNT` lines, for flamegraph.pl\n"
@@ -260,18 +319,32 @@ const struct command command_export = {
         "  firefox     threads with their states and events, and counters, as JSON, for\n"
         "              https://profiler.firefox.com\n"
         "  sqlite      a database with the tables of query\n"
-        "Firefox's samples are the states of threads, weighted by time, if they were recorded and\n"
-        "no --kind is given.\n"
+        "Firefox's samples are those of --kind. Without it they are samples of time, or else the\n"
+        "states of threads, weighted by time, or else exits: the first that was recorded.\n"
         "The first three hold stacks, weighted by the exits that ended there. Sampled events count\n"
         "with their weight; pprof has both numbers. Frames that a trace left out are shown as\n"
         "`(more frames)`. With --kind=blocked the stacks are those that gave up the GVL, weighted\n"
         "by how long they were blocked: microseconds in folded stacks, nanoseconds elsewhere.\n"
         "What took less than a millisecond has no callers: `(no stack)`. --kind=preempted has\n"
         "where time slices ended, --kind=allocations the estimated bytes that were allocated, and\n"
-        "--kind=calls the own time of recorded calls, without the calls that are recorded inside.\n"
+        "--kind=calls the own time of recorded calls, without the calls that are recorded inside,\n"
+        "and --kind=samples the sampled time of threads; each stack ends with what the thread did:\n"
+        "compiled, interpreted, compiling, gc, blocked, waiting (for the GVL) or no_cpu.\n"
         "With --weight=lost exits weigh what they lost: the recorded exits of a line share the\n"
         "exact sum of its sites, and a line without recorded exits has `(no stack)`.\n"
-        "OUT appears when it is complete; if its name ends in .gz, it is compressed.\n",
+        "OUT appears when it is complete; if its name ends in .gz or .zst, it is compressed.\n"
+        "\n"
+        "--format=pprof --by=minute merges traces into profiles of a minute,\n"
+        "OUT/SERVICE/VERSION/2026-11-26T1238Z.pb.gz, each with the values exits, lost (time),\n"
+        "allocated (bytes), blocked (time) and own time (of calls). Lost time is that of\n"
+        "recorded exits, times their weight.\n"
+        "\n"
+        "--tables writes the tables processes, threads, sites, stacks, frames, events, spans,\n"
+        "states and counters of each process, for DuckDB, ClickHouse and the like, into\n"
+        "DIR/TABLE/day=DAY/host=HOST/PROCESS.csv.gz. DIR/schema.json has their columns. Exporting\n"
+        "a trace again replaces its files. What is wrong with a trace is reported, and the others\n"
+        "are written; the counts of both come at the end.\n",
+    .folders = true,
     .options = export_options,
     .run = run,
 };

@@ -376,6 +376,7 @@ const struct command command_history = {
         "file.\n"
         "\n"
         "The trace needs --zjit-trace-exits, --zjit-trace-compiles and --zjit-trace-invalidation.\n",
+    .folders = true,
     .options = history_options,
     .run = run,
 };

@@ -33,6 +33,7 @@ const struct command command_info = {
     .help =
         "Prints, for each file and its processes: settings, size, chunks, time span, losses,\n"
         "whether the trace ended in good order, and which providers wrote it.\n",
+    .folders = true,
     .options = info_options,
     .run = run,
 };

@@ -75,7 +75,8 @@ const struct command command_merge = {
         "the separate files side by side. Each file's providers get new ids; everything else is\n"
         "copied, except padding. Any Fuchsia trace will do, also with clocks of different rates;\n"
         "whether the clocks start at the same moment is for you to know. OUT appears when it is\n"
-        "complete; if its name ends in .gz, it is compressed.\n",
+        "complete; if its name ends in .gz or .zst, it is compressed.\n",
+    .folders = true,
     .options = merge_options,
     .run = run,
 };

@@ -9,6 +9,7 @@
 #include "base/escape.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
+#include "cli/prompt.h"
 #include "render/sql_output.h"
 
 /* Values of the options. */
@@ -17,14 +18,20 @@ static struct { bool given; enum sql_format format; } rows = {.format = SQL_CSV}
 
 #ifdef HAVE_SQLITE3
 #include "db/database.h"
+#include "db/dialect.h"
+
+static void
+print_message(const char *message)
+{
+    fputs("vm-trace: query: ", stderr);
+    print_escaped(stderr, text_of(message));
+    fprintf(stderr, "%s\n", dialect_hint(message));
+}
 
 static enum status
 print_sql_error(sqlite3 *db)
 {
-    const char *message = database_error(db);
-    fputs("vm-trace: query: ", stderr);
-    print_escaped(stderr, text_of(message));
-    putc('\n', stderr);
+    print_message(database_error(db));
     return sqlite3_errcode(db) == SQLITE_NOMEM ? STATUS_CANNOT_READ : STATUS_USAGE;
 }
 
@@ -33,6 +40,14 @@ run_sql(sqlite3 *db, const char *sql, enum sql_format format)
 {
     while (*sql != '\0') {
         sqlite3_stmt *statement;
+        char *why = NULL;
+        enum dialect_result result_of_dialect = dialect_run(db, sql, &sql, &why);
+        if (result_of_dialect == DIALECT_FAILED) {
+            print_message(why != NULL ? why : "out of memory");
+            sqlite3_free(why);
+            return STATUS_USAGE;
+        }
+        if (result_of_dialect == DIALECT_DONE) continue;
         if (sqlite3_prepare_v2(db, sql, -1, &statement, &sql) != SQLITE_OK) return print_sql_error(db);
         if (statement == NULL) continue; /* only a comment or blanks */
         int result = sql_output_print(statement, format);
@@ -43,6 +58,46 @@ run_sql(sqlite3 *db, const char *sql, enum sql_format format)
     return STATUS_FINE;
 }
 
+/* What the prompt completes, sorted, each once. */
+struct words {
+    char **list;
+    size_t count, capacity;
+};
+
+static void
+add_word(void *context, const char *word)
+{
+    struct words *words = context;
+    make_room(words->list, words->count, words->capacity);
+    words->list[words->count++] = xformat("%s", word);
+}
+
+static int
+compare_words(const void *left, const void *right)
+{
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+static struct words
+words_of(sqlite3 *db)
+{
+    static const char *const keywords[] = {
+        "SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "LIMIT", "JOIN", "LEFT JOIN", "USING", "DISTINCT", "HAVING",
+        "DESC", "GLOB", "REGEXP", "BETWEEN", "CREATE", "VIEW", "TABLE", "PERFETTO", "INCLUDE PERFETTO MODULE",
+        "SPAN_JOIN", "SPAN_LEFT_JOIN", "SPAN_OUTER_JOIN", "PARTITIONED", "slices.with_context", "slices.self_dur"};
+    struct words words = {0};
+    for (unsigned i = 0; i < sizeof keywords / sizeof keywords[0]; i++) add_word(&words, keywords[i]);
+    tables_words(db, add_word, &words);
+    qsort(words.list, words.count, sizeof *words.list, compare_words);
+    size_t kept = 0;
+    for (size_t i = 0; i < words.count; i++) {
+        if (kept > 0 && strcmp(words.list[kept - 1], words.list[i]) == 0) free(words.list[i]);
+        else words.list[kept++] = words.list[i];
+    }
+    words.count = kept;
+    return words;
+}
+
 /* Reads and runs statements, which may span lines, until the end of input. After an error it
  * asks again. */
 static void
@@ -50,24 +105,27 @@ run_prompt(sqlite3 *db, enum sql_format format)
 {
     puts("SQL over slice, args, thread, process, track, thread_track, counter, flow, sched, stats.\n"
          "A query ends with ; and Ctrl-D ends the prompt.");
-    char *line = NULL, *sql = NULL;
-    size_t line_size = 0, sql_len = 0;
-    for (;;) {
-        fputs(sql_len == 0 ? "sql> " : "...> ", stdout);
+    struct words words = words_of(db);
+    char *sql = NULL, *line;
+    prompt_begin("query_history", words.list, words.count);
+    while ((line = prompt_read(sql == NULL ? "sql> " : "...> ")) != NULL) {
+        char *all = sql == NULL ? xformat("%s\n", line) : xformat("%s%s\n", sql, line);
+        free(sql);
+        free(line);
+        sql = all;
+        bool blank = strspn(sql, " \t\r\n") == strlen(sql);
+        if (!blank && !sqlite3_complete(sql)) continue;
+        if (!blank) prompt_remember(sql);
+        if (!blank) run_sql(db, sql, format);
         fflush(stdout);
-        ssize_t line_len = getline(&line, &line_size, stdin);
-        if (line_len < 0) break;
-        sql = xrealloc(sql, sql_len + (size_t)line_len + 1, 1);
-        memcpy(sql + sql_len, line, (size_t)line_len + 1);
-        sql_len += (size_t)line_len;
-        if (strspn(sql, " \t\r\n") == strlen(sql)) sql_len = 0;
-        if (sql_len == 0 || !sqlite3_complete(sql)) continue;
-        run_sql(db, sql, format);
-        sql_len = 0;
+        free(sql);
+        sql = NULL;
     }
     putchar('\n');
-    free(line);
+    prompt_end();
     free(sql);
+    for (size_t i = 0; i < words.count; i++) free(words.list[i]);
+    free(words.list);
 }
 
 /* Returns the text of a file ("-": standard input). Prints a message and returns NULL if it
@@ -190,12 +248,16 @@ const struct command command_query = {
         "Prints the rows of a query as comma-separated values, as an aligned table, or as JSON:\n"
         "an array of objects. Without SQL, and on a terminal, it opens a prompt.\n"
         "Tables and columns are Perfetto's: slice, args, thread, process, track, thread_track,\n"
-        "counter, counter_track, flow, sched, thread_state, stats, and those of stack samples,\n"
-        "stack_sample* and stack_profile_*.\n"
+        "counter, counter_track, flow, sched, thread_state, trace_bounds, stats, and those of stack\n"
+        "samples, stack_sample* and stack_profile_*; so are EXTRACT_ARG, REGEXP, TRACE_START, _END\n"
+        "and _DUR; ancestor_slice, descendant_slice, following_flow, preceding_flow and\n"
+        "directly_connected_flow; SPAN_JOIN, _LEFT_ and _OUTER_; CREATE PERFETTO TABLE and VIEW;\n"
+        "and the modules slices.with_context and slices.self_dur.\n"
         "Which method exits for which reason:\n"
         "  SELECT s.name AS reason, a.display_value AS method, COUNT(*) AS count\n"
         "  FROM slice s JOIN args a ON a.arg_set_id = s.arg_set_id AND a.key = '0'\n"
         "  GROUP BY s.name, a.display_value ORDER BY count DESC\n",
+    .folders = true,
     .options = query_options,
     .run = run,
 };

@@ -13,7 +13,7 @@
 static struct report_filter filter = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
 static enum document_format format = FORMAT_TEXT;
 static const char *table;
-static bool advice, calls;
+static bool advice, samples, calls, syscalls, sched;
 
 /* A reason without any event may be misspelled: suggests a name of a reason in the traces, or
  * another known one. */
@@ -34,6 +34,17 @@ suggest_reason(const struct report *report)
     fputs(nearest.name != NULL ? "?\n" : "; vm-trace explain lists all\n", stderr);
 }
 
+/* All that is recorded, or all about what the options choose. */
+static void
+add_tables(struct report *report, struct document *document, uint64_t top)
+{
+    if (samples) report_sample_tables(report, document, top);
+    if (calls) report_call_tables(report, document, top);
+    if (syscalls) report_syscall_tables(report, document, top);
+    if (sched) report_cpu_tables(report, document, top);
+    if (!samples && !calls && !syscalls && !sched) report_tables(report, document, top);
+}
+
 static enum status
 run(const struct options *options, int file_count, char **files)
 {
@@ -44,7 +55,7 @@ run(const struct options *options, int file_count, char **files)
         report_cost(report, &document);
         report_head(report, &document);
         report_cost_missing(report, &document);
-        (calls ? report_call_tables : report_tables)(report, &document, options->top);
+        add_tables(report, &document, options->top);
         report_fold(report, &document);
         if (advice) advice_table_report(report, &document, options->top);
         suggest_reason(report);
@@ -70,8 +81,13 @@ static const struct cli_option report_options[] = {
                &filter.method),
     CLI_OPTION("thread", 't', "GLOB", "only this thread, by name or tid", take_text, &filter.thread),
     CLI_OPTION("advice", 'a', NULL, "for each reason: what it means, what causes it, what helps", NULL, &advice),
+    CLI_OPTION("samples", 'p', NULL, "all about sampled time instead: by thread and state, method and line", NULL,
+               &samples),
     CLI_OPTION("calls", 'c', NULL, "all about calls instead: callers, callees, threads, the slowest ones", NULL,
                &calls),
+    CLI_OPTION("syscalls", 'y', NULL, "all about system calls instead: by name, method, thread and error", NULL,
+               &syscalls),
+    CLI_OPTION("sched", 'k', NULL, "all about CPUs instead: times on them, waits for them, who had them", NULL, &sched),
     OPTION_FORMAT(format, table),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
@@ -84,16 +100,22 @@ const struct command command_report = {
     .arguments = "FILE...",
     .help =
         "Prints what exits cost in time and a verdict, if the trace has the stream states; the\n"
-        "settings, the time span and the losses; where the time went, calls by own time, and exits\n"
-        "by lost time; exits by reason, by method and line, and by instruction; the worst methods\n"
-        "with their reasons, with the times of the first and the last exit and the rate over time;\n"
-        "jumps out of blocks; what guards expected and met; the outcomes of recompile exits, what\n"
-        "methods would gain without exits (an estimate), methods that ran without compiled code,\n"
-        "and where exits go on after recompilation; fallbacks; compilations by phase and by ISEQ;\n"
-        "other work of the compiler; invalidations; where the time of each thread went, who held\n"
-        "the GVL while others waited, where time slices ended, and what threads blocked in;\n"
-        "garbage collections by reason and by phase; allocations and surviving objects by class\n"
-        "and by method; threads. Several files count as one run.\n"
+        "settings, the time span and the losses; where the time went: samples of it, calls by own\n"
+        "time, and exits by lost time; exits by reason, by method and line, and by instruction;\n"
+        "the worst methods with their reasons, with the times of the first and the last exit and\n"
+        "the rate over time; jumps out of blocks; what guards expected and met; the outcomes of\n"
+        "recompile exits, what methods would gain without exits (an estimate), methods that ran\n"
+        "without compiled code, and where exits go on after recompilation; fallbacks; compilations\n"
+        "by phase and by ISEQ; other work of the compiler; invalidations; where the time of each\n"
+        "thread went, who held the GVL while others waited, where time slices ended, and what\n"
+        "threads blocked in; times on CPUs and waits for them; system calls by name, and the\n"
+        "methods that made them; garbage collections by reason and by phase; allocations and\n"
+        "surviving objects by class and by method; threads. Several files count as one run.\n"
+        "\n"
+        "With --samples, instead of these: the time of threads by state; the methods and lines in\n"
+        "which they ran, and those in which they waited. Own time is that of the innermost frame;\n"
+        "total time counts a method once, however often it is in a stack. Each time has its 95 %\n"
+        "confidence interval.\n"
         "\n"
         "With --calls, instead of these: total and own time of methods, their callers and callees,\n"
         "threads, and the slowest single calls. The total time of a method counts a call inside\n"
@@ -101,10 +123,18 @@ const struct command command_report = {
         "between --since and --until counts. Own times and what is outside of recorded calls add\n"
         "up to the time of the threads.\n"
         "\n"
+        "With --syscalls, instead of these: time, number and errors of system calls by name, by\n"
+        "method (the innermost recorded call around them, if calls are recorded, too) and by\n"
+        "thread. With --sched: how long each native thread had a CPU, how long it waited for one\n"
+        "(after it was preempted, after it was woken), how often it got one, how often another one\n"
+        "than before, and which tasks had the CPU meanwhile; with the stream threads also how long\n"
+        "it held the GVL without a CPU. Several of these options add up.\n"
+        "\n"
         "If exits were sampled, the counts are the exact hits of the sites. Where the trace lacks\n"
         "these, or a filter asks for what sites do not record (time, thread), each event counts\n"
         "with its weight. For a flight recorder's trace that begins late, the events count. The\n"
         "head says which. Times start at the first event of the first file.\n",
+    .folders = true,
     .options = report_options,
     .run = run,
 };

@@ -34,27 +34,14 @@ function call_slices({ data, S }) {
   const can_unpack = () => typeof DecompressionStream === "function";
 
   async function unpack() {
-    const text = document.getElementById("calls-data").textContent;
-    const decode = () => Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
-    const packed = Uint8Array.fromBase64 ? Uint8Array.fromBase64(text) : decode();
+    const packed = packed_bytes(document.getElementById("calls-data").textContent);
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
     read_columns(new Uint8Array(await new Response(stream).arrayBuffer()));
     for (const track of tracks) nest(track);
   }
 
   function read_columns(bytes) {
-    let at = 0;
-    const next = () => {
-      let byte = bytes[at++];
-      if (byte < 128) return byte;
-      let value = byte & 127, scale = 128;
-      do {
-        byte = bytes[at++];
-        value += (byte & 127) * scale;
-        scale *= 128;
-      } while (byte >= 128);
-      return value;
-    };
+    const next = packed_reader(bytes);
     for (const track of tracks) {
       let begin = 0;
       for (let i = track.first; i < track.end; i++) begins[i] = begin += next();

@@ -1,8 +1,8 @@
 // The sums of calls in the window: a table of methods, and a flame graph.
 "use strict";
 function call_sums_view({
-  calls, left_out, $, el, show_tip, hide_tip, number, percent, plural, time, label_parts, short_path, sources,
-  page_window, find,
+  calls, left_out, search, $, el, show_tip, hide_tip, number, percent, plural, time, label_parts, short_path, sources,
+  page_window, breakable, find,
 }) {
   const ROWS_AT_FIRST = 20;
   const view = { ready: false, sort: "own", descending: true, shown: ROWS_AT_FIRST };
@@ -17,9 +17,9 @@ function call_sums_view({
 
   function name_cell(sum) {
     const { name, place } = label_parts(sum.name);
-    const title = "Find its calls";
-    const link = el("button", { type: "button", class: "place", title, text: name, onclick() { find(sum.name); } });
-    return el("td", { class: "name", title: sum.name }, view.ready ? link : name, place ? " " : null,
+    const button = { type: "button", class: "place", title: "Find its calls", onclick() { find(sum.name); } };
+    const link = el("button", button, ...breakable(name));
+    return el("td", { class: "name", title: sum.name }, ...(view.ready ? [link] : breakable(name)), place ? " " : null,
       place ? sources.place_link(place, short_path(place)) : null);
   }
 
@@ -51,18 +51,20 @@ function call_sums_view({
 
   function draw_methods() {
     const whole = page_window.is_whole() || !view.ready;
-    const sums = whole ? calls.methods.slice() : calls.sums_in(page_window.get()), value = COLUMNS[view.sort][1];
+    const all_sums = whole ? calls.methods : calls.sums_in(page_window.get()), value = COLUMNS[view.sort][1];
+    const sums = all_sums.filter(({ name }) => search.matches(name));
     if (view.sort === "method") sums.sort((a, b) => (a.name < b.name ? -1 : 1));
     else sums.sort((a, b) => value(a) - value(b));
     if (view.descending) sums.reverse();
     const sum_of = (column) => sums.reduce((sum, one) => sum + one[column], 0);
-    const all = sum_of("own"), most = sums.reduce((max, one) => Math.max(max, one.own), 1);
+    const all = all_sums.reduce((sum, one) => sum + one.own, 0);
+    const most = sums.reduce((max, one) => Math.max(max, one.own), 1);
     $("call-methods-sum").textContent = `${!whole && left_out > 0 ? "About: " : ""}${plural(sums.length, "method")}, ` +
-      `${plural(sum_of("calls"), "call")}, ${time(all)} own time` +
+      `${plural(sum_of("calls"), "call")}, ${time(sum_of("own"))} own time` +
       (whole ? "" : "; calls are cut at the borders of the window");
-    $("call-methods-head").replaceChildren(
+    refill($("call-methods-head"),
       el("tr", {}, ...Object.entries(COLUMNS).map(([id, [title]]) => head_cell(id, title))));
-    $("call-methods-body").replaceChildren(...sums.slice(0, view.shown).map((sum) =>
+    refill($("call-methods-body"), ...sums.slice(0, view.shown).map((sum) =>
       el("tr", {}, ...Object.keys(COLUMNS).map((column) => cell(column, sum, all, most)))));
     $("call-methods-more").hidden = sums.length <= view.shown;
     $("call-methods-more").textContent =
@@ -78,7 +80,7 @@ function call_sums_view({
     const own_of = (node) => node.children.reduce((left, child) => left - child.value, node.value);
     const inside_shown = (node, shown) => shown.index !== 0 && node.depth > shown.depth;
     return flame_view({
-      id: "call-flame", nodes, $, el, show_tip, hide_tip, empty: "No calls in the window.",
+      id: "call-flame", nodes, sums: ["calls"], search, $, el, show_tip, hide_tip, empty: "No calls in the window.",
       class_of: (node) => (label_parts(node.text).place === "" || node.text.includes("(<internal:") ? "native" : ""),
       name_of: (node) => label_parts(node.text).name,
       describe: (node) =>
@@ -112,11 +114,13 @@ function call_sums_view({
   function begin() {
     view.ready = true;
     page_window.follow("call sums", draw);
+    search.follow(() => { if (flame) flame.draw(); });
     addEventListener("resize", draw_flame);
     setTimeout(draw); // the lanes appear first
   }
 
   $("call-methods-more").addEventListener("click", () => { view.shown += 200; draw_methods(); });
+  search.follow(draw_methods);
   draw_methods();
   return { begin };
 }

@@ -1,8 +1,8 @@
 // The calls of the trace: lanes of slices, search, one call in detail, sums. See call_slices.js for the data.
 "use strict";
 function calls_view({
-  data, S, $, el, number, percent, plural, time, round_step, show_tip, hide_tip, label_parts, short_path, sources,
-  page_window,
+  data, S, search, $, el, number, percent, plural, time, round_step, show_tip, hide_tip, label_parts, short_path,
+  sources, page_window, breakable,
 }) {
   const any = data.calls !== undefined;
   $("calls").hidden = $("call-methods-section").hidden = $("call-flame-section").hidden = !any;
@@ -17,19 +17,18 @@ function calls_view({
     open: (slice) => { if (slice >= 0) lanes.zoom_to(slice); else page_window.back(); },
   });
   const sums = call_sums_view({
-    calls, left_out, $, el, show_tip, hide_tip, number, percent, plural, time, label_parts, short_path, sources,
-    page_window, find,
+    calls, left_out, search, $, el, show_tip, hide_tip, number, percent, plural, time, label_parts, short_path, sources,
+    page_window, breakable, find,
   });
   const name_of = (slice) => methods[method_of[slice]].name;
   const length_of = (slice) => ends[slice] - begins[slice];
 
   // --- search ----------------------------------------------------------------------------------------
 
-  function search(text) {
-    const terms = text.toLowerCase().trim();
+  function draw_found() {
     state.found = null;
-    if (terms !== "") {
-      const matches = Uint8Array.from(methods, ({ name }) => (name.toLowerCase().includes(terms) ? 1 : 0));
+    if (search.any()) {
+      const matches = Uint8Array.from(methods, ({ name }) => (search.matches(name) ? 1 : 0));
       let count = 0;
       for (let i = 0; i < calls.count; i++) count += matches[method_of[i]];
       state.found = { methods: matches, count, rows: new Map() };
@@ -64,9 +63,8 @@ function calls_view({
   }
 
   function find(name) {
-    $("calls-search").value = name;
     state.selected = -1;
-    search(name);
+    search.set(name);
     step_found(1);
     $("calls").scrollIntoView();
   }
@@ -206,8 +204,8 @@ function calls_view({
 
   function listen() {
     $("lanes").addEventListener("keydown", on_key);
-    $("calls-search").addEventListener("input", (event) => search(event.target.value));
-    $("calls-search").addEventListener("keydown", (event) => {
+    search.follow(draw_found);
+    $("search").addEventListener("keydown", (event) => {
       if (event.key === "Enter") step_found(event.shiftKey ? -1 : 1);
     });
     $("calls-next").addEventListener("click", () => step_found(1));
@@ -217,7 +215,7 @@ function calls_view({
   }
 
   function show_sums_only(why) {
-    for (const id of ["lanes", "call-flame-section", "calls-search"]) $(id).hidden = true;
+    for (const id of ["lanes", "call-flame-section"]) $(id).hidden = true;
     show_notes(`This browser cannot unpack single calls (${why}), so the page shows only sums.`);
   }
 
@@ -232,6 +230,8 @@ function calls_view({
     }
     listen();
     lanes.begin();
+    draw_found();
+    show_window();
     page_window.follow("calls", () => { show_window(); lanes.redraw(); }, true);
     sums.begin();
   }

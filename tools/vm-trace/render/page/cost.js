@@ -10,11 +10,14 @@
 //   slices       [pid, name of the track, [kind, begin ns, length, why, place ...]], outer ones
 //                first; slices_left_out
 //                kind: compiled, interpreted, exited (because of an exit) or compiling
-//   rows         have three more members (see script.js): ns that their exits lost, the longest,
-//                [bin, ns ...] of the recorded exits
-//   lost_bins    width_ns, start_ns and count of these bins
+//   rows         have two more members (see script.js): ns that their exits lost, and the longest.
+//                The numbers after that of their count are of the ns that recorded exits lost, and
+//                of the longest of these.
+//
+// The trace has sums of states, interpreted methods and gains, but not when they were. So a window has none of them.
 "use strict";
-function cost_view({ data, S, $, el, breakable, svg, number, percent, plural, time }) {
+function cost_view({ data, S, bins, search, page_window, rows, $, el, svg, number, percent, plural, time, lists }) {
+  const { column_head, number_cell, draw_list } = lists;
   const timed = data.cost !== undefined;
   const by_name = new Map();
 
@@ -54,36 +57,17 @@ function cost_view({ data, S, $, el, breakable, svg, number, percent, plural, ti
   }
 
   const sum_of = (states) => states.reduce((sum, [, ns]) => sum + ns, 0);
-  const column_head = (text, is_number) => el("th", { scope: "col", class: is_number ? "number" : undefined, text });
-  const number_cell = (text) => el("td", { class: "number", text });
 
   function draw_states() {
     const sum = sum_of(data.states), running = sum_of(data.states.filter(([, , runs]) => runs));
     const titles = ["state", "time", "share", "of running"].map((title, i) => column_head(title, i > 0));
-    const rows = data.states.slice().sort((a, b) => b[1] - a[1]).map(([state, ns, runs]) => el("tr", {},
+    const states = data.states.filter(([state]) => search.matches(state)).sort((a, b) => b[1] - a[1]);
+    const rows = states.map(([state, ns, runs]) => el("tr", {},
       el("td", { text: state }), number_cell(time(ns)), number_cell(percent(ns, sum)),
       number_cell(runs ? percent(ns, running) : "")));
+    if (rows.length === 0) rows.push(el("tr", {}, el("td", { class: "empty", colspan: 4, text: "Nothing matches." })));
     return el("div", { class: "part" }, el("h3", { text: `Where the time went: ${time(sum)}` }),
       el("table", { id: "states" }, el("thead", {}, el("tr", {}, ...titles)), el("tbody", {}, ...rows)));
-  }
-
-  // A table that shows ten rows at first. `cells` makes the texts of a row; the first `texts` of them
-  // are no numbers.
-  function draw_list({ id, title, titles, texts, rows, left_out, cells }) {
-    let shown = 10;
-    const body = el("tbody", {}), more = el("button", { type: "button", onclick() { shown += 50; fill(); } });
-    const draw_cell = (text, i) =>
-      (i === 0 ? el("td", { class: "name" }, ...breakable(text)) : i < texts ? el("td", { text }) : number_cell(text));
-    function fill() {
-      body.replaceChildren(...rows.slice(0, shown).map((row) => el("tr", {}, ...cells(row).map(draw_cell))));
-      more.hidden = rows.length <= shown;
-      more.textContent = `Show ${number(Math.min(50, rows.length - shown))} more of ${number(rows.length)}`;
-    }
-    fill();
-    const head = el("tr", {}, ...titles.map((text, i) => column_head(text, i >= texts)));
-    return el("div", { class: "part wide" }, el("h3", { text: title }),
-      el("table", { id }, el("thead", {}, head), body), more,
-      left_out > 0 ? el("p", { class: "muted", text: `and ${number(left_out)} more` }) : null);
   }
 
   const draw_interpreted = () => draw_list({
@@ -102,14 +86,32 @@ function cost_view({ data, S, $, el, breakable, svg, number, percent, plural, ti
       [S[iseq], time(gain), number(slow), time(slow_ns), number(compiled), time(compiled_ns)],
   });
 
+  const sentence_of = (text) => (text === "" ? "" : `${text[0].toUpperCase()}${text.slice(1)}.`);
+
+  function sentence_of_window() {
+    const lost = rows.reduce((sum, row) => sum + bins.sum(row.counts + 1), 0);
+    const exits = rows.reduce((sum, row) => sum + (row.fallback ? 0 : bins.sum(row.counts)), 0);
+    return `From ${bins.text()}, ${plural(exits, "exit")} lost about ${time(lost)}, by the recorded exits.`;
+  }
+
+  function draw() {
+    const whole = bins.range() === null;
+    $("cost-sentence").textContent = whole ? sentence_of(data.cost.sentence) : sentence_of_window();
+    const advice = [data.cost.advice, data.cost.others].filter(Boolean).join("; ");
+    $("cost-advice").textContent = whole ? sentence_of(advice) : "";
+    const tables = [[data.states, draw_states], [data.interpreted, draw_interpreted], [data.gains, draw_gains]]
+      .filter(([of_table]) => of_table.length > 0);
+    $("cost-window").textContent = whole || tables.length === 0 ? ""
+      : "The trace has only the sums of states, interpreted methods and gains of its whole time, so they are not here.";
+    $("cost-tables").replaceChildren(...(whole ? tables : []).map(([, draw_table]) => draw_table()));
+  }
+
   $("cost").hidden = !timed;
   if (timed) {
     decode();
-    $("cost-sentence").textContent = `${data.cost.sentence[0].toUpperCase()}${data.cost.sentence.slice(1)}.`;
-    const advice = [data.cost.advice, data.cost.others].filter(Boolean).join("; ");
-    $("cost-advice").textContent = advice === "" ? "" : `${advice[0].toUpperCase()}${advice.slice(1)}.`;
-    const tables = [[data.states, draw_states], [data.interpreted, draw_interpreted], [data.gains, draw_gains]];
-    $("cost-tables").replaceChildren(...tables.filter(([rows]) => rows.length > 0).map(([, draw]) => draw()));
+    page_window.follow("cost", draw);
+    search.follow(draw);
+    draw();
   }
   return { timed, slices_of, innermost_at, line_of, draw_slices };
 }

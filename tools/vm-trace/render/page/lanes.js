@@ -73,7 +73,7 @@ function lanes_view({
   function read_colors() {
     const style = getComputedStyle(document.documentElement), color = (name) => style.getPropertyValue(name).trim();
     const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-    const shade = (i) => (dark ? `34% ${i % 2 ? 34 : 39}%` : `52% ${i % 2 ? 78 : 84}%`);
+    const shade = (i) => (dark ? `34% ${i % 2 ? 27 : 31}%` : `52% ${i % 2 ? 78 : 84}%`);
     colors = {
       card: color("--card"), line: color("--line"), text: color("--text"), muted: color("--muted"),
       mark: color("--mark"), mono: color("--mono"), c_method: color("--c-frame"),
@@ -106,14 +106,13 @@ function lanes_view({
 
   // Slices of one depth. Those narrower than a pixel become columns of one pixel, and the search for the
   // next one skips the others of the column: so the work depends on the width, not on the slices.
-  function draw_row(row, y, color_of, opacity) {
+  function draw_row(row, y, color_of) {
     const [from, to] = page_window.get(), scale = width / (to - from);
     let run_x = -1, run_end = 0, run_color = null; // columns of one color
     const flush = () => {
       if (run_x >= 0 && run_end > run_x) fill(run_color, run_x, y, run_end - run_x);
       run_x = -1;
     };
-    context.globalAlpha = opacity;
     for (let i = calls.first_after(row, from); i < row.length && begins[row[i]] < to;) {
       visited++;
       const slice = row[i], x1 = (begins[slice] - from) * scale, x2 = (ends[slice] - from) * scale;
@@ -139,7 +138,6 @@ function lanes_view({
       i = calls.first_after(row, next_ns, i + 1);
     }
     flush();
-    context.globalAlpha = 1;
   }
 
   const matches_of = (track, depth) => {
@@ -152,8 +150,8 @@ function lanes_view({
     const first = Math.max(0, Math.floor((AXIS - y) / ROW));
     const last = Math.min(lane.rows.length - 1, Math.floor((height - y) / ROW));
     for (let depth = first; depth <= last; depth++) {
-      draw_row(lane.rows[depth], y + depth * ROW, fill_of, state.found ? 0.35 : 1);
-      if (state.found) draw_row(matches_of(lane.track, depth), y + depth * ROW, () => colors.mark, 1);
+      draw_row(lane.rows[depth], y + depth * ROW, state.found ? () => colors.c_method : fill_of);
+      if (state.found) draw_row(matches_of(lane.track, depth), y + depth * ROW, () => colors.mark);
     }
     context.fillStyle = colors.line;
     context.fillRect(0, y + lane.height + GAP / 2, LABEL + width, 1);

@@ -3,144 +3,87 @@
 //   files, events, exits, fallbacks, recorded, lost, exact_exits (of the summaries), ours, summarized, first_ns, span_ns, thread_count
 //   strings    all texts; elsewhere a text is its number in this list
 //   settings   [name, value]        losses  [reason, events]        threads  [pid, tid (0: shares native ones), name, events]
-//   bins       width_ns, start_ns (from the first event), count
-//   rows       [category, reason, frame, insn, outcome, places, count, first ns, last ns, [bin, count, bin, count ...]]
+//   bins       what follows the window: see bins.js. A "number" is one of it.
+//   rows       [category, reason, frame, insn, outcome, places, count, first ns, last ns, number of the count]
 //              exits and fallbacks, largest first; if places is not 1, the row sums up that many, and frame is ""
-//   compiling  as bins; compiles and compile_ns (of ISEQs), invalidations, ns (of all work of the compiler) [bin, ns ...], invalidated [bin, count ...]
+//   compiling  compiles and compile_ns (of ISEQs), invalidations; numbers: ns (of all work of the compiler),
+//              invalidated
 //   timeline   threads over time: see threads.js
 //   calls      methods and slices: see call_slices.js
+//   syscalls, syscall_methods, cpus, cpu_others: see kernel.js
+//   sample_states, sampled …: see samples.js
 //   cost, states, interpreted, gains, slices, lost_bins: see cost.js
 //   sources    texts of files with exits: see sources.js
 //   advised    [reason, is a fallback, number in advice]
 //   advice     [meaning, causes, helps], not numbers but texts
-//   stacks     [parent, text, exits, is a reason], each behind its parent; 0 is all
+//   stacks     [parent, text, exits, is a reason, number of the exits that end there], each behind its parent; 0 is all
 "use strict";
 {
   const data = JSON.parse(document.getElementById("data").textContent);
   const S = data.strings;
   const COLORS = 10;
   const ROWS_AT_FIRST = 40;
-  const $ = (id) => document.getElementById(id);
-
-  // --- helpers -------------------------------------------------------------------------------
-
-  function fill(node, properties, children) {
-    for (const [name, value] of Object.entries(properties || {})) {
-      if (value === undefined || value === false) continue;
-      if (name === "class") node.setAttribute("class", value);
-      else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-      else if (name === "text") node.textContent = value;
-      else node.setAttribute(name, value === true ? "" : value);
-    }
-    node.append(...children.filter((child) => child !== null && child !== undefined));
-    return node;
-  }
-  const el = (tag, properties, ...children) => fill(document.createElement(tag), properties, children);
-  // A method and its place. Lines break at slashes and brackets, and within words only if they are too
-  // long.
-  const breakable = (text) => text.split(/(?=[/(])/).flatMap((part, i) => (i > 0 ? [el("wbr"), part] : [part]));
-  const svg = (tag, properties, ...children) => fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
-
-  const number = (n) => Math.round(n).toLocaleString("en-US");
-  const percent = (part, whole) => (whole === 0 ? "–" : (100 * part / whole).toFixed(part / whole < 0.0995 ? 2 : 1) + " %");
-  const plural = (n, word) => `${number(n)} ${word}${n === 1 ? "" : "s"}`;
-  function time(ns) {
-    const size = Math.abs(ns);
-    if (size < 1e3) return `${Math.round(ns)} ns`;
-    const [unit, name] = size < 1e6 ? [1e3, "µs"] : size < 1e9 ? [1e6, "ms"] : [1e9, "s"];
-    const value = ns / unit;
-    return `${value.toFixed(Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0)} ${name}`;
-  }
-  // The smallest of 1, 2, 5, 10, 20 … that is at least this.
-  function round_step(step) {
-    const power = 10 ** Math.floor(Math.log10(step));
-    return power * [1, 2, 5, 10].find((factor) => power * factor >= step * 0.9999);
-  }
-
-  function show_tip(event, ...content) {
-    const tip = $("tip");
-    tip.replaceChildren(...content);
-    tip.hidden = false;
-    const box = tip.getBoundingClientRect();
-    const x = event.clientX + 14 + box.width > innerWidth ? event.clientX - box.width - 14 : event.clientX + 14;
-    const y = event.clientY + 14 + box.height > innerHeight ? event.clientY - box.height - 14 : event.clientY + 14;
-    tip.style.left = `${Math.max(4, x)}px`;
-    tip.style.top = `${Math.max(4, y)}px`;
-  }
-  const hide_tip = () => { $("tip").hidden = true; };
-
-  // The parts of `Foo#bar (/app/foo.rb:3)`. A name may contain "(2 levels)" or "(required)", a path anything.
-  function label_parts(label) {
-    const match = /^(.+?) \((?!\d+ levels\) in |required\)>)(.*)\)$/s.exec(label);
-    if (!match) return { name: label, place: "", file: "" };
-    return { name: match[1], place: match[2], file: match[2].replace(/:-?\d+$/, "") };
-  }
-
-  // The end of a long path; the tip shows all of it.
-  const short_path = (path) => (path.length <= 44 ? path : path.replace(/^(<?).*?([^/]*\/[^/]*\/?[^/]*)$/, "$1…/$2"));
+  const {
+    $, el, breakable, svg, number, percent, plural, time, round_step, show_tip, hide_tip, label_parts, short_path,
+  } = page_helpers();
 
   // --- data and view -----------------------------------------------------------------------------
 
-  // lost, longest and lost_cells are there if the trace has lost times: see cost.js.
-  const rows = data.rows.map(([category, reason, frame, insn, outcome, places, count, first, last, cells,
-    lost = 0, longest = 0, lost_cells = []]) => ({
+  const page_window = shared_window(data.span_ns);
+  const bins = bins_of({ data, page_window, time });
+  const search = page_search($);
+
+  // lost and longest are there if the trace has lost times: see cost.js.
+  const rows = data.rows.map(([category, reason, frame, insn, outcome, places, count, first, last, counts,
+    lost = 0, longest = 0]) => ({
     category: S[category], reason: S[reason], frame: S[frame], insn: S[insn], outcome: S[outcome],
-    places, count, first, last, cells, lost, longest, lost_cells, fallback: S[category] === "fallback",
+    places, count, first, last, counts, lost, longest, fallback: S[category] === "fallback",
     method: label_parts(S[frame]).name, file: label_parts(S[frame]).file,
   }));
   for (const row of rows) {
     if (row.places !== 1) row.frame = row.method = row.file = row.places === 0 ? "(other places)" : `(${plural(row.places, "other place")})`;
     else if (row.frame === "") row.frame = row.method = "(no backtrace)";
     if (row.reason === "") row.reason = "(other reasons)";
+    row.text = `${row.frame} ${row.reason} ${row.insn} ${row.outcome}`;
   }
 
   const view = {
     fallbacks: data.exits === 0 && data.fallbacks > 0,
-    window: null,        // [first bin, last bin], both included
     reasons: new Set(),  // empty: all
-    group: "place", search: "", sort: data.cost ? "lost" : "count", descending: true, shown: ROWS_AT_FIRST,
+    group: "place", sort: data.cost ? "lost" : "count", descending: true, shown: ROWS_AT_FIRST,
   };
-  let kind_rows, kind_total, reasons, color_of;
+  let kind_rows, kind_total, summed_places, reasons, color_of;
 
   function choose_kind(fallbacks) {
     view.fallbacks = fallbacks;
     view.reasons.clear();
     kind_rows = rows.filter((row) => row.fallback === fallbacks);
     kind_total = kind_rows.reduce((sum, row) => sum + row.count, 0);
+    summed_places = kind_rows.reduce((sum, row) => sum + (row.places === 1 ? 0 : row.places), 0);
     const by_reason = new Map();
     for (const row of kind_rows) by_reason.set(row.reason, (by_reason.get(row.reason) || 0) + row.count);
     reasons = [...by_reason].sort((a, b) => b[1] - a[1]).map(([reason]) => reason);
     color_of = new Map(reasons.map((reason, i) => [reason, Math.min(i, COLORS)]));
   }
   const word = () => (view.fallbacks ? "fallback" : "exit");
-  const wanted = (row) => view.reasons.size === 0 || view.reasons.has(row.reason);
+  const found = (row) => search.matches(row.text);
+  const wanted = (row) => (view.reasons.size === 0 || view.reasons.has(row.reason)) && found(row);
 
-  function count_in_window(row) {
-    if (!view.window) return row.count;
-    let sum = 0;
-    for (let i = 0; i < row.cells.length; i += 2) {
-      if (row.cells[i] >= view.window[0] && row.cells[i] <= view.window[1]) sum += row.cells[i + 1];
-    }
-    return sum;
-  }
+  // The time that the exits of a row lost is in a window that of the recorded ones, times their weight. See cost.js.
+  const count_in_window = (row) => (bins.range() ? bins.sum(row.counts) : row.count);
+  const lost_in_window = (row) => (bins.range() ? bins.sum(row.counts + 1) : row.lost);
+  const longest_in_window = (row) => (bins.range() ? bins.longest(row.counts + 2) : row.longest);
 
-  // The time that the exits of a row lost; in a window that of the recorded exits, times their weight.
-  function lost_in_window(row) {
-    if (!view.window) return row.lost;
-    const from = bin_start(view.window[0]), to = bin_start(view.window[1] + 1);
-    let sum = 0;
-    for (let i = 0; i < row.lost_cells.length; i += 2) {
-      const middle = data.lost_bins.start_ns + (row.lost_cells[i] + 0.5) * data.lost_bins.width_ns;
-      if (middle >= from && middle < to) sum += row.lost_cells[i + 1];
-    }
-    return sum;
-  }
-
-  function update() {
-    draw_kinds();
+  function draw_exits() {
     draw_timeline();
     draw_legend();
     draw_table();
+  }
+
+  function update() {
+    view.shown = ROWS_AT_FIRST;
+    draw_kinds();
+    draw_exits();
     draw_flame();
   }
 
@@ -152,65 +95,14 @@
       onclick() { choose_kind(fallbacks); update(); },
     });
     $("kinds").hidden = data.exits === 0 || data.fallbacks === 0;
-    $("kinds").replaceChildren(choice(false, "Exits", data.exits), choice(true, "Fallbacks", data.fallbacks));
-  }
-
-  function draw_head() {
-    const setting = (name) => { const found = data.settings.find(([key]) => S[key] === name); return found && S[found[1]]; };
-    document.title = `${data.files.join(", ")} – vm-trace`;
-    $("subtitle").textContent = setting("command") || data.files.join(", ");
-    const tile = (name, value, bad) => [el("dt", { text: name }), el("dd", { text: value, class: bad ? "bad" : undefined })];
-    if (!has_exits) $("title").textContent = calls.any ? "Calls" : threads.has_threads ? "Threads" : "Garbage collection";
-    for (const id of ["timeline-section", "table-section", "flame-section"]) $(id).hidden = !has_exits;
-    const tiles = has_exits ? [["Exits", number(data.exits)]] : [];
-    if (data.fallbacks > 0) tiles.push(["Fallbacks", number(data.fallbacks)]);
-    tiles.push(["Time span", time(data.span_ns)]);
-    if (has_exits && data.span_ns > 0) tiles.push(["Exits a second", number(data.exits / data.span_ns * 1e9)]);
-    if (has_exits) tiles.push(["Places", number(rows.reduce((sum, row) => sum + row.places, 0))]);
-    if (data.recorded !== data.exits + data.fallbacks) tiles.push(["Recorded: counts are scaled", number(data.recorded)]);
-    if (data.summarized && data.lost === 0 && data.exact_exits !== data.exits) tiles.push(["Exits, counted exactly", number(data.exact_exits)]);
-    if (threads.has_threads)
-      tiles.push(["Threads", number(threads.threads)], ["Waited for the GVL", time(threads.waiting_ns)]);
-    if (calls.any) tiles.push(["Calls", number(data.calls.recorded)]);
-    if (calls.any && data.calls.unrecorded > 0) tiles.push(["Calls not recorded", number(data.calls.unrecorded)]);
-    if (threads.has_gc) tiles.push(["Paused by GC", time(threads.pause_ns)]);
-    if (data.compiling.compiles > 0) tiles.push([plural(data.compiling.compiles, "compilation"), time(data.compiling.compile_ns)]);
-    if (data.ours) tiles.push(["Lost events", data.lost > 0 ? number(data.lost) : data.summarized ? "none" : "none known", data.lost > 0]);
-    $("tiles").replaceChildren(...tiles.map((one) => el("div", {}, ...tile(...one))));
-    draw_findings();
-  }
-
-  function draw_findings() {
-    const exits = rows.filter((row) => !row.fallback);
-    const found = [];
-    if (has_exits && !cost.timed && data.ours) {
-      const option = el("code", { text: "--vm-trace=states" });
-      found.push(["Counts are not cost; ", option, " records the time that exits lose."]);
-    }
-    const mono = (text) => el("span", { class: "mono", text });
-    const top = exits.find((row) => row.places === 1);
-    if (top && top.count / data.exits >= 0.1) {
-      found.push([`${percent(top.count, data.exits)} of all exits are `, mono(top.reason), " in ", mono(top.frame), "."]);
-    }
-    const forever = exits.filter((row) => row.outcome === "version_limit");
-    const forever_count = forever.reduce((sum, row) => sum + row.count, 0);
-    if (forever_count > 0) {
-      found.push([`${percent(forever_count, data.exits)} are recompile exits of methods that have all the versions they may have: they keep exiting there. Most: `,
-        mono(forever[0].frame), "."]);
-    }
-    const quiet = data.bins.count > 20 ? exits.reduce((late, row) => Math.max(late, row.last), 0) / data.span_ns : 1;
-    if (quiet < 0.5) found.push([`No exits after ${time(quiet * data.span_ns)}: the code has settled.`]);
-    if (data.ours && !data.summarized) found.push(["The trace has no summary: its program still runs, or ended abruptly."]);
-    if (has_exits && rows.length === 0) found.push(["There are no side exits in this trace."]);
-    $("findings").replaceChildren(...found.map((parts) => el("li", {}, ...parts)));
+    refill($("kinds"), choice(false, "Exits", data.exits), choice(true, "Fallbacks", data.fallbacks));
   }
 
   // --- timeline --------------------------------------------------------------------------------------
 
   const HEIGHT = 200, LEFT = 64, BOTTOM = 22, TOP = 8, STRIP = 10;
   let plot_width = 0;
-  const bins = data.bins;
-  const bin_start = (bin) => bins.start_ns + bin * bins.width_ns;
+  const bin_start = bins.start;
   const x_of = (ns) => LEFT + (ns - bin_start(0)) / (bins.count * bins.width_ns) * plot_width;
   const bin_at = (x) => Math.max(0, Math.min(bins.count - 1, Math.floor((x - LEFT) / plot_width * bins.count)));
 
@@ -220,14 +112,14 @@
     for (const row of kind_rows) {
       if (!wanted(row)) continue;
       const color = color_of.get(row.reason);
-      for (let i = 0; i < row.cells.length; i += 2) stacks[row.cells[i]][color] += row.cells[i + 1];
+      bins.each(row.counts, (bin, count) => { stacks[bin][color] += count; }, [0, bins.count - 1]);
     }
     return stacks;
   }
 
   function draw_timeline() {
     $("window").textContent = "";
-    $("window-clear").hidden = view.window === null;
+    $("window-clear").hidden = bins.range() === null;
     if (bins.count === 0 || kind_total === 0) {
       $("timeline").replaceChildren(el("p", { class: "empty", text: `No ${word()}s.` }));
       return;
@@ -236,9 +128,9 @@
     plot_width = width - LEFT - 8;
     const stacks = stacked();
     const sums = stacks.map((stack) => stack.reduce((a, b) => a + b, 0));
-    const [first, last] = view.window || [0, bins.count - 1];
+    const first = bins.first(), last = bins.last();
     const most = Math.max(1, ...sums.slice(first, last + 1)); // what is higher outside of the window is cut off
-    const has_strip = data.compiling.count > 0;
+    const has_strip = data.compiling.ns > 0 || data.compiling.invalidated > 0;
     const plot_height = HEIGHT - TOP - BOTTOM - (has_strip ? STRIP + 4 : 0);
     const y_of = (count) => TOP + plot_height * (1 - Math.min(1, count / most));
     const parts = [];
@@ -251,8 +143,9 @@
     const from = bin_start(0), to = bin_start(bins.count);
     const tick = round_step((to - from) / Math.max(2, plot_width / 120));
     for (let ns = Math.ceil(from / tick) * tick; ns <= to; ns += tick) {
-      parts.push(svg("line", { class: "grid", x1: x_of(ns), x2: x_of(ns), y1: HEIGHT - BOTTOM, y2: HEIGHT - BOTTOM + 4 }),
-        svg("text", { x: x_of(ns), y: HEIGHT - 5, "text-anchor": "middle", text: ns === 0 ? "0" : time(ns) }));
+      const x = x_of(ns), anchor = x > LEFT + plot_width - 24 ? "end" : "middle";
+      parts.push(svg("line", { class: "grid", x1: x, x2: x, y1: HEIGHT - BOTTOM, y2: HEIGHT - BOTTOM + 4 }),
+        svg("text", { x, y: HEIGHT - 5, "text-anchor": anchor, text: ns === 0 ? "0" : time(ns) }));
     }
     parts.push(svg("line", { class: "grid", x1: LEFT, x2: LEFT + plot_width, y1: TOP + plot_height, y2: TOP + plot_height }));
 
@@ -270,8 +163,8 @@
       if (path !== "") parts.push(svg("path", { class: `k${color}`, d: path }));
     }
     if (has_strip) draw_compiling(parts, TOP + plot_height + 4);
-    if (view.window) {
-      const x1 = x_of(bin_start(view.window[0])), x2 = x_of(bin_start(view.window[1] + 1));
+    if (bins.range()) {
+      const x1 = x_of(bin_start(first)), x2 = x_of(bin_start(last + 1));
       parts.push(svg("rect", { class: "window", x: x1, width: Math.max(1, x2 - x1), y: TOP, height: plot_height }));
     }
     const cursor = svg("rect", { class: "cursor", y: TOP, height: plot_height, width: Math.max(1, bar_width), x: -99 });
@@ -281,7 +174,7 @@
     $("timeline").stacks = stacks;
 
     const sum = sums.slice(first, last + 1).reduce((a, b) => a + b, 0);
-    $("window").textContent = view.window
+    $("window").textContent = bins.range()
       ? `${time(bin_start(first))} to ${time(bin_start(last + 1))}: ${plural(sum, word())}`
       : `${plural(sum, word())}, ${time(bins.width_ns)} a bar. Drag to choose a window.`;
   }
@@ -289,17 +182,16 @@
   // Below the bars: how much of the time was spent compiling, and where versions were invalidated.
   function draw_compiling(parts, y) {
     const compiling = data.compiling;
-    const start = (bin) => compiling.start_ns + bin * compiling.width_ns;
-    const clip = (x) => Math.max(LEFT, Math.min(LEFT + plot_width, x));
+    const clip = (x) => Math.max(LEFT, Math.min(LEFT + plot_width, x)), all = [0, bins.count - 1];
     const strip = (bin, properties) => {
-      const x1 = clip(x_of(start(bin))), x2 = clip(x_of(start(bin + 1)));
+      const x1 = clip(x_of(bin_start(bin))), x2 = clip(x_of(bin_start(bin + 1)));
       if (x2 > x1) parts.push(svg("rect", { x: x1, width: Math.max(1, x2 - x1), ...properties }));
     };
     parts.push(svg("text", { x: LEFT - 8, y: y + STRIP - 1, "text-anchor": "end", text: "compiling" }));
-    for (let i = 0; i < compiling.ns.length; i += 2) {
-      strip(compiling.ns[i], { class: "compiling", y, height: STRIP, opacity: Math.min(1, 0.15 + compiling.ns[i + 1] / compiling.width_ns).toFixed(2) });
-    }
-    for (let i = 0; i < compiling.invalidated.length; i += 2) strip(compiling.invalidated[i], { class: "invalidation", y: y + STRIP - 3, height: 3 });
+    bins.each(compiling.ns, (bin, ns) => strip(bin, {
+      class: "compiling", y, height: STRIP, opacity: Math.min(1, 0.15 + ns / bins.width_ns).toFixed(2),
+    }), all);
+    bins.each(compiling.invalidated, (bin) => strip(bin, { class: "invalidation", y: y + STRIP - 3, height: 3 }), all);
   }
 
   function tip_of_bin(event, bin) {
@@ -312,16 +204,10 @@
       el("td", { class: "number", text: number(line.count) })))));
   }
 
-  // followed: the window is that of the page; otherwise it becomes that.
-  function choose_window(a, b, followed, moving) {
-    view.window = a === null || (Math.min(a, b) === 0 && Math.max(a, b) === bins.count - 1) ? null : [Math.min(a, b), Math.max(a, b)];
-    view.shown = ROWS_AT_FIRST;
-    draw_timeline();
-    draw_legend();
-    draw_table();
-    if (followed) return;
-    if (view.window) page_window.set(bin_start(view.window[0]), bin_start(view.window[1] + 1), { from: "exits", moving });
-    else page_window.set(...page_window.whole, { from: "exits", moving });
+  // moving: more changes are coming. A null chooses the whole trace.
+  function choose_window(a, b, moving) {
+    if (a === null) page_window.set(...page_window.whole);
+    else page_window.set(bin_start(Math.min(a, b)), bin_start(Math.max(a, b) + 1), { moving });
   }
 
   function listen_to_timeline() {
@@ -336,7 +222,7 @@
     timeline.addEventListener("pointermove", (event) => {
       if (kind_total === 0) return;
       const bin = bin_of(event);
-      if (pressed !== null && bin !== pressed) choose_window(pressed, bin, false, true);
+      if (pressed !== null && bin !== pressed) choose_window(pressed, bin, true);
       timeline.cursor.setAttribute("x", x_of(bin_start(bin)));
       tip_of_bin(event, bin);
     });
@@ -352,7 +238,7 @@
     });
     timeline.addEventListener("keydown", (event) => {
       if (kind_total === 0) return;
-      let [first, last] = view.window || [-1, -1];
+      let [first, last] = bins.range() || [-1, -1];
       const step = event.key === "ArrowLeft" ? -1 : event.key === "ArrowRight" ? 1 : 0;
       if (event.key === "Escape") { choose_window(null); return; }
       if (step === 0) return;
@@ -373,14 +259,13 @@
   let all_reasons_listed = false;
   function draw_legend() {
     const sums = new Map(reasons.map((reason) => [reason, 0]));
-    for (const row of kind_rows) sums.set(row.reason, sums.get(row.reason) + count_in_window(row));
+    for (const row of kind_rows.filter(found)) sums.set(row.reason, sums.get(row.reason) + count_in_window(row));
     const total = [...sums.values()].reduce((a, b) => a + b, 0);
     const listed = all_reasons_listed ? reasons : reasons.filter((reason, i) => i < COLORS || view.reasons.has(reason));
     const buttons = listed.map((reason) => el("li", {}, el("button", {
       type: "button", "aria-pressed": String(view.reasons.has(reason)), title: reason,
       onclick() {
         if (!view.reasons.delete(reason)) view.reasons.add(reason);
-        view.shown = ROWS_AT_FIRST;
         update();
       },
     }, el("span", { class: `swatch k${color_of.get(reason)}` }), el("span", { class: "label", text: reason }),
@@ -392,9 +277,7 @@
     if (view.reasons.size > 0) {
       buttons.push(el("li", {}, el("button", { type: "button", text: "All reasons", onclick() { view.reasons.clear(); update(); } })));
     }
-    const focused = [...$("legend").querySelectorAll("button")].indexOf(document.activeElement);
-    $("legend").replaceChildren(...buttons);
-    if (focused >= 0) ($("legend").querySelectorAll("button")[focused] || $("legend").querySelector("button")).focus();
+    refill($("legend"), ...buttons);
   }
 
   // --- table -------------------------------------------------------------------------------------------
@@ -431,12 +314,9 @@
 
   function matching_items() {
     const { key } = GROUPS[view.group];
-    const terms = view.search.toLowerCase().split(/\s+/).filter(Boolean);
     const items = new Map();
     kind_rows.forEach((row, i) => {
       if (!wanted(row)) return;
-      const text = `${row.frame} ${row.reason} ${row.insn} ${row.outcome}`.toLowerCase();
-      if (!terms.every((term) => text.includes(term))) return;
       const count = count_in_window(row);
       const lost = lost_in_window(row);
       if (count === 0 && lost === 0) return;
@@ -449,7 +329,7 @@
       item.rows.push(row);
       item.count += count;
       item.lost += lost;
-      item.longest = Math.max(item.longest, row.longest);
+      item.longest = Math.max(item.longest, longest_in_window(row));
       item.first = Math.min(item.first, row.first);
       const other = view.group === "reason" ? row.method : row.reason;
       item.others.set(other, (item.others.get(other) || 0) + (lost_first() ? lost : count));
@@ -468,19 +348,24 @@
 
   const TREND_WIDTH = 90, TREND_HEIGHT = 18;
   function trend(item) {
-    const points = 30, sums = new Array(points).fill(0);
+    const first = bins.first(), bars = bins.last() + 1 - first;
+    const points = Math.min(30, bars), sums = new Array(points).fill(0);
     for (const row of item.rows) {
-      for (let i = 0; i < row.cells.length; i += 2) sums[Math.floor(row.cells[i] * points / bins.count)] += row.cells[i + 1];
+      bins.each(row.counts, (bin, count) => { sums[Math.floor((bin - first) * points / bars)] += count; });
     }
     const most = Math.max(1, ...sums);
-    const path = sums.map((sum, i) => (sum === 0 ? "" : `M${i * 3} ${TREND_HEIGHT}v${-Math.max(1, sum / most * TREND_HEIGHT).toFixed(1)}`)).join("");
+    const bar = (sum, i) => {
+      const height = Math.max(1, sum / most * TREND_HEIGHT).toFixed(1);
+      return sum === 0 ? "" : `M${(i * 90 / points).toFixed(0)} ${TREND_HEIGHT}v${-height}`;
+    };
+    const path = sums.map(bar).join("");
     return el("td", { class: "trend", title: `from ${time(item.first)} on` },
       svg("svg", { width: TREND_WIDTH, height: TREND_HEIGHT, viewBox: `-1 0 ${TREND_WIDTH} ${TREND_HEIGHT}`, role: "img", "aria-label": `from ${time(item.first)} on` },
         svg("path", { d: path, stroke: "currentColor", "stroke-width": 2, fill: "none" })));
   }
 
   const reason_line = (reason, more) => el("div", { title: advice_title(reason) },
-    el("span", { class: `swatch k${color_of.get(reason)}` }), el("span", { text: reason }), more);
+    el("span", { class: `swatch k${color_of.get(reason)}` }), el("span", {}, ...breakable(reason)), more);
 
   // --- advice for reasons
 
@@ -518,17 +403,17 @@
     switch (name) {
       case "lost": return number_cell(time(item.lost));
       case "lost_share": return share_cell(item.lost, most_lost, total_lost);
-      case "longest": return number_cell(item.longest > 0 && !view.window ? time(item.longest) : "");
+      case "longest": return number_cell(item.longest > 0 ? time(item.longest) : "");
       case "count":
         return item.count === 0 ? number_cell("–", "none was recorded") : number_cell(number(item.count));
       case "share": return share_cell(item.count, most, total);
       case "method": {
         const { name: method, place } = label_parts(row.frame);
         const lines = view.group === "place" ? place : label_parts(row.frame).file;
-        return el("td", { class: "name", title: row.frame }, method, lines ? " " : null,
+        return el("td", { class: "name", title: row.frame }, ...breakable(method), lines ? " " : null,
           lines ? sources.place_link(lines, short_path(lines)) : null);
       }
-      case "file": return el("td", { class: "name", text: row.file || row.frame });
+      case "file": return el("td", { class: "name" }, ...breakable(row.file || row.frame));
       case "reason": return el("td", { class: "reason" }, reason_details(row.reason));
       case "insn": return el("td", { class: "small", text: row.insn });
       case "outcome": return el("td", { class: row.outcome === "version_limit" ? "small forever" : "small", text: row.outcome.replaceAll("_", " ") });
@@ -553,14 +438,14 @@
   function lost_text(items) {
     if (!lost_first()) return "";
     const lost = time(items.reduce((all, item) => all + item.lost, 0));
-    const estimated = view.window || !data.cost.exact;
+    const estimated = bins.range() || !data.cost.exact;
     return estimated ? `; about ${lost} lost, by the recorded exits` : `; ${lost} lost`;
   }
 
   function draw_table() {
     const columns = columns_of(GROUPS[view.group]), by_default = lost_first() ? "lost" : "count";
     if (!columns.includes(view.sort)) view.sort = by_default;
-    $("groups").replaceChildren(...Object.entries(GROUPS).map(([name, group]) => el("button", {
+    refill($("groups"), ...Object.entries(GROUPS).map(([name, group]) => el("button", {
       type: "button", "aria-pressed": String(view.group === name), text: group.title,
       onclick() {
         Object.assign(view, { group: name, shown: ROWS_AT_FIRST, sort: by_default, descending: true });
@@ -568,8 +453,7 @@
       },
     })));
 
-    const focused = document.activeElement && document.activeElement.dataset.column;
-    $("table-head").replaceChildren(el("tr", {}, ...columns.map((name) => {
+    refill($("table-head"), el("tr", {}, ...columns.map((name) => {
       const column = COLUMNS[name], sorting = view.sort === name;
       return el("th", { scope: "col", class: column.number ? "number" : undefined, "aria-sort": sorting ? (view.descending ? "descending" : "ascending") : undefined },
         el("button", { type: "button", "data-column": name, onclick() {
@@ -578,7 +462,6 @@
           draw_table();
         } }, column.title, el("span", { class: "arrow", "aria-hidden": "true", text: sorting ? (view.descending ? "▾" : "▴") : "" })));
     })));
-    if (focused) { const again = $("table-head").querySelector(`[data-column="${focused}"]`); if (again) again.focus(); }
 
     const items = sorted(matching_items());
     const total = kind_rows.reduce((sum, row) => sum + count_in_window(row), 0);
@@ -587,36 +470,48 @@
     total_lost = kind_rows.reduce((all, row) => all + lost_in_window(row), 0);
     most_lost = Math.max(1, ...items.map((item) => item.lost));
     $("table-sum").textContent = items.length === 0 ? "Nothing matches." : sum_text(items, sum, total);
+    $("table-note").hidden = summed_places === 0;
+    const places = kind_rows.filter((row) => row.places === 1).length;
+    const order = lost_first() ? "that lost most" : `with most ${word()}s`;
+    $("table-note").textContent = `The page lists the ${number(places)} places ${order}. ` +
+      `${number(summed_places)} others are summed up by reason: the search finds them by that only.`;
     $("table-body").replaceChildren(...items.slice(0, view.shown).map((item) => el("tr", {}, ...columns.map((name) => cell(name, item, total, most)))));
     $("table-more").hidden = items.length <= view.shown;
     $("table-more").textContent = `Show ${number(Math.min(items.length - view.shown, 200))} more of ${number(items.length)}`;
   }
 
   function listen_to_table() {
-    $("table-search").addEventListener("input", (event) => {
-      view.search = event.target.value;
-      view.shown = ROWS_AT_FIRST;
-      draw_table();
-    });
     $("table-more").addEventListener("click", () => { view.shown += 200; draw_table(); });
   }
 
   // --- flame graph ---------------------------------------------------------------------------------------
 
-  const nodes = flame_nodes(data.stacks.map(([parent, text, total, why], index) => ({
-    parent, text: index === 0 ? "all exits" : S[text], total, why: why === 1,
-  })));
+  const nodes = flame_nodes(flame_union(data.stacks, data.before_stacks).map(({ parent, row, was }, index) => {
+    const [, text, , why] = row || was;
+    return {
+      parent, text: index === 0 ? "all exits" : S[text], total: row ? row[2] : 0, why: why === 1, both: [0, 0],
+      whole: [row ? row[2] : 0, was ? was[2] : 0], numbers: [row ? row[4] : 0, was ? was[4] : 0],
+    };
+  }));
+  const flame_side = { before: false, redraw: draw_flame };
 
   // With reasons chosen, a frame is as wide as the exits for these reasons; otherwise as all exits that passed through it.
   function weigh() {
     const all = view.reasons.size === 0 || view.fallbacks;
-    for (const node of nodes) node.value = all || (node.why && view.reasons.has(node.text)) ? node.total : 0;
-    if (!all) for (const node of nodes.slice(1).reverse()) if (node.value > 0) nodes[node.parent].value += node.value;
+    for (const node of nodes)
+      node.both = bins.range() ? node.numbers.map((number) => bins.sum(number)) : [...node.whole];
+    if (bins.range()) flame_add_up(nodes, "both");
+    for (const node of nodes) {
+      node.value = all || (node.why && view.reasons.has(node.text)) ? node.both[flame_side.before ? 1 : 0] : 0;
+    }
+    if (!all) flame_add_up(nodes, "value");
+    for (const node of nodes) node.children.sort((a, b) => b.value - a.value || b.total - a.total);
   }
 
   const flame = flame_view({
-    id: "flame", nodes, $, el, show_tip, hide_tip,
-    empty: "No exits with a backtrace.",
+    id: "flame", nodes, sums: ["both"], side: flame_side, search, $, el, show_tip, hide_tip,
+    amount_of: data.before_stacks && ((node, before) => node.both[before ? 1 : 0]),
+    empty: "No exits with a backtrace here.",
     class_of(node) {
       if (node.why) return `why k${color_of.has(node.text) ? color_of.get(node.text) : COLORS}`;
       return /\((<cfunc>|<internal:.*)\)$|^\(more frames\)$/.test(node.text) ? "native" : "";
@@ -628,7 +523,7 @@
     sum_of: (matched) => (matched !== null ? `${percent(matched, nodes[0].value)} of the exits pass through matching frames`
       : `${plural(nodes[0].value, "exit")} by backtrace` +
         (data.stacks_left_out > 0 ? `; ${plural(data.stacks_left_out, "small node")} left out` : "") +
-        (view.window ? "; for the whole trace, not the window" : "")),
+        (bins.range() ? `; from ${bins.text()}` : "")),
   });
 
   function draw_flame() {
@@ -636,44 +531,51 @@
     flame.draw();
   }
 
-  // --- the trace itself ------------------------------------------------------------------------------------
+  // --- all sections ------------------------------------------------------------------------------------------
 
-  function draw_about() {
-    const list = (title, pairs) => el("div", {}, el("h3", { text: title }),
-      el("dl", {}, ...pairs.flatMap(([name, value]) => [el("dt", { text: name }), el("dd", { text: value })])));
-    const about = [list("Settings", [["file", data.files.join(", ")], ...data.settings.map(([name, value]) => [S[name], S[value]])])];
-    const facts = [["events", number(data.events)], ["first event", `${(data.first_ns / 1e9).toFixed(6)} s after the system started`],
-      ["time span", time(data.span_ns)]];
-    for (const [reason, events] of data.losses) facts.push(["lost", `${plural(events, "event")}: ${S[reason] || "no reason recorded"}`]);
-    if (data.losses.length === 0) facts.push(["lost", data.lost > 0 ? plural(data.lost, "event") : "nothing known"]);
-    about.push(list("Facts", facts));
-    const threads = data.threads.slice().sort((a, b) => b[3] - a[3]);
-    const listed = threads.slice(0, 20).map(([pid, tid, name, events]) => [tid ? `${pid} / ${tid}` : `${pid}`, `${S[name] || "(no name)"}: ${plural(events, "event")}`]);
-    if (data.thread_count > 20) listed.push(["", `and ${number(data.thread_count - 20)} more`]);
-    about.push(list("Threads", listed));
-    $("about").replaceChildren(...about);
+  // What the bar at the top says, and the key figures.
+  function draw_bar(window) {
+    $("bar-window").textContent = window
+      ? `${time(window[0])} to ${time(window[1])}; sums of exits, samples and system calls: ` +
+        `${bins.text()}, in steps of ${time(bins.width_ns)}`
+      : `The whole trace: ${time(data.span_ns)}`;
+    if (window && data.bins.uncounted > 0)
+      $("bar-window").textContent += `; without ${number(data.bins.uncounted)} values, of which there are too many`;
+    $("bar-whole").hidden = $("tiles-note").hidden = !window;
   }
 
-  const sources = sources_view({ data, S, $, el, number, plural, time });
-  const page_window = shared_window(data.span_ns);
-  const cost = cost_view({ data, S, $, el, breakable, svg, number, percent, plural, time });
+  const lists = list_view({ el, breakable, number, search });
+  const sources = sources_view({
+    data, S, bins, search, page_window, breakable, $, el, number, plural, time,
+  });
+  const cost = cost_view({
+    data, S, bins, search, page_window, rows, $, el, svg, number, percent, plural, time, lists,
+  });
+  kernel_view({ data, S, bins, search, page_window, $, number, percent, time, lists });
   const threads = threads_view({
-    data, S, $, el, svg, number, percent, plural, time, round_step, show_tip, hide_tip, cost, page_window,
+    data, S, search, $, el, svg, number, percent, plural, time, round_step, show_tip, hide_tip, cost, page_window,
+    breakable,
   });
   const calls = calls_view({
-    data, S, $, el, number, percent, plural, time, round_step, show_tip, hide_tip, label_parts, short_path, sources,
-    page_window,
+    data, S, search, $, el, number, percent, plural, time, round_step, show_tip, hide_tip, label_parts, short_path,
+    sources, page_window, breakable,
   });
-  page_window.follow("exits", (window) => {
-    if (bins.count === 0) return;
-    const bin = (ns) => Math.max(0, Math.min(bins.count - 1, Math.floor((ns - bins.start_ns) / bins.width_ns)));
-    if (window) choose_window(bin(window[0]), bin(window[1] - 1), true); else choose_window(null, null, true);
+  const samples = samples_view({
+    data, S, bins, search, page_window, $, el, show_tip, hide_tip, percent, plural, time, label_parts,
   });
-  const has_exits = rows.length > 0 || (!threads.any && !calls.any);
+  const has_exits = rows.length > 0 || (!threads.any && !calls.any && !samples.any);
   choose_kind(view.fallbacks);
-  draw_head();
-  draw_about();
+  head_view({
+    data, S, rows, has_exits, cost, calls, samples, threads, $, el, number, percent, plural, time,
+  });
   listen_to_timeline();
   listen_to_table();
   update();
+  draw_bar(null);
+  page_window.follow("bar", draw_bar, true);
+  page_window.follow("exits", () => { view.shown = ROWS_AT_FIRST; draw_exits(); }, true);
+  page_window.follow("exits flame", draw_flame);
+  search.follow(update);
+  $("bar-whole").addEventListener("click", () => page_window.set(...page_window.whole));
+  link_view(page_window);
 }

@@ -16,7 +16,8 @@
 //   5    the first pause of a collection
 "use strict";
 function threads_view({
-  data, S, $, el, svg, number, percent, plural, time, round_step, show_tip, hide_tip, cost, page_window,
+  data, S, search, $, el, svg, number, percent, plural, time, round_step, show_tip, hide_tip, cost, page_window,
+  breakable,
 }) {
   const timeline = data.timeline;
   const WAITING = 0, BLOCKED = 1, GC = 2, RUNNING = 3;
@@ -206,13 +207,16 @@ function threads_view({
 
   // --- tables ------------------------------------------------------------------------------------
 
-  function draw_table(id, title, { rows, about }, columns, note) {
+  function draw_table(id, title, { rows: all, about }, columns, note) {
+    const texts = columns.filter(([, kind]) => kind === "text");
+    const rows = all.filter((row) => search.matches(texts.map(([, , value]) => value(row)).join(" ")));
     const shown = view.tables.get(id) || 10;
     const head = columns.map(
       ([name, kind]) => el("th", { scope: "col", class: kind === "text" ? undefined : "number", text: name }));
     const body = rows.slice(0, shown).map((row) => el("tr", {}, ...columns.map(([, kind, value]) => {
       const cell = value(row);
-      return el("td", { class: kind === "text" ? "name" : "number", text: kind === "time" ? time(cell) : cell });
+      if (kind === "text") return el("td", { class: "name" }, ...breakable(cell));
+      return el("td", { class: "number", text: kind === "time" ? time(cell) : cell });
     })));
     const more = rows.length <= shown ? null : el("button", {
       type: "button",
@@ -222,6 +226,10 @@ function threads_view({
         draw_tables();
       }
     });
+    if (rows.length === 0 && search.any()) {
+      const nothing = el("td", { class: "empty", colspan: columns.length, text: "Nothing matches." });
+      body.push(el("tr", {}, nothing));
+    }
     return el("div", { id, class: "part" }, el("h3", { text: (about ? "About: " : "") + title }),
       note ? el("p", { class: "muted", text: note }) : null,
       el("div", { class: "scroll" },
@@ -284,7 +292,7 @@ function threads_view({
         ["share", "number", (row) => percent(row.ns, all_ns)], ["longest", "time", (row) => row.longest]
       ]));
     }
-    $("thread-tables").replaceChildren(...parts);
+    refill($("thread-tables"), ...parts);
   }
 
   // --- rows ----------------------------------------------------------------------------------------
@@ -374,13 +382,24 @@ function threads_view({
     return `${track.label}: ${states.map((state) => `${SHORT[state]} ${time(ns[state])}`).join(", ")}`;
   };
 
+  // Whether the search finds a thread, what it blocked in, or what it executed.
+  function found(track) {
+    const all = track.segments.flatMap((segment) => segment.names.map(([name]) => name));
+    const names = new Set(all.filter((name) => name >= 0));
+    const name_of = track === pauses ? timeline.reasons : timeline.names;
+    const texts = [...names].map((name) => name_of[name].map((text) => S[text]).join(" "));
+    const slices = track.slices.map(({ why, place }) => `${why} ${place}`);
+    return [`${track.label || track.name} ${track.pid} ${track.tid}`, ...texts, ...slices].some(search.matches);
+  }
+
   const height_of = (track) => (track.slices.length > 0 ? ROW + 1 + STRIP : ROW);
 
   function draw_track(track, row) {
     const title = track === pauses ? track.name : `${track.label}, pid ${track.pid}`;
     const paths = paths_of(track).map((d, state) => (d === "" ? null : svg("path", { class: `state${state}`, d })));
     const slices = cost.draw_slices(track.slices, view.window, width, ROW + 1, STRIP);
-    const chosen = row === view.row ? " chosen" : "", height = height_of(track);
+    const chosen = (row === view.row ? " chosen" : "") + (search.any() && found(track) ? " match" : "");
+    const height = height_of(track);
     return el("div", { class: "track" + chosen, "data-row": row, role: "img", "aria-label": summary(track) },
       el("span", { class: "label", title, text: track.label || track.name }),
       svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" }, ...paths, ...slices));
@@ -405,7 +424,7 @@ function threads_view({
     $("threads-back").hidden = !page_window.can_go_back();
     $("threads-whole").hidden = is_whole();
     const orders = has_threads ? Object.entries(ORDERS) : [];
-    $("threads-order").replaceChildren(...orders.map(([id, [title]]) => el("button", {
+    refill($("threads-order"), ...orders.map(([id, [title]]) => el("button", {
       type: "button",
       "aria-pressed": String(view.order === id),
       text: title,
@@ -589,6 +608,7 @@ function threads_view({
     $("threads-title").textContent = has_threads ? "Threads" : "Garbage collection";
     listen();
     page_window.follow("threads", (window) => { view.window = window || whole; draw(); });
+    search.follow(draw);
     draw();
   }
   // What the head of the page says.

@@ -1,0 +1,209 @@
+# `vm-trace scrub`: what is removed is gone from the bytes; all else is as before.
+require "zlib"
+require_relative "tool_helper"
+
+class TestScrub < Minitest::Test
+  include ToolHelper
+
+  # Runs it and returns the result and the new bytes (nil: there is no file).
+  def scrub(trace, *options, name: "out.fxt")
+    Dir.mktmpdir do |dir|
+      File.binwrite("#{dir}/in.fxt", trace.is_a?(String) ? trace : trace.bytes)
+      result = tool("scrub", "-o", "#{dir}/#{name}", *options, "#{dir}/in.fxt")
+      path = "#{dir}/#{name}"
+      return result, nil unless File.exist?(path)
+      return result, name.end_with?("gz") ? Zlib::GzipReader.open(path, &:read) : File.binread(path)
+    end
+  end
+
+  # Records may lie elsewhere.
+  def dump(bytes) = with_file(bytes) { |path| tool("dump", path).out.gsub(/"offset":\d+,/, "") }
+
+  # Events, names, arguments, samples: whatever a trace of any kind holds.
+  def test_without_anything_to_remove_a_trace_says_the_same
+    files = Dir["#{TRACES}/*.fxt", "#{Conformance::OURS}/**/*.fxt"] - Dir["#{Conformance::OURS}/truncated_tail.fxt"]
+    refute_empty files
+    files.each do |file|
+      result, bytes = scrub(File.binread(file), "--keep-paths", "--keep-command")
+      assert_includes [0, 1], result.status, "#{file}: #{result.err}"
+      assert_equal dump(File.binread(file)), dump(bytes), file
+      report = ->(path) { tool("report", path).out.lines.drop(1).grep_v(/^  file |Contents|\/(trace|processes)\.fxt /) }
+      with_file(bytes) { |path| assert_equal report[file], report[path], file }
+    end
+  end
+
+  def trace
+    FxtBuilder.simple do |b|
+      b.process_name(42, "ruby")
+      b.event(:instant, "trace", "settings", ts: 1,
+              args: { "command" => "ruby /srv/shop/bin/start --token=tooSecret", "pid" => [:uint32, 42] })
+      b.event(:instant, "side_exit", "GuardType(Acme::Money)", ts: 2,
+              args: { "0" => "Acme::Order#pay (/srv/shop/app/order.rb:7)", "1" => "<main> (bin/start.rb:1)",
+                      "n" => "I/O, and/or", "m" => [:int64, -5] })
+      b.event(:instant, "app", "ran: ruby /srv/shop/bin/start --token=tooSecret!", ts: 3,
+              args: { "at" => "~/x/y", "url" => "./a/b" })
+    end
+  end
+
+  def test_command_paths_and_patterns_are_gone
+    _, bytes = scrub(trace, "--remove", "Acme::[A-Z][a-z]*", "--remove=pay|token")
+    %w[tooSecret srv shop bin/start Acme pay].each { |word| refute_includes bytes, word }
+    events = dump(bytes).lines.map { |line| JSON.parse(line) }
+    assert_equal ["settings", "GuardType(***)", "ran: ***!"], events.map { |event| event["name"] }
+    first, second, third = events.map { |event| event["args"] }
+    second["0"] = second["0"].sub("***#***", "******")
+    assert_equal [{ "command" => "***", "pid" => 42 },
+                  { "0" => "****** (*/order.rb:7)", "1" => "<main> (*/start.rb:1)", "n" => "I/O, and/or", "m" => -5 },
+                  { "at" => "*/y", "url" => "*/b" }],
+                 [first, second, third]
+    assert_equal [2, 3], events.drop(1).map { |event| event["ts"] }
+  end
+
+  def test_what_is_kept_on_request
+    _, bytes = scrub(trace, "--keep-paths")
+    assert_includes bytes, "/srv/shop/app/order.rb"
+    refute_includes bytes, "tooSecret"
+    _, bytes = scrub(trace, "--keep-command")
+    assert_includes bytes, "tooSecret"
+    refute_includes bytes, "/srv/shop/app"
+  end
+
+  def test_host_goes_and_its_time_and_service_stay
+    args = { "host" => "web7.shop.example", "unix_ns" => [:uint64, 1_795_696_725_000_000_000], "service" => "cart" }
+    trace = FxtBuilder.simple do |b|
+      b.event(:instant, "trace", "host", ts: 2, args: args)
+      b.event(:instant, "app", "on web7.shop.example", ts: 3)
+    end
+    _, bytes = scrub(trace)
+    host, other = dump(bytes).lines.map { |line| JSON.parse(line) }
+    assert_equal({ "host" => "***", "unix_ns" => 1_795_696_725_000_000_000, "service" => "cart" }, host["args"])
+    assert_equal "on ***", other["name"]
+    _, bytes = scrub(trace, "--keep-host")
+    assert_includes bytes, "web7.shop.example"
+  end
+
+  def hosted(host, text)
+    FxtBuilder.simple do |b|
+      b.event(:instant, "trace", "host", ts: 2, args: { "host" => host, "unix_ns" => [:uint64, 1] })
+      b.event(:instant, "app", text, ts: 3)
+    end
+  end
+
+  # Hosts of containers have names like these.
+  def test_short_name_of_a_host_is_removed_as_a_word_only
+    _, bytes = scrub(hosted("vm", "vm_trace on vm: avm, vm1, (vm) vm"))
+    assert_equal "vm_trace on **: avm, vm1, (**) **", JSON.parse(dump(bytes).lines.last)["name"]
+  end
+
+  # --- folders ---
+
+  def in_folder(traces)
+    Dir.mktmpdir do |dir|
+      Dir.mkdir(spool = File.join(dir, "spool"))
+      traces.each { |name, trace| File.binwrite(File.join(spool, name), trace.respond_to?(:bytes) ? trace.bytes : trace) }
+      yield spool, File.join(dir, "out")
+    end
+  end
+
+  def test_each_trace_of_a_folder_has_a_copy_once
+    traces = { "web7-1-2.fxt" => hosted("web7", "a"), "db1-1-3.fxt" => hosted("db1", "b"), "x.fxt.saving-9" => "half", "notes" => "n" }
+    in_folder(traces) do |spool, out|
+      assert_match(/2 traces are scrubbed, 0 were there already, 0 cannot be read$/, tool("scrub", "-o", out, spool).err)
+      assert_equal %w[***-1-3.fxt.gz ***-1-2.fxt.gz].map { |name| name.tr("*", "_") }.sort, Dir.children(out).sort
+      assert_match(/: 0 traces are scrubbed, 2 were there already/, tool("scrub", "-o", out, spool).err)
+      File.binwrite(File.join(spool, "new-1-4.fxt"), hosted("new", "c").bytes)
+      assert_match(/: 1 traces are scrubbed, 2 were there already/, tool("scrub", "-o", out, spool).err)
+      Dir[File.join(out, "*")].each { |copy| refute_match(/web7|db1|new/, Zlib.gunzip(File.binread(copy))) }
+    end
+  end
+
+  def test_what_cannot_be_read_keeps_no_other_from_being_copied
+    in_folder("a.fxt" => "no trace at all", "b.fxt" => hosted("h7", "x")) do |spool, out|
+      result = tool("scrub", "--keep-host", "--compress=none", "-o", out, spool)
+      assert_match(%r{/spool/a\.fxt: }, result.err)
+      assert_match(/1 traces are scrubbed, 0 were there already, 1 cannot be read$/, result.err)
+      assert_equal [["b.fxt"], 4], [Dir.children(out), result.status]
+    end
+  end
+
+  def test_copies_by_zstd_are_read_like_any_trace
+    skip "the tool was built without libzstd" unless system("ldd #{TOOL} | grep -q zstd")
+    in_folder("a.fxt" => trace) do |spool, out|
+      tool("scrub", "-z", "zstd", "-o", out, spool)
+      copy = File.join(out, "a.fxt.zst")
+      assert_equal "\x28\xB5\x2F\xFD".b, File.binread(copy, 4)
+      assert_equal 3, tool("dump", copy).out.lines.size
+      File.binwrite(File.join(spool, "cut.fxt.zst"), File.binread(copy)[0...-20])
+      assert_match(/the compressed data are damaged: they are truncated/, tool("info", File.join(spool, "cut.fxt.zst")).err)
+    end
+  end
+
+  def test_folder_is_not_scrubbed_into_itself
+    in_folder("a.fxt" => trace) do |spool,|
+      result = tool("scrub", "-o", spool, spool)
+      assert_match(/is the folder of the traces; give another one/, result.err)
+      assert_equal 2, result.status
+    end
+  end
+
+  # Names of samples are in Perfetto's packets.
+  def test_samples
+    file = File.join(Conformance::OURS, "streams/exits_as_samples.fxt")
+    before = File.binread(file)
+    frame = tool("query", file, "select name from stack_profile_frame where name like '%#%' limit 1").out.lines.last
+    name = frame[/(\w+)#/, 1]
+    skip "the tool was built without SQLite" unless name
+    assert_includes before, name
+    result, bytes = scrub(before, "--remove", name)
+    assert_equal 0, result.status, result.err
+    refute_includes bytes, name
+    with_file(bytes) do |path|
+      sql = "select count(*), sum(depth) from stack_profile_callsite"
+      assert_equal tool("query", file, sql).out, tool("query", path, sql).out
+      assert_equal 0, tool("check", path).status
+    end
+  end
+
+  def test_the_result_may_be_compressed
+    result, bytes = scrub(trace, name: "out.fxt.gz")
+    checked = "the result was read again, and nothing was left to remove"
+    assert_match(/\Avm-trace: \d+ texts are changed in \d+ records; #{checked}\n\z/, result.err)
+    assert_includes bytes, "*/order.rb"
+  end
+
+  # A pattern that matches only what another one leaves: the check of the result finds it.
+  def test_a_result_with_something_left_is_deleted
+    builder = FxtBuilder.simple { |b| b.event(:instant, "c", "axb", ts: 1) }
+    result, bytes = scrub(builder, "--remove", 'a\*b', "--remove", "x")
+    assert_equal [3, nil], [result.status, bytes]
+    assert_match(/out\.fxt: is removed again: something that was to be removed was found in it\n\z/, result.err)
+  end
+
+  # Unknown records may hold anything.
+  def test_records_that_cannot_be_searched_are_left_out
+    builder = FxtBuilder.simple { |b| b.event(:instant, "c", "kept", ts: 1) }
+    builder.raw([9 | 2 << 4, 0x7465726365735f61].pack("Q<*")) # a log record
+    result, bytes = scrub(builder)
+    assert_match(/; 1 records are left out: damaged, or of a kind that may hold texts anywhere;/, result.err)
+    refute_includes bytes, "a_secret"
+    assert_includes dump(bytes), "kept"
+  end
+
+  def test_wrong_usage
+    with_file(trace) do |path|
+      {
+        %w[scrub] => [2, /scrub needs a file to read/],
+        ["scrub", path] => [2, /-o OUT to write/],
+        ["scrub", "-o", "#{path}.out", path, path] => [2, /takes one trace/],
+        ["scrub", "-o", "#{path}.out", "-"] => [2, /give a file, not standard input/],
+        ["scrub", "--remove", "(", "-o", "x", path] => [2, /--remove: \(: /],
+        ["scrub", "-o", path, path] => [3, //],
+      }.each do |arguments, (status, message)|
+        result = tool(*arguments)
+        assert_equal status, result.status, arguments.inspect
+        assert_match(message, result.err)
+      end
+      assert_equal trace.bytes, File.binread(path)
+    end
+  end
+end

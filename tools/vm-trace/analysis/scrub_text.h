@@ -1,0 +1,36 @@
+#ifndef SCRUB_TEXT_H
+#define SCRUB_TEXT_H
+/* scrub_text.h - what `vm-trace scrub` removes from a text. A text never gets longer, and scrubbing it again changes
+ * nothing. */
+#include <regex.h>
+
+#include "base/pool.h"
+
+enum { SCRUB_PATTERNS_MAX = 32 };
+
+struct scrub {
+    bool keep_paths;
+    regex_t patterns[SCRUB_PATTERNS_MAX];
+    unsigned pattern_count;
+    struct scrub_secret {
+        char *text;
+        bool word; /* not as a part of a longer word */
+    } *secrets;
+    uint32_t secret_count, secret_capacity;
+    char *text;     /* the last result */
+    size_t capacity;
+    uint64_t changed; /* texts */
+};
+
+/* Returns NULL, or why the pattern (a POSIX extended regular expression) is wrong; static. */
+const char *scrub_add_pattern(struct scrub *scrub, const char *pattern);
+/* Adds a text that is removed wherever it is, such as a command line; `word`: only as a word, such as a host's name,
+ * which may be short. */
+void scrub_add_secret(struct scrub *scrub, struct fxt_string text, bool word);
+/* Before another trace. */
+void scrub_forget_secrets(struct scrub *scrub);
+/* Removes secrets; what patterns match; and the folders of paths, which become a star. Valid until the next call. */
+struct fxt_string scrub_text(struct scrub *scrub, struct fxt_string text);
+void scrub_free(struct scrub *scrub);
+
+#endif

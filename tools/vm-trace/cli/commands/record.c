@@ -1,0 +1,368 @@
+/* record.c - `vm-trace record`: runs a program traced, or traces one that runs, and shows what was recorded. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "analysis/page_data.h"
+#include "base/clock.h"
+#include "base/escape.h"
+#include "base/redirect.h"
+#include "base/xalloc.h"
+#include "cli/child.h"
+#include "cli/command.h"
+#include "cli/control.h"
+#include "cli/folders.h"
+#include "cli/live_line.h"
+#include "cli/page_file.h"
+#include "cli/program_window.h"
+#include "cli/ruby_of.h"
+#include "cli/trace_folder.h"
+#include "render/report_tables.h"
+
+static const char default_streams[] = "default,samples:1ms";
+
+static const char *out_path, *pid_text, *streams = default_streams;
+static uint64_t every, max_files;
+static int64_t delay_ns, duration_ns;
+static bool open_page, quiet;
+
+enum { TICK_MS = 250, EDGE_MS = 20, CANNOT_RUN = 126, NOT_FOUND = 127 };
+
+static struct trace_folder folder;
+
+/* --- what was recorded --------------------------------------------------------------------------------- */
+
+/* Which process each file is of. */
+static void
+write_index(struct document *document)
+{
+    char *path = xformat("%s/index.csv", folder.path);
+    FILE *index = fopen(path, "wx");
+    if (index != NULL) {
+        int kept = redirect(stdout, fileno(index));
+        document_print(document, FORMAT_CSV, "processes");
+        restore(stdout, kept);
+        fclose(index);
+    }
+    else {
+        file_message(path, strerror(errno));
+    }
+    free(path);
+}
+
+static bool
+any_jit(const struct report *report)
+{
+    for (uint32_t i = 0; i < report->setting_count; i++) {
+        const struct report_setting *setting = &report->settings[i];
+        if (setting->name != STRING_JIT) continue;
+        if (strcmp(pool_string(report->pool, setting->value).ptr, "none") != 0) return true;
+    }
+    return false;
+}
+
+/* Returns whether there is a report: no trace may be readable. */
+static bool
+print_top(const struct options *options, int count, char **traces)
+{
+    const struct report_filter all = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
+    struct report *report = report_new(options->memory_bytes, &all);
+    enum { FAULTS = 3 };
+    report_read_all(report, FAULTS, count, traces);
+    bool readable = report_readable(report);
+    if (readable) {
+        struct document document = {0};
+        report_cost(report, &document);
+        report_head(report, &document);
+        report_top(report, &document, options->top);
+        int kept = redirect(stdout, STDERR_FILENO); /* standard output is the program's */
+        if (!quiet) document_print_text(&document);
+        restore(stdout, kept);
+        write_index(&document);
+        if (!quiet && !any_jit(report))
+            fputs("\nNo JIT was on, so there are no exits: ruby --yjit or --zjit turns one on.\n", stderr);
+        document_free(&document);
+    }
+    report_free(report);
+    return readable;
+}
+
+static void
+show_page(const struct options *options, int count, char **traces)
+{
+    char *path = xformat("%s/trace.html", folder.path);
+    const struct page_options page = {.out_path = path, .max_calls = PAGE_CALLS_SHOWN};
+    if (page_file_write(&page, options, count, traces) < STATUS_USAGE) {
+        const char *browser = getenv("BROWSER");
+        const char *opener = browser != NULL && *browser != '\0' ? browser : "xdg-open";
+        fprintf(stderr, "vm-trace: the page is %s\n", path);
+        fflush(NULL);
+        pid_t pid = fork();
+        if (pid == 0) {
+            execlp(opener, opener, path, (char *)NULL);
+            fprintf(stderr, "vm-trace: %s cannot be run: %s; open the page in a browser\n", opener, strerror(errno));
+            _exit(NOT_FOUND);
+        }
+        while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue;
+    }
+    free(path);
+}
+
+static void
+say_how_to_go_on(int count)
+{
+    int kept_count;
+    uint64_t bytes;
+    char size[NUMBER_TEXT];
+    trace_folder_size(&folder, &kept_count, &bytes);
+    fprintf(stderr, "\nvm-trace: %d trace%s, %s, in ", count, count == 1 ? "" : "s", bytes_text(size, bytes));
+    print_escaped(stderr, text_of(folder.name));
+    if (folder.removed > 0) fprintf(stderr, "; %" PRIu32 " older ones are removed (--max-files)", folder.removed);
+    fputs("\n", stderr);
+    const char *const next[][2] = {
+        {"vm-trace report ", "   all tables; --advice says what to do"},
+        {"vm-trace html -o trace.html ", "   timeline and flame graphs in one page"},
+    };
+    for (unsigned i = 0; i < sizeof next / sizeof next[0]; i++) {
+        fprintf(stderr, "  %s", next[i][0]);
+        print_escaped(stderr, text_of(folder.name));
+        fprintf(stderr, "%s\n", next[i][1]);
+    }
+    fputs("  https://ui.perfetto.dev opens each trace\n", stderr);
+}
+
+/* Shows what is in the folder. Returns whether there is a trace. */
+static bool
+show(const struct options *options)
+{
+    char **traces;
+    if (max_files > 0) trace_folder_prune(&folder, max_files);
+    int count = folder_traces(folder.path, &traces);
+    bool any = count > 0 && print_top(options, count, traces);
+    if (any && !quiet) say_how_to_go_on(count);
+    if (any && open_page) show_page(options, count, traces);
+    if (count >= 0) folder_traces_free(traces, count);
+    return any;
+}
+
+/* --- while it runs ---------------------------------------------------------------------------------------- */
+
+static void
+show_progress(int64_t begin_ns)
+{
+    int count;
+    uint64_t bytes;
+    char text[160], size[NUMBER_TEXT];
+    trace_folder_size(&folder, &count, &bytes);
+    int64_t s = (clock_ns(CLOCK_MONOTONIC) - begin_ns) / 1000000000;
+    snprintf(text, sizeof text, "vm-trace: recording for %" PRId64 ":%02" PRId64 ", %d process%s, %s", s / 60, s % 60,
+             count, count == 1 ? "" : "es", bytes_text(size, bytes));
+    live_line_show(text);
+}
+
+/* For the rest of the process. */
+static const char *
+streams_wanted(void)
+{
+    return every == 0 ? streams : xformat("%s,exits:rate=%" PRIu64, streams, every);
+}
+
+/* --- a program that it starts ----------------------------------------------------------------------------- */
+
+/* False: it is a Ruby that cannot be traced. What is no Ruby may start some. */
+static bool
+check_ruby(const char *command)
+{
+    char *ruby = ruby_of(command);
+    struct ruby_version version = {.traced = true};
+    bool known = ruby != NULL && ruby_ask(ruby, &version);
+    if (known && !version.traced) {
+        fputs("vm-trace: record: ", stderr);
+        print_escaped(stderr, text_of(ruby));
+        fprintf(stderr, " (%s) has no tracer: `make` in a clone of vm_trace builds a Ruby that has one, to be named"
+                " here instead\n", version.description);
+    }
+    if (known && version.traced && !quiet) {
+        fprintf(stderr, "vm-trace: recording %s to ", version.description);
+        print_escaped(stderr, text_of(folder.name));
+        fputc('\n', stderr);
+    }
+    free(ruby);
+    return version.traced;
+}
+
+static void
+say_no_trace(const char *command, int status)
+{
+    if (WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) != 0)) return; /* it has said why */
+    fputs("vm-trace: record: ", stderr);
+    print_escaped(stderr, text_of(command));
+    fputs(delay_ns > 0 ? " ended before the trace began (--delay), or" : "", stderr);
+    fputs(" ran no Ruby that has the tracer (`ruby -e 'p RubyVM::Trace'` tells), or its options name another file"
+          " for the trace\n", stderr);
+}
+
+static enum status
+run_program(const struct options *options, char **arguments)
+{
+    struct program_window window;
+    if (!trace_folder_make(&folder, out_path)) return STATUS_CANNOT_READ;
+    if (!check_ruby(arguments[0]) || !program_window_open(&window, &folder, streams_wanted(), delay_ns, duration_ns)) {
+        trace_folder_discard(&folder);
+        return STATUS_CANNOT_READ;
+    }
+    if (!quiet) live_line_begin();
+    int64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
+    pid_t pid = child_start(arguments);
+    int error = errno, status;
+    if (pid < 0) {
+        live_line_end();
+        fputs("vm-trace: record: ", stderr);
+        print_escaped(stderr, text_of(arguments[0]));
+        fprintf(stderr, " cannot be run: %s\n", strerror(error));
+        program_window_close(&window);
+        trace_folder_discard(&folder);
+        exit(error == ENOENT ? NOT_FOUND : CANNOT_RUN);
+    }
+    while (!child_wait(pid, program_window_timed_p(&window) ? EDGE_MS : TICK_MS, &status)) {
+        program_window_tick(&window);
+        if (max_files > 0) trace_folder_prune(&folder, max_files);
+        show_progress(begin_ns);
+    }
+    live_line_end();
+    program_window_close(&window);
+    if (!show(options)) {
+        say_no_trace(arguments[0], status);
+        trace_folder_discard(&folder);
+    }
+    child_pass_on(status);
+}
+
+/* --- a program that runs ---------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t interrupted;
+
+static void
+interrupt(int signal)
+{
+    (void)signal;
+    interrupted = 1;
+}
+
+static enum status
+request(const char *word, const char *pattern)
+{
+    struct control_request request = {.bytes = 0};
+    control_word(&request, word);
+    if (pattern != NULL) {
+        control_pair(&request, "streams", streams_wanted());
+        control_pair(&request, "file", pattern);
+    }
+    return control_send(&request, pid_text, CONTROL_TIMEOUT_S, NULL);
+}
+
+/* Waits so long, until it is interrupted, or until the program ends. */
+static void
+wait_for(int64_t wait_ns, bool recording)
+{
+    int64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
+    pid_t pid = (pid_t)strtol(pid_text, NULL, 10);
+    while (!interrupted && (wait_ns == 0 || clock_ns(CLOCK_MONOTONIC) - begin_ns < wait_ns) &&
+           (kill(pid, 0) == 0 || errno == EPERM)) {
+        const struct timespec tick = {.tv_nsec = EDGE_MS * 1000000L};
+        nanosleep(&tick, NULL);
+        if (recording) show_progress(begin_ns);
+    }
+}
+
+static enum status
+run_attached(const struct options *options)
+{
+    if (!control_pid_p(pid_text)) {
+        fputs("vm-trace: record: --pid takes a process id\n", stderr);
+        return STATUS_USAGE;
+    }
+    if (!trace_folder_make(&folder, out_path)) return STATUS_CANNOT_READ;
+    struct sigaction on_interrupt = {.sa_handler = interrupt};
+    sigaction(SIGINT, &on_interrupt, NULL);
+    sigaction(SIGTERM, &on_interrupt, NULL);
+    if (delay_ns > 0) wait_for(delay_ns, false);
+    char *pattern = trace_folder_pattern(&folder);
+    enum status status = interrupted ? STATUS_FINE : request("start", pattern);
+    free(pattern);
+    if (interrupted || status != STATUS_FINE) {
+        trace_folder_discard(&folder);
+        return status;
+    }
+    if (!quiet && duration_ns == 0) fprintf(stderr, "vm-trace: recording process %s until Ctrl-C\n", pid_text);
+    if (!quiet) live_line_begin();
+    wait_for(duration_ns, true);
+    live_line_end();
+    if (kill((pid_t)strtol(pid_text, NULL, 10), 0) == 0) status = request("stop", NULL);
+    return show(options) ? status : worse(status, STATUS_CANNOT_READ);
+}
+
+static enum status
+run(const struct options *options, int count, char **arguments)
+{
+    if ((pid_text != NULL) == (count > 0)) {
+        fputs("vm-trace: record takes a command, or --pid=PID; see vm-trace record --help\n", stderr);
+        return STATUS_USAGE;
+    }
+    return pid_text != NULL ? run_attached(options) : run_program(options, arguments);
+}
+
+static bool
+take_streams(const struct cli_option *option, const char *text)
+{
+    if (*text == '\0' || strpbrk(text, " \t\n\\") != NULL)
+        return option_wrong(option, "names of streams with commas between them", text);
+    streams = text;
+    return true;
+}
+
+static const struct cli_option record_options[] = {
+    CLI_OPTION("output", 'o', "FOLDER", "folder of the traces, one for each process (default: a new\n"
+               "one here, named by the time)", take_text, &out_path),
+    CLI_OPTION("vm-trace", 0, "LIST", "what to record, as Ruby's option --vm-trace=LIST\n"
+               "(default: default,samples:1ms)", take_streams, NULL),
+    {"every", 'k', "K", "record every K-th exit (default: as the list says, 97)", take_number, &every, 1, UINT32_MAX},
+    CLI_OPTION("delay", 'D', "TIME", "begin so long after the program: seconds, or 500ms", take_time, &delay_ns),
+    CLI_OPTION("duration", 'd', "TIME", "end the trace after so long; the program goes on", take_time, &duration_ns),
+    CLI_OPTION("pid", 'p', "PID", "record a running program, until Ctrl-C or --duration", take_text, &pid_text),
+    {"max-files", 'm', "N", "keep only the newest N traces of processes that have ended", take_number, &max_files, 1,
+     UINT32_MAX},
+    CLI_OPTION("open", 'O', NULL, "then write the HTML page and open it ($BROWSER, or xdg-open)", NULL, &open_page),
+    CLI_OPTION("quiet", 'q', NULL, "print nothing but what is wrong", NULL, &quiet),
+    {"top", 'n', "N", "rows of each table (default 10)", take_number, &common_options.top, 1, 1000000000},
+    {0},
+};
+
+const struct command command_record = {
+    .name = "record",
+    .purpose = "run a program traced, and show what was recorded",
+    .arguments = "[--] COMMAND [ARGUMENT]...",
+    .needs = "a command to run, or --pid=PID",
+    .may_lack_arguments = true,
+    .stops_at_argument = true,
+    .help =
+        "Runs a command that is a patched Ruby, or that starts one (bundle exec, rake, a shell\n"
+        "script), and records all Ruby processes that it starts: exits of compiled code (one in\n"
+        "97), samples of time, states of threads, garbage collections and markers. Each process\n"
+        "writes a trace of its own into one folder, with a table of them in index.csv. At the end\n"
+        "it prints the top of the report on stderr. It turns no JIT on: for that, run ruby --yjit.\n"
+        "\n"
+        "The command has the terminal, and Ctrl-C ends it as it does without vm-trace. The exit\n"
+        "status is the command's; 3 if its Ruby cannot be traced, 126 or 127 if it cannot be run.\n"
+        "\n"
+        "With --pid it records a program that was started with RUBY_VM_TRACE_CONTROL, as start and\n"
+        "stop do.\n",
+    .options = record_options,
+    .run = run,
+};

@@ -1,0 +1,298 @@
+/* scrub.c - `vm-trace scrub`: a copy of a trace without what should not leave the house. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "analysis/scrub_text.h"
+#include "base/escape.h"
+#include "base/output_file.h"
+#include "base/xalloc.h"
+#include "cli/command.h"
+#include "cli/folders.h"
+#include "fxt/known_strings.h"
+#include "fxt/record_copy.h"
+#include "fxt/record_rewrite.h"
+
+static const char *out_path, *compression = "gzip";
+static bool keep_command, keep_host;
+static struct scrub scrub;
+
+static bool
+take_compression(const struct cli_option *option, const char *text)
+{
+    static const char *const kinds[] = {"gzip", "zstd", "none"};
+    for (unsigned i = 0; i < 3; i++) {
+        if (strcmp(text, kinds[i]) == 0) compression = kinds[i];
+    }
+    if (strcmp(text, compression) == 0) return true;
+    fprintf(stderr, "vm-trace: --%s takes gzip, zstd or none, not ", option->name);
+    print_escaped(stderr, text_of(text));
+    fputc('\n', stderr);
+    return false;
+}
+
+struct scrubbing {
+    struct record_copy *copy; /* NULL: the result is being verified */
+    uint64_t records, left_out, unclean;
+    uint8_t room[FXT_RECORD_MAX_WORDS * FXT_WORD_BYTES + FXT_WORD_BYTES];
+};
+
+static struct {
+    uint64_t changed, records, left_out; /* of all traces */
+} sums;
+
+static bool
+take_pattern(const struct cli_option *option, const char *text)
+{
+    const char *why = scrub_add_pattern(&scrub, text);
+    if (why == NULL) return true;
+    fprintf(stderr, "vm-trace: --%s: ", option->name);
+    print_escaped(stderr, text_of(text));
+    fprintf(stderr, ": %s\n", why);
+    return false;
+}
+
+/* --- what is secret -------------------------------------------------------------------------------------------- */
+
+/* The command line and the host's name, wherever they are. */
+static void
+find_secrets(void *context, const struct fxt_event *event)
+{
+    (void)context;
+    for (unsigned i = 0; i < event->arg_count; i++) {
+        const struct fxt_arg *arg = &event->args[i];
+        bool secret = (arg->name.id == STRING_COMMAND && !keep_command) || (arg->name.id == STRING_HOST && !keep_host);
+        if (secret && arg->type == FXT_ARG_STRING && event->category.id == STRING_TRACE)
+            scrub_add_secret(&scrub, arg->string, arg->name.id == STRING_HOST);
+    }
+}
+
+/* --- the copy ------------------------------------------------------------------------------------------------------ */
+
+static struct fxt_string
+rewrite_text(void *context, struct fxt_string text)
+{
+    (void)context;
+    return scrub_text(&scrub, text);
+}
+
+static const struct text_rewriter rewriter = {.rewrite = rewrite_text};
+
+static void
+on_record(void *context, const struct fxt_record *record)
+{
+    struct scrubbing *scrubbing = context;
+    struct fxt_record rewritten;
+    if (fxt_padding_p(record->header)) return;
+    scrubbing->records++;
+    if (!record_rewrite(&rewriter, record, scrubbing->room, &rewritten)) {
+        scrubbing->left_out++;
+        return;
+    }
+    if (scrubbing->copy == NULL) {
+        size_t bytes = record->words * FXT_WORD_BYTES;
+        bool same = rewritten.words == record->words && memcmp(rewritten.bytes, record->bytes, bytes) == 0;
+        scrubbing->unclean += !same;
+    }
+    else if (record_is_definition(record)) {
+        record_copy_define(scrubbing->copy, &rewritten);
+    }
+    else {
+        record_copy_write(scrubbing->copy, &rewritten);
+    }
+}
+
+static enum status
+read_once(const struct options *options, char *file, struct fxt_visitor *visitor)
+{
+    struct reader *reader = reader_new(options->memory_bytes);
+    enum status status = read_files(reader, options->max_faults, 1, &file, visitor, NULL);
+    reader_free(reader);
+    return status;
+}
+
+/* Reads what was written: there is nothing left in it to remove. */
+static enum status
+verify(const struct options *options, struct scrubbing *scrubbing, const char *out)
+{
+    struct fxt_visitor visitor = {.context = scrubbing, .record = on_record};
+    scrubbing->copy = NULL;
+    scrubbing->records = scrubbing->left_out = 0;
+    enum status status = read_once(options, (char *)out, &visitor);
+    if (scrubbing->unclean + scrubbing->left_out == 0 && status < STATUS_CANNOT_READ) return STATUS_FINE;
+    unlink(out);
+    file_message(out, "is removed again: something that was to be removed was found in it");
+    return STATUS_CANNOT_READ;
+}
+
+/* The first reading finds what is secret. The second one reports faults. */
+static void
+find_all_secrets(const struct options *options, char *file)
+{
+    struct fxt_visitor secrets = {.event = find_secrets};
+    struct options quiet = *options;
+    quiet.max_faults = 0;
+    scrub_forget_secrets(&scrub);
+    if (keep_command && keep_host) return;
+    int kept = dup(STDERR_FILENO);
+    FILE *null = fopen("/dev/null", "w");
+    fflush(stderr);
+    if (null != NULL) dup2(fileno(null), STDERR_FILENO);
+    read_once(&quiet, file, &secrets);
+    fflush(stderr);
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    if (null != NULL) fclose(null);
+}
+
+/* The second reading, which writes, and a third one of what was written. */
+static enum status
+scrub_file(const struct options *options, char *file, const char *out)
+{
+    static struct scrubbing scrubbing;
+    struct fxt_visitor records = {.context = &scrubbing, .record = on_record};
+    struct output output;
+    if (!output_open(&output, OUTPUT_BINARY, out, 1, &file)) return STATUS_CANNOT_READ;
+    scrubbing = (struct scrubbing){.copy = record_copy_new(output.file, true)};
+    enum status status = read_once(options, file, &records);
+    record_copy_free(scrubbing.copy);
+    sums.records += scrubbing.records - scrubbing.left_out;
+    sums.left_out += scrubbing.left_out;
+    status = output_close(&output, status);
+    sums.changed = scrub.changed;
+    return status < STATUS_USAGE ? worse(status, verify(options, &scrubbing, out)) : status;
+}
+
+static void
+print_sums(void)
+{
+    fprintf(stderr, "vm-trace: %" PRIu64 " texts are changed in %" PRIu64 " records", sums.changed, sums.records);
+    if (sums.left_out > 0) {
+        fprintf(stderr, "; %" PRIu64 " records are left out: damaged, or of a kind that may hold texts anywhere",
+                sums.left_out);
+    }
+    fputs("; the result was read again, and nothing was left to remove\n", stderr);
+}
+
+/* --- a folder --------------------------------------------------------------------------------------------------------- */
+
+/* The name of a trace's copy, without what is secret in it, and compressed. The caller frees it. */
+static char *
+name_of_copy(const char *file)
+{
+    const char *slash = strrchr(file, '/'), *name = slash == NULL ? file : slash + 1, *ending = strstr(name, ".fxt");
+    uint32_t bytes = ending == NULL ? (uint32_t)strlen(name) : (uint32_t)(ending - name);
+    struct fxt_string clean = scrub_text(&scrub, (struct fxt_string){.ptr = name, .len = bytes});
+    const char *compressed = strcmp(compression, "none") == 0 ? "" : strcmp(compression, "gzip") == 0 ? ".gz" : ".zst";
+    char *path = xformat("%s/%.*s.fxt%s", out_path, (int)clean.len, clean.ptr, compressed);
+    for (char *at = path + strlen(out_path); *at != '\0'; at++) {
+        if (*at == '*') *at = '_';
+    }
+    return path;
+}
+
+/* Whether the copy is there and no older than the trace. */
+static bool
+done_p(const char *file, const char *copy)
+{
+    struct stat of_file, of_copy;
+    if (stat(file, &of_file) != 0 || stat(copy, &of_copy) != 0) return false;
+    if (of_copy.st_mtim.tv_sec != of_file.st_mtim.tv_sec) return of_copy.st_mtim.tv_sec > of_file.st_mtim.tv_sec;
+    return of_copy.st_mtim.tv_nsec >= of_file.st_mtim.tv_nsec;
+}
+
+/* One trace that cannot be read keeps no other from being scrubbed. */
+static enum status
+scrub_folder(const struct options *options, const char *folder)
+{
+    char **traces;
+    int count = folder_traces(folder, &traces), made = 0, done = 0, failed = 0;
+    if (count < 0 || (mkdir(out_path, 0700) != 0 && errno != EEXIST)) {
+        file_message(count < 0 ? folder : out_path, strerror(errno));
+        return STATUS_CANNOT_READ;
+    }
+    enum status status = STATUS_FINE;
+    for (int i = 0; i < count; i++) {
+        find_all_secrets(options, traces[i]);
+        char *copy = name_of_copy(traces[i]);
+        if (done_p(traces[i], copy)) {
+            done++;
+        }
+        else {
+            enum status of_file = scrub_file(options, traces[i], copy);
+            made += of_file < STATUS_USAGE;
+            failed += of_file >= STATUS_USAGE;
+            status = worse(status, of_file);
+        }
+        free(copy);
+    }
+    folder_traces_free(traces, count);
+    if (made > 0) print_sums();
+    fprintf(stderr, "vm-trace: %d traces are scrubbed, %d were there already, %d cannot be read\n", made, done, failed);
+    return status;
+}
+
+/* --- the command -------------------------------------------------------------------------------------------------- */
+
+static enum status
+run(const struct options *options, int file_count, char **files)
+{
+    struct stat input, output;
+    if (out_path == NULL || strcmp(out_path, "-") == 0 || file_count != 1) {
+        fputs("vm-trace: scrub takes one trace or folder, and -o OUT to write (it is read again); several traces become one"
+              " by vm-trace merge\n", stderr);
+        return STATUS_USAGE;
+    }
+    if (strcmp(files[0], "-") == 0) {
+        fputs("vm-trace: scrub reads the trace twice: give a file, not standard input\n", stderr);
+        return STATUS_USAGE;
+    }
+    enum status status;
+    if (stat(files[0], &input) == 0 && S_ISDIR(input.st_mode)) {
+        bool same = stat(out_path, &output) == 0 && output.st_dev == input.st_dev && output.st_ino == input.st_ino;
+        if (same) file_message(out_path, "is the folder of the traces; give another one for their copies");
+        status = same ? STATUS_USAGE : scrub_folder(options, files[0]);
+    }
+    else {
+        find_all_secrets(options, files[0]);
+        status = scrub_file(options, files[0], out_path);
+        if (status < STATUS_USAGE) print_sums();
+    }
+    scrub_free(&scrub);
+    return status;
+}
+
+static const struct cli_option scrub_options[] = {
+    OPTION_OUTPUT(out_path, "file to write, compressed if its name ends in .gz or .zst; or\n"
+                  "folder for the copies of those in a folder"),
+    CLI_OPTION("compress", 'z', "HOW", "copies in a folder: gzip (default), zstd or none", take_compression, NULL),
+    CLI_OPTION("remove", 'r', "REGEX", "also remove what this extended regular expression matches, in\n"
+               "all names and texts: 'Acme[A-Za-z]*'; can be repeated", take_pattern, NULL),
+    CLI_OPTION("keep-paths", 0, NULL, "keep the folders of paths", NULL, &scrub.keep_paths),
+    CLI_OPTION("keep-command", 0, NULL, "keep the command line", NULL, &keep_command),
+    CLI_OPTION("keep-host", 0, NULL, "keep the host's name", NULL, &keep_host),
+    OPTION_MAX_FAULTS,
+    OPTION_MEMORY,
+    {0},
+};
+
+const struct command command_scrub = {
+    .name = "scrub",
+    .purpose = "remove command line, host, paths and names before a trace is shared",
+    .arguments = "-o OUT FILE|FOLDER",
+    .help =
+        "Writes a copy of a trace without the command line, the host's name and the folders of\n"
+        "paths (/home/me/app/user.rb becomes */user.rb), and without what --remove matches. What\n"
+        "is removed becomes up to three stars. Names of methods, classes and threads, texts of\n"
+        "markers and addresses stay, unless --remove matches them. Times and counts stay.\n"
+        "The result is read again: if something to remove is found in it, it is deleted, and the\n"
+        "exit status is 3. Records that cannot be searched are left out, and counted.\n"
+        "Of a folder, such as a spool, each trace gets a copy in the folder OUT, under its name\n"
+        "without what is removed. Copies that are there already stay; run it as often as you like.\n",
+    .options = scrub_options,
+    .run = run,
+};

@@ -1,0 +1,283 @@
+/* control.c - see control.h */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/escape.h"
+#include "base/message.h"
+#include "base/xalloc.h"
+#include "cli/control.h"
+
+static const char variable[] = CONTROL_VARIABLE;
+
+/* Text that the program may have chosen. */
+static struct fxt_string
+untrusted_text(const char *text)
+{
+    return text_of(text);
+}
+
+/* --- where it listens ---------------------------------------------------------------------------- */
+
+/* Reads a whole file and adds a NUL. Returns NULL and sets errno on failure. */
+static char *
+read_whole(const char *path, size_t *bytes_out)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t bytes = 0, room = 4096;
+    char *text = xcalloc(room, 1);
+    ssize_t n = fd < 0 ? -1 : 0;
+    while (fd >= 0 && (n = read(fd, text + bytes, room - bytes - 1)) > 0) {
+        bytes += (size_t)n;
+        if (bytes + 1 == room) text = xrealloc(text, room *= 2, 1);
+    }
+    int error = errno;
+    if (fd >= 0) close(fd);
+    if (n < 0) {
+        free(text);
+        errno = error;
+        return NULL;
+    }
+    text[bytes] = '\0';
+    *bytes_out = bytes;
+    return text;
+}
+
+/* Returns the variable in the program's initial environment; malloc'ed. Prints a message and
+ * returns NULL if it is missing. */
+static char *
+find_variable(const char *pid)
+{
+    char path[64];
+    size_t bytes, name = sizeof variable - 1;
+    snprintf(path, sizeof path, "/proc/%s/environ", pid);
+    char *environment = read_whole(path, &bytes);
+    if (environment == NULL && (errno == ENOENT || errno == ESRCH)) { /* ESRCH: it has just ended */
+        fprintf(stderr, "vm-trace: no process %s\n", pid);
+        return NULL;
+    }
+    if (environment == NULL) {
+        bool other = errno == EACCES || errno == EPERM;
+        fprintf(stderr, "vm-trace: process %s%s: %s: %s\n", pid, other ? " belongs to another user" : "", path,
+                strerror(errno));
+        return NULL;
+    }
+    char *found = NULL;
+    for (const char *at = environment; at < environment + bytes; at += strlen(at) + 1) {
+        if (strncmp(at, variable, name) != 0 || at[name] != '=') continue;
+        found = xformat("%s", at + name + 1);
+        break;
+    }
+    free(environment);
+    const char *own = getenv(variable); /* a program that sets its title may overwrite its environment */
+    if (found == NULL && own != NULL && *own != '\0') found = xformat("%s", own);
+    if (found == NULL) {
+        fprintf(stderr,
+                "vm-trace: process %s takes no requests: start it with %s set to a folder or to the path of a socket\n",
+                pid, variable);
+    }
+    return found;
+}
+
+/* Builds the path of the socket from the variable, as the program does. Returns false if it is
+ * too long. */
+static bool
+socket_path(const char *value, const char *pid, char *path, size_t room)
+{
+    struct stat st;
+    bool folder = stat(value, &st) == 0 && S_ISDIR(st.st_mode);
+    size_t used = 0;
+    for (int part = 0; part < (folder ? 2 : 1); part++) {
+        for (const char *at = part ? "/" CONTROL_SOCKET "%p" : value; *at; at++) {
+            char one[2] = {*at, '\0'};
+            const char *text = one;
+            if (*at == '%' && (at[1] == 'p' || at[1] == '%')) text = *++at == 'p' ? pid : "%";
+            size_t bytes = strlen(text);
+            if (used + bytes >= room) return false;
+            memcpy(path + used, text, bytes);
+            used += bytes;
+        }
+    }
+    path[used] = '\0';
+    return true;
+}
+
+/* Connects to the program. A relative path is relative to the program's folder. */
+static int
+connect_to(const char *pid, uint64_t timeout_s)
+{
+    char *value = find_variable(pid);
+    if (value == NULL) return -1;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    char folder[64], path[4096];
+    bool relative = value[0] != '/';
+    snprintf(folder, sizeof folder, "/proc/%s/cwd", pid);
+    if (relative && chdir(folder) != 0) {
+        fprintf(stderr, "vm-trace: %s: %s\n", folder, strerror(errno));
+        free(value);
+        return -1;
+    }
+    bool fits = socket_path(value, pid, path, sizeof path) && strlen(path) < sizeof address.sun_path;
+    free(value);
+    int fd = fits ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
+    if (fits) strcpy(address.sun_path, path);
+    if (!fits) errno = ENAMETOOLONG;
+    /* connect waits while other requests are queued: limit it like sending. */
+    struct timeval patience = {.tv_sec = (time_t)timeout_s};
+    if (fd >= 0) setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
+    int error = errno;
+    fprintf(stderr, "vm-trace: process %s does not listen at ", pid);
+    print_escaped(stderr, untrusted_text(path));
+    fprintf(stderr, ": %s\n", error == EAGAIN ? "too many requests are waiting" : strerror(error));
+    if (fd >= 0) close(fd);
+    return -1;
+}
+
+/* --- asking ------------------------------------------------------------------------------------------ */
+
+void
+control_word(struct control_request *request, const char *word)
+{
+    size_t bytes = strlen(word) + 1;
+    if (request->bytes + bytes + 1 > sizeof request->words) {
+        request->too_long = true;
+        return;
+    }
+    memcpy(request->words + request->bytes, word, bytes);
+    request->bytes += bytes;
+}
+
+void
+control_pair(struct control_request *request, const char *name, const char *value)
+{
+    if (value == NULL) return;
+    control_word(request, name);
+    control_word(request, value);
+}
+
+void
+control_number(struct control_request *request, const char *name, uint64_t value)
+{
+    char digits[24];
+    snprintf(digits, sizeof digits, "%llu", (unsigned long long)value);
+    control_pair(request, name, digits);
+}
+
+static bool
+send_all(int fd, const char *from, size_t bytes)
+{
+    while (bytes > 0) {
+        ssize_t n = send(fd, from, bytes, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        from += n;
+        bytes -= (size_t)n;
+    }
+    return true;
+}
+
+static int64_t
+now_ms(void)
+{
+    return clock_ns(CLOCK_MONOTONIC) / 1000000;
+}
+
+enum answer { ANSWERED, ENDED, TOO_LATE };
+
+/* Receives until the program closes the connection or the buffer is full, and adds a NUL. The
+ * timeout is for the whole answer, so one that comes byte by byte does not wait longer. */
+static enum answer
+receive(int fd, uint64_t timeout_s, char *reply, size_t room, size_t *bytes_out)
+{
+    int64_t end_ms = now_ms() + (int64_t)timeout_s * 1000;
+    enum answer answer = ANSWERED;
+    size_t bytes = 0;
+    while (bytes + 1 < room) {
+        struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+        int64_t left_ms = end_ms - now_ms();
+        int ready = left_ms > 0 ? poll(&poll_fd, 1, (int)left_ms) : 0;
+        if (ready < 0 && errno == EINTR) continue;
+        ssize_t n = ready > 0 ? recv(fd, reply + bytes, room - 1 - bytes, MSG_DONTWAIT) : -1;
+        if (ready > 0 && n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+        if (ready == 0) answer = TOO_LATE;
+        if (n <= 0) break;
+        bytes += (size_t)n;
+    }
+    reply[bytes] = '\0';
+    *bytes_out = bytes;
+    return bytes == 0 && answer == ANSWERED ? ENDED : answer;
+}
+
+/* Prints the program's answer. Line ends stay; other characters that move the cursor are
+ * escaped. */
+static void
+print_reply(FILE *out, const char *text, size_t bytes)
+{
+    for (const char *end = text + bytes; text < end;) {
+        const char *line_end = memchr(text, '\n', (size_t)(end - text));
+        uint32_t len = (uint32_t)((line_end ? line_end : end) - text);
+        print_escaped(out, (struct fxt_string){.ptr = text, .len = len});
+        putc('\n', out);
+        text += len + 1;
+    }
+}
+
+bool
+control_pid_p(const char *text)
+{
+    enum { PID_DIGITS = 10 };
+    size_t digits = strspn(text, "0123456789");
+    return digits > 0 && digits <= PID_DIGITS && text[digits] == '\0';
+}
+
+enum status
+control_send(struct control_request *request, const char *pid, uint64_t timeout_s, FILE *out)
+{
+    if (request->too_long) {
+        fputs("vm-trace: the options are too long\n", stderr);
+        return STATUS_USAGE;
+    }
+    int fd = connect_to(pid, timeout_s);
+    if (fd < 0) return STATUS_CANNOT_READ;
+    request->words[request->bytes++] = '\0'; /* an empty word ends the request */
+    if (request->bytes == 1) request->words[request->bytes++] = '\0';
+
+    static const char ok[] = "ok\n", error[] = "error\n";
+    char reply[8192];
+    size_t bytes = 0;
+    enum answer answer =
+        send_all(fd, request->words, request->bytes) ? receive(fd, timeout_s, reply, sizeof reply, &bytes) : ENDED;
+    close(fd);
+    if (answer == TOO_LATE) {
+        fprintf(stderr, "vm-trace: process %s did not answer within %llu s (--timeout=SECONDS waits longer); "
+                "it may still carry out the request\n", pid, (unsigned long long)timeout_s);
+        return STATUS_CANNOT_READ;
+    }
+    if (answer == ANSWERED && strncmp(reply, ok, sizeof ok - 1) == 0) {
+        if (out == NULL) return STATUS_FINE;
+        print_reply(out, reply + sizeof ok - 1, bytes - (sizeof ok - 1));
+        return finish_output();
+    }
+    if (answer == ANSWERED && strncmp(reply, error, sizeof error - 1) == 0) {
+        fprintf(stderr, "vm-trace: process %s: ", pid);
+        print_reply(stderr, reply + sizeof error - 1, bytes - (sizeof error - 1));
+    }
+    else if (answer == ANSWERED) {
+        fprintf(stderr, "vm-trace: process %s sent an answer that no traced Ruby sends: does another program use %s?\n",
+                pid, variable);
+    }
+    else {
+        fprintf(stderr, "vm-trace: process %s ended, or closed the connection without an answer\n", pid);
+    }
+    return STATUS_CANNOT_READ;
+}

@@ -1,0 +1,65 @@
+/* page_file.c - see page_file.h */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analysis/annotated_source.h"
+#include "base/output_file.h"
+#include "cli/folders.h"
+#include "cli/page_file.h"
+#include "render/page.h"
+#include "render/page_sources.h"
+
+static void
+print_with_sources(FILE *out, struct page_data *data, int file_count, char **files)
+{
+    struct page_sources sources = {.traced = traces_written(file_count, files)};
+    sources.reason_of = page_data_annotate(data, &sources.annotation);
+    print_page(out, data, &sources, file_count, files);
+    uint32_t count = sources.annotation.files.count;
+    if (sources.shown < count) {
+        fprintf(stderr,
+                "vm-trace: html: the page has %" PRIu32 " of %" PRIu32 " sources, and says why not the others\n",
+                sources.shown, count);
+    }
+    annotation_free(&sources.annotation);
+    free(sources.reason_of);
+}
+
+static enum status
+read_before(struct page_data *before, const char *against, uint64_t max_faults)
+{
+    int trace_count;
+    char **traces, *argument = (char *)against;
+    if (!folders_expand(1, &argument, &trace_count, &traces)) return STATUS_CANNOT_READ;
+    enum status status = STATUS_FINE;
+    for (int i = 0; i < trace_count; i++) status = worse(status, page_data_read(before, traces[i], max_faults));
+    folder_traces_free(traces, trace_count);
+    page_data_finish(before);
+    return status;
+}
+
+enum status
+page_file_write(const struct page_options *page, const struct options *options, int file_count, char **files)
+{
+    struct output output;
+    if (!output_open(&output, OUTPUT_BINARY, page->out_path, file_count, files)) return STATUS_CANNOT_READ;
+    struct page_data data;
+    page_data_init(&data, options->memory_bytes);
+    data.calls_shown_max = page->max_calls;
+    enum status status = STATUS_FINE;
+    for (int i = 0; i < file_count; i++) status = worse(status, page_data_read(&data, files[i], options->max_faults));
+    struct page_data before;
+    bool compared = page->against != NULL && status < STATUS_USAGE;
+    if (compared) page_data_init(&before, options->memory_bytes);
+    if (compared) status = worse(status, read_before(&before, page->against, options->max_faults));
+    if (status < STATUS_USAGE) {
+        page_data_finish(&data);
+        if (compared) page_data_compare(&data, &before);
+        if (page->with_sources) print_with_sources(output.file, &data, file_count, files);
+        else print_page(output.file, &data, NULL, file_count, files);
+    }
+    if (compared) page_data_free(&before);
+    page_data_free(&data);
+    return output_close(&output, status);
+}

@@ -1,0 +1,120 @@
+/* ruby_of.c - see ruby_of.h */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/xalloc.h"
+#include "cli/ruby_of.h"
+
+static bool
+program_p(const char *path)
+{
+    struct stat stat_of;
+    return access(path, X_OK) == 0 && stat(path, &stat_of) == 0 && S_ISREG(stat_of.st_mode);
+}
+
+/* The file that execvp would run. malloc'ed, or NULL. */
+static char *
+find_program(const char *name)
+{
+    if (strchr(name, '/') != NULL) return program_p(name) ? xformat("%s", name) : NULL;
+    const char *path = getenv("PATH");
+    for (const char *at = path ? path : "/usr/local/bin:/usr/bin:/bin";;) {
+        size_t bytes = strcspn(at, ":");
+        char *file = xformat("%.*s/%s", bytes > 0 ? (int)bytes : 1, bytes > 0 ? at : ".", name);
+        if (program_p(file)) return file;
+        free(file);
+        if (at[bytes] == '\0') return NULL;
+        at += bytes + 1;
+    }
+}
+
+static bool
+called_ruby(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strncmp(slash ? slash + 1 : path, "ruby", 4) == 0;
+}
+
+/* The interpreter of a script: "#!/usr/bin/ruby -w", "#!/usr/bin/env -S ruby". malloc'ed, or NULL. */
+static char *
+interpreter_of(const char *path)
+{
+    static const char BLANKS[] = " \t\r\n";
+    char line[512];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = fd < 0 ? -1 : read(fd, line, sizeof line - 1);
+    if (fd >= 0) close(fd);
+    if (bytes < 3 || line[0] != '#' || line[1] != '!') return NULL;
+    line[bytes] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+    char *rest, *word = strtok_r(line + 2, BLANKS, &rest);
+    if (word == NULL) return NULL;
+    const char *name = strrchr(word, '/');
+    bool env = strcmp(name ? name + 1 : word, "env") == 0;
+    while (env) { /* its options and variables */
+        word = strtok_r(NULL, BLANKS, &rest);
+        env = word != NULL && (word[0] == '-' || strchr(word, '=') != NULL);
+    }
+    return word != NULL ? find_program(word) : NULL;
+}
+
+char *
+ruby_of(const char *command)
+{
+    char *program = find_program(command);
+    if (program == NULL || called_ruby(program)) return program;
+    char *interpreter = interpreter_of(program);
+    free(program);
+    if (interpreter != NULL && called_ruby(interpreter)) return interpreter;
+    free(interpreter);
+    return NULL;
+}
+
+/* Runs it with its output in `text`. Returns its status, or -1. */
+static int
+output_of(char *const arguments[], char *text, size_t room)
+{
+    int ends[2], status = -1;
+    if (pipe(ends) != 0) return -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        int null = open("/dev/null", O_RDWR);
+        dup2(null, STDIN_FILENO);
+        dup2(null, STDERR_FILENO);
+        dup2(ends[1], STDOUT_FILENO);
+        if (ends[1] > STDERR_FILENO) close(ends[1]);
+        close(ends[0]);
+        unsetenv("RUBY_VM_TRACE");
+        execv(arguments[0], arguments);
+        _exit(127);
+    }
+    close(ends[1]);
+    size_t bytes = 0;
+    for (ssize_t got = 1; pid > 0 && bytes + 1 < room && got != 0;) {
+        got = read(ends[0], text + bytes, room - bytes - 1);
+        if (got < 0 && errno != EINTR) break;
+        if (got > 0) bytes += (size_t)got;
+    }
+    text[bytes] = '\0';
+    close(ends[0]);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+    return pid > 0 ? status : -1;
+}
+
+bool
+ruby_ask(const char *ruby, struct ruby_version *version_out)
+{
+    static const char script[] = "print defined?(RubyVM::Trace) ? 1 : 0, RUBY_DESCRIPTION";
+    char text[sizeof version_out->description + 1];
+    char *const arguments[] = {(char *)ruby, (char *)"--disable=gems,rubyopt", (char *)"-e", (char *)script, NULL};
+    if (output_of(arguments, text, sizeof text) != 0 || (text[0] != '0' && text[0] != '1')) return false;
+    version_out->traced = text[0] == '1';
+    strcpy(version_out->description, text + 1);
+    return true;
+}

@@ -1,0 +1,20 @@
+#ifndef RUBY_OF_H
+#define RUBY_OF_H
+/* ruby_of.h - which Ruby a command runs, and whether it can be traced. */
+#include <stdbool.h>
+
+/* Returns the Ruby that a command runs: the command itself if its name begins with "ruby", or the interpreter that
+ * the first line of a script names. malloc'ed; NULL: there is no such file, or it does not say (a shell script,
+ * make). */
+char *ruby_of(const char *command);
+
+struct ruby_version {
+    bool traced;           /* it has RubyVM::Trace */
+    char description[200]; /* as `ruby -v` prints it, on one line */
+};
+
+/* Asks a Ruby by running it for a moment, without the program's RUBYOPT and gems. Returns false if it cannot be
+ * run. */
+bool ruby_ask(const char *ruby, struct ruby_version *version_out);
+
+#endif

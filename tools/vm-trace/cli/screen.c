@@ -1,0 +1,113 @@
+/* screen.c - see screen.h */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "cli/screen.h"
+
+/* Escape sequences of xterm and all that followed it: another screen, no cursor, no wrapping of lines. */
+#define ENTER "\033[?1049h\033[?25l\033[?7l"
+#define LEAVE "\033[?7h\033[?25h\033[?1049l"
+#define HOME "\033[H"
+#define ERASE_REST_OF_LINE "\033[K"
+#define ERASE_BELOW "\033[J"
+#define REVERSED "\033[7m"
+#define PLAIN "\033[m"
+
+static struct termios before;
+static bool begun;
+static volatile sig_atomic_t interrupted, resized;
+
+static void
+on_signal(int signal)
+{
+    if (signal == SIGWINCH) resized = 1;
+    else interrupted = 1;
+}
+
+bool
+screen_begin(void)
+{
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &before) != 0) return false;
+    struct termios raw = before;
+    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    raw.c_cc[VMIN] = 1;
+    raw.c_cc[VTIME] = 0;
+    tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+    const struct sigaction action = {.sa_handler = on_signal};
+    const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH};
+    for (unsigned i = 0; i < sizeof signals / sizeof signals[0]; i++) sigaction(signals[i], &action, NULL);
+    begun = true;
+    atexit(screen_end);
+    fputs(ENTER, stdout);
+    fflush(stdout);
+    return true;
+}
+
+void
+screen_end(void)
+{
+    if (!begun) return;
+    begun = false;
+    fputs(LEAVE, stdout);
+    fflush(stdout);
+    tcsetattr(STDIN_FILENO, TCSANOW, &before);
+}
+
+void
+screen_size(int *rows_out, int *columns_out)
+{
+    enum { DEFAULT_ROWS = 24, DEFAULT_COLUMNS = 80 };
+    struct winsize size = {0};
+    ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+    *rows_out = size.ws_row > 1 ? size.ws_row : DEFAULT_ROWS;
+    *columns_out = size.ws_col > 0 ? size.ws_col : DEFAULT_COLUMNS;
+}
+
+void
+screen_draw(const char *text, const char *bottom)
+{
+    int rows, columns;
+    screen_size(&rows, &columns);
+    fputs(HOME, stdout);
+    for (int row = 1; row < rows; row++) {
+        int bytes = (int)strcspn(text, "\n");
+        printf("%.*s" ERASE_REST_OF_LINE "\n", bytes, text);
+        text += bytes + (text[bytes] == '\n');
+    }
+    printf(REVERSED "%.*s" ERASE_REST_OF_LINE PLAIN ERASE_BELOW, columns, bottom);
+    fflush(stdout);
+}
+
+/* What follows an escape at once is the rest of a key's sequence. */
+static bool
+skip_sequence(void)
+{
+    char rest[16];
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    return poll(&input, 1, 20) > 0 && read(STDIN_FILENO, rest, sizeof rest) > 0;
+}
+
+int
+screen_key(int milliseconds)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    if (!interrupted && !resized && poll(&input, 1, milliseconds) < 0 && errno != EINTR) return SCREEN_CLOSED;
+    if (interrupted) return SCREEN_CLOSED;
+    if (resized) {
+        resized = 0;
+        return SCREEN_RESIZED;
+    }
+    if (input.revents == 0) return 0;
+    char key;
+    if (read(STDIN_FILENO, &key, 1) != 1) return SCREEN_CLOSED;
+    if (key == SCREEN_ESCAPE && skip_sequence()) return 0;
+    if (key == '\r') return SCREEN_ENTER;
+    return key == '\b' ? SCREEN_BACKSPACE : (unsigned char)key;
+}

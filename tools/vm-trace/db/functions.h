@@ -1,0 +1,17 @@
+#ifndef FUNCTIONS_H
+#define FUNCTIONS_H
+/* functions.h - functions of Perfetto's SQL: values (EXTRACT_ARG, REGEXP, TRACE_START and so on), and tables
+ * (ancestor_slice, following_flow and so on). */
+#include <sqlite3.h>
+
+#include "db/model.h"
+
+/* Register them with a database. The model must be finished and outlive the database. Return an SQLite result
+ * code. */
+int functions_register(sqlite3 *db, const struct model *model);
+int table_functions_register(sqlite3 *db, const struct model *model);
+
+/* Calls `word` with the names of those that return rows. */
+void table_functions_words(void (*word)(void *context, const char *name), void *context);
+
+#endif

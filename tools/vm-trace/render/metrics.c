@@ -1,0 +1,302 @@
+/* metrics.c - see metrics.h */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "render/metrics.h"
+#include "render/report_view.h"
+
+enum { LIMITED = STRING_VERSION_LIMIT - STRING_PROFILING + 1 };
+
+struct metrics {
+    FILE *out;
+    struct view view;
+    const char *labels; /* of every sample */
+};
+
+/* --- lines --------------------------------------------------------------------------------------------- */
+
+static void
+begin_family(const struct metrics *metrics, const char *name, const char *unit, const char *help)
+{
+    fprintf(metrics->out, "# TYPE vm_trace_%s gauge\n", name);
+    if (unit != NULL) fprintf(metrics->out, "# UNIT vm_trace_%s %s\n", name, unit);
+    fprintf(metrics->out, "# HELP vm_trace_%s %s\n", name, help);
+}
+
+/* A value as the format has it between quotes. Bytes outside of ASCII are no part of any label here. */
+static void
+print_value(FILE *out, struct fxt_string value)
+{
+    for (uint32_t i = 0; i < value.len; i++) {
+        char byte = value.ptr[i];
+        if (byte == '"' || byte == '\\') fprintf(out, "\\%c", byte);
+        else if (byte == '\n') fputs("\\n", out);
+        else putc(byte >= ' ' && byte < 0x7f ? byte : '?', out);
+    }
+}
+
+struct label {
+    const char *name; /* NULL: none */
+    struct fxt_string value;
+};
+
+/* Prints the name and the labels of a sample, up to its value. */
+static void
+begin_sample(const struct metrics *metrics, const char *name, struct label first, struct label second)
+{
+    const struct label labels[] = {first, second};
+    const char *between = "{";
+    fprintf(metrics->out, "vm_trace_%s", name);
+    for (unsigned i = 0; i < 2; i++) {
+        if (labels[i].name == NULL) continue;
+        fprintf(metrics->out, "%s%s=\"", between, labels[i].name);
+        print_value(metrics->out, labels[i].value);
+        putc('"', metrics->out);
+        between = ",";
+    }
+    if (*metrics->labels != '\0') fprintf(metrics->out, "%s%s", between, metrics->labels), between = ",";
+    fputs(*between == ',' ? "} " : " ", metrics->out);
+}
+
+static const struct label none = {.name = NULL};
+
+static struct label
+label(const char *name, const char *value)
+{
+    return (struct label){name, text_of(value)};
+}
+
+static void
+print_count(const struct metrics *metrics, const char *name, struct label one, struct label two, uint64_t count)
+{
+    begin_sample(metrics, name, one, two);
+    fprintf(metrics->out, "%" PRIu64 "\n", count);
+}
+
+static void
+print_seconds(const struct metrics *metrics, const char *name, struct label one, struct label two, uint64_t ns)
+{
+    begin_sample(metrics, name, one, two);
+    fprintf(metrics->out, "%" PRIu64 ".%09" PRIu64 "\n", ns / 1000000000, ns % 1000000000);
+}
+
+/* --- what was read ---------------------------------------------------------------------------------------- */
+
+/* Whether an earlier file has another piece of the same process's recording. */
+static bool
+later_piece_p(const struct report *report, uint32_t number)
+{
+    const struct report_process *process = report_process(report, number);
+    for (uint32_t i = 0; process->snapshot && i < number; i++) {
+        const struct report_process *earlier = report_process(report, i);
+        if (earlier->shown && earlier->snapshot && earlier->pid == process->pid) return true;
+    }
+    return false;
+}
+
+static void
+print_traces(const struct metrics *metrics, uint32_t files, uint32_t unread)
+{
+    const struct report *report = metrics->view.report;
+    uint32_t processes = 0;
+    uint64_t traced_ns = 0;
+    for (uint32_t i = 0; i < report->processes.count; i++) {
+        const struct report_process *process = report_process(report, i);
+        if (!process->shown) continue;
+        processes += !later_piece_p(report, i);
+        if (process->first_ns <= process->last_ns) traced_ns += (uint64_t)(process->last_ns - process->first_ns);
+    }
+    begin_family(metrics, "files", NULL, "Traces that were to be read.");
+    print_count(metrics, "files", label("state", "read"), none, files - unread);
+    print_count(metrics, "files", label("state", "skipped"), none, unread);
+    begin_family(metrics, "processes", NULL, "Processes in these traces.");
+    print_count(metrics, "processes", none, none, processes);
+    begin_family(metrics, "traced_seconds", "seconds", "From the first to the last event, summed over processes.");
+    print_seconds(metrics, "traced_seconds", none, none, traced_ns);
+
+    begin_family(metrics, "lost_events", NULL, "Events that the recorder lost, by reason.");
+    for (uint32_t i = 0; i < report->losses.count; i++) {
+        const struct report_loss *loss = row_table_at(&report->losses, i);
+        uint64_t events = 0;
+        bool first = true;
+        for (uint32_t other = 0; other < report->losses.count; other++) { /* a handful of reasons */
+            const struct report_loss *same = row_table_at(&report->losses, other);
+            if (same->reason != loss->reason) continue;
+            first = first && other >= i;
+            events += same->events;
+        }
+        const struct label reason = {"reason", view_name(&metrics->view, loss->reason)};
+        if (first) print_count(metrics, "lost_events", reason, none, events);
+    }
+}
+
+/* --- exits ------------------------------------------------------------------------------------------------ */
+
+/* Exits whose reasons differ only in parentheses. */
+struct family {
+    struct fxt_string reason;
+    uint64_t count, lost_ns, limited;
+};
+
+static struct fxt_string
+without_parentheses(struct fxt_string reason)
+{
+    const char *open = reason.len > 0 ? memchr(reason.ptr, '(', reason.len) : NULL;
+    return (struct fxt_string){.ptr = reason.ptr, .len = open != NULL ? (uint32_t)(open - reason.ptr) : reason.len};
+}
+
+/* Returns their number, at most the number of rows. malloc'ed. */
+static uint32_t
+sum_families(const struct view *view, bool fallbacks, struct family **families_out)
+{
+    struct row_table rows = view_exits(view, fallbacks, BY_REASON, NULL);
+    struct family *families = xcalloc(rows.count + 1, sizeof *families);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < rows.count; i++) {
+        const struct exit_row *row = row_table_at(&rows, i);
+        struct fxt_string reason = without_parentheses(view_name(view, row->reason));
+        uint32_t at = 0;
+        while (at < count && (families[at].reason.len != reason.len ||
+                              memcmp(families[at].reason.ptr, reason.ptr, reason.len) != 0)) at++;
+        if (at == count) families[count++].reason = reason;
+        families[at].count += row->count;
+        families[at].lost_ns += row->lost_ns;
+        families[at].limited += row->outcomes[LIMITED];
+    }
+    exit_rows_free(&rows);
+    *families_out = families;
+    return count;
+}
+
+static void
+print_exits(const struct metrics *metrics)
+{
+    struct family *exits, *fallbacks;
+    uint32_t exit_count = sum_families(&metrics->view, false, &exits);
+    uint32_t fallback_count = sum_families(&metrics->view, true, &fallbacks);
+    begin_family(metrics, "exits", NULL, "Exits of compiled code to the interpreter, by reason.");
+    for (uint32_t i = 0; i < exit_count; i++)
+        print_count(metrics, "exits", (struct label){"reason", exits[i].reason}, none, exits[i].count);
+    if (report_timed(metrics->view.report)) {
+        begin_family(metrics, "exit_lost_seconds", "seconds",
+                     "Time in the interpreter because of exits, by reason (stream states).");
+        for (uint32_t i = 0; i < exit_count; i++)
+            print_seconds(metrics, "exit_lost_seconds", (struct label){"reason", exits[i].reason}, none,
+                          exits[i].lost_ns);
+    }
+    begin_family(metrics, "exits_at_version_limit", NULL,
+                 "Recompile exits of code that has as many versions as it may have, by reason.");
+    for (uint32_t i = 0; i < exit_count; i++) {
+        if (exits[i].limited > 0)
+            print_count(metrics, "exits_at_version_limit", (struct label){"reason", exits[i].reason}, none,
+                        exits[i].limited);
+    }
+    begin_family(metrics, "fallbacks", NULL, "Calls that compiled code left to the interpreter, by reason.");
+    for (uint32_t i = 0; i < fallback_count; i++)
+        print_count(metrics, "fallbacks", (struct label){"reason", fallbacks[i].reason}, none,
+                    fallbacks[i].count);
+    free(exits);
+    free(fallbacks);
+}
+
+/* --- the other streams ------------------------------------------------------------------------------------- */
+
+static void
+print_compilations(const struct metrics *metrics)
+{
+    const struct compilations *compilations = &metrics->view.report->compilations;
+    begin_family(metrics, "compilations", NULL, "ISEQs that were compiled, each time.");
+    print_count(metrics, "compilations", none, none, compilations->whole.count);
+    begin_family(metrics, "compilation_seconds", "seconds", "Time in which ISEQs were compiled.");
+    print_seconds(metrics, "compilation_seconds", none, none, compilations->whole.total_ns);
+}
+
+static void
+print_threads(const struct metrics *metrics)
+{
+    static const struct { enum thread_state state; const char *name; } states[] = {
+        {THREAD_RUNNING, "running"}, {THREAD_IN_GC, "gc"}, {THREAD_WAITING, "waiting"}, {THREAD_BLOCKED, "blocked"}};
+    const struct thread_states *threads = &metrics->view.report->states;
+    uint64_t ns[THREAD_STATE_COUNT];
+    if (threads->threads.count == 0) return; /* without the stream it is not known */
+    thread_states_sum(threads, ns);
+    begin_family(metrics, "thread_seconds", "seconds",
+                 "Time of Ruby threads by state; waiting: for the GVL (stream threads).");
+    for (unsigned i = 0; i < sizeof states / sizeof *states; i++)
+        print_seconds(metrics, "thread_seconds", label("state", states[i].name), none, ns[states[i].state]);
+}
+
+/* Rows of the table differ in what made a collection a major one, too. */
+static void
+print_gc_reasons(const struct metrics *metrics, bool seconds)
+{
+    const struct row_table *reasons = &metrics->view.report->gc.reasons;
+    for (uint32_t i = 0; i < reasons->count; i++) {
+        const struct gc_reason *reason = row_table_at(reasons, i);
+        uint64_t count = 0, ns = 0;
+        bool repeated = false;
+        for (uint32_t other = 0; other < reasons->count; other++) {
+            const struct gc_reason *same = row_table_at(reasons, other);
+            if (same->kind != reason->kind || same->reason != reason->reason) continue;
+            repeated = repeated || other < i;
+            count += same->pauses.count;
+            ns += same->pauses.total_ns;
+        }
+        const struct label kind = label("kind", reason->kind == STRING_GC_MAJOR ? "major" : "minor");
+        const struct label why = {"reason", view_name(&metrics->view, reason->reason)};
+        if (repeated) continue;
+        if (seconds) print_seconds(metrics, "gc_pause_seconds", kind, why, ns);
+        else print_count(metrics, "gc_pauses", kind, why, count);
+    }
+}
+
+static void
+print_gc(const struct metrics *metrics)
+{
+    const struct row_table *reasons = &metrics->view.report->gc.reasons;
+    uint64_t longest_ns = 0;
+    if (reasons->count == 0) return;
+    begin_family(metrics, "gc_pauses", NULL, "Pauses of the garbage collector, by kind and reason.");
+    print_gc_reasons(metrics, false);
+    begin_family(metrics, "gc_pause_seconds", "seconds", "Their time.");
+    print_gc_reasons(metrics, true);
+    for (uint32_t i = 0; i < reasons->count; i++) {
+        const struct gc_reason *reason = row_table_at(reasons, i);
+        if (reason->pauses.longest_ns > longest_ns) longest_ns = reason->pauses.longest_ns;
+    }
+    begin_family(metrics, "gc_longest_pause_seconds", "seconds", "The longest pause of the garbage collector.");
+    print_seconds(metrics, "gc_longest_pause_seconds", none, none, longest_ns);
+}
+
+void
+metrics_print(FILE *out, struct report *report, const char *labels, uint32_t files, uint32_t unread)
+{
+    const struct metrics metrics = {.out = out, .view = {.report = report}, .labels = labels};
+    print_traces(&metrics, files, unread);
+    print_exits(&metrics);
+    print_compilations(&metrics);
+    print_threads(&metrics);
+    print_gc(&metrics);
+    fputs("# EOF\n", out);
+}
+
+bool
+metrics_labels_p(const char *text)
+{
+    for (const char *at = text; *at != '\0';) {
+        if (!isalpha((unsigned char)*at) && *at != '_') return false;
+        while (isalnum((unsigned char)*at) || *at == '_') at++;
+        if (at[0] != '=' || at[1] != '"') return false;
+        for (at += 2; *at != '"'; at++) {
+            if (*at == '\\' && at[1] != '\0') at++;
+            if (*at == '\0' || *at == '\n') return false;
+        }
+        at++;
+        if (*at == ',' && at[1] != '\0') at++;
+        else if (*at != '\0') return false;
+    }
+    return true;
+}

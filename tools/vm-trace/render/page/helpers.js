@@ -1,0 +1,67 @@
+// What all scripts of the page use: elements, numbers and times as texts, the tip at the pointer, parts of labels.
+"use strict";
+function page_helpers() {
+  const $ = (id) => document.getElementById(id);
+
+  function fill(node, properties, children) {
+    for (const [name, value] of Object.entries(properties || {})) {
+      if (value === undefined || value === false) continue;
+      if (name === "class") node.setAttribute("class", value);
+      else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+      else if (name === "text") node.textContent = value;
+      else node.setAttribute(name, value === true ? "" : value);
+    }
+    node.append(...children.filter((child) => child !== null && child !== undefined));
+    return node;
+  }
+  const el = (tag, properties, ...children) => fill(document.createElement(tag), properties, children);
+  // A method and its place. Lines break between its words, not within them.
+  const breakable = (text) => text.split(/(?=[/(#]|::)/).flatMap((part, i) => (i > 0 ? [el("wbr"), part] : [part]));
+  const svg = (tag, properties, ...children) =>
+    fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
+
+  const number = (n) => Math.round(n).toLocaleString("en-US");
+  function percent(part, whole) {
+    if (whole === 0) return "–";
+    return (100 * part / whole).toFixed(part / whole < 0.0995 ? 2 : 1) + " %";
+  }
+  const plural = (n, word) => `${number(n)} ${word}${n === 1 ? "" : "s"}`;
+  function time(ns) {
+    const size = Math.abs(ns);
+    if (size < 1e3) return `${Math.round(ns)} ns`;
+    const [unit, name] = size < 1e6 ? [1e3, "µs"] : size < 1e9 ? [1e6, "ms"] : [1e9, "s"];
+    const value = ns / unit;
+    return `${value.toFixed(Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0)} ${name}`;
+  }
+  // The smallest of 1, 2, 5, 10, 20 … that is at least this.
+  function round_step(step) {
+    const power = 10 ** Math.floor(Math.log10(step));
+    return power * [1, 2, 5, 10].find((factor) => power * factor >= step * 0.9999);
+  }
+
+  function show_tip(event, ...content) {
+    const tip = $("tip");
+    tip.replaceChildren(...content);
+    tip.hidden = false;
+    const box = tip.getBoundingClientRect();
+    const x = event.clientX + 14 + box.width > innerWidth ? event.clientX - box.width - 14 : event.clientX + 14;
+    const y = event.clientY + 14 + box.height > innerHeight ? event.clientY - box.height - 14 : event.clientY + 14;
+    tip.style.left = `${Math.max(4, x)}px`;
+    tip.style.top = `${Math.max(4, y)}px`;
+  }
+  const hide_tip = () => { $("tip").hidden = true; };
+
+  // The parts of `Foo#bar (/app/foo.rb:3)`. A name may contain "(2 levels)" or "(required)", a path anything.
+  function label_parts(label) {
+    const match = /^(.+?) \((?!\d+ levels\) in |required\)>)(.*)\)$/s.exec(label);
+    if (!match) return { name: label, place: "", file: "" };
+    return { name: match[1], place: match[2], file: match[2].replace(/:-?\d+$/, "") };
+  }
+
+  // The end of a long path; the tip shows all of it.
+  const short_path = (path) => (path.length <= 44 ? path : path.replace(/^(<?).*?([^/]*\/[^/]*\/?[^/]*)$/, "$1…/$2"));
+
+  return {
+    $, el, breakable, svg, number, percent, plural, time, round_step, show_tip, hide_tip, label_parts, short_path,
+  };
+}

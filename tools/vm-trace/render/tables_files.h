@@ -1,0 +1,41 @@
+#ifndef TABLES_FILES_H
+#define TABLES_FILES_H
+/* tables_files.h - the files of one process: DIR/TABLE/day=2026-11-26/host=web1/KEY.csv.gz, one for each table.
+ *
+ *      process_tables_open -> rows -> process_tables_close
+ *
+ * Each file gets its name when it is complete, and replaces that of an earlier export of the same trace.
+ * Partitions are named as Apache Hive names them, which engines read as two more columns.
+ */
+#include "base/output_file.h"
+#include "render/tables_rows.h"
+
+/* What the names of a process's files are made of. */
+struct process_name {
+    struct fxt_string host; /* empty: unknown */
+    uint32_t pid;
+    int64_t first_ns;       /* of its first event, by the trace's clock */
+    int64_t boot_ns;        /* Unix time at 0 of that clock */
+    bool unix_known;        /* false: boot_ns is a guess, which the key must not contain */
+};
+
+struct process_tables {
+    char *key;      /* unique in the fleet, and the same at each export */
+    int64_t boot_ns;
+    struct output outputs[TABLES];
+    struct rows rows[TABLES];
+    char *stale[TABLES]; /* the file that another --table-format would have written */
+    uint32_t open;       /* how many of them are */
+};
+
+/* Returns the key of a process, malloc'ed. */
+char *process_key(const struct process_name *name);
+/* Makes folders and opens all files. Prints a message and returns false if one cannot be written; then
+ * process_tables_close is needed all the same. */
+bool process_tables_open(struct process_tables *tables, const char *folder, enum rows_format format,
+                         const struct process_name *name);
+/* Completes the files, or removes them if `status` says that they are useless. Returns the worse of
+ * status and its own. */
+enum status process_tables_close(struct process_tables *tables, enum status status);
+
+#endif

@@ -1,0 +1,22 @@
+#ifndef TABLES_SUMS_H
+#define TABLES_SUMS_H
+/* tables_sums.h - the tables processes, threads and sites: what a report knows of a trace at its end. */
+#include "analysis/report_data.h"
+#include "render/tables_files.h"
+#include "render/tables_stacks.h"
+
+struct process_facts {
+    const char *trace; /* name of the file, without its folder */
+    bool with_command;
+};
+
+/* Write the rows of a process of the report, whose number it is. */
+void tables_write_process(struct process_tables *tables, struct report *report, uint32_t number,
+                          const struct process_facts *facts);
+void tables_write_threads(struct process_tables *tables, struct report *report, uint32_t number);
+void tables_write_sites(struct process_tables *tables, struct report *report, uint32_t number,
+                        struct table_stacks *stacks);
+/* The text of a setting of the process; empty if it has none. `name` is an enum known_string. */
+struct fxt_string process_setting(const struct report *report, uint32_t number, uint32_t name);
+
+#endif
