@@ -3,14 +3,19 @@
 #
 # The protocol: if the environment variable VM_TRACE_BENCH is set, it names a file to which the
 # process appends lines:
-#   iteration SECONDS     one measured iteration; everything before the first one is warm-up
+#   iteration SECONDS [CPU]  one measured iteration, and the processor time of its process in it;
+#                         everything before the first one is warm-up
+#   first SECONDS         the first iteration of all, which is warm-up
 #   peak KIB              peak of resident memory
+#   not_run REASON        the process cannot run the workload, which is no failure: something is not
+#                         installed
 #   NAME NUMBER           anything else to compare, such as bytes of machine code
 # A script that writes no line `iteration` is timed as a whole process. Any script may take part: it
 # need not use this file.
 
 module VMTraceBench
   REPORT = ENV["VM_TRACE_BENCH"]
+  ITERATIONS = ENV["VM_TRACE_BENCH_ITERATIONS"]&.to_i # to show the warm-up: so many, all of them timed
 
   def self.report(name, value)
     File.open(REPORT, "a") { |file| file.puts("#{name} #{value}") } if REPORT
@@ -34,15 +39,23 @@ module VMTraceBench
   # Runs the block `warmup` times, then `runs` times with a clock around each.
   # The numbers are fixed, so both sides do and compile the same.
   def self.iterate(warmup: 5, runs: 10)
-    warmup.times { yield }
+    warmup, runs = 0, ITERATIONS if ITERATIONS
+    start = now
+    warmup.times do |i|
+      yield
+      report("first", now - start) if i == 0
+    end
     seconds = Array.new(runs)
+    cpu = Array.new(runs)
     runs.times do |i|
+      cpu_start = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
       start = now
       yield
       seconds[i] = now - start
+      cpu[i] = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - cpu_start
     end
     if REPORT
-      File.open(REPORT, "a") { |file| seconds.each { |s| file.puts("iteration #{s}") } }
+      File.open(REPORT, "a") { |file| seconds.zip(cpu) { |s, c| file.puts("iteration #{s} #{c}") } }
     else
       puts "median %.2f ms of %d iterations" % [seconds.sort[runs / 2] * 1000, runs]
     end

@@ -1,6 +1,8 @@
 /*
  * The recording path without Ruby, for counting its instructions: recording CASE EVENTS FILE; for the pause of a save:
- * recording --pause SITES FILE; and for what a read of the clock takes: recording --clock.
+ * recording --pause SITES FILE, and of a piece of a spool: recording --cut SITES FILE; for what a read of the
+ * clock takes: recording --clock; and for what waking a thread and
+ * sending a signal to another one takes: recording --signal.
  *
  * benchmarks/instructions runs it under callgrind with two numbers of events; the difference
  * is what the events cost, whatever starting costs.
@@ -14,9 +16,12 @@
 #include "vm_trace/session/snapshot.h"
 #include "vm_trace/streams/sites.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 enum { MOST_FRAMES = 64, METHOD_BYTES = 64, INSTRUCTION_BYTES = 8 };
@@ -288,6 +293,47 @@ rb_vm_trace_host_watch_entries(int streams)
     (void)streams;
 }
 
+/* No samples are taken. */
+void
+rb_vm_trace_host_sample(struct vm_trace_walk *walk, struct rb_execution_context_struct *of)
+{
+    (void)of;
+    walk->count = 0;
+}
+
+enum vm_trace_compiled
+rb_vm_trace_host_compiled(struct rb_execution_context_struct *of, uintptr_t *end_out)
+{
+    (void)of;
+    *end_out = 0;
+    return HOST_INTERPRETED;
+}
+
+void
+rb_vm_trace_host_compiled_unknown(struct rb_execution_context_struct *of)
+{
+    (void)of;
+}
+
+void
+rb_vm_trace_host_unwound(struct rb_execution_context_struct *of)
+{
+    (void)of;
+}
+
+void
+rb_vm_trace_host_interrupt(struct rb_execution_context_struct *of)
+{
+    (void)of;
+}
+
+struct rb_vm_trace_thread *
+rb_vm_trace_host_thread_memory(struct rb_execution_context_struct *of)
+{
+    (void)of;
+    return NULL;
+}
+
 /* Nor are calls. */
 struct rb_vm_trace_calls **
 rb_vm_trace_host_calls(struct rb_execution_context_struct *of)
@@ -337,6 +383,13 @@ rb_vm_trace_host_gvl_free_p(struct rb_execution_context_struct *of)
 {
     (void)of;
     return false;
+}
+
+void
+rb_vm_trace_host_each_thread(void (*function)(struct rb_execution_context_struct *of, uint32_t tid, void *data),
+                             void *data)
+{
+    function(&ec, rb_vm_trace_host_thread(&ec).tid, data);
 }
 
 bool
@@ -475,10 +528,10 @@ compare(const void *a, const void *b)
 
 /*
  * A flight recorder of 16 MiB that is full, with so many sites: nanoseconds for which a save stops the program, the
- * median of some.
+ * median of some. `cut`: it is a piece of a spool, and one exit in 97 is recorded, as in the preset `default`.
  */
 static bool
-pause_of_save(size_t count, const char *path)
+pause_of_save(size_t count, const char *path, bool cut)
 {
     enum { SAVES = 25, EVENTS = 300000 };
     uint64_t pauses[SAVES];
@@ -492,7 +545,7 @@ pause_of_save(size_t count, const char *path)
         /* What a program does between two saves leaves other things in the caches. */
         for (size_t k = 0; k < 20000; k++) rb_vm_trace_hit(sites[next++ % count], &ec);
         uint64_t from = real_ns();
-        enum vm_trace_snapshot_answer answer = rb_vm_trace_snapshot_begin();
+        enum vm_trace_snapshot_answer answer = rb_vm_trace_snapshot_begin(cut);
         pauses[i] = real_ns() - from;
         struct rb_vm_trace_save save = { .path = path, .why = "save" };
         if (answer == VM_TRACE_SNAPSHOT_BEGUN) rb_vm_trace_recorder_write(&save);
@@ -504,40 +557,101 @@ pause_of_save(size_t count, const char *path)
     return true;
 }
 
+static int64_t
+cpu_ns(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
 /* Picoseconds of the processor for a read of what the tracer's clock reads, where it may. */
 static void
 clock_read(void)
 {
     enum { READS = 4000000 };
     volatile uint64_t read = 0;
-    struct timespec from, to;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    int64_t from_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
 #if CLOCK_HAS_TICKS
-    for (size_t i = 0; i < READS; i++) read = __rdtsc();
+    for (size_t i = 0; i < READS; i++) read = clock_ticks();
 #else
     for (size_t i = 0; i < READS; i++) read = real_ns();
 #endif
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+    int64_t took_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - from_ns;
     (void)read;
-    int64_t took_ns = (int64_t)(to.tv_sec - from.tv_sec) * 1000000000 + (to.tv_nsec - from.tv_nsec);
     printf("%lld\n", (long long)(took_ns * 1000 / READS));
+}
+
+enum { SIGNALS = 5000, PERIOD_NS = 100000 };
+
+static void
+handle_nothing(int number)
+{
+    (void)number;
+}
+
+static void *
+signal_often(void *thread)
+{
+    struct timespec next;
+    prctl(PR_SET_TIMERSLACK, 1000UL);
+    clock_gettime(CLOCK_MONOTONIC, &next);
+    for (size_t i = 0; i < SIGNALS; i++) {
+        next.tv_nsec += PERIOD_NS;
+        if (next.tv_nsec >= 1000000000) next.tv_nsec -= 1000000000, next.tv_sec++;
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+        pthread_kill(*(pthread_t *)thread, SIGURG);
+    }
+    return NULL;
+}
+
+static volatile size_t spun;
+
+static int64_t
+spin(size_t count)
+{
+    int64_t from = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
+    for (size_t i = 0; i < count; i++) spun = i;
+    return cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - from;
+}
+
+/* Nanoseconds of the processor for what no sampler can do without: that one thread wakes, and sends a signal
+ * to another one, which handles it. */
+static void
+send_signals(void)
+{
+    pthread_t self = pthread_self(), other;
+    signal(SIGURG, handle_nothing);
+    size_t count = 1 << 24;
+    count = (size_t)((double)count * SIGNALS * PERIOD_NS / (double)spin(count)); /* as long as the signals take */
+    int64_t alone = spin(count);
+    if (pthread_create(&other, NULL, signal_often, &self) != 0) return;
+    int64_t signalled = spin(count);
+    pthread_join(other, NULL);
+    alone = (alone + spin(count)) / 2;
+    printf("%lld\n", (long long)(signalled - alone) / SIGNALS);
 }
 
 int
 main(int argc, char **argv)
 {
-    if (argc == 4 && strcmp(argv[1], "--pause") == 0 && strtoul(argv[2], NULL, 10) > 0) {
-        struct rb_vm_trace_config config = { .jit = "none", .path = argv[3], .exit_rate = 1 };
+    bool cut = argc == 4 && strcmp(argv[1], "--cut") == 0;
+    if ((cut || (argc == 4 && strcmp(argv[1], "--pause") == 0)) && strtoul(argv[2], NULL, 10) > 0) {
+        struct rb_vm_trace_config config = { .jit = "none", .path = argv[3], .exit_rate = cut ? 97 : 1 };
         rb_vm_trace_session.memory.bytes = 16 << 20;
         rb_vm_trace_messages.quiet = true;
         if (!rb_vm_trace_start(&config)) return 1;
-        bool done = pause_of_save(strtoul(argv[2], NULL, 10), argv[3]);
+        bool done = pause_of_save(strtoul(argv[2], NULL, 10), argv[3], cut);
         rb_vm_trace_shutdown();
         remove(argv[3]);
         return done ? 0 : 1;
     }
     if (argc == 2 && strcmp(argv[1], "--clock") == 0) {
         clock_read();
+        return 0;
+    }
+    if (argc == 2 && strcmp(argv[1], "--signal") == 0) {
+        send_signals();
         return 0;
     }
     if (argc == 2 && strcmp(argv[1], "--compiler") == 0) {
@@ -557,6 +671,7 @@ main(int argc, char **argv)
         rb_vm_trace_shutdown();
         return ec.vm_trace->lost ? 1 : 0;
     }
-    fprintf(stderr, "usage: recording --cases | --compiler | CASE EVENTS FILE | --pause SITES FILE | --clock\n");
+    fprintf(stderr, "usage: recording --cases | --compiler | CASE EVENTS FILE | --pause SITES FILE | "
+                    "--cut SITES FILE | --clock | --signal\n");
     return 2;
 }

@@ -5,6 +5,7 @@ require "csv"
 require "fileutils"
 require "tmpdir"
 require_relative "side"
+require_relative "table"
 
 module Bench
   class Exits
@@ -22,7 +23,13 @@ module Bench
       WHERE s.category = 'trace' AND s.name = 'site' GROUP BY 1, 2
     SQL
 
-    # For the base's own tracer, which has no counters.
+    # The flag that records exits, and the one that names the file. YJIT of the base has a
+    # --yjit-trace-exits of its own, so ours is another word.
+    FLAGS = {
+      zjit: %w[--zjit-trace-exits --zjit-trace-file], yjit: %w[--yjit-trace-side-exits --yjit-trace-file]
+    }.freeze
+
+    # For the tracer of the unpatched base's ZJIT, which has no counters.
     EVENTS = <<~SQL
       SELECT s.name, a.display_value, COUNT(*)
       FROM slice s JOIN args a ON a.arg_set_id = s.arg_set_id AND a.key = '0'
@@ -33,17 +40,22 @@ module Bench
       @tool, @timeout = tool, timeout
     end
 
-    # {[reason, method] => count}. Raises Failed when the side has no tracer, or the workload fails
-    # under it.
+    # {[reason, method] => count}; empty for a side without a JIT. Raises Failed when the side has no
+    # tracer, or the workload fails under it.
     def of(side, workload)
+      return {} unless side.jit
       Dir.mktmpdir("vm-trace-bench") do |folder|
         trace = "#{folder}/exits.fxt"
-        if side.takes?("--zjit-trace-exits", "--zjit-trace-file=#{folder}/try.fxt")
+        exits, file = FLAGS.fetch(side.jit)
+        if side.takes?(exits, "#{file}=#{folder}/try.fxt")
           side.run_unmeasured(workload, timeout: @timeout,
-                              flags: ["--zjit-trace-exits", "--zjit-trace-exits-sample-rate=#{RATE}", "--zjit-trace-file=#{trace}"])
+                              flags: [exits, "#{exits}-sample-rate=#{RATE}", "#{file}=#{trace}"])
           count(trace, COUNTERS)
-        else
+        elsif side.jit == :zjit
           count(base_trace(side, workload, trace), EVENTS).transform_values { |n| n * RATE }
+        else
+          raise Failed, "#{side} has no #{exits}; what the base's --yjit-trace-exits writes has no reasons " \
+                        "and is no trace"
         end
       end
     end
@@ -57,16 +69,13 @@ module Bench
 
     def self.table(rows, limit: 20)
       return "    no exits on either side\n" if rows.empty?
-      lines = [%w[baseline candidate change], *rows.first(limit).map { |_, _, a, b| [number(a), number(b), change(a, b)] }]
+      cells = rows.first(limit).map { |_, _, a, b| [Table.number(a), Table.number(b), change(a, b)] }
+      lines = [%w[baseline candidate change], *cells]
       widths = lines.transpose.map { |column| column.map(&:size).max }
       names = ["exits: reason in method", *rows.first(limit).map { |reason, method, *| "#{reason} in #{method}" }]
       out = lines.zip(names).map { |cells, name| "    #{cells.each_with_index.map { |cell, i| cell.rjust(widths[i]) }.join('  ')}  #{name}" }
       out << "    ... and #{rows.size - limit} more" if rows.size > limit
       out.join("\n") + "\n"
-    end
-
-    def self.number(n)
-      n.to_s.reverse.scan(/\d{1,3}/).join(",").reverse
     end
 
     def self.change(a, b)

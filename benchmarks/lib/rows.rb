@@ -7,16 +7,22 @@ require "tmpdir"
 require "shellwords"
 require_relative "recording"
 require_relative "comparison"
+require_relative "judgement"
 require_relative "workloads"
 require_relative "call_rows"
+require_relative "kernel_rows"
+require_relative "sampling_rows"
 
 module Bench
   # ours, base: numbers with their unit in `unit`; ratio and its spread say base / ours unless the
-  # row says otherwise; met: true, false, or nil where there is no target
+  # row says otherwise; met: true, false, :unclear where the runs cannot tell, or nil where there is
+  # no target
   Row = Struct.new(:name, :unit, :ours, :base, :ratio, :spread, :runs, :target, :met, :note, keyword_init: true)
 
   class Rows
     include CallRows
+    include KernelRows
+    include SamplingRows
 
     # Exits of one iteration. A process runs seven of them, so its trace has 20 to 40 MB when every
     # exit is recorded: enough for the kernel's part and for the clock; more would measure this
@@ -43,7 +49,7 @@ module Bench
     end
 
     GROUPS = %i[exits yjit throws ractors late size memory cold tmpfs recorder samples switch hooks markers threads
-                gc allocations states calls saving scale absent depths].freeze
+                gc allocations states calls kernel sampling saving scale absent depths].freeze
 
     def run
       (@only || GROUPS).each do |group|
@@ -518,14 +524,21 @@ module Bench
 
     # How long a save of 16 MiB stops others, by the number of places that exit: the part before it
     # writes. Without a Ruby (recording.c).
+    # A piece of a spool is a save that starts the counts anew.
     def saving
       [100, 1_000, 10_000, 50_000].each do |sites|
-        pauses = Array.new(@rounds) do
-          Integer(measured_by_recording("--pause", sites.to_s, "#{@options[:folder]}/vm-trace-bench-save-#{$$}.fxt")) / 1e3
-        end
-        @rows << Row.new(name: "pause of a save at 16 MiB, #{sites} places", unit: "us", ours: Statistics.median(pauses), runs: pauses.size,
-                         target: "<= 100 us", met: Statistics.median(pauses) <= 100, note: "%.1f .. %.1f us, each the median of 25 saves" % pauses.minmax)
+        save, piece = Array.new(@rounds) { %w[--pause --cut].map { |kind| pause(kind, sites) } }.transpose
+        middle, of_piece = [save, piece].map { |pauses| Statistics.median(pauses) }
+        @rows << Row.new(name: "pause of a save at 16 MiB, #{sites} places", unit: "us", ours: middle, runs: save.size,
+                         target: "<= 100 us", met: middle <= 100,
+                         note: "%.1f .. %.1f us, each the median of 25 saves" % save.minmax)
+        @rows << Row.new(name: "the same for a piece of a spool, K=97", unit: "us", ours: of_piece, runs: piece.size,
+                         note: "%.1f .. %.1f us; a save %.1f us" % [*piece.minmax, middle])
       end
+    end
+
+    def pause(kind, sites)
+      Integer(measured_by_recording(kind, sites.to_s, "#{@options[:folder]}/vm-trace-bench-save-#{$$}.fxt")) / 1e3
     end
 
     # What the recording path without Ruby prints (recording.c).
@@ -628,14 +641,16 @@ module Bench
     end
 
     def add_time_row(done, failed)
-      intervals = done.to_h { |result| [result.workload.name, result.interval(@options[:confidence] / 100.0, @options[:seed])] }
-      slower = intervals.select { |_, i| i.verdict == :slower }.keys
-      mean = Math.exp(intervals.values.sum { |i| Math.log(i.ratio) } / intervals.size)
-      note = slower.empty? ? "no program is slower" : "slower: #{slower.join(' ')}"
+      judgement = Judgement.new(done, @options)
+      slower, undecided, mean = judgement.named(:slower), judgement.undecided, judgement.geometric_mean
+      note = slower.empty? ? "no program is seen to be slower" : "slower: #{slower.join(' ')}"
+      note += "; too noisy to tell: #{undecided.join(' ')}" unless undecided.empty?
       note += "; failed: #{failed.join('; ')}" unless failed.empty?
-      @rows << Row.new(name: "trace flags absent: run time, ours / base", unit: "times", ours: mean, base: 1.0, ratio: mean,
-                       spread: intervals.values.map(&:ratio).minmax, runs: @compare_runs, target: "within noise",
-                       met: slower.empty? && failed.empty? && done.size >= 10, note: "#{done.size} programs, #{note}")
+      met = slower.empty? && failed.empty? && done.size >= 10
+      @rows << Row.new(name: "trace flags absent: run time, ours / base", unit: "times", ours: mean.ratio, base: 1.0,
+                       ratio: mean.ratio, spread: judgement.intervals.map { |_, interval| interval.ratio }.minmax,
+                       runs: @compare_runs, target: "within noise", met: met && !undecided.empty? ? :unclear : met,
+                       note: "#{done.size} programs, mean %.3f .. %.3f; #{note}" % [mean.low, mean.high])
     end
 
     # --- for the drawing ---------------------------------------------------------------------------------------

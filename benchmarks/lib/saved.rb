@@ -3,7 +3,8 @@
 require "fileutils"
 require "json"
 require "time"
-require_relative "report"
+require_relative "machine"
+require_relative "side"
 
 module Bench
   class Saved

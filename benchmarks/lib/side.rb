@@ -1,4 +1,4 @@
-# One of the two sides: a ruby executable with flags, and how one process of it runs and is
+# One of the sides: a ruby executable with flags, and how one process of it runs and is
 # measured.
 
 require "rbconfig"
@@ -11,14 +11,20 @@ module Bench
   # A workload that failed, with the reason for the report.
   class Failed < StandardError; end
 
+  # A workload that needs something which is not installed, with what to install.
+  class NotRun < StandardError; end
+
   Workload = Struct.new(:name, :path, :arguments) do
     def command
       [path, *arguments]
     end
   end
 
-  # seconds: median of the iterations, or of the whole process; the others are nil if unknown
-  Measure = Struct.new(:seconds, :process_seconds, :iterations, :peak_kib, :extra, keyword_init: true)
+  # seconds: median of the iterations, or of the whole process; cpu_seconds: the same of the
+  # processor time of all threads; first_seconds: the first iteration of the process, also where it
+  # counts as warm-up. All but `seconds` are nil if unknown.
+  Measure = Struct.new(:seconds, :cpu_seconds, :first_seconds, :process_seconds, :iterations, :peak_kib, :extra,
+                       keyword_init: true)
 
   class Side
     INSIDE = File.expand_path("../inside.rb", __dir__)
@@ -40,15 +46,29 @@ module Bench
       @command.shelljoin
     end
 
+    # :yjit, :zjit or nil, as Ruby says of itself.
+    def jit
+      description[/ \+([YZ]JIT)/, 1]&.downcase&.to_sym
+    end
+
     # Runs one process to its end. Raises Failed with its output if it fails. A block gets the pid
     # after the start.
     def run(workload, timeout: nil, flags: [], &block)
-      report = Tempfile.new("vm-trace-bench")
-      seconds = process([*@command, *flags, "-r", INSIDE, *workload.command], timeout,
-                        { "VM_TRACE_BENCH" => report.path }, &block)
-      measure(report.read, seconds)
-    ensure
-      report&.close!
+      before = children_cpu
+      text, seconds = reported(workload, timeout, flags, {}, &block)
+      measure(text, seconds, children_cpu - before)
+    end
+
+    # The same as the process of another program, which gets the command as its arguments, such as
+    # valgrind.
+    def run_under(program, workload, timeout: nil, env: {}, &block)
+      measure(*reported(workload, timeout, [], env, program, &block), nil)
+    end
+
+    # Seconds of each iteration of one process, from the first on; empty if it times none.
+    def iterations(workload, count, timeout: nil)
+      text, = reported(workload, timeout, [], { "VM_TRACE_BENCH_ITERATIONS" => count.to_s })
+      text.scan(/^iteration (\S+)/).map { |(seconds)| seconds.to_f }
     end
 
     # The same without measuring, for the files of a process. The block gets its pid.
@@ -62,6 +82,19 @@ module Bench
     end
 
     private
+
+    # What the process reported, by inside.rb's protocol, and how long it ran. Raises NotRun if it reports
+    # that.
+    def reported(workload, timeout, flags, env, program = [], &block)
+      report = Tempfile.new("vm-trace-bench")
+      seconds = process([*program, *@command, *flags, "-r", INSIDE, *workload.command], timeout,
+                        { "VM_TRACE_BENCH" => report.path, **env }, &block)
+      text = report.read
+      text[/^not_run (.+)/, 1]&.then { |why| raise NotRun, why }
+      [text, seconds]
+    ensure
+      report&.close!
+    end
 
     def find_executable(word)
       path = word.include?("/") ? File.expand_path(word) : in_path(word)
@@ -123,18 +156,28 @@ module Bench
       line ? "#{how}: #{line}" : how
     end
 
-    def measure(text, process_seconds)
-      values = Hash.new { |hash, key| hash[key] = [] }
+    # The lines of inside.rb's protocol.
+    def measure(text, process_seconds, process_cpu)
+      iterations, values = [], Hash.new { |hash, key| hash[key] = [] }
       text.each_line do |line|
-        key, value = line.split
-        values[key] << Float(value, exception: false) if value
+        key, *numbers = line.split
+        numbers = numbers.map { |number| Float(number, exception: false) }
+        next unless numbers[0]
+        key == "iteration" ? iterations << numbers : values[key] << numbers[0]
       end
-      values.each_value(&:compact!)
-      iterations = values.delete("iteration") || []
       peaks = values.delete("peak") || []
-      Measure.new(seconds: iterations.empty? ? process_seconds : Statistics.median(iterations),
-                  process_seconds: process_seconds, iterations: iterations.empty? ? nil : iterations.size,
+      first = values.delete("first")&.first || iterations.dig(0, 0)
+      iterations << [process_seconds, process_cpu] if (whole = iterations.empty?)
+      seconds, cpu = iterations.map(&:first), iterations.filter_map { |numbers| numbers[1] }
+      Measure.new(seconds: Statistics.median(seconds), cpu_seconds: cpu.empty? ? nil : Statistics.median(cpu),
+                  first_seconds: first, process_seconds: process_seconds, iterations: whole ? nil : iterations.size,
                   peak_kib: peaks.max&.to_i, extra: values.transform_values(&:last))
+    end
+
+    # Processor time of all children that have ended. One runs at a time.
+    def children_cpu
+      times = Process.times
+      times.cutime + times.cstime
     end
 
     def now

@@ -15,7 +15,9 @@ module Bench
     # by accident.
     DIGITS = 3
 
-    Interval = Struct.new(:ratio, :low, :high, :detectable, :pairs, keyword_init: true) do
+    # `error` is the standard error of the ratio's logarithm, `freedom` the degrees of freedom of
+    # Student's t that goes with it.
+    Interval = Struct.new(:ratio, :low, :high, :detectable, :pairs, :error, :freedom, keyword_init: true) do
       # :faster, :slower or :same, of the candidate; :unknown with too few runs to say anything
       def verdict
         return :unknown if pairs < 3
@@ -26,6 +28,37 @@ module Bench
 
       def slower_by?(percent)
         verdict == :slower && low > 1 + percent / 100.0
+      end
+
+      # Whether a difference of so many percent would have been seen in four cases of five.
+      def sees?(percent)
+        pairs >= 3 && detectable <= percent / 100.0
+      end
+
+      # About how many pairs of runs it takes to see such a difference with the same confidence, in
+      # two digits, if runs go on to scatter as these do. nil where that cannot be said.
+      def pairs_to_see(percent)
+        return nil unless detectable.finite? && percent > 0
+        confidence = 2 * Statistics.student_cdf(Math.log(high / ratio) / error, freedom) - 1
+        scatter = error * Math.sqrt(pairs)
+        wanted = pairs
+        # More runs also make Student's t smaller, so the number is on both sides of the equation.
+        5.times do
+          t = Statistics.student_t((1 + confidence) / 2, [wanted - 1, 2].max)
+          wanted = ((t + POWER_Z) * scatter / Math.log(1 + percent / 100.0))**2
+        end
+        wanted.ceil.then { |n| n.ceil(2 - n.digits.size) }
+      end
+
+      # The same estimate with another confidence.
+      def at(confidence)
+        freedom ? Statistics.around(Math.log(ratio), error, freedom, confidence, pairs) : self
+      end
+
+      # How often equal sides would differ by as much as this by chance.
+      def p_value
+        return 1.0 if freedom.nil? || ratio == 1
+        error.zero? ? 0.0 : 2 * (1 - Statistics.student_cdf(Math.log(ratio).abs / error, freedom))
       end
 
       private
@@ -76,10 +109,49 @@ module Bench
       if n < 2
         return Interval.new(ratio: Math.exp(estimate), low: 0.0, high: Float::INFINITY, detectable: Float::INFINITY, pairs: n)
       end
-      error = deviation(Array.new(RESAMPLES) { yield })
+      around(estimate, deviation(Array.new(RESAMPLES) { yield }), freedom, confidence, n)
+    end
+
+    # The interval of an estimate (a logarithm) with a known standard error.
+    def around(estimate, error, freedom, confidence, pairs)
       t = student_t(1 - (1 - confidence) / 2, freedom)
       Interval.new(ratio: Math.exp(estimate), low: Math.exp(estimate - t * error), high: Math.exp(estimate + t * error),
-                   detectable: Math.exp((t + POWER_Z) * error) - 1, pairs: n)
+                   detectable: Math.exp((t + POWER_Z) * error) - 1, pairs: pairs, error: error, freedom: freedom)
+    end
+
+    # The intervals widened so that all their verdicts hold together with this confidence, by Holm's
+    # method: of m comparisons the clearest is judged with 1/m of the permitted error, the next with
+    # 1/(m-1), and so on up to the first one that is no difference. Same order as given.
+    def holm(intervals, confidence)
+      level = nil
+      judged = {}.compare_by_identity
+      intervals.sort_by(&:p_value).each_with_index do |interval, i|
+        next judged[interval] = interval.at(1 - level) if level
+        share = (1 - confidence) / (intervals.size - i)
+        judged[interval] = interval.at(1 - share)
+        level = share unless %i[slower faster].include?(judged[interval].verdict)
+      end
+      intervals.map { |interval| judged.fetch(interval) }
+    end
+
+    # The geometric mean of independent ratios. Its degrees of freedom are Welch and Satterthwaite's.
+    def geometric_mean(intervals, confidence)
+      known = intervals.select(&:freedom)
+      return nil if known.empty?
+      variances = known.map { |interval| (interval.error / known.size)**2 }
+      below = known.zip(variances).sum { |interval, variance| variance**2 / interval.freedom }
+      freedom = below.zero? ? known.sum(&:freedom) : variances.sum**2 / below
+      around(known.sum { |interval| Math.log(interval.ratio) } / known.size, Math.sqrt(variances.sum), freedom, confidence,
+             known.map(&:pairs).min)
+    end
+
+    # How many values lie more than three interquartile ranges, and one percent, outside the middle
+    # half. `values` are logarithms.
+    def outliers(values)
+      return 0 if values.size < 4
+      low, high = quantile(values, 0.25), quantile(values, 0.75)
+      margin = [3 * (high - low), 0.01].max
+      values.count { |value| value < low - margin || value > high + margin }
     end
 
     def deviation(values)

@@ -9,12 +9,23 @@ module Bench
     module_function
 
     def names
-      Dir["#{OURS}/*.rb"].sort.map { |path| File.basename(path, ".rb") }
+      paths.keys
+    end
+
+    # Small programs, which need nothing but Ruby.
+    def small
+      names.reject { |name| paths[name].include?("/applications/") }.map { |name| ours(name) }
+    end
+
+    # {name => file}: the small ones first.
+    def paths
+      @paths ||= Dir["#{OURS}/{,applications/}*.rb"].sort_by { |path| [path.count("/"), path] }
+                   .to_h { |path| [File.basename(path, ".rb"), path] }
     end
 
     # First line of a workload: the question that it asks.
     def question(name)
-      File.open("#{OURS}/#{name}.rb", &:gets).to_s.sub(/\A#\s*/, "").strip
+      File.open(paths.fetch(name), &:gets).to_s.sub(/\A#\s*/, "").strip
     end
 
     def find(arguments)
@@ -38,7 +49,7 @@ module Bench
     end
 
     def ours(name)
-      Workload.new(name, "#{OURS}/#{name}.rb", [])
+      Workload.new(name, paths.fetch(name), [])
     end
 
     def script(path)

@@ -56,13 +56,83 @@ class TestCompare < BenchTest
 
   def test_a_script_without_iterations_is_timed_as_a_whole_process
     write("plain.rb", "1 + 1\n")
-    out, = assert_compare(0, @one, @one, "-n", "3", "--json", path("out.json"), "--threshold", "500", "--", path("plain.rb"))
+    out, = assert_compare([0, 4], @one, @one, "-n", "3", "--json", path("out.json"), "--threshold", "500", "--", path("plain.rb"))
     assert_match(/ ms \*/, row(out, "plain"))
     entry = JSON.parse(File.read(path("out.json")))["workloads"][0]
     assert_equal false, entry["in_process"]
     assert_equal 3, entry["baseline_seconds"].size
+    entry["baseline_seconds"].zip(entry["baseline_cpu_seconds"]) { |wall, cpu| assert_includes 0.001..wall * 1.2, cpu }
     assert_operator entry["baseline_peak_kib"], :>, 1000
   end
+
+  # --- processor time
+
+  # Seen: 21 % slower, on a busy machine, was "no difference seen (of 74 % or more)".
+  def test_processor_time_finds_what_a_noisy_clock_hides
+    work = made_up("work.rb", noise: 1.5, cpu: "0.01 * ENV['SPEED'].to_f * (1 + 0.002 * random.rand)")
+    out, = assert_compare(1, @one, @slow, "-n", "8", "--json", path("out.json"), "--", work)
+    assert_match(/ 1\.0[45]\d .* slower by CPU$/, row(out, "work"))
+    entry = JSON.parse(File.read(path("out.json")))["workloads"][0]
+    assert_equal ["slower", "CPU"], entry.values_at("verdict", "verdict_by")
+    assert_operator entry["low"], :<, 1
+    assert_operator entry["cpu_low"], :>, 1.02
+  end
+
+  def test_a_program_that_mostly_waits_is_not_judged_by_processor_time
+    work = made_up("work.rb", noise: 1.5, cpu: "0.001 * (1 + 0.002 * random.rand)")
+    out, = assert_compare(4, @one, @one, "-n", "8", "--", work)
+    assert_match(/ too noisy: to see 2 % takes about \d+ runs$/, row(out, "work"))
+  end
+
+  def test_a_busy_clock_is_no_hindrance_where_processor_time_is_quiet
+    work = made_up("work.rb", noise: 0.6, cpu: "0.01 * (1 + 0.002 * random.rand)")
+    out, = assert_compare(0, @one, @one, "-n", "8", "--", work)
+    assert_match(/ no difference seen by CPU \(of 0\.\d % or more\)$/, row(out, "work"))
+  end
+
+  def test_faster_by_the_clock_and_slower_by_the_processor_says_both
+    work = made_up("work.rb", cpu: "0.01 / ENV['SPEED'].to_f * (1 + 0.002 * random.rand)")
+    out, = assert_compare(1, @slow, @one, "-n", "8", "--", work)
+    assert_match(/ faster, but slower by CPU$/, row(out, "work"))
+    assert_includes out, "slower by more than 2 %: work"
+  end
+
+  # --- runs that cannot tell
+
+  # Seen: "no difference seen (of 431 % or more)", with exit status 0.
+  def test_too_noisy_to_judge_has_status_4_and_the_number_of_runs_it_takes
+    work = made_up("work.rb", noise: 0.5)
+    out, = assert_compare(4, @one, @one, "-n", "6", "--json", path("out.json"), "--", work)
+    needed = row(out, "work")[/ too noisy: to see 2 % takes about (\d+) runs$/, 1].to_i
+    assert_operator needed, :>, 50
+    assert_includes out, "cannot be judged: work"
+    entry = JSON.parse(File.read(path("out.json")))["workloads"][0]
+    assert_equal ["too noisy", needed], entry.values_at("verdict", "runs_needed")
+    assert_compare(0, @one, @one, "-n", "6", "--threshold", "400", "--", work)
+  end
+
+  def test_two_runs_are_too_few_and_have_status_4
+    out, = assert_compare(4, @one, @one, "-n", "2", "--", @work)
+    assert_match(/ too few runs$/, row(out, "work"))
+  end
+
+  def test_runs_far_from_the_others_are_counted
+    work = made_up("work.rb", body: "ENV['SPEED'] = '9' if File.size?('#{path('processes')}') == 9")
+    out, = assert_compare([0, 4], @one, @one, "-n", "9", "--", work)
+    assert_match(/^note: far from the other runs: 1 of work/, out)
+  end
+
+  def test_the_geometric_mean_has_an_interval_that_holds_the_truth
+    made_up("folder/x.rb")
+    made_up("folder/y.rb")
+    out, = assert_compare(1, @one, @slow, "-n", "8", "--", path("folder"))
+    low, high = out[/geometric mean 1\.0[45]\d \(([\d.]+ \.\. [\d.]+)\) over 2 workloads/, 1].split(" .. ").map(&:to_f)
+    assert_includes low..high, 1.05
+    assert_operator low, :>, 1.04
+    assert_match(/^exit status 1 finds a slowdown of [\d.]+ % \([xy]\) to [\d.]+ % \([xy]\) or more, in four cases of five$/, out)
+  end
+
+  # --- what is given
 
   def test_a_folder_stands_for_its_scripts
     made_up("folder/x.rb")
@@ -141,8 +211,8 @@ class TestCompare < BenchTest
 
   def test_bad_numbers_of_executables
     assert_refused(/two executables .* 1 are given/, @one)
-    assert_refused(/two executables .* 3 are given/, @one, @one, @one)
-    assert_refused(/--against NAME takes one/, @one, @one, "--against", "x")
+    assert_refused(/two executables .* 0 are given/)
+    assert_refused(/--against NAME takes an executable/, "--against", "x")
   end
 
   def test_bad_options
@@ -167,7 +237,7 @@ class TestCompare < BenchTest
 
   def test_time_ends_the_runs
     write("naps.rb", "sleep 0.3\n")
-    out, = assert_compare(0, @one, @one, "-n", "1000", "--time", "3", "--threshold", "500", "--", path("naps.rb"))
+    out, = assert_compare([0, 4], @one, @one, "-n", "1000", "--time", "3", "--threshold", "500", "--", path("naps.rb"))
     assert_includes 1..10, row(out, "naps")[/ (\d+)  \S+( \S+)*$/, 1].to_i
   end
 

@@ -14,15 +14,18 @@ class TestExits < BenchTest
     @work = made_up("work.rb")
   end
 
-  # Takes the trace flags and writes that fixture.
-  def tracing_ruby(name, fixture)
+  # A ruby with that JIT. It takes the JIT's trace flags, if it has a fixture, and writes that; it
+  # refuses the other's.
+  def tracing_ruby(name, fixture, jit: "zjit")
+    exits = { "zjit" => "--zjit-trace-exits", "yjit" => "--yjit-trace-side-exits" }.fetch(jit)
     write(name, <<~SH)
       #!/bin/sh
+      case "$*" in *RUBY_DESCRIPTION*) echo "ruby 4.1.0 +#{jit.upcase} +PRISM"; exit ;; esac
       n=$#
       while [ $n -gt 0 ]; do
-          case $1 in
-          --zjit-trace-file=*) cp '#{ROOT}/test/traces/#{fixture}' "${1#*=}" ;;
-          --zjit-*) ;;
+          case #{"off" unless fixture}$1 in
+          --#{jit}-trace-file=*) cp '#{ROOT}/test/traces/#{fixture}' "${1#*=}" ;;
+          #{exits} | #{exits}-sample-rate=97) ;;
           *) set -- "$@" "$1" ;;
           esac
           shift
@@ -52,9 +55,29 @@ class TestExits < BenchTest
   end
 
   def test_a_side_that_cannot_trace_is_named_and_the_times_stand
-    out, = assert_compare(0, tracing_ruby("a", "exits.fxt"), ruby("b"), "-n", "3", "--trace", "--", @work, env: { "VM_TRACE" => TOOL })
+    out, = assert_compare(0, tracing_ruby("a", "exits.fxt"), tracing_ruby("b", nil), "-n", "3", "--trace", "--", @work, env: { "VM_TRACE" => TOOL })
     assert_match(/not traced: candidate: /, out)
     assert row(out, "work")
+  end
+
+  def test_yjit_is_traced_by_its_own_flags
+    a, b = tracing_ruby("a", "exits.fxt", jit: "yjit"), tracing_ruby("b", "exits.fxt", jit: "zjit")
+    out, = assert_compare(0, a, b, "-n", "3", "--trace", "--json", path("out.json"), "--", @work, env: { "VM_TRACE" => TOOL })
+    rows = JSON.parse(File.read(path("out.json")))["workloads"][0]["exits"]["rows"] or flunk out
+    assert_equal [hits("exits.fxt").sum(&:last)] * 2, [2, 3].map { |i| rows.sum { |row| row[i] } }
+  end
+
+  def test_yjit_without_the_patches_is_refused_with_the_reason
+    a, b = tracing_ruby("a", "exits.fxt", jit: "yjit"), tracing_ruby("b", nil, jit: "yjit")
+    out, = assert_compare(0, a, b, "-n", "3", "--trace", "--", @work, env: { "VM_TRACE" => TOOL })
+    assert_match(/not traced: candidate: .* has no --yjit-trace-side-exits; what the base's --yjit-trace-exits writes/, out)
+  end
+
+  def test_a_side_without_a_jit_has_no_exits
+    out, = assert_compare(0, ruby("a"), tracing_ruby("b", "exits.fxt"), "-n", "3", "--trace", "--", @work, env: { "VM_TRACE" => TOOL })
+    assert_match(/^ +0 +[\d,]+ +new /, out)
+    out, = assert_compare(0, ruby("a"), ruby("b"), "-n", "3", "--trace", "--", @work)
+    assert_match(/not traced: neither side has a JIT; add --yjit or --zjit$/, out)
   end
 
   def test_what_differs_most_comes_first

@@ -14,8 +14,12 @@ class TestStatistics < Minitest::Test
   # Kinds of noise on real machines. Each gives a list of pairs of times.
   NOISE = {
     "even" => ->(_state, random, gauss) { [0.01 * gauss.(random), 0.01 * gauss.(random)] },
-    "spikes" => ->(_state, random, gauss) { Array.new(2) { 0.005 * gauss.(random) + (random.rand < 0.2 ? random.rand * 0.5 : 0) } },
-    "two speeds" => ->(_state, random, gauss) { Array.new(2) { 0.003 * gauss.(random) + (random.rand < 0.5 ? 0.05 : 0) } },
+    "spikes" => ->(_state, random, gauss) do
+      Array.new(2) { 0.005 * gauss.(random) + (random.rand < 0.2 ? random.rand * 0.5 : 0) }
+    end,
+    "two speeds" => ->(_state, random, gauss) do
+      Array.new(2) { 0.003 * gauss.(random) + (random.rand < 0.5 ? 0.05 : 0) }
+    end,
     # Other work of the machine changes during the run; neighbouring runs see the same.
     "drift" => ->(state, random, gauss) do
       state[:at] = state.fetch(:at, 0) + 0.03 * gauss.(random)
@@ -72,7 +76,8 @@ class TestStatistics < Minitest::Test
   # A difference of the size that a run claims to detect is detected by about four of five such
   # runs.
   def test_the_smallest_difference_seen_is_seen
-    typical = S.median((1..TRIALS).map { |seed| S.paired_interval(*runs("even", 20, 1.0, seed), seed: seed).detectable })
+    intervals = (1..TRIALS).map { |seed| S.paired_interval(*runs("even", 20, 1.0, seed), seed: seed) }
+    typical = S.median(intervals.map(&:detectable))
     found = verdicts("even", 20, 1 + typical).fetch(:slower, 0)
     assert_includes 60..97, found
     assert_operator verdicts("even", 20, 1 + typical / 4).fetch(:slower, 0), :<, 30
@@ -118,6 +123,63 @@ class TestStatistics < Minitest::Test
     refute_equal S.paired_interval(a, b, seed: 3), S.paired_interval(a, b, seed: 4)
   end
 
+  # --- several comparisons
+
+  # Each of twenty comparisons by itself would flag something in about half of these tables.
+  def test_of_twenty_equal_comparisons_none_is_flagged
+    flagged = (1..30).count do |trial|
+      raw = Array.new(20) do |i|
+        S.paired_interval(*runs("even", 10, 1.0, trial * 100 + i), seed: trial, confidence: 0.95)
+      end
+      S.holm(raw, 0.95).any? { |interval| interval.verdict != :same }
+    end
+    assert_operator flagged, :<=, 4
+  end
+
+  def test_holm_judges_the_clearest_first_and_keeps_the_order
+    ratios = [1.0, 1.3, 1.0005, 1.1]
+    raw = ratios.each_with_index.map { |ratio, i| S.paired_interval(*runs("even", 10, ratio, i + 1), confidence: 0.95) }
+    judged = S.holm(raw, 0.95)
+    assert_equal raw.map(&:ratio), judged.map(&:ratio)
+    assert_equal %i[same slower same slower], judged.map(&:verdict)
+    raw.zip(judged) { |one, wide| assert_operator wide.low, :<, one.low }
+    # The last two share the level at which the method stopped: a half of the error.
+    assert_in_delta raw[0].at(1 - 0.05 / 2).low, judged[0].low, 1e-9
+    assert_in_delta raw[1].at(1 - 0.05 / 4).low, judged[1].low, 1e-9
+  end
+
+  def test_one_comparison_stays_as_it_is
+    one = S.paired_interval(*runs("even", 10, 1.02, 1))
+    assert_in_delta one.low, S.holm([one], 0.99)[0].low, 1e-12
+    edge = one.at(1 - one.p_value)
+    assert_in_delta 0.01, [edge.low, edge.high].map { |x| (x - 1).abs }.min + 0.01, 1e-6
+  end
+
+  def test_the_interval_of_the_geometric_mean_holds_the_truth_and_is_narrower_than_each
+    inside = (1..TRIALS / 2).count do |trial|
+      each = [1.0, 1.1, 1.2].each_with_index.map do |ratio, i|
+        S.paired_interval(*runs("even", 10, ratio, trial * 10 + i), seed: trial)
+      end
+      mean = S.geometric_mean(each, 0.99)
+      assert_operator mean.high / mean.low, :<, each.map { |one| one.high / one.low }.max
+      (mean.low..mean.high).cover?((1.0 * 1.1 * 1.2)**(1 / 3.0))
+    end
+    assert_operator inside, :>=, 47
+  end
+
+  # The number of runs that it names is about the number that it takes.
+  def test_the_runs_needed_see_what_was_asked
+    few = S.median((1..30).map { |seed| S.paired_interval(*runs("even", 10, 1.0, seed), seed: seed).pairs_to_see(0.5) })
+    seen = (1..5).map { |seed| S.paired_interval(*runs("even", few, 1.0, seed), seed: seed).detectable }
+    assert_in_delta 0.005, S.median(seen), 0.0015
+  end
+
+  def test_outliers
+    assert_equal 1, S.outliers([0.0, 0.01, -0.01, 0.005, 0.7, 0.002])
+    assert_equal 0, S.outliers([0.0, 0.01, -0.01, 0.005, 0.02])
+    assert_equal 0, S.outliers([0.0] * 9 + [0.005]) # less than one percent is no outlier
+  end
+
   def test_quantiles
     assert_equal 2.0, S.median([3.0, 1.0, 2.0])
     assert_equal 2.5, S.median([4.0, 1.0, 2.0, 3.0])
@@ -126,7 +188,13 @@ class TestStatistics < Minitest::Test
 
   # From printed tables.
   def test_students_t
-    { [0.995, 1] => 63.657, [0.995, 2] => 9.925, [0.975, 9] => 2.262, [0.995, 19] => 2.861, [0.95, 30] => 1.697 }.each do |(p, freedom), t|
+    {
+      [0.995, 1] => 63.657,
+      [0.995, 2] => 9.925,
+      [0.975, 9] => 2.262,
+      [0.995, 19] => 2.861,
+      [0.95, 30] => 1.697,
+    }.each do |(p, freedom), t|
       assert_in_delta t, S.student_t(p, freedom), 0.001
     end
   end

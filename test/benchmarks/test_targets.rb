@@ -72,13 +72,14 @@ class TestTargets < BenchTest
   end
 
   def test_the_pause_of_a_save_is_judged_by_places
-    recording = write("recording", "#!/bin/sh\n[ $1 = --pause ] && echo ${2}20 && [ ! -e $3 ]\n").then { path("recording") }
+    recording = write("recording", "#!/bin/sh\n[ $1 = --pause ] || [ $1 = --cut ] && echo ${2}20 && [ ! -e $3 ]\n").then { path("recording") }
     FileUtils.chmod(0o755, recording)
     ruby = tracing_ruby("ours", 96)
     out, status = targets("--ours", ruby, "--base", ruby, "--quick", "--only", "saving", "--folder", dir, "--recording", recording)
     assert_equal 0, status, out
     assert_match(/^pause of a save at 16 MiB, 100 places +10\.0 us .* yes$/, out)
     assert_match(/^pause of a save at 16 MiB, 10000 places +1000 us .* NO$/, out)
+    assert_match(/^the same for a piece of a spool, K=97 +10\.0 us .*\n +10\.0 .. 10\.0 us; a save 10\.0 us$/, out)
     assert_match(/--recording PROGRAM is needed/, targets("--ours", ruby, "--base", ruby, "--only", "saving").first)
   end
 
@@ -90,16 +91,6 @@ class TestTargets < BenchTest
       out, status = targets(*arguments)
       assert_equal 2, status, out
       assert_match(message, out.lines.first)
-    end
-  end
-
-  def test_our_workloads_run_under_any_ruby
-    require "statistics"
-    require "workloads"
-    side = Bench::Side.new("any", RbConfig.ruby)
-    Bench::Workloads.find([]).each do |workload|
-      refute_nil side.run(workload).iterations, workload.name
-      assert_match(/\?/, Bench::Workloads.question(workload.name))
     end
   end
 end
