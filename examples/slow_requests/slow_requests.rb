@@ -1,11 +1,12 @@
 # Rack middleware that saves a trace of each slow request; doc/guide/slow-requests.md explains it.
 #   use SlowRequests, folder: "/var/tmp/slow", ms: 500           # more than half a second
 #   use SlowRequests, folder: "/var/tmp/slow", percentile: 99.9  # longer than so many of the `last` 1000 took
+#   use SlowRequests, ms: 500                                    # into the spool of --vm-trace-spool
 # With both, more than either; with neither, each request. The folder keeps the newest `files` traces.
 class SlowRequests
   RECORD = { memory: 64, calls: true, threads: true, gc: true, markers: true }.freeze # and exits, if a JIT is on
 
-  def initialize(app, folder:, ms: 0, percentile: nil, last: 1000, files: 20, record: RECORD)
+  def initialize(app, folder: nil, ms: 0, percentile: nil, last: 1000, files: 20, record: RECORD)
     @app, @folder, @ms, @last, @files, @record, @lock = app, folder, ms, last, files, record, Mutex.new
     @rank = (last * percentile / 100.0).round.clamp(1, last) - 1 if percentile
     at_exit { (@queue << nil) && @saver.join if @saver && @pid == Process.pid }
@@ -28,7 +29,7 @@ class SlowRequests
       start if @pid != Process.pid # the first request of a process: workers record for themselves
       return unless @on
       @running.select! { |fiber, _| fiber.alive? } # a killed thread may have left its request here
-      RubyVM::Trace.reset if @running.empty? && @waiting == 0 # others would lose what they have recorded
+      RubyVM::Trace.reset if @folder && @running.empty? && @waiting == 0 # others would lose what they have recorded
       @running[Fiber.current] = true
     end
     now
@@ -40,6 +41,7 @@ class SlowRequests
     @pid, @running, @waiting, @times, @limit = Process.pid, {}.compare_by_identity, 0, [], @rank ? Float::INFINITY : @ms
     @on = defined?(RubyVM::Trace.save) or return
     RubyVM::Trace.start(**@record) unless RubyVM::Trace.status[:on] # a child of fork goes on recording
+    raise ArgumentError, "give folder:, or start ruby with --vm-trace-spool" unless @folder || RubyVM::Trace.status[:spool]
     @saver = Thread.new(@queue = Queue.new) { |queue| while (slow = queue.pop) do save(*slow) end }
     @saver.name, @saver.priority = "slow requests", 3 # longer turns: no other thread gets one during a snapshot
   end
@@ -61,6 +63,7 @@ class SlowRequests
 
   def save(ended, ms, id) # in a thread of its own: no request waits for the disk
     @lock.synchronize { @waiting -= 1 } # resets go on: the next step is a snapshot, which they do not change
+    return RubyVM::Trace.save(reason: "slow") unless @folder
     RubyVM::Trace.save(File.join(@folder.gsub("%", "%%"), name(ended.utc, ms.round, id.to_s.b)))
     old = Dir.children(@folder).grep(/\Aslow-\d{8}T.*\.fxt\z/).sort[0...-@files]
     old.each { |file| File.delete(File.join(@folder, file)) rescue nil } # another worker may do the same

@@ -33,7 +33,9 @@ class TestFlightRecorder < Minitest::Test
     assert_includes run_command(DIFF).lines.map(&:split), TEXT[/^ +A +B +delta.*$/].split
   end
 
-  def line_of(text) = File.readlines(File.join(TOP, "examples/flight_recorder.rb")).index { |line| line.include?(text) } + 1
+  def line_of(text)
+    File.readlines(File.join(TOP, "examples/flight_recorder.rb")).index { |line| line.include?(text) } + 1
+  end
 
   # Further ones are there as they are seen: each of those shown is of a slow customer.
   def test_output_shown_is_of_slow_customers

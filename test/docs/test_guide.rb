@@ -20,7 +20,11 @@ class TestGuide < Minitest::Test
     "doc/guide/slow-requests.md" => "test_slow_requests.rb",
   }.freeze
   PAGES = Dir.glob("doc/**/*.md", base: TOP).sort.freeze
-  BLOCK = /^(?: *<!-- (?:not run: (?<reason>.+?)|needs: (?<needs>.+?)) -->\n)?(?<indent> *)```(?<kind>sh|console)\n(?<text>.*?)^\k<indent>```$/m
+  BLOCK = /
+    ^(?:\ *<!--\ (?:not\ run:\ (?<reason>.+?)|needs:\ (?<needs>.+?))\ -->\n)?
+    (?<indent>\ *)```(?<kind>sh|console)\n
+    (?<text>.*?)^\k<indent>```$
+  /mx
 
   def self.blocks(page) = File.read(File.join(TOP, page)).to_enum(:scan, BLOCK).map { $~.named_captures }
 

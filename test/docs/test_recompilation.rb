@@ -28,7 +28,8 @@ class TestRecompilationDoc < Minitest::Test
     # The loop: the same reason in each version there is.
     versions = report[/^Recompiled: .*\n.*\n +(\d+) .*Index#bucket \(examples/, 1].to_i
     assert_operator versions, :>=, 3, report
-    loop = report[/^Exits that go on after recompilation.*?\n\n/m].lines.grep(/FixnumMultOverflow +opt_mult +Index#bucket/)
+    exits = report[/^Exits that go on after recompilation.*?\n\n/m]
+    loop = exits.lines.grep(/FixnumMultOverflow +opt_mult +Index#bucket/)
     assert_equal 1, loop.size, report
     assert_equal (1..versions).to_a, loop[0].scan(/\b(\d): [\d,]+/).flatten.map(&:to_i)
     reasons = before.scan(/ invalidated +(\w+) .*?index.rb:(\d+)/)

@@ -20,12 +20,15 @@ module Integration
   # 200 threads: 5 of 500 runs; the patched one: 7 of 500). Such a run is repeated, at most twice.
   SHARED_NATIVE_THREADS = { "RUBY_MN_THREADS" => "1" }.freeze
   ATTEMPTS_WITH_SHARED_NATIVE_THREADS = 3
+  # On an emulated processor (make check-arm64).
+  EMULATED = !ENV["EMULATED"].to_s.empty?
   # A run that takes longer hangs, even on a slow and busy machine.
-  TIME_LIMIT = 300
+  TIME_LIMIT = EMULATED ? 1800 : 300
   # `make check-long`: the same tests, with more of everything.
   LONG = !ENV["LONG"].to_s.empty?
   # Nothing from the user's environment or from bundler.
-  ENVIRONMENT = %w[RUBYOPT RUBYLIB GEM_HOME GEM_PATH BUNDLE_GEMFILE].to_h { |name| [name, nil] }
+  ENVIRONMENT = %w[RUBYOPT RUBYLIB GEM_HOME GEM_PATH BUNDLE_GEMFILE RUBY_VM_TRACE RUBY_VM_TRACE_CONTROL]
+                .to_h { |name| [name, nil] }
     .merge("LC_ALL" => "C.UTF-8").freeze
 
   class StillRunning < StandardError; end

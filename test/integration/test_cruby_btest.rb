@@ -2,6 +2,7 @@
 # trace is valid.
 #
 # Alone: it runs tests on all processors, in the folder of CRuby's build.
+# Once: it runs 2,000 programs.
 require_relative "helper"
 require "etc"
 

@@ -1,12 +1,12 @@
 # Programs from the distribution's packages: with every exit recorded they print the same as
 # untraced, and their traces are valid.
+#
+# Once: it runs large programs, untraced and traced.
 require_relative "helper"
+require_relative "../../benchmarks/packages"
 
 class TestDistribution < Integration::Test
-  GEMS = %w[/usr/share/rubygems-integration/all/gems /usr/lib/ruby/gems/*/gems].freeze
-  VENDOR = "/usr/lib/ruby/vendor_ruby"
-  # Parts of the standard library that newer Rubies have as gems. The distribution's Ruby has them.
-  MOVED = %w[abbrev base64 benchmark cgi drb getoptlong logger mutex_m observer ostruct pstore].freeze
+  Packages = VMTraceBench::Packages
   ROOT = Integration::ROOT
 
   def test_options_templates_and_json_of_the_library = assert_same_answers("test/integration/programs/stdlib.rb")
@@ -51,16 +51,14 @@ class TestDistribution < Integration::Test
   end
 
   def library(name)
-    GEMS.flat_map { |folder| Dir["#{folder}/#{name}-[0-9]*/lib"] }.max || (VENDOR if File.exist?("#{VENDOR}/#{name}.rb")) or
-      skip "the distribution's package ruby-#{name.tr("_", "-")} is not installed"
+    Packages.folder(name) || (Packages::VENDOR unless Packages.files(name, Packages::VENDOR).empty?) or
+      skip "the distribution's package #{Packages.debian(name)} is not installed"
   end
 
-  # A folder with those of MOVED that this Ruby lacks; not the distribution's folder, which would
-  # hide this Ruby's own library.
+  # A folder with what newer Rubies have as gems and this one lacks; not the distribution's folder, which
+  # would hide this Ruby's own library.
   def moved
-    missing = MOVED.reject { |name| File.exist?("#{RUBY_SRC}/lib/#{name}.rb") }
-    files = missing.flat_map { |name| Dir["#{RbConfig::CONFIG["rubylibdir"]}/#{name}{.rb,}"] }
-    return if files.empty?
-    scratch_dir.tap { |dir| files.each { |file| File.symlink(file, "#{dir}/#{File.basename(file)}") } }
+    files = Packages.moved("#{RUBY_SRC}/lib", RbConfig::CONFIG["rubylibdir"])
+    Packages.link(files, scratch_dir) unless files.empty?
   end
 end

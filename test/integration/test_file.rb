@@ -204,6 +204,9 @@ class TestFile < Integration::Test
     exit 7
   RUBY
 
+  # A busy disk may be too slow for so many exits, too.
+  CUT_SHORT = / events lost \(another program cut the file short(; the disk was too slow, [^)]+)?\)\n\z/
+
   def harmed(*harm)
     File.write(path("harm.rb"), jit(HARM))
     result = run_in(@dir, *FLAGS, "--zjit-trace-file=t.fxt", "harm.rb", harm[0], path("t.fxt"), *harm.drop(1))
@@ -214,7 +217,7 @@ class TestFile < Integration::Test
   [0, 1, 4096, 100_000, 1 << 20].each do |size|
     define_method("test_a_file_cut_to_#{size}_bytes_is_no_bus_error_and_valid_at_the_end") do
       result = harmed("cut", size.to_s)
-      assert_match(/ events lost \(another program cut the file short\)\n\z/, result.err)
+      assert_match(CUT_SHORT, result.err)
       trace = Trace.new(path("t.fxt")).validate
       summary = trace.summary
       assert_operator summary["lost"], :>, 0
@@ -224,7 +227,7 @@ class TestFile < Integration::Test
 
   def test_a_file_cut_to_half_again_and_again_is_no_bus_error_and_valid_at_the_end
     result = harmed("half")
-    assert_match(/ events lost \(another program cut the file short\)\n\z/, result.err)
+    assert_match(CUT_SHORT, result.err)
     Trace.new(path("t.fxt")).validate
   end
 
@@ -396,6 +399,7 @@ class TestFile < Integration::Test
 
   def with_disk(_size)
     skip "only root may mount" unless Process.uid.zero? && system("unshare", "-m", "true", err: File::NULL)
+    skip "there is no program mount" unless system("sh", "-c", "command -v mount", out: File::NULL)
     mount = path("disk")
     Dir.mkdir(mount)
     yield mount

@@ -163,7 +163,8 @@ class TestMarkers < Integration::Test
     assert_equal 1, of(result.trace, "x").size
   end
 
-  STREAMS = "exits, fallbacks, compiles, invalidations, markers, threads, gc, allocations, states, calls"
+  STREAMS = "exits, fallbacks, compiles, invalidations, markers, threads, gc, allocations, states, calls, syscalls, " \
+            "sched, samples"
 
   def test_wrong_options_are_one_line
     {

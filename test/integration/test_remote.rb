@@ -29,6 +29,22 @@ class TestRemote < Integration::Test
     end
   end
 
+  # A server waits like this: its main thread sleeps, and the thread that ran last waits for work.
+  def test_the_main_thread_sleeps_and_another_one_ran_last
+    beside(<<~'RUBY') do |pid, _|
+      main = Thread.current
+      Thread.new do
+        Thread.pass until main.status == "sleep"
+        File.write("ready", "")
+        Thread::Queue.new.pop
+      end
+      sleep
+    RUBY
+      sleep 0.2 # until the thread waits, too
+      assert_equal [0, ""], tell("status", pid).values_at(0, 2)
+    end
+  end
+
   # Also while the program checks no interrupts.
   def test_memory_is_saved_from_outside
     beside(LOOP.sub("sleep") { %q(/\A(a*)*\1b\z/.match?("a" * 40 + "cb")) }) do |pid, dir|

@@ -127,13 +127,13 @@ class TestSamples < Integration::Test
     def exits = (::RubyVM::ZJIT.induce_side_exit!)
     def work = 100.times { exits }
     work
-    RubyVM::Trace.start(file: "a.fxt", samples: true)
+    RubyVM::Trace.start(file: "a.fxt", exit_samples: true)
     work
     RubyVM::Trace.stop
     RubyVM::Trace.start(file: "b.fxt")
     work
     RubyVM::Trace.stop
-    RubyVM::Trace.start(memory: 4, samples: true)
+    RubyVM::Trace.start(memory: 4, exit_samples: true)
     work
     RubyVM::Trace.reset
     work

@@ -91,6 +91,28 @@ class TestSlowRequests < Integration::Test
     assert_path_exists File.join(result.dir, "slow-mine")
   end
 
+  # The recording goes on: what is in one piece is in no other, and nothing is reset.
+  def test_without_a_folder_they_are_pieces_of_the_spool
+    result = serve(<<~'RUBY', "--vm-trace=calls,markers", "--vm-trace-spool=spool", "--vm-trace-quiet")
+      app = Clocked.new(APP, ms: 100)
+      pieces = -> { Dir["spool/*-slow.fxt"].size }
+      [1, 2].each do |n|
+        request(app, "fast-#{n}", 10)
+        request(app, "slow-#{n}", 200)
+        sleep 0.01 until pieces.() == n
+      end
+    RUBY
+    one, two = Dir[File.join(result.dir, "spool/*-slow.fxt")].sort.map { |path| Trace.new(path) }
+    assert_equal [%w[/fast-1 /slow-1], %w[/fast-2 /slow-2]], [paths(one), paths(two)]
+    assert_empty result.err
+  end
+
+  def test_without_folder_and_spool_nothing_is_recorded_and_a_line_says_so
+    result = serve("app = Clocked.new(APP, ms: 100)\n3.times { request(app, 1, 200) }\n")
+    assert_equal 1, result.err.scan("slow requests are not recorded: give folder:, or start ruby with --vm-trace-spool").size
+    assert_empty result.traces
+  end
+
   def test_ids_cannot_lead_elsewhere
     result = serve(<<~'RUBY')
       Dir.mkdir("50%p")

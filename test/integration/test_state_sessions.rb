@@ -121,7 +121,7 @@ class TestStateSessions < Integration::Test
 
   # A program that starts them has the exits that --vm-trace=states has, unless it says how many.
   def test_one_exit_in_97_is_recorded_with_states
-    traces = { "states: true" => 97, "states: true, samples: true" => 97, "states: true, sample_rate: 5" => 5,
+    traces = { "states: true" => 97, "states: true, exit_samples: true" => 97, "states: true, sample_rate: 5" => 5,
                "states: true, exits: true" => 1, "states: true, exits: true, sample_rate: 3" => 3 }
     result = run_program(<<~RUBY, recorders: traces.size)
       #{traces.keys}.each_with_index do |options, i|

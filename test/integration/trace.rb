@@ -122,8 +122,9 @@ class Trace
     bad("events are of pids #{pids}, the settings of #{settings["pid"]}") unless pids == [settings["pid"]]
     return unless ended
     # Each ractor has its own chunks, and chunks may be reused, so the last in the file is not
-    # always the last in time.
-    in_order = recorders == 1 && settings["keep"] != "newest"
+    # always the last in time. What the kernel reports is written by a thread of the tracer.
+    kernel = settings["flags"].to_s.match?(/\b(syscalls|sched)\b/)
+    in_order = recorders == 1 && settings["keep"] != "newest" && !kernel
     last = in_order ? events.last : events.max_by { |event| event["ts"] }
     bad("the last event is #{last["cat"]}/#{last["name"]}, not the summary") unless last["name"] == "summary"
   end

@@ -1,0 +1,295 @@
+# vm-trace record: the program runs as without it, and all its processes are recorded. And RUBY_VM_TRACE, which is how
+# they learn of it.
+require_relative "helper"
+require_relative "remote"
+require "csv"
+require "io/console"
+require "open3"
+require "pty"
+require "rbconfig"
+
+class TestRecord < Integration::Test
+  include Remote
+
+  JIT_FLAGS = ["--#{JIT}", "--#{JIT}-call-threshold=2"].freeze
+  # The Ruby that runs these tests has no tracer.
+  OTHER_RUBY = RbConfig.ruby
+
+  def dir = (@dir ||= scratch_dir)
+  def path(name) = File.join(dir, name)
+
+  def script(text, name = "script.rb")
+    File.write(path(name), jit(text))
+    name
+  end
+
+  # Runs `vm-trace record -o traces OPTIONS -- COMMAND` in the folder.
+  def record(*command, options: [], env: {}, ended: true)
+    out, err, status = Open3.capture3(ENVIRONMENT.merge(env), Trace::TOOL, "record", "-o", "traces", *options,
+                                      "--", *command, chdir: dir)
+    Run.new(status: status, out: out, err: err, dir: dir, traces: traces(ended: ended))
+  end
+
+  def traces(ended: true)
+    Dir[path("traces/*.fxt*")].sort.map { |file| validated(Trace.new(file), ended: ended) }
+  end
+
+  def test_the_program_runs_as_without_it
+    script(<<~'RUBY')
+      def foo = (::RubyVM::ZJIT.induce_side_exit!)
+      1000.times { foo }
+      puts $stdin.read.upcase, ARGV.inspect
+      warn "to stderr"
+      exit 7
+    RUBY
+    out, err, status = Open3.capture3(ENVIRONMENT, Trace::TOOL, "record", "-o", "traces",
+                                      RUBY, *JIT_FLAGS, "script.rb", "-o", "a b", "--quiet",
+                                      chdir: dir, stdin_data: "typed")
+    assert_equal "TYPED\n[\"-o\", \"a b\", \"--quiet\"]\n", out
+    assert_equal 7, status.exitstatus
+    assert_match(/^to stderr$/, err)
+    assert_match(/^Exits by reason: exactly \d+,?\d*; \d+ recorded$.*^vm-trace: 1 trace, .* in traces$/m, err)
+    trace = traces.fetch(0)
+    assert_equal "exits markers threads gc samples", trace.settings["flags"]
+    assert_equal 97, trace.settings["exit_rate"]
+    index = CSV.read(path("traces/index.csv"), headers: true)
+    assert_equal [trace.settings["pid"].to_s], index["pid"]
+    assert_match(/script\.rb -o a b --quiet\z/, index["command"].first)
+  end
+
+  def test_quiet_says_nothing
+    result = record(RUBY, *JIT_FLAGS, "-e", "puts 1", options: ["--quiet"])
+    assert_equal ["1\n", "", 0, 1], [result.out, result.err, result.status.exitstatus, result.traces.size]
+  end
+
+  def test_options_choose_what_is_recorded
+    result = record(RUBY, *JIT_FLAGS, "-e", "1.then { |x| x }", options: %w[--vm-trace=exits,gc --every=5])
+    assert_equal ["exits gc", 5], result.trace.settings.values_at("flags", "exit_rate"), result.err
+  end
+
+  # A Ruby without the tracer is none of its business.
+  def test_children_are_recorded_each_in_its_own_file
+    script(<<~RUBY)
+      pids = 2.times.map { |i| fork { sleep 0.01 * i; exit! if i == 5 } }
+      pids.each { |pid| Process.wait(pid) }
+      system(#{RUBY.inspect}, "--disable=gems", "-e", "puts :again")
+      system(#{OTHER_RUBY.inspect}, "--disable=gems", "-e", "puts :other")
+      system("sh", "-c", "exec #{RUBY} --disable=gems -e 'puts :shell'")
+      exec(#{RUBY.inspect}, "--disable=gems", "-e", "puts :executed")
+    RUBY
+    result = record("sh", "-c", "#{RUBY} --disable=gems script.rb", ended: false) # one executes another program
+    assert_equal "again\nother\nshell\nexecuted\n", result.out, result.err
+    assert_equal 6, result.traces.size, Dir.children(path("traces")).inspect
+    assert_equal 6, CSV.read(path("traces/index.csv")).size - 1
+    report, = Open3.capture2(Trace::TOOL, "report", "traces", chdir: dir)
+    assert_match(/^Processes: 6$/, report)
+  end
+
+  def test_a_script_names_its_ruby
+    File.write(path("app"), "#!#{RUBY} --disable=gems\nputs 5\n")
+    File.chmod(0o755, path("app"))
+    assert_equal ["5\n", 1], record("./app").then { |result| [result.out, result.traces.size] }
+  end
+
+  def test_a_ruby_without_tracer_is_named_and_not_run
+    File.write(path("app"), "#!/usr/bin/env -S #{OTHER_RUBY} -W\nputs 5\n")
+    File.chmod(0o755, path("app"))
+    [[OTHER_RUBY, "-e", "puts 5"], ["./app"]].each do |command|
+      result = record(*command)
+      assert_equal ["", 3], [result.out, result.status.exitstatus]
+      assert_match(/\Avm-trace: record: #{OTHER_RUBY} \(ruby \d.*\) has no tracer: `make` .*\n\z/, result.err)
+      refute_path_exists path("traces")
+    end
+  end
+
+  def test_what_is_no_ruby_runs_all_the_same
+    result = record("sh", "-c", "echo 1; exit 3")
+    assert_equal ["1\n", "", 3], [result.out, result.err, result.status.exitstatus]
+    assert_match(/\Avm-trace: record: true ran no Ruby that has the tracer .*\n\z/, record("true").err)
+    refute_path_exists path("traces")
+    assert_equal 127, record("./nonesuch").status.exitstatus
+    File.write(path("text"), "")
+    assert_equal 126, record("./text").status.exitstatus
+  end
+
+  def test_the_folder_must_be_new_or_empty
+    Dir.mkdir(path("traces"))
+    assert_equal 1, record(RUBY, "-e", "1").traces.size
+    result = record(RUBY, "-e", "puts 1")
+    assert_equal ["", 3], [result.out, result.status.exitstatus]
+    assert_match(/\Avm-trace: traces: has traces already; give -o/, result.err)
+    out, = Open3.capture2e(ENVIRONMENT, Trace::TOOL, "record", RUBY, "-e", "1", chdir: dir)
+    assert_match(/ in vm-trace-\d{8}-\d{6}$/, out)
+    assert_equal 1, Dir[path("vm-trace-*/*.fxt")].size
+  end
+
+  # In a path, spaces separate options, % begins the pid.
+  def test_a_folder_of_any_name
+    name = "a b\\c %p %t\t'\"ü"
+    _, err, = Open3.capture3(ENVIRONMENT, Trace::TOOL, "record", "-o", name, RUBY, "-e", "1", chdir: dir)
+    assert_equal 1, Dir.children(path(name)).grep(/\A\d+\.fxt\z/).size, err
+  end
+
+  def test_a_signal_that_ends_the_program_is_passed_on
+    result = record(RUBY, "-e", "sleep 0.1; Process.kill(:KILL, $$)", ended: false)
+    assert_equal [9, 1], [result.status.termsig, result.traces.size]
+    FileUtils.rm_r(path("traces"))
+    assert_equal 15, record(RUBY, "-e", "Process.kill(:TERM, $$); sleep").status.termsig
+  end
+
+  def test_signals_to_it_are_for_the_program
+    script("trap(:USR1) { puts :usr1 }\ntrap(:TERM) { puts :term; exit 4 }\nFile.write('ready', '')\nsleep\nsleep\n")
+    reader, writer = IO.pipe
+    pid = Process.spawn(ENVIRONMENT, Trace::TOOL, "record", "-q", "-o", "traces", RUBY, "script.rb",
+                        chdir: dir, out: writer)
+    writer.close
+    wait_for(path("ready"))
+    Process.kill(:USR1, pid)
+    sleep 0.05
+    Process.kill(:TERM, pid)
+    assert_equal "usr1\nterm\n", reader.read
+    assert_equal 4, Process.wait2(pid).last.exitstatus
+    assert_equal 1, traces.size
+  end
+
+  # As a terminal sends it: to the program and to vm-trace.
+  def in_terminal(*command)
+    PTY.open do |terminal, slave|
+      terminal.winsize = [24, 80]
+      pid = Process.spawn(ENVIRONMENT.merge("TERM" => "xterm"), "setsid", "-c", "-w",
+                          Trace::TOOL, "record", "-o", "traces", *command,
+                          chdir: dir, in: slave, out: slave, err: slave)
+      slave.close
+      yield terminal
+      text = +""
+      begin
+        loop { text << terminal.readpartial(4096) }
+      rescue EOFError, Errno::EIO
+        # it has ended
+      end
+      return text.force_encoding("UTF-8"), Process.wait2(pid).last
+    end
+  end
+
+  def test_ctrl_c_ends_the_program_as_without_it
+    script("begin\n File.write('ready', '')\n sleep\nrescue Interrupt\n puts 'interrupted'\n sleep 0.1\n exit 9\nend\n")
+    text, status = in_terminal(RUBY, "script.rb") do |terminal|
+      wait_for(path("ready"))
+      sleep 0.6 # so that the line is shown
+      terminal.write("\x03")
+    end
+    assert_equal 9, status.exitstatus, text
+    assert_match(/interrupted\r\n/, text)
+    assert_match(/\e\[24;1H\e\[2K\e\[2mvm-trace: recording for 0:00, 1 process, /, text)
+    assert_operator text.rindex("\e[r"), :>, text.rindex("recording for"), "the terminal scrolls as before"
+    assert_match(/vm-trace: 1 trace/, text)
+    assert_equal 1, traces.size
+  end
+
+  def test_a_part_of_the_run
+    script(<<~'RUBY')
+      def mark(n) = RubyVM::Trace.instant("step", n: n)
+      fork { 100.times { |n| mark(n); sleep 0.03 } }
+      100.times { |n| mark(n); sleep 0.03 }
+      Process.wait
+      puts :done
+    RUBY
+    result = record(RUBY, *JIT_FLAGS, "script.rb", options: %w[--delay=1 --duration=700ms])
+    assert_equal "done\n", result.out, result.err
+    assert_equal 2, result.traces.size
+    result.traces.each do |trace|
+      marks = trace.events.select { |event| event["name"] == "step" }.map { |event| event["args"]["n"] }
+      assert_operator marks.min, :>, 0
+      assert_operator marks.max, :<, 99
+      assert_equal (marks.min..marks.max).to_a, marks
+    end
+    FileUtils.rm_r(path("traces"))
+    result = record(RUBY, *JIT_FLAGS, "script.rb", options: %w[--duration=1])
+    steps = result.traces.map { |trace| trace.events.select { |event| event["name"] == "step" } }
+    marks = steps.map { |events| events.map { |event| event["args"]["n"] } }
+    assert_equal [[0, 0], 2], [marks.map(&:min), marks.count { |list| list.max < 99 }]
+  end
+
+  def test_a_program_that_runs
+    beside(LOOP.sub("foo until") { "(foo; sleep 0.001) until" }) do |pid, _|
+      out, err, status = Open3.capture3(ENVIRONMENT, Trace::TOOL, "record", "-o", "traces", "--pid=#{pid}",
+                                        "--duration=0.3", "--every=3", chdir: dir)
+      assert_equal ["", 0], [out, status.exitstatus], err
+      assert_equal 3, traces.fetch(0).settings["exit_rate"]
+      assert_equal "#{pid}.fxt", File.basename(traces.first.path)
+      assert_match(/^on +false$/, tell("status", pid)[1])
+    end
+    out, status = Open3.capture2e(ENVIRONMENT, Trace::TOOL, "record", "--pid=1", "sleep", "1", chdir: dir)
+    assert_equal ["vm-trace: record takes a command, or --pid=PID; see vm-trace record --help\n", 2],
+                 [out, status.exitstatus]
+  end
+
+  def test_only_the_newest_files_stay
+    script("4.times { |i| Process.wait(fork { RubyVM::Trace.instant('child', i: i); sleep 0.02 }) }\n")
+    result = record(RUBY, "script.rb", options: %w[--max-files=2])
+    assert_equal 2, result.traces.size
+    children = result.traces.flat_map { |trace| trace.events.select { |event| event["name"] == "child" } }
+    kept = children.map { |event| event["args"]["i"] }
+    assert_equal [3], kept.sort.last(1)
+    assert_match(/; 3 older ones are removed \(--max-files\)$/, result.err)
+  end
+
+  def test_a_page_is_opened
+    File.write(path("browser"), "#!/bin/sh\necho \"$1\" > opened\n")
+    File.chmod(0o755, path("browser"))
+    record(RUBY, "-e", "1", options: ["--open"], env: { "BROWSER" => "./browser" })
+    page = File.read(path("opened")).chomp
+    assert_equal File.realpath(path("traces/trace.html")), page
+    assert_match(/\A<!doctype html>/i, File.read(page))
+  end
+
+  # --- RUBY_VM_TRACE ---
+
+  def test_options_of_the_command_line_override_those_of_the_environment
+    env = { "RUBY_VM_TRACE" => "--vm-trace=gc,markers --vm-trace-file=environment.fxt  --vm-trace-quiet" }
+    result = run_ruby("1", env: env)
+    assert_equal ["", "gc markers"], [result.err, result.trace.settings["flags"].split.sort.join(" ")]
+    result = run_ruby("1", "--vm-trace=threads", "--vm-trace-file=mine.fxt", env: env)
+    assert_equal %w[mine.fxt], result.traces.map { |trace| File.basename(trace.path) }
+    assert_equal %w[gc markers threads], result.trace.settings["flags"].split.sort
+  end
+
+  def test_flags_of_a_jit_are_joined_with_it
+    env = { "RUBY_VM_TRACE" => "--vm-trace=gc --vm-trace-file=environment.fxt" }
+    result = run_traced("1.then { |x| x }", env: env)
+    assert_equal "exits gc", result.trace.settings["flags"]
+    assert_match(/\A\d+\.fxt\z/, File.basename(result.trace.path))
+  end
+
+  def test_what_is_wrong_in_it_is_reported_and_ignored
+    {
+      "--vm-trace=nonesuch" => /there is no stream "nonesuch".*\n.*RUBY_VM_TRACE is ignored from there on\n\z/m,
+      "gc" => /RUBY_VM_TRACE holds gc, not an option such as --vm-trace=LIST\n.*ignored from there on\n\z/m,
+      "--vm-trace-fiel=x" => /there is no option --vm-trace-fiel/,
+      "" => /\A\z/,
+      "  " => /\A\z/,
+    }.each do |value, message|
+      result = run_ruby("puts 1", env: { "RUBY_VM_TRACE" => value })
+      assert_equal ["1\n", 0], [result.out, result.status.exitstatus], value
+      assert_match(message, result.err, value)
+      assert_empty result.traces
+    end
+  end
+
+  # --- RubyVM::Trace.start(streams:) ---
+
+  def test_streams_are_named_as_in_the_option
+    result = run_ruby(<<~'RUBY', *JIT_FLAGS)
+      RubyVM::Trace.start(streams: "default,samples:5ms,exits:rate=3", gc: false, file: "a.fxt")
+      RubyVM::Trace.stop
+      begin
+        RubyVM::Trace.start(streams: "nonesuch")
+      rescue ArgumentError => error
+        puts error.message
+      end
+    RUBY
+    assert_equal ["exits markers threads samples", 3, 5_000_000],
+                 result.trace.settings.values_at("flags", "exit_rate", "samples_ns")
+    assert_match(/\Astreams: there is no stream "nonesuch"; streams are: .*\n\z/, result.out)
+  end
+end

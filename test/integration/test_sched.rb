@@ -1,0 +1,103 @@
+# The kernel's scheduler: which CPU each thread has, and when it waits for one. The reference is the kernel's own count
+# of both (/proc/PID/task/TID/schedstat).
+require_relative "perf"
+
+class TestSched < Integration::Test
+  include Perf
+
+  # A program that runs in bursts of some ms between two markers, and prints what the kernel counted there.
+  BURSTS = <<~'RUBY'
+    def count = File.read("/proc/thread-self/schedstat").split.map(&:to_i)
+    other = fork { loop { } } if ARGV[0] == "beside"
+    sleep 0.05
+    from = count
+    RubyVM::Trace.instant("from")
+    30.times { 200_000.times { }; sleep 0.002 }
+    RubyVM::Trace.instant("to")
+    to = count
+    Process.kill(:KILL, other) if other
+    puts to.zip(from).map { |a, b| a - b }, other
+  RUBY
+
+  def bursts(*args, before: [])
+    result = record(BURSTS, "sched,markers", args: args, before: before, ended: false)
+    trace = result.traces.find { |found| found.in_category("marker").any? }
+    from, to = trace.in_category("marker").map { |event| event["ts"] }
+    slices = named(trace, "sched", "main CPU").filter_map do |event|
+      ns = [event["ts"] + event["dur"], to].min - [event["ts"], from].max
+      event.merge("ns" => ns) if ns.positive?
+    end
+    [slices, result.out.split.map(&:to_i)]
+  end
+
+  def sum(slices) = slices.sum { |slice| slice["ns"] }
+
+  # The kernel's clock of a runqueue does not advance while the CPU wakes up, so some us of a switch
+  # may count as either.
+  CLOCK_NS = 30_000
+
+  def assert_within(percent, expected, found, switches, what)
+    assert_in_delta expected, found, expected * percent / 100.0 + switches * CLOCK_NS,
+                    "#{what}: #{expected} by the kernel, #{found} here, #{switches} switches"
+  end
+
+  # The kernel brings its count of a thread that runs up to date at a tick, or a switch. So a number that was read
+  # right before the next tick may lack a few ms: then it is read again.
+  def with_a_fresh_count(attempts: 3)
+    yield
+  rescue Minitest::Assertion
+    raise if (attempts -= 1) == 0
+    retry
+  end
+
+  def test_time_on_cpus_is_what_the_kernel_counted = with_a_fresh_count { compare_time_on_cpus }
+  def test_time_that_a_thread_waits_for_a_cpu = with_a_fresh_count { compare_time_that_a_thread_waits }
+
+  def compare_time_on_cpus
+    slices, (run, _, switches) = bursts
+    on = slices.select { |slice| slice["name"].start_with?("CPU ") }
+    assert_within 1, run, sum(on), switches, "running"
+    assert_in_delta switches, on.size, 2
+    on.each { |slice| assert_equal "CPU #{slice["args"]["cpu"]}", slice["name"] }
+  end
+
+  def compare_time_that_a_thread_waits
+    slices, (run, waited, switches, other) = bursts("beside", before: ["taskset", "-c", "0"])
+    on, waits = slices.partition { |slice| slice["name"].start_with?("CPU ") }
+    assert_within 1, run + waited, sum(slices), switches, "running and waiting"
+    assert_within 1, run, sum(on), switches, "running"
+    assert_operator waited, :>, run / 4
+    preempted = waits.select { |slice| slice["args"]["why"] == "preempted" }
+    refute_empty preempted
+    assert(preempted.any? { |slice| slice["args"]["other"]&.end_with?(" #{other}") }, "the burner is never named")
+  end
+
+  def test_slices_of_a_thread_do_not_overlap
+    trace = record(<<~'RUBY', "sched", "-W0").trace
+      threads = 20.times.map { Thread.new { 10.times { 1000.times { }; sleep 0.001 } } }
+      Ractor.new { 10.times { sleep 0.001 } }.then { |ractor| ractor.respond_to?(:value) ? ractor.value : ractor.take }
+      threads.each(&:join)
+    RUBY
+    tracks = by_thread(trace, "sched")
+    assert_operator tracks.size, :>=, 21
+    tracks.each_value do |slices|
+      slices.each_cons(2) { |a, b| assert_operator a["ts"] + a["dur"], :<=, b["ts"] }
+    end
+  end
+
+  def test_without_privileges_preemptions_are_known
+    skip "kernel.perf_event_paranoid is above 2" if File.read("/proc/sys/kernel/perf_event_paranoid").to_i > 2
+    dir = scratch_dir
+    File.chmod(0o777, dir)
+    File.write(File.join(dir, "script.rb"), BURSTS)
+    result = run_in(dir, "--vm-trace=sched,markers", "--vm-trace-file=%p.fxt", "script.rb", "beside",
+                    command: ["taskset", "-c", "0", *NOBODY, Integration::RUBY, "--disable=gems"])
+    assert_predicate result.status, :success?, result.err
+    trace = validate_all(result, ended: false).traces.find { |found| found.in_category("marker").any? }
+    slices = named(trace, "sched", "main CPU")
+    waits = slices.reject { |slice| slice["name"].start_with?("CPU ") }
+    assert_operator slices.size, :>, 30
+    refute_empty waits
+    waits.each { |slice| assert_equal %w[cpu why], slice["args"].keys }
+  end
+end

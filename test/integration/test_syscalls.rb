@@ -1,0 +1,281 @@
+# System calls: each one is recorded, on the track of what made it. The reference is strace, which watches the same run.
+require_relative "perf"
+
+class TestSyscalls < Integration::Test
+  include Perf
+
+  # In strace's output: "PID name(arguments) = result", in two lines where others come in between.
+  class Strace
+    Call = Struct.new(:name, :result)
+    OUTPUT = "strace.txt"
+    COMMAND = ["strace", "-f", "-o", OUTPUT].freeze
+
+    def self.installed? = system("strace", "-V", out: File::NULL, err: File::NULL)
+
+    # Calls by thread id.
+    def initialize(dir)
+      @calls = Hash.new { |calls, tid| calls[tid] = [] }
+      File.foreach(File.join(dir, OUTPUT)) do |line|
+        tid, text = line.scrub.split(" ", 2)
+        if (name = text[/\A(\w+)\(/, 1]) then @calls[tid.to_i] << Call.new(name, result(text))
+        elsif text.start_with?("<... ") then @calls[tid.to_i].last.result = result(text)
+        end
+      end
+    end
+
+    def [](tid) = @calls[tid]
+
+    private
+
+    # A number, or an errno; strace prints numbers that are addresses or masks in hexadecimal.
+    def result(text)
+      value = text[/\) += (.*)/, 1] or return
+      value[/\A-1 (E\w+)/, 1] || Integer(value[/\A-?(0x)?\h+/] || "?", exception: false)
+    end
+  end
+
+  def results(events) = events.map { |event| event["args"].values_at("errno", "result").compact.first }
+
+  # The longest part of `all`, from some place on, that `part` begins with. It must be all of `part`.
+  def assert_part(all, part, message)
+    from = (0..all.size).find { |i| all[i, part.size] == part }
+    return from if from
+    i = (0..all.size).max_by { |start| part.zip(all[start..]).take_while { |a, b| a == b }.size }
+    same = part.zip(all[i..]).take_while { |a, b| a == b }.size
+    flunk "#{message}: after #{same} of #{part.size} the trace has #{part[same, 4]}, strace #{all[i + same, 4]}"
+  end
+
+  PROGRAM = <<~'RUBY'
+    worker = Thread.new { Thread.current.name = "worker"; 5.times { File.read("/proc/self/stat"); sleep 0.001 } }
+    10.times { File.exist?("/nonexistent"); File.stat("/") }
+    fiber = Fiber.new { 5.times { File.stat("/tmp"); Fiber.yield } }
+    5.times { fiber.resume }
+    r, w = IO.pipe
+    w << "x" * 100
+    r.readpartial(10)
+    Process.wait(fork { 3.times { File.stat("/etc") } })
+    worker.join
+    3.times.map { Thread.new { File.stat("/usr") } }.each(&:join)
+    sleep 0.1 # the native threads end, too
+    STDOUT.syswrite("done\n")
+  RUBY
+
+  def test_names_order_and_results_are_those_of_strace
+    skip "strace is not installed" unless Strace.installed?
+    result = record(PROGRAM, "syscalls", before: Strace::COMMAND)
+    assert_equal "done\n", result.out
+    strace = Strace.new(result.dir)
+    assert_equal 2, result.traces.size
+    result.traces.each do |trace|
+      assert_equal 0, trace.summary["lost"]
+      by_native = trace.in_category("syscall").group_by do |event|
+        event["tid"] >= 3 << 29 ? trace.settings["pid"] : event["tid"]
+      end
+      by_native.each do |tid, events|
+        events = events.sort_by { |event| event["ts"] }
+        all = strace[tid]
+        from = assert_part(all.map(&:name), names(events), "thread #{tid}")
+        all[from, events.size].zip(results(events)).each_with_index do |(call, found), i|
+          next if call.result.nil? || found.nil? # it never returned, or the trace ended before
+          assert_equal call.result, found, "result of #{call.name}, the #{i}th of thread #{tid}"
+        end
+        # All threads but the main one begin and end while the trace is on.
+        next if tid == trace.settings["pid"] || events.none? { |event| event["thread"].match?(/worker|Thread/) }
+        assert_equal all.size, events.size, "thread #{tid}"
+      end
+    end
+    trace = result.traces.max_by { |found| found.in_category("syscall").size }
+    assert_operator trace.in_category("syscall").size, :>, 100
+    assert_equal trace.in_category("syscall").size, trace.summary["syscalls"]
+  end
+
+  def test_arguments_have_their_names_and_values
+    trace = record(<<~'RUBY', "syscalls").trace
+      file = File.open("file", "w", 0o640)
+      file.syswrite("12345")
+      file.close
+      File.stat("missing") rescue 0
+      STDOUT.syswrite("#{file.inspect}")
+    RUBY
+    main = named(trace, "syscall", "main")
+    opened = main.find { |event| event["name"] == "openat" && event["args"]["mode"] == 0o640 }
+    assert_equal(-100, opened["args"]["dfd"]) # AT_FDCWD
+    written = main[main.index(opened)..].find { |event| event["name"] == "write" }
+    assert_equal [opened["args"]["result"], 5, 5], written["args"].values_at("fd", "count", "result")
+    assert_match(/\A0x\h+\z/, written["args"]["buf"])
+    assert_includes main.map { |event| event["args"]["errno"] }, "ENOENT"
+    ended = trace.in_category("syscall").select { |event| event["args"].key?("ended") }
+    ended.each { |event| assert_includes ["after the trace", "never"], event["args"]["ended"] }
+  end
+
+  # Each lies inside the call of the method that made it, as CRuby's own code has it.
+  def test_calls_of_the_system_lie_inside_the_calls_that_made_them
+    trace = record(<<~'RUBY', "syscalls,calls").trace
+      def look = File.exist?("/nonexistent")
+      def ask = Process.getpgid(0)
+      fiber = Fiber.new { 50.times { look; Fiber.yield } }
+      200.times { look; ask }
+      50.times { fiber.resume; ask }
+      Thread.new { 50.times { look } }.join
+    RUBY
+    rows = trace.query(<<~SQL)
+      SELECT s.name, p.name, count(*) FROM slice s JOIN slice p ON s.parent_id = p.id
+      WHERE s.category = 'syscall' AND s.name IN ('getpgid') OR s.name LIKE '%stat%' AND p.name = 'File.exist?'
+      GROUP BY 1, 2
+    SQL
+    assert_includes rows, ["getpgid", "Process.getpgid", "250"]
+    assert_equal 300, rows.select { |_, caller, _| caller == "File.exist?" }.sum { |row| row[2].to_i }
+    overlaps = trace.query(<<~SQL)
+      SELECT s.name, p.name FROM slice s JOIN slice p ON s.parent_id = p.id
+      WHERE s.category = 'syscall' AND p.category = 'call' AND s.ts + s.dur > p.ts + p.dur
+    SQL
+    assert_empty overlaps
+    fibers = trace.in_category("syscall").select { |event| event["thread"] == "main fiber 1" }
+    assert_equal 50, fibers.count { |event| event["args"]["errno"] == "ENOENT" }
+  end
+
+  def test_ractors_and_200_threads
+    trace = record(<<~'RUBY', "syscalls", "-W0").trace
+      threads = 200.times.map { |i| Thread.new { Thread.current.name = "t#{i}"; 2.times { Process.getpgid(0) } } }
+      threads.each(&:join)
+      ractors = 4.times.map { Ractor.new { 3.times { Process.getpgid(0) } } }
+      ractors.each { |ractor| ractor.respond_to?(:value) ? ractor.value : ractor.take }
+    RUBY
+    calls = trace.in_category("syscall").select { |event| event["name"] == "getpgid" }
+    assert_equal 0, trace.summary["lost"]
+    by_name = calls.group_by { |event| event["thread"] }.transform_values(&:size)
+    assert_equal 412, calls.size
+    200.times { |i| assert_equal 2, by_name["t#{i}"], "t#{i}" }
+    assert_equal 4, by_name.count { |name, n| name.start_with?("Ractor #") && n == 3 }
+  end
+
+  def test_start_and_stop_at_run_time
+    result = record(<<~'RUBY', nil)
+      T = RubyVM::Trace
+      sleeping = Thread.new { Thread.current.name = "sleeping"; sleep 0.05; Process.getpgid(0); sleep }
+      3.times { Process.getpgid(0) }
+      2.times do |i|
+        T.start(syscalls: true, file: "#{i}.fxt")
+        4.times { Process.getpgid(0) }
+        sleep 0.1
+        status = T.stop
+        puts status[:syscalls].positive?, status[:lost]
+        3.times { Process.getpgid(0) }
+      end
+    RUBY
+    assert_equal %w[true 0] * 2, result.out.split
+    first, second = result.traces
+    assert_equal 4, names(named(first, "syscall", "main")).count("getpgid")
+    assert_equal 1, names(named(first, "syscall", "sleeping")).count("getpgid")
+    assert_equal 4, names(named(second, "syscall", "main")).count("getpgid")
+    assert_equal ["futex"], names(trace_open(first, "sleeping"))
+  end
+
+  # Those that had begun when the recording ended.
+  def trace_open(trace, thread)
+    named(trace, "syscall", thread).select { |event| event["args"]["ended"] == "after the trace" }
+  end
+
+  def test_flight_recorder_saves_what_has_just_happened
+    result = record(<<~'RUBY', nil)
+      T = RubyVM::Trace
+      T.start(syscalls: true, memory: 16)
+      10.times { Process.getpgid(0) }
+      T.save("saved.fxt")
+      T.reset
+      sleep 0.001
+      5.times { Process.getpgid(0) }
+      T.save("later.fxt")
+      T.stop
+    RUBY
+    later, saved = result.traces.sort_by(&:path)
+    assert_equal 10, saved.in_category("syscall").count { |event| event["name"] == "getpgid" }
+    assert_equal 5, later.in_category("syscall").count { |event| event["name"] == "getpgid" }
+  end
+
+  def test_children_that_fork_exec_or_die
+    result = record(<<~'RUBY', "syscalls", ended: false)
+      pids = [fork { 2.times { Process.getpgid(0) } }, fork { Process.getpgid(0); exec "true" },
+              fork { Process.getpgid(0); sleep 0.3; Process.kill(:KILL, Process.pid) }]
+      pids.each { |pid| Process.wait(pid) }
+      system("true") or abort
+      puts pids
+    RUBY
+    counts = result.out.split.map do |pid|
+      trace = result.traces.find { |found| found.settings["pid"] == pid.to_i }
+      trace.in_category("syscall").count { |event| event["name"] == "getpgid" }
+    end
+    assert_equal [2, 1, 1], counts
+    assert_equal 4, result.traces.size
+  end
+
+  def test_shorter_ones_are_left_out_and_counted
+    trace = record("100.times { Process.getpgid(0) }; sleep 0.02", "syscalls:min=10ms").trace
+    assert_operator trace.summary["syscalls_left_out"], :>, 100
+    assert_includes names(trace.in_category("syscall")), "futex"
+    trace.in_category("syscall").each { |event| assert_operator event["dur"], :>=, 10_000_000 }
+  end
+
+  def test_program_has_the_same_descriptors_signals_and_limits
+    script = <<~'RUBY'
+      puts Dir.children("/proc/self/fd").size, Process.getrlimit(:NOFILE).inspect
+      puts File.read("/proc/self/status")[/^Sig(Blk|Ign|Cgt).*/m].lines.first(3)
+      trap(:URG) { puts "urgent" }
+      Process.kill(:URG, Process.pid)
+      sleep 0.01
+    RUBY
+    traced, other = %w[syscalls,sched markers].map { |streams| record(script, streams).out }
+    assert_equal other, traced
+    assert_includes traced, "urgent"
+  end
+
+  def test_records_that_the_kernel_lost_are_reported
+    result = record(<<~'RUBY', "syscalls", before: ["taskset", "-c", "0"], ended: false)
+      reader = Dir.children("/proc/self/task").find { |tid| File.read("/proc/self/task/#{tid}/comm") == "vm_trace\n" }
+      system("renice", "19", "-p", reader, out: File::NULL)
+      system("chrt", "--idle", "-p", "0", reader, out: File::NULL)
+      burner = fork { loop { } }
+      40_000.times { Process.getpgid(0) }
+      Process.kill(:KILL, burner)
+    RUBY
+    trace = result.traces.max_by { |found| found.in_category("syscall").size }
+    found = trace.in_category("syscall").count { |event| event["name"] == "getpgid" }
+    lost = trace.summary["lost"]
+    skip "the reader was fast enough" if lost.zero?
+    assert_operator found + lost, :>=, 40_000
+    assert_includes result.err, "the kernel's buffers were full"
+  end
+end
+
+class TestSyscallsRefused < Integration::Test
+  include Perf
+
+  def test_user_without_the_privilege_is_told_which_and_runs_on
+    skip "kernel.perf_event_paranoid is below 2" if File.read("/proc/sys/kernel/perf_event_paranoid").to_i < 2
+    dir = scratch_dir
+    File.chmod(0o777, dir)
+    File.write(File.join(dir, "script.rb"), "RubyVM::Trace.instant('x'); puts :done")
+    result = run_in(dir, "--vm-trace=syscalls,markers", "--vm-trace-file=%p.fxt", "script.rb",
+                    command: [*WITH_TRACEFS, *NOBODY, Integration::RUBY, "--disable=gems"])
+    assert_predicate result.status, :success?, result.err
+    assert_equal "done\n", result.out
+    remedy = "as root, sysctl kernel.perf_event_paranoid=1, or give Ruby CAP_PERFMON"
+    assert_match(/no syscalls are traced: kernel.perf_event_paranoid is \d; #{remedy}$/, result.err)
+    assert_equal 1, validate_all(result).trace.in_category("marker").size
+  end
+
+  def test_start_raises_with_the_reason
+    skip "kernel.perf_event_paranoid is below 2" if File.read("/proc/sys/kernel/perf_event_paranoid").to_i < 2
+    dir = scratch_dir
+    File.chmod(0o777, dir)
+    File.write(File.join(dir, "script.rb"), <<~RUBY)
+      begin
+        RubyVM::Trace.start(syscalls: true)
+      rescue RubyVM::Trace::Error => e
+        puts e.message
+      end
+    RUBY
+    result = run_in(dir, "script.rb", command: [*NOBODY, Integration::RUBY, "--disable=gems"])
+    assert_match(/\Akernel.perf_event_paranoid is/, result.out)
+  end
+end

@@ -1,0 +1,193 @@
+# vm-trace top: what it shows of programs that run, in a terminal and without one.
+require_relative "helper"
+require_relative "remote"
+require "io/console"
+require "io/wait"
+require "open3"
+require "pty"
+
+class TestTop < Integration::Test
+  include Remote
+
+  # Exits 500 times, in a thread of its own, and then sleeps.
+  SCRIPT = <<~'RUBY'
+    def foo = (::RubyVM::ZJIT.induce_side_exit!)
+    def other(n) = n + 1
+    30.times { foo; other(1) }
+    GC.start
+    Thread.new { Thread.current.name = "waits"; Thread::Queue.new.pop }
+    File.write("ready", Thread.list.size)
+    sleep
+  RUBY
+  FLAGS = ["--zjit-call-threshold=2", "--vm-trace=exits,threads,gc,samples:1ms", "--vm-trace-file=%p.fxt",
+           "--vm-trace-quiet"].freeze
+
+  def top(*arguments)
+    Open3.capture3({ "COLUMNS" => "80" }, Trace::TOOL, "top", *arguments.map(&:to_s))
+  end
+
+  def assert_table(out)
+    assert_match(/^  exits +[\d.,]+\/s/, out)
+    seconds = out[/: the last ([\d.]+) s$/, 1].to_f
+    rate = out[/^  exits +([\d.,]+)\/s/, 1].delete(",").to_f
+    assert_in_delta 29, rate * seconds, 29 * 0.2 + rate * 0.05 + seconds * 0.06, out # one or two calls are not compiled yet
+    assert_match(/^Exits, most lost time first\n +exits\/s .*reason +method\n +[\d.,]+ .*Object#foo/, out)
+    assert_match(/^  threads +\d+% running, .*% waiting for the GVL, \d+% blocked/, out)
+    assert_match(/^  GC +[\d.]+ pauses\/s/, out)
+    assert_match(/^ .*% +\d+ +waits +Thread::Queue#pop$/, out)
+    assert_empty out.lines.select { |line| line.chomp.size > 80 }
+  end
+
+  def test_a_program_that_writes_a_trace
+    beside(SCRIPT, flags: FLAGS) do |pid, dir|
+      sleep 1 # so that a tenth of a second, which is what it shows, is not much
+      out, err, status = top("--count=1", "--window=1000", pid)
+      assert_equal ["", 0], [err, status.exitstatus]
+      assert_match(/\A#{pid}: the last/, out)
+      assert_table(out)
+      # The folder has the same.
+      assert_table(top("--count=1", "--window=1000", dir).first)
+      assert_equal 2, top("--count=2", "--interval=10ms", dir).first.scan("the last").size
+    end
+  end
+
+  # The last moments are another matter.
+  def test_only_the_window_counts
+    beside(SCRIPT, flags: FLAGS) do |pid, _|
+      sleep 0.5
+      out, = top("--count=1", "--window=200ms", pid)
+      assert_match(/^  exits +0\/s$/, out)
+      refute_match(/^Exits/, out)
+      assert_match(/the last 0\.2 s/, out)
+    end
+  end
+
+  # It records until top ends, and is as before then.
+  def test_a_program_that_records_nothing
+    beside(SCRIPT.sub("sleep\n", "loop { other(1); sleep 0.01 }\n")) do |pid, _|
+      out, err, status = top("--count=2", "--interval=300ms", pid)
+      assert_equal ["", 0], [err, status.exitstatus]
+      assert_match(/^  threads .*% blocked/, out)
+      assert_match(/^on +false$/, tell("status", pid)[1])
+      assert_empty Dir["/tmp/vm-trace-*/top.fxt"]
+      # Also when it is interrupted.
+      reader, writer = IO.pipe
+      client = Process.spawn(Trace::TOOL, "top", pid.to_s, out: writer)
+      reader.gets
+      Process.kill(:INT, client)
+      Process.wait(client)
+      assert_match(/^on +false$/, tell("status", pid)[1])
+    end
+  end
+
+  def test_a_program_that_records_into_memory
+    flags = ["--zjit-call-threshold=2", "--vm-trace=exits,threads,gc", "--vm-trace-memory=16", "--vm-trace-quiet"]
+    beside(SCRIPT, flags: flags) do |pid, _|
+      sleep 1
+      assert_table(top("--count=1", "--window=1000", pid).first)
+      assert_match(/^on +true$/, tell("status", pid)[1])
+    end
+  end
+
+  # What it says then, and that it goes on: the program may record again.
+  def test_a_recording_that_someone_else_stops
+    beside(SCRIPT, flags: ["--zjit-call-threshold=2", "--vm-trace=exits", "--vm-trace-memory=16", "--vm-trace-quiet"]) do |pid, _|
+      reader, writer = IO.pipe
+      client = Process.spawn(Trace::TOOL, "top", "--interval=100ms", pid.to_s, out: writer)
+      writer.close
+      assert_match(/: the last [\d.]+ s$/, reader.gets)
+      assert_equal 0, tell("stop", pid).first
+      line = reader.gets until line&.match?(/not recorded any more/)
+      assert_match(/\A#{pid}: not recorded any more: process #{pid}: nothing is recorded into memory: give start/, line)
+      Process.kill(:INT, client)
+      assert_equal 0, Process.wait2(client).last.exitstatus
+    end
+  end
+
+  def test_a_program_that_ends
+    pid = Process.spawn(ENVIRONMENT, RUBY, "--vm-trace=threads", "--vm-trace-file=t.fxt", "--vm-trace-quiet",
+                        "-e", "File.write('ready', ''); sleep 1",
+                        chdir: (dir = scratch_dir))
+    wait_for(File.join(dir, "ready"))
+    waiter = Process.detach(pid)
+    out, err, status = top("--interval=50ms", pid)
+    assert_equal ["vm-trace: process #{pid} has ended\n", 0], [err, status.exitstatus]
+    assert_match(/the last/, out)
+    waiter.join
+  end
+
+  def test_what_cannot_be_shown
+    assert_equal ["", "vm-trace: /nonesuch: No such file or directory\n"], top("/nonesuch").first(2)
+    pid = Process.spawn("sleep", "60")
+    sleep 0.01 until File.read("/proc/#{pid}/cmdline").start_with?("sleep")
+    assert_match(/\Avm-trace: process #{pid} takes no requests: start it with RUBY_VM_TRACE_CONTROL/, top(pid)[1])
+    Process.kill(:KILL, pid)
+    Process.wait(pid)
+    assert_match(/\A\S+: nothing is recorded yet$/, top("--count=1", scratch_dir).first)
+  end
+
+  # --- in a terminal ---
+
+  def in_terminal(*arguments)
+    PTY.open do |terminal, slave|
+      terminal.winsize = [24, 80]
+      @settings = `stty -g < #{slave.path}`
+      pid = Process.spawn({ "TERM" => "xterm" }, "setsid", "-c", "-w", Trace::TOOL, "top", *arguments.map(&:to_s),
+                          in: slave, out: slave, err: slave)
+      @seen = +""
+      yield terminal
+      status = Process.wait2(pid).last
+      assert_equal @settings, `stty -g < #{slave.path}`, "the terminal is as before"
+      return status
+    end
+  end
+
+  # Reads what is drawn until the text is there.
+  def await(terminal, pattern)
+    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + TIME_LIMIT
+    seen = +""
+    until seen.match?(pattern)
+      flunk "no #{pattern} in #{seen.inspect}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+      seen << terminal.readpartial(65_536).force_encoding("UTF-8") if terminal.wait_readable(0.1)
+    end
+    seen
+  end
+
+  def test_keys
+    beside(SCRIPT, flags: FLAGS) do |pid, _|
+      status = in_terminal("--window=1000", "--interval=100ms", pid) do |terminal|
+        seen = await(terminal, /q: quit/)
+        assert_match(/\A\e\[\?1049h\e\[\?25l/, seen)
+        assert_match(/Exits, most lost time first/, seen)
+        terminal.write("s")
+        await(terminal, /Exits, most frequent first/)
+        terminal.write("/queue")
+        seen = await(terminal, /\/queue_/)
+        seen = await(terminal, /\e\[H.*\/queue_/m)
+        screen = seen[seen.rindex("\e[H")..]
+        assert_match(/Thread::Queue#pop/, screen)
+        refute_match(/Object#foo/, screen)
+        terminal.write("\r")
+        await(terminal, /search queue/)
+        terminal.write("\e")
+        await(terminal, /Object#foo/)
+        terminal.write(" ")
+        await(terminal, /space: go on/)
+        terminal.winsize = [40, 120]
+        terminal.write(" q")
+        await(terminal, /\e\[\?25h\e\[\?1049l\z/)
+      end
+      assert_equal 0, status.exitstatus
+    end
+  end
+
+  def test_ctrl_c_ends_it_and_restores_the_terminal
+    beside(SCRIPT, flags: FLAGS) do |pid, _|
+      in_terminal(pid) do |terminal|
+        await(terminal, /q: quit/)
+        terminal.write("\x03")
+        await(terminal, /\e\[\?1049l/)
+      end
+    end
+  end
+end
