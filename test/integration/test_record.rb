@@ -3,10 +3,9 @@
 require_relative "helper"
 require_relative "remote"
 require "csv"
-require "io/console"
 require "open3"
-require "pty"
 require "rbconfig"
+require "terminal"
 
 class TestRecord < Integration::Test
   include Remote
@@ -154,29 +153,22 @@ class TestRecord < Integration::Test
 
   # As a terminal sends it: to the program and to vm-trace.
   def in_terminal(*command)
-    PTY.open do |terminal, slave|
-      terminal.winsize = [24, 80]
+    Terminal.open do |terminal|
+      side = terminal.side
       pid = Process.spawn(ENVIRONMENT.merge("TERM" => "xterm"), "setsid", "-c", "-w",
                           Trace::TOOL, "record", "-o", "traces", *command,
-                          chdir: dir, in: slave, out: slave, err: slave)
-      slave.close
-      yield terminal
-      text = +""
-      begin
-        loop { text << terminal.readpartial(4096) }
-      rescue EOFError, Errno::EIO
-        # it has ended
-      end
-      return text.force_encoding("UTF-8"), Process.wait2(pid).last
+                          chdir: dir, in: side, out: side, err: side)
+      yield terminal.keys
+      return terminal.wait(pid)
     end
   end
 
   def test_ctrl_c_ends_the_program_as_without_it
     script("begin\n File.write('ready', '')\n sleep\nrescue Interrupt\n puts 'interrupted'\n sleep 0.1\n exit 9\nend\n")
-    text, status = in_terminal(RUBY, "script.rb") do |terminal|
+    text, status = in_terminal(RUBY, "script.rb") do |keys|
       wait_for(path("ready"))
       sleep 0.6 # so that the line is shown
-      terminal.write("\x03")
+      keys.write("\x03")
     end
     assert_equal 9, status.exitstatus, text
     assert_match(/interrupted\r\n/, text)

@@ -1,10 +1,9 @@
 # vm-trace top: what it shows of programs that run, in a terminal and without one.
 require_relative "helper"
 require_relative "remote"
-require "io/console"
 require "io/wait"
 require "open3"
-require "pty"
+require "terminal"
 
 class TestTop < Integration::Test
   include Remote
@@ -129,15 +128,14 @@ class TestTop < Integration::Test
   # --- in a terminal ---
 
   def in_terminal(*arguments)
-    PTY.open do |terminal, slave|
-      terminal.winsize = [24, 80]
-      @settings = `stty -g < #{slave.path}`
+    Terminal.open do |terminal|
+      side = terminal.side
+      settings = `stty -g < #{side.path}`
       pid = Process.spawn({ "TERM" => "xterm" }, "setsid", "-c", "-w", Trace::TOOL, "top", *arguments.map(&:to_s),
-                          in: slave, out: slave, err: slave)
-      @seen = +""
-      yield terminal
-      status = Process.wait2(pid).last
-      assert_equal @settings, `stty -g < #{slave.path}`, "the terminal is as before"
+                          in: side, out: side, err: side)
+      yield terminal.keys
+      status = terminal.wait(pid).last
+      assert_equal settings, `stty -g < #{side.path}`, "the terminal is as before"
       return status
     end
   end

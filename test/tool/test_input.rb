@@ -1,7 +1,7 @@
 # Where traces come from: standard input, compressed files, files that are still being written.
 require_relative "tool_helper"
-require "pty"
 require "stringio"
+require "terminal"
 require "zlib"
 
 class TestInput < Minitest::Test
@@ -65,23 +65,17 @@ class TestInput < Minitest::Test
 
   def test_progress_is_shown_on_a_terminal_when_it_takes_long
     reader, writer = IO.pipe
-    terminal, slave = PTY.open
-    pid = Process.spawn(TOOL, "check", "-", in: reader, out: File::NULL, err: slave)
-    [reader, slave].each(&:close)
-    writer.write FxtBuilder.simple.bytes
-    sleep 1.1
-    padding = FxtBuilder.new(magic: false).tap { |b| 100.times { b.padding(1000) } }.bytes
-    3.times { writer.write(padding) }
-    writer.close
-    Process.wait(pid)
-    shown = +""
-    begin
-      loop { shown << terminal.readpartial(4096) }
-    rescue Errno::EIO # nobody has the other end any more
+    Terminal.open do |terminal|
+      pid = Process.spawn(TOOL, "check", "-", in: reader, out: File::NULL, err: terminal.side)
+      reader.close
+      writer.write FxtBuilder.simple.bytes
+      sleep 1.1
+      padding = FxtBuilder.new(magic: false).tap { |b| 100.times { b.padding(1000) } }.bytes
+      3.times { writer.write(padding) }
+      writer.close
+      shown, = terminal.wait(pid)
+      assert_match(/\A\rvm-trace: standard input: \d+ MB read/, shown)
+      assert shown.end_with?("\r\e[K"), shown.inspect
     end
-    assert_match(/\A\rvm-trace: standard input: \d+ MB read/, shown)
-    assert shown.end_with?("\r\e[K"), shown.inspect
-  ensure
-    [terminal, reader, writer, slave].each { |io| io&.close unless io&.closed? }
   end
 end

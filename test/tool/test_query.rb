@@ -1,6 +1,7 @@
 # `vm-trace query`: SQL over traces. test_conformance.rb proves that the tables are Perfetto's; this
 # file has what those cases lack.
 require "pty"
+require "terminal"
 require "timeout"
 require_relative "tool_helper"
 
@@ -513,12 +514,8 @@ class TestQuery < Minitest::Test
     trace = FxtBuilder.simple { |b| b.event(:instant, "c", "#{text}\x7f", ts: 1) }
     assert_equal [%("#{text}\\x7F")], rows(trace, "select name from slice")
     with_file(trace.bytes) do |path|
-      terminal, slave = PTY.open
-      pid = spawn(TOOL, "query", path, "select name from slice", out: slave)
-      slave.close
-      shown = 2.times.map { terminal.gets }.last
-      Process.wait(pid)
-      assert_includes shown, '"\\x80\\x9B31m\\x9F\\u202E\\u2028'
+      shown, = Terminal.open { |terminal| terminal.wait(spawn(TOOL, "query", path, "select name from slice", out: terminal.side)) }
+      assert_includes shown.lines[1], '"\\x80\\x9B31m\\x9F\\u202E\\u2028'
     end
   end
 end

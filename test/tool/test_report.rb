@@ -1,6 +1,6 @@
 # `vm-trace report` and `info`: what they count. test_traces.rb has their output in every format.
 require "csv"
-require "pty"
+require "terminal"
 require_relative "tool_helper"
 require_relative "report_sums"
 
@@ -944,14 +944,10 @@ class TestReport < Minitest::Test
 
   def on_terminal(environment)
     with_file(OurTrace.new.build) do |path|
-      terminal, slave = PTY.open
-      pid = Process.spawn(environment, TOOL, "report", path, out: slave, err: File::NULL)
-      slave.close
-      shown = +""
-      loop { shown << terminal.readpartial(65_536) }
-    rescue EOFError, Errno::EIO # all was read
-      Process.wait(pid)
-      return shown.force_encoding("UTF-8")
+      Terminal.open do |terminal|
+        pid = Process.spawn(environment, TOOL, "report", path, out: terminal.side, err: File::NULL)
+        return terminal.wait(pid).first
+      end
     end
   end
 
