@@ -7,7 +7,8 @@
 #
 # The Ruby files of a suite run side by side, $JOBS of them (as many as there are processors, if it
 # is not set), and each is shown when it has ended. A file that says "# Alone: <why>" runs after the
-# others, with nothing beside it. In CI, an integration test that says "# Once: <why>" runs for the first
+# others, with nothing beside it. What fails of at most MOST_SECOND_RUNS tests runs once more, alone, as
+# CRuby's own runner does it: a test that passes then is named as unstable, with the text of its failure. In CI, an integration test that says "# Once: <why>" runs for the first
 # JIT of each base only, and is counted as skipped for the others.
 require "etc"
 require "open3"
@@ -15,6 +16,7 @@ require "open3"
 class Runner
   UNAVAILABLE = 3 # scripts/common.sh
   NOT_APPLICABLE = 4 # test/integration/jit.rb
+  MOST_SECOND_RUNS = 5
 
   def initialize
     @jobs = ENV["JOBS"].to_i.then { |jobs| jobs > 0 ? jobs : Etc.nprocessors }
@@ -24,6 +26,8 @@ class Runner
     @failures = []
     @texts = []
     @skips = []
+    @unstable = []
+    @second_runs = 0
   end
 
   def run(suites)
@@ -34,6 +38,7 @@ class Runner
     puts
     @skips.each { |reason| puts "skipped: #{reason}" }
     @texts.each { |text| puts "", text }
+    @unstable.each { |name| puts "unstable: #{name} failed beside other tests and passed alone" }
     @failures.each { |name| puts "failed: #{name}" }
     puts "#{@passed} passed, #{@failed} failed, #{@skipped} skipped"
     @failed == 0
@@ -194,17 +199,29 @@ class Runner
     add(program, passed, failed, skipped, status)
   end
 
-  Waiting = Struct.new(:file, :env, :variant, :options)
+  # `second`: names of the tests that failed before, and run once more.
+  Waiting = Struct.new(:file, :env, :variant, :options, :second)
 
   def minitest(file, env = {}, variant = nil, options: [])
     @waiting << Waiting.new(file, env, variant, options)
   end
 
+  # Plans a second run of these tests. False: it is too many, or this was the second one.
+  def again?(test, failed)
+    return false if test.second || @second_runs + failed.size > MOST_SECOND_RUNS
+    @second_runs += failed.size
+    @again << Waiting.new(test.file, test.env, test.variant, ["-n", "/\\A#{Regexp.union(failed).source}\\z/"], failed)
+    true
+  end
+
   def run_waiting
     alone, together = @waiting.partition { |test| File.read(test.file).match?(/^# Alone: /) }
     @waiting = []
+    @again = []
     run_side_by_side(together, @jobs)
     run_side_by_side(alone, 1)
+    @again, again = [], @again
+    again.each { |test| count(test, *run_file(test)) }
   end
 
   def run_side_by_side(tests, jobs)
@@ -227,19 +244,22 @@ class Runner
     [lines, status, Process.clock_gettime(Process::CLOCK_MONOTONIC) - start]
   end
 
-  # Those that fail are told at the end of a file's output, numbered, up to the sums.
+  # Those that fail are listed at the end of a file's output, numbered, up to the sums.
   def count(test, lines, status, seconds)
     name = [test.file, *test.variant].join(" ")
     heading("#{name} (#{seconds.round} s)")
     runs = bad = skips = 0
     skipping = text = nil
+    failed = []
     lines.each do |line|
       print line
       line = line.scrub
       case line
       when /\A\s*\d+\) (Failure|Error):/ then @texts << (text = +"#{name}: #$1:")
       when /\A\s*\d+\) Skipped:/, /\A\d+ runs, / then text = nil
-      else text << "\n" << line.chomp if text && !line.strip.empty?
+      else
+        failed.concat(line.scan(/\A(\w[\w:]*#.+?)(?: \[.*\])?:\s*\z/).flatten) if text&.end_with?(": Failure:", ": Error:")
+        text << "\n" << line.chomp if text && !line.strip.empty?
       end
       case line
       when /\A(\d+) runs, \d+ assertions, (\d+) failures, (\d+) errors, (\d+) skips/
@@ -252,6 +272,13 @@ class Runner
       end
     end
     return if status.exitstatus == NOT_APPLICABLE
+    all_named = bad > 0 && failed.uniq.size == bad # else the file died
+    if all_named && again?(test, failed) # then the second run counts them
+      @passed += runs - bad - skips
+      @skipped += skips
+      return
+    end
+    @unstable.concat((test.second - failed).map { |passed| "#{name}: #{passed}" }) if test.second && (status.success? || all_named)
     add(name, runs - bad - skips, bad, skips, status)
   end
 

@@ -91,7 +91,31 @@ class TestRunner < BuildTest
     assert_closing_line "2 passed, 0 failed, 0 skipped", 0, result
     assert_includes %w[aabb bbaa], out.scan(/^[ab]$/).join
     %w[a b].each { |name| FileUtils.rm(project.path("project/#{name}")) }
-    assert_closing_line "1 passed, 1 failed, 0 skipped", 1, run_suites("tool", JOBS: "1")
+    out, = run_suites("tool", JOBS: "1") # the first one misses the other
+    assert_equal 1, out.scan(/^unstable: /).size
+  end
+
+  def test_what_fails_and_then_passes_alone_is_named_as_unstable
+    add_file("tool/test_a.rb", <<~'RUBY')
+      def test_ok = pass
+      def test_later = skip('no time')
+      def test_once = File.exist?("was") ? pass : (File.write("was", ""); flunk("too busy"))
+      def test_raises_once = File.exist?("raised") ? pass : (File.write("raised", ""); raise("oops"))
+      def test_bad = flunk
+    RUBY
+    out, = result = run_suites("tool")
+    assert_closing_line "3 passed, 1 failed, 1 skipped", 1, result
+    assert_equal %w[test_once test_raises_once], out.scan(/^unstable: test\/tool\/test_a.rb: SomeTest#(\w+) failed beside/).flatten.sort
+    assert_match(/^too busy$/, out.rpartition(/^\d+ runs, .*\n/).last, "its text is among those of failures")
+    assert_includes out, "failed: test/tool/test_a.rb (1)"
+    File.unlink(project.path("project/raised"))
+    add_file("tool/test_a.rb", "def test_raises_once = File.exist?('raised') ? pass : (File.write('raised', ''); raise('oops'))")
+    assert_closing_line "1 passed, 0 failed, 0 skipped", 0, run_suites("tool")
+  end
+
+  def test_many_failures_have_no_second_run
+    add_file("tool/test_a.rb", "6.times { |i| define_method(:\"test_\#{i}\") { File.exist?(\"was\#{i}\") ? pass : (File.write(\"was\#{i}\", ''); flunk) } }")
+    assert_closing_line "0 passed, 6 failed, 0 skipped", 1, run_suites("tool")
   end
 
   def test_a_file_that_asks_for_it_runs_alone
