@@ -1,8 +1,11 @@
 # The spool: a recording in pieces, by several processes, into one folder.
 require_relative "helper"
+require_relative "remote"
 require "socket"
 
 class TestSpool < Integration::Test
+  include Remote
+
   parallelize_me! # each test waits for processes of its own
 
   FLAGS = ["--zjit-trace-exits", "--zjit-trace-spool=spool"].freeze
@@ -141,5 +144,98 @@ class TestSpool < Integration::Test
     RUBY
     assert_equal %w[ArgumentError] * 5 + %w[TypeError], result.out.lines(chomp: true).first(6)
     assert_match(/-1-ok\.fxt\n\z/, result.out)
+  end
+
+  # --- RubyVM::Trace.start(spool:), vm-trace start --spool ---
+
+  def started(script)
+    result = run_ruby(FOO + script, "--zjit")
+    assert_predicate result.status, :success?, result.err
+    result
+  end
+
+  def test_program_starts_and_stops_a_spool
+    result = started(<<~'RUBY')
+      p RubyVM::Trace.start(spool: "spool", spool_every: 3600, spool_limit: [8, 4], memory: 4)
+      p RubyVM::Trace.status.values_at(:memory, :spool)
+      exits(10)
+      puts RubyVM::Trace.save(reason: "slow")[:path]
+      exits(20)
+      p RubyVM::Trace.stop.values_at(:path, :lost)
+      exits(40)
+      RubyVM::Trace.record(spool: "spool") { exits(5) }
+      p RubyVM::Trace.record(spool: "spool", exits: false, markers: true) { }.key?(:events) # writes no piece
+      RubyVM::Trace.start(spool: "spool")
+      exits(3)
+    RUBY
+    found = pieces(result)
+    assert_equal [["1", "slow", 10], ["2", "stop", 20], ["3", "stop", 5], ["4", "exit", 3]],
+                 found.map { |parts, trace| [parts[:number], parts[:reason], hits(trace)] }
+    spool = File.join(result.dir, "spool")
+    assert_equal ["nil", [4, spool].inspect, found.first[1].path, "[nil, 0]", "true"], result.out.lines(chomp: true)
+    assert_empty result.err
+  end
+
+  # A thread of an earlier session goes by the times of the next; a forked child has one of its own.
+  def test_each_session_has_its_own_period
+    result = started(<<~'RUBY')
+      RubyVM::Trace.record(spool: "spool", spool_every: "1h") { exits(1) }
+      body = -> do
+        RubyVM::Trace.start(spool: "spool", spool_every: 1)
+        until Dir["spool/*-#{$$}-*-time.fxt"].size >= 2
+          exits(1)
+          sleep 0.005
+        end
+        RubyVM::Trace.stop
+      end
+      body.()
+      Process.wait(fork(&body))
+      p $?.success?
+    RUBY
+    assert_equal "true\n", result.out
+    found = pieces(result).group_by { |parts, _| parts[:pid] }
+    assert_equal 2, found.size
+    found.each_value { |list| assert_operator list.count { |parts, _| parts[:reason] == "time" }, :>=, 2 }
+  end
+
+  def test_options_of_a_spool_are_checked
+    result = started(<<~'RUBY')
+      File.write("file", "")
+      [{ spool_every: 5 }, { spool_limit: 5 }, { spool: "spool", spool_every: 0.5 }, { spool: "spool", spool_every: "soon" },
+       { spool: "spool", spool_limit: 0 }, { spool: "spool", spool_limit: [8, 0] }, { spool: "file" },
+       { spool: "/proc/spool" }, { spool: "spool", file: "a" }, { spool: "spool", seconds: 5 },
+       { spool: "spool", save_at: :exit }, { spool: "spool", max_size: 8 }, { spool: "spool", memory: 1 }].each do |options|
+        RubyVM::Trace.start(**options)
+        puts "started with #{options}"
+      rescue ArgumentError => e
+        puts e.message
+      end
+      p RubyVM::Trace.status[:on], Dir.exist?("spool")
+    RUBY
+    expected = ["spool_every: is for pieces", "spool_limit: is for pieces", "spool_every: takes a time from 1s to 24h, such as 5min, or seconds, not 0.5",
+                'spool_every: takes a time from 1s to 24h, such as 5min, or seconds, not "soon"', "spool_limit: takes the MiB", "spool_limit: takes the MiB",
+                "spool: file: ", "spool: /proc/spool: No such file or directory; give a folder", "file: does not go with spool:",
+                "seconds: does not go with spool:", "save_at: does not go with spool:", "max_size: is for a file", "memory: takes a number of MiB", "false", "false"]
+    lines = result.out.lines(chomp: true)
+    assert_equal expected.size, lines.size, result.out
+    expected.zip(lines) { |text, line| assert line.start_with?(text), "#{line} should begin with #{text}" }
+  end
+
+  def test_running_program_gets_a_spool_from_outside
+    beside do |pid, dir|
+      status, out, err = tell("start", "--spool=spool", "--spool-every=1h", "--spool-limit=64,10", "--memory=4", pid)
+      assert_equal [0, "memory\n", ""], [status, out, err]
+      assert_match(%r{^spool +#{dir}/spool$}, tell("status", pid)[1])
+      sleep 0.05
+      assert_match(/-1-save\.fxt$/, tell("save", pid)[1])
+      sleep 0.05
+      assert_equal 0, tell("stop", pid).first
+      names = Dir.children(File.join(dir, "spool")).sort
+      assert_equal %w[1-save 2-stop], names.map { |name| name[/\d+-\w+(?=\.fxt)/] }
+      traces = names.map { |name| Trace.new(File.join(dir, "spool", name)).tap { |trace| trace.validate(recorders: 2) } }
+      traces.each { |trace| assert_operator trace.exits.size, :>, 0 }
+      assert_operator last(traces[0]), :<=, first(traces[1])
+      assert_match(/spool_every: takes a time from 1s to 24h/, tell("start", "--spool=spool", "--spool-every=never", pid)[2])
+    end
   end
 end

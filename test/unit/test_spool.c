@@ -97,19 +97,31 @@ static void
 pieces_are_due_once_in_each_period(void **state)
 {
     (void)state;
-    const struct rb_vm_trace_spool spool = { .every_ns = 1000 };
+    const struct rb_vm_trace_spool spool = { .begin_ns = 5000, .every_ns = 1000 };
     for (uint32_t pid = 1; pid < 500; pid++) {
-        uint64_t first = rb_vm_trace_spool_next_ns(&spool, pid, 5000, 5000), next = first;
+        uint64_t first = rb_vm_trace_spool_next_ns(&spool, pid, 5000), next = first;
         assert_in_range(first, 5000, 6000);
         for (unsigned i = 1; i < 4; i++) {
-            uint64_t after = rb_vm_trace_spool_next_ns(&spool, pid, 5000, next);
+            uint64_t after = rb_vm_trace_spool_next_ns(&spool, pid, next);
             assert_int_equal(after - next, 1000);
-            assert_int_equal(rb_vm_trace_spool_next_ns(&spool, pid, 5000, next + 999), after); /* late */
+            assert_int_equal(rb_vm_trace_spool_next_ns(&spool, pid, next + 999), after); /* late */
             next = after;
         }
         /* Some were missed. */
-        assert_int_equal(rb_vm_trace_spool_next_ns(&spool, pid, 5000, first + 12345), first + 13000);
+        assert_int_equal(rb_vm_trace_spool_next_ns(&spool, pid, first + 12345), first + 13000);
     }
+}
+
+static void
+folder_is_kept_once(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/a";
+    const char *kept = rb_vm_trace_spool_keep_folder(path), *other = rb_vm_trace_spool_keep_folder("/tmp/b");
+    path[5] = 'x';
+    assert_string_equal(kept, "/tmp/a");
+    assert_string_equal(other, "/tmp/b");
+    assert_ptr_equal(rb_vm_trace_spool_keep_folder("/tmp/a"), kept);
 }
 
 /* Workers of one server have pids in a row. */
@@ -119,7 +131,7 @@ processes_are_spread_over_the_period(void **state)
     (void)state;
     const struct rb_vm_trace_spool spool = { .every_ns = 1000 };
     unsigned tenths[11] = { 0 };
-    for (uint32_t pid = 4000; pid < 4100; pid++) tenths[rb_vm_trace_spool_next_ns(&spool, pid, 0, 0) / 100]++;
+    for (uint32_t pid = 4000; pid < 4100; pid++) tenths[rb_vm_trace_spool_next_ns(&spool, pid, 0) / 100]++;
     for (unsigned i = 0; i < 10; i++) assert_in_range(tenths[i], 5, 15);
 }
 

@@ -174,7 +174,7 @@ perform(VALUE argument)
         if (strcmp(word, "keep") == 0) object = rb_to_symbol(rb_str_new_cstr(value));
         if (strcmp(word, "save_at") == 0) object = moments(value);
         /* A name of digits is a name all the same. */
-        if (strcmp(word, "file") == 0) object = rb_external_str_new_cstr(value);
+        if (strcmp(word, "file") == 0 || strcmp(word, "spool") == 0) object = rb_external_str_new_cstr(value);
         rb_hash_aset(options, rb_to_symbol(rb_str_new_cstr(word)), object);
         word = value + strlen(value) + 1;
     }
@@ -352,6 +352,8 @@ reply_to(struct client *client)
         save(client);
         return;
     }
+    bool stop = strcmp(client->request, "stop") == 0;
+    if (stop && rb_vm_trace_session.memory.spool.folder) rb_vm_trace_recorder_save("stop"); /* the last piece */
     ask_main_thread(client);
     while (client->state == RETRY) {
         rb_vm_trace_recorder_wait();

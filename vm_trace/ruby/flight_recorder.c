@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vm_trace/ruby/flight_recorder.h"
 #include "vm_trace/host/host.h"
 #include "vm_trace/session/snapshot.h"
 #include "vm_trace/session/spool.h"
@@ -67,6 +68,21 @@ run_wait(void *ignored)
     return NULL;
 }
 
+static VALUE
+wait_without_gvl(VALUE ignored)
+{
+    rb_thread_call_without_gvl(run_wait, NULL, NULL, NULL);
+    return ignored;
+}
+
+int
+rb_vm_trace_wait_for_save(void)
+{
+    int state;
+    rb_protect(wait_without_gvl, Qnil, &state);
+    return state;
+}
+
 static void
 begin_snapshot(bool cut)
 {
@@ -75,7 +91,7 @@ begin_snapshot(bool cut)
           case VM_TRACE_SNAPSHOT_BEGUN:
             return;
           case VM_TRACE_SNAPSHOT_BUSY:
-            rb_thread_call_without_gvl(run_wait, NULL, NULL, NULL);
+            wait_without_gvl(Qnil);
             continue;
           case VM_TRACE_SNAPSHOT_NO_ROOM:
             rb_memerror();
@@ -116,6 +132,26 @@ write_snapshot(struct rb_vm_trace_save *save)
         if (again) state = again; /* an exception that another thread sends is raised when it is written */
     }
     return state;
+}
+
+int
+rb_vm_trace_save_last_piece(uint64_t session_number)
+{
+    const struct vm_trace_session *session = &rb_vm_trace_session;
+    struct rb_execution_context_struct *ec;
+    struct rb_vm_trace_ractor *ractor = trace_on() ? rb_vm_trace_ractor_current(&ec) : NULL;
+    if (!ractor || !session->memory.spool.folder || (session_number && session_number != session->number)) return 0;
+    if (!rb_vm_trace_recorder_last_piece_p(ractor, ec)) return 0;
+    struct rb_vm_trace_save save = { .why = "stop", .error = ENOMEM, .reason = "out of memory" };
+    enum vm_trace_snapshot_answer answer;
+    int interrupted = 0, state;
+    while ((answer = rb_vm_trace_snapshot_begin(true)) == VM_TRACE_SNAPSHOT_BUSY) {
+        if ((state = rb_vm_trace_wait_for_save()) != 0) interrupted = state;
+    }
+    if (answer == VM_TRACE_SNAPSHOT_NO_RECORDER) return interrupted; /* another thread has stopped it */
+    if (answer == VM_TRACE_SNAPSHOT_BEGUN && (state = write_snapshot(&save)) != 0) interrupted = state;
+    rb_vm_trace_recorder_saved(&save);
+    return interrupted;
 }
 
 /* What for a trace is saved, frozen. */

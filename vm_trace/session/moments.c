@@ -23,7 +23,8 @@
 #define capture rb_vm_trace_capture
 #define session rb_vm_trace_session
 
-static sem_t requested; /* by a signal */
+static sem_t wakings;      /* of the thread that saves: by a signal, or by a trace that begins */
+static uint32_t beginnings; /* wakings that are not signals */
 
 /* --- saying what was saved --------------------------------------------------------------------------------- */
 
@@ -73,6 +74,14 @@ say_what_was_saved(const struct rb_vm_trace_save *save)
     if (rb_vm_trace_recorder_hint(save, hint, sizeof(hint))) rb_vm_trace_message("%s", hint);
 }
 
+void
+rb_vm_trace_recorder_saved(struct rb_vm_trace_save *save)
+{
+    say_what_was_saved(save);
+    free(save->made);
+    free(save->kept);
+}
+
 /* --- signals and times -------------------------------------------------------------------------------------- */
 
 /* `write`: how. */
@@ -85,9 +94,13 @@ save_to_file(const char *why, void (*write)(struct rb_vm_trace_save *save))
     if (answer == VM_TRACE_SNAPSHOT_NO_RECORDER) return; /* a child that has recorded nothing */
     struct rb_vm_trace_save save = { .why = why, .error = ENOMEM, .reason = "out of memory" };
     if (answer == VM_TRACE_SNAPSHOT_BEGUN) write(&save);
-    say_what_was_saved(&save);
-    free(save.made);
-    free(save.kept);
+    rb_vm_trace_recorder_saved(&save);
+}
+
+void
+rb_vm_trace_recorder_save(const char *why)
+{
+    save_to_file(why, rb_vm_trace_recorder_write);
 }
 
 static uint64_t
@@ -98,22 +111,30 @@ now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Wait for the signal, or until a time of CLOCK_MONOTONIC, which nobody sets; 0: as long as it takes. True: a signal. */
+/* Wait to be woken, or until a time of CLOCK_MONOTONIC, which nobody sets; 0: as long as it takes. True: woken. */
 static bool
-wait_for_signal(uint64_t until_ns)
+wait_for_waking(uint64_t until_ns)
 {
     struct timespec until = { .tv_sec = (time_t)(until_ns / 1000000000), .tv_nsec = (long)(until_ns % 1000000000) };
     for (;;) {
 #ifdef __GLIBC__
-        int error = until_ns ? sem_clockwait(&requested, CLOCK_MONOTONIC, &until) : sem_wait(&requested);
+        int error = until_ns ? sem_clockwait(&wakings, CLOCK_MONOTONIC, &until) : sem_wait(&wakings);
         if (error && errno == ETIMEDOUT) return false;
 #else
-        int error = until_ns ? sem_trywait(&requested) : sem_wait(&requested);
+        int error = until_ns ? sem_trywait(&wakings) : sem_wait(&wakings);
         if (error && until_ns && now_ns() >= until_ns) return false;
         if (error && until_ns) sleep(1);
 #endif
         if (!error) return true;
     }
+}
+
+/* One waking was for a trace that begins. */
+static bool
+beginning_p(void)
+{
+    uint32_t count = __atomic_load_n(&beginnings, __ATOMIC_ACQUIRE);
+    return count > 0 && __atomic_fetch_sub(&beginnings, 1, __ATOMIC_ACQ_REL) > 0; /* nobody else subtracts */
 }
 
 /*
@@ -125,14 +146,16 @@ save_by_itself(void *ignored)
 {
     (void)ignored;
     native_thread_name();
-    uint64_t begin_ns = now_ns();
     for (;;) {
-        const struct rb_vm_trace_spool *spool = &session.memory.spool;
-        uint64_t until_ns = spool->folder ? rb_vm_trace_spool_next_ns(spool, capture.pid, begin_ns, now_ns()) : 0;
-        bool signal = wait_for_signal(until_ns);
+        pthread_mutex_lock(&capture.lock);
+        const struct rb_vm_trace_spool spool = session.memory.spool; /* a trace that begins wakes us */
+        pthread_mutex_unlock(&capture.lock);
+        uint64_t until_ns = spool.folder ? rb_vm_trace_spool_next_ns(&spool, capture.pid, now_ns()) : 0;
+        bool woken = wait_for_waking(until_ns);
+        if (woken && beginning_p()) continue;
         /* The trace may have ended meanwhile. */
-        if (signal && session.memory.signal) save_to_file("signal", rb_vm_trace_recorder_write_here);
-        bool due = !signal && spool->folder;
+        if (woken && session.memory.signal) save_to_file("signal", rb_vm_trace_recorder_write_here);
+        bool due = !woken && session.memory.spool.folder;
         if (due && rb_vm_trace_recorder_any_p()) save_to_file("time", rb_vm_trace_recorder_write_here);
     }
     return NULL;
@@ -143,7 +166,7 @@ on_signal(int number)
 {
     (void)number;
     int saved = errno;
-    sem_post(&requested);
+    sem_post(&wakings);
     errno = saved;
 }
 
@@ -154,12 +177,20 @@ on_signal(int number)
 void
 rb_vm_trace_recorder_threads(void)
 {
+    static uint32_t pid; /* of the process that has the thread: a forked child has none */
     pthread_t thread;
     if (!session.memory.signal && !session.memory.spool.folder) return;
+    if (pid == capture.pid) {
+        __atomic_fetch_add(&beginnings, 1, __ATOMIC_ACQ_REL);
+        sem_post(&wakings);
+        return;
+    }
     struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
     sigemptyset(&action.sa_mask);
-    bool ok = sem_init(&requested, 0, 0) == 0 && native_thread_start(&thread, save_by_itself, NULL) == 0;
+    __atomic_store_n(&beginnings, 0, __ATOMIC_RELEASE);
+    bool ok = sem_init(&wakings, 0, 0) == 0 && native_thread_start(&thread, save_by_itself, NULL) == 0;
     if (ok) pthread_detach(thread);
+    if (ok) pid = capture.pid;
     /* In a forked child the program may have taken the signal meanwhile: it keeps it. */
     static bool taken;
     if (ok && !taken && session.memory.signal) taken = sigaction(session.memory.signal, &action, NULL) == 0;
@@ -177,18 +208,29 @@ unreported_p(void)
     return false;
 }
 
+/* A forked child that exited, but had none of its exits sampled, still has counts to report. */
+static void
+begin_for_counts(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
+{
+    if (capture.state != VM_TRACE_PENDING || !ractor) return;
+    pthread_mutex_lock(&capture.lock);
+    if (unreported_p()) rb_vm_trace_ractor_next_chunk(ractor, ec);
+    pthread_mutex_unlock(&capture.lock);
+}
+
+bool
+rb_vm_trace_recorder_last_piece_p(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
+{
+    begin_for_counts(ractor, ec);
+    return rb_vm_trace_recorder_any_p() || unreported_p();
+}
+
 void
 rb_vm_trace_recorder_save_at(unsigned moment, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
 {
     if (!session.memory.bytes || !(session.memory.save_at & moment) || !trace_on()) return;
-    /* A forked child that exited, but had none of its exits sampled, still has counts to report. */
-    if (capture.state == VM_TRACE_PENDING && ractor) {
-        pthread_mutex_lock(&capture.lock);
-        if (unreported_p()) rb_vm_trace_ractor_next_chunk(ractor, ec);
-        pthread_mutex_unlock(&capture.lock);
-    }
-    /* What a spool has in another piece already needs no empty one. */
-    if (session.memory.spool.folder && !rb_vm_trace_recorder_any_p() && !unreported_p()) return;
+    bool any = rb_vm_trace_recorder_last_piece_p(ractor, ec);
+    if (session.memory.spool.folder && !any) return;
     save_to_file(moment == VM_TRACE_SAVE_AT_EXIT ? "exit" : "exception", rb_vm_trace_recorder_write);
 }
 

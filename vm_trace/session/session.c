@@ -364,6 +364,15 @@ leave_out_of_presets(const struct vm_trace_stream_request requests[VM_TRACE_MAX_
     }
 }
 
+/* The thread that saves by itself reads it at any time. */
+static void
+set_memory(const struct rb_vm_trace_memory_config *memory)
+{
+    pthread_mutex_lock(&capture.lock);
+    session.memory = memory ? *memory : (struct rb_vm_trace_memory_config){ 0 };
+    pthread_mutex_unlock(&capture.lock);
+}
+
 /* It could not begin, or not all of its streams could be started. */
 static void
 undo_begin(void)
@@ -371,7 +380,7 @@ undo_begin(void)
     discard_trace();
     streams_ended();
     forget_trace();
-    session.memory = (struct rb_vm_trace_memory_config){ 0 };
+    set_memory(NULL);
     capture.in_memory = false;
 }
 
@@ -393,8 +402,11 @@ rb_vm_trace_start_session(const struct rb_vm_trace_config *config,
         snprintf(why_out, why_bytes, "%s", why);
         return false;
     }
-    session.memory = *memory;
-    why = begin_trace(config, able);
+    struct rb_vm_trace_memory_config kept = *memory;
+    const char *folder = memory->spool.folder;
+    if (folder) kept.spool.folder = rb_vm_trace_spool_keep_folder(folder);
+    set_memory(&kept);
+    why = folder && !kept.spool.folder ? "out of memory" : begin_trace(config, able);
     if (why) tell_why(config->path, why, why_out, why_bytes);
     else if ((why = start_streams(false, &name)) != NULL) snprintf(why_out, why_bytes, "can't trace %s: %s", name, why);
     if (why) undo_begin();
@@ -486,7 +498,7 @@ rb_vm_trace_stop_session(struct rb_vm_trace_status *status_out)
     status_out->begin_ns = capture.begin_ns;
     status_out->loss = session.last_loss;
     set_counts(status_out, &session.last);
-    session.memory = (struct rb_vm_trace_memory_config){ 0 };
+    set_memory(NULL);
     capture.in_memory = false;
     streams_ended();
     forget_trace();

@@ -18,6 +18,7 @@ enum {
 /* A folder for pieces of the recording (spool.h). */
 struct rb_vm_trace_spool {
     const char *folder;      /* absolute; NULL: there is none */
+    uint64_t begin_ns;       /* CLOCK_MONOTONIC */
     uint64_t every_ns;       /* from one piece to the next */
     uint64_t max_bytes;      /* of all pieces in it */
     uint32_t max_files;

@@ -633,10 +633,11 @@ rb_vm_trace_recorder_write_here(struct rb_vm_trace_save *save)
     recorder.saved += save->error == 0;
     struct last_path *last = last_path(save);
     if (last) last->count += save->error == 0;
+    const struct rb_vm_trace_spool spool = session.memory.spool; /* the trace may end behind the snapshot */
     bool piece = recorder.cut;
     if (piece) note_piece(save);
     end_snapshot(given_back);
-    if (piece) rb_vm_trace_spool_trim(&session.memory.spool);
+    if (piece) rb_vm_trace_spool_trim(&spool);
 }
 
 /* --- threads --------------------------------------------------------------------------------------------- */
@@ -679,13 +680,11 @@ rb_vm_trace_recorder_write(struct rb_vm_trace_save *save)
 bool
 rb_vm_trace_recorder_begin(void)
 {
-    static bool begun;
     if (!recorder.ractor) recorder.ractor = rb_vm_trace_ractor_zeros(); /* aligned to more than malloc's 16 bytes */
     if (!recorder.ractor) return false;
     rb_vm_trace_writer_init(&recorder.ractor->writer, &recorder.out, capture.pid);
     recorder.unsaved = FIRST_EVENTS;
-    if (!begun) rb_vm_trace_recorder_threads();
-    begun = begun || session.memory.signal || session.memory.spool.folder;
+    rb_vm_trace_recorder_threads();
     __atomic_store_n(&recorder.open, true, __ATOMIC_RELEASE);
     return true;
 }

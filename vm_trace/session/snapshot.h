@@ -60,6 +60,12 @@ enum vm_trace_snapshot_answer rb_vm_trace_snapshot_begin(bool cut);
 /* Whether anything was recorded since the last reset, or piece. Any thread; takes capture.lock. */
 bool rb_vm_trace_recorder_any_p(void);
 
+/*
+ * Whether a last piece of a spool would have something: what other pieces have needs no empty one. A
+ * forked child gets its memory for it. GVL held; takes capture.lock.
+ */
+bool rb_vm_trace_recorder_last_piece_p(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec);
+
 /* Write it, and end the snapshot. Without the GVL, because it takes long. */
 void rb_vm_trace_recorder_write(struct rb_vm_trace_save *save);
 
@@ -102,6 +108,12 @@ bool rb_vm_trace_recorder_reset(struct rb_vm_trace_ractor *ractor);
 void rb_vm_trace_recorder_save_at(unsigned moment, struct rb_vm_trace_ractor *ractor,
                                   struct rb_execution_context_struct *ec);
 
+/* The same now, for this reason. Any thread without the GVL. Nothing where nothing is recorded into memory. */
+void rb_vm_trace_recorder_save(const char *why);
+
+/* What was written to the path of the options: one line on stderr, where one is due. Frees it. */
+void rb_vm_trace_recorder_saved(struct rb_vm_trace_save *save);
+
 /* In a crashing process: write memory as it is. Async-signal-safe. */
 void rb_vm_trace_recorder_crash(void);
 
@@ -110,11 +122,13 @@ void rb_vm_trace_recorder_crash(void);
 /* The memory is there, and has its settings. False: no memory for the rest. */
 bool rb_vm_trace_recorder_begin(void);
 
-/*
- * In the child of a fork, with all locks held: forget what the parent was at. Then, without them:
- * threads.
- */
+/* In the child of a fork, with all locks held: forget what the parent was at. Then, without them: threads. */
 void rb_vm_trace_recorder_begin_child(void);
+
+/*
+ * If the trace has a signal or a spool: start the thread that saves then, once in each process, and
+ * have it go by the times of this trace.
+ */
 void rb_vm_trace_recorder_threads(void);
 
 /* rb_vm_trace_chunk_file_fault for the file that is being saved into. */

@@ -18,75 +18,125 @@
 
 #define NS_PER_SECOND UINT64_C(1000000000)
 
-/* What options say. Without them: a piece each 5 minutes, a GiB, 1000 files. */
-static struct rb_vm_trace_spool given = {
+const struct rb_vm_trace_spool rb_vm_trace_spool_defaults = {
     .every_ns = 300 * NS_PER_SECOND, .max_bytes = UINT64_C(1) << 30, .max_files = 1000
 };
 
 /* --- options ----------------------------------------------------------------------------------------------- */
 
 bool
-rb_vm_trace_parse_spool(const char *option, const char *value)
+rb_vm_trace_spool_take_every(struct rb_vm_trace_spool *spool, const char *value)
+{
+    uint64_t ns;
+    if (!rb_vm_trace_duration(value, &ns) || ns < NS_PER_SECOND) return false;
+    spool->every_ns = ns;
+    return true;
+}
+
+bool
+rb_vm_trace_spool_take_limit(struct rb_vm_trace_spool *spool, const char *value)
+{
+    enum { MOST_FILES = 1000000 }; /* as VM_TRACE_SPOOL_LIMIT_TAKES says */
+    _Static_assert(VM_TRACE_MOST_MIB == 1048576, "likewise");
+    char *end;
+    unsigned long long mib = rb_vm_trace_whole_number(value, &end), files = spool->max_files;
+    bool ok = mib >= 1 && mib <= VM_TRACE_MOST_MIB;
+    if (ok && *end == ',') {
+        files = rb_vm_trace_whole_number(end + 1, &end);
+        ok = files >= 1 && files <= MOST_FILES;
+    }
+    if (!ok || *end) return false;
+    spool->max_bytes = mib << 20;
+    spool->max_files = (uint32_t)files;
+    return true;
+}
+
+const char *
+rb_vm_trace_spool_make_folder(const char *folder, char path_out[PATH_MAX])
 {
     struct stat st;
-    const char *why = NULL;
+    if ((mkdir(folder, 0700) != 0 && errno != EEXIST) || stat(folder, &st) != 0) return strerror(errno);
+    if (!S_ISDIR(st.st_mode)) return "it is no folder";
+    if (access(folder, W_OK | X_OK) != 0 || !realpath(folder, path_out)) return strerror(errno);
+    return NULL;
+}
+
+/* --- flags ------------------------------------------------------------------------------------------------- */
+
+static struct rb_vm_trace_spool given;
+static char given_folder[PATH_MAX];
+
+static struct rb_vm_trace_spool *
+given_spool(void)
+{
+    if (!given.every_ns) given = rb_vm_trace_spool_defaults;
+    return &given;
+}
+
+bool
+rb_vm_trace_parse_spool(const char *option, const char *value)
+{
     if (!*value) {
         fprintf(stderr, "%s takes the folder to write to\n", option);
         return false;
     }
-    bool there = (mkdir(value, 0700) == 0 || errno == EEXIST) && stat(value, &st) == 0;
-    if (there && !S_ISDIR(st.st_mode)) why = "it is no folder";
-    else if (!there || access(value, W_OK | X_OK) != 0) why = strerror(errno);
-    char *folder = why ? NULL : realpath(value, NULL);
-    if (folder) {
-        free((char *)given.folder);
-        given.folder = folder;
-        return true;
-    }
-    fprintf(stderr, "%s=%s: %s; give a folder that this user can write to\n", option, value,
-            why ? why : strerror(errno));
-    return false;
+    const char *why = rb_vm_trace_spool_make_folder(value, given_folder);
+    if (why) fprintf(stderr, "%s=%s: %s; give a folder that this user can write to\n", option, value, why);
+    else given_spool()->folder = given_folder;
+    return !why;
 }
 
 bool
 rb_vm_trace_parse_spool_every(const char *option, const char *value)
 {
-    uint64_t ns;
-    if (rb_vm_trace_duration(value, &ns) && ns >= NS_PER_SECOND) {
-        given.every_ns = ns;
-        return true;
-    }
-    fprintf(stderr, "%s takes a time from 1s to 24h, such as 5min, not '%s'\n", option, value);
+    if (rb_vm_trace_spool_take_every(given_spool(), value)) return true;
+    fprintf(stderr, "%s " VM_TRACE_SPOOL_EVERY_TAKES ", not '%s'\n", option, value);
     return false;
 }
 
 bool
 rb_vm_trace_parse_spool_limit(const char *option, const char *value)
 {
-    enum { MOST_FILES = 1000000 };
-    char *end;
-    unsigned long long mib = rb_vm_trace_whole_number(value, &end), files = given.max_files;
-    bool ok = mib >= 1 && mib <= VM_TRACE_MOST_MIB;
-    if (ok && *end == ',') {
-        files = rb_vm_trace_whole_number(end + 1, &end);
-        ok = files >= 1 && files <= MOST_FILES;
-    }
-    if (ok && !*end) {
-        given.max_bytes = mib << 20;
-        given.max_files = (uint32_t)files;
-        return true;
-    }
-    fprintf(stderr, "%s takes the MiB that the folder may have, from 1 to %d, then ',FILES', up to %d, not '%s'\n",
-            option, VM_TRACE_MOST_MIB, MOST_FILES, value);
+    if (rb_vm_trace_spool_take_limit(given_spool(), value)) return true;
+    fprintf(stderr, "%s " VM_TRACE_SPOOL_LIMIT_TAKES ", not '%s'\n", option, value);
     return false;
+}
+
+/* --- configuration ----------------------------------------------------------------------------------------- */
+
+void
+rb_vm_trace_spool_use(struct rb_vm_trace_memory_config *memory, const struct rb_vm_trace_spool *spool)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    memory->spool = *spool;
+    memory->spool.begin_ns = (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+    memory->save_at |= VM_TRACE_SAVE_AT_EXIT | VM_TRACE_SAVE_AT_EXCEPTION | VM_TRACE_SAVE_AT_CRASH;
 }
 
 void
 rb_vm_trace_spool_configure(struct rb_vm_trace_memory_config *memory)
 {
-    if (!given.folder) return;
-    memory->spool = given;
-    memory->save_at |= VM_TRACE_SAVE_AT_EXIT | VM_TRACE_SAVE_AT_EXCEPTION | VM_TRACE_SAVE_AT_CRASH;
+    if (given.folder) rb_vm_trace_spool_use(memory, &given);
+}
+
+const char *
+rb_vm_trace_spool_keep_folder(const char *folder)
+{
+    static struct kept {
+        struct kept *next;
+        char path[];
+    } *all;
+    for (const struct kept *kept = all; kept; kept = kept->next) {
+        if (strcmp(kept->path, folder) == 0) return kept->path;
+    }
+    size_t bytes = strlen(folder) + 1;
+    struct kept *kept = malloc(sizeof(*kept) + bytes);
+    if (!kept) return NULL;
+    memcpy(kept->path, folder, bytes);
+    kept->next = all;
+    all = kept;
+    return kept->path;
 }
 
 /* --- names ------------------------------------------------------------------------------------------------- */
@@ -220,10 +270,11 @@ rb_vm_trace_spool_trim(const struct rb_vm_trace_spool *spool)
 /* --- times ------------------------------------------------------------------------------------------------- */
 
 uint64_t
-rb_vm_trace_spool_next_ns(const struct rb_vm_trace_spool *spool, uint32_t pid, uint64_t begin_ns, uint64_t now_ns)
+rb_vm_trace_spool_next_ns(const struct rb_vm_trace_spool *spool, uint32_t pid, uint64_t now_ns)
 {
     /* Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4) spreads neighbouring pids over the period. */
-    uint64_t every_ns = spool->every_ns, first_ns = begin_ns + every_ns * (uint32_t)(pid * 2654435761u) / UINT32_MAX;
+    uint64_t every_ns = spool->every_ns;
+    uint64_t first_ns = spool->begin_ns + every_ns * (uint32_t)(pid * 2654435761u) / UINT32_MAX;
     if (now_ns < first_ns) return first_ns;
     return first_ns + ((now_ns - first_ns) / every_ns + 1) * every_ns;
 }

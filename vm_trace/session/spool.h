@@ -9,23 +9,50 @@
 
 #include "vm_trace/session/session_state.h"
 
+#include <limits.h>
+
 /* Pieces are named by that, in the folder (options.h). */
 #define VM_TRACE_PIECE_NAME "%h-%p-%t-%n-%r.fxt"
 
+/* A piece each 5 minutes, a GiB, 1000 files. No folder. */
+extern const struct rb_vm_trace_spool rb_vm_trace_spool_defaults;
+
+/* What these take, for a message behind the option's name. */
+#define VM_TRACE_SPOOL_EVERY_TAKES "takes a time from 1s to 24h, such as 5min"
+#define VM_TRACE_SPOOL_LIMIT_TAKES "takes the MiB that the folder may have, from 1 to 1048576, then ',FILES', up to 1000000"
+
 /*
- * Parse the options: a folder, which is made if it is not there; a time with its unit, "5min", from a
- * second to a day; MiB and, after a comma, a number of files. False, and a line on stderr that names
- * the option and what it takes, when the value is anything else.
+ * A time with its unit, "5min", from a second to a day; MiB and, after a comma, a number of files.
+ * False when the value is anything else: nothing is set.
  */
+bool rb_vm_trace_spool_take_every(struct rb_vm_trace_spool *spool, const char *value);
+bool rb_vm_trace_spool_take_limit(struct rb_vm_trace_spool *spool, const char *value);
+
+/*
+ * Make the folder if it is not there. NULL, and its absolute path in path_out; or why it can't be
+ * written to: static, or strerror's.
+ */
+const char *rb_vm_trace_spool_make_folder(const char *folder, char path_out[PATH_MAX]);
+
+/* The flags' values. False, and a line on stderr that names the option and what it takes. */
 bool rb_vm_trace_parse_spool(const char *option, const char *value);
 bool rb_vm_trace_parse_spool_every(const char *option, const char *value);
 bool rb_vm_trace_parse_spool_limit(const char *option, const char *value);
 
 /*
- * If options name a folder: make it part of the recorder's configuration, with as much memory and
- * as many moments as nobody has chosen.
+ * Have the recorder write pieces: at the moments at which a spool does, from now on. The memory is
+ * the caller's to choose.
  */
+void rb_vm_trace_spool_use(struct rb_vm_trace_memory_config *memory, const struct rb_vm_trace_spool *spool);
+
+/* The same with what flags say, if they name a folder. */
 void rb_vm_trace_spool_configure(struct rb_vm_trace_memory_config *memory);
+
+/*
+ * A copy of a folder's path that stays: threads that write pieces read it without a lock. One for each
+ * folder that the process ever names. World stopped. NULL: no memory.
+ */
+const char *rb_vm_trace_spool_keep_folder(const char *folder);
 
 /* The path of a piece as a template (options.h). malloc'ed; NULL: no memory. */
 char *rb_vm_trace_spool_pattern(const struct rb_vm_trace_spool *spool);
@@ -44,7 +71,6 @@ void rb_vm_trace_spool_trim(const struct rb_vm_trace_spool *spool);
  * When the next piece is due, in ns of CLOCK_MONOTONIC, after `now_ns`. Processes that start together
  * are due at different times.
  */
-uint64_t rb_vm_trace_spool_next_ns(const struct rb_vm_trace_spool *spool, uint32_t pid, uint64_t begin_ns,
-                                   uint64_t now_ns);
+uint64_t rb_vm_trace_spool_next_ns(const struct rb_vm_trace_spool *spool, uint32_t pid, uint64_t now_ns);
 
 #endif /* RUBY_VM_TRACE_SESSION_SPOOL_H */

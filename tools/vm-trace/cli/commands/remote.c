@@ -18,8 +18,8 @@ send_request(struct control_request *request, int count, char **arguments)
     return STATUS_USAGE;
 }
 
-static const char *allocations, *call_options, *counter, *file, *keep, *save_at, *preset, *samples,
-    *streams, *thread_options;
+static const char *allocations, *call_options, *counter, *file, *keep, *save_at, *preset, *samples, *spool,
+    *spool_every, *spool_limit, *streams, *thread_options;
 static bool no_exits, exit_samples, compiles, invalidations, markers, threads, gc, states, calls, syscalls, sched;
 static uint64_t sample_rate = 1, max_size, memory, seconds, stack, min_free = UINT64_MAX;
 
@@ -83,6 +83,9 @@ run_start(const struct options *options, int count, char **arguments)
     if (min_free != UINT64_MAX) control_number(&request, "min_free", min_free);
     control_pair(&request, "keep", keep);
     control_pair(&request, "save_at", save_at);
+    control_pair(&request, "spool", spool);
+    control_pair(&request, "spool_every", spool_every);
+    control_pair(&request, "spool_limit", spool_limit);
     control_pair(&request, "file", file);
     return send_request(&request, count, arguments);
 }
@@ -164,6 +167,11 @@ static const struct cli_option start_options[] = {
     {"seconds", 0, "N", "save only the last N seconds of it", take_number, &seconds, 1, 1 << 20},
     CLI_OPTION("save-at", 0, "MOMENT,...", "save it to the file automatically: at exit, exception, crash", take_text,
                &save_at),
+    CLI_OPTION("spool", 0, "FOLDER", "record into memory, and write pieces to this folder, as the program\n"
+               "sees it: every so often, when it stops or ends, and at save", take_text, &spool),
+    CLI_OPTION("spool-every", 0, "TIME", "how often: 1s to 24h (default 5min)", take_text, &spool_every),
+    CLI_OPTION("spool-limit", 0, "MIB[,N]", "delete the oldest pieces beyond so many MiB and files of the\n"
+               "folder (default 1024,1000)", take_text, &spool_limit),
     {"stack", 0, "N", "record only the N innermost frames of each stack", take_number, &stack, 1, 1 << 20},
     {"min-free", 0, "MIB", "stop recording when the disk has less free; 0: never", take_number, &min_free, 0, 1 << 20},
     OPTION_TIMEOUT,
