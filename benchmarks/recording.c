@@ -1,8 +1,8 @@
 /*
  * The recording path without Ruby, for counting its instructions: recording CASE EVENTS FILE; for the pause of a save:
- * recording --pause SITES FILE, and of a piece of a spool: recording --cut SITES FILE; for what a read of the
- * clock takes: recording --clock; and for what waking a thread and
- * sending a signal to another one takes: recording --signal.
+ * recording --pause SITES FILE, and of a piece of a spool: recording --cut SITES FILE; for the processor time and
+ * the bytes of a piece: recording --piece zstd|gzip|none FOLDER; for what a read of the clock takes:
+ * recording --clock; and for what waking a thread and sending a signal to another one takes: recording --signal.
  *
  * benchmarks/instructions runs it under callgrind with two numbers of events; the difference
  * is what the events cost, whatever starting costs.
@@ -14,6 +14,7 @@
 #include "vm_trace/host/host.h"
 #include "vm_trace/base/messages.h"
 #include "vm_trace/session/snapshot.h"
+#include "vm_trace/session/spool.h"
 #include "vm_trace/streams/sites.h"
 
 #include <pthread.h>
@@ -22,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <time.h>
 
 enum { MOST_FRAMES = 64, METHOD_BYTES = 64, INSTRUCTION_BYTES = 8 };
@@ -565,6 +567,44 @@ cpu_ns(clockid_t clock)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
+/*
+ * Microseconds of the processor that a piece of a full flight recorder of 16 MiB takes, from the moment of its cut
+ * until it has its name, and its bytes: medians of some. A thousand sites, all exits recorded.
+ */
+static bool
+piece(const char *compression, const char *folder)
+{
+    enum { PIECES = 9, EVENTS = 300000, SITES = 1000 };
+    uint64_t us[PIECES], bytes[PIECES];
+    struct rb_vm_trace_config config = { .jit = "none", .exit_rate = 1 };
+    if (!rb_vm_trace_parse_spool("--piece", folder) || !rb_vm_trace_parse_spool_compress("--piece", compression) ||
+        !rb_vm_trace_start(&config))
+        return false;
+    static struct rb_vm_trace_site *sites[SITES];
+    for (size_t i = 0; i < SITES; i++) sites[i] = make_site(i);
+    set_stack(8);
+    bool done = true;
+    for (size_t i = 0; done && i < PIECES; i++) {
+        struct rb_vm_trace_save save = { .why = "save" };
+        struct stat st;
+        for (size_t k = 0; k < EVENTS; k++) rb_vm_trace_hit(sites[k % SITES], &ec);
+        int64_t from = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
+        done = rb_vm_trace_snapshot_begin(true) == VM_TRACE_SNAPSHOT_BEGUN;
+        if (done) rb_vm_trace_recorder_write(&save);
+        us[i] = (uint64_t)(cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - from) / 1000;
+        done = done && !save.error && stat(save.path, &st) == 0;
+        bytes[i] = done ? (uint64_t)st.st_size : 0;
+        if (done) remove(save.path);
+        free(save.made);
+    }
+    rb_vm_trace_session.memory.save_at = 0;
+    rb_vm_trace_shutdown();
+    qsort(us, PIECES, sizeof(us[0]), compare);
+    qsort(bytes, PIECES, sizeof(bytes[0]), compare);
+    if (done) printf("%llu %llu\n", (unsigned long long)us[PIECES / 2], (unsigned long long)bytes[PIECES / 2]);
+    return done;
+}
+
 /* Picoseconds of the processor for a read of what the tracer's clock reads, where it may. */
 static void
 clock_read(void)
@@ -646,6 +686,7 @@ main(int argc, char **argv)
         remove(argv[3]);
         return done ? 0 : 1;
     }
+    if (argc == 4 && strcmp(argv[1], "--piece") == 0) return piece(argv[2], argv[3]) ? 0 : 1;
     if (argc == 2 && strcmp(argv[1], "--clock") == 0) {
         clock_read();
         return 0;

@@ -49,7 +49,7 @@ module Bench
     end
 
     GROUPS = %i[exits yjit throws ractors late size memory cold tmpfs recorder samples switch hooks markers threads
-                gc allocations states calls kernel sampling saving scale absent depths].freeze
+                gc allocations states calls kernel sampling saving pieces scale absent depths].freeze
 
     def run
       (@only || GROUPS).each do |group|
@@ -534,6 +534,28 @@ module Bench
                          note: "%.1f .. %.1f us, each the median of 25 saves" % save.minmax)
         @rows << Row.new(name: "the same for a piece of a spool, K=97", unit: "us", ours: of_piece, runs: piece.size,
                          note: "%.1f .. %.1f us; a save %.1f us" % [*piece.minmax, middle])
+      end
+    end
+
+    # Writing a piece, which a thread of the tracer does, and compressing it.
+    def pieces
+      none, *compressed = %w[none zstd gzip].map do |how|
+        runs = Array.new(@rounds) { piece(how) }
+        runs.transpose.map { |column| Statistics.median(column) }
+      end
+      @rows << Row.new(name: "processor time of a piece of 16 MiB", unit: "ms", ours: none[0], runs: @rounds,
+                       note: "%.1f MB; events of 1000 places, each recorded" % none[1])
+      %w[zstd gzip].zip(compressed) do |how, (ms, megabytes)|
+        @rows << Row.new(name: "the same compressed by #{how}", unit: "ms", ours: ms, base: none[0], ratio: none[0] / ms, runs: @rounds,
+                         note: "%.2f MB; the base is the piece as it is" % megabytes)
+      end
+    end
+
+    # Milliseconds, and MB.
+    def piece(how)
+      Dir.mktmpdir("vm-trace-bench-spool", @options[:folder]) do |folder|
+        us, bytes = measured_by_recording("--piece", how, folder).split.map { |text| Integer(text) }
+        [us / 1e3, bytes / 1e6]
       end
     end
 

@@ -15,7 +15,7 @@ class TestSpool < Integration::Test
     BIG = 2**62 - 1
     def exits(n) = n.times { foo(BIG) }
   RUBY
-  NAME = /\A(?<host>[\w.-]+)-(?<pid>\d+)-\d{8}T\d{6}-(?<number>\d+)-(?<reason>[a-z0-9_-]+)\.fxt\z/
+  NAME = /\A(?<host>[\w.-]+)-(?<pid>\d+)-\d{8}T\d{6}-(?<number>\d+)-(?<reason>[a-z0-9_-]+)\.fxt(?<suffix>\.gz|\.zst|)\z/
 
   def record(script, *flags, **options)
     run_ruby(FOO + script, *FLAGS, *flags, **options)
@@ -146,6 +146,22 @@ class TestSpool < Integration::Test
     assert_match(/-1-ok\.fxt\n\z/, result.out)
   end
 
+  def test_pieces_are_compressed
+    %w[zstd gzip].zip(%w[.zst .gz]).each do |how, suffix|
+      result = recorded(<<~'RUBY', "--zjit-trace-spool-compress=#{how}")
+        exits(10)
+        puts RubyVM::Trace.save[:path]
+        fork { exits(7) }
+        Process.wait
+        exits(20)
+      RUBY
+      found = pieces(result)
+      assert_equal [["save", 10], ["exit", 20], ["exit", 7]].sort, found.map { |parts, trace| [parts[:reason], hits(trace)] }.sort
+      assert_equal [suffix] * 3, found.map { |parts, _| parts[:suffix] }
+      assert_includes found.map { |_, trace| trace.path }, result.out.chomp
+    end
+  end
+
   # --- RubyVM::Trace.start(spool:), vm-trace start --spool ---
 
   def started(script)
@@ -165,12 +181,13 @@ class TestSpool < Integration::Test
       exits(40)
       RubyVM::Trace.record(spool: "spool") { exits(5) }
       p RubyVM::Trace.record(spool: "spool", exits: false, markers: true) { }.key?(:events) # writes no piece
-      RubyVM::Trace.start(spool: "spool")
+      RubyVM::Trace.start(spool: "spool", spool_compress: :gzip)
       exits(3)
     RUBY
     found = pieces(result)
     assert_equal [["1", "slow", 10], ["2", "stop", 20], ["3", "stop", 5], ["4", "exit", 3]],
                  found.map { |parts, trace| [parts[:number], parts[:reason], hits(trace)] }
+    assert_equal ["", "", "", ".gz"], found.map { |parts, _| parts[:suffix] }
     spool = File.join(result.dir, "spool")
     assert_equal ["nil", [4, spool].inspect, found.first[1].path, "[nil, 0]", "true"], result.out.lines(chomp: true)
     assert_empty result.err
@@ -203,6 +220,7 @@ class TestSpool < Integration::Test
       File.write("file", "")
       [{ spool_every: 5 }, { spool_limit: 5 }, { spool: "spool", spool_every: 0.5 }, { spool: "spool", spool_every: "soon" },
        { spool: "spool", spool_limit: 0 }, { spool: "spool", spool_limit: [8, 0] }, { spool: "file" },
+       { spool: "spool", spool_compress: :lz4 },
        { spool: "/proc/spool" }, { spool: "spool", file: "a" }, { spool: "spool", seconds: 5 },
        { spool: "spool", save_at: :exit }, { spool: "spool", max_size: 8 }, { spool: "spool", memory: 1 }].each do |options|
         RubyVM::Trace.start(**options)
@@ -214,7 +232,7 @@ class TestSpool < Integration::Test
     RUBY
     expected = ["spool_every: is for pieces", "spool_limit: is for pieces", "spool_every: takes a time from 1s to 24h, such as 5min, or seconds, not 0.5",
                 'spool_every: takes a time from 1s to 24h, such as 5min, or seconds, not "soon"', "spool_limit: takes the MiB", "spool_limit: takes the MiB",
-                "spool: file: ", "spool: /proc/spool: No such file or directory; give a folder", "file: does not go with spool:",
+                "spool: file: ", "spool_compress: takes zstd, gzip or none, not :lz4", "spool: /proc/spool: No such file or directory; give a folder", "file: does not go with spool:",
                 "seconds: does not go with spool:", "save_at: does not go with spool:", "max_size: is for a file", "memory: takes a number of MiB", "false", "false"]
     lines = result.out.lines(chomp: true)
     assert_equal expected.size, lines.size, result.out

@@ -2,6 +2,9 @@
  * The spool: names of pieces, limits of the folder, times; and that pieces together have each event
  * once, or say that it is lost.
  */
+#ifndef _GNU_SOURCE
+# define _GNU_SOURCE 1 /* asprintf */
+#endif
 #include "harness.h"
 #include "traced.h"
 #include "vm_trace/base/messages.h"
@@ -48,6 +51,8 @@ wrong_values_are_refused(void **state)
     static const char *const limits[] = { "", "0", "1,", "1,0", "1,2,3", "x", "1048577", "1,1000001" };
     for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++)
         assert_refused(rb_vm_trace_parse_spool_limit, limits[i], "takes the MiB that the folder may have");
+    assert_refused(rb_vm_trace_parse_spool_compress, "", "takes zstd, gzip or none, not ''");
+    assert_refused(rb_vm_trace_parse_spool_compress, "zip", "takes zstd, gzip or none, not 'zip'");
 }
 
 static void
@@ -223,11 +228,12 @@ what_a_killed_process_was_saving_goes(void **state)
     (void)state;
     put_file("x.fxt.saving-1", 100, 600);
     put_file("y.fxt.saving-2", 100, 600);
+    put_file("z.fxt.zst.saving-3", 100, 600);
     char *locked = temp_path("y.fxt.saving-2");
     int fd = open(locked, O_RDWR);
     assert_int_equal(flock(fd, LOCK_EX), 0);
     trim(1 << 20, 10);
-    assert_false(there_p("x.fxt.saving-1"));
+    assert_false(there_p("x.fxt.saving-1") || there_p("z.fxt.zst.saving-3"));
     assert_true(there_p("y.fxt.saving-2"));
     close(fd);
     free(locked);
@@ -310,6 +316,87 @@ each_event_is_in_one_piece(void **state)
     assert_true(rb_vm_trace_recorder_any_p());
     assert_piece("slow", 2, 7, 7, 0);
     assert_piece("save", 3, 0, 0, 0);
+    stop_spool();
+}
+
+/* Gives `path`, a compressed piece, the name of its trace, uncompressed by the program of the system. */
+static char *
+uncompress(const char *path)
+{
+    char command[1024], *trace = strdup(path);
+    assert_non_null(strrchr(trace, '.'));
+    *strrchr(trace, '.') = '\0';
+    assert_int_not_equal(access(trace, F_OK), 0); /* the piece as it was is gone */
+    snprintf(command, sizeof(command), "%s '%s' > '%s'", strstr(path, ".gz") ? "gzip -dc" : "zstd -qdc", path, trace);
+    assert_int_equal(system(command), 0);
+    return trace;
+}
+
+static void
+test_compressed(const char *how, const char *suffix)
+{
+    char command[64];
+    snprintf(command, sizeof(command), "%s --version > /dev/null 2>&1", how);
+    if (system(command) != 0) skip_because("its program, which would read the pieces, is not installed");
+    assert_true(rb_vm_trace_parse_spool_compress("-", how));
+    start_spool(1, "spool");
+    for (unsigned i = 1; i <= 3; i++) {
+        exits(30000 * (i - 1) + 1); /* the last one is several MiB */
+        struct rb_vm_trace_save save = save_piece("time");
+        assert_int_equal(save.error, 0);
+        assert_string_equal(save.path + strlen(save.path) - strlen(suffix), suffix);
+        char *path = uncompress(save.path);
+        struct trace *trace = trace_read(path);
+        assert_summary(trace, 30000 * (i - 1) + 1, 30000 * (i - 1) + 1, 0);
+        trace_free(trace);
+        free(path);
+        free(save.made);
+    }
+    stop_spool();
+}
+
+static void
+pieces_are_compressed_by_zstd(void **state)
+{
+    (void)state;
+    test_compressed("zstd", ".fxt.zst");
+}
+
+static void
+pieces_are_compressed_by_gzip(void **state)
+{
+    (void)state;
+    test_compressed("gzip", ".fxt.gz");
+}
+
+static void
+piece_that_cannot_be_compressed_stays_as_it_is(void **state)
+{
+    (void)state;
+    assert_true(rb_vm_trace_parse_spool_compress("-", "gzip"));
+    start_spool(1, "spool");
+    exits(5);
+    capture_stderr();
+    rb_vm_trace_messages_begin();
+    for (unsigned number = 1; number <= 2; number++) {
+        /* Its name is taken. */
+        free(rb_vm_trace_session.path_pattern);
+        assert_true(asprintf(&rb_vm_trace_session.path_pattern, "%s/p%u.fxt", folder, number) > 0);
+        char *taken;
+        assert_true(asprintf(&taken, "%s/p%u.fxt.gz", folder, number) > 0);
+        assert_int_equal(mkdir(taken, 0700), 0);
+        struct rb_vm_trace_save save = save_piece("time");
+        assert_int_equal(save.error, 0);
+        struct trace *trace = trace_read(save.path);
+        assert_summary(trace, number == 1 ? 5 : 0, number == 1 ? 5 : 0, 0);
+        trace_free(trace);
+        free(save.made);
+        free(taken);
+    }
+    char *said = captured_stderr(), *first = strstr(said, "p1.fxt is not compressed: it exists and is not a regular file");
+    if (!first) fail_msg("%s", said);
+    assert_null(strstr(said, "p2.fxt is not compressed"));
+    free(said);
     stop_spool();
 }
 
@@ -434,6 +521,7 @@ main(void)
         isolated_test(wrong_values_are_refused),
         isolated_test(options_make_the_configuration),
         isolated_test(reasons_are_plain_words),
+        isolated_test(folder_is_kept_once),
         isolated_test(pieces_are_due_once_in_each_period),
         isolated_test(processes_are_spread_over_the_period),
         isolated_test(oldest_pieces_go_until_bytes_and_files_are_few_enough),
@@ -442,6 +530,9 @@ main(void)
         isolated_test(what_a_killed_process_was_saving_goes),
         isolated_test(folder_that_is_gone_is_no_harm),
         isolated_test(each_event_is_in_one_piece),
+        isolated_test(pieces_are_compressed_by_zstd),
+        isolated_test(pieces_are_compressed_by_gzip),
+        isolated_test(piece_that_cannot_be_compressed_stays_as_it_is),
         isolated_test(sampled_pieces_have_exact_hits),
         isolated_test(piece_that_cannot_be_written_is_a_loss_of_the_next),
         isolated_test(save_of_a_copy_leaves_the_loss_to_the_next_piece),

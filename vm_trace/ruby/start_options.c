@@ -35,6 +35,7 @@ enum option {
     SPOOL,
     SPOOL_EVERY,
     SPOOL_LIMIT,
+    SPOOL_COMPRESS,
     OPTIONS
 };
 _Static_assert(OPTIONS == VM_TRACE_START_OPTIONS, "the struct has a VALUE for each");
@@ -42,7 +43,8 @@ _Static_assert(OPTIONS == VM_TRACE_START_OPTIONS, "the struct has a VALUE for ea
 static const char *const option_names[OPTIONS] = {
     "exits",    "fallbacks", "compiles", "invalidations", "file",    "sample_rate", "fallbacks_sample_rate",
     "max_size", "keep",      "memory",   "seconds",       "save_at", "min_free",    "stack",
-    "preset",   "exit_samples", "streams",    "spool",       "spool_every", "spool_limit"
+    "preset",   "exit_samples", "streams",    "spool",       "spool_every", "spool_limit",
+    "spool_compress"
 };
 
 /* Streams whose only option is their name, behind the options above, by index in the table. */
@@ -196,13 +198,18 @@ read_spool(const VALUE values[OPTIONS], struct rb_vm_trace_memory_config *memory
     if (given_p(limit) && !rb_vm_trace_spool_take_limit(&spool, StringValueCStr(limit)))
         rb_raise(rb_eArgError, "spool_limit: " VM_TRACE_SPOOL_LIMIT_TAKES ", or an Array of both, not %+"PRIsVALUE,
                  values[SPOOL_LIMIT]);
+    VALUE compression = values[SPOOL_COMPRESS];
+    if (given_p(compression)) compression = rb_obj_as_string(compression);
+    const char *why = given_p(compression) ? rb_vm_trace_spool_take_compression(&spool, StringValueCStr(compression)) : NULL;
+    if (why) rb_raise(rb_eArgError, "spool_compress: %s, not %+"PRIsVALUE, why, values[SPOOL_COMPRESS]);
     VALUE path = rb_get_path(values[SPOOL]);
-    const char *why = rb_vm_trace_spool_make_folder(StringValueCStr(path), folder_out);
+    why = rb_vm_trace_spool_make_folder(StringValueCStr(path), folder_out);
     if (why) rb_raise(rb_eArgError, "spool: %"PRIsVALUE": %s; give a folder that this user can write to", path, why);
     spool.folder = folder_out;
     rb_vm_trace_spool_use(memory, &spool);
     RB_GC_GUARD(every);
     RB_GC_GUARD(limit);
+    RB_GC_GUARD(compression);
     RB_GC_GUARD(path);
 }
 
@@ -211,7 +218,8 @@ memory_config(const VALUE values[OPTIONS], char spool_folder[PATH_MAX])
 {
     struct rb_vm_trace_memory_config memory = { 0 };
     bool spool = given_p(values[SPOOL]);
-    if (!spool) REFUSE(values, "is for pieces of the recording; give spool:, a folder, too", SPOOL_EVERY, SPOOL_LIMIT);
+    if (!spool) REFUSE(values, "is for pieces of the recording; give spool:, a folder, too", SPOOL_EVERY, SPOOL_LIMIT,
+                       SPOOL_COMPRESS);
     if (!spool && !given_p(values[MEMORY])) {
         REFUSE(values, "is for what is recorded into memory; give memory:, too", SECONDS, SAVE_AT);
         return memory;

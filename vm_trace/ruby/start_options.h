@@ -9,7 +9,7 @@
 
 #include <limits.h>
 
-enum { VM_TRACE_START_OPTIONS = 20 };
+enum { VM_TRACE_START_OPTIONS = 21 };
 
 /* Keep it on the stack: its strings belong to `values`, and memory.spool.folder is spool_folder. */
 struct vm_trace_start_options {

@@ -101,6 +101,8 @@ static const struct vm_trace_flag table[] = {
     { "spool-every", "=time", "How often (default: 5min).", .parse = rb_vm_trace_parse_spool_every, .how = true },
     { "spool-limit", "=MiB[,files]", "Limits of the folder (default: 1024,1000).",
       .parse = rb_vm_trace_parse_spool_limit, .how = true },
+    { "spool-compress", "=zstd|gzip", "Compress the pieces, by a library of the system.",
+      .parse = rb_vm_trace_parse_spool_compress, .how = true },
     { "stack", "=frames", "Record only so many innermost frames (default: all).",
       .parse = rb_vm_trace_parse_stack, .how = true },
     { "later", "", "Start no trace; the other options are for a later one.", .on = &given.later },

@@ -6,6 +6,7 @@
  */
 
 #include "vm_trace/capture/ractor_state.h"
+#include "vm_trace/store/compression.h"
 #include "vm_trace/streams/table.h"
 
 /* When a trace is saved without a call by the program: bits of memory.save_at. */
@@ -22,6 +23,7 @@ struct rb_vm_trace_spool {
     uint64_t every_ns;       /* from one piece to the next */
     uint64_t max_bytes;      /* of all pieces in it */
     uint32_t max_files;
+    enum vm_trace_compression compression; /* of its pieces */
 };
 
 /* The flight recorder (snapshot.h). */

@@ -5,6 +5,7 @@
 # define _GNU_SOURCE 1 /* renameat2, O_CLOEXEC */
 #endif
 #include "vm_trace/base/native_thread.h"
+#include "vm_trace/base/messages.h"
 #include "vm_trace/base/perfetto.h"
 #include "vm_trace/session/metadata.h"
 #include "vm_trace/session/options.h"
@@ -495,31 +496,19 @@ look_at(const char *path)
     return rb_vm_trace_claim_refusal(&st);
 }
 
-/* Give the file its name, over nothing but a file of our own that nobody writes to. */
-static const char *
-rename_to(const char *from, const char *path, bool past_too)
-{
-    const char *why = rb_vm_trace_claim_remove_stale(path, past_too);
-    if (why) return why;
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, path, RENAME_NOREPLACE) == 0) return NULL;
-    if (errno == EINVAL || errno == ENOSYS)
-        return rename(from, path) == 0 ? NULL : strerror(errno); /* file systems without */
-    return strerror(errno);
-}
-
-/* The same for a save, under another name if the program gave none. */
+/* Give the file its name, or another one if the program gave none. */
 static const char *
 name_file(struct rb_vm_trace_save *save, const char *beside)
 {
     bool own = save->made && !save->pattern;
-    const char *why = rename_to(beside, save->path, !own);
+    const char *why = rb_vm_trace_claim_rename(beside, save->path, !own);
     if (!why || errno != EBUSY || !own) return why;
     const char *why_kept = why;
     char *name = malloc(strlen(save->path) + CLAIM_SUFFIX_BYTES);
     if (!name) return why;
     for (unsigned n = 1; why && errno == EBUSY && n < CLAIM_NAMES; n++) {
         rb_vm_trace_claim_name(name, save->path, capture.pid, n);
-        why = rename_to(beside, name, false);
+        why = rb_vm_trace_claim_rename(beside, name, false);
     }
     int error = errno;
     if (!why) {
@@ -531,6 +520,23 @@ name_file(struct rb_vm_trace_save *save, const char *beside)
     free(name);
     errno = error;
     return why;
+}
+
+/* A piece that the spool wants compressed; it is written, and closed. False: it stays as it is. */
+static bool
+compress_piece(struct rb_vm_trace_save *save, const char *beside)
+{
+    static bool said;
+    const char *why;
+    char *path = rb_vm_trace_spool_compress(&session.memory.spool, beside, save->path, &why);
+    if (!path) {
+        if (!said) rb_vm_trace_message("%s is not compressed: %s", save->path, why);
+        said = true;
+        return false;
+    }
+    free(save->made);
+    save->path = save->made = path;
+    return true;
 }
 
 /*
@@ -550,13 +556,16 @@ write_beside(struct rb_vm_trace_save *save, char **beside)
     free(kept);
     if (!why) {
         given_back = write_trace(save);
+        bool compress = !save->error && recorder.cut && session.memory.spool.compression != VM_TRACE_UNCOMPRESSED;
+        if (compress) rb_vm_trace_chunk_file_close(&recorder.out); /* which cuts off what is unused */
+        bool compressed = compress && compress_piece(save, *beside);
         /* While it is open it is locked: nobody else with that name may take it for stale. */
-        if (!save->error && (why = name_file(save, *beside))) {
+        if (!save->error && !compressed && (why = name_file(save, *beside))) {
             save->error = errno;
             save->reason = why;
         }
         if (save->error) unlink(*beside);
-        rb_vm_trace_chunk_file_close(&recorder.out);
+        if (!compress) rb_vm_trace_chunk_file_close(&recorder.out);
     }
     return given_back;
 }

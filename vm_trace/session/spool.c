@@ -1,6 +1,9 @@
 /*
  * The spool's folder: names, limits, times. See spool.h.
  */
+#ifndef _GNU_SOURCE
+# define _GNU_SOURCE 1 /* asprintf */
+#endif
 #include "vm_trace/session/spool.h"
 #include "vm_trace/base/numbers.h"
 #include "vm_trace/session/options.h"
@@ -52,6 +55,16 @@ rb_vm_trace_spool_take_limit(struct rb_vm_trace_spool *spool, const char *value)
 }
 
 const char *
+rb_vm_trace_spool_take_compression(struct rb_vm_trace_spool *spool, const char *value)
+{
+    enum vm_trace_compression compression;
+    if (!rb_vm_trace_compression_named(value, &compression)) return VM_TRACE_COMPRESSION_TAKES;
+    const char *why = rb_vm_trace_compression_load(compression);
+    if (!why) spool->compression = compression;
+    return why;
+}
+
+const char *
 rb_vm_trace_spool_make_folder(const char *folder, char path_out[PATH_MAX])
 {
     struct stat st;
@@ -100,6 +113,14 @@ rb_vm_trace_parse_spool_limit(const char *option, const char *value)
     if (rb_vm_trace_spool_take_limit(given_spool(), value)) return true;
     fprintf(stderr, "%s " VM_TRACE_SPOOL_LIMIT_TAKES ", not '%s'\n", option, value);
     return false;
+}
+
+bool
+rb_vm_trace_parse_spool_compress(const char *option, const char *value)
+{
+    const char *why = rb_vm_trace_spool_take_compression(given_spool(), value);
+    if (why) fprintf(stderr, "%s %s, not '%s'\n", option, why, value);
+    return !why;
 }
 
 /* --- configuration ----------------------------------------------------------------------------------------- */
@@ -163,6 +184,49 @@ rb_vm_trace_spool_reason_p(const char *reason, size_t bytes)
     return bytes >= 1 && bytes <= MOST && strspn(reason, PLAIN) == bytes; /* ends at a 0 */
 }
 
+/* --- compression ------------------------------------------------------------------------------------------- */
+
+/* NULL, or why not. */
+static const char *
+compress_file(const struct rb_vm_trace_spool *spool, const char *from_path, const char *unfinished, const char *path)
+{
+    struct stat st;
+    const char *why = NULL;
+    int from = open(from_path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (from < 0) return strerror(errno);
+    int to = fstat(from, &st) == 0 ? rb_vm_trace_claim_create(unfinished, O_WRONLY, &why) : -1;
+    if (to < 0 && !why) why = strerror(errno);
+    if (to >= 0) {
+        int error = rb_vm_trace_compress(spool->compression, from, (uint64_t)st.st_size, to);
+        why = error ? strerror(error) : rb_vm_trace_claim_rename(unfinished, path, true);
+        if (why) unlink(unfinished);
+        close(to);
+    }
+    close(from);
+    return why;
+}
+
+char *
+rb_vm_trace_spool_compress(const struct rb_vm_trace_spool *spool, const char *from, const char *path,
+                           const char **why_out)
+{
+    char *compressed, *unfinished;
+    int bytes = asprintf(&compressed, "%s%s", path, rb_vm_trace_compression_suffix(spool->compression));
+    if (bytes < 0 || asprintf(&unfinished, "%s.saving-%lu", compressed, (unsigned long)getpid()) < 0) {
+        if (bytes >= 0) free(compressed);
+        *why_out = "out of memory";
+        return NULL;
+    }
+    *why_out = compress_file(spool, from, unfinished, compressed);
+    free(unfinished);
+    if (!*why_out) {
+        unlink(from);
+        return compressed;
+    }
+    free(compressed);
+    return NULL;
+}
+
 /* --- limits ------------------------------------------------------------------------------------------------ */
 
 enum { LOCKED_AFTER_S = 60 }; /* by then who makes a file has locked it */
@@ -184,6 +248,14 @@ static bool
 piece_p(const char *name)
 {
     return ends_with(name, ".fxt") || ends_with(name, ".fxt.gz") || ends_with(name, ".fxt.zst");
+}
+
+/* PIECE.saving-PID, which may be compressed. */
+static bool
+unfinished_p(const char *name)
+{
+    const char *ending = strstr(name, ".saving-"), *trace = strstr(name, ".fxt");
+    return ending && trace && trace < ending;
 }
 
 /* The oldest first. */
@@ -224,7 +296,7 @@ list_pieces(const struct rb_vm_trace_spool *spool, DIR *folder, size_t *count_ou
     size_t count = 0, room = 0;
     for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
         struct stat st;
-        bool piece = piece_p(entry->d_name), unfinished = strstr(entry->d_name, ".fxt.saving-") != NULL;
+        bool piece = piece_p(entry->d_name), unfinished = unfinished_p(entry->d_name);
         if ((!piece && !unfinished) || !look(folder, entry->d_name, &st)) continue;
         if (unfinished) {
             if (st.st_mtime + LOCKED_AFTER_S < time(NULL)) remove_stale(spool, entry->d_name);

@@ -29,6 +29,12 @@ bool rb_vm_trace_spool_take_every(struct rb_vm_trace_spool *spool, const char *v
 bool rb_vm_trace_spool_take_limit(struct rb_vm_trace_spool *spool, const char *value);
 
 /*
+ * "zstd", "gzip" or "none", and its library is loaded. NULL, or why not, static: to follow the option's
+ * name.
+ */
+const char *rb_vm_trace_spool_take_compression(struct rb_vm_trace_spool *spool, const char *value);
+
+/*
  * Make the folder if it is not there. NULL, and its absolute path in path_out; or why it can't be
  * written to: static, or strerror's.
  */
@@ -38,6 +44,7 @@ const char *rb_vm_trace_spool_make_folder(const char *folder, char path_out[PATH
 bool rb_vm_trace_parse_spool(const char *option, const char *value);
 bool rb_vm_trace_parse_spool_every(const char *option, const char *value);
 bool rb_vm_trace_parse_spool_limit(const char *option, const char *value);
+bool rb_vm_trace_parse_spool_compress(const char *option, const char *value);
 
 /*
  * Have the recorder write pieces: at the moments at which a spool does, from now on. The memory is
@@ -59,6 +66,14 @@ char *rb_vm_trace_spool_pattern(const struct rb_vm_trace_spool *spool);
 
 /* Whether a reason may be part of a name: 1 to 32 of a to z, 0 to 9, '_' and '-'. */
 bool rb_vm_trace_spool_reason_p(const char *reason, size_t bytes);
+
+/*
+ * Compress the finished piece at `from`, as the spool says, to `path` with the suffix, and remove it.
+ * Returns that path, malloc'ed; or NULL and why not (static, or strerror's): then the piece is still at
+ * `from`. On a native thread of the tracer's own, because it takes long.
+ */
+char *rb_vm_trace_spool_compress(const struct rb_vm_trace_spool *spool, const char *from, const char *path,
+                                 const char **why_out);
 
 /*
  * Delete the oldest pieces of this user until the folder is within its limits, compressed ones (.gz,

@@ -2,13 +2,14 @@
  * Who may write to a path. See file_claim.h.
  */
 #ifndef _GNU_SOURCE
-# define _GNU_SOURCE 1 /* O_CLOEXEC, O_NOFOLLOW, stpcpy */
+# define _GNU_SOURCE 1 /* O_CLOEXEC, O_NOFOLLOW, stpcpy, renameat2 */
 #endif
 #include "vm_trace/store/file_claim.h"
 #include "vm_trace/base/fxt.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -170,6 +171,17 @@ rb_vm_trace_claim_create(const char *path, int flags, const char **why_out)
     *why_out = "other processes are replacing it";
     errno = EBUSY;
     return -1;
+}
+
+const char *
+rb_vm_trace_claim_rename(const char *from, const char *path, bool past_too)
+{
+    const char *why = rb_vm_trace_claim_remove_stale(path, past_too);
+    if (why) return why;
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, path, RENAME_NOREPLACE) == 0) return NULL;
+    if (errno == EINVAL || errno == ENOSYS)
+        return rename(from, path) == 0 ? NULL : strerror(errno); /* file systems without */
+    return strerror(errno);
 }
 
 /* --- names ------------------------------------------------------------------------------------------ */

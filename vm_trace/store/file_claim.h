@@ -44,6 +44,12 @@ int rb_vm_trace_claim_create(const char *path, int flags, const char **why_out);
  */
 const char *rb_vm_trace_claim_remove_stale(const char *path, bool past_too);
 
+/*
+ * Give the file `from` the name `path`, over nothing but a stale trace of the same user. NULL, or why
+ * not, with errno, as above.
+ */
+const char *rb_vm_trace_claim_rename(const char *from, const char *path, bool past_too);
+
 struct stat;
 
 /*

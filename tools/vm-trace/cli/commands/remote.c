@@ -19,7 +19,7 @@ send_request(struct control_request *request, int count, char **arguments)
 }
 
 static const char *allocations, *call_options, *counter, *file, *keep, *save_at, *preset, *samples, *spool,
-    *spool_every, *spool_limit, *streams, *thread_options;
+    *spool_compress, *spool_every, *spool_limit, *streams, *thread_options;
 static bool no_exits, exit_samples, compiles, invalidations, markers, threads, gc, states, calls, syscalls, sched;
 static uint64_t sample_rate = 1, max_size, memory, seconds, stack, min_free = UINT64_MAX;
 
@@ -86,6 +86,7 @@ run_start(const struct options *options, int count, char **arguments)
     control_pair(&request, "spool", spool);
     control_pair(&request, "spool_every", spool_every);
     control_pair(&request, "spool_limit", spool_limit);
+    control_pair(&request, "spool_compress", spool_compress);
     control_pair(&request, "file", file);
     return send_request(&request, count, arguments);
 }
@@ -172,6 +173,7 @@ static const struct cli_option start_options[] = {
     CLI_OPTION("spool-every", 0, "TIME", "how often: 1s to 24h (default 5min)", take_text, &spool_every),
     CLI_OPTION("spool-limit", 0, "MIB[,N]", "delete the oldest pieces beyond so many MiB and files of the\n"
                "folder (default 1024,1000)", take_text, &spool_limit),
+    CLI_OPTION("spool-compress", 0, "HOW", "compress the pieces: zstd or gzip", take_text, &spool_compress),
     {"stack", 0, "N", "record only the N innermost frames of each stack", take_number, &stack, 1, 1 << 20},
     {"min-free", 0, "MIB", "stop recording when the disk has less free; 0: never", take_number, &min_free, 0, 1 << 20},
     OPTION_TIMEOUT,
