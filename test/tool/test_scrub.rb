@@ -106,7 +106,7 @@ class TestScrub < Minitest::Test
   end
 
   def test_each_trace_of_a_folder_has_a_copy_once
-    traces = { "web7-1-2.fxt" => hosted("web7", "a"), "db1-1-3.fxt" => hosted("db1", "b"), "x.fxt.saving-9" => "half", "notes" => "n" }
+    traces = { "web7-1-2.fxt" => hosted("web7", "a"), "db1-1-3.fxt" => hosted("db1", "b"), "x.fxt.saving-9" => "half", "y.fxt.zst.saving-9" => "half", "notes" => "n" }
     in_folder(traces) do |spool, out|
       assert_match(/2 traces are scrubbed, 0 were there already, 0 cannot be read$/, tool("scrub", "-o", out, spool).err)
       assert_equal %w[***-1-3.fxt.gz ***-1-2.fxt.gz].map { |name| name.tr("*", "_") }.sort, Dir.children(out).sort

@@ -15,7 +15,7 @@ static int
 trace_name(const struct dirent *entry)
 {
     return entry->d_name[0] != '.' && strstr(entry->d_name, ".fxt") != NULL &&
-           strstr(entry->d_name, ".fxt.saving-") == NULL;
+           strstr(entry->d_name, ".saving-") == NULL;
 }
 
 static char *
