@@ -283,7 +283,7 @@ void rb_vm_trace_jit_frame_begun(struct rb_execution_context_struct *ec);
  * NULL, but while the stream `calls` is recorded and was before anything was compiled. Then code that is
  * compiled gives a frame to each call, also where it could do without: of a method in Ruby that only
  * returns something, of a leaf in C. And it counts here the calls of methods in C that it replaces by
- * code of its own. The word stays for good: code may count there when nothing is recorded any more.
+ * code of its own. The word is never freed: code may count there when nothing is recorded any more.
  */
 uint64_t *rb_vm_trace_replaced_calls(void);
 

@@ -444,7 +444,7 @@ what_code_can_not_tell_apart_is_refused(void **state)
     assert_refused((struct rb_vm_trace_config){ .fallback_rate = 1 },
                    "fallbacks can be recorded only in a program that was started with ZJIT");
     rb_vm_trace_subscribe(true);
-    assert_refused((struct rb_vm_trace_config){ .exit_rate = 1, .counter = "known" }, "hooks listen to all exits");
+    assert_refused((struct rb_vm_trace_config){ .exit_rate = 1, .counter = "known" }, "hooks subscribe to all exits");
     rb_vm_trace_subscribe(false);
     fake_free_stack(&main_thread);
 }

@@ -385,10 +385,7 @@ copy_chunks(struct copy *copy)
     return i;
 }
 
-/*
- * The settings, the only event of so many bytes at the start, stand at the first moment that was
- * kept.
- */
+/* Give the settings, the only event in so many bytes at the start, the time of the first event that was kept. */
 static void
 set_begin(struct copy *copy, uint64_t bytes)
 {
@@ -662,10 +659,7 @@ run_write(void *save)
 void
 rb_vm_trace_recorder_write_begin(struct rb_vm_trace_save *save)
 {
-    /*
-     * Events stand on the thread that they are of: the settings and the like are of none of the
-     * program's.
-     */
+    /* An event lies on the track of the thread that writes it; settings belong to none of the program's. */
     save->beside = native_thread_start(&save->thread, run_write, save) == 0;
     if (!save->beside) rb_vm_trace_recorder_write_here(save);
 }

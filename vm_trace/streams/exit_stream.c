@@ -67,11 +67,10 @@ refuse_exits(uint64_t rate, const char *only, bool jit)
         return "no JIT is on whose code can be traced while it runs: start Ruby with --zjit or --yjit";
     }
     if (!only) return NULL;
-    if (capture.subscribed) return "hooks listen to all exits, so those of one counter can't be told apart";
+    if (capture.subscribed) return "hooks subscribe to all exits, so those of one counter can't be recorded alone";
     if (!permanent.exits || (permanent.counter && strcmp(permanent.counter, only) == 0)) return NULL;
-    return "a flag had exits of other counters traced, and code has trace points for them for good: start the program "
-           "without that flag, "
-           "or give exits: true";
+    return "a flag had exits of other counters traced, and compiled code keeps those trace points: start the program "
+           "without that flag, or give exits: true";
 }
 
 static const char *

@@ -38,21 +38,21 @@ program_window_open(struct program_window *window, const struct trace_folder *fo
 }
 
 static bool
-told_p(const struct program_window *window, uint64_t pid, bool to_stop)
+requested_p(const struct program_window *window, uint64_t pid, bool to_stop)
 {
-    for (uint32_t i = to_stop ? window->first_to_stop : 0; i < window->told_count; i++) {
-        if (window->told[i] == pid) return true;
+    for (uint32_t i = to_stop ? window->first_to_stop : 0; i < window->requested_count; i++) {
+        if (window->requested[i] == pid) return true;
     }
     return false;
 }
 
 static void
-tell(struct program_window *window, uint64_t pid, bool to_stop)
+send_request(struct program_window *window, uint64_t pid, bool to_stop)
 {
     char text[24];
     struct control_request request = {.bytes = 0};
-    make_room(window->told, window->told_count, window->told_capacity);
-    window->told[window->told_count++] = pid;
+    make_room(window->requested, window->requested_count, window->requested_capacity);
+    window->requested[window->requested_count++] = pid;
     if (kill((pid_t)pid, 0) != 0) return; /* a socket that was left behind */
     snprintf(text, sizeof text, "%llu", (unsigned long long)pid);
     control_word(&request, to_stop ? "stop" : "start");
@@ -70,13 +70,13 @@ program_window_tick(struct program_window *window)
     bool to_stop = now >= window->to_ns, to_start = !to_stop && now >= window->from_ns && !window->from_begin;
     DIR *sockets = window->sockets[0] != '\0' && (to_stop || to_start) ? opendir(window->sockets) : NULL;
     if (sockets == NULL) return;
-    if (to_stop && !window->stops) window->first_to_stop = window->told_count;
+    if (to_stop && !window->stops) window->first_to_stop = window->requested_count;
     window->stops = to_stop;
     for (struct dirent *entry; (entry = readdir(sockets)) != NULL;) {
         size_t bytes = sizeof CONTROL_SOCKET - 1;
         if (strncmp(entry->d_name, CONTROL_SOCKET, bytes) != 0 || !control_pid_p(entry->d_name + bytes)) continue;
         uint64_t pid = strtoull(entry->d_name + bytes, NULL, 10);
-        if (!told_p(window, pid, to_stop)) tell(window, pid, to_stop);
+        if (!requested_p(window, pid, to_stop)) send_request(window, pid, to_stop);
     }
     closedir(sockets);
 }
@@ -93,5 +93,5 @@ program_window_close(struct program_window *window)
     if (sockets != NULL) closedir(sockets);
     if (window->sockets[0] != '\0') rmdir(window->sockets);
     free(window->pattern);
-    free(window->told);
+    free(window->requested);
 }

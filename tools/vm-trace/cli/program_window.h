@@ -3,7 +3,7 @@
 /* program_window.h - the part of a program's run that `vm-trace record` records, in all of its processes.
  *
  * The processes get it from their environment. With a delay or a duration they also get a folder for control sockets
- * (control.h): each is told to start or to stop when the time has come, also those that begin later. */
+ * (control.h): each is requested to start or to stop when the time has come, also those that begin later. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,8 +15,8 @@ struct program_window {
     char sockets[32];      /* a folder; empty: all is recorded */
     int64_t from_ns, to_ns; /* of CLOCK_MONOTONIC; to_ns INT64_MAX: until the end */
     bool from_begin, stops;
-    uint64_t *told;        /* pids that were told to start, or to stop: those from first_to_stop on */
-    uint32_t told_count, told_capacity, first_to_stop;
+    uint64_t *requested;   /* pids that were requested to start, or to stop: those from first_to_stop on */
+    uint32_t requested_count, requested_capacity, first_to_stop;
 };
 
 /* Sets the environment of programs that this process starts. `streams` is not copied. Prints a message and returns

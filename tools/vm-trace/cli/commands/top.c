@@ -275,7 +275,7 @@ const struct command command_top = {
         "garbage collections, compilations; and the methods that ran, by samples.\n"
         "\n"
         "PID is a traced program: one that writes a trace, or records into memory. One that does\n"
-        "neither is told to record into 16 MiB of memory meanwhile; for that, and for memory, it\n"
+        "neither records into 16 MiB of memory meanwhile; for that, and for memory, it\n"
         "must have been started with RUBY_VM_TRACE_CONTROL set (see vm-trace start). FOLDER has the\n"
         "traces of several processes, as vm-trace record writes them.\n"
         "\n"
