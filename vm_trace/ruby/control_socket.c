@@ -352,8 +352,7 @@ reply_to(struct client *client)
         save(client);
         return;
     }
-    bool stop = strcmp(client->request, "stop") == 0;
-    if (stop && rb_vm_trace_session.memory.spool.folder) rb_vm_trace_recorder_save("stop"); /* the last piece */
+    if (strcmp(client->request, "stop") == 0) rb_vm_trace_recorder_save_rest("stop");
     ask_main_thread(client);
     while (client->state == RETRY) {
         rb_vm_trace_recorder_wait();

@@ -97,12 +97,6 @@ save_to_file(const char *why, void (*write)(struct rb_vm_trace_save *save))
     rb_vm_trace_recorder_saved(&save);
 }
 
-void
-rb_vm_trace_recorder_save(const char *why)
-{
-    save_to_file(why, rb_vm_trace_recorder_write);
-}
-
 static uint64_t
 now_ns(void)
 {
@@ -197,7 +191,7 @@ rb_vm_trace_recorder_threads(void)
     if (!ok) rb_vm_trace_message("can't save at a signal or a time: out of memory");
 }
 
-/* --- an exception, the end ---------------------------------------------------------------------------------- */
+/* --- a stop, an exception, the end ---------------------------------------------------------------------------------- */
 
 static bool
 unreported_p(void)
@@ -218,11 +212,24 @@ begin_for_counts(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_
     pthread_mutex_unlock(&capture.lock);
 }
 
+/* Whether there is something that no piece has. */
+static bool
+rest_p(void)
+{
+    return rb_vm_trace_recorder_any_p() || unreported_p();
+}
+
+void
+rb_vm_trace_recorder_save_rest(const char *why)
+{
+    if (session.memory.spool.folder && rest_p()) save_to_file(why, rb_vm_trace_recorder_write);
+}
+
 bool
 rb_vm_trace_recorder_last_piece_p(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
 {
     begin_for_counts(ractor, ec);
-    return rb_vm_trace_recorder_any_p() || unreported_p();
+    return rest_p();
 }
 
 void

@@ -108,8 +108,8 @@ bool rb_vm_trace_recorder_reset(struct rb_vm_trace_ractor *ractor);
 void rb_vm_trace_recorder_save_at(unsigned moment, struct rb_vm_trace_ractor *ractor,
                                   struct rb_execution_context_struct *ec);
 
-/* The same now, for this reason. Any thread without the GVL. Nothing where nothing is recorded into memory. */
-void rb_vm_trace_recorder_save(const char *why);
+/* If there is a spool, write what no piece has yet, for this reason. Any thread without the GVL. */
+void rb_vm_trace_recorder_save_rest(const char *why);
 
 /* What was written to the path of the options: one line on stderr, where one is due. Frees it. */
 void rb_vm_trace_recorder_saved(struct rb_vm_trace_save *save);
