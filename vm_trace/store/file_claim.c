@@ -21,6 +21,18 @@ enum { ROUNDS = 10 };
 
 static uint64_t image_begin_ns;
 
+/* A number behind a character. Returns the end. */
+static char *
+put_number(char *to, char before, uint32_t number)
+{
+    char digits[16];
+    int count = 0;
+    do digits[count++] = (char)('0' + number % 10); while ((number /= 10) > 0);
+    *to++ = before;
+    while (count > 0) *to++ = digits[--count];
+    return to;
+}
+
 void
 rb_vm_trace_claim_image(uint64_t begin_ns)
 {
@@ -28,6 +40,20 @@ rb_vm_trace_claim_image(uint64_t begin_ns)
 }
 
 /* --- the trace of before exec ---------------------------------------------------------------------- */
+
+/*
+ * The kernel's record of the main thread, which begins with the process. qemu-user makes
+ * /proc/self/stat up for the program that it emulates, and begins anew with each exec. Where /proc is
+ * that of another pid namespace, only /proc/self is known.
+ */
+static int
+open_stat(void)
+{
+    char path[64];
+    strcpy(put_number(stpcpy(path, "/proc/self/task"), '/', (uint32_t)getpid()), "/stat");
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd >= 0 ? fd : open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+}
 
 /*
  * When this process began (exec does not change that), in nanoseconds of CLOCK_BOOTTIME, rounded
@@ -38,7 +64,7 @@ process_begin_ns(void)
 {
     enum { FIELD = 22, FIRST_BEHIND_NAME = 3 };
     char text[1024];
-    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    int fd = open_stat();
     if (fd < 0) return 0;
     ssize_t n = read(fd, text, sizeof(text) - 1);
     close(fd);
@@ -186,22 +212,11 @@ rb_vm_trace_claim_rename(const char *from, const char *path, bool past_too)
 
 /* --- names ------------------------------------------------------------------------------------------ */
 
-static char *
-put_number(char *to, uint32_t number)
-{
-    char digits[16];
-    int count = 0;
-    do digits[count++] = (char)('0' + number % 10); while ((number /= 10) > 0);
-    *to++ = '.';
-    while (count > 0) *to++ = digits[--count];
-    return to;
-}
-
 void
 rb_vm_trace_claim_name(char *name, const char *path, uint32_t pid, unsigned n)
 {
     char *end = stpcpy(name, path);
-    if (n > 0) end = put_number(end, pid);
-    if (n > 1) end = put_number(end, n);
+    if (n > 0) end = put_number(end, '.', pid);
+    if (n > 1) end = put_number(end, '.', n);
     *end = '\0';
 }
