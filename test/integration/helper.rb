@@ -24,6 +24,8 @@ module Integration
   EMULATED = !ENV["EMULATED"].to_s.empty?
   # A run that takes longer hangs, even on a slow and busy machine.
   TIME_LIMIT = EMULATED ? 1800 : 300
+  # For tests that choose for how long to record: a program takes so many times as long to start.
+  SLOWNESS = EMULATED ? 10 : 1
   # `make check-long`: the same tests, with more of everything.
   LONG = !ENV["LONG"].to_s.empty?
   # Nothing from the user's environment or from bundler.

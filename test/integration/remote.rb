@@ -1,5 +1,6 @@
 # A running program with a control socket, for tests that send it requests.
 require_relative "helper"
+require "io/wait"
 require "open3"
 
 module Remote
@@ -40,6 +41,17 @@ module Remote
       flunk "no #{path}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
       sleep 0.01
     end
+  end
+
+  # Reads what a terminal shows until the text is there.
+  def await(terminal, pattern)
+    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + TIME_LIMIT
+    seen = +""
+    until seen.match?(pattern)
+      flunk "no #{pattern} in #{seen.inspect}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+      seen << terminal.readpartial(65_536).force_encoding("UTF-8") if terminal.wait_readable(0.1)
+    end
+    seen
   end
 
   def socket(dir, pid) = File.join(dir, "control", "vm-trace.#{pid}")

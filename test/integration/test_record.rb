@@ -165,28 +165,31 @@ class TestRecord < Integration::Test
 
   def test_ctrl_c_ends_the_program_as_without_it
     script("begin\n File.write('ready', '')\n sleep\nrescue Interrupt\n puts 'interrupted'\n sleep 0.1\n exit 9\nend\n")
+    shown = nil
     text, status = in_terminal(RUBY, "script.rb") do |keys|
       wait_for(path("ready"))
-      sleep 0.6 # so that the line is shown
+      shown = await(keys, / 1 process, /)
       keys.write("\x03")
     end
+    text = shown + text
     assert_equal 9, status.exitstatus, text
     assert_match(/interrupted\r\n/, text)
-    assert_match(/\e\[24;1H\e\[2K\e\[2mvm-trace: recording for 0:00, 1 process, /, text)
+    assert_match(/\e\[24;1H\e\[2K\e\[2mvm-trace: recording for \d:\d\d, 1 process, /, text)
     assert_operator text.rindex("\e[r"), :>, text.rindex("recording for"), "the terminal scrolls as before"
     assert_match(/vm-trace: 1 trace/, text)
     assert_equal 1, traces.size
   end
 
   def test_a_part_of_the_run
-    script(<<~'RUBY')
+    script(<<~RUBY)
       def mark(n) = RubyVM::Trace.instant("step", n: n)
-      fork { 100.times { |n| mark(n); sleep 0.03 } }
-      100.times { |n| mark(n); sleep 0.03 }
+      def steps = 100.times { |n| mark(n); sleep #{0.03 * SLOWNESS} }
+      fork { steps }
+      steps
       Process.wait
       puts :done
     RUBY
-    result = record(RUBY, *JIT_FLAGS, "script.rb", options: %w[--delay=1 --duration=700ms])
+    result = record(RUBY, *JIT_FLAGS, "script.rb", options: ["--delay=#{SLOWNESS}", "--duration=#{700 * SLOWNESS}ms"])
     assert_equal "done\n", result.out, result.err
     assert_equal 2, result.traces.size
     result.traces.each do |trace|
@@ -196,7 +199,7 @@ class TestRecord < Integration::Test
       assert_equal (marks.min..marks.max).to_a, marks
     end
     FileUtils.rm_r(path("traces"))
-    result = record(RUBY, *JIT_FLAGS, "script.rb", options: %w[--duration=1])
+    result = record(RUBY, *JIT_FLAGS, "script.rb", options: ["--duration=#{SLOWNESS}"])
     steps = result.traces.map { |trace| trace.events.select { |event| event["name"] == "step" } }
     marks = steps.map { |events| events.map { |event| event["args"]["n"] } }
     assert_equal [[0, 0], 2], [marks.map(&:min), marks.count { |list| list.max < 99 }]

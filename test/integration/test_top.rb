@@ -1,7 +1,6 @@
 # vm-trace top: what it shows of programs that run, in a terminal and without one.
 require_relative "helper"
 require_relative "remote"
-require "io/wait"
 require "open3"
 require "terminal"
 
@@ -138,17 +137,6 @@ class TestTop < Integration::Test
       assert_equal settings, `stty -g < #{side.path}`, "the terminal is as before"
       return status
     end
-  end
-
-  # Reads what is drawn until the text is there.
-  def await(terminal, pattern)
-    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + TIME_LIMIT
-    seen = +""
-    until seen.match?(pattern)
-      flunk "no #{pattern} in #{seen.inspect}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
-      seen << terminal.readpartial(65_536).force_encoding("UTF-8") if terminal.wait_readable(0.1)
-    end
-    seen
   end
 
   def test_keys
