@@ -9,7 +9,8 @@ module Remote
   LOOP = <<~'RUBY'
     def foo = (::RubyVM::ZJIT.induce_side_exit!)
     10.times { foo }
-    File.write("ready", Thread.list.size)
+    File.write("ready.new", Thread.list.size)
+    File.rename("ready.new", "ready")
     foo until File.exist?("done")
     File.write("idle", "")
     sleep unless File.exist?("end")
