@@ -24,7 +24,7 @@ module Integration
   EMULATED = !ENV["EMULATED"].to_s.empty?
   # A run that takes longer hangs, even on a slow and busy machine.
   TIME_LIMIT = EMULATED ? 1800 : 300
-  # For tests that choose for how long to record: a program takes so many times as long to start.
+  # How many times as long a program takes there, at least.
   SLOWNESS = EMULATED ? 10 : 1
   # `make check-long`: the same tests, with more of everything.
   LONG = !ENV["LONG"].to_s.empty?
