@@ -94,8 +94,10 @@ class TestSampler < Integration::Test
     assert_in_delta 1000 * (0.3 + result.out.to_f), ms(of_main.select { |found| found.in?("<main>") }), 40
     summary = result.trace.summary
     assert_equal samples(result.trace).size, summary["sample_records"]
-    looks = summary["samples"] + summary.fetch("samples_late", 0)
-    assert_in_delta ms(samples(result.trace)), looks, 0.1 * summary["samples"] + 20
+    # A missed period counts once, but one or two threads were there in it.
+    looks, missed = summary["samples"], summary.fetch("samples_late", 0)
+    about = 0.1 * looks + 20
+    assert_includes (looks + missed - about)..(looks + 2 * missed + about), ms(samples(result.trace))
   end
 
   # Calls are measured exactly in the same run.
