@@ -85,6 +85,13 @@ class TestRactors < Integration::Test
     end.each(&:value)
   RUBY
 
+  HITS = <<~SQL # so many events are not read into Ruby
+    SELECT hits.display_value FROM slice s
+      JOIN args reason ON reason.arg_set_id = s.arg_set_id AND reason.key = 'reason' AND reason.display_value = 'FixnumAddOverflow'
+      JOIN args hits ON hits.arg_set_id = s.arg_set_id AND hits.key = 'hits'
+    WHERE s.name = 'site'
+  SQL
+
   # Each addition that overflows is one exit of ZJIT's code; YJIT's leaves it to the interpreter in
   # some versions.
   (Integration::JIT == "zjit" ? [4, 16] : []).each do |ractors|
@@ -97,8 +104,14 @@ class TestRactors < Integration::Test
         recorded[frame[/\AObject#exit_(\d+) \(/, 1].to_i][tid] += count if reason == jit("FixnumAddOverflow")
       end
       # Whatever native threads ran it, its Ruby thread has one track.
-      assert_equal [[exits]] * ractors, recorded.sort.map { |_, tids| tids.values }
-      assert_equal ractors, recorded.values.flat_map(&:keys).uniq.size
+      assert_equal [1], recorded.values.map(&:size).uniq
+      assert_equal recorded.size, recorded.values.flat_map(&:keys).uniq.size
+      # What a busy machine's disk is too slow for is counted, and sites count everything.
+      lost = result.err[/, (\d+) events lost/, 1].to_i
+      sums = recorded.sort.map { |_, tids| tids.values.sum }
+      assert_equal [exits] * ractors, sums if lost == 0
+      assert_includes 0..lost, ractors * exits - sums.sum, result.err
+      assert_equal [exits] * ractors, result.trace.query(HITS).map { |hits,| hits.to_i }
     end
   end
 

@@ -55,7 +55,7 @@ class TestSlowRequests < Integration::Test
       request(app, "last", 3000)
     RUBY
     assert_equal %w[last slow], ids(result).sort
-    assert_empty result.err
+    assert_empty result.own_err
     %w[slow last].each { |id| assert_equal [1, ["/#{id}"]], [work(named(result, id)), paths(named(result, id))], id }
     assert_match(/\Aslow-\d{8}T\d{6}\.\d{6}-#{result.pid}-3000ms-last\.fxt\z/, File.basename(named(result, "last").path))
   end
@@ -104,7 +104,7 @@ class TestSlowRequests < Integration::Test
     RUBY
     one, two = Dir[File.join(result.dir, "spool/*-slow.fxt")].sort.map { |path| Trace.new(path) }
     assert_equal [%w[/fast-1 /slow-1], %w[/fast-2 /slow-2]], [paths(one), paths(two)]
-    assert_empty result.err
+    assert_empty result.own_err
   end
 
   def test_without_folder_and_spool_nothing_is_recorded_and_a_line_says_so
