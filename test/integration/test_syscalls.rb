@@ -134,6 +134,19 @@ class TestSyscalls < Integration::Test
     assert_equal 50, fibers.count { |event| event["args"]["errno"] == "ENOENT" }
   end
 
+  # It and the calls around it are open at the cut, and begin with the next piece.
+  def test_a_system_call_over_a_cut_stays_inside_the_calls_that_made_it
+    script = "def nap = sleep(0.6)\ndef outer = nap\nThread.new { sleep 0.2; RubyVM::Trace.save }\nouter\n"
+    result = record(script, nil, "--vm-trace=calls,syscalls", "--vm-trace-spool=spool", "--vm-trace-spool-every=1h")
+    _, second = Dir[File.join(result.dir, "spool/*.fxt")].sort.map { |path| Trace.new(path).tap(&:validate) }
+    sql = <<~SQL
+      SELECT a.name FROM slice s, ancestor_slice(s.id) a WHERE s.id =
+        (SELECT id FROM slice WHERE category = 'syscall' AND dur > 300000000 ORDER BY dur DESC LIMIT 1) ORDER BY a.depth
+    SQL
+    around = second.query(sql).flatten.map { |name| name[/\A\S+/] }
+    assert_equal %w[<main> Object#outer Object#nap Kernel#sleep], around.last(4)
+  end
+
   def test_ractors_and_200_threads
     trace = record(<<~'RUBY', "syscalls", "-W0").trace
       threads = 200.times.map { |i| Thread.new { Thread.current.name = "t#{i}"; 2.times { Process.getpgid(0) } } }

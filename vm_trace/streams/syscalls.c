@@ -152,12 +152,29 @@ write_call(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
         event_end_id(&event, FXT_DURATION_COMPLETE, (enum vm_trace_word)in, name, slice->end_ns);
 }
 
+/*
+ * Calls of methods that are open at a reset begin with it, each 1 ns after the one around it
+ * (open_calls.c). A system call that they made begins behind them: of slices that begin at the same time,
+ * Perfetto keeps only the innermost. It shows no deeper ones than these.
+ */
+enum { BEHIND_CALLS_NS = 512 };
+
+static void
+begin_behind_calls(struct rb_vm_trace_ractor *ractor, struct vm_trace_native_thread *thread, uint64_t end_ns)
+{
+    ractor_notice_reset(ractor);
+    if (thread->call.ns >= ractor->from_ns) return;
+    thread->call.ns = ractor->from_ns + BEHIND_CALLS_NS;
+    if (thread->call.ns > end_ns) thread->call.ns = end_ns;
+}
+
 static void
 end_call(struct rb_vm_trace_ractor *ractor, struct vm_trace_native_thread *thread, uint64_t ns, int64_t result,
          enum end end)
 {
     struct slice slice = { thread, ns, result, end };
     if (thread->call.ns) {
+        begin_behind_calls(ractor, thread, ns);
         rb_vm_trace_kernel_slice(&rb_vm_trace_syscalls, ractor, thread->call.ns, ns, write_call, &slice);
     }
     else if (thread->call.seen && end == RETURNED) { /* its begin is lost */
