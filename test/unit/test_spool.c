@@ -134,10 +134,17 @@ static void
 processes_are_spread_over_the_period(void **state)
 {
     (void)state;
-    const struct rb_vm_trace_spool spool = { .every_ns = 1000 };
-    unsigned tenths[11] = { 0 };
-    for (uint32_t pid = 4000; pid < 4100; pid++) tenths[rb_vm_trace_spool_next_ns(&spool, pid, 0) / 100]++;
-    for (unsigned i = 0; i < 10; i++) assert_in_range(tenths[i], 5, 15);
+    static const uint64_t seconds[] = { 1, 5 * 60, 24 * 60 * 60 }; /* the shortest, the default, the longest */
+    for (unsigned k = 0; k < 3; k++) {
+        const struct rb_vm_trace_spool spool = { .every_ns = seconds[k] * UINT64_C(1000000000) };
+        unsigned tenths[10] = { 0 };
+        for (uint32_t pid = 4000; pid < 4100; pid++) {
+            uint64_t first_ns = rb_vm_trace_spool_next_ns(&spool, pid, 0);
+            assert_in_range(first_ns, 0, spool.every_ns - 1);
+            tenths[first_ns / (spool.every_ns / 10)]++;
+        }
+        for (unsigned i = 0; i < 10; i++) assert_in_range(tenths[i], 5, 15);
+    }
 }
 
 /* --- limits ------------------------------------------------------------------------------------------------ */

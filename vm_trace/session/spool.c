@@ -344,9 +344,12 @@ rb_vm_trace_spool_trim(const struct rb_vm_trace_spool *spool)
 uint64_t
 rb_vm_trace_spool_next_ns(const struct rb_vm_trace_spool *spool, uint32_t pid, uint64_t now_ns)
 {
-    /* Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4) spreads neighbouring pids over the period. */
-    uint64_t every_ns = spool->every_ns;
-    uint64_t first_ns = spool->begin_ns + every_ns * (uint32_t)(pid * 2654435761u) / UINT32_MAX;
+    /*
+     * Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4) spreads neighbouring pids over the period: its
+     * upper 16 bits, which a day of nanoseconds leaves room for.
+     */
+    uint64_t every_ns = spool->every_ns, place = (uint32_t)(pid * 2654435761u) >> 16;
+    uint64_t first_ns = spool->begin_ns + ((every_ns * place) >> 16);
     if (now_ns < first_ns) return first_ns;
     return first_ns + ((now_ns - first_ns) / every_ns + 1) * every_ns;
 }
