@@ -11,7 +11,7 @@ module PageOfAll
   def with_all(*options, **size)
     Dir.mktmpdir do |dir|
       source = File.join(File.realpath(dir), "foo.rb")
-      File.write(source, (1..60).map { |i| "line #{i} of the source\n" }.join)
+      File.write(source, (1..60).map { |i| "line_#{i}_ of the source\n" }.join)
       File.utime(0, 0, source)
       recorded = %w[kernel.fxt calls.fxt gvl.fxt].to_h { |name| [name, File.binread(File.join(TRACES, name))] }
       files = { "samples.fxt" => samples, **recorded }
