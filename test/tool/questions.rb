@@ -6,7 +6,7 @@ QUESTIONS = {
             "order by s.ts, s.id, a.key",
   "threads" => "select p.pid, p.name as process, t.tid, t.name as thread from thread t left join process p using(upid) " \
                "where t.tid != 0 order by p.pid, t.tid",
-  "counters" => "select c.ts, c.value, t.name from counter c join track t on c.track_id=t.id order by c.ts",
+  "counters" => "select c.ts, c.value, t.name from counter c join track t on c.track_id=t.id order by c.ts, c.id",
   "flows" => "select a.ts as from_ts, a.name as from_name, b.ts as to_ts, b.name as to_name from flow f " \
              "join slice a on a.id=f.slice_out join slice b on b.id=f.slice_in",
   "sched" => "select s.ts, s.dur, s.cpu, t.tid, s.end_state from sched s join thread t using(utid) order by s.ts, s.cpu",
@@ -25,6 +25,6 @@ QUESTIONS = {
               "left join stack_profile_symbol y using(symbol_set_id) order by f.id",
   "callsites" => "select id, depth, parent_id, frame_id from stack_profile_callsite order by id",
   "sessions" => "select id, source, timebase_unit from stack_sample_session order by id",
-  "losses" => "select name, value from stats where value > 0 and severity in ('error', 'data_loss')",
+  "losses" => "select name, value from stats where value > 0 and severity in ('error', 'data_loss') order by name",
   "faults" => "select name, value from stats where value > 0 and name like 'fuchsia%'",
 }.freeze
