@@ -93,8 +93,8 @@ class TestSlowRequests < Integration::Test
 
   # The recording goes on: what is in one piece is in no other, and nothing is reset.
   def test_without_a_folder_they_are_pieces_of_the_spool
-    result = serve(<<~'RUBY', "--vm-trace=calls,markers", "--vm-trace-spool=spool", "--vm-trace-spool-every=24h",
-                   "--vm-trace-quiet")
+    flags = %w[--vm-trace=calls,markers --vm-trace-spool=spool --vm-trace-spool-every=24h --vm-trace-quiet]
+    result = serve(<<~'RUBY', *flags)
       app = Clocked.new(APP, ms: 100)
       pieces = -> { Dir["spool/*-slow.fxt"].size }
       [1, 2].each do |n|
