@@ -184,33 +184,36 @@ duration_text(VALUE value)
     return ns >= 0 && ns <= 86400e9 ? rb_sprintf("%.0fns", ns) : rb_obj_as_string(value);
 }
 
+/* What a spool has, without its folder. */
+static struct rb_vm_trace_spool
+spool_config(VALUE every, VALUE limit, VALUE compression)
+{
+    struct rb_vm_trace_spool spool = rb_vm_trace_spool_defaults;
+    VALUE text = given_p(every) ? duration_text(every) : Qnil;
+    if (given_p(every) && !rb_vm_trace_spool_take_every(&spool, StringValueCStr(text)))
+        rb_raise(rb_eArgError, "spool_every: " VM_TRACE_SPOOL_EVERY_TAKES ", or seconds, not %+"PRIsVALUE, every);
+    if (RB_TYPE_P(limit, T_ARRAY)) text = rb_ary_join(limit, rb_str_new_cstr(","));
+    else if (given_p(limit)) text = rb_obj_as_string(limit);
+    if (given_p(limit) && !rb_vm_trace_spool_take_limit(&spool, StringValueCStr(text)))
+        rb_raise(rb_eArgError, "spool_limit: " VM_TRACE_SPOOL_LIMIT_TAKES ", or an Array of both, not %+"PRIsVALUE,
+                 limit);
+    if (!given_p(compression)) return spool;
+    text = rb_obj_as_string(compression);
+    const char *why = rb_vm_trace_spool_take_compression(&spool, StringValueCStr(text));
+    if (why) rb_raise(rb_eArgError, "spool_compress: %s, not %+"PRIsVALUE, why, compression);
+    return spool;
+}
+
 /* A folder for pieces (spool.h): its path is written to folder_out, which memory points to. */
 static void
 read_spool(const VALUE values[OPTIONS], struct rb_vm_trace_memory_config *memory, char folder_out[PATH_MAX])
 {
-    struct rb_vm_trace_spool spool = rb_vm_trace_spool_defaults;
-    VALUE every = values[SPOOL_EVERY], limit = values[SPOOL_LIMIT];
-    if (given_p(every)) every = duration_text(every);
-    if (given_p(every) && !rb_vm_trace_spool_take_every(&spool, StringValueCStr(every)))
-        rb_raise(rb_eArgError, "spool_every: " VM_TRACE_SPOOL_EVERY_TAKES ", or seconds, not %+"PRIsVALUE,
-                 values[SPOOL_EVERY]);
-    if (given_p(limit)) limit = RB_TYPE_P(limit, T_ARRAY) ? rb_ary_join(limit, rb_str_new_cstr(",")) : rb_obj_as_string(limit);
-    if (given_p(limit) && !rb_vm_trace_spool_take_limit(&spool, StringValueCStr(limit)))
-        rb_raise(rb_eArgError, "spool_limit: " VM_TRACE_SPOOL_LIMIT_TAKES ", or an Array of both, not %+"PRIsVALUE,
-                 values[SPOOL_LIMIT]);
-    VALUE compression = values[SPOOL_COMPRESS];
-    if (given_p(compression)) compression = rb_obj_as_string(compression);
-    const char *why = given_p(compression) ? rb_vm_trace_spool_take_compression(&spool, StringValueCStr(compression)) : NULL;
-    if (why) rb_raise(rb_eArgError, "spool_compress: %s, not %+"PRIsVALUE, why, values[SPOOL_COMPRESS]);
+    struct rb_vm_trace_spool spool = spool_config(values[SPOOL_EVERY], values[SPOOL_LIMIT], values[SPOOL_COMPRESS]);
     VALUE path = rb_get_path(values[SPOOL]);
-    why = rb_vm_trace_spool_make_folder(StringValueCStr(path), folder_out);
+    const char *why = rb_vm_trace_spool_make_folder(StringValueCStr(path), folder_out);
     if (why) rb_raise(rb_eArgError, "spool: %"PRIsVALUE": %s; give a folder that this user can write to", path, why);
     spool.folder = folder_out;
     rb_vm_trace_spool_use(memory, &spool);
-    RB_GC_GUARD(every);
-    RB_GC_GUARD(limit);
-    RB_GC_GUARD(compression);
-    RB_GC_GUARD(path);
 }
 
 static struct rb_vm_trace_memory_config
@@ -226,7 +229,8 @@ memory_config(const VALUE values[OPTIONS], char spool_folder[PATH_MAX])
     }
     memory.bytes = (uint64_t)VM_TRACE_DEFAULT_MEMORY_MIB << 20;
     if (given_p(values[MEMORY]))
-        memory.bytes = number_between(values[MEMORY], MEMORY, "MiB", VM_TRACE_LEAST_MIB, VM_TRACE_MOST_MEMORY_MIB) << 20;
+        memory.bytes =
+            number_between(values[MEMORY], MEMORY, "MiB", VM_TRACE_LEAST_MIB, VM_TRACE_MOST_MEMORY_MIB) << 20;
     REFUSE(values, "is for a file; memory: says how much there is of that", MAX_SIZE);
     if (spool) {
         REFUSE(values, "does not go with spool:, whose pieces have all of the time since the piece before", SECONDS);

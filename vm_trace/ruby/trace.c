@@ -112,8 +112,8 @@ options_of(int argc, VALUE *argv)
  *    RubyVM::Trace.start(spool: folder, spool_every: 300, spool_limit: [1024, 1000], memory: 16, **others) -> nil
  *
  *  Records the side exits of compiled code from now on into a file, whose path it returns; or into memory, of which
- *  RubyVM::Trace.save makes a trace; or in pieces into a folder, one each +spool_every+ seconds, of which the oldest are
- *  deleted beyond +spool_limit+, MiB and files.
+ *  RubyVM::Trace.save makes a trace; or in pieces into a folder, one each +spool_every+ seconds, of which the oldest
+ *  are deleted beyond +spool_limit+, MiB and files.
  */
 static VALUE
 trace_start(int argc, VALUE *argv, VALUE self)
@@ -194,8 +194,8 @@ rb_vm_trace_control_try_stop(void)
  *  call-seq:
  *    RubyVM::Trace.stop -> hash
  *
- *  Ends the trace. The hash has the counts of its summary, and the path. What was recorded into memory and not saved is lost;
- *  a spool gets it as its last piece.
+ *  Ends the trace. The hash has the counts of its summary, and the path. What was recorded into memory and not saved is
+ *  lost; a spool gets it as its last piece.
  */
 static VALUE
 trace_stop(VALUE self)

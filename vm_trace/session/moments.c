@@ -191,7 +191,7 @@ rb_vm_trace_recorder_threads(void)
     if (!ok) rb_vm_trace_message("can't save at a signal or a time: out of memory");
 }
 
-/* --- a stop, an exception, the end ---------------------------------------------------------------------------------- */
+/* --- a stop, an exception, the end --------------------------------------------------------------------------- */
 
 static bool
 unreported_p(void)

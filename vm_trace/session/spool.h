@@ -19,7 +19,8 @@ extern const struct rb_vm_trace_spool rb_vm_trace_spool_defaults;
 
 /* What these take, for a message behind the option's name. */
 #define VM_TRACE_SPOOL_EVERY_TAKES "takes a time from 1s to 24h, such as 5min"
-#define VM_TRACE_SPOOL_LIMIT_TAKES "takes the MiB that the folder may have, from 1 to 1048576, then ',FILES', up to 1000000"
+#define VM_TRACE_SPOOL_LIMIT_TAKES \
+    "takes the MiB that the folder may have, from 1 to 1048576, then ',FILES', up to 1000000"
 
 /*
  * A time with its unit, "5min", from a second to a day; MiB and, after a comma, a number of files.
