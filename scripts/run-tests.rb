@@ -8,8 +8,9 @@
 # The Ruby files of a suite run side by side, $JOBS of them (as many as there are processors, if it
 # is not set), and each is shown when it has ended. A file that says "# Alone: <why>" runs after the
 # others, with nothing beside it. What fails of at most MOST_SECOND_RUNS tests runs once more, alone, as
-# CRuby's own runner does it: a test that passes then is named as unstable, with the text of its failure. In CI, an integration test that says "# Once: <why>" runs for the first
-# JIT of each base only, and is counted as skipped for the others.
+# CRuby's own runner does it: a test that passes then is named as unstable, with the text of its failure.
+# In CI, an integration test that says "# Once: <why>" runs for the first JIT of each base only, and is
+# counted as skipped for the others.
 require "etc"
 require "open3"
 

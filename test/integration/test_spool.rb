@@ -231,10 +231,14 @@ class TestSpool < Integration::Test
       end
       p RubyVM::Trace.status[:on], Dir.exist?("spool")
     RUBY
-    expected = ["spool_every: is for pieces", "spool_limit: is for pieces", "spool_every: takes a time from 1s to 24h, such as 5min, or seconds, not 0.5",
-                'spool_every: takes a time from 1s to 24h, such as 5min, or seconds, not "soon"', "spool_limit: takes the MiB", "spool_limit: takes the MiB",
-                "spool: file: ", "spool_compress: takes zstd, gzip or none, not :lz4", "spool: /proc/spool: No such file or directory; give a folder", "file: does not go with spool:",
-                "seconds: does not go with spool:", "save_at: does not go with spool:", "max_size: is for a file", "memory: takes a number of MiB", "false", "false"]
+    expected = ["spool_every: is for pieces", "spool_limit: is for pieces",
+                "spool_every: takes a time from 1s to 24h, such as 5min, or seconds, not 0.5",
+                'spool_every: takes a time from 1s to 24h, such as 5min, or seconds, not "soon"',
+                "spool_limit: takes the MiB", "spool_limit: takes the MiB",
+                "spool: file: ", "spool_compress: takes zstd, gzip or none, not :lz4",
+                "spool: /proc/spool: No such file or directory; give a folder", "file: does not go with spool:",
+                "seconds: does not go with spool:", "save_at: does not go with spool:", "max_size: is for a file",
+                "memory: takes a number of MiB", "false", "false"]
     lines = result.out.lines(chomp: true)
     assert_equal expected.size, lines.size, result.out
     expected.zip(lines) { |text, line| assert line.start_with?(text), "#{line} should begin with #{text}" }

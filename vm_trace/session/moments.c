@@ -97,14 +97,6 @@ save_to_file(const char *why, void (*write)(struct rb_vm_trace_save *save))
     rb_vm_trace_recorder_saved(&save);
 }
 
-static uint64_t
-now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* Wait to be woken, or until a time of CLOCK_MONOTONIC, which nobody sets; 0: as long as it takes. True: woken. */
 static bool
 wait_for_waking(uint64_t until_ns)
@@ -116,7 +108,7 @@ wait_for_waking(uint64_t until_ns)
         if (error && errno == ETIMEDOUT) return false;
 #else
         int error = until_ns ? sem_trywait(&wakings) : sem_wait(&wakings);
-        if (error && until_ns && now_ns() >= until_ns) return false;
+        if (error && until_ns && rb_vm_trace_spool_now_ns() >= until_ns) return false;
         if (error && until_ns) sleep(1);
 #endif
         if (!error) return true;
@@ -127,8 +119,9 @@ wait_for_waking(uint64_t until_ns)
 static bool
 beginning_p(void)
 {
-    uint32_t count = __atomic_load_n(&beginnings, __ATOMIC_ACQUIRE);
-    return count > 0 && __atomic_fetch_sub(&beginnings, 1, __ATOMIC_ACQ_REL) > 0; /* nobody else subtracts */
+    if (__atomic_load_n(&beginnings, __ATOMIC_ACQUIRE) == 0) return false;
+    __atomic_fetch_sub(&beginnings, 1, __ATOMIC_ACQ_REL); /* nobody else subtracts */
+    return true;
 }
 
 /*
@@ -144,7 +137,8 @@ save_by_itself(void *ignored)
         pthread_mutex_lock(&capture.lock);
         const struct rb_vm_trace_spool spool = session.memory.spool; /* a trace that begins wakes us */
         pthread_mutex_unlock(&capture.lock);
-        uint64_t until_ns = spool.folder ? rb_vm_trace_spool_next_ns(&spool, capture.pid, now_ns()) : 0;
+        uint64_t now_ns = rb_vm_trace_spool_now_ns();
+        uint64_t until_ns = spool.folder ? rb_vm_trace_spool_next_ns(&spool, capture.pid, now_ns) : 0;
         bool woken = wait_for_waking(until_ns);
         if (woken && beginning_p()) continue;
         /* The trace may have ended meanwhile. */
@@ -236,8 +230,8 @@ void
 rb_vm_trace_recorder_save_at(unsigned moment, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
 {
     if (!session.memory.bytes || !(session.memory.save_at & moment) || !trace_on()) return;
-    bool any = rb_vm_trace_recorder_last_piece_p(ractor, ec);
-    if (session.memory.spool.folder && !any) return;
+    begin_for_counts(ractor, ec);
+    if (session.memory.spool.folder && !rest_p()) return;
     save_to_file(moment == VM_TRACE_SAVE_AT_EXIT ? "exit" : "exception", rb_vm_trace_recorder_write);
 }
 

@@ -128,10 +128,8 @@ rb_vm_trace_parse_spool_compress(const char *option, const char *value)
 void
 rb_vm_trace_spool_use(struct rb_vm_trace_memory_config *memory, const struct rb_vm_trace_spool *spool)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
     memory->spool = *spool;
-    memory->spool.begin_ns = (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+    memory->spool.begin_ns = rb_vm_trace_spool_now_ns();
     memory->save_at |= VM_TRACE_SAVE_AT_EXIT | VM_TRACE_SAVE_AT_EXCEPTION | VM_TRACE_SAVE_AT_CRASH;
 }
 
@@ -340,6 +338,14 @@ rb_vm_trace_spool_trim(const struct rb_vm_trace_spool *spool)
 }
 
 /* --- times ------------------------------------------------------------------------------------------------- */
+
+uint64_t
+rb_vm_trace_spool_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
 
 uint64_t
 rb_vm_trace_spool_next_ns(const struct rb_vm_trace_spool *spool, uint32_t pid, uint64_t now_ns)

@@ -83,6 +83,9 @@ char *rb_vm_trace_spool_compress(const struct rb_vm_trace_spool *spool, const ch
  */
 void rb_vm_trace_spool_trim(const struct rb_vm_trace_spool *spool);
 
+/* The clock that pieces go by: CLOCK_MONOTONIC, in ns. */
+uint64_t rb_vm_trace_spool_now_ns(void);
+
 /*
  * When the next piece is due, in ns of CLOCK_MONOTONIC, after `now_ns`. Processes that start together
  * are due at different times.
