@@ -57,6 +57,30 @@ class TestSpool < Integration::Test
     found.each { |_, trace| assert_comes_from_here(trace) }
   end
 
+  def test_report_takes_pieces_for_those_of_one_process
+    result = recorded(<<~'RUBY', "--vm-trace=threads")
+      3.times do |i|
+        exits(10 + i)
+        20.times { sleep 0.001 }
+        RubyVM::Trace.save
+      end
+      Process.wait(fork { exits(5); sleep 0.001 })
+    RUBY
+    found = pieces(result)
+    report, status = Open3.capture2(Trace::TOOL, "report", "--format=json", File.join(result.dir, "spool"))
+    assert_predicate status, :success?
+    tables = JSON.parse(report)
+    rows = ->(table, *columns) { tables.fetch(table)["rows"].map { |row| row.values_at(*columns) } }
+    parent, child = found.group_by { |parts, _| parts[:pid] }.values.sort_by { |all| -all.size }
+    sums = [parent, child].map { |all| [all[0][0][:pid].to_i, all.size, all.sum { |_, trace| hits(trace) }] }
+    assert_equal [33, 5], sums.map(&:last)
+    assert_equal sums.sort, rows["processes", "pid", "pieces", "exits"].sort
+    assert_equal sums.map { |pid, _, exits| [pid, "main", exits] }.sort,
+                 rows["threads", "pid", "thread", "count"].select { |row| row[1] == "main" }.sort
+    assert_equal sums.map { |pid,| [pid, "main"] }.sort, rows["thread_states", "pid", "thread"].sort
+    assert_operator rows["blocked", "count", "name"].to_h(&:reverse).fetch("Kernel#sleep"), :>=, 61
+  end
+
   # The time of day is that of the event's own time, by the clock that events have.
   def assert_comes_from_here(trace)
     host = trace.events.find { |event| event["name"] == "host" }

@@ -37,7 +37,7 @@ class TestFuzz < Minitest::Test
 
   # The tool with sanitizers, built once for all tests, and whether it has the query command.
   def sanitized_tool
-    skip "it builds a tool of its own, with sanitizers" if WRAPPER.any? || ENV.key?("MSAN_OPTIONS")
+    skip "it builds a tool of its own, with sanitizers" if WRAPPER.any? || EMULATED || ENV.key?("MSAN_OPTIONS")
     @@sanitized_tool ||= begin
       dir = Dir.mktmpdir
       Minitest.after_run { FileUtils.rm_rf(dir) }

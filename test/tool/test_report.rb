@@ -12,9 +12,8 @@ class TestReport < Minitest::Test
   end
 
   # Several files, in the order given.
-  def report_of_files(*contents, options: [])
+  def report_of_files(*contents, options: [], names: contents.each_index.map { |i| "#{i}.fxt" })
     Dir.mktmpdir do |dir|
-      names = contents.each_index.map { |i| "#{i}.fxt" }
       names.zip(contents) { |name, bytes| File.binwrite(File.join(dir, name), bytes.is_a?(FxtBuilder) ? bytes.bytes : bytes) }
       return Dir.chdir(dir) { tool("report", *options, *names) }
     end
@@ -689,6 +688,55 @@ class TestReport < Minitest::Test
     assert_equal 2, rows(data, "threads", "tid").size
   end
 
+  def piece(reason, rate: 97)
+    trace = OurTrace.new(rate:)
+    trace.settings["snapshot"] = reason
+    trace.build
+  end
+
+  # A process that got the pid of another one begins with number 1.
+  def test_pieces_of_a_spool_are_those_of_one_process
+    names = %w[a-b-1-42-20261126T221504-1-time.fxt a-b-1-42-20261126T221509-2-time.fxt a-b-1-42-20261126T221510-11-exit.fxt
+               a-b-1-42-20261126T231504-1-exit.fxt]
+    pieces = [piece("time"), piece("time", rate: 1), piece("exit"), piece("exit")]
+    result = report_of_files(*pieces, names:, options: ["--format=json"])
+    data = JSON.parse(result.out)
+    assert_equal [[names[0], 3, 296 + 3 + 296], [names[3], 1, 296]], rows(data, "processes", "file", "pieces", "exits")
+    assert_equal [[296 + 3 + 296, 43], [296, 43]], rows(data, "threads", "count", "tid")
+    text = report_of_files(*pieces, names:).out
+    assert_match(/^Processes: 2, in 4 pieces$/, text)
+    assert_match(/^  snapshot       time   \(1 of 2 processes\)$/, text)
+    assert_match(/^  snapshot       exit$/, text)
+  end
+
+  def test_other_names_are_those_of_processes_of_their_own
+    [%w[x-42-20261126T221504-1-time.fxt y-42-20261126T221509-2-time.fxt], # another host
+     %w[x-42-20261126T221504-1-time.fxt x-43-20261126T221509-2-time.fxt],
+     %w[x-42-20261126T221504-2-time.fxt x-42-20261126T221509-1-time.fxt],
+     %w[x-42-2026-1-time.fxt x-42-2026-2-time.fxt]].each do |names|
+      data = JSON.parse(report_of_files(piece("time"), piece("time"), names:, options: ["--format=json"]).out)
+      assert_equal [1, 1], rows(data, "processes", "pieces").flatten, names
+    end
+  end
+
+  # One of them lost events: there events count, in the other one hits of sites.
+  def test_pieces_are_exact_on_their_own
+    lossy = OurTrace.new(rate: 97)
+    lossy.settings["snapshot"] = "time"
+    lossy.losses << { type: :instant, cat: "trace", name: "loss", ts: 7000, args: { "lost" => [:uint64, 4], "reason" => "full" } }
+    names = %w[x-42-20261126T221504-1-time.fxt x-42-20261126T221509-2-time.fxt]
+    data = JSON.parse(report_of_files(lossy.build, piece("time"), names:, options: ["--format=json"]).out)
+    assert_equal [[3 * 97 + 296, 4, "estimates"]], rows(data, "processes", "exits", "lost", "counts")
+    assert_equal [3 * 97 + 296], rows(data, "threads", "count").flatten
+  end
+
+  def test_of_very_many_files_the_first_are_shown
+    names = (1..30).map { |i| format("x-42-20261126T2215%02d-%d-time.fxt", i, i) }
+    text = report_of_files(*Array.new(30) { piece("time") }, names:).out
+    assert_equal 20, text.scan(/-time\.fxt: /).size
+    assert_match(/^                 and 10 more: .* events$/, text)
+  end
+
   def test_threads_are_listed_where_there_is_more_than_one
     refute_match(/^Threads/, report(OurTrace.new.build).out)
     trace = FxtBuilder.simple do |b|
@@ -774,7 +822,7 @@ class TestReport < Minitest::Test
   end
 
   def test_a_million_events_fit_in_little_memory
-    skip "a sanitizer takes address space of its own" if INSTRUMENTED
+    skip "a sanitizer, or an emulator, takes address space of its own" if INSTRUMENTED
     skip "no bash to limit memory with" unless system("bash", "-c", "ulimit -v 1000000", err: File::NULL)
     events = FxtBuilder.new(magic: false)
     1000.times { |i| events.event(:instant, 100, 100, ts: 9000 + i, args: [events.arg(101, [:string, 102])]) }

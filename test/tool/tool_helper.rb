@@ -14,8 +14,10 @@ module ToolHelper
 
   # A command that runs the tool, such as `valgrind --quiet`: make check-sanitizers.
   WRAPPER = ENV["TOOL_WRAPPER"].to_s.split.freeze
+  # It is for another processor: scripts/check-arm64.sh.
+  EMULATED = !ENV["EMULATED"].to_s.empty?
   # Then, or built with a sanitizer, it takes much more memory and time.
-  INSTRUMENTED = WRAPPER.any? || ENV.key?("ASAN_OPTIONS") || ENV.key?("MSAN_OPTIONS")
+  INSTRUMENTED = WRAPPER.any? || EMULATED || ENV.key?("ASAN_OPTIONS") || ENV.key?("MSAN_OPTIONS")
 
   Result = Struct.new(:out, :err, :status)
 

@@ -118,6 +118,8 @@ void
 cpu_times_file_end(struct cpu_times *times)
 {
     overlaps_finish(&times->held);
+    for (uint32_t i = 0; i < times->threads.count; i++)
+        ((struct cpu_thread *)row_table_at(&times->threads, i))->known_ns = INT64_MIN;
 }
 
 const uint64_t *

@@ -52,8 +52,20 @@ execution_add_thread(struct execution *execution, uint32_t thread, const struct 
     if (states->any && event->ts_ns < states->ts_ns) return; /* chunks are in any order */
     states->any = true;
     states->ts_ns = event->ts_ns;
-    execution_states_of(event, states->ns);
-    states->changes = event_uint(event, STRING_CHANGES, 0);
+    execution_states_of(event, states->file_ns);
+    states->file_changes = event_uint(event, STRING_CHANGES, 0);
+}
+
+void
+execution_file_end(struct execution *execution)
+{
+    for (uint32_t i = 0; i < execution->threads.count; i++) {
+        struct execution_thread *thread = row_table_at(&execution->threads, i);
+        if (!thread->any) continue;
+        for (unsigned state = 0; state < EXECUTION_STATES; state++) thread->ns[state] += thread->file_ns[state];
+        thread->changes += thread->file_changes;
+        thread->any = false;
+    }
 }
 
 void

@@ -40,9 +40,11 @@ enum { EXECUTION_THREADS_MAX = 256 * 1024, EXECUTION_ISEQS_MAX = 256 * 1024 };
 
 struct execution_thread {
     uint32_t thread; /* the key: a number of the caller's */
-    int64_t ts_ns;   /* of the event */
-    bool any;
-    uint64_t ns[EXECUTION_STATES];
+    bool any;        /* the current file has an event: */
+    int64_t ts_ns;   /* its time, and what it says */
+    uint64_t file_ns[EXECUTION_STATES];
+    uint64_t file_changes;
+    uint64_t ns[EXECUTION_STATES]; /* sums of the files that have ended */
     uint64_t changes;
 };
 
@@ -67,6 +69,8 @@ void execution_init(struct execution *execution);
 void execution_free(struct execution *execution);
 /* An event trace/states. */
 void execution_add_thread(struct execution *execution, uint32_t thread, const struct fxt_event *event);
+/* The threads' next events are those of another file. */
+void execution_file_end(struct execution *execution);
 /* An event trace/interpreted, or trace/calls. */
 void execution_add_iseq(struct execution *execution, struct pool *pool, uint32_t process,
                         const struct fxt_event *event);

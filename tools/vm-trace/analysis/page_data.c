@@ -294,10 +294,11 @@ page_data_read(struct page_data *data, const char *file, uint64_t max_faults)
     struct fxt_visitor visitor = {
         .context = data, .event = on_event, .object = on_object, .sched = on_sched, .blob = on_blob, .chunk = on_chunk};
     enum status status = STATUS_CANNOT_READ;
-    thread_tracks_file_begin(&data->over_time.tracks);
+    thread_tracks_file_begin(&data->over_time.tracks, file);
     if (read_file(data->reader, file, &visitor, &faults)) status = fault_report_finish(&faults);
     thread_tracks_file_end(&data->over_time.tracks);
     kernel_sums_file_end(&data->kernel);
+    execution_file_end(&data->execution.sums);
     time_samples_file_end(&data->samples);
     version_history_file_end(&data->history);
     return status;

@@ -5,8 +5,10 @@
  *
  *      report_new -> report_read_all -> the tables (report_tables.h) -> report_free
  *
- * A process belongs to one file. A file may hold several processes (see `merge`), each with its own
- * settings, summary and sites.
+ * A row of `processes` is what one file has of one process: its settings, its summary and its sites.
+ * A file may have several of them (see `merge`). And a process may have several rows, for a spool
+ * has a file for each piece of its recording (spool_names.h): they name the first one as `whole`.
+ * Threads belong to the whole, exits and losses to the piece.
  */
 #include "analysis/allocations.h"
 #include "analysis/calls.h"
@@ -54,8 +56,11 @@ struct report_file {
 };
 
 struct report_process {
-    uint32_t file; /* the key */
+    uint32_t trace; /* the key: number of the trace that was read */
     uint32_t pid;
+    uint32_t file;
+    uint32_t whole;  /* number of the first piece of the same recording: mostly its own */
+    uint32_t latest; /* of a whole: number of its last piece so far */
     uint32_t setting_count;
     bool shown;      /* has settings, a summary, or an event besides names */
     bool summarized; /* ended in good order */
@@ -113,7 +118,7 @@ struct report_loss {
 /* A native thread. Or a Ruby thread that shares native threads: its events name it, and count
  * only for it. */
 struct report_thread {
-    uint32_t process; /* the key */
+    uint32_t process; /* the key: a whole */
     uint32_t tid;     /* 0: it has no native thread of its own */
     uint32_t runs;    /* its name in that case, else STRING_NONE */
     uint32_t name;    /* STRING_NONE: unnamed */
@@ -140,6 +145,13 @@ struct report_samples {
     struct row_table places;  /* of struct sample_place */
 };
 
+/* The first piece of a process. */
+struct report_whole {
+    uint32_t recording; /* the key */
+    uint32_t pid;
+    uint32_t process;
+};
+
 struct report_provider {
     uint32_t file; /* the key */
     uint32_t id;
@@ -155,6 +167,10 @@ struct report {
 
     struct report_file *files;
     uint32_t file_count;
+    uint32_t traces;            /* that were read */
+    uint32_t recording;         /* number of the trace with which the current recording began */
+    const char *last_path;      /* of the last trace; NULL: the next one begins a recording */
+    struct row_table wholes;    /* of struct report_whole */
     struct row_table processes; /* of struct report_process */
     struct report_setting *settings;
     uint32_t setting_count, setting_capacity;
@@ -199,11 +215,12 @@ struct report {
 
 struct report *report_new(size_t memory_bytes, const struct report_filter *filter);
 void report_free(struct report *report);
-/* Reads files and prints their faults; what it could read counts. Returns the worst status.
- * Names must live as long as the report. */
+/* Reads files and prints their faults; what it could read counts. Pieces of one recording, one after the other, are of
+ * the same process. Returns the worst status. Names must live as long as the report. */
 enum status report_read_all(struct report *report, uint64_t max_faults, int file_count, char **files);
-/* The same in parts: several traces as one file of that name, as if they were merged, and then the end of
- * all reading. */
+/* The same in parts: one file, or several traces as one file of that name, which begins a recording; and then the end
+ * of all reading. */
+enum status report_read_one(struct report *report, uint64_t max_faults, const char *file);
 enum status report_read(struct report *report, uint64_t max_faults, const char *name, int path_count, char **paths);
 void report_read_end(struct report *report);
 /* False if none of the files is a trace: then there is nothing to print. */
@@ -229,6 +246,19 @@ static inline struct report_process *
 report_process(const struct report *report, uint32_t number)
 {
     return row_table_at(&report->processes, number);
+}
+
+static inline uint32_t
+report_whole(const struct report *report, uint32_t number)
+{
+    return report_process(report, number)->whole;
+}
+
+/* Of a whole: its piece in the file that is being read, or was last. */
+static inline uint32_t
+report_piece(const struct report *report, uint32_t whole)
+{
+    return report_process(report, whole)->latest;
 }
 
 static inline struct report_thread *

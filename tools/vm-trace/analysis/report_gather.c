@@ -13,6 +13,7 @@
 #include "analysis/reason.h"
 #include "analysis/report_data.h"
 #include "analysis/report_resolve.h"
+#include "analysis/spool_names.h"
 #include "base/xalloc.h"
 #include "fxt/read_files.h"
 
@@ -90,16 +91,30 @@ note_time(struct report *report, int64_t ts_ns)
 
 /* --- processes and threads ------------------------------------------------------------------- */
 
+/* The process as a whole, one of whose pieces has this number. */
+static uint32_t
+whole_of(struct report *report, uint32_t pid, uint32_t number)
+{
+    const uint32_t key[2] = {report->recording, pid};
+    uint32_t known = report->wholes.count;
+    struct report_whole *whole = row_table_get(&report->wholes, key); /* not more than there are processes */
+    if (report->wholes.count > known) whole->process = number;
+    return whole->process;
+}
+
 /* Returns the number of a process of the current file; with too many, the last one collects the
  * rest. */
 static uint32_t
 process_of(struct report *report, uint32_t pid)
 {
-    const uint32_t key[2] = {report->file_count - 1, pid};
+    const uint32_t key[2] = {report->traces, pid};
     uint32_t known = report->processes.count;
     struct report_process *process = row_table_get(&report->processes, key);
     if (process == NULL) return REPORT_PROCESSES_MAX - 1;
     if (report->processes.count > known) {
+        process->file = report->file_count - 1;
+        process->whole = whole_of(report, pid, known);
+        report_process(report, process->whole)->latest = known;
         process->summary_sites = UINT64_MAX;
         process->first_ns = INT64_MAX;
         process->last_ns = INT64_MIN;
@@ -130,11 +145,10 @@ thread_of(struct report *report, uint32_t pid, uint32_t tid)
 {
     if (report->last_thread != NO_THREAD) {
         const struct report_thread *last = report_thread(report, report->last_thread);
-        const struct report_process *process = report_process(report, last->process);
-        if (last->tid == tid && process->pid == pid && process->file == report->file_count - 1)
-            return report->last_thread;
+        if (last->tid == tid && report_process(report, last->process)->pid == pid) return report->last_thread;
     }
-    return report->last_thread = thread_row(report, process_of(report, pid), tid, STRING_NONE);
+    uint32_t whole = report_whole(report, process_of(report, pid));
+    return report->last_thread = thread_row(report, whole, tid, STRING_NONE);
 }
 
 static void
@@ -173,10 +187,11 @@ inlined_into(struct report *report, const struct fxt_event *event, uint32_t loca
 static void
 add_exit(struct report *report, const struct fxt_event *event, uint32_t native, struct report_thread *thread)
 {
+    uint32_t process = report_piece(report, thread->process);
     uint64_t weight = event_uint(event, STRING_WEIGHT, 1);
     uint32_t location = event_text(report->pool, event, STRING_FRAME_0);
     const uint32_t key[EXIT_ROW_KEYS] = {
-        thread->process,
+        process,
         event->category.id,
         event_reason(report->pool, event),
         location,
@@ -192,14 +207,14 @@ add_exit(struct report *report, const struct fxt_event *event, uint32_t native, 
         seen_table_add(&report->seen, report->pool, event, key[2], location, weight);
     }
     throws_exit(&report->throws, report->pool, event, native, wanted);
-    if (weight != 1) report_process(report, thread->process)->sampled = true;
+    if (weight != 1) report_process(report, process)->sampled = true;
     struct exit_row *exit_row = exit_table_row(&report->exits, key);
     if (exit_row == NULL) {
         report->exits.uncounted += weight;
         return;
     }
     exit_table_add(&report->exits, exit_row, event->ts_ns, weight);
-    if (fxt_event_arg(event, STRING_LOST_NS) != NULL) report_process(report, thread->process)->timed = true;
+    if (fxt_event_arg(event, STRING_LOST_NS) != NULL) report_process(report, process)->timed = true;
     exit_row_add_lost(exit_row, event_uint(event, STRING_LOST_NS, 0), weight);
     if (event->category.id == STRING_RECOMPILE_EXIT) {
         uint32_t outcome = event_text(report->pool, event, STRING_OUTCOME);
@@ -289,7 +304,7 @@ static void
 add_execution(struct report *report, const struct fxt_event *event, uint32_t native)
 {
     struct report_thread *thread = report_thread(report, native);
-    report_process(report, thread->process)->timed = true;
+    report_process(report, report_piece(report, thread->process))->timed = true;
     if (report->windowed) return;
     if (event->name.id == STRING_STATES) {
         if (thread_wanted(report, thread)) execution_add_thread(&report->execution, native, event);
@@ -312,7 +327,7 @@ static void
 add_trace_event(struct report *report, const struct fxt_event *event, uint32_t number)
 {
     struct report_process *process = report_process(report, number);
-    kernel_sums_trace(&report->kernel, number, event);
+    kernel_sums_trace(&report->kernel, process->whole, event);
     switch (event->name.id) {
       case STRING_SETTINGS:
         process->shown = true;
@@ -353,11 +368,11 @@ add_duration(struct report *report, uint32_t category, uint32_t name, uint64_t n
     else report->uncounted++;
 }
 
-/* Where the process's records end: those of the older part, where the newer one begins. */
+/* Where the process's records end in this file: those of the older part, where the newer one begins. */
 static int64_t
-process_last_ns(void *context, uint32_t number)
+process_last_ns(void *context, uint32_t whole)
 {
-    const struct report_process *process = report_process(context, number);
+    const struct report_process *process = report_process(context, report_piece(context, whole));
     return process->older ? process->first_edge_ns : process->last_ns;
 }
 
@@ -458,7 +473,8 @@ static void
 add_gc(struct report *report, const struct duration_edge *begin, const struct duration_edge *end, bool wanted)
 {
     if (begin->outermost) thread_states_gc(&report->states, end, false);
-    gc_pauses_add(&report->gc, report_thread(report, begin->row)->process, begin, end, wanted);
+    uint32_t process = report_piece(report, report_thread(report, begin->row)->process);
+    gc_pauses_add(&report->gc, process, begin, end, wanted);
 }
 
 static void
@@ -601,7 +617,7 @@ note_edge_time(struct report *report, uint32_t number, int64_t ts_ns)
     if (process->first_edge_ns == INT64_MIN) process->first_edge_ns = ts_ns;
     if (ts_ns >= process->first_edge_ns) return;
     duration_pairs_begin_older(report->pairs, report->chunk_offset);
-    thread_states_begin_older(&report->states, number);
+    thread_states_begin_older(&report->states, process->whole);
     report_process(report, number)->older = true;
 }
 
@@ -615,11 +631,11 @@ on_sched(void *context, const struct fxt_sched *sched)
     note_time(report, sched->ts_ns);
     for (unsigned i = 0; i < count; i++) {
         uint32_t row = thread_of(report, changes[i].pid, changes[i].tid);
-        uint32_t process = report_thread(report, row)->process;
+        uint32_t whole = report_thread(report, row)->process, process = report_piece(report, whole);
         note_process_time(report_process(report, process), sched->ts_ns);
         struct duration_edge edge = {
             .ts_ns = sched->ts_ns, .offset = sched->offset, .row = row, .sched = changes[i].change};
-        edge.process = process;
+        edge.process = whole;
         edge.cpu = sched->cpu;
         if (edge.sched != SCHED_WOKEN) note_edge_time(report, process, sched->ts_ns);
         if (!report->exits_only) duration_pairs_add_sched(report->pairs, changes[i].pid, changes[i].tid, &edge);
@@ -635,7 +651,7 @@ on_event(void *context, const struct fxt_event *event)
     struct report *report = context;
     note_time(report, event->ts_ns);
     uint32_t native = thread_of(report, event->pid, event->tid), row = native;
-    uint32_t process = report_thread(report, native)->process;
+    uint32_t whole = report_thread(report, native)->process, process = report_piece(report, whole);
     note_process_time(report_process(report, process), event->ts_ns);
     int64_t end_ns = event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns;
     note_thread_time(report_thread(report, native), event->ts_ns, end_ns);
@@ -651,11 +667,11 @@ on_event(void *context, const struct fxt_event *event)
                          event_uint(event, STRING_SURVIVED, 0), event->name.id == STRING_ALIVE);
     }
     if (event->category.id == STRING_SCHED && event->type == FXT_EVENT_DURATION_COMPLETE) {
-        add_cpu(report, event, native, process); /* its track is that of no thread */
+        add_cpu(report, event, native, whole); /* its track is that of no thread */
         return;
     }
     uint32_t runs = event_text(report->pool, event, STRING_THREAD);
-    if (runs != STRING_NONE) row = thread_row(report, process, 0, runs);
+    if (runs != STRING_NONE) row = thread_row(report, whole, 0, runs);
     struct report_thread *thread = report_thread(report, row);
     bool wanted = thread_wanted(report, report_thread(report, native)) || thread_wanted(report, thread);
     /* All threads: any may hold the GVL. It counts if it is wanted and begins in time. */
@@ -665,9 +681,9 @@ on_event(void *context, const struct fxt_event *event)
     }
     if (!wanted) return;
     bool call = event->category.id == STRING_CALL, syscall = event->category.id == STRING_SYSCALL;
-    if (call) add_call(report, event, native, process); /* counts as far as it lies in the window */
-    if (syscall) add_syscall(report, event, native, process);
-    version_history_event(&report->history, report->pool, process, event);
+    if (call) add_call(report, event, native, whole); /* counts as far as it lies in the window */
+    if (syscall) add_syscall(report, event, native, whole);
+    version_history_event(&report->history, report->pool, whole, event);
     if (!time_wanted(report, event->ts_ns)) return;
     if (event->category.id == STRING_EXECUTION) return; /* only the long ones: their sums are in trace/states */
 
@@ -697,7 +713,8 @@ sample_wanted(void *context, const struct time_sample *sample)
     struct report *report = context;
     note_time(report, sample->ts_ns);
     uint32_t native = thread_of(report, sample->pid, sample->tid);
-    note_process_time(report_process(report, report_thread(report, native)->process), sample->ts_ns);
+    uint32_t process = report_piece(report, report_thread(report, native)->process);
+    note_process_time(report_process(report, process), sample->ts_ns);
     return report_thread_wanted(report, native) && time_wanted(report, sample->ts_ns);
 }
 
@@ -775,6 +792,7 @@ report_new(size_t memory_bytes, const struct report_filter *filter)
     throws_init(&report->throws);
     seen_table_init(&report->seen);
     row_table_init(&report->processes, sizeof(struct report_process), 2, REPORT_PROCESSES_MAX);
+    row_table_init(&report->wholes, sizeof(struct report_whole), 2, REPORT_PROCESSES_MAX);
     row_table_init(&report->threads, sizeof(struct report_thread), 3, REPORT_THREADS_MAX);
     row_table_init(&report->losses, sizeof(struct report_loss), 2, REPORT_PROCESSES_MAX);
     row_table_init(&report->providers, sizeof(struct report_provider), 3, REPORT_PROCESSES_MAX);
@@ -827,6 +845,7 @@ report_free(struct report *report)
     throws_free(&report->throws);
     seen_table_free(&report->seen);
     row_table_free(&report->processes);
+    row_table_free(&report->wholes);
     row_table_free(&report->losses);
     row_table_free(&report->providers);
     row_table_free(&report->threads);
@@ -849,8 +868,12 @@ add_file_counts(struct fxt_counts *sum, const struct fxt_counts *counts)
 }
 
 static enum status
-read_one(struct report *report, const char *path, uint64_t max_faults)
+read_trace(struct report *report, const char *path, uint64_t max_faults)
 {
+    bool goes_on = report->last_path != NULL && spool_next_piece_p(report->last_path, path);
+    report->traces++;
+    if (!goes_on) report->recording = report->traces;
+    report->last_path = path;
     report->last_thread = NO_THREAD;
     struct duration_pair_visitor pair_visitor = {
         .context = report, .pair = on_pair, .begun = on_begun, .sched = on_sched_edge};
@@ -871,6 +894,7 @@ read_one(struct report *report, const char *path, uint64_t max_faults)
     thread_states_file_end(&report->states);
     calls_file_end(&report->calls);
     kernel_sums_file_end(&report->kernel);
+    execution_file_end(&report->execution);
     time_samples_file_end(&report->samples.all);
     sched_processes_free(&report->sched_processes);
     duration_pairs_free(report->pairs);
@@ -879,15 +903,29 @@ read_one(struct report *report, const char *path, uint64_t max_faults)
     return status;
 }
 
-enum status
-report_read(struct report *report, uint64_t max_faults, const char *name, int path_count, char **paths)
+static void
+begin_file(struct report *report, const char *name)
 {
-    enum status status = STATUS_FINE;
     report->files = xrealloc(report->files, report->file_count + 1, sizeof *report->files);
     report->calls.file = report->file_count;
     report->files[report->file_count++] =
         (struct report_file){.name = name, .first_ns = INT64_MAX, .last_ns = INT64_MIN};
-    for (int i = 0; i < path_count; i++) status = worse(status, read_one(report, paths[i], max_faults));
+}
+
+enum status
+report_read_one(struct report *report, uint64_t max_faults, const char *file)
+{
+    begin_file(report, file);
+    return read_trace(report, file, max_faults);
+}
+
+enum status
+report_read(struct report *report, uint64_t max_faults, const char *name, int path_count, char **paths)
+{
+    enum status status = STATUS_FINE;
+    begin_file(report, name);
+    report->last_path = NULL;
+    for (int i = 0; i < path_count; i++) status = worse(status, read_trace(report, paths[i], max_faults));
     return status;
 }
 
@@ -903,8 +941,7 @@ enum status
 report_read_all(struct report *report, uint64_t max_faults, int file_count, char **files)
 {
     enum status status = STATUS_FINE;
-    for (int i = 0; i < file_count; i++)
-        status = worse(status, report_read(report, max_faults, files[i], 1, &files[i]));
+    for (int i = 0; i < file_count; i++) status = worse(status, report_read_one(report, max_faults, files[i]));
     report_read_end(report);
     return status;
 }

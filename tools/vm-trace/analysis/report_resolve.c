@@ -285,19 +285,28 @@ resolve_outcomes(struct exit_row *exit_row)
         exit_row->outcomes[OUTCOME_UNRECORDED] = exit_row->count;
 }
 
-/* Sites have no thread, so their hits are distributed over the threads as the events of the
- * process are. */
-static void
-resolve_threads(struct report *report)
+/* Of a whole process. */
+struct thread_sums {
+    bool exact;                 /* the hits of sites count, in one of its pieces */
+    uint64_t exits, fallbacks; /* of the threads' events */
+    uint64_t exits_left, fallbacks_left;
+    uint32_t most;
+};
+
+static uint64_t
+part_of(uint64_t count, uint64_t sum, uint64_t whole, uint64_t left)
 {
-    struct sums {
-        uint64_t exits, fallbacks; /* of the threads' events */
-        uint64_t exits_left, fallbacks_left;
-        uint32_t most;
-    } *sums = xcalloc(report->processes.count + 1, sizeof *sums);
+    uint64_t part = sum > 0 ? (uint64_t)((double)count / (double)sum * (double)whole) : count;
+    return part < left ? part : left;
+}
+
+static struct thread_sums *
+sum_threads(const struct report *report)
+{
+    struct thread_sums *sums = xcalloc(report->processes.count + 1, sizeof *sums);
     for (uint32_t i = 0; i < report->threads.count; i++) {
         const struct report_thread *thread = report_thread(report, i);
-        struct sums *sum = &sums[thread->process];
+        struct thread_sums *sum = &sums[thread->process];
         if (sum->exits + sum->fallbacks == 0 ||
             thread->exits + thread->fallbacks >
                 report_thread(report, sum->most)->exits + report_thread(report, sum->most)->fallbacks)
@@ -306,28 +315,40 @@ resolve_threads(struct report *report)
         sum->fallbacks += thread->fallbacks;
     }
     for (uint32_t i = 0; i < report->processes.count; i++) {
-        sums[i].exits_left = report_process(report, i)->exits;
-        sums[i].fallbacks_left = report_process(report, i)->fallbacks;
+        const struct report_process *process = report_process(report, i);
+        struct thread_sums *sum = &sums[process->whole];
+        sum->exact |= process->exact;
+        sum->exits_left += process->exits;
+        sum->fallbacks_left += process->fallbacks;
+    }
+    return sums;
+}
+
+/* Sites have no thread, so their hits are distributed over the threads as the events of the
+ * process are. */
+static void
+resolve_threads(struct report *report)
+{
+    struct thread_sums *sums = sum_threads(report);
+    uint64_t *wholes = xcalloc(2 * (size_t)report->processes.count + 1, sizeof *wholes);
+    for (uint32_t i = 0; i < report->processes.count; i++) {
+        wholes[2 * i] = sums[i].exits_left;
+        wholes[2 * i + 1] = sums[i].fallbacks_left;
     }
     for (uint32_t i = 0; i < report->threads.count; i++) {
         struct report_thread *thread = report_thread(report, i);
-        const struct report_process *process = report_process(report, thread->process);
-        struct sums *sum = &sums[thread->process];
-        if (!process->exact) continue;
-        if (sum->exits > 0)
-            thread->exits = (uint64_t)((double)thread->exits / (double)sum->exits * (double)process->exits);
-        if (sum->fallbacks > 0)
-            thread->fallbacks = (uint64_t)((double)thread->fallbacks / (double)sum->fallbacks *
-                                           (double)process->fallbacks);
-        if (thread->exits > sum->exits_left) thread->exits = sum->exits_left;
-        if (thread->fallbacks > sum->fallbacks_left) thread->fallbacks = sum->fallbacks_left;
+        struct thread_sums *sum = &sums[thread->process];
+        const uint64_t *whole = &wholes[2 * thread->process];
+        if (!sum->exact) continue;
+        thread->exits = part_of(thread->exits, sum->exits, whole[0], sum->exits_left);
+        thread->fallbacks = part_of(thread->fallbacks, sum->fallbacks, whole[1], sum->fallbacks_left);
         sum->exits_left -= thread->exits;
         sum->fallbacks_left -= thread->fallbacks;
     }
     uint32_t nobody = pool_intern(report->pool, REPORT_UNRECORDED, sizeof REPORT_UNRECORDED - 1);
     for (uint32_t i = 0; i < report->processes.count; i++) {
-        struct sums *sum = &sums[i];
-        if (!report_process(report, i)->exact) continue;
+        struct thread_sums *sum = &sums[i];
+        if (!sum->exact) continue;
         struct report_thread *thread = report_thread(report, sum->most);
         if (sum->exits > 0) thread->exits += sum->exits_left, sum->exits_left = 0;
         if (sum->fallbacks > 0) thread->fallbacks += sum->fallbacks_left, sum->fallbacks_left = 0;
@@ -339,6 +360,7 @@ resolve_threads(struct report *report)
         thread->exits += sum->exits_left;
         thread->fallbacks += sum->fallbacks_left;
     }
+    free(wholes);
     free(sums);
 }
 

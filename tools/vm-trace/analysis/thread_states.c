@@ -68,7 +68,7 @@ thread_of(struct thread_states *states, const struct duration_edge *edge)
     }
     if (states->threads.count > known) {
         thread->out_ns = INT64_MAX;
-        thread->woken_ns = INT64_MIN;
+        thread->woken_ns = thread->latest_ns = thread->counted_ns = INT64_MIN;
         thread->thread = edge->thread;
     }
     return thread;
@@ -156,15 +156,24 @@ pass_piece(const struct thread_states *states, const struct thread_times *thread
     if (visitor->piece && from_ns < to_ns) visitor->piece(visitor->context, thread, state, from_ns, to_ns, gc_ns);
 }
 
+/* A state ends. Returns where the part of it begins that no earlier file has. */
+static int64_t
+count_from(struct thread_times *thread, int64_t from_ns, int64_t to_ns)
+{
+    if (to_ns > thread->latest_ns) thread->latest_ns = to_ns;
+    return from_ns > thread->counted_ns ? from_ns : thread->counted_ns;
+}
+
 static void
 account(struct thread_states *states, struct thread_times *thread, int64_t ts_ns)
 {
     if (ts_ns <= thread->since_ns) return;
-    uint64_t ns = thread_states_within(states, thread->since_ns, ts_ns);
+    int64_t from_ns = count_from(thread, thread->since_ns, ts_ns);
+    uint64_t ns = thread_states_within(states, from_ns, ts_ns);
     bool collects = thread->state == THREAD_RUNNING && thread->in_gc;
     enum thread_state state = collects ? THREAD_IN_GC : thread->state;
     thread->ns[state] += ns;
-    pass_piece(states, thread, state, thread->since_ns, ts_ns, 0);
+    pass_piece(states, thread, state, from_ns, ts_ns, 0);
     if (thread->state == THREAD_WAITING) {
         states->waits += ns > 0;
         if (ns > thread->longest_wait_ns) thread->longest_wait_ns = ns;
@@ -205,7 +214,7 @@ ran_before(struct thread_states *states, struct thread_times *thread, const stru
 {
     int64_t from_ns = cpu->holder == NO_HOLDER && cpu->free_ns < ts_ns ? cpu->free_ns : ts_ns;
     thread->state = THREAD_RUNNING;
-    thread->since_ns = from_ns;
+    from_ns = count_from(thread, from_ns, ts_ns);
     uint64_t ns = thread_states_within(states, from_ns, ts_ns), gc_ns = thread->unknown_gc_ns;
     if (gc_ns > ns) gc_ns = ns;
     thread->ns[THREAD_IN_GC] += gc_ns;
@@ -297,17 +306,18 @@ uint64_t
 thread_states_blocked(struct thread_states *states, const struct duration_edge *begin,
                       const struct duration_edge *end, int64_t last_ns)
 {
-    int64_t to_ns = end != NULL ? end->ts_ns : last_ns;
+    int64_t from_ns = begin->ts_ns, to_ns = end != NULL ? end->ts_ns : last_ns;
     const struct thread_times *thread = row_table_find(&states->threads, &begin->row);
     if (thread == NULL || thread->out_ns == INT64_MAX) {
         fault(states, begin, THREAD_FAULT_NEVER_BLOCKED, begin->row, 0);
-        return thread_states_within(states, begin->ts_ns, to_ns);
+        return thread_states_within(states, from_ns, to_ns);
     }
+    if (from_ns < thread->counted_ns) from_ns = thread->counted_ns;
     bool ran = thread->state == THREAD_RUNNING && thread->in_ns < to_ns;
     if (!thread->out_blocked || thread->out_ns > begin->ts_ns || ran)
         fault(states, begin, THREAD_FAULT_NOT_BLOCKED, begin->row, 0);
     else if (thread->woken_ns >= begin->ts_ns && thread->woken_ns < to_ns) to_ns = thread->woken_ns;
-    return thread_states_within(states, begin->ts_ns, to_ns);
+    return thread_states_within(states, from_ns, to_ns);
 }
 
 static void
@@ -320,37 +330,37 @@ end_cpu(struct thread_states *states, struct thread_cpu *cpu)
     cpu->begun = false;
 }
 
+/* Ends the states of a thread. What comes next begins anew. */
 static void
 end_thread(struct thread_states *states, struct thread_times *thread)
 {
-    if (thread->state == THREAD_UNKNOWN || thread->state == THREAD_DEAD) return;
-    account(states, thread, states->visitor.last_ns(states->visitor.context, thread->process));
-    thread->state = THREAD_DEAD;
+    if (thread->state != THREAD_UNKNOWN && thread->state != THREAD_DEAD)
+        account(states, thread, states->visitor.last_ns(states->visitor.context, thread->process));
+    thread->state = THREAD_UNKNOWN;
+    thread->in_gc = false;
+    thread->out_ns = INT64_MAX;
+    thread->woken_ns = INT64_MIN;
+    thread->unknown_gc_ns = 0;
 }
 
 void
 thread_states_begin_older(struct thread_states *states, uint32_t process)
 {
-    for (uint32_t i = states->ended_cpus; i < states->cpus.count; i++) {
+    for (uint32_t i = 0; i < states->cpus.count; i++) {
         if (cpu_at(states, i)->process == process) end_cpu(states, cpu_at(states, i));
     }
-    for (uint32_t i = states->ended_threads; i < states->threads.count; i++) {
+    for (uint32_t i = 0; i < states->threads.count; i++) {
         struct thread_times *thread = thread_at(states, i);
-        if (thread->state == THREAD_UNKNOWN || thread->process != process) continue;
-        end_thread(states, thread);
-        thread->state = THREAD_UNKNOWN;
-        thread->in_gc = false;
-        thread->out_ns = INT64_MAX;
-        thread->woken_ns = INT64_MIN;
-        thread->unknown_gc_ns = 0;
+        if (thread->state != THREAD_UNKNOWN && thread->process == process) end_thread(states, thread);
     }
 }
 
 void
 thread_states_file_end(struct thread_states *states)
 {
-    for (; states->ended_cpus < states->cpus.count; states->ended_cpus++)
-        end_cpu(states, cpu_at(states, states->ended_cpus));
-    for (; states->ended_threads < states->threads.count; states->ended_threads++)
-        end_thread(states, thread_at(states, states->ended_threads));
+    for (uint32_t i = 0; i < states->cpus.count; i++) end_cpu(states, cpu_at(states, i));
+    for (uint32_t i = 0; i < states->threads.count; i++) {
+        end_thread(states, thread_at(states, i));
+        thread_at(states, i)->counted_ns = thread_at(states, i)->latest_ns;
+    }
 }

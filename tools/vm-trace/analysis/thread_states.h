@@ -40,6 +40,8 @@ struct thread_times {
     bool in_gc;
     bool out_blocked;   /* how it last gave up the GVL */
     int64_t since_ns;   /* what is before is in `ns` */
+    int64_t latest_ns;  /* the latest end of a state in this file */
+    int64_t counted_ns; /* and in the files before: a piece of a spool ends a little after the next one begins */
     int64_t out_ns;     /* it last gave up the GVL; INT64_MAX: never */
     int64_t woken_ns;   /* and was woken; INT64_MIN: was not */
     int64_t in_ns;      /* it last got the GVL */
@@ -100,7 +102,6 @@ struct thread_states {
     struct thread_states_visitor visitor;
     struct row_table threads; /* of struct thread_times */
     struct row_table cpus;    /* of struct thread_cpu */
-    uint32_t ended_threads, ended_cpus; /* rows of files that ended */
     int64_t from_ns, to_ns;   /* the window; what lies outside does not count */
     uint64_t waits;           /* that ended, or were open at the end */
     uint64_t unattributed_ns; /* waited before a record that came too late: no one is charged for it */
@@ -121,7 +122,7 @@ uint64_t thread_states_blocked(struct thread_states *states, const struct durati
                                const struct duration_edge *end, int64_t last_ns);
 /* The next records of the process are older than all before: ends its open states, and begins again. */
 void thread_states_begin_older(struct thread_states *states, uint32_t process);
-/* Ends all states that are open: their file ends. */
+/* Ends all states that are open: their file ends. The thread may go on in the next one. */
 void thread_states_file_end(struct thread_states *states);
 /* Returns the part of a time that is in the window. */
 uint64_t thread_states_within(const struct thread_states *states, int64_t from_ns, int64_t to_ns);

@@ -19,7 +19,7 @@
 enum { TRACK_THREADS_MAX = 256 * 1024, TRACK_PROCESSES_MAX = 64 * 1024, NO_TRACK = UINT32_MAX };
 
 struct track_process {
-    uint32_t file; /* the key */
+    uint32_t recording; /* the key: the first file of a spool's pieces, or the file */
     uint32_t pid;
     bool keeps_newest;     /* its file may begin with the newer part */
     bool older;            /* what comes now is the older part */
@@ -71,11 +71,14 @@ struct thread_tracks {
     struct duration_pairs *pairs;
     uint32_t file;
     uint64_t chunk_offset;
+    uint32_t recording; /* the file with which it began */
+    const char *path;   /* of the current or last file; NULL: there is none */
 };
 
 void thread_tracks_init(struct thread_tracks *tracks, struct pool *pool, const struct thread_tracks_visitor *visitor);
 void thread_tracks_free(struct thread_tracks *tracks);
-void thread_tracks_file_begin(struct thread_tracks *tracks);
+/* The path must live until the next file begins. */
+void thread_tracks_file_begin(struct thread_tracks *tracks, const char *path);
 /* Passes what is left, and ends all states: the file ends. */
 void thread_tracks_file_end(struct thread_tracks *tracks);
 /* Returns the number of a thread. */

@@ -525,7 +525,7 @@ firefox_profile_read(struct firefox_profile *firefox, const char *file, uint64_t
         .context = firefox, .event = on_event, .object = on_object, .sched = on_sched, .chunk = on_chunk};
     bool samples = firefox->wanted == FIREFOX_SAMPLES_TIME || firefox->wanted == FIREFOX_SAMPLES_BEST;
     if (samples) visitor.blob = on_blob;
-    thread_tracks_file_begin(&firefox->tracks);
+    thread_tracks_file_begin(&firefox->tracks, file);
     bool read = read_file(firefox->reader, file, &visitor, &faults);
     thread_tracks_file_end(&firefox->tracks);
     time_samples_file_end(&firefox->time_samples);

@@ -21,10 +21,21 @@ file_name(const struct report_file *file)
 }
 
 static uint32_t
-shown_processes(const struct report *report)
+shown_pieces(const struct report *report)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < report->processes.count; i++) count += report_process(report, i)->shown;
+    return count;
+}
+
+static uint32_t
+shown_processes(const struct report *report)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < report->processes.count; i++) {
+        const struct report_process *process = report_process(report, i);
+        count += process->shown && process->whole == i;
+    }
     return count;
 }
 
@@ -33,6 +44,7 @@ shown_processes(const struct report *report)
 static void
 add_files(struct report *report, struct document *document)
 {
+    enum { SHOWN_MOST = 20 }; /* a spool has a thousand; the table has all */
     static const struct column columns[] = {
         {"file", "file", COLUMN_TEXT},        {"bytes", "bytes", COLUMN_COUNT},
         {"events", "events", COLUMN_COUNT},   {"records", "records", COLUMN_COUNT},
@@ -40,6 +52,7 @@ add_files(struct report *report, struct document *document)
     };
     struct table *table = document_table(document, "files", text_of("Files"), COLUMNS(columns));
     table->data = true;
+    uint64_t rest_bytes = 0, rest_events = 0;
     for (uint32_t i = 0; i < report->file_count; i++) {
         const struct report_file *file = &report->files[i];
         const struct fxt_counts *counts = &file->counts;
@@ -50,6 +63,11 @@ add_files(struct report *report, struct document *document)
         for (unsigned column = 0; column < 5; column++) row[column + 1] = cell_number(numbers[column]);
 
         char bytes[NUMBER_TEXT], events[NUMBER_TEXT], chunks[NUMBER_TEXT], name[256];
+        if (i >= SHOWN_MOST && report->file_count > SHOWN_MOST + 1) {
+            rest_bytes += counts->bytes;
+            rest_events += counts->events;
+            continue;
+        }
         document_line(document, i == 0 ? "file" : "",
                       document_text(document, "%s%s%s, %s event%s, %s chunk%s",
                                     report->file_count > 1 ? escape_into(name, sizeof name, file_name(file)) : "",
@@ -57,6 +75,11 @@ add_files(struct report *report, struct document *document)
                                     with_commas(events, counts->events), plural(counts->events),
                                     with_commas(chunks, counts->chunks), plural(counts->chunks)));
     }
+    if (rest_events + rest_bytes == 0) return;
+    char bytes[NUMBER_TEXT], events[NUMBER_TEXT];
+    document_line(document, "",
+                  document_text(document, "and %" PRIu32 " more: %s, %s event%s", report->file_count - SHOWN_MOST,
+                                bytes_text(bytes, rest_bytes), with_commas(events, rest_events), plural(rest_events)));
 }
 
 /* --- settings --------------------------------------------------------------------------------- */
@@ -65,6 +88,7 @@ add_files(struct report *report, struct document *document)
 struct shared_setting {
     uint32_t name, value; /* the key */
     uint32_t sharers;
+    uint32_t last; /* the last of them */
     bool shown;
 };
 
@@ -76,9 +100,33 @@ shared_settings(const struct report *report)
     for (uint32_t i = 0; i < report->setting_count; i++) {
         struct shared_setting *setting =
             row_table_get(&shared, (const uint32_t[2]){report->settings[i].name, report->settings[i].value});
-        setting->sharers++;
+        uint32_t whole = report_whole(report, report->settings[i].process);
+        setting->sharers += setting->sharers == 0 || setting->last != whole;
+        setting->last = whole;
     }
     return shared;
+}
+
+/* When recordings began, from the first to the last. */
+static void
+add_began(struct report *report, struct document *document)
+{
+    uint32_t first = STRING_NONE, last = STRING_NONE;
+    for (uint32_t i = 0; i < report->setting_count; i++) {
+        const struct report_setting *setting = &report->settings[i];
+        bool piece = report_whole(report, setting->process) != setting->process;
+        if (setting->name != STRING_BEGAN || piece) continue;
+        struct fxt_string began = pool_string(report->pool, setting->value);
+        if (first == STRING_NONE || fxt_string_compare(began, pool_string(report->pool, first)) < 0)
+            first = setting->value;
+        if (last == STRING_NONE || fxt_string_compare(began, pool_string(report->pool, last)) > 0)
+            last = setting->value;
+    }
+    if (first == STRING_NONE) return;
+    document_line(document, "began",
+                  first == last ? pool_string(report->pool, first)
+                                : document_text(document, "%s to %s", pool_string(report->pool, first).ptr,
+                                                pool_string(report->pool, last).ptr));
 }
 
 static void
@@ -104,6 +152,7 @@ add_settings(struct report *report, struct document *document)
         row[2] = cell_text(value);
 
         if (processes > 1 && setting->name == STRING_PID) continue; /* each has its own; a table lists them */
+        if (setting->name == STRING_BEGAN) continue;
         if (i >= SHOWN_MOST) continue;
         struct shared_setting *common = row_table_get(&shared, (const uint32_t[2]){setting->name, setting->value});
         if (common->shown) continue;
@@ -116,6 +165,7 @@ add_settings(struct report *report, struct document *document)
         }
         document_line(document, name.ptr, value);
     }
+    add_began(report, document);
     row_table_free(&shared);
 }
 
@@ -125,7 +175,8 @@ lost_ns_by_process(const struct report *report)
     uint64_t *lost_ns = xcalloc(report->processes.count + 1, sizeof *lost_ns);
     for (uint32_t i = 0; i < report->exits.rows.count; i++) {
         const struct exit_row *exit_row = row_table_at(&report->exits.rows, i);
-        if (exit_row->process < report->processes.count) lost_ns[exit_row->process] += exit_row->lost_ns;
+        if (exit_row->process < report->processes.count)
+            lost_ns[report_whole(report, exit_row->process)] += exit_row->lost_ns;
     }
     return lost_ns;
 }
@@ -138,15 +189,48 @@ setting_by_process(const struct report *report, uint32_t name)
     for (uint32_t i = 0; i < report->processes.count; i++) values[i] = STRING_NONE;
     for (uint32_t i = 0; i < report->setting_count; i++) {
         const struct report_setting *setting = &report->settings[i];
-        if (setting->name == name) values[setting->process] = setting->value;
+        if (setting->name == name) values[report_whole(report, setting->process)] = setting->value;
     }
     return values;
+}
+
+/* A process with all its pieces. */
+struct whole_process {
+    uint32_t pieces;
+    bool timed, exact, sampled, summarized, cut; /* summarized: in all pieces; the others: in one of them */
+    int64_t first_ns, last_ns;
+    uint64_t exits, fallbacks, recorded, lost;
+};
+
+static struct whole_process *
+whole_processes(const struct report *report)
+{
+    struct whole_process *wholes = xcalloc(report->processes.count + 1, sizeof *wholes);
+    for (uint32_t i = 0; i < report->processes.count; i++) {
+        const struct report_process *process = report_process(report, i);
+        struct whole_process *whole = &wholes[process->whole];
+        if (!process->shown) continue;
+        if (whole->pieces++ == 0)
+            whole->summarized = true, whole->first_ns = process->first_ns, whole->last_ns = process->last_ns;
+        whole->timed |= process->timed;
+        whole->exact |= process->exact;
+        whole->sampled |= process->sampled && !process->exact;
+        whole->summarized &= process->summarized;
+        whole->cut |= process->cut;
+        if (process->first_ns < whole->first_ns) whole->first_ns = process->first_ns;
+        if (process->last_ns > whole->last_ns) whole->last_ns = process->last_ns;
+        whole->exits += process->exits;
+        whole->fallbacks += process->fallbacks;
+        whole->recorded += process->recorded;
+        whole->lost += process->lost;
+    }
+    return wholes;
 }
 
 static void
 add_processes(struct report *report, struct document *document)
 {
-    enum { LOST_TIME = 11 };
+    enum { PIECES = 11, LOST_TIME };
     static const struct column columns[] = {
         {"pid", "pid", COLUMN_NUMBER},
         {"first_ns", "first", COLUMN_TIME},
@@ -159,34 +243,41 @@ add_processes(struct report *report, struct document *document)
         {"ended", "ended", COLUMN_TEXT},
         {"file", "file", COLUMN_TEXT},
         {"command", "command", COLUMN_TEXT},
+        [PIECES] = {"pieces", NULL, COLUMN_COUNT}, /* of a spool: the file is the first one */
         [LOST_TIME] = {"exits_lost_ns", "lost by exits", COLUMN_DURATION}, /* not without the stream `states` */
     };
-    uint32_t count = shown_processes(report);
+    uint32_t count = shown_processes(report), pieces = shown_pieces(report);
     unsigned column_count = report_timed(report) ? LOST_TIME + 1 : LOST_TIME;
-    struct fxt_string title = document_text(document, "Processes: %" PRIu32, count);
+    struct fxt_string title = pieces > count
+                                  ? document_text(document, "Processes: %" PRIu32 ", in %" PRIu32 " pieces", count, pieces)
+                                  : document_text(document, "Processes: %" PRIu32, count);
     struct table *table = document_table(document, "processes", title, columns, column_count);
     table->data = count < 2;
     uint64_t *lost_ns = lost_ns_by_process(report);
     uint32_t *commands = setting_by_process(report, STRING_COMMAND);
+    struct whole_process *wholes = whole_processes(report);
     for (uint32_t i = 0; i < report->processes.count; i++) {
         const struct report_process *process = report_process(report, i);
-        if (!process->shown) continue;
+        const struct whole_process *whole = &wholes[i];
+        if (whole->pieces == 0) continue;
         struct cell *row = table_row(table);
         row[0] = cell_number(process->pid);
-        if (process->first_ns <= process->last_ns) {
-            row[1] = cell_time(process->first_ns - report->start_ns);
-            row[2] = cell_number((uint64_t)(process->last_ns - process->first_ns));
+        if (whole->first_ns <= whole->last_ns) {
+            row[1] = cell_time(whole->first_ns - report->start_ns);
+            row[2] = cell_number((uint64_t)(whole->last_ns - whole->first_ns));
         }
-        row[3] = cell_number(process->exits);
-        row[4] = cell_number(process->fallbacks);
-        row[5] = cell_number(process->recorded);
-        if (process->timed) row[LOST_TIME] = cell_number(lost_ns[i]);
-        row[6] = cell_number(process->lost);
-        row[7] = cell_text(text_of(process->exact ? "exact" : process->sampled ? "estimates" : "all"));
-        row[8] = cell_text(text_of(process->summarized ? "yes" : process->cut ? "cut" : "no"));
+        row[3] = cell_number(whole->exits);
+        row[4] = cell_number(whole->fallbacks);
+        row[5] = cell_number(whole->recorded);
+        if (whole->timed) row[LOST_TIME] = cell_number(lost_ns[i]);
+        row[6] = cell_number(whole->lost);
+        row[7] = cell_text(text_of(whole->sampled ? "estimates" : whole->exact ? "exact" : "all"));
+        row[8] = cell_text(text_of(whole->summarized ? "yes" : whole->cut ? "cut" : "no"));
         row[9] = cell_text(file_name(&report->files[process->file]));
         if (commands[i] != STRING_NONE) row[10] = cell_text(pool_string(report->pool, commands[i]));
+        row[PIECES] = cell_number(whole->pieces);
     }
+    free(wholes);
     free(lost_ns);
     free(commands);
 }

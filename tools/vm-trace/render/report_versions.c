@@ -310,7 +310,7 @@ summarize(const struct view *view, const struct row_table *by_version, struct re
 {
     const struct report *report = view->report;
     const struct version_step *steps = report->history.steps + sum->first_step, *invalidated = NULL, *compiled = NULL;
-    int64_t file_end_ns = report->files[report_process(report, sum->process)->file].last_ns;
+    int64_t file_end_ns = report->files[report_process(report, report_piece(report, sum->process))->file].last_ns;
     struct version_lifetime before = {.exits = NULL};
     for (uint32_t i = 0; i < sum->versions_seen; i++) {
         const struct version_exits *exits = row_table_at(by_version, sum->first_exits + i);
@@ -408,9 +408,10 @@ exits_by_version(const struct report *report)
     for (uint32_t i = 0; report->history.count > 0 && i < report->exits.rows.count; i++) {
         const struct exit_row *exit_row = row_table_at(&report->exits.rows, i);
         if (exit_row->category == STRING_FALLBACK || exit_row->count == 0) continue;
-        uint32_t owner = version_history_owner(&report->history, report->pool, exit_row->process, exit_row->iseq,
+        uint32_t process = report_whole(report, exit_row->process);
+        uint32_t owner = version_history_owner(&report->history, report->pool, process, exit_row->iseq,
                                                exit_row->location);
-        const uint32_t key[3] = {exit_row->process, owner, exit_row->version};
+        const uint32_t key[3] = {process, owner, exit_row->version};
         struct version_exits *exits = row_table_get(&by_version, key);
         if (exits == NULL) continue;
         exits->count += exit_row->count;

@@ -247,7 +247,7 @@ tables_write_events(struct tables_events *events, struct reader *reader, const c
     events->by_pid = (struct map){0};
     for (uint32_t i = 0; i < process_count; i++) map_set(&events->by_pid, events->processes[i].pid, i);
     thread_tracks_init(&events->tracks, events->pool, &tracks);
-    thread_tracks_file_begin(&events->tracks);
+    thread_tracks_file_begin(&events->tracks, file);
     int error = reader_read(reader, file, &visitor);
     thread_tracks_file_end(&events->tracks);
     thread_tracks_free(&events->tracks);

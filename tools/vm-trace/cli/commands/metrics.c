@@ -84,7 +84,7 @@ read_all(struct report *report, const struct options *options)
 {
     uint32_t unread = 0;
     for (uint32_t i = 0; i < all.count; i++) {
-        enum status status = report_read(report, options->max_faults, all.traces[i], 1, &all.traces[i]);
+        enum status status = report_read_one(report, options->max_faults, all.traces[i]);
         unread += status >= STATUS_USAGE;
         all.status = worse(all.status, status);
     }
