@@ -81,6 +81,33 @@ class TestSpool < Integration::Test
     assert_operator rows["blocked", "count", "name"].to_h(&:reverse).fetch("Kernel#sleep"), :>=, 61
   end
 
+  # A thread that waits at a cut has no end of that in any piece.
+  def test_waits_and_spans_end_at_the_cut_if_pieces_are_read_as_one_trace
+    result = recorded(<<~'RUBY', "--vm-trace=threads,markers")
+      RubyVM::Trace.span("all") do
+        waiting = Thread.new { RubyVM::Trace.span("thread") { Thread.stop } }
+        3.times do
+          sleep 0.01
+          RubyVM::Trace.save
+        end
+        waiting.run
+        waiting.join
+      end
+    RUBY
+    files = pieces(result).map { |_, trace| trace.path }
+    assert_equal 4, files.size
+    merged = File.join(result.dir, "merged.fxt")
+    assert_equal "", Open3.capture2e(Trace::TOOL, "merge", "-o", merged, *files).first
+    sql = "select name, max(depth), sum(dur < 0) from slice where category in ('blocked', 'marker') group by 1"
+    [files, [merged]].each do |read|
+      out, status = Open3.capture2(Trace::TOOL, "query", *read, sql)
+      assert_predicate status, :success?
+      depths = out.lines.drop(1).to_h { |line| line.chomp.split(",", 2) }
+      assert_equal ["0,0", "1,0", "0,0", "1,0"], depths.values_at('"all"', '"Kernel#sleep"', '"thread"', '"Thread.stop"')
+      assert_equal ["0,0"], depths.values_at('"RubyVM::Trace.save"').uniq
+    end
+  end
+
   # The time of day is that of the event's own time, by the clock that events have.
   def assert_comes_from_here(trace)
     host = trace.events.find { |event| event["name"] == "host" }

@@ -176,4 +176,52 @@ class TestMerge < Minitest::Test
     assert_equal 0, result.status, result.err
     with_file(result.out) { |path| with_file(bytes) { |original| assert_equal events(original), events(path) } }
   end
+
+  # [blocked durations that are open at its end, and that begin and end in it]
+  def piece(at, open, ended)
+    FxtBuilder.simple do |b|
+      b.event(:instant, "trace", "settings", ts: at, tid: 7, args: { "pid" => [:uint32, 42] })
+      ended.times do |i|
+        b.event(:begin, "blocked", "sleep", ts: at + 10 * i)
+        b.event(:end, "blocked", "sleep", ts: at + 10 * i + 4)
+      end
+      open.each_with_index { |name, i| b.event(:begin, "blocked", name, ts: at + 100 + i) }
+      b.event(:instant, "trace", "summary", ts: at + 220, tid: 7) # the next piece begins earlier
+    end
+  end
+
+  # A thread that waits when the recorder cuts has the begin in both pieces.
+  def test_durations_that_are_open_at_the_end_of_a_piece_end_there
+    blocked = "select ts, dur, depth, name from slice where category = 'blocked' order by ts"
+    Dir.mktmpdir do |dir|
+      files = [piece(1000, ["outer", "", "\u00e9" * 600], 1), piece(1200, ["sleep"], 2), piece(1400, ["sleep"], 1)]
+      files = files.each_with_index.map do |trace, i|
+        File.join(dir, "a-42-20261126T221504-#{i + 1}-time.fxt").tap { |path| File.binwrite(path, trace.bytes) }
+      end
+      merge(*files) do |out, result|
+        assert_equal ["", 0], [result.err, result.status]
+        slices = tool("query", out, blocked).out
+        assert_equal <<~CSV, slices.sub(/\u00e9+/, "E").delete('"')
+          ts,dur,depth,name
+          1000,4,0,sleep
+          1100,100,0,outer
+          1101,99,1,
+          1102,98,2,E
+          1200,4,0,sleep
+          1210,4,0,sleep
+          1300,100,0,sleep
+          1400,4,0,sleep
+          1500,-1,0,sleep
+        CSV
+        assert_equal slices, tool("query", *files, blocked).out
+      end
+      # Not pieces of one process, or not one after the other.
+      merge(files[1], files[0]) { |out, result| assert_match(/also in an earlier file/, result.err) }
+      other = files[1].sub("a-42", "b-42").tap { |path| FileUtils.cp(files[1], path) }
+      merge(files[0], other) do |out, result|
+        assert_match(/also in an earlier file/, result.err)
+        assert_includes tool("query", out, blocked).out, "1100,-1,0,\"outer\""
+      end
+    end
+  end
 end

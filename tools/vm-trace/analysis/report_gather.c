@@ -13,9 +13,9 @@
 #include "analysis/reason.h"
 #include "analysis/report_data.h"
 #include "analysis/report_resolve.h"
-#include "analysis/spool_names.h"
 #include "base/xalloc.h"
 #include "fxt/read_files.h"
+#include "fxt/spool_names.h"
 
 enum { NO_THREAD = UINT32_MAX };
 

@@ -1,8 +1,8 @@
 /* thread_tracks.c - see thread_tracks.h */
 #include "analysis/event_args.h"
-#include "analysis/spool_names.h"
 #include "analysis/thread_tracks.h"
 #include "fxt/known_strings.h"
+#include "fxt/spool_names.h"
 
 /* --- processes and threads ------------------------------------------------------------------- */
 

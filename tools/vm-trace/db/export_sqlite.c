@@ -91,19 +91,13 @@ copy_tables(sqlite3 *db, const char *path)
     return error == SQLITE_OK ? sqlite3_exec(db, "COMMIT; DETACH copy", NULL, NULL, NULL) : error;
 }
 
-static void
-end_file(void *model)
-{
-    model_file_end(model);
-}
-
 enum status
 export_sqlite(size_t memory_bytes, uint64_t max_faults, const struct output *output, int file_count, char **files)
 {
     struct reader *reader = reader_new(memory_bytes);
     struct model *model = model_new(reader);
     struct fxt_visitor visitor = model_visitor(model);
-    enum status status = read_files(reader, max_faults, file_count, files, &visitor, end_file);
+    enum status status = read_files(reader, max_faults, file_count, files, &visitor, &model_file_bounds);
     if (status < STATUS_USAGE) {
         sqlite3 *db = NULL;
         status = worse(status, database_open(model, memory_bytes, &db));

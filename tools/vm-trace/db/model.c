@@ -65,9 +65,17 @@ add_counter(struct model *model, const struct fxt_event *event)
 }
 
 static void
+on_piece_end(void *context, const struct piece_end *end)
+{
+    push(context, (struct item){.ts = end->ts_ns, .type = FXT_EVENT_DURATION_END, .pid = end->pid, .tid = end->tid,
+                                .category = end->category, .name = end->name, .args = MODEL_NONE});
+}
+
+static void
 on_event(void *context, const struct fxt_event *event)
 {
     struct model *model = context;
+    piece_ends_event(&model->piece_ends, event);
     if (event->type == FXT_EVENT_COUNTER) {
         add_counter(model, event);
         return;
@@ -277,6 +285,7 @@ model_new(struct reader *reader)
     model->items = xcalloc(1, sizeof *model->items);
     model->items->rest_bytes = reader_budget(reader)->limit_bytes / REST_SHARE;
     budget_charge(reader_budget(reader), model->items->rest_bytes);
+    piece_ends_init(&model->piece_ends, model->pool, on_piece_end, model);
     model->samples = model_samples_new(reader);
     model_threads_begin(model);
     return model;
@@ -289,12 +298,23 @@ model_visitor(struct model *model)
                                 .blob = on_blob};
 }
 
-void
-model_file_end(struct model *model)
+static void
+on_file_begin(void *context, const char *path)
 {
+    struct model *model = context;
+    piece_ends_file_begin(&model->piece_ends, path);
+}
+
+/* Takes the reader's counts of faults. */
+static void
+on_file_end(void *context)
+{
+    struct model *model = context;
     const struct fxt_counts *counts = reader_counts(model->reader);
     for (unsigned i = 0; i < FXT_FAULT_CODES; i++) model->faults[i] += counts->faults[i];
 }
+
+const struct file_bounds model_file_bounds = {on_file_begin, on_file_end};
 
 void
 model_free(struct model *model)
@@ -304,6 +324,7 @@ model_free(struct model *model)
     model_async_end(model);
     model_flows_end(model);
     model_sched_end(model);
+    piece_ends_free(&model->piece_ends);
     model_samples_free(model->samples);
     for (uint32_t i = 0; i < model->stacks.count; i++) free(model->stacks.list[i].slices);
     free(model->stacks.list);

@@ -7,9 +7,11 @@
  * queries give the same answers in both. Names of processes and threads apply in the order of the
  * file; everything else is sorted by time.
  *
- *      model_new -> model_visitor for reader_read -> model_finish -> the arrays -> model_free
+ *      model_new -> model_visitor for read_files -> model_finish -> the arrays -> model_free
  */
 #include "base/map.h"
+#include "fxt/piece_ends.h"
+#include "fxt/read_files.h"
 #include "fxt/reader.h"
 
 #define MODEL_NONE UINT32_MAX /* NULL in SQL */
@@ -130,6 +132,7 @@ struct model {
     struct map track_of_counter;
     ARRAY_OF(struct model_stack) stacks; /* by track */
 
+    struct piece_ends piece_ends;
     struct model_items *items;
     struct model_scheduling *scheduling;
     struct model_asyncs *asyncs;
@@ -149,10 +152,10 @@ model_map_set(struct model *model, struct map *map, uint64_t key, uint32_t value
 
 struct model *model_new(struct reader *reader);
 void model_free(struct model *model);
-/* A visitor for reader_read; the caller handles faults. */
+/* A visitor for read_files. */
 struct fxt_visitor model_visitor(struct model *model);
-/* Call it after each file: takes the reader's counts of faults. */
-void model_file_end(struct model *model);
+/* For read_files. Paths must live until all files are read. */
+extern const struct file_bounds model_file_bounds;
 /* Sorts and builds the tables. Returns the number of events, the last ones, that are missing for
  * lack of memory: 0 unless almost every event has its own thread, process or track. */
 uint32_t model_finish(struct model *model);

@@ -22,14 +22,15 @@ read_file(struct reader *reader, const char *file, struct fxt_visitor *visitor, 
 
 enum status
 read_files(struct reader *reader, uint64_t max_faults, int file_count, char **files, struct fxt_visitor *visitor,
-           void (*file_end)(void *context))
+           const struct file_bounds *bounds)
 {
     enum status status = STATUS_FINE;
     for (int i = 0; i < file_count; i++) {
         struct fault_report report = fault_report_new(files[i], max_faults);
+        if (bounds != NULL && bounds->begin != NULL) bounds->begin(visitor->context, files[i]);
         bool read = read_file(reader, files[i], visitor, &report);
         status = worse(status, read ? fault_report_finish(&report) : STATUS_CANNOT_READ);
-        if (read && file_end != NULL) file_end(visitor->context);
+        if (read && bounds != NULL && bounds->end != NULL) bounds->end(visitor->context);
     }
     return status;
 }

@@ -10,9 +10,15 @@
  * false when the file cannot be opened. */
 bool read_file(struct reader *reader, const char *file, struct fxt_visitor *visitor, struct fault_report *report);
 
-/* Reads files one after the other, with up to max_faults messages each. Calls file_end (may be NULL)
- * with the visitor's context after each file that could be opened. Returns the worst status. */
+/* What else wants to know of each file, with the visitor's context. Functions may be NULL. */
+struct file_bounds {
+    void (*begin)(void *context, const char *path);
+    void (*end)(void *context); /* not of a file that could not be opened */
+};
+
+/* Reads files one after the other, with up to max_faults messages each. `bounds` may be NULL. Returns the
+ * worst status. */
 enum status read_files(struct reader *reader, uint64_t max_faults, int file_count, char **files,
-                       struct fxt_visitor *visitor, void (*file_end)(void *context));
+                       struct fxt_visitor *visitor, const struct file_bounds *bounds);
 
 #endif

@@ -149,7 +149,8 @@ export_stacks(const struct options *options, FILE *out, int file_count, char **f
     struct fxt_visitor visitor = {.context = &export, .object = on_object};
     if (kind == PROFILE_SAMPLES) visitor.blob = on_blob;
     else visitor.event = on_event;
-    enum status status = read_files(reader, options->max_faults, file_count, files, &visitor, on_file_end);
+    const struct file_bounds bounds = {.end = on_file_end};
+    enum status status = read_files(reader, options->max_faults, file_count, files, &visitor, &bounds);
     profile_finish(&export.profile);
     if (status < STATUS_USAGE) write_profile(&export.profile, out, files[0]);
     time_samples_free(&export.samples);

@@ -12,6 +12,7 @@
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "fxt/known_strings.h"
+#include "fxt/spool_names.h"
 #include "render/document.h"
 
 enum { EXITS_MAX = 256 * 1024, PIDS_MAX = 64 * 1024, EXIT_KEYS = 8 };
@@ -35,7 +36,7 @@ struct exit_group {
 };
 
 struct process {
-    uint32_t file; /* the key */
+    uint32_t recording; /* the key: number of a file, or of a spool's pieces of one process */
     uint32_t pid;
     struct code_settings code;
 };
@@ -48,7 +49,8 @@ struct history {
     struct row_table exits;     /* of struct exit_group */
     struct row_table processes; /* of struct process */
     uint64_t uncounted;
-    uint32_t file;
+    uint32_t recording;
+    const char *path; /* of the current file; NULL: there is none */
     /* What was traced, according to the settings; unknown without them. */
     bool has_flags, compiles_traced, invalidations_traced;
     bool has_events;
@@ -66,7 +68,7 @@ process_at(const struct history *history, uint32_t number)
 static uint32_t
 process_of(struct history *history, uint32_t pid)
 {
-    const uint32_t key[2] = {history->file, pid};
+    const uint32_t key[2] = {history->recording, pid};
     struct process *process = row_table_get(&history->processes, key);
     return process == NULL ? PIDS_MAX - 1 : (uint32_t)(process - process_at(history, 0));
 }
@@ -128,11 +130,17 @@ on_event(void *context, const struct fxt_event *event)
 }
 
 static void
-on_file_end(void *context)
+on_file_begin(void *context, const char *path)
 {
     struct history *history = context;
-    version_history_file_end(&history->versions);
-    history->file++;
+    if (history->path == NULL || !spool_next_piece_p(history->path, path)) history->recording++;
+    history->path = path;
+}
+
+static void
+on_file_end(void *context)
+{
+    version_history_file_end(&((struct history *)context)->versions);
 }
 
 /* --- the document ----------------------------------------------------------------------------- */
@@ -339,8 +347,9 @@ run(const struct options *options, int argument_count, char **arguments)
     row_table_init(&history.exits, sizeof(struct exit_group), EXIT_KEYS, EXITS_MAX);
     row_table_init(&history.processes, sizeof(struct process), 2, PIDS_MAX);
     struct fxt_visitor visitor = {.context = &history, .event = on_event};
+    const struct file_bounds bounds = {on_file_begin, on_file_end};
     enum status status =
-        read_files(history.reader, options->max_faults, argument_count - 1, arguments, &visitor, on_file_end);
+        read_files(history.reader, options->max_faults, argument_count - 1, arguments, &visitor, &bounds);
     if (history.has_events) {
         struct document document = {.title = text_of(arguments[0])};
         if (!fill_document(&history, &document)) status = worse(status, print_no_match(&history));

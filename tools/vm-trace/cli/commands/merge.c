@@ -1,18 +1,25 @@
 /* merge.c - `vm-trace merge`: joins several files into one. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/map.h"
 #include "base/output_file.h"
+#include "base/xalloc.h"
 #include "cli/command.h"
+#include "fxt/piece_ends.h"
 #include "fxt/record_copy.h"
 
 struct merge {
     struct reader *reader;
     struct record_copy *copy;
-    char **files;
-    uint32_t file;            /* the current one */
+    const char *path;         /* of the current file */
+    uint32_t file;            /* its number */
     struct map file_of_pid;   /* pid -> the last file that had it */
+    struct piece_ends piece_ends;
+    struct piece_end *ends;   /* to be written before the current record */
+    uint32_t end_count, end_capacity;
 };
 
 static const char *out_path;
@@ -23,21 +30,73 @@ merge_event(void *context, const struct fxt_event *event)
 {
     struct merge *merge = context;
     uint32_t before = map_get(&merge->file_of_pid, event->pid);
+    piece_ends_event(&merge->piece_ends, event);
     if (before == merge->file) return;
     map_set(&merge->file_of_pid, event->pid, merge->file);
-    if (before == MAP_NONE) return;
+    if (before == MAP_NONE || merge->piece_ends.goes_on) return;
     char text[160];
     snprintf(text, sizeof text, "process %" PRIu32 " is also in an earlier file: the events of both become one process",
              event->pid);
-    file_message(merge->files[merge->file], text);
+    file_message(merge->path, text);
+}
+
+static void
+on_piece_end(void *context, const struct piece_end *end)
+{
+    struct merge *merge = context;
+    make_room(merge->ends, merge->end_count, merge->end_capacity);
+    merge->ends[merge->end_count++] = *end;
+}
+
+/* Adds a text, as the reference from the header says that it is inline. Returns the end. */
+static uint64_t *
+add_text(uint64_t *at, struct fxt_string text)
+{
+    size_t words = fxt_words(text.len);
+    for (size_t i = 0; i < words; i++) at[i] = 0;
+    memcpy(at, text.ptr, text.len);
+    return at + words;
+}
+
+/* A duration end ("Event record"), whose clock is that of CRuby's tracer: ticks of 1 ns. */
+static void
+write_end(struct merge *merge, uint32_t provider, const struct piece_end *end)
+{
+    enum { TEXT_MAX = 1024 };
+    const uint64_t inline_ref = FXT_STRING_REF_INLINE;
+    uint64_t words[4 + 2 * TEXT_MAX / FXT_WORD_BYTES];
+    struct fxt_string category = pool_string(merge->piece_ends.pool, end->category),
+                      name = pool_string(merge->piece_ends.pool, end->name);
+    if (category.len > TEXT_MAX) category.len = TEXT_MAX;
+    if (name.len > TEXT_MAX) name.len = TEXT_MAX;
+    words[1] = (uint64_t)end->ts_ns;
+    words[2] = end->pid;
+    words[3] = end->tid;
+    uint64_t size = (uint64_t)(add_text(add_text(words + 4, category), name) - words);
+    words[0] = FXT_RECORD_EVENT | size << 4 | (uint64_t)FXT_EVENT_DURATION_END << 16 |
+               (category.len > 0 ? inline_ref | category.len : 0) << 32 |
+               (name.len > 0 ? inline_ref | name.len : 0) << 48;
+    record_copy_write(merge->copy, &(struct fxt_record){.type = FXT_RECORD_EVENT, .header = words[0],
+                                                        .bytes = (const uint8_t *)words, .words = size,
+                                                        .provider = provider});
 }
 
 static void
 merge_record(void *context, const struct fxt_record *record)
 {
     struct merge *merge = context;
+    for (uint32_t i = 0; i < merge->end_count; i++) write_end(merge, record->provider, &merge->ends[i]);
+    merge->end_count = 0;
     if (record_is_definition(record)) record_copy_define(merge->copy, record);
     else record_copy_write(merge->copy, record);
+}
+
+static void
+begin_file(void *context, const char *path)
+{
+    struct merge *merge = context;
+    merge->path = path;
+    piece_ends_file_begin(&merge->piece_ends, path);
 }
 
 static void
@@ -54,9 +113,13 @@ run(const struct options *options, int file_count, char **files)
     struct output output;
     if (!output_open(&output, OUTPUT_BINARY, out_path, file_count, files)) return STATUS_CANNOT_READ;
     struct merge merge = {
-        .reader = reader_new(options->memory_bytes), .copy = record_copy_new(output.file, false), .files = files};
+        .reader = reader_new(options->memory_bytes), .copy = record_copy_new(output.file, false)};
+    piece_ends_init(&merge.piece_ends, reader_pool(merge.reader), on_piece_end, &merge);
     struct fxt_visitor visitor = {.context = &merge, .event = merge_event, .record = merge_record};
-    enum status status = read_files(merge.reader, options->max_faults, file_count, files, &visitor, end_file);
+    const struct file_bounds bounds = {begin_file, end_file};
+    enum status status = read_files(merge.reader, options->max_faults, file_count, files, &visitor, &bounds);
+    piece_ends_free(&merge.piece_ends);
+    free(merge.ends);
     map_free(&merge.file_of_pid);
     record_copy_free(merge.copy);
     reader_free(merge.reader);
@@ -74,7 +137,8 @@ const struct command command_merge = {
         "Writes all records of the traces into one file, which Perfetto and this tool read like\n"
         "the separate files side by side. Each file's providers get new ids; everything else is\n"
         "copied, except padding. Any Fuchsia trace will do, also with clocks of different rates;\n"
-        "whether the clocks start at the same moment is for you to know. OUT appears when it is\n"
+        "whether the clocks start at the same moment is for you to know. What a thread waits for at\n"
+        "the end of a spool's piece ends there if the next piece follows. OUT appears when it is\n"
         "complete; if its name ends in .gz or .zst, it is compressed.\n",
     .folders = true,
     .options = merge_options,

@@ -162,16 +162,10 @@ struct request {
 static enum status
 query_files(const struct options *options, int file_count, char **files, const struct request *request)
 {
-    enum status status = STATUS_FINE;
     struct reader *reader = reader_new(options->memory_bytes);
     struct model *model = model_new(reader);
-    for (int i = 0; i < file_count; i++) {
-        struct fault_report faults = fault_report_new(files[i], options->max_faults);
-        struct fxt_visitor visitor = model_visitor(model);
-        bool read = read_file(reader, files[i], &visitor, &faults);
-        status = worse(status, read ? fault_report_finish(&faults) : STATUS_CANNOT_READ);
-        if (read) model_file_end(model);
-    }
+    struct fxt_visitor visitor = model_visitor(model);
+    enum status status = read_files(reader, options->max_faults, file_count, files, &visitor, &model_file_bounds);
     sqlite3 *db = NULL;
     status = worse(status, database_open(model, options->memory_bytes, &db));
     if (status < STATUS_CANNOT_READ && request->sql == NULL) run_prompt(db, request->format);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/spool_names.h"
+#include "fxt/spool_names.h"
 
 struct piece {
     size_t process_bytes; /* of the path: folder, host and pid, with the hyphen behind them */
