@@ -373,7 +373,38 @@ class TestGVL < Integration::Test
     end
   end
 
-  # What is older than the reset is not in it, and states that began before it are open at the front.
+  # A wait that lasts over a reset begins with it, and is the same thread's only one.
+  def test_a_wait_goes_on_after_a_reset
+    result = run_ruby(<<~'RUBY', "--vm-trace=threads:min=0ns", "--vm-trace-memory=4", recorders: 1)
+      def now = Process.clock_gettime(Process::CLOCK_BOOTTIME, :nanosecond)
+      def stops = Thread.stop
+      waiting = Thread.new { stops }.tap { |thread| thread.name = "waiting" }
+      Thread.pass until waiting.stop?
+      sleep 0.005
+      before = now
+      RubyVM::Trace.reset
+      after = now
+      sleep 0.01
+      woken = now
+      waiting.run
+      waiting.join
+      RubyVM::Trace.save("saved.fxt")
+      puts before, after, woken
+    RUBY
+    assert_predicate result.status, :success?, result.err
+    before, after, woken = result.out.lines.map(&:to_i)
+    trace = Trace.new(File.join(result.dir, "saved.fxt"))
+    trace.validate
+    assert_one_runs_at_a_time(trace)
+    begins, ends = trace.events.select { |event| event["cat"] == "blocked" && event["name"] == "Thread.stop" }
+    assert_equal %w[B E], [begins, ends].map { |event| event["ph"] }
+    assert_includes before..after, begins["ts"]
+    assert_operator ends["ts"], :>=, woken
+    assert_match(/\AObject#stops /, ends["args"]["1"])
+    assert_equal %w[S W Running], states(trace).filter_map { |_, thread, state| state if thread == "waiting" }.first(3)
+  end
+
+  # What is older than the reset is not in it.
   def test_a_flight_recorder_keeps_the_states_since_the_reset
     result = run_ruby(<<~'RUBY', "--vm-trace=threads", "--vm-trace-memory=4", recorders: 2)
       10.times { sleep 0.0005 }

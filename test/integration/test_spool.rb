@@ -81,7 +81,7 @@ class TestSpool < Integration::Test
     assert_operator rows["blocked", "count", "name"].to_h(&:reverse).fetch("Kernel#sleep"), :>=, 61
   end
 
-  # A thread that waits at a cut has no end of that in any piece.
+  # The earlier piece has no end of them.
   def test_waits_and_spans_end_at_the_cut_if_pieces_are_read_as_one_trace
     result = recorded(<<~'RUBY', "--vm-trace=threads,markers")
       RubyVM::Trace.span("all") do

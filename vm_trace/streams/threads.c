@@ -87,6 +87,7 @@ rb_vm_trace_thread_suspended_slow(struct rb_execution_context_struct *ec, struct
     thread->why = (uint8_t)why;
     thread->suspended = true;
     bool written = rb_vm_trace_thread_write_suspension(ractor, ec, &suspension);
+    if (suspension.ns < ractor->from_ns) thread->suspended_ns = ractor->from_ns; /* a reset came between */
     thread->in_blocked = written && (why == RB_VM_TRACE_BLOCKED || barrier);
     if (!barrier) forget_place(thread);
     state->suspended_ns = suspension.ns;
@@ -123,6 +124,21 @@ ready_ns(const struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_threa
     uint64_t ns = clock_stamp_ns(&ractor->clock, thread->ready_stamp, ticks);
     if (ns >= now_ns) ns = now_ns - 1;
     return ns > least_ns ? ns : known ? least_ns + 1 : 0;
+}
+
+/*
+ * It gave up the GVL before a reset, and what it waited for lasted longer: after the reset it begins
+ * with that.
+ */
+static void
+begin_with_reset(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
+                 struct rb_vm_trace_thread *thread, uint32_t label)
+{
+    struct vm_trace_threads_state *state = threads_of(ractor);
+    struct vm_trace_suspension suspension = {
+        .state = state, .thread = thread, .why = thread->why, .ns = ractor->from_ns, .label = label
+    };
+    state->suspensions += rb_vm_trace_thread_write_suspension(ractor, ec, &suspension);
 }
 
 void
@@ -165,6 +181,9 @@ rb_vm_trace_thread_resumed_slow(struct rb_execution_context_struct *ec, struct r
         }
         resumption.label = label_of(ractor, ec, thread);
     }
+    ractor_notice_reset(ractor);
+    if (known && __builtin_expect(thread->suspended_ns < ractor->from_ns, 0))
+        begin_with_reset(ractor, ec, thread, resumption.label);
     if (preempted) thread->waker = 0;
     if (!barrier) state->resumed_ns = resumption.ns; /* its time slice goes on */
     rb_vm_trace_states_resume(ractor, ec, preempted ? VM_TRACE_WAITING : VM_TRACE_BLOCKED, resumption.ready_ns,
