@@ -12,6 +12,7 @@ class TestFuzz < Minitest::Test
   SEED = Integer(ENV["FUZZ_SEED"] || 20260822)
   COUNT = Integer(ENV["FUZZ_COUNT"] || 2000)
   BATCH = 250
+  PIECES = 5
   KEPT = Dir[File.join(__dir__, "corpus/*.fxt")].sort # what `make fuzz` found once
   SQL = <<~SQL
     SELECT * FROM slice LEFT JOIN args USING (arg_set_id);
@@ -74,6 +75,7 @@ class TestFuzz < Minitest::Test
     %w[export --format=firefox] => ->(paths) { paths },
     %w[export --tables=FILE.tables --with-arguments] => ->(paths) { paths },
     %w[export --format=pprof --by=minute --output=FILE.minutes] => ->(paths) { paths.first(40) },
+    %w[history] => ->(paths) { [*paths, "*"] }, %w[metrics] => ->(paths) { paths },
     %w[html] => ->(paths) { paths }, %w[merge] => ->(paths) { paths }, %w[diff] => ->(paths) { [paths.first, "vs", *paths] },
     %w[scrub --remove=[a-m]+ --output=FILE] => ->(paths) { paths.first(1) },
     %w[cut --since=1us --until=3us] => ->(paths) { paths.first(1) }, %w[cut] => ->(paths) { paths.last(1) },
@@ -100,14 +102,17 @@ class TestFuzz < Minitest::Test
         paths = Array.new(BATCH) do |i|
           bytes = seeds[random.rand(seeds.size)]
           bytes = bytes[0, 6000] if bytes.bytesize > 6000
-          File.join(dir, "#{batch}-#{i}.fxt").tap { |path| File.binwrite(path, Mutants.mutate(bytes, random)) }
+          # The pieces of a spool, so that some are read as one recording.
+          name = "#{batch}-#{i / PIECES}-20261126T221504-#{i % PIECES + 1}-time.fxt"
+          File.join(dir, name).tap { |path| File.binwrite(path, Mutants.mutate(bytes, random)) }
         end
         commands.each do |command|
           next unless run_batch(tool, command, paths)
-          culprit = paths.find { |path| run_batch(tool, command, [path]) } || paths.last
-          kept = File.join(Dir.tmpdir, "vm-trace-#{command.first}-#{File.basename(culprit)}")
-          FileUtils.cp(culprit, kept)
-          flunk "vm-trace #{command.join(" ")} does not survive #{kept}:\n#{run_batch(tool, command, [culprit])}"
+          groups = paths.map { |path| [path] } + paths.each_slice(PIECES).to_a
+          culprits = groups.find { |group| run_batch(tool, command, group) } || paths
+          kept = Dir.mktmpdir("vm-trace-#{command.first}-")
+          FileUtils.cp(culprits, kept)
+          flunk "vm-trace #{command.join(" ")} does not survive #{kept}/*:\n#{run_batch(tool, command, culprits)}"
         end
         paths.each { |path| File.delete(path) }
         pass

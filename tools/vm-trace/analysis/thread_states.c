@@ -69,8 +69,8 @@ thread_of(struct thread_states *states, const struct duration_edge *edge)
     if (states->threads.count > known) {
         thread->out_ns = INT64_MAX;
         thread->woken_ns = thread->latest_ns = thread->counted_ns = INT64_MIN;
-        thread->thread = edge->thread;
     }
+    thread->thread = edge->thread; /* another one in each file */
     return thread;
 }
 

@@ -35,7 +35,7 @@ struct thread_times {
     uint32_t row; /* the key: the caller's number of the thread */
     uint32_t process;
     uint32_t cpu;    /* number of the row of its ractor */
-    uint32_t thread; /* as duration_pairs.h numbers it */
+    uint32_t thread; /* as duration_pairs.h numbers it in this file */
     enum thread_state state;
     bool in_gc;
     bool out_blocked;   /* how it last gave up the GVL */

@@ -335,6 +335,7 @@ summarize(const struct view *view, const struct row_table *by_version, struct re
         bool last = i + 1 == sum->steps;
         if (compiled == NULL || (step->kind != STEP_INVALIDATED && !last)) continue;
         int64_t end_ns = step->kind == STEP_INVALIDATED ? step->ts_ns : file_end_ns;
+        if (end_ns < compiled->end_ns) end_ns = compiled->end_ns; /* the last piece has no events */
         const struct version_lifetime now = {compiled->version, (double)(end_ns - compiled->end_ns),
                                   exits_of(by_version, sum, compiled->version)};
         compare_with_before(sum, &before, &now);
