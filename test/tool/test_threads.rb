@@ -311,6 +311,35 @@ class TestThreads < Minitest::Test
     assert_equal [["main", 20.0]], rows(data, "gvl_holders", "thread", "others_ns")
   end
 
+  # There the threads come in another order.
+  def test_holder_in_a_later_piece_of_a_spool_is_named_by_its_marker_there
+    first = ThreadsTrace.new do |t|
+      t.thread(:web, 44)
+      t.runs(:main, 1)
+      t.during(:main, "marker", "earlier", 2, 3)
+      t.leaves(:main, 5, R)
+      t.runs(:web, 6)
+      t.leaves(:web, 8, S)
+    end
+    second = ThreadsTrace.new(ends: 300) do |t|
+      t.thread(:web, 44)
+      t.during(:web, "marker", "mine", 201, 250) do
+        t.wakes(:web, 202, 203)
+        t.leaves(:main, 204, R)
+        t.leaves(:web, 240, S)
+        t.runs(:main, 241)
+      end
+    end
+    Dir.mktmpdir do |dir|
+      files = [first, second].each_with_index.map do |trace, i|
+        File.join(dir, "x-42-20261126T221504-#{i + 1}-time.fxt").tap { |path| File.binwrite(path, trace.build.bytes) }
+      end
+      tables = JSON.parse(tool("report", "--format=json", *files).out)
+      assert_equal [["web", "mine"]], rows(tables, "gvl_holders", "thread", "marker").select { |_, marker| marker }
+      assert_equal %w[main web], rows(tables, "thread_states", "thread").flatten.sort
+    end
+  end
+
   def test_holder_is_named_by_the_innermost_marker_when_others_began_to_wait
     data = json(two do |t|
       t.runs(:main, 0)
