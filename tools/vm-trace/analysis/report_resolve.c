@@ -287,9 +287,10 @@ resolve_outcomes(struct exit_row *exit_row)
 
 /* Of a whole process. */
 struct thread_sums {
-    bool exact;                 /* the hits of sites count, in one of its pieces */
+    bool exact;                /* the hits of sites count, in one of its pieces */
     uint64_t exits, fallbacks; /* of the threads' events */
-    uint64_t exits_left, fallbacks_left;
+    uint64_t all_exits, all_fallbacks; /* of the pieces */
+    uint64_t exits_left, fallbacks_left; /* of these: no thread has them yet */
     uint32_t most;
 };
 
@@ -318,8 +319,8 @@ sum_threads(const struct report *report)
         const struct report_process *process = report_process(report, i);
         struct thread_sums *sum = &sums[process->whole];
         sum->exact |= process->exact;
-        sum->exits_left += process->exits;
-        sum->fallbacks_left += process->fallbacks;
+        sum->exits_left = sum->all_exits += process->exits;
+        sum->fallbacks_left = sum->all_fallbacks += process->fallbacks;
     }
     return sums;
 }
@@ -330,18 +331,12 @@ static void
 resolve_threads(struct report *report)
 {
     struct thread_sums *sums = sum_threads(report);
-    uint64_t *wholes = xcalloc(2 * (size_t)report->processes.count + 1, sizeof *wholes);
-    for (uint32_t i = 0; i < report->processes.count; i++) {
-        wholes[2 * i] = sums[i].exits_left;
-        wholes[2 * i + 1] = sums[i].fallbacks_left;
-    }
     for (uint32_t i = 0; i < report->threads.count; i++) {
         struct report_thread *thread = report_thread(report, i);
         struct thread_sums *sum = &sums[thread->process];
-        const uint64_t *whole = &wholes[2 * thread->process];
         if (!sum->exact) continue;
-        thread->exits = part_of(thread->exits, sum->exits, whole[0], sum->exits_left);
-        thread->fallbacks = part_of(thread->fallbacks, sum->fallbacks, whole[1], sum->fallbacks_left);
+        thread->exits = part_of(thread->exits, sum->exits, sum->all_exits, sum->exits_left);
+        thread->fallbacks = part_of(thread->fallbacks, sum->fallbacks, sum->all_fallbacks, sum->fallbacks_left);
         sum->exits_left -= thread->exits;
         sum->fallbacks_left -= thread->fallbacks;
     }
@@ -360,7 +355,6 @@ resolve_threads(struct report *report)
         thread->exits += sum->exits_left;
         thread->fallbacks += sum->fallbacks_left;
     }
-    free(wholes);
     free(sums);
 }
 
