@@ -242,12 +242,12 @@ class TestGVL < Integration::Test
   # --- barriers ---------------------------------------------------------------------------------
 
   # Two ractors that never block while the main one collects.
-  BUSY_RACTORS = <<~'RUBY'
+  BUSY_RACTORS = <<~RUBY
     Warning[:experimental] = false
     ractors = 2.times.map do |i|
       Ractor.new(i) do |n|
-        Thread.current.name = "busy #{n}"
-        stop = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.4
+        Thread.current.name = "busy \#{n}"
+        stop = Process.clock_gettime(Process::CLOCK_MONOTONIC) + #{0.4 * Integration::SLOWNESS}
         nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < stop
       end
     end
