@@ -19,6 +19,7 @@ void
 cpu_times_free(struct cpu_times *times)
 {
     row_table_free(&times->threads);
+    row_list_free(&times->current);
     row_table_free(&times->others);
     overlaps_free(&times->held);
 }
@@ -77,6 +78,7 @@ note_known(struct cpu_times *times, struct cpu_thread *thread, bool waits, bool 
     const struct interval without = {goes_on ? thread->known_ns : slice.from_ns,
                                      waits ? slice.to_ns : slice.from_ns};
     if (held) overlaps_add(&times->held, key, WITHOUT_CPU, without);
+    if (thread->known_ns == INT64_MIN) row_list_add(&times->current, row_table_number(&times->threads, thread));
     thread->known_ns = slice.to_ns;
 }
 
@@ -118,8 +120,9 @@ void
 cpu_times_file_end(struct cpu_times *times)
 {
     overlaps_finish(&times->held);
-    for (uint32_t i = 0; i < times->threads.count; i++)
-        ((struct cpu_thread *)row_table_at(&times->threads, i))->known_ns = INT64_MIN;
+    for (uint32_t i = 0; i < times->current.count; i++)
+        ((struct cpu_thread *)row_table_at(&times->threads, times->current.rows[i]))->known_ns = INT64_MIN;
+    times->current.count = 0;
 }
 
 const uint64_t *

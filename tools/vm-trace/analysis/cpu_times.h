@@ -10,6 +10,7 @@
  * GVL and slices of CPUs wait until the file has caught up with both: see overlaps.h.
  */
 #include "analysis/overlaps.h"
+#include "base/row_list.h"
 #include "fxt/reader.h"
 
 enum { CPU_THREADS_MAX = 256 * 1024, CPU_OTHERS_MAX = 256 * 1024, NO_CPU = UINT32_MAX };
@@ -45,6 +46,7 @@ struct cpu_slice {
 
 struct cpu_times {
     struct interval window; /* set by cpu_times_set_window */
+    struct row_list current; /* rows of threads that the current file has */
     struct row_table threads; /* of struct cpu_thread */
     struct row_table others;  /* of struct cpu_other */
     struct overlaps held;     /* times with the GVL, and times without a CPU */

@@ -30,6 +30,7 @@ void
 execution_free(struct execution *execution)
 {
     row_table_free(&execution->threads);
+    row_list_free(&execution->current);
     row_table_free(&execution->iseqs);
     row_table_free(&execution->gains);
 }
@@ -50,6 +51,7 @@ execution_add_thread(struct execution *execution, uint32_t thread, const struct 
         return;
     }
     if (states->any && event->ts_ns < states->ts_ns) return; /* chunks are in any order */
+    if (!states->any) row_list_add(&execution->current, row_table_number(&execution->threads, states));
     states->any = true;
     states->ts_ns = event->ts_ns;
     execution_states_of(event, states->file_ns);
@@ -59,13 +61,13 @@ execution_add_thread(struct execution *execution, uint32_t thread, const struct 
 void
 execution_file_end(struct execution *execution)
 {
-    for (uint32_t i = 0; i < execution->threads.count; i++) {
-        struct execution_thread *thread = row_table_at(&execution->threads, i);
-        if (!thread->any) continue;
+    for (uint32_t i = 0; i < execution->current.count; i++) {
+        struct execution_thread *thread = row_table_at(&execution->threads, execution->current.rows[i]);
         for (unsigned state = 0; state < EXECUTION_STATES; state++) thread->ns[state] += thread->file_ns[state];
         thread->changes += thread->file_changes;
         thread->any = false;
     }
+    execution->current.count = 0;
 }
 
 void

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "analysis/call_gains.h"
+#include "base/row_list.h"
 #include "base/row_table.h"
 #include "fxt/known_strings.h"
 #include "fxt/reader.h"
@@ -60,6 +61,7 @@ struct execution_iseq {
 
 struct execution {
     struct row_table threads; /* of struct execution_thread */
+    struct row_list current;  /* those of the current file */
     struct row_table iseqs;   /* of struct execution_iseq */
     struct row_table gains;   /* of struct call_gain */
     uint64_t uncounted;       /* events beyond the limits */

@@ -14,6 +14,8 @@ thread_states_free(struct thread_states *states)
 {
     row_table_free(&states->threads);
     row_table_free(&states->cpus);
+    row_list_free(&states->current_threads);
+    row_list_free(&states->current_cpus);
 }
 
 uint64_t
@@ -70,6 +72,8 @@ thread_of(struct thread_states *states, const struct duration_edge *edge)
         thread->out_ns = INT64_MAX;
         thread->woken_ns = thread->latest_ns = thread->counted_ns = INT64_MIN;
     }
+    if (!thread->current) row_list_add(&states->current_threads, row_table_number(&states->threads, thread));
+    thread->current = true;
     thread->thread = edge->thread; /* another one in each file */
     return thread;
 }
@@ -81,6 +85,7 @@ cpu_of(struct thread_states *states, const struct duration_edge *edge)
     struct thread_cpu *cpu = row_table_get(&states->cpus, key);
     if (cpu == NULL) states->uncounted++;
     else if (!cpu->begun) {
+        row_list_add(&states->current_cpus, row_table_number(&states->cpus, cpu));
         cpu->begun = true;
         cpu->holder = NO_HOLDER;
         cpu->last_ns = edge->ts_ns;
@@ -346,11 +351,12 @@ end_thread(struct thread_states *states, struct thread_times *thread)
 void
 thread_states_begin_older(struct thread_states *states, uint32_t process)
 {
-    for (uint32_t i = 0; i < states->cpus.count; i++) {
-        if (cpu_at(states, i)->process == process) end_cpu(states, cpu_at(states, i));
+    for (uint32_t i = 0; i < states->current_cpus.count; i++) {
+        struct thread_cpu *cpu = cpu_at(states, states->current_cpus.rows[i]);
+        if (cpu->process == process) end_cpu(states, cpu);
     }
-    for (uint32_t i = 0; i < states->threads.count; i++) {
-        struct thread_times *thread = thread_at(states, i);
+    for (uint32_t i = 0; i < states->current_threads.count; i++) {
+        struct thread_times *thread = thread_at(states, states->current_threads.rows[i]);
         if (thread->state != THREAD_UNKNOWN && thread->process == process) end_thread(states, thread);
     }
 }
@@ -358,9 +364,13 @@ thread_states_begin_older(struct thread_states *states, uint32_t process)
 void
 thread_states_file_end(struct thread_states *states)
 {
-    for (uint32_t i = 0; i < states->cpus.count; i++) end_cpu(states, cpu_at(states, i));
-    for (uint32_t i = 0; i < states->threads.count; i++) {
-        end_thread(states, thread_at(states, i));
-        thread_at(states, i)->counted_ns = thread_at(states, i)->latest_ns;
+    for (uint32_t i = 0; i < states->current_cpus.count; i++)
+        end_cpu(states, cpu_at(states, states->current_cpus.rows[i]));
+    for (uint32_t i = 0; i < states->current_threads.count; i++) {
+        struct thread_times *thread = thread_at(states, states->current_threads.rows[i]);
+        end_thread(states, thread);
+        thread->counted_ns = thread->latest_ns;
+        thread->current = false;
     }
+    states->current_cpus.count = states->current_threads.count = 0;
 }

@@ -17,6 +17,7 @@
  * its newest events comes behind the newer one: thread_states_begin_older.
  */
 #include "analysis/duration_pairs.h"
+#include "base/row_list.h"
 #include "base/row_table.h"
 
 enum { THREAD_STATES_THREADS_MAX = 256 * 1024, THREAD_STATES_CPUS_MAX = 64 * 1024 };
@@ -37,6 +38,7 @@ struct thread_times {
     uint32_t cpu;    /* number of the row of its ractor */
     uint32_t thread; /* as duration_pairs.h numbers it in this file */
     enum thread_state state;
+    bool current; /* the current file has records of it */
     bool in_gc;
     bool out_blocked;   /* how it last gave up the GVL */
     int64_t since_ns;   /* what is before is in `ns` */
@@ -102,6 +104,7 @@ struct thread_states {
     struct thread_states_visitor visitor;
     struct row_table threads; /* of struct thread_times */
     struct row_table cpus;    /* of struct thread_cpu */
+    struct row_list current_threads, current_cpus; /* rows that the current file has */
     int64_t from_ns, to_ns;   /* the window; what lies outside does not count */
     uint64_t waits;           /* that ended, or were open at the end */
     uint64_t unattributed_ns; /* waited before a record that came too late: no one is charged for it */
