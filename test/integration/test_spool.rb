@@ -103,7 +103,8 @@ class TestSpool < Integration::Test
       out, status = Open3.capture2(Trace::TOOL, "query", *read, sql)
       assert_predicate status, :success?
       depths = out.lines.drop(1).to_h { |line| line.chomp.split(",", 2) }
-      assert_equal ["0,0", "1,0", "0,0", "1,0"], depths.values_at('"all"', '"Kernel#sleep"', '"thread"', '"Thread.stop"')
+      names = ['"all"', '"Kernel#sleep"', '"thread"', '"Thread.stop"']
+      assert_equal ["0,0", "1,0", "0,0", "1,0"], depths.values_at(*names)
       assert_equal ["0,0"], depths.values_at('"RubyVM::Trace.save"').uniq
     end
   end

@@ -696,8 +696,7 @@ class TestReport < Minitest::Test
 
   # A process that got the pid of another one begins with number 1.
   def test_pieces_of_a_spool_are_those_of_one_process
-    names = %w[a-b-1-42-20261126T221504-1-time.fxt a-b-1-42-20261126T221509-2-time.fxt a-b-1-42-20261126T221510-11-exit.fxt
-               a-b-1-42-20261126T231504-1-exit.fxt]
+    names = %w[221504-1-time 221509-2-time 221510-11-exit 231504-1-exit].map { |name| "a-b-1-42-20261126T#{name}.fxt" }
     pieces = [piece("time"), piece("time", rate: 1), piece("exit"), piece("exit")]
     result = report_of_files(*pieces, names:, options: ["--format=json"])
     data = JSON.parse(result.out)
@@ -723,7 +722,8 @@ class TestReport < Minitest::Test
   def test_pieces_are_exact_on_their_own
     lossy = OurTrace.new(rate: 97)
     lossy.settings["snapshot"] = "time"
-    lossy.losses << { type: :instant, cat: "trace", name: "loss", ts: 7000, args: { "lost" => [:uint64, 4], "reason" => "full" } }
+    args = { "lost" => [:uint64, 4], "reason" => "full" }
+    lossy.losses << { type: :instant, cat: "trace", name: "loss", ts: 7000, args: }
     names = %w[x-42-20261126T221504-1-time.fxt x-42-20261126T221509-2-time.fxt]
     data = JSON.parse(report_of_files(lossy.build, piece("time"), names:, options: ["--format=json"]).out)
     assert_equal [[3 * 97 + 296, 4, "estimates"]], rows(data, "processes", "exits", "lost", "counts")

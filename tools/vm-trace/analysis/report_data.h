@@ -32,6 +32,7 @@
 #include "base/map.h"
 #include "base/status.h"
 #include "fxt/reader.h"
+#include "fxt/spool_names.h"
 
 enum {
     REPORT_PROCESSES_MAX = 64 * 1024,
@@ -168,8 +169,7 @@ struct report {
     struct report_file *files;
     uint32_t file_count;
     uint32_t traces;            /* that were read */
-    uint32_t recording;         /* number of the trace with which the current recording began */
-    const char *last_path;      /* of the last trace; NULL: the next one begins a recording */
+    struct recording recording; /* of the last one */
     struct row_table wholes;    /* of struct report_whole */
     struct row_table processes; /* of struct report_process */
     struct report_setting *settings;

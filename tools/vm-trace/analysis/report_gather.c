@@ -15,7 +15,6 @@
 #include "analysis/report_resolve.h"
 #include "base/xalloc.h"
 #include "fxt/read_files.h"
-#include "fxt/spool_names.h"
 
 enum { NO_THREAD = UINT32_MAX };
 
@@ -95,7 +94,7 @@ note_time(struct report *report, int64_t ts_ns)
 static uint32_t
 whole_of(struct report *report, uint32_t pid, uint32_t number)
 {
-    const uint32_t key[2] = {report->recording, pid};
+    const uint32_t key[2] = {report->recording.number, pid};
     uint32_t known = report->wholes.count;
     struct report_whole *whole = row_table_get(&report->wholes, key); /* not more than there are processes */
     if (report->wholes.count > known) whole->process = number;
@@ -870,10 +869,8 @@ add_file_counts(struct fxt_counts *sum, const struct fxt_counts *counts)
 static enum status
 read_trace(struct report *report, const char *path, uint64_t max_faults)
 {
-    bool goes_on = report->last_path != NULL && spool_next_piece_p(report->last_path, path);
+    recording_next(&report->recording, path);
     report->traces++;
-    if (!goes_on) report->recording = report->traces;
-    report->last_path = path;
     report->last_thread = NO_THREAD;
     struct duration_pair_visitor pair_visitor = {
         .context = report, .pair = on_pair, .begun = on_begun, .sched = on_sched_edge};
@@ -924,7 +921,7 @@ report_read(struct report *report, uint64_t max_faults, const char *name, int pa
 {
     enum status status = STATUS_FINE;
     begin_file(report, name);
-    report->last_path = NULL;
+    report->recording.path = NULL;
     for (int i = 0; i < path_count; i++) status = worse(status, read_trace(report, paths[i], max_faults));
     return status;
 }

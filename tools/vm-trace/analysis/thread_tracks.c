@@ -2,7 +2,6 @@
 #include "analysis/event_args.h"
 #include "analysis/thread_tracks.h"
 #include "fxt/known_strings.h"
-#include "fxt/spool_names.h"
 
 /* --- processes and threads ------------------------------------------------------------------- */
 
@@ -10,11 +9,16 @@
 static uint32_t
 process_of(struct thread_tracks *tracks, uint32_t pid)
 {
-    const uint32_t key[2] = {tracks->recording, pid};
+    const uint32_t key[2] = {tracks->recording.number, pid};
     uint32_t known = tracks->processes.count;
     struct track_process *process = row_table_get(&tracks->processes, key);
     if (process == NULL) return TRACK_PROCESSES_MAX - 1;
-    if (tracks->processes.count > known) process->first_edge_ns = process->last_ns = INT64_MIN;
+    if (tracks->processes.count > known) process->last_ns = INT64_MIN;
+    if (tracks->processes.count > known || process->file != tracks->file) {
+        process->file = tracks->file;
+        process->older = false;
+        process->first_edge_ns = INT64_MIN;
+    }
     return (uint32_t)(process - (struct track_process *)tracks->processes.rows);
 }
 
@@ -223,23 +227,10 @@ thread_tracks_free(struct thread_tracks *tracks)
     duration_pairs_free(tracks->pairs);
 }
 
-/* The processes go on, but their files are read from the beginning. */
-static void
-go_on(struct thread_tracks *tracks)
-{
-    for (uint32_t i = 0; i < tracks->processes.count; i++) {
-        struct track_process *process = track_process(tracks, i);
-        process->older = false;
-        process->first_edge_ns = INT64_MIN;
-    }
-}
-
 void
 thread_tracks_file_begin(struct thread_tracks *tracks, const char *path)
 {
-    if (tracks->path != NULL && spool_next_piece_p(tracks->path, path)) go_on(tracks);
-    else tracks->recording = tracks->file;
-    tracks->path = path;
+    recording_next(&tracks->recording, path);
 
     const struct duration_pair_visitor visitor = {
         .context = tracks, .pair = on_pair, .begun = on_begun, .sched = on_sched_edge};

@@ -15,12 +15,14 @@
 #include "analysis/thread_states.h"
 #include "base/row_table.h"
 #include "fxt/reader.h"
+#include "fxt/spool_names.h"
 
 enum { TRACK_THREADS_MAX = 256 * 1024, TRACK_PROCESSES_MAX = 64 * 1024, NO_TRACK = UINT32_MAX };
 
 struct track_process {
-    uint32_t recording; /* the key: the first file of a spool's pieces, or the file */
+    uint32_t recording; /* the key */
     uint32_t pid;
+    uint32_t file;         /* that `older` and first_edge_ns are of */
     bool keeps_newest;     /* its file may begin with the newer part */
     bool older;            /* what comes now is the older part */
     int64_t first_edge_ns; /* of switches and durations, in the order of the file */
@@ -71,8 +73,7 @@ struct thread_tracks {
     struct duration_pairs *pairs;
     uint32_t file;
     uint64_t chunk_offset;
-    uint32_t recording; /* the file with which it began */
-    const char *path;   /* of the current or last file; NULL: there is none */
+    struct recording recording; /* of the current or last file */
 };
 
 void thread_tracks_init(struct thread_tracks *tracks, struct pool *pool, const struct thread_tracks_visitor *visitor);

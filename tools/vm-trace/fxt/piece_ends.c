@@ -3,7 +3,6 @@
 
 #include "fxt/known_strings.h"
 #include "fxt/piece_ends.h"
-#include "fxt/spool_names.h"
 
 enum { THREADS_MAX = 256 * 1024, DEPTH_MAX = 4096 };
 
@@ -27,8 +26,7 @@ free_threads(struct piece_ends *ends)
 }
 
 void
-piece_ends_init(struct piece_ends *ends, struct pool *pool, void (*end)(void *context, const struct piece_end *end),
-                void *context)
+piece_ends_init(struct piece_ends *ends, struct pool *pool, on_piece_end_function *end, void *context)
 {
     *ends = (struct piece_ends){.context = context, .end = end, .pool = pool};
     row_table_init(&ends->threads, sizeof(struct thread), THREAD_KEYS, THREADS_MAX);
@@ -43,8 +41,7 @@ piece_ends_free(struct piece_ends *ends)
 void
 piece_ends_file_begin(struct piece_ends *ends, const char *path)
 {
-    ends->goes_on = ends->path != NULL && spool_next_piece_p(ends->path, path);
-    ends->path = path;
+    ends->goes_on = recording_next(&ends->recording, path);
     if (!ends->goes_on) free_threads(ends);
 }
 
@@ -55,12 +52,11 @@ end_open(struct piece_ends *ends, const struct fxt_event *settings)
     for (uint32_t i = 0; i < ends->threads.count; i++) {
         struct thread *thread = row_table_at(&ends->threads, i);
         if (thread->pid != settings->pid) continue;
+        int64_t ts_ns = settings->ts_ns > thread->last_ns ? settings->ts_ns : thread->last_ns;
         for (; thread->depth > 0; thread->depth--) {
             const struct open_duration *open = &thread->open[thread->depth - 1];
-            ends->end(ends->context, &(struct piece_end){
-                                         .pid = thread->pid, .tid = thread->tid,
-                                         .category = open->category, .name = open->name,
-                                         .ts_ns = settings->ts_ns > thread->last_ns ? settings->ts_ns : thread->last_ns});
+            ends->end(ends->context, &(struct piece_end){.pid = thread->pid, .tid = thread->tid, .ts_ns = ts_ns,
+                                                         .category = open->category, .name = open->name});
         }
     }
 }

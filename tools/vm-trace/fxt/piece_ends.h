@@ -11,6 +11,7 @@
  */
 #include "base/row_table.h"
 #include "fxt/reader.h"
+#include "fxt/spool_names.h"
 
 struct piece_end {
     uint32_t pid, tid;
@@ -18,17 +19,18 @@ struct piece_end {
     int64_t ts_ns;
 };
 
+typedef void on_piece_end_function(void *context, const struct piece_end *end);
+
 struct piece_ends {
     void *context;
-    void (*end)(void *context, const struct piece_end *end); /* innermost first */
+    on_piece_end_function *end; /* innermost first */
     struct pool *pool;
     struct row_table threads;
-    const char *path; /* of the current file; NULL: there is none */
-    bool goes_on;     /* it is the next piece of the file before */
+    struct recording recording;
+    bool goes_on; /* the current file is the next piece of the file before */
 };
 
-void piece_ends_init(struct piece_ends *ends, struct pool *pool, void (*end)(void *context, const struct piece_end *end),
-                     void *context);
+void piece_ends_init(struct piece_ends *ends, struct pool *pool, on_piece_end_function *end, void *context);
 void piece_ends_free(struct piece_ends *ends);
 /* The path must live until the next file begins. */
 void piece_ends_file_begin(struct piece_ends *ends, const char *path);

@@ -46,10 +46,19 @@ piece_of(struct piece *piece, const char *path)
     return false;
 }
 
-bool
-spool_next_piece_p(const char *earlier, const char *later)
+static bool
+next_piece_p(const char *earlier, const char *later)
 {
     struct piece a, b;
     return piece_of(&a, earlier) && piece_of(&b, later) && a.process_bytes == b.process_bytes &&
            memcmp(earlier, later, a.process_bytes) == 0 && a.number < b.number;
+}
+
+bool
+recording_next(struct recording *recording, const char *path)
+{
+    bool goes_on = recording->path != NULL && next_piece_p(recording->path, path);
+    recording->path = path;
+    recording->number += !goes_on;
+    return goes_on;
 }

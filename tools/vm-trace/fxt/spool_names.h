@@ -2,9 +2,17 @@
 #define SPOOL_NAMES_H
 /* spool_names.h - the names of a spool's files: HOST-PID-TIME-NUMBER-REASON.fxt (doc/guide/spool.md). */
 #include <stdbool.h>
+#include <stdint.h>
 
-/* Whether these are two pieces of one recording, the later one with a greater number: files of one folder, of the same
- * host and pid. A process that got the pid of another one begins with number 1. */
-bool spool_next_piece_p(const char *earlier, const char *later);
+/* What a file belongs to, of files that are read one after the other. Zeroed: there is none yet. */
+struct recording {
+    const char *path; /* of the file; NULL: the next one begins a recording */
+    uint32_t number;  /* from 1 */
+};
+
+/* Takes the next file; the path must live until the one after it. Returns whether it goes on with the recording, as the
+ * next piece of a spool: a file of the same folder, host and pid, with a greater number (a process that got the pid of
+ * another one begins with 1). Else another recording begins. */
+bool recording_next(struct recording *recording, const char *path);
 
 #endif

@@ -21,14 +21,6 @@ file_name(const struct report_file *file)
 }
 
 static uint32_t
-shown_pieces(const struct report *report)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < report->processes.count; i++) count += report_process(report, i)->shown;
-    return count;
-}
-
-static uint32_t
 shown_processes(const struct report *report)
 {
     uint32_t count = 0;
@@ -246,16 +238,16 @@ add_processes(struct report *report, struct document *document)
         [PIECES] = {"pieces", NULL, COLUMN_COUNT}, /* of a spool: the file is the first one */
         [LOST_TIME] = {"exits_lost_ns", "lost by exits", COLUMN_DURATION}, /* not without the stream `states` */
     };
-    uint32_t count = shown_processes(report), pieces = shown_pieces(report);
+    uint32_t count = shown_processes(report), pieces = 0;
+    struct whole_process *wholes = whole_processes(report);
+    for (uint32_t i = 0; i < report->processes.count; i++) pieces += wholes[i].pieces;
     unsigned column_count = report_timed(report) ? LOST_TIME + 1 : LOST_TIME;
-    struct fxt_string title = pieces > count
-                                  ? document_text(document, "Processes: %" PRIu32 ", in %" PRIu32 " pieces", count, pieces)
-                                  : document_text(document, "Processes: %" PRIu32, count);
+    struct fxt_string title = document_text(document, "Processes: %" PRIu32, count);
+    if (pieces > count) title = document_text(document, "%s, in %" PRIu32 " pieces", title.ptr, pieces);
     struct table *table = document_table(document, "processes", title, columns, column_count);
     table->data = count < 2;
     uint64_t *lost_ns = lost_ns_by_process(report);
     uint32_t *commands = setting_by_process(report, STRING_COMMAND);
-    struct whole_process *wholes = whole_processes(report);
     for (uint32_t i = 0; i < report->processes.count; i++) {
         const struct report_process *process = report_process(report, i);
         const struct whole_process *whole = &wholes[i];

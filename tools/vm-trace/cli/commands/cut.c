@@ -19,6 +19,7 @@
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "fxt/event_keys.h"
+#include "fxt/inline_event.h"
 #include "fxt/known_strings.h"
 #include "fxt/packet.h"
 #include "fxt/record_copy.h"
@@ -411,32 +412,21 @@ write_marks(struct cut *cut)
         {short_text("until_ns"), (uint64_t)(until_ns == INT64_MAX ? cut->last_ns - cut->first_ns + 1 : until_ns)},
         {short_text("left_out"), cut->outside + cut->damaged},
     };
-    enum {
-        ARGS = sizeof args / sizeof *args,
-        ARG_WORDS = 3,
-        WORDS_BEFORE = 6,
-        WORDS_ALL = WORDS_BEFORE + ARGS * ARG_WORDS
-    };
+    enum { ARGS = sizeof args / sizeof *args, ARG_WORDS = 3 };
     const uint64_t inline_ref = FXT_STRING_REF_INLINE;
     for (uint32_t i = 0; i < cut->recorder_count; i++) {
         const struct recorder *recorder = &cut->recorders[i];
-        uint64_t words[WORDS_ALL] = {
-            FXT_RECORD_EVENT | WORDS_ALL << 4 | (uint64_t)ARGS << 20 | (inline_ref | strlen("trace")) << 32 |
-                (inline_ref | strlen("cut")) << 48,
-            (uint64_t)(cut->to_ns < cut->last_ns ? cut->to_ns : cut->last_ns),
-            recorder->pid,
-            recorder->tid,
-            short_text("trace"),
-            short_text("cut"),
-        };
-        for (size_t arg = 0; arg < ARGS; arg++) {
-            uint64_t *at = words + WORDS_BEFORE + arg * ARG_WORDS;
+        uint64_t words[INLINE_EVENT_WORDS + ARGS * ARG_WORDS];
+        const struct inline_event event = {
+            .type = FXT_EVENT_INSTANT, .ticks = (uint64_t)(cut->to_ns < cut->last_ns ? cut->to_ns : cut->last_ns),
+            .pid = recorder->pid, .tid = recorder->tid, .category = text_of("trace"), .name = text_of("cut")};
+        uint64_t *at = inline_event_begin(words, &event);
+        for (size_t arg = 0; arg < ARGS; arg++, at += ARG_WORDS) {
             at[0] = FXT_ARG_UINT64 | ARG_WORDS << 4 | (inline_ref | 8) << 16;
             at[1] = args[arg][0];
             at[2] = args[arg][1];
         }
-        struct fxt_record record = {.type = FXT_RECORD_EVENT, .header = words[0], .bytes = (const uint8_t *)words,
-                                    .words = WORDS_ALL, .provider = recorder->provider};
+        struct fxt_record record = inline_event_end(words, at, ARGS, recorder->provider);
         record_copy_write(cut->copy, &record);
     }
 }

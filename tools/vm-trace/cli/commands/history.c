@@ -49,8 +49,7 @@ struct history {
     struct row_table exits;     /* of struct exit_group */
     struct row_table processes; /* of struct process */
     uint64_t uncounted;
-    uint32_t recording;
-    const char *path; /* of the current file; NULL: there is none */
+    struct recording recording;
     /* What was traced, according to the settings; unknown without them. */
     bool has_flags, compiles_traced, invalidations_traced;
     bool has_events;
@@ -68,7 +67,7 @@ process_at(const struct history *history, uint32_t number)
 static uint32_t
 process_of(struct history *history, uint32_t pid)
 {
-    const uint32_t key[2] = {history->recording, pid};
+    const uint32_t key[2] = {history->recording.number, pid};
     struct process *process = row_table_get(&history->processes, key);
     return process == NULL ? PIDS_MAX - 1 : (uint32_t)(process - process_at(history, 0));
 }
@@ -133,8 +132,7 @@ static void
 on_file_begin(void *context, const char *path)
 {
     struct history *history = context;
-    if (history->path == NULL || !spool_next_piece_p(history->path, path)) history->recording++;
-    history->path = path;
+    recording_next(&history->recording, path);
 }
 
 static void

@@ -2,12 +2,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/map.h"
 #include "base/output_file.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
+#include "fxt/inline_event.h"
 #include "fxt/piece_ends.h"
 #include "fxt/record_copy.h"
 
@@ -48,37 +48,17 @@ on_piece_end(void *context, const struct piece_end *end)
     merge->ends[merge->end_count++] = *end;
 }
 
-/* Adds a text, as the reference from the header says that it is inline. Returns the end. */
-static uint64_t *
-add_text(uint64_t *at, struct fxt_string text)
-{
-    size_t words = fxt_words(text.len);
-    for (size_t i = 0; i < words; i++) at[i] = 0;
-    memcpy(at, text.ptr, text.len);
-    return at + words;
-}
-
-/* A duration end ("Event record"), whose clock is that of CRuby's tracer: ticks of 1 ns. */
+/* Its clock is that of CRuby's tracer: ticks of 1 ns. */
 static void
 write_end(struct merge *merge, uint32_t provider, const struct piece_end *end)
 {
-    enum { TEXT_MAX = 1024 };
-    const uint64_t inline_ref = FXT_STRING_REF_INLINE;
-    uint64_t words[4 + 2 * TEXT_MAX / FXT_WORD_BYTES];
-    struct fxt_string category = pool_string(merge->piece_ends.pool, end->category),
-                      name = pool_string(merge->piece_ends.pool, end->name);
-    if (category.len > TEXT_MAX) category.len = TEXT_MAX;
-    if (name.len > TEXT_MAX) name.len = TEXT_MAX;
-    words[1] = (uint64_t)end->ts_ns;
-    words[2] = end->pid;
-    words[3] = end->tid;
-    uint64_t size = (uint64_t)(add_text(add_text(words + 4, category), name) - words);
-    words[0] = FXT_RECORD_EVENT | size << 4 | (uint64_t)FXT_EVENT_DURATION_END << 16 |
-               (category.len > 0 ? inline_ref | category.len : 0) << 32 |
-               (name.len > 0 ? inline_ref | name.len : 0) << 48;
-    record_copy_write(merge->copy, &(struct fxt_record){.type = FXT_RECORD_EVENT, .header = words[0],
-                                                        .bytes = (const uint8_t *)words, .words = size,
-                                                        .provider = provider});
+    uint64_t words[INLINE_EVENT_WORDS];
+    const struct pool *pool = merge->piece_ends.pool;
+    const struct inline_event event = {
+        .type = FXT_EVENT_DURATION_END, .ticks = (uint64_t)end->ts_ns, .pid = end->pid, .tid = end->tid,
+        .category = pool_string(pool, end->category), .name = pool_string(pool, end->name)};
+    struct fxt_record record = inline_event_end(words, inline_event_begin(words, &event), 0, provider);
+    record_copy_write(merge->copy, &record);
 }
 
 static void
