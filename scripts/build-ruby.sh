@@ -4,13 +4,18 @@
 # 3: it cannot be built here (build/<base>/unavailable says why).
 #   build-ruby.sh --base     builds the unpatched base in the same way, for comparisons: base-src,
 #                            base-obj, base-stage, base-ruby
+#   build-ruby.sh --objects     with $obj, in which CRuby's own tests run. Without it a Ruby that some clone
+#                            has built from the same inputs is taken from the cache, without its objects.
 . "$(dirname "$0")/common.sh"
 . "$top/scripts/step.sh"
-case ${1:-} in
-'') kind= branch=vm_trace ;;
---base) kind=base- branch=base ;;
-*) die "usage: build-ruby.sh [--base]" ;;
-esac
+kind= branch=vm_trace objects_wanted=
+for option; do
+    case $option in
+    --base) kind=base- branch=base ;;
+    --objects) objects_wanted=yes ;;
+    *) die "usage: build-ruby.sh [--base] [--objects]" ;;
+    esac
+done
 src=$build/${kind}src obj=$build/${kind}obj stage=$build/${kind}stage log=$build/${kind}build.log
 ruby=$build/${kind}ruby built=$build/${kind}built
 make=${MAKE:-make}
@@ -39,7 +44,7 @@ if [ -n "$fault" ]; then
     exit $UNAVAILABLE
 fi
 
-"$top/scripts/prepare.sh" "$@" || {
+"$top/scripts/prepare.sh" ${kind:+--base} || {
     status=$?
     [ $status != $UNAVAILABLE ] || echo "the source of CRuby was not found (the ways to supply it are listed above)" > "$build/unavailable"
     exit $status
@@ -68,6 +73,8 @@ inputs() {
     {
         printf '%s\n' "${configure[@]}"
         rustc --version
+        ${RUBY_CC:-cc} --version
+        uname -m
         own_git -C "$src" rev-parse HEAD
         own_git -C "$src" diff HEAD
         own_git -C "$src" ls-files --others --exclude-standard -z | (cd "$src" && xargs -0r sha256sum)
@@ -75,7 +82,38 @@ inputs() {
     (cd "$src" && [ ! -d vm_trace ] || find vm_trace -type f | sort | xargs -r sha256sum) | sha256sum
 }
 now=$(inputs)
-[ "$now" != "$(cat "$built" 2>/dev/null)" ] || [ ! -x "$ruby" ] || exit 0
+# obj/whole says what obj was built from: it can be older than stage.
+if [ "$now" = "$(cat "$built" 2>/dev/null)" ] && [ -x "$ruby" ]; then
+    [ -n "$objects_wanted" ] && [ "$now" != "$(cat "$obj/whole" 2>/dev/null)" ] || exit 0
+fi
+
+# A Ruby finds its library from its own place and runs in any clone. Headers that the build made are kept
+# beside it, for lint.sh.
+kept=$cache/rubies/$kind$base-$(echo "$now" | sha256sum | cut -c1-32).tar.gz
+KEPT_MOST=8 # about 60 MB each; the oldest go
+restore() {
+    [ -z "$objects_wanted" ] && [ -f "$kept" ] || return 1
+    rm -rf "$build/restored" && mkdir "$build/restored" && tar -xzf "$kept" -C "$build/restored" &&
+        "$build/restored/stage/bin/ruby" -e 'exit' || { say "build: $kept is damaged and not used"; rm -rf "$kept" "$build/restored"; return 1; }
+    rm -rf "$stage" "$built"
+    mv "$build/restored/stage" "$stage"
+    [ -f "$obj/Makefile" ] || { rm -rf "$obj" && mv "$build/restored/obj" "$obj"; }
+    rm -rf "$build/restored"
+    touch "$kept"
+}
+keep() {
+    mkdir -p "$cache/rubies" && [ -w "$cache/rubies" ] || return 0
+    (cd "$obj" && find . -maxdepth 1 -name '*.h' && find .ext/include -name '*.h') > "$build/headers"
+    tar -czf "$kept.$$" --transform="s,^${kind}stage,stage," --transform="s,^\./,obj/,;s,^\.ext/,obj/.ext/," \
+        -C "$build" "${kind}stage" -C "$obj" -T "$build/headers" && mv "$kept.$$" "$kept" || rm -f "$kept.$$"
+    ls -t "$cache/rubies"/*.tar.gz | tail -n +$((KEPT_MOST + 1)) | xargs -r rm -f
+}
+if restore; then
+    ln -sfn "${stage##*/}/bin/ruby" "$ruby"
+    echo "$now" > "$built"
+    say "build: ${ruby#"$top"/} is $("$ruby" -v), built before from the same source"
+    exit
+fi
 before=$(head -n 1 "$built" 2>/dev/null || :)
 rm -f "$built"
 : > "$log"
@@ -88,6 +126,7 @@ revision="#define RUBY_REVISION \"${commit:0:10}\"
 #define RUBY_RELEASE_YEAR ${date:0:4}
 #define RUBY_RELEASE_MONTH $((10#${date:5:2}))
 #define RUBY_RELEASE_DAY $((10#${date:8:2}))"
+[ -f "$obj/Makefile" ] || rm -rf "$obj" # headers of a Ruby from the cache
 mkdir -p "$obj"
 [ "$revision" = "$(cat "$src/revision.h" 2>/dev/null)" ] || echo "$revision" > "$src/revision.h"
 [ -f "$obj/.revision.time" ] || touch "$obj/.revision.time"
@@ -107,8 +146,8 @@ if [ -f "$obj/whole" ]; then
 else
     minutes=$(((build_core_minutes + jobs - 1) / (jobs < cores ? jobs : cores)))
     step "building CRuby: about $minutes minutes with -j$jobs" "$build_log_lines" "$make" -C "$obj" -j"$jobs" "${no_git[@]}" ${V:+V=$V}
-    touch "$obj/whole"
 fi
+echo "$now" > "$obj/whole"
 
 if [ -x "$stage/bin/ruby" ] && [ "$before" = "$(echo "$now" | head -n 1)" ]; then
     # Renamed into place: a running ruby keeps its file.
@@ -121,4 +160,5 @@ fi
 ln -sfn "${stage##*/}/bin/ruby" "$ruby"
 "$ruby" -e 'exit' || die "the built Ruby does not start"
 echo "$now" > "$built"
+keep
 say "build: ${ruby#"$top"/} is $("$ruby" -v)"

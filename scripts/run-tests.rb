@@ -1,335 +1,155 @@
-# Runs test suites one after the other, shows their output, and ends with "N passed, N failed, N
-# skipped" over all of them. The text of each failure is repeated just before, so that the tail of a
-# log shows it.
-#   run-tests.rb SUITE...      (called by the Makefile, which sets the environment of the tests)
-# Exit status 1 when something failed. What cannot run here (no CRuby source, no rustc) is named
-# with the reason and counted as skipped.
+# Runs suites of tests as one queue, and ends with "N passed, N failed, N skipped" over all of them.
+#   run-tests.rb [--all] SUITE...      (called by the Makefile, which sets the environment of the tests)
+# --all: the level of `make check-all`, which goes on where an earlier run at the same state of the tree
+# was cut. Exit status 1: something failed. What cannot run here (no CRuby source, no rustc) is named with
+# the reason and counted as skipped.
 #
-# The Ruby files of a suite run side by side, $JOBS of them (as many as there are processors, if it
-# is not set), and each is shown when it has ended. A file that says "# Alone: <why>" runs after the
-# others, with nothing beside it. What fails of at most MOST_SECOND_RUNS tests runs once more, alone, as
-# CRuby's own runner does it: a test that passes then is named as unstable, with the text of its failure.
-# In CI, an integration test that says "# Once: <why>" runs for the first JIT of each base only, and is
-# counted as skipped for the others.
+# $JOBS entries run side by side (as many as there are processors, if it is not set): tests/plan.rb says
+# which entries there are, tests/schedule.rb in which order they run. One line is printed for an entry that
+# passed, and the whole output of one that failed (V=1: of each). The texts of failures are repeated at the
+# end, so that the tail of a log shows them.
+#
+# What fails of at most MOST_SECOND_RUNS tests runs once more, alone, as CRuby's own runner does it: a test
+# that passes then is named as unstable, with the text of its failure.
 require "etc"
-require "open3"
+require_relative "tests/memory"
+require_relative "tests/plan"
+require_relative "tests/schedule"
 
 class Runner
-  UNAVAILABLE = 3 # scripts/common.sh
-  NOT_APPLICABLE = 4 # test/integration/jit.rb
   MOST_SECOND_RUNS = 5
+  SLOWEST = 10
 
-  def initialize
-    @jobs = ENV["JOBS"].to_i.then { |jobs| jobs > 0 ? jobs : Etc.nprocessors }
-    @waiting = []
-    @result = Mutex.new
-    @passed = @failed = @skipped = 0
-    @failures = []
-    @texts = []
-    @skips = []
-    @unstable = []
+  def initialize(all)
+    @all = all
+    ENV["JOBS"] = Etc.nprocessors.to_s unless ENV["JOBS"].to_i > 0
+    @jobs = ENV["JOBS"].to_i
+    @counts = [0, 0, 0]
+    @suites = Hash.new { |hash, suite| hash[suite] = { entries: 0, counts: [0, 0, 0], seconds: 0.0 } }
+    @failures, @texts, @skips, @unstable, @seconds = [], [], [], [], {}
     @second_runs = 0
+    @memory = Memory.new(resume: all)
   end
 
   def run(suites)
-    suites.each do |suite|
-      send(suite)
-      run_waiting
-    end
-    puts
-    @skips.each { |reason| puts "skipped: #{reason}" }
-    @texts.each { |text| puts "", text }
-    @unstable.each { |name| puts "unstable: #{name} failed beside other tests and passed alone" }
-    @failures.each { |name| puts "failed: #{name}" }
-    puts "#{@passed} passed, #{@failed} failed, #{@skipped} skipped"
-    @failed == 0
+    changed = @memory.changed_bases([ENV.fetch("BASE"), *ENV["BASES"]&.split].uniq)
+    changed.each { |base, path| puts "#{base} is tested as a whole: #{path} changed" } unless @all
+    plan = Plan.new(all: @all, changed: changed)
+    entries = plan.entries(suites)
+    passed, entries = entries.partition { |entry| @memory.passed(entry.name) }
+    passed.each { |entry| count_passed_before(entry) }
+    puts "#{passed.size} entries passed before at this state of the tree" if passed.any?
+    schedule = Schedule.new(entries, @jobs) { |entry| estimate(entry) }
+    schedule.run { |entry, result, progress| ended(entry, result, progress) }
+    @counts[2] += plan.skipped
+    @skips.concat(plan.skips)
+    @memory.save_times
+    @memory.all_passed if @all && @counts[1] == 0 && ENV["BASES"].to_s.split.size == Dir["bases/*"].size
+    close(plan, schedule)
+    @counts[1] == 0
   end
 
   private
 
-  # C unit tests of the module, each its own program.
-  def unit
-    Dir["test/unit/test_*.c"].sort.each { |source| cmocka("build/unit/#{File.basename(source, '.c')}") }
+  # What took time before takes it again. A Ruby that is not built yet takes minutes.
+  def estimate(entry)
+    return File.exist?("build/#{entry.builds}/built") ? 5 : 300 if entry.builds
+    @memory.seconds_of(entry.name) || (entry.file ? Plan.tests_in(entry.file) : 10)
   end
 
-  # TOOL_TESTS: only the Ruby files with these names, or tests of them, as "query export:/sqlite/".
-  def tool
-    Dir["test/tool/test_*.c"].sort.each { |source| cmocka("build/tool-test/#{File.basename(source, '.c')}") }
-    chosen = ENV["TOOL_TESTS"].to_s.split.to_h do |name|
-      file, pattern = name.split(":", 2)
-      ["test/tool/test_#{file}.rb", pattern]
-    end
-    files = Dir["test/tool/test_*.rb"].sort
-    abort "there is no #{(chosen.keys - files).join(", ")}" unless (chosen.keys - files).empty?
-    (chosen.empty? ? files : chosen.keys).each { |file| minitest(file, options: chosen[file] ? ["-n", chosen[file]] : []) }
+  # Returns entries to append.
+  def ended(entry, result, progress)
+    return skip(entry, result, progress) if result.is_a?(String)
+    show(entry, result, progress)
+    remember_time(entry, result)
+    @skips.concat(result.skips)
+    @texts.concat(result.texts)
+    return if result.not_applicable
+    again = again(entry, result)
+    name_unstable(entry, result) if entry.second
+    add(entry, result.counts, result.seconds)
+    @memory.remember(entry.name, result) if result.ok? && !again && !entry.builds
+    @failures << "#{entry.name} (#{result.counts[1]})" unless result.ok?
+    again
   end
 
-  # The scripts of the build itself, on small repositories made for the purpose.
-  def build
-    Dir["test/build/test_*.rb"].sort.each { |file| minitest(file) }
-  end
-
-  # With LONG=1 it also builds a Ruby from the patch file, without the scripts of the build.
-  def patch_files = minitest("test/build/test_patch_file.rb")
-
-  # The comparison harness and its statistics, on made-up data and made-up rubies.
-  def benchmarks
-    Dir["test/benchmarks/test_*.rb"].sort.each { |file| minitest(file) }
-  end
-
-  def patches
-    bases.each { |base| script(base, "scripts/check-patches.sh") }
-  end
-
-  # Static analysis; of what includes the headers of a Ruby for each base.
-  def lint
-    bases.each_with_index do |base, i|
-      without_ruby(base)
-      script(base, "scripts/lint.sh", *("alone" if i == 0), "ruby")
-    end
-  end
-
-  # A script that prints "ok - ", "not ok - " or "skip - " for each check, with details on the lines
-  # before.
-  def script(base, command, *arguments)
-    name = "#{command} #{base}"
-    heading(name)
-    count = Hash.new(0)
-    said = []
-    status = shown_output_of(environment(base), command, *arguments) do |line|
-      next said << line.chomp unless line =~ /\A(ok|not ok|skip) - (.*)/
-      count[$1] += 1
-      @skips << "#{File.basename(command, ".sh")}: #$2" if $1 == "skip"
-      @texts << ["#{name}: #{line.chomp}", *said].join("\n") if $1 == "not ok"
-      said.clear
-    end
-    add(name, count["ok"], count["not ok"], count["skip"], status)
-  end
-
-  # The same tests run for each JIT that the patches of a base trace. A file decides itself for which
-  # of them it is (test/integration/jit.rb).
-  def integration
-    bases.each do |base|
-      reason = without_ruby(base)
-      jits(base).each do |jit|
-        files = Dir["test/integration/test_*.rb"].sort
-        once, files = files.partition { |file| once?(file) } if jit != jits(base).first
-        skip_files(once, "#{base} #{jit}", "CI runs it with #{jits(base).first} only") if once
-        next skip_files(files, "#{base} #{jit}", reason) if reason
-        files.each { |file| minitest(file, environment(base).merge("JIT" => jit), "#{base} #{jit}") }
-      end
-    end
-  end
-
-  # What takes minutes and hardly depends on the JIT.
-  def once?(file) = !ENV["CI"].to_s.empty? && File.read(file).match?(/^# Once: /)
-
-  # The documents' commands are for the first base, but for files that say "# Bases: ..."; each file
-  # says what needs a patched Ruby.
-  def docs
-    Dir["test/docs/test_*.rb"].sort.each do |file|
-      wanted = File.read(file)[/^# Bases: (.*)/, 1].to_s.split
-      wanted = [DOCUMENTED] if wanted.empty?
-      reason = wanted.filter_map { |base| without_ruby(base) }.first
-      minitest(file, environment(wanted.first).merge("NO_RUBY" => reason))
-    end
-  end
-
-  DOCUMENTED = "ruby-4.0"
-
-  # The unit tests on an emulated arm64, if the root for that is in the cache. Its runner prints the sums.
-  def arm64
-    sources = Dir["test/unit/test_*.c"].sort
-    reason, status = Open3.capture2e("scripts/arm64-root.sh", "find")
-    return skip_files(sources, "arm64", reason.strip) unless status.success?
-    heading("arm64")
-    counts = []
-    status = shown_output_of("scripts/check-arm64.sh", "unit") do |line|
-      case line
-      when /\Askipped: (.*)/ then @skips << "arm64: #$1"
-      when /\A(\d+) passed, (\d+) failed, (\d+) skipped/ then counts = [$1, $2, $3].map(&:to_i)
-      end
-    end
-    add("arm64", *(counts.empty? ? [0, 0, 0] : counts), status)
-  end
-
-  # The requested ones: all if none was chosen, the chosen or default one first.
-  def bases = [ENV.fetch("BASE"), *ENV["BASES"]&.split].uniq
-  def jits(base) = File.read("bases/#{base}")[/^jits="?([^"\n]*)/, 1].split
-
-  # A given source is that of one base.
-  def environment(base) = { "BASE" => base, **(base == ENV["BASE"] ? {} : { "RUBY_SOURCE" => nil }) }
-
-  # Builds the patched Ruby. nil, or the reason why there is none.
-  def without_ruby(base)
-    (@without_ruby ||= {}).fetch(base) do
-      heading("the patched Ruby of base #{base}")
-      system(environment(base), "scripts/build-ruby.sh")
-      status = $?.exitstatus
-      @without_ruby[base] =
-        if status == 0
-          nil
-        elsif status == UNAVAILABLE
-          File.read("build/#{base}/unavailable").strip
-        else
-          add("building the patched Ruby of base #{base}", 0, 1, 0, nil)
-          "the patched Ruby did not build"
-        end
-    end
-  end
-
-  def cmocka(program)
-    heading(program)
-    passed = failed = skipped = 0
-    said = nil
-    # UNIT_WRAPPER: a program that runs it, such as valgrind with its options.
-    status = shown_output_of(*ENV["UNIT_WRAPPER"].to_s.split, program) do |line|
-      case line
-      when /\A\[  PASSED  \] (\d+) test/ then passed = $1.to_i
-      when /\A\[  FAILED  \] (\d+) test/ then failed = $1.to_i
-      when /\A\[  SKIPPED \] (\d+) test/ then skipped = $1.to_i
-      when /\A\[  SKIPPED \] (\w+)\s*\z/ then @skips << "#{program}: #$1"
-      when /\A\[ RUN      \] / then said = []
-      when /\A\[  FAILED  \] (\w+)\s*\z/
-        # The list at the end names it once more.
-        @texts << ["#{program}: #$1", *said].join("\n") if said
-        said = nil
-      else said&.push(line.chomp)
-      end
-    end
-    add(program, passed, failed, skipped, status)
-  end
-
-  # `second`: names of the tests that failed before, and run once more.
-  Waiting = Struct.new(:file, :env, :variant, :options, :second)
-
-  def minitest(file, env = {}, variant = nil, options: [])
-    @waiting << Waiting.new(file, env, variant, options)
-  end
-
-  # Plans a second run of these tests. False: it is too many, or this was the second one.
-  def again?(test, failed)
-    return false if test.second || @second_runs + failed.size > MOST_SECOND_RUNS
+  # Plans a second run of the tests that failed: that one counts them. Not when they are too many, when the
+  # file died, or when this is the second run.
+  def again(entry, result)
+    failed = result.failed_tests
+    return if entry.second || failed.nil? || failed.empty? || @second_runs + failed.size > MOST_SECOND_RUNS
     @second_runs += failed.size
-    @again << Waiting.new(test.file, test.env, test.variant, ["-n", "/\\A#{Regexp.union(failed).source}\\z/"], failed)
-    true
+    result.counts[1] = 0
+    [entry.again(failed)]
   end
 
-  def run_waiting
-    alone, together = @waiting.partition { |test| File.read(test.file).match?(/^# Alone: /) }
-    @waiting = []
-    @again = []
-    run_side_by_side(together, @jobs)
-    run_side_by_side(alone, 1)
-    @again, again = [], @again
-    again.each { |test| count(test, *run_file(test)) }
+  def name_unstable(entry, result)
+    return unless result.status.success? || result.failed_tests&.any?
+    (entry.second - result.failed_tests).each { |test| @unstable << "#{entry.name}: #{test}" }
   end
 
-  def run_side_by_side(tests, jobs)
-    tests = tests.dup
-    Array.new(jobs) do
-      Thread.new do
-        while (test = @result.synchronize { tests.shift })
-          ended = run_file(test)
-          @result.synchronize { count(test, *ended) }
-        end
-      end
-    end.each(&:join)
+  def skip(entry, reason, progress)
+    tests = entry.file ? Plan.tests_in(entry.file) : 1
+    puts "#{progress} skip                            #{entry.name}"
+    @skips << "#{entry.name}: #{tests} tests: #{reason}"
+    add(entry, [0, 0, tests], 0)
+    nil
   end
 
-  # -v names every test, and the reason of each that skips itself.
-  def run_file(test)
-    lines = []
-    start = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-    status = output_of(test.env, RbConfig.ruby, "-w", "-Itest", "-I#{File.dirname(test.file)}", test.file, "-v", *test.options) { |line| lines << line }
-    [lines, status, Process.clock_gettime(Process::CLOCK_MONOTONIC) - start]
+  def count_passed_before(entry)
+    before = @memory.passed(entry.name)
+    @skips.concat(before["skips"])
+    add(entry, before["counts"], 0)
   end
 
-  # Those that fail are listed at the end of a file's output, numbered, up to the sums.
-  def count(test, lines, status, seconds)
-    name = [test.file, *test.variant].join(" ")
-    heading("#{name} (#{seconds.round} s)")
-    runs = bad = skips = 0
-    skipping = text = nil
-    failed = []
-    lines.each do |line|
-      print line
-      line = line.scrub
-      case line
-      when /\A\s*\d+\) (Failure|Error):/ then @texts << (text = +"#{name}: #$1:")
-      when /\A\s*\d+\) Skipped:/, /\A\d+ runs, / then text = nil
-      else
-        failed.concat(line.scan(/\A(\w[\w:]*#.+?)(?: \[.*\])?:\s*\z/).flatten) if text&.end_with?(": Failure:", ": Error:")
-        text << "\n" << line.chomp if text && !line.strip.empty?
-      end
-      case line
-      when /\A(\d+) runs, \d+ assertions, (\d+) failures, (\d+) errors, (\d+) skips/
-        runs, bad, skips = $1.to_i, $2.to_i + $3.to_i, $4.to_i
-      when /\A\s*\d+\) Skipped:/ then skipping = true
-      when /\A(\S+) \[.*\]:\s*\z/ then skipping &&= $1
-      else
-        @skips << "#{skipping}: #{line.strip}" if skipping.is_a?(String)
-        skipping = nil
-      end
-    end
-    return if status.exitstatus == NOT_APPLICABLE
-    all_named = bad > 0 && failed.uniq.size == bad # else the file died
-    if all_named && again?(test, failed) # then the second run counts them
-      @passed += runs - bad - skips
-      @skipped += skips
-      return
-    end
-    @unstable.concat((test.second - failed).map { |passed| "#{name}: #{passed}" }) if test.second && (status.success? || all_named)
-    add(name, runs - bad - skips, bad, skips, status)
-  end
-
-  def skip_files(files, variant, reason)
-    files.each do |file|
-      tests = File.read(file).scan(/^\s*(?:def test_|define_method\(?\s*:?"test_|isolated_test\(|cmocka_unit_test)/).size
-      @skipped += tests
-      @skips << "#{file} #{variant}: #{tests} tests: #{reason}"
+  def add(entry, counts, seconds)
+    suite = @suites[entry.suite]
+    suite[:entries] += 1 unless entry.second
+    suite[:seconds] += seconds
+    counts.each_with_index do |count, i|
+      suite[:counts][i] += count
+      @counts[i] += count
     end
   end
 
-  # A suite that dies, or that ran nothing, has not passed.
-  def add(name, passed, failed, skipped, status)
-    failed += 1 if failed == 0 && status && !status.success?
-    failed += 1 if passed + failed + skipped == 0
-    @passed += passed
-    @failed += failed
-    @skipped += skipped
-    @failures << "#{name} (#{failed})" if failed > 0
+  # A build that had nothing to do says nothing about the next one.
+  def remember_time(entry, result)
+    return if entry.second || entry.builds
+    @seconds[entry.name] = result.seconds
+    @memory.took(entry.name, result.seconds) unless ENV["TOOL_TESTS"]
   end
 
-  LEFT_BEHIND_SECONDS = 5
-
-  # Each line as it comes. Returns the status of the command. A process that the command has left behind may
-  # hold the output open: nobody waits for its end.
-  def output_of(*command, &)
-    io = IO.popen(command, err: [:child, :out], in: File::NULL)
-    reader = Thread.new { io.each_line(&) }
-    _, status = Process.wait2(io.pid)
-    unless reader.join(LEFT_BEHIND_SECONDS)
-      reader.kill.join
-      yield "left behind: a process that still has this output\n"
+  def show(entry, result, progress)
+    if V || (!result.ok? && !result.not_applicable)
+      puts "", "== #{entry.name}", result.output
+    else
+      puts result.output.scan(/^left behind: .*/)
     end
-    io.close
-    status
-  rescue SystemCallError => e
-    yield "cannot run #{command.grep(String).first}: #{e.message}\n"
-    system("false")
-    $?
+    puts format("%s %-6s %-16s %6.1f s  %s", progress, word(result), entry.builds ? "" : sums(result.counts), result.seconds, entry.name)
   end
 
-  def shown_output_of(*command)
-    output_of(*command) do |line|
-      print line
-      yield line.scrub
-    end
+  V = ENV["V"] == "1"
+
+  def word(result)
+    return "none" if result.not_applicable
+    result.ok? ? "ok" : "FAILED"
   end
 
-  def heading(name)
-    puts "", "== #{name}"
+  def sums(counts) = counts.zip(%w[passed failed skipped]).reject { |count, _| count == 0 }.map { |pair| pair.join(" ") }.join(", ")
+
+  def close(plan, schedule)
+    puts "", format("%-20s %8s %8s %8s %8s %9s", "suite", "entries", "passed", "failed", "skipped", "seconds")
+    @suites.each { |name, suite| puts format("%-20s %8d %8d %8d %8d %9.1f", name, suite[:entries], *suite[:counts], suite[:seconds]) }
+    puts "", "slowest:"
+    @seconds.max_by(SLOWEST) { |_, seconds| seconds }.each { |name, seconds| puts format("%8.1f s  %s", seconds, name) }
+    idle = 1 - schedule.busy_seconds / (schedule.wall_seconds * @jobs)
+    puts format("%d s with %d jobs, which were idle for %.0f %% of it", schedule.wall_seconds, @jobs, idle * 100)
+    puts "make check-all runs #{plan.left_out} further files of integration tests" if plan.left_out > 0
+    @skips.each { |reason| puts "skipped: #{reason}" }
+    @texts.each { |text| puts "", text }
+    @unstable.each { |name| puts "unstable: #{name} failed beside other tests and passed alone" }
+    @failures.each { |name| puts "failed: #{name}" }
+    puts "#{@counts[0]} passed, #{@counts[1]} failed, #{@counts[2]} skipped"
   end
 end
 
@@ -337,7 +157,9 @@ end
 # whatever is started from there inherits that: tests send them.
 %i[INT QUIT HUP].each { |signal| trap(signal, :DEFAULT) }
 $stdout.sync = true
+Thread.abort_on_exception = true
 # Of the tree that was named: check-sanitizers runs this in trees of links, each with a build folder
 # of its own.
 Dir.chdir(File.expand_path("../..", $PROGRAM_NAME))
-exit Runner.new.run(ARGV)
+all = ARGV.delete("--all")
+exit Runner.new(all).run(ARGV)

@@ -14,8 +14,31 @@ class Project
     "common.mk" => (1..20).map { |n| "line #{n}\n" }.join,
     "zjit.c" => (1..20).map { |n| "int f#{n}(void);\n" }.join,
     "gems/bundled_gems" => "minitest 6.0.0 https://example.invalid/minitest\n",
-    ".gitignore" => "*.o\n/configure\n",
+    ".gitignore" => "*.o\n/configure\n/revision.h\n",
+    "configure.ac" => "",
+    # A build that leaves a line in obj/compiled for each file that it compiles.
+    "Makefile.in" => <<~'MAKE',
+      ruby: zjit.o
+      	printf '#!/bin/sh\necho "ruby small from %s"\n' "$$(cksum < @src@/zjit.c)" > ruby
+      	chmod +x ruby; touch libruby-static.a
+      zjit.o: @src@/zjit.c
+      	echo zjit.c >> compiled
+      	touch zjit.o
+      install: ruby
+      	mkdir -p $(DESTDIR)/bin $(DESTDIR)/lib
+      	cp ruby $(DESTDIR)/bin; cp libruby-static.a $(DESTDIR)/lib
+    MAKE
   }.freeze
+  AUTOGEN = <<~'SH'
+    cat > configure <<'END'
+    #!/bin/sh
+    src=$(cd "$(dirname "$0")" && pwd)
+    mkdir -p .ext/include/ruby
+    touch id.h .ext/include/ruby/config.h
+    sed "s,@src@,$src," "$src/Makefile.in" > Makefile
+    END
+    chmod +x configure
+  SH
 
   attr_reader :dir, :ruby, :commit, :tree
 
@@ -117,6 +140,7 @@ class Project
   def make_ruby
     git("init", "-q", "-b", "master", ruby, in: dir)
     FILES.each { |name, text| write("ruby/#{name}", text) }
+    script("ruby/autogen.sh", AUTOGEN)
     git("add", "-A", "-f")
     git("commit", "-q", "-m", "the pinned one")
     @commit = git("rev-parse", "HEAD")

@@ -5,7 +5,7 @@ require_relative "project"
 class TestRunner < BuildTest
   def setup
     super
-    FileUtils.cp("#{Project::ROOT}/scripts/run-tests.rb", project.path("project/scripts"))
+    FileUtils.cp_r(%w[run-tests.rb tests].map { |name| "#{Project::ROOT}/scripts/#{name}" }, project.path("project/scripts"))
   end
 
   def run_suites(*suites, **env)
@@ -87,7 +87,7 @@ class TestRunner < BuildTest
   def test_files_run_side_by_side_and_each_is_shown_whole
     meet = %q[def test_meets = (File.write(NAME, ""); puts("", NAME); 50.times { sleep 0.1 unless File.exist?(OTHER) }; puts("", NAME); assert_path_exists(OTHER))]
     %w[a b].permutation { |one, other| add_file("tool/test_#{one}.rb", meet.gsub("NAME", "'#{one}'").gsub("OTHER", "'#{other}'")) }
-    out, = result = run_suites("tool", JOBS: "2")
+    out, = result = run_suites("tool", JOBS: "2", V: "1")
     assert_closing_line "2 passed, 0 failed, 0 skipped", 0, result
     assert_includes %w[aabb bbaa], out.scan(/^[ab]$/).join
     %w[a b].each { |name| FileUtils.rm(project.path("project/#{name}")) }
@@ -176,9 +176,9 @@ class TestRunner < BuildTest
     SH
     project.write("project/bases/other", project.read("project/bases/small"))
     out, = result = run_suites("lint", BASES: "small other")
-    assert_closing_line "2 passed, 2 failed, 2 skipped", 1, result
-    ["small: alone ruby", "other: ruby", "skipped: lint: cppcheck: it is not installed"].each { |line| assert_match(/^#{line}$/, out) }
-    assert_includes out, "scripts/lint.sh small: not ok - clang-tidy of the module\nf.c:12: null pointer\n"
+    assert_closing_line "3 passed, 3 failed, 3 skipped", 1, result
+    ["small: alone", "small: ruby", "other: ruby", "skipped: lint: cppcheck: it is not installed"].each { |line| assert_match(/^#{line}$/, out) }
+    assert_includes out, "scripts/lint.sh alone small: not ok - clang-tidy of the module\nf.c:12: null pointer\n"
   end
 
   # As check-sanitizers does: builds with other flags have their own build folder.
@@ -241,24 +241,139 @@ class TestRunner < BuildTest
     end
   end
 
-  def test_in_ci_a_file_that_says_so_runs_for_the_first_jit_of_a_base
-    project.write("project/bases/small", project.read("project/bases/small").sub("jits=zjit", 'jits="zjit yjit"'))
-    add_file("integration/test_i.rb", "def test_one = flunk")
-    file = "project/test/integration/test_i.rb"
-    project.write(file, "# Once: long.\n#{project.read(file)}")
-    { "1" => "CI runs it with zjit only", "" => "the source of CRuby was not found" }.each do |ci, reason|
-      result = run_suites("integration", CI: ci)
-      assert_closing_line "0 passed, 0 failed, 2 skipped", 0, result
-      assert_match(/^skipped: test\/integration\/test_i.rb small zjit: 1 tests: the source of CRuby/, result.first)
-      assert_match(/^skipped: test\/integration\/test_i.rb small yjit: 1 tests: #{reason}/, result.first)
-    end
+  # Three pairs: first yjit, first zjit, second zjit are tested as a whole, second yjit by a few files.
+  def two_bases
+    base = project.read("project/bases/small")
+    project.write("project/bases/first", base.sub("jits=zjit", 'jits="yjit zjit"'))
+    project.write("project/bases/second", base.sub("jits=zjit", "jits=\"zjit yjit\"\nchecked_jits=zjit"))
+    FileUtils.rm(project.path("project/bases/small"))
+    project.script("project/scripts/build-ruby.sh", "mkdir -p build/$BASE; echo none > build/$BASE/unavailable; exit 3")
+    { "BASE" => "first", "BASES" => "first second" }
+  end
+
+  def add_integration_file(name, tag, body = "def test_one = flunk")
+    add_file("integration/#{name}.rb", body)
+    project.write("project/test/integration/#{name}.rb", "# What it tests.\n##{tag}\n#{project.read("project/test/integration/#{name}.rb")}")
+  end
+
+  # There is no source here, so each file that would run is named as skipped.
+  def pairs_of(out, name) = out.scan(/^skipped: test\/integration\/#{name}.rb (.*?): 1 tests: /).flatten.sort
+
+  def test_a_file_runs_for_each_pair_that_can_change_its_result
+    bases = two_bases
+    add_integration_file("test_plain", "")
+    add_integration_file("test_all", " Level: all. It is long.")
+    add_integration_file("test_once", " Once: it is about a file.")
+    add_integration_file("test_base", " Once for each base: the JIT makes no difference.")
+    add_integration_file("test_jit", " Once for each JIT: the base makes no difference.")
+    add_integration_file("test_zjit", " Once: it is about a file.", "def test_one = flunk\nend\nmodule Integration; def self.only(*) = nil; end\nbegin\nIntegration.only \"zjit\"")
+    project.write("project/test/integration/test_zjit.rb", "# Once: x\nIntegration.only \"zjit\"\ndef test_one = flunk\n")
+    add_integration_file("test_flags", "")
+    out, = run_suites("integration", **bases)
+    three = ["first yjit", "first zjit", "second zjit"]
+    assert_equal three, pairs_of(out, "test_plain")
+    assert_equal [], pairs_of(out, "test_all")
+    assert_equal ["first yjit"], pairs_of(out, "test_once")
+    assert_equal ["first yjit", "second zjit"], pairs_of(out, "test_base")
+    assert_equal ["first yjit", "first zjit"], pairs_of(out, "test_jit")
+    assert_equal ["first zjit"], pairs_of(out, "test_zjit")
+    all = ["first yjit", "first zjit", "second yjit", "second zjit"]
+    assert_equal all, pairs_of(out, "test_flags"), "a few files run everywhere"
+    assert_match(/^make check-all runs 15 further files of integration tests$/, out)
+
+    out, = run_suites("--all", "integration", **bases)
+    %w[plain all once base jit zjit flags].each { |name| assert_equal all, pairs_of(out, "test_#{name}") }
+    refute_match(/further files/, out)
+
+    out, = run_suites("integration", "BASE" => "second", "BASES" => "second")
+    assert_equal ["second yjit", "second zjit"], pairs_of(out, "test_plain"), "a base that was chosen is tested as a whole"
+    assert_equal ["second zjit"], pairs_of(out, "test_once")
+  end
+
+  def git(*arguments) = project.git(*arguments, in: project.path("project"))
+
+  def commit_all(message)
+    git("add", "-A")
+    git("commit", "-q", "-m", message)
+    git("rev-parse", "HEAD")
+  end
+
+  def test_a_base_whose_patches_changed_is_tested_as_a_whole
+    bases = two_bases
+    add_integration_file("test_plain", "")
+    add_integration_file("test_once", " Once: it is about a file.")
+    project.write("project/.gitignore", "build\n")
+    git("init", "-q", "-b", "master")
+    passed = commit_all("first")
+    project.write("project/patches/second/0001-x.patch", "x")
+    commit_all("second")
+    project.write("home/.cache/ruby-vm-trace/check-all-passed", "#{"0" * 40}\n#{passed}\n")
+    out, = run_suites("integration", **bases)
+    assert_match(/^second is tested as a whole: patches\/second\/0001-x.patch changed$/, out)
+    assert_equal ["first yjit", "first zjit", "second yjit", "second zjit"], pairs_of(out, "test_plain")
+    assert_equal ["first yjit", "second zjit"], pairs_of(out, "test_once"), "by itself, as if there were no other base"
+
+    project.write("home/.cache/ruby-vm-trace/check-all-passed", "#{git("rev-parse", "HEAD")}\n")
+    refute_match(/tested as a whole/, run_suites("integration", **bases).first)
+    project.write("project/vm_trace/host/x.c", "x")
+    git("add", "-A")
+    assert_equal ["first", "second"], run_suites("integration", **bases).first.scan(/^(\w+) is tested as a whole: vm_trace\/host\/x.c changed$/).flatten
+
+    # Without such a commit: the last twenty.
+    FileUtils.rm(project.path("home/.cache/ruby-vm-trace/check-all-passed"))
+    git("rm", "-q", "-f", "vm_trace/host/x.c")
+    18.times { |i| git("commit", "-q", "--allow-empty", "-m", i.to_s) }
+    assert_match(/^second is tested/, run_suites("integration", **bases).first)
+    2.times { |i| git("commit", "-q", "--allow-empty", "-m", "more #{i}") }
+    refute_match(/^second is tested/, run_suites("integration", **bases).first)
+  end
+
+  # A run of check-all that was cut goes on where it stopped, and forgets what passed when anything changes.
+  def test_check_all_remembers_what_passed_at_the_same_state_of_the_tree
+    add_file("tool/test_a.rb", "def test_ok = pass\ndef test_later = skip('no time')")
+    add_file("tool/test_b.rb", "def test_bad = flunk")
+    project.write("project/.gitignore", "build\n/test/tool/test_b.rb\n")
+    git("init", "-q", "-b", "master")
+    commit = commit_all("first")
+    assert_closing_line "1 passed, 1 failed, 1 skipped", 1, run_suites("--all", "tool")
+    add_file("tool/test_b.rb", "def test_bad = pass")
+    out, = result = run_suites("--all", "tool", BASES: "small")
+    assert_match(/^1 entries passed before at this state of the tree$/, out)
+    assert_match(/^skipped: SomeTest#test_later: no time$/, out)
+    refute_match(/ok .*test_a.rb$/, out)
+    assert_closing_line "2 passed, 0 failed, 1 skipped", 0, result
+    assert_equal [commit], project.read("home/.cache/ruby-vm-trace/check-all-passed").split, "a whole run that passed is remembered"
+    refute_match(/passed before/, run_suites("--all", "tool").first, "and what passed is forgotten")
+
+    add_file("tool/test_b.rb", "def test_bad = flunk")
+    run_suites("--all", "tool")
+    project.write("project/test/tool/test_a.rb", "#{project.read("project/test/tool/test_a.rb")}\n# changed\n")
+    refute_match(/passed before/, run_suites("--all", "tool").first)
+    refute_match(/passed before/, run_suites("tool").first, "only check-all does that")
+  end
+
+  def test_what_took_longest_begins_first
+    %w[a b c].each { |name| add_file("tool/test_#{name}.rb", "def test_order = File.write('order', '#{name}', mode: 'a')#{"; def test_sleeps = sleep(1)" if name == "b"}") }
+    run_suites("tool", JOBS: "1")
+    FileUtils.rm(project.path("project/order"))
+    run_suites("tool", JOBS: "1")
+    assert_equal "b", project.read("project/order")[0]
+  end
+
+  def test_each_test_of_a_file_that_says_so_is_an_entry
+    add_file("tool/test_a.rb", "def test_ok = pass\ndef test_bad = flunk\n3.times { |i| define_method(:\"test_no_\#{i}\") { pass } }")
+    project.write("project/test/tool/test_a.rb", "# Entries: tests\n#{project.read("project/test/tool/test_a.rb")}")
+    out, = result = run_suites("tool")
+    assert_closing_line "4 passed, 1 failed, 0 skipped", 1, result
+    assert_equal %w[no_0 no_1 no_2 ok], out.scan(/ok +1 passed .*test_a.rb (\w+)$/).flatten.sort
+    assert_match(/^failed: test\/tool\/test_a.rb bad \(1\)$/, out)
   end
 
   def test_a_source_that_was_given_is_not_that_of_another_base
     project.write("project/bases/other", project.read("project/bases/small"))
     project.patch("0001-first") { |text| text.sub("f10", "first") }
-    out, = run_suites("patches", BASES: "other small", RUBY_SOURCE: project.path("nowhere"))
-    assert_includes out[/^== \S+ small$.*?(?=^== )/m], "nowhere is no directory"
-    refute_includes out[/^== \S+ other$.*?(?=^skipped: )/m], "nowhere is no directory"
+    out, = run_suites("patches", BASES: "other small", RUBY_SOURCE: project.path("nowhere"), JOBS: "1", V: "1")
+    assert_includes out[/^== \S+ small$.*?(?=^\[)/m], "nowhere is no directory"
+    refute_includes out[/^== \S+ other$.*?(?=^\[)/m], "nowhere is no directory"
   end
 end

@@ -55,6 +55,7 @@ class CheckCRuby
     @unsteady.each { |name| puts "failed once, and not again: #{name}" }
     @faults.each { |fault| puts "failed: #{fault}" }
     puts "#{@tests} tests of CRuby, #{@traces} traces checked, #{@faults.size} failures"
+    puts "#{@tests - @faults.size} passed, #{@faults.size} failed, 0 skipped" # as scripts/run-tests.rb reads it
     @faults.empty?
   end
 

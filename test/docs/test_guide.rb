@@ -1,3 +1,5 @@
+# Entries: tests
+#
 # The commands of the guides are run as they stand, page by page and in order, and print what the
 # page shows.
 #

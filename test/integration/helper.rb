@@ -26,7 +26,7 @@ module Integration
   TIME_LIMIT = EMULATED ? 1800 : 300
   # How many times as long a program takes there, at least.
   SLOWNESS = EMULATED ? 10 : 1
-  # `make check-long`: the same tests, with more of everything.
+  # `make check-all`: the same tests, with more of everything.
   LONG = !ENV["LONG"].to_s.empty?
   # Nothing from the user's environment or from bundler.
   ENVIRONMENT = %w[RUBYOPT RUBYLIB GEM_HOME GEM_PATH BUNDLE_GEMFILE RUBY_VM_TRACE RUBY_VM_TRACE_CONTROL]

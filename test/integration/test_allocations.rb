@@ -1,6 +1,6 @@
 # --vm-trace=allocations: judged by GC.stat, ObjectSpace and counts that the program knows.
 #
-# Once: it allocates for a minute. The JIT that allocates inline, ZJIT of ruby-4.1, is the first one there.
+# Once for each base: the JIT that allocates inline, ZJIT of ruby-4.1, is the first one there.
 require_relative "helper"
 require_relative "remote"
 require "json"

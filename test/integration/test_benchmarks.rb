@@ -1,7 +1,7 @@
 # Real input: CRuby's own benchmark programs print the same traced as untraced, and leave a valid
 # trace.
 #
-# Once: each program runs for seconds, and the exits of each JIT have tests of their own.
+# Once for each JIT: each program runs for seconds.
 require_relative "helper"
 
 class TestBenchmarks < Integration::Test

@@ -1,5 +1,7 @@
 # diff, merge, cut and export on real traces: runs before and after a method is fixed, a process
 # with its children, a long run.
+#
+# Once: the tool reads these traces.
 require_relative "helper"
 require "json"
 require "csv"

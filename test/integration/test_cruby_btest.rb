@@ -1,8 +1,8 @@
 # CRuby's bootstrap tests pass with every exit of every one of their processes traced, and each
 # trace is valid.
 #
+# Level: all. It runs 2,000 programs.
 # Alone: it runs tests on all processors, in the folder of CRuby's build.
-# Once: it runs 2,000 programs.
 require_relative "helper"
 require "etc"
 

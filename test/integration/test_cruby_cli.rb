@@ -1,6 +1,7 @@
 # CRuby's own test of ZJIT's flags passes on the patched tree (4.0 has it among all tests of ZJIT), and
 # `make check-cruby` runs others.
 #
+# Level: all. It runs CRuby's own tests.
 # Alone: it runs make in the folder of CRuby's build.
 require_relative "helper"
 Integration.only "zjit"

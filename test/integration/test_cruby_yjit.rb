@@ -1,6 +1,7 @@
 # CRuby's own test of YJIT, which counts exits of small programs, passes on the patched tree,
 # untraced and traced.
 #
+# Level: all. It runs CRuby's own tests.
 # Alone: it runs make in the folder of CRuby's build.
 require_relative "helper"
 Integration.only "yjit"

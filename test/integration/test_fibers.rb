@@ -1,4 +1,6 @@
 # Tracks of fibers: what a fiber other than its thread's own records does not lie among what others record.
+#
+# Once for each JIT: tracks are chosen by the module.
 require_relative "helper"
 
 class TestFibers < Integration::Test

@@ -1,5 +1,6 @@
 # The trace file is made safely, or not at all, and then the program runs untraced.
 #
+# Once: the file is the module's.
 # Alone: it expects that nothing is lost, which a busy disk could cause.
 require_relative "helper"
 

@@ -1,4 +1,6 @@
 # --vm-trace=gc: judged by GC.count, GC.stat, GC.latest_gc_info and GC::Profiler in the same run.
+#
+# Once for each base: the collector is the base's.
 require_relative "helper"
 require_relative "extension"
 require_relative "remote"

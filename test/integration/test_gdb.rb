@@ -1,5 +1,7 @@
 # Post mortem: the module's gdb commands show and save what is in memory, of a stopped process and
 # of a core file.
+#
+# Once: what is in memory is the same for each JIT.
 require_relative "helper"
 Integration.only "zjit" # what is in memory is the same for each JIT
 

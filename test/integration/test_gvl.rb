@@ -1,5 +1,7 @@
 # The stream `threads`: judged by CRuby's public thread events, which an extension records in the
 # same run, and by what must hold for any program.
+#
+# Once for each base: threads are the base's.
 require_relative "helper"
 require_relative "extension"
 

@@ -1,4 +1,6 @@
 # RubyVM::Trace.span, .instant and .counter, and --vm-trace=LIST: judged by what the program counted itself, and by extensions in C.
+#
+# Once for each base: no compiled code takes part.
 require_relative "helper"
 require_relative "extension"
 

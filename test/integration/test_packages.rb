@@ -1,5 +1,7 @@
 # make deb: the packages install below a scratch root by dpkg itself, what is in them works from
 # there, and nothing is left when they are removed.
+#
+# Once: packages differ by their names only.
 require_relative "helper"
 require "open3"
 

@@ -1,5 +1,7 @@
 # Presets, --vm-trace=default and full, and the options of the stream `threads`, by flags, by the
 # program, and from outside.
+#
+# Once for each JIT: presets name streams.
 require_relative "helper"
 require_relative "remote"
 

@@ -1,4 +1,6 @@
 # However a process begins and ends, its trace is its own and can be read.
+#
+# Once for each base: fork and exec are the base's.
 require_relative "helper"
 require_relative "extension"
 

@@ -1,5 +1,7 @@
 # The query that the event contract promises works as it stands, over the tool, and gives the right
 # rows.
+#
+# Once: the tool reads these traces.
 require_relative "helper"
 
 class TestQuery < Integration::Test

@@ -1,5 +1,7 @@
 # vm-trace record: the program runs as without it, and all its processes are recorded. And RUBY_VM_TRACE, which is how
 # they learn of it.
+#
+# Once for each base: the base reads its environment.
 require_relative "helper"
 require_relative "remote"
 require "csv"

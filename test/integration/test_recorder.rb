@@ -1,4 +1,6 @@
 # The flight recorder: recording into memory, and its saved traces.
+#
+# Once for each base: memory and files are the module's.
 require_relative "helper"
 
 class TestRecorder < Integration::Test

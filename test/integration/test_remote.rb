@@ -1,4 +1,6 @@
 # vm-trace start, stop and status, sent to a running program. The socket is the same for each JIT.
+#
+# Once: the socket is the same for each JIT and base.
 require_relative "helper"
 require_relative "remote"
 require "socket"

@@ -1,5 +1,7 @@
 # Many clients of the control socket at once, slow ones, and clients that come when the program
 # ends: none delays or harms the program or another client.
+#
+# Once: the socket is the same for each JIT and base.
 require_relative "helper"
 require_relative "extension"
 require_relative "remote"

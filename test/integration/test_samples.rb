@@ -1,5 +1,7 @@
 # Exits as stack samples: as many as exits, of the same times, with their stacks; a deep stack costs
 # few bytes; and the tool reads what Perfetto reads.
+#
+# Once for each JIT: stacks are tested for each pair in test_stacks.
 require_relative "helper"
 require "csv"
 require "open3"

@@ -1,5 +1,7 @@
 # The kernel's scheduler: which CPU each thread has, and when it waits for one. The reference is the kernel's own count
 # of both (/proc/PID/task/TID/schedstat).
+#
+# Once: the kernel's events are the same for each JIT and base.
 require_relative "perf"
 
 class TestSched < Integration::Test

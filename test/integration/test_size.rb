@@ -1,5 +1,7 @@
 # Large traces: frames, names, depth. Every name is right, none is empty, nothing is cut without a
 # note.
+#
+# Once: files and tables are the module's.
 require_relative "helper"
 
 class TestSize < Integration::Test

@@ -1,5 +1,6 @@
 # A slow disk: the program continues, and what could not be recorded is counted.
 #
+# Once: the file is the module's.
 # Alone: it asks how long the program stands still.
 require_relative "helper"
 require "rbconfig"

@@ -1,5 +1,7 @@
 # examples/slow_requests/slow_requests.rb: the Rack middleware that saves traces of slow requests,
 # in servers with threads and in servers that fork.
+#
+# Once: the middleware is written in Ruby.
 require_relative "helper"
 
 class TestSlowRequests < Integration::Test

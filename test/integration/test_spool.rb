@@ -1,4 +1,6 @@
 # The spool: a recording in pieces, by several processes, into one folder.
+#
+# Once: files are the module's.
 require_relative "helper"
 require_relative "remote"
 require "socket"

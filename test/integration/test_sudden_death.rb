@@ -1,5 +1,7 @@
 # However a program dies, its file loads and holds every event up to the last one; and the program
 # dies as it does untraced.
+#
+# Once: the file is the module's.
 require_relative "helper"
 
 class TestSuddenDeath < Integration::Test

@@ -1,5 +1,7 @@
 # `vm-trace report` of traces of real programs: whatever was recorded, and however it was sampled,
 # the sums of all tables equal the summary.
+#
+# Once for each JIT: the tool adds them up.
 require_relative "helper"
 require_relative "../tool/report_sums"
 

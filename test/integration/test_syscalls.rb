@@ -1,4 +1,6 @@
 # System calls: each one is recorded, on the track of what made it. The reference is strace, which watches the same run.
+#
+# Once: the kernel's events are the same for each JIT and base.
 require_relative "perf"
 
 class TestSyscalls < Integration::Test

@@ -1,5 +1,7 @@
 # Beside Perfetto's own trace of the system, which has ftrace's events: both clocks must agree, so that one file lies
 # right beside the other.
+#
+# Once: the clock is the same for each JIT and base.
 require_relative "perf"
 
 class TestSystemTrace < Integration::Test

@@ -1,4 +1,6 @@
 # Every event is on the thread that it happened on: its native id and its name.
+#
+# Once for each base: threads are the base's.
 require_relative "helper"
 
 class TestThreads < Integration::Test

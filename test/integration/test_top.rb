@@ -1,4 +1,6 @@
 # vm-trace top: what it shows of programs that run, in a terminal and without one.
+#
+# Once: the tool reads these traces.
 require_relative "helper"
 require_relative "remote"
 require "open3"

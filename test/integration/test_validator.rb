@@ -1,4 +1,6 @@
 # The validator that checks all traces finds each fault.
+#
+# Once: the tool reads these traces.
 require_relative "helper"
 
 class TestValidator < Integration::Test
