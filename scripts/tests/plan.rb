@@ -112,7 +112,9 @@ class Plan
       skip_files(sources, "arm64", reason.strip)
       return []
     end
-    [Entry.new(suite: "arm64", name: "arm64", reads: :sums, command: ["scripts/check-arm64.sh", *(@all ? [] : ["unit"])], alone: true)]
+    %w[unit tool integration].map do |suite|
+      Entry.new(suite: "arm64", name: "arm64 #{suite}", reads: :sums, command: ["scripts/check-arm64.sh", suite], alone: true)
+    end
   end
 
   # A pair is tested as a whole, or by a few files only.

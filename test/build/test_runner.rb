@@ -204,10 +204,10 @@ class TestRunner < BuildTest
     project.script("project/scripts/check-arm64.sh",
                    "echo skipped: a: b; echo failed: c; echo 5 passed, 1 failed, 2 skipped; exit 1")
     result = run_suites("arm64")
-    assert_closing_line "5 passed, 1 failed, 2 skipped", 1, result
-    assert_includes result.first, "skipped: arm64: a: b"
+    assert_closing_line "15 passed, 3 failed, 6 skipped", 1, result
+    %w[unit tool integration].each { |suite| assert_includes result.first, "skipped: arm64 #{suite}: a: b" }
     project.script("project/scripts/check-arm64.sh", "exit 1")
-    assert_closing_line "0 passed, 1 failed, 0 skipped", 1, run_suites("arm64")
+    assert_closing_line "0 passed, 3 failed, 0 skipped", 1, run_suites("arm64")
   end
 
   def test_without_a_source_integration_tests_are_counted_as_skipped_with_the_reason
