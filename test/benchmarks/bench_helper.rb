@@ -7,11 +7,14 @@ require "minitest/autorun"
 require "open3"
 require "rbconfig"
 require "tmpdir"
+require_relative "../waiting"
 
 ROOT = File.expand_path("../..", __dir__)
 $LOAD_PATH.unshift("#{ROOT}/benchmarks/lib")
 
 class BenchTest < Minitest::Test
+  include Waiting
+
   COMPARE = "#{ROOT}/benchmarks/compare"
 
   attr_reader :dir

@@ -246,7 +246,7 @@ class TestCompare < BenchTest
     reader, writer = IO.pipe
     pid = spawn(RbConfig.ruby, COMPARE, @one, @one, "-n", "1000", "--", path("naps.rb"), out: writer, err: writer, in: File::NULL, pgroup: true)
     writer.close
-    sleep 0.05 until File.exist?(path("began")) && File.size(path("began")) > 12
+    wait_until("twelve runs have begun") { File.exist?(path("began")) && File.size(path("began")) > 12 }
     Process.kill(:INT, pid)
     out = reader.read
     Process.wait(pid)

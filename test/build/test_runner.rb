@@ -85,13 +85,13 @@ class TestRunner < BuildTest
   end
 
   def test_files_run_side_by_side_and_each_is_shown_whole
-    meet = %q[def test_meets = (File.write(NAME, ""); puts("", NAME); 50.times { sleep 0.1 unless File.exist?(OTHER) }; puts("", NAME); assert_path_exists(OTHER))]
+    meet = %q[def test_meets = (File.write(NAME, ""); puts("", NAME); ENV.fetch("WAITS").to_i.times { sleep 0.1 unless File.exist?(OTHER) }; puts("", NAME); assert_path_exists(OTHER))]
     %w[a b].permutation { |one, other| add_file("tool/test_#{one}.rb", meet.gsub("NAME", "'#{one}'").gsub("OTHER", "'#{other}'")) }
-    out, = result = run_suites("tool", JOBS: "2", V: "1")
+    out, = result = run_suites("tool", JOBS: "2", V: "1", WAITS: "3000")
     assert_closing_line "2 passed, 0 failed, 0 skipped", 0, result
     assert_includes %w[aabb bbaa], out.scan(/^[ab]$/).join
     %w[a b].each { |name| FileUtils.rm(project.path("project/#{name}")) }
-    out, = run_suites("tool", JOBS: "1") # the first one misses the other
+    out, = run_suites("tool", JOBS: "1", WAITS: "10") # the first one misses the other
     assert_equal 1, out.scan(/^unstable: /).size
   end
 

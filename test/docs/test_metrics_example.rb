@@ -7,13 +7,15 @@ require "open3"
 require "socket"
 require "tmpdir"
 require "yaml"
+require_relative "../waiting"
 
 class TestMetricsExample < Minitest::Test
+  include Waiting
+
   TOP = File.expand_path("../..", __dir__)
   EXAMPLE = File.join(TOP, "examples/metrics")
   TOOL = File.join(TOP, "build/tool/vm-trace")
   PROGRAMS = %w[prometheus prometheus-node-exporter promtool].freeze
-  PATIENCE_S = 60
 
   def setup
     missing = PROGRAMS.reject { |program| system("which", program, out: File::NULL) }
@@ -48,13 +50,13 @@ class TestMetricsExample < Minitest::Test
     start("prometheus", "--config.file=#{@dir}/prometheus.yml", "--storage.tsdb.path=#{@dir}/data",
           "--web.listen-address=127.0.0.1:#{server}")
     @server = server
-    await { query("vm_trace_processes").any? }
+    await("metrics are there") { query("vm_trace_processes").any? }
     exits = query("sum(vm_trace_exits)").first["value"].last.to_i
     assert_equal File.read("#{@dir}/vm.prom").scan(/^vm_trace_exits\{.*\} (\d+)$/).sum { |(count)| count.to_i }, exits
     assert_operator exits, :>, 0
     expressions.each { |expression| refute_empty query(expression), expression }
     assert_equal 3, rules.size
-    await { rules.all? { |rule| rule["health"] == "ok" } }
+    await("rules are evaluated") { rules.all? { |rule| rule["health"] == "ok" } }
   end
 
   private
@@ -105,17 +107,13 @@ class TestMetricsExample < Minitest::Test
 
   def last_words = Dir["#{@dir}/*.log"].map { |log| File.read(log).lines.last(5).join }.join
 
-  def await
-    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_S
-    loop do
-      done = begin
-        yield
-      rescue SystemCallError
-        false
-      end
-      return if done
-      flunk last_words if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
-      sleep 0.2
+  def await(what)
+    wait_until(what, every: 0.2) do
+      yield
+    rescue SystemCallError
+      false
     end
+  rescue Minitest::Assertion => e
+    flunk "#{e.message}\n#{last_words}"
   end
 end

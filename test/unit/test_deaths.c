@@ -31,11 +31,11 @@ dies_without_a_lock(const struct rb_iseq_struct *iseq, const struct fake_method 
 {
     static const struct fake_class klass = { .name = "A" };
     pthread_mutex_lock(&rb_vm_trace_capture.lock);
-    alarm(10);
+    unsigned before = alarm(60);
     if (iseq) rb_vm_trace_iseq_free(iseq);
     if (method) rb_vm_trace_method_free(method);
     rb_vm_trace_class_free((uintptr_t)&klass);
-    alarm(0);
+    alarm(before);
     pthread_mutex_unlock(&rb_vm_trace_capture.lock);
 }
 
