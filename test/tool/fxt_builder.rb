@@ -168,8 +168,8 @@ class OurTrace
     @settings = {
       "ruby" => "ruby 4.1.0dev (2026-08-22) +ZJIT [x86_64-linux]", "base" => "81cefb5c9d", "jit" => "ZJIT",
       "command" => "ruby --zjit-trace-exits app.rb", "pid" => [:uint32, pid], "exit_rate" => [:uint64, rate],
+      "fallback_rate" => [:uint64, fallback_rate || 1],
     }
-    @settings["fallback_rate"] = [:uint64, fallback_rate] if fallback_rate
     @exits = [
       exit_event("side_exit", "GuardType(Fixnum)", 2000, "Foo#bar (/app/foo.rb:3)", "opt_plus", weight),
       exit_event("side_exit", "GuardType(Fixnum)", 3000, "Foo#bar (/app/foo.rb:3)", "opt_plus", weight),
@@ -320,7 +320,7 @@ class ThreadsTrace
 
   # `counts`: of the summary, beside those of all traces.
   def build(**counts)
-    counts = { "exits" => 0, "events" => @events, "lost" => 0, "sampled" => 0, **counts.transform_keys(&:to_s) }
+    counts = { "exits" => 0, "fallbacks" => 0, "events" => @events, "lost" => 0, "sampled" => 0, "sites" => 0, **counts.transform_keys(&:to_s) }
     event(:instant, :main, "trace", "summary", @ends, **counts.transform_values { |n| [:uint64, n] }.transform_keys(&:to_sym))
     @builder
   end
@@ -393,8 +393,9 @@ class StatesTrace < ThreadsTrace
 
   def build(**counts)
     @sites.each { |site| event(:instant, :main, "trace", "site", @ends, **site) }
-    exits = @sites.sum { |site| site[:kind] == "fallback" ? 0 : site[:hits][1] }
-    super(exits: exits, sampled: @exits, sites: @sites.size, **counts)
+    fallbacks, exits = @sites.partition { |site| site[:kind] == "fallback" }
+                             .map { |sites| sites.sum { |site| site[:hits][1] } }
+    super(exits: exits, fallbacks: fallbacks, sampled: @exits, sites: @sites.size, **counts)
   end
 end
 

@@ -4,17 +4,19 @@ require_relative "tool_helper"
 class TestCheckSchema < Minitest::Test
   include ToolHelper
 
-  # Breaks one thing of a good trace: the block returns the fault and the event for assert_broken.
-  def broken(message, rate: 1, fallback_rate: nil, **rest)
+  # Breaks one thing of a good trace: the block returns the event that the fault names.
+  def broken(message, *options, rate: 1, fallback_rate: nil)
     trace = OurTrace.new(rate: rate, fallback_rate: fallback_rate)
     culprit = yield trace
     builder = trace.build
-    offset = culprit == :end ? nil : trace.offsets.fetch(culprit)
-    result = check(builder)
+    offset = trace.offsets.fetch(culprit)
+    result = check(builder, *options)
     assert_equal "vm-trace: F: offset #{offset}: #{message}\n", result.err
     assert_equal 1, result.status
     assert_empty result.out
   end
+
+  def frame(number) = "Foo#m#{number} (/app/m.rb:#{number})"
 
   # --- no faults ---
 
@@ -79,8 +81,8 @@ class TestCheckSchema < Minitest::Test
 
   def test_eleven_frames_are_fine
     trace = OurTrace.new
-    (2..9).each { |i| trace.exits[0][:args][i.to_s] = "frame #{i}" }
-    trace.exits[0][:args]["10+"] = "frame 10 < frame 11"
+    (2..9).each { |i| trace.exits[0][:args][i.to_s] = frame(i) }
+    trace.exits[0][:args]["10+"] = "#{frame(10)} < #{frame(11)}"
     assert_fine(trace.build)
   end
 
@@ -126,7 +128,7 @@ class TestCheckSchema < Minitest::Test
 
   def test_summary_without_settings
     builder = FxtBuilder.simple do |b|
-      @at = b.event(:instant, "trace", "summary", ts: 1, args: { "exits" => 0, "events" => 0, "lost" => 0 })
+      @at = b.event(:instant, "trace", "summary", ts: 1, args: %w[exits fallbacks sampled sites events lost].to_h { |key| [key, 0] })
     end
     assert_fault(@at, "its process has no trace settings before this summary", builder)
   end
@@ -197,7 +199,7 @@ class TestCheckSchema < Minitest::Test
   end
 
   def test_summary_without_its_counts
-    %w[exits events lost].each do |key|
+    %w[exits fallbacks sampled sites events lost].each do |key|
       broken("trace summary lacks its argument #{key}") { |t| t.summary[:args] = t.summary_args.reject { |k, _| k == key }; :summary }
     end
   end
@@ -217,14 +219,14 @@ class TestCheckSchema < Minitest::Test
 
   def test_backtrace_with_a_gap
     broken("side_exit GuardType(Fixnum) has a gap in its backtrace: frame 2 is missing") do |t|
-      t.exits[0][:args]["3"] = "frame"
+      t.exits[0][:args]["3"] = frame(3)
       t.exits[0]
     end
   end
 
   def test_rest_of_a_backtrace_without_its_tenth_frame
     broken("side_exit GuardType(Fixnum) has a gap in its backtrace: frame 2 is missing") do |t|
-      t.exits[0][:args]["10+"] = "frame"
+      t.exits[0][:args]["10+"] = frame(10)
       t.exits[0]
     end
   end
@@ -233,16 +235,95 @@ class TestCheckSchema < Minitest::Test
   def test_rest_of_a_backtrace_that_only_says_how_many_frames_there_are_more
     ["31 more frames", "1 more frame"].each do |rest|
       trace = OurTrace.new
+      trace.settings["stack"] = [:uint32, 2]
       trace.exits[0][:args]["10+"] = rest
       assert_fine(trace.build)
     end
-    broken("side_exit GuardType(Fixnum) has a gap in its backtrace: frame 2 is missing") do |t|
-      t.exits[0][:args]["10+"] = "A#a (m.rb:20) < 31 more frames"
-      t.exits[0]
+    { 2 => "A#a (m.rb:20) < 31 more frames", nil => "31 more frames", 3 => "31 more frames" }.each do |stack, rest|
+      broken("side_exit GuardType(Fixnum) has a gap in its backtrace: frame 2 is missing") do |t|
+        t.settings["stack"] = [:uint32, stack] if stack
+        t.exits[0][:args]["10+"] = rest
+        t.exits[0]
+      end
     end
     broken("side_exit GuardType(Fixnum) has a gap in its backtrace: frame 2 is missing") do |t|
-      t.exits[0][:args].update("3" => "frame", "10+" => "31 more frames")
+      t.settings["stack"] = [:uint32, 3]
+      t.exits[0][:args].update("3" => frame(3), "10+" => "31 more frames")
       t.exits[0]
+    end
+  end
+
+  # Then an event has room for fewer than ten frames.
+  def test_rest_of_a_backtrace_beside_so_many_arguments_that_fewer_frames_are_named
+    trace = OurTrace.new
+    (2..8).each { |i| trace.exits[0][:args][i.to_s] = frame(i) }
+    trace.exits[0][:args].update("10+" => frame(9), "seen" => "Array", "index" => -1, "length" => [:uint32, 0])
+    assert_equal 15, trace.exits[0][:args].size
+    assert_fine(trace.build)
+    trace.exits[0][:args].delete("index")
+    assert_fault(trace.tap(&:build).offsets.fetch(trace.exits[0]),
+                 "side_exit GuardType(Fixnum) has a gap in its backtrace: frame 9 is missing", trace.build)
+  end
+
+  def test_rest_of_a_backtrace_has_4_kib_at_most
+    with_rest = lambda do |t, bytes|
+      (2..9).each { |i| t.exits[0][:args][i.to_s] = frame(i) }
+      t.exits[0][:args]["10+"] = frame(10).rjust(bytes, "F")
+      t.exits[0]
+    end
+    assert_fine(OurTrace.new.tap { |t| with_rest[t, 4096] }.build)
+    broken("side_exit GuardType(Fixnum): 10+ has 4097 bytes; the most are 4096") { |t| with_rest[t, 4097] }
+    broken("side_exit GuardType(Fixnum): frame 10+ is not a string") do |t|
+      with_rest[t, 0].tap { |exit| exit[:args]["10+"] = [:uint32, 5] }
+    end
+  end
+
+  # An exit that is a stack sample, too: the sample has all further frames, and "10+" their number.
+  def sampled(named, rest, stack: nil)
+    lambda do |t|
+      t.settings["flags"] = "exits:samples compiles"
+      t.settings["stack"] = [:uint32, stack] if stack
+      (1..9).each { |i| t.exits[0][:args].delete(i.to_s) }
+      (1...named).each { |i| t.exits[0][:args][i.to_s] = frame(i) }
+      t.exits[0][:args]["10+"] = rest if rest
+      t.exits[0]
+    end
+  end
+
+  def test_frames_of_an_exit_that_is_a_stack_sample
+    [[1, [:uint32, 10]], [1, [:uint32, 90], 1], [3, [:uint32, 5], 3], [10, [:uint32, 5], 20], [10, nil], [3, nil]].each do |named, rest, stack|
+      assert_fine(OurTrace.new.tap { |t| sampled(named, rest, stack: stack)[t] }.build)
+    end
+    exit = "side_exit GuardType(Fixnum)"
+    broken("#{exit}: 10+ is not a number, though the exit is a stack sample", &sampled(1, frame(1)))
+    broken("#{exit} names 2 frames, and has 10+; its stack sample has all but 1", &sampled(2, [:uint32, 9]))
+    broken("#{exit} names 2 frames, and has 10+; its stack sample has all but 3", &sampled(2, [:uint32, 9], stack: 3))
+    broken("#{exit} names 9 frames, and has 10+; its stack sample has all but 10", &sampled(9, [:uint32, 9], stack: 20))
+    broken("#{exit} leaves 9 frames to its stack sample: so few are named", &sampled(1, [:uint32, 9]))
+  end
+
+  # Other backtraces of such a trace are whole.
+  def test_frames_of_a_fallback_beside_exits_that_are_stack_samples
+    trace = OurTrace.new
+    trace.settings["flags"] = "exits:samples fallbacks"
+    (2..9).each { |i| trace.exits[3][:args][i.to_s] = frame(i) }
+    trace.exits[3][:args]["10+"] = frame(10)
+    assert_fine(trace.build)
+  end
+
+  def test_frames_end_with_their_places
+    ["Foo#bar (/app/a b.rb:-3)", "puts (<cfunc>)", "block (2 levels) in Foo#bar ((eval at x.rb:1):2)", "<top (required)> (:1)",
+     "Foo#bar ...[32000 bytes cut]", "line\nbreak (a\n.rb:7)"].each do |label|
+      assert_fine(OurTrace.new.tap { |t| t.exits[0][:args]["1"] = label }.build)
+    end
+    ["Foo#bar", "", "Foo#bar (a.rb)", "Foo#bar (a.rb:)", "Foo#bar a.rb:3)", "Foo#bar (a.rb:3", "Foo#bar ...[ bytes cut]", "...[1 bytes",
+     "2 bytes cut]", "<cfunc>", "(<cfunc>)"].each do |label|
+      broken("side_exit GuardType(Fixnum): frame 1 has no path and line: #{label}") { |t| t.exits[0][:args]["1"] = label; t.exits[0] }
+    end
+    broken("invalidation x: frame 0 has no path and line: Foo#bar") do |t|
+      t.spans.unshift({ type: :begin, cat: "invalidation", name: "x", ts: 4000, args: { "0" => "Foo#bar" } },
+                      { type: :end, cat: "invalidation", name: "x", ts: 4001 })
+      t.spans[0]
     end
   end
 
@@ -251,11 +332,11 @@ class TestCheckSchema < Minitest::Test
   end
 
   def test_exit_without_insn_or_version
-    broken("side_exit GuardType(Fixnum) lacks its argument insn") { |t| t.exits[0][:args].delete("insn"); t.exits[0] }
+    broken("side_exit GuardType(Fixnum) lacks its argument insn", rate: 97) { |t| t.exits[0][:args].delete("insn"); t.exits[0] }
     broken("fallback SendPolymorphic has no string as its argument callee") { |t| t.exits[3][:args]["callee"] = [:uint32, 1]; t.exits[3] }
-    broken("fallback SendPolymorphic lacks its argument version") { |t| t.exits[3][:args].delete("version"); t.exits[3] }
-    broken("side_exit GuardType(Fixnum) has no string as its argument insn") { |t| t.exits[0][:args]["insn"] = 5; t.exits[0] }
-    broken("side_exit GuardType(Fixnum) has no unsigned number as its argument version") do |t|
+    broken("fallback SendPolymorphic lacks its argument version", fallback_rate: 5) { |t| t.exits[3][:args].delete("version"); t.exits[3] }
+    broken("side_exit GuardType(Fixnum) has no string as its argument insn", rate: 97) { |t| t.exits[0][:args]["insn"] = 5; t.exits[0] }
+    broken("side_exit GuardType(Fixnum) has no unsigned number as its argument version", rate: 97) do |t|
       t.exits[0][:args]["version"] = -1
       t.exits[0]
     end
@@ -301,7 +382,7 @@ class TestCheckSchema < Minitest::Test
   end
 
   def test_argument_given_twice
-    broken("side_exit GuardType(Fixnum) has two arguments insn") do |t|
+    broken("side_exit GuardType(Fixnum) has two arguments insn", rate: 97) do |t|
       t.exits[0][:args][FxtBuilder::Inline.new("insn")] = "send"
       t.exits[0]
     end
@@ -407,7 +488,12 @@ class TestCheckSchema < Minitest::Test
 
   def test_kind_of_event_that_its_category_does_not_have
     broken("trace x is not an instant") { |t| t.extra << { type: :complete, cat: "trace", name: "x", ts: 8500, extra: 8501, args: {} }; t.extra[0] }
-    broken("compile x is not a duration") { |t| t.extra << { type: :instant, cat: "compile", name: "x", ts: 8500, args: {} }; t.extra[0] }
+    { "compile" => { type: :instant, args: {} }, "invalidation" => { type: :complete, extra: 8501, args: {} } }.each do |category, event|
+      broken("#{category} x is not the begin or the end of a duration") do |t|
+        t.extra << event.merge(cat: category, name: "x", ts: 8500)
+        t.extra[0]
+      end
+    end
     broken("reprofile x is not an async event") { |t| t.extra << { type: :instant, cat: "reprofile", name: "x", ts: 8500, args: {} }; t.extra[0] }
   end
 
@@ -415,8 +501,8 @@ class TestCheckSchema < Minitest::Test
 
   def test_time_that_runs_back_on_a_thread
     trace = OurTrace.new
-    late = trace.exit_event("side_exit", "Late", 7000, "a", "b")
-    early = trace.exit_event("side_exit", "Early", 6000, "a", "b")
+    late = trace.exit_event("side_exit", "Late", 7000, frame(1), "b")
+    early = trace.exit_event("side_exit", "Early", 6000, frame(1), "b")
     trace.exits = []
     trace.sites = []
     trace.losses = [late, early] # where no sorting puts them right
@@ -428,8 +514,8 @@ class TestCheckSchema < Minitest::Test
 
   def test_time_may_run_back_from_chunk_to_chunk
     trace = OurTrace.new
-    late = trace.exit_event("side_exit", "Late", 7000, "a", "b")
-    early = trace.exit_event("side_exit", "Early", 6000, "a", "b").merge(new_chunk: true)
+    late = trace.exit_event("side_exit", "Late", 7000, frame(1), "b")
+    early = trace.exit_event("side_exit", "Early", 6000, frame(1), "b").merge(new_chunk: true)
     trace.exits = []
     trace.sites = []
     trace.losses = [late, early]

@@ -165,7 +165,7 @@ class TestCli < Minitest::Test
 
   OPTIONS = %w[top since until reason method thread format max-faults memory help version normalize kind map fail-over
                output sqlite no-reason counter no-exits compiles invalidations sample-rate file max-size keep calls
-               syscalls sched seconds save-at timeout table no-map].freeze
+               syscalls sched seconds save-at timeout table no-map strict unended ractors].freeze
 
   def test_man_page_names_every_command_and_option
     man = File.read(File.join(ROOT, "tools/vm-trace/cli/vm-trace.1"))

@@ -24,6 +24,7 @@ class TestGains < Minitest::Test
   def trace(&block)
     StatesTrace.new do |t|
       t.states(:main, compiled: 70, exited: 30)
+      t.exits(:main, "R", F, 5, lost: 30)
       t.site("R", F, 1, lost: 30)
       block.call(t)
     end.build

@@ -282,8 +282,8 @@ class TestStates < Minitest::Test
   # --- check ---
 
   def broken(message, **options)
-    trace = StatesTrace.new(**options) do |t|
-      t.site("R", A, 2, lost: 30, max: 20)
+    trace = StatesTrace.new(rate: 97, **options) do |t|
+      t.site("R", A, 200, lost: 30, max: 20)
       t.states(:main, compiled: 70, exited: 30)
       yield t
     end
@@ -294,7 +294,7 @@ class TestStates < Minitest::Test
 
   def test_good_traces_are_fine
     assert_fine(states_trace)
-    assert_fine(StatesTrace.new { |t| t.site("R", A, 2, lost: 30); t.states(:main, exited: 30.2, compiled: 69) }.build)
+    assert_fine(StatesTrace.new(rate: 97) { |t| t.site("R", A, 2, lost: 30); t.states(:main, exited: 30.2, compiled: 69) }.build)
   end
 
   def test_lost_times_that_are_no_numbers

@@ -32,6 +32,8 @@ class TestThrows < Minitest::Test
       pair(t, 30, 3, caught_at: CALLER, lost: [5, 5])
       pair(t, 40, 4, thread: :other)
       pair(t, 50, 5, caught: false)
+      t.site("Throw", BLOCK, 5, insn: "throw")
+      t.site("ExceptionHandler", METHOD, 5, insn: "(handler)")
     end
     with_file(bytes) { |path| assert_equal 0, tool("check", path).status, tool("check", path).err }
     assert_equal [[BLOCK, CALLER, 1, 10_000_000], [BLOCK, METHOD, 3, 6_000_000]], pairs(bytes)

@@ -31,7 +31,7 @@ module Traces
   # is not UTF-8.
   def self.threads
     FxtBuilder.simple do |b|
-      b.event(:instant, "trace", "settings", ts: 1000, args: { "command" => "ruby \e[31mred\e[0m.rb", "pid" => [:uint32, 42] })
+      b.event(:instant, "trace", "settings", ts: 1000, args: { "command" => "ruby \e[31mred\e[0m.rb", "pid" => [:uint32, 42], "exit_rate" => [:uint32, 1] })
       6.times do |i|
         b.event(:instant, "side_exit", "Reason#{i % 3}", ts: 2000 + i,
                 args: { "0" => "caf\xe9#m (/app/a.rb:#{i})".b, "insn" => "send", "version" => [:uint32, 1] })
@@ -150,7 +150,7 @@ module Traces
     end
     # The summary counts them as exits.
     trace.exits, trace.spans = trace.spans.sort_by.with_index { |event, i| [event[:ts], i] }, []
-    trace.summary = { ts: 120 * ms, args: { "exits" => [:uint64, found.size], "sampled" => [:uint64, found.size], "lost" => [:uint64, 0],
+    trace.summary = { ts: 120 * ms, args: { "exits" => [:uint64, found.size], "fallbacks" => [:uint64, 0], "sampled" => [:uint64, found.size], "lost" => [:uint64, 0],
                                             "events" => [:uint64, 1 + trace.exits.size + trace.sites.size], "sites" => [:uint64, trace.sites.size] } }
     trace.build
   end

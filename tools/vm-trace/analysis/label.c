@@ -32,18 +32,54 @@ location_of(struct fxt_string label)
     return NULL;
 }
 
+/* Finds the colon before the line number that ends at `end`, or returns NULL. A line can be negative. */
+static const char *
+colon_of_line(const char *path, const char *end)
+{
+    const char *number = end;
+    while (is_digit(number[-1])) number--;
+    if (number == end) return NULL;
+    if (number[-1] == '-') number--;
+    return number > path && number[-1] == ':' ? number - 1 : NULL;
+}
+
+static bool
+ends_with(struct fxt_string text, const char *end)
+{
+    size_t len = strlen(end);
+    return text.len >= len && memcmp(text.ptr + text.len - len, end, len) == 0;
+}
+
+/* "...[7 bytes cut]" at the end */
+static bool
+is_cut(struct fxt_string label)
+{
+    static const char before[] = "...[", after[] = " bytes cut]";
+    if (!ends_with(label, after)) return false;
+    const char *end = label.ptr + label.len - (sizeof after - 1), *number = end;
+    while (number > label.ptr && is_digit(number[-1])) number--;
+    label.len = (uint32_t)(number - label.ptr);
+    return number < end && ends_with(label, before);
+}
+
+bool
+label_has_place(struct fxt_string label)
+{
+    const char *location = location_of(label);
+    if (location != NULL && colon_of_line(location + 2, label.ptr + label.len - 1) != NULL) return true;
+    return ends_with(label, " (<cfunc>)") || is_cut(label);
+}
+
 struct label_parts
 label_parts(struct fxt_string label)
 {
     struct label_parts parts = {.method = label, .path = {.ptr = ""}};
     const char *location = location_of(label);
     if (location == NULL) return parts;
-    const char *path = location + 2, *end = label.ptr + label.len - 1, *number = end;
-    while (is_digit(number[-1])) number--;
-    if (number < end && number[-1] == '-') number--;
-    if (number < end && number - path > 1 && number[-1] == ':') {
-        parts.line = strtoll(number, NULL, 10); /* stops at the parenthesis */
-        end = number - 1;
+    const char *path = location + 2, *end = label.ptr + label.len - 1, *colon = colon_of_line(path, end);
+    if (colon != NULL && colon > path) {
+        parts.line = strtoll(colon + 1, NULL, 10); /* stops at the parenthesis */
+        end = colon;
     }
     parts.method.len = (uint32_t)(location - label.ptr);
     parts.path = (struct fxt_string){.ptr = path, .len = (uint32_t)(end - path)};

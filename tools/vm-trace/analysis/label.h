@@ -18,6 +18,8 @@ struct label_parts {
     int64_t line; /* 0: none */
 };
 struct label_parts label_parts(struct fxt_string label);
+/* Whether the label ends with a place, `(path:line)` or `(<cfunc>)`, or with the note that it was cut before it. */
+bool label_has_place(struct fxt_string label);
 
 /* The length of "Owner#method". */
 size_t label_method_bytes(struct fxt_string label);

@@ -4,11 +4,14 @@
 
 #include "analysis/allocation_check.h"
 #include "analysis/call_check.h"
+#include "analysis/event_args.h"
 #include "analysis/execution_check.h"
 #include "analysis/frames.h"
+#include "analysis/label.h"
 #include "analysis/sample_check.h"
 #include "analysis/sched_check.h"
 #include "analysis/schema_check.h"
+#include "analysis/site_hits.h"
 #include "analysis/syscall_check.h"
 #include "base/escape.h"
 #include "base/map.h"
@@ -17,6 +20,11 @@
 #include "fxt/known_strings.h"
 
 enum { CLOCKS_MAX = 256 * 1024, PROCESSES_MAX = 16 * 1024, FLOWS_MAX = 1024 * 1024 };
+enum { FRAMES_NAMED = STRING_FRAME_REST - STRING_FRAME_0, REST_MAX_BYTES = 4096 };
+
+/* What is sampled at a rate, and has sites. */
+enum { EXITS, FALLBACKS, SAMPLED_KINDS };
+static const uint32_t rate_names[SAMPLED_KINDS] = {STRING_EXIT_RATE, STRING_FALLBACK_RATE};
 
 /* The last times of one thread within one provider. A recompile exit has a time from before the
  * JIT acted on it, but is written after the durations and site counts that result from the
@@ -41,10 +49,16 @@ struct process {
     bool summarized;
     bool cut; /* a part of a trace */
     bool snapshot, summary_snapshot; /* whether settings and summary are those of a snapshot */
-    uint64_t rates[2]; /* the sampling rate of exits, of fallbacks */
+    bool by_signal;                  /* another thread took the snapshot while the program ran */
+    bool in_order; /* only ractors wrote the file, and used no chunk again */
+    bool exit_samples; /* exits are stack samples, too */
+    uint64_t stack; /* innermost frames that are kept of a stack; 0: all */
+    uint64_t rates[SAMPLED_KINDS]; /* one in so many is recorded; 0: none */
+    bool unwanted_reported[SAMPLED_KINDS]; /* that they are recorded, though the rate is 0 */
 
     uint64_t events; /* before the summary */
     uint64_t settings;
+    uint64_t settings_offset;
     int64_t settings_ns;
     int64_t first_ns;
     uint64_t first_offset;
@@ -52,18 +66,20 @@ struct process {
     uint64_t last_offset;
     int64_t summary_ns;
     uint64_t summary_offset;
+    uint64_t summary_chunk;
+    bool late_event_reported; /* that an event follows the summary */
 
-    uint64_t recorded_exits;
-    uint64_t site_exits;
-    uint64_t site_fallbacks;
+    uint64_t recorded[SAMPLED_KINDS];
+    uint64_t hits[SAMPLED_KINDS]; /* of the sites */
     uint64_t sites;
     uint64_t losses; /* sum of loss events */
-    bool has_exits, has_fallbacks, has_events, has_sampled, has_sites, has_lost;
+    bool has_total[SAMPLED_KINDS], has_events, has_sampled, has_sites, has_lost;
     struct allocated {
         uint64_t samples, bytes;
     } allocated, summary_allocated;
     bool has_allocated;
-    uint64_t summary_exits, summary_fallbacks, summary_events, summary_sampled, summary_sites, summary_lost;
+    uint64_t total[SAMPLED_KINDS]; /* of the summary */
+    uint64_t summary_events, summary_sampled, summary_sites, summary_lost;
 };
 
 struct flow {
@@ -83,6 +99,8 @@ struct last_event {
 
 struct schema_check {
     struct reader *reader;
+    struct check_rules rules;
+    uint64_t chunk; /* number of the current one */
     bool gaps; /* a process may have lost events before those in the file */
 
     struct map process_of_pid;
@@ -101,6 +119,7 @@ struct schema_check {
     struct call_check calls;
     struct stream_counts syscalls, sched;
     struct sample_check samples;
+    struct site_hits hits;
 
     struct map clock_of_thread;
     struct clocks *clocks;
@@ -109,16 +128,18 @@ struct schema_check {
 };
 
 struct schema_check *
-schema_check_new(struct reader *reader)
+schema_check_new(struct reader *reader, const struct check_rules *rules)
 {
     struct schema_check *check = xcalloc(1, sizeof *check);
     check->reader = reader;
+    check->rules = *rules;
     allocation_check_init(&check->allocations);
     execution_check_init(&check->execution);
     call_check_init(&check->calls);
     stream_counts_init(&check->syscalls, &syscall_stream);
     stream_counts_init(&check->sched, &sched_stream);
     sample_check_init(&check->samples, reader);
+    site_hits_init(&check->hits);
     return check;
 }
 
@@ -136,6 +157,7 @@ schema_check_free(struct schema_check *check)
     stream_counts_free(&check->syscalls);
     stream_counts_free(&check->sched);
     sample_check_free(&check->samples);
+    site_hits_free(&check->hits);
     map_free(&check->clock_of_thread);
     free(check->clocks);
     free(check);
@@ -162,7 +184,7 @@ process_of(struct schema_check *check, uint32_t pid)
     make_room(check->processes, check->process_count, check->process_capacity);
     map_set(&check->process_of_pid, pid, check->process_count);
     struct process *process = &check->processes[check->process_count++];
-    *process = (struct process){.pid = pid, .rates = {1, 1}};
+    *process = (struct process){.pid = pid};
     return process;
 }
 
@@ -194,6 +216,13 @@ schema_check_begins_late(const struct schema_check *check, uint32_t pid)
 }
 
 #define FAULT(check, event, ...) reader_fault((check)->reader, FXT_FAULT_SCHEMA, (event)->offset, __VA_ARGS__)
+
+/* Not a fallback. */
+static bool
+is_exit(const struct fxt_event *event)
+{
+    return event->category.id == STRING_SIDE_EXIT || event->category.id == STRING_RECOMPILE_EXIT;
+}
 
 /* An event's category and name as printable text. */
 struct event_name {
@@ -255,60 +284,103 @@ check_no_doubles(struct schema_check *check, const struct fxt_event *event)
     }
 }
 
-/* Whether "10+" only has a number of further frames: a trace that keeps fewer than ten. */
+/* Whether "10+" is only the number of further frames: of a trace that keeps fewer than ten. */
 static bool
-only_left_out(struct schema_check *check, const struct fxt_event *event)
+only_left_out(struct schema_check *check, struct fxt_string rest)
 {
-    const struct fxt_arg *rest = fxt_event_arg(event, STRING_FRAME_REST);
     struct frames frames = {0};
-    char buffer[REST_TEXT_BYTES];
-    struct fxt_string text;
-    if (rest == NULL || !frames_rest_text(rest, buffer, &text)) return false;
-    frames_of_rest(&frames, reader_pool(check->reader), text);
+    frames_of_rest(&frames, reader_pool(check->reader), rest);
     bool only = frames.count == 0 && frames.left_out > 0;
     free(frames.list);
     return only;
 }
 
-/* Frames "0", "1", ... without a gap; then "10+" if there are more than ten, or more than the
- * trace keeps. */
+/* "10+" of an exit that is a stack sample, too: the number of further frames, which the sample has. */
 static void
-check_backtrace(struct schema_check *check, const struct fxt_event *event)
+check_sampled_rest(struct schema_check *check, const struct process *process, const struct fxt_event *event,
+                   const struct fxt_arg *rest, unsigned named)
+{
+    struct event_name name;
+    uint64_t count, kept = process->stack < FRAMES_NAMED ? process->stack : FRAMES_NAMED;
+    if (!fxt_arg_uint(rest, &count)) {
+        FAULT(check, event, "%s: 10+ is not a number, though the exit is a stack sample", name_of(&name, event));
+    }
+    else if (named != (kept > 0 ? kept : 1)) {
+        FAULT(check, event, "%s names %u frames, and has 10+; its stack sample has all but %" PRIu64,
+              name_of(&name, event), named, kept > 0 ? kept : 1);
+    }
+    else if (kept == 0 && count < FRAMES_NAMED) {
+        FAULT(check, event, "%s leaves %" PRIu64 " frames to its stack sample: so few are named",
+              name_of(&name, event), count);
+    }
+}
+
+/* "10+" follows ten frames; fewer if the event has no room for more, or if the trace keeps fewer. */
+static void
+check_rest(struct schema_check *check, const struct process *process, const struct fxt_event *event,
+           const struct fxt_arg *rest, unsigned named)
+{
+    struct event_name name;
+    if (rest->type != FXT_ARG_STRING) {
+        FAULT(check, event, "%s: frame 10+ is not a string", name_of(&name, event));
+        return;
+    }
+    if (rest->string.len > REST_MAX_BYTES) {
+        FAULT(check, event, "%s: 10+ has %" PRIu32 " bytes; the most are %d", name_of(&name, event), rest->string.len,
+              REST_MAX_BYTES);
+    }
+    if (named == FRAMES_NAMED || event->arg_count == FXT_ARGS_MAX) return;
+    if (named == process->stack && only_left_out(check, rest->string)) return;
+    FAULT(check, event, "%s has a gap in its backtrace: frame %u is missing", name_of(&name, event), named);
+}
+
+/* Frames "0", "1", ... without a gap, each with its place; then "10+" if there are more. */
+static void
+check_backtrace(struct schema_check *check, const struct process *process, const struct fxt_event *event)
 {
     unsigned present = 0;
     struct event_name name;
     for (unsigned i = 0; i < event->arg_count; i++) {
-        uint32_t known = event->args[i].name.id;
-        if (known < STRING_FRAME_0 || known > STRING_FRAME_REST) continue;
-        present |= 1u << (known - STRING_FRAME_0);
-        char buffer[REST_TEXT_BYTES];
-        struct fxt_string text;
-        if (event->args[i].type == FXT_ARG_STRING) continue;
-        if (known == STRING_FRAME_REST && frames_rest_text(&event->args[i], buffer, &text)) continue;
-        FAULT(check, event, "%s: frame %s is not a string", name_of(&name, event),
-              pool_string(reader_pool(check->reader), known).ptr);
+        const struct fxt_arg *frame = &event->args[i];
+        if (frame->name.id < STRING_FRAME_0 || frame->name.id >= STRING_FRAME_REST) continue;
+        unsigned number = frame->name.id - STRING_FRAME_0;
+        char label[100];
+        present |= 1u << number;
+        if (frame->type != FXT_ARG_STRING) {
+            FAULT(check, event, "%s: frame %u is not a string", name_of(&name, event), number);
+        }
+        else if (!label_has_place(frame->string)) {
+            FAULT(check, event, "%s: frame %u has no path and line: %s", name_of(&name, event), number,
+                  escape_into(label, sizeof label, frame->string));
+        }
     }
-    if (!(present & 1)) {
+    unsigned named = (unsigned)__builtin_ctz(~present);
+    const struct fxt_arg *rest = fxt_event_arg(event, STRING_FRAME_REST);
+    if (named == 0) {
         FAULT(check, event, "%s lacks its argument 0, the innermost frame", name_of(&name, event));
     }
-    else if (present & (present + 1)) {
-        unsigned named = present & ~(1u << (STRING_FRAME_REST - STRING_FRAME_0));
-        /* An event has room for 15 arguments: others come first, then frames, and the rest. */
-        bool full = event->arg_count == FXT_ARGS_MAX;
-        if ((named & (named + 1)) == 0 && (full || only_left_out(check, event))) return;
-        unsigned missing = (unsigned)__builtin_ctz(~present);
-        FAULT(check, event, "%s has a gap in its backtrace: frame %u is missing", name_of(&name, event), missing);
+    else if (present >> named != 0) {
+        FAULT(check, event, "%s has a gap in its backtrace: frame %u is missing", name_of(&name, event), named);
+    }
+    else if (rest != NULL) {
+        bool sampled = process->exit_samples && is_exit(event);
+        (sampled ? check_sampled_rest : check_rest)(check, process, event, rest, named);
     }
 }
 
 /* --- exits ------------------------------------------------------------------------- */
 
 static void
-check_weight(struct schema_check *check, const struct fxt_event *event, uint64_t rate)
+check_weight(struct schema_check *check, struct process *process, const struct fxt_event *event, unsigned kind)
 {
     const struct fxt_arg *arg = fxt_event_arg(event, STRING_WEIGHT);
     struct event_name name;
-    uint64_t weight;
+    uint64_t weight, rate = process->rates[kind];
+    if (process->settings > 0 && rate == 0 && !process->unwanted_reported[kind]) {
+        process->unwanted_reported[kind] = true;
+        FAULT(check, event, "%s: the settings have no %s", name_of(&name, event),
+              pool_string(reader_pool(check->reader), rate_names[kind]).ptr);
+    }
     if (arg == NULL) {
         if (rate <= 1) return;
         FAULT(check, event, "%s lacks its argument weight, though one in %" PRIu64 " is recorded",
@@ -373,16 +445,17 @@ static void
 check_exit(struct schema_check *check, struct process *process, const struct fxt_event *event)
 {
     uint64_t version;
-    bool fallback = event->category.id == STRING_FALLBACK;
-    check_backtrace(check, event);
+    unsigned kind = is_exit(event) ? EXITS : FALLBACKS;
+    check_backtrace(check, process, event);
     require_string(check, event, STRING_INSN);
     require_uint(check, event, STRING_VERSION, &version);
-    check_weight(check, event, process->rates[fallback]);
+    check_weight(check, process, event, kind);
     check_outcome(check, event);
     check_seen(check, event);
     if (fxt_event_arg(event, STRING_THREAD) != NULL) require_string(check, event, STRING_THREAD);
     if (fxt_event_arg(event, STRING_CALLEE) != NULL) require_string(check, event, STRING_CALLEE);
-    process->recorded_exits += !fallback;
+    process->recorded[kind]++;
+    if (process->rates[kind] == 1) site_hits_event(&check->hits, check->reader, event);
     execution_check_exit(&check->execution, check->reader, event);
 }
 
@@ -391,21 +464,32 @@ check_exit(struct schema_check *check, struct process *process, const struct fxt
 static void
 read_settings(struct schema_check *check, struct process *process, const struct fxt_event *event)
 {
-    if (process->settings++ == 0) {
-        process->settings_ns = event->ts_ns;
-        if (process->events > 0 && !process->late_reported) {
-            process->late_reported = true;
-            FAULT(check, event, "trace settings is not the first event of its process");
-        }
+    uint64_t pid;
+    if (process->settings++ > 0) {
+        FAULT(check, event, "a second trace settings; the first is at offset %" PRIu64, process->settings_offset);
+        return;
     }
-    if (fxt_event_arg(event, STRING_SNAPSHOT) != NULL) process->snapshot = true;
+    process->settings_ns = event->ts_ns;
+    process->settings_offset = event->offset;
+    if (process->events > 0 && !process->late_reported) {
+        process->late_reported = true;
+        FAULT(check, event, "trace settings is not the first event of its process");
+    }
+    if (require_uint(check, event, STRING_PID, &pid) && pid != event->pid)
+        FAULT(check, event, "trace settings: pid is %" PRIu64 ", but its process is %" PRIu32, pid, event->pid);
+    const struct fxt_arg *snapshot = fxt_event_arg(event, STRING_SNAPSHOT);
+    process->snapshot = snapshot != NULL;
+    process->by_signal =
+        snapshot != NULL && snapshot->type == FXT_ARG_STRING && fxt_string_is(snapshot->string, "signal");
     const struct fxt_arg *keep = fxt_event_arg(event, STRING_KEEP);
-    if (keep != NULL && keep->type == FXT_ARG_STRING && keep->string.id == STRING_NEWEST) check->gaps = true;
-    static const uint32_t names[2] = {STRING_EXIT_RATE, STRING_FALLBACK_RATE};
-    for (unsigned i = 0; i < 2; i++) {
-        uint64_t rate;
-        if (optional_uint(check, event, names[i], &rate)) process->rates[i] = rate;
-    }
+    bool newest = keep != NULL && keep->type == FXT_ARG_STRING && keep->string.id == STRING_NEWEST;
+    check->gaps |= newest;
+    for (unsigned i = 0; i < SAMPLED_KINDS; i++) optional_uint(check, event, rate_names[i], &process->rates[i]);
+    optional_uint(check, event, STRING_STACK, &process->stack);
+    const struct fxt_arg *arg = fxt_event_arg(event, STRING_FLAGS);
+    const struct fxt_string flags = arg != NULL && arg->type == FXT_ARG_STRING ? arg->string : text_of("");
+    process->exit_samples = text_has_word(flags, "exits:samples");
+    process->in_order = !newest && !text_has_word(flags, "syscalls") && !text_has_word(flags, "sched");
     execution_check_settings(&check->execution, check->reader, event);
     call_check_settings(&check->calls, check->reader, event);
     stream_counts_settings(&check->syscalls, check->reader, event);
@@ -431,13 +515,19 @@ check_site(struct schema_check *check, struct process *process, const struct fxt
     }
     const struct fxt_arg *kind = fxt_event_arg(event, STRING_KIND);
     if (kind == NULL || kind->type != FXT_ARG_STRING) return;
+    char text[64];
+    unsigned sampled_kind;
     switch (kind->string.id) {
       case STRING_SIDE_EXIT:
-      case STRING_RECOMPILE_EXIT: process->site_exits += hits; return;
-      case STRING_FALLBACK: process->site_fallbacks += hits; return;
+      case STRING_RECOMPILE_EXIT: sampled_kind = EXITS; break;
+      case STRING_FALLBACK: sampled_kind = FALLBACKS; break;
+      default:
+        FAULT(check, event, "trace site has the unknown kind %s", escape_into(text, sizeof text, kind->string));
+        return;
     }
-    char text[64];
-    FAULT(check, event, "trace site has the unknown kind %s", escape_into(text, sizeof text, kind->string));
+    process->hits[sampled_kind] += hits;
+    if (process->rates[sampled_kind] == 1)
+        site_hits_site(&check->hits, check->reader, event, kind->string.id, hits);
 }
 
 /* Counters of streams, which are in the summary, or in the event `counts` before it. */
@@ -463,13 +553,14 @@ read_summary(struct schema_check *check, struct process *process, const struct f
     process->summarized = true;
     process->summary_ns = event->ts_ns;
     process->summary_offset = event->offset;
+    process->summary_chunk = check->chunk;
     process->summary_snapshot = fxt_event_arg(event, STRING_SNAPSHOT) != NULL;
-    process->has_exits = require_uint(check, event, STRING_EXITS, &process->summary_exits);
+    process->has_total[EXITS] = require_uint(check, event, STRING_EXITS, &process->total[EXITS]);
+    process->has_total[FALLBACKS] = require_uint(check, event, STRING_FALLBACKS, &process->total[FALLBACKS]);
     process->has_events = require_uint(check, event, STRING_EVENTS, &process->summary_events);
     process->has_lost = require_uint(check, event, STRING_LOST, &process->summary_lost);
-    process->has_fallbacks = optional_uint(check, event, STRING_FALLBACKS, &process->summary_fallbacks);
-    process->has_sampled = optional_uint(check, event, STRING_SAMPLED, &process->summary_sampled);
-    process->has_sites = optional_uint(check, event, STRING_SITES, &process->summary_sites);
+    process->has_sampled = require_uint(check, event, STRING_SAMPLED, &process->summary_sampled);
+    process->has_sites = require_uint(check, event, STRING_SITES, &process->summary_sites);
     read_counts(check, process, event);
 }
 
@@ -527,6 +618,9 @@ check_kind(struct schema_check *check, const struct fxt_event *event)
         break;
       case STRING_COMPILE:
       case STRING_INVALIDATION:
+        kind = "the begin or the end of a duration";
+        right = event->type == FXT_EVENT_DURATION_BEGIN || event->type == FXT_EVENT_DURATION_END;
+        break;
       case STRING_BLOCKED:
         kind = "a duration";
         right = event->type >= FXT_EVENT_DURATION_BEGIN && event->type <= FXT_EVENT_DURATION_COMPLETE;
@@ -581,6 +675,7 @@ schema_check_chunk(struct schema_check *check)
      * are the events of a thread in order. */
     map_free(&check->clock_of_thread);
     check->clock_count = 0;
+    check->chunk++;
     execution_check_chunk(&check->execution);
     call_check_chunk(&check->calls);
     stream_counts_chunk(&check->syscalls);
@@ -657,18 +752,26 @@ check_reprofile(struct schema_check *check, const struct fxt_event *event)
     if (event->type >= FXT_EVENT_FLOW_BEGIN && event->type <= FXT_EVENT_FLOW_END) check_flow(check, event);
 }
 
+/* Not every tracer repeats the name at the end of a duration. This one does. */
+static void
+require_name(struct schema_check *check, const struct fxt_event *event)
+{
+    if (event->name.len == 0) FAULT(check, event, "%s has no name", event->category.ptr);
+}
+
 /* An invalidation of a version says which version. One within another has no backtrace, nor has
  * one outside of Ruby code. */
 static void
-check_invalidation(struct schema_check *check, const struct fxt_event *event)
+check_invalidation(struct schema_check *check, const struct process *process, const struct fxt_event *event)
 {
     uint64_t version;
+    require_name(check, event);
     if (event->type == FXT_EVENT_DURATION_END) return;
     if (fxt_event_arg(event, STRING_ISEQ) != NULL) {
         require_string(check, event, STRING_ISEQ);
         require_uint(check, event, STRING_VERSION, &version);
     }
-    if (fxt_event_arg(event, STRING_FRAME_0) != NULL) check_backtrace(check, event);
+    if (fxt_event_arg(event, STRING_FRAME_0) != NULL) check_backtrace(check, process, event);
 }
 
 /* The end of a compilation of an ISEQ. */
@@ -676,6 +779,7 @@ static void
 check_compilation(struct schema_check *check, const struct fxt_event *event)
 {
     uint64_t number;
+    require_name(check, event);
     if (fxt_event_arg(event, STRING_ISEQ) == NULL) return;
     require_string(check, event, STRING_ISEQ);
     require_uint(check, event, STRING_VERSION, &number);
@@ -737,7 +841,7 @@ check_allocation(struct schema_check *check, struct process *process, const stru
     /* The VM allocates outside of Ruby methods, too, and a trace may be without stacks. */
     for (uint32_t frame = STRING_FRAME_0; frame <= STRING_FRAME_REST; frame++) {
         if (fxt_event_arg(event, frame) == NULL) continue;
-        check_backtrace(check, event);
+        check_backtrace(check, process, event);
         break;
     }
     if (numbered) allocation_check_sample(&check->allocations, check->reader, event, sample, untracked != 0);
@@ -785,6 +889,19 @@ may_be_early(const struct process *process, const struct fxt_event *event)
            (process->snapshot || fxt_event_arg(event, STRING_BEGAN) != NULL);
 }
 
+/* Nothing follows the summary in its chunk; nor in the file, if a single writer filled it from start to end. */
+static void
+check_end(struct schema_check *check, struct process *process, const struct fxt_event *event)
+{
+    bool in_order =
+        check->chunk == process->summary_chunk || (process->in_order && check->rules.ractors == 1);
+    if (!process->summarized || !in_order || process->late_event_reported) return;
+    struct event_name name;
+    process->late_event_reported = true;
+    FAULT(check, event, "%s follows the trace summary, at offset %" PRIu64 ", which is the last event",
+          name_of(&name, event), process->summary_offset);
+}
+
 void
 schema_check_event(struct schema_check *check, const struct fxt_event *event)
 {
@@ -803,6 +920,7 @@ schema_check_event(struct schema_check *check, const struct fxt_event *event)
         check_kind(check, event);
         check_no_doubles(check, event);
         check_time(check, event);
+        check_end(check, process, event);
         switch (event->category.id) {
           case STRING_SIDE_EXIT:
           case STRING_RECOMPILE_EXIT:
@@ -810,7 +928,7 @@ schema_check_event(struct schema_check *check, const struct fxt_event *event)
           case STRING_TRACE: check_trace_event(check, process, event); break;
           case STRING_REPROFILE: check_reprofile(check, event); break;
           case STRING_THROW: check_flow(check, event); break;
-          case STRING_INVALIDATION: check_invalidation(check, event); break;
+          case STRING_INVALIDATION: check_invalidation(check, process, event); break;
           case STRING_COMPILE: check_compilation(check, event); break;
           case STRING_BLOCKED: check_blocked(check, event); break;
           case STRING_GC: check_gc(check, event); break;
@@ -855,6 +973,32 @@ compare_allocated(struct reader *reader, const struct process *process)
             "allocation_bytes", "weights of the samples add up to");
 }
 
+/* Whether exits and fallbacks may have been counted after their events were copied into a snapshot: all other
+ * ractors go on meanwhile. */
+static bool
+counts_run_ahead(const struct schema_check *check, const struct process *process)
+{
+    return process->snapshot && (process->by_signal || check->rules.ractors != 1);
+}
+
+/* Each ractor counts to the sampling rate by itself, and has counted to less than that in the end. */
+static void
+compare_rate(struct schema_check *check, const struct process *process, unsigned kind)
+{
+    static const char *const names[SAMPLED_KINDS] = {"exits", "fallbacks"};
+    uint64_t rate = process->rates[kind], total = process->total[kind], recorded = process->recorded[kind];
+    uint64_t ractors = check->rules.ractors;
+    if (rate < 2 || !process->has_total[kind]) return; /* sites are compared with each event */
+    bool bounded = ractors > 0 && !counts_run_ahead(check, process);
+    if (recorded <= total / rate) { /* the product may have more than 64 bits */
+        uint64_t further = total - recorded * rate;
+        if (!bounded || further / ractors + (further % ractors > 0) < rate) return;
+    }
+    reader_fault(check->reader, FXT_FAULT_SCHEMA, process->summary_offset,
+                 "trace summary says %s: %" PRIu64 ", but the file holds: %" PRIu64 ", one in %" PRIu64, names[kind],
+                 total, recorded, rate);
+}
+
 static bool
 is_whole(const void *context, uint32_t pid)
 {
@@ -866,11 +1010,22 @@ finish_process(struct schema_check *check, const struct process *process)
 {
     struct reader *reader = check->reader;
     bool gaps = check->gaps;
-    if (!process->checked) return;
+    if (!process->checked) {
+        if (check->rules.strict)
+            reader_fault(reader, FXT_FAULT_SCHEMA, process->first_offset, "process %" PRIu32 " has no trace settings",
+                         process->pid);
+        return;
+    }
     if (process->settings > 0 && process->first_ns < process->settings_ns) {
         reader_fault(reader, FXT_FAULT_SCHEMA, process->first_offset, "event is earlier than trace settings");
     }
-    if (!process->summarized) return; /* the process did not end in good order: there is nothing to compare */
+    if (!process->summarized) { /* the process did not end in good order: there is nothing to compare */
+        if (check->rules.strict && !check->rules.unended)
+            reader_fault(reader, FXT_FAULT_SCHEMA, process->last_offset,
+                         "process %" PRIu32 " has no trace summary: it was killed, still runs, or this is a part "
+                         "of its trace (--unended accepts that)", process->pid);
+        return;
+    }
     if (process->snapshot != process->summary_snapshot) {
         reader_fault(reader, FXT_FAULT_SCHEMA, process->summary_offset,
                      "trace summary %s a snapshot, and the settings %s",
@@ -882,23 +1037,33 @@ finish_process(struct schema_check *check, const struct process *process)
         reader_fault(reader, FXT_FAULT_SCHEMA, process->last_offset, "event is later than trace summary");
     }
     compare(reader, process, process->has_events, process->summary_events, process->events, "events", "the file holds");
-    compare(reader, process, process->has_sampled, process->summary_sampled, process->recorded_exits, "sampled",
+    compare(reader, process, process->has_sampled, process->summary_sampled, process->recorded[EXITS], "sampled",
             "exits in the file");
     compare(reader, process, process->has_lost, process->summary_lost, process->losses, "lost",
             "loss events add up to");
     if (!gaps && !process->snapshot) compare_allocated(reader, process);
     if (process->has_lost && process->summary_lost > 0) return; /* then calls and sites may be lost, too */
     compare(reader, process, process->has_sites, process->summary_sites, process->sites, "sites", "the file holds");
-    compare(reader, process, process->has_exits, process->summary_exits, process->site_exits, "exits",
+    compare(reader, process, process->has_total[EXITS], process->total[EXITS], process->hits[EXITS], "exits",
             "hits of the sites add up to");
-    compare(reader, process, process->has_fallbacks, process->summary_fallbacks, process->site_fallbacks, "fallbacks",
-            "hits of the sites add up to");
+    compare(reader, process, process->has_total[FALLBACKS], process->total[FALLBACKS], process->hits[FALLBACKS],
+            "fallbacks", "hits of the sites add up to");
+    for (unsigned i = 0; i < SAMPLED_KINDS; i++) compare_rate(check, process, i);
     if (gaps || process->snapshot) return;
     call_check_finish(&check->calls, reader, process->pid);
     stream_counts_finish(&check->syscalls, reader, process->pid);
     stream_counts_finish(&check->sched, reader, process->pid);
     stream_counts_finish(&check->samples.counts, reader, process->pid);
     execution_check_finish(&check->execution, reader, process->pid);
+}
+
+static enum site_hits_rule
+site_rule_of(const void *context, uint32_t pid)
+{
+    const struct schema_check *check = context;
+    const struct process *process = known_process(check, pid);
+    if (process == NULL || !process->summarized || process->summary_lost > 0) return SITE_HITS_UNKNOWN;
+    return counts_run_ahead(check, process) ? SITE_HITS_MAY_BE_MORE : SITE_HITS_EQUAL;
 }
 
 void
@@ -910,8 +1075,11 @@ schema_check_blob(struct schema_check *check, const struct fxt_blob *blob)
 void
 schema_check_finish(struct schema_check *check)
 {
+    if (check->rules.strict && check->process_count == 0)
+        reader_fault(check->reader, FXT_FAULT_SCHEMA, 0, "the trace has no event");
     for (uint32_t i = 0; i < check->process_count; i++)
         finish_process(check, &check->processes[i]);
+    if (!reader_moved(check->reader)) site_hits_finish(&check->hits, check->reader, site_rule_of, check);
     if (!check->gaps && !reader_moved(check->reader))
         allocation_check_finish(&check->allocations, check->reader, is_whole, check);
     for (uint32_t i = 0; i < check->flow_count && !check->gaps; i++) {

@@ -11,7 +11,14 @@
 
 struct schema_check;
 
-struct schema_check *schema_check_new(struct reader *reader);
+/* What is checked beyond the schema. */
+struct check_rules {
+    bool strict;      /* the trace is complete: all processes have their settings and summary */
+    bool unended;     /* with strict: the summary may be missing */
+    uint64_t ractors; /* at most so many of a process exited; 0: unknown */
+};
+
+struct schema_check *schema_check_new(struct reader *reader, const struct check_rules *rules);
 void schema_check_free(struct schema_check *check);
 /* A new chunk begins: its events may be older than those before. */
 void schema_check_chunk(struct schema_check *check);

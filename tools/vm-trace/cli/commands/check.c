@@ -15,6 +15,8 @@
 
 enum { ASYNC_MAX = 1024 * 1024 };
 
+static struct check_rules rules;
+
 /* Async events with one key: begins minus ends. They may come in any order, because their
  * threads differ. */
 struct async {
@@ -190,7 +192,7 @@ check_file(const struct options *options, const char *file)
         .sched = check_edge,
     };
     check.pairs = duration_pairs_new(&on_pair);
-    check.schema = schema_check_new(check.reader);
+    check.schema = schema_check_new(check.reader, &rules);
     check.states = state_check_new(check.reader, check.schema);
 
     struct fault_report faults = fault_report_new(file, options->max_faults);
@@ -228,12 +230,24 @@ check_file(const struct options *options, const char *file)
 static enum status
 run(const struct options *options, int file_count, char **files)
 {
+    if (rules.unended && !rules.strict) {
+        fputs("vm-trace: --unended is for --strict\n", stderr);
+        return STATUS_USAGE;
+    }
     enum status status = STATUS_FINE;
     for (int i = 0; i < file_count; i++) status = worse(status, check_file(options, files[i]));
     return worse(status, finish_output());
 }
 
-static const struct cli_option check_options[] = {OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
+static const struct cli_option check_options[] = {
+    CLI_OPTION("strict", 0, NULL, "a trace must be complete: with settings and summary", NULL, &rules.strict),
+    CLI_OPTION("unended", 0, NULL, "with --strict: the summary may be missing, as after a kill", NULL, &rules.unended),
+    {"ractors", 0, "N", "at most N ractors of each process exited; 1: only the main one", take_number, &rules.ractors,
+     1, UINT32_MAX},
+    OPTION_MAX_FAULTS,
+    OPTION_MEMORY,
+    {0},
+};
 
 const struct command command_check = {
     .name = "check",
@@ -242,9 +256,15 @@ const struct command command_check = {
     .help =
         "Reads each trace from start to end and reports every fault as\n"
         "`vm-trace: FILE: offset N: reason` on standard error. A trace of CRuby's tracer is also\n"
-        "checked against the schema of its events. A trace without faults gets one line on\n"
-        "standard output: `FILE: ok: N records, N events, N chunks`. Warnings (records that are\n"
-        "legal but have no effect) do not change the exit status.\n",
+        "checked against the schema of its events, and its counts of exits, sites and other\n"
+        "events against each other. A trace without faults gets one line on standard output:\n"
+        "`FILE: ok: N records, N events, N chunks`. Warnings (records that are legal but have no\n"
+        "effect) do not change the exit status.\n"
+        "\n"
+        "A program that was killed leaves a trace without its end, and a part of a trace has none\n"
+        "either: both are fine, except with --strict. How many of the sampled exits are recorded\n"
+        "depends on how many ractors exited, since each counts by itself. Give their number with\n"
+        "--ractors to have that checked, too.\n",
     .folders = true,
     .options = check_options,
     .run = run,
