@@ -104,7 +104,7 @@ restore() {
 keep() {
     mkdir -p "$cache/rubies" && [ -w "$cache/rubies" ] || return 0
     (cd "$obj" && find . -maxdepth 1 -name '*.h' && find .ext/include -name '*.h') > "$build/headers"
-    tar -czf "$kept.$$" --transform="s,^${kind}stage,stage," --transform="s,^\./,obj/,;s,^\.ext/,obj/.ext/," \
+    tar -I 'gzip -1' -cf "$kept.$$" --transform="s,^${kind}stage,stage," --transform="s,^\./,obj/,;s,^\.ext/,obj/.ext/," \
         -C "$build" "${kind}stage" -C "$obj" -T "$build/headers" && mv "$kept.$$" "$kept" || rm -f "$kept.$$"
     ls -t "$cache/rubies"/*.tar.gz | tail -n +$((KEPT_MOST + 1)) | xargs -r rm -f
 }
