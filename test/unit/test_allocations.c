@@ -4,6 +4,7 @@
 #include "harness.h"
 #include "traced.h"
 #include "vm_trace/session/session.h"
+#include "vm_trace/session/snapshot.h"
 #include "vm_trace/streams/allocations.h"
 #include "vm_trace/streams/live_samples.h"
 
@@ -139,6 +140,30 @@ freed_is_written_at_the_marking_that_did_not_find_it(void **state)
 }
 
 static void
+sample_that_is_older_than_a_reset_is_not_written_when_it_is_freed(void **state)
+{
+    (void)state;
+    struct fake_object before = { .class_name = "A" }, after = { .class_name = "B" };
+    rb_vm_trace_session.memory.bytes = 4 << 20;
+    start_allocations("vm-trace=allocations:1");
+    allocate(&before, &objspace, 40);
+    assert_true(rb_vm_trace_recorder_reset(main_ractor.vm_trace));
+    allocate(&after, &objspace, 40);
+    before.alive = after.alive = false;
+    rb_vm_trace_allocations_marked(&objspace, alive);
+    struct rb_vm_trace_save save = { .path = traced_path, .why = "save" };
+    assert_int_equal(rb_vm_trace_snapshot_begin(false), VM_TRACE_SNAPSHOT_BEGUN);
+    rb_vm_trace_recorder_write(&save);
+    struct trace *trace = trace_read(traced_path);
+    assert_int_equal(trace_count(trace, "allocation", "freed"), 1);
+    assert_int_equal(trace_number(trace_event(trace, "allocation", "freed", 0), "sample"), 2);
+    trace_free(trace);
+    rb_vm_trace_shutdown();
+    free_traced();
+    free(traced_path);
+}
+
+static void
 collection_of_another_objspace_changes_nothing(void **state)
 {
     (void)state;
@@ -267,6 +292,7 @@ main(void)
         isolated_test(sample_has_class_size_weight_and_backtrace),
         isolated_test(weights_of_samples_add_up_to_the_bytes),
         isolated_test(freed_is_written_at_the_marking_that_did_not_find_it),
+        isolated_test(sample_that_is_older_than_a_reset_is_not_written_when_it_is_freed),
         isolated_test(collection_of_another_objspace_changes_nothing),
         isolated_test(objects_that_moved_are_found),
         isolated_test(full_table_leaves_samples_untracked),

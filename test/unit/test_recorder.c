@@ -386,6 +386,7 @@ ends_of_spans_that_began_before_the_reset_are_left_out(void **state)
     assert_int_equal(trace_count(trace, "compile", "inner"), 2);
     assert_int_equal(trace_count(trace, "compile", "outer"), 0);
     assert_int_equal(trace->open_spans, 0);
+    assert_summary(trace, 0, 0, 0); /* nothing is lost */
     trace_free(trace);
     end();
 }

@@ -294,6 +294,32 @@ uncompiled_callees_of_an_exited_frame_are_lost_too(void **state)
     trace_free(trace);
 }
 
+static void
+uncompiled_blocks_that_c_calls_are_lost_too(void **state)
+{
+    (void)state;
+    start();
+    struct entered entry = enter(&outer);
+    exit_to_interpreter(entry, site);
+    pass(10);
+    fake_push_cfunc(ec, &c_method);
+    rb_vm_trace_states_c_called(ec);
+    pass(100);
+    call_uncompiled(&inner, 1);
+    pass(300);
+    leave_interpreted();
+    pass(50);
+    leave_interpreted();
+    pass(1);
+    leave_interpreted();
+    struct trace *trace = finish();
+    assert_state(trace, "exited", 311);
+    assert_state(trace, "c_function", 150);
+    assert_state(trace, "uncompiled", 0);
+    assert_lost(trace, "a", 311, 311);
+    trace_free(trace);
+}
+
 /* One in K is recorded, and the sum has them all. */
 static void
 sums_have_exits_that_are_not_recorded(void **state)
@@ -959,6 +985,7 @@ main(void)
         isolated_test(compiled_callees_are_not_lost),
         isolated_test(exits_inside_an_exited_frame_have_their_own_time),
         isolated_test(uncompiled_callees_of_an_exited_frame_are_lost_too),
+        isolated_test(uncompiled_blocks_that_c_calls_are_lost_too),
         isolated_test(sums_have_exits_that_are_not_recorded),
         isolated_test(a_frame_that_is_open_at_the_end_is_charged),
         isolated_test(an_exception_ends_the_levels_that_it_leaves),

@@ -4,6 +4,7 @@
 #include "harness.h"
 #include "traced.h"
 #include "vm_trace/session/session.h"
+#include "vm_trace/streams/thread_records.h"
 #include "vm_trace/streams/threads.h"
 
 #include <stdlib.h>
@@ -110,6 +111,31 @@ a_thread_that_blocks_and_is_woken(void **state)
     assert_int_equal(end->type, EVENT_END);
     assert_true(begin->ns == trace->schedulings[1].ns && end->ns == trace->schedulings[2].ns);
     assert_int_equal(trace_number(trace_event(trace, "trace", "summary", 0), "suspensions"), 1);
+    trace_free(trace);
+}
+
+/* Another CPU's clock may be ahead. */
+static void
+a_thread_runs_no_later_for_the_clock_of_its_waker(void **state)
+{
+    (void)state;
+    enum { AHEAD = 1 << 30 };
+    start_threads();
+    fake_current(&worker);
+    rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+    block(&worker, &worker_memory);
+    fake_current(&main_thread);
+    rb_vm_trace_thread_ready(&worker, thread_of(&worker_memory));
+    thread_of(&worker_memory)->ready_stamp += AHEAD;
+    fake_current(&worker);
+    rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+    uint64_t now_ns = clock_now_ns(&main_ractor.vm_trace->clock);
+    struct trace *trace = finish();
+    assert_int_equal(trace->scheduling_count, 4);
+    assert_wakeup(trace, 2, 1002, 1001);
+    assert_switch(trace, 3, 0, 0, 1002);
+    for (size_t i = 1; i < 4; i++) assert_true(trace->schedulings[i].ns > trace->schedulings[i - 1].ns);
+    assert_true(trace->schedulings[3].ns <= now_ns);
     trace_free(trace);
 }
 
@@ -544,6 +570,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         isolated_test(a_thread_that_blocks_and_is_woken),
+        isolated_test(a_thread_runs_no_later_for_the_clock_of_its_waker),
         isolated_test(a_thread_whose_time_slice_ends_still_wants_to_run),
         isolated_test(a_preempted_thread_says_where_it_was),
         isolated_test(a_thread_that_ran_before_is_seen_from_the_beginning),
