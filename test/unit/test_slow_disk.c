@@ -113,6 +113,22 @@ wait_until_held_up(void)
     }
 }
 
+/*
+ * How long a writer waits: as in a program, which shows that a disk that has stopped does not hold it up, or for
+ * whatever this machine's disk is at, as the harness has it.
+ */
+static void
+be_impatient(void)
+{
+    rb_vm_trace_chunk_file_wait_ns = CHUNK_FILE_WAIT_NS;
+}
+
+static void
+be_patient(void)
+{
+    rb_vm_trace_chunk_file_wait_ns = INT64_C(60000000000);
+}
+
 /* --- the sink ------------------------------------------------------------------------------------ */
 
 static struct rb_vm_trace_chunk_file trace_file = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
@@ -140,7 +156,6 @@ static char *
 begin_recording(struct rb_vm_trace_chunk *first)
 {
     char *path = temp_path("t.fxt");
-    rb_vm_trace_chunk_file_wait_ns = CHUNK_FILE_WAIT_NS;
     assert_null(rb_vm_trace_chunk_file_open(&trace_file, path));
     assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, first));
     rb_vm_trace_chunk_file_recording(&trace_file, true);
@@ -156,6 +171,7 @@ writer_gives_up_and_gets_its_chunk_when_it_is_ready(void **state)
     struct rb_vm_trace_chunk first, next;
     char *path = begin_recording(&first);
     stop_disk();
+    be_impatient();
     assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &next));
     assert_false(next.none_idle);
     assert_true(trace_file.late);
@@ -223,7 +239,6 @@ error_of_the_disk_stops_the_file_as_ever(void **state)
     (void)state;
     struct rb_vm_trace_chunk first, next;
     char *path = begin_recording(&first);
-    rb_vm_trace_chunk_file_wait_ns = INT64_C(60000000000);
     limit_file_size(CHUNK);
     assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &next));
     assert_int_equal(trace_file.error, EFBIG);
@@ -239,7 +254,6 @@ cut_file_is_seen_by_the_thread(void **state)
     (void)state;
     struct rb_vm_trace_chunk first, next;
     char *path = begin_recording(&first);
-    rb_vm_trace_chunk_file_wait_ns = INT64_C(60000000000);
     assert_int_equal(truncate(path, PAGE), 0);
     assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &next));
     assert_int_equal(trace_file.error, CHUNK_FILE_CUT);
@@ -275,6 +289,7 @@ writer_remembers_that_the_disk_was_too_slow(void **state)
     char *path = begin_recording(&first);
     rb_vm_trace_writer_init(&writer, &trace_file, 1);
     stop_disk();
+    be_impatient();
     assert_false(rb_vm_trace_writer_next_chunk(&writer));
     start_disk();
     wait_until_ready(&trace_file);
@@ -295,17 +310,17 @@ limited_file_is_as_patient(void **state)
     char *path = begin_small_ring();
     rb_vm_trace_chunk_file_recording(&trace_file, true);
     may_not_wait = true;
-    rb_vm_trace_chunk_file_wait_ns = INT64_C(60000000000);
     for (int i = 0; i < 3; i++) assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk[i]));
     for (int i = 0; i < 3; i++) rb_vm_trace_chunk_file_release(&trace_file, &chunk[i], CHUNK_WORDS);
     rb_vm_trace_chunk_file_preallocate(&trace_file);
     assert_int_equal(trace_file.idle_count, 3);
-    rb_vm_trace_chunk_file_wait_ns = CHUNK_FILE_WAIT_NS;
+    be_impatient();
     stop_disk();
     assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk[0]));
     assert_true(trace_file.late);
     assert_false(chunk[0].none_idle);
     start_disk();
+    be_patient();
     wait_until_ready(&trace_file);
     assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk[0]));
     assert_int_equal(chunk[0].offset, PAGE);
@@ -331,6 +346,7 @@ chunk_that_was_made_fresh_for_nobody_stays_in_the_file(void **state)
     for (int i = 0; i < 3; i++) rb_vm_trace_chunk_file_release(&trace_file, &chunk[i], CHUNK_WORDS);
     rb_vm_trace_chunk_file_recording(&trace_file, true);
     stop_disk();
+    be_impatient();
     assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk[0]));
     start_disk();
     wait_until_ready(&trace_file);
@@ -350,6 +366,7 @@ child_of_a_fork_has_nothing_of_what_the_thread_was_making(void **state)
     struct rb_vm_trace_chunk first, next;
     char *path = begin_recording(&first);
     stop_disk();
+    be_impatient();
     assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &next));
     wait_until_held_up();
     pthread_mutex_lock(&trace_file.lock); /* not held by the thread, or this would wait for the disk */
@@ -359,6 +376,7 @@ child_of_a_fork_has_nothing_of_what_the_thread_was_making(void **state)
         pthread_mutex_unlock(&trace_file.lock);
         pthread_mutex_init(&disk_lock, NULL);
         may_not_wait = stopped = false;
+        be_patient();
         char *own = temp_path("u.fxt");
         assert_null(rb_vm_trace_chunk_file_open(&trace_file, own));
         assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &next));
@@ -401,12 +419,12 @@ exits_go_on_and_what_was_lost_is_counted(void **state)
     (void)state;
     enum { EXITS = 200000 };
     foo = fake_iseq("foo", "a.rb");
-    rb_vm_trace_chunk_file_wait_ns = CHUNK_FILE_WAIT_NS;
     start_traced(.exit_rate = 1);
     fake_push(&main_thread, &foo, 1);
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
     take_exit(site, &main_thread);
     stop_disk();
+    be_impatient();
     may_not_wait = true;
     for (unsigned i = 1; i < EXITS; i++) take_exit(site, &main_thread);
     uint64_t lost = main_ractor.vm_trace->lost;
@@ -416,7 +434,7 @@ exits_go_on_and_what_was_lost_is_counted(void **state)
     assert_non_null(strstr(status.loss, "the disk was too slow"));
     start_disk();
     wait_until_ready(&rb_vm_trace_capture.file);
-    rb_vm_trace_chunk_file_wait_ns = INT64_C(60000000000);
+    be_patient();
     for (unsigned i = 0; i < EXITS; i++) take_exit(site, &main_thread); /* all of these are recorded */
     assert_int_equal(main_ractor.vm_trace->lost, lost);
     assert_int_equal(wrong, 0);
@@ -456,7 +474,6 @@ samples_of_exits_are_in_order_around_a_chunk_that_was_waited_for(void **state)
     enum { COUNTS = 5 + 7 };
     pthread_t starter;
     foo = fake_iseq("foo", "a.rb");
-    rb_vm_trace_chunk_file_wait_ns = INT64_C(60000000000);
     start_traced(.exit_rate = 1, .compiles = true);
     fake_push(&main_thread, &foo, 1);
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
