@@ -10,26 +10,96 @@ class Browser
   ARGUMENTS = %w[--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
                  --disable-component-update --disable-sync --hide-scrollbars].freeze
 
-  def self.missing
-    folders = ENV["PATH"].split(":")
-    %w[chromium chromedriver].reject { |name| folders.any? { |dir| File.executable?(File.join(dir, name)) } }
+  # Counts what a page has asked for and not got yet: calls of setTimeout and requestAnimationFrame.
+  # page_settled() resolves when there are none.
+  COUNT_PENDING = <<~JS.freeze
+    (() => {
+      const pending = new Set(), { setTimeout, clearTimeout, requestAnimationFrame, cancelAnimationFrame } = window;
+      const counted = (kind, ask) => (task, ...rest) => {
+        const id = ask((...given) => { pending.delete(kind + id); task(...given); }, ...rest);
+        pending.add(kind + id);
+        return id;
+      };
+      const given_up = (kind, cancel) => (id) => { pending.delete(kind + id); cancel(id); };
+      window.setTimeout = counted("timer ", setTimeout);
+      window.clearTimeout = given_up("timer ", clearTimeout);
+      window.requestAnimationFrame = counted("frame ", requestAnimationFrame);
+      window.cancelAnimationFrame = given_up("frame ", cancelAnimationFrame);
+      window.page_settled = () => new Promise((done) => {
+        const look = () => (pending.size > 0 ? setTimeout(look, 5) : done());
+        requestAnimationFrame(() => setTimeout(look));
+      });
+    })();
+  JS
+
+  class << self
+    def missing
+      folders = ENV["PATH"].split(":")
+      %w[chromium chromedriver].reject { |name| folders.any? { |dir| File.executable?(File.join(dir, name)) } }
+    end
+
+    # The browser that the tests of a process share, with an empty tab: starting one takes seconds, a tab
+    # half of one. A browser that has died or does not answer is replaced. close_shared ends the last one.
+    def shared(**look)
+      @shared&.renew(**look)
+      @shared ||= new(**look)
+    rescue StandardError => e
+      raise unless @shared
+      warn "another browser is started: #{e.message.lines.first}"
+      close_shared
+      retry
+    end
+
+    def close_shared
+      @shared&.close
+      @shared = nil
+    end
   end
 
   def initialize(width: 1300, height: 1000, dark: false)
     @dir = Dir.mktmpdir
+    @origins = []
     port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
     @driver = spawn("chromedriver", "--port=#{port}", out: File.join(@dir, "log"), err: %i[child out], pgroup: true)
     @http = Net::HTTP.new("127.0.0.1", port)
     @http.read_timeout = 60
-    options = { "args" => [*ARGUMENTS, "--user-data-dir=#{@dir}/profile", "--window-size=#{width},#{height}",
-                           *(dark ? ["--blink-settings=preferredColorScheme=0"] : [])] }
+    options = { "args" => [*ARGUMENTS, "--user-data-dir=#{@dir}/profile", "--window-size=#{width},#{height}"] }
     capabilities = { "alwaysMatch" => { "goog:chromeOptions" => options } }
     wait_for_driver
     @session = "/session/#{call("/session", "capabilities" => capabilities)["sessionId"]}"
+    prepare_tab(dark)
+  rescue StandardError
+    close if @driver
+    raise
+  end
+
+  # As after a start: a new tab in a window of this size, and nothing of the pages before, neither what
+  # they stored nor what they wrote to the console.
+  def renew(width: 1300, height: 1000, dark: false)
+    old = get("#{@session}/window/handles")
+    tab = call("#{@session}/window/new", "type" => "tab")["handle"]
+    old.each do |handle|
+      call("#{@session}/window", "handle" => handle)
+      delete("#{@session}/window")
+    end
+    call("#{@session}/window", "handle" => tab)
+    delete("#{@session}/actions")
+    forget_pages
+    size = call("#{@session}/window/rect", "width" => width, "height" => height).values_at("width", "height")
+    raise "its window has #{size.join(" x ")} pixels" if size != [width, height]
+    cdp("Page.bringToFront")
+    prepare_tab(dark)
   end
 
   def open(path) = visit("file://#{path}")
-  def visit(url) = call("#{@session}/url", "url" => url)
+
+  def visit(url)
+    @origins |= [url[%r{\A\w+://[^/]*}]].compact
+    call("#{@session}/url", "url" => url)
+  end
+
+  # Waits until the page has done all that it has put off.
+  def settle = run("return page_settled()")
 
   # Runs a function's body and returns its result.
   def run(script, *arguments) = call("#{@session}/execute/sync", "script" => script, "args" => arguments)
@@ -73,33 +143,63 @@ class Browser
   def problems = call("#{@session}/se/log", "type" => "browser").map { |entry| entry["message"] }
 
   def screenshot(path)
-    reply = JSON.parse(@http.get("#{@session}/screenshot").body)
-    File.binwrite(path, reply["value"].unpack1("m"))
+    File.binwrite(path, get("#{@session}/screenshot").unpack1("m"))
   end
 
+  # The processes end also if the browser or its driver hangs or is dead already.
   def close
-    @http.delete(@session) if @session
+    @http.read_timeout = 10
+    delete(@session) if @session
+  rescue StandardError
+    nil
   ensure
-    Process.kill(:TERM, -@driver)
+    signal_all(:KILL)
     Process.wait(@driver)
     FileUtils.rm_rf(@dir)
   end
 
   private
 
+  # The driver is the leader of a process group, which the browser belongs to.
+  def signal_all(signal)
+    Process.kill(signal, -@driver)
+  rescue Errno::ESRCH
+    nil
+  end
+
+  # Until the tab is closed, for each page that it shows.
+  def prepare_tab(dark)
+    scheme = { "name" => "prefers-color-scheme", "value" => dark ? "dark" : "light" }
+    cdp("Emulation.setEmulatedMedia", "features" => [scheme])
+    cdp("Page.addScriptToEvaluateOnNewDocument", "source" => COUNT_PENDING)
+  end
+
+  def forget_pages
+    @origins.each { |origin| cdp("Storage.clearDataForOrigin", "origin" => origin, "storageTypes" => "all") }
+    @origins.clear
+    problems
+  end
+
+  # A command of the Chrome DevTools Protocol.
+  def cdp(command, **parameters) = call("#{@session}/goog/cdp/execute", "cmd" => command, "params" => parameters)
+
   def element(selector)
     call("#{@session}/element", "using" => "css selector", "value" => selector).values.first
   end
 
-  def call(path, body)
-    reply = JSON.parse(@http.post(path, JSON.generate(body), "Content-Type" => "application/json").body)["value"]
-    raise "#{path}: #{reply["message"]}" if reply.is_a?(Hash) && reply["error"]
-    reply
+  def call(path, body) = value_of(path, @http.post(path, JSON.generate(body), "Content-Type" => "application/json"))
+  def get(path) = value_of(path, @http.get(path))
+  def delete(path) = value_of(path, @http.delete(path))
+
+  def value_of(path, reply)
+    value = JSON.parse(reply.body)["value"]
+    raise "#{path}: #{value["message"]}" if value.is_a?(Hash) && value["error"]
+    value
   end
 
   def wait_for_driver
     200.times do
-      return if JSON.parse(@http.get("/status").body).dig("value", "ready")
+      return @http.start if get("/status")["ready"]
     rescue SystemCallError, JSON::ParserError
       sleep 0.05
     end

@@ -83,7 +83,7 @@ window.page_access = (() => {
       return fillText.apply(this, arguments);
     };
     draw();
-    return new Promise((done) => setTimeout(() => { prototype.fillText = fillText; done([count, poor]); }, 200));
+    return page_settled().then(() => { prototype.fillText = fillText; return [count, poor]; });
   }
 
   // Words of cells that are on more than one line.

@@ -30,23 +30,31 @@ module PageHelper
   # The same of a table's body, without the row that says that there are none.
   def rows_of(browser, table) = cells(browser, "#{table} tbody tr").reject { |row| row.size == 1 }
 
-  # SCREENSHOTS=DIR keeps pictures of the browser.
-  def browse(bytes, *html_options, **options)
-    missing = Browser.missing.join(" and ")
-    skip "the browser tests need #{missing} (Debian's packages chromium and chromium-driver)" unless missing.empty?
+  Minitest.after_run { Browser.close_shared }
+
+  # A browser that shows the page of a trace, until the next one is asked for.
+  def browse(bytes, *html_options, **look, &)
+    skip_without_browser
     with_file(bytes) do |path|
       out = "#{path}.html"
       assert_equal 0, tool("html", *html_options, path, "-o", out).status
-      browser = Browser.new(**options)
-      begin
-        browser.open(out)
-        yield browser
-        assert_empty browser.problems
-        browser.screenshot(File.join(ENV["SCREENSHOTS"], "#{name}.png")) if ENV["SCREENSHOTS"]
-      ensure
-        browser.close
-      end
+      browse_file(out, **look, &)
     end
+  end
+
+  # SCREENSHOTS=DIR keeps pictures of the browser.
+  def browse_file(path, **look)
+    skip_without_browser
+    browser = Browser.shared(**look)
+    browser.open(path)
+    yield browser
+    assert_empty browser.problems
+    browser.screenshot(File.join(ENV["SCREENSHOTS"], "#{name}.png")) if ENV["SCREENSHOTS"]
+  end
+
+  def skip_without_browser
+    missing = Browser.missing.join(" and ")
+    skip "the browser tests need #{missing} (Debian's packages chromium and chromium-driver)" unless missing.empty?
   end
 
   def wait_for(browser, condition)

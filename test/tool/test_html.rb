@@ -469,9 +469,11 @@ class TestHtml < Minitest::Test
                              "return [document.getElementById('search').value, mode.getAttribute('aria-pressed')]")
       assert_equal ["slow & ä#", "true"], restored
       # What is in the middle, too; and nonsense does no harm.
-      browser.run("location.hash = '#window=9-1&flame-modes=sandwich+Foo%23even+(/app/foo.rb:30)&x=y'; " \
+      browser.run("window.old = true; " \
+                  "location.hash = '#window=9-1&flame-modes=sandwich+Foo%23even+(/app/foo.rb:30)&x=y'; " \
                   "location.reload()")
-      sleep 0.2
+      wait_for(browser, "!window.old && document.readyState === 'complete'")
+      browser.settle
       assert_match(/all exits|Foo/, browser.text("#flame"))
     end
   end

@@ -28,13 +28,13 @@ class TestHtmlAccess < Minitest::Test
                 "document.querySelector('#legend button:nth-child(1)')?.click();" \
                 "document.querySelector('#kinds button').click()")
     click_all(browser, "#table-body summary")
-    sleep 0.2
+    browser.settle
     yield "opened"
     search(browser, "work main Fixnum1")
-    sleep 0.2
+    browser.settle
     yield "searched for all"
     search(browser, "o")
-    sleep 0.2
+    browser.settle
     yield "searched"
     %w[inverted sandwich].each { |mode| click_all(browser, "[data-mode=#{mode}]") }
     yield "one frame"
@@ -47,7 +47,7 @@ class TestHtmlAccess < Minitest::Test
     browser.run("const box = document.getElementById('tracks'); " \
                 "for (const key of ['ArrowDown', 'ArrowDown', '.', '+']) " \
                 "box.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))")
-    sleep 0.4
+    browser.settle
     yield "window"
   end
 

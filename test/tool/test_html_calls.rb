@@ -267,9 +267,6 @@ class TestHtmlCalls < Minitest::Test
     end
   end
 
-  # Waits until the tables have followed the window.
-  def settled(browser) = browser.run("return 0").tap { sleep 0.4 }
-
   def key(browser, name)
     browser.run("document.getElementById('lanes')" \
                 ".dispatchEvent(new KeyboardEvent('keydown', { key: arguments[0], bubbles: true }))", name)
@@ -310,7 +307,7 @@ class TestHtmlCalls < Minitest::Test
   def drag(browser, from, to)
     share = browser.run("return 1 - 168 / document.getElementById('lanes-canvas').getBoundingClientRect().width")
     browser.drag("#lanes", 1 - share * (1 - from), 1 - share * (1 - to))
-    settled(browser)
+    browser.settle
   end
 
   def window(browser) = browser.text("#calls-window")[/\A([\d.]+(?: \S+)? to [^,]*)/, 1]
@@ -350,7 +347,7 @@ class TestHtmlCalls < Minitest::Test
       expected.each { |name, numbers| numbers.zip(shown[name]) { |a, b| assert_in_delta a, b, 2_000, name } }
       assert_match(/calls are cut at the borders/, browser.text("#call-methods-sum"))
       browser.click("#calls-whole")
-      settled(browser)
+      browser.settle
       assert_equal app.sums.size, shown_methods(browser).size
     end
   end
@@ -397,7 +394,7 @@ class TestHtmlCalls < Minitest::Test
       moved = browser.text("#calls-window").scan(/[\d.]+/).first(2).map(&:to_f)
       assert_operator moved[0], :>, from
       assert_in_delta to - from, moved[1] - moved[0], 0.01
-      settled(browser)
+      browser.settle
       assert_match(/cut at the borders/, browser.text("#call-methods-sum"))
       6.times { wheel(browser, 0.5, 100) }
       assert_nil window(browser), "it does not leave the trace"
@@ -473,7 +470,7 @@ class TestHtmlCalls < Minitest::Test
       mark = [255, 224, 138, 255]
       refute_equal mark, pixel[0.29, row(:main, 1)]
       search(browser, "App#boot")
-      sleep 0.1
+      browser.settle
       assert_equal mark, pixel[0.29, row(:main, 1)]
       refute_equal mark, pixel[0.9, row(:main, 0)]
     end
@@ -534,10 +531,10 @@ class TestHtmlCalls < Minitest::Test
       drag(browser, 0.6, 1.0)
       assert_equal ["Reason1"], browser.texts("#table-body td.reason")
       browser.click("#window-clear")
-      settled(browser)
+      browser.settle
       assert_nil window(browser)
       browser.drag("#timeline", 0.2, 0.4)
-      settled(browser)
+      browser.settle
       refute_nil window(browser)
       assert_match(/cut at the borders/, browser.text("#call-methods-sum"))
       refute_includes shown_methods(browser).keys, "block in App#boot (/app/app.rb:6)"
@@ -580,17 +577,13 @@ class TestHtmlCalls < Minitest::Test
   end
 
   def test_browser_that_cannot_unpack_has_the_sums
-    skip "no browser" unless Browser.missing.empty?
     result = page(app.build).sub("<script>\n", "<script>delete globalThis.DecompressionStream;</script>\n<script>\n")
     with_file(result, "page.html") do |path|
-      browser = Browser.new
-      browser.open(path)
-      assert_match(/This browser cannot unpack/, browser.text("#calls-note"))
-      assert_equal app.sums.size, shown_methods(browser).size
-      refute browser.run("return document.getElementById('lanes').checkVisibility()")
-      assert_empty browser.problems
-    ensure
-      browser&.close
+      browse_file(path) do |browser|
+        assert_match(/This browser cannot unpack/, browser.text("#calls-note"))
+        assert_equal app.sums.size, shown_methods(browser).size
+        refute browser.run("return document.getElementById('lanes').checkVisibility()")
+      end
     end
   end
 

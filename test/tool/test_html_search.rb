@@ -78,7 +78,7 @@ class TestHtmlSearch < Minitest::Test
   def test_lines_of_sources
     with_all do |browser|
       browser.run("for (const file of document.querySelectorAll('#sources details')) file.open = true")
-      sleep 0.2
+      browser.settle
       lines = -> { browser.map("#sources tr.costly", "e.dataset.line") }
       assert_equal 16, lines[].size
       search(browser, "fixnum3")
@@ -98,7 +98,7 @@ class TestHtmlSearch < Minitest::Test
       browser.type("#search", "main")
       browser.run("document.getElementById('tracks').focus()")
       browser.press("+")
-      sleep 0.3
+      browser.settle
       link = browser.run("return location.href")
       shown = %w[#bar-window #threads-window #calls-window #calls-found #kernel-window #samples-sum #table-sum
                  #flame-sum]

@@ -138,7 +138,7 @@ class TestHtmlWindow < Minitest::Test
         from, to = bins(browser, 30, 90)
         show(browser, from, to)
         browser.run("for (const file of document.querySelectorAll('#sources details')) file.open = true")
-        sleep 0.2
+        browser.settle
         annotated = with_file(trace) { |path| json("annotate", path, from: from, to: to) }
         lines = values(annotated, "annotated_lines", "line", "lost_ns", "exits")
         refute_empty lines
