@@ -16,7 +16,7 @@ first=$BASE
 needs_ruby=
 for goal in "$@"; do
     case $goal in
-    tool | install-tool | check-unit | check-tool | check-build | check-benchmarks) ;;
+    tool | instrumented | install-tool | check-unit | check-tool | check-build | check-benchmarks) ;;
     ruby-source | *-patches | patch-file | move-base | uninstall | clean | distclean | help) ;;
     *) needs_ruby=yes ;;
     esac

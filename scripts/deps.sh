@@ -7,7 +7,7 @@
 programs=$*
 has() { command -v "$1" >/dev/null 2>&1; }
 has_header() { # header [what must come before it]
-    printf '%s\n#include <%s>\n' "${2:-}" "$1" | "${CC:-cc}" -E - >/dev/null 2>&1
+    printf '%s\n#include <%s>\n' "${2:-}" "$1" | ${CC:-cc} -E - >/dev/null 2>&1
 }
 has_certificates() {
     [ -n "${RUBY_SOURCE:-}" ] ||
@@ -25,7 +25,8 @@ missing_packages() {
     has autoconf || echo autoconf
     has git || echo git
     has xz || echo xz-utils # releases are packed with it
-    has "${CC:-cc}" || echo gcc
+    compiler=${CC:-cc}
+    has "${compiler%% *}" || echo gcc
     has_header stdio.h || echo libc6-dev
     has ruby && ruby -e 'exit RUBY_VERSION.to_i >= 3' || echo ruby
     has ruby && ruby -e 'require "minitest"' 2>/dev/null || echo ruby-minitest

@@ -40,6 +40,20 @@ class Project
     chmod +x configure
   SH
 
+  # What configure makes, for tests that are not about configure: it takes seconds, and finds the same
+  # in every project.
+  CONFIGURED = %w[configure config.status Makefile].freeze
+
+  def self.configured
+    @configured ||= new.tap do |project|
+      Minitest.after_run { project.delete }
+      project.add_makefiles
+      unset = { "MAKEFLAGS" => nil, "MAKELEVEL" => nil, "MFLAGS" => nil, "BASE" => nil, "CC" => nil, "CFLAGS" => nil }
+      out, status = Open3.capture2e({ **project.env, **unset }, "make", "Makefile", chdir: project.path("project"))
+      raise out unless status.success?
+    end
+  end
+
   attr_reader :dir, :ruby, :commit, :tree
 
   def initialize
@@ -63,6 +77,17 @@ class Project
       build_core_minutes=1
       build_log_lines=1
     BASE
+  end
+
+  # The repository's own makefiles, and the base under the name of the one that make prefers.
+  def add_makefiles
+    %w[GNUmakefile Makefile.in configure.ac].each { |file| FileUtils.cp("#{ROOT}/#{file}", path("project")) }
+    FileUtils.mv(path("project/bases/small"), path("project/bases/ruby-4.0"))
+  end
+
+  # As after `make Makefile`. What is written below bases/ later makes make configure again.
+  def configure
+    CONFIGURED.each { |file| FileUtils.cp(Project.configured.path("project/#{file}"), path("project")) }
   end
 
   def delete

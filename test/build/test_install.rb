@@ -14,8 +14,8 @@ class TestInstall < BuildTest
 
   def setup
     super
-    %w[GNUmakefile Makefile.in configure.ac].each { |file| FileUtils.cp("#{Project::ROOT}/#{file}", project.path("project")) }
-    FileUtils.mv(project.path("project/bases/small"), project.path("project/bases/ruby-4.0"))
+    project.add_makefiles
+    project.configure
     TOOL.each { |name, text| project.write("project/#{name}", text) }
     stage("ruby 1", *RUBY_FILES)
   end

@@ -13,13 +13,13 @@ class TestMake < BuildTest
 
   def setup
     super
-    %w[GNUmakefile Makefile.in configure.ac].each { |file| FileUtils.cp("#{Project::ROOT}/#{file}", project.path("project")) }
-    FileUtils.mv(project.path("project/bases/small"), project.path("project/bases/ruby-4.0"))
+    project.add_makefiles
     TOOL.each { |name, text| project.write("project/#{name}", text) }
   end
 
   def make(*args, dir: project.path("project"), **env)
-    env = { "MAKEFLAGS" => nil, "MAKELEVEL" => nil, "MAKE" => nil, "MAKEOVERRIDES" => nil, "MFLAGS" => nil, "BASE" => nil, "CC" => nil, "CFLAGS" => nil, **env }
+    env = { "MAKEFLAGS" => nil, "MAKELEVEL" => nil, "MAKE" => nil, "MAKEOVERRIDES" => nil, "MFLAGS" => nil, "BASE" => nil, "CC" => nil, "CFLAGS" => nil, "CCACHE" => nil,
+            "TOOL_WRAPPER" => nil, "EMULATED" => nil, "ASAN_OPTIONS" => nil, "MSAN_OPTIONS" => nil, **env }
     out, status = Open3.capture2e(project.env(**env.transform_keys(&:to_sym)), "make", *args, chdir: dir, stdin_data: "")
     [out, status.exitstatus]
   end
@@ -38,11 +38,13 @@ class TestMake < BuildTest
   end
 
   def test_a_second_time_does_nothing
+    project.configure
     assert_make "tool"
     assert_empty assert_make("tool")
   end
 
   def test_an_edited_header_rebuilds_what_includes_it_and_no_more
+    project.configure
     assert_make "tool"
     project.write("project/tools/vm-trace/answer.h", "#define ANSWER 43\n")
     out = assert_make("tool")
@@ -52,11 +54,98 @@ class TestMake < BuildTest
   end
 
   def test_other_flags_rebuild
+    project.configure
     assert_make "tool"
     assert_includes assert_make("tool", "CFLAGS=-O0 -DANSWER=1"), "other.c"
   end
 
+  # A compiler that writes its arguments into a file, and refuses those that match the pattern of a shell.
+  def compiler(refused)
+    log, real = project.path("compiled"), `which cc`.chomp
+    %w[cc gcc].each do |name|
+      project.script("bin/#{name}", <<~SH)
+        case "$*" in #{refused}) echo '#{name}: not with me' >&2; exit 1 ;; esac
+        echo "$*" >> #{log}
+        exec #{real} "$@"
+      SH
+    end
+  end
+
+  def instrumented(kind) = project.path("project/build/#{kind}/vm-trace")
+  def fault(kind) = project.read("project/build/#{kind}/fault")
+
+  def test_tools_for_tests_are_built_with_flags_of_their_own
+    project.configure
+    FileUtils.mkdir_p(project.path("project/test/tool"))
+    FileUtils.cp("#{Project::ROOT}/test/tool/work.c", project.path("project/test/tool"))
+    compiler("none")
+    assert_make "instrumented", "CFLAGS=-O3"
+    %w[sanitized counting].each { |kind| assert_equal "42\n", `#{instrumented(kind)}` }
+    compiled = project.read("compiled").lines.grep(/ -c /)
+    assert_equal [2, 3, 0], [/-fsanitize=address,undefined/, /-fsanitize-coverage=trace-pc/, /-O3/].map { |flag| compiled.grep(flag).size }
+    assert_empty assert_make("instrumented", "CFLAGS=-O3")
+    project.write("project/tools/vm-trace/answer.h", "#define ANSWER 43\n")
+    out = assert_make("instrumented", "CFLAGS=-O3")
+    assert_equal %w[main.o vm-trace] * 2, out.scan(/^  (?:CC|LINK) +\S+\/(\S+)$/).flatten
+    system({ "WORK" => project.path("work") }, instrumented("counting"), out: File::NULL)
+    assert_match(/\A[1-9]\d* \d+ \d+\n\z/, project.read("work"))
+  end
+
+  def test_a_compiler_that_cannot_build_a_tool_for_tests_says_so_and_stops_nothing
+    project.configure
+    FileUtils.mkdir_p(project.path("project/test/tool"))
+    FileUtils.cp("#{Project::ROOT}/test/tool/work.c", project.path("project/test/tool"))
+    compiler("*-fsanitize=*")
+    assert_make "instrumented"
+    assert_equal [false, true], %w[sanitized counting].map { |kind| File.exist?(instrumented(kind)) }
+    assert_equal ["gcc: not with me\n", ""], %w[sanitized counting].map { |kind| fault(kind) }
+    compiler("*trace-pc*")
+    assert_make "instrumented", "CFLAGS=-O3"
+    assert_equal [true, %w[gcc cc gcc].map { |name| "#{name}: not with me\n" }.join], [File.exist?(instrumented("sanitized")), fault("counting")]
+  end
+
+  def test_tools_for_tests_that_are_skipped_are_not_built
+    project.configure
+    assert_make "instrumented", TOOL_WRAPPER: "valgrind"
+    assert_make "instrumented", EMULATED: "yes"
+    assert_make "instrumented", MSAN_OPTIONS: "exit_code=99"
+    assert_empty Dir[project.path("project/build/{sanitized,counting}/*.o")]
+  end
+
+  # A ccache that writes down what it is called for.
+  def ccache = project.script("bin/ccache", %(echo "$CCACHE_DIR $CCACHE_BASEDIR $*" >> #{project.path("cached")}\nexec "$@"\n))
+
+  def cached = File.exist?(project.path("cached")) ? project.read("cached").lines(chomp: true) : []
+
+  def test_sources_are_compiled_through_ccache_with_the_cache_of_all_clones
+    project.configure
+    ccache
+    assert_make "tool"
+    assert_equal 2, cached.size
+    cached.each { |line| assert_match(/\A#{project.cache}\/ccache #{project.path("project")} gcc .* -c -o /, line) }
+    assert_make "clean"
+    assert_make "tool", "CCACHE=no"
+    assert_equal 2, cached.size
+  end
+
+  def test_a_compiler_that_is_ccache_already_stays_as_it_is
+    project.configure
+    ccache
+    assert_make "tool", "CC=ccache gcc", CCACHE_DIR: "/mine", DEPS: "no"
+    refute_empty cached
+    cached.each { |line| assert_match(%r{\A/mine  gcc }, line) }
+  end
+
+  def test_without_a_cache_that_can_be_written_there_is_no_ccache
+    project.configure
+    ccache
+    project.write("home/.cache", "a file")
+    assert_make "tool"
+    assert_empty cached
+  end
+
   def test_v_shows_the_commands
+    project.configure
     assert_match(/-c -o build\/tool\/main\.o/, assert_make("tool", "V=1"))
     refute_match(/-c -o/, assert_make("clean") + assert_make("tool"))
   end
@@ -84,6 +173,7 @@ class TestMake < BuildTest
   end
 
   def test_distclean_does_not_lose_work
+    project.configure
     project.run("source.sh", "cache", RUBY_SOURCE: project.ruby, BASE: "ruby-4.0")
     assert_make "src"
     project.write("project/build/ruby-4.0/src/zjit.c", "mine\n")
@@ -134,6 +224,7 @@ class TestMake < BuildTest
   end
 
   def test_a_ruby_is_not_built_with_a_rustc_that_is_too_old_and_the_reason_is_kept_for_the_tests
+    project.configure
     { "echo 'rustc 0.9.0 (old)'" => "found: 0.9.0", "exit 127" => "found: there is none" }.each do |rustc, found|
       project.script("bin/rustc", rustc)
       out, status = make("ruby", "BASE=ruby-4.0")

@@ -1,16 +1,15 @@
 # Damaged traces against a build with the address and undefined-behaviour sanitizers: nothing
 # crashes, hangs or uses too much memory. The damage is seeded, so a failure can be repeated:
-# FUZZ_SEED=N, FUZZ_COUNT=N (mutants).
+# FUZZ_SEED=N, FUZZ_COUNT=N (mutants). LONG=1 tries eight times as many.
 require_relative "tool_helper"
 require_relative "mutants"
-require "rbconfig"
 require "timeout"
 
 class TestFuzz < Minitest::Test
   include ToolHelper
 
   SEED = Integer(ENV["FUZZ_SEED"] || 20260822)
-  COUNT = Integer(ENV["FUZZ_COUNT"] || 2000)
+  COUNT = Integer(ENV["FUZZ_COUNT"] || (ENV["LONG"].to_s.empty? ? 250 : 2000))
   BATCH = 250
   PIECES = 5
   KEPT = Dir[File.join(__dir__, "corpus/*.fxt")].sort # what `make fuzz` found once
@@ -34,29 +33,11 @@ class TestFuzz < Minitest::Test
   SQL
   ENVIRONMENT = { "ASAN_OPTIONS" => "exitcode=99:allocator_may_return_null=1:detect_leaks=1", "UBSAN_OPTIONS" => "exitcode=99:print_stacktrace=1" }.freeze
 
-  SANITIZERS = %w[-fsanitize=address,undefined -fno-sanitize-recover=all].freeze
-
-  # The tool with sanitizers, built once for all tests, and whether it has the query command.
+  # The tool with sanitizers, and whether it has the query command.
   def sanitized_tool
     skip "it builds a tool of its own, with sanitizers" if WRAPPER.any? || EMULATED || ENV.key?("MSAN_OPTIONS")
-    @@sanitized_tool ||= begin
-      dir = Dir.mktmpdir
-      Minitest.after_run { FileUtils.rm_rf(dir) }
-      cc = ENV["CC"] || "cc"
-      empty = File.join(dir, "empty.c")
-      File.write(empty, "int main(void) { return 0; }")
-      log, status = Open3.capture2e(cc, *SANITIZERS, "-o", "#{empty}.out", empty)
-      skip "#{cc} cannot build with sanitizers: #{log.lines.first}" unless status.success?
-
-      path = File.join(dir, "vm-trace-sanitized")
-      sources = Dir[File.join(ROOT, "tools/vm-trace/**/*.c")]
-      command = [cc, "-std=gnu99", "-O1", "-g", *SANITIZERS, "-iquote", File.join(ROOT, "tools/vm-trace"), "-iquote", File.expand_path("../page", File.dirname(TOOL)), "-o", path, *sources, "-lz", "-lm"]
-      # With the query command if there is SQLite.
-      query = tool("query", KEPT.first, "select 1").err !~ /built without SQLite/
-      log, status = Open3.capture2e(*command, *(query ? %w[-DHAVE_SQLITE3 -lsqlite3] : []))
-      flunk log unless status.success?
-      [path, query]
-    end
+    path = instrumented_tool("sanitized", "#{ENV["CC"] || "cc"} cannot build with sanitizers")
+    [path, tool("query", KEPT.first, "select 1").err !~ /built without SQLite/]
   end
 
   # Commands that take several files.

@@ -13,27 +13,11 @@ class TestGrowth < Minitest::Test
   # more for the larger input.
   MOST_TIMES = { "basic blocks" => 6.5, "bytes allocated" => 11, "bytes at a time" => 11 }.freeze
 
-  FLAGS = %w[-std=gnu99 -O1 -g0 -fsanitize-coverage=trace-pc -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free].freeze
-
-  # The tool with counters, built once for all tests, and whether it has the query command.
+  # The tool with counters, and whether it has the query command.
   def counting_tool
     skip "it builds a tool of its own, whose work is the same" if INSTRUMENTED
-    @@counting_tool ||= begin
-      dir = Dir.mktmpdir
-      Minitest.after_run { FileUtils.rm_rf(dir) }
-      path = File.join(dir, "vm-trace-counting")
-      query = tool("query", File.join(TRACES, "exits.fxt"), "select 1").err !~ /built without SQLite/
-      sources = Dir[File.join(ROOT, "tools/vm-trace/**/*.c")]
-      parts = [*sources, File.join(__dir__, "work.c")]
-      libraries = ["-lz", "-lm", *("-lsqlite3" if query)]
-      candidates = [ENV["CC"], "cc", "gcc"].compact.uniq.map do |cc|
-        log, status = Open3.capture2e(cc, *FLAGS, *("-DHAVE_SQLITE3" if query), "-iquote", File.join(ROOT, "tools/vm-trace"), "-iquote", File.expand_path("../page", File.dirname(TOOL)), "-o", path, *parts, *libraries)
-        break [] if status.success?
-        log
-      end
-      skip "no compiler here counts basic blocks: #{candidates.first.lines.first}" unless candidates.empty?
-      [path, query]
-    end
+    path = instrumented_tool("counting", "no compiler here counts basic blocks")
+    [path, tool("query", File.join(TRACES, "exits.fxt"), "select 1").err !~ /built without SQLite/]
   end
 
   SQL = "SELECT count(*), sum(dur) FROM slice; SELECT count(*) FROM slice LEFT JOIN args USING (arg_set_id); SELECT count(*) FROM flow;" \

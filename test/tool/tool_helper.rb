@@ -28,6 +28,16 @@ module ToolHelper
     Result.new(out.force_encoding("UTF-8"), err.force_encoding("UTF-8"), status.exitstatus)
   end
 
+  # The tool of a kind that `make instrumented` builds beside the tool, or that KIND_TOOL names. If no
+  # compiler here could build it, the test is skipped: `cannot` says what that is.
+  def instrumented_tool(kind, cannot)
+    path = ENV["#{kind.upcase}_TOOL"] || File.expand_path("../#{kind}/vm-trace", File.dirname(TOOL))
+    fault = File.join(File.dirname(path), "fault")
+    skip "#{cannot}: #{File.foreach(fault).first}" unless File.size?(File.join(File.dirname(path), "compiler")) || !File.size?(fault)
+    flunk "there is no #{path}: make instrumented" unless File.executable?(path)
+    path
+  end
+
   def with_file(bytes, name = "trace.fxt")
     bytes = bytes.bytes if bytes.is_a?(FxtBuilder)
     Dir.mktmpdir do |dir|
