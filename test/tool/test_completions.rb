@@ -64,26 +64,28 @@ class TestCompletions < Minitest::Test
     assert_empty in_bash("html", "--output", "=", "x")
   end
 
-  # Types a line into an interactive zsh, requests completions, and returns the screen.
-  def in_zsh(line)
+  # Types lines into an interactive zsh, requests completions of each, and returns what the screen shows then.
+  def in_zsh(*lines)
     Dir.mktmpdir do |dir|
       File.symlink(TOOL, File.join(dir, "vm-trace"))
       environment = { "TERM" => "dumb", "HOME" => dir, "ZDOTDIR" => dir, "PATH" => "#{dir}:#{ENV["PATH"]}", "COLUMNS" => "200", "LC_ALL" => "C.UTF-8" }
       PTY.spawn(environment, "zsh", "-f", "-i") do |out, input, pid|
         out.winsize = [200, 200]
-        shown = +""
         read_to = lambda do |pattern|
           shown = +""
           Timeout.timeout(30) { shown << out.readpartial(4096) until shown.match?(pattern) }
+          shown
         rescue Timeout::Error
           flunk "zsh did not show #{pattern.inspect}: #{shown}"
         end
         input.puts "bindkey -e; bindkey '^T' list-choices; fpath=(#{FOLDER} $fpath); autoload -Uz compinit; compinit -u -D; " \
                    "unset zle_bracketed_paste; zstyle ':completion:*' verbose no; LISTMAX=0 PS1='a''sk> '"
         read_to[/ask> /]
-        input.write "#{line}\x14"
-        input.write "\x15echo do''ne\n"
-        read_to[/done/]
+        shown = lines.each_with_index.map do |line, i|
+          input.write "#{line}\x14"
+          input.write "\x15echo do''ne #{i}.\n"
+          read_to[/done #{i}\.[^\n]*\n.*ask> /m]
+        end
         Process.kill(:KILL, pid)
         return shown
       end
@@ -93,17 +95,17 @@ class TestCompletions < Minitest::Test
   def test_zsh_offers_every_command_and_option
     program("zsh")
     assert_empty Open3.capture2e("zsh", "-n", File.join(FOLDER, "_vm-trace")).first
-    shown = in_zsh("vm-trace ")
-    COMMANDS.each { |command| assert_match(/(^|\s)#{command}\s/, shown) }
-    COMMANDS.each do |command|
-      shown = in_zsh("vm-trace #{command} --")
+    offered, *options = in_zsh("vm-trace ", *COMMANDS.map { |command| "vm-trace #{command} --" })
+    COMMANDS.each { |command| assert_match(/(^|\s)#{command}\s/, offered) }
+    COMMANDS.zip(options) do |command, shown|
       options_of(command).each { |option| assert_match(/(^|\s)#{option.delete("=")}\b/, shown, command) }
     end
   end
 
   def test_zsh_offers_what_an_option_takes
     program("zsh")
-    assert_match(/csv\s+json\s+table/, in_zsh("vm-trace query --format="))
-    assert_match(/exits\s+fallbacks/, in_zsh("vm-trace export --kind="))
+    formats, kinds = in_zsh("vm-trace query --format=", "vm-trace export --kind=")
+    assert_match(/csv\s+json\s+table/, formats)
+    assert_match(/exits\s+fallbacks/, kinds)
   end
 end
