@@ -114,16 +114,25 @@ class TestCheckFormat < Minitest::Test
       starts << at
       at += 8 * (trace.bytes[at, 8].unpack1("Q<") >> 4 & 0xfff)
     end
-    (8..trace.offset).each do |size|
-      result = check(trace.bytes[0, size])
-      if size == trace.offset || starts.include?(size)
-        assert_equal [0, ""], [result.status, result.err], "cut after #{size} bytes"
-      else
-        start = starts.reverse.find { |s| s < size }
-        assert_match(/\Avm-trace: F: offset #{start}: the file is truncated: it ends after #{size - start} bytes of a record('s first word| of \d+)\n\z/,
-                     result.err, "cut after #{size} bytes")
-        assert_equal 1, result.status
-      end
+    whole, cut = (8..trace.offset).partition { |size| size == trace.offset || starts.include?(size) }
+    assert_equal [0, "", whole], check_cuts(trace.bytes, whole)
+    status, errors, fine = check_cuts(trace.bytes, cut)
+    assert_equal [1, []], [status, fine]
+    assert_equal cut.size, errors.lines.size
+    cut.zip(errors.lines) do |size, error|
+      start = starts.reverse.find { |s| s < size }
+      assert_match(/\Avm-trace: #{size}: offset #{start}: the file is truncated: it ends after #{size - start} bytes of a record('s first word| of \d+)\n\z/,
+                   error, "cut after #{size} bytes")
+    end
+  end
+
+  # Checks the first bytes of a trace, once for each size, in one run. Returns its exit status, what it wrote to stderr, and the
+  # sizes that were fine.
+  def check_cuts(bytes, sizes)
+    Dir.mktmpdir do |dir|
+      sizes.each { |size| File.binwrite(File.join(dir, size.to_s), bytes[0, size]) }
+      result = tool("check", *sizes.map { |size| File.join(dir, size.to_s) })
+      [result.status, result.err.gsub("#{dir}/", ""), result.out.scan(/^#{dir}\/(\d+): ok: /).flatten.map(&:to_i)]
     end
   end
 
