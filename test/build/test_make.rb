@@ -18,7 +18,8 @@ class TestMake < BuildTest
   end
 
   def make(*args, dir: project.path("project"), **env)
-    env = { "MAKEFLAGS" => nil, "MAKELEVEL" => nil, "MAKE" => nil, "MAKEOVERRIDES" => nil, "MFLAGS" => nil, "BASE" => nil, "CC" => nil, "CFLAGS" => nil, "CCACHE" => nil,
+    env = { "MAKEFLAGS" => nil, "MAKELEVEL" => nil, "MAKE" => nil, "MAKEOVERRIDES" => nil, "MFLAGS" => nil, "BASE" => nil, "CC" => nil,
+            "CFLAGS" => nil, "CCACHE" => nil,
             "TOOL_WRAPPER" => nil, "EMULATED" => nil, "ASAN_OPTIONS" => nil, "MSAN_OPTIONS" => nil, **env }
     out, status = Open3.capture2e(project.env(**env.transform_keys(&:to_sym)), "make", *args, chdir: dir, stdin_data: "")
     [out, status.exitstatus]
@@ -82,7 +83,8 @@ class TestMake < BuildTest
     assert_make "instrumented", "CFLAGS=-O3"
     %w[sanitized counting].each { |kind| assert_equal "42\n", `#{instrumented(kind)}` }
     compiled = project.read("compiled").lines.grep(/ -c /)
-    assert_equal [2, 3, 0], [/-fsanitize=address,undefined/, /-fsanitize-coverage=trace-pc/, /-O3/].map { |flag| compiled.grep(flag).size }
+    flags = [/-fsanitize=address,undefined/, /-fsanitize-coverage=trace-pc/, /-O3/]
+    assert_equal [2, 3, 0], flags.map { |flag| compiled.grep(flag).size }
     assert_empty assert_make("instrumented", "CFLAGS=-O3")
     project.write("project/tools/vm-trace/answer.h", "#define ANSWER 43\n")
     out = assert_make("instrumented", "CFLAGS=-O3")
@@ -101,7 +103,8 @@ class TestMake < BuildTest
     assert_equal ["gcc: not with me\n", ""], %w[sanitized counting].map { |kind| fault(kind) }
     compiler("*trace-pc*")
     assert_make "instrumented", "CFLAGS=-O3"
-    assert_equal [true, %w[gcc cc gcc].map { |name| "#{name}: not with me\n" }.join], [File.exist?(instrumented("sanitized")), fault("counting")]
+    assert_path_exists instrumented("sanitized")
+    assert_equal %w[gcc cc gcc].map { |name| "#{name}: not with me\n" }.join, fault("counting")
   end
 
   def test_tools_for_tests_that_are_skipped_are_not_built
@@ -113,7 +116,12 @@ class TestMake < BuildTest
   end
 
   # A ccache that writes down what it is called for.
-  def ccache = project.script("bin/ccache", %(echo "$CCACHE_DIR $CCACHE_BASEDIR $*" >> #{project.path("cached")}\nexec "$@"\n))
+  def ccache
+    project.script("bin/ccache", <<~SH)
+      echo "$CCACHE_DIR $CCACHE_BASEDIR $*" >> #{project.path("cached")}
+      exec "$@"
+    SH
+  end
 
   def cached = File.exist?(project.path("cached")) ? project.read("cached").lines(chomp: true) : []
 

@@ -6,7 +6,8 @@ class TestBrowser < Minitest::Test
   include PageHelper
 
   def browse_page(html, **look, &)
-    with_file("<!doctype html><meta charset=utf-8><meta name=color-scheme content='light dark'>#{html}", "page.html") do |path|
+    head = "<!doctype html><meta charset=utf-8><meta name=color-scheme content='light dark'>"
+    with_file(head + html, "page.html") do |path|
       browse_file(path, **look, &)
     end
   end
@@ -17,7 +18,8 @@ class TestBrowser < Minitest::Test
   end
 
   def test_each_test_has_the_window_and_the_colors_that_it_asks_for
-    looks = [{ width: 500, height: 900, dark: true }, {}, { height: 3000 }, { width: 800, height: 1200, dark: true }, {}]
+    looks = [{ width: 500, height: 900, dark: true }, {}, { height: 3000 },
+             { width: 800, height: 1200, dark: true }, {}]
     looks.each do |look|
       expected = { width: 1300, height: 1000, dark: false }.merge(look).values
       browse_page("text", **look) do |browser|
@@ -53,8 +55,8 @@ class TestBrowser < Minitest::Test
   end
 
   def hold_shift(browser)
-    keys = [{ "type" => "keyDown", "value" => "\uE008" }]
-    browser.send(:call, "#{browser.instance_variable_get(:@session)}/actions", "actions" => [{ "type" => "key", "id" => "keyboard", "actions" => keys }])
+    keys = { "type" => "key", "id" => "keyboard", "actions" => [{ "type" => "keyDown", "value" => "\uE008" }] }
+    browser.send(:call, "#{browser.instance_variable_get(:@session)}/actions", "actions" => [keys])
   end
 
   # Even if the test before has not asked for them.
@@ -114,7 +116,8 @@ class TestBrowser < Minitest::Test
 
   def test_settled_is_after_timers_and_frames
     later = "setTimeout(() => requestAnimationFrame(() => setTimeout(() => p.append('later'), 50)), 50);" \
-            "clearTimeout(setTimeout(() => p.append('never'), 100_000)); cancelAnimationFrame(requestAnimationFrame(() => p.append('never')))"
+            "const never = () => p.append('never'); clearTimeout(setTimeout(never, 100_000)); " \
+            "cancelAnimationFrame(requestAnimationFrame(never))"
     browse_page("<p id=p></p>") do |browser|
       browser.run(later)
       browser.settle

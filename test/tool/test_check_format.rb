@@ -121,13 +121,13 @@ class TestCheckFormat < Minitest::Test
     assert_equal cut.size, errors.lines.size
     cut.zip(errors.lines) do |size, error|
       start = starts.reverse.find { |s| s < size }
-      assert_match(/\Avm-trace: #{size}: offset #{start}: the file is truncated: it ends after #{size - start} bytes of a record('s first word| of \d+)\n\z/,
-                   error, "cut after #{size} bytes")
+      fault = "offset #{start}: the file is truncated: it ends after #{size - start} bytes of a record"
+      assert_match(/\Avm-trace: #{size}: #{fault}('s first word| of \d+)\n\z/, error, "cut after #{size} bytes")
     end
   end
 
-  # Checks the first bytes of a trace, once for each size, in one run. Returns its exit status, what it wrote to stderr, and the
-  # sizes that were fine.
+  # Checks the first bytes of a trace, once for each size, in one run. Returns its exit status, what it
+  # wrote to stderr, and the sizes that were fine.
   def check_cuts(bytes, sizes)
     Dir.mktmpdir do |dir|
       sizes.each { |size| File.binwrite(File.join(dir, size.to_s), bytes[0, size]) }

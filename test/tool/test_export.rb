@@ -239,18 +239,27 @@ class TestExport < Minitest::Test
     (conformance_files + Conformance.files("streams/*_samples*.fxt")).uniq.each do |file|
       sqlite(file) do |ask|
         assert_equal TABLES, ask["SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"]
-        columns = ask["SELECT m.name, quote(c.name) FROM sqlite_schema m, pragma_table_info(m.name) c"].map { |line| line.split(",", 2) }
-        columns = columns.group_by(&:first).transform_values { |pairs| pairs.map { |_, name| %(quote("#{name[1..-2]}")) } }
         tables = TABLES + %w[slices]
-        rows = tables.map { |table| "SELECT '#{table} ' || #{columns.fetch(table).join(" || ',' || ")} AS concat FROM #{table}" }
-        sql = "#{rows.join(" UNION ALL ")} ORDER BY concat"
-        expected, found = [tool("query", file, sql).out.lines.drop(1).map(&:chomp), ask[sql]].map do |lines|
-          lines.map { |line| line.start_with?('"') ? line[1..-2].gsub('""', '"') : line }.group_by { |line| line[/\A\w+(?= )/] }
+        sql = rows_of_all(tables, ask)
+        expected, found = [tool("query", file, sql).out.lines(chomp: true).drop(1), ask[sql]].map do |lines|
+          texts = lines.map { |line| line.start_with?('"') ? line[1..-2].gsub('""', '"') : line }
+          texts.group_by { |text| text[/\A\w+(?= )/] }
         end
         assert_empty (expected.keys | found.keys) - tables
         tables.each { |table| assert_equal expected.fetch(table, []), found.fetch(table, []), "#{file} #{table}" }
       end
     end
+  end
+
+  # A query for the rows of tables in one column, each behind the name of its table.
+  def rows_of_all(tables, ask)
+    names = ask["SELECT m.name, quote(c.name) FROM sqlite_schema m, pragma_table_info(m.name) c"]
+    columns = names.map { |line| line.split(",", 2) }.group_by(&:first)
+    rows = tables.map do |table|
+      quoted = columns.fetch(table).map { |_, name| %(quote("#{name[1..-2]}")) }
+      "SELECT '#{table} ' || #{quoted.join(" || ',' || ")} AS concat FROM #{table}"
+    end
+    "#{rows.join(" UNION ALL ")} ORDER BY concat"
   end
 
   def test_sqlite_answers_the_query_of_the_event_reference

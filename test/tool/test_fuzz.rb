@@ -11,6 +11,8 @@ class TestFuzz < Minitest::Test
   SEED = Integer(ENV["FUZZ_SEED"] || 20260822)
   COUNT = Integer(ENV["FUZZ_COUNT"] || (ENV["LONG"].to_s.empty? ? 250 : 2000))
   BATCH = 250
+  MOST_CPU_SECONDS = 60 # what takes more hangs
+  MOST_SECONDS = 600
   PIECES = 5
   KEPT = Dir[File.join(__dir__, "corpus/*.fxt")].sort # what `make fuzz` found once
   SQL = <<~SQL
@@ -65,8 +67,9 @@ class TestFuzz < Minitest::Test
 
   def run_batch(tool, command, paths)
     arguments = command.map { |argument| argument.sub("FILE", "#{paths.first}.db") }
-    output, status = Timeout.timeout(60) do
-      Open3.capture2e(ENVIRONMENT, tool, *arguments, "--max-faults=3", "--memory=64", *COMMANDS[command][paths], binmode: true)
+    output, status = Timeout.timeout(MOST_SECONDS) do
+      arguments.push("--max-faults=3", "--memory=64", *COMMANDS[command][paths])
+      Open3.capture2e(ENVIRONMENT, tool, *arguments, binmode: true, rlimit_cpu: MOST_CPU_SECONDS)
     end
     return nil if !status.signaled? && [0, 1, 4].include?(status.exitstatus) && output !~ /runtime error:|Sanitizer/n
     output.byteslice(-4000..) || output

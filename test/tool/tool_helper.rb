@@ -32,8 +32,8 @@ module ToolHelper
   # compiler here could build it, the test is skipped: `cannot` says what that is.
   def instrumented_tool(kind, cannot)
     path = ENV["#{kind.upcase}_TOOL"] || File.expand_path("../#{kind}/vm-trace", File.dirname(TOOL))
-    fault = File.join(File.dirname(path), "fault")
-    skip "#{cannot}: #{File.foreach(fault).first}" unless File.size?(File.join(File.dirname(path), "compiler")) || !File.size?(fault)
+    compiler, fault = %w[compiler fault].map { |name| File.join(File.dirname(path), name) }
+    skip "#{cannot}: #{File.foreach(fault).first}" if File.size?(fault) && !File.size?(compiler)
     flunk "there is no #{path}: make instrumented" unless File.executable?(path)
     path
   end
