@@ -187,6 +187,37 @@ writer_gives_up_and_gets_its_chunk_when_it_is_ready(void **state)
     free(path);
 }
 
+static void *
+start_disk_after_a_wait(void *unused)
+{
+    usleep(300000);
+    start_disk();
+    return unused;
+}
+
+/* Such as for the lock, or for other threads' page faults while it maps a chunk. */
+static void
+writer_does_not_give_up_while_the_thread_waits_for_something_else(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_chunk first, next;
+    pthread_t starter;
+    char *path = begin_recording(&first);
+    stop_disk();
+    rb_vm_trace_chunk_file_preallocate(&trace_file);
+    wait_until_held_up();
+    assert_true(__atomic_load_n(&trace_file.at_disk, __ATOMIC_ACQUIRE));
+    __atomic_store_n(&trace_file.at_disk, false, __ATOMIC_RELEASE);
+    rb_vm_trace_chunk_file_wait_ns = 200000000; /* 40 times that, at most */
+    assert_int_equal(pthread_create(&starter, NULL, start_disk_after_a_wait, NULL), 0);
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &next));
+    assert_false(trace_file.late);
+    assert_int_equal(pthread_join(starter, NULL), 0);
+    assert_false(__atomic_load_n(&trace_file.at_disk, __ATOMIC_ACQUIRE));
+    assert_int_equal(wrong, 0);
+    free(path);
+}
+
 /* Nothing that is given back, asked for or looked at while events are recorded waits for the disk; the end does. */
 static void
 writers_touch_no_disk(void **state)
@@ -505,6 +536,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         isolated_test(writer_gives_up_and_gets_its_chunk_when_it_is_ready),
+        isolated_test(writer_does_not_give_up_while_the_thread_waits_for_something_else),
         isolated_test(writers_touch_no_disk),
         isolated_test(last_chunk_is_cut_by_the_thread),
         isolated_test(error_of_the_disk_stops_the_file_as_ever),

@@ -107,8 +107,8 @@ rb_vm_trace_chunk_file_begin(struct rb_vm_trace_chunk_file *file, int fd)
     file->error = file->reason = file->trim_error = 0;
     file->full[0] = '\0';
     file->ended = file->starved = file->cut = file->snapshot = false;
-    file->recording = file->disk_busy = file->making = file->making_again = file->next_wanted = file->demanded =
-        file->late = false;
+    file->recording = file->disk_busy = file->at_disk = file->making = file->making_again = file->next_wanted =
+        file->demanded = file->late = false;
     begin_waiting(file);
     file->held = NULL;
     file->idle = idle;
@@ -364,8 +364,12 @@ grow(struct rb_vm_trace_chunk_file *file, uint64_t *offset_out)
 static void *
 map_chunk(struct rb_vm_trace_chunk_file *file, uint64_t offset)
 {
+    bool at_disk = __atomic_exchange_n(&file->at_disk, false, __ATOMIC_RELAXED); /* nothing is read or written here */
     char *room = mmap(NULL, 2 * VM_TRACE_CHUNK_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (room == MAP_FAILED) return MAP_FAILED;
+    if (room == MAP_FAILED) {
+        __atomic_store_n(&file->at_disk, at_disk, __ATOMIC_RELAXED);
+        return MAP_FAILED;
+    }
     size_t before = (size_t)((offset - (uintptr_t)room) % VM_TRACE_CHUNK_BYTES);
     __atomic_store_n(&file->renewing, room + before, __ATOMIC_RELEASE);
     void *at = mmap(room + before, VM_TRACE_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file->fd,
@@ -379,6 +383,7 @@ map_chunk(struct rb_vm_trace_chunk_file *file, uint64_t offset)
         if (before) munmap(room, before);
         munmap(room + before + VM_TRACE_CHUNK_BYTES, VM_TRACE_CHUNK_BYTES - before);
     }
+    __atomic_store_n(&file->at_disk, at_disk, __ATOMIC_RELAXED);
     errno = error;
     return at;
 }
@@ -616,6 +621,7 @@ static void
 begin_disk(struct rb_vm_trace_chunk_file *file, bool making)
 {
     file->disk_busy = true;
+    __atomic_store_n(&file->at_disk, true, __ATOMIC_RELAXED);
     file->making = making;
     pthread_mutex_unlock(&file->lock);
 }
@@ -623,6 +629,7 @@ begin_disk(struct rb_vm_trace_chunk_file *file, bool making)
 static void
 end_disk(struct rb_vm_trace_chunk_file *file)
 {
+    __atomic_store_n(&file->at_disk, false, __ATOMIC_RELEASE);
     pthread_mutex_lock(&file->lock);
     file->disk_busy = file->making = file->making_again = false;
     pthread_cond_broadcast(&file->changed);
@@ -824,6 +831,17 @@ all_in_use(const struct rb_vm_trace_chunk_file *file)
     return !file->making && file->keep_newest && file->idle_count == 0 && !limit_allows(file);
 }
 
+/*
+ * Whether the thread is not held up by the disk, but waits for a processor, for the lock, or for the page faults of
+ * other threads: on a busy machine, or beside many writers.
+ */
+static bool
+thread_goes_on_p(const struct rb_vm_trace_chunk_file *file)
+{
+    return !__atomic_load_n(&file->at_disk, __ATOMIC_ACQUIRE) ||
+        rb_vm_trace_preallocator_runnable_p(&file->preallocator);
+}
+
 static struct timespec
 time_from_now(int64_t ns)
 {
@@ -861,10 +879,8 @@ take_in_time(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chun
         if (made != file->made) until = time_from_now(rb_vm_trace_chunk_file_wait_ns); /* the first time, and when another writer got one */
         made = file->made;
         if (pthread_cond_timedwait(&file->changed, &file->lock, &until) != ETIMEDOUT || file->ready.words) continue;
-        /* On a busy machine it is not the disk that is waited for. */
-        bool runnable = ++waits < CHUNK_FILE_MOST_WAITS && rb_vm_trace_preallocator_runnable_p(&file->preallocator);
-        if (runnable) until = time_from_now(rb_vm_trace_chunk_file_wait_ns);
-        else file->late = true;
+        if (++waits == CHUNK_FILE_MOST_WAITS || !thread_goes_on_p(file)) file->late = true;
+        else until = time_from_now(rb_vm_trace_chunk_file_wait_ns);
     }
     *chunk_out = file->ready;
     file->ready.words = NULL;
@@ -1142,8 +1158,8 @@ rb_vm_trace_chunk_file_after_fork(struct rb_vm_trace_chunk_file *file)
     if (file->disk_busy && file->renewing) munmap(file->renewing, VM_TRACE_CHUNK_BYTES);
     file->renewing = NULL;
     file->spent_count = 0;
-    file->recording = file->disk_busy = file->making = file->making_again = file->next_wanted = file->demanded =
-        file->late = false;
+    file->recording = file->disk_busy = file->at_disk = file->making = file->making_again = file->next_wanted =
+        file->demanded = file->late = false;
     begin_waiting(file); /* who waited is no more */
     close_file(file, false);
 }

@@ -39,8 +39,8 @@
 #define CHUNK_FILE_MOST_OWN ((size_t)64)         /* chunks that ractors have for themselves, in a file whose chunks are not used again */
 
 /*
- * So long does a writer wait for a chunk. It is more only where the thread has no processor to make
- * it on, up to CHUNK_FILE_MOST_WAITS times.
+ * So long does a writer wait for a chunk. It is more only where the thread that makes it waits for something else than
+ * the disk, up to CHUNK_FILE_MOST_WAITS times.
  */
 #define CHUNK_FILE_WAIT_NS INT64_C(10000000)
 extern int64_t rb_vm_trace_chunk_file_wait_ns;   /* is that; tests that must lose nothing on any disk set more */
@@ -105,6 +105,7 @@ struct rb_vm_trace_chunk_file {
     uint64_t made;         /* chunks, by the thread */
     bool recording;        /* writers do not wait for the disk */
     bool disk_busy;        /* the thread uses the file, without the lock: nobody else does. `size` changes then by atomic stores */
+    bool at_disk;          /* then: the thread is in a call that waits for the disk. Atomic, without the lock */
     bool making;           /* for the next chunk, */
     bool making_again;     /* which is one that was idle */
     bool next_wanted;      /* the thread is to make one */
