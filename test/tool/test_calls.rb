@@ -81,6 +81,12 @@ class TestCalls < Minitest::Test
     end
   end
 
+  def test_of_calls_that_begin_at_once_the_longer_is_the_caller
+    data = json(trace_of([[:main, B, 10, 20], [:main, A, 10, 30]]))
+    assert_equal [[A, 20.0, 10.0], [B, 10.0, 10.0]],
+                 rows(data, "calls", "method", "total_ns", "own_ns").reject { |row| row[0] == OUTSIDE }.sort
+  end
+
   def test_own_times_add_up_to_the_threads
     calls = CallsReference.random(3, threads: %i[main web])
     data = json(trace_of(calls))

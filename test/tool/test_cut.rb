@@ -164,6 +164,18 @@ class TestCut < Minitest::Test
     assert_equal [["b", 2], ["e", 2]], events.map { |e| e.values_at("ph", "id") }
   end
 
+  def test_a_flow_that_begins_before_the_span_is_not_there
+    trace = FxtBuilder.simple do |b|
+      [[:flow_begin, 1000, 1], [:flow_begin, 3000, 2], [:flow_end, 4000, 1], [:flow_end, 4500, 2]].each do |type, ts, id|
+        b.event(:instant, "c", "at", ts: ts)
+        b.event(type, "c", "flow", ts: ts, extra: id)
+      end
+    end
+    events, = cut(trace, "--since=1us", "--until=5us")
+    assert_equal [[3000, 2], [4500, 2]], events.filter_map { |e| e.values_at("ts", "id") if e["name"] == "flow" }
+    assert_equal [3000, 4000, 4500], events.filter_map { |e| e["ts"] if e["name"] == "at" }
+  end
+
   # Definitions of a chunk are written only if something of it is kept, so a part of a long trace is
   # small.
   def test_chunks_outside_leave_nothing_behind

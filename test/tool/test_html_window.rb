@@ -307,6 +307,16 @@ class TestHtmlWindow < Minitest::Test
 
   # --- the numbers -----------------------------------------------------------------------------------
 
+  # What it has behind the end of this run is in the last bin.
+  def test_the_other_run_may_be_longer
+    run = ->(*times) { FxtBuilder.simple { |b| times.each { |ts| b.exit("R", "M#m (/a.rb:1)", ts: ts) } } }
+    with_file(run[0, 1_000_000, 90_000_000]) do |before|
+      data = data_of(page(run[0, 1_000_000, 2_000_000], "--against", before))
+      bins = data["bins"]["count"]
+      numbers_of(data).flatten(1).each { |bin, _| assert_operator bin, :<, bins }
+    end
+  end
+
   # With more than the limit, bins are merged, and nothing is lost.
   def test_many_numbers_make_wider_bins
     trace = FxtBuilder.simple do |b|

@@ -56,6 +56,17 @@ class TestQuery < Minitest::Test
     assert_equal ['"x",100,200'], rows(trace, "select name, ts, dur from slice")
   end
 
+  def test_events_of_one_time_stay_in_their_order
+    trace = FxtBuilder.simple do |b|
+      b.event(:begin, "c", "outer", ts: 100)
+      b.event(:begin, "c", "inner", ts: 100)
+      b.event(:end, "c", "inner", ts: 200)
+      b.event(:end, "c", "outer", ts: 200)
+      b.event(:instant, "c", "early", ts: 50)
+    end
+    assert_equal ['"early",0', '"outer",0', '"inner",1'], rows(trace, "select name, depth from slice")
+  end
+
   def test_open_duration_has_dur_minus_1
     assert_equal ["-1"], rows(FxtBuilder.simple { |b| b.event(:begin, "c", "x", ts: 1) }, "select dur from slice")
   end

@@ -68,12 +68,13 @@ class TestStates < Minitest::Test
     trace = StatesTrace.new do |t|
       t.site("R", A, 1, lost: 3, version: 1)
       t.site("R", A, 2, lost: 9, max: 8, version: 2)
+      t.site("R", A, 1, lost: 2, version: 2) # the code was freed, and compiled again
       t.site("R", B, 2, lost: 1, max: 0.5, version: 2)
-      t.states(:main, exited: 13)
+      t.states(:main, exited: 15)
     end.build
     data = json(trace)
-    assert_equal [["R", 13.0]], rows(data, "exits_by_reason", "reason", "lost_ns")
-    assert_equal [[A, 12.0, 8.0], [B, 1.0, 0.5]], rows(data, "exits_by_place", "method", "lost_ns", "longest_ns")
+    assert_equal [["R", 15.0]], rows(data, "exits_by_reason", "reason", "lost_ns")
+    assert_equal [[A, 14.0, 8.0], [B, 1.0, 0.5]], rows(data, "exits_by_place", "method", "lost_ns", "longest_ns")
   end
 
   # Events times their weight, as their counts; what the sites counted is not of this time.
