@@ -6,10 +6,13 @@
 require "minitest/autorun"
 require "fileutils"
 require "tmpdir"
+require_relative "../waiting"
 require_relative "jit"
 require_relative "trace"
 
 module Integration
+  include Waiting
+
   BUILD = File.join(ROOT, "build", BASE)
 
   RUBY = File.join(BUILD, "ruby")
@@ -23,11 +26,17 @@ module Integration
   # On an emulated processor (make check-arm64).
   EMULATED = !ENV["EMULATED"].to_s.empty?
   # A run that takes longer hangs, even on a slow and busy machine.
-  TIME_LIMIT = EMULATED ? 1800 : 300
+  TIME_LIMIT = PATIENCE_SECONDS
   # How many times as long a program takes there, at least.
   SLOWNESS = EMULATED ? 10 : 1
   # `make check-all`: the same tests, with more of everything.
   LONG = !ENV["LONG"].to_s.empty?
+  # A file system in memory: there no busy disk makes a trace lose events. It is used as long as so much memory
+  # stays free for others.
+  MEMORY = "/dev/shm"
+  MEMORY_TO_LEAVE_MIB = 2048
+  # What the files of a test take, if it does not say otherwise.
+  USUAL_MIB = 256
   # Nothing from the user's environment or from bundler.
   ENVIRONMENT = %w[RUBYOPT RUBYLIB GEM_HOME GEM_PATH BUNDLE_GEMFILE RUBY_VM_TRACE RUBY_VM_TRACE_CONTROL]
                 .to_h { |name| [name, nil] }
@@ -136,8 +145,28 @@ module Integration
     flunk e.message
   end
 
-  def scratch_dir
-    Dir.mktmpdir("vm-trace-test-").tap { |dir| @dirs << dir }
+  # In memory, if there is enough for files of `mib` MiB.
+  def scratch_dir(mib: USUAL_MIB) = temporary_dir(Integration.memory?(mib) ? MEMORY : nil)
+
+  # For a test of what only a disk does, or whose files are too large for memory.
+  def scratch_dir_on_disk = temporary_dir(nil)
+
+  def temporary_dir(parent) = Dir.mktmpdir("vm-trace-test-", parent).tap { |dir| @dirs << dir }
+
+  # Tests run programs and load libraries from their folders, so it must not be mounted noexec, as Docker does it.
+  def self.memory?(mib)
+    @usable = File.writable?(MEMORY) && mount_options(MEMORY).then { |options| options && !options.include?("noexec") } if @usable.nil?
+    @usable && free_mib >= MEMORY_TO_LEAVE_MIB + mib
+  end
+
+  def self.mount_options(folder)
+    File.readlines("/proc/self/mounts").map(&:split).reverse.find { |_, mounted| mounted == folder }&.at(3)&.split(",")
+  end
+
+  # The file system may be larger than the memory that is there.
+  def self.free_mib
+    room_kib = IO.popen(["df", "-Pk", MEMORY], &:read).lines.last.split[3].to_i
+    [room_kib, File.read("/proc/meminfo")[/^MemAvailable: +(\d+)/, 1].to_i].min / 1024
   end
 
   def read(path) = File.read(path, encoding: "UTF-8").scrub

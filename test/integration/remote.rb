@@ -36,23 +36,16 @@ module Remote
     assert_empty File.read(File.join(dir, "err"))
   end
 
-  def wait_for(path)
-    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + TIME_LIMIT
-    until File.exist?(path)
-      flunk "no #{path}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
-      sleep 0.01
-    end
-  end
-
   # Reads what a terminal shows until the text is there.
   def await(terminal, pattern)
-    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + TIME_LIMIT
     seen = +""
-    until seen.match?(pattern)
-      flunk "no #{pattern} in #{seen.inspect}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+    wait_until("#{pattern} in the terminal", every: 0) do
       seen << terminal.readpartial(65_536).force_encoding("UTF-8") if terminal.wait_readable(0.1)
+      seen.match?(pattern)
     end
     seen
+  rescue Minitest::Assertion => e
+    flunk "#{e.message}: #{seen.inspect}"
   end
 
   def socket(dir, pid) = File.join(dir, "control", "vm-trace.#{pid}")

@@ -457,7 +457,7 @@ class TestAllocations < Integration::Test
     beside(script, flags: []) do |pid, dir|
       status, _, err = tell("start", "--allocations=16K", "--no-exits", "-o", File.join(dir, "started.fxt"), pid)
       assert_equal [0, ""], [status, err]
-      sleep 0.2
+      wait_until("something is recorded") { tell("status", pid)[1].match?(/^allocation_samples +[1-9]/) }
       assert_equal 0, tell("stop", pid).first
       trace = validated(Trace.new(File.join(dir, "started.fxt")))
       assert_equal ["allocations", 16 << 10], trace.settings.values_at("flags", "allocations")

@@ -3,14 +3,15 @@
 #
 # Once for each JIT: each program runs for seconds.
 require_relative "helper"
+require "etc"
 
 class TestBenchmarks < Integration::Test
   parallelize_me! # each test waits for a process of its own
 
-  # Programs that take longer than this untraced are skipped, and named.
-  UNTRACED_LIMIT = 45
-  # Longer than any slow run: the program hangs.
-  TRACED_LIMIT = 300
+  # Programs that take more processor time than this untraced are skipped, and named.
+  UNTRACED_CPU_SECONDS = 45
+  # Longer than any slow run on a busy machine: the program hangs.
+  TRACED_LIMIT = 4 * Integration::TIME_LIMIT
 
   FLAGS = %w[--zjit-call-threshold=2].freeze
   # Some would write gigabytes, and keep the disk busy for the tests that follow.
@@ -25,9 +26,9 @@ class TestBenchmarks < Integration::Test
 
   PROGRAMS.each do |program|
     define_method("test_#{File.basename(program, ".rb")}_prints_the_same_traced") do
-      dir = scratch_dir
-      untraced = run_for(UNTRACED_LIMIT, dir, *FLAGS, program)
-      skip "left out: takes more than #{UNTRACED_LIMIT} s untraced" unless untraced
+      dir = scratch_dir(mib: 512 * ENV.fetch("N", Etc.nprocessors).to_i)
+      untraced = run_untraced(dir, *FLAGS, program)
+      skip "left out: takes more than #{UNTRACED_CPU_SECONDS} s of processor time untraced" unless untraced
       skip "left out: it fails untraced: #{untraced.err.lines.first}" unless untraced.status.success?
       traced = run_in(dir, *FLAGS, *TRACED, program, time_limit: TRACED_LIMIT)
       assert_predicate traced.status, :success?, traced.err
@@ -40,8 +41,10 @@ class TestBenchmarks < Integration::Test
   end
 
   # nil: it took too long and was stopped.
-  def run_for(limit, dir, *arguments)
-    run_in(dir, *arguments, time_limit: limit)
+  def run_untraced(dir, *arguments)
+    limited = ["sh", "-c", "ulimit -t #{UNTRACED_CPU_SECONDS}; exec \"$@\"", "sh", Integration::RUBY, "--disable=gems"]
+    result = run_in(dir, *arguments, command: [*limited, *Integration::COMPATIBILITY])
+    result unless [Signal.list["XCPU"], Signal.list["KILL"]].include?(result.status.termsig)
   rescue Integration::StillRunning
     nil
   end

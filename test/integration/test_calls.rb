@@ -183,14 +183,21 @@ class TestCalls < Integration::Test
     [[], JIT_FLAGS].each do |flags|
       result = traced(<<~RUBY, *flags)
         require "timeout"
-        def spin(n) = n == 0 ? loop { work(1); sleep 0.0005 } : spin(n - 1)
+        def spin(n) = n == 0 ? (spins(true); loop { work(1); sleep 0.0005 }) : spin(n - 1)
+        def spins(now) = Thread.current.thread_variable_set(:spins, now)
+        def spins?(thread = Thread.current) = thread.thread_variable_get(:spins)
         def work(n) = [n].map { |x| x + 1 }
-        3.times { Timeout.timeout(0.02) { spin(3) } rescue 0 }
+        timeouts = 0
+        while timeouts < 3
+          spins(false)
+          Timeout.timeout(0.02) { spin(3) } rescue 0
+          timeouts += 1 if spins?
+        end
         threads = 3.times.map { Thread.new { spin(2) } }
-        sleep 0.02
+        sleep 0.001 until threads.all? { |thread| spins?(thread) }
         threads.each(&:kill).each(&:join)
         raiser = Thread.new { spin(2) rescue work(2) }
-        sleep 0.01
+        sleep 0.001 until spins?(raiser)
         raiser.raise("x")
         raiser.join
         fibers = 5.times.map { |i| Fiber.new { work(i); Fiber.yield; spin(1) if i == 9; raise "f" if i == 3 } }

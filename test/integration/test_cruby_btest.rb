@@ -2,17 +2,16 @@
 # trace is valid.
 #
 # Level: all. It runs 2,000 programs.
-# Alone: it runs tests on all processors, in the folder of CRuby's build.
-require_relative "helper"
+require_relative "cruby_build"
 require "etc"
 
 class TestCrubyBtest < Integration::Test
+  include CRubyBuild
+
   def test_btest_passes_traced
-    skip "no build folder of CRuby at #{Integration::RUBY_OBJ}" unless File.exist?(File.join(Integration::RUBY_OBJ, "Makefile"))
-    dir = scratch_dir
-    result = run_in(dir, "-C", Integration::RUBY_OBJ, "btest", "HAVE_GIT=no", "BTESTS=-j#{Etc.nprocessors}",
-                    "RUN_OPTS=--zjit --zjit-call-threshold=1 --zjit-trace-exits --zjit-trace-file=#{dir}/%p.fxt",
-                    command: ["make"], time_limit: 900)
+    dir = scratch_dir(mib: 2048)
+    result = make("btest", "BTESTS=-j#{Etc.nprocessors}",
+                  "RUN_OPTS=--zjit --zjit-call-threshold=1 --zjit-trace-exits --zjit-trace-file=#{dir}/%p.fxt")
     said = result.out + result.err
     passed = said[/^PASS all (\d+) tests/, 1]
     assert passed, said.lines.grep(/^#\d+ |=>|BUG|FAIL/).join

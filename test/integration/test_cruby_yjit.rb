@@ -2,18 +2,16 @@
 # untraced and traced.
 #
 # Level: all. It runs CRuby's own tests.
-# Alone: it runs make in the folder of CRuby's build.
-require_relative "helper"
+require_relative "cruby_build"
 Integration.only "yjit"
 
 class TestCrubyYjit < Integration::Test
+  include CRubyBuild
+
   def run_tests(*arguments)
-    skip "no build folder of CRuby at #{Integration::RUBY_OBJ}" unless File.exist?(File.join(Integration::RUBY_OBJ, "Makefile"))
-    dir = scratch_dir
-    result = run_in(dir, "-C", Integration::RUBY_OBJ, "test-all", "TESTS=ruby/test_yjit.rb", "HAVE_GIT=no", *arguments, command: ["make"], time_limit: 900)
+    result = make("test-all", "TESTS=ruby/test_yjit.rb", *arguments)
     assert_match(/^\d\d+ tests, .* 0 failures, 0 errors/, result.out, result.out.lines.last(40).join)
     assert_predicate result.status, :success?, result.out.lines.last(30).join
-    dir
   end
 
   def test_test_yjit_passes

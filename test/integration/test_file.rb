@@ -1,7 +1,6 @@
 # The trace file is made safely, or not at all, and then the program runs untraced.
 #
 # Once: the file is the module's.
-# Alone: it expects that nothing is lost, which a busy disk could cause.
 require_relative "helper"
 
 class TestFile < Integration::Test
@@ -209,7 +208,9 @@ class TestFile < Integration::Test
   SLOW_DISK = /(; the disk was too slow, [^)]+)?/
   CUT_SHORT = / events lost \(another program cut the file short#{SLOW_DISK}\)\n\z/
 
-  def harmed(*harm)
+  # On a disk, where the kernel takes away the pages of a file that is cut, and in memory.
+  def harmed(*harm, dir: scratch_dir_on_disk)
+    @dir = dir
     File.write(path("harm.rb"), jit(HARM))
     result = run_in(@dir, *FLAGS, "--zjit-trace-file=t.fxt", "harm.rb", harm[0], path("t.fxt"), *harm.drop(1))
     assert_equal [7, "done\n", ""], [result.status.exitstatus, result.out, result.own_err], result.err
@@ -240,7 +241,7 @@ class TestFile < Integration::Test
   end
 
   def test_a_renamed_file_is_whole
-    result = harmed("rename")
+    result = harmed("rename", dir: @dir)
     assert_match(/, nothing lost\n\z/, result.err)
     validated(Trace.new(path("t.fxt.old")))
   end
@@ -453,7 +454,7 @@ class TestFile < Integration::Test
     5.times do |i|
       flags = [*FLAGS, "--zjit-trace-max-size=4", "--zjit-trace-file=#{path("t.fxt")}"].map { |flag| jit(flag) }
       pid = Process.spawn(Integration::ENVIRONMENT, *@command, *flags, path("endless.rb"), err: File::NULL)
-      sleep 0.5 until File.exist?(path("t.fxt")) && File.size(path("t.fxt")) > 3 << 20
+      wait_until_large(path("t.fxt"))
       sleep 0.05 * (i + 1)
       Process.kill(:KILL, pid)
       Process.wait(pid)
@@ -462,12 +463,15 @@ class TestFile < Integration::Test
     end
   end
 
+  # Until it has reached its limit, and chunks are used again.
+  def wait_until_large(file) = wait_until("#{file} has 3 MiB") { File.exist?(file) && File.size(file) > 3 << 20 }
+
   # Its chunks are reused all the time.
   def test_a_limited_trace_can_be_read_while_it_is_written
     File.write(path("endless.rb"), jit("def foo = ::RubyVM::ZJIT.induce_side_exit!\nloop { foo }\n"))
     flags = [*FLAGS, "--zjit-trace-max-size=4", "--zjit-trace-file=#{path("t.fxt")}"].map { |flag| jit(flag) }
     pid = Process.spawn(Integration::ENVIRONMENT, *@command, *flags, path("endless.rb"), err: File::NULL)
-    sleep 0.1 until File.exist?(path("t.fxt")) && File.size(path("t.fxt")) > 3 << 20
+    wait_until_large(path("t.fxt"))
     20.times do
       out, status = Open3.capture2e(Trace::TOOL, "check", path("t.fxt"))
       assert_predicate status, :success?, out

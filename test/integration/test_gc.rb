@@ -163,23 +163,23 @@ class TestGC < Integration::Test
     assert_operator seen.size, :>, 10
   end
 
-  # Only the order of magnitude: both clocks see the same pauses.
+  # Ruby counts processor time, and only the order of magnitude is comparable. A pause that waits for a processor is
+  # longer, but never longer than the program's own clock says.
   def test_pauses_beside_the_time_that_ruby_measures
     result = collect(<<~RUBY)
       GC::Profiler.enable
       GC.start
-      first, ms = GC.count, GC.stat(:time)
+      now = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC, :float_millisecond) }
+      first, ms, from = GC.count, GC.stat(:time), now.()
       20.times { Array.new(20_000) { "text" }; GC.start }
-      puts [first, GC.count, GC.stat(:time) - ms, GC::Profiler.total_time].join(" ")
+      puts [first, GC.count, GC.stat(:time) - ms, GC::Profiler.total_time, now.() - from].join(" ")
     RUBY
-    first, last, ms, seconds = result.out.split.map(&:to_f)
+    first, last, ms, seconds, wall_ms = result.out.split.map(&:to_f)
     pauses = pauses(result.trace).select { |pause| pause.count > first && pause.count <= last }
     sum_ms = pauses.sum { |pause| pause.to - pause.from } / 1e6
     assert_operator pauses.size, :>=, 20
-    [ms, seconds * 1000].each do |other|
-      assert_operator sum_ms, :>, other / 10
-      assert_operator sum_ms, :<, other * 10 + 100
-    end
+    [ms, seconds * 1000].each { |other| assert_operator sum_ms, :>, other / 10 }
+    assert_operator sum_ms, :<, wall_ms
     pauses.each { |pause| assert_operator pause.phases.sum { |_, from, to| to - from }, :<=, pause.to - pause.from }
   end
 
@@ -321,7 +321,7 @@ class TestGC < Integration::Test
     beside(script, flags: []) do |pid, dir|
       status, _, err = tell("start", "--gc", "--no-exits", "-o", File.join(dir, "started.fxt"), pid)
       assert_equal [0, ""], [status, err]
-      sleep 0.2
+      wait_until("something is recorded") { tell("status", pid)[1].match?(/^gc_pauses +[1-9]/) }
       assert_equal 0, tell("stop", pid).first
       trace = validated(Trace.new(File.join(dir, "started.fxt")))
       assert_equal "gc", trace.settings["flags"]

@@ -173,10 +173,9 @@ class TestGVL < Integration::Test
 
   def test_a_thread_that_is_woken_by_another_says_by_whom
     trace = record(<<~'RUBY').trace
-      q = Thread::Queue.new
-      t = Thread.new { Thread.current.name = "consumer"; 10.times { q.pop }; sleep 0.01 }
-      sleep 0.01
-      10.times { q << 1; sleep 0.001 }
+      q, main = Thread::Queue.new, Thread.current
+      t = Thread.new { Thread.current.name = "consumer"; 10.times { q.pop }; Thread.pass until main.stop? }
+      10.times { Thread.pass until q.empty? && q.num_waiting == 1; q << 1 }
       t.join
     RUBY
     assert_equal({ "main" => 11 }, wakers(trace).filter_map { |woken, waker| waker if woken == "consumer" && waker != woken }.tally) # once when it was made
@@ -200,7 +199,10 @@ class TestGVL < Integration::Test
     trace = record(<<~'RUBY').trace
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       def greedy(stop) = (nil while now < stop)
-      2.times.map { |i| Thread.new { Thread.current.name = "t#{i}"; greedy(now + 0.4) } }.each(&:join)
+      go = Thread::Queue.new
+      threads = 2.times.map { |i| Thread.new { Thread.current.name = "t#{i}"; go.pop; greedy(now + 0.4) } }
+      2.times { go << 1 }
+      threads.each(&:join)
     RUBY
     preempted = trace.in_category("preempted")
     assert_operator preempted.size, :>=, 2
@@ -243,18 +245,21 @@ class TestGVL < Integration::Test
 
   # --- barriers ---------------------------------------------------------------------------------
 
-  # Two ractors that never block while the main one collects.
-  BUSY_RACTORS = <<~RUBY
+  # Two ractors that never block while the main one collects, until it ends a third one: then there are fewer.
+  BUSY_RACTORS = <<~'RUBY'
     Warning[:experimental] = false
+    gate = Ractor.new { Ractor.receive }
     ractors = 2.times.map do |i|
       Ractor.new(i) do |n|
-        Thread.current.name = "busy \#{n}"
-        stop = Process.clock_gettime(Process::CLOCK_MONOTONIC) + #{0.4 * Integration::SLOWNESS}
-        nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < stop
+        Thread.current.name = "busy #{n}"
+        spin = -> { turns = 0; turns += 1 while turns < 10_000 }
+        spin.call until Ractor.count == 4
+        spin.call while Ractor.count == 4
       end
     end
   RUBY
   ALL_END = "ractors.each { |r| r.respond_to?(:value) ? r.value : r.take }\n"
+  BUSY_RACTORS_END = "gate.send(:end)\n#{ALL_END}"
 
   # [from when the other ractors had stopped, to the end of the collection, by whom]
   def stopped_worlds(trace)
@@ -274,8 +279,8 @@ class TestGVL < Integration::Test
   end
 
   def test_a_thread_that_stops_for_the_barrier_of_another_ractor_is_blocked_in_it
-    trace = record("#{BUSY_RACTORS}texts = Array.new(100_000) { |i| i.to_s }\n20.times { GC.start }\n#{ALL_END}",
-                   "--vm-trace=threads,gc", recorders: 3).trace
+    trace = record("#{BUSY_RACTORS}texts = Array.new(100_000) { |i| i.to_s }\n20.times { GC.start }\n#{BUSY_RACTORS_END}",
+                   "--vm-trace=threads,gc", recorders: 4).trace
     assert_one_runs_at_a_time(trace)
     assert_lives_are_whole(trace)
     assert_operator ran_in_a_world_that_another_had_stopped(trace), :<, CLOCKS_DIFFER
@@ -305,16 +310,14 @@ class TestGVL < Integration::Test
 
   # Whoever starts or stops a trace stops the world for it.
   def test_start_and_stop_while_ractors_stop_for_barriers
-    result = run_ruby(<<~RUBY, recorders: 3)
+    result = run_ruby(<<~RUBY, recorders: 4)
       #{BUSY_RACTORS}
-      stop = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.3
-      30.times do |i|
-        break if Process.clock_gettime(Process::CLOCK_MONOTONIC) > stop
+      10.times do |i|
         RubyVM::Trace.start(threads: true, gc: true, file: "\#{i}.fxt")
         2.times { GC.start }
         RubyVM::Trace.stop
       end
-      #{ALL_END}
+      #{BUSY_RACTORS_END}
     RUBY
     assert_predicate result.status, :success?, result.err
     stopped = result.traces.select { |trace| trace.in_category("blocked").any? { |event| event["name"] == "barrier" } }
@@ -335,7 +338,7 @@ class TestGVL < Integration::Test
   end
 
   def test_a_child_traces_the_thread_that_forked
-    result = record("Thread.new { pid = fork { sleep 0.002; Thread.new { sleep 0.001 }.join }; Process.wait(pid) }.join")
+    result = record("Thread.new { pid = fork { sleep 0.002; main = Thread.current; Thread.new { Thread.pass until main.stop?; sleep 0.001 }.join }; Process.wait(pid) }.join")
     assert_equal 2, result.traces.size
     result.traces.each { |trace| assert_sound(trace) }
     child = result.traces.find { |trace| trace.settings["pid"] != result.pid }
@@ -353,12 +356,14 @@ class TestGVL < Integration::Test
       q = Thread::Queue.new
       blocked = Thread.new { Thread.current.name = "blocked"; 3.times { q.pop } }
       Thread.pass until blocked.stop?
-      busy = Thread.new { Thread.current.name = "busy"; loop { Thread.pass } }
+      runs = 0
+      busy = Thread.new { Thread.current.name = "busy"; loop { runs += 1; Thread.pass } }
       2.times do |i|
         RubyVM::Trace.start(threads: true, file: "#{i}.fxt")
-        sleep 0.01
+        before = runs
+        sleep 0.001 until runs > before + 10
         q << 1
-        sleep 0.01
+        sleep 0.001 until q.empty? && q.num_waiting == 1
         RubyVM::Trace.stop
         sleep 0.002
       end

@@ -28,20 +28,29 @@ class TestParallel < Integration::Test
     30.times { exits(name, 1, 3) }
     sorter = Ractor.new do
       floats = Array.new(200_000) { rand }
-      Ractor.receive
-      sorts = Array.new(4) { [now, floats.dup.sort! && now] }
-      File.write(DONE, "")
-      sorts
+      while Ractor.receive == :sort
+        sorts = Array.new(4) { [now, floats.dup.sort! && now] }
+        File.write(DONE, "")
+        Ractor.main.send(sorts)
+      end
     end
     RubyVM::Trace.start(file: "t.fxt", sample_rate: 10_000) if start # there are millions
     exits(name, LARGE, 100)
-    sorter.send(:begin)
-    times = []
-    until File.exist?(DONE)
-      exits(name, LARGE, 20)
-      times << now
+    # On a busy machine the two may happen to run one after the other: then once more.
+    most = 0
+    20.times do
+      sorter.send(:sort)
+      times = []
+      until File.exist?(DONE)
+        exits(name, LARGE, 20)
+        times << now
+      end
+      File.delete(DONE)
+      most = [most, *Ractor.receive.map { |from, to| times.count { |time| time > from && time < to } }].max
+      break if most > 10
     end
-    puts sorter.value.map { |from, to| times.count { |time| time > from && time < to } }.max
+    sorter.send(:end)
+    puts most
   RUBY
 
   def stamps(name, *flags, start: true)

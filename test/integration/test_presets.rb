@@ -107,22 +107,24 @@ class TestPresets < Integration::Test
     assert_equal ["exits markers threads gc", 7], flags_of(result.trace)
   end
 
-  # [name, whether it has callers] of what lasted that long.
+  # [name, for how long, whether it has callers] of each time that the program blocked.
   def sleeps(trace)
     found = trace.query(<<~SQL)
       SELECT s.name, s.dur, (SELECT COUNT(*) FROM args a WHERE a.arg_set_id = s.arg_set_id AND a.key = '1')
       FROM slice s WHERE s.category = 'blocked' ORDER BY s.ts
     SQL
-    found.map { |name, dur, callers| [name, dur.to_i, callers.to_i] }.select { |_, dur, _| dur > 4_000_000 }
+    found.map { |name, dur, callers| [name, dur.to_i, callers.to_i] }
   end
 
+  # A busy machine makes some of the short ones long, but not all ten.
   def test_min_says_what_has_callers
     trace = traced(SLEEPS, "--vm-trace=threads:min=50ms")
     found = sleeps(trace)
-    assert_operator found.size, :>=, 12
+    assert_equal 12, found.count { |name,| name == "Kernel#sleep" }
     assert_operator found.count { |_, _, callers| callers == 1 }, :>=, 2
     found.each { |name, dur, callers| assert_equal dur >= 50_000_000 ? 1 : 0, callers, "#{name}: #{dur} ns" }
-    assert_operator trace.summary["suspensions_without_callers"], :>=, 10
+    assert_operator trace.summary["suspensions_without_callers"], :>, 0
+    assert_equal found.count { |_, _, callers| callers == 0 }, trace.summary["suspensions_without_callers"]
     all = traced(SLEEPS, "--vm-trace=threads:min=0ns")
     assert(sleeps(all).all? { |_, _, callers| callers == 1 })
     assert_equal 0, all.summary["suspensions_without_callers"]

@@ -158,7 +158,7 @@ class TestRactors < Integration::Test
       ractors.each(&:value)
     RUBY
     counts = result.trace.exit_counts.select { |(reason, _, _, thread), _| reason == jit("DirectiveInduced") && thread != "main" }
-    assert_equal 30 * ractors, counts.values.sum
+    assert_equal 30 * ractors, counts.values.sum, result.err
     assert_operator File.size(result.trace.path), :<, 100 << 20
   end
 
@@ -200,8 +200,8 @@ class TestRactors < Integration::Test
 
   def test_a_program_that_ends_while_ractors_exit_ends_well
     script = WORK + <<~'RUBY'
-      4.times.map { Ractor.new { loop { bar(1000) } } }
-      sleep 0.3
+      4.times.map { Ractor.new { bar(1000); Ractor.main << :exits; loop { bar(1000) } } }
+      4.times { Ractor.receive }
       puts "done"
     RUBY
     result = run_traced(script, recorders: 5)

@@ -139,16 +139,17 @@ class TestRecord < Integration::Test
   end
 
   def test_signals_to_it_are_for_the_program
-    script("trap(:USR1) { puts :usr1 }\ntrap(:TERM) { puts :term; exit 4 }\nFile.write('ready', '')\nsleep\nsleep\n")
+    script("$stdout.sync = true\ntrap(:USR1) { puts :usr1 }\ntrap(:TERM) { puts :term; exit 4 }\n" \
+           "File.write('ready', '')\nsleep\nsleep\n")
     reader, writer = IO.pipe
     pid = Process.spawn(ENVIRONMENT, Trace::TOOL, "record", "-q", "-o", "traces", RUBY, "script.rb",
                         chdir: dir, out: writer)
     writer.close
     wait_for(path("ready"))
     Process.kill(:USR1, pid)
-    sleep 0.05
+    assert_equal "usr1\n", reader.gets
     Process.kill(:TERM, pid)
-    assert_equal "usr1\nterm\n", reader.read
+    assert_equal "term\n", reader.read
     assert_equal 4, Process.wait2(pid).last.exitstatus
     assert_equal 1, traces.size
   end
@@ -182,38 +183,62 @@ class TestRecord < Integration::Test
     assert_equal 1, traces.size
   end
 
-  # Whole seconds in which a program that forks certainly begins, however slow and busy the machine is.
-  def seconds_to_start
-    from = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-    record(RUBY, *JIT_FLAGS, "-e", "Process.wait(fork { })")
-    FileUtils.rm_r(path("traces"))
-    (2 * (Process.clock_gettime(Process::CLOCK_MONOTONIC) - from)).ceil
+  # Marks steps until a recording has begun and ended, in this process and in a child, and some more. Each prints
+  # its pid and the number of its last step.
+  STEPS = <<~'RUBY'
+    $stdout.sync = true
+    def mark(n) = RubyVM::Trace.instant("step", n: n)
+    def on? = RubyVM::Trace.status[:on]
+    def steps
+      n = -1
+      step = -> { mark(n += 1); sleep 0.003 }
+      step.() until on? || n > 3000
+      step.() while on?
+      20.times { step.() }
+      puts [Process.pid, n].join(" ")
+    end
+    fork { steps }
+    steps
+    Process.wait
+  RUBY
+
+  # [the recorded numbers of a process, its last step] of each; nil, if a process had not begun in time.
+  def recorded_steps(*options)
+    script(STEPS)
+    result = record(RUBY, *JIT_FLAGS, "script.rb", options: options)
+    assert_predicate result.status, :success?, result.err
+    last = result.out.lines.to_h { |line| line.split.map(&:to_i) }
+    FileUtils.rm_rf(path("traces"))
+    return unless result.traces.size == 2
+    result.traces.map do |trace|
+      marks = trace.events.select { |event| event["name"] == "step" }.map { |event| event["args"]["n"] }
+      assert_equal (marks.min..marks.max).to_a, marks
+      [marks, last.fetch(trace.settings["pid"])]
+    end
   end
 
+  # A delay that is too short for the program to begin in, on a busy machine, is doubled.
   def test_a_part_of_the_run
-    unit = seconds_to_start
-    script(<<~RUBY)
-      def mark(n) = RubyVM::Trace.instant("step", n: n)
-      def steps = 100.times { |n| mark(n); sleep #{0.03 * unit} }
-      fork { steps }
-      steps
-      Process.wait
-      puts :done
-    RUBY
-    result = record(RUBY, *JIT_FLAGS, "script.rb", options: ["--delay=#{unit}", "--duration=#{700 * unit}ms"])
-    assert_equal "done\n", result.out, result.err
-    assert_equal 2, result.traces.size
-    result.traces.each do |trace|
-      marks = trace.events.select { |event| event["name"] == "step" }.map { |event| event["args"]["n"] }
-      assert_operator marks.min, :>, 0
-      assert_operator marks.max, :<, 99
-      assert_equal (marks.min..marks.max).to_a, marks
+    delay = 1
+    found = nil
+    wait_until("a recording that begins after the program", every: 0) do
+      found = recorded_steps("--delay=#{delay}", "--duration=700ms")
+      delay *= 2
+      found&.all? { |marks, _| marks.min > 0 }
     end
-    FileUtils.rm_r(path("traces"))
-    result = record(RUBY, *JIT_FLAGS, "script.rb", options: ["--duration=#{unit}"])
-    steps = result.traces.map { |trace| trace.events.select { |event| event["name"] == "step" } }
-    marks = steps.map { |events| events.map { |event| event["args"]["n"] } }
-    assert_equal [[0, 0], 2], [marks.map(&:min), marks.count { |list| list.max < 99 }]
+    found.each { |marks, last| assert_operator marks.max, :<, last }
+  end
+
+  # It lasts until the child has certainly begun.
+  def test_the_first_part_of_the_run
+    duration = 1
+    found = nil
+    wait_until("a recording of both processes", every: 0) do
+      found = recorded_steps("--duration=#{duration}")
+      duration *= 2
+      found&.all? { |marks, last| marks.max < last }
+    end
+    assert_equal [0, 0], found.map { |marks, _| marks.min }
   end
 
   def test_a_program_that_runs

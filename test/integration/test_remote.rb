@@ -42,7 +42,7 @@ class TestRemote < Integration::Test
       end
       sleep
     RUBY
-      sleep 0.2 # until the thread waits, too
+      wait_until("the thread waits, too") { Dir["/proc/#{pid}/task/*/stat"].all? { |stat| File.read(stat).match?(/\) S /) } }
       assert_equal [0, ""], tell("status", pid).values_at(0, 2)
     end
   end

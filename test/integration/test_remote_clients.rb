@@ -13,7 +13,7 @@ Integration.only "zjit" # the JIT makes no difference here
 class TestRemoteClients < Integration::Test
   include Remote
 
-  PATIENCE = 60 # seconds; a client that is delayed by others waits for ever
+  PATIENCE = Integration::PATIENCE_SECONDS # a client that is delayed by others waits for ever
   STATUS = "status\0\0"
 
   # Everything up to the end of the connection, which must come.
@@ -75,13 +75,18 @@ class TestRemoteClients < Integration::Test
         end
       end
     end
+    answered = Thread.new do
+      wait_until("a client is served") { replies.size > 0 }
+      File.write(File.join(dir, "answered"), "")
+    end
     (LONG ? 200 : 20).times do |i|
-      result = run_in(dir, "-e", "20.times { sleep 0.001 }; at_exit { sleep 0.005 }; #{"fork { }; Process.wait" if i % 4 == 0}",
+      first = "sleep 0.001 until File.exist?('answered'); " if i == 0
+      result = run_in(dir, "-e", "#{first}20.times { sleep 0.001 }; at_exit { sleep 0.005 }; #{"fork { }; Process.wait" if i % 4 == 0}",
                       env: { "RUBY_VM_TRACE_CONTROL" => "." })
       assert_equal [true, ""], [result.status.success?, result.err]
     end
     done = true
-    clients.each(&:join)
+    [*clients, answered].each(&:join)
     kinds = Array.new(replies.size) { replies.pop }.tally
     assert_empty kinds.keys - ["ok\non         false\njit        \n", "error\nthe program is ending\n", ""]
     assert_operator kinds.fetch("ok\non         false\njit        \n"), :>, 0

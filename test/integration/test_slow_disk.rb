@@ -1,20 +1,36 @@
-# A slow disk: the program continues, and what could not be recorded is counted.
+# A disk that does not answer: the program continues, and what could not be recorded is counted.
 #
 # Once: the file is the module's.
-# Alone: it asks how long the program stands still.
 require_relative "helper"
 require "rbconfig"
 
 class TestSlowDisk < Integration::Test
-  # Each call takes as long as on a sleeping disk, in its thread.
+  # A call of the disk does not return before the program has taken so many more exits, or has come to its end. It
+  # counts them in a file. A program that waited for the disk would wait for ever: then the call returns after a while,
+  # and leaves a note.
+  EXITS_OF_A_CALL = 30_000
   SLOW = <<~'C'
     #define _GNU_SOURCE
     #include <dlfcn.h>
     #include <fcntl.h>
+    #include <stdint.h>
+    #include <sys/mman.h>
     #include <sys/uio.h>
     #include <unistd.h>
-    static volatile int calls;
-    static void wait_for_disk(void) { if (__atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) > 2) usleep(SLOW_US); } /* the first chunk is quick */
+    #define AT_THE_END ((uint64_t)1 << 62)
+    static void wait_for_disk(void) {
+      int fd;
+      fd = open("exits", O_RDONLY);
+      volatile const uint64_t *exits = mmap(NULL, sizeof(*exits), PROT_READ, MAP_SHARED, fd, 0);
+      close(fd);
+      if (exits == MAP_FAILED) _exit(99);
+      uint64_t until = *exits + EXITS_OF_A_CALL;
+      int i = 0;
+      if (*exits == 0) until = 0; /* whoever begins a trace waits for the disk */
+      while (*exits < until && *exits < AT_THE_END && ++i < LIMIT_MS / 50) usleep(50000);
+      if (*exits < until && *exits < AT_THE_END) close(open("program-waited", O_CREAT | O_WRONLY, 0600));
+      munmap((void *)exits, sizeof(*exits));
+    }
     int fallocate(int fd, int mode, off_t offset, off_t bytes) {
       static int (*next)(int, int, off_t, off_t);
       if (!next) *(void **)&next = dlsym(RTLD_NEXT, "fallocate");
@@ -29,46 +45,59 @@ class TestSlowDisk < Integration::Test
       return next(fd, pieces, count);
     }
   C
+  LIMIT_SECONDS = 60 * Integration::SLOWNESS
 
-  # Exits for three seconds; returns the longest time of one.
-  PROGRAM = <<~'RUBY'
+  # How long the thread has neither run nor waited for a processor, in seconds.
+  HEAD = <<~'RUBY'
+    Warning[:experimental] = false
+    EXITS = IO::Buffer.map(File.open("exits", "r+"), 8)
+    at_exit { EXITS.set_value(:u64, 0, 1 << 62) }
     def foo = ::RubyVM::ZJIT.induce_side_exit!
-    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-    longest = 0.0
-    start = last = now
-    n = 0
-    while last - start < 3
-      foo
-      n += 1
-      time = now
-      longest = time - last if time - last > longest
-      last = time
+    def stood_still
+      wall, _ = %i[CLOCK_MONOTONIC CLOCK_THREAD_CPUTIME_ID].map { |clock| Process.clock_gettime(Process.const_get(clock)) }
+      wall - File.read("/proc/thread-self/schedstat").split.first(2).sum(&:to_i) / 1e9
     end
-    puts n, longest
+  RUBY
+
+  PROGRAM = HEAD + <<~'RUBY'
+    from = stood_still
+    n = 0
+    while n < 250_000
+      foo
+      EXITS.set_value(:u64, 0, n += 1)
+    end
+    puts n, stood_still - from
   RUBY
 
   def setup
     super
     @dir = scratch_dir
-    File.write(File.join(@dir, "slow.c"), SLOW)
-    @library = File.join(@dir, "slow.so")
-    skip "no C compiler" unless system("cc", "-shared", "-fPIC", "-DSLOW_US=1000000", "-o", @library, File.join(@dir, "slow.c"), "-ldl")
+    File.write(path("slow.c"), SLOW)
+    File.binwrite(path("exits"), [0].pack("Q"))
+    @library = path("slow.so")
+    numbers = ["-DEXITS_OF_A_CALL=#{EXITS_OF_A_CALL}", "-DLIMIT_MS=#{LIMIT_SECONDS * 1000}"]
+    skip "no C compiler" unless system("cc", "-shared", "-fPIC", *numbers, "-o", @library, path("slow.c"), "-ldl")
   end
+
+  def path(name) = File.join(@dir, name)
 
   def run_slowly(script, *flags)
-    File.write(File.join(@dir, "script.rb"), jit(script))
-    run_in(@dir, "--zjit-call-threshold=2", "--zjit-trace-exits", "--zjit-trace-file=t.fxt", *flags, "script.rb", env: { "LD_PRELOAD" => @library })
+    File.write(path("script.rb"), jit(script))
+    result = run_in(@dir, "--zjit-call-threshold=2", "--zjit-trace-exits", "--zjit-trace-file=t.fxt", *flags, "script.rb",
+                    env: { "LD_PRELOAD" => @library })
+    assert_predicate result.status, :success?, result.err
+    refute_path_exists path("program-waited")
+    result
   end
 
-  # A hundred times as long as a writer waits; the calls take a second each.
+  # A writer waits for 10 ms at most, a few times.
   LONGEST = 0.5
 
   def assert_went_on(result)
-    assert_predicate result.status, :success?, result.err
-    exits, longest = result.out.lines.map(&:to_f)
-    assert_operator longest, :<, LONGEST
+    exits, stood_still = result.out.lines.map(&:to_f)
+    assert_operator stood_still, :<, LONGEST
     assert_match(/ events lost \(.*the disk was too slow, and the program did not wait for it/, result.err)
-    trace = Trace.new(File.join(@dir, "t.fxt")).validate
+    trace = Trace.new(path("t.fxt")).validate
     summary = trace.summary
     assert_operator summary["exits"], :>=, exits - 5 # the first ones are not compiled
     assert_equal summary["exits"], summary["sampled"] + summary["lost"]
@@ -88,22 +117,13 @@ class TestSlowDisk < Integration::Test
 
   # The first chunks of the others are made while the main ractor continues.
   def test_ractors_begin_and_end_while_the_disk_is_slow
-    result = run_slowly(<<~'RUBY')
-      def foo = ::RubyVM::ZJIT.induce_side_exit!
+    result = run_slowly(HEAD + <<~'RUBY')
       3.times { foo }
-      Warning[:experimental] = false
-      times = 4.times.map do
-        Ractor.new do
-          start = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-          50.times { foo }
-          Process.clock_gettime(Process::CLOCK_MONOTONIC) - start
-        end
-      end.map(&:value)
-      puts times.max
+      EXITS.set_value(:u64, 0, 3)
+      puts 4.times.map { Ractor.new { 50.times { foo } } }.sum(&:value)
     RUBY
-    assert_predicate result.status, :success?, result.err
-    assert_operator result.out.to_f, :<, LONGEST
-    summary = Trace.new(File.join(@dir, "t.fxt")).validate(recorders: 5).summary
+    assert_equal "200\n", result.out
+    summary = Trace.new(path("t.fxt")).validate(recorders: 5).summary
     assert_equal summary["exits"], summary["sampled"] + summary["lost"]
   end
 end

@@ -37,11 +37,7 @@ class TestSuddenDeath < Integration::Test
     flags = %w[--zjit-call-threshold=2 --zjit-trace-exits --zjit-trace-compiles --zjit-trace-file=t.fxt].map { |flag| jit(flag) }
     pid = Process.spawn(Integration::ENVIRONMENT, Integration::RUBY, "--disable=gems", *flags, "script.rb",
                         chdir: dir, in: File::NULL, out: File::NULL, err: File::NULL)
-    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + Integration::TIME_LIMIT
-    until counter_in(dir) >= exits
-      flunk "only #{counter_in(dir)} exits of #{exits}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
-      sleep 0.0005
-    end
+    wait_until("#{exits} exits", every: 0.0005) { counter_in(dir) >= exits }
     sleep delay
     Process.kill(:KILL, pid)
     Process.wait(pid)

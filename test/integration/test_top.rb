@@ -106,20 +106,24 @@ class TestTop < Integration::Test
 
   def test_a_program_that_ends
     pid = Process.spawn(ENVIRONMENT, RUBY, "--vm-trace=threads", "--vm-trace-file=t.fxt", "--vm-trace-quiet",
-                        "-e", "File.write('ready', ''); sleep 1",
+                        "-e", "File.write('ready', ''); sleep 0.01 until File.exist?('seen')",
                         chdir: (dir = scratch_dir))
     wait_for(File.join(dir, "ready"))
     waiter = Process.detach(pid)
-    out, err, status = top("--interval=50ms", pid)
-    assert_equal ["vm-trace: process #{pid} has ended\n", 0], [err, status.exitstatus]
-    assert_match(/the last/, out)
+    Open3.popen3({ "COLUMNS" => "80" }, Trace::TOOL, "top", "--interval=50ms", pid.to_s) do |_, out, err, client|
+      assert_match(/the last/, out.gets)
+      File.write(File.join(dir, "seen"), "")
+      rest = Thread.new { out.read }
+      assert_equal ["vm-trace: process #{pid} has ended\n", 0], [err.read, client.value.exitstatus]
+      rest.join
+    end
     waiter.join
   end
 
   def test_what_cannot_be_shown
     assert_equal ["", "vm-trace: /nonesuch: No such file or directory\n"], top("/nonesuch").first(2)
     pid = Process.spawn("sleep", "60")
-    sleep 0.01 until File.read("/proc/#{pid}/cmdline").start_with?("sleep")
+    wait_until("it runs") { File.read("/proc/#{pid}/cmdline").start_with?("sleep") }
     assert_match(/\Avm-trace: process #{pid} takes no requests: start it with RUBY_VM_TRACE_CONTROL/, top(pid)[1])
     Process.kill(:KILL, pid)
     Process.wait(pid)
