@@ -11,6 +11,8 @@ class Entry
   NOT_APPLICABLE = 4 # test/integration/jit.rb
   # Lines that a process left behind may still print are not waited for.
   LEFT_BEHIND_SECONDS = 5
+  # An entry that takes longer hangs.
+  MOST_SECONDS = ENV.fetch("ENTRY_SECONDS", ENV["LONG"].to_s.empty? ? 1800 : 6 * 3600).to_f
 
   attr_reader :suite, :name, :file, :env, :needs, :second, :builds
 
@@ -51,7 +53,12 @@ class Entry
   def output_of(*command)
     io = IO.popen(command, err: [:child, :out], in: File::NULL)
     reader = Thread.new { io.each_line { |line| yield line } }
-    _, status = Process.wait2(io.pid)
+    waiter = Process.detach(io.pid)
+    unless waiter.join(MOST_SECONDS)
+      Process.kill(:KILL, io.pid)
+      yield "killed: it was still running after #{MOST_SECONDS.round} s\n"
+    end
+    status = waiter.value
     unless reader.join(LEFT_BEHIND_SECONDS)
       reader.kill.join
       yield "left behind: a process that still has this output\n"

@@ -44,6 +44,13 @@ class TestRunner < BuildTest
     assert_includes result.first, "left behind: a process that still has this output"
   end
 
+  def test_an_entry_that_hangs_is_killed_and_fails
+    add_file("tool/test_a.rb", "def test_hangs = sleep")
+    out, = result = run_suites("tool", ENTRY_SECONDS: "2")
+    assert_closing_line "0 passed, 1 failed, 0 skipped", 1, result
+    assert_match(/^killed: it was still running after 2 s$/, out)
+  end
+
   # People look at the tail of a log first.
   def test_texts_of_failures_and_errors_are_repeated_before_the_closing_line
     add_file("tool/test_a.rb", "def test_bad = assert_equal(%w[one two], [1], 'counts')\ndef test_error = raise('oops')\ndef test_later = skip('no time')")
