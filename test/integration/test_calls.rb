@@ -214,6 +214,23 @@ class TestCalls < Integration::Test
     end
   end
 
+  # What follows a call in compiled code is no part of it.
+  def test_a_call_ends_where_compiled_code_returns
+    result = traced(<<~RUBY, *JIT_FLAGS)
+      def leaf(n) = n
+      def spin(n)
+        leaf(n)
+        i = 0
+        i += 1 while i < n
+      end
+      31.times { spin(10_000) }
+    RUBY
+    median = lambda do |method|
+      calls(result.trace).filter_map { |event| event["dur"] if without_place(event["name"]) == method }.sort[15]
+    end
+    assert_operator median["Object#leaf"] * 10, :<, median["Object#spin"]
+  end
+
   def test_callcc
     result = traced(<<~RUBY)
       require "continuation"
