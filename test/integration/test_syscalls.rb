@@ -256,6 +256,14 @@ class TestSyscalls < Integration::Test
     assert_equal 4, result.traces.size
   end
 
+  # The reader of the kernel's records sleeps most of the time.
+  def test_exec_writes_what_is_pending
+    5.times do
+      trace = record('200.times { Process.getpgid(0) }; exec "true"', "syscalls", ended: false).trace
+      assert_equal 200, trace.in_category("syscall").count { |event| event["name"] == "getpgid" }
+    end
+  end
+
   def test_shorter_ones_are_left_out_and_counted
     trace = record("100.times { Process.getpgid(0) }; sleep 0.02", "syscalls:min=10ms").trace
     assert_operator trace.summary["syscalls_left_out"], :>, 100
