@@ -4,7 +4,9 @@
 # that end (EIO) as soon as the side is closed, and what was written just before can still be on its
 # way. So the test keeps the side open, and writes a mark behind what the program wrote.
 require "io/console"
+require "io/wait"
 require "pty"
+require_relative "waiting"
 
 class Terminal
   MARK = "\0end\0"
@@ -30,7 +32,10 @@ class Terminal
       Process.wait2(pid).last.tap { @side.write(MARK) }
     end
     text = +"".b
-    text << @keys.readpartial(65_536) until text.end_with?(MARK)
+    until text.end_with?(MARK)
+      raise "the program is silent and does not end" unless @keys.wait_readable(Waiting::PATIENCE_SECONDS)
+      text << @keys.readpartial(65_536)
+    end
     [text.delete_suffix(MARK).force_encoding("UTF-8"), waiter.value]
   end
 end

@@ -8,7 +8,8 @@ module CRubyBuild
   # Two makes in one folder would get into each other's way: the later one waits. CRuby's tests give their programs ten
   # seconds or so, which is too short on a busy machine.
   def make(*arguments)
-    skip "no build folder of CRuby at #{Integration::RUBY_OBJ}" unless File.exist?(File.join(Integration::RUBY_OBJ, "Makefile"))
+    makefile = File.join(Integration::RUBY_OBJ, "Makefile")
+    skip "no build folder of CRuby at #{Integration::RUBY_OBJ}" unless File.exist?(makefile)
     File.open(File.join(Integration::BUILD, "tests.lock"), "w") do |lock|
       lock.flock(File::LOCK_EX)
       run_in(scratch_dir, "-C", Integration::RUBY_OBJ, "HAVE_GIT=no", *arguments, command: ["make"],

@@ -29,6 +29,8 @@ module Integration
   TIME_LIMIT = PATIENCE_SECONDS
   # How many times as long a program takes there, at least.
   SLOWNESS = EMULATED ? 10 : 1
+  # What lies beyond so many standard errors happens once in a billion times.
+  STANDARD_ERRORS = 6.2
   # `make check-all`: the same tests, with more of everything.
   LONG = !ENV["LONG"].to_s.empty?
   # A file system in memory: there no busy disk makes a trace lose events. It is used as long as so much memory
@@ -123,6 +125,10 @@ module Integration
     Run.new(status: status, out: read(out), err: read(err), traces: [], dir: dir, pid: pid)
   end
 
+  # Runs what follows until it has taken so much processor time, which is the same on a busy machine.
+  def cpu_limit(seconds) = ["sh", "-c", "ulimit -t #{seconds}; exec \"$@\"", "sh"]
+  def out_of_cpu?(status) = [Signal.list["XCPU"], Signal.list["KILL"]].include?(status.termsig)
+
   # Ends the whole process group of a program that does not end by itself.
   def wait(pid, time_limit)
     waiter = Process.detach(pid)
@@ -155,18 +161,23 @@ module Integration
 
   # Tests run programs and load libraries from their folders, so it must not be mounted noexec, as Docker does it.
   def self.memory?(mib)
-    @usable = File.writable?(MEMORY) && mount_options(MEMORY).then { |options| options && !options.include?("noexec") } if @usable.nil?
+    @usable = File.writable?(MEMORY) && programs_may_run_in?(MEMORY) if @usable.nil?
     @usable && free_mib >= MEMORY_TO_LEAVE_MIB + mib
   end
 
-  def self.mount_options(folder)
-    File.readlines("/proc/self/mounts").map(&:split).reverse.find { |_, mounted| mounted == folder }&.at(3)&.split(",")
+  def self.programs_may_run_in?(folder)
+    mounts = File.readlines("/proc/self/mounts").map(&:split).select { |_, mounted| mounted == folder }
+    mounts.any? && !mounts.last[3].split(",").include?("noexec")
   end
 
-  # The file system may be larger than the memory that is there.
+  # The file system may be larger than the memory that is there, or that a container may have.
   def self.free_mib
     room_kib = IO.popen(["df", "-Pk", MEMORY], &:read).lines.last.split[3].to_i
-    [room_kib, File.read("/proc/meminfo")[/^MemAvailable: +(\d+)/, 1].to_i].min / 1024
+    available_kib = File.read("/proc/meminfo")[/^MemAvailable: +(\d+)/, 1].to_i
+    limit, used = %w[max current].map { |name| Integer(File.read("/sys/fs/cgroup/memory.#{name}"), exception: false) }
+    [room_kib, available_kib, *((limit - used) / 1024 if limit)].min / 1024
+  rescue Errno::ENOENT # no limits here
+    [room_kib, available_kib].min / 1024
   end
 
   def read(path) = File.read(path, encoding: "UTF-8").scrub

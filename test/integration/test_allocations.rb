@@ -63,11 +63,15 @@ class TestAllocations < Integration::Test
 
   # Bytes are unbiased, and each class has its share: 20,000 samples, whose sum has a standard
   # deviation of 0.7 %.
-  # The errors of the classes in sigmas, one in 300 of which is above 3 by chance: not twice in a row.
+  # The errors of the classes in sigmas. In one run of 120 one of the three is above 3 by chance: five times in a row
+  # that happens once in a billion times.
   def test_bytes_and_classes_are_those_of_the_program
-    errors = errors_of_classes
-    errors = errors_of_classes if errors.values.max > 3
-    assert_empty errors.select { |_, error| error > 3 }
+    errors = nil
+    5.times do
+      errors = errors_of_classes.select { |_, error| error > 3 }
+      break if errors.empty?
+    end
+    assert_empty errors
   end
 
   def errors_of_classes
@@ -292,10 +296,10 @@ class TestAllocations < Integration::Test
     foos = samples(result.trace).select { |sample| sample.class_name == "Foo" }
     weight = foos.first.weight
     expected = 4 * 40_500 * foos.first.size
-    assert_in_delta expected, foos.sum(&:weight), 5 * Math.sqrt(expected.fdiv(weight)) * weight
+    assert_in_delta expected, foos.sum(&:weight), STANDARD_ERRORS * Math.sqrt(expected.fdiv(weight)) * weight
     assert_operator foos.map(&:thread).uniq.size, :>=, 4
     living = foos.count { |sample| sample.fate == "alive" } * weight.fdiv(foos.first.size)
-    assert_in_delta Integer(result.out), living, 5 * Math.sqrt(2_000.0 * weight / foos.first.size)
+    assert_in_delta Integer(result.out), living, STANDARD_ERRORS * Math.sqrt(2_000.0 * weight / foos.first.size)
   end
 
   # Ractors that end leave objects to others.

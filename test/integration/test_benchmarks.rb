@@ -42,9 +42,9 @@ class TestBenchmarks < Integration::Test
 
   # nil: it took too long and was stopped.
   def run_untraced(dir, *arguments)
-    limited = ["sh", "-c", "ulimit -t #{UNTRACED_CPU_SECONDS}; exec \"$@\"", "sh", Integration::RUBY, "--disable=gems"]
-    result = run_in(dir, *arguments, command: [*limited, *Integration::COMPATIBILITY])
-    result unless [Signal.list["XCPU"], Signal.list["KILL"]].include?(result.status.termsig)
+    ruby = [Integration::RUBY, "--disable=gems", *Integration::COMPATIBILITY]
+    result = run_in(dir, *arguments, command: [*cpu_limit(UNTRACED_CPU_SECONDS), *ruby])
+    result unless out_of_cpu?(result.status)
   rescue Integration::StillRunning
     nil
   end

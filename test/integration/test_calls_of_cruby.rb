@@ -11,8 +11,9 @@ class TestCallsOfCRuby < Integration::Test
   JIT_FLAGS = [1, 30].map { |threshold| Integration.jit("--zjit --zjit-call-threshold=#{threshold}").split }.freeze
   SAMPLE = 60
   MOST_MIB = 2048
-  SECONDS = 60 # for one run
-  ATTEMPTS = 3 # to record everything; a busy disk cannot keep up with millions of calls a second
+  CPU_SECONDS = 60 # for one untraced run
+  TRACED_LIMIT = 4 * Integration::TIME_LIMIT
+  ATTEMPTS = 3 # to record everything: a busy disk cannot keep up with millions of calls a second
 
   # Counts calls by "kind:line" of what is written in the script, until everything else has ended. A method
   # of define_method is a block to the trace.
@@ -78,7 +79,8 @@ class TestCallsOfCRuby < Integration::Test
     dir = scratch_dir
     File.binwrite(File.join(dir, "script.rb"), script)
     File.write(File.join(dir, "judge.rb"), JUDGE)
-    result = run_in(dir, "-W0", "-r./judge.rb", "script.rb", time_limit: SECONDS)
+    ruby = [Integration::RUBY, "--disable=gems", *Integration::COMPATIBILITY]
+    result = run_in(dir, "-W0", "-r./judge.rb", "script.rb", command: [*cpu_limit(CPU_SECONDS), *ruby])
     file = File.join(dir, "counts.#{result.pid}")
     Marshal.load(File.binread(file)) if File.exist?(file)
   rescue Integration::StillRunning
@@ -95,9 +97,9 @@ class TestCallsOfCRuby < Integration::Test
   def whole_trace(script, flags)
     flags += ["--vm-trace=calls", "--vm-trace-file=%p.fxt", "--vm-trace-max-size=#{MOST_MIB}"]
     ATTEMPTS.times do
-      dir = scratch_dir
+      dir = scratch_dir(mib: MOST_MIB)
       File.binwrite(File.join(dir, "script.rb"), script)
-      result = run_in(dir, "-W0", *flags, "script.rb", time_limit: SECONDS)
+      result = run_in(dir, "-W0", *flags, "script.rb", time_limit: TRACED_LIMIT)
       return File.join(dir, "#{result.pid}.fxt") unless result.err.match?(/ events lost \(the disk was too slow/)
     end
     nil
@@ -140,6 +142,6 @@ class TestCallsOfCRuby < Integration::Test
   end
 
   benchmarks.each do |name, script|
-    define_method("test_#{name}") { assert_same_calls(script) or skip "TracePoint takes longer than #{SECONDS} s" }
+    define_method("test_#{name}") { assert_same_calls(script) or skip "TracePoint takes more than #{CPU_SECONDS} s" }
   end
 end

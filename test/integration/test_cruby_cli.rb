@@ -19,7 +19,8 @@ class TestCrubyCli < Integration::Test
 
   def test_check_cruby_runs_the_tests_that_are_asked_for
     result = run_in(scratch_dir, "-C", ROOT, "--no-print-directory", "check-cruby", "BASE=#{BASE}", "CRUBY=--only test_defined --thresholds 30 --rates 7",
-                    env: { "MAKEFLAGS" => nil, "MFLAGS" => nil, "MAKELEVEL" => nil }, command: ["make"], time_limit: CRubyBuild::TIME_LIMIT)
+                    env: { "MAKEFLAGS" => nil, "MFLAGS" => nil, "MAKELEVEL" => nil }, command: ["make"],
+                    time_limit: CRubyBuild::TIME_LIMIT)
     assert_match(/^ruby\/test_defined\.rb .*--zjit-call-threshold=30 --zjit-trace-exits-sample-rate=7 +[1-9]\d* tests, +0 failed/, result.out, result.err)
     assert_match(/^\d+ tests of CRuby, [1-9]\d* traces checked, 0 failures$/, result.out)
     assert_predicate result.status, :success?

@@ -279,8 +279,8 @@ class TestGVL < Integration::Test
   end
 
   def test_a_thread_that_stops_for_the_barrier_of_another_ractor_is_blocked_in_it
-    trace = record("#{BUSY_RACTORS}texts = Array.new(100_000) { |i| i.to_s }\n20.times { GC.start }\n#{BUSY_RACTORS_END}",
-                   "--vm-trace=threads,gc", recorders: 4).trace
+    collects = "texts = Array.new(100_000) { |i| i.to_s }\n20.times { GC.start }\n"
+    trace = record(BUSY_RACTORS + collects + BUSY_RACTORS_END, "--vm-trace=threads,gc", recorders: 4).trace
     assert_one_runs_at_a_time(trace)
     assert_lives_are_whole(trace)
     assert_operator ran_in_a_world_that_another_had_stopped(trace), :<, CLOCKS_DIFFER
@@ -338,7 +338,16 @@ class TestGVL < Integration::Test
   end
 
   def test_a_child_traces_the_thread_that_forked
-    result = record("Thread.new { pid = fork { sleep 0.002; main = Thread.current; Thread.new { Thread.pass until main.stop?; sleep 0.001 }.join }; Process.wait(pid) }.join")
+    result = record(<<~'RUBY')
+      Thread.new do
+        pid = fork do
+          sleep 0.002
+          main = Thread.current
+          Thread.new { Thread.pass until main.stop?; sleep 0.001 }.join
+        end
+        Process.wait(pid)
+      end.join
+    RUBY
     assert_equal 2, result.traces.size
     result.traces.each { |trace| assert_sound(trace) }
     child = result.traces.find { |trace| trace.settings["pid"] != result.pid }

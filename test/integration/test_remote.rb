@@ -42,7 +42,9 @@ class TestRemote < Integration::Test
       end
       sleep
     RUBY
-      wait_until("the thread waits, too") { Dir["/proc/#{pid}/task/*/stat"].all? { |stat| File.read(stat).match?(/\) S /) } }
+      wait_until("the thread waits, too") do
+        Dir["/proc/#{pid}/task/*/stat"].all? { |stat| File.read(stat).match?(/\) S /) }
+      end
       assert_equal [0, ""], tell("status", pid).values_at(0, 2)
     end
   end

@@ -80,8 +80,9 @@ class TestRemoteClients < Integration::Test
       File.write(File.join(dir, "answered"), "")
     end
     (LONG ? 200 : 20).times do |i|
-      first = "sleep 0.001 until File.exist?('answered'); " if i == 0
-      result = run_in(dir, "-e", "#{first}20.times { sleep 0.001 }; at_exit { sleep 0.005 }; #{"fork { }; Process.wait" if i % 4 == 0}",
+      first = "sleep 0.001 until File.exist?('answered')" if i == 0
+      forks = "fork { }; Process.wait" if i % 4 == 0
+      result = run_in(dir, "-e", "#{first}; 20.times { sleep 0.001 }; at_exit { sleep 0.005 }; #{forks}",
                       env: { "RUBY_VM_TRACE_CONTROL" => "." })
       assert_equal [true, ""], [result.status.success?, result.err]
     end

@@ -28,7 +28,7 @@ class TestSlowRequests < Integration::Test
     end
     # Until so many traces have been saved.
     def saved(count, dir = ".")
-      6000.times do
+      30_000.times do
         return if Dir[File.join(dir, "slow-*.fxt")].size >= count
         sleep 0.01
       end

@@ -49,7 +49,11 @@ class TestSyscalls < Integration::Test
 
   PROGRAM = <<~'RUBY'
     $natives = []
-    worker = Thread.new { $natives << Thread.current.native_thread_id; Thread.current.name = "worker"; 5.times { File.read("/proc/self/stat"); sleep 0.001 } }
+    worker = Thread.new do
+      $natives << Thread.current.native_thread_id
+      Thread.current.name = "worker"
+      5.times { File.read("/proc/self/stat"); sleep 0.001 }
+    end
     10.times { File.exist?("/nonexistent"); File.stat("/") }
     fiber = Fiber.new { 5.times { File.stat("/tmp"); Fiber.yield } }
     5.times { fiber.resume }
