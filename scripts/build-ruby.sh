@@ -68,10 +68,10 @@ fi
 no_git=(HAVE_GIT=no "REVISION_LATEST=$commit")
 
 # What the build depends on. The first line is everything but the module: while it is the same, only
-# the binary has to be installed again.
+# the binary has to be installed again. Which Ruby runs the scripts of the build makes no difference.
 inputs() {
     {
-        printf '%s\n' "${configure[@]}"
+        printf '%s\n' "${configure[@]}" | grep -v '^--with-baseruby='
         rustc --version
         ${RUBY_CC:-cc} --version
         uname -m
