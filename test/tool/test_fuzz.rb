@@ -72,7 +72,7 @@ class TestFuzz < Minitest::Test
       Open3.capture2e(ENVIRONMENT, tool, *arguments, binmode: true, rlimit_cpu: MOST_CPU_SECONDS)
     end
     return nil if !status.signaled? && [0, 1, 4].include?(status.exitstatus) && output !~ /runtime error:|Sanitizer/n
-    output.byteslice(-4000..) || output
+    "#{status}\n#{output.byteslice(-4000..) || output}"
   end
 
   def test_damaged_traces_are_survived
