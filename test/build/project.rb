@@ -14,31 +14,8 @@ class Project
     "common.mk" => (1..20).map { |n| "line #{n}\n" }.join,
     "zjit.c" => (1..20).map { |n| "int f#{n}(void);\n" }.join,
     "gems/bundled_gems" => "minitest 6.0.0 https://example.invalid/minitest\n",
-    ".gitignore" => "*.o\n/configure\n/revision.h\n",
-    "configure.ac" => "",
-    # A build that leaves a line in obj/compiled for each file that it compiles.
-    "Makefile.in" => <<~'MAKE',
-      ruby: zjit.o
-      	printf '#!/bin/sh\necho "ruby small from %s"\n' "$$(cksum < @src@/zjit.c)" > ruby
-      	chmod +x ruby; touch libruby-static.a
-      zjit.o: @src@/zjit.c
-      	echo zjit.c >> compiled
-      	touch zjit.o
-      install: ruby
-      	mkdir -p $(DESTDIR)/bin $(DESTDIR)/lib
-      	cp ruby $(DESTDIR)/bin; cp libruby-static.a $(DESTDIR)/lib
-    MAKE
+    ".gitignore" => "*.o\n/configure\n",
   }.freeze
-  AUTOGEN = <<~'SH'
-    cat > configure <<'END'
-    #!/bin/sh
-    src=$(cd "$(dirname "$0")" && pwd)
-    mkdir -p .ext/include/ruby
-    touch id.h .ext/include/ruby/config.h
-    sed "s,@src@,$src," "$src/Makefile.in" > Makefile
-    END
-    chmod +x configure
-  SH
 
   # What configure makes, for tests that are not about configure: it takes seconds, and finds the same
   # in every project.
@@ -56,10 +33,11 @@ class Project
 
   attr_reader :dir, :ruby, :commit, :tree
 
-  def initialize
+  # more_files: of the small Ruby, beside FILES
+  def initialize(more_files = {})
     @dir = Dir.mktmpdir("vm-trace-build-")
     @ruby = path("ruby")
-    make_ruby
+    make_ruby(FILES.merge(more_files))
     FileUtils.mkdir_p([path("project/scripts"), path("project/bases"), path("project/vm_trace"), path("home")])
     FileUtils.cp(Dir["#{ROOT}/scripts/*.sh"], path("project/scripts"))
     FileUtils.cp("#{ROOT}/configure.ac", path("project")) # the version
@@ -162,10 +140,9 @@ class Project
 
   private
 
-  def make_ruby
+  def make_ruby(files)
     git("init", "-q", "-b", "master", ruby, in: dir)
-    FILES.each { |name, text| write("ruby/#{name}", text) }
-    script("ruby/autogen.sh", AUTOGEN)
+    files.each { |name, text| name.end_with?(".sh") ? script("ruby/#{name}", text) : write("ruby/#{name}", text) }
     git("add", "-A", "-f")
     git("commit", "-q", "-m", "the pinned one")
     @commit = git("rev-parse", "HEAD")
