@@ -19,7 +19,7 @@ class TestMake < BuildTest
 
   def make(*args, dir: project.path("project"), **env)
     env = { "MAKEFLAGS" => nil, "MAKELEVEL" => nil, "MAKE" => nil, "MAKEOVERRIDES" => nil, "MFLAGS" => nil, "BASE" => nil, "CC" => nil,
-            "CFLAGS" => nil, "CCACHE" => nil,
+            "CFLAGS" => nil, "CCACHE" => nil, "CCACHE_DIR" => nil, "CCACHE_BASEDIR" => nil,
             "TOOL_WRAPPER" => nil, "EMULATED" => nil, "ASAN_OPTIONS" => nil, "MSAN_OPTIONS" => nil, **env }
     out, status = Open3.capture2e(project.env(**env.transform_keys(&:to_sym)), "make", *args, chdir: dir, stdin_data: "")
     [out, status.exitstatus]
