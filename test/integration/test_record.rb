@@ -208,13 +208,14 @@ class TestRecord < Integration::Test
     result = record(RUBY, *JIT_FLAGS, "script.rb", options: options)
     assert_predicate result.status, :success?, result.err
     last = result.out.lines.to_h { |line| line.split.map(&:to_i) }
-    FileUtils.rm_rf(path("traces"))
     return unless result.traces.size == 2
     result.traces.map do |trace|
       marks = trace.events.select { |event| event["name"] == "step" }.map { |event| event["args"]["n"] }
       assert_equal (marks.min..marks.max).to_a, marks
       [marks, last.fetch(trace.settings["pid"])]
     end
+  ensure
+    FileUtils.rm_rf(path("traces"))
   end
 
   # A delay that is too short for the program to begin in, on a busy machine, is doubled.
