@@ -203,10 +203,10 @@ class TestRuntime < Integration::Test
   RUBY
 
   # Code is freed and overwritten, invalidated, runs out of memory: the sum of all traces is YJIT's
-  # own count.
+  # own count. Where an mprotect takes 20 us, each program takes minutes.
   yjit_only def test_the_counts_are_exact_while_code_gc_frees_what_is_traced
     [%w[--yjit-exec-mem-size=1], %w[--yjit-exec-mem-size=4 --yjit-code-gc]].each do |size, gc|
-      result = run_untraced(COUNTED + <<~'RUBY', "--yjit-stats=quiet", size, *gc)
+      result = run_untraced(COUNTED + <<~'RUBY', "--yjit-stats=quiet", size, *gc, time_limit: 4 * Integration::TIME_LIMIT)
         def grow(i) = eval("def m#{i}(x)\n" + (1..20).map { |j| "x = x + #{j} if x.to_i > #{j}" }.join("\n") + "\nend\n4.times { m#{i}(3.5) }; 4.times { m#{i}(40) }")
         def exit(x) = x + 4_611_686_018_427_387_900
         found = []
