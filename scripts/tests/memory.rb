@@ -24,9 +24,11 @@ class Memory
   def seconds_of(name) = @times[name]
   def passed(name) = @passed[name]
 
-  def took(name, seconds) = @times[name] = seconds
-
-  def save_times = write(TIMES, @times.map { |name, seconds| format("%.1f\t%s\n", seconds, name) }.join)
+  # Kept at once: a run can be cut.
+  def took(name, seconds)
+    @times[name] = seconds
+    write(TIMES, @times.map { |entry, took| format("%.1f\t%s\n", took, entry) }.join)
+  end
 
   def remember(name, result)
     return unless @passed_file
