@@ -245,21 +245,18 @@ class TestGVL < Integration::Test
 
   # --- barriers ---------------------------------------------------------------------------------
 
-  # Two ractors that never block while the main one collects, until it ends a third one: then there are fewer.
-  BUSY_RACTORS = <<~'RUBY'
+  # Two ractors that never block while the main one collects.
+  BUSY_RACTORS = <<~RUBY
     Warning[:experimental] = false
-    gate = Ractor.new { Ractor.receive }
     ractors = 2.times.map do |i|
       Ractor.new(i) do |n|
-        Thread.current.name = "busy #{n}"
-        spin = -> { turns = 0; turns += 1 while turns < 10_000 }
-        spin.call until Ractor.count == 4
-        spin.call while Ractor.count == 4
+        Thread.current.name = "busy \#{n}"
+        stop = Process.clock_gettime(Process::CLOCK_MONOTONIC) + #{0.4 * Integration::SLOWNESS}
+        nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < stop
       end
     end
   RUBY
   ALL_END = "ractors.each { |r| r.respond_to?(:value) ? r.value : r.take }\n"
-  BUSY_RACTORS_END = "gate.send(:end)\n#{ALL_END}"
 
   # [from when the other ractors had stopped, to the end of the collection, by whom]
   def stopped_worlds(trace)
@@ -280,7 +277,7 @@ class TestGVL < Integration::Test
 
   def test_a_thread_that_stops_for_the_barrier_of_another_ractor_is_blocked_in_it
     collects = "texts = Array.new(100_000) { |i| i.to_s }\n20.times { GC.start }\n"
-    trace = record(BUSY_RACTORS + collects + BUSY_RACTORS_END, "--vm-trace=threads,gc", recorders: 4).trace
+    trace = record(BUSY_RACTORS + collects + ALL_END, "--vm-trace=threads,gc", recorders: 4).trace
     assert_one_runs_at_a_time(trace)
     assert_lives_are_whole(trace)
     assert_operator ran_in_a_world_that_another_had_stopped(trace), :<, CLOCKS_DIFFER
@@ -317,7 +314,7 @@ class TestGVL < Integration::Test
         2.times { GC.start }
         RubyVM::Trace.stop
       end
-      #{BUSY_RACTORS_END}
+      #{ALL_END}
     RUBY
     assert_predicate result.status, :success?, result.err
     stopped = result.traces.select { |trace| trace.in_category("blocked").any? { |event| event["name"] == "barrier" } }
