@@ -50,10 +50,10 @@ struct process {
     bool cut; /* a part of a trace */
     bool snapshot, summary_snapshot; /* whether settings and summary are those of a snapshot */
     bool by_signal;                  /* another thread took the snapshot while the program ran */
-    bool in_order; /* only ractors wrote the file, and used no chunk again */
-    bool exit_samples; /* exits are stack samples, too */
-    uint64_t stack; /* innermost frames that are kept of a stack; 0: all */
-    uint64_t rates[SAMPLED_KINDS]; /* one in so many is recorded; 0: none */
+    bool in_order;                   /* only ractors wrote the file, and used no chunk again */
+    bool exit_samples;               /* exits are stack samples, too */
+    uint64_t stack;                  /* innermost frames that are kept of a stack; 0: all */
+    uint64_t rates[SAMPLED_KINDS];         /* one in so many is recorded; 0: none */
     bool unwanted_reported[SAMPLED_KINDS]; /* that they are recorded, though the rate is 0 */
 
     uint64_t events; /* before the summary */
@@ -756,7 +756,8 @@ check_reprofile(struct schema_check *check, const struct fxt_event *event)
 static void
 require_name(struct schema_check *check, const struct fxt_event *event)
 {
-    if (event->name.len == 0) FAULT(check, event, "%s has no name", event->category.ptr);
+    if (event->name.len == 0)
+        FAULT(check, event, "%s has no name", pool_string(reader_pool(check->reader), event->category.id).ptr);
 }
 
 /* An invalidation of a version says which version. One within another has no backtrace, nor has
@@ -893,8 +894,7 @@ may_be_early(const struct process *process, const struct fxt_event *event)
 static void
 check_end(struct schema_check *check, struct process *process, const struct fxt_event *event)
 {
-    bool in_order =
-        check->chunk == process->summary_chunk || (process->in_order && check->rules.ractors == 1);
+    bool in_order = check->chunk == process->summary_chunk || (process->in_order && check->rules.ractors == 1);
     if (!process->summarized || !in_order || process->late_event_reported) return;
     struct event_name name;
     process->late_event_reported = true;
