@@ -39,8 +39,9 @@ class TestGVL < Integration::Test
     "file" => "t = thread { 200.times { File.read(__FILE__) } }\n200.times { File.write('out', 'x') }\nt.join",
     "timeout" => "5.times { begin; Timeout.timeout(0.005) { sleep }; rescue Timeout::Error; end }",
     "wait" => "t = thread { 3.times { system('true') } }\nProcess.wait(spawn('sleep 0.01'))\nt.join",
-    "killed" => "q = Thread::Queue.new\nts = 5.times.map { thread { q.pop } }\nsleep 0.01\nts.each(&:kill)\nts.each(&:join)",
-    "raised" => "t = thread { begin; sleep; rescue => e; e; end }\nsleep 0.005\nt.raise('x')\nt.join",
+    "killed" => "q = Thread::Queue.new\nts = 5.times.map { thread { q.pop } }\n" \
+                "Thread.pass until ts.all?(&:stop?)\nts.each(&:kill)\nts.each(&:join)",
+    "raised" => "t = thread { begin; sleep; rescue => e; e; end }\nThread.pass until t.stop?\nt.raise('x')\nt.join",
     "stop" => "t = thread { 50.times { Thread.stop } }\nuntil t.join(0.0005)\n  t.wakeup rescue nil\nend",
     "pass" => "3.times.map { thread { 300.times { Thread.pass } } }.each(&:join)",
     "fiber_scheduler" => "require #{File.join(Integration::RUBY_SRC, "test/fiber/scheduler").dump}\n" \

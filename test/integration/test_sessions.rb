@@ -28,8 +28,21 @@ class TestSessions < Integration::Test
       into.each do |options|
         p rounds { Timeout.timeout(0.005) { loop { Trace.record(**options) { } } } rescue Timeout::Error }
       end
-      p rounds { Thread.new { loop { Trace.record(file: "a.fxt") { foo } } }.tap { |thread| sleep 0.003 }.kill.join }
-      p rounds { Thread.new { loop { Trace.record(memory: 4) { foo } } rescue IOError }.tap { |thread| sleep 0.003 }.tap { |thread| thread.raise(IOError) }.join }
+      # A thread that runs, since a moment.
+      def running(options)
+        begun = Queue.new
+        thread = Thread.new do
+          begun << 1
+          loop { Trace.record(**options) { foo } }
+        rescue IOError
+          0
+        end
+        begun.pop
+        sleep 0.003
+        thread
+      end
+      p rounds { running({ file: "a.fxt" }).kill.join }
+      p rounds { running({ memory: 4 }).tap { |thread| thread.raise(IOError) }.join }
     RUBY
   end
 

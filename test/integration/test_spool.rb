@@ -88,6 +88,7 @@ class TestSpool < Integration::Test
     result = recorded(<<~'RUBY', "--vm-trace=threads,markers")
       RubyVM::Trace.span("all") do
         waiting = Thread.new { RubyVM::Trace.span("thread") { Thread.stop } }
+        Thread.pass until waiting.stop?
         3.times do
           sleep 0.01
           RubyVM::Trace.save
