@@ -58,7 +58,7 @@ class TestCheckCounts < Minitest::Test
     trace = OurTrace.new
     swap_hits(trace)
     builder = trace.build
-    result = check(builder)
+    result = check(builder, "--ractors=1")
     expected = [[trace.exits[0], group_fault("#{EXIT} at opt_plus", 2, 1)],
                 [trace.exits[2], group_fault("recompile_exit NoProfileSend at send", 1, 2)]]
     assert_equal expected.map { |event, fault| "vm-trace: F: offset #{trace.offsets.fetch(event)}: #{fault}\n" }.join, result.err
@@ -78,7 +78,7 @@ class TestCheckCounts < Minitest::Test
     { "reason" => "GuardType(Float)", "insn" => "opt_minus", "version" => [:uint32, 2], "kind" => "recompile_exit" }.each do |key, value|
       trace = OurTrace.new
       trace.sites[0][:args][key] = value
-      faults = check(trace.build).err.lines
+      faults = check(trace.build, "--ractors=1").err.lines
       assert_equal 2, faults.size, key
       assert_match(/: the file holds 2, but the hits of its sites are 0$/, faults[0])
       assert_match(/: the file holds 0, but the hits of its sites are 2$/, faults[1])
@@ -129,6 +129,14 @@ class TestCheckCounts < Minitest::Test
     end
   end
 
+  # Another ractor may stop the trace while this one recompiles.
+  def test_a_recompile_exit_is_written_after_its_hit
+    one_more = ->(t) { t.sites[1][:args]["hits"] = [:uint64, 2]; t.exits[2] }
+    fine(&one_more)
+    fine("--ractors=2", &one_more)
+    broken(group_fault("recompile_exit NoProfileSend at send", 1, 2), "--ractors=1", &one_more)
+  end
+
   # --- snapshots: other ractors go on while the events are copied ---
 
   def snapshot_of(why, hits)
@@ -147,6 +155,18 @@ class TestCheckCounts < Minitest::Test
     broken(group_fault("#{EXIT} at opt_plus", 2, 9), "--ractors=1", &snapshot_of("save", 9))
     broken(group_fault("#{EXIT} at opt_plus", 2, 1), "--ractors=2", &snapshot_of("save", 1))
     broken(group_fault("#{EXIT} at opt_plus", 2, 1), "--ractors=1", &snapshot_of("signal", 1))
+  end
+
+  # A ractor had counted to less than K when the flight recorder was reset. The second site has 97 hits,
+  # and three exits are recorded.
+  def test_a_sampled_snapshot_may_have_one_exit_of_each_ractor_early
+    fault = ->(hits) { "trace summary says exits: #{hits + 97}, but the file holds: 3, one in 97" }
+    { 2 => "--ractors=2", 98 => "--ractors=1" }.each do |hits, ractors|
+      fine(rate: 97, &snapshot_of("save", hits))
+      fine(ractors, rate: 97, &snapshot_of("save", hits))
+      broken(fault[hits - 1], ractors, rate: 97) { |t| snapshot_of("save", hits - 1)[t]; :summary }
+      broken(fault[hits], rate: 97, &hits_of_first_site(hits))
+    end
   end
 
   def test_exits_of_a_sampled_snapshot_may_be_newer_than_its_events

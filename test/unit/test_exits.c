@@ -265,6 +265,7 @@ largest_rate_is_a_weight(void **state)
     start_traced(.exit_rate = 4294967295);
     push_foo(1);
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_SIDE_EXIT, "r", &foo, 0);
+    exits_of(main_ractor.vm_trace)->hits[site->index] = 4294967293;
     exits_of(main_ractor.vm_trace)->countdown = 2;
     take_exit(site, &main_thread);
     take_exit(site, &main_thread);

@@ -14,13 +14,14 @@ static struct rb_iseq_struct foo, bar;
 static struct fake_method foo_method = { "Foo", "foo" }, bar_method = { "Foo", "bar" };
 
 static void
-start_with_samples(struct rb_vm_trace_config config)
+(start_with_samples)(struct rb_vm_trace_config config)
 {
-    start_traced(.exit_rate = config.exit_rate ? config.exit_rate : 1, .max_size = config.max_size);
-    rb_vm_trace_exits.samples = true;
+    assert_true(rb_vm_trace_parse_vm_option("vm-trace=exits:samples"));
+    (start_traced)(config);
     foo = fake_iseq("foo", "app.rb");
     bar = fake_iseq("bar", "app.rb");
 }
+#define start_with_samples(...) (start_with_samples)((struct rb_vm_trace_config){ __VA_ARGS__ })
 
 static void
 push_foo(unsigned line)
@@ -44,7 +45,7 @@ static void
 sample_says_who_when_and_the_whole_stack(void **state)
 {
     (void)state;
-    start_with_samples((struct rb_vm_trace_config){ .exit_rate = 3 });
+    start_with_samples(.exit_rate = 3);
     push_bar(7);
     push_foo(3);
     for (int i = 0; i < 3; i++) take_exit(site_of_foo(5), &main_thread);
@@ -65,7 +66,7 @@ static void
 sample_is_these_bytes(void **state)
 {
     (void)state;
-    start_with_samples((struct rb_vm_trace_config){ .exit_rate = 1 });
+    start_with_samples(.exit_rate = 1);
     push_foo(3);
     struct rb_vm_trace_site *site = site_of_foo(5);
     for (int i = 0; i < 2; i++) take_exit(site, &main_thread); /* the second as the first */
@@ -89,7 +90,7 @@ static void
 event_has_ten_frames_or_one_and_the_number_of_the_others(void **state)
 {
     (void)state;
-    start_with_samples((struct rb_vm_trace_config){ .exit_rate = 1 });
+    start_with_samples(.exit_rate = 1);
     for (unsigned i = 1; i <= 10; i++) push_foo(i);
     take_exit(site_of_foo(0), &main_thread);
     push_foo(11);
@@ -110,8 +111,8 @@ static void
 requested_frames_are_in_the_event(void **state)
 {
     (void)state;
-    start_with_samples((struct rb_vm_trace_config){ .exit_rate = 1 });
     rb_vm_trace_capture.stack_frames = 10;
+    start_with_samples(.exit_rate = 1);
     for (unsigned i = 1; i <= 12; i++) push_foo(i);
     take_exit(site_of_foo(0), &main_thread);
     struct trace *trace = finish_traced();
@@ -125,9 +126,7 @@ static void
 fallbacks_have_none(void **state)
 {
     (void)state;
-    start_traced(.exit_rate = 1, .fallback_rate = 1);
-    rb_vm_trace_exits.samples = true;
-    foo = fake_iseq("foo", "app.rb");
+    start_with_samples(.exit_rate = 1, .fallback_rate = 1);
     for (unsigned i = 1; i <= 12; i++) push_foo(i);
     rb_vm_trace_hit(make_site(RB_VM_TRACE_FALLBACK, "f", &foo, 0), &main_thread);
     struct trace *trace = finish_traced();
@@ -142,7 +141,7 @@ static void
 repetitions_are_left_out(void **state)
 {
     (void)state;
-    start_with_samples((struct rb_vm_trace_config){ .exit_rate = 1 });
+    start_with_samples(.exit_rate = 1);
     struct rb_vm_trace_site *site = site_of_foo(9);
     push_bar(1);
     for (int i = 0; i < 300; i++) {
@@ -165,7 +164,7 @@ static void
 middle_of_a_deep_stack_is_left_out(void **state)
 {
     (void)state;
-    start_with_samples((struct rb_vm_trace_config){ .exit_rate = 1 });
+    start_with_samples(.exit_rate = 1);
     struct rb_vm_trace_site *site = site_of_foo(999);
     for (unsigned i = 1; i <= 400; i++) {
         push_foo(i);
@@ -189,7 +188,7 @@ static void
 stack_of_192_frames_is_whole(void **state)
 {
     (void)state;
-    start_with_samples((struct rb_vm_trace_config){ .exit_rate = 1 });
+    start_with_samples(.exit_rate = 1);
     for (unsigned i = 1; i <= 192; i++) push_foo(i);
     take_exit(site_of_foo(0), &main_thread);
     assert_int_equal(exits_of(main_ractor.vm_trace)->samples.frames, 192);
@@ -205,7 +204,7 @@ each_chunk_defines_what_its_samples_need(void **state)
 {
     (void)state;
     enum { EXITS = 40000 };
-    start_with_samples((struct rb_vm_trace_config){ .exit_rate = 1 });
+    start_with_samples(.exit_rate = 1);
     push_bar(7);
     push_foo(3);
     struct rb_vm_trace_site *sites[] = { site_of_foo(5), site_of_foo(6) };
@@ -227,7 +226,7 @@ ractors_that_share_a_chunk_have_sequences_of_their_own(void **state)
 {
     (void)state;
     enum { RACTORS = 5 };
-    start_with_samples((struct rb_vm_trace_config){ .exit_rate = 1, .max_size = { .bytes = 4 << 20 } });
+    start_with_samples(.exit_rate = 1, .max_size = { .bytes = 4 << 20 });
     push_foo(1);
     struct rb_vm_trace_site *site = site_of_foo(0);
     struct rb_ractor_struct ractors[RACTORS] = { { .vm_trace = NULL } };
@@ -282,7 +281,7 @@ lost_time_is_the_last_word_whatever_the_weight(void **state)
 {
     (void)state;
     static const uint64_t weights[] = { 1, 97, 128, 20000, 3000000, UINT32_MAX };
-    start_with_samples((struct rb_vm_trace_config){ .exit_rate = 1 });
+    start_with_samples(.exit_rate = 1);
     push_foo(1);
     take_exit(site_of_foo(0), &main_thread);
     struct rb_vm_trace_ractor *ractor = main_ractor.vm_trace;

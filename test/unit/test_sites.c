@@ -59,7 +59,7 @@ site_event_says_kind_instruction_version_and_location(void **state)
     (void)state;
     static const enum rb_vm_trace_kind kinds[] = { RB_VM_TRACE_SIDE_EXIT, RB_VM_TRACE_RECOMPILE_EXIT, RB_VM_TRACE_FALLBACK };
     static const char *const names[] = { "side_exit", "recompile_exit", "fallback" };
-    start(1);
+    start(97);
     fake_push(&main_thread, &bar, 1);
     for (int i = 0; i < 3; i++) {
         struct rb_vm_trace_site *site = rb_vm_trace_site_new(&(struct rb_vm_trace_site_desc){
@@ -212,7 +212,7 @@ dead_iseq_reports_its_sites_then_and_there(void **state)
         *c = make_site(RB_VM_TRACE_SIDE_EXIT, "c", &bar, 3);
     make_site(RB_VM_TRACE_SIDE_EXIT, "no hits", &foo, 4);
     for (int i = 0; i < 200; i++) take_exit(a, &main_thread);
-    for (int i = 0; i < 30; i++) exits_of(main_ractor.vm_trace)->hits[b->index]++;
+    for (int i = 0; i < 30; i++) rb_vm_trace_hit(b, &main_thread);
     for (int i = 0; i < 100; i++) take_exit(c, &main_thread);
     assert_int_equal(rb_vm_trace_site_count(), 4);
     rb_vm_trace_iseq_free(&foo);
@@ -292,7 +292,7 @@ static void
 site_without_a_pc_is_named_by_that_of_its_frames(void **state)
 {
     (void)state;
-    start(1);
+    start(6);
     fake_push(&main_thread, &foo, 7);
     static const char *const names[] = { "counted", "recorded" };
     struct rb_vm_trace_site *made[2];
@@ -302,7 +302,7 @@ site_without_a_pc_is_named_by_that_of_its_frames(void **state)
             .unit = &foo, .frame = &foo, .frame_pc = fake_pc(&foo, 41), .version = 1
         });
     }
-    exits_of(main_ractor.vm_trace)->hits[made[0]->index] = 5;
+    for (int i = 0; i < 5; i++) take_exit(made[0], &main_thread);
     take_exit(made[1], &main_thread);
     struct trace *trace = finish_traced();
     assert_string_equal(trace_text(site_event(trace, "counted"), "location"), "foo (app.rb:40)");

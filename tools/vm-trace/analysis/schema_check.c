@@ -981,7 +981,8 @@ counts_run_ahead(const struct schema_check *check, const struct process *process
     return process->snapshot && (process->by_signal || check->rules.ractors != 1);
 }
 
-/* Each ractor counts to the sampling rate by itself, and has counted to less than that in the end. */
+/* Each ractor counts to the sampling rate by itself: it has counted to less than that in the end, and also
+ * before a reset of the flight recorder, which leaves the count alone. */
 static void
 compare_rate(struct schema_check *check, const struct process *process, unsigned kind)
 {
@@ -989,10 +990,14 @@ compare_rate(struct schema_check *check, const struct process *process, unsigned
     uint64_t rate = process->rates[kind], total = process->total[kind], recorded = process->recorded[kind];
     uint64_t ractors = check->rules.ractors;
     if (rate < 2 || !process->has_total[kind]) return; /* sites are compared with each event */
-    bool bounded = ractors > 0 && !counts_run_ahead(check, process);
     if (recorded <= total / rate) { /* the product may have more than 64 bits */
+        bool bounded = ractors > 0 && !counts_run_ahead(check, process);
         uint64_t further = total - recorded * rate;
         if (!bounded || further / ractors + (further % ractors > 0) < rate) return;
+    }
+    else if (process->snapshot && recorded <= total) {
+        uint64_t early = recorded - total / rate;
+        if (ractors == 0 || (early <= ractors && early * rate <= total % rate + ractors * (rate - 1))) return;
     }
     reader_fault(check->reader, FXT_FAULT_SCHEMA, process->summary_offset,
                  "trace summary says %s: %" PRIu64 ", but the file holds: %" PRIu64 ", one in %" PRIu64, names[kind],
@@ -1058,12 +1063,14 @@ finish_process(struct schema_check *check, const struct process *process)
 }
 
 static enum site_hits_rule
-site_rule_of(const void *context, uint32_t pid)
+site_rule_of(const void *context, uint32_t pid, uint32_t category)
 {
     const struct schema_check *check = context;
     const struct process *process = known_process(check, pid);
     if (process == NULL || !process->summarized || process->summary_lost > 0) return SITE_HITS_UNKNOWN;
-    return counts_run_ahead(check, process) ? SITE_HITS_MAY_BE_MORE : SITE_HITS_EQUAL;
+    /* Another ractor may stop the trace while this one recompiles, between the hit and the event. */
+    bool open = category == STRING_RECOMPILE_EXIT && check->rules.ractors != 1;
+    return open || counts_run_ahead(check, process) ? SITE_HITS_MAY_BE_MORE : SITE_HITS_EQUAL;
 }
 
 void

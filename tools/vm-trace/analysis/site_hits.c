@@ -77,7 +77,7 @@ report_group(struct reader *reader, const struct group *group)
 
 void
 site_hits_finish(struct site_hits *hits, struct reader *reader,
-                 enum site_hits_rule (*rule_of)(const void *context, uint32_t pid), const void *context)
+                 site_hits_rule_of *rule_of, const void *context)
 {
     if (hits->full) {
         reader_fault(reader, FXT_FAULT_TOO_MUCH_TO_CHECK, 0,
@@ -86,7 +86,7 @@ site_hits_finish(struct site_hits *hits, struct reader *reader,
     }
     for (uint32_t i = 0; i < hits->groups.count; i++) {
         const struct group *group = row_table_at(&hits->groups, i);
-        enum site_hits_rule rule = rule_of(context, group->pid);
+        enum site_hits_rule rule = rule_of(context, group->pid, group->category);
         bool wrong = rule == SITE_HITS_EQUAL ? group->events != group->hits
                                              : rule == SITE_HITS_MAY_BE_MORE && group->events > group->hits;
         if (wrong) report_group(reader, group);

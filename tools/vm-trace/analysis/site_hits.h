@@ -11,9 +11,11 @@
 /* How the events of a process compare with the hits. */
 enum site_hits_rule {
     SITE_HITS_UNKNOWN,     /* they do not: some may be missing */
-    SITE_HITS_MAY_BE_MORE, /* of the newest exits, only the hits may be in the trace */
+    SITE_HITS_MAY_BE_MORE, /* of the last exits, only the hits may be in the trace */
     SITE_HITS_EQUAL,
 };
+/* category: that of the events, a known string. */
+typedef enum site_hits_rule site_hits_rule_of(const void *context, uint32_t pid, uint32_t category);
 
 struct site_hits {
     struct row_table groups;
@@ -28,7 +30,6 @@ void site_hits_event(struct site_hits *hits, struct reader *reader, const struct
 void site_hits_site(struct site_hits *hits, struct reader *reader, const struct fxt_event *site, uint32_t kind,
                     uint64_t count);
 /* Reports each group whose counts differ. */
-void site_hits_finish(struct site_hits *hits, struct reader *reader,
-                      enum site_hits_rule (*rule_of)(const void *context, uint32_t pid), const void *context);
+void site_hits_finish(struct site_hits *hits, struct reader *reader, site_hits_rule_of *rule_of, const void *context);
 
 #endif
