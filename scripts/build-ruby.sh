@@ -87,10 +87,10 @@ if [ "$now" = "$(cat "$built" 2>/dev/null)" ] && [ -x "$ruby" ]; then
     [ -n "$objects_wanted" ] && [ "$now" != "$(cat "$obj/whole" 2>/dev/null)" ] || exit 0
 fi
 
-# A Ruby finds its library from its own place and runs in any clone. Headers that the build made are kept
-# beside it, for lint.sh.
+# A Ruby finds its library from its own place and runs in any clone. Beside it is what C files include of
+# the build's own files, for lint.sh.
 kept=$cache/rubies/$kind$base-$(echo "$now" | sha256sum | cut -c1-32).tar.gz
-KEPT_MOST=8 # about 60 MB each; the oldest go
+KEPT_MOST=8 # about 100 MB each; the oldest go
 restore() {
     [ -z "$objects_wanted" ] && [ -f "$kept" ] || return 1
     rm -rf "$build/restored" && mkdir "$build/restored" && tar -xzf "$kept" -C "$build/restored" &&
@@ -103,9 +103,11 @@ restore() {
 }
 keep() {
     mkdir -p "$cache/rubies" && [ -w "$cache/rubies" ] || return 0
-    (cd "$obj" && find . -maxdepth 1 -name '*.h' && find .ext/include -name '*.h') > "$build/headers"
-    tar -I 'gzip -1' -cf "$kept.$$" --transform="s,^${kind}stage,stage," --transform="s,^\./,obj/,;s,^\.ext/,obj/.ext/," \
-        -C "$build" "${kind}stage" -C "$obj" -T "$build/headers" && mv "$kept.$$" "$kept" || rm -f "$kept.$$"
+    (cd "$obj" && find . -path ./ext -prune -o -name '*.h' -print -o -name '*.inc' -print) > "$build/headers"
+    own_git -C "$src" ls-files --others --ignored --exclude-standard '*.h' ':!vm_trace' | sed 's,^,./,' > "$build/source-headers"
+    tar -I 'gzip -1' -cf "$kept.$$" --transform="s,^${kind}stage,stage," --transform='s,^\./,obj/,' \
+        -C "$build" "${kind}stage" -C "$obj" -T "$build/headers" -C "$src" -T "$build/source-headers" &&
+        mv "$kept.$$" "$kept" || rm -f "$kept.$$"
     ls -t "$cache/rubies"/*.tar.gz | tail -n +$((KEPT_MOST + 1)) | xargs -r rm -f
 }
 if restore; then
