@@ -19,13 +19,17 @@ class TestBenchmarks < Integration::Test
   LOST = Regexp.union("the disk was too slow, and the program did not wait for it",
                       "older events gave way at the limit of the file's size")
   PROGRAMS = Dir[File.join(Integration::RUBY_SRC, "benchmark", "{app,so}_*.rb")].sort.freeze
+  # They take as long as all others.
+  SLOW = %w[app_aobench app_mandelbrot app_pentomino so_ackermann so_binary_trees so_spectralnorm].freeze
 
   def test_there_are_programs_to_run
     assert_operator PROGRAMS.size, :>=, 30, "no benchmark folder in #{Integration::RUBY_SRC}"
   end
 
   PROGRAMS.each do |program|
-    define_method("test_#{File.basename(program, ".rb")}_prints_the_same_traced") do
+    name = File.basename(program, ".rb")
+    next if SLOW.include?(name) && !Integration::LONG
+    define_method("test_#{name}_prints_the_same_traced") do
       dir = scratch_dir(mib: 512 * ENV.fetch("N", Etc.nprocessors).to_i)
       untraced = run_untraced(dir, *FLAGS, program)
       skip "left out: takes more than #{UNTRACED_CPU_SECONDS} s of processor time untraced" unless untraced

@@ -86,8 +86,8 @@ class TestObserverEffect < Integration::Test
     RUBY
   }.freeze
 
-  # Programs of CRuby's benchmark folder that are short, deterministic, and exit.
-  BENCHMARKS = %w[app_answer app_factorial app_mandelbrot app_uri so_ackermann].freeze
+  # Programs of CRuby's benchmark folder that are deterministic, and exit. One of them takes minutes.
+  BENCHMARKS = %w[app_answer app_uri].freeze + (Integration::LONG ? %w[app_factorial app_mandelbrot so_ackermann] : [])
 
   def counts(script, *flags)
     result = run_ruby(script, "-r./counts.rb", "--zjit-call-threshold=2", "--zjit-stats-quiet",

@@ -18,6 +18,30 @@ class TestRuntime < Integration::Test
 
   def file(result, name) = result.traces.find { |trace| File.basename(trace.path) == name } || flunk("no #{name}")
 
+  COMPILES = <<~'RUBY'
+    N = 400
+    N.times { |i| eval "def m#{i}(x, y) = (a = x + #{i}; b = a * 2; [a, b, y].max + b - a + x)" }
+    N.times { |i| 5.times { |k| send(:"m#{i}", k, i) } }
+  RUBY
+
+  # How often the process changes the protection of pages.
+  def protections(*flags)
+    dir = scratch_dir
+    File.write(File.join(dir, "script.rb"), COMPILES)
+    command = ["strace", "-f", "-q", "-e", "trace=mprotect", "-o", "calls", Integration::RUBY, "--disable=gems", *Integration::COMPATIBILITY]
+    result = run_in(dir, "--zjit-call-threshold=2", *flags, "script.rb", command: command)
+    assert_predicate result.status, :success?, result.err
+    File.foreach(File.join(dir, "calls")).count { |line| line.include?("mprotect(") }
+  end
+
+  # They take up to 100 us each in some virtual machines, so a stub that is made meanwhile must not need any.
+  def test_methods_that_are_compiled_while_exits_are_traced_need_no_more_system_calls
+    skip "strace is not installed" unless system("strace", "-V", out: File::NULL, err: File::NULL)
+    untraced, traced = protections, protections("--vm-trace=exits", "--vm-trace-file=t.fxt")
+    assert_operator untraced, :>, 500
+    assert_in_delta untraced, traced, untraced / 50 + 50
+  end
+
   def test_each_trace_has_what_happened_while_it_was_on
     result = run_untraced(WARM + <<~'RUBY')
       p RubyVM::Trace.status

@@ -2,11 +2,12 @@
 module PageNumbers
   # For each number of the page, its [[bin, value] ...].
   def self.of(data)
-    bytes = data["bins"]["packed"].unpack1("m0").bytes.each
+    bytes, at = data["bins"]["packed"].unpack1("m0").bytes, 0
     read = lambda do
       value = shift = 0
       while true
-        byte = bytes.next
+        byte = bytes.fetch(at)
+        at += 1
         value |= (byte & 127) << shift
         shift += 7
         return value if byte < 128
@@ -16,14 +17,7 @@ module PageNumbers
       bin = 0
       Array.new(read.call) { [bin += read.call, read.call] }
     end
-    raise "there are more numbers than the page has" if more?(bytes)
+    raise "there are more numbers than the page has" if at < bytes.size
     [[], *all]
-  end
-
-  def self.more?(bytes)
-    bytes.peek
-    true
-  rescue StopIteration
-    false
   end
 end

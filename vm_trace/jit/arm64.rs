@@ -5,9 +5,7 @@
 //! the processors: write_code() cleans the caches, code_changed() has each one fetch again
 //! (doc/internals/arm64.md says what the architecture asks for).
 
-use std::ffi::c_void;
-
-use super::patch::{pending_offset, read_code, Patch, Stub};
+use super::patch::{pending_offset, read_code, Patch, StandIn};
 
 const WORD: usize = 4;
 pub const JUMP_BYTES: usize = WORD;
@@ -17,19 +15,21 @@ pub const DISTANCE_BYTES: usize = WORD;
 pub const OPCODE_BYTES: usize = 0;
 /// At most so many bytes are written in one place.
 pub const PATCH_BYTES: usize = 2 * WORD;
-pub const STUB_BYTES: usize = 32;
-/// [Stub::note]'s bytes
-pub const NOTE_BYTES: usize = 2 * WORD;
+pub const STUB_BYTES: usize = 8 * WORD;
+/// As many as fill whole pages of 64 KiB, and as reach their data: LDR (literal) reaches 1 MiB.
+pub const GROUP_STUBS: usize = 4096;
+/// Where jumps lead in a stub
+pub const JUMPS_STUB: usize = 2 * WORD;
+/// Where a jump leads whose condition the stub has
+const CONDITIONAL_STUB: usize = 6 * WORD;
 /// X16: the assemblers use it within an instruction only
-pub const SCRATCH: u8 = 16;
-/// Less than a branch reaches, for code and stubs to be within that, and enough for a million.
+const SCRATCH: u8 = 16;
+/// Less than a branch reaches, for code and stubs to be within that, and enough for 700,000.
 pub const MOST_STUBS_BYTES: usize = 32 << 20;
 /// The memory of stubs is mostly below the code, so the first is at its end.
 pub const STUBS_DOWNWARDS: bool = true;
 
 const NOP: u32 = 0xD503_201F;
-/// A stub's last two words are the value that it loads.
-const VALUE_AT: usize = STUB_BYTES - 8;
 
 fn word(at: usize) -> u32 {
     u32::from_le_bytes(read_code(at))
@@ -99,7 +99,7 @@ pub fn changed_part(start: usize, _end: usize) -> usize {
     start
 }
 
-/// Where [Stub::stand_for] changes a jump that is written already. None: it is none that the stub could
+/// Where [stand_in] changes a jump that is written already. None: it is none that the stub could
 /// stand for, as it goes too far for a branch.
 pub fn changed_part_of_written(start: usize, _end: usize) -> Option<usize> {
     let first = word(start);
@@ -144,7 +144,7 @@ pub fn lead(at: usize, to: usize) -> Option<Patch> {
     })
 }
 
-/// Have a jump lead where it led before [Stub::stand_for]: a branch, or one with the condition that the
+/// Have a jump lead where it led before [Stubs::stand_for]: a branch, or one with the condition that the
 /// stub has.
 pub fn lead_back(at: usize, to: usize) -> Option<Patch> {
     let entry = branch_target(at, word(at))?;
@@ -152,66 +152,61 @@ pub fn lead_back(at: usize, to: usize) -> Option<Patch> {
     if conditional_p(first) { Some(words(at, &[conditional_to(first, at, to)?])) } else { jump(at, to) }
 }
 
-/// Registers are given by their numbers.
-impl Stub {
-    fn push_word(&mut self, word: u32) {
-        self.push(&word.to_le_bytes());
-    }
+/// LDR (literal). Registers are given by their numbers.
+fn load(at: usize, register: u8, data: usize) -> u32 {
+    0x5800_0000 | field(at, data, 19).expect("its data is near") << 5 | u32::from(register)
+}
 
-    /// LDR (literal). One in a stub
-    pub fn load(&mut self, register: u8, value: u64) {
-        let distance = field(self.bytes(), VALUE_AT, 19).expect("both are in the stub");
-        self.push_word(0x5800_0000 | distance << 5 | u32::from(register));
-        self.put_at(VALUE_AT, &value.to_le_bytes());
+/// The code of a stub. Its data are the exit and where it goes on.
+///
+/// ```text
+///       ldr sp, [exit]
+///       b on
+///   jumps lead here:                        only a scratch register is free
+///       ldr scratch, [exit]
+///       str scratch, [ec, pending]
+///   on: ldr scratch, [target]
+///       br scratch
+///       nop; nop                            room for a condition
+/// ```
+pub fn stub(at: usize, data: usize, sp: u8, ec: u8) -> [u8; STUB_BYTES] {
+    let (on, offset) = (at + 4 * WORD, pending_offset() as u32 / 8);
+    assert!(offset < 1 << 12 && pending_offset() % 8 == 0, "one instruction stores there");
+    let words = [
+        load(at, sp, data),
+        branch(at + WORD, on).expect("both are in the stub"),
+        load(at + JUMPS_STUB, SCRATCH, data),
+        0xF900_0000 | offset << 10 | u32::from(ec) << 5 | u32::from(SCRATCH),
+        load(on, SCRATCH, data + 8),
+        0xD61F_0000 | u32::from(SCRATCH) << 5,
+        NOP,
+        NOP,
+    ];
+    let mut code = [0; STUB_BYTES];
+    for (bytes, word) in code.chunks_exact_mut(WORD).zip(words) {
+        bytes.copy_from_slice(&word.to_le_bytes());
     }
+    code
+}
 
-    /// Note the exit at hand in the execution context, which is in `ec`. Only a scratch register is
-    /// free at a jump to an exit.
-    pub fn note(&mut self, exit: *const c_void, ec: u8, scratch: u8) {
-        let offset = pending_offset() as u32 / 8;
-        assert!(offset < 1 << 12 && pending_offset() % 8 == 0, "one instruction stores there");
-        self.load(scratch, exit as u64);
-        // STR scratch, [ec, offset]
-        self.push_word(0xF900_0000 | offset << 10 | u32::from(ec) << 5 | u32::from(scratch));
-        debug_assert_eq!(self.bytes(), NOTE_BYTES);
+/// What the stub at `stub` needs to stand for a jump that is, or was, `untraced`, at `at`. In place of one
+/// with a condition comes a branch, always, and the stub has the condition:
+///
+/// ```text
+///   b.cond jumps lead here; b back to the next instruction
+/// ```
+pub fn stand_in(stub: usize, at: usize, untraced: [u8; DISTANCE_BYTES]) -> Option<StandIn> {
+    let instruction = u32::from_le_bytes(untraced);
+    if let Some(target) = branch_target(at, instruction) {
+        return Some(StandIn { target, patch: jump(at, stub + JUMPS_STUB)?, condition: None });
     }
-
-    /// Leave out what would be there otherwise, of so many bytes.
-    pub fn skip(&mut self, bytes: usize) {
-        let jump = branch(0, bytes).expect("both are in the stub");
-        self.push_word(jump);
+    if !conditional_p(instruction) {
+        return None;
     }
-
-    /// None: that is too far.
-    pub fn jump(&mut self, to: usize) -> Option<()> {
-        let jump = branch(self.end(), to)?;
-        self.push_word(jump);
-        Some(())
-    }
-
-    /// End with what a jump does that is, or was, `untraced`, at `at`. Returns what has it lead to the
-    /// stub. In place of one with a condition comes a branch, always, and the stub has the condition:
-    ///
-    /// ```text
-    ///   stub: what it has so far; b exit
-    ///   from there: b.cond stub; b back to the next instruction
-    /// ```
-    pub fn stand_for(&mut self, at: usize, untraced: [u8; DISTANCE_BYTES]) -> Option<Patch> {
-        let instruction = u32::from_le_bytes(untraced);
-        if let Some(target) = branch_target(at, instruction) {
-            self.jump(target)?;
-            return jump(at, self.start());
-        }
-        if !conditional_p(instruction) {
-            return None;
-        }
-        self.jump(conditional_target(at, instruction))?;
-        let entry = self.end();
-        let taken = conditional_to(instruction, entry, self.start())?;
-        self.push_word(taken);
-        self.jump(at + WORD)?;
-        jump(at, entry)
-    }
+    let entry = stub + CONDITIONAL_STUB;
+    let condition =
+        words(entry, &[conditional_to(instruction, entry, stub + JUMPS_STUB)?, branch(entry + WORD, at + WORD)?]);
+    Some(StandIn { target: conditional_target(at, instruction), patch: jump(at, entry)?, condition: Some(condition) })
 }
 
 // --- where code changes ec->cfp -----------------------------------------------------------------------------------

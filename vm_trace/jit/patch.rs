@@ -3,8 +3,9 @@
 //! where exits are and which bytes change.
 //!
 //! A stub notes which exit is taken, in a register or in `ec->vm_trace_exit`, and jumps on to code
-//! that counts and records it. All stubs have one size, so the slot of a stub whose code is gone
-//! can be used again.
+//! that counts and records it. It reads both from data beside it, so the code of all stubs is written
+//! long before they are needed. Making one while the program compiles changes no code, nor the
+//! protection of a page. The slot of a stub whose code is gone can be used again.
 //!
 //! Patching happens under the VM lock with all ractors stopped, and no thread ever stops in a stub.
 
@@ -108,8 +109,13 @@ impl NearMemory {
 impl NearMemory {
     /// Make it readable, and executable or writable. False: the kernel refused.
     pub unsafe fn protect(&self, executable: bool) -> bool {
-        rb_vm_trace_protect_code_region(self.start, self.bytes, executable)
+        protect(self.start as usize, self.bytes, executable)
     }
+}
+
+/// Make part of such memory readable, and executable or writable. False: the kernel refused.
+fn protect(at: usize, bytes: usize, executable: bool) -> bool {
+    unsafe { rb_vm_trace_protect_code_region(at as *mut u8, bytes, executable) }
 }
 
 impl Drop for NearMemory {
@@ -129,117 +135,139 @@ impl Targets {
     }
 }
 
-/// Memory for stubs, as much as there may be code: they are smaller than what leads to them. Where
+/// Address space for stubs, as much as there may be code. They are smaller than what leads to them. Where
 /// branches do not reach that far it is less.
+///
+/// There are groups of stubs: the code of so many, and then their data.
 pub struct Stubs {
     memory: NearMemory,
-    /// So many bytes can be written to and executed
-    mapped: usize,
+    groups: usize,
     slots: u32,
     free: Vec<u32>,
-    /// Whether the first is at the end of the memory
+    /// Whether the first group is at the end of the memory
     downwards: bool,
-    writable: bool,
+    /// Numbers of registers: what an end has the exit in, and the execution context
+    sp: u8,
+    ec: u8,
+    /// Groups whose code is writable
+    writable: Vec<usize>,
 }
 
+/// What the code of a stub reads
+#[repr(C)]
+struct StubData { exit: *const c_void, target: usize }
+
+const DATA_BYTES: usize = std::mem::size_of::<StubData>();
+const GROUP_CODE_BYTES: usize = GROUP_STUBS * STUB_BYTES;
+const GROUP_BYTES: usize = GROUP_STUBS * (STUB_BYTES + DATA_BYTES);
+
 impl Stubs {
-    pub fn reserve(code: *const u8, code_bytes: usize) -> Option<Stubs> {
-        let memory = NearMemory::reserve(code, code_bytes, code_bytes.min(MOST_STUBS_BYTES))?;
+    pub fn reserve(code: *const u8, code_bytes: usize, sp: u8, ec: u8) -> Option<Stubs> {
+        let memory = NearMemory::reserve(code, code_bytes, code_bytes.clamp(GROUP_BYTES, MOST_STUBS_BYTES))?;
         let downwards = STUBS_DOWNWARDS && memory.start < code as *mut u8;
-        Some(Stubs { memory, mapped: 0, slots: 0, free: vec![], downwards, writable: false })
+        Some(Stubs { memory, groups: 0, slots: 0, free: vec![], downwards, sp, ec, writable: vec![] })
     }
 
-    pub fn make_writable(&mut self) {
-        if !self.writable && self.mapped > 0 {
-            unsafe { rb_vm_trace_protect_code_region(self.mapped_part(0, self.mapped), self.mapped, false) };
+    fn group(&self, group: usize) -> usize {
+        let offset = if self.downwards { self.memory.bytes - (group + 1) * GROUP_BYTES } else { group * GROUP_BYTES };
+        self.memory.start as usize + offset
+    }
+
+    /// None: there is no memory.
+    fn add_group(&mut self) -> Option<()> {
+        let code = self.group(self.groups);
+        if (self.groups + 1) * GROUP_BYTES > self.memory.bytes || !protect(code, GROUP_BYTES, false) {
+            return None;
         }
-        self.writable = true;
-    }
-
-    pub fn make_executable(&mut self) {
-        if std::mem::take(&mut self.writable) {
-            let start = self.mapped_part(0, self.mapped);
-            let executable = unsafe { rb_vm_trace_protect_code_region(start, self.mapped, true) };
-            assert!(executable, "stubs can't be made executable");
-            code_changed();
+        for i in 0..GROUP_STUBS {
+            let (at, data) = (code + i * STUB_BYTES, code + GROUP_CODE_BYTES + i * DATA_BYTES);
+            write_code(at, &stub(at, data, self.sp, self.ec));
         }
+        if !protect(code, GROUP_CODE_BYTES, true) {
+            return None;
+        }
+        code_changed();
+        self.groups += 1;
+        Some(())
     }
 
-    /// So many bytes, which begin after so many others
-    fn mapped_part(&self, after: usize, bytes: usize) -> *mut u8 {
-        let offset = if self.downwards { self.memory.bytes - after - bytes } else { after };
-        unsafe { self.memory.start.add(offset) }
-    }
-
-    /// Room for one more, writable. None: there is no memory.
+    /// None: there is no memory for one more.
     pub fn take_slot(&mut self) -> Option<u32> {
-        const MORE: usize = 256 << 10;
-        self.make_writable();
         if let Some(slot) = self.free.pop() {
             return Some(slot);
         }
-        if (self.slots as usize + 1) * STUB_BYTES > self.mapped {
-            let more = MORE.min(self.memory.bytes - self.mapped);
-            let start = self.mapped_part(self.mapped, more);
-            if more < STUB_BYTES || !unsafe { rb_vm_trace_protect_code_region(start, more, false) } {
-                return None;
-            }
-            self.mapped += more;
+        if self.slots as usize == self.groups * GROUP_STUBS {
+            self.add_group()?;
         }
         self.slots += 1;
         Some(self.slots - 1)
     }
 
-    /// What was in it is gone.
+    /// What led to it is gone.
     pub fn free_slot(&mut self, slot: u32) {
         self.free.push(slot);
     }
 
-    pub fn address(&self, slot: u32) -> usize {
-        self.mapped_part(slot as usize * STUB_BYTES, STUB_BYTES) as usize
-    }
-}
-
-/// A stub at an address. Its instructions are the processor's (x86_64.rs, arm64.rs).
-pub struct Stub { at: usize, code: [u8; STUB_BYTES], bytes: usize, data_from: usize }
-
-impl Stub {
-    pub fn new(at: usize) -> Self {
-        Stub { at, code: [0; STUB_BYTES], bytes: 0, data_from: STUB_BYTES }
+    /// Where the end of an exit leads
+    pub fn of_end(&self, slot: u32) -> usize {
+        let slot = slot as usize;
+        self.group(slot / GROUP_STUBS) + slot % GROUP_STUBS * STUB_BYTES
     }
 
-    pub fn start(&self) -> usize {
-        self.at
+    /// Where a jump to an exit leads
+    pub fn of_jump(&self, slot: u32) -> usize {
+        self.of_end(slot) + JUMPS_STUB
     }
 
-    /// Where the next instruction comes
-    pub fn end(&self) -> usize {
-        self.at + self.bytes
+    fn data(&self, slot: u32) -> *mut StubData {
+        let slot = slot as usize;
+        (self.group(slot / GROUP_STUBS) + GROUP_CODE_BYTES + slot % GROUP_STUBS * DATA_BYTES) as *mut StubData
     }
 
-    pub fn bytes(&self) -> usize {
-        self.bytes
+    /// The exit that a stub notes; null: none.
+    pub fn set_exit(&mut self, slot: u32, exit: *const c_void) {
+        unsafe { std::ptr::addr_of_mut!((*self.data(slot)).exit).write_volatile(exit) };
     }
 
-    pub fn push(&mut self, bytes: &[u8]) {
-        self.code[self.bytes..self.bytes + bytes.len()].copy_from_slice(bytes);
-        self.bytes += bytes.len();
+    /// Where it goes on
+    pub fn set_target(&mut self, slot: u32, target: usize) {
+        unsafe { std::ptr::addr_of_mut!((*self.data(slot)).target).write_volatile(target) };
     }
 
-    /// Data at the end of the stub
-    pub fn put_at(&mut self, offset: usize, bytes: &[u8]) {
-        self.code[offset..offset + bytes.len()].copy_from_slice(bytes);
-        self.data_from = offset;
+    /// Have a stub go on where a jump leads whose [changed_part] is, or was, `untraced`, at `at`. Returns what
+    /// has the jump lead to the stub.
+    pub fn stand_for(&mut self, slot: u32, at: usize, untraced: [u8; DISTANCE_BYTES]) -> Option<Patch> {
+        let StandIn { target, patch, condition } = stand_in(self.of_end(slot), at, untraced)?;
+        if let Some(condition) = condition {
+            self.make_writable(slot as usize / GROUP_STUBS)?;
+            condition.write();
+        }
+        self.set_target(slot, target);
+        Some(patch)
     }
 
-    /// What it does not have stays what it is.
-    pub fn write(&self) {
-        write_code(self.at, &self.code[..self.bytes]);
-        if self.data_from < STUB_BYTES {
-            write_code(self.at + self.data_from, &self.code[self.data_from..]);
+    fn make_writable(&mut self, group: usize) -> Option<()> {
+        if !self.writable.contains(&group) {
+            if !protect(self.group(group), GROUP_CODE_BYTES, false) {
+                return None;
+            }
+            self.writable.push(group);
+        }
+        Some(())
+    }
+
+    /// What was made is about to run.
+    pub fn make_executable(&mut self) {
+        for group in std::mem::take(&mut self.writable) {
+            assert!(protect(self.group(group), GROUP_CODE_BYTES, true), "stubs can't be made executable");
+            code_changed();
         }
     }
 }
+
+/// What a stub needs to stand for a jump: where the jump led, what has it lead to the stub, and what is
+/// written into the stub for a jump with a condition.
+pub struct StandIn { pub target: usize, pub patch: Patch, pub condition: Option<Patch> }
 
 // --- what the C module calls -----------------------------------------------------------------------------------------
 

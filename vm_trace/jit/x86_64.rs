@@ -1,8 +1,6 @@
 //! The instructions that are written over compiled code of x86-64, and those of stubs.
 
-use std::ffi::c_void;
-
-use super::patch::{pending_offset, read_code, Patch, Stub};
+use super::patch::{pending_offset, read_code, Patch, StandIn};
 
 pub const JUMP_BYTES: usize = 5;
 pub const JUMP_OPCODE: u8 = 0xE9;
@@ -12,11 +10,13 @@ pub const DISTANCE_BYTES: usize = 4;
 pub const OPCODE_BYTES: usize = 2;
 /// At most so many bytes are written in one place.
 pub const PATCH_BYTES: usize = JUMP_BYTES;
-pub const STUB_BYTES: usize = 24;
-/// [Stub::note]'s bytes
-pub const NOTE_BYTES: usize = 18;
+pub const STUB_BYTES: usize = 32;
+/// As many as fill whole pages
+pub const GROUP_STUBS: usize = 1024;
+/// Where jumps lead in a stub
+pub const JUMPS_STUB: usize = 9;
 /// R11: the only register that is free at a side exit
-pub const SCRATCH: u8 = 11;
+const SCRATCH: u8 = 11;
 /// Of so much code and so many stubs each reaches all of the others.
 pub const MOST_STUBS_BYTES: usize = usize::MAX;
 pub const STUBS_DOWNWARDS: bool = false;
@@ -34,7 +34,7 @@ pub fn jump(at: usize, to: usize) -> Option<Patch> {
     Some(Patch::new(at, &bytes))
 }
 
-/// Where [lead] and [Stub::lead] change the jump from `start` to `end`: its distance.
+/// Where [lead] changes the jump from `start` to `end`: its distance.
 pub fn changed_part(_start: usize, end: usize) -> usize {
     end - DISTANCE_BYTES
 }
@@ -55,50 +55,47 @@ pub fn lead(at: usize, to: usize) -> Option<Patch> {
     Some(Patch::new(at, &distance(at + DISTANCE_BYTES, to)?))
 }
 
-/// Have a jump lead where it led before [Stub::stand_for].
+/// Have a jump lead where it led before [Stubs::stand_for].
 pub fn lead_back(at: usize, to: usize) -> Option<Patch> {
     lead(at, to)
 }
 
-/// Registers are given by their numbers.
-impl Stub {
-    /// mov register, value
-    pub fn load(&mut self, register: u8, value: u64) {
-        self.push(&[0x48 | register >> 3, 0xB8 | register & 7]);
-        self.push(&value.to_le_bytes());
-    }
+/// mov register, [data]. Registers are given by their numbers.
+fn load(at: usize, register: u8, data: usize) -> [u8; 7] {
+    let mut bytes = [0x48 | register >> 3 << 2, 0x8B, 0x05 | (register & 7) << 3, 0, 0, 0, 0];
+    bytes[3..].copy_from_slice(&distance(at + 7, data).expect("its data is near"));
+    bytes
+}
 
-    /// Note the exit at hand in the execution context, which is in `ec`. Only a scratch register is
-    /// free at a jump to an exit.
-    pub fn note(&mut self, exit: *const c_void, ec: u8, scratch: u8) {
-        const R12: u8 = 12; // addressed by one byte more than other registers
-        assert_eq!(ec, R12);
-        self.load(scratch, exit as u64);
-        // mov [ec + offset], scratch
-        self.push(&[0x49 | scratch >> 3 << 2, 0x89, 0x84 | (scratch & 7) << 3, 0x24]);
-        self.push(&pending_offset().to_le_bytes());
-        debug_assert_eq!(self.bytes(), NOTE_BYTES);
-    }
+/// The code of a stub. Its data are the exit and where it goes on.
+///
+/// ```text
+///       mov sp, [exit]
+///       jmp on
+///   jumps lead here:                        only a scratch register is free
+///       mov scratch, [exit]
+///       mov [ec + pending], scratch
+///   on: jmp [target]
+/// ```
+pub fn stub(at: usize, data: usize, sp: u8, ec: u8) -> [u8; STUB_BYTES] {
+    const R12: u8 = 12; // addressed by one byte more than other registers
+    const ON: usize = JUMPS_STUB + 15;
+    assert_eq!(ec, R12);
+    let mut code = [0xCC; STUB_BYTES]; // int3
+    code[..7].copy_from_slice(&load(at, sp, data));
+    code[7..JUMPS_STUB].copy_from_slice(&[0xEB, (ON - JUMPS_STUB) as u8]);
+    code[JUMPS_STUB..16].copy_from_slice(&load(at + JUMPS_STUB, SCRATCH, data));
+    code[16..20].copy_from_slice(&[0x49 | SCRATCH >> 3 << 2, 0x89, 0x84 | (SCRATCH & 7) << 3, 0x24]);
+    code[20..ON].copy_from_slice(&pending_offset().to_le_bytes());
+    code[ON..ON + 2].copy_from_slice(&[0xFF, 0x25]);
+    code[ON + 2..ON + 6].copy_from_slice(&distance(at + ON + 6, data + 8).expect("its data is near"));
+    code
+}
 
-    /// Leave out what would be there otherwise, of so many bytes.
-    pub fn skip(&mut self, bytes: usize) {
-        self.push(&[0xEB, bytes as u8 - 2]); // a short jump
-    }
-
-    /// None: that is too far.
-    pub fn jump(&mut self, to: usize) -> Option<()> {
-        let jump = jump(self.end(), to)?;
-        self.push(jump.code());
-        Some(())
-    }
-
-    /// End with what a jump does whose [changed_part] is, or was, `untraced`, at `at`. Returns what has it
-    /// lead to the stub.
-    pub fn stand_for(&mut self, at: usize, untraced: [u8; DISTANCE_BYTES]) -> Option<Patch> {
-        let end = at + DISTANCE_BYTES;
-        self.jump(end.wrapping_add(i32::from_le_bytes(untraced) as usize))?;
-        lead(at, self.start())
-    }
+/// What the stub at `stub` needs to stand for a jump whose [changed_part] is, or was, `untraced`, at `at`.
+pub fn stand_in(stub: usize, at: usize, untraced: [u8; DISTANCE_BYTES]) -> Option<StandIn> {
+    let target = (at + DISTANCE_BYTES).wrapping_add(i32::from_le_bytes(untraced) as usize);
+    Some(StandIn { target, patch: lead(at, stub + JUMPS_STUB)?, condition: None })
 }
 
 // --- where code changes ec->cfp -----------------------------------------------------------------------------------
