@@ -116,26 +116,30 @@ class TestPresets < Integration::Test
     found.map { |name, dur, callers| [name, dur.to_i, callers.to_i] }
   end
 
+  # On a busy machine the VM itself may block: in `require`, or in <main>, which has no caller.
+  def only_sleeps(found) = found.select { |name,| name == "Kernel#sleep" }
+
   # A busy machine makes some of the short ones long, but not all ten.
   def test_min_says_what_has_callers
     trace = traced(SLEEPS, "--vm-trace=threads:min=50ms")
     found = sleeps(trace)
-    assert_equal 12, found.count { |name,| name == "Kernel#sleep" }
-    assert_operator found.count { |_, _, callers| callers == 1 }, :>=, 2
-    found.each { |name, dur, callers| assert_equal dur >= 50_000_000 ? 1 : 0, callers, "#{name}: #{dur} ns" }
     assert_operator trace.summary["suspensions_without_callers"], :>, 0
     assert_equal found.count { |_, _, callers| callers == 0 }, trace.summary["suspensions_without_callers"]
+    found = only_sleeps(found)
+    assert_equal 12, found.size
+    assert_operator found.count { |_, _, callers| callers == 1 }, :>=, 2
+    found.each { |name, dur, callers| assert_equal dur >= 50_000_000 ? 1 : 0, callers, "#{name}: #{dur} ns" }
     all = traced(SLEEPS, "--vm-trace=threads:min=0ns")
-    assert(sleeps(all).all? { |_, _, callers| callers == 1 })
+    assert_equal [1] * 12, only_sleeps(sleeps(all)).map(&:last)
     assert_equal 0, all.summary["suspensions_without_callers"]
   end
 
   def test_stack_says_how_much_of_it
     top = sleeps(traced(SLEEPS, "--vm-trace=threads:stack=top"))
-    assert_equal [["Kernel#sleep", 0]], top.map { |name, _, callers| [name, callers] }.uniq
+    assert_equal [12, [0]], [only_sleeps(top).size, top.map(&:last).uniq]
     none = sleeps(traced(SLEEPS, "--vm-trace=threads:stack=none"))
     assert_equal [["(no method)", 0]], none.map { |name, _, callers| [name, callers] }.uniq
-    assert_equal top.size, none.size
+    assert_operator none.size, :>=, 12
   end
 
   def test_wrong_names_and_values_are_one_line

@@ -15,11 +15,17 @@ static struct rb_iseq_struct foo, bar;
 static struct fake_method foo_method = { "Foo", "foo" };
 
 static void
-start(uint64_t rate)
+start_at(uint64_t exit_rate, uint64_t fallback_rate)
 {
     foo = fake_iseq("foo", "app.rb");
     bar = fake_iseq("bar", "app.rb");
-    start_traced(.exit_rate = rate, .fallback_rate = 1);
+    start_traced(.exit_rate = exit_rate, .fallback_rate = fallback_rate);
+}
+
+static void
+start(uint64_t exit_rate)
+{
+    start_at(exit_rate, 1);
 }
 
 static const struct trace_event *
@@ -59,7 +65,7 @@ site_event_says_kind_instruction_version_and_location(void **state)
     (void)state;
     static const enum rb_vm_trace_kind kinds[] = { RB_VM_TRACE_SIDE_EXIT, RB_VM_TRACE_RECOMPILE_EXIT, RB_VM_TRACE_FALLBACK };
     static const char *const names[] = { "side_exit", "recompile_exit", "fallback" };
-    start(97);
+    start_at(97, 97);
     fake_push(&main_thread, &bar, 1);
     for (int i = 0; i < 3; i++) {
         struct rb_vm_trace_site *site = rb_vm_trace_site_new(&(struct rb_vm_trace_site_desc){
