@@ -25,7 +25,7 @@ class TestCompletions < Minitest::Test
       _vm_trace "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
       printf '%s\\n' "${COMPREPLY[@]}"
     BASH
-    out, err, status = Open3.capture3("bash", "-c", script, "bash", File.join(FOLDER, "vm-trace.bash"), TOOL, *words)
+    out, err, status = Open3.capture3({ "LC_ALL" => "C.UTF-8" }, "bash", "-c", script, "bash", File.join(FOLDER, "vm-trace.bash"), TOOL, *words)
     assert_equal ["", true], [err, status.success?]
     out.split("\n")
   end
