@@ -70,7 +70,7 @@ class TestCallsOfCRuby < Integration::Test
   end
 
   def self.benchmarks
-    names = Integration::LONG ? "{app,so}_*" : "app_raise" # others take minutes
+    names = Integration::LONG ? "{app,so}_*" : "app_raise" # others take up to minutes
     Dir[File.join(Integration::RUBY_SRC, "benchmark", "#{names}.rb")].sort.map { |file| [File.basename(file), File.read(file)] }
   end
 

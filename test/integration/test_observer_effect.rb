@@ -87,7 +87,7 @@ class TestObserverEffect < Integration::Test
   }.freeze
 
   # Programs of CRuby's benchmark folder that are deterministic, and exit. One of them takes minutes.
-  BENCHMARKS = %w[app_answer app_uri].freeze + (Integration::LONG ? %w[app_factorial app_mandelbrot so_ackermann] : [])
+  BENCHMARKS = [*%w[app_answer app_uri], *(%w[app_factorial app_mandelbrot so_ackermann] if Integration::LONG)].freeze
 
   def counts(script, *flags)
     result = run_ruby(script, "-r./counts.rb", "--zjit-call-threshold=2", "--zjit-stats-quiet",

@@ -25,7 +25,8 @@ class TestCompletions < Minitest::Test
       _vm_trace "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
       printf '%s\\n' "${COMPREPLY[@]}"
     BASH
-    out, err, status = Open3.capture3({ "LC_ALL" => "C.UTF-8" }, "bash", "-c", script, "bash", File.join(FOLDER, "vm-trace.bash"), TOOL, *words)
+    bash = [{ "LC_ALL" => "C.UTF-8" }, "bash", "-c", script, "bash"] # without the locale it may warn
+    out, err, status = Open3.capture3(*bash, File.join(FOLDER, "vm-trace.bash"), TOOL, *words)
     assert_equal ["", true], [err, status.success?]
     out.split("\n")
   end

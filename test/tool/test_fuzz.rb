@@ -108,13 +108,10 @@ class TestFuzz < Minitest::Test
     refute_empty KEPT
     tool, query = sanitized_tool
     Dir.mktmpdir do |dir|
-      paths = KEPT.map { |kept| File.join(dir, File.basename(kept)) }
-      (COMMANDS.keys - (query ? [] : NEEDS_SQLITE)).each do |command|
-        all_at_once = COMMANDS[command][paths].count { |argument| paths.include?(argument) } == paths.size
-        (all_at_once ? [paths] : paths.each_slice(1)).each do |some|
-          FileUtils.cp(KEPT, dir)
-          assert_nil run_batch(tool, command, some), "#{command} #{some}"
-        end
+      KEPT.product(COMMANDS.keys - (query ? [] : NEEDS_SQLITE)) do |kept, command|
+        path = File.join(dir, File.basename(kept))
+        FileUtils.cp(kept, path)
+        assert_nil run_batch(tool, command, [path]), "#{command} #{kept}"
       end
     end
   end

@@ -3,9 +3,10 @@
 //! where exits are and which bytes change.
 //!
 //! A stub notes which exit is taken, in a register or in `ec->vm_trace_exit`, and jumps on to code
-//! that counts and records it. It reads both from data beside it, so the code of all stubs is written
-//! long before they are needed. Making one while the program compiles changes no code, nor the
-//! protection of a page. The slot of a stub whose code is gone can be used again.
+//! that counts and records it. It reads both from data beside it, so the code of stubs is written in
+//! advance, for a thousand at a time. Making one while the program compiles changes no code, nor the
+//! protection of a page; but on arm64, where a stub may have a condition, it does. The slot of a stub
+//! whose code is gone can be used again.
 //!
 //! Patching happens under the VM lock with all ractors stopped, and no thread ever stops in a stub.
 
@@ -175,15 +176,18 @@ impl Stubs {
 
     /// None: there is no memory.
     fn add_group(&mut self) -> Option<()> {
-        let code = self.group(self.groups);
-        if (self.groups + 1) * GROUP_BYTES > self.memory.bytes || !protect(code, GROUP_BYTES, false) {
+        if (self.groups + 1) * GROUP_BYTES > self.memory.bytes {
             return None;
         }
-        for i in 0..GROUP_STUBS {
-            let (at, data) = (code + i * STUB_BYTES, code + GROUP_CODE_BYTES + i * DATA_BYTES);
-            write_code(at, &stub(at, data, self.sp, self.ec));
+        let group = self.group(self.groups);
+        if !protect(group, GROUP_BYTES, false) {
+            return None;
         }
-        if !protect(code, GROUP_CODE_BYTES, true) {
+        for slot in self.slots..self.slots + GROUP_STUBS as u32 {
+            let at = self.of_end(slot);
+            write_code(at, &stub(at, self.data(slot) as usize, self.sp, self.ec));
+        }
+        if !protect(group, GROUP_CODE_BYTES, true) {
             return None;
         }
         code_changed();

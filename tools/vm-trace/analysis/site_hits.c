@@ -76,8 +76,7 @@ report_group(struct reader *reader, const struct group *group)
 }
 
 void
-site_hits_finish(struct site_hits *hits, struct reader *reader,
-                 site_hits_rule_of *rule_of, const void *context)
+site_hits_finish(struct site_hits *hits, struct reader *reader, site_hits_rule_of *rule_of, const void *context)
 {
     if (hits->full) {
         reader_fault(reader, FXT_FAULT_TOO_MUCH_TO_CHECK, 0,
