@@ -450,7 +450,7 @@ void rb_vm_trace_frame_begun_slow(struct rb_execution_context_struct *ec);
 /* An exception is handled in the innermost frame, which the interpreter runs from now on. */
 void rb_vm_trace_unwound_slow(struct rb_execution_context_struct *ec);
 
-/* The thread runs another fiber from now on. */
+/* The thread runs another fiber, whose execution context is the current one by now. */
 void rb_vm_trace_fiber_switched_slow(struct rb_execution_context_struct *from, struct rb_execution_context_struct *to);
 
 /*

@@ -400,7 +400,54 @@ class TestSampler < Integration::Test
       5.times { Process.kill(:URG, $$); burn(0.01) }
       puts got
     RUBY
-    assert_includes 5..6, sample(script).out.to_i # one may have been on its way
+    result = sample(script)
+    assert_includes 5..6, result.out.to_i # one may have been on its way
+    assert_operator result.trace.summary["samples_unhandled"], :>, 10
+    report, = Open3.capture2(Trace::TOOL, "report", result.trace.path)
+    assert_match(/^ *no stacks +at \d+ looks of the sampler, while the program handled SIGURG itself/, report)
+  end
+
+  # The sampler is stopped with the program.
+  def test_periods_that_were_missed_are_counted
+    result = sample(BURN + <<~'RUBY')
+      Process.wait(spawn("kill -STOP #{$$}; sleep 0.3; kill -CONT #{$$}"))
+      burn 0.1
+    RUBY
+    assert_operator result.trace.summary["samples_late"], :>, 100
+  end
+
+  # One that cannot answer for a while is asked again when it has.
+  def test_a_thread_that_blocks_the_signal_for_a_while
+    blocker = Extension.build("blocker", { "blocker.c" => <<~'C' })
+      #include <ruby.h>
+      #include <signal.h>
+      static VALUE
+      mask(VALUE self, VALUE block)
+      {
+          sigset_t set;
+          sigemptyset(&set);
+          sigaddset(&set, SIGURG);
+          pthread_sigmask(RTEST(block) ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+          return Qnil;
+      }
+      void Init_blocker(void) { rb_define_global_function("mask", mask, 1); }
+    C
+    result = sample(BURN + <<~RUBY)
+      require #{blocker.dump}
+      def before = burn(0.1)
+      def during = burn(0.4)
+      def after = burn(0.4)
+      before
+      mask(true)
+      during
+      mask(false)
+      after
+    RUBY
+    found = samples(result.trace)
+    in_after = found.select { |one| one.in?("Object#after") }
+    # The first sample after it may have all the time in which there was none.
+    assert_operator in_after.size, :>, 50
+    assert_empty found.select { |one| one.frames.size < 2 && one.ns > 50 * MS }
   end
 
   # --- compiled code ---

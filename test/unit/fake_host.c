@@ -136,16 +136,17 @@ rb_vm_trace_host_walk(struct vm_trace_walk *walk, struct rb_execution_context_st
     return true;
 }
 
-void
+bool
 rb_vm_trace_host_sample(struct vm_trace_walk *walk, struct rb_execution_context_struct *ec)
 {
     if (!rb_vm_trace_host_walk(walk, ec, 0)) walk->count = 0;
+    return true;
 }
 
 enum vm_trace_compiled
-rb_vm_trace_host_compiled(struct rb_execution_context_struct *ec, uintptr_t *end_out)
+rb_vm_trace_host_compiled(struct rb_execution_context_struct *ec, uintptr_t sp, uintptr_t *end_out)
 {
-    (void)ec;
+    (void)ec, (void)sp;
     *end_out = 0;
     return fake_host.compiled;
 }

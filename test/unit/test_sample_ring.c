@@ -81,7 +81,7 @@ assert_taken(const char *expected)
     taken[0] = '\0';
     rb_vm_trace_sample_ring_take(ring, put_stack, NULL);
     assert_string_equal(taken, expected);
-    assert_true(rb_vm_trace_sample_ring_empty_p(ring));
+    assert_null(rb_vm_trace_sample_ring_owner(ring));
 }
 
 static void

@@ -170,6 +170,24 @@ method_in(VALUE me_cref)
     return me_cref && imemo_type_p(me_cref, imemo_ment) ? (const rb_callable_method_entry_t *)me_cref : NULL;
 }
 
+/* All flags words of environments have it. */
+#define FLAGS_TAG ((VALUE)1)
+STATIC_ASSERT(flags_have_the_tag, (VM_FRAME_MAGIC_METHOD & VM_FRAME_MAGIC_BLOCK & VM_FRAME_MAGIC_CLASS &
+                                   VM_FRAME_MAGIC_TOP & VM_FRAME_MAGIC_CFUNC & VM_FRAME_MAGIC_IFUNC &
+                                   VM_FRAME_MAGIC_EVAL & VM_FRAME_MAGIC_RESCUE & VM_FRAME_MAGIC_DUMMY & FLAGS_TAG));
+
+/*
+ * The environment around one that is not local. CRuby moves that to the heap before it tells so the one
+ * within: for these few instructions its flags word on the stack is the object that holds it.
+ */
+static inline const VALUE *
+outer_environment(const VALUE *ep)
+{
+    const VALUE *outer = VM_ENV_PREV_EP_UNCHECKED(ep);
+    VALUE flags = outer[VM_ENV_DATA_INDEX_FLAGS];
+    return LIKELY(flags & FLAGS_TAG) ? outer : ((const rb_env_t *)flags)->ep;
+}
+
 /*
  * The method that a frame runs, as rb_vm_frame_method_entry_unchecked() finds it, which is out
  * of line and would be the larger part of a walk. A block has its method's in an outer
@@ -184,7 +202,7 @@ frame_method(const rb_control_frame_t *cfp, VALUE known)
     while (!VM_ENV_LOCAL_P_UNCHECKED(ep)) {
         const rb_callable_method_entry_t *method = method_in(ep[VM_ENV_DATA_INDEX_ME_CREF]);
         if (method) return method;
-        ep = VM_ENV_PREV_EP_UNCHECKED(ep);
+        ep = outer_environment(ep);
     }
     VALUE me_cref = ep[VM_ENV_DATA_INDEX_ME_CREF];
     if (!me_cref || me_cref == known) return (const rb_callable_method_entry_t *)me_cref;
@@ -203,9 +221,10 @@ static struct vm_trace_frame *
 fill(struct vm_trace_walk *walk, const struct caller *caller, struct vm_trace_frame *frame, uintptr_t kind,
      uintptr_t pc, const rb_callable_method_entry_t *method)
 {
+    const rb_iseq_t *iseq = caller->cfp ? CFP_ISEQ(caller->cfp) : NULL;
     frame->kind = kind;
-    frame->iseq = caller->cfp ? CFP_ISEQ(caller->cfp) : NULL;
-    if (frame->pc != pc || frame->method != (uintptr_t)method) {
+    if (frame->pc != pc || frame->method != (uintptr_t)method || frame->iseq != iseq) {
+        frame->iseq = iseq;
         frame->pc = pc;
         frame->method = (uintptr_t)method;
         frame->id = frame->node = 0;
@@ -281,12 +300,12 @@ same_method_p(const rb_control_frame_t *cfp, const VALUE *ep, VALUE flags, uintp
 {
     while (!(flags & VM_ENV_FLAG_LOCAL)) {
         if (UNLIKELY(ep[VM_ENV_DATA_INDEX_ME_CREF])) return method_is(cfp, method);
-        ep = VM_ENV_PREV_EP_UNCHECKED(ep);
+        ep = outer_environment(ep);
         flags = ep[VM_ENV_DATA_INDEX_FLAGS];
     }
     VALUE me_cref = ep[VM_ENV_DATA_INDEX_ME_CREF];
     if (LIKELY(me_cref == (VALUE)method)) return true;
-    if (!method && imemo_type(me_cref) == imemo_cref) return true;
+    if (!method && imemo_type_p(me_cref, imemo_cref)) return true;
     return method_is(cfp, method);
 }
 
@@ -383,7 +402,8 @@ pc_in_p(const rb_iseq_t *iseq, uintptr_t pc)
  * began. `found`: the walk has found the frame.
  */
 static struct vm_trace_frame *
-correct_pc(struct caller *caller, struct vm_trace_frame *frame, const rb_control_frame_t *cfp, bool found)
+correct_pc(struct vm_trace_walk *walk, struct caller *caller, struct vm_trace_frame *frame,
+           const rb_control_frame_t *cfp, bool found)
 {
     if (!VM_FRAME_RUBYFRAME_P_UNCHECKED(cfp)) return frame;
     const rb_iseq_t *iseq = CFP_ISEQ(cfp);
@@ -392,25 +412,47 @@ correct_pc(struct caller *caller, struct vm_trace_frame *frame, const rb_control
     if (!found) {
         frame->method = (uintptr_t)frame_method(cfp, 0);
         frame->kind = 0;
-        frame->id = frame->node = 0;
         frame++;
     }
     caller->cfp = cfp;
     caller->pc = (uintptr_t)ISEQ_BODY(iseq)->iseq_encoded;
+    size_t index = (size_t)(frame - walk->frames) - 1;
+    if (walk->changed > index) walk->changed = index;
     frame[-1].iseq = iseq;
     frame[-1].pc = caller->pc + HOST_PC_EXACT;
+    frame[-1].id = frame[-1].node = 0;
     return frame;
 }
 
-void
+/* A slot has the frame's pc, but that may be left over from the frame that the slot was filled from. */
+static inline bool
+other_iseq_p(const struct vm_trace_frame *slot, const rb_control_frame_t *cfp)
+{
+    return VM_FRAME_RUBYFRAME_P_UNCHECKED(cfp) && slot->iseq != CFP_ISEQ(cfp);
+}
+
+/*
+ * What the handler relies on, at each instruction of the thread that it interrupts
+ * (test/integration/test_single_step.rb):
+ *
+ * - ec->cfp is NULL or a frame of the VM stack. All writers set it last, when the frame has its ISEQ and its
+ *   environment its three words: vm_push_frame(), and the code of YJIT and ZJIT (on 4.1 by our patch, for
+ *   blocks). The pc of compiled code's frame may be left over from another one: see correct_pc.
+ * - An environment is on that stack or in an env object that its frame keeps alive. Its flags have a tag, or
+ *   vm_make_env_each() is moving it: see outer_environment.
+ * - A method's word is 0 or an imemo that the frame keeps alive: cref, method entry or svar.
+ * - On 4.1 a frame of ZJIT's refers to the native stack, where its code still runs.
+ * - Only a continuation breaks these, and by our patch ec->cfp is NULL meanwhile.
+ * - Nothing is freed or moved before the sampled thread itself collects, which it says before.
+ */
+bool
 rb_vm_trace_host_sample(struct vm_trace_walk *walk, struct rb_execution_context_struct *ec)
 {
     enum { OUTER = 64 };
     const bool zjit = zjit_frames_p();
-    const rb_control_frame_t *top = ec->cfp;
-    walk->count = 0;
+    const rb_control_frame_t *top = ec->cfp, *end = RUBY_VM_END_CONTROL_FRAME(ec);
+    if (!ec->vm_stack || (const VALUE *)top < ec->vm_stack || top > end) return false;
     walk->changed = SIZE_MAX;
-    if (!ec->vm_stack || !top) return;
     const rb_control_frame_t *cfp = outermost_frame(ec);
     struct vm_trace_frame *frame = walk->frames;
     struct caller caller = { NULL, 0 };
@@ -428,12 +470,11 @@ rb_vm_trace_host_sample(struct vm_trace_walk *walk, struct rb_execution_context_
         size_t index = (size_t)(before - walk->frames);
         bool found = frame != before || VM_FRAME_TYPE_UNCHECKED(cfp) == VM_FRAME_MAGIC_RESCUE;
         /* A frame in a slot that did not change was correct before. */
-        if (found ? walk->changed <= index : cfp == top) {
-            frame = correct_pc(&caller, frame, cfp, found);
-            if (!found && frame != before && walk->changed > index) walk->changed = index;
-        }
+        if (found ? walk->changed <= index || other_iseq_p(frame - 1, cfp) : cfp == top)
+            frame = correct_pc(walk, &caller, frame, cfp, found);
     }
     walk->count = (size_t)(frame - walk->frames);
+    return true;
 }
 
 /* Values of ec->vm_trace_compiled, which is else the frame that compiled code was entered with last. */
@@ -441,13 +482,18 @@ rb_vm_trace_host_sample(struct vm_trace_walk *walk, struct rb_execution_context_
 #define COMPILED_UNKNOWN ((const rb_control_frame_t *)1)
 
 enum vm_trace_compiled
-rb_vm_trace_host_compiled(struct rb_execution_context_struct *ec, uintptr_t *end_out)
+rb_vm_trace_host_compiled(struct rb_execution_context_struct *ec, uintptr_t sp, uintptr_t *end_out)
 {
     const rb_control_frame_t *entered = ec->vm_trace_compiled;
     if (!ec->vm_stack || !ec->cfp) return HOST_INTERPRETED; /* the thread has ended, but for the VM's own work */
-    *end_out = (uintptr_t)ec->tag; /* vm_exec() has it in its frame */
     if (entered == NOT_COMPILED) return HOST_INTERPRETED;
-    if (entered == COMPILED_UNKNOWN || entered < ec->cfp) return HOST_COMPILED_UNKNOWN;
+    if (entered == COMPILED_UNKNOWN || entered < ec->cfp) {
+        /* vm_exec() has it in its frame. While fibers are switched, the stack is still the other one's. */
+        const uintptr_t tag = (uintptr_t)ec->tag, begin = (uintptr_t)ec->machine.stack_start;
+        const bool own = sp < tag && tag <= begin && begin - sp <= ec->machine.stack_maxsize;
+        *end_out = tag;
+        return own ? HOST_COMPILED_UNKNOWN : HOST_INTERPRETED;
+    }
     for (const rb_control_frame_t *cfp = ec->cfp; cfp < entered; cfp = RUBY_VM_PREVIOUS_CONTROL_FRAME(cfp)) {
         if (VM_FRAME_FINISHED_P_UNCHECKED(cfp)) return HOST_INTERPRETED; /* another run, which has not entered any */
     }

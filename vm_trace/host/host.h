@@ -90,19 +90,21 @@ bool rb_vm_trace_host_top(struct rb_execution_context_struct *ec, struct vm_trac
  * For samples, in a handler of a signal that interrupts the thread of `ec` anywhere: as the walk, but
  * async-signal-safe. It leaves walk->fiber as it was. Where compiled code has not stored a pc yet,
  * the frame's is that of its first instruction. Of a deeper stack than there are slots, which are
- * HOST_SAMPLE_SLOTS, only outer and inner frames are found, with HOST_PC_LEFT_OUT in between.
+ * HOST_SAMPLE_SLOTS, only outer and inner frames are found, with HOST_PC_LEFT_OUT in between. False:
+ * there are no frames yet or any more, or a continuation exchanges them; the walk is as it was.
  */
 enum { HOST_SAMPLE_SLOTS = 512 };
-void rb_vm_trace_host_sample(struct vm_trace_walk *walk, struct rb_execution_context_struct *ec);
+bool rb_vm_trace_host_sample(struct vm_trace_walk *walk, struct rb_execution_context_struct *ec);
 
 /*
  * Whether compiled code runs `ec`, or has called what runs, in the same run of the interpreter. Entries
  * are noted while that is watched (rb_vm_trace_host_watch_entries). HOST_COMPILED_UNKNOWN: an
- * exception has left compiled code since. Then a return address there may be on the native stack,
- * below *end_out. Async-signal-safe.
+ * exception has left compiled code since. Then a return address there may be on the native stack, from
+ * `sp` on, where the thread was interrupted, below *end_out. Async-signal-safe.
  */
 enum vm_trace_compiled { HOST_INTERPRETED, HOST_COMPILED, HOST_COMPILED_UNKNOWN };
-enum vm_trace_compiled rb_vm_trace_host_compiled(struct rb_execution_context_struct *ec, uintptr_t *end_out);
+enum vm_trace_compiled rb_vm_trace_host_compiled(struct rb_execution_context_struct *ec, uintptr_t sp,
+                                                 uintptr_t *end_out);
 
 /* Entries were not noted so far. */
 void rb_vm_trace_host_compiled_unknown(struct rb_execution_context_struct *ec);

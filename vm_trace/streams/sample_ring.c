@@ -26,6 +26,7 @@ struct vm_trace_sample_ring {
     size_t used;                /* bytes */
     bool taken;                 /* it is being emptied */
     uint64_t first_ns;
+    struct rb_execution_context_struct *ec; /* whose the stacks are, if there are any */
     struct vm_trace_frame frames[HOST_SAMPLE_SLOTS];
     char stacks[BYTES] __attribute__((aligned(16)));
 };
@@ -75,7 +76,9 @@ bool
 rb_vm_trace_sample_ring_walk(struct vm_trace_sample_ring *ring, struct rb_execution_context_struct *ec)
 {
     if (ring->taken || BYTES - ring->used < 2 * bytes_of(HOST_SAMPLE_SLOTS)) return false;
-    rb_vm_trace_host_sample(&ring->walk, ec);
+    if (ring->used && ring->ec != ec) return false; /* the thread is just going over to another fiber */
+    if (!rb_vm_trace_host_sample(&ring->walk, ec)) return false;
+    ring->ec = ec;
     size_t count = ring->walk.count, changed = ring->walk.changed < count ? ring->walk.changed : count;
     if (ring->slots < count) ring->slots = count;
     /* A stack that is only shorter has no changed frame, and the next one may differ from its end on. */
@@ -111,10 +114,10 @@ rb_vm_trace_sample_ring_due_p(const struct vm_trace_sample_ring *ring, uint64_t 
 
 /* --- the thread ------------------------------------------------------------------------------------ */
 
-bool
-rb_vm_trace_sample_ring_empty_p(const struct vm_trace_sample_ring *ring)
+struct rb_execution_context_struct *
+rb_vm_trace_sample_ring_owner(const struct vm_trace_sample_ring *ring)
 {
-    return ring->used == 0;
+    return ring->used ? ring->ec : NULL;
 }
 
 void

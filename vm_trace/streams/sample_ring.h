@@ -36,8 +36,9 @@ void rb_vm_trace_sample_ring_return(struct vm_trace_sample_rings *rings, struct 
 void rb_vm_trace_sample_rings_free(struct vm_trace_sample_rings *rings);
 
 /*
- * Walk the stack of `ec` for the functions below. False: there is no room for another stack, or the
- * ring is being emptied. Async-signal-safe, as the next ones.
+ * Walk the stack of `ec` for the functions below. False: there is no room for another stack, the ring is
+ * being emptied or has stacks of another one, as while fibers are switched, or a continuation exchanges
+ * the frames. Async-signal-safe, as the next ones.
  */
 bool rb_vm_trace_sample_ring_walk(struct vm_trace_sample_ring *ring, struct rb_execution_context_struct *ec);
 
@@ -50,7 +51,8 @@ void rb_vm_trace_sample_ring_add(struct vm_trace_sample_ring *ring, const struct
  */
 bool rb_vm_trace_sample_ring_due_p(const struct vm_trace_sample_ring *ring, uint64_t now_ns, bool cheap);
 
-bool rb_vm_trace_sample_ring_empty_p(const struct vm_trace_sample_ring *ring);
+/* What all its stacks are of; NULL: it has none. */
+struct rb_execution_context_struct *rb_vm_trace_sample_ring_owner(const struct vm_trace_sample_ring *ring);
 
 /*
  * Empty it: call function(stack, frames, data) for each stack, in order. It may not be called again

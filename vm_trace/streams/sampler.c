@@ -34,7 +34,7 @@
 enum {
     SIGNAL = SIGURG,
     BLOCK = 256, MOST_BLOCKS = 64, /* slots: 16,384 threads */
-    MOST_UNANSWERED = 100,     /* looks; then the native thread has the signal blocked, and gets no more */
+    MOST_UNANSWERED = 100,     /* looks; then it has the signal blocked, and gets no more until it answers */
     TIMER_SLACK_NS = 1000
 };
 #define WAIT_NS UINT64_C(1000000) /* for a signal that is on its way */
@@ -52,7 +52,7 @@ static struct {
     _Atomic uint32_t used;     /* no slot from here on was ever used */
     uint32_t free;             /* slots below that are free: they are searched for */
     _Atomic uint32_t tick;     /* counts the looks */
-    uint64_t late;
+    uint64_t late, unhandled;
     uint64_t random;
     struct sigaction before;
 } sampler = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -190,6 +190,7 @@ handle(int number, siginfo_t *info, void *context)
     (void)number, (void)info;
     int error = errno;
     struct vm_trace_sampled *thread = current;
+    if (thread) atomic_store_explicit(&thread->answered, true, memory_order_relaxed);
     if (thread && atomic_load_explicit(&sampler.on, memory_order_acquire) &&
         atomic_load_explicit(&thread->phase, memory_order_acquire) == VM_TRACE_SIGNALLED) {
         sampler.sampling.take(thread, context);
@@ -288,8 +289,31 @@ signal_thread(struct vm_trace_sampled *thread, uint32_t tid)
     uint32_t runs = VM_TRACE_RUNS;
     if (thread->unanswered > MOST_UNANSWERED) return;
     if (!atomic_compare_exchange_strong(&thread->phase, &runs, VM_TRACE_SIGNALLED)) return;
-    thread->unanswered = 0;
     if (syscall(SYS_tgkill, getpid(), tid, SIGNAL) != 0) sampled_phase(thread, VM_TRACE_RUNS);
+}
+
+/* At one that runs Ruby, or should: it may have no CPU, or sleep in the kernel with the GVL. */
+static void
+look_at_running(struct vm_trace_sampled *thread, uint64_t elapsed_ns, bool signalled, bool handled)
+{
+    bool cpu = sampler.sampling.cpu;
+    uint32_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
+    uint64_t ns = cpu ? more_cpu_ns(thread, tid) : elapsed_ns;
+    if (atomic_exchange_explicit(&thread->answered, false, memory_order_relaxed)) thread->unanswered = 0;
+    if (!ns) return; /* it did not run */
+    enum running running = look_whether_it_runs(thread, tid);
+    charge(thread, running == ON_CPU || cpu ? VM_TRACE_CHARGE_RUNNING : VM_TRACE_CHARGE_NO_CPU, ns);
+    if (!handled) {
+        uint32_t on_its_way = VM_TRACE_SIGNALLED; /* to the program's own handler */
+        atomic_compare_exchange_strong(&thread->phase, &on_its_way, VM_TRACE_RUNS);
+        sampler.unhandled++;
+    }
+    else if (signalled) {
+        thread->unanswered += running == ON_CPU;
+    }
+    else if (running != ASLEEP) {
+        signal_thread(thread, tid);
+    }
 }
 
 static void
@@ -297,18 +321,12 @@ look_at(struct vm_trace_sampled *thread, uint64_t elapsed_ns, bool handled)
 {
     bool cpu = sampler.sampling.cpu;
     uint32_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
-    switch (atomic_load_explicit(&thread->phase, memory_order_acquire)) {
-      case VM_TRACE_RUNS: {
-        uint64_t ns = cpu ? more_cpu_ns(thread, tid) : elapsed_ns;
-        if (!ns) return; /* it did not run */
-        enum running running = look_whether_it_runs(thread, tid);
-        charge(thread, running == ON_CPU || cpu ? VM_TRACE_CHARGE_RUNNING : VM_TRACE_CHARGE_NO_CPU, ns);
-        if (running != ASLEEP && handled) signal_thread(thread, tid);
-        return;
-      }
+    uint32_t phase = atomic_load_explicit(&thread->phase, memory_order_acquire);
+    switch (phase) {
+      case VM_TRACE_RUNS:
       case VM_TRACE_SIGNALLED:
-        thread->unanswered++;
-        /* fall through */
+        look_at_running(thread, elapsed_ns, phase == VM_TRACE_SIGNALLED, handled);
+        return;
       case VM_TRACE_SETTLES:
         charge(thread, VM_TRACE_CHARGE_RUNNING, cpu ? more_cpu_ns(thread, tid) : elapsed_ns);
         return;
@@ -402,7 +420,7 @@ rb_vm_trace_sampler_start(const struct vm_trace_sampling *sampling)
     rb_vm_trace_sampler_forget();
     sampler.sampling = *sampling;
     sampler.session++;
-    sampler.late = 0;
+    sampler.late = sampler.unhandled = 0;
     sampler.random = rb_vm_trace_clock_system_ns() | 1;
     atomic_store(&sampler.stop, false);
     sem_init(&sampler.stopped, 0, 0);
@@ -456,6 +474,12 @@ uint64_t
 rb_vm_trace_sampler_late(void)
 {
     return sampler.late;
+}
+
+uint64_t
+rb_vm_trace_sampler_unhandled(void)
+{
+    return sampler.unhandled;
 }
 
 #endif

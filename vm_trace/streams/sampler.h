@@ -66,7 +66,8 @@ struct vm_trace_sampled {
     /* The sampler's own. */
     uint32_t file_tid;         /* whose file that is */
     int file;                  /* what tells whether it runs; -1: none */
-    uint32_t unanswered;       /* looks since the last signal, which was not handled yet */
+    uint32_t unanswered;       /* looks at which it ran, but had not handled the last signal */
+    _Atomic bool answered;     /* the handler has run since the last look */
 };
 
 /* How time is sampled. */
@@ -92,8 +93,9 @@ void rb_vm_trace_sampler_after_fork(void);
 /* No thread is sampled, and no handler runs: free all. */
 void rb_vm_trace_sampler_forget(void);
 
-/* Periods that it was late by. */
+/* Periods that it was late by; and looks at which the program handled the signal itself. */
 uint64_t rb_vm_trace_sampler_late(void);
+uint64_t rb_vm_trace_sampler_unhandled(void);
 
 /*
  * The slot with that number of a session; a new one where `session` is another one's. NULL: all are in

@@ -113,14 +113,15 @@ name_stack(const struct vm_trace_sampled_stack *stack, const struct vm_trace_sam
 }
 
 /*
- * Name and write the stacks that the handler has copied of a thread, which are of `ec`. GVL held, no
- * lock of a scheduler or of the VM.
+ * Name and write the stacks that the handler has copied of a thread. GVL held, no lock of a scheduler or
+ * of the VM.
  */
 static void
-empty_ring(struct rb_vm_trace_ractor *ractor, struct vm_trace_sampled *thread, struct rb_execution_context_struct *ec)
+empty_ring(struct rb_vm_trace_ractor *ractor, struct vm_trace_sampled *thread)
 {
     struct vm_trace_sample_ring *ring = thread->ring;
-    if (!ring || rb_vm_trace_sample_ring_empty_p(ring)) return;
+    struct rb_execution_context_struct *ec = ring ? rb_vm_trace_sample_ring_owner(ring) : NULL;
+    if (!ec) return;
     struct naming naming = { ractor, task_of(ec) };
     ractor_notice_reset(ractor);
     rb_vm_trace_sample_ring_take(ring, name_stack, &naming);
@@ -213,13 +214,13 @@ running_state(struct rb_execution_context_struct *ec, const void *at)
     uintptr_t sp = INTERRUPTED_SP(context), end;
     bool compiled = rb_vm_trace_code_p(INTERRUPTED_PC(context)) || rb_vm_trace_code_p(RETURN_ADDRESS(context));
     if (compiled) return VM_TRACE_SAMPLE_COMPILED;
-    switch (rb_vm_trace_host_compiled(ec, &end)) {
+    switch (rb_vm_trace_host_compiled(ec, sp, &end)) {
       case HOST_COMPILED:
         return VM_TRACE_SAMPLE_COMPILED;
       case HOST_INTERPRETED:
         return VM_TRACE_SAMPLE_INTERPRETED;
       default:
-        if (end > sp && end - sp > MOST_BYTES) end = sp + MOST_BYTES;
+        if (end - sp > MOST_BYTES) end = sp + MOST_BYTES;
         return rb_vm_trace_code_between_p(sp, end) ? VM_TRACE_SAMPLE_COMPILED : VM_TRACE_SAMPLE_INTERPRETED;
     }
 }
@@ -264,7 +265,7 @@ rb_vm_trace_sampled_suspending_slow(struct rb_execution_context_struct *ec, stru
     if (!thread) return;
     rb_vm_trace_sampled_settle(thread);
     struct rb_vm_trace_ractor *ractor = recording_ractor(ec);
-    if (ractor) empty_ring(ractor, thread, ec);
+    if (ractor) empty_ring(ractor, thread);
     sampled_phase(thread, VM_TRACE_RUNS); /* it may find that it need not wait */
 }
 
@@ -285,10 +286,10 @@ rb_vm_trace_sampled_suspended_slow(struct rb_execution_context_struct *ec, struc
     if (!thread) return;
     rb_vm_trace_sampled_settle(thread);
     /* What came after rb_vm_trace_sampled_suspending_slow, or all where it was not called. */
-    bool unnamed = thread->ring && !rb_vm_trace_sample_ring_empty_p(thread->ring);
+    bool unnamed = thread->ring && rb_vm_trace_sample_ring_owner(thread->ring);
     if (unnamed && why == RB_VM_TRACE_DEAD) rb_vm_trace_sample_ring_take(thread->ring, charge_again, thread);
     else if (unnamed) thread->collections = atomic_load(&collections);
-    if (thread->ring && rb_vm_trace_sample_ring_empty_p(thread->ring)) {
+    if (thread->ring && !rb_vm_trace_sample_ring_owner(thread->ring)) {
         rb_vm_trace_sample_ring_return(&state_of(thread->ractor)->rings, thread->ring);
         thread->ring = NULL;
     }
@@ -348,7 +349,7 @@ resume(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *memory
     if (phase == VM_TRACE_BLOCKS || phase == VM_TRACE_WAITS) {
         if (thread->collections != atomic_load(&collections))
             rb_vm_trace_sample_ring_take(thread->ring, charge_again, thread);
-        if (may_name) empty_ring(ractor, thread, ec);
+        if (may_name) empty_ring(ractor, thread);
         if (may_name) put_wait(ractor, thread, ec);
         else keep_wait(thread, ec);
     }
@@ -383,7 +384,7 @@ rb_vm_trace_sampled_switched_slow(struct rb_execution_context_struct *from)
 {
     struct vm_trace_sampled *thread = rb_vm_trace_sampled_current();
     struct rb_vm_trace_ractor *ractor = thread ? recording_ractor(from) : NULL;
-    if (ractor) empty_ring(ractor, thread, from);
+    if (ractor) empty_ring(ractor, thread);
 }
 
 void
@@ -392,7 +393,7 @@ rb_vm_trace_interrupted(struct rb_execution_context_struct *ec)
     struct vm_trace_sampled *thread = rb_vm_trace_sampled_current();
     struct rb_vm_trace_ractor *ractor = thread ? recording_ractor(ec) : NULL;
     if (!ractor) return;
-    empty_ring(ractor, thread, ec);
+    empty_ring(ractor, thread);
     rb_vm_trace_sampled_each(put_stale_wait, ractor);
 }
 
@@ -408,7 +409,7 @@ rb_vm_trace_samples_gc_enter(void)
     sampled_phase(thread, VM_TRACE_COLLECTS);
     thread->since_ns = clock_now_ns(&ractor->clock);
     atomic_fetch_add(&collections, 1);
-    empty_ring(ractor, thread, ec); /* nothing that a stack is of is freed before */
+    empty_ring(ractor, thread); /* nothing that a stack is of is freed before */
 }
 
 void
@@ -559,13 +560,28 @@ put_rest(struct vm_trace_sampled *thread, void *data)
     put_wait(ending->ractor, thread, ec);
 }
 
+enum { SAMPLES, RECORDS, LATE, UNHANDLED };
+static const char *const counters[] = {
+    [SAMPLES] = "samples", [RECORDS] = "sample_records", [LATE] = "samples_late",
+    [UNHANDLED] = "samples_unhandled", NULL
+};
+
+/* Of the sampler itself, not of a ractor. */
+static void
+count(struct vm_trace_totals *totals)
+{
+    if (!rb_vm_trace_samples.rate) return;
+    *stream_counter(&rb_vm_trace_samples, totals, LATE) += rb_vm_trace_sampler_late();
+    *stream_counter(&rb_vm_trace_samples, totals, UNHANDLED) += rb_vm_trace_sampler_unhandled();
+}
+
 static void
 report(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, struct vm_trace_totals *totals)
 {
-    (void)totals;
     struct vm_trace_sampled *thread = rb_vm_trace_sampled_current();
+    if (totals) count(totals);
     if (!rb_vm_trace_samples.rate || !ractor || !ec) return;
-    if (thread) empty_ring(ractor, thread, ec);
+    if (thread) empty_ring(ractor, thread);
     struct ending ending = { ractor, ec };
     rb_vm_trace_sampled_each(put_rest, &ending);
 }
@@ -626,22 +642,11 @@ write_settings(struct vm_trace_event *event)
     return true;
 }
 
-enum { SAMPLES, RECORDS, LATE };
-static const char *const counters[] = {
-    [SAMPLES] = "samples", [RECORDS] = "sample_records", [LATE] = "samples_late", NULL
-};
-
 static void
 add_counts(const struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *totals)
 {
     *stream_counter(&rb_vm_trace_samples, totals, SAMPLES) += state_of(ractor)->ticks;
     *stream_counter(&rb_vm_trace_samples, totals, RECORDS) += state_of(ractor)->records;
-}
-
-static void
-count(struct vm_trace_totals *totals)
-{
-    if (rb_vm_trace_samples.rate) *stream_counter(&rb_vm_trace_samples, totals, LATE) += rb_vm_trace_sampler_late();
 }
 
 struct rb_vm_trace_stream rb_vm_trace_samples = {

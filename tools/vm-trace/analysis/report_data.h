@@ -75,6 +75,7 @@ struct report_process {
     uint64_t summary_sites; /* in the summary; UINT64_MAX: not given */
     uint64_t summary_lost;
     uint64_t calls_replaced; /* by compiled code, in the summary */
+    uint64_t samples_unhandled; /* looks of the sampler while the program had its signal, in the summary */
     uint64_t suspensions, without_callers; /* of threads, in the summary; 0: there were none, or it does not say */
     uint64_t sites;
     uint64_t lost; /* sum of loss events */

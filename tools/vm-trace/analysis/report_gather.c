@@ -318,6 +318,7 @@ static void
 add_counts(struct report_process *process, const struct fxt_event *event)
 {
     process->calls_replaced += event_uint(event, STRING_CALLS_REPLACED, 0);
+    process->samples_unhandled += event_uint(event, STRING_SAMPLES_UNHANDLED, 0);
     process->suspensions += event_uint(event, STRING_SUSPENSIONS, 0);
     process->without_callers += event_uint(event, STRING_SUSPENSIONS_WITHOUT_CALLERS, 0);
 }

@@ -54,6 +54,7 @@
     S(SCHED, "sched") S(RUNNABLE, "runnable") S(CPU, "cpu") S(WOKEN, "woken") S(OTHER, "other") S(WAKER, "waker") \
     S(SCHED_MIN_NS, "sched_min_ns") S(SCHED_SLICES, "sched_slices") S(SCHED_LEFT_OUT, "sched_left_out") \
     S(SAMPLE_RECORDS, "sample_records") S(SAMPLES_NS, "samples_ns") S(SAMPLES_CLOCK, "samples_clock") \
+    S(SAMPLES_UNHANDLED, "samples_unhandled") \
     S(HOST, "host") S(UNIX_NS, "unix_ns") S(SERVICE, "service") S(STACK, "stack")
 
 enum known_string {

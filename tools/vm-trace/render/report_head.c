@@ -397,6 +397,21 @@ add_replaced_calls(struct report *report, struct document *document)
                                 with_commas(count, calls), plural(calls)));
 }
 
+/* The program took the sampler's signal for itself. */
+static void
+add_unhandled_samples(struct report *report, struct document *document)
+{
+    uint64_t looks = 0;
+    for (uint32_t i = 0; i < report->processes.count; i++) looks += report_process(report, i)->samples_unhandled;
+    if (looks == 0) return;
+    char count[NUMBER_TEXT];
+    document_line(document, "no stacks",
+                  document_text(document,
+                                "at %s look%s of the sampler, while the program handled SIGURG itself: that time is in "
+                                "the next sample of its thread",
+                                with_commas(count, looks), plural(looks)));
+}
+
 /* --- what is shown ------------------------------------------------------------------------------------ */
 
 static void
@@ -569,6 +584,7 @@ report_head(struct report *report, struct document *document)
     add_counting(report, document);
     add_suspensions(report, document);
     add_replaced_calls(report, document);
+    add_unhandled_samples(report, document);
     add_allocations(report, document);
     if (report->unended > 0) {
         document_line(document, "never ended",
