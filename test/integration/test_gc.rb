@@ -290,6 +290,17 @@ class TestGC < Integration::Test
     assert all.any? { |list| list.first && !list.first.first? }, "no trace began within a collection"
   end
 
+  # What a sweep frees writes the ends of calls on the tracks of fibers, of which a chunk has room for 254.
+  def test_a_pause_stays_on_its_thread_when_it_frees_many_fibers
+    result = run_ruby(<<~'RUBY', "--vm-trace=calls,gc", "--vm-trace-file=%p.fxt")
+      def x = Fiber.yield
+      5.times { 400.times { Fiber.new { x }.resume }; GC.start }
+    RUBY
+    assert_predicate result.status, :success?, result.err
+    assert_operator result.trace.summary["gc_pauses"], :>=, 5
+    assert_equal [result.pid], result.trace.in_category("gc").map { |event| event["tid"] }.uniq
+  end
+
   def test_flight_recorder
     result = run_ruby(T + <<~RUBY, "--vm-trace=gc", "--vm-trace-memory=4")
       300.times { GC.start(full_mark: false) }

@@ -171,6 +171,8 @@ there_p(const char *name)
     return there;
 }
 
+#define PIECE(reason) "web-7-18244-20261126T131823-1-" reason ".fxt"
+
 static void
 trim(uint64_t max_bytes, uint32_t max_files)
 {
@@ -182,22 +184,43 @@ static void
 oldest_pieces_go_until_bytes_and_files_are_few_enough(void **state)
 {
     (void)state;
-    put_file("c.fxt", 100, 10);
-    put_file("a.fxt.gz", 100, 40);
-    put_file("b.fxt.zst", 100, 30);
-    put_file("d.fxt", 100, 20);
+    put_file(PIECE("c"), 100, 10);
+    put_file(PIECE("a") ".gz", 100, 40);
+    put_file(PIECE("b") ".zst", 100, 30);
+    put_file(PIECE("d"), 100, 20);
     put_file("notes.txt", 100000, 500);
-    put_file("e.fxt.saving-7.tmp", 100, 5); /* young: it may be locked in a moment */
+    put_file(PIECE("e") ".saving-7.tmp", 100, 5); /* young: it may be locked in a moment */
     trim(400, 4);
-    assert_true(there_p("a.fxt.gz"));
+    assert_true(there_p(PIECE("a") ".gz"));
     trim(399, 4);
-    assert_false(there_p("a.fxt.gz"));
+    assert_false(there_p(PIECE("a") ".gz"));
     trim(1000, 2);
-    assert_false(there_p("b.fxt.zst"));
-    assert_true(there_p("d.fxt") && there_p("c.fxt"));
+    assert_false(there_p(PIECE("b") ".zst"));
+    assert_true(there_p(PIECE("d")) && there_p(PIECE("c")));
     trim(0, 1000);
-    assert_false(there_p("d.fxt") || there_p("c.fxt"));
-    assert_true(there_p("notes.txt") && there_p("e.fxt.saving-7.tmp"));
+    assert_false(there_p(PIECE("d")) || there_p(PIECE("c")));
+    assert_true(there_p("notes.txt") && there_p(PIECE("e") ".saving-7.tmp"));
+}
+
+/* Traces that the spool did not name: finished, compressed, or being written. */
+static void
+other_files_are_left_alone_and_do_not_count(void **state)
+{
+    static const char *const others[] = {
+        "my-analysis.fxt", "1234.fxt", "app.fxt.gz", "perfetto-17.fxt", "before-7-20261126-1-time.fxt",
+        "-7-20261126T131823-1-time.fxt", "web7-7-20261126T131823-1-.fxt", "web7-7-20261126T131823--time.fxt",
+        "web7--20261126T131823-1-time.fxt", "web7-7-20261126T131823-1-time.fxt.txt", "web7-7-20261126T131823-1-Time.fxt",
+        "web7-7-20261126T131823-1-time.fxt.7", "web7-7-20261126T131823-1", "web7-7-20261126T13182", "web7-7", "web7-7-",
+        "app.fxt.saving-7", "-"
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) put_file(others[i], 1000, 600);
+    put_file(PIECE("a"), 100, 10);
+    trim(100, 1);
+    assert_true(there_p(PIECE("a")));
+    trim(0, 0);
+    assert_false(there_p(PIECE("a")));
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) assert_true(there_p(others[i]));
 }
 
 static void
@@ -205,11 +228,11 @@ links_and_folders_are_left_alone(void **state)
 {
     (void)state;
     put_file("target", 100, 50);
-    char *target = temp_path("target"), *link = temp_path("l.fxt"), *dir = temp_path("d.fxt");
+    char *target = temp_path("target"), *link = temp_path(PIECE("l")), *dir = temp_path(PIECE("d"));
     assert_int_equal(symlink(target, link), 0);
     assert_int_equal(mkdir(dir, 0700), 0);
     trim(0, 0);
-    assert_true(there_p("target") && there_p("l.fxt") && there_p("d.fxt"));
+    assert_true(there_p("target") && there_p(PIECE("l")) && there_p(PIECE("d")));
     assert_int_equal(unlink(link) | rmdir(dir), 0);
     free(target);
     free(link);
@@ -221,11 +244,11 @@ pieces_of_other_users_are_left_alone(void **state)
 {
     (void)state;
     if (geteuid() != 0) skip_because("only root can give a file to another user");
-    put_file("o.fxt", 100, 50);
-    char *path = temp_path("o.fxt");
+    put_file(PIECE("o"), 100, 50);
+    char *path = temp_path(PIECE("o"));
     assert_int_equal(chown(path, 65534, 65534), 0);
     trim(0, 0);
-    assert_true(there_p("o.fxt"));
+    assert_true(there_p(PIECE("o")));
     free(path);
 }
 
@@ -233,15 +256,15 @@ static void
 what_a_killed_process_was_saving_goes(void **state)
 {
     (void)state;
-    put_file("x.fxt.saving-1", 100, 600);
-    put_file("y.fxt.saving-2", 100, 600);
-    put_file("z.fxt.zst.saving-3", 100, 600);
-    char *locked = temp_path("y.fxt.saving-2");
+    put_file(PIECE("x") ".saving-1", 100, 600);
+    put_file(PIECE("y") ".saving-2", 100, 600);
+    put_file(PIECE("z") ".zst.saving-3", 100, 600);
+    char *locked = temp_path(PIECE("y") ".saving-2");
     int fd = open(locked, O_RDWR);
     assert_int_equal(flock(fd, LOCK_EX), 0);
     trim(1 << 20, 10);
-    assert_false(there_p("x.fxt.saving-1") || there_p("z.fxt.zst.saving-3"));
-    assert_true(there_p("y.fxt.saving-2"));
+    assert_false(there_p(PIECE("x") ".saving-1") || there_p(PIECE("z") ".zst.saving-3"));
+    assert_true(there_p(PIECE("y") ".saving-2"));
     close(fd);
     free(locked);
 }
@@ -532,6 +555,7 @@ main(void)
         isolated_test(pieces_are_due_once_in_each_period),
         isolated_test(processes_are_spread_over_the_period),
         isolated_test(oldest_pieces_go_until_bytes_and_files_are_few_enough),
+        isolated_test(other_files_are_left_alone_and_do_not_count),
         isolated_test(links_and_folders_are_left_alone),
         isolated_test(pieces_of_other_users_are_left_alone),
         isolated_test(what_a_killed_process_was_saving_goes),

@@ -235,25 +235,46 @@ struct piece {
     struct timespec time;
 };
 
-static bool
-ends_with(const char *name, const char *ending)
+static size_t
+digits(const char *text)
 {
-    size_t bytes = strlen(name), ending_bytes = strlen(ending);
-    return bytes >= ending_bytes && strcmp(name + bytes - ending_bytes, ending) == 0;
+    return strspn(text, "0123456789");
 }
 
+/* What follows HOST-PID-TIME-NUMBER-REASON.fxt in the name of a file; NULL: it is no piece's. */
+static const char *
+after_piece_name(const char *name)
+{
+    enum { DATE = 8, TIME = 6 };
+    for (const char *at = name; (at = strchr(at, '-')) != NULL;) {
+        const char *pid = ++at, *time = pid + digits(pid) + 1;
+        if (at == name + 1 || time == pid + 1 || time[-1] != '-') continue;
+        if (digits(time) != DATE || time[DATE] != 'T' || digits(time + DATE + 1) != TIME) continue;
+        const char *number = time + DATE + 1 + TIME + 1;
+        if (number[-1] != '-') continue;
+        const char *reason = number + digits(number) + 1;
+        if (reason == number + 1 || reason[-1] != '-') continue;
+        const char *end = strchr(reason, '.');
+        if (end && rb_vm_trace_spool_reason_p(reason, (size_t)(end - reason)) && strncmp(end, ".fxt", 4) == 0)
+            return end + 4;
+    }
+    return NULL;
+}
+
+/* A piece, which may be compressed. */
 static bool
 piece_p(const char *name)
 {
-    return ends_with(name, ".fxt") || ends_with(name, ".fxt.gz") || ends_with(name, ".fxt.zst");
+    const char *ending = after_piece_name(name);
+    return ending && (!*ending || strcmp(ending, ".gz") == 0 || strcmp(ending, ".zst") == 0);
 }
 
 /* PIECE.saving-PID, which may be compressed. */
 static bool
 unfinished_p(const char *name)
 {
-    const char *ending = strstr(name, ".saving-"), *trace = strstr(name, ".fxt");
-    return ending && trace && trace < ending;
+    const char *ending = after_piece_name(name);
+    return ending && strstr(ending, ".saving-");
 }
 
 /* The oldest first. */

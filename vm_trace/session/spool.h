@@ -78,7 +78,8 @@ char *rb_vm_trace_spool_compress(const struct rb_vm_trace_spool *spool, const ch
 
 /*
  * Delete the oldest pieces of this user until the folder is within its limits, compressed ones (.gz,
- * .zst) too, and what killed processes were saving. Any thread; several processes may do it at once.
+ * .zst) too, and what killed processes were saving. Only what is named as a piece counts: other traces
+ * in the folder stay. Any thread; several processes may do it at once.
  * Allocates.
  */
 void rb_vm_trace_spool_trim(const struct rb_vm_trace_spool *spool);

@@ -53,9 +53,8 @@ struct vm_trace_gc_state {
     unsigned open;                 /* a bit for each duration whose begin is in the trace */
     unsigned depth[RB_VM_TRACE_GC_PHASES];
     enum text name;                /* of the pause */
-    /* Indexes that the records of this pause use in this chunk. */
+    /* Of texts in this chunk. */
     uint32_t serial;               /* of the chunk, in the writer */
-    uint32_t thread;               /* its index; 0: not known */
     uint16_t indexes[TEXT_COUNT];  /* 0: not known */
 };
 
@@ -81,16 +80,6 @@ struct gc_event {
     unsigned count;
 };
 
-/* Called once for each pause and chunk: a pause stays on its thread. False: the chunk is full. */
-static bool
-find_thread(struct vm_trace_gc_state *state, struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
-{
-    struct vm_trace_event event;
-    if (!rb_vm_trace_event_begin(&event, ractor, ec, 0)) return false;
-    state->thread = event.thread;
-    return true;
-}
-
 /* Index of a text in the chunk; 0: the chunk is full. */
 static unsigned
 index_of(struct vm_trace_gc_state *state, struct rb_vm_trace_writer *writer, enum text text)
@@ -103,8 +92,9 @@ index_of(struct vm_trace_gc_state *state, struct rb_vm_trace_writer *writer, enu
 }
 
 /*
- * event.h would look up the thread and the texts for each event. A phase has two events and may cost
- * 100 ns, so this writes them itself.
+ * event.h would look up the texts for each event. A phase has two events and may cost 100 ns, so this
+ * writes them itself. The thread is looked up: what a sweep frees may write events on other tracks, which
+ * take over its index.
  */
 static bool
 write_gc(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
@@ -115,10 +105,10 @@ write_gc(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *
     struct rb_vm_trace_writer *writer = &ractor->writer;
     if (state->serial != writer->serial) {
         state->serial = writer->serial;
-        state->thread = 0;
         memset(state->indexes, 0, sizeof(state->indexes));
     }
-    if (!state->thread && !find_thread(state, ractor, ec)) return false;
+    struct vm_trace_event begun;
+    if (!rb_vm_trace_event_begin(&begun, ractor, ec, event->ns)) return false;
 
     bool counter = event->type == FXT_COUNTER;
     unsigned category = index_of(state, writer, CATEGORY), name = index_of(state, writer, event->name);
@@ -132,14 +122,14 @@ write_gc(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *
 
     uint64_t *to = writer_reserve(writer, words);
     if (!to) return false;
-    *++to = event->ns < ractor->from_ns ? ractor->from_ns : event->ns;
+    *++to = begun.record[1];
     for (argument = event->arguments; argument < last; argument++) {
         unsigned key = state->indexes[argument->key];
         *++to = argument->text ? fxt_string_argument(key, state->indexes[argument->text]) : fxt_uint64_argument(key);
         if (!argument->text) *++to = argument->number;
     }
     if (counter) *++to = event->number;
-    writer_publish(writer, words, fxt_event_header(event->type, words, event->count, state->thread,
+    writer_publish(writer, words, fxt_event_header(event->type, words, event->count, begun.thread,
                                                    category, name));
     writer_count_events(writer, 1);
     return true;
@@ -221,7 +211,6 @@ rb_vm_trace_gc_enter(size_t malloc_bytes)
     state->malloc_bytes = malloc_bytes;
     state->open = 0;
     memset(state->depth, 0, sizeof(state->depth));
-    state->thread = 0;
 }
 
 void
