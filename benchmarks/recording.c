@@ -296,17 +296,18 @@ rb_vm_trace_host_watch_entries(int streams)
 }
 
 /* No samples are taken. */
-void
+bool
 rb_vm_trace_host_sample(struct vm_trace_walk *walk, struct rb_execution_context_struct *of)
 {
     (void)of;
     walk->count = 0;
+    return true;
 }
 
 enum vm_trace_compiled
-rb_vm_trace_host_compiled(struct rb_execution_context_struct *of, uintptr_t *end_out)
+rb_vm_trace_host_compiled(struct rb_execution_context_struct *of, uintptr_t sp, uintptr_t *end_out)
 {
-    (void)of;
+    (void)of, (void)sp;
     *end_out = 0;
     return HOST_INTERPRETED;
 }
