@@ -407,6 +407,20 @@ class TestSampler < Integration::Test
     assert_match(/^ *no stacks +at \d+ looks of the sampler, while the program handled SIGURG itself/, report)
   end
 
+  # The sampler has a table of descriptors of its own, with one for each thread that it looks at.
+  def test_threads_that_have_ended_leave_no_descriptors
+    result = sample(BURN + <<~'RUBY')
+      before = Dir.children("/proc/self/fd").size
+      60.times { Thread.new { burn(0.003) }.join }
+      burn(0.01)
+      samplers = Dir["/proc/self/task/*"].select { |task| File.read("#{task}/comm") == "vm_trace\n" }
+      p samplers.map { |task| Dir.children("#{task}/fd").size }.max, Dir.children("/proc/self/fd").size - before
+    RUBY
+    of_sampler, of_program = result.out.lines.map(&:to_i)
+    assert_includes 1..20, of_sampler
+    assert_equal 0, of_program
+  end
+
   # The sampler is stopped with the program.
   def test_periods_that_were_missed_are_counted
     result = sample(BURN + <<~'RUBY')

@@ -58,12 +58,18 @@ add_text(const char *text, size_t bytes)
     taken[taken_bytes] = '\0';
 }
 
+static bool all_die; /* before each stack is put */
+
 static void
 put_stack(const struct vm_trace_sampled_stack *stack, const struct vm_trace_sampled_frame *frames, void *ignored)
 {
+    static const struct vm_trace_sampled_frame other = { HOST_PC_NO_FRAMES, 0, NULL };
     char head[64];
     (void)ignored;
-    assert_true(rb_vm_trace_stacks_put(&stacks, frames, stack->from, stack->count));
+    if (all_die) rb_vm_trace_all_died();
+    if (!stack->count) assert_true(rb_vm_trace_stacks_put(&stacks, &other, 0, 1)); /* in place of none */
+    else assert_true(rb_vm_trace_stacks_put(&stacks, frames, stack->from, stack->count));
+    if (!stack->count) stacks.walk.count = 0;
     assert_int_equal(stacks.walk.count, stack->count);
     add_text(head, (size_t)snprintf(head, sizeof(head), "%u s%u:", (unsigned)stack->ns, stack->state));
     for (size_t i = stack->count; i-- > 0;) {
@@ -119,6 +125,55 @@ what_a_shorter_stack_hid_is_seen_again(void **state)
     fake_push(&ec, &foo, 2);
     assert_true(sample(3, 0));
     assert_taken("1 s0: foo (a.rb:2) <main> (a.rb:1)\n2 s0: <main> (a.rb:1)\n3 s0: foo (a.rb:2) <main> (a.rb:1)\n");
+    finish();
+}
+
+static void
+what_comes_after_no_frames_is_put_as_a_whole(void **state)
+{
+    (void)state;
+    start();
+    fake_push(&ec, &main_iseq, 1);
+    fake_push(&ec, &foo, 2);
+    assert_true(sample(1, 0));
+    fake_pop(&ec, 2);
+    assert_true(sample(2, 0));
+    fake_push(&ec, &main_iseq, 1);
+    fake_push(&ec, &foo, 2);
+    assert_true(sample(3, 0)); /* no slot has changed */
+    assert_taken("1 s0: foo (a.rb:2) <main> (a.rb:1)\n2 s0:\n3 s0: foo (a.rb:2) <main> (a.rb:1)\n");
+    finish();
+}
+
+static void
+forgotten_frames_are_put_again(void **state)
+{
+    (void)state;
+    start();
+    fake_push(&ec, &main_iseq, 1);
+    fake_push(&ec, &foo, 2);
+    assert_true(sample(1, 0));
+    fake_push(&ec, &bar, 3);
+    assert_true(sample(2, 0));
+    all_die = true;
+    assert_taken("1 s0: foo (a.rb:2) <main> (a.rb:1)\n2 s0: bar (a.rb:3) foo (a.rb:2) <main> (a.rb:1)\n");
+    all_die = false;
+    finish();
+}
+
+/* A thread goes over to another fiber before the stacks of the one that it left are taken. */
+static void
+all_stacks_are_of_one_owner(void **state)
+{
+    struct rb_execution_context_struct other = { 0 };
+    (void)state;
+    start();
+    fake_push(&ec, &main_iseq, 1);
+    assert_true(sample(1, 0));
+    assert_ptr_equal(rb_vm_trace_sample_ring_owner(ring), &ec);
+    assert_false(rb_vm_trace_sample_ring_walk(ring, &other));
+    assert_taken("1 s0: <main> (a.rb:1)\n");
+    assert_true(rb_vm_trace_sample_ring_walk(ring, &other));
     finish();
 }
 
@@ -192,6 +247,9 @@ main(void)
     const struct CMUnitTest tests[] = {
         isolated_test(stacks_come_out_as_they_were),
         isolated_test(what_a_shorter_stack_hid_is_seen_again),
+        isolated_test(what_comes_after_no_frames_is_put_as_a_whole),
+        isolated_test(forgotten_frames_are_put_again),
+        isolated_test(all_stacks_are_of_one_owner),
         isolated_test(a_ring_is_used_again_after_it_was_emptied),
         isolated_test(two_samples_of_one_walk_are_two_stacks),
         isolated_test(a_full_ring_takes_no_more_and_is_due_before),

@@ -529,11 +529,12 @@ rb_vm_trace_stacks_put(struct rb_vm_trace_stacks *stacks, const struct vm_trace_
         return false;
     }
     walk->changed = SIZE_MAX;
-    for (size_t i = from; i < count; i++, frames++) {
+    for (size_t i = from > walk->count ? 0 : from; i < count; i++) { /* which forgets them all, if any */
         struct vm_trace_frame *frame = &walk->frames[i];
-        if (frame->pc == frames->pc && frame->method == frames->method && frame->id) continue;
+        const struct vm_trace_sampled_frame *given = &frames[i];
+        if (frame->pc == given->pc && frame->method == given->method && frame->id) continue;
         /* Its kind is not known, so that a walk looks into it. */
-        *frame = (struct vm_trace_frame){ .pc = frames->pc, .method = frames->method, .iseq = frames->iseq };
+        *frame = (struct vm_trace_frame){ .pc = given->pc, .method = given->method, .iseq = given->iseq };
         if (walk->changed > i) walk->changed = i;
     }
     walk->count = count;

@@ -134,8 +134,9 @@ stacks_capture(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_st
 }
 
 /*
- * As a capture, but of the frames of an earlier walk (rb_vm_trace_host_sample): those from `from` on
- * are given, up to `count`; the outer ones are those of the last capture. False: no memory.
+ * As a capture, but of the frames of an earlier walk (rb_vm_trace_host_sample). Those before `from` are
+ * known to be as they were at the last call; if they were forgotten since, they are put again. False: no
+ * memory.
  */
 bool rb_vm_trace_stacks_put(struct rb_vm_trace_stacks *stacks, const struct vm_trace_sampled_frame *frames,
                             size_t from, size_t count);

@@ -28,6 +28,7 @@ struct vm_trace_sample_ring {
     uint64_t first_ns;
     struct rb_execution_context_struct *ec; /* whose the stacks are, if there are any */
     struct vm_trace_frame frames[HOST_SAMPLE_SLOTS];
+    struct vm_trace_sampled_frame whole[HOST_SAMPLE_SLOTS]; /* of the stack that is taken */
     char stacks[BYTES] __attribute__((aligned(16)));
 };
 
@@ -129,9 +130,14 @@ rb_vm_trace_sample_ring_take(struct vm_trace_sample_ring *ring,
     if (ring->taken) return;
     ring->taken = true;
     atomic_signal_fence(memory_order_seq_cst);
+    bool empty = true; /* the stack before has no frames, and something else may be named in its place */
     for (size_t at = 0; at < ring->used;) {
-        const struct vm_trace_sampled_stack *stack = (const struct vm_trace_sampled_stack *)(ring->stacks + at);
-        function(stack, (const struct vm_trace_sampled_frame *)(stack + 1), data);
+        struct vm_trace_sampled_stack *stack = (struct vm_trace_sampled_stack *)(ring->stacks + at);
+        if (stack->from < stack->count)
+            memcpy(ring->whole + stack->from, stack + 1, (stack->count - stack->from) * sizeof(*ring->whole));
+        if (empty) stack->from = 0;
+        function(stack, ring->whole, data);
+        empty = stack->count == 0;
         at += stack->bytes;
     }
     /* What the slots are of may be freed from now on. */

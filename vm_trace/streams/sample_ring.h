@@ -55,8 +55,9 @@ bool rb_vm_trace_sample_ring_due_p(const struct vm_trace_sample_ring *ring, uint
 struct rb_execution_context_struct *rb_vm_trace_sample_ring_owner(const struct vm_trace_sample_ring *ring);
 
 /*
- * Empty it: call function(stack, frames, data) for each stack, in order. It may not be called again
- * meanwhile; the handler finds no room until then.
+ * Empty it: call function(stack, frames, data) for each stack, in order, with all its frames, outermost
+ * first; those before `from` are those of the stack before. It may not be called again meanwhile; the
+ * handler finds no room until then.
  */
 void rb_vm_trace_sample_ring_take(struct vm_trace_sample_ring *ring,
                                   void (*function)(const struct vm_trace_sampled_stack *stack,

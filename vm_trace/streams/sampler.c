@@ -44,6 +44,7 @@ static struct {
     uint32_t session;          /* number of the sampler that runs or ran last; 0: none yet */
     _Atomic bool on;
     bool running;              /* there is a thread to join */
+    bool own_files;            /* its descriptors are not the program's */
     _Atomic bool stop;
     pthread_t thread;
     pthread_mutex_t lock;      /* guards used, and what is free */
@@ -102,6 +103,25 @@ rb_vm_trace_sampled_find(uint32_t session, uint32_t number)
     return session == sampler.session ? slot(number) : NULL;
 }
 
+/* All but what is the sampler's own, which may look at it from now on. */
+static void
+clear(struct vm_trace_sampled *thread)
+{
+    atomic_store_explicit(&thread->tid, 0, memory_order_relaxed);
+    for (size_t i = 0; i < VM_TRACE_CHARGES; i++) {
+        atomic_store_explicit(&thread->charged[i].ns, 0, memory_order_relaxed);
+        atomic_store_explicit(&thread->charged[i].ticks, 0, memory_order_relaxed);
+    }
+    atomic_store_explicit(&thread->cpu_ns, 0, memory_order_relaxed);
+    atomic_store_explicit(&thread->suspended, 0, memory_order_relaxed);
+    thread->ractor = NULL;
+    thread->ring = NULL;
+    thread->collections = 0;
+    thread->ec = NULL;
+    thread->since_ns = 0;
+    sampled_phase(thread, VM_TRACE_SETTLES);
+}
+
 struct vm_trace_sampled *
 rb_vm_trace_sampled_of(uint32_t *session, uint32_t *number)
 {
@@ -111,7 +131,7 @@ rb_vm_trace_sampled_of(uint32_t *session, uint32_t *number)
     bool found = find_free(number);
     struct vm_trace_sampled *thread = found ? slot(*number) : NULL;
     if (thread) {
-        *thread = (struct vm_trace_sampled){ .phase = VM_TRACE_SETTLES, .file = -1 };
+        clear(thread);
         if (*number == atomic_load_explicit(&sampler.used, memory_order_relaxed))
             atomic_store_explicit(&sampler.used, *number + 1, memory_order_release);
         *session = sampler.session;
@@ -257,20 +277,37 @@ goes_on_p(long number)
 
 enum running { ON_CPU, OFF_CPU, ASLEEP }; /* OFF_CPU: it may be signalled all the same */
 
-/* Whether it has a CPU, or only waits for one, which is no system call's doing. */
+/* Its table of descriptors is the sampler's own. */
+static void
+close_file(struct vm_trace_sampled *thread)
+{
+    if (thread->file_and_1) close(thread->file_and_1 - 1);
+    thread->file_and_1 = 0;
+}
+
+/*
+ * Whether it has a CPU, or only waits for one, which is no system call's doing. One that is not known for
+ * want of a descriptor may be in a system call that a signal would interrupt.
+ */
 static enum running
 look_whether_it_runs(struct vm_trace_sampled *thread, uint32_t tid)
 {
     char text[64];
-    if (thread->file_tid != tid) {
-        if (thread->file >= 0) close(thread->file);
+    if (!sampler.own_files) return ON_CPU; /* an older kernel: nothing tells without the program's descriptors */
+    if (!thread->file_and_1 || thread->file_tid != tid) {
+        close_file(thread);
         snprintf(text, sizeof(text), "/proc/self/task/%u/syscall", (unsigned)tid);
-        thread->file = open(text, O_RDONLY | O_CLOEXEC);
+        int file = open(text, O_RDONLY | O_CLOEXEC);
+        if (file < 0) return errno == EMFILE || errno == ENFILE ? ASLEEP : ON_CPU; /* there is no /proc */
+        thread->file_and_1 = file + 1;
         thread->file_tid = tid;
     }
-    if (thread->file < 0) return ON_CPU; /* without that file nothing tells */
-    ssize_t bytes = pread(thread->file, text, sizeof(text) - 1, 0);
-    if (bytes <= 0 || text[0] == 'r') return ON_CPU; /* "running" */
+    ssize_t bytes = pread(thread->file_and_1 - 1, text, sizeof(text) - 1, 0);
+    if (bytes <= 0) { /* another thread has that id by now, or none */
+        close_file(thread);
+        return ASLEEP;
+    }
+    if (text[0] == 'r') return ON_CPU; /* "running" */
     text[bytes] = '\0';
     return goes_on_p(strtol(text, NULL, 10)) ? OFF_CPU : ASLEEP;
 }
@@ -289,7 +326,9 @@ signal_thread(struct vm_trace_sampled *thread, uint32_t tid)
     uint32_t runs = VM_TRACE_RUNS;
     if (thread->unanswered > MOST_UNANSWERED) return;
     if (!atomic_compare_exchange_strong(&thread->phase, &runs, VM_TRACE_SIGNALLED)) return;
-    if (syscall(SYS_tgkill, getpid(), tid, SIGNAL) != 0) sampled_phase(thread, VM_TRACE_RUNS);
+    if (syscall(SYS_tgkill, getpid(), tid, SIGNAL) == 0) return;
+    uint32_t signalled = VM_TRACE_SIGNALLED; /* else it has gone on without it */
+    atomic_compare_exchange_strong(&thread->phase, &signalled, VM_TRACE_RUNS);
 }
 
 /* At one that runs Ruby, or should: it may have no CPU, or sleep in the kernel with the GVL. */
@@ -339,6 +378,9 @@ look_at(struct vm_trace_sampled *thread, uint64_t elapsed_ns, bool handled)
       case VM_TRACE_WAITS:
         if (!cpu) charge(thread, VM_TRACE_CHARGE_WAITING, elapsed_ns);
         return;
+      case VM_TRACE_NOBODY:
+        close_file(thread);
+        return;
       default:
         return;
     }
@@ -378,7 +420,7 @@ run(void *ignored)
     native_thread_name();
     prctl(PR_SET_TIMERSLACK, (unsigned long)TIMER_SLACK_NS);
     /* Its files are in a table of its own: the program's descriptors are as they would be. */
-    bool files = syscall(SYS_close_range, 3U, ~0U, UNSHARE_TABLE) == 0;
+    sampler.own_files = syscall(SYS_close_range, 3U, ~0U, UNSHARE_TABLE) == 0;
     uint64_t last_ns = monotonic_ns(), period = sampler.sampling.period_ns;
     for (;;) {
         sleep_until(last_ns + next_gap_ns());
@@ -391,7 +433,6 @@ run(void *ignored)
         uint32_t used = atomic_load_explicit(&sampler.used, memory_order_acquire);
         for (uint32_t i = 0; i < used; i++) {
             struct vm_trace_sampled *thread = slot(i);
-            if (!files) thread->file_tid = atomic_load_explicit(&thread->tid, memory_order_relaxed), thread->file = -1;
             look_at(thread, elapsed_ns, handled);
         }
     }
@@ -467,7 +508,10 @@ rb_vm_trace_sampler_forget(void)
     uint32_t used = atomic_load(&sampler.used);
     atomic_store(&sampler.used, 0);
     sampler.free = 0;
-    for (uint32_t i = 0; i < used; i++) sampled_phase(slot(i), VM_TRACE_NOBODY);
+    for (uint32_t i = 0; i < used; i++) {
+        sampled_phase(slot(i), VM_TRACE_NOBODY);
+        slot(i)->file_and_1 = 0; /* they have gone with the sampler's thread */
+    }
 }
 
 uint64_t

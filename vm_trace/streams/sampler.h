@@ -63,9 +63,9 @@ struct vm_trace_sampled {
     uint32_t collections;      /* how many had begun when it kept such stacks */
     struct rb_execution_context_struct *ec; /* while it does not */
     uint64_t since_ns;         /* of the phases BLOCKS and COLLECTS */
-    /* The sampler's own. */
+    /* The sampler's own; they stay when the thread has ended. */
     uint32_t file_tid;         /* whose file that is */
-    int file;                  /* what tells whether it runs; -1: none */
+    int file_and_1;            /* what tells whether it runs, a descriptor of the sampler's; 0: none */
     uint32_t unanswered;       /* looks at which it ran, but had not handled the last signal */
     _Atomic bool answered;     /* the handler has run since the last look */
 };
