@@ -188,6 +188,12 @@ step_through(uintptr_t current_function)
         number = go_on(PTRACE_SINGLESTEP, number);
         if (number == SIGSTOP) break;
         if (number == SIGSEGV) fail("the program crashed");
+        if (number == SIGURG) { /* the sampler's own: taken as if it were lost */
+            uint64_t word = word_at(phase);
+            if ((uint32_t)word == VM_TRACE_SIGNALLED) set_word(phase, word - VM_TRACE_SIGNALLED + VM_TRACE_RUNS);
+            number = 0;
+            continue;
+        }
         if (number != SIGTRAP) continue; /* it gets that signal */
         number = 0;
         uintptr_t pc = rip();
