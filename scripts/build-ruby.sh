@@ -75,7 +75,7 @@ inputs() {
         rustc --version
         ${RUBY_CC:-cc} --version
         uname -m
-        own_git -C "$src" rev-parse HEAD
+        own_git -C "$src" rev-parse 'HEAD^{tree}' # not the commit: who edits a patch has others in between
         own_git -C "$src" diff HEAD
         own_git -C "$src" ls-files --others --exclude-standard -z | (cd "$src" && xargs -0r sha256sum)
     } | sha256sum
