@@ -12,8 +12,8 @@ end
 
 class TestSingleStep < Integration::Test
   # What these do is no frame's business, and takes many instructions: naming of the stacks that were taken, parsing,
-  # compiling, marking and sweeping.
-  RUN_THROUGH = /\A(?:rb_vm_trace_sample_ring_take|(?:pm_)?eval_make_iseq(?:\.constprop\.0)?|gc_(?:marks_rest|sweep|sweep_step)|
+  # compiling, marking and sweeping. Handling of interrupts would not end if the next came before its last instruction.
+  RUN_THROUGH = /\A(?:rb_vm_trace_sample_ring_take|rb_threadptr_execute_interrupts(?:\.part\.0)?|(?:pm_)?eval_make_iseq(?:\.constprop\.0)?|gc_(?:marks_rest|sweep|sweep_step)|
                      rb_[yz]jit_(?:iseq_gen_entry_point|(?:constant|invalidate|cme|bop)_\w+)|
                      \S*(?:branch|entry|function)_stub_hit_body\S*)\z/x
   CALLSITES = <<~SQL
