@@ -424,6 +424,7 @@ class TestSampler < Integration::Test
   # The sampler is stopped with the program.
   def test_periods_that_were_missed_are_counted
     result = sample(BURN + <<~'RUBY')
+      burn 0.1 # the sampler has begun
       Process.wait(spawn("kill -STOP #{$$}; sleep 0.3; kill -CONT #{$$}"))
       burn 0.1
     RUBY
