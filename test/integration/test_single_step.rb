@@ -13,7 +13,8 @@ end
 class TestSingleStep < Integration::Test
   # What these do is no frame's business, and takes many instructions: naming of the stacks that were taken, parsing,
   # compiling, marking and sweeping. Handling of interrupts would not end if the next came before its last instruction.
-  RUN_THROUGH = /\A(?:rb_vm_trace_sample_ring_take|rb_threadptr_execute_interrupts(?:\.part\.0)?|(?:pm_)?eval_make_iseq(?:\.constprop\.0)?|gc_(?:marks_rest|sweep|sweep_step)|
+  RUN_THROUGH = /\A(?:rb_vm_trace_sample_ring_take|rb_threadptr_execute_interrupts(?:\.part\.0)?|
+                     (?:pm_)?eval_make_iseq(?:\.constprop\.0)?|gc_(?:marks_rest|sweep|sweep_step)|
                      rb_[yz]jit_(?:iseq_gen_entry_point|(?:constant|invalidate|cme|bop)_\w+)|
                      \S*(?:branch|entry|function)_stub_hit_body\S*)\z/x
   CALLSITES = <<~SQL
@@ -270,9 +271,11 @@ class TestSingleStep < Integration::Test
 
   def self.stepper
     @stepper ||= begin
-      path = File.join(Dir.mktmpdir("vm-trace-step-").tap { |dir| Minitest.after_run { FileUtils.rm_rf(dir) } }, "single_step")
-      command = [RbConfig::CONFIG["CC"], "-O2", "-Wall", "-Wextra", "-Werror", "-I#{ROOT}", File.join(__dir__, "single_step.c"), "-o", path]
-      system(*command, exception: true)
+      dir = Dir.mktmpdir("vm-trace-step-")
+      Minitest.after_run { FileUtils.rm_rf(dir) }
+      path = File.join(dir, "single_step")
+      system(RbConfig::CONFIG["CC"], "-O2", "-Wall", "-Wextra", "-Werror", "-I#{ROOT}",
+             File.join(__dir__, "single_step.c"), "-o", path, exception: true)
       path
     end
   end

@@ -209,8 +209,9 @@ other_files_are_left_alone_and_do_not_count(void **state)
     static const char *const others[] = {
         "my-analysis.fxt", "1234.fxt", "app.fxt.gz", "perfetto-17.fxt", "before-7-20261126-1-time.fxt",
         "-7-20261126T131823-1-time.fxt", "web7-7-20261126T131823-1-.fxt", "web7-7-20261126T131823--time.fxt",
-        "web7--20261126T131823-1-time.fxt", "web7-7-20261126T131823-1-time.fxt.txt", "web7-7-20261126T131823-1-Time.fxt",
-        "web7-7-20261126T131823-1-time.fxt.7", "web7-7-20261126T131823-1", "web7-7-20261126T13182", "web7-7", "web7-7-",
+        "web7--20261126T131823-1-time.fxt", "web7-7-20261126T131823-1-time.fxt.txt",
+        "web7-7-20261126T131823-1-Time.fxt", "web7-7-20261126T131823-1-time.fxt.7", "web7-7-20261126T131823-1",
+        "web7-7-20261126T13182", "web7-7", "web7-7-",
         "app.fxt.saving-7", "-"
     };
     (void)state;

@@ -529,7 +529,8 @@ rb_vm_trace_stacks_put(struct rb_vm_trace_stacks *stacks, const struct vm_trace_
         return false;
     }
     walk->changed = SIZE_MAX;
-    for (size_t i = from > walk->count ? 0 : from; i < count; i++) { /* which forgets them all, if any */
+    if (from > walk->count) from = 0; /* they were forgotten: all of them */
+    for (size_t i = from; i < count; i++) {
         struct vm_trace_frame *frame = &walk->frames[i];
         const struct vm_trace_sampled_frame *given = &frames[i];
         if (frame->pc == given->pc && frame->method == given->method && frame->id) continue;

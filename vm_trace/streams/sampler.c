@@ -114,6 +114,7 @@ clear(struct vm_trace_sampled *thread)
     }
     atomic_store_explicit(&thread->cpu_ns, 0, memory_order_relaxed);
     atomic_store_explicit(&thread->suspended, 0, memory_order_relaxed);
+    atomic_store_explicit(&thread->answered, true, memory_order_relaxed); /* what the thread before it did not */
     thread->ractor = NULL;
     thread->ring = NULL;
     thread->collections = 0;
