@@ -109,9 +109,10 @@ class TestMarkers < Integration::Test
     assert_equal trace.summary["exits"] / 3, trace.summary["sampled"]
   end
 
-  def test_what_cannot_be_traced_is_said_and_the_rest_is
-    result = mark(%(T.instant("x")\n), "--vm-trace=exits")
-    assert_match(/^vm_trace: no exits are traced: no JIT is on/, result.err)
+  def test_what_waits_for_a_jit_is_said_and_the_rest_is_traced
+    result = mark(%(T.instant("x")\n), "--vm-trace=exits,compiles")
+    assert_match(/^vm_trace: exits, compiles: no JIT is on: start/, result.err)
+    assert_match(/wrote no exits \(no JIT was on\), /, result.err)
     assert_equal 1, of(result.trace, "x").size
   end
 

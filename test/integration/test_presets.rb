@@ -27,9 +27,65 @@ class TestPresets < Integration::Test
   def without_jit(list) = flags_of(traced("p 1", "--vm-trace=#{list}"))
   def with_jit(list) = flags_of(traced("p 1", "--zjit", "--vm-trace=#{list}"))
 
-  def test_a_preset_leaves_out_what_needs_a_jit
-    assert_equal ["markers threads gc", nil], without_jit("default")
-    assert_equal ["markers threads gc allocations calls samples", nil], without_jit("full")
+  def test_without_a_jit_a_preset_waits_for_one
+    assert_equal ["exits markers threads gc", 97], without_jit("default")
+    assert_equal ["exits compiles invalidations markers threads gc allocations states calls samples", 1],
+                 without_jit("full")
+  end
+
+  # A framework turns the JIT on in an initializer, as Rails does: 500 exits, and 200 in a forked child.
+  LATE = <<~'RUBY'
+    def add(x) = x + 1
+    RubyVM::ZJIT.enable
+    400.times { add(1) }
+    500.times { add(2**62 - 1) }
+    Process.wait(fork { 200.times { add(2**62 - 1) } })
+  RUBY
+
+  def assert_late_exits(trace, count, list, jit_before)
+    assert_equal count, trace.summary["exits"], list
+    jits = trace.events.select { |event| event["name"] == "jit" }.map { |event| event["args"]["jit"] }
+    assert_equal jit_before == "none" ? [jit("ZJIT")] * 2 : [], jits, list
+    assert_equal jit_before, trace.settings["jit"]
+    exits = trace.exits.size
+    trace.settings["exit_rate"] == 1 ? assert_equal(count, exits, list) : assert_operator(exits, :>, 0, list)
+  end
+
+  def test_a_jit_that_the_program_turns_on_is_traced_from_then_on
+    %w[default exits:rate=1 states full].each do |list|
+      result = run_ruby(LATE, "--vm-trace=#{list}", "--vm-trace-file=%p.fxt")
+      refute_match(/are traced/, result.err)
+      parent, child = result.traces.partition { |trace| trace.settings["jit"] == "none" }.map(&:first)
+      assert_late_exits(parent, 500, list, "none")
+      assert_late_exits(child, 200, list, jit("ZJIT"))
+      report = IO.popen([Trace::TOOL, "report", parent.path], &:read)
+      assert_match(/^  jit +#{jit("ZJIT")}$.*^  jit since +0\.\d+ s: /m, report)
+      next unless %w[states full].include?(list)
+      states = parent.events.find { |event| event["name"] == "states" }["args"]
+      assert_operator states["compiled"], :>, 0
+    end
+  end
+
+  def test_only_a_preset_waits_where_the_program_starts_a_trace
+    result = run_ruby(<<~'RUBY')
+      begin; RubyVM::Trace.start(states: true, file: "no.fxt"); rescue => error; puts error.message; end
+      RubyVM::Trace.start(preset: :full, file: "a.fxt")
+      def add(x) = x + 1
+      RubyVM::ZJIT.enable
+      100.times { add(1) }
+      50.times { add(2**62 - 1) }
+      p RubyVM::Trace.stop[:exits]
+    RUBY
+    assert_equal "no JIT is on: start Ruby with --zjit or --yjit\n50\n", result.out, result.err
+    assert_equal 50, result.trace.exits.size
+  end
+
+  # A flight recorder's settings are written when it saves, and have the JIT.
+  def test_a_flight_recorder_saves_the_jit_that_the_program_turned_on
+    result = run_ruby(LATE, "--vm-trace=exits", "--vm-trace-memory=4", "--vm-trace-save-at=exit",
+                      "--vm-trace-file=%p-%n.fxt")
+    assert_equal [200, 500], result.traces.map { |trace| trace.summary["exits"] }.sort, result.err
+    assert_equal [jit("ZJIT")], result.traces.map { |trace| trace.settings["jit"] }.uniq
   end
 
   def test_a_preset_names_streams_with_their_options
@@ -45,7 +101,7 @@ class TestPresets < Integration::Test
     assert_equal ["#{needed} threads:stack=top gc states:min=1000000ns", 5],
                  with_jit("exits:rate=5,states:min=1ms,threads:stack=top")
     result = run_ruby("p 1", "--vm-trace=states")
-    assert_match(/no states are traced: no JIT is on: start Ruby with --zjit or --yjit/, result.err)
+    assert_match(/^vm_trace: states: no JIT is on: start Ruby with --zjit or --yjit, or let/, result.err)
     assert_equal "1\n", result.out
   end
 
@@ -88,7 +144,7 @@ class TestPresets < Integration::Test
     assert_equal ["exits compiles markers threads gc", 5], with_jit("default,compiles,exits:rate=5")
     assert_equal ["exits markers threads gc", 1], with_jit("default,exits")
     assert_equal ["exits markers threads gc", 97], with_jit("exits:rate=5,default")
-    assert_equal ["markers threads:stack=top gc", nil], without_jit("default,gc,threads:stack=top")
+    assert_equal ["exits markers threads:stack=top gc", 97], without_jit("default,gc,threads:stack=top")
   end
 
   def test_the_program_starts_a_preset_and_overrides_it
@@ -96,7 +152,7 @@ class TestPresets < Integration::Test
       RubyVM::Trace.start(preset: :default, gc: false, threads: { stack: :none, min: 0.002 }, file: "#$$.fxt")
       RubyVM::Trace.stop
     RUBY
-    assert_equal ["markers threads:min=2000000ns:stack=none", nil], flags_of(result.trace)
+    assert_equal ["exits markers threads:min=2000000ns:stack=none", 97], flags_of(result.trace)
     result = run_ruby(<<~'RUBY', "--zjit")
       RubyVM::Trace.start(preset: "full", exits: false, states: false, file: "#$$.fxt")
       RubyVM::Trace.stop

@@ -48,6 +48,8 @@ struct rb_vm_trace_stream {
     uint64_t sampled_categories; /* a bit for each known string whose events count as `sampled` */
     uint64_t default_rate;       /* what it records where no OPTION says so; 0: 1, which is all */
     bool without_jit;            /* records without trace points in compiled code */
+    bool needs_jit;              /* there is nothing to record before a JIT is on: a preset and --vm-trace wait for one
+                                    that the program turns on (jit_ready) */
     const char *with;            /* a list as in --vm-trace=LIST: recorded along with it, with these options
                                     unless the user chooses others; NULL: nothing */
     bool takes_min;              /* it has the option min=DURATION (min_ns below) */
@@ -65,10 +67,10 @@ struct rb_vm_trace_stream {
      */
     bool (*request)(const char *option, uint64_t *rate_out, const char **only_out);
     /*
-     * Why it can't be recorded like this; NULL: it can. `rate` may be 0: it is not requested. `jit`: one
-     * is on. World stopped, as below.
+     * Why it can't be recorded like this; NULL: it can. `rate` may be 0: it is not requested. World
+     * stopped, as below.
      */
-    const char *(*refuse)(uint64_t rate, const char *only, bool jit);
+    const char *(*refuse)(uint64_t rate, const char *only);
 
     /*
      * Session. Called with the world stopped, or before the program runs, for each stream, recorded
@@ -115,7 +117,11 @@ struct rb_vm_trace_stream {
     void (*unit_freed)(uintptr_t unit, bool iseq, struct rb_vm_trace_ractor *ractor,
                        struct rb_execution_context_struct *ec);
     void (*compacted)(void);             /* objects have moved. World stopped, no lock held */
-    void (*jit_ready)(void);             /* a JIT is on from now on. World stopped */
+    /*
+     * A JIT is on from now on, whether a trace is on or not. NULL, or why what it does can't be
+     * recorded. World stopped.
+     */
+    const char *(*jit_ready)(void);
     /* In the child, all locks held: what is open is the parent's. */
     void (*after_fork)(void);
     void (*thread_renamed)(void);        /* a Ruby thread has another name. GVL held */

@@ -44,6 +44,7 @@ begin_child(void)
 {
     capture.pid = (uint32_t)getpid();
     capture.begin_ns = rb_vm_trace_clock_system_ns();
+    session.jit_came_late = false; /* the child's settings have it */
     if (session.memory.bytes) rb_vm_trace_recorder_begin_child();
     capture.dead = (struct vm_trace_totals){ 0 };
     capture.dead_ns = 0;

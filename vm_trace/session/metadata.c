@@ -115,6 +115,16 @@ rb_vm_trace_write_settings(struct rb_vm_trace_ractor *ractor, struct rb_executio
     return event_end(&event, FXT_INSTANT, W_TRACE, W_SETTINGS);
 }
 
+bool
+rb_vm_trace_write_jit(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
+{
+    (void)what;
+    struct vm_trace_event event;
+    return rb_vm_trace_event_begin(&event, ractor, ec, clock_now_ns(&ractor->clock)) &&
+        event_text(&event, W_JIT, capture.jit, strlen(capture.jit)) &&
+        event_end(&event, FXT_INSTANT, W_TRACE, W_JIT);
+}
+
 /*
  * Of those that were not written, or were cut off: the disk's reason, or the only other ones there
  * are.

@@ -20,11 +20,12 @@ struct vm_trace_summary {
 };
 
 /*
- * For rb_vm_trace_event_write. `what`: a C string, what the trace is saved for, or NULL; a
- * vm_trace_loss; a vm_trace_summary.
+ * For rb_vm_trace_event_write. `what`: a C string, what the trace is saved for, or NULL; NULL (which JIT
+ * the program turned on after the settings were written); a vm_trace_loss; a vm_trace_summary.
  */
 bool rb_vm_trace_write_settings(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
                                 const void *what);
+bool rb_vm_trace_write_jit(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what);
 bool rb_vm_trace_write_loss(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
                             const void *what);
 bool rb_vm_trace_write_summary(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,

@@ -166,6 +166,7 @@ begin_trace(const struct rb_vm_trace_config *config,
     free(session.path);
     session.path = NULL;
     capture.jit = config->jit;
+    session.jit_came_late = false;
     rb_vm_trace_messages.prefix = strcmp(config->jit, "none") == 0 ? "vm_trace" : config->jit;
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) request(rb_vm_trace_streams[i], &requests[i]);
     const struct rb_vm_trace_spool *spool = &session.memory.spool;
@@ -241,6 +242,8 @@ start_streams(bool by_flags, const char **name_out)
     return NULL;
 }
 
+#define NO_JIT "no JIT is on: start Ruby with --zjit or --yjit"
+
 /* Whether a JIT is on. While its flags start a trace it is not registered yet. */
 static bool
 jit_on(void)
@@ -250,21 +253,18 @@ jit_on(void)
 
 /* NULL, or why the stream can't be recorded as requested. */
 static const char *
-why_stream_refused(const struct rb_vm_trace_stream *stream, const struct vm_trace_stream_request *wanted, bool jit)
+why_stream_refused(const struct rb_vm_trace_stream *stream, const struct vm_trace_stream_request *wanted)
 {
-    return stream->refuse && wanted->rate ? stream->refuse(wanted->rate, wanted->only, jit) : NULL;
+    return stream->refuse && wanted->rate ? stream->refuse(wanted->rate, wanted->only) : NULL;
 }
 
-/*
- * What --vm-trace requests of a stream; one that can't be recorded is left out, with a line on stderr.
- * `jit`: one is on.
- */
+/* What --vm-trace requests of a stream; one that can't be recorded is left out, with a line on stderr. */
 static struct vm_trace_stream_request
-vm_request(size_t i, bool jit)
+vm_request(size_t i)
 {
     const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
     struct vm_trace_stream_request wanted = session.vm_options.requests[i];
-    const char *why = why_stream_refused(stream, &wanted, jit);
+    const char *why = why_stream_refused(stream, &wanted);
     if (why) {
         if (!wanted.by_preset) rb_vm_trace_warn("no %s are traced: %s", stream->name, why);
         wanted.rate = 0;
@@ -277,7 +277,7 @@ static void
 add_vm_requests(struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
 {
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
-        if (!requests[i].rate) requests[i] = vm_request(i, true);
+        if (!requests[i].rate) requests[i] = vm_request(i);
         requests[i].samples |= session.vm_options.requests[i].samples;
     }
 }
@@ -339,15 +339,19 @@ tell_why(const char *path, const char *why, char *why_out, size_t why_bytes)
              session.path ? session.path : path ? path : "a file", why);
 }
 
-/* Why a stream can't be recorded in a program that runs; NULL: all can. */
+/*
+ * Why a stream can't be recorded in a program that runs; NULL: all can. Who names a stream of a JIT
+ * that is not on has it refused; only presets wait for one.
+ */
 static const char *
 why_refused(const struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
 {
     const char *why = NULL;
-    for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
+    for (size_t i = 0; !why && rb_vm_trace_streams[i]; i++) {
         const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
-        if (!why && stream->refuse && !requests[i].by_preset)
-            why = stream->refuse(requests[i].rate, requests[i].only, jit_on());
+        if (requests[i].by_preset) continue;
+        if (requests[i].rate && stream->needs_jit && !jit_on()) why = NO_JIT;
+        else if (stream->refuse) why = stream->refuse(requests[i].rate, requests[i].only);
     }
     return why;
 }
@@ -360,7 +364,7 @@ leave_out_of_presets(const struct vm_trace_stream_request requests[VM_TRACE_MAX_
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
         const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
         able_out[i] = requests[i];
-        if (requests[i].by_preset && why_stream_refused(stream, &requests[i], jit_on())) able_out[i].rate = 0;
+        if (requests[i].by_preset && why_stream_refused(stream, &requests[i])) able_out[i].rate = 0;
     }
 }
 
@@ -415,16 +419,26 @@ rb_vm_trace_start_session(const struct rb_vm_trace_config *config,
 
 /* --- --vm-trace ------------------------------------------------------------------------------------------------ */
 
-/* Leaves out what can't be recorded, with a line on stderr for each. False: nothing is left. */
+/*
+ * Leaves out what can't be recorded, with a line on stderr for each, and one for all that the user named
+ * and that wait for a JIT. False: nothing is left.
+ */
 static bool
 take_requests(struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
 {
     bool any = false;
+    char waiting[128] = "";
+    size_t at = 0;
     rb_vm_trace_request_along(session.vm_options.requests);
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
-        requests[i] = vm_request(i, jit_on());
-        any |= requests[i].rate > 0;
+        const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
+        requests[i] = vm_request(i);
+        if (!requests[i].rate) continue;
+        any = true;
+        if (stream->needs_jit && !requests[i].by_preset && !jit_on())
+            at += (size_t)snprintf(waiting + at, sizeof(waiting) - at, "%s%s", at ? ", " : "", stream->name);
     }
+    if (at) rb_vm_trace_warn("%s: " NO_JIT ", or let the program turn one on; nothing is recorded before", waiting);
     return any;
 }
 
@@ -463,6 +477,23 @@ rb_vm_trace_start_requested(void)
     if (any) rb_vm_trace_host_with_world_stopped(start_requested, NULL);
     else if (!trace_on())
         rb_vm_trace_warn("nothing is traced: give --vm-trace=LIST, too, such as --vm-trace=exits,markers");
+}
+
+void
+rb_vm_trace_jit_ready(void)
+{
+    const struct rb_vm_trace_jit *jit = rb_vm_trace_registered_jit();
+    if (jit && trace_on() && !capture.by_flags) {
+        struct rb_execution_context_struct *ec;
+        struct rb_vm_trace_ractor *ractor = rb_vm_trace_ractor_current(&ec);
+        capture.jit = jit->name;
+        session.jit_came_late = capture.state == VM_TRACE_ON; /* else the settings are still to be written */
+        if (session.jit_came_late && ractor) rb_vm_trace_event_write(ractor, ec, rb_vm_trace_write_jit, NULL);
+    }
+    EACH_STREAM(stream, jit_ready) {
+        const char *why = stream->jit_ready();
+        if (why) rb_vm_trace_warn("no %s of %s's code are traced: %s", stream->name, capture.jit, why);
+    }
 }
 
 static void end_trace(void);
@@ -724,6 +755,8 @@ write_last_words(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_
                 totals.events++;
         }
         if (rb_vm_trace_event_write(ractor, ec, rb_vm_trace_write_origin, NULL)) totals.events++;
+        /* In a file that keeps its newest events the first one may be gone. */
+        if (session.jit_came_late && rb_vm_trace_event_write(ractor, ec, rb_vm_trace_write_jit, NULL)) totals.events++;
         if (rb_vm_trace_more_counts_p(&totals) && rb_vm_trace_event_write(ractor, ec, rb_vm_trace_write_counts, &totals))
             totals.events++;
         struct vm_trace_summary summary = { .totals = totals, .least_ns = rb_vm_trace_ractor_latest_ns() + 1 };

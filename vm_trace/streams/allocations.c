@@ -341,10 +341,9 @@ request_allocations(const char *option, uint64_t *rate_out, const char **only_ou
 }
 
 static const char *
-refuse_allocations(uint64_t rate, const char *only, bool jit)
+refuse_allocations(uint64_t rate, const char *only)
 {
     (void)only;
-    (void)jit;
     return !rate || begin_gaps ? NULL : "this GC has no sampling of allocations; the default GC has";
 }
 

@@ -39,9 +39,9 @@ patch_code(void)
 }
 
 static const char *
-refuse_calls(uint64_t rate, const char *only, bool jit_on)
+refuse_calls(uint64_t rate, const char *only)
 {
-    (void)only, (void)jit_on;
+    (void)only;
     const struct rb_vm_trace_jit *jit = rb_vm_trace_registered_jit();
     if (!rate || !jit || jit->calls_on) return NULL;
     return "calls of this JIT's code cannot be recorded; run the program without a JIT";
@@ -76,13 +76,14 @@ start_calls(bool by_flags)
 }
 
 /* The trace has begun before there was compiled code to patch. */
-static void
+static const char *
 jit_ready(void)
 {
-    if (!(rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_CALLS)) return;
-    patch_code(); /* without memory near the code, only its callees in the interpreter are recorded */
+    if (!(rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_CALLS)) return NULL;
+    const char *why = patch_code(); /* else only its callees in the interpreter are recorded */
     replaced.on = true;
     rb_vm_trace_frames_report(RB_VM_TRACE_FRAMES_CALLS, true);
+    return why;
 }
 
 static void

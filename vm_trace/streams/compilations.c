@@ -452,14 +452,6 @@ rb_vm_trace_version_end(void)
 
 /* --- the streams --------------------------------------------------------------------------------- */
 
-static const char *
-refuse_without_jit(uint64_t rate, const char *only, bool jit)
-{
-    (void)only;
-    if (!rate || jit) return NULL;
-    return "no JIT is on that can be traced while it runs: start Ruby with --zjit or --yjit";
-}
-
 /*
  * A JIT that can be traced while it runs counts what it compiles only while something is recorded.
  */
@@ -469,6 +461,12 @@ start_compiles(bool by_flags)
     const struct rb_vm_trace_jit *jit = rb_vm_trace_registered_jit();
     if (!by_flags && jit) jit->recording(true, rb_vm_trace_compiles.rate > 0, rb_vm_trace_invalidations.rate > 0);
     return NULL;
+}
+
+static const char *
+start_with_jit(void)
+{
+    return trace_on() ? start_compiles(rb_vm_trace_capture.by_flags) : NULL;
 }
 
 static void
@@ -486,8 +484,9 @@ unit_freed(uintptr_t unit, bool iseq, struct rb_vm_trace_ractor *ractor, struct 
 
 struct rb_vm_trace_stream rb_vm_trace_compiles = {
     .name = "compiles",
-    .refuse = refuse_without_jit,
+    .needs_jit = true,
     .start = start_compiles,
+    .jit_ready = start_with_jit,
     .stop = stop_compiles,
     .ended = rb_vm_trace_counters_clear,
     .chunk_begun = rb_vm_trace_counters_chunk
@@ -495,7 +494,7 @@ struct rb_vm_trace_stream rb_vm_trace_compiles = {
 
 struct rb_vm_trace_stream rb_vm_trace_invalidations = {
     .name = "invalidations",
-    .refuse = refuse_without_jit,
+    .needs_jit = true,
     .ractor_bytes = sizeof(struct vm_trace_version_state),
     .ractor_begin = rb_vm_trace_version_state_begin,
     .ended = rb_vm_trace_version_histories_free,

@@ -58,14 +58,11 @@ detach(void)
 /* --- sessions -------------------------------------------------------------------------------------- */
 
 static const char *
-refuse_exits(uint64_t rate, const char *only, bool jit)
+refuse_exits(uint64_t rate, const char *only)
 {
-    (void)jit; /* its code must have trace points, or get them now */
+    (void)rate;
     /* Trace points that a forked child left which could not make its file. */
     if (machine_rate && !capture.subscribed) detach();
-    if (rate && !registered && !permanent.exits) {
-        return "no JIT is on whose code can be traced while it runs: start Ruby with --zjit or --yjit";
-    }
     if (!only) return NULL;
     if (capture.subscribed) return "hooks subscribe to all exits, so those of one counter can't be recorded alone";
     if (!permanent.exits || (permanent.counter && strcmp(permanent.counter, only) == 0)) return NULL;
@@ -103,10 +100,9 @@ exits_ended(void)
 }
 
 static const char *
-refuse_fallbacks(uint64_t rate, const char *only, bool jit)
+refuse_fallbacks(uint64_t rate, const char *only)
 {
     (void)only;
-    (void)jit;
     if (!rate || permanent.fallbacks) return NULL;
     return "fallbacks can be recorded only in a program that was started with ZJIT and --zjit-trace-fallbacks";
 }
@@ -148,11 +144,12 @@ rb_vm_trace_subscribe(bool on)
     else if (!on && machine_rate && !trace_on()) detach();
 }
 
-void
-rb_vm_trace_jit_ready(void)
+static const char *
+exits_with_jit(void)
 {
+    const char *why = trace_on() && !capture.by_flags ? start_exits(false) : NULL;
     if (capture.subscribed && !machine_rate) begin_to_notify();
-    EACH_STREAM(stream, jit_ready) stream->jit_ready();
+    return why;
 }
 
 /* --- what a trace says of them --------------------------------------------------------------------- */
@@ -183,6 +180,7 @@ describe_exits(char *text, size_t bytes, const struct vm_trace_totals *totals)
 {
     uint64_t rate = rb_vm_trace_exits.rate;
     if (!rate) return 0;
+    if (!registered && !capture.by_flags) return (size_t)snprintf(text, bytes, "no exits (no JIT was on)");
     int n = snprintf(text, bytes, "%llu of %llu exits", (unsigned long long)totals->sampled,
                      (unsigned long long)hits_of(&rb_vm_trace_exits, totals));
     if (rate > 1) n += snprintf(text + n, bytes - (size_t)n, " (one in %llu)", (unsigned long long)rate);
@@ -216,6 +214,7 @@ static const char *const fallback_counters[] = { [FALLBACKS_HITS] = "fallbacks",
 
 struct rb_vm_trace_stream rb_vm_trace_exits = {
     .name = "exits",
+    .needs_jit = true,
     .options = "rate=N, counter=NAME, samples",
     .takes_samples = true,
     .counters = exit_counters,
@@ -224,6 +223,7 @@ struct rb_vm_trace_stream rb_vm_trace_exits = {
     .request = request_exits,
     .refuse = refuse_exits,
     .start = start_exits,
+    .jit_ready = exits_with_jit,
     .stop = stop_exits,
     .ended = exits_ended,
     .forget = rb_vm_trace_sites_free,

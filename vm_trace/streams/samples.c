@@ -426,9 +426,9 @@ rb_vm_trace_samples_gc_exit(void)
 /* --- the stream -------------------------------------------------------------------------------------- */
 
 static const char *
-refuse(uint64_t rate, const char *only, bool jit)
+refuse(uint64_t rate, const char *only)
 {
-    (void)only, (void)jit;
+    (void)only;
 #if defined(__linux__) && defined(INTERRUPTED_PC)
     (void)rate;
     return NULL;
@@ -534,11 +534,12 @@ flush(void)
 }
 
 /* Flags of the JIT started the trace before there was an entry to watch. */
-static void
+static const char *
 watch_entries(void)
 {
     if (rb_vm_trace_entries_on & RB_VM_TRACE_FRAMES_SAMPLES)
         rb_vm_trace_frames_report(RB_VM_TRACE_FRAMES_SAMPLES, true);
+    return NULL;
 }
 
 struct ending {

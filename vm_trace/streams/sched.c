@@ -173,9 +173,9 @@ finish_thread(struct rb_vm_trace_ractor *ractor, struct vm_trace_native_thread *
 /* --- the stream -------------------------------------------------------------------------------- */
 
 static const char *
-refuse_sched(uint64_t rate, const char *only, bool jit)
+refuse_sched(uint64_t rate, const char *only)
 {
-    (void)only, (void)jit;
+    (void)only;
     return rate ? rb_vm_trace_perf_refused(VM_TRACE_PERF_CPUS) : NULL;
 }
 

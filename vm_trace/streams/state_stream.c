@@ -11,33 +11,35 @@
 #include "vm_trace/streams/thread_times.h"
 
 static const char *
-refuse_states(uint64_t rate, const char *only, bool jit)
+watch_states(void)
 {
-    (void)only;
-    if (!rate || jit) return NULL;
-    return "no JIT is on: start Ruby with --zjit or --yjit";
-}
-
-static const char *
-start_states(bool by_flags)
-{
-    (void)by_flags;
-    if (!rb_vm_trace_states.rate) return NULL;
     if (!rb_vm_trace_sites_have_lost_time() || !rb_vm_trace_slices_init() || !rb_vm_trace_thread_times_init() ||
         !rb_vm_trace_call_times_init()) {
         return "out of memory";
     }
     rb_vm_trace_states_on = 1;
     rb_vm_trace_frames_report(RB_VM_TRACE_FRAMES_STATES, true);
-    rb_vm_trace_states_begin();
     return NULL;
 }
 
-/* Flags of the JIT started the trace before there was an entry to watch. */
-static void
-watch_entries(void)
+/* Before a JIT is on there is one state, and nothing to tell it from. */
+static const char *
+start_states(bool by_flags)
 {
-    if (rb_vm_trace_states_on) rb_vm_trace_frames_report(RB_VM_TRACE_FRAMES_STATES, true);
+    if (!rb_vm_trace_states.rate || (!by_flags && !rb_vm_trace_registered_jit())) return NULL;
+    const char *why = watch_states();
+    if (!why) rb_vm_trace_states_begin();
+    return why;
+}
+
+/* The trace began before there was an entry to watch: by flags of the JIT, or while no JIT was on. */
+static const char *
+start_with_jit(void)
+{
+    if (!trace_on() || !rb_vm_trace_states.rate) return NULL;
+    if (!rb_vm_trace_states_on) return watch_states();
+    rb_vm_trace_frames_report(RB_VM_TRACE_FRAMES_STATES, true);
+    return NULL;
 }
 
 static void
@@ -112,8 +114,8 @@ struct rb_vm_trace_stream rb_vm_trace_states = {
     .takes_min = true,
     .default_min_ns = 100000,
     .without_jit = true,
+    .needs_jit = true,
     .ractor_bytes = sizeof(struct vm_trace_c_methods),
-    .refuse = refuse_states,
     .start = start_states,
     .stop = stop_states,
     .finish = finish_states,
@@ -125,7 +127,7 @@ struct rb_vm_trace_stream rb_vm_trace_states = {
     .snapshot_write = snapshot_write,
     .unit_freed = unit_freed,
     .compacted = rb_vm_trace_states_compacted,
-    .jit_ready = watch_entries,
+    .jit_ready = start_with_jit,
     .write_settings = write_settings,
     .report = report
 };

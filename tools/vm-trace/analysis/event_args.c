@@ -32,12 +32,19 @@ text_has_word(struct fxt_string text, const char *word)
     return false;
 }
 
+void
+event_code_jit(struct code_settings *settings, const struct fxt_event *event)
+{
+    const struct fxt_arg *jit = fxt_event_arg(event, STRING_JIT);
+    if (jit != NULL && jit->type == FXT_ARG_STRING) settings->block_versions = fxt_string_is(jit->string, "YJIT");
+}
+
 struct code_settings
 event_code_settings(const struct fxt_event *event)
 {
     struct code_settings settings = {false, false};
-    const struct fxt_arg *jit = fxt_event_arg(event, STRING_JIT), *flags = fxt_event_arg(event, STRING_FLAGS);
-    if (jit != NULL && jit->type == FXT_ARG_STRING) settings.block_versions = fxt_string_is(jit->string, "YJIT");
+    const struct fxt_arg *flags = fxt_event_arg(event, STRING_FLAGS);
+    event_code_jit(&settings, event);
     if (flags != NULL && flags->type == FXT_ARG_STRING) {
         settings.traced_code = text_has_word(flags->string, "exits") || text_has_word(flags->string, "fallbacks");
     }

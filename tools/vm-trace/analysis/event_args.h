@@ -22,6 +22,8 @@ struct code_settings {
     bool traced_code;    /* code sizes include trace points */
 };
 struct code_settings event_code_settings(const struct fxt_event *event);
+/* Takes over from the event trace/jit which JIT the program turned on after the settings were written. */
+void event_code_jit(struct code_settings *settings, const struct fxt_event *event);
 /* Returns the text of an argument of any type. */
 uint32_t arg_text(struct pool *pool, const struct fxt_arg *arg);
 

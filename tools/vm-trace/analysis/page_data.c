@@ -103,6 +103,12 @@ add_trace_event(struct page_data *data, const struct fxt_event *event)
         for (unsigned i = 0; i < event->arg_count; i++)
             add_setting(data, pool_id(data->pool, event->args[i].name), arg_text(data->pool, &event->args[i]));
         break;
+      case STRING_JIT: /* the program turned one on after the settings were written */
+        for (unsigned i = 0; i < data->setting_count; i++) {
+            if (data->settings[i].name == STRING_JIT)
+                data->settings[i].value = event_text(data->pool, event, STRING_JIT);
+        }
+        break;
       case STRING_HOST: shown_origin_host(&data->origin, data->pool, event, add_setting, data); break;
       case STRING_LOSS: add_loss(data, event); break;
       case STRING_SUMMARY:

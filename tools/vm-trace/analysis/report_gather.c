@@ -261,6 +261,28 @@ add_settings(struct report *report, const struct fxt_event *event, uint32_t numb
         add_setting(&adder, pool_id(report->pool, event->args[i].name), arg_text(report->pool, &event->args[i]));
 }
 
+/* The program turned a JIT on after the settings were written. Again at the end of a trace. */
+static void
+add_jit(struct report *report, const struct fxt_event *event, uint32_t number)
+{
+    static const char since[] = "jit since";
+    struct report_process *process = report_process(report, number);
+    uint32_t jit = event_text(report->pool, event, STRING_JIT);
+    event_code_jit(&process->code, event);
+    for (uint32_t i = 0; i < report->setting_count; i++) {
+        struct report_setting *setting = &report->settings[i];
+        if (setting->process != number || setting->name != STRING_JIT || setting->value == jit) continue;
+        char text[96];
+        int len = snprintf(text, sizeof text, "%.6f s: the program turned it on",
+                           (double)(event->ts_ns - process->first_ns) / 1e9);
+        setting->value = jit;
+        struct setting_adder adder = {report, number};
+        add_setting(&adder, pool_intern(report->pool, since, sizeof since - 1),
+                    pool_intern(report->pool, text, (size_t)len));
+        return;
+    }
+}
+
 static void
 add_origin(struct report *report, const struct fxt_event *event, uint32_t number)
 {
@@ -333,6 +355,7 @@ add_trace_event(struct report *report, const struct fxt_event *event, uint32_t n
         process->shown = true;
         add_settings(report, event, number);
         return;
+      case STRING_JIT: add_jit(report, event, number); return;
       case STRING_HOST: add_origin(report, event, number); return;
       case STRING_CUT: process->cut = true; return;
       case STRING_SITE: add_site(report, event, number); return;

@@ -572,6 +572,7 @@ check_trace_event(struct schema_check *check, struct process *process, const str
       case STRING_SETTINGS: read_settings(check, process, event); break;
       case STRING_SITE: check_site(check, process, event); break;
       case STRING_COUNTS: read_counts(check, process, event); break;
+      case STRING_JIT: require_string(check, event, STRING_JIT); break;
       case STRING_HOST:
         require_string(check, event, STRING_HOST);
         require_uint(check, event, STRING_UNIX_NS, &ns);

@@ -247,7 +247,7 @@ cut_event(void *context, const struct fxt_event *event)
     if (of_trace && event->name.id == STRING_SETTINGS) {
         cut_settings(cut, event);
     }
-    else if (origin_event_p(event) && event->ts_ns < cut->from_ns) {
+    else if ((origin_event_p(event) || (of_trace && event->name.id == STRING_JIT)) && event->ts_ns < cut->from_ns) {
         decide(cut, true);
         if (cut->decision == KEEP) cut->decision = KEEP_ORIGIN;
         cut->unix_ns = event_uint(event, STRING_UNIX_NS, 0);
@@ -328,7 +328,7 @@ keep_settings(struct cut *cut, const struct fxt_record *record)
     record_copy_write(cut->copy, &kept);
 }
 
-/* Moves the event `host` to the range's first time, with the time of day that it has. */
+/* Moves an event `host` to the range's first time, with the time of day that it has, and an event `jit`. */
 static void
 keep_origin(struct cut *cut, const struct fxt_record *record)
 {
@@ -338,7 +338,7 @@ keep_origin(struct cut *cut, const struct fxt_record *record)
     uint64_t later_ns = (uint64_t)cut->from_ns - words[1];
     words[1] += later_ns;
     for (size_t at = 2; at < record->words; at++) {
-        if (words[at] == cut->unix_ns) words[at] += later_ns;
+        if (cut->unix_ns != 0 && words[at] == cut->unix_ns) words[at] += later_ns;
     }
     kept.bytes = (const uint8_t *)words;
     record_copy_write(cut->copy, &kept);

@@ -124,6 +124,7 @@ on_event(void *context, const struct fxt_event *event)
       case STRING_RECOMPILE_EXIT: add_exit(history, process, event); break;
       case STRING_TRACE:
         if (event->name.id == STRING_SETTINGS) process_at(history, process)->code = event_code_settings(event);
+        if (event->name.id == STRING_JIT) event_code_jit(&process_at(history, process)->code, event);
         break;
     }
 }
