@@ -44,6 +44,14 @@ class TestMake < BuildTest
     assert_empty assert_make("tool")
   end
 
+  # `make check` asks for other files first than `make`; while it runs, a test of the README runs `make`.
+  def test_another_goal_does_not_rebuild
+    project.configure
+    assert_make "tool"
+    refute_match(/CC/, assert_make("build/tool/other.o"))
+    assert_empty assert_make("tool")
+  end
+
   def test_an_edited_header_rebuilds_what_includes_it_and_no_more
     project.configure
     assert_make "tool"
