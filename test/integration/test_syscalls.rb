@@ -169,7 +169,8 @@ class TestSyscalls < Integration::Test
     _, second = Dir[File.join(result.dir, "spool/*.fxt")].sort.map { |path| Trace.new(path).tap(&:validate) }
     sql = <<~SQL
       SELECT a.name FROM slice s, ancestor_slice(s.id) a WHERE s.id =
-        (SELECT id FROM slice WHERE category = 'syscall' AND dur > 300000000 ORDER BY dur DESC LIMIT 1) ORDER BY a.depth
+        (SELECT s.id FROM slice s JOIN thread_track k ON k.id = s.track_id JOIN thread t USING (utid)
+         WHERE s.category = 'syscall' AND t.name = 'main' AND dur > 300000000) ORDER BY a.depth
     SQL
     around = second.query(sql).flatten.map { |name| name[/\A\S+/] }
     assert_equal %w[<main> Object#outer Object#nap Kernel#sleep], around.last(4)

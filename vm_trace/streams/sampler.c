@@ -53,6 +53,7 @@ static struct {
     _Atomic uint32_t used;     /* no slot from here on was ever used */
     uint32_t free;             /* slots below that are free: they are searched for */
     _Atomic uint32_t tick;     /* counts the looks */
+    uint64_t last_ns;          /* of the last look: CLOCK_MONOTONIC */
     uint64_t late, unhandled;
     uint64_t random;
     struct sigaction before;
@@ -414,6 +415,16 @@ monotonic_ns(void)
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
+/* Counts the periods that were missed. Returns the time since the look before, or since the start. */
+static uint64_t
+look_again(void)
+{
+    uint64_t now_ns = monotonic_ns(), elapsed_ns = now_ns - sampler.last_ns, period = sampler.sampling.period_ns;
+    if (elapsed_ns >= 2 * period) sampler.late += elapsed_ns / period - 1;
+    sampler.last_ns = now_ns;
+    return elapsed_ns;
+}
+
 static void *
 run(void *ignored)
 {
@@ -422,13 +433,10 @@ run(void *ignored)
     prctl(PR_SET_TIMERSLACK, (unsigned long)TIMER_SLACK_NS);
     /* Its files are in a table of its own: the program's descriptors are as they would be. */
     sampler.own_files = syscall(SYS_close_range, 3U, ~0U, UNSHARE_TABLE) == 0;
-    uint64_t last_ns = monotonic_ns(), period = sampler.sampling.period_ns;
     for (;;) {
-        sleep_until(last_ns + next_gap_ns());
+        sleep_until(sampler.last_ns + next_gap_ns());
         if (atomic_load_explicit(&sampler.stop, memory_order_acquire)) break;
-        uint64_t now_ns = monotonic_ns(), elapsed_ns = now_ns - last_ns;
-        if (elapsed_ns >= 2 * period) sampler.late += elapsed_ns / period - 1;
-        last_ns = now_ns;
+        uint64_t elapsed_ns = look_again();
         atomic_fetch_add_explicit(&sampler.tick, 1, memory_order_relaxed);
         bool handled = handled_by_us_p();
         uint32_t used = atomic_load_explicit(&sampler.used, memory_order_acquire);
@@ -463,6 +471,7 @@ rb_vm_trace_sampler_start(const struct vm_trace_sampling *sampling)
     sampler.sampling = *sampling;
     sampler.session++;
     sampler.late = sampler.unhandled = 0;
+    sampler.last_ns = monotonic_ns(); /* not when its thread first gets a CPU */
     sampler.random = rb_vm_trace_clock_system_ns() | 1;
     atomic_store(&sampler.stop, false);
     sem_init(&sampler.stopped, 0, 0);
@@ -483,6 +492,7 @@ rb_vm_trace_sampler_stop(void)
         atomic_store_explicit(&sampler.stop, true, memory_order_release);
         sem_post(&sampler.stopped);
         pthread_join(sampler.thread, NULL);
+        look_again(); /* a thread that has got no CPU has missed all */
         sampler.running = false;
     }
     if (!atomic_load(&sampler.on)) return;
