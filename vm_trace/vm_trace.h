@@ -292,9 +292,9 @@ void rb_vm_trace_barrier_complete_slow(struct rb_vm_trace_thread *thread);
 void rb_vm_trace_barrier_left_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
 
 /* The same for the stream `samples`, which has a thread's memory of its own there. */
-void rb_vm_trace_sampled_suspending_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
-void rb_vm_trace_sampled_suspended_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
-                                        enum rb_vm_trace_suspension why);
+void rb_vm_trace_sampled_suspending_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
+                                         enum rb_vm_trace_suspension why);
+void rb_vm_trace_sampled_suspended_slow(struct rb_vm_trace_thread *thread, enum rb_vm_trace_suspension why);
 void rb_vm_trace_sampled_ready_slow(struct rb_vm_trace_thread *thread);
 void rb_vm_trace_sampled_barrier_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
 void rb_vm_trace_sampled_barrier_left_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
@@ -308,21 +308,21 @@ void rb_vm_trace_sampled_switched_slow(struct rb_execution_context_struct *from)
 void rb_vm_trace_interrupted(struct rb_execution_context_struct *ec);
 
 /*
- * The thread gives up the GVL, which it still holds. The lock of its ractor's scheduler may be
- * held.
+ * The current thread gives up the GVL, which it still holds, after rb_vm_trace_thread_suspending. The lock of
+ * its ractor's scheduler may be held: only words are stored.
  */
 static inline void
 rb_vm_trace_thread_suspended(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
                              enum rb_vm_trace_suspension why)
 {
     if (__builtin_expect(!rb_vm_trace_threads_on, 1)) return;
-    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_SAMPLES) rb_vm_trace_sampled_suspended_slow(ec, thread, why);
+    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_SAMPLES) rb_vm_trace_sampled_suspended_slow(thread, why);
     if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_STATES) rb_vm_trace_thread_suspended_slow(ec, thread, why);
 }
 
 /*
  * The thread waits for the GVL from now on. Called by whoever wakes it, with the lock of the
- * scheduler of the thread's ractor, with or without a GVL.
+ * scheduler of the thread's ractor, with or without a GVL: only words are stored.
  */
 static inline void
 rb_vm_trace_thread_ready(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
@@ -333,8 +333,8 @@ rb_vm_trace_thread_ready(struct rb_execution_context_struct *ec, struct rb_vm_tr
 }
 
 /*
- * The thread has the GVL and runs on, if it had given it up. Called by itself, without that lock or
- * the ractor's, for naming a method may need the VM lock.
+ * The thread has the GVL and runs on, if it gave it up or was about to. Called by itself, without that lock
+ * or the ractor's, for naming a method may need the VM lock.
  */
 static inline void
 rb_vm_trace_thread_resumed(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
@@ -357,17 +357,17 @@ rb_vm_trace_thread_blocks_in(struct rb_vm_trace_thread *thread, const void *func
 }
 
 /*
- * The current thread is about to give up the GVL, or, if it is preempted, may be. GVL held, and no
- * lock of the scheduler, for the name of the method may need the VM lock.
+ * The current thread is about to give up the GVL. This writes all there is to write, with the GVL and
+ * without a lock of the scheduler or of the ractor. It may still find that it need not wait: then
+ * rb_vm_trace_thread_resumed comes next. One that is preempted calls this if others seem to wait.
  */
 static inline void
 rb_vm_trace_thread_suspending(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
                               enum rb_vm_trace_suspension why)
 {
     if (__builtin_expect(!rb_vm_trace_threads_on, 1)) return;
-    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_SAMPLES) rb_vm_trace_sampled_suspending_slow(ec, thread);
-    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_STATES && why != RB_VM_TRACE_DEAD)
-        rb_vm_trace_thread_suspending_slow(ec, thread, why);
+    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_SAMPLES) rb_vm_trace_sampled_suspending_slow(ec, thread, why);
+    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_STATES) rb_vm_trace_thread_suspending_slow(ec, thread, why);
 }
 
 /*

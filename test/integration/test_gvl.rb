@@ -244,6 +244,69 @@ class TestGVL < Integration::Test
     assert_operator slept.size, :>=, 20 * 5
   end
 
+  # --- the loader's lock ------------------------------------------------------------------------
+
+  # A library whose constructor ends when the file `go` is there, or after 20 s: then it makes the file `late`.
+  SLOW_LIBRARY = <<~'C'
+    #include <fcntl.h>
+    #include <unistd.h>
+    static void make(const char *name) { close(open(name, O_CREAT | O_WRONLY, 0600)); }
+    __attribute__((constructor)) static void begin(void)
+    {
+        make("begun");
+        for (int i = 0; access("go", F_OK) != 0; i++) {
+            if (i == 20000) make("late");
+            if (i == 20000) break;
+            usleep(1000);
+        }
+    }
+  C
+
+  # Opens a library on a native thread of its own. Naps without the GVL in a function that has a name.
+  OPENER = <<~'C'
+    #include <ruby.h>
+    #include <ruby/thread.h>
+    #include <dlfcn.h>
+    #include <pthread.h>
+    #include <unistd.h>
+    __attribute__((visibility("default"))) void *opener_naps(void *ignored) { usleep(1000); return ignored; }
+    static VALUE opener_nap(VALUE self) { rb_thread_call_without_gvl(opener_naps, NULL, NULL, NULL); return Qnil; }
+    static void *run(void *path) { return dlopen(path, RTLD_NOW); }
+    static VALUE opener_open(VALUE self, VALUE path)
+    {
+        pthread_t thread;
+        return pthread_create(&thread, NULL, run, strdup(StringValueCStr(path))) == 0 ? Qtrue : Qfalse;
+    }
+    void Init_opener(void)
+    {
+        rb_define_singleton_method(rb_define_module("Opener"), "open", opener_open, 1);
+        rb_define_singleton_method(rb_define_module("Opener"), "nap", opener_nap, 0);
+    }
+  C
+
+  # A constructor holds the loader's lock. Meanwhile functions are named in which no thread has blocked before.
+  def test_threads_go_on_while_a_library_is_opened
+    opener = Extension.build("opener", "opener.c" => OPENER)
+    slow = Extension.build("slow", "slow.c" => SLOW_LIBRARY)
+    result = record(<<~RUBY)
+      require #{opener.dump}
+      File.write("lock", "")
+      Opener.open(#{slow.dump})
+      Thread.pass until File.exist?("begun")
+      r, w = IO.pipe
+      Thread.new { w << "x" }
+      IO.select([r], nil, nil, 20)
+      r.readpartial(1)
+      File.open("lock") { |file| file.flock(File::LOCK_EX) }
+      Process.wait(fork { exit! })
+      Opener.nap
+      File.write("go", "")
+      p File.exist?("late")
+    RUBY
+    assert_equal "false\n", result.out
+    assert_includes result.trace.in_category("blocked").map { |event| event["args"]["function"] }, "opener_naps"
+  end
+
   # --- barriers ---------------------------------------------------------------------------------
 
   # Two ractors that never block while the main one collects.

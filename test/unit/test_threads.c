@@ -7,8 +7,14 @@
 #include "vm_trace/streams/thread_records.h"
 #include "vm_trace/streams/threads.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* What rb_thread_t reserves. */
@@ -52,11 +58,17 @@ finish(void)
 }
 
 static void
+suspend(struct rb_execution_context_struct *ec, struct memory *memory, enum rb_vm_trace_suspension why)
+{
+    rb_vm_trace_thread_suspending(ec, thread_of(memory), why);
+    rb_vm_trace_thread_suspended(ec, thread_of(memory), why);
+}
+
+static void
 block(struct rb_execution_context_struct *ec, struct memory *memory)
 {
     fake_current(ec);
-    rb_vm_trace_thread_suspending(ec, thread_of(memory), RB_VM_TRACE_BLOCKED);
-    rb_vm_trace_thread_suspended(ec, thread_of(memory), RB_VM_TRACE_BLOCKED);
+    suspend(ec, memory, RB_VM_TRACE_BLOCKED);
 }
 
 static void
@@ -146,10 +158,10 @@ a_thread_whose_time_slice_ends_still_wants_to_run(void **state)
     start_threads();
     fake_current(&worker);
     rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
-    rb_vm_trace_thread_suspended(&worker, thread_of(&worker_memory), RB_VM_TRACE_PREEMPTED);
+    suspend(&worker, &worker_memory, RB_VM_TRACE_PREEMPTED);
     rb_vm_trace_thread_ready(&worker, thread_of(&worker_memory));
     rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
-    rb_vm_trace_thread_suspended(&worker, thread_of(&worker_memory), RB_VM_TRACE_DEAD);
+    suspend(&worker, &worker_memory, RB_VM_TRACE_DEAD);
     struct trace *trace = finish();
     assert_int_equal(trace->scheduling_count, 4);
     assert_switch(trace, 1, 1002, 1, 0);
@@ -173,8 +185,7 @@ a_preempted_thread_says_where_it_was(void **state)
     for (int i = 0; i < 2; i++) {
         if (i == 1 && stopped) pass(210000000);
         else if (i == 1) usleep(210000);
-        rb_vm_trace_thread_suspending(&worker, thread_of(&worker_memory), RB_VM_TRACE_PREEMPTED);
-        rb_vm_trace_thread_suspended(&worker, thread_of(&worker_memory), RB_VM_TRACE_PREEMPTED);
+        suspend(&worker, &worker_memory, RB_VM_TRACE_PREEMPTED);
         rb_vm_trace_thread_ready(&worker, thread_of(&worker_memory));
         rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
     }
@@ -355,7 +366,7 @@ each_ractor_is_a_cpu_and_numbers_are_used_again(void **state)
         else {
             block(&main_thread, &main_memory);
             fake_current(&other);
-            rb_vm_trace_thread_suspended(&other, thread_of(&memory), RB_VM_TRACE_DEAD);
+            suspend(&other, &memory, RB_VM_TRACE_DEAD);
         }
         if (i == 2) rb_vm_trace_ractor_free(ractor.vm_trace);
         ractor.vm_trace = NULL;
@@ -426,17 +437,20 @@ a_barrier_on_the_way_to_a_block_does_not_change_it(void **state)
         fake_current(&worker);
         rb_vm_trace_thread_blocks_in(thread_of(&worker_memory), NULL, 5);
         rb_vm_trace_thread_suspending(&worker, thread_of(&worker_memory), RB_VM_TRACE_BLOCKED);
-        stop_worker();
+        stop_worker(); /* which ends what it was about to do: it is written when the worker runs on */
         rb_vm_trace_thread_suspended(&worker, thread_of(&worker_memory), RB_VM_TRACE_BLOCKED);
         rb_vm_trace_thread_ready(&worker, thread_of(&worker_memory));
         rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
     }
     struct trace *trace = finish();
-    assert_int_equal(trace->scheduling_count, 1 + 6 * ROUNDS);
+    assert_int_equal(trace->scheduling_count, 1 + 9 * ROUNDS);
     assert_int_equal(trace_count(trace, "blocked", "barrier"), 2 * ROUNDS);
-    assert_int_equal(trace_count(trace, "blocked", "Thread::Queue#pop"), 2 * ROUNDS);
+    assert_int_equal(trace_count(trace, "blocked", "Thread::Queue#pop"), 4 * ROUNDS);
     for (size_t i = 0; i < ROUNDS; i++) {
-        const struct trace_event *begin = trace_event(trace, "blocked", "Thread::Queue#pop", 2 * i);
+        const struct trace_event *late = trace_event(trace, "blocked", "Thread::Queue#pop", 4 * i + 2);
+        assert_string_equal(trace_text(late, "0"), "Thread::Queue#pop (app.rb:7)");
+        assert_int_equal(trace_number(late, "fd"), 5);
+        const struct trace_event *begin = trace_event(trace, "blocked", "Thread::Queue#pop", 4 * i);
         assert_string_equal(trace_text(begin, "0"), "Thread::Queue#pop (app.rb:7)");
         assert_int_equal(trace_number(begin, "fd"), 5);
         assert_int_equal(trace_event(trace, "blocked", "barrier", 2 * i)->argument_count, 0);
@@ -454,8 +468,7 @@ a_barrier_does_not_begin_a_time_slice(void **state)
     rb_vm_trace_thread_ready(&worker, thread_of(&worker_memory));
     rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
     stop_worker();
-    rb_vm_trace_thread_suspending(&worker, thread_of(&worker_memory), RB_VM_TRACE_PREEMPTED);
-    rb_vm_trace_thread_suspended(&worker, thread_of(&worker_memory), RB_VM_TRACE_PREEMPTED);
+    suspend(&worker, &worker_memory, RB_VM_TRACE_PREEMPTED);
     struct trace *trace = finish();
     assert_int_equal(trace_count(trace, "preempted", "Thread::Queue#pop"), 1);
     trace_free(trace);
@@ -552,6 +565,103 @@ the_summary_is_later_than_all_events_where_a_clock_stands_still(void **state)
     trace_free(trace);
 }
 
+/* One that gives up the GVL without having said so: what it stored is written by the next one that has the GVL. */
+static void
+a_suspension_that_was_not_announced_is_written_late(void **state)
+{
+    (void)state;
+    start_threads();
+    fake_current(&worker);
+    rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+    rb_vm_trace_thread_suspended(&worker, thread_of(&worker_memory), RB_VM_TRACE_PREEMPTED);
+    uint64_t then_ns = clock_now_ns(&main_ractor.vm_trace->clock);
+    pass(5000000);
+    fake_current(&main_thread);
+    rb_vm_trace_thread_ready(&main_thread, thread_of(&main_memory));
+    rb_vm_trace_thread_resumed(&main_thread, thread_of(&main_memory));
+    suspend(&main_thread, &main_memory, RB_VM_TRACE_PREEMPTED);
+    fake_current(&worker);
+    rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+    struct trace *trace = finish();
+    assert_int_equal(trace->scheduling_count, 6);
+    assert_switch(trace, 1, 1002, 1, 0);
+    assert_switch(trace, 3, 0, 0, 1001);
+    assert_switch(trace, 5, 0, 0, 1002);
+    assert_true(trace->schedulings[1].ns <= then_ns);
+    assert_true(trace->schedulings[2].ns > then_ns);
+    trace_free(trace);
+}
+
+/* One that was about to wait, and need not: it runs on. */
+static void
+a_thread_that_need_not_wait_runs_on(void **state)
+{
+    (void)state;
+    start_threads();
+    fake_current(&worker);
+    rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+    for (int i = 0; i < 2; i++) {
+        rb_vm_trace_thread_suspending(&worker, thread_of(&worker_memory), RB_VM_TRACE_BLOCKED);
+        if (i == 0) rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+    }
+    rb_vm_trace_thread_suspending(&worker, thread_of(&worker_memory), RB_VM_TRACE_BLOCKED); /* without a word between */
+    struct trace *trace = finish();
+    assert_int_equal(trace_count(trace, "blocked", NULL), 5);
+    assert_int_equal(trace->open_spans, 1);
+    assert_int_equal(trace->scheduling_count, 8); /* each of the two woke itself */
+    trace_free(trace);
+}
+
+/* From now on the kernel kills this process at each system call but exit. */
+static bool
+forbid_system_calls(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL)
+    };
+    struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/*
+ * For the lock of a scheduler all threads of a ractor wait. With it, no system call is made (the kernel kills
+ * who makes one), and no lock of the tracer is taken (that would never end). Stamps of a clock that has no
+ * ticks are system calls, on some systems.
+ */
+static void
+under_the_lock_of_a_scheduler_only_words_are_stored(void **state)
+{
+    (void)state;
+    start_with("vm-trace=threads");
+    if (!rb_vm_trace_clock_ticks_p()) skip();
+    rb_vm_trace_threads_on |= RB_VM_TRACE_THREADS_SAMPLES;
+    pid_t child = fork();
+    if (child == 0) {
+        fake_current(&worker);
+        rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+        rb_vm_trace_thread_suspending(&worker, thread_of(&worker_memory), RB_VM_TRACE_BLOCKED);
+        struct memory unannounced = { { 0 } };
+        pthread_mutex_lock(&rb_vm_trace_capture.lock);
+        pthread_mutex_lock(&rb_vm_trace_capture.file.lock);
+        pthread_mutex_lock(&rb_vm_trace_capture.shared.lock);
+        alarm(30);
+        if (!forbid_system_calls()) _exit(2);
+        rb_vm_trace_thread_suspended(&worker, thread_of(&worker_memory), RB_VM_TRACE_BLOCKED);
+        rb_vm_trace_thread_suspended(&worker, thread_of(&unannounced), RB_VM_TRACE_PREEMPTED);
+        fake_current(&main_thread);
+        rb_vm_trace_thread_ready(&worker, thread_of(&worker_memory));
+        syscall(SYS_exit, 0);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    rb_vm_trace_threads_on &= ~RB_VM_TRACE_THREADS_SAMPLES;
+    trace_free(finish());
+}
+
 static void
 nothing_is_written_when_the_stream_is_off(void **state)
 {
@@ -559,7 +669,7 @@ nothing_is_written_when_the_stream_is_off(void **state)
     start_traced(.exit_rate = 1);
     assert_int_equal(rb_vm_trace_threads_on, 0);
     fake_current(&main_thread);
-    rb_vm_trace_thread_suspended(&main_thread, thread_of(&main_memory), RB_VM_TRACE_BLOCKED);
+    suspend(&main_thread, &main_memory, RB_VM_TRACE_BLOCKED);
     struct trace *trace = finish_traced();
     assert_int_equal(trace->scheduling_count, 0);
     trace_free(trace);
@@ -581,6 +691,9 @@ main(void)
         isolated_test(each_ractor_is_a_cpu_and_numbers_are_used_again),
         isolated_test(a_thread_stops_for_the_barrier_of_another),
         isolated_test(a_barrier_on_the_way_to_a_block_does_not_change_it),
+        isolated_test(a_suspension_that_was_not_announced_is_written_late),
+        isolated_test(a_thread_that_need_not_wait_runs_on),
+        isolated_test(under_the_lock_of_a_scheduler_only_words_are_stored),
         isolated_test(a_barrier_does_not_begin_a_time_slice),
         isolated_test(a_thread_without_the_gvl_does_not_stop_again),
         isolated_test(a_thread_that_has_just_got_the_gvl_stops),

@@ -257,18 +257,6 @@ take(struct vm_trace_sampled *thread, void *context)
 
 /* --- hooks: threads -------------------------------------------------------------------------------- */
 
-void
-rb_vm_trace_sampled_suspending_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *memory)
-{
-    struct vm_trace_sampled *thread = rb_vm_trace_sampled_current();
-    (void)memory;
-    if (!thread) return;
-    rb_vm_trace_sampled_settle(thread);
-    struct rb_vm_trace_ractor *ractor = recording_ractor(ec);
-    if (ractor) empty_ring(ractor, thread);
-    sampled_phase(thread, VM_TRACE_RUNS); /* it may find that it need not wait */
-}
-
 /* Their time goes to the next sample of the thread: their methods and ISEQs may be freed. */
 static void
 charge_again(const struct vm_trace_sampled_stack *stack, const struct vm_trace_sampled_frame *frames, void *data)
@@ -278,14 +266,16 @@ charge_again(const struct vm_trace_sampled_stack *stack, const struct vm_trace_s
     sampled_charge(thread, VM_TRACE_CHARGE_RUNNING, stack->weight_ns, stack->ticks);
 }
 
+/* From now on its stack stays as it is. It is not looked at until the scheduler's lock is taken. */
 void
-rb_vm_trace_sampled_suspended_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *memory,
-                                   enum rb_vm_trace_suspension why)
+rb_vm_trace_sampled_suspending_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *memory,
+                                    enum rb_vm_trace_suspension why)
 {
     struct vm_trace_sampled *thread = rb_vm_trace_sampled_current();
     if (!thread) return;
     rb_vm_trace_sampled_settle(thread);
-    /* What came after rb_vm_trace_sampled_suspending_slow, or all where it was not called. */
+    struct rb_vm_trace_ractor *ractor = recording_ractor(ec);
+    if (ractor) empty_ring(ractor, thread);
     bool unnamed = thread->ring && rb_vm_trace_sample_ring_owner(thread->ring);
     if (unnamed && why == RB_VM_TRACE_DEAD) rb_vm_trace_sample_ring_take(thread->ring, charge_again, thread);
     else if (unnamed) thread->collections = atomic_load(&collections);
@@ -296,20 +286,33 @@ rb_vm_trace_sampled_suspended_slow(struct rb_execution_context_struct *ec, struc
     thread->ec = ec;
     thread->since_ns = rb_vm_trace_clock_system_ns();
     rb_vm_trace_sampled_run(NULL);
-    if (why == RB_VM_TRACE_DEAD) {
-        memory->sampled.session = 0;
-        rb_vm_trace_sampled_end(thread);
-    }
-    else {
-        sampled_phase(thread, why == RB_VM_TRACE_PREEMPTED ? VM_TRACE_WAITS : VM_TRACE_BLOCKS);
-    }
+    if (why != RB_VM_TRACE_DEAD) return;
+    memory->sampled.session = 0;
+    rb_vm_trace_sampled_end(thread);
+}
+
+/* NULL: none that is sampled. */
+static struct vm_trace_sampled *
+sampled_of(const struct rb_vm_trace_thread *memory)
+{
+    uint32_t session = memory->sampled.session;
+    return session ? rb_vm_trace_sampled_find(session, memory->sampled.number) : NULL;
+}
+
+/* One that did not say so before, which is rare, counts as running until it is woken. */
+void
+rb_vm_trace_sampled_suspended_slow(struct rb_vm_trace_thread *memory, enum rb_vm_trace_suspension why)
+{
+    uint32_t settles = VM_TRACE_SETTLES, waits = why == RB_VM_TRACE_PREEMPTED ? VM_TRACE_WAITS : VM_TRACE_BLOCKS;
+    struct vm_trace_sampled *thread = sampled_of(memory);
+    if (thread) atomic_compare_exchange_strong(&thread->phase, &settles, waits);
 }
 
 void
 rb_vm_trace_sampled_ready_slow(struct rb_vm_trace_thread *memory)
 {
-    uint32_t blocks = VM_TRACE_BLOCKS, session = memory->sampled.session, number = memory->sampled.number;
-    struct vm_trace_sampled *thread = session ? rb_vm_trace_sampled_find(session, number) : NULL;
+    uint32_t blocks = VM_TRACE_BLOCKS;
+    struct vm_trace_sampled *thread = sampled_of(memory);
     if (thread) atomic_compare_exchange_strong(&thread->phase, &blocks, VM_TRACE_WAITS);
 }
 
@@ -346,7 +349,7 @@ resume(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *memory
     if (phase == VM_TRACE_RUNS || phase == VM_TRACE_SIGNALLED) return; /* it did not give up the GVL */
     thread->ractor = ractor;
     rb_vm_trace_sampled_charge_cpu(thread, VM_TRACE_CHARGE_BLOCKED);
-    if (phase == VM_TRACE_BLOCKS || phase == VM_TRACE_WAITS) {
+    if (thread->ec) { /* it has given up the GVL, or was about to */
         if (thread->collections != atomic_load(&collections))
             rb_vm_trace_sample_ring_take(thread->ring, charge_again, thread);
         if (may_name) empty_ring(ractor, thread);
@@ -375,8 +378,8 @@ void
 rb_vm_trace_sampled_barrier_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *memory)
 {
     if (!rb_vm_trace_host_has_gvl_p(ec)) return;
-    rb_vm_trace_sampled_suspending_slow(ec, memory);
-    rb_vm_trace_sampled_suspended_slow(ec, memory, RB_VM_TRACE_BARRIER);
+    rb_vm_trace_sampled_suspending_slow(ec, memory, RB_VM_TRACE_BARRIER);
+    rb_vm_trace_sampled_suspended_slow(memory, RB_VM_TRACE_BARRIER);
 }
 
 void

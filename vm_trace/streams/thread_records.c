@@ -1,10 +1,9 @@
 /*
  * Records of threads. See thread_records.h.
  */
-#define _GNU_SOURCE 1 /* dladdr */
 #include "vm_trace/streams/thread_records.h"
+#include "vm_trace/base/symbol_name.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 #define CPUS 256 /* of a context switch */
@@ -36,10 +35,8 @@ name_of_function(struct vm_trace_threads_state *state, const void *function)
     rb_vm_trace_string_release(state->functions[at].name);
     state->functions[at].function = function;
     state->functions[at].name = NULL;
-    Dl_info info;
-    /* For a static function dladdr finds the exported one before it. */
-    if (dladdr(function, &info) && info.dli_sname && info.dli_saddr == function)
-        state->functions[at].name = rb_vm_trace_string_intern(info.dli_sname, strlen(info.dli_sname));
+    const char *name = rb_vm_trace_symbol_name(function);
+    if (name) state->functions[at].name = rb_vm_trace_string_intern(name, strlen(name));
     return state->functions[at].name;
 }
 

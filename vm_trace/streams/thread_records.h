@@ -61,6 +61,11 @@ struct vm_trace_threads_state {
     uint64_t resumed_ns;    /* when one got it last */
     uint64_t suspensions;
     uint64_t left_out;      /* of these: without callers, because they were shorter than `min` */
+    struct {                /* that gave up the GVL without having said so before; nothing is written of it yet */
+        struct rb_vm_trace_thread *thread; /* NULL: none */
+        struct rb_execution_context_struct *ec;
+        uint64_t stamp;     /* when: a clock_stamp */
+    } late;
     uint32_t cpu_and_1;     /* 0: none yet */
     uint32_t nobody;        /* index of the thread that stands for nobody, if it still is */
     struct {

@@ -1,10 +1,11 @@
 /*
  * States of threads: the hooks and the stream. See threads.h.
  *
- * A thread itself records that it gave up the GVL, and later that it got it back: it has the GVL at
- * both moments. The thread that wakes it may have no GVL, or that of another ractor. It stores the
- * time and its own id in the memory of the thread that it wakes, and that thread records the wake-up
- * when it runs. So no event is written without a GVL.
+ * A thread itself records that it gives up the GVL, right before, and later that it got it back: it has the
+ * GVL at both moments, and no lock of the scheduler. Under that lock, for which all threads of the ractor
+ * wait, only words are stored. Who wakes a thread, perhaps without a GVL or with that of another ractor,
+ * stores that in the thread's memory, and the thread records it when it runs. That a thread has given up the
+ * GVL without having said so before is recorded by the next one that has it.
  *
  * A thread that stops for another ractor's barrier keeps the GVL, and records both itself. Who made the
  * barrier stores its id in that thread's memory.
@@ -53,17 +54,15 @@ forget_place(struct rb_vm_trace_thread *thread)
     thread->fd_and_1 = 0;
 }
 
-void
-rb_vm_trace_thread_suspended_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
-                                  enum rb_vm_trace_suspension why)
+/* It gives up the GVL at `ns`, for `thread->why`. GVL held, no lock. */
+static void
+suspend(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
+        uint64_t ns)
 {
-    struct rb_vm_trace_ractor *ractor = recording_ractor(ec);
-    if (!ractor) return;
     struct vm_trace_threads_state *state = threads_of(ractor);
     thread_have_cpu(state, ec);
-    struct vm_trace_suspension suspension = {
-        .state = state, .thread = thread, .why = why, .ns = clock_now_ns(&ractor->clock)
-    };
+    enum rb_vm_trace_suspension why = thread->why;
+    struct vm_trace_suspension suspension = { .state = state, .thread = thread, .why = why, .ns = ns };
     if (thread->trace != trace_id()) {
         /*
          * The first record of this thread: it has run since the trace began, or since another gave
@@ -81,18 +80,37 @@ rb_vm_trace_thread_suspended_slow(struct rb_execution_context_struct *ec, struct
     if (why == RB_VM_TRACE_PREEMPTED && !thread->stack && part != VM_TRACE_STACK_NONE) state->left_out++;
     thread->trace = trace_id();
     thread->suspended_ns = suspension.ns;
-    thread->ready_stamp = 0;
-    thread->ready_runs = false;
-    thread->waker = 0;
-    thread->why = (uint8_t)why;
     thread->suspended = true;
     bool written = rb_vm_trace_thread_write_suspension(ractor, ec, &suspension);
     if (suspension.ns < ractor->from_ns) thread->suspended_ns = ractor->from_ns; /* a reset came between */
     thread->in_blocked = written && (why == RB_VM_TRACE_BLOCKED || barrier);
-    if (!barrier) forget_place(thread);
-    state->suspended_ns = suspension.ns;
+    if (suspension.ns > state->suspended_ns) state->suspended_ns = suspension.ns;
     state->suspensions += written;
     if (why != RB_VM_TRACE_DEAD) rb_vm_trace_states_pause(ractor, ec, suspension.ns);
+}
+
+/* Nobody has woken it yet. */
+static void
+begin_to_wait(struct rb_vm_trace_thread *thread, enum rb_vm_trace_suspension why)
+{
+    thread->ready_stamp = 0;
+    thread->ready_runs = false;
+    thread->waker = 0;
+    thread->why = (uint8_t)why;
+}
+
+void
+rb_vm_trace_thread_suspended_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
+                                  enum rb_vm_trace_suspension why)
+{
+    struct rb_vm_trace_ractor *ractor = trace_on() ? rb_vm_trace_host_ractor(ec) : NULL;
+    if (!ractor || ractor == rb_vm_trace_capture.overflow || (thread->trace == trace_id() && thread->suspended))
+        return;
+    struct vm_trace_threads_state *state = threads_of(ractor);
+    begin_to_wait(thread, why);
+    state->late.thread = thread;
+    state->late.ec = ec;
+    state->late.stamp = clock_stamp(ticks);
 }
 
 void
@@ -141,13 +159,59 @@ begin_with_reset(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_
     state->suspensions += rb_vm_trace_thread_write_suspension(ractor, ec, &suspension);
 }
 
-void
-rb_vm_trace_thread_resumed_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
+/*
+ * The label of its innermost frame. The ractor's stacks hold the other frames to be recorded. 0: no
+ * frame.
+ */
+static uint32_t
+preempted_in(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_struct *ec)
+{
+    if (part == VM_TRACE_STACK_TOP) return rb_vm_trace_stacks_top(stacks, ec);
+    bool captured = stacks_capture(stacks, ec, 0) && stacks->walk.count > 0;
+    return captured ? stacks->walk.frames[stacks->walk.count - 1].id : 0;
+}
+
+/* Notes where it gives up the GVL, for `thread->why`. */
+static void
+note_place(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
+{
+    struct rb_vm_trace_stacks *stacks = &ractor->stacks;
+    thread->stack = false;
+    thread->label = 0;
+    if (part == VM_TRACE_STACK_NONE || thread->why == RB_VM_TRACE_DEAD) return;
+    if (thread->why == RB_VM_TRACE_PREEMPTED) {
+        bool long_enough = clock_now_ns(&ractor->clock) - threads_of(ractor)->resumed_ns >= callers_from_ns;
+        if (long_enough) thread->label = preempted_in(stacks, ec);
+        thread->stack = thread->label != 0;
+    }
+    else {
+        thread->label = rb_vm_trace_stacks_top(stacks, ec);
+    }
+    thread->label_changes = stacks->changes;
+}
+
+/* A thread of the ractor has given up the GVL, and nothing is written of that yet. Since then it has not run. */
+static void
+suspend_late(struct rb_vm_trace_ractor *ractor)
+{
+    struct vm_trace_threads_state *state = threads_of(ractor);
+    struct rb_vm_trace_thread *thread = state->late.thread;
+    uint64_t from_ns = rb_vm_trace_epoch_begin_ns(&(uint32_t){ 0 });
+    uint64_t ns = clock_stamp_ns(&ractor->clock, state->late.stamp, ticks);
+    state->late.thread = NULL;
+    note_place(ractor, state->late.ec, thread);
+    suspend(ractor, state->late.ec, thread, ns > from_ns ? ns : from_ns + 1);
+}
+
+/* It has the GVL and runs on, at least as far as to a barrier. */
+static void
+resume(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
 {
     /* A forked child makes its file at its first event. A resumption alone is no reason to make one. */
     if (__atomic_load_n(&rb_vm_trace_capture.state, __ATOMIC_ACQUIRE) != VM_TRACE_ON) return;
     struct rb_vm_trace_ractor *ractor = recording_ractor(ec);
     if (!ractor) return;
+    if (__builtin_expect(threads_of(ractor)->late.thread != NULL, 0)) suspend_late(ractor);
     bool known = thread->trace == trace_id() && thread->suspended;
     if (!known && !thread->ready_stamp) return; /* it never stopped */
     struct vm_trace_threads_state *state = threads_of(ractor);
@@ -158,7 +222,8 @@ rb_vm_trace_thread_resumed_slow(struct rb_execution_context_struct *ec, struct r
         .state = state, .thread = thread, .ends_blocked = known && thread->in_blocked, .barrier = barrier
     };
     uint64_t least_ns = known ? thread->suspended_ns : rb_vm_trace_epoch_begin_ns(&(uint32_t){ 0 });
-    if (barrier) { /* it kept the GVL, so it runs at once */
+    bool kept = barrier || (known && !preempted && !thread->ready_stamp); /* or need not wait after all */
+    if (kept) { /* the GVL, so it runs at once */
         uint64_t now_ns = clock_now_ns(&ractor->clock);
         resumption.ready_ns = now_ns > least_ns ? now_ns : least_ns + 1;
         resumption.ns = resumption.ready_ns + 1;
@@ -197,43 +262,29 @@ rb_vm_trace_thread_resumed_slow(struct rb_execution_context_struct *ec, struct r
 }
 
 void
+rb_vm_trace_thread_resumed_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
+{
+    resume(ec, thread);
+    forget_place(thread);
+}
+
+void
 rb_vm_trace_thread_blocks_in_slow(struct rb_vm_trace_thread *thread, const void *function, int fd)
 {
     thread->function = function;
     thread->fd_and_1 = fd + 1;
 }
 
-/*
- * The label of its innermost frame. The ractor's stacks hold the other frames to be recorded. 0: no
- * frame.
- */
-static uint32_t
-preempted_in(struct rb_vm_trace_stacks *stacks, struct rb_execution_context_struct *ec)
-{
-    if (part == VM_TRACE_STACK_TOP) return rb_vm_trace_stacks_top(stacks, ec);
-    bool captured = stacks_capture(stacks, ec, 0) && stacks->walk.count > 0;
-    return captured ? stacks->walk.frames[stacks->walk.count - 1].id : 0;
-}
-
 void
 rb_vm_trace_thread_suspending_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
                                    enum rb_vm_trace_suspension why)
 {
-    struct rb_vm_trace_ractor *ractor = trace_on() ? rb_vm_trace_host_ractor(ec) : NULL;
-    if (!ractor || ractor == rb_vm_trace_capture.overflow) return;
-    struct rb_vm_trace_stacks *stacks = &ractor->stacks;
-    thread->stack = false;
-    thread->label = 0;
-    if (part == VM_TRACE_STACK_NONE) return;
-    if (why == RB_VM_TRACE_PREEMPTED) {
-        bool long_enough = clock_now_ns(&ractor->clock) - threads_of(ractor)->resumed_ns >= callers_from_ns;
-        if (long_enough) thread->label = preempted_in(stacks, ec);
-        thread->stack = thread->label != 0;
-    }
-    else {
-        thread->label = rb_vm_trace_stacks_top(stacks, ec);
-    }
-    thread->label_changes = stacks->changes;
+    struct rb_vm_trace_ractor *ractor = recording_ractor(ec);
+    if (!ractor) return;
+    if (thread->trace == trace_id() && thread->suspended) resume(ec, thread); /* it did not wait */
+    begin_to_wait(thread, why);
+    note_place(ractor, ec, thread);
+    suspend(ractor, ec, thread, clock_now_ns(&ractor->clock));
 }
 
 /* --- barriers --------------------------------------------------------------------------------- */
@@ -250,8 +301,11 @@ rb_vm_trace_barrier_joined_slow(struct rb_execution_context_struct *ec, struct r
     if (!rb_vm_trace_host_has_gvl_p(ec)) return; /* it does not count as running, and may not write */
     bool known = thread->trace == trace_id();
     if (known ? thread->suspended : thread->ready_stamp != 0) /* it has just got the GVL */
-        rb_vm_trace_thread_resumed_slow(ec, thread);
-    rb_vm_trace_thread_suspended_slow(ec, thread, RB_VM_TRACE_BARRIER);
+        resume(ec, thread);
+    struct rb_vm_trace_ractor *ractor = recording_ractor(ec);
+    if (!ractor) return;
+    begin_to_wait(thread, RB_VM_TRACE_BARRIER);
+    suspend(ractor, ec, thread, clock_now_ns(&ractor->clock));
 }
 
 void
@@ -263,7 +317,7 @@ rb_vm_trace_barrier_complete_slow(struct rb_vm_trace_thread *thread)
 void
 rb_vm_trace_barrier_left_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
 {
-    if (at_barrier_p(thread)) rb_vm_trace_thread_resumed_slow(ec, thread);
+    if (at_barrier_p(thread)) resume(ec, thread);
 }
 
 /* --- the stream -------------------------------------------------------------------------------- */
@@ -299,6 +353,13 @@ count_from_0(struct rb_vm_trace_ractor *ractor)
     threads_of(ractor)->suspensions = threads_of(ractor)->left_out = 0;
 }
 
+static void
+begin(struct rb_vm_trace_ractor *ractor)
+{
+    count_from_0(ractor);
+    threads_of(ractor)->late.thread = NULL; /* that was in another trace, or is the parent's */
+}
+
 enum { SUSPENSIONS, LEFT_OUT };
 
 static void
@@ -323,7 +384,7 @@ struct rb_vm_trace_stream rb_vm_trace_threads = {
     .ractor_bytes = sizeof(struct vm_trace_threads_state),
     .start = start_threads,
     .stop = stop_threads,
-    .ractor_begin = count_from_0,
+    .ractor_begin = begin,
     .ractor_epoch = count_from_0,
     .ractor_free = free_state,
     .ractor_count = add_count
