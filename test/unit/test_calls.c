@@ -7,9 +7,10 @@
 #include "vm_trace/capture/method_filter.h"
 #include "vm_trace/session/requests.h"
 #include "vm_trace/session/session.h"
-#include "vm_trace/streams/calls.h"
+#include "vm_trace/streams/open_calls.h"
 #include "vm_trace/vm_trace_jit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -256,6 +257,38 @@ short_calls_are_counted_in_the_one_around_them(void **state)
     trace_free(trace);
 }
 
+/* A program that evaluates ever new code: what is kept of it has a bound, and open calls keep their names. */
+static void
+names_that_no_open_call_has_are_given_back(void **state)
+{
+    (void)state;
+    enum { EVALS = 4 * VM_TRACE_CALL_TEXTS, TEXT = 16 };
+    start("calls");
+    struct rb_iseq_struct *evals = calloc(EVALS, sizeof(*evals));
+    char (*labels)[TEXT] = calloc(EVALS, sizeof(*labels));
+    assert_true(evals && labels);
+    const struct vm_trace_ractor_calls *kept = calls_of(main_ractor.vm_trace);
+    call(&outer);
+    size_t most = 0;
+    for (int i = 0; i < EVALS; i++) {
+        snprintf(labels[i], TEXT, "eval %d", i);
+        evals[i] = fake_iseq(labels[i], "app.rb");
+        call(&evals[i]);
+        leave();
+        if (kept->text_count > most) most = kept->text_count;
+    }
+    assert_in_range(most, VM_TRACE_CALL_TEXTS, VM_TRACE_CALL_TEXTS + 8);
+    leave();
+    struct trace *trace = finish();
+    assert_int_equal(trace_count(trace, "call", NULL), EVALS + 1);
+    assert_int_equal(trace_count(trace, "call", OUTER), 1);
+    assert_int_equal(trace_count(trace, "call", "eval 7 (app.rb:1)"), 1);
+    assert_int_equal(trace_count(trace, "call", "eval 65535 (app.rb:1)"), 1);
+    trace_free(trace);
+    free(labels);
+    free(evals);
+}
+
 /* Code that was compiled before the trace does not count, so none does then. */
 static void
 calls_that_code_replaces_are_counted_from_the_start_only(void **state)
@@ -476,6 +509,7 @@ main(void)
         isolated_test(the_body_of_a_rescue_is_a_call),
         isolated_test(compiled_code_reports_what_it_pushes_and_pops),
         isolated_test(short_calls_are_counted_in_the_one_around_them),
+        isolated_test(names_that_no_open_call_has_are_given_back),
         isolated_test(calls_that_code_replaces_are_counted_from_the_start_only),
         isolated_test(time_of_recorded_calls_is_not_left_out),
         isolated_test(deep_calls_are_counted_in_the_one_around_them),

@@ -1,6 +1,6 @@
 /*
- * Names of calls: made once for each frame that is new, and kept until the trace ends. See
- * open_calls.h.
+ * Names of calls: made once for each frame that is new, and kept. A program that evaluates ever new code
+ * has ever new ones: where they are many, only those of open calls stay. See open_calls.h.
  */
 #include "vm_trace/streams/open_calls.h"
 #include "vm_trace/capture/method_filter.h"
@@ -8,11 +8,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BITS = 32 }; /* of a word of `held` */
+
+static void
+mark_used(const struct vm_trace_string *name, void *held)
+{
+    ((uint32_t *)held)[name->id / BITS] |= UINT32_C(1) << name->id % BITS;
+}
+
+/* Give back what no open call has. */
+static void
+release_unused(struct rb_vm_trace_ractor *ractor)
+{
+    struct vm_trace_ractor_calls *calls = calls_of(ractor);
+    size_t used = 0;
+    memset(calls->held, 0, calls->held_words * sizeof(*calls->held));
+    rb_vm_trace_open_calls_each_name(ractor, mark_used, calls->held);
+    for (size_t i = 0; i < calls->text_count; i++) {
+        struct vm_trace_string *text = calls->texts[i];
+        bool in_use = calls->held[text->id / BITS] >> text->id % BITS & 1;
+        if (in_use) calls->texts[used++] = text;
+        else rb_vm_trace_string_release(text);
+    }
+    calls->text_count = used;
+    rb_vm_trace_call_names_forget(calls);
+}
+
 /* Whether the ractor has a reference to the text, or has one now. False: no memory. */
 static bool
 hold(struct vm_trace_ractor_calls *calls, struct vm_trace_string *text, bool *held_out)
 {
-    enum { BITS = 32, FIRST_WORDS = 64, FIRST_TEXTS = 256 };
+    enum { FIRST_WORDS = 64, FIRST_TEXTS = 256 };
     uint32_t word = text->id / BITS, bit = UINT32_C(1) << text->id % BITS;
     if (word >= calls->held_words) {
         uint32_t words = calls->held_words ? calls->held_words : FIRST_WORDS;
@@ -62,6 +88,10 @@ rb_vm_trace_call_name_slow(struct rb_vm_trace_ractor *ractor, const struct vm_tr
 {
     struct vm_trace_ractor_calls *calls = calls_of(ractor);
     struct vm_trace_frame label;
+    if (calls->text_count > calls->text_limit) {
+        if (calls->text_limit) release_unused(ractor);
+        calls->text_limit = VM_TRACE_CALL_TEXTS + 2 * calls->text_count;
+    }
     rb_vm_trace_host_call_label(frame, &label);
     /* Before the name is made: what dies from here on is reported. */
     if (frame->method) rb_vm_trace_note_address(frame->method);
@@ -92,7 +122,7 @@ rb_vm_trace_call_names_release(struct vm_trace_ractor_calls *calls)
     free(calls->held);
     calls->texts = NULL;
     calls->held = NULL;
-    calls->text_count = calls->text_capacity = 0;
+    calls->text_count = calls->text_capacity = calls->text_limit = 0;
     calls->held_words = 0;
     rb_vm_trace_call_names_forget(calls);
 }

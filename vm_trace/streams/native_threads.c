@@ -7,6 +7,7 @@
 #include "vm_trace/base/strings.h"
 
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 enum {
     NOTES = 1 << 14,   /* a power of two: what a thread may note until the reader takes it */
     KNOWN_NAMES = 256, /* likewise */
+    FIRST_NAMED = 4096,
     BUCKETS = 1 << 10
 };
 
@@ -43,6 +45,7 @@ struct named {
     struct vm_trace_native_track track;
     uint32_t runs_on;  /* the native thread that ran it last; 0: none */
     uint64_t since_ns; /* and since when */
+    bool needed;       /* a note was of it, or, while names are freed, a thread has it */
     char name[];
 };
 
@@ -53,6 +56,7 @@ static struct {
     /* The reader's. */
     struct vm_trace_native_thread *threads[BUCKETS];
     struct named *named[BUCKETS];
+    size_t named_count, named_limit;     /* of these; when it is reached, those that nobody needs go */
     struct vm_trace_notes *all;          /* that the reader has seen, by `next` */
     uint64_t last_name;
 } native = { .session = 1 };
@@ -184,14 +188,66 @@ find_named(uint32_t tid)
     return named;
 }
 
-/* Another name for the track of an id. NULL: no memory. */
+static struct named *
+named_of(const struct vm_trace_native_track *track)
+{
+    return track->name ? (struct named *)((char *)track->name - offsetof(struct named, name)) : NULL;
+}
+
+static void
+keep_tracks(struct vm_trace_native_thread *thread, void *ignored)
+{
+    const struct vm_trace_native_track *tracks[] = { &thread->track, &thread->own_track, &thread->cpu_track,
+                                                     &thread->call.track };
+    (void)ignored;
+    for (size_t i = 0; i < sizeof(tracks) / sizeof(tracks[0]); i++) {
+        struct named *named = named_of(tracks[i]);
+        if (named) named->needed = true;
+    }
+}
+
+/*
+ * Frees names that no thread has, and that no note was of since this was done last. Ruby's threads name
+ * again what they run: names are new to them.
+ */
+static void
+free_unneeded(void)
+{
+    size_t left = 0;
+    rb_vm_trace_native_each(keep_tracks, NULL);
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (struct named **at = &native.named[i], *named; (named = *at) != NULL;) {
+            if (!named->needed) {
+                *at = named->next;
+                free(named);
+                continue;
+            }
+            named->needed = false;
+            left++;
+            at = &named->next;
+        }
+    }
+    native.named_count = left;
+    native.named_limit = FIRST_NAMED + 2 * left;
+    __atomic_add_fetch(&native.names, 1, __ATOMIC_RELAXED);
+}
+
+/* The name for the track of an id from now on. NULL: no memory. */
 static struct named *
 name_track(uint32_t tid, const char *name, size_t bytes)
 {
     struct named **bucket = &native.named[tid % BUCKETS];
+    struct named *before = find_named(tid);
+    if (before && before->track.name_bytes == bytes && memcmp(before->name, name, bytes) == 0) return before;
+    if (native.named_count >= native.named_limit) {
+        if (native.named_limit) free_unneeded();
+        else native.named_limit = FIRST_NAMED;
+        before = find_named(tid); /* it may be gone */
+    }
     struct named *named = malloc(sizeof(*named) + bytes);
-    const struct named *before = find_named(tid);
     if (!named) return NULL;
+    native.named_count++;
+    named->needed = true;
     memcpy(named->name, name, bytes);
     named->runs_on = before ? before->runs_on : 0;
     named->since_ns = before ? before->since_ns : 0;
@@ -269,6 +325,7 @@ take_note(struct vm_trace_native_thread *thread, struct note *note)
     struct named *named = note->name ? name_track(note->id.tid, note->name, note->name_bytes) : find_named(note->id.tid);
     free(note->name);
     if (!named) return;
+    named->needed = true;
     thread->ruby = true;
     thread->own = false;
     set_track(thread, named);
@@ -338,13 +395,14 @@ rb_vm_trace_native_thread(uint32_t tid, uint32_t parent)
     char comm[VM_TRACE_COMM_BYTES];
     thread->tid = tid;
     read_comm(tid, parent, comm);
+    thread->next = *bucket;
+    *bucket = thread; /* what it has is needed from now on */
     rb_vm_trace_native_named(thread, comm);
     if (!thread->track.name || !thread->cpu_track.name) {
+        *bucket = thread->next;
         free(thread);
         return NULL;
     }
-    thread->next = *bucket;
-    *bucket = thread;
     find_notes(thread);
     return thread;
 }
@@ -412,6 +470,7 @@ rb_vm_trace_native_free_all(void)
         }
         native.named[i] = NULL;
     }
+    native.named_count = 0;
 }
 
 void
@@ -420,6 +479,7 @@ rb_vm_trace_native_after_fork(void)
     /* The reader may have been in the middle of something: what it had is left alone. */
     memset(native.threads, 0, sizeof(native.threads));
     memset(native.named, 0, sizeof(native.named));
+    native.named_count = 0;
     native.fresh = native.all = NULL;
     native.session++;
 }

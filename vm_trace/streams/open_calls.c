@@ -422,6 +422,20 @@ rb_vm_trace_open_calls_report(struct rb_vm_trace_ractor *ractor)
     pthread_mutex_unlock(&lock);
 }
 
+void
+rb_vm_trace_open_calls_each_name(const struct rb_vm_trace_ractor *ractor,
+                                 void (*function)(const struct vm_trace_string *name, void *data), void *data)
+{
+    pthread_mutex_lock(&lock);
+    for (const struct rb_vm_trace_calls *calls = contexts; calls; calls = calls->next) {
+        if (calls->trace != trace_id() || calls->ractor != ractor) continue;
+        for (const struct vm_trace_open_call *call = calls->open + 1; call <= calls->top; call++) {
+            if (call->name) function(call->name, data);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 /* Copies of contexts of the current ractor, whose other threads do not run now. */
 static struct {
     struct rb_vm_trace_calls *copies;

@@ -54,6 +54,9 @@ struct rb_vm_trace_calls {
     struct vm_trace_open_call *deepest; /* that is recorded (depth=N) */
 };
 
+/* Texts that a ractor keeps before it looks which ones are in use: some 2 MB of them. */
+enum { VM_TRACE_CALL_TEXTS = 1 << 14 };
+
 /* The frames of a ractor that were named last, by what identifies a label. */
 enum { CALL_NAMES = 1024 };
 struct vm_trace_call_name {
@@ -70,8 +73,8 @@ struct vm_trace_ractor_calls {
     uint64_t changes;            /* the names below were made before this changed (trace_changes) */
     uint32_t *held;              /* bit map by the id of a text: the ractor has a reference */
     uint32_t held_words;
-    struct vm_trace_string **texts; /* these references: they stay until the trace ends */
-    size_t text_count, text_capacity;
+    struct vm_trace_string **texts; /* these references: where they are many, those in use stay */
+    size_t text_count, text_capacity, text_limit;
     struct vm_trace_call_name names[CALL_NAMES];
 };
 
@@ -120,6 +123,10 @@ bool rb_vm_trace_call_write_slow(struct rb_vm_trace_ractor *ractor, struct rb_vm
 
 /* Write what is open in all execution contexts, by way of `ractor`. World stopped, or the process ends. */
 void rb_vm_trace_open_calls_report(struct rb_vm_trace_ractor *ractor);
+
+/* Call the function with the name of each open call of a ractor. Its GVL held. */
+void rb_vm_trace_open_calls_each_name(const struct rb_vm_trace_ractor *ractor,
+                                      void (*function)(const struct vm_trace_string *name, void *data), void *data);
 
 /* For snapshots (stream.h): what is open in the current ractor. */
 void rb_vm_trace_open_calls_snapshot_begin(void);
