@@ -137,6 +137,51 @@ class TestLives < Integration::Test
     assert_operator growth(result) - untraced, :<, 64 * 1024, "KiB more after as many evals again: dead code must not add up"
   end
 
+  # Threads, fibers, evals, classes and ractors come and go while everything is recorded into memory: the
+  # program's own memory, as it is from the second quarter of the time on, grows no further.
+  SOAK_SECONDS = 1200
+  SOAK = <<~'RUBY'
+    Warning[:experimental] = false
+    seconds, samples, n = Float(ARGV[0]), [], 0
+    resident = -> { GC.start; File.read("/proc/self/status")[/^VmRSS:\s*(\d+)/, 1].to_i }
+    now = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
+    start = now.()
+    while samples.size < 24
+      5.times.map do
+        Thread.new do
+          Thread.current.name = "worker #{n += 1}"
+          enum = Enumerator.new { |y| 10.times { |i| y << i } }
+          10.times { enum.next }
+          Fiber.new { Fiber.yield 1 }.resume
+          sleep 0.0005
+        end
+      end.each(&:join)
+      50.times do
+        n += 1
+        name = :"m#{n % 50}"
+        object = Class.new { class_eval("def #{name}(x) = x + 1\ndef self.make = new", "t#{n}.rb", 1) }.make
+        12.times { object.__send__(name, 1) }
+        object.__send__(name, 2**62 - 1)
+      end
+      Ractor.new { [1, 2].map { |x| x + 1 } }.then { |r| r.respond_to?(:value) ? r.value : r.take } if n % 3 == 0
+      RubyVM::Trace.instant("round", n: n, text: "round #{n}")
+      samples << resident.() if now.() - start > seconds * (samples.size + 1) / 24
+    end
+    puts samples.join(" ")
+  RUBY
+
+  def test_memory_levels_off
+    return pass unless Integration::LONG
+    # A JIT keeps what it has compiled for code that is gone: that has its bound, too.
+    [%w[--disable-jit], %w[--zjit --zjit-mem-size=4 --zjit-call-threshold=10]].each do |flags|
+      result = run_ruby(SOAK, *flags, "--vm-trace=full", "--vm-trace-memory=4", args: [SOAK_SECONDS.to_s],
+                        time_limit: 3 * SOAK_SECONDS)
+      assert_predicate result.status, :success?, result.err
+      quarters = result.out.split.map(&:to_i).each_slice(6).to_a
+      assert_operator quarters[3].max, :<, quarters[1].max * 1.1 + 4096, "#{flags.first}: KiB #{result.out}"
+    end
+  end
+
   # Frames are cached by address, and here every address is reused all the time.
   def test_evals_under_auto_compaction_are_each_told_by_their_own_name
     result = trace("GC.auto_compact = true\n" + MANY_EVALS.sub("if i ==", "GC.start if i % 97 == 0\n  if i =="), args: ["2000"])

@@ -2,7 +2,8 @@
  * Tracks of fibers. See fiber_tracks.h.
  *
  * A thread has an entry of its own, which counts its tracks and is the head of the list of free ones.
- * It is never freed, because the last fibers of a thread cannot tell that the thread has ended.
+ * It is never freed, because the last fibers of a thread cannot tell that the thread has ended. When
+ * there are MOST_ENTRIES, 12 MiB of them, fibers of further threads get none.
  */
 #include "vm_trace/base/fiber_tracks.h"
 
@@ -21,13 +22,15 @@ pthread_mutex_t rb_vm_trace_fiber_tracks_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry *entries;
 static uint32_t count, capacity;
 
-/* Index of a fresh entry; 0: no memory. */
+enum { MOST_ENTRIES = 1 << 20 };
+
+/* Index of a fresh entry; 0: there is no room. */
 static uint32_t
 add(struct entry entry)
 {
     if (count == capacity) {
         uint32_t larger = capacity ? 2 * capacity : 64;
-        struct entry *moved = larger > capacity ? realloc(entries, larger * sizeof(*moved)) : NULL;
+        struct entry *moved = larger <= MOST_ENTRIES ? realloc(entries, larger * sizeof(*moved)) : NULL;
         if (!moved) return 0;
         if (!count) moved[count++] = (struct entry){ 0 };
         entries = moved;
