@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __linux__
 # include <link.h>
@@ -18,6 +19,15 @@ struct object {
     uintptr_t function, base;
     const ElfW(Dyn) *dynamic; /* NULL: not found */
 };
+
+/* The loader knows addresses as numbers. */
+static const void *
+pointer_to(uintptr_t address)
+{
+    const void *pointer;
+    memcpy(&pointer, &address, sizeof(pointer));
+    return pointer;
+}
 
 /* Stops at the object that has the function. */
 static int
@@ -30,7 +40,7 @@ find_object(struct dl_phdr_info *info, size_t bytes, void *data)
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
         uintptr_t begin = info->dlpi_addr + part->p_vaddr;
-        if (part->p_type == PT_DYNAMIC) dynamic = (const void *)begin;
+        if (part->p_type == PT_DYNAMIC) dynamic = pointer_to(begin);
         has |= part->p_type == PT_LOAD && object->function - begin < part->p_memsz;
     }
     if (!has) return 0;
@@ -64,10 +74,10 @@ rb_vm_trace_symbol_name(const void *function)
     for (const ElfW(Dyn) *entry = object.dynamic; entry->d_tag != DT_NULL; entry++) {
         /* The loader relocates these, except in objects that it may not write, such as the vDSO. */
         uintptr_t at = entry->d_un.d_ptr < object.base ? object.base + entry->d_un.d_ptr : entry->d_un.d_ptr;
-        if (entry->d_tag == DT_SYMTAB) symbols = (const void *)at;
-        else if (entry->d_tag == DT_STRTAB) texts = (const void *)at;
-        else if (entry->d_tag == DT_HASH) hash = (const void *)at;
-        else if (entry->d_tag == DT_GNU_HASH) gnu_hash = (const void *)at;
+        if (entry->d_tag == DT_SYMTAB) symbols = pointer_to(at);
+        else if (entry->d_tag == DT_STRTAB) texts = pointer_to(at);
+        else if (entry->d_tag == DT_HASH) hash = pointer_to(at);
+        else if (entry->d_tag == DT_GNU_HASH) gnu_hash = pointer_to(at);
     }
     size_t count = hash ? hash[1] : gnu_hash ? count_by_gnu_hash(gnu_hash) : 0;
     for (size_t i = 0; symbols && texts && i < count; i++) {
