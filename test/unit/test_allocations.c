@@ -277,8 +277,8 @@ gc_that_can_not_sample_is_refused(void **state)
     (void)state;
     rb_vm_trace_allocations_supported(NULL);
     struct rb_vm_trace_stream *stream = &rb_vm_trace_allocations;
-    assert_null(stream->refuse(0, NULL, false));
-    assert_string_equal(stream->refuse(1, NULL, false), "this GC has no sampling of allocations; the default GC has");
+    assert_null(stream->refuse(0, NULL));
+    assert_string_equal(stream->refuse(1, NULL), "this GC has no sampling of allocations; the default GC has");
     assert_true(rb_vm_trace_parse_vm_option("vm-trace=allocations"));
     start_traced(.exit_rate = 1);
     assert_int_equal(rb_vm_trace_allocations_on, 0);
