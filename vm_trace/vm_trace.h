@@ -587,6 +587,7 @@ RB_VM_TRACE_STUB void rb_vm_trace_interrupted(struct rb_execution_context_struct
 RB_VM_TRACE_STUB void rb_vm_trace_barrier_joined(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread) {}
 RB_VM_TRACE_STUB void rb_vm_trace_barrier_complete(struct rb_vm_trace_thread *thread) {}
 RB_VM_TRACE_STUB void rb_vm_trace_barrier_left(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread) {}
+# define rb_vm_trace_frames_on 0
 # define RB_VM_TRACE_FRAME_FLAG 0
 typedef uintptr_t (*rb_vm_trace_compiled_code)(struct rb_execution_context_struct *ec,
                                                struct rb_control_frame_struct *cfp);

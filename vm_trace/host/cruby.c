@@ -732,9 +732,19 @@ enter_zjit_sampled(rb_execution_context_t *ec, rb_control_frame_t *cfp, rb_jit_f
 }
 #endif
 
+/* Whether calls of methods in C that the interpreter makes, and returns, are reported. */
+static void
+report_c(rb_ractor_t *ractor)
+{
+    if (rb_vm_trace_frames_on) ractor->pub.hooks.events |= RB_VM_TRACE_EVENT_C;
+    else ractor->pub.hooks.events &= ~RB_VM_TRACE_EVENT_C;
+}
+
 void
 rb_vm_trace_host_watch_entries(int streams)
 {
+    rb_ractor_t *ractor = NULL;
+    ccan_list_for_each(&GET_VM()->ractor.set, ractor, vmlr_node) report_c(ractor);
 #if RUBY_API_VERSION_CODE >= 40000
     bool calls = (streams & RB_VM_TRACE_FRAMES_CALLS) != 0;
     /* Without a JIT it only has to be there: frames are reported, and nothing is called through it. */
@@ -1292,6 +1302,7 @@ void
 rb_vm_trace_host_set_ractor(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor *ractor)
 {
     rb_ec_ractor_ptr(ec)->vm_trace = ractor;
+    report_c(rb_ec_ractor_ptr(ec));
 }
 
 void
