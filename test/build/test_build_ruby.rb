@@ -109,6 +109,14 @@ class TestBuildRuby < BuildTest
     assert_match(/building CRuby/, err)
   end
 
+  def test_one_that_is_used_again_is_not_the_oldest
+    build
+    kept = Dir["#{project.cache}/rubies/*"].first
+    File.utime(0, 0, kept)
+    build(in_project: another_clone)
+    refute_equal Time.at(0), File.mtime(kept)
+  end
+
   def test_the_oldest_go
     build
     kept = Dir["#{project.cache}/rubies/*"].first

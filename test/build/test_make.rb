@@ -62,6 +62,19 @@ class TestMake < BuildTest
     refute_includes out, "other.c"
   end
 
+  def test_another_version_rebuilds_what_says_it
+    main = "#include <stdio.h>\nint\nmain(void)\n{\n    puts(VM_TRACE_VERSION);\n    return 0;\n}\n"
+    project.write("project/tools/vm-trace/main.c", main)
+    project.configure
+    File.utime(1, 1, project.path("project/configure")) # autoconf sees no edit within a second
+    assert_make "tool"
+    text = project.read("project/configure.ac")
+    project.write("project/configure.ac", text.sub(/^(AC_INIT\(\[ruby-vm-trace\], )\[.*\]/, '\1[99.9]'))
+    out = assert_make("tool")
+    assert_equal "99.9", tool
+    refute_includes out, "other.c"
+  end
+
   def test_other_flags_rebuild
     project.configure
     assert_make "tool"
@@ -230,6 +243,22 @@ class TestMake < BuildTest
     line = err.lines.grep(/apt-get install/)
     assert_equal 1, line.size, err
     assert_match(/ libc6-dev .*libyaml-dev .*libcmocka-dev/, line.first)
+  end
+
+  # An apt-get whose lists are out of date: it has the package after an update.
+  def test_missing_packages_are_installed_after_an_update_where_they_are_not_known
+    skip "it installs on Debian only" unless File.exist?("/etc/debian_version")
+    project.script("bin/id", "echo 0")
+    project.script("bin/apt-get", <<~SH)
+      case $1 in
+      update) touch #{project.path("lists")} ;;
+      install) [ -e #{project.path("lists")} ] && ln -s /bin/true #{project.path("bin/no-such-program")} ;;
+      esac
+    SH
+    _, err, status = project.run("deps.sh", "no-such-program:its-package", BASE: "ruby-4.0")
+    assert_equal 0, status, err
+    assert_match(/^Missing build packages: its-package$/, err)
+    assert_path_exists project.path("bin/no-such-program")
   end
 
   def test_missing_rustc_is_named_and_stops_nothing

@@ -41,6 +41,12 @@ class TestPrepare < PatchesTest
     assert_empty project.git("status", "--porcelain", in: src)
   end
 
+  def test_lines_that_end_in_a_carriage_return_keep_it
+    project.patch("0001-first") { |text| text.sub("int f10(void);", "int f10(void);\r") }
+    assert_prepared
+    assert_includes File.binread(src("zjit.c")), "int f10(void);\r\n"
+  end
+
   def test_same_patches_give_the_same_commit_ids_whatever_the_user_s_configuration
     patch_first
     assert_prepared
@@ -153,8 +159,11 @@ class TestPrepare < PatchesTest
     base = base.sub(old, project.git("rev-parse", "HEAD")).sub(project.tree, project.git("rev-parse", "HEAD^{tree}"))
     project.write("project/bases/small", base)
     project.run("source.sh", "cache", RUBY_SOURCE: project.ruby)
+    built = %w[obj/zjit.o built].map { |name| "project/build/small/#{name}" }
+    built.each { |name| project.write(name, "") }
     assert_prepared
     assert_equal "new base\n", File.read(src("zjit.c"))
+    built.each { |name| refute_path_exists project.path(name), "it is of the old base" }
   end
 end
 

@@ -120,9 +120,16 @@ class TestRunner < BuildTest
     assert_closing_line "1 passed, 0 failed, 0 skipped", 0, run_suites("tool")
   end
 
+  def add_tests_that_fail_once(count, name)
+    once = "File.exist?(\"#{name}\#{i}\") ? pass : (File.write(\"#{name}\#{i}\", ''); flunk)"
+    add_file("tool/test_a.rb", "#{count}.times { |i| define_method(:\"test_\#{i}\") { #{once} } }")
+  end
+
   def test_many_failures_have_no_second_run
-    add_file("tool/test_a.rb", "6.times { |i| define_method(:\"test_\#{i}\") { File.exist?(\"was\#{i}\") ? pass : (File.write(\"was\#{i}\", ''); flunk) } }")
+    add_tests_that_fail_once(6, "six")
     assert_closing_line "0 passed, 6 failed, 0 skipped", 1, run_suites("tool")
+    add_tests_that_fail_once(5, "five")
+    assert_closing_line "5 passed, 0 failed, 0 skipped", 0, run_suites("tool")
   end
 
   def test_a_file_that_asks_for_it_runs_alone
@@ -357,6 +364,16 @@ class TestRunner < BuildTest
     project.write("project/test/tool/test_a.rb", "#{project.read("project/test/tool/test_a.rb")}\n# changed\n")
     refute_match(/passed before/, run_suites("--all", "tool").first)
     refute_match(/passed before/, run_suites("tool").first, "only check-all does that")
+  end
+
+  def test_a_commit_is_not_remembered_for_a_run_with_changes
+    add_file("tool/test_a.rb", "def test_ok = pass")
+    project.write("project/.gitignore", "build\n")
+    git("init", "-q", "-b", "master")
+    commit_all("first")
+    add_file("tool/test_b.rb", "def test_ok = pass")
+    assert_closing_line "2 passed, 0 failed, 0 skipped", 0, run_suites("--all", "tool", BASES: "small")
+    refute_path_exists project.path("home/.cache/ruby-vm-trace/check-all-passed")
   end
 
   def test_what_took_longest_begins_first

@@ -193,6 +193,12 @@ class TestSource < BuildTest
     assert_equal 1, status
   end
 
+  def test_another_given_source_is_looked_at_though_the_first_is_still_there
+    find(RUBY_SOURCE: project.ruby)
+    _, err, status = find(RUBY_SOURCE: project.path("nowhere"))
+    assert_equal 1, status, err
+  end
+
   def test_half_made_repository_is_not_taken_for_whole
     FileUtils.mkdir_p("#{project.cache}/half-made.1/objects")
     project.git("init", "-q", "--bare", project.store, in: project.dir)

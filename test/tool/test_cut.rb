@@ -63,6 +63,16 @@ class TestCut < Minitest::Test
     assert_equal 0, result.status
   end
 
+  # The end of the range is no moment of it.
+  def test_without_until_the_range_ends_after_the_last_event
+    trace = FxtBuilder.simple do |b|
+      b.event(:instant, "trace", "settings", ts: 1000, args: { "pid" => [:uint32, 42] })
+      b.event(:instant, "c", "n", ts: 5000)
+    end
+    events, = cut(trace, "--since=2us")
+    assert_equal({ "since_ns" => 2000, "until_ns" => 4001, "left_out" => 0 }, events.last["args"])
+  end
+
   # Its two times stay those of one moment.
   def test_host_from_before_the_span_is_moved_with_its_time_of_day
     trace = FxtBuilder.simple do |b|

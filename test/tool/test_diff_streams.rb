@@ -229,6 +229,14 @@ class TestDiffStreams < Minitest::Test
     assert_equal 1, compare(run_of(waits: 1, gc: 0), run_of(waits: 1, gc: 1), "--fail-over=gc:5").status
   end
 
+  def test_fail_over_of_a_time
+    before, after = run_of(waits: 10), run_of(waits: 30)
+    assert_equal 0, compare(before, after, "--fail-over=waiting:20ms").status
+    result = compare(before, after, "--fail-over=waiting:19.9ms")
+    assert_equal "vm-trace: diff: waiting grew by 20.0 ms, more than --fail-over=waiting:19.9ms\n", result.err
+    assert_equal 1, result.status
+  end
+
   def test_fail_over_of_allocations
     assert_equal 1, compare(allocated({ "A" => 100 }), allocated({ "A" => 200 }), "--fail-over=allocations:50").status
     assert_equal 0, compare(allocated({ "A" => 100 }), allocated({ "A" => 104 }), "--fail-over=allocations:1").status,

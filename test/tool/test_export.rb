@@ -170,6 +170,14 @@ class TestExport < Minitest::Test
     end
   end
 
+  # Numbers of one byte and of two.
+  def test_pprof_has_many_places
+    places = Array.new(200) { |i| ["A#m#{i}", "a.rb", i + 1] }
+    trace = exits(*places.map { |name, file, line| { "0" => "#{name} (#{file}:#{line})" } })
+    _, samples = read_pprof(export(trace, "-f", "pprof", "--no-reason").out.b)
+    assert_equal places, samples.map { |stack, _| stack.first }
+  end
+
   def test_pprof_shows_what_is_not_utf_8_by_its_code
     _, samples = read_pprof(export(exits({ "0" => "caf\xe9 (a.rb:-1)".b }), "-f", "pprof", "--no-reason").out.b)
     assert_equal [["caf\\xE9", "a.rb", -1]], samples.first.first

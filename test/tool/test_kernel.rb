@@ -207,6 +207,17 @@ class TestKernel < Minitest::Test
     end
   end
 
+  def test_nothing_is_known_between_the_pieces_of_a_process
+    Dir.mktmpdir do |dir|
+      files = [gvl_trace([[0, 10]], [[0, 10]], :gvl), gvl_trace([[1120, 1150]], [[1140, 1145], [1147, 1150]], :gvl)]
+      files = files.each_with_index.map do |trace, i|
+        File.join(dir, "a-42-20261126T221504-#{i + 1}-time.fxt").tap { |path| File.binwrite(path, trace.bytes) }
+      end
+      data = JSON.parse(tool("report", "--format=json", "--sched", *files).out)
+      assert_equal [[3, 2.0]], rows(data, "cpu", "runs", "gvl_without_cpu_ns")
+    end
+  end
+
   def test_a_wait_at_the_end_counts_as_without_a_cpu
     trace = KernelTrace.new(settings: { flags: "threads sched" }) do |t|
       t.runs(:main, 0)

@@ -190,6 +190,18 @@ class TestMerge < Minitest::Test
     end
   end
 
+  def test_a_duration_that_began_after_the_next_piece_ends_when_it_began
+    Dir.mktmpdir do |dir|
+      files = [piece(1000, ["late"], 0), piece(1090, [], 0)].each_with_index.map do |trace, i|
+        File.join(dir, "a-42-20261126T221504-#{i + 1}-time.fxt").tap { |path| File.binwrite(path, trace.bytes) }
+      end
+      merge(*files) do |out,|
+        late = tool("dump", out).out.lines.map { |line| JSON.parse(line) }.select { |event| event["name"] == "late" }
+        assert_equal [1100, 1100], late.map { |event| event["ts"] }
+      end
+    end
+  end
+
   # A thread that waits when the recorder cuts has the begin in both pieces.
   def test_durations_that_are_open_at_the_end_of_a_piece_end_there
     blocked = "select ts, dur, depth, name from slice where category = 'blocked' order by ts"

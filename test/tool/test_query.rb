@@ -421,6 +421,9 @@ class TestQuery < Minitest::Test
       missing = tool("query", path, "-f", "#{path}.none")
       assert_equal "vm-trace: #{path}.none: cannot be read: No such file or directory\n", missing.err
       assert_equal 3, missing.status
+      folder = File.dirname(path)
+      unread = tool("query", path, "-f", folder)
+      assert_equal ["vm-trace: #{folder}: cannot be read: Is a directory\n", 3], [unread.err, unread.status]
       File.write("#{path}.empty", "")
       assert_equal ["", 0], tool("query", path, "-f", "#{path}.empty").then { |r| [r.out, r.status] }
     end

@@ -68,6 +68,15 @@ class TestScrub < Minitest::Test
     refute_includes bytes, "/srv/shop/app"
   end
 
+  def test_what_is_kept_keeps_nothing_else
+    trace = FxtBuilder.simple do |b|
+      b.event(:instant, "trace", "settings", ts: 1, args: { "command" => "ruby --token=tooSecret" })
+      b.event(:instant, "trace", "host", ts: 2, args: { "host" => "web7.shop.example" })
+    end
+    kept = ->(option) { %w[tooSecret web7].select { |word| scrub(trace, option).last.include?(word) } }
+    assert_equal [%w[tooSecret], %w[web7]], [kept["--keep-command"], kept["--keep-host"]]
+  end
+
   def test_host_goes_and_its_time_and_service_stay
     args = { "host" => "web7.shop.example", "unix_ns" => [:uint64, 1_795_696_725_000_000_000], "service" => "cart" }
     trace = FxtBuilder.simple do |b|

@@ -74,6 +74,20 @@ native_threads_take_tracks_at_once(void **state)
     }
 }
 
+static void
+a_million_tracks_are_there_and_no_more(void **state)
+{
+    (void)state;
+    uint32_t thread = 0, other = 0, last = 0, count = 0;
+    for (uint32_t track; (track = new_track(&thread)) != 0; count++) last = track;
+    assert_in_range(count, 1000000, 1 << 20);
+    assert_int_equal(number(last), count);
+    assert_int_equal(new_track(&other), 0);
+    free_track(last);
+    assert_int_equal(new_track(&other), 0);
+    assert_int_equal(new_track(&thread), last);
+}
+
 int
 main(void)
 {
@@ -81,6 +95,7 @@ main(void)
         cmocka_unit_test(fibers_that_live_at_once_have_different_tracks),
         cmocka_unit_test(track_of_an_ended_fiber_is_taken_next_and_by_its_thread_alone),
         cmocka_unit_test(native_threads_take_tracks_at_once),
+        cmocka_unit_test(a_million_tracks_are_there_and_no_more), /* the last: it takes all */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -294,6 +294,7 @@ bytes_that_are_no_utf_8_are_shown_by_their_codes(void **state)
     assert_clean("a\x80z", 3, "a\\x80z");
     assert_clean("\xC0\x80", 2, "\\xC0\\x80");             /* NUL, longer than need be */
     assert_clean("\xE0\x9F\xBF", 3, "\\xE0\\x9F\\xBF");
+    assert_clean("\xF0\x8F\xBF\xBF", 4, "\\xF0\\x8F\\xBF\\xBF");
     assert_clean("\xED\xA0\x80", 3, "\\xED\\xA0\\x80");    /* a surrogate */
     assert_clean("\xF4\x90\x80\x80", 4, "\\xF4\\x90\\x80\\x80");
     assert_clean("\xF5\x80\x80\x80", 4, "\\xF5\\x80\\x80\\x80");
