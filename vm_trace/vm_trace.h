@@ -294,7 +294,8 @@ void rb_vm_trace_barrier_left_slow(struct rb_execution_context_struct *ec, struc
 /* The same for the stream `samples`, which has a thread's memory of its own there. */
 void rb_vm_trace_sampled_suspending_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
                                          enum rb_vm_trace_suspension why);
-void rb_vm_trace_sampled_suspended_slow(struct rb_vm_trace_thread *thread, enum rb_vm_trace_suspension why);
+void rb_vm_trace_sampled_suspended_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
+                                        enum rb_vm_trace_suspension why);
 void rb_vm_trace_sampled_ready_slow(struct rb_vm_trace_thread *thread);
 void rb_vm_trace_sampled_barrier_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
 void rb_vm_trace_sampled_barrier_left_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
@@ -316,7 +317,7 @@ rb_vm_trace_thread_suspended(struct rb_execution_context_struct *ec, struct rb_v
                              enum rb_vm_trace_suspension why)
 {
     if (__builtin_expect(!rb_vm_trace_threads_on, 1)) return;
-    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_SAMPLES) rb_vm_trace_sampled_suspended_slow(thread, why);
+    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_SAMPLES) rb_vm_trace_sampled_suspended_slow(ec, thread, why);
     if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_STATES) rb_vm_trace_thread_suspended_slow(ec, thread, why);
 }
 

@@ -11,6 +11,7 @@ require_relative "judgement"
 require_relative "workloads"
 require_relative "call_rows"
 require_relative "kernel_rows"
+require_relative "off_rows"
 require_relative "sampling_rows"
 
 module Bench
@@ -22,6 +23,7 @@ module Bench
   class Rows
     include CallRows
     include KernelRows
+    include OffRows
     include SamplingRows
 
     # Exits of one iteration. A process runs seven of them, so its trace has 20 to 40 MB when every
@@ -49,7 +51,7 @@ module Bench
     end
 
     GROUPS = %i[exits yjit throws ractors late size memory cold tmpfs recorder samples switch hooks markers threads
-                gc allocations states calls kernel sampling saving pieces scale absent depths].freeze
+                gc allocations states calls kernel sampling saving pieces scale absent off compiling depths].freeze
 
     def run
       (@only || GROUPS).each do |group|

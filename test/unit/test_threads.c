@@ -592,6 +592,28 @@ a_suspension_that_was_not_announced_is_written_late(void **state)
     trace_free(trace);
 }
 
+/* It has the GVL again, and stops for a barrier before it says that it runs on. */
+static void
+a_late_suspension_comes_before_the_barrier_after_it(void **state)
+{
+    (void)state;
+    start_threads();
+    fake_current(&worker);
+    rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+    rb_vm_trace_thread_suspended(&worker, thread_of(&worker_memory), RB_VM_TRACE_BLOCKED);
+    rb_vm_trace_thread_ready(&worker, thread_of(&worker_memory));
+    pass(1000);
+    stop_worker();
+    rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+    struct trace *trace = finish();
+    assert_int_equal(trace_count(trace, "blocked", "Thread::Queue#pop"), 2);
+    assert_int_equal(trace_count(trace, "blocked", "barrier"), 2);
+    for (size_t i = 1; i < trace->scheduling_count; i++)
+        assert_true(trace->schedulings[i].ns >= trace->schedulings[i - 1].ns);
+    assert_int_equal(trace->open_spans, 0);
+    trace_free(trace);
+}
+
 /* One that was about to wait, and need not: it runs on. */
 static void
 a_thread_that_need_not_wait_runs_on(void **state)
@@ -692,6 +714,7 @@ main(void)
         isolated_test(a_thread_stops_for_the_barrier_of_another),
         isolated_test(a_barrier_on_the_way_to_a_block_does_not_change_it),
         isolated_test(a_suspension_that_was_not_announced_is_written_late),
+        isolated_test(a_late_suspension_comes_before_the_barrier_after_it),
         isolated_test(a_thread_that_need_not_wait_runs_on),
         isolated_test(under_the_lock_of_a_scheduler_only_words_are_stored),
         isolated_test(a_barrier_does_not_begin_a_time_slice),

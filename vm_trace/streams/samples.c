@@ -299,13 +299,25 @@ sampled_of(const struct rb_vm_trace_thread *memory)
     return session ? rb_vm_trace_sampled_find(session, memory->sampled.number) : NULL;
 }
 
-/* One that did not say so before, which is rare, counts as running until it is woken. */
+/*
+ * Only words are stored here. Of a thread that did not say so before, what the handler has copied is named
+ * when it runs on, unless there was a collection; a signal that is on its way does nothing.
+ */
 void
-rb_vm_trace_sampled_suspended_slow(struct rb_vm_trace_thread *memory, enum rb_vm_trace_suspension why)
+rb_vm_trace_sampled_suspended_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *memory,
+                                   enum rb_vm_trace_suspension why)
 {
     uint32_t settles = VM_TRACE_SETTLES, waits = why == RB_VM_TRACE_PREEMPTED ? VM_TRACE_WAITS : VM_TRACE_BLOCKS;
-    struct vm_trace_sampled *thread = sampled_of(memory);
-    if (thread) atomic_compare_exchange_strong(&thread->phase, &settles, waits);
+    struct vm_trace_sampled *announced = sampled_of(memory), *thread = rb_vm_trace_sampled_current();
+    if (!thread) {
+        if (announced) atomic_compare_exchange_strong(&announced->phase, &settles, waits);
+        return;
+    }
+    rb_vm_trace_sampled_run(NULL);
+    thread->collections = atomic_load(&collections);
+    thread->ec = ec;
+    thread->since_ns = rb_vm_trace_clock_system_ns();
+    sampled_phase(thread, waits);
 }
 
 void
@@ -379,7 +391,7 @@ rb_vm_trace_sampled_barrier_slow(struct rb_execution_context_struct *ec, struct 
 {
     if (!rb_vm_trace_host_has_gvl_p(ec)) return;
     rb_vm_trace_sampled_suspending_slow(ec, memory, RB_VM_TRACE_BARRIER);
-    rb_vm_trace_sampled_suspended_slow(memory, RB_VM_TRACE_BARRIER);
+    rb_vm_trace_sampled_suspended_slow(ec, memory, RB_VM_TRACE_BARRIER);
 }
 
 void

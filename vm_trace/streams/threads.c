@@ -299,11 +299,12 @@ void
 rb_vm_trace_barrier_joined_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
 {
     if (!rb_vm_trace_host_has_gvl_p(ec)) return; /* it does not count as running, and may not write */
+    struct rb_vm_trace_ractor *ractor = recording_ractor(ec);
+    if (!ractor) return;
+    if (threads_of(ractor)->late.thread) suspend_late(ractor);
     bool known = thread->trace == trace_id();
     if (known ? thread->suspended : thread->ready_stamp != 0) /* it has just got the GVL */
         resume(ec, thread);
-    struct rb_vm_trace_ractor *ractor = recording_ractor(ec);
-    if (!ractor) return;
     begin_to_wait(thread, RB_VM_TRACE_BARRIER);
     suspend(ractor, ec, thread, clock_now_ns(&ractor->clock));
 }
