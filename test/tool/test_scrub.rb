@@ -109,7 +109,7 @@ class TestScrub < Minitest::Test
   def in_folder(traces)
     Dir.mktmpdir do |dir|
       Dir.mkdir(spool = File.join(dir, "spool"))
-      traces.each { |name, trace| File.binwrite(File.join(spool, name), trace.respond_to?(:bytes) ? trace.bytes : trace) }
+      traces.each { |name, trace| File.binwrite(File.join(spool, name), trace.is_a?(String) ? trace : trace.bytes) }
       yield spool, File.join(dir, "out")
     end
   end
@@ -123,6 +123,45 @@ class TestScrub < Minitest::Test
       File.binwrite(File.join(spool, "new-1-4.fxt"), hosted("new", "c").bytes)
       assert_match(/: 1 traces are scrubbed, 2 were there already/, tool("scrub", "-o", out, spool).err)
       Dir[File.join(out, "*")].each { |copy| refute_match(/web7|db1|new/, Zlib.gunzip(File.binread(copy))) }
+    end
+  end
+
+  # The same folder again, and more is to be removed.
+  def test_a_copy_that_has_something_to_remove_is_made_anew
+    in_folder("a.fxt" => hosted("h7", "Parser#parse"), "b.fxt" => hosted("h7", "Lexer#lex")) do |spool, out|
+      tool("scrub", "-z", "none", "-o", out, spool)
+      result = tool("scrub", "-z", "none", "-o", out, "--remove", "Parser", spool)
+      assert_match(/1 traces are scrubbed, 1 were there already/, result.err)
+      Dir[File.join(out, "*")].each { |copy| refute_includes File.binread(copy), "Parser" }
+    end
+  end
+
+  # A fork's file, a compressed one, and names that are equal once something is removed.
+  def test_each_trace_of_a_folder_has_a_copy_of_its_own
+    traces = { "app.fxt" => hosted("h7", "one"), "app.fxt.11625" => hosted("h7", "two"), "app.fxt.gz" => Zlib.gzip(hosted("h7", "three").bytes),
+               "Acme.fxt" => hosted("h7", "four"), "Apex.fxt" => hosted("h7", "five") }
+    in_folder(traces) do |spool, out|
+      command = ["scrub", "-z", "none", "--remove", "Acme|Apex", "-o", out, spool]
+      assert_match(/5 traces are scrubbed, 0 were there already, 0 cannot be read$/, tool(*command).err)
+      copies = Dir[File.join(out, "*")].map { |copy| File.binread(copy) }
+      %w[one two three four five].each { |name| assert_equal 1, copies.count { |bytes| bytes.include?(name) }, name }
+      assert_match(/0 traces are scrubbed, 5 were there already/, tool(*command).err)
+      FileUtils.touch(File.join(spool, "Apex.fxt"), mtime: Time.now + 5)
+      assert_match(/1 traces are scrubbed, 4 were there already/, tool(*command).err)
+    end
+  end
+
+  def test_what_is_no_ordinary_file_stays_as_it_is
+    Dir.mktmpdir do |dir|
+      File.mkfifo(fifo = File.join(dir, "fifo"))
+      File.binwrite(file = File.join(dir, "a.fxt"), trace.bytes)
+      [fifo, "/dev/null"].each do |out|
+        result = tool("scrub", "-o", out, file)
+        assert_match(/: is no ordinary file: scrub reads what it has written/, result.err)
+        assert_equal 2, result.status
+        refute File.file?(out)
+        assert_path_exists out
+      end
     end
   end
 
@@ -185,7 +224,7 @@ class TestScrub < Minitest::Test
     builder = FxtBuilder.simple { |b| b.event(:instant, "c", "axb", ts: 1) }
     result, bytes = scrub(builder, "--remove", 'a\*b', "--remove", "x")
     assert_equal [3, nil], [result.status, bytes]
-    assert_match(/out\.fxt: is removed again: something that was to be removed was found in it\n\z/, result.err)
+    assert_match(/out\.fxt: is not written: something that was to be removed was found in what would be in it\n\z/, result.err)
   end
 
   # Unknown records may hold anything.

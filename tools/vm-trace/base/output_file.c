@@ -254,15 +254,22 @@ output_open(struct output *output, enum output_kind kind, const char *path, int 
     return false;
 }
 
+bool
+output_complete(struct output *output)
+{
+    bool good = !ferror(output->file);
+    good = fclose(output->file) == 0 && good;
+    output->file = NULL;
+    output->failed = !good;
+    return good;
+}
+
 enum status
 output_close(struct output *output, enum status status)
 {
     if (output->file == stdout) return worse(status, finish_output());
-    bool good = true;
-    if (output->file != NULL) {
-        good = !ferror(output->file);
-        good = fclose(output->file) == 0 && good;
-    }
+    if (output->file != NULL) output_complete(output);
+    bool good = !output->failed;
     bool wanted = status < STATUS_USAGE && good;
     if (wanted && output->target != NULL) good = rename(output->temporary, output->target) == 0;
     if (status < STATUS_USAGE && !good) fail_errno(output->path);

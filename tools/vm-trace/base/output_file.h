@@ -26,12 +26,16 @@ struct output {
     const char *path; /* as given by the user */
     char *target;     /* the file to replace; NULL: nothing is renamed */
     char *temporary;  /* its name until it is complete */
+    bool failed;      /* output_complete did */
     unsigned slot;    /* of the temporary name in the list of those to remove */
 };
 
 /* Opens the output; NULL is standard output. Prints a message and returns false if it cannot be
  * written or is one of the inputs. */
 bool output_open(struct output *output, enum output_kind kind, const char *path, int input_count, char **inputs);
+/* Writes all out, but leaves it under its temporary name, where it can be read, until output_close. Only for an
+ * output that gets a name. Returns false if it could not be written; output_close says so. */
+bool output_complete(struct output *output);
 /* Completes the output. If status says that the input was useless (STATUS_USAGE or worse),
  * discards it as if it had never been opened. Returns the worse of status and its own. */
 enum status output_close(struct output *output, enum status status);

@@ -1,5 +1,6 @@
 /* scrub.c - `vm-trace scrub`: a copy of a trace without what should not leave the house. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 
 #include "analysis/scrub_text.h"
 #include "base/escape.h"
+#include "base/map.h"
 #include "base/output_file.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
@@ -115,18 +117,16 @@ read_once(const struct options *options, char *file, struct fxt_visitor *visitor
     return status;
 }
 
-/* Reads what was written: there is nothing left in it to remove. */
-static enum status
-verify(const struct options *options, struct scrubbing *scrubbing, const char *out)
+/* Reads a copy. Returns whether there is nothing in it to remove. */
+static bool
+clean_p(const struct options *options, const char *copy)
 {
-    struct fxt_visitor visitor = {.context = scrubbing, .record = on_record};
-    scrubbing->copy = NULL;
-    scrubbing->records = scrubbing->left_out = 0;
-    enum status status = read_once(options, (char *)out, &visitor);
-    if (scrubbing->unclean + scrubbing->left_out == 0 && status < STATUS_CANNOT_READ) return STATUS_FINE;
-    unlink(out);
-    file_message(out, "is removed again: something that was to be removed was found in it");
-    return STATUS_CANNOT_READ;
+    static struct scrubbing scrubbing;
+    struct fxt_visitor visitor = {.context = &scrubbing, .record = on_record};
+    scrubbing.copy = NULL;
+    scrubbing.records = scrubbing.left_out = scrubbing.unclean = 0;
+    enum status status = read_once(options, (char *)copy, &visitor);
+    return scrubbing.unclean + scrubbing.left_out == 0 && status < STATUS_CANNOT_READ;
 }
 
 /* The first reading finds what is secret. The second one reports faults. */
@@ -149,22 +149,30 @@ find_all_secrets(const struct options *options, char *file)
     if (null != NULL) fclose(null);
 }
 
-/* The second reading, which writes, and a third one of what was written. */
+/* The second reading, which writes, and a third one of what was written, before it gets its name. */
 static enum status
 scrub_file(const struct options *options, char *file, const char *out)
 {
     static struct scrubbing scrubbing;
     struct fxt_visitor records = {.context = &scrubbing, .record = on_record};
     struct output output;
+    struct stat there;
+    if (stat(out, &there) == 0 && !S_ISREG(there.st_mode)) {
+        file_message(out, "is no ordinary file: scrub reads what it has written; give the name of a file");
+        return STATUS_USAGE;
+    }
     if (!output_open(&output, OUTPUT_BINARY, out, 1, &file)) return STATUS_CANNOT_READ;
     scrubbing = (struct scrubbing){.copy = record_copy_new(output.file, true)};
     enum status status = read_once(options, file, &records);
     record_copy_free(scrubbing.copy);
     sums.records += scrubbing.records - scrubbing.left_out;
     sums.left_out += scrubbing.left_out;
-    status = output_close(&output, status);
     sums.changed = scrub.changed;
-    return status < STATUS_USAGE ? worse(status, verify(options, &scrubbing, out)) : status;
+    if (output_complete(&output) && status < STATUS_USAGE && !clean_p(options, output.temporary)) {
+        file_message(out, "is not written: something that was to be removed was found in what would be in it");
+        status = STATUS_CANNOT_READ;
+    }
+    return output_close(&output, status);
 }
 
 static void
@@ -180,29 +188,79 @@ print_sums(void)
 
 /* --- a folder --------------------------------------------------------------------------------------------------------- */
 
-/* The name of a trace's copy, without what is secret in it, and compressed. The caller frees it. */
+/* Bytes of a trace's name up to ".fxt" and what follows of it but a compression: a fork's has its pid there. */
+static size_t
+bytes_of_name(const char *name, const char **pid_out, int *pid_bytes_out)
+{
+    const char *ending = strstr(name, ".fxt");
+    size_t pid_bytes = ending == NULL ? 0 : strspn(ending + 4 + (ending[4] == '.'), "0123456789");
+    *pid_out = pid_bytes > 0 ? ending + 4 : "";
+    *pid_bytes_out = pid_bytes > 0 ? (int)pid_bytes + 1 : 0;
+    return ending == NULL ? strlen(name) : (size_t)(ending - name);
+}
+
+static uint64_t
+hash_of(const char *text)
+{
+    uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+    for (; *text != '\0'; text++) hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
+    return mix64(hash);
+}
+
+/* The names that copies have got already, by their hashes. */
+static struct map taken;
+
+static bool
+take_name(const char *path)
+{
+    uint64_t key = hash_of(path);
+    if (map_get(&taken, key) != MAP_NONE) return false;
+    map_set(&taken, key, 1);
+    return true;
+}
+
+/* The name of a trace's copy, without what is secret in it, and compressed. Where another one has that name, a
+ * hash of the trace's own is in it. The caller frees it. */
 static char *
 name_of_copy(const char *file)
 {
-    const char *slash = strrchr(file, '/'), *name = slash == NULL ? file : slash + 1, *ending = strstr(name, ".fxt");
-    uint32_t bytes = ending == NULL ? (uint32_t)strlen(name) : (uint32_t)(ending - name);
+    const char *slash = strrchr(file, '/'), *name = slash == NULL ? file : slash + 1, *pid;
+    int pid_bytes;
+    uint32_t bytes = (uint32_t)bytes_of_name(name, &pid, &pid_bytes);
     struct fxt_string clean = scrub_text(&scrub, (struct fxt_string){.ptr = name, .len = bytes});
     const char *compressed = strcmp(compression, "none") == 0 ? "" : strcmp(compression, "gzip") == 0 ? ".gz" : ".zst";
-    char *path = xformat("%s/%.*s.fxt%s", out_path, (int)clean.len, clean.ptr, compressed);
-    for (char *at = path + strlen(out_path); *at != '\0'; at++) {
-        if (*at == '*') *at = '_';
+    char *path = xformat("%s/%.*s.fxt%.*s%s", out_path, (int)clean.len, clean.ptr, pid_bytes, pid, compressed);
+    for (uint64_t salt = 0;; salt++) {
+        for (char *at = path + strlen(out_path); *at != '\0'; at++) {
+            if (*at == '*') *at = '_';
+        }
+        if (take_name(path)) return path;
+        free(path);
+        unsigned hash = (unsigned)(mix64(hash_of(name) + salt) & 0xffff);
+        clean = scrub_text(&scrub, (struct fxt_string){.ptr = name, .len = bytes});
+        path = xformat("%s/%.*s-%04x.fxt%.*s%s", out_path, (int)clean.len, clean.ptr, hash, pid_bytes, pid, compressed);
     }
-    return path;
 }
 
-/* Whether the copy is there and no older than the trace. */
+/* Gives the copy the trace's time: then it is known whose copy it is. */
+static void
+give_time(const char *file, const char *copy)
+{
+    struct stat of_file;
+    if (stat(file, &of_file) != 0) return;
+    const struct timespec times[] = {of_file.st_atim, of_file.st_mtim};
+    utimensat(AT_FDCWD, copy, times, 0);
+}
+
+/* Whether the copy is there, of this trace as it is, and has nothing to remove: perhaps less was removed when it
+ * was made. */
 static bool
-done_p(const char *file, const char *copy)
+done_p(const struct options *options, const char *file, const char *copy)
 {
     struct stat of_file, of_copy;
     if (stat(file, &of_file) != 0 || stat(copy, &of_copy) != 0) return false;
-    if (of_copy.st_mtim.tv_sec != of_file.st_mtim.tv_sec) return of_copy.st_mtim.tv_sec > of_file.st_mtim.tv_sec;
-    return of_copy.st_mtim.tv_nsec >= of_file.st_mtim.tv_nsec;
+    bool same = of_copy.st_mtim.tv_sec == of_file.st_mtim.tv_sec && of_copy.st_mtim.tv_nsec == of_file.st_mtim.tv_nsec;
+    return same && clean_p(options, copy);
 }
 
 /* One trace that cannot be read keeps no other from being scrubbed. */
@@ -219,11 +277,12 @@ scrub_folder(const struct options *options, const char *folder)
     for (int i = 0; i < count; i++) {
         find_all_secrets(options, traces[i]);
         char *copy = name_of_copy(traces[i]);
-        if (done_p(traces[i], copy)) {
+        if (done_p(options, traces[i], copy)) {
             done++;
         }
         else {
             enum status of_file = scrub_file(options, traces[i], copy);
+            if (of_file < STATUS_USAGE) give_time(traces[i], copy);
             made += of_file < STATUS_USAGE;
             failed += of_file >= STATUS_USAGE;
             status = worse(status, of_file);
@@ -231,6 +290,7 @@ scrub_folder(const struct options *options, const char *folder)
         free(copy);
     }
     folder_traces_free(traces, count);
+    map_free(&taken);
     if (made > 0) print_sums();
     fprintf(stderr, "vm-trace: %d traces are scrubbed, %d were there already, %d cannot be read\n", made, done, failed);
     return status;
@@ -289,10 +349,11 @@ const struct command command_scrub = {
         "paths (/home/me/app/user.rb becomes */user.rb), and without what --remove matches. What\n"
         "is removed becomes up to three stars. Names of methods, classes and threads, texts of\n"
         "markers and addresses stay, unless --remove matches them. Times and counts stay.\n"
-        "The result is read again: if something to remove is found in it, it is deleted, and the\n"
-        "exit status is 3. Records that cannot be searched are left out, and counted.\n"
+        "The result is read again before it gets its name: if something to remove is found in it, there is\n"
+        "none, and the exit status is 3. Records that cannot be searched are left out, and counted.\n"
         "Of a folder, such as a spool, each trace gets a copy in the folder OUT, under its name\n"
-        "without what is removed. Copies that are there already stay; run it as often as you like.\n",
+        "without what is removed. Copies that are there already, of the same traces, and have nothing to\n"
+        "remove stay; run it as often as you like.\n",
     .options = scrub_options,
     .run = run,
 };
