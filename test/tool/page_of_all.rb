@@ -16,7 +16,7 @@ module PageOfAll
       recorded = %w[kernel.fxt calls.fxt gvl.fxt].to_h { |name| [name, File.binread(File.join(TRACES, name))] }
       files = { "samples.fxt" => samples, **recorded }
       paths = files.map { |name, bytes| File.join(dir, name).tap { |path| File.binwrite(path, bytes) } }
-      browse(states(source), "--sources", *options, *paths, **size) do |browser|
+      browse(states(source), "--sources", "--below=/", *options, *paths, **size) do |browser|
         wait_for_calls(browser)
         yield browser
       end

@@ -41,7 +41,7 @@ class TestHtmlSources < Minitest::Test
   # [path, note, ms lost, exits, fallbacks, number of lines of text, [costly line]]; a costly line:
   # [line, ms lost, exits, fallbacks, [reason]]
   def sources(bytes, *options)
-    data = data_of(page(bytes, "--sources", *options))
+    data = data_of(page(bytes, "--sources", "--below=#{@dir}", *options))
     data["sources"].map do |path, note, lost, exits, fallbacks, text, lines|
       found = lines.map do |line, ns, *counts, reasons|
         [line, ns / MS, *counts, reasons.map { |reason| data["strings"][reason[0]] }]
@@ -52,7 +52,7 @@ class TestHtmlSources < Minitest::Test
 
   def test_files_with_exits_those_that_lost_most_first
     with_file(trace) do |file|
-      result = tool("html", "--sources", file)
+      result = tool("html", "--sources", "--below=#{@dir}", file)
       assert_equal "vm-trace: html: the page has 2 of 3 sources, and says why not the others\n", result.err
       data = data_of(result.out)
       assert_equal ["        line 30 # <b>é</b>", 60], [data["sources"][1][5][29], data["sources"][1][5].size]
@@ -60,6 +60,24 @@ class TestHtmlSources < Minitest::Test
     assert_equal [[@hot, "", 20, 1, 0, 3, [[2, 20, 1, 0, ["Once"]]]],
                   [@long, "", 3, 3, 1, 60, [[30, 3, 3, 0, ["Often"]], [50, 0, 0, 1, ["Send: x"]]]],
                   [path("gone.rb"), "No such file or directory", 0, 1, 0, 0, [[7, 0, 1, 0, ["Gone"]]]]], sources(trace)
+  end
+
+  # Whoever makes the trace chooses the paths in it; whoever makes the page can read more files.
+  def test_only_files_of_the_folder
+    write(secret = path("secret.rb"), "the secret\n" * 7)
+    Dir.mkdir(app = path("app"))
+    write(mine = File.join(app, "mine.rb"), "mine\n" * 60)
+    File.symlink(secret, link = File.join(app, "link.rb"))
+    bytes = trace(mine, secret, missing: link)
+    [["--below", app], []].each do |below|
+      text = with_file(bytes) { |file| Dir.chdir(below.empty? ? app : @dir) { tool("html", "--sources", *below, file).out } }
+      refute_includes text, "the secret"
+      notes = data_of(text).then { |data| data["sources"].to_h { |name, note, *| [File.basename(data["strings"][name]), note] } }
+      assert_equal ["", "not in the folder of the sources: --below=FOLDER says which that is"],
+                   notes.values_at("mine.rb", "secret.rb")
+      assert_equal notes["secret.rb"], notes["link.rb"]
+    end
+    assert_match(/nowhere: No such file/, with_file(bytes) { |file| tool("html", "--sources", "--below=nowhere", file).err })
   end
 
   def test_only_with_the_option
@@ -73,7 +91,7 @@ class TestHtmlSources < Minitest::Test
     with_file(trace) do |file|
       lines = JSON.parse(tool("annotate", "--format=json", file).out)["annotated_lines"]["rows"]
       expected = lines.map { |row| row.values_at("path", "line", "lost_ns", "exits", "fallbacks") }
-      data = data_of(page(trace, "--sources"))
+      data = data_of(page(trace, "--sources", "--below=#{@dir}"))
       found = data["sources"].flat_map do |path, *, lines|
         lines.map { |line| [data["strings"][path], *line.first(4)] }
       end
@@ -109,7 +127,7 @@ class TestHtmlSources < Minitest::Test
 
   def test_limits_of_files_and_lines
     page_of = lambda do |frames|
-      data_of(page(exits_at(frames.map { |frame| FxtBuilder::Inline.new(frame) }), "--sources"))
+      data_of(page(exits_at(frames.map { |frame| FxtBuilder::Inline.new(frame) }), "--sources", "--below=#{@dir}"))
     end
     data = page_of[(1..1002).map { |i| "f (/gone/#{i}.rb:1)" }]
     assert_equal [1000, 2], [data["sources"].size, data["sources_left_out"]]
@@ -128,7 +146,7 @@ class TestHtmlSources < Minitest::Test
   end
 
   def test_browser_jumps_from_the_table_to_the_line
-    browse(trace, "--sources", height: 2000) do |browser|
+    browse(trace, "--sources", "--below=#{@dir}", height: 2000) do |browser|
       refute_equal "hacked", browser.run("return document.title")
       names = browser.run("return [...document.querySelectorAll('#sources summary .mono')].map((e) => e.textContent)")
       assert_equal [path("hot.rb"), @long, path("gone.rb")], names
@@ -154,7 +172,7 @@ class TestHtmlSources < Minitest::Test
   # A trace may name any line.
   def test_browser_with_lines_that_no_file_has
     frames = ["f (#{@hot}:2000000000)", "g (#{@hot}:2)", "h (#{path("gone.rb")}:9)", "i"]
-    browse(exits_at(frames), "--sources", height: 2000) do |browser|
+    browse(exits_at(frames), "--sources", "--below=#{@dir}", height: 2000) do |browser|
       browser.run("[...document.querySelectorAll('#sources details')].forEach((d) => { d.open = true; })")
       click_place(browser, ":2000000000")
       assert_equal ["1", "2000000000", ""], row(browser, "#sources tr.target")

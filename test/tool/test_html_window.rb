@@ -134,7 +134,7 @@ class TestHtmlWindow < Minitest::Test
         4.times { |i| t.site("R#{i % 2}", "Foo#a (#{source}:#{1 + i})", 15, lost: 0.4, max: 0.04) }
         t.states(:main, exited: 3, compiled: 80)
       end.build
-      browse(trace, "--sources") do |browser|
+      browse(trace, "--sources", "--below=/") do |browser|
         from, to = bins(browser, 30, 90)
         show(browser, from, to)
         browser.run("for (const file of document.querySelectorAll('#sources details')) file.open = true")

@@ -1,7 +1,9 @@
 /* page_file.c - see page_file.h */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/annotated_source.h"
 #include "base/output_file.h"
@@ -11,9 +13,9 @@
 #include "render/page_sources.h"
 
 static void
-print_with_sources(FILE *out, struct page_data *data, int file_count, char **files)
+print_with_sources(FILE *out, struct page_data *data, const char *below, int file_count, char **files)
 {
-    struct page_sources sources = {.traced = traces_written(file_count, files)};
+    struct page_sources sources = {.below = below, .traced = traces_written(file_count, files)};
     sources.reason_of = page_data_annotate(data, &sources.annotation);
     print_page(out, data, &sources, file_count, files);
     uint32_t count = sources.annotation.files.count;
@@ -43,7 +45,16 @@ enum status
 page_file_write(const struct page_options *page, const struct options *options, int file_count, char **files)
 {
     struct output output;
-    if (!output_open(&output, OUTPUT_BINARY, page->out_path, file_count, files)) return STATUS_CANNOT_READ;
+    const char *folder = page->below == NULL ? "." : page->below;
+    char *below = realpath(folder, NULL);
+    if (below == NULL) {
+        file_message(folder, strerror(errno));
+        return STATUS_USAGE;
+    }
+    if (!output_open(&output, OUTPUT_BINARY, page->out_path, file_count, files)) {
+        free(below);
+        return STATUS_CANNOT_READ;
+    }
     struct page_data data;
     page_data_init(&data, options->memory_bytes);
     data.calls_shown_max = page->max_calls;
@@ -56,10 +67,11 @@ page_file_write(const struct page_options *page, const struct options *options, 
     if (status < STATUS_USAGE) {
         page_data_finish(&data);
         if (compared) page_data_compare(&data, &before);
-        if (page->with_sources) print_with_sources(output.file, &data, file_count, files);
+        if (page->with_sources) print_with_sources(output.file, &data, below, file_count, files);
         else print_page(output.file, &data, NULL, file_count, files);
     }
     if (compared) page_data_free(&before);
     page_data_free(&data);
+    free(below);
     return output_close(&output, status);
 }

@@ -10,6 +10,7 @@
 struct page_options {
     const char *out_path; /* NULL or "-": standard output */
     bool with_sources;
+    const char *below;    /* of these, only those in this folder; NULL: in the current one */
     uint32_t max_calls;   /* shown, the longest ones */
     const char *against;  /* a trace or a folder, whose stacks are compared; NULL: none */
 };

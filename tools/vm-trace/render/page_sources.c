@@ -1,6 +1,7 @@
 /* page_sources.c - see page_sources.h. page/sources.js describes the JSON. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/annotated_source.h"
 #include "base/xalloc.h"
@@ -80,6 +81,17 @@ print_text(FILE *out, const struct source_file *source)
     putc(']', out);
 }
 
+/* Whether a file is there, and not in the folder: a trace may name any file that can be read. */
+static bool
+outside_p(const char *path, const char *below)
+{
+    size_t len = strlen(below);
+    char *file = realpath(path, NULL);
+    bool root = len == 1, inside = file == NULL || root || (strncmp(file, below, len) == 0 && file[len] == '/');
+    free(file);
+    return !inside;
+}
+
 void
 print_page_sources(struct page *page, struct page_sources *sources)
 {
@@ -90,10 +102,12 @@ print_page_sources(struct page *page, struct page_sources *sources)
     for (; listed < annotation->files.count && listed < PAGE_ROWS_SHOWN; listed++) {
         const struct annotated_file *file = row_table_at(&annotation->files, listed);
         const char *path = file->path == STRING_NONE ? "" : pool_string(page->data->pool, file->path).ptr;
-        struct source_file source;
+        struct source_file source = {0};
         if (file->line_count > PAGE_SOURCE_LINES_MAX - lines) break;
         lines += file->line_count;
-        const char *note = annotated_source_read(annotation, listed, path, sources->traced, &source);
+        const char *note = outside_p(path, sources->below) ?
+                               "not in the folder of the sources: --below=FOLDER says which that is" :
+                               annotated_source_read(annotation, listed, path, sources->traced, &source);
         size_t source_bytes = bytes_of(&source);
         if (source_bytes > PAGE_SOURCE_BYTES_MAX - bytes) {
             note = "left out: the page has at most 4 MiB of sources";

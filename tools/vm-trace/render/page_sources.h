@@ -14,6 +14,7 @@ enum {
 struct page_sources {
     struct annotation annotation;
     uint32_t *reason_of; /* the number of the reason of each gathered row, or 0 */
+    const char *below; /* only files in this folder, which is absolute and without links, are read */
     time_t traced;  /* a source that changed later is said to be newer; 0: unknown */
     uint32_t shown; /* out: how many files have their text in the page */
 };

@@ -3,7 +3,7 @@
 #include "cli/command.h"
 #include "cli/page_file.h"
 
-static const char *out_path, *against;
+static const char *out_path, *against, *below;
 static bool with_sources;
 static uint64_t max_calls = PAGE_CALLS_SHOWN;
 
@@ -11,7 +11,7 @@ static enum status
 run(const struct options *options, int file_count, char **files)
 {
     const struct page_options page = {
-        .out_path = out_path, .with_sources = with_sources, .max_calls = (uint32_t)max_calls,
+        .out_path = out_path, .with_sources = with_sources, .below = below, .max_calls = (uint32_t)max_calls,
         .against = against};
     return page_file_write(&page, options, file_count, files);
 }
@@ -22,6 +22,7 @@ static const struct cli_option html_options[] = {
                "embed the sources of the files with exits (read where the trace\n"
                "says); whoever gets the page can read them",
                NULL, &with_sources),
+    CLI_OPTION("below", 0, "FOLDER", "of these, only files in this folder (default: the current one)", take_text, &below),
     CLI_OPTION("against", 'a', "BASE", "compare the flame graphs with those of this trace, or of the traces\n"
                "in this folder: what grew is red, what shrank is blue", take_text, &against),
     {"max-calls", 'c', "N", "calls in the page, the longest ones (default 2000000); its\n"
@@ -53,8 +54,8 @@ const struct command command_html = {
         "are folded into one that keeps their sums. Sampled exits count with their weight. OUT\n"
         "appears when it is complete.\n"
         "With --sources it has the sources, too, with counts and lost time beside their lines, and\n"
-        "the tables lead there: at most 4 MiB, of the files that cost most. Files that are missing\n"
-        "or have changed are named.\n",
+        "the tables lead there: at most 4 MiB, of the files that cost most. Files that are missing,\n"
+        "have changed, or are not in the folder that --below names are named.\n",
     .folders = true,
     .options = html_options,
     .run = run,

@@ -349,11 +349,12 @@ const struct command command_scrub = {
         "paths (/home/me/app/user.rb becomes */user.rb), and without what --remove matches. What\n"
         "is removed becomes up to three stars. Names of methods, classes and threads, texts of\n"
         "markers and addresses stay, unless --remove matches them. Times and counts stay.\n"
-        "The result is read again before it gets its name: if something to remove is found in it, there is\n"
-        "none, and the exit status is 3. Records that cannot be searched are left out, and counted.\n"
+        "The result is read again before it gets its name: if something to remove is found in it,\n"
+        "there is none, and the exit status is 3. Records that cannot be searched are left out, and\n"
+        "counted.\n"
         "Of a folder, such as a spool, each trace gets a copy in the folder OUT, under its name\n"
-        "without what is removed. Copies that are there already, of the same traces, and have nothing to\n"
-        "remove stay; run it as often as you like.\n",
+        "without what is removed. Copies that are there already, of the same traces, and have\n"
+        "nothing to remove stay; run it as often as you like.\n",
     .options = scrub_options,
     .run = run,
 };
