@@ -103,6 +103,20 @@ class TestRecord < Integration::Test
     end
   end
 
+  # Only what is certainly a Ruby is asked for its version, which runs it.
+  def test_a_program_whose_name_begins_with_ruby_runs_once
+    File.write(path("ruby_job.sh"), "#!/bin/sh\necho ran >> times\n")
+    File.write(path("ruby"), "#!/bin/sh\necho ran >> times\nexec #{RUBY} --disable=gems -e 'puts 7'\n")
+    %w[ruby_job.sh ruby].each do |name|
+      File.chmod(0o755, path(name))
+      result = record("./#{name}")
+      assert_equal 0, result.status.exitstatus, result.err
+      assert_equal "ran\n", File.read(path("times")), name
+      File.delete(path("times"))
+      FileUtils.rm_rf(path("traces"))
+    end
+  end
+
   def test_what_is_no_ruby_runs_all_the_same
     result = record("sh", "-c", "echo 1; exit 3")
     assert_equal ["1\n", "", 3], [result.out, result.err, result.status.exitstatus]

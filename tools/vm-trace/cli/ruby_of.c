@@ -1,6 +1,8 @@
 /* ruby_of.c - see ruby_of.h */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,10 +37,22 @@ find_program(const char *name)
 }
 
 static bool
-called_ruby(const char *path)
+elf_p(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    return strncmp(slash ? slash + 1 : path, "ruby", 4) == 0;
+    char magic[4] = "";
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool elf = fd >= 0 && read(fd, magic, sizeof magic) == sizeof magic && memcmp(magic, "\177ELF", sizeof magic) == 0;
+    if (fd >= 0) close(fd);
+    return elf;
+}
+
+/* "ruby", "ruby3.3", "ruby-dev": no other program, nor a script, which might do anything when it is run. */
+static bool
+certainly_ruby(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *version = name + 4;
+    if (strncmp(name, "ruby", 4) != 0) return false;
+    return (*version == '-' || version[strspn(version, ".0123456789")] == '\0') && elf_p(path);
 }
 
 /* The interpreter of a script: "#!/usr/bin/ruby -w", "#!/usr/bin/env -S ruby". malloc'ed, or NULL. */
@@ -68,18 +82,19 @@ char *
 ruby_of(const char *command)
 {
     char *program = find_program(command);
-    if (program == NULL || called_ruby(program)) return program;
+    if (program == NULL || certainly_ruby(program)) return program;
     char *interpreter = interpreter_of(program);
     free(program);
-    if (interpreter != NULL && called_ruby(interpreter)) return interpreter;
+    if (interpreter != NULL && certainly_ruby(interpreter)) return interpreter;
     free(interpreter);
     return NULL;
 }
 
-/* Runs it with its output in `text`. Returns its status, or -1. */
+/* Runs it with its output in `text`, for at most 10 s. Returns its status, or -1. */
 static int
 output_of(char *const arguments[], char *text, size_t room)
 {
+    enum { MOST_MS = 10000 };
     int ends[2], status = -1;
     if (pipe(ends) != 0) return -1;
     pid_t pid = fork();
@@ -97,6 +112,10 @@ output_of(char *const arguments[], char *text, size_t room)
     close(ends[1]);
     size_t bytes = 0;
     for (ssize_t got = 1; pid > 0 && bytes + 1 < room && got != 0;) {
+        struct pollfd end = {.fd = ends[0], .events = POLLIN};
+        int ready = poll(&end, 1, MOST_MS);
+        if (ready == 0) kill(pid, SIGKILL);
+        if (ready == 0) break;
         got = read(ends[0], text + bytes, room - bytes - 1);
         if (got < 0 && errno != EINTR) break;
         if (got > 0) bytes += (size_t)got;

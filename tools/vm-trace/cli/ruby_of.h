@@ -3,9 +3,9 @@
 /* ruby_of.h - which Ruby a command runs, and whether it can be traced. */
 #include <stdbool.h>
 
-/* Returns the Ruby that a command runs: the command itself if its name begins with "ruby", or the interpreter that
- * the first line of a script names. malloc'ed; NULL: there is no such file, or it does not say (a shell script,
- * make). */
+/* Returns the Ruby that a command runs: the command itself if it is an ELF file called ruby, perhaps with a version,
+ * or the interpreter that the first line of a script names, if that is one. malloc'ed; NULL: there is no such file, or
+ * it is not certain (a shell script, make). */
 char *ruby_of(const char *command);
 
 struct ruby_version {
