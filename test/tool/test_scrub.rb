@@ -59,6 +59,20 @@ class TestScrub < Minitest::Test
     assert_equal [2, 3], events.drop(1).map { |event| event["ts"] }
   end
 
+  # What is in the parentheses of a label is a path, whatever it looks like; elsewhere, what looks like one is.
+  def test_paths_with_blanks_without_an_ending_and_in_brackets
+    { "Foo#run (two secrets/bin/runner:7)" => "Foo#run (*/runner:7)",
+      "block (2 levels) in <main> (/home/two secrets/app/user.rb:12)" => "block (2 levels) in <main> (*/user.rb:12)",
+      "Object#m0 ((eval at /home/two secrets/a.rb:3):1)" => "Object#m0 ((eval at */a.rb:3):1)",
+      "Rake.run (Rakefile:3)" => "Rake.run (Rakefile:3)",
+      "open #<File:/home/secrets/key>" => "open #<File:*/key>",
+      "Foo#bar (I/O)" => "Foo#bar (I/O)" }.each do |text, expected|
+      _, bytes = scrub(FxtBuilder.simple { |b| b.event(:instant, "app", text, ts: 1) })
+      assert_equal expected, JSON.parse(dump(bytes).lines.last)["name"]
+      refute_includes bytes, "secrets"
+    end
+  end
+
   def test_what_is_kept_on_request
     _, bytes = scrub(trace, "--keep-paths")
     assert_includes bytes, "/srv/shop/app/order.rb"

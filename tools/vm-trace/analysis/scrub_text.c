@@ -1,7 +1,6 @@
 /* scrub_text.c - see scrub_text.h */
 #define _GNU_SOURCE /* memmem */
 #include <ctype.h>
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,12 +120,46 @@ path_p(const char *word, size_t bytes, size_t last)
     return dot != NULL && dot + 1 < word + bytes && isalnum((unsigned char)dot[1]);
 }
 
+/* Where the place of a label begins: "Foo#bar (two words/bin/runner:7)", "block (2 levels) in f (x.rb:1)". `len`: it has
+ * none. */
+static size_t
+place_of_label(const char *text, size_t len)
+{
+    static const char levels[] = " levels) ", eval_at[] = "(eval at ";
+    size_t digits = 0;
+    while (digits + 1 < len && isdigit((unsigned char)text[len - 2 - digits])) digits++;
+    if (digits == 0 || text[len - 1] != ')' || len < digits + 2 || text[len - 2 - digits] != ':') return len;
+    for (size_t at = 0; at + 2 < len; at++) {
+        if (text[at] != ' ' || text[at + 1] != '(') continue;
+        size_t place = at + 2, number = strspn(text + place, "0123456789");
+        if (number > 0 && strncmp(text + place + number, levels, strlen(levels)) == 0) continue;
+        if (strncmp(text + place, eval_at, strlen(eval_at)) == 0) place += strlen(eval_at);
+        return place;
+    }
+    return len;
+}
+
+/* A star for the folders of a path, which lies from `from` on and ends with the text. Returns the new length. */
+static size_t
+shorten_path(char *text, size_t len, size_t from)
+{
+    const char *slash = from < len ? memrchr(text + from, '/', len - from) : NULL;
+    if (slash == NULL || slash == text + from) return len;
+    size_t last = (size_t)(slash - text);
+    text[from] = '*';
+    memmove(text + from + 1, text + last, len - last + 1);
+    return len - (last - from - 1);
+}
+
 static size_t
 shorten_paths(char *text, size_t len)
 {
+    len = shorten_path(text, len, place_of_label(text, len));
     for (size_t at = 0; at < len;) {
         size_t end = at;
         while (end < len && path_char_p(text[end])) end++;
+        const char *root = memmem(text + at, end - at, ":/", 2); /* #<File:/home/me> */
+        if (root != NULL) at = (size_t)(root + 1 - text);
         const char *slash = memrchr(text + at, '/', end - at);
         size_t last = slash != NULL ? (size_t)(slash - text) : at;
         if (last > at && path_p(text + at, end - at, last + 1 - at)) {
