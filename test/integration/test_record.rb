@@ -103,6 +103,25 @@ class TestRecord < Integration::Test
     end
   end
 
+  def test_an_empty_folder_of_the_user_stays
+    Dir.mkdir(path("traces"))
+    assert_equal 127, record("./nonesuch").status.exitstatus
+    assert_equal 0, record("true").status.exitstatus
+    assert_path_exists path("traces")
+  end
+
+  # Whoever shows the page gets signals as the tool got them.
+  def test_after_the_program_signals_are_as_before
+    File.write(path("show"), "#!/bin/sh\ngrep -E '^Sig(Blk|Ign)' /proc/self/status > signals\n")
+    File.chmod(0o755, path("show"))
+    result = record(RUBY, "--disable=gems", "-e", "1", options: ["--open"], env: { "BROWSER" => path("show") })
+    assert_equal 0, result.status.exitstatus, result.err
+    expected = File.readlines("/proc/self/status").grep(/^Sig(Blk|Ign)/).map(&:split).to_h
+    found = File.readlines(path("signals")).map(&:split).to_h
+    assert_equal expected["SigBlk:"].to_i(16), found["SigBlk:"].to_i(16)
+    assert_equal 0, found["SigIgn:"].to_i(16) & 0b110, "SIGINT and SIGQUIT"
+  end
+
   # Only what is certainly a Ruby is asked for its version, which runs it.
   def test_a_program_whose_name_begins_with_ruby_runs_once
     File.write(path("ruby_job.sh"), "#!/bin/sh\necho ran >> times\n")

@@ -15,6 +15,7 @@ static const int passed_on[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 enum { PASSED_ON = sizeof passed_on / sizeof passed_on[0] };
 
 static sigset_t waited_for, before; /* signals that child_wait takes; the mask that the program gets */
+static void (*on_interrupt)(int), (*on_quit)(int); /* as they were */
 
 pid_t
 child_start(char *const *arguments)
@@ -38,24 +39,35 @@ child_start(char *const *arguments)
     else if (read(ends[0], &error, sizeof error) > 0) waitpid(pid, NULL, 0);
     close(ends[0]);
     if (error != 0) {
+        sigprocmask(SIG_SETMASK, &before, NULL);
         errno = error;
         return -1;
     }
-    signal(SIGINT, SIG_IGN);
-    signal(SIGQUIT, SIG_IGN);
+    on_interrupt = signal(SIGINT, SIG_IGN);
+    on_quit = signal(SIGQUIT, SIG_IGN);
     return pid;
+}
+
+/* The program has ended: signals are the tool's own again, and of what it starts. Returns true. */
+static bool
+signals_as_before(void)
+{
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    signal(SIGINT, on_interrupt);
+    signal(SIGQUIT, on_quit);
+    return true;
 }
 
 bool
 child_wait(pid_t pid, int milliseconds, int *status_out)
 {
     struct timespec patience = {.tv_sec = milliseconds / 1000, .tv_nsec = (long)(milliseconds % 1000) * 1000000};
-    if (waitpid(pid, status_out, WNOHANG) == pid) return true;
+    if (waitpid(pid, status_out, WNOHANG) == pid) return signals_as_before();
     int signal = sigtimedwait(&waited_for, NULL, &patience);
     for (int i = 0; i < PASSED_ON; i++) {
         if (signal == passed_on[i]) kill(pid, signal);
     }
-    return waitpid(pid, status_out, WNOHANG) == pid;
+    return waitpid(pid, status_out, WNOHANG) == pid && signals_as_before();
 }
 
 void

@@ -31,9 +31,10 @@ make_named_by_time(void)
 }
 
 static bool
-make_given(const char *name)
+make_given(const char *name, bool *there_out)
 {
     if (mkdir(name, 0777) == 0) return true;
+    *there_out = true;
     if (errno != EEXIST) {
         file_message(name, strerror(errno));
         return false;
@@ -50,7 +51,7 @@ bool
 trace_folder_make(struct trace_folder *folder, const char *name)
 {
     *folder = (struct trace_folder){.name = name};
-    if (name != NULL && !make_given(name)) return false;
+    if (name != NULL && !make_given(name, &folder->given)) return false;
     if (name == NULL) folder->name = make_named_by_time();
     if (folder->name != NULL) folder->path = realpath(folder->name, NULL);
     if (folder->path != NULL) return true;
@@ -61,7 +62,7 @@ trace_folder_make(struct trace_folder *folder, const char *name)
 void
 trace_folder_discard(struct trace_folder *folder)
 {
-    rmdir(folder->path);
+    if (!folder->given) rmdir(folder->path);
     free(folder->path);
     folder->path = NULL;
 }

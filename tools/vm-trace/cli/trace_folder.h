@@ -7,13 +7,14 @@
 struct trace_folder {
     char *path; /* absolute */
     const char *name; /* as the user gave it, or the default, for messages */
+    bool given;       /* it was there, and stays */
     uint32_t removed; /* traces, because there were too many */
 };
 
 /* Makes the folder; NULL: a new one that the time names, in the current folder. One that exists must hold no trace.
  * Prints a message and returns false if that fails. */
 bool trace_folder_make(struct trace_folder *folder, const char *name);
-/* Removes it if it is empty. */
+/* Removes it if it was made, and is empty. */
 void trace_folder_discard(struct trace_folder *folder);
 
 /* What RUBY_VM_TRACE has to be, so that a Ruby records these streams there. malloc'ed. */
