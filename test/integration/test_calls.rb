@@ -302,6 +302,26 @@ class TestCalls < Integration::Test
     end
   end
 
+  # Both look at methods in C where CRuby tests for hooks: one that comes or goes leaves the other as it is, and
+  # ractors that begin meanwhile are recorded, too.
+  def test_hooks_of_tracepoint_come_and_go_beside_the_stream
+    result = run_ruby(<<~'RUBY', "--disable-jit", "-W0", "--vm-trace=calls", "--vm-trace-file=%p.fxt", recorders: 2)
+      def work = 50.times { "a".upcase }
+      work
+      seen = Hash.new(0)
+      point = TracePoint.new(:c_call, :c_return) { |tp| seen[[tp.event, tp.method_id]] += 1 }
+      point.enable
+      work
+      point.disable
+      work
+      p seen.values_at([:c_call, :upcase], [:c_return, :upcase])
+      Ractor.new { 30.times { "a".downcase } }.then { |r| r.respond_to?(:value) ? r.value : r.take }
+    RUBY
+    assert_equal "[50, 50]\n", result.out, result.err
+    names = calls(result.trace).map { |event| event["name"] }.tally
+    assert_equal [150, 30], names.values_at("String#upcase", "String#downcase")
+  end
+
   def test_calls_that_are_open_at_the_end
     trace = traced("def last = exit!(0)\ndef ends = exit\nends\n", *JIT_FLAGS).trace
     open = calls(trace).select { |event| event["args"]["ended"] }
