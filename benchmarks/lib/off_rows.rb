@@ -48,9 +48,12 @@ module Bench
       (many - few).fdiv(MANY - FEW)
     end
 
-    # Exits at the rate of the preset `default`; the base with its own tracer at the same rate.
+    # Exits at the rate of the preset `default`; the base with its own tracer at the same rate. Of many methods YJIT
+    # compiles only what is called often, and one after the other, unless its thresholds are given.
     def compiling
-      { "ZJIT" => [@ours, @base, :default, :base], "YJIT" => [with_yjit(@ours), with_yjit(@base), :default, :base_yjit] }
+      thresholds = "--yjit-call-threshold=30 --yjit-cold-threshold=1000000000"
+      yjit = [@ours, @base].map { |side| Side.new(side.name, "#{side.command[0].shellescape} --yjit #{thresholds}") }
+      { "ZJIT" => [@ours, @base, :default, :base], "YJIT" => [*yjit, :default, :base_yjit] }
         .to_a.product(COMPILED) do |(jit, (ours, base, tracer, peer)), methods|
         jobs = { none: [variant("", ours), "compiling", methods], traced: [variant("", ours, tracer, 97), "compiling", methods],
                  base: [variant("", base), "compiling", methods], base_traced: [variant("", base, peer, 97), "compiling", methods] }
