@@ -19,18 +19,20 @@ module Bench
     # Instructions, which are the same in each run. Without a JIT but for exits.
     def off
       Callgrind.open(iterations: nil) do |counter|
-        without = %i[ours base].to_h { |key| [key, bare(instance_variable_get("@#{key}"), "--disable-jit")] }
+        without = bare("--disable-jit")
         OPERATIONS.each { |operation| add_off_row(counter, operation, without) }
         { "ZJIT" => "--zjit", "YJIT" => "--yjit" }.each do |jit, flag|
-          sides = { ours: @ours, base: @base }.transform_values do |side|
-            bare(side, "#{flag} #{flag}-call-threshold=20")
-          end
-          add_off_row(counter, "exit", sides, "#{jit}: ")
+          add_off_row(counter, "exit", bare("#{flag} #{flag}-call-threshold=20"), "#{jit}: ")
         end
       end
     end
 
-    def bare(side, flags) = Side.new(side.name, "#{side.command[0].shellescape} --disable=gems #{flags}")
+    # Both sides without RubyGems, and with these flags.
+    def bare(flags)
+      { ours: @ours, base: @base }.transform_values { |side| with_flags(side, "--disable=gems #{flags}") }
+    end
+
+    def with_flags(side, flags) = Side.new(side.name, "#{side.command[0].shellescape} #{flags}")
 
     def add_off_row(counter, operation, sides, prefix = "")
       @progress&.step(0, 1, 0, 1, "instructions of #{operation}")
@@ -51,20 +53,27 @@ module Bench
     # Exits at the rate of the preset `default`; the base with its own tracer at the same rate. Of many methods YJIT
     # compiles only what is called often, and one after the other, unless its thresholds are given.
     def compiling
-      thresholds = "--yjit-call-threshold=30 --yjit-cold-threshold=1000000000"
-      yjit = [@ours, @base].map { |side| Side.new(side.name, "#{side.command[0].shellescape} --yjit #{thresholds}") }
-      { "ZJIT" => [@ours, @base, :default, :base], "YJIT" => [*yjit, :default, :base_yjit] }
-        .to_a.product(COMPILED) do |(jit, (ours, base, tracer, peer)), methods|
-        jobs = { none: [variant("", ours), "compiling", methods], traced: [variant("", ours, tracer, 97), "compiling", methods],
-                 base: [variant("", base), "compiling", methods], base_traced: [variant("", base, peer, 97), "compiling", methods] }
-        runs = @recording.rounds([@rounds, 5].max, "#{jit}: compiling #{methods} methods", jobs)
-        seconds = runs.transform_values { |list| list.map(&:seconds) }
-        ours_ratios, base_ratios = [%i[traced none], %i[base_traced base]].map { |a, b| seconds[a].zip(seconds[b]).map { |x, y| x / y } }
-        a, b = Statistics.median(ours_ratios), Statistics.median(base_ratios)
-        @rows << Row.new(name: "#{jit}: compiling #{methods} methods, --vm-trace=default / untraced", unit: "times", ours: a,
-                         base: b, ratio: b / a, runs: ours_ratios.size, target: "<= #{MOST_COMPILING} times", met: a <= MOST_COMPILING,
-                         note: "%.3f .. %.3f; untraced %.2f s of the processor" % [*ours_ratios.minmax, Statistics.median(seconds[:none])])
+      flags = "--yjit --yjit-call-threshold=30 --yjit-cold-threshold=1000000000"
+      yjit = [@ours, @base].map { |side| with_flags(side, flags) }
+      jits = { "ZJIT" => [@ours, @base, :base], "YJIT" => [*yjit, :base_yjit] }
+      jits.to_a.product(COMPILED) do |(jit, sides), methods|
+        add_compiling_row("#{jit}: compiling #{methods} methods", methods, *sides)
       end
+    end
+
+    def add_compiling_row(title, methods, ours, base, peer)
+      variants = { none: variant("", ours), traced: variant("", ours, :default, 97),
+                   base: variant("", base), base_traced: variant("", base, peer, 97) }
+      jobs = variants.transform_values { |variant| [variant, "compiling", methods] }
+      seconds = @recording.rounds([@rounds, 5].max, title, jobs).transform_values { |list| list.map(&:seconds) }
+      ours_ratios, base_ratios = [%i[traced none], %i[base_traced base]].map do |traced, untraced|
+        seconds[traced].zip(seconds[untraced]).map { |a, b| a / b }
+      end
+      a, b = Statistics.median(ours_ratios), Statistics.median(base_ratios)
+      note = "%.3f .. %.3f; untraced %.2f s of the processor" % [*ours_ratios.minmax, Statistics.median(seconds[:none])]
+      @rows << Row.new(name: "#{title}, --vm-trace=default / untraced", unit: "times", ours: a, base: b, ratio: b / a,
+                       runs: ours_ratios.size, target: "<= #{MOST_COMPILING} times", met: a <= MOST_COMPILING,
+                       note: note)
     end
   end
 end

@@ -9,8 +9,9 @@ module Bench
   # One way to run the loop. `tracer` :none, :ours, :recorder (ours into memory) or :base, with YJIT
   # :ours_yjit or :base_yjit; `rate` K (one exit in K is recorded). :late: the program itself begins
   # to trace, into the file that it is given; :filtered and :filtered_yjit: likewise, but methods
-  # that it does not have were requested. :default: the preset, with either JIT. :samples_yjit: every exit, with stack samples, and the
-  # `rate` innermost frames as arguments; 0: those that there are without a request.
+  # that it does not have were requested. :default: the preset, with either JIT. :samples_yjit: every
+  # exit, with stack samples, and the `rate` innermost frames as arguments; 0: those that there are
+  # without a request.
   Variant = Struct.new(:name, :side, :tracer, :rate)
 
   class Recording
@@ -103,7 +104,8 @@ module Bench
 
     def trace_of(variant, pid, folder)
       case variant.tracer
-      when :ours, :ours_yjit, :samples_yjit, :default, :late, :filtered, :filtered_yjit then "#{folder}/vm-trace-bench-#{pid}.fxt"
+      when :ours, :ours_yjit, :samples_yjit, :default, :late, :filtered, :filtered_yjit
+        "#{folder}/vm-trace-bench-#{pid}.fxt"
       when :base then BASE_TRACES.map { |file| file % pid }.find { |file| File.file?(file) } || BASE_TRACES.first % pid
       when :base_yjit then "yjit_exit_locations.dump"
       end

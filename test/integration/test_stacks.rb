@@ -148,8 +148,10 @@ class TestStacks < Integration::Test
     whole, kept = [[], ["--zjit-trace-stack=12"]].map { |flags| trace(script, *flags) }
     sizes = [whole, kept].map { |result| File.size(result.trace.path) }
     assert_operator sizes[1], :<, sizes[0] / 4
-    assert_equal(*[whole, kept].map { |result| result.trace.exits.count { |event| event["args"]["0"].start_with?("Object#leaf") } },
-                 whole.err + kept.err)
+    of_leaf = [whole, kept].map do |result|
+      result.trace.exits.count { |event| event["args"]["0"].start_with?("Object#leaf") }
+    end
+    assert_equal(*of_leaf, whole.err + kept.err)
     %w[report export query].zip([[], %w[--format folded], ["SELECT COUNT(*) FROM slice"]]) do |command, arguments|
       _, err, status = Open3.capture3(Trace::TOOL, command, kept.trace.path, *arguments)
       assert_equal ["", true], [err, status.success?], command

@@ -70,14 +70,18 @@ class TestHtmlSources < Minitest::Test
     File.symlink(secret, link = File.join(app, "link.rb"))
     bytes = trace(mine, secret, missing: link)
     [["--below", app], []].each do |below|
-      text = with_file(bytes) { |file| Dir.chdir(below.empty? ? app : @dir) { tool("html", "--sources", *below, file).out } }
+      text = with_file(bytes) do |file|
+        Dir.chdir(below.empty? ? app : @dir) { tool("html", "--sources", *below, file).out }
+      end
       refute_includes text, "the secret"
-      notes = data_of(text).then { |data| data["sources"].to_h { |name, note, *| [File.basename(data["strings"][name]), note] } }
+      data = data_of(text)
+      notes = data["sources"].to_h { |name, note, *| [File.basename(data["strings"][name]), note] }
       assert_equal ["", "not in the folder of the sources: --below=FOLDER says which that is"],
                    notes.values_at("mine.rb", "secret.rb")
       assert_equal notes["secret.rb"], notes["link.rb"]
     end
-    assert_match(/nowhere: No such file/, with_file(bytes) { |file| tool("html", "--sources", "--below=nowhere", file).err })
+    result = with_file(bytes) { |file| tool("html", "--sources", "--below=nowhere", file) }
+    assert_match(/nowhere: No such file/, result.err)
   end
 
   def test_only_with_the_option

@@ -129,7 +129,8 @@ class TestScrub < Minitest::Test
   end
 
   def test_each_trace_of_a_folder_has_a_copy_once
-    traces = { "web7-1-2.fxt" => hosted("web7", "a"), "db1-1-3.fxt" => hosted("db1", "b"), "x.fxt.saving-9" => "half", "y.fxt.zst.saving-9" => "half", "notes" => "n" }
+    traces = { "web7-1-2.fxt" => hosted("web7", "a"), "db1-1-3.fxt" => hosted("db1", "b"), "notes" => "n",
+               "x.fxt.saving-9" => "half", "y.fxt.zst.saving-9" => "half" }
     in_folder(traces) do |spool, out|
       assert_match(/2 traces are scrubbed, 0 were there already, 0 cannot be read$/, tool("scrub", "-o", out, spool).err)
       assert_equal %w[***-1-3.fxt.gz ***-1-2.fxt.gz].map { |name| name.tr("*", "_") }.sort, Dir.children(out).sort
@@ -152,7 +153,8 @@ class TestScrub < Minitest::Test
 
   # A fork's file, a compressed one, and names that are equal once something is removed.
   def test_each_trace_of_a_folder_has_a_copy_of_its_own
-    traces = { "app.fxt" => hosted("h7", "one"), "app.fxt.11625" => hosted("h7", "two"), "app.fxt.gz" => Zlib.gzip(hosted("h7", "three").bytes),
+    traces = { "app.fxt" => hosted("h7", "one"), "app.fxt.11625" => hosted("h7", "two"),
+               "app.fxt.gz" => Zlib.gzip(hosted("h7", "three").bytes),
                "Acme.fxt" => hosted("h7", "four"), "Apex.fxt" => hosted("h7", "five") }
     in_folder(traces) do |spool, out|
       command = ["scrub", "-z", "none", "--remove", "Acme|Apex", "-o", out, spool]
@@ -238,7 +240,8 @@ class TestScrub < Minitest::Test
     builder = FxtBuilder.simple { |b| b.event(:instant, "c", "axb", ts: 1) }
     result, bytes = scrub(builder, "--remove", 'a\*b', "--remove", "x")
     assert_equal [3, nil], [result.status, bytes]
-    assert_match(/out\.fxt: is not written: something that was to be removed was found in what would be in it\n\z/, result.err)
+    assert_match(/out\.fxt: is not written: something that was to be removed was found in what would be in it\n\z/,
+                 result.err)
   end
 
   # Unknown records may hold anything.

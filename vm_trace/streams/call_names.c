@@ -30,7 +30,7 @@ release_unused(struct rb_vm_trace_ractor *ractor)
         if (in_use) calls->texts[used++] = text;
         else rb_vm_trace_string_release(text);
     }
-    calls->text_count = used;
+    calls->text_count = calls->texts_kept = used;
     rb_vm_trace_call_names_forget(calls);
 }
 
@@ -88,10 +88,7 @@ rb_vm_trace_call_name_slow(struct rb_vm_trace_ractor *ractor, const struct vm_tr
 {
     struct vm_trace_ractor_calls *calls = calls_of(ractor);
     struct vm_trace_frame label;
-    if (calls->text_count > calls->text_limit) {
-        if (calls->text_limit) release_unused(ractor);
-        calls->text_limit = VM_TRACE_CALL_TEXTS + 2 * calls->text_count;
-    }
+    if (calls->text_count > VM_TRACE_CALL_TEXTS + 2 * calls->texts_kept) release_unused(ractor);
     rb_vm_trace_host_call_label(frame, &label);
     /* Before the name is made: what dies from here on is reported. */
     if (frame->method) rb_vm_trace_note_address(frame->method);
@@ -122,7 +119,7 @@ rb_vm_trace_call_names_release(struct vm_trace_ractor_calls *calls)
     free(calls->held);
     calls->texts = NULL;
     calls->held = NULL;
-    calls->text_count = calls->text_capacity = calls->text_limit = 0;
+    calls->text_count = calls->text_capacity = calls->texts_kept = 0;
     calls->held_words = 0;
     rb_vm_trace_call_names_forget(calls);
 }

@@ -56,7 +56,7 @@ static struct {
     /* The reader's. */
     struct vm_trace_native_thread *threads[BUCKETS];
     struct named *named[BUCKETS];
-    size_t named_count, named_limit;     /* of these; when it is reached, those that nobody needs go */
+    size_t named_count, named_kept;      /* of these; and when those that nobody needed went last */
     struct vm_trace_notes *all;          /* that the reader has seen, by `next` */
     uint64_t last_name;
 } native = { .session = 1 };
@@ -227,8 +227,7 @@ free_unneeded(void)
             at = &named->next;
         }
     }
-    native.named_count = left;
-    native.named_limit = FIRST_NAMED + 2 * left;
+    native.named_count = native.named_kept = left;
     __atomic_add_fetch(&native.names, 1, __ATOMIC_RELAXED);
 }
 
@@ -239,9 +238,8 @@ name_track(uint32_t tid, const char *name, size_t bytes)
     struct named **bucket = &native.named[tid % BUCKETS];
     struct named *before = find_named(tid);
     if (before && before->track.name_bytes == bytes && memcmp(before->name, name, bytes) == 0) return before;
-    if (native.named_count >= native.named_limit) {
-        if (native.named_limit) free_unneeded();
-        else native.named_limit = FIRST_NAMED;
+    if (native.named_count >= FIRST_NAMED + 2 * native.named_kept) {
+        free_unneeded();
         before = find_named(tid); /* it may be gone */
     }
     struct named *named = malloc(sizeof(*named) + bytes);
@@ -470,7 +468,7 @@ rb_vm_trace_native_free_all(void)
         }
         native.named[i] = NULL;
     }
-    native.named_count = 0;
+    native.named_count = native.named_kept = 0;
 }
 
 void
@@ -479,7 +477,7 @@ rb_vm_trace_native_after_fork(void)
     /* The reader may have been in the middle of something: what it had is left alone. */
     memset(native.threads, 0, sizeof(native.threads));
     memset(native.named, 0, sizeof(native.named));
-    native.named_count = 0;
+    native.named_count = native.named_kept = 0;
     native.fresh = native.all = NULL;
     native.session++;
 }

@@ -74,7 +74,8 @@ struct vm_trace_ractor_calls {
     uint32_t *held;              /* bit map by the id of a text: the ractor has a reference */
     uint32_t held_words;
     struct vm_trace_string **texts; /* these references: where they are many, those in use stay */
-    size_t text_count, text_capacity, text_limit;
+    size_t text_count, text_capacity;
+    size_t texts_kept;           /* of these, when that was looked at last */
     struct vm_trace_call_name names[CALL_NAMES];
 };
 

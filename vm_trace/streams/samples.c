@@ -266,7 +266,20 @@ charge_again(const struct vm_trace_sampled_stack *stack, const struct vm_trace_s
     sampled_charge(thread, VM_TRACE_CHARGE_RUNNING, stack->weight_ns, stack->ticks);
 }
 
-/* From now on its stack stays as it is. It is not looked at until the scheduler's lock is taken. */
+/*
+ * The thread's stack stays as it is from now on. What the handler has copied of it and is not named yet is
+ * named when it runs on, unless there was a collection; a signal that is on its way does nothing.
+ */
+static void
+stand_still(struct vm_trace_sampled *thread, struct rb_execution_context_struct *ec)
+{
+    thread->collections = atomic_load(&collections);
+    thread->ec = ec;
+    thread->since_ns = rb_vm_trace_clock_system_ns();
+    rb_vm_trace_sampled_run(NULL);
+}
+
+/* It is not looked at until the scheduler's lock is taken. */
 void
 rb_vm_trace_sampled_suspending_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *memory,
                                     enum rb_vm_trace_suspension why)
@@ -278,14 +291,11 @@ rb_vm_trace_sampled_suspending_slow(struct rb_execution_context_struct *ec, stru
     if (ractor) empty_ring(ractor, thread);
     bool unnamed = thread->ring && rb_vm_trace_sample_ring_owner(thread->ring);
     if (unnamed && why == RB_VM_TRACE_DEAD) rb_vm_trace_sample_ring_take(thread->ring, charge_again, thread);
-    else if (unnamed) thread->collections = atomic_load(&collections);
     if (thread->ring && !rb_vm_trace_sample_ring_owner(thread->ring)) {
         rb_vm_trace_sample_ring_return(&state_of(thread->ractor)->rings, thread->ring);
         thread->ring = NULL;
     }
-    thread->ec = ec;
-    thread->since_ns = rb_vm_trace_clock_system_ns();
-    rb_vm_trace_sampled_run(NULL);
+    stand_still(thread, ec);
     if (why != RB_VM_TRACE_DEAD) return;
     memory->sampled.session = 0;
     rb_vm_trace_sampled_end(thread);
@@ -299,25 +309,20 @@ sampled_of(const struct rb_vm_trace_thread *memory)
     return session ? rb_vm_trace_sampled_find(session, memory->sampled.number) : NULL;
 }
 
-/*
- * Only words are stored here. Of a thread that did not say so before, what the handler has copied is named
- * when it runs on, unless there was a collection; a signal that is on its way does nothing.
- */
+/* Only words are stored here. */
 void
 rb_vm_trace_sampled_suspended_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *memory,
                                    enum rb_vm_trace_suspension why)
 {
     uint32_t settles = VM_TRACE_SETTLES, waits = why == RB_VM_TRACE_PREEMPTED ? VM_TRACE_WAITS : VM_TRACE_BLOCKS;
-    struct vm_trace_sampled *announced = sampled_of(memory), *thread = rb_vm_trace_sampled_current();
-    if (!thread) {
-        if (announced) atomic_compare_exchange_strong(&announced->phase, &settles, waits);
+    struct vm_trace_sampled *thread = rb_vm_trace_sampled_current();
+    if (thread) { /* it did not say so before */
+        stand_still(thread, ec);
+        sampled_phase(thread, waits);
         return;
     }
-    rb_vm_trace_sampled_run(NULL);
-    thread->collections = atomic_load(&collections);
-    thread->ec = ec;
-    thread->since_ns = rb_vm_trace_clock_system_ns();
-    sampled_phase(thread, waits);
+    thread = sampled_of(memory);
+    if (thread) atomic_compare_exchange_strong(&thread->phase, &settles, waits);
 }
 
 void

@@ -120,8 +120,8 @@ path_p(const char *word, size_t bytes, size_t last)
     return dot != NULL && dot + 1 < word + bytes && isalnum((unsigned char)dot[1]);
 }
 
-/* Where the place of a label begins: "Foo#bar (two words/bin/runner:7)", "block (2 levels) in f (x.rb:1)". `len`: it has
- * none. */
+/* Where the place of a label begins: "Foo#bar (two words/bin/runner:7)", "block (2 levels) in f (x.rb:1)". `len`: it
+ * has none. */
 static size_t
 place_of_label(const char *text, size_t len)
 {

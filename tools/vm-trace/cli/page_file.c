@@ -46,8 +46,8 @@ page_file_write(const struct page_options *page, const struct options *options, 
 {
     struct output output;
     const char *folder = page->below == NULL ? "." : page->below;
-    char *below = realpath(folder, NULL);
-    if (below == NULL) {
+    char *below = page->with_sources ? realpath(folder, NULL) : NULL;
+    if (page->with_sources && below == NULL) {
         file_message(folder, strerror(errno));
         return STATUS_USAGE;
     }

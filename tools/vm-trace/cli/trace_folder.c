@@ -34,11 +34,11 @@ static bool
 make_given(const char *name, bool *there_out)
 {
     if (mkdir(name, 0777) == 0) return true;
-    *there_out = true;
     if (errno != EEXIST) {
         file_message(name, strerror(errno));
         return false;
     }
+    *there_out = true;
     char **traces;
     int count = folder_traces(name, &traces);
     if (count >= 0) folder_traces_free(traces, count);

@@ -22,7 +22,8 @@ static const struct cli_option html_options[] = {
                "embed the sources of the files with exits (read where the trace\n"
                "says); whoever gets the page can read them",
                NULL, &with_sources),
-    CLI_OPTION("below", 0, "FOLDER", "of these, only files in this folder (default: the current one)", take_text, &below),
+    CLI_OPTION("below", 0, "FOLDER", "of these, only files in this folder (default: the current one)", take_text,
+               &below),
     CLI_OPTION("against", 'a', "BASE", "compare the flame graphs with those of this trace, or of the traces\n"
                "in this folder: what grew is red, what shrank is blue", take_text, &against),
     {"max-calls", 'c', "N", "calls in the page, the longest ones (default 2000000); its\n"

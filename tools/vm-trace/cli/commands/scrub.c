@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "analysis/scrub_text.h"
 #include "base/escape.h"
@@ -188,23 +189,10 @@ print_sums(void)
 
 /* --- a folder --------------------------------------------------------------------------------------------------------- */
 
-/* Bytes of a trace's name up to ".fxt" and what follows of it but a compression: a fork's has its pid there. */
-static size_t
-bytes_of_name(const char *name, const char **pid_out, int *pid_bytes_out)
+static uint32_t
+hash_of(const char *text, uint32_t salt)
 {
-    const char *ending = strstr(name, ".fxt");
-    size_t pid_bytes = ending == NULL ? 0 : strspn(ending + 4 + (ending[4] == '.'), "0123456789");
-    *pid_out = pid_bytes > 0 ? ending + 4 : "";
-    *pid_bytes_out = pid_bytes > 0 ? (int)pid_bytes + 1 : 0;
-    return ending == NULL ? strlen(name) : (size_t)(ending - name);
-}
-
-static uint64_t
-hash_of(const char *text)
-{
-    uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
-    for (; *text != '\0'; text++) hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
-    return mix64(hash);
+    return (uint32_t)crc32(salt, (const Bytef *)text, (uInt)strlen(text));
 }
 
 /* The names that copies have got already, by their hashes. */
@@ -213,32 +201,33 @@ static struct map taken;
 static bool
 take_name(const char *path)
 {
-    uint64_t key = hash_of(path);
+    uint32_t key = hash_of(path, 0);
     if (map_get(&taken, key) != MAP_NONE) return false;
     map_set(&taken, key, 1);
     return true;
 }
 
-/* The name of a trace's copy, without what is secret in it, and compressed. Where another one has that name, a
- * hash of the trace's own is in it. The caller frees it. */
+/* The name of a trace's copy, without what is secret in it, and compressed; a fork's has its pid behind ".fxt". Where
+ * another one has that name, a hash of the trace's own is in it. The caller frees it. */
 static char *
 name_of_copy(const char *file)
 {
-    const char *slash = strrchr(file, '/'), *name = slash == NULL ? file : slash + 1, *pid;
-    int pid_bytes;
-    uint32_t bytes = (uint32_t)bytes_of_name(name, &pid, &pid_bytes);
-    struct fxt_string clean = scrub_text(&scrub, (struct fxt_string){.ptr = name, .len = bytes});
+    const char *slash = strrchr(file, '/'), *name = slash == NULL ? file : slash + 1, *ending = strstr(name, ".fxt");
     const char *compressed = strcmp(compression, "none") == 0 ? "" : strcmp(compression, "gzip") == 0 ? ".gz" : ".zst";
-    char *path = xformat("%s/%.*s.fxt%.*s%s", out_path, (int)clean.len, clean.ptr, pid_bytes, pid, compressed);
-    for (uint64_t salt = 0;; salt++) {
+    int pid_bytes = ending[4] == '.' ? (int)strspn(ending + 5, "0123456789") : 0;
+    int ending_bytes = pid_bytes > 0 ? 5 + pid_bytes : 4;
+    for (uint32_t salt = 0;; salt++) {
+        struct fxt_string whole = {.ptr = name, .len = (uint32_t)(ending - name)};
+        struct fxt_string clean = scrub_text(&scrub, whole);
+        char distinct[8] = "";
+        if (salt > 0) snprintf(distinct, sizeof distinct, "-%04x", (unsigned)(hash_of(name, salt) & 0xffff));
+        char *path = xformat("%s/%.*s%s%.*s%s", out_path, (int)clean.len, clean.ptr, distinct, ending_bytes, ending,
+                             compressed);
         for (char *at = path + strlen(out_path); *at != '\0'; at++) {
             if (*at == '*') *at = '_';
         }
         if (take_name(path)) return path;
         free(path);
-        unsigned hash = (unsigned)(mix64(hash_of(name) + salt) & 0xffff);
-        clean = scrub_text(&scrub, (struct fxt_string){.ptr = name, .len = bytes});
-        path = xformat("%s/%.*s-%04x.fxt%.*s%s", out_path, (int)clean.len, clean.ptr, hash, pid_bytes, pid, compressed);
     }
 }
 
