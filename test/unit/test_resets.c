@@ -301,6 +301,23 @@ events_right_after_a_reset_are_not_before_it(void **state)
     end();
 }
 
+/* A clock that is scaled may run ahead of the others: what counts is when a ractor has noticed the reset. */
+static void
+events_before_a_reset_are_not_after_it_though_their_clock_is_ahead(void **state)
+{
+    (void)state;
+    skip_without_ticks();
+    start(.exit_rate = 1);
+    stop_clock();
+    exits(3, &main_thread);
+    reset();
+    assert_counts(0, 0);
+    exits(2, &main_thread);
+    exits(1, &thread);
+    assert_counts(3, 3);
+    end();
+}
+
 /* --- all at once -------------------------------------------------------------------------------------- */
 
 enum { RACTORS = 4, ROUNDS = 100, TURNS = 200 };
@@ -433,6 +450,7 @@ main(void)
         isolated_test(what_ractors_counted_before_a_reset_is_gone_with_them_where_they_sample),
         isolated_test(site_in_the_place_of_a_dead_one_counts_from_0),
         isolated_test(events_right_after_a_reset_are_not_before_it),
+        isolated_test(events_before_a_reset_are_not_after_it_though_their_clock_is_ahead),
         isolated_test(hits_are_events_however_many_ractors_reset),
         isolated_test(hits_cover_samples_however_many_ractors_reset),
     };

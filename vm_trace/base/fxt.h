@@ -99,6 +99,15 @@ fxt_padding_header(size_t words)
     return fxt_header(FXT_STRING, words);
 }
 
+/* A string record that defines nothing, as padding, and has a word for whoever knows of it. */
+#define FXT_NOTE_WORDS 2
+
+static inline uint64_t
+fxt_note_header(void)
+{
+    return fxt_string_header(0, FXT_WORD_BYTES);
+}
+
 static inline uint64_t
 fxt_event_header(enum fxt_event type, size_t words, unsigned arguments, unsigned thread,
                  unsigned category, unsigned name)

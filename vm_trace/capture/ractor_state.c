@@ -292,7 +292,7 @@ rb_vm_trace_ractor_latest_ns(void)
 
 /* --- resets: see ractor_state.h ------------------------------------------------------------------------ */
 
-/* Clocks of ractors differ by less than that: about 1 us at the end of their 10 ms (clock.h). */
+/* Clocks of ractors mostly differ by less than that: about 1 us at the end of their 10 ms (clock.h). */
 #define CLOCKS_APART_NS 5000
 /*
  * An epoch that has begun and has no time yet: with its number, because whoever sets one may be
@@ -301,9 +301,8 @@ rb_vm_trace_ractor_latest_ns(void)
 #define NO_TIME_YET (UINT64_C(1) << 63)
 
 /*
- * The time is read after the epoch was seen, by whoever needs it first: then nobody can record
- * anything any more as before it, and all times that were recorded are earlier, give or take what
- * clocks differ by.
+ * The time is read after the epoch was seen, by whoever needs it first: then all times that were
+ * recorded are earlier, give or take what clocks differ by.
  */
 uint64_t
 rb_vm_trace_epoch_begin_ns(uint32_t *epoch_out)
@@ -329,6 +328,7 @@ rb_vm_trace_ractor_begin_epoch(struct rb_vm_trace_ractor *ractor)
     EACH_STREAM(stream, ractor_epoch) stream->ractor_epoch(ractor);
     ractor->lost = ractor->late = ractor->unread = ractor->writer.events = 0;
     __atomic_store_n(&ractor->epoch, epoch, __ATOMIC_RELEASE);
+    if (ractor->writer.chunk.words) ractor_mark_epoch(ractor); /* now: the fast ways to write an event look at no epoch */
 }
 
 bool

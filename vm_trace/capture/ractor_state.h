@@ -177,7 +177,9 @@ struct rb_vm_trace_ractor *rb_vm_trace_ractor_current(struct rb_execution_contex
 /* --- resets of the flight recorder ---------------------------------------------------------------------
  *
  * A reset begins an epoch and touches no ractor. Each notices at its next event, under its own GVL,
- * and counts from 0: that event is the first of the epoch.
+ * and counts from 0: that event is the first of the epoch. A mark in the chunk says so, because clocks
+ * of ractors can differ by more than any margin: what counts and what a snapshot copies must not depend
+ * on them.
  */
 
 /*
@@ -188,7 +190,7 @@ struct rb_vm_trace_ractor *rb_vm_trace_ractor_current(struct rb_execution_contex
 bool rb_vm_trace_ractor_reset(struct rb_vm_trace_ractor *caller);
 
 /*
- * The epoch, and when it began: no event of it is earlier, and none from before it is later. Ns of
+ * The epoch, and when it began: no event of it is earlier, and hardly one from before it is later. Ns of
  * CLOCK_BOOTTIME. Any thread.
  */
 uint64_t rb_vm_trace_epoch_begin_ns(uint32_t *epoch_out);
@@ -205,6 +207,18 @@ ractor_notice_reset(struct rb_vm_trace_ractor *ractor)
 {
     /* What writes a snapshot is in no list and has no resets. */
     if (__builtin_expect(ractor->epoch != trace_epoch() && ractor->link, 0)) rb_vm_trace_ractor_begin_epoch(ractor);
+}
+
+/*
+ * What the ractor writes into its chunk, or the one that it borrows, belongs to its epoch. Memory only:
+ * what goes to a file has no resets. False: the chunk is full. Its owner, GVL held.
+ */
+static inline bool
+ractor_mark_epoch(struct rb_vm_trace_ractor *ractor)
+{
+    struct rb_vm_trace_writer *writer = &ractor->writer;
+    if (__builtin_expect(writer->epoch == ractor->epoch, 1) || !rb_vm_trace_capture.in_memory) return true;
+    return rb_vm_trace_writer_mark(writer, ractor->epoch);
 }
 
 #endif /* RUBY_VM_TRACE_CAPTURE_RACTOR_STATE_H */

@@ -47,7 +47,8 @@ static struct {
 
     struct rb_vm_trace_chunk_snapshot snapshot;
     struct vm_trace_totals taken; /* counted from the reset to the begin of the snapshot */
-    uint64_t reset_ns, from_ns;   /* of the snapshot: events before from_ns are not saved */
+    uint32_t epoch;               /* of the snapshot: events of others are not saved */
+    uint64_t from_ns;             /* nor those before it: 0, or the begin of the last seconds that are kept */
     uint64_t snapshot_ns;
 
     struct rb_vm_trace_chunk_file out;
@@ -104,12 +105,10 @@ begin_snapshot(void)
     pthread_mutex_unlock(&capture.shared.lock);
     EACH_STREAM(stream, snapshot_begin) stream->snapshot_begin(); /* hits are counted before their event is written: no event is there without its hit */
 
-    uint32_t epoch;
-    uint64_t now_ns = rb_vm_trace_clock_system_ns();
-    recorder.snapshot_ns = now_ns;
-    recorder.reset_ns = recorder.from_ns = rb_vm_trace_epoch_begin_ns(&epoch);
-    if (session.memory.window_ns && now_ns > recorder.from_ns + session.memory.window_ns)
-        recorder.from_ns = now_ns - session.memory.window_ns;
+    recorder.snapshot_ns = rb_vm_trace_clock_system_ns();
+    recorder.epoch = trace_epoch();
+    uint64_t window_ns = session.memory.window_ns;
+    recorder.from_ns = window_ns && recorder.snapshot_ns > window_ns ? recorder.snapshot_ns - window_ns : 0;
     recorder.saving = true;
     return VM_TRACE_SNAPSHOT_BEGUN;
 }
@@ -212,6 +211,7 @@ struct copy {
     uint64_t first_ns, last_ns;
     struct { uint32_t tid, depth; } open[MAX_DEPTH_SLOTS]; /* spans that have begun, by thread */
     uint32_t tids[FXT_MAX_THREAD_INDEX + 1]; /* of the chunk */
+    bool in_epoch;             /* as the last mark in the chunk says */
     bool last_wanted;          /* the event before, in the chunk, was */
 };
 
@@ -260,8 +260,9 @@ depth_of(struct copy *copy, uint32_t tid)
 static bool
 wanted(struct copy *copy, uint64_t header, uint64_t ns)
 {
+    if (!copy->in_epoch) return false;
     if (ns < recorder.from_ns) {
-        if (ns >= recorder.reset_ns) copy->left_out++;
+        copy->left_out++;
         return false;
     }
     unsigned type = bits(header, 16, 4);
@@ -300,13 +301,24 @@ scheduling_p(unsigned type, size_t size)
     return type == FXT_SCHEDULING && size > 1;
 }
 
-/* Whether any event of a chunk is young enough. Most chunks tell at once. */
+/* A record that defines nothing: padding, or a mark (writer.h), from which on all is of an epoch. */
+static bool
+nothing_p(unsigned type, uint64_t header, const uint64_t *record, bool *in_epoch)
+{
+    if (type != FXT_STRING || bits(header, 16, 15) != 0) return false;
+    if (header == fxt_note_header()) *in_epoch = (uint32_t)record[1] == recorder.epoch;
+    return true;
+}
+
+/* Whether any event of a chunk is of the epoch and young enough. Most chunks tell at once. */
 static bool
 any_wanted(const uint64_t *words, size_t count)
 {
+    bool in_epoch = false;
     uint64_t header;
     for (size_t at = 0, size; (size = record_at(words, at, count, &header)) > 0; at += size) {
         unsigned type = bits(header, 0, 4);
+        if (nothing_p(type, header, &words[at], &in_epoch) || !in_epoch) continue;
         if ((type == FXT_EVENT || scheduling_p(type, size)) && size > 1 && words[at + 1] >= recorder.from_ns) return true;
         if (type == FXT_BLOB && size > 1 && perfetto_time(&words[at + 1], size - 1) >= recorder.from_ns) return true;
     }
@@ -325,15 +337,15 @@ copy_chunk(struct copy *copy, const uint64_t *words, size_t count_words)
     uint64_t header;
     memset(copy->tids, 0, sizeof(copy->tids));
     copy->words = 0;
-    copy->last_wanted = false;
+    copy->in_epoch = copy->last_wanted = false;
     for (size_t at = 0, size; !copy->error && (size = record_at(words, at, count_words, &header)) > 0; at += size) {
         unsigned type = bits(header, 0, 4);
-        if (type == FXT_STRING && bits(header, 16, 15) == 0) continue;
+        if (nothing_p(type, header, &words[at], &copy->in_epoch)) continue;
         if (type == FXT_THREAD && size > 2) copy->tids[bits(header, 16, 8)] = (uint32_t)words[at + 2];
-        if (scheduling_p(type, size) && words[at + 1] < recorder.from_ns) continue;
+        if (scheduling_p(type, size) && !(copy->in_epoch && words[at + 1] >= recorder.from_ns)) continue;
         if (type == FXT_BLOB && size > 1) {
             uint64_t ns = perfetto_time(&words[at + 1], size - 1); /* what only defines has none */
-            if (ns && ns < recorder.from_ns) continue;
+            if (ns && !(copy->in_epoch && ns >= recorder.from_ns)) continue;
         }
         if (type == FXT_EVENT) {
             uint64_t ns = size > 1 ? words[at + 1] : 0;

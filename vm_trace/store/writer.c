@@ -58,6 +58,17 @@ rb_vm_trace_writer_reserve_slow(struct rb_vm_trace_writer *writer, size_t words)
 }
 
 bool
+rb_vm_trace_writer_mark(struct rb_vm_trace_writer *writer, uint32_t epoch)
+{
+    uint64_t *record = writer_reserve(writer, FXT_NOTE_WORDS);
+    if (!record) return false;
+    record[1] = epoch;
+    writer_publish(writer, FXT_NOTE_WORDS, fxt_note_header());
+    writer->epoch = epoch;
+    return true;
+}
+
+bool
 rb_vm_trace_writer_define(struct rb_vm_trace_writer *writer, struct vm_trace_slot *slot,
                           const char *text, size_t bytes)
 {
@@ -154,6 +165,7 @@ rb_vm_trace_writer_next_chunk(struct rb_vm_trace_writer *writer)
     writer->string_limit = FXT_MAX_STRING_INDEX - LAST_STRINGS;
     writer->thread_count = 0;
     writer->last_thread = 0;
+    writer->epoch = 0;
 
     /* A fresh chunk has room for all of the preamble. */
     size_t name_bytes = sizeof(PROVIDER_NAME) - 1;
@@ -279,6 +291,7 @@ hand_over(struct rb_vm_trace_writer *to, const struct rb_vm_trace_writer *from)
     to->string_limit = from->string_limit;
     to->thread_count = from->thread_count;
     memcpy(to->threads, from->threads, from->thread_count * sizeof(*to->threads));
+    to->epoch = from->epoch;
     to->last_thread = 0; /* another may have given it another name */
 }
 
