@@ -133,9 +133,23 @@ module Integration
   def wait(pid, time_limit)
     waiter = Process.detach(pid)
     return waiter.value if waiter.join(time_limit)
+    threads = threads_of_group(pid)
     Process.kill(:KILL, -pid)
     waiter.join
-    raise StillRunning, "still running after #{time_limit} s"
+    raise StillRunning, "still running after #{time_limit} s:\n#{threads.join("\n")}"
+  end
+
+  # What hangs: a line for each thread of a process group.
+  def threads_of_group(pgid)
+    Dir["/proc/[0-9]*/task/*"].filter_map do |task|
+      state, _, group, *rest = File.read("#{task}/stat").rpartition(")").last.split
+      next unless group.to_i == pgid
+      user, system = rest.values_at(8, 9)
+      "#{task.delete_prefix("/proc/")} #{File.read("#{task}/comm").chomp} #{state}, ticks #{user} + #{system}, " \
+        "wchan #{File.read("#{task}/wchan")}, system call #{File.read("#{task}/syscall").chomp}"
+    rescue SystemCallError
+      nil # it has ended, or is not ours
+    end
   end
 
   def validate_all(result, ended: true, recorders: 1)

@@ -745,22 +745,29 @@ class TestStates < Integration::Test
   # Of short lives, in ns: what lies between the first and last moments of the two streams.
   CLOCKS_DIFFER = 200_000
 
-  def assert_states_add_up(trace)
+  # Threads whose states do not add up to their life.
+  def wrong_sums(trace)
     begins = lives(trace)
     begins[trace.settings["pid"]] ||= trace.events.first["ts"] # when it does not wait
-    last_events(trace).each do |tid, event|
+    last_events(trace).filter_map do |tid, event|
       expected = event["ts"] - begins.fetch(tid)
       sum = event["args"].except(*NO_STATES).values.sum
       margin = [expected / 100, CLOCKS_DIFFER].max
-      assert_in_delta expected, sum, margin, "thread #{tid} lived for #{expected / 1000} us: #{event["args"]}"
+      next if (expected - sum).abs <= margin
+      "thread #{tid} lived for #{expected / 1000} us, not #{sum / 1000}: #{event["args"]}"
     end
   end
 
   LIVES.each do |name, script|
     define_method("test_states_of_#{name}_add_up_to_lives") do
-      result = record(script, recorders: 4)
-      result.traces.each { |trace| assert_accounts(trace) }
-      result.traces.each { |trace| assert_states_add_up(trace) }
+      wrong = []
+      ATTEMPTS.times do # on a busy machine a thread may wait for a CPU between those moments
+        result = record(script, recorders: 4)
+        result.traces.each { |trace| assert_accounts(trace) }
+        wrong = result.traces.flat_map { |trace| wrong_sums(trace) }
+        return if wrong.empty?
+      end
+      flunk wrong.join("\n")
     end
   end
 
