@@ -51,6 +51,10 @@ struct rb_vm_trace_config {
  * Describes a JIT; never freed. counter_p takes no lock. The other functions patch code that was
  * compiled without trace points; a JIT that can't do that leaves them NULL. They are called under
  * the VM lock with every ractor stopped.
+ *
+ * A program may have much code. So that nobody is stopped for long, those of them that prepare and restore
+ * patch for about `ns` (0: as long as it takes) and return whether there is more to do; between two calls the
+ * program runs, compiles, and may do anything.
  */
 struct rb_vm_trace_jit {
     const char *name;            /* "ZJIT": the prefix of messages */
@@ -60,9 +64,11 @@ struct rb_vm_trace_jit {
     bool fallbacks;              /* it has fallbacks, and flags for them */
     /* Whether it has a counter of that name. */
     bool (*counter_p)(const char *name);
+    /* Patch code for what exits_on will be called with. What is patched does nothing before. */
+    bool (*prepare_exits)(uint64_t rate, const char *counter, uint64_t ns);
     /*
      * Have exits call rb_vm_trace_exit and its like: all, or those that increment `counter` (may be
-     * NULL); one in `rate`. Returns NULL, or why that can't be (static).
+     * NULL); one in `rate`. Returns NULL, or why that can't be (static). Patches what is not patched yet.
      */
     const char *(*exits_on)(uint64_t rate, const char *counter);
     /*
@@ -71,12 +77,16 @@ struct rb_vm_trace_jit {
      */
     const char *(*every_exit)(void);
     void (*exits_off)(void);
+    /* Have code be what it was, unless exits are on. */
+    bool (*restore_exits)(uint64_t ns);
     /*
      * Have compiled code call rb_vm_trace_frame_switched where it pushes or pops a frame. NULL, or why
-     * that can't be. While they are on already, nothing changes.
+     * that can't be. While they are on already, nothing changes. What is patched calls whether calls are recorded
+     * or not.
      */
+    bool (*prepare_calls)(uint64_t ns);
     const char *(*calls_on)(void);
-    void (*calls_off)(void);
+    bool (*restore_calls)(uint64_t ns);
     /* Something is recorded from now on or not: compilations, invalidations. */
     void (*recording)(bool on, bool compiles, bool invalidations);
 };

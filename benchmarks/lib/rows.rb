@@ -344,8 +344,9 @@ module Bench
     # --- start and stop in a running program --------------------------------------------------------------------
 
     METHODS = [100, 1000, 5000].freeze # each has some 30 jumps to exits
+    MOST_PAUSE_US = 5000
 
-    # Only the paused program waits for a start or a stop: so neither has a target.
+    # Code is patched in pieces, between which other threads run: only a piece has a target.
     def switch
       program = "#{Recording::ROWS}/switch.rb"
       sides = { "" => [@ours, %w[--zjit-call-threshold=2 --zjit-num-profiles=1 --zjit-mem-size=1024]],
@@ -369,6 +370,11 @@ module Bench
         @rows << Row.new(name: "#{jit}#{name}, #{methods} methods", unit: "us", ours: middle.(key), runs: runs.size, note: "#{code}#{cpu}")
       end
       @rows[-1].note = "until 1,000 calls take what they took before, %.0f us, or a twentieth more" % middle.("chunk_us")
+      %w[start stop].each do |name|
+        us = middle.("#{name}_pause_us")
+        @rows << Row.new(name: "#{jit}#{name}, #{methods} methods: pause", unit: "us", ours: us, runs: runs.size, target: "<= %d us" % MOST_PAUSE_US,
+                         met: us <= MOST_PAUSE_US, note: "the longest for which a thread that sleeps a little does not go on")
+      end
       ratios = %w[during after].map(&middle)
       @rows << Row.new(name: "#{jit}started and stopped, #{methods} methods, after / before", unit: "times", ours: ratios[1], runs: runs.size,
                        target: "within 5 %", met: (ratios[1] - 1).abs <= 0.05, note: "while it was on, in code that does not exit: %.3f" % ratios[0])

@@ -1,6 +1,6 @@
 # switch.rb METHODS ROUNDS [FOLDER]: so many compiled methods, each with some thirty jumps to exits;
-# tracing is started and stopped. Reports the pauses, and how fast the program is meanwhile and
-# afterwards.
+# tracing is started and stopped. Reports how long that takes, how long another thread is stopped at once, and how
+# fast the program is meanwhile and afterwards.
 require_relative "../inside"
 
 methods, rounds = ARGV.first(2).map { |argument| Integer(argument) }
@@ -49,6 +49,29 @@ rounds.times do
   full << VMTraceBench.now - from
   after << timed { work(WORK) }
 end
+
+# The longest time for which a thread that sleeps a little does not go on when it could.
+def longest_pause
+  longest, ends = 0, false
+  sleeper = Thread.new do
+    until ends
+      late = timed(Process::CLOCK_MONOTONIC) { sleep NAP } - NAP
+      longest = late if late > longest
+    end
+  end
+  sleep 0.01
+  longest = 0
+  yield
+  sleep 0.01
+  ends = true
+  sleeper.join
+  longest
+end
+
+NAP = 0.0005
+pauses = Array.new(rounds) do
+  [longest_pause { RubyVM::Trace.start(file: trace) }, longest_pause { RubyVM::Trace.stop }]
+end
 File.delete(trace)
 yjit = defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?
 
@@ -65,3 +88,4 @@ report_ratio(:after, after, before)
   report_us(:"#{name}_us", list.map(&:first))
   report_us(:"#{name}_cpu_us", list.map(&:last))
 end
+%i[start_pause_us stop_pause_us].zip(pauses.transpose) { |name, list| report_us(name, list) }

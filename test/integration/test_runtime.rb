@@ -24,6 +24,57 @@ class TestRuntime < Integration::Test
     N.times { |i| 5.times { |k| send(:"m#{i}", k, i) } }
   RUBY
 
+  # Compiled code is patched in pieces. In between others run, compile and exit; what they compile is patched as well.
+  def test_others_run_while_code_is_patched
+    room = BASE < "ruby-3.4" ? [] : ["--zjit-mem-size=512"]
+    result = run_untraced(<<~'RUBY', *room, recorders: 3)
+      N, LATE = 2500, 200
+      many = (1..40).map { |i| "x += #{i}" }.join("; ")
+      N.times { |i| eval "def m#{i}(x) = (#{many}; ::RubyVM::ZJIT.induce_side_exit!; #{i})" }
+      N.times.each_slice(50) { |slice| eval "def from#{slice[0]} = (#{slice.map { |i| "m#{i}(1)" }.join("; ")})" }
+      run = ->(*) { (0...N).step(50) { |i| send(:"from#{i}") } }
+      4.times(&run)
+      late, ends, ran = 0, false, 0
+      other = Thread.new do
+        until ends
+          if late < LATE
+            eval "def late#{late}(x) = (#{many}; ::RubyVM::ZJIT.induce_side_exit!; x)"
+            eval "def from_late#{late} = late#{late}(1)"
+            4.times { send(:"from_late#{late}") }
+            late += 1
+          end
+          ran += 1
+          Thread.pass
+        end
+      end
+      Thread.pass until ran > 10
+      2.times do |round|
+        all = ran
+        RubyVM::Trace.start(file: "#{round}.fxt")
+        started = ran - all
+        Thread.pass until late == LATE
+        run.()
+        LATE.times { |i| send(:"from_late#{i}") }
+        all = ran
+        RubyVM::Trace.stop => { lost: 0 }
+        p started > 0, ran > all
+        run.()
+      end
+      ends = true
+      other.join
+      RubyVM::Trace.record(file: "2.fxt", exits: false, markers: true, &run)
+    RUBY
+    assert_equal ["true\n"] * 4, result.out.lines
+    2.times do |round|
+      exits = file(result, "#{round}.fxt").exits("DirectiveInduced").map { |event| event.dig("args", "0")[/#(m|late)\d+/] }.tally
+      assert_empty 2500.times.to_h { |i| ["#m#{i}", exits["#m#{i}"]] }.reject { |_, count| count == 1 }
+      late = exits.select { |name,| name.start_with?("#late") }
+      assert_empty 200.times.map { |i| "#late#{i}" } - late.keys
+      assert_operator late.values.min, :>=, 1
+    end
+    assert_empty file(result, "2.fxt").exits
+  end
+
   # How often the process changes the protection of pages.
   def protections(*flags)
     dir = scratch_dir
@@ -565,7 +616,7 @@ class TestRuntime < Integration::Test
       WORK = ->(i) {
         foo
         sub(i % 300)
-        if i % #{every} == 0
+        if i % #{every} == 0 && i < 1000 * #{every} # there is to be an end of code that is to be patched
           compiled = eval("->(x) { x == 1 ? x.to_s : x == \#{i} ? x.hash : x.to_f }")
           12.times { |x| compiled.(x) }
         end

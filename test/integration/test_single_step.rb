@@ -33,6 +33,8 @@ class TestSingleStep < Integration::Test
     def mark = Process.kill(:STOP, $$)
     # PART
     30.times { part }
+    # A thread that has only been made would take the signal, and be stopped by it.
+    sleep 0.001 while Dir["/proc/self/task/*/stat"].count { |path| File.read(path).include?(") R ") } > 1
     mark
     part
     mark

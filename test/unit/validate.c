@@ -262,7 +262,7 @@ read_string(struct trace *trace, const uint64_t *words, size_t at, size_t size)
     struct text text = { NULL, bits(head, 32, 15), trace->chunk_count };
     if (bits(head, 31, 1) || bits(head, 47, 17)) return fault(trace, at, "reserved bits of a string record are set");
     if (index == 0) {
-        /* A word's note, which marks an epoch: what a crash leaves of memory has them. */
+        /* A word is the note of an epoch: what a crash leaves of memory has some. */
         if (text.bytes && text.bytes != 8) return fault(trace, at, "string 0 has a text");
         trace->padding_words += size;
         return true;

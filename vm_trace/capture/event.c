@@ -188,12 +188,12 @@ rb_vm_trace_event_frames_and(struct vm_trace_event *event, struct rb_vm_trace_st
     return true;
 }
 
-/* Behind a mark of the ractor's epoch. Who writes what is no part of the ring has none. */
+/* Behind a note of the ractor's epoch. */
 static bool
-write_marked(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, vm_trace_event_writer *write,
+write_noted(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, vm_trace_event_writer *write,
              const void *what)
 {
-    return ractor_mark_epoch(ractor) && write(ractor, ec, what);
+    return ractor_note_epoch(ractor) && write(ractor, ec, what);
 }
 
 /* Into the chunk that those share who have none. */
@@ -203,8 +203,8 @@ write_shared(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_stru
 {
     struct rb_vm_trace_shared *shared = &rb_vm_trace_capture.shared;
     if (!rb_vm_trace_writer_borrow(&ractor->writer, shared)) return false;
-    bool written = write_marked(ractor, ec, write, what) ||
-        (rb_vm_trace_writer_borrow_next(&ractor->writer, shared) && write_marked(ractor, ec, write, what));
+    bool written = write_noted(ractor, ec, write, what) ||
+        (rb_vm_trace_writer_borrow_next(&ractor->writer, shared) && write_noted(ractor, ec, write, what));
     rb_vm_trace_writer_return(&ractor->writer, shared);
     return written;
 }
@@ -221,9 +221,9 @@ bool
 rb_vm_trace_event_write_in_epoch(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
                                  vm_trace_event_writer *write, const void *what)
 {
-    if (ractor->writer.chunk.words && write_marked(ractor, ec, write, what)) return true;
+    if (ractor->writer.chunk.words && write_noted(ractor, ec, write, what)) return true;
     bool own = rb_vm_trace_ractor_next_chunk(ractor, ec);
-    if (own ? write_marked(ractor, ec, write, what) : write_shared(ractor, ec, write, what)) return true;
+    if (own ? write_noted(ractor, ec, write, what) : write_shared(ractor, ec, write, what)) return true;
     ractor->lost++;
     if (ractor->writer.late) ractor->late++;
     return false;

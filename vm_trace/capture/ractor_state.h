@@ -177,7 +177,7 @@ struct rb_vm_trace_ractor *rb_vm_trace_ractor_current(struct rb_execution_contex
 /* --- resets of the flight recorder ---------------------------------------------------------------------
  *
  * A reset begins an epoch and touches no ractor. Each notices at its next event, under its own GVL,
- * and counts from 0: that event is the first of the epoch. A mark in the chunk says so, because clocks
+ * and counts from 0: that event is the first of the epoch. A note in the chunk says so, because clocks
  * of ractors can differ by more than any margin: what counts and what a snapshot copies must not depend
  * on them.
  */
@@ -214,11 +214,11 @@ ractor_notice_reset(struct rb_vm_trace_ractor *ractor)
  * what goes to a file has no resets. False: the chunk is full. Its owner, GVL held.
  */
 static inline bool
-ractor_mark_epoch(struct rb_vm_trace_ractor *ractor)
+ractor_note_epoch(struct rb_vm_trace_ractor *ractor)
 {
     struct rb_vm_trace_writer *writer = &ractor->writer;
     if (__builtin_expect(writer->epoch == ractor->epoch, 1) || !rb_vm_trace_capture.in_memory) return true;
-    return rb_vm_trace_writer_mark(writer, ractor->epoch);
+    return rb_vm_trace_writer_note_epoch(writer, ractor->epoch);
 }
 
 #endif /* RUBY_VM_TRACE_CAPTURE_RACTOR_STATE_H */

@@ -71,6 +71,13 @@ struct rb_vm_trace_stream {
      * stopped, as below.
      */
     const char *(*refuse)(uint64_t rate, const char *only);
+    /*
+     * Before a session is started in a program that runs, and after one has ended: patch compiled code for about
+     * `ns`, 0 for as long as it takes, or have it be what it was. Whether there is more to do (vm_trace_jit.h).
+     * World stopped.
+     */
+    bool (*prepare)(uint64_t rate, const char *only, uint64_t ns);
+    bool (*restore)(uint64_t ns);
 
     /*
      * Session. Called with the world stopped, or before the program runs, for each stream, recorded

@@ -834,6 +834,7 @@ void
 rb_vm_trace_frame_pushed(struct rb_execution_context_struct *ec, uintptr_t before)
 {
     /* Its caller may have changed ec->cfp already, when the frame was not complete. */
+    if (!(rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_CALLS)) return; /* code is being patched, or being restored */
     if (UNLIKELY((uintptr_t)ec->cfp == before) && rb_vm_trace_call_open_p(ec, before)) return;
     rb_vm_trace_host_call_begun(ec);
 }
@@ -841,7 +842,7 @@ rb_vm_trace_frame_pushed(struct rb_execution_context_struct *ec, uintptr_t befor
 void
 rb_vm_trace_frames_popped(struct rb_execution_context_struct *ec)
 {
-    rb_vm_trace_host_calls_left(ec);
+    if (rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_CALLS) rb_vm_trace_host_calls_left(ec);
 }
 
 void
@@ -1314,6 +1315,16 @@ rb_vm_trace_host_with_world_stopped(void (*func)(void *data), void *data)
         func(data);
     }
     RB_VM_LOCK_LEAVE();
+}
+
+void
+rb_vm_trace_host_let_others_run(void)
+{
+    rb_execution_context_t *ec = GET_EC();
+    rb_atomic_t mask = ec->interrupt_mask;
+    ec->interrupt_mask = ~(rb_atomic_t)0;
+    rb_thread_schedule();
+    ec->interrupt_mask = mask;
 }
 
 void

@@ -161,6 +161,9 @@ void rb_vm_trace_host_notify_hooks(struct rb_execution_context_struct *ec, const
 /* Call func(data) with the world stopped: under the VM lock, every other ractor waiting. */
 void rb_vm_trace_host_with_world_stopped(void (*func)(void *data), void *data);
 
+/* Give others the GVL that wait for it. No interrupt is handled, and nothing is raised. GVL held. */
+void rb_vm_trace_host_let_others_run(void);
+
 /*
  * The Ruby thread of `ec`; NULL: the current native thread, which runs no Ruby. A Ruby thread that
  * has a native thread for itself has the id of that. Those that share native ones have ids from

@@ -53,11 +53,14 @@ pub struct Jit {
     pub example_counter: *const c_char,
     pub fallbacks: bool,
     pub counter_p: extern "C" fn(*const c_char) -> bool,
+    pub prepare_exits: Option<extern "C" fn(u64, *const c_char, u64) -> bool>,
     pub exits_on: Option<extern "C" fn(u64, *const c_char) -> *const c_char>,
     pub every_exit: Option<extern "C" fn() -> *const c_char>,
     pub exits_off: Option<extern "C" fn()>,
+    pub restore_exits: Option<extern "C" fn(u64) -> bool>,
+    pub prepare_calls: Option<extern "C" fn(u64) -> bool>,
     pub calls_on: Option<extern "C" fn() -> *const c_char>,
-    pub calls_off: Option<extern "C" fn()>,
+    pub restore_calls: Option<extern "C" fn(u64) -> bool>,
     pub recording: Option<extern "C" fn(bool, bool, bool)>,
 }
 unsafe impl Sync for Jit {}

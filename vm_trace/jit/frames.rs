@@ -43,7 +43,10 @@ pub struct FrameSwitches {
     notes: BTreeMap<usize, u8>,
     /// Made when they are needed first. They stay: a thread may be on its way back from one.
     stubs: Option<SwitchStubs>,
+    /// What is compiled now calls
     on: bool,
+    /// From where on code is still to be changed; None: it has been
+    next: Option<usize>,
 }
 
 impl FrameSwitches {
@@ -82,29 +85,51 @@ impl FrameSwitches {
         call(at, if register == CFP { stubs.frame } else { stubs.below })
     }
 
-    /// Calls are recorded from now on. `code` is where all code is, writable now. All ractors stand
-    /// still. `frame_bytes`: of a control frame.
-    pub fn put_in(&mut self, code: *const u8, code_bytes: usize, frame_bytes: u8) -> Result<(), Why> {
+    /// Have code call, until that takes too long: whether there is more to do. All ractors stand still.
+    /// `frame_bytes`: of a control frame.
+    pub fn put_in(&mut self, mut code: WritableCode, frame_bytes: u8, until: &mut Until) -> Result<bool, Why> {
         if self.stubs.is_none() {
-            self.stubs = Some(gen_stubs(code, code_bytes, frame_bytes).ok_or_else(no_memory_near)?);
+            self.stubs = Some(gen_stubs(code.start as *const u8, code.bytes, frame_bytes).ok_or_else(no_memory_near)?);
         }
-        self.on = true;
-        for (&at, &register) in self.notes.iter() {
+        self.turn(true);
+        self.change(until, |switches, at, register| {
             if read_code(at) == store(register) {
-                write_code(at, &self.call_at(at, register).ok_or_else(no_memory_near)?);
+                code.write(at, &switches.call_at(at, register).ok_or_else(no_memory_near)?);
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
-    /// Write back what was there.
-    pub fn take_out(&mut self) {
-        self.on = false;
-        for (&at, &register) in self.notes.iter() {
-            if Some(read_code(at)) == self.call_at(at, register) {
-                write_code(at, &store(register));
+    /// Likewise have it be what it was.
+    pub fn take_out(&mut self, mut code: WritableCode, until: &mut Until) -> bool {
+        self.turn(false);
+        let more = self.change(until, |switches, at, register| {
+            if Some(read_code(at)) == switches.call_at(at, register) {
+                code.write(at, &store(register));
             }
+            Ok(())
+        });
+        more.unwrap_or(false)
+    }
+
+    fn turn(&mut self, on: bool) {
+        if self.on != on {
+            self.on = on;
+            self.next = Some(0);
         }
+    }
+
+    fn change(&mut self, until: &mut Until, mut change: impl FnMut(&Self, usize, u8) -> Result<(), Why>) -> Result<bool, Why> {
+        let from = match self.next { Some(from) => from, None => return Ok(false) };
+        for (&at, &register) in self.notes.range(from..) {
+            if until.over() {
+                self.next = Some(at);
+                return Ok(true);
+            }
+            change(self, at, register)?;
+        }
+        self.next = None;
+        Ok(false)
     }
 }
 

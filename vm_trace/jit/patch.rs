@@ -13,9 +13,11 @@
 use std::ffi::{c_void, CStr};
 use std::os::raw::c_char;
 use std::ptr::null;
+use std::time::{Duration, Instant};
 
 use super::arch::*;
 use super::ffi::*;
+use super::session::{exits_on, set_exits_on};
 
 /// Whether code can be patched at all.
 pub fn possible() -> bool {
@@ -277,13 +279,144 @@ pub struct StandIn { pub target: usize, pub patch: Patch, pub condition: Option<
 
 pub type Why = &'static CStr;
 
-/// A JIT whose code is patched. `counter`: only exits that increment the one of that name.
+/// How long something may take while all ractors stand still.
+pub struct Until { end: Option<Instant>, steps: u32 }
+
+impl Until {
+    /// 0: as long as it takes.
+    fn new(ns: u64) -> Self {
+        Until { end: (ns > 0).then(|| Instant::now() + Duration::from_nanos(ns)), steps: 0 }
+    }
+
+    /// Whether there were steps: what takes long by itself has another time.
+    pub fn used(&self) -> bool {
+        self.steps > 0 && self.end.is_some()
+    }
+
+    /// Asked before each step.
+    pub fn over(&mut self) -> bool {
+        const STEPS: u32 = 16; // between two looks at the clock
+        self.steps += 1;
+        self.steps % STEPS == 0 && self.end.map_or(false, |end| Instant::now() >= end)
+    }
+}
+
+/// Compiled code, which is executable but for the part that is being patched. A program may have so much that
+/// to protect all of it takes longer than to patch it.
+pub struct WritableCode { pub start: usize, pub bytes: usize, part: (usize, usize) }
+
+impl WritableCode {
+    pub fn new(start: *const u8, bytes: usize) -> Self {
+        WritableCode { start: start as usize, bytes, part: (0, 0) }
+    }
+
+    pub fn write(&mut self, at: usize, code: &[u8]) {
+        const PART_BYTES: usize = 1 << 20;
+        let (from, to) = (at - self.start, at + code.len() - self.start);
+        if from < self.part.0 || self.part.1 < to {
+            let begin = from / PART_BYTES * PART_BYTES;
+            let end = if to > begin + PART_BYTES { begin + 2 * PART_BYTES } else { begin + PART_BYTES };
+            self.make_executable();
+            self.part = (begin, end.min(self.bytes));
+            self.protect(false);
+        }
+        write_code(at, code);
+    }
+
+    pub fn patch(&mut self, patch: &Patch) {
+        self.write(patch.at, patch.code());
+    }
+
+    fn make_executable(&mut self) {
+        if self.part.0 < self.part.1 {
+            self.protect(true);
+            self.part = (0, 0);
+        }
+    }
+
+    fn protect(&self, executable: bool) {
+        let (from, to) = self.part;
+        assert!(protect(self.start + from, to - from, executable), "compiled code can't be made writable or executable");
+    }
+}
+
+impl Drop for WritableCode {
+    fn drop(&mut self) {
+        self.make_executable();
+    }
+}
+
+/// A JIT whose code is patched. A program may have much of it, so it is done in pieces, between which
+/// the program runs. Until all trace points are in, and from when exits are switched off, those that are there
+/// do nothing: what they lead to looks at [exits_on_address].
 pub trait Patches {
-    /// Why that can't be: the patched code must be what it was then.
-    fn put_in(rate: u64, counter: Option<&str>) -> Result<(), Why>;
+    /// Prepare for exits of which one in `rate` calls, and only those that increment `counter`. Err: why that
+    /// can't be; nothing has changed.
+    fn begin(rate: u64, counter: Option<&str>) -> Result<(), Why>;
+    /// Whether what has begun is for that counter.
+    fn is_for(counter: Option<&str>) -> bool;
+    /// Put trace points in. Whether there are more.
+    fn put_in(until: &mut Until) -> Result<bool, Why>;
+    /// They are in, and do something from now on.
+    fn switch_on(rate: u64);
     /// From now on every exit calls, and not one in K.
     fn every_exit() -> Result<(), Why>;
-    fn take_out();
+    /// Trace points, all or some of which are in, are taken out from now on.
+    fn leave();
+    /// Take them out. Whether there are more; when there are none, all is as it was before `begin`.
+    fn take_out(until: &mut Until) -> bool;
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State { Out, PuttingIn, In, TakingOut }
+static mut STATE: State = State::Out;
+
+fn state() -> State {
+    unsafe { STATE }
+}
+
+fn set_state(state: State) {
+    unsafe { STATE = state };
+}
+
+/// Whether code that is compiled now gets trace points.
+pub fn patching() -> bool {
+    matches!(state(), State::PuttingIn | State::In)
+}
+
+fn leave<P: Patches>() {
+    P::leave();
+    set_state(State::TakingOut);
+}
+
+/// Whether there is more to do before exits can be switched on.
+fn prepare<P: Patches>(rate: u64, counter: Option<&str>, until: &mut Until) -> Result<bool, Why> {
+    if patching() && !P::is_for(counter) {
+        leave::<P>();
+    }
+    if state() == State::TakingOut {
+        if P::take_out(until) {
+            return Ok(true);
+        }
+        set_state(State::Out);
+    }
+    if state() == State::Out {
+        P::begin(rate, counter)?;
+        set_state(State::PuttingIn);
+    }
+    if state() == State::PuttingIn {
+        match P::put_in(until) {
+            Ok(true) => return Ok(true),
+            Ok(false) => set_state(State::In),
+            Err(why) => {
+                leave::<P>();
+                P::take_out(&mut Until::new(0));
+                set_state(State::Out);
+                return Err(why);
+            }
+        }
+    }
+    Ok(false)
 }
 
 fn c_string(text: &'static [u8]) -> Why {
@@ -302,17 +435,29 @@ fn result(result: Result<(), Why>) -> *const c_char {
     result.map_or_else(|why| why.as_ptr(), |_| null())
 }
 
+unsafe fn name_of<'a>(counter: *const c_char) -> Option<&'a str> {
+    if counter.is_null() { None } else { unsafe { CStr::from_ptr(counter) }.to_str().ok() }
+}
+
 /// [Jit]'s functions of these names
+pub extern "C" fn prepare_exits<P: Patches>(rate: u64, counter: *const c_char, ns: u64) -> bool {
+    let more = possible() && !exits_on() && prepare::<P>(rate, unsafe { name_of(counter) }, &mut Until::new(ns)) == Ok(true);
+    code_changed();
+    more
+}
+
 pub extern "C" fn put_exits_on<P: Patches>(rate: u64, counter: *const c_char) -> *const c_char {
     if !possible() {
         return c_string(
             b"compiled code of this system can't be traced while it runs; start the program with a trace flag\0",
         ).as_ptr();
     }
-    let counter = if counter.is_null() { None } else { unsafe { CStr::from_ptr(counter) }.to_str().ok() };
-    let put_in = P::put_in(rate, counter);
+    let prepared = prepare::<P>(rate, unsafe { name_of(counter) }, &mut Until::new(0)).map(|_| P::switch_on(rate));
+    if prepared.is_ok() {
+        set_exits_on(true);
+    }
     code_changed();
-    result(put_in)
+    result(prepared)
 }
 
 pub extern "C" fn call_every_exit<P: Patches>() -> *const c_char {
@@ -322,31 +467,59 @@ pub extern "C" fn call_every_exit<P: Patches>() -> *const c_char {
 }
 
 pub extern "C" fn take_exits_off<P: Patches>() {
-    P::take_out();
+    if exits_on() {
+        set_exits_on(false);
+        leave::<P>();
+        code_changed();
+    }
+}
+
+pub extern "C" fn restore_exits<P: Patches>(ns: u64) -> bool {
+    if exits_on() || state() == State::Out {
+        return false;
+    }
+    if patching() {
+        leave::<P>();
+    }
+    let more = P::take_out(&mut Until::new(ns));
+    if !more {
+        set_state(State::Out);
+    }
     code_changed();
+    more
 }
 
 /// A JIT whose code calls the tracer where it pushes and pops frames.
 pub trait PatchesFrames {
-    /// Why that can't be: the patched code must be what it was then.
-    fn put_in() -> Result<(), Why>;
-    fn take_out();
+    /// Whether there is more to do. Err: why that can't be.
+    fn put_in(until: &mut Until) -> Result<bool, Why>;
+    /// Likewise; whether or not all are in.
+    fn take_out(until: &mut Until) -> bool;
+}
+
+fn call_frames<P: PatchesFrames>(ns: u64) -> Result<bool, Why> {
+    let put_in = P::put_in(&mut Until::new(ns));
+    if put_in.is_err() {
+        P::take_out(&mut Until::new(0));
+    }
+    code_changed();
+    put_in
 }
 
 /// [Jit]'s functions of these names
+pub extern "C" fn prepare_calls<P: PatchesFrames>(ns: u64) -> bool {
+    possible() && call_frames::<P>(ns) == Ok(true)
+}
+
 pub extern "C" fn put_calls_on<P: PatchesFrames>() -> *const c_char {
     if !possible() {
         return c_string(b"calls of compiled code can't be recorded on this system\0").as_ptr();
     }
-    let put_in = P::put_in();
-    if put_in.is_err() {
-        P::take_out();
-    }
-    code_changed();
-    result(put_in)
+    result(call_frames::<P>(0).map(|_| ()))
 }
 
-pub extern "C" fn take_calls_off<P: PatchesFrames>() {
-    P::take_out();
+pub extern "C" fn restore_calls<P: PatchesFrames>(ns: u64) -> bool {
+    let more = possible() && P::take_out(&mut Until::new(ns));
     code_changed();
+    more
 }

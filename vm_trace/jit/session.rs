@@ -1,19 +1,24 @@
 //! Sessions of a running program: exits of code that has no trace points are traced, or not, from
 //! one moment on.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::ffi::*;
 use super::flags::by_flags;
 use super::spans;
 
-/// Whether exits are traced by patched code.
-static EXITS_ON: AtomicBool = AtomicBool::new(false);
+/// Whether exits are traced by patched code: 0 or 1. Machine code reads it, too.
+static EXITS_ON: AtomicU64 = AtomicU64::new(0);
 static SESSION: AtomicU64 = AtomicU64::new(0);
 
 /// Whether exits are traced by patched code. Read without the lock, by the thread that exits.
 pub fn exits_on() -> bool {
-    EXITS_ON.load(Ordering::Acquire)
+    EXITS_ON.load(Ordering::Acquire) != 0
+}
+
+/// Where machine code reads it.
+pub fn exits_on_address() -> *const u8 {
+    &EXITS_ON as *const AtomicU64 as *const u8
 }
 
 /// A number that changes whenever a session starts or stops. Likewise.
@@ -27,9 +32,9 @@ pub fn site_session() -> u64 {
     if by_flags().is_some() { 0 } else { session() }
 }
 
-/// Code is patched, or is about to be what it was: a new session begins. All ractors stand still.
-pub fn set_exits_on(on: bool) {
-    EXITS_ON.store(on, Ordering::Release);
+/// Trace points do something from now on, or nothing: a new session begins. All ractors stand still.
+pub(super) fn set_exits_on(on: bool) {
+    EXITS_ON.store(u64::from(on), Ordering::Release);
     SESSION.fetch_add(1, Ordering::Release);
 }
 

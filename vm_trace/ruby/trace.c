@@ -16,6 +16,43 @@
 
 static VALUE eError;
 
+/* --- pieces ------------------------------------------------------------------------------------------ */
+
+/*
+ * A program may have much compiled code: it is patched in pieces, and nobody is stopped for longer than one takes.
+ * Threads that wait run in between. Those that calculate do so for their whole time slice: so they are waited for
+ * so long at most, and then only other ractors run in between. One of those may undo what a piece has done: so
+ * there are so many pieces at most, and the rest is done at once.
+ */
+#define PIECE_NS 2500000
+#define WAIT_NS UINT64_C(2000000000)
+#define MOST_PIECES 1000
+
+struct piece {
+    const struct vm_trace_stream_request *requests; /* NULL: code is to be what it was */
+    bool more;
+};
+
+static void
+do_piece(void *data)
+{
+    struct piece *piece = data;
+    piece->more = piece->requests ? rb_vm_trace_prepare_session(piece->requests, PIECE_NS)
+                                  : rb_vm_trace_restore_session(PIECE_NS);
+}
+
+static void
+do_in_pieces(const struct vm_trace_stream_request *requests)
+{
+    struct piece piece = { .requests = requests };
+    uint64_t begin_ns = rb_vm_trace_clock_system_ns();
+    for (int i = 0; i < MOST_PIECES; i++) {
+        rb_vm_trace_host_with_world_stopped(do_piece, &piece);
+        if (!piece.more) return;
+        if (rb_vm_trace_clock_system_ns() - begin_ns < WAIT_NS) rb_vm_trace_host_let_others_run();
+    }
+}
+
 /* --- start, stop, status -------------------------------------------------------------------------- */
 
 struct start {
@@ -74,7 +111,9 @@ start_session(VALUE options, uint64_t *session_out)
 {
     struct start start = { .session = session_out };
     rb_vm_trace_read_start_options(options, &start.options);
+    do_in_pieces(start.options.requests);
     rb_vm_trace_host_with_world_stopped(start_with_world_stopped, &start);
+    if (!start.ok) do_in_pieces(NULL);
     for (int i = 0; i < VM_TRACE_START_OPTIONS; i++) RB_GC_GUARD(start.options.values[i]);
     if (start.ok) return path_of(&start.status);
     if (start.status.on) {
@@ -148,12 +187,13 @@ summary_of(const struct rb_vm_trace_status *status)
     return summary;
 }
 
-/* Ends it if that can be done at once: nothing here checks interrupts. */
+/* Ends it if that can be done at once. Nothing here checks interrupts, but others may run when it has ended. */
 static bool
 try_stop(struct stop *stop)
 {
     stop->saving = stop->ok = false;
     rb_vm_trace_host_with_world_stopped(stop_with_world_stopped, stop);
+    if (stop->ok) do_in_pieces(NULL);
     return !stop->saving;
 }
 

@@ -368,6 +368,29 @@ leave_out_of_presets(const struct vm_trace_stream_request requests[VM_TRACE_MAX_
     }
 }
 
+bool
+rb_vm_trace_prepare_session(const struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS], uint64_t ns)
+{
+    if (trace_on() || why_refused(requests)) return false; /* it does not start, either */
+    struct vm_trace_stream_request all[VM_TRACE_MAX_STREAMS];
+    memcpy(all, requests, sizeof(all));
+    rb_vm_trace_request_along(all);
+    for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
+        const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
+        if (all[i].rate && stream->prepare && stream->prepare(all[i].rate, all[i].only, ns)) return true;
+    }
+    return false;
+}
+
+bool
+rb_vm_trace_restore_session(uint64_t ns)
+{
+    EACH_STREAM(stream, restore) {
+        if (stream->restore(ns)) return true;
+    }
+    return false;
+}
+
 /* The thread that saves by itself reads it at any time. */
 static void
 set_memory(const struct rb_vm_trace_memory_config *memory)

@@ -33,6 +33,13 @@ bool rb_vm_trace_start_session(const struct rb_vm_trace_config *config,
                                const struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS],
                                const struct rb_vm_trace_memory_config *memory, char *why_out, size_t why_bytes);
 
+/*
+ * Before a session with these requests is started, and after one has ended or failed to start: do what can be done
+ * in pieces while the program runs, for about `ns`. Whether there is more to do. World stopped.
+ */
+bool rb_vm_trace_prepare_session(const struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS], uint64_t ns);
+bool rb_vm_trace_restore_session(uint64_t ns);
+
 /* Stop it, whoever started it. False: none is recorded. World stopped. */
 bool rb_vm_trace_stop_session(struct rb_vm_trace_status *status_out);
 

@@ -211,7 +211,7 @@ struct copy {
     uint64_t first_ns, last_ns;
     struct { uint32_t tid, depth; } open[MAX_DEPTH_SLOTS]; /* spans that have begun, by thread */
     uint32_t tids[FXT_MAX_THREAD_INDEX + 1]; /* of the chunk */
-    bool in_epoch;             /* as the last mark in the chunk says */
+    bool in_epoch;             /* as the last note in the chunk says */
     bool last_wanted;          /* the event before, in the chunk, was */
 };
 
@@ -301,7 +301,7 @@ scheduling_p(unsigned type, size_t size)
     return type == FXT_SCHEDULING && size > 1;
 }
 
-/* A record that defines nothing: padding, or a mark (writer.h), from which on all is of an epoch. */
+/* A record that defines nothing: padding, or a note (rb_vm_trace_writer_note_epoch). */
 static bool
 nothing_p(unsigned type, uint64_t header, const uint64_t *record, bool *in_epoch)
 {

@@ -58,7 +58,7 @@ rb_vm_trace_writer_reserve_slow(struct rb_vm_trace_writer *writer, size_t words)
 }
 
 bool
-rb_vm_trace_writer_mark(struct rb_vm_trace_writer *writer, uint32_t epoch)
+rb_vm_trace_writer_note_epoch(struct rb_vm_trace_writer *writer, uint32_t epoch)
 {
     uint64_t *record = writer_reserve(writer, FXT_NOTE_WORDS);
     if (!record) return false;

@@ -63,7 +63,7 @@ struct rb_vm_trace_writer {
     uint32_t shared_serial; /* serial of the shared writer when its chunk was borrowed last; 0: there were other chunks since */
     bool late;              /* it got no chunk when it needed one last, because the disk was too slow */
     bool shares;            /* it is that of struct rb_vm_trace_shared */
-    uint32_t epoch;         /* of the last mark in the chunk; 0: it has none */
+    uint32_t epoch;         /* that the last note in the chunk says; 0: it has none */
     uint64_t events;        /* published */
 };
 
@@ -138,10 +138,10 @@ void rb_vm_trace_writer_drop(struct rb_vm_trace_writer *writer);
 void rb_vm_trace_writer_free(struct rb_vm_trace_writer *writer);
 
 /*
- * Mark that what follows in the chunk belongs to that epoch (ractor_state.h). A snapshot reads marks, and
+ * Note that what follows in the chunk belongs to that epoch (ractor_state.h). A snapshot reads such notes, and
  * leaves them out. False: the chunk is full, and has no room for any event either.
  */
-bool rb_vm_trace_writer_mark(struct rb_vm_trace_writer *writer, uint32_t epoch);
+bool rb_vm_trace_writer_note_epoch(struct rb_vm_trace_writer *writer, uint32_t epoch);
 
 /* The slow part of writer_reserve. */
 uint64_t *rb_vm_trace_writer_reserve_slow(struct rb_vm_trace_writer *writer, size_t words);

@@ -38,6 +38,22 @@ patch_code(void)
     return jit && jit->calls_on ? jit->calls_on() : NULL;
 }
 
+static bool
+prepare_calls(uint64_t rate, const char *only, uint64_t ns)
+{
+    (void)rate, (void)only;
+    const struct rb_vm_trace_jit *jit = rb_vm_trace_registered_jit();
+    return jit && jit->prepare_calls && jit->prepare_calls(ns);
+}
+
+static bool
+restore_calls(uint64_t ns)
+{
+    const struct rb_vm_trace_jit *jit = rb_vm_trace_registered_jit();
+    if (rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_CALLS) return false;
+    return jit && jit->restore_calls && jit->restore_calls(ns);
+}
+
 static const char *
 refuse_calls(uint64_t rate, const char *only)
 {
@@ -89,9 +105,7 @@ jit_ready(void)
 static void
 stop_calls(void)
 {
-    const struct rb_vm_trace_jit *jit = rb_vm_trace_registered_jit();
     if (!(rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_CALLS)) return;
-    if (jit && jit->calls_off) jit->calls_off();
     replaced.on = false;
     rb_vm_trace_frames_report(RB_VM_TRACE_FRAMES_CALLS, false);
 }
@@ -189,6 +203,8 @@ struct rb_vm_trace_stream rb_vm_trace_calls = {
     .takes_depth = true,
     .ractor_bytes = sizeof(struct vm_trace_ractor_calls),
     .refuse = refuse_calls,
+    .prepare = prepare_calls,
+    .restore = restore_calls,
     .start = start_calls,
     .stop = stop_calls,
     .jit_ready = jit_ready,

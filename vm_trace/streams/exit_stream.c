@@ -44,11 +44,18 @@ attach(uint64_t rate)
     return why;
 }
 
+static bool
+restore_exits(uint64_t ns)
+{
+    return registered && registered->restore_exits && registered->restore_exits(ns);
+}
+
 /* Without a trace: nobody needs sites and ractor states any more. */
 static void
 detach(void)
 {
     if (machine_rate) registered->exits_off();
+    restore_exits(0);
     machine_rate = 0;
     if (capture.by_flags) return;
     rb_vm_trace_ractor_free_all();
@@ -68,6 +75,13 @@ refuse_exits(uint64_t rate, const char *only)
     if (!permanent.exits || (permanent.counter && strcmp(permanent.counter, only) == 0)) return NULL;
     return "a flag had exits of other counters traced, and compiled code keeps those trace points: start the program "
            "without that flag, or give exits: true";
+}
+
+static bool
+prepare_exits(uint64_t rate, const char *only, uint64_t ns)
+{
+    if (!registered || !registered->prepare_exits || machine_rate) return false;
+    return registered->prepare_exits(every_exit_p() ? 1 : rate, only, ns);
 }
 
 static const char *
@@ -222,6 +236,8 @@ struct rb_vm_trace_stream rb_vm_trace_exits = {
     .ractor_bytes = sizeof(struct vm_trace_exit_state),
     .request = request_exits,
     .refuse = refuse_exits,
+    .prepare = prepare_exits,
+    .restore = restore_exits,
     .start = start_exits,
     .jit_ready = exits_with_jit,
     .stop = stop_exits,
