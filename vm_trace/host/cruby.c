@@ -833,8 +833,8 @@ rb_vm_trace_host_calls_left(struct rb_execution_context_struct *ec)
 void
 rb_vm_trace_frame_pushed(struct rb_execution_context_struct *ec, uintptr_t before)
 {
+    if (!(rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_CALLS)) return; /* code is being patched, or restored */
     /* Its caller may have changed ec->cfp already, when the frame was not complete. */
-    if (!(rb_vm_trace_frames_on & RB_VM_TRACE_FRAMES_CALLS)) return; /* code is being patched, or being restored */
     if (UNLIKELY((uintptr_t)ec->cfp == before) && rb_vm_trace_call_open_p(ec, before)) return;
     rb_vm_trace_host_call_begun(ec);
 }

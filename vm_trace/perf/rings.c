@@ -31,6 +31,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -460,6 +461,39 @@ open_all(struct rb_vm_trace_perf *perf)
     return 0;
 }
 
+/* Descriptors that are needed at most, with some for what is read meanwhile. */
+static rlim_t
+descriptors_needed(unsigned what)
+{
+    enum { OTHERS = 16, OF_CPU = 3 };
+    struct stat tasks;
+    rlim_t cpus = (rlim_t)sysconf(_SC_NPROCESSORS_CONF), of_thread = what & VM_TRACE_PERF_SYSCALLS ? 3 : 1;
+    rlim_t threads = stat("/proc/self/task", &tasks) == 0 ? (rlim_t)tasks.st_nlink : 0;
+    return OTHERS + cpus * (OF_CPU + threads * of_thread);
+}
+
+/*
+ * Raise the soft limit if many threads on many CPUs need more. It is the process's, and its children inherit it: so
+ * it is left alone in most programs. False: it was.
+ */
+static bool
+raise_limit(rlim_t needed, struct rlimit *before_out, struct rlimit *raised_out)
+{
+    if (getrlimit(RLIMIT_NOFILE, before_out) != 0 || before_out->rlim_cur >= needed) return false;
+    *raised_out = *before_out;
+    raised_out->rlim_cur = needed < before_out->rlim_max ? needed : before_out->rlim_max;
+    return raised_out->rlim_cur > before_out->rlim_cur && setrlimit(RLIMIT_NOFILE, raised_out) == 0;
+}
+
+/* It counts only when a descriptor is made. What the program has set meanwhile stays. */
+static void
+lower_limit(const struct rlimit *raised, const struct rlimit *before)
+{
+    struct rlimit now;
+    if (getrlimit(RLIMIT_NOFILE, &now) == 0 && now.rlim_cur == raised->rlim_cur && now.rlim_max == raised->rlim_max)
+        setrlimit(RLIMIT_NOFILE, before);
+}
+
 struct rb_vm_trace_perf *
 rb_vm_trace_perf_open(unsigned what, int keep_fd, int *error_out)
 {
@@ -470,18 +504,12 @@ rb_vm_trace_perf_open(unsigned what, int keep_fd, int *error_out)
         return NULL;
     }
     perf->what = what;
-    /*
-     * Many threads on many CPUs may need more descriptors than the soft limit. It counts only when one
-     * is made, so it is there again when the program runs on.
-     */
     struct rlimit before, raised;
-    bool limited = getrlimit(RLIMIT_NOFILE, &before) == 0 && before.rlim_cur < before.rlim_max;
-    raised = (struct rlimit){ before.rlim_max, before.rlim_max };
-    if (limited) setrlimit(RLIMIT_NOFILE, &raised);
+    bool limited = raise_limit(descriptors_needed(what), &before, &raised);
     *error_out = open_all(perf);
     /* Rings fill up while all CPUs are busy. Where this is not allowed, more is lost then. */
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), READER_NICENESS);
-    if (limited) setrlimit(RLIMIT_NOFILE, &before);
+    if (limited) lower_limit(&raised, &before);
     if (!*error_out) return perf;
     rb_vm_trace_perf_close(perf);
     return NULL;

@@ -236,7 +236,9 @@ start_streams(bool by_flags, const char **name_out)
         const char *why = stream->start ? stream->start(by_flags) : NULL;
         if (!why) continue;
         stop_streams(i);
-        *name_out = stream->name;
+        /* Some start together, when the first of them would, recorded or not. */
+        while (!rb_vm_trace_streams[i]->rate && rb_vm_trace_streams[i + 1]) i++;
+        *name_out = rb_vm_trace_streams[i]->name;
         return why;
     }
     return NULL;
