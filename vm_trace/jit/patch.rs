@@ -302,7 +302,7 @@ impl Until {
 }
 
 /// Compiled code, which is executable but for the part that is being patched. A program may have so much that
-/// to protect all of it takes longer than to patch it.
+/// to protect all of it takes longer than to patch it. Parts are huge pages, which would else be split.
 pub struct WritableCode { pub start: usize, pub bytes: usize, part: (usize, usize) }
 
 impl WritableCode {
@@ -311,13 +311,13 @@ impl WritableCode {
     }
 
     pub fn write(&mut self, at: usize, code: &[u8]) {
-        const PART_BYTES: usize = 1 << 20;
-        let (from, to) = (at - self.start, at + code.len() - self.start);
-        if from < self.part.0 || self.part.1 < to {
-            let begin = from / PART_BYTES * PART_BYTES;
-            let end = if to > begin + PART_BYTES { begin + 2 * PART_BYTES } else { begin + PART_BYTES };
+        const PART_BYTES: usize = 2 << 20;
+        let to = at + code.len();
+        if at < self.part.0 || self.part.1 < to {
+            let begin = at / PART_BYTES * PART_BYTES;
+            let end = (to + PART_BYTES - 1) / PART_BYTES * PART_BYTES;
             self.make_executable();
-            self.part = (begin, end.min(self.bytes));
+            self.part = (begin.max(self.start), end.min(self.start + self.bytes));
             self.protect(false);
         }
         write_code(at, code);
@@ -336,7 +336,7 @@ impl WritableCode {
 
     fn protect(&self, executable: bool) {
         let (from, to) = self.part;
-        assert!(protect(self.start + from, to - from, executable), "compiled code can't be made writable or executable");
+        assert!(protect(from, to - from, executable), "compiled code can't be made writable or executable");
     }
 }
 
