@@ -608,7 +608,7 @@ class TestRuntime < Integration::Test
   end
 
   def start_and_stop_under_load(ractors:, forks:)
-    rounds = LONG ? 1000 : 60
+    rounds = LONG ? 1000 : 25
     every = LONG ? 10_000 : 50 # calls: ZJIT frees no code, and what it compiles has a limit
     result = run_ruby(WARM + <<~RUBY, "--zjit-call-threshold=2", "-W:no-experimental", args: [rounds.to_s], recorders: 4)
       def mine = (::RubyVM::ZJIT.induce_side_exit!)
@@ -616,7 +616,7 @@ class TestRuntime < Integration::Test
       WORK = ->(i) {
         foo
         sub(i % 300)
-        if i % #{every} == 0 && i < 1000 * #{every} # there is to be an end of code that is to be patched
+        if i % #{every} == 0 && i < 100 * #{every} # there is to be an end of code that is to be patched
           compiled = eval("->(x) { x == 1 ? x.to_s : x == \#{i} ? x.hash : x.to_f }")
           12.times { |x| compiled.(x) }
         end
