@@ -74,17 +74,27 @@ class TestSched < Integration::Test
   end
 
   def test_time_that_a_thread_waits_for_a_cpu
-    slices, (run, waited, switches, *others) = undisturbed_bursts("beside", before: ["taskset", "-c", "0"])
+    on_one_cpu = { before: ["taskset", "-c", "0"] }
+    slices, (run, waited, switches, *burners) = undisturbed_bursts("beside", **on_one_cpu)
     on = on_cpus(slices)
     waits = slices - on
     assert_within 1, run + waited, sum(slices), switches, "running and waiting"
     assert_within 1, run, sum(on), switches, "running"
     assert_operator waited, :>, run / 4
-    preempted = waits.select { |slice| slice["args"]["why"] == "preempted" }
-    refute_empty preempted
-    # Other programs may take the CPU, too.
-    named = preempted.map { |slice| slice["args"]["other"]&.[](/ (\d+)\z/, 1).to_i }
-    refute_empty named & others, "no burner is ever named"
+    refute_empty preempted_by(waits)
+    # Other programs may take the CPU, too, and sometimes only they do.
+    named = 5.times.any? do
+      found = (preempted_by(waits) & burners).any?
+      waits, (_, _, _, *burners) = bursts("beside", **on_one_cpu) unless found
+      found
+    end
+    assert named, "no burner is ever named"
+  end
+
+  # Who took the CPU from a thread that could have run on.
+  def preempted_by(slices)
+    preempted = slices.select { |slice| slice["args"]["why"] == "preempted" }
+    preempted.map { |slice| slice["args"]["other"]&.[](/ (\d+)\z/, 1).to_i }
   end
 
   def test_slices_of_a_thread_do_not_overlap
