@@ -372,8 +372,9 @@ module Bench
       @rows[-1].note = "until 1,000 calls take what they took before, %.0f us, or a twentieth more" % middle.("chunk_us")
       %w[start stop].each do |name|
         us = middle.("#{name}_pause_us")
-        @rows << Row.new(name: "#{jit}#{name}, #{methods} methods: pause", unit: "us", ours: us, runs: runs.size, target: "<= %d us" % MOST_PAUSE_US,
-                         met: us <= MOST_PAUSE_US, note: "the longest for which a thread that sleeps a little does not go on")
+        @rows << Row.new(name: "#{jit}#{name}, #{methods} methods: pause", unit: "us", ours: us, runs: runs.size,
+                         target: "<= #{MOST_PAUSE_US} us", met: us <= MOST_PAUSE_US,
+                         note: "the longest for which a thread that sleeps a little does not go on")
       end
       ratios = %w[during after].map(&middle)
       @rows << Row.new(name: "#{jit}started and stopped, #{methods} methods, after / before", unit: "times", ours: ratios[1], runs: runs.size,

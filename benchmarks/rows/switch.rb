@@ -1,6 +1,6 @@
 # switch.rb METHODS ROUNDS [FOLDER]: so many compiled methods, each with some thirty jumps to exits;
-# tracing is started and stopped. Reports how long that takes, how long another thread is stopped at once, and how
-# fast the program is meanwhile and afterwards.
+# tracing is started and stopped. Reports how long that takes, how long another thread is stopped at
+# once, and how fast the program is meanwhile and afterwards.
 require_relative "../inside"
 
 methods, rounds = ARGV.first(2).map { |argument| Integer(argument) }
@@ -50,6 +50,8 @@ rounds.times do
   after << timed { work(WORK) }
 end
 
+NAP = 0.0005
+
 # The longest time for which a thread that sleeps a little does not go on when it could.
 def longest_pause
   longest, ends = 0, false
@@ -68,7 +70,6 @@ def longest_pause
   longest
 end
 
-NAP = 0.0005
 pauses = Array.new(rounds) do
   [longest_pause { RubyVM::Trace.start(file: trace) }, longest_pause { RubyVM::Trace.stop }]
 end

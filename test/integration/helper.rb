@@ -125,6 +125,10 @@ module Integration
     Run.new(status: status, out: read(out), err: read(err), traces: [], dir: dir, pid: pid)
   end
 
+  def skip_without_strace
+    skip "strace is not installed" unless system("strace", "-V", out: File::NULL, err: File::NULL)
+  end
+
   # Runs what follows until it has taken so much processor time, which is the same on a busy machine.
   def cpu_limit(seconds) = ["sh", "-c", "ulimit -t #{seconds}; exec \"$@\"", "sh"]
   def out_of_cpu?(status) = [Signal.list["XCPU"], Signal.list["KILL"]].include?(status.termsig)

@@ -66,7 +66,8 @@ class TestRuntime < Integration::Test
     RUBY
     assert_equal ["true\n"] * 4, result.out.lines
     2.times do |round|
-      exits = file(result, "#{round}.fxt").exits("DirectiveInduced").map { |event| event.dig("args", "0")[/#(m|late)\d+/] }.tally
+      names = file(result, "#{round}.fxt").exits("DirectiveInduced").map { |event| event.dig("args", "0") }
+      exits = names.map { |name| name[/#(m|late)\d+/] }.tally
       assert_empty 2500.times.to_h { |i| ["#m#{i}", exits["#m#{i}"]] }.reject { |_, count| count == 1 }
       late = exits.select { |name,| name.start_with?("#late") }
       assert_empty 200.times.map { |i| "#late#{i}" } - late.keys
@@ -88,7 +89,7 @@ class TestRuntime < Integration::Test
 
   # They take up to 100 us each in some virtual machines, so a stub that is made meanwhile must not need any.
   def test_methods_that_are_compiled_while_exits_are_traced_need_no_more_system_calls
-    skip "strace is not installed" unless system("strace", "-V", out: File::NULL, err: File::NULL)
+    skip_without_strace
     untraced, traced = protections, protections("--vm-trace=exits", "--vm-trace-file=t.fxt")
     assert_operator untraced, :>, 500
     assert_in_delta untraced, traced, untraced / 50 + 50

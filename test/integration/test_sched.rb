@@ -128,15 +128,12 @@ class TestSched < Integration::Test
 
   # The limit of descriptors is the process's, and its children inherit it.
   def test_the_limit_of_descriptors_is_not_touched
-    skip "strace is not installed" unless system("strace", "-V", out: File::NULL, err: File::NULL)
-    dir = scratch_dir
-    File.write(File.join(dir, "script.rb"), "puts 1")
+    skip_without_strace
     strace = ["sh", "-c", "ulimit -Sn 256; exec strace -f -q -e trace=prlimit64,setrlimit -o limits \"$@\"", "sh"]
-    run = run_in(dir, "--vm-trace=sched", "--vm-trace-file=%p.fxt", "script.rb",
-                 command: [*strace, RUBY, "--disable=gems", *COMPATIBILITY])
-    assert_equal "1\n", run.out
-    assert_empty run.err.lines.grep(/sched/)
-    assert_empty File.readlines(File.join(dir, "limits")).grep(/RLIMIT_NOFILE, \{/)
+    result = record("puts 1", "sched", before: strace)
+    assert_equal "1\n", result.out
+    assert_empty result.err.lines.grep(/sched/)
+    assert_empty File.readlines(File.join(result.dir, "limits")).grep(/RLIMIT_NOFILE, \{/)
   end
 
   def test_what_cannot_start_is_named

@@ -12,8 +12,6 @@ class TestSyscalls < Integration::Test
     OUTPUT = "strace.txt"
     COMMAND = ["strace", "-f", "-o", OUTPUT].freeze
 
-    def self.installed? = system("strace", "-V", out: File::NULL, err: File::NULL)
-
     # Calls by thread id.
     def initialize(dir)
       @calls = Hash.new { |calls, tid| calls[tid] = [] }
@@ -77,7 +75,7 @@ class TestSyscalls < Integration::Test
   end
 
   def test_names_order_and_results_are_those_of_strace
-    skip "strace is not installed" unless Strace.installed?
+    skip_without_strace
     result = recorded_without_loss
     assert_equal "done\n", result.out
     strace = Strace.new(result.dir)

@@ -328,7 +328,8 @@ rb_vm_trace_ractor_begin_epoch(struct rb_vm_trace_ractor *ractor)
     EACH_STREAM(stream, ractor_epoch) stream->ractor_epoch(ractor);
     ractor->lost = ractor->late = ractor->unread = ractor->writer.events = 0;
     __atomic_store_n(&ractor->epoch, epoch, __ATOMIC_RELEASE);
-    if (ractor->writer.chunk.words) ractor_note_epoch(ractor); /* now: the fast ways to write an event look at no epoch */
+    /* Now: the fast ways to write an event look at no epoch. */
+    if (ractor->writer.chunk.words) ractor_note_epoch(ractor);
 }
 
 bool

@@ -119,7 +119,9 @@ impl FrameSwitches {
         }
     }
 
-    fn change(&mut self, until: &mut Until, mut change: impl FnMut(&Self, usize, u8) -> Result<(), Why>) -> Result<bool, Why> {
+    fn change<F>(&mut self, until: &mut Until, mut change: F) -> Result<bool, Why>
+        where F: FnMut(&Self, usize, u8) -> Result<(), Why>
+    {
         let from = match self.next { Some(from) => from, None => return Ok(false) };
         for (&at, &register) in self.notes.range(from..) {
             if until.over() {

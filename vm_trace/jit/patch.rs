@@ -389,16 +389,21 @@ fn leave<P: Patches>() {
     set_state(State::TakingOut);
 }
 
+fn take_out<P: Patches>(until: &mut Until) -> bool {
+    let more = P::take_out(until);
+    if !more {
+        set_state(State::Out);
+    }
+    more
+}
+
 /// Whether there is more to do before exits can be switched on.
 fn prepare<P: Patches>(rate: u64, counter: Option<&str>, until: &mut Until) -> Result<bool, Why> {
     if patching() && !P::is_for(counter) {
         leave::<P>();
     }
-    if state() == State::TakingOut {
-        if P::take_out(until) {
-            return Ok(true);
-        }
-        set_state(State::Out);
+    if state() == State::TakingOut && take_out::<P>(until) {
+        return Ok(true);
     }
     if state() == State::Out {
         P::begin(rate, counter)?;
@@ -410,8 +415,7 @@ fn prepare<P: Patches>(rate: u64, counter: Option<&str>, until: &mut Until) -> R
             Ok(false) => set_state(State::In),
             Err(why) => {
                 leave::<P>();
-                P::take_out(&mut Until::new(0));
-                set_state(State::Out);
+                take_out::<P>(&mut Until::new(0));
                 return Err(why);
             }
         }
@@ -441,7 +445,8 @@ unsafe fn name_of<'a>(counter: *const c_char) -> Option<&'a str> {
 
 /// [Jit]'s functions of these names
 pub extern "C" fn prepare_exits<P: Patches>(rate: u64, counter: *const c_char, ns: u64) -> bool {
-    let more = possible() && !exits_on() && prepare::<P>(rate, unsafe { name_of(counter) }, &mut Until::new(ns)) == Ok(true);
+    let prepare = || prepare::<P>(rate, unsafe { name_of(counter) }, &mut Until::new(ns));
+    let more = possible() && !exits_on() && prepare() == Ok(true);
     code_changed();
     more
 }
@@ -481,10 +486,7 @@ pub extern "C" fn restore_exits<P: Patches>(ns: u64) -> bool {
     if patching() {
         leave::<P>();
     }
-    let more = P::take_out(&mut Until::new(ns));
-    if !more {
-        set_state(State::Out);
-    }
+    let more = take_out::<P>(&mut Until::new(ns));
     code_changed();
     more
 }
