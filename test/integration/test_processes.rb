@@ -174,7 +174,9 @@ class TestProcesses < Integration::Test
     RUBY
     own, children = result.traces.partition { |trace| trace.settings["pid"] == result.pid }
     assert_equal [[5012], [7, 11, 23]], [own, children].map { |traces| traces.map { |trace| trace.exits("DirectiveInduced").size }.sort }
-    result.traces.each { |trace| assert_equal [trace.settings["pid"]], trace.events.map { |event| event["pid"] }.uniq }
+    result.traces.each do |trace|
+      assert_equal [[trace.settings["pid"]] * 2], trace.events.map { |event| event.values_at("pid", "tid") }.uniq
+    end
   end
 
   def test_a_recorder_in_a_child_that_an_extension_forks_is_its_own
@@ -431,6 +433,13 @@ class TestProcesses < Integration::Test
     assert_equal (1..8).to_h { |n| [n, 233] }, counts.except(0)
     children = result.traces.reject { |trace| trace.settings["pid"] == result.pid }
     children.each { |child| assert_equal [child.settings["pid"]], child.events.map { |event| event["tid"] }.uniq }
+  end
+
+  # Streams that need threads begin a child's trace before CRuby knows the id of the child's thread.
+  def test_a_childs_first_events_are_on_its_own_thread
+    result = trace("3.times { Process.wait(fork { sleep 0.02 }) }", "--vm-trace=threads,samples:1ms")
+    assert_equal 4, result.traces.size
+    result.traces.each { |trace| assert_equal [trace.settings["pid"]], trace.events.map { |event| event["tid"] }.uniq }
   end
 
   def test_a_fork_from_a_fiber_or_a_trap_is_like_any_other

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { INSTRUCTION_BYTES = 8 };
 
@@ -214,6 +215,12 @@ struct rb_execution_context_struct *
 rb_vm_trace_host_current(void)
 {
     return current;
+}
+
+void
+rb_vm_trace_host_forked(void)
+{
+    if (current) current->tid = (uint32_t)getpid();
 }
 
 struct rb_vm_trace_ractor *

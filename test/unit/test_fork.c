@@ -46,7 +46,6 @@ traced_fork(void)
     pid_t pid = fork();
     rb_vm_trace_after_fork(pid);
     assert_true(pid >= 0);
-    if (pid == 0) main_thread.tid = (uint32_t)getpid();
     return pid;
 }
 

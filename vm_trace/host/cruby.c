@@ -1265,6 +1265,16 @@ rb_vm_trace_host_current(void)
     return rb_current_execution_context(false);
 }
 
+void
+rb_vm_trace_host_forked(void)
+{
+#ifdef RB_THREAD_T_HAS_NATIVE_ID
+    struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
+    struct rb_native_thread *nt = ec ? rb_ec_thread_ptr(ec)->nt : NULL;
+    if (nt) nt->tid = (int)native_thread_id();
+#endif
+}
+
 struct rb_vm_trace_ractor *
 rb_vm_trace_host_ractor(struct rb_execution_context_struct *ec)
 {

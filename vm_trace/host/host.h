@@ -136,6 +136,12 @@ void rb_vm_trace_host_iseq_range(const struct rb_iseq_struct *iseq, uintptr_t *f
 /* The execution context of the current native thread; NULL when it runs no Ruby. */
 struct rb_execution_context_struct *rb_vm_trace_host_current(void);
 
+/*
+ * The process is the child of a fork: gives the current native thread its own id at once, which
+ * CRuby does only after the hooks of a fork, and never after a fork(2) of an extension.
+ */
+void rb_vm_trace_host_forked(void);
+
 /* What the ractor of `ec` records with, and whether it is the main one. */
 bool rb_vm_trace_host_main_ractor_p(struct rb_execution_context_struct *ec);
 struct rb_vm_trace_ractor *rb_vm_trace_host_ractor(struct rb_execution_context_struct *ec);

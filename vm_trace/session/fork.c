@@ -43,6 +43,7 @@ static void
 begin_child(void)
 {
     capture.pid = (uint32_t)getpid();
+    rb_vm_trace_host_forked();
     capture.begin_ns = rb_vm_trace_clock_system_ns();
     session.jit_came_late = false; /* the child's settings have it */
     if (session.memory.bytes) rb_vm_trace_recorder_begin_child();
