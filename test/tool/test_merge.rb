@@ -17,12 +17,6 @@ class TestMerge < Minitest::Test
     files.flat_map { |file| tool("dump", file).out.lines.map { |line| JSON.parse(line).except("offset", "provider") } }
   end
 
-  def with_files(*traces)
-    Dir.mktmpdir do |dir|
-      yield(*traces.each_with_index.map { |trace, i| File.join(dir, "#{i}.fxt").tap { |path| File.binwrite(path, trace.bytes) } })
-    end
-  end
-
   QUERIES = [
     "select s.ts, s.dur, s.depth, s.category, s.name, t.tid, p.pid from slice s left join thread_track tt on s.track_id=tt.id " \
     "left join thread t using(utid) left join process p using(upid) order by s.ts, s.depth, s.name, t.tid",
@@ -46,14 +40,20 @@ class TestMerge < Minitest::Test
     end
   end
 
-  # All conformance files except that of scheduling, where threads of all files with one tid are the
-  # same.
+  # The conformance files all have one process id: in one file that is one process, in several it is not.
   def test_merged_files_of_other_origin_answer_as_they_do_beside_each_other
-    files = conformance_files.reject { |file| file.end_with?("gvl_as_cpu.fxt") }
-    merge(*files) do |out,|
-      assert_equal events(*files), events(out)
-      assert_equal answers(*files), answers(out)
+    traces = conformance_files.each_with_index.map { |file, i| Struct.new(:bytes).new(with_process_id(file, 5000 + i)) }
+    with_files(*traces) do |*files|
+      merge(*files) do |out,|
+        assert_equal events(*files), events(out)
+        assert_equal answers(*files), answers(out)
+      end
     end
+  end
+
+  def with_process_id(file, pid)
+    words = File.binread(file).unpack("Q<*a*")
+    words.map { |word| word == 4242 ? pid : word }.pack("Q<#{words.size - 1}a*")
   end
 
   def test_strings_and_threads_of_one_index_stay_apart

@@ -180,6 +180,67 @@ class TestQuery < Minitest::Test
     end
   end
 
+  STATES = <<~SQL
+    select pid, tid, thread.name, state, sum(dur) / 1000000 as ms from thread_state join thread using (utid)
+    join process using (upid) where dur > 0 group by upid, utid, state order by pid, min(ts)
+  SQL
+
+  # A trace of one thread, which runs from `from` and blocks up to `to`.
+  def blocked_trace(pid, tid, from, to)
+    ThreadsTrace.new(pid: pid) do |t|
+      t.thread(:worker, tid)
+      t.runs(:worker, from)
+      t.blocks(:worker, "Kernel#sleep", from + 1, to - 1, to)
+      yield t if block_given?
+    end
+  end
+
+  # A child's records may name threads of its parent, as those of a recorder did that took the parent's id for its own.
+  def test_scheduling_belongs_to_the_process_that_it_names
+    parent = blocked_trace(10, 10, 0, 60).build
+    child = blocked_trace(20, 20, 5, 30) { |t| t.builder.thread_name(20, 10, "worker") }.build
+    expected = ['10,10,"worker","Running",1', '10,10,"worker","S",58', '10,10,"worker","W",1',
+                '20,20,"worker","Running",1', '20,20,"worker","S",23', '20,20,"worker","W",1']
+    with_files(parent, child) do |*files|
+      [files, files.reverse].each { |order| assert_equal expected, tool("query", *order, STATES).out.lines(chomp: true).drop(1) }
+      assert_equal expected, tool("query", merged(*files), STATES).out.lines(chomp: true).drop(1)
+    end
+  end
+
+  # Threads that share native ones are numbered in each process from the same number on.
+  def test_equal_thread_ids_of_two_processes_of_one_file_are_told_apart_by_their_records
+    with_files(blocked_trace(10, 7, 0, 60).build, blocked_trace(20, 7, 5, 30).build) do |*files|
+      assert_equal ['10,7,"worker","Running",1', '10,7,"worker","S",58', '10,7,"worker","W",1',
+                    '20,7,"worker","Running",1', '20,7,"worker","S",23', '20,7,"worker","W",1'],
+                   tool("query", merged(*files), STATES).out.lines(chomp: true).drop(1)
+    end
+  end
+
+  # Two containers, or a process that got the pid of an earlier one.
+  def test_equal_process_ids_of_two_files_are_two_processes
+    traces = [[0, 60], [5, 30]].map do |from, to|
+      blocked_trace(10, 10, from, to) do |t|
+        t.during(:worker, "marker", "span #{to}", to, to + 2)
+        t.builder.event(:async_begin, "c", "job", ts: t.ns(to), thread: 1, extra: [1])
+      end
+    end
+    with_files(*traces.map(&:build)) do |*files|
+      out = ->(sql) { tool("query", *files, sql).out.lines(chomp: true).drop(1) }
+      assert_equal ['10,10,"worker","Running",1', '10,10,"worker","S",58', '10,10,"worker","W",1',
+                    '10,10,"worker","Running",1', '10,10,"worker","S",23', '10,10,"worker","W",1'],
+                   out[STATES.sub("order by pid", "order by upid")]
+      assert_equal %w[1 1], out["select count(*) from slice s join thread_track t on t.id = s.track_id join thread using (utid)
+                                 where s.name like 'span%' group by upid"]
+      assert_equal %w[0 0], out["select depth from slice where name = 'job'"]
+    end
+  end
+
+  def merged(*files)
+    out = File.join(File.dirname(files.first), "merged.fxt")
+    assert_equal 0, tool("merge", "-o", out, *files).status
+    out
+  end
+
   # One of an event would remove the event. The answers are those of Perfetto's own trace processor.
   def test_thread_record_with_undefined_strings_in_its_arguments_still_names_the_thread
     trace = FxtBuilder.simple do |b|

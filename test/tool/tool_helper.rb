@@ -38,6 +38,12 @@ module ToolHelper
     path
   end
 
+  def with_files(*traces)
+    Dir.mktmpdir do |dir|
+      yield(*traces.each_with_index.map { |trace, i| File.join(dir, "#{i}.fxt").tap { |path| File.binwrite(path, trace.bytes) } })
+    end
+  end
+
   def with_file(bytes, name = "trace.fxt")
     bytes = bytes.bytes if bytes.is_a?(FxtBuilder)
     Dir.mktmpdir do |dir|

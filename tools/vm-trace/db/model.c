@@ -13,7 +13,7 @@ struct item {
     int64_t ts;
     uint64_t id; /* id of counter, async, flow; end of a complete duration */
     uint32_t type; /* enum fxt_event_type, or SCHED */
-    uint32_t pid;
+    uint32_t pid;  /* number of model_pid */
     uint32_t tid;
     uint32_t category;
     uint32_t name;
@@ -53,7 +53,7 @@ push(struct model *model, struct item item)
 static void
 add_counter(struct model *model, const struct fxt_event *event)
 {
-    struct item item = {.ts = event->ts_ns, .type = FXT_EVENT_COUNTER, .pid = event->pid, .name = STRING_NONE};
+    struct item item = {.ts = event->ts_ns, .type = FXT_EVENT_COUNTER, .pid = model_pid(model, event->pid), .name = STRING_NONE};
     push(model, item); /* makes the process known even without a value */
     for (unsigned i = 0; i < event->arg_count; i++) {
         double value;
@@ -67,8 +67,8 @@ add_counter(struct model *model, const struct fxt_event *event)
 static void
 on_piece_end(void *context, const struct piece_end *end)
 {
-    push(context, (struct item){.ts = end->ts_ns, .type = FXT_EVENT_DURATION_END, .pid = end->pid, .tid = end->tid,
-                                .category = end->category, .name = end->name, .args = MODEL_NONE});
+    push(context, (struct item){.ts = end->ts_ns, .type = FXT_EVENT_DURATION_END, .pid = model_pid(context, end->pid),
+                                .tid = end->tid, .category = end->category, .name = end->name, .args = MODEL_NONE});
 }
 
 static void
@@ -84,7 +84,7 @@ on_event(void *context, const struct fxt_event *event)
                     .ts = event->ts_ns,
                     .id = event->type == FXT_EVENT_DURATION_COMPLETE ? (uint64_t)event->end_ns : event->id,
                     .type = event->type,
-                    .pid = event->pid,
+                    .pid = model_pid(model, event->pid),
                     .tid = event->tid,
                     .category = pool_id(model->pool, event->category),
                     .name = pool_id(model->pool, event->name),
@@ -98,7 +98,7 @@ on_sched(void *context, const struct fxt_sched *sched)
     struct model *model = context;
     struct model_items *items = model->items;
     model_room(model, items->scheds.list, items->scheds.count, items->scheds.capacity);
-    items->scheds.list[items->scheds.count] = model_switch_from(sched);
+    items->scheds.list[items->scheds.count] = model_switch_from(model, sched);
     push(model, (struct item){.ts = sched->ts_ns, .type = SCHED, .args = items->scheds.count++});
 }
 
@@ -109,12 +109,12 @@ on_object(void *context, const struct fxt_object *object)
     struct model *model = context;
     uint32_t name = pool_id(model->pool, object->name);
     if (object->type == FXT_OBJECT_PROCESS) {
-        uint32_t upid = model_process(model, object->pid);
+        uint32_t upid = model_process(model, model_pid(model, object->pid));
         model->processes.list[upid].name = name;
         return;
     }
-    model_thread_process(model, object->raw_tid, object->raw_pid);
-    uint32_t utid = model_thread(model, object->tid, object->pid);
+    model_thread_process(model, object);
+    uint32_t utid = model_thread(model, object->tid, model_pid(model, object->pid));
     model->threads.list[utid].name = name;
 }
 
@@ -172,7 +172,8 @@ play(struct model *model, const struct item *item)
       case FXT_EVENT_ASYNC_INSTANT:
       case FXT_EVENT_ASYNC_END:
         model_process(model, item->pid);
-        track = model_async_track(model, (enum fxt_event_type)item->type, item->name, item->id);
+        track = model_async_track(model, (enum fxt_event_type)item->type, model->pids.list[item->pid].recording,
+                                  item->name, item->id);
         if (item->type == FXT_EVENT_ASYNC_END) {
             model_slice_end(model, track, item->ts, item->category, item->name, item->args);
         }
@@ -331,6 +332,7 @@ model_free(struct model *model)
     free(model->slices.list);
     free(model->args.list);
     free(model->arg_sets.list);
+    free(model->pids.list);
     free(model->processes.list);
     free(model->threads.list);
     free(model->tracks.list);

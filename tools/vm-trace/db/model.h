@@ -7,6 +7,9 @@
  * queries give the same answers in both. Names of processes and threads apply in the order of the
  * file; everything else is sorted by time.
  *
+ * It differs where Perfetto would give one process the events of another: equal pids of two recordings
+ * (struct recording) are two processes, and a context switch belongs to the processes that it names.
+ *
  *      model_new -> model_visitor for read_files -> model_finish -> the arrays -> model_free
  */
 #include "base/map.h"
@@ -38,6 +41,12 @@ struct model_arg {
         uint32_t string;
         double real;
     };
+};
+
+/* A pid of one recording. Until their processes get rows, items have its number. */
+struct model_pid {
+    uint32_t pid;
+    uint32_t recording;
 };
 
 struct model_process {
@@ -125,9 +134,11 @@ struct model {
     uint64_t dropped_slices[MODEL_DROPS];
 
     struct hash_index set_index; /* of arg_sets */
-    struct map upid_of_pid;
+    ARRAY_OF(struct model_pid) pids;
+    struct map pid_numbers;    /* recording and pid -> index of pids */
+    struct map upid_of_pid;    /* by index of pids */
     struct map utid_of_thread; /* upid and tid -> utid */
-    struct map last_of_tid;    /* tid -> utid seen last, in any process */
+    struct map last_of_tid;    /* recording and tid -> utid seen last, in any process */
     struct map track_of_thread;
     struct map track_of_counter;
     ARRAY_OF(struct model_stack) stacks; /* by track */
@@ -171,9 +182,11 @@ void model_arg_from(struct model *model, const struct fxt_arg *arg, struct model
 /* model_threads.c */
 void model_threads_begin(struct model *model);
 void model_threads_end(struct model *model);
-uint32_t model_process(struct model *model, uint32_t pid);              /* returns a upid, added if necessary */
-uint32_t model_thread(struct model *model, uint32_t tid, uint32_t pid); /* likewise a utid */
-uint32_t model_any_thread(struct model *model, uint32_t tid);           /* of any process */
+uint32_t model_pid(struct model *model, uint32_t pid); /* returns its number, in the recording that is read */
+uint32_t model_pid_of(struct model *model, uint32_t recording, uint32_t pid); /* likewise, in this recording */
+uint32_t model_process(struct model *model, uint32_t number);              /* returns a upid, added if necessary */
+uint32_t model_thread(struct model *model, uint32_t tid, uint32_t number); /* likewise a utid */
+uint32_t model_any_thread(struct model *model, uint32_t recording, uint32_t tid); /* of any process of it */
 
 /* model_slices.c: a track's stack of slices. Returns MODEL_NONE if Perfetto drops the slice. */
 uint32_t model_track(struct model *model, enum model_track_kind kind, uint32_t name, uint32_t owner);
@@ -186,7 +199,7 @@ void model_slice_end(struct model *model, uint32_t track, int64_t ts, uint32_t c
 uint32_t model_top_slice(const struct model *model, uint32_t track);
 
 /* model_async.c: returns the track of an async event. */
-uint32_t model_async_track(struct model *model, enum fxt_event_type type, uint32_t name, uint64_t id);
+uint32_t model_async_track(struct model *model, enum fxt_event_type type, uint32_t recording, uint32_t name, uint64_t id);
 void model_async_end(struct model *model);
 
 /* model_flows.c */
@@ -209,11 +222,13 @@ struct model_switch {
     int32_t in, out;   /* priorities, or weights */
     uint64_t out_tid;
     uint64_t in_tid;   /* of a wake-up: the waker */
+    uint32_t recording, provider;
+    uint32_t out_pid, in_pid; /* numbers; FXT_SCHED_LEGACY_SWITCH */
 };
 /* What is kept of a record until it is sorted. */
-struct model_switch model_switch_from(const struct fxt_sched *sched);
+struct model_switch model_switch_from(struct model *model, const struct fxt_sched *sched);
 void model_scheduled(struct model *model, int64_t ts, const struct model_switch *sched);
-void model_thread_process(struct model *model, uint64_t tid, uint64_t pid);
+void model_thread_process(struct model *model, const struct fxt_object *object);
 void model_sched_end(struct model *model);
 
 #endif

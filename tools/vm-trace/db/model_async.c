@@ -1,5 +1,5 @@
-/* model_async.c - assigns tracks to async events. Events with one id share a track; free tracks
- * are reused, the oldest first. */
+/* model_async.c - assigns tracks to async events. Events of a recording with one id share a track; free
+ * tracks are reused, the oldest first. */
 #include <stdlib.h>
 
 #include "base/xalloc.h"
@@ -21,7 +21,7 @@ struct lanes {
 
 struct model_asyncs {
     struct map name_of_id;   /* an id keeps the first name that it was used with */
-    struct map lanes_of_name;
+    struct map lanes_of_name; /* by recording and name */
     struct lanes *list;
     uint32_t count;
     uint32_t capacity;
@@ -83,8 +83,9 @@ lane_of(struct model *model, struct lanes *lanes, uint64_t id)
 }
 
 uint32_t
-model_async_track(struct model *model, enum fxt_event_type type, uint32_t name, uint64_t id)
+model_async_track(struct model *model, enum fxt_event_type type, uint32_t recording, uint32_t name, uint64_t id)
 {
+    id ^= mix64(recording);
     if (model->asyncs == NULL) model->asyncs = xcalloc(1, sizeof *model->asyncs);
     struct model_asyncs *asyncs = model->asyncs;
     uint32_t root = map_get(&asyncs->name_of_id, id);
@@ -92,12 +93,13 @@ model_async_track(struct model *model, enum fxt_event_type type, uint32_t name, 
         root = name;
         model_map_set(model, &asyncs->name_of_id, id, root);
     }
-    uint32_t index = map_get(&asyncs->lanes_of_name, root);
+    uint64_t key = (uint64_t)recording << 32 | root;
+    uint32_t index = map_get(&asyncs->lanes_of_name, key);
     if (index == MAP_NONE) {
         index = asyncs->count;
         model_room(model, asyncs->list, asyncs->count, asyncs->capacity);
         asyncs->list[asyncs->count++] = (struct lanes){0};
-        model_map_set(model, &asyncs->lanes_of_name, root, index);
+        model_map_set(model, &asyncs->lanes_of_name, key, index);
     }
     struct lanes *lanes = &asyncs->list[index];
     uint32_t number = lane_of(model, lanes, id);

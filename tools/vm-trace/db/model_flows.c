@@ -13,7 +13,7 @@
 enum { GONE = UINT32_MAX - 1 }; /* stands for a removed entry, because maps cannot remove */
 
 struct owner {
-    uint32_t pid;
+    uint32_t pid; /* number of model_pid */
     bool ambiguous;
 };
 

@@ -6,38 +6,84 @@
 #include "db/model.h"
 
 struct scheduled {
-    uint32_t pid;
+    uint32_t pid; /* number of model_pid */
     uint32_t tid;
     int64_t last_ts;
     uint32_t slice; /* its open row, or MODEL_NONE */
     uint32_t state;
 };
 
+/* Of a recording. Tids count with all their 64 bits, so these keys are hashes. */
 struct model_scheduling {
-    struct map by_tid; /* by all 64 bits */
+    struct map by_process;  /* process and tid, of threads that a record names */
+    struct map by_provider; /* provider and tid, of threads that it switched */
+    struct map by_tid;      /* what was last named or switched */
     ARRAY_OF(struct scheduled) threads;
 };
 
-static struct scheduled *
-get(struct model *model, uint64_t tid)
+static uint64_t
+thread_hash(uint64_t tid, uint32_t recording, uint32_t owner)
+{
+    return mix64(tid) ^ mix64(((uint64_t)recording << 32 | owner) + 1);
+}
+
+static struct model_scheduling *
+scheduling_of(struct model *model)
 {
     if (model->scheduling == NULL) model->scheduling = xcalloc(1, sizeof *model->scheduling);
-    struct model_scheduling *all = model->scheduling;
-    uint32_t index = map_get(&all->by_tid, tid);
+    return model->scheduling;
+}
+
+static uint32_t
+new_scheduled(struct model *model, uint64_t tid, uint32_t pid)
+{
+    struct model_scheduling *all = scheduling_of(model);
+    model_room(model, all->threads.list, all->threads.count, all->threads.capacity);
+    all->threads.list[all->threads.count] =
+        (struct scheduled){.pid = pid, .tid = (uint32_t)tid, .slice = MODEL_NONE, .state = MODEL_NONE};
+    return all->threads.count++;
+}
+
+/* Returns the thread that a record means which does not name its process: that of this number which the same
+ * provider switched last, or else any provider. */
+static uint32_t
+get(struct model *model, const struct model_switch *sched, uint64_t tid)
+{
+    struct model_scheduling *all = scheduling_of(model);
+    uint64_t key = thread_hash(tid, sched->recording, 0);
+    uint32_t index = map_get(&all->by_provider, thread_hash(tid, sched->recording, sched->provider));
+    if (index == MAP_NONE) index = map_get(&all->by_tid, key);
     if (index == MAP_NONE) {
-        index = all->threads.count;
-        model_room(model, all->threads.list, all->threads.count, all->threads.capacity);
-        all->threads.list[all->threads.count++] =
-            (struct scheduled){.tid = (uint32_t)tid, .slice = MODEL_NONE, .state = MODEL_NONE};
-        model_map_set(model, &all->by_tid, tid, index);
+        index = new_scheduled(model, tid, model_pid_of(model, sched->recording, 0));
+        model_map_set(model, &all->by_tid, key, index);
     }
-    return &all->threads.list[index];
+    return index;
+}
+
+/* Returns the thread of a legacy context switch, which names its process. Of a process that no kernel object
+ * names, Perfetto does not look at that. */
+static uint32_t
+get_switched(struct model *model, const struct model_switch *sched, uint64_t tid, uint32_t pid)
+{
+    struct model_scheduling *all = scheduling_of(model);
+    uint32_t index = map_get(&all->by_process, thread_hash(tid, 0, pid));
+    if (index == MAP_NONE) return get(model, sched, tid);
+    model_map_set(model, &all->by_provider, thread_hash(tid, sched->recording, sched->provider), index);
+    return index;
 }
 
 void
-model_thread_process(struct model *model, uint64_t tid, uint64_t pid)
+model_thread_process(struct model *model, const struct fxt_object *object)
 {
-    get(model, tid)->pid = (uint32_t)pid;
+    struct model_scheduling *all = scheduling_of(model);
+    uint32_t pid = model_pid(model, object->pid), recording = model->pids.list[pid].recording;
+    uint64_t key = thread_hash(object->raw_tid, 0, pid);
+    uint32_t index = map_get(&all->by_process, key);
+    if (index == MAP_NONE) {
+        index = new_scheduled(model, object->raw_tid, pid);
+        model_map_set(model, &all->by_process, key, index);
+    }
+    model_map_set(model, &all->by_tid, thread_hash(object->raw_tid, recording, 0), index);
 }
 
 static const char *
@@ -61,9 +107,9 @@ new_state(struct model *model, struct scheduled *thread, uint32_t utid, int64_t 
 }
 
 static void
-switch_from(struct model *model, uint64_t tid, int64_t ts, uint32_t cpu, unsigned state)
+switch_from(struct model *model, uint32_t index, int64_t ts, uint32_t cpu, unsigned state)
 {
-    struct scheduled *thread = get(model, tid);
+    struct scheduled *thread = &model->scheduling->threads.list[index];
     uint32_t utid = model_thread(model, thread->tid, thread->pid);
     if (thread->slice != MODEL_NONE) {
         model->scheds.list[thread->slice].dur = ts - thread->last_ts;
@@ -74,9 +120,9 @@ switch_from(struct model *model, uint64_t tid, int64_t ts, uint32_t cpu, unsigne
 }
 
 static void
-switch_to(struct model *model, uint64_t tid, int64_t ts, uint32_t cpu, int32_t priority)
+switch_to(struct model *model, uint32_t index, int64_t ts, uint32_t cpu, int32_t priority)
 {
-    struct scheduled *thread = get(model, tid);
+    struct scheduled *thread = &model->scheduling->threads.list[index];
     uint32_t utid = model_thread(model, thread->tid, thread->pid);
     thread->slice = model->scheds.count;
     model_room(model, model->scheds.list, model->scheds.count, model->scheds.capacity);
@@ -85,17 +131,16 @@ switch_to(struct model *model, uint64_t tid, int64_t ts, uint32_t cpu, int32_t p
     new_state(model, thread, utid, ts, cpu, "Running", MODEL_NONE, MODEL_NONE);
 }
 
+/* waker: a utid, or MODEL_NONE: the thread woke by itself. */
 static void
-wake(struct model *model, uint64_t tid, int64_t ts, uint32_t cpu, const uint64_t *waker_tid, uint32_t waker)
+wake(struct model *model, const struct model_switch *sched, int64_t ts, uint32_t waker)
 {
-    struct scheduled *thread = get(model, tid);
+    uint32_t by = sched->has_waker ? get(model, sched, sched->in_tid) : MODEL_NONE;
+    uint32_t index = get(model, sched, sched->out_tid);
+    struct scheduled *threads = model->scheduling->threads.list, *thread = &threads[index];
     uint32_t utid = model_thread(model, thread->tid, thread->pid);
-    uint32_t waker_state = thread->state; /* without a waker, the thread woke by itself */
-    if (waker_tid != NULL) {
-        uint32_t index = map_get(&model->scheduling->by_tid, *waker_tid);
-        waker_state = index == MAP_NONE ? MODEL_NONE : model->scheduling->threads.list[index].state;
-    }
-    new_state(model, thread, utid, ts, cpu, "W", waker_tid != NULL ? waker : utid, waker_state);
+    uint32_t waker_state = by != MODEL_NONE ? threads[by].state : thread->state;
+    new_state(model, thread, utid, ts, sched->cpu, "W", waker != MODEL_NONE ? waker : utid, waker_state);
 }
 
 /* Returns an int32 argument of a record that is not dropped, or 0. */
@@ -110,7 +155,7 @@ weight_arg(const struct fxt_sched *sched, const char *name)
 }
 
 struct model_switch
-model_switch_from(const struct fxt_sched *sched)
+model_switch_from(struct model *model, const struct fxt_sched *sched)
 {
     struct model_switch kept = {
         .type = sched->type,
@@ -121,6 +166,10 @@ model_switch_from(const struct fxt_sched *sched)
         .out_tid = sched->out_tid,
         .in_tid = sched->in_tid,
         .dropped = sched->dropped,
+        .recording = model->piece_ends.recording.number,
+        .provider = sched->provider,
+        .out_pid = model_pid(model, sched->out_pid),
+        .in_pid = model_pid(model, sched->in_pid),
     };
     if (kept.dropped) return kept;
     if (sched->type == FXT_SCHED_SWITCH) {
@@ -138,31 +187,41 @@ model_switch_from(const struct fxt_sched *sched)
     return kept;
 }
 
+/* Whether a record says what process it belongs to. */
+static bool
+named(const struct model *model, const struct scheduled *thread)
+{
+    return model->pids.list[thread->pid].pid != 0;
+}
+
 void
 model_scheduled(struct model *model, int64_t ts, const struct model_switch *sched)
 {
     const int32_t idle = INT32_MIN;
-    get(model, sched->out_tid); /* from here on both are known, also as wakers */
-    if (sched->type != FXT_SCHED_WAKEUP) get(model, sched->in_tid);
-    if (sched->dropped) return;
-    switch (sched->type) {
+    const struct scheduled *threads;
+    uint32_t out, in, waker = MODEL_NONE;
+    switch (sched->type) { /* from here on both threads are known, also as wakers */
       case FXT_SCHED_LEGACY_SWITCH:
-        if (get(model, sched->out_tid)->pid != 0 || sched->out != 0) {
-            switch_from(model, sched->out_tid, ts, sched->cpu, sched->out_state);
-        }
-        if (get(model, sched->in_tid)->pid != 0 || sched->in != 0)
-            switch_to(model, sched->in_tid, ts, sched->cpu, sched->in);
+        out = get_switched(model, sched, sched->out_tid, sched->out_pid);
+        in = get_switched(model, sched, sched->in_tid, sched->in_pid);
+        threads = model->scheduling->threads.list;
+        if (sched->dropped) break;
+        if (named(model, &threads[out]) || sched->out != 0) switch_from(model, out, ts, sched->cpu, sched->out_state);
+        if (named(model, &threads[in]) || sched->in != 0) switch_to(model, in, ts, sched->cpu, sched->in);
         break;
       case FXT_SCHED_SWITCH:
-        if (sched->out != idle) switch_from(model, sched->out_tid, ts, sched->cpu, sched->out_state);
-        if (sched->in != idle) switch_to(model, sched->in_tid, ts, sched->cpu, sched->in);
+        out = get(model, sched, sched->out_tid);
+        in = get(model, sched, sched->in_tid);
+        if (sched->dropped) break;
+        if (sched->out != idle) switch_from(model, out, ts, sched->cpu, sched->out_state);
+        if (sched->in != idle) switch_to(model, in, ts, sched->cpu, sched->in);
         break;
-      case FXT_SCHED_WAKEUP: {
-        uint32_t waker = sched->has_waker ? model_any_thread(model, (uint32_t)sched->in_tid) : MODEL_NONE;
-        if (sched->in != idle)
-            wake(model, sched->out_tid, ts, sched->cpu, sched->has_waker ? &sched->in_tid : NULL, waker);
+      case FXT_SCHED_WAKEUP:
+        get(model, sched, sched->out_tid);
+        if (sched->dropped) break;
+        if (sched->has_waker) waker = model_any_thread(model, sched->recording, (uint32_t)sched->in_tid);
+        if (sched->in != idle) wake(model, sched, ts, waker);
         break;
-      }
     }
 }
 
@@ -170,6 +229,8 @@ void
 model_sched_end(struct model *model)
 {
     if (model->scheduling == NULL) return;
+    map_free(&model->scheduling->by_process);
+    map_free(&model->scheduling->by_provider);
     map_free(&model->scheduling->by_tid);
     free(model->scheduling->threads.list);
     free(model->scheduling);

@@ -14,6 +14,7 @@ enum { ROWS_MAX = 1 << 26 };
 struct read_sample {
     struct packet_sample sample; /* without its weights: */
     uint32_t first_weight;
+    uint32_t pid; /* number of model_pid */
 };
 
 struct samples_reading {
@@ -32,7 +33,8 @@ on_sample(void *context, const struct packet_sample *sample)
     struct samples_reading *reading = model->samples->reading;
     struct budget *budget = reader_budget(model->reader);
     model_room(model, reading->samples.list, reading->samples.count, reading->samples.capacity);
-    reading->samples.list[reading->samples.count++] = (struct read_sample){*sample, reading->weights.count};
+    reading->samples.list[reading->samples.count++] =
+        (struct read_sample){*sample, reading->weights.count, model_pid(model, sample->task.pid)};
     for (uint32_t i = 0; i < sample->weight_count; i++) {
         model_room(model, reading->weights.list, reading->weights.count, reading->weights.capacity);
         reading->weights.list[reading->weights.count++] = sample->weights[i];
@@ -150,12 +152,13 @@ context_row(struct model *model, uint32_t generation, uint32_t iid)
 }
 
 static uint32_t
-task_row(struct model *model, const struct packet_sample *sample)
+task_row(struct model *model, const struct packet_sample *sample, uint32_t pid)
 {
     struct samples *samples = model->samples;
     struct packet_task task = sample->task;
     if (task.tid == 0) return MODEL_NONE;
-    uint32_t utid = task.pid != 0 ? model_thread(model, task.tid, task.pid) : model_any_thread(model, task.tid);
+    uint32_t utid = task.pid != 0 ? model_thread(model, task.tid, pid)
+                                  : model_any_thread(model, model->pids.list[pid].recording, task.tid);
     const struct sample_task key = {.utid = utid, .context = context_row(model, sample->generation, task.context)};
     struct sample_task *row = row_table_get(&samples->tasks, &key.utid);
     if (row != NULL) row->upid = model->threads.list[utid].upid;
@@ -192,7 +195,7 @@ add_sample(struct model *model, const struct read_sample *read)
     struct samples *samples = model->samples;
     const struct packet_sample *sample = &read->sample;
     uint32_t callsite = callsite_row(model, sample->generation, sample->stack);
-    uint32_t task = task_row(model, sample), before = samples->sessions.count;
+    uint32_t task = task_row(model, sample, read->pid), before = samples->sessions.count;
     struct sample_session *session = row_table_get(&samples->sessions, &sample->sequence);
     if (session == NULL) return;
     if (samples->sessions.count > before) {
