@@ -272,6 +272,91 @@ class TestCut < Minitest::Test
     with_file(result.out) { |path| assert_equal 2, tool("dump", path).out.lines.size }
   end
 
+  # --- states ---
+
+  # Where the time of each thread went, without times of the trace.
+  def thread_states(*arguments)
+    report = JSON.parse(tool("report", "--format=json", *arguments).out)
+    rows = %w[thread_states gvl_holders].flat_map { |table| (report[table] || { "rows" => [] })["rows"] }
+    rows.map { |row| row.except("longest_hold_at_ns", "marker") }
+  end
+
+  # The same out of SQL's table: [tid, waiting, blocked, running]. A state that is open ends with the trace.
+  def queried_states(file)
+    sql = "SELECT tid, state, SUM(IIF(dur >= 0, dur, (SELECT MAX(ts + MAX(dur, 0)) FROM slice) - ts)) FROM thread_state " \
+          "JOIN thread USING (utid) WHERE state != 'X' GROUP BY tid, state"
+    rows = tool("query", file, sql).out.lines(chomp: true).drop(1).map { |line| line.delete('"').split(",") }
+    rows.group_by(&:first).map do |tid, states|
+      sums = states.each_with_object(Hash.new(0)) { |(_, state, ns), all| all[{ "R" => "W" }.fetch(state, state)] += ns.to_i }
+      [tid.to_i, sums["W"], sums["S"], sums["Running"]]
+    end.sort
+  end
+
+  def states_trace
+    ThreadsTrace.new do |t|
+      %i[calls sleeper waiter late].each_with_index { |name, i| t.thread(name, 50 + i) }
+      t.runs(:main, 0)
+      t.blocks(:main, "Process.wait", 1)
+      t.runs(:sleeper, 1)
+      t.blocks(:sleeper, "Kernel#sleep", 2)
+      t.runs(:waiter, 2)
+      t.leaves(:waiter, 4, ThreadsTrace::RUNNABLE)
+      t.runs(:calls, 4)
+      t.during(:calls, "gc", "GC minor", 8, 12, count: [:uint64, 7])
+      t.blocks(:calls, "IO#read", 14, 22, 42) do
+        t.runs(:waiter, 14)
+        t.during(:waiter, "marker", "work", 15, 40)
+        t.leaves(:waiter, 41, ThreadsTrace::DEAD)
+      end
+    end.build
+  end
+
+  def test_states_begin_and_end_at_the_borders
+    with_file(states_trace) do |file|
+      [[10, 20], [3, 13], [5, 6], [13, 60], [0, 30], [22.5, 30], [45, 50]].each do |since, until_ms|
+        range = %W[--since=#{since}ms --until=#{until_ms}ms]
+        part = "#{file}.part"
+        assert_equal 0, tool("cut", *range, "-o", part, file).status
+        expected = thread_states(*range, file)
+        assert_equal [10_000_000] * 4, expected.filter_map { |row| row["life_ns"] } if since == 10
+        assert_equal expected, thread_states(part), range
+        assert_equal expected.filter_map { |row| row.values_at("tid", "waiting_ns", "blocked_ns").push(row["running_ns"] + row["gc_ns"]) if row["life_ns"] }.sort,
+                     queried_states(part), range
+        assert_equal ["", 0], tool("check", part).then { |checked| [checked.err, checked.status] }
+      end
+    end
+  end
+
+  # What began before is part of a collection that is not one of the range.
+  def test_a_pause_that_began_before_the_range_is_time_but_no_collection
+    with_file(states_trace) do |file|
+      range = %w[--since=10ms --until=20ms]
+      tool("cut", *range, "-o", "#{file}.part", file)
+      part = JSON.parse(tool("report", "--format=json", "#{file}.part").out)
+      assert_equal [2_000_000], part["thread_states"]["rows"].map { |row| row["gc_ns"] }.reject(&:zero?)
+      assert_nil part["gc"]
+      begun = tool("dump", "#{file}.part").out.lines.map { |line| JSON.parse(line) }.find { |event| event["cat"] == "gc" }
+      assert_equal [10_000_000, { "count" => 7, "began" => "before the trace" }], begun.values_at("ts", "args")
+    end
+  end
+
+  def test_parts_of_kept_traces_have_the_states_of_the_whole
+    compared = Dir[File.join(TRACES, "*.fxt")].sum do |file|
+      span = JSON.parse(tool("report", "--format=json", file).out).dig("time_span", "rows", 0)
+      length = span["last_ns"] - span["first_ns"]
+      [[0.3, 0.6], [0.5, 1.1]].sum do |since, until_share|
+        range = ["--since=#{(since * length).to_i}ns", "--until=#{(until_share * length).to_i}ns"]
+        Dir.mktmpdir do |dir|
+          tool("cut", *range, "-o", "#{dir}/part.fxt", file)
+          expected = thread_states(*range, file)
+          assert_equal expected, thread_states("#{dir}/part.fxt"), [file, range]
+          expected.size
+        end
+      end
+    end
+    assert_operator compared, :>, 10
+  end
+
   # --- calls ---
 
   A, B, C = "Foo#a (/app/foo.rb:3)", "Foo#b (/app/foo.rb:9)", "Integer#times"
@@ -306,7 +391,7 @@ class TestCut < Minitest::Test
     assert_equal [[B, 20_000_000, to, both.slice("ended")], [C, from - 1, to, both], [A, from - 2, to, both],
                   [B, from - 1, to, both], ["<main> (/app/run.rb:1)", from - 3, to, both]],
                  calls.map { |e| [e["name"], e["ts"], e["ts"] + e["dur"], e["args"] || {}] }
-    assert_match(/: kept 6 of 9 events; parts of 5 calls that were open at a border;/, result.err)
+    assert_match(/: kept 6 of 9 events; parts of 5 durations that were open at a border;/, result.err)
   end
 
   def test_calls_within_the_range_are_kept_whole

@@ -111,6 +111,7 @@ duration_edge_of(struct pool *pool, const struct fxt_event *event)
     else if (edge.category == STRING_GC) {
         edge.reason = event_text(pool, event, STRING_REASON);
         edge.major_by = event_text(pool, event, STRING_MAJOR_BY);
+        edge.began = fxt_event_arg(event, STRING_BEGAN) != NULL;
         edge.number = event_uint(event, STRING_COUNT, event_uint(event, STRING_FREED_SLOTS, UINT64_MAX));
     }
     return edge;

@@ -54,6 +54,7 @@ struct duration_edge {
         struct {
             uint32_t reason;
             uint32_t major_by;
+            bool began; /* at the begin of a cut that began within it: the event is part of a pause */
             uint64_t number; /* of the collection; at the end of `sweep`: of freed slots */
         };
         /* A change of scheduling. */

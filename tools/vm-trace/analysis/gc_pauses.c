@@ -84,6 +84,9 @@ void
 gc_pauses_add(struct gc_pauses *gc, uint32_t process, const struct duration_edge *begin,
               const struct duration_edge *end, bool wanted)
 {
+    gc->last_row = NO_GC_ROW;
+    gc->last_first = false;
+    if (begin->began) return;
     if (begin->outermost && (begin->name == STRING_GC_MINOR || begin->name == STRING_GC_MAJOR)) {
         add_pause(gc, process, begin, end, wanted);
         return;

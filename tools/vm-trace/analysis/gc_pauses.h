@@ -62,7 +62,8 @@ struct gc_pauses {
 
 void gc_pauses_init(struct gc_pauses *gc);
 void gc_pauses_free(struct gc_pauses *gc);
-/* Takes a pair of edges of category `gc`, both not NULL. If not `wanted`, it does not count. */
+/* Takes a pair of edges of category `gc`, both not NULL. If not `wanted`, it does not count; nor does what began
+ * before a cut. */
 void gc_pauses_add(struct gc_pauses *gc, uint32_t process, const struct duration_edge *begin,
                    const struct duration_edge *end, bool wanted);
 

@@ -335,10 +335,11 @@ add_execution(struct report *report, const struct fxt_event *event, uint32_t nat
     }
 }
 
-/* Counters of streams, which are in the summary, or in the event `counts` before it. */
+/* Counters of streams, of the whole trace, which are in the summary, or in the event `counts` before it. */
 static void
-add_counts(struct report_process *process, const struct fxt_event *event)
+add_counts(const struct report *report, struct report_process *process, const struct fxt_event *event)
 {
+    if (report->windowed) return;
     process->calls_replaced += event_uint(event, STRING_CALLS_REPLACED, 0);
     process->samples_unhandled += event_uint(event, STRING_SAMPLES_UNHANDLED, 0);
     process->suspensions += event_uint(event, STRING_SUSPENSIONS, 0);
@@ -371,9 +372,9 @@ add_trace_event(struct report *report, const struct fxt_event *event, uint32_t n
         process->shown = process->summarized = true;
         process->summary_lost = event_uint(event, STRING_LOST, 0);
         process->summary_sites = event_uint(event, STRING_SITES, UINT64_MAX);
-        add_counts(process, event);
+        add_counts(report, process, event);
         return;
-      case STRING_COUNTS: add_counts(process, event); return;
+      case STRING_COUNTS: add_counts(report, process, event); return;
     }
 }
 
@@ -955,6 +956,7 @@ report_read_end(struct report *report)
 {
     allocations_resolve(&report->allocations);
     calls_sort_slowest(&report->calls);
+    if (report->last_ns > report->states.to_ns) report->last_ns = report->states.to_ns; /* what is open then ends later */
     report_resolve(report);
 }
 

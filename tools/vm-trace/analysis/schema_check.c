@@ -885,10 +885,9 @@ check_time(struct schema_check *check, const struct fxt_event *event)
 static bool
 may_be_early(const struct process *process, const struct fxt_event *event)
 {
-    bool of_kernel = event->category.id == STRING_SYSCALL || event->category.id == STRING_SCHED;
-    if (of_kernel) return process->snapshot;
-    return event->category.id == STRING_CALL &&
-           (process->snapshot || fxt_event_arg(event, STRING_BEGAN) != NULL);
+    bool of_call = event->category.id == STRING_SYSCALL || event->category.id == STRING_SCHED ||
+                   event->category.id == STRING_CALL;
+    return (process->snapshot && of_call) || fxt_event_arg(event, STRING_BEGAN) != NULL;
 }
 
 /* Nothing follows the summary in its chunk; nor in the file, if a single writer filled it from start to end. */

@@ -228,6 +228,14 @@ ran_before(struct thread_states *states, struct thread_times *thread, const stru
     thread->since_ns = ts_ns;
 }
 
+/* A run counts if any of it lies in the window. */
+static void
+end_run(const struct thread_states *states, struct thread_times *thread, int64_t ts_ns)
+{
+    if (thread->state != THREAD_RUNNING) return;
+    thread->runs += thread->in_ns < states->to_ns && ts_ns >= states->from_ns;
+}
+
 static void
 runs(struct thread_states *states, struct thread_times *thread, struct thread_cpu *cpu,
      const struct duration_edge *edge)
@@ -241,7 +249,6 @@ runs(struct thread_states *states, struct thread_times *thread, struct thread_cp
     stop_waiting(states, thread, edge->ts_ns);
     enter(states, thread, THREAD_RUNNING, edge->ts_ns);
     thread->in_ns = edge->ts_ns;
-    thread->runs++;
     cpu->holder = row_table_number(&states->threads, thread);
     cpu_changed(states, cpu);
 }
@@ -250,6 +257,7 @@ static void
 leaves(struct thread_states *states, struct thread_times *thread, struct thread_cpu *cpu,
        const struct duration_edge *edge)
 {
+    end_run(states, thread, edge->ts_ns);
     if (thread->state == THREAD_UNKNOWN) ran_before(states, thread, cpu, edge->ts_ns);
     else if (thread->state != THREAD_RUNNING) fault(states, edge, THREAD_FAULT_DOES_NOT_RUN, edge->row, cpu->number);
     if (cpu->holder == row_table_number(&states->threads, thread)) cpu_release(states, cpu);
@@ -339,8 +347,11 @@ end_cpu(struct thread_states *states, struct thread_cpu *cpu)
 static void
 end_thread(struct thread_states *states, struct thread_times *thread)
 {
-    if (thread->state != THREAD_UNKNOWN && thread->state != THREAD_DEAD)
-        account(states, thread, states->visitor.last_ns(states->visitor.context, thread->process));
+    if (thread->state != THREAD_UNKNOWN && thread->state != THREAD_DEAD) {
+        int64_t last_ns = states->visitor.last_ns(states->visitor.context, thread->process);
+        end_run(states, thread, last_ns);
+        account(states, thread, last_ns);
+    }
     thread->state = THREAD_UNKNOWN;
     thread->in_gc = false;
     thread->out_ns = INT64_MAX;

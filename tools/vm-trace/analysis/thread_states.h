@@ -50,7 +50,7 @@ struct thread_times {
     uint64_t unknown_gc_ns; /* in garbage collections, before its first record */
 
     uint64_t ns[THREAD_STATE_COUNT]; /* sums, within the window */
-    uint64_t runs;
+    uint64_t runs; /* that lie in the window, at least in part */
     uint64_t longest_wait_ns;
     /* As holder of the GVL, while others waited: */
     uint64_t held_ns, held_gc_ns; /* its own time; of it in garbage collection */

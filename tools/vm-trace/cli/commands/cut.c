@@ -1,7 +1,8 @@
 /* cut.c - `vm-trace cut`: extracts a time range from a trace.
  *
- * It reads the file twice: records need not be in order of time, so the start of the trace is known
- * only after all records.
+ * It reads the file up to three times: records need not be in order of time, so the start of the trace is
+ * known only after all records, and only then what is open where the range begins. States (what a
+ * thread does, calls, system calls, what a CPU runs) begin and end at the borders of the range.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -13,6 +14,7 @@
 
 #include "analysis/event_args.h"
 #include "analysis/origin.h"
+#include "analysis/sched_changes.h"
 #include "base/escape.h"
 #include "base/map.h"
 #include "base/output_file.h"
@@ -29,21 +31,38 @@
 static int64_t since_ns, until_ns = INT64_MAX; /* since the start of the trace */
 static const char *out_path;
 
-/* The open durations of a thread, and whether each is kept. */
+enum kept { KEPT_NOT, KEPT_WHOLE, KEPT_PART };
+
+struct open_duration {
+    uint64_t offset; /* of its begin */
+    int64_t ts_ns;
+    enum kept kept;
+};
+
+/* The open durations of a thread, or the open async events of a key. */
 struct open_durations {
-    bool *kept;
+    struct open_duration *open;
     uint32_t depth;
     uint32_t capacity;
-    int64_t before; /* calls that were open when the range began */
+    int64_t before; /* durations in one record that were open when the range began */
 };
 
 enum decision { UNREAD /* the record has no time, or was rejected */, KEEP, KEEP_SETTINGS, KEEP_ORIGIN, KEEP_PART, LEAVE_OUT };
 
-/* The part of a call that is kept. */
+/* The part of a duration that is kept. Of a begin or an end, what is said of the duration's end does not count. */
 struct part {
-    int64_t ts_ns, end_ns; /* of the whole call */
+    int64_t ts_ns, end_ns; /* of the record */
     int64_t from_ns, to_ns;
-    bool began, ended;     /* it was open before, and after */
+    bool began, ended;     /* the duration was open before, and after: an argument of the record says so */
+    bool bare;             /* without its other arguments */
+};
+
+/* What a thread did when the range began. */
+struct thread_change {
+    struct sched_change_of change;
+    int64_t ts_ns;
+    uint32_t provider;
+    uint32_t cpu;
 };
 
 /* A thread whose settings were kept. */
@@ -65,10 +84,18 @@ struct cut {
     enum decision decision;    /* about the current record */
     struct part part;          /* with KEEP_PART */
 
-    struct map durations_of_thread;
+    struct map durations_of; /* a thread, or the key of an async event -> index into durations */
     struct open_durations *durations;
-    uint32_t thread_count, thread_capacity;
-    struct map asyncs;  /* key of an async event -> number of open ones that are kept */
+    uint32_t durations_count, durations_capacity;
+    struct map states_open;  /* offsets of the begins of states that were open when the range began */
+    struct sched_processes sched_processes;
+    struct map change_of_thread; /* -> index into changes */
+    struct thread_change *changes;
+    uint32_t change_count, change_capacity;
+    struct sched_change_of seen[SCHED_CHANGES_MAX]; /* of the record that is read */
+    struct fxt_sched seen_in;
+    unsigned seen_count;
+    struct map states_written; /* providers */
     struct map objects; /* hashes of names that were written */
     struct map flows;   /* key of a flow -> index into flow_begins */
     int64_t *flow_begins;
@@ -76,7 +103,7 @@ struct cut {
 
     uint64_t kept, outside, damaged;
     uint64_t begun_before; /* durations that began earlier and end in the range */
-    uint64_t parts;        /* calls of which a part was kept */
+    uint64_t parts;        /* durations of which a part was kept */
     uint64_t totals;       /* site counts and summaries, which cover the whole run */
 };
 
@@ -118,7 +145,7 @@ note_blob(void *cut, const struct fxt_blob *blob)
     }
 }
 
-/* --- second reading ----------------------------------------------------------------------------- */
+/* --- where the range begins ----------------------------------------------------------------------- */
 
 static bool
 inside(const struct cut *cut, int64_t ts_ns)
@@ -127,49 +154,207 @@ inside(const struct cut *cut, int64_t ts_ns)
 }
 
 static struct open_durations *
-durations_of(struct cut *cut, const struct fxt_event *event)
+durations_of(struct cut *cut, uint64_t key)
 {
-    uint64_t key = thread_key(event->pid, event->tid);
-    uint32_t index = map_get(&cut->durations_of_thread, key);
+    uint32_t index = map_get(&cut->durations_of, key);
     if (index == MAP_NONE) {
-        make_room(cut->durations, cut->thread_count, cut->thread_capacity);
-        index = cut->thread_count++;
+        make_room(cut->durations, cut->durations_count, cut->durations_capacity);
+        index = cut->durations_count++;
         cut->durations[index] = (struct open_durations){0};
-        map_set(&cut->durations_of_thread, key, index);
+        map_set(&cut->durations_of, key, index);
     }
     return &cut->durations[index];
 }
 
-/* A duration that begins in the range is kept whole, including its end. */
-static bool
-keep_duration_edge(struct cut *cut, const struct fxt_event *event)
+static void
+free_durations(struct cut *cut)
 {
-    struct open_durations *durations = durations_of(cut, event);
-    if (event->type == FXT_EVENT_DURATION_BEGIN) {
-        make_room(durations->kept, durations->depth, durations->capacity);
-        return durations->kept[durations->depth++] = inside(cut, event->ts_ns);
-    }
-    if (durations->depth == 0) return inside(cut, event->ts_ns); /* an end without a begin stays one */
-    bool kept = durations->kept[--durations->depth];
-    if (!kept && inside(cut, event->ts_ns)) cut->begun_before++;
-    return kept;
+    for (uint32_t i = 0; i < cut->durations_count; i++) free(cut->durations[i].open);
+    cut->durations_count = 0;
+    map_free(&cut->durations_of);
 }
 
-static bool
-keep_async(struct cut *cut, const struct fxt_event *event)
+static void
+open_duration(struct open_durations *durations, const struct fxt_event *event, enum kept kept)
 {
-    uint64_t key = async_key(reader_pool(cut->reader), event);
-    uint32_t open = map_get(&cut->asyncs, key);
-    if (open == MAP_NONE) open = 0;
-    if (event->type == FXT_EVENT_ASYNC_BEGIN) {
-        if (!inside(cut, event->ts_ns)) return false;
-        map_set(&cut->asyncs, key, open + 1);
-        return true;
+    make_room(durations->open, durations->depth, durations->capacity);
+    durations->open[durations->depth++] = (struct open_duration){event->offset, event->ts_ns, kept};
+}
+
+/* Whether the event tells what a thread or a CPU does all the time. Other durations have a begin that counts. */
+static bool
+state_p(const struct fxt_event *event)
+{
+    switch (event->category.id) {
+      case STRING_BLOCKED:
+      case STRING_GC:
+      case STRING_CALL:
+      case STRING_SYSCALL:
+      case STRING_EXECUTION:
+      case STRING_SCHED: return true;
+      default: return false;
     }
-    if (event->type == FXT_EVENT_ASYNC_INSTANT) return inside(cut, event->ts_ns);
-    if (open > 0) map_set(&cut->asyncs, key, open - 1);
-    else if (inside(cut, event->ts_ns)) cut->begun_before++;
-    return open > 0;
+}
+
+static void
+find_open_states(void *context, const struct fxt_event *event)
+{
+    struct cut *cut = context;
+    bool begin = event->type == FXT_EVENT_DURATION_BEGIN;
+    if (!begin && event->type != FXT_EVENT_DURATION_END) return;
+    struct open_durations *durations = durations_of(cut, thread_key(event->pid, event->tid));
+    if (begin) open_duration(durations, event, state_p(event) ? KEPT_PART : KEPT_NOT);
+    if (begin || durations->depth == 0) return;
+    const struct open_duration *open = &durations->open[--durations->depth];
+    if (open->kept == KEPT_PART && open->ts_ns < cut->from_ns && event->ts_ns > cut->from_ns)
+        map_set(&cut->states_open, open->offset, 1);
+}
+
+static void
+find_changes(void *context, const struct fxt_sched *sched)
+{
+    struct cut *cut = context;
+    cut->seen_count = sched_changes(&cut->sched_processes, sched, cut->seen);
+    if (sched->ts_ns >= cut->from_ns) cut->seen_count = 0;
+    cut->seen_in = *sched;
+}
+
+static void
+find_processes(void *context, const struct fxt_object *object)
+{
+    struct cut *cut = context;
+    if (object->type == FXT_OBJECT_THREAD) sched_processes_name(&cut->sched_processes, object);
+}
+
+/* Notes what threads did last. What has another clock than CRuby's tracer is left alone. */
+static void
+find_record(void *context, const struct fxt_record *record)
+{
+    struct cut *cut = context;
+    if (record->type != FXT_RECORD_SCHEDULING || cut->seen_count == 0) return;
+    uint64_t ticks;
+    memcpy(&ticks, record->bytes + FXT_WORD_BYTES, sizeof ticks);
+    for (unsigned i = 0; i < cut->seen_count && ticks == (uint64_t)cut->seen_in.ts_ns; i++) {
+        uint64_t key = thread_key(cut->seen[i].pid, cut->seen[i].tid);
+        uint32_t index = map_get(&cut->change_of_thread, key);
+        if (index == MAP_NONE) {
+            make_room(cut->changes, cut->change_count, cut->change_capacity);
+            index = cut->change_count++;
+            cut->changes[index] = (struct thread_change){.ts_ns = INT64_MIN};
+            map_set(&cut->change_of_thread, key, index);
+        }
+        if (cut->seen_in.ts_ns >= cut->changes[index].ts_ns)
+            cut->changes[index] =
+                (struct thread_change){cut->seen[i], cut->seen_in.ts_ns, cut->seen_in.provider, cut->seen_in.cpu};
+    }
+    cut->seen_count = 0;
+}
+
+/* After the last record: what is still open. */
+static void
+find_end(struct cut *cut)
+{
+    for (uint32_t i = 0; i < cut->durations_count; i++) {
+        const struct open_durations *durations = &cut->durations[i];
+        for (uint32_t depth = 0; depth < durations->depth; depth++) {
+            const struct open_duration *open = &durations->open[depth];
+            if (open->kept == KEPT_PART && open->ts_ns < cut->from_ns) map_set(&cut->states_open, open->offset, 1);
+        }
+    }
+    free_durations(cut);
+}
+
+/* --- last reading ------------------------------------------------------------------------------------ */
+
+static void
+decide(struct cut *cut, bool keep)
+{
+    cut->decision = keep ? KEEP : LEAVE_OUT;
+    cut->kept += keep;
+    cut->outside += !keep;
+}
+
+/* Decides to move the record's time, or its two times, to the borders. */
+static void
+decide_part(struct cut *cut, const struct fxt_event *event, bool complete)
+{
+    int64_t end_ns = complete ? event->end_ns : event->ts_ns;
+    decide(cut, true);
+    cut->decision = KEEP_PART;
+    cut->part = (struct part){.ts_ns = event->ts_ns, .end_ns = end_ns, .from_ns = event->ts_ns, .to_ns = end_ns};
+    if (cut->part.to_ns > cut->to_ns) cut->part.to_ns = cut->to_ns;
+    if (cut->part.from_ns > cut->to_ns) cut->part.from_ns = cut->to_ns;
+}
+
+static void
+cut_end(struct cut *cut, struct open_durations *durations, const struct fxt_event *event)
+{
+    if (durations->depth == 0) { /* an end without a begin stays one */
+        decide(cut, inside(cut, event->ts_ns));
+        return;
+    }
+    enum kept kept = durations->open[--durations->depth].kept;
+    bool beyond = kept != KEPT_NOT && event->ts_ns > cut->to_ns;
+    if (beyond) decide_part(cut, event, false);
+    else decide(cut, kept != KEPT_NOT);
+    cut->parts += beyond && kept == KEPT_WHOLE;
+    cut->begun_before += kept == KEPT_NOT && inside(cut, event->ts_ns);
+}
+
+static void
+cut_duration_edge(struct cut *cut, const struct fxt_event *event)
+{
+    struct open_durations *durations = durations_of(cut, thread_key(event->pid, event->tid));
+    if (event->type == FXT_EVENT_DURATION_END) {
+        cut_end(cut, durations, event);
+        return;
+    }
+    bool before = map_get(&cut->states_open, event->offset) != MAP_NONE;
+    enum kept kept = before ? KEPT_PART : inside(cut, event->ts_ns) ? KEPT_WHOLE : KEPT_NOT;
+    open_duration(durations, event, kept);
+    if (!before) {
+        decide(cut, kept == KEPT_WHOLE);
+        return;
+    }
+    cut->parts++;
+    decide_part(cut, event, false);
+    cut->part.from_ns = cut->from_ns;
+    cut->part.began = true;
+}
+
+static void
+cut_async(struct cut *cut, const struct fxt_event *event)
+{
+    struct open_durations *durations = durations_of(cut, async_key(reader_pool(cut->reader), event));
+    bool keep = inside(cut, event->ts_ns);
+    if (event->type == FXT_EVENT_ASYNC_END && durations->depth > 0) {
+        cut_end(cut, durations, event);
+        return;
+    }
+    if (event->type == FXT_EVENT_ASYNC_BEGIN) open_duration(durations, event, keep ? KEPT_WHOLE : KEPT_NOT);
+    decide(cut, keep);
+}
+
+/* Keeps the part of a duration in one record that lies in the range, if it begins there or is a state. Of those
+ * that were open when the range began, inner ones are written first: they begin one nanosecond after each
+ * other, so that they still nest. What a call left out is not known of a part. */
+static void
+cut_complete(struct cut *cut, const struct fxt_event *event)
+{
+    bool before = event->ts_ns < cut->from_ns, after = event->end_ns > cut->to_ns;
+    bool in_range = before && state_p(event) ? event->end_ns > cut->from_ns : inside(cut, event->ts_ns);
+    if (!in_range || (!before && !after)) {
+        decide(cut, in_range);
+        return;
+    }
+    cut->parts++;
+    decide_part(cut, event, true);
+    cut->part.bare = event->category.id == STRING_CALL;
+    cut->part.began = before || fxt_event_arg(event, STRING_BEGAN) != NULL;
+    cut->part.ended = after || (cut->part.bare && fxt_event_arg(event, STRING_ENDED) != NULL);
+    if (!before) return;
+    int64_t from_ns = cut->from_ns - ++durations_of(cut, thread_key(event->pid, event->tid))->before;
+    if (from_ns > cut->part.from_ns) cut->part.from_ns = from_ns;
 }
 
 /* A flow that begins in the range is kept as far as the range goes. */
@@ -178,30 +363,6 @@ keep_flow(const struct cut *cut, const struct fxt_event *event)
 {
     uint32_t index = map_get(&cut->flows, flow_key(event->pid, event->id));
     return inside(cut, event->ts_ns) && (index == MAP_NONE || inside(cut, cut->flow_begins[index]));
-}
-
-static bool
-keep_event(struct cut *cut, const struct fxt_event *event)
-{
-    switch (event->type) {
-      case FXT_EVENT_DURATION_BEGIN:
-      case FXT_EVENT_DURATION_END: return keep_duration_edge(cut, event);
-      case FXT_EVENT_ASYNC_BEGIN:
-      case FXT_EVENT_ASYNC_INSTANT:
-      case FXT_EVENT_ASYNC_END: return keep_async(cut, event);
-      case FXT_EVENT_FLOW_BEGIN:
-      case FXT_EVENT_FLOW_STEP:
-      case FXT_EVENT_FLOW_END: return keep_flow(cut, event);
-      default: return inside(cut, event->ts_ns);
-    }
-}
-
-static void
-decide(struct cut *cut, bool keep)
-{
-    cut->decision = keep ? KEEP : LEAVE_OUT;
-    cut->kept += keep;
-    cut->outside += !keep;
 }
 
 /* Settings are needed whenever they were written; those from before the range get its first
@@ -215,28 +376,6 @@ cut_settings(struct cut *cut, const struct fxt_event *event)
     cut->settings_ns = event->ts_ns;
     make_room(cut->recorders, cut->recorder_count, cut->recorder_capacity);
     cut->recorders[cut->recorder_count++] = (struct recorder){event->provider, event->pid, event->tid};
-}
-
-/* Keeps the part of a call that lies in the range. Of calls that were open when the range began, inner ones
- * are written first: they begin one nanosecond after each other, so that they still nest. */
-static void
-cut_call(struct cut *cut, const struct fxt_event *event)
-{
-    bool before = event->ts_ns < cut->from_ns, after = event->end_ns > cut->to_ns;
-    bool in_range = before ? event->end_ns > cut->from_ns : inside(cut, event->ts_ns);
-    decide(cut, in_range);
-    if (!in_range || (!before && !after)) return;
-    cut->decision = KEEP_PART;
-    cut->parts++;
-    cut->part = (struct part){
-        .ts_ns = event->ts_ns, .end_ns = event->end_ns, .from_ns = event->ts_ns, .to_ns = event->end_ns,
-        .began = before || fxt_event_arg(event, STRING_BEGAN) != NULL,
-        .ended = after || fxt_event_arg(event, STRING_ENDED) != NULL,
-    };
-    if (after) cut->part.to_ns = cut->to_ns;
-    if (!before) return;
-    int64_t from_ns = cut->from_ns - ++durations_of(cut, event)->before;
-    if (from_ns > cut->part.from_ns) cut->part.from_ns = from_ns;
 }
 
 static void
@@ -259,11 +398,19 @@ cut_event(void *context, const struct fxt_event *event)
         cut->totals++;
         decide(cut, false);
     }
-    else if (event->category.id == STRING_CALL && event->type == FXT_EVENT_DURATION_COMPLETE) {
-        cut_call(cut, event);
-    }
     else {
-        decide(cut, keep_event(cut, event));
+        switch (event->type) {
+          case FXT_EVENT_DURATION_COMPLETE: cut_complete(cut, event); break;
+          case FXT_EVENT_DURATION_BEGIN:
+          case FXT_EVENT_DURATION_END: cut_duration_edge(cut, event); break;
+          case FXT_EVENT_ASYNC_BEGIN:
+          case FXT_EVENT_ASYNC_INSTANT:
+          case FXT_EVENT_ASYNC_END: cut_async(cut, event); break;
+          case FXT_EVENT_FLOW_BEGIN:
+          case FXT_EVENT_FLOW_STEP:
+          case FXT_EVENT_FLOW_END: decide(cut, keep_flow(cut, event)); break;
+          default: decide(cut, inside(cut, event->ts_ns));
+        }
     }
 }
 
@@ -373,33 +520,61 @@ inline_words(uint64_t ref)
     return ref & FXT_STRING_REF_INLINE ? fxt_words(ref & FXT_STRING_REF_BYTES) : 0;
 }
 
-/* Writes the kept part of a call, with marks where it is cut. What it left out is not known of a part. A trace
- * with another clock than CRuby's tracer has the whole call. */
+/* Writes the kept part of a duration, with marks where it is cut, if there is room for more arguments. A trace
+ * with another clock than CRuby's tracer has the record as it is. */
 static void
 keep_part(struct cut *cut, const struct fxt_record *record)
 {
     enum { MARK_WORDS = 8 };
     static uint64_t words[FXT_RECORD_MAX_WORDS + MARK_WORDS];
+    const struct part *part = &cut->part;
     struct fxt_record kept = *record;
-    uint64_t header = record->header;
+    uint64_t header = record->header, args = header >> 20 & 0xf;
+    bool complete = (header >> 16 & 0xf) == FXT_EVENT_DURATION_COMPLETE;
     memcpy(words, record->bytes, record->words * FXT_WORD_BYTES);
-    bool same_clock = words[1] == (uint64_t)cut->part.ts_ns &&
-                      words[record->words - 1] == (uint64_t)cut->part.end_ns;
-    size_t head = 2 + ((header >> 24 & 0xff) == 0 ? 2 : 0); /* then ids, unless it has the index of a thread */
-    head += inline_words(header >> 32 & 0xffff) + inline_words(header >> 48);
-    if (same_clock && head < FXT_RECORD_MAX_WORDS - MARK_WORDS - 1) {
-        uint64_t *at = words + head;
-        words[1] = (uint64_t)cut->part.from_ns;
-        if (cut->part.began) at = add_text(at, "began", "before the trace");
-        if (cut->part.ended) at = add_text(at, "ended", "after the trace");
-        *at++ = (uint64_t)cut->part.to_ns;
-        kept.words = (size_t)(at - words);
-        uint64_t args = (uint64_t)(cut->part.began + cut->part.ended);
+    kept.bytes = (const uint8_t *)words;
+    bool same_clock = words[1] == (uint64_t)part->ts_ns &&
+                      (!complete || words[record->words - 1] == (uint64_t)part->end_ns);
+    if (same_clock) {
+        size_t head = 2 + ((header >> 24 & 0xff) == 0 ? 2 : 0); /* then ids, unless it has the index of a thread */
+        head += inline_words(header >> 32 & 0xffff) + inline_words(header >> 48);
+        if (part->bare) args = 0;
+        uint64_t *at = words + (part->bare ? head : record->words - complete);
+        bool room = at - words < FXT_RECORD_MAX_WORDS - MARK_WORDS - 1 && args + 2 <= FXT_ARGS_MAX;
+        words[1] = (uint64_t)part->from_ns;
+        if (part->began && room) at = add_text(at, "began", "before the trace");
+        if (part->ended && room) at = add_text(at, "ended", "after the trace");
+        if (room) args += (uint64_t)(part->began + part->ended);
+        if (complete) *at++ = (uint64_t)part->to_ns;
+        kept.words = complete || room ? (size_t)(at - words) : record->words;
         words[0] = (header & ~(UINT64_C(0xfff) << 4) & ~(UINT64_C(0xf) << 20)) | (uint64_t)kept.words << 4 | args << 20;
         kept.header = words[0];
     }
-    kept.bytes = (const uint8_t *)words;
     record_copy_write(cut->copy, &kept);
+}
+
+/* Writes what the provider's threads did when the range began, as context switches. */
+static void
+write_states(struct cut *cut, uint32_t provider)
+{
+    enum { WORDS = 6, RUNNABLE = 1, BLOCKED = 3 };
+    if (map_get(&cut->states_written, provider) != MAP_NONE) return;
+    map_set(&cut->states_written, provider, 1);
+    for (uint32_t i = 0; i < cut->change_count; i++) {
+        const struct thread_change *state = &cut->changes[i];
+        enum sched_change change = state->change.change;
+        if (state->provider != provider || change == SCHED_ENDS) continue;
+        bool runs = change == SCHED_RUNS;
+        uint64_t out_state = runs ? 0 : change == SCHED_BLOCKS ? BLOCKED : RUNNABLE;
+        uint64_t words[WORDS] = {FXT_RECORD_SCHEDULING | WORDS << 4 | (uint64_t)(state->cpu & 0xff) << 16 |
+                                     out_state << 24 | (uint64_t)FXT_SCHED_LEGACY_SWITCH << 60,
+                                 (uint64_t)cut->from_ns};
+        words[runs ? 4 : 2] = state->change.pid;
+        words[runs ? 5 : 3] = state->change.tid;
+        const struct fxt_record record = {.type = FXT_RECORD_SCHEDULING, .header = words[0],
+                                          .bytes = (const uint8_t *)words, .words = WORDS, .provider = provider};
+        record_copy_write(cut->copy, &record);
+    }
 }
 
 /* Writes the event trace/cut (doc/internals/events.md) at the end of the range, for each process whose
@@ -448,8 +623,9 @@ cut_record(void *context, const struct fxt_record *record)
         if (decision == KEEP_SETTINGS) keep_settings(cut, record);
         if (decision == KEEP_ORIGIN) keep_origin(cut, record);
         if (decision == KEEP_PART) keep_part(cut, record);
-        if (decision != KEEP) return;
-        break;
+        if (decision == KEEP) record_copy_write(cut->copy, record);
+        if (decision != UNREAD) write_states(cut, record->provider); /* behind the settings, which come first */
+        return;
       case FXT_RECORD_KERNEL_OBJECT:
       case FXT_RECORD_BLOB: /* was written in its kept parts */
         if (decision == LEAVE_OUT) return;
@@ -479,7 +655,7 @@ print_cut_summary(const struct cut *cut, const char *file)
         fprintf(stderr, "; %" PRIu64 " duration%s that began earlier left out", cut->begun_before,
                 cut->begun_before == 1 ? "" : "s");
     if (cut->parts > 0)
-        fprintf(stderr, "; parts of %" PRIu64 " call%s that were open at a border", cut->parts,
+        fprintf(stderr, "; parts of %" PRIu64 " duration%s that were open at a border", cut->parts,
                 cut->parts == 1 ? "" : "s");
     if (cut->totals > 0) fputs("; site counts and summary left out: they cover the whole run", stderr);
     if (cut->damaged > 0) fprintf(stderr, "; %" PRIu64 " damaged events left out", cut->damaged);
@@ -501,7 +677,7 @@ copy_of_stdin(void)
     }
     int fd = got < 0 || fflush(copy) != 0 ? -1 : dup(fileno(copy));
     char text[200];
-    snprintf(text, sizeof text, "cannot be copied to a temporary file (cut reads its input twice): %s",
+    snprintf(text, sizeof text, "cannot be copied to a temporary file (cut reads its input more than once): %s",
              strerror(errno));
     if (fd < 0) file_message("-", text);
     if (copy != NULL) fclose(copy);
@@ -541,6 +717,11 @@ cut_file(const struct options *options, FILE *out, const char *file)
         if (cut.first_ns > cut.last_ns) cut.first_ns = cut.last_ns = 0;
         if (__builtin_add_overflow(cut.first_ns, since_ns, &cut.from_ns)) cut.from_ns = INT64_MAX;
         if (__builtin_add_overflow(cut.first_ns, until_ns, &cut.to_ns)) cut.to_ns = INT64_MAX;
+        struct fxt_visitor find = {.context = &cut, .event = find_open_states, .sched = find_changes,
+                                   .object = find_processes, .record = find_record};
+        enum status found;
+        if (since_ns > 0) read_once(&cut, options, to_read, file, &find, false, &found);
+        find_end(&cut);
         struct fxt_visitor visitor = {
             .context = &cut, .event = cut_event, .sched = cut_sched, .object = cut_object, .blob = cut_blob,
             .record = cut_record};
@@ -549,11 +730,14 @@ cut_file(const struct options *options, FILE *out, const char *file)
     }
     if (status < STATUS_USAGE) print_cut_summary(&cut, file);
 
-    for (uint32_t i = 0; i < cut.thread_count; i++) free(cut.durations[i].kept);
+    free_durations(&cut);
     free(cut.durations);
     free(cut.recorders);
-    map_free(&cut.durations_of_thread);
-    map_free(&cut.asyncs);
+    free(cut.changes);
+    map_free(&cut.states_open);
+    map_free(&cut.change_of_thread);
+    map_free(&cut.states_written);
+    sched_processes_free(&cut.sched_processes);
     map_free(&cut.objects);
     map_free(&cut.flows);
     free(cut.flow_begins);
@@ -596,10 +780,11 @@ const struct command command_cut = {
     .arguments = "[--since=TIME] [--until=TIME] [-o OUT] FILE",
     .help =
         "Writes what happened from --since until just before --until: seconds from the first\n"
-        "event, or a number with ms, us or ns. Settings, names and definitions are kept. A duration\n"
-        "is kept whole if it begins in the range, and left out if it began earlier; of a call (the\n"
-        "stream calls) the part in the range is kept. Exact counts of sites and the summary are\n"
-        "left out, since they cover the whole run. A line on standard error says how much was kept.\n"
+        "event, or a number with ms, us or ns. Settings, names and definitions are kept. What was\n"
+        "open when the range began is left out, but for states: what threads and CPUs did, calls\n"
+        "and system calls begin at the border. What is open when the range ends, ends there. Exact\n"
+        "counts of sites and the summary are left out, since they cover the whole run. A line on\n"
+        "standard error says how much was kept.\n"
         "OUT appears when it is complete; if its name ends in .gz or .zst, it is compressed.\n",
     .options = cut_options,
     .run = run,
