@@ -143,7 +143,17 @@ class TestSched < Integration::Test
     skip "this Ruby needs more descriptors to run at all" unless run_in(dir, "script.rb", command: few).out == "1\n"
     run = run_in(dir, "--vm-trace=sched", "--vm-trace-file=%p.fxt", "script.rb", command: few)
     assert_equal "1\n", run.out
-    assert_match(/can't trace sched: Too many open files/, run.err)
-  end
+    assert_match(/can't trace sched: Too many open files; running untraced/, run.err)
+    assert_empty Dir[File.join(dir, "*.fxt")]
 
+    [["--vm-trace=sched,syscalls,gc", %w[gc]], [jit("--zjit-trace-exits"), "--vm-trace=sched,gc", %w[exits gc]]].each do |*flags, streams|
+      flags << "--vm-trace-file=#{flags.size}.fxt"
+      run = run_in(dir, *flags, "-e", "GC.start; puts 1", command: few)
+      assert_equal "1\n", run.out
+      assert_match(/no sched are traced: Too many open files/, run.err)
+      trace = Trace.new(File.join(dir, "#{flags.size - 1}.fxt"))
+      assert_equal streams, trace.settings["flags"].split & %w[exits gc sched syscalls]
+      assert_operator trace.summary["gc_collections"], :>, 0
+    end
+  end
 end

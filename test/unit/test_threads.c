@@ -592,6 +592,31 @@ a_suspension_that_was_not_announced_is_written_late(void **state)
     trace_free(trace);
 }
 
+/* A thread sees that the GVL is free just before the one that let it go notes the time of that. */
+static void
+a_thread_that_finds_the_gvl_free_runs_after_the_one_before(void **state)
+{
+    (void)state;
+    start_threads();
+    fake_current(&worker);
+    rb_vm_trace_thread_resumed(&worker, thread_of(&worker_memory));
+    if (rb_vm_trace_clock_ticks_p()) /* only a clock that has been read for a while scales the time of a stamp */
+        while (main_ractor.vm_trace->clock.horizon == 0) clock_now_ns(&main_ractor.vm_trace->clock);
+    fake_host.gvl_free = true;
+    fake_current(&main_thread);
+    rb_vm_trace_thread_ready(&main_thread, thread_of(&main_memory));
+    fake_current(&worker);
+    rb_vm_trace_thread_suspended(&worker, thread_of(&worker_memory), RB_VM_TRACE_BLOCKED);
+    fake_current(&main_thread);
+    rb_vm_trace_thread_resumed(&main_thread, thread_of(&main_memory));
+    struct trace *trace = finish();
+    assert_int_equal(trace->scheduling_count, 4);
+    assert_switch(trace, 1, 1002, 3, 0);
+    assert_switch(trace, 3, 0, 0, 1001);
+    assert_true(trace->schedulings[3].ns > trace->schedulings[1].ns);
+    trace_free(trace);
+}
+
 /* It has the GVL again, and stops for a barrier before it says that it runs on. */
 static void
 a_late_suspension_comes_before_the_barrier_after_it(void **state)
@@ -714,6 +739,7 @@ main(void)
         isolated_test(a_thread_stops_for_the_barrier_of_another),
         isolated_test(a_barrier_on_the_way_to_a_block_does_not_change_it),
         isolated_test(a_suspension_that_was_not_announced_is_written_late),
+        isolated_test(a_thread_that_finds_the_gvl_free_runs_after_the_one_before),
         isolated_test(a_late_suspension_comes_before_the_barrier_after_it),
         isolated_test(a_thread_that_need_not_wait_runs_on),
         isolated_test(under_the_lock_of_a_scheduler_only_words_are_stored),

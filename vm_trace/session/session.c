@@ -294,6 +294,60 @@ save_from_memory(void)
     }
 }
 
+static void
+streams_ended(void)
+{
+    EACH_STREAM(stream, ended) stream->ended();
+}
+
+/* Free what only a trace needs. Code has no trace points any more. World stopped, or no program runs yet. */
+static void
+forget_trace(void)
+{
+    if (capture.by_flags || capture.subscribed) return;
+    rb_vm_trace_ractor_free_all();
+    EACH_STREAM(stream, forget) stream->forget();
+}
+
+/* Whether anything is left. */
+static bool
+leave_out(struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS], const char *name)
+{
+    bool any = false;
+    for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
+        if (strcmp(rb_vm_trace_streams[i]->name, name) == 0) requests[i].rate = 0;
+        any |= requests[i].rate != 0;
+    }
+    return any;
+}
+
+/*
+ * Begin before the program does. A stream that can't be started is left out, with a line on stderr, and the others
+ * begin again. False: there is no trace.
+ */
+static bool
+begin_by_flags(const struct rb_vm_trace_config *config, struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS],
+               bool by_jit)
+{
+    const char *why, *why_not, *name;
+    bool any = true;
+    do {
+        why = begin_trace(config, requests);
+        capture.by_flags = by_jit && !why;
+        why_not = why ? NULL : start_streams(by_jit, &name);
+        if (!why_not) break;
+        any = leave_out(requests, name);
+        rb_vm_trace_warn(any ? "no %s are traced: %s" : "can't trace %s: %s; running untraced", name, why_not);
+        discard_trace();
+        streams_ended();
+        capture.by_flags = false;
+        forget_trace();
+    } while (any);
+    if (any && say_where(why)) return true;
+    discard_trace();
+    return false;
+}
+
 bool
 rb_vm_trace_start(const struct rb_vm_trace_config *config)
 {
@@ -305,29 +359,10 @@ rb_vm_trace_start(const struct rb_vm_trace_config *config)
     save_from_memory();
     session.option_prefix = config->jit[0] == 'Y' ? "--yjit" : "--zjit";
     capture.before_program = true;
-    capture.by_flags = say_where(begin_trace(config, requests));
-    const char *name;
-    if (capture.by_flags) start_streams(true, &name);
-    else discard_trace();
-    return capture.by_flags;
+    return begin_by_flags(config, requests, true);
 }
 
 /* --- start and stop in a running program ---------------------------------------------------------------- */
-
-/* Free what only a trace needs. Code has no trace points any more. World stopped. */
-static void
-forget_trace(void)
-{
-    if (capture.by_flags || capture.subscribed) return;
-    rb_vm_trace_ractor_free_all();
-    EACH_STREAM(stream, forget) stream->forget();
-}
-
-static void
-streams_ended(void)
-{
-    EACH_STREAM(stream, ended) stream->ended();
-}
 
 /* Why a trace can't begin, for an exception. */
 static void
@@ -483,13 +518,7 @@ start_requested(void *ignored)
     session.option_prefix = "--vm";
     capture.before_program = true;
     save_from_memory();
-    const char *name, *why;
-    bool begun = say_where(begin_trace(&config, requests));
-    if (begun && (why = start_streams(false, &name)) != NULL) {
-        rb_vm_trace_warn("can't trace %s: %s; running untraced", name, why);
-        begun = false;
-    }
-    if (!begun) undo_begin();
+    if (!begin_by_flags(&config, requests, false)) undo_begin();
 }
 
 void

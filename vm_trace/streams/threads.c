@@ -231,7 +231,8 @@ resume(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread
     }
     else if (thread->ready_runs && !preempted &&
              clock_stamp_now_p(&ractor->clock, thread->ready_stamp, &resumption.ready_ns) &&
-             resumption.ready_ns > least_ns) {
+             resumption.ready_ns > least_ns && resumption.ready_ns > state->suspended_ns) {
+        /* Else the GVL was let go after the look at it: the thread that had it notes its time a little later. */
         resumption.ns = resumption.ready_ns + 1;
     }
     else {
