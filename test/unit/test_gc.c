@@ -5,13 +5,20 @@
 #include "traced.h"
 #include "vm_trace/session/session.h"
 #include "vm_trace/streams/gc.h"
+#include "vm_trace/streams/samples.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static void
+begin_gaps(void)
+{
+}
+
+static void
 start_gc(void)
 {
+    rb_vm_trace_allocations_supported(begin_gaps);
     assert_true(rb_vm_trace_parse_vm_option("vm-trace=gc"));
     start_traced(.exit_rate = 1);
     assert_int_equal(rb_vm_trace_gc_on, 1);
@@ -257,6 +264,23 @@ nothing_is_written_where_collections_are_not_recorded(void **state)
     trace_free(trace);
 }
 
+/* MMTk has none of the hooks. */
+static void
+collector_without_hooks_is_refused(void **state)
+{
+    (void)state;
+    static const char why[] = "this GC does not tell of its collections; the default GC does";
+    struct rb_vm_trace_stream *const streams[] = { &rb_vm_trace_gc, &rb_vm_trace_samples };
+    for (size_t i = 0; i < 2; i++) {
+        assert_null(streams[i]->refuse(0, NULL));
+        assert_string_equal(streams[i]->refuse(1, NULL), why);
+    }
+    assert_true(rb_vm_trace_parse_vm_option("vm-trace=gc"));
+    start_traced(.exit_rate = 1);
+    assert_int_equal(rb_vm_trace_gc_on, 0);
+    trace_free(finish(0, 0));
+}
+
 int
 main(void)
 {
@@ -272,6 +296,7 @@ main(void)
         isolated_test(nothing_is_written_after_the_trace),
         isolated_test(pauses_go_on_in_the_next_chunk),
         isolated_test(nothing_is_written_where_collections_are_not_recorded),
+        isolated_test(collector_without_hooks_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,6 +48,12 @@ rb_vm_trace_allocations_supported(void (*function)(void))
     begin_gaps = function;
 }
 
+bool
+rb_vm_trace_default_gc_p(void)
+{
+    return begin_gaps != NULL;
+}
+
 /* SplitMix64 (Steele, Lea, Flood 2014): its state is a counter, so threads share it without a lock. */
 static uint64_t
 random_bits(void)

@@ -13,4 +13,7 @@
 
 extern struct rb_vm_trace_stream rb_vm_trace_allocations;
 
+/* Whether the collector is CRuby's own, which calls the hooks of collections. It says so before any trace begins. */
+bool rb_vm_trace_default_gc_p(void);
+
 #endif /* RUBY_VM_TRACE_STREAMS_ALLOCATIONS_H */

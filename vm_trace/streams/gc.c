@@ -8,6 +8,7 @@
  * Sessions start and stop between pauses: no Ruby code runs in a pause, and the world is stopped.
  */
 #include "vm_trace/streams/gc.h"
+#include "vm_trace/streams/allocations.h"
 #include "vm_trace/streams/samples.h"
 #include "vm_trace/streams/states.h"
 
@@ -398,11 +399,19 @@ add_counts(const struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *tota
     *stream_counter(&rb_vm_trace_gc, totals, GC_PAUSES) += state->pauses;
 }
 
+static const char *
+refuse_gc(uint64_t rate, const char *only)
+{
+    (void)only;
+    return !rate || rb_vm_trace_default_gc_p() ? NULL : "this GC does not tell of its collections; the default GC does";
+}
+
 struct rb_vm_trace_stream rb_vm_trace_gc = {
     .name = "gc",
     .counters = counters,
     .without_jit = true,
     .ractor_bytes = sizeof(struct vm_trace_gc_state),
+    .refuse = refuse_gc,
     .start = start_gc,
     .stop = stop_gc,
     .ractor_begin = forget_pause,

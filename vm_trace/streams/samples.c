@@ -11,6 +11,7 @@
 #include "vm_trace/streams/samples.h"
 #include "vm_trace/base/code_region.h"
 #include "vm_trace/base/numbers.h"
+#include "vm_trace/streams/allocations.h"
 #include "vm_trace/streams/frames.h"
 #include "vm_trace/streams/sample_ring.h"
 #include "vm_trace/streams/sampler.h"
@@ -450,8 +451,8 @@ refuse(uint64_t rate, const char *only)
 {
     (void)only;
 #if defined(__linux__) && defined(INTERRUPTED_PC)
-    (void)rate;
-    return NULL;
+    /* Code dies in a collection, which a sample must not be named across. */
+    return !rate || rb_vm_trace_default_gc_p() ? NULL : "this GC does not tell of its collections; the default GC does";
 #else
     return rate ? "samples need Linux on x86-64 or arm64" : NULL;
 #endif
