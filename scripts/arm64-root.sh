@@ -9,8 +9,8 @@
 suite=trixie
 packages='make autoconf git xz-utils gcc libc6-dev ruby ruby-minitest ccache rustc gcc-aarch64-linux-gnu
     libstd-rust-dev:arm64 libc6-dev:arm64 libyaml-dev:arm64 zlib1g-dev:arm64 libssl-dev:arm64 libffi-dev:arm64
-    libcmocka-dev:arm64 libsqlite3-dev:arm64 libedit-dev:arm64 libzstd-dev:arm64 qemu-user gdb-multiarch procps
-    mount sqlite3'
+    libcmocka-dev:arm64 libsqlite3-dev:arm64 libedit-dev:arm64 libzstd-dev:arm64 libpcre2-dev:arm64 qemu-user
+    gdb-multiarch procps mount sqlite3'
 machine=$(uname -m)
 root=$cache/arm64-root/$(echo "$suite $machine $packages" | sha256sum | cut -c 1-12)
 

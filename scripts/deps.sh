@@ -42,6 +42,7 @@ missing_packages() {
     has_header sqlite3.h || echo libsqlite3-dev # for vm-trace query
     has_header editline/readline.h '#include <stdio.h>' || echo libedit-dev # for its prompt
     has_header zstd.h || echo libzstd-dev # for its .zst
+    has_header pcre2.h '#define PCRE2_CODE_UNIT_WIDTH 8' || echo libpcre2-dev # for its regular expressions
     # git fetches the base's source over https if this machine does not have it.
     has_certificates || echo ca-certificates
 }

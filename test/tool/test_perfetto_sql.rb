@@ -11,7 +11,7 @@ class TestPerfettoSql < Minitest::Test
   # `trace`: a path, or an FxtBuilder.
   def query(sql, trace = DEMO)
     result = trace.is_a?(String) ? tool("query", trace, sql) : with_file(trace) { |path| tool("query", path, sql) }
-    skip "the tool was built without SQLite" if result.err.include?("built without SQLite")
+    %w[SQLite PCRE2].each { |lib| skip "the tool was built without #{lib}" if result.err.include?("built without #{lib}") }
     result
   end
 
@@ -123,6 +123,31 @@ class TestPerfettoSql < Minitest::Test
     end
     assert_equal [[nil, nil]], rows("select null regexp 'a', 'a' regexp null")
     refused("select 'a' regexp '('", "REGEXP: .*: \\(")
+  end
+
+  # Ruby's own engine is the reference.
+  def test_regexp_of_texts
+    texts = ["5", "d", "\\", "55", "", "a\nb", "Über", "ü", "foo(bar)", "foo bar", "foobar", "a.b", "A.B", "x\u0001y", "ab"]
+    patterns = ["^[\\d]$", "^[\\d\\s]+$", "[^\\w]", "\\w", "\\bbar\\b", "foo(?=bar)", "(?<!foo)bar", "^.$", "a.b", "(?i:a)\\.b",
+                "\\Aa", "b\\z", "\\\\", "\\(bar\\)", "(a)(b)?", "(?:fo+|ba?)r?", "[[:digit:]]", "ü{1}", "a{2}", "\\x01", "x*"]
+    quoted = ->(text) { "'#{text.gsub("'", "''")}'" }
+    texts.product(patterns).each_slice(100) do |pairs|
+      found = rows("select " + pairs.map { |text, pattern| "#{quoted[text]} regexp #{quoted[pattern]}" }.join(","))[0]
+      pairs.zip(found) do |(text, pattern), yes|
+        whole = pattern.sub(/\A\^/, "\\A").sub(/\$\z/, "\\z") # not of each line
+        assert_equal text.match?(/#{whole}/) ? 1 : 0, yes.to_i, "#{text.inspect} #{pattern}"
+      end
+    end
+    assert_equal [["0", "1"]], rows("select 'a' || char(10) regexp 'a$', 'a' || char(0) || 'b' regexp 'b$'") # as in RE2
+    assert_equal [["1", "0"]], rows("select cast(x'ff61' as text) regexp 'a', cast(x'ff61' as text) regexp '^.a'")
+  end
+
+  def test_regexp_without_end
+    refused("select '#{"a" * 60}!' regexp '(a+)+$'", "REGEXP: takes too many steps in a text of 61 bytes.*: \\(a\\+\\)\\+\\$")
+    refused("select '#{"a" * 60}!' regexp '(a|a)*$'", "REGEXP: takes too many steps")
+    refused("with t as (select replace(hex(zeroblob(2000000)), '0', 'ab') as text) select text regexp '^(a|b|c)*$' from t",
+            "REGEXP: takes too many steps")
+    refused("select 'a' regexp '((a{1,999}){1,999}){1,999}'", "REGEXP: regular expression is too large")
   end
 
   def test_bounds

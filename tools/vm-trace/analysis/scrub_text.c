@@ -10,13 +10,12 @@
 const char *
 scrub_add_pattern(struct scrub *scrub, const char *pattern)
 {
-    static char why[128];
+    static char why[PATTERN_WHY];
     if (scrub->pattern_count == SCRUB_PATTERNS_MAX) return "there are too many";
-    regex_t *compiled = &scrub->patterns[scrub->pattern_count];
-    int error = regcomp(compiled, pattern, REG_EXTENDED);
-    if (error == 0) scrub->pattern_count++;
-    else regerror(error, compiled, why, sizeof why);
-    return error == 0 ? NULL : why;
+    struct pattern *compiled = pattern_new(text_of(pattern), why);
+    if (compiled == NULL) return why;
+    scrub->patterns[scrub->pattern_count++] = compiled;
+    return NULL;
 }
 
 void
@@ -89,14 +88,17 @@ remove_secrets(const struct scrub *scrub, char *text, size_t len)
 }
 
 static size_t
-remove_matches(const struct scrub *scrub, char *text, size_t len)
+remove_matches(struct scrub *scrub, char *text, size_t len)
 {
     for (unsigned i = 0; i < scrub->pattern_count; i++) {
-        regmatch_t match;
+        char why[PATTERN_WHY];
         for (size_t at = 0; at < len;) {
-            if (regexec(&scrub->patterns[i], text + at, 1, &match, at > 0 ? REG_NOTBOL : 0) != 0) break;
-            size_t from = at + (size_t)match.rm_so, to = at + (size_t)match.rm_eo;
-            size_t before = len;
+            const struct fxt_string whole = {.ptr = text, .len = (uint32_t)len};
+            enum pattern_result found = pattern_search(scrub->patterns[i], whole, at, why);
+            if (found == PATTERN_NO_MATCH) break;
+            size_t from = 0, to = len, before = len;
+            if (found == PATTERN_MATCH) pattern_bounds(scrub->patterns[i], &from, &to);
+            else scrub->given_up++;
             if (to > from) len = remove_part(text, len, from, to);
             at = to > from ? to - (before - len) : to + 1;
         }
@@ -183,7 +185,7 @@ scrub_text(struct scrub *scrub, struct fxt_string text)
     memcpy(scrub->text, text.ptr, text.len);
     scrub->text[text.len] = '\0';
     size_t len = remove_secrets(scrub, scrub->text, text.len);
-    if (memchr(scrub->text, '\0', len) == NULL) len = remove_matches(scrub, scrub->text, len);
+    len = remove_matches(scrub, scrub->text, len);
     if (!scrub->keep_paths) len = shorten_paths(scrub->text, len);
     scrub->changed += len != text.len || memcmp(scrub->text, text.ptr, len) != 0;
     return (struct fxt_string){.ptr = scrub->text, .len = (uint32_t)len};
@@ -192,7 +194,7 @@ scrub_text(struct scrub *scrub, struct fxt_string text)
 void
 scrub_free(struct scrub *scrub)
 {
-    for (unsigned i = 0; i < scrub->pattern_count; i++) regfree(&scrub->patterns[i]);
+    for (unsigned i = 0; i < scrub->pattern_count; i++) pattern_free(scrub->patterns[i]);
     scrub_forget_secrets(scrub);
     free(scrub->secrets);
     free(scrub->text);

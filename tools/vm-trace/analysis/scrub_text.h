@@ -2,15 +2,13 @@
 #define SCRUB_TEXT_H
 /* scrub_text.h - what `vm-trace scrub` removes from a text. A text never gets longer, and scrubbing it again changes
  * nothing. */
-#include <regex.h>
-
-#include "base/pool.h"
+#include "base/pattern.h"
 
 enum { SCRUB_PATTERNS_MAX = 32 };
 
 struct scrub {
     bool keep_paths;
-    regex_t patterns[SCRUB_PATTERNS_MAX];
+    struct pattern *patterns[SCRUB_PATTERNS_MAX];
     unsigned pattern_count;
     struct scrub_secret {
         char *text;
@@ -20,9 +18,10 @@ struct scrub {
     char *text;     /* the last result */
     size_t capacity;
     uint64_t changed; /* texts */
+    uint64_t given_up; /* of these: a search took too long, so all of the text was removed */
 };
 
-/* Returns NULL, or why the pattern (a POSIX extended regular expression) is wrong; static. */
+/* Returns NULL, or why the pattern (a regular expression) is wrong; static. */
 const char *scrub_add_pattern(struct scrub *scrub, const char *pattern);
 /* Adds a text that is removed wherever it is, such as a command line; `word`: only as a word, such as a host's name,
  * which may be short. */

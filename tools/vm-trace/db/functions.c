@@ -1,10 +1,8 @@
 /* functions.c - see functions.h: functions that return a value. */
-#define _GNU_SOURCE /* stpcpy */
 #ifdef HAVE_SQLITE3
-#include <regex.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/pattern.h"
 #include "base/xalloc.h"
 #include "db/functions.h"
 #include "db/table.h"
@@ -38,38 +36,17 @@ extract_arg(sqlite3_context *result, int argc, sqlite3_value **argv)
 
 /* --- text REGEXP pattern -------------------------------------------------------------------------------------- */
 
-/* Patterns have Perl's syntax. What of it the C library does not know is replaced: \\d, \\D, (?: and (?i) at the
- * beginning. malloc'ed. */
-static char *
-to_posix(const char *pattern, int *flags_out)
-{
-    static const struct {
-        const char *from, *to;
-    } replaced[] = {{"\\d", "[0-9]"}, {"\\D", "[^0-9]"}, {"(?:", "("}};
-    enum { GROWTH = 3, REPLACED = sizeof replaced / sizeof replaced[0] };
-    char *posix = xcalloc(GROWTH * strlen(pattern) + 1, 1), *to = posix;
-    bool ignore_case = strncmp(pattern, "(?i)", 4) == 0;
-    *flags_out = REG_EXTENDED | REG_NOSUB | (ignore_case ? REG_ICASE : 0);
-    if (ignore_case) pattern += 4;
-    while (*pattern != '\0') {
-        unsigned i = 0;
-        while (i < REPLACED && strncmp(pattern, replaced[i].from, strlen(replaced[i].from)) != 0) i++;
-        if (i < REPLACED) {
-            to = stpcpy(to, replaced[i].to);
-            pattern += strlen(replaced[i].from);
-            continue;
-        }
-        if (pattern[0] == '\\' && pattern[1] != '\0') *to++ = *pattern++;
-        *to++ = *pattern++;
-    }
-    return posix;
-}
-
 static void
 free_pattern(void *pattern)
 {
-    regfree(pattern);
-    free(pattern);
+    pattern_free(pattern);
+}
+
+static struct fxt_string
+text_value(sqlite3_value *value)
+{
+    const char *text = (const char *)sqlite3_value_text(value);
+    return (struct fxt_string){.ptr = text != NULL ? text : "", .len = (uint32_t)sqlite3_value_bytes(value)};
 }
 
 /* SQLite calls regexp(pattern, text) for it. A pattern is compiled once for a statement, where it is constant. */
@@ -78,26 +55,21 @@ regexp(sqlite3_context *result, int argc, sqlite3_value **argv)
 {
     (void)argc;
     if (sqlite3_value_type(argv[0]) == SQLITE_NULL || sqlite3_value_type(argv[1]) == SQLITE_NULL) return;
-    regex_t *pattern = sqlite3_get_auxdata(result, 0);
+    char why[PATTERN_WHY];
+    struct pattern *pattern = sqlite3_get_auxdata(result, 0);
     bool compiled = pattern != NULL;
-    if (!compiled) {
-        pattern = xcalloc(1, sizeof *pattern);
-        int flags;
-        char *posix = to_posix((const char *)sqlite3_value_text(argv[0]), &flags);
-        int error = regcomp(pattern, posix, flags);
-        free(posix);
-        if (error != 0) {
-            char why[128];
-            regerror(error, pattern, why, sizeof why);
-            char *message = sqlite3_mprintf("REGEXP: %s: %s", why, sqlite3_value_text(argv[0]));
-            sqlite3_result_error(result, message, -1);
-            sqlite3_free(message);
-            free(pattern);
-            return;
-        }
+    if (!compiled) pattern = pattern_new(text_value(argv[0]), why);
+    enum pattern_result found = PATTERN_FAILED;
+    if (pattern != NULL) found = pattern_search(pattern, text_value(argv[1]), 0, why);
+    if (found != PATTERN_FAILED) {
+        sqlite3_result_int(result, found == PATTERN_MATCH);
     }
-    sqlite3_result_int(result, regexec(pattern, (const char *)sqlite3_value_text(argv[1]), 0, NULL, 0) == 0);
-    if (!compiled) sqlite3_set_auxdata(result, 0, pattern, free_pattern);
+    else {
+        char *message = sqlite3_mprintf("REGEXP: %s: %s", why, sqlite3_value_text(argv[0]));
+        sqlite3_result_error(result, message, -1);
+        sqlite3_free(message);
+    }
+    if (pattern != NULL && !compiled) sqlite3_set_auxdata(result, 0, pattern, free_pattern);
 }
 
 /* --- TRACE_START(), TRACE_END(), TRACE_DUR() ------------------------------------------------------------------ */

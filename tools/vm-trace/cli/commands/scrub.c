@@ -180,6 +180,10 @@ static void
 print_sums(void)
 {
     fprintf(stderr, "vm-trace: %" PRIu64 " texts are changed in %" PRIu64 " records", sums.changed, sums.records);
+    if (scrub.given_up > 0) {
+        fprintf(stderr, "; %" PRIu64 " of them are removed as a whole: the pattern of --remove takes too many steps",
+                scrub.given_up);
+    }
     if (sums.left_out > 0) {
         fprintf(stderr, "; %" PRIu64 " records are left out: damaged, or of a kind that may hold texts anywhere",
                 sums.left_out);
@@ -319,7 +323,7 @@ static const struct cli_option scrub_options[] = {
     OPTION_OUTPUT(out_path, "file to write, compressed if its name ends in .gz or .zst; or\n"
                   "folder for the copies of those in a folder"),
     CLI_OPTION("compress", 'z', "HOW", "copies in a folder: gzip (default), zstd or none", take_compression, NULL),
-    CLI_OPTION("remove", 'r', "REGEX", "also remove what this extended regular expression matches, in\n"
+    CLI_OPTION("remove", 'r', "REGEX", "also remove what this regular expression (of Perl) matches, in\n"
                "all names and texts: 'Acme[A-Za-z]*'; can be repeated", take_pattern, NULL),
     CLI_OPTION("keep-paths", 0, NULL, "keep the folders of paths", NULL, &scrub.keep_paths),
     CLI_OPTION("keep-command", 0, NULL, "keep the command line", NULL, &keep_command),
